@@ -1,0 +1,1090 @@
+/* ipt.h - decode Intel Processor Trace anywhere: no heap, no libc, no OS.
+ *
+ * SPDX-License-Identifier: MIT
+ *
+ * DO THIS
+ *
+ *   Copy ipt.h and ipt_impl.h. In one C (or C++) file of your project:
+ *
+ *       #define IPT_IMPLEMENTATION
+ *       #include "ipt.h"
+ *
+ *   and include "ipt.h" without the define wherever else you need it. Then:
+ *
+ *       static int read_code(uint8_t *buffer, size_t size,
+ *                            const ipt_asid *asid, uint64_t ip, void *context);
+ *
+ *       static ipt_cache_line lines[4096];      // 256 KiB, or none at all
+ *       static ipt_insn_decoder decoder;        // less than 4 KiB
+ *       ipt_segment piece = {trace_bytes, trace_size};
+ *       ipt_trace trace = {&piece, 1, 0, 0};
+ *       ipt_config config = {0};
+ *       ipt_cache cache;
+ *       ipt_insn insn;
+ *       int status;
+ *
+ *       config.read = read_code;
+ *       ipt_cache_init(&cache, lines, 4096);
+ *       ipt_insn_init(&decoder, &config, &trace, &cache);
+ *       status = ipt_insn_sync_forward(&decoder);
+ *       while (status >= 0) {
+ *           status = ipt_insn_next(&decoder, &insn);
+ *           if (status >= 0)
+ *               printf("%llx\n", (unsigned long long) insn.ip);
+ *       }
+ *       // IPT_END: done. Anything else: decoder.at says where and why.
+ *
+ *   examples/minimal.c is this program with every status checked.
+ *
+ * WHICH LAYER
+ *
+ *   packets        ipt_pkt_*   what the bytes say; needs no code
+ *   events         ipt_evt_*   packets bound together; needs no code
+ *   blocks         ipt_blk_*   straight runs of instructions, in order
+ *   instructions   ipt_insn_*  the same, one instruction at a time
+ *   a trace        ipt_gen_*   the other direction: execution to trace
+ *
+ *   All read the same ipt_trace under the same ipt_config, and all have the
+ *   same verbs: _init, _sync_forward, _sync_backward, _sync_set, _next.
+ *
+ * CONTRACT
+ *
+ *   Memory.   You place every struct and every array; plain memcpy clones a
+ *             decoder, and a clone has the same future. Nothing to free.
+ *             ipt_config, ipt_trace, its segments and ipt_cache are borrowed:
+ *             they must live, at the same place, while the decoder is used.
+ *   Fields    that end in an underscore are not yours.
+ *   Zero      in a config field means the default.
+ *   Trust.    Trace bytes, code bytes and what callbacks return are hostile:
+ *             whatever they hold, you get a status, never undefined behaviour.
+ *             Pointers and struct contents that you pass are trusted.
+ *   Threads.  One decoder, one thread at a time; one cache likewise. Nothing
+ *             is global.
+ *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (your
+ *             callbacks apart). Every loop over a _next ends on every finite
+ *             trace; config.fuel bounds the work of each call.
+ *   Trace     bytes are only read, and none outside the pieces you gave.
+ *             Forward decoding never goes back below at.release.
+ *
+ * STATUS
+ *
+ *   Every function returns an int.
+ *     >= 0         success: what the function says it writes was written.
+ *                  The bits IPT_EVENT_PENDING and IPT_IP_SUPPRESSED may be set.
+ *     -1 .. -15    a note: nothing is wrong, and nothing was written. Call
+ *                  again when what it names has changed.
+ *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
+ *     -64 .. -95   the image or the code is   -127        we are: please report
+ *   A negative return writes no item. What was decoded before an error is
+ *   handed out first; the error comes with the next call, and trace and code
+ *   errors come again until you synchronise. Each decoder begins with a public
+ *   `ipt_where at` that locates the error.
+ *
+ * EVENTS  (see ipt_insn_next)
+ *
+ *   Interrupts, mode changes, loss of trace and the like are events. They bind
+ *   to a place between two instructions and come in order. While a status has
+ *   IPT_EVENT_PENDING set, ipt_insn_event (ipt_blk_event) gives them, one each
+ *   call. If you do not ask, you lose nothing else: flow already follows them.
+ *
+ * CODE
+ *
+ *   The only way to the traced code is config.read:
+ *
+ *       int read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+ *                uint64_t ip, void *context);
+ *
+ *   1. It may be asked for any ip, in any order, canonical or not.
+ *   2. It returns 1 .. size, the bytes copied; fewer than size only because the
+ *      mapping ends there.
+ *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
+ *      decoder then stops with IPT_NEED_PAGE, at.missing and at.asid say what
+ *      it lacks, and the next call asks again: nothing is repeated or lost.
+ *   4. Any other negative value is an error of yours: it is kept in
+ *      at.image_error and the decoder returns IPT_ERR_IMAGE.
+ *   5. It does not call into the same decoder or cache.
+ *
+ * MACROS
+ *
+ *   IPT_IMPLEMENTATION  in one file: compile the bodies
+ *   IPT_STATIC          with it: every function static, what you do not call is
+ *                       dropped by the compiler
+ *   IPT_API             linkage of the functions, if `extern` does not suit
+ *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
+ *                       used in place of the compiler's own (all four or none)
+ *   IPT_NO_STRINGS      leaves out the text functions
+ *
+ *   No macro changes a struct.
+ *
+ * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
+ * Trace", as of order number 325462-081. */
+
+#ifndef IPT_H
+#define IPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0xMMmmpp. _init stores it, mixed with the struct's size, in each struct. */
+#define IPT_VERSION 0x000100
+
+#ifndef IPT_API
+#ifndef IPT_STATIC
+#define IPT_API extern
+#elif defined(__GNUC__)
+#define IPT_API static __attribute__((unused))
+#else
+#define IPT_API static
+#endif
+#endif
+
+/* ==========================================================================
+ * Status
+ * ========================================================================== */
+
+/* X(name, value, cause, remedy) */
+#define IPT_STATUS_LIST(X)                                                    \
+    X(IPT_END, -1, "the trace ends here", "nothing to do")                    \
+    X(IPT_MORE, -2, "more bytes are needed to go on",                         \
+      "append them, or end the trace: open = 0")                              \
+    X(IPT_BUDGET, -3, "config.fuel is used up", "refill it and call again")   \
+    X(IPT_NEED_PAGE, -4, "code at at.missing is not there",                   \
+      "supply it and call again, or synchronise further on")                  \
+    X(IPT_EVENT_FIRST, -5, "an event comes before the next instruction",      \
+      "pull it with _event; or just call again")                              \
+    X(IPT_ERR_ARG, -16, "an argument is NULL or out of range",                \
+      "check the call")                                                       \
+    X(IPT_ERR_STATE, -17, "the struct was not initialised by this version",   \
+      "call its _init; build all files with the same ipt.h")                  \
+    X(IPT_ERR_CONFIG, -18, "a field of ipt_config is out of range",           \
+      "check the config against ipt.h")                                       \
+    X(IPT_ERR_NOSYNC, -19, "the decoder is not synchronised",                 \
+      "call a _sync function; _sync_set wants the offset of a PSB")           \
+    X(IPT_ERR_ROOM, -20, "the buffer given is too small",                     \
+      "give a larger one")                                                    \
+    X(IPT_ERR_GONE, -21, "earlier trace is needed that is gone",              \
+      "keep more pieces, or synchronise forward")                             \
+    X(IPT_ERR_OPCODE, -32, "no packet begins with these bytes",               \
+      "synchronise forward; see config.unknown")                              \
+    X(IPT_ERR_PACKET, -33, "a packet has reserved or contradictory bits",     \
+      "synchronise forward")                                                  \
+    X(IPT_ERR_TRUNCATED, -34, "the trace ends inside a packet",               \
+      "append the rest, or take it as the end")                               \
+    X(IPT_ERR_CONTEXT, -35, "the packet is not legal at this place",          \
+      "synchronise forward")                                                  \
+    X(IPT_ERR_NO_IP, -36, "a packet lacks the IP that is needed here",        \
+      "synchronise forward")                                                  \
+    X(IPT_ERR_STATUS, -37, "a PSB+ contradicts what was decoded before it",   \
+      "synchronise to at.sync; trace was lost or corrupted before it")        \
+    X(IPT_ERR_EVENTS, -38, "too many packets wait to be bound to an IP",      \
+      "synchronise forward")                                                  \
+    X(IPT_ERR_MISMATCH, -39, "the trace does not fit the code at at.ip",      \
+      "check that the image holds the code that ran; then synchronise")       \
+    X(IPT_ERR_RETURN, -40, "a compressed return has no call to return to",    \
+      "synchronise forward; was DisRETC set while this was traced?")          \
+    X(IPT_ERR_MODE, -41, "the execution mode is not known",                   \
+      "synchronise to a PSB+ that holds a MODE.Exec")                         \
+    X(IPT_ERR_IMAGE, -64, "config.read failed, see at.image_error",           \
+      "see your callback")                                                    \
+    X(IPT_ERR_CALLBACK, -65, "a callback's answer breaks its contract",       \
+      "see your callback")                                                    \
+    X(IPT_ERR_BAD_INSN, -66, "no instruction begins with the bytes at at.ip", \
+      "check that the image holds the code that ran; then synchronise")       \
+    X(IPT_ERR_LOOP, -67, "the code at at.ip loops for ever without trace",    \
+      "check that the image holds the code that ran; then synchronise")       \
+    X(IPT_ERR_INTERNAL, -127, "a state that should not exist",                \
+      "please report it, with the trace")
+
+#define IPT_X_(name, value, cause, remedy) name = value,
+enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
+#undef IPT_X_
+
+/* Bits of a non-negative status. */
+#define IPT_EVENT_PENDING 1 /* an _event call has an event to give */
+#define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item */
+
+/* ==========================================================================
+ * [base]  trace, image and configuration
+ * ========================================================================== */
+
+/* A piece of trace, as it lies in memory. Pieces follow each other without a
+ * gap in trace order: one for a plain buffer, two for a ring, many for ToPA.
+ * Packets may straddle them. */
+typedef struct ipt_segment {
+    const uint8_t *data; /* may be NULL if size is 0 */
+    size_t size;         /* bytes */
+} ipt_segment;
+
+/* The trace. You own it and its segments, and between calls you may
+ * append segments (or let the last one grow), drop those that end at or below
+ * at.release (move offset up by their size), and close the trace. */
+typedef struct ipt_trace {
+    const ipt_segment *seg;
+    uint32_t count;  /* segments */
+    uint8_t open;    /* 1: more will come, so its end is IPT_MORE; 0: IPT_END */
+    uint64_t offset; /* stream offset of seg[0].data[0]; all offsets that ipt
+                      * reports count from the first byte ever traced */
+} ipt_trace;
+
+/* An address space. Until the trace tells, cr3 and vmcs are unknown. */
+#define IPT_ASID_UNKNOWN UINT64_MAX
+typedef struct ipt_asid {
+    uint64_t cr3;  /* physical address from the last PIP; bits 4:0 are zero */
+    uint64_t vmcs; /* physical address from the last VMCS packet */
+    uint8_t nr;    /* 1: VMX non-root operation (PIP.NR) */
+} ipt_asid;
+
+/* Execution modes (MODE.Exec: CS.L and CS.D). */
+enum {
+    IPT_MODE_UNKNOWN,
+    IPT_MODE_16,
+    IPT_MODE_32,
+    IPT_MODE_64,
+    IPT_MODE_COUNT
+};
+
+typedef struct ipt_packet ipt_packet;
+typedef struct ipt_code ipt_code;
+
+/* What does not change while a decoder runs. Fill it from zero. _init checks it
+ * once and keeps the pointer; all layers use the same type. */
+typedef struct ipt_config {
+    /* Handed to every callback below, for you to use. */
+    void *context;
+
+    /* Read traced code; the five rules are under CODE above. [blk] and [insn]
+     * need it; the other layers do not use it. */
+    int (*read)(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                uint64_t ip, void *context);
+
+    /* Classify an instruction in place of ipt_classify, whose contract it has.
+     * 0: ipt_classify. zydis_glue/ipt_zydis.h has one on Zydis. */
+    int (*classify)(ipt_code *code, const uint8_t *bytes, size_t size,
+                    uint8_t mode, void *context);
+
+    /* Called for bytes that begin no known packet, with as many of them as are
+     * at hand, at most 16. Returns the packet's size, 1 .. 255, after it has
+     * filled what it likes of packet->u, or a negative value for "not mine
+     * either". 0: there are no such packets. */
+    int (*unknown)(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                   void *context);
+
+    /* Maps an address space to a code space: spaces with equal numbers hold the
+     * same code at the same addresses, so that the cache can share it.
+     * 0: each (cr3, vmcs, nr) is a space of its own. */
+    uint64_t (*space)(const ipt_asid *asid, void *context);
+
+    /* Work that calls may do until they return IPT_BUDGET: one unit per 16
+     * trace bytes, per instruction walked or classified, per callback. Calls
+     * count it down; one of them may finish a packet or a run of at most 64
+     * instructions past zero. Refill it and call again: decoding goes on
+     * where it stopped. 0: unbounded. */
+    uint64_t *fuel;
+
+    uint32_t flags; /* IPT_CONFIG_ */
+} ipt_config;
+
+/* config.flags */
+#define IPT_CONFIG_NO_RETCOMP 1u /* traced with IA32_RTIT_CTL.DisRETC = 1 */
+#define IPT_CONFIG_FLAGS_ 1u
+
+/* Where a decoder stands, and where and why it stopped. Read-only. */
+typedef struct ipt_where {
+    uint64_t offset;        /* stream offset of the first packet not yet used */
+    uint64_t release;       /* below this, forward decoding reads no more trace;
+                             * it is up to 15 bytes below offset */
+    uint64_t sync;          /* offset of the last PSB passed (IPT_AT_SYNC) */
+    uint64_t packet_offset; /* offset of the packet read last, ... */
+    uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
+                             * with IPT_ERR_ code statuses, the one concerned */
+    uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there */
+    uint64_t tsc;           /* the last TSC packet's value (IPT_AT_TSC) */
+    ipt_asid asid;          /* the address space traced now */
+    uint64_t dropped;       /* events that nobody pulled, since _init */
+    int error;              /* the last negative status, 0 if none since sync */
+    int image_error;        /* after IPT_ERR_IMAGE: what config.read returned */
+    uint8_t packet;         /* ... and its type, IPT_PKT_ */
+    uint8_t cbr;            /* core:bus ratio, 0: unknown */
+    uint8_t valid;          /* IPT_AT_ */
+} ipt_where;
+
+/* at.valid: which fields are known */
+#define IPT_AT_SYNC 1
+#define IPT_AT_IP 2
+#define IPT_AT_TSC 4
+
+/* ==========================================================================
+ * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"
+ * ========================================================================== */
+
+enum {
+    IPT_PKT_NONE,      /* no packet (ipt_where.packet before the first) */
+    IPT_PKT_PAD,       /* a run of PAD bytes; size says how many */
+    IPT_PKT_PSB,       /* synchronisation boundary, begins a PSB+ */
+    IPT_PKT_PSBEND,    /* ends a PSB+ */
+    IPT_PKT_OVF,       /* internal buffer overflow: packets were lost */
+    IPT_PKT_STOP,      /* TraceStop */
+    IPT_PKT_TNT_8,     /* u.tnt: 1 .. 6 conditional branches, returns */
+    IPT_PKT_TNT_64,    /* u.tnt: 1 .. 47 of them */
+    IPT_PKT_TIP,       /* u.ip: target of an indirect branch or event */
+    IPT_PKT_TIP_PGE,   /* u.ip: tracing enabled here */
+    IPT_PKT_TIP_PGD,   /* u.ip: tracing disabled */
+    IPT_PKT_FUP,       /* u.ip: source of an asynchronous event */
+    IPT_PKT_MODE_EXEC, /* u.exec: execution mode */
+    IPT_PKT_MODE_TSX,  /* u.tsx: transaction state */
+    IPT_PKT_PIP,       /* u.pip: CR3 and VMX operation */
+    IPT_PKT_VMCS,      /* u.vmcs: VMCS pointer */
+    IPT_PKT_TSC,       /* u.tsc */
+    IPT_PKT_CBR,       /* u.cbr: core:bus ratio */
+    IPT_PKT_TMA,       /* u.tma: TSC/MTC alignment */
+    IPT_PKT_MTC,       /* u.mtc: mini time counter */
+    IPT_PKT_CYC,       /* u.cyc: cycles since the last CYC */
+    IPT_PKT_MNT,       /* u.mnt: maintenance, model specific */
+    IPT_PKT_PTW,       /* u.ptw: PTWRITE */
+    IPT_PKT_EXSTOP,    /* u.exstop: execution stopped */
+    IPT_PKT_MWAIT,     /* u.mwait */
+    IPT_PKT_PWRE,      /* u.pwre: power entry */
+    IPT_PKT_PWRX,      /* u.pwrx: power exit */
+    IPT_PKT_BBP,       /* u.bbp: begins a PEBS block */
+    IPT_PKT_BIP,       /* u.bip: an item of it */
+    IPT_PKT_BEP,       /* u.bep: ends it */
+    IPT_PKT_CFE,       /* u.cfe: control-flow event */
+    IPT_PKT_EVD,       /* u.evd: data of the CFE that follows */
+    IPT_PKT_TRIG,      /* u.trig: trigger */
+    IPT_PKT_UNKNOWN,   /* made by config.unknown */
+    IPT_PKT_COUNT
+};
+
+/* u.cfe.type (SDM: "Control Flow Event (CFE) Packet") */
+enum {
+    IPT_CFE_INTR = 1,
+    IPT_CFE_IRET = 2,
+    IPT_CFE_SMI = 3,
+    IPT_CFE_RSM = 4,
+    IPT_CFE_SIPI = 5,
+    IPT_CFE_INIT = 6,
+    IPT_CFE_VMENTRY = 7,
+    IPT_CFE_VMEXIT = 8,
+    IPT_CFE_VMEXIT_INTR = 9,
+    IPT_CFE_SHUTDOWN = 10,
+    IPT_CFE_UINTR = 12,
+    IPT_CFE_UIRET = 13,
+    IPT_CFE_SWINTR = 14,
+    IPT_CFE_SYSCALL = 15
+};
+
+/* u.evd.type */
+enum { IPT_EVD_CR2 = 0, IPT_EVD_VMXQ = 1, IPT_EVD_VMXR = 2 };
+
+/* One packet. `type` says which member of u holds its payload; the others are
+ * not to be read. */
+struct ipt_packet {
+    uint64_t offset; /* stream offset of its first byte */
+    uint32_t size;   /* bytes; a run of PAD is one packet */
+    uint8_t type;    /* IPT_PKT_ */
+    union {
+        struct {
+            uint64_t bits; /* 1: taken; the oldest branch is bit count - 1 */
+            uint8_t count; /* 1 .. 6, 1 .. 47 */
+        } tnt;
+        struct {
+            uint64_t payload; /* as sent, zero-extended */
+            uint8_t ipc;      /* IPBytes: 0 suppressed, 1 low 16 bits, 2 low 32,
+                               * 3 48 sign-extended, 4 low 48, 6 all 64 */
+        } ip;                 /* TIP, TIP_PGE, TIP_PGD, FUP */
+        struct {
+            uint8_t csl;   /* CS.L and EFER.LMA */
+            uint8_t csd;   /* CS.D */
+            uint8_t iflag; /* RFLAGS.IF (with event trace) */
+        } exec;
+        struct {
+            uint8_t intx; /* inside a transaction from here on */
+            uint8_t abrt; /* a transaction aborts here */
+        } tsx;
+        struct {
+            uint64_t cr3; /* physical address, bits 51:5 */
+            uint8_t nr;   /* VMX non-root operation */
+        } pip;
+        struct {
+            uint64_t base; /* physical address, bits 51:12 */
+        } vmcs;
+        struct {
+            uint64_t value; /* low 56 bits of the TSC */
+        } tsc;
+        struct {
+            uint8_t ratio; /* core clock : bus clock */
+        } cbr;
+        struct {
+            uint16_t ctc; /* low 16 bits of the crystal clock counter */
+            uint16_t fc;  /* 9 bits: TSC ticks since that counter moved */
+        } tma;
+        struct {
+            uint8_t ctc; /* 8 bits of the crystal clock counter */
+        } mtc;
+        struct {
+            uint64_t value; /* core cycles */
+        } cyc;
+        struct {
+            uint64_t payload;
+        } mnt;
+        struct {
+            uint64_t payload; /* the operand of PTWRITE */
+            uint8_t plc;      /* 0: 4 bytes, 1: 8 bytes */
+            uint8_t ip;       /* a FUP follows */
+        } ptw;
+        struct {
+            uint8_t ip; /* a FUP follows */
+        } exstop;
+        struct {
+            uint32_t hints; /* EAX of MWAIT */
+            uint32_t ext;   /* ECX of MWAIT, bits 1:0 */
+        } mwait;
+        struct {
+            uint8_t hw;        /* entry was not asked for by software */
+            uint8_t state;     /* resolved thread C-state, raw 4 bits */
+            uint8_t sub_state; /* its sub-state, raw 4 bits */
+        } pwre;
+        struct {
+            uint8_t last;       /* last core C-state, raw 4 bits */
+            uint8_t deepest;    /* deepest core C-state, raw 4 bits */
+            uint8_t interrupt;  /* wake reason: external interrupt */
+            uint8_t store;      /* wake reason: store to monitored address */
+            uint8_t autonomous; /* wake reason: hardware autonomous condition */
+        } pwrx;
+        struct {
+            uint8_t type; /* 5 bits: kind of block */
+            uint8_t sz;   /* items have 1: 4, 0: 8 payload bytes */
+        } bbp;
+        struct {
+            uint64_t payload;
+            uint8_t id; /* 5 bits: which field of the block */
+            uint8_t sz; /* as the block's BBP said */
+        } bip;
+        struct {
+            uint8_t ip; /* a FUP follows */
+        } bep;
+        struct {
+            uint8_t type; /* IPT_CFE_, 5 bits */
+            uint8_t vector;
+            uint8_t ip; /* a FUP follows */
+        } cfe;
+        struct {
+            uint64_t payload;
+            uint8_t type; /* IPT_EVD_, 6 bits */
+        } evd;
+        struct {
+            uint16_t icnt; /* instructions since the last IP (if icntv) */
+            uint8_t trbv;  /* which triggers fired */
+            uint8_t icntv; /* icnt is there */
+            uint8_t mult;  /* more than one trigger */
+            uint8_t ip;    /* a FUP follows */
+        } trig;
+        uint64_t unknown[2]; /* whatever config.unknown wrote */
+    } u;
+};
+
+/* The cursor over trace segments, shared by all decoders. */
+typedef struct ipt_cursor_ {
+    const ipt_config *config;
+    const ipt_trace *trace;
+    uint64_t origin; /* trace->offset when seg_begin was worked out */
+    uint64_t begin;  /* stream offset where segment `seg` begins */
+    uint64_t limit;  /* sync forward reads nothing below this again */
+    uint32_t seg;    /* index of the segment read last */
+    uint8_t state;   /* IPTI_CUR_ */
+    uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item */
+} ipt_cursor_;
+
+/* Packet decoder. Complete so that you can place it. */
+typedef struct ipt_pkt_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    uint32_t magic_;
+} ipt_pkt_decoder;
+
+/* Prepare a decoder; it is not synchronised afterwards.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG for NULL; IPT_ERR_CONFIG */
+IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace);
+
+/* Go to the next PSB after the current position (the first one after _init).
+ * A PSB that begins up to 15 bytes before the position is found too, so that
+ * one whose first bytes a corrupt packet swallowed is not lost. Eight or more
+ * "02 82" pairs are one PSB: the last eight count.
+ *
+ * returns  IPT_OK: at.sync and at.offset are the PSB's offset
+ *          IPT_END, IPT_MORE: there is none (yet); the position stays
+ *          IPT_BUDGET; IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
+
+/* Go to the last PSB that begins before the current position (the last one of
+ * the trace after _init).
+ *
+ * returns  IPT_OK
+ *          IPT_END: there is none before, and the trace is there from its start
+ *          IPT_ERR_GONE: there is none in what is left of the trace
+ *          IPT_BUDGET; IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder);
+
+/* Go to a stream offset. Packet decoders take any; the others want a PSB there.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG: outside of the trace; IPT_ERR_STATE
+ *          IPT_ERR_NOSYNC (not [pkt]): no PSB begins there */
+IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset);
+
+/* Decode one packet and step over it.
+ *
+ * returns  IPT_OK: *packet was written
+ *          IPT_END; IPT_MORE: the bytes at hand do not hold a whole packet
+ *          IPT_BUDGET
+ *          IPT_ERR_OPCODE, IPT_ERR_PACKET: not a packet; the position stays
+ *          IPT_ERR_TRUNCATED: the closed trace ends inside this packet
+ *          IPT_ERR_NOSYNC, IPT_ERR_CALLBACK, IPT_ERR_ARG, IPT_ERR_STATE
+ * cost     at most 16 bytes read, PAD runs apart */
+IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet);
+
+/* Write one packet. packet->offset and size are not used, except that size is
+ * the length of a PAD run. The caller picks u.ip.ipc; see ipt_gen for a
+ * writer that does. CYC takes its shortest form.
+ *
+ * returns  the number of bytes written, 1 .. 16 (PAD: packet->size)
+ *          IPT_ERR_ROOM: size is too small; nothing was written
+ *          IPT_ERR_PACKET: a field is out of range, or the type has no bytes */
+IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
+                           const ipt_packet *packet);
+
+/* ==========================================================================
+ * [evt]  packets to events               SDM: "Packet Generation Scenarios"
+ * ========================================================================== */
+
+enum {
+    IPT_EVT_NONE,
+    IPT_EVT_ENABLED,        /* tracing enabled at ip */
+    IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target */
+    IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to */
+    IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
+    IPT_EVT_PAGING,         /* u.paging, by an instruction */
+    IPT_EVT_ASYNC_PAGING,   /* u.paging, at ip */
+    IPT_EVT_VMCS,           /* u.vmcs, by an instruction */
+    IPT_EVT_ASYNC_VMCS,     /* u.vmcs, at ip */
+    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip */
+    IPT_EVT_EXEC_MODE,      /* u.exec, at ip */
+    IPT_EVT_TSX,            /* u.tsx, at ip */
+    IPT_EVT_STOP,           /* TraceStop */
+    IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next */
+    IPT_EVT_EXSTOP,         /* execution stopped, at ip */
+    IPT_EVT_MWAIT,          /* u.mwait, at ip */
+    IPT_EVT_PWRE,           /* u.pwre */
+    IPT_EVT_PWRX,           /* u.pwrx */
+    IPT_EVT_CBR,            /* u.cbr: core:bus ratio changed */
+    IPT_EVT_MNT,            /* u.mnt */
+    IPT_EVT_TIP,            /* [evt] only: ip is the target of a branch */
+    IPT_EVT_TNT,            /* [evt] only: u.tnt */
+    IPT_EVT_CFE,            /* u.cfe: interrupt, SMI, VM exit, ..., at ip */
+    IPT_EVT_TRIG,           /* u.trig: a trigger fired */
+    IPT_EVT_COUNT
+};
+
+/* ipt_event.flags */
+#define IPT_EVENT_NO_IP 1  /* ip is not known, or tracing is disabled */
+#define IPT_EVENT_NO_TO 2  /* u.branch.to is not known */
+#define IPT_EVENT_STATUS 4 /* PSB+ repeats the state; nothing happened here */
+#define IPT_EVENT_TSC 8    /* tsc is known */
+#define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
+
+/* u.cfe.has */
+#define IPT_CFE_HAS_VECTOR 1
+#define IPT_CFE_HAS_CR2 2
+#define IPT_CFE_HAS_VMXQ 4
+#define IPT_CFE_HAS_VMXR 8
+
+/* One event. `type` says which member of u holds its data. */
+typedef struct ipt_event {
+    uint64_t offset; /* of the packet that made it */
+    uint64_t ip;     /* where it binds, unless IPT_EVENT_NO_IP */
+    uint64_t tsc;    /* the last TSC before it, if IPT_EVENT_TSC */
+    uint8_t type;    /* IPT_EVT_ */
+    uint8_t flags;   /* IPT_EVENT_ */
+    union {
+        struct {
+            uint64_t to;
+        } branch;
+        struct {
+            uint64_t bits; /* 1: taken; the oldest branch is bit count - 1 */
+            uint8_t count;
+        } tnt;
+        struct {
+            uint64_t cr3; /* physical address */
+            uint8_t nr;   /* VMX non-root operation */
+        } paging;
+        struct {
+            uint64_t base; /* physical address */
+        } vmcs;
+        struct {
+            uint8_t mode;  /* IPT_MODE_ */
+            uint8_t iflag; /* RFLAGS.IF */
+        } exec;
+        struct {
+            uint8_t speculative; /* inside a transaction from here on */
+            uint8_t aborted;
+        } tsx;
+        struct {
+            uint64_t payload;
+            uint8_t size; /* 4 or 8 */
+        } ptwrite;
+        struct {
+            uint32_t hints;
+            uint32_t ext;
+        } mwait;
+        struct {
+            uint8_t state;
+            uint8_t sub_state;
+            uint8_t hw;
+        } pwre;
+        struct {
+            uint8_t last;
+            uint8_t deepest;
+            uint8_t interrupt;
+            uint8_t store;
+            uint8_t autonomous;
+        } pwrx;
+        struct {
+            uint8_t ratio;
+        } cbr;
+        struct {
+            uint64_t payload;
+        } mnt;
+        struct {
+            uint64_t data[2]; /* cr2 or exit qualification; exit reason */
+            uint8_t type;     /* IPT_CFE_ */
+            uint8_t has;      /* IPT_CFE_HAS_ */
+            uint8_t vector;
+        } cfe;
+        struct {
+            uint16_t icnt; /* instructions since the last IP, if icntv */
+            uint8_t trbv;
+            uint8_t icntv;
+            uint8_t mult;
+        } trig;
+    } u;
+} ipt_event;
+
+/* An event that waits for the packet that completes it. */
+typedef struct ipt_pending_ {
+    uint64_t offset;
+    uint64_t data[2];
+    uint8_t type;  /* IPT_EVT_ */
+    uint8_t bind;  /* IPTI_BIND_ */
+    uint8_t flags; /* IPT_EVENT_ */
+    uint8_t arg[5];
+} ipt_pending_;
+
+#define IPT_PENDING_MAX_ 16
+
+typedef struct ipt_evt_state_ {
+    uint64_t last_ip;  /* last IP, for decompression */
+    uint64_t bind_ip;  /* IP that the events being released bind to */
+    uint64_t psb_ip;   /* the FUP of the PSB+ in progress */
+    uint8_t have_ip;   /* last_ip is known */
+    uint8_t enabled;   /* tracing is enabled, as far as packets tell */
+    uint8_t phase;     /* IPTI_EVT_ */
+    uint8_t release;   /* bindings that are being handed out */
+    uint8_t no_ip;     /* ... with this in place of bind_ip */
+    uint8_t psb_fup;   /* the PSB+ in progress had a FUP */
+    uint8_t exec;      /* last MODE.Exec, 0 none, else 1 + csl, csd, if bits */
+    uint8_t count;     /* of pending */
+    ipt_pending_ pending[IPT_PENDING_MAX_];
+} ipt_evt_state_;
+
+/* Event decoder. Complete so that you can place it. */
+typedef struct ipt_evt_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    uint32_t magic_;
+} ipt_evt_decoder;
+
+/* As for packets. Event, block and instruction decoders synchronise only onto a
+ * PSB, and know nothing of the trace before it. */
+IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace);
+IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder);
+IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder);
+IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset);
+
+/* The next event, TNT and TIP included.
+ *
+ * returns  IPT_OK: *event was written
+ *          IPT_END, IPT_MORE, IPT_BUDGET; the errors of ipt_pkt_next
+ *          IPT_ERR_CONTEXT: a packet that may not stand here
+ *          IPT_ERR_NO_IP: an IP packet is suppressed where an IP is needed, or
+ *          compressed against an IP that is not known
+ *          IPT_ERR_STATUS, IPT_ERR_EVENTS */
+IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event);
+
+/* ==========================================================================
+ * [classify]  code bytes to length, kind, displacement
+ * ========================================================================== */
+
+/* Kinds of instructions: what a decoder of trace must know about them. */
+enum {
+    IPT_INSN_OTHER,         /* flow goes on behind it */
+    IPT_INSN_JCC,           /* conditional: Jcc, LOOPcc, JCXZ: one TNT bit */
+    IPT_INSN_JMP,           /* near direct: no trace */
+    IPT_INSN_CALL,          /* near direct: no trace */
+    IPT_INSN_JMP_INDIRECT,  /* near indirect: TIP */
+    IPT_INSN_CALL_INDIRECT, /* near indirect: TIP */
+    IPT_INSN_RET,           /* near: a TNT bit if compressed, else TIP */
+    IPT_INSN_JMPABS,        /* APX: TIP, although its target is in the code */
+    IPT_INSN_FAR_CALL,
+    IPT_INSN_FAR_JMP,
+    IPT_INSN_FAR_RET,
+    IPT_INSN_INT,     /* INT n, INT3, INT1, INTO */
+    IPT_INSN_SYSCALL, /* SYSCALL, SYSENTER */
+    IPT_INSN_VMCALL,
+    IPT_INSN_IRET, /* IRET, SYSRET, SYSEXIT, ERETU, ERETS */
+    IPT_INSN_UIRET,
+    IPT_INSN_VMENTRY, /* VMLAUNCH, VMRESUME */
+    IPT_INSN_RSM,
+    IPT_INSN_XBEGIN, /* displacement: the fallback address */
+    IPT_INSN_PTWRITE,
+    IPT_INSN_MOV_CR3, /* MOV to CR3 */
+    IPT_INSN_VMPTRLD,
+    IPT_INSN_COUNT
+};
+
+/* What a classifier says of one instruction. */
+struct ipt_code {
+    int64_t displacement; /* direct branches, XBEGIN: target minus the address
+                           * of the next instruction; JMPABS: the target */
+    uint8_t size;         /* bytes, 1 .. 15 */
+    uint8_t kind;         /* IPT_INSN_ */
+};
+
+/* Find the length and kind of the instruction at `bytes`.
+ *
+ * mode     IPT_MODE_16, _32 or _64
+ * context  not used: the signature is that of config.classify
+ * returns  IPT_OK: *code was written
+ *          IPT_MORE: it is longer than size
+ *          IPT_ERR_BAD_INSN: no instruction begins with these bytes
+ *          IPT_ERR_ARG
+ * cost     at most 15 bytes read */
+IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                         uint8_t mode, void *context);
+
+/* ==========================================================================
+ * [cache]  code that was read and classified, in your memory
+ * ========================================================================== */
+
+/* A run of instructions: one line of the cache. Not yours to read; public so
+ * that you can make an array of it. 64 bytes. */
+typedef struct ipt_cache_line {
+    uint64_t ip_;           /* of its first instruction */
+    uint64_t displacement_; /* of its last instruction */
+    uint16_t space_;        /* 0: the line is empty */
+    uint16_t size_;         /* bytes */
+    uint8_t mode_;
+    uint8_t count_;     /* instructions, 1 .. 64 */
+    uint8_t kind_;      /* of its last instruction; the others are OTHER */
+    uint8_t last_;      /* size of its last instruction */
+    uint8_t stamp_[8];  /* replacement */
+    uint8_t sizes_[32]; /* of each instruction, four bits */
+} ipt_cache_line;
+
+#define IPT_SPACES_ 16
+
+/* A code cache, for any number of decoders that read the same code and are used
+ * by one thread at a time. For a config.read whose answer depends only on asid
+ * and ip it never changes what is decoded, only how fast. When code changes,
+ * call ipt_cache_invalidate. */
+typedef struct ipt_cache {
+    ipt_cache_line *lines_;
+    uint32_t mask_;    /* number of sets - 1 */
+    uint32_t magic_;
+    uint32_t version_; /* counts invalidations */
+    uint32_t clock_;
+    uint16_t next_id_;
+    uint8_t next_slot_;
+    struct {
+        ipt_asid asid;
+        uint64_t space;
+        uint16_t id; /* 0: free */
+    } spaces_[IPT_SPACES_]; /* address spaces seen lately */
+} ipt_cache;
+
+/* Give a cache its memory: `count` lines, at least 64 (4 KiB). The largest
+ * power of two of them is used.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG */
+IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
+                           size_t count);
+
+/* Forget code: [ip, ip + size), in one address space or (asid NULL) in all;
+ * size 0 stands for the whole address space. Takes effect at once, also for
+ * decoders in the middle of it.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
+ * cost     looks at every line */
+IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
+                                 uint64_t ip, uint64_t size);
+
+/* ==========================================================================
+ * [blk]  the walk: blocks in execution order
+ * ========================================================================== */
+
+/* What is particular about a block or an instruction. */
+#define IPT_FLOW_SPECULATIVE 0x001 /* executed inside a transaction */
+#define IPT_FLOW_ENABLED 0x002     /* tracing was enabled just before it */
+#define IPT_FLOW_RESUMED 0x004     /* ... where it had been disabled */
+#define IPT_FLOW_RESYNCED 0x008    /* trace was lost just before it */
+#define IPT_FLOW_ASID 0x010        /* the address space changed before it */
+#define IPT_FLOW_DISABLED 0x020    /* tracing was disabled just after it */
+#define IPT_FLOW_INTERRUPTED 0x040 /* an asynchronous branch just after it */
+#define IPT_FLOW_ABORTED 0x080     /* its transaction aborted after it */
+#define IPT_FLOW_COMMITTED 0x100   /* its transaction committed after it */
+#define IPT_FLOW_STOPPED 0x200     /* TraceStop just after it */
+
+/* A straight run of instructions that executed one after the other, each behind
+ * the one before. It ends behind every instruction that is not IPT_INSN_OTHER,
+ * at every event, and after 65535 instructions. */
+typedef struct ipt_block {
+    uint64_t offset;   /* of the packet that proves its last instruction */
+    uint64_t ip;       /* of its first instruction */
+    uint64_t end_ip;   /* of its last instruction */
+    uint16_t count;    /* instructions, at least 1 */
+    uint16_t flags;    /* IPT_FLOW_ */
+    uint8_t kind;      /* of its last instruction */
+    uint8_t last_size; /* size of its last instruction */
+    uint8_t mode;      /* IPT_MODE_ */
+} ipt_block;
+
+#define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
+
+typedef struct ipt_walk_ {
+    ipt_cache *cache;    /* NULL: none */
+    uint64_t ip;         /* of the next instruction, if enabled */
+    uint64_t tnt;        /* branches to come, oldest on top, stop bit above */
+    uint64_t tnt_offset; /* of the packet they are from */
+    uint64_t tip;        /* target of the next indirect branch, if have_tip */
+    uint64_t tip_offset;
+    uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
+    uint64_t loop_ip;    /* an IP passed since trace was last used, ... */
+    uint32_t loop_steps; /* ... branches since then, ... */
+    uint32_t loop_limit; /* ... and when to pick another one */
+    uint32_t version;    /* cache->version_ that `run` was got under */
+    uint16_t space;      /* cache's number for the address space, 0: ask */
+    uint16_t lead;       /* IPT_FLOW_ for the next instruction */
+    uint8_t mode;
+    uint8_t enabled;
+    uint8_t speculative;
+    uint8_t have_tip;
+    uint8_t have_event; /* event holds the next event, not yet reached */
+    uint8_t pending;    /* pending holds an event for the user */
+    uint8_t have_resume;
+    uint8_t unsettled;  /* the last run's trailing events are not known yet */
+    uint8_t bound;      /* IPTI_BOUND_: events that this instruction took */
+    ipt_event event;
+    ipt_event reached;  /* the event to be pulled, if pending */
+    ipt_cache_line run; /* code that flow is in, if it has no cache line */
+    uint64_t stack[IPT_RETURN_STACK_];
+    uint8_t stack_top;   /* index of the next push */
+    uint8_t stack_count; /* entries in use */
+} ipt_walk_;
+
+/* A run of the walk that is being handed out. */
+typedef struct ipt_part_ {
+    ipt_cache_line line;
+    uint64_t ip;     /* of the next instruction of it */
+    uint64_t offset; /* of the packet that proves it */
+    uint16_t flags;  /* IPT_FLOW_ of the next instruction */
+    uint16_t trail;  /* IPT_FLOW_ of the last one */
+    uint8_t index;   /* of the next instruction */
+    uint8_t count;   /* instructions up to where the walk stopped */
+} ipt_part_;
+
+/* Block decoder. Complete so that you can place it. */
+typedef struct ipt_blk_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    ipt_walk_ walk_;
+    ipt_block block_; /* in progress; count 0: none */
+    uint32_t magic_;
+} ipt_blk_decoder;
+
+/* As for packets; config.read is needed. `cache` may be NULL: code is then
+ * read and classified each time it is passed. */
+IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace, ipt_cache *cache);
+IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);
+IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder);
+IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset);
+
+/* The next block; otherwise exactly as ipt_insn_next. */
+IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block);
+IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event);
+
+/* ==========================================================================
+ * [insn]  the same, one instruction at a time
+ * ========================================================================== */
+
+/* One executed instruction. */
+typedef struct ipt_insn {
+    uint64_t offset; /* of the packet that proves it */
+    uint64_t ip;
+    uint16_t flags; /* IPT_FLOW_ */
+    uint8_t size;   /* bytes, 1 .. 15 */
+    uint8_t kind;   /* IPT_INSN_ */
+    uint8_t mode;   /* IPT_MODE_ */
+} ipt_insn;
+
+/* Instruction decoder. Complete so that you can place it. */
+typedef struct ipt_insn_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    ipt_walk_ walk_;
+    ipt_part_ part_;
+    uint32_t magic_;
+} ipt_insn_decoder;
+
+/* As for blocks. */
+IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
+                          const ipt_trace *trace, ipt_cache *cache);
+
+/* These return IPT_EVENT_PENDING if an event comes before the first
+ * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there, as far as
+ * the trace at hand tells. */
+IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
+IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
+IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
+
+/* The next instruction that executed. None is handed out beyond what the trace
+ * at hand proves.
+ *
+ * returns  >= 0: *insn was written. IPT_EVENT_PENDING: events follow this
+ *          instruction; pull them with ipt_insn_event before the next call,
+ *          which drops (and counts, at.dropped) those you did not pull.
+ *          IPT_IP_SUPPRESSED: tracing is disabled behind this instruction
+ *          IPT_EVENT_FIRST: an event that became known only now stands before
+ *          the next instruction: pull it, or call again to drop it. Does not
+ *          happen before the first IPT_MORE, IPT_BUDGET or IPT_NEED_PAGE.
+ *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
+ *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
+ *          IPT_ERR_RETURN, IPT_ERR_MODE, IPT_ERR_STATUS, IPT_ERR_CONTEXT
+ *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
+ *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
+IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);
+
+/* The next event, while one is pending.
+ *
+ * returns  >= 0: *event was written; IPT_EVENT_PENDING: there is another one
+ *          IPT_END: none is pending
+ *          IPT_ERR_NOSYNC, IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
+
+/* ==========================================================================
+ * [gen]  executed branches to a trace
+ * ========================================================================== */
+
+/* What kind of trace to write. Fill it from zero. */
+typedef struct ipt_gen_config {
+    uint32_t flags;      /* IPT_CONFIG_NO_RETCOMP: no compressed returns */
+    uint32_t psb_period; /* bytes between PSB+; 0: only at the start */
+} ipt_gen_config;
+
+/* A trace writer. You give it room with out and size, and take what it wrote,
+ * `used` bytes, when it answers IPT_ERR_ROOM and at the end. All other fields
+ * are not yours. */
+typedef struct ipt_gen {
+    uint8_t *out;
+    size_t size;
+    size_t used;
+    ipt_gen_config config_;
+    uint64_t last_ip_;
+    uint64_t from_psb_; /* bytes since the last PSB */
+    uint64_t ip_;       /* where flow is, if enabled */
+    uint64_t cr3_;
+    uint64_t vmcs_;
+    uint64_t tnt_; /* branches not yet written, stop bit above them */
+    uint64_t stack_[IPT_RETURN_STACK_];
+    uint8_t stack_top_;
+    uint8_t stack_count_;
+    uint8_t have_ip_;
+    uint8_t enabled_;
+    uint8_t mode_;
+    uint8_t nr_;
+    uint8_t started_;
+    uint32_t magic_;
+} ipt_gen;
+
+/* Room that any one call needs at most, bytes. */
+#define IPT_GEN_ROOM 128
+
+/* Prepare a writer. The trace begins with a PSB+ at the first event.
+ *
+ * mode     IPT_MODE_: the first execution mode
+ * returns  IPT_OK; IPT_ERR_ARG */
+IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
+                         uint8_t mode);
+
+/* An instruction executed that is a branch: `kind` IPT_INSN_, its address,
+ * its size, and where flow went. Instructions that leave no trace and change
+ * no call stack may be left out.
+ *
+ * returns  IPT_OK
+ *          IPT_ERR_ROOM: fewer than IPT_GEN_ROOM bytes are left; nothing done
+ *          IPT_ERR_CONTEXT: tracing is not enabled
+ *          IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
+                           uint8_t size, uint64_t to);
+
+/* Something else happened: the event that a decoder is to find. ENABLED,
+ * DISABLED, ASYNC_DISABLED, ASYNC_BRANCH, EXEC_MODE (takes effect with the
+ * next event or branch that has an IP), PAGING, VMCS, TSX, OVERFLOW, STOP,
+ * PTWRITE and CBR are known. DISABLED stands for the branch that disables
+ * tracing: do not report that one with ipt_gen_branch.
+ *
+ * returns  as ipt_gen_branch; IPT_ERR_ARG: a type that is not known */
+IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);
+
+/* Write out branches that are still collected in a TNT packet.
+ *
+ * returns  as ipt_gen_branch */
+IPT_API int ipt_gen_flush(ipt_gen *gen);
+
+/* ==========================================================================
+ * [strings]  names and texts
+ * ========================================================================== */
+
+#ifndef IPT_NO_STRINGS
+
+/* Name, cause and remedy of a status, in English, never NULL. Non-negative ones
+ * are "IPT_OK". */
+IPT_API const char *ipt_status_name(int status);
+IPT_API const char *ipt_status_cause(int status);
+IPT_API const char *ipt_status_remedy(int status);
+
+/* Names of IPT_PKT_, IPT_EVT_ and IPT_INSN_ values as in this file, in lower
+ * case and without the prefix; "?" if out of range. */
+IPT_API const char *ipt_pkt_name(uint8_t type);
+IPT_API const char *ipt_evt_name(uint8_t type);
+IPT_API const char *ipt_insn_name(uint8_t kind);
+
+#endif /* IPT_NO_STRINGS */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IPT_H */
+
+#ifdef IPT_IMPLEMENTATION
+#include "ipt_impl.h"
+#endif
