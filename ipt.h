@@ -280,7 +280,7 @@ typedef struct ipt_config {
 
     /* Work that calls may do until they return IPT_BUDGET: one unit per 16
      * trace bytes, per instruction walked or classified, per callback. Calls
-     * count it down; one of them may finish a packet or a run of at most 64
+     * count it down; one of them may finish a packet or a run of at most 80
      * instructions past zero. Refill it and call again: decoding goes on
      * where it stopped. 0: unbounded. */
     uint64_t *fuel;
@@ -674,9 +674,10 @@ typedef struct ipt_event {
     } u;
 } ipt_event;
 
-/* An event that waits for the packet that completes it. */
+/* An event that waits for the packet that completes it, or to be handed out. */
 typedef struct ipt_pending_ {
     uint64_t offset;
+    uint64_t ip;
     uint64_t data[2];
     uint8_t type;  /* IPT_EVT_ */
     uint8_t bind;  /* IPTI_BIND_ */
@@ -684,21 +685,19 @@ typedef struct ipt_pending_ {
     uint8_t arg[5];
 } ipt_pending_;
 
-#define IPT_PENDING_MAX_ 16
+#define IPT_PENDING_MAX_ 15
 
 typedef struct ipt_evt_state_ {
-    uint64_t last_ip;  /* last IP, for decompression */
-    uint64_t bind_ip;  /* IP that the events being released bind to */
-    uint64_t psb_ip;   /* the FUP of the PSB+ in progress */
-    uint8_t have_ip;   /* last_ip is known */
-    uint8_t enabled;   /* tracing is enabled, as far as packets tell */
-    uint8_t phase;     /* IPTI_EVT_ */
-    uint8_t release;   /* bindings that are being handed out */
-    uint8_t no_ip;     /* ... with this in place of bind_ip */
-    uint8_t psb_fup;   /* the PSB+ in progress had a FUP */
-    uint8_t exec;      /* last MODE.Exec, 0 none, else 1 + csl, csd, if bits */
-    uint8_t count;     /* of pending */
-    ipt_pending_ pending[IPT_PENDING_MAX_];
+    uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
+    uint64_t psb_ip;     /* the FUP of the last PSB+, if psb_fup */
+    int error;           /* comes when all before it is handed out */
+    uint8_t phase;       /* IPTI_EVT_ */
+    uint8_t psb_fup;     /* the last PSB+ has a FUP */
+    uint8_t enabled;     /* tracing is enabled */
+    uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
+    uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
+    uint8_t count;       /* of pending */
+    ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
 } ipt_evt_state_;
 
 /* Event decoder. Complete so that you can place it. */
@@ -784,17 +783,17 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 
 /* A run of instructions: one line of the cache. Not yours to read; public so
  * that you can make an array of it. 64 bytes. */
+#define IPT_RUN_MAX_ 80
 typedef struct ipt_cache_line {
     uint64_t ip_;           /* of its first instruction */
-    uint64_t displacement_; /* of its last instruction */
+    int64_t displacement_;  /* of its last instruction */
     uint16_t space_;        /* 0: the line is empty */
     uint16_t size_;         /* bytes */
     uint8_t mode_;
-    uint8_t count_;     /* instructions, 1 .. 64 */
-    uint8_t kind_;      /* of its last instruction; the others are OTHER */
-    uint8_t last_;      /* size of its last instruction */
-    uint8_t stamp_[8];  /* replacement */
-    uint8_t sizes_[32]; /* of each instruction, four bits */
+    uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
+    uint8_t kind_;  /* of its last instruction; the others are OTHER */
+    uint8_t last_;  /* size of its last instruction */
+    uint8_t sizes_[IPT_RUN_MAX_ / 2]; /* of each instruction, four bits */
 } ipt_cache_line;
 
 #define IPT_SPACES_ 16
@@ -866,55 +865,59 @@ typedef struct ipt_block {
 
 #define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
 
+#define IPT_REACHED_MAX_ 4
+
 typedef struct ipt_walk_ {
+    ipt_cursor_ cur;
+    ipt_evt_state_ evt;
     ipt_cache *cache;    /* NULL: none */
     uint64_t ip;         /* of the next instruction, if enabled */
-    uint64_t tnt;        /* branches to come, oldest on top, stop bit above */
+    uint64_t prev_ip;    /* of the one before it */
+    uint64_t tnt;        /* tnt_count branches to come, oldest on top */
     uint64_t tnt_offset; /* of the packet they are from */
-    uint64_t tip;        /* target of the next indirect branch, if have_tip */
+    uint64_t tip;        /* where the next indirect branch goes, if have_tip */
     uint64_t tip_offset;
     uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
-    uint64_t loop_ip;    /* an IP passed since trace was last used, ... */
-    uint32_t loop_steps; /* ... branches since then, ... */
-    uint32_t loop_limit; /* ... and when to pick another one */
+    uint64_t loop_ip;    /* passed since trace was last used, if have_loop */
+    uint32_t loop_steps; /* branches since loop_ip was picked, ... */
+    uint32_t loop_limit; /* ... when to pick another one, ... */
+    uint32_t loop_total; /* ... and runs of code since trace was last used */
     uint32_t version;    /* cache->version_ that `run` was got under */
     uint16_t space;      /* cache's number for the address space, 0: ask */
+    uint16_t run_left;   /* bytes of `run` from ip on */
     uint16_t lead;       /* IPT_FLOW_ for the next instruction */
-    uint8_t mode;
-    uint8_t enabled;
-    uint8_t speculative;
+    uint16_t trail;      /* IPT_FLOW_ for the one before it */
+    uint8_t tnt_count;
     uint8_t have_tip;
-    uint8_t have_event; /* event holds the next event, not yet reached */
-    uint8_t pending;    /* pending holds an event for the user */
+    uint8_t have_event; /* event is the next one, not reached yet */
     uint8_t have_resume;
-    uint8_t unsettled;  /* the last run's trailing events are not known yet */
-    uint8_t bound;      /* IPTI_BOUND_: events that this instruction took */
-    ipt_event event;
-    ipt_event reached;  /* the event to be pulled, if pending */
-    ipt_cache_line run; /* code that flow is in, if it has no cache line */
-    uint64_t stack[IPT_RETURN_STACK_];
+    uint8_t have_loop;
+    uint8_t looped;    /* loop_ip was met again */
+    uint8_t mode;      /* IPT_MODE_ */
+    uint8_t enabled;   /* ip is known */
+    uint8_t synced;    /* a PSB+ was seen since synchronising */
+    uint8_t speculative;
+    uint8_t index;     /* of the instruction at ip in `run` */
+    uint8_t count;     /* instructions of `run` up to where an event cuts it */
+    uint8_t unsettled; /* what follows the instruction before ip is not known */
+    uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
+    uint8_t bound;     /* IPTI_BOUND_: events that it has taken */
+    uint8_t pending;   /* `reached` is to be pulled */
+    uint8_t reached_count;
     uint8_t stack_top;   /* index of the next push */
     uint8_t stack_count; /* entries in use */
+    ipt_event event;
+    ipt_event reached[IPT_REACHED_MAX_];
+    ipt_cache_line run;
+    uint64_t stack[IPT_RETURN_STACK_];
 } ipt_walk_;
-
-/* A run of the walk that is being handed out. */
-typedef struct ipt_part_ {
-    ipt_cache_line line;
-    uint64_t ip;     /* of the next instruction of it */
-    uint64_t offset; /* of the packet that proves it */
-    uint16_t flags;  /* IPT_FLOW_ of the next instruction */
-    uint16_t trail;  /* IPT_FLOW_ of the last one */
-    uint8_t index;   /* of the next instruction */
-    uint8_t count;   /* instructions up to where the walk stopped */
-} ipt_part_;
 
 /* Block decoder. Complete so that you can place it. */
 typedef struct ipt_blk_decoder {
     ipt_where at;
-    ipt_cursor_ cur_;
-    ipt_evt_state_ evt_;
     ipt_walk_ walk_;
     ipt_block block_; /* in progress; count 0: none */
+    uint8_t full_;    /* ... and complete */
     uint32_t magic_;
 } ipt_blk_decoder;
 
@@ -947,10 +950,8 @@ typedef struct ipt_insn {
 /* Instruction decoder. Complete so that you can place it. */
 typedef struct ipt_insn_decoder {
     ipt_where at;
-    ipt_cursor_ cur_;
-    ipt_evt_state_ evt_;
     ipt_walk_ walk_;
-    ipt_part_ part_;
+    ipt_insn insn_; /* executed, not yet handed out; size 0: none */
     uint32_t magic_;
 } ipt_insn_decoder;
 

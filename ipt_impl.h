@@ -1,0 +1,4981 @@
+/* ipt_impl.h - the bodies of what ipt.h declares.
+ *
+ * SPDX-License-Identifier: MIT
+ *
+ * Included by ipt.h under IPT_IMPLEMENTATION. Each section uses only what
+ * stands above it; what is private begins with ipti_ or IPTI_.
+ *
+ *   [base]      macros, loads, fuel, the cursor over trace segments
+ *   [pkt]       bytes to one packet, and back
+ *   [sync]      PSB forward, backward, at an offset
+ *   [evt]       packets to events
+ *   [classify]  code bytes to instruction length, kind, displacement
+ *   [cache]     read callback, decoded code, address spaces
+ *   [blk]       the walk: blocks in execution order
+ *   [insn]      a cursor inside the current run of the walk
+ *   [gen]       executed branches to a trace
+ *   [strings]   names and texts
+ */
+
+#ifndef IPT_IMPL_H
+#define IPT_IMPL_H
+
+#include "ipt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==========================================================================
+ * [base]  macros, loads, fuel, the cursor over trace segments
+ * Uses: nothing.  State: ipt_cursor_.
+ * ========================================================================== */
+
+#ifndef IPT_MEMCPY
+#ifdef __GNUC__
+#define IPT_MEMCPY __builtin_memcpy
+#define IPT_MEMMOVE __builtin_memmove
+#define IPT_MEMSET __builtin_memset
+#define IPT_MEMCMP __builtin_memcmp
+#else
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *to, int value, size_t size);
+int memcmp(const void *a, const void *b, size_t size);
+#define IPT_MEMCPY memcpy
+#define IPT_MEMMOVE memmove
+#define IPT_MEMSET memset
+#define IPT_MEMCMP memcmp
+#endif
+#endif
+
+#ifdef __GNUC__
+#define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define IPTI_LIKELY(x) (x)
+#define IPTI_UNLIKELY(x) (x)
+#endif
+
+#define IPTI_STATIC_ASSERT(name, x) \
+    typedef char ipti_assert_##name[(x) ? 1 : -1]
+
+IPTI_STATIC_ASSERT(byte, (uint8_t) ~0u == 255);
+IPTI_STATIC_ASSERT(line, sizeof(ipt_cache_line) == 64);
+IPTI_STATIC_ASSERT(pkt, sizeof(ipt_pkt_decoder) <= 256);
+IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1024);
+IPTI_STATIC_ASSERT(insn, sizeof(ipt_insn_decoder) <= 4096);
+
+/* What _init leaves in a struct: it tells versions and sizes apart. */
+static uint32_t ipti_magic(size_t size)
+{
+    return 0x49505400u ^ (IPT_VERSION * 0x9e3779b1u) ^ (uint32_t) size;
+}
+
+/* What every call checks first. */
+#define IPTI_BAD_SELF(self) \
+    (!(self) || (self)->magic_ != ipti_magic(sizeof(*(self))))
+#define IPTI_SELF_ERROR(self) ((self) ? IPT_ERR_STATE : IPT_ERR_ARG)
+
+static inline uint16_t ipti_le16(const uint8_t *p)
+{
+    return (uint16_t) (p[0] | p[1] << 8);
+}
+
+static inline uint32_t ipti_le32(const uint8_t *p)
+{
+    return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16
+           | (uint32_t) p[3] << 24;
+}
+
+static inline uint64_t ipti_le64(const uint8_t *p)
+{
+    return ipti_le32(p) | (uint64_t) ipti_le32(p + 4) << 32;
+}
+
+/* Bits [bit, bit + width) of the little-endian bytes at p; bit < 8 and
+ * bit + width <= 64. */
+static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
+{
+    uint64_t value = 0;
+    unsigned n = (bit + width + 7) / 8;
+
+    while (n > 0)
+        value = value << 8 | p[--n];
+    return value >> bit & (~(uint64_t) 0 >> (64 - width));
+}
+
+static inline int ipti_min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- fuel ---- */
+
+static inline int ipti_fuel_empty(const ipt_config *config)
+{
+    return config->fuel && *config->fuel == 0;
+}
+
+static inline void ipti_fuel_burn(const ipt_config *config, uint64_t units)
+{
+    if (config->fuel)
+        *config->fuel -= units < *config->fuel ? units : *config->fuel;
+}
+
+/* Trace bytes cost one unit for every multiple of 16 they reach. */
+static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
+                                   uint64_t to)
+{
+    if (config->fuel)
+        ipti_fuel_burn(config, to / 16 - from / 16);
+}
+
+/* ---- the cursor: the only code that touches trace bytes ---- */
+
+#define IPTI_WINDOW 16    /* no packet is longer */
+#define IPTI_SWALLOWED 15 /* a corrupt packet may hide so much of a PSB */
+
+enum {                /* ipt_cursor_.state */
+    IPTI_CUR_NOSYNC,  /* at no packet */
+    IPTI_CUR_FORWARD, /* a search for a PSB ran out of fuel or trace */
+    IPTI_CUR_BACKWARD,
+    IPTI_CUR_SYNC, /* at a packet */
+    IPTI_CUR_PSB   /* at a packet, or behind a PSB with more than 8 pairs */
+};
+
+/* Make `seg` the segment that holds stream offset pos, or the last one. */
+static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
+{
+    const ipt_trace *trace = cur->trace;
+
+    if (IPTI_UNLIKELY(cur->origin != trace->offset || pos < cur->begin)) {
+        cur->origin = trace->offset;
+        cur->begin = trace->offset;
+        cur->seg = 0;
+        if (pos < cur->begin)
+            return IPT_ERR_GONE;
+    }
+    while (cur->seg + 1 < trace->count
+           && pos - cur->begin >= trace->seg[cur->seg].size)
+        cur->begin += trace->seg[cur->seg++].size;
+    return IPT_OK;
+}
+
+/* Find the bytes at pos: *n of them at *p, all that lie together or, near the
+ * end of a segment, what is left of 16 collected in `window`. n is 0 at the
+ * end of the trace. */
+static int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos, uint8_t *window,
+                          const uint8_t **p, size_t *n)
+{
+    const ipt_trace *trace = cur->trace;
+    int status = ipti_cur_seek(cur, pos);
+    size_t skip;
+    size_t got = 0;
+    uint32_t i;
+
+    *n = 0;
+    if (status < 0 || cur->seg >= trace->count)
+        return status;
+    skip = (size_t) (pos - cur->begin);
+    if (skip > trace->seg[cur->seg].size)
+        return IPT_ERR_GONE;
+    *n = trace->seg[cur->seg].size - skip;
+    if (IPTI_LIKELY(*n >= IPTI_WINDOW)
+        || (*n > 0 && cur->seg + 1 == trace->count)) {
+        *p = trace->seg[cur->seg].data + skip;
+        return IPT_OK;
+    }
+    for (i = cur->seg; i < trace->count && got < IPTI_WINDOW; i++, skip = 0) {
+        const ipt_segment *seg = &trace->seg[i];
+        while (skip < seg->size && got < IPTI_WINDOW)
+            window[got++] = seg->data[skip++];
+    }
+    *p = window;
+    *n = got;
+    return IPT_OK;
+}
+
+/* The stream offset of the end of the trace at hand. */
+static uint64_t ipti_cur_end(const ipt_trace *trace)
+{
+    uint64_t end = trace->offset;
+    uint32_t i;
+
+    for (i = 0; i < trace->count; i++)
+        end += trace->seg[i].size;
+    return end;
+}
+
+/* The byte at pos, which is in the trace. */
+static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
+{
+    while (pos < cur->begin && cur->seg > 0)
+        cur->begin -= cur->trace->seg[--cur->seg].size;
+    (void) ipti_cur_seek(cur, pos);
+    return cur->trace->seg[cur->seg].data[pos - cur->begin];
+}
+
+/* What a search forward may still read, the caller must keep. */
+static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
+{
+    uint64_t low = at->offset < IPTI_SWALLOWED ? 0
+                                               : at->offset - IPTI_SWALLOWED;
+
+    if (low < cur->limit)
+        low = cur->limit;
+    at->release = low < at->offset ? low : at->offset;
+}
+
+static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
+{
+    if (!config || !trace || (trace->count && !trace->seg))
+        return IPT_ERR_ARG;
+    if (config->flags & ~IPT_CONFIG_FLAGS_)
+        return IPT_ERR_CONFIG;
+    return IPT_OK;
+}
+
+/* Begin at the start of the trace, not synchronised. */
+static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
+                          const ipt_config *config, const ipt_trace *trace)
+{
+    cur->config = config;
+    cur->trace = trace;
+    cur->origin = trace->offset;
+    cur->begin = trace->offset;
+    cur->limit = trace->offset;
+    at->offset = trace->offset;
+    at->release = trace->offset;
+    at->asid.cr3 = IPT_ASID_UNKNOWN;
+    at->asid.vmcs = IPT_ASID_UNKNOWN;
+}
+
+/* Every public call on a decoder ends here. */
+static inline int ipti_leave(const ipt_cursor_ *cur, ipt_where *at, int status)
+{
+    ipti_cur_release(cur, at);
+    if (IPTI_UNLIKELY(status < 0))
+        at->error = status;
+    return status;
+}
+
+/* ==========================================================================
+ * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"
+ * Uses: [base].  State: ipt_pkt_decoder.
+ *
+ * A packet is known by its first byte or, behind 02, by its second one. What
+ * follows has a fixed layout that decoder and encoder share: a list
+ *     F(C type, member of u, byte, bit, width, scale)
+ * says that the member's value, shifted right by scale, stands in `width` bits
+ * from bit `bit` of byte `byte` up. A reserved bit is neither checked nor set.
+ * ========================================================================== */
+
+/* X(packet, first byte, second byte or 0, size) of all that have one size */
+#define IPTI_FORMS(X)          \
+    X(PSB, 0x02, 0x82, 16)     \
+    X(PSBEND, 0x02, 0x23, 2)   \
+    X(OVF, 0x02, 0xf3, 2)      \
+    X(STOP, 0x02, 0x83, 2)     \
+    X(TNT_64, 0x02, 0xa3, 8)   \
+    X(PIP, 0x02, 0x43, 8)      \
+    X(VMCS, 0x02, 0xc8, 7)     \
+    X(CBR, 0x02, 0x03, 4)      \
+    X(TMA, 0x02, 0x73, 7)      \
+    X(MNT, 0x02, 0xc3, 11)     \
+    X(EXSTOP, 0x02, 0x62, 2)   \
+    X(MWAIT, 0x02, 0xc2, 10)   \
+    X(PWRE, 0x02, 0x22, 4)     \
+    X(PWRX, 0x02, 0xa2, 7)     \
+    X(BBP, 0x02, 0x63, 3)      \
+    X(BEP, 0x02, 0x33, 2)      \
+    X(CFE, 0x02, 0x13, 4)      \
+    X(EVD, 0x02, 0x53, 11)     \
+    X(TSC, 0x19, 0, 8)         \
+    X(MTC, 0x59, 0, 2)         \
+    X(MODE_EXEC, 0x99, 0x00, 2) \
+    X(MODE_TSX, 0x99, 0x20, 2)
+
+#define IPTI_X(packet, first, second, size)      \
+    IPTI_FIRST_##packet = first,                 \
+    IPTI_SECOND_##packet = second,               \
+    IPTI_SIZE_##packet = size,
+enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
+#undef IPTI_X
+
+/* First bytes, and the mask under which they are one. */
+#define IPTI_PAD 0x00
+#define IPTI_EXT 0x02     /* an extended opcode follows */
+#define IPTI_MODE 0x99    /* which, bits 7:5 of the next byte tell */
+#define IPTI_TRIG 0xd9
+#define IPTI_MNT_3RD 0x88 /* MNT alone has a third opcode byte */
+#define IPTI_IP_MASK 0x1f /* above it: IPBytes */
+#define IPTI_TIP 0x0d     /* xxx01101 */
+#define IPTI_TIP_PGE 0x11 /* xxx10001 */
+#define IPTI_TIP_PGD 0x01 /* xxx00001 */
+#define IPTI_FUP 0x1d     /* xxx11101 */
+#define IPTI_CYC_MASK 0x03
+#define IPTI_CYC 0x03      /* xxxxxx11 */
+#define IPTI_BIP_MASK 0x07 /* only inside a PEBS block: 0 is TNT's bit 0 */
+#define IPTI_BIP 0x04      /* xxxxx100 */
+/* Second bytes behind 02 that hold a field. */
+#define IPTI_PTW_MASK 0x1f
+#define IPTI_PTW 0x12    /* IP, plc, plc, 10010 */
+#define IPTI_EXT_IP 0x80 /* EXSTOP and BEP: a FUP follows */
+
+/* PIP: paging information                SDM: "Paging Information (PIP) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   2  |        CR3[11:5]          | NR |
+ *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
+#define IPTI_PIP(F)                  \
+    F(uint64_t, pip.cr3, 2, 1, 47, 5) \
+    F(uint8_t, pip.nr, 2, 0, 1, 0)
+
+/* VMCS: pointer to the VMCS              SDM: "VMCS Packet"
+ *  2-6 |        base[51:12]             | */
+#define IPTI_VMCS(F) F(uint64_t, vmcs.base, 2, 0, 40, 12)
+
+/* CBR: core:bus ratio                    SDM: "Core:Bus Ratio (CBR) Packet"
+ *   2  |        ratio                   |
+ *   3  |        reserved                | */
+#define IPTI_CBR(F) F(uint8_t, cbr.ratio, 2, 0, 8, 0)
+
+/* TMA: TSC/MTC alignment                 SDM: "TSC/MTC Alignment (TMA) Packet"
+ *  2-3 |        CTC[15:0]               |
+ *   4  |        0                       |   checked: SKZ84 corrupts it
+ *   5  |        FC[7:0]                 |
+ *   6  |        0                   |FC8| */
+#define IPTI_TMA(F)                  \
+    F(uint16_t, tma.ctc, 2, 0, 16, 0) \
+    F(uint16_t, tma.fc, 5, 0, 9, 0)
+
+/* TSC: time stamp counter                SDM: "Timestamp Counter (TSC) Packet"
+ *  1-7 |        TSC[55:0]               | */
+#define IPTI_TSC(F) F(uint64_t, tsc.value, 1, 0, 56, 0)
+
+/* MTC: mini time counter                 SDM: "Mini Time Counter (MTC) Packet"
+ *   1  |        CTC[N+7:N]              |   N: RTIT_CTL.MTCFreq */
+#define IPTI_MTC(F) F(uint8_t, mtc.ctc, 1, 0, 8, 0)
+
+/* MNT: maintenance                       SDM: "Maintenance (MNT) Packet"
+ *   2  |        88                      |
+ *  3-10|        payload                 | */
+#define IPTI_MNT(F) F(uint64_t, mnt.payload, 3, 0, 64, 0)
+
+/* MODE.Exec: execution mode              SDM: "MODE Packet"
+ *        7   6   5   4   3   2   1   0
+ *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
+#define IPTI_MODE_EXEC(F)            \
+    F(uint8_t, exec.csl, 1, 0, 1, 0)  \
+    F(uint8_t, exec.csd, 1, 1, 1, 0)  \
+    F(uint8_t, exec.iflag, 1, 2, 1, 0)
+
+/* MODE.TSX: transaction state            SDM: "MODE Packet"
+ *        7   6   5   4   3   2   1   0
+ *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
+#define IPTI_MODE_TSX(F)             \
+    F(uint8_t, tsx.intx, 1, 0, 1, 0)  \
+    F(uint8_t, tsx.abrt, 1, 1, 1, 0)
+
+/* EXSTOP: execution stop                 SDM: "EXSTOP Packet"
+ *   1  | IP| 1   1   0   0   0   1   0 | */
+#define IPTI_EXSTOP(F) F(uint8_t, exstop.ip, 1, 7, 1, 0)
+
+/* MWAIT: EAX and ECX[1:0] of MWAIT       SDM: "MWAIT Packet"
+ *  2-5 |        hints                   |
+ *  6-9 |        extensions              | */
+#define IPTI_MWAIT(F)                   \
+    F(uint32_t, mwait.hints, 2, 0, 32, 0) \
+    F(uint32_t, mwait.ext, 6, 0, 32, 0)
+
+/* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   2  |               | HW|           |
+ *   3  | C-state       | sub C-state   | */
+#define IPTI_PWRE(F)                      \
+    F(uint8_t, pwre.hw, 2, 3, 1, 0)        \
+    F(uint8_t, pwre.sub_state, 3, 0, 4, 0) \
+    F(uint8_t, pwre.state, 3, 4, 4, 0)
+
+/* PWRX: power exit                       SDM: "Power Exit (PWRX) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   2  | last core C   | deepest core C|
+ *   3  |               |HWA| ST|   |INT|   wake reason
+ *  4-6 |        reserved                | */
+#define IPTI_PWRX(F)                       \
+    F(uint8_t, pwrx.deepest, 2, 0, 4, 0)    \
+    F(uint8_t, pwrx.last, 2, 4, 4, 0)       \
+    F(uint8_t, pwrx.interrupt, 3, 0, 1, 0)  \
+    F(uint8_t, pwrx.store, 3, 2, 1, 0)      \
+    F(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
+
+/* PTW: operand of PTWRITE                SDM: "PTWRITE (PTW) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   1  | IP| plc   | 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
+ *  2-. |        payload                 | */
+#define IPTI_PTW_HEAD(F)            \
+    F(uint8_t, ptw.plc, 1, 5, 2, 0)  \
+    F(uint8_t, ptw.ip, 1, 7, 1, 0)
+#define IPTI_PTW_4(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 32, 0)
+#define IPTI_PTW_8(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 64, 0)
+
+/* BBP: begin of a PEBS block             SDM: "Block Begin Packet (BBP)"
+ *        7   6   5   4   3   2   1   0
+ *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
+#define IPTI_BBP(F)                 \
+    F(uint8_t, bbp.type, 2, 0, 5, 0) \
+    F(uint8_t, bbp.sz, 2, 7, 1, 0)
+
+/* BIP: an item of a PEBS block           SDM: "Block Item Packet (BIP)"
+ *        7   6   5   4   3   2   1   0
+ *   0  | id                | 1   0   0 |
+ *  1-. |        payload                 | */
+#define IPTI_BIP_4(F)               \
+    F(uint8_t, bip.id, 0, 3, 5, 0)   \
+    F(uint64_t, bip.payload, 1, 0, 32, 0)
+#define IPTI_BIP_8(F)               \
+    F(uint8_t, bip.id, 0, 3, 5, 0)   \
+    F(uint64_t, bip.payload, 1, 0, 64, 0)
+
+/* BEP: end of a PEBS block               SDM: "Block End Packet (BEP)"
+ *   1  | IP| 0   1   1   0   0   1   1 | */
+#define IPTI_BEP(F) F(uint8_t, bep.ip, 1, 7, 1, 0)
+
+/* CFE: control-flow event                SDM: "Control Flow Event (CFE) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   2  | IP|       | type              |
+ *   3  |        vector                  | */
+#define IPTI_CFE(F)                   \
+    F(uint8_t, cfe.type, 2, 0, 5, 0)   \
+    F(uint8_t, cfe.ip, 2, 7, 1, 0)     \
+    F(uint8_t, cfe.vector, 3, 0, 8, 0)
+
+/* EVD: event data                        SDM: "Event Data (EVD) Packet"
+ *        7   6   5   4   3   2   1   0
+ *   2  |       | type                  |
+ *  3-10|        payload                 | */
+#define IPTI_EVD(F)                      \
+    F(uint8_t, evd.type, 2, 0, 6, 0)      \
+    F(uint64_t, evd.payload, 3, 0, 64, 0)
+
+/* TRIG: trigger                          SDM: "Trigger Tracing"
+ *        7   6   5   4   3   2   1   0
+ *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
+ *   2  |        TRBV                    |
+ *  3-4 |        ICNT                    | */
+#define IPTI_TRIG_3(F)                 \
+    F(uint8_t, trig.mult, 1, 5, 1, 0)   \
+    F(uint8_t, trig.icntv, 1, 6, 1, 0)  \
+    F(uint8_t, trig.ip, 1, 7, 1, 0)     \
+    F(uint8_t, trig.trbv, 2, 0, 8, 0)
+#define IPTI_TRIG_5(F) IPTI_TRIG_3(F) F(uint16_t, trig.icnt, 3, 0, 16, 0)
+
+/* ---- shape: which packet, and how long ---- */
+
+/* Payload bytes of an IP packet by IPBytes; 255: reserved. */
+static const uint8_t ipti_ip_size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
+
+/* Each returns the packet's size, or IPT_MORE if n bytes do not tell. */
+static int ipti_shape_cyc(const uint8_t *p, size_t n)
+{
+    /* CYC: 5 bits with EXP in bit 2, then 7 bits with EXP in bit 0 a byte.
+     * SDM: "Cycle Count (CYC) Packet" */
+    size_t size = 1;
+    int more = p[0] & 4;
+
+    while (more) {
+        if (size >= 9) /* 5 + 8 * 7 bits; another byte would pass 64 */
+            return IPT_ERR_PACKET;
+        if (size >= n)
+            return IPT_MORE;
+        more = p[size++] & 1;
+    }
+    return (int) size;
+}
+
+static int ipti_shape_psb(const uint8_t *p, size_t n)
+{
+    size_t i;
+
+    for (i = 2; i < IPTI_SIZE_PSB; i++) {
+        if (i >= n)
+            return IPT_MORE;
+        if (p[i] != (i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
+            return IPT_ERR_PACKET;
+    }
+    return IPTI_SIZE_PSB;
+}
+
+static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
+{
+    if (n < 2)
+        return IPT_MORE;
+    switch (p[1]) {
+    case IPTI_SECOND_PSB:
+        *type = IPT_PKT_PSB;
+        return ipti_shape_psb(p, n);
+    case IPTI_SECOND_PSBEND:
+        *type = IPT_PKT_PSBEND;
+        return IPTI_SIZE_PSBEND;
+    case IPTI_SECOND_OVF:
+        *type = IPT_PKT_OVF;
+        return IPTI_SIZE_OVF;
+    case IPTI_SECOND_STOP:
+        *type = IPT_PKT_STOP;
+        return IPTI_SIZE_STOP;
+    case IPTI_SECOND_TNT_64:
+        *type = IPT_PKT_TNT_64;
+        return IPTI_SIZE_TNT_64;
+    case IPTI_SECOND_PIP:
+        *type = IPT_PKT_PIP;
+        return IPTI_SIZE_PIP;
+    case IPTI_SECOND_VMCS:
+        *type = IPT_PKT_VMCS;
+        return IPTI_SIZE_VMCS;
+    case IPTI_SECOND_CBR:
+        *type = IPT_PKT_CBR;
+        return IPTI_SIZE_CBR;
+    case IPTI_SECOND_TMA:
+        *type = IPT_PKT_TMA;
+        return IPTI_SIZE_TMA;
+    case IPTI_SECOND_MNT:
+        *type = IPT_PKT_MNT;
+        if (n < 3)
+            return IPT_MORE;
+        return p[2] == IPTI_MNT_3RD ? (int) IPTI_SIZE_MNT : IPT_ERR_OPCODE;
+    case IPTI_SECOND_EXSTOP:
+    case IPTI_SECOND_EXSTOP | IPTI_EXT_IP:
+        *type = IPT_PKT_EXSTOP;
+        return IPTI_SIZE_EXSTOP;
+    case IPTI_SECOND_MWAIT:
+        *type = IPT_PKT_MWAIT;
+        return IPTI_SIZE_MWAIT;
+    case IPTI_SECOND_PWRE:
+        *type = IPT_PKT_PWRE;
+        return IPTI_SIZE_PWRE;
+    case IPTI_SECOND_PWRX:
+        *type = IPT_PKT_PWRX;
+        return IPTI_SIZE_PWRX;
+    case IPTI_SECOND_BBP:
+        *type = IPT_PKT_BBP;
+        return IPTI_SIZE_BBP;
+    case IPTI_SECOND_BEP:
+    case IPTI_SECOND_BEP | IPTI_EXT_IP:
+        *type = IPT_PKT_BEP;
+        return IPTI_SIZE_BEP;
+    case IPTI_SECOND_CFE:
+        *type = IPT_PKT_CFE;
+        return IPTI_SIZE_CFE;
+    case IPTI_SECOND_EVD:
+        *type = IPT_PKT_EVD;
+        return IPTI_SIZE_EVD;
+    default:
+        if ((p[1] & IPTI_PTW_MASK) != IPTI_PTW)
+            return IPT_ERR_OPCODE;
+        *type = IPT_PKT_PTW;
+        if (p[1] & 0x40) /* plc 2 and 3 are reserved */
+            return IPT_ERR_PACKET;
+        return 2 + 4 * (1 + (p[1] >> 5 & 1));
+    }
+}
+
+/* `block` is the number of payload bytes of a PEBS block's items, 0: none. */
+static int ipti_shape(const uint8_t *p, size_t n, uint8_t block, uint8_t *type)
+{
+    if (block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
+        *type = IPT_PKT_BIP;
+        return 1 + block;
+    }
+    switch (p[0]) {
+    case IPTI_PAD:
+        *type = IPT_PKT_PAD;
+        return 1;
+    case IPTI_EXT:
+        return ipti_shape_ext(p, n, type);
+    case IPTI_FIRST_TSC:
+        *type = IPT_PKT_TSC;
+        return IPTI_SIZE_TSC;
+    case IPTI_FIRST_MTC:
+        *type = IPT_PKT_MTC;
+        return IPTI_SIZE_MTC;
+    case IPTI_MODE:
+        if (n < 2)
+            return IPT_MORE;
+        *type = (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX ? IPT_PKT_MODE_TSX
+                                                      : IPT_PKT_MODE_EXEC;
+        return p[1] & 0xc0 ? (int) IPT_ERR_PACKET : IPTI_SIZE_MODE_EXEC;
+    case IPTI_TRIG:
+        *type = IPT_PKT_TRIG;
+        if (n < 2)
+            return IPT_MORE;
+        return p[1] & 0x40 ? 5 : 3;
+    default:
+        break;
+    }
+    if ((p[0] & 1) == 0) {
+        *type = IPT_PKT_TNT_8;
+        return 1;
+    }
+    if ((p[0] & IPTI_CYC_MASK) == IPTI_CYC) {
+        *type = IPT_PKT_CYC;
+        return ipti_shape_cyc(p, n);
+    }
+    switch (p[0] & IPTI_IP_MASK) {
+    case IPTI_TIP:
+        *type = IPT_PKT_TIP;
+        break;
+    case IPTI_TIP_PGE:
+        *type = IPT_PKT_TIP_PGE;
+        break;
+    case IPTI_TIP_PGD:
+        *type = IPT_PKT_TIP_PGD;
+        break;
+    case IPTI_FUP:
+        *type = IPT_PKT_FUP;
+        break;
+    default:
+        return IPT_ERR_OPCODE;
+    }
+    if (ipti_ip_size[p[0] >> 5] == 255)
+        return IPT_ERR_PACKET;
+    return 1 + ipti_ip_size[p[0] >> 5];
+}
+
+/* ---- decode ---- */
+
+/* TNT: branches, oldest first, under a stop bit.
+ * SDM: "Taken/Not-taken (TNT) Packet"
+ *   TNT-8   | 0 .. 0  1  b1 b2 .. bN  0 |   bits 7:1, N <= 6
+ *   TNT-64  02 a3, then 48 bits alike, N <= 47 */
+static int ipti_load_tnt(ipt_packet *out, uint64_t bits)
+{
+    uint8_t count = 0;
+
+    while (bits >> count > 1)
+        count++;
+    if (count == 0) /* no stop bit, or nothing below it */
+        return IPT_ERR_PACKET;
+    out->u.tnt.bits = bits & ~(~(uint64_t) 0 << count);
+    out->u.tnt.count = count;
+    return IPT_OK;
+}
+
+static void ipti_load_cyc(ipt_packet *out, const uint8_t *p)
+{
+    uint64_t value = p[0] >> 3;
+    unsigned i;
+
+    for (i = 1; i < out->size; i++)
+        value |= (uint64_t) (p[i] >> 1) << (5 + 7 * (i - 1));
+    out->u.cyc.value = value;
+}
+
+#define IPTI_LOAD(type, member, byte, bit, width, scale) \
+    out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
+
+/* Fill out->u; type and size are set and all bytes are there. */
+static int ipti_load(ipt_packet *out, const uint8_t *p)
+{
+    switch (out->type) {
+    case IPT_PKT_TNT_8:
+        return ipti_load_tnt(out, p[0] >> 1);
+    case IPT_PKT_TNT_64:
+        return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
+    case IPT_PKT_TIP:
+    case IPT_PKT_TIP_PGE:
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_FUP:
+        out->u.ip.ipc = p[0] >> 5;
+        out->u.ip.payload = 0;
+        if (out->size > 1)
+            out->u.ip.payload = ipti_bits(p + 1, 0, 8 * (out->size - 1));
+        break;
+    case IPT_PKT_CYC:
+        ipti_load_cyc(out, p);
+        break;
+    case IPT_PKT_TMA:
+        IPTI_TMA(IPTI_LOAD)
+        return p[4] || p[6] > 1 ? IPT_ERR_PACKET : IPT_OK;
+    case IPT_PKT_MODE_EXEC:
+        IPTI_MODE_EXEC(IPTI_LOAD)
+        break;
+    case IPT_PKT_MODE_TSX:
+        IPTI_MODE_TSX(IPTI_LOAD)
+        break;
+    case IPT_PKT_PIP:
+        IPTI_PIP(IPTI_LOAD)
+        break;
+    case IPT_PKT_VMCS:
+        IPTI_VMCS(IPTI_LOAD)
+        break;
+    case IPT_PKT_TSC:
+        IPTI_TSC(IPTI_LOAD)
+        break;
+    case IPT_PKT_CBR:
+        IPTI_CBR(IPTI_LOAD)
+        break;
+    case IPT_PKT_MTC:
+        IPTI_MTC(IPTI_LOAD)
+        break;
+    case IPT_PKT_MNT:
+        IPTI_MNT(IPTI_LOAD)
+        break;
+    case IPT_PKT_PTW:
+        if (out->size == 6) {
+            IPTI_PTW_4(IPTI_LOAD)
+        } else {
+            IPTI_PTW_8(IPTI_LOAD)
+        }
+        break;
+    case IPT_PKT_EXSTOP:
+        IPTI_EXSTOP(IPTI_LOAD)
+        break;
+    case IPT_PKT_MWAIT:
+        IPTI_MWAIT(IPTI_LOAD)
+        break;
+    case IPT_PKT_PWRE:
+        IPTI_PWRE(IPTI_LOAD)
+        break;
+    case IPT_PKT_PWRX:
+        IPTI_PWRX(IPTI_LOAD)
+        break;
+    case IPT_PKT_BBP:
+        IPTI_BBP(IPTI_LOAD)
+        break;
+    case IPT_PKT_BIP:
+        out->u.bip.sz = out->size == 5;
+        if (out->size == 5) {
+            IPTI_BIP_4(IPTI_LOAD)
+        } else {
+            IPTI_BIP_8(IPTI_LOAD)
+        }
+        break;
+    case IPT_PKT_BEP:
+        IPTI_BEP(IPTI_LOAD)
+        break;
+    case IPT_PKT_CFE:
+        IPTI_CFE(IPTI_LOAD)
+        break;
+    case IPT_PKT_EVD:
+        IPTI_EVD(IPTI_LOAD)
+        break;
+    case IPT_PKT_TRIG:
+        out->u.trig.icnt = 0;
+        if (out->size == 3) {
+            IPTI_TRIG_3(IPTI_LOAD)
+        } else {
+            IPTI_TRIG_5(IPTI_LOAD)
+        }
+        break;
+    default: /* PAD, PSB, PSBEND, OVF, STOP: nothing to load */
+        break;
+    }
+    return IPT_OK;
+}
+#undef IPTI_LOAD
+
+/* Ask config.unknown. It may name a size beyond the bytes at hand. */
+static int ipti_pkt_unknown(const ipt_config *config, ipt_packet *out,
+                            const uint8_t *p, size_t n, uint64_t left)
+{
+    int size;
+
+    if (!config->unknown)
+        return IPT_ERR_OPCODE;
+    out->type = IPT_PKT_UNKNOWN;
+    out->u.unknown[0] = out->u.unknown[1] = 0;
+    ipti_fuel_burn(config, 1);
+    size = config->unknown(out, p, n < IPTI_WINDOW ? n : IPTI_WINDOW,
+                           config->context);
+    if (size < 0)
+        return IPT_ERR_OPCODE;
+    if (size == 0 || size > 255)
+        return IPT_ERR_CALLBACK;
+    return (uint64_t) size > left ? (int) IPT_MORE : size;
+}
+
+/* PEBS blocks end with the first packet that is about flow; timing and power
+ * packets may stand inside. SDM: "Block Item Packet (BIP)" */
+static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_BBP:
+        cur->block = packet->u.bbp.sz ? 4 : 8;
+        break;
+    case IPT_PKT_BIP:
+    case IPT_PKT_PAD:
+    case IPT_PKT_TSC:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MTC:
+    case IPT_PKT_CYC:
+    case IPT_PKT_CBR:
+    case IPT_PKT_MNT:
+    case IPT_PKT_EXSTOP:
+    case IPT_PKT_PWRE:
+    case IPT_PKT_PWRX:
+    case IPT_PKT_UNKNOWN:
+        break;
+    default:
+        cur->block = 0;
+        break;
+    }
+}
+
+/* A run of PAD is one packet, up to this many of them. */
+#define IPTI_PAD_RUN 4096
+
+static uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
+{
+    uint32_t size = 1;
+    uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
+
+    while (limit - size >= 8 && ipti_le64(p + size) == 0)
+        size += 8;
+    while (size < limit && p[size] == IPTI_PAD)
+        size++;
+    return size;
+}
+
+/* Behind a PSB: step over further "02 82" pairs, which are part of it. */
+static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
+{
+    uint8_t window[IPTI_WINDOW];
+    const uint8_t *p = window;
+    size_t n;
+    int status;
+
+    for (;;) {
+        if (ipti_fuel_empty(cur->config))
+            return IPT_BUDGET;
+        status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+        if (status < 0)
+            return status;
+        if (n == 1 && p[0] == IPTI_FIRST_PSB && cur->trace->open)
+            return IPT_MORE;
+        if (n < 2 || p[0] != IPTI_FIRST_PSB || p[1] != IPTI_SECOND_PSB)
+            break;
+        ipti_fuel_trace(cur->config, at->offset, at->offset + 2);
+        at->offset += 2;
+    }
+    cur->state = IPTI_CUR_SYNC;
+    return IPT_OK;
+}
+
+/* What a packet says of the cursor itself, and of time. */
+static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
+                          const ipt_packet *packet)
+{
+    ipti_pkt_block(cur, packet);
+    switch (packet->type) {
+    case IPT_PKT_PSB:
+        cur->state = IPTI_CUR_PSB;
+        cur->limit = at->offset + IPTI_SIZE_PSB;
+        at->sync = at->offset;
+        at->valid |= IPT_AT_SYNC;
+        break;
+    case IPT_PKT_TSC:
+        at->tsc = packet->u.tsc.value;
+        at->valid |= IPT_AT_TSC;
+        break;
+    case IPT_PKT_CBR:
+        at->cbr = packet->u.cbr.ratio;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Decode the packet at at->offset and step over it. */
+static int ipti_pkt_fetch(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
+{
+    uint8_t window[IPTI_WINDOW];
+    const uint8_t *p = window;
+    size_t n;
+    int status = IPT_OK;
+
+    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC)) {
+        if (cur->state != IPTI_CUR_PSB)
+            return IPT_ERR_NOSYNC;
+        status = ipti_pkt_pairs(cur, at);
+    }
+    if (status >= 0 && ipti_fuel_empty(cur->config))
+        status = IPT_BUDGET;
+    if (status >= 0)
+        status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    if (n == 0)
+        return cur->trace->open ? IPT_MORE : IPT_END;
+    at->packet_offset = at->offset;
+    at->packet = IPT_PKT_NONE;
+    out->offset = at->offset;
+    out->type = IPT_PKT_NONE;
+    status = ipti_shape(p, n, cur->block, &out->type);
+    if (IPTI_UNLIKELY(status == IPT_ERR_OPCODE))
+        status = ipti_pkt_unknown(cur->config, out, p, n,
+                                  ipti_cur_end(cur->trace) - at->offset);
+    else if (IPTI_LIKELY(status > 0 && (size_t) status <= n)) {
+        at->packet = out->type;
+        out->size = (uint32_t) status;
+        if (out->type == IPT_PKT_PAD)
+            out->size = ipti_pkt_pads(p, n);
+        else
+            status = ipti_min(status, ipti_load(out, p));
+    } else if (status > 0)
+        status = IPT_MORE;
+    at->packet = out->type;
+    if (IPTI_UNLIKELY(status < 0)) {
+        if (status == IPT_MORE && !cur->trace->open)
+            status = IPT_ERR_TRUNCATED;
+        return status;
+    }
+    if (out->type == IPT_PKT_UNKNOWN)
+        out->size = (uint32_t) status;
+    ipti_pkt_note(cur, at, out);
+    ipti_fuel_trace(cur->config, at->offset, at->offset + out->size);
+    at->offset += out->size;
+    return IPT_OK;
+}
+
+/* ---- encode ---- */
+
+/* Put value into bits [bit, bit + width) at p. Returns 0 if it does not fit. */
+static int ipti_put(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
+{
+    unsigned n = (bit + width + 7) / 8;
+    unsigned i;
+
+    if (value & ~(~(uint64_t) 0 >> (64 - width)))
+        return 0;
+    value <<= bit;
+    for (i = 0; i < n; i++)
+        p[i] |= (uint8_t) (value >> (8 * i));
+    return 1;
+}
+
+/* A whole number of bytes at p, from the low end of value. */
+static void ipti_put_bytes(uint8_t *p, uint64_t value, unsigned n)
+{
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        p[i] = (uint8_t) (value >> (8 * i));
+}
+
+static int ipti_store_tnt(uint8_t *p, const ipt_packet *packet)
+{
+    uint8_t count = packet->u.tnt.count;
+    uint8_t most = packet->type == IPT_PKT_TNT_8 ? 6 : 47;
+    uint64_t bits = packet->u.tnt.bits;
+
+    if (count == 0 || count > most || bits >> count)
+        return IPT_ERR_PACKET;
+    bits |= (uint64_t) 1 << count;
+    if (packet->type == IPT_PKT_TNT_8) {
+        p[0] = (uint8_t) (bits << 1);
+        return 1;
+    }
+    p[0] = IPTI_FIRST_TNT_64;
+    p[1] = IPTI_SECOND_TNT_64;
+    ipti_put_bytes(p + 2, bits, 6);
+    return IPTI_SIZE_TNT_64;
+}
+
+static int ipti_store_ip(uint8_t *p, const ipt_packet *packet, uint8_t opcode)
+{
+    uint8_t ipc = packet->u.ip.ipc;
+
+    if (ipc > 7 || ipti_ip_size[ipc] == 255)
+        return IPT_ERR_PACKET;
+    p[0] = (uint8_t) (ipc << 5 | opcode);
+    ipti_put_bytes(p + 1, packet->u.ip.payload, ipti_ip_size[ipc]);
+    return 1 + ipti_ip_size[ipc];
+}
+
+static int ipti_store_cyc(uint8_t *p, const ipt_packet *packet)
+{
+    uint64_t rest = packet->u.cyc.value;
+    int size = 1;
+
+    if (rest >> 61)
+        return IPT_ERR_PACKET;
+    p[0] = (uint8_t) ((rest & 0x1f) << 3 | IPTI_CYC);
+    rest >>= 5;
+    if (rest)
+        p[0] |= 4;
+    while (rest) {
+        p[size] = (uint8_t) ((rest & 0x7f) << 1 | (rest >> 7 != 0));
+        rest >>= 7;
+        size++;
+    }
+    return size;
+}
+
+static int ipti_store_psb(uint8_t *p)
+{
+    int i;
+
+    for (i = 0; i < IPTI_SIZE_PSB; i++)
+        p[i] = i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB;
+    return IPTI_SIZE_PSB;
+}
+
+#define IPTI_X(packet, first, second, size) \
+    {IPT_PKT_##packet, first, second, size},
+static const uint8_t ipti_forms[][4] = {IPTI_FORMS(IPTI_X)};
+#undef IPTI_X
+
+/* Write the opcode of a packet of one size. Returns its size, 0: another. */
+static int ipti_store_opcode(uint8_t *p, uint8_t type)
+{
+    unsigned i;
+
+    for (i = 0; i < sizeof(ipti_forms) / sizeof(ipti_forms[0]); i++) {
+        if (ipti_forms[i][0] == type) {
+            p[0] = ipti_forms[i][1];
+            p[1] = ipti_forms[i][2];
+            return ipti_forms[i][3];
+        }
+    }
+    return 0;
+}
+
+/* Every field of the layout fits, or the packet cannot be written. */
+#define IPTI_STORE(type, member, byte, bit, width, scale)                  \
+    fits &= ipti_put(p + (byte), bit, width,                               \
+                     (uint64_t) packet->u.member >> (scale))               \
+            && (uint64_t) packet->u.member >> (scale) << (scale)           \
+                   == (uint64_t) packet->u.member;
+
+/* Write the fields of a fixed layout behind the opcode. Returns the size. */
+static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
+{
+    int size = ipti_store_opcode(p, packet->type);
+    int fits = 1;
+
+    switch (packet->type) {
+    case IPT_PKT_PIP:
+        IPTI_PIP(IPTI_STORE)
+        break;
+    case IPT_PKT_VMCS:
+        IPTI_VMCS(IPTI_STORE)
+        break;
+    case IPT_PKT_CBR:
+        IPTI_CBR(IPTI_STORE)
+        break;
+    case IPT_PKT_TMA:
+        IPTI_TMA(IPTI_STORE)
+        break;
+    case IPT_PKT_TSC:
+        IPTI_TSC(IPTI_STORE)
+        break;
+    case IPT_PKT_MTC:
+        IPTI_MTC(IPTI_STORE)
+        break;
+    case IPT_PKT_MNT:
+        p[2] = IPTI_MNT_3RD;
+        IPTI_MNT(IPTI_STORE)
+        break;
+    case IPT_PKT_MODE_EXEC:
+        IPTI_MODE_EXEC(IPTI_STORE)
+        break;
+    case IPT_PKT_MODE_TSX:
+        IPTI_MODE_TSX(IPTI_STORE)
+        break;
+    case IPT_PKT_PTW:
+        p[0] = IPTI_EXT;
+        p[1] = IPTI_PTW;
+        size = packet->u.ptw.plc ? 10 : 6;
+        fits = packet->u.ptw.plc <= 1;
+        if (size == 6) {
+            IPTI_PTW_4(IPTI_STORE)
+        } else {
+            IPTI_PTW_8(IPTI_STORE)
+        }
+        break;
+    case IPT_PKT_EXSTOP:
+        IPTI_EXSTOP(IPTI_STORE)
+        break;
+    case IPT_PKT_MWAIT:
+        IPTI_MWAIT(IPTI_STORE)
+        break;
+    case IPT_PKT_PWRE:
+        IPTI_PWRE(IPTI_STORE)
+        break;
+    case IPT_PKT_PWRX:
+        IPTI_PWRX(IPTI_STORE)
+        break;
+    case IPT_PKT_BBP:
+        IPTI_BBP(IPTI_STORE)
+        break;
+    case IPT_PKT_BIP:
+        p[0] = IPTI_BIP;
+        size = packet->u.bip.sz ? 5 : 9;
+        fits = packet->u.bip.sz <= 1;
+        if (size == 5) {
+            IPTI_BIP_4(IPTI_STORE)
+        } else {
+            IPTI_BIP_8(IPTI_STORE)
+        }
+        break;
+    case IPT_PKT_BEP:
+        IPTI_BEP(IPTI_STORE)
+        break;
+    case IPT_PKT_CFE:
+        IPTI_CFE(IPTI_STORE)
+        break;
+    case IPT_PKT_EVD:
+        IPTI_EVD(IPTI_STORE)
+        break;
+    case IPT_PKT_TRIG:
+        p[0] = IPTI_TRIG;
+        size = packet->u.trig.icntv ? 5 : 3;
+        if (size == 3) {
+            IPTI_TRIG_3(IPTI_STORE)
+        } else {
+            IPTI_TRIG_5(IPTI_STORE)
+        }
+        break;
+    default: /* PSBEND, OVF, STOP: no fields; others have no bytes */
+        break;
+    }
+    return fits && size ? size : (int) IPT_ERR_PACKET;
+}
+#undef IPTI_STORE
+
+IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
+                           const ipt_packet *packet)
+{
+    uint8_t bytes[IPTI_WINDOW];
+    int used;
+
+    if (!buffer || !packet)
+        return IPT_ERR_ARG;
+    if (packet->type == IPT_PKT_PAD) {
+        if (packet->size == 0 || packet->size > INT32_MAX)
+            return IPT_ERR_PACKET;
+        if (packet->size > size)
+            return IPT_ERR_ROOM;
+        IPT_MEMSET(buffer, IPTI_PAD, packet->size);
+        return (int) packet->size;
+    }
+    IPT_MEMSET(bytes, 0, sizeof(bytes));
+    switch (packet->type) {
+    case IPT_PKT_PSB:
+        used = ipti_store_psb(bytes);
+        break;
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+        used = ipti_store_tnt(bytes, packet);
+        break;
+    case IPT_PKT_TIP:
+        used = ipti_store_ip(bytes, packet, IPTI_TIP);
+        break;
+    case IPT_PKT_TIP_PGE:
+        used = ipti_store_ip(bytes, packet, IPTI_TIP_PGE);
+        break;
+    case IPT_PKT_TIP_PGD:
+        used = ipti_store_ip(bytes, packet, IPTI_TIP_PGD);
+        break;
+    case IPT_PKT_FUP:
+        used = ipti_store_ip(bytes, packet, IPTI_FUP);
+        break;
+    case IPT_PKT_CYC:
+        used = ipti_store_cyc(bytes, packet);
+        break;
+    default:
+        used = ipti_store_fields(bytes, packet);
+        break;
+    }
+    if (used < 0)
+        return used;
+    if ((size_t) used > size)
+        return IPT_ERR_ROOM;
+    IPT_MEMCPY(buffer, bytes, (size_t) used);
+    return used;
+}
+
+/* ---- decoder ---- */
+
+IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace)
+{
+    int status = ipti_config_check(config, trace);
+
+    if (!decoder)
+        return IPT_ERR_ARG;
+    if (status < 0)
+        return status;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
+    decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return IPT_OK;
+}
+
+IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
+{
+    ipt_packet out;
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!packet)
+        return IPT_ERR_ARG;
+    status = ipti_pkt_fetch(&decoder->cur_, &decoder->at, &out);
+    if (IPTI_LIKELY(status >= 0))
+        *packet = out;
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+/* ==========================================================================
+ * [sync]  PSB forward, backward, at an offset
+ *                               SDM: "Packet Stream Boundary (PSB) Packet"
+ * Uses: [base], [pkt].  State: ipt_cursor_.
+ *
+ * A PSB is the last eight of a run of eight or more "02 82" pairs.
+ * ========================================================================== */
+
+/* Stand at the PSB at `offset`; nothing is known of what lies before it. */
+static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
+{
+    at->offset = offset;
+    at->sync = offset;
+    at->valid = IPT_AT_SYNC;
+    at->asid.cr3 = IPT_ASID_UNKNOWN;
+    at->asid.vmcs = IPT_ASID_UNKNOWN;
+    at->asid.nr = 0;
+    at->tsc = 0;
+    at->cbr = 0;
+    at->error = 0;
+    cur->state = IPTI_CUR_SYNC;
+    cur->block = 0;
+    cur->limit = offset + IPTI_SIZE_PSB;
+}
+
+/* Advance *run, the length of the pattern that ends at the byte before, over
+ * the bytes at p. Returns how many were used: all n, unless a PSB ended. */
+static size_t ipti_sync_scan(const uint8_t *p, size_t n, uint32_t *run)
+{
+    uint32_t m = *run;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        uint8_t want = m & 1 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB;
+        if (p[i] == want)
+            m = m < 18 ? m + 1 : m - 1; /* 17 and 18 stand for longer runs */
+        else if (m >= IPTI_SIZE_PSB)
+            break;
+        else
+            m = p[i] == IPTI_FIRST_PSB;
+    }
+    *run = m;
+    return i;
+}
+
+/* How much of a run of m pattern bytes may still become, or is, a PSB. */
+static uint32_t ipti_sync_kept(uint32_t m)
+{
+    return m < IPTI_SIZE_PSB ? m : IPTI_SIZE_PSB + (m & 1);
+}
+
+static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
+{
+    uint8_t window[IPTI_WINDOW];
+    const uint8_t *p = window;
+    uint64_t pos = at->offset;
+    uint32_t run = 0;
+    size_t n;
+    size_t used;
+    int status;
+
+    if (cur->state != IPTI_CUR_FORWARD) {
+        pos = pos < IPTI_SWALLOWED ? 0 : pos - IPTI_SWALLOWED;
+        if (pos < cur->limit)
+            pos = cur->limit;
+        if (pos < cur->trace->offset)
+            pos = cur->trace->offset;
+    }
+    for (;;) {
+        status = ipti_fuel_empty(cur->config) ? (int) IPT_BUDGET : IPT_OK;
+        if (status >= 0)
+            status = ipti_cur_bytes(cur, pos, window, &p, &n);
+        if (status < 0 || n == 0)
+            break;
+        if (n > 4096)
+            n = 4096; /* to look at the fuel now and then */
+        used = ipti_sync_scan(p, n, &run);
+        ipti_fuel_trace(cur->config, pos, pos + used);
+        pos += used;
+        if (used < n)
+            break;
+    }
+    if (status >= 0 && n == 0 && cur->trace->open)
+        status = IPT_MORE; /* further pairs would be part of the PSB, too */
+    else if (status >= 0 && run >= IPTI_SIZE_PSB) {
+        ipti_sync_found(cur, at, pos - ipti_sync_kept(run));
+        return IPT_OK;
+    } else if (status >= 0)
+        return IPT_END;
+    if (status == IPT_MORE || status == IPT_BUDGET) {
+        cur->state = IPTI_CUR_FORWARD;
+        at->offset = pos - ipti_sync_kept(run);
+        cur->limit = at->offset;
+    }
+    return status;
+}
+
+/* The number of pattern bytes from pos up, at most `most`. */
+static uint64_t ipti_sync_run(ipt_cursor_ *cur, uint64_t pos, uint64_t end,
+                              uint64_t most)
+{
+    uint64_t i = 0;
+
+    while (i < most && pos + i < end
+           && ipti_cur_byte(cur, pos + i)
+                  == (i & 1 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
+        i++;
+    return i;
+}
+
+static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
+{
+    const uint64_t begin = cur->trace->offset;
+    const uint64_t end = ipti_cur_end(cur->trace);
+    uint64_t limit = at->offset; /* a PSB must begin below this */
+    uint64_t pos;
+
+    if (cur->state == IPTI_CUR_NOSYNC || cur->state == IPTI_CUR_FORWARD
+        || limit > end)
+        limit = end;
+    if (limit < begin)
+        return IPT_ERR_GONE;
+    for (pos = limit; pos > begin;) {
+        if (ipti_fuel_empty(cur->config)) {
+            cur->state = IPTI_CUR_BACKWARD;
+            at->offset = pos;
+            return IPT_BUDGET;
+        }
+        pos--;
+        ipti_fuel_trace(cur->config, pos, pos + 1);
+        if (ipti_sync_run(cur, pos, end, IPTI_SIZE_PSB) < IPTI_SIZE_PSB)
+            continue;
+        /* More pairs behind it: this run's PSB is not below the limit. */
+        if (ipti_sync_run(cur, pos + IPTI_SIZE_PSB, end, 2) < 2) {
+            ipti_sync_found(cur, at, pos);
+            return IPT_OK;
+        }
+    }
+    return begin == 0 ? (int) IPT_END : IPT_ERR_GONE;
+}
+
+static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
+                         int need_psb)
+{
+    const uint64_t end = ipti_cur_end(cur->trace);
+
+    if (offset < cur->trace->offset || offset > end)
+        return IPT_ERR_ARG;
+    if (ipti_sync_run(cur, offset, end, IPTI_SIZE_PSB) == IPTI_SIZE_PSB) {
+        ipti_sync_found(cur, at, offset);
+        return IPT_OK;
+    }
+    if (need_psb)
+        return IPT_ERR_NOSYNC;
+    ipti_sync_found(cur, at, offset);
+    at->valid = 0;
+    cur->limit = offset;
+    return IPT_OK;
+}
+
+IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_sync_forward(&decoder->cur_, &decoder->at));
+}
+
+IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_sync_backward(&decoder->cur_, &decoder->at));
+}
+
+IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_sync_set(&decoder->cur_, &decoder->at, offset, 0));
+}
+
+/* ==========================================================================
+ * [evt]  packets to events               SDM: "Packet Generation Scenarios"
+ * Uses: [base], [pkt], [sync].  State: ipt_evt_state_.
+ *
+ * Every event passes through one queue of records. A record is bound to what
+ * completes it; the packet that does so gives it its IP and binds it to NOW,
+ * and ipti_evt_pop hands out what is bound to NOW in queue order. Nothing is
+ * looked up ahead: where a later packet decides what an earlier one means (PSB+, OVF),
+ * the records wait in the queue until it comes.
+ * ========================================================================== */
+
+enum {                       /* ipt_pending_.bind */
+    IPTI_BIND_NOW = 0x01,    /* nothing: it is complete */
+    IPTI_BIND_PSB = 0x02,    /* the end of the PSB+, and its FUP's IP */
+    IPTI_BIND_TIP = 0x04,    /* TIP, TIP.PGE, TIP.PGD */
+    IPTI_BIND_FUP = 0x08,    /* FUP, which also is the source of a branch */
+    IPTI_BIND_TAKE = 0x10,   /* FUP, which has no other use then */
+    IPTI_BIND_EXSTOP = 0x20, /* EXSTOP (MWAIT) */
+    IPTI_BIND_PWRX = 0x40,   /* PWRX (PWRE) */
+    IPTI_BIND_CFE = 0x80     /* CFE (EVD) */
+};
+
+enum {               /* ipt_evt_state_.phase */
+    IPTI_EVT_FLOW,   /* nothing particular */
+    IPTI_EVT_PSB,    /* between PSB and PSBEND */
+    IPTI_EVT_HELD,   /* behind a PSB+ that may be BDM70's */
+    IPTI_EVT_LOST    /* behind an OVF whose FUP may come */
+};
+
+#define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
+
+/* ---- last IP                              SDM: "IP Compression" ---- */
+
+/* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
+static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const uint64_t payload = packet->u.ip.payload;
+    uint64_t keep;
+
+    switch (packet->u.ip.ipc) {
+    case 1:
+        keep = ~(uint64_t) 0xffff;
+        break;
+    case 2:
+        keep = ~(uint64_t) 0xffffffff;
+        break;
+    case 3: /* sign-extend bit 47 */
+        evt->last_ip = (payload ^ (uint64_t) 1 << 47) - ((uint64_t) 1 << 47);
+        return 1;
+    case 4:
+        keep = ~(uint64_t) 0xffffffffffff;
+        break;
+    case 6:
+        keep = 0;
+        break;
+    default:
+        return 0;
+    }
+    evt->last_ip = (evt->last_ip & keep) | payload;
+    return 1;
+}
+
+/* ---- the queue ---- */
+
+/* A new record before index `at`; one that is lost, and an error, if there is
+ * no room. */
+static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
+                                     const ipt_packet *packet, uint8_t type,
+                                     uint8_t bind)
+{
+    ipt_pending_ *record = &evt->pending[at];
+
+    if (evt->count >= IPT_PENDING_MAX_) {
+        evt->error = IPT_ERR_EVENTS;
+        return &evt->pending[IPT_PENDING_MAX_];
+    }
+    IPT_MEMMOVE(record + 1, record, (evt->count - at) * sizeof(*record));
+    IPT_MEMSET(record, 0, sizeof(*record));
+    evt->count++;
+    record->offset = packet->offset;
+    record->type = type;
+    record->bind = bind;
+    if (bind == IPTI_BIND_NOW)
+        record->flags = IPT_EVENT_NO_IP;
+    return record;
+}
+
+static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
+                                   const ipt_packet *packet, uint8_t type,
+                                   uint8_t bind)
+{
+    return ipti_evt_insert(evt, evt->count, packet, type, bind);
+}
+
+/* Records of a PSB+ stand first, so that they go first. */
+static unsigned ipti_evt_psb_end(const ipt_evt_state_ *evt)
+{
+    unsigned i = 0;
+
+    while (i < evt->count && evt->pending[i].bind == IPTI_BIND_PSB)
+        i++;
+    return i;
+}
+
+static ipt_pending_ *ipti_evt_push_psb(ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, uint8_t type)
+{
+    return ipti_evt_insert(evt, ipti_evt_psb_end(evt), packet, type,
+                           IPTI_BIND_PSB);
+}
+
+/* The first record of a type, or NULL. */
+static ipt_pending_ *ipti_evt_find(ipt_evt_state_ *evt, uint8_t type)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].type == type)
+            return &evt->pending[i];
+    return NULL;
+}
+
+/* Is anything bound to one of these? */
+static int ipti_evt_bound(const ipt_evt_state_ *evt, unsigned mask)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind & mask)
+            return 1;
+    return 0;
+}
+
+/* What is bound to one of `mask` binds to `bind` now, with these flags. */
+static void ipti_evt_rebind(ipt_evt_state_ *evt, unsigned mask, uint8_t bind,
+                            uint8_t flags)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        if (evt->pending[i].bind & mask) {
+            evt->pending[i].bind = bind;
+            evt->pending[i].flags |= flags;
+        }
+    }
+}
+
+static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
+{
+    evt->count--;
+    IPT_MEMMOVE(&evt->pending[i], &evt->pending[i + 1],
+                (evt->count - i) * sizeof(evt->pending[0]));
+}
+
+/* What tracing no longer completes after an overflow is lost. */
+static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
+{
+    unsigned i = 0;
+
+    while (i < evt->count) {
+        if (evt->pending[i].bind & mask)
+            ipti_evt_remove(evt, i);
+        else
+            i++;
+    }
+}
+
+/* ---- handing out ---- */
+
+/* Fill the part of an event that depends on its type. */
+static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
+{
+    switch (r->type) {
+    case IPT_EVT_TNT:
+        out->u.tnt.bits = r->data[0];
+        out->u.tnt.count = r->arg[0];
+        break;
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH:
+        out->u.branch.to = r->data[0];
+        break;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        out->u.paging.cr3 = r->data[0];
+        out->u.paging.nr = r->arg[0];
+        break;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS:
+        out->u.vmcs.base = r->data[0];
+        break;
+    case IPT_EVT_EXEC_MODE:
+        out->u.exec.mode = r->arg[0];
+        out->u.exec.iflag = r->arg[1];
+        break;
+    case IPT_EVT_TSX:
+        out->u.tsx.speculative = r->arg[0];
+        out->u.tsx.aborted = r->arg[1];
+        break;
+    case IPT_EVT_PTWRITE:
+        out->u.ptwrite.payload = r->data[0];
+        out->u.ptwrite.size = r->arg[0];
+        break;
+    case IPT_EVT_MWAIT:
+        out->u.mwait.hints = (uint32_t) r->data[0];
+        out->u.mwait.ext = (uint32_t) r->data[1];
+        break;
+    case IPT_EVT_PWRE:
+        out->u.pwre.state = r->arg[0];
+        out->u.pwre.sub_state = r->arg[1];
+        out->u.pwre.hw = r->arg[2];
+        break;
+    case IPT_EVT_PWRX:
+        out->u.pwrx.last = r->arg[0];
+        out->u.pwrx.deepest = r->arg[1];
+        out->u.pwrx.interrupt = r->arg[2];
+        out->u.pwrx.store = r->arg[3];
+        out->u.pwrx.autonomous = r->arg[4];
+        break;
+    case IPT_EVT_CBR:
+        out->u.cbr.ratio = r->arg[0];
+        break;
+    case IPT_EVT_MNT:
+        out->u.mnt.payload = r->data[0];
+        break;
+    case IPT_EVT_CFE:
+        out->u.cfe.data[0] = r->data[0];
+        out->u.cfe.data[1] = r->data[1];
+        out->u.cfe.type = r->arg[0];
+        out->u.cfe.has = r->arg[1];
+        out->u.cfe.vector = r->arg[2];
+        break;
+    case IPT_EVT_TRIG:
+        out->u.trig.icnt = (uint16_t) r->data[0];
+        out->u.trig.trbv = r->arg[0];
+        out->u.trig.icntv = r->arg[1];
+        out->u.trig.mult = r->arg[2];
+        break;
+    default:
+        break;
+    }
+}
+
+static void ipti_evt_fill(const ipt_where *at, const ipt_pending_ *r,
+                          ipt_event *out)
+{
+    IPT_MEMSET(out, 0, sizeof(*out));
+    out->offset = r->offset;
+    out->ip = r->ip;
+    out->type = r->type;
+    out->flags = r->flags;
+    if (at->valid & IPT_AT_TSC) {
+        out->tsc = at->tsc;
+        out->flags |= IPT_EVENT_TSC;
+    }
+    ipti_evt_payload(out, r);
+}
+
+/* Hand out the first record that is complete. Returns 0 if there is none. */
+static int ipti_evt_pop(ipt_evt_state_ *evt, const ipt_where *at,
+                        ipt_event *out)
+{
+    unsigned i = 0;
+
+    while (i < evt->count) {
+        const ipt_pending_ *record = &evt->pending[i];
+        if (record->bind != IPTI_BIND_NOW) {
+            i++;
+        } else if (record->type == IPT_EVT_NONE) { /* used up its IP: done */
+            ipti_evt_remove(evt, i);
+        } else {
+            ipti_evt_fill(at, record, out);
+            ipti_evt_remove(evt, i);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Complete what is bound to one of `mask`, with this IP. */
+static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
+                             int has_ip)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        ipt_pending_ *record = &evt->pending[i];
+        if (!(record->bind & mask))
+            continue;
+        record->bind = IPTI_BIND_NOW;
+        switch (record->type) {
+        case IPT_EVT_ASYNC_BRANCH:
+        case IPT_EVT_ASYNC_DISABLED:
+        case IPT_EVT_DISABLED: /* the IP is where flow went */
+            record->data[0] = has_ip ? ip : 0;
+            if (!has_ip)
+                record->flags |= IPT_EVENT_NO_TO;
+            break;
+        default:
+            if (!has_ip)
+                record->flags |= IPT_EVENT_NO_IP;
+            if (!(record->flags & IPT_EVENT_NO_IP))
+                record->ip = ip;
+            break;
+        }
+    }
+}
+
+/* ---- PSB+                 SDM: "PSB+ packets", and erratum BDM70 ---- */
+
+static void ipti_evt_psb(ipt_evt_state_ *evt)
+{
+    /* it may stand between MWAIT and EXSTOP and between PWRE and PWRX */
+    if (ipti_evt_bound(evt, IPTI_BIND_PSB | IPTI_BIND_TIP | IPTI_BIND_FUP
+                                | IPTI_BIND_TAKE | IPTI_BIND_CFE))
+        evt->error = IPT_ERR_CONTEXT;
+    evt->phase = IPTI_EVT_PSB;
+    evt->was_enabled = evt->enabled;
+    evt->enabled = 0;
+    evt->psb_fup = 0;
+    evt->last_ip = 0;
+}
+
+static void ipti_evt_psb_release(ipt_evt_state_ *evt)
+{
+    ipti_evt_release(evt, IPTI_BIND_PSB, evt->psb_ip, evt->psb_fup);
+}
+
+/* A state that the PSB+ repeats; its time and place are the PSB+'s. */
+static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
+                                     const ipt_packet *packet, uint8_t type)
+{
+    ipt_pending_ *record = ipti_evt_push_psb(evt, packet, type);
+
+    record->flags = IPT_EVENT_STATUS;
+    return record;
+}
+
+/* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
+ * be wrong: the next packet that is about flow tells. */
+static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record = ipti_evt_insert(
+        evt, 0, packet, evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED,
+        IPTI_BIND_PSB);
+
+    record->flags = IPT_EVENT_STATUS;
+    if (!evt->psb_fup)
+        record->flags |= IPT_EVENT_NO_IP;
+    evt->enabled = evt->psb_fup;
+    evt->phase = IPTI_EVT_HELD;
+    if (evt->psb_fup && !evt->was_enabled)
+        return;
+    evt->phase = IPTI_EVT_FLOW;
+    ipti_evt_psb_release(evt);
+}
+
+/* BDM70: TIP.PGE follows a PSB+ that says that tracing is enabled already. It
+ * is not; neither its FUP nor its MODE.Exec hold. */
+static void ipti_evt_bdm70(ipt_evt_state_ *evt)
+{
+    evt->pending[0].type = IPT_EVT_DISABLED;
+    evt->pending[0].flags |= IPT_EVENT_NO_IP;
+    evt->psb_fup = 0;
+    evt->enabled = 0;
+    evt->last_ip = 0;
+    ipti_evt_rebind(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, IPTI_BIND_NOW,
+                    IPT_EVENT_NO_IP);
+}
+
+static uint8_t ipti_evt_mode(uint8_t exec)
+{
+    switch (exec & 3) {
+    case 0:
+        return IPT_MODE_16;
+    case 1:
+        return IPT_MODE_64;
+    case 2:
+        return IPT_MODE_32;
+    default: /* CS.L and CS.D: not an execution mode */
+        return IPT_MODE_UNKNOWN;
+    }
+}
+
+/* MODE.Exec: push the new mode, unless it repeats the old one. */
+static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const uint8_t exec
+        = (uint8_t) (IPTI_EXEC_KNOWN | packet->u.exec.csl
+                     | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
+    const int changed = (evt->exec ^ exec) & (IPTI_EXEC_KNOWN | 3);
+    ipt_pending_ *record;
+
+    if (evt->phase == IPTI_EVT_PSB) {
+        if (changed && evt->exec && evt->was_enabled)
+            evt->error = IPT_ERR_STATUS;
+        record = ipti_evt_status(evt, packet, IPT_EVT_EXEC_MODE);
+    } else { /* unchanged, it still takes the FUP or TIP behind it */
+        record = ipti_evt_push(
+            evt, packet, changed ? IPT_EVT_EXEC_MODE : IPT_EVT_NONE,
+            IPTI_BIND_TIP | IPTI_BIND_TAKE);
+    }
+    record->arg[0] = ipti_evt_mode(exec);
+    record->arg[1] = packet->u.exec.iflag;
+    evt->exec = exec;
+}
+
+static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record;
+
+    if (evt->phase == IPTI_EVT_PSB)
+        record = ipti_evt_status(evt, packet, IPT_EVT_TSX);
+    else if (!evt->enabled)
+        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_NOW);
+    else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
+        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_FUP);
+    else
+        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_TAKE);
+    record->arg[0] = packet->u.tsx.intx;
+    record->arg[1] = packet->u.tsx.abrt;
+}
+
+/* ---- address spaces ---- */
+
+static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record;
+
+    if (evt->phase == IPTI_EVT_PSB)
+        record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_PAGING);
+    else if (evt->phase == IPTI_EVT_HELD)
+        record = ipti_evt_push_psb(evt, packet, IPT_EVT_PAGING);
+    else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
+        record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_PAGING,
+                               IPTI_BIND_TIP);
+    else
+        record = ipti_evt_push(evt, packet, IPT_EVT_PAGING, IPTI_BIND_NOW);
+    record->data[0] = packet->u.pip.cr3;
+    record->arg[0] = packet->u.pip.nr;
+}
+
+static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const ipt_pending_ *paging = ipti_evt_find(evt, IPT_EVT_ASYNC_PAGING);
+    ipt_pending_ *record;
+
+    if (evt->phase == IPTI_EVT_PSB)
+        record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_VMCS);
+    else if (evt->phase == IPTI_EVT_HELD)
+        record = ipti_evt_push_psb(evt, packet, IPT_EVT_VMCS);
+    else if (paging && paging->bind == IPTI_BIND_TIP) /* goes before it */
+        record = ipti_evt_insert(evt, (unsigned) (paging - evt->pending),
+                                 packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
+    else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
+        record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
+    else
+        record = ipti_evt_push(evt, packet, IPT_EVT_VMCS, IPTI_BIND_NOW);
+    record->data[0] = packet->u.vmcs.base;
+}
+
+/* ---- IP packets ---- */
+
+/* What the packet is in itself goes before what else binds to its IP. */
+static void ipti_evt_insert_tip(ipt_evt_state_ *evt, const ipt_packet *packet,
+                                uint8_t type)
+{
+    unsigned i = 0;
+
+    while (i < evt->count && !(evt->pending[i].bind & IPTI_BIND_TIP))
+        i++;
+    ipti_evt_insert(evt, i, packet, type, IPTI_BIND_TIP);
+}
+
+static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const int has_ip = ipti_evt_last_ip(evt, packet);
+
+    if (evt->phase == IPTI_EVT_PSB) { /* suppressed: tracing is disabled */
+        evt->psb_fup = (uint8_t) has_ip;
+        evt->psb_ip = evt->last_ip;
+        return;
+    }
+    if (!has_ip || ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH)) {
+        evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
+        return;
+    }
+    if (!ipti_evt_bound(evt, IPTI_BIND_TAKE))
+        ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_BIND_TIP)->ip
+            = evt->last_ip;
+    ipti_evt_release(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, evt->last_ip, 1);
+}
+
+static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const int has_ip = ipti_evt_last_ip(evt, packet);
+
+    if (!evt->enabled) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    if (!ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
+        ipti_evt_insert_tip(evt, packet, IPT_EVT_TIP);
+    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
+}
+
+static void ipti_evt_pge(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const int has_ip = ipti_evt_last_ip(evt, packet);
+
+    if (!has_ip || ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH)) {
+        evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
+        return;
+    }
+    evt->enabled = 1;
+    ipti_evt_insert_tip(evt, packet, IPT_EVT_ENABLED);
+    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
+}
+
+static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const int has_ip = ipti_evt_last_ip(evt, packet);
+    ipt_pending_ *branch = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
+
+    if (!evt->enabled) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    evt->enabled = 0;
+    /* what changes with it has no place in the flow that we see */
+    ipti_evt_rebind(evt, IPTI_BIND_TIP, IPTI_BIND_TIP, IPT_EVENT_NO_IP);
+    if (!branch) {
+        branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_BIND_TIP);
+        branch->flags = IPT_EVENT_NO_IP;
+    } else {
+        branch->type = IPT_EVT_ASYNC_DISABLED;
+        branch->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    }
+    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
+}
+
+/* ---- overflow             SDM: "Internal Buffer Overflow" ---- */
+
+static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const unsigned waiting = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_TAKE
+                             | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
+
+    if (evt->phase == IPTI_EVT_PSB && evt->psb_fup)
+        ipti_evt_insert(evt, 0, packet, IPT_EVT_ENABLED, IPTI_BIND_PSB)->flags
+            = IPT_EVENT_STATUS;
+    ipti_evt_psb_release(evt);
+    ipti_evt_drop(evt, IPTI_BIND_CFE);
+    if (evt->enabled)
+        ipti_evt_drop(evt, waiting);
+    else
+        ipti_evt_rebind(evt, waiting, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+    ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_TAKE);
+    evt->phase = IPTI_EVT_LOST;
+    evt->enabled = 0;
+    evt->exec = 0;
+    evt->last_ip = 0;
+}
+
+/* Behind OVF: a FUP says where tracing goes on; it has gone on if one comes
+ * before any other packet about flow. */
+static void ipti_evt_lost(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    unsigned i = 0;
+
+    evt->phase = IPTI_EVT_FLOW;
+    while (i < evt->count && evt->pending[i].type != IPT_EVT_OVERFLOW)
+        i++;
+    switch (packet->type) {
+    case IPT_PKT_FUP: /* the overflow goes behind what stands between them */
+        evt->enabled = 1;
+        if (i + 1 < evt->count) {
+            const ipt_pending_ overflow = evt->pending[i];
+            ipti_evt_remove(evt, i);
+            evt->pending[evt->count++] = overflow;
+        }
+        break;
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+    case IPT_PKT_TIP:
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_PSBEND:
+        evt->error = IPT_ERR_CONTEXT;
+        ipti_evt_drop(evt, IPTI_BIND_TAKE);
+        break;
+    default:
+        ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+        break;
+    }
+}
+
+/* ---- event trace          SDM: "Event Trace" ---- */
+
+/* EVD: half an event, until its CFE comes. */
+static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record = NULL;
+    uint8_t has;
+    unsigned i;
+
+    if (packet->u.evd.type > IPT_EVD_VMXR)
+        return;
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_CFE)
+            record = &evt->pending[i];
+    has = (uint8_t) (IPT_CFE_HAS_CR2 << packet->u.evd.type);
+    if (!record) {
+        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_BIND_CFE);
+    } else if ((record->arg[1] | has) & IPT_CFE_HAS_CR2
+               || record->arg[1] & has) {
+        evt->error = IPT_ERR_CONTEXT; /* twice, or CR2 with another */
+        return;
+    }
+    record->arg[1] |= has;
+    record->data[packet->u.evd.type == IPT_EVD_VMXR] = packet->u.evd.payload;
+}
+
+enum {               /* what a CFE binds to when it has no FUP of its own */
+    IPTI_CFE_FUP,    /* the FUP of the branch it causes, if enabled */
+    IPTI_CFE_INSN,   /* the instruction that causes it: flow finds it */
+    IPTI_CFE_NO_FUP, /* as FUP, but its IP means nothing and is not sent */
+    IPTI_CFE_IGNORE
+};
+
+static uint8_t ipti_cfe_class(uint8_t type)
+{
+    switch (type) {
+    case IPT_CFE_INTR:
+    case IPT_CFE_SMI:
+    case IPT_CFE_INIT:
+    case IPT_CFE_VMEXIT:
+    case IPT_CFE_VMEXIT_INTR:
+    case IPT_CFE_UINTR:
+    case IPT_CFE_SWINTR:
+        return IPTI_CFE_FUP;
+    case IPT_CFE_IRET:
+    case IPT_CFE_VMENTRY:
+    case IPT_CFE_SHUTDOWN:
+    case IPT_CFE_UIRET:
+    case IPT_CFE_SYSCALL:
+        return IPTI_CFE_INSN;
+    case IPT_CFE_RSM:
+    case IPT_CFE_SIPI:
+        return IPTI_CFE_NO_FUP;
+    default:
+        return IPTI_CFE_IGNORE;
+    }
+}
+
+/* May this CFE carry what the EVDs before it said? */
+static int ipti_cfe_takes(uint8_t type, uint8_t has)
+{
+    if (has & IPT_CFE_HAS_CR2)
+        return type == IPT_CFE_INTR;
+    return !has || type == IPT_CFE_VMEXIT || type == IPT_CFE_VMEXIT_INTR;
+}
+
+static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const uint8_t type = packet->u.cfe.type;
+    const uint8_t class_ = ipti_cfe_class(type);
+    ipt_pending_ *record = NULL;
+    uint8_t bind;
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_CFE)
+            record = &evt->pending[i];
+    if (class_ == IPTI_CFE_NO_FUP && packet->u.cfe.ip) {
+        evt->error = IPT_ERR_PACKET;
+        return;
+    }
+    if (record && !ipti_cfe_takes(type, record->arg[1])) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    if (packet->u.cfe.ip)
+        bind = IPTI_BIND_TAKE;
+    else if (evt->enabled
+             && (class_ == IPTI_CFE_FUP || class_ == IPTI_CFE_NO_FUP))
+        bind = IPTI_BIND_FUP;
+    else
+        bind = IPTI_BIND_NOW;
+    if (!record)
+        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
+    if (class_ == IPTI_CFE_IGNORE)
+        record->type = IPT_EVT_NONE;
+    if (class_ == IPTI_CFE_NO_FUP)
+        record->flags = IPT_EVENT_NO_IP;
+    record->bind = bind;
+    record->arg[0] = type;
+    record->arg[2] = packet->u.cfe.vector;
+    if (type == IPT_CFE_INTR || type == IPT_CFE_VMEXIT_INTR
+        || type == IPT_CFE_SIPI || type == IPT_CFE_UINTR
+        || type == IPT_CFE_SWINTR)
+        record->arg[1] |= IPT_CFE_HAS_VECTOR;
+}
+
+/* ---- the rest: power, PTWRITE, triggers ---- */
+
+static uint8_t ipti_evt_take(uint8_t ip)
+{
+    return ip ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
+}
+
+static void ipti_evt_ptw(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record = ipti_evt_push(evt, packet, IPT_EVT_PTWRITE,
+                                         ipti_evt_take(packet->u.ptw.ip));
+
+    record->data[0] = packet->u.ptw.payload;
+    record->arg[0] = packet->u.ptw.plc ? 8 : 4;
+}
+
+static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const uint8_t bind = ipti_evt_take(packet->u.exstop.ip);
+
+    ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, bind, 0); /* MWAIT comes with it */
+    ipti_evt_push(evt, packet, IPT_EVT_EXSTOP, bind);
+}
+
+static void ipti_evt_mwait(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record
+        = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_BIND_EXSTOP);
+
+    record->data[0] = packet->u.mwait.hints;
+    record->data[1] = packet->u.mwait.ext;
+}
+
+static void ipti_evt_pwre(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record
+        = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
+
+    record->arg[0] = packet->u.pwre.state;
+    record->arg[1] = packet->u.pwre.sub_state;
+    record->arg[2] = packet->u.pwre.hw;
+}
+
+static void ipti_evt_pwrx(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record;
+
+    ipti_evt_rebind(evt, IPTI_BIND_PWRX, IPTI_BIND_NOW, 0);
+    record = ipti_evt_push(evt, packet, IPT_EVT_PWRX, IPTI_BIND_NOW);
+    record->arg[0] = packet->u.pwrx.last;
+    record->arg[1] = packet->u.pwrx.deepest;
+    record->arg[2] = packet->u.pwrx.interrupt;
+    record->arg[3] = packet->u.pwrx.store;
+    record->arg[4] = packet->u.pwrx.autonomous;
+}
+
+static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record;
+
+    if (packet->u.trig.ip
+        && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
+        evt->error = IPT_ERR_PACKET;
+        return;
+    }
+    record = ipti_evt_push(evt, packet, IPT_EVT_TRIG,
+                           ipti_evt_take(packet->u.trig.ip));
+    record->data[0] = packet->u.trig.icnt;
+    record->arg[0] = packet->u.trig.trbv;
+    record->arg[1] = packet->u.trig.icntv;
+    record->arg[2] = packet->u.trig.mult;
+}
+
+static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record
+        = ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW);
+
+    record->data[0] = packet->u.tnt.bits;
+    record->arg[0] = packet->u.tnt.count;
+    if (!evt->enabled)
+        evt->error = IPT_ERR_CONTEXT;
+}
+
+/* CBR and MNT bind to nothing; where records wait for a decision, they wait
+ * with them, so that order is kept. */
+static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
+                                    const ipt_packet *packet, uint8_t type)
+{
+    switch (evt->phase) {
+    case IPTI_EVT_PSB:
+    case IPTI_EVT_HELD:
+        return ipti_evt_push_psb(evt, packet, type);
+    case IPTI_EVT_LOST:
+        return ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
+    default:
+        return ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
+    }
+}
+
+static void ipti_evt_cbr(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
+
+    record->arg[0] = packet->u.cbr.ratio;
+    record->flags = IPT_EVENT_NO_IP;
+    if (evt->phase == IPTI_EVT_PSB)
+        record->flags |= IPT_EVENT_STATUS;
+}
+
+static void ipti_evt_mnt(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record = ipti_evt_aside(evt, packet, IPT_EVT_MNT);
+
+    record->data[0] = packet->u.mnt.payload;
+    record->flags = IPT_EVENT_NO_IP;
+}
+
+/* ---- the machine ---- */
+
+/* Packets that are about time or nothing at all never end a phase. */
+static int ipti_evt_neutral(const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_PAD:
+    case IPT_PKT_TSC:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MTC:
+    case IPT_PKT_CYC:
+    case IPT_PKT_CBR:
+    case IPT_PKT_MNT:
+    case IPT_PKT_UNKNOWN:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Packets that may stand in a PSB+, and behind one that is BDM70's. */
+static int ipti_evt_header(const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_MODE_EXEC:
+    case IPT_PKT_MODE_TSX:
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_PSBEND:
+        return 1;
+    default:
+        return ipti_evt_neutral(packet);
+    }
+}
+
+/* Leave a phase that this packet ends. */
+static void ipti_evt_phase(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    if (evt->phase == IPTI_EVT_PSB && packet->type != IPT_PKT_OVF
+        && packet->type != IPT_PKT_FUP && !ipti_evt_header(packet))
+        ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
+    if (evt->phase == IPTI_EVT_HELD && !ipti_evt_header(packet)) {
+        evt->phase = IPTI_EVT_FLOW;
+        if (packet->type == IPT_PKT_TIP_PGE)
+            ipti_evt_bdm70(evt);
+        ipti_evt_psb_release(evt);
+    }
+    if (evt->phase == IPTI_EVT_LOST && !ipti_evt_neutral(packet))
+        ipti_evt_lost(evt, packet);
+}
+
+static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipti_evt_phase(evt, packet);
+    if (evt->error)
+        return;
+    switch (packet->type) {
+    case IPT_PKT_PSB:
+        ipti_evt_psb(evt);
+        break;
+    case IPT_PKT_PSBEND:
+        if (evt->phase == IPTI_EVT_PSB)
+            ipti_evt_psb_done(evt, packet);
+        else if (evt->phase != IPTI_EVT_HELD)
+            evt->error = IPT_ERR_CONTEXT;
+        break;
+    case IPT_PKT_OVF:
+        ipti_evt_ovf(evt, packet);
+        break;
+    case IPT_PKT_STOP:
+        ipti_evt_push(evt, packet, IPT_EVT_STOP, IPTI_BIND_NOW);
+        break;
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+        ipti_evt_tnt(evt, packet);
+        break;
+    case IPT_PKT_TIP:
+        ipti_evt_tip(evt, packet);
+        break;
+    case IPT_PKT_TIP_PGE:
+        ipti_evt_pge(evt, packet);
+        break;
+    case IPT_PKT_TIP_PGD:
+        ipti_evt_pgd(evt, packet);
+        break;
+    case IPT_PKT_FUP:
+        ipti_evt_fup(evt, packet);
+        break;
+    case IPT_PKT_MODE_EXEC:
+        ipti_evt_exec(evt, packet);
+        break;
+    case IPT_PKT_MODE_TSX:
+        ipti_evt_tsx(evt, packet);
+        break;
+    case IPT_PKT_PIP:
+        ipti_evt_pip(evt, packet);
+        break;
+    case IPT_PKT_VMCS:
+        ipti_evt_vmcs(evt, packet);
+        break;
+    case IPT_PKT_CBR:
+        ipti_evt_cbr(evt, packet);
+        break;
+    case IPT_PKT_MNT:
+        ipti_evt_mnt(evt, packet);
+        break;
+    case IPT_PKT_PTW:
+        ipti_evt_ptw(evt, packet);
+        break;
+    case IPT_PKT_EXSTOP:
+        ipti_evt_exstop(evt, packet);
+        break;
+    case IPT_PKT_MWAIT:
+        ipti_evt_mwait(evt, packet);
+        break;
+    case IPT_PKT_PWRE:
+        ipti_evt_pwre(evt, packet);
+        break;
+    case IPT_PKT_PWRX:
+        ipti_evt_pwrx(evt, packet);
+        break;
+    case IPT_PKT_CFE:
+        ipti_evt_cfe(evt, packet);
+        break;
+    case IPT_PKT_EVD:
+        ipti_evt_evd(evt, packet);
+        break;
+    case IPT_PKT_TRIG:
+        ipti_evt_trig(evt, packet);
+        break;
+    case IPT_PKT_BEP: /* its FUP is not the source of a branch */
+        if (packet->u.bep.ip)
+            ipti_evt_push(evt, packet, IPT_EVT_NONE, IPTI_BIND_TAKE);
+        break;
+    default: /* PAD, time, PEBS items, config.unknown's own */
+        break;
+    }
+}
+
+/* The trace ends: what only waited for a decision is decided. */
+static int ipti_evt_end(ipt_evt_state_ *evt)
+{
+    const uint8_t phase = evt->phase;
+
+    evt->phase = IPTI_EVT_FLOW;
+    if (phase == IPTI_EVT_HELD)
+        ipti_evt_psb_release(evt);
+    else if (phase == IPTI_EVT_LOST)
+        ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+    else
+        evt->phase = phase;
+    return evt->phase != phase;
+}
+
+static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
+                          ipt_event *out)
+{
+    ipt_packet packet;
+    int status;
+
+    for (;;) {
+        if (IPTI_UNLIKELY(evt->count) && ipti_evt_pop(evt, at, out))
+            return IPT_OK;
+        if (IPTI_UNLIKELY(evt->error))
+            return evt->error;
+        status = ipti_pkt_fetch(cur, at, &packet);
+        if (IPTI_UNLIKELY(status < 0)) {
+            if (status == IPT_MORE || status == IPT_BUDGET
+                || !ipti_evt_end(evt))
+                return status;
+        } else {
+            ipti_evt_packet(evt, &packet);
+        }
+    }
+}
+
+/* Forget all; the decoder has synchronised. */
+static void ipti_evt_reset(ipt_evt_state_ *evt)
+{
+    IPT_MEMSET(evt, 0, sizeof(*evt));
+}
+
+IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace)
+{
+    int status = ipti_config_check(config, trace);
+
+    if (!decoder)
+        return IPT_ERR_ARG;
+    if (status < 0)
+        return status;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
+    decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return IPT_OK;
+}
+
+IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder)
+{
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    status = ipti_sync_forward(&decoder->cur_, &decoder->at);
+    if (status >= 0)
+        ipti_evt_reset(&decoder->evt_);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder)
+{
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    status = ipti_sync_backward(&decoder->cur_, &decoder->at);
+    if (status >= 0)
+        ipti_evt_reset(&decoder->evt_);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
+{
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    status = ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1);
+    if (status >= 0)
+        ipti_evt_reset(&decoder->evt_);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
+{
+    ipt_event out;
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!event)
+        return IPT_ERR_ARG;
+    status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
+                            &out);
+    if (IPTI_LIKELY(status >= 0))
+        *event = out;
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+/* ==========================================================================
+ * [classify]  code bytes -> instruction length, kind, displacement
+ * Uses: [base].  State: none.
+ * ========================================================================== */
+
+/* A table-driven length decoder. The length is right for every instruction
+ * that can execute; the kind names what matters to a trace. Bytes no processor
+ * executes are refused where that costs nothing. Where the encoding fixes the
+ * length whatever the opcode means (VEX, EVEX, XOP, 0F 38, 0F 3A) any opcode
+ * is accepted, so that tomorrow's vector instructions need no update.
+ *
+ * An opcode's description is one byte, `flags`: the low nibble says what
+ * follows as immediate, the high nibble is a set of bits. */
+enum {
+    /* 0 to 3: so many bytes (3 is ENTER's iw ib) */
+    IPTI_X86_IMM8 = 1,
+    IPTI_X86_IMM16 = 2,
+    IPTI_X86_IMM_Z = 4,     // 2 or 4 by operand size
+    IPTI_X86_IMM_V = 5,     // 2, 4 or 8 by operand size: MOV B8
+    IPTI_X86_FAR = 6,       // offset by operand size, then a selector
+    IPTI_X86_REL_Z = 7,     // as IMM_Z, but always 4 in 64-bit mode
+    IPTI_X86_OFFSET = 8,    // by address size: MOV A0
+    IPTI_X86_IMM32 = 9,
+    IPTI_X86_IMM64 = 10,
+    IPTI_X86_IMM = 0x0F,    // mask of the above
+
+    IPTI_X86_MODRM = 0x10,  // a ModRM byte follows, with SIB, displacement
+    IPTI_X86_NOT64 = 0x20,  // not in 64-bit mode
+    IPTI_X86_ODD = 0x40,    // a prefix or an escape (first byte), or no opcode
+    IPTI_X86_KEY = 0x80     // has a kind, or depends on ModRM: _kind0, 1
+};
+
+/* One-byte opcodes. Opcodes that begin something else in some mode (62 8F C4
+ * C5 D5) are ODD. Checked against Zydis by tests/peer_zydis.c. */
+static const uint8_t ipti_x86_map0[256] = {
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x20, 0x20, // 00
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x20, 0x40, // 08
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x20, 0x20, // 10
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x20, 0x20, // 18
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x40, 0x20, // 20
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x40, 0x20, // 28
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x40, 0x20, // 30
+    0x10, 0x10, 0x10, 0x10, 0x01, 0x04, 0x40, 0x20, // 38
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 40
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 48
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 50
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 58
+    0x20, 0x20, 0x40, 0x10, 0x40, 0x40, 0x40, 0x40, // 60
+    0x04, 0x14, 0x01, 0x11, 0x00, 0x00, 0x00, 0x00, // 68
+    0x81, 0x81, 0x81, 0x81, 0x81, 0x81, 0x81, 0x81, // 70
+    0x81, 0x81, 0x81, 0x81, 0x81, 0x81, 0x81, 0x81, // 78
+    0x11, 0x14, 0x31, 0x11, 0x10, 0x10, 0x10, 0x10, // 80
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x40, // 88
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 90
+    0x00, 0x00, 0xa6, 0x00, 0x00, 0x00, 0x00, 0x00, // 98
+    0x08, 0x08, 0x08, 0x08, 0x00, 0x00, 0x00, 0x00, // a0
+    0x01, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // a8
+    0x01, 0x01, 0x01, 0x01, 0x01, 0x01, 0x01, 0x01, // b0
+    0x05, 0x05, 0x05, 0x05, 0x05, 0x05, 0x05, 0x05, // b8
+    0x11, 0x11, 0x82, 0x80, 0x40, 0x40, 0x91, 0x94, // c0
+    0x03, 0x00, 0x82, 0x80, 0x80, 0x81, 0xa0, 0x80, // c8
+    0x10, 0x10, 0x10, 0x10, 0x21, 0x40, 0x20, 0x00, // d0
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // d8
+    0x81, 0x81, 0x81, 0x81, 0x01, 0x01, 0x01, 0x01, // e0
+    0x87, 0x87, 0xa6, 0x81, 0x00, 0x00, 0x00, 0x00, // e8
+    0x40, 0x80, 0x40, 0x40, 0x00, 0x00, 0x91, 0x94, // f0
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x90, 0x90  // f8
+};
+
+/* Opcodes after 0F. */
+static const uint8_t ipti_x86_map1[256] = {
+    0x10, 0x90, 0x10, 0x10, 0x40, 0x80, 0x00, 0x80, // 00
+    0x00, 0x00, 0x40, 0x00, 0x40, 0x10, 0x00, 0x11, // 08
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 10
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 18
+    0x10, 0x10, 0x90, 0x10, 0x40, 0x40, 0x40, 0x40, // 20
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 28
+    0x00, 0x00, 0x00, 0x00, 0x80, 0x80, 0x40, 0x00, // 30
+    0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40, // 38
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 40
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 48
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 50
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 58
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 60
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 68
+    0x11, 0x11, 0x11, 0x11, 0x10, 0x10, 0x10, 0x00, // 70
+    0x90, 0x10, 0x40, 0x40, 0x10, 0x10, 0x10, 0x10, // 78
+    0x87, 0x87, 0x87, 0x87, 0x87, 0x87, 0x87, 0x87, // 80
+    0x87, 0x87, 0x87, 0x87, 0x87, 0x87, 0x87, 0x87, // 88
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 90
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // 98
+    0x00, 0x00, 0x00, 0x10, 0x11, 0x10, 0x10, 0x10, // a0
+    0x00, 0x00, 0x80, 0x10, 0x11, 0x10, 0x90, 0x10, // a8
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // b0
+    0x90, 0x10, 0x91, 0x10, 0x10, 0x10, 0x10, 0x10, // b8
+    0x10, 0x10, 0x11, 0x10, 0x11, 0x11, 0x11, 0x90, // c0
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // c8
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // d0
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // d8
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // e0
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // e8
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, // f0
+    0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10  // f8
+};
+
+/* The instruction being taken apart. */
+typedef struct ipti_x86 {
+    const uint8_t *bytes;
+    size_t size;        // bytes there are, at most 15
+    size_t pos;         // bytes used; may pass size, the end checks
+    uint8_t mode;       // IPT_MODE_
+    uint8_t rex;        // REX, or REX2 in REX's terms; 0: none in effect
+    uint8_t data;       // 66 seen
+    uint8_t addr;       // 67 seen
+    uint8_t lock;       // F0 seen
+    uint8_t rep;        // the last of F2, F3; it beats 66 as opcode extension
+    uint8_t map;        // 0, 1: the tables above; 4: EVEX map 4; 2: any other
+    uint8_t opcode;
+    uint8_t modrm;
+} ipti_x86;
+
+enum { IPTI_X86_SIZE_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
+
+/* Are n more bytes there? An instruction that would pass byte 15 is bad no
+ * matter how few of its bytes the caller has, so that is asked first. */
+static int ipti_x86_need(const ipti_x86 *x, size_t n)
+{
+    if (x->pos + n <= x->size) return 0;
+    return x->pos + n > IPTI_X86_SIZE_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
+}
+
+/* The flags of an opcode behind VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
+static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
+{
+    if (lead != 0x8F && map > 7) return IPT_ERR_BAD_INSN;
+    switch (map) {
+    case 1:
+        if (opcode == 0x77 && lead != 0x62) return 0; // VZEROUPPER
+        if ((opcode & 0xFC) == 0x70 || opcode == 0xC2
+            || (opcode >= 0xC4 && opcode <= 0xC6))
+            return IPTI_X86_MODRM | IPTI_X86_IMM8;
+        return IPTI_X86_MODRM;
+    case 4: // APX: the integer instructions, with the immediates they have
+        if (lead != 0x62) return IPT_ERR_BAD_INSN;
+        switch (opcode) {
+        case 0x24: case 0x2C: case 0x6B: case 0x80: case 0x83:
+        case 0xC0: case 0xC1: case 0xD4:
+            return IPTI_X86_MODRM | IPTI_X86_IMM8;
+        case 0x69: case 0x81:
+            return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
+        case 0xF6:
+            return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
+        case 0xF7:
+            return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
+        default:
+            return IPTI_X86_MODRM;
+        }
+    case 2: case 5: case 6: case 9:
+        return IPTI_X86_MODRM;
+    case 3: case 8:
+        return IPTI_X86_MODRM | IPTI_X86_IMM8;
+    case 7: case 10: // URDMSR, UWRMSR and such; XOP BEXTR, LWPINS
+        return IPTI_X86_MODRM | IPTI_X86_IMM32;
+    default:
+        return IPT_ERR_BAD_INSN;
+    }
+}
+
+/* Behind C4, C5, 62 or 8F: returns the opcode's flags, or a status.
+ *
+ *     C5  RvvvvLpp             map is 1
+ *     C4  RXBmmmmm Wvvvvlpp    XOP (8F) the same, mmmmm from 8 up
+ *     62  RXBRBmmm WvvvvXpp zLLbVaaa
+ */
+static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
+{
+    int status = ipti_x86_need(x, 1);
+    if (status) return status;
+    uint8_t first = x->bytes[x->pos];
+    if (lead == 0x8F && (first & 0x18) == 0) { // POP
+        x->opcode = lead;
+        return IPTI_X86_MODRM | IPTI_X86_KEY;
+    }
+    if (lead != 0x8F && first < 0xC0 && x->mode != IPT_MODE_64) {
+        x->opcode = lead; // LES, LDS, BOUND
+        return IPTI_X86_MODRM;
+    }
+    if (x->rex || x->data || x->rep || x->lock) return IPT_ERR_BAD_INSN;
+
+    size_t payload = lead == 0xC5 ? 1 : lead == 0x62 ? 3 : 2;
+    status = ipti_x86_need(x, payload + 1);
+    if (status) return status;
+    uint8_t map = 1;
+    if (lead != 0xC5) {
+        uint8_t second = x->bytes[x->pos + 1];
+        map = (uint8_t)(first & (lead == 0x62 ? 0x07 : 0x1F));
+        if (map == 4) { // pp and W do what 66 and REX.W do elsewhere
+            if (x->mode != IPT_MODE_64) return IPT_ERR_BAD_INSN;
+            x->data = (second & 3) == 1;
+            x->rex = (uint8_t)(second >> 4 & IPTI_REX_W);
+        }
+    }
+    x->pos += payload;
+    x->opcode = x->bytes[x->pos++];
+    x->map = map == 4 ? 4 : 2;
+    return ipti_x86_vector_flags(lead, map, x->opcode);
+}
+
+/* Behind REX2's D5 in 64-bit mode: MRXBWRXB, then the opcode in map M. The
+ * upper R X B extend the lower. Returns the opcode's flags, or a status. */
+static int ipti_x86_rex2(ipti_x86 *x)
+{
+    int status = ipti_x86_need(x, 2);
+    if (status) return status;
+    if (x->rex) return IPT_ERR_BAD_INSN;
+    uint8_t payload = x->bytes[x->pos++];
+    uint8_t opcode = x->bytes[x->pos++];
+    uint8_t row = opcode >> 4;
+    x->rex = (uint8_t)(0x40 | (payload & 0x0F) | (payload >> 4 & 0x07));
+    x->map = payload >> 7;
+    x->opcode = opcode;
+    if (x->map) {
+        if (row == 3 || row == 8) return IPT_ERR_BAD_INSN;
+        return ipti_x86_map1[opcode];
+    }
+    if (opcode == 0xA1) { // JMPABS
+        if (x->data || x->addr || x->rep || x->lock || (x->rex & IPTI_REX_W))
+            return IPT_ERR_BAD_INSN;
+        return IPTI_X86_IMM64 | IPTI_X86_KEY;
+    }
+    if (row == 4 || row == 7 || row == 0xA || row == 0xE)
+        return IPT_ERR_BAD_INSN;
+    if (opcode == 0x8F) return IPTI_X86_MODRM | IPTI_X86_KEY;
+    return ipti_x86_map0[opcode];
+}
+
+/* Behind 0F: returns the opcode's flags, or a status. */
+static int ipti_x86_escape(ipti_x86 *x)
+{
+    int status = ipti_x86_need(x, 1);
+    if (status) return status;
+    x->opcode = x->bytes[x->pos++];
+    x->map = 1;
+    if (x->opcode != 0x38 && x->opcode != 0x3A)
+        return ipti_x86_map1[x->opcode];
+
+    int flags = IPTI_X86_MODRM | (x->opcode == 0x3A ? IPTI_X86_IMM8 : 0);
+    status = ipti_x86_need(x, 1);
+    if (status) return status;
+    x->opcode = x->bytes[x->pos++];
+    x->map = 2;
+    return flags;
+}
+
+/* Prefixes and opcode: returns the opcode's flags, or a status. A REX counts
+ * only as the last prefix; one before another prefix has no effect. */
+static int ipti_x86_opcode(ipti_x86 *x)
+{
+    for (;;) {
+        int status = ipti_x86_need(x, 1);
+        if (status) return status;
+        uint8_t byte = x->bytes[x->pos++];
+        if ((byte & 0xF0) == 0x40 && x->mode == IPT_MODE_64) {
+            x->rex = byte;
+            continue;
+        }
+        uint8_t flags = ipti_x86_map0[byte];
+        if (!(flags & IPTI_X86_ODD)) {
+            x->opcode = byte;
+            return flags;
+        }
+        switch (byte) {
+        case 0x0F:
+            return ipti_x86_escape(x);
+        case 0x62: case 0x8F: case 0xC4: case 0xC5:
+            return ipti_x86_vector(x, byte);
+        case 0xD5:
+            if (x->mode == IPT_MODE_64) return ipti_x86_rex2(x);
+            x->opcode = byte; // AAD
+            return IPTI_X86_IMM8;
+        case 0x66: x->data = 1; break;
+        case 0x67: x->addr = 1; break;
+        case 0xF0: x->lock = 1; break;
+        case 0xF2: case 0xF3: x->rep = byte; break;
+        default: break; // segment, branch hint
+        }
+        x->rex = 0;
+    }
+}
+
+/* ModRM, SIB, displacement. MOV to and from control and debug registers has
+ * a ModRM that always means registers. */
+static int ipti_x86_modrm(ipti_x86 *x)
+{
+    int status = ipti_x86_need(x, 1);
+    if (status) return status;
+    x->modrm = x->bytes[x->pos++];
+    uint8_t mod = x->modrm >> 6;
+    uint8_t base = x->modrm & 7;
+    if (mod == 3 || ((x->opcode & 0xFC) == 0x20 && x->map == 1)) return 0;
+    if (x->mode != IPT_MODE_64 && (x->mode == IPT_MODE_16) != x->addr) {
+        if (mod == 1) x->pos += 1;
+        else if (mod == 2 || base == 6) x->pos += 2;
+        return 0;
+    }
+    if (base == 4) { // SIB: its base follows the same rule
+        status = ipti_x86_need(x, 1);
+        if (status) return status;
+        base = x->bytes[x->pos++] & 7;
+    }
+    if (mod == 1) x->pos += 1;
+    else if (mod == 2 || base == 5) x->pos += 4;
+    return 0;
+}
+
+/* Bytes of immediate. */
+static size_t ipti_x86_imm(const ipti_x86 *x, int flags)
+{
+    size_t wide = x->rex & IPTI_REX_W ? 4 :
+        (x->mode == IPT_MODE_16) == x->data ? 4 : 2;
+    switch (flags & IPTI_X86_IMM) {
+    case IPTI_X86_IMM_Z:  return wide;
+    case IPTI_X86_IMM_V:  return x->rex & IPTI_REX_W ? 8 : wide;
+    case IPTI_X86_FAR:    return wide + 2;
+    case IPTI_X86_REL_Z:  return x->mode == IPT_MODE_64 ? 4 : wide;
+    case IPTI_X86_OFFSET:
+        if (x->mode == IPT_MODE_64) return x->addr ? 4 : 8;
+        return (x->mode == IPT_MODE_16) == x->addr ? 4 : 2;
+    case IPTI_X86_IMM32:  return 4;
+    case IPTI_X86_IMM64:  return 8;
+    default:              return (size_t)(flags & IPTI_X86_IMM);
+    }
+}
+
+/* May LOCK precede it? Only what reads and writes memory back may have it. */
+static int ipti_x86_lockable(const ipti_x86 *x)
+{
+    uint8_t op = x->opcode;
+    uint8_t reg = x->modrm >> 3 & 7;
+    if (x->modrm >= 0xC0 || x->map > 1) return 0;
+    if (x->map == 1)
+        return op == 0xAB || op == 0xB3 || op == 0xBB || op == 0xB0
+            || op == 0xB1 || op == 0xC0 || op == 0xC1
+            || (op == 0xBA && reg > 4) || (op == 0xC7 && reg == 1);
+    if (op < 0x38) return (op & 6) == 0;
+    if (op >= 0x80 && op <= 0x83) return reg != 7;
+    return op == 0x86 || op == 0x87
+        || ((op & 0xFE) == 0xF6 && (reg == 2 || reg == 3))
+        || ((op & 0xFE) == 0xFE && reg < 2);
+}
+
+/* The kind of a KEY opcode of the one-byte map, or a status. Drops flags'
+ * immediate where ModRM says there is none. */
+static int ipti_x86_kind0(const ipti_x86 *x, int *flags)
+{
+    uint8_t reg = x->modrm >> 3 & 7;
+    switch (x->opcode) {
+    case 0x8F: // POP; XOP has been seen to
+        if (reg) return IPT_ERR_BAD_INSN;
+        return IPT_INSN_OTHER;
+    case 0x9A: return IPT_INSN_FAR_CALL;
+    case 0xA1: return IPT_INSN_JMPABS; // KEY behind REX2 only
+    case 0xC2: case 0xC3: return IPT_INSN_RET;
+    case 0xC6: case 0xC7: // MOV; XABORT, XBEGIN
+        if (x->modrm == 0xF8)
+            return x->opcode == 0xC7 ? IPT_INSN_XBEGIN : IPT_INSN_OTHER;
+        if (reg) return IPT_ERR_BAD_INSN;
+        return IPT_INSN_OTHER;
+    case 0xCA: case 0xCB: return IPT_INSN_FAR_RET;
+    case 0xCC: case 0xCD: case 0xCE: case 0xF1: return IPT_INSN_INT;
+    case 0xCF: return IPT_INSN_IRET;
+    case 0xE8: return IPT_INSN_CALL;
+    case 0xE9: case 0xEB: return IPT_INSN_JMP;
+    case 0xEA: return IPT_INSN_FAR_JMP;
+    case 0xF6: case 0xF7: // of this group only TEST has an immediate
+        if (reg > 1) *flags &= ~IPTI_X86_IMM;
+        return IPT_INSN_OTHER;
+    case 0xFE:
+        if (reg > 1) return IPT_ERR_BAD_INSN;
+        return IPT_INSN_OTHER;
+    case 0xFF:
+        if (reg == 7 || (x->modrm >= 0xC0 && (reg == 3 || reg == 5)))
+            return IPT_ERR_BAD_INSN;
+        return reg == 2 ? IPT_INSN_CALL_INDIRECT
+            : reg == 3 ? IPT_INSN_FAR_CALL
+            : reg == 4 ? IPT_INSN_JMP_INDIRECT
+            : reg == 5 ? IPT_INSN_FAR_JMP : IPT_INSN_OTHER;
+    default: // 70-7F, E0-E3
+        return IPT_INSN_JCC;
+    }
+}
+
+/* 0F 01 with a register form: each ModRM and prefix is its own instruction. */
+static int ipti_x86_group7(const ipti_x86 *x)
+{
+    int plain = !x->rep && !x->data;
+    int is64 = x->mode == IPT_MODE_64;
+    switch (x->modrm) {
+    case 0xC1: return plain ? IPT_INSN_VMCALL : IPT_INSN_OTHER;
+    case 0xC2: case 0xC3: return plain ? IPT_INSN_VMENTRY : IPT_INSN_OTHER;
+    case 0xCA: // ERETU, ERETS; without prefix CLAC
+        return x->rep && is64 ? IPT_INSN_IRET : IPT_INSN_OTHER;
+    case 0xEC:
+        return x->rep == 0xF3 && is64 ? IPT_INSN_UIRET : IPT_INSN_OTHER;
+    default:
+        return IPT_INSN_OTHER;
+    }
+}
+
+/* The kind of a KEY opcode after 0F, or a status; *flags as above. */
+static int ipti_x86_kind1(const ipti_x86 *x, int *flags)
+{
+    uint8_t reg = x->modrm >> 3 & 7;
+    int memory = x->modrm < 0xC0;
+    switch (x->opcode) {
+    case 0x01: return ipti_x86_group7(x);
+    case 0x05: case 0x34: return IPT_INSN_SYSCALL;
+    case 0x07: case 0x35: return IPT_INSN_IRET; // SYSRET, SYSEXIT
+    case 0x22:
+        return reg == 3 && !(x->rex & IPTI_REX_R) ? IPT_INSN_MOV_CR3
+            : IPT_INSN_OTHER;
+    case 0x78: // VMREAD; with 66 EXTRQ, with F2 INSERTQ: two imm8
+        if (!x->rep && !x->data) return IPT_INSN_OTHER;
+        if (memory || x->rep == 0xF3 || (!x->rep && reg))
+            return IPT_ERR_BAD_INSN;
+        *flags |= IPTI_X86_IMM16;
+        return IPT_INSN_OTHER;
+    case 0xAA: return IPT_INSN_RSM;
+    case 0xAE:
+        return x->rep == 0xF3 && reg == 4 ? IPT_INSN_PTWRITE : IPT_INSN_OTHER;
+    case 0xB8: // POPCNT; without F3 Itanium's
+        if (x->rep != 0xF3) return IPT_ERR_BAD_INSN;
+        return IPT_INSN_OTHER;
+    case 0xBA:
+        if (reg < 4) return IPT_ERR_BAD_INSN;
+        return IPT_INSN_OTHER;
+    case 0xC7: // with 66 VMCLEAR, with F3 VMXON
+        return reg == 6 && memory && !x->rep && !x->data ? IPT_INSN_VMPTRLD
+            : IPT_INSN_OTHER;
+    default: // 80-8F
+        return IPT_INSN_JCC;
+    }
+}
+
+/* What the last n bytes say, sign-extended. */
+static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
+{
+    if (n == 1) return (int64_t)(end[-1] ^ 0x80) - 0x80;
+    if (n == 2) return (int64_t)(ipti_le16(end - 2) ^ 0x8000) - 0x8000;
+    return (int64_t)(ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t)1 << 31);
+}
+
+IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                         uint8_t mode, void *context)
+{
+    (void)context;
+    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
+        return IPT_ERR_ARG;
+    ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0};
+    if (size > IPTI_X86_SIZE_MAX) x.size = IPTI_X86_SIZE_MAX;
+
+    int flags = ipti_x86_opcode(&x);
+    if (flags < 0) return flags;
+    if ((flags & IPTI_X86_ODD)
+        || ((flags & IPTI_X86_NOT64) && mode == IPT_MODE_64))
+        return IPT_ERR_BAD_INSN;
+    if (flags & IPTI_X86_MODRM) {
+        int status = ipti_x86_modrm(&x);
+        if (status) return status;
+    } else {
+        x.modrm = 0xC0; // no memory operand
+    }
+    int kind = IPT_INSN_OTHER;
+    if (flags & IPTI_X86_KEY) {
+        kind = x.map == 1 ? ipti_x86_kind1(&x, &flags)
+            : ipti_x86_kind0(&x, &flags);
+        if (kind < 0) return kind;
+    }
+    if (x.lock && !ipti_x86_lockable(&x)) return IPT_ERR_BAD_INSN;
+
+    size_t immediate = ipti_x86_imm(&x, flags);
+    int status = ipti_x86_need(&x, immediate);
+    if (status) return status;
+    x.pos += immediate;
+    code->size = (uint8_t)x.pos;
+    code->kind = (uint8_t)kind;
+    code->displacement = 0;
+    if (kind == IPT_INSN_JCC || kind == IPT_INSN_JMP || kind == IPT_INSN_CALL
+        || kind == IPT_INSN_XBEGIN)
+        code->displacement = ipti_x86_relative(bytes + x.pos, immediate);
+    else if (kind == IPT_INSN_JMPABS)
+        code->displacement = (int64_t)ipti_le64(bytes + x.pos - 8);
+    return 0;
+}
+
+/* ==========================================================================
+ * [cache]  read callback, decoded code, address spaces
+ * Uses: [base], [classify].  State: ipt_cache.
+ *
+ * Code is kept in runs: instructions one behind the other, of which only the
+ * last is anything but OTHER. A run ends there, after IPT_RUN_MAX_ instructions
+ * or where the code cannot be read or classified any further; so where it ends
+ * says nothing, and no result may depend on it.
+ * ========================================================================== */
+
+#define IPTI_WAYS 4       /* lines of a set */
+#define IPTI_CHUNK 64     /* bytes that one call of config.read asks for */
+#define IPTI_PAGE 4096    /* ... but for the rest of this at most */
+#define IPTI_INSN_MAX 15  /* bytes of an instruction */
+
+IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
+
+/* Outside of 64-bit mode addresses wrap at 4 GiB. */
+static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
+{
+    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
+}
+
+static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
+{
+    return run->sizes_[i / 2] >> (i % 2 * 4) & 15u;
+}
+
+static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
+{
+    const unsigned i = run->count_++;
+
+    if (i % 2 == 0)
+        run->sizes_[i / 2] = code->size;
+    else
+        run->sizes_[i / 2] |= (uint8_t) (code->size << 4);
+    run->size_ = (uint16_t) (run->size_ + code->size);
+    run->last_ = code->size;
+    run->kind_ = code->kind;
+    run->displacement_ = code->displacement;
+}
+
+/* Read up to `size` code bytes at ip. Returns how many, at least 1. */
+static int ipti_code_read(const ipt_config *config, ipt_where *at, uint64_t ip,
+                          uint8_t *buffer, size_t size)
+{
+    const size_t page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
+    int status;
+
+    if (size > page)
+        size = page;
+    ipti_fuel_burn(config, 1);
+    status = config->read(buffer, size, &at->asid, ip, config->context);
+    if (status > 0)
+        return (size_t) status <= size ? status : (int) IPT_ERR_CALLBACK;
+    if (status == 0 || status == IPT_NEED_PAGE) {
+        at->missing = ip;
+        return IPT_NEED_PAGE;
+    }
+    at->image_error = status;
+    return IPT_ERR_IMAGE;
+}
+
+static int ipti_code_classify(const ipt_config *config, ipt_code *code,
+                              const uint8_t *bytes, size_t size, uint8_t mode)
+{
+    int status;
+
+    ipti_fuel_burn(config, 1);
+    if (!config->classify)
+        return ipt_classify(code, bytes, size, mode, NULL);
+    code->displacement = 0;
+    code->size = 0;
+    code->kind = IPT_INSN_COUNT;
+    status = config->classify(code, bytes, size, mode, config->context);
+    if (status < 0)
+        return status == IPT_MORE ? IPT_MORE : IPT_ERR_BAD_INSN;
+    if (code->size == 0 || code->size > size || code->size > IPTI_INSN_MAX
+        || code->kind >= IPT_INSN_COUNT)
+        return IPT_ERR_CALLBACK;
+    return IPT_OK;
+}
+
+/* Read and classify the run at ip. An error is that of its first instruction;
+ * what is wrong further on is found when flow gets there. */
+static int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
+                          uint64_t ip, ipt_cache_line *run)
+{
+    uint8_t bytes[IPTI_CHUNK];
+    unsigned used = 0;
+    unsigned have = 0;
+    int status = IPT_OK;
+    ipt_code code;
+
+    run->ip_ = ip;
+    run->mode_ = mode;
+    run->size_ = 0;
+    run->count_ = 0;
+    run->kind_ = IPT_INSN_OTHER;
+    while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER) {
+        status = have > used ? ipti_code_classify(config, &code, bytes + used,
+                                                  have - used, mode)
+                             : (int) IPT_MORE;
+        if (status == IPT_OK) {
+            ipti_run_append(run, &code);
+            used += code.size;
+        } else if (status != IPT_MORE) {
+            break;
+        } else if (have - used >= IPTI_INSN_MAX) {
+            status = IPT_ERR_BAD_INSN;
+            break;
+        } else { /* it goes on in bytes that were not read yet */
+            have -= used;
+            IPT_MEMMOVE(bytes, bytes + used, have);
+            used = 0;
+            status = ipti_code_read(config, at,
+                                    ipti_wrap(mode, ip + run->size_ + have),
+                                    bytes + have, IPTI_CHUNK - have);
+            if (status < 0)
+                break;
+            have += (unsigned) status;
+        }
+    }
+    return run->count_ ? (int) IPT_OK : status;
+}
+
+/* ---- spaces ---- */
+
+static void ipti_cache_clear(ipt_cache *cache)
+{
+    uint32_t i;
+
+    for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++)
+        cache->lines_[i].space_ = 0;
+    for (i = 0; i < IPT_SPACES_; i++)
+        cache->spaces_[i].id = 0;
+    cache->version_++;
+}
+
+/* The small number that stands for an address space in lines. Numbers are not
+ * used twice, so a line of a space that was forgotten is never found. */
+static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
+                                 const ipt_asid *asid)
+{
+    uint64_t space = 0;
+    unsigned i;
+
+    if (config->space) {
+        ipti_fuel_burn(config, 1);
+        space = config->space(asid, config->context);
+    }
+    for (i = 0; i < IPT_SPACES_; i++) {
+        const ipt_asid *known = &cache->spaces_[i].asid;
+        if (cache->spaces_[i].id == 0)
+            continue;
+        if (config->space ? cache->spaces_[i].space == space
+                          : known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
+                                && known->nr == asid->nr)
+            return cache->spaces_[i].id;
+    }
+    if (++cache->next_id_ == 0) {
+        ipti_cache_clear(cache);
+        cache->next_id_ = 1;
+    }
+    i = cache->next_slot_++ % IPT_SPACES_;
+    cache->spaces_[i].asid = *asid;
+    cache->spaces_[i].space = space;
+    cache->spaces_[i].id = cache->next_id_;
+    return cache->next_id_;
+}
+
+/* ---- lines ---- */
+
+static ipt_cache_line *ipti_cache_set(const ipt_cache *cache, uint16_t space,
+                                      uint8_t mode, uint64_t ip)
+{
+    uint64_t hash = ip ^ (uint64_t) space << 48 ^ (uint64_t) mode << 62;
+
+    hash *= 0x9e3779b97f4a7c15u;
+    return &cache->lines_[(uint32_t) (hash >> 32 & cache->mask_) * IPTI_WAYS];
+}
+
+/* Get the run at ip into *run, from the cache or by reading the code. */
+static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
+                          ipt_where *at, uint16_t space, uint8_t mode,
+                          uint64_t ip, ipt_cache_line *run)
+{
+    ipt_cache_line *set = ipti_cache_set(cache, space, mode, ip);
+    unsigned way;
+    int status;
+
+    for (way = 0; way < IPTI_WAYS; way++) {
+        if (set[way].ip_ == ip && set[way].space_ == space
+            && set[way].mode_ == mode) {
+            *run = set[way];
+            return IPT_OK;
+        }
+    }
+    status = ipti_run_build(config, at, mode, ip, run);
+    if (status < 0)
+        return status;
+    run->space_ = space;
+    for (way = 0; way < IPTI_WAYS && set[way].space_; way++)
+        ;
+    if (way == IPTI_WAYS)
+        way = cache->clock_++ % IPTI_WAYS;
+    set[way] = *run;
+    return IPT_OK;
+}
+
+IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
+                           size_t count)
+{
+    uint32_t sets = 1;
+
+    if (!cache || !lines || count < 64)
+        return IPT_ERR_ARG;
+    while (sets < UINT32_MAX / 2 && sets * 2 <= count / IPTI_WAYS)
+        sets *= 2;
+    IPT_MEMSET(cache, 0, sizeof(*cache));
+    cache->lines_ = lines;
+    cache->mask_ = sets - 1;
+    cache->magic_ = ipti_magic(sizeof(*cache));
+    ipti_cache_clear(cache);
+    return IPT_OK;
+}
+
+IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
+                                 uint64_t ip, uint64_t size)
+{
+    uint32_t i;
+    uint16_t space = 0; /* of asid; 0: any, or not known: forget in all */
+
+    if (IPTI_BAD_SELF(cache))
+        return IPTI_SELF_ERROR(cache);
+    for (i = 0; asid && i < IPT_SPACES_; i++) {
+        const ipt_asid *known = &cache->spaces_[i].asid;
+        if (known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
+            && known->nr == asid->nr)
+            space = cache->spaces_[i].id;
+    }
+    for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++) {
+        ipt_cache_line *line = &cache->lines_[i];
+        if ((!space || line->space_ == space)
+            && (size == 0 || line->ip_ - ip < size
+                || ip - line->ip_ < line->size_))
+            line->space_ = 0;
+    }
+    cache->version_++;
+    return IPT_OK;
+}
+
+/* ==========================================================================
+ * [blk]  the walk: blocks in execution order
+ * Uses: [base], [evt], [classify], [cache].  State: ipt_walk_.
+ *
+ * The walk stands before the instruction at `ip` with `run`, the code there,
+ * and one of three things that say how flow goes on: TNT bits, the target of a TIP,
+ * or an event. It goes through the run, instruction by instruction or as a
+ * whole, up to where the event binds or, at the run's last instruction, takes
+ * what that one needs. Having used up the last of the three, it is unsettled:
+ * before the instruction is handed out the next one is fetched, because it may
+ * be an event that binds right behind.
+ * ========================================================================== */
+
+/* Runs of code without a use of trace that no program has. */
+#define IPTI_PATH_MAX (1u << 20)
+
+enum { /* ipt_walk_.bound */
+    IPTI_BOUND_PAGING = 1,
+    IPTI_BOUND_VMCS = 2,
+    IPTI_BOUND_PTWRITE = 4,
+    IPTI_BOUND_CFE = 8,
+    IPTI_BOUND_DISABLED = 16,
+    IPTI_BOUND_IP = 32 /* an event with its IP */
+};
+
+/* ---- return compression          SDM: "Return Compression" ---- */
+
+static void ipti_stack_push(ipt_walk_ *w, uint64_t ip)
+{
+    w->stack[w->stack_top] = ip;
+    w->stack_top = (uint8_t) ((w->stack_top + 1) % IPT_RETURN_STACK_);
+    if (w->stack_count < IPT_RETURN_STACK_)
+        w->stack_count++;
+}
+
+/* Every near return pops, compressed or not. Returns 0 if there is nothing. */
+static int ipti_stack_pop(ipt_walk_ *w, uint64_t *ip)
+{
+    if (w->stack_count == 0)
+        return 0;
+    w->stack_count--;
+    w->stack_top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
+                              % IPT_RETURN_STACK_);
+    *ip = w->stack[w->stack_top];
+    return 1;
+}
+
+/* ---- what says how flow goes on ---- */
+
+/* Trace was used: whatever the path since then, it was no endless loop. */
+static inline void ipti_walk_progress(ipt_walk_ *w)
+{
+    w->loop_steps = 0;
+    w->loop_limit = 1;
+    w->loop_total = 0;
+    w->have_loop = 0;
+    w->looped = 0;
+}
+
+/* Fetch an event; TNT and TIP go to their own places. */
+static int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
+{
+    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
+
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    if (IPTI_LIKELY(w->event.type == IPT_EVT_TNT)) {
+        w->tnt = w->event.u.tnt.bits;
+        w->tnt_count = w->event.u.tnt.count;
+        w->tnt_offset = w->event.offset;
+    } else if (w->event.type == IPT_EVT_TIP
+               && !(w->event.flags & IPT_EVENT_NO_IP)) {
+        w->tip = w->event.ip;
+        w->tip_offset = w->event.offset;
+        w->have_tip = 1;
+    } else {
+        w->have_event = 1;
+    }
+    return IPT_OK;
+}
+
+/* See to it that there is one. */
+static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->tnt_count || w->have_tip || w->have_event)
+        return IPT_OK;
+    return ipti_walk_fetch(w, at);
+}
+
+/* The event, if it is what comes next; NULL if TNT bits or a TIP are. */
+static inline const ipt_event *ipti_walk_event(const ipt_walk_ *w)
+{
+    return w->have_event && !w->tnt_count && !w->have_tip ? &w->event : NULL;
+}
+
+static uint64_t ipti_walk_offset(const ipt_walk_ *w)
+{
+    if (w->tnt_count)
+        return w->tnt_offset;
+    return w->have_tip ? w->tip_offset : w->event.offset;
+}
+
+/* ---- where events bind ---- */
+
+static int ipti_kind_far(uint8_t kind)
+{
+    switch (kind) {
+    case IPT_INSN_FAR_CALL:
+    case IPT_INSN_FAR_JMP:
+    case IPT_INSN_FAR_RET:
+    case IPT_INSN_INT:
+    case IPT_INSN_SYSCALL:
+    case IPT_INSN_VMCALL:
+    case IPT_INSN_IRET:
+    case IPT_INSN_UIRET:
+    case IPT_INSN_VMENTRY:
+    case IPT_INSN_RSM:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* CFE events that are reported behind their instruction. */
+static uint8_t ipti_cfe_kind(uint8_t type)
+{
+    switch (type) {
+    case IPT_CFE_IRET:
+        return IPT_INSN_IRET;
+    case IPT_CFE_VMENTRY:
+        return IPT_INSN_VMENTRY;
+    case IPT_CFE_UIRET:
+        return IPT_INSN_UIRET;
+    default:
+        return IPT_INSN_COUNT;
+    }
+}
+
+/* Does an event without an IP come from an instruction of this kind? Returns
+ * the IPTI_BOUND_ bit: an instruction causes one event of a sort at most. */
+static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
+{
+    switch (event->type) {
+    case IPT_EVT_PAGING:
+        return kind == IPT_INSN_MOV_CR3 || ipti_kind_far(kind)
+                   ? IPTI_BOUND_PAGING
+                   : 0;
+    case IPT_EVT_VMCS:
+        return kind == IPT_INSN_VMPTRLD || ipti_kind_far(kind) ? IPTI_BOUND_VMCS
+                                                               : 0;
+    case IPT_EVT_PTWRITE:
+        return kind == IPT_INSN_PTWRITE ? IPTI_BOUND_PTWRITE : 0;
+    case IPT_EVT_CFE:
+        return kind == ipti_cfe_kind(event->u.cfe.type) ? IPTI_BOUND_CFE : 0;
+    case IPT_EVT_DISABLED:
+        return kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO
+                   ? IPTI_BOUND_DISABLED
+                   : 0;
+    default:
+        return 0;
+    }
+}
+
+/* Events with an IP that are reported behind the instruction there. */
+static int ipti_event_behind(const ipt_event *event)
+{
+    if (event->flags & IPT_EVENT_NO_IP)
+        return 0;
+    return event->type == IPT_EVT_PTWRITE
+           || (event->type == IPT_EVT_CFE
+               && (event->u.cfe.type == IPT_CFE_VMENTRY
+                   || event->u.cfe.type == IPT_CFE_UIRET));
+}
+
+/* Does the event wait for an instruction of some kind to come? */
+static int ipti_event_waits(const ipt_event *event)
+{
+    switch (event->type) {
+    case IPT_EVT_PAGING:
+    case IPT_EVT_VMCS:
+    case IPT_EVT_PTWRITE:
+    case IPT_EVT_DISABLED:
+        return 1;
+    case IPT_EVT_CFE:
+        return ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT
+               || event->u.cfe.type == IPT_CFE_SWINTR
+               || event->u.cfe.type == IPT_CFE_SYSCALL;
+    default:
+        return 0;
+    }
+}
+
+/* The address before which flow must stop for the event. */
+static int ipti_event_stop(const ipt_event *event, uint64_t *ip)
+{
+    if (event->flags & IPT_EVENT_STATUS)
+        return 0;
+    if (event->type == IPT_EVT_DISABLED) {
+        *ip = event->u.branch.to;
+        return !(event->flags & IPT_EVENT_NO_TO);
+    }
+    *ip = event->ip;
+    return !(event->flags & IPT_EVENT_NO_IP);
+}
+
+/* ---- code ---- */
+
+/* Get the run at w->ip and cut it at the address where an event binds. */
+static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
+{
+    const ipt_config *config = w->cur.config;
+    const ipt_event *event = ipti_walk_event(w);
+    uint64_t stop;
+    int status;
+
+    if (w->mode == IPT_MODE_UNKNOWN)
+        return IPT_ERR_MODE;
+    if (ipti_fuel_empty(config))
+        return IPT_BUDGET;
+    if (!w->cache) {
+        status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
+    } else {
+        if (w->space == 0 || w->version != w->cache->version_) {
+            w->space = ipti_cache_space(w->cache, config, &at->asid);
+            w->version = w->cache->version_;
+        }
+        status = ipti_cache_get(w->cache, config, at, w->space, w->mode, w->ip,
+                                &w->run);
+    }
+    w->index = 0;
+    w->count = 0;
+    if (status < 0)
+        return status;
+    w->count = w->run.count_;
+    w->run_left = w->run.size_;
+    if (event && ipti_event_stop(event, &stop)
+        && (stop - w->ip < w->run.size_)) {
+        uint64_t ip = w->ip;
+        unsigned n = 0;
+        while (ip < stop || n == 0) /* n is 0: the event is behind this one */
+            ip += ipti_run_size(&w->run, n++);
+        if (ip == stop || n == 1)
+            w->count = (uint8_t) n;
+    }
+    ipti_fuel_burn(config, w->count);
+    return IPT_OK;
+}
+
+/* ---- events ---- */
+
+/* Has flow arrived where the event binds? */
+static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at,
+                             const ipt_event *event)
+{
+    uint64_t stop;
+    int status;
+
+    if (event->flags & IPT_EVENT_STATUS || !w->enabled
+        || event->type == IPT_EVT_TIP)
+        return 1;
+    if (ipti_event_behind(event))
+        return event->ip == w->prev_ip && !(w->bound & IPTI_BOUND_IP);
+    if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
+        return 1;
+    if (ipti_event_stop(event, &stop))
+        return stop == w->ip;
+    if (!ipti_event_waits(event))
+        return 1;
+    if (event->type != IPT_EVT_CFE)
+        return 0;
+    switch (event->u.cfe.type) { /* these stand before their instruction */
+    case IPT_CFE_SWINTR:
+    case IPT_CFE_SYSCALL:
+        status = ipti_walk_run(w, at);
+        if (status < 0)
+            return status;
+        return w->run.count_ == 1
+               && w->run.kind_
+                      == (event->u.cfe.type == IPT_CFE_SWINTR
+                              ? IPT_INSN_INT
+                              : IPT_INSN_SYSCALL);
+    default:
+        return 0;
+    }
+}
+
+static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
+{
+    if (event->flags & IPT_EVENT_STATUS) {
+        if (w->synced && !w->enabled)
+            return IPT_ERR_STATUS;
+        if (w->synced) /* flow knows better where it is */
+            return IPT_OK;
+    } else {
+        if (w->enabled)
+            return IPT_ERR_CONTEXT;
+        w->lead |= IPT_FLOW_ENABLED;
+        if (w->have_resume && w->resume_ip == event->ip) {
+            w->lead |= IPT_FLOW_RESUMED;
+            event->flags |= IPT_EVENT_RESUMED;
+        }
+    }
+    w->enabled = 1;
+    w->ip = event->ip;
+    return IPT_OK;
+}
+
+static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
+{
+    if (event->flags & IPT_EVENT_STATUS)
+        return w->synced && w->enabled ? IPT_ERR_STATUS : IPT_OK;
+    if (!w->enabled)
+        return IPT_ERR_CONTEXT;
+    w->enabled = 0;
+    w->trail |= IPT_FLOW_DISABLED;
+    if (event->type == IPT_EVT_ASYNC_DISABLED) {
+        w->resume_ip = event->ip;
+        w->have_resume = 1;
+    } else if (w->prev_kind == IPT_INSN_MOV_CR3
+               && event->flags & IPT_EVENT_NO_TO) {
+        w->resume_ip = w->prev_ip;
+        w->have_resume = 1;
+    } else if (!(event->flags & IPT_EVENT_NO_TO)
+               && w->ip == event->u.branch.to) {
+        w->resume_ip = w->ip;
+        w->have_resume = 1;
+    }
+    return IPT_OK;
+}
+
+static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
+{
+    if (event->flags & IPT_EVENT_STATUS && w->enabled && w->synced
+        && w->mode != IPT_MODE_UNKNOWN && w->mode != event->u.exec.mode)
+        return IPT_ERR_STATUS;
+    w->mode = event->u.exec.mode;
+    return IPT_OK;
+}
+
+static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
+{
+    if (event->u.tsx.aborted)
+        w->trail |= IPT_FLOW_ABORTED;
+    else if (w->speculative && !event->u.tsx.speculative)
+        w->trail |= IPT_FLOW_COMMITTED;
+    w->speculative = event->u.tsx.speculative;
+}
+
+static void ipti_apply_overflow(ipt_walk_ *w, const ipt_event *event)
+{
+    w->enabled = !(event->flags & IPT_EVENT_NO_IP);
+    w->ip = event->ip;
+    w->speculative = 0;
+    w->have_resume = 0;
+    w->lead |= IPT_FLOW_RESYNCED;
+}
+
+static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
+{
+    if (asid->cr3 == at->asid.cr3 && asid->vmcs == at->asid.vmcs
+        && asid->nr == at->asid.nr)
+        return;
+    at->asid = *asid;
+    w->space = 0;
+    if (w->synced)
+        w->lead |= IPT_FLOW_ASID;
+}
+
+/* Let the event do to flow what it does. */
+static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
+{
+    ipt_asid asid = at->asid;
+    int status = IPT_OK;
+
+    if (ipti_event_behind(event))
+        w->bound |= IPTI_BOUND_IP;
+    else
+        w->bound |= (uint8_t) ipti_walk_causes(w->prev_kind, event);
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        status = ipti_apply_enabled(w, event);
+        break;
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+        status = ipti_apply_disabled(w, event);
+        break;
+    case IPT_EVT_ASYNC_BRANCH:
+        if (event->flags & IPT_EVENT_NO_TO)
+            return IPT_ERR_NO_IP;
+        w->ip = event->u.branch.to;
+        w->trail |= IPT_FLOW_INTERRUPTED;
+        break;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        asid.cr3 = event->u.paging.cr3;
+        asid.nr = event->u.paging.nr;
+        ipti_apply_asid(w, at, &asid);
+        break;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS:
+        asid.vmcs = event->u.vmcs.base;
+        ipti_apply_asid(w, at, &asid);
+        break;
+    case IPT_EVT_EXEC_MODE:
+        status = ipti_apply_mode(w, event);
+        break;
+    case IPT_EVT_TSX:
+        ipti_apply_tsx(w, event);
+        break;
+    case IPT_EVT_OVERFLOW:
+        ipti_apply_overflow(w, event);
+        break;
+    case IPT_EVT_STOP:
+        if (w->enabled)
+            return IPT_ERR_CONTEXT;
+        w->trail |= IPT_FLOW_STOPPED;
+        break;
+    case IPT_EVT_TIP: /* without an IP */
+        status = IPT_ERR_NO_IP;
+        break;
+    default:
+        break;
+    }
+    return status;
+}
+
+/* Keep the event for the user. */
+static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->reached_count < IPT_REACHED_MAX_)
+        w->reached[w->reached_count++] = w->event;
+    else
+        at->dropped++;
+    w->have_event = 0;
+    ipti_walk_progress(w);
+}
+
+/* Apply the event and keep it. PSB+ begins with one of two status events: the
+ * processor's return stack is empty there. */
+static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
+{
+    int status = ipti_walk_apply(w, at, &w->event);
+
+    if (status < 0)
+        return status;
+    if (w->event.flags & IPT_EVENT_STATUS
+        && (w->event.type == IPT_EVT_ENABLED
+            || w->event.type == IPT_EVT_DISABLED)) {
+        w->synced = 1;
+        w->stack_count = 0;
+    }
+    ipti_walk_keep(w, at);
+    w->count = 0;
+    return IPT_OK;
+}
+
+/* After an instruction: does an event bind right behind it? */
+static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
+{
+    int status = ipti_walk_source(w, at);
+
+    if (status == IPT_MORE || status == IPT_BUDGET)
+        return status;
+    w->unsettled = 0;
+    if (status >= 0 && ipti_walk_event(w)
+        && ipti_walk_reached(w, at, &w->event) > 0)
+        (void) ipti_walk_take_event(w, at); /* an error comes again */
+    w->pending = w->reached_count > 0;
+    return IPT_OK;
+}
+
+/* ---- instructions that end a run ---- */
+
+/* A direct branch was followed. Where it leads to an address that was passed
+ * since trace was last used, it will do so for ever (Brent's algorithm). */
+static void ipti_walk_direct(ipt_walk_ *w, uint64_t target)
+{
+    if (w->have_loop && target == w->loop_ip) {
+        w->looped = 1;
+    } else if (++w->loop_steps >= w->loop_limit) {
+        w->loop_ip = target;
+        w->have_loop = 1;
+        w->loop_steps = 0;
+        w->loop_limit *= 2;
+    }
+    w->ip = target;
+}
+
+/* The instruction at w->ip ended tracing. */
+static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
+{
+    const uint8_t kind = w->run.kind_;
+    int status;
+
+    w->have_resume = 0;
+    status = ipti_walk_take_event(w, at);
+    if (status < 0)
+        return status;
+    if (kind == IPT_INSN_CALL_INDIRECT || kind == IPT_INSN_FAR_CALL
+        || kind == IPT_INSN_INT || kind == IPT_INSN_SYSCALL
+        || kind == IPT_INSN_VMCALL) {
+        w->resume_ip = next;
+        w->have_resume = 1;
+    } else {
+        w->have_resume = 0;
+    }
+    w->unsettled = 0;
+    w->pending = 1;
+    return IPT_OK;
+}
+
+/* A deferred TIP comes behind TNT bits that are still to be used. */
+static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
+{
+    const uint64_t bits = w->tnt;
+    const uint64_t offset = w->tnt_offset;
+    const uint8_t count = w->tnt_count;
+    int status = ipti_walk_fetch(w, at);
+
+    if (w->tnt_offset != offset) { /* more bits instead: an error that stays */
+        w->evt.error = IPT_ERR_MISMATCH;
+        status = IPT_ERR_MISMATCH;
+    }
+    w->tnt = bits;
+    w->tnt_offset = offset;
+    w->tnt_count = count;
+    return status;
+}
+
+/* The instruction at w->ip needs a TIP. What it causes besides comes before its
+ * TIP, and is kept until that is there. */
+static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
+{
+    unsigned bound;
+    int status;
+
+    while (!w->have_tip) {
+        if (w->have_event) {
+            if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
+                return IPT_ERR_MISMATCH;
+            if (w->event.type == IPT_EVT_TIP)
+                return IPT_ERR_NO_IP;
+            if (w->event.type == IPT_EVT_DISABLED)
+                return ipti_walk_disable(w, at, next);
+            bound = ipti_walk_causes(w->run.kind_, &w->event)
+                    & ~(unsigned) w->bound;
+            if (!bound)
+                return IPT_ERR_MISMATCH;
+            w->bound |= (uint8_t) bound;
+            ipti_walk_keep(w, at);
+        }
+        status = w->tnt_count ? ipti_walk_deferred(w, at)
+                              : ipti_walk_fetch(w, at);
+        if (status < 0)
+            return status;
+    }
+    w->ip = w->tip;
+    w->have_tip = 0;
+    ipti_walk_progress(w);
+    return IPT_OK;
+}
+
+/* A near return, compressed or not. */
+static int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
+{
+    uint64_t ip = 0;
+    int status;
+
+    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
+        return ipti_walk_indirect(w, at, next);
+    if (w->tnt_count == 0) {
+        status = ipti_walk_indirect(w, at, next);
+        if (status >= 0)
+            (void) ipti_stack_pop(w, &ip);
+        return status;
+    }
+    if (!(w->tnt >> (w->tnt_count - 1) & 1) || !ipti_stack_pop(w, &ip))
+        return IPT_ERR_RETURN;
+    w->tnt_count--;
+    w->ip = ipti_wrap(w->mode, ip);
+    ipti_walk_progress(w);
+    return IPT_OK;
+}
+
+static int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
+                          uint64_t target)
+{
+    if (IPTI_UNLIKELY(w->tnt_count == 0)) {
+        if (!ipti_walk_event(w) || w->event.type != IPT_EVT_DISABLED
+            || w->event.flags & IPT_EVENT_STATUS)
+            return IPT_ERR_MISMATCH;
+        return ipti_walk_disable(w, at, next);
+    }
+    w->tnt_count--;
+    w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
+    ipti_walk_progress(w);
+    return IPT_OK;
+}
+
+/* Go past the last instruction of the run, which is at w->ip. On an error flow
+ * stays before it. */
+static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
+{
+    const uint64_t ip = w->ip;
+    const uint8_t kind = w->run.kind_;
+    const uint64_t next = ipti_wrap(w->mode, ip + w->run.last_);
+    const uint64_t target
+        = ipti_wrap(w->mode, next + (uint64_t) w->run.displacement_);
+    int status = IPT_OK;
+    unsigned i;
+
+    w->trail = 0;
+    if (w->reached_count == 0) /* else they are this instruction's */
+        w->bound = 0;
+    switch (kind) {
+    case IPT_INSN_JCC:
+        status = ipti_walk_cond(w, at, next, target);
+        break;
+    case IPT_INSN_JMP:
+        ipti_walk_direct(w, target);
+        break;
+    case IPT_INSN_CALL:
+        if (w->run.displacement_ != 0) /* else it only reads the IP */
+            ipti_stack_push(w, next);
+        ipti_walk_direct(w, target);
+        break;
+    case IPT_INSN_RET:
+        status = ipti_walk_return(w, at, next);
+        break;
+    case IPT_INSN_CALL_INDIRECT:
+        status = ipti_walk_indirect(w, at, next);
+        if (status >= 0 && w->enabled)
+            ipti_stack_push(w, next);
+        break;
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_JMPABS:
+    case IPT_INSN_FAR_CALL:
+    case IPT_INSN_FAR_JMP:
+    case IPT_INSN_FAR_RET:
+    case IPT_INSN_INT:
+    case IPT_INSN_SYSCALL:
+    case IPT_INSN_VMCALL:
+    case IPT_INSN_IRET:
+    case IPT_INSN_UIRET:
+    case IPT_INSN_VMENTRY:
+        status = ipti_walk_indirect(w, at, next);
+        break;
+    case IPT_INSN_RSM: /* where it is traced, it is a far return */
+        if (w->have_tip)
+            status = ipti_walk_indirect(w, at, next);
+        else
+            w->ip = next;
+        break;
+    default:
+        w->ip = next;
+        break;
+    }
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    for (i = 0; i < w->reached_count; i++)
+        if (w->reached[i].type == IPT_EVT_PAGING
+            || w->reached[i].type == IPT_EVT_VMCS)
+            (void) ipti_walk_apply(w, at, &w->reached[i]);
+    w->prev_ip = ip;
+    w->prev_kind = kind;
+    w->count = 0;
+    w->unsettled = !w->pending;
+    return IPT_OK;
+}
+
+/* ---- the walk ---- */
+
+/* Come to stand before an instruction with code at hand. */
+static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
+{
+    int dropping = w->pending;
+    int status;
+
+    at->dropped += w->pending ? w->reached_count : 0;
+    w->reached_count = w->pending ? 0 : w->reached_count;
+    w->pending = 0;
+    if (IPTI_LIKELY(w->index < w->count)
+        && (!w->cache || w->version == w->cache->version_))
+        return IPT_OK;
+    w->count = 0;
+    for (;;) {
+        status = ipti_walk_source(w, at);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+        if (ipti_walk_event(w)) {
+            status = ipti_walk_reached(w, at, &w->event);
+            if (status > 0) {
+                status = ipti_walk_take_event(w, at);
+                if (status < 0)
+                    return status;
+                if (!dropping) {
+                    w->pending = 1;
+                    return IPT_EVENT_FIRST;
+                }
+                at->dropped++;
+                w->reached_count = 0;
+                continue;
+            }
+            if (status < 0)
+                return status;
+        }
+        if (!w->enabled)
+            return IPT_ERR_CONTEXT;
+        if (w->looped || w->loop_total >= IPTI_PATH_MAX)
+            return IPT_ERR_LOOP;
+        w->trail = 0;
+        status = ipti_walk_run(w, at);
+        if (status >= 0)
+            w->loop_total++;
+        return status;
+    }
+}
+
+/* Is the next instruction the last one of its run? */
+static inline int ipti_walk_at_last(const ipt_walk_ *w)
+{
+    return w->index + 1 == w->run.count_;
+}
+
+/* Go past `n` instructions, `bytes` long, of which none ends the run. */
+static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
+                           unsigned last)
+{
+    w->index = (uint8_t) (w->index + n);
+    w->ip = ipti_wrap(w->mode, w->ip + bytes);
+    w->run_left = (uint16_t) (w->run_left - bytes);
+    if (w->index == w->count) {
+        w->prev_ip = ipti_wrap(w->mode, w->ip - last);
+        w->prev_kind = IPT_INSN_OTHER;
+        w->bound = 0;
+        w->unsettled = 1;
+        w->trail = 0;
+    }
+}
+
+static void ipti_walk_reset(ipt_walk_ *w)
+{
+    ipti_evt_reset(&w->evt);
+    w->lead = w->trail = 0;
+    w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
+    w->mode = IPT_MODE_UNKNOWN;
+    w->enabled = w->synced = w->speculative = 0;
+    w->index = w->count = 0;
+    w->unsettled = w->pending = w->reached_count = w->bound = 0;
+    w->prev_kind = IPT_INSN_OTHER;
+    w->stack_count = w->stack_top = 0;
+    w->space = 0;
+    ipti_walk_progress(w);
+}
+
+/* The status bits that tell how things stand behind an item. */
+static int ipti_walk_status(const ipt_walk_ *w)
+{
+    return (w->pending ? IPT_EVENT_PENDING : 0)
+           | (w->enabled ? 0 : IPT_IP_SUPPRESSED);
+}
+
+static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
+{
+    at->ip = w->ip;
+    if (w->enabled)
+        at->valid |= IPT_AT_IP;
+    else
+        at->valid &= (uint8_t) ~IPT_AT_IP;
+    return ipti_leave(&w->cur, at, status);
+}
+
+/* A synchronisation ended with `status`. */
+static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
+{
+    if (status >= 0) {
+        ipti_walk_reset(w);
+        (void) ipti_walk_settle(w, at);
+        status = ipti_walk_status(w);
+    }
+    return ipti_walk_leave(w, at, status);
+}
+
+static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
+                          const ipt_trace *trace, ipt_cache *cache)
+{
+    int status = ipti_config_check(config, trace);
+
+    if (status < 0)
+        return status;
+    if (!config->read)
+        return IPT_ERR_CONFIG;
+    if (cache && cache->magic_ != ipti_magic(sizeof(*cache)))
+        return IPT_ERR_STATE;
+    ipti_cur_init(&w->cur, at, config, trace);
+    w->cache = cache;
+    ipti_walk_reset(w);
+    return IPT_OK;
+}
+
+static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
+{
+    if (!w->pending)
+        return IPT_END;
+    *event = w->reached[0];
+    w->reached_count--;
+    IPT_MEMMOVE(&w->reached[0], &w->reached[1],
+                w->reached_count * sizeof(w->reached[0]));
+    w->pending = w->reached_count > 0;
+    if (!w->pending)
+        (void) ipti_walk_settle(w, at);
+    return ipti_walk_status(w);
+}
+
+/* ---- blocks ---- */
+
+IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace, ipt_cache *cache)
+{
+    int status;
+
+    if (!decoder)
+        return IPT_ERR_ARG;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
+                            cache);
+    if (status >= 0)
+        decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return status;
+}
+
+/* What is in progress was decoded: it comes first, whatever comes then. */
+static int ipti_blk_synced(ipt_blk_decoder *decoder, int status)
+{
+    if (status >= 0)
+        decoder->full_ = decoder->block_.count > 0;
+    return ipti_walk_synced(&decoder->walk_, &decoder->at, status);
+}
+
+IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_blk_synced(
+        decoder, ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+}
+
+IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_blk_synced(
+        decoder, ipti_sync_backward(&decoder->walk_.cur, &decoder->at));
+}
+
+IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_blk_synced(
+        decoder, ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+}
+
+/* Begin a block, or go on with it: what goes before its first instruction. */
+static void ipti_blk_begin(ipt_blk_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+
+    if (block->count == 0) {
+        block->ip = w->ip;
+        block->mode = w->mode;
+        block->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+    }
+}
+
+/* Add the last instruction of the run. */
+static int ipti_blk_last(ipt_blk_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+    const uint64_t offset = ipti_walk_offset(w);
+    const uint64_t ip = w->ip;
+    const uint16_t lead = w->lead;
+    int status;
+
+    w->lead = 0;
+    status = ipti_walk_last(w, &decoder->at);
+    if (status < 0) {
+        w->lead = lead;
+        return status;
+    }
+    block->flags |= lead;
+    block->offset = offset;
+    block->end_ip = ip;
+    block->kind = w->run.kind_;
+    block->last_size = w->run.last_;
+    block->count++;
+    return IPT_OK;
+}
+
+/* Add the instructions of the run up to its last one, or to an event. */
+static void ipti_blk_pass(ipt_blk_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+    unsigned n = (unsigned) (w->count - w->index);
+    unsigned bytes = 0;
+    unsigned last = 0;
+    unsigned i;
+
+    if (w->count == w->run.count_)
+        n--;
+    if (n > (unsigned) (UINT16_MAX - block->count))
+        n = (unsigned) (UINT16_MAX - block->count);
+    for (i = 0; i < n; i++) {
+        last = ipti_run_size(&w->run, w->index + i);
+        bytes += last;
+    }
+    block->flags |= w->lead;
+    w->lead = 0;
+    block->offset = ipti_walk_offset(w);
+    block->end_ip = ipti_wrap(w->mode, w->ip + bytes - last);
+    block->kind = IPT_INSN_OTHER;
+    block->last_size = (uint8_t) last;
+    block->count = (uint16_t) (block->count + n);
+    ipti_walk_pass(w, n, bytes, last);
+}
+
+/* Decode until the block in progress is full_. */
+static int ipti_blk_fill(ipt_blk_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+    int status = IPT_OK;
+
+    while (!decoder->full_) {
+        if (w->unsettled)
+            status = ipti_walk_settle(w, &decoder->at);
+        if (status >= 0 && !(w->pending && block->count)) {
+            status = ipti_walk_ready(w, &decoder->at);
+            if (status < 0)
+                return status;
+            ipti_blk_begin(decoder);
+            if (!ipti_walk_at_last(w))
+                ipti_blk_pass(decoder);
+            else
+                status = ipti_blk_last(decoder);
+        }
+        if (status < 0)
+            return status;
+        decoder->full_ = block->kind != IPT_INSN_OTHER
+                         || block->count == UINT16_MAX || w->pending;
+    }
+    return IPT_OK;
+}
+
+static int ipti_blk_next(ipt_blk_decoder *decoder, ipt_block *out)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status;
+
+    if (w->cur.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    status = ipti_blk_fill(decoder);
+    if (status < 0) {
+        if (decoder->block_.count == 0 || status == IPT_MORE
+            || status == IPT_BUDGET || status == IPT_NEED_PAGE)
+            return status;
+        decoder->full_ = 1; /* the error comes again */
+    }
+    if (w->unsettled) {
+        status = ipti_walk_settle(w, &decoder->at);
+        if (status < 0)
+            return status;
+    }
+    decoder->block_.flags |= w->trail;
+    w->trail = 0;
+    *out = decoder->block_;
+    decoder->block_.count = 0;
+    decoder->full_ = 0;
+    return ipti_walk_status(w);
+}
+
+IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!block)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_blk_next(decoder, block));
+}
+
+IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!event)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(
+        &decoder->walk_, &decoder->at,
+        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+}
+
+/* ==========================================================================
+ * [insn]  a cursor inside the current run of the walk
+ * Uses: [base], [sync], [blk].  State: ipt_insn_decoder.
+ * ========================================================================== */
+
+IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
+                          const ipt_trace *trace, ipt_cache *cache)
+{
+    int status;
+
+    if (!decoder)
+        return IPT_ERR_ARG;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
+                            cache);
+    if (status >= 0)
+        decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return status;
+}
+
+IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at,
+        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+}
+
+IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at,
+        ipti_sync_backward(&decoder->walk_.cur, &decoder->at));
+}
+
+IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at,
+        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+}
+
+/* Execute the next instruction into decoder->insn_. */
+static int ipti_insn_step(ipt_insn_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_insn *insn = &decoder->insn_;
+    int status = ipti_walk_ready(w, &decoder->at);
+    uint16_t lead;
+
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    lead = w->lead;
+    w->lead = 0;
+    insn->offset = ipti_walk_offset(w);
+    insn->ip = w->ip;
+    insn->mode = w->mode;
+    insn->kind = IPT_INSN_OTHER;
+    insn->flags = (uint16_t) (lead
+                              | (w->speculative ? IPT_FLOW_SPECULATIVE : 0));
+    if (!ipti_walk_at_last(w)) {
+        const unsigned size = ipti_run_size(&w->run, w->index);
+        ipti_walk_pass(w, 1, size, size);
+        insn->size = (uint8_t) size;
+        return IPT_OK;
+    }
+    status = ipti_walk_last(w, &decoder->at);
+    if (status < 0) {
+        w->lead = lead;
+        return status;
+    }
+    insn->kind = w->run.kind_;
+    insn->size = w->run.last_;
+    return IPT_OK;
+}
+
+static int ipti_insn_next(ipt_insn_decoder *decoder, ipt_insn *out)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status;
+
+    if (w->cur.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    if (decoder->insn_.size == 0) {
+        status = ipti_insn_step(decoder);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+    }
+    if (w->unsettled) {
+        status = ipti_walk_settle(w, &decoder->at);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+    }
+    decoder->insn_.flags |= w->trail;
+    w->trail = 0;
+    *out = decoder->insn_;
+    decoder->insn_.size = 0;
+    return ipti_walk_status(w);
+}
+
+IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!insn)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_insn_next(decoder, insn));
+}
+
+IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!event)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(
+        &decoder->walk_, &decoder->at,
+        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+}
+
+/* ==========================================================================
+ * [gen]  executed branches to a trace
+ * Uses: [base], [pkt].  State: ipt_gen.
+ *
+ * Everything is checked before anything is written, so that a call that fails
+ * leaves no half of its packets behind. A PSB+ follows only a packet that says
+ * exactly where flow is: a TNT bit, a TIP, a TIP.PGE, an OVF with its FUP.
+ * ========================================================================== */
+
+enum {                     /* ipt_gen.mode_ */
+    IPTI_GEN_MODE = 0x03,  /* IPT_MODE_ in effect */
+    IPTI_GEN_IFLAG = 0x04, /* RFLAGS.IF in effect */
+    IPTI_GEN_NEXT = 0x70,  /* the same, waiting for an IP; 0: nothing is */
+    IPTI_GEN_NEXT_SHIFT = 4,
+    IPTI_GEN_TSX = 0x80 /* inside a transaction */
+};
+
+#define IPTI_GEN_TNT_FULL 0x40u /* stop bit above six branches */
+
+/* ---- packets ---- */
+
+static ipt_packet ipti_gen_packet(uint8_t type)
+{
+    ipt_packet packet;
+
+    IPT_MEMSET(&packet, 0, sizeof(packet));
+    packet.type = type;
+    return packet;
+}
+
+/* Room and fields were checked: ipt_pkt_encode cannot fail here. If it does, it
+ * is our fault, and every later call says IPT_ERR_STATE. */
+static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
+{
+    int size = ipt_pkt_encode(gen->out + gen->used, gen->size - gen->used,
+                              packet);
+
+    if (size < 0) {
+        gen->magic_ = 0;
+        return;
+    }
+    gen->used += (size_t) size;
+    gen->from_psb_ += (uint64_t) size;
+}
+
+static void ipti_gen_put_plain(ipt_gen *gen, uint8_t type)
+{
+    ipt_packet packet = ipti_gen_packet(type);
+
+    ipti_gen_put(gen, &packet);
+}
+
+/* Write the branches collected so far. Every packet that has a place in the
+ * flow comes behind them. */
+static void ipti_gen_put_tnt(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_TNT_8);
+    uint8_t count = 0;
+
+    while (gen->tnt_ >> count > 1)
+        count++;
+    if (count == 0)
+        return;
+    packet.u.tnt.bits = gen->tnt_ ^ (uint64_t) 1 << count;
+    packet.u.tnt.count = count;
+    ipti_gen_put(gen, &packet);
+    gen->tnt_ = 1;
+}
+
+static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
+{
+    gen->tnt_ = gen->tnt_ << 1 | taken;
+    if (gen->tnt_ >= IPTI_GEN_TNT_FULL)
+        ipti_gen_put_tnt(gen);
+}
+
+/* MODE.Exec                                   SDM: "MODE.Exec Packet" */
+static void ipti_gen_put_mode(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_EXEC);
+    const unsigned mode = gen->mode_ & IPTI_GEN_MODE;
+
+    packet.u.exec.csl = mode == IPT_MODE_64;
+    packet.u.exec.csd = mode == IPT_MODE_32;
+    packet.u.exec.iflag = (gen->mode_ & IPTI_GEN_IFLAG) != 0;
+    ipti_gen_put(gen, &packet);
+}
+
+static void ipti_gen_put_tsx(ipt_gen *gen, int aborted)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_TSX);
+
+    packet.u.tsx.intx = (gen->mode_ & IPTI_GEN_TSX) != 0;
+    packet.u.tsx.abrt = aborted != 0;
+    ipti_gen_put(gen, &packet);
+}
+
+/* ---- addresses                                 SDM: "IP Compression" ---- */
+
+/* The IPBytes of `ip`: the shortest form that yields it. While there is no last
+ * IP a processor sends 48 or 64 bits, and so do we. */
+static uint8_t ipti_gen_ipc(const ipt_gen *gen, uint64_t ip)
+{
+    const uint64_t change = ip ^ gen->last_ip_;
+
+    if (gen->have_ip_ && change >> 16 == 0)
+        return 1;
+    if (gen->have_ip_ && change >> 32 == 0)
+        return 2;
+    if ((ip + ((uint64_t) 1 << 47)) >> 48 == 0)
+        return 3;
+    if (gen->have_ip_ && change >> 48 == 0)
+        return 4;
+    return 6;
+}
+
+/* TIP, TIP.PGE, TIP.PGD or FUP; `known` 0: with its IP suppressed. */
+static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
+{
+    static const uint8_t skip[7] = {0, 48, 32, 16, 16, 0, 0};
+    ipt_packet packet = ipti_gen_packet(type);
+
+    if (known) {
+        packet.u.ip.ipc = ipti_gen_ipc(gen, ip);
+        packet.u.ip.payload = ip & (~(uint64_t) 0 >> skip[packet.u.ip.ipc]);
+        gen->last_ip_ = ip;
+        gen->have_ip_ = 1;
+    }
+    ipti_gen_put(gen, &packet);
+}
+
+/* TIP, TIP.PGE or TIP.PGD, after a MODE.Exec that waits for one. */
+static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
+{
+    ipti_gen_put_tnt(gen);
+    if (gen->mode_ & IPTI_GEN_NEXT) {
+        gen->mode_ = (uint8_t) (
+            (gen->mode_ & IPTI_GEN_TSX)
+            | (gen->mode_ & IPTI_GEN_NEXT) >> IPTI_GEN_NEXT_SHIFT);
+        ipti_gen_put_mode(gen);
+    }
+    ipti_gen_put_ip(gen, type, ip, known);
+}
+
+/* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
+
+static void ipti_gen_put_psb(ipt_gen *gen)
+{
+    ipt_packet pip = ipti_gen_packet(IPT_PKT_PIP);
+    ipt_packet vmcs = ipti_gen_packet(IPT_PKT_VMCS);
+
+    ipti_gen_put_tnt(gen);
+    gen->from_psb_ = 0;
+    gen->have_ip_ = 0;
+    gen->stack_count_ = 0;
+    ipti_gen_put_plain(gen, IPT_PKT_PSB);
+    if (gen->cr3_ != IPT_ASID_UNKNOWN) {
+        pip.u.pip.cr3 = gen->cr3_;
+        pip.u.pip.nr = gen->nr_;
+        ipti_gen_put(gen, &pip);
+    }
+    if (gen->vmcs_ != IPT_ASID_UNKNOWN) {
+        vmcs.u.vmcs.base = gen->vmcs_;
+        ipti_gen_put(gen, &vmcs);
+    }
+    ipti_gen_put_mode(gen);
+    if (gen->mode_ & IPTI_GEN_TSX)
+        ipti_gen_put_tsx(gen, 0);
+    if (gen->enabled_)
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, gen->ip_, 1);
+    ipti_gen_put_plain(gen, IPT_PKT_PSBEND);
+}
+
+/* Flow is at gen->ip_, or tracing is disabled, and the trace says so: the place
+ * for a PSB+, if one is due. */
+static void ipti_gen_settle(ipt_gen *gen)
+{
+    const uint32_t period = gen->config_.psb_period;
+
+    if (period && gen->from_psb_ >= period)
+        ipti_gen_put_psb(gen);
+}
+
+/* The first packets of the trace. */
+static void ipti_gen_start(ipt_gen *gen)
+{
+    if (!gen->started_) {
+        gen->started_ = 1;
+        ipti_gen_put_psb(gen);
+    }
+}
+
+/* ---- calls and returns                  SDM: "Indirect Transfer Compression
+ *                                                for Returns (RET)" ---- */
+
+/* What code of this mode sees of an address. */
+static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
+{
+    switch (gen->mode_ & IPTI_GEN_MODE) {
+    case IPT_MODE_16:
+        return ip & 0xffff;
+    case IPT_MODE_32:
+        return ip & 0xffffffff;
+    default:
+        return ip;
+    }
+}
+
+static void ipti_gen_call(ipt_gen *gen, uint64_t next)
+{
+    if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
+        return;
+    gen->stack_[gen->stack_top_] = next;
+    gen->stack_top_ = (uint8_t) ((gen->stack_top_ + 1) % IPT_RETURN_STACK_);
+    if (gen->stack_count_ < IPT_RETURN_STACK_)
+        gen->stack_count_++;
+}
+
+/* A near RET always pops. Returns 1 if a taken branch says where it went. */
+static int ipti_gen_return(ipt_gen *gen, uint64_t to)
+{
+    if (gen->stack_count_ == 0)
+        return 0;
+    gen->stack_count_--;
+    gen->stack_top_ = (uint8_t) ((gen->stack_top_ + IPT_RETURN_STACK_ - 1)
+                                 % IPT_RETURN_STACK_);
+    return ipti_gen_narrow(gen, gen->stack_[gen->stack_top_]) == to;
+}
+
+/* ---- events ---- */
+
+/* Make *packet the one that carries the event data; it stays as it is if there
+ * is none. Returns IPT_ERR_ARG for a type that is not known here. */
+static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
+{
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH:
+    case IPT_EVT_EXEC_MODE:
+    case IPT_EVT_TSX:
+        return IPT_OK;
+    case IPT_EVT_PAGING:
+        packet->type = IPT_PKT_PIP;
+        packet->u.pip.cr3 = event->u.paging.cr3;
+        packet->u.pip.nr = event->u.paging.nr;
+        return IPT_OK;
+    case IPT_EVT_VMCS:
+        packet->type = IPT_PKT_VMCS;
+        packet->u.vmcs.base = event->u.vmcs.base;
+        return IPT_OK;
+    case IPT_EVT_OVERFLOW:
+        packet->type = IPT_PKT_OVF;
+        return IPT_OK;
+    case IPT_EVT_STOP:
+        packet->type = IPT_PKT_STOP;
+        return IPT_OK;
+    case IPT_EVT_PTWRITE:
+        packet->type = IPT_PKT_PTW;
+        packet->u.ptw.payload = event->u.ptwrite.payload;
+        packet->u.ptw.plc = event->u.ptwrite.size == 8;
+        packet->u.ptw.ip = (event->flags & IPT_EVENT_NO_IP) == 0;
+        return event->u.ptwrite.size == 8 || event->u.ptwrite.size == 4
+                   ? (int) IPT_OK
+                   : IPT_ERR_ARG;
+    case IPT_EVT_CBR:
+        packet->type = IPT_PKT_CBR;
+        packet->u.cbr.ratio = event->u.cbr.ratio;
+        return IPT_OK;
+    default:
+        return IPT_ERR_ARG;
+    }
+}
+
+/* Can this event happen now, and does it say all that it has to? */
+static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
+{
+    const int no_ip = (event->flags & IPT_EVENT_NO_IP) != 0;
+    const int no_to = (event->flags & IPT_EVENT_NO_TO) != 0;
+
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        if (no_ip)
+            return IPT_ERR_ARG;
+        return gen->enabled_ ? IPT_ERR_CONTEXT : (int) IPT_OK;
+    case IPT_EVT_ASYNC_BRANCH:
+        if (no_ip || no_to)
+            return IPT_ERR_ARG;
+        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
+    case IPT_EVT_ASYNC_DISABLED:
+        if (no_ip)
+            return IPT_ERR_ARG;
+        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_PTWRITE:
+        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
+    case IPT_EVT_STOP:
+        return gen->enabled_ ? IPT_ERR_CONTEXT : (int) IPT_OK;
+    case IPT_EVT_EXEC_MODE:
+        return event->u.exec.mode == IPT_MODE_UNKNOWN
+                       || event->u.exec.mode >= IPT_MODE_COUNT
+                   ? IPT_ERR_ARG
+                   : (int) IPT_OK;
+    case IPT_EVT_TSX:
+        return gen->enabled_ && no_ip && !event->u.tsx.aborted ? IPT_ERR_ARG
+                                                               : (int) IPT_OK;
+    default:
+        return IPT_OK;
+    }
+}
+
+/* DISABLED and ASYNC_DISABLED. */
+static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
+{
+    const int known = (event->flags & IPT_EVENT_NO_TO) == 0;
+
+    ipti_gen_put_tnt(gen);
+    if (event->type == IPT_EVT_ASYNC_DISABLED)
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+    else if (known)
+        gen->stack_count_ = 0; /* maybe a CALL or RET out of a filter's range:
+                                * only an empty stack is right for both */
+    ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, known);
+    gen->enabled_ = 0;
+    ipti_gen_settle(gen);
+}
+
+/* Flow is at `ip` now. */
+static void ipti_gen_arrive(ipt_gen *gen, uint64_t ip)
+{
+    gen->enabled_ = 1;
+    gen->ip_ = ip;
+    ipti_gen_settle(gen);
+}
+
+static void ipti_gen_tsx(ipt_gen *gen, const ipt_event *event)
+{
+    gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
+    if (event->u.tsx.speculative)
+        gen->mode_ |= IPTI_GEN_TSX;
+    ipti_gen_put_tsx(gen, event->u.tsx.aborted);
+    /* An abort's FUP is that of the asynchronous branch which follows. */
+    if (gen->enabled_ && !event->u.tsx.aborted)
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+}
+
+/* OVF: what a decoder knew of IPs and calls is void. A mode that waits goes on
+ * waiting: OVF's FUP does not take a MODE.Exec. */
+static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
+{
+    gen->have_ip_ = 0;
+    gen->stack_count_ = 0;
+    gen->enabled_ = 0;
+    gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
+    if ((event->flags & IPT_EVENT_NO_IP) == 0) {
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+        ipti_gen_arrive(gen, event->ip);
+    }
+}
+
+static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
+{
+    unsigned exec;
+
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        ipti_gen_put_tip(gen, IPT_PKT_TIP_PGE, event->ip, 1);
+        ipti_gen_arrive(gen, event->ip);
+        break;
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+        ipti_gen_disable(gen, event);
+        break;
+    case IPT_EVT_ASYNC_BRANCH:
+        ipti_gen_put_tnt(gen);
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+        ipti_gen_put_tip(gen, IPT_PKT_TIP, event->u.branch.to, 1);
+        ipti_gen_arrive(gen, event->u.branch.to);
+        break;
+    case IPT_EVT_EXEC_MODE:
+        exec = event->u.exec.mode
+               | (event->u.exec.iflag ? (unsigned) IPTI_GEN_IFLAG : 0u);
+        gen->mode_ &= (uint8_t) ~IPTI_GEN_NEXT;
+        gen->mode_ |= (uint8_t) (exec << IPTI_GEN_NEXT_SHIFT);
+        break;
+    case IPT_EVT_PAGING:
+        gen->cr3_ = event->u.paging.cr3;
+        gen->nr_ = event->u.paging.nr;
+        break;
+    case IPT_EVT_VMCS:
+        gen->vmcs_ = event->u.vmcs.base;
+        break;
+    case IPT_EVT_TSX:
+        ipti_gen_tsx(gen, event);
+        break;
+    case IPT_EVT_OVERFLOW:
+        ipti_gen_overflow(gen, event);
+        break;
+    case IPT_EVT_PTWRITE:
+        if ((event->flags & IPT_EVENT_NO_IP) == 0)
+            ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+        break;
+    default: /* its packet says it all */
+        break;
+    }
+}
+
+/* ---- public ---- */
+
+/* Is there a writer, initialised, and with room for one call? */
+static int ipti_gen_ready(const ipt_gen *gen)
+{
+    if (IPTI_BAD_SELF(gen))
+        return IPTI_SELF_ERROR(gen);
+    if (gen->used > gen->size || gen->size - gen->used < IPT_GEN_ROOM)
+        return IPT_ERR_ROOM;
+    return gen->out ? (int) IPT_OK : IPT_ERR_ARG;
+}
+
+IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
+                         uint8_t mode)
+{
+    if (!gen || !config || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT
+        || (config->flags & ~(uint32_t) IPT_CONFIG_NO_RETCOMP) != 0)
+        return IPT_ERR_ARG;
+    IPT_MEMSET(gen, 0, sizeof(*gen));
+    gen->config_ = *config;
+    gen->mode_ = mode;
+    gen->cr3_ = IPT_ASID_UNKNOWN;
+    gen->vmcs_ = IPT_ASID_UNKNOWN;
+    gen->tnt_ = 1;
+    gen->magic_ = ipti_magic(sizeof(*gen));
+    return IPT_OK;
+}
+
+IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
+                           uint8_t size, uint64_t to)
+{
+    const int status = ipti_gen_ready(gen);
+    uint64_t next;
+
+    if (status == IPT_ERR_ARG || status == IPT_ERR_STATE)
+        return status;
+    if (kind >= IPT_INSN_COUNT || size == 0 || size > 15)
+        return IPT_ERR_ARG;
+    if (!gen->enabled_)
+        return IPT_ERR_CONTEXT;
+    if (status < 0)
+        return status;
+
+    next = ipti_gen_narrow(gen, ip + size);
+    gen->ip_ = to;
+    switch (kind) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_JMP:
+    case IPT_INSN_XBEGIN:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_MOV_CR3:
+    case IPT_INSN_VMPTRLD:
+        return IPT_OK; /* no trace, so no place for a PSB+ */
+    case IPT_INSN_CALL:
+        if (to != next) /* "call next" reads the IP, it will not return */
+            ipti_gen_call(gen, next);
+        return IPT_OK;
+    case IPT_INSN_JCC:
+        ipti_gen_branched(gen, to != next);
+        break;
+    case IPT_INSN_RET:
+        if (ipti_gen_return(gen, to))
+            ipti_gen_branched(gen, 1);
+        else
+            ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        break;
+    case IPT_INSN_CALL_INDIRECT:
+        ipti_gen_call(gen, next);
+        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        break;
+    default: /* indirect and far branches */
+        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        break;
+    }
+    ipti_gen_settle(gen);
+    return IPT_OK;
+}
+
+IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_NONE);
+    uint8_t bytes[IPTI_WINDOW];
+    const int ready = ipti_gen_ready(gen);
+    int status;
+
+    if (ready == IPT_ERR_ARG || ready == IPT_ERR_STATE)
+        return ready;
+    if (!event || ipti_gen_data(event, &packet) < 0)
+        return IPT_ERR_ARG;
+    if (packet.type != IPT_PKT_NONE
+        && ipt_pkt_encode(bytes, sizeof(bytes), &packet) < 0)
+        return IPT_ERR_ARG; /* a field is out of range */
+    status = ipti_gen_check(gen, event);
+    if (status < 0)
+        return status;
+    if (ready < 0)
+        return ready;
+
+    ipti_gen_start(gen);
+    if (event->type != IPT_EVT_EXEC_MODE)
+        ipti_gen_put_tnt(gen);
+    if (packet.type != IPT_PKT_NONE)
+        ipti_gen_put(gen, &packet);
+    ipti_gen_apply(gen, event);
+    return IPT_OK;
+}
+
+IPT_API int ipt_gen_flush(ipt_gen *gen)
+{
+    const int status = ipti_gen_ready(gen);
+
+    if (status >= 0)
+        ipti_gen_put_tnt(gen);
+    return status;
+}
+
+/* ==========================================================================
+ * [strings]  names and texts
+ * Uses: nothing.  State: none.
+ *
+ * Each table is one array of texts behind each other: an array of pointers to
+ * them would need relocation.
+ * ========================================================================== */
+
+#ifndef IPT_NO_STRINGS
+
+#define IPTI_X(name, value, cause, remedy) value,
+static const int8_t ipti_status_values[] = {IPT_STATUS_LIST(IPTI_X)};
+#undef IPTI_X
+#define IPTI_X(name, value, cause, remedy) #name "\0"
+static const char ipti_status_names[] = IPT_STATUS_LIST(IPTI_X);
+#undef IPTI_X
+#define IPTI_X(name, value, cause, remedy) cause "\0"
+static const char ipti_status_causes[] = IPT_STATUS_LIST(IPTI_X);
+#undef IPTI_X
+#define IPTI_X(name, value, cause, remedy) remedy "\0"
+static const char ipti_status_remedies[] = IPT_STATUS_LIST(IPTI_X);
+#undef IPTI_X
+
+static const char ipti_pkt_names[] =
+    "none\0pad\0psb\0psbend\0ovf\0stop\0tnt_8\0tnt_64\0tip\0tip_pge\0"
+    "tip_pgd\0fup\0mode_exec\0mode_tsx\0pip\0vmcs\0tsc\0cbr\0tma\0mtc\0cyc\0"
+    "mnt\0ptw\0exstop\0mwait\0pwre\0pwrx\0bbp\0bip\0bep\0cfe\0evd\0trig\0"
+    "unknown\0";
+
+static const char ipti_evt_names[] =
+    "none\0enabled\0disabled\0async_disabled\0async_branch\0paging\0"
+    "async_paging\0vmcs\0async_vmcs\0overflow\0exec_mode\0tsx\0stop\0"
+    "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0";
+
+static const char ipti_insn_names[] =
+    "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"
+    "far_call\0far_jmp\0far_ret\0int\0syscall\0vmcall\0iret\0uiret\0vmentry\0"
+    "rsm\0xbegin\0ptwrite\0mov_cr3\0vmptrld\0";
+
+/* The text with index i. */
+static const char *ipti_text(const char *texts, unsigned i)
+{
+    while (i > 0)
+        if (*texts++ == 0)
+            i--;
+    return texts;
+}
+
+/* The text for a status; `good` for one that is no error. */
+static const char *ipti_status_text(const char *texts, int status,
+                                    const char *good)
+{
+    unsigned i;
+
+    for (i = 0; i < sizeof(ipti_status_values); i++)
+        if (ipti_status_values[i] == status)
+            return ipti_text(texts, i);
+    return status >= 0 ? good : "?";
+}
+
+IPT_API const char *ipt_status_name(int status)
+{
+    return ipti_status_text(ipti_status_names, status, "IPT_OK");
+}
+
+IPT_API const char *ipt_status_cause(int status)
+{
+    return ipti_status_text(ipti_status_causes, status, "success");
+}
+
+IPT_API const char *ipt_status_remedy(int status)
+{
+    return ipti_status_text(ipti_status_remedies, status, "nothing to do");
+}
+
+IPT_API const char *ipt_pkt_name(uint8_t type)
+{
+    return type < IPT_PKT_COUNT ? ipti_text(ipti_pkt_names, type) : "?";
+}
+
+IPT_API const char *ipt_evt_name(uint8_t type)
+{
+    return type < IPT_EVT_COUNT ? ipti_text(ipti_evt_names, type) : "?";
+}
+
+IPT_API const char *ipt_insn_name(uint8_t kind)
+{
+    return kind < IPT_INSN_COUNT ? ipti_text(ipti_insn_names, kind) : "?";
+}
+
+#endif /* IPT_NO_STRINGS */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* IPT_IMPL_H */
