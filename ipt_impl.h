@@ -222,7 +222,7 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
     uint64_t low = at->offset < IPTI_SWALLOWED ? 0
                                                : at->offset - IPTI_SWALLOWED;
 
-    if (low < cur->limit)
+    if (low < cur->limit || cur->state == IPTI_CUR_FORWARD)
         low = cur->limit;
     at->release = low < at->offset ? low : at->offset;
 }
@@ -390,7 +390,7 @@ enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
 
 /* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
  *        7   6   5   4   3   2   1   0
- *   2  |               | HW|           |
+ *   2  | HW|           |HW'|           |   HW' is where libipt has it
  *   3  | C-state       | sub C-state   | */
 #define IPTI_PWRE(F)                      \
     F(uint8_t, pwre.hw, 2, 3, 1, 0)        \
@@ -478,16 +478,16 @@ static const uint8_t ipti_ip_size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
 /* Each returns the packet's size, or IPT_MORE if n bytes do not tell. */
 static int ipti_shape_cyc(const uint8_t *p, size_t n)
 {
-    /* CYC: 5 bits with EXP in bit 2, then 7 bits with EXP in bit 0 a byte.
-     * SDM: "Cycle Count (CYC) Packet" */
+    /* CYC: 5 bits with EXP in bit 2, then 7 bits with EXP in bit 0 a byte, up
+     * to 64 bits in all.          SDM: "Cycle Count (CYC) Packet" */
     size_t size = 1;
     int more = p[0] & 4;
 
     while (more) {
-        if (size >= 9) /* 5 + 8 * 7 bits; another byte would pass 64 */
-            return IPT_ERR_PACKET;
         if (size >= n)
             return IPT_MORE;
+        if (size == 9 && p[size] > 0x0e) /* 5 + 8 * 7 + 3 bits */
+            return IPT_ERR_PACKET;
         more = p[size++] & 1;
     }
     return (int) size;
@@ -735,6 +735,7 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
         break;
     case IPT_PKT_PWRE:
         IPTI_PWRE(IPTI_LOAD)
+        out->u.pwre.hw |= p[2] >> 7;
         break;
     case IPT_PKT_PWRX:
         IPTI_PWRX(IPTI_LOAD)
@@ -778,15 +779,19 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
 static int ipti_pkt_unknown(const ipt_config *config, ipt_packet *out,
                             const uint8_t *p, size_t n, uint64_t left)
 {
+    ipt_packet mine = *out; /* of which the callback has only u */
     int size;
 
     if (!config->unknown)
         return IPT_ERR_OPCODE;
-    out->type = IPT_PKT_UNKNOWN;
-    out->u.unknown[0] = out->u.unknown[1] = 0;
+    mine.type = IPT_PKT_UNKNOWN;
+    mine.size = 0;
+    mine.u.unknown[0] = mine.u.unknown[1] = 0;
     ipti_fuel_burn(config, 1);
-    size = config->unknown(out, p, n < IPTI_WINDOW ? n : IPTI_WINDOW,
+    size = config->unknown(&mine, p, n < IPTI_WINDOW ? n : IPTI_WINDOW,
                            config->context);
+    out->type = IPT_PKT_UNKNOWN;
+    out->u = mine.u;
     if (size < 0)
         return IPT_ERR_OPCODE;
     if (size == 0 || size > 255)
@@ -850,7 +855,7 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
         status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
         if (status < 0)
             return status;
-        if (n == 1 && p[0] == IPTI_FIRST_PSB && cur->trace->open)
+        if (cur->trace->open && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB)))
             return IPT_MORE;
         if (n < 2 || p[0] != IPTI_FIRST_PSB || p[1] != IPTI_SECOND_PSB)
             break;
@@ -987,6 +992,9 @@ static int ipti_store_ip(uint8_t *p, const ipt_packet *packet, uint8_t opcode)
 
     if (ipc > 7 || ipti_ip_size[ipc] == 255)
         return IPT_ERR_PACKET;
+    if (ipti_ip_size[ipc] < 8
+        && packet->u.ip.payload >> (8 * ipti_ip_size[ipc]))
+        return IPT_ERR_PACKET;
     p[0] = (uint8_t) (ipc << 5 | opcode);
     ipti_put_bytes(p + 1, packet->u.ip.payload, ipti_ip_size[ipc]);
     return 1 + ipti_ip_size[ipc];
@@ -997,8 +1005,6 @@ static int ipti_store_cyc(uint8_t *p, const ipt_packet *packet)
     uint64_t rest = packet->u.cyc.value;
     int size = 1;
 
-    if (rest >> 61)
-        return IPT_ERR_PACKET;
     p[0] = (uint8_t) ((rest & 0x1f) << 3 | IPTI_CYC);
     rest >>= 5;
     if (rest)
@@ -1280,6 +1286,7 @@ static uint32_t ipti_sync_kept(uint32_t m)
 
 static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
 {
+    const ipt_config *config = cur->config;
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p = window;
     uint64_t pos = at->offset;
@@ -1288,7 +1295,9 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     size_t used;
     int status;
 
-    if (cur->state != IPTI_CUR_FORWARD) {
+    if (cur->state == IPTI_CUR_FORWARD) {
+        run = cur->run;
+    } else {
         pos = pos < IPTI_SWALLOWED ? 0 : pos - IPTI_SWALLOWED;
         if (pos < cur->limit)
             pos = cur->limit;
@@ -1296,31 +1305,33 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
             pos = cur->trace->offset;
     }
     for (;;) {
-        status = ipti_fuel_empty(cur->config) ? (int) IPT_BUDGET : IPT_OK;
-        if (status >= 0)
-            status = ipti_cur_bytes(cur, pos, window, &p, &n);
+        status = ipti_cur_bytes(cur, pos, window, &p, &n);
+        if (status < 0)
+            return status;
+        if (n == 0 && cur->trace->open)
+            status = IPT_MORE; /* further pairs would be part of the PSB */
+        else if (n > 0 && ipti_fuel_empty(config))
+            status = IPT_BUDGET;
         if (status < 0 || n == 0)
             break;
-        if (n > 4096)
-            n = 4096; /* to look at the fuel now and then */
+        if (config->fuel && n / 16 >= *config->fuel)
+            n = (size_t) (*config->fuel * 16);
         used = ipti_sync_scan(p, n, &run);
-        ipti_fuel_trace(cur->config, pos, pos + used);
+        ipti_fuel_trace(config, pos, pos + used);
         pos += used;
         if (used < n)
             break;
     }
-    if (status >= 0 && n == 0 && cur->trace->open)
-        status = IPT_MORE; /* further pairs would be part of the PSB, too */
-    else if (status >= 0 && run >= IPTI_SIZE_PSB) {
+    if (status >= 0 && run < IPTI_SIZE_PSB)
+        return IPT_END;
+    if (status >= 0) {
         ipti_sync_found(cur, at, pos - ipti_sync_kept(run));
         return IPT_OK;
-    } else if (status >= 0)
-        return IPT_END;
-    if (status == IPT_MORE || status == IPT_BUDGET) {
-        cur->state = IPTI_CUR_FORWARD;
-        at->offset = pos - ipti_sync_kept(run);
-        cur->limit = at->offset;
     }
+    cur->state = IPTI_CUR_FORWARD;
+    cur->run = (uint8_t) run;
+    cur->limit = pos - ipti_sync_kept(run);
+    at->offset = pos;
     return status;
 }
 
@@ -1418,8 +1429,8 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  * Every event passes through one queue of records. A record is bound to what
  * completes it; the packet that does so gives it its IP and binds it to NOW,
  * and ipti_evt_pop hands out what is bound to NOW in queue order. Nothing is
- * looked up ahead: where a later packet decides what an earlier one means (PSB+, OVF),
- * the records wait in the queue until it comes.
+ * looked up ahead: where a later packet decides what an earlier one means
+ * (PSB+, OVF), the records wait in the queue until it comes.
  * ========================================================================== */
 
 enum {                       /* ipt_pending_.bind */
@@ -3001,7 +3012,7 @@ static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
 
 static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
 {
-    return run->sizes_[i / 2] >> (i % 2 * 4) & 15u;
+    return (unsigned) run->sizes_[i / 2] >> (i % 2 * 4) & 15u;
 }
 
 static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
@@ -3233,12 +3244,12 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * Uses: [base], [evt], [classify], [cache].  State: ipt_walk_.
  *
  * The walk stands before the instruction at `ip` with `run`, the code there,
- * and one of three things that say how flow goes on: TNT bits, the target of a TIP,
- * or an event. It goes through the run, instruction by instruction or as a
- * whole, up to where the event binds or, at the run's last instruction, takes
- * what that one needs. Having used up the last of the three, it is unsettled:
- * before the instruction is handed out the next one is fetched, because it may
- * be an event that binds right behind.
+ * and one of three things that say how flow goes on: TNT bits, the target of
+ * a TIP, or an event. It goes through the run, instruction by instruction or
+ * as a whole, up to where the event binds or, at the run's last instruction,
+ * takes what that one needs. Having used up the last of the three, it is
+ * unsettled: before the instruction is handed out the next one is fetched,
+ * because it may be an event that binds right behind.
  * ========================================================================== */
 
 /* Runs of code without a use of trace that no program has. */
