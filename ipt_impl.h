@@ -486,7 +486,7 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
     while (more) {
         if (size >= n)
             return IPT_MORE;
-        if (size == 9 && p[size] > 0x0e) /* 5 + 8 * 7 + 3 bits */
+        if (size == 9 && p[size] & 0xf1) /* 5 + 8 * 7 + 3 bits */
             return IPT_ERR_PACKET;
         more = p[size++] & 1;
     }
