@@ -696,6 +696,7 @@ typedef struct ipt_evt_state_ {
     uint8_t psb_fup;     /* the last PSB+ has a FUP */
     uint8_t enabled;     /* tracing is enabled */
     uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
+    uint8_t synced;      /* a PSB+ has told whether it is */
     uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
     uint8_t count;       /* of pending */
     ipt_pending_ pending[IPT_PENDING_MAX_ + 1];

@@ -1776,6 +1776,7 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     if (evt->psb_fup && !evt->was_enabled)
         return;
     evt->phase = IPTI_EVT_FLOW;
+    evt->synced = 1;
     ipti_evt_psb_release(evt);
 }
 
@@ -2200,13 +2201,15 @@ static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record
-        = ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW);
+    ipt_pending_ *record;
 
+    if (!evt->enabled) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    record = ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW);
     record->data[0] = packet->u.tnt.bits;
     record->arg[0] = packet->u.tnt.count;
-    if (!evt->enabled)
-        evt->error = IPT_ERR_CONTEXT;
 }
 
 /* CBR and MNT bind to nothing; where records wait for a decision, they wait
@@ -2288,6 +2291,7 @@ static void ipti_evt_phase(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->phase = IPTI_EVT_FLOW;
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
+        evt->synced = 1;
         ipti_evt_psb_release(evt);
     }
     if (evt->phase == IPTI_EVT_LOST && !ipti_evt_neutral(packet))
@@ -2382,19 +2386,18 @@ static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
-/* The trace ends: what only waited for a decision is decided. */
+/* The trace ends: decide what waited for a packet to come. But if tracing was
+ * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
 static int ipti_evt_end(ipt_evt_state_ *evt)
 {
-    const uint8_t phase = evt->phase;
-
-    evt->phase = IPTI_EVT_FLOW;
-    if (phase == IPTI_EVT_HELD)
+    if (evt->phase == IPTI_EVT_HELD && !evt->synced)
         ipti_evt_psb_release(evt);
-    else if (phase == IPTI_EVT_LOST)
+    else if (evt->phase == IPTI_EVT_LOST)
         ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
     else
-        evt->phase = phase;
-    return evt->phase != phase;
+        return 0;
+    evt->phase = IPTI_EVT_FLOW;
+    return 1;
 }
 
 static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
