@@ -206,6 +206,7 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 /* Bits of a non-negative status. */
 #define IPT_EVENT_PENDING 1 /* an _event call has an event to give */
 #define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item */
+#define IPT_UNPROVEN 4      /* the trace no longer proves this item */
 
 /* ==========================================================================
  * [base]  trace, image and configuration
@@ -250,6 +251,15 @@ enum {
 typedef struct ipt_packet ipt_packet;
 typedef struct ipt_code ipt_code;
 
+/* A range of addresses that tracing was restricted to (IA32_RTIT_ADDRn). */
+enum { IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP };
+#define IPT_FILTERS 4
+typedef struct ipt_filter {
+    uint64_t first;
+    uint64_t last; /* inclusive */
+    uint8_t kind;  /* IPT_FILTER_: not used, trace in here, stop in here */
+} ipt_filter;
+
 /* What does not change while a decoder runs. Fill it from zero. _init checks it
  * once and keeps the pointer; all layers use the same type. */
 typedef struct ipt_config {
@@ -285,12 +295,34 @@ typedef struct ipt_config {
      * where it stopped. 0: unbounded. */
     uint64_t *fuel;
 
-    uint32_t flags; /* IPT_CONFIG_ */
+    uint32_t flags;  /* IPT_CONFIG_ */
+    uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
+
+    /* The filters in force. Used only to tell where SKL014 lost an IP. */
+    ipt_filter filter[IPT_FILTERS];
 } ipt_config;
 
 /* config.flags */
-#define IPT_CONFIG_NO_RETCOMP 1u /* traced with IA32_RTIT_CTL.DisRETC = 1 */
-#define IPT_CONFIG_FLAGS_ 1u
+#define IPT_CONFIG_NO_RETCOMP 0x01u /* traced with RTIT_CTL.DisRETC = 1 */
+#define IPT_CONFIG_IFLAGS 0x02u     /* give IPT_EVT_IFLAGS events */
+#define IPT_CONFIG_STRICT 0x04u     /* a PSB+ without PSBEND is an error */
+#define IPT_CONFIG_WALK_ON 0x08u    /* go on behind the end of a closed trace
+                                     * while flow needs none: IPT_UNPROVEN */
+#define IPT_CONFIG_END_ON_CALL 0x10u /* end blocks behind direct near calls */
+#define IPT_CONFIG_END_ON_JUMP 0x20u /* end blocks behind direct near jumps */
+#define IPT_CONFIG_FLAGS_ 0x3fu
+
+/* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
+#define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
+#define IPT_ERRATUM_SKD007 0x02u /* OVF overwrites part of a CYC */
+#define IPT_ERRATUM_SKD010 0x04u /* FUP or TIP.PGE missing after OVF */
+#define IPT_ERRATUM_SKD022 0x08u /* bogus FUP at VM entry that disables */
+#define IPT_ERRATUM_SKL014 0x10u /* no IP in TIP.PGD of a direct branch */
+#define IPT_ERRATUM_SKL168 0x20u /* CYC and MTC dropped before PSB */
+#define IPT_ERRATUM_SKZ84 0x40u  /* corrupt TMA under VMX TSC scaling */
+#define IPT_ERRATUM_APL11 0x80u  /* OVF may be followed by TIP.PGD */
+#define IPT_ERRATUM_APL12 0x100u /* OVF may be followed by a bogus FUP */
+#define IPT_ERRATUM_ALL_ 0x1ffu
 
 /* Where a decoder stands, and where and why it stopped. Read-only. */
 typedef struct ipt_where {
@@ -356,6 +388,7 @@ enum {
     IPT_PKT_EVD,       /* u.evd: data of the CFE that follows */
     IPT_PKT_TRIG,      /* u.trig: trigger */
     IPT_PKT_UNKNOWN,   /* made by config.unknown */
+    IPT_PKT_INVALID,   /* bytes that erratum SKZ84 corrupted */
     IPT_PKT_COUNT
 };
 
@@ -588,6 +621,10 @@ enum {
     IPT_EVT_TNT,            /* [evt] only: u.tnt */
     IPT_EVT_CFE,            /* u.cfe: interrupt, SMI, VM exit, ..., at ip */
     IPT_EVT_TRIG,           /* u.trig: a trigger fired */
+    IPT_EVT_IFLAGS,         /* u.exec.iflag changed, at ip */
+    IPT_EVT_PEBS_BEGIN,     /* u.pebs: a PEBS block begins; id is its type */
+    IPT_EVT_PEBS_ITEM,      /* u.pebs: an item of it */
+    IPT_EVT_PEBS_END,       /* it ends; it belongs to ip */
     IPT_EVT_COUNT
 };
 
@@ -672,6 +709,11 @@ typedef struct ipt_event {
             uint8_t icntv;
             uint8_t mult;
         } trig;
+        struct {
+            uint64_t payload;
+            uint8_t id;
+            uint8_t size; /* bytes of an item's payload, 4 or 8 */
+        } pebs;
     } u;
 } ipt_event;
 
@@ -698,6 +740,7 @@ typedef struct ipt_evt_state_ {
     uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
     uint8_t synced;      /* a PSB+ has told whether it is */
     uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
+    uint8_t skipped;     /* SKD010: packets were passed since the OVF */
     uint8_t count;       /* of pending */
     ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
 } ipt_evt_state_;
@@ -850,10 +893,15 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPT_FLOW_ABORTED 0x080     /* its transaction aborted after it */
 #define IPT_FLOW_COMMITTED 0x100   /* its transaction committed after it */
 #define IPT_FLOW_STOPPED 0x200     /* TraceStop just after it */
+#define IPT_FLOW_TRUNCATED 0x400   /* its bytes are from two mappings */
 
-/* A straight run of instructions that executed one after the other, each behind
- * the one before. It ends behind every instruction that is not IPT_INSN_OTHER,
- * at every event, and after 65535 instructions. */
+/* Instructions that executed one after the other. A block ends behind every
+ * instruction that needs trace to go on (conditional, indirect and far
+ * branches, returns), at every event, behind an instruction in two mappings,
+ * and after 65535 instructions; with IPT_CONFIG_END_ON_CALL and _JUMP also
+ * behind direct calls and jumps, and is contiguous then. Otherwise it goes on
+ * at their targets: ipt_classify tells where. Nothing else ends it, so blocks
+ * are the same for every cache, cut of the trace and amount of fuel. */
 typedef struct ipt_block {
     uint64_t offset;   /* of the packet that proves its last instruction */
     uint64_t ip;       /* of its first instruction */
@@ -879,11 +927,13 @@ typedef struct ipt_walk_ {
     uint64_t tnt_offset; /* of the packet they are from */
     uint64_t tip;        /* where the next indirect branch goes, if have_tip */
     uint64_t tip_offset;
+    uint64_t resync;     /* offset of the event it began at, plus 1 */
     uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
     uint64_t loop_ip;    /* passed since trace was last used, if have_loop */
     uint32_t loop_steps; /* branches since loop_ip was picked, ... */
     uint32_t loop_limit; /* ... when to pick another one, ... */
     uint32_t loop_total; /* ... and runs of code since trace was last used */
+    uint32_t icnt;       /* instructions since the last IP from the trace */
     uint32_t version;    /* cache->version_ that `run` was got under */
     uint16_t space;      /* cache's number for the address space, 0: ask */
     uint16_t run_left;   /* bytes of `run` from ip on */
@@ -899,6 +949,7 @@ typedef struct ipt_walk_ {
     uint8_t enabled;   /* ip is known */
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t speculative;
+    uint8_t unproven;  /* the trace has ended, and flow goes on */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t count;     /* instructions of `run` up to where an event cuts it */
     uint8_t unsettled; /* what follows the instruction before ip is not known */
@@ -930,6 +981,9 @@ IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);
 IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder);
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset);
+
+/* As ipt_insn_resync. A block in progress comes with the next ipt_blk_next. */
+IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder);
 
 /* The next block; otherwise exactly as ipt_insn_next. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block);
@@ -967,6 +1021,15 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
+
+/* Go on after an error, or give up a page: drop what flow needed at at.ip and
+ * take it up where the next packet tells an IP. The return stack and the
+ * address space stay. Each call uses up trace, so a loop over it ends.
+ *
+ * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
+ *          the errors of ipt_evt_next: only a _sync function gets past a packet
+ *          that cannot be decoded */
+IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
 
 /* The next instruction that executed. None is handed out beyond what the trace
  * at hand proves.

@@ -105,11 +105,6 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
     return value >> bit & (~(uint64_t) 0 >> (64 - width));
 }
 
-static inline int ipti_min(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- fuel ---- */
 
 static inline int ipti_fuel_empty(const ipt_config *config)
@@ -229,10 +224,16 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 
 static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
 {
+    unsigned i;
+
     if (!config || !trace || (trace->count && !trace->seg))
         return IPT_ERR_ARG;
-    if (config->flags & ~IPT_CONFIG_FLAGS_)
+    if (config->flags & ~IPT_CONFIG_FLAGS_
+        || config->errata & ~IPT_ERRATUM_ALL_)
         return IPT_ERR_CONFIG;
+    for (i = 0; i < IPT_FILTERS; i++)
+        if (config->filter[i].kind > IPT_FILTER_STOP)
+            return IPT_ERR_CONFIG;
     return IPT_OK;
 }
 
@@ -826,6 +827,30 @@ static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
     }
 }
 
+/* SKD007: an OVF may overwrite the second byte of a CYC and go on behind it.
+ * What then reads as a CYC of two bytes is one cut byte and "02 f3". */
+static int ipti_pkt_skd007(ipt_packet *out, const uint8_t *p, size_t n)
+{
+    if (out->size != 2 || p[1] != IPTI_FIRST_OVF)
+        return IPT_OK;
+    if (n < 3)
+        return IPT_MORE;
+    if (p[2] == IPTI_SECOND_OVF) {
+        out->type = IPT_PKT_OVF;
+        out->size = 3;
+    }
+    return IPT_OK;
+}
+
+/* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one more
+ * byte follows. Nothing of it is of use. */
+static int ipti_pkt_skz84(ipt_packet *out, size_t n)
+{
+    out->type = IPT_PKT_INVALID;
+    out->size = IPTI_SIZE_TMA + 1;
+    return out->size <= n ? (int) IPT_OK : IPT_MORE;
+}
+
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
@@ -890,6 +915,39 @@ static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
     }
 }
 
+/* Decode the packet at p. Returns IPT_MORE if n bytes do not hold it. */
+static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
+                          const uint8_t *p, size_t n)
+{
+    const uint32_t errata = cur->config->errata;
+    int status = ipti_shape(p, n, cur->block, &out->type);
+
+    if (IPTI_UNLIKELY(status < 0 && status != IPT_ERR_OPCODE))
+        return status;
+    if (IPTI_UNLIKELY(status == IPT_ERR_OPCODE)) {
+        status = ipti_pkt_unknown(cur->config, out, p, n,
+                                  ipti_cur_end(cur->trace) - out->offset);
+        if (status > 0)
+            out->size = (uint32_t) status;
+        return status < 0 ? status : (int) IPT_OK;
+    }
+    if ((size_t) status > n)
+        return IPT_MORE;
+    out->size = (uint32_t) status;
+    if (out->type == IPT_PKT_PAD) {
+        out->size = ipti_pkt_pads(p, n);
+        return IPT_OK;
+    }
+    status = ipti_load(out, p);
+    if (IPTI_UNLIKELY(errata & IPT_ERRATUM_SKD007)
+        && out->type == IPT_PKT_CYC && (n > 2 || cur->trace->open))
+        status = ipti_pkt_skd007(out, p, n);
+    if (IPTI_UNLIKELY(status < 0) && errata & IPT_ERRATUM_SKZ84
+        && out->type == IPT_PKT_TMA)
+        status = ipti_pkt_skz84(out, n);
+    return status;
+}
+
 /* Decode the packet at at->offset and step over it. */
 static int ipti_pkt_fetch(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
 {
@@ -912,30 +970,13 @@ static int ipti_pkt_fetch(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
     if (n == 0)
         return cur->trace->open ? IPT_MORE : IPT_END;
     at->packet_offset = at->offset;
-    at->packet = IPT_PKT_NONE;
     out->offset = at->offset;
     out->type = IPT_PKT_NONE;
-    status = ipti_shape(p, n, cur->block, &out->type);
-    if (IPTI_UNLIKELY(status == IPT_ERR_OPCODE))
-        status = ipti_pkt_unknown(cur->config, out, p, n,
-                                  ipti_cur_end(cur->trace) - at->offset);
-    else if (IPTI_LIKELY(status > 0 && (size_t) status <= n)) {
-        at->packet = out->type;
-        out->size = (uint32_t) status;
-        if (out->type == IPT_PKT_PAD)
-            out->size = ipti_pkt_pads(p, n);
-        else
-            status = ipti_min(status, ipti_load(out, p));
-    } else if (status > 0)
-        status = IPT_MORE;
+    status = ipti_pkt_parse(cur, out, p, n);
     at->packet = out->type;
-    if (IPTI_UNLIKELY(status < 0)) {
-        if (status == IPT_MORE && !cur->trace->open)
-            status = IPT_ERR_TRUNCATED;
-        return status;
-    }
-    if (out->type == IPT_PKT_UNKNOWN)
-        out->size = (uint32_t) status;
+    if (IPTI_UNLIKELY(status < 0))
+        return status == IPT_MORE && !cur->trace->open ? (int) IPT_ERR_TRUNCATED
+                                                       : status;
     ipti_pkt_note(cur, at, out);
     ipti_fuel_trace(cur->config, at->offset, at->offset + out->size);
     at->offset += out->size;
@@ -1444,11 +1485,12 @@ enum {                       /* ipt_pending_.bind */
     IPTI_BIND_CFE = 0x80     /* CFE (EVD) */
 };
 
-enum {               /* ipt_evt_state_.phase */
-    IPTI_EVT_FLOW,   /* nothing particular */
-    IPTI_EVT_PSB,    /* between PSB and PSBEND */
-    IPTI_EVT_HELD,   /* behind a PSB+ that may be BDM70's */
-    IPTI_EVT_LOST    /* behind an OVF whose FUP may come */
+enum {              /* ipt_evt_state_.phase */
+    IPTI_EVT_FLOW,  /* nothing particular */
+    IPTI_EVT_PSB,   /* between PSB and PSBEND */
+    IPTI_EVT_HELD,  /* behind a PSB+ that may be BDM70's */
+    IPTI_EVT_LOST,  /* behind an OVF whose FUP may come */
+    IPTI_EVT_BOGUS  /* behind that FUP, which may be APL12's */
 };
 
 #define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
@@ -1516,10 +1558,21 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
     return ipti_evt_insert(evt, evt->count, packet, type, bind);
 }
 
-/* Records of a PSB+ stand first, so that they go first. */
-static unsigned ipti_evt_psb_end(const ipt_evt_state_ *evt)
+/* Records of a PSB+ stand together, before all others but an overflow that
+ * waits for that PSB+: from the first one ... */
+static unsigned ipti_evt_psb_first(const ipt_evt_state_ *evt)
 {
     unsigned i = 0;
+
+    while (i < evt->count && evt->pending[i].bind == IPTI_BIND_TAKE)
+        i++;
+    return i;
+}
+
+/* ... up to here. */
+static unsigned ipti_evt_psb_end(const ipt_evt_state_ *evt)
+{
+    unsigned i = ipti_evt_psb_first(evt);
 
     while (i < evt->count && evt->pending[i].bind == IPTI_BIND_PSB)
         i++;
@@ -1555,18 +1608,34 @@ static int ipti_evt_bound(const ipt_evt_state_ *evt, unsigned mask)
     return 0;
 }
 
-/* What is bound to one of `mask` binds to `bind` now, with these flags. */
-static void ipti_evt_rebind(ipt_evt_state_ *evt, unsigned mask, uint8_t bind,
-                            uint8_t flags)
+/* What is bound to one of `mask` binds to nothing any more; it has no IP. */
+static void ipti_evt_unbind(ipt_evt_state_ *evt, unsigned mask)
 {
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
         if (evt->pending[i].bind & mask) {
-            evt->pending[i].bind = bind;
-            evt->pending[i].flags |= flags;
+            evt->pending[i].bind = IPTI_BIND_NOW;
+            evt->pending[i].flags |= IPT_EVENT_NO_IP;
         }
     }
+}
+
+/* What is bound to just `from` binds to `to`. */
+static void ipti_evt_rebind(ipt_evt_state_ *evt, uint8_t from, uint8_t to)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == from)
+            evt->pending[i].bind = to;
+}
+
+/* There will be no FUP for what is bound to one; MODE.Exec may get a TIP. */
+static void ipti_evt_unbind_fup(ipt_evt_state_ *evt)
+{
+    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_FUP);
+    ipti_evt_unbind(evt, IPTI_BIND_FUP);
 }
 
 static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
@@ -1614,6 +1683,7 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         out->u.vmcs.base = r->data[0];
         break;
     case IPT_EVT_EXEC_MODE:
+    case IPT_EVT_IFLAGS:
         out->u.exec.mode = r->arg[0];
         out->u.exec.iflag = r->arg[1];
         break;
@@ -1646,6 +1716,12 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         break;
     case IPT_EVT_MNT:
         out->u.mnt.payload = r->data[0];
+        break;
+    case IPT_EVT_PEBS_BEGIN:
+    case IPT_EVT_PEBS_ITEM:
+        out->u.pebs.payload = r->data[0];
+        out->u.pebs.id = r->arg[0];
+        out->u.pebs.size = r->arg[1];
         break;
     case IPT_EVT_CFE:
         out->u.cfe.data[0] = r->data[0];
@@ -1734,9 +1810,12 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
 
 static void ipti_evt_psb(ipt_evt_state_ *evt)
 {
+    const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+
     /* it may stand between MWAIT and EXSTOP and between PWRE and PWRX */
     if (ipti_evt_bound(evt, IPTI_BIND_PSB | IPTI_BIND_TIP | IPTI_BIND_FUP
-                                | IPTI_BIND_TAKE | IPTI_BIND_CFE))
+                                | IPTI_BIND_CFE)
+        || (ipti_evt_bound(evt, IPTI_BIND_TAKE) && !lost))
         evt->error = IPT_ERR_CONTEXT;
     evt->phase = IPTI_EVT_PSB;
     evt->was_enabled = evt->enabled;
@@ -1760,17 +1839,34 @@ static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
     return record;
 }
 
+/* The PSB+ tells where an overflow before it left off (SKD010, APL12). */
+static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
+{
+    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+
+    if (!lost || lost->bind != IPTI_BIND_TAKE)
+        return;
+    if (evt->psb_fup) {
+        if (!lost->arg[0]) /* else it has the IP that APL12 may have made up */
+            lost->ip = evt->psb_ip;
+        lost->bind = IPTI_BIND_NOW;
+        evt->was_enabled = 1;
+    }
+    ipti_evt_unbind_fup(evt);
+}
+
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
  * be wrong: the next packet that is about flow tells. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record = ipti_evt_insert(
-        evt, 0, packet, evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED,
-        IPTI_BIND_PSB);
+        evt, ipti_evt_psb_first(evt), packet,
+        evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED, IPTI_BIND_PSB);
 
     record->flags = IPT_EVENT_STATUS;
     if (!evt->psb_fup)
         record->flags |= IPT_EVENT_NO_IP;
+    ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
     if (evt->psb_fup && !evt->was_enabled)
@@ -1789,8 +1885,7 @@ static void ipti_evt_bdm70(ipt_evt_state_ *evt)
     evt->psb_fup = 0;
     evt->enabled = 0;
     evt->last_ip = 0;
-    ipti_evt_rebind(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, IPTI_BIND_NOW,
-                    IPT_EVENT_NO_IP);
+    ipti_evt_unbind_fup(evt);
 }
 
 static uint8_t ipti_evt_mode(uint8_t exec)
@@ -1807,26 +1902,39 @@ static uint8_t ipti_evt_mode(uint8_t exec)
     }
 }
 
-/* MODE.Exec: push the new mode, unless it repeats the old one. */
-static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
+static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
+                          const ipt_packet *packet)
 {
     const uint8_t exec
         = (uint8_t) (IPTI_EXEC_KNOWN | packet->u.exec.csl
                      | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
-    const int changed = (evt->exec ^ exec) & (IPTI_EXEC_KNOWN | 3);
-    ipt_pending_ *record;
+    const uint8_t changed = (uint8_t) (evt->exec ^ exec);
+    const int psb = evt->phase == IPTI_EVT_PSB;
+    const int iflags = (config->flags & IPT_CONFIG_IFLAGS) != 0;
+    int pushed = 0;
+    unsigned i;
 
-    if (evt->phase == IPTI_EVT_PSB) {
-        if (changed && evt->exec && evt->was_enabled)
-            evt->error = IPT_ERR_STATUS;
-        record = ipti_evt_status(evt, packet, IPT_EVT_EXEC_MODE);
-    } else { /* unchanged, it still takes the FUP or TIP behind it */
-        record = ipti_evt_push(
-            evt, packet, changed ? IPT_EVT_EXEC_MODE : IPT_EVT_NONE,
-            IPTI_BIND_TIP | IPTI_BIND_TAKE);
+    if (psb && evt->exec && evt->was_enabled
+        && changed & (iflags ? 7 : 3))
+        evt->error = IPT_ERR_STATUS;
+    for (i = 0; i < 3; i++) {
+        static const uint8_t types[3]
+            = {IPT_EVT_EXEC_MODE, IPT_EVT_IFLAGS, IPT_EVT_NONE};
+        static const uint8_t bits[3]
+            = {IPTI_EXEC_KNOWN | 3, IPTI_EXEC_KNOWN | 4, 0};
+        ipt_pending_ *record;
+        if (i == 1 && !iflags)
+            continue;
+        if (i == 2 ? psb || pushed : !psb && !(changed & bits[i]))
+            continue; /* NONE: unchanged, it still takes its FUP or TIP */
+        record = psb ? ipti_evt_status(evt, packet, types[i])
+                     : ipti_evt_push(evt, packet, types[i],
+                                     IPTI_BIND_TIP | IPTI_BIND_TAKE);
+        record->arg[0] = ipti_evt_mode(exec);
+        record->arg[1] = packet->u.exec.iflag;
+        pushed = 1;
     }
-    record->arg[0] = ipti_evt_mode(exec);
-    record->arg[1] = packet->u.exec.iflag;
     evt->exec = exec;
 }
 
@@ -1836,7 +1944,7 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     if (evt->phase == IPTI_EVT_PSB)
         record = ipti_evt_status(evt, packet, IPT_EVT_TSX);
-    else if (!evt->enabled)
+    else if (!evt->enabled && evt->phase != IPTI_EVT_LOST)
         record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_NOW);
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
         record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_FUP);
@@ -1844,6 +1952,42 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
         record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_TAKE);
     record->arg[0] = packet->u.tsx.intx;
     record->arg[1] = packet->u.tsx.abrt;
+}
+
+/* ---- what binds to no IP ---- */
+
+/* It is complete, but where records wait for a decision, it waits with them, so
+ * that order is kept. */
+static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
+                                    const ipt_packet *packet, uint8_t type)
+{
+    ipt_pending_ *record;
+
+    switch (evt->phase) {
+    case IPTI_EVT_PSB:
+    case IPTI_EVT_HELD:
+        record = ipti_evt_push_psb(evt, packet, type);
+        break;
+    case IPTI_EVT_LOST:
+    case IPTI_EVT_BOGUS:
+        record = ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
+        break;
+    default:
+        record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
+        break;
+    }
+    record->flags = IPT_EVENT_NO_IP;
+    return record;
+}
+
+/* It binds to a FUP, if the packet says that there is one. */
+static ipt_pending_ *ipti_evt_take(ipt_evt_state_ *evt,
+                                   const ipt_packet *packet, uint8_t type,
+                                   uint8_t ip)
+{
+    if (ip)
+        return ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
+    return ipti_evt_aside(evt, packet, type);
 }
 
 /* ---- address spaces ---- */
@@ -1854,13 +1998,11 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     if (evt->phase == IPTI_EVT_PSB)
         record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_PAGING);
-    else if (evt->phase == IPTI_EVT_HELD)
-        record = ipti_evt_push_psb(evt, packet, IPT_EVT_PAGING);
     else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
         record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_PAGING,
                                IPTI_BIND_TIP);
     else
-        record = ipti_evt_push(evt, packet, IPT_EVT_PAGING, IPTI_BIND_NOW);
+        record = ipti_evt_aside(evt, packet, IPT_EVT_PAGING);
     record->data[0] = packet->u.pip.cr3;
     record->arg[0] = packet->u.pip.nr;
 }
@@ -1872,15 +2014,13 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     if (evt->phase == IPTI_EVT_PSB)
         record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_VMCS);
-    else if (evt->phase == IPTI_EVT_HELD)
-        record = ipti_evt_push_psb(evt, packet, IPT_EVT_VMCS);
     else if (paging && paging->bind == IPTI_BIND_TIP) /* goes before it */
         record = ipti_evt_insert(evt, (unsigned) (paging - evt->pending),
                                  packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
     else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
         record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
     else
-        record = ipti_evt_push(evt, packet, IPT_EVT_VMCS, IPTI_BIND_NOW);
+        record = ipti_evt_aside(evt, packet, IPT_EVT_VMCS);
     record->data[0] = packet->u.vmcs.base;
 }
 
@@ -1952,19 +2092,27 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
         return;
     }
     evt->enabled = 0;
-    /* what changes with it has no place in the flow that we see */
-    ipti_evt_rebind(evt, IPTI_BIND_TIP, IPTI_BIND_TIP, IPT_EVENT_NO_IP);
-    if (!branch) {
+    if (branch) {
+        branch->type = IPT_EVT_ASYNC_DISABLED;
+    } else {
         branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_BIND_TIP);
         branch->flags = IPT_EVENT_NO_IP;
-    } else {
-        branch->type = IPT_EVT_ASYNC_DISABLED;
-        branch->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     }
-    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
+    if (has_ip)
+        branch->data[0] = evt->last_ip;
+    else
+        branch->flags |= IPT_EVENT_NO_TO;
+    branch->bind = IPTI_BIND_NOW;
+    /* what changes with it has no place in the flow that we see */
+    ipti_evt_unbind(evt, IPTI_BIND_TIP);
 }
 
-/* ---- overflow             SDM: "Internal Buffer Overflow" ---- */
+/* ---- overflow             SDM: "Internal Buffer Overflow" ----
+ *
+ * A FUP behind OVF says where tracing goes on; it does not, yet, if another
+ * packet about flow comes first. Errata: SKD010 loses that FUP or TIP.PGE, and
+ * another packet must tell; APL12 sends a FUP although tracing is disabled;
+ * APL11 sends a TIP.PGD in its place. */
 
 static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
@@ -1972,49 +2120,150 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
                              | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
 
     if (evt->phase == IPTI_EVT_PSB && evt->psb_fup)
-        ipti_evt_insert(evt, 0, packet, IPT_EVT_ENABLED, IPTI_BIND_PSB)->flags
-            = IPT_EVENT_STATUS;
+        ipti_evt_insert(evt, ipti_evt_psb_first(evt), packet, IPT_EVT_ENABLED,
+                        IPTI_BIND_PSB)
+            ->flags = IPT_EVENT_STATUS;
     ipti_evt_psb_release(evt);
     ipti_evt_drop(evt, IPTI_BIND_CFE);
     if (evt->enabled)
         ipti_evt_drop(evt, waiting);
     else
-        ipti_evt_rebind(evt, waiting, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+        ipti_evt_unbind(evt, waiting);
     ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_TAKE);
     evt->phase = IPTI_EVT_LOST;
+    evt->skipped = 0;
     evt->enabled = 0;
     evt->exec = 0;
     evt->last_ip = 0;
 }
 
-/* Behind OVF: a FUP says where tracing goes on; it has gone on if one comes
- * before any other packet about flow. */
-static void ipti_evt_lost(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* The overflow, behind what came between it and its IP. */
+static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 {
     unsigned i = 0;
+    ipt_pending_ overflow;
+
+    while (evt->pending[i].type != IPT_EVT_OVERFLOW)
+        i++;
+    overflow = evt->pending[i];
+    ipti_evt_remove(evt, i);
+    evt->pending[evt->count++] = overflow;
+}
+
+/* Tracing goes on at last_ip, or (has_ip 0) is disabled. */
+static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
+{
+    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
     evt->phase = IPTI_EVT_FLOW;
-    while (i < evt->count && evt->pending[i].type != IPT_EVT_OVERFLOW)
-        i++;
+    evt->enabled = (uint8_t) has_ip;
+    if (has_ip) {
+        lost->ip = evt->last_ip;
+        lost->bind = IPTI_BIND_NOW;
+    }
+    ipti_evt_unbind_fup(evt);
+}
+
+/* SKD010 looks past these for the IP that the overflow lost. */
+static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
     switch (packet->type) {
-    case IPT_PKT_FUP: /* the overflow goes behind what stands between them */
-        evt->enabled = 1;
-        if (i + 1 < evt->count) {
-            const ipt_pending_ overflow = evt->pending[i];
-            ipti_evt_remove(evt, i);
-            evt->pending[evt->count++] = overflow;
+    case IPT_PKT_MODE_TSX:
+        return !ipti_evt_find(evt, IPT_EVT_TSX);
+    case IPT_PKT_PTW:
+        return !packet->u.ptw.ip;
+    case IPT_PKT_EXSTOP:
+        return !packet->u.exstop.ip;
+    case IPT_PKT_CFE:
+        return !packet->u.cfe.ip;
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_MODE_EXEC:
+    case IPT_PKT_PWRE:
+    case IPT_PKT_PWRX:
+    case IPT_PKT_EVD:
+    case IPT_PKT_TRIG:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Returns 1 if the packet is used up. */
+static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
+                         const ipt_packet *packet)
+{
+    const int skd010 = (errata & IPT_ERRATUM_SKD010) != 0;
+
+    switch (packet->type) {
+    case IPT_PKT_FUP:
+        if (!ipti_evt_last_ip(evt, packet)) {
+            evt->error = IPT_ERR_NO_IP;
+            return 1;
         }
-        break;
+        ipti_evt_lost_last(evt);
+        if (evt->skipped) { /* not its own: the source of a branch, too */
+            evt->enabled = 1;
+            evt->phase = IPTI_EVT_FLOW;
+            ipti_evt_find(evt, IPT_EVT_OVERFLOW)->bind = IPTI_BIND_FUP;
+            return 0;
+        }
+        if (errata & IPT_ERRATUM_APL12) {
+            ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+            lost->ip = evt->last_ip;
+            lost->arg[0] = 1;
+            evt->phase = IPTI_EVT_BOGUS;
+            return 1;
+        }
+        ipti_evt_lost_done(evt, 1);
+        return 1;
+    case IPT_PKT_TIP:
+        if (!skd010 || !ipti_evt_last_ip(evt, packet))
+            break;
+        ipti_evt_lost_done(evt, 1);
+        return 1;
+    case IPT_PKT_TIP_PGD:
+        if (!skd010 && (evt->skipped || !(errata & IPT_ERRATUM_APL11)))
+            break;
+        (void) ipti_evt_last_ip(evt, packet);
+        ipti_evt_lost_done(evt, 0);
+        return 1;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGD:
     case IPT_PKT_PSBEND:
-        evt->error = IPT_ERR_CONTEXT;
-        ipti_evt_drop(evt, IPTI_BIND_TAKE);
+        break;
+    case IPT_PKT_PSB:
+        if (skd010) /* its FUP tells */
+            return 0;
+        ipti_evt_lost_done(evt, 0);
+        return 0;
+    default:
+        if (skd010 && ipti_evt_skd010(evt, packet))
+            evt->skipped = 1;
+        else
+            ipti_evt_lost_done(evt, 0);
+        return 0;
+    }
+    evt->error = IPT_ERR_CONTEXT;
+    ipti_evt_drop(evt, IPTI_BIND_TAKE);
+    return 1;
+}
+
+/* Behind the FUP that APL12 may have made up. */
+static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_PSB: /* its FUP tells */
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_MODE_EXEC:
+        break;
+    case IPT_PKT_TIP_PGE:
+    case IPT_PKT_STOP:
+        ipti_evt_lost_done(evt, 0);
         break;
     default:
-        ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+        ipti_evt_lost_done(evt, 1);
         break;
     }
 }
@@ -2104,7 +2353,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = IPT_ERR_CONTEXT;
         return;
     }
-    if (packet->u.cfe.ip)
+    if (packet->u.cfe.ip || evt->phase == IPTI_EVT_LOST)
         bind = IPTI_BIND_TAKE;
     else if (evt->enabled
              && (class_ == IPTI_CFE_FUP || class_ == IPTI_CFE_NO_FUP))
@@ -2115,7 +2364,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
     if (class_ == IPTI_CFE_IGNORE)
         record->type = IPT_EVT_NONE;
-    if (class_ == IPTI_CFE_NO_FUP)
+    if (class_ == IPTI_CFE_NO_FUP || bind == IPTI_BIND_NOW)
         record->flags = IPT_EVENT_NO_IP;
     record->bind = bind;
     record->arg[0] = type;
@@ -2126,17 +2375,12 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
 }
 
-/* ---- the rest: power, PTWRITE, triggers ---- */
-
-static uint8_t ipti_evt_take(uint8_t ip)
-{
-    return ip ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
-}
+/* ---- the rest: power, PTWRITE, triggers, PEBS ---- */
 
 static void ipti_evt_ptw(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = ipti_evt_push(evt, packet, IPT_EVT_PTWRITE,
-                                         ipti_evt_take(packet->u.ptw.ip));
+    ipt_pending_ *record
+        = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE, packet->u.ptw.ip);
 
     record->data[0] = packet->u.ptw.payload;
     record->arg[0] = packet->u.ptw.plc ? 8 : 4;
@@ -2144,10 +2388,11 @@ static void ipti_evt_ptw(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint8_t bind = ipti_evt_take(packet->u.exstop.ip);
-
-    ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, bind, 0); /* MWAIT comes with it */
-    ipti_evt_push(evt, packet, IPT_EVT_EXSTOP, bind);
+    if (packet->u.exstop.ip) /* MWAIT comes with it */
+        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE);
+    else
+        ipti_evt_unbind(evt, IPTI_BIND_EXSTOP);
+    ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
 }
 
 static void ipti_evt_mwait(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -2164,6 +2409,7 @@ static void ipti_evt_pwre(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipt_pending_ *record
         = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
 
+    record->flags = IPT_EVENT_NO_IP;
     record->arg[0] = packet->u.pwre.state;
     record->arg[1] = packet->u.pwre.sub_state;
     record->arg[2] = packet->u.pwre.hw;
@@ -2173,8 +2419,8 @@ static void ipti_evt_pwrx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
 
-    ipti_evt_rebind(evt, IPTI_BIND_PWRX, IPTI_BIND_NOW, 0);
-    record = ipti_evt_push(evt, packet, IPT_EVT_PWRX, IPTI_BIND_NOW);
+    ipti_evt_unbind(evt, IPTI_BIND_PWRX);
+    record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
     record->arg[0] = packet->u.pwrx.last;
     record->arg[1] = packet->u.pwrx.deepest;
     record->arg[2] = packet->u.pwrx.interrupt;
@@ -2191,8 +2437,7 @@ static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = IPT_ERR_PACKET;
         return;
     }
-    record = ipti_evt_push(evt, packet, IPT_EVT_TRIG,
-                           ipti_evt_take(packet->u.trig.ip));
+    record = ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip);
     record->data[0] = packet->u.trig.icnt;
     record->arg[0] = packet->u.trig.trbv;
     record->arg[1] = packet->u.trig.icntv;
@@ -2212,38 +2457,40 @@ static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[0] = packet->u.tnt.count;
 }
 
-/* CBR and MNT bind to nothing; where records wait for a decision, they wait
- * with them, so that order is kept. */
-static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
-                                    const ipt_packet *packet, uint8_t type)
-{
-    switch (evt->phase) {
-    case IPTI_EVT_PSB:
-    case IPTI_EVT_HELD:
-        return ipti_evt_push_psb(evt, packet, type);
-    case IPTI_EVT_LOST:
-        return ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
-    default:
-        return ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
-    }
-}
-
 static void ipti_evt_cbr(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
 
     record->arg[0] = packet->u.cbr.ratio;
-    record->flags = IPT_EVENT_NO_IP;
     if (evt->phase == IPTI_EVT_PSB)
         record->flags |= IPT_EVENT_STATUS;
 }
 
 static void ipti_evt_mnt(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = ipti_evt_aside(evt, packet, IPT_EVT_MNT);
+    ipti_evt_aside(evt, packet, IPT_EVT_MNT)->data[0] = packet->u.mnt.payload;
+}
 
-    record->data[0] = packet->u.mnt.payload;
-    record->flags = IPT_EVENT_NO_IP;
+static void ipti_evt_pebs(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    ipt_pending_ *record;
+
+    switch (packet->type) {
+    case IPT_PKT_BBP:
+        record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_BEGIN);
+        record->arg[0] = packet->u.bbp.type;
+        record->arg[1] = packet->u.bbp.sz ? 4 : 8;
+        break;
+    case IPT_PKT_BIP:
+        record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_ITEM);
+        record->data[0] = packet->u.bip.payload;
+        record->arg[0] = packet->u.bip.id;
+        record->arg[1] = packet->u.bip.sz ? 4 : 8;
+        break;
+    default:
+        ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
+        break;
+    }
 }
 
 /* ---- the machine ---- */
@@ -2260,6 +2507,7 @@ static int ipti_evt_neutral(const ipt_packet *packet)
     case IPT_PKT_CBR:
     case IPT_PKT_MNT:
     case IPT_PKT_UNKNOWN:
+    case IPT_PKT_INVALID:
         return 1;
     default:
         return 0;
@@ -2281,12 +2529,18 @@ static int ipti_evt_header(const ipt_packet *packet)
     }
 }
 
-/* Leave a phase that this packet ends. */
-static void ipti_evt_phase(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* Leave a phase that this packet ends. Returns 1 if it is used up thereby. */
+static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
+                          const ipt_packet *packet)
 {
+    if (evt->phase == IPTI_EVT_FLOW || ipti_evt_neutral(packet))
+        return 0;
     if (evt->phase == IPTI_EVT_PSB && packet->type != IPT_PKT_OVF
-        && packet->type != IPT_PKT_FUP && !ipti_evt_header(packet))
+        && packet->type != IPT_PKT_FUP && !ipti_evt_header(packet)) {
+        if (config->flags & IPT_CONFIG_STRICT)
+            evt->error = IPT_ERR_CONTEXT;
         ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
+    }
     if (evt->phase == IPTI_EVT_HELD && !ipti_evt_header(packet)) {
         evt->phase = IPTI_EVT_FLOW;
         if (packet->type == IPT_PKT_TIP_PGE)
@@ -2294,14 +2548,17 @@ static void ipti_evt_phase(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->synced = 1;
         ipti_evt_psb_release(evt);
     }
-    if (evt->phase == IPTI_EVT_LOST && !ipti_evt_neutral(packet))
-        ipti_evt_lost(evt, packet);
+    if (evt->phase == IPTI_EVT_BOGUS)
+        ipti_evt_bogus(evt, packet);
+    if (evt->phase == IPTI_EVT_LOST)
+        return ipti_evt_lost(evt, config->errata, packet);
+    return 0;
 }
 
-static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
+static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_config *config,
+                            const ipt_packet *packet)
 {
-    ipti_evt_phase(evt, packet);
-    if (evt->error)
+    if (ipti_evt_phase(evt, config, packet) || evt->error)
         return;
     switch (packet->type) {
     case IPT_PKT_PSB:
@@ -2317,7 +2574,7 @@ static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_ovf(evt, packet);
         break;
     case IPT_PKT_STOP:
-        ipti_evt_push(evt, packet, IPT_EVT_STOP, IPTI_BIND_NOW);
+        ipti_evt_aside(evt, packet, IPT_EVT_STOP);
         break;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
@@ -2336,7 +2593,7 @@ static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_fup(evt, packet);
         break;
     case IPT_PKT_MODE_EXEC:
-        ipti_evt_exec(evt, packet);
+        ipti_evt_exec(evt, config, packet);
         break;
     case IPT_PKT_MODE_TSX:
         ipti_evt_tsx(evt, packet);
@@ -2377,11 +2634,12 @@ static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_packet *packet)
     case IPT_PKT_TRIG:
         ipti_evt_trig(evt, packet);
         break;
-    case IPT_PKT_BEP: /* its FUP is not the source of a branch */
-        if (packet->u.bep.ip)
-            ipti_evt_push(evt, packet, IPT_EVT_NONE, IPTI_BIND_TAKE);
+    case IPT_PKT_BBP:
+    case IPT_PKT_BIP:
+    case IPT_PKT_BEP:
+        ipti_evt_pebs(evt, packet);
         break;
-    default: /* PAD, time, PEBS items, config.unknown's own */
+    default: /* PAD, time, config.unknown's own */
         break;
     }
 }
@@ -2393,7 +2651,9 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     if (evt->phase == IPTI_EVT_HELD && !evt->synced)
         ipti_evt_psb_release(evt);
     else if (evt->phase == IPTI_EVT_LOST)
-        ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_NOW, IPT_EVENT_NO_IP);
+        ipti_evt_lost_done(evt, 0);
+    else if (evt->phase == IPTI_EVT_BOGUS)
+        ipti_evt_lost_done(evt, 1);
     else
         return 0;
     evt->phase = IPTI_EVT_FLOW;
@@ -2417,7 +2677,7 @@ static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
                 || !ipti_evt_end(evt))
                 return status;
         } else {
-            ipti_evt_packet(evt, &packet);
+            ipti_evt_packet(evt, cur->config, &packet);
         }
     }
 }
@@ -3004,6 +3264,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_CHUNK 64     /* bytes that one call of config.read asks for */
 #define IPTI_PAGE 4096    /* ... but for the rest of this at most */
 #define IPTI_INSN_MAX 15  /* bytes of an instruction */
+#define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
 IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
 
@@ -3082,19 +3343,24 @@ static int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
     unsigned used = 0;
     unsigned have = 0;
     int status = IPT_OK;
+    uint8_t cut = 0;
+    int ended = 0; /* the last read met the end of a mapping inside a page */
     ipt_code code;
 
     run->ip_ = ip;
     run->mode_ = mode;
     run->size_ = 0;
     run->count_ = 0;
+    run->last_ = 0;
     run->kind_ = IPT_INSN_OTHER;
-    while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER) {
+    while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER
+           && !(run->last_ & IPTI_CUT)) {
         status = have > used ? ipti_code_classify(config, &code, bytes + used,
                                                   have - used, mode)
                              : (int) IPT_MORE;
         if (status == IPT_OK) {
             ipti_run_append(run, &code);
+            run->last_ |= cut;
             used += code.size;
         } else if (status != IPT_MORE) {
             break;
@@ -3110,7 +3376,9 @@ static int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
                                     bytes + have, IPTI_CHUNK - have);
             if (status < 0)
                 break;
+            cut = have && ended ? IPTI_CUT : 0;
             have += (unsigned) status;
+            ended = (ip + run->size_ + have) % IPTI_PAGE && have < IPTI_CHUNK;
         }
     }
     return run->count_ ? (int) IPT_OK : status;
@@ -3289,6 +3557,32 @@ static int ipti_stack_pop(ipt_walk_ *w, uint64_t *ip)
     return 1;
 }
 
+/* ---- filters                     SDM: "IP Filtering" ---- */
+
+static int ipti_filter_hit(const ipt_config *config, uint64_t ip, uint8_t kind)
+{
+    unsigned i;
+
+    for (i = 0; i < IPT_FILTERS; i++)
+        if (config->filter[i].kind == kind && ip >= config->filter[i].first
+            && ip <= config->filter[i].last)
+            return 1;
+    return 0;
+}
+
+/* Is code at ip traced? */
+static int ipti_filter_traced(const ipt_config *config, uint64_t ip)
+{
+    unsigned i;
+    int filtered = 0;
+
+    if (ipti_filter_hit(config, ip, IPT_FILTER_STOP))
+        return 0;
+    for (i = 0; i < IPT_FILTERS; i++)
+        filtered |= config->filter[i].kind == IPT_FILTER_TRACE;
+    return !filtered || ipti_filter_hit(config, ip, IPT_FILTER_TRACE);
+}
+
 /* ---- what says how flow goes on ---- */
 
 /* Trace was used: whatever the path since then, it was no endless loop. */
@@ -3365,6 +3659,21 @@ static int ipti_kind_far(uint8_t kind)
     }
 }
 
+/* Does flow need trace to go on behind such an instruction? */
+static int ipti_kind_leaves(uint8_t kind)
+{
+    switch (kind) {
+    case IPT_INSN_JCC:
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_CALL_INDIRECT:
+    case IPT_INSN_RET:
+    case IPT_INSN_JMPABS:
+        return 1;
+    default:
+        return ipti_kind_far(kind);
+    }
+}
+
 /* CFE events that are reported behind their instruction. */
 static uint8_t ipti_cfe_kind(uint8_t type)
 {
@@ -3425,6 +3734,8 @@ static int ipti_event_waits(const ipt_event *event)
     case IPT_EVT_PTWRITE:
     case IPT_EVT_DISABLED:
         return 1;
+    case IPT_EVT_TRIG:
+        return event->u.trig.icntv;
     case IPT_EVT_CFE:
         return ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT
                || event->u.cfe.type == IPT_CFE_SWINTR
@@ -3437,14 +3748,21 @@ static int ipti_event_waits(const ipt_event *event)
 /* The address before which flow must stop for the event. */
 static int ipti_event_stop(const ipt_event *event, uint64_t *ip)
 {
-    if (event->flags & IPT_EVENT_STATUS)
-        return 0;
+    if (event->flags & IPT_EVENT_STATUS || event->type == IPT_EVT_OVERFLOW)
+        return 0; /* at once, wherever flow is */
     if (event->type == IPT_EVT_DISABLED) {
         *ip = event->u.branch.to;
         return !(event->flags & IPT_EVENT_NO_TO);
     }
     *ip = event->ip;
     return !(event->flags & IPT_EVENT_NO_IP);
+}
+
+/* Does the event bind some instructions behind the last IP? */
+static int ipti_event_counts(const ipt_event *event)
+{
+    return event->type == IPT_EVT_TRIG && event->flags & IPT_EVENT_NO_IP
+           && event->u.trig.icntv;
 }
 
 /* ---- code ---- */
@@ -3486,16 +3804,90 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         if (ip == stop || n == 1)
             w->count = (uint8_t) n;
     }
+    if (event && ipti_event_counts(event)
+        && event->u.trig.icnt - w->icnt < w->count)
+        w->count = (uint8_t) (event->u.trig.icnt - w->icnt);
     ipti_fuel_burn(config, w->count);
     return IPT_OK;
 }
 
 /* ---- events ---- */
 
-/* Has flow arrived where the event binds? */
-static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at,
-                             const ipt_event *event)
+/* Is `target` passed within 256 instructions from w->ip, as far as flow needs
+ * no trace? */
+static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
+    const ipt_config *config = w->cur.config;
+    uint64_t ip = w->ip;
+    unsigned steps = 0;
+    ipt_cache_line run;
+    unsigned i;
+
+    while (ipti_run_build(config, at, w->mode, ip, &run) >= 0) {
+        for (i = 0; i < run.count_ && steps < 256; i++, steps++) {
+            if (ip == target)
+                return 1;
+            ip = ipti_wrap(w->mode, ip + ipti_run_size(&run, i));
+        }
+        if (steps >= 256)
+            break;
+        if (run.kind_ == IPT_INSN_JMP || run.kind_ == IPT_INSN_CALL)
+            ip = ipti_wrap(w->mode, ip + (uint64_t) run.displacement_);
+        else if (ipti_kind_leaves(run.kind_))
+            break;
+    }
+    return 0;
+}
+
+/* BDM64: the target of the branch before a transaction's abort may be wrong. If
+ * the abort is not on the way from there, flow was where the abort is. */
+static void ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+{
+    if (w->cur.config->errata & IPT_ERRATUM_BDM64 && event->type == IPT_EVT_TSX
+        && event->u.tsx.aborted && !(event->flags & IPT_EVENT_NO_IP)
+        && w->mode != IPT_MODE_UNKNOWN && w->prev_kind != IPT_INSN_OTHER
+        && (ipti_kind_leaves(w->prev_kind) || w->prev_kind == IPT_INSN_JMP
+            || w->prev_kind == IPT_INSN_CALL)
+        && !ipti_walk_passes(w, at, event->ip)) {
+        w->ip = event->ip;
+        w->count = 0;
+    }
+}
+
+/* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
+ * the TIP.PGD. It is not interrupted. */
+static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
+{
+    int status;
+
+    if (!(w->cur.config->errata & IPT_ERRATUM_SKD022)
+        || w->event.type != IPT_EVT_ASYNC_DISABLED || w->event.ip != w->ip)
+        return IPT_OK;
+    status = ipti_walk_run(w, at);
+    if (status >= 0 && w->run.count_ == 1 && w->run.kind_ == IPT_INSN_VMENTRY) {
+        w->event.type = IPT_EVT_DISABLED;
+        w->event.flags |= IPT_EVENT_NO_IP;
+    }
+    w->count = 0;
+    return status;
+}
+
+/* Is the instruction at w->ip one that this CFE event stands before? */
+static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+{
+    const uint8_t kind = event->u.cfe.type == IPT_CFE_SWINTR ? IPT_INSN_INT
+                                                             : IPT_INSN_SYSCALL;
+    int status = ipti_walk_run(w, at);
+
+    if (status < 0)
+        return status;
+    return w->run.count_ == 1 && w->run.kind_ == kind;
+}
+
+/* Has flow arrived where w->event binds? */
+static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
+{
+    const ipt_event *event = &w->event;
     uint64_t stop;
     int status;
 
@@ -3506,26 +3898,22 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at,
         return event->ip == w->prev_ip && !(w->bound & IPTI_BOUND_IP);
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
         return 1;
+    status = ipti_walk_skd022(w, at);
+    if (status < 0)
+        return status;
+    ipti_walk_bdm64(w, at, event);
     if (ipti_event_stop(event, &stop))
         return stop == w->ip;
+    if (ipti_event_counts(event))
+        return event->u.trig.icnt < w->icnt ? (int) IPT_ERR_PACKET
+                                            : event->u.trig.icnt == w->icnt;
     if (!ipti_event_waits(event))
         return 1;
-    if (event->type != IPT_EVT_CFE)
-        return 0;
-    switch (event->u.cfe.type) { /* these stand before their instruction */
-    case IPT_CFE_SWINTR:
-    case IPT_CFE_SYSCALL:
-        status = ipti_walk_run(w, at);
-        if (status < 0)
-            return status;
-        return w->run.count_ == 1
-               && w->run.kind_
-                      == (event->u.cfe.type == IPT_CFE_SWINTR
-                              ? IPT_INSN_INT
-                              : IPT_INSN_SYSCALL);
-    default:
-        return 0;
-    }
+    if (event->type == IPT_EVT_CFE
+        && (event->u.cfe.type == IPT_CFE_SWINTR
+            || event->u.cfe.type == IPT_CFE_SYSCALL))
+        return ipti_walk_before(w, at, event);
+    return 0;
 }
 
 static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
@@ -3620,6 +4008,9 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         w->bound |= IPTI_BOUND_IP;
     else
         w->bound |= (uint8_t) ipti_walk_causes(w->prev_kind, event);
+    if (!(event->flags & (IPT_EVENT_NO_IP | IPT_EVENT_STATUS))
+        || event->type == IPT_EVT_TRIG)
+        w->icnt = 0;
     switch (event->type) {
     case IPT_EVT_ENABLED:
         status = ipti_apply_enabled(w, event);
@@ -3661,6 +4052,10 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         break;
     case IPT_EVT_TIP: /* without an IP */
         status = IPT_ERR_NO_IP;
+        break;
+    case IPT_EVT_TRIG:
+        if (!w->enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
+            status = IPT_ERR_PACKET;
         break;
     default:
         break;
@@ -3707,28 +4102,13 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
         return status;
     w->unsettled = 0;
     if (status >= 0 && ipti_walk_event(w)
-        && ipti_walk_reached(w, at, &w->event) > 0)
+        && ipti_walk_reached(w, at) > 0)
         (void) ipti_walk_take_event(w, at); /* an error comes again */
     w->pending = w->reached_count > 0;
     return IPT_OK;
 }
 
 /* ---- instructions that end a run ---- */
-
-/* A direct branch was followed. Where it leads to an address that was passed
- * since trace was last used, it will do so for ever (Brent's algorithm). */
-static void ipti_walk_direct(ipt_walk_ *w, uint64_t target)
-{
-    if (w->have_loop && target == w->loop_ip) {
-        w->looped = 1;
-    } else if (++w->loop_steps >= w->loop_limit) {
-        w->loop_ip = target;
-        w->have_loop = 1;
-        w->loop_steps = 0;
-        w->loop_limit *= 2;
-    }
-    w->ip = target;
-}
 
 /* The instruction at w->ip ended tracing. */
 static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
@@ -3741,6 +4121,7 @@ static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
     if (status < 0)
         return status;
     if (kind == IPT_INSN_CALL_INDIRECT || kind == IPT_INSN_FAR_CALL
+        || kind == IPT_INSN_CALL
         || kind == IPT_INSN_INT || kind == IPT_INSN_SYSCALL
         || kind == IPT_INSN_VMCALL) {
         w->resume_ip = next;
@@ -3750,6 +4131,35 @@ static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
     }
     w->unsettled = 0;
     w->pending = 1;
+    return IPT_OK;
+}
+
+/* A direct branch, JMP or CALL. Where it leads to an address that was passed
+ * since trace was last used, it will do so for ever (Brent's algorithm).
+ * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
+ * its IP. */
+static int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint64_t next,
+                            uint64_t target)
+{
+    const ipt_config *config = w->cur.config;
+    const ipt_event *event = ipti_walk_event(w);
+
+    if (IPTI_UNLIKELY(event && config->errata & IPT_ERRATUM_SKL014
+                      && event->type == IPT_EVT_DISABLED
+                      && event->flags & IPT_EVENT_NO_TO
+                      && !ipti_filter_traced(config, target)))
+        return ipti_walk_disable(w, at, next);
+    if (w->run.kind_ == IPT_INSN_CALL && w->run.displacement_ != 0)
+        ipti_stack_push(w, next); /* else it only reads the IP */
+    if (w->have_loop && target == w->loop_ip) {
+        w->looped = 1;
+    } else if (++w->loop_steps >= w->loop_limit) {
+        w->loop_ip = target;
+        w->have_loop = 1;
+        w->loop_steps = 0;
+        w->loop_limit *= 2;
+    }
+    w->ip = target;
     return IPT_OK;
 }
 
@@ -3800,6 +4210,7 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
     }
     w->ip = w->tip;
     w->have_tip = 0;
+    w->icnt = 0;
     ipti_walk_progress(w);
     return IPT_OK;
 }
@@ -3822,6 +4233,7 @@ static int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
         return IPT_ERR_RETURN;
     w->tnt_count--;
     w->ip = ipti_wrap(w->mode, ip);
+    w->icnt = 0;
     ipti_walk_progress(w);
     return IPT_OK;
 }
@@ -3837,6 +4249,7 @@ static int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
     }
     w->tnt_count--;
     w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
+    w->icnt = 0;
     ipti_walk_progress(w);
     return IPT_OK;
 }
@@ -3847,7 +4260,8 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t ip = w->ip;
     const uint8_t kind = w->run.kind_;
-    const uint64_t next = ipti_wrap(w->mode, ip + w->run.last_);
+    const uint64_t next
+        = ipti_wrap(w->mode, ip + (w->run.last_ & IPTI_INSN_MAX));
     const uint64_t target
         = ipti_wrap(w->mode, next + (uint64_t) w->run.displacement_);
     int status = IPT_OK;
@@ -3856,17 +4270,16 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     w->trail = 0;
     if (w->reached_count == 0) /* else they are this instruction's */
         w->bound = 0;
+    if (w->unproven && ipti_kind_leaves(kind))
+        return IPT_END;
+    w->icnt++; /* before what sets it to 0 */
     switch (kind) {
     case IPT_INSN_JCC:
         status = ipti_walk_cond(w, at, next, target);
         break;
     case IPT_INSN_JMP:
-        ipti_walk_direct(w, target);
-        break;
     case IPT_INSN_CALL:
-        if (w->run.displacement_ != 0) /* else it only reads the IP */
-            ipti_stack_push(w, next);
-        ipti_walk_direct(w, target);
+        status = ipti_walk_direct(w, at, next, target);
         break;
     case IPT_INSN_RET:
         status = ipti_walk_return(w, at, next);
@@ -3899,8 +4312,10 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         w->ip = next;
         break;
     }
-    if (IPTI_UNLIKELY(status < 0))
+    if (IPTI_UNLIKELY(status < 0)) {
+        w->icnt--;
         return status;
+    }
     for (i = 0; i < w->reached_count; i++)
         if (w->reached[i].type == IPT_EVT_PAGING
             || w->reached[i].type == IPT_EVT_VMCS)
@@ -3927,12 +4342,16 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         && (!w->cache || w->version == w->cache->version_))
         return IPT_OK;
     w->count = 0;
+    w->unproven = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
-        if (IPTI_UNLIKELY(status < 0))
+        if (status == IPT_END && w->enabled
+            && w->cur.config->flags & IPT_CONFIG_WALK_ON)
+            w->unproven = 1;
+        else if (IPTI_UNLIKELY(status < 0))
             return status;
         if (ipti_walk_event(w)) {
-            status = ipti_walk_reached(w, at, &w->event);
+            status = ipti_walk_reached(w, at);
             if (status > 0) {
                 status = ipti_walk_take_event(w, at);
                 if (status < 0)
@@ -3971,6 +4390,7 @@ static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
                            unsigned last)
 {
     w->index = (uint8_t) (w->index + n);
+    w->icnt += n;
     w->ip = ipti_wrap(w->mode, w->ip + bytes);
     w->run_left = (uint16_t) (w->run_left - bytes);
     if (w->index == w->count) {
@@ -3994,6 +4414,9 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->prev_kind = IPT_INSN_OTHER;
     w->stack_count = w->stack_top = 0;
     w->space = 0;
+    w->unproven = 0;
+    w->icnt = 0;
+    w->resync = 0;
     ipti_walk_progress(w);
 }
 
@@ -4001,7 +4424,8 @@ static void ipti_walk_reset(ipt_walk_ *w)
 static int ipti_walk_status(const ipt_walk_ *w)
 {
     return (w->pending ? IPT_EVENT_PENDING : 0)
-           | (w->enabled ? 0 : IPT_IP_SUPPRESSED);
+           | (w->enabled ? 0 : IPT_IP_SUPPRESSED)
+           | (w->unproven ? IPT_UNPROVEN : 0);
 }
 
 static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
@@ -4040,6 +4464,91 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
     w->cache = cache;
     ipti_walk_reset(w);
     return IPT_OK;
+}
+
+/* Take up flow at the event at hand, as far as it tells where that is. Returns
+ * 0 if it does not, and a later one must. */
+static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
+{
+    const ipt_event *event = &w->event;
+    const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
+    const int seen = w->resync == event->offset + 1;
+
+    w->resync = event->offset + 1;
+    if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
+        w->enabled = 0;
+        w->synced = 0;
+        return 1;
+    }
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        w->enabled = 0;
+        return 1;
+    case IPT_EVT_OVERFLOW:
+        w->enabled = (uint8_t) has_ip;
+        return 1;
+    case IPT_EVT_DISABLED:
+        w->enabled = 0;
+        w->have_event = 0;
+        return 1;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_VMCS:
+        (void) ipti_walk_apply(w, at, &w->event);
+        w->have_event = 0;
+        return 0;
+    case IPT_EVT_TIP:
+        w->have_event = 0;
+        return 0;
+    default:
+        break;
+    }
+    if (has_ip && !seen) { /* seen: it did not help last time */
+        w->enabled = 1;
+        w->ip = event->ip;
+        return 1;
+    }
+    if (has_ip || ipti_event_waits(event)) {
+        ipti_walk_keep(w, at);
+        return 0;
+    }
+    w->enabled = 0;
+    return 1;
+}
+
+/* Give up what flow needed here and take it up at the next packet that tells an
+ * IP. Each call uses up a packet at least. */
+static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
+{
+    int status = IPT_OK;
+    int found = 0;
+
+    if (w->cur.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    at->dropped += w->pending ? w->reached_count : 0;
+    w->reached_count = w->pending ? 0 : w->reached_count;
+    w->count = w->pending = w->unsettled = w->bound = 0;
+    w->prev_kind = IPT_INSN_OTHER;
+    w->trail = 0;
+    w->enabled = 0;
+    ipti_walk_progress(w);
+    while (!found) {
+        w->tnt_count = 0;
+        status = ipti_walk_source(w, at);
+        if (status < 0)
+            return status;
+        if (w->have_tip) {
+            w->ip = w->tip;
+            w->icnt = 0;
+            w->have_tip = 0;
+            w->enabled = 1;
+            found = 1;
+        } else if (w->have_event) {
+            found = ipti_resync_event(w, at);
+        }
+    }
+    w->lead |= IPT_FLOW_RESYNCED;
+    (void) ipti_walk_settle(w, at);
+    return ipti_walk_status(w);
 }
 
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
@@ -4118,6 +4627,15 @@ static void ipti_blk_begin(ipt_blk_decoder *decoder)
     }
 }
 
+IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    decoder->full_ = decoder->block_.count > 0;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_walk_resync(&decoder->walk_, &decoder->at));
+}
+
 /* Add the last instruction of the run. */
 static int ipti_blk_last(ipt_blk_decoder *decoder)
 {
@@ -4138,8 +4656,10 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     block->offset = offset;
     block->end_ip = ip;
     block->kind = w->run.kind_;
-    block->last_size = w->run.last_;
+    block->last_size = w->run.last_ & IPTI_INSN_MAX;
     block->count++;
+    if (w->run.last_ & IPTI_CUT)
+        block->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
 
@@ -4171,6 +4691,17 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
     ipti_walk_pass(w, n, bytes, last);
 }
 
+/* Does a block end behind its last instruction? */
+static uint8_t ipti_blk_ends(const ipt_walk_ *w, const ipt_block *block)
+{
+    const uint32_t flags = w->cur.config->flags;
+
+    return block->count == UINT16_MAX || block->flags & IPT_FLOW_TRUNCATED
+           || ipti_kind_leaves(block->kind)
+           || (block->kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
+           || (block->kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
+}
+
 /* Decode until the block in progress is full_. */
 static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
@@ -4193,8 +4724,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         }
         if (status < 0)
             return status;
-        decoder->full_ = block->kind != IPT_INSN_OTHER
-                         || block->count == UINT16_MAX || w->pending;
+        decoder->full_ = w->pending || ipti_blk_ends(w, block);
     }
     return IPT_OK;
 }
@@ -4294,6 +4824,14 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
+IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_walk_resync(&decoder->walk_, &decoder->at));
+}
+
 /* Execute the next instruction into decoder->insn_. */
 static int ipti_insn_step(ipt_insn_decoder *decoder)
 {
@@ -4324,7 +4862,9 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         return status;
     }
     insn->kind = w->run.kind_;
-    insn->size = w->run.last_;
+    insn->size = w->run.last_ & IPTI_INSN_MAX;
+    if (w->run.last_ & IPTI_CUT)
+        insn->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
 
@@ -4924,12 +5464,13 @@ static const char ipti_pkt_names[] =
     "none\0pad\0psb\0psbend\0ovf\0stop\0tnt_8\0tnt_64\0tip\0tip_pge\0"
     "tip_pgd\0fup\0mode_exec\0mode_tsx\0pip\0vmcs\0tsc\0cbr\0tma\0mtc\0cyc\0"
     "mnt\0ptw\0exstop\0mwait\0pwre\0pwrx\0bbp\0bip\0bep\0cfe\0evd\0trig\0"
-    "unknown\0";
+    "unknown\0invalid\0";
 
 static const char ipti_evt_names[] =
     "none\0enabled\0disabled\0async_disabled\0async_branch\0paging\0"
     "async_paging\0vmcs\0async_vmcs\0overflow\0exec_mode\0tsx\0stop\0"
-    "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0";
+    "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0"
+    "iflags\0pebs_begin\0pebs_item\0pebs_end\0";
 
 static const char ipti_insn_names[] =
     "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"
