@@ -40,6 +40,7 @@
  *
  *   packets        ipt_pkt_*   what the bytes say; needs no code
  *   events         ipt_evt_*   packets bound together; needs no code
+ *   queries        ipt_qry_*   events, branch by branch, for your own walk
  *   blocks         ipt_blk_*   straight runs of instructions, in order
  *   instructions   ipt_insn_*  the same, one instruction at a time
  *   a trace        ipt_gen_*   the other direction: execution to trace
@@ -156,6 +157,8 @@ extern "C" {
       "supply it and call again, or synchronise further on")                  \
     X(IPT_EVENT_FIRST, -5, "an event comes before the next instruction",      \
       "pull it with _event; or just call again")                              \
+    X(IPT_NO_TIME, -6, "there is no timing information yet",                  \
+      "go on; give nom_freq or cpuid_15_* if cycles are to be counted")       \
     X(IPT_ERR_ARG, -16, "an argument is NULL or out of range",                \
       "check the call")                                                       \
     X(IPT_ERR_STATE, -17, "the struct was not initialised by this version",   \
@@ -168,6 +171,8 @@ extern "C" {
       "give a larger one")                                                    \
     X(IPT_ERR_GONE, -21, "earlier trace is needed that is gone",              \
       "keep more pieces, or synchronise forward")                             \
+    X(IPT_ERR_QUERY, -22, "the trace does not hold what was asked for next",  \
+      "ask for what the code needs; drain events first")                      \
     X(IPT_ERR_OPCODE, -32, "no packet begins with these bytes",               \
       "synchronise forward; see config.unknown")                              \
     X(IPT_ERR_PACKET, -33, "a packet has reserved or contradictory bits",     \
@@ -188,6 +193,8 @@ extern "C" {
       "synchronise forward; was DisRETC set while this was traced?")          \
     X(IPT_ERR_MODE, -41, "the execution mode is not known",                   \
       "synchronise to a PSB+ that holds a MODE.Exec")                         \
+    X(IPT_ERR_RETCOMP, -42, "a return would take a TNT bit of 0",              \
+      "check that the image holds the code that ran; then synchronise")       \
     X(IPT_ERR_IMAGE, -64, "config.read failed, see at.image_error",           \
       "see your callback")                                                    \
     X(IPT_ERR_CALLBACK, -65, "a callback's answer breaks its contract",       \
@@ -298,6 +305,16 @@ typedef struct ipt_config {
     uint32_t flags;  /* IPT_CONFIG_ */
     uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
 
+    /* What time is worked out from. Without them it is coarser; nothing else
+     * changes. */
+    uint32_t cpuid_15_eax; /* the traced cpu's CPUID leaf 0x15: the TSC makes */
+    uint32_t cpuid_15_ebx; /* ebx ticks in eax of its crystal clock. Either 0:
+                            * MTC packets tell nothing */
+    uint8_t mtc_freq;      /* RTIT_CTL.MTCFreq when it was traced, 0 .. 15 */
+    uint8_t nom_freq;      /* TSC rate in units of the bus clock: bits 15:8 of
+                            * MSR_PLATFORM_INFO. 0: CBR packets do not tell how
+                            * long a cycle is */
+
     /* The filters in force. Used only to tell where SKL014 lost an IP. */
     ipt_filter filter[IPT_FILTERS];
 } ipt_config;
@@ -310,7 +327,13 @@ typedef struct ipt_config {
                                      * while flow needs none: IPT_UNPROVEN */
 #define IPT_CONFIG_END_ON_CALL 0x10u /* end blocks behind direct near calls */
 #define IPT_CONFIG_END_ON_JUMP 0x20u /* end blocks behind direct near jumps */
-#define IPT_CONFIG_FLAGS_ 0x3fu
+#define IPT_CONFIG_TICKS 0x40u     /* give IPT_EVT_TICK events */
+#define IPT_CONFIG_KEEP_TCAL 0x80u /* OVF leaves the length of a cycle known */
+#define IPT_CONFIG_MONOTONIC 0x100u /* time does not go backwards: an estimate
+                                     * below an earlier one is put off, and a
+                                     * TSC that wraps at 56 bits goes on above
+                                     * them */
+#define IPT_CONFIG_FLAGS_ 0x1ffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
@@ -334,9 +357,12 @@ typedef struct ipt_where {
     uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
                              * with IPT_ERR_ code statuses, the one concerned */
     uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there */
-    uint64_t tsc;           /* the last TSC packet's value (IPT_AT_TSC) */
+    uint64_t tsc;           /* time of the last event used; without
+                             * IPT_AT_TSC it counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */
     uint64_t dropped;       /* events that nobody pulled, since _init */
+    uint32_t lost_mtc;      /* MTC and CYC packets since the last TSC that */
+    uint32_t lost_cyc;      /* could not be used, as of tsc */
     int error;              /* the last negative status, 0 if none since sync */
     int image_error;        /* after IPT_ERR_IMAGE: what config.read returned */
     uint8_t packet;         /* ... and its type, IPT_PKT_ */
@@ -593,6 +619,73 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet);
 
 /* ==========================================================================
+ * [time]  timing packets to time          SDM: "Tracking Time Stamp Counter"
+ * ========================================================================== */
+
+/* A clock that timing packets set and move. TSC packets set it; MTC and CYC
+ * move it in between, MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
+ * CYC by core cycles. How long a cycle is follows from MTCs and the CYCs
+ * between them, from TSCs of PSB+ if there are no MTCs, or from CBR
+ * (config.nom_freq).
+ *
+ * What a packet does not tell is not guessed: a packet that cannot be used is
+ * counted, and time stands still until one can. Without IPT_CONFIG_MONOTONIC,
+ * time may step back when a better measure corrects a faster estimate.
+ *
+ * Complete so that you can place it; read the fields without underscore
+ * whenever you like, write none. */
+typedef struct ipt_clock {
+    uint64_t tsc;      /* estimated TSC; without has_tsc: ticks since some time
+                        * before */
+    uint64_t fcr;      /* TSC ticks a core cycle takes, times 256; 0: unknown */
+    uint32_t lost_mtc; /* MTCs that could not be used since the last TSC */
+    uint32_t lost_cyc; /* CYCs that could not since the last TSC or MTC */
+    uint8_t has_tsc;   /* there was a TSC packet */
+    uint8_t cbr;       /* core:bus ratio, 0: unknown */
+    uint8_t state_;    /* IPTI_TIME_ */
+    uint32_t magic_;
+    const ipt_config *config_;
+    uint64_t base_;    /* TSC at the last TSC, MTC */
+    uint64_t fc_;      /* ticks since then, by CYC and TMA */
+    uint64_t cal_tsc_; /* calibration: the last TSC, 0: none; ... */
+    uint64_t cal_tsc_cyc_; /* ... and cycles since then */
+    uint64_t cal_mtc_cyc_; /* cycles since cal_ctc_ */
+    uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
+    uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
+    uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
+} ipt_clock;
+
+/* Prepare a clock, which keeps `config`; only flags, errata, cpuid_15_*,
+ * mtc_freq and nom_freq matter to it. Event decoders and those above them have
+ * a clock of their own; this is for readers of packets.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG for NULL; IPT_ERR_CONFIG */
+IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config);
+
+/* Tell the clock of a packet. Pass them all, in order: it picks TSC, TMA, MTC,
+ * CYC and CBR, and follows PSB, PSBEND and OVF. No packet breaks it: after an
+ * error go on with the next packet.
+ *
+ * returns  IPT_OK: clock->tsc and the other fields hold as of this packet
+ *          IPT_NO_TIME: a CYC, and the length of a cycle is not known
+ *          IPT_ERR_CONTEXT: a TMA without a TSC before it, or a second one
+ *          IPT_ERR_CONFIG: an MTC is of no use without cpuid_15_*
+ *          IPT_ERR_PACKET: a ratio of 0, or values that contradict each other
+ *          IPT_ERR_ARG, IPT_ERR_STATE
+ *          With all of them the packet was not used, or not to the full; CYC
+ *          and MTC are counted in lost_cyc and lost_mtc.
+ * cost     constant; at most three divisions, for an MTC */
+IPT_API int ipt_time_packet(ipt_clock *clock, const ipt_packet *packet);
+
+/* The two halves of ipt_time_packet, for who wants to know which of them failed
+ * or to leave out the first: ipt_time_calibrate works out how long a cycle is
+ * (fcr); ipt_time_update moves the time (all other fields).
+ *
+ * returns  as ipt_time_packet */
+IPT_API int ipt_time_calibrate(ipt_clock *clock, const ipt_packet *packet);
+IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet);
+
+/* ==========================================================================
  * [evt]  packets to events               SDM: "Packet Generation Scenarios"
  * ========================================================================== */
 
@@ -625,6 +718,7 @@ enum {
     IPT_EVT_PEBS_BEGIN,     /* u.pebs: a PEBS block begins; id is its type */
     IPT_EVT_PEBS_ITEM,      /* u.pebs: an item of it */
     IPT_EVT_PEBS_END,       /* it ends; it belongs to ip */
+    IPT_EVT_TICK,           /* [blk], [insn]: time has moved on, at ip */
     IPT_EVT_COUNT
 };
 
@@ -632,7 +726,7 @@ enum {
 #define IPT_EVENT_NO_IP 1  /* ip is not known, or tracing is disabled */
 #define IPT_EVENT_NO_TO 2  /* u.branch.to is not known */
 #define IPT_EVENT_STATUS 4 /* PSB+ repeats the state; nothing happened here */
-#define IPT_EVENT_TSC 8    /* tsc is known */
+#define IPT_EVENT_TSC 8    /* there was a TSC packet, so tsc is absolute */
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
 
 /* u.cfe.has */
@@ -645,9 +739,13 @@ enum {
 typedef struct ipt_event {
     uint64_t offset; /* of the packet that made it */
     uint64_t ip;     /* where it binds, unless IPT_EVENT_NO_IP */
-    uint64_t tsc;    /* the last TSC before it, if IPT_EVENT_TSC */
+    uint64_t tsc;    /* when, see ipt_clock; of overflow and pwre: when they
+                      * began */
+    uint32_t lost_mtc;
+    uint32_t lost_cyc;
     uint8_t type;    /* IPT_EVT_ */
     uint8_t flags;   /* IPT_EVENT_ */
+    uint8_t cbr;     /* core:bus ratio, 0: unknown */
     union {
         struct {
             uint64_t to;
@@ -731,6 +829,7 @@ typedef struct ipt_pending_ {
 #define IPT_PENDING_MAX_ 15
 
 typedef struct ipt_evt_state_ {
+    ipt_clock clock;
     uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
     uint64_t psb_ip;     /* the FUP of the last PSB+, if psb_fup */
     int error;           /* comes when all before it is handed out */
@@ -770,6 +869,53 @@ IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset);
  *          compressed against an IP that is not known
  *          IPT_ERR_STATUS, IPT_ERR_EVENTS */
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event);
+
+/* ==========================================================================
+ * [qry]  for those who walk the code themselves
+ * ========================================================================== */
+
+/* Query decoder. Complete so that you can place it. */
+typedef struct ipt_qry_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    ipt_event event_;    /* the next one, if have_event_ */
+    uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
+    uint8_t tnt_count_;
+    uint8_t have_event_;
+    uint32_t magic_;
+} ipt_qry_decoder;
+
+/* As for events. *ip is written with the address where tracing goes on, unless
+ * the status has IPT_IP_SUPPRESSED: tracing is disabled there.
+ *
+ * All functions here set IPT_EVENT_PENDING as soon as no TNT bit stands before
+ * the next event, which may bind further on: its ip tells. An error that comes
+ * next shows in the same way; ipt_qry_event returns it. */
+IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace);
+IPT_API int ipt_qry_sync_forward(ipt_qry_decoder *decoder, uint64_t *ip);
+IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip);
+IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
+                             uint64_t *ip);
+
+/* Was the next conditional branch (or compressed return) taken? *taken: 0, 1.
+ *
+ * returns  >= 0; IPT_ERR_QUERY: the trace has something else next
+ *          the notes and errors of ipt_evt_next */
+IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken);
+
+/* Where did the next indirect branch, uncompressed return or far branch go?
+ * *ip is written unless the status has IPT_IP_SUPPRESSED. TNT bits that stand
+ * before a deferred TIP are kept, up to 64.
+ *
+ * returns  as ipt_qry_cond_branch; IPT_ERR_EVENTS: more than 64 TNT bits */
+IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip);
+
+/* The next event; IPT_EVT_TNT and IPT_EVT_TIP do not occur.
+ *
+ * returns  as ipt_qry_cond_branch */
+IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event);
 
 /* ==========================================================================
  * [classify]  code bytes to length, kind, displacement
@@ -959,6 +1105,8 @@ typedef struct ipt_walk_ {
     uint8_t reached_count;
     uint8_t stack_top;   /* index of the next push */
     uint8_t stack_count; /* entries in use */
+    uint8_t fresh;       /* flow has not been used yet */
+    ipt_event flow;      /* what tnt or tip are from */
     ipt_event event;
     ipt_event reached[IPT_REACHED_MAX_];
     ipt_cache_line run;

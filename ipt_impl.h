@@ -8,7 +8,9 @@
  *   [base]      macros, loads, fuel, the cursor over trace segments
  *   [pkt]       bytes to one packet, and back
  *   [sync]      PSB forward, backward, at an offset
+ *   [time]      timing packets to time and core:bus ratio
  *   [evt]       packets to events
+ *   [qry]       what a walker of its own needs: branches, events, time
  *   [classify]  code bytes to instruction length, kind, displacement
  *   [cache]     read callback, decoded code, address spaces
  *   [blk]       the walk: blocks in execution order
@@ -222,19 +224,24 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
     at->release = low < at->offset ? low : at->offset;
 }
 
-static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
+static int ipti_config_values(const ipt_config *config)
 {
     unsigned i;
 
-    if (!config || !trace || (trace->count && !trace->seg))
-        return IPT_ERR_ARG;
     if (config->flags & ~IPT_CONFIG_FLAGS_
-        || config->errata & ~IPT_ERRATUM_ALL_)
+        || config->errata & ~IPT_ERRATUM_ALL_ || config->mtc_freq > 15)
         return IPT_ERR_CONFIG;
     for (i = 0; i < IPT_FILTERS; i++)
         if (config->filter[i].kind > IPT_FILTER_STOP)
             return IPT_ERR_CONFIG;
     return IPT_OK;
+}
+
+static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
+{
+    if (!config || !trace || (trace->count && !trace->seg))
+        return IPT_ERR_ARG;
+    return ipti_config_values(config);
 }
 
 /* Begin at the start of the trace, not synchronised. */
@@ -891,27 +898,16 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
     return IPT_OK;
 }
 
-/* What a packet says of the cursor itself, and of time. */
+/* What a packet says of the cursor itself. */
 static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
                           const ipt_packet *packet)
 {
     ipti_pkt_block(cur, packet);
-    switch (packet->type) {
-    case IPT_PKT_PSB:
+    if (packet->type == IPT_PKT_PSB) {
         cur->state = IPTI_CUR_PSB;
         cur->limit = at->offset + IPTI_SIZE_PSB;
         at->sync = at->offset;
         at->valid |= IPT_AT_SYNC;
-        break;
-    case IPT_PKT_TSC:
-        at->tsc = packet->u.tsc.value;
-        at->valid |= IPT_AT_TSC;
-        break;
-    case IPT_PKT_CBR:
-        at->cbr = packet->u.cbr.ratio;
-        break;
-    default:
-        break;
     }
 }
 
@@ -1292,6 +1288,8 @@ static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
     at->asid.vmcs = IPT_ASID_UNKNOWN;
     at->asid.nr = 0;
     at->tsc = 0;
+    at->lost_mtc = 0;
+    at->lost_cyc = 0;
     at->cbr = 0;
     at->error = 0;
     cur->state = IPTI_CUR_SYNC;
@@ -1461,6 +1459,422 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
         return IPTI_SELF_ERROR(decoder);
     return ipti_leave(&decoder->cur_, &decoder->at,
                       ipti_sync_set(&decoder->cur_, &decoder->at, offset, 0));
+}
+
+/* ==========================================================================
+ * [time]  TSC, TMA, MTC, CYC, CBR to time and core:bus ratio
+ * Uses: [base], [pkt].  State: ipt_clock.
+ *
+ * Four clocks meet here. TSC packets give the time stamp counter itself, 56
+ * bits of it. MTC gives 8 bits of the crystal clock counter (CTC), from bit
+ * config.mtc_freq up; TMA its low 16 bits at the time of a TSC, and the ticks
+ * of the TSC since it last moved (FC). CYC counts core cycles, whose length
+ * in TSC ticks (fcr, in 256ths) CBR gives or calibration finds out.
+ *
+ *     TSC   TMA        MTC            MTC            time = base + fc
+ *      |-----|----------|--------------|-------->
+ *     base            base           base            moved by cpuid_15_*
+ *       +fc +fc +fc      +fc +fc +fc    +fc          moved by CYC * fcr
+ *
+ * Calibration and time share no state but fcr: either works alone.
+ * ========================================================================== */
+
+enum {                     /* ipt_clock.state_ */
+    IPTI_TIME_TMA = 0x01,  /* a TMA came since the last TSC */
+    IPTI_TIME_MTC = 0x02,  /* ctc_ holds all bits that MTC gives */
+    IPTI_TIME_CAL = 0x04,  /* cal_ctc_ holds an MTC */
+    IPTI_TIME_PSB = 0x08,  /* inside a PSB+ */
+    IPTI_TIME_SKL168 = 0x10 /* no MTC since the PSB: see ipti_cal_skl168 */
+};
+
+#define IPTI_TIME_FCR_BITS 8 /* fraction bits of fcr */
+#define IPTI_TIME_MTC_BITS 8
+#define IPTI_TIME_TMA_BITS 16
+#define IPTI_TIME_TSC_BITS 56
+
+IPTI_STATIC_ASSERT(clock, sizeof(ipt_clock) <= 136);
+
+/* The crystal clock's bits that MTC gives, and those below them. */
+static inline uint32_t ipti_time_ctc_mask(const ipt_config *config)
+{
+    return ((uint32_t) 1 << (config->mtc_freq + IPTI_TIME_MTC_BITS)) - 1;
+}
+
+/* Clocks from one CTC to a later one, both below the mask: they may have
+ * wrapped once. More often, and time is wrong until the next TSC. */
+static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
+                                           uint32_t from, uint32_t to)
+{
+    return (to - from) & ipti_time_ctc_mask(config);
+}
+
+/* The same in TSC ticks: less than 2^55, as ctc is less than 2^23. */
+static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
+                               uint64_t *ticks)
+{
+    if (!config->cpuid_15_eax || !config->cpuid_15_ebx)
+        return IPT_ERR_CONFIG;
+    *ticks = (uint64_t) ctc * config->cpuid_15_ebx / config->cpuid_15_eax;
+    return IPT_OK;
+}
+
+static inline void ipti_time_count(uint32_t *lost)
+{
+    *lost += *lost != UINT32_MAX;
+}
+
+/* base + fc is what we know of the time; hand it out. A clock that is not to
+ * go back takes the difference in 56 bits, so that a wrap is a step ahead. */
+static void ipti_time_show(ipt_clock *clock)
+{
+    const uint64_t tsc = clock->base_ + clock->fc_;
+    uint64_t step;
+
+    if (!(clock->config_->flags & IPT_CONFIG_MONOTONIC)) {
+        clock->tsc = tsc;
+        return;
+    }
+    step = (tsc - clock->tsc) << (64 - IPTI_TIME_TSC_BITS);
+    if (!(step >> 63))
+        clock->tsc += step >> (64 - IPTI_TIME_TSC_BITS);
+}
+
+/* ---- calibration: how many TSC ticks a cycle takes ---- */
+
+/* ticks < 2^56, so the shift loses nothing. */
+static int ipti_cal_set(ipt_clock *clock, uint64_t ticks, uint64_t cycles)
+{
+    const uint64_t fcr = (ticks << IPTI_TIME_FCR_BITS) / cycles;
+
+    if (!fcr) /* no clock is that fast; without it time would stand still */
+        return IPT_ERR_PACKET;
+    clock->fcr = fcr;
+    return IPT_OK;
+}
+
+/* Packets are missing: what was counted before says nothing of what comes. */
+static void ipti_cal_restart(ipt_clock *clock)
+{
+    clock->cal_tsc_ = 0;
+    clock->cal_tsc_cyc_ = 0;
+    clock->cal_mtc_cyc_ = 0;
+    clock->state_ &= (uint8_t) ~(IPTI_TIME_CAL | IPTI_TIME_SKL168);
+}
+
+/* TSCs of two PSB+ tell how long the cycles between them took. One elsewhere
+ * comes where time was lost, so it only begins an interval. MTCs tell more. */
+static int ipti_cal_tsc(ipt_clock *clock, const ipt_packet *packet)
+{
+    const uint64_t last = clock->cal_tsc_;
+    const uint64_t cycles = clock->cal_tsc_cyc_;
+    uint64_t ticks;
+
+    clock->cal_tsc_ = packet->u.tsc.value;
+    clock->cal_tsc_cyc_ = 0;
+    if (!(clock->state_ & IPTI_TIME_PSB) || (clock->state_ & IPTI_TIME_CAL)
+        || !last || !cycles)
+        return IPT_OK;
+    ticks = (packet->u.tsc.value - last)
+            & (~(uint64_t) 0 >> (64 - IPTI_TIME_TSC_BITS));
+    return ipti_cal_set(clock, ticks, cycles);
+}
+
+/* Outside of a PSB+ the ratio has changed, and what was measured is void. */
+static int ipti_cal_cbr(ipt_clock *clock, const ipt_packet *packet)
+{
+    const uint8_t nominal = clock->config_->nom_freq;
+
+    if (!packet->u.cbr.ratio)
+        return nominal ? IPT_ERR_PACKET : IPT_OK;
+    if (!(clock->state_ & IPTI_TIME_PSB)) {
+        ipti_cal_restart(clock);
+        clock->fcr = 0;
+    }
+    return nominal ? ipti_cal_set(clock, nominal, packet->u.cbr.ratio) : IPT_OK;
+}
+
+/* SKL168: before a PSB, a CYC that only says that its counter wrapped (4096
+ * cycles), or an MTC, may be missing. Is one, at the first MTC behind it? */
+static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks)
+{
+    const ipt_config *config = clock->config_;
+    const uint64_t cycles = clock->cal_mtc_cyc_ + 0xf00;
+
+    if (ctc > (uint32_t) 1 << config->mtc_freq)
+        return 1;
+    if (config->mtc_freq >= 10 || !clock->fcr || !ticks)
+        return 0;
+    /* cycles * fcr / 256 < ticks, without overflow: */
+    return cycles >= clock->cal_mtc_cyc_
+           && cycles <= ((ticks << IPTI_TIME_FCR_BITS) - 1) / clock->fcr;
+}
+
+/* MTCs tell how long the cycles between them took. If there were none, the
+ * next CYC brings them, and the interval goes on. */
+static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
+{
+    const ipt_config *config = clock->config_;
+    const uint32_t ctc = (uint32_t) packet->u.mtc.ctc << config->mtc_freq;
+    const uint64_t cycles = clock->cal_mtc_cyc_;
+    uint32_t delta;
+    uint64_t ticks;
+    int skip;
+    int status;
+
+    if (!(clock->state_ & IPTI_TIME_CAL)) {
+        clock->state_ |= IPTI_TIME_CAL;
+        clock->cal_ctc_ = ctc;
+        clock->cal_mtc_cyc_ = 0;
+        return IPT_OK;
+    }
+    if (!cycles)
+        return IPT_OK;
+    delta = ipti_time_ctc_delta(config, clock->cal_ctc_, ctc);
+    status = ipti_time_ctc_ticks(config, delta, &ticks);
+    if (status < 0)
+        return status;
+    skip = (clock->state_ & IPTI_TIME_SKL168)
+           && ipti_cal_skl168(clock, delta, ticks);
+    clock->state_ &= (uint8_t) ~IPTI_TIME_SKL168;
+    clock->cal_ctc_ = ctc;
+    clock->cal_mtc_cyc_ = 0;
+    return skip ? IPT_OK : ipti_cal_set(clock, ticks, cycles);
+}
+
+static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
+{
+    const uint64_t cycles = packet->u.cyc.value;
+
+    clock->cal_tsc_cyc_ += cycles;
+    if (clock->cal_tsc_cyc_ < cycles)
+        clock->cal_tsc_cyc_ = UINT64_MAX;
+    clock->cal_mtc_cyc_ += cycles;
+    if (clock->cal_mtc_cyc_ < cycles)
+        clock->cal_mtc_cyc_ = UINT64_MAX;
+}
+
+static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_CYC:
+        ipti_cal_cyc(clock, packet);
+        return IPT_OK;
+    case IPT_PKT_MTC:
+        return ipti_cal_mtc(clock, packet);
+    case IPT_PKT_TSC:
+        return ipti_cal_tsc(clock, packet);
+    case IPT_PKT_CBR:
+        return ipti_cal_cbr(clock, packet);
+    case IPT_PKT_PSB:
+        clock->state_ |= IPTI_TIME_PSB;
+        if (clock->config_->errata & IPT_ERRATUM_SKL168)
+            clock->state_ |= IPTI_TIME_SKL168;
+        return IPT_OK;
+    case IPT_PKT_OVF:
+        clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
+        ipti_cal_restart(clock);
+        if (!(clock->config_->flags & IPT_CONFIG_KEEP_TCAL))
+            clock->fcr = 0;
+        return IPT_OK;
+    case IPT_PKT_PAD: /* these may stand in a PSB+, ... */
+    case IPT_PKT_FUP:
+    case IPT_PKT_MODE_EXEC:
+    case IPT_PKT_MODE_TSX:
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MNT:
+        return IPT_OK;
+    default: /* ... and all others end it, if PSBEND is missing */
+        clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
+        return IPT_OK;
+    }
+}
+
+/* ---- time ---- */
+
+static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
+{
+    clock->state_ &= (uint8_t) ~(IPTI_TIME_TMA | IPTI_TIME_MTC);
+    clock->base_ = packet->u.tsc.value;
+    clock->fc_ = 0;
+    clock->ctc_ = 0;
+    clock->lost_mtc = 0;
+    clock->lost_cyc = 0;
+    if (!clock->has_tsc)
+        clock->tsc = packet->u.tsc.value;
+    clock->has_tsc = 1;
+    ipti_time_show(clock);
+}
+
+/* TMA moves the base back to when the crystal clock last moved. If it holds
+ * all bits that MTC gives, it is as good as an MTC. */
+static int ipti_time_tma(ipt_clock *clock, const ipt_packet *packet)
+{
+    const ipt_config *config = clock->config_;
+
+    if (!clock->has_tsc || (clock->state_ & IPTI_TIME_TMA))
+        return IPT_ERR_CONTEXT;
+    clock->state_ |= IPTI_TIME_TMA;
+    clock->base_ -= packet->u.tma.fc;
+    clock->fc_ += packet->u.tma.fc;
+    clock->ctc_ = packet->u.tma.ctc & ipti_time_ctc_mask(config);
+    clock->ctc_cyc_ = clock->ctc_;
+    if (config->mtc_freq + IPTI_TIME_MTC_BITS <= IPTI_TIME_TMA_BITS)
+        clock->state_ |= IPTI_TIME_MTC;
+    return IPT_OK;
+}
+
+/* The CTC at the TMA before the first MTC: TMA gave the low 16 bits, and the
+ * higher ones are those of the MTC, or one less if the low ones wrapped. */
+static uint32_t ipti_time_tma_ctc(const ipt_clock *clock, uint32_t mtc)
+{
+    const uint32_t low = ((uint32_t) 1 << IPTI_TIME_TMA_BITS) - 1;
+    uint32_t ctc = (mtc & ~low) | clock->ctc_;
+
+    if ((mtc & low) < clock->ctc_)
+        ctc -= low + 1;
+    return ctc & ipti_time_ctc_mask(clock->config_);
+}
+
+static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
+{
+    const ipt_config *config = clock->config_;
+    const uint32_t ctc = (uint32_t) packet->u.mtc.ctc << config->mtc_freq;
+    const int tma = clock->state_ & IPTI_TIME_TMA;
+    const int first = !(clock->state_ & IPTI_TIME_MTC);
+    uint32_t last = clock->ctc_;
+    uint64_t ticks = 0;
+    int status;
+
+    if (clock->has_tsc && !tma) /* its TMA is still to come */
+        return IPT_OK;
+    if (first && tma)
+        last = ipti_time_tma_ctc(clock, ctc);
+    if (!first || tma) {
+        last = ipti_time_ctc_delta(config, last, ctc);
+        status = ipti_time_ctc_ticks(config, last, &ticks);
+        if (status < 0) { /* all is as if it had not come */
+            ipti_time_count(&clock->lost_mtc);
+            return status;
+        }
+    }
+    if (first || clock->fc_ || clock->lost_cyc)
+        clock->ctc_cyc_ = ctc;
+    clock->state_ |= IPTI_TIME_MTC;
+    clock->ctc_ = ctc;
+    clock->lost_cyc = 0;
+    clock->base_ += ticks;
+    clock->fc_ = 0;
+    if (!first || tma) /* else we do not know how long ago the base was */
+        ipti_time_show(clock);
+    return IPT_OK;
+}
+
+/* There may be several MTCs to a CYC. The first CYC behind them also counts
+ * the cycles before the last MTC: take those off, as far as we can tell. Rather
+ * too few remain than too many. */
+static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
+{
+    const ipt_config *config = clock->config_;
+    uint64_t before;
+
+    if (ipti_time_ctc_ticks(config,
+                            ipti_time_ctc_delta(config, clock->ctc_cyc_,
+                                                clock->ctc_), &before) < 0)
+        return cycles;
+    before = (before << IPTI_TIME_FCR_BITS) / clock->fcr;
+    return cycles > before ? cycles - before : 0;
+}
+
+static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
+{
+    const uint64_t fcr = clock->fcr;
+    uint64_t cycles = packet->u.cyc.value;
+
+    if (!fcr) {
+        ipti_time_count(&clock->lost_cyc);
+        return IPT_NO_TIME;
+    }
+    if (!clock->fc_ && clock->ctc_ != clock->ctc_cyc_)
+        cycles = ipti_time_cyc_left(clock, cycles);
+    if (IPTI_UNLIKELY((cycles | fcr) >> 32) && cycles > UINT64_MAX / fcr) {
+        ipti_time_count(&clock->lost_cyc);
+        return IPT_ERR_PACKET;
+    }
+    clock->fc_ += cycles * fcr >> IPTI_TIME_FCR_BITS;
+    ipti_time_show(clock);
+    return IPT_OK;
+}
+
+static int ipti_time_update(ipt_clock *clock, const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_CYC:
+        return ipti_time_cyc(clock, packet);
+    case IPT_PKT_MTC:
+        return ipti_time_mtc(clock, packet);
+    case IPT_PKT_TSC:
+        ipti_time_tsc(clock, packet);
+        return IPT_OK;
+    case IPT_PKT_TMA:
+        return ipti_time_tma(clock, packet);
+    case IPT_PKT_CBR:
+        if (!packet->u.cbr.ratio)
+            return IPT_ERR_PACKET;
+        clock->cbr = packet->u.cbr.ratio;
+        return IPT_OK;
+    default:
+        return IPT_OK;
+    }
+}
+
+/* ---- what [evt] and the public functions call ---- */
+
+static void ipti_time_init(ipt_clock *clock, const ipt_config *config)
+{
+    IPT_MEMSET(clock, 0, sizeof(*clock));
+    clock->config_ = config;
+    clock->magic_ = ipti_magic(sizeof(*clock));
+}
+
+static int ipti_time_packet(ipt_clock *clock, const ipt_packet *packet)
+{
+    const int calibrated = ipti_time_calibrate(clock, packet);
+    const int updated = ipti_time_update(clock, packet);
+
+    return updated < 0 ? updated : calibrated;
+}
+
+IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config)
+{
+    if (!clock || !config)
+        return IPT_ERR_ARG;
+    if (ipti_config_values(config) < 0)
+        return IPT_ERR_CONFIG;
+    ipti_time_init(clock, config);
+    return IPT_OK;
+}
+
+IPT_API int ipt_time_packet(ipt_clock *clock, const ipt_packet *packet)
+{
+    if (IPTI_BAD_SELF(clock))
+        return IPTI_SELF_ERROR(clock);
+    return packet ? ipti_time_packet(clock, packet) : IPT_ERR_ARG;
+}
+
+IPT_API int ipt_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
+{
+    if (IPTI_BAD_SELF(clock))
+        return IPTI_SELF_ERROR(clock);
+    return packet ? ipti_time_calibrate(clock, packet) : IPT_ERR_ARG;
+}
+
+IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
+{
+    if (IPTI_BAD_SELF(clock))
+        return IPTI_SELF_ERROR(clock);
+    return packet ? ipti_time_update(clock, packet) : IPT_ERR_ARG;
 }
 
 /* ==========================================================================
@@ -1741,24 +2155,36 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
     }
 }
 
-static void ipti_evt_fill(const ipt_where *at, const ipt_pending_ *r,
+/* The time at which a record's first packet came, where that counts. */
+#define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it */
+
+static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
+{
+    record->data[1] = evt->clock.tsc;
+    record->flags |= IPTI_EVENT_STAMPED;
+}
+
+static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
                           ipt_event *out)
 {
+    const ipt_clock *clock = &evt->clock;
+
     IPT_MEMSET(out, 0, sizeof(*out));
     out->offset = r->offset;
     out->ip = r->ip;
     out->type = r->type;
-    out->flags = r->flags;
-    if (at->valid & IPT_AT_TSC) {
-        out->tsc = at->tsc;
+    out->flags = r->flags & (uint8_t) ~IPTI_EVENT_STAMPED;
+    out->tsc = r->flags & IPTI_EVENT_STAMPED ? r->data[1] : clock->tsc;
+    out->lost_mtc = clock->lost_mtc;
+    out->lost_cyc = clock->lost_cyc;
+    out->cbr = clock->cbr;
+    if (clock->has_tsc)
         out->flags |= IPT_EVENT_TSC;
-    }
     ipti_evt_payload(out, r);
 }
 
 /* Hand out the first record that is complete. Returns 0 if there is none. */
-static int ipti_evt_pop(ipt_evt_state_ *evt, const ipt_where *at,
-                        ipt_event *out)
+static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 {
     unsigned i = 0;
 
@@ -1769,7 +2195,7 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, const ipt_where *at,
         } else if (record->type == IPT_EVT_NONE) { /* used up its IP: done */
             ipti_evt_remove(evt, i);
         } else {
-            ipti_evt_fill(at, record, out);
+            ipti_evt_fill(evt, record, out);
             ipti_evt_remove(evt, i);
             return 1;
         }
@@ -1862,6 +2288,7 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipt_pending_ *record = ipti_evt_insert(
         evt, ipti_evt_psb_first(evt), packet,
         evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED, IPTI_BIND_PSB);
+    unsigned i;
 
     record->flags = IPT_EVENT_STATUS;
     if (!evt->psb_fup)
@@ -1869,6 +2296,9 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_PSB)
+            ipti_evt_stamp(evt, &evt->pending[i]);
     if (evt->psb_fup && !evt->was_enabled)
         return;
     evt->phase = IPTI_EVT_FLOW;
@@ -2129,7 +2559,8 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_drop(evt, waiting);
     else
         ipti_evt_unbind(evt, waiting);
-    ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_TAKE);
+    ipti_evt_stamp(evt, ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW,
+                                      IPTI_BIND_TAKE));
     evt->phase = IPTI_EVT_LOST;
     evt->skipped = 0;
     evt->enabled = 0;
@@ -2410,6 +2841,7 @@ static void ipti_evt_pwre(ipt_evt_state_ *evt, const ipt_packet *packet)
         = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
 
     record->flags = IPT_EVENT_NO_IP;
+    ipti_evt_stamp(evt, record);
     record->arg[0] = packet->u.pwre.state;
     record->arg[1] = packet->u.pwre.sub_state;
     record->arg[2] = packet->u.pwre.hw;
@@ -2514,6 +2946,13 @@ static int ipti_evt_neutral(const ipt_packet *packet)
     }
 }
 
+/* Packets that the clock wants to see. */
+static inline int ipti_evt_timing(const ipt_packet *packet)
+{
+    return (packet->type >= IPT_PKT_TSC && packet->type <= IPT_PKT_CYC)
+           || (packet->type >= IPT_PKT_PSB && packet->type <= IPT_PKT_OVF);
+}
+
 /* Packets that may stand in a PSB+, and behind one that is BDM70's. */
 static int ipti_evt_header(const ipt_packet *packet)
 {
@@ -2540,6 +2979,7 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
         if (config->flags & IPT_CONFIG_STRICT)
             evt->error = IPT_ERR_CONTEXT;
         ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
+        evt->clock.state_ &= (uint8_t) ~IPTI_TIME_PSB;
     }
     if (evt->phase == IPTI_EVT_HELD && !ipti_evt_header(packet)) {
         evt->phase = IPTI_EVT_FLOW;
@@ -2667,7 +3107,7 @@ static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
     int status;
 
     for (;;) {
-        if (IPTI_UNLIKELY(evt->count) && ipti_evt_pop(evt, at, out))
+        if (IPTI_UNLIKELY(evt->count) && ipti_evt_pop(evt, out))
             return IPT_OK;
         if (IPTI_UNLIKELY(evt->error))
             return evt->error;
@@ -2677,15 +3117,29 @@ static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
                 || !ipti_evt_end(evt))
                 return status;
         } else {
+            if (ipti_evt_timing(&packet))
+                (void) ipti_time_packet(&evt->clock, &packet);
             ipti_evt_packet(evt, cur->config, &packet);
         }
     }
 }
 
+/* An event is used: its time is the time now. */
+static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
+{
+    at->tsc = event->tsc;
+    at->lost_mtc = event->lost_mtc;
+    at->lost_cyc = event->lost_cyc;
+    at->cbr = event->cbr;
+    if (event->flags & IPT_EVENT_TSC)
+        at->valid |= IPT_AT_TSC;
+}
+
 /* Forget all; the decoder has synchronised. */
-static void ipti_evt_reset(ipt_evt_state_ *evt)
+static void ipti_evt_reset(ipt_evt_state_ *evt, const ipt_config *config)
 {
     IPT_MEMSET(evt, 0, sizeof(*evt));
+    ipti_time_init(&evt->clock, config);
 }
 
 IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
@@ -2711,7 +3165,7 @@ IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder)
         return IPTI_SELF_ERROR(decoder);
     status = ipti_sync_forward(&decoder->cur_, &decoder->at);
     if (status >= 0)
-        ipti_evt_reset(&decoder->evt_);
+        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
     return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
@@ -2723,7 +3177,7 @@ IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder)
         return IPTI_SELF_ERROR(decoder);
     status = ipti_sync_backward(&decoder->cur_, &decoder->at);
     if (status >= 0)
-        ipti_evt_reset(&decoder->evt_);
+        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
     return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
@@ -2735,7 +3189,7 @@ IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
         return IPTI_SELF_ERROR(decoder);
     status = ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1);
     if (status >= 0)
-        ipti_evt_reset(&decoder->evt_);
+        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
     return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
@@ -2750,9 +3204,204 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
         return IPT_ERR_ARG;
     status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
                             &out);
-    if (IPTI_LIKELY(status >= 0))
+    if (IPTI_LIKELY(status >= 0)) {
+        ipti_evt_time(&decoder->at, &out);
         *event = out;
+    }
     return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+/* ==========================================================================
+ * [qry]  what a walker of its own needs: branches, events, time
+ * Uses: [base], [sync], [evt].  State: ipt_qry_decoder.
+ *
+ * A view of [evt]: TNT bits are collected, the event behind them is held. It
+ * has no rules of its own about what binds where.
+ * ========================================================================== */
+
+IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
+                         const ipt_trace *trace)
+{
+    int status = ipti_config_check(config, trace);
+
+    if (!decoder)
+        return IPT_ERR_ARG;
+    if (status < 0)
+        return status;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
+    decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return IPT_OK;
+}
+
+/* Hold the next event, or collect its TNT bits. */
+static int ipti_qry_fetch(ipt_qry_decoder *decoder)
+{
+    ipt_event *event = &decoder->event_;
+    int status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
+                                event);
+
+    if (status < 0)
+        return status;
+    if (event->type != IPT_EVT_TNT) {
+        decoder->have_event_ = 1;
+        return IPT_OK;
+    }
+    if (event->u.tnt.count > 64 - decoder->tnt_count_) {
+        decoder->evt_.error = IPT_ERR_EVENTS;
+        return IPT_ERR_EVENTS;
+    }
+    ipti_evt_time(&decoder->at, event);
+    decoder->tnt_ = decoder->tnt_ << event->u.tnt.count | event->u.tnt.bits;
+    decoder->tnt_count_ = (uint8_t) (decoder->tnt_count_ + event->u.tnt.count);
+    return IPT_OK;
+}
+
+/* The status bits behind what was just given. */
+static int ipti_qry_status(ipt_qry_decoder *decoder)
+{
+    int status = IPT_OK;
+
+    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
+        status = ipti_qry_fetch(decoder);
+    if (decoder->tnt_count_)
+        return IPT_OK;
+    if (status < 0) /* an error is told in the place of an event */
+        return status > IPT_ERR_ARG ? IPT_OK : IPT_EVENT_PENDING;
+    return decoder->event_.type == IPT_EVT_TIP ? IPT_OK : IPT_EVENT_PENDING;
+}
+
+static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
+{
+    if (status >= 0) {
+        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
+        decoder->tnt_count_ = 0;
+        decoder->have_event_ = 0;
+        status = ipti_qry_status(decoder);
+        if (!decoder->have_event_ || decoder->event_.flags & IPT_EVENT_NO_IP)
+            status |= IPT_IP_SUPPRESSED;
+        else
+            *ip = decoder->event_.ip;
+    }
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_qry_sync_forward(ipt_qry_decoder *decoder, uint64_t *ip)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!ip)
+        return IPT_ERR_ARG;
+    return ipti_qry_synced(decoder, ip,
+                           ipti_sync_forward(&decoder->cur_, &decoder->at));
+}
+
+IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!ip)
+        return IPT_ERR_ARG;
+    return ipti_qry_synced(decoder, ip,
+                           ipti_sync_backward(&decoder->cur_, &decoder->at));
+}
+
+IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
+                             uint64_t *ip)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!ip)
+        return IPT_ERR_ARG;
+    return ipti_qry_synced(
+        decoder, ip, ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1));
+}
+
+static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
+{
+    int status = IPT_OK;
+
+    if (decoder->cur_.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
+        status = ipti_qry_fetch(decoder);
+    if (status < 0)
+        return status;
+    if (decoder->tnt_count_ == 0)
+        return IPT_ERR_QUERY;
+    decoder->tnt_count_--;
+    *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
+    return ipti_qry_status(decoder);
+}
+
+/* A TIP may have been deferred behind TNT bits, which are kept. */
+static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
+{
+    int status;
+
+    if (decoder->cur_.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    while (!decoder->have_event_) {
+        status = ipti_qry_fetch(decoder);
+        if (status < 0)
+            return status;
+    }
+    if (decoder->event_.type != IPT_EVT_TIP)
+        return IPT_ERR_QUERY;
+    decoder->have_event_ = 0;
+    ipti_evt_time(&decoder->at, &decoder->event_);
+    if (decoder->event_.flags & IPT_EVENT_NO_IP)
+        return ipti_qry_status(decoder) | IPT_IP_SUPPRESSED;
+    *ip = decoder->event_.ip;
+    return ipti_qry_status(decoder);
+}
+
+static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
+{
+    int status = IPT_OK;
+
+    if (decoder->cur_.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
+        status = ipti_qry_fetch(decoder);
+    if (status < 0)
+        return status;
+    if (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP)
+        return IPT_ERR_QUERY;
+    *event = decoder->event_;
+    decoder->have_event_ = 0;
+    ipti_evt_time(&decoder->at, event);
+    return ipti_qry_status(decoder);
+}
+
+IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!taken)
+        return IPT_ERR_ARG;
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_qry_cond_branch(decoder, taken));
+}
+
+IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!ip)
+        return IPT_ERR_ARG;
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_qry_indirect_branch(decoder, ip));
+}
+
+IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!event)
+        return IPT_ERR_ARG;
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_qry_event(decoder, event));
 }
 
 /* ==========================================================================
@@ -3606,11 +4255,17 @@ static int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
         w->tnt = w->event.u.tnt.bits;
         w->tnt_count = w->event.u.tnt.count;
         w->tnt_offset = w->event.offset;
+        w->flow = w->event;
+        w->fresh = 1;
     } else if (w->event.type == IPT_EVT_TIP
                && !(w->event.flags & IPT_EVENT_NO_IP)) {
         w->tip = w->event.ip;
         w->tip_offset = w->event.offset;
         w->have_tip = 1;
+        if (!w->tnt_count) {
+            w->flow = w->event;
+            w->fresh = 1;
+        }
     } else {
         w->have_event = 1;
     }
@@ -4088,9 +4743,28 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         w->synced = 1;
         w->stack_count = 0;
     }
+    ipti_evt_time(at, &w->event);
     ipti_walk_keep(w, at);
     w->count = 0;
     return IPT_OK;
+}
+
+/* TNT bits or a TIP are used for the first time. If time has moved since the
+ * event before, a tick says so, if such are wanted. */
+static void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip)
+{
+    const ipt_event *flow = &w->flow;
+    const uint64_t before = at->tsc;
+
+    w->fresh = 0;
+    ipti_evt_time(at, flow);
+    if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || flow->tsc == before)
+        return;
+    w->event = *flow;
+    w->event.type = IPT_EVT_TICK;
+    w->event.ip = ip;
+    w->event.flags &= IPT_EVENT_TSC;
+    ipti_walk_keep(w, at);
 }
 
 /* After an instruction: does an event bind right behind it? */
@@ -4208,6 +4882,8 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
         if (status < 0)
             return status;
     }
+    if (w->fresh && !w->tnt_count)
+        ipti_walk_tick(w, at, w->ip);
     w->ip = w->tip;
     w->have_tip = 0;
     w->icnt = 0;
@@ -4229,11 +4905,15 @@ static int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
             (void) ipti_stack_pop(w, &ip);
         return status;
     }
-    if (!(w->tnt >> (w->tnt_count - 1) & 1) || !ipti_stack_pop(w, &ip))
+    if (!(w->tnt >> (w->tnt_count - 1) & 1))
+        return IPT_ERR_RETCOMP;
+    if (!ipti_stack_pop(w, &ip))
         return IPT_ERR_RETURN;
     w->tnt_count--;
     w->ip = ipti_wrap(w->mode, ip);
     w->icnt = 0;
+    if (w->fresh)
+        ipti_walk_tick(w, at, w->ip);
     ipti_walk_progress(w);
     return IPT_OK;
 }
@@ -4250,6 +4930,8 @@ static int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
     w->tnt_count--;
     w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
     w->icnt = 0;
+    if (w->fresh)
+        ipti_walk_tick(w, at, w->ip);
     ipti_walk_progress(w);
     return IPT_OK;
 }
@@ -4404,7 +5086,7 @@ static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
 
 static void ipti_walk_reset(ipt_walk_ *w)
 {
-    ipti_evt_reset(&w->evt);
+    ipti_evt_reset(&w->evt, w->cur.config);
     w->lead = w->trail = 0;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
@@ -4415,6 +5097,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->stack_count = w->stack_top = 0;
     w->space = 0;
     w->unproven = 0;
+    w->fresh = 0;
     w->icnt = 0;
     w->resync = 0;
     ipti_walk_progress(w);
@@ -5470,7 +6153,7 @@ static const char ipti_evt_names[] =
     "none\0enabled\0disabled\0async_disabled\0async_branch\0paging\0"
     "async_paging\0vmcs\0async_vmcs\0overflow\0exec_mode\0tsx\0stop\0"
     "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0"
-    "iflags\0pebs_begin\0pebs_item\0pebs_end\0";
+    "iflags\0pebs_begin\0pebs_item\0pebs_end\0tick\0";
 
 static const char ipti_insn_names[] =
     "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"
