@@ -347,6 +347,13 @@ typedef struct ipt_config {
 #define IPT_ERRATUM_APL12 0x100u /* OVF may be followed by a bogus FUP */
 #define IPT_ERRATUM_ALL_ 0x1ffu
 
+/* The errata of a processor, for config.errata: CPUID leaf 1's family (with the
+ * extended one added) and model (with the extended one above).
+ *
+ * returns  1: *errata was written; 0: it is not in our list, *errata is 0
+ *          IPT_ERR_ARG */
+IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model);
+
 /* Where a decoder stands, and where and why it stopped. Read-only. */
 typedef struct ipt_where {
     uint64_t offset;        /* stream offset of the first packet not yet used */

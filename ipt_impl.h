@@ -244,6 +244,58 @@ static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
     return ipti_config_values(config);
 }
 
+/* Models of family 6 by the set of errata they have; then those of others. */
+#define IPTI_ERRATA_SKL                                                 \
+    (IPT_ERRATUM_SKD007 | IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKD010       \
+     | IPT_ERRATUM_SKL014 | IPT_ERRATUM_SKL168)
+static const struct ipti_cpu {
+    uint16_t family;
+    uint16_t errata;
+    uint8_t models[22]; /* 0 ends the list */
+} ipti_cpus[] = {
+    {6, IPT_ERRATUM_BDM64, {0x3d, 0x47, 0x4f, 0x56}}, /* Broadwell */
+    /* Skylake, Kaby Lake, Coffee Lake, Comet Lake */
+    {6, IPTI_ERRATA_SKL, {0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6}},
+    /* Skylake-SP, Ice Lake-SP */
+    {6, IPT_ERRATUM_SKL014 | IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKZ84,
+     {0x55, 0x6a, 0x6c}},
+    /* Sapphire Rapids, Emerald Rapids, Granite Rapids */
+    {6, IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKZ84, {0x8f, 0xcf, 0xad, 0xae}},
+    {19, IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKZ84, {0x01}}, /* Diamond Rapids */
+    /* Cannon Lake, Ice Lake, Tiger Lake, Rocket Lake */
+    {6, IPT_ERRATUM_SKL014 | IPT_ERRATUM_SKD022,
+     {0x66, 0x7d, 0x7e, 0x8c, 0x8d, 0xa7, 0xa8}},
+    /* Alder Lake and the hybrids after it */
+    {6, IPT_ERRATUM_SKD022 | IPT_ERRATUM_APL11,
+     {0x97, 0x9a, 0xba, 0xb7, 0xbf, 0xc5, 0xc6, 0xb5, 0xaa, 0xac, 0xbd, 0xcc,
+      0xd5}},
+    {18, IPT_ERRATUM_SKD022 | IPT_ERRATUM_APL11, {0x01, 0x03}},
+    /* Goldmont */
+    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11, {0x5c, 0x5f}},
+    /* Goldmont Plus, Tremont, Gracemont, Crestmont */
+    {6, IPT_ERRATUM_APL11, {0x7a, 0x86, 0x96, 0x9c, 0xb6, 0xaf, 0xdd}},
+};
+
+IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model)
+{
+    unsigned i;
+    unsigned k;
+
+    if (!errata)
+        return IPT_ERR_ARG;
+    *errata = 0;
+    for (i = 0; i < sizeof(ipti_cpus) / sizeof(ipti_cpus[0]); i++) {
+        for (k = 0; ipti_cpus[i].models[k]; k++) {
+            if (family == ipti_cpus[i].family
+                && model == ipti_cpus[i].models[k]) {
+                *errata = ipti_cpus[i].errata;
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Begin at the start of the trace, not synchronised. */
 static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
                           const ipt_config *config, const ipt_trace *trace)
@@ -1265,9 +1317,10 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
     if (!packet)
         return IPT_ERR_ARG;
     status = ipti_pkt_fetch(&decoder->cur_, &decoder->at, &out);
+    status = ipti_leave(&decoder->cur_, &decoder->at, status);
     if (IPTI_LIKELY(status >= 0))
         *packet = out;
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return status;
 }
 
 /* ==========================================================================
@@ -3204,11 +3257,12 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
         return IPT_ERR_ARG;
     status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
                             &out);
+    status = ipti_leave(&decoder->cur_, &decoder->at, status);
     if (IPTI_LIKELY(status >= 0)) {
         ipti_evt_time(&decoder->at, &out);
         *event = out;
     }
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return status;
 }
 
 /* ==========================================================================
