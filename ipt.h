@@ -706,7 +706,9 @@ enum {
     IPT_EVT_ASYNC_PAGING,   /* u.paging, at ip */
     IPT_EVT_VMCS,           /* u.vmcs, by an instruction */
     IPT_EVT_ASYNC_VMCS,     /* u.vmcs, at ip */
-    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip */
+    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. Where the
+                             * next packet does not allow for one, the error
+                             * IPT_ERR_CONTEXT stands for it */
     IPT_EVT_EXEC_MODE,      /* u.exec, at ip */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */

@@ -2209,12 +2209,15 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 }
 
 /* The time at which a record's first packet came, where that counts. */
-#define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it */
+#define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
+#define IPTI_EVENT_TSC 0x40     /* ... and there was a TSC */
 
 static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
 {
     record->data[1] = evt->clock.tsc;
     record->flags |= IPTI_EVENT_STAMPED;
+    if (evt->clock.has_tsc)
+        record->flags |= IPTI_EVENT_TSC;
 }
 
 static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
@@ -2226,12 +2229,14 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
     out->offset = r->offset;
     out->ip = r->ip;
     out->type = r->type;
-    out->flags = r->flags & (uint8_t) ~IPTI_EVENT_STAMPED;
+    out->flags
+        = r->flags & (uint8_t) ~(IPTI_EVENT_STAMPED | IPTI_EVENT_TSC);
     out->tsc = r->flags & IPTI_EVENT_STAMPED ? r->data[1] : clock->tsc;
     out->lost_mtc = clock->lost_mtc;
     out->lost_cyc = clock->lost_cyc;
     out->cbr = clock->cbr;
-    if (clock->has_tsc)
+    if (r->flags & IPTI_EVENT_STAMPED ? r->flags & IPTI_EVENT_TSC
+                                      : clock->has_tsc)
         out->flags |= IPT_EVENT_TSC;
     ipti_evt_payload(out, r);
 }
