@@ -5471,7 +5471,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-static int ipti_blk_next(ipt_blk_decoder *decoder, ipt_block *out)
+/* Have the next block in decoder->block_, settled. */
+static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     int status;
@@ -5492,20 +5493,25 @@ static int ipti_blk_next(ipt_blk_decoder *decoder, ipt_block *out)
     }
     decoder->block_.flags |= w->trail;
     w->trail = 0;
-    *out = decoder->block_;
-    decoder->block_.count = 0;
-    decoder->full_ = 0;
     return ipti_walk_status(w);
 }
 
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
+    int status;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (!block)
         return IPT_ERR_ARG;
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_blk_next(decoder, block));
+    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                             ipti_blk_next(decoder));
+    if (IPTI_LIKELY(status >= 0)) {
+        *block = decoder->block_;
+        decoder->block_.count = 0;
+        decoder->full_ = 0;
+    }
+    return status;
 }
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
@@ -5610,7 +5616,8 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     return IPT_OK;
 }
 
-static int ipti_insn_next(ipt_insn_decoder *decoder, ipt_insn *out)
+/* Have the next instruction in decoder->insn_, settled. */
+static int ipti_insn_next(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     int status;
@@ -5629,19 +5636,24 @@ static int ipti_insn_next(ipt_insn_decoder *decoder, ipt_insn *out)
     }
     decoder->insn_.flags |= w->trail;
     w->trail = 0;
-    *out = decoder->insn_;
-    decoder->insn_.size = 0;
     return ipti_walk_status(w);
 }
 
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
+    int status;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (!insn)
         return IPT_ERR_ARG;
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_insn_next(decoder, insn));
+    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                             ipti_insn_next(decoder));
+    if (IPTI_LIKELY(status >= 0)) {
+        *insn = decoder->insn_;
+        decoder->insn_.size = 0;
+    }
+    return status;
 }
 
 IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)

@@ -1,0 +1,167 @@
+# ipt: nothing here is needed to use ipt.h. Copy ipt.h and ipt_impl.h.
+# These targets build the tools and examples and prove the promises.
+
+CC ?= cc
+CFLAGS ?= -O2 -g
+PREFIX ?= /usr/local
+BUILD = build
+
+DEMO_CMD = ls -l /
+DEMO_FLAGS =
+DEMO_RECORDING = examples/recording
+FUZZ_SECONDS = 60
+
+WARN = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+COMPILE = @mkdir -p $(@D) && echo "  CC  $@" && $(CC) $(WARN) $(CFLAGS) -I.
+HEADERS = $(wildcard *.h */*.h */*/*.h */*/*/*.h) $(BUILD)/flags
+CHECK_DIR = tests/check
+RUN = BUILD=$(BUILD) sh $(CHECK_DIR)/run.sh
+SUB = $(MAKE) --no-print-directory \
+      $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Programs are found by their folder: one .c file, one program.
+T = *
+TESTS = $(filter-out traces suite,\
+          $(basename $(notdir $(wildcard tests/$(T).c))))
+SCRIPTS = $(wildcard tests/$(T).sh)
+TOOLS = $(basename $(notdir $(wildcard examples/tools/*.c)))
+COMMON = $(basename $(notdir $(wildcard examples/tools/common/*.c)))
+EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
+PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
+FUZZERS = $(filter-out standalone,$(basename $(notdir $(wildcard fuzz/*.c))))
+CHECKS = freestanding layers cxx stack readme checks
+
+# $(call found,header,flags): the flags, if the compiler finds the header.
+hash := \#
+found = $(if $(shell echo '$(hash)include <$1>' | $(CC) $(CFLAGS) -E - \
+          >/dev/null 2>&1 && echo y),$2)
+LIBS := -Wl,--as-needed $(call found,Zydis/Zydis.h,-lZydis -lZycore) \
+       $(call found,libelf.h,-lelf) $(call found,intel-pt.h,-lipt)
+
+all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
+	    awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
+	@echo "Variables: CC CFLAGS PREFIX DESTDIR BUILD; DEPS=no installs nothing"
+
+# ---- what it needs ----
+
+deps:  ## Install what demo and test need (DEPS=no: only name it)
+	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh base
+
+deps-full:  ## Install what all checks need
+	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh full
+
+# ---- programs ----
+
+tools: $(TOOLS:%=$(BUILD)/%)  ## Build the tools: ptdump, ptxed, ptrecord, ...
+examples: $(EXAMPLES:%=$(BUILD)/examples/%)  ## Build the example programs
+tests: $(TESTS:%=$(BUILD)/tests/%) $(PROGRAMS:%=$(BUILD)/programs/%)
+fuzzers: $(FUZZERS:%=$(BUILD)/fuzz/%)  # the harnesses, replaying files
+tools examples tests fuzzers:
+	@:
+
+# Everything is rebuilt when a header, the flags or a found library changes.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS) $(LIBS)' | cmp -s - $@ || \
+	    echo '$(CC) $(CFLAGS) $(LIBS)' >$@
+
+$(BUILD)/common/%.o: examples/tools/common/%.c $(HEADERS)
+	$(COMPILE) -c -o $@ $<
+
+# An archive: a tool links only what it uses of it.
+$(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
+                       $(BUILD)/common/common.a $(HEADERS)
+	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
+
+$(BUILD)/examples/%: examples/%.c $(HEADERS)
+	$(COMPILE) -o $@ $< $(LIBS)
+
+$(BUILD)/tests/%: tests/%.c $(HEADERS)
+	$(COMPILE) -o $@ $< $(LIBS)
+
+$(BUILD)/programs/%: tests/programs/%.c
+	$(COMPILE) -o $@ $<
+
+$(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
+	$(COMPILE) -o $@ $(filter %.c,$^)
+
+# ---- demo ----
+
+demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
+	@$(SUB) tools
+	@$(BUILD)/ptrecord $(DEMO_FLAGS) -o $(BUILD)/demo -- $(DEMO_CMD); \
+	status=$$?; recording=$(BUILD)/demo; \
+	if [ $$status -eq 77 ]; then \
+	    recording=$(DEMO_RECORDING); \
+	    echo "cannot record here; decoding $$recording instead"; \
+	elif [ $$status -ne 0 ]; then exit $$status; fi; \
+	$(BUILD)/ptdemo $$recording
+
+# ---- tests ----
+
+test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
+	@$(SUB) run-tests
+
+run-tests: tools examples tests fuzzers
+	@$(RUN) $(TESTS:%=$(BUILD)/tests/%) $(SCRIPTS) $(REPLAY)
+
+ifeq ($(T),*)
+REPLAY = $(if $(FUZZERS),$(CHECK_DIR)/replay.sh)
+endif
+
+test-traces:  ## Test with real hardware traces: TRACES=dir
+	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis
+	@test -n "$(TRACES)" || { echo "make test-traces TRACES=dir"; exit 2; }
+	@TRACES=$(TRACES) VERBOSE=1 $(RUN) $(BUILD)/tests/traces \
+	    "$(BUILD)/tests/peer_zydis --vectors $(TRACES)/vectors"
+
+sanitize:  ## Run the tests under AddressSanitizer and UBSan
+	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
+	    -fsanitize=address,undefined -fno-sanitize-recover=all"
+
+fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
+	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+
+fuzz-afl:  ## The same with AFL++
+	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+
+# ---- checks: one script each, usable on any copy of the tree ----
+
+check:  ## Run all checks below
+	@$(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
+
+check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib
+check-layers:  ## Sections only use those above them; limits of the house style
+check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
+check-stack:  ## Deepest call chain below 1 KiB, no recursion
+check-readme:  ## README shows examples/minimal.c; its commands exist
+check-checks:  ## Each check fails on a planted violation
+$(CHECKS:%=check-%): check-%:
+	@sh $(CHECK_DIR)/$*.sh .
+
+size:  ## Lines, code size and struct sizes, by section
+	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
+
+# ---- installation ----
+
+install:  ## Copy the headers to PREFIX/include
+	install -d $(DESTDIR)$(PREFIX)/include
+	install -m 644 ipt.h ipt_impl.h $(wildcard zydis_glue/*.h) \
+	    $(DESTDIR)$(PREFIX)/include
+
+uninstall:  ## Remove them again
+	cd $(DESTDIR)$(PREFIX)/include && \
+	    rm -f ipt.h ipt_impl.h $(notdir $(wildcard zydis_glue/*.h))
+
+clean:  ## Remove build/
+	rm -rf $(BUILD)
+
+.PHONY: all help deps deps-full tools examples tests fuzzers demo test \
+    run-tests test-traces sanitize fuzz fuzz-afl check size install uninstall \
+    clean FORCE $(CHECKS:%=check-%)

@@ -1,0 +1,151 @@
+#!/bin/sh
+# checks.sh [TREE]: the checks check. Each passes on a copy of the tree as it
+# is, and fails, for the right reason, on a copy with one violation planted.
+
+. "$(dirname "$0")/lib.sh"
+tree=$tmp/tree
+lines=$(awk '/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/ {print NR - 1}
+    {last = $0}' "$root/ipt_impl.h")
+second=$(echo "$lines" | sed -n 2p) # where the second section begins
+third=$(echo "$lines" | sed -n 3p)
+last_tag=$(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' "$root/ipt_impl.h" | tail -n 1)
+
+# A fresh copy of the tree.
+copy() {
+    rm -rf "$tree"
+    mkdir "$tree"
+    (cd "$root" && tar cf - --exclude=./.git --exclude=./build .) |
+        (cd "$tree" && tar xf -)
+}
+
+# core LINE TEXT: a copy with TEXT in ipt_impl.h before LINE.
+core() {
+    copy
+    { head -n $(($1 - 1)) "$root/ipt_impl.h"
+      printf '%b\n\n' "$2"
+      tail -n +"$1" "$root/ipt_impl.h"
+    } >"$tree/ipt_impl.h"
+}
+
+# edit FILE SED-SCRIPT: a copy with one file changed; it has to change.
+edit() {
+    copy
+    sed "$2" "$root/$1" >"$tree/$1"
+    if cmp -s "$root/$1" "$tree/$1"; then fail "nothing planted in $1: $2"; fi
+}
+
+# caught CHECK REASON: the check fails on the copy and its output has REASON.
+caught() {
+    if STOP=1 sh "$tree/tests/check/$1.sh" "$tree" >"$tmp/out" 2>&1; then
+        fail "$1 does not notice: $2"
+    elif grep -qE -- "$2" "$tmp/out"; then pass
+    else fail_with "$1 fails, but not for: $2" "$tmp/out"; fi
+}
+
+copy
+for check in freestanding layers cxx stack readme; do
+    quietly "on the tree as it is" sh "$tree/tests/check/$check.sh" "$tree"
+done
+
+core "$second" 'extern size_t strlen(const char *text);
+IPT_API int ipt_planted(const char *p);
+IPT_API int ipt_planted(const char *p)\n{\n    return (int) strlen(p);\n}'
+caught freestanding 'imports'
+core "$second" 'int ipt_planted = 7;'
+caught freestanding 'writable'
+core "$second" 'extern const char *const ipt_planted[2];
+const char *const ipt_planted[2] = {"planted", "here"};'
+caught freestanding 'relocat'
+core "$second" '#include <string.h>'
+caught freestanding 'includes|headers'
+core "$second" 'int planted(void);\nint planted(void)\n{\n    return 1;\n}'
+caught freestanding 'names outside'
+
+core "$third" 'IPT_API int ipt_planted(void)\n{
+    return ipt_pkt_name(0) != NULL;\n}'
+caught layers 'uses a later section'
+edit ipt_impl.h "s/^ \*  *  \[$last_tag\].*/ * planted/"
+caught layers 'contents list'
+core "$second" 'static int ipti_planted(void);'
+caught layers 'prototypes'
+core "$second" "static int ipti_planted(void)\n{\n$(yes ';' | head -n 90)\n}"
+caught layers 'longer than 80'
+core "$second" "/* $(yes planted | head -n 12 | tr '\n' ' ') */"
+caught layers 'over 80 columns'
+
+core "$second" 'IPT_API int ipt_planted(void *p);
+IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'
+caught cxx 'invalid conversion|cannot initialize'
+core "$second" '#pragma GCC diagnostic ignored "-Wall"'
+caught cxx 'pragmas'
+edit Makefile 's/-Wextra/& -W''no-shadow/'
+caught cxx 'silenced'
+core "$second" 'IPT_API int ipt_planted(const ipt_trace *t);
+IPT_API int ipt_planted(const ipt_trace *t)\n{\n    int n = t->offset;
+    return n;\n}'
+caught cxx 'conversion|loses|narrow'
+
+core "$second" 'IPT_API int ipt_planted(int n)\n{
+    volatile char b[1100];\n    b[n] = 1;\n    return b[0];\n}'
+caught stack 'deepest chain'
+core "$second" 'IPT_API int ipt_planted(int n)\n{
+    return n ? n + ipt_planted(n - 1) : 0;\n}'
+caught stack 'recursion'
+core "$second" 'IPT_API int ipt_planted(int n)\n{
+    volatile char b[n];\n    b[0] = 1;\n    return b[0];\n}'
+caught stack 'dynamic'
+core "$second" 'IPT_API int ipt_planted(int (*f)(void))\n{\n    return f();\n}'
+caught stack 'indirect call'
+
+edit README.md '/^```c/,/^```$/s/return/retrun/'
+caught readme 'differ'
+edit README.md '$s/$/\n\n    make planted/'
+caught readme 'planted'
+
+# The test runner: failing, crashing, hanging, silent and lying programs.
+copy
+run() {
+    printf '%s\n' "$1" >"$tmp/planted.sh"
+    printf 'echo "3 passed, 0 failed"\n' >"$tmp/good.sh"
+    TEST_TIMEOUT=1 sh "$tree/tests/check/run.sh" "$tmp/good.sh" \
+        "$tmp/planted.sh" >"$tmp/out" 2>&1
+    status=$?
+    if [ $status -eq "$2" ] && [ "$(tail -n 1 "$tmp/out")" = "$3" ]; then pass
+    else fail_with "runner: status $status, want $2 and '$3' for: $1" \
+        "$tmp/out"; fi
+}
+run 'echo "2 passed, 0 failed, 1 skipped"' 0 '5 passed, 0 failed, 1 skipped'
+run 'echo "2 passed, 1 failed"; exit 1' 1 '5 passed, 1 failed'
+run 'echo "2 passed, 1 failed"' 1 '5 passed, 2 failed'
+run 'echo "2 passed, 0 failed"; exit 1' 1 '5 passed, 1 failed'
+run 'echo "2 passed, 0 failed"; kill -SEGV $$' 1 '3 passed, 1 failed'
+run 'sleep 9; echo "2 passed, 0 failed"' 1 '3 passed, 1 failed'
+run 'echo "all is well"' 1 '3 passed, 1 failed'
+
+# The tests: a wrong check, a crash, a byte of the tables changed.
+# make_fails TAG REASON: `make test T=TAG` fails in the copy and says REASON.
+make_test() {
+    MAKEFLAGS='' make -C "$tree" run-tests T="$1" TOOLS= EXAMPLES= FUZZERS= \
+        PROGRAMS=
+}
+make_fails() {
+    if make_test "$1" >"$tmp/out" 2>&1; then
+        fail "make test T=$1 does not notice: $2"
+    elif grep -qE -- "$2" "$tmp/out"; then pass
+    else fail_with "make test T=$1 fails, but not for: $2" "$tmp/out"; fi
+}
+copy
+printf '#include "test.h"\nTEST(a) { %s; }\nint main(void) { RUN(a);
+    return test_report(); }\n' 'CHECK_EQ(1, 2)' >"$tree/tests/planted.c"
+make_fails planted 'want 0x2 \(2\)'
+printf '#include "test.h"\nTEST(a) { %s; }\nint main(void) { RUN(a);
+    return test_report(); }\n' 'abort()' >"$tree/tests/planted.c"
+make_fails planted 'exit status 134'
+# A golden byte; a field in the table that encoder and decoder share.
+quietly "on the tree as it is" make_test pkt
+edit tests/pkt.c 's/{"02 a3 35 12 /{"02 a3 35 13 /'
+make_fails pkt 'CHECK failed'
+edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
+make_fails pkt 'CHECK failed'
+
+report

@@ -1,0 +1,85 @@
+#!/bin/sh
+# cxx.sh [TREE]: the headers compile without a warning as every C and C++, with
+# every macro, on every kind of target; nothing is silenced.
+
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 2
+
+# Nothing may be silenced, and the core calls nothing. The patterns are split
+# so that this file does not hold them.
+find "$root" -name .git -prune -o -path "$root/build" -prune -o -type f \
+    -print >files
+xargs grep -nE '^ *# *pragma|_Prag''ma' <files >bad
+expect_empty "pragmas" bad
+xargs grep -nE -e '-W''no-' <files >bad
+expect_empty "silenced warnings" bad
+grep -nE '(^|[^_a-zA-Z])(assert|malloc|calloc|realloc|free|abort|printf)\(' \
+    "$root/ipt.h" "$root/ipt_impl.h" "$root"/zydis_glue/*.h |
+    grep -vE ':[0-9]+: *(\*|//)' >bad
+expect_empty "calls that the core must not make" bad
+
+INC="-I$root"
+
+printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
+printf '#include "ipt.h"\n#include "ipt.h"\nint x(void);\n%s\n' \
+    'int x(void) { return IPT_END; }' >api.c
+cp impl.c impl.cc
+cp api.c api.cc
+printf '#define IPT_IMPLEMENTATION\n#include "zydis_glue/ipt_zydis.h"\n' >glue.c
+cp glue.c glue.cc
+printf '#include "ipt_impl.h"\n' >alone.c # what an editor sees
+
+# try STANDARD-AND-FLAGS COMPILER FILE...: each file without a warning.
+try() {
+    flags=$1 cc=$2
+    shift 2
+    for file; do
+        # shellcheck disable=SC2086 # flags are a list
+        quietly "warning" $cc $flags $WARN $INC -c "$file" -o /dev/null
+    done
+}
+
+for cc in g++ clang++; do
+    have $cc ${cc%++} || continue
+    for std in c++11 c++17 c++20; do
+        try "-std=$std -fsyntax-only" $cc api.cc impl.cc
+    done
+    try "-std=c++11 -O2" $cc impl.cc
+    try "-std=c++17 -O1 -DIPT_STATIC" $cc impl.cc
+    try "-std=c++17 -O1 -DIPT_NO_STRINGS" $cc impl.cc
+done
+
+VARIANTS="-DIPT_STATIC -DIPT_NO_STRINGS -funsigned-char -fsigned-char
+    -fshort-enums -fno-strict-aliasing"
+for cc in gcc clang; do
+    have $cc $cc || continue
+    for std in c99 c11 c2x; do
+        try "-std=$std -fsyntax-only" $cc api.c impl.c alone.c
+    done
+    for opt in -O0 -O2 -O3 -Os; do try "-std=c99 $opt" $cc impl.c; done
+    for v in $VARIANTS; do try "-std=c99 -O1 $v" $cc impl.c; done
+    try "-std=c99 -O1 -DIPT_STATIC -DIPT_NO_STRINGS" $cc impl.c
+    try "-std=c99 -fsyntax-only -Wsign-conversion -Wcast-qual -Wcast-align
+        -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes" $cc impl.c
+done
+
+# Other machines: 32-bit, big-endian, strict alignment, LLP64. No headers of
+# theirs are needed to compile a freestanding file.
+if have clang clang; then
+    for target in i686-linux-gnu armv7m-none-eabi aarch64-linux-gnu \
+        riscv32-unknown-elf s390x-linux-gnu powerpc64-linux-gnu \
+        mips-linux-gnu wasm32-unknown-unknown x86_64-unknown-uefi \
+        x86_64-pc-windows-msvc; do
+        try "-std=c99 -ffreestanding -fsyntax-only --target=$target" clang \
+            impl.c
+    done
+fi
+
+if echo '#include <Zydis/Zydis.h>' | cc -E - >/dev/null 2>&1; then
+    for cc in gcc clang; do try "-std=c99 -O1" $cc glue.c; done
+    for cc in g++ clang++; do try "-std=c++17 -O1" $cc glue.cc; done
+else
+    skip "zydis_glue: no Zydis (package libzydis-dev)"
+fi
+
+report

@@ -1,0 +1,62 @@
+#!/bin/sh
+# deps.sh base|full: install the Debian/Ubuntu packages the project builds
+# and tests with. Prints what it installs; quick when nothing is missing.
+# DEPS=no only names what is missing.
+
+base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
+full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils"
+
+case $1 in
+base) want=$base ;;
+full) want=$full ;;
+*) echo "usage: deps.sh base|full" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps: no Debian packages here; needed are: $want"
+    exit 0
+fi
+
+# The packages of $want that are not installed.
+missing() {
+    for p in $want; do
+        case $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) in
+        installed) ;;
+        *) printf ' %s' "$p" ;;
+        esac
+    done
+}
+
+need=$(missing)
+[ -z "$need" ] && exit 0
+if [ "$DEPS" = no ]; then
+    echo "deps: missing (not installed, DEPS=no):$need"
+    exit 0
+fi
+
+sudo=
+if [ "$(id -u)" != 0 ]; then
+    sudo=sudo
+    if ! command -v sudo >/dev/null; then
+        echo "deps: neither root nor sudo; as root: apt-get install -y$need" >&2
+        exit 1
+    fi
+fi
+
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+# shellcheck disable=SC2086 # $need is a list
+install() {
+    $sudo env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends $need >>"$log" 2>&1
+}
+
+echo "deps: installing, this can take a minute:$need"
+ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 ||
+    $sudo apt-get update -q >>"$log" 2>&1
+install || { $sudo apt-get update -q >>"$log" 2>&1 && install; } || {
+    tail -n 20 "$log"
+    echo "deps: could not install:$need" >&2
+    exit 1
+}

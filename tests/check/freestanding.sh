@@ -1,0 +1,102 @@
+#!/bin/sh
+# freestanding.sh [TREE]: the core needs nothing but a C compiler. No libc, no
+# heap, no globals, no relocation in read-only data, few imports, clean names.
+
+. "$(dirname "$0")/lib.sh"
+FREE="-std=c99 $WARN -ffreestanding -nostdlib -fPIC -I$root"
+cd "$tmp" || exit 2
+
+printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
+{ echo '#define IPT_STATIC'; cat impl.c; } >static.c
+# Two more files of one program, and the four functions it may import. The
+# volatile keeps the compiler from making them out of calls to themselves.
+printf '#include "ipt.h"\nint other(void);\nint other(void) { return %s; }\n' \
+    'ipt_pkt_init(0, 0, 0)' >other.c
+printf 'void *my_%s(void *, const void *, %s n);\n' cpy '__SIZE_TYPE__' \
+    move '__SIZE_TYPE__' >mem.h
+printf 'void *my_set(void *, int, %s);\nint my_cmp(const void *, %s);\n' \
+    __SIZE_TYPE__ 'const void *, __SIZE_TYPE__' >>mem.h
+cat >start.c <<'END'
+#include "ipt.h"
+void *memcpy(void *to, const void *from, size_t n);
+void *memmove(void *to, const void *from, size_t n);
+void *memset(void *to, int byte, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+int other(void);
+void _start(void);
+void *memcpy(void *to, const void *from, size_t n)
+{
+    return memmove(to, from, n);
+}
+void *memmove(void *to, const void *from, size_t n)
+{
+    volatile uint8_t *t = (uint8_t *)to;
+    const uint8_t *f = (const uint8_t *)from;
+    if (t < f) for (size_t i = 0; i < n; i++) t[i] = f[i];
+    else while (n--) t[n] = f[n];
+    return to;
+}
+void *memset(void *to, int byte, size_t n)
+{
+    volatile uint8_t *t = (uint8_t *)to;
+    while (n--) t[n] = (uint8_t)byte;
+    return to;
+}
+int memcmp(const void *a, const void *b, size_t n)
+{
+    const uint8_t *x = (const uint8_t *)a, *y = (const uint8_t *)b;
+    for (size_t i = 0; i < n; i++) if (x[i] != y[i]) return x[i] - y[i];
+    return 0;
+}
+void _start(void)
+{
+    for (;;) other();
+}
+END
+
+# object LABEL: what impl.o may hold. Constants without relocation, code, and
+# no writable section: names of sections are in column 2, sizes in 3 (hex).
+object() {
+    nm -u impl.o | awk '{print $2}' |
+        grep -vxE 'memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_' >bad
+    expect_empty "$1 imports" bad
+    objdump -h impl.o | awk '$1 ~ /^[0-9]+$/ && $3 !~ /^0+$/ {print $2, $3}' |
+        grep -E '^\.(data|bss|tdata|tbss|init_array|ctors)' >bad
+    expect_empty "$1 has writable or relocated data" bad
+    # Jump tables hold distances (PC-relative), which only the linker sees.
+    objdump -r impl.o | awk '/^RELOCATION RECORDS FOR/ {section = $4}
+        section ~ /data/ && /^[0-9a-f]+ / && $2 !~ /PC|PREL|REL32/ {
+            print section, $0 }' >bad
+    expect_empty "$1 has relocations in data" bad
+    # A dot: the compiler's own, or a name inside a function.
+    nm impl.o | awk 'NF == 3 && $2 ~ /[A-Z]/ && $3 !~ /^ipt_/ {print $3}
+        NF == 3 && $2 ~ /[a-z]/ && $3 !~ /^ipti_|[.]/ {print $3}' >bad
+    expect_empty "$1 has names outside of ipt_ and ipti_" bad
+}
+
+for cc in gcc clang; do
+    have $cc $cc || continue
+    for opt in -O0 -O2 -Os; do
+        quietly "compile" $cc $FREE $opt -c impl.c || continue
+        object "$cc $opt:"
+        quietly "static: unused functions" $cc $FREE $opt -c static.c
+        nm static.o | awk 'NF == 3 && $2 ~ /[A-Z]/ {print $3}' >bad
+        expect_empty "$cc $opt: IPT_STATIC exports" bad
+        quietly "second file" $cc $FREE $opt -c other.c start.c &&
+            quietly "link without libc" $cc -nostdlib -static \
+                impl.o other.o start.o -o program
+    done
+    # Their own memory functions, all four, in place of the compiler's names.
+    quietly "IPT_MEM*" $cc $FREE -O2 -DIPT_MEMCPY=my_cpy -DIPT_MEMMOVE=my_move \
+        -DIPT_MEMSET=my_set -DIPT_MEMCMP=my_cmp -include mem.h -c impl.c
+    # What is included, directly or not.
+    $cc -std=c99 -ffreestanding -I"$root" -M impl.c | tr ' \\' '\n\n' |
+        grep '/' | grep -vxF -e "$root/ipt.h" -e "$root/ipt_impl.h" |
+        grep -vE '/(stddef|stdint|stdint-gcc|__stddef_.*)\.h$' >bad
+    expect_empty "$cc: includes more than its own headers" bad
+done
+grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" |
+    grep -vE '(<std(def|int)\.h>|"ipt(_impl)?\.h")' >bad
+expect_empty "includes" bad
+
+report

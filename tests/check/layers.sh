@@ -1,0 +1,100 @@
+#!/bin/sh
+# layers.sh [TREE]: ipt_impl.h is a stack of sections, each of which uses only
+# those above it, and the headers keep the limits of the house style.
+
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 2
+impl=$root/ipt_impl.h
+api=$root/ipt.h
+
+# Functions that may be longer than 80 lines: one switch over the packet types,
+# a few lines for each.
+LONG="ipti_load ipti_store_fields ipti_evt_packet"
+# Public functions that are not named after a section.
+NAMES="ipt_status_name ipt_status_cause ipt_status_remedy ipt_cpu_errata"
+
+# ---- banners: line number and tag of each, in order ----
+awk '/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/ {
+    tag = $2; gsub(/[][]/, "", tag); print NR, tag } {last = $0}' "$impl" >tags
+[ "$(wc -l <tags)" -ge 2 ] && pass || fail "ipt_impl.h has no section banners"
+first=$(head -n 1 tags | cut -d' ' -f1)
+
+# The contents list at the top: ` *   [tag]  what it does`.
+head -n "$((first - 2))" "$impl" |
+    sed -n 's/^ \*  *\[\([a-z]*\)\].*/\1/p' >contents
+cut -d' ' -f2 tags | diff contents - >bad
+expect_empty "contents list (<) and banners (>) differ" bad
+
+# ---- the prefix test: the file cut at each banner stands alone ----
+{ cat tags; echo "$(($(wc -l <"$impl") + 3)) end"; } | tail -n +2 >cuts
+previous=$(head -n 1 tags | cut -d' ' -f2)
+while have gcc gcc && read -r line tag; do
+    { head -n $((line - 2)) "$impl"; [ "$tag" = end ] || echo '#endif'; } \
+        >prefix.c
+    if gcc -std=c99 -w -O0 -fkeep-static-functions -I"$root" -c prefix.c \
+        -o prefix.o 2>bad; then
+        nm -u prefix.o | grep 'ipti\?_' >bad
+    fi
+    expect_empty "[$previous] uses a later section" bad
+    previous=$tag
+done <cuts
+
+# ---- style of the code ----
+
+# A function begins with a brace in column 1 and ends so.
+awk -v long=" $LONG " '
+    /^[a-zA-Z].*\(/ {head = $0}
+    /^\{/ {start = NR}
+    /^\}/ && start && NR - start > 79 {
+        name = head; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name)
+        if (!index(long, " " name " ")) print name ": " NR - start + 1 " lines"
+    } /^\}/ {start = 0}' "$impl" >bad
+expect_empty "functions longer than 80 lines" bad
+
+# Prototypes: define before use needs none.
+awk '/^(static|IPT_API|inline)[^=]*\(/ {head = NR ": " $0; open = 1}
+    open && /\{|=/ {open = 0}
+    open && /;$/ {print head; open = 0}' "$impl" >bad
+expect_empty "prototypes in ipt_impl.h" bad
+
+for f in "$api" "$impl" "$root"/zydis_glue/*.h; do
+    [ -f "$f" ] || continue
+    name=${f#"$root"/}
+    awk 'length($0) > 80 {print FNR ": " length($0) " columns"}' "$f" >bad
+    expect_empty "$name: lines over 80 columns" bad
+    LC_ALL=C grep -nP '[^\x20-\x7e]|\s$' "$f" >bad
+    expect_empty "$name: tabs, trailing blanks or non-ASCII" bad
+done
+
+# The section that a name of ipt.h belongs to has to define it; [sync] and
+# [strings] also define functions of the others.
+awk '/^IPT_API/ {print $0}' "$api" | sed 's/(.*//; s/.*[ *]//' >functions
+[ "$(wc -l <functions)" -le 70 ] && pass || fail "ipt.h: over 70 functions"
+awk -v names=" $NAMES " '
+    FILENAME == "tags" {tag[$2] = 1; at[$1] = $2; next}
+    FILENAME == "functions" {
+        name = $1; want = name; sub(/^ipt_/, "", want); sub(/_.*/, "", want)
+        if (!(want in tag) && !index(names, " " name " "))
+            print name ": [" want "] is no section"
+        api[name] = want; next }
+    FNR in at {section = at[FNR]}
+    /^IPT_API/ {
+        name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name)
+        if (!(name in api)) print name ": not in ipt.h"
+        else if (api[name] in tag && section != api[name] &&
+                 section != "strings" &&
+                 !(section == "sync" && name ~ /_sync_/))
+            print name ": defined in [" section "]"
+        defined[name] = 1 }
+    END {for (name in api) if (!defined[name]) print name ": no definition"}
+    ' tags functions "$impl" >bad
+expect_empty "public functions and sections" bad
+
+while read -r line tag; do
+    [ -f "$root/tests/$tag.c" ] && pass || fail "[$tag] has no tests/$tag.c"
+done <tags
+[ "$(wc -l <"$root/Makefile")" -le 200 ] && pass || fail "Makefile: > 200 lines"
+[ "$(wc -l <"$root/tests/test.h")" -le 80 ] && pass ||
+    fail "tests/test.h: > 80 lines"
+
+report

@@ -1,0 +1,50 @@
+# lib.sh: sourced by every check. Sets $root (the tree under test, the first
+# argument of the check, default: here) and $tmp (removed at exit), and counts.
+
+root=$(cd "${1:-.}" && pwd) || exit 2
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 2' HUP INT TERM
+passed=0 failed=0 skipped=0
+
+WARN="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+
+pass() { passed=$((passed + 1)); }
+skip() { skipped=$((skipped + 1)); echo "SKIP $*"; }
+
+# fail_with WHAT FILE: fails, and shows the beginning of FILE.
+fail_with() {
+    echo "FAIL $1"
+    sed -e 's/^/    /' -e 20q "$2"
+    failed=$((failed + 1))
+    [ -z "$STOP" ] || { report; exit; } # STOP=1: the first failure will do
+}
+
+fail() { fail_with "$*" /dev/null; }
+
+# expect_empty WHAT FILE: passes when FILE is empty.
+expect_empty() {
+    if [ -s "$2" ]; then fail_with "$1" "$2"; else pass; fi
+}
+
+# quietly WHAT COMMAND...: passes when COMMAND succeeds.
+quietly() {
+    what=$1
+    shift
+    if "$@" >"$tmp/quietly" 2>&1; then pass
+    else fail_with "$what: $*" "$tmp/quietly"; return 1; fi
+}
+
+# have COMMAND PACKAGE: is it there? If not, counts a skip.
+have() {
+    command -v "$1" >/dev/null && return 0
+    skip "$1 is missing (package $2)"
+    return 1
+}
+
+# The last line of every check; its status is the check's.
+report() {
+    if [ $skipped -gt 0 ]; then tail=", $skipped skipped"; else tail=; fi
+    echo "$passed passed, $failed failed$tail"
+    [ $failed -eq 0 ]
+}

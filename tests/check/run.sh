@@ -1,0 +1,57 @@
+#!/bin/sh
+# run.sh PROGRAM...: run test programs and checks, each of which ends with a
+# line `N passed, N failed[, N skipped]`, and print one such line for all.
+# Arguments of a program are in the same word: run.sh 'build/tests/x --all'.
+# A program that crashes, hangs, lies or prints no total counts as a failure.
+# With VERBOSE=1 the output of programs that pass is shown too.
+
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+passed=0 failed=0 skipped=0
+
+# bad TEXT: one more failure that the program itself did not count.
+bad() { echo "      $1"; failed=$((failed + 1)); verdict=FAIL; }
+
+for program; do
+    # shellcheck disable=SC2086 # a program and its arguments
+    set -- $program
+    name=$(basename "${1%.sh}")
+    case $1 in *.sh) set -- sh "$@" ;; esac
+    start=$(date +%s)
+    timeout "${TEST_TIMEOUT:-900}" "$@" >"$dir/out" 2>&1 </dev/null
+    status=$?
+    seconds=$(($(date +%s) - start))
+    # shellcheck disable=SC2046 # two or three numbers
+    set -- $(tail -n 1 "$dir/out" | LC_ALL=C sed -n -E \
+        's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/p')
+    verdict=ok
+    [ "${2:-1}" -eq 0 ] || verdict=FAIL
+    passed=$((passed + ${1:-0}))
+    failed=$((failed + ${2:-0}))
+    skipped=$((skipped + ${3:-0}))
+    if [ $status -eq 124 ]; then
+        bad "$name: stopped after ${TEST_TIMEOUT:-900} s"
+    elif [ $status -gt 1 ]; then
+        bad "$name: exit status $status"
+    elif [ $# -lt 2 ]; then
+        bad "$name: no line 'N passed, N failed' at its end"
+    elif [ $status -eq 1 ] && [ "$2" -eq 0 ]; then
+        bad "$name: exit status 1 without a failed test"
+    elif [ $status -eq 0 ] && [ "$2" -ne 0 ]; then
+        bad "$name: exit status 0 with failed tests"
+    fi
+    if [ $verdict = FAIL ] || [ -n "$VERBOSE" ]; then
+        sed '$!b
+            /^[0-9]* passed/d' "$dir/out" | tail -n 60 | sed 's/^/      /'
+    else
+        grep '^SKIP ' "$dir/out" | sed 's/^/      /'
+    fi
+    printf '%-5s %-16s %5d tests %4d s\n' $verdict "$name" \
+        $((${1:-0} + ${2:-0})) $seconds
+done
+
+[ $((passed + failed + skipped)) -gt 0 ] || bad "no test was run"
+[ $skipped -eq 0 ] && tail= || tail=", $skipped skipped"
+echo "$passed passed, $failed failed$tail"
+[ $failed -eq 0 ]

@@ -1,0 +1,80 @@
+/* test.h: the test harness. One program per file:
+ *
+ *     TEST(sum) { CHECK_EQ(1 + 1, 2); }
+ *     int main(void) { RUN(sum); return test_report(); }
+ *
+ * A failed CHECK is printed and the test goes on. TEST_ONLY=text in the
+ * environment runs only tests whose name contains text; TEST_VERBOSE=1 prints
+ * each name before it runs, the last one being the one that crashed. */
+#ifndef IPT_TEST_H
+#define IPT_TEST_H
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEST(name) static void t_##name(void)
+#define RUN(name) test_run_(#name, t_##name)
+#define CHECK(expr) test_check_(!!(expr), __FILE__, __LINE__, #expr)
+#define CHECK_EQ(got, want) test_equal_((uint64_t)(got), (uint64_t)(want), \
+    __FILE__, __LINE__, #got " == " #want)
+static struct {
+    const char *name; /* of the running test, as are bad and skip */
+    int bad, skip, passed, failed, skipped;
+} test_;
+
+/* Count a failed check; 0: past twenty in a test they are not printed. */
+static inline int test_fail_(const char *file, int line, const char *expr)
+{
+    if (++test_.bad > 20) return 0;
+    printf("%s:%d: %s: CHECK failed: %s\n", file, line, test_.name, expr);
+    return 1;
+}
+
+static inline int test_check_(int ok, const char *file, int line, const char *e)
+{
+    if (!ok) test_fail_(file, line, e);
+    return ok;
+}
+
+static inline int test_equal_(uint64_t got, uint64_t want, const char *file,
+                              int line, const char *expr)
+{
+    if (got != want && test_fail_(file, line, expr))
+        printf("    got  0x%llx (%lld)\n    want 0x%llx (%lld)\n",
+               (unsigned long long)got, (long long)(int64_t)got,
+               (unsigned long long)want, (long long)(int64_t)want);
+    return got == want;
+}
+
+/* Mark the running test as skipped; why names the package that cures it. */
+static inline void test_skip(const char *why)
+{
+    test_.skip = 1;
+    printf("SKIP %s: %s\n", test_.name, why);
+}
+
+static inline void test_run_(const char *name, void (*body)(void))
+{
+    if (getenv("TEST_ONLY") && !strstr(name, getenv("TEST_ONLY"))) return;
+    if (getenv("TEST_VERBOSE")) printf("run %s\n", name);
+    fflush(stdout);
+    test_.name = name;
+    test_.bad = test_.skip = 0;
+    body();
+    if (test_.bad) printf("FAIL %s: %d failed checks\n", name, test_.bad);
+    test_.failed += test_.bad != 0;
+    test_.skipped += !test_.bad && test_.skip;
+    test_.passed += !test_.bad && !test_.skip;
+    fflush(stdout);
+}
+
+/* Print the total, the last line of every program; returns main's status. */
+static inline int test_report(void)
+{
+    printf("%d passed, %d failed", test_.passed, test_.failed);
+    if (test_.skipped) printf(", %d skipped", test_.skipped);
+    printf("\n");
+    return test_.failed != 0;
+}
+#endif /* IPT_TEST_H */
