@@ -28,7 +28,8 @@ TOOLS = $(basename $(notdir $(wildcard examples/tools/*.c)))
 COMMON = $(basename $(notdir $(wildcard examples/tools/common/*.c)))
 EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
-FUZZERS = $(filter-out standalone,$(basename $(notdir $(wildcard fuzz/*.c))))
+FUZZERS = $(filter-out standalone,$(basename $(notdir \
+            $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
 CHECKS = freestanding layers cxx stack readme checks
 
 # $(call found,header,flags): the flags, if the compiler finds the header.

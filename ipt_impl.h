@@ -107,6 +107,19 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
     return value >> bit & (~(uint64_t) 0 >> (64 - width));
 }
 
+/* The index of the highest bit that is set; value is not 0. */
+static inline unsigned ipti_top(uint64_t value)
+{
+#ifdef __GNUC__
+    return 63u - (unsigned) __builtin_clzll(value);
+#else
+    unsigned top = 0;
+    while (value >>= 1)
+        top++;
+    return top;
+#endif
+}
+
 /* ---- fuel ---- */
 
 static inline int ipti_fuel_empty(const ipt_config *config)
@@ -159,37 +172,58 @@ static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
     return IPT_OK;
 }
 
-/* Find the bytes at pos: *n of them at *p, all that lie together or, near the
- * end of a segment, what is left of 16 collected in `window`. n is 0 at the
- * end of the trace. */
-static int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos, uint8_t *window,
-                          const uint8_t **p, size_t *n)
+/* Collect up to 16 bytes at pos, which is in the current segment, and fill up
+ * with zeros. */
+static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
+                               uint8_t *window)
 {
     const ipt_trace *trace = cur->trace;
-    int status = ipti_cur_seek(cur, pos);
-    size_t skip;
-    size_t got = 0;
+    size_t skip = (size_t) (pos - cur->begin);
+    size_t n = 0;
+    size_t got;
     uint32_t i;
 
-    *n = 0;
-    if (status < 0 || cur->seg >= trace->count)
-        return status;
-    skip = (size_t) (pos - cur->begin);
-    if (skip > trace->seg[cur->seg].size)
-        return IPT_ERR_GONE;
-    *n = trace->seg[cur->seg].size - skip;
-    if (IPTI_LIKELY(*n >= IPTI_WINDOW)
-        || (*n > 0 && cur->seg + 1 == trace->count)) {
-        *p = trace->seg[cur->seg].data + skip;
-        return IPT_OK;
-    }
-    for (i = cur->seg; i < trace->count && got < IPTI_WINDOW; i++, skip = 0) {
+    for (i = cur->seg; i < trace->count && n < IPTI_WINDOW; i++, skip = 0) {
         const ipt_segment *seg = &trace->seg[i];
-        while (skip < seg->size && got < IPTI_WINDOW)
-            window[got++] = seg->data[skip++];
+        while (skip < seg->size && n < IPTI_WINDOW)
+            window[n++] = seg->data[skip++];
+    }
+    for (got = n; got < IPTI_WINDOW; got++)
+        window[got] = 0;
+    return n;
+}
+
+/* Find the bytes at pos: *n of them at *p, all that lie together or, near the
+ * end of a segment, what is left of 16 collected in `window`. n is 0 at the
+ * end of the trace. 16 bytes at *p can be read in any case. */
+static inline int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos,
+                                 uint8_t *window, const uint8_t **p, size_t *n)
+{
+    const ipt_trace *trace = cur->trace;
+    int status;
+
+    if (IPTI_LIKELY(cur->origin == trace->offset && cur->seg < trace->count
+                    && pos >= cur->begin)) {
+        const ipt_segment *seg = &trace->seg[cur->seg];
+        const uint64_t skip = pos - cur->begin;
+        if (IPTI_LIKELY(skip < seg->size && seg->size - skip >= IPTI_WINDOW)) {
+            *p = seg->data + skip;
+            *n = (size_t) (seg->size - skip);
+            return IPT_OK;
+        }
     }
     *p = window;
-    *n = got;
+    *n = 0;
+    status = ipti_cur_seek(cur, pos);
+    if (status < 0 || cur->seg >= trace->count)
+        return status;
+    if (pos - cur->begin > trace->seg[cur->seg].size)
+        return IPT_ERR_GONE;
+    *n = trace->seg[cur->seg].size - (size_t) (pos - cur->begin);
+    if (*n >= IPTI_WINDOW)
+        *p = trace->seg[cur->seg].data + (pos - cur->begin);
+    else
+        *n = ipti_cur_collect(cur, pos, window);
     return IPT_OK;
 }
 
@@ -532,8 +566,11 @@ enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
 
 /* ---- shape: which packet, and how long ---- */
 
-/* Payload bytes of an IP packet by IPBytes; 255: reserved. */
+/* Payload bytes of an IP packet by IPBytes, and their bits; 255: reserved. */
 static const uint8_t ipti_ip_size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
+static const uint64_t ipti_ip_mask[8]
+    = {0, 0xffff, 0xffffffff, 0xffffffffffff, 0xffffffffffff, 0,
+       0xffffffffffffffff, 0};
 
 /* Each returns the packet's size, or IPT_MORE if n bytes do not tell. */
 static int ipti_shape_cyc(const uint8_t *p, size_t n)
@@ -639,17 +676,10 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     }
 }
 
-/* `block` is the number of payload bytes of a PEBS block's items, 0: none. */
-static int ipti_shape(const uint8_t *p, size_t n, uint8_t block, uint8_t *type)
+/* All but PAD, TNT-8, IP packets and BIP. */
+static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 {
-    if (block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
-        *type = IPT_PKT_BIP;
-        return 1 + block;
-    }
     switch (p[0]) {
-    case IPTI_PAD:
-        *type = IPT_PKT_PAD;
-        return 1;
     case IPTI_EXT:
         return ipti_shape_ext(p, n, type);
     case IPTI_FIRST_TSC:
@@ -672,33 +702,10 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t block, uint8_t *type)
     default:
         break;
     }
-    if ((p[0] & 1) == 0) {
-        *type = IPT_PKT_TNT_8;
-        return 1;
-    }
-    if ((p[0] & IPTI_CYC_MASK) == IPTI_CYC) {
-        *type = IPT_PKT_CYC;
-        return ipti_shape_cyc(p, n);
-    }
-    switch (p[0] & IPTI_IP_MASK) {
-    case IPTI_TIP:
-        *type = IPT_PKT_TIP;
-        break;
-    case IPTI_TIP_PGE:
-        *type = IPT_PKT_TIP_PGE;
-        break;
-    case IPTI_TIP_PGD:
-        *type = IPT_PKT_TIP_PGD;
-        break;
-    case IPTI_FUP:
-        *type = IPT_PKT_FUP;
-        break;
-    default:
+    if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC)
         return IPT_ERR_OPCODE;
-    }
-    if (ipti_ip_size[p[0] >> 5] == 255)
-        return IPT_ERR_PACKET;
-    return 1 + ipti_ip_size[p[0] >> 5];
+    *type = IPT_PKT_CYC;
+    return ipti_shape_cyc(p, n);
 }
 
 /* ---- decode ---- */
@@ -707,16 +714,14 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t block, uint8_t *type)
  * SDM: "Taken/Not-taken (TNT) Packet"
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN  0 |   bits 7:1, N <= 6
  *   TNT-64  02 a3, then 48 bits alike, N <= 47 */
-static int ipti_load_tnt(ipt_packet *out, uint64_t bits)
+static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
 {
-    uint8_t count = 0;
+    const unsigned count = ipti_top(bits | 1);
 
-    while (bits >> count > 1)
-        count++;
     if (count == 0) /* no stop bit, or nothing below it */
         return IPT_ERR_PACKET;
-    out->u.tnt.bits = bits & ~(~(uint64_t) 0 << count);
-    out->u.tnt.count = count;
+    out->u.tnt.bits = bits ^ (uint64_t) 1 << count;
+    out->u.tnt.count = (uint8_t) count;
     return IPT_OK;
 }
 
@@ -733,23 +738,13 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p)
 #define IPTI_LOAD(type, member, byte, bit, width, scale) \
     out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
 
-/* Fill out->u; type and size are set and all bytes are there. */
+/* Fill out->u; type and size are set and all bytes are there. PAD, PSB, PSBEND,
+ * OVF and STOP have nothing to load. */
 static int ipti_load(ipt_packet *out, const uint8_t *p)
 {
     switch (out->type) {
-    case IPT_PKT_TNT_8:
-        return ipti_load_tnt(out, p[0] >> 1);
     case IPT_PKT_TNT_64:
         return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGE:
-    case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP:
-        out->u.ip.ipc = p[0] >> 5;
-        out->u.ip.payload = 0;
-        if (out->size > 1)
-            out->u.ip.payload = ipti_bits(p + 1, 0, 8 * (out->size - 1));
-        break;
     case IPT_PKT_CYC:
         ipti_load_cyc(out, p);
         break;
@@ -828,7 +823,7 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
             IPTI_TRIG_5(IPTI_LOAD)
         }
         break;
-    default: /* PAD, PSB, PSBEND, OVF, STOP: nothing to load */
+    default:
         break;
     }
     return IPT_OK;
@@ -918,7 +913,7 @@ static uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
     uint32_t size = 1;
     uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
 
-    while (limit - size >= 8 && ipti_le64(p + size) == 0)
+    while (limit - size >= 8 && p[size] == 0 && ipti_le64(p + size) == 0)
         size += 8;
     while (size < limit && p[size] == IPTI_PAD)
         size++;
@@ -954,8 +949,9 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
 static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
                           const ipt_packet *packet)
 {
-    ipti_pkt_block(cur, packet);
-    if (packet->type == IPT_PKT_PSB) {
+    if (IPTI_UNLIKELY(cur->block || packet->type == IPT_PKT_BBP))
+        ipti_pkt_block(cur, packet);
+    if (IPTI_UNLIKELY(packet->type == IPT_PKT_PSB)) {
         cur->state = IPTI_CUR_PSB;
         cur->limit = at->offset + IPTI_SIZE_PSB;
         at->sync = at->offset;
@@ -963,59 +959,110 @@ static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
     }
 }
 
-/* Decode the packet at p. Returns IPT_MORE if n bytes do not hold it. */
-static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
+/* Any packet but those of ipti_pkt_parse. Returns IPT_MORE if n bytes do not
+ * hold it. */
+static int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
                           const uint8_t *p, size_t n)
 {
     const uint32_t errata = cur->config->errata;
-    int status = ipti_shape(p, n, cur->block, &out->type);
+    int status;
 
-    if (IPTI_UNLIKELY(status < 0 && status != IPT_ERR_OPCODE))
-        return status;
-    if (IPTI_UNLIKELY(status == IPT_ERR_OPCODE)) {
+    if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
+        out->type = IPT_PKT_BIP;
+        status = 1 + cur->block;
+    } else {
+        status = ipti_shape(p, n, &out->type);
+    }
+    if (status == IPT_ERR_OPCODE) {
         status = ipti_pkt_unknown(cur->config, out, p, n,
                                   ipti_cur_end(cur->trace) - out->offset);
-        if (status > 0)
-            out->size = (uint32_t) status;
+        out->size = status > 0 ? (uint32_t) status : 0;
         return status < 0 ? status : (int) IPT_OK;
     }
+    if (status < 0)
+        return status;
     if ((size_t) status > n)
         return IPT_MORE;
     out->size = (uint32_t) status;
-    if (out->type == IPT_PKT_PAD) {
-        out->size = ipti_pkt_pads(p, n);
-        return IPT_OK;
-    }
     status = ipti_load(out, p);
-    if (IPTI_UNLIKELY(errata & IPT_ERRATUM_SKD007)
-        && out->type == IPT_PKT_CYC && (n > 2 || cur->trace->open))
+    if (errata & IPT_ERRATUM_SKD007 && out->type == IPT_PKT_CYC
+        && (n > 2 || cur->trace->open))
         status = ipti_pkt_skd007(out, p, n);
-    if (IPTI_UNLIKELY(status < 0) && errata & IPT_ERRATUM_SKZ84
-        && out->type == IPT_PKT_TMA)
+    if (status < 0 && errata & IPT_ERRATUM_SKZ84 && out->type == IPT_PKT_TMA)
         status = ipti_pkt_skz84(out, n);
     return status;
+}
+
+/* Decode the packet at p, where 16 bytes can be read and n belong to the trace.
+ * The packets that most of a trace is made of come first:
+ *
+ *   PAD     | 0   0   0   0   0   0   0   0 |
+ *   TNT-8   | 0 .. 0  1  b1 b2 .. bN      0 |  see ipti_load_tnt
+ *   IP      | IPBytes   | opcode            |  TIP, TIP.PGE, TIP.PGD, FUP:
+ *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet" */
+static inline int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
+                                 const uint8_t *p, size_t n)
+{
+    const uint8_t first = p[0];
+    const uint8_t ipc = first >> 5;
+
+    if (IPTI_UNLIKELY(cur->block && (first & IPTI_BIP_MASK) == IPTI_BIP))
+        return ipti_pkt_other(cur, out, p, n);
+    if ((first & 1) == 0 && first != IPTI_EXT) {
+        out->size = first ? 1 : ipti_pkt_pads(p, n);
+        out->type = first ? IPT_PKT_TNT_8 : IPT_PKT_PAD;
+        return first ? ipti_load_tnt(out, first >> 1) : (int) IPT_OK;
+    }
+    switch (first & IPTI_IP_MASK) {
+    case IPTI_TIP:
+        out->type = IPT_PKT_TIP;
+        break;
+    case IPTI_TIP_PGE:
+        out->type = IPT_PKT_TIP_PGE;
+        break;
+    case IPTI_TIP_PGD:
+        out->type = IPT_PKT_TIP_PGD;
+        break;
+    case IPTI_FUP:
+        out->type = IPT_PKT_FUP;
+        break;
+    default:
+        return ipti_pkt_other(cur, out, p, n);
+    }
+    if (IPTI_UNLIKELY(ipti_ip_size[ipc] == 255))
+        return IPT_ERR_PACKET;
+    out->size = 1u + ipti_ip_size[ipc];
+    out->u.ip.ipc = ipc;
+    out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[ipc];
+    return out->size <= n ? (int) IPT_OK : IPT_MORE;
+}
+
+/* Not at an ordinary packet: behind a PSB, or not synchronised. */
+static int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at)
+{
+    if (cur->state == IPTI_CUR_PSB)
+        return ipti_pkt_pairs(cur, at);
+    return cur->state == IPTI_CUR_SYNC ? (int) IPT_OK : IPT_ERR_NOSYNC;
 }
 
 /* Decode the packet at at->offset and step over it. */
 static int ipti_pkt_fetch(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
 {
     uint8_t window[IPTI_WINDOW];
-    const uint8_t *p = window;
+    const uint8_t *p;
     size_t n;
     int status = IPT_OK;
 
-    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC)) {
-        if (cur->state != IPTI_CUR_PSB)
-            return IPT_ERR_NOSYNC;
-        status = ipti_pkt_pairs(cur, at);
-    }
-    if (status >= 0 && ipti_fuel_empty(cur->config))
-        status = IPT_BUDGET;
-    if (status >= 0)
-        status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC))
+        status = ipti_pkt_ready(cur, at);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (n == 0)
+    if (IPTI_UNLIKELY(ipti_fuel_empty(cur->config)))
+        return IPT_BUDGET;
+    status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    if (IPTI_UNLIKELY(n == 0))
         return cur->trace->open ? IPT_MORE : IPT_END;
     at->packet_offset = at->offset;
     out->offset = at->offset;
@@ -2220,24 +2267,34 @@ static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
         record->flags |= IPTI_EVENT_TSC;
 }
 
-static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
-                          ipt_event *out)
+/* The event happens now. */
+static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
 {
     const ipt_clock *clock = &evt->clock;
 
+    out->tsc = clock->tsc;
+    out->lost_mtc = clock->lost_mtc;
+    out->lost_cyc = clock->lost_cyc;
+    out->cbr = clock->cbr;
+    if (clock->has_tsc)
+        out->flags |= IPT_EVENT_TSC;
+}
+
+static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
+                          ipt_event *out)
+{
     IPT_MEMSET(out, 0, sizeof(*out));
     out->offset = r->offset;
     out->ip = r->ip;
     out->type = r->type;
     out->flags
         = r->flags & (uint8_t) ~(IPTI_EVENT_STAMPED | IPTI_EVENT_TSC);
-    out->tsc = r->flags & IPTI_EVENT_STAMPED ? r->data[1] : clock->tsc;
-    out->lost_mtc = clock->lost_mtc;
-    out->lost_cyc = clock->lost_cyc;
-    out->cbr = clock->cbr;
-    if (r->flags & IPTI_EVENT_STAMPED ? r->flags & IPTI_EVENT_TSC
-                                      : clock->has_tsc)
-        out->flags |= IPT_EVENT_TSC;
+    ipti_evt_now(evt, out);
+    if (r->flags & IPTI_EVENT_STAMPED) {
+        out->tsc = r->data[1];
+        if (!(r->flags & IPTI_EVENT_TSC))
+            out->flags &= (uint8_t) ~IPT_EVENT_TSC;
+    }
     ipti_evt_payload(out, r);
 }
 
@@ -3158,6 +3215,35 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     return 1;
 }
 
+/* With nothing in the queue TNT and TIP would only pass through it. */
+static inline int ipti_evt_plain(const ipt_evt_state_ *evt,
+                                 const ipt_packet *packet)
+{
+    return packet->type >= IPT_PKT_TNT_8 && packet->type <= IPT_PKT_TIP
+           && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->enabled;
+}
+
+static inline void ipti_evt_flow(ipt_evt_state_ *evt, const ipt_packet *packet,
+                                 ipt_event *out)
+{
+    out->offset = packet->offset;
+    out->ip = 0;
+    out->flags = 0;
+    ipti_evt_now(evt, out);
+    if (packet->type == IPT_PKT_TIP) {
+        out->type = IPT_EVT_TIP;
+        if (ipti_evt_last_ip(evt, packet))
+            out->ip = evt->last_ip;
+        else
+            out->flags |= IPT_EVENT_NO_IP;
+    } else {
+        out->type = IPT_EVT_TNT;
+        out->flags |= IPT_EVENT_NO_IP;
+        out->u.tnt.bits = packet->u.tnt.bits;
+        out->u.tnt.count = packet->u.tnt.count;
+    }
+}
+
 static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
                           ipt_event *out)
 {
@@ -3174,6 +3260,9 @@ static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
             if (status == IPT_MORE || status == IPT_BUDGET
                 || !ipti_evt_end(evt))
                 return status;
+        } else if (IPTI_LIKELY(ipti_evt_plain(evt, &packet))) {
+            ipti_evt_flow(evt, &packet, out);
+            return IPT_OK;
         } else {
             if (ipti_evt_timing(&packet))
                 (void) ipti_time_packet(&evt->clock, &packet);

@@ -3,7 +3,7 @@
 # failed: fuzz/corpus/TAG/* and fuzz/regress/TAG/*. One test per harness.
 
 passed=0 failed=0
-for source in fuzz/*.c; do
+for source in $(grep -l LLVMFuzzerTestOneInput fuzz/*.c); do
     tag=$(basename "$source" .c)
     [ "$tag" = standalone ] && continue
     files=$(find "fuzz/corpus/$tag" "fuzz/regress/$tag" -type f 2>/dev/null)
