@@ -229,7 +229,8 @@ typedef struct ipt_segment {
 
 /* The trace. You own it and its segments, and between calls you may
  * append segments (or let the last one grow), drop those that end at or below
- * at.release (move offset up by their size), and close the trace. */
+ * at.release (move offset up by their size; an empty one only together with
+ * one that is not), and close the trace. */
 typedef struct ipt_trace {
     const ipt_segment *seg;
     uint32_t count;  /* segments */
@@ -1196,8 +1197,8 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          which drops (and counts, at.dropped) those you did not pull.
  *          IPT_IP_SUPPRESSED: tracing is disabled behind this instruction
  *          IPT_EVENT_FIRST: an event that became known only now stands before
- *          the next instruction: pull it, or call again to drop it. Does not
- *          happen before the first IPT_MORE, IPT_BUDGET or IPT_NEED_PAGE.
+ *          the next instruction: pull it, or call again to drop it. Happens
+ *          only with open traces, fuel, or pages that were missing.
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_MODE, IPT_ERR_STATUS, IPT_ERR_CONTEXT

@@ -241,7 +241,7 @@ static uint64_t ipti_cur_end(const ipt_trace *trace)
 /* The byte at pos, which is in the trace. */
 static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
 {
-    while (pos < cur->begin && cur->seg > 0)
+    while (cur->origin == cur->trace->offset && pos < cur->begin)
         cur->begin -= cur->trace->seg[--cur->seg].size;
     (void) ipti_cur_seek(cur, pos);
     return cur->trace->seg[cur->seg].data[pos - cur->begin];
@@ -1695,18 +1695,18 @@ static int ipti_cal_cbr(ipt_clock *clock, const ipt_packet *packet)
 
 /* SKL168: before a PSB, a CYC that only says that its counter wrapped (4096
  * cycles), or an MTC, may be missing. Is one, at the first MTC behind it? */
-static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks)
+static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
+                           uint64_t cycles)
 {
     const ipt_config *config = clock->config_;
-    const uint64_t cycles = clock->cal_mtc_cyc_ + 0xf00;
 
     if (ctc > (uint32_t) 1 << config->mtc_freq)
         return 1;
     if (config->mtc_freq >= 10 || !clock->fcr || !ticks)
         return 0;
-    /* cycles * fcr / 256 < ticks, without overflow: */
-    return cycles >= clock->cal_mtc_cyc_
-           && cycles <= ((ticks << IPTI_TIME_FCR_BITS) - 1) / clock->fcr;
+    /* Would 0xf00 more cycles still be less than the ticks? */
+    ticks = ((ticks << IPTI_TIME_FCR_BITS) - 1) / clock->fcr;
+    return ticks >= 0xf00 && cycles <= ticks - 0xf00;
 }
 
 /* MTCs tell how long the cycles between them took. If there were none, the
@@ -1716,11 +1716,12 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     const ipt_config *config = clock->config_;
     const uint32_t ctc = (uint32_t) packet->u.mtc.ctc << config->mtc_freq;
     const uint64_t cycles = clock->cal_mtc_cyc_;
+    const int check = clock->state_ & IPTI_TIME_SKL168;
     uint32_t delta;
     uint64_t ticks;
-    int skip;
     int status;
 
+    clock->state_ &= (uint8_t) ~IPTI_TIME_SKL168;
     if (!(clock->state_ & IPTI_TIME_CAL)) {
         clock->state_ |= IPTI_TIME_CAL;
         clock->cal_ctc_ = ctc;
@@ -1733,12 +1734,11 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     status = ipti_time_ctc_ticks(config, delta, &ticks);
     if (status < 0)
         return status;
-    skip = (clock->state_ & IPTI_TIME_SKL168)
-           && ipti_cal_skl168(clock, delta, ticks);
-    clock->state_ &= (uint8_t) ~IPTI_TIME_SKL168;
     clock->cal_ctc_ = ctc;
     clock->cal_mtc_cyc_ = 0;
-    return skip ? IPT_OK : ipti_cal_set(clock, ticks, cycles);
+    if (check && ipti_cal_skl168(clock, delta, ticks, cycles))
+        return IPT_OK;
+    return ipti_cal_set(clock, ticks, cycles);
 }
 
 static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
@@ -1784,6 +1784,8 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
     case IPT_PKT_VMCS:
     case IPT_PKT_TMA:
     case IPT_PKT_MNT:
+    case IPT_PKT_UNKNOWN:
+    case IPT_PKT_INVALID:
         return IPT_OK;
     default: /* ... and all others end it, if PSBEND is missing */
         clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
@@ -4670,8 +4672,8 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     if (status >= 0 && w->run.count_ == 1 && w->run.kind_ == IPT_INSN_VMENTRY) {
         w->event.type = IPT_EVT_DISABLED;
         w->event.flags |= IPT_EVENT_NO_IP;
+        w->count = 0; /* this one does not cut it */
     }
-    w->count = 0;
     return status;
 }
 
@@ -4915,16 +4917,20 @@ static void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip)
     ipti_walk_keep(w, at);
 }
 
-/* After an instruction: does an event bind right behind it? */
+/* After an instruction: does an event bind right behind it? Code that is not
+ * there or cannot be decoded is a matter of the next instruction. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_walk_source(w, at);
 
+    if (status >= 0 && ipti_walk_event(w))
+        status = ipti_walk_reached(w, at);
+    else if (status >= 0)
+        status = 0;
     if (status == IPT_MORE || status == IPT_BUDGET)
         return status;
     w->unsettled = 0;
-    if (status >= 0 && ipti_walk_event(w)
-        && ipti_walk_reached(w, at) > 0)
+    if (status > 0)
         (void) ipti_walk_take_event(w, at); /* an error comes again */
     w->pending = w->reached_count > 0;
     return IPT_OK;
@@ -5202,7 +5208,8 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         if (w->looped || w->loop_total >= IPTI_PATH_MAX)
             return IPT_ERR_LOOP;
         w->trail = 0;
-        status = ipti_walk_run(w, at);
+        if (w->count == 0) /* ipti_walk_reached may have looked */
+            status = ipti_walk_run(w, at);
         if (status >= 0)
             w->loop_total++;
         return status;
@@ -5378,12 +5385,16 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         }
     }
     w->lead |= IPT_FLOW_RESYNCED;
-    (void) ipti_walk_settle(w, at);
+    w->pending = w->reached_count > 0;
+    if (!w->pending)
+        (void) ipti_walk_settle(w, at);
     return ipti_walk_status(w);
 }
 
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
+    if (w->cur.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
     if (!w->pending)
         return IPT_END;
     *event = w->reached[0];
