@@ -1251,7 +1251,8 @@ typedef struct ipt_gen {
 /* Room that any one call needs at most, bytes. */
 #define IPT_GEN_ROOM 128
 
-/* Prepare a writer. The trace begins with a PSB+ at the first event.
+/* Prepare a writer: everything in it is cleared, so set out and size behind
+ * this call. The trace begins with a PSB+ at the first event.
  *
  * mode     IPT_MODE_: the first execution mode
  * returns  IPT_OK; IPT_ERR_ARG */
@@ -1273,7 +1274,11 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
  * DISABLED, ASYNC_DISABLED, ASYNC_BRANCH, EXEC_MODE (takes effect with the
  * next event or branch that has an IP), PAGING, VMCS, TSX, OVERFLOW, STOP,
  * PTWRITE and CBR are known. DISABLED stands for the branch that disables
- * tracing: do not report that one with ipt_gen_branch.
+ * tracing: do not report that one with ipt_gen_branch. With a target it
+ * empties the call stack, for the branch may have been a call or a return;
+ * without one (a SYSCALL) it keeps it. OVERFLOW empties it, too. A TSX abort is
+ * TSX, then ASYNC_BRANCH. ASYNC_BRANCH needs u.branch.to. STOP wants tracing
+ * disabled.
  *
  * returns  as ipt_gen_branch; IPT_ERR_ARG: a type that is not known */
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);

@@ -2504,26 +2504,22 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* ---- what binds to no IP ---- */
 
 /* It is complete, but where records wait for a decision, it waits with them, so
- * that order is kept. */
+ * that order is kept; unless so many do that there would be no room. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
     ipt_pending_ *record;
 
-    switch (evt->phase) {
-    case IPTI_EVT_PSB:
-    case IPTI_EVT_HELD:
-        record = ipti_evt_push_psb(evt, packet, type);
-        break;
-    case IPTI_EVT_LOST:
-    case IPTI_EVT_BOGUS:
-        record = ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
-        break;
-    default:
+    if (evt->phase == IPTI_EVT_FLOW || evt->count >= IPT_PENDING_MAX_ - 4) {
         record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
-        break;
+    } else if (evt->phase == IPTI_EVT_PSB || evt->phase == IPTI_EVT_HELD) {
+        record = ipti_evt_push_psb(evt, packet, type);
+        ipti_evt_stamp(evt, record);
+    } else {
+        record = ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
+        ipti_evt_stamp(evt, record);
     }
-    record->flags = IPT_EVENT_NO_IP;
+    record->flags |= IPT_EVENT_NO_IP;
     return record;
 }
 
@@ -5505,11 +5501,13 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Add the instructions of the run up to its last one, or to an event. */
+/* Add the instructions of the run up to its last one, or to an event. Of n of
+ * them the last one's size is needed only where the block may end behind it. */
 static void ipti_blk_pass(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
+    const unsigned room = (unsigned) (UINT16_MAX - block->count);
     unsigned n = (unsigned) (w->count - w->index);
     unsigned bytes = 0;
     unsigned last = 0;
@@ -5517,11 +5515,14 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
 
     if (w->count == w->run.count_)
         n--;
-    if (n > (unsigned) (UINT16_MAX - block->count))
-        n = (unsigned) (UINT16_MAX - block->count);
-    for (i = 0; i < n; i++) {
-        last = ipti_run_size(&w->run, w->index + i);
-        bytes += last;
+    if (IPTI_LIKELY(w->count == w->run.count_ && n < room)) {
+        bytes = (unsigned) w->run_left - (w->run.last_ & IPTI_INSN_MAX);
+    } else {
+        n = n < room ? n : room;
+        for (i = 0; i < n; i++) {
+            last = ipti_run_size(&w->run, w->index + i);
+            bytes += last;
+        }
     }
     block->flags |= w->lead;
     w->lead = 0;
@@ -5739,6 +5740,15 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     return ipti_walk_status(w);
 }
 
+/* Inside a run, where nothing happens between two instructions. */
+static inline int ipti_insn_inside(const ipt_insn_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+
+    return w->index + 1 < w->count && decoder->insn_.size == 0 && !w->pending
+           && (!w->cache || w->version == w->cache->version_);
+}
+
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     int status;
@@ -5747,6 +5757,24 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
         return IPTI_SELF_ERROR(decoder);
     if (!insn)
         return IPT_ERR_ARG;
+    if (IPTI_LIKELY(ipti_insn_inside(decoder))) {
+        ipt_walk_ *w = &decoder->walk_;
+        insn->offset = ipti_walk_offset(w);
+        insn->ip = w->ip;
+        insn->flags = (uint16_t) (w->lead
+                                  | (w->speculative ? IPT_FLOW_SPECULATIVE
+                                                    : 0));
+        insn->size = (uint8_t) ipti_run_size(&w->run, w->index);
+        insn->kind = IPT_INSN_OTHER;
+        insn->mode = w->mode;
+        w->lead = 0;
+        w->index++;
+        w->icnt++;
+        w->run_left = (uint16_t) (w->run_left - insn->size);
+        w->ip = ipti_wrap(w->mode, w->ip + insn->size);
+        decoder->at.ip = w->ip;
+        return w->unproven ? IPT_UNPROVEN : IPT_OK;
+    }
     status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                              ipti_insn_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
@@ -5962,17 +5990,11 @@ static void ipti_gen_start(ipt_gen *gen)
 /* ---- calls and returns                  SDM: "Indirect Transfer Compression
  *                                                for Returns (RET)" ---- */
 
-/* What code of this mode sees of an address. */
+/* Outside of 64-bit mode addresses wrap at 4 GiB: they are linear ones, so in
+ * 16-bit code the base of CS may lift them above 64 KiB. */
 static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 {
-    switch (gen->mode_ & IPTI_GEN_MODE) {
-    case IPT_MODE_16:
-        return ip & 0xffff;
-    case IPT_MODE_32:
-        return ip & 0xffffffff;
-    default:
-        return ip;
-    }
+    return (gen->mode_ & IPTI_GEN_MODE) == IPT_MODE_64 ? ip : (uint32_t) ip;
 }
 
 static void ipti_gen_call(ipt_gen *gen, uint64_t next)

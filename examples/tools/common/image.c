@@ -1,0 +1,416 @@
+/* image.c: see image.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "image.h"
+#include <limits.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char no_memory[] = "out of memory";
+static const char bad_file[] = "bad file";
+static const char invalid[] = "invalid argument";
+
+void image_init(image *im)
+{
+    memset(im, 0, sizeof *im);
+}
+
+void image_free(image *im)
+{
+    for (uint32_t i = 0; i < im->section_count; i++) {
+        free(im->sections[i].name);
+        free(im->sections[i].data);
+    }
+    for (size_t i = 0; i < im->space_count; i++) free(im->spaces[i].ranges);
+    free(im->sections);
+    free(im->spaces);
+    image_init(im);
+}
+
+/* ---- ranges ---- */
+
+static int match(uint64_t a, uint64_t b)
+{
+    return a == b || a == IPT_ASID_UNKNOWN || b == IPT_ASID_UNKNOWN;
+}
+
+static int space_matches(const image_space *space, uint64_t cr3, uint64_t vmcs)
+{
+    return match(space->cr3, cr3) && match(space->vmcs, vmcs);
+}
+
+/* The index of the first range that ends at or above ip. */
+static size_t first_from(const image_space *space, uint64_t ip)
+{
+    size_t low = 0;
+    size_t high = space->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (space->ranges[middle].last < ip) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Put n ranges in place of the ranges [low, high). */
+static int splice(image_space *space, size_t low, size_t high,
+                  const image_range *fresh, size_t n)
+{
+    size_t count = space->count - (high - low) + n;
+    if (count > space->capacity) {
+        size_t capacity = 2 * count + 14;
+        image_range *more = realloc(space->ranges, capacity * sizeof *more);
+        if (!more) return -1;
+        space->ranges = more;
+        space->capacity = capacity;
+    }
+    if (space->count > high)
+        memmove(space->ranges + low + n, space->ranges + high,
+                (space->count - high) * sizeof *fresh);
+    if (n) memcpy(space->ranges + low, fresh, n * sizeof *fresh);
+    space->count = count;
+    return 0;
+}
+
+/* Take whatever is at [place->first, place->last] away; put place there if it
+ * belongs to a section. */
+static int cut(image_space *space, const image_range *place)
+{
+    image_range fresh[3];
+    size_t n = 0;
+    size_t low = first_from(space, place->first);
+    size_t high = low;
+    while (high < space->count && space->ranges[high].first <= place->last)
+        high++;
+    if (low < high && space->ranges[low].first < place->first) {
+        fresh[n] = space->ranges[low];
+        fresh[n++].last = place->first - 1;
+    }
+    if (place->section) fresh[n++] = *place;
+    if (low < high && space->ranges[high - 1].last > place->last) {
+        fresh[n] = space->ranges[high - 1];
+        fresh[n++].first = place->last + 1;
+    }
+    return splice(space, low, high, fresh, n);
+}
+
+/* The index of an address space, made if need be; SIZE_MAX without memory. */
+static size_t get_space(image *im, uint64_t cr3, uint64_t vmcs)
+{
+    image_space *space = im->spaces;
+    size_t n = im->space_count;
+    for (size_t i = 0; i < n; i++)
+        if (space[i].cr3 == cr3 && space[i].vmcs == vmcs) return i;
+    space = realloc(space, (n + 1) * sizeof *space);
+    if (!space) return SIZE_MAX;
+    memset(space + n, 0, sizeof *space);
+    space[n].cr3 = cr3;
+    space[n].vmcs = vmcs;
+    im->spaces = space;
+    im->space_count = n + 1;
+    return n;
+}
+
+/* Let [place->first, place->last] be seen in an address space. */
+static int show(image *im, const ipt_asid *asid, const image_range *place)
+{
+    uint64_t cr3 = asid ? asid->cr3 : IPT_ASID_UNKNOWN;
+    uint64_t vmcs = asid ? asid->vmcs : IPT_ASID_UNKNOWN;
+    size_t own = get_space(im, cr3, vmcs);
+    if (own == SIZE_MAX) return -1;
+    im->hit_space = im->hit_range = 0;
+    for (size_t i = 0; i < im->space_count; i++) {
+        image_range range = *place;
+        if (!space_matches(&im->spaces[i], cr3, vmcs)) continue;
+        if (i != own) range.section = 0;
+        if (cut(&im->spaces[i], &range)) return -1;
+    }
+    return 0;
+}
+
+/* ---- sections ---- */
+
+const char *image_add(image *im, const ipt_asid *asid, const char *name,
+                      uint64_t from, uint8_t *data, uint64_t size,
+                      uint64_t base)
+{
+    image_section *more = NULL;
+    image_range place;
+    size_t length = strlen(name) + 1;
+    char *copy = malloc(length);
+    if (copy)
+        more = realloc(im->sections,
+                       (im->section_count + (size_t) 1) * sizeof *more);
+    if (!more) {
+        free(copy);
+        free(data);
+        return no_memory;
+    }
+    memcpy(copy, name, length);
+    im->sections = more;
+    more += im->section_count++;
+    more->name = copy;
+    more->from = from;
+    more->size = size;
+    more->base = base;
+    more->data = data;
+    if (size == 0 || base + (size - 1) < base) return invalid;
+    place.first = base;
+    place.last = base + (size - 1);
+    place.section = im->section_count;
+    return show(im, asid, &place) ? no_memory : NULL;
+}
+
+/* Read up to size bytes of an open file into memory of their own. */
+static const char *read_bytes(FILE *f, uint64_t from, uint64_t size,
+                              uint8_t **data)
+{
+    if (from > LONG_MAX || size > SIZE_MAX) return invalid;
+    *data = malloc((size_t) size);
+    if (!*data) return no_memory;
+    if (fseek(f, (long) from, SEEK_SET) == 0
+        && fread(*data, 1, (size_t) size, f) == size)
+        return NULL;
+    free(*data);
+    return bad_file;
+}
+
+/* The size of an open file; 0 if it has none. */
+static uint64_t size_of(FILE *f)
+{
+    long size = fseek(f, 0, SEEK_END) ? 0 : ftell(f);
+    return size < 0 || size == LONG_MAX ? 0 : (uint64_t) size;
+}
+
+/* Add bytes [from, to) of an open file. */
+static const char *add_open(image *im, const ipt_asid *asid, const char *name,
+                            FILE *f, uint64_t from, uint64_t to, uint64_t base)
+{
+    uint64_t end = size_of(f);
+    uint8_t *data;
+    const char *why;
+    if (to > end) to = end;
+    if (from >= to) return invalid;
+    why = read_bytes(f, from, to - from, &data);
+    return why ? why : image_add(im, asid, name, from, data, to - from, base);
+}
+
+const char *image_add_file(image *im, const ipt_asid *asid, const char *name,
+                           uint64_t from, uint64_t to, uint64_t base)
+{
+    FILE *f = fopen(name, "rb");
+    const char *why;
+    if (!f) return bad_file;
+    why = add_open(im, asid, name, f, from, to, base);
+    fclose(f);
+    return why;
+}
+
+/* ---- ELF ---- */
+
+/* What an ELF file says of its segments. */
+typedef struct elf_table {
+    uint8_t *bytes; /* program headers, allocated */
+    size_t count;
+    size_t entry; /* bytes each */
+    int wide;     /* ELF64 */
+} elf_table;
+
+typedef struct elf_segment {
+    uint32_t type;
+    uint64_t offset;
+    uint64_t vaddr;
+    uint64_t size; /* in the file */
+} elf_segment;
+
+static uint64_t le(const uint8_t *bytes, size_t n)
+{
+    uint64_t value = 0;
+    while (n--) value = value << 8 | bytes[n];
+    return value;
+}
+
+static const char *elf_open(FILE *f, elf_table *table)
+{
+    uint8_t head[64] = {0};
+    uint64_t from;
+    if (fread(head, 1, sizeof head, f) < 52) return bad_file;
+    if (memcmp(head, "\177ELF", 4)) return "not an ELF file";
+    table->wide = head[4] == 2;
+    if ((head[4] != 1 && head[4] != 2) || head[5] != 1)
+        return "not a little-endian ELF32 or ELF64 file";
+    from = table->wide ? le(head + 32, 8) : le(head + 28, 4);
+    table->entry = (size_t) le(head + (table->wide ? 54 : 42), 2);
+    table->count = (size_t) le(head + (table->wide ? 56 : 44), 2);
+    if (table->entry < (table->wide ? 56u : 32u) || table->count == 0)
+        return "no program headers";
+    return read_bytes(f, from, table->entry * table->count, &table->bytes);
+}
+
+static elf_segment elf_get(const elf_table *table, size_t index)
+{
+    const uint8_t *p = table->bytes + index * table->entry;
+    elf_segment segment;
+    segment.type = (uint32_t) le(p, 4);
+    segment.offset = table->wide ? le(p + 8, 8) : le(p + 4, 4);
+    segment.vaddr = table->wide ? le(p + 16, 8) : le(p + 8, 4);
+    segment.size = table->wide ? le(p + 32, 8) : le(p + 16, 4);
+    return segment;
+}
+
+static int elf_loads(const elf_segment *segment)
+{
+    return segment->type == 1 && segment->size > 0; // PT_LOAD
+}
+
+/* The lowest address that a segment asks for. */
+static uint64_t elf_lowest(const elf_table *table)
+{
+    uint64_t lowest = UINT64_MAX;
+    for (size_t i = 0; i < table->count; i++) {
+        elf_segment segment = elf_get(table, i);
+        if (segment.type == 1 && segment.vaddr < lowest) lowest = segment.vaddr;
+    }
+    return lowest;
+}
+
+static const char *elf_add(image *im, const ipt_asid *asid, const char *name,
+                           FILE *f, const elf_table *table, uint64_t base,
+                           FILE *log)
+{
+    uint64_t move = base ? base - elf_lowest(table) : 0;
+    const char *why = "no segments to load";
+    for (size_t i = 0; i < table->count; i++) {
+        elf_segment s = elf_get(table, i);
+        if (!elf_loads(&s)) continue;
+        if (s.size > UINT64_MAX - s.offset) return invalid;
+        why = add_open(im, asid, name, f, s.offset, s.offset + s.size,
+                       s.vaddr + move);
+        if (why) return why;
+        if (log)
+            fprintf(log, "%s: offset=0x%" PRIx64 " size=0x%" PRIx64
+                    " vaddr=0x%" PRIx64 ".\n", name, s.offset, s.size, s.vaddr);
+    }
+    return why;
+}
+
+const char *image_add_elf(image *im, const ipt_asid *asid, const char *name,
+                          uint64_t base, FILE *log)
+{
+    elf_table table;
+    FILE *f = fopen(name, "rb");
+    const char *why;
+    if (!f) return bad_file;
+    why = elf_open(f, &table);
+    if (!why) {
+        why = elf_add(im, asid, name, f, &table, base, log);
+        free(table.bytes);
+    }
+    fclose(f);
+    return why;
+}
+
+/* ---- image.map ---- */
+
+/* folder/name, allocated. */
+static char *join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static const char *map_line(image *im, const ipt_asid *asid, const char *folder,
+                            const char *line)
+{
+    uint64_t base;
+    uint64_t length;
+    uint64_t from;
+    char name[512];
+    char *path;
+    const char *why;
+    if (sscanf(line, "%" SCNx64 " %" SCNx64 " %511s %" SCNx64, &base, &length,
+               name, &from) != 4
+        || length == 0 || length > UINT64_MAX - from)
+        return "bad line in image.map";
+    if (strcmp(name, "-") == 0)
+        return image_add(im, asid, name, from, NULL, length, base);
+    path = join(folder, name);
+    if (!path) return no_memory;
+    why = image_add_file(im, asid, path, from, from + length, base);
+    free(path);
+    return why;
+}
+
+const char *image_add_map(image *im, const ipt_asid *asid, const char *folder)
+{
+    char line[1024];
+    char *path = join(folder, "image.map");
+    const char *why = NULL;
+    FILE *f;
+    if (!path) return no_memory;
+    f = fopen(path, "r");
+    free(path);
+    if (!f) return bad_file;
+    while (!why && fgets(line, sizeof line, f))
+        why = map_line(im, asid, folder, line);
+    fclose(f);
+    return why;
+}
+
+/* ---- reading ---- */
+
+/* Whether the byte at ip is in range `hit` of space `at`; remembers it. */
+static int is_at(image *im, size_t at, size_t hit, const ipt_asid *asid,
+                 uint64_t ip)
+{
+    const image_space *space = &im->spaces[at];
+    if (hit >= space->count || ip < space->ranges[hit].first
+        || ip > space->ranges[hit].last
+        || !space_matches(space, asid->cr3, asid->vmcs))
+        return 0;
+    im->hit_space = at;
+    im->hit_range = hit;
+    return 1;
+}
+
+/* The range at ip; NULL if there is none. */
+static const image_range *find(image *im, const ipt_asid *asid, uint64_t ip)
+{
+    int found = im->space_count > 0
+        && is_at(im, im->hit_space, im->hit_range, asid, ip);
+    for (size_t i = 0; i < im->space_count && !found; i++)
+        found = is_at(im, i, first_from(&im->spaces[i], ip), asid, ip);
+    return found ? &im->spaces[im->hit_space].ranges[im->hit_range] : NULL;
+}
+
+int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
+               void *context)
+{
+    image *im = context;
+    size_t done = 0;
+    if (size > INT_MAX) size = INT_MAX;
+    while (done < size) {
+        uint64_t at = ip + done;
+        const image_range *range = at >= ip ? find(im, asid, at) : NULL;
+        const image_section *section;
+        size_t n = size - done;
+        if (!range) break;
+        section = &im->sections[range->section - 1];
+        if (n - 1 > range->last - at) n = (size_t) (range->last - at) + 1;
+        if (section->data)
+            memcpy(buffer + done, section->data + (at - section->base), n);
+        else
+            memset(buffer + done, 0, n);
+        done += n;
+    }
+    return done ? (int) done : IPT_NEED_PAGE;
+}
+
+uint32_t image_section_at(image *im, const ipt_asid *asid, uint64_t ip)
+{
+    const image_range *range = find(im, asid, ip);
+    return range ? range->section : 0;
+}

@@ -1,0 +1,87 @@
+/* image.h: traced code from files, behind ipt_config.read.
+ *
+ *     image code;
+ *     image_init(&code);
+ *     why = image_add_elf(&code, NULL, "/bin/ls", 0x555555554000, NULL);
+ *     config.read = image_read;
+ *     config.context = &code;
+ *
+ * A section is a part of a file at an address, in one address space or in all.
+ * Where sections overlap, the one added last is seen. Finding the section at an
+ * address takes O(log n), and next to nothing where the last call looked.
+ *
+ * The functions that add return NULL, or a text that says what is wrong.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef IMAGE_H
+#define IMAGE_H
+#include "ipt.h"
+#include <stdio.h>
+
+typedef struct image_section {
+    char *name;     /* of the file */
+    uint64_t from;  /* offset into it */
+    uint64_t size;  /* at least 1 */
+    uint64_t base;  /* address of the first byte */
+    uint8_t *data;  /* NULL: zeros */
+} image_section;
+
+/* The visible part of a section. */
+typedef struct image_range {
+    uint64_t first;
+    uint64_t last; /* inclusive */
+    uint32_t section; /* its identifier */
+} image_range;
+
+/* Ranges of one address space, sorted, without overlap. */
+typedef struct image_space {
+    uint64_t cr3;  /* IPT_ASID_UNKNOWN: any */
+    uint64_t vmcs;
+    image_range *ranges;
+    size_t count;
+    size_t capacity;
+} image_space;
+
+typedef struct image {
+    image_section *sections; /* identifier n is sections[n - 1] */
+    uint32_t section_count;
+    image_space *spaces;
+    size_t space_count;
+    size_t hit_space; /* where the last byte was found */
+    size_t hit_range;
+} image;
+
+void image_init(image *im);
+void image_free(image *im);
+
+/* Add size bytes at data, which was allocated and becomes the image's, even on
+ * failure; NULL stands for zeros. asid NULL: in all address spaces. */
+const char *image_add(image *im, const ipt_asid *asid, const char *name,
+                      uint64_t from, uint8_t *data, uint64_t size,
+                      uint64_t base);
+
+/* Add bytes [from, to) of a file at base; `to` past its end is cut. */
+const char *image_add_file(image *im, const ipt_asid *asid, const char *name,
+                           uint64_t from, uint64_t to, uint64_t base);
+
+/* Add the PT_LOAD segments of an ELF file. base, if not 0, takes the place of
+ * the lowest p_vaddr. Segments are listed to log, if not NULL. */
+const char *image_add_elf(image *im, const ipt_asid *asid, const char *name,
+                          uint64_t base, FILE *log);
+
+/* Add what the file image.map in a folder lists, one section a line:
+ *
+ *     BASE LENGTH FILE OFFSET
+ *
+ * numbers in hex without 0x, FILE relative to the folder, or - for zeros. */
+const char *image_add_map(image *im, const ipt_asid *asid, const char *folder);
+
+/* An ipt_config.read; context is the image. */
+int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
+               void *context);
+
+/* The section at an address: its identifier, from 1 in the order in which
+ * they were added, or 0 if there is none. */
+uint32_t image_section_at(image *im, const ipt_asid *asid, uint64_t ip);
+
+#endif /* IMAGE_H */

@@ -1,0 +1,230 @@
+/* tool.c: see tool.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "tool.h"
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arguments ---- */
+
+const char *tool_argument(tool_args *args, const char *option)
+{
+    const char *word = *args->next;
+    if (!word || !word[0] || (word[0] == '-' && word[1] == '-')) {
+        fprintf(stderr, "%s: %s: missing argument.\n", args->program, option);
+        return NULL;
+    }
+    args->next++;
+    return word;
+}
+
+int tool_scan(const char **text, uint64_t *value)
+{
+    char *end;
+    if (!isdigit((unsigned char) **text)) return 0;
+    errno = 0;
+    *value = strtoull(*text, &end, 0);
+    *text = end;
+    return errno == 0;
+}
+
+int tool_number(tool_args *args, const char *option, unsigned bits,
+                uint64_t *value)
+{
+    const char *word = tool_argument(args, option);
+    const char *rest = word;
+    if (!word) return 1;
+    if (!tool_scan(&rest, value) || *rest) {
+        fprintf(stderr, "%s: %s: bad argument: %s.\n", args->program, option,
+                word);
+        return 1;
+    }
+    if (bits < 64 && *value >> bits) {
+        fprintf(stderr, "%s: %s: value too big: %s.\n", args->program, option,
+                word);
+        return 1;
+    }
+    return 0;
+}
+
+int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
+                   const char *end)
+{
+    uint64_t part[3] = {0, 0, 0};
+    int parts = 0;
+    memset(cpu, 0, sizeof *cpu);
+    if (strcmp(text, "none") == 0) return 0;
+    while (parts < 3 && tool_scan(&text, &part[parts])) {
+        parts++;
+        if (*text != '/') break;
+        text++;
+    }
+    if (parts < 2 || *text || text[-1] == '/' || part[0] > UINT16_MAX
+        || part[1] > UINT8_MAX || part[2] > UINT8_MAX) {
+        fprintf(stderr, "%s: cpu must be specified as f/m[/s]%s\n",
+                args->program, end);
+        return 1;
+    }
+    cpu->family = (uint16_t) part[0];
+    cpu->model = (uint8_t) part[1];
+    cpu->stepping = (uint8_t) part[2];
+    cpu->known = 1;
+    return 0;
+}
+
+int tool_version(const tool_args *args)
+{
+    char version[32];
+    snprintf(version, sizeof version, "%d.%d.%d", IPT_VERSION >> 16,
+             IPT_VERSION >> 8 & 0xff, IPT_VERSION & 0xff);
+    printf("%s-%s / ipt-%s\n", args->program, version, version);
+    return 0;
+}
+
+/* ---- files ---- */
+
+char *tool_copy(const char *text, size_t length)
+{
+    char *copy = malloc(length + 1);
+    if (!copy) return NULL;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
+}
+
+int tool_split_range(const char *text, tool_range *range)
+{
+    const char *colon = strrchr(text, ':');
+    const char *rest = colon ? colon + 1 : "";
+    size_t length = strlen(text);
+    uint64_t from = 0;
+    uint64_t to = UINT64_MAX;
+    range->from = 0;
+    range->to = UINT64_MAX;
+    if (tool_scan(&rest, &from)) {
+        int have_to = *rest == '-';
+        if (have_to) {
+            rest++;
+            have_to = tool_scan(&rest, &to) ? 1 : -1;
+        }
+        if (!*rest && have_to >= 0) {
+            length = (size_t) (colon - text);
+            range->from = from;
+            range->to = to;
+        }
+    }
+    range->name = tool_copy(text, length);
+    if (!range->name) return -2;
+    return range->to > range->from ? 0 : -1;
+}
+
+/* The size of an open file; -1 if it has none. */
+static long file_size(FILE *f)
+{
+    long size;
+    if (fseek(f, 0, SEEK_END)) return -1;
+    size = ftell(f);
+    return size == LONG_MAX ? -1 : size; // a directory
+}
+
+static int bad_file(const tool_args *args, const char *name, const char *why)
+{
+    fprintf(stderr, "%s: failed to load %s: %s.\n", args->program, name, why);
+    return 1;
+}
+
+/* Read [from, to) of an open file. */
+static int read_part(const tool_args *args, FILE *f, const tool_range *range,
+                     uint64_t to, tool_file *file)
+{
+    file->size = (size_t) (to - range->from);
+    file->data = malloc(file->size);
+    if (!file->data) return bad_file(args, range->name, "out of memory");
+    if (fseek(f, (long) range->from, SEEK_SET)
+        || fread(file->data, 1, file->size, f) != file->size) {
+        free(file->data);
+        file->data = NULL;
+        return bad_file(args, range->name, "read error");
+    }
+    return 0;
+}
+
+int tool_load(const tool_args *args, const tool_range *range, tool_file *file)
+{
+    FILE *f = fopen(range->name, "rb");
+    long size;
+    int status = 1;
+    if (!f) {
+        fprintf(stderr, "%s: failed to open %s: %d.\n", args->program,
+                range->name, errno);
+        return 1;
+    }
+    size = file_size(f);
+    if (size < 0)
+        bad_file(args, range->name, "not a file");
+    else if (range->from >= (uint64_t) size)
+        fprintf(stderr, "%s: bad offset 0x%" PRIx64 " into %s.\n",
+                args->program, range->from, range->name);
+    else if (range->to != UINT64_MAX && range->to > (uint64_t) size)
+        fprintf(stderr, "%s: bad range 0x%" PRIx64 " in %s.\n", args->program,
+                range->to, range->name);
+    else
+        status = read_part(args, f, range,
+                           range->to == UINT64_MAX ? (uint64_t) size
+                                                   : range->to, file);
+    fclose(f);
+    return status;
+}
+
+int tool_load_argument(const tool_args *args, const char *text, int bad_range,
+                       tool_file *file)
+{
+    tool_range range;
+    int status = tool_split_range(text, &range);
+    if (status == -1) {
+        fprintf(stderr, "%s: bad file %s: invalid argument.\n", args->program,
+                text);
+        status = bad_range;
+    } else if (status == -2) {
+        status = bad_file(args, text, "out of memory");
+    } else {
+        status = tool_load(args, &range, file);
+    }
+    free(range.name);
+    return status;
+}
+
+/* ---- texts ---- */
+
+const char *tool_error_text(int status)
+{
+    switch (status) {
+    case IPT_END:
+    case IPT_MORE:
+    case IPT_ERR_TRUNCATED: return "reached end of trace stream";
+    case IPT_NEED_PAGE: return "no memory mapped at this address";
+    case IPT_NO_TIME: return "no timing information";
+    case IPT_ERR_ARG: return "invalid argument";
+    case IPT_ERR_CONFIG: return "bad configuration";
+    case IPT_ERR_NOSYNC: return "decoder out of sync";
+    case IPT_ERR_OPCODE: return "unknown opcode";
+    case IPT_ERR_PACKET: return "unknown packet";
+    case IPT_ERR_CONTEXT: return "unexpected packet context";
+    case IPT_ERR_NO_IP: return "ip has been suppressed";
+    case IPT_ERR_STATUS: return "bad status update";
+    case IPT_ERR_EVENTS: return "out of memory";
+    case IPT_ERR_MISMATCH: return "trace stream does not match query";
+    case IPT_ERR_RETURN: return "compressed return without call";
+    case IPT_ERR_RETCOMP: return "bad compressed return";
+    case IPT_ERR_IMAGE: return "bad image";
+    case IPT_ERR_BAD_INSN: return "unknown instruction";
+    case IPT_ERR_STATE:
+    case IPT_ERR_INTERNAL: return "internal error";
+    default: return status >= 0 ? "OK" : ipt_status_cause(status);
+    }
+}

@@ -1,0 +1,72 @@
+/* tool.h: what the command line tools share: arguments, files, error texts.
+ *
+ * Functions that can fail print why to standard error, beginning with the
+ * program's name, and return the exit status; 0 is success.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef TOOL_H
+#define TOOL_H
+#include "ipt.h"
+
+/* The command line, read from left to right. */
+typedef struct tool_args {
+    const char *program; /* argv[0] */
+    char **next;         /* ends with a NULL */
+} tool_args;
+
+typedef struct tool_cpu {
+    uint16_t family;
+    uint8_t model;
+    uint8_t stepping;
+    uint8_t known; /* 0: none was given */
+} tool_cpu;
+
+/* FILE[:FROM[-TO]] */
+typedef struct tool_range {
+    char *name;    /* of the file; allocated */
+    uint64_t from; /* 0 if not given */
+    uint64_t to;   /* exclusive; UINT64_MAX: the end of the file */
+} tool_range;
+
+typedef struct tool_file {
+    uint8_t *data;
+    size_t size;
+} tool_file;
+
+/* The next word as the argument of `option`; NULL, with a message, if there is
+ * none, it is empty or looks like an option. */
+const char *tool_argument(tool_args *args, const char *option);
+
+/* The next word as a number of at most `bits` bits, in C notation. */
+int tool_number(tool_args *args, const char *option, unsigned bits,
+                uint64_t *value);
+
+/* "none" or FAMILY/MODEL[/STEPPING]; `end` closes the message. */
+int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
+                   const char *end);
+
+/* A number in C notation at *text, which is moved behind it; 1 if there is
+ * one. */
+int tool_scan(const char **text, uint64_t *value);
+
+/* Split at the last colon, if a number or range follows it: 0, or -1 if TO is
+ * not above FROM, or -2 without memory. Prints nothing. */
+int tool_split_range(const char *text, tool_range *range);
+
+/* Read a part of a file. TO past its end is an error. */
+int tool_load(const tool_args *args, const tool_range *range, tool_file *file);
+
+/* The same for an argument; `bad_range` is the exit status if TO <= FROM. */
+int tool_load_argument(const tool_args *args, const char *text, int bad_range,
+                       tool_file *file);
+
+/* The first `length` characters of text, allocated; NULL without memory. */
+char *tool_copy(const char *text, size_t length);
+
+/* --version */
+int tool_version(const tool_args *args);
+
+/* libipt's text for one of our statuses; where it has none, our own. */
+const char *tool_error_text(int status);
+
+#endif /* TOOL_H */

@@ -1,0 +1,665 @@
+/* [gen] on its own: the exact bytes for small flows, worked out by hand from
+ * the SDM's packet tables. That they decode again is for tests/record.c. */
+#define IPT_IMPLEMENTATION
+#include "../ipt.h"
+#include "test.h"
+
+#define PSB "0282028202820282 0282028202820282 "
+#define PSBEND "0223 "
+#define CODE 0x555555554000u /* any address with bit 47 clear */
+#define NEVER 0xdead0000u    /* where nothing goes */
+
+static uint8_t out[1 << 16];
+static ipt_gen gen;
+
+static void begin(uint32_t flags, uint32_t period, uint8_t mode)
+{
+    ipt_gen_config config;
+
+    memset(&config, 0, sizeof(config));
+    config.flags = flags;
+    config.psb_period = period;
+    CHECK_EQ(ipt_gen_init(&gen, &config, mode), IPT_OK);
+    gen.out = out;
+    gen.size = sizeof(out);
+}
+
+/* Flush, compare what was written with hex digits, and take it. */
+static void check_(const char *want, const char *file, int line)
+{
+    static char got[4 * sizeof(out)];
+    static char clean[4 * sizeof(out)];
+    size_t n = 0;
+    size_t i;
+
+    if (ipt_gen_flush(&gen) < 0)
+        test_fail_(file, line, "ipt_gen_flush");
+    for (i = 0; i < gen.used; i++)
+        sprintf(got + 2 * i, "%02x", out[i]);
+    got[2 * gen.used] = 0;
+    for (i = 0; want[i]; i++)
+        if (want[i] != ' ')
+            clean[n++] = want[i];
+    clean[n] = 0;
+    if (strcmp(got, clean) && test_fail_(file, line, "bytes"))
+        printf("    got  %s\n    want %s\n", got, clean);
+    gen.used = 0;
+}
+
+#define BYTES(want) check_(want, __FILE__, __LINE__)
+
+static ipt_event event(uint8_t type, uint64_t ip, uint64_t to)
+{
+    ipt_event e;
+
+    memset(&e, 0, sizeof(e));
+    e.type = type;
+    e.ip = ip;
+    if (to == NEVER)
+        e.flags = IPT_EVENT_NO_TO;
+    else if (to)
+        e.u.branch.to = to;
+    return e;
+}
+
+static int put(ipt_event e)
+{
+    return ipt_gen_event(&gen, &e);
+}
+
+static int enable(uint64_t ip)
+{
+    return put(event(IPT_EVT_ENABLED, ip, 0));
+}
+
+/* A writer in 64-bit mode, enabled at CODE, its first bytes taken. */
+static void begin_at_code(uint32_t flags, uint32_t period)
+{
+    begin(flags, period, IPT_MODE_64);
+    CHECK_EQ(enable(CODE), IPT_OK);
+    CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
+    gen.used = 0;
+}
+
+static int branch(uint8_t kind, uint64_t ip, uint8_t size, uint64_t to)
+{
+    return ipt_gen_branch(&gen, kind, ip, size, to);
+}
+
+static void jcc(int taken)
+{
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + (taken ? 0x40 : 2)), IPT_OK);
+}
+
+static void call(uint64_t ip, uint64_t to)
+{
+    CHECK_EQ(branch(IPT_INSN_CALL, ip, 5, to), IPT_OK);
+}
+
+static void ret(uint64_t ip, uint64_t to)
+{
+    CHECK_EQ(branch(IPT_INSN_RET, ip, 1, to), IPT_OK);
+}
+
+static void tip(uint64_t to)
+{
+    CHECK_EQ(branch(IPT_INSN_JMP_INDIRECT, CODE, 2, to), IPT_OK);
+}
+
+TEST(start)
+{
+    /* Disabled PSB+, then TIP.PGE with all 48 bits: there is no last IP. */
+    begin(0, 0, IPT_MODE_64);
+    BYTES("");
+    CHECK_EQ(enable(CODE), IPT_OK);
+    BYTES(PSB "9901" PSBEND "71 004055555555");
+
+    begin(0, 0, IPT_MODE_32);
+    CHECK_EQ(enable(0x8048000), IPT_OK);
+    BYTES(PSB "9902" PSBEND "71 008004080000");
+
+    begin(0, 0, IPT_MODE_16);
+    CHECK_EQ(enable(0xfff0), IPT_OK);
+    BYTES(PSB "9900" PSBEND "71 f0ff00000000");
+}
+
+TEST(tnt)
+{
+    int i;
+
+    begin_at_code(0, 0);
+    jcc(1);
+    BYTES("06"); /* stop 1, T, 0 */
+    jcc(0);
+    BYTES("04");
+    jcc(1);
+    jcc(1);
+    jcc(0);
+    BYTES("1c"); /* 0001 110 0: the oldest branch is the highest bit */
+    for (i = 0; i < 3; i++) {
+        jcc(1);
+        jcc(0);
+    }
+    CHECK_EQ(gen.used, 1); /* six go out at once */
+    BYTES("d4");
+    for (i = 0; i < 7; i++)
+        jcc(1);
+    BYTES("fe 06");
+    BYTES("");
+}
+
+TEST(compression)
+{
+    begin_at_code(0, 0);
+    tip(CODE + 0x123);
+    BYTES("2d 2341"); /* low 16 bits differ */
+    tip(CODE + 0x123);
+    BYTES("2d 2341"); /* nothing differs: still two bytes, never none */
+    tip(CODE + 0x10000);
+    BYTES("4d 00405655"); /* 32 bits */
+    tip(0x7ffff7fe0000);
+    BYTES("6d 0000fef7ff7f"); /* 48 bits, sign-extended */
+    tip(0xffffffff81000000);
+    BYTES("6d 00000081ffff");
+    tip(0xffff800000000000);
+    BYTES("6d 000000000080");
+    tip(0x0000800000000000); /* not canonical in 48 bits: all 64 */
+    BYTES("cd 0000000000800000");
+    tip(0x0000900000000000); /* ... unless the upper 16 are there already */
+    BYTES("8d 000000000090");
+    tip(0x00ff900000001234); /* five-level paging */
+    BYTES("cd 341200000090ff00");
+    tip(0x00ff800000000000);
+    BYTES("8d 000000000080");
+    tip(0x00ff800000005678);
+    BYTES("2d 7856");
+    tip(0x5678);
+    BYTES("6d 785600000000");
+}
+
+TEST(last_ip)
+{
+    ipt_event e;
+
+    /* FUP, TIP.PGD and TIP.PGE all move it; a suppressed IP does not. */
+    begin_at_code(0, 0);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_DISABLED, CODE + 1, NEVER)), IPT_OK);
+    BYTES("3d 0140 01");
+    CHECK_EQ(enable(CODE + 2), IPT_OK);
+    BYTES("31 0240");
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, 0x7ffff7fe0000)), IPT_OK);
+    BYTES("61 0000fef7ff7f");
+    CHECK_EQ(enable(0x7ffff7fe0008), IPT_OK);
+    BYTES("31 0800");
+
+    /* After OVF there is none. */
+    CHECK_EQ(put(event(IPT_EVT_OVERFLOW, 0x7ffff7fe0010, 0)), IPT_OK);
+    BYTES("02f3 7d 1000fef7ff7f");
+    e = event(IPT_EVT_OVERFLOW, 0, 0);
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02f3");
+    CHECK_EQ(enable(0x7ffff7fe0010), IPT_OK);
+    BYTES("71 1000fef7ff7f");
+}
+
+TEST(kinds)
+{
+    /* What takes a TIP, and what leaves nothing. */
+    static const uint8_t with[] = {
+        IPT_INSN_JMP_INDIRECT, IPT_INSN_CALL_INDIRECT, IPT_INSN_RET,
+        IPT_INSN_JMPABS,       IPT_INSN_FAR_CALL,      IPT_INSN_FAR_JMP,
+        IPT_INSN_FAR_RET,      IPT_INSN_INT,           IPT_INSN_SYSCALL,
+        IPT_INSN_VMCALL,       IPT_INSN_IRET,          IPT_INSN_UIRET,
+        IPT_INSN_VMENTRY,      IPT_INSN_RSM};
+    static const uint8_t without[] = {
+        IPT_INSN_OTHER,   IPT_INSN_JMP,     IPT_INSN_CALL,    IPT_INSN_XBEGIN,
+        IPT_INSN_PTWRITE, IPT_INSN_MOV_CR3, IPT_INSN_VMPTRLD, IPT_INSN_JCC};
+    size_t i;
+
+    CHECK_EQ(sizeof(with) + sizeof(without), IPT_INSN_COUNT);
+    for (i = 0; i < sizeof(with); i++) {
+        begin_at_code(0, 0);
+        CHECK_EQ(branch(with[i], CODE, 3, CODE + 0x80), IPT_OK);
+        BYTES("2d 8040");
+    }
+    for (i = 0; i + 1 < sizeof(without); i++) { /* all but the JCC */
+        begin_at_code(0, 1);
+        CHECK_EQ(branch(without[i], CODE, 3, CODE + 0x80), IPT_OK);
+        BYTES("");
+    }
+}
+
+TEST(narrow)
+{
+    /* A JCC that falls through past the end of its segment is not taken. */
+    begin(0, 0, IPT_MODE_32);
+    CHECK_EQ(enable(0xfffffffe), IPT_OK);
+    gen.used = 0;
+    CHECK_EQ(branch(IPT_INSN_JCC, 0xfffffffe, 2, 0), IPT_OK);
+    BYTES("04");
+    /* 16-bit code may lie above 64 KiB: addresses in a trace are linear. */
+    begin(0, 0, IPT_MODE_16);
+    CHECK_EQ(enable(0x1fffe), IPT_OK);
+    gen.used = 0;
+    CHECK_EQ(branch(IPT_INSN_JCC, 0x1fffe, 2, 0x20000), IPT_OK);
+    BYTES("04");
+    call(0x12340, 0x12400);
+    ret(0x12410, 0x12345);
+    BYTES("06");
+}
+
+TEST(compressed_return)
+{
+    begin_at_code(0, 0);
+    call(CODE, CODE + 0x100);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("06");
+    ret(CODE + 0x10, CODE + 0x200); /* nothing to pop */
+    BYTES("2d 0042");
+
+    /* An indirect call is one, too. */
+    CHECK_EQ(branch(IPT_INSN_CALL_INDIRECT, CODE, 2, CODE + 0x100), IPT_OK);
+    ret(CODE + 0x110, CODE + 2);
+    BYTES("2d 0041 06");
+
+    /* TNT bits wait together; a TIP sends them on their way first. */
+    call(CODE, CODE + 0x100);
+    jcc(0);
+    ret(CODE + 0x110, CODE + 5);
+    jcc(1);
+    BYTES("16"); /* 0001 011 0 */
+    jcc(0);
+    ret(CODE + 0x110, CODE + 0x77);
+    BYTES("04 2d 7740");
+
+    /* "call next; pop" is no call. */
+    call(CODE, CODE + 5);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("2d 0540");
+    /* An indirect one is. */
+    CHECK_EQ(branch(IPT_INSN_CALL_INDIRECT, CODE, 2, CODE + 2), IPT_OK);
+    ret(CODE + 0x110, CODE + 2);
+    BYTES("2d 0240 06");
+}
+
+TEST(retpoline)
+{
+    /* call over the capture loop; overwrite the return address; ret. The RET
+     * pops although it is not compressed, so the caller's RET fits again. */
+    begin_at_code(0, 0);
+    call(CODE, CODE + 0x100);         /* to a function */
+    call(CODE + 0x100, CODE + 0x110); /* its retpoline */
+    ret(CODE + 0x114, CODE + 0x800);  /* "jmp *rax" */
+    BYTES("2d 0048");
+    ret(CODE + 0x810, CODE + 5);
+    BYTES("06");
+}
+
+TEST(longjmp)
+{
+    int i;
+
+    /* Three calls deep, then a jump out: the innermost frames stay behind, and
+     * the RET of the outermost finds a stranger on top. */
+    begin_at_code(0, 0);
+    call(CODE, CODE + 0x100);
+    call(CODE + 0x100, CODE + 0x200);
+    call(CODE + 0x200, CODE + 0x300);
+    tip(CODE + 0x120); /* longjmp */
+    BYTES("2d 2041");
+    ret(CODE + 0x130, CODE + 5);
+    BYTES("2d 0540");
+    /* What is left is used up one by one, fitting or not. */
+    for (i = 0; i < 2; i++)
+        ret(CODE + 0x10, CODE + 0x105);
+    BYTES("06 2d 0541");
+}
+
+TEST(deep_calls)
+{
+    unsigned i;
+
+    /* 65 calls: the oldest return address is lost, the 64 others fit. */
+    begin_at_code(0, 0);
+    for (i = 0; i < 65; i++)
+        call(CODE + 0x100 * i, CODE + 0x100 * (i + 1));
+    for (i = 65; i-- > 1;)
+        ret(CODE + 0x100 * (i + 1) + 0x10, CODE + 0x100 * i + 5);
+    BYTES("fe fe fe fe fe fe fe fe fe fe 3e"); /* 64 times taken */
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("2d 0540");
+}
+
+TEST(narrow_return)
+{
+    ipt_event e = event(IPT_EVT_EXEC_MODE, 0, 0);
+
+    /* Called in 64-bit mode, returned from in 32-bit mode: the low bits of the
+     * entry decide. */
+    begin_at_code(0, 0);
+    call(0x1234554000, 0x1234554100);
+    e.u.exec.mode = IPT_MODE_32;
+    CHECK_EQ(put(e), IPT_OK);
+    CHECK_EQ(branch(IPT_INSN_FAR_JMP, 0x1234554100, 5, 0x8048000), IPT_OK);
+    ret(0x8048010, 0x34554005);
+    BYTES("9902 6d 008004080000 06");
+}
+
+TEST(no_compression)
+{
+    begin_at_code(IPT_CONFIG_NO_RETCOMP, 0);
+    call(CODE, CODE + 0x100);
+    jcc(1);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("06 2d 0540");
+}
+
+TEST(far_branches_keep_the_stack)
+{
+    begin_at_code(0, 0);
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK); /* a SYSCALL */
+    CHECK_EQ(enable(CODE + 0x105), IPT_OK);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("01 31 0541 06");
+
+    /* Tracing that ends with a near branch may have been a call or a return. */
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, CODE + 0x900)), IPT_OK);
+    CHECK_EQ(enable(CODE + 0x105), IPT_OK);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("21 0049 31 0541 2d 0540");
+
+    /* Calls under a lost stretch are not known to a decoder. */
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(put(event(IPT_EVT_OVERFLOW, CODE + 0x108, 0)), IPT_OK);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("02f3 7d 084155555555 2d 0540");
+}
+
+TEST(async)
+{
+    begin_at_code(0, 0);
+    jcc(1);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE + 0x44, CODE + 0x10000)),
+             IPT_OK);
+    BYTES("06 3d 4440 4d 00405655"); /* TNT, FUP, TIP */
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_DISABLED, CODE + 0x10003, CODE)), IPT_OK);
+    BYTES("3d 0340 41 00405555");
+}
+
+TEST(modes)
+{
+    ipt_event e = event(IPT_EVT_EXEC_MODE, 0, 0);
+
+    /* MODE.Exec comes with the next IP, behind the TNT bits before it, and
+     * between FUP and TIP of an asynchronous branch. */
+    begin_at_code(0, 0);
+    e.u.exec.mode = IPT_MODE_32;
+    CHECK_EQ(put(e), IPT_OK);
+    jcc(1);
+    BYTES("06");
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE + 4, 0x8048000)), IPT_OK);
+    BYTES("3d 0440 9902 6d 008004080000");
+    e.u.exec.mode = IPT_MODE_64;
+    e.u.exec.iflag = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    BYTES("9905 01");
+    e.u.exec.mode = IPT_MODE_16;
+    e.u.exec.iflag = 0;
+    CHECK_EQ(put(e), IPT_OK);
+    CHECK_EQ(enable(0x7c00), IPT_OK);
+    BYTES("9900 51 007c0000");
+}
+
+TEST(transactions)
+{
+    ipt_event e = event(IPT_EVT_TSX, CODE + 6, 0);
+
+    begin_at_code(0, 0);
+    e.u.tsx.speculative = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("9921 3d 0640"); /* begin: MODE.TSX, FUP */
+    e.u.tsx.speculative = 0;
+    e.u.tsx.aborted = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE + 9, CODE + 0x20)), IPT_OK);
+    BYTES("9922 3d 0940 2d 2040"); /* abort: MODE.TSX, FUP, TIP */
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    e.u.tsx.aborted = 0;
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("01 9920");
+}
+
+TEST(other_events)
+{
+    ipt_event e;
+
+    begin_at_code(0, 0);
+    e = event(IPT_EVT_PAGING, 0, 0);
+    e.u.paging.cr3 = 0x123456780020;
+    e.u.paging.nr = 1;
+    jcc(1);
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("06 0243 038067452301"); /* CR3 >> 5 << 1 | NR */
+    e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = 0x123456789000;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02c8 8967452301");
+    e = event(IPT_EVT_PTWRITE, CODE + 9, 0);
+    e.u.ptwrite.size = 8;
+    e.u.ptwrite.payload = 0x1122334455667788;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02b2 8877665544332211 3d 0940");
+    e.u.ptwrite.size = 4;
+    e.u.ptwrite.payload = 0x55667788;
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0212 88776655");
+    e = event(IPT_EVT_CBR, 0, 0);
+    e.u.cbr.ratio = 0x24;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0203 2400");
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    CHECK_EQ(put(event(IPT_EVT_STOP, 0, 0)), IPT_OK);
+    BYTES("01 0283");
+}
+
+TEST(psb)
+{
+    ipt_event e;
+
+    /* Everything a decoder must know to start here, then full IPs again, and
+     * no return is compressed against a call before it. */
+    begin_at_code(0, 40);
+    e = event(IPT_EVT_PAGING, 0, 0);
+    e.u.paging.cr3 = 0x20;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = 0x1000;
+    CHECK_EQ(put(e), IPT_OK);
+    gen.used = 0;
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(gen.used, 0); /* due, but a call proves no position */
+    jcc(1);
+    BYTES("06" PSB "0243 020000000000 02c8 0100000000 9901 7d 404055555555"
+          PSBEND);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("2d 0540" PSB "0243 020000000000 02c8 0100000000 9901 7d 054055555555"
+          PSBEND);
+    /* Disabled: no FUP. In a transaction: MODE.TSX. */
+    begin_at_code(0, 30);
+    e = event(IPT_EVT_TSX, CODE, 0);
+    e.u.tsx.speculative = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("9921 3d 0040");
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    BYTES("01" PSB "9901 9921" PSBEND);
+}
+
+TEST(psb_period)
+{
+    uint64_t since = 0;
+    uint64_t psbs = 0;
+    size_t i;
+
+    begin(0, 200, IPT_MODE_64);
+    enable(CODE);
+    for (i = 0; i < 1000; i++)
+        tip(CODE + 16 * (i & 7));
+    for (i = 0; i + 16 <= gen.used; i++, since++) {
+        if (memcmp(out + i, out, 16) == 0) { /* it begins with one */
+            CHECK(i == 0 || (since >= 200 && since < 203));
+            since = 0;
+            psbs++;
+        }
+    }
+    CHECK(psbs >= gen.used / 203 && psbs <= gen.used / 200 + 1);
+}
+
+TEST(room)
+{
+    uint8_t guard[IPT_GEN_ROOM + 16];
+    ipt_gen before;
+    ipt_event e = event(IPT_EVT_ENABLED, CODE, 0);
+
+    /* One byte short: nothing is done, and the same call works with more. */
+    begin(0, 1, IPT_MODE_64);
+    memset(guard, 0xcc, sizeof(guard));
+    gen.out = guard;
+    gen.size = IPT_GEN_ROOM - 1;
+    before = gen;
+    CHECK_EQ(ipt_gen_event(&gen, &e), IPT_ERR_ROOM);
+    CHECK_EQ(ipt_gen_flush(&gen), IPT_ERR_ROOM);
+    CHECK(memcmp(&before, &gen, sizeof(gen)) == 0);
+    CHECK_EQ(guard[0], 0xcc);
+    gen.size = IPT_GEN_ROOM;
+    CHECK_EQ(ipt_gen_event(&gen, &e), IPT_OK);
+    CHECK(gen.used > 0 && gen.used <= IPT_GEN_ROOM);
+    CHECK_EQ(guard[IPT_GEN_ROOM], 0xcc);
+    before = gen;
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ROOM);
+    CHECK(memcmp(&before, &gen, sizeof(gen)) == 0);
+
+    /* No room at all, and used beyond it, are no harm. */
+    gen.out = NULL;
+    gen.size = 0;
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ROOM);
+    gen.size = sizeof(out);
+    gen.used = 0;
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ARG);
+}
+
+/* The call that needs most: TNT bits, FUP, MODE.Exec, TIP, and then a PSB+ with
+ * everything in it. */
+TEST(room_is_enough)
+{
+    ipt_event e;
+
+    begin_at_code(0, 1);
+    e = event(IPT_EVT_PAGING, 0, 0);
+    e.u.paging.cr3 = 0xfffffffffffe0;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = 0xffffffffff000;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(IPT_EVT_TSX, CODE, 0);
+    e.u.tsx.speculative = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(IPT_EVT_EXEC_MODE, 0, 0);
+    e.u.exec.mode = IPT_MODE_16;
+    CHECK_EQ(put(e), IPT_OK);
+    gen.config_.psb_period = 0;
+    jcc(1);
+    gen.config_.psb_period = 1;
+    gen.used = 0;
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000,
+                       0x8765432100000000)),
+             IPT_OK);
+    CHECK(gen.used > 60 && gen.used <= IPT_GEN_ROOM);
+}
+
+TEST(arguments)
+{
+    ipt_gen_config config = {0, 0};
+    ipt_event e = event(IPT_EVT_ENABLED, CODE, 0);
+    unsigned type;
+
+    CHECK_EQ(ipt_gen_init(NULL, &config, IPT_MODE_64), IPT_ERR_ARG);
+    CHECK_EQ(ipt_gen_init(&gen, NULL, IPT_MODE_64), IPT_ERR_ARG);
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_UNKNOWN), IPT_ERR_ARG);
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_COUNT), IPT_ERR_ARG);
+    config.flags = 0x80;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
+
+    memset(&gen, 0, sizeof(gen));
+    CHECK_EQ(ipt_gen_flush(&gen), IPT_ERR_STATE);
+    CHECK_EQ(ipt_gen_flush(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_gen_event(&gen, &e), IPT_ERR_STATE);
+    CHECK_EQ(ipt_gen_event(NULL, &e), IPT_ERR_ARG);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE), IPT_ERR_STATE);
+    CHECK_EQ(ipt_gen_branch(NULL, IPT_INSN_JCC, CODE, 2, CODE), IPT_ERR_ARG);
+
+    begin(0, 0, IPT_MODE_64);
+    CHECK_EQ(ipt_gen_event(&gen, NULL), IPT_ERR_ARG);
+    CHECK_EQ(branch(IPT_INSN_COUNT, CODE, 2, CODE), IPT_ERR_ARG);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 0, CODE), IPT_ERR_ARG);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 16, CODE), IPT_ERR_ARG);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_DISABLED, CODE, 0)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, NEVER)), IPT_ERR_ARG);
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e = event(IPT_EVT_PAGING, 0, 0);
+    e.u.paging.cr3 = 1;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = (uint64_t) 1 << 52;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e = event(IPT_EVT_EXEC_MODE, 0, 0);
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    for (type = 0; type < 256; type++)
+        if (type == IPT_EVT_NONE || type == IPT_EVT_ASYNC_PAGING
+            || type == IPT_EVT_ASYNC_VMCS
+            || (type >= IPT_EVT_EXSTOP && type != IPT_EVT_CBR))
+            CHECK_EQ(put(event((uint8_t) type, CODE, 0)), IPT_ERR_ARG);
+    BYTES(""); /* none of this began the trace */
+    CHECK_EQ(enable(CODE), IPT_OK);
+    CHECK_EQ(enable(CODE), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_STOP, 0, 0)), IPT_ERR_CONTEXT);
+    e = event(IPT_EVT_PTWRITE, CODE, 0);
+    e.u.ptwrite.size = 2;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+}
+
+int main(void)
+{
+    RUN(start);
+    RUN(tnt);
+    RUN(compression);
+    RUN(last_ip);
+    RUN(kinds);
+    RUN(narrow);
+    RUN(compressed_return);
+    RUN(retpoline);
+    RUN(longjmp);
+    RUN(deep_calls);
+    RUN(narrow_return);
+    RUN(no_compression);
+    RUN(far_branches_keep_the_stack);
+    RUN(async);
+    RUN(modes);
+    RUN(transactions);
+    RUN(other_events);
+    RUN(psb);
+    RUN(psb_period);
+    RUN(room);
+    RUN(room_is_enough);
+    RUN(arguments);
+    return test_report();
+}

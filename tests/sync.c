@@ -1,0 +1,702 @@
+/* sync.c: finding PSBs: forward, backward, at an offset. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "ipt.h"
+#include "test.h"
+
+#define MAX 8192
+
+/* A decoder on bytes of its own, cut into pieces. */
+typedef struct bench {
+    uint8_t bytes[MAX];
+    size_t size;
+    ipt_segment pieces[MAX];
+    ipt_trace trace;
+    ipt_config config;
+    ipt_pkt_decoder decoder;
+} bench;
+
+static bench b;
+
+static void begin(void)
+{
+    memset(&b, 0, sizeof b);
+    b.trace.seg = b.pieces;
+}
+
+static void put(size_t n, uint8_t byte)
+{
+    CHECK(b.size + n <= MAX);
+    memset(b.bytes + b.size, byte, n);
+    b.size += n;
+}
+
+static void put_pairs(size_t n)
+{
+    for (; n; n--) {
+        put(1, 0x02);
+        put(1, 0x82);
+    }
+}
+
+/* A PSB; returns where it begins. */
+static size_t put_psb(void)
+{
+    put_pairs(8);
+    return b.size - 16;
+}
+
+/* Hand the bytes over in pieces of n bytes; they are copied to heap blocks of
+ * exactly that size, so that a sanitizer sees any read past one. */
+static void hand_over(size_t n)
+{
+    size_t at = 0;
+    while (at < b.size) {
+        size_t size = b.size - at < n ? b.size - at : n;
+        uint8_t *copy = malloc(size);
+        memcpy(copy, b.bytes + at, size);
+        b.pieces[b.trace.count].data = copy;
+        b.pieces[b.trace.count++].size = size;
+        at += size;
+    }
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+}
+
+static void end(void)
+{
+    for (uint32_t i = 0; i < b.trace.count; i++)
+        free((void *) (uintptr_t) b.pieces[i].data);
+}
+
+static void expect_at(size_t offset)
+{
+    CHECK_EQ(b.decoder.at.offset, offset);
+    CHECK_EQ(b.decoder.at.sync, offset);
+    CHECK(b.decoder.at.valid & IPT_AT_SYNC);
+    CHECK_EQ(b.decoder.at.error, 0);
+}
+
+static void forward(size_t offset)
+{
+    if (CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_OK)) expect_at(offset);
+}
+
+static void backward(size_t offset)
+{
+    if (CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_OK)) expect_at(offset);
+}
+
+static void expect_psb(void)
+{
+    uint64_t offset = b.decoder.at.offset;
+    ipt_packet p;
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(p.type, IPT_PKT_PSB);
+    CHECK_EQ(p.size, 16);
+    CHECK_EQ(p.offset, offset);
+}
+
+/* ---- one PSB ---- */
+
+/* n bytes, a PSB, m bytes: found both ways, and there is no other. */
+static void check_one(size_t n, size_t m, uint8_t fill, size_t piece)
+{
+    begin();
+    put(n, fill);
+    put_psb();
+    put(m, fill);
+    hand_over(piece);
+    forward(n);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    backward(n);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    end();
+}
+
+TEST(one)
+{
+    for (size_t n = 0; n < 40; n++) check_one(n, 3, 0x00, MAX);
+    check_one(0, 0, 0x00, MAX); // PSB only
+    check_one(4097, 0, 0x00, MAX);
+    check_one(7000, 1000, 0xff, MAX);
+}
+
+TEST(one_in_pieces)
+{
+    for (size_t piece = 1; piece < 20; piece++)
+        for (size_t n = 0; n < 20; n++) check_one(n, 5, 0x00, piece);
+    check_one(5000, 100, 0x02, 1);
+}
+
+/* Half a pattern before and after it is not part of it. */
+TEST(one_among_halves)
+{
+    static const uint8_t fills[] = {0x02, 0x82, 0x00, 0xff};
+    for (size_t i = 0; i < sizeof fills; i++) {
+        for (size_t n = 0; n < 36; n++) {
+            check_one(n, 7, fills[i], MAX);
+            check_one(n, 7, fills[i], 3);
+        }
+    }
+}
+
+TEST(none)
+{
+    for (size_t pairs = 0; pairs < 8; pairs++) {
+        for (size_t piece = 1; piece < 30; piece += 7) {
+            begin();
+            put(pairs, 0x00);
+            put_pairs(pairs);
+            if (pairs % 2) put(1, 0x02);
+            hand_over(piece);
+            CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+            CHECK_EQ(b.decoder.at.error, IPT_END);
+            CHECK_EQ(b.decoder.at.offset, 0);
+            CHECK_EQ(b.decoder.at.valid & IPT_AT_SYNC, 0);
+            CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+            CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+            end();
+        }
+    }
+}
+
+/* Eight pairs of which one byte is wrong, wherever it is. */
+TEST(almost)
+{
+    for (size_t i = 0; i < 16; i++) {
+        ipt_packet p;
+        begin();
+        put_psb();
+        b.bytes[i] ^= 0x01;
+        hand_over(MAX);
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+        CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+        end();
+    }
+}
+
+/* ---- runs of more than eight pairs ---- */
+
+TEST(long_runs)
+{
+    for (size_t pairs = 8; pairs < 40; pairs++) {
+        for (size_t n = 0; n < 4; n++) {
+            size_t want = n + 2 * (pairs - 8);
+            begin();
+            put(n, 0x82);
+            put_pairs(pairs);
+            if (pairs & 4) put(2, 0x02); // half a pair behind it
+            hand_over(n & 1 ? 5 : MAX);
+            forward(want);
+            expect_psb();
+            CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+            CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+            backward(want);
+            CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+            end();
+        }
+    }
+}
+
+/* H1: libipt never comes back from this one. */
+TEST(backward_over_a_long_run)
+{
+    size_t first;
+    begin();
+    first = put_psb();
+    put(3, 0x00);
+    put_pairs(12);
+    put(3, 0x00);
+    hand_over(MAX);
+    backward(19 + 8);
+    backward(first);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    // from inside the run: its PSB is not below, the one before is
+    for (size_t at = 17; at <= 19 + 8; at++) {
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, at), IPT_OK);
+        backward(first);
+    }
+    for (size_t at = 19 + 8 + 1; at <= b.size; at++) {
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, at), IPT_OK);
+        backward(19 + 8);
+    }
+    end();
+}
+
+TEST(a_trace_of_pairs)
+{
+    begin();
+    put_pairs(MAX / 2);
+    hand_over(MAX);
+    backward(MAX - 16);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    forward(MAX - 16);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    end();
+}
+
+/* ---- many ---- */
+
+TEST(many)
+{
+    size_t at[40];
+    begin();
+    for (size_t i = 0; i < 40; i++) {
+        put(i % 7, 0x04);
+        at[i] = put_psb();
+        if (i % 7 == 6) put(1, 0x02); // so that two do not join
+        put(1, 0x06);
+    }
+    hand_over(100);
+    for (size_t i = 0; i < 40; i++) forward(at[i]);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(b.decoder.at.offset, at[39]); // the position stays
+    for (size_t i = 39; i-- > 0;) backward(at[i]);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    CHECK_EQ(b.decoder.at.offset, at[0]);
+    forward(at[1]);
+    backward(at[0]);
+    end();
+}
+
+TEST(forward_from_behind_a_psb)
+{
+    ipt_packet p;
+    size_t second;
+    begin();
+    put_psb();
+    put(2, 0x06);
+    second = put_psb();
+    hand_over(MAX);
+    forward(0);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(b.decoder.at.offset, 17);
+    forward(second);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    backward(second); // it begins before the position
+    backward(0);
+    end();
+}
+
+/* A corrupt packet swallows the first bytes of a PSB: still found. */
+TEST(swallowed)
+{
+    static const uint8_t cut[] = {0x19, 0xcd, 0x6d, 0x2d, 0x59}; // TSC TIP MTC
+    for (size_t i = 0; i < sizeof cut; i++) {
+        ipt_packet p;
+        int status;
+        begin();
+        put(3, 0x06);
+        put(1, cut[i]); // the packet's other bytes are the PSB's
+        put_psb();
+        put(1, 0x05); // no packet begins so
+        hand_over(MAX);
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+        do status = ipt_pkt_next(&b.decoder, &p);
+        while (status >= 0);
+        CHECK(status != IPT_END);
+        CHECK(b.decoder.at.offset > 4);
+        forward(4);
+        expect_psb();
+        end();
+    }
+}
+
+/* Up to 15 bytes are looked at again, but nothing before the last PSB. */
+TEST(how_far_back)
+{
+    for (size_t at = 0; at <= 40; at++) {
+        begin();
+        put(8, 0x06);
+        put_psb();
+        put(20, 0x06);
+        hand_over(MAX);
+        if (at > b.size) break;
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, at), IPT_OK);
+        if (at != 8) CHECK_EQ(b.decoder.at.valid & IPT_AT_SYNC, 0);
+        // set to an offset without a PSB is a start: nothing before it counts
+        if (at < 8) forward(8);
+        else CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+        end();
+    }
+}
+
+/* ---- sync_set ---- */
+
+TEST(set)
+{
+    size_t psb;
+    begin();
+    put(5, 0x06);
+    psb = put_psb();
+    put(5, 0x06);
+    hand_over(4);
+    for (size_t at = 0; at <= b.size; at++) {
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, at), IPT_OK);
+        CHECK_EQ(b.decoder.at.offset, at);
+        CHECK_EQ(b.decoder.at.valid & IPT_AT_SYNC, at == psb ? IPT_AT_SYNC : 0);
+    }
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, psb), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, b.size + 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, UINT64_MAX), IPT_ERR_ARG);
+    CHECK_EQ(b.decoder.at.offset, psb); // the position stays
+    expect_psb();
+    end();
+}
+
+TEST(set_in_a_later_window)
+{
+    begin();
+    put(5, 0x06);
+    put_psb();
+    b.trace.offset = 1000;
+    hand_over(4);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 999), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 5), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 1000), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 1005), IPT_OK);
+    expect_at(1005);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 1022), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    forward(1005);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_ERR_GONE);
+    end();
+}
+
+/* ---- traces that grow ---- */
+
+/* One byte at a time: a PSB is found when the byte behind it is there, since
+ * another pair would move it. */
+TEST(open_forward)
+{
+    for (size_t pairs = 8; pairs < 12; pairs++) {
+        size_t before = 33 + pairs;
+        size_t psb = before + 2 * (pairs - 8);
+        int found = 0;
+        begin();
+        put(before, 0x02);
+        put_pairs(pairs);
+        put(4, 0x06);
+        hand_over(1);
+        b.trace.open = 1;
+        for (uint32_t n = 0; n <= b.size && !found; n++) {
+            int status;
+            b.trace.count = n;
+            status = ipt_pkt_sync_forward(&b.decoder);
+            found = status == IPT_OK;
+            if (!found) CHECK_EQ(status, IPT_MORE);
+            CHECK(b.decoder.at.release <= (n > 17 ? n : 17));
+            CHECK(b.decoder.at.release + 18 >= n); // what may be a PSB's start
+        }
+        CHECK(found);
+        CHECK_EQ(b.trace.count, psb + 17);
+        expect_at(psb);
+        b.trace.count = (uint32_t) b.size;
+        end();
+    }
+}
+
+TEST(open_then_closed)
+{
+    size_t psb;
+    ipt_packet p;
+    begin();
+    put(100, 0x06);
+    psb = put_psb();
+    hand_over(MAX);
+    b.trace.open = 1;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+    b.trace.open = 0;
+    forward(psb);
+    expect_psb();
+    end();
+}
+
+/* Pieces below at.release are overwritten and dropped while it searches. */
+TEST(open_and_dropped)
+{
+    uint32_t dropped = 0;
+    size_t psb;
+    int status = IPT_MORE;
+    begin();
+    put(200, 0x02);
+    psb = put_psb();
+    put(1, 0x06);
+    hand_over(1);
+    b.trace.open = 1;
+    for (uint32_t n = 1; n <= b.size && status == IPT_MORE; n++) {
+        b.trace.count = n - dropped;
+        status = ipt_pkt_sync_forward(&b.decoder);
+        while (b.trace.offset < b.decoder.at.release) {
+            *(uint8_t *) (uintptr_t) b.trace.seg[0].data = 0x05;
+            b.trace.seg++;
+            b.trace.offset++;
+            b.trace.count--;
+            dropped++;
+        }
+    }
+    CHECK_EQ(status, IPT_OK);
+    CHECK(dropped > 150);
+    expect_at(psb);
+    expect_psb();
+    backward(psb);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_ERR_GONE);
+    b.trace.count = (uint32_t) b.size;
+    b.trace.seg = b.pieces;
+    end();
+}
+
+/* ---- fuel ---- */
+
+static uint64_t units;
+
+/* Call until it is not IPT_BUDGET, one unit a time; counts the calls. */
+static int burn(int (*sync)(ipt_pkt_decoder *), size_t *calls)
+{
+    int status;
+    *calls = 0;
+    do {
+        CHECK(*calls == 0 || units == 0);
+        units = 1;
+        ++*calls;
+        status = sync(&b.decoder);
+    } while (status == IPT_BUDGET && *calls < 100000);
+    return status;
+}
+
+TEST(fuel)
+{
+    size_t calls;
+    begin();
+    put(4000, 0x02);
+    put_psb();
+    put(4000, 0x02);
+    hand_over(64);
+    b.config.fuel = &units;
+    CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_OK);
+    expect_at(4000);
+    CHECK(calls > 40 && calls < 300);
+    CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_END);
+    CHECK(calls > 40 && calls < 300);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(burn(ipt_pkt_sync_backward, &calls), IPT_OK);
+    expect_at(4000);
+    CHECK(calls > 40 && calls < 5000);
+    CHECK_EQ(burn(ipt_pkt_sync_backward, &calls), IPT_END);
+    end();
+}
+
+/* One unit at a time is enough to get over a long run, in any pieces. */
+TEST(fuel_in_a_long_run)
+{
+    for (size_t piece = 1; piece < 40; piece++) {
+        size_t calls;
+        begin();
+        put(3, 0x02);
+        put_pairs(200);
+        put(2, 0x06);
+        hand_over(piece);
+        b.config.fuel = &units;
+        CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_OK);
+        expect_at(3 + 384);
+        CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_END);
+        CHECK_EQ(burn(ipt_pkt_sync_backward, &calls), IPT_END);
+        end();
+    }
+}
+
+/* Turning round in the middle of a search. */
+TEST(fuel_and_change_of_mind)
+{
+    begin();
+    put_psb();
+    put(2000, 0x02);
+    put_psb();
+    put(2000, 0x02);
+    hand_over(MAX);
+    b.config.fuel = &units;
+    units = 1000;
+    forward(0);
+    expect_psb();
+    units = 1;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_BUDGET);
+    units = 10000;
+    CHECK(ipt_pkt_sync_backward(&b.decoder) == IPT_OK);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    units = 1;
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_BUDGET);
+    units = 10000;
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    forward(2016);
+    end();
+}
+
+/* ---- odd calls ---- */
+
+TEST(empty)
+{
+    ipt_packet p;
+    begin();
+    hand_over(MAX);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_END);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 1), IPT_ERR_ARG);
+    b.trace.open = 1;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+}
+
+TEST(empty_pieces)
+{
+    size_t k = 0;
+    begin();
+    put(3, 0x06);
+    put_psb();
+    put(1, 0x06);
+    // an empty piece before, between and behind any two bytes
+    for (size_t i = 0; i < b.size; i++) {
+        b.pieces[k++].size = 0;
+        b.pieces[k].data = b.bytes + i;
+        b.pieces[k++].size = 1;
+    }
+    b.pieces[k++].size = 0;
+    b.trace.count = (uint32_t) k;
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    forward(3);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    backward(3);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 3), IPT_OK);
+    expect_psb();
+}
+
+TEST(arguments)
+{
+    ipt_pkt_decoder blank;
+    memset(&blank, 0, sizeof blank);
+    CHECK_EQ(ipt_pkt_sync_forward(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_backward(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_set(NULL, 0), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_sync_forward(&blank), IPT_ERR_STATE);
+    CHECK_EQ(ipt_pkt_sync_backward(&blank), IPT_ERR_STATE);
+    CHECK_EQ(ipt_pkt_sync_set(&blank, 0), IPT_ERR_STATE);
+}
+
+TEST(not_synchronised)
+{
+    ipt_packet p;
+    begin();
+    put_psb();
+    hand_over(MAX);
+    memset(&p, 0xee, sizeof p);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+    CHECK_EQ(p.type, 0xee);
+    CHECK_EQ(b.decoder.at.error, IPT_ERR_NOSYNC);
+    forward(0);
+    expect_psb();
+    end();
+}
+
+/* What was known before a synchronisation is forgotten. */
+TEST(forgets)
+{
+    static const uint8_t header[] = {0x19, 1, 2, 3, 4, 5, 6, 7, // TSC
+                                     0x02, 0x03, 0x20, 0x00,    // CBR
+                                     0x02, 0x23};               // PSBEND
+    ipt_evt_decoder d;
+    ipt_event e;
+    size_t second;
+    begin();
+    put_psb();
+    memcpy(b.bytes + b.size, header, sizeof header);
+    b.size += sizeof header;
+    put(5, 0x00);
+    second = put_psb();
+    hand_over(MAX);
+    CHECK_EQ(ipt_evt_init(&d, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_OK);
+    while (ipt_evt_next(&d, &e) >= 0) { }
+    CHECK(d.at.valid & IPT_AT_TSC);
+    CHECK_EQ(d.at.tsc, 0x07060504030201);
+    CHECK_EQ(d.at.cbr, 0x20);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_END);
+    CHECK_EQ(ipt_evt_sync_set(&d, second), IPT_OK);
+    CHECK_EQ(d.at.valid, IPT_AT_SYNC);
+    CHECK_EQ(d.at.tsc, 0);
+    CHECK_EQ(d.at.cbr, 0);
+    CHECK_EQ(d.at.asid.cr3, IPT_ASID_UNKNOWN);
+    end();
+}
+
+/* ---- the other decoders want a PSB ---- */
+
+TEST(event_decoder)
+{
+    ipt_evt_decoder d;
+    size_t psb;
+    begin();
+    put(5, 0x06);
+    psb = put_psb();
+    put(1, 0x02);
+    put(1, 0x23); // PSBEND
+    put(20, 0x00);
+    hand_over(3);
+    memset(&d, 0, sizeof d);
+    CHECK_EQ(ipt_evt_sync_forward(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_ERR_STATE);
+    CHECK_EQ(ipt_evt_init(&d, &b.config, &b.trace), IPT_OK);
+    for (size_t at = 0; at <= b.size; at++)
+        CHECK_EQ(ipt_evt_sync_set(&d, at), at == psb ? IPT_OK : IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_evt_sync_set(&d, b.size + 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_evt_init(&d, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_OK);
+    CHECK_EQ(d.at.sync, psb);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_END);
+    CHECK_EQ(ipt_evt_init(&d, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_evt_sync_backward(&d), IPT_OK);
+    CHECK_EQ(d.at.sync, psb);
+    CHECK_EQ(ipt_evt_sync_backward(&d), IPT_END);
+    end();
+}
+
+int main(void)
+{
+    RUN(one);
+    RUN(one_in_pieces);
+    RUN(one_among_halves);
+    RUN(none);
+    RUN(almost);
+    RUN(long_runs);
+    RUN(backward_over_a_long_run);
+    RUN(a_trace_of_pairs);
+    RUN(many);
+    RUN(forward_from_behind_a_psb);
+    RUN(swallowed);
+    RUN(how_far_back);
+    RUN(set);
+    RUN(set_in_a_later_window);
+    RUN(open_forward);
+    RUN(open_then_closed);
+    RUN(open_and_dropped);
+    RUN(fuel);
+    RUN(fuel_in_a_long_run);
+    RUN(fuel_and_change_of_mind);
+    RUN(empty);
+    RUN(empty_pieces);
+    RUN(arguments);
+    RUN(not_synchronised);
+    RUN(forgets);
+    RUN(event_decoder);
+    return test_report();
+}
