@@ -4549,7 +4549,7 @@ static int ipti_event_waits(const ipt_event *event)
 /* The address before which flow must stop for the event. */
 static int ipti_event_stop(const ipt_event *event, uint64_t *ip)
 {
-    if (event->flags & IPT_EVENT_STATUS || event->type == IPT_EVT_OVERFLOW)
+    if (event->type == IPT_EVT_OVERFLOW)
         return 0; /* at once, wherever flow is */
     if (event->type == IPT_EVT_DISABLED) {
         *ip = event->u.branch.to;
@@ -4692,9 +4692,10 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     uint64_t stop;
     int status;
 
-    if (event->flags & IPT_EVENT_STATUS || !w->enabled
-        || event->type == IPT_EVT_TIP)
+    if (!w->enabled || event->type == IPT_EVT_TIP)
         return 1;
+    if (event->flags & IPT_EVENT_STATUS)
+        return !ipti_event_stop(event, &stop) || stop == w->ip;
     if (ipti_event_behind(event))
         return event->ip == w->prev_ip && !(w->bound & IPTI_BOUND_IP);
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
@@ -4856,7 +4857,12 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         break;
     case IPT_EVT_TRIG:
         if (!w->enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
-            status = IPT_ERR_PACKET;
+            return IPT_ERR_PACKET;
+        if (w->enabled && ipti_event_counts(event)) { /* this is the place */
+            event->ip = w->ip;
+            event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+            event->u.trig.icnt = 0;
+        }
         break;
     default:
         break;
