@@ -893,6 +893,7 @@ typedef struct ipt_qry_decoder {
     uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
     uint8_t tnt_count_;
     uint8_t have_event_;
+    uint8_t used_; /* something was handed out since synchronising */
     uint32_t magic_;
 } ipt_qry_decoder;
 
@@ -1048,7 +1049,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPT_FLOW_INTERRUPTED 0x040 /* an asynchronous branch just after it */
 #define IPT_FLOW_ABORTED 0x080     /* its transaction aborted after it */
 #define IPT_FLOW_COMMITTED 0x100   /* its transaction committed after it */
-#define IPT_FLOW_STOPPED 0x200     /* TraceStop just after it */
+#define IPT_FLOW_STOPPED 0x200     /* there was a TraceStop before it */
 #define IPT_FLOW_TRUNCATED 0x400   /* its bytes are from two mappings */
 
 /* Instructions that executed one after the other. A block ends behind every
@@ -1106,6 +1107,7 @@ typedef struct ipt_walk_ {
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
+    uint8_t used;      /* something was handed out since synchronising */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t count;     /* instructions of `run` up to where an event cuts it */
     uint8_t unsettled; /* what follows the instruction before ip is not known */

@@ -3423,6 +3423,7 @@ static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
         ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
         decoder->tnt_count_ = 0;
         decoder->have_event_ = 0;
+        decoder->used_ = 0;
         status = ipti_qry_status(decoder);
         if (!decoder->have_event_ || decoder->event_.flags & IPT_EVENT_NO_IP)
             status |= IPT_IP_SUPPRESSED;
@@ -3448,6 +3449,8 @@ IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
         return IPTI_SELF_ERROR(decoder);
     if (!ip)
         return IPT_ERR_ARG;
+    if (!decoder->used_ && decoder->cur_.state >= IPTI_CUR_SYNC)
+        decoder->at.offset = decoder->at.sync;
     return ipti_qry_synced(decoder, ip,
                            ipti_sync_backward(&decoder->cur_, &decoder->at));
 }
@@ -3475,6 +3478,7 @@ static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
         return status;
     if (decoder->tnt_count_ == 0)
         return IPT_ERR_QUERY;
+    decoder->used_ = 1;
     decoder->tnt_count_--;
     *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
     return ipti_qry_status(decoder);
@@ -3494,6 +3498,7 @@ static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
     }
     if (decoder->event_.type != IPT_EVT_TIP)
         return IPT_ERR_QUERY;
+    decoder->used_ = 1;
     decoder->have_event_ = 0;
     ipti_evt_time(&decoder->at, &decoder->event_);
     if (decoder->event_.flags & IPT_EVENT_NO_IP)
@@ -3515,6 +3520,7 @@ static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
     if (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP)
         return IPT_ERR_QUERY;
     *event = decoder->event_;
+    decoder->used_ = 1;
     decoder->have_event_ = 0;
     ipti_evt_time(&decoder->at, event);
     return ipti_qry_status(decoder);
@@ -4327,7 +4333,8 @@ enum { /* ipt_walk_.bound */
     IPTI_BOUND_PTWRITE = 4,
     IPTI_BOUND_CFE = 8,
     IPTI_BOUND_DISABLED = 16,
-    IPTI_BOUND_IP = 32 /* an event with its IP */
+    IPTI_BOUND_IP = 32, /* an event with its IP */
+    IPTI_BOUND_ALL = 63
 };
 
 /* ---- return compression          SDM: "Return Compression" ---- */
@@ -4515,6 +4522,21 @@ static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
     }
 }
 
+/* The kind of instruction that a CFE event without an IP stands before. */
+static uint8_t ipti_event_before(const ipt_event *event)
+{
+    if (event->type != IPT_EVT_CFE)
+        return IPT_INSN_COUNT;
+    switch (event->u.cfe.type) {
+    case IPT_CFE_SWINTR:
+        return IPT_INSN_INT;
+    case IPT_CFE_SYSCALL:
+        return IPT_INSN_SYSCALL;
+    default:
+        return IPT_INSN_COUNT;
+    }
+}
+
 /* Events with an IP that are reported behind the instruction there. */
 static int ipti_event_behind(const ipt_event *event)
 {
@@ -4539,8 +4561,7 @@ static int ipti_event_waits(const ipt_event *event)
         return event->u.trig.icntv;
     case IPT_EVT_CFE:
         return ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT
-               || event->u.cfe.type == IPT_CFE_SWINTR
-               || event->u.cfe.type == IPT_CFE_SYSCALL;
+               || ipti_event_before(event) != IPT_INSN_COUNT;
     default:
         return 0;
     }
@@ -4549,7 +4570,9 @@ static int ipti_event_waits(const ipt_event *event)
 /* The address before which flow must stop for the event. */
 static int ipti_event_stop(const ipt_event *event, uint64_t *ip)
 {
-    if (event->type == IPT_EVT_OVERFLOW)
+    if (event->type == IPT_EVT_OVERFLOW
+        || (event->type == IPT_EVT_ENABLED
+            && !(event->flags & IPT_EVENT_STATUS)))
         return 0; /* at once, wherever flow is */
     if (event->type == IPT_EVT_DISABLED) {
         *ip = event->u.branch.to;
@@ -4568,12 +4591,34 @@ static int ipti_event_counts(const ipt_event *event)
 
 /* ---- code ---- */
 
+/* Cut the run where the event may bind. */
+static void ipti_walk_cut(ipt_walk_ *w, const ipt_event *event)
+{
+    unsigned bytes = 0;
+    unsigned n = 0;
+    uint64_t ahead;
+
+    if (ipti_event_stop(event, &ahead)) {
+        ahead = ipti_wrap(w->mode, ahead - w->ip);
+        if (ahead >= w->run.size_)
+            return;
+        while (bytes < ahead || n == 0) /* 0: the event is behind this one */
+            bytes += ipti_run_size(&w->run, n++);
+        if (bytes == ahead || n == 1)
+            w->count = (uint8_t) n;
+    } else if (ipti_event_counts(event)) {
+        if (event->u.trig.icnt - w->icnt < w->count)
+            w->count = (uint8_t) (event->u.trig.icnt - w->icnt);
+    } else if (w->count > 1 && ipti_event_before(event) == w->run.kind_) {
+        w->count--;
+    }
+}
+
 /* Get the run at w->ip and cut it at the address where an event binds. */
 static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
-    uint64_t stop;
     int status;
 
     if (w->mode == IPT_MODE_UNKNOWN)
@@ -4596,18 +4641,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return status;
     w->count = w->run.count_;
     w->run_left = w->run.size_;
-    if (event && ipti_event_stop(event, &stop)
-        && (stop - w->ip < w->run.size_)) {
-        uint64_t ip = w->ip;
-        unsigned n = 0;
-        while (ip < stop || n == 0) /* n is 0: the event is behind this one */
-            ip += ipti_run_size(&w->run, n++);
-        if (ip == stop || n == 1)
-            w->count = (uint8_t) n;
-    }
-    if (event && ipti_event_counts(event)
-        && event->u.trig.icnt - w->icnt < w->count)
-        w->count = (uint8_t) (event->u.trig.icnt - w->icnt);
+    if (event)
+        ipti_walk_cut(w, event);
     ipti_fuel_burn(config, w->count);
     return IPT_OK;
 }
@@ -4673,11 +4708,9 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
-/* Is the instruction at w->ip one that this CFE event stands before? */
-static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+/* Is the instruction at w->ip of this kind? */
+static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint8_t kind)
 {
-    const uint8_t kind = event->u.cfe.type == IPT_CFE_SWINTR ? IPT_INSN_INT
-                                                             : IPT_INSN_SYSCALL;
     int status = ipti_walk_run(w, at);
 
     if (status < 0)
@@ -4711,11 +4744,17 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
                                             : event->u.trig.icnt == w->icnt;
     if (!ipti_event_waits(event))
         return 1;
-    if (event->type == IPT_EVT_CFE
-        && (event->u.cfe.type == IPT_CFE_SWINTR
-            || event->u.cfe.type == IPT_CFE_SYSCALL))
-        return ipti_walk_before(w, at, event);
+    if (ipti_event_before(event) != IPT_INSN_COUNT)
+        return ipti_walk_before(w, at, ipti_event_before(event));
     return 0;
+}
+
+/* Flow is somewhere else; what comes is not of the instruction before. */
+static void ipti_apply_ip(ipt_walk_ *w, uint64_t ip)
+{
+    w->ip = ip;
+    w->prev_kind = IPT_INSN_OTHER;
+    w->bound = IPTI_BOUND_ALL;
 }
 
 static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
@@ -4735,7 +4774,7 @@ static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
         }
     }
     w->enabled = 1;
-    w->ip = event->ip;
+    ipti_apply_ip(w, event->ip);
     return IPT_OK;
 }
 
@@ -4783,20 +4822,24 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 static void ipti_apply_overflow(ipt_walk_ *w, const ipt_event *event)
 {
     w->enabled = !(event->flags & IPT_EVENT_NO_IP);
-    w->ip = event->ip;
+    ipti_apply_ip(w, event->ip);
     w->speculative = 0;
     w->have_resume = 0;
     w->lead |= IPT_FLOW_RESYNCED;
 }
 
-static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
+static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
+                            const ipt_event *event, const ipt_asid *asid)
 {
+    const int known = at->asid.cr3 != IPT_ASID_UNKNOWN
+                      || at->asid.vmcs != IPT_ASID_UNKNOWN;
+
     if (asid->cr3 == at->asid.cr3 && asid->vmcs == at->asid.vmcs
         && asid->nr == at->asid.nr)
         return;
     at->asid = *asid;
     w->space = 0;
-    if (w->synced)
+    if (known || !(event->flags & IPT_EVENT_STATUS))
         w->lead |= IPT_FLOW_ASID;
 }
 
@@ -4824,19 +4867,19 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_ASYNC_BRANCH:
         if (event->flags & IPT_EVENT_NO_TO)
             return IPT_ERR_NO_IP;
-        w->ip = event->u.branch.to;
+        ipti_apply_ip(w, event->u.branch.to);
         w->trail |= IPT_FLOW_INTERRUPTED;
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
         asid.cr3 = event->u.paging.cr3;
         asid.nr = event->u.paging.nr;
-        ipti_apply_asid(w, at, &asid);
+        ipti_apply_asid(w, at, event, &asid);
         break;
     case IPT_EVT_VMCS:
     case IPT_EVT_ASYNC_VMCS:
         asid.vmcs = event->u.vmcs.base;
-        ipti_apply_asid(w, at, &asid);
+        ipti_apply_asid(w, at, event, &asid);
         break;
     case IPT_EVT_EXEC_MODE:
         status = ipti_apply_mode(w, event);
@@ -4850,7 +4893,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_STOP:
         if (w->enabled)
             return IPT_ERR_CONTEXT;
-        w->trail |= IPT_FLOW_STOPPED;
+        w->lead |= IPT_FLOW_STOPPED;
         break;
     case IPT_EVT_TIP: /* without an IP */
         status = IPT_ERR_NO_IP;
@@ -4919,21 +4962,27 @@ static void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip)
     ipti_walk_keep(w, at);
 }
 
-/* After an instruction: does an event bind right behind it? Code that is not
- * there or cannot be decoded is a matter of the next instruction. */
+/* After an instruction: which events bind right behind it? Not what comes after
+ * one that disables tracing: that may take long. Code that is not there or
+ * cannot be decoded is a matter of the next instruction. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_walk_source(w, at);
+    int status;
 
-    if (status >= 0 && ipti_walk_event(w))
-        status = ipti_walk_reached(w, at);
-    else if (status >= 0)
-        status = 0;
-    if (status == IPT_MORE || status == IPT_BUDGET)
-        return status;
+    do {
+        status = ipti_walk_source(w, at);
+        if (status >= 0)
+            status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
+        if (status == IPT_MORE || status == IPT_BUDGET)
+            return status;
+        w->count = 0;
+        if (status > 0)
+            status = ipti_walk_take_event(w, at); /* an error comes again */
+        else
+            status = IPT_END;
+    } while (status >= 0 && w->enabled
+             && w->reached_count < IPT_REACHED_MAX_);
     w->unsettled = 0;
-    if (status > 0)
-        (void) ipti_walk_take_event(w, at); /* an error comes again */
     w->pending = w->reached_count > 0;
     return IPT_OK;
 }
@@ -5160,6 +5209,8 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
             (void) ipti_walk_apply(w, at, &w->reached[i]);
     w->prev_ip = ip;
     w->prev_kind = kind;
+    if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
+        w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
     w->count = 0;
     w->unsettled = !w->pending;
     return IPT_OK;
@@ -5254,6 +5305,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->stack_count = w->stack_top = 0;
     w->space = 0;
     w->unproven = 0;
+    w->used = 0;
     w->fresh = 0;
     w->icnt = 0;
     w->resync = 0;
@@ -5276,6 +5328,15 @@ static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
     else
         at->valid &= (uint8_t) ~IPT_AT_IP;
     return ipti_leave(&w->cur, at, status);
+}
+
+/* Going back begins at the PSB stood at, as long as nothing was handed out:
+ * what lies behind it was read only to tell of the first events. */
+static int ipti_walk_backward(ipt_walk_ *w, ipt_where *at)
+{
+    if (!w->used && w->cur.state >= IPTI_CUR_SYNC)
+        at->offset = at->sync;
+    return ipti_sync_backward(&w->cur, at);
 }
 
 /* A synchronisation ended with `status`. */
@@ -5400,6 +5461,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     if (!w->pending)
         return IPT_END;
     *event = w->reached[0];
+    w->used = 1;
     w->reached_count--;
     IPT_MEMMOVE(&w->reached[0], &w->reached[1],
                 w->reached_count * sizeof(w->reached[0]));
@@ -5447,7 +5509,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_blk_synced(
-        decoder, ipti_sync_backward(&decoder->walk_.cur, &decoder->at));
+        decoder, ipti_walk_backward(&decoder->walk_, &decoder->at));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
@@ -5464,6 +5526,7 @@ static void ipti_blk_begin(ipt_blk_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
 
+    w->used = 1;
     if (block->count == 0) {
         block->ip = w->ip;
         block->mode = w->mode;
@@ -5507,8 +5570,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Add the instructions of the run up to its last one, or to an event. Of n of
- * them the last one's size is needed only where the block may end behind it. */
+/* Add the instructions of the run up to its last one, or to an event. */
 static void ipti_blk_pass(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -5523,6 +5585,7 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
         n--;
     if (IPTI_LIKELY(w->count == w->run.count_ && n < room)) {
         bytes = (unsigned) w->run_left - (w->run.last_ & IPTI_INSN_MAX);
+        last = ipti_run_size(&w->run, w->index + n - 1);
     } else {
         n = n < room ? n : room;
         for (i = 0; i < n; i++) {
@@ -5667,7 +5730,7 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at,
-        ipti_sync_backward(&decoder->walk_.cur, &decoder->at));
+        ipti_walk_backward(&decoder->walk_, &decoder->at));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
@@ -5697,6 +5760,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
+    w->used = 1;
     lead = w->lead;
     w->lead = 0;
     insn->offset = ipti_walk_offset(w);

@@ -90,6 +90,7 @@ static void expect_psb(void)
 {
     uint64_t offset = b.decoder.at.offset;
     ipt_packet p;
+    memset(&p, 0, sizeof p);
     CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_PSB);
     CHECK_EQ(p.size, 16);
