@@ -4987,6 +4987,14 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
+/* The same where no instruction waits for it: as far as the trace tells now. */
+static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
+{
+    (void) ipti_walk_settle(w, at);
+    w->unsettled = 0;
+    w->pending = w->reached_count > 0;
+}
+
 /* ---- instructions that end a run ---- */
 
 /* The instruction at w->ip ended tracing. */
@@ -5344,7 +5352,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
 {
     if (status >= 0) {
         ipti_walk_reset(w);
-        (void) ipti_walk_settle(w, at);
+        ipti_walk_look(w, at);
         status = ipti_walk_status(w);
     }
     return ipti_walk_leave(w, at, status);
@@ -5450,7 +5458,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->lead |= IPT_FLOW_RESYNCED;
     w->pending = w->reached_count > 0;
     if (!w->pending)
-        (void) ipti_walk_settle(w, at);
+        ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
 
@@ -5467,7 +5475,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
                 w->reached_count * sizeof(w->reached[0]));
     w->pending = w->reached_count > 0;
     if (!w->pending)
-        (void) ipti_walk_settle(w, at);
+        ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
 

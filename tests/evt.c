@@ -1,0 +1,1220 @@
+/* evt.c: packets to events. What each trace must give was written from the
+ * semantics of PSB+, FUP, TIP and OVF, not from what the decoder gave. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "../ipt.h"
+#include "build.h"
+
+/* ---- what is expected ---- */
+
+/* One event. `from` is the index of the packet that made it; which member of
+ * u a, b and c are, shows payload(). */
+typedef struct want {
+    uint8_t type;  /* IPT_EVT_ */
+    uint8_t flags; /* NOIP, ... */
+    uint8_t from;
+    uint64_t ip; /* unless NOIP */
+    uint64_t a, b, c;
+    uint64_t tsc; /* with CLK */
+} want;
+
+#define NOIP IPT_EVENT_NO_IP
+#define NOTO IPT_EVENT_NO_TO
+#define ST IPT_EVENT_STATUS
+#define CLK IPT_EVENT_TSC
+#define ANY 0xff /* from: the table does not say */
+
+#define EVENTS_MAX 24
+#define PACKETS_MAX 28
+
+typedef struct row {
+    const char *name;
+    ipt_packet trace[PACKETS_MAX];
+    want events[EVENTS_MAX];
+    int status; /* at the end; 0: IPT_END */
+} row;
+
+typedef struct payload {
+    uint64_t a, b, c;
+} payload;
+
+static payload payload_of(const ipt_event *e)
+{
+    payload p = {0, 0, 0};
+    switch (e->type) {
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH: p.a = e->u.branch.to; break;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        p.a = e->u.paging.cr3;
+        p.b = e->u.paging.nr;
+        break;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS: p.a = e->u.vmcs.base; break;
+    case IPT_EVT_EXEC_MODE:
+        p.a = e->u.exec.mode;
+        p.b = e->u.exec.iflag;
+        break;
+    case IPT_EVT_TSX:
+        p.a = e->u.tsx.speculative;
+        p.b = e->u.tsx.aborted;
+        break;
+    case IPT_EVT_PTWRITE:
+        p.a = e->u.ptwrite.payload;
+        p.b = e->u.ptwrite.size;
+        break;
+    case IPT_EVT_MWAIT:
+        p.a = e->u.mwait.hints;
+        p.b = e->u.mwait.ext;
+        break;
+    case IPT_EVT_PWRE:
+        p.a = e->u.pwre.state;
+        p.b = e->u.pwre.sub_state;
+        p.c = e->u.pwre.hw;
+        break;
+    case IPT_EVT_PWRX:
+        p.a = e->u.pwrx.last;
+        p.b = e->u.pwrx.deepest;
+        p.c = (uint64_t) e->u.pwrx.interrupt | (uint64_t) e->u.pwrx.store << 1
+              | (uint64_t) e->u.pwrx.autonomous << 2;
+        break;
+    case IPT_EVT_CBR: p.a = e->u.cbr.ratio; break;
+    case IPT_EVT_MNT: p.a = e->u.mnt.payload; break;
+    case IPT_EVT_TNT:
+        p.a = e->u.tnt.bits;
+        p.b = e->u.tnt.count;
+        break;
+    case IPT_EVT_CFE:
+        p.a = (uint64_t) e->u.cfe.type << 16 | (uint64_t) e->u.cfe.has << 8
+              | (e->u.cfe.has & IPT_CFE_HAS_VECTOR ? e->u.cfe.vector : 0);
+        if (e->u.cfe.has & (IPT_CFE_HAS_CR2 | IPT_CFE_HAS_VMXQ))
+            p.b = e->u.cfe.data[0];
+        if (e->u.cfe.has & IPT_CFE_HAS_VMXR) p.c = e->u.cfe.data[1];
+        break;
+    case IPT_EVT_IFLAGS: p.a = e->u.exec.iflag; break;
+    case IPT_EVT_PEBS_BEGIN:
+    case IPT_EVT_PEBS_ITEM:
+        p.a = e->u.pebs.id;
+        p.b = e->u.pebs.size;
+        if (e->type == IPT_EVT_PEBS_ITEM) p.c = e->u.pebs.payload;
+        break;
+    case IPT_EVT_TRIG:
+        p.a = e->u.trig.trbv;
+        p.b = e->u.trig.icnt;
+        p.c = (uint64_t) e->u.trig.icntv | (uint64_t) e->u.trig.mult << 1;
+        break;
+    default: break;
+    }
+    return p;
+}
+
+/* CFE's first word, as payload_of has it. */
+#define CFEV(t, has, vector) \
+    ((uint64_t) IPT_CFE_##t << 16 | (uint64_t) (has) << 8 | (vector))
+#define VEC IPT_CFE_HAS_VECTOR
+#define CR2 IPT_CFE_HAS_CR2
+#define VMXQ IPT_CFE_HAS_VMXQ
+#define VMXR IPT_CFE_HAS_VMXR
+
+static int compare(const row *r, const char *way, unsigned i,
+                   const ipt_event *got, const want *w, const build *b)
+{
+    char at[32];
+    payload p = payload_of(got);
+    int good = 1;
+    snprintf(at, sizeof at, "event %u ", i);
+#define SAME(what, x, y)                                                   \
+    do {                                                                   \
+        char what_[64];                                                    \
+        snprintf(what_, sizeof what_, "%s%s of %s", at, what,              \
+                 ipt_evt_name(w->type));                                   \
+        if ((x) != (y)) good = failed(r->name, way, what_, x, y), good = 0; \
+    } while (0)
+    SAME("type", got->type, w->type);
+    if (!good) return 0;
+    SAME("flags", got->flags, w->flags);
+    if (!(w->flags & NOIP)) SAME("ip", got->ip, w->ip);
+    if (!(w->flags & NOTO)) SAME("a", p.a, w->a);
+    SAME("b", p.b, w->b);
+    SAME("c", p.c, w->c);
+    if (w->flags & CLK) SAME("tsc", got->tsc, w->tsc);
+    if (w->from != ANY) SAME("offset", got->offset, b->offset[w->from]);
+#undef SAME
+    return good;
+}
+
+/* ---- running a row ---- */
+
+/* Two places for the decoder, for the way CLONE. */
+static ipt_evt_decoder places[2];
+static unsigned place;
+static feed f;
+static build b;
+
+static ipt_evt_decoder *decoder(void)
+{
+    ipt_evt_decoder *from = &places[place];
+    if (f.way == CLONE) place ^= 1;
+    return feed_move(&f, from, &places[place], sizeof *from);
+}
+
+static int sync(void)
+{
+    int status;
+    do {
+        status = ipt_evt_sync_forward(decoder());
+        feed_drop(&f, &places[place].at);
+    } while (feed_again(&f, status, b.size));
+    return status;
+}
+
+static int next(ipt_event *e)
+{
+    int status;
+    ipt_event before;
+    memset(e, 0xee, sizeof *e);
+    before = *e;
+    do {
+        status = ipt_evt_next(decoder(), e);
+        feed_drop(&f, &places[place].at);
+        if (status < 0) CHECK(!memcmp(&before, e, sizeof *e));
+    } while (feed_again(&f, status, b.size));
+    return status;
+}
+
+static void run_row(const row *r, int way)
+{
+    const int last = r->status ? r->status : IPT_END;
+    ipt_event e;
+    unsigned i;
+    int status;
+
+    build_all(&b, r->trace, PACKETS_MAX);
+    feed_begin(&f, b.bytes, b.size, way);
+    CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+    status = sync();
+    if (status < 0) failed(r->name, way_names[way], "sync", 0, 0);
+    for (i = 0; i < EVENTS_MAX && r->events[i].type; i++) {
+        status = next(&e);
+        if (status != IPT_OK) {
+            char text[64];
+            snprintf(text, sizeof text, "status for event %u, %s", i,
+                     ipt_evt_name(r->events[i].type));
+            failed(r->name, way_names[way], text, (uint64_t) -status, 0);
+            break;
+        }
+        if (!compare(r, way_names[way], i, &e, &r->events[i], &b)) break;
+    }
+    if (i == EVENTS_MAX || !r->events[i].type) {
+        for (i = 0; i < 3; i++) { /* it comes again */
+            status = next(&e);
+            if (status != last)
+                failed(r->name, way_names[way], "last -status",
+                       (uint64_t) -status, (uint64_t) -last);
+            if (status >= 0)
+                failed(r->name, way_names[way], "no such event expected",
+                       e.type, 0);
+        }
+        CHECK_EQ(places[place].at.error, last);
+    }
+    feed_end(&f);
+}
+
+static void run_rows(const row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int bad = test_.bad;
+        for (int way = 0; way < WAYS && bad == test_.bad; way++)
+            run_row(&rows[i], way);
+    }
+}
+
+#define ROWS(table) run_rows(table, LENGTH(table))
+
+/* ---- traces that many rows begin with, and what they give ---- */
+
+/* Four packets: tracing is enabled at 1000 in 64-bit mode. */
+#define ON PSB, EXEC64, FUP(0x1000), PSBEND
+#define E_ON                                                     \
+    {.type = IPT_EVT_ENABLED, .flags = ST, .from = 3, .ip = 0x1000}, \
+    {.type = IPT_EVT_EXEC_MODE, .flags = ST, .from = 1, .ip = 0x1000, \
+     .a = IPT_MODE_64}
+/* Five packets: the same, at time 100. */
+#define ON_TSC PSB, TSC(0x100), EXEC64, FUP(0x1000), PSBEND
+#define E_ON_TSC                                  \
+    TE(ENABLED, ST, 4, 0x1000, 0, 0, 0x100), \
+    TE(EXEC_MODE, ST, 2, 0x1000, IPT_MODE_64, 0, 0x100)
+/* Two packets: tracing is disabled. */
+#define OFF PSB, PSBEND
+#define E_OFF {.type = IPT_EVT_DISABLED, .flags = ST | NOIP | NOTO, .from = 1}
+
+#define E(t, f, n, i) {.type = IPT_EVT_##t, .flags = f, .from = n, .ip = i}
+#define EA(t, f, n, i, x) \
+    {.type = IPT_EVT_##t, .flags = f, .from = n, .ip = i, .a = x}
+#define EB(t, f, n, i, x, y) \
+    {.type = IPT_EVT_##t, .flags = f, .from = n, .ip = i, .a = x, .b = y}
+#define EC(t, f, n, i, x, y, z)                                       \
+    {.type = IPT_EVT_##t, .flags = f, .from = n, .ip = i, .a = x, .b = y, \
+     .c = z}
+#define E_TNT(n, count, bits) EB(TNT, NOIP, n, 0, bits, count)
+/* The same with a TSC. */
+#define TE(t, f, n, i, x, y, ts)                                            \
+    {.type = IPT_EVT_##t, .flags = (f) | CLK, .from = n, .ip = i, .a = x,   \
+     .b = y, .tsc = ts}
+
+/* ---- PSB+ ---- */
+
+static const row psb_rows[] = {
+    {"on", {ON}, {E_ON}, 0},
+    {"off", {OFF}, {E_OFF}, 0},
+    {"fup before exec", {PSB, FUP(0x1000), EXEC64, PSBEND, TNT(1, 1)},
+     {E(ENABLED, ST, 3, 0x1000), EA(EXEC_MODE, ST, 2, 0x1000, IPT_MODE_64),
+      E_TNT(4, 1, 1)}, 0},
+    {"suppressed fup is off", {PSB, FUP0, EXEC64, PSBEND},
+     {E(DISABLED, ST | NOIP | NOTO, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 2, 0, IPT_MODE_64)}, 0},
+    {"all, on",
+     {PSB, CBR(0x20), EXEC32, TSX(1, 0), PIP(0xabcde0, 1), VMCS(0x123000),
+      MNT(0x77), FUP(0x1000), PSBEND, TNT(2, 2)},
+     {E(ENABLED, ST, 8, 0x1000), EA(CBR, ST | NOIP, 1, 0, 0x20),
+      EA(EXEC_MODE, ST, 2, 0x1000, IPT_MODE_32),
+      EA(TSX, ST, 3, 0x1000, 1), EB(ASYNC_PAGING, ST, 4, 0x1000, 0xabcde0, 1),
+      EA(ASYNC_VMCS, ST, 5, 0x1000, 0x123000), EA(MNT, NOIP, 6, 0, 0x77),
+      E_TNT(9, 2, 2)}, 0},
+    {"all, off",
+     {PSB, VMCS(0x123000), PIP(0xabcde0, 0), TSX(0, 0), EXEC16, CBR(0x20),
+      PADS(5), MTC(1), CYC(2), PSBEND},
+     {E(DISABLED, ST | NOIP | NOTO, 9, 0),
+      EA(ASYNC_VMCS, ST | NOIP, 1, 0, 0x123000),
+      EA(ASYNC_PAGING, ST | NOIP, 2, 0, 0xabcde0), E(TSX, ST | NOIP, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 4, 0, IPT_MODE_16),
+      EA(CBR, ST | NOIP, 5, 0, 0x20)}, 0},
+    {"cs.l and cs.d", {PSB, EXEC(1, 1, 0), FUP(0x1000), PSBEND},
+     {E(ENABLED, ST, 3, 0x1000),
+      EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_UNKNOWN)}, 0},
+    {"if", {PSB, EXEC(1, 0, 1), FUP(0x1000), PSBEND},
+     {E(ENABLED, ST, 3, 0x1000),
+      EB(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64, 1)}, 0},
+    {"the header's tsc",
+     {ON_TSC, TSC(0x200), TNT(1, 0)},
+     {E_ON_TSC, TE(TNT, NOIP, 6, 0, 0, 1, 0x200)}, 0},
+    {"a second one, on", {ON, TNT(1, 1), PSB, EXEC64, FUP(0x1010), PSBEND,
+                          TNT(1, 0)},
+     {E_ON, E_TNT(4, 1, 1), E(ENABLED, ST, 8, 0x1010),
+      EA(EXEC_MODE, ST, 6, 0x1010, IPT_MODE_64), E_TNT(9, 1, 0)}, 0},
+    {"a second one, off", {OFF, PSB, CBR(1), PSBEND},
+     {E_OFF, E(DISABLED, ST | NOIP | NOTO, 4, 0), EA(CBR, ST | NOIP, 3, 0, 1)},
+     0},
+    {"says off while on", {ON, TNT(1, 1), PSB, PSBEND},
+     {E_ON, E_TNT(4, 1, 1), E(DISABLED, ST | NOIP | NOTO, 6, 0)}, 0},
+    {"another mode while on", {ON, TNT(1, 1), PSB, EXEC32, FUP(0x1010), PSBEND},
+     {E_ON, E_TNT(4, 1, 1)}, IPT_ERR_STATUS},
+    {"psbend alone", {ON, TNT(1, 1), PSBEND}, {E_ON, E_TNT(4, 1, 1)},
+     IPT_ERR_CONTEXT},
+    {"psbend twice", {OFF, PSBEND}, {E_OFF}, IPT_ERR_CONTEXT},
+    /* without PSBEND: the first packet about flow ends it */
+    {"no psbend, tnt", {PSB, EXEC64, FUP(0x1000), TNT(1, 1), PGD(0x2000)},
+     {E(ENABLED, ST, ANY, 0x1000), EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64),
+      E_TNT(3, 1, 1), EA(DISABLED, NOIP, 4, 0, 0x2000)}, 0},
+    {"no psbend, tip", {PSB, EXEC64, FUP(0x1000), TIP(0x2000)},
+     {E(ENABLED, ST, ANY, 0x1000), EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64),
+      E(TIP, 0, 3, 0x2000)}, 0},
+    {"no psbend, pge", {PSB, CBR(9), PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, ANY, 0), EA(CBR, ST | NOIP, 1, 0, 9),
+      E(ENABLED, 0, 2, 0x1000)}, 0},
+    {"no psbend, psb", {PSB, EXEC64, FUP(0x1000), ON, TNT(1, 0)},
+     {E(ENABLED, ST, ANY, 0x1000), EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64),
+      E(ENABLED, ST, 6, 0x1000), EA(EXEC_MODE, ST, 4, 0x1000, IPT_MODE_64),
+      E_TNT(7, 1, 0)}, 0},
+    {"no psbend, tip while off", {PSB, TIP(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, ANY, 0)}, IPT_ERR_CONTEXT},
+    /* what waits for a FUP, TIP or CFE may not wait across a PSB */
+    {"psb behind fup", {ON, FUP(0x1004), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind mode.exec", {ON, EXEC32, PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind mode.tsx", {ON, TSX(1, 0), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind abort", {ON, TSX(0, 1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind ptw", {ON, PTW(0, 1, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind bep", {ON, BEP(1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind evd", {ON, EVD(0, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb behind cfe", {ON, CFE(INTR, 0, 3), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+};
+
+TEST(psb)
+{
+    ROWS(psb_rows);
+}
+
+/* Erratum BDM70: PSB+ before TIP.PGE says that tracing is enabled already.
+ * What stands between them keeps its meaning: tracing is disabled. */
+static const row bdm70_rows[] = {
+    {"next to it", {ON, PGE(0x1000), TNT(1, 1)},
+     {E(DISABLED, ST | NOIP | NOTO, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), E(ENABLED, 0, 4, 0x1000),
+      E_TNT(5, 1, 1)}, 0},
+    {"time between", {ON, PADS(9), TMA(5, 6), MTC(7), CYC(80), PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), E(ENABLED, 0, 8, 0x1000)},
+     0},
+    {"events between",
+     {ON, CBR(0x11), PIP(0x5000, 0), VMCS(0x6000), MNT(0x99), TSX(0, 0),
+      PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), EA(CBR, NOIP, 4, 0, 0x11),
+      EA(PAGING, NOIP, 5, 0, 0x5000), EA(VMCS, NOIP, 6, 0, 0x6000),
+      EA(MNT, NOIP, 7, 0, 0x99), E(TSX, NOIP, 8, 0),
+      E(ENABLED, 0, 9, 0x1000)}, 0},
+    {"mode.exec between", {ON, EXEC32, PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, 3, 0),
+      EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), E(ENABLED, 0, 5, 0x1000),
+      EA(EXEC_MODE, 0, 4, 0x1000, IPT_MODE_32)}, 0},
+    {"no mode.exec in psb+", {PSB, FUP(0x1000), PSBEND, EXEC64, PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, 2, 0), E(ENABLED, 0, 4, 0x1000),
+      EA(EXEC_MODE, 0, 3, 0x1000, IPT_MODE_64)}, 0},
+    {"its fup is no last ip",
+     {PSB, FUP(0x7f0000001000), PSBEND, IP_(TIP_PGE, 1, 0x2000)},
+     {E(DISABLED, ST | NOIP | NOTO, 2, 0), E(ENABLED, 0, 3, 0x2000)}, 0},
+    {"later in the trace",
+     {ON, PGD(0x2000), PSB, EXEC64, FUP(0x3000), PSBEND, PGE(0x3000)},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000),
+      E(DISABLED, ST | NOIP | NOTO, 8, 0),
+      EA(EXEC_MODE, ST | NOIP, 6, 0, IPT_MODE_64), E(ENABLED, 0, 9, 0x3000)},
+     0},
+    {"without psbend", {PSB, EXEC64, FUP(0x1000), PGE(0x1000)},
+     {E(DISABLED, ST | NOIP | NOTO, ANY, 0),
+      EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), E(ENABLED, 0, 3, 0x1000)},
+     0},
+    /* anything else: the PSB+ is right */
+    {"enabled before", {ON, TNT(1, 1), PSB, EXEC64, FUP(0x1000), PSBEND,
+                        PGE(0x1000)},
+     {E_ON, E_TNT(4, 1, 1), E(ENABLED, ST, 8, 0x1000),
+      EA(EXEC_MODE, ST, 6, 0x1000, IPT_MODE_64), E(ENABLED, 0, 9, 0x1000)}, 0},
+    {"pgd in between", {ON, PGD(0x2000), PGE(0x3000)},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000), E(ENABLED, 0, 5, 0x3000)}, 0},
+    {"pip, then tnt", {ON, PIP(0x5000, 0), TNT(1, 1)},
+     {E_ON, EA(PAGING, NOIP, 4, 0, 0x5000), E_TNT(5, 1, 1)}, 0},
+    {"vmcs, then tnt", {ON, VMCS(0x5000), TNT(1, 1)},
+     {E_ON, EA(VMCS, NOIP, 4, 0, 0x5000), E_TNT(5, 1, 1)}, 0},
+    {"pip, then the end", {ON, PIP(0x5000, 1)},
+     {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 1)}, 0},
+    {"cbr and mnt, then tnt", {ON, CBR(7), MNT(8), TNT(1, 1)},
+     {E_ON, EA(CBR, NOIP, 4, 0, 7), EA(MNT, NOIP, 5, 0, 8), E_TNT(6, 1, 1)},
+     0},
+    {"begin, then fup", {ON, TSX(1, 0), FUP(0x1004), TNT(1, 1)},
+     {E_ON, EA(TSX, 0, 4, 0x1004, 1), E_TNT(6, 1, 1)}, 0},
+    {"mode.exec, then tip", {ON, EXEC32, TIP(0x2000)},
+     {E_ON, E(TIP, 0, 5, 0x2000), EA(EXEC_MODE, 0, 4, 0x2000, IPT_MODE_32)},
+     0},
+};
+
+TEST(bdm70)
+{
+    ROWS(bdm70_rows);
+}
+
+/* ---- TNT, TIP, FUP, PGE, PGD ---- */
+
+static const row flow_rows[] = {
+    {"tnt-8", {ON, TNT(1, 0), TNT(6, 0x2a)},
+     {E_ON, E_TNT(4, 1, 0), E_TNT(5, 6, 0x2a)}, 0},
+    {"tnt-64", {ON, TNT64(1, 1), TNT64(47, 0x5aaaaaaaaaaa)},
+     {E_ON, E_TNT(4, 1, 1), E_TNT(5, 47, 0x5aaaaaaaaaaa)}, 0},
+    {"tip", {ON, TIP(0xffff800000001234)},
+     {E_ON, E(TIP, 0, 4, 0xffff800000001234)}, 0},
+    {"tip, suppressed", {ON, TIP0}, {E_ON, E(TIP, NOIP, 4, 0)}, 0},
+    {"tnt while off", {OFF, TNT(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
+    {"tnt-64 while off", {OFF, TNT64(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
+    {"tip while off", {OFF, TIP(0x1000)}, {E_OFF}, IPT_ERR_CONTEXT},
+    {"tnt behind pgd", {ON, PGD(0x2000), TNT(1, 1)},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000)}, IPT_ERR_CONTEXT},
+    {"tip behind pgd", {ON, PGD0, TIP(0x2000)},
+     {E_ON, E(DISABLED, NOIP | NOTO, 4, 0)}, IPT_ERR_CONTEXT},
+    {"fup, tip", {ON, FUP(0x1004), TIP(0x2000), TIP(0x3000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000), E(TIP, 0, 6, 0x3000)}, 0},
+    {"fup, tip suppressed", {ON, FUP(0x1004), TIP0},
+     {E_ON, E(ASYNC_BRANCH, NOTO, 4, 0x1004)}, 0},
+    {"fup, time, tip",
+     {ON, FUP(0x1004), PADS(3), MTC(1), TSC(5), CYC(3), TIP(0x2000)},
+     {E_ON, TE(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000, 0, 5)}, 0},
+    {"fup, pgd", {ON, FUP(0x1004), PGD(0x2000)},
+     {E_ON, EA(ASYNC_DISABLED, 0, 4, 0x1004, 0x2000)}, 0},
+    {"fup, pgd suppressed", {ON, FUP(0x1004), PGD0},
+     {E_ON, E(ASYNC_DISABLED, NOTO, 4, 0x1004)}, 0},
+    {"fup suppressed", {ON, TNT(1, 1), FUP0}, {E_ON, E_TNT(4, 1, 1)},
+     IPT_ERR_NO_IP},
+    {"pge", {OFF, PGE(0x1000), TNT(1, 1)},
+     {E_OFF, E(ENABLED, 0, 2, 0x1000), E_TNT(3, 1, 1)}, 0},
+    {"pge suppressed", {OFF, PGE0}, {E_OFF}, IPT_ERR_NO_IP},
+    {"fup, pge", {ON, FUP(0x1004), PGE(0x2000)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"pgd", {ON, PGD(0x2000)}, {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000)}, 0},
+    {"pgd suppressed", {ON, PGD0}, {E_ON, E(DISABLED, NOIP | NOTO, 4, 0)}, 0},
+    {"pgd, pge", {ON, PGD(0x2000), PGE(0x2000), TIP(0x3000)},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000), E(ENABLED, 0, 5, 0x2000),
+      E(TIP, 0, 6, 0x3000)}, 0},
+    {"stop", {ON, PGD(0x2000), STOP},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000), E(STOP, NOIP, 5, 0)}, 0},
+};
+
+TEST(flow)
+{
+    ROWS(flow_rows);
+}
+
+#define LAST 0x7fff123456789abc
+
+/* All IPBytes against one last IP, and all packets that set it. */
+static const row ip_rows[] = {
+    {"code 1", {ON, TIP(LAST), IP_(TIP, 1, 0x4321)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, 0, 5, 0x7fff123456784321)}, 0},
+    {"code 2", {ON, TIP(LAST), IP_(TIP, 2, 0xdeadbeef)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, 0, 5, 0x7fff1234deadbeef)}, 0},
+    {"code 3, bit 47 set", {ON, TIP(LAST), IP_(TIP, 3, 0x800000000001)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, 0, 5, 0xffff800000000001)}, 0},
+    {"code 3, bit 47 clear",
+     {ON, TIP(0xffff800000000001), IP_(TIP, 3, 0x7fffffffffff)},
+     {E_ON, E(TIP, 0, 4, 0xffff800000000001),
+      E(TIP, 0, 5, 0x00007fffffffffff)}, 0},
+    {"code 4", {ON, TIP(LAST), IP_(TIP, 4, 0xa1b2c3d4e5f6)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, 0, 5, 0x7fffa1b2c3d4e5f6)}, 0},
+    {"code 6", {ON, TIP(LAST), IP_(TIP, 6, 0x123)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, 0, 5, 0x123)}, 0},
+    {"code 0 keeps it", {ON, TIP(LAST), TIP0, IP_(TIP, 1, 1)},
+     {E_ON, E(TIP, 0, 4, LAST), E(TIP, NOIP, 5, 0),
+      E(TIP, 0, 6, 0x7fff123456780001)}, 0},
+    {"psb's fup", {PSB, EXEC64, FUP(LAST), PSBEND, IP_(TIP, 1, 1)},
+     {E(ENABLED, ST, 3, LAST), EA(EXEC_MODE, ST, 1, LAST, IPT_MODE_64),
+      E(TIP, 0, 4, 0x7fff123456780001)}, 0},
+    {"fup and tip", {ON, FUP(LAST), IP_(TIP, 1, 2), IP_(TIP, 2, 3)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, LAST, 0x7fff123456780002),
+      E(TIP, 0, 6, 0x7fff123400000003)}, 0},
+    {"pgd and pge", {ON, PGD(LAST), IP_(TIP_PGE, 1, 2), IP_(TIP, 1, 3)},
+     {E_ON, EA(DISABLED, NOIP, 4, 0, LAST),
+      E(ENABLED, 0, 5, 0x7fff123456780002), E(TIP, 0, 6, 0x7fff123456780003)},
+     0},
+    {"a fup of ptw's", {ON, PTW(0, 1, 1), FUP(LAST), IP_(TIP, 1, 2)},
+     {E_ON, EB(PTWRITE, 0, 4, LAST, 1, 4), E(TIP, 0, 6, 0x7fff123456780002)},
+     0},
+    {"psb forgets it",
+     {ON, TIP(LAST), PSB, EXEC64, IP_(FUP, 1, 0x1234), PSBEND},
+     {E_ON, E(TIP, 0, 4, LAST), E(ENABLED, ST, 8, 0x1234),
+      EA(EXEC_MODE, ST, 6, 0x1234, IPT_MODE_64)}, 0},
+    {"ovf forgets it", {ON, TIP(LAST), OVF, IP_(FUP, 1, 0x1234)},
+     {E_ON, E(TIP, 0, 4, LAST), E(OVERFLOW, 0, 5, 0x1234)}, 0},
+    {"ovf forgets it, pge", {ON, TIP(LAST), OVF, IP_(TIP_PGE, 2, 0x1234)},
+     {E_ON, E(TIP, 0, 4, LAST), E(OVERFLOW, NOIP, 5, 0),
+      E(ENABLED, 0, 6, 0x1234)}, 0},
+};
+
+TEST(ip_compression)
+{
+    ROWS(ip_rows);
+}
+
+/* ---- modes and address spaces ---- */
+
+static const row mode_rows[] = {
+    {"exec, tip", {ON, TNT(1, 1), EXEC32, TIP(0x2000), TIP(0x3000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32), E(TIP, 0, 7, 0x3000)}, 0},
+    {"exec, fup", {ON, TNT(1, 1), EXEC16, FUP(0x1004), TIP(0x3000)},
+     {E_ON, E_TNT(4, 1, 1), EA(EXEC_MODE, 0, 5, 0x1004, IPT_MODE_16),
+      E(TIP, 0, 7, 0x3000)}, 0},
+    {"exec, pge", {OFF, EXEC64, PGE(0x1000), TIP(0x3000)},
+     {E_OFF, E(ENABLED, 0, 3, 0x1000),
+      EA(EXEC_MODE, 0, 2, 0x1000, IPT_MODE_64), E(TIP, 0, 4, 0x3000)}, 0},
+    {"exec, pgd", {ON, TNT(1, 1), EXEC32, PGD(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(EXEC_MODE, NOIP, 5, 0, IPT_MODE_32),
+      EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
+    {"exec, pgd suppressed", {ON, TNT(1, 1), EXEC32, PGD0},
+     {E_ON, E_TNT(4, 1, 1), EA(EXEC_MODE, NOIP, 5, 0, IPT_MODE_32),
+      E(DISABLED, NOIP | NOTO, 6, 0)}, 0},
+    {"fup, exec, tip", {ON, FUP(0x1004), EXEC32, TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32)}, 0},
+    {"fup, exec, pgd", {ON, FUP(0x1004), EXEC32, PGD(0x2000)},
+     {E_ON, EA(ASYNC_DISABLED, 0, 4, 0x1004, 0x2000),
+      EA(EXEC_MODE, NOIP, 5, 0, IPT_MODE_32)}, 0},
+    {"same exec, tip", {ON, TNT(1, 1), EXEC64, TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000)}, 0},
+    {"same exec takes the fup", {ON, TNT(1, 1), EXEC64, FUP(0x1004),
+                                 TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000)}, 0},
+    {"same exec, pge", {ON, PGD0, EXEC64, PGE(0x1000)},
+     {E_ON, E(DISABLED, NOIP | NOTO, 4, 0), E(ENABLED, 0, 6, 0x1000)}, 0},
+    {"same exec, pgd", {ON, TNT(1, 1), EXEC64, PGD(0x2000)}, /* H3 */
+     {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
+    {"only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
+    {"only if, fup", {ON, TNT(1, 1), EXEC(1, 0, 1), FUP(0x1004), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000)}, 0},
+    {"if with a change", {ON, TNT(1, 1), EXEC(0, 1, 1), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EB(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32, 1)}, 0},
+    {"unknown mode", {ON, TNT(1, 1), EXEC(1, 1, 0), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_UNKNOWN)}, 0},
+    {"exec with time between", {ON, TNT(1, 1), EXEC32, MTC(1), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32)}, 0},
+    {"tsx begin", {ON, TNT(1, 1), TSX(1, 0), FUP(0x1004), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(TSX, 0, 5, 0x1004, 1), E(TIP, 0, 7, 0x2000)},
+     0},
+    {"tsx commit", {ON, TNT(1, 1), TSX(0, 0), FUP(0x1004), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), E(TSX, 0, 5, 0x1004), E(TIP, 0, 7, 0x2000)}, 0},
+    {"tsx abort", {ON, TNT(1, 1), TSX(0, 1), FUP(0x1004), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EB(TSX, 0, 5, 0x1004, 0, 1),
+      EA(ASYNC_BRANCH, 0, 6, 0x1004, 0x2000)}, 0},
+    {"tsx abort, pgd", {ON, TNT(1, 1), TSX(0, 1), FUP(0x1004), PGD0},
+     {E_ON, E_TNT(4, 1, 1), EB(TSX, 0, 5, 0x1004, 0, 1),
+      E(ASYNC_DISABLED, NOTO, 6, 0x1004)}, 0},
+    {"tsx while off", {OFF, TSX(1, 0), TSX(0, 1), TSX(0, 0), PGE(0x1000)},
+     {E_OFF, EA(TSX, NOIP, 2, 0, 1), EB(TSX, NOIP, 3, 0, 0, 1),
+      E(TSX, NOIP, 4, 0), E(ENABLED, 0, 5, 0x1000)}, 0},
+};
+
+TEST(modes)
+{
+    ROWS(mode_rows);
+}
+
+static const row asid_rows[] = {
+    {"pip", {ON, TNT(1, 1), PIP(0xfffffffffffe0, 1), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EB(PAGING, NOIP, 5, 0, 0xfffffffffffe0, 1),
+      E(TIP, 0, 6, 0x2000)}, 0},
+    {"pip while off", {OFF, PIP(0x5000, 0), PGE(0x1000)},
+     {E_OFF, EA(PAGING, NOIP, 2, 0, 0x5000), E(ENABLED, 0, 3, 0x1000)}, 0},
+    {"vmcs", {ON, TNT(1, 1), VMCS(0xffffffffff000), TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(VMCS, NOIP, 5, 0, 0xffffffffff000),
+      E(TIP, 0, 6, 0x2000)}, 0},
+    {"vmcs while off", {OFF, VMCS(0x5000), PGE(0x1000)},
+     {E_OFF, EA(VMCS, NOIP, 2, 0, 0x5000), E(ENABLED, 0, 3, 0x1000)}, 0},
+    {"pip and vmcs, sync", {ON, TNT(1, 1), PIP(0x5000, 0), VMCS(0x6000),
+                            TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(PAGING, NOIP, 5, 0, 0x5000),
+      EA(VMCS, NOIP, 6, 0, 0x6000), E(TIP, 0, 7, 0x2000)}, 0},
+    {"fup, pip, tip", {ON, FUP(0x1004), PIP(0x5000, 1), TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EB(ASYNC_PAGING, 0, 5, 0x2000, 0x5000, 1)}, 0},
+    {"fup, vmcs, tip", {ON, FUP(0x1004), VMCS(0x6000), TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_VMCS, 0, 5, 0x2000, 0x6000)}, 0},
+    {"fup, pip, vmcs, tip",
+     {ON, FUP(0x1004), PIP(0x5000, 0), VMCS(0x6000), TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_VMCS, 0, 6, 0x2000, 0x6000),
+      EA(ASYNC_PAGING, 0, 5, 0x2000, 0x5000)}, 0},
+    {"fup, vmcs, pip, tip",
+     {ON, FUP(0x1004), VMCS(0x6000), PIP(0x5000, 0), TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_VMCS, 0, 5, 0x2000, 0x6000),
+      EA(ASYNC_PAGING, 0, 6, 0x2000, 0x5000)}, 0},
+    {"fup, pip, vmcs, exec, tip",
+     {ON, FUP(0x1004), PIP(0x5000, 0), VMCS(0x6000), EXEC32, TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_VMCS, 0, 6, 0x2000, 0x6000),
+      EA(ASYNC_PAGING, 0, 5, 0x2000, 0x5000),
+      EA(EXEC_MODE, 0, 7, 0x2000, IPT_MODE_32)}, 0},
+    {"fup, pip, vmcs, pgd",
+     {ON, FUP(0x1004), PIP(0x5000, 0), VMCS(0x6000), PGD(0x2000)},
+     {E_ON, EA(ASYNC_DISABLED, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_VMCS, NOIP, 6, 0, 0x6000),
+      EA(ASYNC_PAGING, NOIP, 5, 0, 0x5000)}, 0},
+    {"behind a branch they are sync again",
+     {ON, FUP(0x1004), PIP(0x5000, 0), TIP(0x2000), VMCS(0x6000), PIP(0, 0)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
+      EA(ASYNC_PAGING, 0, 5, 0x2000, 0x5000), EA(VMCS, NOIP, 7, 0, 0x6000),
+      E(PAGING, NOIP, 8, 0)}, 0},
+    {"a fup that is taken makes nothing async",
+     {ON, PTW(0, 1, 1), FUP(0x1004), PIP(0x5000, 0), TIP(0x2000)},
+     {E_ON, EB(PTWRITE, 0, 4, 0x1004, 1, 4), EA(PAGING, NOIP, 6, 0, 0x5000),
+      E(TIP, 0, 7, 0x2000)}, 0},
+};
+
+TEST(asids)
+{
+    ROWS(asid_rows);
+}
+
+/* ---- overflow ---- */
+
+static const row ovf_rows[] = {
+    {"fup", {ON, TNT(1, 1), OVF, FUP(0x2000), TNT(1, 0), TIP(0x3000)},
+     {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, 0, 5, 0x2000), E_TNT(7, 1, 0),
+      E(TIP, 0, 8, 0x3000)}, 0},
+    {"fup, while off", {OFF, OVF, FUP(0x2000), TNT(1, 0)},
+     {E_OFF, E(OVERFLOW, 0, 2, 0x2000), E_TNT(4, 1, 0)}, 0},
+    {"time between", {ON, OVF, PADS(2), TMA(1, 2), MTC(3), CYC(4),
+                      FUP(0x2000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000)}, 0},
+    {"its time", {ON_TSC, TNT(1, 1), OVF, TSC(0x200), FUP(0x2000), TNT(1, 1)},
+     {E_ON_TSC, TE(TNT, NOIP, 5, 0, 1, 1, 0x100),
+      TE(OVERFLOW, 0, 6, 0x2000, 0, 0, 0x100),
+      TE(TNT, NOIP, 9, 0, 1, 1, 0x200)}, 0},
+    {"its time, no fup", {ON_TSC, TNT(1, 1), OVF, TSC(0x200), PGE(0x2000)},
+     {E_ON_TSC, TE(TNT, NOIP, 5, 0, 1, 1, 0x100),
+      TE(OVERFLOW, NOIP, 6, 0, 0, 0, 0x100),
+      TE(ENABLED, 0, 8, 0x2000, 0, 0, 0x200)}, 0},
+    {"at the end", {ON, TNT(1, 1), OVF},
+     {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, NOIP, 5, 0)}, 0},
+    {"pads at the end", {ON, TNT(1, 1), OVF, PADS(3)},
+     {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, NOIP, 5, 0)}, 0},
+    {"pge", {ON, OVF, PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 5, 0x2000)}, 0},
+    {"psb", {ON, OVF, PSB, PSBEND},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 6, 0)}, 0},
+    {"psb with fup", {ON, OVF, ON, TNT(1, 1)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, ST, 8, 0x1000),
+      EA(EXEC_MODE, ST, 6, 0x1000, IPT_MODE_64), E_TNT(9, 1, 1)}, 0},
+    {"exec, pge", {ON, OVF, EXEC64, PGE(0x2000)}, /* mode is not known now */
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_64)}, 0},
+    {"fup, exec, tip", {ON, OVF, FUP(0x2000), EXEC64, TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(TIP, 0, 7, 0x3000),
+      EA(EXEC_MODE, 0, 6, 0x3000, IPT_MODE_64)}, 0},
+    {"another mode in psb+", {ON, OVF, FUP(0x2000), PSB, EXEC32, FUP(0x2000),
+                              PSBEND},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, 9, 0x2000),
+      EA(EXEC_MODE, ST, 7, 0x2000, IPT_MODE_32)}, 0},
+    {"tsx", {ON, OVF, TSX(0, 0), PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(TSX, NOIP, 5, 0),
+      E(ENABLED, 0, 6, 0x2000)}, 0},
+    {"pip", {ON, OVF, PIP(0x5000, 0), PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(PAGING, NOIP, 5, 0, 0x5000),
+      E(ENABLED, 0, 6, 0x2000)}, 0},
+    {"vmcs", {ON, OVF, VMCS(0x5000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(VMCS, NOIP, 5, 0, 0x5000)}, 0},
+    {"stop", {ON, OVF, STOP},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(STOP, NOIP, 5, 0)}, 0},
+    {"twice", {ON, OVF, OVF, FUP(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(OVERFLOW, 0, 5, 0x2000)}, 0},
+    {"exstop", {ON, OVF, EXSTOP(0)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(EXSTOP, NOIP, 5, 0)}, 0},
+    {"exstop with fup", {ON, OVF, EXSTOP(1), FUP(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(EXSTOP, 0, 5, 0x2000)}, 0},
+    {"mwait", {ON, OVF, MWAIT(1, 0), EXSTOP(0)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(MWAIT, NOIP, 5, 0, 1),
+      E(EXSTOP, NOIP, 6, 0)}, 0},
+    {"pwre, pwrx", {ON, OVF, PWRE(1, 2, 0), PWRX(3, 4, 0, 0, 1)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EC(PWRE, NOIP, 5, 0, 1, 2, 0),
+      EC(PWRX, NOIP, 6, 0, 3, 4, 4)}, 0},
+    {"pwrx", {ON, OVF, PWRX(3, 4, 1, 0, 0)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EC(PWRX, NOIP, 5, 0, 3, 4, 1)}, 0},
+    {"ptw", {ON, OVF, PTW(1, 0, 0x55)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EB(PTWRITE, NOIP, 5, 0, 0x55, 8)}, 0},
+    {"cfe", {ON, OVF, CFE(SMI, 0, 0), PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(CFE, NOIP, 5, 0, CFEV(SMI, 0, 0)),
+      E(ENABLED, 0, 6, 0x2000)}, 0},
+    {"evd", {ON, OVF, EVD(0, 0x1234), CFE(INTR, 0, 14)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0),
+      EB(CFE, NOIP, ANY, 0, CFEV(INTR, VEC | CR2, 14), 0x1234)}, 0},
+    {"trig", {ON, OVF, TRIG(1, 0, 0, 0, 0)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(TRIG, NOIP, 5, 0, 1)}, 0},
+    {"mnt and cbr go before it, fup", /* as in libipt: it ends at its FUP */
+     {ON, OVF, MNT(6), CBR(7), FUP(0x2000)},
+     {E_ON, EA(MNT, NOIP, 5, 0, 6), EA(CBR, NOIP, 6, 0, 7),
+      E(OVERFLOW, 0, 4, 0x2000)}, 0},
+    {"mnt and cbr, no fup", {ON, OVF, MNT(6), CBR(7), PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(MNT, NOIP, 5, 0, 6),
+      EA(CBR, NOIP, 6, 0, 7), E(ENABLED, 0, 7, 0x2000)}, 0},
+    {"mnt and cbr, the end", {ON, OVF, MNT(6), CBR(7)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(MNT, NOIP, 5, 0, 6),
+      EA(CBR, NOIP, 6, 0, 7)}, 0},
+    /* what may not follow: what was decoded before comes first */
+    {"tnt", {ON, OVF, TNT(1, 1)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+     IPT_ERR_CONTEXT},
+    {"tnt-64", {ON, OVF, TNT64(9, 1)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+     IPT_ERR_CONTEXT},
+    {"tip", {ON, OVF, TIP(0x2000)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+     IPT_ERR_CONTEXT},
+    {"pgd", {ON, OVF, PGD(0x2000)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+     IPT_ERR_CONTEXT},
+    {"psbend", {ON, OVF, CBR(7), PSBEND},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(CBR, NOIP, 5, 0, 7)}, IPT_ERR_CONTEXT},
+    /* inside of PSB+ */
+    {"in psb+ with fup",
+     {PSB, EXEC64, FUP(0x1000), PIP(0x5000, 0), OVF, FUP(0x2000)},
+     {E(ENABLED, ST, ANY, 0x1000), EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64),
+      EA(ASYNC_PAGING, ST, 3, 0x1000, 0x5000), E(OVERFLOW, 0, 4, 0x2000)}, 0},
+    {"in psb+ without fup", {PSB, EXEC64, PIP(0x5000, 0), OVF, FUP(0x2000)},
+     {EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64),
+      EA(ASYNC_PAGING, ST | NOIP, 2, 0, 0x5000), E(OVERFLOW, 0, 3, 0x2000)},
+     0},
+    {"psb, ovf", {PSB, OVF, PGE(0x2000)},
+     {E(OVERFLOW, NOIP, 1, 0), E(ENABLED, 0, 2, 0x2000)}, 0},
+    {"behind psb+", {ON, OVF}, {E_ON, E(OVERFLOW, NOIP, 4, 0)}, 0},
+    /* what waits is dropped while tracing is enabled, ... */
+    {"drops, on",
+     {ON, TNT(1, 1), MWAIT(1, 2), PWRE(1, 0, 0), EXEC32, PTW(0, 1, 4),
+      TSX(1, 0), CFE(INTR, 0, 3), OVF, FUP(0x2000), TIP(0x3000)},
+     {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, 0, 11, 0x2000), E(TIP, 0, 13, 0x3000)},
+     0},
+    {"drops a branch", {ON, FUP(0x1004), PIP(0x5000, 0), OVF, PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 6, 0), E(ENABLED, 0, 7, 0x2000)}, 0},
+    /* ... and handed out while it is not */
+    {"hands out, off",
+     {OFF, MWAIT(1, 2), PWRE(3, 4, 1), EXEC32, PTW(0, 1, 4), EXSTOP(1), OVF,
+      PGE(0x2000)},
+     {E_OFF, EB(MWAIT, NOIP, 2, 0, 1, 2), EC(PWRE, NOIP, 3, 0, 3, 4, 1),
+      EA(EXEC_MODE, NOIP, 4, 0, IPT_MODE_32), EB(PTWRITE, NOIP, 5, 0, 4, 4),
+      E(EXSTOP, NOIP, 6, 0), E(OVERFLOW, NOIP, 7, 0),
+      E(ENABLED, 0, 8, 0x2000)}, 0},
+    {"hands out mwait and pwre, off", {OFF, MWAIT(7, 0), PWRE(1, 0, 1), OVF},
+     {E_OFF, EA(MWAIT, NOIP, 2, 0, 7), EC(PWRE, NOIP, 3, 0, 1, 0, 1),
+      E(OVERFLOW, NOIP, 4, 0)}, 0},
+};
+
+TEST(overflow)
+{
+    ROWS(ovf_rows);
+}
+
+/* What began before the first TSC has no time, though it ends behind it. */
+static const row untimed_rows[] = {
+    {"psb+", {ON, TSC(0x100), TNT(1, 1)},
+     {E_ON, TE(TNT, NOIP, 5, 0, 1, 1, 0x100)}, 0},
+    {"overflow", {OFF, OVF, TSC(0x100), FUP(0x2000)},
+     {E_OFF, E(OVERFLOW, 0, 2, 0x2000)}, 0},
+    {"overflow, no fup", {OFF, OVF, TSC(0x100), PGE(0x2000)},
+     {E_OFF, E(OVERFLOW, NOIP, 2, 0), TE(ENABLED, 0, 4, 0x2000, 0, 0, 0x100)},
+     0},
+    {"pwre", {OFF, PWRE(1, 2, 0), TSC(0x100), PWRX(3, 4, 0, 0, 0)},
+     {E_OFF, EC(PWRE, NOIP, 2, 0, 1, 2, 0),
+      TE(PWRX, NOIP, 4, 0, 3, 4, 0x100)}, 0},
+};
+
+TEST(untimed)
+{
+    ROWS(untimed_rows);
+}
+
+/* ---- PTWRITE, power, PEBS, triggers, frequency ---- */
+
+static const row data_rows[] = {
+    {"ptw", {ON, PTW(0, 0, 0xffffffff), PTW(1, 0, UINT64_MAX)},
+     {E_ON, EB(PTWRITE, NOIP, 4, 0, 0xffffffff, 4),
+      EB(PTWRITE, NOIP, 5, 0, UINT64_MAX, 8)}, 0},
+    {"ptw takes the fup", {ON, PTW(1, 1, 5), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EB(PTWRITE, 0, 4, 0x1004, 5, 8), E(TIP, 0, 6, 0x2000)}, 0},
+    {"two share a fup", {ON, PTW(1, 1, 5), PTW(0, 1, 6), FUP(0x1004)},
+     {E_ON, EB(PTWRITE, 0, 4, 0x1004, 5, 8), EB(PTWRITE, 0, 5, 0x1004, 6, 4)},
+     0},
+    {"ptw while off", {OFF, PTW(0, 0, 1), PTW(0, 1, 2), FUP(0x1004)},
+     {E_OFF, EB(PTWRITE, NOIP, 2, 0, 1, 4), EB(PTWRITE, 0, 3, 0x1004, 2, 4)},
+     0},
+    {"exstop", {ON, EXSTOP(0), TNT(1, 1)},
+     {E_ON, E(EXSTOP, NOIP, 4, 0), E_TNT(5, 1, 1)}, 0},
+    {"exstop takes the fup", {ON, EXSTOP(1), FUP(0x1004), TIP(0x2000)},
+     {E_ON, E(EXSTOP, 0, 4, 0x1004), E(TIP, 0, 6, 0x2000)}, 0},
+    {"mwait", {ON, MWAIT(0xffffffff, 3), EXSTOP(0)},
+     {E_ON, EB(MWAIT, NOIP, 4, 0, 0xffffffff, 3), E(EXSTOP, NOIP, 5, 0)}, 0},
+    {"mwait with ip", {ON, MWAIT(1, 2), EXSTOP(1), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EB(MWAIT, 0, 4, 0x1004, 1, 2), E(EXSTOP, 0, 5, 0x1004),
+      E(TIP, 0, 7, 0x2000)}, 0},
+    {"mwait waits", {ON, MWAIT(1, 2), TNT(1, 1), EXSTOP(0)},
+     {E_ON, E_TNT(5, 1, 1), EB(MWAIT, NOIP, 4, 0, 1, 2),
+      E(EXSTOP, NOIP, 6, 0)}, 0},
+    {"mwait without exstop", {ON, MWAIT(1, 2), TNT(1, 1)},
+     {E_ON, E_TNT(5, 1, 1)}, 0},
+    {"mwait over psb", /* H4 */
+     {OFF, MWAIT(1, 2), PSB, PSBEND, EXSTOP(0)},
+     {E_OFF, E(DISABLED, ST | NOIP | NOTO, 4, 0), EB(MWAIT, NOIP, 2, 0, 1, 2),
+      E(EXSTOP, NOIP, 5, 0)}, 0},
+    {"mwait over psb, on", {ON, MWAIT(1, 2), ON, EXSTOP(1), FUP(0x1000)},
+     {E_ON, E(ENABLED, ST, 8, 0x1000),
+      EA(EXEC_MODE, ST, 6, 0x1000, IPT_MODE_64), EB(MWAIT, 0, 4, 0x1000, 1, 2),
+      E(EXSTOP, 0, 9, 0x1000)}, 0},
+    {"pwre, pwrx", {OFF, PWRE(15, 14, 1), PWRX(13, 12, 1, 1, 1)},
+     {E_OFF, EC(PWRE, NOIP, 2, 0, 15, 14, 1), EC(PWRX, NOIP, 3, 0, 13, 12, 7)},
+     0},
+    {"pwre, pwrx while on", {ON, PWRE(1, 2, 0), PWRX(3, 4, 0, 1, 0)},
+     {E_ON, EC(PWRE, NOIP, 4, 0, 1, 2, 0), EC(PWRX, NOIP, 5, 0, 3, 4, 2)}, 0},
+    {"pwre waits", {ON, PWRE(1, 2, 0), TNT(1, 1), PWRX(3, 4, 0, 0, 0)},
+     {E_ON, E_TNT(5, 1, 1), EC(PWRE, NOIP, 4, 0, 1, 2, 0),
+      EC(PWRX, NOIP, 6, 0, 3, 4, 0)}, 0},
+    {"pwre's time",
+     {OFF, TSC(1), PWRE(1, 2, 0), TSC(2), PWRX(3, 4, 0, 0, 0)},
+     {E_OFF, {.type = IPT_EVT_PWRE, .flags = NOIP | CLK, .from = 3, .a = 1,
+              .b = 2, .tsc = 1},
+      {.type = IPT_EVT_PWRX, .flags = NOIP | CLK, .from = 5, .a = 3, .b = 4,
+       .tsc = 2}}, 0},
+    {"pwre over psb", /* H4 */
+     {OFF, PWRE(1, 2, 0), PSB, PSBEND, PWRX(3, 4, 0, 0, 0)},
+     {E_OFF, E(DISABLED, ST | NOIP | NOTO, 4, 0),
+      EC(PWRE, NOIP, 2, 0, 1, 2, 0), EC(PWRX, NOIP, 5, 0, 3, 4, 0)}, 0},
+    {"a whole sleep",
+     {ON, MWAIT(7, 1), PWRE(1, 0, 0), EXSTOP(1), FUP(0x1001),
+      PWRX(1, 0, 1, 0, 0)},
+     {E_ON, EB(MWAIT, 0, 4, 0x1001, 7, 1), E(EXSTOP, 0, 6, 0x1001),
+      EC(PWRE, NOIP, 5, 0, 1, 0, 0), EC(PWRX, NOIP, 8, 0, 1, 0, 1)}, 0},
+    {"bep takes the fup",
+     {ON, BBP(4, 0), BIP(31, 0, UINT64_MAX), BEP(1), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EB(PEBS_BEGIN, NOIP, 4, 0, 4, 8),
+      EC(PEBS_ITEM, NOIP, 5, 0, 31, 8, UINT64_MAX), E(PEBS_END, 0, 6, 0x1004),
+      E(TIP, 0, 8, 0x2000)}, 0},
+    {"bep without ip", {ON, BBP(31, 1), BIP(1, 1, 2), BEP(0), FUP(0x1004),
+                        TIP(0x2000)},
+     {E_ON, EB(PEBS_BEGIN, NOIP, 4, 0, 31, 4),
+      EC(PEBS_ITEM, NOIP, 5, 0, 1, 4, 2), E(PEBS_END, NOIP, 6, 0),
+      EA(ASYNC_BRANCH, 0, 7, 0x1004, 0x2000)}, 0},
+    {"pebs while off", {OFF, BBP(1, 0), BIP(2, 0, 3), BEP(1), FUP(0x1004)},
+     {E_OFF, EB(PEBS_BEGIN, NOIP, 2, 0, 1, 8),
+      EC(PEBS_ITEM, NOIP, 3, 0, 2, 8, 3), E(PEBS_END, 0, 4, 0x1004)}, 0},
+    {"cbr", {ON, TNT(1, 1), CBR(0x2a)},
+     {E_ON, E_TNT(4, 1, 1), EA(CBR, NOIP, 5, 0, 0x2a)}, 0},
+    {"mnt", {ON, TNT(1, 1), MNT(0x123456789abcdef0)},
+     {E_ON, E_TNT(4, 1, 1), EA(MNT, NOIP, 5, 0, 0x123456789abcdef0)}, 0},
+    {"cbr and mnt while off", {OFF, CBR(1), MNT(2)},
+     {E_OFF, EA(CBR, NOIP, 2, 0, 1), EA(MNT, NOIP, 3, 0, 2)}, 0},
+    {"cbr overtakes what waits", {ON, TNT(1, 1), FUP(0x1004), CBR(1),
+                                  TIP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(CBR, NOIP, 6, 0, 1),
+      EA(ASYNC_BRANCH, 0, 5, 0x1004, 0x2000)}, 0},
+    {"trig", {ON, TRIG(0xff, 0, 0, 0, 1), TRIG(1, 0, 1, 0xffff, 0)},
+     {E_ON, EC(TRIG, NOIP, 4, 0, 0xff, 0, 2),
+      EC(TRIG, NOIP, 5, 0, 1, 0xffff, 1)}, 0},
+    {"trig takes the fup", {ON, TRIG(2, 1, 1, 0, 0), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EC(TRIG, 0, 4, 0x1004, 2, 0, 1), E(TIP, 0, 6, 0x2000)}, 0},
+    {"trig, ip but no icnt", {ON, TRIG(2, 1, 0, 0, 0), FUP(0x1004)}, {E_ON},
+     IPT_ERR_PACKET},
+    {"trig, ip and icnt", {ON, TRIG(2, 1, 1, 1, 0), FUP(0x1004)}, {E_ON},
+     IPT_ERR_PACKET},
+    {"trig while off", {OFF, TRIG(2, 0, 1, 0, 0), TRIG(3, 0, 0, 0, 0)},
+     {E_OFF, EC(TRIG, NOIP, 2, 0, 2, 0, 1), EA(TRIG, NOIP, 3, 0, 3)}, 0},
+};
+
+TEST(data)
+{
+    ROWS(data_rows);
+}
+
+/* ---- event trace ---- */
+
+/* How a CFE binds: with the FUP of the branch it causes, to the instruction
+ * that causes it, or to a FUP whose IP means nothing. */
+enum { BRANCH, INSN, NOWHERE };
+
+static const struct {
+    uint8_t type;
+    uint8_t binds;
+    uint8_t has;
+} cfe_types[] = {
+    {IPT_CFE_INTR, BRANCH, VEC},        {IPT_CFE_IRET, INSN, 0},
+    {IPT_CFE_SMI, BRANCH, 0},           {IPT_CFE_RSM, NOWHERE, 0},
+    {IPT_CFE_SIPI, NOWHERE, VEC},       {IPT_CFE_INIT, BRANCH, 0},
+    {IPT_CFE_VMENTRY, INSN, 0},         {IPT_CFE_VMEXIT, BRANCH, 0},
+    {IPT_CFE_VMEXIT_INTR, BRANCH, VEC}, {IPT_CFE_SHUTDOWN, INSN, 0},
+    {IPT_CFE_UINTR, BRANCH, VEC},       {IPT_CFE_UIRET, INSN, 0},
+    {IPT_CFE_SWINTR, BRANCH, VEC},      {IPT_CFE_SYSCALL, INSN, 0}};
+
+static const row cfe_on = {"", {ON, PADS(1), FUP(0x1004), TIP(0x2000)},
+                           {E_ON}, 0};
+static const row cfe_off = {"", {OFF, PADS(1)}, {E_OFF}, 0};
+static const row cfe_off_ip = {"", {OFF, PADS(1), FUP(0x1004), PGE(0x2000)},
+                               {E_OFF}, 0};
+
+static void check_cfe(unsigned i, const row *base, unsigned at, uint8_t ip)
+{
+    static const want branch = EA(ASYNC_BRANCH, 0, 5, 0x1004, 0x2000);
+    static const want tip = E(TIP, 0, 6, 0x2000);
+    static const want enabled = E(ENABLED, 0, 4, 0x2000);
+    static const ipt_packet cfe = CFE_(0, 0, 0x77);
+    const int on = base == &cfe_on;
+    const uint8_t binds = cfe_types[i].binds;
+    row r = *base;
+    char name[32];
+    unsigned n = 0;
+
+    snprintf(name, sizeof name, "cfe %u%s%s", cfe_types[i].type,
+             ip ? " ip" : "", on ? " on" : " off");
+    r.name = name;
+    r.trace[at] = cfe;
+    r.trace[at].u.cfe.type = cfe_types[i].type;
+    r.trace[at].u.cfe.ip = ip;
+    while (r.events[n].type) n++;
+    if (binds == NOWHERE && ip) {
+        r.status = IPT_ERR_PACKET;
+    } else {
+        want *w = &r.events[n++];
+        w->type = IPT_EVT_CFE;
+        w->from = (uint8_t) at;
+        w->a = (uint64_t) cfe_types[i].type << 16
+               | (uint64_t) cfe_types[i].has << 8
+               | (cfe_types[i].has ? 0x77 : 0);
+        if (ip || (on && binds == BRANCH))
+            w->ip = 0x1004;
+        else
+            w->flags = NOIP;
+        if (on) /* with an IP the FUP is its own, without the branch's */
+            r.events[n++] = ip ? tip : branch;
+        else if (ip)
+            r.events[n++] = enabled;
+    }
+    for (int way = 0; way < WAYS; way++) run_row(&r, way);
+}
+
+TEST(cfe)
+{
+    for (unsigned i = 0; i < LENGTH(cfe_types); i++) {
+        check_cfe(i, &cfe_on, 4, 0);
+        check_cfe(i, &cfe_on, 4, 1);
+        check_cfe(i, &cfe_off, 2, 0);
+        check_cfe(i, &cfe_off_ip, 2, 1);
+    }
+}
+
+static const row evd_rows[] = {
+    {"cr2", {ON, EVD(0, 0xf00baa), CFE(INTR, 0, 14), FUP(0x1001), TIP(0x2000)},
+     {E_ON, EB(CFE, 0, ANY, 0x1001, CFEV(INTR, VEC | CR2, 14), 0xf00baa),
+      EA(ASYNC_BRANCH, 0, 6, 0x1001, 0x2000)}, 0},
+    {"cr2, ip", {ON, EVD(0, 0xf00baa), CFE(INTR, 1, 14), FUP(0x1001)},
+     {E_ON, EB(CFE, 0, ANY, 0x1001, CFEV(INTR, VEC | CR2, 14), 0xf00baa)}, 0},
+    {"cr2, off", {OFF, EVD(0, 0xf00baa), CFE(INTR, 0, 14)},
+     {E_OFF, EB(CFE, NOIP, ANY, 0, CFEV(INTR, VEC | CR2, 14), 0xf00baa)}, 0},
+    {"vmxq", {ON, EVD(1, 5), CFE(VMEXIT, 0, 0), FUP(0x1001), TIP(0x2000)},
+     {E_ON, EB(CFE, 0, ANY, 0x1001, CFEV(VMEXIT, VMXQ, 0), 5),
+      EA(ASYNC_BRANCH, 0, 6, 0x1001, 0x2000)}, 0},
+    {"vmxr", {ON, EVD(2, 5), CFE(VMEXIT, 0, 0), FUP(0x1001), TIP(0x2000)},
+     {E_ON, EC(CFE, 0, ANY, 0x1001, CFEV(VMEXIT, VMXR, 0), 0, 5),
+      EA(ASYNC_BRANCH, 0, 6, 0x1001, 0x2000)}, 0},
+    {"vmxq, vmxr",
+     {ON, EVD(1, 5), EVD(2, 6), CFE(VMEXIT_INTR, 0, 3), FUP(0x1001),
+      PGD(0x2000)},
+     {E_ON, EC(CFE, 0, ANY, 0x1001, CFEV(VMEXIT_INTR, VEC | VMXQ | VMXR, 3), 5,
+               6),
+      EA(ASYNC_DISABLED, 0, 7, 0x1001, 0x2000)}, 0},
+    {"vmxr, vmxq", {ON, EVD(2, 6), EVD(1, 5), CFE(VMEXIT, 1, 0), FUP(0x1001)},
+     {E_ON, EC(CFE, 0, ANY, 0x1001, CFEV(VMEXIT, VMXQ | VMXR, 0), 5, 6)}, 0},
+    {"vmxq, vmxr, off", {OFF, EVD(1, 5), EVD(2, 6), CFE(VMEXIT, 0, 0)},
+     {E_OFF, EC(CFE, NOIP, ANY, 0, CFEV(VMEXIT, VMXQ | VMXR, 0), 5, 6)}, 0},
+    {"cr2 twice", {ON, EVD(0, 5), EVD(0, 5)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"vmxq twice", {ON, EVD(1, 5), EVD(1, 5)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"vmxr twice", {ON, EVD(2, 5), EVD(2, 5)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"cr2, vmxq", {ON, EVD(0, 5), EVD(1, 5)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"vmxr, cr2", {ON, EVD(2, 5), EVD(0, 5)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"cr2, vmexit", {ON, EVD(0, 5), CFE(VMEXIT, 0, 0)}, {E_ON},
+     IPT_ERR_CONTEXT},
+    {"cr2, iret", {ON, EVD(0, 5), CFE(IRET, 0, 0)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"vmxq, intr", {ON, EVD(1, 5), CFE(INTR, 0, 0)}, {E_ON}, IPT_ERR_CONTEXT},
+    {"vmxq, vmentry", {ON, EVD(1, 5), CFE(VMENTRY, 0, 0)}, {E_ON},
+     IPT_ERR_CONTEXT},
+    {"unknown evd", {ON, EVD(3, 5), CFE(INTR, 0, 1), FUP(0x1001), TIP(0x2000)},
+     {E_ON, EA(CFE, 0, 5, 0x1001, CFEV(INTR, VEC, 1)),
+      EA(ASYNC_BRANCH, 0, 6, 0x1001, 0x2000)}, 0},
+    {"unknown cfe", {ON, CFE_(11, 0, 1), FUP(0x1001), TIP(0x2000)},
+     {E_ON, EA(ASYNC_BRANCH, 0, 5, 0x1001, 0x2000)}, 0},
+    {"unknown cfe takes the fup", {ON, CFE_(31, 1, 1), FUP(0x1001),
+                                   TIP(0x2000)},
+     {E_ON, E(TIP, 0, 6, 0x2000)}, 0},
+    {"cfe and mode.exec",
+     {ON, CFE(INTR, 0, 6), FUP(0x1001), EXEC32, TIP(0x2000)},
+     {E_ON, EA(CFE, 0, 4, 0x1001, CFEV(INTR, VEC, 6)),
+      EA(ASYNC_BRANCH, 0, 5, 0x1001, 0x2000),
+      EA(EXEC_MODE, 0, 6, 0x2000, IPT_MODE_32)}, 0},
+};
+
+TEST(evd)
+{
+    ROWS(evd_rows);
+}
+
+/* ---- errors ---- */
+
+/* So many packets that wait for one FUP. */
+static void check_waiting(unsigned n, int status)
+{
+    static const ipt_packet head[] = {ON}, ptw = PTW(0, 1, 0),
+                            fup = FUP(0x1004);
+    static const want on[] = {E_ON}, one = EB(PTWRITE, 0, 0, 0x1004, 0, 4);
+    row r = {"waiting", {PSB}, {E_OFF}, 0};
+    unsigned i;
+
+    memcpy(r.trace, head, sizeof head);
+    memcpy(r.events, on, sizeof on);
+    for (i = 0; i < n; i++) r.trace[4 + i] = ptw;
+    r.trace[4 + n] = fup;
+    r.status = status;
+    for (i = 0; status == 0 && i < n; i++) {
+        r.events[2 + i] = one;
+        r.events[2 + i].from = (uint8_t) (4 + i);
+    }
+    for (int way = 0; way < WAYS; way++) run_row(&r, way);
+}
+
+TEST(waiting)
+{
+    check_waiting(1, 0);
+    check_waiting(14, 0);
+    check_waiting(IPT_PENDING_MAX_, 0);
+    check_waiting(IPT_PENDING_MAX_ + 1, IPT_ERR_EVENTS);
+    check_waiting(IPT_PENDING_MAX_ + 5, IPT_ERR_EVENTS);
+}
+
+/* Bytes that are no packets: all before them comes first. */
+static void check_bad(const char *name, const void *bytes, size_t n, int status)
+{
+    static const row on = {"on", {ON, TNT(1, 1), FUP(0x1004)}, {E_ON}, 0};
+    static const int types[] = {IPT_EVT_ENABLED, IPT_EVT_EXEC_MODE,
+                                IPT_EVT_TNT};
+    for (int way = 0; way < WAYS; way++) {
+        ipt_event e;
+        build_all(&b, on.trace, PACKETS_MAX);
+        memcpy(b.bytes + b.size, bytes, n);
+        b.offset[b.count] = b.size;
+        b.size += n;
+        feed_begin(&f, b.bytes, b.size, way);
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        for (unsigned i = 0; i < LENGTH(types); i++)
+            if (CHECK_EQ(next(&e), IPT_OK)) CHECK_EQ(e.type, types[i]);
+        for (unsigned i = 0; i < 3; i++) {
+            int got = next(&e);
+            if (got != status)
+                failed(name, way_names[way], "-status", (uint64_t) -got,
+                       (uint64_t) -status);
+            CHECK_EQ(places[place].at.offset, b.offset[6]);
+            CHECK_EQ(places[place].at.packet_offset, b.offset[6]);
+            CHECK_EQ(places[place].at.error, status);
+            CHECK_EQ(places[place].at.sync, 0);
+        }
+        feed_end(&f);
+    }
+}
+
+TEST(bad_packets)
+{
+    check_bad("opcode", "\xff\xff\x05\x05", 4, IPT_ERR_TRUNCATED); /* CYC */
+    check_bad("opcode", "\x05\x05", 2, IPT_ERR_OPCODE);
+    check_bad("ipbytes", "\xad\x05", 2, IPT_ERR_PACKET);
+    check_bad("tnt-64", "\x02\xa3\0\0\0\0\0\0", 8, IPT_ERR_PACKET);
+    check_bad("ptw", "\x02\x52\0\0\0\0\0\0", 8, IPT_ERR_PACKET);
+    check_bad("truncated", "\xcd\x01\x02", 3, IPT_ERR_TRUNCATED);
+}
+
+/* What waits when a bad packet comes stays undecided; what only waited for a
+ * decision comes out. */
+TEST(bad_packets_undecided)
+{
+    static const row rows[] = {{"psb+", {ON, PIP(0x5000, 0)}, {E_ON}, 0},
+                               {"ovf", {ON, OVF, MNT(5)}, {E_ON}, 0}};
+    static const uint8_t types[2][4]
+        = {{IPT_EVT_ENABLED, IPT_EVT_EXEC_MODE, IPT_EVT_PAGING, 0},
+           {IPT_EVT_ENABLED, IPT_EVT_EXEC_MODE, IPT_EVT_OVERFLOW, IPT_EVT_MNT}};
+    for (unsigned i = 0; i < 2; i++) {
+        for (int way = 0; way < WAYS; way++) {
+            ipt_event e;
+            build_all(&b, rows[i].trace, PACKETS_MAX);
+            b.bytes[b.size++] = 0x05;
+            feed_begin(&f, b.bytes, b.size, way);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            for (unsigned j = 0; j < 4 && types[i][j]; j++)
+                if (CHECK_EQ(next(&e), IPT_OK)) CHECK_EQ(e.type, types[i][j]);
+            CHECK_EQ(next(&e), IPT_ERR_OPCODE);
+            CHECK_EQ(next(&e), IPT_ERR_OPCODE);
+            feed_end(&f);
+        }
+    }
+}
+
+/* An error stays until the next synchronisation, which forgets it all. */
+static const row sticky_rows[] = {
+    {"context", {OFF, TIP(0x1000), ON, TNT(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
+    {"no ip", {OFF, PGE0, ON, TNT(1, 1)}, {E_OFF}, IPT_ERR_NO_IP},
+    {"events",
+     {ON, PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0),
+      PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0),
+      PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0),
+      PTW(0, 1, 0), ON, TNT(1, 1)},
+     {E_ON}, IPT_ERR_EVENTS},
+    {"status", {ON, TNT(1, 0), PSB, EXEC32, FUP(0x1000), PSBEND, ON, TNT(1, 1)},
+     {E_ON, E_TNT(4, 1, 0)}, IPT_ERR_STATUS},
+};
+
+TEST(sticky)
+{
+    for (unsigned i = 0; i < LENGTH(sticky_rows); i++) {
+        const row *r = &sticky_rows[i];
+        for (int way = 0; way < WAYS; way++) {
+            ipt_event e;
+            unsigned n = 0;
+            build_all(&b, r->trace, PACKETS_MAX);
+            feed_begin(&f, b.bytes, b.size, way);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            for (; r->events[n].type; n++) CHECK_EQ(next(&e), IPT_OK);
+            for (n = 0; n < 5; n++) CHECK_EQ(next(&e), r->status);
+            CHECK_EQ(places[place].at.error, r->status);
+            CHECK_EQ(sync(), IPT_OK);
+            if (i == 3) /* it stands in the middle of the second PSB+ */
+                CHECK_EQ(places[place].at.sync, b.offset[9]);
+            CHECK_EQ(places[place].at.error, 0);
+            CHECK_EQ(next(&e), IPT_OK);
+            CHECK_EQ(e.type, IPT_EVT_ENABLED);
+            CHECK_EQ(e.ip, 0x1000);
+            CHECK_EQ(next(&e), IPT_OK);
+            CHECK_EQ(e.type, IPT_EVT_EXEC_MODE);
+            CHECK_EQ(next(&e), IPT_OK);
+            CHECK_EQ(e.type, IPT_EVT_TNT);
+            CHECK_EQ(e.u.tnt.bits, 1);
+            CHECK_EQ(next(&e), IPT_END);
+            feed_end(&f);
+        }
+    }
+}
+
+/* ---- synchronising ---- */
+
+TEST(synchronise)
+{
+    static const row r = {"two", {PADS(7), ON, TNT(1, 1), OFF, PADS(3)},
+                          {E_ON}, 0};
+    static ipt_evt_decoder d;
+    ipt_event e;
+
+    build_all(&b, r.trace, PACKETS_MAX);
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    CHECK_EQ(ipt_evt_init(&d, &f.config, &f.trace), IPT_OK);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_evt_sync_set(&d, 0), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_evt_sync_set(&d, b.offset[2]), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_evt_sync_set(&d, b.size + 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_evt_sync_set(&d, b.offset[6]), IPT_OK);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_DISABLED);
+    CHECK_EQ(ipt_evt_sync_backward(&d), IPT_OK);
+    CHECK_EQ(d.at.sync, b.offset[6]);
+    CHECK_EQ(ipt_evt_sync_backward(&d), IPT_OK);
+    CHECK_EQ(d.at.sync, b.offset[1]);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_ENABLED);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_OK);
+    CHECK_EQ(d.at.sync, b.offset[6]);
+    /* what waited before is forgotten: EXEC_MODE of the first one */
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_DISABLED);
+    CHECK_EQ(ipt_evt_sync_forward(&d), IPT_END);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_END);
+    feed_end(&f);
+}
+
+int main(void)
+{
+    RUN(psb);
+    RUN(bdm70);
+    RUN(flow);
+    RUN(ip_compression);
+    RUN(modes);
+    RUN(asids);
+    RUN(overflow);
+    RUN(untimed);
+    RUN(data);
+    RUN(cfe);
+    RUN(evd);
+    RUN(waiting);
+    RUN(bad_packets);
+    RUN(bad_packets_undecided);
+    RUN(sticky);
+    RUN(synchronise);
+    return test_report();
+}

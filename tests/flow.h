@@ -1,0 +1,1058 @@
+/* flow.h: small programs, their traces, and what was executed. insn.c and blk.c
+ * run the same table. All of it was worked out by hand. */
+#ifndef IPT_FLOW_H
+#define IPT_FLOW_H
+#include "build.h"
+
+/* ---- programs ---- */
+
+typedef struct chunk {
+    uint64_t ip;
+    size_t size;
+    const char *bytes;
+} chunk;
+
+#define CODE(at, text) {at, sizeof(text) - 1, text}
+#define CODES_MAX 5
+
+/* ---- what is expected: instructions and events, in order ---- */
+
+typedef struct step {
+    uint8_t what; /* INSN_STEP, EVENT_STEP; 0 ends the list */
+    uint8_t type; /* IPT_EVT_ */
+    uint16_t flags;
+    uint64_t ip;
+    uint64_t a;
+} step;
+
+enum { INSN_STEP = 1, EVENT_STEP };
+
+#define I(ip) {INSN_STEP, 0, 0, ip, 0}
+#define IF(ip, flags) {INSN_STEP, 0, flags, ip, 0}
+#define E(t, f, ip) {EVENT_STEP, IPT_EVT_##t, f, ip, 0}
+#define EA(t, f, ip, a) {EVENT_STEP, IPT_EVT_##t, f, ip, a}
+
+#define NOIP IPT_EVENT_NO_IP
+#define NOTO IPT_EVENT_NO_TO
+#define ST IPT_EVENT_STATUS
+#define BACK IPT_EVENT_RESUMED
+
+#define SPECULATIVE IPT_FLOW_SPECULATIVE
+#define ENABLED IPT_FLOW_ENABLED
+#define RESUMED IPT_FLOW_RESUMED
+#define RESYNCED IPT_FLOW_RESYNCED
+#define ASID IPT_FLOW_ASID
+#define DISABLED IPT_FLOW_DISABLED
+#define INTERRUPTED IPT_FLOW_INTERRUPTED
+#define ABORTED IPT_FLOW_ABORTED
+#define COMMITTED IPT_FLOW_COMMITTED
+#define STOPPED IPT_FLOW_STOPPED
+#define TRUNCATED IPT_FLOW_TRUNCATED
+
+#define PACKETS_MAX 20
+#define STEPS_MAX 32
+
+typedef struct row {
+    const char *name;
+    chunk code[CODES_MAX];
+    ipt_packet trace[PACKETS_MAX];
+    step steps[STEPS_MAX];
+    int status;     /* at the end; 0: IPT_END */
+    uint64_t ip;    /* at.ip of an error, if not 0 */
+    uint32_t flags; /* config.flags */
+} row;
+
+/* Tracing is enabled at 1000 in 64-bit mode. */
+#define ON PSB, EXEC64, FUP(0x1000), PSBEND
+#define S_ON E(ENABLED, ST, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
+#define ON32 PSB, EXEC32, FUP(0x1000), PSBEND
+#define S_ON32 E(ENABLED, ST, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_32)
+#define OFF PSB, EXEC64, PSBEND
+#define S_OFF                                                               \
+    E(DISABLED, ST | NOIP | NOTO, 0), EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64)
+
+/* Code by name. */
+#define NOP "\x90"
+#define JCC(rel) "\x75" rel /* jne */
+#define JCC0 "\x75\x00"     /* to the next instruction */
+#define JMP(rel) "\xeb" rel
+#define CALL(rel) "\xe8" rel "\x00\x00\x00" /* five bytes */
+#define CALL_NEXT CALL("\x00")
+#define RET "\xc3"
+#define JMP_RAX "\xff\xe0"
+#define CALL_RAX "\xff\xd0"
+#define FAR_JMP "\xff\x28"
+#define FAR_CALL "\xff\x18"
+#define SYSCALL "\x0f\x05"
+#define IRETQ "\x48\xcf"
+#define INT80 "\xcd\x80"
+#define MOV_CR3 "\x0f\x22\xd8"  /* from rax */
+#define VMPTRLD "\x0f\xc7\x30"  /* [rax] */
+#define VMLAUNCH "\x0f\x01\xc2"
+#define UIRET "\xf3\x0f\x01\xec"
+#define PTWRITE "\xf3\x48\x0f\xae\xe0" /* rax */
+#define XBEGIN "\xc7\xf8\x00\x01\x00\x00"
+#define XEND "\x0f\x01\xd5"
+
+static const row branch_rows[] = {
+    {"straight to a jcc", {CODE(0x1000, NOP NOP JCC0 NOP)}, {ON, TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1002)}, 0, 0, 0},
+    {"jcc both ways", {CODE(0x1000, NOP JCC("\x02") NOP NOP JCC("\xf9") NOP)},
+     {ON, TNT(4, 6)}, /* not, taken, taken, not */
+     {S_ON, I(0x1000), I(0x1001), I(0x1003), I(0x1004), I(0x1005), I(0x1000),
+      I(0x1001), I(0x1005)}, 0, 0, 0},
+    {"jcc rel32", {CODE(0x1000, "\x0f\x85\xfa\x0f\x00\x00"),
+                   CODE(0x2000, JCC0)},
+     {ON, TNT(2, 3)}, {S_ON, I(0x1000), I(0x2000)}, 0, 0, 0},
+    {"jmp and call, compressed ret",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JMP("\x02")),
+      CODE(0x1014, RET)},
+     {ON, TNT(2, 2)}, {S_ON, I(0x1000), I(0x1010), I(0x1014), I(0x1005)}, 0, 0,
+     0},
+    {"uncompressed ret", {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, RET)},
+     {ON, TIP(0x1005), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1005)}, 0, 0, 0},
+    {"ret imm16", {CODE(0x1000, CALL("\x0b") JCC0),
+                   CODE(0x1010, "\xc2\x08\x00")},
+     {ON, TNT(2, 2)}, {S_ON, I(0x1000), I(0x1010), I(0x1005)}, 0, 0, 0},
+    {"indirect", {CODE(0x1000, NOP JMP_RAX), CODE(0x2000, CALL_RAX JCC0),
+                  CODE(0x3000, RET)},
+     {ON, TIP(0x2000), TIP(0x3000), TNT(2, 2)},
+     {S_ON, I(0x1000), I(0x1001), I(0x2000), I(0x3000), I(0x2002)}, 0, 0, 0},
+    {"indirect through memory",
+     {CODE(0x1000, "\xff\x25\x00\x00\x00\x00"),
+      CODE(0x2000, "\xff\x14\x25\x00\x00\x00\x00" JCC0), CODE(0x3000, RET)},
+     {ON, TIP(0x2000), TIP(0x3000), TNT(2, 3)},
+     {S_ON, I(0x1000), I(0x2000), I(0x3000), I(0x2007)}, 0, 0, 0},
+    {"call next pushes nothing",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, CALL_NEXT "\x58" RET)},
+     {ON, TNT(2, 3)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1015), I(0x1016), I(0x1005)}, 0, 0, 0},
+    {"an indirect call to the next one pushes",
+     {CODE(0x1000, CALL_RAX RET JCC0)}, {ON, TIP(0x1002), TNT(1, 1), TIP(0x1003),
+                                         TNT(1, 0)},
+     /* to itself, behind the call; then with an empty stack */
+     {S_ON, I(0x1000), I(0x1002), I(0x1002), I(0x1003)}, 0, 0, 0},
+    {"retpoline", /* its ret goes elsewhere, but pops the call before it */
+     {CODE(0x1000, CALL("\x1b") JCC0),
+      CODE(0x1020, CALL("\x02") JMP("\xfe") "\x48\x89\x04\x24" RET),
+      CODE(0x1040, NOP RET)},
+     {ON, TIP(0x1040), TNT(2, 2)},
+     {S_ON, I(0x1000), I(0x1020), I(0x1027), I(0x102b), I(0x1040), I(0x1041),
+      I(0x1005)}, 0, 0, 0},
+    {"longjmp", /* two frames stay behind; later returns pop them */
+     {CODE(0x1000, CALL("\x0b") CALL("\x36") RET), CODE(0x1010, CALL("\x0b")),
+      CODE(0x1020, JMP_RAX), CODE(0x1040, RET)},
+     {ON, TIP(0x1005), TNT(1, 1), TIP(0x2000)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1020), I(0x1005), I(0x1040), I(0x100a)},
+     0, 0, 0},
+    {"a ret that pops a frame left behind",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, CALL("\x0b")),
+      CODE(0x1020, JMP_RAX), CODE(0x1030, RET), CODE(0x1040, RET)},
+     /* 1030 returns to 1040 as the stack's top says 1015; then 1005 is left */
+     {ON, TIP(0x1030), TIP(0x1040), TNT(2, 2)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1020), I(0x1030), I(0x1040), I(0x1005)},
+     0, 0, 0},
+    {"psb empties the stack",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
+     {S_ON, I(0x1000), I(0x1010), E(ENABLED, ST, 0x1012),
+      EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
+    {"and a ret behind it is not compressed",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TIP(0x1005), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1010), E(ENABLED, ST, 0x1012),
+      EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64), I(0x1012), I(0x1005)}, 0, 0, 0},
+    {"no return compression",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
+     {ON, TNT(2, 1), TIP(0x1005)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1012), I(0x1005)}, 0, 0,
+     IPT_CONFIG_NO_RETCOMP},
+    {"a ret with bits in flight is compressed",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
+     {ON, TNT(3, 2)}, {S_ON, I(0x1000), I(0x1010), I(0x1012), I(0x1005)}, 0, 0,
+     0},
+    {"jrcxz and loop", {CODE(0x1000, "\xe3\x02" "\xe2\xfc" JCC0)},
+     {ON, TNT(4, 5)}, /* jrcxz not, loop taken, jrcxz not, loop taken */
+     {S_ON, I(0x1000), I(0x1002), I(0x1000), I(0x1002)}, 0, 0, 0},
+    {"jmpabs", {CODE(0x1000, "\xd5\x00\xa1\x00\x20\0\0\0\0\0\0"),
+                CODE(0x2000, JCC0)},
+     {ON, TIP(0x2000), TNT(1, 0)}, {S_ON, I(0x1000), I(0x2000)}, 0, 0, 0},
+    {"deferred tips",
+     {CODE(0x1000, JCC0 JMP_RAX), CODE(0x1010, JCC0 CALL_RAX NOP JCC0),
+      CODE(0x1020, JCC0 RET)},
+     {ON, TNT(5, 5), TIP(0x1010), TIP(0x1020)},
+     /* bits: 1000 n, 1010 n, 1020 t, ret n?: the ret's bit is the fourth */
+     {S_ON, I(0x1000), I(0x1002), I(0x1010), I(0x1012), I(0x1020)},
+     IPT_ERR_RETCOMP, 0x1022, 0},
+    {"deferred tips, and a ret",
+     {CODE(0x1000, JCC0 JMP_RAX), CODE(0x1010, JCC0 CALL_RAX NOP JCC0),
+      CODE(0x1020, JCC0 RET)},
+     {ON, TNT(5, 6), TIP(0x1010), TIP(0x1020)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1010), I(0x1012), I(0x1020), I(0x1022),
+      I(0x1014), I(0x1015)}, 0, 0, 0},
+    {"deferred tip with time between",
+     {CODE(0x1000, JCC0 JMP_RAX), CODE(0x1010, JCC0)},
+     {ON, TNT(2, 0), MTC(1), PADS(3), TIP(0x1010)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1010)}, 0, 0, 0},
+    {"no tip behind the bits", {CODE(0x1000, JCC0 JMP_RAX)},
+     {ON, TNT(2, 0), TNT(1, 0)}, {S_ON, I(0x1000)}, IPT_ERR_MISMATCH, 0x1002,
+     0},
+    {"an interrupt behind the bits", {CODE(0x1000, JCC0 JMP_RAX)},
+     {ON, TNT(2, 0), FUP(0x1010), TIP(0x2000)}, {S_ON, I(0x1000)},
+     IPT_ERR_MISMATCH, 0x1002, 0},
+    {"the end behind the bits", {CODE(0x1000, JCC0 JMP_RAX)}, {ON, TNT(2, 0)},
+     {S_ON, I(0x1000)}, 0, 0, 0},
+    {"bits are left at the end", {CODE(0x1000, NOP JCC0 NOP NOP)},
+     {ON, TNT(1, 0)}, {S_ON, I(0x1000), I(0x1001)}, 0, 0, 0},
+    {"nothing but psb+", {CODE(0x1000, NOP)}, {ON}, {S_ON}, 0, 0, 0},
+    {"psb+ in a straight run",
+     {CODE(0x1000, JCC0 NOP NOP JCC0)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1002), PSBEND, TNT(1, 0)},
+     {S_ON, I(0x1000), E(ENABLED, ST, 0x1002),
+      EA(EXEC_MODE, ST, 0x1002, IPT_MODE_64), I(0x1002), I(0x1003), I(0x1004)},
+     0, 0, 0},
+};
+
+static const row event_rows[] = {
+    /* asynchronous branches */
+    {"interrupt", {CODE(0x1000, NOP NOP NOP NOP NOP), CODE(0x2000, NOP JCC0)},
+     {ON, FUP(0x1003), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), IF(0x1002, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x1003, 0x2000), I(0x2000), I(0x2001)}, 0, 0, 0},
+    {"interrupt at once", {CODE(0x1000, NOP), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1000), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(ASYNC_BRANCH, 0, 0x1000, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"interrupt before a jcc", {CODE(0x1000, NOP JCC0), CODE(0x2000, IRETQ)},
+     {ON, FUP(0x1001), TIP(0x2000), TIP(0x1001), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      I(0x2000), I(0x1001)}, 0, 0, 0},
+    {"interrupt behind a jcc", {CODE(0x1000, JCC0 NOP), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), FUP(0x1002), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1002, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {"interrupt behind a jmp", {CODE(0x1000, JMP("\x10")), CODE(0x1012, NOP),
+                                CODE(0x2000, JCC0)},
+     {ON, FUP(0x1012), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1012, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {"interrupt in an endless loop", /* at its first arrival */
+     {CODE(0x1000, NOP NOP JMP("\xfc")), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {"interrupt of jmp $", {CODE(0x1000, NOP JMP("\xfe")), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {"interrupt at the far end of a loop",
+     {CODE(0x1000, NOP NOP JMP("\xfc")), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1002), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x1002, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"two at one place",
+     {CODE(0x1000, NOP NOP), CODE(0x2000, NOP), CODE(0x3000, JCC0)},
+     {ON, FUP(0x1001), TIP(0x2000), FUP(0x2000), TIP(0x3000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      EA(ASYNC_BRANCH, 0, 0x2000, 0x3000), I(0x3000)}, 0, 0, 0},
+    {"six at one place",
+     {CODE(0x1000, NOP NOP), CODE(0x2000, NOP), CODE(0x3000, JCC0)},
+     {ON, FUP(0x1001), TIP(0x2000), FUP(0x2000), TIP(0x3000), FUP(0x3000),
+      TIP(0x2000), FUP(0x2000), TIP(0x3000), CBR(5), MNT(6), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      EA(ASYNC_BRANCH, 0, 0x2000, 0x3000), EA(ASYNC_BRANCH, 0, 0x3000, 0x2000),
+      EA(ASYNC_BRANCH, 0, 0x2000, 0x3000), EA(CBR, NOIP, 0, 5),
+      EA(MNT, NOIP, 0, 6), I(0x3000)}, 0, 0, 0},
+    {"interrupt without a target", {CODE(0x1000, NOP NOP)},
+     {ON, FUP(0x1001), TIP0}, {S_ON, I(0x1000)}, IPT_ERR_NO_IP, 0x1001, 0},
+    {"async mode and address space",
+     {CODE(0x1000, NOP NOP), CODE(0x2000, "\x40" JCC0)},
+     {ON, FUP(0x1001), PIP(0x5000, 1), VMCS(0x6000), EXEC32, TIP(0x2000),
+      TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      EA(ASYNC_VMCS, 0, 0x2000, 0x6000), EA(ASYNC_PAGING, 0, 0x2000, 0x5000),
+      EA(EXEC_MODE, 0, 0x2000, IPT_MODE_32), IF(0x2000, ASID), I(0x2001)}, 0,
+     0, 0},
+    /* tracing disabled and enabled */
+    {"syscall, and back", {CODE(0x1000, NOP SYSCALL NOP JCC0)},
+     {ON, PGD0, PGE(0x1003), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1003), IF(0x1003, ENABLED | RESUMED), I(0x1004)}, 0,
+     0, 0},
+    {"syscall, and elsewhere",
+     {CODE(0x1000, NOP SYSCALL NOP), CODE(0x2000, JCC0)},
+     {ON, PGD(0xffffffff81000000), PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
+      EA(DISABLED, NOIP, 0, 0xffffffff81000000), E(ENABLED, 0, 0x2000),
+      IF(0x2000, ENABLED)}, 0, 0, 0},
+    {"indirect call, and back", {CODE(0x1000, CALL_RAX JCC0)},
+     {ON, PGD(0x8000), PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), EA(DISABLED, NOIP, 0, 0x8000),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED)}, 0, 0, 0},
+    {"far call, and back", {CODE(0x1000, FAR_CALL JCC0)},
+     {ON, PGD0, PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED)}, 0, 0, 0},
+    {"indirect jmp: where it comes back is not known",
+     {CODE(0x1000, JMP_RAX JCC0)}, {ON, PGD0, PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, 0, 0x1002), IF(0x1002, ENABLED)}, 0, 0, 0},
+    {"ret", {CODE(0x1000, CALL("\x0b")), CODE(0x1010, RET),
+             CODE(0x2000, JCC0)},
+     {ON, PGD(0x8000), PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1010, DISABLED), EA(DISABLED, NOIP, 0, 0x8000),
+      E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED)}, 0, 0, 0},
+    {"jcc out of the filter", {CODE(0x1000, NOP JCC("\x7f")),
+                               CODE(0x2000, JCC0)},
+     {ON, PGD(0x1082), PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1082),
+      E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED)}, 0, 0, 0},
+    {"jmp out of the filter", {CODE(0x1000, NOP JMP("\x7f")),
+                               CODE(0x2000, JCC0)},
+     {ON, PGD(0x1082), PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1082),
+      E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED)}, 0, 0, 0},
+    {"call out of the filter", {CODE(0x1000, NOP CALL("\x7f") JCC0)},
+     {ON, PGD(0x1085), PGE(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1085),
+      E(ENABLED, 0, 0x1006), IF(0x1006, ENABLED)}, 0, 0, 0},
+    {"straight out of the filter, and back",
+     {CODE(0x1000, NOP NOP NOP JCC0)},
+     {ON, PGD(0x1002), PGE(0x1002), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1002),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED), I(0x1003)}, 0,
+     0, 0},
+    {"mov cr3 disables", {CODE(0x1000, NOP MOV_CR3 NOP JCC0)},
+     {ON, PGD0, PGE(0x1004), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, 0, 0x1004), IF(0x1004, ENABLED), I(0x1005)}, 0, 0, 0},
+    {"async disable, and back", {CODE(0x1000, NOP NOP NOP JCC0)},
+     {ON, FUP(0x1002), PGD(0x9000), PGE(0x1002), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
+      EA(ASYNC_DISABLED, 0, 0x1002, 0x9000), E(ENABLED, BACK, 0x1002),
+      IF(0x1002, ENABLED | RESUMED), I(0x1003)}, 0, 0, 0},
+    {"async disable, and elsewhere",
+     {CODE(0x1000, NOP NOP), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1001), PGD0, PGE(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001),
+      E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED)}, 0, 0, 0},
+    {"begins disabled", {CODE(0x1000, NOP JCC0)},
+     {OFF, PGE(0x1000), TNT(1, 0)},
+     {S_OFF, E(ENABLED, 0, 0x1000), IF(0x1000, ENABLED), I(0x1001)}, 0, 0, 0},
+    {"enabled at the end", {CODE(0x1000, NOP)}, {OFF, PGE(0x1000)},
+     {S_OFF, E(ENABLED, 0, 0x1000)}, 0, 0, 0},
+    {"bdm70", {CODE(0x1000, NOP JCC0)}, {ON, PGE(0x1000), TNT(1, 0)},
+     {E(DISABLED, ST | NOIP | NOTO, 0),
+      EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED), I(0x1001)}, 0, 0, 0},
+    {"disabled twice", {CODE(0x1000, SYSCALL SYSCALL JCC0)},
+     {ON, PGD0, PGE(0x1002), PGD0, PGE(0x1004), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED | DISABLED),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, BACK, 0x1004),
+      IF(0x1004, ENABLED | RESUMED)}, 0, 0, 0},
+    {"trace stop", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD(0x8000), STOP},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED | STOPPED),
+      EA(DISABLED, NOIP, 0, 0x8000), E(STOP, NOIP, 0)}, 0, 0, 0},
+    {"trace stop while on", {CODE(0x1000, NOP JCC0)},
+     {ON, TNT(1, 0), STOP}, {S_ON, I(0x1000), I(0x1001)}, IPT_ERR_CONTEXT, 0,
+     0},
+    {"enabled while on", {CODE(0x1000, JCC0 NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), PGE(0x3000)}, {S_ON, I(0x1000)}, IPT_ERR_CONTEXT, 0, 0},
+    {"tnt while off", {CODE(0x1000, SYSCALL JCC0)}, {ON, PGD0, TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0)},
+     IPT_ERR_CONTEXT, 0, 0},
+    {"psb+ says on while off", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, PSB, FUP(0x1002), PSBEND, TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0)},
+     IPT_ERR_STATUS, 0, 0},
+    {"psb+ says off while on", {CODE(0x1000, JCC0 JCC0)},
+     {ON, TNT(1, 0), PSB, PSBEND, TNT(1, 0)}, {S_ON, I(0x1000)},
+     IPT_ERR_STATUS, 0, 0},
+    {"psb+ says another mode", {CODE(0x1000, JCC0 JCC0)},
+     {ON, TNT(1, 0), PSB, EXEC32, FUP(0x1002), PSBEND, TNT(1, 0)},
+     {S_ON, I(0x1000)}, IPT_ERR_STATUS, 0, 0},
+    {"psb+ while off", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, PSB, PSBEND, PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(DISABLED, ST | NOIP | NOTO, 0), E(ENABLED, BACK, 0x1002),
+      IF(0x1002, ENABLED | RESUMED)}, 0, 0, 0},
+    /* overflow */
+    {"overflow", {CODE(0x1000, JCC0 NOP NOP), CODE(0x2000, NOP JCC0)},
+     {ON, TNT(1, 0), OVF, FUP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), E(OVERFLOW, 0, 0x2000), IF(0x2000, RESYNCED),
+      I(0x2001)}, 0, 0, 0},
+    {"overflow at once", {CODE(0x2000, JCC0)},
+     {ON, OVF, FUP(0x2000), TNT(1, 0)},
+     {S_ON, E(OVERFLOW, 0, 0x2000), IF(0x2000, RESYNCED)}, 0, 0, 0},
+    {"overflow, then enabled", {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), OVF, PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), E(OVERFLOW, NOIP, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, RESYNCED | ENABLED)}, 0, 0, 0},
+    {"overflow forgets where to resume", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, OVF, PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(OVERFLOW, NOIP, 0), E(ENABLED, 0, 0x1002),
+      IF(0x1002, RESYNCED | ENABLED)}, 0, 0, 0},
+    {"overflow keeps the stack",
+     {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 NOP NOP RET)},
+     {ON, TNT(1, 0), OVF, FUP(0x1013), TNT(2, 2)},
+     {S_ON, I(0x1000), I(0x1010), E(OVERFLOW, 0, 0x1013),
+      IF(0x1013, RESYNCED), I(0x1014), I(0x1005)}, 0, 0, 0},
+    {"overflow ends a transaction",
+     {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
+     {PSB, EXEC64, TSX(1, 0), FUP(0x1000), PSBEND, TNT(1, 0), OVF, FUP(0x2000),
+      TNT(1, 0)},
+     {S_ON, EA(TSX, ST, 0x1000, 2), IF(0x1000, SPECULATIVE),
+      E(OVERFLOW, 0, 0x2000), IF(0x2000, RESYNCED)}, 0, 0, 0},
+    {"overflow at the end", {CODE(0x1000, JCC0)}, {ON, TNT(1, 0), OVF},
+     {S_ON, I(0x1000), E(OVERFLOW, NOIP, 0)}, 0, 0, 0},
+    {"cbr between overflow and fup", {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), OVF, CBR(7), FUP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CBR, NOIP, 0, 7), E(OVERFLOW, 0, 0x2000),
+      IF(0x2000, RESYNCED)}, 0, 0, 0},
+    /* transactions; a is speculative * 2 + aborted */
+    {"begin and commit", {CODE(0x1000, XBEGIN NOP XEND JCC0)},
+     {ON, TSX(1, 0), FUP(0x1006), TSX(0, 0), FUP(0x100a), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2), IF(0x1006, SPECULATIVE),
+      IF(0x1007, SPECULATIVE | COMMITTED), EA(TSX, 0, 0x100a, 0), I(0x100a)},
+     0, 0, 0},
+    {"begin and abort", {CODE(0x1000, XBEGIN NOP NOP), CODE(0x1106, JCC0)},
+     {ON, TSX(1, 0), FUP(0x1006), TSX(0, 1), FUP(0x1007), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2),
+      IF(0x1006, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x1007, 1),
+      EA(ASYNC_BRANCH, 0, 0x1007, 0x1106), I(0x1106)}, 0, 0, 0},
+    {"no commit without a transaction", {CODE(0x1000, NOP JCC0)},
+     {ON, TSX(0, 0), FUP(0x1001), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TSX, 0, 0x1001, 0), I(0x1001)}, 0, 0, 0},
+    {"psb+ in a transaction", {CODE(0x1000, NOP JCC0)},
+     {PSB, EXEC64, TSX(1, 0), FUP(0x1000), PSBEND, TNT(1, 0)},
+     {S_ON, EA(TSX, ST, 0x1000, 2), IF(0x1000, SPECULATIVE),
+      IF(0x1001, SPECULATIVE)}, 0, 0, 0},
+};
+
+static const row cause_rows[] = {
+    /* address spaces */
+    {"pip of a syscall", {CODE(0x1000, NOP SYSCALL), CODE(0x5000, NOP JCC0)},
+     {ON, PIP(0x8000, 0), TIP(0x5000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x8000),
+      IF(0x5000, ASID), I(0x5001)}, 0, 0, 0},
+    {"pip and vmcs of a vm entry",
+     {CODE(0x1000, NOP VMLAUNCH), CODE(0x5000, JCC0)},
+     {ON, PIP(0x8000, 1), VMCS(0x9000), TIP(0x5000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x8000),
+      EA(VMCS, NOIP, 0, 0x9000), IF(0x5000, ASID)}, 0, 0, 0},
+    {"pip of an iret that disables", {CODE(0x1000, NOP IRETQ JCC0)},
+     {ON, PIP(0x8000, 0), PGD0, PGE(0x1003), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(PAGING, NOIP, 0, 0x8000),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1003),
+      IF(0x1003, ENABLED | ASID)}, 0, 0, 0},
+    {"pip of a mov cr3", {CODE(0x1000, NOP MOV_CR3 NOP JCC0)},
+     {ON, PIP(0x8000, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x8000), IF(0x1004, ASID),
+      I(0x1005)}, 0, 0, 0},
+    {"pips of two", {CODE(0x1000, MOV_CR3 MOV_CR3 JCC0)},
+     {ON, PIP(0x8000, 0), PIP(0x9000, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PAGING, NOIP, 0, 0x8000), IF(0x1003, ASID),
+      EA(PAGING, NOIP, 0, 0x9000), IF(0x1006, ASID)}, 0, 0, 0},
+    {"the same again is no change", {CODE(0x1000, MOV_CR3 JCC0)},
+     {PSB, EXEC64, PIP(0x8000, 0), FUP(0x1000), PSBEND, PIP(0x8000, 0),
+      TNT(1, 0)},
+     {S_ON, EA(ASYNC_PAGING, ST, 0x1000, 0x8000), I(0x1000),
+      EA(PAGING, NOIP, 0, 0x8000), I(0x1003)}, 0, 0, 0},
+    {"pip behind a syscall is of the mov cr3 to come", /* KPTI */
+     {CODE(0x1000, SYSCALL), CODE(0x5000, NOP MOV_CR3 JCC0)},
+     {ON, TIP(0x5000), PIP(0x8000, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x5000), I(0x5001), EA(PAGING, NOIP, 0, 0x8000),
+      IF(0x5004, ASID)}, 0, 0, 0},
+    {"and of the iret to come", {CODE(0x1000, SYSCALL), CODE(0x5000, IRETQ),
+                                 CODE(0x6000, JCC0)},
+     {ON, TIP(0x5000), PIP(0x8000, 0), TIP(0x6000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x5000), EA(PAGING, NOIP, 0, 0x8000),
+      IF(0x6000, ASID)}, 0, 0, 0},
+    {"pip behind re-enabling",
+     {CODE(0x1000, MOV_CR3), CODE(0x2000, NOP MOV_CR3 JCC0)},
+     {ON, PGD0, PGE(0x2000), PIP(0x8000, 0), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED), I(0x2001),
+      EA(PAGING, NOIP, 0, 0x8000), IF(0x2004, ASID)}, 0, 0, 0},
+    {"pip behind an interrupt",
+     {CODE(0x1000, MOV_CR3 NOP), CODE(0x2000, NOP MOV_CR3 JCC0)},
+     {ON, FUP(0x1003), TIP(0x2000), PIP(0x8000, 0), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1003, 0x2000),
+      I(0x2000), I(0x2001), EA(PAGING, NOIP, 0, 0x8000), IF(0x2004, ASID)}, 0,
+     0, 0},
+    {"pip while off", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, PIP(0x8000, 0), PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      EA(PAGING, NOIP, 0, 0x8000), E(ENABLED, BACK, 0x1002),
+      IF(0x1002, ENABLED | RESUMED | ASID)}, 0, 0, 0},
+    {"vmcs of a vmptrld", {CODE(0x1000, NOP VMPTRLD JCC0)},
+     {ON, VMCS(0x7000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(VMCS, NOIP, 0, 0x7000),
+      IF(0x1004, ASID)}, 0, 0, 0},
+    {"pip without a cause", {CODE(0x1000, NOP JCC0)},
+     {ON, PIP(0x8000, 0), TNT(1, 0)}, {S_ON, I(0x1000)}, IPT_ERR_MISMATCH,
+     0x1001, 0},
+    /* modes */
+    {"far jmp to 32-bit code", {CODE(0x1000, FAR_JMP),
+                                CODE(0x2000, "\x40" JCC0)},
+     {ON, EXEC32, TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(EXEC_MODE, 0, 0x2000, IPT_MODE_32), I(0x2000),
+      I(0x2001)}, 0, 0, 0},
+    {"far jmp to 16-bit code", {CODE(0x1000, FAR_JMP),
+                                CODE(0x2000, "\xb8\x01\x02" JCC0)},
+     {ON32, EXEC16, TIP(0x2000), TNT(1, 0)},
+     {S_ON32, I(0x1000), EA(EXEC_MODE, 0, 0x2000, IPT_MODE_16), I(0x2000),
+      I(0x2003)}, 0, 0, 0},
+    {"enabled in another mode", {CODE(0x1000, SYSCALL),
+                                 CODE(0x2000, "\x40" JCC0)},
+     {ON, PGD0, EXEC32, PGE(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, 0, 0x2000), EA(EXEC_MODE, 0, 0x2000, IPT_MODE_32),
+      IF(0x2000, ENABLED), I(0x2001)}, 0, 0, 0},
+    {"no mode", {CODE(0x1000, NOP JCC0)},
+     {PSB, FUP(0x1000), PSBEND, TNT(1, 0)}, {E(ENABLED, ST, 0x1000)},
+     IPT_ERR_MODE, 0x1000, 0},
+    {"cs.l and cs.d", {CODE(0x1000, NOP JCC0)},
+     {PSB, EXEC(1, 1, 0), FUP(0x1000), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_UNKNOWN)},
+     IPT_ERR_MODE, 0x1000, 0},
+    /* PTWRITE */
+    {"ptwrite with ip", {CODE(0x1000, NOP PTWRITE JCC0)},
+     {ON, PTW(1, 1, 0x55), FUP(0x1001), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 0x55), I(0x1006)}, 0,
+     0, 0},
+    {"ptwrite with ip, at once", {CODE(0x1000, PTWRITE JCC0)},
+     {ON, PTW(1, 1, 0x55), FUP(0x1000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 0x55), I(0x1005)}, 0, 0, 0},
+    {"ptwrite without ip", {CODE(0x1000, NOP PTWRITE JCC0)},
+     {ON, PTW(1, 0, 0x55), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, NOIP, 0, 0x55), I(0x1006)}, 0, 0,
+     0},
+    {"two ptwrites", {CODE(0x1000, PTWRITE PTWRITE JCC0)},
+     {ON, PTW(1, 0, 5), PTW(1, 0, 6), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), I(0x1005),
+      EA(PTWRITE, NOIP, 0, 6), I(0x100a)}, 0, 0, 0},
+    {"ptwrite in a loop", {CODE(0x1000, PTWRITE JCC("\xf9") JCC0)},
+     {ON, PTW(1, 1, 5), FUP(0x1000), TNT(1, 1), PTW(1, 1, 6), FUP(0x1000),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), I(0x1005), I(0x1000),
+      EA(PTWRITE, 0, 0x1000, 6), I(0x1005)}, 0, 0, 0},
+    {"ptwrite, then an interrupt",
+     {CODE(0x1000, PTWRITE NOP), CODE(0x2000, JCC0)},
+     {ON, PTW(1, 1, 5), FUP(0x1000), FUP(0x1005), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(PTWRITE, 0, 0x1000, 5),
+      EA(ASYNC_BRANCH, 0, 0x1005, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"ptwrite while off", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, PTW(1, 0, 5), PGE(0x1002), TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      EA(PTWRITE, NOIP, 0, 5), E(ENABLED, BACK, 0x1002),
+      IF(0x1002, ENABLED | RESUMED)}, 0, 0, 0},
+    /* power */
+    {"mwait, exstop, pwre, pwrx", {CODE(0x1000, NOP "\x0f\x01\xc9" JCC0)},
+     {ON, MWAIT(7, 1), PWRE(1, 0, 0), EXSTOP(1), FUP(0x1001),
+      PWRX(1, 0, 1, 0, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(MWAIT, 0, 0x1001, 7), E(EXSTOP, 0, 0x1001),
+      EA(PWRE, NOIP, 0, 1), EA(PWRX, NOIP, 0, 1), I(0x1001), I(0x1004)}, 0, 0,
+     0},
+    {"power without an ip", {CODE(0x1000, JCC0 NOP JCC0)},
+     {ON, TNT(1, 0), MWAIT(7, 1), EXSTOP(0), PWRE(2, 0, 0),
+      PWRX(3, 0, 1, 0, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(MWAIT, NOIP, 0, 7), E(EXSTOP, NOIP, 0),
+      EA(PWRE, NOIP, 0, 2), EA(PWRX, NOIP, 0, 3), I(0x1002), I(0x1003)}, 0, 0,
+     0},
+    {"cbr and mnt", {CODE(0x1000, JCC0 NOP JCC0)},
+     {ON, TNT(1, 0), CBR(9), MNT(8), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CBR, NOIP, 0, 9), EA(MNT, NOIP, 0, 8), I(0x1002),
+      I(0x1003)}, 0, 0, 0},
+    {"pebs", {CODE(0x1000, JCC0 NOP NOP JCC0)},
+     {ON, TNT(1, 0), BBP(4, 0), BIP(2, 0, 0x77), BEP(1), FUP(0x1003),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PEBS_BEGIN, NOIP, 0, 4), EA(PEBS_ITEM, NOIP, 0, 0x77),
+      I(0x1002), E(PEBS_END, 0, 0x1003), I(0x1003), I(0x1004)}, 0, 0, 0},
+    /* event trace; a is the type */
+    {"cfe intr", {CODE(0x1000, NOP NOP), CODE(0x2000, JCC0)},
+     {ON, CFE(INTR, 0, 14), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(CFE, 0, 0x1001, IPT_CFE_INTR),
+      EA(ASYNC_BRANCH, 0, 0x1001, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"cfe iret", {CODE(0x1000, NOP IRETQ), CODE(0x2000, JCC0)},
+     {ON, CFE(IRET, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_IRET), I(0x2000)},
+     0, 0, 0},
+    {"cfe iret and pip", {CODE(0x1000, NOP IRETQ), CODE(0x2000, JCC0)},
+     {ON, CFE(IRET, 0, 0), PIP(0x8000, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_IRET),
+      EA(PAGING, NOIP, 0, 0x8000), IF(0x2000, ASID)}, 0, 0, 0},
+    {"cfe vmentry", {CODE(0x1000, NOP VMLAUNCH), CODE(0x2000, JCC0)},
+     {ON, CFE(VMENTRY, 0, 0), PIP(0x8000, 1), VMCS(0x9000), TIP(0x2000),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_VMENTRY),
+      EA(PAGING, NOIP, 0, 0x8000), EA(VMCS, NOIP, 0, 0x9000),
+      IF(0x2000, ASID)}, 0, 0, 0},
+    {"cfe vmentry with ip", {CODE(0x1000, NOP VMLAUNCH), CODE(0x2000, JCC0)},
+     {ON, CFE(VMENTRY, 1, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, 0, 0x1001, IPT_CFE_VMENTRY),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe uiret", {CODE(0x1000, NOP UIRET), CODE(0x2000, JCC0)},
+     {ON, CFE(UIRET, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_UIRET), I(0x2000)},
+     0, 0, 0},
+    {"cfe syscall", {CODE(0x1000, NOP NOP SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1002),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe syscall at once", {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0, 0},
+    {"cfe syscall behind a jmp",
+     {CODE(0x1000, NOP JMP("\x0d")), CODE(0x1010, NOP SYSCALL),
+      CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1010),
+      EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1011), I(0x2000)}, 0, 0, 0},
+    {"cfe syscall with ip", {CODE(0x1000, NOP SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 1, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SYSCALL), I(0x1001),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe syscall with ip, at once",
+     {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)}, /* H2 */
+     {ON, CFE(SYSCALL, 1, 0), FUP(0x1000), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(CFE, 0, 0x1000, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0,
+     0},
+    {"cfe swintr with ip", {CODE(0x1000, NOP INT80), CODE(0x2000, JCC0)},
+     {ON, CFE(SWINTR, 1, 0x80), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SWINTR), I(0x1001),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe swintr", {CODE(0x1000, NOP INT80), CODE(0x2000, JCC0)},
+     {ON, CFE(SWINTR, 0, 0x80), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(CFE, 0, 0x1001, IPT_CFE_SWINTR),
+      EA(ASYNC_BRANCH, 0, 0x1001, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"cfe smi that disables", {CODE(0x1000, NOP NOP JCC0)},
+     {ON, CFE(SMI, 0, 0), FUP(0x1001), PGD0, CFE(RSM, 0, 0), PGE(0x1001),
+      TNT(1, 0)},
+     {S_ON, IF(0x1000, DISABLED), EA(CFE, 0, 0x1001, IPT_CFE_SMI),
+      E(ASYNC_DISABLED, NOTO, 0x1001), EA(CFE, NOIP, 0, IPT_CFE_RSM),
+      E(ENABLED, BACK, 0x1001), IF(0x1001, ENABLED | RESUMED), I(0x1002)}, 0,
+     0, 0},
+    /* triggers */
+    {"trig", {CODE(0x1000, JCC0 NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), TRIG(3, 0, 0, 0, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TRIG, NOIP, 0, 3), I(0x1002), I(0x1003), I(0x1004),
+      I(0x1005)}, 0, 0, 0},
+    {"trig some instructions on", {CODE(0x1000, JCC0 NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), TRIG(3, 0, 1, 2, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(TRIG, 0, 0x1004, 3), I(0x1004),
+      I(0x1005)}, 0, 0, 0},
+    {"trig behind a jmp", {CODE(0x1000, JCC0 NOP JMP("\x00") NOP JCC0)},
+     {ON, TNT(1, 0), TRIG(3, 0, 1, 3, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1003), I(0x1005),
+      EA(TRIG, 0, 0x1006, 3), I(0x1006)}, 0, 0, 0},
+    {"trig with ip", {CODE(0x1000, JCC0 NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), TRIG(3, 1, 1, 0, 0), FUP(0x1003), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), EA(TRIG, 0, 0x1003, 3), I(0x1003),
+      I(0x1004), I(0x1005)}, 0, 0, 0},
+    {"trig counts from the one before", {CODE(0x1000, JCC0 NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), TRIG(1, 0, 1, 1, 0), TRIG(2, 0, 1, 2, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), EA(TRIG, 0, 0x1003, 1), I(0x1003), I(0x1004),
+      EA(TRIG, 0, 0x1005, 2), I(0x1005)}, 0, 0, 0},
+    {"trig with icnt while off", {CODE(0x1000, SYSCALL JCC0)},
+     {ON, PGD0, TRIG(1, 0, 1, 1, 0)},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0)},
+     IPT_ERR_PACKET, 0, 0},
+};
+
+static const row wrap_rows[] = {
+    {"straight", {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP JCC0)},
+     {PSB, EXEC32, FUP(0xfffffffd), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffffd),
+      EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
+      I(0xfffffffe), I(0xffffffff), I(0), I(1)}, 0, 0, 0},
+    {"jmp up", {CODE(0xfffffff0, JMP("\x10")), CODE(2, JCC0)},
+     {PSB, EXEC32, FUP(0xfffffff0), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffff0),
+      EA(EXEC_MODE, ST, 0xfffffff0, IPT_MODE_32), I(0xfffffff0), I(2)}, 0, 0,
+     0},
+    {"jcc down", {CODE(2, JCC("\x80")), CODE(0xffffff84, JCC0)},
+     {PSB, EXEC32, FUP(2), PSBEND, TNT(2, 2)},
+     {E(ENABLED, ST, 2), EA(EXEC_MODE, ST, 2, IPT_MODE_32), I(2),
+      I(0xffffff84)}, 0, 0, 0},
+    {"ret up", {CODE(0xfffffffb, CALL("\x40")), CODE(0, JCC0),
+                CODE(0x40, RET)},
+     {PSB, EXEC32, FUP(0xfffffffb), PSBEND, TNT(2, 2)},
+     {E(ENABLED, ST, 0xfffffffb),
+      EA(EXEC_MODE, ST, 0xfffffffb, IPT_MODE_32), I(0xfffffffb), I(0x40),
+      I(0)}, 0, 0, 0},
+    {"an interrupt behind it",
+     {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
+      CODE(0x2000, JCC0)},
+     {PSB, EXEC32, FUP(0xfffffffd), PSBEND, FUP(1), TIP(0x2000), TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffffd),
+      EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
+      I(0xfffffffe), I(0xffffffff), IF(0, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 1, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"an interrupt right at it",
+     {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
+      CODE(0x2000, JCC0)},
+     {PSB, EXEC32, FUP(0xfffffffd), PSBEND, FUP(0), TIP(0x2000), TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffffd),
+      EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
+      I(0xfffffffe), IF(0xffffffff, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"the top of 64-bit code", {CODE(0xfffffffffffffffd, NOP JCC0)},
+     {PSB, EXEC64, FUP(0xfffffffffffffffd), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffffffffffffd),
+      EA(EXEC_MODE, ST, 0xfffffffffffffffd, IPT_MODE_64),
+      I(0xfffffffffffffffd), I(0xfffffffffffffffe)}, 0, 0, 0},
+    {"64-bit code does not wrap at 4 GiB",
+     {CODE(0xfffffffe, NOP NOP NOP JCC0)},
+     {PSB, EXEC64, FUP(0xfffffffe), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0xfffffffe),
+      EA(EXEC_MODE, ST, 0xfffffffe, IPT_MODE_64), I(0xfffffffe),
+      I(0xffffffff), I(0x100000000), I(0x100000001)}, 0, 0, 0},
+};
+
+static const row error_rows[] = {
+    {"tip at a jcc", {CODE(0x1000, NOP JCC0)}, {ON, TIP(0x2000)},
+     {S_ON, I(0x1000)}, IPT_ERR_MISMATCH, 0x1001, 0},
+    {"an interrupt that flow does not reach", {CODE(0x1000, NOP JCC0)},
+     {ON, FUP(0x3000), TIP(0x2000)}, {S_ON, I(0x1000)}, IPT_ERR_MISMATCH,
+     0x1001, 0},
+    {"an interrupt in the middle of an instruction",
+     {CODE(0x1000, NOP "\x0f\x1f\x00" NOP JCC0)},
+     {ON, FUP(0x1002), TIP(0x2000)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1004)}, IPT_ERR_MISMATCH, 0x1005, 0},
+    {"a compressed ret, and no call", {CODE(0x1000, NOP RET)}, {ON, TNT(1, 1)},
+     {S_ON, I(0x1000)}, IPT_ERR_RETURN, 0x1001, 0},
+    {"a ret with a bit of 0",
+     {CODE(0x1000, CALL("\x0b")), CODE(0x1010, NOP RET)}, {ON, TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1010)}, IPT_ERR_RETCOMP, 0x1011, 0},
+    {"no instruction", {CODE(0x1000, NOP "\x06" JCC0)}, {ON, TNT(1, 0)},
+     {S_ON, I(0x1000)}, IPT_ERR_BAD_INSN, 0x1001, 0},
+    {"no instruction at all", {CODE(0x1000, "\x06")}, {ON, TNT(1, 0)}, {S_ON},
+     IPT_ERR_BAD_INSN, 0x1000, 0},
+    {"psb+ says off at the end", {CODE(0x1000, NOP JCC0 NOP)},
+     {ON, TNT(1, 0), PSB, PSBEND, PSBEND}, {S_ON, I(0x1000), I(0x1001)},
+     IPT_ERR_STATUS, 0, 0},
+    {"pending events at an error", {CODE(0x1000, NOP PTWRITE JCC0)},
+     {ON, PTW(1, 1, 5), FUP(0x1001), TIP(0x2000)},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 5)},
+     IPT_ERR_MISMATCH, 0x1006, 0},
+};
+
+typedef struct table {
+    const char *name;
+    const row *rows;
+    size_t count;
+} table;
+
+#define TABLE(name) {#name, name, LENGTH(name)}
+static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
+                               TABLE(cause_rows), TABLE(wrap_rows),
+                               TABLE(error_rows)};
+
+/* ---- the traced code ---- */
+
+enum { NO_CACHE, TINY_CACHE, CACHES };
+
+/* What config.context points to. */
+typedef struct memory {
+    const chunk *code;
+    unsigned count;
+    int pages;         /* a page is there only behind its first IPT_NEED_PAGE */
+    uint64_t have[64]; /* ... those that are */
+    unsigned have_count;
+    unsigned calls;
+} memory;
+
+static inline const chunk *memory_find(const memory *m, uint64_t ip)
+{
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->code[i].bytes && ip - m->code[i].ip < m->code[i].size)
+            return &m->code[i];
+    return NULL;
+}
+
+static inline int memory_here(const memory *m, uint64_t ip)
+{
+    if (!m->pages) return 1;
+    for (unsigned i = 0; i < m->have_count; i++)
+        if (m->have[i] == ip / 4096) return 1;
+    return 0;
+}
+
+/* A config.read by the rules. */
+static int memory_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    memory *m = context;
+    const chunk *c = memory_find(m, ip);
+    size_t n;
+    (void) asid;
+    m->calls++;
+    CHECK(size > 0 && buffer);
+    if (!c || !memory_here(m, ip)) return m->calls % 2 ? 0 : IPT_NEED_PAGE;
+    n = c->size - (size_t) (ip - c->ip);
+    if (n > size) n = size;
+    if (m->pages && n > 4096 - ip % 4096) n = (size_t) (4096 - ip % 4096);
+    memcpy(buffer, c->bytes + (ip - c->ip), n);
+    return (int) n;
+}
+
+/* Supply the page of at.missing, or return 0: there is none. */
+static inline int memory_supply(memory *m, uint64_t ip)
+{
+    if (!m->pages || memory_here(m, ip) || !memory_find(m, ip)) return 0;
+    if (!CHECK(m->have_count < LENGTH(m->have))) return 0;
+    m->have[m->have_count++] = ip / 4096;
+    return 1;
+}
+
+static inline void memory_begin(memory *m, const row *r, int pages)
+{
+    memset(m, 0, sizeof *m);
+    m->code = r->code;
+    m->count = CODES_MAX;
+    m->pages = pages;
+}
+
+/* The instruction at ip. */
+static inline int memory_classify(const memory *m, uint64_t ip, uint8_t mode,
+                                  ipt_code *out)
+{
+    uint8_t bytes[15];
+    size_t n = 0;
+    for (; n < sizeof bytes; n++) {
+        uint64_t at = mode == IPT_MODE_64 ? ip + n : (uint32_t) (ip + n);
+        const chunk *c = memory_find(m, at);
+        if (!c) break;
+        bytes[n] = (uint8_t) c->bytes[at - c->ip];
+    }
+    return ipt_classify(out, bytes, n, mode, NULL);
+}
+
+/* ---- comparing ---- */
+
+static inline uint64_t event_word(const ipt_event *e)
+{
+    switch (e->type) {
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH: return e->u.branch.to;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING: return e->u.paging.cr3;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS: return e->u.vmcs.base;
+    case IPT_EVT_EXEC_MODE: return e->u.exec.mode;
+    case IPT_EVT_TSX: return e->u.tsx.speculative * 2u + e->u.tsx.aborted;
+    case IPT_EVT_PTWRITE: return e->u.ptwrite.payload;
+    case IPT_EVT_MWAIT: return e->u.mwait.hints;
+    case IPT_EVT_PWRE: return e->u.pwre.state;
+    case IPT_EVT_PWRX: return e->u.pwrx.last;
+    case IPT_EVT_CBR: return e->u.cbr.ratio;
+    case IPT_EVT_MNT: return e->u.mnt.payload;
+    case IPT_EVT_CFE: return e->u.cfe.type;
+    case IPT_EVT_TRIG: return e->u.trig.trbv;
+    case IPT_EVT_PEBS_BEGIN: return e->u.pebs.id;
+    case IPT_EVT_PEBS_ITEM: return e->u.pebs.payload;
+    default: return 0;
+    }
+}
+
+/* How a run is made, for messages too. */
+typedef struct manner {
+    int way;
+    int cache;  /* NO_CACHE, TINY_CACHE */
+    int pages;  /* code is not there at first */
+    int silent; /* events are not pulled */
+    uint32_t flags;
+    char text[64];
+} manner;
+
+static inline manner manner_of(int way, int cache, int pages, int silent)
+{
+    manner m = {way, cache, pages, silent, 0, ""};
+    snprintf(m.text, sizeof m.text, "%s%s%s%s", way_names[way],
+             cache ? ", cache" : "", pages ? ", pages" : "",
+             silent ? ", silent" : "");
+    return m;
+}
+
+static inline int compare_event(const row *r, const manner *m,
+                                const ipt_event *e, const step *s)
+{
+    char what[80];
+    const char *name = ipt_evt_name(e->type);
+    if (s->what != EVENT_STEP)
+        return failed(r->name, m->text, "unexpected event", e->type, s->ip), 0;
+    if (e->type != s->type)
+        return failed(r->name, m->text, "event type", e->type, s->type), 0;
+    snprintf(what, sizeof what, "flags of %s", name);
+    if (e->flags != s->flags)
+        return failed(r->name, m->text, what, e->flags, s->flags), 0;
+    snprintf(what, sizeof what, "ip of %s", name);
+    if (!(s->flags & NOIP) && e->ip != s->ip)
+        return failed(r->name, m->text, what, e->ip, s->ip), 0;
+    snprintf(what, sizeof what, "payload of %s", name);
+    if (!(s->flags & NOTO) && event_word(e) != s->a)
+        return failed(r->name, m->text, what, event_word(e), s->a), 0;
+    return 1;
+}
+
+/* Is a run under all manners still good? */
+#define FOR_ALL_MANNERS(m)                                             \
+    for (unsigned k_ = 0; k_ < WAYS * CACHES * 4; k_++)                \
+        for (manner m = manner_of((int) (k_ % WAYS),                   \
+                                  (int) (k_ / WAYS % CACHES),          \
+                                  (int) (k_ / WAYS / CACHES & 1),      \
+                                  (int) (k_ / WAYS / CACHES >> 1 & 1)); \
+             m.text[0] && test_.bad == bad_; m.text[0] = 0)
+
+/* ---- blocks ---- */
+
+/* An instruction, a block or an event, as it was handed out. */
+typedef struct entry {
+    uint8_t what; /* INSN_STEP: a block of count instructions; EVENT_STEP */
+    uint8_t type; /* IPT_EVT_, or the kind of the last instruction */
+    uint8_t mode;
+    uint8_t size; /* of the last instruction */
+    uint16_t flags;
+    uint16_t count;
+    uint64_t ip;
+    uint64_t a; /* payload, or the address of the last instruction */
+} entry;
+
+#define LOG_MAX 4096
+typedef struct log {
+    entry entries[LOG_MAX];
+    size_t count;
+    int status;  /* at the end */
+    uint64_t ip; /* at.ip */
+} log;
+
+static inline entry *log_add(log *l)
+{
+    static entry spare;
+    if (!CHECK(l->count < LOG_MAX)) return &spare;
+    memset(&l->entries[l->count], 0, sizeof(entry));
+    return &l->entries[l->count++];
+}
+
+static inline void log_event(log *l, const ipt_event *e)
+{
+    entry *x = log_add(l);
+    x->what = EVENT_STEP;
+    x->type = e->type;
+    x->flags = e->flags;
+    x->ip = e->flags & NOIP ? 0 : e->ip;
+    x->a = e->flags & NOTO ? 0 : event_word(e);
+}
+
+/* Does a block end behind such an instruction? */
+static inline int ends_block(const entry *x, uint32_t flags)
+{
+    switch (x->type) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_XBEGIN:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_MOV_CR3:
+    case IPT_INSN_VMPTRLD: return (x->flags & TRUNCATED) != 0;
+    case IPT_INSN_JMP: return (flags & IPT_CONFIG_END_ON_JUMP) != 0;
+    case IPT_INSN_CALL: return (flags & IPT_CONFIG_END_ON_CALL) != 0;
+    default: return 1;
+    }
+}
+
+/* The blocks that instructions make: ipt.h says where one ends. */
+static inline void fold(const log *insns, log *blocks, uint32_t flags)
+{
+    entry *open = NULL;
+    blocks->count = 0;
+    blocks->status = insns->status;
+    blocks->ip = insns->ip;
+    for (size_t i = 0; i < insns->count; i++) {
+        const entry *x = &insns->entries[i];
+        if (x->what == EVENT_STEP || !open) {
+            *log_add(blocks) = *x;
+            open = &blocks->entries[blocks->count - 1];
+        } else {
+            open->type = x->type;
+            open->size = x->size;
+            open->flags |= x->flags;
+            open->count++;
+            open->a = x->a;
+        }
+        if (x->what == EVENT_STEP || ends_block(x, flags)
+            || open->count == UINT16_MAX)
+            open = NULL;
+    }
+    if (open && insns->status == IPT_NEED_PAGE)
+        blocks->count--; /* it is not complete: it may go on */
+}
+
+/* What a row says, as a log of instructions. */
+static inline void log_row(log *l, const row *r, const memory *m)
+{
+    uint8_t mode = IPT_MODE_UNKNOWN;
+    l->count = 0;
+    l->status = r->status ? r->status : IPT_END;
+    l->ip = r->ip;
+    for (const step *s = r->steps; s->what; s++) {
+        entry *x = log_add(l);
+        x->what = s->what;
+        x->type = s->type;
+        x->flags = s->flags;
+        x->ip = s->ip;
+        x->a = s->a;
+        if (s->what == INSN_STEP) {
+            ipt_code c;
+            CHECK_EQ(memory_classify(m, s->ip, mode, &c), IPT_OK);
+            x->type = c.kind;
+            x->size = c.size;
+            x->count = 1;
+            x->mode = mode;
+            x->a = s->ip;
+        } else if (s->type == IPT_EVT_EXEC_MODE) {
+            mode = (uint8_t) s->a;
+        }
+    }
+}
+
+static inline int same_logs(const char *name, const manner *m, const log *got,
+                            const log *want)
+{
+    char what[64];
+    for (size_t i = 0; i < got->count && i < want->count; i++) {
+        const entry *x = &got->entries[i];
+        const entry *y = &want->entries[i];
+#define SAME(f)                                                         \
+    do {                                                                \
+        snprintf(what, sizeof what, "item %u at %llx: " #f, (unsigned) i, \
+                 (unsigned long long) y->ip);                           \
+        if (x->f != y->f) {                                             \
+            failed(name, m->text, what, x->f, y->f);                    \
+            return 0;                                                   \
+        }                                                               \
+    } while (0)
+        SAME(what);
+        SAME(type);
+        SAME(ip);
+        SAME(flags);
+        SAME(count);
+        SAME(mode);
+        SAME(size);
+        SAME(a);
+#undef SAME
+    }
+    if (got->count != want->count)
+        return failed(name, m->text, "items", got->count, want->count), 0;
+    if (got->status != want->status)
+        return failed(name, m->text, "-status", (uint64_t) -got->status,
+                      (uint64_t) -want->status), 0;
+    if (want->ip && got->ip != want->ip)
+        return failed(name, m->text, "at.ip", got->ip, want->ip), 0;
+    return 1;
+}
+
+#endif /* IPT_FLOW_H */

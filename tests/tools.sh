@@ -1,0 +1,365 @@
+#!/bin/sh
+# tools.sh: what ptdump and ptxed print, and their exit statuses, on small
+# traces whose bytes are written here. The expected lines were typed by hand.
+
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+cd "$dir" || exit 2
+ln -s "$build/ptdump" "$build/ptxed" .
+PATH=.:$PATH
+passed=0 failed=0
+
+# bytes FILE HEX...: write a file.
+bytes() {
+    file=$1
+    shift
+    for byte in $(echo "$*" | tr -d ' ' | sed 's/../& /g'); do
+        # shellcheck disable=SC2059 # an octal escape
+        printf "\\$(printf %03o "0x$byte")"
+    done >"$file"
+}
+
+# run STATUS COMMAND...: check the exit status, and standard output against
+# the text on standard input; what went to standard error is left in ./err.
+run() {
+    want=$1
+    shift
+    cat >want
+    timeout 20 "$@" >out 2>err
+    got=$?
+    if [ $got -eq "$want" ] && diff -u want out >diff.out; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $*: exit status $got, expected $want"
+        sed -n '3,30p' diff.out
+        head -3 err
+    fi
+}
+
+# refuse STATUS TEXT COMMAND...: it prints nothing but TEXT to standard error.
+refuse() {
+    text=$2
+    want=$1
+    shift 2
+    run "$want" "$@" </dev/null
+    if [ "$(cat err)" = "$text" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $*:"
+        echo "     expected: $text"
+        echo "     got:      $(cat err)"
+    fi
+}
+
+psb=02820282028202820282028202820282
+
+# ---- ptdump: lines ----
+
+bytes small.pt "$psb 9901 7d00001000ffff 0223 000000 a6 4d0110aabb 0d 2d0210"
+
+run 0 ptdump small.pt <<'END'
+0000000000000000  psb
+0000000000000010  mode.exec  cs.l
+0000000000000012  fup        3: ffffffff00100000
+0000000000000019  psbend
+000000000000001b  pad
+000000000000001c  pad
+000000000000001d  pad
+000000000000001e  tnt.8      .!..!!
+000000000000001f  tip        2: ????????bbaa1001
+0000000000000024  tip        0: ????????????????
+0000000000000025  tip        1: ????????????1002
+END
+
+run 0 ptdump --no-pad --raw --lastip --exec-mode small.pt <<'END'
+0000000000000000  02820282028202820282028202820282  psb
+0000000000000010  9901                              mode.exec  cs.l                      em   64-bit
+0000000000000012  7d00001000ffff                    fup        3: ffffffff00100000       ip   ffffffff00100000
+0000000000000019  0223                              psbend
+000000000000001e  a6                                tnt.8      .!..!!
+000000000000001f  4d0110aabb                        tip        2: ????????bbaa1001       ip   ffffffffbbaa1001
+0000000000000024  0d                                tip        0: ????????????????       ip   <suppressed>
+0000000000000025  2d0210                            tip        1: ????????????1002       ip   ffffffffbbaa1002
+END
+
+run 0 ptdump --quiet small.pt </dev/null
+run 0 ptdump --no-sync --no-offset small.pt:0x1e-0x25 <<'END'
+tnt.8      .!..!!
+tip        2: ????????bbaa1001
+tip        0: ????????????????
+END
+run 0 ptdump --no-sync small.pt:036 <<'END'
+0000000000000000  tnt.8      .!..!!
+0000000000000001  tip        2: ????????bbaa1001
+0000000000000006  tip        0: ????????????????
+0000000000000007  tip        1: ????????????1002
+END
+
+# one packet of each kind
+bytes all.pt "$psb 0223 04 02a3350000000000" \
+    "31efbe 61bc9a78563492 9dbc9a78563412 cdefcdab8967452301" \
+    "9900 9902 9903 9905 9904 9920 9921 9922 9923" \
+    "0243014523010000 0243000000000000 02c8cdab000000" \
+    "1901020304050607 02032400 02733412000801 5994 fb 07010102" \
+    "02c3880100000000000080 02f3 0283" \
+    "0232ffffffff00000000 0292cdab0000 0262 02e2 02c20b00000001000000" \
+    "0222005f 02220871 02a20501000000 02a25004000000 02a26508000000" \
+    "02a20505000000 02a20000000000" \
+    "0213810e 02130300 02130510 02130cff 02131f00" \
+    "0253022a00000000000000 0253040000000000000080" \
+    "d960a10300 d98001" \
+    "026381 0c78563412 02b3 00"
+
+run 0 ptdump --no-offset --exec-mode all.pt <<'END'
+psb
+psbend
+tnt.8      .
+tnt.64     !.!.!
+tip.pge    1: ????????????beef
+tip.pgd    3: ffff923456789abc
+fup        4: ????123456789abc
+tip        6: 0123456789abcdef
+mode.exec                           em   16-bit
+mode.exec  cs.d                      em   32-bit
+mode.exec  cs.d, cs.l                em   unknown
+mode.exec  cs.l, if                  em   64-bit
+mode.exec  if                        em   16-bit
+mode.tsx
+mode.tsx   intx
+mode.tsx   abrt
+mode.tsx   intx, abrt
+pip        12345000, nr              cr3  0000000012345000
+pip        0                         cr3  0000000000000000
+vmcs       abcd000                   vmcs 000000000abcd000
+tsc        7060504030201
+cbr        24
+tma        1234, 108
+mtc        94
+cyc        1f
+cyc        80000
+mnt        8000000000000001
+ovf
+stop
+ptw        1: ffffffff
+ptw        0: abcd, ip
+exstop
+exstop     ip
+mwait      0000000b, 00000001
+pwre       c6.0
+pwre       c8.2, hw
+pwrx       int: c1, c6
+pwrx        st: c6, c1
+pwrx        hw: c7, c6
+pwrx       bad: c1, c6
+pwrx       bad: c1, c1
+cfe        1: 14, ip                 type intr
+cfe        3                         type smi
+cfe        5: 10                     type sipi
+cfe        12: 255                   type uintr
+cfe        31                        type unknown
+evd        2: 2a                     type vmxr
+evd        4: 8000000000000000       type unknown
+trig       a1, mult, icnt: 3
+trig       01, ip
+bbp        1: 4-byte items
+bip        1: 12345678
+bep        ip
+pad
+END
+
+bytes time.pt "$psb 02032400 5994 02c3880100000000000080 03 02733412000801"
+run 0 ptdump --no-timing --no-offset time.pt <<'END'
+psb
+mnt        8000000000000001
+END
+run 0 ptdump --no-cyc --no-offset time.pt <<'END'
+psb
+cbr        24
+mtc        94
+mnt        8000000000000001
+tma        1234, 108
+END
+
+# ---- ptdump: errors ----
+
+bytes errors.pt "0505 $psb 06 05 06 $psb 0223 ad 0019 $psb 0223 4d01"
+run 0 ptdump errors.pt <<'END'
+0000000000000002  psb
+0000000000000012  tnt.8      !
+[13: error decoding packet: unknown opcode]
+0000000000000015  psb
+0000000000000025  psbend
+[27: error decoding packet: unknown packet]
+000000000000002a  psb
+000000000000003a  psbend
+END
+run 0 ptdump --no-sync errors.pt:0-2 <<'END'
+[0: error decoding packet: unknown opcode]
+END
+run 0 ptdump --quiet errors.pt <<'END'
+[13: error decoding packet: unknown opcode]
+[27: error decoding packet: unknown packet]
+END
+bytes none.pt "0606 0282 0282"
+run 0 ptdump none.pt </dev/null
+bytes first.pt "$psb 0223 1d"
+run 0 ptdump --lastip first.pt <<'END'
+0000000000000000  psb
+0000000000000010  psbend
+[12: error tracking last-ip: no ip]
+0000000000000012  fup        0: ????????????????       ip   <unavailable>
+END
+
+refuse 1 "ptdump: No processor trace file specified." ptdump
+refuse 1 "ptdump: No processor trace file specified." ptdump --raw
+refuse 1 "ptdump: unknown option: --bad." ptdump --bad all.pt
+refuse 1 "ptdump: [<options>] <ptfile>.  Use --help or -h for help." \
+    ptdump all.pt --raw
+refuse 1 "ptdump: failed to open no.pt: 2." ptdump no.pt
+refuse 1 "ptdump: bad offset 0x6 into none.pt." ptdump none.pt:6
+refuse 1 "ptdump: bad range 0x7 in none.pt." ptdump none.pt:0-7
+refuse 2 "ptdump: bad file none.pt:3-3: invalid argument." ptdump none.pt:3-3
+refuse 1 "ptdump: failed to open none.pt:3-: 2." ptdump none.pt:3-
+refuse 1 "ptdump: --mtc-freq: missing argument." ptdump --mtc-freq
+refuse 1 "ptdump: --mtc-freq: missing argument." ptdump --mtc-freq --raw x
+refuse 1 "ptdump: --mtc-freq: bad argument: 3x." ptdump --mtc-freq 3x none.pt
+refuse 1 "ptdump: --mtc-freq: value too big: 0x100." \
+    ptdump --mtc-freq 0x100 none.pt
+refuse 1 "ptdump: --cpuid-0x15.eax: value too big: 4294967296." \
+    ptdump --cpuid-0x15.eax 4294967296 none.pt
+refuse 1 "ptdump: cpu must be specified as f/m[/s]" ptdump --cpu 6 none.pt
+refuse 1 "ptdump: cpu must be specified as f/m[/s]" ptdump --cpu 6/256 none.pt
+refuse 1 "ptdump: cpu must be specified as f/m[/s]" ptdump --cpu 6/1/ none.pt
+refuse 1 "ptdump: cpu must be specified as f/m[/s]" ptdump --cpu 6/1/2/3 none.pt
+run 0 ptdump --cpu none none.pt </dev/null
+run 0 ptdump --cpu 6/0x3d/4 none.pt </dev/null
+touch empty.pt
+refuse 1 "ptdump: bad offset 0x0 into empty.pt." ptdump empty.pt
+
+# ---- ptxed ----
+# 1000 test eax,eax; 1002 je 1005; 1004 nop; 1005 call 100c; 100a jmp 100d;
+# 100c ret; 100d jmp rax
+
+bytes code.bin "85c0 7401 90 e802000000 eb01 c3 ffe0"
+# PSB+ at 1000, je not taken, ret compressed, TIP to 1004, off at 1005
+bytes run.pt "$psb 9901 7d001000000000 0223 0a 2d0410 3d0510 01"
+# a TIP where the je needs a TNT
+bytes tip.pt "$psb 9901 7d001000000000 0223 2d0410"
+
+for decoder in --insn-decoder --block-decoder; do
+    run 0 ptxed $decoder --raw code.bin:0x1000 --event:ip --pt run.pt <<'END'
+0000000000001000  test eax, eax
+0000000000001002  jz 0x1005
+0000000000001004  nop
+0000000000001005  call 0x100c
+000000000000100c  ret
+000000000000100a  jmp 0x100d
+000000000000100d  jmp rax
+0000000000001004  nop
+[disabled, at: 0000000000001005]
+END
+    run 0 ptxed $decoder --stat:insn --quiet --raw code.bin:0x1000 \
+        --pt run.pt <<'END'
+insn: 8.
+END
+    # the TIP is cut: what follows the return is not proven
+    run 0 ptxed $decoder --no-inst --raw code.bin:0x1000 \
+        --pt run.pt:0-0x1d <<'END'
+0000000000001000
+0000000000001002
+0000000000001004
+0000000000001005
+000000000000100c
+[end of trace]
+END
+    # only the first four bytes of code are there
+    run 0 ptxed $decoder --no-inst --raw code.bin:0-4:0x1000 --pt run.pt <<'END'
+0000000000001000
+0000000000001002
+[1c, 1004: error: no memory mapped at this address]
+END
+    # a later --raw is seen in place of an earlier one
+    run 0 ptxed $decoder --raw code.bin:0x1000 --raw code.bin:13:0x1002 \
+        --pt run.pt:0-0x1c <<'END'
+0000000000001000  test eax, eax
+[end of trace]
+END
+    run 0 ptxed $decoder --raw code.bin:0x1000 --pt tip.pt <<'END'
+0000000000001000  test eax, eax
+0000000000001002  jz 0x1005
+[1b, 1002: error: trace stream does not match query]
+END
+done
+
+run 0 ptxed --insn-decoder --raw code.bin:0x1000 --raw-insn --att \
+    --pt run.pt:0-0x1c <<'END'
+0000000000001000 85 c0                                         test %eax, %eax
+0000000000001002 74 01                                         jz 0x1005
+0000000000001004 90                                            nop
+0000000000001005 e8 02 00 00 00                                call 0x100c
+000000000000100c c3                                            ret
+[end of trace]
+END
+run 0 ptxed --raw code.bin:0x1000 --pt run.pt:0-0x1b <<'END'
+[end of trace]
+END
+run 0 ptxed --raw code.bin:0x1000 --pt run.pt:0-0xf </dev/null
+bytes bad.pt "$psb 9901 7d001000000000 0223 05 $psb 9901 7d0c1000000000 0223 06"
+run 0 ptxed --insn-decoder --no-inst --raw code.bin:0x1000 --pt bad.pt <<'END'
+[1b, 0: error: unknown opcode]
+000000000000100c
+[38, 100d: error: compressed return without call]
+END
+
+code="--raw code.bin:0x1000"
+refuse 1 "ptxed: no pt file." ptxed
+# shellcheck disable=SC2086 # two words
+refuse 1 "ptxed: no pt file." ptxed $code
+refuse 1 "ptxed: unknown option: --bad." ptxed --bad
+refuse 0 "ptxed: --pt: missing argument." ptxed --pt
+refuse 0 "ptxed: --raw: missing argument." ptxed --raw
+refuse 0 "ptxed: --elf: missing argument." ptxed --elf
+refuse 0 "ptxed: --cpu: missing argument." ptxed --cpu
+refuse 1 "ptxed: --mtc-freq: missing argument." ptxed --mtc-freq
+refuse 1 "ptxed: duplicate pt sources: run.pt." ptxed --pt run.pt --pt run.pt
+refuse 1 "ptxed: failed to open no.pt: 2." ptxed --pt no.pt
+refuse 1 "ptxed: bad file run.pt:4-3: invalid argument." ptxed --pt run.pt:4-3
+refuse 1 "ptxed: failed to parse base addressfrom 'code.bin'.
+ptxed: --raw: failed to load 'code.bin'." ptxed --raw code.bin
+refuse 1 "ptxed: failed to add no.bin at 0x1000: bad file.
+ptxed: --raw: failed to load 'no.bin:0x1000'." ptxed --raw no.bin:0x1000
+refuse 1 "ptxed: failed to add code.bin at 0x1000: invalid argument.
+ptxed: --raw: failed to load 'code.bin:99:0x1000'." \
+    ptxed --raw code.bin:99:0x1000
+refuse 1 "--insn-decoder: please specify ptxed before the pt source file." \
+    ptxed --pt run.pt --insn-decoder
+refuse 1 "ptxed: please specify cpu before the pt source file." \
+    ptxed --pt run.pt --cpu 6/1
+refuse 1 "ptxed: please specify --filter:addr3_a before --pt." \
+    ptxed --pt run.pt --filter:addr3_a 1
+refuse 1 "ptxed: unknown option: --filter:addr4_a." ptxed --filter:addr4_a 1
+
+for tool in ptdump ptxed; do
+    for option in --help -h; do
+        if $tool $option | head -3 | tr '\n' '|' |
+            grep -q "^usage: $tool \[<options>\].*||options:|"; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "FAIL $tool $option"
+        fi
+    done
+    if $tool --version | grep -q "^$tool-[0-9.]* / ipt-[0-9.]*$"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $tool --version"
+    fi
+done
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
