@@ -1518,6 +1518,21 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     return begin == 0 ? (int) IPT_END : IPT_ERR_GONE;
 }
 
+/* Going back begins at the PSB stood at, as long as nothing was handed out:
+ * what lies behind it was read only to tell of the first events. */
+static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
+{
+    const uint64_t offset = at->offset;
+    int status;
+
+    if (!used && cur->state >= IPTI_CUR_SYNC)
+        at->offset = at->sync;
+    status = ipti_sync_backward(cur, at);
+    if (status < 0 && status != IPT_BUDGET)
+        at->offset = offset;
+    return status;
+}
+
 static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
                          int need_psb)
 {
@@ -3449,10 +3464,9 @@ IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
         return IPTI_SELF_ERROR(decoder);
     if (!ip)
         return IPT_ERR_ARG;
-    if (!decoder->used_ && decoder->cur_.state >= IPTI_CUR_SYNC)
-        decoder->at.offset = decoder->at.sync;
     return ipti_qry_synced(decoder, ip,
-                           ipti_sync_backward(&decoder->cur_, &decoder->at));
+                           ipti_sync_stepback(&decoder->cur_, &decoder->at,
+                                              decoder->used_));
 }
 
 IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
@@ -4069,10 +4083,10 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 
 IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
 
-/* Outside of 64-bit mode addresses wrap at 4 GiB. */
+/* In 16 and 32-bit mode addresses wrap at 4 GiB. */
 static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
 {
-    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
+    return mode == IPT_MODE_32 || mode == IPT_MODE_16 ? (uint32_t) ip : ip;
 }
 
 static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
@@ -4625,6 +4639,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_MODE;
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
+    w->ip = ipti_wrap(w->mode, w->ip);
     if (!w->cache) {
         status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
     } else {
@@ -4728,7 +4743,8 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     if (!w->enabled || event->type == IPT_EVT_TIP)
         return 1;
     if (event->flags & IPT_EVENT_STATUS)
-        return !ipti_event_stop(event, &stop) || stop == w->ip;
+        return !ipti_event_stop(event, &stop)
+               || ipti_wrap(w->mode, stop - w->ip) == 0;
     if (ipti_event_behind(event))
         return event->ip == w->prev_ip && !(w->bound & IPTI_BOUND_IP);
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
@@ -4738,7 +4754,7 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
         return status;
     ipti_walk_bdm64(w, at, event);
     if (ipti_event_stop(event, &stop))
-        return stop == w->ip;
+        return ipti_wrap(w->mode, stop - w->ip) == 0;
     if (ipti_event_counts(event))
         return event->u.trig.icnt < w->icnt ? (int) IPT_ERR_PACKET
                                             : event->u.trig.icnt == w->icnt;
@@ -4848,11 +4864,16 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     ipt_asid asid = at->asid;
     int status = IPT_OK;
+    unsigned bound;
 
+    bound = ipti_walk_causes(w->prev_kind, event);
     if (ipti_event_behind(event))
-        w->bound |= IPTI_BOUND_IP;
-    else
-        w->bound |= (uint8_t) ipti_walk_causes(w->prev_kind, event);
+        bound |= IPTI_BOUND_IP;
+    if (event->type == IPT_EVT_PTWRITE && bound && w->enabled) {
+        event->ip = w->prev_ip; /* if it had none, it has one now */
+        event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    }
+    w->bound |= (uint8_t) bound;
     if (!(event->flags & (IPT_EVENT_NO_IP | IPT_EVENT_STATUS))
         || event->type == IPT_EVT_TRIG)
         w->icnt = 0;
@@ -5266,8 +5287,10 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         }
         if (!w->enabled)
             return IPT_ERR_CONTEXT;
-        if (w->looped || w->loop_total >= IPTI_PATH_MAX)
+        if (w->looped || w->loop_total >= IPTI_PATH_MAX) {
+            w->count = 0;
             return IPT_ERR_LOOP;
+        }
         w->trail = 0;
         if (w->count == 0) /* ipti_walk_reached may have looked */
             status = ipti_walk_run(w, at);
@@ -5336,15 +5359,6 @@ static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
     else
         at->valid &= (uint8_t) ~IPT_AT_IP;
     return ipti_leave(&w->cur, at, status);
-}
-
-/* Going back begins at the PSB stood at, as long as nothing was handed out:
- * what lies behind it was read only to tell of the first events. */
-static int ipti_walk_backward(ipt_walk_ *w, ipt_where *at)
-{
-    if (!w->used && w->cur.state >= IPTI_CUR_SYNC)
-        at->offset = at->sync;
-    return ipti_sync_backward(&w->cur, at);
 }
 
 /* A synchronisation ended with `status`. */
@@ -5501,7 +5515,8 @@ static int ipti_blk_synced(ipt_blk_decoder *decoder, int status)
 {
     if (status >= 0)
         decoder->full_ = decoder->block_.count > 0;
-    return ipti_walk_synced(&decoder->walk_, &decoder->at, status);
+    status = ipti_walk_synced(&decoder->walk_, &decoder->at, status);
+    return status >= 0 && decoder->full_ ? status & ~IPT_EVENT_PENDING : status;
 }
 
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
@@ -5517,7 +5532,8 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_blk_synced(
-        decoder, ipti_walk_backward(&decoder->walk_, &decoder->at));
+        decoder, ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
+                           decoder->walk_.used));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
@@ -5544,11 +5560,14 @@ static void ipti_blk_begin(ipt_blk_decoder *decoder)
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
+    int status;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     decoder->full_ = decoder->block_.count > 0;
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_resync(&decoder->walk_, &decoder->at));
+    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                             ipti_walk_resync(&decoder->walk_, &decoder->at));
+    return status >= 0 && decoder->full_ ? status & ~IPT_EVENT_PENDING : status;
 }
 
 /* Add the last instruction of the run. */
@@ -5698,6 +5717,8 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
         return IPTI_SELF_ERROR(decoder);
     if (!event)
         return IPT_ERR_ARG;
+    if (decoder->full_) /* comes before the events */
+        return IPT_END;
     return ipti_walk_leave(
         &decoder->walk_, &decoder->at,
         ipti_walk_pull(&decoder->walk_, &decoder->at, event));
@@ -5738,7 +5759,8 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at,
-        ipti_walk_backward(&decoder->walk_, &decoder->at));
+        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
+                           decoder->walk_.used));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)

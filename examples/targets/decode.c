@@ -12,6 +12,7 @@
 /* All the memory there is: 4 KiB of state, 4 KiB of cache. */
 static ipt_insn_decoder decoder;
 static ipt_cache_line lines[64];
+static ipt_cache cache;
 
 /* ipt_config.read: copy code out of the pages of the recording. */
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
@@ -73,7 +74,6 @@ int decode(char line[DECODE_LINE])
     ipt_segment piece;
     ipt_trace trace = {0};
     ipt_config config = {0};
-    ipt_cache cache;
     ipt_insn insn;
     uint64_t hash = 0xcbf29ce484222325;
     uint32_t count = 0;
