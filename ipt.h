@@ -1221,17 +1221,37 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
 
 /* What kind of trace to write. Fill it from zero. */
 typedef struct ipt_gen_config {
-    uint32_t flags;      /* IPT_CONFIG_NO_RETCOMP: no compressed returns */
+    uint32_t flags;      /* IPT_CONFIG_NO_RETCOMP: no compressed returns;
+                          * IPT_GEN_ */
     uint32_t psb_period; /* bytes between PSB+; 0: only at the start */
+    uint64_t tsc;          /* the TSC when gen.clock is 0 */
+    uint32_t cpuid_15_eax; /* these four as in ipt_config; for MTC neither of */
+    uint32_t cpuid_15_ebx; /* them 0, and ebx at most 511 times eax */
+    uint8_t mtc_freq;
+    uint8_t nom_freq; /* 0: the TSC counts core cycles, whatever the ratio */
+    uint8_t cbr;      /* core:bus ratio at the start, 0: not told */
 } ipt_gen_config;
 
+/* ipt_gen_config.flags */
+#define IPT_GEN_TNT_64 0x10000u /* up to 47 branches in a packet */
+#define IPT_GEN_DEFER 0x20000u  /* TIPs wait for the TNT packet in progress;
+                                 * those of returns only with NO_RETCOMP */
+#define IPT_GEN_TSC 0x40000u    /* TSC (with MTC: TMA) in PSB+, behind OVF */
+#define IPT_GEN_MTC 0x80000u    /* MTC every 1 << mtc_freq crystal clocks */
+#define IPT_GEN_CYC 0x100000u   /* CYC before packets */
+#define IPT_GEN_FLAGS_ 0x1f0000u
+
+#define IPT_GEN_TIPS_ 8
+
 /* A trace writer. You give it room with out and size, and take what it wrote,
- * `used` bytes, when it answers IPT_ERR_ROOM and at the end. All other fields
- * are not yours. */
+ * `used` bytes, when it answers IPT_ERR_ROOM and at the end. For timing packets
+ * you move `clock` on, in core cycles, between calls; of several MTCs that are
+ * due only the last is written. All other fields are not yours. */
 typedef struct ipt_gen {
     uint8_t *out;
     size_t size;
     size_t used;
+    uint64_t clock;
     ipt_gen_config config_;
     uint64_t last_ip_;
     uint64_t from_psb_; /* bytes since the last PSB */
@@ -1239,19 +1259,28 @@ typedef struct ipt_gen {
     uint64_t cr3_;
     uint64_t vmcs_;
     uint64_t tnt_; /* branches not yet written, stop bit above them */
+    uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
+    uint64_t cyc_;                 /* clock of the last CYC */
+    uint64_t mtc_;                 /* clock when the next MTC is due */
+    uint64_t period_;              /* MTC periods passed */
+    uint64_t base_clock_;          /* when the ratio was set, ... */
+    uint64_t base_tsc_;            /* ... and the TSC then */
     uint64_t stack_[IPT_RETURN_STACK_];
     uint8_t stack_top_;
     uint8_t stack_count_;
+    uint8_t tip_count_;
     uint8_t have_ip_;
     uint8_t enabled_;
     uint8_t mode_;
     uint8_t nr_;
+    uint8_t cbr_;
+    uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
     uint8_t started_;
     uint32_t magic_;
 } ipt_gen;
 
 /* Room that any one call needs at most, bytes. */
-#define IPT_GEN_ROOM 128
+#define IPT_GEN_ROOM 256
 
 /* Prepare a writer: everything in it is cleared, so set out and size behind
  * this call. The trace begins with a PSB+ at the first event.
@@ -1274,13 +1303,18 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
 
 /* Something else happened: the event that a decoder is to find. ENABLED,
  * DISABLED, ASYNC_DISABLED, ASYNC_BRANCH, EXEC_MODE (takes effect with the
- * next event or branch that has an IP), PAGING, VMCS, TSX, OVERFLOW, STOP,
- * PTWRITE and CBR are known. DISABLED stands for the branch that disables
- * tracing: do not report that one with ipt_gen_branch. With a target it
- * empties the call stack, for the branch may have been a call or a return;
- * without one (a SYSCALL) it keeps it. OVERFLOW empties it, too. A TSX abort is
- * TSX, then ASYNC_BRANCH. ASYNC_BRANCH needs u.branch.to. STOP wants tracing
- * disabled.
+ * next event or branch that has an IP), PAGING, VMCS (before the branch that
+ * does it), ASYNC_PAGING, ASYNC_VMCS (before the ASYNC_ event that does it),
+ * TSX, OVERFLOW, STOP, PTWRITE, CBR, CFE, EXSTOP, MWAIT, PWRE, PWRX and MNT are
+ * known. DISABLED stands for the branch that disables tracing: do not report
+ * that one with ipt_gen_branch. With a target it empties the call stack, for
+ * the branch may have been a call or a return; without one (a SYSCALL) it keeps
+ * it. OVERFLOW empties it, too; what your program does until you report it is
+ * what gets lost. A TSX abort is TSX, then ASYNC_BRANCH. ASYNC_BRANCH needs
+ * u.branch.to. STOP wants tracing disabled. A CFE without an IP while tracing
+ * is enabled takes that of the ASYNC_ event to follow, where its type has one.
+ * ENABLED with IPT_EVENT_STATUS begins with a PSB+ that has the IP already, as
+ * at a VM entry that loads RTIT_CTL.
  *
  * returns  as ipt_gen_branch; IPT_ERR_ARG: a type that is not known */
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);

@@ -5912,7 +5912,14 @@ enum {                     /* ipt_gen.mode_ */
     IPTI_GEN_TSX = 0x80 /* inside a transaction */
 };
 
-#define IPTI_GEN_TNT_FULL 0x40u /* stop bit above six branches */
+enum { /* ipt_gen.wait_ */
+    IPTI_GEN_WAIT_PIP = 1,
+    IPTI_GEN_WAIT_VMCS = 2
+};
+
+/* Stop bits above six and 47 branches. */
+#define IPTI_GEN_TNT_8 ((uint64_t) 1 << 6)
+#define IPTI_GEN_TNT_64 ((uint64_t) 1 << 47)
 
 /* ---- packets ---- */
 
@@ -5927,7 +5934,7 @@ static ipt_packet ipti_gen_packet(uint8_t type)
 
 /* Room and fields were checked: ipt_pkt_encode cannot fail here. If it does, it
  * is our fault, and every later call says IPT_ERR_STATE. */
-static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
+static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
 {
     int size = ipt_pkt_encode(gen->out + gen->used, gen->size - gen->used,
                               packet);
@@ -5940,35 +5947,23 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
     gen->from_psb_ += (uint64_t) size;
 }
 
+/* The clock stands still during a call, so its first packet takes the CYC. */
+static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
+{
+    if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->cyc_) {
+        ipt_packet cyc = ipti_gen_packet(IPT_PKT_CYC);
+        cyc.u.cyc.value = gen->clock - gen->cyc_;
+        gen->cyc_ = gen->clock;
+        ipti_gen_write(gen, &cyc);
+    }
+    ipti_gen_write(gen, packet);
+}
+
 static void ipti_gen_put_plain(ipt_gen *gen, uint8_t type)
 {
     ipt_packet packet = ipti_gen_packet(type);
 
     ipti_gen_put(gen, &packet);
-}
-
-/* Write the branches collected so far. Every packet that has a place in the
- * flow comes behind them. */
-static void ipti_gen_put_tnt(ipt_gen *gen)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_TNT_8);
-    uint8_t count = 0;
-
-    while (gen->tnt_ >> count > 1)
-        count++;
-    if (count == 0)
-        return;
-    packet.u.tnt.bits = gen->tnt_ ^ (uint64_t) 1 << count;
-    packet.u.tnt.count = count;
-    ipti_gen_put(gen, &packet);
-    gen->tnt_ = 1;
-}
-
-static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
-{
-    gen->tnt_ = gen->tnt_ << 1 | taken;
-    if (gen->tnt_ >= IPTI_GEN_TNT_FULL)
-        ipti_gen_put_tnt(gen);
 }
 
 /* MODE.Exec                                   SDM: "MODE.Exec Packet" */
@@ -6026,6 +6021,39 @@ static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
     ipti_gen_put(gen, &packet);
 }
 
+/* Write the branches collected so far: the TNT bits, then the TIPs that waited
+ * for them. Every packet that has a place in the flow comes behind them.
+ *                                                 SDM: "Deferred TIPs" */
+static void ipti_gen_put_tnt(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_TNT_8);
+    uint8_t count = 0;
+    uint8_t i;
+
+    while (gen->tnt_ >> count > 1)
+        count++;
+    if (count > 6)
+        packet.type = IPT_PKT_TNT_64;
+    packet.u.tnt.bits = gen->tnt_ ^ (uint64_t) 1 << count;
+    packet.u.tnt.count = count;
+    if (count > 0)
+        ipti_gen_put(gen, &packet);
+    gen->tnt_ = 1;
+    for (i = 0; i < gen->tip_count_; i++)
+        ipti_gen_put_ip(gen, IPT_PKT_TIP, gen->tips_[i], 1);
+    gen->tip_count_ = 0;
+}
+
+static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
+{
+    const uint64_t full = gen->config_.flags & IPT_GEN_TNT_64 ? IPTI_GEN_TNT_64
+                                                              : IPTI_GEN_TNT_8;
+
+    gen->tnt_ = gen->tnt_ << 1 | taken;
+    if (gen->tnt_ >= full)
+        ipti_gen_put_tnt(gen);
+}
+
 /* TIP, TIP.PGE or TIP.PGD, after a MODE.Exec that waits for one. */
 static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
@@ -6039,27 +6067,155 @@ static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
     ipti_gen_put_ip(gen, type, ip, known);
 }
 
+/* The target of an indirect branch. */
+static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
+{
+    if (!(gen->config_.flags & IPT_GEN_DEFER) || gen->mode_ & IPTI_GEN_NEXT) {
+        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        return;
+    }
+    gen->tips_[gen->tip_count_++] = to;
+    if (gen->tip_count_ == IPT_GEN_TIPS_)
+        ipti_gen_put_tnt(gen);
+}
+
+/* ---- time             SDM: "Tracking Time Based on Packets" ---- */
+
+static uint64_t ipti_gen_tsc(const ipt_gen *gen)
+{
+    const uint64_t cycles = gen->clock - gen->base_clock_;
+
+    if (gen->config_.nom_freq == 0 || gen->cbr_ == 0)
+        return gen->base_tsc_ + cycles;
+    return gen->base_tsc_ + cycles * gen->config_.nom_freq / gen->cbr_;
+}
+
+/* From now on there are cbr core cycles to a cycle of the bus. */
+static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
+{
+    gen->base_tsc_ = ipti_gen_tsc(gen);
+    gen->base_clock_ = gen->clock;
+    gen->cbr_ = cbr;
+    gen->mtc_ = gen->clock; /* look again */
+}
+
+/* a * b / c, rounded down, where a alone may be large. */
+static uint64_t ipti_gen_scale(uint64_t a, uint32_t b, uint32_t c)
+{
+    return a / c * b + a % c * b / c;
+}
+
+/* The crystal clock, and the TSC when it moved last. */
+static uint64_t ipti_gen_ctc(const ipt_gen *gen, uint64_t *edge)
+{
+    const ipt_gen_config *config = &gen->config_;
+    const uint64_t ctc = ipti_gen_scale(ipti_gen_tsc(gen), config->cpuid_15_eax,
+                                        config->cpuid_15_ebx);
+
+    *edge = ipti_gen_scale(ctc, config->cpuid_15_ebx, config->cpuid_15_eax);
+    return ctc;
+}
+
+/* Work out when the next MTC is due. */
+static void ipti_gen_next_mtc(ipt_gen *gen)
+{
+    const ipt_gen_config *config = &gen->config_;
+    const uint64_t ctc = (gen->period_ + 1) << config->mtc_freq;
+    const uint64_t tsc = ipti_gen_scale(ctc, config->cpuid_15_ebx,
+                                        config->cpuid_15_eax);
+
+    gen->mtc_ = gen->base_clock_;
+    if (tsc <= gen->base_tsc_)
+        return;
+    if (config->nom_freq && gen->cbr_)
+        gen->mtc_ += (tsc - gen->base_tsc_) * gen->cbr_ / config->nom_freq;
+    else
+        gen->mtc_ += tsc - gen->base_tsc_;
+}
+
+static void ipti_gen_put_tsc(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_TSC);
+    uint64_t edge;
+
+    if (!(gen->config_.flags & IPT_GEN_TSC))
+        return;
+    packet.u.tsc.value = ipti_gen_tsc(gen) & (UINT64_MAX >> 8);
+    ipti_gen_put(gen, &packet);
+    if (gen->config_.flags & IPT_GEN_MTC) {
+        const uint64_t ctc = ipti_gen_ctc(gen, &edge);
+        const uint64_t fc = ipti_gen_tsc(gen) - edge;
+        packet = ipti_gen_packet(IPT_PKT_TMA);
+        packet.u.tma.ctc = (uint16_t) ctc;
+        packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
+        ipti_gen_put(gen, &packet);
+        gen->period_ = ctc >> gen->config_.mtc_freq;
+        ipti_gen_next_mtc(gen);
+    }
+}
+
+static void ipti_gen_put_cbr(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_CBR);
+
+    packet.u.cbr.ratio = gen->cbr_;
+    if (gen->cbr_)
+        ipti_gen_put(gen, &packet);
+}
+
+/* MTC, if one is due. An MTC has eight bits: after a longer time, TSC. */
+static void ipti_gen_tick(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_MTC);
+    uint64_t period;
+    uint64_t edge;
+
+    if (!(gen->config_.flags & IPT_GEN_MTC) || gen->clock < gen->mtc_
+        || !gen->started_)
+        return;
+    period = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
+    if (period - gen->period_ > UINT8_MAX && gen->config_.flags & IPT_GEN_TSC) {
+        ipti_gen_put_tsc(gen);
+    } else if (period > gen->period_) {
+        packet.u.mtc.ctc = (uint8_t) period;
+        ipti_gen_put(gen, &packet);
+    }
+    gen->period_ = period;
+    ipti_gen_next_mtc(gen);
+}
+
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
+
+static void ipti_gen_put_pip(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_PIP);
+
+    packet.u.pip.cr3 = gen->cr3_;
+    packet.u.pip.nr = gen->nr_;
+    ipti_gen_put(gen, &packet);
+}
+
+static void ipti_gen_put_vmcs(ipt_gen *gen)
+{
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_VMCS);
+
+    packet.u.vmcs.base = gen->vmcs_;
+    ipti_gen_put(gen, &packet);
+}
 
 static void ipti_gen_put_psb(ipt_gen *gen)
 {
-    ipt_packet pip = ipti_gen_packet(IPT_PKT_PIP);
-    ipt_packet vmcs = ipti_gen_packet(IPT_PKT_VMCS);
-
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
     gen->stack_count_ = 0;
     ipti_gen_put_plain(gen, IPT_PKT_PSB);
-    if (gen->cr3_ != IPT_ASID_UNKNOWN) {
-        pip.u.pip.cr3 = gen->cr3_;
-        pip.u.pip.nr = gen->nr_;
-        ipti_gen_put(gen, &pip);
-    }
-    if (gen->vmcs_ != IPT_ASID_UNKNOWN) {
-        vmcs.u.vmcs.base = gen->vmcs_;
-        ipti_gen_put(gen, &vmcs);
-    }
+    ipti_gen_put_tsc(gen);
+    ipti_gen_put_cbr(gen);
+    if (gen->cr3_ != IPT_ASID_UNKNOWN)
+        ipti_gen_put_pip(gen);
+    if (gen->vmcs_ != IPT_ASID_UNKNOWN)
+        ipti_gen_put_vmcs(gen);
     ipti_gen_put_mode(gen);
     if (gen->mode_ & IPTI_GEN_TSX)
         ipti_gen_put_tsx(gen, 0);
@@ -6081,8 +6237,15 @@ static void ipti_gen_settle(ipt_gen *gen)
 /* The first packets of the trace. */
 static void ipti_gen_start(ipt_gen *gen)
 {
+    uint64_t edge;
+
     if (!gen->started_) {
         gen->started_ = 1;
+        gen->cyc_ = gen->clock; /* no CYC before the first PSB */
+        if (gen->config_.flags & IPT_GEN_MTC) {
+            gen->period_ = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
+            ipti_gen_next_mtc(gen);
+        }
         ipti_gen_put_psb(gen);
     }
 }
@@ -6120,10 +6283,39 @@ static int ipti_gen_return(ipt_gen *gen, uint64_t to)
 
 /* ---- events ---- */
 
+static int ipti_gen_power(const ipt_event *event, ipt_packet *packet)
+{
+    switch (event->type) {
+    case IPT_EVT_MWAIT:
+        packet->type = IPT_PKT_MWAIT;
+        packet->u.mwait.hints = event->u.mwait.hints;
+        packet->u.mwait.ext = event->u.mwait.ext;
+        return IPT_OK;
+    case IPT_EVT_PWRE:
+        packet->type = IPT_PKT_PWRE;
+        packet->u.pwre.hw = event->u.pwre.hw;
+        packet->u.pwre.state = event->u.pwre.state;
+        packet->u.pwre.sub_state = event->u.pwre.sub_state;
+        return IPT_OK;
+    case IPT_EVT_PWRX:
+        packet->type = IPT_PKT_PWRX;
+        packet->u.pwrx.last = event->u.pwrx.last;
+        packet->u.pwrx.deepest = event->u.pwrx.deepest;
+        packet->u.pwrx.interrupt = event->u.pwrx.interrupt;
+        packet->u.pwrx.store = event->u.pwrx.store;
+        packet->u.pwrx.autonomous = event->u.pwrx.autonomous;
+        return IPT_OK;
+    default:
+        return IPT_ERR_ARG;
+    }
+}
+
 /* Make *packet the one that carries the event data; it stays as it is if there
  * is none. Returns IPT_ERR_ARG for a type that is not known here. */
 static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
 {
+    const uint8_t has_ip = (event->flags & IPT_EVENT_NO_IP) == 0;
+
     switch (event->type) {
     case IPT_EVT_ENABLED:
     case IPT_EVT_DISABLED:
@@ -6132,11 +6324,13 @@ static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
     case IPT_EVT_EXEC_MODE:
     case IPT_EVT_TSX:
         return IPT_OK;
+    case IPT_EVT_ASYNC_PAGING:
     case IPT_EVT_PAGING:
         packet->type = IPT_PKT_PIP;
         packet->u.pip.cr3 = event->u.paging.cr3;
         packet->u.pip.nr = event->u.paging.nr;
         return IPT_OK;
+    case IPT_EVT_ASYNC_VMCS:
     case IPT_EVT_VMCS:
         packet->type = IPT_PKT_VMCS;
         packet->u.vmcs.base = event->u.vmcs.base;
@@ -6151,7 +6345,7 @@ static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
         packet->type = IPT_PKT_PTW;
         packet->u.ptw.payload = event->u.ptwrite.payload;
         packet->u.ptw.plc = event->u.ptwrite.size == 8;
-        packet->u.ptw.ip = (event->flags & IPT_EVENT_NO_IP) == 0;
+        packet->u.ptw.ip = has_ip;
         return event->u.ptwrite.size == 8 || event->u.ptwrite.size == 4
                    ? (int) IPT_OK
                    : IPT_ERR_ARG;
@@ -6159,8 +6353,22 @@ static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
         packet->type = IPT_PKT_CBR;
         packet->u.cbr.ratio = event->u.cbr.ratio;
         return IPT_OK;
+    case IPT_EVT_CFE:
+        packet->type = IPT_PKT_CFE;
+        packet->u.cfe.type = event->u.cfe.type;
+        packet->u.cfe.vector = event->u.cfe.vector;
+        packet->u.cfe.ip = has_ip;
+        return IPT_OK;
+    case IPT_EVT_EXSTOP:
+        packet->type = IPT_PKT_EXSTOP;
+        packet->u.exstop.ip = has_ip;
+        return IPT_OK;
+    case IPT_EVT_MNT:
+        packet->type = IPT_PKT_MNT;
+        packet->u.mnt.payload = event->u.mnt.payload;
+        return IPT_OK;
     default:
-        return IPT_ERR_ARG;
+        return ipti_gen_power(event, packet);
     }
 }
 
@@ -6185,7 +6393,12 @@ static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
         return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
     case IPT_EVT_DISABLED:
     case IPT_EVT_PTWRITE:
+    case IPT_EVT_ASYNC_PAGING:
+    case IPT_EVT_ASYNC_VMCS:
         return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
+    case IPT_EVT_CFE:
+    case IPT_EVT_EXSTOP:
+        return gen->enabled_ || no_ip ? (int) IPT_OK : IPT_ERR_CONTEXT;
     case IPT_EVT_STOP:
         return gen->enabled_ ? IPT_ERR_CONTEXT : (int) IPT_OK;
     case IPT_EVT_EXEC_MODE:
@@ -6201,6 +6414,17 @@ static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
     }
 }
 
+/* The FUP of an asynchronous event, and what comes between it and the TIP. */
+static void ipti_gen_put_from(ipt_gen *gen, uint64_t ip)
+{
+    ipti_gen_put_ip(gen, IPT_PKT_FUP, ip, 1);
+    if (gen->wait_ & IPTI_GEN_WAIT_PIP)
+        ipti_gen_put_pip(gen);
+    if (gen->wait_ & IPTI_GEN_WAIT_VMCS)
+        ipti_gen_put_vmcs(gen);
+    gen->wait_ = 0;
+}
+
 /* DISABLED and ASYNC_DISABLED. */
 static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
 {
@@ -6208,7 +6432,7 @@ static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
 
     ipti_gen_put_tnt(gen);
     if (event->type == IPT_EVT_ASYNC_DISABLED)
-        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+        ipti_gen_put_from(gen, event->ip);
     else if (known)
         gen->stack_count_ = 0; /* maybe a CALL or RET out of a filter's range:
                                 * only an empty stack is right for both */
@@ -6223,6 +6447,18 @@ static void ipti_gen_arrive(ipt_gen *gen, uint64_t ip)
     gen->enabled_ = 1;
     gen->ip_ = ip;
     ipti_gen_settle(gen);
+}
+
+static void ipti_gen_enable(ipt_gen *gen, const ipt_event *event)
+{
+    if (event->flags & IPT_EVENT_STATUS) {
+        gen->ip_ = event->ip;
+        gen->enabled_ = 1;
+        ipti_gen_put_psb(gen);
+        gen->have_ip_ = 0; /* its FUP is no last IP: erratum BDM70 */
+    }
+    ipti_gen_put_tip(gen, IPT_PKT_TIP_PGE, event->ip, 1);
+    ipti_gen_arrive(gen, event->ip);
 }
 
 static void ipti_gen_tsx(ipt_gen *gen, const ipt_event *event)
@@ -6243,7 +6479,10 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
     gen->have_ip_ = 0;
     gen->stack_count_ = 0;
     gen->enabled_ = 0;
+    gen->wait_ = 0;
     gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
+    gen->cyc_ = gen->clock; /* cycles were lost, too */
+    ipti_gen_put_tsc(gen);
     if ((event->flags & IPT_EVENT_NO_IP) == 0) {
         ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
         ipti_gen_arrive(gen, event->ip);
@@ -6256,16 +6495,14 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
 
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        ipti_gen_put_tip(gen, IPT_PKT_TIP_PGE, event->ip, 1);
-        ipti_gen_arrive(gen, event->ip);
+        ipti_gen_enable(gen, event);
         break;
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED:
         ipti_gen_disable(gen, event);
         break;
     case IPT_EVT_ASYNC_BRANCH:
-        ipti_gen_put_tnt(gen);
-        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+        ipti_gen_put_from(gen, event->ip);
         ipti_gen_put_tip(gen, IPT_PKT_TIP, event->u.branch.to, 1);
         ipti_gen_arrive(gen, event->u.branch.to);
         break;
@@ -6275,12 +6512,21 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
         gen->mode_ &= (uint8_t) ~IPTI_GEN_NEXT;
         gen->mode_ |= (uint8_t) (exec << IPTI_GEN_NEXT_SHIFT);
         break;
+    case IPT_EVT_ASYNC_PAGING:
+        gen->wait_ |= IPTI_GEN_WAIT_PIP;
+        /* fall through */
     case IPT_EVT_PAGING:
         gen->cr3_ = event->u.paging.cr3;
         gen->nr_ = event->u.paging.nr;
         break;
+    case IPT_EVT_ASYNC_VMCS:
+        gen->wait_ |= IPTI_GEN_WAIT_VMCS;
+        /* fall through */
     case IPT_EVT_VMCS:
         gen->vmcs_ = event->u.vmcs.base;
+        break;
+    case IPT_EVT_CBR:
+        ipti_gen_ratio(gen, event->u.cbr.ratio);
         break;
     case IPT_EVT_TSX:
         ipti_gen_tsx(gen, event);
@@ -6289,12 +6535,35 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
         ipti_gen_overflow(gen, event);
         break;
     case IPT_EVT_PTWRITE:
+    case IPT_EVT_EXSTOP:
+    case IPT_EVT_CFE:
         if ((event->flags & IPT_EVENT_NO_IP) == 0)
             ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
         break;
     default: /* its packet says it all */
         break;
     }
+}
+
+/* The packets before, and with, what the event does. EVD comes before CFE. */
+static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
+                              const ipt_packet *packet)
+{
+    static const uint8_t has[3] = {IPT_CFE_HAS_CR2, IPT_CFE_HAS_VMXQ,
+                                   IPT_CFE_HAS_VMXR};
+    ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
+    uint8_t i;
+
+    for (i = 0; event->type == IPT_EVT_CFE && i < 3; i++) {
+        if (event->u.cfe.has & has[i]) {
+            evd.u.evd.type = i;
+            evd.u.evd.payload = event->u.cfe.data[i == IPT_EVD_VMXR];
+            ipti_gen_put(gen, &evd);
+        }
+    }
+    if (packet->type != IPT_PKT_NONE && event->type != IPT_EVT_ASYNC_PAGING
+        && event->type != IPT_EVT_ASYNC_VMCS)
+        ipti_gen_put(gen, packet);
 }
 
 /* ---- public ---- */
@@ -6313,13 +6582,20 @@ IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
                          uint8_t mode)
 {
     if (!gen || !config || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT
-        || (config->flags & ~(uint32_t) IPT_CONFIG_NO_RETCOMP) != 0)
+        || (config->flags & ~(IPT_CONFIG_NO_RETCOMP | IPT_GEN_FLAGS_)) != 0
+        || config->mtc_freq > 15)
+        return IPT_ERR_ARG;
+    if (config->flags & IPT_GEN_MTC
+        && (config->cpuid_15_eax == 0 || config->cpuid_15_ebx == 0
+            || config->cpuid_15_ebx / config->cpuid_15_eax > 511))
         return IPT_ERR_ARG;
     IPT_MEMSET(gen, 0, sizeof(*gen));
     gen->config_ = *config;
     gen->mode_ = mode;
     gen->cr3_ = IPT_ASID_UNKNOWN;
     gen->vmcs_ = IPT_ASID_UNKNOWN;
+    gen->cbr_ = config->cbr;
+    gen->base_tsc_ = config->tsc;
     gen->tnt_ = 1;
     gen->magic_ = ipti_magic(sizeof(*gen));
     return IPT_OK;
@@ -6342,6 +6618,7 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
 
     next = ipti_gen_narrow(gen, ip + size);
     gen->ip_ = to;
+    ipti_gen_tick(gen);
     switch (kind) {
     case IPT_INSN_OTHER:
     case IPT_INSN_JMP:
@@ -6360,14 +6637,20 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
     case IPT_INSN_RET:
         if (ipti_gen_return(gen, to))
             ipti_gen_branched(gen, 1);
-        else
+        else if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
+            ipti_gen_indirect(gen, to);
+        else /* never deferred: a TNT bit before it would look like it */
             ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         break;
     case IPT_INSN_CALL_INDIRECT:
         ipti_gen_call(gen, next);
-        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        ipti_gen_indirect(gen, to);
         break;
-    default: /* indirect and far branches */
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_JMPABS:
+        ipti_gen_indirect(gen, to);
+        break;
+    default: /* far branches */
         ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         break;
     }
@@ -6396,10 +6679,10 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
         return ready;
 
     ipti_gen_start(gen);
+    ipti_gen_tick(gen);
     if (event->type != IPT_EVT_EXEC_MODE)
         ipti_gen_put_tnt(gen);
-    if (packet.type != IPT_PKT_NONE)
-        ipti_gen_put(gen, &packet);
+    ipti_gen_put_data(gen, event, &packet);
     ipti_gen_apply(gen, event);
     return IPT_OK;
 }

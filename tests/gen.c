@@ -520,6 +520,171 @@ TEST(psb_period)
     CHECK(psbs >= gen.used / 203 && psbs <= gen.used / 200 + 1);
 }
 
+TEST(long_tnt)
+{
+    int i;
+
+    begin_at_code(IPT_GEN_TNT_64, 0);
+    for (i = 0; i < 6; i++)
+        jcc(1);
+    BYTES("fe"); /* six fit in the short one */
+    for (i = 0; i < 7; i++)
+        jcc(i == 0);
+    BYTES("02a3 c00000000000"); /* stop 1, T, 6 x 0 */
+    for (i = 0; i < 47; i++)
+        jcc(i == 46);
+    CHECK_EQ(gen.used, 8); /* goes out by itself */
+    BYTES("02a3 010000000080");
+}
+
+TEST(deferred)
+{
+    int i;
+
+    /* TNT first, then the TIPs, then what forced them out. */
+    begin_at_code(IPT_GEN_DEFER, 0);
+    jcc(1);
+    tip(CODE + 0x100);
+    jcc(0);
+    tip(CODE + 0x200);
+    CHECK_EQ(gen.used, 0);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE + 0x210, CODE + 0x300)),
+             IPT_OK);
+    BYTES("0c 2d 0041 2d 0042 3d 1042 2d 0043");
+
+    /* An uncompressed RET sends all on their way, its TIP last. */
+    jcc(1);
+    CHECK_EQ(branch(IPT_INSN_CALL_INDIRECT, CODE, 2, CODE + 0x100), IPT_OK);
+    ret(CODE + 0x110, CODE + 2);
+    ret(CODE + 0x10, CODE + 0x400);
+    CHECK_EQ(gen.used, 7);
+    BYTES("0e 2d 0041 2d 0044");
+
+    /* A full TNT, and eight TIPs, too. */
+    tip(CODE);
+    for (i = 0; i < 6; i++)
+        jcc(1);
+    CHECK_EQ(gen.used, 4);
+    BYTES("fe 2d 0040");
+    for (i = 0; i < 8; i++)
+        tip(CODE);
+    CHECK_EQ(gen.used, 24);
+    gen.used = 0;
+    BYTES("");
+
+    begin_at_code(IPT_GEN_DEFER | IPT_CONFIG_NO_RETCOMP, 0);
+    ret(CODE, CODE + 1);
+    jcc(1);
+    CHECK_EQ(gen.used, 0);
+    BYTES("06 2d 0140");
+}
+
+/* 24 core cycles and 20 TSC ticks to a bus cycle; 10 ticks to a crystal's. */
+static void begin_timed(uint32_t flags)
+{
+    ipt_gen_config config;
+
+    memset(&config, 0, sizeof(config));
+    config.flags = flags;
+    config.tsc = 0x1003;
+    config.cpuid_15_eax = 1;
+    config.cpuid_15_ebx = 10;
+    config.mtc_freq = 2;
+    config.nom_freq = 20;
+    config.cbr = 24;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_OK);
+    gen.out = out;
+    gen.size = sizeof(out);
+}
+
+TEST(timing)
+{
+    ipt_event e;
+
+    begin_timed(IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC);
+    CHECK_EQ(enable(CODE), IPT_OK);
+    /* 0x1003 is 410 crystal clocks and 0 ticks less 1: 4099 = 409 * 10 + 9. */
+    BYTES(PSB "19 03100000000000 0273 9901 00 0900 0203 1800 9901" PSBEND
+              "71 004055555555");
+    gen.clock = 12; /* 10 ticks: no edge of 4 crystal clocks yet */
+    tip(CODE + 0x100);
+    BYTES("63 2d 0041"); /* CYC 12 */
+    gen.clock = 48; /* 4139 = 413 * 10 + 9; an edge is at 412 */
+    tip(CODE + 0x200);
+    BYTES("2702 5967 2d 0042"); /* CYC 36, MTC 412 / 4 */
+    tip(CODE + 0x200);
+    BYTES("2d 0042"); /* no time has passed */
+    e = event(IPT_EVT_CBR, 0, 0);
+    e.u.cbr.ratio = 10; /* a cycle is two ticks now */
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0203 0a00");
+    gen.clock += 20; /* 4179: one edge, at 416 */
+    jcc(1);
+    BYTES("a3 5968 06");
+    gen.clock += 100; /* five edges: one MTC, the last */
+    jcc(1);
+    BYTES("2706 596d 06");
+    gen.clock += 100000; /* more than MTC can tell */
+    CHECK_EQ(put(event(IPT_EVT_OVERFLOW, CODE, 0)), IPT_OK);
+    CHECK(gen.used < IPT_GEN_ROOM);
+    gen.used = 0;
+    begin_timed(IPT_GEN_MTC); /* TMA is nothing without TSC */
+    CHECK_EQ(enable(CODE), IPT_OK);
+    BYTES(PSB "0203 1800 9901" PSBEND "71 004055555555");
+}
+
+TEST(address_spaces)
+{
+    ipt_event e;
+
+    /* A VM exit: FUP, PIP, VMCS, TIP. */
+    begin_at_code(0, 0);
+    e = event(IPT_EVT_ASYNC_PAGING, CODE, 0);
+    e.u.paging.cr3 = 0x20;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(IPT_EVT_ASYNC_VMCS, CODE, 0);
+    e.u.vmcs.base = 0x1000;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("");
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE + 0x100)), IPT_OK);
+    BYTES("3d 0040 0243 020000000000 02c8 0100000000 2d 0041");
+    /* A VM entry that loads RTIT_CTL: the PSB+ knows the IP already. */
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    e = event(IPT_EVT_ENABLED, CODE, 0);
+    e.flags = IPT_EVENT_STATUS;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("01" PSB "0243 020000000000 02c8 0100000000 9901 7d 004055555555"
+          PSBEND "71 004055555555");
+}
+
+TEST(control_flow_events)
+{
+    ipt_event e = event(IPT_EVT_CFE, CODE, 0);
+
+    begin_at_code(0, 0);
+    e.flags = IPT_EVENT_NO_IP;
+    e.u.cfe.type = IPT_CFE_INTR;
+    e.u.cfe.vector = 14;
+    e.u.cfe.has = IPT_CFE_HAS_VECTOR | IPT_CFE_HAS_CR2;
+    e.u.cfe.data[0] = 0x1234;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0253 00 3412000000000000 0213 01 0e");
+    e.flags = 0;
+    e.u.cfe.type = IPT_CFE_IRET;
+    e.u.cfe.has = 0;
+    e.u.cfe.vector = 0;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0213 82 00 3d 0040");
+    e = event(IPT_EVT_EXSTOP, CODE + 1, 0);
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02e2 3d 0140");
+    e = event(IPT_EVT_MWAIT, 0, 0);
+    e.u.mwait.hints = 0x21;
+    e.u.mwait.ext = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02c2 21000000 01000000");
+}
+
 TEST(room)
 {
     uint8_t guard[IPT_GEN_ROOM + 16];
@@ -580,20 +745,75 @@ TEST(room_is_enough)
                        0x8765432100000000)),
              IPT_OK);
     CHECK(gen.used > 60 && gen.used <= IPT_GEN_ROOM);
+
+    /* With everything on: CYC, TSC instead of MTC, seven deferred TIPs. */
+    {
+        ipt_gen_config config;
+        int i;
+
+        memset(&config, 0, sizeof(config));
+        config.flags = IPT_GEN_FLAGS_;
+        config.cpuid_15_eax = config.cpuid_15_ebx = 1;
+        config.cbr = 1;
+        CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_OK);
+        gen.out = out;
+        gen.size = sizeof(out);
+        CHECK_EQ(enable(CODE), IPT_OK);
+        e = event(IPT_EVT_PAGING, 0, 0);
+        CHECK_EQ(put(e), IPT_OK);
+        e = event(IPT_EVT_TSX, CODE, 0);
+        e.u.tsx.speculative = 1;
+        CHECK_EQ(put(e), IPT_OK);
+        for (i = 0; i < 7; i++)
+            tip((uint64_t) (i & 1 ? 0x87 : 0x12) << 56);
+        for (i = 0; i < 40; i++)
+            jcc(1);
+        e = event(IPT_EVT_EXEC_MODE, 0, 0);
+        e.u.exec.mode = IPT_MODE_64;
+        CHECK_EQ(put(e), IPT_OK);
+        e = event(IPT_EVT_ASYNC_PAGING, CODE, 0);
+        gen.tnt_ = 3;
+        CHECK_EQ(put(e), IPT_OK);
+        e.type = IPT_EVT_ASYNC_VMCS;
+        e.u.vmcs.base = 0;
+        CHECK_EQ(put(e), IPT_OK);
+        for (i = 0; i < 7; i++)
+            tip((uint64_t) (i & 1 ? 0x87 : 0x12) << 56);
+        for (i = 0; i < 40; i++)
+            jcc(1);
+        gen.config_.psb_period = 1;
+        gen.used = 0;
+        gen.clock = UINT64_MAX / 2;
+        CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000,
+                           0x8765432100000000)),
+                 IPT_OK);
+        CHECK(gen.used > 180 && gen.used <= IPT_GEN_ROOM);
+    }
 }
 
 TEST(arguments)
 {
-    ipt_gen_config config = {0, 0};
+    ipt_gen_config config;
     ipt_event e = event(IPT_EVT_ENABLED, CODE, 0);
     unsigned type;
 
+    memset(&config, 0, sizeof(config));
     CHECK_EQ(ipt_gen_init(NULL, &config, IPT_MODE_64), IPT_ERR_ARG);
     CHECK_EQ(ipt_gen_init(&gen, NULL, IPT_MODE_64), IPT_ERR_ARG);
     CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_UNKNOWN), IPT_ERR_ARG);
     CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_COUNT), IPT_ERR_ARG);
     config.flags = 0x80;
     CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
+    config.flags = IPT_GEN_MTC; /* without a crystal clock */
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
+    config.cpuid_15_eax = 1;
+    config.cpuid_15_ebx = 512; /* more than TMA holds */
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
+    config.cpuid_15_ebx = 511;
+    config.mtc_freq = 16;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
+    config.mtc_freq = 15;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_OK);
 
     memset(&gen, 0, sizeof(gen));
     CHECK_EQ(ipt_gen_flush(&gen), IPT_ERR_STATE);
@@ -611,6 +831,9 @@ TEST(arguments)
     CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE), IPT_ERR_CONTEXT);
     CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_ERR_CONTEXT);
     CHECK_EQ(put(event(IPT_EVT_ASYNC_DISABLED, CODE, 0)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_PAGING, CODE, 0)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_VMCS, CODE, 0)), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_EXSTOP, CODE, 0)), IPT_ERR_CONTEXT);
     CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE)), IPT_ERR_CONTEXT);
     CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, NEVER)), IPT_ERR_ARG);
     e.flags = IPT_EVENT_NO_IP;
@@ -624,9 +847,8 @@ TEST(arguments)
     e = event(IPT_EVT_EXEC_MODE, 0, 0);
     CHECK_EQ(put(e), IPT_ERR_ARG);
     for (type = 0; type < 256; type++)
-        if (type == IPT_EVT_NONE || type == IPT_EVT_ASYNC_PAGING
-            || type == IPT_EVT_ASYNC_VMCS
-            || (type >= IPT_EVT_EXSTOP && type != IPT_EVT_CBR))
+        if (type == IPT_EVT_NONE || type == IPT_EVT_TIP || type == IPT_EVT_TNT
+            || type >= IPT_EVT_TRIG)
             CHECK_EQ(put(event((uint8_t) type, CODE, 0)), IPT_ERR_ARG);
     BYTES(""); /* none of this began the trace */
     CHECK_EQ(enable(CODE), IPT_OK);
@@ -658,6 +880,11 @@ int main(void)
     RUN(other_events);
     RUN(psb);
     RUN(psb_period);
+    RUN(long_tnt);
+    RUN(deferred);
+    RUN(timing);
+    RUN(address_spaces);
+    RUN(control_flow_events);
     RUN(room);
     RUN(room_is_enough);
     RUN(arguments);
