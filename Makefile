@@ -28,7 +28,7 @@ TOOLS = $(basename $(notdir $(wildcard examples/tools/*.c)))
 COMMON = $(basename $(notdir $(wildcard examples/tools/common/*.c)))
 EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
-FUZZERS = $(filter-out standalone,$(basename $(notdir \
+FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
 CHECKS = freestanding layers cxx stack readme checks
 
@@ -122,6 +122,11 @@ test-traces:  ## Test with real hardware traces: TRACES=dir
 	@TRACES=$(TRACES) VERBOSE=1 $(RUN) $(BUILD)/tests/traces \
 	    "$(BUILD)/tests/peer_zydis --vectors $(TRACES)/vectors"
 
+test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
+	@$(SUB) tools
+	@test -n "$(SUITE)" || { echo "make test-suite SUITE=dir"; exit 2; }
+	@BUILD=$(BUILD) bash $(CHECK_DIR)/suite.sh $(SUITE)
+
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -164,5 +169,5 @@ clean:  ## Remove build/
 	rm -rf $(BUILD)
 
 .PHONY: all help deps deps-full tools examples tests fuzzers demo test \
-    run-tests test-traces sanitize fuzz fuzz-afl check size install uninstall \
+    run-tests test-traces test-suite sanitize fuzz fuzz-afl check size install uninstall \
     clean FORCE $(CHECKS:%=check-%)

@@ -4,7 +4,7 @@
 # DEPS=no only names what is missing.
 
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
-full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils"
+full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 
 case $1 in
 base) want=$base ;;
