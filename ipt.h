@@ -105,6 +105,60 @@
  *      at.image_error and the decoder returns IPT_ERR_IMAGE.
  *   5. It does not call into the same decoder or cache.
  *
+ * COMING FROM LIBIPT
+ *
+ *   pt_config_init             ipt_config config = {0}
+ *   pt_config.begin, .end      ipt_trace: pieces, of a trace that may go on
+ *   pt_config.decode.callback  config.unknown
+ *   pt_config.cpu, pt_cpu_errata
+ *                              ipt_cpu_errata; an unknown cpu is no error
+ *   pt_config.cpuid_0x15_*, mtc_freq, nom_freq, addr_filter, flags
+ *                              config.cpuid_15_*, mtc_freq, nom_freq, filter,
+ *                              flags: one set for all layers
+ *   pt_alloc_encoder, pt_enc_next
+ *                              ipt_pkt_encode; ipt_gen_* for whole traces
+ *   pt_L_alloc_decoder (L: pkt, evt, qry, insn, blk)
+ *                              ipt_L_init; the struct is yours
+ *   pt_L_free_decoder          nothing to free
+ *   pt_L_sync_forward, _backward, _set, pt_L_next, pt_L_event,
+ *   pt_insn_resync, pt_blk_resync, pt_qry_cond_branch, pt_qry_indirect_branch
+ *                              ipt_L_ and the same verb, without size argument
+ *   pt_L_get_offset, pt_L_get_sync_offset
+ *                              decoder.at.offset, decoder.at.sync
+ *   pt_L_time, pt_L_core_bus_ratio, pt_L_asid
+ *                              decoder.at.tsc, lost_mtc, lost_cyc, cbr, asid
+ *   pt_L_get_config            you have it
+ *   pt_image_*, pt_iscache_*, pt_insn_set_image
+ *                              config.read, the only image; a file or ELF image
+ *                              behind it is in examples/tools/common
+ *   block cache (internal)     ipt_cache, which works with the callback
+ *   pt_asid                    ipt_asid, with the VMX non-root bit
+ *   pts_event_pending, pts_ip_suppressed
+ *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
+ *   pts_eos                    IPT_END, with the call after the last item;
+ *                              IPT_CONFIG_WALK_ON goes on behind it
+ *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
+ *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
+ *   -pte_bad_query             IPT_ERR_MISMATCH; in [qry] IPT_ERR_QUERY
+ *   -pte_bad_context           IPT_ERR_CONTEXT
+ *   -pte_bad_opc, -pte_bad_packet
+ *                              IPT_ERR_OPCODE, IPT_ERR_PACKET
+ *   -pte_bad_retcomp, -pte_retstack_empty
+ *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN
+ *   -pte_bad_status_update     IPT_ERR_STATUS
+ *   -pte_noip, -pte_ip_suppressed
+ *                              IPT_ERR_NO_IP
+ *   -pte_nosync, -pte_invalid  IPT_ERR_NOSYNC, IPT_ERR_ARG
+ *   -pte_event_ignored         no error: at.dropped counts
+ *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
+ *                              iret, smi, ..., swintr, syscall
+ *   pt_insn.isid, raw          not here: your callback knows
+ *   pt_errstr                  ipt_status_name, _cause, _remedy
+ *   libipt-sb                  not here
+ *
+ *   An error never comes together with an item: what was decoded before it
+ *   comes first, by itself.
+ *
  * MACROS
  *
  *   IPT_IMPLEMENTATION  in one file: compile the bodies

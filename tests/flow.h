@@ -529,12 +529,12 @@ static const row cause_rows[] = {
      {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 0x55), I(0x1005)}, 0, 0, 0},
     {"ptwrite without ip", {CODE(0x1000, NOP PTWRITE JCC0)},
      {ON, PTW(1, 0, 0x55), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, NOIP, 0, 0x55), I(0x1006)}, 0, 0,
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 0x55), I(0x1006)}, 0, 0,
      0},
     {"two ptwrites", {CODE(0x1000, PTWRITE PTWRITE JCC0)},
      {ON, PTW(1, 0, 5), PTW(1, 0, 6), TNT(1, 0)},
-     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), I(0x1005),
-      EA(PTWRITE, NOIP, 0, 6), I(0x100a)}, 0, 0, 0},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), I(0x1005),
+      EA(PTWRITE, 0, 0x1005, 6), I(0x100a)}, 0, 0, 0},
     {"ptwrite in a loop", {CODE(0x1000, PTWRITE JCC("\xf9") JCC0)},
      {ON, PTW(1, 1, 5), FUP(0x1000), TNT(1, 1), PTW(1, 1, 6), FUP(0x1000),
       TNT(1, 0)},
@@ -952,12 +952,13 @@ static inline void log_event(log *l, const ipt_event *e)
 /* Does a block end behind such an instruction? */
 static inline int ends_block(const entry *x, uint32_t flags)
 {
+    if (x->flags & TRUNCATED) return 1;
     switch (x->type) {
     case IPT_INSN_OTHER:
     case IPT_INSN_XBEGIN:
     case IPT_INSN_PTWRITE:
     case IPT_INSN_MOV_CR3:
-    case IPT_INSN_VMPTRLD: return (x->flags & TRUNCATED) != 0;
+    case IPT_INSN_VMPTRLD: return 0;
     case IPT_INSN_JMP: return (flags & IPT_CONFIG_END_ON_JUMP) != 0;
     case IPT_INSN_CALL: return (flags & IPT_CONFIG_END_ON_CALL) != 0;
     default: return 1;
