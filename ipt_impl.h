@@ -4249,7 +4249,7 @@ static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
 static ipt_cache_line *ipti_cache_set(const ipt_cache *cache, uint16_t space,
                                       uint8_t mode, uint64_t ip)
 {
-    uint64_t hash = ip ^ (uint64_t) space << 48 ^ (uint64_t) mode << 62;
+    uint64_t hash = ip ^ space * 0xd6e8feb86659fd93u ^ (uint64_t) mode << 5;
 
     hash *= 0x9e3779b97f4a7c15u;
     return &cache->lines_[(uint32_t) (hash >> 32 & cache->mask_) * IPTI_WAYS];
@@ -4318,7 +4318,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
         ipt_cache_line *line = &cache->lines_[i];
         if ((!space || line->space_ == space)
             && (size == 0 || line->ip_ - ip < size
-                || ip - line->ip_ < line->size_))
+                || ipti_wrap(line->mode_, ip - line->ip_) < line->size_))
             line->space_ = 0;
     }
     cache->version_++;
@@ -5013,6 +5013,7 @@ static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
     w->unsettled = 0;
+    w->trail = 0;
     w->pending = w->reached_count > 0;
 }
 
