@@ -352,7 +352,7 @@ typedef struct ipt_config {
 
     /* Work that calls may do until they return IPT_BUDGET: one unit per 16
      * trace bytes, per instruction walked or classified, per callback. Calls
-     * count it down; one of them may finish a packet or a run of at most 80
+     * count it down; one of them may finish a packet or a run of at most 40
      * instructions past zero. Refill it and call again: decoding goes on
      * where it stopped. 0: unbounded. */
     uint64_t *fuel;
@@ -1039,7 +1039,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 
 /* A run of instructions: one line of the cache. Not yours to read; public so
  * that you can make an array of it. 64 bytes. */
-#define IPT_RUN_MAX_ 80
+#define IPT_RUN_MAX_ 40
 typedef struct ipt_cache_line {
     uint64_t ip_;           /* of its first instruction */
     int64_t displacement_;  /* of its last instruction */
@@ -1049,7 +1049,7 @@ typedef struct ipt_cache_line {
     uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
     uint8_t kind_;  /* of its last instruction; the others are OTHER */
     uint8_t last_;  /* size of its last instruction */
-    uint8_t sizes_[IPT_RUN_MAX_ / 2]; /* of each instruction, four bits */
+    uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
 } ipt_cache_line;
 
 #define IPT_SPACES_ 16
@@ -1134,6 +1134,7 @@ typedef struct ipt_walk_ {
     ipt_cache *cache;    /* NULL: none */
     uint64_t ip;         /* of the next instruction, if enabled */
     uint64_t prev_ip;    /* of the one before it */
+    uint64_t offset;     /* of the packet that proves `run` */
     uint64_t tnt;        /* tnt_count branches to come, oldest on top */
     uint64_t tnt_offset; /* of the packet they are from */
     uint64_t tip;        /* where the next indirect branch goes, if have_tip */
@@ -1162,7 +1163,9 @@ typedef struct ipt_walk_ {
     uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
     uint8_t used;      /* something was handed out since synchronising */
+    uint8_t inside;    /* instructions to pass with nothing in between */
     uint8_t index;     /* of the instruction at ip in `run` */
+    uint8_t counted;   /* of those before it, how many are in icnt */
     uint8_t count;     /* instructions of `run` up to where an event cuts it */
     uint8_t unsettled; /* what follows the instruction before ip is not known */
     uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */

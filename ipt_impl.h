@@ -54,9 +54,11 @@ int memcmp(const void *a, const void *b, size_t size);
 #ifdef __GNUC__
 #define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define IPTI_APART __attribute__((noinline)) /* keeps its caller short */
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
+#define IPTI_APART
 #endif
 
 #define IPTI_STATIC_ASSERT(name, x) \
@@ -961,7 +963,7 @@ static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
 
 /* Any packet but those of ipti_pkt_parse. Returns IPT_MORE if n bytes do not
  * hold it. */
-static int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
+static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
                           const uint8_t *p, size_t n)
 {
     const uint32_t errata = cur->config->errata;
@@ -3123,7 +3125,7 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     return 0;
 }
 
-static void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_config *config,
+static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_config *config,
                             const ipt_packet *packet)
 {
     if (ipti_evt_phase(evt, config, packet) || evt->error)
@@ -4091,17 +4093,12 @@ static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
 
 static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
 {
-    return (unsigned) run->sizes_[i / 2] >> (i % 2 * 4) & 15u;
+    return run->sizes_[i];
 }
 
 static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
 {
-    const unsigned i = run->count_++;
-
-    if (i % 2 == 0)
-        run->sizes_[i / 2] = code->size;
-    else
-        run->sizes_[i / 2] |= (uint8_t) (code->size << 4);
+    run->sizes_[run->count_++] = code->size;
     run->size_ = (uint16_t) (run->size_ + code->size);
     run->last_ = code->size;
     run->kind_ = code->kind;
@@ -4151,7 +4148,7 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
 
 /* Read and classify the run at ip. An error is that of its first instruction;
  * what is wrong further on is found when flow gets there. */
-static int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
+static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
                           uint64_t ip, ipt_cache_line *run)
 {
     uint8_t bytes[IPTI_CHUNK];
@@ -4605,6 +4602,13 @@ static int ipti_event_counts(const ipt_event *event)
 
 /* ---- code ---- */
 
+/* Count the instructions of the run that were passed since the last time. */
+static inline void ipti_walk_account(ipt_walk_ *w)
+{
+    w->icnt += (uint32_t) (w->index - w->counted);
+    w->counted = w->index;
+}
+
 /* Cut the run where the event may bind. */
 static void ipti_walk_cut(ipt_walk_ *w, const ipt_event *event)
 {
@@ -4616,7 +4620,8 @@ static void ipti_walk_cut(ipt_walk_ *w, const ipt_event *event)
         ahead = ipti_wrap(w->mode, ahead - w->ip);
         if (ahead >= w->run.size_)
             return;
-        while (bytes < ahead || n == 0) /* 0: the event is behind this one */
+        /* 0: the event is behind this one */
+        while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
             bytes += ipti_run_size(&w->run, n++);
         if (bytes == ahead || n == 1)
             w->count = (uint8_t) n;
@@ -4651,11 +4656,13 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
                                 &w->run);
     }
     w->index = 0;
+    w->counted = 0;
     w->count = 0;
-    if (status < 0)
+    if (IPTI_UNLIKELY(status < 0))
         return status;
     w->count = w->run.count_;
     w->run_left = w->run.size_;
+    w->offset = ipti_walk_offset(w);
     if (event)
         ipti_walk_cut(w, event);
     ipti_fuel_burn(config, w->count);
@@ -4675,7 +4682,8 @@ static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
     unsigned i;
 
     while (ipti_run_build(config, at, w->mode, ip, &run) >= 0) {
-        for (i = 0; i < run.count_ && steps < 256; i++, steps++) {
+        for (i = 0; i < run.count_ && i < IPT_RUN_MAX_ && steps < 256;
+             i++, steps++) {
             if (ip == target)
                 return 1;
             ip = ipti_wrap(w->mode, ip + ipti_run_size(&run, i));
@@ -4945,6 +4953,18 @@ static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at)
     ipti_walk_progress(w);
 }
 
+/* Drop the events that were not pulled. Returns 1 if there were some: those
+ * that come before the next instruction go, too. */
+static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
+{
+    if (!w->pending)
+        return 0;
+    at->dropped += w->reached_count;
+    w->reached_count = 0;
+    w->pending = 0;
+    return 1;
+}
+
 /* Apply the event and keep it. PSB+ begins with one of two status events: the
  * processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
@@ -5187,8 +5207,9 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     w->trail = 0;
     if (w->reached_count == 0) /* else they are this instruction's */
         w->bound = 0;
-    if (w->unproven && ipti_kind_leaves(kind))
+    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
         return IPT_END;
+    ipti_walk_account(w);
     w->icnt++; /* before what sets it to 0 */
     switch (kind) {
     case IPT_INSN_JCC:
@@ -5248,18 +5269,27 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 
 /* ---- the walk ---- */
 
+/* The event at hand comes before the next instruction. */
+static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
+{
+    int status = ipti_walk_take_event(w, at);
+
+    if (status < 0)
+        return status;
+    w->pending = 1;
+    return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
+}
+
 /* Come to stand before an instruction with code at hand. */
 static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 {
-    int dropping = w->pending;
+    int dropping = ipti_walk_drop(w, at);
     int status;
 
-    at->dropped += w->pending ? w->reached_count : 0;
-    w->reached_count = w->pending ? 0 : w->reached_count;
-    w->pending = 0;
-    if (IPTI_LIKELY(w->index < w->count)
-        && (!w->cache || w->version == w->cache->version_))
+    if (w->index < w->count && (!w->cache || w->version == w->cache->version_))
         return IPT_OK;
+    if (w->index < w->count)
+        ipti_walk_account(w);
     w->count = 0;
     w->unproven = 0;
     for (;;) {
@@ -5269,36 +5299,28 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             w->unproven = 1;
         else if (IPTI_UNLIKELY(status < 0))
             return status;
-        if (ipti_walk_event(w)) {
-            status = ipti_walk_reached(w, at);
-            if (status > 0) {
-                status = ipti_walk_take_event(w, at);
-                if (status < 0)
-                    return status;
-                if (!dropping) {
-                    w->pending = 1;
-                    return IPT_EVENT_FIRST;
-                }
-                at->dropped++;
-                w->reached_count = 0;
-                continue;
-            }
-            if (status < 0)
-                return status;
-        }
-        if (!w->enabled)
-            return IPT_ERR_CONTEXT;
-        if (w->looped || w->loop_total >= IPTI_PATH_MAX) {
-            w->count = 0;
-            return IPT_ERR_LOOP;
-        }
-        w->trail = 0;
-        if (w->count == 0) /* ipti_walk_reached may have looked */
-            status = ipti_walk_run(w, at);
-        if (status >= 0)
-            w->loop_total++;
-        return status;
+        if (!ipti_walk_event(w))
+            break;
+        status = ipti_walk_reached(w, at);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+        if (status == 0)
+            break;
+        status = ipti_walk_first(w, at, dropping);
+        if (status < 0)
+            return status;
     }
+    if (IPTI_UNLIKELY(!w->enabled))
+        return IPT_ERR_CONTEXT;
+    if (IPTI_UNLIKELY(w->looped || w->loop_total >= IPTI_PATH_MAX)) {
+        w->count = 0;
+        return IPT_ERR_LOOP;
+    }
+    w->trail = 0;
+    w->loop_total++;
+    if (w->count) /* ipti_walk_reached has looked */
+        return IPT_OK;
+    return ipti_walk_run(w, at);
 }
 
 /* Is the next instruction the last one of its run? */
@@ -5312,10 +5334,10 @@ static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
                            unsigned last)
 {
     w->index = (uint8_t) (w->index + n);
-    w->icnt += n;
     w->ip = ipti_wrap(w->mode, w->ip + bytes);
     w->run_left = (uint16_t) (w->run_left - bytes);
     if (w->index == w->count) {
+        ipti_walk_account(w);
         w->prev_ip = ipti_wrap(w->mode, w->ip - last);
         w->prev_kind = IPT_INSN_OTHER;
         w->bound = 0;
@@ -5331,7 +5353,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
     w->enabled = w->synced = w->speculative = 0;
-    w->index = w->count = 0;
+    w->index = w->count = w->inside = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
     w->stack_count = w->stack_top = 0;
@@ -5448,9 +5470,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
 
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
-    at->dropped += w->pending ? w->reached_count : 0;
-    w->reached_count = w->pending ? 0 : w->reached_count;
-    w->count = w->pending = w->unsettled = w->bound = 0;
+    (void) ipti_walk_drop(w, at);
+    w->count = w->inside = w->pending = w->unsettled = w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     w->enabled = 0;
@@ -5576,7 +5597,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
-    const uint64_t offset = ipti_walk_offset(w);
+    const uint64_t offset = w->offset;
     const uint64_t ip = w->ip;
     const uint16_t lead = w->lead;
     int status;
@@ -5616,14 +5637,14 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
         last = ipti_run_size(&w->run, w->index + n - 1);
     } else {
         n = n < room ? n : room;
-        for (i = 0; i < n; i++) {
+        for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
             last = ipti_run_size(&w->run, w->index + i);
             bytes += last;
         }
     }
     block->flags |= w->lead;
     w->lead = 0;
-    block->offset = ipti_walk_offset(w);
+    block->offset = w->offset;
     block->end_ip = ipti_wrap(w->mode, w->ip + bytes - last);
     block->kind = IPT_INSN_OTHER;
     block->last_size = (uint8_t) last;
@@ -5659,7 +5680,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             ipti_blk_begin(decoder);
             if (!ipti_walk_at_last(w))
                 ipti_blk_pass(decoder);
-            else
+            if (ipti_walk_at_last(w) && w->index < w->count
+                && block->count < UINT16_MAX)
                 status = ipti_blk_last(decoder);
         }
         if (status < 0)
@@ -5794,7 +5816,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     w->used = 1;
     lead = w->lead;
     w->lead = 0;
-    insn->offset = ipti_walk_offset(w);
+    insn->offset = w->offset;
     insn->ip = w->ip;
     insn->mode = w->mode;
     insn->kind = IPT_INSN_OTHER;
@@ -5804,16 +5826,18 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         const unsigned size = ipti_run_size(&w->run, w->index);
         ipti_walk_pass(w, 1, size, size);
         insn->size = (uint8_t) size;
+        if (!w->unproven && w->index < w->count)
+            w->inside = (uint8_t) (w->count - w->index - 1);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
-    if (status < 0) {
+    if (IPTI_UNLIKELY(status < 0)) {
         w->lead = lead;
         return status;
     }
     insn->kind = w->run.kind_;
     insn->size = w->run.last_ & IPTI_INSN_MAX;
-    if (w->run.last_ & IPTI_CUT)
+    if (IPTI_UNLIKELY(w->run.last_ & IPTI_CUT))
         insn->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
@@ -5841,48 +5865,42 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* Inside a run, where nothing happens between two instructions. */
-static inline int ipti_insn_inside(const ipt_insn_decoder *decoder)
+/* Where something may happen before or behind the instruction. */
+static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    const ipt_walk_ *w = &decoder->walk_;
+    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                                 ipti_insn_next(decoder));
 
-    return w->index + 1 < w->count && decoder->insn_.size == 0 && !w->pending
-           && (!w->cache || w->version == w->cache->version_);
-}
-
-IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
-{
-    int status;
-
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!insn)
-        return IPT_ERR_ARG;
-    if (IPTI_LIKELY(ipti_insn_inside(decoder))) {
-        ipt_walk_ *w = &decoder->walk_;
-        insn->offset = ipti_walk_offset(w);
-        insn->ip = w->ip;
-        insn->flags = (uint16_t) (w->lead
-                                  | (w->speculative ? IPT_FLOW_SPECULATIVE
-                                                    : 0));
-        insn->size = (uint8_t) ipti_run_size(&w->run, w->index);
-        insn->kind = IPT_INSN_OTHER;
-        insn->mode = w->mode;
-        w->lead = 0;
-        w->index++;
-        w->icnt++;
-        w->run_left = (uint16_t) (w->run_left - insn->size);
-        w->ip = ipti_wrap(w->mode, w->ip + insn->size);
-        decoder->at.ip = w->ip;
-        return w->unproven ? IPT_UNPROVEN : IPT_OK;
-    }
-    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                             ipti_insn_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
         decoder->insn_.size = 0;
     }
     return status;
+}
+
+IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
+{
+    ipt_walk_ *w;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (IPTI_UNLIKELY(!insn))
+        return IPT_ERR_ARG;
+    w = &decoder->walk_;
+    if (w->inside == 0 || (w->cache && w->version != w->cache->version_)) {
+        w->inside = 0;
+        return ipti_insn_slow(decoder, insn);
+    }
+    w->inside--;
+    insn->offset = w->offset;
+    insn->ip = w->ip;
+    insn->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+    insn->size = (uint8_t) ipti_run_size(&w->run, w->index++);
+    insn->kind = IPT_INSN_OTHER;
+    insn->mode = w->mode;
+    w->ip = ipti_wrap(w->mode, w->ip + insn->size);
+    decoder->at.ip = w->ip;
+    return IPT_OK;
 }
 
 IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
