@@ -4881,6 +4881,8 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         event->ip = w->prev_ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     }
+    else if (!(event->flags & IPT_EVENT_NO_IP) && !ipti_event_behind(event))
+        bound |= IPTI_BOUND_ALL; /* traced up to here: what follows is later */
     w->bound |= (uint8_t) bound;
     if (!(event->flags & (IPT_EVENT_NO_IP | IPT_EVENT_STATUS))
         || event->type == IPT_EVT_TRIG)

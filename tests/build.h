@@ -54,11 +54,13 @@
 #define OVF PKT(OVF)
 #define STOP PKT(STOP)
 
+#define TRACE_BYTES 4096
+
 /* A trace in the making: its bytes, and where each packet begins. */
 typedef struct build {
-    uint8_t bytes[4096];
+    uint8_t bytes[TRACE_BYTES];
     size_t size;
-    uint64_t offset[256];
+    uint64_t offset[TRACE_BYTES / 4];
     unsigned count;
 } build;
 
@@ -99,8 +101,8 @@ static const char *const way_names[] = {"whole", "pieces", "threes", "grow",
 typedef struct feed {
     ipt_config config;
     ipt_trace trace;
-    ipt_segment pieces[4096];
-    uint8_t *blocks[4096]; /* each exactly as large as its piece */
+    ipt_segment pieces[TRACE_BYTES];
+    uint8_t *blocks[TRACE_BYTES]; /* each exactly as large as its piece */
     size_t count;          /* pieces there will be */
     uint64_t fuel;
     unsigned idle; /* calls that only said that they need more */

@@ -157,7 +157,7 @@ static const sample samples[] = {
      0, 4, 0, 0, 0},
     {"bdm70", "90 ffe0", OFF "psb exec:64 fup:400fc0 psbend pge:400fc0 "
      "tip:400fc0 pgd " AT "cbr:1 pip:1000 pge:400fc0 tip:400fc0 pgd " AT,
-     0, 0, 0, 0},
+     0, 0, 0, 0, 0},
     {"contradiction", "90 ffe0", AT "tip:400fc0 psb exec:32 fup:400fc0 psbend "
      "tip:400fc0 " AT "pgd " AT "tip:400fc0", 0, 0, 0, 1, 0},
 
