@@ -915,8 +915,12 @@ static uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
     uint32_t size = 1;
     uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
 
-    while (limit - size >= 8 && p[size] == 0 && ipti_le64(p + size) == 0)
+    while (limit - size >= 8) {
+        const uint64_t next = ipti_le64(p + size);
+        if (next) /* the lowest bit is in the first byte that is no PAD */
+            return size + ipti_top(next & (0 - next)) / 8;
         size += 8;
+    }
     while (size < limit && p[size] == IPTI_PAD)
         size++;
     return size;
@@ -4880,8 +4884,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     if (event->type == IPT_EVT_PTWRITE && bound && w->enabled) {
         event->ip = w->prev_ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-    }
-    else if (!(event->flags & IPT_EVENT_NO_IP) && !ipti_event_behind(event))
+    } else if (!(event->flags & IPT_EVENT_NO_IP) && !ipti_event_behind(event))
         bound |= IPTI_BOUND_ALL; /* traced up to here: what follows is later */
     w->bound |= (uint8_t) bound;
     if (!(event->flags & (IPT_EVENT_NO_IP | IPT_EVENT_STATUS))
