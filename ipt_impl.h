@@ -3129,8 +3129,9 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     return 0;
 }
 
-static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt, const ipt_config *config,
-                            const ipt_packet *packet)
+static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
+                                       const ipt_config *config,
+                                       const ipt_packet *packet)
 {
     if (ipti_evt_phase(evt, config, packet) || evt->error)
         return;
@@ -4092,7 +4093,10 @@ IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
 /* In 16 and 32-bit mode addresses wrap at 4 GiB. */
 static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
 {
-    return mode == IPT_MODE_32 || mode == IPT_MODE_16 ? (uint32_t) ip : ip;
+    static const uint64_t masks[IPT_MODE_COUNT]
+        = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX};
+
+    return ip & masks[mode];
 }
 
 static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
@@ -4152,8 +4156,9 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
 
 /* Read and classify the run at ip. An error is that of its first instruction;
  * what is wrong further on is found when flow gets there. */
-static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at, uint8_t mode,
-                          uint64_t ip, ipt_cache_line *run)
+static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
+                                     uint8_t mode, uint64_t ip,
+                                     ipt_cache_line *run)
 {
     uint8_t bytes[IPTI_CHUNK];
     unsigned used = 0;
@@ -5624,8 +5629,8 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Add the instructions of the run up to its last one, or to an event. */
-static void ipti_blk_pass(ipt_blk_decoder *decoder)
+/* Add the instructions of the run up to an event, or as many as fit. */
+static int ipti_blk_part(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
@@ -5635,17 +5640,14 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
     unsigned last = 0;
     unsigned i;
 
+    if (ipti_walk_at_last(w))
+        return ipti_blk_last(decoder);
     if (w->count == w->run.count_)
         n--;
-    if (IPTI_LIKELY(w->count == w->run.count_ && n < room)) {
-        bytes = (unsigned) w->run_left - (w->run.last_ & IPTI_INSN_MAX);
-        last = ipti_run_size(&w->run, w->index + n - 1);
-    } else {
-        n = n < room ? n : room;
-        for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
-            last = ipti_run_size(&w->run, w->index + i);
-            bytes += last;
-        }
+    n = n < room ? n : room;
+    for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
+        last = ipti_run_size(&w->run, w->index + i);
+        bytes += last;
     }
     block->flags |= w->lead;
     w->lead = 0;
@@ -5655,6 +5657,35 @@ static void ipti_blk_pass(ipt_blk_decoder *decoder)
     block->last_size = (uint8_t) last;
     block->count = (uint16_t) (block->count + n);
     ipti_walk_pass(w, n, bytes, last);
+    return IPT_OK;
+}
+
+/* Add the rest of the run, which no event cuts. */
+static int ipti_blk_whole(ipt_blk_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+    const unsigned n = (unsigned) (w->count - w->index - 1);
+    const unsigned last = w->run.last_ & IPTI_INSN_MAX;
+    int status;
+
+    if (n > 0) { /* go up to its last instruction */
+        block->flags |= w->lead;
+        w->lead = 0;
+        w->index = (uint8_t) (w->count - 1);
+        w->ip = ipti_wrap(w->mode, w->ip + w->run_left - last);
+        w->run_left = (uint16_t) last;
+        block->count = (uint16_t) (block->count + n);
+    }
+    status = ipti_blk_last(decoder);
+    if (IPTI_UNLIKELY(status < 0) && n > 0) { /* the block may end here */
+        const unsigned size = ipti_run_size(&w->run, w->index - 1u);
+        block->offset = w->offset;
+        block->end_ip = ipti_wrap(w->mode, w->ip - size);
+        block->kind = IPT_INSN_OTHER;
+        block->last_size = (uint8_t) size;
+    }
+    return status;
 }
 
 /* Does a block end behind its last instruction? */
@@ -5683,11 +5714,11 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             if (status < 0)
                 return status;
             ipti_blk_begin(decoder);
-            if (!ipti_walk_at_last(w))
-                ipti_blk_pass(decoder);
-            if (ipti_walk_at_last(w) && w->index < w->count
-                && block->count < UINT16_MAX)
-                status = ipti_blk_last(decoder);
+            if (IPTI_LIKELY(w->count == w->run.count_
+                            && block->count < UINT16_MAX - IPT_RUN_MAX_))
+                status = ipti_blk_whole(decoder);
+            else
+                status = ipti_blk_part(decoder);
         }
         if (status < 0)
             return status;
