@@ -2715,6 +2715,22 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = overflow;
 }
 
+/* What is complete goes before what waits for a TIP. */
+static void ipti_evt_now_first(ipt_evt_state_ *evt)
+{
+    unsigned to = 0;
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        const ipt_pending_ record = evt->pending[i];
+        if (record.bind != IPTI_BIND_NOW)
+            continue;
+        IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
+                    (i - to) * sizeof(record));
+        evt->pending[to++] = record;
+    }
+}
+
 /* Tracing goes on at last_ip, or (has_ip 0) is disabled. */
 static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
 {
@@ -2727,6 +2743,7 @@ static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
         lost->bind = IPTI_BIND_NOW;
     }
     ipti_evt_unbind_fup(evt);
+    ipti_evt_now_first(evt);
 }
 
 /* SKD010 looks past these for the IP that the overflow lost. */
@@ -2768,8 +2785,13 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         }
         ipti_evt_lost_last(evt);
         if (evt->skipped) { /* not its own: the source of a branch, too */
+            unsigned i;
             evt->enabled = 1;
             evt->phase = IPTI_EVT_FLOW;
+            for (i = 0; i < evt->count; i++)
+                if (evt->pending[i].bind == IPTI_BIND_TAKE
+                    && evt->pending[i].flags & IPT_EVENT_NO_IP)
+                    evt->pending[i].bind = IPTI_BIND_NOW;
             ipti_evt_find(evt, IPT_EVT_OVERFLOW)->bind = IPTI_BIND_FUP;
             return 0;
         }
@@ -4717,7 +4739,7 @@ static void ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         && (ipti_kind_leaves(w->prev_kind) || w->prev_kind == IPT_INSN_JMP
             || w->prev_kind == IPT_INSN_CALL)
         && !ipti_walk_passes(w, at, event->ip)) {
-        w->ip = event->ip;
+        w->ip = ipti_wrap(w->mode, event->ip);
         w->count = 0;
     }
 }
@@ -4729,7 +4751,8 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_SKD022)
-        || w->event.type != IPT_EVT_ASYNC_DISABLED || w->event.ip != w->ip)
+        || w->event.type != IPT_EVT_ASYNC_DISABLED
+        || ipti_wrap(w->mode, w->event.ip - w->ip) != 0)
         return IPT_OK;
     status = ipti_walk_run(w, at);
     if (status >= 0 && w->run.count_ == 1 && w->run.kind_ == IPT_INSN_VMENTRY) {
@@ -4763,7 +4786,8 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
         return !ipti_event_stop(event, &stop)
                || ipti_wrap(w->mode, stop - w->ip) == 0;
     if (ipti_event_behind(event))
-        return event->ip == w->prev_ip && !(w->bound & IPTI_BOUND_IP);
+        return ipti_wrap(w->mode, event->ip - w->prev_ip) == 0
+               && !(w->bound & IPTI_BOUND_IP);
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
         return 1;
     status = ipti_walk_skd022(w, at);
