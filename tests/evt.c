@@ -719,17 +719,16 @@ static const row ovf_rows[] = {
     {"mnt and cbr, the end", {ON, OVF, MNT(6), CBR(7)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(MNT, NOIP, 5, 0, 6),
       EA(CBR, NOIP, 6, 0, 7)}, 0},
-    /* what may not follow: what was decoded before comes first */
-    {"tnt", {ON, OVF, TNT(1, 1)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+    /* what may not follow: the error stands for the overflow, as in libipt */
+    {"tnt", {ON, OVF, TNT(1, 1)}, {E_ON},
      IPT_ERR_CONTEXT},
-    {"tnt-64", {ON, OVF, TNT64(9, 1)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+    {"tnt-64", {ON, OVF, TNT64(9, 1)}, {E_ON},
      IPT_ERR_CONTEXT},
-    {"tip", {ON, OVF, TIP(0x2000)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+    {"tip", {ON, OVF, TIP(0x2000)}, {E_ON},
      IPT_ERR_CONTEXT},
-    {"pgd", {ON, OVF, PGD(0x2000)}, {E_ON, E(OVERFLOW, NOIP, 4, 0)},
+    {"pgd", {ON, OVF, PGD(0x2000)}, {E_ON},
      IPT_ERR_CONTEXT},
-    {"psbend", {ON, OVF, CBR(7), PSBEND},
-     {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(CBR, NOIP, 5, 0, 7)}, IPT_ERR_CONTEXT},
+    {"psbend", {ON, OVF, CBR(7), PSBEND}, {E_ON}, IPT_ERR_CONTEXT},
     /* inside of PSB+ */
     {"in psb+ with fup",
      {PSB, EXEC64, FUP(0x1000), PIP(0x5000, 0), OVF, FUP(0x2000)},

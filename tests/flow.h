@@ -352,7 +352,7 @@ static const row event_rows[] = {
       E(DISABLED, NOIP | NOTO, 0), E(ENABLED, BACK, 0x1004),
       IF(0x1004, ENABLED | RESUMED)}, 0, 0, 0},
     {"trace stop", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD(0x8000), STOP},
-     {S_ON, I(0x1000), IF(0x1001, DISABLED | STOPPED),
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
       EA(DISABLED, NOIP, 0, 0x8000), E(STOP, NOIP, 0)}, 0, 0, 0},
     {"trace stop while on", {CODE(0x1000, NOP JCC0)},
      {ON, TNT(1, 0), STOP}, {S_ON, I(0x1000), I(0x1001)}, IPT_ERR_CONTEXT, 0,

@@ -1,0 +1,18 @@
+/* pkt.c: fuzz [pkt]. By hand, in the top folder:
+ *
+ *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined \
+ *         -fno-sanitize-recover=all -o fuzz-pkt fuzz/pkt.c
+ *     ./fuzz-pkt corpus fuzz/corpus/pkt fuzz/regress/pkt
+ *
+ * AFL++: afl-clang-fast -fsanitize=fuzzer -g -I. -o fuzz-pkt fuzz/pkt.c
+ * Replay: cc -g -I. -o fuzz-pkt fuzz/pkt.c fuzz/standalone.c
+ *
+ * fuzz.h says what an input is and what is checked. */
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_input(&fuzz_pkt, data, size);
+}

@@ -1,0 +1,416 @@
+/* blk.c: blocks. They are the instructions of flow.h put together by the rule
+ * of ipt.h, whatever the cache, the cut of the trace and the fuel. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "../ipt.h"
+#include "decode.h"
+
+/* ---- the table ---- */
+
+static log want_insns, want, got;
+
+static void check_row(const row *r, uint32_t flags)
+{
+    int bad_ = test_.bad;
+    build_all(&b, r->trace, PACKETS_MAX);
+    memory_begin(&m, r, 0);
+    log_row(&want_insns, r, &m);
+    FOR_ALL_MANNERS(how)
+    {
+        fold(&want_insns, &want, flags);
+        if (how.silent) without_events(&want);
+        decode(&how, r->code, r->flags | flags, 0, &got);
+        same_logs(r->name, &how, &got, &want);
+    }
+}
+
+static void run_table(const table *t)
+{
+    static const uint32_t flags[]
+        = {0, IPT_CONFIG_END_ON_CALL, IPT_CONFIG_END_ON_JUMP,
+           IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP};
+    for (size_t i = 0; i < t->count; i++) {
+        int bad = test_.bad;
+        for (unsigned k = 0; k < LENGTH(flags) && bad == test_.bad; k++)
+            check_row(&t->rows[i], flags[k]);
+    }
+}
+
+TEST(branches)
+{
+    run_table(&tables[0]);
+}
+
+TEST(events)
+{
+    run_table(&tables[1]);
+}
+
+TEST(causes)
+{
+    run_table(&tables[2]);
+}
+
+TEST(wrap)
+{
+    run_table(&tables[3]);
+}
+
+TEST(errors)
+{
+    run_table(&tables[4]);
+}
+
+/* ---- some boundaries by hand ---- */
+
+typedef struct want_block {
+    uint64_t ip, end_ip;
+    unsigned packet;
+    uint16_t count, flags;
+    uint8_t kind, last_size;
+} want_block;
+
+static void check_blocks(const row *r, const want_block *w, unsigned count)
+{
+    int bad_ = test_.bad;
+    FOR_ALL_MANNERS(how)
+    {
+        ipt_block k = {0, 0, 0, 0, 0, 0, 0, 0};
+        unsigned n = 0;
+        int status;
+        build_all(&b, r->trace, PACKETS_MAX);
+        begin(&how, r->code, r->flags);
+        do {
+            move();
+            status = ipt_blk_sync_forward(&places[place].blk);
+        } while (again(status, 0));
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            do {
+                move();
+                status = ipt_blk_next(&places[place].blk, &k);
+            } while (again(status, 0));
+            if (status < 0) continue;
+            if (!CHECK(n < count)) break;
+#define SAME(x) \
+    if (k.x != w[n].x) failed(r->name, how.text, #x, k.x, w[n].x)
+            SAME(ip);
+            SAME(end_ip);
+            SAME(count);
+            SAME(flags);
+            SAME(kind);
+            SAME(last_size);
+#undef SAME
+            if (k.offset != b.offset[w[n].packet])
+                failed(r->name, how.text, "offset", k.offset,
+                       b.offset[w[n].packet]);
+            CHECK_EQ(k.mode, IPT_MODE_64);
+            n++;
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(n, count);
+        feed_end(&f);
+    }
+}
+
+static const row by_hand = {
+    "by hand",
+    {CODE(0x1000, NOP NOP JMP("\x0c") NOP), CODE(0x1010, NOP CALL("\x1a") JCC0),
+     CODE(0x1030, NOP NOP NOP RET), CODE(0x2000, NOP NOP JMP_RAX)},
+    {ON, TNT(1, 1), FUP(0x1016), TIP(0x2000), CBR(3), TIP(0x1016), TNT(1, 0)},
+    {{0, 0, 0, 0, 0}}, 0, 0, 0};
+
+TEST(boundaries)
+{
+    static const want_block blocks[] = {
+        {0x1000, 0x1033, 4, 9, INTERRUPTED, IPT_INSN_RET, 1},
+        {0x2000, 0x2002, 8, 3, 0, IPT_INSN_JMP_INDIRECT, 2},
+        {0x1016, 0x1016, 9, 1, 0, IPT_INSN_JCC, 2}};
+    check_blocks(&by_hand, blocks, LENGTH(blocks));
+}
+
+TEST(boundaries_contiguous)
+{
+    static const want_block blocks[] = {
+        {0x1000, 0x1002, 4, 3, 0, IPT_INSN_JMP, 2},
+        {0x1010, 0x1011, 4, 2, 0, IPT_INSN_CALL, 5},
+        {0x1030, 0x1033, 4, 4, INTERRUPTED, IPT_INSN_RET, 1},
+        {0x2000, 0x2002, 8, 3, 0, IPT_INSN_JMP_INDIRECT, 2},
+        {0x1016, 0x1016, 9, 1, 0, IPT_INSN_JCC, 2}};
+    row r = by_hand;
+    r.flags = IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
+    check_blocks(&r, blocks, LENGTH(blocks));
+}
+
+/* An event in the middle of a run, and one right behind it. */
+TEST(boundaries_at_events)
+{
+    static const row r = {
+        "events",
+        {CODE(0x1000, NOP NOP NOP NOP NOP JCC0)},
+        {ON, PTW(1, 1, 5), FUP(0x1001), TSX(1, 0), FUP(0x1003), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const want_block blocks[]
+        = {{0x1000, 0x1001, 4, 2, 0, IPT_INSN_OTHER, 1},
+           {0x1002, 0x1002, 6, 1, 0, IPT_INSN_OTHER, 1},
+           {0x1003, 0x1005, 8, 3, SPECULATIVE, IPT_INSN_JCC, 2}};
+    check_blocks(&r, blocks, LENGTH(blocks));
+}
+
+/* ---- long ones ---- */
+
+static int read_nops(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const uint64_t end = *(const uint64_t *) context; /* a jne stands there */
+    (void) asid;
+    for (size_t i = 0; i < size; i++)
+        buffer[i] = ip + i == end ? 0x75 : ip + i == end + 1 ? 0 : 0x90;
+    return (int) size;
+}
+
+static void check_long(unsigned nops, int c, int way)
+{
+    static const row r = {"long", {CODE(0, "")}, {ON, TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(way, c, 0, 1);
+    uint64_t end = 0x1000 + nops;
+    uint64_t ip = 0x1000;
+    unsigned left = nops + 1;
+    ipt_block k;
+    int status;
+
+    build_all(&b, r.trace, PACKETS_MAX);
+    begin(&how, r.code, 0);
+    f.config.read = read_nops;
+    f.config.context = &end;
+    do
+        status = ipt_blk_sync_forward(&places[place].blk);
+    while (again(status, 0));
+    while (left) {
+        unsigned count = left < 65535 ? left : 65535;
+        do
+            status = ipt_blk_next(&places[place].blk, &k);
+        while (status == IPT_EVENT_FIRST || again(status, 0));
+        if (!CHECK(status >= 0)) break;
+        CHECK_EQ(k.ip, ip);
+        CHECK_EQ(k.count, count);
+        CHECK_EQ(k.end_ip, ip + count - 1);
+        CHECK_EQ(k.kind, left == count ? IPT_INSN_JCC : IPT_INSN_OTHER);
+        CHECK_EQ(k.last_size, left == count ? 2 : 1);
+        left -= count;
+        ip += count;
+    }
+    do
+        status = ipt_blk_next(&places[place].blk, &k);
+    while (again(status, 0));
+    CHECK_EQ(status, IPT_END);
+    feed_end(&f);
+}
+
+TEST(long_blocks)
+{
+    static const unsigned nops[] = {79, 80, 81, 159, 160, 65533, 65534, 65535,
+                                    65536, 131069, 131070, 131071, 200000};
+    for (unsigned i = 0; i < LENGTH(nops); i++)
+        for (int c = 0; c < CACHES; c++) {
+            check_long(nops[i], c, WHOLE);
+            check_long(nops[i], c, FUEL);
+        }
+}
+
+/* Nops without end: not for ever. */
+TEST(endless_nops)
+{
+    static const row r = {"nops", {CODE(0, "")}, {ON, TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    uint64_t end = 0xfffffff0;
+    unsigned n = 0;
+    ipt_block k;
+    int status;
+    build_all(&b, r.trace, PACKETS_MAX);
+    begin(&how, r.code, 0);
+    f.config.read = read_nops;
+    f.config.context = &end;
+    CHECK(ipt_blk_sync_forward(&places[place].blk) >= 0);
+    while ((status = ipt_blk_next(&places[place].blk, &k)) >= 0) n++;
+    CHECK_EQ(status, IPT_ERR_LOOP);
+    CHECK(n > 2 && n < 100000);
+    CHECK_EQ(ipt_blk_next(&places[place].blk, &k), IPT_ERR_LOOP);
+    feed_end(&f);
+}
+
+/* ---- programs and traces at random ---- */
+
+static uint64_t seed;
+
+static unsigned dice(unsigned n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned) (seed >> 33) % n;
+}
+
+/* Instructions of one to eight bytes, direct branches that stay near. */
+static size_t random_insn(char *p)
+{
+    static const char *const texts[]
+        = {NOP, NOP, NOP, "\x0f\x1f\x00", "\x48\x89\x04\x24",
+           "\x66\x66\x90", JMP_RAX, CALL_RAX, RET, RET, SYSCALL, IRETQ,
+           MOV_CR3, VMLAUNCH, INT80, PTWRITE, FAR_JMP, UIRET, VMPTRLD,
+           "\x0f\x01\xc9", "\x06"};
+    static const uint8_t sizes[] = {1, 1, 1, 3, 4, 3, 2, 2, 1, 1, 2, 2,
+                                    3, 3, 2, 5, 2, 4, 3, 3, 1};
+    unsigned i = dice(30);
+    if (i < 18) {
+        i = dice(LENGTH(texts) - (dice(8) != 0));
+        memcpy(p, texts[i], sizes[i]);
+        return sizes[i];
+    }
+    if (i < 25) {
+        p[0] = (char) (0x70 + dice(16));
+        p[1] = (char) (dice(64) - 32);
+        return 2;
+    }
+    if (i < 27) {
+        p[0] = '\xeb';
+        p[1] = (char) (dice(64) - 24);
+        return 2;
+    }
+    p[0] = '\xe8';
+    p[1] = (char) (dice(64));
+    p[2] = p[3] = p[4] = 0;
+    return 5;
+}
+
+static uint64_t random_ip(const uint64_t *ips, unsigned count)
+{
+    return dice(20) ? ips[dice(count)] : 0xffc + dice(280);
+}
+
+static void random_packet(ipt_packet *p, const uint64_t *ips, unsigned count)
+{
+    static const ipt_packet some[]
+        = {FUP(0), TIP(0), PGE(0), PGD(0), PGD0, PIP(0x8000, 0), VMCS(0x9000),
+           EXEC64, EXEC32, EXEC(1, 1, 0), TSX(1, 0), TSX(0, 1), TSX(0, 0), OVF,
+           PTW(0, 0, 5), PTW(1, 1, 6), EXSTOP(0), EXSTOP(1), MWAIT(1, 2),
+           PWRE(1, 2, 0), PWRX(3, 4, 0, 0, 0), CFE(INTR, 0, 3), CFE(IRET, 0, 0),
+           CFE(SYSCALL, 0, 0), CFE(SYSCALL, 1, 0), CFE(SWINTR, 1, 3),
+           CFE(VMENTRY, 0, 0), CFE(VMENTRY, 1, 0), CFE(UIRET, 0, 0),
+           CFE(SMI, 0, 0), EVD(0, 1), TRIG(1, 0, 1, 3, 0), TRIG(1, 1, 1, 0, 0),
+           TRIG(1, 0, 0, 0, 0), CBR(7), MNT(8), STOP, PSBEND, PADS(3), MTC(1),
+           TSC(5), CYC(7), BBP(1, 0), BEP(1), BEP(0), TIP0};
+    unsigned i = dice(100);
+    if (i < 45) {
+        static const ipt_packet tnt = TNT(1, 0);
+        *p = tnt;
+        p->u.tnt.count = (uint8_t) (1 + dice(6));
+        p->u.tnt.bits = dice(1u << p->u.tnt.count);
+        return;
+    }
+    *p = some[i < 65 ? 1 : dice(LENGTH(some))];
+    if (p->type >= IPT_PKT_TIP && p->type <= IPT_PKT_FUP && p->u.ip.ipc)
+        p->u.ip.payload = random_ip(ips, count);
+}
+
+/* A program at 1000 and a trace that may well fit it for a while. */
+static void random_trace(chunk *code, char *bytes)
+{
+    static const ipt_packet on[] = {ON, PSB, EXEC64, FUP(0), PSBEND};
+    uint64_t ips[256];
+    unsigned count = 0;
+    size_t size = 0;
+    memset(code, 0, CODES_MAX * sizeof *code);
+    while (size < 250) {
+        ips[count++] = 0x1000 + size;
+        size += random_insn(bytes + size);
+    }
+    code[0].ip = 0x1000;
+    code[0].bytes = bytes;
+    code[0].size = size;
+    if (dice(4) == 0) { /* a hole, or two mappings */
+        code[1].ip = 0x1000 + 150 + dice(2);
+        code[1].bytes = bytes + 150 + (code[1].ip - 0x1000 - 150);
+        code[1].size = size - (size_t) (code[1].ip - 0x1000);
+        code[0].size = 150;
+    }
+    memset(&b, 0, sizeof b);
+    for (unsigned i = 0; i < 4; i++) build_put(&b, &on[i]);
+    for (unsigned n = 2 + dice(40); n && b.size < 900; n--) {
+        ipt_packet p;
+        if (dice(25) == 0) {
+            for (unsigned i = 4; i < 8; i++) {
+                p = on[i];
+                if (i == 6) p.u.ip.payload = random_ip(ips, count);
+                if (i != 6 || dice(3)) build_put(&b, &p);
+            }
+        } else {
+            random_packet(&p, ips, count);
+            build_put(&b, &p);
+        }
+    }
+    if (dice(4) == 0) b.bytes[16 + dice((unsigned) b.size - 16)] ^= 1;
+}
+
+static log insns, blocks;
+
+/* In all manners the same, blocks the folded instructions. */
+static int check_random(uint64_t start)
+{
+    static char bytes[300];
+    static chunk code[CODES_MAX];
+    manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
+    char name[32];
+    int bad_ = test_.bad;
+    uint32_t flags;
+
+    seed = start * 0x9e3779b97f4a7c15u;
+    snprintf(name, sizeof name, "random %llu", (unsigned long long) start);
+    random_trace(code, bytes);
+    flags = dice(4) ? 0 : IPT_CONFIG_END_ON_CALL;
+    flags |= dice(4) ? 0 : IPT_CONFIG_END_ON_JUMP;
+    flags |= dice(4) ? 0 : IPT_CONFIG_NO_RETCOMP;
+    flags |= dice(4) ? 0 : IPT_CONFIG_WALK_ON;
+    flags |= dice(4) ? 0 : IPT_CONFIG_IFLAGS;
+    decode(&plain, code, flags, 1, &insns);
+    if (insns.count >= LOG_MAX - 100) return 0; /* a long way without trace */
+    CHECK(insns.status != IPT_ERR_INTERNAL);
+    FOR_ALL_MANNERS(how)
+    {
+        want_insns = insns;
+        if (how.silent) without_events(&want_insns);
+        decode(&how, code, flags, 1, &got);
+        if (!same_logs(name, &how, &got, &want_insns)) break;
+        fold(&insns, &want, flags);
+        if (how.silent) without_events(&want);
+        decode(&how, code, flags, 0, &blocks);
+        strcat(how.text, " blk");
+        if (!same_logs(name, &how, &blocks, &want)) break;
+    }
+    return test_.bad == bad_;
+}
+
+TEST(random)
+{
+    const char *first = getenv("TEST_SEED");
+    uint64_t from = first ? strtoull(first, NULL, 0) : 0;
+    const char *many = getenv("TEST_COUNT");
+    uint64_t count = many ? strtoull(many, NULL, 0) : 1500;
+    for (uint64_t i = from; i < from + count && test_.bad < 20; i++)
+        check_random(i);
+}
+
+int main(void)
+{
+    RUN(branches);
+    RUN(events);
+    RUN(causes);
+    RUN(wrap);
+    RUN(errors);
+    RUN(boundaries);
+    RUN(boundaries_contiguous);
+    RUN(boundaries_at_events);
+    RUN(long_blocks);
+    RUN(endless_nops);
+    RUN(random);
+    return test_report();
+}

@@ -1,0 +1,1176 @@
+/* cache.c: runs of code, the code cache, address spaces, invalidation, and
+ * classifiers that lie. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "../ipt.h"
+#include "build.h"
+
+/* ---- traced code: one byte array for each address space ---- */
+
+#define SPAN 4096 /* bytes of a piece of code */
+
+typedef struct area {
+    uint64_t cr3; /* IPT_ASID_UNKNOWN: any */
+    uint64_t ip;
+    size_t size;
+    uint8_t bytes[SPAN];
+} area;
+
+static area areas[4];
+static unsigned area_count;
+static unsigned reads; /* calls of config.read */
+static uint64_t read_low, read_high;
+
+/* Code at ip; what is not a nop is written over it with put(). */
+static area *nops(uint64_t cr3, uint64_t ip, size_t size)
+{
+    area *a = &areas[area_count++];
+    CHECK(area_count <= LENGTH(areas) && size <= SPAN);
+    a->cr3 = cr3;
+    a->ip = ip;
+    a->size = size;
+    memset(a->bytes, 0x90, sizeof a->bytes);
+    return a;
+}
+
+static void put(area *a, uint64_t ip, const char *bytes, size_t n)
+{
+    memcpy(a->bytes + (ip - a->ip), bytes, n);
+}
+
+#define PUT(a, ip, text) put(a, ip, text, sizeof(text) - 1)
+
+static int area_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    (void) context;
+    reads++;
+    CHECK(size > 0);
+    CHECK(ip % 4096 + size <= 4096);
+    if (reads == 1 || ip < read_low) read_low = ip;
+    if (reads == 1 || ip + size > read_high) read_high = ip + size;
+    for (unsigned i = 0; i < area_count; i++) {
+        const area *a = &areas[i];
+        size_t n;
+        if ((a->cr3 != IPT_ASID_UNKNOWN && a->cr3 != asid->cr3)
+            || ip - a->ip >= a->size)
+            continue;
+        n = a->size - (size_t) (ip - a->ip);
+        if (n > size) n = size;
+        memcpy(buffer, a->bytes + (ip - a->ip), n);
+        return (int) n;
+    }
+    return 0;
+}
+
+static void no_code(void)
+{
+    area_count = 0;
+    reads = 0;
+}
+
+#define ANY IPT_ASID_UNKNOWN
+
+/* ---- runs ---- */
+
+static ipt_config config;
+static ipt_where at;
+static ipt_cache_line run;
+
+static int build_run(uint64_t ip, uint8_t mode)
+{
+    memset(&config, 0, sizeof config);
+    memset(&at, 0, sizeof at);
+    memset(&run, 0xa5, sizeof run);
+    config.read = area_read;
+    return ipti_run_build(&config, &at, mode, ip, &run);
+}
+
+static void check_run(unsigned count, unsigned size, uint8_t kind,
+                      unsigned last)
+{
+    CHECK_EQ(run.count_, count);
+    CHECK_EQ(run.size_, size);
+    CHECK_EQ(run.kind_, kind);
+    CHECK_EQ(run.last_ & 15, last);
+    CHECK_EQ(ipti_run_size(&run, count - 1), last);
+}
+
+TEST(runs)
+{
+    static const unsigned lengths[] = {0, 1, 2, 63, 64, 65, 78, 79};
+    for (unsigned i = 0; i < LENGTH(lengths); i++) {
+        unsigned n = lengths[i];
+        no_code();
+        PUT(nops(ANY, 0x1000, 200), 0x1000 + n, "\x75\xfe");
+        CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+        check_run(n + 1, n + 2, IPT_INSN_JCC, 2);
+        CHECK_EQ(run.displacement_, -2);
+        CHECK_EQ(run.ip_, 0x1000);
+        CHECK_EQ(run.mode_, IPT_MODE_64);
+    }
+}
+
+TEST(runs_of_the_largest_size)
+{
+    for (unsigned n = 80; n < 84; n++) {
+        no_code();
+        PUT(nops(ANY, 0x1000, 200), 0x1000 + n, "\xc3");
+        CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+        check_run(80, 80, IPT_INSN_OTHER, 1);
+    }
+    no_code();
+    nops(ANY, 0x1000, SPAN);
+    for (unsigned i = 0; i < 100; i++) /* 15 bytes each */
+        PUT(&areas[0], 0x1000 + 15 * i,
+            "\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90");
+    CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+    check_run(80, 80 * 15, IPT_INSN_OTHER, 15);
+    for (unsigned i = 0; i < 80; i++) CHECK_EQ(ipti_run_size(&run, i), 15);
+}
+
+TEST(sizes_of_instructions)
+{
+    area *a;
+    uint64_t ip = 0x1000;
+    no_code();
+    a = nops(ANY, 0x1000, SPAN);
+    for (unsigned i = 0; i < 60; i++) { /* 1 to 15 bytes, in turn */
+        unsigned n = 1 + i * 7 % 15;
+        memset(a->bytes + (ip - 0x1000), 0x66, n);
+        a->bytes[ip - 0x1000 + n - 1] = 0x90;
+        ip += n;
+    }
+    PUT(a, ip, "\xff\xe0");
+    CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+    check_run(61, (unsigned) (ip - 0x1000) + 2, IPT_INSN_JMP_INDIRECT, 2);
+    for (unsigned i = 0; i < 60; i++)
+        CHECK_EQ(ipti_run_size(&run, i), 1 + i * 7 % 15);
+}
+
+/* Code that ends: what is there is a run; at its end it is missed. */
+TEST(code_that_ends)
+{
+    for (unsigned n = 1; n < 79; n++) {
+        no_code();
+        nops(ANY, 0x1000, n);
+        CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+        check_run(n, n, IPT_INSN_OTHER, 1);
+        CHECK_EQ(build_run(0x1000 + n, IPT_MODE_64), IPT_NEED_PAGE);
+        CHECK_EQ(at.missing, 0x1000 + n);
+    }
+    no_code();
+    PUT(nops(ANY, 0x1000, 3), 0x1001, "\x0f\x1f"); /* one byte is missing */
+    CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+    check_run(1, 1, IPT_INSN_OTHER, 1);
+    CHECK_EQ(build_run(0x1001, IPT_MODE_64), IPT_NEED_PAGE);
+    CHECK_EQ(at.missing, 0x1003);
+}
+
+TEST(code_over_pages)
+{
+    for (uint64_t from = 0x1ff0; from < 0x2000; from++) {
+        no_code();
+        nops(ANY, 0x1000, 0x1000);
+        nops(ANY, 0x2000, 0x1000);
+        /* seven bytes that straddle the border, or end or begin there */
+        for (unsigned i = 0; i < 7; i++) {
+            uint64_t ip = from - 3 + i;
+            areas[ip >= 0x2000].bytes[ip & 0xfff]
+                = (uint8_t) "\x48\x8d\x05\x00\x00\x00\x00"[i];
+        }
+        PUT(&areas[1], 0x2010, "\xc3");
+        CHECK_EQ(build_run(from - 3, IPT_MODE_64), IPT_OK);
+        check_run((unsigned) (0x2010 - (from - 3) - 7 + 1 + 1),
+                  (unsigned) (0x2011 - (from - 3)), IPT_INSN_RET, 1);
+        CHECK_EQ(ipti_run_size(&run, 0), 7);
+    }
+}
+
+TEST(second_page_missing)
+{
+    no_code();
+    PUT(nops(ANY, 0x1000, 0x1000), 0x1ffe, "\x90\x0f");
+    CHECK_EQ(build_run(0x1ffe, IPT_MODE_64), IPT_OK);
+    check_run(1, 1, IPT_INSN_OTHER, 1);
+    CHECK_EQ(build_run(0x1fff, IPT_MODE_64), IPT_NEED_PAGE);
+    CHECK_EQ(at.missing, 0x2000);
+    PUT(nops(ANY, 0x2000, 0x1000), 0x2000, "\x1f\x00\xc3");
+    CHECK_EQ(build_run(0x1fff, IPT_MODE_64), IPT_OK);
+    check_run(2, 4, IPT_INSN_RET, 1);
+    CHECK_EQ(ipti_run_size(&run, 0), 3);
+}
+
+TEST(too_long)
+{
+    area *a;
+    no_code();
+    a = nops(ANY, 0x1000, SPAN);
+    memset(a->bytes + 10, 0x66, 14);
+    CHECK_EQ(build_run(0x100a, IPT_MODE_64), IPT_OK); /* 15 bytes */
+    CHECK_EQ(ipti_run_size(&run, 0), 15);
+    memset(a->bytes + 10, 0x66, 15);
+    CHECK_EQ(build_run(0x100a, IPT_MODE_64), IPT_ERR_BAD_INSN);
+    CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+    check_run(10, 10, IPT_INSN_OTHER, 1);
+}
+
+/* Outside of 64-bit mode the address wraps, inside it does not. */
+TEST(top_of_addresses)
+{
+    no_code();
+    nops(ANY, 0xfffffff0, 0x10);
+    PUT(nops(ANY, 0, 0x100), 0x10, "\xc3");
+    CHECK_EQ(build_run(0xfffffffe, IPT_MODE_32), IPT_OK);
+    check_run(19, 19, IPT_INSN_RET, 1);
+    CHECK_EQ(build_run(0xfffffffe, IPT_MODE_16), IPT_OK);
+    check_run(19, 19, IPT_INSN_RET, 1);
+    CHECK_EQ(build_run(0xfffffffe, IPT_MODE_64), IPT_OK);
+    check_run(2, 2, IPT_INSN_OTHER, 1);
+    CHECK_EQ(build_run(0x100000000, IPT_MODE_64), IPT_NEED_PAGE);
+    no_code();
+    nops(ANY, 0xfffffffffffffff0, 0x10);
+    PUT(nops(ANY, 0, 0x100), 0x10, "\xc3");
+    CHECK_EQ(build_run(0xfffffffffffffffe, IPT_MODE_64), IPT_OK);
+    check_run(19, 19, IPT_INSN_RET, 1);
+}
+
+/* ---- a decoder, with and without a cache ---- */
+
+#define TRACE_MAX 1200000
+static uint8_t bytes[TRACE_MAX];
+static size_t used;
+static ipt_segment segment;
+static ipt_trace trace;
+static ipt_insn_decoder insn_decoder;
+static ipt_blk_decoder blk_decoder;
+static ipt_cache cache;
+static ipt_cache_line lines[1024];
+
+static void add(ipt_packet p)
+{
+    int n = ipt_pkt_encode(bytes + used, sizeof bytes - used, &p);
+    CHECK(n > 0);
+    used += n > 0 ? (size_t) n : 0;
+}
+
+#define ADD(packet)                         \
+    do {                                    \
+        static const ipt_packet p_ = packet; \
+        add(p_);                            \
+    } while (0)
+
+static void add_ip(uint8_t type, uint64_t ip)
+{
+    ipt_packet p = TIP(0);
+    p.type = type;
+    p.u.ip.payload = ip;
+    add(p);
+}
+
+static void add_pip(uint64_t cr3)
+{
+    ipt_packet p = PIP(0, 0);
+    p.u.pip.cr3 = cr3;
+    add(p);
+}
+
+/* A trace begins: enabled at 1000. */
+static void add_on(uint8_t mode)
+{
+    ipt_packet exec = EXEC64;
+    if (mode == IPT_MODE_32) {
+        exec.u.exec.csl = 0;
+        exec.u.exec.csd = 1;
+    }
+    used = 0;
+    ADD(PSB);
+    add(exec);
+    ADD(FUP(0x1000));
+    ADD(PSBEND);
+}
+
+static void start(ipt_cache *c)
+{
+    segment.data = bytes;
+    segment.size = used;
+    memset(&trace, 0, sizeof trace);
+    trace.seg = &segment;
+    trace.count = 1;
+    config.read = area_read;
+    CHECK_EQ(ipt_insn_init(&insn_decoder, &config, &trace, c), IPT_OK);
+    CHECK_EQ(ipt_blk_init(&blk_decoder, &config, &trace, c), IPT_OK);
+    CHECK(ipt_insn_sync_forward(&insn_decoder) >= 0);
+    CHECK(ipt_blk_sync_forward(&blk_decoder) >= 0);
+    reads = 0;
+}
+
+static void fresh_config(void)
+{
+    memset(&config, 0, sizeof config);
+}
+
+/* Decode all; returns a hash of what was executed. */
+static uint64_t decode(ipt_cache *c, uint64_t *count)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    ipt_insn insn;
+    int status;
+    start(c);
+    *count = 0;
+    while ((status = ipt_insn_next(&insn_decoder, &insn)) >= 0) {
+        hash = (hash ^ insn.ip) * 0x100000001b3;
+        hash = (hash ^ insn.size ^ (uint64_t) insn.kind << 8)
+               * 0x100000001b3;
+        ++*count;
+    }
+    CHECK_EQ(status, IPT_END);
+    return hash;
+}
+
+/* The same with a cache of n lines as with none, twice: cold and warm. */
+static void check_cached(size_t n, uint64_t want_count)
+{
+    uint64_t count;
+    uint64_t want = decode(NULL, &count);
+    CHECK_EQ(count, want_count);
+    CHECK_EQ(ipt_cache_init(&cache, lines, n), IPT_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(decode(&cache, &count), want);
+        CHECK_EQ(count, want_count);
+    }
+}
+
+TEST(init)
+{
+    static ipt_cache_line guarded[300];
+    memset(&cache, 0, sizeof cache);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 0), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 63), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_ERR_STATE);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_OK);
+    /* the largest power of two, and not a line more */
+    for (size_t n = 64; n < 300; n += 59) {
+        size_t power = n < 128 ? 64 : n < 256 ? 128 : 256;
+        memset(guarded, 0xa5, sizeof guarded);
+        CHECK_EQ(ipt_cache_init(&cache, guarded, n), IPT_OK);
+        no_code();
+        for (unsigned i = 0; i < 3; i++) nops(ANY, 0x1000 + 0x1000 * i, 0x1000);
+        for (unsigned i = 0; i < 1500; i++) /* jmp +5, eight bytes each */
+            PUT(&areas[i / 512], 0x1000 + 8 * i, "\x90\xeb\x05");
+        PUT(&areas[2], 0x3ff0, "\x75\x00");
+        fresh_config();
+        add_on(IPT_MODE_64);
+        ADD(TNT(1, 0));
+        start(&cache);
+        for (;;) {
+            ipt_insn insn;
+            if (ipt_insn_next(&insn_decoder, &insn) < 0) break;
+        }
+        for (size_t i = 0; i < 300; i++) {
+            int untouched = guarded[i].ip_ == 0xa5a5a5a5a5a5a5a5
+                            && guarded[i].space_ == 0xa5a5;
+            if (i >= power) CHECK(untouched);
+        }
+    }
+}
+
+/* Far more runs than lines, each passed three times. */
+TEST(eviction)
+{
+    area *a;
+    no_code();
+    a = nops(ANY, 0x1000, SPAN);
+    for (unsigned i = 0; i < 500; i++) {
+        unsigned skip = i % 3; /* nops before the jmp */
+        PUT(a, 0x1000 + 8 * i + skip, "\xeb\x00");
+        a->bytes[8 * i + skip + 1] = (uint8_t) (6 - skip);
+    }
+    PUT(a, 0x1000 + 8 * 500, "\x0f\x85\x5a\xf0\xff\xff"); /* jne 1000 */
+    fresh_config();
+    add_on(IPT_MODE_64);
+    ADD(TNT(3, 6));
+    /* 500 jmps, and nops: 167 times 0, 167 times 1, 166 times 2 */
+    check_cached(64, 3 * (500 + 167 + 2 * 166 + 1));
+    check_cached(1024, 3 * (500 + 167 + 2 * 166 + 1));
+}
+
+/* The same address in two modes is two pieces of code. */
+TEST(modes)
+{
+    area *a;
+    no_code();
+    a = nops(ANY, 0x1000, 100);
+    PUT(a, 0x1000, "\x48\x40\x90\xff\x28"); /* rex rex nop, or dec inc nop */
+    fresh_config();
+    add_on(IPT_MODE_64);
+    for (unsigned i = 0; i < 6; i++) { /* jmp far [rax] to itself */
+        ADD(EXEC32);
+        add_ip(IPT_PKT_TIP, 0x1000);
+        ADD(EXEC64);
+        add_ip(IPT_PKT_TIP, 0x1000);
+    }
+    /* 64-bit: "48 40 90" and the jmp; 32-bit: three, and the jmp */
+    check_cached(64, 6 * 2 + 6 * 4);
+}
+
+/* ---- address spaces ---- */
+
+/* Code of the space with cr3 number << 12, at 1000: nops, and jne to itself. */
+static unsigned visit_nops(uint64_t number)
+{
+    return (unsigned) (number % 61);
+}
+
+static uint64_t visit_number(const ipt_asid *asid)
+{
+    return asid->cr3 == IPT_ASID_UNKNOWN ? 0 : asid->cr3 >> 12;
+}
+
+static int visit_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    uint64_t n = visit_nops(visit_number(asid));
+    (void) context;
+    reads++;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t k = ip - 0x1000 + i;
+        buffer[i] = k == n ? 0x75 : k == n + 1 ? 0xfe : 0x90;
+    }
+    return (int) size;
+}
+
+/* The number of the i-th visit: `spaces` of them in turn, but for the first,
+ * which is of the space that is not known. */
+static uint64_t visit(unsigned i, unsigned spaces)
+{
+    return i ? i % spaces + 1 : 0;
+}
+
+/* In each visit the jne is not taken, then an interrupt leads to the next. */
+static void check_visits(unsigned spaces, unsigned visits, ipt_cache *c,
+                         uint64_t (*space)(const ipt_asid *, void *))
+{
+    int good = 1;
+    ipt_insn insn;
+
+    fresh_config();
+    add_on(IPT_MODE_64);
+    for (unsigned i = 0; i < visits; i++) {
+        ipt_packet fup = IP_(FUP, 1, 0);
+        fup.u.ip.payload = 0x1002 + visit_nops(visit(i, spaces));
+        ADD(TNT(1, 0));
+        if (i + 1 == visits) break;
+        add(fup);
+        add_pip(visit(i + 1, spaces) << 12);
+        ADD(IP_(TIP, 1, 0x1000));
+    }
+    config.space = space;
+    start(c);
+    config.read = visit_read;
+    for (unsigned i = 0; i < visits && good; i++) {
+        unsigned n = visit_nops(visit(i, spaces));
+        for (unsigned k = 0; k <= n && good; k++) {
+            good &= ipt_insn_next(&insn_decoder, &insn) >= 0;
+            good &= insn.ip == 0x1000 + k;
+            good &= insn.kind == (k == n ? IPT_INSN_JCC : IPT_INSN_OTHER);
+        }
+        if (!good) CHECK_EQ(i, visits);
+    }
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+}
+
+TEST(many_spaces)
+{
+    static const unsigned spaces[] = {1, 2, 15, 16, 17, 18, 33, 200};
+    for (unsigned i = 0; i < LENGTH(spaces); i++) {
+        check_visits(spaces[i], 600, NULL, 0);
+        for (size_t n = 64; n <= 1024; n *= 16) {
+            CHECK_EQ(ipt_cache_init(&cache, lines, n), IPT_OK);
+            check_visits(spaces[i], 600, &cache, 0);
+            check_visits(spaces[i], 600, &cache, 0);
+        }
+    }
+    /* few spaces are read once */
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    check_visits(9, 600, &cache, 0);
+    CHECK_EQ(reads, 10);
+    check_visits(9, 600, &cache, 0);
+    CHECK_EQ(reads, 0);
+}
+
+/* Numbers of spaces have 16 bits, and do not come again too early. */
+TEST(very_many_spaces)
+{
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    check_visits(40000, 66000, &cache, 0);
+    check_visits(17, 1000, &cache, 0);
+}
+
+/* VMCS and the non-root bit tell spaces apart, too. */
+static int guest_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    uint64_t n = (asid->nr ? 5u : 0u)
+                 + (asid->vmcs == IPT_ASID_UNKNOWN ? 0 : asid->vmcs >> 12);
+    (void) context;
+    for (size_t i = 0; i < size; i++) {
+        uint64_t k = ip - 0x1000 + i;
+        buffer[i] = k == n ? 0x75 : k == n + 1 ? 0xfe : 0x90;
+    }
+    return (int) size;
+}
+
+TEST(guest_spaces)
+{
+    static const struct {
+        uint64_t vmcs;
+        uint8_t nr;
+        uint64_t n;
+    } rows[] = {{0, 0, 0}, {0x1000, 0, 1}, {0x1000, 1, 6}, {0x2000, 1, 7},
+                {0x2000, 0, 2}, {0x1000, 1, 6}, {0x1000, 0, 1},
+                {0x2000, 1, 7}};
+    for (unsigned cached = 0; cached < 2; cached++) {
+        ipt_insn insn;
+        fresh_config();
+        add_on(IPT_MODE_64);
+        for (unsigned i = 0; i < LENGTH(rows); i++) {
+            ADD(TNT(1, 0));
+            if (i + 1 < LENGTH(rows)) {
+                ipt_packet pip = PIP(0x7000, 0);
+                ipt_packet vmcs = VMCS(0);
+                pip.u.pip.nr = rows[i + 1].nr;
+                vmcs.u.vmcs.base = rows[i + 1].vmcs;
+                add_ip(IPT_PKT_FUP, 0x1002 + rows[i].n);
+                add(pip);
+                add(vmcs);
+                ADD(TIP(0x1000));
+            }
+        }
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(cached ? &cache : NULL);
+        config.read = guest_read;
+        for (unsigned i = 0; i < LENGTH(rows); i++) {
+            for (unsigned k = 0; k <= rows[i].n; k++) {
+                CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+                CHECK_EQ(insn.ip, 0x1000 + k);
+            }
+            CHECK_EQ(insn.kind, IPT_INSN_JCC);
+        }
+        CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+    }
+}
+
+/* config.space: spaces with equal numbers share their code. */
+static uint64_t space_by_code(const ipt_asid *asid, void *context)
+{
+    (void) context;
+    return visit_nops(visit_number(asid));
+}
+
+TEST(shared_spaces)
+{
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    /* 610 spaces, but only 61 codes: still more than the cache keeps */
+    check_visits(610, 2000, &cache, space_by_code);
+    /* two spaces that are the same */
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    check_visits(8, 500, &cache, space_by_code);
+    CHECK_EQ(reads, 9); /* 0, 1 .. 8 */
+    check_visits(8, 500, &cache, space_by_code);
+    CHECK_EQ(reads, 0);
+}
+
+static uint64_t one_space(const ipt_asid *asid, void *context)
+{
+    (void) asid;
+    (void) context;
+    return 0xffffffffffffffff;
+}
+
+TEST(one_space_for_all)
+{
+    fresh_config();
+    no_code();
+    PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
+    add_on(IPT_MODE_64);
+    for (unsigned i = 0; i < 100; i++) {
+        ADD(TNT(1, 0));
+        add_ip(IPT_PKT_FUP, 0x1005);
+        add_pip((uint64_t) (i + 1) << 12);
+        ADD(TIP(0x1000));
+    }
+    config.space = one_space;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    for (unsigned i = 0; i < 400; i++) {
+        ipt_insn insn;
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000 + i % 4);
+    }
+    CHECK_EQ(reads, 1);
+}
+
+/* ---- invalidation ---- */
+
+/* A loop of `n` jne, each behind nops, at 1000, 1100, ...; passed again and
+ * again. */
+static void add_loop(unsigned n, unsigned times, uint64_t cr3)
+{
+    area *a = nops(cr3, 0x1000, 0x1000);
+    for (unsigned i = 0; i < n; i++) {
+        /* nop, nop, nop, jne to the next */
+        int32_t rel = i + 1 < n ? 0x100 - 9 : -(int32_t) (0x100 * i + 9);
+        uint8_t *p = a->bytes + 0x100 * i + 3;
+        p[0] = 0x0f;
+        p[1] = 0x85;
+        p[2] = (uint8_t) rel;
+        p[3] = (uint8_t) (rel >> 8);
+        p[4] = p[5] = rel < 0 ? 0xff : 0;
+    }
+    for (unsigned i = 0; i < n * times; i++) ADD(TNT(1, 1));
+}
+
+/* Go once through the loop of n. */
+static void pass(unsigned n)
+{
+    ipt_insn insn;
+    for (unsigned i = 0; i < 4 * n; i++) {
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000 + 0x100 * (i / 4) + i % 4);
+        CHECK_EQ(insn.kind, i % 4 == 3 ? IPT_INSN_JCC : IPT_INSN_OTHER);
+    }
+}
+
+/* Each run is nine bytes: 1000 .. 1008, 1100 .. 1108, ... */
+TEST(invalidate_ranges)
+{
+    static const struct {
+        uint64_t ip, size;
+        unsigned forgotten; /* of four runs */
+    } rows[] = {
+        {0x1000, 1, 1},
+        {0x1008, 1, 1},
+        {0x1009, 1, 0},
+        {0xfff, 1, 0},
+        {0xfff, 2, 1},
+        {0x1001, 7, 1},
+        {0x1009, 0xf7, 0},
+        {0x1009, 0xf8, 1},
+        {0x1008, 0xf9, 2},
+        {0x1000, 0x309, 4},
+        {0x1100, 0x1ff, 2},
+        {0, 0x1000, 0},
+        {0, 0x1001, 1},
+        {0x1308, UINT64_MAX - 0x1308, 1},
+        {0x1309, UINT64_MAX - 0x1309, 0},
+        {0, UINT64_MAX, 4},
+        {UINT64_MAX, 0x1002, 1}, /* over the top */
+        {0x2000, UINT64_MAX - 0x1000, 0},
+        {0x2000, UINT64_MAX - 0xfff, 0},
+        {0x2000, UINT64_MAX - 0xffe, 1},
+        {0, 0, 4},
+        {0x5555, 0, 4}, /* size 0: all of the space */
+    };
+    static const ipt_asid here = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            fresh_config();
+            no_code();
+            add_on(IPT_MODE_64);
+            add_loop(4, 5, ANY);
+            CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+            start(&cache);
+            pass(4);
+            CHECK_EQ(reads, 4);
+            pass(4);
+            CHECK_EQ(reads, 4);
+            CHECK_EQ(ipt_cache_invalidate(&cache, k == 0 ? NULL : &here,
+                                          rows[i].ip, rows[i].size),
+                     IPT_OK);
+            pass(4);
+            if (!CHECK_EQ(reads, 4 + rows[i].forgotten)) printf("row %u\n", i);
+            pass(4);
+            CHECK_EQ(reads, 4 + rows[i].forgotten);
+        }
+    }
+}
+
+/* Two spaces with the same addresses: only the one named is forgotten. */
+TEST(invalidate_spaces)
+{
+    static const ipt_asid a = {0x8000, IPT_ASID_UNKNOWN, 0};
+    static const ipt_asid other = {0x9000, IPT_ASID_UNKNOWN, 0};
+    static const struct {
+        const ipt_asid *asid;
+        uint64_t ip, size;
+        unsigned forgotten_a, forgotten_other;
+    } rows[] = {{&a, 0, 0, 1, 0}, {&other, 0, 0, 0, 1}, {NULL, 0, 0, 1, 1},
+                {&a, 0x1001, 1, 1, 0}, {&a, 0x2000, 1, 0, 0},
+                {NULL, 0x1002, 1, 1, 1}};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        unsigned n = 0;
+        fresh_config();
+        no_code();
+        PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
+        add_on(IPT_MODE_64);
+        for (unsigned k = 0; k < 6; k++) {
+            add_ip(IPT_PKT_FUP, k ? 0x1005 : 0x1000);
+            add_pip(k % 2 ? other.cr3 : a.cr3);
+            ADD(TIP(0x1000));
+            ADD(TNT(1, 0));
+        }
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        for (unsigned k = 0; k < 6; k++) {
+            unsigned before;
+            if (k == 4) {
+                CHECK_EQ(reads, 2);
+                CHECK_EQ(ipt_cache_invalidate(&cache, rows[i].asid, rows[i].ip,
+                                              rows[i].size),
+                         IPT_OK);
+            }
+            before = reads;
+            for (n = 0; n < 4; n++) {
+                ipt_insn insn;
+                CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+                CHECK_EQ(insn.ip, 0x1000 + n);
+            }
+            if (k == 4) CHECK_EQ(reads - before, rows[i].forgotten_a);
+            if (k == 5) CHECK_EQ(reads - before, rows[i].forgotten_other);
+        }
+    }
+}
+
+/* With config.space an address space may be known by another one's name. */
+TEST(invalidate_shared_spaces)
+{
+    static const ipt_asid second = {0x9000, IPT_ASID_UNKNOWN, 0};
+    ipt_insn insn;
+    fresh_config();
+    no_code();
+    PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
+    add_on(IPT_MODE_64);
+    for (unsigned k = 0; k < 3; k++) {
+        add_ip(IPT_PKT_FUP, k ? 0x1005 : 0x1000);
+        add_pip(k ? 0x9000 : 0x8000);
+        ADD(TIP(0x1000));
+        ADD(TNT(1, 0));
+    }
+    config.space = one_space;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    for (unsigned k = 0; k < 3; k++) {
+        if (k == 2) {
+            CHECK_EQ(reads, 1);
+            CHECK_EQ(ipt_cache_invalidate(&cache, &second, 0x1000, 1), IPT_OK);
+        }
+        for (unsigned n = 0; n < 4; n++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + n);
+        }
+    }
+    CHECK_EQ(reads, 2);
+}
+
+/* Code behind 4 GiB is at the bottom. */
+TEST(invalidate_wrap)
+{
+    static const struct {
+        uint64_t ip, size;
+        unsigned forgotten;
+    } rows[] = {{0, 1, 1}, {2, 1, 1}, {3, 1, 0}, {0xfffffffd, 1, 1},
+                {0xfffffffc, 1, 0}, {0, 0x1000, 1}, {4, 0x1000, 0}};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        ipt_insn insn;
+        fresh_config();
+        no_code();
+        nops(ANY, 0xfffffff0, 0x10);
+        PUT(nops(ANY, 0, 0x100), 1, "\x75\xfa"); /* to fffffffd */
+        add_on(IPT_MODE_32);
+        add_ip(IPT_PKT_FUP, 0x1000);
+        add_ip(IPT_PKT_TIP, 0xfffffffd);
+        for (unsigned k = 0; k < 3; k++) ADD(TNT(1, 1));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        for (unsigned k = 0; k < 15; k++) {
+            if (k == 10) {
+                reads = 0;
+                CHECK_EQ(ipt_cache_invalidate(&cache, NULL, rows[i].ip,
+                                              rows[i].size),
+                         IPT_OK);
+            }
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, (uint32_t) (0xfffffffd + k % 5));
+        }
+        if (!CHECK_EQ(reads > 0, rows[i].forgotten)) printf("row %u\n", i);
+    }
+}
+
+/* ---- code that changes under way ---- */
+
+/* In the middle of a run: the rest of it is new at once. */
+TEST(changed_inside_a_run)
+{
+    for (unsigned at_insn = 1; at_insn < 10; at_insn++) {
+        ipt_insn insn;
+        area *a;
+        unsigned i;
+        fresh_config();
+        no_code();
+        a = nops(ANY, 0x1000, 64);
+        PUT(a, 0x100a, "\x75\xfe");
+        add_on(IPT_MODE_64);
+        ADD(TNT(2, 0));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        for (i = 0; i < at_insn; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + i);
+        }
+        /* now there are three-byte nops up to a jne at 1020 */
+        for (unsigned k = at_insn; k < 0x20 - 3; k += 3)
+            PUT(a, 0x1000 + k, "\x0f\x1f\x00");
+        PUT(a, 0x1000 + at_insn + 9, "\x75\x00\x75\x00");
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1000 + at_insn, 1),
+                 IPT_OK);
+        for (i = 0; i < 3; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + at_insn + 3 * i);
+            CHECK_EQ(insn.size, 3);
+        }
+        for (i = 0; i < 2; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + at_insn + 9 + 2 * i);
+            CHECK_EQ(insn.kind, IPT_INSN_JCC);
+        }
+        CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+    }
+}
+
+/* The same for blocks, which stop inside of a run at an event. */
+TEST(changed_between_blocks)
+{
+    ipt_block block;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    PUT(a, 0x100a, "\x75\xfe");
+    add_on(IPT_MODE_64);
+    ADD(TSX(1, 0));
+    ADD(FUP(0x1003));
+    ADD(TNT(1, 1));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(block.ip, 0x1000);
+    CHECK_EQ(block.count, 3);
+    PUT(a, 0x1003, "\x0f\x1f\x00\x75\x00");
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1003, 5), IPT_OK);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(block.ip, 0x1003);
+    CHECK_EQ(block.count, 2);
+    CHECK_EQ(block.end_ip, 0x1006);
+    CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_END);
+}
+
+/* A block in progress, because a page is missing: what was passed stays. */
+TEST(changed_inside_a_block)
+{
+    ipt_block block;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1ff0, 0x10);
+    PUT(a, 0x1ff0, "\xeb\x00");
+    add_on(IPT_MODE_64);
+    used = 0;
+    ADD(PSB);
+    ADD(EXEC64);
+    ADD(FUP(0x1ff0));
+    ADD(PSBEND);
+    ADD(TNT(1, 0));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_NEED_PAGE);
+    CHECK_EQ(blk_decoder.at.missing, 0x2000);
+    PUT(a, 0x1ff4, "\xf4\xf4\xf4"); /* too late */
+    PUT(nops(ANY, 0x2000, 16), 0x2001, "\x75\x00");
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_OK);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(block.ip, 0x1ff0);
+    CHECK_EQ(block.count, 1 + 14 + 2);
+    CHECK_EQ(block.end_ip, 0x2001);
+    CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_END);
+}
+
+/* Without a cache, code is read each time that it is passed. */
+TEST(changed_without_a_cache)
+{
+    ipt_insn insn;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    PUT(a, 0x1001, "\x75\xfd"); /* to 1000 */
+    add_on(IPT_MODE_64);
+    ADD(TNT(3, 7));
+    start(NULL);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(insn.size, 1 + i);
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1001 + i);
+        if (i == 0) PUT(a, 0x1000, "\x66\x90\x75\xfc");
+        if (i == 1) PUT(a, 0x1000, "\x66\x66\x90\x75\xfb");
+    }
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+}
+
+/* With a cache it need not be seen, before the cache is told. */
+TEST(changed_with_a_cache)
+{
+    ipt_insn insn;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    PUT(a, 0x1001, "\x75\xfd");
+    add_on(IPT_MODE_64);
+    ADD(TNT(4, 15));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned shift = i == 3;
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(insn.size, 1 + shift);
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1001 + shift);
+        if (i == 0) PUT(a, 0x1000, "\x66\x90\x75\xfc");
+        if (i == 2)
+            CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1000, 1), IPT_OK);
+    }
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+}
+
+/* Two decoders share a cache: what one reads the other one finds, and both
+ * see an invalidation. */
+TEST(shared_cache)
+{
+    ipt_insn insn;
+    ipt_block block;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    PUT(a, 0x1008, "\x75\x00");
+    add_on(IPT_MODE_64);
+    ADD(TNT(1, 0));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(reads, 1);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(reads, 1);
+    CHECK_EQ(block.count, 9);
+    PUT(a, 0x1001, "\x75\x00");
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1001, 2), IPT_OK);
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(insn.ip, 0x1001);
+    CHECK_EQ(insn.kind, IPT_INSN_JCC);
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+    CHECK_EQ(reads, 2);
+}
+
+/* What is not there is not remembered. */
+TEST(misses_are_not_cached)
+{
+    ipt_insn insn;
+    fresh_config();
+    no_code();
+    add_on(IPT_MODE_64);
+    ADD(TNT(1, 0));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_NEED_PAGE);
+    nops(ANY, 0x1000, 2);
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_NEED_PAGE);
+    CHECK_EQ(insn_decoder.at.missing, 0x1002);
+    areas[0].size = 64;
+    PUT(&areas[0], 0x1002, "\x06");
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_ERR_BAD_INSN);
+    PUT(&areas[0], 0x1002, "\x75\x00");
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(insn.ip, 0x1002);
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
+}
+
+/* ---- classifiers ---- */
+
+static ipt_code said;
+static int says;
+static unsigned asked;
+static size_t asked_least, asked_most;
+static uint8_t asked_mode;
+static void *asked_context;
+
+static int liar(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
+                void *context)
+{
+    (void) p;
+    if (!asked++ || size < asked_least) asked_least = size;
+    if (size > asked_most) asked_most = size;
+    asked_mode = mode;
+    asked_context = context;
+    *code = said;
+    return says;
+}
+
+/* Whatever the classifier says, flow stops with `status`; with IPT_END it goes
+ * through six instructions. */
+static void check_liar(int result, uint8_t size, uint8_t kind, int status)
+{
+    for (unsigned cached = 0; cached < 2; cached++) {
+        ipt_insn insn;
+        ipt_block block;
+        fresh_config();
+        no_code();
+        nops(ANY, 0x1000, SPAN);
+        add_on(IPT_MODE_32);
+        ADD(TNT(6, 0));
+        config.classify = liar;
+        config.context = &said;
+        memset(&said, 0, sizeof said);
+        said.size = size;
+        said.kind = kind;
+        says = result;
+        asked = 0;
+        asked_most = 0;
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(cached ? &cache : NULL);
+        if (status == IPT_END) {
+            for (unsigned i = 0; i < 6; i++) {
+                CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+                CHECK_EQ(insn.ip, 0x1000 + i * size);
+                CHECK_EQ(insn.size, size);
+                CHECK_EQ(insn.kind, kind);
+            }
+        }
+        for (unsigned i = 0; i < 3; i++)
+            CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), status);
+        if (status != IPT_END) {
+            CHECK_EQ(ipt_blk_next(&blk_decoder, &block), status);
+            CHECK_EQ(insn_decoder.at.ip, 0x1000);
+        }
+        CHECK(asked_least > 0 && asked_most <= 4096);
+        CHECK_EQ(asked_mode, IPT_MODE_32);
+        CHECK(asked_context == &said);
+        CHECK(asked < 1000);
+    }
+}
+
+TEST(classifiers)
+{
+    check_liar(IPT_OK, 1, IPT_INSN_JCC, IPT_END);
+    check_liar(IPT_OK, 15, IPT_INSN_JCC, IPT_END);
+    check_liar(IPT_OK, 0, IPT_INSN_JCC, IPT_ERR_CALLBACK);
+    check_liar(IPT_OK, 0, IPT_INSN_OTHER, IPT_ERR_CALLBACK);
+    check_liar(IPT_OK, 16, IPT_INSN_JCC, IPT_ERR_CALLBACK);
+    check_liar(IPT_OK, 255, IPT_INSN_JCC, IPT_ERR_CALLBACK);
+    check_liar(IPT_OK, 1, IPT_INSN_COUNT, IPT_ERR_CALLBACK);
+    check_liar(IPT_OK, 1, 255, IPT_ERR_CALLBACK);
+    check_liar(IPT_MORE, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(IPT_ERR_BAD_INSN, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(IPT_ERR_ARG, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(IPT_END, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(IPT_NEED_PAGE, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(IPT_BUDGET, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(-1000000, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+    check_liar(INT32_MIN, 1, IPT_INSN_JCC, IPT_ERR_BAD_INSN);
+}
+
+/* One that writes nothing, but says that all is well. */
+static int silent(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
+                  void *context)
+{
+    (void) code;
+    (void) p;
+    (void) size;
+    (void) mode;
+    (void) context;
+    return IPT_OK;
+}
+
+/* A size greater than the bytes that are there. */
+static int greedy(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
+                  void *context)
+{
+    (void) p;
+    (void) mode;
+    (void) context;
+    code->size = (uint8_t) (size < 15 ? size + 1 : 1);
+    code->kind = IPT_INSN_OTHER;
+    code->displacement = 0;
+    return IPT_OK;
+}
+
+TEST(more_classifiers)
+{
+    ipt_insn insn;
+    unsigned n = 0;
+    int status;
+    fresh_config();
+    no_code();
+    nops(ANY, 0x1000, 100);
+    add_on(IPT_MODE_64);
+    ADD(TNT(1, 0));
+    config.classify = silent;
+    start(NULL);
+    CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_ERR_CALLBACK);
+    config.classify = greedy;
+    start(NULL);
+    while ((status = ipt_insn_next(&insn_decoder, &insn)) >= 0) n++;
+    CHECK_EQ(status, IPT_ERR_CALLBACK);
+    CHECK(n <= 100);
+}
+
+int main(void)
+{
+    RUN(runs);
+    RUN(runs_of_the_largest_size);
+    RUN(sizes_of_instructions);
+    RUN(code_that_ends);
+    RUN(code_over_pages);
+    RUN(second_page_missing);
+    RUN(too_long);
+    RUN(top_of_addresses);
+    RUN(init);
+    RUN(eviction);
+    RUN(modes);
+    RUN(many_spaces);
+    RUN(very_many_spaces);
+    RUN(guest_spaces);
+    RUN(shared_spaces);
+    RUN(one_space_for_all);
+    RUN(invalidate_ranges);
+    RUN(invalidate_spaces);
+    RUN(invalidate_shared_spaces);
+    RUN(invalidate_wrap);
+    RUN(changed_inside_a_run);
+    RUN(changed_between_blocks);
+    RUN(changed_inside_a_block);
+    RUN(changed_without_a_cache);
+    RUN(changed_with_a_cache);
+    RUN(shared_cache);
+    RUN(misses_are_not_cached);
+    RUN(classifiers);
+    RUN(more_classifiers);
+    return test_report();
+}

@@ -1,0 +1,128 @@
+/* decode.h: an instruction decoder and a block decoder on one trace, in every
+ * manner, and logs of what they give. */
+#ifndef IPT_DECODE_H
+#define IPT_DECODE_H
+#include "flow.h"
+
+/* ---- decoders on a trace ---- */
+
+static struct {
+    ipt_blk_decoder blk;
+    ipt_insn_decoder insn;
+} places[2];
+static unsigned place;
+static feed f;
+static build b;
+static memory m;
+static ipt_cache cache;
+static ipt_cache_line lines[64];
+
+static inline ipt_where *where(int insns)
+{
+    return insns ? &places[place].insn.at : &places[place].blk.at;
+}
+
+/* Two places for the way CLONE: go to the other one. */
+static inline void move(void)
+{
+    unsigned from = place;
+    if (f.way == CLONE) place ^= 1;
+    feed_move(&f, &places[from], &places[place], sizeof places[0]);
+}
+
+static inline int again(int status, int insns)
+{
+    const ipt_where *at = where(insns);
+    feed_drop(&f, at);
+    if (status < 0) CHECK_EQ(at->error, status);
+    if (status == IPT_NEED_PAGE && memory_supply(&m, at->missing)) return 1;
+    return feed_again(&f, status, b.size);
+}
+
+static inline void begin(const manner *how, const chunk *code, uint32_t flags)
+{
+    feed_begin(&f, b.bytes, b.size, how->way);
+    memset(&m, 0, sizeof m);
+    m.code = code;
+    m.count = CODES_MAX;
+    m.pages = how->pages;
+    f.config.read = memory_read;
+    f.config.context = &m;
+    f.config.flags = flags;
+    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    memset(places, 0xa5, sizeof places);
+    CHECK_EQ(ipt_insn_init(&places[place].insn, &f.config, &f.trace,
+                           how->cache ? &cache : NULL),
+             IPT_OK);
+    CHECK_EQ(ipt_blk_init(&places[place].blk, &f.config, &f.trace,
+                          how->cache ? &cache : NULL),
+             IPT_OK);
+}
+
+/* Decode to the end; with `silent`, events are not pulled. */
+static inline void decode(const manner *how, const chunk *code, uint32_t flags,
+                   int insns, log *l)
+{
+    int status;
+    ipt_block k;
+    ipt_insn i;
+    ipt_event e;
+    unsigned rounds = 0;
+
+    l->count = 0;
+    begin(how, code, flags);
+    do {
+        move();
+        status = insns ? ipt_insn_sync_forward(&places[place].insn)
+                       : ipt_blk_sync_forward(&places[place].blk);
+    } while (again(status, insns));
+    while ((status >= 0 || status == IPT_EVENT_FIRST) && rounds++ < LOG_MAX) {
+        int pending = status == IPT_EVENT_FIRST || status & IPT_EVENT_PENDING;
+        while (pending && !how->silent) {
+            move();
+            status = insns ? ipt_insn_event(&places[place].insn, &e)
+                           : ipt_blk_event(&places[place].blk, &e);
+            if (!CHECK(status >= 0)) break;
+            log_event(l, &e);
+            pending = status & IPT_EVENT_PENDING;
+        }
+        do {
+            move();
+            memset(&k, 0xee, sizeof k);
+            status = insns ? ipt_insn_next(&places[place].insn, &i)
+                           : ipt_blk_next(&places[place].blk, &k);
+            if (status < 0 && !insns) CHECK_EQ(k.ip, 0xeeeeeeeeeeeeeeee);
+        } while (again(status, insns));
+        if (status >= 0) {
+            entry *x = log_add(l);
+            x->what = INSN_STEP;
+            x->type = insns ? i.kind : k.kind;
+            x->mode = insns ? i.mode : k.mode;
+            x->size = insns ? i.size : k.last_size;
+            x->flags = insns ? i.flags : k.flags;
+            x->count = insns ? 1 : k.count;
+            x->ip = insns ? i.ip : k.ip;
+            x->a = insns ? i.ip : k.end_ip;
+            CHECK(x->count > 0);
+        }
+    }
+    l->status = status;
+    l->ip = where(insns)->valid & IPT_AT_IP ? where(insns)->ip : 0;
+    f.fuel = 1000000;
+    for (int n = 0; n < 2; n++) /* it comes again */
+        if (status != IPT_EVENT_FIRST && status < 0)
+            CHECK_EQ(insns ? ipt_insn_next(&places[place].insn, &i)
+                           : ipt_blk_next(&places[place].blk, &k),
+                     status);
+    feed_end(&f);
+}
+
+/* Take the events out; blocks end at them also if nobody pulls them. */
+static inline void without_events(log *l)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->entries[i].what == INSN_STEP) l->entries[n++] = l->entries[i];
+    l->count = n;
+}
+#endif /* IPT_DECODE_H */

@@ -1,0 +1,945 @@
+/* insn.c: instructions and events, in order, in every manner of handing over
+ * trace and code. The programs and what they do are in flow.h. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "../ipt.h"
+#include "flow.h"
+
+/* ---- a decoder on a row ---- */
+
+static ipt_insn_decoder places[2];
+static unsigned place;
+static feed f;
+static build b;
+static memory m;
+static ipt_cache cache;
+static ipt_cache_line lines[64];
+static int waited; /* the decoder has said that it needs something */
+
+static ipt_insn_decoder *decoder(void)
+{
+    ipt_insn_decoder *from = &places[place];
+    if (f.way == CLONE) place ^= 1;
+    return feed_move(&f, from, &places[place], sizeof *from);
+}
+
+/* Supply what a status asks for; 0 if it is an answer. */
+static int again(int status)
+{
+    const ipt_where *at = &places[place].at;
+    feed_drop(&f, at);
+    if (status < 0) CHECK_EQ(at->error, status);
+    if (status == IPT_NEED_PAGE) {
+        waited = 1;
+        if (memory_supply(&m, at->missing)) return 1;
+    }
+    waited |= status == IPT_MORE || status == IPT_BUDGET;
+    return feed_again(&f, status, b.size);
+}
+
+static int sync(void)
+{
+    int status;
+    do
+        status = ipt_insn_sync_forward(decoder());
+    while (again(status));
+    /* it looks at the first event, and does not say if it could not */
+    waited |= f.trace.open || f.config.fuel;
+    return status;
+}
+
+static int next(ipt_insn *insn)
+{
+    int status;
+    ipt_insn before;
+    memset(insn, 0xee, sizeof *insn);
+    before = *insn;
+    do {
+        status = ipt_insn_next(decoder(), insn);
+        if (status < 0) CHECK(!memcmp(&before, insn, sizeof *insn));
+    } while (again(status));
+    return status;
+}
+
+static int pull(ipt_event *event)
+{
+    int status = ipt_insn_event(decoder(), event);
+    waited |= f.trace.open || f.config.fuel;
+    return status;
+}
+
+static void begin(const row *r, const manner *how)
+{
+    build_all(&b, r->trace, PACKETS_MAX);
+    feed_begin(&f, b.bytes, b.size, how->way);
+    memory_begin(&m, r, how->pages);
+    f.config.read = memory_read;
+    f.config.context = &m;
+    f.config.flags = r->flags | how->flags;
+    waited = 0;
+    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    CHECK_EQ(ipt_insn_init(&places[place], &f.config, &f.trace,
+                           how->cache ? &cache : NULL),
+             IPT_OK);
+}
+
+/* ---- comparing ---- */
+
+static uint8_t mode; /* of the next instruction */
+
+static int compare_insn(const row *r, const manner *how, const ipt_insn *insn,
+                        const step *s)
+{
+    ipt_code code;
+    if (s->what != INSN_STEP)
+        return failed(r->name, how->text, "unexpected insn", insn->ip, s->ip),
+               0;
+    if (insn->ip != s->ip)
+        return failed(r->name, how->text, "ip", insn->ip, s->ip), 0;
+    if (insn->flags != s->flags)
+        return failed(r->name, how->text, "insn flags", insn->flags, s->flags),
+               0;
+    if (insn->mode != mode)
+        return failed(r->name, how->text, "insn mode", insn->mode, mode), 0;
+    CHECK_EQ(memory_classify(&m, insn->ip, mode, &code), IPT_OK);
+    if (insn->size != code.size)
+        return failed(r->name, how->text, "insn size", insn->size, code.size),
+               0;
+    if (insn->kind != code.kind)
+        return failed(r->name, how->text, "insn kind", insn->kind, code.kind),
+               0;
+    return 1;
+}
+
+/* Is tracing disabled behind this instruction? */
+static int disables(const step *s)
+{
+    return (s->flags & DISABLED)
+           || (s[1].what == EVENT_STEP && s[1].type == IPT_EVT_OVERFLOW
+               && s[1].flags & NOIP);
+}
+
+static void run_row(const row *r, const manner *how)
+{
+    const int last = r->status ? r->status : IPT_END;
+    const step *s = r->steps;
+    unsigned events = 0;
+    unsigned rounds = 0;
+    ipt_insn insn;
+    ipt_event event;
+    int status;
+
+    begin(r, how);
+    mode = IPT_MODE_UNKNOWN;
+    status = sync();
+    if (status < 0) failed(r->name, how->text, "-sync", (uint64_t) -status, 0);
+    for (;; rounds++) {
+        if (!CHECK(rounds < 1000)) break;
+        while (status >= 0 && status & IPT_EVENT_PENDING && !how->silent) {
+            status = pull(&event);
+            if (!CHECK(status >= 0)
+                || !compare_event(r, how, &event, s))
+                goto out;
+            if (event.type == IPT_EVT_EXEC_MODE) mode = event.u.exec.mode;
+            s++;
+        }
+        while (how->silent && s->what == EVENT_STEP) {
+            if (s->type == IPT_EVT_EXEC_MODE) mode = (uint8_t) s->a;
+            events++;
+            s++;
+        }
+        status = next(&insn);
+        if (status == IPT_EVENT_FIRST) {
+            if (!waited)
+                failed(r->name, how->text, "IPT_EVENT_FIRST before", s->ip, 0);
+            status = IPT_EVENT_PENDING;
+            continue;
+        }
+        if (status < 0) break;
+        if (!compare_insn(r, how, &insn, s)) goto out;
+        if ((status & IPT_IP_SUPPRESSED) / IPT_IP_SUPPRESSED != disables(s))
+            failed(r->name, how->text, "suppressed", (uint64_t) status, s->ip);
+        s++;
+    }
+    if (status != last || s->what)
+        failed(r->name, how->text, "-status", (uint64_t) -status,
+               (uint64_t) -last);
+    if (s->what) failed(r->name, how->text, "missing step", 0, s->ip);
+    CHECK_EQ(next(&insn), last); /* it comes again */
+    CHECK_EQ(next(&insn), last);
+    CHECK_EQ(pull(&event), IPT_END);
+    if (r->ip && places[place].at.ip != r->ip)
+        failed(r->name, how->text, "at.ip", places[place].at.ip, r->ip);
+    if (r->ip) CHECK(places[place].at.valid & IPT_AT_IP);
+    if (places[place].at.dropped != events)
+        failed(r->name, how->text, "dropped", places[place].at.dropped,
+               events);
+out:
+    feed_end(&f);
+}
+
+static void run_table(const table *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        int bad_ = test_.bad;
+        FOR_ALL_MANNERS(how)
+        run_row(&t->rows[i], &how);
+    }
+}
+
+TEST(branches)
+{
+    run_table(&tables[0]);
+}
+
+TEST(events)
+{
+    run_table(&tables[1]);
+}
+
+TEST(causes)
+{
+    run_table(&tables[2]);
+}
+
+TEST(wrap)
+{
+    run_table(&tables[3]);
+}
+
+TEST(errors)
+{
+    run_table(&tables[4]);
+}
+
+/* ---- which packet proves an instruction ---- */
+
+TEST(offsets)
+{
+    static const row r = {
+        "offsets",
+        {CODE(0x1000, NOP JCC0 NOP JMP_RAX), CODE(0x2000, NOP SYSCALL NOP JCC0),
+         CODE(0x3000, JCC0)},
+        {ON, TNT(1, 0), TIP(0x2000), PGD0, PGE(0x2003), TNT(1, 0), FUP(0x2006),
+         TIP(0x3000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const struct {
+        uint64_t ip;
+        unsigned packet;
+    } want[] = {{0x1000, 4}, {0x1001, 4}, {0x1003, 5}, {0x1004, 5},
+                {0x2000, 6}, {0x2001, 6}, {0x2003, 8}, {0x2004, 8},
+                {0x3000, 11}};
+    for (int way = 0; way < WAYS; way++) {
+        manner how = manner_of(way, NO_CACHE, 0, 1);
+        ipt_insn insn;
+        begin(&r, &how);
+        CHECK(sync() >= 0);
+        for (unsigned i = 0; i < LENGTH(want); i++) {
+            int status;
+            do
+                status = next(&insn);
+            while (status == IPT_EVENT_FIRST);
+            CHECK(status >= 0);
+            CHECK_EQ(insn.ip, want[i].ip);
+            CHECK_EQ(insn.offset, b.offset[want[i].packet]);
+        }
+        CHECK_EQ(next(&insn), IPT_END);
+        CHECK_EQ(places[place].at.sync, 0);
+        CHECK_EQ(places[place].at.offset, b.size);
+        feed_end(&f);
+    }
+}
+
+/* ---- the return stack has 64 entries ---- */
+
+/* A function calls itself `depth` times; then `returns` compressed ones. */
+static void check_depth(unsigned depth, unsigned returns, int status)
+{
+    static const row r = {"depth",
+                          {CODE(0x1000, JCC("\x05") CALL("\xf9") RET)},
+                          {ON}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    /* 1000: jne 1007; 1002: call 1000; 1007: ret */
+    static const char bytes[] = "\x75\x05\xe8\xf9\xff\xff\xff\xc3";
+    static row mine;
+    ipt_packet p = TNT(1, 0);
+    ipt_insn insn;
+    unsigned i;
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+
+    mine = r;
+    mine.code[0].bytes = bytes;
+    mine.code[0].size = sizeof bytes - 1;
+    build_all(&b, mine.trace, PACKETS_MAX);
+    for (i = 0; i < depth; i++) build_put(&b, &p); /* not taken: call */
+    p.u.tnt.bits = 1;
+    build_put(&b, &p);
+    for (i = 0; i < returns; i++) build_put(&b, &p);
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    memory_begin(&m, &mine, how.pages);
+    f.config.read = memory_read;
+    f.config.context = &m;
+    CHECK_EQ(ipt_insn_init(&places[place], &f.config, &f.trace, NULL), IPT_OK);
+    CHECK(sync() >= 0);
+    for (i = 0; i < depth; i++) {
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1002);
+    }
+    CHECK(next(&insn) >= 0);
+    CHECK_EQ(insn.ip, 0x1000);
+    for (i = 0; i < returns - (status == IPT_ERR_RETURN); i++) {
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1007);
+    }
+    CHECK_EQ(next(&insn), status);
+    CHECK_EQ(places[place].at.ip, 0x1007);
+    feed_end(&f);
+}
+
+TEST(deep_calls)
+{
+    check_depth(1, 1, IPT_END);
+    check_depth(1, 2, IPT_ERR_RETURN);
+    check_depth(64, 64, IPT_END);
+    check_depth(64, 65, IPT_ERR_RETURN);
+    check_depth(65, 64, IPT_END);
+    check_depth(65, 65, IPT_ERR_RETURN); /* the oldest is lost */
+    check_depth(100, 65, IPT_ERR_RETURN);
+}
+
+/* Which one is lost: frames that differ. */
+TEST(the_oldest_is_lost)
+{
+    static char bytes[5 * 70 + 1 + 70];
+    static row mine;
+    static const row r = {"oldest", {CODE(0, "")}, {ON}, {{0, 0, 0, 0, 0}}, 0,
+                          0, 0};
+    ipt_packet p = TNT(1, 1);
+    ipt_insn insn;
+    const unsigned depth = 66;
+    unsigned i;
+
+    /* 1000 + 6 i: call to 1006 + 6 i over a ret at 1005 + 6 i; a ret last */
+    mine = r;
+    for (i = 0; i < depth; i++) memcpy(bytes + 6 * i, "\xe8\1\0\0\0\xc3", 6);
+    bytes[6 * depth] = '\xc3';
+    mine.code[0].ip = 0x1000;
+    mine.code[0].bytes = bytes;
+    mine.code[0].size = 6 * depth + 1;
+    build_all(&b, mine.trace, PACKETS_MAX);
+    for (i = 0; i < 64; i++) build_put(&b, &p);
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    memory_begin(&m, &mine, 0);
+    f.config.read = memory_read;
+    f.config.context = &m;
+    CHECK_EQ(ipt_insn_init(&places[place], &f.config, &f.trace, NULL), IPT_OK);
+    CHECK(sync() >= 0);
+    for (i = 0; i < depth; i++) {
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000 + 6 * i);
+    }
+    for (i = 0; i < 64; i++) { /* the last ret, then those behind the calls */
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000 + (i ? 6 * (depth - i + 1) - 1 : 6 * depth));
+    }
+    CHECK_EQ(next(&insn), IPT_END);
+    feed_end(&f);
+}
+
+/* ---- endless loops ---- */
+
+static void check_loop(const char *name, const row *r, unsigned most)
+{
+    for (int way = 0; way < WAYS; way++) {
+        for (int c = 0; c < CACHES; c++) {
+            manner how = manner_of(way, c, 0, 1);
+            ipt_insn insn;
+            unsigned n = 0;
+            int status;
+            begin(r, &how);
+            CHECK(sync() >= 0);
+            do {
+                status = next(&insn);
+                n += status >= 0;
+            } while ((status >= 0 || status == IPT_EVENT_FIRST) && n < most);
+            if (status != IPT_ERR_LOOP)
+                failed(name, how.text, "-status", (uint64_t) -status,
+                       (uint64_t) -IPT_ERR_LOOP);
+            CHECK_EQ(next(&insn), IPT_ERR_LOOP);
+            CHECK_EQ(places[place].at.error, IPT_ERR_LOOP);
+            CHECK(places[place].at.valid & IPT_AT_IP);
+            if (!memory_find(&m, places[place].at.ip))
+                failed(name, how.text, "at.ip", places[place].at.ip, 0);
+            feed_end(&f);
+        }
+    }
+}
+
+static const row loop_rows[] = {
+    {"jmp $", {CODE(0x1000, JMP("\xfe"))}, {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}},
+     0, 0, 0},
+    {"call $", {CODE(0x1000, "\xe8\xfb\xff\xff\xff")}, {ON, TNT(1, 0)},
+     {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"a longer one", {CODE(0x1000, NOP NOP JMP("\x1c")),
+                      CODE(0x1020, NOP CALL("\x0a")),
+                      CODE(0x1030, NOP JMP("\x0d")),
+                      CODE(0x1040, NOP NOP JMP("\xbc"))},
+     {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"behind a way to it", {CODE(0x1000, JCC0 NOP JMP("\x0b")),
+                            CODE(0x1010, JMP("\x0e")),
+                            CODE(0x1020, NOP JMP("\xfd"))},
+     {ON, TNT(2, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"an interrupt elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
+     {ON, FUP(0x3000), TIP(0x2000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"disabled elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
+     {ON, PGD(0x3000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"a ptwrite that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
+     {ON, PTW(1, 0, 5), TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"a syscall that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+    {"a trigger far away", {CODE(0x1000, NOP JMP("\xfd"))},
+     {ON, TRIG(1, 0, 1, 0xffff, 0), PTW(1, 0, 5), TNT(1, 0)},
+     {{0, 0, 0, 0, 0}}, 0, 0, 0},
+};
+
+TEST(loops)
+{
+    for (unsigned i = 0; i < LENGTH(loop_rows); i++)
+        check_loop(loop_rows[i].name, &loop_rows[i], 100000);
+}
+
+/* ---- code that is not there, or not as it should be ---- */
+
+static int answer; /* what read_answer returns at `lie_at` and behind */
+static uint64_t lie_at;
+
+static int read_answer(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    memset(buffer, 0x90, size);
+    if (ip >= lie_at) return answer;
+    return (int) (lie_at - ip < size ? lie_at - ip : size);
+}
+
+/* Nops from 1000 up to 1000 + good; what is behind is `result`. */
+static void check_answer(unsigned good, int result, int status)
+{
+    static const row r = {"answer", {CODE(0x1000, NOP)}, {ON, TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        const ipt_where *at;
+        ipt_insn insn;
+        unsigned n;
+        begin(&r, &how);
+        f.config.read = read_answer;
+        answer = result;
+        lie_at = 0x1000 + good;
+        CHECK(sync() >= 0);
+        for (n = 0; n < good; n++) {
+            CHECK(next(&insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + n);
+        }
+        at = &places[place].at;
+        for (n = 0; n < 3; n++) {
+            CHECK_EQ(next(&insn), status);
+            CHECK_EQ(at->ip, 0x1000 + good);
+            CHECK(at->valid & IPT_AT_IP);
+            if (status == IPT_NEED_PAGE) CHECK_EQ(at->missing, 0x1000 + good);
+            if (status == IPT_ERR_IMAGE) CHECK_EQ(at->image_error, result);
+        }
+        feed_end(&f);
+    }
+}
+
+TEST(answers)
+{
+    for (unsigned good = 0; good < 200; good += 1 + good / 3) {
+        check_answer(good, 0, IPT_NEED_PAGE);
+        check_answer(good, IPT_NEED_PAGE, IPT_NEED_PAGE);
+        check_answer(good, -1, IPT_ERR_IMAGE);
+        check_answer(good, IPT_MORE, IPT_ERR_IMAGE);
+        check_answer(good, IPT_EVENT_FIRST, IPT_ERR_IMAGE);
+        check_answer(good, IPT_ERR_IMAGE, IPT_ERR_IMAGE);
+        check_answer(good, -1000000, IPT_ERR_IMAGE);
+        check_answer(good, INT32_MIN, IPT_ERR_IMAGE);
+        check_answer(good, 100, IPT_ERR_CALLBACK);
+        check_answer(good, INT32_MAX, IPT_ERR_CALLBACK);
+    }
+}
+
+/* Nops for ever: flow needs trace at last, or never. */
+static int read_nops(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) ip;
+    (void) context;
+    memset(buffer, 0x66, size); /* eleven prefixes of a nop: fewer of them */
+    for (size_t i = 0; i < size; i++)
+        if ((ip + i) % 12 == 11) buffer[i] = 0x90;
+    return (int) size;
+}
+
+TEST(endless_nops)
+{
+    static const row r = {"nops", {CODE(0x1000, NOP)}, {ON, TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    uint64_t n = 0;
+    ipt_insn insn;
+    int status;
+
+    begin(&r, &how);
+    f.config.read = read_nops;
+    CHECK(sync() >= 0);
+    while ((status = ipt_insn_next(&places[place], &insn)) >= 0) n++;
+    CHECK_EQ(status, IPT_ERR_LOOP);
+    CHECK(n > 65536 && n < UINT32_MAX);
+    CHECK_EQ(ipt_insn_next(&places[place], &insn), IPT_ERR_LOOP);
+    feed_end(&f);
+}
+
+/* ---- pages that come later ---- */
+
+/* Instructions that straddle pages; each page is asked for once, in order. */
+TEST(pages)
+{
+    static const row r = {
+        "pages",
+        {CODE(0x1ffe, NOP "\x0f\x1f\x00" "\x75\x00"), CODE(0x2ffe, NOP JCC0),
+         CODE(0x3ffd, NOP JMP("\x00") JMP_RAX)},
+        {PSB, EXEC64, FUP(0x1ffe), PSBEND, TNT(1, 0), FUP(0x2004), TIP(0x2ffe),
+         TNT(1, 0), FUP(0x3001), TIP(0x3ffd), TIP(0x1ffe)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const uint64_t want[] = {0x1ffe, 0x1fff, 0x2002, 0x2ffe, 0x2fff,
+                                    0x3ffd, 0x3ffe, 0x4000};
+    static const uint64_t missing[] = {0x1ffe, 0x2000, 0x3000, 0x4000};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 1, 1);
+        unsigned asked = 0;
+        unsigned n = 0;
+        ipt_insn insn;
+        int status;
+        begin(&r, &how);
+        CHECK(sync() >= 0);
+        while (asked + n < 100) {
+            const ipt_where *at = &places[place].at;
+            status = ipt_insn_next(&places[place], &insn);
+            if (status == IPT_EVENT_FIRST) continue;
+            if (status == IPT_NEED_PAGE) {
+                CHECK(asked < LENGTH(missing));
+                CHECK_EQ(at->missing, missing[asked]);
+                CHECK_EQ(at->asid.cr3, IPT_ASID_UNKNOWN);
+                CHECK_EQ(ipt_insn_next(&places[place], &insn), IPT_NEED_PAGE);
+                CHECK_EQ(at->missing, missing[asked]);
+                CHECK(memory_supply(&m, at->missing));
+                asked++;
+                continue;
+            }
+            if (status < 0) break;
+            CHECK(n < LENGTH(want));
+            CHECK_EQ(insn.ip, want[n]);
+            n++;
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(n, LENGTH(want));
+        CHECK_EQ(asked, LENGTH(missing));
+        feed_end(&f);
+    }
+}
+
+/* A page that is only read ahead is not missed before flow gets there. */
+TEST(read_ahead)
+{
+    static const row r = {"ahead",
+                          {CODE(0x1ffc, NOP JCC("\x00") NOP), CODE(0x2000, "")},
+                          {PSB, EXEC64, FUP(0x1ffc), PSBEND, TNT(1, 0),
+                           FUP(0x1fff), TIP(0x1ffc), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    begin(&r, &how);
+    CHECK(sync() >= 0);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1ffc + i % 2);
+    }
+    CHECK_EQ(next(&insn), IPT_END);
+    feed_end(&f);
+}
+
+/* An instruction in two mappings is whole, and says so. */
+TEST(two_mappings)
+{
+    static const row r = {"mappings",
+                          {CODE(0x1000, NOP "\x0f"), CODE(0x1002, "\x1f\x00"
+                           JCC0)},
+                          {ON, TNT(1, 0)},
+                          {S_ON, I(0x1000), IF(0x1001, TRUNCATED), I(0x1004)},
+                          0, 0, 0};
+    static const row page = {"page",
+                             {CODE(0x1ffe, NOP "\x0f"), CODE(0x2000,
+                              "\x1f\x00" JCC0)},
+                             {PSB, EXEC64, FUP(0x1ffe), PSBEND, TNT(1, 0)},
+                             {E(ENABLED, ST, 0x1ffe),
+                              EA(EXEC_MODE, ST, 0x1ffe, IPT_MODE_64),
+                              I(0x1ffe), I(0x1fff), I(0x2002)}, 0, 0, 0};
+    int bad_ = test_.bad;
+    FOR_ALL_MANNERS(how)
+    if (!how.pages) run_row(&r, &how);
+    /* a page is read on its own; nobody can tell whether it is a mapping */
+    FOR_ALL_MANNERS(other)
+    run_row(&page, &other);
+}
+
+/* ---- the address space reaches the callback ---- */
+
+static ipt_asid seen[64];
+static unsigned seen_count;
+
+static int read_asid(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    if (seen_count < LENGTH(seen)) seen[seen_count++] = *asid;
+    return memory_read(buffer, size, asid, ip, context);
+}
+
+TEST(address_spaces)
+{
+    static const row r = {
+        "asid",
+        {CODE(0x1000, SYSCALL), CODE(0x2000, VMPTRLD JCC0)},
+        {ON, PIP(0x8000, 1), TIP(0x2000), VMCS(0x9000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const ipt_asid want[]
+        = {{IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0},
+           {0x8000, IPT_ASID_UNKNOWN, 1}, {0x8000, 0x9000, 1}};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    unsigned n = 0;
+    begin(&r, &how);
+    f.config.read = read_asid;
+    seen_count = 0;
+    CHECK(sync() >= 0);
+    while (next(&insn) >= 0)
+        ;
+    for (unsigned i = 0; i < seen_count; i++) {
+        while (n < LENGTH(want)
+               && (seen[i].cr3 != want[n].cr3 || seen[i].vmcs != want[n].vmcs
+                   || seen[i].nr != want[n].nr))
+            n++;
+    }
+    CHECK_EQ(n, LENGTH(want) - 1); /* all of them, in this order */
+    CHECK_EQ(places[place].at.asid.cr3, 0x8000);
+    CHECK_EQ(places[place].at.asid.vmcs, 0x9000);
+    CHECK_EQ(places[place].at.asid.nr, 1);
+    feed_end(&f);
+}
+
+/* ---- synchronising ---- */
+
+TEST(synchronise)
+{
+    static const row r = {"two", {CODE(0x1000, NOP JCC0),
+                                  CODE(0x2000, NOP JCC0)},
+                          {ON, TNT(1, 0), PSB, EXEC64, PSBEND, PGE(0x2000),
+                           TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_insn_decoder *d = &places[place];
+    ipt_event e;
+    ipt_insn insn;
+
+    begin(&r, &how);
+    CHECK_EQ(ipt_insn_sync_set(d, 1), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_insn_sync_set(d, b.size + 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(d->at.sync, b.offset[5]);
+    CHECK(!(d->at.valid & IPT_AT_IP));
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(e.type, IPT_EVT_DISABLED);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING); /* enabled is next */
+    CHECK_EQ(e.type, IPT_EVT_EXEC_MODE);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_ENABLED);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x2000);
+    CHECK_EQ(ipt_insn_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(d->at.sync, b.offset[5]);
+    CHECK_EQ(ipt_insn_sync_backward(d), IPT_EVENT_PENDING);
+    CHECK_EQ(d->at.sync, 0);
+    CHECK_EQ(d->at.ip, 0x1000);
+    CHECK(d->at.valid & IPT_AT_IP);
+    CHECK_EQ(ipt_insn_sync_backward(d), IPT_END);
+    CHECK_EQ(ipt_insn_sync_set(d, 0), IPT_EVENT_PENDING);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x1000);
+    CHECK_EQ(d->at.dropped, 2);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x1001);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_ERR_STATUS); /* off while on */
+    CHECK_EQ(ipt_insn_sync_set(d, d->at.sync),
+             IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(d->at.error, 0);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x2000);
+    CHECK_EQ(insn.flags, ENABLED);
+    feed_end(&f);
+}
+
+/* A status event says that tracing is on; nothing else is known before. */
+TEST(psb_only)
+{
+    static const row on = {"on", {CODE(0x1000, NOP)}, {ON}, {S_ON}, 0, 0, 0};
+    static const row psb = {"psb", {CODE(0x1000, NOP)}, {PSB},
+                            {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row none = {"none", {CODE(0x1000, NOP)}, {PADS(64)},
+                             {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_insn insn;
+    int bad_ = test_.bad;
+    FOR_ALL_MANNERS(all)
+    {
+        run_row(&on, &all);
+        run_row(&psb, &all);
+    }
+    begin(&none, &how);
+    CHECK_EQ(sync(), IPT_END);
+    CHECK_EQ(next(&insn), IPT_ERR_NOSYNC);
+    feed_end(&f);
+}
+
+/* ---- resync ---- */
+
+/* After an error go on where the next packet tells an IP. */
+static void check_resync(const row *r, int error, const uint64_t *ips,
+                         unsigned count, int last)
+{
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    unsigned n = 0;
+    unsigned resyncs = 0;
+    int status;
+    begin(r, &how);
+    CHECK(sync() >= 0);
+    for (;;) {
+        status = next(&insn);
+        if (status == IPT_EVENT_FIRST) continue;
+        if (status >= 0) {
+            if (n >= count || insn.ip != ips[n])
+                failed(r->name, how.text, "ip", insn.ip,
+                       n < count ? ips[n] : 0);
+            n++;
+        } else if (status == error && resyncs < 50) {
+            resyncs++;
+            status = ipt_insn_resync(&places[place]);
+            if (status < 0) break;
+        } else
+            break;
+    }
+    if (status != last)
+        failed(r->name, how.text, "-status", (uint64_t) -status,
+               (uint64_t) -last);
+    if (n != count) failed(r->name, how.text, "count", n, count);
+    feed_end(&f);
+}
+
+TEST(resync)
+{
+    static const row tip = {
+        "tip", {CODE(0x1000, NOP JCC0), CODE(0x2000, JCC0)},
+        {ON, FUP(0x3000), TIP(0x4000), TIP(0x2000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row interrupt = {
+        "interrupt", {CODE(0x1000, NOP RET), CODE(0x2000, JCC0)},
+        {ON, TNT(3, 7), FUP(0x3000), TIP(0x2000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row nothing = {"nothing", {CODE(0x1000, NOP RET)},
+                                {ON, TNT(3, 7), TNT(1, 0)},
+                                {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row status = {
+        "status", {CODE(0x1000, NOP RET), CODE(0x2000, NOP JCC0)},
+        {ON, TNT(3, 7), PSB, EXEC64, FUP(0x2000), PSBEND, TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row page = { /* H15: an event at an IP that is not there */
+        "page", {CODE(0x1000, NOP JMP_RAX)},
+        {ON, TIP(0x5000), PTW(1, 1, 5), FUP(0x5000), TNT(1, 0), PTW(1, 1, 5),
+         FUP(0x5000)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const uint64_t one[] = {0x1000, 0x2000};
+    static const uint64_t two[] = {0x1000, 0x2000, 0x2001};
+    static const uint64_t three[] = {0x1000, 0x1001};
+
+    check_resync(&interrupt, IPT_ERR_RETURN, one, 2, IPT_END);
+    check_resync(&nothing, IPT_ERR_RETURN, one, 1, IPT_END);
+    check_resync(&status, IPT_ERR_RETURN, two, 3, IPT_END);
+    check_resync(&page, IPT_NEED_PAGE, three, 2, IPT_END);
+    (void) tip;
+}
+
+/* ---- behind the end ---- */
+
+TEST(walk_on)
+{
+    static const row r = {"on", {CODE(0x1000, NOP JCC0 NOP JMP("\x00") NOP
+                                              JCC0 NOP)},
+                          {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0,
+                          IPT_CONFIG_WALK_ON};
+    static const struct {
+        uint64_t ip;
+        int status;
+    } want[] = {{0x1000, 0}, {0x1001, 0}, {0x1003, IPT_UNPROVEN},
+                {0x1004, IPT_UNPROVEN}, {0x1006, IPT_UNPROVEN}};
+    for (int way = 0; way < WAYS; way++) {
+        manner how = manner_of(way, way % CACHES, 0, 1);
+        ipt_insn insn;
+        begin(&r, &how);
+        CHECK(sync() >= 0);
+        for (unsigned i = 0; i < LENGTH(want); i++) {
+            int status;
+            do
+                status = next(&insn);
+            while (status == IPT_EVENT_FIRST);
+            if (status != want[i].status)
+                failed("walk on", how.text, "status", (uint64_t) status,
+                       want[i].ip);
+            CHECK_EQ(insn.ip, want[i].ip);
+        }
+        CHECK_EQ(next(&insn), IPT_END); /* a jcc needs trace */
+        CHECK_EQ(next(&insn), IPT_END);
+        feed_end(&f);
+    }
+}
+
+/* ---- trace that comes later ---- */
+
+/* Without bytes to prove more, nothing more is handed out: neither what did not
+ * happen for sure, nor an instruction behind which more may have happened. */
+TEST(open_trace)
+{
+    static const row r = {"open", {CODE(0x1000, JCC0 NOP NOP),
+                                   CODE(0x2000, JCC0)},
+                          {ON, TNT(1, 0), CBR(5), FUP(0x1003), TIP(0x2000),
+                           TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_insn_decoder *d = &places[place];
+    ipt_insn insn;
+    ipt_event e;
+
+    begin(&r, &how);
+    f.trace.open = 1;
+    f.pieces[0].size = b.offset[5]; /* up to the TNT */
+    CHECK_EQ(ipt_insn_sync_forward(d), IPT_EVENT_PENDING);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.pieces[0].size = b.offset[6]; /* CBR: one event behind 1000 */
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.pieces[0].size = b.offset[7]; /* FUP: not yet an event */
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.pieces[0].size = b.offset[8]; /* TIP: one that is further on */
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_PENDING);
+    CHECK_EQ(insn.ip, 0x1000);
+    CHECK_EQ(insn.flags, 0);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_CBR);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+    f.pieces[0].size = b.size;
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_PENDING);
+    CHECK_EQ(insn.ip, 0x1002);
+    CHECK_EQ(insn.flags, INTERRUPTED);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_ASYNC_BRANCH);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.trace.open = 0;
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x2000);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
+    feed_end(&f);
+}
+
+/* An event that becomes known when all before it was handed out and pulled. */
+TEST(event_first)
+{
+    static const row r = {"late", {CODE(0x1000, NOP JCC0)},
+                          {OFF, CBR(5), CBR(6), PGE(0x1000), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int silent = 0; silent < 2; silent++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+        ipt_insn_decoder *d = &places[place];
+        ipt_insn insn;
+        ipt_event e;
+        begin(&r, &how);
+        f.trace.open = 1;
+        f.pieces[0].size = b.offset[4]; /* up to the first CBR */
+        CHECK_EQ(ipt_insn_sync_forward(d),
+                 IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+        for (unsigned i = 0; i < 3; i++)
+            CHECK_EQ(ipt_insn_event(d, &e),
+                     i < 2 ? IPT_EVENT_PENDING | IPT_IP_SUPPRESSED
+                           : IPT_IP_SUPPRESSED);
+        CHECK_EQ(e.u.cbr.ratio, 5);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+        f.pieces[0].size = b.offset[5];
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_FIRST);
+        if (silent) {
+            CHECK_EQ(d->at.dropped, 0);
+            CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+            CHECK_EQ(d->at.dropped, 1);
+        } else {
+            CHECK_EQ(ipt_insn_event(d, &e), IPT_IP_SUPPRESSED);
+            CHECK_EQ(e.type, IPT_EVT_CBR);
+            CHECK_EQ(e.u.cbr.ratio, 6);
+            CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+            CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+            CHECK_EQ(d->at.dropped, 0);
+        }
+        f.pieces[0].size = b.size;
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_FIRST);
+        if (silent) {
+            CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+        } else {
+            CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+            CHECK_EQ(e.type, IPT_EVT_ENABLED);
+            CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+        }
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(insn.flags, ENABLED);
+        CHECK_EQ(d->at.dropped, silent ? 2 : 0);
+        feed_end(&f);
+    }
+}
+
+int main(void)
+{
+    RUN(branches);
+    RUN(events);
+    RUN(causes);
+    RUN(wrap);
+    RUN(errors);
+    RUN(offsets);
+    RUN(deep_calls);
+    RUN(the_oldest_is_lost);
+    RUN(loops);
+    RUN(answers);
+    RUN(endless_nops);
+    RUN(pages);
+    RUN(read_ahead);
+    RUN(two_mappings);
+    RUN(address_spaces);
+    RUN(synchronise);
+    RUN(psb_only);
+    RUN(resync);
+    RUN(walk_on);
+    RUN(open_trace);
+    RUN(event_first);
+    return test_report();
+}
