@@ -5,6 +5,8 @@
 #include "../ipt.h"
 #include "build.h"
 
+#define MAX IPT_RUN_MAX_ /* instructions of a run */
+
 /* ---- traced code: one byte array for each address space ---- */
 
 #define SPAN 4096 /* bytes of a piece of code */
@@ -98,7 +100,7 @@ static void check_run(unsigned count, unsigned size, uint8_t kind,
 
 TEST(runs)
 {
-    static const unsigned lengths[] = {0, 1, 2, 63, 64, 65, 78, 79};
+    static const unsigned lengths[] = {0, 1, 2, 31, 32, 33, 38, 39};
     for (unsigned i = 0; i < LENGTH(lengths); i++) {
         unsigned n = lengths[i];
         no_code();
@@ -113,11 +115,11 @@ TEST(runs)
 
 TEST(runs_of_the_largest_size)
 {
-    for (unsigned n = 80; n < 84; n++) {
+    for (unsigned n = MAX; n < MAX + 4; n++) {
         no_code();
         PUT(nops(ANY, 0x1000, 200), 0x1000 + n, "\xc3");
         CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
-        check_run(80, 80, IPT_INSN_OTHER, 1);
+        check_run(MAX, MAX, IPT_INSN_OTHER, 1);
     }
     no_code();
     nops(ANY, 0x1000, SPAN);
@@ -125,8 +127,8 @@ TEST(runs_of_the_largest_size)
         PUT(&areas[0], 0x1000 + 15 * i,
             "\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90");
     CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
-    check_run(80, 80 * 15, IPT_INSN_OTHER, 15);
-    for (unsigned i = 0; i < 80; i++) CHECK_EQ(ipti_run_size(&run, i), 15);
+    check_run(MAX, MAX * 15, IPT_INSN_OTHER, 15);
+    for (unsigned i = 0; i < MAX; i++) CHECK_EQ(ipti_run_size(&run, i), 15);
 }
 
 TEST(sizes_of_instructions)
@@ -135,7 +137,7 @@ TEST(sizes_of_instructions)
     uint64_t ip = 0x1000;
     no_code();
     a = nops(ANY, 0x1000, SPAN);
-    for (unsigned i = 0; i < 60; i++) { /* 1 to 15 bytes, in turn */
+    for (unsigned i = 0; i < 30; i++) { /* 1 to 15 bytes, in turn */
         unsigned n = 1 + i * 7 % 15;
         memset(a->bytes + (ip - 0x1000), 0x66, n);
         a->bytes[ip - 0x1000 + n - 1] = 0x90;
@@ -143,15 +145,15 @@ TEST(sizes_of_instructions)
     }
     PUT(a, ip, "\xff\xe0");
     CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
-    check_run(61, (unsigned) (ip - 0x1000) + 2, IPT_INSN_JMP_INDIRECT, 2);
-    for (unsigned i = 0; i < 60; i++)
+    check_run(31, (unsigned) (ip - 0x1000) + 2, IPT_INSN_JMP_INDIRECT, 2);
+    for (unsigned i = 0; i < 30; i++)
         CHECK_EQ(ipti_run_size(&run, i), 1 + i * 7 % 15);
 }
 
 /* Code that ends: what is there is a run; at its end it is missed. */
 TEST(code_that_ends)
 {
-    for (unsigned n = 1; n < 79; n++) {
+    for (unsigned n = 1; n < MAX - 1; n++) {
         no_code();
         nops(ANY, 0x1000, n);
         CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);

@@ -523,7 +523,7 @@ TEST(pages)
         unsigned asked = 0;
         unsigned n = 0;
         ipt_insn insn;
-        int status;
+        int status = 0;
         begin(&r, &how);
         CHECK(sync() >= 0);
         while (asked + n < 100) {
