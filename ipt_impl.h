@@ -4787,7 +4787,10 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
                || ipti_wrap(w->mode, stop - w->ip) == 0;
     if (ipti_event_behind(event))
         return ipti_wrap(w->mode, event->ip - w->prev_ip) == 0
-               && !(w->bound & IPTI_BOUND_IP);
+               && !(w->bound
+                    & (IPTI_BOUND_IP
+                       | (event->type == IPT_EVT_CFE ? IPTI_BOUND_CFE
+                                                     : IPTI_BOUND_PTWRITE)));
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
         return 1;
     status = ipti_walk_skd022(w, at);

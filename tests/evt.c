@@ -34,6 +34,8 @@ typedef struct row {
     int status; /* at the end; 0: IPT_END */
 } row;
 
+static uint32_t with_flags, with_errata; /* config's */
+
 typedef struct payload {
     uint64_t a, b, c;
 } payload;
@@ -192,6 +194,8 @@ static void run_row(const row *r, int way)
 
     build_all(&b, r->trace, PACKETS_MAX);
     feed_begin(&f, b.bytes, b.size, way);
+    f.config.flags = with_flags;
+    f.config.errata = with_errata;
     CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
     status = sync();
     if (status < 0) failed(r->name, way_names[way], "sync", 0, 0);
@@ -786,6 +790,122 @@ TEST(untimed)
     ROWS(untimed_rows);
 }
 
+/* ---- options and errata ---- */
+
+#define E_IF(n, i, x) EA(IFLAGS, ST, n, i, x)
+
+static const row iflags_rows[] = {
+    {"in psb+", {PSB, EXEC(1, 0, 1), FUP(0x1000), PSBEND, TNT(1, 1)},
+     {E(ENABLED, ST, 3, 0x1000),
+      EB(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64, 1), E_IF(1, 0x1000, 1),
+      E_TNT(4, 1, 1)}, 0},
+    {"only if, tip", {ON, TNT(1, 1), EXEC(1, 0, 1), TIP(0x2000)},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EA(IFLAGS, 0, 5, 0x2000, 1)}, 0},
+    {"only if takes the fup", {ON, TNT(1, 1), EXEC(1, 0, 1), FUP(0x1004),
+                               TIP(0x2000)},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, 0, 5, 0x1004, 1),
+      E(TIP, 0, 7, 0x2000)}, 0},
+    {"only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)}, /* H3 */
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, NOIP, 5, 0, 1),
+      EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
+    {"both", {ON, TNT(1, 1), EXEC(0, 1, 1), TIP(0x2000)},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EB(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32, 1), EA(IFLAGS, 0, 5, 0x2000, 1)},
+     0},
+    {"only the mode", {ON, TNT(1, 1), EXEC32, TIP(0x2000)},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
+      EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32)}, 0},
+    {"neither", {ON, TNT(1, 1), EXEC64, FUP(0x1004), TIP(0x2000)},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000)}, 0},
+    {"another if in psb+", {ON, TNT(1, 1), PSB, EXEC(1, 0, 1), FUP(0x1004),
+                            PSBEND},
+     {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1)}, IPT_ERR_STATUS},
+};
+
+TEST(iflags)
+{
+    with_flags = IPT_CONFIG_IFLAGS;
+    ROWS(iflags_rows);
+    with_flags = 0;
+}
+
+static const row apl12_rows[] = {
+    {"pge", {ON, OVF, FUP(0x2000), PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x3000)}, 0},
+    {"stop", {ON, OVF, FUP(0x2000), STOP},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(STOP, NOIP, 6, 0)}, 0},
+    {"psb+ off", {ON, OVF, FUP(0x2000), PSB, PSBEND},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0)}, 0},
+    {"tnt", {ON, OVF, FUP(0x2000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
+    {"tip", {ON, OVF, FUP(0x2000), TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(TIP, 0, 6, 0x3000)}, 0},
+    {"pgd", {ON, OVF, FUP(0x2000), PGD(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), EA(DISABLED, NOIP, 6, 0, 0x3000)}, 0},
+    {"ovf", {ON, OVF, FUP(0x2000), OVF, FUP(0x3000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(OVERFLOW, 0, 6, 0x3000),
+      E_TNT(8, 1, 1)}, 0},
+    {"the end", {ON, OVF, FUP(0x2000), PADS(2)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000)}, 0},
+};
+
+static const row apl11_rows[] = {
+    {"pgd", {ON, OVF, PADS(1), PGD(0x2000), PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 7, 0x3000)}, 0},
+    {"fup", {ON, OVF, FUP(0x2000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
+};
+
+static const row skd010_rows[] = {
+    {"tip", {ON, OVF, TIP(0x2000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
+    {"pgd", {ON, OVF, PGD(0x2000), PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x3000)}, 0},
+    {"pge", {ON, OVF, PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 5, 0x3000)}, 0},
+    {"fup", {ON, OVF, FUP(0x2000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
+    {"psb+ on", {ON, OVF, ON, TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x1000), E(ENABLED, ST, 8, 0x1000),
+      EA(EXEC_MODE, ST, 6, 0x1000, IPT_MODE_64), E_TNT(9, 1, 1)}, 0},
+    {"psb+ off", {ON, OVF, PSB, PSBEND, PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 6, 0),
+      E(ENABLED, 0, 7, 0x3000)}, 0},
+};
+
+TEST(errata)
+{
+    with_errata = IPT_ERRATUM_APL12;
+    ROWS(apl12_rows);
+    with_errata = IPT_ERRATUM_APL11;
+    ROWS(apl11_rows);
+    with_errata = IPT_ERRATUM_SKD010;
+    ROWS(skd010_rows);
+    with_errata = 0;
+}
+
+/* A PSB+ without PSBEND, if that is an error. */
+TEST(strict)
+{
+    static const row r = {"strict", {PSB, EXEC64, FUP(0x1000), TNT(1, 1)},
+                          {E_ON}, 0};
+    for (int way = 0; way < WAYS; way++) {
+        ipt_event e;
+        int status;
+        unsigned n = 0;
+        build_all(&b, r.trace, PACKETS_MAX);
+        feed_begin(&f, b.bytes, b.size, way);
+        f.config.flags = IPT_CONFIG_STRICT;
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        while ((status = next(&e)) >= 0 && n++ < 9)
+            CHECK(e.type != IPT_EVT_TNT);
+        CHECK_EQ(status, IPT_ERR_CONTEXT);
+        feed_end(&f);
+    }
+}
+
 /* ---- PTWRITE, power, PEBS, triggers, frequency ---- */
 
 static const row data_rows[] = {
@@ -1207,6 +1327,9 @@ int main(void)
     RUN(asids);
     RUN(overflow);
     RUN(untimed);
+    RUN(iflags);
+    RUN(errata);
+    RUN(strict);
     RUN(data);
     RUN(cfe);
     RUN(evd);

@@ -1,0 +1,622 @@
+/* hazards.c: where other decoders hang, guess or give up, and what is right.
+ *
+ * Each test is one trap known from libipt; what it must give was worked out
+ * from the SDM, not from what the decoder gave. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "../ipt.h"
+#include "build.h"
+
+/* ---- code: pieces of it, each somewhere ---- */
+
+typedef struct chunk {
+    uint64_t ip;
+    size_t size;
+    const char *bytes;
+} chunk;
+
+#define CODE(at, text) {at, sizeof(text) - 1, text}
+#define CHUNKS 4
+
+#define NOP "\x90"
+#define JCC0 "\x75\x00" /* to the next instruction */
+#define JMP_RAX "\xff\xe0"
+#define INT80 "\xcd\x80"
+#define SYSCALL "\x0f\x05"
+#define PTWRITE "\xf3\x48\x0f\xae\xe0"
+
+static int read_chunks(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    const chunk *c = context;
+    (void) asid;
+    for (unsigned i = 0; i < CHUNKS && c[i].bytes; i++) {
+        size_t n;
+        if (ip - c[i].ip >= c[i].size) continue;
+        n = c[i].size - (size_t) (ip - c[i].ip);
+        if (n > size) n = size;
+        memcpy(buffer, c[i].bytes + (ip - c[i].ip), n);
+        return (int) n;
+    }
+    return 0;
+}
+
+/* ---- a trace, and what becomes of it in words ---- */
+
+typedef struct setup {
+    build b;
+    ipt_segment piece;
+    ipt_trace trace;
+    ipt_config config;
+    char text[600]; /* instructions and events, then the status */
+} setup;
+
+static setup s;
+
+static void put_bytes(const uint8_t *bytes, size_t size)
+{
+    memcpy(s.b.bytes + s.b.size, bytes, size);
+    s.b.size += size;
+}
+
+/* Packets up to one of type NONE make the trace. */
+static void begin(const ipt_packet *packets, size_t max)
+{
+    memset(&s, 0, sizeof s);
+    build_all(&s.b, packets, max);
+}
+
+static void set_trace(void)
+{
+    s.piece.data = s.b.bytes;
+    s.piece.size = s.b.size;
+    s.trace.seg = &s.piece;
+    s.trace.count = 1;
+}
+
+static void say(const char *format, const char *name, uint64_t ip)
+{
+    size_t n = strlen(s.text);
+    snprintf(s.text + n, sizeof s.text - n, format, name,
+             (unsigned long long) ip);
+}
+
+static void say_event(const ipt_event *e)
+{
+    if (e->flags & IPT_EVENT_STATUS) return;
+    if (e->flags & IPT_EVENT_NO_IP) say("[%s] ", ipt_evt_name(e->type), 0);
+    else say("[%s %llx] ", ipt_evt_name(e->type), e->ip);
+}
+
+/* Events, TNT and TIP apart; status events are left out. */
+static const char *events(const ipt_packet *packets, size_t max)
+{
+    static ipt_evt_decoder d;
+    ipt_event e;
+    int status;
+    const ipt_config config = s.config;
+    begin(packets, max);
+    s.config = config;
+    set_trace();
+    ipt_evt_init(&d, &s.config, &s.trace);
+    status = ipt_evt_sync_forward(&d);
+    while (status >= 0 && (status = ipt_evt_next(&d, &e)) >= 0) say_event(&e);
+    say("%s", ipt_status_name(status), 0);
+    return s.text;
+}
+
+/* Decode instructions to the end of what is set up. */
+static const char *walk(const chunk *code)
+{
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    ipt_event e;
+    int status;
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) code;
+    s.text[0] = 0;
+    CHECK_EQ(ipt_insn_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+    status = ipt_insn_sync_forward(&d);
+    for (int i = 0; i < 64 && status >= 0; i++) {
+        while (status >= 0 && status & IPT_EVENT_PENDING) {
+            status = ipt_insn_event(&d, &e);
+            if (status >= 0) say_event(&e);
+        }
+        if (status >= 0) status = ipt_insn_next(&d, &insn);
+        if (status >= 0) say("%s%llx ", "", insn.ip);
+    }
+    say("%s", ipt_status_name(status), 0);
+    if (d.at.valid & IPT_AT_IP && status < IPT_ERR_ARG)
+        say("%s at %llx", "", d.at.ip);
+    return s.text;
+}
+
+static const char *flow(const chunk *code, const ipt_packet *packets,
+                        size_t max)
+{
+    const ipt_config config = s.config;
+    begin(packets, max);
+    s.config = config;
+    return walk(code);
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text);
+    const size_t m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static void check_text(const char *got, const char *want, int line)
+{
+    if (strcmp(got, want) != 0
+        && test_fail_(__FILE__, line, "what was decoded"))
+        printf("    got  %s\n    want %s\n", got, want);
+}
+
+#define EVENTS(want, ...)                                             \
+    do {                                                              \
+        const ipt_packet packets_[] = {__VA_ARGS__};                  \
+        check_text(events(packets_, LENGTH(packets_)), want, __LINE__); \
+    } while (0)
+#define FLOW(code, want, ...)                                          \
+    do {                                                               \
+        const ipt_packet packets_[] = {__VA_ARGS__};                   \
+        check_text(flow(code, packets_, LENGTH(packets_)), want,       \
+                   __LINE__);                                          \
+    } while (0)
+
+#define ON PSB, EXEC64, FUP(0x1000), PSBEND
+#define OFF PSB, EXEC64, PSBEND
+
+static void defaults(void)
+{
+    memset(&s.config, 0, sizeof s.config);
+}
+
+static const chunk plain[CHUNKS] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
+
+/* ---- H1: a search backward behind a run of more than eight pairs ---- */
+
+static void long_psb(unsigned pairs)
+{
+    static const uint8_t pair[2] = {0x02, 0x82};
+    const ipt_packet rest[] = {EXEC64, FUP(0x1000), PSBEND, TNT(1, 0)};
+    memset(&s, 0, sizeof s);
+    while (pairs-- > 0) put_bytes(pair, 2);
+    for (size_t i = 0; i < LENGTH(rest); i++) build_put(&s.b, &rest[i]);
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) plain;
+}
+
+TEST(h1)
+{
+    for (unsigned pairs = 8; pairs < 40; pairs++) {
+        const uint64_t psb = 2 * (pairs - 8); /* the last eight count */
+        static ipt_pkt_decoder p;
+        static ipt_evt_decoder e;
+        static ipt_qry_decoder q;
+        static ipt_blk_decoder b;
+        static ipt_insn_decoder d;
+        uint64_t ip = 0;
+        long_psb(pairs);
+        CHECK_EQ(ipt_pkt_init(&p, &s.config, &s.trace), IPT_OK);
+        CHECK_EQ(ipt_pkt_sync_backward(&p), IPT_OK);
+        CHECK_EQ(p.at.sync, psb);
+        CHECK_EQ(ipt_pkt_sync_backward(&p), IPT_END);
+        CHECK_EQ(ipt_evt_init(&e, &s.config, &s.trace), IPT_OK);
+        CHECK_EQ(ipt_evt_sync_backward(&e), IPT_OK);
+        CHECK_EQ(ipt_evt_sync_backward(&e), IPT_END);
+        CHECK_EQ(ipt_qry_init(&q, &s.config, &s.trace), IPT_OK);
+        CHECK(ipt_qry_sync_backward(&q, &ip) >= 0);
+        CHECK_EQ(ip, 0x1000);
+        CHECK_EQ(ipt_qry_sync_backward(&q, &ip), IPT_END);
+        CHECK_EQ(ipt_blk_init(&b, &s.config, &s.trace, NULL), IPT_OK);
+        CHECK(ipt_blk_sync_backward(&b) >= 0);
+        CHECK_EQ(ipt_blk_sync_backward(&b), IPT_END);
+        CHECK_EQ(ipt_insn_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+        CHECK(ipt_insn_sync_backward(&d) >= 0);
+        CHECK_EQ(d.at.sync, psb);
+        CHECK_EQ(ipt_insn_sync_backward(&d), IPT_END);
+    }
+}
+
+/* ---- H2: software interrupts and system calls where flow stands ---- */
+
+TEST(h2)
+{
+    static const chunk code[CHUNKS] = {CODE(0x1000, INT80),
+                                       CODE(0x2000, SYSCALL),
+                                       CODE(0x3000, NOP JCC0)};
+    defaults();
+    FLOW(code, "[cfe 1000] [async_branch 1000] 3000 3001 IPT_END", ON,
+         CFE(SWINTR, 1, 0x80), FUP(0x1000), FUP(0x1000), TIP(0x3000),
+         TNT(1, 0));
+    FLOW(code, "[cfe 1000] 1000 3000 3001 IPT_END", ON, CFE(SWINTR, 1, 0x80),
+         FUP(0x1000), TIP(0x3000), TNT(1, 0));
+    FLOW(code, "1000 [cfe 2000] 2000 3000 3001 IPT_END", ON, TIP(0x2000),
+         CFE(SYSCALL, 1, 0), FUP(0x2000), TIP(0x3000), TNT(1, 0));
+    FLOW(code, "[cfe] 2000 3000 3001 IPT_END", PSB, EXEC64, FUP(0x2000),
+         PSBEND, CFE(SYSCALL, 0, 0), TIP(0x3000), TNT(1, 0));
+    FLOW(code, "1000 [cfe] 2000 3000 3001 IPT_END", ON, TIP(0x2000),
+         CFE(SYSCALL, 0, 0), TIP(0x3000), TNT(1, 0));
+}
+
+/* ---- H3: MODE.Exec right before TIP.PGD ---- */
+
+TEST(h3)
+{
+    defaults();
+    EVENTS("[disabled] IPT_END", ON, EXEC64, PGD(0x2000));
+    EVENTS("[exec_mode] [disabled] IPT_END", ON, EXEC32, PGD(0x2000));
+    EVENTS("[async_disabled 1001] IPT_END", ON, FUP(0x1001), EXEC64, PGD0);
+    EVENTS("[disabled] [enabled 1000] IPT_END", ON, EXEC(1, 0, 1), PGD0,
+           PGE(0x1000));
+    s.config.flags = IPT_CONFIG_IFLAGS;
+    EVENTS("[iflags] [disabled] [enabled 1000] IPT_END", ON, EXEC(1, 0, 1),
+           PGD0, PGE(0x1000));
+    EVENTS("[async_disabled 1001] [iflags] IPT_END", ON, FUP(0x1001),
+           EXEC(1, 0, 1), PGD0);
+}
+
+/* ---- H4: a PSB+ between what belongs together ---- */
+
+TEST(h4)
+{
+    defaults();
+    EVENTS("[pwre] [pwrx] IPT_END", OFF, PWRE(3, 1, 0), OFF,
+           PWRX(3, 3, 1, 0, 0));
+    EVENTS("[mwait] [exstop] IPT_END", OFF, MWAIT(0x10, 1), OFF, EXSTOP(0));
+    EVENTS("[mwait 1001] [exstop 1001] IPT_END", ON, MWAIT(0x10, 1), ON,
+           EXSTOP(1), FUP(0x1001));
+}
+
+/* ---- H5: the end of the trace is no contradiction ---- */
+
+TEST(h5)
+{
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    const ipt_packet packets[] = {ON, TNT(1, 0)};
+    static const chunk code[CHUNKS] = {CODE(0x1000, NOP JCC0 NOP JMP_RAX)};
+    begin(packets, LENGTH(packets));
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) code;
+    s.config.flags = IPT_CONFIG_WALK_ON;
+    CHECK_EQ(ipt_insn_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+    CHECK(ipt_insn_sync_forward(&d) >= 0);
+    for (uint64_t ip = 0x1000; ip <= 0x1003; ip += ip == 0x1001 ? 2 : 1) {
+        int status = ipt_insn_next(&d, &insn);
+        CHECK(status >= 0);
+        CHECK_EQ(insn.ip, ip);
+        CHECK_EQ(!!(status & IPT_UNPROVEN), ip == 0x1003);
+    }
+    for (int i = 0; i < 3; i++) CHECK_EQ(ipt_insn_next(&d, &insn), IPT_END);
+    defaults();
+    FLOW(code, "1000 1001 IPT_END", ON, TNT(1, 0));
+    FLOW(code, "1000 1001 1003 1004 [disabled] IPT_END", ON, TNT(1, 0), PGD0);
+    begin(packets, LENGTH(packets));
+    s.b.bytes[s.b.size++] = 0x2d; /* TIP, and half of its IP */
+    s.b.bytes[s.b.size++] = 0;
+    check_text(walk(code), "1000 1001 IPT_ERR_TRUNCATED at 1003", __LINE__);
+}
+
+/* ---- H6: the end of a 32-bit address space ---- */
+
+TEST(h6)
+{
+    static const chunk code[CHUNKS] = {
+        CODE(0x1000, NOP JCC0), CODE(0xfffffff0, "\xe9\x0b\x10\x00\x00"),
+        CODE(0xffffffe0, "\x75\x1e"), CODE(0, NOP "\xe9\xea\xff\xff\xff")};
+    static const chunk wide[CHUNKS] = {
+        CODE(0x100001000, NOP JCC0),
+        CODE(0xfffffff0, "\xe9\x0b\x10\x00\x00")};
+    defaults();
+    FLOW(code, "fffffff0 1000 1001 IPT_END", PSB, EXEC32, FUP(0xfffffff0),
+         PSBEND, TNT(1, 0));
+    FLOW(code, "ffffffe0 0 1 fffffff0 1000 1001 IPT_END", PSB, EXEC32,
+         FUP(0xffffffe0), PSBEND, TNT(2, 2));
+    FLOW(wide, "fffffff0 100001000 100001001 IPT_END", PSB, EXEC64,
+         FUP(0xfffffff0), PSBEND, TNT(1, 0));
+}
+
+/* ---- H7: an execution mode is not guessed ---- */
+
+TEST(h7)
+{
+    defaults();
+    FLOW(plain, "IPT_ERR_MODE at 1000", PSB, FUP(0x1000), PSBEND, TNT(1, 0));
+    FLOW(plain, "IPT_ERR_MODE at 1000", PSB, EXEC(1, 1, 0), FUP(0x1000),
+         PSBEND, TNT(1, 0));
+    FLOW(plain, "[enabled 1000] [exec_mode 1000] 1000 1001 1002 IPT_END", PSB,
+         PSBEND, EXEC64, PGE(0x1000), TNT(1, 0));
+}
+
+/* ---- H8: nothing need be aligned ---- */
+
+TEST(h8)
+{
+    static const chunk code[CHUNKS] = {
+        CODE(0x1000, NOP "\xe9\xfb\x0f\x00\x00"),      /* 1001: jmp 2001 */
+        CODE(0x2001, "\x0f\x85\xfc\xff\xff\xff" NOP)}; /* jne 2003 */
+    const ipt_packet packets[] = {TIP(0), ON, TNT(1, 0)};
+    static uint8_t bytes[200];
+    for (size_t at = 0; at < 16; at++) {
+        begin(packets, LENGTH(packets));
+        memcpy(bytes + at, s.b.bytes, s.b.size);
+        set_trace();
+        memset(s.b.bytes, 0, sizeof s.b.bytes);
+        memcpy(s.b.bytes + at, bytes + at, s.b.size);
+        s.b.size += at;
+        check_text(walk(code), "1000 1001 2001 IPT_END", __LINE__);
+    }
+}
+
+/* ---- H9: no input leads to a state that should not exist ---- */
+
+static uint32_t random_state = 12345;
+
+static unsigned random_below(unsigned n)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (random_state >> 8) % n;
+}
+
+static void check_not_internal(void)
+{
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    uint64_t fuel = 100000;
+    int status;
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) plain;
+    s.config.errata = random_below(IPT_ERRATUM_ALL_ + 1);
+    s.config.fuel = &fuel;
+    ipt_insn_init(&d, &s.config, &s.trace, NULL);
+    status = ipt_insn_sync_forward(&d);
+    while (status >= 0) {
+        status = ipt_insn_next(&d, &insn);
+        if (status < IPT_ERR_ARG) status = ipt_insn_resync(&d);
+        CHECK(status != IPT_ERR_INTERNAL);
+    }
+    CHECK(status != IPT_BUDGET);
+}
+
+TEST(h9)
+{
+    const ipt_packet packets[] = {
+        ON, TNT(3, 5), FUP(0x1001), TIP(0x1002), EXSTOP(1), FUP(0x1001),
+        PTW(1, 1, 7), FUP(0x1000), OVF, FUP(0x1001), EXEC64, PIP(0x1000, 0),
+        VMCS(0x2000), PGD0, OFF, PWRE(1, 1, 0), PWRX(1, 1, 1, 0, 0),
+        EVD(IPT_EVD_CR2, 1), CFE(INTR, 1, 3), PGE(0x1000), TNT(6, 63),
+        TRIG(1, 0, 1, 2, 0), CFE(INTR, 0, 14), FUP(0x1001), TIP(0x1000)};
+    for (int i = 0; i < 20000; i++) {
+        unsigned n = 1 + random_below(6);
+        begin(packets, LENGTH(packets));
+        while (n-- > 0)
+            s.b.bytes[16 + random_below((unsigned) s.b.size - 16)]
+                = (uint8_t) random_below(256);
+        check_not_internal();
+    }
+}
+
+/* ---- H10: TRIG while tracing is disabled ---- */
+
+TEST(h10)
+{
+    defaults();
+    FLOW(plain, "[trig] IPT_END", OFF, TRIG(1, 0, 0, 0, 0));
+    FLOW(plain, "[trig] IPT_END", OFF, TRIG(1, 0, 1, 0, 0));
+    FLOW(plain, "IPT_ERR_PACKET", OFF, TRIG(1, 0, 1, 3, 0));
+    FLOW(plain, "1000 [trig 1001] 1001 1002 IPT_END", ON, TRIG(1, 0, 1, 1, 0),
+         TNT(1, 0));
+}
+
+/* ---- H11: APL11 alone decides; a deferred TIP needs its IP ---- */
+
+TEST(h11)
+{
+    static const chunk code[CHUNKS] = {CODE(0x1000, JMP_RAX)};
+    const ipt_packet deferred[] = {ON, TNT(1, 0), TIP0};
+    defaults();
+    EVENTS("IPT_ERR_CONTEXT", ON, OVF, PGD0);
+    s.config.errata = IPT_ERRATUM_APL11;
+    EVENTS("[overflow] [enabled 1000] IPT_END", ON, OVF, PGD0, PGE(0x1000));
+    EVENTS("[overflow] [mnt] [enabled 1000] IPT_END", ON, OVF, MTC(1), MNT(3),
+           PGD0, PGE(0x1000));
+    EVENTS("IPT_ERR_CONTEXT", ON, OVF, TNT(1, 0));
+    FLOW(code, "IPT_ERR_NO_IP at 1000", ON, TIP0);
+    CHECK(ends_with(flow(code, deferred, LENGTH(deferred)), " at 1000"));
+}
+
+/* ---- H12: code that goes on for ever without trace ---- */
+
+TEST(h12)
+{
+    static const chunk self[CHUNKS] = {CODE(0x1000, "\xeb\xfe")};
+    static const chunk ring[CHUNKS] = {
+        CODE(0x1000, NOP "\xe9\xfa\x0f\x00\x00"), /* jmp 2000 */
+        CODE(0x2000, "\xe8\xfb\x0f\x00\x00"),     /* call 3000 */
+        CODE(0x3000, NOP NOP "\xe9\xf9\xdf\xff\xff")}; /* jmp 1000 */
+    const ipt_packet packets[] = {ON, TNT(1, 0)};
+    const ipt_packet again[] = {ON, FUP(0x1000), TIP(0x1000), TNT(1, 0)};
+    static ipt_blk_decoder d;
+    ipt_block block;
+    int status;
+    int n = 0;
+    defaults();
+    CHECK(ends_with(flow(self, packets, LENGTH(packets)),
+                    "1000 IPT_ERR_LOOP at 1000"));
+    CHECK(ends_with(flow(self, again, LENGTH(again)),
+                    "1000 IPT_ERR_LOOP at 1000"));
+    begin(packets, LENGTH(packets));
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) ring;
+    CHECK_EQ(ipt_blk_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+    status = ipt_blk_sync_forward(&d);
+    while (status >= 0 && n++ < 1000) status = ipt_blk_next(&d, &block);
+    CHECK_EQ(status, IPT_ERR_LOOP);
+}
+
+/* ---- H13: what the calls do with NULL, and with a lying callback ---- */
+
+static int unknown_zero(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                        void *context)
+{
+    (void) packet;
+    (void) bytes;
+    (void) size;
+    (void) context;
+    return 0;
+}
+
+static void check_nulls(void)
+{
+    static ipt_insn_decoder d;
+    static ipt_qry_decoder q;
+    uint64_t ip;
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) plain;
+    CHECK_EQ(ipt_insn_init(NULL, &s.config, &s.trace, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_init(&d, NULL, &s.trace, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_init(&d, &s.config, NULL, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+    CHECK_EQ(ipt_insn_resync(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_resync(&d), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_blk_resync(NULL), IPT_ERR_ARG);
+    CHECK(ipt_insn_sync_forward(&d) >= 0);
+    CHECK_EQ(ipt_insn_next(&d, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_insn_event(&d, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_qry_init(&q, &s.config, &s.trace), IPT_OK);
+    CHECK_EQ(ipt_qry_sync_forward(&q, NULL), IPT_ERR_ARG);
+    CHECK(ipt_qry_sync_forward(&q, &ip) >= 0);
+    CHECK_EQ(ipt_qry_cond_branch(&q, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_qry_indirect_branch(&q, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_qry_event(&q, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cpu_errata(NULL, 6, 0x4e), IPT_ERR_ARG);
+}
+
+TEST(h13)
+{
+    const ipt_packet packets[] = {ON};
+    static ipt_pkt_decoder d;
+    ipt_packet p;
+    int status;
+    int n = 0;
+    begin(packets, LENGTH(packets));
+    check_nulls();
+    s.b.bytes[s.b.size++] = 0x05; /* no packet begins so */
+    set_trace();
+    s.config.unknown = unknown_zero;
+    CHECK_EQ(ipt_pkt_init(&d, &s.config, &s.trace), IPT_OK);
+    status = ipt_pkt_sync_forward(&d);
+    while (status >= 0 && n++ < 100) status = ipt_pkt_next(&d, &p);
+    CHECK_EQ(status, IPT_ERR_CALLBACK);
+    CHECK_EQ(d.at.offset, s.b.size - 1);
+}
+
+/* ---- H14: reserved bits mean nothing yet; the longest TNT ---- */
+
+static ipt_packet decode_one(const char *hex)
+{
+    const ipt_packet psb[] = {PSB};
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    unsigned byte;
+    memset(&p, 0, sizeof p);
+    memset(&d, 0, sizeof d);
+    begin(psb, 1);
+    for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        s.b.bytes[s.b.size++] = (uint8_t) byte;
+    set_trace();
+    CHECK_EQ(ipt_pkt_init(&d, &s.config, &s.trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&d, 16), IPT_OK);
+    CHECK_EQ(ipt_pkt_next(&d, &p), IPT_OK);
+    CHECK_EQ(d.at.offset, s.b.size);
+    return p;
+}
+
+TEST(h14)
+{
+    ipt_packet p = decode_one("02032aff"); /* CBR, reserved byte set */
+    CHECK_EQ(p.type, IPT_PKT_CBR);
+    CHECK_EQ(p.u.cbr.ratio, 0x2a);
+    p = decode_one("9919"); /* MODE.Exec, bits 3 and 4 set */
+    CHECK_EQ(p.type, IPT_PKT_MODE_EXEC);
+    CHECK_EQ(p.u.exec.csl, 1);
+    CHECK_EQ(p.u.exec.csd, 0);
+    p = decode_one("993d"); /* MODE.TSX, bits 2 to 4 set */
+    CHECK_EQ(p.type, IPT_PKT_MODE_TSX);
+    CHECK_EQ(p.u.tsx.intx, 1);
+    CHECK_EQ(p.u.tsx.abrt, 0);
+    p = decode_one("02a3010000000080"); /* 47 branches, the last taken */
+    CHECK_EQ(p.type, IPT_PKT_TNT_64);
+    CHECK_EQ(p.u.tnt.count, 47);
+    CHECK_EQ(p.u.tnt.bits, 1);
+    p = decode_one("070900"); /* CYC of more bytes than it needs */
+    CHECK_EQ(p.type, IPT_PKT_CYC);
+}
+
+/* ---- H15: each resync gets further ---- */
+
+/* Resync until it says no; returns how often. */
+static int count_resyncs(const ipt_packet *packets, size_t max)
+{
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    int status;
+    int n = 0;
+    begin(packets, max);
+    set_trace();
+    s.config.read = read_chunks;
+    s.config.context = (void *) (uintptr_t) plain;
+    CHECK_EQ(ipt_insn_init(&d, &s.config, &s.trace, NULL), IPT_OK);
+    status = ipt_insn_sync_forward(&d);
+    while (n < 100 && (status >= 0 || status == IPT_NEED_PAGE)) {
+        if (status >= 0) status = ipt_insn_next(&d, &insn);
+        if (status == IPT_NEED_PAGE || status < IPT_ERR_ARG) {
+            status = ipt_insn_resync(&d);
+            n++;
+        }
+    }
+    return n;
+}
+
+TEST(h15)
+{
+    const ipt_packet writes[] = {ON, PTW(0, 1, 1), FUP(0x5000), PTW(0, 1, 2),
+                                 FUP(0x6000), TIP(0x1000), TNT(1, 0)};
+    const ipt_packet entry[] = {ON, CFE(VMENTRY, 1, 0), FUP(0x5000),
+                                TIP(0x5000)};
+    const ipt_packet uiret[] = {ON, CFE(UIRET, 1, 0), FUP(0x5000),
+                                TIP(0x1000), TNT(1, 0)};
+    CHECK(count_resyncs(writes, LENGTH(writes)) < 10);
+    CHECK(count_resyncs(entry, LENGTH(entry)) < 10);
+    CHECK(count_resyncs(uiret, LENGTH(uiret)) < 10);
+}
+
+int main(void)
+{
+    RUN(h1);
+    RUN(h2);
+    RUN(h3);
+    RUN(h4);
+    RUN(h5);
+    RUN(h6);
+    RUN(h7);
+    RUN(h8);
+    RUN(h9);
+    RUN(h10);
+    RUN(h11);
+    RUN(h12);
+    RUN(h13);
+    RUN(h14);
+    RUN(h15);
+    return test_report();
+}
