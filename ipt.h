@@ -191,7 +191,7 @@ extern "C" {
 #ifndef IPT_STATIC
 #define IPT_API extern
 #elif defined(__GNUC__)
-#define IPT_API static __attribute__((unused))
+#define IPT_API static __attribute__((__unused__))
 #else
 #define IPT_API static
 #endif
@@ -896,6 +896,8 @@ typedef struct ipt_evt_state_ {
     ipt_clock clock;
     uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
     uint64_t psb_ip;     /* the FUP of the last PSB+, if psb_fup */
+    uint32_t psb_lost_mtc; /* the clock's counters at its end */
+    uint32_t psb_lost_cyc;
     int error;           /* comes when all before it is handed out */
     uint8_t phase;       /* IPTI_EVT_ */
     uint8_t psb_fup;     /* the last PSB+ has a FUP */

@@ -54,7 +54,7 @@ int memcmp(const void *a, const void *b, size_t size);
 #ifdef __GNUC__
 #define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define IPTI_APART __attribute__((noinline)) /* keeps its caller short */
+#define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
@@ -2315,6 +2315,10 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
     ipti_evt_now(evt, out);
     if (r->flags & IPTI_EVENT_STAMPED) {
         out->tsc = r->data[1];
+        if (r->flags & IPT_EVENT_STATUS) {
+            out->lost_mtc = evt->psb_lost_mtc;
+            out->lost_cyc = evt->psb_lost_cyc;
+        }
         if (!(r->flags & IPTI_EVENT_TSC))
             out->flags &= (uint8_t) ~IPT_EVENT_TSC;
     }
@@ -2434,6 +2438,8 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
+    evt->psb_lost_mtc = evt->clock.lost_mtc;
+    evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
         if (evt->pending[i].bind == IPTI_BIND_PSB)
             ipti_evt_stamp(evt, &evt->pending[i]);
@@ -5156,10 +5162,10 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
 
     while (!w->have_tip) {
         if (w->have_event) {
-            if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
-                return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
+            if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
+                return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, next);
             bound = ipti_walk_causes(w->run.kind_, &w->event)

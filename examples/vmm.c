@@ -18,7 +18,7 @@ static ipt_cache_line lines[64];
 static uint8_t code[1 << 16], bytes[1 << 16]; /* of the guest; its trace */
 static unsigned long long base; /* where that code is, ... */
 static size_t code_size, present; /* ... once it is paged in */
-static int lost = 1, wanted;      /* trace; a page */
+static int lost = 1, wanted; /* trace; a page */
 static uint64_t fuel, calls[4096], owed; /* owed: where a return must lead */
 static unsigned used, depth, exits, insns, returns, bad, overflows;
 
@@ -72,7 +72,7 @@ static int vm_exit(void)
     int status;
     exits++;
     fuel = FUEL;
-    if (wanted && !present) { /* in the last exit: here it is */
+    if (wanted) { /* in the last exit: here it is */
         present = 1;
         printf("exit %u: the page is there now\n", exits);
     }
@@ -82,12 +82,13 @@ static int vm_exit(void)
         else if ((status = ipt_insn_next(&decoder, &insn)) >= 0)
             check(&insn);
         take_events();
-        wanted = status == IPT_NEED_PAGE;
-        if (wanted && present)
-            status = ipt_insn_resync(&decoder); /* another one: give it up */
-        if (status <= IPT_ERR_ARG) /* decoder.at says where and why */
-            printf("exit %u: %s\n", exits, ipt_status_cause(status)), lost = 1;
-    } while (status >= 0 || status == IPT_EVENT_FIRST || status <= IPT_ERR_ARG);
+        wanted = status == IPT_NEED_PAGE && !present;
+        if (status <= IPT_ERR_ARG || (status == IPT_NEED_PAGE && present)) {
+            printf("exit %u: %s\n", exits, ipt_status_cause(status));
+            lost = 1; /* decoder.at says where and why */
+            status = IPT_OK;
+        }
+    } while (status >= 0 || status == IPT_EVENT_FIRST);
     /* Give back what nobody reads again; nonsense in it shows that it is so. */
     while (trace.offset + REGION <= decoder.at.release) {
         trace.offset += REGION;
@@ -126,8 +127,8 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : "examples/recording";
     static const uint8_t pip_ovf[] = {2, 0x43, 1, 5, 0, 0, 0, 0, 2, 0xf3};
     size_t size = load(folder, "trace.pt", bytes, sizeof(bytes));
-    ipt_config config = {0};
-    ipt_cache cache;
+    static ipt_config config;
+    static ipt_cache cache;
     int status = IPT_MORE;
     load(folder, "image.map", code, sizeof(code) - 1);
     if (!size || sscanf((char *) code, "%llx", &base) != 1)

@@ -237,7 +237,8 @@ typedef struct fuzz_layer {
 enum { FUZZ_WHOLE, FUZZ_PIECES, FUZZ_FEED }; /* fuzz_run.way */
 
 #define FUZZ_LINES 64
-#define FUZZ_WORK 65536 /* units in all, where only fuel ends a run */
+#define FUZZ_WORK 65536 /* units in all, where only fuel ends a run; ... */
+#define FUZZ_REFILL 15  /* ... a refill costs that much more */
 
 struct fuzz_run {
     const fuzz_layer *layer; /* these say what to do */
@@ -735,11 +736,11 @@ static inline int fuzz_refill(fuzz_run *run, const void *before, int *idle)
 
     *idle = memcmp(before, run->decoder, run->layer->size) ? 0 : *idle + 1;
     FUZZ_CHECK(run, *idle < 4);
-    if (run->work < units) {
+    if (run->work < units + FUZZ_REFILL) {
         run->log->cut = 1;
         run->stop = 1;
     }
-    run->work -= units;
+    run->work -= units + FUZZ_REFILL;
     run->fuel = units;
     return !run->stop;
 }
@@ -1498,8 +1499,8 @@ static inline int fuzz_blk_next(fuzz_run *run)
 
 static const fuzz_layer fuzz_blk
     = {"blk", sizeof(ipt_blk_decoder), fuzz_blk_init, fuzz_blk_forward,
-       fuzz_blk_backward, fuzz_blk_set, fuzz_blk_next, fuzz_blk_resync, IPT_ERR_MODE,
-       1, 7};
+       fuzz_blk_backward, fuzz_blk_set, fuzz_blk_next, fuzz_blk_resync,
+       IPT_ERR_MODE, 1, 7};
 
 static inline int fuzz_insn_init(void *decoder, const ipt_config *config,
                                  const ipt_trace *trace, ipt_cache *cache)
@@ -1607,8 +1608,8 @@ static inline int fuzz_insn_next(fuzz_run *run)
 
 static const fuzz_layer fuzz_insn
     = {"insn", sizeof(ipt_insn_decoder), fuzz_insn_init, fuzz_insn_forward,
-       fuzz_insn_backward, fuzz_insn_set, fuzz_insn_next, fuzz_insn_resync, IPT_ERR_MODE,
-       1, 7};
+       fuzz_insn_backward, fuzz_insn_set, fuzz_insn_next, fuzz_insn_resync,
+       IPT_ERR_MODE, 1, 7};
 
 /* ---- comparing ---- */
 

@@ -119,7 +119,8 @@ static inline void feed_piece(feed *f, const uint8_t *bytes, size_t size)
     f->pieces[f->count++].size = size;
 }
 
-static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size, int way)
+static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size,
+                              int way)
 {
     size_t step = way == PIECES || way == APPEND || way == DROP ? 1
                   : way == THREES                              ? 3

@@ -97,8 +97,10 @@ int main(void)
                           "no branches, or gives it up")                     \
     X(CONTEXT, "context", "2.0.5 takes packets where they may not stand: "   \
                           "FUP behind FUP, PGE or STOP while enabled, ...")  \
-    X(FUP0, "fup-0", "2.0.5 takes a suppressed FUP in a PSB+ for an IP, "    \
-                     "where an erratum looks for one")                       \
+    X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP or several, where an " \
+                        "erratum makes libipt look for one")                 \
+    X(PSB_OVF, "psb-ovf", "2.0.5 gives events of a PSB+ that an OVF ends no "\
+                          "IP")                                              \
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \
     X(SKL014, "skl014-cpus", "2.0.5 thinks that Alder Lake and Sapphire "    \
                              "Rapids have SKL014")                           \
@@ -1233,16 +1235,35 @@ static int overflow_twice(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Is there a PSB+ with a suppressed FUP, right behind OVF and FUP? */
-static int suppressed_fup(const run *r, uint64_t from, uint64_t to)
+/* Is there a PSB+ with a suppressed FUP or more than one? */
+static int strange_fups(const run *r, uint64_t from, uint64_t to)
 {
     int psb = 0;
+    int fups = 0;
     for (size_t i = packet_at(r, from); i < r->count; i++) {
         const ipt_packet *p = &r->packets[i];
         if (p->offset > to) break;
-        if (p->type == IPT_PKT_PSB) psb = 1;
-        else if (p->type == IPT_PKT_PSBEND) psb = 0;
-        else if (psb && p->type == IPT_PKT_FUP && p->u.ip.ipc == 0) return 1;
+        if (p->type == IPT_PKT_PSB) {
+            psb = 1;
+            fups = 0;
+        } else if (p->type == IPT_PKT_PSBEND) {
+            psb = 0;
+        } else if (psb && p->type == IPT_PKT_FUP) {
+            if (p->u.ip.ipc == 0 || fups++) return 1;
+        }
+    }
+    return 0;
+}
+
+/* Status events of a PSB+ that an OVF ends: theirs gives them no IP. */
+static int psb_ovf(const events *e)
+{
+    const run *r = e->r;
+    if (!(e->ours[0].flags & IPT_EVENT_STATUS) || !e->theirs[0].status_update)
+        return 0;
+    for (size_t i = packet_at(r, e->ours[0].offset); i < r->count; i++) {
+        if (r->packets[i].type == IPT_PKT_OVF) return 1;
+        if (r->packets[i].type == IPT_PKT_PSBEND) return 0;
     }
     return 0;
 }
@@ -1349,15 +1370,13 @@ static int bogus_last_ip(const events *e)
  * is none; what comes after it cannot be compared. */
 static int explain_events(const events *e, uint64_t to)
 {
-    const int mwait = (e->count && e->ours[0].type == IPT_EVT_MWAIT)
-                      || (e->peer_count && e->theirs[0].type == ptev_mwait);
     if (e->count
         && bdm70_at(e->r, e->ours[0].type == IPT_EVT_ENABLED
                               ? e->ours[0].offset - 1
                               : e->ours[0].offset) > e->r->bdm70)
         return D_BDM70;
     if (e->peer_count && e->theirs[0].type == ptev_overflow
-        && suppressed_fup(e->r, e->sync, to))
+        && strange_fups(e->r, e->sync, to))
         return D_FUP0;
     if (e->peer_count && e->theirs[0].type == ptev_overflow
         && overflow_twice(e->r, e->sync, to))
@@ -1365,7 +1384,8 @@ static int explain_events(const events *e, uint64_t to)
     if (e->peer_count && e->theirs[0].status_update
         && psb_twice(e->r, e->sync, to))
         return D_PSB_TWICE;
-    if (mwait && lone_mwait(e->r, e->sync, to)) return D_MWAIT;
+    if (lone_mwait(e->r, e->sync, to)) return D_MWAIT;
+    if (e->count && e->peer_count && psb_ovf(e)) return D_PSB_OVF;
     if (e->count && exec_before_pgd(e->r, &e->ours[0])) return D_EXEC_PGD;
     if (e->count && e->peer_count && bogus_last_ip(e)) return D_PASSED_IP;
     if (e->count && bdm64_between(e->r, &e->ours[0])) return D_BDM64;
@@ -2200,6 +2220,13 @@ static int insn_is_new(const flow *f)
 
 static int flow_insn_differs(flow *f)
 {
+    if (f->e.have_exec && f->insn.ip == f->peer.ip
+        && f->e.exec.variant.exec_mode.mode == f->peer.mode
+        && f->e.exec.variant.exec_mode.ip == f->peer.ip
+        && !same_exec_mode(f->insn.mode, f->peer.mode)) {
+        allow(f->r, D_TIP_FIRST);
+        return 0;
+    }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
         && exec_before_fup(f->r, f->e.sync, f->ours.at.packet_offset)) {
         allow(f->r, D_EXEC_FUP);
