@@ -127,6 +127,12 @@ test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
 	@test -n "$(SUITE)" || { echo "make test-suite SUITE=dir"; exit 2; }
 	@BUILD=$(BUILD) bash $(CHECK_DIR)/suite.sh $(SUITE)
 
+corpus:  ## Record the programs of the corpus (needs qemu-user)
+	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
+
+test-corpus:  ## Traces of real programs in every configuration
+	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
+
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -151,6 +157,15 @@ check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
 	@sh $(CHECK_DIR)/$*.sh .
 
+PLACES = pvh uefi linux windows cortex-m
+check-pvh:  ## Decodes on a bare machine, with 4 KiB of stack
+check-uefi:  ## ... as a UEFI application
+check-linux:  ## ... as a kernel module; frames of at most 512 bytes
+check-windows:  ## ... as a Windows driver
+check-cortex-m:  ## ... on a Cortex-M3 that faults on unaligned accesses
+$(PLACES:%=check-%): check-%:
+	@TRACES=$(TRACES) sh $(CHECK_DIR)/targets.sh $* .
+
 size:  ## Lines, code size and struct sizes, by section
 	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
 
@@ -169,5 +184,5 @@ clean:  ## Remove build/
 	rm -rf $(BUILD)
 
 .PHONY: all help deps deps-full tools examples tests fuzzers demo test \
-    run-tests test-traces test-suite sanitize fuzz fuzz-afl check size install uninstall \
-    clean FORCE $(CHECKS:%=check-%)
+    run-tests test-traces test-suite corpus test-corpus sanitize fuzz fuzz-afl check size install uninstall \
+    clean FORCE $(CHECKS:%=check-%) $(PLACES:%=check-%)

@@ -1164,6 +1164,7 @@ typedef struct ipt_walk_ {
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
+    uint8_t resyncing; /* a _resync ran out of trace or fuel */
     uint8_t used;      /* something was handed out since synchronising */
     uint8_t inside;    /* instructions to pass with nothing in between */
     uint8_t index;     /* of the instruction at ip in `run` */

@@ -5360,10 +5360,13 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_LOOP;
     }
     w->trail = 0;
+    if (w->count == 0) { /* else ipti_walk_reached has looked */
+        status = ipti_walk_run(w, at);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+    }
     w->loop_total++;
-    if (w->count) /* ipti_walk_reached has looked */
-        return IPT_OK;
-    return ipti_walk_run(w, at);
+    return IPT_OK;
 }
 
 /* Is the next instruction the last one of its run? */
@@ -5402,6 +5405,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->stack_count = w->stack_top = 0;
     w->space = 0;
     w->unproven = 0;
+    w->resyncing = 0;
     w->used = 0;
     w->fresh = 0;
     w->icnt = 0;
@@ -5518,6 +5522,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     w->enabled = 0;
+    w->resyncing = 1;
     ipti_walk_progress(w);
     while (!found) {
         w->tnt_count = 0;
@@ -5535,10 +5540,24 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         }
     }
     w->lead |= IPT_FLOW_RESYNCED;
+    w->resyncing = 0;
     w->pending = w->reached_count > 0;
     if (!w->pending)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
+}
+
+/* Before a _next: go on with a _resync that lacked trace or fuel. */
+static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
+{
+    int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
+
+    if (IPTI_UNLIKELY(w->resyncing) && status >= 0) {
+        status = ipti_walk_resync(w, at);
+        if (status >= 0 && w->pending)
+            status = IPT_EVENT_FIRST;
+    }
+    return status;
 }
 
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
@@ -5764,10 +5783,11 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status;
+    int status = decoder->full_ ? (int) IPT_OK
+                                : ipti_walk_resume(w, &decoder->at);
 
-    if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+    if (status < 0)
+        return status;
     status = ipti_blk_fill(decoder);
     if (status < 0) {
         if (decoder->block_.count == 0 || status == IPT_MORE
@@ -5915,10 +5935,10 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 static int ipti_insn_next(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status;
+    int status = ipti_walk_resume(w, &decoder->at);
 
-    if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+    if (status < 0)
+        return status;
     if (decoder->insn_.size == 0) {
         status = ipti_insn_step(decoder);
         if (IPTI_UNLIKELY(status < 0))

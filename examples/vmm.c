@@ -70,8 +70,7 @@ static int vm_exit(void)
 {
     ipt_insn insn;
     int status;
-    exits++;
-    fuel = FUEL;
+    exits++, fuel = FUEL;
     if (wanted) { /* in the last exit: here it is */
         present = 1;
         printf("exit %u: the page is there now\n", exits);

@@ -888,6 +888,37 @@ static inline void fuzz_sticky(fuzz_run *run, int status)
     }
 }
 
+/* Stepping back on little fuel ends, and where it ends without a limit. */
+static inline void fuzz_back(fuzz_run *run)
+{
+    const size_t size = run->layer->size;
+    void *keep = malloc(size);
+    ipt_where there;
+    int budget = 0;
+    int want;
+    int got;
+
+    if (!run->config.fuel) {
+        free(keep);
+        return;
+    }
+    memcpy(keep, run->decoder, size);
+    run->fuel = UINT64_MAX;
+    want = run->layer->backward(run->decoder);
+    there = *fuzz_at(run);
+    memcpy(run->decoder, keep, size);
+    do {
+        run->fuel = run->c->fuel + 1u;
+        got = run->layer->backward(run->decoder);
+    } while (got == IPT_BUDGET && budget++ < 1 << 16);
+    FUZZ_CHECK(run, got < 0 ? got == want : want >= 0);
+    if (got >= 0 && !run->layer->most) /* others look ahead, as fuel allows */
+        FUZZ_CHECK(run, fuzz_at(run)->sync == there.sync
+                            && fuzz_at(run)->offset == there.offset);
+    memcpy(run->decoder, keep, size);
+    free(keep);
+}
+
 /* Calls that jump about are not compared, only survived. */
 static inline void fuzz_jump(fuzz_run *run)
 {
@@ -899,6 +930,7 @@ static inline void fuzz_jump(fuzz_run *run)
     int status;
     int i;
 
+    fuzz_back(run);
     run->fuel = FUZZ_WORK;
     status = run->layer->set(run->decoder, begin + run->c->clone);
     FUZZ_CHECK(run, status >= 0 || status == IPT_ERR_ARG
@@ -1016,7 +1048,7 @@ static inline void fuzz_decode(fuzz_run *run, const char *name)
     }
     run->log->dropped = fuzz_at(run)->dropped;
     run->stop = 0;
-    if (run->first || run->way == FUZZ_FEED)
+    if (run->first || run->way == FUZZ_FEED || run->fueled)
         fuzz_jump(run);
     fuzz_drop(run, UINT64_MAX);
     free(run->seg);

@@ -14,5 +14,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    return fuzz_input(&fuzz_evt, data, size);
+    return fuzz_input(&fuzz_qry, data, size);
 }

@@ -23,6 +23,8 @@ static size_t seed(uint8_t *out, const sample *s, unsigned turn)
     out[FUZZ_AT_MORE] = s->more;
     out[FUZZ_AT_CUT] = (uint8_t) (turn % 4 * 5);
     out[FUZZ_AT_FUEL] = (uint8_t) (turn % 3 * turn);
+    if (turn % 4 == 3)
+        out[FUZZ_AT_LIE] = (uint8_t) (turn / 4 % FUZZ_READS);
     out[FUZZ_AT_CLONE] = (uint8_t) (turn % 7);
     out[FUZZ_AT_BASE] = s->base;
     out[FUZZ_AT_CODE] = (uint8_t) code;
@@ -59,13 +61,13 @@ int main(int argc, char **argv)
         flow |= !strcmp(samples[i].name, "loop");
         if (!flow)
             save(argv[1], "pkt", samples[i].name, bytes, size);
-        if (i % 3 || !flow)
+        if (i % 2 || !flow)
             save(argv[1], "evt", samples[i].name, bytes, size);
-        if (flow && i % 2 == 0)
+        if (flow && i % 3 == 0)
             save(argv[1], "qry", samples[i].name, bytes, size);
         if (flow) {
             save(argv[1], "insn", samples[i].name, bytes, size);
-            if (i % 2)
+            if (i % 3 == 1)
                 save(argv[1], "blk", samples[i].name, bytes, size);
         }
     }

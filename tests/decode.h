@@ -59,14 +59,28 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
              IPT_OK);
 }
 
-/* Decode to the end; with `silent`, events are not pulled. */
-static inline void decode(const manner *how, const chunk *code, uint32_t flags,
-                   int insns, log *l)
+/* Go on behind an error, if that can be; returns the status. */
+static inline int resync(int insns, log *l)
 {
     int status;
-    ipt_block k;
-    ipt_insn i;
-    ipt_event e;
+    do {
+        move();
+        status = insns ? ipt_insn_resync(&places[place].insn)
+                       : ipt_blk_resync(&places[place].blk);
+    } while (again(status, insns));
+    if (status >= 0) log_add(l)->what = RESYNC_STEP;
+    return status;
+}
+
+/* Decode to the end; with `silent`, events are not pulled; with `on`, go on
+ * behind errors. */
+static inline void decode_on(const manner *how, const chunk *code,
+                             uint32_t flags, int insns, int on, log *l)
+{
+    int status;
+    ipt_block k = {.count = 0};
+    ipt_insn i = {.size = 0};
+    ipt_event e = {.type = 0};
     unsigned rounds = 0;
 
     l->count = 0;
@@ -104,17 +118,25 @@ static inline void decode(const manner *how, const chunk *code, uint32_t flags,
             x->ip = insns ? i.ip : k.ip;
             x->a = insns ? i.ip : k.end_ip;
             CHECK(x->count > 0);
+        } else if (on && status != IPT_END && status != IPT_EVENT_FIRST) {
+            status = resync(insns, l);
         }
     }
     l->status = status;
     l->ip = where(insns)->valid & IPT_AT_IP ? where(insns)->ip : 0;
     f.fuel = 1000000;
     for (int n = 0; n < 2; n++) /* it comes again */
-        if (status != IPT_EVENT_FIRST && status < 0)
+        if (status != IPT_EVENT_FIRST && status < 0 && !on)
             CHECK_EQ(insns ? ipt_insn_next(&places[place].insn, &i)
                            : ipt_blk_next(&places[place].blk, &k),
                      status);
     feed_end(&f);
+}
+
+static inline void decode(const manner *how, const chunk *code, uint32_t flags,
+                          int insns, log *l)
+{
+    decode_on(how, code, flags, insns, 0, l);
 }
 
 /* Take the events out; blocks end at them also if nobody pulls them. */

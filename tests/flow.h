@@ -25,7 +25,7 @@ typedef struct step {
     uint64_t a;
 } step;
 
-enum { INSN_STEP = 1, EVENT_STEP };
+enum { INSN_STEP = 1, EVENT_STEP, RESYNC_STEP };
 
 #define I(ip) {INSN_STEP, 0, 0, ip, 0}
 #define IF(ip, flags) {INSN_STEP, 0, flags, ip, 0}
@@ -129,8 +129,8 @@ static const row branch_rows[] = {
      {ON, TNT(2, 3)},
      {S_ON, I(0x1000), I(0x1010), I(0x1015), I(0x1016), I(0x1005)}, 0, 0, 0},
     {"an indirect call to the next one pushes",
-     {CODE(0x1000, CALL_RAX RET JCC0)}, {ON, TIP(0x1002), TNT(1, 1), TIP(0x1003),
-                                         TNT(1, 0)},
+     {CODE(0x1000, CALL_RAX RET JCC0)},
+     {ON, TIP(0x1002), TNT(1, 1), TIP(0x1003), TNT(1, 0)},
      /* to itself, behind the call; then with an empty stack */
      {S_ON, I(0x1000), I(0x1002), I(0x1002), I(0x1003)}, 0, 0, 0},
     {"retpoline", /* its ret goes elsewhere, but pops the call before it */
@@ -534,8 +534,8 @@ static const row cause_rows[] = {
      {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 0x55), I(0x1005)}, 0, 0, 0},
     {"ptwrite without ip", {CODE(0x1000, NOP PTWRITE JCC0)},
      {ON, PTW(1, 0, 0x55), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 0x55), I(0x1006)}, 0, 0,
-     0},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 0x55), I(0x1006)}, 0,
+     0, 0},
     {"two ptwrites", {CODE(0x1000, PTWRITE PTWRITE JCC0)},
      {ON, PTW(1, 0, 5), PTW(1, 0, 6), TNT(1, 0)},
      {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), I(0x1005),

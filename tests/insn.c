@@ -751,10 +751,6 @@ static void check_resync(const row *r, int error, const uint64_t *ips,
 
 TEST(resync)
 {
-    static const row tip = {
-        "tip", {CODE(0x1000, NOP JCC0), CODE(0x2000, JCC0)},
-        {ON, FUP(0x3000), TIP(0x4000), TIP(0x2000), TNT(1, 0)},
-        {{0, 0, 0, 0, 0}}, 0, 0, 0};
     static const row interrupt = {
         "interrupt", {CODE(0x1000, NOP RET), CODE(0x2000, JCC0)},
         {ON, TNT(3, 7), FUP(0x3000), TIP(0x2000), TNT(1, 0)},
@@ -771,7 +767,12 @@ TEST(resync)
         {ON, TIP(0x5000), PTW(1, 1, 5), FUP(0x5000), TNT(1, 0), PTW(1, 1, 5),
          FUP(0x5000)},
         {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row deferred = { /* bits where a deferred TIP should be */
+        "deferred", {CODE(0x1000, JCC0 JMP_RAX), CODE(0x3000, JCC0)},
+        {ON, TNT(2, 0), TNT(1, 0), FUP(0x2000), TIP(0x3000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
     static const uint64_t one[] = {0x1000, 0x2000};
+    static const uint64_t four[] = {0x1000, 0x3000};
     static const uint64_t two[] = {0x1000, 0x2000, 0x2001};
     static const uint64_t three[] = {0x1000, 0x1001};
 
@@ -779,7 +780,7 @@ TEST(resync)
     check_resync(&nothing, IPT_ERR_RETURN, one, 1, IPT_END);
     check_resync(&status, IPT_ERR_RETURN, two, 3, IPT_END);
     check_resync(&page, IPT_NEED_PAGE, three, 2, IPT_END);
-    (void) tip;
+    check_resync(&deferred, IPT_ERR_MISMATCH, four, 2, IPT_END);
 }
 
 /* ---- behind the end ---- */

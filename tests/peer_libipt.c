@@ -112,6 +112,8 @@ int main(void)
     X(CYC_10, "cyc-10", "2.0.5 takes CYCs of 9 bytes at most")               \
     X(BDM64, "bdm64-between", "an event between makes libipt forget the "    \
                               "branch that BDM64 may have spoilt")           \
+    X(HEADER_TIME, "header-time", "2.0.5 gives status events a time from "   \
+                                  "within the PSB+, not of its end")         \
     X(PSB_TWICE, "psb-twice", "with SKD010 libipt reads the PSB+ behind an " \
                               "OVF twice")                                   \
     X(TIME_LAST, "time-last", "with an erratum libipt gives overflow the "   \
@@ -991,6 +993,28 @@ static int lost_later(const ipt_event *o, const struct pt_event *t)
            && o->tsc == t->tsc;
 }
 
+/* Theirs has the time of some packet of the PSB+. */
+static int header_time(const events *e, const ipt_event *o,
+                       const struct pt_event *t)
+{
+    const run *r = e->r;
+    size_t psb = packet_at(r, o->offset);
+    ipt_clock c;
+    while (psb > 0 && r->packets[psb].type != IPT_PKT_PSB) psb--;
+    ipt_time_init(&c, &r->config);
+    for (size_t i = packet_at(r, e->sync); i < r->count; i++) {
+        (void) ipt_time_packet(&c, &r->packets[i]);
+        if (i >= psb && c.has_tsc == t->has_tsc && c.tsc == t->tsc
+            && c.lost_mtc == t->lost_mtc && c.lost_cyc == t->lost_cyc)
+            return 1;
+        if (i > psb
+            && (r->packets[i].type == IPT_PKT_PSBEND
+                || r->packets[i].type == IPT_PKT_OVF))
+            break;
+    }
+    return 0;
+}
+
 /* An overflow of which theirs has the time of one of the next packets. */
 static int time_of_last(const events *e, const ipt_event *o,
                         const struct pt_event *t)
@@ -1065,7 +1089,8 @@ static int is_unstamped(uint8_t type)
 {
     return type == IPT_EVT_PTWRITE || type == IPT_EVT_EXSTOP
            || type == IPT_EVT_MWAIT || type == IPT_EVT_PWRE
-           || type == IPT_EVT_PWRX || type == IPT_EVT_ASYNC_VMCS;
+           || type == IPT_EVT_PWRX || type == IPT_EVT_ASYNC_VMCS
+           || type == IPT_EVT_ASYNC_PAGING;
 }
 
 /* Theirs has the time of the packet that the event began with, ours of the one
@@ -1074,12 +1099,14 @@ static int time_of_first(const events *e, const ipt_event *o,
                          const struct pt_event *t)
 {
     const ipt_clock c = clock_at(e->r, e->sync, o->offset);
-    if (is_unstamped(o->type) && !t->has_tsc && !t->tsc)
+    if (is_unstamped(o->type) && !t->has_tsc)
         return allow(e->r, D_NO_STAMP);
     if (huge_cyc(e->r, e->sync, o->offset)) return allow(e->r, D_HUGE_CYC);
     if (mtc_without_cpuid(e->r, e->sync, o->offset))
         return allow(e->r, D_NO_CPUID);
     if (time_of_last(e, o, t)) return allow(e->r, D_TIME_LAST);
+    if (o->flags & IPT_EVENT_STATUS && header_time(e, o, t))
+        return allow(e->r, D_HEADER_TIME);
     if (lost_later(o, t)) return allow(e->r, D_LOST_LATER);
     if (fcr_zero(e->r, e->sync, o->offset)) return allow(e->r, D_FCR_ZERO);
     if (t->has_tsc != c.has_tsc || t->tsc != c.tsc || t->lost_mtc != c.lost_mtc

@@ -201,7 +201,8 @@ static const sample samples[] = {
      "cbr:7 tip:400fc0", 0, 0, 0, 0, 0},
     {"too_many", "90 ffe0", AT "ptw:1,0+ ptw:2,0+ ptw:3,0+ ptw:4,0+ ptw:5,0+ "
      "ptw:6,0+ ptw:7,0+ ptw:8,0+ ptw:9,0+ ptw:1,0+ ptw:2,0+ ptw:3,0+ ptw:4,0+ "
-     "ptw:5,0+ ptw:6,0+ ptw:7,0+ ptw:8,0+ fup:400fc0 tip:400fc0", 0, 0, 0, 1, 0},
+     "ptw:5,0+ ptw:6,0+ ptw:7,0+ ptw:8,0+ fup:400fc0 tip:400fc0", 0, 0, 0, 1,
+     0},
 
     /* the end of the address space */
     {"wrap_64", "0f1f84000000000090909090 9090909090909090 9090909090909090"

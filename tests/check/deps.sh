@@ -5,6 +5,7 @@
 
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
 full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils yasm"
+full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal"
 
 case $1 in
 base) want=$base ;;

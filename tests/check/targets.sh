@@ -1,0 +1,191 @@
+#!/bin/sh
+# targets.sh WHAT [TREE]: it runs where it is meant to run. WHAT is
+#
+#   pvh       a bare x86-64 machine, 4 KiB of stack
+#   uefi      an application on UEFI firmware
+#   linux     a kernel module, frames of at most 512 bytes
+#   windows   a driver
+#   cortex-m  a Cortex-M3 board that faults on unaligned accesses
+#   cross     the test programs on other processors, big-endian ones too
+#
+# The first five build examples/targets/WHAT, run it, and compare what it
+# decodes with what this machine does. With TRACES=dir real traces are decoded
+# as well, those in CASES.
+
+target=$1
+[ $# -eq 0 ] || shift
+. "$(dirname "$0")/lib.sh"
+unset MAKEFLAGS MAKELEVEL
+targets=$root/examples/targets
+build=$root/build/check-targets
+out=$build/$target
+
+# recipe FOLDER GOAL [VARIABLE=VALUE]: what the recipe in a folder does.
+recipe() {
+    folder=$targets/$1
+    shift
+    make -s -C "$folder" OUT="$out" FOLDER="$case" "$@"
+}
+
+# Build here and there, run both, compare. The other one's output is in $tmp/run.
+same() {
+    rm -rf "$out"
+    : >"$tmp/run"
+    quietly "build here" recipe native || return
+    recipe native run >"$tmp/want"
+    quietly "build" recipe "$target" || return
+    timeout 300 make -s -C "$targets/$target" OUT="$out" FOLDER="$case" run "$@" \
+        >"$tmp/run" 2>"$tmp/errors" </dev/null
+    status=$?
+    if [ $status -eq 0 ]; then pass
+    else fail_with "$target: status $status" "$tmp/errors"; fi
+    grep -oE '[0-9]+ instructions, hash [0-9a-f]+, status -[0-9]+' "$tmp/run" \
+        >"$tmp/got"
+    diff "$tmp/want" "$tmp/got" >"$tmp/bad"
+    expect_empty "decoded here (<) and there (>)" "$tmp/bad"
+    echo "$(basename "$case"): $(cat "$tmp/got")"
+}
+
+# The answer of other decoders, for real traces.
+known() {
+    [ -f "$case/expected" ] || return
+    sed -n 's/^instructions=//p; s/^ip_fnv1a64=//p' "$case/expected" |
+        tr '\n' ' ' | sed 's/ / instructions, hash /; s/ $/, status -1\n/' |
+        diff - "$tmp/want" >"$tmp/bad"
+    expect_empty "expected (<) and decoded here (>)" "$tmp/bad"
+}
+
+# Both check their own stack and say how much of it they used.
+stack() {
+    grep '^stack: ' "$tmp/run" && pass || fail "$target: no word about its stack"
+}
+
+check_pvh() {
+    have qemu-system-x86_64 qemu-system-x86 || return
+    same
+    stack
+}
+
+check_uefi() {
+    have x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || return
+    have qemu-system-x86_64 qemu-system-x86 || return
+    [ -r /usr/share/OVMF/OVMF_CODE_4M.fd ] ||
+        { skip "no firmware (package ovmf)"; return; }
+    same
+}
+
+check_cortex_m() {
+    have arm-none-eabi-gcc gcc-arm-none-eabi || return
+    have qemu-system-arm qemu-system-arm || return
+    same
+    stack
+}
+
+check_windows() {
+    have x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 || return
+    same # what runs it refuses imports other than DbgPrint
+    x86_64-w64-mingw32-objdump -p "$out/ipt_decode.sys" | tr -d '\t' |
+        sed -n 's/^.*DLL Name: //p; s/^Subsystem *0*//p' >"$tmp/got"
+    printf '1(NT native)\nntoskrnl.exe\n' | diff - "$tmp/got" >"$tmp/bad"
+    expect_empty "subsystem and imports, wanted (<) and found (>)" "$tmp/bad"
+}
+
+# The module is loaded if there is a kernel of the headers' version: installed,
+# or among the packages.
+check_linux() {
+    headers=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | tail -n 1)
+    [ -n "$headers" ] ||
+        { skip "no kernel headers (package linux-headers-amd64)"; return; }
+    version=${headers#*headers-}
+    kernel=/boot/vmlinuz-$version
+    [ -r "$kernel" ] || kernel=$build/boot/vmlinuz-$version
+    if [ ! -r "$kernel" ] && (cd "$tmp" &&
+        apt-get download "linux-image-$version" >/dev/null 2>&1); then
+        mkdir -p "$build"
+        dpkg-deb --fsys-tarfile "$tmp"/linux-image-*.deb |
+            (cd "$build" && tar xf - ./boot)
+    fi
+    if [ -r "$kernel" ] && command -v qemu-system-x86_64 >/dev/null; then
+        same KERNEL="$kernel"
+        if grep -q '^ipt: loaded' "$tmp/run"; then pass
+        else fail_with "not loaded" "$tmp/run"; fi
+    else
+        rm -rf "$out"
+        quietly "build" recipe linux
+        echo "note: built, but no kernel $version to load it into"
+    fi
+    [ -f "$out/linux/ipt_decode.ko" ] || { fail "no module"; return; }
+    nm -u "$out/linux/ipt_decode.ko" | awk '{print $2}' |
+        grep -vxE '_printk|mem(cpy|move|set|cmp)|__(x86_|stack_chk|fentry).*' \
+            >"$tmp/bad"
+    expect_empty "the module imports" "$tmp/bad"
+}
+
+# ---- other processors ----
+
+# NAME of Debian's port, prefix of the compiler, emulator
+PROCESSORS='i386 i686-linux-gnu qemu-i386
+arm64 aarch64-linux-gnu qemu-aarch64
+armhf arm-linux-gnueabihf qemu-arm
+riscv64 riscv64-linux-gnu qemu-riscv64
+s390x s390x-linux-gnu qemu-s390x
+ppc64 powerpc64-linux-gnu qemu-ppc64'
+
+# The test programs of the sections, and those of hostile input: they need
+# nothing of a system but what C has.
+check_cross() {
+    rm -rf "$out"
+    mkdir -p "$out"
+    printf 'int main(void) { return 0; }\n' >"$tmp/empty.c"
+    programs=$(for tag in $(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' \
+        "$root/ipt_impl.h") hostile; do
+        [ ! -f "$root/tests/$tag.c" ] || echo "$tag"; done)
+    echo "$PROCESSORS" >"$tmp/processors"
+    while read -r name prefix emulator; do
+        have "$prefix-gcc" "gcc-$prefix" || continue
+        have "$emulator" qemu-user || continue
+        quietly "empty program (package libc6-dev-$name-cross)" \
+            "$prefix-gcc" -static "$tmp/empty.c" -o "$tmp/empty" || continue
+        # A processor that runs i386 programs needs no emulator.
+        [ "$name" = i386 ] && "$tmp/empty" 2>/dev/null && emulator=
+        for program in $programs; do
+            echo "cd '$root' && $prefix-gcc -static -std=c99 $WARN -O2 -I." \
+                "-o '$out/$program-$name' tests/$program.c &&" \
+                "exec $emulator '$out/$program-$name'" \
+                >"$out/$program-$name.sh"
+        done
+        echo "$name"
+    done <"$tmp/processors" >"$tmp/names"
+    sed '/^[A-Z]/!d' "$tmp/names" # skips and failures
+    # shellcheck disable=SC2016 # $0 is of the inner shell
+    sed '/^[A-Z ]/d' "$tmp/names" | TEST_COUNT=${TEST_COUNT:-100} \
+        xargs -P "$(nproc)" -I {} sh -c 'sh "$0/run.sh" "$1"/*-"$2".sh \
+            >"$1/$2.log" 2>&1' "$root/tests/check" "$out" {}
+    for log in "$out"/*.log; do
+        [ -f "$log" ] || continue
+        sed '$d' "$log"
+        # shellcheck disable=SC2046 # two or three numbers
+        set -- $(sed -n '$s/[^0-9 ]//gp' "$log")
+        passed=$((passed + $1))
+        failed=$((failed + $2))
+        skipped=$((skipped + ${3:-0}))
+    done
+}
+
+case $target in
+cross) check_cross ;;
+pvh | uefi | linux | windows | cortex-m)
+    check=check_$(echo "$target" | tr - _)
+    case=$root/examples/recording
+    $check
+    for name in ${TRACES:+${CASES:-arcus-hello libxdc-foo}}; do
+        case=$(cd "$TRACES" && pwd)/$name
+        [ -d "$case" ] || { skip "no $TRACES/$name"; continue; }
+        $check
+        known
+    done ;;
+*)
+    sed -n '2,/^$/s/^# *//p' "$0" >&2
+    exit 2 ;;
+esac
+report

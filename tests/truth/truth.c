@@ -1,0 +1,1623 @@
+/* truth.c: what ran, as recorded by qplugin.c, made into traces by ipt_gen_* in
+ * every configuration, and decoded again: each instruction, its kind and mode,
+ * each event and the address space must be what they were.
+ *
+ *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 32] RUN...
+ *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip
+ *
+ * RUN is a DIR/N.run; DIR/code.bin is read, too. Everything is determined by
+ * the recording and the seed. The trace of a user-mode program shows CPL 3
+ * only; in other cases the same execution is taken for that of a kernel, with
+ * interrupts, or of a guest, with VM exits to a handler at the address of the
+ * guest's own code. Where QEMU does not tell how far the code got before a
+ * signal, the instruction it interrupted counts as not executed. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define IPT_IMPLEMENTATION
+#include "../../ipt.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef __has_include
+#if __has_include(<Zydis/Zydis.h>)
+#define HAVE_ZYDIS
+#include "../../zydis_glue/ipt_zydis.h"
+#endif
+#endif
+
+#ifdef __has_include
+#if __has_include(<intel-pt.h>)
+#define HAVE_LIBIPT
+#include <intel-pt.h>
+#endif
+#endif
+
+#define HOST_CR3 0x11000u
+#define HOST_CR3_2 0x12000u
+#define GUEST_CR3 0x777000u
+#define GUEST_VMCS 0x9000u
+#define ISR 0xffffffff81000000u
+#define NOWHERE UINT64_MAX
+#define ALL_TIME (IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC)
+#define TIME_ERROR 700 /* ticks: an MTC period, until OVF is made up for */
+
+static void fatal(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fprintf(stderr, "truth: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    exit(2);
+}
+
+/* Have room for one more in a growing array. */
+static void *grow(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    *room = *room ? 2 * *room : 1024;
+    array = realloc(array, *room * size);
+    if (!array)
+        fatal("out of memory");
+    return array;
+}
+
+static uint64_t random_state;
+
+static uint64_t random64(void) /* splitmix64 */
+{
+    uint64_t z = random_state += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint64_t below(uint64_t n)
+{
+    return random64() % n;
+}
+
+/* ---- code ---- */
+
+typedef struct code {
+    uint64_t ip;
+    uint8_t size;
+    uint8_t last; /* of its translation block */
+    uint8_t bytes[15];
+    uint8_t kind;
+    uint8_t conflict; /* its bytes are not always the same */
+    uint8_t zero[5];
+    uint64_t target; /* of a direct branch */
+} code;
+
+static code *codes;
+static size_t code_count;
+static uint8_t mode = IPT_MODE_64;
+
+static uint64_t narrow(uint64_t ip)
+{
+    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
+}
+
+static void classify(code *c)
+{
+    ipt_code info;
+
+    if (ipt_classify(&info, c->bytes, c->size, mode, NULL) < 0
+        || info.size != c->size) {
+        c->kind = IPT_INSN_COUNT; /* QEMU cuts some at the end of a page, which
+                                   * do not run */
+        return;
+    }
+    c->kind = info.kind;
+    c->target = narrow(c->ip + c->size + (uint64_t) info.displacement);
+}
+
+static uint8_t *load(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    uint8_t *data = NULL;
+    long n = -1;
+
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        n = ftell(f);
+    if (n >= 0)
+        data = (uint8_t *) malloc((size_t) n + 1);
+    if (!data)
+        fatal("cannot read %s", path);
+    rewind(f);
+    *size = fread(data, 1, (size_t) n, f);
+    fclose(f);
+    return data;
+}
+
+static void add_code(uint64_t ip, const void *bytes, uint8_t size)
+{
+    code *c = &codes[code_count++];
+
+    memset(c, 0, sizeof(*c));
+    c->ip = ip;
+    c->size = size;
+    memcpy(c->bytes, bytes, size);
+    classify(c);
+}
+
+/* The interrupt handler, and the handler of VM exits at `host`. */
+enum { PUSH, PTWRITE, JE, NOP, CALL, JMP, RET, POP, IRET, ISR_COUNT };
+enum { NOP2, VMPTRLD, JE2, MOV_CR3, VMRESUME, HOST_COUNT };
+static size_t isr_code;
+static size_t host_code;
+
+static void load_code(const char *run)
+{
+    static const struct {
+        uint8_t at;
+        uint8_t size;
+        uint8_t bytes[6];
+    } isr[ISR_COUNT] = {{0, 1, {0x50}},
+                        {1, 5, {0xf3, 0x48, 0x0f, 0xae, 0xe0}},
+                        {6, 2, {0x74, 2}},
+                        {8, 2, {0x66, 0x90}},
+                        {10, 5, {0xe8, 2, 0, 0, 0}},
+                        {15, 2, {0xeb, 1}},
+                        {17, 1, {0xc3}},
+                        {18, 1, {0x58}},
+                        {19, 2, {0x48, 0xcf}}},
+      host[HOST_COUNT] = {{0, 1, {0x90}},
+                          {1, 3, {0x0f, 0xc7, 0x30}},
+                          {4, 2, {0x74, 0}},
+                          {6, 3, {0x0f, 0x22, 0xd8}},
+                          {9, 3, {0x0f, 0x01, 0xc3}}};
+    char path[1024];
+    const char *slash = strrchr(run, '/');
+    uint8_t *data;
+    size_t size;
+    size_t i;
+
+    snprintf(path, sizeof(path), "%.*s/code.bin",
+             slash ? (int) (slash - run) : 1, slash ? run : ".");
+    data = load(path, &size);
+    codes = (code *) calloc(size / 32 + ISR_COUNT + HOST_COUNT, sizeof(code));
+    if (!codes)
+        fatal("out of memory");
+    for (code_count = 0; code_count < size / 32; code_count++) {
+        code *c = &codes[code_count];
+        memcpy(c, data + 32 * code_count, 25);
+        classify(c);
+    }
+    free(data);
+    isr_code = code_count;
+    for (i = 0; mode == IPT_MODE_64 && i < ISR_COUNT; i++)
+        add_code(ISR + isr[i].at, isr[i].bytes, isr[i].size);
+    host_code = code_count;
+    for (i = 0; mode == IPT_MODE_64 && i < HOST_COUNT; i++)
+        add_code(codes[0].ip + host[i].at, host[i].bytes, host[i].size);
+}
+
+/* ---- memory: code bytes that were seen ---- */
+
+#define PAGE 4096u
+#define PAGES (1u << 16)
+
+typedef struct page {
+    uint64_t base;
+    struct page *next;
+    uint8_t bytes[PAGE];
+    uint8_t have[PAGE];  /* 1: a byte of an instruction; 2: not always this */
+    uint32_t *used;      /* by whom last: index, plus 1 */
+} page;
+
+static page *pages[PAGES];
+
+static page *find_page(uint64_t ip)
+{
+    page *p = pages[(ip / PAGE) % PAGES];
+
+    while (p && p->base != ip / PAGE)
+        p = p->next;
+    return p;
+}
+
+static page *make_page(uint64_t ip)
+{
+    page *p = find_page(ip);
+
+    if (!p) {
+        p = (page *) calloc(1, sizeof(*p));
+        if (!p)
+            fatal("out of memory");
+        p->base = ip / PAGE;
+        p->next = pages[p->base % PAGES];
+        pages[p->base % PAGES] = p;
+    }
+    return p;
+}
+
+static void write_code(const code *c, unsigned which)
+{
+    unsigned i;
+    page *p;
+
+    for (i = 0; i < c->size; i++) {
+        if (!(which >> i & 1))
+            continue;
+        p = make_page(c->ip + i);
+        p->bytes[(c->ip + i) % PAGE] = c->bytes[i];
+        p->have[(c->ip + i) % PAGE] |= 1;
+    }
+}
+
+static void free_pages(void)
+{
+    size_t i;
+
+    for (i = 0; i < PAGES; i++) {
+        while (pages[i]) {
+            page *p = pages[i];
+            pages[i] = p->next;
+            free(p->used);
+            free(p);
+        }
+    }
+}
+
+/* All code in memory, in the version that runs first; mark what changes. */
+static void fill_memory(const uint32_t *ids, size_t count)
+{
+    uint8_t *seen = (uint8_t *) calloc(code_count, 1);
+    size_t i;
+    unsigned b;
+
+    if (!seen)
+        fatal("out of memory");
+    for (i = 0; i < count; i++) {
+        const code *c = &codes[ids[i]];
+        if (seen[ids[i]])
+            continue;
+        seen[ids[i]] = 1;
+        for (b = 0; b < c->size; b++) {
+            page *p = make_page(c->ip + b);
+            const unsigned at = (c->ip + b) % PAGE;
+            if (!p->have[at]) {
+                p->bytes[at] = c->bytes[b];
+                p->have[at] = 1;
+            } else if (p->bytes[at] != c->bytes[b]) {
+                p->have[at] = 3;
+            }
+        }
+    }
+    for (i = 0; i < code_count; i++)
+        for (b = 0; b < codes[i].size && seen[i]; b++)
+            if (find_page(codes[i].ip + b)->have[(codes[i].ip + b) % PAGE] > 1)
+                codes[i].conflict = 1;
+    free(seen);
+}
+
+/* ---- the recording, cleaned ---- */
+
+typedef struct jump { /* a signal */
+    size_t index; /* of the instruction that it led to */
+    uint64_t from;
+    uint64_t to;
+} jump;
+
+typedef struct change { /* of code */
+    size_t index; /* from here on, and before it is needed */
+    uint32_t id;
+    uint32_t order;
+    uint16_t bytes; /* which of its bytes: a bit for each */
+} change;
+
+static struct {
+    uint32_t *ids;
+    size_t count, room;
+    jump *jumps;
+    size_t jump_count, jump_room;
+    change *changes;
+    size_t change_count, change_room;
+} rec;
+
+static void add_jump(uint64_t from, uint64_t to)
+{
+    rec.jumps = (jump *) grow(rec.jumps, rec.jump_count, &rec.jump_room,
+                              sizeof(jump));
+    rec.jumps[rec.jump_count].index = rec.count;
+    rec.jumps[rec.jump_count].from = from;
+    rec.jumps[rec.jump_count++].to = to;
+}
+
+static int is_plain(uint8_t kind) /* flow goes on behind it */
+{
+    return kind == IPT_INSN_OTHER || kind == IPT_INSN_PTWRITE
+           || kind == IPT_INSN_XBEGIN || kind == IPT_INSN_MOV_CR3
+           || kind == IPT_INSN_VMPTRLD;
+}
+
+/* Instruction `id` comes next. Returns 0 if it is the last one once more. */
+static int follow(uint32_t id)
+{
+    const code *q = &codes[id];
+    const code *p;
+    uint64_t next;
+
+    if (q->kind == IPT_INSN_COUNT)
+        fatal("at %" PRIx64 " %u bytes ran, ipt_classify differs", q->ip,
+              q->size);
+    if (rec.count == 0)
+        return 1;
+    if (rec.jump_count && rec.jumps[rec.jump_count - 1].index == rec.count)
+        return 1;
+    p = &codes[rec.ids[rec.count - 1]];
+    next = narrow(p->ip + p->size);
+    if (is_plain(p->kind)) {
+        if (q->ip == next)
+            return 1;
+        if (q->ip == p->ip) {
+            rec.ids[rec.count - 1] = id;
+            return 0;
+        }
+        if (!p->last)
+            rec.count--;
+        add_jump(p->last ? next : p->ip, q->ip);
+    } else if (p->kind == IPT_INSN_JMP || p->kind == IPT_INSN_CALL) {
+        if (q->ip != p->target)
+            add_jump(p->target, q->ip);
+    } else if (p->kind == IPT_INSN_JCC) {
+        if (q->ip != next && q->ip != p->target) {
+            rec.count--;
+            add_jump(p->ip, q->ip);
+        }
+    }
+    return 1;
+}
+
+static void load_run(const char *path, size_t max)
+{
+    size_t size;
+    uint8_t *data = load(path, &size);
+    size_t i;
+
+    memset(&rec, 0, sizeof(rec));
+    for (i = 0; i + 8 <= size && rec.count < max; i += 8) {
+        uint32_t run[2];
+        memcpy(run, data + i, 8);
+        if (run[0] + (uint64_t) run[1] > isr_code)
+            fatal("%s does not fit its code.bin", path);
+        for (; run[1]; run[0]++, run[1]--) {
+            if (!follow(run[0]))
+                continue;
+            rec.ids = (uint32_t *) grow(rec.ids, rec.count, &rec.room, 4);
+            rec.ids[rec.count++] = run[0];
+        }
+    }
+    free(data);
+}
+
+/* When code changes: as soon as the old one ran for the last time. */
+static void find_changes(void)
+{
+    size_t i;
+    unsigned b;
+
+    fill_memory(rec.ids, rec.count);
+    for (i = 0; i < rec.count; i++) {
+        const code *c = &codes[rec.ids[i]];
+        size_t from = 0;
+        unsigned differs = 0;
+        if (!c->conflict)
+            continue;
+        for (b = 0; b < c->size; b++) {
+            page *p = find_page(c->ip + b);
+            const unsigned at = (c->ip + b) % PAGE;
+            if (!p->used)
+                p->used = (uint32_t *) calloc(PAGE, 4);
+            if (!p->used)
+                fatal("out of memory");
+            if (p->bytes[at] != c->bytes[b]) {
+                differs |= 1u << b;
+                p->bytes[at] = c->bytes[b];
+                if (from < p->used[at])
+                    from = p->used[at];
+            }
+            p->used[at] = (uint32_t) i + 1;
+        }
+        if (!differs)
+            continue;
+        rec.changes = (change *) grow(rec.changes, rec.change_count,
+                                      &rec.change_room, sizeof(change));
+        rec.changes[rec.change_count].index = from;
+        rec.changes[rec.change_count].order = (uint32_t) rec.change_count;
+        rec.changes[rec.change_count].bytes = (uint16_t) differs;
+        rec.changes[rec.change_count++].id = rec.ids[i];
+    }
+    free_pages();
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const change *x = (const change *) a;
+    const change *y = (const change *) b;
+
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* ---- what a trace is to hold ---- */
+
+enum { USER, KERNEL, GUEST };
+#define LOSS 1
+#define FILTER 2
+#define STOP 4
+#define TSX 8
+#define EVENTS 16
+
+typedef struct model {
+    const char *name;
+    uint32_t flags; /* ipt_gen_config */
+    uint32_t psb_period;
+    uint8_t kind;
+    uint8_t with;
+    uint8_t quick;
+} model;
+
+typedef struct place {
+    size_t index; /* instructions before it */
+    ipt_event event;
+} place;
+
+typedef struct sync_point {
+    size_t index;
+    size_t event;
+    size_t change;
+    uint64_t offset;
+    uint64_t cr3;
+    uint8_t nr;
+    uint8_t speculative;
+} sync_point;
+
+static struct {
+    const model *model;
+    ipt_gen_config config;
+    ipt_gen gen;
+    uint8_t *trace;
+    size_t trace_room;
+    uint32_t *ids; /* that a decoder is to find */
+    size_t count, room;
+    size_t proven;
+    place *places;
+    size_t place_count, place_room;
+    change *changes;
+    size_t change_count, change_room;
+    sync_point *syncs;
+    size_t sync_count, sync_room;
+    ipt_filter filter[IPT_FILTERS];
+    uint64_t lost; /* instructions, by OVF */
+    uint64_t losses;
+    uint64_t cr3;
+    uint64_t last_from_psb;
+    uint8_t nr;
+    uint8_t on;
+    uint8_t stopped;
+    uint8_t speculative;
+} out;
+
+static void settle(int status, const char *what)
+{
+    if (status < 0)
+        fatal("%s: %s", what, ipt_status_name(status));
+    if (out.gen.from_psb_ < out.last_from_psb) { /* a PSB+ was its last act */
+        const uint64_t size = out.gen.from_psb_;
+        out.syncs = (sync_point *) grow(out.syncs, out.sync_count,
+                                        &out.sync_room, sizeof(sync_point));
+        out.syncs[out.sync_count].index = out.count;
+        out.syncs[out.sync_count].event = out.place_count;
+        out.syncs[out.sync_count].change = out.change_count;
+        out.syncs[out.sync_count].offset = out.gen.used - size;
+        out.syncs[out.sync_count].cr3 = out.cr3;
+        out.syncs[out.sync_count].nr = out.nr;
+        out.syncs[out.sync_count++].speculative = out.speculative;
+    }
+    out.last_from_psb = out.gen.from_psb_;
+}
+
+static void make_room(void)
+{
+    if (out.trace_room - out.gen.used >= IPT_GEN_ROOM)
+        return;
+    out.trace_room = out.trace_room ? 2 * out.trace_room : 1 << 20;
+    out.trace = (uint8_t *) realloc(out.trace, out.trace_room);
+    if (!out.trace)
+        fatal("out of memory");
+    out.gen.out = out.trace;
+    out.gen.size = out.trace_room;
+}
+
+static ipt_event event(uint8_t type, uint64_t ip, uint64_t to)
+{
+    ipt_event e;
+
+    memset(&e, 0, sizeof(e));
+    e.type = type;
+    e.ip = ip;
+    if (ip == NOWHERE)
+        e.flags |= IPT_EVENT_NO_IP;
+    if (to == NOWHERE)
+        e.flags |= IPT_EVENT_NO_TO;
+    else if (to)
+        e.u.branch.to = to;
+    return e;
+}
+
+static void gen_event(ipt_event e)
+{
+    make_room();
+    settle(ipt_gen_event(&out.gen, &e), ipt_evt_name(e.type));
+}
+
+/* A decoder is to find this event behind `index` instructions. */
+static void expect(ipt_event e, size_t index)
+{
+    out.places = (place *) grow(out.places, out.place_count, &out.place_room,
+                                sizeof(place));
+    e.tsc = ipti_gen_tsc(&out.gen);
+    out.places[out.place_count].index = index;
+    out.places[out.place_count++].event = e;
+}
+
+static void both(ipt_event e)
+{
+    expect(e, out.count); /* first: a PSB+ may follow */
+    gen_event(e);
+    out.proven = out.count;
+}
+
+static void list(uint32_t id)
+{
+    out.ids = (uint32_t *) grow(out.ids, out.count, &out.room, 4);
+    out.ids[out.count++] = id;
+}
+
+/* Does it leave trace? */
+static int is_traced(uint8_t kind)
+{
+    return !is_plain(kind) && kind != IPT_INSN_JMP && kind != IPT_INSN_CALL;
+}
+
+static void gen_branch(const code *c, uint64_t to)
+{
+    if (is_plain(c->kind))
+        return;
+    if (is_traced(c->kind))
+        out.proven = out.count;
+    make_room();
+    settle(ipt_gen_branch(&out.gen, c->kind, c->ip, c->size, to), "branch");
+}
+
+static void tick(void)
+{
+    out.gen.clock += 1 + (random64() & 3);
+}
+
+static void enable(uint64_t ip)
+{
+    if (out.on)
+        return;
+    both(event(IPT_EVT_ENABLED, ip, 0));
+    out.on = 1;
+}
+
+/* ---- filters ---- */
+
+static int inside(uint64_t ip, uint8_t kind)
+{
+    unsigned i;
+
+    for (i = 0; i < IPT_FILTERS; i++)
+        if (out.filter[i].kind == kind && ip >= out.filter[i].first
+            && ip <= out.filter[i].last)
+            return 1;
+    return 0;
+}
+
+static int traced(uint64_t ip)
+{
+    if (!(out.model->with & (FILTER | STOP)))
+        return 1;
+    return !out.stopped && !inside(ip, IPT_FILTER_STOP)
+           && (!(out.model->with & FILTER) || inside(ip, IPT_FILTER_TRACE));
+}
+
+static void pick_filters(void)
+{
+    unsigned n = 0;
+    unsigned i;
+
+    memset(out.filter, 0, sizeof(out.filter));
+    for (i = 0; i < 3 && out.model->with & FILTER; i++) {
+        const uint64_t ip = codes[rec.ids[below(rec.count)]].ip;
+        out.filter[n].first = ip - (ip & 0xffff);
+        out.filter[n].last = i == 0 ? ip | 0xffff : ip;
+        out.filter[n++].kind = IPT_FILTER_TRACE;
+    }
+    if (out.model->with & STOP) {
+        const uint64_t ip = codes[rec.ids[below(rec.count)]].ip;
+        out.filter[n].first = ip - 64;
+        out.filter[n].last = ip;
+        out.filter[n].kind = IPT_FILTER_STOP;
+    }
+}
+
+/* Flow leaves the filter, from the last instruction listed. */
+static void leave(uint64_t to)
+{
+    both(event(IPT_EVT_DISABLED, 0, to));
+    out.on = 0;
+    if (inside(to, IPT_FILTER_STOP)) {
+        both(event(IPT_EVT_STOP, NOWHERE, 0));
+        out.stopped = 1;
+    }
+}
+
+/* ---- interrupts and VM exits, before the instruction at ip ---- */
+
+static void set_iflag(uint8_t iflag, uint64_t ip)
+{
+    ipt_event e = event(IPT_EVT_EXEC_MODE, ip, 0);
+
+    if (!(out.model->with & EVENTS))
+        return;
+    e.u.exec.mode = mode;
+    e.u.exec.iflag = iflag;
+    gen_event(e);
+    e.type = IPT_EVT_IFLAGS;
+    expect(e, out.count);
+}
+
+static ipt_event cfe(uint8_t type, uint8_t vector, uint64_t ip)
+{
+    ipt_event e = event(IPT_EVT_CFE, ip, 0);
+
+    e.u.cfe.type = type;
+    e.u.cfe.vector = vector;
+    e.u.cfe.has = type == IPT_CFE_INTR ? IPT_CFE_HAS_VECTOR : 0;
+    return e;
+}
+
+static void run_isr(unsigned n, uint64_t to)
+{
+    const code *c = &codes[isr_code + n];
+
+    tick();
+    list((uint32_t) (isr_code + n));
+    gen_branch(c, to);
+}
+
+static void interrupt(uint64_t ip)
+{
+    ipt_event e;
+    ipt_event ptw = event(IPT_EVT_PTWRITE, ISR + 1, 0);
+    const int taken = (int) below(2);
+    const uint64_t branches = out.place_count;
+
+    if (out.model->with & EVENTS) {
+        e = cfe(IPT_CFE_INTR, (uint8_t) below(256), ip);
+        expect(e, out.count);
+        e.flags = IPT_EVENT_NO_IP; /* shares the FUP to come */
+        gen_event(e);
+    }
+    e = event(IPT_EVT_ASYNC_BRANCH, ip, ISR);
+    expect(e, out.count);
+    set_iflag(0, ISR);
+    gen_event(e);
+    out.proven = out.count;
+    run_isr(PUSH, 0);
+    tick();
+    list((uint32_t) (isr_code + PTWRITE));
+    ptw.u.ptwrite.payload = random64();
+    ptw.u.ptwrite.size = 8;
+    if (branches & 1) {
+        ptw.flags = IPT_EVENT_NO_IP;
+        ptw.u.ptwrite.payload = (uint32_t) ptw.u.ptwrite.payload;
+        ptw.u.ptwrite.size = 4;
+    }
+    both(ptw);
+    run_isr(JE, taken ? ISR + 10 : ISR + 8);
+    if (!taken)
+        run_isr(NOP, 0);
+    run_isr(CALL, ISR + 17);
+    run_isr(RET, ISR + 15);
+    run_isr(JMP, ISR + 18);
+    run_isr(POP, 0);
+    tick();
+    list((uint32_t) (isr_code + IRET));
+    if (out.model->with & EVENTS) {
+        e = cfe(IPT_CFE_IRET, 0, NOWHERE);
+        both(e);
+        set_iflag(1, ip);
+    }
+    gen_branch(&codes[isr_code + IRET], ip);
+}
+
+static ipt_event paging(uint8_t type, uint64_t cr3, uint8_t nr, uint64_t ip)
+{
+    ipt_event e = event(type, ip, 0);
+
+    out.cr3 = e.u.paging.cr3 = cr3;
+    out.nr = e.u.paging.nr = nr;
+    return e;
+}
+
+static void run_host(unsigned n, uint64_t to)
+{
+    tick();
+    list((uint32_t) (host_code + n));
+    gen_branch(&codes[host_code + n], to);
+}
+
+static void vm_exit(uint64_t ip)
+{
+    const uint64_t host = codes[host_code].ip;
+    ipt_event e;
+
+    if (below(4) == 0) { /* to a host that is not traced, and back */
+        both(event(IPT_EVT_ASYNC_DISABLED, ip, NOWHERE));
+        e = event(IPT_EVT_ENABLED, ip, 0);
+        e.flags = IPT_EVENT_STATUS;
+        gen_event(e);
+        e.flags = 0;
+        expect(e, out.count); /* behind its PSB+ */
+        out.proven = out.count;
+        return;
+    }
+    expect(event(IPT_EVT_ASYNC_BRANCH, ip, host), out.count);
+    e = paging(IPT_EVT_ASYNC_PAGING, HOST_CR3, 0, host);
+    expect(e, out.count);
+    gen_event(e);
+    gen_event(event(IPT_EVT_ASYNC_BRANCH, ip, host));
+    out.proven = out.count;
+    run_host(NOP2, 0);
+    tick();
+    list((uint32_t) (host_code + VMPTRLD));
+    e = event(IPT_EVT_VMCS, NOWHERE, 0);
+    e.u.vmcs.base = GUEST_VMCS + 0x1000 * below(3);
+    both(e);
+    run_host(JE2, host + 6);
+    tick();
+    list((uint32_t) (host_code + MOV_CR3));
+    both(paging(IPT_EVT_PAGING, HOST_CR3_2, 0, NOWHERE));
+    tick();
+    list((uint32_t) (host_code + VMRESUME));
+    both(paging(IPT_EVT_PAGING, GUEST_CR3, 1, NOWHERE));
+    gen_branch(&codes[host_code + VMRESUME], ip);
+}
+
+/* ---- transactions ---- */
+
+static void begin_transaction(uint64_t ip)
+{
+    ipt_event e = event(IPT_EVT_TSX, ip, 0);
+
+    e.u.tsx.speculative = 1;
+    out.speculative = 1;
+    both(e);
+}
+
+static void end_transaction(uint64_t ip)
+{
+    ipt_event e = event(IPT_EVT_TSX, ip, 0);
+
+    e.u.tsx.aborted = (uint8_t) below(2);
+    out.speculative = 0;
+    both(e);
+    if (e.u.tsx.aborted)
+        both(event(IPT_EVT_ASYNC_BRANCH, ip, ip));
+}
+
+/* ---- the whole trace ---- */
+
+/* A signal: its handler runs next. */
+static void signal_jump(const jump *j)
+{
+    if (out.speculative)
+        end_transaction(j->from);
+    if (!out.on)
+        return;
+    if (out.model->kind == USER) {
+        both(event(IPT_EVT_ASYNC_DISABLED, j->from, NOWHERE));
+        out.on = 0;
+    } else {
+        both(event(IPT_EVT_ASYNC_BRANCH, j->from, j->to));
+    }
+}
+
+/* Instruction i executed, and flow is at `to` now. */
+static void execute(size_t i, uint64_t to)
+{
+    const code *c = &codes[rec.ids[i]];
+    const int far = ipti_kind_far(c->kind);
+
+    list(rec.ids[i]);
+    if (out.model->kind == USER && far) {
+        both(event(IPT_EVT_DISABLED, 0, NOWHERE));
+        out.on = 0;
+        out.stopped = 0;
+    } else if (to != NOWHERE && !traced(to)) {
+        leave(to);
+    } else if (to != NOWHERE) {
+        gen_branch(c, to);
+    }
+}
+
+/* Loss: what was not proven is not there. Returns where trace goes on. */
+static size_t lose(size_t i, size_t *next_jump, size_t *next_change)
+{
+    const size_t end = i + 1 + below(below(8) ? 200 : 20000);
+    size_t c;
+    ipt_event e;
+
+    out.lost += out.count - out.proven;
+    out.count = out.proven;
+    for (c = out.change_count; c-- > 0 && out.changes[c].index > out.count;)
+        out.changes[c].index = out.count;
+    for (; i < end && i < rec.count; i++) {
+        while (*next_jump < rec.jump_count && rec.jumps[*next_jump].index <= i)
+            ++*next_jump;
+        out.lost++;
+        out.gen.clock += 2;
+    }
+    while (*next_jump < rec.jump_count && rec.jumps[*next_jump].index <= i)
+        ++*next_jump;
+    (void) next_change;
+    out.losses++;
+    out.on = 0;
+    e = event(IPT_EVT_OVERFLOW, NOWHERE, 0);
+    if (i < rec.count && traced(codes[rec.ids[i]].ip) && below(3)) {
+        e = event(IPT_EVT_OVERFLOW, codes[rec.ids[i]].ip, 0);
+        out.on = 1;
+    }
+    both(e);
+    return i;
+}
+
+static void generate(const model *m, uint64_t seed)
+{
+    size_t jumps = 0;
+    size_t changes = 0;
+    size_t next_extra;
+    size_t next_loss;
+    size_t i;
+
+    out.model = m;
+    random_state = seed;
+    memset(&out.config, 0, sizeof(out.config));
+    out.config.flags = m->flags;
+    out.config.psb_period = m->psb_period;
+    out.config.tsc = 0x123456789a;
+    out.config.cpuid_15_eax = 2;
+    out.config.cpuid_15_ebx = 168;
+    out.config.mtc_freq = 3;
+    out.config.nom_freq = 20;
+    out.config.cbr = m->flags & (IPT_GEN_TSC | IPT_GEN_CYC) ? 24 : 0;
+    settle(ipt_gen_init(&out.gen, &out.config, mode), "init");
+    out.trace_room = 0;
+    free(out.trace);
+    out.trace = NULL;
+    out.count = out.proven = out.place_count = out.change_count = 0;
+    out.sync_count = 0;
+    out.lost = out.losses = out.last_from_psb = 0;
+    out.cr3 = IPT_ASID_UNKNOWN;
+    out.nr = out.on = out.stopped = out.speculative = 0;
+    pick_filters();
+    if (m->with & EVENTS) {
+        ipt_event e = event(IPT_EVT_EXEC_MODE, 0, 0);
+        e.u.exec.mode = mode;
+        e.u.exec.iflag = 1;
+        gen_event(e);
+    }
+    if (m->kind == GUEST)
+        both(paging(IPT_EVT_PAGING, GUEST_CR3, 1, NOWHERE));
+    next_extra = 100;
+    next_loss = m->with & LOSS ? 1 + below(2000) : SIZE_MAX;
+    for (i = 0; i < rec.count; i++) {
+        const code *c = &codes[rec.ids[i]];
+        uint64_t to;
+
+        while (jumps < rec.jump_count && rec.jumps[jumps].index == i)
+            signal_jump(&rec.jumps[jumps++]);
+        while (changes < rec.change_count && rec.changes[changes].index <= i) {
+            out.changes = (change *) grow(out.changes, out.change_count,
+                                          &out.change_room, sizeof(change));
+            out.changes[out.change_count] = rec.changes[changes++];
+            out.changes[out.change_count++].index = out.count;
+        }
+        if (!traced(c->ip)) {
+            if (out.stopped && ipti_kind_far(c->kind))
+                out.stopped = 0;
+            continue;
+        }
+        tick();
+        if (out.speculative && (ipti_kind_far(c->kind) || below(20) == 0))
+            end_transaction(c->ip);
+        if (i >= next_loss && !out.speculative) {
+            i = lose(i, &jumps, &changes) - 1;
+            next_loss = i + 1 + below(200000);
+            continue;
+        }
+        enable(c->ip);
+        if (i >= next_extra && !out.speculative) {
+            next_extra = i + 1 + below(3000);
+            if (m->kind == KERNEL)
+                interrupt(c->ip);
+            else if (m->kind == GUEST && below(2))
+                interrupt(c->ip);
+            else if (m->kind == GUEST)
+                vm_exit(c->ip);
+            if (m->with & TSX && !ipti_kind_far(c->kind))
+                begin_transaction(c->ip);
+        }
+        to = i + 1 < rec.count ? codes[rec.ids[i + 1]].ip : NOWHERE;
+        if (jumps < rec.jump_count && rec.jumps[jumps].index == i + 1)
+            to = rec.jumps[jumps].from;
+        execute(i, to);
+        if (out.count > rec.count + (rec.count >> 1) + 100000)
+            break;
+    }
+    make_room();
+    settle(ipt_gen_flush(&out.gen), "flush");
+    out.count = out.proven;
+}
+
+/* ---- verification ---- */
+
+static struct {
+    size_t index;
+    size_t place;
+    size_t change;
+    uint64_t cr3;
+    ipt_cache *cache;
+    uint8_t nr;
+    uint8_t speculative;
+    uint64_t error; /* of time, the largest */
+    uint8_t iflag; /* 2: not known */
+    char why[400];
+} at;
+
+static int bad(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(at.why, sizeof(at.why), format, args);
+    va_end(args);
+    return -1;
+}
+
+static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const page *p = NULL;
+    size_t n;
+
+    (void) context;
+    if (out.model->kind == GUEST && asid->nr == 0) {
+        uint8_t host[16];
+        const uint64_t from = ip - codes[host_code].ip;
+        for (n = 0; n < HOST_COUNT; n++)
+            memcpy(host + (codes[host_code + n].ip - codes[host_code].ip),
+                   codes[host_code + n].bytes, codes[host_code + n].size);
+        for (n = 0; n < size && from + n < 12; n++)
+            buffer[n] = host[from + n];
+        return n ? (int) n : IPT_NEED_PAGE;
+    }
+    for (n = 0; n < size; n++, ip++) {
+        if (n == 0 || ip % PAGE == 0)
+            p = find_page(ip);
+        if (!p || !p->have[ip % PAGE])
+            break;
+        buffer[n] = p->bytes[ip % PAGE];
+    }
+    return n ? (int) n : IPT_NEED_PAGE;
+}
+
+static void apply_changes(void)
+{
+    while (at.change < out.change_count
+           && out.changes[at.change].index <= at.index) {
+        const code *c = &codes[out.changes[at.change].id];
+        write_code(c, out.changes[at.change++].bytes);
+        if (at.cache)
+            ipt_cache_invalidate(at.cache, NULL, c->ip, c->size);
+    }
+}
+
+/* Where flow is; NOWHERE if what was there got lost. */
+static uint64_t here(void)
+{
+    size_t i;
+
+    for (i = at.place;
+         i < out.place_count && out.places[i].index == at.index; i++) {
+        const ipt_event *e = &out.places[i].event;
+        if (e->type == IPT_EVT_ASYNC_BRANCH || e->type == IPT_EVT_ASYNC_DISABLED
+            || e->type == IPT_EVT_TSX)
+            return e->ip;
+        if (e->type == IPT_EVT_OVERFLOW || e->type == IPT_EVT_DISABLED)
+            return NOWHERE;
+    }
+    return at.index < out.count ? codes[out.ids[at.index]].ip : NOWHERE;
+}
+
+/* PSB+ repeats the state. */
+static int check_status(const ipt_event *e)
+{
+    const uint8_t no_ip = e->flags & IPT_EVENT_NO_IP;
+
+    switch (e->type) {
+    case IPT_EVT_EXEC_MODE:
+        if (e->u.exec.mode != mode)
+            return bad("PSB+ has mode %u", e->u.exec.mode);
+        break;
+    case IPT_EVT_ASYNC_PAGING:
+        if (e->u.paging.cr3 != at.cr3 || e->u.paging.nr != at.nr)
+            return bad("PSB+ has cr3 %" PRIx64 ".%u, not %" PRIx64,
+                       e->u.paging.cr3, e->u.paging.nr, at.cr3);
+        break;
+    case IPT_EVT_TSX:
+        if (e->u.tsx.speculative != at.speculative)
+            return bad("PSB+ has a transaction");
+        break;
+    default:
+        break;
+    }
+    if (e->type == IPT_EVT_ENABLED && !no_ip && here() != NOWHERE
+        && e->ip != here())
+        return bad("PSB+ has IP %" PRIx64 ", flow is at %" PRIx64, e->ip,
+                   here());
+    return 0;
+}
+
+static int same_data(const ipt_event *e, const ipt_event *w)
+{
+    switch (e->type) {
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH:
+        return ((e->flags ^ w->flags) & IPT_EVENT_NO_TO) == 0
+               && (w->flags & IPT_EVENT_NO_TO
+                   || e->u.branch.to == w->u.branch.to);
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        return e->u.paging.cr3 == w->u.paging.cr3
+               && e->u.paging.nr == w->u.paging.nr;
+    case IPT_EVT_VMCS:
+        return e->u.vmcs.base == w->u.vmcs.base;
+    case IPT_EVT_TSX:
+        return e->u.tsx.speculative == w->u.tsx.speculative
+               && e->u.tsx.aborted == w->u.tsx.aborted;
+    case IPT_EVT_PTWRITE:
+        return e->u.ptwrite.payload == w->u.ptwrite.payload
+               && e->u.ptwrite.size == w->u.ptwrite.size;
+    case IPT_EVT_CFE:
+        return e->u.cfe.type == w->u.cfe.type && e->u.cfe.has == w->u.cfe.has
+               && (!(w->u.cfe.has & IPT_CFE_HAS_VECTOR)
+                   || e->u.cfe.vector == w->u.cfe.vector);
+    case IPT_EVT_IFLAGS:
+        return e->u.exec.iflag == w->u.exec.iflag;
+    default:
+        return 1;
+    }
+}
+
+static int check_event(const ipt_event *e)
+{
+    const ipt_event *w;
+    uint8_t mask = IPT_EVENT_NO_IP;
+
+    if (e->flags & IPT_EVENT_STATUS)
+        return check_status(e);
+    if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == mode)
+        return 0; /* behind an OVF it need not be news */
+    if (e->type == IPT_EVT_CBR && e->u.cbr.ratio == out.config.cbr)
+        return 0;
+    if (e->type == IPT_EVT_IFLAGS
+        && (at.iflag == 2 || e->u.exec.iflag == at.iflag)
+        && !(at.place < out.place_count
+             && out.places[at.place].index == at.index
+             && out.places[at.place].event.type == IPT_EVT_IFLAGS))
+        return 0;
+    if (at.place == out.place_count)
+        return bad("no event %s is left", ipt_evt_name(e->type));
+    w = &out.places[at.place].event;
+    if (w->type == IPT_EVT_DISABLED || w->type == IPT_EVT_IFLAGS)
+        mask = 0;
+    if (w->type == IPT_EVT_PTWRITE && !(e->flags & IPT_EVENT_NO_IP)
+        && e->ip == w->ip)
+        mask = 0; /* the decoder has found its instruction */
+    if (e->type != w->type || out.places[at.place].index != at.index
+        || ((e->flags ^ w->flags) & mask)
+        || (mask && !(w->flags & mask) && e->ip != w->ip) || !same_data(e, w))
+        return bad("event %s ip %" PRIx64 " flags %x data %" PRIx64 " behind "
+                   "%zu, expected %s ip %" PRIx64 " flags %x data %" PRIx64
+                   " behind %zu",
+                   ipt_evt_name(e->type), e->ip, e->flags, e->u.branch.to,
+                   at.index, ipt_evt_name(w->type), w->ip, w->flags,
+                   w->u.branch.to, out.places[at.place].index);
+    if (e->type == IPT_EVT_PAGING || e->type == IPT_EVT_ASYNC_PAGING) {
+        at.cr3 = w->u.paging.cr3;
+        at.nr = w->u.paging.nr;
+    }
+    if ((out.config.flags & ALL_TIME) == ALL_TIME && e->flags & IPT_EVENT_TSC) {
+        const uint64_t error = e->tsc < w->tsc ? w->tsc - e->tsc
+                                               : e->tsc - w->tsc;
+        if (at.error < error)
+            at.error = error;
+        if (error > TIME_ERROR)
+            return bad("event %s at tsc %" PRIx64 ", was at %" PRIx64,
+                       ipt_evt_name(e->type), e->tsc, w->tsc);
+    }
+    if (e->type == IPT_EVT_IFLAGS) {
+        at.iflag = w->u.exec.iflag;
+    } else if (e->type == IPT_EVT_TSX) {
+        at.speculative = w->u.tsx.speculative;
+    }
+    at.place++;
+    return 0;
+}
+
+/* The next `count` instructions are these. */
+static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
+                       uint8_t kind, uint8_t last_size, uint8_t insn_mode,
+                       uint16_t flags, const ipt_where *where)
+{
+    unsigned i;
+    const code *c;
+
+    if (at.index + count > out.count)
+        return bad("%u instructions at %" PRIx64 ", %zu are left", count, ip,
+                   out.count - at.index);
+    for (i = 0; i + 1 < count; i++)
+        if (is_traced(codes[out.ids[at.index + i]].kind))
+            return bad("block at %" PRIx64 " goes past %" PRIx64, ip,
+                       codes[out.ids[at.index + i]].ip);
+    if (ip != codes[out.ids[at.index]].ip)
+        return bad("%" PRIx64 " instead of %" PRIx64, ip,
+                   codes[out.ids[at.index]].ip);
+    c = &codes[out.ids[at.index + count - 1]];
+    if (end_ip != c->ip)
+        return bad("block %" PRIx64 " ends at %" PRIx64 ", not %" PRIx64, ip,
+                   end_ip, c->ip);
+    if (kind != c->kind || (last_size && last_size != c->size)
+        || insn_mode != mode)
+        return bad("kind %u size %u mode %u at %" PRIx64
+                   ", not kind %u size %u mode %u",
+                   kind, last_size, insn_mode, end_ip, c->kind, c->size, mode);
+    if (at.place < out.place_count
+        && out.places[at.place].index < at.index + count)
+        return bad("event %s behind %zu is missing",
+                   ipt_evt_name(out.places[at.place].event.type),
+                   out.places[at.place].index);
+    if (!!(flags & IPT_FLOW_SPECULATIVE) != at.speculative)
+        return bad("%" PRIx64 " is %sspeculative", ip,
+                   at.speculative ? "" : "not ");
+    (void) where;
+    at.index += count;
+    apply_changes();
+    return 0;
+}
+
+/* Before an instruction: is the address space right? */
+static int check_asid(const ipt_where *where)
+{
+    if (where->asid.cr3 != at.cr3 || where->asid.nr != at.nr)
+        return bad("cr3 %" PRIx64 ".%u, not %" PRIx64 ".%u", where->asid.cr3,
+                   where->asid.nr, at.cr3, at.nr);
+    return 0;
+}
+
+typedef struct variant {
+    uint8_t blocks;
+    uint8_t zydis;
+    uint32_t lines;
+} variant;
+
+static ipt_cache_line lines[1 << 16];
+
+/* Decode from a PSB up to `end` instructions. */
+static int decode(const variant *v, const sync_point *from, size_t end)
+{
+    static ipt_insn_decoder insns;
+    static ipt_blk_decoder blocks;
+    static ipt_cache cache;
+    ipt_where *where = v->blocks ? &blocks.at : &insns.at;
+    ipt_segment piece;
+    ipt_trace trace;
+    ipt_config config;
+    ipt_event e;
+    int status;
+    int pending;
+
+    memset(&config, 0, sizeof(config));
+    memset(&trace, 0, sizeof(trace));
+    config.read = read_code;
+    config.flags = out.config.flags & IPT_CONFIG_NO_RETCOMP;
+    if (out.model->with & EVENTS)
+        config.flags |= IPT_CONFIG_IFLAGS;
+    config.cpuid_15_eax = out.config.cpuid_15_eax;
+    config.cpuid_15_ebx = out.config.cpuid_15_ebx;
+    config.mtc_freq = out.config.mtc_freq;
+    config.nom_freq = out.config.nom_freq;
+#ifdef HAVE_ZYDIS
+    if (v->zydis)
+        config.classify = ipt_zydis_classify;
+#endif
+    piece.data = out.trace;
+    piece.size = out.gen.used;
+    trace.seg = &piece;
+    trace.count = 1;
+    memset(&at, 0, sizeof(at));
+    at.cr3 = IPT_ASID_UNKNOWN;
+    if (v->lines) {
+        status = ipt_cache_init(&cache, lines, v->lines);
+        at.cache = &cache;
+    }
+    fill_memory(out.ids, 0);
+    at.iflag = 1;
+    if (from) {
+        at.iflag = 2;
+        at.index = from->index;
+        at.place = from->event;
+        at.cr3 = from->cr3;
+        at.nr = from->nr;
+        at.speculative = from->speculative;
+    }
+    apply_changes();
+    if (v->blocks)
+        status = ipt_blk_init(&blocks, &config, &trace, at.cache);
+    else
+        status = ipt_insn_init(&insns, &config, &trace, at.cache);
+    if (status >= 0 && v->blocks)
+        status = from ? ipt_blk_sync_set(&blocks, from->offset)
+                      : ipt_blk_sync_forward(&blocks);
+    else if (status >= 0)
+        status = from ? ipt_insn_sync_set(&insns, from->offset)
+                      : ipt_insn_sync_forward(&insns);
+    for (pending = status; status >= 0;) {
+        while (pending > 0 && pending & IPT_EVENT_PENDING) {
+            pending = v->blocks ? ipt_blk_event(&blocks, &e)
+                                : ipt_insn_event(&insns, &e);
+            if (pending < 0)
+                return bad("_event: %s", ipt_status_name(pending));
+            if (check_event(&e) < 0)
+                return -1;
+        }
+        if (at.index >= end && end < out.count)
+            return 0;
+        if (check_asid(where) < 0 && at.index < out.count)
+            return -1;
+        if (v->blocks) {
+            ipt_block b;
+            status = ipt_blk_next(&blocks, &b);
+            if (status >= 0
+                && check_insns(b.ip, b.end_ip, b.count, b.kind, b.last_size,
+                               b.mode, b.flags, where) < 0)
+                return -1;
+        } else {
+            ipt_insn n;
+            status = ipt_insn_next(&insns, &n);
+            if (status >= 0
+                && check_insns(n.ip, n.ip, 1, n.kind, n.size, n.mode, n.flags,
+                               where) < 0)
+                return -1;
+        }
+        if (status == IPT_EVENT_FIRST)
+            status = IPT_EVENT_PENDING;
+        pending = status;
+    }
+    if (status != IPT_END)
+        return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
+    if (at.index != out.count || at.place != out.place_count)
+        return bad("the end behind %zu of %zu instructions, %zu of %zu events",
+                   at.index, out.count, at.place, out.place_count);
+    return 0;
+}
+
+#ifdef HAVE_LIBIPT
+/* ---- libipt as a referee, of instructions ----
+ *
+ * It pops its return stack at compressed returns only, does not empty it at
+ * PSB, and takes every TNT bit in flight at a RET for that RET's: so only
+ * without return compression and deferred TIPs. */
+
+static int libipt_read(uint8_t *buffer, size_t size,
+                       const struct pt_asid *asid, uint64_t ip, void *context)
+{
+    ipt_asid ours;
+    int n;
+
+    memset(&ours, 0, sizeof(ours));
+    ours.nr = asid->cr3 != HOST_CR3 && asid->cr3 != HOST_CR3_2;
+    n = read_code(buffer, size, &ours, ip, context);
+    return n < 0 ? -pte_nomap : n;
+}
+
+static int libipt_loop(struct pt_insn_decoder *decoder)
+{
+    struct pt_insn insn;
+    struct pt_event e;
+    int status = pt_insn_sync_forward(decoder);
+
+    while (status >= 0 && at.index < out.count) {
+        const code *c = &codes[out.ids[at.index]];
+        while (status >= 0 && status & pts_event_pending)
+            status = pt_insn_event(decoder, &e, sizeof(e));
+        if (status < 0)
+            break;
+        memset(&insn, 0, sizeof(insn));
+        status = pt_insn_next(decoder, &insn, sizeof(insn));
+        if (status < 0 && insn.iclass == ptic_error)
+            break;
+        if (insn.ip != c->ip || insn.size != c->size)
+            return bad("libipt has %" PRIx64 ", executed is %" PRIx64, insn.ip,
+                       c->ip);
+        at.index++;
+        apply_changes();
+    }
+    if (at.index < out.count)
+        return bad("libipt stops at %zu of %zu: %s", at.index, out.count,
+                   pt_errstr(pt_errcode(status)));
+    return 0;
+}
+
+static int decode_libipt(void)
+{
+    struct pt_config config;
+    struct pt_insn_decoder *decoder;
+    struct pt_image *image = pt_image_alloc(NULL);
+    int status = -1;
+
+    pt_config_init(&config);
+    config.begin = out.trace;
+    config.end = out.trace + out.gen.used;
+    config.errata.bdm70 = 1;
+    decoder = pt_insn_alloc_decoder(&config);
+    memset(&at, 0, sizeof(at));
+    apply_changes();
+    if (decoder && image && pt_image_set_callback(image, libipt_read, NULL) >= 0
+        && pt_insn_set_image(decoder, image) >= 0)
+        status = libipt_loop(decoder);
+    pt_insn_free_decoder(decoder);
+    pt_image_free(image);
+    return status;
+}
+#endif
+
+/* ---- cases ---- */
+
+static const model models[] = {
+    {"user", 0, 4096, USER, 0, 1},
+    {"noretc", IPT_CONFIG_NO_RETCOMP, 4096, USER, 0, 0},
+    {"tnt64-defer", IPT_GEN_TNT_64 | IPT_GEN_DEFER, 2048, USER, 0, 1},
+    {"noretc-defer", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TNT_64 | IPT_GEN_DEFER,
+     1024, USER, 0, 1},
+    {"one-psb", IPT_GEN_TNT_64, 0, USER, 0, 0},
+    {"time", ALL_TIME, 2048, USER, 0, 1},
+    {"mtc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_DEFER, 512, USER, 0, 0},
+    {"loss", IPT_GEN_TSC, 2048, USER, LOSS, 1},
+    {"loss-defer", ALL_TIME | IPT_GEN_DEFER | IPT_GEN_TNT_64, 4096, USER, LOSS,
+     0},
+    {"filter", 0, 1024, USER, FILTER, 1},
+    {"filter-loss", ALL_TIME | IPT_GEN_DEFER, 1024, USER, FILTER | LOSS, 0},
+    {"stop", IPT_GEN_TSC, 1024, USER, STOP, 1},
+    {"stop-filter", IPT_GEN_TNT_64, 1024, USER, STOP | FILTER | LOSS, 0},
+    {"tsx", 0, 2048, USER, TSX, 1},
+    {"tsx-defer", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 512, USER, TSX,
+     0},
+    {"kernel", 0, 2048, KERNEL, 0, 0},
+    {"kernel-events", ALL_TIME, 1024, KERNEL, EVENTS, 1},
+    {"kernel-loss", IPT_GEN_TNT_64 | IPT_GEN_DEFER, 2048, KERNEL,
+     EVENTS | LOSS, 0},
+    {"guest", 0, 2048, GUEST, 0, 1},
+    {"guest-all", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 1024, GUEST,
+     EVENTS | LOSS | TSX, 1},
+    {"kernel-noretc", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TSC, 1024, KERNEL, LOSS,
+     0},
+    {"guest-libipt", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TNT_64 | IPT_GEN_TSC, 2048,
+     GUEST, LOSS | TSX, 1},
+    {"guest-noretc", IPT_CONFIG_NO_RETCOMP | IPT_GEN_DEFER, 700, GUEST,
+     LOSS | TSX, 0}};
+
+static const variant variants[] = {
+    {0, 0, 1 << 16}, {1, 0, 1 << 16}, {0, 0, 64}, {1, 0, 64}, {0, 0, 0},
+    {1, 0, 0},       {0, 1, 1 << 16}, {1, 1, 1 << 16}, {0, 1, 64},
+    {1, 1, 64},      {0, 1, 0},       {1, 1, 0}};
+
+static uint64_t passed, failed, total;
+static double gen_seconds, decode_seconds;
+static uint64_t decoded;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+static void memory_at(size_t change_index)
+{
+    size_t i;
+
+    free_pages();
+    fill_memory(rec.ids, rec.count);
+    for (i = isr_code; i < host_code; i++)
+        write_code(&codes[i], ~0u);
+    (void) change_index;
+}
+
+static void check(const char *name, const variant *v, const sync_point *from,
+                  size_t end)
+{
+    const double start = now();
+    size_t i;
+    int ok;
+
+    if (rec.change_count) {
+        memory_at(0);
+        for (i = 0; from && i < from->change; i++)
+            write_code(&codes[out.changes[i].id], out.changes[i].bytes);
+    }
+    ok = decode(v, from, end) >= 0;
+    decode_seconds += now() - start;
+    decoded += at.index - (from ? from->index : 0);
+    total += at.index - (from ? from->index : 0);
+    passed += (uint64_t) ok;
+    failed += (uint64_t) !ok;
+    if (!ok)
+        printf("FAIL %s %s %s %s %u lines from %s%" PRIx64
+               ": instruction %zu: %s\n",
+               name, out.model->name, v->blocks ? "blk" : "insn",
+               v->zydis ? "zydis" : "built-in", v->lines,
+               from ? "PSB " : "", from ? from->offset : 0, at.index, at.why);
+}
+
+static void run_case(const char *name, const model *m, uint64_t seed,
+                     int quick)
+{
+    const double start = now();
+    size_t i;
+
+    generate(m, seed);
+    gen_seconds = now() - start;
+    decode_seconds = 0;
+    decoded = 0;
+    for (i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+#ifndef HAVE_ZYDIS
+        if (variants[i].zydis)
+            continue;
+#endif
+        if (!quick || i < 3 || i == 7 || i == 5)
+            check(name, &variants[i], NULL, out.count);
+    }
+#ifdef HAVE_LIBIPT
+    if (m->flags & IPT_CONFIG_NO_RETCOMP && !(m->flags & IPT_GEN_DEFER)) {
+        memory_at(0);
+        if (decode_libipt() >= 0) {
+            passed++;
+        } else {
+            failed++;
+            printf("FAIL %s %s libipt: instruction %zu: %s\n", name, m->name,
+                   at.index, at.why);
+        }
+    }
+#endif
+    for (i = 0; i < 8 && out.sync_count; i++) { /* begin in the middle */
+        const sync_point *s = &out.syncs[below(out.sync_count)];
+        check(name, &variants[i % 4], s, s->index + 20000);
+    }
+    printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5" PRIu64
+           " losses, %9" PRIu64 " lost; gen %5.1f M/s decode %5.1f M/s\n",
+           name, m->name, out.count, out.gen.used, out.place_count, out.losses,
+           out.lost, 1e-6 * (double) rec.count / gen_seconds,
+           1e-6 * (double) decoded / decode_seconds);
+    fflush(stdout);
+}
+
+static void write_files(const char *prefix)
+{
+    char path[1024];
+    FILE *f;
+    size_t i;
+
+    snprintf(path, sizeof(path), "%s.pt", prefix);
+    f = fopen(path, "wb");
+    if (!f || fwrite(out.trace, 1, out.gen.used, f) != out.gen.used)
+        fatal("cannot write %s", path);
+    fclose(f);
+    snprintf(path, sizeof(path), "%s.ip", prefix);
+    f = fopen(path, "wb");
+    for (i = 0; f && i < out.count; i++)
+        fwrite(&codes[out.ids[i]].ip, 8, 1, f);
+    if (!f || fclose(f))
+        fatal("cannot write %s", path);
+}
+
+static void run_file(const char *path, const char *only, const char *write_to,
+                     uint64_t seed, size_t max, int quick)
+{
+    const char *name = path;
+    const char *p;
+    size_t i;
+
+    for (p = path; *p; p++)
+        if (*p == '/' && strchr(p + 1, '/'))
+            name = p + 1;
+    load_code(path);
+    load_run(path, max);
+    find_changes();
+    if (rec.change_count)
+        qsort(rec.changes, rec.change_count, sizeof(change), by_index);
+    memory_at(0);
+    printf("%s: %zu instructions, %zu of code, %zu signals, %zu changes of "
+           "code\n",
+           name, rec.count, isr_code, rec.jump_count, rec.change_count);
+    for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        if (only ? strcmp(only, models[i].name) != 0
+                 : quick && !models[i].quick)
+            continue;
+        if (mode != IPT_MODE_64 && models[i].kind != USER)
+            continue;
+        run_case(name, &models[i], seed + i, quick);
+        if (write_to)
+            write_files(write_to);
+    }
+    free_pages();
+    free(codes);
+    free(rec.ids);
+    free(rec.jumps);
+    free(rec.changes);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    const char *write_to = NULL;
+    size_t max = SIZE_MAX;
+    uint64_t seed = 1;
+    int quick = 0;
+    int i;
+
+    for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+        if (argv[i][1] == 'q')
+            quick = 1;
+        else if (i + 1 == argc)
+            fatal("%s needs an argument", argv[i]);
+        else if (argv[i][1] == 'i')
+            max = strtoull(argv[++i], NULL, 0);
+        else if (argv[i][1] == 's')
+            seed = strtoull(argv[++i], NULL, 0);
+        else if (argv[i][1] == 'c')
+            only = argv[++i];
+        else if (argv[i][1] == 'w')
+            write_to = argv[++i];
+        else if (argv[i][1] == 'm')
+            mode = !strcmp(argv[++i], "32") ? IPT_MODE_32 : IPT_MODE_64;
+        else
+            fatal("usage: truth [-q] [-m 32] [-i INSTRUCTIONS] [-s SEED] [-c "
+                  "CASE] [-w PREFIX] RUN...");
+    }
+    for (; i < argc; i++)
+        run_file(argv[i], only, write_to, seed, max, quick);
+    printf("%" PRIu64 " instructions compared\n", total);
+    printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
+    return failed != 0;
+}
