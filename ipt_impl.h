@@ -2423,6 +2423,14 @@ static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
     ipti_evt_unbind_fup(evt);
 }
 
+/* Its FUP holds, or BDM70 has been seen to. */
+static void ipti_evt_held_done(ipt_evt_state_ *evt)
+{
+    evt->phase = IPTI_EVT_FLOW;
+    evt->synced = 1;
+    ipti_evt_psb_release(evt);
+}
+
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
  * be wrong: the next packet that is about flow tells. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -2443,11 +2451,8 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     for (i = 0; i < evt->count; i++)
         if (evt->pending[i].bind == IPTI_BIND_PSB)
             ipti_evt_stamp(evt, &evt->pending[i]);
-    if (evt->psb_fup && !evt->was_enabled)
-        return;
-    evt->phase = IPTI_EVT_FLOW;
-    evt->synced = 1;
-    ipti_evt_psb_release(evt);
+    if (!evt->psb_fup || evt->was_enabled)
+        ipti_evt_held_done(evt);
 }
 
 /* BDM70: TIP.PGE follows a PSB+ that says that tracing is enabled already. It
@@ -2535,9 +2540,12 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
+    const int full = evt->count >= IPT_PENDING_MAX_ - 4;
     ipt_pending_ *record;
 
-    if (evt->phase == IPTI_EVT_FLOW || evt->count >= IPT_PENDING_MAX_ - 4) {
+    if (full && evt->phase == IPTI_EVT_HELD)
+        ipti_evt_held_done(evt);
+    if (full || evt->phase == IPTI_EVT_FLOW) {
         record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
     } else if (evt->phase == IPTI_EVT_PSB || evt->phase == IPTI_EVT_HELD) {
         record = ipti_evt_push_psb(evt, packet, type);
@@ -3144,11 +3152,9 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
         evt->clock.state_ &= (uint8_t) ~IPTI_TIME_PSB;
     }
     if (evt->phase == IPTI_EVT_HELD && !ipti_evt_header(packet)) {
-        evt->phase = IPTI_EVT_FLOW;
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
-        evt->synced = 1;
-        ipti_evt_psb_release(evt);
+        ipti_evt_held_done(evt);
     }
     if (evt->phase == IPTI_EVT_BOGUS)
         ipti_evt_bogus(evt, packet);
@@ -4350,7 +4356,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     }
     for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++) {
         ipt_cache_line *line = &cache->lines_[i];
-        if ((!space || line->space_ == space)
+        if (line->space_ && (!space || line->space_ == space)
             && (size == 0 || line->ip_ - ip < size
                 || ipti_wrap(line->mode_, ip - line->ip_) < line->size_))
             line->space_ = 0;
@@ -4739,12 +4745,17 @@ static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
  * the abort is not on the way from there, flow was where the abort is. */
 static void ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    if (w->cur.config->errata & IPT_ERRATUM_BDM64 && event->type == IPT_EVT_TSX
-        && event->u.tsx.aborted && !(event->flags & IPT_EVENT_NO_IP)
-        && w->mode != IPT_MODE_UNKNOWN && w->prev_kind != IPT_INSN_OTHER
-        && (ipti_kind_leaves(w->prev_kind) || w->prev_kind == IPT_INSN_JMP
-            || w->prev_kind == IPT_INSN_CALL)
-        && !ipti_walk_passes(w, at, event->ip)) {
+    const uint8_t kind = w->prev_kind;
+
+    if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
+        || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
+        || event->flags & IPT_EVENT_NO_IP || w->mode == IPT_MODE_UNKNOWN)
+        return;
+    if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
+        && kind != IPT_INSN_CALL)
+        return;
+    w->prev_kind = IPT_INSN_OTHER; /* looked at, once */
+    if (!ipti_walk_passes(w, at, event->ip)) {
         w->ip = ipti_wrap(w->mode, event->ip);
         w->count = 0;
     }
@@ -5523,6 +5534,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->trail = 0;
     w->enabled = 0;
     w->resyncing = 1;
+    if (w->evt.error == IPT_ERR_MISMATCH) /* ipti_walk_deferred's: of flow */
+        w->evt.error = IPT_OK;
     ipti_walk_progress(w);
     while (!found) {
         w->tnt_count = 0;

@@ -371,6 +371,7 @@ static int check_random(uint64_t start)
     flags |= dice(4) ? 0 : IPT_CONFIG_NO_RETCOMP;
     flags |= dice(4) ? 0 : IPT_CONFIG_WALK_ON;
     flags |= dice(4) ? 0 : IPT_CONFIG_IFLAGS;
+    decode_errata = dice(3) ? 0 : dice(IPT_ERRATUM_ALL_ + 1);
     decode(&plain, code, flags, 1, &insns);
     if (insns.count >= LOG_MAX - 100) return 0; /* a long way without trace */
     CHECK(insns.status != IPT_ERR_INTERNAL);
@@ -405,6 +406,7 @@ static int check_resync(uint64_t start)
     snprintf(name, sizeof name, "resync %llu", (unsigned long long) start);
     random_trace(code, bytes);
     flags = dice(2) ? 0 : IPT_CONFIG_NO_RETCOMP;
+    decode_errata = dice(3) ? 0 : dice(IPT_ERRATUM_ALL_ + 1);
     decode_on(&plain, code, flags, 1, 1, &insns);
     decode_on(&plain, code, flags, 0, 1, &blocks);
     if (insns.count >= LOG_MAX - 100) return 0;

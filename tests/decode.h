@@ -16,6 +16,7 @@ static build b;
 static memory m;
 static ipt_cache cache;
 static ipt_cache_line lines[64];
+static uint32_t decode_errata; /* of config */
 
 static inline ipt_where *where(int insns)
 {
@@ -49,6 +50,7 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
     f.config.read = memory_read;
     f.config.context = &m;
     f.config.flags = flags;
+    f.config.errata = decode_errata;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
     memset(places, 0xa5, sizeof places);
     CHECK_EQ(ipt_insn_init(&places[place].insn, &f.config, &f.trace,

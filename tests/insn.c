@@ -68,6 +68,9 @@ static int pull(ipt_event *event)
     return status;
 }
 
+static uint32_t with_errata; /* of config */
+static ipt_filter with_filter;
+
 static void begin(const row *r, const manner *how)
 {
     build_all(&b, r->trace, PACKETS_MAX);
@@ -76,6 +79,8 @@ static void begin(const row *r, const manner *how)
     f.config.read = memory_read;
     f.config.context = &m;
     f.config.flags = r->flags | how->flags;
+    f.config.errata = with_errata;
+    f.config.filter[1] = with_filter;
     waited = 0;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
     CHECK_EQ(ipt_insn_init(&places[place], &f.config, &f.trace,
@@ -210,6 +215,88 @@ TEST(wrap)
 TEST(errors)
 {
     run_table(&tables[4]);
+}
+
+/* ---- errata that change flow ---- */
+
+static const row skd022_rows[] = {
+    {"vm entry that disables", {CODE(0x1000, NOP VMLAUNCH JCC0)},
+     {ON, FUP(0x1001), PGD0, PGE(0x1004), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, 0, 0x1004), IF(0x1004, ENABLED)}, 0, 0, 0},
+    {"anything else", {CODE(0x1000, NOP SYSCALL JCC0)},
+     {ON, FUP(0x1001), PGD0, PGE(0x1001), PGD0},
+     {S_ON, IF(0x1000, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001),
+      E(ENABLED, BACK, 0x1001), IF(0x1001, ENABLED | RESUMED | DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+};
+
+static const row bdm64_rows[] = {
+    {"abort off the way",
+     {CODE(0x1000, XBEGIN JCC("\x10")), CODE(0x1018, NOP NOP JMP_RAX),
+      CODE(0x1106, JCC0)},
+     {ON, TSX(1, 0), FUP(0x1006), TNT(1, 1), TSX(0, 1), FUP(0x3000),
+      TIP(0x1106), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2),
+      IF(0x1006, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x3000, 1),
+      EA(ASYNC_BRANCH, 0, 0x3000, 0x1106), I(0x1106)}, 0, 0, 0},
+    {"abort on the way",
+     {CODE(0x1000, XBEGIN JCC("\x10")), CODE(0x1018, NOP JMP("\x10")),
+      CODE(0x102b, NOP NOP), CODE(0x1106, JCC0)},
+     {ON, TSX(1, 0), FUP(0x1006), TNT(1, 1), TSX(0, 1), FUP(0x102c),
+      TIP(0x1106), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2), IF(0x1006, SPECULATIVE),
+      IF(0x1018, SPECULATIVE), IF(0x1019, SPECULATIVE),
+      IF(0x102b, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x102c, 1), EA(ASYNC_BRANCH, 0, 0x102c, 0x1106), I(0x1106)},
+     0, 0, 0},
+    {"abort on the way, over a page",
+     {CODE(0x1ff0, XBEGIN JCC("\x04")), CODE(0x1ffc, NOP NOP NOP NOP),
+      CODE(0x2000, NOP NOP), CODE(0x20f6, JCC0)},
+     {PSB, EXEC64, FUP(0x1ff0), PSBEND, TSX(1, 0), FUP(0x1ff6), TNT(1, 1),
+      TSX(0, 1), FUP(0x2001), TIP(0x20f6), TNT(1, 0)},
+     {E(ENABLED, ST, 0x1ff0), EA(EXEC_MODE, ST, 0x1ff0, IPT_MODE_64),
+      I(0x1ff0), EA(TSX, 0, 0x1ff6, 2), IF(0x1ff6, SPECULATIVE),
+      IF(0x1ffc, SPECULATIVE), IF(0x1ffd, SPECULATIVE),
+      IF(0x1ffe, SPECULATIVE), IF(0x1fff, SPECULATIVE),
+      IF(0x2000, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x2001, 1), EA(ASYNC_BRANCH, 0, 0x2001, 0x20f6), I(0x20f6)},
+     0, 0, 0},
+};
+
+static const row skl014_rows[] = { /* traced: 1000 to 1fff */
+    {"call out of the filter",
+     {CODE(0x1000, JMP("\x0e")),
+      CODE(0x1010, NOP "\xe8\xea\x1f\x00\x00" JCC0)}, /* to 3000 */
+     {ON, PGD0, PGE(0x1016), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1010), IF(0x1011, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, BACK, 0x1016),
+      IF(0x1016, ENABLED | RESUMED)}, 0, 0, 0},
+    {"mov cr3", {CODE(0x1000, NOP MOV_CR3 "\xe9\x00\x20\x00\x00")},
+     {ON, PGD0}, {S_ON, I(0x1000), IF(0x1001, DISABLED),
+                  E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"indirect", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD0},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0,
+     0, 0},
+};
+
+TEST(errata)
+{
+    static const ipt_filter filter = {0x1000, 0x1fff, IPT_FILTER_TRACE};
+    static const ipt_filter none = {0, 0, IPT_FILTER_OFF};
+    static const table skd022 = TABLE(skd022_rows);
+    static const table bdm64 = TABLE(bdm64_rows);
+    static const table skl014 = TABLE(skl014_rows);
+
+    with_errata = IPT_ERRATUM_SKD022;
+    run_table(&skd022);
+    with_errata = IPT_ERRATUM_BDM64;
+    run_table(&bdm64);
+    with_errata = IPT_ERRATUM_SKL014;
+    with_filter = filter;
+    run_table(&skl014);
+    with_errata = 0;
+    with_filter = none;
 }
 
 /* ---- which packet proves an instruction ---- */
@@ -926,6 +1013,7 @@ int main(void)
     RUN(causes);
     RUN(wrap);
     RUN(errors);
+    RUN(errata);
     RUN(offsets);
     RUN(deep_calls);
     RUN(the_oldest_is_lost);

@@ -834,7 +834,7 @@ static void simulate(unsigned steps)
     cpu.settled = 1;
     while (steps-- && b.size < TRACE_BYTES - 600 && did.count < LOG_MAX - 100
            && b.count < TRACE_BYTES / 4 - 80) {
-        if (cpu.quiet > 8) { /* a PSB+ before them may still be BDM70's */
+        if (cpu.quiet > 4) { /* a PSB+ before them may still be BDM70's */
             flush();
             EMIT(EXSTOP(1));
             emit_ip(IPT_PKT_FUP, cpu.at->ip);
