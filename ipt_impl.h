@@ -4723,8 +4723,9 @@ static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
     unsigned steps = 0;
     ipt_cache_line run;
     unsigned i;
+    int status;
 
-    while (ipti_run_build(config, at, w->mode, ip, &run) >= 0) {
+    while ((status = ipti_run_build(config, at, w->mode, ip, &run)) >= 0) {
         for (i = 0; i < run.count_ && i < IPT_RUN_MAX_ && steps < 256;
              i++, steps++) {
             if (ip == target)
@@ -4738,27 +4739,32 @@ static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
         else if (ipti_kind_leaves(run.kind_))
             break;
     }
-    return 0;
+    return status == IPT_NEED_PAGE ? status : 0;
 }
 
 /* BDM64: the target of the branch before a transaction's abort may be wrong. If
  * the abort is not on the way from there, flow was where the abort is. */
-static void ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     const uint8_t kind = w->prev_kind;
+    int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
         || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
         || event->flags & IPT_EVENT_NO_IP || w->mode == IPT_MODE_UNKNOWN)
-        return;
+        return IPT_OK;
     if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
         && kind != IPT_INSN_CALL)
-        return;
+        return IPT_OK;
+    status = ipti_walk_passes(w, at, event->ip);
+    if (status < 0)
+        return status;
     w->prev_kind = IPT_INSN_OTHER; /* looked at, once */
-    if (!ipti_walk_passes(w, at, event->ip)) {
+    if (status == 0) {
         w->ip = ipti_wrap(w->mode, event->ip);
         w->count = 0;
     }
+    return IPT_OK;
 }
 
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
@@ -4811,9 +4817,10 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
         return 1;
     status = ipti_walk_skd022(w, at);
+    if (status >= 0)
+        status = ipti_walk_bdm64(w, at, event);
     if (status < 0)
         return status;
-    ipti_walk_bdm64(w, at, event);
     if (ipti_event_stop(event, &stop))
         return ipti_wrap(w->mode, stop - w->ip) == 0;
     if (ipti_event_counts(event))
