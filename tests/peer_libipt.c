@@ -114,6 +114,10 @@ int main(void)
                                   "within the PSB+, not of its end")         \
     X(STATUS_CBR, "status-cbr", "ours gives the events of a PSB+ together, " \
                                 "at the IP of its FUP")                      \
+    X(RESUMED, "resumed-cr3", "2.0.5: a MOV CR3 that disables tracing is "   \
+                              "resumed behind it; ours, as master: at it")   \
+    X(RESUMED_0, "resumed-0", "2.0.5 takes 0 for where tracing was disabled "\
+                              "when it does not know")                       \
     X(PSB_TWICE, "psb-twice", "with SKD010 libipt reads the PSB+ behind an " \
                               "OVF twice")                                   \
     X(TIME_LAST, "time-last", "with an erratum libipt gives overflow the "   \
@@ -890,7 +894,7 @@ typedef struct events {
     run *r;
     uint64_t sync;
     uint64_t last; /* offset of the last event of ours that matched */
-    const uint64_t *place; /* the last instruction's IP; NULL: no code */
+    const ipt_insn *place; /* the last instruction; NULL: no code */
     ipt_event ours[EVENTS_MAX]; /* the oldest first */
     struct pt_event theirs[EVENTS_MAX];
     struct pt_event pwre[4]; /* theirs that came early */
@@ -1095,8 +1099,10 @@ static int time_of_first(const events *e, const ipt_event *o,
     if (is_unstamped(o->type) && !t->has_tsc)
         return allow(e->r, D_NO_STAMP);
     if (huge_cyc(e->r, e->sync, o->offset)) return allow(e->r, D_HUGE_CYC);
-    if (mtc_without_cpuid(e->r, e->sync, o->offset))
-        return allow(e->r, D_NO_CPUID);
+    if (mtc_without_cpuid(e->r, e->sync,
+                          o->flags & IPT_EVENT_STATUS ? o->offset + 256
+                                                      : o->offset))
+        return allow(e->r, D_NO_CPUID); /* 256: to the end of a PSB+ */
     if (time_of_last(e, o, t)) return allow(e->r, D_TIME_LAST);
     if (o->flags & IPT_EVENT_STATUS && header_time(e, o, t))
         return allow(e->r, D_HEADER_TIME);
@@ -1119,6 +1125,17 @@ static int events_exec(events *e)
     return events_drop_ours(e);
 }
 
+/* Where flow is known: is tracing enabled where it was disabled? */
+static int same_resumed(const events *e, const ipt_event *o,
+                        const struct pt_event *t)
+{
+    if (!e->place || o->type != IPT_EVT_ENABLED
+        || !(o->flags & IPT_EVENT_RESUMED) == !t->variant.enabled.resumed)
+        return 1;
+    if (o->ip == 0) return allow(e->r, D_RESUMED_0);
+    return e->place->kind == IPT_INSN_MOV_CR3 && allow(e->r, D_RESUMED);
+}
+
 /* Take away what matches. Returns 0 at a difference; what is left then, or
  * else is left on one side only, is for the caller. */
 static int events_match(events *e)
@@ -1129,7 +1146,7 @@ static int events_match(events *e)
         const struct pt_event *t = pwre ? &e->pwre[0] : &e->theirs[0];
         if (events_exec(e)) continue;
         if (!pwre && e->peer_count == 0) return 1;
-        if (!same_event(o, t)) {
+        if (!same_event(o, t) || !same_resumed(e, o, t)) {
             if (events_lost(e) || events_extra(e)) continue;
             return 0;
         }
@@ -2313,7 +2330,7 @@ static int flow_step(flow *f)
 static void flow_section(flow *f, uint64_t offset)
 {
     events_begin(&f->e, f->r, offset);
-    f->e.place = &f->insn.ip;
+    f->e.place = &f->insn;
     f->our_stack.count = f->their_stack.count = 0;
     f->done = 0;
     f->given = f->returned = 0;
@@ -3129,6 +3146,7 @@ static const struct directed {
     {D_PSBEND, 0, 0, {PSB, EXEC64, FUP(0x1060), TIP(0x1060)}, NULL},
     {D_LOOP, 0, 0, {START(0x1080), TNT(1, 0)}, NULL}, /* H12 */
     {D_UNDEFINED, 0, 0, {START(0x1020), FUP(0x1030), PGD0}, NULL},
+    {D_RESUMED_0, 0, 0, {PSB, EXEC64, PSBEND, PGE(0)}, NULL},
     {D_SKZ84_CUT, IPT_ERRATUM_SKZ84, 0, {START(0x1000)}, "02730100010000"},
     {D_CYC_10, 0, 0, {START(0x1000)}, "ffffffffffffffffff0e"},
     {D_PSB_OVF, IPT_ERRATUM_SKD007, 0,

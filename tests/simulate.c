@@ -148,6 +148,8 @@ static void random_program(void)
 
 /* ---- the processor ---- */
 
+#define NOWHERE UINT64_MAX
+
 static struct {
     const insn *at; /* what is next, while enabled */
     uint64_t stack[64];
@@ -158,7 +160,7 @@ static struct {
     unsigned tip_count;
     uint64_t last_ip; /* of the trace */
     uint64_t cr3, vmcs;
-    uint64_t resume; /* 0: not known */
+    uint64_t resume; /* NOWHERE: not known */
     uint16_t lead;
     uint16_t proven_lead; /* as it was when trace was used */
     uint8_t nr, speculative, enabled;
@@ -169,7 +171,6 @@ static struct {
     uint8_t icnt_known;
     uint8_t cr3_moved; /* by the instruction before where trace was used */
     uint8_t fup_on_ptw;
-    unsigned quiet; /* packets since one that is about flow */
     entry *prev;    /* the instruction before, if nothing parts it from here */
     size_t proven;  /* entries of the list that the trace proves */
     uint32_t flags; /* config.flags */
@@ -188,8 +189,6 @@ static void go(uint64_t ip)
 static void emit(ipt_packet p)
 {
     build_put(&b, &p);
-    cpu.quiet++;
-    if (p.type >= IPT_PKT_TNT_8 && p.type <= IPT_PKT_FUP) cpu.quiet = 0;
 }
 
 static void emit_exec(void)
@@ -394,7 +393,8 @@ static void psb(void)
 
 static void enable(uint16_t lead, int begin)
 {
-    const uint64_t ip = cpu.resume && chance(60) ? cpu.resume : any_ip();
+    const uint64_t ip
+        = cpu.resume != NOWHERE && chance(60) ? cpu.resume : any_ip();
     const int back = cpu.resume == ip && !begin;
     emit_ip(IPT_PKT_TIP_PGE, ip);
     cpu.enabled = 1;
@@ -450,7 +450,7 @@ static void while_off(uint64_t resume)
         default:
             EMIT(OVF);
             cpu.last_ip = 0;
-            cpu.resume = 0;
+            cpu.resume = NOWHERE;
             cpu.lead |= RESYNCED;
             cpu.speculative = 0;
             happens(IPT_EVT_OVERFLOW, NOIP, 0, 0);
@@ -574,7 +574,7 @@ static void overflow(void)
     EMIT(OVF);
     cpu.last_ip = 0;
     cpu.speculative = 0;
-    cpu.resume = 0;
+    cpu.resume = NOWHERE;
     cpu.prev = NULL;
     emit_noise();
     if (chance(60)) {
@@ -661,7 +661,7 @@ static void far_branch(const insn *x)
                          || x->kind == IPT_INSN_FAR_CALL
                          || x->kind == IPT_INSN_VMCALL
                      ? wrap(x->ip + x->size)
-                     : 0);
+                     : NOWHERE);
     else
         tip(any_ip(), 0);
 }
@@ -739,7 +739,7 @@ static void execute(const insn *x)
         taken = chance(50);
         if (chance(3)) { /* out of the filter */
             flush();
-            disabled(0x123456789000, 0);
+            disabled(0x123456789000, NOWHERE);
             break;
         }
         bit(taken);
@@ -818,6 +818,7 @@ static void simulate(unsigned steps)
     did.status = IPT_END;
     random_program();
     cpu.cr3 = cpu.vmcs = IPT_ASID_UNKNOWN;
+    cpu.resume = NOWHERE;
     cpu.fup_on_ptw = (uint8_t) chance(50);
     cpu.flags = chance(25) ? IPT_CONFIG_NO_RETCOMP : 0;
     if (chance(80)) {
@@ -834,13 +835,6 @@ static void simulate(unsigned steps)
     cpu.settled = 1;
     while (steps-- && b.size < TRACE_BYTES - 600 && did.count < LOG_MAX - 100
            && b.count < TRACE_BYTES / 4 - 80) {
-        if (cpu.quiet > 4) { /* a PSB+ before them may still be BDM70's */
-            flush();
-            EMIT(EXSTOP(1));
-            emit_ip(IPT_PKT_FUP, cpu.at->ip);
-            happens(IPT_EVT_EXSTOP, 0, cpu.at->ip, 0);
-            cpu.settled = 1;
-        }
         if (passed(cpu.at->ip)) /* for ever, or so often: nobody can tell */
             overflow();
         while (!cpu.settled && chance(8)) between();
