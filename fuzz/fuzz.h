@@ -269,6 +269,7 @@ struct fuzz_run {
     int stop;
     uint8_t present; /* lazy: which pages are there */
     ipt_cache cache;
+    ipt_clock clock; /* packets: of those seen */
 };
 
 static inline void fuzz_check(fuzz_run *run, int ok, int line,
@@ -990,6 +991,7 @@ static inline void fuzz_setup(fuzz_run *run)
     run->work = FUZZ_WORK;
     if (run->fueled || fuzz_reads(c) == FUZZ_MIRROR || !fuzz_pure(c))
         config->fuel = &run->fuel;
+    FUZZ_CHECK(run, ipt_time_init(&run->clock, config) == IPT_OK);
     run->random = c->cut;
     run->trace.offset = fuzz_begin(c);
     run->trace.open = run->way == FUZZ_FEED || c->flags & FUZZ_OPEN;
@@ -1111,6 +1113,22 @@ static inline uint64_t fuzz_packet(fuzz_run *run, const ipt_packet *packet)
     return run->stop ? 0 : fuzz_hash(bytes, (size_t) size);
 }
 
+/* A clock takes any packet. Returns its time. */
+static inline uint64_t fuzz_tell(fuzz_run *run, const ipt_packet *packet)
+{
+    const ipt_clock before = run->clock;
+    const int status = ipt_time_packet(&run->clock, packet);
+
+    FUZZ_CHECK(run, status == IPT_OK || status == IPT_NO_TIME
+                        || status == IPT_ERR_CONTEXT
+                        || status == IPT_ERR_CONFIG
+                        || status == IPT_ERR_PACKET);
+    if (run->config.flags & IPT_CONFIG_MONOTONIC && before.has_tsc
+        && run->clock.has_tsc)
+        FUZZ_CHECK(run, run->clock.tsc >= before.tsc);
+    return run->clock.tsc ^ run->clock.fcr << 1 ^ run->clock.lost_cyc;
+}
+
 static inline int fuzz_pkt_next(fuzz_run *run)
 {
     ipt_where *at = fuzz_at(run);
@@ -1139,6 +1157,7 @@ static inline int fuzz_pkt_next(fuzz_run *run)
     item.offset = packet.offset;
     item.count = packet.size;
     item.hash = fuzz_packet(run, &packet);
+    item.end = fuzz_tell(run, &packet);
     last = run->log->count ? &run->log->item[run->log->count - 1] : NULL;
     if (packet.type == IPT_PKT_PAD && last && last->what == FUZZ_PACKET
         && last->kind == IPT_PKT_PAD && last->offset + last->count
@@ -1390,8 +1409,12 @@ static inline int fuzz_wild(const fuzz_case *c)
 static inline int fuzz_qry_next(fuzz_run *run)
 {
     const int wild = fuzz_wild(run->c) && run->log->count % 3 == 0;
-    int status = wild ? fuzz_qry_indirect(run) : fuzz_qry_cond(run);
+    int status = IPT_ERR_QUERY;
 
+    if (fuzz_wild(run->c) && run->log->count % 3 == 1)
+        status = fuzz_qry_event(run);
+    if (status == IPT_ERR_QUERY)
+        status = wild ? fuzz_qry_indirect(run) : fuzz_qry_cond(run);
     if (status == IPT_ERR_QUERY)
         status = wild ? fuzz_qry_cond(run) : fuzz_qry_indirect(run);
     if (status == IPT_ERR_QUERY)

@@ -240,6 +240,86 @@ TEST(endless_nops)
     feed_end(&f);
 }
 
+/* ---- synchronising ---- */
+
+static const row two_psbs
+    = {"two", {CODE(0x1000, NOP JCC0), CODE(0x2000, NOP JCC0)},
+       {ON, TNT(1, 0), PSB, EXEC64, PSBEND, PGE(0x2000), TNT(1, 0)},
+       {{0, 0, 0, 0, 0}}, 0, 0, 0};
+
+TEST(synchronise)
+{
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_blk_decoder *d = &places[place].blk;
+    ipt_event e;
+    ipt_block k;
+
+    build_all(&b, two_psbs.trace, PACKETS_MAX);
+    begin(&how, two_psbs.code, 0);
+    CHECK_EQ(ipt_blk_sync_set(d, 1), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_blk_sync_set(d, b.size + 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(d->at.sync, b.offset[5]);
+    CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING);
+    CHECK_EQ(d->at.sync, 0);
+    CHECK_EQ(ipt_blk_sync_backward(d), IPT_END);
+    CHECK_EQ(ipt_blk_event(d, &e), IPT_EVENT_PENDING);
+    CHECK_EQ(e.type, IPT_EVT_ENABLED);
+    CHECK_EQ(ipt_blk_event(d, &e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_EXEC_MODE);
+    CHECK_EQ(ipt_blk_event(d, &e), IPT_END);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_OK);
+    CHECK_EQ(k.ip, 0x1000);
+    CHECK_EQ(k.count, 2);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_STATUS); /* off while on */
+    CHECK_EQ(ipt_blk_sync_set(d, d->at.sync),
+             IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_OK);
+    CHECK_EQ(d->at.dropped, 3);
+    CHECK_EQ(k.ip, 0x2000);
+    CHECK_EQ(k.flags, ENABLED);
+    CHECK_EQ(ipt_blk_sync_forward(d), IPT_END);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
+    feed_end(&f);
+}
+
+/* A block that waits for a page is not lost if the page is given up. */
+TEST(block_in_progress)
+{
+    static const row r = {"progress", {CODE(0x1000, NOP NOP JMP("\x7c")),
+                                       CODE(0x2000, JCC0)},
+                          {ON, TNT(1, 0), FUP(0x3000), TIP(0x2000), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_event e;
+        ipt_block k;
+        int status;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        CHECK_EQ(d->at.missing, 0x1080);
+        status = ipt_blk_resync(d);
+        CHECK(status >= 0);
+        status = ipt_blk_next(d, &k);
+        CHECK(status >= 0);
+        CHECK_EQ(k.ip, 0x1000);
+        CHECK_EQ(k.count, 3);
+        CHECK_EQ(k.end_ip, 0x1002);
+        CHECK_EQ(k.last_size, 2);
+        CHECK_EQ(k.kind, IPT_INSN_JMP);
+        while (status >= 0 && status & IPT_EVENT_PENDING)
+            status = ipt_blk_event(d, &e);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.ip, 0x2000);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
+        feed_end(&f);
+    }
+}
+
 /* ---- programs and traces at random ---- */
 
 static uint64_t seed;
@@ -457,6 +537,8 @@ int main(void)
     RUN(boundaries_at_events);
     RUN(long_blocks);
     RUN(endless_nops);
+    RUN(synchronise);
+    RUN(block_in_progress);
     RUN(random);
     RUN(random_resync);
     return test_report();

@@ -590,6 +590,68 @@ TEST(endless_nops)
     feed_end(&f);
 }
 
+/* ---- fuel bounds the work of each call ---- */
+
+static unsigned work; /* callbacks */
+
+static int count_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    work++;
+    return memory_read(buffer, size, asid, ip, context);
+}
+
+static int count_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                          uint8_t insn_mode, void *context)
+{
+    work++;
+    return ipt_classify(code, bytes, size, insn_mode, context);
+}
+
+static uint64_t count_space(const ipt_asid *asid, void *context)
+{
+    (void) context;
+    work++;
+    return asid->cr3;
+}
+
+/* A call may go past zero by a packet or a run of at most 80 instructions: 80
+ * classified, and the reads for 80 * 15 bytes. */
+TEST(fuel_bounds_work)
+{
+    static const uint64_t tanks[] = {1, 2, 7, 30, 100, 1000};
+    static const row *const rows[]
+        = {&loop_rows[2], &loop_rows[7], &branch_rows[1], &event_rows[0],
+           &cause_rows[0], &wrap_rows[0]};
+    for (unsigned t = 0; t < LENGTH(tanks); t++) {
+        for (unsigned k = 0; k < LENGTH(rows) * CACHES; k++) {
+            manner how = manner_of(FUEL, (int) (k % CACHES), 0, 1);
+            ipt_insn insn;
+            unsigned rounds = 0;
+            int status;
+            begin(rows[k / CACHES], &how);
+            f.config.read = count_read;
+            f.config.classify = count_classify;
+            f.config.space = count_space;
+            f.fuel = tanks[t];
+            status = ipt_insn_sync_forward(&places[place]);
+            while ((status >= 0 || status == IPT_BUDGET
+                    || status == IPT_EVENT_FIRST)
+                   && rounds++ < 10000) {
+                if (status == IPT_BUDGET) CHECK_EQ(f.fuel, 0);
+                if (status == IPT_BUDGET) f.fuel = tanks[t];
+                work = 0;
+                status = places[place].at.valid & IPT_AT_SYNC
+                             ? ipt_insn_next(&places[place], &insn)
+                             : ipt_insn_sync_forward(&places[place]);
+                CHECK(work <= tanks[t] + 80 + 80 * 15 / 16);
+            }
+            CHECK(status == IPT_END || status == IPT_ERR_LOOP);
+            feed_end(&f);
+        }
+    }
+}
+
 /* ---- pages that come later ---- */
 
 /* Instructions that straddle pages; each page is asked for once, in order. */
@@ -1020,6 +1082,7 @@ int main(void)
     RUN(loops);
     RUN(answers);
     RUN(endless_nops);
+    RUN(fuel_bounds_work);
     RUN(pages);
     RUN(read_ahead);
     RUN(two_mappings);

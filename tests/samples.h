@@ -106,6 +106,12 @@ static const sample samples[] = {
     /* jmp rax; call rax; jmp [..]; ret */
     {"indirect", "ffe0 ffd0 ff2500000000 c3", AT "tip:400fc2 tip:400fc4 "
      "tip:400fca tip:400fc0 tip:400fca tip:400fc2 tip.1:0fc4", 0, 0, 0, 0, 0},
+    {"jmpabs", "d500a1c00f400000000000 d500ffe0", AT "tip:400fcb tip:400fc0",
+     0, 0, 0, 0, 0},
+    /* rarer instructions: EVEX map 4, LOCK, EXTRQ, BT, FAR JMP */
+    {"rare_code", "62f47c08f7c001000000 f00fb108 660f78c00102 0fbae001 f0830801"
+     "0f38f000 0f3a0fc001 c5f877 c4e27918c0 ff28", AT "tip:400fc0", 0, 0, 0, 0,
+     0},
     {"deferred", "7400 7400 ffe0", AT "tnt:10 tip:400fc0 tnt:11 tip:400fc4 "
      "tip:400fc0", 0, 1, 0, 0, 0},
     {"bad_tnt", "ffe0 90", AT "tnt:1 tip:400fc2", 0, 0, 0, 0, 0},
@@ -188,6 +194,8 @@ static const sample samples[] = {
      "tip:400fc2 cfe:f,0 tip:400fc4 cfe:2,0 tip:400fc6 cfe:7,0 tip:400fc9 "
      "cfe:d,0 tip:400fc0 evd:0,1234 cfe:1,e fup:400fc0 tip:400fc4 evd:1,1 "
      "evd:2,2 cfe:8,0+ fup:400fc4 pgd", 0, 0, 0, 0, 0},
+    {"swintr", "90 cd80 0f05", AT "cfe:f,0 tip:400fc0 cfe:e,80 tip:400fc3 "
+     "cfe:f,0 tip:400fc0", 0, 0, 0, 0, 0},
     {"cfe_late", "90 90 90 cd80 90", AT "cfe:f,0 tip:400fc0", 0, 0, 0, 1, 0},
     {"cfe_more", "90 ffe0 90", AT "cfe:c,11 fup:400fc1 tip:400fc0 cfe:3,0+ "
      "fup:400fc0 cfe:4,0 fup:400fc0 tip:400fc1 cfe:a,0 cfe:6,0 fup:400fc1 "
