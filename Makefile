@@ -127,6 +127,16 @@ test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
 	@test -n "$(SUITE)" || { echo "make test-suite SUITE=dir"; exit 2; }
 	@BUILD=$(BUILD) bash $(CHECK_DIR)/suite.sh $(SUITE)
 
+PEER = $(BUILD)/tests/peer_libipt $(TRACES:%=--traces %) \
+       $(SUITE:%=--suite %) --record $(DEMO_RECORDING)
+test-peer:  ## Compare with libipt, with TRACES=dir and SUITE=dir as well
+	@$(SUB) $(BUILD)/tests/peer_libipt
+	@$(PEER)
+
+fuzz-peer:  ## The same for FUZZ_SECONDS on changed traces, of SUITE=dir too
+	@$(SUB) $(BUILD)/tests/peer_libipt
+	@$(PEER) --fuzz $(FUZZ_SECONDS) $(or $(FUZZ_FIRST),1)
+
 corpus:  ## Record the programs of the corpus (needs qemu-user)
 	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
 
@@ -184,5 +194,6 @@ clean:  ## Remove build/
 	rm -rf $(BUILD)
 
 .PHONY: all help deps deps-full tools examples tests fuzzers demo test \
-    run-tests test-traces test-suite corpus test-corpus sanitize fuzz fuzz-afl check size install uninstall \
+    run-tests test-traces test-suite test-peer fuzz-peer corpus test-corpus \
+    sanitize fuzz fuzz-afl check size install uninstall \
     clean FORCE $(CHECKS:%=check-%) $(PLACES:%=check-%)

@@ -1,12 +1,18 @@
 /* peer_libipt.c: ipt against libipt (Debian's libipt-dev, 2.0.5).
  *
  *     peer_libipt [--traces DIR] [--suite DIR] [--record DIR]
+ *                 [--fuzz SECONDS FIRST]
  *
  * Packets, query answers and instruction streams of both are compared, item by
  * item, on the same trace under the same configuration: on traces that this
  * file makes (always), on folders of hardware traces, on a decoder suite, on
  * recordings of ptrecord. Where they differ, one of the differences listed
- * below must explain it; how often each does is printed at the end. */
+ * below must explain it; how often each does is printed at the end.
+ *
+ * --fuzz changes the suite's traces, and those that this file makes, at random
+ * for so many seconds. Its runs are numbered from FIRST on, and nothing but the
+ * number decides what a run does: `--fuzz 0 NUMBER` repeats one. With the
+ * environment's PEER_SAVE=dir traces that differ are kept there. */
 #define _POSIX_C_SOURCE 200809L
 #define IPT_IMPLEMENTATION
 #include "../ipt.h"
@@ -28,7 +34,10 @@ int main(void)
 #else
 #include <dirent.h>
 #include <intel-pt.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <time.h>
+#include <unistd.h>
 
 /* ---- the differences that are allowed ---- */
 
@@ -135,7 +144,7 @@ static const struct {
     const char *reason;
 } differences[] = {DIFFERENCES(X_TEXT)};
 
-enum { OWN, TRACES, SUITE, RECORD, PARTS };
+enum { OWN, TRACES, SUITE, RECORD, FUZZ, PARTS };
 static unsigned long long seen[D_COUNT][PARTS];
 static unsigned long long items[3][PARTS]; /* packets, answers, instructions */
 static unsigned long long runs[PARTS];
@@ -2705,27 +2714,29 @@ static size_t machine_run(machine *m, unsigned count)
 
 /* ---- traces made here: timing packets in between, and mutations ---- */
 
+/* The clocks of the packets made last. */
+static uint64_t timing_tsc;
+static uint8_t timing_ctc;
+
 /* A packet about time, at random. */
 static ipt_packet timing_packet(uint8_t before)
 {
     static const uint8_t types[] = {
         IPT_PKT_TSC, IPT_PKT_TMA, IPT_PKT_MTC, IPT_PKT_MTC, IPT_PKT_MTC,
         IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_CBR, IPT_PKT_PAD};
-    static uint64_t tsc;
-    static uint8_t ctc;
     ipt_packet p;
     memset(&p, 0, sizeof p);
     p.type = types[random_below(LENGTH(types))];
     if (before == IPT_PKT_TSC && random_below(2)) p.type = IPT_PKT_TMA;
     else if (p.type == IPT_PKT_TMA && random_below(50)) p.type = IPT_PKT_CYC;
-    tsc += random_below(100000);
+    timing_tsc += random_below(100000);
     switch (p.type) {
-    case IPT_PKT_TSC: p.u.tsc.value = tsc & 0xffffffffffffff; break;
+    case IPT_PKT_TSC: p.u.tsc.value = timing_tsc & 0xffffffffffffff; break;
     case IPT_PKT_TMA:
         p.u.tma.ctc = (uint16_t) random64();
         p.u.tma.fc = (uint16_t) random_below(512);
         break;
-    case IPT_PKT_MTC: p.u.mtc.ctc = ctc++; break;
+    case IPT_PKT_MTC: p.u.mtc.ctc = timing_ctc++; break;
     case IPT_PKT_CYC: p.u.cyc.value = random_below(3000); break;
     case IPT_PKT_CBR: p.u.cbr.ratio = (uint8_t) (1 + random_below(50)); break;
     default: p.size = 1 + random_below(9); break;
@@ -3536,19 +3547,201 @@ TEST(traces) { cases_run(traces_dir, TRACES); }
 
 TEST(record) { cases_run(record_dir, RECORD); }
 
+/* ---- fuzzing: what the suite has and this file makes, changed ---- */
+
+#define SEEDS_MAX 400
+
+static struct fuzz {
+    struct {
+        suite_row row;
+        uint8_t *bytes;
+        size_t size;
+        uint8_t *code;
+        size_t code_size;
+    } seed[SEEDS_MAX];
+    unsigned seeds;
+    unsigned seconds;
+    uint64_t number; /* of the run */
+    run r;
+    image code;
+    machine maker;
+    uint8_t bytes[1 << 15]; /* the trace, changed */
+    size_t size;
+} fuzz;
+
+static void fuzz_crash(int sig)
+{
+    printf("signal %d in run %llu: %s\n", sig, ull(fuzz.number), fuzz.r.name);
+    save(&fuzz.r);
+    fflush(stdout);
+    _exit(3);
+}
+
+static void fuzz_load(const char *dir)
+{
+    suite_row last = {{0}, {0}, 0, {0}};
+    size_t size;
+    char *text = (char *) load(dir, "index.tsv", &size);
+    char *line = text;
+    while (line && *line && fuzz.seeds < SEEDS_MAX) {
+        suite_row row = {{0}, {0}, 0, {0}};
+        char name[300];
+        char *end = strchr(line, '\n');
+        if (end) *end++ = 0;
+        if (suite_parse(line, &row) && !suite_same(&row, &last)) {
+            const unsigned i = fuzz.seeds++;
+            fuzz.seed[i].row = last = row;
+            snprintf(name, sizeof name, "tests/%s/%s.pt", row.test, row.test);
+            fuzz.seed[i].bytes = load(dir, name, &fuzz.seed[i].size);
+            snprintf(name, sizeof name, "tests/%s/%s.bin", row.test, row.test);
+            fuzz.seed[i].code = load(dir, name, &fuzz.seed[i].code_size);
+            if (!fuzz.seed[i].bytes) fuzz.seeds--;
+        }
+        line = end;
+    }
+    free(text);
+    CHECK(fuzz.seeds > 0);
+}
+
+static void fuzz_append(const uint8_t *bytes, size_t size)
+{
+    if (!bytes || size > sizeof fuzz.bytes / 4 - fuzz.size) return;
+    memcpy(fuzz.bytes + fuzz.size, bytes, size);
+    fuzz.size += size;
+}
+
+/* One of the suite's traces, its code and its configuration. */
+static void fuzz_suite(unsigned i)
+{
+    const suite_row *row = &fuzz.seed[i].row;
+    ipt_filter filter[IPT_FILTERS];
+    fuzz_append(fuzz.seed[i].bytes, fuzz.seed[i].size);
+    if (random_below(6) == 0) {
+        const unsigned more = random_below(fuzz.seeds);
+        fuzz_append(fuzz.seed[more].bytes, fuzz.seed[more].size);
+    }
+    memset(&fuzz.code, 0, sizeof fuzz.code);
+    fuzz.code.count = 1;
+    fuzz.code.list[0].base = row->base;
+    fuzz.code.list[0].size = fuzz.seed[i].code_size;
+    fuzz.code.list[0].bytes = fuzz.seed[i].code;
+    if (fuzz.seed[i].code_size) fuzz.r.code = &fuzz.code;
+    suite_config(row, &fuzz.r.config);
+    memcpy(filter, fuzz.r.config.filter, sizeof filter);
+    if (random_below(3) == 0) random_config(&fuzz.r);
+    memcpy(fuzz.r.config.filter, filter, sizeof filter);
+    snprintf(fuzz.r.name, sizeof fuzz.r.name, "run %llu, %s cpu %s",
+             ull(fuzz.number), row->test, row->cpu);
+}
+
+/* One of the traces that this file makes. */
+static void fuzz_own(void)
+{
+    static writer w;
+    const size_t size = machine_run(&fuzz.maker, 5 + random_below(60));
+    if (random_below(2)) {
+        fuzz_append(fuzz.maker.out, size);
+    } else {
+        put_stream(&w, &fuzz.maker);
+        fuzz_append(w.bytes, w.size);
+    }
+    fuzz.r.code = &fuzz.maker.code;
+    random_config(&fuzz.r);
+    snprintf(fuzz.r.name, sizeof fuzz.r.name, "run %llu, made here",
+             ull(fuzz.number));
+}
+
+static void fuzz_timing(void)
+{
+    static uint8_t timed[sizeof fuzz.bytes / 2];
+    const size_t size = add_timing(fuzz.bytes, fuzz.size, timed, sizeof timed,
+                                   3 + random_below(6));
+    if (size <= 20) return;
+    memcpy(fuzz.bytes, timed, size);
+    fuzz.size = size;
+}
+
+/* Put a packet anywhere in between. */
+static void fuzz_packet(void)
+{
+    static const uint8_t types[] = {
+        IPT_PKT_TNT_8, IPT_PKT_TIP, IPT_PKT_FUP, IPT_PKT_TIP_PGE,
+        IPT_PKT_TIP_PGD, IPT_PKT_MODE_EXEC, IPT_PKT_MODE_TSX, IPT_PKT_OVF,
+        IPT_PKT_PSB, IPT_PKT_PSBEND, IPT_PKT_PTW, IPT_PKT_EXSTOP, IPT_PKT_MWAIT,
+        IPT_PKT_PWRE, IPT_PKT_PWRX, IPT_PKT_PIP, IPT_PKT_VMCS, IPT_PKT_STOP,
+        IPT_PKT_MNT};
+    const ipt_packet p
+        = random_packet(&the_machine, types[random_below(LENGTH(types))]);
+    const unsigned at = random_below((unsigned) fuzz.size + 1);
+    uint8_t bytes[32];
+    const int n = ipt_pkt_encode(bytes, sizeof bytes, &p);
+    if (!CHECK(n > 0)) return;
+    memmove(fuzz.bytes + at + n, fuzz.bytes + at, fuzz.size - at);
+    memcpy(fuzz.bytes + at, bytes, (size_t) n);
+    fuzz.size += (size_t) n;
+}
+
+static void fuzz_run(void)
+{
+    run *r = &fuzz.r;
+    uint8_t *copy;
+    random_state = (fuzz.number + 1) * 0x9e3779b97f4a7c15u;
+    timing_tsc = timing_ctc = 0;
+    fuzz.size = 0;
+    memset(r, 0, sizeof *r);
+    r->part = FUZZ;
+    r->wild = 1;
+    if (fuzz.seeds && random_below(5)) fuzz_suite(random_below(fuzz.seeds));
+    else fuzz_own();
+    r->bdm70 = random_below(4) != 0;
+    if (random_below(4) == 0) fuzz_timing();
+    for (unsigned n = 1 + random_below(3); n > 0; n--) {
+        const unsigned how = random_below(6);
+        if (how < 2) fuzz_packet();
+        if (how > 0) fuzz.size = mutate(fuzz.bytes, fuzz.size,
+                                        sizeof fuzz.bytes - 200);
+    }
+    copy = malloc(fuzz.size + !fuzz.size); /* so that ASan sees its end */
+    if (!CHECK(copy != NULL)) return;
+    memcpy(copy, fuzz.bytes, fuzz.size);
+    alarm(30);
+    run_begin(r, copy, fuzz.size);
+    compare(r);
+    run_end(r);
+    alarm(0);
+    free(copy);
+}
+
+TEST(fuzz)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
+    const time_t start = time(NULL);
+    unsigned differ = 0;
+    for (size_t i = 0; i < LENGTH(signals); i++) signal(signals[i], fuzz_crash);
+    if (suite_dir) fuzz_load(suite_dir);
+    random_state = 0x600d;
+    machine_run(&the_machine, 10);
+    do {
+        fuzz_run();
+        differ += fuzz.r.failures != 0;
+        fuzz.number++;
+    } while (difftime(time(NULL), start) < fuzz.seconds);
+    printf("fuzz: %llu runs, %u differ for no known reason\n", runs[FUZZ],
+           differ);
+}
+
 static void print_table(void)
 {
     static const char *const parts[PARTS] = {"own", "traces", "suite",
-                                             "record"};
-    printf("%-16s %10s %10s %10s %10s\n", "", "own", "traces", "suite",
-           "record");
-    for (int d = 0; d < D_COUNT; d++)
-        printf("%-16s %10llu %10llu %10llu %10llu  %s\n", differences[d].name,
-               seen[d][0], seen[d][1], seen[d][2], seen[d][3],
-               differences[d].reason);
-    for (int d = 0; d < D_COUNT; d++)
-        if (!seen[d][OWN] && !seen[d][SUITE])
-            printf("never needed: %s\n", differences[d].name);
+                                             "record", "fuzz"};
+    printf("%-14s", "allowed");
+    for (int p = 0; p < PARTS; p++) printf(" %9s", parts[p]);
+    printf("\n");
+    for (int d = 0; d < D_COUNT; d++) {
+        printf("%-14s", differences[d].name);
+        for (int p = 0; p < PARTS; p++) printf(" %9llu", seen[d][p]);
+        printf("  %s\n", differences[d].reason);
+    }
     printf("wild traces that an error ended: %llu ours, %llu theirs, %llu "
            "both\n", ends[0], ends[1], ends[2]);
     for (int p = 0; p < PARTS; p++)
@@ -3560,10 +3753,22 @@ static void print_table(void)
 
 int main(int argc, char **argv)
 {
+    int fuzzing = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--suite") == 0) suite_dir = argv[i + 1];
         if (strcmp(argv[i], "--traces") == 0) traces_dir = argv[i + 1];
         if (strcmp(argv[i], "--record") == 0) record_dir = argv[i + 1];
+        if (strcmp(argv[i], "--fuzz") == 0 && i + 2 < argc) {
+            fuzzing = 1;
+            fuzz.seconds = (unsigned) strtoul(argv[i + 1], NULL, 0);
+            fuzz.number = strtoull(argv[i + 2], NULL, 0);
+            i++;
+        }
+    }
+    if (fuzzing) {
+        RUN(fuzz);
+        print_table();
+        return test_report();
     }
     RUN(cases);
     RUN(long_psb);
