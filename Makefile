@@ -143,6 +143,9 @@ corpus:  ## Record the programs of the corpus (needs qemu-user)
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
 
+bench:  ## Speed next to libipt; see tests/bench/bench.sh for TRACES, TSV, ...
+	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh run
+
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -195,5 +198,5 @@ clean:  ## Remove build/
 
 .PHONY: all help deps deps-full tools examples tests fuzzers demo test \
     run-tests test-traces test-suite test-peer fuzz-peer corpus test-corpus \
-    sanitize fuzz fuzz-afl check size install uninstall \
+    bench sanitize fuzz fuzz-afl check size install uninstall \
     clean FORCE $(CHECKS:%=check-%) $(PLACES:%=check-%)

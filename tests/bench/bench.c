@@ -1,0 +1,271 @@
+/* bench.c: how fast each layer is, next to others that do the same work.
+ *
+ *     bench [-t] [-r ROUNDS] [-l LAYER] FOLDER...
+ *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind
+ *     bench -k FOLDER...          blocks by size of the cache, for gnuplot
+ *
+ * Rows run in turn, ROUNDS times (5), so that all meet the same neighbours on
+ * the machine; a row's figure is the median of its rounds, in processor time.
+ * A row is compared with those of its layer in the same run; one below its
+ * floor says FALLS SHORT. -t: tab-separated.
+ *
+ * The decoder is a translation unit of its own, as libipt is a library; every
+ * item is read by the caller; all decode the whole trace from its first PSB. A
+ * trace is decoded over and over, so branch predictors and caches know it
+ * better than they would in real use, for all rows alike. Where items differ
+ * in kind (a run of PAD is one of our packets; libipt's queries are single
+ * branches) only the time for the trace can be compared; where flow is not
+ * followed to the same end, time per instruction is. */
+#define _POSIX_C_SOURCE 200809L
+#include "bench.h"
+#include "load.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS_MAX 99
+#define ROWS_MAX 40
+#define SAMPLE 2e-3 /* seconds a sample takes at least */
+
+typedef struct result {
+    const bench_row *row;
+    double seconds[ROUNDS_MAX];
+    uint64_t items;
+    unsigned passes; /* in a sample */
+    double median;   /* seconds of a pass */
+} result;
+
+static result results[ROWS_MAX];
+static unsigned result_count;
+static unsigned rounds = 5;
+static int tsv;
+static unsigned short_rows;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+static double sample(const bench_case *c, result *r)
+{
+    double sum = 0;
+    unsigned i;
+
+    for (i = 0; i < r->passes; i++) {
+        double start;
+        if (r->row->prepare && !r->row->prepare(c))
+            return -1;
+        start = now();
+        r->items = r->row->pass(c);
+        sum += now() - start;
+    }
+    return sum / r->passes;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *) a;
+    const double y = *(const double *) b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* ---- running ---- */
+
+static void choose(const bench_row *rows, const bench_case *c,
+                   const char *layer)
+{
+    for (; rows->name && result_count < ROWS_MAX; rows++) {
+        if ((rows->needs_code && !c->has_code)
+            || (layer && strcmp(layer, rows->layer) != 0))
+            continue;
+        memset(&results[result_count], 0, sizeof(result));
+        results[result_count++].row = rows;
+    }
+}
+
+static void measure(const bench_case *c)
+{
+    unsigned round;
+    unsigned i;
+
+    for (i = 0; i < result_count; i++) {
+        result *r = &results[i];
+        double t;
+        r->passes = 1; /* the first pass also warms up */
+        t = sample(c, r);
+        if (t > 0 && t < SAMPLE)
+            r->passes = 1 + (unsigned) (SAMPLE / t);
+    }
+    for (round = 0; round < rounds; round++)
+        for (i = 0; i < result_count; i++)
+            results[i].seconds[round] = sample(c, &results[i]);
+    for (i = 0; i < result_count; i++) {
+        qsort(results[i].seconds, rounds, sizeof(double), ascending);
+        results[i].median = results[i].seconds[rounds / 2];
+    }
+}
+
+/* ---- the table ---- */
+
+static void print_row(const bench_case *c, const result *r, const result *ours)
+{
+    const bench_row *row = r->row;
+    const double speed = (double) c->size / r->median * 1e-6;
+    const double items = (double) r->items / r->median * 1e-6;
+    const int by_item = row->needs_code; /* items are instructions */
+    double ratio = 0;
+    const char *verdict = "";
+
+    if (ours) {
+        ratio = r->median / ours->median;
+        if (by_item && r->items)
+            ratio *= (double) ours->items / (double) r->items;
+        if (ratio < row->floor) {
+            verdict = "FALLS SHORT";
+            short_rows++;
+        }
+    }
+    if (tsv) {
+        printf("%s\t%s\t%s\t%.2f\t%.2f\t%llu\t%.2f\t%.2f\t%s\n", c->name,
+               row->layer, row->name, speed, items,
+               (unsigned long long) r->items, ratio, row->floor, verdict);
+        return;
+    }
+    printf("%-16s %-16s %9.1f %9.1f", ours ? "" : row->layer, row->name,
+           speed, items);
+    if (ours && row->floor > 0)
+        printf(" %8.2f %6.1f %s", ratio, row->floor, verdict);
+    else if (ours)
+        printf(" %8.2f", ratio);
+    if (ours && by_item && r->items != ours->items)
+        printf(" (decodes %.1f %%)",
+               100.0 * (double) r->items / (double) ours->items);
+    printf("\n");
+}
+
+static void print_case(const bench_case *c)
+{
+    unsigned i;
+    unsigned k;
+
+    if (!tsv)
+        printf("\n%s: %zu bytes\n%-16s %-16s %9s %9s %8s %6s\n", c->name,
+               c->size, "layer", "", "MB/s", "M items/s", "ratio", "floor");
+    for (i = 0; i < result_count; i++) {
+        if (results[i].row->peer || results[i].median <= 0)
+            continue;
+        print_row(c, &results[i], NULL);
+        for (k = 0; k < result_count; k++)
+            if (results[k].row->peer && results[k].median > 0
+                && !strcmp(results[k].row->layer, results[i].row->layer))
+                print_row(c, &results[k], &results[i]);
+    }
+    fflush(stdout);
+}
+
+static void bench(const bench_case *c, const char *layer)
+{
+    result_count = 0;
+    choose(bench_ours, c, layer);
+    choose(bench_walk, c, layer);
+    choose(bench_libipt, c, layer);
+    measure(c);
+    print_case(c);
+}
+
+/* ---- callgrind ---- */
+
+static int once(const bench_case *c, const char *layer)
+{
+    const bench_row *row;
+
+    for (row = bench_ours; row->name; row++) {
+        if (strcmp(row->layer, layer) != 0 || (row->needs_code && !c->has_code))
+            continue;
+        if (row->prepare)
+            (void) row->prepare(c);
+        bench_once(c, row);
+        printf("%s\t%s\t%zu\n", c->name, layer, c->size);
+        return 0;
+    }
+    return 2;
+}
+
+/* ---- the curve ---- */
+
+static void curve(const bench_case *c)
+{
+    const bench_row *row = bench_ours;
+    result r;
+
+    while (strcmp(row->layer, "blocks") != 0)
+        row++;
+    printf("\"%s\"\n", c->name);
+    for (bench_lines = 64; bench_lines <= BENCH_LINES_MAX; bench_lines *= 2) {
+        unsigned i;
+        memset(&r, 0, sizeof r);
+        r.row = row;
+        r.passes = 1;
+        (void) sample(c, &r);
+        for (i = 0; i < rounds; i++)
+            r.seconds[i] = sample(c, &r);
+        qsort(r.seconds, rounds, sizeof(double), ascending);
+        printf("%zu %.2f\n", bench_lines * sizeof(ipt_cache_line) / 1024,
+               (double) r.items / r.seconds[rounds / 2] * 1e-6);
+        fflush(stdout);
+    }
+    printf("\n\n");
+}
+
+int main(int argc, char **argv)
+{
+    const char *layer = NULL;
+    const char *only_once = NULL;
+    int curves = 0;
+    int status = 0;
+    int i = 1;
+
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        if (argv[i][1] == 't')
+            tsv = 1;
+        else if (argv[i][1] == 'k')
+            curves = 1;
+        else if (argv[i][1] == 'r' && i + 1 < argc)
+            rounds = (unsigned) atoi(argv[++i]);
+        else if (argv[i][1] == 'l' && i + 1 < argc)
+            layer = argv[++i];
+        else if (argv[i][1] == '1' && i + 1 < argc)
+            only_once = argv[++i];
+        else
+            i = argc;
+    }
+    if (i >= argc || rounds == 0 || rounds > ROUNDS_MAX) {
+        fprintf(stderr, "usage: bench [-t] [-k] [-r ROUNDS] [-l LAYER] "
+                        "[-1 LAYER] FOLDER...\n");
+        return 2;
+    }
+    if (tsv)
+        printf("case\tlayer\trow\tMB/s\tM items/s\titems\tratio\tfloor\t"
+               "verdict\n");
+    for (; i < argc; i++) {
+        bench_case *c = malloc(sizeof *c);
+        const char *why = c ? bench_load(c, argv[i]) : "out of memory";
+        if (why)
+            fprintf(stderr, "bench: %s: left out: %s\n", argv[i], why);
+        else if (only_once)
+            status = once(c, only_once);
+        else if (curves && c->has_code)
+            curve(c);
+        else if (!curves)
+            bench(c, layer);
+        /* rows remember their case by its address: it is not freed */
+    }
+    if (!tsv && !curves && !only_once)
+        printf("\n%u rows fall short\n", short_rows);
+    return status;
+}

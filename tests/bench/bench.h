@@ -1,0 +1,44 @@
+/* bench.h: what the parts of the bench share. */
+#ifndef BENCH_H
+#define BENCH_H
+#include "ipt.h"
+#include "examples/tools/common/image.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* A trace with its code. */
+typedef struct bench_case {
+    char name[80];
+    uint8_t *trace;
+    size_t size;
+    image code;
+    int has_code;
+} bench_case;
+
+/* One way through a trace. Returns how many items there were: packets, events
+ * or queries, instructions. `prepare` runs untimed before each pass. */
+typedef struct bench_row {
+    const char *layer; /* rows of one layer do the same work */
+    const char *name;
+    int (*prepare)(const bench_case *c);
+    uint64_t (*pass)(const bench_case *c);
+    uint8_t needs_code;
+    uint8_t peer; /* 0: ours; else the others are compared with it */
+    double floor; /* ours must be so many times as fast; 0: no matter */
+} bench_row;
+
+/* Every item goes in here. */
+extern volatile uint64_t bench_sink;
+
+extern const bench_row bench_ours[];   /* ours.c; name NULL ends it */
+extern const bench_row bench_walk[];   /* walk.c */
+extern const bench_row bench_libipt[]; /* libipt.c; may be empty */
+
+/* One pass, by a name that callgrind can look for. */
+void bench_once(const bench_case *c, const bench_row *row);
+
+/* The size of our cache, in lines. */
+extern size_t bench_lines;
+#define BENCH_LINES_MAX ((size_t) 1 << 18)
+
+#endif /* BENCH_H */

@@ -1,0 +1,120 @@
+#!/bin/sh
+# bench.sh [run|smoke|curve]: build the bench and run it; see bench.c.
+#
+#     run      the table, over TRACES/* and build/corpus (make corpus)
+#     smoke    every row once, over a small recording of our own, and check
+#              that all agree on the number of instructions
+#     curve    speed of blocks by size of the cache, as tests/bench/cache.svg
+#
+# TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
+# CASES="..."  only these of them          ROUNDS=5
+# TSV=1        tab-separated               LAYER=blocks  only these rows
+# INSTR=1      instructions per trace byte under callgrind instead
+
+mode=${1:-run}
+build=${BUILD:-build}
+out=$build/bench
+CC=${CC:-cc}
+here=tests/bench
+warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
+
+libs=
+echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
+
+mkdir -p "$out"
+if [ ! -e "$out/bench" ] || [ -n "$(find ipt.h ipt_impl.h $here \
+    examples/tools/common -name '*.[ch]' -newer "$out/bench")" ]; then
+    # shellcheck disable=SC2086 # flags
+    $CC $warn ${CFLAGS:--O2 -g} -I. -o "$out/bench" $here/*.c \
+        examples/tools/common/image.c $libs || exit 2
+fi
+
+# ---- cases ----
+
+real() {
+    for dir in "$TRACES"/*; do
+        [ -e "$dir/trace.pt" ] || continue
+        [ "$(wc -c <"$dir/trace.pt")" -ge "${MIN:-16384}" ] && echo "$dir"
+    done
+}
+
+# The recordings, as traces of a user program.
+recorded() {
+    [ -x "$build/corpus/bin/truth" ] || return
+    for dir in "$build"/corpus/*.*; do
+        [ -e "$dir/code.bin" ] || continue
+        case $dir in *-32.*) continue ;; esac
+        set -- "$dir"/*.run
+        [ -n "$(find "$dir/bench.pt" -newer "$1" 2>/dev/null)" ] ||
+            "$build/corpus/bin/truth" -q -c user -w "$dir/bench" "$1" \
+                >/dev/null || continue
+        echo "$dir"
+    done
+}
+
+cases() {
+    if [ -n "$CASES" ]; then
+        for name in $CASES; do
+            [ -d "$TRACES/$name" ] && echo "$TRACES/$name" ||
+                echo "$build/corpus/$name"
+        done
+    else
+        { [ -n "$TRACES" ] && real; recorded; } | grep . ||
+            echo examples/recording
+    fi
+}
+
+# ---- modes ----
+
+# Instructions of one pass of each layer, and for each byte of trace.
+instructions() {
+    command -v valgrind >/dev/null || { echo "valgrind is missing"; exit 2; }
+    for dir in $(cases); do
+        for layer in packets events blocks insns "blocks cold" "insns cold"; do
+            [ "${LAYER:-$layer}" = "$layer" ] || continue
+            valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$$" \
+                --toggle-collect=bench_once "$out/bench" -1 "$layer" "$dir" \
+                >"$out/row" 2>"$out/log" || continue
+            awk -v ir="$(sed -n 's/.*Collected : //p' "$out/log")" -F'\t' \
+                '{ printf "%s\t%s\t%d\t%.2f\n", $1, $2, ir, ir / $3 }' \
+                "$out/row"
+            rm -f "$out/callgrind.$$"
+        done
+    done
+}
+
+# All rows that walk code find the same instructions.
+smoke() {
+    "$out/bench" -t -r 1 examples/recording >"$out/smoke" || exit 1
+    want=$(($(wc -c <examples/recording/ips.u64) / 8))
+    awk -F'\t' -v want=$want '
+        NR > 1 && $2 ~ /^(blocks|insns)/ {
+            if ($6 == want) { passed++ } else { failed++; print "FAIL " $0 }
+        }
+        NR > 1 && !($4 > 0) { failed++; print "FAIL " $0 }
+        END { printf "%d passed, %d failed\n", passed, failed
+              exit failed > 0 || passed == 0 }' "$out/smoke"
+}
+
+case $mode in
+smoke)
+    smoke
+    ;;
+curve)
+    # shellcheck disable=SC2046 # one word a folder
+    "$out/bench" -k -r "${ROUNDS:-5}" $(cases) >"$out/cache.data" &&
+        gnuplot -e "data='$out/cache.data'" $here/cache.gp >$here/cache.svg
+    ;;
+run)
+    if [ -n "$INSTR" ]; then
+        instructions
+        exit
+    fi
+    # shellcheck disable=SC2046
+    "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
+    ;;
+*)
+    sed -n 's/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac
