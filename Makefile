@@ -47,7 +47,6 @@ help:  ## Show this list
 	@echo "Variables: CC CFLAGS PREFIX DESTDIR BUILD; DEPS=no installs nothing"
 
 # ---- what it needs ----
-
 deps:  ## Install what demo and test need (DEPS=no: only name it)
 	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh base
 
@@ -55,7 +54,6 @@ deps-full:  ## Install what all checks need
 	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh full
 
 # ---- programs ----
-
 tools: $(TOOLS:%=$(BUILD)/%)  ## Build the tools: ptdump, ptxed, ptrecord, ...
 examples: $(EXAMPLES:%=$(BUILD)/examples/%)  ## Build the example programs
 tests: $(TESTS:%=$(BUILD)/tests/%) $(PROGRAMS:%=$(BUILD)/programs/%)
@@ -93,7 +91,6 @@ $(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
 	$(COMPILE) -o $@ $(filter %.c,$^)
 
 # ---- demo ----
-
 demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
 	@$(SUB) tools
 	@$(BUILD)/ptrecord $(DEMO_FLAGS) -o $(BUILD)/demo -- $(DEMO_CMD); \
@@ -105,7 +102,6 @@ demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
 	$(BUILD)/ptdemo $$recording
 
 # ---- tests ----
-
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
 	@$(SUB) run-tests
 
@@ -157,7 +153,6 @@ fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 
 # ---- checks: one script each, usable on any copy of the tree ----
-
 check:  ## Run all checks below
 	@$(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
 
@@ -183,7 +178,6 @@ size:  ## Lines, code size and struct sizes, by section
 	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
 
 # ---- installation ----
-
 install:  ## Copy the headers to PREFIX/include
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 ipt.h ipt_impl.h $(wildcard zydis_glue/*.h) \
