@@ -97,16 +97,10 @@ static inline uint64_t ipti_le64(const uint8_t *p)
     return ipti_le32(p) | (uint64_t) ipti_le32(p + 4) << 32;
 }
 
-/* Bits [bit, bit + width) of the little-endian bytes at p; bit < 8 and
- * bit + width <= 64. */
+/* Bits [bit, bit + width) of the eight little-endian bytes at p; bit < 8. */
 static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
 {
-    uint64_t value = 0;
-    unsigned n = (bit + width + 7) / 8;
-
-    while (n > 0)
-        value = value << 8 | p[--n];
-    return value >> bit & (~(uint64_t) 0 >> (64 - width));
+    return ipti_le64(p) >> bit & (~(uint64_t) 0 >> (64 - width));
 }
 
 /* The index of the highest bit that is set; value is not 0. */
@@ -195,6 +189,26 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
     return n;
 }
 
+/* The bytes at pos if 16 or more of them lie together in the segment read last:
+ * *n of them at the address returned; else NULL. */
+static inline const uint8_t *ipti_cur_here(const ipt_cursor_ *cur, uint64_t pos,
+                                           size_t *n)
+{
+    const ipt_trace *trace = cur->trace;
+    const ipt_segment *seg;
+    uint64_t skip;
+
+    if (IPTI_UNLIKELY(cur->origin != trace->offset || cur->seg >= trace->count))
+        return NULL;
+    seg = &trace->seg[cur->seg];
+    skip = pos - cur->begin; /* more than any size if pos is below */
+    if (IPTI_UNLIKELY(seg->size < IPTI_WINDOW
+                      || skip > seg->size - IPTI_WINDOW))
+        return NULL;
+    *n = seg->size - (size_t) skip;
+    return seg->data + (size_t) skip;
+}
+
 /* Find the bytes at pos: *n of them at *p, all that lie together or, near the
  * end of a segment, what is left of 16 collected in `window`. n is 0 at the
  * end of the trace. 16 bytes at *p can be read in any case. */
@@ -204,16 +218,9 @@ static inline int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos,
     const ipt_trace *trace = cur->trace;
     int status;
 
-    if (IPTI_LIKELY(cur->origin == trace->offset && cur->seg < trace->count
-                    && pos >= cur->begin)) {
-        const ipt_segment *seg = &trace->seg[cur->seg];
-        const uint64_t skip = pos - cur->begin;
-        if (IPTI_LIKELY(skip < seg->size && seg->size - skip >= IPTI_WINDOW)) {
-            *p = seg->data + skip;
-            *n = (size_t) (seg->size - skip);
-            return IPT_OK;
-        }
-    }
+    *p = ipti_cur_here(cur, pos, n);
+    if (IPTI_LIKELY(*p != NULL))
+        return IPT_OK;
     *p = window;
     *n = 0;
     status = ipti_cur_seek(cur, pos);
@@ -252,12 +259,11 @@ static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
 /* What a search forward may still read, the caller must keep. */
 static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 {
-    uint64_t low = at->offset < IPTI_SWALLOWED ? 0
-                                               : at->offset - IPTI_SWALLOWED;
-
-    if (low < cur->limit || cur->state == IPTI_CUR_FORWARD)
-        low = cur->limit;
-    at->release = low < at->offset ? low : at->offset;
+    if (IPTI_LIKELY(at->offset >= cur->limit + IPTI_SWALLOWED
+                    && cur->state != IPTI_CUR_FORWARD))
+        at->release = at->offset - IPTI_SWALLOWED;
+    else
+        at->release = cur->limit < at->offset ? cur->limit : at->offset;
 }
 
 static int ipti_config_values(const ipt_config *config)
@@ -678,7 +684,21 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     }
 }
 
-/* All but PAD, TNT-8, IP packets and BIP. */
+/* IP packets: IPT_PKT_ by the low five bits of the first byte. */
+#define IPTI_X(opcode, type) ((opcode) == IPTI_##type ? IPT_PKT_##type : 0)
+#define IPTI_IP_TYPE(opcode)                                                 \
+    (IPTI_X(opcode, TIP) | IPTI_X(opcode, TIP_PGE) | IPTI_X(opcode, TIP_PGD) \
+     | IPTI_X(opcode, FUP))
+#define IPTI_IP_TYPES(i)                                    \
+    IPTI_IP_TYPE(i), IPTI_IP_TYPE(i + 1), IPTI_IP_TYPE(i + 2), \
+        IPTI_IP_TYPE(i + 3)
+static const uint8_t ipti_ip_types[32]
+    = {IPTI_IP_TYPES(0),  IPTI_IP_TYPES(4),  IPTI_IP_TYPES(8),
+       IPTI_IP_TYPES(12), IPTI_IP_TYPES(16), IPTI_IP_TYPES(20),
+       IPTI_IP_TYPES(24), IPTI_IP_TYPES(28)};
+#undef IPTI_X
+
+/* All but those of ipti_pkt_common, and BIP. */
 static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 {
     switch (p[0]) {
@@ -704,6 +724,9 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
     default:
         break;
     }
+    *type = ipti_ip_types[p[0] & IPTI_IP_MASK];
+    if (*type) /* a reserved IPBytes */
+        return IPT_ERR_PACKET;
     if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC)
         return IPT_ERR_OPCODE;
     *type = IPT_PKT_CYC;
@@ -910,7 +933,7 @@ static int ipti_pkt_skz84(ipt_packet *out, size_t n)
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
-static uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
+static inline uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
 {
     uint32_t size = 1;
     uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
@@ -999,47 +1022,56 @@ static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
     return status;
 }
 
-/* Decode the packet at p, where 16 bytes can be read and n belong to the trace.
- * The packets that most of a trace is made of come first:
+/* The packets that most of a trace is made of, at p, where 16 bytes can be read
+ * and n belong to the trace:
  *
  *   PAD     | 0   0   0   0   0   0   0   0 |
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN      0 |  see ipti_load_tnt
  *   IP      | IPBytes   | opcode            |  TIP, TIP.PGE, TIP.PGD, FUP:
- *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet" */
-static inline int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
-                                 const uint8_t *p, size_t n)
+ *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet"
+ *
+ * Returns the size, or 0 if it is another one. The size comes from branches and
+ * not from a table: then the next packet need not wait for this one's bytes. */
+static inline uint32_t ipti_pkt_common(ipt_packet *out, const uint8_t *p,
+                                       size_t n)
 {
     const uint8_t first = p[0];
-    const uint8_t ipc = first >> 5;
 
-    if (IPTI_UNLIKELY(cur->block && (first & IPTI_BIP_MASK) == IPTI_BIP))
-        return ipti_pkt_other(cur, out, p, n);
     if ((first & 1) == 0 && first != IPTI_EXT) {
-        out->size = first ? 1 : ipti_pkt_pads(p, n);
-        out->type = first ? IPT_PKT_TNT_8 : IPT_PKT_PAD;
-        return first ? ipti_load_tnt(out, first >> 1) : (int) IPT_OK;
+        if (first == IPTI_PAD) {
+            out->type = IPT_PKT_PAD;
+            return ipti_pkt_pads(p, n);
+        }
+        out->type = IPT_PKT_TNT_8;
+        (void) ipti_load_tnt(out, first >> 1); /* it has a stop bit */
+        return 1;
     }
-    switch (first & IPTI_IP_MASK) {
-    case IPTI_TIP:
-        out->type = IPT_PKT_TIP;
-        break;
-    case IPTI_TIP_PGE:
-        out->type = IPT_PKT_TIP_PGE;
-        break;
-    case IPTI_TIP_PGD:
-        out->type = IPT_PKT_TIP_PGD;
-        break;
-    case IPTI_FUP:
-        out->type = IPT_PKT_FUP;
-        break;
-    default:
+    out->type = ipti_ip_types[first & IPTI_IP_MASK];
+    if (!out->type)
+        return 0;
+    out->u.ip.ipc = first >> 5;
+    out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[first >> 5];
+    if (first >> 5 == 1)
+        return 3;
+    if (first >> 5 == 2)
+        return 5;
+    if (first >> 5 == 3 || first >> 5 == 4)
+        return 7;
+    if (first >> 5 == 0)
+        return 1;
+    return first >> 5 == 6 ? 9 : 0;
+}
+
+/* Decode the packet at p, where 16 bytes can be read and n belong to the
+ * trace. */
+static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
+                          const uint8_t *p, size_t n)
+{
+    out->size = 0;
+    if (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)
+        out->size = ipti_pkt_common(out, p, n);
+    if (out->size == 0)
         return ipti_pkt_other(cur, out, p, n);
-    }
-    if (IPTI_UNLIKELY(ipti_ip_size[ipc] == 255))
-        return IPT_ERR_PACKET;
-    out->size = 1u + ipti_ip_size[ipc];
-    out->u.ip.ipc = ipc;
-    out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[ipc];
     return out->size <= n ? (int) IPT_OK : IPT_MORE;
 }
 
@@ -1051,37 +1083,66 @@ static int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at)
     return cur->state == IPTI_CUR_SYNC ? (int) IPT_OK : IPT_ERR_NOSYNC;
 }
 
-/* Decode the packet at at->offset and step over it. */
-static int ipti_pkt_fetch(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
+/* Decode the packet at at->offset and step over it, whatever it is. */
+static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
+                                   ipt_packet *packet)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
     size_t n;
+    ipt_packet out;
     int status = IPT_OK;
 
-    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC))
+    if (cur->state != IPTI_CUR_SYNC)
         status = ipti_pkt_ready(cur, at);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
-    if (IPTI_UNLIKELY(ipti_fuel_empty(cur->config)))
+    if (ipti_fuel_empty(cur->config))
         return IPT_BUDGET;
     status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
-    if (IPTI_UNLIKELY(n == 0))
+    if (n == 0)
         return cur->trace->open ? IPT_MORE : IPT_END;
     at->packet_offset = at->offset;
-    out->offset = at->offset;
-    out->type = IPT_PKT_NONE;
-    status = ipti_pkt_parse(cur, out, p, n);
-    at->packet = out->type;
-    if (IPTI_UNLIKELY(status < 0))
+    out.offset = at->offset;
+    out.type = IPT_PKT_NONE;
+    status = ipti_pkt_parse(cur, &out, p, n);
+    at->packet = out.type;
+    if (status < 0)
         return status == IPT_MORE && !cur->trace->open ? (int) IPT_ERR_TRUNCATED
                                                        : status;
-    ipti_pkt_note(cur, at, out);
-    ipti_fuel_trace(cur->config, at->offset, at->offset + out->size);
-    at->offset += out->size;
+    ipti_pkt_note(cur, at, &out);
+    ipti_fuel_trace(cur->config, at->offset, at->offset + out.size);
+    at->offset += out.size;
+    *packet = out;
     return IPT_OK;
+}
+
+/* The same for a packet of the common kinds where nothing else is to be looked
+ * at. Returns 0 if it is not one of them: nothing has changed then. */
+static inline int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
+                                 ipt_packet *out)
+{
+    const uint8_t *p;
+    size_t n;
+    uint32_t size;
+
+    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC || cur->block
+                      || cur->config->fuel))
+        return 0;
+    p = ipti_cur_here(cur, at->offset, &n);
+    if (IPTI_UNLIKELY(!p))
+        return 0;
+    size = ipti_pkt_common(out, p, n);
+    if (IPTI_UNLIKELY(size == 0))
+        return 0;
+    out->offset = at->offset;
+    out->size = size;
+    at->packet_offset = at->offset;
+    at->packet = out->type;
+    at->offset += size;
+    return 1;
 }
 
 /* ---- encode ---- */
@@ -1362,18 +1423,18 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 {
-    ipt_packet out;
-    int status;
+    ipt_packet out; /* never in memory */
+    int status = IPT_OK;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (!packet)
+    if (IPTI_UNLIKELY(!packet))
         return IPT_ERR_ARG;
-    status = ipti_pkt_fetch(&decoder->cur_, &decoder->at, &out);
-    status = ipti_leave(&decoder->cur_, &decoder->at, status);
-    if (IPTI_LIKELY(status >= 0))
+    if (IPTI_LIKELY(ipti_pkt_quick(&decoder->cur_, &decoder->at, &out)))
         *packet = out;
-    return status;
+    else
+        status = ipti_pkt_any(&decoder->cur_, &decoder->at, packet);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 /* ==========================================================================
@@ -3298,10 +3359,28 @@ static inline void ipti_evt_flow(ipt_evt_state_ *evt, const ipt_packet *packet,
     }
 }
 
-static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
-                          ipt_event *out)
+/* Let the next packet, whatever it is, do what it does to the state. */
+static IPTI_APART int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                   ipt_where *at)
 {
     ipt_packet packet;
+    int status = ipti_pkt_any(cur, at, &packet);
+
+    if (status < 0)
+        return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
+                   ? (int) IPT_OK
+                   : status;
+    if (ipti_evt_timing(&packet))
+        (void) ipti_time_packet(&evt->clock, &packet);
+    ipti_evt_packet(evt, cur->config, &packet);
+    return IPT_OK;
+}
+
+/* The next event; *out is written if there is one. */
+static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                 ipt_where *at, ipt_event *out)
+{
+    ipt_packet packet; /* never in memory */
     int status;
 
     for (;;) {
@@ -3309,18 +3388,16 @@ static int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
             return IPT_OK;
         if (IPTI_UNLIKELY(evt->error))
             return evt->error;
-        status = ipti_pkt_fetch(cur, at, &packet);
-        if (IPTI_UNLIKELY(status < 0)) {
-            if (status == IPT_MORE || status == IPT_BUDGET
-                || !ipti_evt_end(evt))
+        if (IPTI_UNLIKELY(!ipti_pkt_quick(cur, at, &packet))) {
+            status = ipti_evt_any(cur, evt, at);
+            if (IPTI_UNLIKELY(status < 0))
                 return status;
         } else if (IPTI_LIKELY(ipti_evt_plain(evt, &packet))) {
             ipti_evt_flow(evt, &packet, out);
             return IPT_OK;
-        } else {
-            if (ipti_evt_timing(&packet))
-                (void) ipti_time_packet(&evt->clock, &packet);
-            ipti_evt_packet(evt, cur->config, &packet);
+        } else if (packet.type != IPT_PKT_PAD) {
+            const ipt_packet copy = packet;
+            ipti_evt_packet(evt, cur->config, &copy);
         }
     }
 }
@@ -3396,21 +3473,17 @@ IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
 
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    ipt_event out;
     int status;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (!event)
+    if (IPTI_UNLIKELY(!event))
         return IPT_ERR_ARG;
     status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
-                            &out);
-    status = ipti_leave(&decoder->cur_, &decoder->at, status);
-    if (IPTI_LIKELY(status >= 0)) {
-        ipti_evt_time(&decoder->at, &out);
-        *event = out;
-    }
-    return status;
+                            event);
+    if (IPTI_LIKELY(status >= 0))
+        ipti_evt_time(&decoder->at, event);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 /* ==========================================================================

@@ -252,7 +252,7 @@ TEST(synchronise)
     manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
     ipt_blk_decoder *d = &places[place].blk;
     ipt_event e;
-    ipt_block k;
+    ipt_block k = {0};
 
     build_all(&b, two_psbs.trace, PACKETS_MAX);
     begin(&how, two_psbs.code, 0);
@@ -294,7 +294,7 @@ TEST(block_in_progress)
         manner how = manner_of(WHOLE, c, 0, 0);
         ipt_blk_decoder *d = &places[place].blk;
         ipt_event e;
-        ipt_block k;
+        ipt_block k = {0};
         int status;
         build_all(&b, r.trace, PACKETS_MAX);
         begin(&how, r.code, 0);
