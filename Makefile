@@ -47,6 +47,7 @@ help:  ## Show this list
 	@echo "Variables: CC CFLAGS PREFIX DESTDIR BUILD; DEPS=no installs nothing"
 
 # ---- what it needs ----
+
 deps:  ## Install what demo and test need (DEPS=no: only name it)
 	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh base
 
@@ -54,6 +55,7 @@ deps-full:  ## Install what all checks need
 	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh full
 
 # ---- programs ----
+
 tools: $(TOOLS:%=$(BUILD)/%)  ## Build the tools: ptdump, ptxed, ptrecord, ...
 examples: $(EXAMPLES:%=$(BUILD)/examples/%)  ## Build the example programs
 tests: $(TESTS:%=$(BUILD)/tests/%) $(PROGRAMS:%=$(BUILD)/programs/%)
@@ -78,10 +80,7 @@ $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
                        $(BUILD)/common/common.a $(HEADERS)
 	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
 
-$(BUILD)/examples/%: examples/%.c $(HEADERS)
-	$(COMPILE) -o $@ $< $(LIBS)
-
-$(BUILD)/tests/%: tests/%.c $(HEADERS)
+$(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)
 
 $(BUILD)/programs/%: tests/programs/%.c
@@ -91,17 +90,14 @@ $(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
 	$(COMPILE) -o $@ $(filter %.c,$^)
 
 # ---- demo ----
+
 demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
 	@$(SUB) tools
-	@$(BUILD)/ptrecord $(DEMO_FLAGS) -o $(BUILD)/demo -- $(DEMO_CMD); \
-	status=$$?; recording=$(BUILD)/demo; \
-	if [ $$status -eq 77 ]; then \
-	    recording=$(DEMO_RECORDING); \
-	    echo "cannot record here; decoding $$recording instead"; \
-	elif [ $$status -ne 0 ]; then exit $$status; fi; \
-	$(BUILD)/ptdemo $$recording
+	@DEMO_FLAGS="$(DEMO_FLAGS)" sh $(CHECK_DIR)/demo.sh $(BUILD) \
+	    $(DEMO_RECORDING) $(DEMO_CMD)
 
 # ---- tests ----
+
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
 	@$(SUB) run-tests
 
@@ -153,7 +149,8 @@ fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 
 # ---- checks: one script each, usable on any copy of the tree ----
-check:  ## Run all checks below
+
+check:  ## Run the checks up to check-checks
 	@$(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
 
 check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib
@@ -165,12 +162,13 @@ check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
 	@sh $(CHECK_DIR)/$*.sh .
 
-PLACES = pvh uefi linux windows cortex-m
+PLACES = pvh uefi linux windows cortex-m portable
 check-pvh:  ## Decodes on a bare machine, with 4 KiB of stack
 check-uefi:  ## ... as a UEFI application
 check-linux:  ## ... as a kernel module; frames of at most 512 bytes
 check-windows:  ## ... as a Windows driver
 check-cortex-m:  ## ... on a Cortex-M3 that faults on unaligned accesses
+check-portable:  ## Tests on six other cpus; ARCHS="armhf s390x" for two
 $(PLACES:%=check-%): check-%:
 	@TRACES=$(TRACES) sh $(CHECK_DIR)/targets.sh $* .
 
@@ -178,6 +176,7 @@ size:  ## Lines, code size and struct sizes, by section
 	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
 
 # ---- installation ----
+
 install:  ## Copy the headers to PREFIX/include
 	install -d $(DESTDIR)$(PREFIX)/include
 	install -m 644 ipt.h ipt_impl.h $(wildcard zydis_glue/*.h) \
@@ -190,7 +189,4 @@ uninstall:  ## Remove them again
 clean:  ## Remove build/
 	rm -rf $(BUILD)
 
-.PHONY: all help deps deps-full tools examples tests fuzzers demo test \
-    run-tests test-traces test-suite test-peer fuzz-peer corpus test-corpus \
-    bench sanitize fuzz fuzz-afl check size install uninstall \
-    clean FORCE $(CHECKS:%=check-%) $(PLACES:%=check-%)
+.PHONY: FORCE $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)

@@ -1781,7 +1781,7 @@ static inline int fuzz_gathered(const fuzz_case *c, const fuzz_log *insns,
             continue;
         }
         if (held) {
-            if (block->count != held_end - held
+            if (block->count != (size_t) (held_end - held)
                 || !fuzz_gather(c, block, held, held_end - 1))
                 return fuzz_differ(insns, i, blocks, k);
             held = NULL;

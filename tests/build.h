@@ -60,7 +60,7 @@
 typedef struct build {
     uint8_t bytes[TRACE_BYTES];
     size_t size;
-    uint64_t offset[TRACE_BYTES / 4];
+    size_t offset[TRACE_BYTES / 4];
     unsigned count;
 } build;
 

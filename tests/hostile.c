@@ -2,7 +2,10 @@
  * sense. Samples are in samples.h; fuzz/fuzz.h says what is checked of each
  * call and each run: a documented status with a location, outputs untouched on
  * a negative one, an end within a bound, and the same result in pieces, byte by
- * byte, on one unit of fuel, by a clone, with and without cache. */
+ * byte, on one unit of fuel, by a clone, with and without cache.
+ *
+ * TEST_COUNT=n in the environment, for slow machines: of 1000 changed inputs
+ * about n are decoded, spread over samples and layers. */
 #include "test.h"
 
 static char what_[160]; /* the input that is running */
@@ -58,6 +61,16 @@ static void say(const input *in, const fuzz_layer *layer, const char *how,
 {
     snprintf(what_, sizeof(what_), "sample %s, [%s], %s %u 0x%02x", in->name,
              layer->name, how, (unsigned) at, value);
+}
+
+static unsigned long per_1000 = 1000; /* TEST_COUNT */
+
+/* Is the next changed input one to decode? */
+static int chosen(void)
+{
+    static uint32_t random = 1;
+
+    return fuzz_random(&random) % 1000 < per_1000;
 }
 
 /* For each sample and layer. */
@@ -185,6 +198,8 @@ static void change_byte(input *in, uint8_t *byte, size_t at, int all,
             in->c.clone = (uint8_t) (turn % 11);
             in->c.cut = (uint8_t) (turn % 13);
             in->c.fuel = (uint8_t) (turn % 5);
+            if (!chosen())
+                continue;
             say(in, *layer, how, at, *byte);
             decode_both(*layer, &in->c, turn);
         }
@@ -236,15 +251,21 @@ TEST(bytes_moved)
             memmove(in.trace + i, in.trace + i + 1, in.c.trace_size - i - 1);
             in.c.trace_size--;
             EACH_LAYER(layer) {
+                turn++;
+                if (!chosen())
+                    continue;
                 say(&in, *layer, "without byte", i, 0);
-                decode_both(*layer, &in.c, turn++);
+                decode_both(*layer, &in.c, turn);
             }
             load(&in, s);
             memmove(in.trace + i + 1, in.trace + i, SAMPLE_MAX - i - 1);
             in.c.trace_size += in.c.trace_size < SAMPLE_MAX;
             EACH_LAYER(layer) {
+                turn++;
+                if (!chosen())
+                    continue;
                 say(&in, *layer, "doubled byte", i, in.trace[i]);
-                decode_both(*layer, &in.c, turn++);
+                decode_both(*layer, &in.c, turn);
             }
         }
     }
@@ -263,6 +284,8 @@ TEST(reads)
         load(&in, s);
         for (lie = FUZZ_HONEST; lie < FUZZ_READS; lie++) {
             for (turn = 0; turn < 4; turn++) {
+                if (!chosen())
+                    continue;
                 in.c.lie = (uint8_t) lie;
                 in.c.clone = (uint8_t) (turn + lie);
                 in.c.flags = (uint8_t) (s->flags ^ (turn & 1) * FUZZ_RESYNC
@@ -314,6 +337,8 @@ TEST(unknown)
             memset(in.trace + 21, 0x0e, 20);
             in.c.trace_size = 18 + 2 + (first + second) % 20;
             EACH_LAYER(layer) {
+                if (!chosen())
+                    continue;
                 say(&in, *layer, "config.unknown", first, second);
                 if (first == 2)
                     fuzz_all(*layer, &in.c);
@@ -685,6 +710,10 @@ TEST(other_calls)
 
 int main(void)
 {
+    const char *count = getenv("TEST_COUNT");
+
+    if (count)
+        per_1000 = strtoul(count, NULL, 0);
     RUN(whole);
     RUN(prefixes);
     RUN(trace_bytes);

@@ -5,7 +5,21 @@
 
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
 full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils yasm"
-full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal"
+full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel"
+# Where it runs: bare machines, firmware, kernels, other processors.
+full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
+full="$full gcc-arm-none-eabi gcc-arm-linux-gnueabihf"
+for cpu in i686 aarch64 riscv64 s390x powerpc64; do
+    full="$full gcc-$cpu-linux-gnu"
+done
+for port in i386 arm64 armhf riscv64 s390x ppc64; do
+    full="$full libc6-dev-$port-cross"
+done
+if grep -qs '^ID=ubuntu' /etc/os-release; then
+    full="$full linux-headers-generic"
+else
+    full="$full linux-headers-amd64"
+fi
 
 case $1 in
 base) want=$base ;;

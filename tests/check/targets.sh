@@ -6,7 +6,7 @@
 #   linux     a kernel module, frames of at most 512 bytes
 #   windows   a driver
 #   cortex-m  a Cortex-M3 board that faults on unaligned accesses
-#   cross     the test programs on other processors, big-endian ones too
+#   portable  the test programs on other processors, big-endian ones too
 #
 # The first five build examples/targets/WHAT, run it, and compare what it
 # decodes with what this machine does. With TRACES=dir real traces are decoded
@@ -93,9 +93,11 @@ check_windows() {
 # The module is loaded if there is a kernel of the headers' version: installed,
 # or among the packages.
 check_linux() {
-    headers=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | tail -n 1)
-    [ -n "$headers" ] ||
-        { skip "no kernel headers (package linux-headers-amd64)"; return; }
+    headers=$(ls -d /usr/src/linux-headers-*-amd64 \
+        /usr/src/linux-headers-*-generic 2>/dev/null | tail -n 1)
+    [ -n "$headers" ] || {
+        skip "no kernel headers (package linux-headers-amd64 or -generic)"
+        return; }
     version=${headers#*headers-}
     kernel=/boot/vmlinuz-$version
     [ -r "$kernel" ] || kernel=$build/boot/vmlinuz-$version
@@ -131,17 +133,20 @@ riscv64 riscv64-linux-gnu qemu-riscv64
 s390x s390x-linux-gnu qemu-s390x
 ppc64 powerpc64-linux-gnu qemu-ppc64'
 
-# The test programs of the sections, and those of hostile input: they need
-# nothing of a system but what C has.
-check_cross() {
+# Test programs that need more of a system than C has.
+HOSTED=' image record traces peer_libipt peer_zydis '
+
+# All other test programs, on each processor or on those in ARCHS="name ...".
+check_portable() {
     rm -rf "$out"
     mkdir -p "$out"
     printf 'int main(void) { return 0; }\n' >"$tmp/empty.c"
-    programs=$(for tag in $(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' \
-        "$root/ipt_impl.h") hostile; do
-        [ ! -f "$root/tests/$tag.c" ] || echo "$tag"; done)
+    programs=$(for file in "$root"/tests/*.c; do
+        tag=$(basename "$file" .c)
+        [ "${HOSTED#* "$tag" }" != "$HOSTED" ] || echo "$tag"; done)
     echo "$PROCESSORS" >"$tmp/processors"
     while read -r name prefix emulator; do
+        case " ${ARCHS:-$name} " in *" $name "*) ;; *) continue ;; esac
         have "$prefix-gcc" "gcc-$prefix" || continue
         have "$emulator" qemu-user || continue
         quietly "empty program (package libc6-dev-$name-cross)" \
@@ -156,6 +161,7 @@ check_cross() {
         done
         echo "$name"
     done <"$tmp/processors" >"$tmp/names"
+    [ -s "$tmp/names" ] || fail "none of: $ARCHS"
     sed '/^[A-Z]/!d' "$tmp/names" # skips and failures
     # shellcheck disable=SC2016 # $0 is of the inner shell
     sed '/^[A-Z ]/d' "$tmp/names" | TEST_COUNT=${TEST_COUNT:-100} \
@@ -173,7 +179,7 @@ check_cross() {
 }
 
 case $target in
-cross) check_cross ;;
+portable) check_portable ;;
 pvh | uefi | linux | windows | cortex-m)
     check=check_$(echo "$target" | tr - _)
     case=$root/examples/recording
