@@ -43,6 +43,7 @@
  *   queries        ipt_qry_*   events, branch by branch, for your own walk
  *   blocks         ipt_blk_*   straight runs of instructions, in order
  *   instructions   ipt_insn_*  the same, one instruction at a time
+ *   coverage       ipt_cov_*   edges counted, as fast as it goes
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
  *   All read the same ipt_trace under the same ipt_config, and all have the
@@ -1274,6 +1275,157 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);
  *          IPT_END: none is pending
  *          IPT_ERR_NOSYNC, IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
+
+/* ==========================================================================
+ * [cov]  trace straight to coverage
+ * ========================================================================== */
+
+/* A line of a memo. Not yours to read; public so that you can make an array of
+ * it. 64 bytes. */
+#define IPT_COV_ITEMS_ 7
+typedef struct ipt_cov_line {
+    uint64_t ip_;   /* the key: where flow is, ... */
+    uint64_t tnt_;  /* ... the TNT bits from there on, a stop bit above them */
+    uint64_t next_; /* where flow is then */
+    int32_t from_;  /* the last branch, relative to ip_ */
+    uint16_t space_;
+    uint16_t pages_; /* which pages flow passes, as a hash */
+    uint8_t what_;   /* mode and what comes behind the bits; 0: empty */
+    uint8_t used_;   /* TNT bits that flow takes; bit 7: and what is behind */
+    uint8_t kind_;   /* of the last branch */
+    uint8_t counts_; /* edges, and above them frames, in items_ */
+    uint32_t items_[IPT_COV_ITEMS_]; /* slot and count of an edge; frames from
+                                      * the end, relative to ip_ */
+} ipt_cov_line;
+
+/* A memo: what runs of TNT bits lead to, so that they need not be walked again.
+ * It belongs to decoders that have the same configs, one at a time; it never
+ * changes what they find. Any number of decoders, in any threads, may read one
+ * that nobody changes any more: see ipt_cov_config.shared. */
+typedef struct ipt_cov_memo {
+    ipt_cov_line *lines_;
+    uint64_t formula_; /* what the lines depend on, 0: there are none */
+    uint32_t mask_;    /* number of sets - 1 */
+    uint32_t magic_;
+    uint32_t clock_;
+    uint16_t next_id_;
+    struct {
+        ipt_asid asid;
+        uint64_t space;
+        uint16_t id; /* 0: free */
+    } spaces_[IPT_SPACES_];
+} ipt_cov_memo;
+
+/* Give a memo its memory: `count` lines, at least 4. The largest power of two
+ * of them is used. 16384 (1 MiB) suit most programs.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG */
+IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
+                              size_t count);
+
+/* What coverage is wanted. Fill it from zero; any outputs go together.
+ *
+ * An edge leads from the address of a branch to where it went. Edges of
+ * conditional branches always count, those of indirect and far branches and of
+ * returns with IPT_COV_INDIRECT; not those that end tracing. */
+typedef struct ipt_cov_config {
+    /* Counters: an edge adds one to counter s % bitmap_size, where s is the low
+     * half of mix(to) ^ mix(from) >> 1 and mix(v) is (v ^ v >> 31) times
+     * 0x7fb5d329728ea185. These are libxdc's, where the size is a power of two.
+     * Nobody clears it but you. 0: none. */
+    uint8_t *bitmap;
+    uint32_t bitmap_size; /* counters, at least 1 if there is a bitmap */
+
+    uint32_t flags; /* IPT_COV_ */
+
+    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. Without
+     * edge and block, runs that the memo knows are not walked. */
+    void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
+
+    /* Called for each block, `size` bytes of code at ip that executed one
+     * behind the other. It ends behind every branch and where an event leads
+     * away, and comes when it has ended. 0: nobody is. */
+    void (*block)(uint64_t ip, uint32_t size, uint8_t mode, void *context);
+
+    void *context; /* handed to both */
+
+    /* IPT_FILTERS ranges of branch addresses whose edges count, or (STOP) do
+     * not. It changes nothing but that. 0: all do. */
+    const ipt_filter *filter;
+
+    ipt_cov_memo *memo;         /* 0: walk everything */
+    const ipt_cov_memo *shared; /* looked into first, and only read; 0: none */
+} ipt_cov_config;
+
+/* ipt_cov_config.flags */
+#define IPT_COV_INDIRECT 0x01u /* edges of indirect branches count, too */
+#define IPT_COV_SATURATE 0x02u /* counters stop at 255; otherwise they wrap */
+#define IPT_COV_HASH 0x04u     /* work out the hash of the path */
+#define IPT_COV_FLAGS_ 0x07u
+
+/* ipt_cov_decoder.verdict: 0: the run was decoded to its end, all of it. */
+#define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
+#define IPT_COV_SKIPPED 0x02u    /* nothing was decoded before the first PSB */
+#define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
+#define IPT_COV_GAP 0x08u        /* trace was lost between two pieces */
+#define IPT_COV_NO_PAGE 0x10u    /* at.missing lacks, or lacked */
+#define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
+#define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
+
+/* Coverage decoder. Complete so that you can place it. In `at`, time and
+ * core:bus ratio are not kept. */
+typedef struct ipt_cov_decoder {
+    ipt_where at;
+    uint64_t begin;   /* stream offset of the run's first PSB */
+    uint64_t hash;    /* of the path so far, with IPT_COV_HASH */
+    uint32_t verdict; /* IPT_COV_UNFINISHED ... on this run */
+    uint32_t magic_;
+    const ipt_cov_config *cov_;
+    ipt_walk_ walk_;
+    uint64_t block_;     /* the block in progress, ... */
+    uint64_t block_end_; /* ... and where it goes on */
+    uint8_t block_mode_; /* 0: there is none */
+    uint8_t gave_up_;    /* a missing page */
+} ipt_cov_decoder;
+
+/* Prepare a decoder for its first run. Both configs, and what they point to,
+ * are borrowed like `trace` and `cache`, which may be NULL.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
+ *          IPT_ERR_CONFIG: also if `shared` was filled under other configs */
+IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
+                         const ipt_cov_config *cov, const ipt_trace *trace,
+                         ipt_cache *cache);
+
+/* Begin the next run: forget flow, hash and verdict; keep code and memo.
+ * Contents of the bitmap are yours to keep or clear. The configs are looked at
+ * anew, so change them before this call, not within a run; where that changes
+ * what the memo depends on, the memo is emptied.
+ *
+ * returns  as ipt_cov_init */
+IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
+
+/* Decode from the first PSB as far as the trace goes.
+ *
+ * returns  IPT_END: the end was reached. decoder->verdict says what lacks.
+ *          IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE: supply it and call again
+ *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
+ *          At each of them all outputs hold as of decoder->at. */
+IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
+
+/* Behind an error, or to give up a missing page: take flow up where the trace
+ * tells it, at the next PSB at the latest. Then call ipt_cov_run.
+ *
+ * returns  >= 0; IPT_END: it tells it nowhere; IPT_MORE, IPT_BUDGET */
+IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
+
+/* Forget code, as ipt_cache_invalidate, in the decoder's cache and memo. A
+ * decoder whose cache was invalidated otherwise empties its memo and looks no
+ * more into the shared one, until the next _begin.
+ *
+ * returns  as ipt_cache_invalidate */
+IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
+                               uint64_t ip, uint64_t size);
 
 /* ==========================================================================
  * [gen]  executed branches to a trace

@@ -15,6 +15,7 @@
  *   [cache]     read callback, decoded code, address spaces
  *   [blk]       the walk: blocks in execution order
  *   [insn]      a cursor inside the current run of the walk
+ *   [cov]       trace straight to coverage
  *   [gen]       executed branches to a trace
  *   [strings]   names and texts
  */
@@ -4488,28 +4489,28 @@ static int ipti_stack_pop(ipt_walk_ *w, uint64_t *ip)
 
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
-static int ipti_filter_hit(const ipt_config *config, uint64_t ip, uint8_t kind)
+static int ipti_filter_hit(const ipt_filter *filter, uint64_t ip, uint8_t kind)
 {
     unsigned i;
 
     for (i = 0; i < IPT_FILTERS; i++)
-        if (config->filter[i].kind == kind && ip >= config->filter[i].first
-            && ip <= config->filter[i].last)
+        if (filter[i].kind == kind && ip >= filter[i].first
+            && ip <= filter[i].last)
             return 1;
     return 0;
 }
 
 /* Is code at ip traced? */
-static int ipti_filter_traced(const ipt_config *config, uint64_t ip)
+static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 {
     unsigned i;
     int filtered = 0;
 
-    if (ipti_filter_hit(config, ip, IPT_FILTER_STOP))
+    if (ipti_filter_hit(filter, ip, IPT_FILTER_STOP))
         return 0;
     for (i = 0; i < IPT_FILTERS; i++)
-        filtered |= config->filter[i].kind == IPT_FILTER_TRACE;
-    return !filtered || ipti_filter_hit(config, ip, IPT_FILTER_TRACE);
+        filtered |= filter[i].kind == IPT_FILTER_TRACE;
+    return !filtered || ipti_filter_hit(filter, ip, IPT_FILTER_TRACE);
 }
 
 /* ---- what says how flow goes on ---- */
@@ -5210,7 +5211,7 @@ static int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint64_t next,
     if (IPTI_UNLIKELY(event && config->errata & IPT_ERRATUM_SKL014
                       && event->type == IPT_EVT_DISABLED
                       && event->flags & IPT_EVENT_NO_TO
-                      && !ipti_filter_traced(config, target)))
+                      && !ipti_filter_traced(config->filter, target)))
         return ipti_walk_disable(w, at, next);
     if (w->run.kind_ == IPT_INSN_CALL && w->run.displacement_ != 0)
         ipti_stack_push(w, next); /* else it only reads the IP */
@@ -6094,6 +6095,332 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
     return ipti_walk_leave(
         &decoder->walk_, &decoder->at,
         ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+}
+
+/* ==========================================================================
+ * [cov]  trace straight to coverage
+ * Uses: [base], [sync], [cache], [blk].  State: ipt_cov_decoder.
+ * ========================================================================== */
+
+#define IPTI_COV_PRIME 0x9e3779b97f4a7c15u
+
+/* ---- outputs ---- */
+
+static inline uint64_t ipti_cov_mix(uint64_t v)
+{
+    return (v ^ v >> 31) * 0x7fb5d329728ea185u;
+}
+
+/* What stands for an edge in bitmap and hash. */
+static inline uint64_t ipti_cov_name(uint64_t from, uint64_t to)
+{
+    return ipti_cov_mix(to) ^ ipti_cov_mix(from) >> 1;
+}
+
+/* Do edges from there count? */
+static int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
+                           uint8_t kind)
+{
+    const ipt_filter *filter = cov->filter;
+
+    if (kind != IPT_INSN_JCC && !(cov->flags & IPT_COV_INDIRECT))
+        return 0;
+    return !filter || ipti_filter_traced(filter, from);
+}
+
+static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
+                                  uint32_t count)
+{
+    const uint32_t sum = cov->bitmap[slot] + count;
+
+    cov->bitmap[slot] = (uint8_t) (cov->flags & IPT_COV_SATURATE && sum > 255
+                                       ? 255 : sum);
+}
+
+/* Flow went along an edge. */
+static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from, uint64_t to,
+                          uint8_t kind)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const uint64_t name = ipti_cov_name(from, to);
+
+    if (!ipti_cov_counts(cov, from, kind))
+        return;
+    if (cov->bitmap)
+        ipti_cov_count(cov, (uint32_t) name % cov->bitmap_size, 1);
+    if (cov->flags & IPT_COV_HASH)
+        decoder->hash = decoder->hash * IPTI_COV_PRIME + name;
+    if (cov->edge)
+        cov->edge(from, to, kind, cov->context);
+}
+
+/* The block in progress has ended. */
+static void ipti_cov_block_end(ipt_cov_decoder *decoder)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const uint8_t mode = decoder->block_mode_;
+
+    decoder->block_mode_ = IPT_MODE_UNKNOWN;
+    if (mode != IPT_MODE_UNKNOWN)
+        cov->block(decoder->block_,
+                   (uint32_t) (decoder->block_end_ - decoder->block_), mode,
+                   cov->context);
+}
+
+/* Flow passes code from `ip` up to `end`. */
+static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
+                           uint8_t kind)
+{
+    const uint8_t mode = decoder->walk_.mode;
+
+    if (!decoder->cov_->block)
+        return;
+    if (decoder->block_mode_ != mode || decoder->block_end_ != ip) {
+        ipti_cov_block_end(decoder);
+        decoder->block_ = ip;
+        decoder->block_mode_ = mode;
+    }
+    decoder->block_end_ = end;
+    if (kind == IPT_INSN_JMP || kind == IPT_INSN_CALL || ipti_kind_leaves(kind)
+        || end - decoder->block_ > UINT32_MAX / 2)
+        ipti_cov_block_end(decoder);
+}
+
+/* ---- the walk ---- */
+
+/* Drop the events that were reached; loss of trace shows in the verdict. */
+static void ipti_cov_events(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    unsigned i;
+
+    for (i = 0; i < w->reached_count; i++)
+        if (w->reached[i].type == IPT_EVT_OVERFLOW)
+            decoder->verdict |= IPT_COV_OVERFLOW;
+    w->reached_count = 0;
+    w->pending = 0;
+}
+
+/* Pass the last instruction of the run. */
+static int ipti_cov_last(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t ip = w->ip;
+    const uint8_t kind = w->run.kind_;
+    const uint8_t bits = w->tnt_count;
+    const uint8_t tip = w->have_tip;
+    const int status = ipti_walk_last(w, &decoder->at);
+
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX), kind);
+    if (w->enabled && ipti_kind_leaves(kind)
+        && (w->tnt_count != bits || tip || kind != IPT_INSN_RSM))
+        ipti_cov_edge(decoder, ip, w->ip, kind);
+    return IPT_OK;
+}
+
+/* Pass instructions up to the end of the run or to where an event cuts it. */
+static int ipti_cov_pass(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t ip = w->ip;
+    const int whole = w->count == w->run.count_;
+    unsigned n = (unsigned) (w->count - w->index - whole);
+    unsigned bytes = 0;
+    unsigned last = 0;
+    unsigned i;
+
+    for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
+        last = ipti_run_size(&w->run, w->index + i);
+        bytes += last;
+    }
+    if (n > 0) {
+        ipti_cov_block(decoder, ip, ip + bytes, IPT_INSN_OTHER);
+        ipti_walk_pass(w, n, bytes, last);
+    }
+    return whole ? ipti_cov_last(decoder) : (int) IPT_OK;
+}
+
+/* Go on until something is passed or an event is taken. */
+static int ipti_cov_step(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status;
+
+    if (w->unsettled) {
+        status = ipti_walk_settle(w, &decoder->at);
+        if (IPTI_UNLIKELY(status < 0))
+            return status;
+    }
+    if (IPTI_UNLIKELY(w->pending))
+        ipti_cov_events(decoder);
+    status = ipti_walk_ready(w, &decoder->at);
+    if (IPTI_UNLIKELY(status < 0))
+        return status == IPT_EVENT_FIRST ? (int) IPT_OK : status;
+    return ipti_cov_pass(decoder);
+}
+
+/* ---- the memo ---- */
+
+IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
+                              size_t count)
+{
+    uint32_t sets = 1;
+
+    if (!memo || !lines || count < IPTI_WAYS)
+        return IPT_ERR_ARG;
+    while (sets < UINT32_MAX / 8 && sets * 2 <= count / IPTI_WAYS)
+        sets *= 2;
+    IPT_MEMSET(memo, 0, sizeof(*memo));
+    memo->lines_ = lines;
+    memo->mask_ = sets - 1;
+    memo->magic_ = ipti_magic(sizeof(*memo));
+    return IPT_OK;
+}
+
+/* ---- runs ---- */
+
+static int ipti_cov_check(const ipt_cov_config *cov)
+{
+    unsigned i;
+
+    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
+        return IPT_ERR_CONFIG;
+    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
+        if (cov->filter[i].kind > IPT_FILTER_STOP)
+            return IPT_ERR_CONFIG;
+    return IPT_OK;
+}
+
+static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
+                          const ipt_trace *trace, ipt_cache *cache)
+{
+    int status = ipti_cov_check(decoder->cov_);
+
+    if (status < 0)
+        return status;
+    IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
+    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
+                            cache);
+    if (status < 0)
+        return status;
+    decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
+    decoder->begin = decoder->at.offset;
+    decoder->hash = 0;
+    decoder->verdict = IPT_COV_UNFINISHED;
+    decoder->block_mode_ = IPT_MODE_UNKNOWN;
+    decoder->gave_up_ = 0;
+    return IPT_OK;
+}
+
+IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
+                         const ipt_cov_config *cov, const ipt_trace *trace,
+                         ipt_cache *cache)
+{
+    int status;
+
+    if (!decoder || !cov)
+        return IPT_ERR_ARG;
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    decoder->cov_ = cov;
+    status = ipti_cov_begin(decoder, config, trace, cache);
+    if (status >= 0)
+        decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return status;
+}
+
+IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_cov_begin(decoder, decoder->walk_.cur.config, trace,
+                          decoder->walk_.cache);
+}
+
+/* Go to the next PSB. */
+static int ipti_cov_sync(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const int first = !(decoder->at.valid & IPT_AT_SYNC);
+    const int status = ipti_sync_forward(&w->cur, &decoder->at);
+
+    if (status < 0)
+        return status;
+    if (first) {
+        if (decoder->at.offset != decoder->begin)
+            decoder->verdict |= IPT_COV_SKIPPED;
+        decoder->begin = decoder->at.offset;
+    }
+    ipti_walk_reset(w);
+    return IPT_OK;
+}
+
+/* A run stops: what does that say of it? */
+static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
+{
+    if (status == IPT_NEED_PAGE)
+        decoder->verdict |= IPT_COV_NO_PAGE;
+    else if (status == IPT_ERR_TRUNCATED)
+        decoder->verdict |= IPT_COV_TRUNCATED;
+    else if (status < IPT_ERR_ARG + 1)
+        decoder->verdict |= IPT_COV_ERROR;
+    if (status == IPT_END) {
+        ipti_cov_events(decoder);
+        ipti_cov_block_end(decoder);
+        decoder->verdict &= ~IPT_COV_UNFINISHED;
+    }
+    return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
+}
+
+static int ipti_cov_run(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status = IPT_OK;
+
+    if (w->cur.state < IPTI_CUR_SYNC)
+        status = ipti_cov_sync(decoder);
+    if (status >= 0)
+        status = ipti_walk_resume(w, &decoder->at);
+    while (status >= 0 || status == IPT_EVENT_FIRST)
+        status = ipti_cov_step(decoder);
+    return status;
+}
+
+IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!decoder->gave_up_)
+        decoder->verdict &= ~IPT_COV_NO_PAGE;
+    return ipti_cov_stop(decoder, ipti_cov_run(decoder));
+}
+
+IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w;
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    w = &decoder->walk_;
+    if (decoder->verdict & IPT_COV_NO_PAGE)
+        decoder->gave_up_ = 1;
+    status = ipti_walk_resync(w, &decoder->at);
+    if (status < 0 && status != IPT_MORE && status != IPT_BUDGET
+        && status != IPT_END)
+        status = ipti_cov_sync(decoder); /* only a PSB helps */
+    return ipti_cov_stop(decoder, status < 0 ? status : (int) IPT_OK);
+}
+
+IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
+                               uint64_t ip, uint64_t size)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return decoder->walk_.cache ? ipt_cache_invalidate(decoder->walk_.cache,
+                                                       asid, ip, size)
+                                : (int) IPT_OK;
 }
 
 /* ==========================================================================

@@ -12,6 +12,7 @@
 #include "examples/tools/common/image.c"
 #include "zydis_glue/ipt_zydis.h"
 #include "test.h"
+#include "cover.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -841,6 +842,128 @@ TEST(cut_anywhere)
     free(ips);
 }
 
+/* ---- coverage ---- */
+
+#define MAP_SIZE 65536
+
+static int by_edge(const void *a, const void *b)
+{
+    const edge *x = a;
+    const edge *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
+}
+
+/* The multiset of conditional edges that libxdc and the agreed instruction
+ * stream give. */
+static void check_cond_edges(edge_list *l)
+{
+    stream list = open_stream(the.name, "cond_edges.tsv");
+    char line[200];
+    size_t i = 0;
+    if (!list.file) return;
+    edges_of_kind(l, 0);
+    qsort(l->edges, l->count, sizeof *l->edges, by_edge);
+    while (fgets(line, sizeof line, list.file)) {
+        unsigned long long from;
+        unsigned long long to;
+        unsigned long long n;
+        size_t begin = i;
+        if (sscanf(line, "%llx %llx %llu", &from, &to, &n) != 3) continue;
+        while (i < l->count && l->edges[i].from == from
+               && l->edges[i].to == to)
+            i++;
+        if (!CHECK_EQ(i - begin, n)) break;
+    }
+    CHECK_EQ(i, l->count);
+    CHECK_EQ(l->count, expected_number("edge_conditional_total", 10));
+    close_stream(&list);
+}
+
+static uint64_t map_hash(const uint8_t *map, size_t size)
+{
+    uint64_t hash = FNV_START;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ map[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Set up to cover the trace in pieces; returns where config and trace are. */
+static run *cover_setup(size_t piece)
+{
+    run *r = &the_run;
+    free(r->ips);
+    memset(r, 0, sizeof *r);
+    r->how.piece = piece;
+    cut_trace(r, the.size);
+    r->config.read = image_read;
+    r->config.context = &the.code;
+    if (expected("compressed_returns")
+        && expected_number("compressed_returns", 10) == 0)
+        r->config.flags = IPT_CONFIG_NO_RETCOMP;
+    return r;
+}
+
+static void cover_trace(const ipt_cov_config *cov, size_t piece, edge_list *l)
+{
+    static ipt_cov_decoder d;
+    static ipt_cache_line lines[4096];
+    static ipt_cache cache;
+    run *r = cover_setup(piece);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 4096), IPT_OK);
+    CHECK_EQ(ipt_cov_init(&d, &r->config, cov, &r->trace, &cache), IPT_OK);
+    cover(l, &d, NULL, NULL);
+    free(r->pieces);
+}
+
+/* Edges as [insn] gives them and as the lists have them; bitmaps as they make,
+ * by memos of all sizes. */
+TEST(coverage)
+{
+    static const size_t sizes[] = {16384, 4, 256, 2048, 16384};
+    static const size_t pieces[] = {0, 0, 4096, 0, 61};
+    static ipt_cov_line lines[16384];
+    static uint8_t map[MAP_SIZE];
+    static uint8_t want_map[MAP_SIZE];
+    ipt_cov_config cov = {0};
+    ipt_cov_memo memo;
+    edge_list want = {0};
+    edge_list got = {0};
+    edges_by_insn(&want, &cover_setup(0)->config, &the_run.trace, NULL);
+    free(the_run.pieces);
+    for (uint32_t flags = 0; flags < 4; flags++) {
+        cov.flags = flags;
+        if (flags == 0) {
+            cov.flags |= IPT_COV_INDIRECT;
+            cov.edge = list_edge;
+            cov.context = &got;
+            cover_trace(&cov, 0, &got);
+            CHECK(edges_same(&want, &got));
+            CHECK_EQ(got.errors, want.errors);
+            cov.edge = NULL;
+            cov.flags = flags;
+        }
+        cov.bitmap = map;
+        cov.bitmap_size = MAP_SIZE;
+        cov.memo = &memo;
+        edges_map(&got, cov.flags, want_map, MAP_SIZE);
+        if (flags == 0 && expected("bitmap_fnv1a64"))
+            CHECK_EQ(map_hash(want_map, MAP_SIZE),
+                     expected_number("bitmap_fnv1a64", 16));
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            edge_list sum = {0};
+            if (i < 4) CHECK_EQ(ipt_cov_memo_init(&memo, lines, sizes[i]), 0);
+            memset(map, 0, MAP_SIZE);
+            cover_trace(&cov, pieces[i], &sum);
+            CHECK(memcmp(map, want_map, MAP_SIZE) == 0);
+            CHECK_EQ(sum.errors, want.errors);
+        }
+    }
+    check_cond_edges(&got);
+    edge_clear(&want);
+    edge_clear(&got);
+}
+
 /* ---- times.tsv ---- */
 
 static uint64_t meta_number(const char *text, const char *key)
@@ -1193,6 +1316,7 @@ static void run_case(const char *name)
     } else {
         run_one("common prefix", t_common_prefix);
     }
+    if (the.has_code) run_one("coverage", t_coverage);
     close_case();
 }
 

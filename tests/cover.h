@@ -1,0 +1,222 @@
+/* cover.h: edges by [insn] and by [cov], to be compared. */
+#ifndef IPT_COVER_H
+#define IPT_COVER_H
+#include "test.h"
+
+/* ---- lists of edges ---- */
+
+typedef struct edge {
+    uint64_t from;
+    uint64_t to;
+    uint8_t kind;
+    uint8_t to_lost; /* an overflow hides where it went */
+    uint8_t unsure;  /* tracing ended at it, or right behind */
+} edge;
+
+typedef struct edge_list {
+    edge *edges;
+    size_t count;
+    size_t room;
+    int status; /* that ended decoding */
+    int errors; /* that came before it */
+    uint32_t verdict;
+    uint64_t hash;
+    uint64_t blocks; /* sums of what block callbacks said */
+    uint64_t bytes;
+} edge_list;
+
+static inline edge *edge_add(edge_list *l)
+{
+    if (l->count == l->room) {
+        l->room = l->room * 2 + 64;
+        l->edges = realloc(l->edges, l->room * sizeof *l->edges);
+        if (!l->edges) abort();
+    }
+    memset(&l->edges[l->count], 0, sizeof *l->edges);
+    return &l->edges[l->count++];
+}
+
+static inline void edge_clear(edge_list *l)
+{
+    free(l->edges);
+    memset(l, 0, sizeof *l);
+}
+
+static inline int edge_same(const edge *want, const edge *got)
+{
+    return want->from == got->from && want->kind == got->kind
+           && (want->to == got->to || want->to_lost);
+}
+
+/* Is `got` what `want` lists? */
+static inline int edges_same(const edge_list *want, const edge_list *got)
+{
+    size_t w = 0;
+    size_t g = 0;
+    for (; g < got->count; g++, w++) {
+        while (w < want->count && want->edges[w].unsure
+               && !edge_same(&want->edges[w], &got->edges[g]))
+            w++;
+        if (w == want->count || !edge_same(&want->edges[w], &got->edges[g]))
+            break;
+    }
+    while (w < want->count && want->edges[w].unsure) w++;
+    if (w == want->count && g == got->count) return 1;
+    printf("    edge %lu of %lu, [cov] has %lu: want %llx %llx, got %llx %llx\n",
+           (unsigned long) w, (unsigned long) want->count,
+           (unsigned long) got->count,
+           w < want->count ? (unsigned long long) want->edges[w].from : 0,
+           w < want->count ? (unsigned long long) want->edges[w].to : 0,
+           g < got->count ? (unsigned long long) got->edges[g].from : 0,
+           g < got->count ? (unsigned long long) got->edges[g].to : 0);
+    return 0;
+}
+
+/* Counters of the edges, each by the formula that ipt.h gives. */
+static inline void edges_map(const edge_list *l, uint32_t flags, uint8_t *map,
+                             uint32_t size)
+{
+    const uint64_t factor = 0x7fb5d329728ea185u;
+    memset(map, 0, size);
+    for (size_t i = 0; i < l->count; i++) {
+        const edge *e = &l->edges[i];
+        uint64_t from = (e->from ^ e->from >> 31) * factor;
+        uint64_t to = (e->to ^ e->to >> 31) * factor;
+        uint8_t *slot = &map[(uint32_t) (to ^ from >> 1) % size];
+        if (e->kind != IPT_INSN_JCC && !(flags & IPT_COV_INDIRECT)) continue;
+        if (!(flags & IPT_COV_SATURATE) || *slot < 255) ++*slot;
+    }
+}
+
+static inline void edges_of_kind(edge_list *l, uint32_t flags)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->count; i++)
+        if (l->edges[i].kind == IPT_INSN_JCC || flags & IPT_COV_INDIRECT)
+            l->edges[n++] = l->edges[i];
+    l->count = n;
+}
+
+/* ---- [insn] ---- */
+
+static inline uint8_t trace_byte(const ipt_trace *trace, uint64_t offset)
+{
+    offset -= trace->offset;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (offset < trace->seg[i].size) return trace->seg[i].data[offset];
+        offset -= trace->seg[i].size;
+    }
+    return 0;
+}
+
+static inline int is_tnt(const ipt_trace *trace, uint64_t offset)
+{
+    uint8_t first = trace_byte(trace, offset);
+    if (first == 2) return trace_byte(trace, offset + 1) == 0xa3;
+    return first && !(first & 1);
+}
+
+static inline int is_branch(uint8_t kind)
+{
+    switch (kind) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL:
+    case IPT_INSN_XBEGIN:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_MOV_CR3:
+    case IPT_INSN_VMPTRLD: return 0;
+    default: return 1;
+    }
+}
+
+/* The instruction executed: which edge is that? */
+static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
+                                const ipt_insn *insn, int status)
+{
+    edge e = {insn->ip, d->at.ip, insn->kind, 0, 0};
+    int moved = 0;
+    ipt_event event;
+    while (status >= 0 && status & IPT_EVENT_PENDING) {
+        status = ipt_insn_event(d, &event);
+        if (status < 0 || moved) continue;
+        moved = 1;
+        switch (event.type) {
+        case IPT_EVT_ASYNC_BRANCH:
+        case IPT_EVT_ASYNC_DISABLED: e.to = event.ip; break;
+        case IPT_EVT_OVERFLOW: e.to_lost = 1; break;
+        case IPT_EVT_DISABLED: e.unsure = 1; break;
+        default: moved = 0;
+        }
+    }
+    if (!is_branch(insn->kind)) return;
+    if (insn->kind == IPT_INSN_JCC) {
+        if (!is_tnt(d->walk_.cur.trace, insn->offset)) return;
+        e.unsure = 0;
+    }
+    if (insn->kind == IPT_INSN_RSM && e.to == insn->ip + insn->size)
+        e.unsure = 1;
+    *edge_add(l) = e;
+}
+
+/* Edges of the instructions of a closed trace; behind errors it goes on. */
+static inline void edges_by_insn(edge_list *l, const ipt_config *config,
+                                 const ipt_trace *trace, ipt_cache *code)
+{
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    int status = ipt_insn_init(&d, config, trace, code);
+    memset(l, 0, sizeof *l);
+    if (status >= 0) status = ipt_insn_sync_forward(&d);
+    while (status != IPT_END) {
+        status = ipt_insn_next(&d, &insn);
+        if (status >= 0) edge_of_insn(l, &d, &insn, status);
+        if (status >= 0 || status == IPT_EVENT_FIRST || status == IPT_END)
+            continue;
+        l->errors++;
+        status = ipt_insn_resync(&d);
+        if (status < 0 && status != IPT_END) status = ipt_insn_sync_forward(&d);
+    }
+    l->status = status;
+}
+
+/* ---- [cov] ---- */
+
+static inline void list_edge(uint64_t from, uint64_t to, uint8_t kind,
+                             void *context)
+{
+    edge *e = edge_add(context);
+    e->from = from;
+    e->to = to;
+    e->kind = kind;
+}
+
+static inline void sum_block(uint64_t ip, uint32_t size, uint8_t mode,
+                              void *context)
+{
+    edge_list *l = context;
+    l->blocks = (l->blocks ^ ip ^ mode) * 0x100000001b3u + size;
+    l->bytes += size;
+}
+
+/* Run to the end of a closed trace. more: called for the notes; 0: give up. */
+static inline void cover(edge_list *l, ipt_cov_decoder *d,
+                         int (*more)(ipt_cov_decoder *d, int status,
+                                     void *context),
+                         void *context)
+{
+    int status;
+    l->errors = 0;
+    while ((status = ipt_cov_run(d)) != IPT_END) {
+        if (more && more(d, status, context)) continue;
+        l->errors++;
+        do status = ipt_cov_resync(d);
+        while (more && (status == IPT_MORE || status == IPT_BUDGET)
+               && more(d, status, context));
+        if (status < 0) break;
+    }
+    l->status = status == IPT_END ? ipt_cov_run(d) : status;
+    l->verdict = d->verdict;
+    l->hash = d->hash;
+}
+#endif /* IPT_COVER_H */
