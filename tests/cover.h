@@ -136,7 +136,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
 {
     edge e = {insn->ip, d->at.ip, insn->kind, 0, 0};
     int moved = 0;
-    ipt_event event;
+    ipt_event event = {.type = 0};
     while (status >= 0 && status & IPT_EVENT_PENDING) {
         status = ipt_insn_event(d, &event);
         if (status < 0 || moved) continue;
