@@ -1457,8 +1457,9 @@ typedef struct ipt_gen_config {
 
 /* A trace writer. You give it room with out and size, and take what it wrote,
  * `used` bytes, when it answers IPT_ERR_ROOM and at the end. For timing packets
- * you move `clock` on, in core cycles, between calls; of several MTCs that are
- * due only the last is written. All other fields are not yours. */
+ * you move `clock` on, in core cycles, between calls. An MTC is written at the
+ * next call, with the CYC of the time when it was due; of several only the
+ * last. All other fields are not yours. */
 typedef struct ipt_gen {
     uint8_t *out;
     size_t size;

@@ -6475,7 +6475,7 @@ static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
     gen->from_psb_ += (uint64_t) size;
 }
 
-/* The clock stands still during a call, so its first packet takes the CYC. */
+/* The clock moves little during a call, so few of its packets take a CYC. */
 static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 {
     if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->cyc_) {
@@ -6644,21 +6644,17 @@ static uint64_t ipti_gen_ctc(const ipt_gen *gen, uint64_t *edge)
     return ctc;
 }
 
-/* Work out when the next MTC is due. */
-static void ipti_gen_next_mtc(ipt_gen *gen)
+/* The clock when this MTC period begins: the first at which the TSC is there. */
+static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 {
     const ipt_gen_config *config = &gen->config_;
-    const uint64_t ctc = (gen->period_ + 1) << config->mtc_freq;
-    const uint64_t tsc = ipti_gen_scale(ctc, config->cpuid_15_ebx,
-                                        config->cpuid_15_eax);
+    uint64_t ticks = ipti_gen_scale(period << config->mtc_freq,
+                                    config->cpuid_15_ebx, config->cpuid_15_eax);
 
-    gen->mtc_ = gen->base_clock_;
-    if (tsc <= gen->base_tsc_)
-        return;
+    ticks = ticks > gen->base_tsc_ ? ticks - gen->base_tsc_ : 0;
     if (config->nom_freq && gen->cbr_)
-        gen->mtc_ += (tsc - gen->base_tsc_) * gen->cbr_ / config->nom_freq;
-    else
-        gen->mtc_ += tsc - gen->base_tsc_;
+        ticks = (ticks * gen->cbr_ + config->nom_freq - 1) / config->nom_freq;
+    return gen->base_clock_ + ticks;
 }
 
 static void ipti_gen_put_tsc(ipt_gen *gen)
@@ -6678,7 +6674,7 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
         packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
         ipti_gen_put(gen, &packet);
         gen->period_ = ctc >> gen->config_.mtc_freq;
-        ipti_gen_next_mtc(gen);
+        gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
     }
 }
 
@@ -6691,25 +6687,30 @@ static void ipti_gen_put_cbr(ipt_gen *gen)
         ipti_gen_put(gen, &packet);
 }
 
-/* MTC, if one is due. An MTC has eight bits: after a longer time, TSC. */
+/* MTC, if one is due, of the time when it was. An MTC has eight bits: after a
+ * longer time, TSC. */
 static void ipti_gen_tick(ipt_gen *gen)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_MTC);
+    const uint64_t clock = gen->clock;
     uint64_t period;
     uint64_t edge;
 
-    if (!(gen->config_.flags & IPT_GEN_MTC) || gen->clock < gen->mtc_
+    if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->mtc_
         || !gen->started_)
         return;
     period = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
     if (period - gen->period_ > UINT8_MAX && gen->config_.flags & IPT_GEN_TSC) {
         ipti_gen_put_tsc(gen);
     } else if (period > gen->period_) {
+        edge = ipti_gen_edge(gen, period);
+        gen->clock = edge > gen->cyc_ ? edge : gen->cyc_;
         packet.u.mtc.ctc = (uint8_t) period;
         ipti_gen_put(gen, &packet);
+        gen->clock = clock;
     }
     gen->period_ = period;
-    ipti_gen_next_mtc(gen);
+    gen->mtc_ = ipti_gen_edge(gen, period + 1);
 }
 
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
@@ -6772,7 +6773,7 @@ static void ipti_gen_start(ipt_gen *gen)
         gen->cyc_ = gen->clock; /* no CYC before the first PSB */
         if (gen->config_.flags & IPT_GEN_MTC) {
             gen->period_ = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
-            ipti_gen_next_mtc(gen);
+            gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
         }
         ipti_gen_put_psb(gen);
     }

@@ -611,7 +611,8 @@ TEST(timing)
     BYTES("63 2d 0041"); /* CYC 12 */
     gen.clock = 48; /* 4139 = 413 * 10 + 9; an edge is at 412 */
     tip(CODE + 0x200);
-    BYTES("2702 5967 2d 0042"); /* CYC 36, MTC 412 / 4 */
+    /* 21 ticks are 26 cycles: CYC 14, MTC 412 / 4, CYC 22 */
+    BYTES("73 5967 b3 2d 0042");
     tip(CODE + 0x200);
     BYTES("2d 0042"); /* no time has passed */
     e = event(IPT_EVT_CBR, 0, 0);
@@ -620,10 +621,10 @@ TEST(timing)
     BYTES("0203 0a00");
     gen.clock += 20; /* 4179: one edge, at 416 */
     jcc(1);
-    BYTES("a3 5968 06");
-    gen.clock += 100; /* five edges: one MTC, the last */
+    BYTES("5b 5968 4b 06"); /* it was 11 cycles after CBR */
+    gen.clock += 100; /* five edges: one MTC, the last, 111 after CBR */
     jcc(1);
-    BYTES("2706 596d 06");
+    BYTES("df04 596d 4b 06");
     gen.clock += 100000; /* more than MTC can tell */
     CHECK_EQ(put(event(IPT_EVT_OVERFLOW, CODE, 0)), IPT_OK);
     CHECK(gen.used < IPT_GEN_ROOM);

@@ -18,7 +18,7 @@ done
 if grep -qs '^ID=ubuntu' /etc/os-release; then
     full="$full linux-headers-generic"
 else
-    full="$full linux-headers-amd64"
+    full="$full linux-headers-amd64 linux-perf"
 fi
 
 case $1 in

@@ -37,18 +37,29 @@ finish() {
 
 # ---- programs ----
 
+# The peers, as far as they are here.
 warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
 libs=
-echo '#include <Zydis/Zydis.h>' | $CC -E - >/dev/null 2>&1 &&
-    libs="-lZydis -lZycore"
-echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs="$libs -lipt"
+has() { echo "#include <$1>" | $CC -E - >/dev/null 2>&1; }
+if has Zydis/Zydis.h; then libs="-lZydis -lZycore"; else
+    skip "Zydis as classifier is missing (package libzydis-dev)"
+fi
+if has intel-pt.h; then libs="$libs -lipt"; else
+    skip "libipt as referee is missing (package libipt-dev)"
+fi
+peers=
+if perf version >/dev/null 2>&1; then peers="-p perf"; else
+    skip "perf as referee is missing (package linux-perf)"
+fi
 
-# build FILE COMMAND...: unless it is newer than all sources.
+# build FILE COMMAND...: unless this made it, and it is newer than all sources.
 build() {
     to=$1
     shift
-    if [ -e "$to" ] && [ -z "$(find ipt.h ipt_impl.h zydis_glue $here -newer \
-        "$to" -type f | head -n 1)" ]; then return; fi
+    if [ -e "$to" ] && echo "$*" | cmp -s - "$to.made" &&
+        [ -z "$(find ipt.h ipt_impl.h zydis_glue $here -newer "$to" -type f |
+            head -n 1)" ]; then return; fi
+    echo "$*" >"$to.made"
     "$@" >"$corpus/log" 2>&1 || { fail "cannot build $to"; head "$corpus/log"; }
 }
 
@@ -127,6 +138,13 @@ END
 
 # ---- recording ----
 
+package() {
+    case $1 in
+    */python3) echo python3-minimal ;;
+    *) basename "$1" ;;
+    esac
+}
+
 # record NAME EMULATOR SKIP COMMAND...
 record() {
     name=$1 emulator=$2 skip=$3
@@ -134,7 +152,7 @@ record() {
     to=$corpus/$name.$max
     if [ -e "$to/code.bin" ]; then return; fi
     if ! command -v "$1" >/dev/null; then
-        skip "$name: $1 is missing"
+        skip "$name: $1 is missing (package $(package "$1"))"
         return
     fi
     rm -rf "$to"
@@ -158,7 +176,7 @@ if $CC -m32 -O1 -w -nostdlib -static -fno-pic -no-pie -o "$bin/narrow" \
     $here/programs/narrow.c 2>/dev/null; then
     record narrow-32 qemu-i386 0 "$bin/narrow"
 else
-    skip "narrow: $CC does not compile for 32 bit"
+    skip "narrow: $CC does not compile for 32 bit (package gcc-multilib)"
 fi
 if [ "$mode" != quick ]; then
     record gzip-binary $x 150000 gzip -c /bin/bash
@@ -184,7 +202,7 @@ fi
 # ---- checks ----
 
 # One log for each recording, as many at a time as there are processors.
-[ "$mode" = quick ] && flags=-q || flags=
+[ "$mode" = quick ] && flags="-q $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
     case $dir in *-32.*) bits="-m 32" ;; *) bits= ;; esac
     echo "$bin/truth $flags $bits $(echo "$dir"/*.run) >$dir/log 2>&1 || :"

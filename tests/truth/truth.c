@@ -2,8 +2,10 @@
  * every configuration, and decoded again: each instruction, its kind and mode,
  * each event and the address space must be what they were.
  *
- *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 32] RUN...
- *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip
+ *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 32] [-p PERF] RUN...
+ *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, and for
+ *                                      each loss its place, size and addresses
+ *                                      to PREFIX.lost
  *
  * RUN is a DIR/N.run; DIR/code.bin is read, too. Everything is determined by
  * the recording and the seed. The trace of a user-mode program shows CPL 3
@@ -17,6 +19,7 @@
 #define IPT_IMPLEMENTATION
 #include "../../ipt.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,9 +45,11 @@
 #define GUEST_CR3 0x777000u
 #define GUEST_VMCS 0x9000u
 #define ISR 0xffffffff81000000u
+#define LOW_ISR 0x7fff81000000u
 #define NOWHERE UINT64_MAX
 #define ALL_TIME (IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC)
-#define TIME_ERROR 700 /* ticks: an MTC period, until OVF is made up for */
+#define MTC_PERIOD 672 /* ticks */
+#define ROUNDING 128   /* ticks; a CYC may lose one, and 66 were seen */
 
 static void fatal(const char *format, ...)
 {
@@ -155,6 +160,7 @@ static void add_code(uint64_t ip, const void *bytes, uint8_t size)
 enum { PUSH, PTWRITE, JE, NOP, CALL, JMP, RET, POP, IRET, ISR_COUNT };
 enum { NOP2, VMPTRLD, JE2, MOV_CR3, VMRESUME, HOST_COUNT };
 static size_t isr_code;
+static uint64_t isr; /* where it is */
 static size_t host_code;
 
 static void load_code(const char *run)
@@ -163,7 +169,7 @@ static void load_code(const char *run)
         uint8_t at;
         uint8_t size;
         uint8_t bytes[6];
-    } isr[ISR_COUNT] = {{0, 1, {0x50}},
+    } handler[ISR_COUNT] = {{0, 1, {0x50}},
                         {1, 5, {0xf3, 0x48, 0x0f, 0xae, 0xe0}},
                         {6, 2, {0x74, 2}},
                         {8, 2, {0x66, 0x90}},
@@ -197,7 +203,8 @@ static void load_code(const char *run)
     free(data);
     isr_code = code_count;
     for (i = 0; mode == IPT_MODE_64 && i < ISR_COUNT; i++)
-        add_code(ISR + isr[i].at, isr[i].bytes, isr[i].size);
+        add_code(ISR + handler[i].at, handler[i].bytes, handler[i].size);
+    isr = ISR;
     host_code = code_count;
     for (i = 0; mode == IPT_MODE_64 && i < HOST_COUNT; i++)
         add_code(codes[0].ip + host[i].at, host[i].bytes, host[i].size);
@@ -460,6 +467,8 @@ enum { USER, KERNEL, GUEST };
 #define STOP 4
 #define TSX 8
 #define EVENTS 16
+#define EXACT 32 /* a cycle is a tick, and known: no error of time at all */
+#define LOW 64   /* the interrupt handler is in the lower half */
 
 typedef struct model {
     const char *name;
@@ -485,6 +494,12 @@ typedef struct sync_point {
     uint8_t speculative;
 } sync_point;
 
+typedef struct loss {
+    size_t index; /* of the instruction, or event, that comes behind it */
+    size_t first; /* in out.lost: what did not make it into the trace */
+    size_t count;
+} loss;
+
 static struct {
     const model *model;
     ipt_gen_config config;
@@ -501,8 +516,11 @@ static struct {
     sync_point *syncs;
     size_t sync_count, sync_room;
     ipt_filter filter[IPT_FILTERS];
-    uint64_t lost; /* instructions, by OVF */
-    uint64_t losses;
+    uint32_t *lost;
+    size_t lost_count, lost_room;
+    loss *losses;
+    size_t loss_count, loss_room;
+    uint64_t ran; /* instructions, while tracing could see them */
     uint64_t cr3;
     uint64_t last_from_psb;
     uint8_t nr;
@@ -583,6 +601,7 @@ static void both(ipt_event e)
 
 static void list(uint32_t id)
 {
+    out.ran++;
     out.ids = (uint32_t *) grow(out.ids, out.count, &out.room, 4);
     out.ids[out.count++] = id;
 }
@@ -705,7 +724,7 @@ static void run_isr(unsigned n, uint64_t to)
 static void interrupt(uint64_t ip)
 {
     ipt_event e;
-    ipt_event ptw = event(IPT_EVT_PTWRITE, ISR + 1, 0);
+    ipt_event ptw = event(IPT_EVT_PTWRITE, isr + 1, 0);
     const int taken = (int) below(2);
     const uint64_t branches = out.place_count;
 
@@ -715,9 +734,9 @@ static void interrupt(uint64_t ip)
         e.flags = IPT_EVENT_NO_IP; /* shares the FUP to come */
         gen_event(e);
     }
-    e = event(IPT_EVT_ASYNC_BRANCH, ip, ISR);
+    e = event(IPT_EVT_ASYNC_BRANCH, ip, isr);
     expect(e, out.count);
-    set_iflag(0, ISR);
+    set_iflag(0, isr);
     gen_event(e);
     out.proven = out.count;
     run_isr(PUSH, 0);
@@ -731,12 +750,12 @@ static void interrupt(uint64_t ip)
         ptw.u.ptwrite.size = 4;
     }
     both(ptw);
-    run_isr(JE, taken ? ISR + 10 : ISR + 8);
+    run_isr(JE, taken ? isr + 10 : isr + 8);
     if (!taken)
         run_isr(NOP, 0);
-    run_isr(CALL, ISR + 17);
-    run_isr(RET, ISR + 15);
-    run_isr(JMP, ISR + 18);
+    run_isr(CALL, isr + 17);
+    run_isr(RET, isr + 15);
+    run_isr(JMP, isr + 18);
     run_isr(POP, 0);
     tick();
     list((uint32_t) (isr_code + IRET));
@@ -858,27 +877,42 @@ static void execute(size_t i, uint64_t to)
     }
 }
 
+static void lose_one(uint32_t id)
+{
+    out.lost = (uint32_t *) grow(out.lost, out.lost_count, &out.lost_room, 4);
+    out.lost[out.lost_count++] = id;
+}
+
 /* Loss: what was not proven is not there. Returns where trace goes on. */
-static size_t lose(size_t i, size_t *next_jump, size_t *next_change)
+static size_t lose(size_t i, size_t *next_jump)
 {
     const size_t end = i + 1 + below(below(8) ? 200 : 20000);
+    loss *l;
     size_t c;
     ipt_event e;
 
-    out.lost += out.count - out.proven;
+    out.losses = (loss *) grow(out.losses, out.loss_count, &out.loss_room,
+                               sizeof(loss));
+    l = &out.losses[out.loss_count++];
+    l->index = out.proven;
+    l->first = out.lost_count;
+    for (c = out.proven; c < out.count; c++)
+        lose_one(out.ids[c]);
     out.count = out.proven;
     for (c = out.change_count; c-- > 0 && out.changes[c].index > out.count;)
         out.changes[c].index = out.count;
     for (; i < end && i < rec.count; i++) {
         while (*next_jump < rec.jump_count && rec.jumps[*next_jump].index <= i)
             ++*next_jump;
-        out.lost++;
+        if (traced(codes[rec.ids[i]].ip)) {
+            lose_one(rec.ids[i]);
+            out.ran++;
+        }
         out.gen.clock += 2;
     }
+    l->count = out.lost_count - l->first;
     while (*next_jump < rec.jump_count && rec.jumps[*next_jump].index <= i)
         ++*next_jump;
-    (void) next_change;
-    out.losses++;
     out.on = 0;
     e = event(IPT_EVT_OVERFLOW, NOWHERE, 0);
     if (i < rec.count && traced(codes[rec.ids[i]].ip) && below(3)) {
@@ -908,13 +942,21 @@ static void generate(const model *m, uint64_t seed)
     out.config.mtc_freq = 3;
     out.config.nom_freq = 20;
     out.config.cbr = m->flags & (IPT_GEN_TSC | IPT_GEN_CYC) ? 24 : 0;
+    if (m->with & EXACT)
+        out.config.cbr = out.config.nom_freq;
+    isr = m->with & LOW ? LOW_ISR : ISR;
+    for (i = isr_code; i < host_code; i++) {
+        codes[i].ip = isr + (codes[i].ip & 0xff);
+        write_code(&codes[i], ~0u);
+    }
     settle(ipt_gen_init(&out.gen, &out.config, mode), "init");
     out.trace_room = 0;
     free(out.trace);
     out.trace = NULL;
     out.count = out.proven = out.place_count = out.change_count = 0;
     out.sync_count = 0;
-    out.lost = out.losses = out.last_from_psb = 0;
+    out.lost_count = out.loss_count = 0;
+    out.ran = out.last_from_psb = 0;
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
     pick_filters();
@@ -949,7 +991,7 @@ static void generate(const model *m, uint64_t seed)
         if (out.speculative && (ipti_kind_far(c->kind) || below(20) == 0))
             end_transaction(c->ip);
         if (i >= next_loss && !out.speculative) {
-            i = lose(i, &jumps, &changes) - 1;
+            i = lose(i, &jumps) - 1;
             next_loss = i + 1 + below(200000);
             continue;
         }
@@ -974,6 +1016,9 @@ static void generate(const model *m, uint64_t seed)
     }
     make_room();
     settle(ipt_gen_flush(&out.gen), "flush");
+    if (out.count + out.lost_count != out.ran)
+        fatal("%zu instructions in the trace and %zu lost are not the %" PRIu64
+              " that ran", out.count, out.lost_count, out.ran);
     out.count = out.proven;
 }
 
@@ -987,8 +1032,10 @@ static struct {
     ipt_cache *cache;
     uint8_t nr;
     uint8_t speculative;
-    uint64_t error; /* of time, the largest */
-    uint8_t iflag; /* 2: not known */
+    uint64_t error;   /* of time, the largest */
+    size_t resumed;   /* losses behind which an instruction came */
+    uint8_t resync;   /* one is to come */
+    uint8_t iflag;    /* 2: not known */
     char why[400];
 } at;
 
@@ -1118,6 +1165,26 @@ static int same_data(const ipt_event *e, const ipt_event *w)
     }
 }
 
+/* An MTC is exact, and CYCs add to it, rounded down: time is never ahead. From
+ * OVF to the next measure a cycle has no length, and time stands still, unless
+ * the decoder is told that it keeps its length. Then, and with cycles of one
+ * tick, there is no error. */
+static int check_time(const ipt_event *e, uint64_t tsc)
+{
+    uint64_t most = ROUNDING;
+
+    if (out.model->with & EXACT)
+        most = 0;
+    else if (out.model->with & LOSS)
+        most = MTC_PERIOD + ROUNDING;
+    if (at.error < tsc - e->tsc)
+        at.error = tsc - e->tsc;
+    if (e->tsc > tsc || tsc - e->tsc > most)
+        return bad("event %s at tsc %" PRIx64 ", was at %" PRIx64,
+                   ipt_evt_name(e->type), e->tsc, tsc);
+    return 0;
+}
+
 static int check_event(const ipt_event *e)
 {
     const ipt_event *w;
@@ -1156,15 +1223,11 @@ static int check_event(const ipt_event *e)
         at.cr3 = w->u.paging.cr3;
         at.nr = w->u.paging.nr;
     }
-    if ((out.config.flags & ALL_TIME) == ALL_TIME && e->flags & IPT_EVENT_TSC) {
-        const uint64_t error = e->tsc < w->tsc ? w->tsc - e->tsc
-                                               : e->tsc - w->tsc;
-        if (at.error < error)
-            at.error = error;
-        if (error > TIME_ERROR)
-            return bad("event %s at tsc %" PRIx64 ", was at %" PRIx64,
-                       ipt_evt_name(e->type), e->tsc, w->tsc);
-    }
+    if (e->type == IPT_EVT_OVERFLOW)
+        at.resync = 1;
+    if ((out.config.flags & ALL_TIME) == ALL_TIME && e->flags & IPT_EVENT_TSC
+        && check_time(e, w->tsc) < 0)
+        return -1;
     if (e->type == IPT_EVT_IFLAGS) {
         at.iflag = w->u.exec.iflag;
     } else if (e->type == IPT_EVT_TSX) {
@@ -1177,7 +1240,7 @@ static int check_event(const ipt_event *e)
 /* The next `count` instructions are these. */
 static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
                        uint8_t kind, uint8_t last_size, uint8_t insn_mode,
-                       uint16_t flags, const ipt_where *where)
+                       uint16_t flags)
 {
     unsigned i;
     const code *c;
@@ -1209,7 +1272,11 @@ static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
     if (!!(flags & IPT_FLOW_SPECULATIVE) != at.speculative)
         return bad("%" PRIx64 " is %sspeculative", ip,
                    at.speculative ? "" : "not ");
-    (void) where;
+    if (!!(flags & IPT_FLOW_RESYNCED) != at.resync)
+        return bad("%" PRIx64 " is %sbehind a loss", ip,
+                   at.resync ? "" : "not ");
+    at.resumed += at.resync;
+    at.resync = 0;
     at.index += count;
     apply_changes();
     return 0;
@@ -1222,6 +1289,18 @@ static int check_asid(const ipt_where *where)
         return bad("cr3 %" PRIx64 ".%u, not %" PRIx64 ".%u", where->asid.cr3,
                    where->asid.nr, at.cr3, at.nr);
     return 0;
+}
+
+/* How often something comes behind a loss. */
+static size_t resumptions(void)
+{
+    size_t n = 0;
+    size_t i;
+
+    for (i = 0; i < out.loss_count; i++) /* two may stand at one place */
+        n += out.losses[i].index < out.count
+             && (i == 0 || out.losses[i - 1].index < out.losses[i].index);
+    return n;
 }
 
 typedef struct variant {
@@ -1252,6 +1331,8 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     config.flags = out.config.flags & IPT_CONFIG_NO_RETCOMP;
     if (out.model->with & EVENTS)
         config.flags |= IPT_CONFIG_IFLAGS;
+    if (out.model->with & EXACT)
+        config.flags |= IPT_CONFIG_KEEP_TCAL;
     config.cpuid_15_eax = out.config.cpuid_15_eax;
     config.cpuid_15_ebx = out.config.cpuid_15_ebx;
     config.mtc_freq = out.config.mtc_freq;
@@ -1309,14 +1390,14 @@ static int decode(const variant *v, const sync_point *from, size_t end)
             status = ipt_blk_next(&blocks, &b);
             if (status >= 0
                 && check_insns(b.ip, b.end_ip, b.count, b.kind, b.last_size,
-                               b.mode, b.flags, where) < 0)
+                               b.mode, b.flags) < 0)
                 return -1;
         } else {
             ipt_insn n;
             status = ipt_insn_next(&insns, &n);
             if (status >= 0
-                && check_insns(n.ip, n.ip, 1, n.kind, n.size, n.mode, n.flags,
-                               where) < 0)
+                && check_insns(n.ip, n.ip, 1, n.kind, n.size, n.mode,
+                               n.flags) < 0)
                 return -1;
         }
         if (status == IPT_EVENT_FIRST)
@@ -1325,6 +1406,8 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     }
     if (status != IPT_END)
         return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
+    if (!from && at.resumed != resumptions())
+        return bad("%zu resumptions, not %zu", at.resumed, resumptions());
     if (at.index != out.count || at.place != out.place_count)
         return bad("the end behind %zu of %zu instructions, %zu of %zu events",
                    at.index, out.count, at.place, out.place_count);
@@ -1401,6 +1484,8 @@ static int decode_libipt(void)
 }
 #endif
 
+#include "perf.h"
+
 /* ---- cases ---- */
 
 static const model models[] = {
@@ -1413,22 +1498,22 @@ static const model models[] = {
     {"time", ALL_TIME, 2048, USER, 0, 1},
     {"mtc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_DEFER, 512, USER, 0, 0},
     {"loss", IPT_GEN_TSC, 2048, USER, LOSS, 1},
-    {"loss-defer", ALL_TIME | IPT_GEN_DEFER | IPT_GEN_TNT_64, 4096, USER, LOSS,
-     0},
+    {"loss-defer", ALL_TIME | IPT_GEN_DEFER | IPT_GEN_TNT_64, 4096, USER,
+     LOSS | EXACT, 0},
     {"filter", 0, 1024, USER, FILTER, 1},
     {"filter-loss", ALL_TIME | IPT_GEN_DEFER, 1024, USER, FILTER | LOSS, 0},
     {"stop", IPT_GEN_TSC, 1024, USER, STOP, 1},
     {"stop-filter", IPT_GEN_TNT_64, 1024, USER, STOP | FILTER | LOSS, 0},
     {"tsx", 0, 2048, USER, TSX, 1},
-    {"tsx-defer", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 512, USER, TSX,
-     0},
-    {"kernel", 0, 2048, KERNEL, 0, 0},
-    {"kernel-events", ALL_TIME, 1024, KERNEL, EVENTS, 1},
+    {"tsx-defer", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 512, USER,
+     TSX | EXACT, 0},
+    {"kernel", 0, 2048, KERNEL, LOW, 0},
+    {"kernel-events", ALL_TIME, 1024, KERNEL, EVENTS | LOW, 1},
     {"kernel-loss", IPT_GEN_TNT_64 | IPT_GEN_DEFER, 2048, KERNEL,
      EVENTS | LOSS, 0},
     {"guest", 0, 2048, GUEST, 0, 1},
     {"guest-all", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 1024, GUEST,
-     EVENTS | LOSS | TSX, 1},
+     EVENTS | LOSS | TSX | EXACT, 1},
     {"kernel-noretc", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TSC, 1024, KERNEL, LOSS,
      0},
     {"guest-libipt", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TNT_64 | IPT_GEN_TSC, 2048,
@@ -1441,6 +1526,8 @@ static const variant variants[] = {
     {1, 0, 0},       {0, 1, 1 << 16}, {1, 1, 1 << 16}, {0, 1, 64},
     {1, 1, 64},      {0, 1, 0},       {1, 1, 0}};
 
+static const char *perf; /* the command; NULL: do not */
+static const char *dir;  /* of the recording */
 static uint64_t passed, failed, total;
 static double gen_seconds, decode_seconds;
 static uint64_t decoded;
@@ -1490,6 +1577,15 @@ static void check(const char *name, const variant *v, const sync_point *from,
                from ? "PSB " : "", from ? from->offset : 0, at.index, at.why);
 }
 
+static void referee(const char *name, const char *who, int status)
+{
+    passed += status >= 0;
+    failed += status < 0;
+    if (status < 0)
+        printf("FAIL %s %s %s: instruction %zu: %s\n", name, out.model->name,
+               who, at.index, at.why);
+}
+
 static void run_case(const char *name, const model *m, uint64_t seed,
                      int quick)
 {
@@ -1511,44 +1607,70 @@ static void run_case(const char *name, const model *m, uint64_t seed,
 #ifdef HAVE_LIBIPT
     if (m->flags & IPT_CONFIG_NO_RETCOMP && !(m->flags & IPT_GEN_DEFER)) {
         memory_at(0);
-        if (decode_libipt() >= 0) {
-            passed++;
-        } else {
-            failed++;
-            printf("FAIL %s %s libipt: instruction %zu: %s\n", name, m->name,
-                   at.index, at.why);
-        }
+        referee(name, "libipt", decode_libipt());
     }
 #endif
+    if (perf && rec.change_count == 0 && perf_can())
+        referee(name, "perf", decode_perf(perf, dir));
     for (i = 0; i < 8 && out.sync_count; i++) { /* begin in the middle */
         const sync_point *s = &out.syncs[below(out.sync_count)];
         check(name, &variants[i % 4], s, s->index + 20000);
     }
-    printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5" PRIu64
-           " losses, %9" PRIu64 " lost; gen %5.1f M/s decode %5.1f M/s\n",
-           name, m->name, out.count, out.gen.used, out.place_count, out.losses,
-           out.lost, 1e-6 * (double) rec.count / gen_seconds,
+    printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
+           "losses, %9zu lost; gen %5.1f M/s decode %5.1f M/s\n",
+           name, m->name, out.count, out.gen.used, out.place_count,
+           out.loss_count, out.lost_count, 1e-6 * (double) rec.count / gen_seconds,
            1e-6 * (double) decoded / decode_seconds);
     fflush(stdout);
 }
 
-static void write_files(const char *prefix)
+static FILE *create(const char *prefix, const char *suffix)
 {
-    char path[1024];
+    char path[1100];
     FILE *f;
+
+    snprintf(path, sizeof(path), "%s%s", prefix, suffix);
+    f = fopen(path, "wb");
+    if (!f)
+        fatal("cannot write %s", path);
+    return f;
+}
+
+static void write_ips(FILE *f, const uint32_t *ids, size_t count)
+{
     size_t i;
 
-    snprintf(path, sizeof(path), "%s.pt", prefix);
-    f = fopen(path, "wb");
-    if (!f || fwrite(out.trace, 1, out.gen.used, f) != out.gen.used)
-        fatal("cannot write %s", path);
-    fclose(f);
-    snprintf(path, sizeof(path), "%s.ip", prefix);
-    f = fopen(path, "wb");
-    for (i = 0; f && i < out.count; i++)
-        fwrite(&codes[out.ids[i]].ip, 8, 1, f);
-    if (!f || fclose(f))
-        fatal("cannot write %s", path);
+    for (i = 0; i < count; i++)
+        fwrite(&codes[ids[i]].ip, 8, 1, f);
+}
+
+static void write_files(const char *prefix)
+{
+    FILE *pt = create(prefix, ".pt");
+    FILE *ip = create(prefix, ".ip");
+    FILE *lost = create(prefix, ".lost");
+    size_t i;
+
+    fwrite(out.trace, 1, out.gen.used, pt);
+    write_ips(ip, out.ids, out.count);
+    for (i = 0; i < out.loss_count; i++) {
+        const uint64_t head[2] = {out.losses[i].index, out.losses[i].count};
+        fwrite(head, 8, 2, lost);
+        write_ips(lost, out.lost + out.losses[i].first, out.losses[i].count);
+    }
+    if (fclose(pt) | fclose(ip) | fclose(lost))
+        fatal("cannot write %s", prefix);
+}
+
+/* The folder of a file, as perf wants it: from the root on. */
+static const char *folder(const char *path)
+{
+    static char full[PATH_MAX];
+
+    if (!realpath(path, full))
+        fatal("cannot find %s", path);
+    *strrchr(full, '/') = 0;
+    return full;
 }
 
 static void run_file(const char *path, const char *only, const char *write_to,
@@ -1561,6 +1683,7 @@ static void run_file(const char *path, const char *only, const char *write_to,
     for (p = path; *p; p++)
         if (*p == '/' && strchr(p + 1, '/'))
             name = p + 1;
+    dir = folder(path);
     load_code(path);
     load_run(path, max);
     find_changes();
@@ -1609,11 +1732,13 @@ int main(int argc, char **argv)
             only = argv[++i];
         else if (argv[i][1] == 'w')
             write_to = argv[++i];
+        else if (argv[i][1] == 'p')
+            perf = argv[++i];
         else if (argv[i][1] == 'm')
             mode = !strcmp(argv[++i], "32") ? IPT_MODE_32 : IPT_MODE_64;
         else
             fatal("usage: truth [-q] [-m 32] [-i INSTRUCTIONS] [-s SEED] [-c "
-                  "CASE] [-w PREFIX] RUN...");
+                  "CASE] [-p PERF] [-w PREFIX] RUN...");
     }
     for (; i < argc; i++)
         run_file(argv[i], only, write_to, seed, max, quick);
