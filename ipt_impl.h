@@ -6644,7 +6644,7 @@ static uint64_t ipti_gen_ctc(const ipt_gen *gen, uint64_t *edge)
     return ctc;
 }
 
-/* The clock when this MTC period begins: the first at which the TSC is there. */
+/* The clock when this MTC period begins, or TSC has passed that moment. */
 static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 {
     const ipt_gen_config *config = &gen->config_;

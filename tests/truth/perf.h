@@ -1,7 +1,7 @@
-/* perf.h: perf (Debian's linux-perf) as a referee. It decodes no bare trace, but
- * a perf.data around one, on any x86-64 host: here two events (PT, and one for
- * the records about the process), the mappings of one ELF file with all code,
- * and the trace. There are no timestamps, so perf does not look for a CPU.
+/* perf.h: perf (Debian's linux-perf) as a referee. It decodes no bare trace,
+ * but a perf.data around one, on any x86-64 host: here two events (PT, and one
+ * for the records about the process), the mappings of one ELF file with all
+ * code, and the trace. There are no timestamps, so perf looks for no CPU.
  *
  * perf 6.1 differs from us in this, and is not asked then:
  *   - a branch that leaves an address filter: it gives the target instead
