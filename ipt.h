@@ -274,11 +274,16 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
  * [base]  trace, image and configuration
  * ========================================================================== */
 
-/* A piece of trace, as it lies in memory. Pieces follow each other without a
- * gap in trace order: one for a plain buffer, two for a ring, many for ToPA.
- * Packets may straddle them. */
+/* A piece of trace, as it lies in memory, in trace order: one for a plain
+ * buffer, two for a ring, many for ToPA. Packets may straddle them.
+ *
+ * A gap is a piece without bytes: it says that the piece behind it begins after
+ * lost trace, and `size` of how many bytes (if you do not know, any number).
+ * They count in stream offsets. A gap, and a packet that straddles into it, is
+ * one packet IPT_PKT_GAP and one event IPT_EVT_GAP; decoding goes on by itself
+ * at the next PSB. A gap is appended as a whole; it does not grow. */
 typedef struct ipt_segment {
-    const uint8_t *data; /* may be NULL if size is 0 */
+    const uint8_t *data; /* NULL: a gap, if size is not 0 */
     size_t size;         /* bytes */
 } ipt_segment;
 
@@ -423,7 +428,14 @@ typedef struct ipt_where {
     uint64_t tsc;           /* time of the last event used; without
                              * IPT_AT_TSC it counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */
-    uint64_t dropped;       /* events that nobody pulled, since _init */
+    uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
+    uint64_t skip_to;       /* by _sync_forward, or behind a gap */
+    /* These count from _init on. */
+    uint64_t skipped;       /* bytes of such trace, gaps included */
+    uint64_t dropped;       /* events that nobody pulled */
+    uint32_t overflows;     /* OVF packets */
+    uint32_t gaps;          /* pieces without bytes, see ipt_segment */
+    uint32_t resyncs;       /* times that decoding went on behind such trace */
     uint32_t lost_mtc;      /* MTC and CYC packets since the last TSC that */
     uint32_t lost_cyc;      /* could not be used, as of tsc */
     int error;              /* the last negative status, 0 if none since sync */
@@ -478,6 +490,7 @@ enum {
     IPT_PKT_TRIG,      /* u.trig: trigger */
     IPT_PKT_UNKNOWN,   /* made by config.unknown */
     IPT_PKT_INVALID,   /* bytes that erratum SKZ84 corrupted */
+    IPT_PKT_GAP,       /* u.gap: trace was lost, see ipt_segment */
     IPT_PKT_COUNT
 };
 
@@ -605,6 +618,9 @@ struct ipt_packet {
             uint8_t mult;  /* more than one trigger */
             uint8_t ip;    /* a FUP follows */
         } trig;
+        struct {
+            uint64_t lost; /* bytes; packet.size is UINT32_MAX if more */
+        } gap;
         uint64_t unknown[2]; /* whatever config.unknown wrote */
     } u;
 };
@@ -638,7 +654,8 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 /* Go to the next PSB after the current position (the first one after _init).
  * A PSB that begins up to 15 bytes before the position is found too, so that
  * one whose first bytes a corrupt packet swallowed is not lost. Eight or more
- * "02 82" pairs are one PSB: the last eight count.
+ * "02 82" pairs are one PSB: the last eight count. Gaps are passed and only
+ * counted.
  *
  * returns  IPT_OK: at.sync and at.offset are the PSB's offset
  *          IPT_END, IPT_MORE: there is none (yet); the position stays
@@ -650,7 +667,8 @@ IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
  *
  * returns  IPT_OK
  *          IPT_END: there is none before, and the trace is there from its start
- *          IPT_ERR_GONE: there is none in what is left of the trace
+ *          IPT_ERR_GONE: there is none in what is left of the trace: its start
+ *          was dropped, or there are gaps
  *          IPT_BUDGET; IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder);
 
@@ -784,6 +802,8 @@ enum {
     IPT_EVT_PEBS_ITEM,      /* u.pebs: an item of it */
     IPT_EVT_PEBS_END,       /* it ends; it belongs to ip */
     IPT_EVT_TICK,           /* [blk], [insn]: time has moved on, at ip */
+    IPT_EVT_GAP,            /* u.gap: trace was lost, see ipt_segment. Nothing
+                             * is known until the events of the next PSB+ */
     IPT_EVT_COUNT
 };
 
@@ -877,6 +897,9 @@ typedef struct ipt_event {
             uint8_t id;
             uint8_t size; /* bytes of an item's payload, 4 or 8 */
         } pebs;
+        struct {
+            uint64_t lost; /* bytes: the gap and the cut packet before it */
+        } gap;
     } u;
 } ipt_event;
 
@@ -1261,7 +1284,8 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          IPT_IP_SUPPRESSED: tracing is disabled behind this instruction
  *          IPT_EVENT_FIRST: an event that became known only now stands before
  *          the next instruction: pull it, or call again to drop it. Happens
- *          only with open traces, fuel, or pages that were missing.
+ *          only with open traces, fuel, or pages that were missing, and where
+ *          the packet is lost that the next instruction needs.
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_MODE, IPT_ERR_STATUS, IPT_ERR_CONTEXT

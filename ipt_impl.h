@@ -138,18 +138,28 @@ static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
         ipti_fuel_burn(config, to / 16 - from / 16);
 }
 
-/* ---- the cursor: the only code that touches trace bytes ---- */
+/* ---- the cursor: the only code that touches trace bytes ----
+ *
+ * It never stands in a gap (a segment without bytes): there it has no segment,
+ * and every read finds 0 bytes. */
 
 #define IPTI_WINDOW 16    /* no packet is longer */
 #define IPTI_SWALLOWED 15 /* a corrupt packet may hide so much of a PSB */
+#define IPTI_NOWHERE UINT32_MAX /* ipt_cursor_.seg: in a gap */
 
 enum {                /* ipt_cursor_.state */
     IPTI_CUR_NOSYNC,  /* at no packet */
     IPTI_CUR_FORWARD, /* a search for a PSB ran out of fuel or trace */
     IPTI_CUR_BACKWARD,
     IPTI_CUR_SYNC, /* at a packet */
-    IPTI_CUR_PSB   /* at a packet, or behind a PSB with more than 8 pairs */
+    IPTI_CUR_PSB,  /* at a packet, or behind a PSB with more than 8 pairs */
+    IPTI_CUR_GAP   /* behind a gap: a PSB is searched */
 };
+
+static inline int ipti_seg_gap(const ipt_segment *seg)
+{
+    return !seg->data && seg->size;
+}
 
 /* Make `seg` the segment that holds stream offset pos, or the last one. */
 static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
@@ -166,7 +176,31 @@ static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
     while (cur->seg + 1 < trace->count
            && pos - cur->begin >= trace->seg[cur->seg].size)
         cur->begin += trace->seg[cur->seg++].size;
+    if (cur->seg < trace->count && ipti_seg_gap(&trace->seg[cur->seg])) {
+        cur->seg = IPTI_NOWHERE;
+        cur->begin = UINT64_MAX; /* so that it is looked for again */
+    }
     return IPT_OK;
+}
+
+/* Where the bytes that follow stream offset pos end: at the next gap, whose end
+ * is *gap then, or at the end of the trace, *gap 0. */
+static IPTI_APART uint64_t ipti_cur_stop(const ipt_trace *trace, uint64_t pos,
+                                         uint64_t *gap)
+{
+    uint64_t begin = trace->offset;
+    uint64_t end = begin;
+    uint32_t i;
+
+    *gap = 0;
+    for (i = 0; i < trace->count; i++, begin = end) {
+        end += trace->seg[i].size;
+        if (end > pos && ipti_seg_gap(&trace->seg[i])) {
+            *gap = end;
+            return begin > pos ? begin : pos;
+        }
+    }
+    return end;
 }
 
 /* Collect up to 16 bytes at pos, which is in the current segment, and fill up
@@ -182,6 +216,8 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
 
     for (i = cur->seg; i < trace->count && n < IPTI_WINDOW; i++, skip = 0) {
         const ipt_segment *seg = &trace->seg[i];
+        if (ipti_seg_gap(seg))
+            break;
         while (skip < seg->size && n < IPTI_WINDOW)
             window[n++] = seg->data[skip++];
     }
@@ -211,8 +247,8 @@ static inline const uint8_t *ipti_cur_here(const ipt_cursor_ *cur, uint64_t pos,
 }
 
 /* Find the bytes at pos: *n of them at *p, all that lie together or, near the
- * end of a segment, what is left of 16 collected in `window`. n is 0 at the
- * end of the trace. 16 bytes at *p can be read in any case. */
+ * end of a segment, what is left of 16 collected in `window`. n is 0 at a gap
+ * and at the end of the trace. 16 bytes at *p can be read in any case. */
 static inline int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos,
                                  uint8_t *window, const uint8_t **p, size_t *n)
 {
@@ -248,23 +284,45 @@ static uint64_t ipti_cur_end(const ipt_trace *trace)
     return end;
 }
 
-/* The byte at pos, which is in the trace. */
+/* The byte at pos, which is in the trace; in a gap, a PAD. */
 static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
 {
-    while (cur->origin == cur->trace->offset && pos < cur->begin)
-        cur->begin -= cur->trace->seg[--cur->seg].size;
+    const ipt_trace *trace = cur->trace;
+
+    while (cur->origin == trace->offset && cur->seg < trace->count
+           && pos < cur->begin)
+        cur->begin -= trace->seg[--cur->seg].size;
     (void) ipti_cur_seek(cur, pos);
-    return cur->trace->seg[cur->seg].data[pos - cur->begin];
+    if (cur->seg >= trace->count)
+        return 0;
+    return trace->seg[cur->seg].data[pos - cur->begin];
 }
 
 /* What a search forward may still read, the caller must keep. */
 static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 {
     if (IPTI_LIKELY(at->offset >= cur->limit + IPTI_SWALLOWED
-                    && cur->state != IPTI_CUR_FORWARD))
+                    && cur->state != IPTI_CUR_FORWARD
+                    && cur->state != IPTI_CUR_GAP))
         at->release = at->offset - IPTI_SWALLOWED;
     else
         at->release = cur->limit < at->offset ? cur->limit : at->offset;
+}
+
+/* The position before pos, which is behind the start of the trace; if it is in
+ * a gap, the gap's start. */
+static uint64_t ipti_cur_before(ipt_cursor_ *cur, uint64_t pos)
+{
+    const ipt_trace *trace = cur->trace;
+    uint64_t begin = trace->offset;
+    uint32_t i;
+
+    (void) ipti_cur_byte(cur, --pos);
+    if (cur->seg < trace->count)
+        return pos;
+    for (i = 0; pos - begin >= trace->seg[i].size; i++)
+        begin += trace->seg[i].size;
+    return begin;
 }
 
 static int ipti_config_values(const ipt_config *config)
@@ -346,7 +404,8 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     cur->config = config;
     cur->trace = trace;
     cur->origin = trace->offset;
-    cur->begin = trace->offset;
+    cur->begin = UINT64_MAX;
+    cur->seg = IPTI_NOWHERE;
     cur->limit = trace->offset;
     at->offset = trace->offset;
     at->release = trace->offset;
@@ -857,9 +916,11 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
 #undef IPTI_LOAD
 
 /* Ask config.unknown. It may name a size beyond the bytes at hand. */
-static int ipti_pkt_unknown(const ipt_config *config, ipt_packet *out,
-                            const uint8_t *p, size_t n, uint64_t left)
+static int ipti_pkt_unknown(const ipt_config *config, const ipt_trace *trace,
+                            ipt_packet *out,
+                            const uint8_t *p, size_t n)
 {
+    uint64_t gap;
     ipt_packet mine = *out; /* of which the callback has only u */
     int size;
 
@@ -877,7 +938,9 @@ static int ipti_pkt_unknown(const ipt_config *config, ipt_packet *out,
         return IPT_ERR_OPCODE;
     if (size == 0 || size > 255)
         return IPT_ERR_CALLBACK;
-    return (uint64_t) size > left ? (int) IPT_MORE : size;
+    if ((uint64_t) size > ipti_cur_stop(trace, out->offset, &gap) - out->offset)
+        return IPT_MORE;
+    return size;
 }
 
 /* PEBS blocks end with the first packet that is about flow; timing and power
@@ -955,6 +1018,7 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p = window;
+    uint64_t gap;
     size_t n;
     int status;
 
@@ -964,8 +1028,12 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
         status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
         if (status < 0)
             return status;
-        if (cur->trace->open && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB)))
-            return IPT_MORE;
+        if (cur->trace->open
+            && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB))) {
+            (void) ipti_cur_stop(cur->trace, at->offset, &gap);
+            if (!gap)
+                return IPT_MORE;
+        }
         if (n < 2 || p[0] != IPTI_FIRST_PSB || p[1] != IPTI_SECOND_PSB)
             break;
         ipti_fuel_trace(cur->config, at->offset, at->offset + 2);
@@ -973,6 +1041,125 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
     }
     cur->state = IPTI_CUR_SYNC;
     return IPT_OK;
+}
+
+/* ---- searching a PSB: the last eight of a run of eight or more pairs ---- */
+
+/* Advance *run, the length of the pattern that ends at the byte before, over
+ * the bytes at p. Returns how many were used: all n, unless a PSB ended. */
+static size_t ipti_psb_scan(const uint8_t *p, size_t n, uint32_t *run)
+{
+    uint32_t m = *run;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        uint8_t want = m & 1 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB;
+        if (p[i] == want)
+            m = m < 18 ? m + 1 : m - 1; /* 17 and 18 stand for longer runs */
+        else if (m >= IPTI_SIZE_PSB)
+            break;
+        else
+            m = p[i] == IPTI_FIRST_PSB;
+    }
+    *run = m;
+    return i;
+}
+
+/* How much of a run of m pattern bytes may still become, or is, a PSB. */
+static uint32_t ipti_psb_kept(uint32_t m)
+{
+    return m < IPTI_SIZE_PSB ? m : IPTI_SIZE_PSB + (m & 1);
+}
+
+/* Search forward from *pos with *run bytes of the pattern before it.
+ *
+ * returns  IPT_OK: *run tells of the PSB that ended at *pos
+ *          1: there is none before *gap, the end of the gap at *pos
+ *          IPT_END, IPT_MORE, IPT_BUDGET */
+static int ipti_psb_search(ipt_cursor_ *cur, uint64_t *pos, uint32_t *run,
+                           uint64_t *gap)
+{
+    const ipt_config *config = cur->config;
+    uint8_t window[IPTI_WINDOW];
+    const uint8_t *p = window;
+    size_t used = 0;
+    size_t n = 0;
+    int status;
+
+    while (used == n) {
+        status = ipti_cur_bytes(cur, *pos, window, &p, &n);
+        if (status < 0)
+            return status;
+        if (n == 0) {
+            (void) ipti_cur_stop(cur->trace, *pos, gap);
+            if (!*gap && cur->trace->open)
+                return IPT_MORE; /* further pairs would be part of the PSB */
+            if (*run >= IPTI_SIZE_PSB)
+                break;
+            return *gap ? 1 : (int) IPT_END;
+        }
+        if (ipti_fuel_empty(config))
+            return IPT_BUDGET;
+        if (config->fuel && n / 16 >= *config->fuel)
+            n = (size_t) (*config->fuel * 16);
+        used = ipti_psb_scan(p, n, run);
+        ipti_fuel_trace(config, *pos, *pos + used);
+        *pos += used;
+    }
+    return IPT_OK;
+}
+
+/* ---- gaps: trace that was lost ---- */
+
+/* Trace up to `to` is not decoded. */
+static void ipti_at_skip(ipt_where *at, uint64_t to)
+{
+    at->skipped += to - at->skip_to;
+    at->skip_to = to;
+}
+
+/* The bytes from at->offset up to `end`, where a gap ends, are one packet. */
+static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
+                        uint64_t end)
+{
+    const uint64_t lost = end - at->offset;
+
+    if (cur->state != IPTI_CUR_GAP)
+        at->skip_from = at->skip_to = at->offset;
+    at->packet_offset = at->offset;
+    at->packet = IPT_PKT_GAP;
+    at->gaps++;
+    out->offset = at->offset;
+    out->type = IPT_PKT_GAP;
+    out->size = lost < UINT32_MAX ? (uint32_t) lost : UINT32_MAX;
+    out->u.gap.lost = lost;
+    cur->state = IPTI_CUR_GAP;
+    cur->run = 0;
+    cur->block = 0;
+    cur->limit = end;
+    at->offset = end;
+    ipti_at_skip(at, end);
+    ipti_fuel_burn(cur->config, 1);
+    return IPT_OK;
+}
+
+/* Behind a gap: go to the next PSB. Returns 1 if there is another gap. */
+static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
+{
+    uint64_t pos = at->offset;
+    uint32_t run = cur->run;
+    int status = ipti_psb_search(cur, &pos, &run, gap);
+
+    cur->limit = pos - ipti_psb_kept(run);
+    ipti_at_skip(at, cur->limit);
+    cur->run = (uint8_t) run;
+    at->offset = pos;
+    if (status == IPT_OK) {
+        at->offset = cur->limit;
+        at->resyncs++;
+        cur->state = IPTI_CUR_SYNC;
+    }
+    return status;
 }
 
 /* What a packet says of the cursor itself. */
@@ -987,6 +1174,8 @@ static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
         at->sync = at->offset;
         at->valid |= IPT_AT_SYNC;
     }
+    if (IPTI_UNLIKELY(packet->type == IPT_PKT_OVF))
+        at->overflows++;
 }
 
 /* Any packet but those of ipti_pkt_parse. Returns IPT_MORE if n bytes do not
@@ -1004,8 +1193,7 @@ static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
         status = ipti_shape(p, n, &out->type);
     }
     if (status == IPT_ERR_OPCODE) {
-        status = ipti_pkt_unknown(cur->config, out, p, n,
-                                  ipti_cur_end(cur->trace) - out->offset);
+        status = ipti_pkt_unknown(cur->config, cur->trace, out, p, n);
         out->size = status > 0 ? (uint32_t) status : 0;
         return status < 0 ? status : (int) IPT_OK;
     }
@@ -1076,12 +1264,29 @@ static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
     return out->size <= n ? (int) IPT_OK : IPT_MORE;
 }
 
-/* Not at an ordinary packet: behind a PSB, or not synchronised. */
-static int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at)
+/* At no ordinary packet: behind a PSB or a gap, or not synchronised. Returns 1
+ * if *gap is the end of another gap. */
+static int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
 {
     if (cur->state == IPTI_CUR_PSB)
         return ipti_pkt_pairs(cur, at);
+    if (cur->state == IPTI_CUR_GAP)
+        return ipti_pkt_resync(cur, at, gap);
     return cur->state == IPTI_CUR_SYNC ? (int) IPT_OK : IPT_ERR_NOSYNC;
+}
+
+/* There is no packet at at->offset, or only a part of one. */
+static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
+                        int none)
+{
+    uint64_t gap;
+
+    (void) ipti_cur_stop(cur->trace, at->offset, &gap);
+    if (gap)
+        return ipti_pkt_gap(cur, at, out, gap);
+    if (cur->trace->open)
+        return IPT_MORE;
+    return none ? IPT_END : IPT_ERR_TRUNCATED;
 }
 
 /* Decode the packet at at->offset and step over it, whatever it is. */
@@ -1090,29 +1295,29 @@ static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
+    uint64_t gap = 0;
     size_t n;
     ipt_packet out;
     int status = IPT_OK;
 
     if (cur->state != IPTI_CUR_SYNC)
-        status = ipti_pkt_ready(cur, at);
-    if (status < 0)
-        return status;
+        status = ipti_pkt_ready(cur, at, &gap);
+    if (status)
+        return status < 0 ? status : ipti_pkt_gap(cur, at, packet, gap);
     if (ipti_fuel_empty(cur->config))
         return IPT_BUDGET;
     status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
     if (status < 0)
         return status;
     if (n == 0)
-        return cur->trace->open ? IPT_MORE : IPT_END;
+        return ipti_pkt_cut(cur, at, packet, 1);
     at->packet_offset = at->offset;
     out.offset = at->offset;
     out.type = IPT_PKT_NONE;
     status = ipti_pkt_parse(cur, &out, p, n);
     at->packet = out.type;
     if (status < 0)
-        return status == IPT_MORE && !cur->trace->open ? (int) IPT_ERR_TRUNCATED
-                                                       : status;
+        return status == IPT_MORE ? ipti_pkt_cut(cur, at, packet, 0) : status;
     ipti_pkt_note(cur, at, &out);
     ipti_fuel_trace(cur->config, at->offset, at->offset + out.size);
     at->offset += out.size;
@@ -1465,80 +1670,43 @@ static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
     cur->limit = offset + IPTI_SIZE_PSB;
 }
 
-/* Advance *run, the length of the pattern that ends at the byte before, over
- * the bytes at p. Returns how many were used: all n, unless a PSB ended. */
-static size_t ipti_sync_scan(const uint8_t *p, size_t n, uint32_t *run)
-{
-    uint32_t m = *run;
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        uint8_t want = m & 1 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB;
-        if (p[i] == want)
-            m = m < 18 ? m + 1 : m - 1; /* 17 and 18 stand for longer runs */
-        else if (m >= IPTI_SIZE_PSB)
-            break;
-        else
-            m = p[i] == IPTI_FIRST_PSB;
-    }
-    *run = m;
-    return i;
-}
-
-/* How much of a run of m pattern bytes may still become, or is, a PSB. */
-static uint32_t ipti_sync_kept(uint32_t m)
-{
-    return m < IPTI_SIZE_PSB ? m : IPTI_SIZE_PSB + (m & 1);
-}
-
 static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
 {
-    const ipt_config *config = cur->config;
-    uint8_t window[IPTI_WINDOW];
-    const uint8_t *p = window;
     uint64_t pos = at->offset;
     uint32_t run = 0;
-    size_t n;
-    size_t used;
+    uint64_t gap;
     int status;
 
     if (cur->state == IPTI_CUR_FORWARD) {
         run = cur->run;
     } else {
+        at->skip_from = at->skip_to = pos;
         pos = pos < IPTI_SWALLOWED ? 0 : pos - IPTI_SWALLOWED;
         if (pos < cur->limit)
             pos = cur->limit;
         if (pos < cur->trace->offset)
             pos = cur->trace->offset;
     }
-    for (;;) {
-        status = ipti_cur_bytes(cur, pos, window, &p, &n);
-        if (status < 0)
-            return status;
-        if (n == 0 && cur->trace->open)
-            status = IPT_MORE; /* further pairs would be part of the PSB */
-        else if (n > 0 && ipti_fuel_empty(config))
-            status = IPT_BUDGET;
-        if (status < 0 || n == 0)
-            break;
-        if (config->fuel && n / 16 >= *config->fuel)
-            n = (size_t) (*config->fuel * 16);
-        used = ipti_sync_scan(p, n, &run);
-        ipti_fuel_trace(config, pos, pos + used);
-        pos += used;
-        if (used < n)
-            break;
+    while ((status = ipti_psb_search(cur, &pos, &run, &gap)) > 0) {
+        pos = gap;
+        run = 0;
+        at->gaps++;
     }
-    if (status >= 0 && run < IPTI_SIZE_PSB)
-        return IPT_END;
-    if (status >= 0) {
-        ipti_sync_found(cur, at, pos - ipti_sync_kept(run));
-        return IPT_OK;
+    if (status == IPT_OK) {
+        pos -= ipti_psb_kept(run);
+        if (pos > at->skip_from) {
+            ipti_at_skip(at, pos);
+            at->resyncs++;
+        } else {
+            at->skip_from = at->skip_to = pos;
+        }
+        ipti_sync_found(cur, at, pos);
+    } else if (status != IPT_END && status != IPT_ERR_GONE) {
+        cur->state = IPTI_CUR_FORWARD;
+        cur->run = (uint8_t) run;
+        cur->limit = pos - ipti_psb_kept(run);
+        at->offset = pos;
     }
-    cur->state = IPTI_CUR_FORWARD;
-    cur->run = (uint8_t) run;
-    cur->limit = pos - ipti_sync_kept(run);
-    at->offset = pos;
     return status;
 }
 
@@ -1561,6 +1729,7 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     const uint64_t end = ipti_cur_end(cur->trace);
     uint64_t limit = at->offset; /* a PSB must begin below this */
     uint64_t pos;
+    uint64_t gap;
 
     if (cur->state == IPTI_CUR_NOSYNC || cur->state == IPTI_CUR_FORWARD
         || limit > end)
@@ -1573,7 +1742,7 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
             at->offset = pos;
             return IPT_BUDGET;
         }
-        pos--;
+        pos = ipti_cur_before(cur, pos);
         ipti_fuel_trace(cur->config, pos, pos + 1);
         if (ipti_sync_run(cur, pos, end, IPTI_SIZE_PSB) < IPTI_SIZE_PSB)
             continue;
@@ -1583,7 +1752,9 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
             return IPT_OK;
         }
     }
-    return begin == 0 ? (int) IPT_END : IPT_ERR_GONE;
+    (void) ipti_cur_stop(cur->trace, begin, &gap);
+    return begin == 0 && (gap == 0 || gap > limit) ? (int) IPT_END
+                                                  : IPT_ERR_GONE;
 }
 
 /* Going back begins at the PSB stood at, as long as nothing was handed out:
@@ -1854,6 +2025,7 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
             clock->state_ |= IPTI_TIME_SKL168;
         return IPT_OK;
     case IPT_PKT_OVF:
+    case IPT_PKT_GAP:
         clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
         ipti_cal_restart(clock);
         if (!(clock->config_->flags & IPT_CONFIG_KEEP_TCAL))
@@ -2322,6 +2494,9 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         out->u.pebs.id = r->arg[0];
         out->u.pebs.size = r->arg[1];
         break;
+    case IPT_EVT_GAP:
+        out->u.gap.lost = r->data[0];
+        break;
     case IPT_EVT_CFE:
         out->u.cfe.data[0] = r->data[0];
         out->u.cfe.data[1] = r->data[1];
@@ -2334,8 +2509,6 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         out->u.trig.trbv = r->arg[0];
         out->u.trig.icntv = r->arg[1];
         out->u.trig.mult = r->arg[2];
-        break;
-    default:
         break;
     }
 }
@@ -3182,7 +3355,8 @@ static int ipti_evt_neutral(const ipt_packet *packet)
 static inline int ipti_evt_timing(const ipt_packet *packet)
 {
     return (packet->type >= IPT_PKT_TSC && packet->type <= IPT_PKT_CYC)
-           || (packet->type >= IPT_PKT_PSB && packet->type <= IPT_PKT_OVF);
+           || (packet->type >= IPT_PKT_PSB && packet->type <= IPT_PKT_OVF)
+           || packet->type == IPT_PKT_GAP;
 }
 
 /* Packets that may stand in a PSB+, and behind one that is BDM70's. */
@@ -3225,12 +3399,41 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     return 0;
 }
 
-static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
-                                       const ipt_config *config,
-                                       const ipt_packet *packet)
+/* The trace ends: decide what waited for a packet to come. But if tracing was
+ * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
+static int ipti_evt_end(ipt_evt_state_ *evt)
 {
-    if (ipti_evt_phase(evt, config, packet) || evt->error)
-        return;
+    if (evt->phase == IPTI_EVT_HELD && !evt->synced)
+        ipti_evt_psb_release(evt);
+    else if (evt->phase == IPTI_EVT_LOST)
+        ipti_evt_lost_done(evt, 0);
+    else if (evt->phase == IPTI_EVT_BOGUS)
+        ipti_evt_lost_done(evt, 1);
+    else
+        return 0;
+    evt->phase = IPTI_EVT_FLOW;
+    return 1;
+}
+
+/* Trace was lost. What still waits for it never happened as far as we know, but
+ * for MWAIT and PWRE, which say something in themselves. */
+static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    (void) ipti_evt_end(evt);
+    ipti_evt_unbind(evt, IPTI_BIND_EXSTOP | IPTI_BIND_PWRX);
+    ipti_evt_drop(evt, ~(unsigned) IPTI_BIND_NOW);
+    ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_BIND_NOW)->data[0]
+        = packet->u.gap.lost;
+    evt->phase = IPTI_EVT_FLOW;
+    evt->enabled = 0;
+    evt->synced = 0;
+    evt->exec = 0;
+    evt->last_ip = 0;
+}
+
+static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
+                              const ipt_packet *packet)
+{
     switch (packet->type) {
     case IPT_PKT_PSB:
         ipti_evt_psb(evt);
@@ -3315,20 +3518,14 @@ static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
     }
 }
 
-/* The trace ends: decide what waited for a packet to come. But if tracing was
- * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
-static int ipti_evt_end(ipt_evt_state_ *evt)
+static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
+                                       const ipt_config *config,
+                                       const ipt_packet *packet)
 {
-    if (evt->phase == IPTI_EVT_HELD && !evt->synced)
-        ipti_evt_psb_release(evt);
-    else if (evt->phase == IPTI_EVT_LOST)
-        ipti_evt_lost_done(evt, 0);
-    else if (evt->phase == IPTI_EVT_BOGUS)
-        ipti_evt_lost_done(evt, 1);
-    else
-        return 0;
-    evt->phase = IPTI_EVT_FLOW;
-    return 1;
+    if (packet->type == IPT_PKT_GAP)
+        ipti_evt_gap(evt, packet);
+    else if (!ipti_evt_phase(evt, config, packet) && !evt->error)
+        ipti_evt_dispatch(evt, config, packet);
 }
 
 /* With nothing in the queue TNT and TIP would only pass through it. */
@@ -4986,6 +5183,21 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_event *event)
     w->lead |= IPT_FLOW_RESYNCED;
 }
 
+static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
+{
+    w->enabled = 0;
+    w->synced = 0;
+    w->mode = IPT_MODE_UNKNOWN;
+    w->speculative = 0;
+    w->have_resume = 0;
+    w->stack_count = 0;
+    w->space = 0;
+    w->lead |= IPT_FLOW_RESYNCED;
+    at->asid.cr3 = IPT_ASID_UNKNOWN;
+    at->asid.vmcs = IPT_ASID_UNKNOWN;
+    at->asid.nr = 0;
+}
+
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
                             const ipt_event *event, const ipt_asid *asid)
 {
@@ -5053,6 +5265,9 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         break;
     case IPT_EVT_OVERFLOW:
         ipti_apply_overflow(w, event);
+        break;
+    case IPT_EVT_GAP:
+        ipti_apply_gap(w, at);
         break;
     case IPT_EVT_STOP:
         if (w->enabled)
@@ -5245,6 +5460,32 @@ static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
+/* What the instruction at hand causes was kept before its TIP. */
+static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
+{
+    unsigned i;
+
+    for (i = 0; i < w->reached_count; i++)
+        if (w->reached[i].type == IPT_EVT_PAGING
+            || w->reached[i].type == IPT_EVT_VMCS)
+            (void) ipti_walk_apply(w, at, &w->reached[i]);
+}
+
+/* The TIP of the instruction at hand is lost: nothing proves that it executed.
+ * What it caused, and the loss, come before what comes then. */
+static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
+{
+    int status;
+
+    w->tnt_count = 0;
+    ipti_walk_caused(w, at);
+    status = ipti_walk_take_event(w, at);
+    if (status < 0)
+        return status;
+    w->pending = 1;
+    return IPT_EVENT_FIRST;
+}
+
 /* The instruction at w->ip needs a TIP. What it causes besides comes before its
  * TIP, and is kept until that is there. */
 static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
@@ -5256,6 +5497,9 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
         if (w->have_event) {
             if (w->event.type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
+            if (w->event.type == IPT_EVT_OVERFLOW
+                || w->event.type == IPT_EVT_GAP)
+                return ipti_walk_lost(w, at);
             if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_DISABLED)
@@ -5337,7 +5581,6 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     const uint64_t target
         = ipti_wrap(w->mode, next + (uint64_t) w->run.displacement_);
     int status = IPT_OK;
-    unsigned i;
 
     w->trail = 0;
     if (w->reached_count == 0) /* else they are this instruction's */
@@ -5389,10 +5632,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         w->icnt--;
         return status;
     }
-    for (i = 0; i < w->reached_count; i++)
-        if (w->reached[i].type == IPT_EVT_PAGING
-            || w->reached[i].type == IPT_EVT_VMCS)
-            (void) ipti_walk_apply(w, at, &w->reached[i]);
+    ipti_walk_caused(w, at);
     w->prev_ip = ip;
     w->prev_kind = kind;
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
@@ -5761,7 +6001,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     w->lead = 0;
     status = ipti_walk_last(w, &decoder->at);
     if (status < 0) {
-        w->lead = lead;
+        w->lead |= lead;
         return status;
     }
     block->flags |= lead;
@@ -5813,21 +6053,22 @@ static int ipti_blk_whole(ipt_blk_decoder *decoder)
     ipt_block *block = &decoder->block_;
     const unsigned n = (unsigned) (w->count - w->index - 1);
     const unsigned last = w->run.last_ & IPTI_INSN_MAX;
+    const uint64_t ip = w->ip + w->run_left - last;
     int status;
 
     if (n > 0) { /* go up to its last instruction */
         block->flags |= w->lead;
         w->lead = 0;
         w->index = (uint8_t) (w->count - 1);
-        w->ip = ipti_wrap(w->mode, w->ip + w->run_left - last);
+        w->ip = ipti_wrap(w->mode, ip);
         w->run_left = (uint16_t) last;
         block->count = (uint16_t) (block->count + n);
     }
     status = ipti_blk_last(decoder);
     if (IPTI_UNLIKELY(status < 0) && n > 0) { /* the block may end here */
-        const unsigned size = ipti_run_size(&w->run, w->index - 1u);
+        const unsigned size = ipti_run_size(&w->run, w->run.count_ - 2u);
         block->offset = w->offset;
-        block->end_ip = ipti_wrap(w->mode, w->ip - size);
+        block->end_ip = ipti_wrap(block->mode, ip - size);
         block->kind = IPT_INSN_OTHER;
         block->last_size = (uint8_t) size;
     }
@@ -6015,7 +6256,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     }
     status = ipti_walk_last(w, &decoder->at);
     if (IPTI_UNLIKELY(status < 0)) {
-        w->lead = lead;
+        w->lead |= lead;
         return status;
     }
     insn->kind = w->run.kind_;
@@ -7252,13 +7493,13 @@ static const char ipti_pkt_names[] =
     "none\0pad\0psb\0psbend\0ovf\0stop\0tnt_8\0tnt_64\0tip\0tip_pge\0"
     "tip_pgd\0fup\0mode_exec\0mode_tsx\0pip\0vmcs\0tsc\0cbr\0tma\0mtc\0cyc\0"
     "mnt\0ptw\0exstop\0mwait\0pwre\0pwrx\0bbp\0bip\0bep\0cfe\0evd\0trig\0"
-    "unknown\0invalid\0";
+    "unknown\0invalid\0gap\0";
 
 static const char ipti_evt_names[] =
     "none\0enabled\0disabled\0async_disabled\0async_branch\0paging\0"
     "async_paging\0vmcs\0async_vmcs\0overflow\0exec_mode\0tsx\0stop\0"
     "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0"
-    "iflags\0pebs_begin\0pebs_item\0pebs_end\0tick\0";
+    "iflags\0pebs_begin\0pebs_item\0pebs_end\0tick\0gap\0";
 
 static const char ipti_insn_names[] =
     "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"

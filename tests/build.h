@@ -53,8 +53,10 @@
 #define PSBEND PKT(PSBEND)
 #define OVF PKT(OVF)
 #define STOP PKT(STOP)
+#define GAP(n) {.type = IPT_PKT_GAP, .u.gap = {n}} /* n bytes are lost */
 
 #define TRACE_BYTES 4096
+#define GAPS_MAX 4
 
 /* A trace in the making: its bytes, and where each packet begins. */
 typedef struct build {
@@ -62,12 +64,28 @@ typedef struct build {
     size_t size;
     size_t offset[TRACE_BYTES / 4];
     unsigned count;
+    struct {
+        size_t at, size;
+    } gaps[GAPS_MAX];
+    unsigned gap_count;
 } build;
+
+static build *built; /* the last one, whose gaps feed_begin makes */
 
 static inline void build_put(build *b, const ipt_packet *packet)
 {
-    int n = ipt_pkt_encode(b->bytes + b->size, sizeof b->bytes - b->size,
-                           packet);
+    int n;
+    if (packet->type == IPT_PKT_GAP) {
+        size_t lost = (size_t) packet->u.gap.lost;
+        CHECK(b->gap_count < GAPS_MAX && b->size + lost <= sizeof b->bytes);
+        memset(b->bytes + b->size, 0x82, lost);
+        b->gaps[b->gap_count].at = b->size;
+        b->gaps[b->gap_count++].size = lost;
+        b->offset[b->count++] = b->size;
+        b->size += lost;
+        return;
+    }
+    n = ipt_pkt_encode(b->bytes + b->size, sizeof b->bytes - b->size, packet);
     CHECK(n > 0 && b->count < LENGTH(b->offset));
     b->offset[b->count++] = b->size;
     b->size += n > 0 ? (size_t) n : 0;
@@ -77,6 +95,7 @@ static inline void build_put(build *b, const ipt_packet *packet)
 static inline void build_all(build *b, const ipt_packet *packets, size_t max)
 {
     memset(b, 0, sizeof *b);
+    built = b;
     for (size_t i = 0; i < max && packets[i].type != IPT_PKT_NONE; i++)
         build_put(b, &packets[i]);
 }
@@ -111,27 +130,43 @@ typedef struct feed {
 
 static inline void feed_piece(feed *f, const uint8_t *bytes, size_t size)
 {
-    uint8_t *block = malloc(size + !size);
-    CHECK(block && f->count < LENGTH(f->pieces));
-    if (size) memcpy(block, bytes, size);
+    uint8_t *block = bytes ? malloc(size + !size) : NULL;
+    CHECK(f->count < LENGTH(f->pieces));
+    if (block) memcpy(block, bytes, size);
     f->blocks[f->count] = block;
     f->pieces[f->count].data = size ? block : NULL;
     f->pieces[f->count++].size = size;
 }
 
+/* Pieces of `step` bytes from `from` up to `to`. */
+static inline void feed_pieces(feed *f, const uint8_t *bytes, size_t from,
+                               size_t to, size_t step)
+{
+    for (size_t at = from; at < to; at += step) {
+        feed_piece(f, bytes + at, to - at < step ? to - at : step);
+        if (f->way == THREES) feed_piece(f, NULL, 0);
+    }
+}
+
 static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size,
                               int way)
 {
+    const build *b = built && built->bytes == bytes ? built : NULL;
+    size_t at = 0;
+    if (way == GROW && b && b->gap_count) way = APPEND;
     size_t step = way == PIECES || way == APPEND || way == DROP ? 1
                   : way == THREES                              ? 3
                                                                : size + !size;
     memset(f, 0, sizeof *f);
     f->way = way;
     f->trace.seg = f->pieces;
-    for (size_t at = 0; at < size || at == 0; at += step) {
-        feed_piece(f, bytes + at, size - at < step ? size - at : step);
-        if (way == THREES) feed_piece(f, NULL, 0);
+    for (unsigned i = 0; b && i < b->gap_count; i++) {
+        feed_pieces(f, bytes, at, b->gaps[i].at, step);
+        feed_piece(f, NULL, b->gaps[i].size);
+        at = b->gaps[i].at + b->gaps[i].size;
     }
+    feed_pieces(f, bytes, at, size, step);
+    if (!size) feed_piece(f, NULL, 0);
     f->trace.count = (uint32_t) f->count;
     f->fuel = 1;
     if (way == FUEL) f->config.fuel = &f->fuel;
@@ -177,7 +212,7 @@ static inline void feed_drop(feed *f, const ipt_where *at)
            && f->trace.offset + f->trace.seg[0].size <= at->release) {
         size_t i = (size_t) (f->trace.seg - f->pieces);
         f->trace.offset += f->trace.seg[0].size;
-        memset(f->blocks[i], 0xdb, f->trace.seg[0].size);
+        if (f->blocks[i]) memset(f->blocks[i], 0xdb, f->trace.seg[0].size);
         f->trace.seg++;
         f->trace.count--;
     }

@@ -106,6 +106,7 @@ static payload payload_of(const ipt_event *e)
         p.b = e->u.trig.icnt;
         p.c = (uint64_t) e->u.trig.icntv | (uint64_t) e->u.trig.mult << 1;
         break;
+    case IPT_EVT_GAP: p.a = e->u.gap.lost; break;
     default: break;
     }
     return p;
@@ -1295,6 +1296,94 @@ TEST(sticky)
     }
 }
 
+/* ---- trace that was lost ---- */
+
+#define E_GAP(n, lost) EA(GAP, NOIP, n, 0, lost)
+/* ON and OFF that begin with packet n. */
+#define E_ON_AT(n) \
+    E(ENABLED, ST, n + 3, 0x1000), EA(EXEC_MODE, ST, n + 1, 0x1000, IPT_MODE_64)
+#define E_OFF_AT(n) E(DISABLED, ST | NOIP | NOTO, n + 1, 0)
+
+static const row gap_rows[] = {
+    {"in flow", {ON, TNT(2, 1), GAP(100), OFF},
+     {E_ON, E_TNT(4, 2, 1), E_GAP(5, 100), E_OFF_AT(6)}, 0},
+    {"at the start", {GAP(7), ON}, {E_ON_AT(1)}, 0},
+    {"bytes up to the next psb are not decoded",
+     {ON, GAP(3), TNT(1, 1), TIP(0x5000), OVF, PGE(0x1000), ON},
+     {E_ON, E_GAP(4, 3), E_ON_AT(9)}, 0},
+    {"two of them", {ON, GAP(3), GAP(5), TNT(1, 1), GAP(1), ON},
+     {E_ON, E_GAP(4, 3), E_GAP(5, 5), E_GAP(7, 1), E_ON_AT(8)}, 0},
+    {"no psb behind it", {ON, GAP(3), TNT(1, 1), PADS(20)},
+     {E_ON, E_GAP(4, 3)}, 0},
+    {"psbs on both sides of one", {ON, PSB, GAP(3), ON},
+     {E_ON, E_GAP(5, 3), E_ON_AT(6)}, 0},
+    {"pairs on both sides of one", /* do not make a PSB */
+     {ON, GAP(16), PADS(1), ON}, {E_ON, E_GAP(4, 16), E_ON_AT(6)}, 0},
+    {"inside a psb+", {ON, PSB, EXEC64, FUP(0x3000), GAP(9), ON},
+     {E_ON, E_GAP(7, 9), E_ON_AT(8)}, 0},
+    {"behind a psb+ that could be bdm70's",
+     {OFF, PGE(0x2000), PGD0, ON, GAP(9), ON},
+     {E_OFF, E(ENABLED, 0, 2, 0x2000), E(DISABLED, NOIP | NOTO, 3, 0),
+      E_GAP(8, 9), E_ON_AT(9)}, 0},
+    {"behind an overflow", {ON, OVF, GAP(9), OFF},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E_GAP(5, 9), E_OFF_AT(6)}, 0},
+    {"before a tip", /* what was to bind to it is lost with it */
+     {ON, FUP(0x1004), PIP(0x5000, 1), GAP(9), OFF},
+     {E_ON, E_GAP(6, 9), E_OFF_AT(7)}, 0},
+    {"before a fup", {ON, PTW(0, 1, 5), GAP(9), OFF},
+     {E_ON, E_GAP(5, 9), E_OFF_AT(6)}, 0},
+    {"power events", {ON, MWAIT(3, 0), PWRE(2, 0, 0), GAP(9), OFF},
+     {E_ON, EB(MWAIT, NOIP, 4, 0, 3, 0), EB(PWRE, NOIP, 5, 0, 2, 0),
+      E_GAP(6, 9), E_OFF_AT(7)}, 0},
+    {"last ip is not kept", {ON, GAP(9), OFF, IP_(TIP_PGE, 1, 0x2000)},
+     {E_ON, E_GAP(4, 9), E_OFF_AT(5), E(ENABLED, 0, 7, 0x2000)}, 0},
+    {"other modes behind it are no contradiction",
+     {ON, GAP(9), PSB, EXEC32, FUP(0x3000), PSBEND},
+     {E_ON, E_GAP(4, 9), E(ENABLED, ST, ANY, 0x3000),
+      EB(EXEC_MODE, ST, ANY, 0x3000, IPT_MODE_32, 0)}, 0},
+};
+
+TEST(gaps)
+{
+    run_rows(gap_rows, LENGTH(gap_rows));
+}
+
+/* A packet that goes on in a gap is lost with it. */
+TEST(gap_cuts_a_packet)
+{
+    static const row r = {"cut", {ON, TIP(0x2000), TIP(0x3000), OFF}, {E_ON},
+                          0};
+    for (size_t cut = 1; cut < 9; cut++) {
+        for (int way = 0; way < WAYS; way++) {
+            static const int types[]
+                = {IPT_EVT_ENABLED, IPT_EVT_EXEC_MODE, IPT_EVT_TIP,
+                   IPT_EVT_GAP, IPT_EVT_DISABLED};
+            ipt_event e;
+            build_all(&b, r.trace, PACKETS_MAX);
+            b.gaps[0].at = b.offset[5] + cut;
+            b.gaps[0].size = 9 - cut;
+            b.gap_count = 1;
+            feed_begin(&f, b.bytes, b.size, way);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            for (unsigned i = 0; i < LENGTH(types); i++) {
+                if (!CHECK_EQ(next(&e), IPT_OK)) break;
+                CHECK_EQ(e.type, types[i]);
+                if (e.type != IPT_EVT_GAP) continue;
+                CHECK_EQ(e.offset, b.offset[5]);
+                CHECK_EQ(e.u.gap.lost, 9);
+            }
+            CHECK_EQ(next(&e), IPT_END);
+            CHECK_EQ(places[place].at.gaps, 1);
+            CHECK_EQ(places[place].at.resyncs, 1);
+            CHECK_EQ(places[place].at.skip_from, b.offset[5]);
+            CHECK_EQ(places[place].at.skip_to, b.offset[6]);
+            CHECK_EQ(places[place].at.skipped, 9);
+            feed_end(&f);
+        }
+    }
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -1351,6 +1440,8 @@ int main(void)
     RUN(bad_packets);
     RUN(bad_packets_undecided);
     RUN(sticky);
+    RUN(gaps);
+    RUN(gap_cuts_a_packet);
     RUN(synchronise);
     return test_report();
 }

@@ -751,6 +751,62 @@ static const row error_rows[] = {
      IPT_ERR_MISMATCH, 0x1006, 0},
 };
 
+/* Pieces that begin after lost trace. */
+static const row gap_rows[] = {
+    {"gap", {CODE(0x1000, NOP JCC0 NOP JCC0), CODE(0x2000, NOP JCC0)},
+     {ON, TNT(1, 0), GAP(50), TNT(1, 0), PSB, EXEC64, FUP(0x2000), PSBEND,
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(GAP, NOIP, 0, 50), E(ENABLED, ST, 0x2000),
+      EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64), IF(0x2000, RESYNCED),
+      I(0x2001)}, 0, 0, 0},
+    {"gap, another mode behind it",
+     {CODE(0x1000, JCC0), CODE(0x2000, "\x40" JCC0)},
+     {ON, TNT(1, 0), GAP(1), PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 0)},
+     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x2000),
+      EA(EXEC_MODE, ST, 0x2000, IPT_MODE_32), IF(0x2000, RESYNCED),
+      I(0x2001)}, 0, 0, 0},
+    {"gap, and disabled", {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), GAP(1), OFF, PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), S_OFF, E(ENABLED, 0, 0x2000),
+      IF(0x2000, RESYNCED | ENABLED)}, 0, 0, 0},
+    {"gap while disabled", {CODE(0x1000, JCC0)},
+     {OFF, GAP(1), ON, TNT(1, 0)},
+     {S_OFF, EA(GAP, NOIP, 0, 1), S_ON, IF(0x1000, RESYNCED)}, 0, 0, 0},
+    {"gap at once", {CODE(0x1000, JCC0)}, {ON, GAP(1), ON, TNT(1, 0)},
+     {S_ON, EA(GAP, NOIP, 0, 1), S_ON, IF(0x1000, RESYNCED)}, 0, 0, 0},
+    {"gap, and nothing", {CODE(0x1000, JCC0)},
+     {ON, TNT(1, 0), GAP(1), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1)}, 0, 0, 0},
+    {"calls before it are forgotten",
+     {CODE(0x1000, CALL("\x0b")), CODE(0x1010, JCC0 RET)},
+     {ON, TNT(1, 0), GAP(1), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
+     {S_ON, I(0x1000), I(0x1010), EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x1012),
+      EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
+    {"the address space is not known behind it", {CODE(0x1000, JCC0)},
+     {PSB, PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0), GAP(1), PSB,
+      PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0)},
+     {E(ENABLED, ST, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
+      EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64), I(0x1000), EA(GAP, NOIP, 0, 1),
+      E(ENABLED, ST, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
+      EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64), IF(0x1000, RESYNCED)}, 0, 0, 0},
+    {"between a paging event and its tip",
+     {CODE(0x1000, JCC0 NOP VMLAUNCH), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), PIP(0x5000, 1), GAP(1), PSB, EXEC64, FUP(0x2000), PSBEND,
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), EA(PAGING, NOIP, 0, 0x5000),
+      EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x2000),
+      EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64), IF(0x2000, RESYNCED | ASID)}, 0,
+     0, 0},
+    {"an overflow there",
+     {CODE(0x1000, JCC0 NOP VMLAUNCH), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), PIP(0x5000, 1), OVF, FUP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), EA(PAGING, NOIP, 0, 0x5000),
+      E(OVERFLOW, 0, 0x2000), IF(0x2000, RESYNCED | ASID)}, 0, 0, 0},
+    {"before a deferred tip", {CODE(0x1000, JCC0 JMP_RAX)},
+     {ON, TNT(2, 0), GAP(1), OFF},
+     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), S_OFF}, 0, 0, 0},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -760,7 +816,7 @@ typedef struct table {
 #define TABLE(name) {#name, name, LENGTH(name)}
 static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
                                TABLE(cause_rows), TABLE(wrap_rows),
-                               TABLE(error_rows)};
+                               TABLE(error_rows), TABLE(gap_rows)};
 
 /* ---- the traced code ---- */
 
@@ -866,6 +922,7 @@ static inline uint64_t event_word(const ipt_event *e)
     case IPT_EVT_TRIG: return e->u.trig.trbv;
     case IPT_EVT_PEBS_BEGIN: return e->u.pebs.id;
     case IPT_EVT_PEBS_ITEM: return e->u.pebs.payload;
+    case IPT_EVT_GAP: return e->u.gap.lost;
     default: return 0;
     }
 }

@@ -25,7 +25,8 @@ static const row packets[] = {
     NAME(PKT_MWAIT, "mwait"), NAME(PKT_PWRE, "pwre"), NAME(PKT_PWRX, "pwrx"),
     NAME(PKT_BBP, "bbp"), NAME(PKT_BIP, "bip"), NAME(PKT_BEP, "bep"),
     NAME(PKT_CFE, "cfe"), NAME(PKT_EVD, "evd"), NAME(PKT_TRIG, "trig"),
-    NAME(PKT_UNKNOWN, "unknown"), NAME(PKT_INVALID, "invalid")};
+    NAME(PKT_UNKNOWN, "unknown"), NAME(PKT_INVALID, "invalid"),
+    NAME(PKT_GAP, "gap")};
 
 static const row events[] = {
     NAME(EVT_NONE, "none"), NAME(EVT_ENABLED, "enabled"),
@@ -40,7 +41,8 @@ static const row events[] = {
     NAME(EVT_MNT, "mnt"), NAME(EVT_TIP, "tip"), NAME(EVT_TNT, "tnt"),
     NAME(EVT_CFE, "cfe"), NAME(EVT_TRIG, "trig"), NAME(EVT_IFLAGS, "iflags"),
     NAME(EVT_PEBS_BEGIN, "pebs_begin"), NAME(EVT_PEBS_ITEM, "pebs_item"),
-    NAME(EVT_PEBS_END, "pebs_end"), NAME(EVT_TICK, "tick")};
+    NAME(EVT_PEBS_END, "pebs_end"), NAME(EVT_TICK, "tick"),
+    NAME(EVT_GAP, "gap")};
 
 static const row insns[] = {
     NAME(INSN_OTHER, "other"), NAME(INSN_JCC, "jcc"), NAME(INSN_JMP, "jmp"),

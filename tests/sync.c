@@ -642,6 +642,118 @@ TEST(forgets)
 
 /* ---- the other decoders want a PSB ---- */
 
+/* ---- gaps ---- */
+
+/* Hand the bytes over in pieces of n bytes, with bytes [at, at + lost) gone. */
+static void hand_over_gap(size_t n, size_t at, size_t lost)
+{
+    uint32_t k = 0;
+    hand_over(n);
+    for (uint32_t i = 0; i < b.trace.count; i++) {
+        size_t begin = i * n, size = b.pieces[i].size;
+        ipt_segment *p = &b.pieces[k++];
+        *p = b.pieces[i];
+        if (begin >= at && begin + size <= at + lost) {
+            free((void *) (uintptr_t) p->data);
+            p->data = NULL;
+        }
+    }
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+}
+
+TEST(across_a_gap)
+{
+    for (size_t n = 1; n <= 32; n *= 2) {
+        ipt_packet p;
+        size_t first, second;
+        begin();
+        put(32, 0);
+        first = put_psb();
+        put(80, 0); /* 64 .. 128 is lost */
+        second = put_psb();
+        put(16, 0);
+        hand_over_gap(n, 64, 64);
+        forward(first);
+        CHECK_EQ(b.decoder.at.skip_from, 0);
+        CHECK_EQ(b.decoder.at.skip_to, first);
+        forward(second);
+        CHECK_EQ(b.decoder.at.skip_from, first);
+        CHECK_EQ(b.decoder.at.skip_to, second);
+        CHECK_EQ(b.decoder.at.skipped, second);
+        CHECK_EQ(b.decoder.at.resyncs, 2);
+        CHECK_EQ(b.decoder.at.gaps, 64 / n);
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+        backward(first);
+        CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 70), IPT_OK); /* in the gap */
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_GAP);
+        CHECK_EQ(p.offset, 70);
+        CHECK_EQ(p.u.gap.lost, (70 / n + 1) * n - 70);
+        CHECK_EQ(p.size, p.u.gap.lost);
+        while (p.type == IPT_PKT_GAP)
+            if (!CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK)) break;
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(p.offset, second);
+        CHECK_EQ(b.decoder.at.skip_from, 70);
+        CHECK_EQ(b.decoder.at.skip_to, second);
+        end();
+    }
+}
+
+/* Pairs before and behind a gap make no PSB; eight before it do. */
+TEST(psb_and_gap)
+{
+    for (size_t pairs = 6; pairs <= 9; pairs++) {
+        begin();
+        put_pairs(pairs);
+        put(2, 0); /* the gap */
+        put_pairs(4);
+        hand_over(2);
+        free((void *) (uintptr_t) b.pieces[pairs].data);
+        b.pieces[pairs].data = NULL;
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        if (pairs < 8) {
+            CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+            /* one may have begun in what is lost */
+            CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_ERR_GONE);
+        } else {
+            forward(2 * pairs - 16);
+            expect_psb();
+            CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+            backward(2 * pairs - 16);
+        }
+        end();
+    }
+}
+
+/* A gap first, and gaps only. */
+TEST(nothing_but_gaps)
+{
+    ipt_packet p;
+    begin();
+    put(4, 0);
+    hand_over(2);
+    for (int i = 0; i < 2; i++) {
+        free((void *) (uintptr_t) b.pieces[i].data);
+        b.pieces[i].data = NULL;
+    }
+    b.pieces[1].size = (size_t) UINT32_MAX + (sizeof(size_t) > 4 ? 9 : 0);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_ERR_GONE);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(p.u.gap.lost, 2);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(p.u.gap.lost, b.pieces[1].size);
+    CHECK_EQ(p.size, UINT32_MAX);
+    CHECK_EQ(p.offset, 2);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_END);
+    b.trace.open = 1;
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_MORE);
+    end();
+}
+
 TEST(event_decoder)
 {
     ipt_evt_decoder d;
@@ -698,6 +810,9 @@ int main(void)
     RUN(arguments);
     RUN(not_synchronised);
     RUN(forgets);
+    RUN(across_a_gap);
+    RUN(psb_and_gap);
+    RUN(nothing_but_gaps);
     RUN(event_decoder);
     return test_report();
 }
