@@ -62,6 +62,11 @@ TEST(errors)
     run_table(&tables[4]);
 }
 
+TEST(gaps)
+{
+    run_table(&tables[5]);
+}
+
 /* ---- some boundaries by hand ---- */
 
 typedef struct want_block {
@@ -412,6 +417,7 @@ int main(void)
     RUN(causes);
     RUN(wrap);
     RUN(errors);
+    RUN(gaps);
     RUN(boundaries);
     RUN(boundaries_contiguous);
     RUN(boundaries_at_events);
