@@ -6436,7 +6436,8 @@ static void ipti_cov_events(ipt_cov_decoder *decoder)
     unsigned i;
 
     for (i = 0; i < w->reached_count; i++)
-        if (w->reached[i].type == IPT_EVT_OVERFLOW)
+        if (w->reached[i].type == IPT_EVT_OVERFLOW
+            || w->reached[i].type == IPT_EVT_GAP)
             decoder->verdict |= IPT_COV_OVERFLOW;
     w->reached_count = 0;
     w->pending = 0;
