@@ -89,6 +89,25 @@
  *   IPT_EVENT_PENDING set, ipt_insn_event (ipt_blk_event) gives them, one each
  *   call. If you do not ask, you lose nothing else: flow already follows them.
  *
+ * IN PARALLEL
+ *
+ *   Each PSB is a place to synchronise, so a trace can be cut at PSBs and the
+ *   parts decoded at a time, each with its own decoder and cache. A decoder
+ *   that comes from before a PSB and one that synchronises there give the same
+ *   behind the first instruction that takes trace (JCC, RET, ...) after the
+ *   same event with IPT_EVENT_SEAM, if ip, mode, address space and
+ *   IPT_FLOW_SPECULATIVE are the same there. Up to there the first one is
+ *   right. What it knows and the other does not:
+ *     - mode, address space, TSX state, where the PSB+ does not repeat them
+ *     - whether tracing resumes where it was disabled, and what else flags of
+ *       the next instruction say (IPT_FLOW_RESYNCED, _ASID, _STOPPED)
+ *     - events that have begun: PWRE, MWAIT. Where there are such,
+ *       IPT_EVENT_SEAM is missing (and sometimes elsewhere)
+ *     - time: how long a cycle is, lost_mtc, lost_cyc; at.tsc and at.cbr may
+ *       differ as far as they depend on packets before the PSB
+ *   Branches are never in flight across a PSB, and it empties the return stack.
+ *   examples/tools/ptparallel.c does all that.
+ *
  * CODE
  *
  *   The only way to the traced code is config.read:
@@ -813,6 +832,9 @@ enum {
 #define IPT_EVENT_STATUS 4 /* PSB+ repeats the state; nothing happened here */
 #define IPT_EVENT_TSC 8    /* there was a TSC packet, so tsc is absolute */
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
+#define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED:
+                           * nothing before this PSB waits for what is behind
+                           * it. See IN PARALLEL above */
 
 /* u.cfe.has */
 #define IPT_CFE_HAS_VECTOR 1

@@ -5315,6 +5315,17 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     return 1;
 }
 
+/* Is nothing from before the PSB+ at hand kept for what is behind it? */
+static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
+{
+    unsigned i;
+
+    for (i = 0; i < w->evt.count; i++)
+        if (w->evt.pending[i].offset < at->sync)
+            return 0;
+    return 1;
+}
+
 /* Apply the event and keep it. PSB+ begins with one of two status events: the
  * processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
@@ -5328,6 +5339,8 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
             || w->event.type == IPT_EVT_DISABLED)) {
         w->synced = 1;
         w->stack_count = 0;
+        if (ipti_walk_seam(w, at))
+            w->event.flags |= IPT_EVENT_SEAM;
     }
     ipti_evt_time(at, &w->event);
     ipti_walk_keep(w, at);
