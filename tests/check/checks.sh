@@ -84,6 +84,9 @@ core "$second" 'IPT_API int ipt_planted(const ipt_trace *t);
 IPT_API int ipt_planted(const ipt_trace *t)\n{\n    int n = t->offset;
     return n;\n}'
 caught cxx 'conversion|loses|narrow'
+core "$second" 'IPT_API int ipt_planted(void) __attribute__((noinline));
+IPT_API int ipt_planted(void)\n{\n    return 1;\n}'
+caught cxx 'Dnoinline='
 
 core "$second" 'IPT_API int ipt_planted(int n)\n{
     volatile char b[1100];\n    b[n] = 1;\n    return b[0];\n}'

@@ -49,6 +49,10 @@ for cc in g++ clang++; do
     try "-std=c++17 -O1 -DIPT_NO_STRINGS" $cc impl.cc
 done
 
+# Other code bases define the names of attributes, as Linux does noinline.
+ATTRIBUTES=$(for name in noinline always_inline unused cold hot packed aligned \
+    noreturn; do printf -- "-D%s=1+ " $name; done)
+
 VARIANTS="-DIPT_STATIC -DIPT_NO_STRINGS -funsigned-char -fsigned-char
     -fshort-enums -fno-strict-aliasing"
 for cc in gcc clang; do
@@ -59,6 +63,9 @@ for cc in gcc clang; do
     for opt in -O0 -O2 -O3 -Os; do try "-std=c99 $opt" $cc impl.c; done
     for v in $VARIANTS; do try "-std=c99 -O1 $v" $cc impl.c; done
     try "-std=c99 -O1 -DIPT_STATIC -DIPT_NO_STRINGS" $cc impl.c
+    for v in "" -DIPT_STATIC; do
+        try "-std=c99 -fsyntax-only $v $ATTRIBUTES" $cc impl.c
+    done
     try "-std=c99 -fsyntax-only -Wsign-conversion -Wcast-qual -Wcast-align
         -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes" $cc impl.c
 done
