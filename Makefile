@@ -172,7 +172,7 @@ check-portable:  ## Tests on six other cpus; ARCHS="armhf s390x" for two
 $(PLACES:%=check-%): check-%:
 	@TRACES=$(TRACES) sh $(CHECK_DIR)/targets.sh $* .
 
-size:  ## Lines, code size and struct sizes, by section
+size:  ## Lines, code, structs by section and layer; fails above the limits
 	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
 
 # ---- installation ----

@@ -43,7 +43,7 @@ caught() {
 }
 
 copy
-for check in freestanding layers cxx stack readme; do
+for check in freestanding layers cxx stack readme size; do
     quietly "on the tree as it is" sh "$tree/tests/check/$check.sh" "$tree"
 done
 
@@ -104,6 +104,11 @@ edit README.md '/^```c/,/^```$/s/return/retrun/'
 caught readme 'differ'
 edit README.md '$s/$/\n\n    make planted/'
 caught readme 'planted'
+
+edit README.md 's/^| packets | 12 KiB/| packets | 1 KiB/'
+caught size 'bytes of code, limit'
+edit README.md 's/^| packets | 12 KiB | 256/| packets | 12 KiB | 128/'
+caught size 'bytes of state, limit'
 
 # The test runner: failing, crashing, hanging, silent and lying programs.
 copy

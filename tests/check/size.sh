@@ -1,6 +1,7 @@
 #!/bin/sh
 # size.sh [TREE]: how large each section of ipt_impl.h is: lines against its
-# budget, bytes of code at -Os and -O2; and the sizes of the public structs.
+# budget, bytes of code at -Os and -O2; the sizes of the public structs; what is
+# left of it for those who use one layer only. Fails above the README's limits.
 
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 2
@@ -66,10 +67,72 @@ END {
 ' budget symbols "$impl"
 echo
 
-printf '#include <stdio.h>\n#include "ipt.h"\nint main(void)\n{\n' >structs.c
+# What sizes hold for: the machine and the compiler that the README names.
+printf 'int main(void) { return sizeof(void *) == 8 ? 0 : 1; }\n' >lp64.c
+$CC lp64.c -o lp64 && ./lp64 && lp64=1 || lp64=
+$CC -dM -E - </dev/null | grep -q __x86_64__ && ! $CC --version |
+    grep -q clang && measured=1 || measured=
+
 sed -n 's/^typedef struct \(ipt_[a-z_]*[a-z]\) {/\1/p
-    s/^struct \(ipt_[a-z_]*\) {/\1/p' "$root/ipt.h" | while read -r s; do
-    printf '    printf("%%-20s %%6zu bytes\\n", "%s", sizeof(%s));\n' "$s" "$s"
-done >>structs.c
-printf '    return 0;\n}\n' >>structs.c
-$CC -std=c99 -I"$root" structs.c -o structs && ./structs
+    s/^struct \(ipt_[a-z_]*\) {/\1/p' "$root/ipt.h" >names
+{ printf '#include <stdio.h>\n#include "ipt.h"\nint main(void)\n{\n'
+  sed 's/.*/    printf("%-20s %6zu bytes\\n", "&", sizeof(&));/' names
+  printf '    return 0;\n}\n'
+} >structs.c
+quietly "structs" $CC -std=c99 -I"$root" structs.c -o structs &&
+    ./structs | tee structs.txt
+echo
+
+# bytes_of TEXT: "8 KiB", "256 B" as a number.
+bytes_of() {
+    case $1 in
+    *KiB) echo $((${1% KiB} * 1024)) ;;
+    *B) echo "${1% B}" ;;
+    esac
+}
+
+# The README's table: | only | code | state |.
+sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/README.md" |
+    grep -E '^[a-z]+[|][0-9]' >limits
+[ -s limits ] && pass || fail "no table of limits in README.md"
+
+# The functions that a layer's users call; their addresses are taken, so that
+# the compiler keeps them.
+sed -n 's/^IPT_API [^(]*[ *]\(ipt_[a-z0-9_]*\)(.*/\1/p' "$root/ipt.h" |
+    grep -vE '_name$|^ipt_status_' >functions
+printf '%-14s %8s %8s\n' only code state
+while IFS='|' read -r only code state _; do
+    case $only in
+    packets) layer=pkt ;;
+    events) layer=evt ;;
+    instructions) layer=insn ;;
+    coverage) layer=cov ;;
+    all) layer= ;;
+    *) fail "README.md: unknown layer $only"; continue ;;
+    esac
+    case $layer in
+    '') wanted='^ipt_' ;;
+    pkt | evt) wanted="^ipt_${layer}_" ;;
+    *) wanted="^ipt_(${layer}|cache)_" ;;
+    esac
+    grep -qE "^ipt_${layer:-[a-z]*}_" functions || continue # not there yet
+    { printf '#define IPT_STATIC\n#define IPT_NO_STRINGS\n'
+      cat impl.c
+      printf 'extern void (*volatile use)(void);\nvoid uses(void);\n'
+      printf 'void uses(void)\n{\n'
+      grep -E "$wanted" functions | sed 's/.*/    use = (void (*)(void)) &;/'
+      printf '}\n'
+    } >only.c
+    quietly "$only" $CC -std=c99 -Os -ffreestanding -I"$root" -c only.c ||
+        continue
+    is=$(size only.o | awk 'NR == 2 {print $1}')
+    struct=$(sed -n "s/^ipt_${layer:-none}_decoder  *\([0-9]*\) bytes/\1/p" \
+        structs.txt)
+    printf '%-14s %8d %8s\n' "$only" "$is" "$struct"
+    [ -z "$measured" ] || [ "$is" -le "$(bytes_of "$code")" ] && pass ||
+        fail "$only: $is bytes of code, limit $code"
+    [ -z "$lp64" ] || [ -z "$struct" ] ||
+        [ "$struct" -le "$(bytes_of "$state")" ] && pass ||
+        fail "$only: $struct bytes of state, limit $state"
+done <limits
+report
