@@ -35,7 +35,7 @@ enum { INSN_STEP = 1, EVENT_STEP, RESYNC_STEP };
 #define NOIP IPT_EVENT_NO_IP
 #define NOTO IPT_EVENT_NO_TO
 #define ST IPT_EVENT_STATUS
-#define SEAM IPT_EVENT_SEAM
+#define SEAM (ST | IPT_EVENT_SEAM)
 #define BACK IPT_EVENT_RESUMED
 
 #define SPECULATIVE IPT_FLOW_SPECULATIVE
@@ -65,12 +65,12 @@ typedef struct row {
 
 /* Tracing is enabled at 1000 in 64-bit mode. */
 #define ON PSB, EXEC64, FUP(0x1000), PSBEND
-#define S_ON E(ENABLED, ST | SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
+#define S_ON E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
 #define ON32 PSB, EXEC32, FUP(0x1000), PSBEND
-#define S_ON32 E(ENABLED, ST | SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_32)
+#define S_ON32 E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_32)
 #define OFF PSB, EXEC64, PSBEND
 #define S_OFF                                                               \
-    E(DISABLED, ST | SEAM | NOIP | NOTO, 0), EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64)
+    E(DISABLED, SEAM | NOIP | NOTO, 0), EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64)
 
 /* Code by name. */
 #define NOP "\x90"
@@ -157,12 +157,12 @@ static const row branch_rows[] = {
     {"psb empties the stack",
      {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
-     {S_ON, I(0x1000), I(0x1010), E(ENABLED, ST | SEAM, 0x1012),
+     {S_ON, I(0x1000), I(0x1010), E(ENABLED, SEAM, 0x1012),
       EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
     {"and a ret behind it is not compressed",
      {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TIP(0x1005), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1010), E(ENABLED, ST | SEAM, 0x1012),
+     {S_ON, I(0x1000), I(0x1010), E(ENABLED, SEAM, 0x1012),
       EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64), I(0x1012), I(0x1005)}, 0, 0, 0},
     {"no return compression",
      {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
@@ -210,7 +210,7 @@ static const row branch_rows[] = {
     {"psb+ in a straight run",
      {CODE(0x1000, JCC0 NOP NOP JCC0)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1002), PSBEND, TNT(1, 0)},
-     {S_ON, I(0x1000), E(ENABLED, ST | SEAM, 0x1002),
+     {S_ON, I(0x1000), E(ENABLED, SEAM, 0x1002),
       EA(EXEC_MODE, ST, 0x1002, IPT_MODE_64), I(0x1002), I(0x1003), I(0x1004)},
      0, 0, 0},
 };
@@ -343,7 +343,7 @@ static const row event_rows[] = {
     {"enabled at the end", {CODE(0x1000, NOP)}, {OFF, PGE(0x1000)},
      {S_OFF, E(ENABLED, 0, 0x1000)}, 0, 0, 0},
     {"bdm70", {CODE(0x1000, NOP JCC0)}, {ON, PGE(0x1000), TNT(1, 0)},
-     {E(DISABLED, ST | SEAM | NOIP | NOTO, 0),
+     {E(DISABLED, SEAM | NOIP | NOTO, 0),
       EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64), E(ENABLED, 0, 0x1000),
       IF(0x1000, ENABLED), I(0x1001)}, 0, 0, 0},
     {"disabled twice", {CODE(0x1000, SYSCALL SYSCALL JCC0)},
@@ -381,7 +381,7 @@ static const row event_rows[] = {
     {"psb+ while off", {CODE(0x1000, SYSCALL JCC0)},
      {ON, PGD0, PSB, PSBEND, PGE(0x1002), TNT(1, 0)},
      {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
-      E(DISABLED, ST | SEAM | NOIP | NOTO, 0), E(ENABLED, BACK, 0x1002),
+      E(DISABLED, SEAM | NOIP | NOTO, 0), E(ENABLED, BACK, 0x1002),
       IF(0x1002, ENABLED | RESUMED)}, 0, 0, 0},
     /* overflow */
     {"overflow", {CODE(0x1000, JCC0 NOP NOP), CODE(0x2000, NOP JCC0)},
@@ -519,11 +519,11 @@ static const row cause_rows[] = {
       E(ENABLED, 0, 0x2000), EA(EXEC_MODE, 0, 0x2000, IPT_MODE_32),
       IF(0x2000, ENABLED), I(0x2001)}, 0, 0, 0},
     {"no mode", {CODE(0x1000, NOP JCC0)},
-     {PSB, FUP(0x1000), PSBEND, TNT(1, 0)}, {E(ENABLED, ST | SEAM, 0x1000)},
+     {PSB, FUP(0x1000), PSBEND, TNT(1, 0)}, {E(ENABLED, SEAM, 0x1000)},
      IPT_ERR_MODE, 0x1000, 0},
     {"cs.l and cs.d", {CODE(0x1000, NOP JCC0)},
      {PSB, EXEC(1, 1, 0), FUP(0x1000), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_UNKNOWN)},
+     {E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_UNKNOWN)},
      IPT_ERR_MODE, 0x1000, 0},
     /* PTWRITE */
     {"ptwrite with ip", {CODE(0x1000, NOP PTWRITE JCC0)},
@@ -576,7 +576,7 @@ static const row cause_rows[] = {
      {S_ON, I(0x1000), I(0x1002), E(ENABLED, ST, 0x1003),
       EA(EXEC_MODE, ST, 0x1003, IPT_MODE_64), EA(MWAIT, 0, 0x1003, 7),
       E(EXSTOP, 0, 0x1003), EA(PWRE, NOIP, 0, 1), EA(PWRX, NOIP, 0, 1),
-      I(0x1003), I(0x1006), E(ENABLED, ST | SEAM, 0x1008), I(0x1008),
+      I(0x1003), I(0x1006), E(ENABLED, SEAM, 0x1008), I(0x1008),
       I(0x1009)}, 0, 0, 0},
     {"power without an ip", {CODE(0x1000, JCC0 NOP JCC0)},
      {ON, TNT(1, 0), MWAIT(7, 1), EXSTOP(0), PWRE(2, 0, 0),
@@ -687,29 +687,29 @@ static const row cause_rows[] = {
 static const row wrap_rows[] = {
     {"straight", {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP JCC0)},
      {PSB, EXEC32, FUP(0xfffffffd), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffffd),
+     {E(ENABLED, SEAM, 0xfffffffd),
       EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
       I(0xfffffffe), I(0xffffffff), I(0), I(1)}, 0, 0, 0},
     {"jmp up", {CODE(0xfffffff0, JMP("\x10")), CODE(2, JCC0)},
      {PSB, EXEC32, FUP(0xfffffff0), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffff0),
+     {E(ENABLED, SEAM, 0xfffffff0),
       EA(EXEC_MODE, ST, 0xfffffff0, IPT_MODE_32), I(0xfffffff0), I(2)}, 0, 0,
      0},
     {"jcc down", {CODE(2, JCC("\x80")), CODE(0xffffff84, JCC0)},
      {PSB, EXEC32, FUP(2), PSBEND, TNT(2, 2)},
-     {E(ENABLED, ST | SEAM, 2), EA(EXEC_MODE, ST, 2, IPT_MODE_32), I(2),
+     {E(ENABLED, SEAM, 2), EA(EXEC_MODE, ST, 2, IPT_MODE_32), I(2),
       I(0xffffff84)}, 0, 0, 0},
     {"ret up", {CODE(0xfffffffb, CALL("\x40")), CODE(0, JCC0),
                 CODE(0x40, RET)},
      {PSB, EXEC32, FUP(0xfffffffb), PSBEND, TNT(2, 2)},
-     {E(ENABLED, ST | SEAM, 0xfffffffb),
+     {E(ENABLED, SEAM, 0xfffffffb),
       EA(EXEC_MODE, ST, 0xfffffffb, IPT_MODE_32), I(0xfffffffb), I(0x40),
       I(0)}, 0, 0, 0},
     {"an interrupt behind it",
      {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
       CODE(0x2000, JCC0)},
      {PSB, EXEC32, FUP(0xfffffffd), PSBEND, FUP(1), TIP(0x2000), TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffffd),
+     {E(ENABLED, SEAM, 0xfffffffd),
       EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
       I(0xfffffffe), I(0xffffffff), IF(0, INTERRUPTED),
       EA(ASYNC_BRANCH, 0, 1, 0x2000), I(0x2000)}, 0, 0, 0},
@@ -717,19 +717,19 @@ static const row wrap_rows[] = {
      {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
       CODE(0x2000, JCC0)},
      {PSB, EXEC32, FUP(0xfffffffd), PSBEND, FUP(0), TIP(0x2000), TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffffd),
+     {E(ENABLED, SEAM, 0xfffffffd),
       EA(EXEC_MODE, ST, 0xfffffffd, IPT_MODE_32), I(0xfffffffd),
       I(0xfffffffe), IF(0xffffffff, INTERRUPTED),
       EA(ASYNC_BRANCH, 0, 0, 0x2000), I(0x2000)}, 0, 0, 0},
     {"the top of 64-bit code", {CODE(0xfffffffffffffffd, NOP JCC0)},
      {PSB, EXEC64, FUP(0xfffffffffffffffd), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffffffffffffd),
+     {E(ENABLED, SEAM, 0xfffffffffffffffd),
       EA(EXEC_MODE, ST, 0xfffffffffffffffd, IPT_MODE_64),
       I(0xfffffffffffffffd), I(0xfffffffffffffffe)}, 0, 0, 0},
     {"64-bit code does not wrap at 4 GiB",
      {CODE(0xfffffffe, NOP NOP NOP JCC0)},
      {PSB, EXEC64, FUP(0xfffffffe), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0xfffffffe),
+     {E(ENABLED, SEAM, 0xfffffffe),
       EA(EXEC_MODE, ST, 0xfffffffe, IPT_MODE_64), I(0xfffffffe),
       I(0xffffffff), I(0x100000000), I(0x100000001)}, 0, 0, 0},
 };
@@ -767,13 +767,13 @@ static const row gap_rows[] = {
     {"gap", {CODE(0x1000, NOP JCC0 NOP JCC0), CODE(0x2000, NOP JCC0)},
      {ON, TNT(1, 0), GAP(50), TNT(1, 0), PSB, EXEC64, FUP(0x2000), PSBEND,
       TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), EA(GAP, NOIP, 0, 50), E(ENABLED, ST, 0x2000),
+     {S_ON, I(0x1000), I(0x1001), EA(GAP, NOIP, 0, 50), E(ENABLED, SEAM, 0x2000),
       EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64), IF(0x2000, RESYNCED),
       I(0x2001)}, 0, 0, 0},
     {"gap, another mode behind it",
      {CODE(0x1000, JCC0), CODE(0x2000, "\x40" JCC0)},
      {ON, TNT(1, 0), GAP(1), PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 0)},
-     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x2000),
+     {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), E(ENABLED, SEAM, 0x2000),
       EA(EXEC_MODE, ST, 0x2000, IPT_MODE_32), IF(0x2000, RESYNCED),
       I(0x2001)}, 0, 0, 0},
     {"gap, and disabled", {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
@@ -791,21 +791,21 @@ static const row gap_rows[] = {
     {"calls before it are forgotten",
      {CODE(0x1000, CALL("\x0b")), CODE(0x1010, JCC0 RET)},
      {ON, TNT(1, 0), GAP(1), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
-     {S_ON, I(0x1000), I(0x1010), EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x1012),
+     {S_ON, I(0x1000), I(0x1010), EA(GAP, NOIP, 0, 1), E(ENABLED, SEAM, 0x1012),
       EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
     {"the address space is not known behind it", {CODE(0x1000, JCC0)},
      {PSB, PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0), GAP(1), PSB,
       PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0)},
-     {E(ENABLED, ST, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
+     {E(ENABLED, SEAM, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
       EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64), I(0x1000), EA(GAP, NOIP, 0, 1),
-      E(ENABLED, ST, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
+      E(ENABLED, SEAM, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
       EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64), IF(0x1000, RESYNCED)}, 0, 0, 0},
     {"between a paging event and its tip",
      {CODE(0x1000, JCC0 NOP VMLAUNCH), CODE(0x2000, JCC0)},
      {ON, TNT(1, 0), PIP(0x5000, 1), GAP(1), PSB, EXEC64, FUP(0x2000), PSBEND,
       TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1002), EA(PAGING, NOIP, 0, 0x5000),
-      EA(GAP, NOIP, 0, 1), E(ENABLED, ST, 0x2000),
+      EA(GAP, NOIP, 0, 1), E(ENABLED, SEAM, 0x2000),
       EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64), IF(0x2000, RESYNCED | ASID)}, 0,
      0, 0},
     {"an overflow there",
@@ -1022,7 +1022,7 @@ static inline void log_event(log *l, const ipt_event *e)
     entry *x = log_add(l);
     x->what = EVENT_STEP;
     x->type = e->type;
-    x->flags = e->flags & (uint8_t) ~SEAM; /* compare_event looks at that */
+    x->flags = e->flags & (uint8_t) ~IPT_EVENT_SEAM; /* compare_event looks at that */
     x->ip = e->flags & NOIP ? 0 : e->ip;
     x->a = e->flags & NOTO ? 0 : event_word(e);
 }
@@ -1082,7 +1082,7 @@ static inline void log_row(log *l, const row *r, const memory *m)
         x->what = s->what;
         x->type = s->type;
         x->flags = s->flags;
-        if (s->what == EVENT_STEP) x->flags &= (uint16_t) ~SEAM;
+        if (s->what == EVENT_STEP) x->flags &= (uint16_t) ~IPT_EVENT_SEAM;
         x->ip = s->ip;
         x->a = s->a;
         if (s->what == INSN_STEP) {

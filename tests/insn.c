@@ -271,7 +271,7 @@ static const row bdm64_rows[] = {
       CODE(0x2000, NOP NOP), CODE(0x20f6, JCC0)},
      {PSB, EXEC64, FUP(0x1ff0), PSBEND, TSX(1, 0), FUP(0x1ff6), TNT(1, 1),
       TSX(0, 1), FUP(0x2001), TIP(0x20f6), TNT(1, 0)},
-     {E(ENABLED, ST | SEAM, 0x1ff0), EA(EXEC_MODE, ST, 0x1ff0, IPT_MODE_64),
+     {E(ENABLED, SEAM, 0x1ff0), EA(EXEC_MODE, ST, 0x1ff0, IPT_MODE_64),
       I(0x1ff0), EA(TSX, 0, 0x1ff6, 2), IF(0x1ff6, SPECULATIVE),
       IF(0x1ffc, SPECULATIVE), IF(0x1ffd, SPECULATIVE),
       IF(0x1ffe, SPECULATIVE), IF(0x1fff, SPECULATIVE),
@@ -750,7 +750,7 @@ TEST(two_mappings)
                              {CODE(0x1ffe, NOP "\x0f"), CODE(0x2000,
                               "\x1f\x00" JCC0)},
                              {PSB, EXEC64, FUP(0x1ffe), PSBEND, TNT(1, 0)},
-                             {E(ENABLED, ST | SEAM, 0x1ffe),
+                             {E(ENABLED, SEAM, 0x1ffe),
                               EA(EXEC_MODE, ST, 0x1ffe, IPT_MODE_64),
                               I(0x1ffe), I(0x1fff), I(0x2002)}, 0, 0, 0};
     int bad_ = test_.bad;
