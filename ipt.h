@@ -377,7 +377,7 @@ typedef struct ipt_config {
 
     /* Work that calls may do until they return IPT_BUDGET: one unit per 16
      * trace bytes, per instruction walked or classified, per callback. Calls
-     * count it down; one of them may finish a packet or a run of at most 40
+     * count it down; one of them may finish a packet or a run of at most 32
      * instructions past zero. Refill it and call again: decoding goes on
      * where it stopped. 0: unbounded. */
     uint64_t *fuel;
@@ -1087,7 +1087,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 
 /* A run of instructions: one line of the cache. Not yours to read; public so
  * that you can make an array of it. 64 bytes. */
-#define IPT_RUN_MAX_ 40
+#define IPT_RUN_MAX_ 32
 typedef struct ipt_cache_line {
     uint64_t ip_;           /* of its first instruction */
     int64_t displacement_;  /* of its last instruction */
@@ -1097,6 +1097,7 @@ typedef struct ipt_cache_line {
     uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
     uint8_t kind_;  /* of its last instruction; the others are OTHER */
     uint8_t last_;  /* size of its last instruction */
+    uint32_t next_[2]; /* lines that were met behind this one; to be checked */
     uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
 } ipt_cache_line;
 
@@ -1193,18 +1194,26 @@ typedef struct ipt_walk_ {
     uint32_t loop_steps; /* branches since loop_ip was picked, ... */
     uint32_t loop_limit; /* ... when to pick another one, ... */
     uint32_t loop_total; /* ... and runs of code since trace was last used */
+    uint8_t have_loop;
+    uint8_t looped; /* loop_ip was met again */
     uint32_t icnt;       /* instructions since the last IP from the trace */
     uint32_t version;    /* cache->version_ that `run` was got under */
+    uint32_t line;       /* the one of the cache that was passed last, ... */
+    uint8_t way;         /* ... and which of its next_ flow took */
+    uint8_t plain;       /* nothing but flow needs to be looked at, as long as
+                          * there is no event, ... */
+    uint8_t have_event;  /* event is the next one, not reached yet */
+    uint8_t pending;     /* `reached` is to be pulled */
+    uint8_t count;       /* instructions of `run` up to where an event cuts it,
+                          * 0: run is not what is at ip */
+    uint8_t reached_count;
     uint16_t space;      /* cache's number for the address space, 0: ask */
     uint16_t run_left;   /* bytes of `run` from ip on */
     uint16_t lead;       /* IPT_FLOW_ for the next instruction */
     uint16_t trail;      /* IPT_FLOW_ for the one before it */
     uint8_t tnt_count;
     uint8_t have_tip;
-    uint8_t have_event; /* event is the next one, not reached yet */
     uint8_t have_resume;
-    uint8_t have_loop;
-    uint8_t looped;    /* loop_ip was met again */
     uint8_t mode;      /* IPT_MODE_ */
     uint8_t enabled;   /* ip is known */
     uint8_t synced;    /* a PSB+ was seen since synchronising */
@@ -1215,12 +1224,9 @@ typedef struct ipt_walk_ {
     uint8_t inside;    /* instructions to pass with nothing in between */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t counted;   /* of those before it, how many are in icnt */
-    uint8_t count;     /* instructions of `run` up to where an event cuts it */
     uint8_t unsettled; /* what follows the instruction before ip is not known */
     uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
     uint8_t bound;     /* IPTI_BOUND_: events that it has taken */
-    uint8_t pending;   /* `reached` is to be pulled */
-    uint8_t reached_count;
     uint8_t stack_top;   /* index of the next push */
     uint8_t stack_count; /* entries in use */
     uint8_t fresh;       /* flow has not been used yet */

@@ -56,10 +56,12 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
+#define IPTI_HOT inline __attribute__((__always_inline__))
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART
+#define IPTI_HOT inline
 #endif
 
 #define IPTI_STATIC_ASSERT(name, x) \
@@ -4479,6 +4481,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     run->count_ = 0;
     run->last_ = 0;
     run->kind_ = IPT_INSN_OTHER;
+    run->next_[0] = run->next_[1] = 0;
     while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER
            && !(run->last_ & IPTI_CUT)) {
         status = have > used ? ipti_code_classify(config, &code, bytes + used,
@@ -4516,8 +4519,9 @@ static void ipti_cache_clear(ipt_cache *cache)
 {
     uint32_t i;
 
-    for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++)
-        cache->lines_[i].space_ = 0;
+    IPT_MEMSET(cache->lines_, 0,
+               (size_t) (cache->mask_ + 1) * IPTI_WAYS
+                   * sizeof(cache->lines_[0]));
     for (i = 0; i < IPT_SPACES_; i++)
         cache->spaces_[i].id = 0;
     cache->version_++;
@@ -4557,41 +4561,83 @@ static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
 
 /* ---- lines ---- */
 
-static ipt_cache_line *ipti_cache_set(const ipt_cache *cache, uint16_t space,
+/* The lines that may hold the run at ip: this one and the next three. */
+static inline uint32_t ipti_cache_set(const ipt_cache *cache, uint16_t space,
                                       uint8_t mode, uint64_t ip)
 {
     uint64_t hash = ip ^ space * 0xd6e8feb86659fd93u ^ (uint64_t) mode << 5;
 
     hash *= 0x9e3779b97f4a7c15u;
-    return &cache->lines_[(uint32_t) (hash >> 32 & cache->mask_) * IPTI_WAYS];
+    return (uint32_t) (hash >> 32 & cache->mask_) * IPTI_WAYS;
 }
 
-/* Get the run at ip into *run, from the cache or by reading the code. */
+static inline int ipti_line_is(const ipt_cache_line *line, uint16_t space,
+                               uint8_t mode, uint64_t ip)
+{
+    return line->ip_ == ip && line->space_ == space && line->mode_ == mode;
+}
+
+/* The number of the line with the run at ip; UINT32_MAX if there is none. */
+static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t space,
+                                       uint8_t mode, uint64_t ip)
+{
+    const uint32_t set = ipti_cache_set(cache, space, mode, ip);
+    uint32_t i;
+
+    for (i = set; i < set + IPTI_WAYS; i++)
+        if (ipti_line_is(&cache->lines_[i], space, mode, ip))
+            return i;
+    return UINT32_MAX;
+}
+
+/* Get the run at ip into *run, from the cache or by reading the code; *number
+ * is its line's. */
 static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
                           ipt_where *at, uint16_t space, uint8_t mode,
-                          uint64_t ip, ipt_cache_line *run)
+                          uint64_t ip, ipt_cache_line *run, uint32_t *number)
 {
-    ipt_cache_line *set = ipti_cache_set(cache, space, mode, ip);
-    unsigned way;
+    uint32_t i = ipti_cache_find(cache, space, mode, ip);
+    uint32_t set;
     int status;
 
-    for (way = 0; way < IPTI_WAYS; way++) {
-        if (set[way].ip_ == ip && set[way].space_ == space
-            && set[way].mode_ == mode) {
-            *run = set[way];
-            return IPT_OK;
-        }
+    if (i != UINT32_MAX) {
+        *run = cache->lines_[i];
+        *number = i;
+        return IPT_OK;
     }
     status = ipti_run_build(config, at, mode, ip, run);
     if (status < 0)
         return status;
     run->space_ = space;
-    for (way = 0; way < IPTI_WAYS && set[way].space_; way++)
+    set = ipti_cache_set(cache, space, mode, ip);
+    for (i = set; i < set + IPTI_WAYS && cache->lines_[i].space_; i++)
         ;
-    if (way == IPTI_WAYS)
-        way = cache->clock_++ % IPTI_WAYS;
-    set[way] = *run;
+    if (i == set + IPTI_WAYS)
+        i = set + cache->clock_++ % IPTI_WAYS;
+    cache->lines_[i] = *run;
+    *number = i;
     return IPT_OK;
+}
+
+/* The line with the run at ip, which flow met behind line `*number` by way
+ * `way`; NULL if there is none. Mostly it is the one that followed last time:
+ * what a line knows of that is only where to look first. */
+static IPTI_HOT const ipt_cache_line *
+ipti_cache_follow(ipt_cache *cache, uint32_t *number, unsigned way,
+                  uint16_t space, uint8_t mode, uint64_t ip)
+{
+    const uint32_t limit = cache->mask_ * IPTI_WAYS + (IPTI_WAYS - 1);
+    uint32_t *next = &cache->lines_[*number & limit].next_[way];
+    uint32_t i = *next & limit;
+
+    if (IPTI_UNLIKELY(!ipti_line_is(&cache->lines_[i], space, mode, ip))) {
+        i = ipti_cache_find(cache, space, mode, ip);
+        if (i == UINT32_MAX)
+            return NULL;
+        *next = i;
+    }
+    *number = i;
+    return &cache->lines_[i];
 }
 
 IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
@@ -4722,29 +4768,27 @@ static inline void ipti_walk_progress(ipt_walk_ *w)
     w->looped = 0;
 }
 
-/* Fetch an event; TNT and TIP go to their own places. */
-static int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
+/* Fetch an event; TNT and TIP go to their own places, and their time to `flow`
+ * until they are used. */
+static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
+    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->flow);
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (IPTI_LIKELY(w->event.type == IPT_EVT_TNT)) {
-        w->tnt = w->event.u.tnt.bits;
-        w->tnt_count = w->event.u.tnt.count;
-        w->tnt_offset = w->event.offset;
-        w->flow = w->event;
+    if (IPTI_LIKELY(w->flow.type == IPT_EVT_TNT)) {
+        w->tnt = w->flow.u.tnt.bits;
+        w->tnt_count = w->flow.u.tnt.count;
+        w->tnt_offset = w->flow.offset;
         w->fresh = 1;
-    } else if (w->event.type == IPT_EVT_TIP
-               && !(w->event.flags & IPT_EVENT_NO_IP)) {
-        w->tip = w->event.ip;
-        w->tip_offset = w->event.offset;
+    } else if (w->flow.type == IPT_EVT_TIP
+               && !(w->flow.flags & IPT_EVENT_NO_IP)) {
+        w->tip = w->flow.ip;
+        w->tip_offset = w->flow.offset;
         w->have_tip = 1;
-        if (!w->tnt_count) {
-            w->flow = w->event;
-            w->fresh = 1;
-        }
+        w->fresh = 1;
     } else {
+        w->event = w->flow;
         w->have_event = 1;
     }
     return IPT_OK;
@@ -4773,38 +4817,31 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 
 /* ---- where events bind ---- */
 
-static int ipti_kind_far(uint8_t kind)
+#define IPTI_KIND(kind) ((uint32_t) 1 << IPT_INSN_##kind)
+#define IPTI_KINDS_FAR                                                   \
+    (IPTI_KIND(FAR_CALL) | IPTI_KIND(FAR_JMP) | IPTI_KIND(FAR_RET)       \
+     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
+     | IPTI_KIND(IRET) | IPTI_KIND(UIRET) | IPTI_KIND(VMENTRY)           \
+     | IPTI_KIND(RSM))
+#define IPTI_KINDS_NEAR /* those that need a TIP */                      \
+    (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
+     | IPTI_KIND(JMPABS))
+
+static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
-    switch (kind) {
-    case IPT_INSN_FAR_CALL:
-    case IPT_INSN_FAR_JMP:
-    case IPT_INSN_FAR_RET:
-    case IPT_INSN_INT:
-    case IPT_INSN_SYSCALL:
-    case IPT_INSN_VMCALL:
-    case IPT_INSN_IRET:
-    case IPT_INSN_UIRET:
-    case IPT_INSN_VMENTRY:
-    case IPT_INSN_RSM:
-        return 1;
-    default:
-        return 0;
-    }
+    return kinds >> kind & 1;
+}
+
+static inline int ipti_kind_far(uint8_t kind)
+{
+    return ipti_kind_in(kind, IPTI_KINDS_FAR);
 }
 
 /* Does flow need trace to go on behind such an instruction? */
-static int ipti_kind_leaves(uint8_t kind)
+static inline int ipti_kind_leaves(uint8_t kind)
 {
-    switch (kind) {
-    case IPT_INSN_JCC:
-    case IPT_INSN_JMP_INDIRECT:
-    case IPT_INSN_CALL_INDIRECT:
-    case IPT_INSN_RET:
-    case IPT_INSN_JMPABS:
-        return 1;
-    default:
-        return ipti_kind_far(kind);
-    }
+    return ipti_kind_in(kind,
+                        IPTI_KINDS_FAR | IPTI_KINDS_NEAR | IPTI_KIND(JCC));
 }
 
 /* CFE events that are reported behind their instruction. */
@@ -4967,7 +5004,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
             w->version = w->cache->version_;
         }
         status = ipti_cache_get(w->cache, config, at, w->space, w->mode, w->ip,
-                                &w->run);
+                                &w->run, &w->line);
     }
     w->index = 0;
     w->counted = 0;
@@ -4977,6 +5014,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->count = w->run.count_;
     w->run_left = w->run.size_;
     w->offset = ipti_walk_offset(w);
+    w->plain = w->cache && !config->fuel && !w->unproven
+               && !(config->flags & IPT_CONFIG_TICKS);
     if (event)
         ipti_walk_cut(w, event);
     ipti_fuel_burn(config, w->count);
@@ -5220,6 +5259,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     int status = IPT_OK;
     unsigned bound;
 
+    w->plain = 0;
     bound = ipti_walk_causes(w->prev_kind, event);
     if (ipti_event_behind(event))
         bound |= IPTI_BOUND_IP;
@@ -5391,6 +5431,18 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
+/* The same where flow just goes on. */
+static inline int ipti_walk_settled(ipt_walk_ *w, ipt_where *at)
+{
+    if ((w->tnt_count || w->have_tip) && !w->reached_count) {
+        w->count = 0;
+        w->unsettled = 0;
+        w->pending = 0;
+        return IPT_OK;
+    }
+    return ipti_walk_settle(w, at);
+}
+
 /* The same where no instruction waits for it: as far as the trace tells now. */
 static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
@@ -5403,9 +5455,9 @@ static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 /* ---- instructions that end a run ---- */
 
 /* The instruction at w->ip ended tracing. */
-static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
+static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
+                                        uint8_t kind, uint64_t next)
 {
-    const uint8_t kind = w->run.kind_;
     int status;
 
     w->have_resume = 0;
@@ -5430,8 +5482,8 @@ static int ipti_walk_disable(ipt_walk_ *w, ipt_where *at, uint64_t next)
  * since trace was last used, it will do so for ever (Brent's algorithm).
  * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
  * its IP. */
-static int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint64_t next,
-                            uint64_t target)
+static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
+                                   uint64_t next, uint64_t target)
 {
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
@@ -5440,8 +5492,8 @@ static int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint64_t next,
                       && event->type == IPT_EVT_DISABLED
                       && event->flags & IPT_EVENT_NO_TO
                       && !ipti_filter_traced(config->filter, target)))
-        return ipti_walk_disable(w, at, next);
-    if (w->run.kind_ == IPT_INSN_CALL && w->run.displacement_ != 0)
+        return ipti_walk_disable(w, at, kind, next);
+    if (kind == IPT_INSN_CALL && target != next)
         ipti_stack_push(w, next); /* else it only reads the IP */
     if (w->have_loop && target == w->loop_ip) {
         w->looped = 1;
@@ -5461,8 +5513,12 @@ static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     const uint64_t bits = w->tnt;
     const uint64_t offset = w->tnt_offset;
     const uint8_t count = w->tnt_count;
+    const uint8_t fresh = w->fresh;
+    const ipt_event flow = w->flow;
     int status = ipti_walk_fetch(w, at);
 
+    w->fresh = fresh; /* time is that of the bits */
+    w->flow = flow;
     if (w->tnt_offset != offset) { /* more bits instead: an error that stays */
         w->evt.error = IPT_ERR_MISMATCH;
         status = IPT_ERR_MISMATCH;
@@ -5501,7 +5557,8 @@ static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 
 /* The instruction at w->ip needs a TIP. What it causes besides comes before its
  * TIP, and is kept until that is there. */
-static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
+static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
+                                    uint64_t next)
 {
     unsigned bound;
     int status;
@@ -5516,8 +5573,8 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
             if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_DISABLED)
-                return ipti_walk_disable(w, at, next);
-            bound = ipti_walk_causes(w->run.kind_, &w->event)
+                return ipti_walk_disable(w, at, kind, next);
+            bound = ipti_walk_causes(kind, &w->event)
                     & ~(unsigned) w->bound;
             if (!bound)
                 return IPT_ERR_MISMATCH;
@@ -5527,6 +5584,18 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
         status = w->tnt_count ? ipti_walk_deferred(w, at)
                               : ipti_walk_fetch(w, at);
         if (status < 0)
+            return status;
+    }
+    return IPT_OK;
+}
+
+/* It is there now, or tracing is disabled. */
+static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
+                                     uint64_t next)
+{
+    if (IPTI_UNLIKELY(!w->have_tip)) {
+        int status = ipti_walk_tip(w, at, kind, next);
+        if (status < 0 || !w->have_tip)
             return status;
     }
     if (w->fresh && !w->tnt_count)
@@ -5539,15 +5608,15 @@ static int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint64_t next)
 }
 
 /* A near return, compressed or not. */
-static int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
+static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
     uint64_t ip = 0;
     int status;
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
-        return ipti_walk_indirect(w, at, next);
+        return ipti_walk_indirect(w, at, IPT_INSN_RET, next);
     if (w->tnt_count == 0) {
-        status = ipti_walk_indirect(w, at, next);
+        status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_stack_pop(w, &ip);
         return status;
@@ -5565,14 +5634,14 @@ static int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return IPT_OK;
 }
 
-static int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
-                          uint64_t target)
+static inline int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
+                                 uint64_t target)
 {
     if (IPTI_UNLIKELY(w->tnt_count == 0)) {
         if (!ipti_walk_event(w) || w->event.type != IPT_EVT_DISABLED
             || w->event.flags & IPT_EVENT_STATUS)
             return IPT_ERR_MISMATCH;
-        return ipti_walk_disable(w, at, next);
+        return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
     }
     w->tnt_count--;
     w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
@@ -5583,16 +5652,16 @@ static int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
     return IPT_OK;
 }
 
-/* Go past the last instruction of the run, which is at w->ip. On an error flow
+/* Go past the last instruction of a run, which is at w->ip. On an error flow
  * stays before it. */
-static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
+static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
+                                 const ipt_cache_line *run)
 {
     const uint64_t ip = w->ip;
-    const uint8_t kind = w->run.kind_;
-    const uint64_t next
-        = ipti_wrap(w->mode, ip + (w->run.last_ & IPTI_INSN_MAX));
+    const uint8_t kind = run->kind_;
+    const uint64_t next = ipti_wrap(w->mode, ip + (run->last_ & IPTI_INSN_MAX));
     const uint64_t target
-        = ipti_wrap(w->mode, next + (uint64_t) w->run.displacement_);
+        = ipti_wrap(w->mode, next + (uint64_t) run->displacement_);
     int status = IPT_OK;
 
     w->trail = 0;
@@ -5600,7 +5669,6 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         w->bound = 0;
     if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
         return IPT_END;
-    ipti_walk_account(w);
     w->icnt++; /* before what sets it to 0 */
     switch (kind) {
     case IPT_INSN_JCC:
@@ -5608,13 +5676,13 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         break;
     case IPT_INSN_JMP:
     case IPT_INSN_CALL:
-        status = ipti_walk_direct(w, at, next, target);
+        status = ipti_walk_direct(w, at, kind, next, target);
         break;
     case IPT_INSN_RET:
         status = ipti_walk_return(w, at, next);
         break;
     case IPT_INSN_CALL_INDIRECT:
-        status = ipti_walk_indirect(w, at, next);
+        status = ipti_walk_indirect(w, at, kind, next);
         if (status >= 0 && w->enabled)
             ipti_stack_push(w, next);
         break;
@@ -5629,11 +5697,11 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     case IPT_INSN_IRET:
     case IPT_INSN_UIRET:
     case IPT_INSN_VMENTRY:
-        status = ipti_walk_indirect(w, at, next);
+        status = ipti_walk_indirect(w, at, kind, next);
         break;
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
         if (w->have_tip)
-            status = ipti_walk_indirect(w, at, next);
+            status = ipti_walk_indirect(w, at, kind, next);
         else
             w->ip = next;
         break;
@@ -5651,11 +5719,52 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
     w->count = 0;
+    w->way = w->ip != next;
     w->unsettled = !w->pending;
     return IPT_OK;
 }
 
+/* The same for the run at hand. */
+static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
+{
+    ipti_walk_account(w);
+    return ipti_walk_past(w, at, &w->run);
+}
+
 /* ---- the walk ---- */
+
+/* Does flow just go on? Trace for that is fetched. */
+static IPTI_HOT int ipti_walk_flows(ipt_walk_ *w, ipt_where *at)
+{
+    if (!(w->plain && !w->have_event && !w->pending && !w->count
+          && !w->reached_count)
+        || w->looped || w->loop_total >= IPTI_PATH_MAX
+        || w->version != w->cache->version_)
+        return 0;
+    if (!w->tnt_count && !w->have_tip
+        && (ipti_walk_fetch(w, at) < 0 || w->have_event))
+        return 0;
+    w->unsettled = 0;
+    return 1;
+}
+
+/* Where it does: the run at w->ip, if the cache has it, and trace is there for
+ * its last instruction, so that it can be passed as a whole. */
+static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w)
+{
+    const ipt_cache_line *run
+        = ipti_cache_follow(w->cache, &w->line, w->way, w->space, w->mode,
+                            ipti_wrap(w->mode, w->ip));
+
+    if (IPTI_UNLIKELY(!run || run->last_ & IPTI_CUT))
+        return NULL;
+    if (run->kind_ == IPT_INSN_JCC)
+        return w->tnt_count ? run : NULL;
+    if (run->kind_ == IPT_INSN_RET
+        && !(w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
+        return run;
+    return w->tnt_count && ipti_kind_leaves(run->kind_) ? NULL : run;
+}
 
 /* The event at hand comes before the next instruction. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
@@ -5680,6 +5789,20 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         ipti_walk_account(w);
     w->count = 0;
     w->unproven = 0;
+    if (ipti_walk_flows(w, at)) {
+        const ipt_cache_line *run = ipti_walk_next(w);
+        if (run) {
+            w->run = *run;
+            w->ip = run->ip_;
+            w->index = w->counted = 0;
+            w->count = run->count_;
+            w->run_left = run->size_;
+            w->offset = ipti_walk_offset(w);
+            w->trail = 0;
+            w->loop_total++;
+            return IPT_OK;
+        }
+    }
     for (;;) {
         status = ipti_walk_source(w, at);
         if (status == IPT_END && w->enabled
@@ -5741,6 +5864,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
     w->lead = w->trail = 0;
+    w->plain = 0;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
     w->enabled = w->synced = w->speculative = 0;
@@ -5864,6 +5988,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
     w->count = w->inside = w->pending = w->unsettled = w->bound = 0;
+    w->plain = 0;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     w->enabled = 0;
@@ -6088,15 +6213,16 @@ static int ipti_blk_whole(ipt_blk_decoder *decoder)
     return status;
 }
 
-/* Does a block end behind its last instruction? */
-static uint8_t ipti_blk_ends(const ipt_walk_ *w, const ipt_block *block)
+/* Does a block of so many instructions end behind one of this kind? */
+static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint16_t count,
+                                    uint8_t kind)
 {
     const uint32_t flags = w->cur.config->flags;
 
-    return block->count == UINT16_MAX || block->flags & IPT_FLOW_TRUNCATED
-           || ipti_kind_leaves(block->kind)
-           || (block->kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
-           || (block->kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
+    if (ipti_kind_leaves(kind) || count == UINT16_MAX)
+        return 1;
+    return (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
+           || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
 /* Decode until the block in progress is full_. */
@@ -6108,7 +6234,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 
     while (!decoder->full_) {
         if (w->unsettled)
-            status = ipti_walk_settle(w, &decoder->at);
+            status = ipti_walk_settled(w, &decoder->at);
         if (status >= 0 && !(w->pending && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
@@ -6122,7 +6248,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         }
         if (status < 0)
             return status;
-        decoder->full_ = w->pending || ipti_blk_ends(w, block);
+        decoder->full_ = w->pending || block->flags & IPT_FLOW_TRUNCATED
+                         || ipti_blk_ends(w, block->count, block->kind);
     }
     return IPT_OK;
 }
@@ -6144,7 +6271,7 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
         decoder->full_ = 1; /* the error comes again */
     }
     if (w->unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
+        status = ipti_walk_settled(w, &decoder->at);
         if (status < 0)
             return status;
     }
@@ -6153,14 +6280,68 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
     return ipti_walk_status(w);
 }
 
+/* The next block from runs that the cache has, where flow just goes on and goes
+ * on behind it: *out was written if 1 is returned. Otherwise what there is of
+ * it is in decoder->block_. */
+static inline int ipti_blk_flow(ipt_blk_decoder *decoder, ipt_block *out)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_where *at = &decoder->at;
+    const uint64_t first = ipti_wrap(w->mode, w->ip);
+    const ipt_cache_line *run;
+    ipt_block block;
+
+    if (decoder->block_.count || w->lead || w->resyncing
+        || !ipti_walk_flows(w, at))
+        return 0;
+    block.count = 0;
+    do {
+        const uint64_t ip = ipti_wrap(w->mode, w->ip);
+        run = ipti_walk_next(w);
+        if (IPTI_UNLIKELY(!run || block.count > UINT16_MAX - IPT_RUN_MAX_))
+            break;
+        block.offset = ipti_walk_offset(w);
+        w->icnt += run->count_ - 1u;
+        w->ip = ipti_wrap(w->mode, ip + run->size_ - run->last_);
+        if (IPTI_UNLIKELY(ipti_walk_past(w, at, run) < 0)) {
+            w->icnt -= run->count_ - 1u;
+            w->ip = ip; /* the error comes again */
+            break;
+        }
+        w->loop_total++;
+        block.count = (uint16_t) (block.count + run->count_);
+        block.end_ip = w->prev_ip;
+        block.kind = run->kind_;
+        block.last_size = run->last_;
+        decoder->full_ = ipti_blk_ends(w, block.count, block.kind);
+    } while (ipti_walk_flows(w, at) && !decoder->full_);
+    if (block.count == 0)
+        return 0;
+    w->used = 1;
+    block.ip = first;
+    block.mode = w->mode;
+    block.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+    if (IPTI_LIKELY(decoder->full_ && !w->unsettled)) {
+        decoder->full_ = 0;
+        *out = block;
+        return 1;
+    }
+    decoder->block_ = block;
+    return 0;
+}
+
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
     int status;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (!block)
+    if (IPTI_UNLIKELY(!block))
         return IPT_ERR_ARG;
+    if (IPTI_LIKELY(ipti_blk_flow(decoder, block))) {
+        decoder->at.ip = decoder->walk_.ip;
+        return ipti_leave(&decoder->walk_.cur, &decoder->at, IPT_OK);
+    }
     status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                              ipti_blk_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
@@ -6293,7 +6474,7 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
             return status;
     }
     if (w->unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
+        status = ipti_walk_settled(w, &decoder->at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
     }
@@ -6504,7 +6685,7 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
     int status;
 
     if (w->unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
+        status = ipti_walk_settled(w, &decoder->at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
     }

@@ -100,7 +100,7 @@ static void check_run(unsigned count, unsigned size, uint8_t kind,
 
 TEST(runs)
 {
-    static const unsigned lengths[] = {0, 1, 2, 31, 32, 33, 38, 39};
+    static const unsigned lengths[] = {0, 1, 2, 15, 16, 17, MAX - 2, MAX - 1};
     for (unsigned i = 0; i < LENGTH(lengths); i++) {
         unsigned n = lengths[i];
         no_code();
