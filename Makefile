@@ -79,6 +79,7 @@ $(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
 $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
                        $(BUILD)/common/common.a $(HEADERS)
 	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
+$(BUILD)/ptparallel: private LIBS += -pthread
 
 $(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
+#include "common/code.h"
 #include "common/image.h"
 #include "common/tool.h"
 #include "zydis_glue/ipt_zydis.h"
@@ -702,79 +703,26 @@ static int parse_pt(tool_args *args, ptxed *x)
     return 1;
 }
 
-/* Add FILE[:FROM[-TO]] at base; prints why not. */
-static int add_raw(const tool_args *args, ptxed *x, const char *file,
-                   uint64_t base)
-{
-    tool_range range;
-    const char *why = "invalid argument";
-    int status = tool_split_range(file, &range);
-    if (status == 0)
-        why = image_add_file(&x->code, NULL, range.name, range.from, range.to,
-                             base);
-    if (why)
-        fprintf(stderr, "%s: failed to add %s at 0x%" PRIx64 ": %s.\n",
-                args->program, range.name ? range.name : file, base, why);
-    free(range.name);
-    return why ? 1 : -1;
-}
-
 static int parse_raw(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--raw");
-    const char *colon = text ? strrchr(text, ':') : NULL;
-    const char *rest = colon ? colon + 1 : "";
-    uint64_t base;
-    int status = 1;
     if (!text) return 0;
-    if (tool_scan(&rest, &base) && !*rest) {
-        char *file = tool_copy(text, (size_t) (colon - text));
-        if (file) status = add_raw(args, x, file, base);
-        free(file);
-    } else {
-        fprintf(stderr, "%s: failed to parse base addressfrom '%s'.\n",
-                args->program, text);
-    }
-    if (status > 0)
-        fprintf(stderr, "%s: --raw: failed to load '%s'.\n", args->program,
-                text);
-    return status;
+    return code_add_raw(args, &x->code, text) ? 1 : -1;
 }
 
 static int parse_elf(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--elf");
-    const char *colon = text ? strrchr(text, ':') : NULL;
-    const char *rest = colon ? colon + 1 : "";
-    uint64_t base = 0;
-    const char *why = "out of memory";
-    char *file;
     if (!text) return 0;
-    if (!tool_scan(&rest, &base) || *rest) { // a part of the name
-        colon = NULL;
-        base = 0;
-    }
-    file = tool_copy(text, colon ? (size_t) (colon - text) : strlen(text));
-    if (file)
-        why = image_add_elf(&x->code, NULL, file, base,
-                            x->opt.verbose ? stdout : NULL);
-    if (why)
-        fprintf(stderr, "%s: warning: failed to load %s: %s.\n", args->program,
-                file ? file : text, why);
-    free(file);
-    return why ? 1 : -1;
+    return code_add_elf(args, &x->code, text,
+                        x->opt.verbose ? stdout : NULL) ? 1 : -1;
 }
 
 static int parse_map(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--map");
-    const char *why;
     if (!text) return 1;
-    why = image_add_map(&x->code, NULL, text);
-    if (!why) return -1;
-    fprintf(stderr, "%s: --map: failed to load '%s': %s.\n", args->program,
-            text, why);
-    return 1;
+    return code_add_map(args, &x->code, text) ? 1 : -1;
 }
 
 static int parse_cpu(tool_args *args, ptxed *x)
