@@ -1590,6 +1590,59 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);
 IPT_API int ipt_gen_flush(ipt_gen *gen);
 
 /* ==========================================================================
+ * [hw]  from the registers of the processor that traced
+ *       SDM: "Trace Output", "IA32_RTIT_CTL MSR", CPUID leaves 14H and 15H
+ * ========================================================================== */
+
+/* Where a processor wrote its trace. */
+typedef struct ipt_topa {
+    uint64_t rtit_ctl;         /* IA32_RTIT_CTL: its bit ToPA is looked at */
+    uint64_t output_base;      /* IA32_RTIT_OUTPUT_BASE, and ..._MASK_PTRS, */
+    uint64_t output_mask_ptrs; /* read when tracing was off */
+    uint64_t table;  /* physical address of the table whose first entry tracing
+                      * began with; not used if wrapped or without ToPA */
+    uint8_t wrapped; /* 1: output came round to where it stands now, so that
+                      * what is oldest comes next. The hardware does not tell:
+                      * fill the output with zeros and look behind the end, or
+                      * use an entry with INT */
+    /* Where physical memory can be read: `size` bytes that stay there while the
+     * segments are used (for an entry of a table, 8 bytes: during the call);
+     * NULL: nowhere. Whatever a table holds may be asked for. */
+    const uint8_t *(*map)(uint64_t physical, uint64_t size, void *context);
+    void *context;
+} ipt_topa;
+
+/* Trace in a single range or a Table of Physical Addresses to segments, oldest
+ * first, for an ipt_trace. The tables are hostile: whatever they hold, work is
+ * bounded by `room`.
+ *
+ *   room     segments there is room for; one more than the table has regions
+ *            is enough
+ *   returns  0 .. room: segments written
+ *            IPT_ERR_ROOM: that many are not enough, or the tables go round
+ *                without coming to the entry that output stands in
+ *            IPT_ERR_CALLBACK: map gave NULL
+ *            IPT_ERR_ARG: also output that stands outside its region */
+IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
+                                   const ipt_topa *topa);
+
+/* What the processor says about itself and about how it traced. */
+typedef struct ipt_msrs {
+    uint64_t rtit_ctl;        /* IA32_RTIT_CTL while it traced */
+    uint64_t rtit_addr[4][2]; /* IA32_RTIT_ADDRn_A and _B */
+    uint64_t platform_info; /* MSR_PLATFORM_INFO; 0: not known */
+    uint32_t cpuid_1_eax;   /* CPUID leaf 1: the model, for its errata */
+    uint32_t cpuid_15_eax;  /* leaf 15H: TSC and crystal clock */
+    uint32_t cpuid_15_ebx;
+} ipt_msrs;
+
+/* Set what these tell in a config: errata, filter, mtc_freq, nom_freq,
+ * cpuid_15_* and the flag IPT_CONFIG_NO_RETCOMP. All else stays as it is.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG: also an ADDRn_CFG that the SDM reserves */
+IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs);
+
+/* ==========================================================================
  * [strings]  names and texts
  * ========================================================================== */
 

@@ -17,6 +17,7 @@
  *   [insn]      a cursor inside the current run of the walk
  *   [cov]       trace straight to coverage
  *   [gen]       executed branches to a trace
+ *   [hw]        registers of the processor that traced
  *   [strings]   names and texts
  */
 
@@ -7659,6 +7660,173 @@ IPT_API int ipt_gen_flush(ipt_gen *gen)
     if (status >= 0)
         ipti_gen_put_tnt(gen);
     return status;
+}
+
+/* ==========================================================================
+ * [hw]  from the registers of the processor that traced
+ *       SDM: "Trace Output", "IA32_RTIT_CTL MSR", CPUID leaves 14H and 15H
+ * ========================================================================== */
+
+/* IA32_RTIT_CTL
+ *
+ *     | 47..44 | 43..40 | 39..36 | 35..32 | 17..14  |    11   |  8   |
+ *     | ADDR3_ | ADDR2_ | ADDR1_ | ADDR0_ | MTCFreq | DisRETC | ToPA |
+ *     |  CFG   |  CFG   |  CFG   |  CFG   |         |         |      |  */
+#define IPTI_CTL_TOPA (1u << 8)
+#define IPTI_CTL_DISRETC (1u << 11)
+#define IPTI_CTL_MTC_FREQ 14
+#define IPTI_CTL_ADDR_CFG 32
+
+/* A ToPA entry
+ *
+ *     |             51 .. 12             | 9..6 |  4   |  2  |  0  |
+ *     | region's address, or next table's| size | STOP | INT | END |
+ *
+ * END: a link to another table. The region has 4 KiB << size. */
+#define IPTI_TOPA_END 1u
+#define IPTI_TOPA_SIZE 6
+#define IPTI_TOPA_ADDRESS 0x000ffffffffff000u
+
+/* A region of output; its entry is the place where its ToPA entry lies. */
+typedef struct ipti_hw_region {
+    uint64_t entry;
+    uint64_t physical;
+    uint64_t size;
+} ipti_hw_region;
+
+/* The region of the ToPA entry at region->entry, or behind it if that links to
+ * another table. A link to a link is refused. */
+static int ipti_hw_entry(ipti_hw_region *region, const ipt_topa *topa)
+{
+    const uint8_t *p = topa->map(region->entry, 8, topa->context);
+
+    if (p && ipti_le64(p) & IPTI_TOPA_END) {
+        region->entry = ipti_le64(p) & IPTI_TOPA_ADDRESS;
+        p = topa->map(region->entry, 8, topa->context);
+    }
+    if (!p)
+        return IPT_ERR_CALLBACK;
+    region->physical = ipti_le64(p) & IPTI_TOPA_ADDRESS;
+    region->size = (uint64_t) 4096 << (ipti_le64(p) >> IPTI_TOPA_SIZE & 15);
+    return ipti_le64(p) & IPTI_TOPA_END ? IPT_ERR_ARG : IPT_OK;
+}
+
+/* The region that output stands in, and where in it.
+ *
+ * IA32_RTIT_OUTPUT_MASK_PTRS
+ *
+ *     |   63 .. 32   |         31 .. 7         | 6 .. 0 |
+ *     | OutputOffset | size - 1, or ToPA entry | 1 .. 1 |  */
+static int ipti_hw_output(ipti_hw_region *region, uint64_t *offset,
+                          const ipt_topa *topa)
+{
+    const uint64_t low = topa->output_mask_ptrs & 0xffffffffu;
+    int status = IPT_OK;
+
+    *offset = topa->output_mask_ptrs >> 32;
+    if (topa->rtit_ctl & IPTI_CTL_TOPA) {
+        region->entry
+            = (topa->output_base & IPTI_TOPA_ADDRESS) + (low >> 7) * 8;
+        status = ipti_hw_entry(region, topa);
+    } else {
+        region->entry = 0;
+        region->physical = topa->output_base & ~(uint64_t) 0x7f;
+        region->size = (low | 0x7f) + 1;
+    }
+    return status >= 0 && *offset > region->size ? IPT_ERR_ARG : status;
+}
+
+/* One more segment behind n; `size` 0: none. Returns how many there are. */
+static int ipti_hw_add(ipt_segment *segments, uint32_t room, int n,
+                       const ipt_topa *topa, uint64_t physical, uint64_t size)
+{
+    if (n < 0 || !size)
+        return n;
+    if ((uint32_t) n >= room || size > SIZE_MAX)
+        return IPT_ERR_ROOM;
+    segments[n].data = topa->map(physical, size, topa->context);
+    segments[n].size = (size_t) size;
+    return segments[n].data ? n + 1 : IPT_ERR_CALLBACK;
+}
+
+IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
+                                   const ipt_topa *topa)
+{
+    ipti_hw_region last;
+    ipti_hw_region region;
+    uint64_t offset;
+    int status;
+    int n = 0;
+
+    if (!segments || !topa || !topa->map || room > 0x7fffffffu)
+        return IPT_ERR_ARG;
+    status = ipti_hw_output(&last, &offset, topa);
+    if (status < 0)
+        return status;
+    if (topa->wrapped)
+        n = ipti_hw_add(segments, room, 0, topa, last.physical + offset,
+                        last.size - offset);
+    if (topa->rtit_ctl & IPTI_CTL_TOPA) {
+        region.entry = topa->wrapped ? last.entry + 8 : topa->table;
+        while (n >= 0) {
+            status = ipti_hw_entry(&region, topa);
+            if (status < 0)
+                return status;
+            if (region.entry == last.entry)
+                break;
+            n = ipti_hw_add(segments, room, n, topa, region.physical,
+                            region.size);
+            region.entry += 8;
+        }
+    }
+    return ipti_hw_add(segments, room, n, topa, last.physical, offset);
+}
+
+/* CPUID leaf 1, EAX
+ *
+ *     | 27 .. 20 | 19 .. 16 | 11 .. 8 | 7 .. 4 |
+ *     | family + | model +  | family  | model  |  */
+static uint32_t ipti_hw_errata(uint32_t eax)
+{
+    uint32_t family = eax >> 8 & 15;
+    uint32_t errata;
+
+    if (family == 15)
+        family += eax >> 20 & 255;
+    ipt_cpu_errata(&errata, (uint16_t) family,
+                   (uint8_t) (eax >> 12 & 0xf0) | (eax >> 4 & 15));
+    return errata;
+}
+
+IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
+{
+    static const uint8_t kinds[3]
+        = {IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP};
+    ipt_filter filter[IPT_FILTERS];
+    unsigned i;
+
+    if (!config || !msrs)
+        return IPT_ERR_ARG;
+    for (i = 0; i < IPT_FILTERS; i++) {
+        const unsigned cfg
+            = msrs->rtit_ctl >> (IPTI_CTL_ADDR_CFG + 4 * i) & 15;
+
+        if (cfg >= sizeof(kinds))
+            return IPT_ERR_ARG;
+        filter[i].first = cfg ? msrs->rtit_addr[i][0] : 0;
+        filter[i].last = cfg ? msrs->rtit_addr[i][1] : 0;
+        filter[i].kind = kinds[cfg];
+    }
+    IPT_MEMCPY(config->filter, filter, sizeof(filter));
+    config->flags &= ~IPT_CONFIG_NO_RETCOMP;
+    if (msrs->rtit_ctl & IPTI_CTL_DISRETC)
+        config->flags |= IPT_CONFIG_NO_RETCOMP;
+    config->errata = ipti_hw_errata(msrs->cpuid_1_eax);
+    config->mtc_freq = msrs->rtit_ctl >> IPTI_CTL_MTC_FREQ & 15;
+    config->nom_freq = msrs->platform_info >> 8 & 0xff;
+    config->cpuid_15_eax = msrs->cpuid_15_eax;
+    config->cpuid_15_ebx = msrs->cpuid_15_ebx;
+    return IPT_OK;
 }
 
 /* ==========================================================================

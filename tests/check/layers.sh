@@ -12,6 +12,7 @@ api=$root/ipt.h
 LONG="ipti_load ipti_store_fields ipti_evt_dispatch"
 # Public functions that are not named after a section.
 NAMES="ipt_status_name ipt_status_cause ipt_status_remedy ipt_cpu_errata"
+NAMES="$NAMES ipt_segments_from_topa ipt_config_from_msrs"
 
 # ---- banners: line number and tag of each, in order ----
 awk '/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/ {

@@ -23,6 +23,7 @@ insn 350
 cov 800
 hot 300
 gen 800
+hw 200
 strings 200
 END
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
