@@ -652,7 +652,8 @@ typedef struct ipt_cursor_ {
     uint64_t begin;  /* stream offset where segment `seg` begins */
     uint64_t limit;  /* sync forward reads nothing below this again */
     uint32_t seg;    /* index of the segment read last */
-    uint8_t run;     /* bytes of a PSB that a search met when it stopped */
+    uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
+                      * went backward, whether it passed a gap */
     uint8_t state;   /* IPTI_CUR_ */
     uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item */
 } ipt_cursor_;

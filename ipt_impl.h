@@ -206,6 +206,15 @@ static IPTI_APART uint64_t ipti_cur_stop(const ipt_trace *trace, uint64_t pos,
     return end;
 }
 
+/* May more bytes come behind those that follow pos? */
+static int ipti_cur_grows(const ipt_trace *trace, uint64_t pos)
+{
+    uint64_t gap;
+
+    (void) ipti_cur_stop(trace, pos, &gap);
+    return trace->open && !gap;
+}
+
 /* Collect up to 16 bytes at pos, which is in the current segment, and fill up
  * with zeros. */
 static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
@@ -1207,7 +1216,7 @@ static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
     out->size = (uint32_t) status;
     status = ipti_load(out, p);
     if (errata & IPT_ERRATUM_SKD007 && out->type == IPT_PKT_CYC
-        && (n > 2 || cur->trace->open))
+        && (n > 2 || ipti_cur_grows(cur->trace, out->offset)))
         status = ipti_pkt_skd007(out, p, n);
     if (status < 0 && errata & IPT_ERRATUM_SKZ84 && out->type == IPT_PKT_TMA)
         status = ipti_pkt_skz84(out, n);
@@ -1731,6 +1740,7 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     const uint64_t begin = cur->trace->offset;
     const uint64_t end = ipti_cur_end(cur->trace);
     uint64_t limit = at->offset; /* a PSB must begin below this */
+    int gaps = cur->state == IPTI_CUR_BACKWARD && cur->run; /* passed so far */
     uint64_t pos;
     uint64_t gap;
 
@@ -1741,7 +1751,9 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
         return IPT_ERR_GONE;
     for (pos = limit; pos > begin;) {
         if (ipti_fuel_empty(cur->config)) {
+            (void) ipti_cur_stop(cur->trace, pos, &gap);
             cur->state = IPTI_CUR_BACKWARD;
+            cur->run = (uint8_t) (gaps || (gap && gap <= limit));
             at->offset = pos;
             return IPT_BUDGET;
         }
@@ -1756,8 +1768,8 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
         }
     }
     (void) ipti_cur_stop(cur->trace, begin, &gap);
-    return begin == 0 && (gap == 0 || gap > limit) ? (int) IPT_END
-                                                  : IPT_ERR_GONE;
+    return begin == 0 && !gaps && (gap == 0 || gap > limit) ? (int) IPT_END
+                                                           : IPT_ERR_GONE;
 }
 
 /* Going back begins at the PSB stood at, as long as nothing was handed out:

@@ -160,6 +160,53 @@ TEST(prefixes)
     }
 }
 
+/* Two pieces that meet anywhere, both there at once or one behind the other. */
+TEST(halves)
+{
+    const fuzz_layer *const *layer;
+    const sample *s;
+    static input in;
+
+    EACH_SAMPLE(s) {
+        EACH_LAYER(layer) {
+            size_t size;
+            load(&in, s);
+            say(&in, *layer, "whole", in.c.trace_size, 0);
+            fuzz_reference(*layer, &in.c, &fuzz_logs[0]);
+            for (size = in.c.trace_size; size-- > 1;) {
+                say(&in, *layer, "halves", size, 0);
+                in.c.halves = size;
+                fuzz_way(*layer, &in.c, &fuzz_logs[0], FUZZ_RUN_PIECES);
+                fuzz_way(*layer, &in.c, &fuzz_logs[0], FUZZ_RUN_FEED);
+            }
+        }
+    }
+}
+
+/* Trace is lost anywhere. */
+TEST(gaps)
+{
+    const fuzz_layer *const *layer;
+    const sample *s;
+    static input in;
+    unsigned place;
+
+    EACH_SAMPLE(s) {
+        load(&in, s);
+        EACH_LAYER(layer) {
+            for (place = 1; place < 32; place++) {
+                in.c.base = (uint8_t) (s->base + 8 * place);
+                in.c.cut = (uint8_t) (place % 5);
+                in.c.fuel = (uint8_t) (place % 7);
+                in.c.clone = (uint8_t) (2 * place);
+                say(&in, *layer, "gap", place, 0);
+                if (chosen())
+                    fuzz_all(*layer, &in.c);
+            }
+        }
+    }
+}
+
 /* ---- every byte changed ---- */
 
 /* Decode in the plain way and, in turn, in another. */
@@ -716,6 +763,8 @@ int main(void)
         per_1000 = strtoul(count, NULL, 0);
     RUN(whole);
     RUN(prefixes);
+    RUN(halves);
+    RUN(gaps);
     RUN(trace_bytes);
     RUN(code_bytes);
     RUN(bytes_moved);
