@@ -1196,22 +1196,21 @@ typedef struct ipt_walk_ {
     uint32_t loop_limit; /* ... when to pick another one, ... */
     uint32_t loop_total; /* ... and runs of code since trace was last used */
     uint8_t have_loop;
-    uint8_t looped; /* loop_ip was met again */
     uint32_t icnt;       /* instructions since the last IP from the trace */
     uint32_t version;    /* cache->version_ that `run` was got under */
     uint32_t line;       /* the one of the cache that was passed last, ... */
-    uint8_t way;         /* ... and which of its next_ flow took */
-    uint8_t plain;       /* nothing but flow needs to be looked at, as long as
-                          * there is no event, ... */
-    uint8_t have_event;  /* event is the next one, not reached yet */
-    uint8_t pending;     /* `reached` is to be pulled */
-    uint8_t count;       /* instructions of `run` up to where an event cuts it,
-                          * 0: run is not what is at ip */
-    uint8_t reached_count;
+    uint16_t way;        /* ... and which of its next_ flow took */
     uint16_t space;      /* cache's number for the address space, 0: ask */
     uint16_t run_left;   /* bytes of `run` from ip on */
-    uint16_t lead;       /* IPT_FLOW_ for the next instruction */
-    uint16_t trail;      /* IPT_FLOW_ for the one before it */
+    uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
+    uint16_t lead;       /* IPT_FLOW_ for the next one. Flow just goes on if */
+    uint8_t not_plain;   /* ... this and those up to `count` are 0: never does */
+    uint8_t have_event;  /* event is the next one, not reached yet */
+    uint8_t pending;     /* `reached` is to be pulled */
+    uint8_t reached_count;
+    uint8_t looped;      /* loop_ip was met again */
+    uint8_t count;       /* instructions of `run` up to where an event cuts it,
+                          * 0: run is not what is at ip */
     uint8_t tnt_count;
     uint8_t have_tip;
     uint8_t have_resume;

@@ -4411,12 +4411,14 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
 
 /* In 16 and 32-bit mode addresses wrap at 4 GiB. */
+static inline uint64_t ipti_mask(uint8_t mode)
+{
+    return mode == IPT_MODE_16 || mode == IPT_MODE_32 ? UINT32_MAX : UINT64_MAX;
+}
+
 static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
 {
-    static const uint64_t masks[IPT_MODE_COUNT]
-        = {UINT64_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX};
-
-    return ip & masks[mode];
+    return ip & ipti_mask(mode);
 }
 
 static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
@@ -5027,8 +5029,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->count = w->run.count_;
     w->run_left = w->run.size_;
     w->offset = ipti_walk_offset(w);
-    w->plain = w->cache && !config->fuel && !w->unproven
-               && !(config->flags & IPT_CONFIG_TICKS);
+    w->not_plain = !w->cache || config->fuel || w->unproven
+                   || config->flags & IPT_CONFIG_TICKS;
     if (event)
         ipti_walk_cut(w, event);
     ipti_fuel_burn(config, w->count);
@@ -5272,7 +5274,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     int status = IPT_OK;
     unsigned bound;
 
-    w->plain = 0;
+    w->not_plain = 1;
     bound = ipti_walk_causes(w->prev_kind, event);
     if (ipti_event_behind(event))
         bound |= IPTI_BOUND_IP;
@@ -5668,21 +5670,15 @@ static inline int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
 /* Go past the last instruction of a run, which is at w->ip. On an error flow
  * stays before it. */
 static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
-                                 const ipt_cache_line *run)
+                                   const ipt_cache_line *run, uint64_t mask)
 {
     const uint64_t ip = w->ip;
     const uint8_t kind = run->kind_;
-    const uint64_t next = ipti_wrap(w->mode, ip + (run->last_ & IPTI_INSN_MAX));
-    const uint64_t target
-        = ipti_wrap(w->mode, next + (uint64_t) run->displacement_);
+    const uint64_t next = (ip + (run->last_ & IPTI_INSN_MAX)) & mask;
+    const uint64_t target = (next + (uint64_t) run->displacement_) & mask;
     int status = IPT_OK;
 
     w->trail = 0;
-    if (w->reached_count == 0) /* else they are this instruction's */
-        w->bound = 0;
-    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
-        return IPT_END;
-    w->icnt++; /* before what sets it to 0 */
     switch (kind) {
     case IPT_INSN_JCC:
         status = ipti_walk_cond(w, at, next, target);
@@ -5722,61 +5718,108 @@ static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
         w->ip = next;
         break;
     }
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    w->prev_ip = ip;
+    w->prev_kind = kind;
+    w->way = w->ip != next;
+    return IPT_OK;
+}
+
+/* The same for the run at hand, and whatever comes with it. */
+static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
+{
+    const uint8_t kind = w->run.kind_;
+    int status;
+
+    if (w->reached_count == 0) /* else they are this instruction's */
+        w->bound = 0;
+    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind)) {
+        w->trail = 0;
+        return IPT_END;
+    }
+    ipti_walk_account(w);
+    w->icnt++; /* before what sets it to 0 */
+    status = ipti_walk_past(w, at, &w->run, ipti_mask(w->mode));
     if (IPTI_UNLIKELY(status < 0)) {
         w->icnt--;
         return status;
     }
     ipti_walk_caused(w, at);
-    w->prev_ip = ip;
-    w->prev_kind = kind;
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
     w->count = 0;
-    w->way = w->ip != next;
     w->unsettled = !w->pending;
     return IPT_OK;
 }
 
-/* The same for the run at hand. */
-static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_walk_account(w);
-    return ipti_walk_past(w, at, &w->run);
-}
-
 /* ---- the walk ---- */
 
-/* Does flow just go on? Trace for that is fetched. */
+/* Is there flow at hand, a TNT bit or a TIP? It is fetched if need be. */
+static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
+{
+    return w->tnt_count || w->have_tip
+           || (ipti_walk_fetch(w, at) >= 0 && !w->have_event);
+}
+
+/* Does it just go on from w->ip? */
 static IPTI_HOT int ipti_walk_flows(ipt_walk_ *w, ipt_where *at)
 {
-    if (!(w->plain && !w->have_event && !w->pending && !w->count
-          && !w->reached_count)
-        || w->looped || w->loop_total >= IPTI_PATH_MAX
-        || w->version != w->cache->version_)
-        return 0;
-    if (!w->tnt_count && !w->have_tip
-        && (ipti_walk_fetch(w, at) < 0 || w->have_event))
+    if (w->lead || w->not_plain || w->have_event || w->pending
+        || w->reached_count || w->looped || w->count
+        || w->version != w->cache->version_ || !ipti_walk_flow(w, at))
         return 0;
     w->unsettled = 0;
     return 1;
 }
 
 /* Where it does: the run at w->ip, if the cache has it, and trace is there for
- * its last instruction, so that it can be passed as a whole. */
+ * its last instruction and that instruction is not one that may cause events,
+ * so that it can be passed as a whole. */
 static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w)
 {
-    const ipt_cache_line *run
-        = ipti_cache_follow(w->cache, &w->line, w->way, w->space, w->mode,
-                            ipti_wrap(w->mode, w->ip));
+    const ipt_cache_line *run = ipti_cache_follow(
+        w->cache, &w->line, w->way, w->space, w->mode,
+        ipti_wrap(w->mode, w->ip));
 
     if (IPTI_UNLIKELY(!run || run->last_ & IPTI_CUT))
         return NULL;
-    if (run->kind_ == IPT_INSN_JCC)
+    if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
         return w->tnt_count ? run : NULL;
     if (run->kind_ == IPT_INSN_RET
         && !(w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
         return run;
-    return w->tnt_count && ipti_kind_leaves(run->kind_) ? NULL : run;
+    if (ipti_kind_in(run->kind_, IPTI_KINDS_NEAR))
+        return w->tnt_count ? NULL : run;
+    return ipti_kind_far(run->kind_) ? NULL : run;
+}
+
+/* Has flow gone on for too long without trace? */
+static inline int ipti_walk_stuck(ipt_walk_ *w)
+{
+    if (w->loop_total >= IPTI_PATH_MAX)
+        w->looped = 1;
+    return w->looped;
+}
+
+/* Pass it. Returns 0 if that cannot be, and nothing has changed: the error will
+ * come again. */
+static IPTI_HOT int ipti_walk_whole(ipt_walk_ *w, ipt_where *at,
+                                    const ipt_cache_line *run, uint64_t mask)
+{
+    const uint64_t ip = w->ip;
+    const uint32_t icnt = w->icnt;
+
+    w->ip = (ip + run->size_ - run->last_) & mask;
+    w->icnt = icnt + run->count_;
+    w->loop_total++;
+    w->bound = 0;
+    if (IPTI_LIKELY(ipti_walk_past(w, at, run, mask) >= 0))
+        return 1;
+    w->ip = ip;
+    w->icnt = icnt;
+    w->loop_total--;
+    return 0;
 }
 
 /* The event at hand comes before the next instruction. */
@@ -5836,7 +5879,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     }
     if (IPTI_UNLIKELY(!w->enabled))
         return IPT_ERR_CONTEXT;
-    if (IPTI_UNLIKELY(w->looped || w->loop_total >= IPTI_PATH_MAX)) {
+    if (IPTI_UNLIKELY(ipti_walk_stuck(w))) {
         w->count = 0;
         return IPT_ERR_LOOP;
     }
@@ -5877,7 +5920,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
     w->lead = w->trail = 0;
-    w->plain = 0;
+    w->not_plain = 1;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
     w->enabled = w->synced = w->speculative = 0;
@@ -6001,7 +6044,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
     w->count = w->inside = w->pending = w->unsettled = w->bound = 0;
-    w->plain = 0;
+    w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     w->enabled = 0;
@@ -6227,7 +6270,7 @@ static int ipti_blk_whole(ipt_blk_decoder *decoder)
 }
 
 /* Does a block of so many instructions end behind one of this kind? */
-static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint16_t count,
+static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
                                     uint8_t kind)
 {
     const uint32_t flags = w->cur.config->flags;
@@ -6300,46 +6343,42 @@ static inline int ipti_blk_flow(ipt_blk_decoder *decoder, ipt_block *out)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_where *at = &decoder->at;
-    const uint64_t first = ipti_wrap(w->mode, w->ip);
-    const ipt_cache_line *run;
+    const uint64_t mask = ipti_mask(w->mode);
+    const uint64_t first = w->ip & mask;
+    uint32_t count = 0;
+    uint8_t ends = 0;
     ipt_block block;
 
-    if (decoder->block_.count || w->lead || w->resyncing
-        || !ipti_walk_flows(w, at))
+    if (decoder->block_.count || w->resyncing || !ipti_walk_flows(w, at))
         return 0;
-    block.count = 0;
     do {
-        const uint64_t ip = ipti_wrap(w->mode, w->ip);
-        run = ipti_walk_next(w);
-        if (IPTI_UNLIKELY(!run || block.count > UINT16_MAX - IPT_RUN_MAX_))
+        const uint64_t offset = ipti_walk_offset(w);
+        const ipt_cache_line *run = ipti_walk_next(w);
+        if (IPTI_UNLIKELY(!run || count > UINT16_MAX - IPT_RUN_MAX_
+                          || !ipti_walk_whole(w, at, run, mask)))
             break;
-        block.offset = ipti_walk_offset(w);
-        w->icnt += run->count_ - 1u;
-        w->ip = ipti_wrap(w->mode, ip + run->size_ - run->last_);
-        if (IPTI_UNLIKELY(ipti_walk_past(w, at, run) < 0)) {
-            w->icnt -= run->count_ - 1u;
-            w->ip = ip; /* the error comes again */
-            break;
-        }
-        w->loop_total++;
-        block.count = (uint16_t) (block.count + run->count_);
+        count += run->count_;
+        block.offset = offset;
         block.end_ip = w->prev_ip;
         block.kind = run->kind_;
         block.last_size = run->last_;
-        decoder->full_ = ipti_blk_ends(w, block.count, block.kind);
-    } while (ipti_walk_flows(w, at) && !decoder->full_);
-    if (block.count == 0)
+        ends = ipti_blk_ends(w, count, block.kind);
+        w->unsettled = 1;
+    } while (!ends && !ipti_walk_stuck(w) && ipti_walk_flow(w, at));
+    if (count == 0)
         return 0;
     w->used = 1;
+    block.count = (uint16_t) count;
     block.ip = first;
     block.mode = w->mode;
     block.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
-    if (IPTI_LIKELY(decoder->full_ && !w->unsettled)) {
-        decoder->full_ = 0;
+    if (IPTI_LIKELY(ends && ipti_walk_flow(w, at))) {
+        w->unsettled = 0;
         *out = block;
         return 1;
     }
     decoder->block_ = block;
+    decoder->full_ = ends;
     return 0;
 }
 
