@@ -172,11 +172,20 @@ record luajit-flush $x 5000000 luajit "$bin/jit.lua"
 record signals $x 100000 "$bin/signals"
 record threads $x 100000 "$bin/threads"
 record rewrite $x 90000 "$bin/rewrite"
-if $CC -m32 -O1 -w -nostdlib -static -fno-pic -no-pie -o "$bin/narrow" \
-    $here/programs/narrow.c 2>/dev/null; then
-    record narrow-32 qemu-i386 0 "$bin/narrow"
+# narrow BITS FLAGS...
+narrow() {
+    to=$bin/narrow-$1
+    shift
+    $CC "$@" -O1 -w -nostdlib -static -fno-pic -no-pie -o "$to" \
+        $here/programs/narrow.c 2>/dev/null
+}
+if narrow 32 -m32 &&
+    narrow 16 -m16 -DBASE=0x10000 -Wl,-Ttext=0x11000,-Tdata=0x2000,-Tbss=0x3000
+then
+    record narrow-32 qemu-i386 0 "$bin/narrow-32"
+    record narrow-16 qemu-i386 6 "$bin/narrow-16"
 else
-    skip "narrow: $CC does not compile for 32 bit (package gcc-multilib)"
+    skip "narrow: $CC does not compile for 32 bit"
 fi
 if [ "$mode" != quick ]; then
     record gzip-binary $x 150000 gzip -c /bin/bash
@@ -204,7 +213,11 @@ fi
 # One log for each recording, as many at a time as there are processors.
 [ "$mode" = quick ] && flags="-q $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
-    case $dir in *-32.*) bits="-m 32" ;; *) bits= ;; esac
+    case $dir in
+    *-32.*) bits="-m 32" ;;
+    *-16.*) bits="-m 16" ;;
+    *) bits= ;;
+    esac
     echo "$bin/truth $flags $bits $(echo "$dir"/*.run) >$dir/log 2>&1 || :"
 done | xargs -P "$(nproc)" -I '{}' sh -c '{}'
 for dir in "$corpus"/*."$max"; do

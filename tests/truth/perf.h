@@ -6,6 +6,7 @@
  * perf 6.1 differs from us in this, and is not asked then:
  *   - a branch that leaves an address filter: it gives the target instead
  *   - deferred TIPs without return compression: the same as libipt
+ *   - 16-bit code: it does not know that there is any
  *   - a guest: it wants the guest's files; and addresses of the kernel's half
  *   - code that changes: it has no record for that in user mode */
 #define PERF_PT 6 /* type of the PT event: any that the kernel does not use */
@@ -233,7 +234,8 @@ static int perf_can(void)
 {
     const uint32_t flags = out.config.flags;
 
-    if (flags & IPT_CONFIG_NO_RETCOMP && flags & IPT_GEN_DEFER)
+    if (mode == IPT_MODE_16
+        || (flags & IPT_CONFIG_NO_RETCOMP && flags & IPT_GEN_DEFER))
         return 0;
     return !(out.model->with & (FILTER | STOP))
            && (out.model->kind == USER || out.model->with & LOW);

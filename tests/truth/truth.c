@@ -2,7 +2,7 @@
  * every configuration, and decoded again: each instruction, its kind and mode,
  * each event and the address space must be what they were.
  *
- *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 32] [-p PERF] RUN...
+ *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF] RUN...
  *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, and for
  *                                      each loss its place, size and addresses
  *                                      to PREFIX.lost
@@ -494,6 +494,11 @@ typedef struct sync_point {
     uint8_t speculative;
 } sync_point;
 
+typedef struct edge { /* from a branch that leaves trace */
+    uint32_t id;
+    uint64_t to;
+} edge;
+
 typedef struct loss {
     size_t index; /* of the instruction, or event, that comes behind it */
     size_t first; /* in out.lost: what did not make it into the trace */
@@ -516,6 +521,8 @@ static struct {
     sync_point *syncs;
     size_t sync_count, sync_room;
     ipt_filter filter[IPT_FILTERS];
+    edge *edges;
+    size_t edge_count, edge_room;
     uint32_t *lost;
     size_t lost_count, lost_room;
     loss *losses;
@@ -616,8 +623,13 @@ static void gen_branch(const code *c, uint64_t to)
 {
     if (is_plain(c->kind))
         return;
-    if (is_traced(c->kind))
+    if (is_traced(c->kind)) {
+        out.edges = (edge *) grow(out.edges, out.edge_count, &out.edge_room,
+                                  sizeof(edge));
+        out.edges[out.edge_count].id = (uint32_t) (c - codes);
+        out.edges[out.edge_count++].to = to;
         out.proven = out.count;
+    }
     make_room();
     settle(ipt_gen_branch(&out.gen, c->kind, c->ip, c->size, to), "branch");
 }
@@ -955,7 +967,7 @@ static void generate(const model *m, uint64_t seed)
     out.trace = NULL;
     out.count = out.proven = out.place_count = out.change_count = 0;
     out.sync_count = 0;
-    out.lost_count = out.loss_count = 0;
+    out.lost_count = out.loss_count = out.edge_count = 0;
     out.ran = out.last_from_psb = 0;
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
@@ -1034,7 +1046,8 @@ static struct {
     uint8_t speculative;
     uint64_t error;   /* of time, the largest */
     size_t resumed;   /* losses behind which an instruction came */
-    uint8_t resync;   /* one is to come */
+    unsigned gap;     /* gaps passed */
+    uint8_t resync;   /* an instruction behind lost trace is to come */
     uint8_t iflag;    /* 2: not known */
     char why[400];
 } at;
@@ -1185,11 +1198,84 @@ static int check_time(const ipt_event *e, uint64_t tsc)
     return 0;
 }
 
+/* ---- trace that is missing ---- */
+
+#define GAPS 4
+
+static struct {
+    struct {
+        uint64_t from; /* offsets in the trace */
+        uint64_t to;
+        size_t index;           /* what is proven before it */
+        const sync_point *sync; /* where flow is taken up, NULL: nowhere */
+    } gap[GAPS];
+    unsigned count;
+    uint64_t size; /* of the trace, 0: the whole */
+    ipt_segment piece[2 * GAPS + 1];
+} cut;
+
+static void decoder_trace(ipt_trace *trace)
+{
+    uint64_t from = 0;
+    unsigned i;
+
+    memset(trace, 0, sizeof(*trace));
+    memset(cut.piece, 0, sizeof(cut.piece));
+    for (i = 0; i < cut.count && !cut.size; i++) {
+        cut.piece[2 * i].data = out.trace + from;
+        cut.piece[2 * i].size = cut.gap[i].from - from;
+        from = cut.gap[i].to;
+        cut.piece[2 * i + 1].size = from - cut.gap[i].from;
+    }
+    cut.piece[2 * i].data = out.trace + from;
+    cut.piece[2 * i].size = (cut.size ? cut.size : out.gen.used) - from;
+    trace->seg = cut.piece;
+    trace->count = 2 * i + 1;
+}
+
+/* Go on at a PSB+. */
+static void place_at(const sync_point *s)
+{
+    at.iflag = 2;
+    at.index = s->index;
+    at.place = s->event;
+    at.cr3 = s->cr3;
+    at.nr = s->nr;
+    at.speculative = s->speculative;
+}
+
+static int check_gap(const ipt_event *e)
+{
+    const uint64_t size = cut.gap[at.gap % GAPS].to
+                          - cut.gap[at.gap % GAPS].from;
+
+    if (at.gap == cut.count)
+        return bad("a gap of %" PRIu64 " bytes", e->u.gap.lost);
+    if (e->u.gap.lost < size || e->u.gap.lost >= size + 16)
+        return bad("a gap of %" PRIu64 " bytes, not %" PRIu64, e->u.gap.lost,
+                   size);
+    if (at.index != cut.gap[at.gap].index)
+        return bad("a gap behind %zu, not %zu", at.index,
+                   cut.gap[at.gap].index);
+    at.resync = 1;
+    if (cut.gap[at.gap].sync) {
+        place_at(cut.gap[at.gap].sync);
+        apply_changes();
+    } else {
+        at.index = out.count;
+        at.place = out.place_count;
+    }
+    at.gap++;
+    return 0;
+}
+
 static int check_event(const ipt_event *e)
 {
     const ipt_event *w;
     uint8_t mask = IPT_EVENT_NO_IP;
 
+    if (e->type == IPT_EVT_GAP)
+        return check_gap(e);
     if (e->flags & IPT_EVENT_STATUS)
         return check_status(e);
     if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == mode)
@@ -1205,6 +1291,12 @@ static int check_event(const ipt_event *e)
     if (at.place == out.place_count)
         return bad("no event %s is left", ipt_evt_name(e->type));
     w = &out.places[at.place].event;
+    if (e->type == w->type && at.gap < cut.count
+        && at.index == cut.gap[at.gap].index
+        && at.index + 1 == out.places[at.place].index && same_data(e, w)) {
+        at.place++; /* of an instruction whose proof is in the gap */
+        return 0;
+    }
     if (w->type == IPT_EVT_DISABLED || w->type == IPT_EVT_IFLAGS)
         mask = 0;
     if (w->type == IPT_EVT_PTWRITE && !(e->flags & IPT_EVENT_NO_IP)
@@ -1311,6 +1403,21 @@ typedef struct variant {
 
 static ipt_cache_line lines[1 << 16];
 
+static void decoder_config(ipt_config *config)
+{
+    memset(config, 0, sizeof(*config));
+    config->read = read_code;
+    config->flags = out.config.flags & IPT_CONFIG_NO_RETCOMP;
+    if (out.model->with & EVENTS)
+        config->flags |= IPT_CONFIG_IFLAGS;
+    if (out.model->with & EXACT)
+        config->flags |= IPT_CONFIG_KEEP_TCAL;
+    config->cpuid_15_eax = out.config.cpuid_15_eax;
+    config->cpuid_15_ebx = out.config.cpuid_15_ebx;
+    config->mtc_freq = out.config.mtc_freq;
+    config->nom_freq = out.config.nom_freq;
+}
+
 /* Decode from a PSB up to `end` instructions. */
 static int decode(const variant *v, const sync_point *from, size_t end)
 {
@@ -1318,33 +1425,18 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     static ipt_blk_decoder blocks;
     static ipt_cache cache;
     ipt_where *where = v->blocks ? &blocks.at : &insns.at;
-    ipt_segment piece;
     ipt_trace trace;
     ipt_config config;
     ipt_event e;
     int status;
     int pending;
 
-    memset(&config, 0, sizeof(config));
-    memset(&trace, 0, sizeof(trace));
-    config.read = read_code;
-    config.flags = out.config.flags & IPT_CONFIG_NO_RETCOMP;
-    if (out.model->with & EVENTS)
-        config.flags |= IPT_CONFIG_IFLAGS;
-    if (out.model->with & EXACT)
-        config.flags |= IPT_CONFIG_KEEP_TCAL;
-    config.cpuid_15_eax = out.config.cpuid_15_eax;
-    config.cpuid_15_ebx = out.config.cpuid_15_ebx;
-    config.mtc_freq = out.config.mtc_freq;
-    config.nom_freq = out.config.nom_freq;
+    decoder_config(&config);
+    decoder_trace(&trace);
 #ifdef HAVE_ZYDIS
     if (v->zydis)
         config.classify = ipt_zydis_classify;
 #endif
-    piece.data = out.trace;
-    piece.size = out.gen.used;
-    trace.seg = &piece;
-    trace.count = 1;
     memset(&at, 0, sizeof(at));
     at.cr3 = IPT_ASID_UNKNOWN;
     if (v->lines) {
@@ -1353,14 +1445,8 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     }
     fill_memory(out.ids, 0);
     at.iflag = 1;
-    if (from) {
-        at.iflag = 2;
-        at.index = from->index;
-        at.place = from->event;
-        at.cr3 = from->cr3;
-        at.nr = from->nr;
-        at.speculative = from->speculative;
-    }
+    if (from)
+        place_at(from);
     apply_changes();
     if (v->blocks)
         status = ipt_blk_init(&blocks, &config, &trace, at.cache);
@@ -1404,9 +1490,15 @@ static int decode(const variant *v, const sync_point *from, size_t end)
             status = IPT_EVENT_PENDING;
         pending = status;
     }
+    if (cut.size && status == IPT_ERR_TRUNCATED)
+        return 0;
     if (status != IPT_END)
         return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
-    if (!from && at.resumed != resumptions())
+    if (cut.size)
+        return 0;
+    if (at.gap != cut.count)
+        return bad("%u gaps, not %u", at.gap, cut.count);
+    if (!from && !cut.count && at.resumed != resumptions())
         return bad("%zu resumptions, not %zu", at.resumed, resumptions());
     if (at.index != out.count || at.place != out.place_count)
         return bad("the end behind %zu of %zu instructions, %zu of %zu events",
@@ -1484,6 +1576,7 @@ static int decode_libipt(void)
 }
 #endif
 
+#include "cover.h"
 #include "perf.h"
 
 /* ---- cases ---- */
@@ -1551,30 +1644,70 @@ static void memory_at(size_t change_index)
     (void) change_index;
 }
 
-static void check(const char *name, const variant *v, const sync_point *from,
-                  size_t end)
+/* Decode with the code as it was at a PSB+. */
+static int decode_from(const variant *v, const sync_point *from, size_t end)
 {
-    const double start = now();
     size_t i;
-    int ok;
 
     if (rec.change_count) {
         memory_at(0);
         for (i = 0; from && i < from->change; i++)
             write_code(&codes[out.changes[i].id], out.changes[i].bytes);
     }
-    ok = decode(v, from, end) >= 0;
+    return decode(v, from, end);
+}
+
+static void check(const char *name, const variant *v, const sync_point *from,
+                  size_t end)
+{
+    const double start = now();
+    const int ok = decode_from(v, from, end) >= 0;
+
     decode_seconds += now() - start;
-    decoded += at.index - (from ? from->index : 0);
-    total += at.index - (from ? from->index : 0);
+    if (!cut.count) {
+        decoded += at.index - (from ? from->index : 0);
+        total += at.index - (from ? from->index : 0);
+    }
     passed += (uint64_t) ok;
     failed += (uint64_t) !ok;
     if (!ok)
         printf("FAIL %s %s %s %s %u lines from %s%" PRIx64
-               ": instruction %zu: %s\n",
+               "%s: instruction %zu: %s\n",
                name, out.model->name, v->blocks ? "blk" : "insn",
                v->zydis ? "zydis" : "built-in", v->lines,
-               from ? "PSB " : "", from ? from->offset : 0, at.index, at.why);
+               from ? "PSB " : "", from ? from->offset : 0,
+               cut.count ? ", with gaps" : "", at.index, at.why);
+}
+
+/* Take pieces out of the trace. What comes before a gap is what a trace that
+ * ends there gives. Returns 0 if it is too small. */
+static int make_gaps(void)
+{
+    size_t before = 0; /* a PSB+ that stays */
+    size_t i = 0;
+
+    memset(&cut, 0, sizeof(cut));
+    while (cut.count < GAPS && i < out.sync_count) {
+        const uint64_t from = out.syncs[before].offset + 300 + below(3000);
+        const uint64_t to = from + 1 + below(6000);
+        if (to >= out.gen.used)
+            break;
+        while (i < out.sync_count && out.syncs[i].offset + 300 < from)
+            before = i++;
+        cut.size = from;
+        cut.gap[cut.count].index = SIZE_MAX; /* a failure will show there */
+        if (decode_from(&variants[0], &out.syncs[before], SIZE_MAX) >= 0)
+            cut.gap[cut.count].index = at.index;
+        cut.size = 0;
+        while (i < out.sync_count && out.syncs[i].offset < to)
+            i++;
+        cut.gap[cut.count].from = from;
+        cut.gap[cut.count].to = to;
+        cut.gap[cut.count].sync = i < out.sync_count ? &out.syncs[i] : NULL;
+        cut.count++;
+        before = i += below(3);
+    }
+    return cut.count > 0;
 }
 
 static void referee(const char *name, const char *who, int status)
@@ -1610,12 +1743,24 @@ static void run_case(const char *name, const model *m, uint64_t seed,
         referee(name, "libipt", decode_libipt());
     }
 #endif
+    if (rec.change_count == 0) {
+        memory_at(0);
+        referee(name, "cov, edges", cover(0, MAP_SIZE, 1 << 16));
+        referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
+        if (!quick) {
+            referee(name, "cov, no cache", cover(0, 100, 0));
+            referee(name, "cov, small memo", cover(64, 1000, 1 << 16));
+        }
+    }
     if (perf && rec.change_count == 0 && perf_can())
         referee(name, "perf", decode_perf(perf, dir));
     for (i = 0; i < 8 && out.sync_count; i++) { /* begin in the middle */
         const sync_point *s = &out.syncs[below(out.sync_count)];
         check(name, &variants[i % 4], s, s->index + 20000);
     }
+    for (i = 0; i < 2 && make_gaps(); i++)
+        check(name, &variants[i + 1], NULL, out.count);
+    cut.count = 0;
     printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
            "losses, %9zu lost; gen %5.1f M/s decode %5.1f M/s\n",
            name, m->name, out.count, out.gen.used, out.place_count,
@@ -1710,6 +1855,13 @@ static void run_file(const char *path, const char *only, const char *write_to,
     free(rec.changes);
 }
 
+static uint8_t mode_of(const char *bits)
+{
+    if (!strcmp(bits, "16"))
+        return IPT_MODE_16;
+    return !strcmp(bits, "32") ? IPT_MODE_32 : IPT_MODE_64;
+}
+
 int main(int argc, char **argv)
 {
     const char *only = NULL;
@@ -1735,9 +1887,9 @@ int main(int argc, char **argv)
         else if (argv[i][1] == 'p')
             perf = argv[++i];
         else if (argv[i][1] == 'm')
-            mode = !strcmp(argv[++i], "32") ? IPT_MODE_32 : IPT_MODE_64;
+            mode = mode_of(argv[++i]);
         else
-            fatal("usage: truth [-q] [-m 32] [-i INSTRUCTIONS] [-s SEED] [-c "
+            fatal("usage: truth [-q] [-m 16|32] [-i INSTRUCTIONS] [-s SEED] [-c "
                   "CASE] [-p PERF] [-w PREFIX] RUN...");
     }
     for (; i < argc; i++)
