@@ -2,7 +2,8 @@
  * every configuration, and decoded again: each instruction, its kind and mode,
  * each event and the address space must be what they were.
  *
- *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF] RUN...
+ *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF]
+ *           RUN...
  *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, and for
  *                                      each loss its place, size and addresses
  *                                      to PREFIX.lost
@@ -1764,7 +1765,8 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
            "losses, %9zu lost; gen %5.1f M/s decode %5.1f M/s\n",
            name, m->name, out.count, out.gen.used, out.place_count,
-           out.loss_count, out.lost_count, 1e-6 * (double) rec.count / gen_seconds,
+           out.loss_count, out.lost_count,
+           1e-6 * (double) rec.count / gen_seconds,
            1e-6 * (double) decoded / decode_seconds);
     fflush(stdout);
 }
@@ -1889,8 +1891,8 @@ int main(int argc, char **argv)
         else if (argv[i][1] == 'm')
             mode = mode_of(argv[++i]);
         else
-            fatal("usage: truth [-q] [-m 16|32] [-i INSTRUCTIONS] [-s SEED] [-c "
-                  "CASE] [-p PERF] [-w PREFIX] RUN...");
+            fatal("usage: truth [-q] [-m 16|32] [-i INSTRUCTIONS] [-s SEED] "
+                  "[-c CASE] [-p PERF] [-w PREFIX] RUN...");
     }
     for (; i < argc; i++)
         run_file(argv[i], only, write_to, seed, max, quick);
