@@ -2071,6 +2071,7 @@ static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
     clock->base_ = packet->u.tsc.value;
     clock->fc_ = 0;
     clock->ctc_ = 0;
+    clock->ctc_cyc_ = 0;
     clock->lost_mtc = 0;
     clock->lost_cyc = 0;
     if (!clock->has_tsc)
@@ -2403,6 +2404,8 @@ static void ipti_evt_unbind(ipt_evt_state_ *evt, unsigned mask)
         if (evt->pending[i].bind & mask) {
             evt->pending[i].bind = IPTI_BIND_NOW;
             evt->pending[i].flags |= IPT_EVENT_NO_IP;
+            if (evt->pending[i].type == IPT_EVT_ASYNC_BRANCH)
+                evt->pending[i].type = IPT_EVT_NONE; /* it went nowhere */
         }
     }
 }
@@ -2417,11 +2420,42 @@ static void ipti_evt_rebind(ipt_evt_state_ *evt, uint8_t from, uint8_t to)
             evt->pending[i].bind = to;
 }
 
+/* What is bound to just `from` is complete, without IP; but behind an overflow
+ * that waits, it waits with that. */
+static void ipti_evt_unbind_aside(ipt_evt_state_ *evt, uint8_t from)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        if (evt->pending[i].bind == from) {
+            evt->pending[i].bind
+                = evt->phase >= IPTI_EVT_LOST ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
+            evt->pending[i].flags |= IPT_EVENT_NO_IP;
+        }
+    }
+}
+
 /* There will be no FUP for what is bound to one; MODE.Exec may get a TIP. */
 static void ipti_evt_unbind_fup(ipt_evt_state_ *evt)
 {
     ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_FUP);
     ipti_evt_unbind(evt, IPTI_BIND_FUP);
+}
+
+/* What is complete goes before what is not. */
+static void ipti_evt_now_first(ipt_evt_state_ *evt)
+{
+    unsigned to = 0;
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        const ipt_pending_ record = evt->pending[i];
+        if (record.bind != IPTI_BIND_NOW)
+            continue;
+        IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
+                    (i - to) * sizeof(record));
+        evt->pending[to++] = record;
+    }
 }
 
 static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
@@ -2532,12 +2566,27 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 #define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
 #define IPTI_EVENT_TSC 0x40     /* ... and there was a TSC */
 
+/* What was lost by then has a place where the event needs none: ip if it has
+ * none, data[0] in an overflow. Those of a PSB+ have one in common. */
+static uint64_t *ipti_evt_stamp_lost(ipt_pending_ *record)
+{
+    if (record->flags & IPT_EVENT_STATUS)
+        return NULL;
+    if (record->type == IPT_EVT_OVERFLOW)
+        return &record->data[0];
+    return record->flags & IPT_EVENT_NO_IP ? &record->ip : NULL;
+}
+
 static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
 {
+    uint64_t *lost = ipti_evt_stamp_lost(record);
+
     record->data[1] = evt->clock.tsc;
     record->flags |= IPTI_EVENT_STAMPED;
     if (evt->clock.has_tsc)
         record->flags |= IPTI_EVENT_TSC;
+    if (lost)
+        *lost = (uint64_t) evt->clock.lost_mtc << 32 | evt->clock.lost_cyc;
 }
 
 /* The event happens now. */
@@ -2553,12 +2602,14 @@ static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
         out->flags |= IPT_EVENT_TSC;
 }
 
-static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
+static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
                           ipt_event *out)
 {
+    const uint64_t *lost = ipti_evt_stamp_lost(r);
+
     IPT_MEMSET(out, 0, sizeof(*out));
     out->offset = r->offset;
-    out->ip = r->ip;
+    out->ip = r->flags & IPT_EVENT_NO_IP ? 0 : r->ip;
     out->type = r->type;
     out->flags
         = r->flags & (uint8_t) ~(IPTI_EVENT_STAMPED | IPTI_EVENT_TSC);
@@ -2568,6 +2619,9 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
         if (r->flags & IPT_EVENT_STATUS) {
             out->lost_mtc = evt->psb_lost_mtc;
             out->lost_cyc = evt->psb_lost_cyc;
+        } else if (lost) {
+            out->lost_mtc = (uint32_t) (*lost >> 32);
+            out->lost_cyc = (uint32_t) *lost;
         }
         if (!(r->flags & IPTI_EVENT_TSC))
             out->flags &= (uint8_t) ~IPT_EVENT_TSC;
@@ -2581,7 +2635,7 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
     unsigned i = 0;
 
     while (i < evt->count) {
-        const ipt_pending_ *record = &evt->pending[i];
+        ipt_pending_ *record = &evt->pending[i];
         if (record->bind != IPTI_BIND_NOW) {
             i++;
         } else if (record->type == IPT_EVT_NONE) { /* used up its IP: done */
@@ -2657,6 +2711,33 @@ static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
     return record;
 }
 
+/* What came between an overflow and its IP, and has none: there it takes
+ * effect, as no instruction is seen that causes it. What only is of use with
+ * that instruction is lost. */
+static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        ipt_pending_ *record = &evt->pending[i];
+        if (record->bind != IPTI_BIND_TAKE
+            || !(record->flags & IPT_EVENT_NO_IP))
+            continue;
+        if (record->type == IPT_EVT_PAGING || record->type == IPT_EVT_VMCS) {
+            record->type = record->type == IPT_EVT_PAGING
+                               ? IPT_EVT_ASYNC_PAGING
+                               : IPT_EVT_ASYNC_VMCS;
+            record->ip = ip;
+            record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+            record->bind = IPTI_BIND_NOW;
+        } else if (record->type == IPT_EVT_PTWRITE
+                   || record->type == IPT_EVT_CFE
+                   || record->type == IPT_EVT_TRIG) {
+            record->type = IPT_EVT_NONE;
+        }
+    }
+}
+
 /* The PSB+ tells where an overflow before it left off (SKD010, APL12). */
 static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
 {
@@ -2665,8 +2746,10 @@ static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
     if (!lost || lost->bind != IPTI_BIND_TAKE)
         return;
     if (evt->psb_fup) {
-        if (!lost->arg[0]) /* else it has the IP that APL12 may have made up */
+        if (!lost->arg[0]) { /* else APL12 may have made up the one it has */
             lost->ip = evt->psb_ip;
+            ipti_evt_lost_place(evt, evt->psb_ip);
+        }
         lost->bind = IPTI_BIND_NOW;
         evt->was_enabled = 1;
     }
@@ -2679,6 +2762,19 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
     evt->phase = IPTI_EVT_FLOW;
     evt->synced = 1;
     ipti_evt_psb_release(evt);
+    ipti_evt_now_first(evt);
+}
+
+/* The time of all that is in a PSB+ is that of its end. */
+static void ipti_evt_psb_stamp(ipt_evt_state_ *evt)
+{
+    unsigned i;
+
+    evt->psb_lost_mtc = evt->clock.lost_mtc;
+    evt->psb_lost_cyc = evt->clock.lost_cyc;
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_PSB)
+            ipti_evt_stamp(evt, &evt->pending[i]);
 }
 
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
@@ -2688,7 +2784,6 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipt_pending_ *record = ipti_evt_insert(
         evt, ipti_evt_psb_first(evt), packet,
         evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED, IPTI_BIND_PSB);
-    unsigned i;
 
     record->flags = IPT_EVENT_STATUS;
     if (!evt->psb_fup)
@@ -2696,11 +2791,7 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    evt->psb_lost_mtc = evt->clock.lost_mtc;
-    evt->psb_lost_cyc = evt->clock.lost_cyc;
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_PSB)
-            ipti_evt_stamp(evt, &evt->pending[i]);
+    ipti_evt_psb_stamp(evt);
     if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
 }
@@ -2773,7 +2864,7 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     if (evt->phase == IPTI_EVT_PSB)
         record = ipti_evt_status(evt, packet, IPT_EVT_TSX);
-    else if (!evt->enabled && evt->phase != IPTI_EVT_LOST)
+    else if (!evt->enabled && evt->phase < IPTI_EVT_LOST)
         record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_NOW);
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
         record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_FUP);
@@ -2797,14 +2888,16 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
         ipti_evt_held_done(evt);
     if (full || evt->phase == IPTI_EVT_FLOW) {
         record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
-    } else if (evt->phase == IPTI_EVT_PSB || evt->phase == IPTI_EVT_HELD) {
+    } else if (evt->phase == IPTI_EVT_PSB) {
         record = ipti_evt_push_psb(evt, packet, type);
-        ipti_evt_stamp(evt, record);
     } else {
-        record = ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
-        ipti_evt_stamp(evt, record);
+        record = ipti_evt_push(evt, packet, type,
+                               evt->phase == IPTI_EVT_HELD ? IPTI_BIND_PSB
+                                                           : IPTI_BIND_TAKE);
     }
     record->flags |= IPT_EVENT_NO_IP;
+    if (record->bind != IPTI_BIND_NOW)
+        ipti_evt_stamp(evt, record);
     return record;
 }
 
@@ -2947,10 +3040,15 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     const unsigned waiting = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_TAKE
                              | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
 
+    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+
+    if (lost && lost->bind == IPTI_BIND_TAKE && lost->arg[0])
+        lost->bind = IPTI_BIND_NOW; /* not disabled: APL12's FUP holds */
     if (evt->phase == IPTI_EVT_PSB && evt->psb_fup)
         ipti_evt_insert(evt, ipti_evt_psb_first(evt), packet, IPT_EVT_ENABLED,
                         IPTI_BIND_PSB)
             ->flags = IPT_EVENT_STATUS;
+    ipti_evt_psb_stamp(evt);
     ipti_evt_psb_release(evt);
     ipti_evt_drop(evt, IPTI_BIND_CFE);
     if (evt->enabled)
@@ -2979,20 +3077,27 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = overflow;
 }
 
-/* What is complete goes before what waits for a TIP. */
-static void ipti_evt_now_first(ipt_evt_state_ *evt)
+/* It is known where tracing goes on; what has no IP need not wait any more. */
+static void ipti_evt_lost_passed(ipt_evt_state_ *evt)
 {
-    unsigned to = 0;
     unsigned i;
 
-    for (i = 0; i < evt->count; i++) {
-        const ipt_pending_ record = evt->pending[i];
-        if (record.bind != IPTI_BIND_NOW)
-            continue;
-        IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
-                    (i - to) * sizeof(record));
-        evt->pending[to++] = record;
-    }
+    evt->phase = IPTI_EVT_FLOW;
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_TAKE
+            && evt->pending[i].flags & IPT_EVENT_NO_IP)
+            evt->pending[i].bind = IPTI_BIND_NOW;
+    ipti_evt_now_first(evt);
+}
+
+static void ipti_evt_lost_at(ipt_evt_state_ *evt, uint64_t ip)
+{
+    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+
+    lost->ip = ip;
+    lost->bind = IPTI_BIND_NOW;
+    evt->enabled = 1;
+    ipti_evt_lost_passed(evt);
 }
 
 /* Tracing goes on at last_ip, or (has_ip 0) is disabled. */
@@ -3047,18 +3152,12 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->error = IPT_ERR_NO_IP;
             return 1;
         }
-        ipti_evt_lost_last(evt);
         if (evt->skipped) { /* not its own: the source of a branch, too */
-            unsigned i;
-            evt->enabled = 1;
-            evt->phase = IPTI_EVT_FLOW;
-            for (i = 0; i < evt->count; i++)
-                if (evt->pending[i].bind == IPTI_BIND_TAKE
-                    && evt->pending[i].flags & IPT_EVENT_NO_IP)
-                    evt->pending[i].bind = IPTI_BIND_NOW;
-            ipti_evt_find(evt, IPT_EVT_OVERFLOW)->bind = IPTI_BIND_FUP;
+            ipti_evt_lost_place(evt, evt->last_ip);
+            ipti_evt_lost_at(evt, evt->last_ip);
             return 0;
         }
+        ipti_evt_lost_last(evt);
         if (errata & IPT_ERRATUM_APL12) {
             ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
             lost->ip = evt->last_ip;
@@ -3071,6 +3170,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_TIP:
         if (!skd010 || !ipti_evt_last_ip(evt, packet))
             break;
+        ipti_evt_lost_place(evt, evt->last_ip);
         ipti_evt_lost_done(evt, 1);
         return 1;
     case IPT_PKT_TIP_PGD:
@@ -3100,21 +3200,25 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     return 1;
 }
 
-/* Behind the FUP that APL12 may have made up. */
+/* Behind the FUP that APL12 may have made up: these packets tell, and others
+ * may come whether tracing is enabled or not. A PSB+'s FUP tells, too. */
 static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     switch (packet->type) {
-    case IPT_PKT_PSB: /* its FUP tells */
-    case IPT_PKT_PIP:
-    case IPT_PKT_VMCS:
-    case IPT_PKT_MODE_EXEC:
-        break;
     case IPT_PKT_TIP_PGE:
     case IPT_PKT_STOP:
         ipti_evt_lost_done(evt, 0);
         break;
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+    case IPT_PKT_TIP:
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_FUP:
+    case IPT_PKT_OVF:
+    case IPT_PKT_PSBEND:
+        ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
+        break;
     default:
-        ipti_evt_lost_done(evt, 1);
         break;
     }
 }
@@ -3204,18 +3308,19 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = IPT_ERR_CONTEXT;
         return;
     }
-    if (packet->u.cfe.ip || evt->phase == IPTI_EVT_LOST)
+    if (packet->u.cfe.ip)
         bind = IPTI_BIND_TAKE;
-    else if (evt->enabled
+    else if ((evt->enabled || evt->phase >= IPTI_EVT_LOST)
              && (class_ == IPTI_CFE_FUP || class_ == IPTI_CFE_NO_FUP))
         bind = IPTI_BIND_FUP;
     else
-        bind = IPTI_BIND_NOW;
+        bind = evt->phase >= IPTI_EVT_LOST ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
     if (!record)
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
     if (class_ == IPTI_CFE_IGNORE)
         record->type = IPT_EVT_NONE;
-    if (class_ == IPTI_CFE_NO_FUP || bind == IPTI_BIND_NOW)
+    if (class_ == IPTI_CFE_NO_FUP
+        || (!packet->u.cfe.ip && bind != IPTI_BIND_FUP))
         record->flags = IPT_EVENT_NO_IP;
     record->bind = bind;
     record->arg[0] = type;
@@ -3242,7 +3347,7 @@ static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
     if (packet->u.exstop.ip) /* MWAIT comes with it */
         ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE);
     else
-        ipti_evt_unbind(evt, IPTI_BIND_EXSTOP);
+        ipti_evt_unbind_aside(evt, IPTI_BIND_EXSTOP);
     ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
 }
 
@@ -3271,7 +3376,7 @@ static void ipti_evt_pwrx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
 
-    ipti_evt_unbind(evt, IPTI_BIND_PWRX);
+    ipti_evt_unbind_aside(evt, IPTI_BIND_PWRX);
     record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
     record->arg[0] = packet->u.pwrx.last;
     record->arg[1] = packet->u.pwrx.deepest;
@@ -3423,7 +3528,7 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     else if (evt->phase == IPTI_EVT_LOST)
         ipti_evt_lost_done(evt, 0);
     else if (evt->phase == IPTI_EVT_BOGUS)
-        ipti_evt_lost_done(evt, 1);
+        ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
     else
         return 0;
     evt->phase = IPTI_EVT_FLOW;
@@ -5106,7 +5211,8 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     if (status >= 0 && w->run.count_ == 1 && w->run.kind_ == IPT_INSN_VMENTRY) {
         w->event.type = IPT_EVT_DISABLED;
         w->event.flags |= IPT_EVENT_NO_IP;
-        w->count = 0; /* this one does not cut it */
+        w->bound = IPTI_BOUND_ALL; /* enabled up to here */
+        w->count = 0;              /* this one does not cut it */
     }
     return status;
 }

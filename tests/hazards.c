@@ -601,6 +601,42 @@ TEST(h15)
     CHECK(count_resyncs(uiret, LENGTH(uiret)) < 10);
 }
 
+/* ---- errata in flow ---- */
+
+/* The FUP shows that tracing was enabled behind MOV CR3. */
+TEST(skd022_flow)
+{
+    static const chunk code[CHUNKS]
+        = {CODE(0x1000, "\x0f\x22\xd8\x0f\x01\xc2" NOP)};
+    defaults();
+    s.config.errata = IPT_ERRATUM_SKD022;
+    FLOW(code, "1000 1003 [disabled] IPT_END",
+         ON, FUP(0x1003), PGD0);
+    FLOW(code, "[cbr] 1000 1003 [disabled] IPT_END",
+         ON, CBR(5), FUP(0x1003), PGD(0x5000));
+}
+
+/* What SKD010 looks past must not be looked for in the code. */
+TEST(skd010_flow)
+{
+    static const chunk code[CHUNKS]
+        = {CODE(0x1000, NOP NOP JMP_RAX), CODE(0x2000, NOP NOP JMP_RAX)};
+    defaults();
+    s.config.errata = IPT_ERRATUM_SKD010;
+    FLOW(code, "1000 1001 1002 [overflow 2000] [async_paging 2000] 2000 "
+               "[async_disabled 2001] IPT_END",
+         ON, TIP(0x1001), OVF, PIP(0x5000, 0), TIP(0x2000), FUP(0x2001), PGD0);
+    FLOW(code, "[overflow 2000] [async_paging 2000] [async_disabled 2000] "
+               "IPT_END",
+         ON, OVF, PIP(0x5000, 0), FUP(0x2000), PGD0);
+    FLOW(code, "[overflow 2000] [tsx 2000] 2000 2001 2002 "
+               "[async_disabled 1000] IPT_END",
+         ON, OVF, TSX(1, 0), FUP(0x2000), TIP(0x1000), FUP(0x1000), PGD0);
+    FLOW(code, "[overflow 2000] 2000 2001 2002 [async_disabled 1000] IPT_END",
+         ON, OVF, PTW(0, 0, 1), PSB, EXEC64, FUP(0x2000), PSBEND, TIP(0x1000),
+         FUP(0x1000), PGD0);
+}
+
 int main(void)
 {
     RUN(h1);
@@ -618,5 +654,7 @@ int main(void)
     RUN(h13);
     RUN(h14);
     RUN(h15);
+    RUN(skd010_flow);
+    RUN(skd022_flow);
     return test_report();
 }

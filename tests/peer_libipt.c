@@ -78,13 +78,14 @@ int main(void)
                               "MOV CR3 and far branches")                    \
     X(RETPOP, "retpop", "libipt pops its return stack only on compressed "   \
                         "returns, and does not clear it at PSB")             \
-    X(UNDEFINED, "undefined", "libipt takes opcodes that mean nothing")      \
+    X(UNDEFINED, "undefined", "libipt takes opcodes that mean nothing, "     \
+                              "or gives them another length")      \
     X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
     X(BETWEEN, "between", "for 2.0.5 an event between PIP and TIP.PGD ends " \
                           "what a MOV CR3 does")                             \
-    X(BDM70, "bdm70", "ours handles BDM70 without being told of it, and "    \
-                      "with several FUPs")                                   \
+    X(BDM70, "bdm70", "ours handles BDM70 without being told of it, with "   \
+                      "several FUPs, with SKZ84, behind a PSB+ without FUP") \
     X(MWAIT, "mwait", "2.0.5 binds MWAIT to the next FUP, with or without "  \
                       "an EXSTOP that has one")                              \
     X(EXEC_PGD, "exec-pgd", "2.0.5 gives no disabled for a TIP.PGD that a "  \
@@ -106,8 +107,15 @@ int main(void)
                           "no branches, or gives it up")                     \
     X(CONTEXT, "context", "2.0.5 takes packets where they may not stand: "   \
                           "FUP behind FUP, PGE or STOP while enabled, ...")  \
-    X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP or several, where an " \
-                        "erratum makes libipt look for one")                 \
+    X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP, or with several: for "\
+                        "2.0.5 tracing is enabled, or the first one counts") \
+    X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
+                              "which shows that tracing is enabled")         \
+    X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
+    X(TWO_PIPS, "two-pips", "two PIPs for one TIP: VMCS makes libipt swap "  \
+                            "them")                                          \
+    X(CTC_OLD, "ctc-old", "libipt takes cycles off for MTCs that came "      \
+                          "before the last TSC")                             \
     X(PSB_OVF, "psb-ovf", "2.0.5 gives events of a PSB+ that an OVF ends no "\
                           "IP")                                              \
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \
@@ -895,6 +903,12 @@ static int is_neutral(uint8_t type)
     }
 }
 
+static int is_flow(uint8_t type)
+{
+    return type == IPT_PKT_TIP || type == IPT_PKT_TIP_PGD
+           || type == IPT_PKT_TNT_8 || type == IPT_PKT_TNT_64;
+}
+
 /* ---- events of both sides that wait for each other ---- */
 
 #define EVENTS_MAX 24
@@ -964,7 +978,12 @@ static int events_extra(events *e)
     }
     if (t->type == ptev_exec_mode && !t->status_update) {
         const int same = same_exec_mode(e->mode, t->variant.exec_mode.mode);
-        if (!same && (!e->place || e->have_exec)) return 0;
+        if (!same
+            && (!e->place
+                || (e->have_exec
+                    && !same_exec_mode(e->mode,
+                                       e->exec.variant.exec_mode.mode))))
+            return 0;
         e->exec = *t;
         e->have_exec = 1;
         if (same) allow(e->r, D_EXEC_REPEAT);
@@ -978,9 +997,13 @@ static int events_extra(events *e)
 static int events_lost(events *e)
 {
     unsigned i = 0;
-    if (e->peer_count == 0 || e->theirs[0].type != ptev_overflow
+    while (i < e->peer_count
+           && (e->theirs[i].type == ptev_cbr || e->theirs[i].type == ptev_mnt))
+        i++;
+    if (i >= e->peer_count || e->theirs[i].type != ptev_overflow
         || !(e->ours[0].flags & IPT_EVENT_NO_IP))
         return 0;
+    i = 0;
     while (i < e->count && e->ours[i].type != IPT_EVT_OVERFLOW) i++;
     if (i == 0 || i == e->count) return 0;
     allow(e->r, D_OVF_PENDING);
@@ -1073,19 +1096,25 @@ static int fcr_zero(const run *r, uint64_t from, uint64_t to)
                 = ticks * config->cpuid_15_ebx / config->cpuid_15_eax;
             if (fc << 8 < cycles) return 1;
         }
-        ctc = p->u.mtc.ctc;
+        if (ctc < 0 || cycles) ctc = p->u.mtc.ctc;
         cycles = 0;
     }
     return 0;
 }
 
-/* Is there a CYC of so many cycles that their time overflows? */
+/* Is there a CYC whose time overflows? */
 static int huge_cyc(const run *r, uint64_t from, uint64_t to)
 {
+    ipt_clock c;
+    ipt_time_init(&c, &r->config);
     for (size_t i = packet_at(r, from); i < r->count; i++) {
         const ipt_packet *p = &r->packets[i];
+        const int status = ipt_time_packet(&c, p);
         if (p->offset > to) break;
-        if (p->type == IPT_PKT_CYC && p->u.cyc.value >> 48) return 1;
+        if (p->type == IPT_PKT_CYC
+            && (status == IPT_ERR_PACKET || p->u.cyc.value >> 48
+                || c.fcr >> 48))
+            return 1;
     }
     return 0;
 }
@@ -1099,27 +1128,67 @@ static int is_unstamped(uint8_t type)
            || type == IPT_EVT_ASYNC_PAGING;
 }
 
+static int time_is(const ipt_clock *c, const struct pt_event *t)
+{
+    return t->has_tsc == c->has_tsc && t->tsc == c->tsc
+           && t->lost_mtc == c->lost_mtc && t->lost_cyc == c->lost_cyc;
+}
+
+/* A VMCS, or the second of two PIPs, of which theirs has the time of another
+ * one before the same TIP: it puts one in the place of the other. */
+static int time_of_pip(const events *e, const ipt_event *o,
+                       const struct pt_event *t)
+{
+    const run *r = e->r;
+    size_t i = packet_at(r, o->offset);
+    while (i > 0 && r->packets[i].type != IPT_PKT_FUP) i--;
+    for (; i < r->count && !is_flow(r->packets[i].type); i++) {
+        const ipt_clock c = clock_at(r, e->sync, r->packets[i].offset);
+        if (r->packets[i].type == IPT_PKT_PIP && time_is(&c, t)) return 1;
+    }
+    return 0;
+}
+
+/* Is it what a clock shows, at one of some packets, that takes cycles off for
+ * MTCs before the last TSC? */
+static int ctc_old(const run *r, uint64_t sync, uint64_t from, uint64_t to,
+                   const struct pt_event *t)
+{
+    ipt_clock c;
+    ipt_time_init(&c, &r->config);
+    for (size_t i = packet_at(r, sync); i < r->count; i++) {
+        const uint32_t ctc = c.ctc_cyc_;
+        if (r->packets[i].offset > to) break;
+        (void) ipt_time_packet(&c, &r->packets[i]);
+        if (r->packets[i].type == IPT_PKT_TSC) c.ctc_cyc_ = ctc;
+        if (r->packets[i].offset >= from && time_is(&c, t)) return 1;
+    }
+    return 0;
+}
+
 /* Theirs has the time of the packet that the event began with, ours of the one
  * that it was bound to. */
 static int time_of_first(const events *e, const ipt_event *o,
                          const struct pt_event *t)
 {
     const ipt_clock c = clock_at(e->r, e->sync, o->offset);
+    const uint64_t end /* of a PSB+, or later */
+        = o->flags & IPT_EVENT_STATUS ? o->offset + 256 : o->offset;
     if (is_unstamped(o->type) && !t->has_tsc)
         return allow(e->r, D_NO_STAMP);
     if (huge_cyc(e->r, e->sync, o->offset)) return allow(e->r, D_HUGE_CYC);
-    if (mtc_without_cpuid(e->r, e->sync,
-                          o->flags & IPT_EVENT_STATUS ? o->offset + 256
-                                                      : o->offset))
-        return allow(e->r, D_NO_CPUID); /* 256: to the end of a PSB+ */
+    if (mtc_without_cpuid(e->r, e->sync, end)) return allow(e->r, D_NO_CPUID);
     if (time_of_last(e, o, t)) return allow(e->r, D_TIME_LAST);
+    if (ctc_old(e->r, e->sync, o->offset, o->offset + 256, t))
+        return allow(e->r, D_CTC_OLD);
     if (o->flags & IPT_EVENT_STATUS && header_time(e, o, t))
         return allow(e->r, D_HEADER_TIME);
     if (fcr_zero(e->r, e->sync, o->offset)) return allow(e->r, D_FCR_ZERO);
-    if (t->has_tsc != c.has_tsc || t->tsc != c.tsc || t->lost_mtc != c.lost_mtc
-        || t->lost_cyc != c.lost_cyc)
-        return 0;
-    return allow(e->r, D_TIME_FIRST);
+    if (time_is(&c, t)
+        || ((o->type == IPT_EVT_ASYNC_VMCS || o->type == IPT_EVT_ASYNC_PAGING)
+            && time_of_pip(e, o, t)))
+        return allow(e->r, D_TIME_FIRST);
+    return 0;
 }
 
 /* Our exec_mode, which theirs gave before the TIP that it came with. */
@@ -1145,13 +1214,25 @@ static int same_resumed(const events *e, const ipt_event *o,
     return e->place->kind == IPT_INSN_MOV_CR3 && allow(e->r, D_RESUMED);
 }
 
+/* Is our first event a pwre that theirs gave early? Those before it never came
+ * to an end: an overflow dropped them. */
+static int events_pwre(events *e)
+{
+    uint8_t i = 0;
+    while (i < e->pwre_count && !same_event(&e->ours[0], &e->pwre[i])) i++;
+    if (i == e->pwre_count) return 0;
+    e->pwre_count = (uint8_t) (e->pwre_count - i);
+    memmove(&e->pwre[0], &e->pwre[i], e->pwre_count * sizeof e->pwre[0]);
+    return 1;
+}
+
 /* Take away what matches. Returns 0 at a difference; what is left then, or
  * else is left on one side only, is for the caller. */
 static int events_match(events *e)
 {
     while (e->count) {
         const ipt_event *o = &e->ours[0];
-        int pwre = o->type == IPT_EVT_PWRE && e->pwre_count;
+        const int pwre = o->type == IPT_EVT_PWRE && events_pwre(e);
         const struct pt_event *t = pwre ? &e->pwre[0] : &e->theirs[0];
         if (events_exec(e)) continue;
         if (!pwre && e->peer_count == 0) return 1;
@@ -1205,12 +1286,6 @@ static uint8_t packet_type(const run *r, uint64_t offset)
                : (uint8_t) IPT_PKT_NONE;
 }
 
-static int is_flow(uint8_t type)
-{
-    return type == IPT_PKT_TIP || type == IPT_PKT_TIP_PGD
-           || type == IPT_PKT_TNT_8 || type == IPT_PKT_TNT_64;
-}
-
 /* Packets that a MODE.Exec binds to, or that make it void. */
 static int ends_exec(uint8_t type)
 {
@@ -1241,8 +1316,36 @@ static int exec_before_fup(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Does a MODE.Exec wait when an OVF comes? */
+static int exec_before_ovf(const run *r, uint64_t from, uint64_t to)
+{
+    int mode = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset > to) break;
+        if (mode && p->type == IPT_PKT_OVF) return 1;
+        if (p->type == IPT_PKT_MODE_EXEC) mode = 1;
+        else if (ends_exec(p->type) || p->type == IPT_PKT_FUP) mode = 0;
+    }
+    return 0;
+}
+
+/* Is there a PSB+ without FUP before an offset? */
+static int psb_without_fup(const run *r, uint64_t from, uint64_t to)
+{
+    int psb = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset >= to) break;
+        if (p->type == IPT_PKT_PSB) psb = 1;
+        else if (p->type == IPT_PKT_FUP) psb = 0;
+        else if (p->type == IPT_PKT_PSBEND && psb) return 1;
+    }
+    return 0;
+}
+
 /* Is the PSB+ around an offset BDM70's: FUPs in it, and TIP.PGE behind it? The
- * number of FUPs. */
+ * number of FUPs, and of TMAs that SKZ84 has spoilt, which stop libipt. */
 static int bdm70_at(const run *r, uint64_t offset)
 {
     size_t i = packet_at(r, offset);
@@ -1250,7 +1353,8 @@ static int bdm70_at(const run *r, uint64_t offset)
     while (i > 0 && r->packets[i].type != IPT_PKT_PSB) i--;
     for (i++; i < r->count; i++) {
         const uint8_t type = r->packets[i].type;
-        if (type == IPT_PKT_FUP) fup += r->packets[i].u.ip.ipc != 0;
+        if (type == IPT_PKT_INVALID) fup++;
+        else if (type == IPT_PKT_FUP) fup += r->packets[i].u.ip.ipc != 0;
         else if (type == IPT_PKT_TIP_PGE) return fup;
         else if (type != IPT_PKT_PSBEND && type != IPT_PKT_PIP
                  && type != IPT_PKT_VMCS && type != IPT_PKT_MODE_EXEC
@@ -1375,7 +1479,8 @@ static int bdm64_between(const run *r, const ipt_event *e)
                 || r->packets[i].type == IPT_PKT_MNT
                 || !is_neutral(r->packets[i].type)))
             return 1;
-    return 0;
+    while (i-- > 0 && is_neutral(r->packets[i].type)) { }
+    return i < r->count && r->packets[i].type == IPT_PKT_MODE_EXEC;
 }
 
 /* Does theirs lack an event that came between an OVF and the IP that SKD010
@@ -1387,20 +1492,23 @@ static int skd010_skipped(const run *r, const ipt_event *e)
     while (i-- > 0) {
         const uint8_t type = r->packets[i].type;
         if (type == IPT_PKT_OVF) return 1;
+        if (type == IPT_PKT_FUP && r->config.errata & IPT_ERRATUM_APL12)
+            continue;
         if (type == IPT_PKT_FUP || is_flow(type) || ends_exec(type)) return 0;
     }
     return 0;
 }
 
-/* Does TIP.PGE continue the last IP of a packet that libipt passed over, for an
- * erratum, behind an OVF? */
+/* Does a TIP.PGE or FUP continue the last IP of a packet that libipt passed
+ * over, for an erratum, behind an OVF? */
 static int bogus_last_ip(const events *e)
 {
     const run *r = e->r;
     size_t i = packet_at(r, e->ours[0].offset);
     int fup = 0;
-    if (!(r->config.errata & OVF_ERRATA) || e->ours[0].type != IPT_EVT_ENABLED
-        || e->theirs[0].type != ptev_enabled
+    if (!(r->config.errata & OVF_ERRATA)
+        || e->ours[0].flags & IPT_EVENT_NO_IP
+        || (int) e->theirs[0].type != peer_type(e->ours[0].type)
         || (e->ours[0].ip ^ e->theirs[0].variant.enabled.ip) & 0xffff)
         return 0;
     while (i-- > 0) {
@@ -1408,6 +1516,103 @@ static int bogus_last_ip(const events *e)
         if (type == IPT_PKT_OVF) return fup;
         if (type == IPT_PKT_FUP || type == IPT_PKT_TIP_PGD) fup = 1;
         else if (type == IPT_PKT_TIP || type == IPT_PKT_PSB) return 0;
+    }
+    return 0;
+}
+
+/* Does a TNT come between a FUP and what binds it? */
+static int fup_then_tnt(const run *r, uint64_t from, uint64_t to)
+{
+    int fup = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_FUP) fup = 1;
+        else if (fup && (type == IPT_PKT_TNT_8 || type == IPT_PKT_TNT_64))
+            return 1;
+        else if (is_flow(type) || ends_exec(type) || type == IPT_PKT_PSBEND)
+            fup = 0;
+    }
+    return 0;
+}
+
+/* Does APL12 have an OVF and its FUP, and then another FUP? */
+static int apl12_fups(const run *r, uint64_t from, uint64_t to)
+{
+    int fups = 3;
+    if (!(r->config.errata & IPT_ERRATUM_APL12)) return 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_OVF) fups = 0;
+        else if (type == IPT_PKT_FUP) fups++;
+        else if (is_flow(type) || ends_exec(type)) fups = 3;
+        if (fups == 2) return 1;
+    }
+    return 0;
+}
+
+/* Is there a PSBEND without a PSB? 2.0.5 lets all pass there that waits. */
+static int psbend_alone(const run *r, uint64_t from, uint64_t to)
+{
+    int psb = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_PSBEND && !psb) return 1;
+        if (type == IPT_PKT_PSB) psb = 1;
+        else if (type == IPT_PKT_PSBEND || type == IPT_PKT_OVF) psb = 0;
+    }
+    return 0;
+}
+
+/* Is there a FUP without IP outside of a PSB+? */
+static int fup_no_ip(const run *r, uint64_t from, uint64_t to)
+{
+    int psb = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset > to) break;
+        if (p->type == IPT_PKT_PSB) psb = 1;
+        else if (p->type == IPT_PKT_PSBEND) psb = 0;
+        else if (!psb && p->type == IPT_PKT_FUP && !p->u.ip.ipc) return 1;
+    }
+    return 0;
+}
+
+/* Are these the PIPs of one TIP, with a VMCS? */
+static int two_pips(const events *e)
+{
+    const run *r = e->r;
+    size_t i;
+    int pips = 0;
+    int vmcs = 0;
+    if (!e->count || !e->peer_count || e->ours[0].type != IPT_EVT_ASYNC_PAGING
+        || e->theirs[0].type != ptev_async_paging)
+        return 0;
+    i = packet_at(r, e->ours[0].offset);
+    while (i > 0 && r->packets[i].type != IPT_PKT_FUP) i--;
+    for (; i < r->count && !is_flow(r->packets[i].type); i++) {
+        pips += r->packets[i].type == IPT_PKT_PIP;
+        vmcs += r->packets[i].type == IPT_PKT_VMCS;
+    }
+    return pips > 1 && vmcs;
+}
+
+/* Does theirs look ahead over one OVF for a FUP, and past another one that
+ * SKD007 hides in a CYC? */
+static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
+{
+    int ovf = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset > to) break;
+        if (p->type == IPT_PKT_OVF) {
+            if (ovf && p->size == 3) return 1;
+            ovf = 1;
+        } else if (!is_neutral(p->type)) {
+            ovf = 0;
+        }
     }
     return 0;
 }
@@ -1420,6 +1625,10 @@ static int explain_events(const events *e, uint64_t to)
         && bdm70_at(e->r, e->ours[0].type == IPT_EVT_ENABLED
                               ? e->ours[0].offset - 1
                               : e->ours[0].offset) > e->r->bdm70)
+        return D_BDM70;
+    if (e->count && e->ours[0].flags & IPT_EVENT_STATUS
+        && bdm70_at(e->r, e->ours[0].offset)
+        && psb_without_fup(e->r, e->sync, e->ours[0].offset))
         return D_BDM70;
     if (e->peer_count && e->theirs[0].type == ptev_overflow
         && strange_fups(e->r, e->sync, to))
@@ -1437,6 +1646,13 @@ static int explain_events(const events *e, uint64_t to)
     if (e->count && bdm64_between(e->r, &e->ours[0])) return D_BDM64;
     if (e->count && skd010_skipped(e->r, &e->ours[0])) return D_SKD010;
     if (exec_before_fup(e->r, e->sync, to)) return D_EXEC_FUP;
+    if (two_pips(e)) return D_TWO_PIPS;
+    if (apl12_fups(e->r, e->sync, to)) return D_APL12_FUP;
+    if (fup_then_tnt(e->r, e->sync, to)) return D_UNBOUND;
+    if (skd007_ahead(e->r, e->sync, to)) return D_SKD007;
+    if (fup_no_ip(e->r, e->sync, to)) return D_FUP_NO_IP;
+    if (strange_fups(e->r, e->sync, to)) return D_FUP0;
+    if (psbend_alone(e->r, e->sync, to)) return D_CONTEXT;
     return -1;
 }
 
@@ -1560,6 +1776,8 @@ static int explain_failure(const failure *f)
         return D_PSBEND;
     if (f->ours >= 0 && f->theirs == -pte_bad_query && is_waiting(f->evt))
         return D_UNBOUND;
+    if (f->ours == IPT_ERR_NO_IP && f->at->packet == IPT_PKT_FUP)
+        return D_FUP_NO_IP;
     if (f->ours == IPT_ERR_CONTEXT) return explain_context(f);
     return -1;
 }
@@ -1859,11 +2077,16 @@ static void flow_show(const flow *f)
     uint64_t tsc = 0;
     uint32_t mtc = 0;
     uint32_t cyc = 0;
+    uint8_t code[15];
     int status = pt_insn_time(f->theirs, &tsc, &mtc, &cyc);
     events_show(&f->e);
-    printf("      time %llx/%u/%u, theirs %d %llx/%u/%u\n",
+    printf("      time %llx/%u/%u, theirs %d %llx/%u/%u\n      code",
            ull(f->ours.at.tsc), f->ours.at.lost_mtc, f->ours.at.lost_cyc,
            status, ull(tsc), mtc, cyc);
+    for (size_t i = 0, n = image_read(f->r->code, code, 15, f->insn.ip); i < n;
+         i++)
+        printf(" %02x", code[i]);
+    printf("\n");
 }
 
 static int flow_differs(flow *f, const char *what)
@@ -1922,6 +2145,17 @@ static enum pt_insn_class class_of(uint8_t kind)
     }
 }
 
+/* Is it the instruction itself that ends tracing? */
+static int insn_leaves(const flow *f)
+{
+    const ipt_walk_ *w = &f->ours.walk_;
+    for (unsigned i = 0; i < LENGTH(w->reached); i++)
+        if (f->insn.flags & IPT_FLOW_DISABLED
+            && w->reached[i].type == IPT_EVT_DISABLED)
+            return 1;
+    return 0;
+}
+
 /* Does the instruction push an address that a return may take? */
 static int insn_pushes(const flow *f)
 {
@@ -1929,9 +2163,8 @@ static int insn_pushes(const flow *f)
     uint8_t bytes[15];
     ipt_code code;
     if (insn->kind == IPT_INSN_CALL_INDIRECT)
-        return !(insn->flags & IPT_FLOW_DISABLED);
-    if (insn->kind != IPT_INSN_CALL || insn->flags & IPT_FLOW_DISABLED)
-        return 0;
+        return !insn_leaves(f);
+    if (insn->kind != IPT_INSN_CALL || insn_leaves(f)) return 0;
     return image_read(f->r->code, bytes, 15, insn->ip) >= insn->size
            && ipt_classify(&code, bytes, insn->size, insn->mode, NULL) == IPT_OK
            && code.displacement != 0;
@@ -1946,9 +2179,9 @@ static void flow_stacks(flow *f)
         stack_push(&f->our_stack, insn->ip + insn->size);
         stack_push(&f->their_stack, insn->ip + insn->size);
     } else if (insn->kind == IPT_INSN_RET) {
-        f->returned = !packet_is(f->r, insn->offset, IPT_PKT_TIP);
-        if (f->returned || !(insn->flags & IPT_FLOW_DISABLED))
-            stack_pop(&f->our_stack);
+        f->returned = packet_is(f->r, insn->offset, IPT_PKT_TNT_8)
+                      || packet_is(f->r, insn->offset, IPT_PKT_TNT_64);
+        stack_pop(&f->our_stack);
         if (f->returned) stack_pop(&f->their_stack);
     }
 }
@@ -1965,8 +2198,9 @@ static int flow_between(const flow *f)
     for (size_t i = packet_at(r, f->e.ours[0].offset); i-- > 0;) {
         const uint8_t type = r->packets[i].type;
         if (type == IPT_PKT_PIP) return between;
-        if (type == IPT_PKT_CBR || type == IPT_PKT_MNT) between = 1;
-        else if (!is_neutral(type)) return 0;
+        if (type == IPT_PKT_CBR || type == IPT_PKT_MNT || !is_neutral(type))
+            between = 1;
+        if (type == IPT_PKT_FUP || is_flow(type) || ends_exec(type)) return 0;
     }
     return 0;
 }
@@ -1978,7 +2212,8 @@ static int flow_at_target(const flow *f)
     const ipt_event *e = &f->e.ours[0];
     return f->e.count && e->type == IPT_EVT_DISABLED
            && !(e->flags & IPT_EVENT_NO_TO)
-           && (f->done == 0 || e->u.branch.to == f->insn.ip + f->insn.size);
+           && (f->done == 0 || e->u.branch.to == f->insn.ip + f->insn.size
+               || e->u.branch.to == f->ours.walk_.ip);
 }
 
 /* Ours ends tracing at a near branch, for a TIP.PGD without IP; theirs waits
@@ -1995,14 +2230,11 @@ static int flow_near(const flow *f)
 }
 
 /* Ours holds the first status event of a PSB+, which binds further on; theirs,
- * which lacks that one, gives those behind it that have no IP at once. */
+ * which lacks that one, gives those behind it at once that have no IP. */
 static int flow_header(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
-    return !f->e.count && f->e.peer_count
-           && (f->e.theirs[0].type == ptev_cbr
-               || f->e.theirs[0].type == ptev_mnt)
-           && w->have_event
+    return !f->e.count && f->e.peer_count && w->have_event
            && is_status(&w->event) && w->event.ip != w->ip;
 }
 
@@ -2060,7 +2292,11 @@ static int flow_events(flow *f)
              && f->e.count < EVENTS_MAX && f->e.peer_count < EVENTS_MAX);
     while (fine && !f->e.count && events_extra(&f->e)) { }
     if (fine && !f->e.count && !f->e.peer_count) return 1;
-    if (fine && flow_header(f)) return allow(f->r, D_STATUS_CBR);
+    if (fine && flow_header(f)) {
+        allow(f->r, D_STATUS_CBR);
+        return f->e.theirs[0].type == ptev_cbr
+               || f->e.theirs[0].type == ptev_mnt;
+    }
     if (flow_waiting(f)) {
         allow(f->r, D_UNBOUND);
         return 0;
@@ -2106,6 +2342,7 @@ static int flow_time_ahead(const flow *f, int status, uint64_t tsc,
 
 static int flow_time(flow *f)
 {
+    struct pt_event t;
     const ipt_where *at = &f->ours.at;
     uint64_t tsc;
     uint32_t lost_mtc;
@@ -2123,6 +2360,14 @@ static int flow_time(flow *f)
         return allow(f->r, D_FCR_ZERO);
     if (huge_cyc(f->r, f->e.sync, flow_offset(f)))
         return allow(f->r, D_HUGE_CYC);
+    t.has_tsc = status != -pte_no_time;
+    t.tsc = tsc;
+    t.lost_mtc = lost_mtc;
+    t.lost_cyc = lost_cyc;
+    if (ctc_old(f->r, f->e.sync,
+                f->insn.offset < f->e.last ? f->insn.offset : f->e.last,
+                flow_offset(f), &t))
+        return allow(f->r, D_CTC_OLD);
     return flow_differs(f, "time");
 }
 
@@ -2194,6 +2439,19 @@ static int flow_later(const flow *f)
         status = ipt_insn_next(&d, &insn);
     return same_error(status, f->their_status)
            && near_packet(f->r, d.at.packet_offset, at);
+}
+
+/* Opcodes that mean nothing and whose length therefore is open: VEX and EVEX
+ * with any opcode, and UD0. */
+static int is_open_length(const uint8_t *b)
+{
+    unsigned i = 0;
+    while (i < 12 && (b[i] == 0x66 || b[i] == 0x67 || b[i] == 0xf0
+                      || (b[i] & 0xfe) == 0xf2 || (b[i] & 0xe7) == 0x26
+                      || (b[i] & 0xfe) == 0x64 || (b[i] & 0xf0) == 0x40))
+        i++;
+    return b[i] == 0x62 || b[i] == 0xc4 || b[i] == 0xc5
+           || (b[i] == 0x0f && b[i + 1] == 0xff);
 }
 
 /* Opcodes that mean nothing, by mode: what libipt's length decoder does not
@@ -2305,10 +2563,24 @@ static int flow_insn_differs(flow *f)
         allow(f->r, D_EXEC_FUP);
         return 0;
     }
+    if (!same_exec_mode(f->insn.mode, f->peer.mode)
+        && exec_before_ovf(f->r, f->e.sync, f->ours.at.packet_offset)) {
+        allow(f->r, D_OVF_PENDING);
+        return 0;
+    }
     const int d = flow_elsewhere(f, f->insn.ip);
     if (d >= 0) {
         allow(f->r, d);
         return 0;
+    }
+    if (f->insn.ip == f->peer.ip && f->insn.size != f->peer.size
+        && f->insn.kind == IPT_INSN_OTHER && f->peer.iclass == ptic_other) {
+        uint8_t bytes[16] = {0};
+        image_read(f->r->code, bytes, 15, f->insn.ip);
+        if (is_open_length(bytes)) {
+            allow(f->r, D_UNDEFINED);
+            return 0;
+        }
     }
     if (f->insn.ip == f->peer.ip && insn_is_new(f)) {
         allow(f->r, D_NEW_INSN);
@@ -2526,6 +2798,7 @@ typedef struct machine {
     unsigned at; /* index of the next instruction */
     uint64_t calls[40];
     unsigned depth;
+    int cr3; /* a MOV CR3 came since trace was last needed */
 } machine;
 
 static uint64_t machine_ip(const machine *m)
@@ -2622,10 +2895,12 @@ static void machine_outside(machine *m)
     }
 }
 
-/* The instruction leaves the traced code, by a branch of it. */
+/* The instruction leaves the traced code, by a branch of it. Without IP it
+ * would seem to be a MOV CR3 before it that does. */
 static void machine_leave(machine *m, const code_insn *c)
 {
-    if (c->kind == IPT_INSN_MOV_CR3 || c->kind >= IPT_INSN_FAR_CALL)
+    if (c->kind == IPT_INSN_MOV_CR3
+        || (c->kind >= IPT_INSN_FAR_CALL && !m->cr3))
         machine_event(m, IPT_EVT_DISABLED, IPT_EVENT_NO_TO, 0);
     else
         machine_event(m, IPT_EVT_DISABLED, 0, 0x7654321);
@@ -2666,6 +2941,8 @@ static void machine_insn(machine *m)
         return;
     }
     m->at++;
+    if (kind == IPT_INSN_MOV_CR3) m->cr3 = 1;
+    else if (kind == IPT_INSN_JCC || is_indirect(kind)) m->cr3 = 0;
     if (kind == IPT_INSN_CALL || kind == IPT_INSN_CALL_INDIRECT)
         machine_call(m, c);
     if (is_direct(kind) && (kind != IPT_INSN_JCC || random_below(2)))
@@ -2699,6 +2976,7 @@ static size_t machine_run(machine *m, unsigned count)
     m->p = &m->programs[random_below(3)];
     m->at = random_below(CODE_MAX);
     m->depth = 0;
+    m->cr3 = 0;
     CHECK_EQ(ipt_gen_init(&m->gen, &config, m->p->mode), IPT_OK);
     m->gen.out = m->out;
     m->gen.size = sizeof m->out;
@@ -2727,7 +3005,7 @@ static ipt_packet timing_packet(uint8_t before)
     ipt_packet p;
     memset(&p, 0, sizeof p);
     p.type = types[random_below(LENGTH(types))];
-    if (before == IPT_PKT_TSC && random_below(2)) p.type = IPT_PKT_TMA;
+    if (before == IPT_PKT_TSC && random_below(100)) p.type = IPT_PKT_TMA;
     else if (p.type == IPT_PKT_TMA && random_below(50)) p.type = IPT_PKT_CYC;
     timing_tsc += random_below(100000);
     switch (p.type) {
@@ -2761,7 +3039,8 @@ static size_t add_timing(const uint8_t *from, size_t size, uint8_t *to,
     ipt_pkt_init(&d, &config, &trace);
     ipt_pkt_sync_set(&d, 0);
     while (ipt_pkt_next(&d, &p) >= 0 && used + 64 < room) {
-        while (p.offset && random_below(n) == 0 && used + 64 < room) {
+        while (p.offset && (before == IPT_PKT_TSC || random_below(n) == 0)
+               && used + 64 < room) {
             const ipt_packet extra = timing_packet(before);
             before = extra.type;
             used += (size_t) ipt_pkt_encode(to + used, room - used, &extra);
@@ -3165,8 +3444,18 @@ static const struct directed {
     {D_STATUS_CBR, 0, 0, {START(0x1000), PSB, CBR(5), EXEC64, FUP(0x1001),
                           PSBEND, FUP(0x1002), PGD0}, NULL},
     {D_PSB_TWICE, IPT_ERRATUM_SKD010, 0,
-     {START(0x1000), OVF, PTW(0, 0, 1), START(0x1000), FUP(0x1001), PGD0},
+     {PSB, EXEC64, PSBEND, OVF, EXSTOP(0), START(0x1000), FUP(0x1001), PGD0},
      NULL},
+    {D_FUP_NO_IP, 0, 0, {START(0x1000), PTW(0, 1, 1), FUP0, FUP(0x1001), PGD0},
+     NULL},
+    {D_FUP0, 0, 0, {START(0x1000), PSB, EXEC64, FUP0, PSBEND, TSX(1, 0),
+                    PGE(0x1000), FUP(0x1001), PGD0}, NULL},
+    {D_TWO_PIPS, 0, 0, {START(0x1000), FUP(0x1001), PIP(0x5000, 0),
+                        PIP(0x6000, 0), VMCS(0x7000), TIP(0x1000)}, NULL},
+    {D_CTC_OLD, 0, 0, {START(0x1000), TSC(0x1000), TMA(0x700, 1), CBR(5),
+                       TSC(0x2000), CYC(5), FUP(0x1001), PGD0}, NULL},
+    {D_APL12_FUP, IPT_ERRATUM_APL12, 0,
+     {START(0x1000), OVF, FUP(0x1001), PTW(0, 1, 1), FUP(0x1002), STOP}, NULL},
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
      {PSB, PSBEND, OVF, PSB, EXEC64, OVF, FUP(0x1000), PSBEND, FUP(0x1001),
       PGD0}, NULL},

@@ -269,6 +269,18 @@ TEST(ratio_is_rounded_down)
 
 /* ---- CYC ---- */
 
+/* MTCs before a TSC say nothing of the cycles behind it. */
+TEST(cyc_behind_tsc)
+{
+    begin(4, 1, 4);
+    config.nom_freq = 4;
+    USED(cbr(2), 0);
+    USED(tsc(0x1000), 0x1000);
+    USED(tma(0x20, 0), 0x1000);
+    USED(tsc(0x2000), 0x2000);
+    USED(cyc(8), 0x2010);
+}
+
 TEST(cyc_without_calibration)
 {
     begin(4, 1, 4);
@@ -864,6 +876,7 @@ int main(void)
     RUN(mtc_above_tma_carry);
     RUN(mtc_only);
     RUN(ratio_is_rounded_down);
+    RUN(cyc_behind_tsc);
     RUN(cyc_without_calibration);
     RUN(cyc_by_cbr);
     RUN(cbr_zero);
