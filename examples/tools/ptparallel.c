@@ -902,11 +902,11 @@ static void cut(parallel *p, uint64_t from, uint64_t to)
     if (p->opt.threads == 1 && !p->opt.part) size = end - from;
     p->parts = need(calloc((size_t) ((end - from) / size) + 2,
                            sizeof *p->parts));
-    for (; offset < end; offset += size) {
+    while (offset < end) {
         const uint64_t psb = psb_from(p, &config, offset);
         if (psb >= end) break;
-        if (p->part_count && psb <= p->parts[p->part_count - 1].psb) continue;
         p->parts[p->part_count++].psb = psb;
+        offset = psb + size;
     }
     p->start_count = p->part_count;
     if (to != UINT64_MAX) p->parts[p->start_count++].psb = to;

@@ -4,9 +4,10 @@
  *
  *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF]
  *           RUN...
- *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, and for
- *                                      each loss its place, size and addresses
- *                                      to PREFIX.lost
+ *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, the
+ *                                      code as PREFIX.map and PREFIX.bin, and
+ *                                      for each loss its place, size and
+ *                                      addresses to PREFIX.lost
  *
  * RUN is a DIR/N.run; DIR/code.bin is read, too. Everything is determined by
  * the recording and the seed. The trace of a user-mode program shows CPL 3
@@ -1791,6 +1792,28 @@ static void write_ips(FILE *f, const uint32_t *ids, size_t count)
         fwrite(&codes[ids[i]].ip, 8, 1, f);
 }
 
+/* The code at the beginning, as an image.map of pages in PREFIX.bin. */
+static void write_code_map(const char *prefix)
+{
+    const char *slash = strrchr(prefix, '/');
+    FILE *bin = create(prefix, ".bin");
+    FILE *map = create(prefix, ".map");
+    unsigned n = 0;
+    size_t i;
+    const page *p;
+
+    memory_at(0);
+    for (i = 0; i < PAGES; i++) {
+        for (p = pages[i]; p; p = p->next, n++) {
+            fwrite(p->bytes, 1, PAGE, bin);
+            fprintf(map, "%" PRIx64 " %x %s.bin %x\n", p->base * PAGE, PAGE,
+                    slash ? slash + 1 : prefix, n * PAGE);
+        }
+    }
+    if (fclose(bin) | fclose(map))
+        fatal("cannot write %s", prefix);
+}
+
 static void write_files(const char *prefix)
 {
     FILE *pt = create(prefix, ".pt");
@@ -1847,8 +1870,10 @@ static void run_file(const char *path, const char *only, const char *write_to,
         if (mode != IPT_MODE_64 && models[i].kind != USER)
             continue;
         run_case(name, &models[i], seed + i, quick);
-        if (write_to)
+        if (write_to) {
             write_files(write_to);
+            write_code_map(write_to);
+        }
     }
     free_pages();
     free(codes);

@@ -1,0 +1,190 @@
+#!/bin/sh
+# ptparallel.sh: what ptparallel gives in any number of threads, and joined from
+# jobs that each decode a part, is what one decoder gives: recorded programs
+# with and without return compression, all sorts of generated traces of real
+# programs (make corpus), loss, and events that have begun before a PSB.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+tool=$build/ptparallel
+
+# same NAME FOLDER TRACE [OPTIONS...]: in all ways of cutting.
+same() {
+    name=$1 folder=$2 trace=$3
+    shift 3
+    want=$("$tool" --map "$folder" --pt "$trace" --threads 1 "$@") ||
+        { fail "$name: exit status $?"; return; }
+    for threads in 1 2 3 7; do
+        for part in 1 3000 ""; do
+            # shellcheck disable=SC2086 # an option or none
+            "$tool" --map "$folder" --pt "$trace" --threads $threads \
+                ${part:+--part $part} --check "$@" >"$tmp/out" 2>&1
+            if [ "$(cat "$tmp/out")" = "$want
+same in one piece" ]; then pass
+            else fail_with "$name in $threads threads, ${part:-no} part" \
+                "$tmp/out"; fi
+        done
+    done
+}
+
+# jobs NAME FOLDER TRACE [OPTIONS...]: the text of one run, of threads, and of
+# jobs of three PSBs each that are joined.
+jobs() {
+    name=$1 folder=$2 trace=$3
+    shift 3
+    n=$("$tool" --pt "$trace" --index | wc -l)
+    "$tool" --map "$folder" --pt "$trace" --threads 1 --insn "$@" >"$tmp/one"
+    "$tool" --map "$folder" --pt "$trace" --threads 3 --part 1 --insn "$@" |
+        cmp - "$tmp/one" >"$tmp/out" 2>&1 && pass ||
+        fail_with "$name: text of threads" "$tmp/out"
+    for i in $(seq 0 3 $((n - 1))); do
+        "$tool" --map "$folder" --pt "$trace" --threads $((i % 2 + 1)) \
+            --part 1 --insn --segments $i:+3 "$@"
+    done >"$tmp/jobs"
+    "$tool" --join <"$tmp/jobs" 2>&1 | cmp - "$tmp/one" >"$tmp/out" 2>&1 &&
+        pass || fail_with "$name: text of jobs" "$tmp/out"
+}
+
+# ---- recorded programs ----
+
+# recorded NAME FOLDER [OPTIONS...]: and they are the instructions that ran.
+recorded() {
+    name=$1 folder=$2
+    shift 2
+    same "$name" "$folder" "$folder/trace.pt" "$@"
+    jobs "$name" "$folder" "$folder/trace.pt" "$@"
+    od -An -v -tx8 -w8 "$folder/ips.u64" | tr -d ' ' >"$tmp/want"
+    grep '^[0-9a-f]\{16\} ' "$tmp/one" | cut -c1-16 | cmp - "$tmp/want" \
+        >"$tmp/out" 2>&1 && pass ||
+        fail_with "$name: what was decoded and what ran" "$tmp/out"
+}
+
+recorded "the recording" examples/recording
+for flag in "" --no-retcomp; do
+    # shellcheck disable=SC2086 # an option or none
+    "$build/ptrecord" --quiet $flag --psb-period 400 --max 60000 \
+        -o "$tmp/rec" -- ls -l / >"$tmp/out" 2>&1
+    case $? in
+    0) recorded "ls $flag" "$tmp/rec" $flag ;;
+    77) skip "cannot record with ptrace here" ;;
+    *) fail_with "ptrecord $flag" "$tmp/out" ;;
+    esac
+    rm -rf "$tmp/rec"
+done
+
+# ---- GNU parallel: the recipe of --help, with two jobs on this machine ----
+
+map=examples/recording pt=examples/recording/trace.pt
+if have parallel parallel && parallel --version 2>/dev/null | grep -q GNU; then
+    n=$("$tool" --pt $pt --index | wc -l)
+    "$tool" --map $map --pt $pt --insn >"$tmp/one"
+    seq 0 1 $((n - 1)) |
+        parallel --will-cite -k -j 2 \
+            "$tool" --map $map --pt $pt --insn --segments {}:+1 |
+        "$tool" --join | cmp - "$tmp/one" >"$tmp/out" 2>&1 && pass ||
+        fail_with "GNU parallel" "$tmp/out"
+fi
+
+# ---- generated from recordings: loss, interrupts, guests, transactions ----
+
+truth=$tmp/truth
+run=
+for dir in "$build"/corpus/gzip-text.* "$build"/corpus/bash.*; do
+    [ -e "$dir/code.bin" ] && run=$dir/0.run
+done
+if [ -n "$run" ]; then
+    libs=
+    echo '#include <Zydis/Zydis.h>' | ${CC:-cc} -E - >/dev/null 2>&1 &&
+        libs="-lZydis -lZycore"
+    echo '#include <intel-pt.h>' | ${CC:-cc} -E - >/dev/null 2>&1 &&
+        libs="$libs -lipt"
+    # shellcheck disable=SC2086 # libraries
+    ${CC:-cc} -O1 -I. -o "$truth" tests/truth/truth.c $libs 2>"$tmp/out" ||
+        fail_with "cannot build truth" "$tmp/out"
+    for case in user noretc tnt64-defer noretc-defer loss loss-defer filter \
+        filter-loss stop stop-filter tsx kernel-events kernel-loss \
+        kernel-noretc guest-all; do
+        mkdir "$tmp/c" &&
+            "$truth" -q -i 150000 -c $case -w "$tmp/c/x" "$run" >"$tmp/out" &&
+            mv "$tmp/c/x.map" "$tmp/c/image.map" ||
+            fail_with "truth -c $case" "$tmp/out"
+        case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
+        # shellcheck disable=SC2086 # an option or none
+        same $case "$tmp/c" "$tmp/c/x.pt" $flag
+        # shellcheck disable=SC2086
+        jobs $case "$tmp/c" "$tmp/c/x.pt" $flag
+        rm -rf "$tmp/c"
+    done
+else
+    skip "no recordings (make corpus)"
+fi
+
+# ---- typed here ----
+
+psb='\002\202\002\202\002\202\002\202\002\202\002\202\002\202\002\202'
+plus="$psb\\231\\001\\175\\000\\020\\000\\000\\000\\000\\002\\043" # 64, 1000
+taken='\376'                                # TNT: six taken
+pwre='\002\042\000\020' pwrx='\002\242\001\000\000\000\000'
+mwait='\002\302\007\000\000\000\000\000\000\000' exstop='\002\142'
+ovf='\002\363\175\000\020\000\000\000\000'  # FUP 1000
+pgd='\001' pge='\161\000\020\000\000\000\000' # at 1000
+printf '1000 2 loop.bin 0\n' >"$tmp/image.map"
+printf '\165\376' >"$tmp/loop.bin"          # jne to itself
+
+# typed NAME PARTS USED TRACE: how many of the parts were of use.
+typed() {
+    # shellcheck disable=SC2059 # the bytes are the format
+    printf "$4" >"$tmp/typed.pt"
+    same "$1" "$tmp" "$tmp/typed.pt"
+    "$tool" --map "$tmp" --pt "$tmp/typed.pt" --threads 2 --part 1 --stat \
+        2>&1 >/dev/null | sed 's/.*threads, //' >"$tmp/out"
+    [ "$(cat "$tmp/out")" = "$2 parts, $3 used" ] && pass ||
+        fail_with "$1: want $2 parts, $3 used" "$tmp/out"
+    jobs "$1" "$tmp" "$tmp/typed.pt"
+}
+
+typed plain 3 3 "$plus$taken$plus$taken$plus$taken"
+typed "PWRE before a PSB, PWRX behind" 3 2 \
+    "$plus$taken$pwre$plus$taken$pwrx$taken$plus$taken"
+typed "the same, OVF in place of PWRX" 3 2 \
+    "$plus$taken$pwre$plus$taken$ovf$taken$plus$taken"
+typed "MWAIT before two PSBs" 4 2 \
+    "$plus$taken$mwait$plus$taken$plus$taken$exstop$taken$plus$taken"
+typed "OVF right before a PSB" 2 2 "$plus$taken$ovf$plus$taken"
+typed "disabled and resumed across a PSB" 3 3 \
+    "$plus$taken$pgd$psb\\231\\001\\002\\043$pge$taken$plus$taken"
+typed "disabled, and the mode is not told" 3 2 \
+    "$plus$taken$pgd$psb\\002\\043$pge$taken$plus$taken"
+typed "an error, and flow after it" 4 3 \
+    "$plus$taken\\015\\000\\060$taken$plus$taken$plus\\002\\377$plus$taken"
+typed "a PSB+ that contradicts" 3 3 \
+    "$plus$taken$pgd$plus$taken$plus$taken"
+
+# ---- what must be refused ----
+
+# refuse TEXT ARGUMENTS...: exit status 1 and these words.
+refuse() {
+    words=$1
+    shift
+    "$tool" "$@" <"$tmp/in" >/dev/null 2>"$tmp/out"
+    status=$?
+    [ $status -eq 1 ] && grep -q "$words" "$tmp/out" && pass ||
+        fail_with "ptparallel $*: status $status, want 1 and: $words" \
+            "$tmp/out"
+}
+
+: >"$tmp/in"
+refuse "no pt file"
+refuse "unknown option" --what
+refuse "no such range" --pt "$tmp/typed.pt" --segments 9:10
+refuse "no such range" --pt "$tmp/typed.pt" --segments 1:1
+refuse "no PSB" --pt "$tmp/loop.bin"
+refuse "no end" --join
+"$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 0:1 >"$tmp/in"
+"$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 2: >>"$tmp/in"
+refuse "nothing goes on at" --join
+"$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 0:1 | grep -v ^end \
+    >"$tmp/in"
+refuse "no end" --join
+
+report
