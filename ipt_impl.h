@@ -6787,10 +6787,12 @@ static void ipti_cov_events(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     unsigned i;
 
-    for (i = 0; i < w->reached_count; i++)
-        if (w->reached[i].type == IPT_EVT_OVERFLOW
-            || w->reached[i].type == IPT_EVT_GAP)
+    for (i = 0; i < w->reached_count; i++) {
+        if (w->reached[i].type == IPT_EVT_OVERFLOW)
             decoder->verdict |= IPT_COV_OVERFLOW;
+        if (w->reached[i].type == IPT_EVT_GAP)
+            decoder->verdict |= IPT_COV_GAP;
+    }
     w->reached_count = 0;
     w->pending = 0;
 }
