@@ -286,7 +286,8 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 
 /* Bits of a non-negative status. */
 #define IPT_EVENT_PENDING 1 /* an _event call has an event to give */
-#define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item */
+#define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item, or flow is
+                             * stepped over (IPT_CONFIG_ROOT_ONLY ...) */
 #define IPT_UNPROVEN 4      /* the trace no longer proves this item */
 
 /* ==========================================================================
@@ -397,6 +398,8 @@ typedef struct ipt_config {
 
     /* The filters in force. Used only to tell where SKL014 lost an IP. */
     ipt_filter filter[IPT_FILTERS];
+
+    uint64_t cr3; /* with IPT_CONFIG_CR3_ONLY: of what is decoded */
 } ipt_config;
 
 /* config.flags */
@@ -413,7 +416,21 @@ typedef struct ipt_config {
                                      * below an earlier one is put off, and a
                                      * TSC that wraps at 56 bits goes on above
                                      * them */
-#define IPT_CONFIG_FLAGS_ 0x1ffu
+/* Of these, [blk] and [insn] give only the flow asked for, and step over the
+ * other: they do not read its code, and give of its events only those about
+ * address spaces, modes, tracing and loss. Flow is taken up where the first
+ * packet with an IP behind the PIP says that it is. An address space that is
+ * not known counts as root operation, and as none of CR3_ONLY's; see _set_asid.
+ * What is stepped over is taken to return from the calls it makes, as VM exit
+ * handlers do, or returns behind it must not be compressed. */
+#define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
+#define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
+#define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3 */
+#define IPT_CONFIG_VMX_EVENTS 0x1000u /* give CFE events for VM entries and
+                                       * exits that only PIP.NR tells, with
+                                       * IPT_CFE_INFERRED, as long as there
+                                       * are no CFE packets */
+#define IPT_CONFIG_FLAGS_ 0x1fffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
@@ -842,6 +859,7 @@ enum {
 #define IPT_CFE_HAS_CR2 2
 #define IPT_CFE_HAS_VMXQ 4
 #define IPT_CFE_HAS_VMXR 8
+#define IPT_CFE_INFERRED 16 /* from PIP.NR: there was no CFE packet */
 
 /* One event. `type` says which member of u holds its data. */
 typedef struct ipt_event {
@@ -906,7 +924,7 @@ typedef struct ipt_event {
         struct {
             uint64_t data[2]; /* cr2 or exit qualification; exit reason */
             uint8_t type;     /* IPT_CFE_ */
-            uint8_t has;      /* IPT_CFE_HAS_ */
+            uint8_t has;      /* IPT_CFE_HAS_, IPT_CFE_INFERRED */
             uint8_t vector;
         } cfe;
         struct {
@@ -953,6 +971,8 @@ typedef struct ipt_evt_state_ {
     uint8_t synced;      /* a PSB+ has told whether it is */
     uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
     uint8_t skipped;     /* SKD010: packets were passed since the OVF */
+    uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
+    uint8_t cfe;         /* there are CFE packets */
     uint8_t count;       /* of pending */
     ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
 } ipt_evt_state_;
@@ -972,6 +992,35 @@ IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder);
 IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder);
 IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset);
+
+/* Where there is no PSB: a packet to begin with, and the state before it. Fill
+ * it from zero. */
+typedef struct ipt_start {
+    uint64_t offset;  /* stream offset of a packet, not inside a PSB+ */
+    uint64_t last_ip; /* what compressed IPs refer to: of the last IP packet */
+    uint64_t ip;      /* of the next instruction, if enabled */
+    uint64_t tsc;     /* the time */
+    ipt_asid asid;
+    const uint64_t *stack; /* [blk] [insn] return addresses, newest last, for */
+    uint32_t stack_count;  /* compressed returns. Copied; the last 64 count */
+    uint8_t has;     /* IPT_START_: which of the above are known */
+    uint8_t enabled; /* 1: tracing is enabled, at ip */
+    uint8_t mode;    /* IPT_MODE_ */
+    uint8_t cbr;     /* core:bus ratio, 0: unknown */
+} ipt_start;
+
+#define IPT_START_LAST_IP 1 /* without it, a compressed IP is IPT_ERR_NO_IP,
+                             * until there was a full one, a PSB or an OVF */
+#define IPT_START_ASID 2
+#define IPT_START_TSC 4
+#define IPT_START_ALL_ 7
+
+/* Begin at a packet that need not be a PSB. What was decoded before is
+ * forgotten, as by the _sync functions.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG: a field out of range, or an offset outside of
+ *          the trace; IPT_ERR_STATE */
+IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start);
 
 /* The next event, TNT and TIP included.
  *
@@ -1216,6 +1265,7 @@ typedef struct ipt_walk_ {
     uint8_t have_resume;
     uint8_t mode;      /* IPT_MODE_ */
     uint8_t enabled;   /* ip is known */
+    uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
@@ -1253,6 +1303,10 @@ IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);
 IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder);
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset);
+
+/* As ipt_insn_start, ipt_insn_set_asid. */
+IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start);
+IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid);
 
 /* As ipt_insn_resync. A block in progress comes with the next ipt_blk_next. */
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder);
@@ -1293,6 +1347,16 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
+
+/* As ipt_evt_start; returns as ipt_insn_sync_forward. */
+IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start);
+
+/* Say in which address space the next instruction is, where the trace does not
+ * tell: VMX controls may conceal PIP and VMCS packets. It holds until the next
+ * PIP, VMCS, gap or synchronisation.
+ *
+ * returns  IPT_OK; IPT_ERR_NOSYNC, IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
 
 /* Go on after an error, or give up a page: drop what flow needed at at.ip and
  * take it up where the next packet tells an IP. The return stack and the

@@ -342,7 +342,9 @@ static int ipti_config_values(const ipt_config *config)
     unsigned i;
 
     if (config->flags & ~IPT_CONFIG_FLAGS_
-        || config->errata & ~IPT_ERRATUM_ALL_ || config->mtc_freq > 15)
+        || config->errata & ~IPT_ERRATUM_ALL_ || config->mtc_freq > 15
+        || (config->flags & IPT_CONFIG_ROOT_ONLY
+            && config->flags & IPT_CONFIG_NON_ROOT_ONLY))
         return IPT_ERR_CONFIG;
     for (i = 0; i < IPT_FILTERS; i++)
         if (config->filter[i].kind > IPT_FILTER_STOP)
@@ -1779,7 +1781,7 @@ static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
     const uint64_t offset = at->offset;
     int status;
 
-    if (!used && cur->state >= IPTI_CUR_SYNC)
+    if (!used && cur->state >= IPTI_CUR_SYNC && at->valid & IPT_AT_SYNC)
         at->offset = at->sync;
     status = ipti_sync_backward(cur, at);
     if (status < 0 && status != IPT_BUDGET)
@@ -2274,6 +2276,7 @@ enum {                       /* ipt_pending_.bind */
 
 enum {              /* ipt_evt_state_.phase */
     IPTI_EVT_FLOW,  /* nothing particular */
+    IPTI_EVT_START, /* begun with no IP to decompress others with */
     IPTI_EVT_PSB,   /* between PSB and PSBEND */
     IPTI_EVT_HELD,  /* behind a PSB+ that may be BDM70's */
     IPTI_EVT_LOST,  /* behind an OVF whose FUP may come */
@@ -2886,7 +2889,7 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
 
     if (full && evt->phase == IPTI_EVT_HELD)
         ipti_evt_held_done(evt);
-    if (full || evt->phase == IPTI_EVT_FLOW) {
+    if (full || evt->phase == IPTI_EVT_FLOW || evt->phase == IPTI_EVT_START) {
         record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
     } else if (evt->phase == IPTI_EVT_PSB) {
         record = ipti_evt_push_psb(evt, packet, type);
@@ -2913,10 +2916,35 @@ static ipt_pending_ *ipti_evt_take(ipt_evt_state_ *evt,
 
 /* ---- address spaces ---- */
 
-static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* PIP.NR has changed, and no CFE packets tell of it: make an event. */
+static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
+    const ipt_pending_ *branch = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
     ipt_pending_ *record;
 
+    if (branch) { /* from there */
+        const uint64_t ip = branch->ip;
+        record = ipti_evt_insert(evt, (unsigned) (branch - evt->pending),
+                                 packet, IPT_EVT_CFE, IPTI_BIND_NOW);
+        record->ip = ip;
+        record->flags = 0;
+    } else {
+        record = ipti_evt_aside(evt, packet, IPT_EVT_CFE);
+    }
+    record->arg[1] = IPT_CFE_INFERRED;
+    record->arg[0] = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
+}
+
+static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
+                         const ipt_packet *packet)
+{
+    const uint8_t vmx = (uint8_t) (1 + packet->u.pip.nr);
+    ipt_pending_ *record;
+
+    if (evt->vmx && evt->vmx != vmx && !evt->cfe
+        && evt->phase != IPTI_EVT_PSB && config->flags & IPT_CONFIG_VMX_EVENTS)
+        ipti_evt_vmx(evt, packet);
+    evt->vmx = vmx;
     if (evt->phase == IPTI_EVT_PSB)
         record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_PAGING);
     else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
@@ -3061,6 +3089,7 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->skipped = 0;
     evt->enabled = 0;
     evt->exec = 0;
+    evt->vmx = 0;
     evt->last_ip = 0;
 }
 
@@ -3297,6 +3326,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
     uint8_t bind;
     unsigned i;
 
+    evt->cfe = 1;
     for (i = 0; i < evt->count; i++)
         if (evt->pending[i].bind == IPTI_BIND_CFE)
             record = &evt->pending[i];
@@ -3494,6 +3524,20 @@ static int ipti_evt_header(const ipt_packet *packet)
     }
 }
 
+/* No IP is known yet that others could be decompressed with. Returns 1 if this
+ * one would have to be. */
+static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    if (packet->type < IPT_PKT_TIP || packet->type > IPT_PKT_FUP
+        || packet->u.ip.ipc == 0)
+        return 0;
+    if (packet->u.ip.ipc == 3 || packet->u.ip.ipc == 6)
+        evt->phase = IPTI_EVT_FLOW;
+    else
+        evt->error = IPT_ERR_NO_IP;
+    return evt->error != 0;
+}
+
 /* Leave a phase that this packet ends. Returns 1 if it is used up thereby. */
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
@@ -3516,6 +3560,8 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_bogus(evt, packet);
     if (evt->phase == IPTI_EVT_LOST)
         return ipti_evt_lost(evt, config->errata, packet);
+    if (evt->phase == IPTI_EVT_START)
+        return ipti_evt_blind(evt, packet);
     return 0;
 }
 
@@ -3548,6 +3594,7 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->enabled = 0;
     evt->synced = 0;
     evt->exec = 0;
+    evt->vmx = 0;
     evt->last_ip = 0;
 }
 
@@ -3593,7 +3640,7 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_tsx(evt, packet);
         break;
     case IPT_PKT_PIP:
-        ipti_evt_pip(evt, packet);
+        ipti_evt_pip(evt, config, packet);
         break;
     case IPT_PKT_VMCS:
         ipti_evt_vmcs(evt, packet);
@@ -3738,6 +3785,51 @@ static void ipti_evt_reset(ipt_evt_state_ *evt, const ipt_config *config)
     ipti_time_init(&evt->clock, config);
 }
 
+static int ipti_start_check(const ipt_start *start)
+{
+    if (start->enabled > 1 || start->mode >= IPT_MODE_COUNT
+        || start->asid.nr > 1 || start->has & ~IPT_START_ALL_
+        || (start->stack_count && !start->stack))
+        return IPT_ERR_ARG;
+    return IPT_OK;
+}
+
+/* Stand at a packet, in a given state. */
+static int ipti_evt_start(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
+                          const ipt_start *start)
+{
+    ipt_packet packet;
+    int status = ipti_start_check(start);
+
+    if (status >= 0)
+        status = ipti_sync_set(cur, at, start->offset, 0);
+    if (status < 0)
+        return status;
+    ipti_evt_reset(evt, cur->config);
+    evt->enabled = start->enabled;
+    evt->synced = 1;
+    evt->phase = start->has & IPT_START_LAST_IP ? IPTI_EVT_FLOW
+                                                : IPTI_EVT_START;
+    evt->last_ip = start->last_ip;
+    if (start->has & IPT_START_ASID) {
+        at->asid = start->asid;
+        evt->vmx = (uint8_t) (1 + start->asid.nr);
+    }
+    packet.type = IPT_PKT_CBR;
+    packet.u.cbr.ratio = start->cbr;
+    if (start->cbr)
+        (void) ipti_time_packet(&evt->clock, &packet);
+    packet.type = IPT_PKT_TSC;
+    packet.u.tsc.value = start->tsc;
+    if (start->has & IPT_START_TSC)
+        (void) ipti_time_packet(&evt->clock, &packet);
+    at->tsc = evt->clock.tsc;
+    at->cbr = evt->clock.cbr;
+    if (evt->clock.has_tsc)
+        at->valid |= IPT_AT_TSC;
+    return IPT_OK;
+}
+
 IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace)
 {
@@ -3787,6 +3879,17 @@ IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
     if (status >= 0)
         ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
     return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!start)
+        return IPT_ERR_ARG;
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_evt_start(&decoder->cur_, &decoder->evt_,
+                                     &decoder->at, start));
 }
 
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
@@ -4914,12 +5017,83 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
+/* ---- flow that is stepped over ----
+ *
+ * While the address space is not one that config.flags want, `hidden` is set
+ * and `enabled` is not: nothing is read, and only events about address spaces,
+ * modes, tracing and loss are of interest. In a wanted one, flow is taken up
+ * where the next packet tells an IP. */
+
+static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
+{
+    const ipt_config *config = w->cur.config;
+
+    return !(config->flags & IPT_CONFIG_ROOT_ONLY && at->asid.nr)
+           && !(config->flags & IPT_CONFIG_NON_ROOT_ONLY && !at->asid.nr)
+           && !(config->flags & IPT_CONFIG_CR3_ONLY
+                && at->asid.cr3 != config->cr3);
+}
+
+/* Flow is somewhere else; what comes is not of the instruction before. */
+static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
+{
+    w->ip = ip;
+    w->prev_kind = IPT_INSN_OTHER;
+    w->bound = IPTI_BOUND_ALL;
+    w->enabled = (uint8_t) ipti_walk_wanted(w, at);
+    w->hidden = !w->enabled;
+}
+
+/* Is the event about nothing but the flow that is stepped over? */
+static int ipti_event_inside(const ipt_event *event)
+{
+    switch (event->type) {
+    case IPT_EVT_ASYNC_BRANCH:
+    case IPT_EVT_TIP:
+    case IPT_EVT_TSX:
+    case IPT_EVT_PTWRITE:
+    case IPT_EVT_TRIG:
+    case IPT_EVT_IFLAGS:
+    case IPT_EVT_PEBS_BEGIN:
+    case IPT_EVT_PEBS_ITEM:
+    case IPT_EVT_PEBS_END:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Fetch an event that matters, or up to where flow is taken up. */
+static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
+{
+    int status = IPT_OK;
+
+    while (w->hidden && (status = ipti_walk_fetch(w, at)) >= 0) {
+        const int wanted = ipti_walk_wanted(w, at);
+        w->fresh = 0;
+        w->tnt_count = 0;
+        if (w->have_tip && wanted)
+            ipti_walk_go(w, at, w->tip);
+        else if (w->have_event && !ipti_event_inside(&w->event))
+            return IPT_OK;
+        else if (wanted && w->have_event
+                 && w->event.type == IPT_EVT_ASYNC_BRANCH
+                 && !(w->event.flags & IPT_EVENT_NO_TO))
+            ipti_walk_go(w, at, w->event.u.branch.to);
+        w->have_tip = 0;
+        w->have_event = 0;
+    }
+    w->icnt = 0;
+    return status < 0 ? status : ipti_walk_fetch(w, at);
+}
+
 /* See to it that there is one. */
 static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
     if (w->tnt_count || w->have_tip || w->have_event)
         return IPT_OK;
-    return ipti_walk_fetch(w, at);
+    return IPTI_UNLIKELY(w->hidden) ? ipti_walk_over(w, at)
+                                    : ipti_walk_fetch(w, at);
 }
 
 /* The event, if it is what comes next; NULL if TNT bits or a TIP are. */
@@ -4994,6 +5168,8 @@ static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
     case IPT_EVT_PTWRITE:
         return kind == IPT_INSN_PTWRITE ? IPTI_BOUND_PTWRITE : 0;
     case IPT_EVT_CFE:
+        if (event->u.cfe.has & IPT_CFE_INFERRED)
+            return ipti_kind_far(kind) ? IPTI_BOUND_CFE : 0;
         return kind == ipti_cfe_kind(event->u.cfe.type) ? IPTI_BOUND_CFE : 0;
     case IPT_EVT_DISABLED:
         return kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO
@@ -5264,23 +5440,16 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     return 0;
 }
 
-/* Flow is somewhere else; what comes is not of the instruction before. */
-static void ipti_apply_ip(ipt_walk_ *w, uint64_t ip)
-{
-    w->ip = ip;
-    w->prev_kind = IPT_INSN_OTHER;
-    w->bound = IPTI_BOUND_ALL;
-}
-
-static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
+static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
+                              ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS) {
-        if (w->synced && !w->enabled)
+        if (w->synced && !w->enabled && !w->hidden)
             return IPT_ERR_STATUS;
-        if (w->synced) /* flow knows better where it is */
+        if (w->synced && w->enabled) /* flow knows better where it is */
             return IPT_OK;
     } else {
-        if (w->enabled)
+        if (w->enabled || w->hidden)
             return IPT_ERR_CONTEXT;
         w->lead |= IPT_FLOW_ENABLED;
         if (w->have_resume && w->resume_ip == event->ip) {
@@ -5288,18 +5457,24 @@ static int ipti_apply_enabled(ipt_walk_ *w, ipt_event *event)
             event->flags |= IPT_EVENT_RESUMED;
         }
     }
-    w->enabled = 1;
-    ipti_apply_ip(w, event->ip);
+    ipti_walk_go(w, at, event->ip);
     return IPT_OK;
 }
 
 static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 {
+    const int hidden = w->hidden;
+
     if (event->flags & IPT_EVENT_STATUS)
-        return w->synced && w->enabled ? IPT_ERR_STATUS : IPT_OK;
-    if (!w->enabled)
+        return w->synced && (w->enabled || hidden) ? IPT_ERR_STATUS : IPT_OK;
+    if (!w->enabled && !hidden)
         return IPT_ERR_CONTEXT;
     w->enabled = 0;
+    w->hidden = 0;
+    if (hidden) {
+        w->have_resume = 0;
+        return IPT_OK;
+    }
     w->trail |= IPT_FLOW_DISABLED;
     if (event->type == IPT_EVT_ASYNC_DISABLED) {
         w->resume_ip = event->ip;
@@ -5334,10 +5509,12 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
     w->speculative = event->u.tsx.speculative;
 }
 
-static void ipti_apply_overflow(ipt_walk_ *w, const ipt_event *event)
+static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
+                                const ipt_event *event)
 {
-    w->enabled = !(event->flags & IPT_EVENT_NO_IP);
-    ipti_apply_ip(w, event->ip);
+    ipti_walk_go(w, at, event->ip);
+    if (event->flags & IPT_EVENT_NO_IP)
+        w->enabled = w->hidden = 0;
     w->speculative = 0;
     w->have_resume = 0;
     w->lead |= IPT_FLOW_RESYNCED;
@@ -5345,7 +5522,7 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_event *event)
 
 static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
-    w->enabled = 0;
+    w->enabled = w->hidden = 0;
     w->synced = 0;
     w->mode = IPT_MODE_UNKNOWN;
     w->speculative = 0;
@@ -5369,6 +5546,14 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
         return;
     at->asid = *asid;
     w->space = 0;
+    if (w->hidden && ipti_walk_wanted(w, at)) {
+        if (!(event->flags & IPT_EVENT_NO_IP))
+            ipti_walk_go(w, at, event->ip);
+    } else if (w->enabled && !ipti_walk_wanted(w, at)) {
+        w->enabled = 0;
+        w->hidden = 1;
+        w->speculative = 0;
+    }
     if (known || !(event->flags & IPT_EVENT_STATUS))
         w->lead |= IPT_FLOW_ASID;
 }
@@ -5395,7 +5580,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         w->icnt = 0;
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        status = ipti_apply_enabled(w, event);
+        status = ipti_apply_enabled(w, at, event);
         break;
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED:
@@ -5404,7 +5589,8 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_ASYNC_BRANCH:
         if (event->flags & IPT_EVENT_NO_TO)
             return IPT_ERR_NO_IP;
-        ipti_apply_ip(w, event->u.branch.to);
+        if (!w->hidden)
+            ipti_walk_go(w, at, event->u.branch.to);
         w->trail |= IPT_FLOW_INTERRUPTED;
         break;
     case IPT_EVT_PAGING:
@@ -5425,7 +5611,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_apply_tsx(w, event);
         break;
     case IPT_EVT_OVERFLOW:
-        ipti_apply_overflow(w, event);
+        ipti_apply_overflow(w, at, event);
         break;
     case IPT_EVT_GAP:
         ipti_apply_gap(w, at);
@@ -5855,7 +6041,9 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
     w->count = 0;
-    w->unsettled = !w->pending;
+    if (IPTI_UNLIKELY(w->hidden)) /* it led there: what follows may take long */
+        w->pending = w->reached_count > 0;
+    w->unsettled = !w->pending && !w->hidden;
     return IPT_OK;
 }
 
@@ -6022,14 +6210,14 @@ static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
     }
 }
 
-static void ipti_walk_reset(ipt_walk_ *w)
+/* Forget all that is known of flow. */
+static void ipti_walk_clear(ipt_walk_ *w)
 {
-    ipti_evt_reset(&w->evt, w->cur.config);
     w->lead = w->trail = 0;
     w->not_plain = 1;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
-    w->enabled = w->synced = w->speculative = 0;
+    w->enabled = w->hidden = w->synced = w->speculative = 0;
     w->index = w->count = w->inside = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
@@ -6042,6 +6230,12 @@ static void ipti_walk_reset(ipt_walk_ *w)
     w->icnt = 0;
     w->resync = 0;
     ipti_walk_progress(w);
+}
+
+static void ipti_walk_reset(ipt_walk_ *w)
+{
+    ipti_evt_reset(&w->evt, w->cur.config);
+    ipti_walk_clear(w);
 }
 
 /* The status bits that tell how things stand behind an item. */
@@ -6073,6 +6267,47 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_walk_leave(w, at, status);
 }
 
+/* Stand at a packet, in a given state. */
+static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
+{
+    uint32_t i;
+    int status = ipti_evt_start(&w->cur, &w->evt, at, start);
+
+    if (status < 0)
+        return status;
+    ipti_walk_clear(w);
+    w->synced = 1;
+    w->mode = start->mode;
+    if (start->enabled)
+        ipti_walk_go(w, at, start->ip);
+    w->bound = 0;
+    for (i = 0; i < start->stack_count; i++)
+        ipti_stack_push(w, start->stack[i]);
+    ipti_walk_look(w, at);
+    return ipti_walk_status(w);
+}
+
+/* The user knows better in which address space flow is. */
+static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
+{
+    if (w->cur.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    if (asid->nr > 1)
+        return IPT_ERR_ARG;
+    if (w->index < w->count)
+        ipti_walk_account(w);
+    w->count = w->inside = 0;
+    w->not_plain = 1;
+    w->space = 0;
+    w->evt.vmx = (uint8_t) (1 + asid->nr);
+    at->asid = *asid;
+    if (w->enabled && !ipti_walk_wanted(w, at)) {
+        w->enabled = 0;
+        w->hidden = 1;
+    }
+    return IPT_OK;
+}
+
 static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
@@ -6100,19 +6335,14 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 
     w->resync = event->offset + 1;
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        w->enabled = 0;
         w->synced = 0;
         return 1;
     }
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        w->enabled = 0;
-        return 1;
     case IPT_EVT_OVERFLOW:
-        w->enabled = (uint8_t) has_ip;
         return 1;
     case IPT_EVT_DISABLED:
-        w->enabled = 0;
         w->have_event = 0;
         return 1;
     case IPT_EVT_PAGING:
@@ -6127,15 +6357,14 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         break;
     }
     if (has_ip && !seen) { /* seen: it did not help last time */
-        w->enabled = 1;
-        w->ip = event->ip;
+        ipti_walk_go(w, at, event->ip);
+        w->bound = 0;
         return 1;
     }
     if (has_ip || ipti_event_waits(event)) {
         ipti_walk_keep(w, at);
         return 0;
     }
-    w->enabled = 0;
     return 1;
 }
 
@@ -6153,7 +6382,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
-    w->enabled = 0;
+    w->enabled = w->hidden = 0;
     w->resyncing = 1;
     if (w->evt.error == IPT_ERR_MISMATCH) /* ipti_walk_deferred's: of flow */
         w->evt.error = IPT_OK;
@@ -6164,10 +6393,10 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         if (status < 0)
             return status;
         if (w->have_tip) {
-            w->ip = w->tip;
+            ipti_walk_go(w, at, w->tip);
+            w->bound = 0;
             w->icnt = 0;
             w->have_tip = 0;
-            w->enabled = 1;
             found = 1;
         } else if (w->have_event) {
             found = ipti_resync_event(w, at);
@@ -6260,6 +6489,33 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
         return IPTI_SELF_ERROR(decoder);
     return ipti_blk_synced(
         decoder, ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+}
+
+IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
+{
+    uint8_t full;
+    int status;
+
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!start)
+        return IPT_ERR_ARG;
+    full = decoder->block_.count > 0;
+    status = ipti_walk_start(&decoder->walk_, &decoder->at, start);
+    if (status >= 0)
+        decoder->full_ = full;
+    status = ipti_walk_leave(&decoder->walk_, &decoder->at, status);
+    return status >= 0 && full ? status & ~IPT_EVENT_PENDING : status;
+}
+
+IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!asid)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
 }
 
 /* Begin a block, or go on with it: what goes before its first instruction. */
@@ -6569,6 +6825,27 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+}
+
+IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!start)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(
+        &decoder->walk_, &decoder->at,
+        ipti_walk_start(&decoder->walk_, &decoder->at, start));
+}
+
+IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (!asid)
+        return IPT_ERR_ARG;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
 }
 
 IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)

@@ -481,6 +481,8 @@ static int try_all(int self, int want)
 {
     static const ipt_packet packet_in = PSB;
     static const ipt_event event_in = {0};
+    static const ipt_start start_in = {0};
+    static const ipt_asid asid_in = {0};
     ipt_packet p;
     ipt_event e;
     ipt_block k;
@@ -501,6 +503,7 @@ static int try_all(int self, int want)
     TRY(ipt_evt_sync_forward(SELF(evt)));
     TRY(ipt_evt_sync_backward(SELF(evt)));
     TRY(ipt_evt_sync_set(SELF(evt), 0));
+    TRY(ipt_evt_start(SELF(evt), &start_in));
     TRY(ipt_evt_next(SELF(evt), &e));
     TRY(ipt_qry_sync_forward(SELF(qry), &ip));
     TRY(ipt_qry_sync_backward(SELF(qry), &ip));
@@ -511,12 +514,16 @@ static int try_all(int self, int want)
     TRY(ipt_blk_sync_forward(SELF(blk)));
     TRY(ipt_blk_sync_backward(SELF(blk)));
     TRY(ipt_blk_sync_set(SELF(blk), 0));
+    TRY(ipt_blk_start(SELF(blk), &start_in));
+    TRY(ipt_blk_set_asid(SELF(blk), &asid_in));
     TRY(ipt_blk_resync(SELF(blk)));
     TRY(ipt_blk_next(SELF(blk), &k));
     TRY(ipt_blk_event(SELF(blk), &e));
     TRY(ipt_insn_sync_forward(SELF(insn)));
     TRY(ipt_insn_sync_backward(SELF(insn)));
     TRY(ipt_insn_sync_set(SELF(insn), 0));
+    TRY(ipt_insn_start(SELF(insn), &start_in));
+    TRY(ipt_insn_set_asid(SELF(insn), &asid_in));
     TRY(ipt_insn_resync(SELF(insn)));
     TRY(ipt_insn_next(SELF(insn), &i));
     TRY(ipt_insn_event(SELF(insn), &e));
@@ -627,6 +634,7 @@ TEST(null_arguments)
     CHECK_EQ(ipt_insn_init(&insn, &config, &trace, NULL), IPT_OK);
     CHECK_EQ(ipt_time_init(&clock_, &config), IPT_OK);
     CHECK_EQ(ipt_pkt_next(&pkt, NULL), n);
+    CHECK_EQ(ipt_evt_start(&evt, NULL), n);
     CHECK_EQ(ipt_evt_next(&evt, NULL), n);
     CHECK_EQ(ipt_qry_sync_forward(&qry, NULL), n);
     CHECK_EQ(ipt_qry_sync_backward(&qry, NULL), n);
@@ -634,8 +642,12 @@ TEST(null_arguments)
     CHECK_EQ(ipt_qry_cond_branch(&qry, NULL), n);
     CHECK_EQ(ipt_qry_indirect_branch(&qry, NULL), n);
     CHECK_EQ(ipt_qry_event(&qry, NULL), n);
+    CHECK_EQ(ipt_blk_start(&blk, NULL), n);
+    CHECK_EQ(ipt_blk_set_asid(&blk, NULL), n);
     CHECK_EQ(ipt_blk_next(&blk, NULL), n);
     CHECK_EQ(ipt_blk_event(&blk, NULL), n);
+    CHECK_EQ(ipt_insn_start(&insn, NULL), n);
+    CHECK_EQ(ipt_insn_set_asid(&insn, NULL), n);
     CHECK_EQ(ipt_insn_next(&insn, NULL), n);
     CHECK_EQ(ipt_insn_event(&insn, NULL), n);
     CHECK_EQ(ipt_time_packet(&clock_, NULL), n);
@@ -653,6 +665,7 @@ TEST(not_synchronised)
     ipt_block k;
     ipt_insn i;
     uint64_t ip;
+    ipt_asid asid = {0};
     int taken;
 
     config.read = no_code;
@@ -669,9 +682,11 @@ TEST(not_synchronised)
     CHECK_EQ(ipt_blk_next(&blk, &k), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_blk_event(&blk, &e), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_blk_resync(&blk), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_blk_set_asid(&blk, &asid), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_insn_next(&insn, &i), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_insn_event(&insn, &e), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_insn_resync(&insn), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_insn_set_asid(&insn, &asid), IPT_ERR_NOSYNC);
     CHECK_EQ(insn.at.error, IPT_ERR_NOSYNC);
     CHECK_EQ(pkt.at.valid, 0);
     CHECK_EQ(insn.at.asid.cr3, IPT_ASID_UNKNOWN);
@@ -710,8 +725,10 @@ TEST(config)
     good.read = no_code;
     check_config(&good, &trace, IPT_OK);
     c = good;
-    c.flags = IPT_CONFIG_FLAGS_;
+    c.flags = IPT_CONFIG_FLAGS_ & ~IPT_CONFIG_ROOT_ONLY;
     check_config(&c, &trace, IPT_OK);
+    c.flags = IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY;
+    check_config(&c, &trace, IPT_ERR_CONFIG);
     for (unsigned bit = 0; bit < 32; bit++) {
         c.flags = 1u << bit;
         check_config(&c, &trace,

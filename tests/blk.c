@@ -67,6 +67,11 @@ TEST(gaps)
     run_table(&tables[5]);
 }
 
+TEST(host_and_guest)
+{
+    run_table(&tables[6]);
+}
+
 /* ---- some boundaries by hand ---- */
 
 typedef struct want_block {
@@ -418,6 +423,7 @@ int main(void)
     RUN(wrap);
     RUN(errors);
     RUN(gaps);
+    RUN(host_and_guest);
     RUN(boundaries);
     RUN(boundaries_contiguous);
     RUN(boundaries_at_events);

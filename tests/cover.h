@@ -135,6 +135,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
                                 const ipt_insn *insn, int status)
 {
     edge e = {insn->ip, d->at.ip, insn->kind, 0, 0};
+    const int hidden = d->walk_.hidden; /* does it lead to what is skipped? */
     int moved = 0;
     ipt_event event = {.type = 0};
     while (status >= 0 && status & IPT_EVENT_PENDING) {
@@ -149,7 +150,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         default: moved = 0;
         }
     }
-    if (!is_branch(insn->kind)) return;
+    if (!is_branch(insn->kind) || (hidden && !moved)) return;
     if (insn->kind == IPT_INSN_JCC) {
         if (!is_tnt(d->walk_.cur.trace, insn->offset)) return;
         e.unsure = 0;

@@ -50,6 +50,7 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
     f.config.read = memory_read;
     f.config.context = &m;
     f.config.flags = flags;
+    f.config.cr3 = ONLY_CR3;
     f.config.errata = decode_errata;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
     memset(places, 0xa5, sizeof places);

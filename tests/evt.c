@@ -1465,6 +1465,119 @@ TEST(gap_cuts_a_packet)
     }
 }
 
+/* ---- starting without a PSB ---- */
+
+typedef struct start_row {
+    row r;
+    ipt_start start; /* offset: at packet 0 */
+    unsigned from;   /* the packet to start with */
+} start_row;
+
+static const start_row start_rows[] = {
+    {{"flow", {TNT(2, 1), TIP(0x2000), IP_(TIP, 1, 0x3000)},
+      {E_TNT(0, 2, 1), E(TIP, 0, 1, 0x2000), E(TIP, 0, 2, 0x3000)}, 0},
+     {.enabled = 1}, 0},
+    {{"a compressed ip", {TNT(2, 1), IP_(TIP, 1, 0x3000)},
+      {E_TNT(0, 2, 1)}, IPT_ERR_NO_IP}, {.enabled = 1}, 0},
+    {{"another one", {IP_(TIP, 2, 0x3000)}, {{0}}, IPT_ERR_NO_IP},
+     {.enabled = 1}, 0},
+    {{"the low 48 bits are not all", {IP_(TIP, 4, 0x3000)}, {{0}},
+      IPT_ERR_NO_IP}, {.enabled = 1}, 0},
+    {{"48 bits extended are", {IP_(TIP, 3, 0x800000003000)},
+      {E(TIP, 0, 0, 0xffff800000003000)}, 0}, {.enabled = 1}, 0},
+    {{"a suppressed ip", {PGD0, IP_(TIP_PGE, 2, 0x1000)},
+      {E(DISABLED, NOIP | NOTO, 0, 0)}, IPT_ERR_NO_IP}, {.enabled = 1}, 0},
+    {{"a fup", {IP_(FUP, 1, 0x1000)}, {{0}}, IPT_ERR_NO_IP}, {.enabled = 1},
+     0},
+    {{"last ip given", {IP_(TIP, 1, 0x3000), IP_(TIP, 4, 0x5000)},
+      {E(TIP, 0, 0, 0x123456783000), E(TIP, 0, 1, 0x5000)}, 0},
+     {.enabled = 1, .has = IPT_START_LAST_IP, .last_ip = 0x123456789abc}, 0},
+    {{"a psb gives it", {OFF, IP_(TIP_PGE, 1, 0x3000)},
+      {E_OFF, E(ENABLED, 0, 2, 0x3000)}, 0}, {.enabled = 0}, 0},
+    {{"an overflow gives it", {OVF, IP_(FUP, 1, 0x3000)},
+      {E(OVERFLOW, 0, 0, 0x3000)}, 0}, {.enabled = 1}, 0},
+    {{"not enabled", {PGE(0x1000), TNT(1, 1)},
+      {E(ENABLED, 0, 0, 0x1000), E_TNT(1, 1, 1)}, 0}, {.enabled = 0}, 0},
+    {{"not enabled, but flow", {TNT(1, 1)}, {{0}}, IPT_ERR_CONTEXT},
+     {.enabled = 0}, 0},
+    {{"data before an ip", {PTW(0, 0, 5), MNT(6), CBR(7), PIP(0x5000, 1)},
+      {EB(PTWRITE, NOIP, 0, 0, 5, 4), EA(MNT, NOIP, 1, 0, 6),
+       EA(CBR, NOIP, 2, 0, 7), EB(PAGING, NOIP, 3, 0, 0x5000, 1)}, 0},
+     {.enabled = 1}, 0},
+    {{"in the middle", {ON, TNT(2, 1), TIP(0x2000)},
+      {E(TIP, 0, 5, 0x2000)}, 0}, {.enabled = 1}, 5},
+    {{"time", {TNT(1, 1)},
+      {{IPT_EVT_TNT, NOIP | CLK, 0, 0, 1, 1, 0, 0x123456789abcdef0}}, 0},
+     {.enabled = 1, .has = IPT_START_TSC, .tsc = 0x123456789abcdef0}, 0},
+    {{"vmx", {PIP(0x6000, 1)},
+      {EA(CFE, NOIP, 0, 0, CFEV(VMENTRY, IPT_CFE_INFERRED, 0)),
+       EB(PAGING, NOIP, 0, 0, 0x6000, 1)}, 0},
+     {.enabled = 1, .has = IPT_START_ASID, .asid = {0x5000, 0, 0}}, 0},
+};
+
+static void start_row_run(const start_row *x, int way)
+{
+    const int last = x->r.status ? x->r.status : IPT_END;
+    ipt_start start = x->start;
+    ipt_event e;
+    unsigned i;
+    int status;
+
+    build_all(&b, x->r.trace, PACKETS_MAX);
+    feed_begin(&f, b.bytes, b.size, way);
+    f.config.flags = IPT_CONFIG_VMX_EVENTS;
+    CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+    start.offset = b.offset[x->from];
+    f.trace.count = (uint32_t) f.count; /* it has to be there */
+    if (way == GROW) f.pieces[0].size = b.size;
+    CHECK_EQ(ipt_evt_start(decoder(), &start), IPT_OK);
+    for (i = 0; x->r.events[i].type; i++) {
+        status = next(&e);
+        if (!CHECK_EQ(status, IPT_OK)
+            || !compare(&x->r, way_names[way], i, &e, &x->r.events[i], &b))
+            break;
+    }
+    for (i = 0; i < 3; i++)
+        if (next(&e) != last) failed(x->r.name, way_names[way], "end", 0, 0);
+    CHECK_EQ(places[place].at.error, last);
+    feed_end(&f);
+}
+
+TEST(start)
+{
+    for (unsigned i = 0; i < LENGTH(start_rows); i++)
+        for (int way = 0; way < WAYS; way++) start_row_run(&start_rows[i], way);
+}
+
+TEST(start_arguments)
+{
+    static const row r = {"on", {ON}, {E_ON}, 0};
+    static const uint64_t stack[1] = {0};
+    ipt_start good, bad;
+    memset(&good, 0, sizeof good);
+    build_all(&b, r.trace, PACKETS_MAX);
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+    good.offset = b.size;
+    good.stack = stack;
+    good.stack_count = 1;
+    CHECK_EQ(ipt_evt_start(&places[place], &good), IPT_OK);
+#define BAD(change)                                                    \
+    do {                                                               \
+        bad = good;                                                    \
+        change;                                                        \
+        CHECK_EQ(ipt_evt_start(&places[place], &bad), IPT_ERR_ARG);    \
+    } while (0)
+    BAD(bad.offset++);
+    BAD(bad.enabled = 2);
+    BAD(bad.mode = IPT_MODE_COUNT);
+    BAD(bad.asid.nr = 2);
+    BAD(bad.has = 8);
+    BAD(bad.stack = NULL);
+#undef BAD
+    feed_end(&f);
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -1523,6 +1636,8 @@ int main(void)
     RUN(sticky);
     RUN(gaps);
     RUN(gap_cuts_a_packet);
+    RUN(start);
+    RUN(start_arguments);
     RUN(synchronise);
     return test_report();
 }

@@ -37,6 +37,7 @@ enum { INSN_STEP = 1, EVENT_STEP, RESYNC_STEP };
 #define ST IPT_EVENT_STATUS
 #define SEAM (ST | IPT_EVENT_SEAM)
 #define BACK IPT_EVENT_RESUMED
+#define INF 0x100u /* with a CFE's type: inferred */
 
 #define SPECULATIVE IPT_FLOW_SPECULATIVE
 #define ENABLED IPT_FLOW_ENABLED
@@ -818,6 +819,128 @@ static const row gap_rows[] = {
      {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), S_OFF}, 0, 0, 0},
 };
 
+/* Host and guest. A host (CR3 5000) runs a guest (CR3 6000, non-root): PSB+, VM
+ * entry to 2000, interrupted at 2003 by a VM exit to 1100. */
+#define ONLY_CR3 0x5000 /* config.cr3 */
+#define HOST PSB, PIP(0x5000, 0), EXEC64, FUP(0x1000), PSBEND
+#define S_HOST                                                           \
+    E(ENABLED, SEAM, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),         \
+        EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
+#define ENTRY(to) PIP(0x6000, 1), TIP(to)
+#define S_ENTRY EA(PAGING, NOIP, 0, 0x6000)
+#define EXIT(from, to) FUP(from), PIP(0x5000, 0), TIP(to)
+#define S_EXIT(to) EA(ASYNC_PAGING, 0, to, 0x5000)
+#define HOST_CODE                                                       \
+    CODE(0x1000, JCC0 VMLAUNCH), CODE(0x1100, NOP JMP_RAX),              \
+        CODE(0x1200, JCC0 VMLAUNCH)
+#define GUEST_CODE CODE(0x2000, NOP JCC0 NOP JCC0)
+
+static const row vmx_rows[] = {
+    {"all", {HOST_CODE, GUEST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(1, 0), EXIT(0x2003, 0x1100),
+      TIP(0x1200), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002), S_ENTRY, IF(0x2000, ASID),
+      IF(0x2001, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x2003, 0x1100),
+      S_EXIT(0x1100), IF(0x1100, ASID), I(0x1101), I(0x1200)}, 0, 0, 0},
+    {"guest only", {GUEST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(1, 0), EXIT(0x2003, 0x1100),
+      TIP(0x1200), TNT(1, 0), ENTRY(0x2003), TNT(1, 0)},
+     {S_HOST, S_ENTRY, IF(0x2000, ASID), IF(0x2001, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x2003, 0x1100), S_EXIT(0x1100), S_ENTRY,
+      IF(0x2003, ASID), I(0x2004)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"host only", {HOST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(6, 5), TIP(0x7777), FUP(0x8888),
+      TIP(0x9999), PTW(0, 1, 3), FUP(0x8000), TNT(3, 0),
+      EXIT(0x2003, 0x1100), TIP(0x1200), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002), S_ENTRY, S_EXIT(0x1100),
+      IF(0x1100, ASID), I(0x1101), I(0x1200)}, 0, 0, IPT_CONFIG_ROOT_ONLY},
+    {"another mode on the other side", {HOST_CODE, CODE(0x2000, "\x40" JCC0)},
+     {HOST, TNT(1, 0), PIP(0x6000, 1), EXEC32, TIP(0x2000), TNT(1, 0),
+      FUP(0x2003), PIP(0x5000, 0), EXEC64, TIP(0x1200), TNT(1, 0)},
+     {S_HOST, S_ENTRY, EA(EXEC_MODE, 0, 0x2000, IPT_MODE_32),
+      IF(0x2000, ASID), IF(0x2001, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x2003, 0x1200), S_EXIT(0x1200),
+      EA(EXEC_MODE, 0, 0x1200, IPT_MODE_64)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"host only, psb+ in the guest", {HOST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(1, 0), PSB, PIP(0x6000, 1), EXEC64,
+      FUP(0x2003), PSBEND, TNT(1, 0), EXIT(0x2003, 0x1200), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002), S_ENTRY, E(ENABLED, SEAM, 0x2003),
+      EA(ASYNC_PAGING, ST, 0x2003, 0x6000),
+      EA(EXEC_MODE, ST, 0x2003, IPT_MODE_64), S_EXIT(0x1200),
+      IF(0x1200, ASID)}, 0, 0, IPT_CONFIG_ROOT_ONLY},
+    {"guest only, psb+ in the host", {GUEST_CODE},
+     {HOST, TNT(1, 0), PSB, PIP(0x5000, 0), EXEC64, FUP(0x1002), PSBEND,
+      ENTRY(0x2000), TNT(1, 0)},
+     {S_HOST, E(ENABLED, SEAM, 0x1002), EA(ASYNC_PAGING, ST, 0x1002, 0x5000),
+      EA(EXEC_MODE, ST, 0x1002, IPT_MODE_64), S_ENTRY, IF(0x2000, ASID),
+      I(0x2001)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"guest only, overflow in the host", {GUEST_CODE},
+     {HOST, TNT(1, 0), OVF, FUP(0x1002), TNT(4, 4), ENTRY(0x2000), TNT(1, 0)},
+     {S_HOST, E(OVERFLOW, 0, 0x1002), S_ENTRY, IF(0x2000, RESYNCED | ASID),
+      I(0x2001)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"guest only, disabled in the host", {GUEST_CODE},
+     {HOST, TNT(1, 0), PGD0, PIP(0x6000, 1), PGE(0x2000), TNT(1, 0),
+      FUP(0x2003), PIP(0x5000, 0), PGD0, PGE(0x1100), TNT(1, 0)},
+     {S_HOST, E(DISABLED, NOIP | NOTO, 0), S_ENTRY, E(ENABLED, 0, 0x2000),
+      IF(0x2000, ASID | ENABLED), IF(0x2001, DISABLED),
+      EA(ASYNC_DISABLED, NOTO, 0x2003, 0), EA(ASYNC_PAGING, NOIP, 0, 0x5000),
+      E(ENABLED, 0, 0x1100)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"guest only, starting in it", {GUEST_CODE},
+     {PSB, EXEC64, FUP(0x2000), PIP(0x6000, 1), PSBEND, TNT(1, 0),
+      EXIT(0x2003, 0x1100), TNT(5, 3)},
+     {E(ENABLED, SEAM, 0x2000), EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64),
+      EA(ASYNC_PAGING, ST, 0x2000, 0x6000), I(0x2000),
+      IF(0x2001, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x2003, 0x1100),
+      S_EXIT(0x1100)}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {"one cr3", {CODE(0x1000, NOP MOV_CR3), CODE(0x1100, NOP JCC0)},
+     {HOST, PIP(0x7000, 0), TNT(2, 1), TIP(0x1000), PIP(0x5000, 0), TNT(2, 1),
+      FUP(0x1003), TIP(0x1100), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x1100, ASID), I(0x1101)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"one cr3, and then a tip", {CODE(0x1000, NOP MOV_CR3),
+                                CODE(0x1100, NOP JCC0)},
+     {HOST, PIP(0x7000, 0), TIP0, TIP(0x1000), PIP(0x5000, 0), TNT(2, 1),
+      TIP(0x1100), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x1100, ASID), I(0x1101)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"calls are kept on the way", {CODE(0x1000, CALL("\x0b")),
+                                   CODE(0x1010, VMLAUNCH RET)},
+     {HOST, ENTRY(0x2000), TNT(3, 7), EXIT(0x2003, 0x1013), TNT(1, 1)},
+     {S_HOST, I(0x1000), I(0x1010), S_ENTRY, S_EXIT(0x1013),
+      IF(0x1013, ASID)}, 0, 0, IPT_CONFIG_ROOT_ONLY},
+    {"inferred events", {HOST_CODE, GUEST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(1, 0), EXIT(0x2003, 0x1200),
+      TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002),
+      EA(CFE, NOIP, 0, INF | IPT_CFE_VMENTRY), S_ENTRY, IF(0x2000, ASID),
+      IF(0x2001, INTERRUPTED), EA(CFE, 0, 0x2003, INF | IPT_CFE_VMEXIT),
+      EA(ASYNC_BRANCH, 0, 0x2003, 0x1200), S_EXIT(0x1200),
+      IF(0x1200, ASID)}, 0, 0, IPT_CONFIG_VMX_EVENTS},
+    {"inferred events, host only", {HOST_CODE},
+     {HOST, TNT(1, 0), ENTRY(0x2000), TNT(1, 0), EXIT(0x2003, 0x1200),
+      TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002),
+      EA(CFE, NOIP, 0, INF | IPT_CFE_VMENTRY), S_ENTRY,
+      EA(CFE, 0, 0x2003, INF | IPT_CFE_VMEXIT), S_EXIT(0x1200),
+      IF(0x1200, ASID)}, 0, 0, IPT_CONFIG_VMX_EVENTS | IPT_CONFIG_ROOT_ONLY},
+    {"no inferred events beside cfe", {HOST_CODE, GUEST_CODE},
+     {HOST, TNT(1, 0), CFE(VMENTRY, 0, 0), ENTRY(0x2000), TNT(1, 0),
+      CFE(VMEXIT, 0, 0), EXIT(0x2003, 0x1200), TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1002), EA(CFE, NOIP, 0, IPT_CFE_VMENTRY),
+      S_ENTRY, IF(0x2000, ASID), IF(0x2001, INTERRUPTED),
+      EA(CFE, 0, 0x2003, IPT_CFE_VMEXIT),
+      EA(ASYNC_BRANCH, 0, 0x2003, 0x1200), S_EXIT(0x1200),
+      IF(0x1200, ASID)}, 0, 0, IPT_CONFIG_VMX_EVENTS},
+    {"inferred events while disabled", {HOST_CODE, GUEST_CODE},
+     {HOST, TNT(1, 0), PGD0, PIP(0x6000, 1), PGE(0x2000), TNT(1, 0)},
+     {S_HOST, I(0x1000), IF(0x1002, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      EA(CFE, NOIP, 0, INF | IPT_CFE_VMENTRY), S_ENTRY,
+      E(ENABLED, 0, 0x2000), IF(0x2000, ASID | ENABLED), I(0x2001)}, 0, 0,
+     IPT_CONFIG_VMX_EVENTS},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -827,7 +950,7 @@ typedef struct table {
 #define TABLE(name) {#name, name, LENGTH(name)}
 static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
                                TABLE(cause_rows), TABLE(wrap_rows),
-                               TABLE(error_rows), TABLE(gap_rows)};
+                               TABLE(error_rows), TABLE(gap_rows), TABLE(vmx_rows)};
 
 /* ---- the traced code ---- */
 
@@ -929,7 +1052,9 @@ static inline uint64_t event_word(const ipt_event *e)
     case IPT_EVT_PWRX: return e->u.pwrx.last;
     case IPT_EVT_CBR: return e->u.cbr.ratio;
     case IPT_EVT_MNT: return e->u.mnt.payload;
-    case IPT_EVT_CFE: return e->u.cfe.type;
+    case IPT_EVT_CFE:
+        return e->u.cfe.type
+               | (e->u.cfe.has & IPT_CFE_INFERRED ? INF : 0u);
     case IPT_EVT_TRIG: return e->u.trig.trbv;
     case IPT_EVT_PEBS_BEGIN: return e->u.pebs.id;
     case IPT_EVT_PEBS_ITEM: return e->u.pebs.payload;
