@@ -109,6 +109,8 @@ int main(void)
                           "FUP behind FUP, PGE or STOP while enabled, ...")  \
     X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP, or with several: for "\
                         "2.0.5 tracing is enabled, or the first one counts") \
+    X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
+                                      "PTWRITE is")                          \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
                               "which shows that tracing is enabled")         \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
@@ -1076,28 +1078,20 @@ static int mtc_without_cpuid(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Did so many cycles pass between two MTCs that one takes less than 1/256 tick
- * of the TSC? */
+/* Did so many cycles pass between two MTCs or TSCs that one takes less than
+ * 1/256 tick of the TSC? */
 static int fcr_zero(const run *r, uint64_t from, uint64_t to)
 {
-    const ipt_config *config = &r->config;
-    uint64_t cycles = 0;
-    int ctc = -1;
-    if (!config->cpuid_15_eax) return 0;
+    ipt_clock c;
+    ipt_time_init(&c, &r->config);
     for (size_t i = packet_at(r, from); i < r->count; i++) {
         const ipt_packet *p = &r->packets[i];
+        const int status = ipt_time_calibrate(&c, p);
         if (p->offset > to) break;
-        if (p->type == IPT_PKT_CYC) cycles += p->u.cyc.value;
-        if (p->type != IPT_PKT_MTC) continue;
-        if (ctc >= 0) {
-            const uint64_t ticks
-                = (uint64_t) ((p->u.mtc.ctc - ctc) & 0xff) << config->mtc_freq;
-            const uint64_t fc
-                = ticks * config->cpuid_15_ebx / config->cpuid_15_eax;
-            if (fc << 8 < cycles) return 1;
-        }
-        if (ctc < 0 || cycles) ctc = p->u.mtc.ctc;
-        cycles = 0;
+        if ((p->type == IPT_PKT_MTC || p->type == IPT_PKT_TSC)
+            && status == IPT_ERR_PACKET)
+            return 1;
+        (void) ipt_time_update(&c, p);
     }
     return 0;
 }
@@ -1159,7 +1153,10 @@ static int ctc_old(const run *r, uint64_t sync, uint64_t from, uint64_t to,
     for (size_t i = packet_at(r, sync); i < r->count; i++) {
         const uint32_t ctc = c.ctc_cyc_;
         if (r->packets[i].offset > to) break;
-        (void) ipt_time_packet(&c, &r->packets[i]);
+        if (r->packets[i].type == IPT_PKT_CYC && !r->config.cpuid_15_eax
+            && c.fcr && !c.fc_ && c.ctc_ != c.ctc_cyc_)
+            (void) ipt_time_calibrate(&c, &r->packets[i]);
+        else (void) ipt_time_packet(&c, &r->packets[i]);
         if (r->packets[i].type == IPT_PKT_TSC) c.ctc_cyc_ = ctc;
         if (r->packets[i].offset >= from && time_is(&c, t)) return 1;
     }
@@ -1172,11 +1169,13 @@ static int time_of_first(const events *e, const ipt_event *o,
                          const struct pt_event *t)
 {
     const ipt_clock c = clock_at(e->r, e->sync, o->offset);
-    const uint64_t end /* of a PSB+, or later */
-        = o->flags & IPT_EVENT_STATUS ? o->offset + 256 : o->offset;
+    const uint64_t end /* of a PSB+ or what theirs looks at behind an OVF */
+        = o->flags & IPT_EVENT_STATUS || o->type == IPT_EVT_OVERFLOW
+              ? o->offset + 256
+              : o->offset;
     if (is_unstamped(o->type) && !t->has_tsc)
         return allow(e->r, D_NO_STAMP);
-    if (huge_cyc(e->r, e->sync, o->offset)) return allow(e->r, D_HUGE_CYC);
+    if (huge_cyc(e->r, e->sync, end)) return allow(e->r, D_HUGE_CYC);
     if (mtc_without_cpuid(e->r, e->sync, end)) return allow(e->r, D_NO_CPUID);
     if (time_of_last(e, o, t)) return allow(e->r, D_TIME_LAST);
     if (ctc_old(e->r, e->sync, o->offset, o->offset + 256, t))
@@ -1653,6 +1652,14 @@ static int explain_events(const events *e, uint64_t to)
     if (fup_no_ip(e->r, e->sync, to)) return D_FUP_NO_IP;
     if (strange_fups(e->r, e->sync, to)) return D_FUP0;
     if (psbend_alone(e->r, e->sync, to)) return D_CONTEXT;
+    if (e->place && e->have_exec
+        && ((e->peer_count && e->theirs[0].type == ptev_exec_mode)
+            || (e->count && e->ours[0].type == IPT_EVT_EXEC_MODE)))
+        return D_TIP_FIRST; /* several, of which only one is kept in mind */
+    if (e->place && e->count && e->ours[0].type == IPT_EVT_PTWRITE
+        && e->ours[0].ip == e->place->ip
+        && e->place->kind != IPT_INSN_PTWRITE)
+        return D_PTW_ELSEWHERE;
     return -1;
 }
 
@@ -2210,9 +2217,12 @@ static int flow_between(const flow *f)
 static int flow_at_target(const flow *f)
 {
     const ipt_event *e = &f->e.ours[0];
+    size_t i = packet_at(f->r, e->offset);
+    while (f->e.count && i > 0 && is_neutral(f->r->packets[--i].type)) { }
     return f->e.count && e->type == IPT_EVT_DISABLED
            && !(e->flags & IPT_EVENT_NO_TO)
-           && (f->done == 0 || e->u.branch.to == f->insn.ip + f->insn.size
+           && (f->done == 0 || f->r->packets[i].type == IPT_PKT_TIP
+               || e->u.branch.to == f->insn.ip + f->insn.size
                || e->u.branch.to == f->ours.walk_.ip);
 }
 
