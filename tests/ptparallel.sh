@@ -72,19 +72,6 @@ for flag in "" --no-retcomp; do
     rm -rf "$tmp/rec"
 done
 
-# ---- GNU parallel: the recipe of --help, with two jobs on this machine ----
-
-map=examples/recording pt=examples/recording/trace.pt
-if have parallel parallel && parallel --version 2>/dev/null | grep -q GNU; then
-    n=$("$tool" --pt $pt --index | wc -l)
-    "$tool" --map $map --pt $pt --insn >"$tmp/one"
-    seq 0 1 $((n - 1)) |
-        parallel --will-cite -k -j 2 \
-            "$tool" --map $map --pt $pt --insn --segments {}:+1 |
-        "$tool" --join | cmp - "$tmp/one" >"$tmp/out" 2>&1 && pass ||
-        fail_with "GNU parallel" "$tmp/out"
-fi
-
 # ---- generated from recordings: loss, interrupts, guests, transactions ----
 
 truth=$tmp/truth
@@ -160,6 +147,22 @@ typed "an error, and flow after it" 4 3 \
 typed "a PSB+ that contradicts" 3 3 \
     "$plus$taken$pgd$plus$taken$plus$taken"
 
+# ---- GNU parallel: the recipe of --help, with two jobs on this machine ----
+
+if have parallel parallel && parallel --version 2>/dev/null | grep -q GNU; then
+    # shellcheck disable=SC2059 # the bytes are the format
+    for i in 1 2 3 4 5; do
+        printf "$plus$taken$taken$pwre$plus$taken$pwrx$plus$taken$taken"
+    done >"$tmp/many.pt"
+    n=$("$tool" --pt "$tmp/many.pt" --index | wc -l)
+    "$tool" --map "$tmp" --pt "$tmp/many.pt" --threads 1 --insn >"$tmp/one"
+    seq 0 4 $((n - 1)) |
+        parallel --will-cite -k -j 2 "$tool" --map "$tmp" \
+            --pt "$tmp/many.pt" --insn --segments {}:+4 |
+        "$tool" --join 2>&1 | cmp - "$tmp/one" >"$tmp/out" 2>&1 && pass ||
+        fail_with "GNU parallel" "$tmp/out"
+fi
+
 # ---- what must be refused ----
 
 # refuse TEXT ARGUMENTS...: exit status 1 and these words.
@@ -178,7 +181,7 @@ refuse "no pt file"
 refuse "unknown option" --what
 refuse "no such range" --pt "$tmp/typed.pt" --segments 9:10
 refuse "no such range" --pt "$tmp/typed.pt" --segments 1:1
-refuse "no PSB" --pt "$tmp/loop.bin"
+refuse "no PSB" --map "$tmp" --pt "$tmp/loop.bin"
 refuse "no end" --join
 "$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 0:1 >"$tmp/in"
 "$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 2: >>"$tmp/in"

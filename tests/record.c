@@ -185,6 +185,67 @@ static void decode(const char *what, const ipt_config *config, size_t lines)
            (unsigned long long) decoder.at.offset);
 }
 
+/* Where flow begins at a PSB; 0: tracing is disabled there. */
+static uint64_t begins_at(const ipt_config *config, const ipt_trace *trace,
+                          uint64_t psb)
+{
+    static ipt_insn_decoder decoder;
+
+    CHECK_EQ(ipt_insn_init(&decoder, config, trace, NULL), IPT_OK);
+    CHECK(ipt_insn_sync_set(&decoder, psb) >= 0);
+    return decoder.at.valid & IPT_AT_IP ? decoder.at.ip : 0;
+}
+
+/* Decode PSB by PSB, each with nothing but its own bytes: what they do not
+ * prove is walked up to where the next one begins (IPT_CONFIG_WALK_ON). */
+static void decode_segments(const char *what, const ipt_config *config)
+{
+    static ipt_insn_decoder decoder;
+    ipt_segment whole_piece = {rec.trace, rec.trace_size};
+    ipt_trace whole = {&whole_piece, 1, 0, 0};
+    ipt_config on = *config;
+    static ipt_pkt_decoder psbs;
+    size_t n = 0;
+    int more;
+
+    on.flags |= IPT_CONFIG_WALK_ON;
+    CHECK_EQ(ipt_pkt_init(&psbs, config, &whole), IPT_OK);
+    more = ipt_pkt_sync_forward(&psbs) >= 0;
+    while (more) {
+        const uint64_t from = psbs.at.sync;
+        ipt_segment piece = {rec.trace + from, rec.trace_size - (size_t) from};
+        ipt_trace trace = {&piece, 1, 0, from};
+        uint64_t stop = 0;
+        ipt_insn insn;
+        int status;
+        more = ipt_pkt_sync_forward(&psbs) >= 0;
+        if (more) {
+            piece.size = (size_t) (psbs.at.sync - from);
+            stop = begins_at(config, &whole, psbs.at.sync);
+        }
+        CHECK_EQ(ipt_insn_init(&decoder, more ? &on : config, &trace, NULL),
+                 IPT_OK);
+        status = ipt_insn_sync_forward(&decoder);
+        while (status >= 0) {
+            uint64_t want = 0;
+            int i;
+            status = ipt_insn_next(&decoder, &insn);
+            if (status < 0 || (status & IPT_UNPROVEN && insn.ip == stop))
+                break;
+            for (i = n < rec.count ? 8 : 0; i-- > 0;)
+                want = want << 8 | rec.ips[8 * n + (size_t) i];
+            if (!CHECK_EQ(insn.ip, want)) {
+                printf("    %s, in segments, instruction %llu of %llu\n", what,
+                       (unsigned long long) n, (unsigned long long) rec.count);
+                return;
+            }
+            n++;
+        }
+        CHECK(status == IPT_END || (more && status >= 0));
+    }
+    CHECK_EQ(n, rec.count);
+}
+
 static void check_recording(const char *name, uint32_t flags)
 {
     static const size_t lines[] = {64, 0, 16384};
@@ -197,6 +258,7 @@ static void check_recording(const char *name, uint32_t flags)
     if (open_recording(name)) {
         for (i = 0; i < 3; i++)
             decode(name, &config, lines[i]);
+        decode_segments(name, &config);
 #ifdef HAVE_ZYDIS
         config.classify = ipt_zydis_classify;
         decode(name, &config, lines[2]);
