@@ -483,6 +483,7 @@ typedef struct model {
 
 typedef struct place {
     size_t index; /* instructions before it */
+    uint8_t nr;   /* the world it happened in */
     ipt_event event;
 } place;
 
@@ -507,14 +508,15 @@ typedef struct loss {
     size_t count;
 } loss;
 
-static struct {
+typedef struct output {
     const model *model;
     ipt_gen_config config;
     ipt_gen gen;
     uint8_t *trace;
     size_t trace_room;
     uint32_t *ids; /* that a decoder is to find */
-    size_t count, room;
+    uint8_t *nrs;  /* and in which of the two worlds */
+    size_t count, room, nr_room;
     size_t proven;
     place *places;
     size_t place_count, place_room;
@@ -532,11 +534,14 @@ static struct {
     uint64_t ran; /* instructions, while tracing could see them */
     uint64_t cr3;
     uint64_t last_from_psb;
+    uint32_t only; /* IPT_CONFIG_ROOT_ONLY, IPT_CONFIG_NON_ROOT_ONLY */
     uint8_t nr;
     uint8_t on;
     uint8_t stopped;
     uint8_t speculative;
-} out;
+} output;
+
+static output out;
 
 static void settle(int status, const char *what)
 {
@@ -598,6 +603,7 @@ static void expect(ipt_event e, size_t index)
                                 sizeof(place));
     e.tsc = ipti_gen_tsc(&out.gen);
     out.places[out.place_count].index = index;
+    out.places[out.place_count].nr = out.nr;
     out.places[out.place_count++].event = e;
 }
 
@@ -612,6 +618,8 @@ static void list(uint32_t id)
 {
     out.ran++;
     out.ids = (uint32_t *) grow(out.ids, out.count, &out.room, 4);
+    out.nrs = (uint8_t *) grow(out.nrs, out.count, &out.nr_room, 1);
+    out.nrs[out.count] = out.nr;
     out.ids[out.count++] = id;
 }
 
@@ -1141,7 +1149,7 @@ static int check_status(const ipt_event *e)
     default:
         break;
     }
-    if (e->type == IPT_EVT_ENABLED && !no_ip && here() != NOWHERE
+    if (e->type == IPT_EVT_ENABLED && !no_ip && !out.only && here() != NOWHERE
         && e->ip != here())
         return bad("PSB+ has IP %" PRIx64 ", flow is at %" PRIx64, e->ip,
                    here());
@@ -1414,6 +1422,7 @@ static void decoder_config(ipt_config *config)
         config->flags |= IPT_CONFIG_IFLAGS;
     if (out.model->with & EXACT)
         config->flags |= IPT_CONFIG_KEEP_TCAL;
+    config->flags |= out.only;
     config->cpuid_15_eax = out.config.cpuid_15_eax;
     config->cpuid_15_ebx = out.config.cpuid_15_ebx;
     config->mtc_freq = out.config.mtc_freq;
@@ -1581,6 +1590,81 @@ static int decode_libipt(void)
 #include "cover.h"
 #include "perf.h"
 
+/* ---- host and guest apart ---- */
+
+/* Decoders that step over a world give these of its events nevertheless. */
+static int is_always(uint8_t type)
+{
+    switch (type) {
+    case IPT_EVT_ENABLED:
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+    case IPT_EVT_VMCS:
+    case IPT_EVT_OVERFLOW:
+    case IPT_EVT_STOP:
+    case IPT_EVT_CFE: /* VM exits are such */
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void *room_for(size_t count, size_t size)
+{
+    void *p = malloc((count + 1) * size);
+
+    if (!p)
+        fatal("out of memory");
+    return p;
+}
+
+/* What is left of the truth for one who sees only one world. */
+static void see_only(uint8_t nr)
+{
+    const output all = out;
+    size_t *before = (size_t *) room_for(all.count, sizeof(size_t));
+    size_t i;
+
+    out.only = nr ? IPT_CONFIG_NON_ROOT_ONLY : IPT_CONFIG_ROOT_ONLY;
+    out.ids = (uint32_t *) room_for(all.count, 4);
+    out.places = (place *) room_for(all.place_count, sizeof(place));
+    out.changes = (change *) room_for(all.change_count, sizeof(change));
+    out.losses = (loss *) room_for(all.loss_count, sizeof(loss));
+    out.count = out.place_count = 0;
+    for (i = 0; i < all.count; i++) {
+        before[i] = out.count;
+        if (all.nrs[i] == nr)
+            out.ids[out.count++] = all.ids[i];
+    }
+    before[i] = out.count;
+    for (i = 0; i < all.place_count; i++) {
+        place p = all.places[i];
+        p.index = before[p.index];
+        if (p.nr == nr || is_always(p.event.type))
+            out.places[out.place_count++] = p;
+    }
+    for (i = 0; i < all.change_count; i++) {
+        out.changes[i] = all.changes[i];
+        out.changes[i].index = before[all.changes[i].index];
+    }
+    for (i = 0; i < all.loss_count; i++) {
+        out.losses[i] = all.losses[i];
+        out.losses[i].index = before[all.losses[i].index];
+    }
+    free(before);
+}
+
+static void see_all(const output *all)
+{
+    free(out.ids);
+    free(out.places);
+    free(out.changes);
+    free(out.losses);
+    out = *all;
+}
+
 /* ---- cases ---- */
 
 static const model models[] = {
@@ -1674,11 +1758,12 @@ static void check(const char *name, const variant *v, const sync_point *from,
     failed += (uint64_t) !ok;
     if (!ok)
         printf("FAIL %s %s %s %s %u lines from %s%" PRIx64
-               "%s: instruction %zu: %s\n",
+               "%s%s: instruction %zu: %s\n",
                name, out.model->name, v->blocks ? "blk" : "insn",
                v->zydis ? "zydis" : "built-in", v->lines,
                from ? "PSB " : "", from ? from->offset : 0,
-               cut.count ? ", with gaps" : "", at.index, at.why);
+               cut.count ? ", with gaps" : "",
+               out.only ? ", one world" : "", at.index, at.why);
 }
 
 /* Take pieces out of the trace. What comes before a gap is what a trace that
@@ -1763,6 +1848,12 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     for (i = 0; i < 2 && make_gaps(); i++)
         check(name, &variants[i + 1], NULL, out.count);
     cut.count = 0;
+    for (i = 0; i < 4 && m->kind == GUEST; i++) {
+        const output all = out;
+        see_only((uint8_t) (i & 1));
+        check(name, &variants[i % 3], NULL, out.count);
+        see_all(&all);
+    }
     printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
            "losses, %9zu lost; gen %5.1f M/s decode %5.1f M/s\n",
            name, m->name, out.count, out.gen.used, out.place_count,
