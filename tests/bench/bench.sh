@@ -9,6 +9,7 @@
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
 # CASES="..."  only these of them          ROUNDS=5
 # TSV=1        tab-separated               LAYER=blocks  only these rows
+# LAYER=parallel  two threads next to one (make tools first)
 # INSTR=1      instructions per trace byte under callgrind instead
 
 mode=${1:-run}
@@ -111,7 +112,12 @@ run)
         exit
     fi
     # shellcheck disable=SC2046
-    "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
+    [ "$LAYER" = parallel ] ||
+        "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
+    status=$?
+    # shellcheck disable=SC2046
+    [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh $(cases)
+    exit $status
     ;;
 *)
     sed -n 's/^# \{0,1\}//p' "$0"

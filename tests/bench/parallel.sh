@@ -1,0 +1,43 @@
+#!/bin/sh
+# parallel.sh FOLDER...: ptparallel with two threads next to one, in the wall
+# time of decoding: medians of ROUNDS runs (5) in turn, with real-time priority
+# where that is permitted, for neighbours on the machine take from two threads
+# what they leave to one. A trace of at least 64 KiB is repeated until it has
+# 2 MB; smaller ones, and folders without an image.map, are left out.
+
+tool=${BUILD:-build}/ptparallel
+[ -x "$tool" ] || exit 0
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 2' HUP INT TERM
+chrt -r 1 true 2>/dev/null && first="chrt -r 1" || first=
+
+# median FILE: of one number a line.
+median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+
+for dir; do
+    size=$(wc -c <"$dir/trace.pt" 2>/dev/null) && [ -e "$dir/image.map" ] &&
+        [ "$size" -ge 65536 ] || continue
+    times=$((2097151 / size + 1))
+    for _ in $(seq $times); do cat "$dir/trace.pt"; done >"$tmp/trace"
+    for _ in $(seq "${ROUNDS:-5}"); do
+        for threads in 1 2; do
+            # shellcheck disable=SC2086 # a command or none
+            $first "$tool" --map "$dir" --pt "$tmp/trace" --threads $threads \
+                --stat 2>&1 >"$tmp/total$threads" |
+                sed 's/ seconds.*//' >>"$tmp/$threads"
+        done
+    done
+    cmp -s "$tmp/total1" "$tmp/total2" || echo "two threads differ from one"
+    awk -v name="$(basename "$dir")" -v size=$((size * times)) -v n=$times \
+        -v one="$(median "$tmp/1")" -v two="$(median "$tmp/2")" -v tsv="$TSV" '
+        BEGIN {
+            ratio = one / two
+            format = tsv ? "%s\tparallel\t%d x trace\t%.1f\t%.1f\t%.2f\t1.8%s\n" \
+                : "%-24s two threads (trace x %d): %.1f MB/s, one %.1f MB/s," \
+                  " ratio %.2f, floor 1.8%s\n"
+            printf format, name, n, size / two * 1e-6, size / one * 1e-6, ratio,
+                ratio < 1.8 ? (tsv ? "\t" : "  ") "FALLS SHORT" : ""
+        }'
+    rm -f "$tmp"/[12]
+done
