@@ -316,6 +316,28 @@ run 0 ptxed --insn-decoder --no-inst --raw code.bin:0x1000 --pt bad.pt <<'END'
 END
 
 code="--raw code.bin:0x1000"
+# --check says nothing where Zydis agrees, also when quiet, and something where
+# it does not: it does not know REX2
+bytes apx.bin "90 d50090 90 ffe0"
+bytes apx.pt "$psb 9901 7d001000000000 0223 2d0010 2d0010 01"
+for decoder in --insn-decoder --block-decoder; do
+    run 0 ptxed $decoder --check --quiet --raw code.bin:0x1000 \
+        --pt run.pt </dev/null
+    run 0 ptxed $decoder --check --quiet --raw apx.bin:0x1000 \
+        --pt apx.pt:0-0x1f <<'END'
+[1b, 1001: zydis error: invalid instruction]
+END
+    run 0 ptxed $decoder --check --no-inst --raw apx.bin:0x1000 \
+        --pt apx.pt:0-0x1f <<'END'
+0000000000001000
+0000000000001001
+[1b, 1001: zydis error: invalid instruction]
+0000000000001004
+0000000000001005
+[end of trace]
+END
+done
+
 refuse 1 "ptxed: no pt file." ptxed
 # shellcheck disable=SC2086 # two words
 refuse 1 "ptxed: no pt file." ptxed $code

@@ -57,7 +57,10 @@ static const char help[] =
     "                                    trace next tells an ip.\n"
     "  --stat                            print statistics.\n"
     "  --stat:insn --stat:blocks         print these only.\n"
-    "  --check --iscache-limit <n>       accepted, without effect.\n"
+    "  --check                           compare each instruction's length and\n"
+    "                                    class with Zydis', and where blocks\n"
+    "                                    end.\n"
+    "  --iscache-limit <n>               accepted, without effect.\n"
     "  --verbose|-v                      print what --elf adds.\n"
     "\n"
     "perf sideband (--sb*, --pevent*) is still to come, and refused.\n";
@@ -168,6 +171,7 @@ typedef struct shown {
     uint64_t ip;
     const uint8_t *bytes;
     uint8_t size;
+    uint8_t kind;
     uint8_t mode;
     uint8_t speculative;
 } shown;
@@ -205,6 +209,51 @@ static void print_insn(const ptxed *x, const shown *s)
     putchar('\n');
 }
 
+/* libipt's name of an instruction's class. */
+static const char *class_name(uint8_t kind)
+{
+    switch (kind) {
+    case IPT_INSN_JCC: return "cond jump";
+    case IPT_INSN_CALL:
+    case IPT_INSN_CALL_INDIRECT: return "near call";
+    case IPT_INSN_RET: return "near return";
+    case IPT_INSN_JMP:
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_JMPABS: return "near jump";
+    case IPT_INSN_FAR_CALL:
+    case IPT_INSN_INT:
+    case IPT_INSN_SYSCALL:
+    case IPT_INSN_VMCALL: return "far call";
+    case IPT_INSN_FAR_RET:
+    case IPT_INSN_IRET:
+    case IPT_INSN_UIRET:
+    case IPT_INSN_VMENTRY: return "far return";
+    case IPT_INSN_FAR_JMP: return "far jump";
+    case IPT_INSN_PTWRITE: return "ptwrite";
+    default: return "other";
+    }
+}
+
+/* Does Zydis say the same of it as the decoder? (--check) */
+static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
+{
+    ipt_code code;
+    if (!x->opt.check) return;
+    if (image_section_at(&x->code, asid, s->ip) == 0)
+        printf("[%" PRIx64 ", %" PRIx64 ": check error: bad isid]\n",
+               s->offset, s->ip);
+    if (ipt_zydis_classify(&code, s->bytes, s->size, s->mode, NULL) < 0)
+        printf("[%" PRIx64 ", %" PRIx64 ": zydis error: invalid "
+               "instruction]\n", s->offset, s->ip);
+    else if (code.size != s->size)
+        printf("[%" PRIx64 ", %" PRIx64 ": size error: size: %u, zydis size: "
+               "%u]\n", s->offset, s->ip, s->size, code.size);
+    else if (code.kind != s->kind)
+        printf("[%" PRIx64 ", %" PRIx64 ": iclass error: iclass: %s, zydis "
+               "iclass: %s]\n", s->offset, s->ip, class_name(s->kind),
+               class_name(code.kind));
+}
+
 static int step_insn(ptxed *x)
 {
     ipt_asid asid = x->insn.at.asid; // before a MOV CR3 changes it
@@ -218,14 +267,16 @@ static int step_insn(ptxed *x)
     x->insns++;
     x->something = 1;
     x->mode = insn.mode;
-    if (!x->opt.no_inst)
+    if (!x->opt.no_inst || x->opt.check)
         image_read(bytes, insn.size, &asid, insn.ip, &x->code);
     s.ip = insn.ip;
     s.bytes = bytes;
     s.size = insn.size;
+    s.kind = insn.kind;
     s.mode = insn.mode;
     s.speculative = (insn.flags & IPT_FLOW_SPECULATIVE) != 0;
     print_insn(x, &s);
+    check_insn(x, &asid, &s);
     return status;
 }
 
@@ -258,6 +309,7 @@ static int fetch(ptxed *x, const ipt_asid *asid, shown *s, uint8_t *bytes,
     status = ipt_classify(code, bytes, (size_t) size, s->mode, NULL);
     if (status < 0) return status;
     s->size = code->size;
+    s->kind = code->kind;
     return 0;
 }
 
@@ -286,15 +338,21 @@ static int print_insns(ptxed *x, const ipt_block *block, const ipt_asid *asid,
     for (unsigned i = 0; i < block->count; i++) {
         int status = fetch(x, asid, &s, bytes, &code);
         if (status < 0) {
-            print_error(offset, s.ip, "reconstruct error", status);
+            print_error(offset, s.ip, x->opt.check ? "fetch error"
+                                                   : "reconstruct error",
+                        status);
             return status;
         }
         print_insn(x, &s);
+        check_insn(x, asid, &s);
         last = s.ip;
         s.ip = behind(&s, &code);
     }
     if (last == block->end_ip) return 0;
-    print_error(offset, last, "reconstruct error", IPT_ERR_NOSYNC);
+    if (x->opt.check)
+        printf("[%" PRIx64 ", %" PRIx64 ": error: did not reach end: %" PRIx64
+               "]\n", offset, last, block->end_ip);
+    else print_error(offset, last, "reconstruct error", IPT_ERR_NOSYNC);
     return IPT_ERR_NOSYNC;
 }
 
@@ -310,7 +368,8 @@ static int step_block(ptxed *x)
     x->something = 1;
     x->mode = block.mode;
     print_block(x);
-    if (!x->opt.quiet) (void) print_insns(x, &block, &asid, offset);
+    if (!x->opt.quiet || x->opt.check)
+        (void) print_insns(x, &block, &asid, offset);
     return status;
 }
 
