@@ -221,7 +221,9 @@ typedef struct fuzz_item {
     uint8_t zero[2];
 } fuzz_item;
 
+#ifndef FUZZ_LOG
 #define FUZZ_LOG 4096
+#endif
 typedef struct fuzz_log {
     const char *name;
     size_t count;

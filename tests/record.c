@@ -6,9 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#define IPT_IMPLEMENTATION
-#include "../ipt.h"
-#include "test.h"
+#include "lockstep.h"
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -267,6 +265,23 @@ static void check_recording(const char *name, uint32_t flags)
     unload();
 }
 
+/* All layers, in pieces, on little fuel, from clones, ...: see lockstep.h. */
+static void check_ways(const char *name)
+{
+    fuzz_case c;
+
+    memset(&c, 0, sizeof(c));
+    if (open_recording(name)) {
+        c.trace = rec.trace;
+        c.trace_size = rec.trace_size;
+        c.image = read_code;
+        c.more = FUZZ_MORE_TIME;
+        lockstep_ways(&c, 1);
+        lockstep_cuts(&c, c.trace_size < 2000 ? 100 : 4, 1);
+    }
+    unload();
+}
+
 /* ---- programs ---- */
 
 /* Run a command line; returns its exit status. */
@@ -367,7 +382,11 @@ TEST(flow)
         return;
     program("flow", "--psb-period 300", path);
 
+    text(path, sizeof(path), "%s/flow.on", folder);
+    check_ways(path);
+
     /* It noticed nothing. */
+    text(path, sizeof(path), "%s/flow", folder);
     CHECK_EQ(shell("%s | cmp - %s.out", path, path), 0);
     text(path, sizeof(path), "%s/flow.on", folder);
     meta = load(path, "meta", &size);
@@ -387,6 +406,7 @@ TEST(flow)
 TEST(own_recording)
 {
     check_recording("examples/recording", 0);
+    check_ways("examples/recording");
 }
 
 TEST(demo)

@@ -7,8 +7,7 @@
  * only), expected, checkpoints.tsv, ips.u64.xz, packets.tsv[.xz]. `expected`
  * was made by independent decoders; see the README there. */
 #define _POSIX_C_SOURCE 200809L
-#define IPT_IMPLEMENTATION
-#include "ipt.h"
+#include "lockstep.h"
 #include "examples/tools/common/image.c"
 #include "zydis_glue/ipt_zydis.h"
 #include "test.h"
@@ -842,6 +841,35 @@ TEST(cut_anywhere)
     free(ips);
 }
 
+/* ---- everything, in all ways, in lockstep ---- */
+
+static int no_image(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                    uint64_t ip, void *context)
+{
+    (void) buffer, (void) size, (void) asid, (void) ip, (void) context;
+    return IPT_NEED_PAGE;
+}
+
+/* All that every layer says is the same in pieces, fed, on little fuel, from
+ * clones, caches, pages that come late. */
+TEST(all_ways)
+{
+    static fuzz_case c;
+    memset(&c, 0, sizeof c);
+    c.trace = the.trace;
+    c.trace_size = the.size;
+    c.image = the.has_code ? image_read : no_image;
+    c.context = &the.code;
+    c.more = FUZZ_MORE_TIME;
+    if (expected("compressed_returns")
+        && expected_number("compressed_returns", 10) == 0)
+        c.config = IPT_CONFIG_NO_RETCOMP;
+    if (the.has_code) c.flags |= FUZZ_RESYNC;
+    lockstep_ways(&c, (unsigned) the.size);
+    if (the.size < 200000)
+        lockstep_cuts(&c, the.size < 1000 ? the.size : 10, 1);
+}
+
 /* ---- coverage ---- */
 
 #define MAP_SIZE 65536
@@ -1317,6 +1345,7 @@ static void run_case(const char *name)
         run_one("common prefix", t_common_prefix);
     }
     if (the.has_code) run_one("coverage", t_coverage);
+    run_one("all ways", t_all_ways);
     close_case();
 }
 
