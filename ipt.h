@@ -1153,6 +1153,17 @@ typedef struct ipt_cache_line {
 
 #define IPT_SPACES_ 16
 
+/* Address spaces seen lately, and small numbers for them. */
+typedef struct ipt_spaces_ {
+    uint16_t next_id;
+    uint8_t next_slot;
+    struct {
+        ipt_asid asid;
+        uint64_t space;
+        uint16_t id; /* 0: free */
+    } at[IPT_SPACES_];
+} ipt_spaces_;
+
 /* A code cache, for any number of decoders that read the same code and are used
  * by one thread at a time. For a config.read whose answer depends only on asid
  * and ip it never changes what is decoded, only how fast. When code changes,
@@ -1163,13 +1174,7 @@ typedef struct ipt_cache {
     uint32_t magic_;
     uint32_t version_; /* counts invalidations */
     uint32_t clock_;
-    uint16_t next_id_;
-    uint8_t next_slot_;
-    struct {
-        ipt_asid asid;
-        uint64_t space;
-        uint16_t id; /* 0: free */
-    } spaces_[IPT_SPACES_]; /* address spaces seen lately */
+    ipt_spaces_ spaces_;
 } ipt_cache;
 
 /* Give a cache its memory: `count` lines, at least 64 (4 KiB). The largest
@@ -1400,36 +1405,34 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
  * it. 64 bytes. */
 #define IPT_COV_ITEMS_ 7
 typedef struct ipt_cov_line {
-    uint64_t ip_;   /* the key: where flow is, ... */
-    uint64_t tnt_;  /* ... the TNT bits from there on, a stop bit above them */
-    uint64_t next_; /* where flow is then */
-    int32_t from_;  /* the last branch, relative to ip_ */
-    uint16_t space_;
-    uint16_t pages_; /* which pages flow passes, as a hash */
-    uint8_t what_;   /* mode and what comes behind the bits; 0: empty */
-    uint8_t used_;   /* TNT bits that flow takes; bit 7: and what is behind */
-    uint8_t kind_;   /* of the last branch */
-    uint8_t counts_; /* edges, and above them frames, in items_ */
-    uint32_t items_[IPT_COV_ITEMS_]; /* slot and count of an edge; frames from
-                                      * the end, relative to ip_ */
+    uint64_t ip_;    /* where flow is, ... */
+    uint64_t tnt_;   /* ... and the TNT bits from there on, under a stop bit */
+    uint64_t next_;  /* where it is then */
+    uint32_t key_;   /* space, mode, what is behind the bits, what is used of
+                      * it; 0: the line is empty */
+    uint32_t from_;  /* the last branch, relative to ip_ */
+    uint8_t kind_;   /* of it; above: frames that are left */
+    uint8_t counts_; /* edges; above: frames at most at a time */
+    uint16_t pages_; /* those that flow passes, as a hash */
+    uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
+                                      * the end, relative to ip_. The last two
+                                      * are the hash, with IPT_COV_HASH */
 } ipt_cov_line;
 
-/* A memo: what runs of TNT bits lead to, so that they need not be walked again.
- * It belongs to decoders that have the same configs, one at a time; it never
- * changes what they find. Any number of decoders, in any threads, may read one
- * that nobody changes any more: see ipt_cov_config.shared. */
+/* A memo: where runs of TNT bits lead, so that they need not be walked again.
+ * It never changes what is found, only how fast. Decoders with equal configs
+ * and caches may use one in turn. Those of any threads may read one at a time
+ * when nobody changes it: see ipt_cov_config.shared. */
 typedef struct ipt_cov_memo {
     ipt_cov_line *lines_;
-    uint64_t formula_; /* what the lines depend on, 0: there are none */
+    uint64_t formula_; /* what the lines depend on */
     uint32_t mask_;    /* number of sets - 1 */
     uint32_t magic_;
     uint32_t clock_;
-    uint16_t next_id_;
-    struct {
-        ipt_asid asid;
-        uint64_t space;
-        uint16_t id; /* 0: free */
-    } spaces_[IPT_SPACES_];
+    uint32_t version_; /* of the code cache */
+    uint32_t epoch_;   /* changes when spaces_ begins anew */
+    uint8_t used_;     /* there are lines */
+    ipt_spaces_ spaces_;
 } ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
@@ -1470,7 +1473,8 @@ typedef struct ipt_cov_config {
     const ipt_filter *filter;
 
     ipt_cov_memo *memo;         /* 0: walk everything */
-    const ipt_cov_memo *shared; /* looked into first, and only read; 0: none */
+    const ipt_cov_memo *shared; /* a memo that was filled before: looked into
+                                 * first, and only read. 0: none */
 } ipt_cov_config;
 
 /* ipt_cov_config.flags */
@@ -1488,6 +1492,8 @@ typedef struct ipt_cov_config {
 #define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
+#define IPT_COV_SEEN_ 64
+
 /* Coverage decoder. Complete so that you can place it. In `at`, time and
  * core:bus ratio are not kept. */
 typedef struct ipt_cov_decoder {
@@ -1500,8 +1506,19 @@ typedef struct ipt_cov_decoder {
     ipt_walk_ walk_;
     uint64_t block_;     /* the block in progress, ... */
     uint64_t block_end_; /* ... and where it goes on */
+    uint64_t slow_;      /* walk up to this offset, at least */
+    ipt_asid asid_;      /* that the following are for */
+    uint32_t own_;       /* key_: space and mode in the memo, ... */
+    uint32_t shared_;    /* ... and in the shared one; 0: not in there */
+    uint32_t epoch_;     /* of the memo */
+    uint32_t version_;   /* of the cache, when the run began */
     uint8_t block_mode_; /* 0: there is none */
     uint8_t gave_up_;    /* a missing page */
+    uint8_t fast_;       /* the memo is of use */
+    uint8_t learning_;   /* IPTI_COV_ */
+    uint16_t seen_[IPT_COV_SEEN_]; /* runs seen lately, as a hash */
+    ipt_cov_line line_;  /* being learned, up to the last branch, ... */
+    ipt_cov_line work_;  /* ... and with what came since */
 } ipt_cov_decoder;
 
 /* Prepare a decoder for its first run. Both configs, and what they point to,

@@ -4738,48 +4738,74 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
 
 /* ---- spaces ---- */
 
+/* What config.space says of an address space. */
+static uint64_t ipti_space_ask(const ipt_config *config, const ipt_asid *asid)
+{
+    if (!config->space)
+        return 0;
+    ipti_fuel_burn(config, 1);
+    return config->space(asid, config->context);
+}
+
+/* The small number that stands for an address space, 0: it has none. by_space:
+ * what config.space said of it counts. */
+static uint16_t ipti_space_find(const ipt_spaces_ *spaces, int by_space,
+                                const ipt_asid *asid, uint64_t space)
+{
+    unsigned i;
+
+    for (i = 0; i < IPT_SPACES_; i++) {
+        const ipt_asid *known = &spaces->at[i].asid;
+        if (spaces->at[i].id
+            && (by_space ? spaces->at[i].space == space
+                         : known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
+                               && known->nr == asid->nr))
+            return spaces->at[i].id;
+    }
+    return 0;
+}
+
+/* Give it one. Numbers are not used twice, so a line of a space that was
+ * forgotten is never found. Returns 0 when there are no more; then they begin
+ * anew. */
+static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
+                               uint64_t space)
+{
+    const unsigned i = spaces->next_slot++ % IPT_SPACES_;
+
+    if (++spaces->next_id == 0) {
+        IPT_MEMSET(spaces, 0, sizeof(*spaces));
+        return 0;
+    }
+    spaces->at[i].asid = *asid;
+    spaces->at[i].space = space;
+    spaces->at[i].id = spaces->next_id;
+    return spaces->next_id;
+}
+
 static void ipti_cache_clear(ipt_cache *cache)
 {
-    uint32_t i;
-
     IPT_MEMSET(cache->lines_, 0,
                (size_t) (cache->mask_ + 1) * IPTI_WAYS
                    * sizeof(cache->lines_[0]));
-    for (i = 0; i < IPT_SPACES_; i++)
-        cache->spaces_[i].id = 0;
+    IPT_MEMSET(&cache->spaces_, 0, sizeof(cache->spaces_));
     cache->version_++;
 }
 
-/* The small number that stands for an address space in lines. Numbers are not
- * used twice, so a line of a space that was forgotten is never found. */
 static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
                                  const ipt_asid *asid)
 {
-    uint64_t space = 0;
-    unsigned i;
+    const uint64_t space = ipti_space_ask(config, asid);
+    uint16_t id
+        = ipti_space_find(&cache->spaces_, config->space != NULL, asid, space);
 
-    if (config->space) {
-        ipti_fuel_burn(config, 1);
-        space = config->space(asid, config->context);
-    }
-    for (i = 0; i < IPT_SPACES_; i++) {
-        const ipt_asid *known = &cache->spaces_[i].asid;
-        if (cache->spaces_[i].id == 0)
-            continue;
-        if (config->space ? cache->spaces_[i].space == space
-                          : known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
-                                && known->nr == asid->nr)
-            return cache->spaces_[i].id;
-    }
-    if (++cache->next_id_ == 0) {
+    if (id == 0)
+        id = ipti_space_add(&cache->spaces_, asid, space);
+    if (id == 0) {
         ipti_cache_clear(cache);
-        cache->next_id_ = 1;
+        id = ipti_space_add(&cache->spaces_, asid, space);
     }
-    i = cache->next_slot_++ % IPT_SPACES_;
-    cache->spaces_[i].asid = *asid;
-    cache->spaces_[i].space = space;
-    cache->spaces_[i].id = cache->next_id_;
-    return cache->next_id_;
+    return id;
 }
 
 /* ---- lines ---- */
@@ -4884,16 +4910,11 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size)
 {
     uint32_t i;
-    uint16_t space = 0; /* of asid; 0: any, or not known: forget in all */
+    uint16_t space; /* of asid; 0: any, or not known: forget in all */
 
     if (IPTI_BAD_SELF(cache))
         return IPTI_SELF_ERROR(cache);
-    for (i = 0; asid && i < IPT_SPACES_; i++) {
-        const ipt_asid *known = &cache->spaces_[i].asid;
-        if (known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
-            && known->nr == asid->nr)
-            space = cache->spaces_[i].id;
-    }
+    space = asid ? ipti_space_find(&cache->spaces_, 0, asid, 0) : 0;
     for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++) {
         ipt_cache_line *line = &cache->lines_[i];
         if (line->space_ && (!space || line->space_ == space)
@@ -7056,6 +7077,313 @@ static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
         ipti_cov_block_end(decoder);
 }
 
+/* ---- the memo ----
+ *
+ * A line says what flow does from `ip` on, given the TNT bits that come next
+ * and, once they are used up, what stands behind them. It takes `used` of the
+ * bits and, if DONE, what is behind, and is then at `next`. On the way it
+ * passes edges and leaves frames on the stack of calls; popping one that it did
+ * not push itself (POP) is the last thing it does. All of that follows from the
+ * key and the code, so what a line says need not be walked again. */
+
+enum { /* what stands behind the bits */
+    IPTI_COV_NONE, /* nothing, so far */
+    IPTI_COV_TIP,
+    IPTI_COV_PGD,
+    IPTI_COV_PGD_NO_IP,
+    IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
+};
+
+/* ipt_cov_line.key_ */
+#define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
+#define IPTI_COV_DONE 0x40u
+#define IPTI_COV_POP 0x80u
+#define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
+#define IPTI_COV_MODE 8
+#define IPTI_COV_BEHIND 10
+#define IPTI_COV_SPACE 16
+
+#define IPTI_COV_TIMES 0x3fu             /* items_: of an edge; slot above it */
+#define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
+#define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
+#define IPTI_COV_PIECE 8                 /* bits of a short line */
+#define IPTI_COV_PEAK 31
+
+enum { /* ipt_cov_decoder.learning_ */
+    IPTI_COV_IDLE,
+    IPTI_COV_LEARNING,
+    IPTI_COV_ENDED, /* line_ is complete, and flow is at its end */
+    IPTI_COV_DEAD   /* what came since line_ does not fit */
+};
+
+IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
+IPTI_STATIC_ASSERT(cov_seen, (IPT_COV_SEEN_ & (IPT_COV_SEEN_ - 1)) == 0);
+
+static void ipti_memo_clear(ipt_cov_memo *memo)
+{
+    if (memo->used_)
+        IPT_MEMSET(memo->lines_, 0,
+                   (size_t) (memo->mask_ + 1) * IPTI_WAYS
+                       * sizeof(memo->lines_[0]));
+    memo->used_ = 0;
+}
+
+static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t key)
+{
+    ip = (ip ^ (uint64_t) key << 40) * IPTI_COV_PRIME;
+    return (ip ^ ip >> 32 ^ tnt) * IPTI_COV_PRIME;
+}
+
+/* Does it matter what the IP behind the bits is? */
+static inline int ipti_cov_limits(uint32_t key)
+{
+    const uint32_t behind = key >> IPTI_COV_BEHIND & 7;
+
+    return key & IPTI_COV_DONE
+           && (behind == IPTI_COV_PGD || behind == IPTI_COV_PSB);
+}
+
+static inline const ipt_cov_line *ipti_memo_find(const ipt_cov_memo *memo,
+                                                 uint64_t ip, uint64_t tnt,
+                                                 uint32_t key, uint64_t to)
+{
+    const ipt_cov_line *line
+        = &memo->lines_[(uint32_t) (ipti_memo_hash(ip, tnt, key) >> 32
+                                    & memo->mask_) * IPTI_WAYS];
+    unsigned way;
+
+    for (way = 0; way < IPTI_WAYS; way++, line++)
+        if (line->ip_ == ip && line->tnt_ == tnt
+            && (line->key_ ^ key) <= IPTI_COV_RESULT
+            && (!ipti_cov_limits(line->key_) || line->next_ == to))
+            return line;
+    return NULL;
+}
+
+static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
+{
+    const uint32_t key = line->key_ & ~IPTI_COV_RESULT;
+    ipt_cov_line *set
+        = &memo->lines_[(uint32_t) (ipti_memo_hash(line->ip_, line->tnt_, key)
+                                        >> 32
+                                    & memo->mask_) * IPTI_WAYS];
+    unsigned way;
+
+    for (way = 0; way < IPTI_WAYS && set[way].key_; way++)
+        ;
+    if (way == IPTI_WAYS)
+        way = memo->clock_++ % IPTI_WAYS;
+    set[way] = *line;
+    memo->used_ = 1;
+}
+
+IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
+                              size_t count)
+{
+    uint32_t sets = 1;
+
+    if (!memo || !lines || count < IPTI_WAYS)
+        return IPT_ERR_ARG;
+    while (sets < UINT32_MAX / 8 && sets * 2 <= count / IPTI_WAYS)
+        sets *= 2;
+    IPT_MEMSET(memo, 0, sizeof(*memo));
+    memo->lines_ = lines;
+    memo->mask_ = sets - 1;
+    memo->magic_ = ipti_magic(sizeof(*memo));
+    memo->used_ = 1;
+    ipti_memo_clear(memo);
+    return IPT_OK;
+}
+
+/* Pages, as far as 16 bits tell them apart. */
+static uint16_t ipti_memo_page(uint64_t ip)
+{
+    ip /= IPTI_PAGE;
+    return (uint16_t) (1u << ((ip ^ ip >> 4 ^ ip >> 8) & 15));
+}
+
+static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
+                                 uint64_t ip, uint64_t size)
+{
+    const uint16_t space
+        = asid ? ipti_space_find(&memo->spaces_, 0, asid, 0) : 0;
+    uint64_t pages = size == 0 || size > 16 * IPTI_PAGE
+                         ? 16
+                         : (ip % IPTI_PAGE + size - 1) / IPTI_PAGE + 1;
+    uint16_t mask = pages > 15 ? 0xffff : 0;
+    uint32_t i;
+
+    for (; pages > 0; pages--)
+        mask |= ipti_memo_page(ip + (pages - 1) * IPTI_PAGE);
+    for (i = 0; i < (memo->mask_ + 1) * IPTI_WAYS; i++)
+        if (memo->lines_[i].pages_ & mask
+            && (!space || memo->lines_[i].key_ >> IPTI_COV_SPACE == space))
+            memo->lines_[i].key_ = 0;
+}
+
+/* ---- what a line does ---- */
+
+/* The items that edges and frames have. */
+static inline unsigned ipti_cov_items(const ipt_cov_config *cov)
+{
+    return cov->flags & IPT_COV_HASH ? IPT_COV_ITEMS_ - 2 : IPT_COV_ITEMS_;
+}
+
+static inline uint64_t ipti_sign32(uint32_t v)
+{
+    return ((uint64_t) v ^ 0x80000000u) - 0x80000000u;
+}
+
+static inline unsigned ipti_line_edges(const ipt_cov_line *line)
+{
+    return line->counts_ & 7;
+}
+
+static inline unsigned ipti_line_frames(const ipt_cov_line *line)
+{
+    return line->kind_ >> 5;
+}
+
+static void ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const unsigned peak = line->counts_ >> 3; /* frames at most at a time */
+    const unsigned last = ipti_cov_items(decoder->cov_) - 1;
+    unsigned i;
+
+    if (w->stack_count + peak > IPT_RETURN_STACK_)
+        w->stack_count = (uint8_t) (IPT_RETURN_STACK_ - peak);
+    for (i = 0; i < ipti_line_frames(line); i++)
+        ipti_stack_push(w, line->ip_ + ipti_sign32(line->items_[last - i]));
+}
+
+static void ipti_cov_path(ipt_cov_decoder *decoder, const ipt_cov_line *line)
+{
+    uint64_t hash = decoder->hash;
+    unsigned i;
+    unsigned k;
+
+    for (i = 0; i < ipti_line_edges(line); i++)
+        for (k = line->items_[i] & IPTI_COV_TIMES; k > 0; k--)
+            hash *= IPTI_COV_PRIME;
+    decoder->hash = hash + line->items_[IPT_COV_ITEMS_ - 2]
+                    + ((uint64_t) line->items_[IPT_COV_ITEMS_ - 1] << 32);
+}
+
+/* Count the edges of a line and leave its frames. */
+static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
+                                  const ipt_cov_line *line)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const unsigned n = cov->bitmap ? ipti_line_edges(line) : 0;
+    unsigned i;
+
+    for (i = 0; i < n; i++)
+        ipti_cov_count(cov, line->items_[i] >> 6,
+                       line->items_[i] & IPTI_COV_TIMES);
+    if (cov->flags & IPT_COV_HASH)
+        ipti_cov_path(decoder, line);
+    if (ipti_line_frames(line) | line->counts_ >> 3)
+        ipti_cov_frames(decoder, line);
+}
+
+/* ---- learning a line from the walk ---- */
+
+/* A call pushed a frame that a line has to leave. */
+static void ipti_cov_record_call(ipt_cov_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    ipt_cov_line *work = &decoder->work_;
+    const uint8_t top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
+                                   % IPT_RETURN_STACK_);
+    const uint64_t delta = w->stack[top] - work->ip_;
+    const unsigned frames = ipti_line_frames(work) + 1;
+    const unsigned items = ipti_cov_items(decoder->cov_);
+
+    if (frames > 7 || ipti_line_edges(work) + frames > items
+        || delta + 0x80000000u > UINT32_MAX
+        || (frames > work->counts_ >> 3 && frames > IPTI_COV_PEAK)) {
+        decoder->learning_ = IPTI_COV_DEAD;
+        return;
+    }
+    work->items_[items - frames] = (uint32_t) delta;
+    work->kind_ = (uint8_t) (work->kind_ + (1u << 5));
+    if (frames > work->counts_ >> 3)
+        work->counts_ = (uint8_t) (ipti_line_edges(work) | frames << 3);
+}
+
+/* An edge that the line is to count. */
+static void ipti_cov_record_edge(ipt_cov_decoder *decoder, uint64_t from,
+                                 uint64_t to)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const uint64_t name = ipti_cov_name(from, to);
+    const uint32_t slot
+        = cov->bitmap ? (uint32_t) name % cov->bitmap_size : 0;
+    ipt_cov_line *work = &decoder->work_;
+    const unsigned n = ipti_line_edges(work);
+    unsigned i;
+
+    for (i = 0; i < n && work->items_[i] >> 6 != slot; i++)
+        ;
+    if (i + ipti_line_frames(work) == ipti_cov_items(cov)) {
+        decoder->learning_ = IPTI_COV_DEAD;
+        return;
+    }
+    if (i == n) {
+        work->items_[n] = slot << 6;
+        work->counts_++;
+    }
+    work->items_[i]++;
+    if (cov->flags & IPT_COV_HASH) {
+        uint32_t *half = &work->items_[IPT_COV_ITEMS_ - 2];
+        const uint64_t hash
+            = (half[0] + ((uint64_t) half[1] << 32)) * IPTI_COV_PRIME + name;
+        half[0] = (uint32_t) hash;
+        half[1] = (uint32_t) (hash >> 32);
+    }
+}
+
+/* The walk passed a branch: at `from`, with `bits` to come and a stack of `top`
+ * before it. */
+static void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
+                            uint8_t bits, uint8_t top)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const uint8_t kind = w->prev_kind;
+    const unsigned items = ipti_cov_items(decoder->cov_);
+    ipt_cov_line *work = &decoder->work_;
+
+    if (decoder->learning_ != IPTI_COV_LEARNING)
+        return;
+    if (!(w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)) {
+        if (kind == IPT_INSN_RET && ipti_line_frames(work))
+            work->kind_ = (uint8_t) (work->kind_ - (1u << 5));
+        else if (kind == IPT_INSN_RET)
+            work->key_ |= IPTI_COV_POP;
+        else if (w->stack_top != top)
+            ipti_cov_record_call(decoder);
+    }
+    if (!w->enabled || !ipti_kind_leaves(kind))
+        return;
+    if (bits != w->tnt_count && !(work->key_ & IPTI_COV_POP)
+        && ipti_cov_counts(decoder->cov_, from, kind))
+        ipti_cov_record_edge(decoder, from, w->ip);
+    if (from - work->ip_ + 0x80000000u > UINT32_MAX)
+        decoder->learning_ = IPTI_COV_DEAD;
+    if (decoder->learning_ != IPTI_COV_LEARNING)
+        return;
+    work->key_ += (uint32_t) (bits - w->tnt_count);
+    work->kind_ = (uint8_t) ((work->kind_ & 0xe0) | kind);
+    work->from_ = (uint32_t) (from - work->ip_);
+    work->next_ = w->ip;
+    decoder->line_ = *work;
+    if ((work->key_ & IPTI_COV_POP && bits != w->tnt_count)
+        || (w->tnt_count
+            && ipti_line_edges(work) + ipti_line_frames(work) == items))
+        decoder->learning_ = IPTI_COV_ENDED;
+}
+
 /* ---- the walk ---- */
 
 /* Drop the events that were reached; loss of trace shows in the verdict. */
@@ -7082,10 +7410,13 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint8_t kind = w->run.kind_;
     const uint8_t bits = w->tnt_count;
     const uint8_t tip = w->have_tip;
+    const uint8_t top = w->stack_top;
     const int status = ipti_walk_last(w, &decoder->at);
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
+    if (decoder->learning_)
+        ipti_cov_record(decoder, ip, bits, top);
     ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX), kind);
     if (w->enabled && ipti_kind_leaves(kind)
         && (w->tnt_count != bits || tip || kind != IPT_INSN_RSM))
@@ -7131,28 +7462,667 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
     status = ipti_walk_ready(w, &decoder->at);
     if (IPTI_UNLIKELY(status < 0))
         return status == IPT_EVENT_FIRST ? (int) IPT_OK : status;
+    w->lead = 0; /* else flow would not just go on */
     return ipti_cov_pass(decoder);
 }
 
-/* ---- the memo ---- */
+/* ---- the fast path ----
+ *
+ * Where nothing but TNT bits, targets and the like decide where flow goes, they
+ * are taken straight from the trace's bytes: as many bits as a line may use,
+ * and what stands behind them. What the memo does not know is walked, and
+ * learned. Whatever is not as expected goes to the walk as if this had never
+ * been tried: from the same place, with the same bits and packets to come. */
 
-IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
-                              size_t count)
+typedef struct ipti_cov_leg {
+    uint64_t tnt;      /* bits to be used, under a stop bit */
+    uint64_t to;       /* the IP behind them */
+    uint64_t last_ip;  /* for decompression */
+    uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
+    const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
+    const uint8_t *window;
+    const uint8_t *end;
+    const uint8_t *next; /* where what is behind them ends */
+    uint64_t psb;        /* offset of the PSB behind the bits */
+    uint64_t held;       /* bits that the walk had from a packet before p, ... */
+    uint8_t held_count;
+    uint8_t count;  /* bits in all */
+    uint8_t behind; /* IPTI_COV_ */
+} ipti_cov_leg;
+
+/* Leave the bits of a run below bit n. */
+static inline void ipti_cov_use(ipti_cov_leg *leg, unsigned n)
 {
-    uint32_t sets = 1;
+    const uint64_t stop = (uint64_t) 1 << n;
 
-    if (!memo || !lines || count < IPTI_WAYS)
-        return IPT_ERR_ARG;
-    while (sets < UINT32_MAX / 8 && sets * 2 <= count / IPTI_WAYS)
-        sets *= 2;
-    IPT_MEMSET(memo, 0, sizeof(*memo));
-    memo->lines_ = lines;
-    memo->mask_ = sets - 1;
-    memo->magic_ = ipti_magic(sizeof(*memo));
-    return IPT_OK;
+    leg->tnt = (leg->tnt & (stop - 1)) | stop;
+}
+
+/* Let the walk stand where the fast path is. */
+static void ipti_cov_stand(ipt_walk_ *w)
+{
+    w->bound = w->prev_kind == IPT_INSN_OTHER ? IPTI_BOUND_ALL : 0;
+    if (ipti_kind_far(w->prev_kind))
+        w->bound = IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
+    w->tnt_count = w->have_tip = w->have_event = 0;
+    w->index = w->count = w->counted = 0;
+    w->fresh = 0;
+    w->icnt = 0;
+    ipti_walk_progress(w);
+}
+
+/* Do what a line says that was found under the run's first `bits` bits and, if
+ * there are no more, what is behind. Returns 1 if the run is used up, 0 if it
+ * is not yet, and < 0 if it is for the walk. */
+static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
+                                const ipt_cov_line *line)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint32_t key = line->key_;
+    const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
+    const uint8_t behind
+        = key & IPTI_COV_DONE ? key >> IPTI_COV_BEHIND & 7 : IPTI_COV_NONE;
+
+    if (IPTI_UNLIKELY(key & IPTI_COV_POP && behind != IPTI_COV_TIP
+                      && w->stack_count == 0)) {
+        ipti_cov_stand(w);
+        return IPT_ERR_RETURN;
+    }
+    ipti_cov_apply(decoder, line);
+    ipti_cov_use(leg, left);
+    w->prev_ip = w->ip + ipti_sign32(line->from_);
+    w->prev_kind = line->kind_ & 31;
+    w->ip = line->next_;
+    if (IPTI_UNLIKELY(key & IPTI_COV_POP)) {
+        (void) ipti_stack_pop(w, &w->ip);
+        w->ip = ipti_wrap(w->mode, w->ip);
+    }
+    if (behind != IPTI_COV_NONE) {
+        w->ip = leg->to;
+        if (behind == IPTI_COV_PSB)
+            w->prev_kind = IPT_INSN_OTHER;
+        else if (behind != IPTI_COV_TIP)
+            w->enabled = 0;
+    }
+    if (decoder->cov_->flags & IPT_COV_INDIRECT
+        && (behind == IPTI_COV_TIP || key & IPTI_COV_POP))
+        ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
+    return behind == leg->behind && left == 0;
+}
+
+/* Give the walk what a run holds, in place of its packets. */
+static void ipti_cov_load(ipt_walk_ *w, const ipti_cov_leg *leg, uint64_t tnt,
+                          uint8_t behind)
+{
+    ipti_cov_stand(w);
+    w->tnt = tnt;
+    w->tnt_count = (uint8_t) ipti_top(tnt);
+    w->tip = leg->to;
+    w->have_tip = behind == IPTI_COV_TIP;
+    w->have_event = behind > IPTI_COV_TIP;
+    w->event.offset = 0;
+    w->event.ip = leg->to;
+    w->event.u.branch.to = leg->to;
+    w->event.type = IPT_EVT_DISABLED;
+    w->event.flags = IPT_EVENT_NO_IP;
+    if (behind == IPTI_COV_PGD_NO_IP)
+        w->event.flags |= IPT_EVENT_NO_TO;
+    if (behind == IPTI_COV_PSB) {
+        w->event.type = IPT_EVT_ENABLED;
+        w->event.flags = IPT_EVENT_STATUS;
+    }
+}
+
+/* A step of the walk, while a line is learned. Fails, too, where the order of
+ * packets matters that were thrown together: at a deferred TIP. */
+static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status;
+
+    w->unsettled = 0;
+    status = ipti_walk_ready(w, &decoder->at);
+    if (status == IPT_EVENT_FIRST) {
+        ipti_cov_events(decoder);
+        return IPT_OK;
+    }
+    if (status < 0)
+        return status;
+    w->lead = 0; /* else flow would not just go on */
+    if (w->count == w->run.count_ && w->tnt_count
+        && ipti_kind_leaves(w->run.kind_) && w->run.kind_ != IPT_INSN_JCC
+        && (w->run.kind_ != IPT_INSN_RET
+            || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
+        return IPT_ERR_MISMATCH;
+    decoder->work_.pages_
+        |= (uint16_t) (ipti_memo_page(w->run.ip_)
+                       | ipti_memo_page(ipti_wrap(
+                           w->mode, w->run.ip_ + w->run.size_ - 1)));
+    return ipti_cov_pass(decoder);
+}
+
+/* Walk what the run holds, up to `tnt` and what is behind, and put it into the
+ * memo. Returns as ipti_cov_take. */
+static int ipti_cov_learn(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
+                          uint64_t tnt, uint8_t behind)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_cov_line *line = &decoder->line_;
+    ipt_cov_line *work = &decoder->work_;
+    const unsigned more = ipti_top(leg->tnt) - ipti_top(tnt);
+    int status = IPT_OK;
+    int done;
+
+    IPT_MEMSET(line, 0, sizeof(*line));
+    line->ip_ = w->ip;
+    line->tnt_ = tnt;
+    line->key_ = decoder->own_ | (uint32_t) behind << IPTI_COV_BEHIND;
+    *work = *line;
+    ipti_cov_load(w, leg, tnt, behind);
+    decoder->learning_ = IPTI_COV_LEARNING;
+    while (status >= 0 && decoder->learning_ != IPTI_COV_ENDED
+           && (w->tnt_count || w->have_tip || w->have_event))
+        status = ipti_cov_learn_step(decoder);
+    if (decoder->learning_ == IPTI_COV_LEARNING && status >= 0) {
+        *line = *work;
+        line->key_ |= IPTI_COV_DONE;
+        line->next_ = behind > IPTI_COV_TIP ? leg->to : line->next_;
+    }
+    if (line->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
+        ipti_memo_insert(decoder->cov_->memo, line);
+    if (behind == IPTI_COV_PSB && !w->have_event)
+        w->prev_kind = IPT_INSN_OTHER;
+    if (w->pending)
+        ipti_cov_events(decoder);
+    ipti_cov_use(leg, w->tnt_count + more);
+    done = w->tnt_count + more == 0 && behind == leg->behind && !w->have_tip
+           && !w->have_event;
+    decoder->learning_ = IPTI_COV_IDLE;
+    return status < 0 ? status : done;
+}
+
+/* Has this run been looked for before, lately? Those that come but once are not
+ * worth a line: pieces of them may be. */
+static int ipti_cov_seen(ipt_cov_decoder *decoder, const ipti_cov_leg *leg)
+{
+    const uint64_t hash
+        = ipti_memo_hash(decoder->walk_.ip, leg->tnt, leg->behind);
+    uint16_t *seen = &decoder->seen_[hash >> 32 & (IPT_COV_SEEN_ - 1)];
+    const uint16_t tag = (uint16_t) (hash >> 48);
+
+    if (*seen == tag)
+        return 1;
+    *seen = tag;
+    return 0;
+}
+
+static inline const ipt_cov_line *ipti_cov_find(const ipt_cov_decoder *decoder,
+                                                uint64_t tnt, uint8_t behind,
+                                                uint64_t to)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const uint64_t ip = decoder->walk_.ip;
+    const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
+    const ipt_cov_line *line = NULL;
+
+    if (decoder->shared_)
+        line = ipti_memo_find(cov->shared, ip, tnt, decoder->shared_ | key, to);
+    if (!line)
+        line = ipti_memo_find(cov->memo, ip, tnt, decoder->own_ | key, to);
+    return line;
+}
+
+/* The memo does not know the run as a whole. Returns as ipti_cov_take. */
+static IPTI_APART int ipti_cov_miss(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+{
+    const ipt_cov_line *line;
+    uint64_t tnt;
+    int status = 0;
+
+    if (ipti_top(leg->tnt) <= IPTI_COV_PIECE || ipti_cov_seen(decoder, leg))
+        return ipti_cov_learn(decoder, leg, leg->tnt, leg->behind);
+    do {
+        tnt = leg->tnt >> (ipti_top(leg->tnt) - IPTI_COV_PIECE);
+        line = ipti_cov_find(decoder, tnt, IPTI_COV_NONE, 0);
+        status = line ? ipti_cov_take(decoder, leg, line)
+                      : ipti_cov_learn(decoder, leg, tnt, IPTI_COV_NONE);
+    } while (status == 0 && ipti_top(leg->tnt) > IPTI_COV_PIECE);
+    return status;
+}
+
+/* Follow a leg. Returns 1, or < 0: the rest of it is for the walk. */
+static inline int ipti_cov_follow(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+{
+    const ipt_cov_line *line;
+    int status;
+
+    do {
+        line = ipti_cov_find(decoder, leg->tnt, leg->behind, leg->to);
+        status = IPTI_LIKELY(line != NULL) ? ipti_cov_take(decoder, leg, line)
+                                           : ipti_cov_miss(decoder, leg);
+    } while (IPTI_UNLIKELY(status == 0));
+    return status;
+}
+
+/* ---- runs of packets ---- */
+
+/* Collect the TNT bits from p on until *tnt reaches `full`; returns where they
+ * end. *last is the last packet that has any. */
+static inline const uint8_t *ipti_cov_scan(const uint8_t *p, const uint8_t *end,
+                                           uint64_t full, uint64_t *tnt,
+                                           const uint8_t **last)
+{
+    uint64_t bits = *tnt;
+    uint64_t more;
+    unsigned n;
+    int size;
+
+    while (p < end && bits < full) {
+        if (!(*p & 1) && *p != IPTI_EXT) {
+            if (*p) {
+                n = ipti_top(*p) - 1;
+                bits = bits << n | (*p >> 1 & ((1u << n) - 1));
+                *last = p++;
+            } else {
+                more = ipti_le64(p);
+                p += more ? ipti_top(more & (0 - more)) / 8 : 8;
+            }
+        } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_TNT_64) {
+            more = ipti_bits(p + 2, 0, 48);
+            n = more ? ipti_top(more) : 0;
+            if (n == 0 || ipti_top(bits) + n > IPTI_COV_USED - 1)
+                break;
+            bits = bits << n | (more ^ (uint64_t) 1 << n);
+            *last = p;
+            p += IPTI_SIZE_TNT_64;
+        } else if (*p == IPTI_FIRST_MTC) {
+            p += IPTI_SIZE_MTC;
+        } else if (*p == IPTI_FIRST_TSC) {
+            p += IPTI_SIZE_TSC;
+        } else if ((*p & IPTI_CYC_MASK) == IPTI_CYC) {
+            size = ipti_shape_cyc(p, IPTI_WINDOW);
+            if (size <= 0 || (size == 2 && p[1] == IPTI_EXT)) /* SKD007 */
+                break;
+            p += size;
+        } else {
+            break;
+        }
+    }
+    *tnt = bits;
+    return p;
+}
+
+/* Decompress the IP of the packet at p. Returns its size, 0: it has none. */
+static inline unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
+{
+    const uint8_t ipc = p[0] >> 5;
+    const uint64_t payload = ipti_le64(p + 1);
+
+    switch (ipc) {
+    case 1:
+        *last = (*last & ~(uint64_t) 0xffff) | (payload & 0xffff);
+        return 3;
+    case 2:
+        *last = (*last & ~(uint64_t) 0xffffffff) | (payload & 0xffffffff);
+        return 5;
+    case 3: /* sign-extend bit 47 */
+        *last = ((payload << 16 >> 16) ^ (uint64_t) 1 << 47)
+                - ((uint64_t) 1 << 47);
+        return 7;
+    case 4:
+        *last = *last >> 48 << 48 | payload << 16 >> 16;
+        return 7;
+    case 6:
+        *last = payload;
+        return 9;
+    default:
+        return 0;
+    }
+}
+
+/* Does a packet of a PSB+ say what is known already? */
+static int ipti_cov_known(const ipt_cov_decoder *decoder,
+                          const ipt_packet *packet)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+
+    switch (packet->type) {
+    case IPT_PKT_MODE_EXEC:
+        return w->evt.exec
+               == (IPTI_EXEC_KNOWN | packet->u.exec.csl
+                   | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
+    case IPT_PKT_MODE_TSX:
+        return packet->u.tsx.intx == w->speculative && !packet->u.tsx.abrt;
+    case IPT_PKT_PIP:
+        return packet->u.pip.cr3 == decoder->at.asid.cr3
+               && packet->u.pip.nr == decoder->at.asid.nr;
+    case IPT_PKT_VMCS:
+        return packet->u.vmcs.base == decoder->at.asid.vmcs;
+    case IPT_PKT_CBR:
+    case IPT_PKT_TSC:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MTC:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* A PSB+ at p that says nothing new, but for the IP while tracing is enabled:
+ * returns where it ends, NULL: it is not such. What counts instructions from
+ * the last IP finds none: TNT bits or a target have to follow. */
+static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
+                                              const uint8_t *p,
+                                              const uint8_t *end, uint64_t *ip)
+{
+    unsigned has_ip = 0;
+    unsigned n = 0;
+    int size = ipti_shape_psb(p, IPTI_WINDOW);
+    ipt_packet packet;
+
+    *ip = 0;
+    packet.type = IPT_PKT_PSB;
+    while (size > 0 && n++ < 16 && packet.type != IPT_PKT_PSBEND) {
+        p += size;
+        if (p >= end)
+            return NULL;
+        if ((*p & IPTI_IP_MASK) == IPTI_FUP) {
+            has_ip = ipti_cov_ip(ip, p);
+            size = (int) has_ip;
+            continue;
+        }
+        size = *p == IPTI_PAD ? 1 : ipti_shape(p, IPTI_WINDOW, &packet.type);
+        if (*p == IPTI_PAD || packet.type == IPT_PKT_PSBEND)
+            continue;
+        if (size <= 0 || ipti_load(&packet, p) < 0
+            || !ipti_cov_known(decoder, &packet))
+            return NULL;
+    }
+    if (size <= 0 || packet.type != IPT_PKT_PSBEND
+        || !has_ip != !decoder->walk_.enabled)
+        return NULL;
+    p += size;
+    while (p < end && *p == IPTI_PAD)
+        p++;
+    if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
+                     && (*p & IPTI_IP_MASK) != IPTI_TIP
+                     && (*p & IPTI_IP_MASK) != IPTI_TIP_PGD))
+        return NULL;
+    return p;
+}
+
+/* What stands at leg->next, behind the bits? */
+static inline void ipti_cov_behind(const ipt_cov_decoder *decoder,
+                                   ipti_cov_leg *leg)
+{
+    const uint8_t *p = leg->next;
+    const int enabled = decoder->walk_.enabled;
+    unsigned size = 0;
+
+    leg->behind = IPTI_COV_NONE;
+    if (leg->tnt >= IPTI_COV_FULL || p >= leg->end)
+        return;
+    switch (*p & IPTI_IP_MASK) {
+    case IPTI_TIP:
+        size = enabled ? ipti_cov_ip(&leg->last_ip, p) : 0;
+        leg->behind = IPTI_COV_TIP;
+        break;
+    case IPTI_TIP_PGD:
+        size = enabled ? ipti_cov_ip(&leg->last_ip, p) : 0;
+        leg->behind = IPTI_COV_PGD;
+        if (*p == IPTI_TIP_PGD && enabled) {
+            size = 1;
+            leg->behind = IPTI_COV_PGD_NO_IP;
+        }
+        break;
+    default:
+        if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
+            uint64_t ip;
+            const uint8_t *next = ipti_cov_psb(decoder, p, leg->end, &ip);
+            if (next) {
+                size = (unsigned) (next - p);
+                leg->last_ip = ip;
+                leg->behind = IPTI_COV_PSB;
+                leg->psb = leg->offset + (uint64_t) (p - leg->window);
+            }
+        }
+        break;
+    }
+    if (size == 0)
+        leg->behind = IPTI_COV_NONE;
+    leg->next = p + size;
+    leg->to = leg->last_ip;
+}
+
+/* Tracing is enabled by the packet at leg->next. Returns 0: it is not. */
+static inline int ipti_cov_enable(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    unsigned size;
+
+    if (w->enabled || leg->tnt != 1 || leg->next >= leg->end
+        || (*leg->next & IPTI_IP_MASK) != IPTI_TIP_PGE)
+        return 0;
+    size = ipti_cov_ip(&leg->last_ip, leg->next);
+    leg->next += size;
+    if (size) {
+        w->ip = leg->last_ip;
+        w->prev_kind = IPT_INSN_OTHER;
+        w->enabled = w->evt.enabled = 1;
+    }
+    return size != 0;
+}
+
+/* The run is used up, and so are its packets. */
+static inline void ipti_cov_accept(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = leg->offset + (uint64_t) (leg->next - leg->window);
+
+    if (leg->behind == IPTI_COV_PSB) {
+        w->evt.psb_fup = w->evt.was_enabled = w->enabled;
+        w->evt.psb_ip = leg->last_ip;
+        w->stack_count = 0;
+        decoder->at.sync = leg->psb;
+        w->cur.limit = leg->psb + IPTI_SIZE_PSB;
+    }
+    w->evt.last_ip = leg->last_ip;
+    w->evt.enabled = w->enabled;
+    ipti_fuel_trace(w->cur.config, decoder->at.offset, offset);
+    decoder->at.offset = offset;
+    leg->p = leg->next;
+    leg->held_count = 0;
+}
+
+/* The run cannot be followed to its end: the walk goes on from where it is, at
+ * the packet that holds the next bit. */
+static void ipti_cov_back(ipt_cov_decoder *decoder, const ipti_cov_leg *leg)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const unsigned used = leg->count - ipti_top(leg->tnt);
+    const uint8_t *p = leg->p;
+    const uint8_t *last = p;
+    uint64_t tnt = 1;
+
+    if (w->index < w->count)
+        ipti_walk_account(w);
+    w->count = w->have_tip = w->have_event = 0;
+    w->tnt = leg->held;
+    w->tnt_count = leg->held_count;
+    if (used < leg->held_count) {
+        w->tnt_count = (uint8_t) (leg->held_count - used);
+        return;
+    }
+    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
+                      &tnt, &last);
+    w->tnt = tnt;
+    w->tnt_count
+        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
+    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
+    decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
+}
+
+/* Find what stands for the address space in the memos. Returns 0: nothing. */
+static int ipti_cov_keys(ipt_cov_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const ipt_config *config = w->cur.config;
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_asid *asid = &decoder->at.asid;
+    const uint32_t version = w->cache ? w->cache->version_ : 0;
+    ipt_cov_memo *memo = cov->memo;
+    uint32_t own = decoder->own_ >> IPTI_COV_SPACE;
+    uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
+
+    if (memo->version_ != version) { /* code was invalidated */
+        ipti_memo_clear(memo);
+        memo->version_ = version;
+    }
+    if (own == 0 || decoder->epoch_ != memo->epoch_
+        || asid->cr3 != decoder->asid_.cr3 || asid->vmcs != decoder->asid_.vmcs
+        || asid->nr != decoder->asid_.nr) {
+        const int by_space = config->space != NULL;
+        const uint64_t space = ipti_space_ask(config, asid);
+        own = ipti_space_find(&memo->spaces_, by_space, asid, space);
+        if (own == 0)
+            own = ipti_space_add(&memo->spaces_, asid, space);
+        if (own == 0) {
+            ipti_memo_clear(memo);
+            memo->epoch_++;
+            return 0;
+        }
+        shared = cov->shared ? ipti_space_find(&cov->shared->spaces_, by_space,
+                                               asid, space)
+                             : 0;
+        decoder->asid_ = *asid;
+        decoder->epoch_ = memo->epoch_;
+    }
+    if (decoder->version_ != version)
+        shared = 0;
+    decoder->own_ = own << IPTI_COV_SPACE | (uint32_t) w->mode << IPTI_COV_MODE;
+    decoder->shared_ = shared ? shared << IPTI_COV_SPACE
+                                    | (uint32_t) w->mode << IPTI_COV_MODE
+                              : 0;
+    return 1;
+}
+
+/* Go as far as the memo and what it can learn lead. */
+static void ipti_cov_fast(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t *fuel = w->cur.config->fuel;
+    const uint8_t *last;
+    ipti_cov_leg leg;
+    int moved = 0;
+    int full;
+    size_t n;
+
+    decoder->slow_ = decoder->at.offset + 1;
+    leg.window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
+    if (!leg.window || !ipti_cov_keys(decoder))
+        return;
+    if (fuel && n / 16 > *fuel)
+        n = (size_t) *fuel * 16 + 16;
+    leg.offset = decoder->at.offset;
+    leg.p = leg.window;
+    leg.end = leg.window + (n - (IPTI_WINDOW - 1));
+    leg.held = w->tnt;
+    leg.held_count = w->tnt_count;
+    leg.last_ip = w->evt.last_ip;
+    for (;;) {
+        leg.tnt = leg.held;
+        ipti_cov_use(&leg, leg.held_count);
+        leg.next = ipti_cov_scan(leg.p, leg.end, IPTI_COV_FULL, &leg.tnt,
+                                 &last);
+        leg.count = (uint8_t) ipti_top(leg.tnt);
+        full = leg.tnt >= IPTI_COV_FULL;
+        ipti_cov_behind(decoder, &leg);
+        if (leg.behind == IPTI_COV_NONE && leg.count == 0) {
+            if (!ipti_cov_enable(decoder, &leg))
+                break;
+            full = 1;
+        } else if (!w->enabled) {
+            if (leg.count || leg.behind != IPTI_COV_PSB)
+                break;
+        } else if (ipti_cov_follow(decoder, &leg) < 0) {
+            ipti_cov_back(decoder, &leg);
+            decoder->slow_ = leg.offset + (uint64_t) (leg.next - leg.window);
+            if (leg.next == leg.p) /* all bits were held */
+                decoder->slow_++;
+            return;
+        }
+        ipti_cov_accept(decoder, &leg);
+        moved = 1;
+        if (leg.behind == IPTI_COV_NONE && !full)
+            break;
+    }
+    if (moved)
+        ipti_cov_stand(w);
+    decoder->slow_ = decoder->at.offset + 1;
+}
+
+/* Is there nothing in the walk that the fast path does not know of? */
+static int ipti_cov_plain(const ipt_cov_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const ipt_evt_state_ *evt = &w->evt;
+
+    return decoder->fast_ && decoder->at.offset >= decoder->slow_
+           && !(w->have_tip | w->have_event | w->pending | w->reached_count
+                | w->unproven | w->resyncing)
+           && w->synced && w->index >= w->count && evt->count == 0
+           && evt->phase == IPTI_EVT_FLOW && evt->error == 0
+           && evt->enabled == w->enabled && w->cur.state == IPTI_CUR_SYNC
+           && w->cur.block == 0 && w->mode != IPT_MODE_UNKNOWN
+           && (!w->enabled || w->bound == IPTI_BOUND_ALL
+               || ipti_kind_leaves(w->prev_kind));
 }
 
 /* ---- runs ---- */
+
+/* All that lines depend on besides the code. */
+static uint64_t ipti_cov_formula(const ipt_config *config,
+                                 const ipt_cov_config *cov)
+{
+    const uint64_t flags = config->flags & IPT_CONFIG_NO_RETCOMP;
+    uint64_t sum = (cov->flags & ~IPT_COV_SATURATE) | flags << 16 | 1 << 24
+                   | (uint64_t) config->errata << 32;
+    unsigned i;
+
+    sum = sum * IPTI_COV_PRIME + (cov->bitmap ? cov->bitmap_size : 0);
+    for (i = 0; i < 2 * IPT_FILTERS; i++) {
+        const ipt_filter *filter = i < IPT_FILTERS ? config->filter
+                                                   : cov->filter;
+        const unsigned k = i % IPT_FILTERS;
+        sum *= IPTI_COV_PRIME;
+        if (filter && filter[k].kind)
+            sum += ipti_cov_name(filter[k].first, filter[k].last)
+                   ^ filter[k].kind;
+    }
+    return sum;
+}
+
+/* Does the memo suit? It is emptied where it does not. */
+static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const uint64_t formula = ipti_cov_formula(config, cov);
+    ipt_cov_memo *memo = cov->memo;
+
+    decoder->fast_ = memo && !cov->edge && !cov->block
+                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
+    if (memo && memo->magic_ != ipti_magic(sizeof(*memo)))
+        return IPT_ERR_STATE;
+    if (cov->shared && cov->shared->magic_ != ipti_magic(sizeof(*memo)))
+        return IPT_ERR_STATE;
+    if (cov->shared && cov->shared->formula_ != formula)
+        return IPT_ERR_CONFIG;
+    if (memo && memo->formula_ != formula) {
+        ipti_memo_clear(memo);
+        memo->formula_ = formula;
+    }
+    return IPT_OK;
+}
 
 static int ipti_cov_check(const ipt_cov_config *cov)
 {
@@ -7176,9 +8146,15 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
     status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
                             cache);
+    if (status >= 0)
+        status = ipti_cov_suit(decoder, config);
     if (status < 0)
         return status;
     decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
+    decoder->version_ = cache ? cache->version_ : 0;
+    decoder->own_ = 0;
+    decoder->shared_ = 0;
+    decoder->slow_ = 0;
     decoder->begin = decoder->at.offset;
     decoder->hash = 0;
     decoder->verdict = IPT_COV_UNFINISHED;
@@ -7255,8 +8231,11 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
         status = ipti_walk_resume(w, &decoder->at);
-    while (status >= 0 || status == IPT_EVENT_FIRST)
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        if (ipti_cov_plain(decoder))
+            ipti_cov_fast(decoder);
         status = ipti_cov_step(decoder);
+    }
     return status;
 }
 
@@ -7289,11 +8268,18 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
                                uint64_t ip, uint64_t size)
 {
+    ipt_cov_memo *memo;
+    ipt_cache *cache;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return decoder->walk_.cache ? ipt_cache_invalidate(decoder->walk_.cache,
-                                                       asid, ip, size)
-                                : (int) IPT_OK;
+    cache = decoder->walk_.cache;
+    memo = decoder->cov_->memo;
+    if (memo && memo->version_ == (cache ? cache->version_ : 0)) {
+        ipti_memo_invalidate(memo, asid, ip, size);
+        memo->version_ += cache != NULL;
+    }
+    return cache ? ipt_cache_invalidate(cache, asid, ip, size) : (int) IPT_OK;
 }
 
 /* ==========================================================================
