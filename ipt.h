@@ -1258,7 +1258,7 @@ typedef struct ipt_walk_ {
     uint16_t run_left;   /* bytes of `run` from ip on */
     uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
     uint16_t lead;       /* IPT_FLOW_ for the next one. Flow just goes on if */
-    uint8_t not_plain;   /* ... this and those up to `count` are 0: never does */
+    uint8_t not_plain;   /* ... this and those up to `count` are 0. 1: never */
     uint8_t have_event;  /* event is the next one, not reached yet */
     uint8_t pending;     /* `reached` is to be pulled */
     uint8_t reached_count;
@@ -1492,6 +1492,26 @@ typedef struct ipt_cov_config {
 #define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
+/* A leg of the way: TNT bits and what stands behind them. */
+typedef struct ipt_cov_leg_ {
+    uint64_t tnt;      /* bits to be used, under a stop bit */
+    uint64_t to;       /* the IP behind them */
+    uint64_t last_ip;  /* for decompression */
+    uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
+    const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
+    const uint8_t *window;
+    const uint8_t *end;
+    const uint8_t *next; /* where what is behind them ends */
+    uint64_t psb;        /* offset of the PSB behind the bits */
+    uint64_t held;       /* bits that the walk had of a packet before p, ... */
+    uint8_t held_count;
+    uint8_t count;   /* bits in all */
+    uint8_t full;    /* there may be more */
+    uint8_t behind;  /* IPTI_COV_ */
+    uint8_t at;      /* IPTI_LEG_ */
+    uint8_t moved;   /* flow is not where the walk was */
+} ipt_cov_leg_;
+
 #define IPT_COV_SEEN_ 64
 
 /* Coverage decoder. Complete so that you can place it. In `at`, time and
@@ -1516,6 +1536,7 @@ typedef struct ipt_cov_decoder {
     uint8_t gave_up_;    /* a missing page */
     uint8_t fast_;       /* the memo is of use */
     uint8_t learning_;   /* IPTI_COV_ */
+    ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */
     uint16_t seen_[IPT_COV_SEEN_]; /* runs seen lately, as a hash */
     ipt_cov_line line_;  /* being learned, up to the last branch, ... */
     ipt_cov_line work_;  /* ... and with what came since */

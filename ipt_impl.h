@@ -7109,6 +7109,12 @@ enum { /* what stands behind the bits */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
 #define IPTI_COV_PEAK 31
 
+enum { /* ipt_cov_leg_.at */
+    IPTI_LEG_IDLE, /* none */
+    IPTI_LEG_AHEAD,
+    IPTI_LEG_PASSED
+};
+
 enum { /* ipt_cov_decoder.learning_ */
     IPTI_COV_IDLE,
     IPTI_COV_LEARNING,
@@ -7346,7 +7352,7 @@ static void ipti_cov_record_edge(ipt_cov_decoder *decoder, uint64_t from,
 
 /* The walk passed a branch: at `from`, with `bits` to come and a stack of `top`
  * before it. */
-static void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
+static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
                             uint8_t bits, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
@@ -7386,18 +7392,9 @@ static void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
 
 /* ---- the walk ---- */
 
-/* Drop the events that were reached; loss of trace shows in the verdict. */
-static void ipti_cov_events(ipt_cov_decoder *decoder)
+/* Drop the events that were reached: flow follows them already. */
+static void ipti_cov_events(ipt_walk_ *w)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    unsigned i;
-
-    for (i = 0; i < w->reached_count; i++) {
-        if (w->reached[i].type == IPT_EVT_OVERFLOW)
-            decoder->verdict |= IPT_COV_OVERFLOW;
-        if (w->reached[i].type == IPT_EVT_GAP)
-            decoder->verdict |= IPT_COV_GAP;
-    }
     w->reached_count = 0;
     w->pending = 0;
 }
@@ -7458,7 +7455,7 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
             return status;
     }
     if (IPTI_UNLIKELY(w->pending))
-        ipti_cov_events(decoder);
+        ipti_cov_events(w);
     status = ipti_walk_ready(w, &decoder->at);
     if (IPTI_UNLIKELY(status < 0))
         return status == IPT_EVENT_FIRST ? (int) IPT_OK : status;
@@ -7474,24 +7471,8 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
  * learned. Whatever is not as expected goes to the walk as if this had never
  * been tried: from the same place, with the same bits and packets to come. */
 
-typedef struct ipti_cov_leg {
-    uint64_t tnt;      /* bits to be used, under a stop bit */
-    uint64_t to;       /* the IP behind them */
-    uint64_t last_ip;  /* for decompression */
-    uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
-    const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
-    const uint8_t *window;
-    const uint8_t *end;
-    const uint8_t *next; /* where what is behind them ends */
-    uint64_t psb;        /* offset of the PSB behind the bits */
-    uint64_t held;       /* bits that the walk had from a packet before p, ... */
-    uint8_t held_count;
-    uint8_t count;  /* bits in all */
-    uint8_t behind; /* IPTI_COV_ */
-} ipti_cov_leg;
-
 /* Leave the bits of a run below bit n. */
-static inline void ipti_cov_use(ipti_cov_leg *leg, unsigned n)
+static inline void ipti_cov_use(ipt_cov_leg_ *leg, unsigned n)
 {
     const uint64_t stop = (uint64_t) 1 << n;
 
@@ -7514,14 +7495,15 @@ static void ipti_cov_stand(ipt_walk_ *w)
 /* Do what a line says that was found under the run's first `bits` bits and, if
  * there are no more, what is behind. Returns 1 if the run is used up, 0 if it
  * is not yet, and < 0 if it is for the walk. */
-static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
+static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
                                 const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint8_t behind
-        = key & IPTI_COV_DONE ? key >> IPTI_COV_BEHIND & 7 : IPTI_COV_NONE;
+        = key & IPTI_COV_DONE ? (uint8_t) (key >> IPTI_COV_BEHIND & 7)
+                              : (uint8_t) IPTI_COV_NONE;
 
     if (IPTI_UNLIKELY(key & IPTI_COV_POP && behind != IPTI_COV_TIP
                       && w->stack_count == 0)) {
@@ -7551,7 +7533,7 @@ static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
 }
 
 /* Give the walk what a run holds, in place of its packets. */
-static void ipti_cov_load(ipt_walk_ *w, const ipti_cov_leg *leg, uint64_t tnt,
+static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t behind)
 {
     ipti_cov_stand(w);
@@ -7583,7 +7565,7 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     w->unsettled = 0;
     status = ipti_walk_ready(w, &decoder->at);
     if (status == IPT_EVENT_FIRST) {
-        ipti_cov_events(decoder);
+        ipti_cov_events(w);
         return IPT_OK;
     }
     if (status < 0)
@@ -7603,9 +7585,10 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
 
 /* Walk what the run holds, up to `tnt` and what is behind, and put it into the
  * memo. Returns as ipti_cov_take. */
-static int ipti_cov_learn(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
-                          uint64_t tnt, uint8_t behind)
+static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
+                          uint8_t behind)
 {
+    ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
     ipt_cov_line *work = &decoder->work_;
@@ -7633,7 +7616,7 @@ static int ipti_cov_learn(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
     if (behind == IPTI_COV_PSB && !w->have_event)
         w->prev_kind = IPT_INSN_OTHER;
     if (w->pending)
-        ipti_cov_events(decoder);
+        ipti_cov_events(w);
     ipti_cov_use(leg, w->tnt_count + more);
     done = w->tnt_count + more == 0 && behind == leg->behind && !w->have_tip
            && !w->have_event;
@@ -7643,7 +7626,7 @@ static int ipti_cov_learn(ipt_cov_decoder *decoder, ipti_cov_leg *leg,
 
 /* Has this run been looked for before, lately? Those that come but once are not
  * worth a line: pieces of them may be. */
-static int ipti_cov_seen(ipt_cov_decoder *decoder, const ipti_cov_leg *leg)
+static int ipti_cov_seen(ipt_cov_decoder *decoder, const ipt_cov_leg_ *leg)
 {
     const uint64_t hash
         = ipti_memo_hash(decoder->walk_.ip, leg->tnt, leg->behind);
@@ -7672,35 +7655,23 @@ static inline const ipt_cov_line *ipti_cov_find(const ipt_cov_decoder *decoder,
     return line;
 }
 
-/* The memo does not know the run as a whole. Returns as ipti_cov_take. */
-static IPTI_APART int ipti_cov_miss(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+/* The memo does not know the leg as a whole: look for pieces of it, and learn
+ * what it lacks. Returns as ipti_cov_take. */
+static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
+    ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
     uint64_t tnt;
     int status = 0;
 
     if (ipti_top(leg->tnt) <= IPTI_COV_PIECE || ipti_cov_seen(decoder, leg))
-        return ipti_cov_learn(decoder, leg, leg->tnt, leg->behind);
+        return ipti_cov_learn(decoder, leg->tnt, leg->behind);
     do {
         tnt = leg->tnt >> (ipti_top(leg->tnt) - IPTI_COV_PIECE);
         line = ipti_cov_find(decoder, tnt, IPTI_COV_NONE, 0);
         status = line ? ipti_cov_take(decoder, leg, line)
-                      : ipti_cov_learn(decoder, leg, tnt, IPTI_COV_NONE);
+                      : ipti_cov_learn(decoder, tnt, IPTI_COV_NONE);
     } while (status == 0 && ipti_top(leg->tnt) > IPTI_COV_PIECE);
-    return status;
-}
-
-/* Follow a leg. Returns 1, or < 0: the rest of it is for the walk. */
-static inline int ipti_cov_follow(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
-{
-    const ipt_cov_line *line;
-    int status;
-
-    do {
-        line = ipti_cov_find(decoder, leg->tnt, leg->behind, leg->to);
-        status = IPTI_LIKELY(line != NULL) ? ipti_cov_take(decoder, leg, line)
-                                           : ipti_cov_miss(decoder, leg);
-    } while (IPTI_UNLIKELY(status == 0));
     return status;
 }
 
@@ -7853,7 +7824,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
 
 /* What stands at leg->next, behind the bits? */
 static inline void ipti_cov_behind(const ipt_cov_decoder *decoder,
-                                   ipti_cov_leg *leg)
+                                   ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
     const int enabled = decoder->walk_.enabled;
@@ -7895,7 +7866,7 @@ static inline void ipti_cov_behind(const ipt_cov_decoder *decoder,
 }
 
 /* Tracing is enabled by the packet at leg->next. Returns 0: it is not. */
-static inline int ipti_cov_enable(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+static inline int ipti_cov_enable(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     ipt_walk_ *w = &decoder->walk_;
     unsigned size;
@@ -7914,7 +7885,7 @@ static inline int ipti_cov_enable(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
 }
 
 /* The run is used up, and so are its packets. */
-static inline void ipti_cov_accept(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
+static inline void ipti_cov_accept(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t offset = leg->offset + (uint64_t) (leg->next - leg->window);
@@ -7932,34 +7903,7 @@ static inline void ipti_cov_accept(ipt_cov_decoder *decoder, ipti_cov_leg *leg)
     decoder->at.offset = offset;
     leg->p = leg->next;
     leg->held_count = 0;
-}
-
-/* The run cannot be followed to its end: the walk goes on from where it is, at
- * the packet that holds the next bit. */
-static void ipti_cov_back(ipt_cov_decoder *decoder, const ipti_cov_leg *leg)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    const unsigned used = leg->count - ipti_top(leg->tnt);
-    const uint8_t *p = leg->p;
-    const uint8_t *last = p;
-    uint64_t tnt = 1;
-
-    if (w->index < w->count)
-        ipti_walk_account(w);
-    w->count = w->have_tip = w->have_event = 0;
-    w->tnt = leg->held;
-    w->tnt_count = leg->held_count;
-    if (used < leg->held_count) {
-        w->tnt_count = (uint8_t) (leg->held_count - used);
-        return;
-    }
-    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
-                      &tnt, &last);
-    w->tnt = tnt;
-    w->tnt_count
-        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
-    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
-    decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
+    leg->moved = 1;
 }
 
 /* Find what stands for the address space in the memos. Returns 0: nothing. */
@@ -8006,59 +7950,138 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* Go as far as the memo and what it can learn lead. */
-static void ipti_cov_fast(ipt_cov_decoder *decoder)
+/* The leg cannot be followed to its end: the walk goes on from where flow is,
+ * at the packet that holds the next bit. */
+static void ipti_cov_back(ipt_cov_decoder *decoder)
 {
+    ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
+    const unsigned used = leg->count - ipti_top(leg->tnt);
+    const uint8_t *p = leg->p;
+    const uint8_t *last = p;
+    uint64_t tnt = 1;
+
+    if (w->index < w->count)
+        ipti_walk_account(w);
+    w->count = w->have_tip = w->have_event = 0;
+    w->tnt = leg->held;
+    w->tnt_count = leg->held_count;
+    decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
+    if (leg->next == leg->p) /* all bits were held */
+        decoder->slow_++;
+    if (used < leg->held_count) {
+        w->tnt_count = (uint8_t) (leg->held_count - used);
+        return;
+    }
+    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
+                      &tnt, &last);
+    w->tnt = tnt;
+    w->tnt_count
+        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
+    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
+    decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
+}
+
+/* Begin where the walk is. Returns 0: there is no trace to be seen, or no memo
+ * for it. */
+static int ipti_cov_enter(ipt_cov_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
     const uint64_t *fuel = w->cur.config->fuel;
-    const uint8_t *last;
-    ipti_cov_leg leg;
-    int moved = 0;
-    int full;
+    ipt_cov_leg_ *leg = &decoder->leg_;
     size_t n;
 
     decoder->slow_ = decoder->at.offset + 1;
-    leg.window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
-    if (!leg.window || !ipti_cov_keys(decoder))
-        return;
+    leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
+    if (!leg->window || !ipti_cov_keys(decoder))
+        return 0;
     if (fuel && n / 16 > *fuel)
         n = (size_t) *fuel * 16 + 16;
-    leg.offset = decoder->at.offset;
-    leg.p = leg.window;
-    leg.end = leg.window + (n - (IPTI_WINDOW - 1));
-    leg.held = w->tnt;
-    leg.held_count = w->tnt_count;
-    leg.last_ip = w->evt.last_ip;
+    leg->offset = decoder->at.offset;
+    leg->p = leg->window;
+    leg->end = leg->window + (n - (IPTI_WINDOW - 1));
+    leg->held = w->tnt;
+    leg->held_count = w->tnt_count;
+    leg->last_ip = w->evt.last_ip;
+    leg->at = IPTI_LEG_IDLE;
+    leg->moved = 0;
+    return 1;
+}
+
+/* Collect the next leg. Returns 0: there is none. */
+static inline int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+{
+    const uint8_t *last;
+
+    leg->tnt = leg->held;
+    ipti_cov_use(leg, leg->held_count);
+    leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt,
+                              &last);
+    leg->count = (uint8_t) ipti_top(leg->tnt);
+    leg->full = leg->tnt >= IPTI_COV_FULL;
+    ipti_cov_behind(decoder, leg);
+    leg->at = IPTI_LEG_AHEAD;
+    if (leg->behind == IPTI_COV_NONE && leg->count == 0) {
+        leg->at = IPTI_LEG_PASSED;
+        leg->full = 1;
+        return ipti_cov_enable(decoder, leg);
+    }
+    if (decoder->walk_.enabled)
+        return 1;
+    leg->at = IPTI_LEG_PASSED;
+    return leg->count == 0 && leg->behind == IPTI_COV_PSB;
+}
+
+/* Go as far as the memo leads. Returns 1 if it lacks what decoder->leg_ asks
+ * for, 0 if the walk has to go on. */
+static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
+{
+    const ipt_cov_line *line;
+    ipt_cov_leg_ leg = decoder->leg_;
+    int status;
+
     for (;;) {
-        leg.tnt = leg.held;
-        ipti_cov_use(&leg, leg.held_count);
-        leg.next = ipti_cov_scan(leg.p, leg.end, IPTI_COV_FULL, &leg.tnt,
-                                 &last);
-        leg.count = (uint8_t) ipti_top(leg.tnt);
-        full = leg.tnt >= IPTI_COV_FULL;
-        ipti_cov_behind(decoder, &leg);
-        if (leg.behind == IPTI_COV_NONE && leg.count == 0) {
-            if (!ipti_cov_enable(decoder, &leg))
-                break;
-            full = 1;
-        } else if (!w->enabled) {
-            if (leg.count || leg.behind != IPTI_COV_PSB)
-                break;
-        } else if (ipti_cov_follow(decoder, &leg) < 0) {
-            ipti_cov_back(decoder, &leg);
-            decoder->slow_ = leg.offset + (uint64_t) (leg.next - leg.window);
-            if (leg.next == leg.p) /* all bits were held */
-                decoder->slow_++;
-            return;
+        if (leg.at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, &leg))
+            break;
+        while (leg.at == IPTI_LEG_AHEAD) {
+            line = ipti_cov_find(decoder, leg.tnt, leg.behind, leg.to);
+            status = line ? ipti_cov_take(decoder, &leg, line) : 0;
+            if (IPTI_UNLIKELY(!line || status < 0)) {
+                decoder->leg_ = leg;
+                return !line ? 1 : status;
+            }
+            if (status > 0)
+                leg.at = IPTI_LEG_PASSED;
         }
         ipti_cov_accept(decoder, &leg);
-        moved = 1;
-        if (leg.behind == IPTI_COV_NONE && !full)
+        leg.at = IPTI_LEG_IDLE;
+        if (leg.behind == IPTI_COV_NONE && !leg.full)
             break;
     }
-    if (moved)
-        ipti_cov_stand(w);
+    if (leg.moved)
+        ipti_cov_stand(&decoder->walk_);
     decoder->slow_ = decoder->at.offset + 1;
+    return 0;
+}
+
+/* Go as far as the memo and what it can learn lead. */
+static void ipti_cov_skip(ipt_cov_decoder *decoder)
+{
+    int status = ipti_cov_enter(decoder);
+
+    while (status > 0) {
+        status = ipti_cov_fast(decoder);
+        if (status > 0)
+            status = ipti_cov_miss(decoder);
+        else if (status == 0)
+            return;
+        if (status > 0)
+            decoder->leg_.at = IPTI_LEG_PASSED;
+        else if (status == 0)
+            status = 1;
+    }
+    if (status < 0)
+        ipti_cov_back(decoder);
 }
 
 /* Is there nothing in the walk that the fast path does not know of? */
@@ -8212,10 +8235,13 @@ static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
         decoder->verdict |= IPT_COV_NO_PAGE;
     else if (status == IPT_ERR_TRUNCATED)
         decoder->verdict |= IPT_COV_TRUNCATED;
-    else if (status < IPT_ERR_ARG + 1)
+    else if (status <= IPT_ERR_ARG)
         decoder->verdict |= IPT_COV_ERROR;
+    if (decoder->at.overflows)
+        decoder->verdict |= IPT_COV_OVERFLOW;
+    if (decoder->at.gaps)
+        decoder->verdict |= IPT_COV_GAP;
     if (status == IPT_END) {
-        ipti_cov_events(decoder);
         ipti_cov_block_end(decoder);
         decoder->verdict &= ~IPT_COV_UNFINISHED;
     }
@@ -8233,7 +8259,7 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
         status = ipti_walk_resume(w, &decoder->at);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
-            ipti_cov_fast(decoder);
+            ipti_cov_skip(decoder);
         status = ipti_cov_step(decoder);
     }
     return status;
