@@ -37,7 +37,8 @@ static const char help[] =
     "  --elf <file>[:<base>]             code: an ELF file.\n"
     "  --raw <file>[:<from>[-<to>]]:<base>\n"
     "                                    code: a flat file.\n"
-    "  --map <folder>                    code: what <folder>/image.map lists.\n"
+    "  --map <folder>                    code: what <folder>/image.map\n"
+    "                                    lists.\n"
     "  --cpu none|f/m[/s]                the cpu that was traced, for its\n"
     "                                    errata.\n"
     "  --no-retcomp                      it was traced without return\n"
@@ -56,10 +57,10 @@ static const char help[] =
     "  --join                            join what --segments printed, from\n"
     "                                    standard input, in order.\n"
     "\n"
-    "Instructions are printed as ip, mode and flags (IPT_FLOW_, hex); where the\n"
-    "trace tells, cr3, vmcs and VMX non-root operation follow. The last line is\n"
-    "\"total\" instructions, events, errors and a hash of them all. Time is not\n"
-    "printed: it depends on packets before a part.\n"
+    "Instructions are printed as ip, mode and flags (IPT_FLOW_, hex); where\n"
+    "the trace tells, cr3, vmcs and VMX non-root operation follow. The last\n"
+    "line is \"total\" instructions, events, errors and a hash of them all.\n"
+    "Time is not printed: it depends on packets before a part.\n"
     "\n"
     "With GNU parallel, on several machines that have the same files:\n"
     "\n"
@@ -262,15 +263,15 @@ static void event_words(const ipt_event *e, uint64_t w[3])
     case IPT_EVT_PWRX:
         w[0] = e->u.pwrx.last;
         w[1] = e->u.pwrx.deepest;
-        w[2] = (uint64_t) e->u.pwrx.interrupt << 2 | e->u.pwrx.store << 1
-             | e->u.pwrx.autonomous;
+        w[2] = (uint64_t) e->u.pwrx.interrupt << 2
+             | (uint64_t) e->u.pwrx.store << 1 | e->u.pwrx.autonomous;
         break;
     case IPT_EVT_CBR: w[0] = e->u.cbr.ratio; break;
     case IPT_EVT_MNT: w[0] = e->u.mnt.payload; break;
     case IPT_EVT_CFE:
         w[0] = e->u.cfe.data[0];
         w[1] = e->u.cfe.data[1];
-        w[2] = (uint64_t) e->u.cfe.type << 16 | e->u.cfe.has << 8
+        w[2] = (uint64_t) e->u.cfe.type << 16 | (uint64_t) e->u.cfe.has << 8
              | e->u.cfe.vector;
         break;
     case IPT_EVT_TRIG:
@@ -704,7 +705,8 @@ static size_t join_parts(parallel *p, piece **pieces)
 /* Decode all parts in threads; the rest as join_parts. */
 static size_t decode(parallel *p, piece **pieces)
 {
-    pthread_t *threads = need(calloc(p->opt.threads, sizeof *threads));
+    pthread_t *threads = need(calloc((size_t) p->opt.threads,
+                                     sizeof *threads));
     size_t started = 0;
     size_t n = 0;
     while (started < p->opt.threads
@@ -900,6 +902,7 @@ static void cut(parallel *p, uint64_t from, uint64_t to)
         if (size < 16384) size = 16384;
     }
     if (p->opt.threads == 1 && !p->opt.part) size = end - from;
+    if (size < 16) size = 16; // of a PSB
     p->parts = need(calloc((size_t) ((end - from) / size) + 2,
                            sizeof *p->parts));
     while (offset < end) {

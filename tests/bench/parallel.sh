@@ -33,7 +33,8 @@ for dir; do
         -v one="$(median "$tmp/1")" -v two="$(median "$tmp/2")" -v tsv="$TSV" '
         BEGIN {
             ratio = one / two
-            format = tsv ? "%s\tparallel\t%d x trace\t%.1f\t%.1f\t%.2f\t1.8%s\n" \
+            format = tsv \
+                ? "%s\tparallel\t%d x trace\t%.1f\t%.1f\t%.2f\t1.8%s\n" \
                 : "%-24s two threads (trace x %d): %.1f MB/s, one %.1f MB/s," \
                   " ratio %.2f, floor 1.8%s\n"
             printf format, name, n, size / two * 1e-6, size / one * 1e-6, ratio,
