@@ -499,6 +499,8 @@ typedef struct sync_point {
 
 typedef struct edge { /* from a branch that leaves trace */
     uint32_t id;
+    uint8_t nr;    /* the world it is in, ... */
+    uint8_t to_nr; /* ... and the one that it leads to */
     uint64_t to;
 } edge;
 
@@ -531,10 +533,11 @@ typedef struct output {
     size_t lost_count, lost_room;
     loss *losses;
     size_t loss_count, loss_room;
+    size_t crossings; /* of the border between host and guest */
     uint64_t ran; /* instructions, while tracing could see them */
     uint64_t cr3;
     uint64_t last_from_psb;
-    uint32_t only; /* IPT_CONFIG_ROOT_ONLY, IPT_CONFIG_NON_ROOT_ONLY */
+    uint32_t only; /* IPT_CONFIG_ROOT_ONLY, _NON_ROOT_ONLY, _VMX_EVENTS */
     uint8_t nr;
     uint8_t on;
     uint8_t stopped;
@@ -637,6 +640,8 @@ static void gen_branch(const code *c, uint64_t to)
         out.edges = (edge *) grow(out.edges, out.edge_count, &out.edge_room,
                                   sizeof(edge));
         out.edges[out.edge_count].id = (uint32_t) (c - codes);
+        out.edges[out.edge_count].nr = out.nrs[out.count - 1];
+        out.edges[out.edge_count].to_nr = out.nr;
         out.edges[out.edge_count++].to = to;
         out.proven = out.count;
     }
@@ -793,6 +798,7 @@ static ipt_event paging(uint8_t type, uint64_t cr3, uint8_t nr, uint64_t ip)
 {
     ipt_event e = event(type, ip, 0);
 
+    out.crossings += out.cr3 != IPT_ASID_UNKNOWN && out.nr != nr;
     out.cr3 = e.u.paging.cr3 = cr3;
     out.nr = e.u.paging.nr = nr;
     return e;
@@ -978,7 +984,7 @@ static void generate(const model *m, uint64_t seed)
     out.count = out.proven = out.place_count = out.change_count = 0;
     out.sync_count = 0;
     out.lost_count = out.loss_count = out.edge_count = 0;
-    out.ran = out.last_from_psb = 0;
+    out.ran = out.last_from_psb = out.crossings = 0;
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
     pick_filters();
@@ -1057,6 +1063,7 @@ static struct {
     uint64_t error;   /* of time, the largest */
     size_t resumed;   /* losses behind which an instruction came */
     unsigned gap;     /* gaps passed */
+    size_t crossings; /* of the border between host and guest */
     uint8_t resync;   /* an instruction behind lost trace is to come */
     uint8_t iflag;    /* 2: not known */
     char why[400];
@@ -1288,6 +1295,14 @@ static int check_event(const ipt_event *e)
         return check_gap(e);
     if (e->flags & IPT_EVENT_STATUS)
         return check_status(e);
+    if (e->type == IPT_EVT_CFE && e->u.cfe.has & IPT_CFE_INFERRED) {
+        at.crossings++;
+        if (e->u.cfe.type
+            != (at.crossings & 1 ? IPT_CFE_VMEXIT : IPT_CFE_VMENTRY))
+            return bad("CFE %u at border crossing %zu", e->u.cfe.type,
+                       at.crossings);
+        return 0;
+    }
     if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == mode)
         return 0; /* behind an OVF it need not be news */
     if (e->type == IPT_EVT_CBR && e->u.cbr.ratio == out.config.cbr)
@@ -1507,6 +1522,9 @@ static int decode(const variant *v, const sync_point *from, size_t end)
         return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
     if (cut.size)
         return 0;
+    if (out.only == IPT_CONFIG_VMX_EVENTS && at.crossings != out.crossings)
+        return bad("%zu VM exits and entries, not %zu", at.crossings,
+                   out.crossings);
     if (at.gap != cut.count)
         return bad("%u gaps, not %u", at.gap, cut.count);
     if (!from && !cut.count && at.resumed != resumptions())
@@ -1632,7 +1650,8 @@ static void see_only(uint8_t nr)
     out.places = (place *) room_for(all.place_count, sizeof(place));
     out.changes = (change *) room_for(all.change_count, sizeof(change));
     out.losses = (loss *) room_for(all.loss_count, sizeof(loss));
-    out.count = out.place_count = 0;
+    out.edges = (edge *) room_for(all.edge_count, sizeof(edge));
+    out.count = out.place_count = out.edge_count = 0;
     for (i = 0; i < all.count; i++) {
         before[i] = out.count;
         if (all.nrs[i] == nr)
@@ -1653,6 +1672,9 @@ static void see_only(uint8_t nr)
         out.losses[i] = all.losses[i];
         out.losses[i].index = before[all.losses[i].index];
     }
+    for (i = 0; i < all.edge_count; i++)
+        if (all.edges[i].nr == nr && all.edges[i].to_nr == nr)
+            out.edges[out.edge_count++] = all.edges[i];
     free(before);
 }
 
@@ -1662,6 +1684,7 @@ static void see_all(const output *all)
     free(out.places);
     free(out.changes);
     free(out.losses);
+    free(out.edges);
     out = *all;
 }
 
@@ -1848,10 +1871,18 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     for (i = 0; i < 2 && make_gaps(); i++)
         check(name, &variants[i + 1], NULL, out.count);
     cut.count = 0;
+    if (m->kind == GUEST && !(m->with & (EVENTS | LOSS))) {
+        out.only = IPT_CONFIG_VMX_EVENTS;
+        check(name, &variants[0], NULL, out.count);
+        out.only = 0;
+    }
     for (i = 0; i < 4 && m->kind == GUEST; i++) {
         const output all = out;
         see_only((uint8_t) (i & 1));
         check(name, &variants[i % 3], NULL, out.count);
+        if (rec.change_count == 0)
+            referee(name, "cov, one world",
+                    cover(i > 1 ? MEMO_LINES : 0, MAP_SIZE, 1 << 16));
         see_all(&all);
     }
     printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
