@@ -1829,6 +1829,50 @@ static void referee(const char *name, const char *who, int status)
                who, at.index, at.why);
 }
 
+/* Other decoders, and coverage. */
+static void run_peers(const char *name, int quick)
+{
+#ifdef HAVE_LIBIPT
+    if (out.config.flags & IPT_CONFIG_NO_RETCOMP
+        && !(out.config.flags & IPT_GEN_DEFER)) {
+        memory_at(0);
+        referee(name, "libipt", decode_libipt());
+    }
+#endif
+    if (rec.change_count == 0) {
+        memory_at(0);
+        referee(name, "cov, edges", cover(0, MAP_SIZE, 1 << 16));
+        referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
+        if (!quick) {
+            referee(name, "cov, no cache", cover(0, 100, 0));
+            referee(name, "cov, small memo", cover(64, 1000, 1 << 16));
+        }
+    }
+    if (perf && rec.change_count == 0 && perf_can())
+        referee(name, "perf", decode_perf(perf, dir));
+}
+
+/* A guest's trace: who crosses the border, and each side alone. */
+static void run_worlds(const char *name)
+{
+    unsigned i;
+
+    if (!(out.model->with & (EVENTS | LOSS))) {
+        out.only = IPT_CONFIG_VMX_EVENTS;
+        check(name, &variants[0], NULL, out.count);
+        out.only = 0;
+    }
+    for (i = 0; i < 4; i++) {
+        const output all = out;
+        see_only((uint8_t) (i & 1));
+        check(name, &variants[i % 3], NULL, out.count);
+        if (rec.change_count == 0)
+            referee(name, "cov, one world",
+                    cover(i > 1 ? MEMO_LINES : 0, MAP_SIZE, 1 << 16));
+        see_all(&all);
+    }
+}
+
 static void run_case(const char *name, const model *m, uint64_t seed,
                      int quick)
 {
@@ -1847,23 +1891,7 @@ static void run_case(const char *name, const model *m, uint64_t seed,
         if (!quick || i < 3 || i == 7 || i == 5)
             check(name, &variants[i], NULL, out.count);
     }
-#ifdef HAVE_LIBIPT
-    if (m->flags & IPT_CONFIG_NO_RETCOMP && !(m->flags & IPT_GEN_DEFER)) {
-        memory_at(0);
-        referee(name, "libipt", decode_libipt());
-    }
-#endif
-    if (rec.change_count == 0) {
-        memory_at(0);
-        referee(name, "cov, edges", cover(0, MAP_SIZE, 1 << 16));
-        referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
-        if (!quick) {
-            referee(name, "cov, no cache", cover(0, 100, 0));
-            referee(name, "cov, small memo", cover(64, 1000, 1 << 16));
-        }
-    }
-    if (perf && rec.change_count == 0 && perf_can())
-        referee(name, "perf", decode_perf(perf, dir));
+    run_peers(name, quick);
     for (i = 0; i < 8 && out.sync_count; i++) { /* begin in the middle */
         const sync_point *s = &out.syncs[below(out.sync_count)];
         check(name, &variants[i % 4], s, s->index + 20000);
@@ -1871,20 +1899,8 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     for (i = 0; i < 2 && make_gaps(); i++)
         check(name, &variants[i + 1], NULL, out.count);
     cut.count = 0;
-    if (m->kind == GUEST && !(m->with & (EVENTS | LOSS))) {
-        out.only = IPT_CONFIG_VMX_EVENTS;
-        check(name, &variants[0], NULL, out.count);
-        out.only = 0;
-    }
-    for (i = 0; i < 4 && m->kind == GUEST; i++) {
-        const output all = out;
-        see_only((uint8_t) (i & 1));
-        check(name, &variants[i % 3], NULL, out.count);
-        if (rec.change_count == 0)
-            referee(name, "cov, one world",
-                    cover(i > 1 ? MEMO_LINES : 0, MAP_SIZE, 1 << 16));
-        see_all(&all);
-    }
+    if (m->kind == GUEST)
+        run_worlds(name);
     printf("%-14s %-13s %9zu insns %9zu bytes %7zu events %5zu "
            "losses, %9zu lost; gen %5.1f M/s decode %5.1f M/s\n",
            name, m->name, out.count, out.gen.used, out.place_count,
