@@ -52,7 +52,7 @@ static const char help[] =
     "                                    error.\n"
     "  --index                           print the offsets of PSBs, and end.\n"
     "  --segments <a>:<b>|<a>:+<n>       decode from PSB number <a> up to\n"
-    "                                    number <b>, counted from 0, and print\n"
+    "                                    number <b>, from 0, and print the\n"
     "                                    places where it can be joined.\n"
     "  --join                            join what --segments printed, from\n"
     "                                    standard input, in order.\n"
