@@ -1045,7 +1045,8 @@ typedef struct ipt_qry_decoder {
     uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
     uint8_t tnt_count_;
     uint8_t have_event_;
-    uint8_t used_; /* something was handed out since synchronising */
+    uint8_t used_;  /* something was handed out since synchronising */
+    uint8_t fresh_; /* event_ made tnt_, of which no bit is used yet */
     uint32_t magic_;
 } ipt_qry_decoder;
 
@@ -1269,6 +1270,7 @@ typedef struct ipt_walk_ {
     uint8_t have_tip;
     uint8_t have_resume;
     uint8_t mode;      /* IPT_MODE_ */
+    uint8_t off_mode;  /* ... from where tracing ends on, if not UNKNOWN */
     uint8_t enabled;   /* ip is known */
     uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
     uint8_t synced;    /* a PSB+ was seen since synchronising */

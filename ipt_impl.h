@@ -3930,12 +3930,23 @@ IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
     return IPT_OK;
 }
 
+/* The time of TNT bits is that of their event, from the first one used on. */
+static void ipti_qry_tnt_time(ipt_qry_decoder *decoder)
+{
+    if (decoder->fresh_)
+        ipti_evt_time(&decoder->at, &decoder->event_);
+    decoder->fresh_ = 0;
+}
+
 /* Hold the next event, or collect its TNT bits. */
 static int ipti_qry_fetch(ipt_qry_decoder *decoder)
 {
     ipt_event *event = &decoder->event_;
-    int status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
-                                event);
+    int status;
+
+    ipti_qry_tnt_time(decoder); /* before another event takes its place */
+    status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
+                            event);
 
     if (status < 0)
         return status;
@@ -3947,7 +3958,7 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
         decoder->evt_.error = IPT_ERR_EVENTS;
         return IPT_ERR_EVENTS;
     }
-    ipti_evt_time(&decoder->at, event);
+    decoder->fresh_ = 1;
     decoder->tnt_ = decoder->tnt_ << event->u.tnt.count | event->u.tnt.bits;
     decoder->tnt_count_ = (uint8_t) (decoder->tnt_count_ + event->u.tnt.count);
     return IPT_OK;
@@ -3974,6 +3985,7 @@ static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
         decoder->tnt_count_ = 0;
         decoder->have_event_ = 0;
         decoder->used_ = 0;
+        decoder->fresh_ = 0;
         status = ipti_qry_status(decoder);
         if (!decoder->have_event_ || decoder->event_.flags & IPT_EVENT_NO_IP)
             status |= IPT_IP_SUPPRESSED;
@@ -4027,6 +4039,7 @@ static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
         return status;
     if (decoder->tnt_count_ == 0)
         return IPT_ERR_QUERY;
+    ipti_qry_tnt_time(decoder);
     decoder->used_ = 1;
     decoder->tnt_count_--;
     *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
@@ -5492,6 +5505,9 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         return IPT_ERR_CONTEXT;
     w->enabled = 0;
     w->hidden = 0;
+    if (w->off_mode != IPT_MODE_UNKNOWN)
+        w->mode = w->off_mode;
+    w->off_mode = IPT_MODE_UNKNOWN;
     if (hidden) {
         w->have_resume = 0;
         return IPT_OK;
@@ -5517,7 +5533,11 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
     if (event->flags & IPT_EVENT_STATUS && w->enabled && w->synced
         && w->mode != IPT_MODE_UNKNOWN && w->mode != event->u.exec.mode)
         return IPT_ERR_STATUS;
-    w->mode = event->u.exec.mode;
+    if (w->enabled && (event->flags & (IPT_EVENT_STATUS | IPT_EVENT_NO_IP))
+                          == IPT_EVENT_NO_IP)
+        w->off_mode = event->u.exec.mode; /* that behind a TIP.PGD to come */
+    else
+        w->mode = event->u.exec.mode;
     return IPT_OK;
 }
 
@@ -5989,6 +6009,7 @@ static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     const uint8_t kind = run->kind_;
     const uint64_t next = (ip + (run->last_ & IPTI_INSN_MAX)) & mask;
     const uint64_t target = (next + (uint64_t) run->displacement_) & mask;
+    const ipt_event *event;
     int status = IPT_OK;
 
     w->trail = 0;
@@ -6022,7 +6043,11 @@ static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
         status = ipti_walk_indirect(w, at, kind, next);
         break;
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
-        if (w->have_tip)
+        event = ipti_walk_event(w);
+        if (w->have_tip
+            || (event
+                && (event->type == IPT_EVT_DISABLED
+                    || ipti_walk_causes(kind, event))))
             status = ipti_walk_indirect(w, at, kind, next);
         else
             w->ip = next;

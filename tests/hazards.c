@@ -637,6 +637,64 @@ TEST(skd010_flow)
          FUP(0x1000), PGD0);
 }
 
+/* ---- packets where they may not stand, and where they seldom do ---- */
+
+TEST(out_of_place)
+{
+    defaults();
+    EVENTS("IPT_ERR_CONTEXT", OFF, PGD0);
+    EVENTS("IPT_ERR_CONTEXT", OFF, PGD(0x2000));
+    EVENTS("IPT_ERR_CONTEXT", OFF, TIP(0x2000));
+    EVENTS("IPT_ERR_CONTEXT", OFF, TNT(1, 1));
+    EVENTS("[disabled] IPT_ERR_CONTEXT", ON, PGD0, PGD0);
+    /* a second FUP, unless something had bound the first one */
+    EVENTS("IPT_ERR_CONTEXT", ON, FUP(0x1001), FUP(0x1002), TIP(0x2000));
+    EVENTS("[ptwrite 1001] [async_branch 1002] IPT_END", ON, PTW(0, 1, 1),
+           FUP(0x1001), FUP(0x1002), TIP(0x2000));
+    EVENTS("[tsx 1001] IPT_ERR_CONTEXT", ON, TSX(0, 1), FUP(0x1001),
+           FUP(0x1002), TIP(0x2000));
+    EVENTS("IPT_ERR_CONTEXT", ON, FUP(0x1001), PGE(0x1002));
+    EVENTS("IPT_ERR_NO_IP", ON, FUP0, TIP(0x2000));
+    EVENTS("IPT_ERR_CONTEXT", ON, FUP(0x1001), PSB, PSBEND);
+    EVENTS("[tnt] IPT_ERR_CONTEXT", ON, TNT(1, 1), PSBEND);
+}
+
+/* RSM is a branch, whose TIP may come with a CFE, or without. */
+TEST(rsm)
+{
+    static const chunk code[CHUNKS]
+        = {CODE(0x1000, NOP "\x0f\xaa"), CODE(0x2000, NOP JMP_RAX)};
+    defaults();
+    FLOW(code, "1000 1001 2000 2001 IPT_END", ON, TIP(0x2000), TIP(0x1000));
+    FLOW(code, "[cfe] 1000 [async_branch 1001] 2000 2001 IPT_END", ON,
+         CFE(RSM, 0, 0), FUP(0x1001), TIP(0x2000), TIP(0x1000));
+    FLOW(code, "1000 1001 [disabled] IPT_END", ON, PGD0);
+    FLOW(code, "1000 1001 [paging] 2000 2001 IPT_END", ON, PIP(0x5000, 0),
+         TIP(0x2000), TIP(0x1000));
+}
+
+/* The last of several PIPs for one TIP counts; MODE.Exec with a TIP.PGD. */
+TEST(twice)
+{
+    static const chunk code[CHUNKS]
+        = {CODE(0x1000, NOP "\x48\x90" JMP_RAX), CODE(0x2000, NOP JMP_RAX)};
+    defaults();
+    EVENTS("[async_branch 1001] [async_vmcs 2000] [async_paging 2000] "
+           "[async_paging 2000] IPT_END",
+           ON, FUP(0x1001), PIP(0x5000, 0), PIP(0x6000, 0), VMCS(0x7000),
+           TIP(0x2000));
+    FLOW(code, "1000 [async_branch 1001] [async_paging 2000] "
+               "[async_paging 2000] 2000 2001 IPT_END",
+         ON, FUP(0x1001), PIP(0x5000, 0), PIP(0x6000, 0), TIP(0x2000),
+         TIP(0x1000));
+    /* without IP it is told at once, but the mode is that behind the branch */
+    FLOW(code, "[exec_mode] 1000 1001 1003 [disabled] [enabled 2000] 2000 2001 "
+               "IPT_END",
+         ON, EXEC32, PGD(0x5000), PGE(0x2000), TIP(0x1000));
+    EVENTS("[async_disabled 1001] [exec_mode] IPT_END", ON, FUP(0x1001), EXEC32,
+           PGD0);
+}
+
 int main(void)
 {
     RUN(h1);
@@ -654,6 +712,9 @@ int main(void)
     RUN(h13);
     RUN(h14);
     RUN(h15);
+    RUN(out_of_place);
+    RUN(rsm);
+    RUN(twice);
     RUN(skd010_flow);
     RUN(skd022_flow);
     return test_report();

@@ -109,6 +109,8 @@ int main(void)
                           "FUP behind FUP, PGE or STOP while enabled, ...")  \
     X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP, or with several: for "\
                         "2.0.5 tracing is enabled, or the first one counts") \
+    X(EXEC_EARLY, "exec-early", "a MODE.Exec that binds to a TIP.PGD: 2.0.5 "\
+                                "changes the mode at once")                  \
     X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
                                       "PTWRITE is")                          \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
@@ -2574,6 +2576,13 @@ static int flow_insn_differs(flow *f)
         return 0;
     }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
+        && (same_exec_mode(f->ours.walk_.off_mode, f->peer.mode)
+            || (f->insn.flags & IPT_FLOW_DISABLED
+                && same_exec_mode(f->ours.walk_.mode, f->peer.mode)))) {
+        allow(f->r, D_EXEC_EARLY);
+        return 0;
+    }
+    if (!same_exec_mode(f->insn.mode, f->peer.mode)
         && exec_before_ovf(f->r, f->e.sync, f->ours.at.packet_offset)) {
         allow(f->r, D_OVF_PENDING);
         return 0;
@@ -3464,6 +3473,10 @@ static const struct directed {
                         PIP(0x6000, 0), VMCS(0x7000), TIP(0x1000)}, NULL},
     {D_CTC_OLD, 0, 0, {START(0x1000), TSC(0x1000), TMA(0x700, 1), CBR(5),
                        TSC(0x2000), CYC(5), FUP(0x1001), PGD0}, NULL},
+    {D_EXEC_EARLY, 0, 0, {START(0x1000), EXEC32, PGD(0x5000), PGE(0x1000)},
+     NULL},
+    {D_PTW_ELSEWHERE, 0, 0, {START(0x1060), TIP(0x1060), PTW(0, 1, 7),
+                             FUP(0x1060), TIP(0x1060), TIP(0x1060)}, NULL},
     {D_APL12_FUP, IPT_ERRATUM_APL12, 0,
      {START(0x1000), OVF, FUP(0x1001), PTW(0, 1, 1), FUP(0x1002), STOP}, NULL},
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
