@@ -7551,7 +7551,7 @@ static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
         else if (behind != IPTI_COV_TIP)
             w->enabled = 0;
     }
-    if (decoder->cov_->flags & IPT_COV_INDIRECT
+    if (decoder->cov_->flags & IPT_COV_INDIRECT && w->enabled
         && (behind == IPTI_COV_TIP || key & IPTI_COV_POP))
         ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
     return behind == leg->behind && left == 0;
