@@ -30,7 +30,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = freestanding layers cxx stack readme checks
+CHECKS = freestanding layers cxx stack fuel readme checks
 
 # $(call found,header,flags): the flags, if the compiler finds the header.
 hash := \#
@@ -158,6 +158,7 @@ check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib
 check-layers:  ## Sections only use those above them; limits of the house style
 check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
 check-stack:  ## Deepest call chain below 1 KiB, no recursion
+check-fuel:  ## A unit of fuel costs no more than the README says
 check-readme:  ## README shows examples/minimal.c; its commands exist
 check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:

@@ -100,6 +100,9 @@ caught stack 'dynamic'
 core "$second" 'IPT_API int ipt_planted(int (*f)(void))\n{\n    return f();\n}'
 caught stack 'indirect call'
 
+edit README.md 's/at most 25,000 host/at most 5,000 host/'
+caught fuel 'over 5000'
+
 edit README.md '/^```c/,/^```$/s/return/retrun/'
 caught readme 'differ'
 edit README.md '$s/$/\n\n    make planted/'
