@@ -7122,7 +7122,7 @@ enum { /* what stands behind the bits */
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
 #define IPTI_COV_DONE 0x40u
-#define IPTI_COV_POP 0x80u
+#define IPTI_COV_STACK 0x80u /* frames or a pop */
 #define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
 #define IPTI_COV_MODE 8
 #define IPTI_COV_BEHIND 10
@@ -7133,6 +7133,7 @@ enum { /* what stands behind the bits */
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
 #define IPTI_COV_PEAK 31
+#define IPTI_COV_POP 0x8000u /* pages_ */
 
 enum { /* ipt_cov_leg_.at */
     IPTI_LEG_IDLE, /* none */
@@ -7161,8 +7162,8 @@ static void ipti_memo_clear(ipt_cov_memo *memo)
 
 static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t key)
 {
-    ip = (ip ^ (uint64_t) key << 40) * IPTI_COV_PRIME;
-    return (ip ^ ip >> 32 ^ tnt) * IPTI_COV_PRIME;
+    ip = (ip ^ (uint64_t) key << 32) * IPTI_COV_PRIME + tnt;
+    return (ip ^ ip >> 29) * IPTI_COV_PRIME;
 }
 
 /* Does it matter what the IP behind the bits is? */
@@ -7174,35 +7175,49 @@ static inline int ipti_cov_limits(uint32_t key)
            && (behind == IPTI_COV_PGD || behind == IPTI_COV_PSB);
 }
 
-static inline const ipt_cov_line *ipti_memo_find(const ipt_cov_memo *memo,
-                                                 uint64_t ip, uint64_t tnt,
-                                                 uint32_t key, uint64_t to)
+/* The set that a hash picks; the way to look into first is in its low bits. */
+static inline ipt_cov_line *ipti_memo_set(const ipt_cov_memo *memo,
+                                          uint64_t hash)
 {
-    const ipt_cov_line *line
-        = &memo->lines_[(uint32_t) (ipti_memo_hash(ip, tnt, key) >> 32
-                                    & memo->mask_) * IPTI_WAYS];
+    return &memo->lines_[(uint32_t) (hash >> 32 & memo->mask_) * IPTI_WAYS];
+}
+
+static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
+                               uint64_t tnt, uint32_t key, uint64_t to)
+{
+    return line->ip_ == ip && line->tnt_ == tnt
+           && (line->key_ ^ key) <= IPTI_COV_RESULT
+           && (!ipti_cov_limits(line->key_) || line->next_ == to);
+}
+
+static IPTI_HOT const ipt_cov_line *ipti_memo_find(const ipt_cov_memo *memo,
+                                                   uint64_t ip, uint64_t tnt,
+                                                   uint32_t key, uint64_t to)
+{
+    const uint64_t hash = ipti_memo_hash(ip, tnt, key);
+    const ipt_cov_line *set = ipti_memo_set(memo, hash);
+    const ipt_cov_line *line = &set[hash >> 28 & (IPTI_WAYS - 1)];
     unsigned way;
 
-    for (way = 0; way < IPTI_WAYS; way++, line++)
-        if (line->ip_ == ip && line->tnt_ == tnt
-            && (line->key_ ^ key) <= IPTI_COV_RESULT
-            && (!ipti_cov_limits(line->key_) || line->next_ == to))
-            return line;
+    if (IPTI_LIKELY(ipti_memo_is(line, ip, tnt, key, to)))
+        return line;
+    for (way = 0; way < IPTI_WAYS; way++)
+        if (ipti_memo_is(&set[way], ip, tnt, key, to))
+            return &set[way];
     return NULL;
 }
 
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
-    const uint32_t key = line->key_ & ~IPTI_COV_RESULT;
-    ipt_cov_line *set
-        = &memo->lines_[(uint32_t) (ipti_memo_hash(line->ip_, line->tnt_, key)
-                                        >> 32
-                                    & memo->mask_) * IPTI_WAYS];
-    unsigned way;
+    const uint64_t hash = ipti_memo_hash(line->ip_, line->tnt_,
+                                         line->key_ & ~IPTI_COV_RESULT);
+    ipt_cov_line *set = ipti_memo_set(memo, hash);
+    unsigned way = hash >> 28 & (IPTI_WAYS - 1);
+    unsigned i;
 
-    for (way = 0; way < IPTI_WAYS && set[way].key_; way++)
-        ;
-    if (way == IPTI_WAYS)
+    for (i = 0; i < IPTI_WAYS && set[way].key_; i++)
+        way = (way + 1) % IPTI_WAYS;
+    if (set[way].key_)
         way = memo->clock_++ % IPTI_WAYS;
     set[way] = *line;
     memo->used_ = 1;
@@ -7226,11 +7241,10 @@ IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
     return IPT_OK;
 }
 
-/* Pages, as far as 16 bits tell them apart. */
+/* Pages, as far as 15 bits tell them apart. */
 static uint16_t ipti_memo_page(uint64_t ip)
 {
-    ip /= IPTI_PAGE;
-    return (uint16_t) (1u << ((ip ^ ip >> 4 ^ ip >> 8) & 15));
+    return (uint16_t) (1u << (ip / IPTI_PAGE % 15));
 }
 
 static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
@@ -7238,10 +7252,10 @@ static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
 {
     const uint16_t space
         = asid ? ipti_space_find(&memo->spaces_, 0, asid, 0) : 0;
-    uint64_t pages = size == 0 || size > 16 * IPTI_PAGE
-                         ? 16
+    uint64_t pages = size == 0 || size > 15 * IPTI_PAGE
+                         ? 15
                          : (ip % IPTI_PAGE + size - 1) / IPTI_PAGE + 1;
-    uint16_t mask = pages > 15 ? 0xffff : 0;
+    uint16_t mask = 0;
     uint32_t i;
 
     for (; pages > 0; pages--)
@@ -7391,13 +7405,13 @@ static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
         if (kind == IPT_INSN_RET && ipti_line_frames(work))
             work->kind_ = (uint8_t) (work->kind_ - (1u << 5));
         else if (kind == IPT_INSN_RET)
-            work->key_ |= IPTI_COV_POP;
+            work->pages_ |= IPTI_COV_POP;
         else if (w->stack_top != top)
             ipti_cov_record_call(decoder);
     }
     if (!w->enabled || !ipti_kind_leaves(kind))
         return;
-    if (bits != w->tnt_count && !(work->key_ & IPTI_COV_POP)
+    if (bits != w->tnt_count && !(work->pages_ & IPTI_COV_POP)
         && ipti_cov_counts(decoder->cov_, from, kind))
         ipti_cov_record_edge(decoder, from, w->ip);
     if (from - work->ip_ + 0x80000000u > UINT32_MAX)
@@ -7409,7 +7423,7 @@ static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
     work->from_ = (uint32_t) (from - work->ip_);
     work->next_ = w->ip;
     decoder->line_ = *work;
-    if ((work->key_ & IPTI_COV_POP && bits != w->tnt_count)
+    if ((work->pages_ & IPTI_COV_POP && bits != w->tnt_count)
         || (w->tnt_count
             && ipti_line_edges(work) + ipti_line_frames(work) == items))
         decoder->learning_ = IPTI_COV_ENDED;
@@ -7517,21 +7531,22 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_walk_progress(w);
 }
 
-/* Do what a line says that was found under the run's first `bits` bits and, if
- * there are no more, what is behind. Returns 1 if the run is used up, 0 if it
- * is not yet, and < 0 if it is for the walk. */
-static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
-                                const ipt_cov_line *line)
+/* Do what a line says that was found for decoder->leg_, or for the first of its
+ * bits. Returns 1 if the leg is used up, 0 if it is not yet, and < 0 if it is
+ * for the walk. */
+static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
+                                    const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
+    ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint8_t behind
         = key & IPTI_COV_DONE ? (uint8_t) (key >> IPTI_COV_BEHIND & 7)
                               : (uint8_t) IPTI_COV_NONE;
+    const int pop = line->pages_ & IPTI_COV_POP;
 
-    if (IPTI_UNLIKELY(key & IPTI_COV_POP && behind != IPTI_COV_TIP
-                      && w->stack_count == 0)) {
+    if (pop && behind != IPTI_COV_TIP && w->stack_count == 0) {
         ipti_cov_stand(w);
         return IPT_ERR_RETURN;
     }
@@ -7540,19 +7555,15 @@ static inline int ipti_cov_take(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
     w->prev_ip = w->ip + ipti_sign32(line->from_);
     w->prev_kind = line->kind_ & 31;
     w->ip = line->next_;
-    if (IPTI_UNLIKELY(key & IPTI_COV_POP)) {
+    if (pop) {
         (void) ipti_stack_pop(w, &w->ip);
         w->ip = ipti_wrap(w->mode, w->ip);
     }
-    if (behind != IPTI_COV_NONE) {
+    if (behind != IPTI_COV_NONE)
         w->ip = leg->to;
-        if (behind == IPTI_COV_PSB)
-            w->prev_kind = IPT_INSN_OTHER;
-        else if (behind != IPTI_COV_TIP)
-            w->enabled = 0;
-    }
-    if (decoder->cov_->flags & IPT_COV_INDIRECT && w->enabled
-        && (behind == IPTI_COV_TIP || key & IPTI_COV_POP))
+    if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
+        w->enabled = 0;
+    if (w->enabled && (behind == IPTI_COV_TIP || pop))
         ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
     return behind == leg->behind && left == 0;
 }
@@ -7634,8 +7645,13 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
     if (decoder->learning_ == IPTI_COV_LEARNING && status >= 0) {
         *line = *work;
         line->key_ |= IPTI_COV_DONE;
-        line->next_ = behind > IPTI_COV_TIP ? leg->to : line->next_;
+        if (behind > IPTI_COV_TIP)
+            line->next_ = leg->to;
+        if (behind == IPTI_COV_PSB)
+            line->kind_ &= 0xe0;
     }
+    if (line->pages_ & IPTI_COV_POP || line->counts_ >> 3)
+        line->key_ |= IPTI_COV_STACK;
     if (line->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
         ipti_memo_insert(decoder->cov_->memo, line);
     if (behind == IPTI_COV_PSB && !w->have_event)
@@ -7664,12 +7680,12 @@ static int ipti_cov_seen(ipt_cov_decoder *decoder, const ipt_cov_leg_ *leg)
     return 0;
 }
 
-static inline const ipt_cov_line *ipti_cov_find(const ipt_cov_decoder *decoder,
-                                                uint64_t tnt, uint8_t behind,
-                                                uint64_t to)
+/* The line for flow at ip, in one memo or the other. */
+static IPTI_HOT const ipt_cov_line *
+ipti_cov_find(const ipt_cov_decoder *decoder, uint64_t ip, uint64_t tnt,
+              uint8_t behind, uint64_t to)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t ip = decoder->walk_.ip;
     const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
     const ipt_cov_line *line = NULL;
 
@@ -7687,14 +7703,14 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
     uint64_t tnt;
-    int status = 0;
+    int status;
 
     if (ipti_top(leg->tnt) <= IPTI_COV_PIECE || ipti_cov_seen(decoder, leg))
         return ipti_cov_learn(decoder, leg->tnt, leg->behind);
     do {
         tnt = leg->tnt >> (ipti_top(leg->tnt) - IPTI_COV_PIECE);
-        line = ipti_cov_find(decoder, tnt, IPTI_COV_NONE, 0);
-        status = line ? ipti_cov_take(decoder, leg, line)
+        line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, IPTI_COV_NONE, 0);
+        status = line ? ipti_cov_take(decoder, line)
                       : ipti_cov_learn(decoder, tnt, IPTI_COV_NONE);
     } while (status == 0 && ipti_top(leg->tnt) > IPTI_COV_PIECE);
     return status;
@@ -7704,9 +7720,10 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
 
 /* Collect the TNT bits from p on until *tnt reaches `full`; returns where they
  * end. *last is the last packet that has any. */
-static inline const uint8_t *ipti_cov_scan(const uint8_t *p, const uint8_t *end,
-                                           uint64_t full, uint64_t *tnt,
-                                           const uint8_t **last)
+static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
+                                             const uint8_t *end, uint64_t full,
+                                             uint64_t *tnt,
+                                             const uint8_t **last)
 {
     uint64_t bits = *tnt;
     uint64_t more;
@@ -7716,8 +7733,8 @@ static inline const uint8_t *ipti_cov_scan(const uint8_t *p, const uint8_t *end,
     while (p < end && bits < full) {
         if (!(*p & 1) && *p != IPTI_EXT) {
             if (*p) {
-                n = ipti_top(*p) - 1;
-                bits = bits << n | (*p >> 1 & ((1u << n) - 1));
+                n = ipti_top(*p) - 1; /* the stop bit adds 1 to those above */
+                bits = ((bits - 1) << n) + (*p >> 1);
                 *last = p++;
             } else {
                 more = ipti_le64(p);
@@ -7749,7 +7766,7 @@ static inline const uint8_t *ipti_cov_scan(const uint8_t *p, const uint8_t *end,
 }
 
 /* Decompress the IP of the packet at p. Returns its size, 0: it has none. */
-static inline unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
+static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
 {
     const uint8_t ipc = p[0] >> 5;
     const uint64_t payload = ipti_le64(p + 1);
@@ -7809,7 +7826,8 @@ static int ipti_cov_known(const ipt_cov_decoder *decoder,
  * the last IP finds none: TNT bits or a target have to follow. */
 static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
                                               const uint8_t *p,
-                                              const uint8_t *end, uint64_t *ip)
+                                              const uint8_t *end, int enabled,
+                                              uint64_t *ip)
 {
     unsigned has_ip = 0;
     unsigned n = 0;
@@ -7820,6 +7838,8 @@ static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
     packet.type = IPT_PKT_PSB;
     while (size > 0 && n++ < 16 && packet.type != IPT_PKT_PSBEND) {
         p += size;
+        while (p < end && *p == IPTI_PAD)
+            p++;
         if (p >= end)
             return NULL;
         if ((*p & IPTI_IP_MASK) == IPTI_FUP) {
@@ -7827,15 +7847,15 @@ static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
             size = (int) has_ip;
             continue;
         }
-        size = *p == IPTI_PAD ? 1 : ipti_shape(p, IPTI_WINDOW, &packet.type);
-        if (*p == IPTI_PAD || packet.type == IPT_PKT_PSBEND)
+        size = ipti_shape(p, IPTI_WINDOW, &packet.type);
+        if (packet.type == IPT_PKT_PSBEND)
             continue;
         if (size <= 0 || ipti_load(&packet, p) < 0
             || !ipti_cov_known(decoder, &packet))
             return NULL;
     }
     if (size <= 0 || packet.type != IPT_PKT_PSBEND
-        || !has_ip != !decoder->walk_.enabled)
+        || !has_ip != !enabled)
         return NULL;
     p += size;
     while (p < end && *p == IPTI_PAD)
@@ -7847,88 +7867,222 @@ static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
     return p;
 }
 
-/* What stands at leg->next, behind the bits? */
-static inline void ipti_cov_behind(const ipt_cov_decoder *decoder,
-                                   ipt_cov_leg_ *leg)
+/* Are the bytes at p those of the PSB+ that was passed last? */
+static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
+{
+    uint32_t i;
+
+    if (leg->psb_size == 0 || (size_t) (leg->end - p) <= leg->psb_size)
+        return 0;
+    for (i = 0; i + 8 <= leg->psb_size; i += 8)
+        if (ipti_le64(p + i) != ipti_le64(leg->psb + i))
+            return 0;
+    for (; i < leg->psb_size; i++)
+        if (p[i] != leg->psb[i])
+            return 0;
+    return 1;
+}
+
+/* A PSB while tracing is disabled. Returns 0 if its PSB+ is not one to pass. */
+static IPTI_HOT int ipti_cov_pass_psb(const ipt_cov_decoder *decoder,
+                                      ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const int enabled = decoder->walk_.enabled;
-    unsigned size = 0;
+    const uint8_t *next;
+    uint64_t ip;
 
-    leg->behind = IPTI_COV_NONE;
-    if (leg->tnt >= IPTI_COV_FULL || p >= leg->end)
-        return;
-    switch (*p & IPTI_IP_MASK) {
-    case IPTI_TIP:
-        size = enabled ? ipti_cov_ip(&leg->last_ip, p) : 0;
-        leg->behind = IPTI_COV_TIP;
-        break;
-    case IPTI_TIP_PGD:
-        size = enabled ? ipti_cov_ip(&leg->last_ip, p) : 0;
-        leg->behind = IPTI_COV_PGD;
-        if (*p == IPTI_TIP_PGD && enabled) {
-            size = 1;
-            leg->behind = IPTI_COV_PGD_NO_IP;
-        }
-        break;
-    default:
-        if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
-            uint64_t ip;
-            const uint8_t *next = ipti_cov_psb(decoder, p, leg->end, &ip);
-            if (next) {
-                size = (unsigned) (next - p);
-                leg->last_ip = ip;
-                leg->behind = IPTI_COV_PSB;
-                leg->psb = leg->offset + (uint64_t) (p - leg->window);
-            }
-        }
-        break;
+    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
+        return 0;
+    if (!ipti_cov_psb_again(leg, p)) {
+        next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
+        if (!next)
+            return 0;
+        leg->psb_size = (uint32_t) (next - p);
     }
-    if (size == 0)
-        leg->behind = IPTI_COV_NONE;
-    leg->next = p + size;
-    leg->to = leg->last_ip;
+    leg->psb = p;
+    leg->last_ip = 0;
+    leg->behind = IPTI_COV_PSB;
+    leg->next = p + leg->psb_size;
+    return 1;
 }
 
-/* Tracing is enabled by the packet at leg->next. Returns 0: it is not. */
-static inline int ipti_cov_enable(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not
+ * something to be passed here. */
+static IPTI_HOT int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    ipt_walk_ *w = &decoder->walk_;
     unsigned size;
 
-    if (w->enabled || leg->tnt != 1 || leg->next >= leg->end
-        || (*leg->next & IPTI_IP_MASK) != IPTI_TIP_PGE)
+    leg->at = IPTI_LEG_PASSED;
+    leg->full = 1;
+    if (leg->count || leg->next >= leg->end)
         return 0;
+    if ((*leg->next & IPTI_IP_MASK) != IPTI_TIP_PGE)
+        return ipti_cov_pass_psb(decoder, leg);
     size = ipti_cov_ip(&leg->last_ip, leg->next);
     leg->next += size;
-    if (size) {
-        w->ip = leg->last_ip;
-        w->prev_kind = IPT_INSN_OTHER;
-        w->enabled = w->evt.enabled = 1;
-    }
-    return size != 0;
+    leg->ip = leg->last_ip;
+    leg->enabled = size != 0;
+    leg->line = NULL;
+    decoder->walk_.prev_kind = IPT_INSN_OTHER;
+    return leg->enabled;
 }
 
-/* The run is used up, and so are its packets. */
-static inline void ipti_cov_accept(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* Tracing is enabled: what stands at leg->next, behind the bits? Returns 0 if
+ * there is neither a bit nor anything to be passed here. */
+static IPTI_HOT int ipti_cov_on(const ipt_cov_decoder *decoder,
+                                ipt_cov_leg_ *leg)
+{
+    const uint8_t *p = leg->next;
+    const uint8_t *next = NULL;
+    uint64_t ip;
+
+    leg->at = IPTI_LEG_AHEAD;
+    if (p >= leg->end || leg->full)
+        return leg->count;
+    if ((*p & IPTI_IP_MASK) == IPTI_TIP) {
+        leg->behind = IPTI_COV_TIP;
+        next = p + ipti_cov_ip(&leg->last_ip, p);
+    } else if (*p == IPTI_TIP_PGD) {
+        leg->behind = IPTI_COV_PGD_NO_IP;
+        next = p + 1;
+    } else if ((*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
+        leg->behind = IPTI_COV_PGD;
+        next = p + ipti_cov_ip(&leg->last_ip, p);
+    } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
+        next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
+        if (next) {
+            leg->behind = IPTI_COV_PSB;
+            leg->last_ip = ip;
+            leg->psb = p;
+            leg->psb_size = 0;
+        }
+    }
+    if (!next || next == p) {
+        leg->behind = IPTI_COV_NONE;
+        return leg->count;
+    }
+    leg->next = next;
+    leg->to = leg->last_ip;
+    return 1;
+}
+
+/* Collect the next leg. Returns 0: there is none. */
+static IPTI_HOT int ipti_cov_collect(ipt_cov_decoder *decoder,
+                                     ipt_cov_leg_ *leg)
+{
+    const uint8_t *last;
+
+    leg->tnt = 1;
+    if (IPTI_UNLIKELY(leg->held_count)) {
+        leg->tnt = leg->held;
+        ipti_cov_use(leg, leg->held_count);
+    }
+    leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt,
+                              &last);
+    leg->count = (uint8_t) ipti_top(leg->tnt);
+    leg->full = leg->tnt >= IPTI_COV_FULL;
+    leg->behind = IPTI_COV_NONE;
+    leg->was_ip = leg->last_ip;
+    return leg->enabled ? ipti_cov_on(decoder, leg)
+                        : ipti_cov_off(decoder, leg);
+}
+
+/* A PSB+ was passed. */
+static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
+                                uint8_t enabled, uint64_t ip)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t offset = leg->offset + (uint64_t) (leg->next - leg->window);
 
-    if (leg->behind == IPTI_COV_PSB) {
-        w->evt.psb_fup = w->evt.was_enabled = w->enabled;
-        w->evt.psb_ip = leg->last_ip;
-        w->stack_count = 0;
-        decoder->at.sync = leg->psb;
-        w->cur.limit = leg->psb + IPTI_SIZE_PSB;
+    w->evt.psb_fup = w->evt.was_enabled = enabled;
+    w->evt.psb_ip = ip;
+    w->stack_count = 0;
+    w->cur.limit = offset + IPTI_SIZE_PSB;
+    decoder->at.sync = offset;
+}
+
+/* Follow a line that only counts edges. */
+static IPTI_HOT void ipti_cov_go(uint8_t *bitmap, ipt_cov_leg_ *leg,
+                                 const ipt_cov_line *line)
+{
+    const uint32_t *item = line->items_;
+    const uint32_t *end = item + line->counts_;
+
+    for (; item < end; item++)
+        bitmap[*item >> 6]
+            = (uint8_t) (bitmap[*item >> 6] + (*item & IPTI_COV_TIMES));
+    leg->line = line;
+    leg->ip = line->next_;
+    if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE)) { /* that is all of the leg */
+        leg->at = IPTI_LEG_PASSED;
+        if (leg->behind != IPTI_COV_NONE)
+            leg->ip = leg->to;
+        if (leg->behind == IPTI_COV_PGD || leg->behind == IPTI_COV_PGD_NO_IP)
+            leg->enabled = 0;
+    } else {
+        ipti_cov_use(leg, ipti_top(leg->tnt) - (line->key_ & IPTI_COV_USED));
+        if (leg->tnt == 1 && leg->behind == IPTI_COV_NONE)
+            leg->at = IPTI_LEG_PASSED;
     }
-    w->evt.last_ip = leg->last_ip;
-    w->evt.enabled = w->enabled;
+}
+
+/* Tell the rest of the decoder where the fast path is. */
+static void ipti_cov_flush(ipt_cov_decoder *decoder)
+{
+    const ipt_cov_leg_ *leg = &decoder->leg_;
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = leg->offset + (uint64_t) (leg->p - leg->window);
+
     ipti_fuel_trace(w->cur.config, decoder->at.offset, offset);
     decoder->at.offset = offset;
-    leg->p = leg->next;
-    leg->held_count = 0;
-    leg->moved = 1;
+    w->ip = leg->ip;
+    w->enabled = w->evt.enabled = leg->enabled;
+    w->evt.last_ip = leg->was_ip;
+    if (leg->line) {
+        w->prev_ip = leg->line->ip_ + ipti_sign32(leg->line->from_);
+        w->prev_kind = leg->line->kind_ & 31;
+    }
+}
+
+/* Go on with what the walk has done. */
+static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
+{
+    leg->ip = w->ip;
+    leg->enabled = w->enabled;
+    leg->line = NULL;
+    if (status > 0)
+        leg->at = IPTI_LEG_PASSED;
+}
+
+/* The leg cannot be followed to its end: the walk goes on from where flow is,
+ * at the packet that holds the next bit. */
+static void ipti_cov_back(ipt_cov_decoder *decoder)
+{
+    ipt_cov_leg_ *leg = &decoder->leg_;
+    ipt_walk_ *w = &decoder->walk_;
+    const unsigned used = leg->count - ipti_top(leg->tnt);
+    const uint8_t *p = leg->p;
+    const uint8_t *last = p;
+    uint64_t tnt = 1;
+
+    if (w->index < w->count)
+        ipti_walk_account(w);
+    w->count = w->have_tip = w->have_event = 0;
+    w->tnt = leg->held;
+    w->tnt_count = leg->held_count;
+    decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
+    if (leg->next == leg->p) /* all bits were held */
+        decoder->slow_++;
+    if (used < leg->held_count) {
+        w->tnt_count = (uint8_t) (leg->held_count - used);
+        return;
+    }
+    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
+                      &tnt, &last);
+    w->tnt = tnt;
+    w->tnt_count
+        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
+    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
+    decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
 
 /* Find what stands for the address space in the memos. Returns 0: nothing. */
@@ -7975,38 +8129,6 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The leg cannot be followed to its end: the walk goes on from where flow is,
- * at the packet that holds the next bit. */
-static void ipti_cov_back(ipt_cov_decoder *decoder)
-{
-    ipt_cov_leg_ *leg = &decoder->leg_;
-    ipt_walk_ *w = &decoder->walk_;
-    const unsigned used = leg->count - ipti_top(leg->tnt);
-    const uint8_t *p = leg->p;
-    const uint8_t *last = p;
-    uint64_t tnt = 1;
-
-    if (w->index < w->count)
-        ipti_walk_account(w);
-    w->count = w->have_tip = w->have_event = 0;
-    w->tnt = leg->held;
-    w->tnt_count = leg->held_count;
-    decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
-    if (leg->next == leg->p) /* all bits were held */
-        decoder->slow_++;
-    if (used < leg->held_count) {
-        w->tnt_count = (uint8_t) (leg->held_count - used);
-        return;
-    }
-    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
-                      &tnt, &last);
-    w->tnt = tnt;
-    w->tnt_count
-        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
-    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
-    decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
-}
-
 /* Begin where the walk is. Returns 0: there is no trace to be seen, or no memo
  * for it. */
 static int ipti_cov_enter(ipt_cov_decoder *decoder)
@@ -8025,42 +8147,22 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->offset = decoder->at.offset;
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
+    leg->psb_size = 0;
     leg->held = w->tnt;
     leg->held_count = w->tnt_count;
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
+    ipti_cov_reload(leg, w, 0);
     return 1;
 }
 
-/* Collect the next leg. Returns 0: there is none. */
-static inline int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
-{
-    const uint8_t *last;
-
-    leg->tnt = leg->held;
-    ipti_cov_use(leg, leg->held_count);
-    leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt,
-                              &last);
-    leg->count = (uint8_t) ipti_top(leg->tnt);
-    leg->full = leg->tnt >= IPTI_COV_FULL;
-    ipti_cov_behind(decoder, leg);
-    leg->at = IPTI_LEG_AHEAD;
-    if (leg->behind == IPTI_COV_NONE && leg->count == 0) {
-        leg->at = IPTI_LEG_PASSED;
-        leg->full = 1;
-        return ipti_cov_enable(decoder, leg);
-    }
-    if (decoder->walk_.enabled)
-        return 1;
-    leg->at = IPTI_LEG_PASSED;
-    return leg->count == 0 && leg->behind == IPTI_COV_PSB;
-}
-
 /* Go as far as the memo leads. Returns 1 if it lacks what decoder->leg_ asks
- * for, 0 if the walk has to go on. */
+ * for, 0 if the walk has to go on, and < 0 if it has to in this leg. */
 static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
+    const uint32_t flags = decoder->cov_->flags;
+    uint8_t *bitmap = flags ? NULL : decoder->cov_->bitmap;
     const ipt_cov_line *line;
     ipt_cov_leg_ leg = decoder->leg_;
     int status;
@@ -8069,20 +8171,33 @@ static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg.at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, &leg))
             break;
         while (leg.at == IPTI_LEG_AHEAD) {
-            line = ipti_cov_find(decoder, leg.tnt, leg.behind, leg.to);
-            status = line ? ipti_cov_take(decoder, &leg, line) : 0;
-            if (IPTI_UNLIKELY(!line || status < 0)) {
-                decoder->leg_ = leg;
-                return !line ? 1 : status;
+            line = ipti_cov_find(decoder, leg.ip, leg.tnt, leg.behind, leg.to);
+            if (IPTI_LIKELY(line && bitmap && !(line->key_ & IPTI_COV_STACK))) {
+                ipti_cov_go(bitmap, &leg, line);
+                continue;
             }
-            if (status > 0)
-                leg.at = IPTI_LEG_PASSED;
+            decoder->leg_ = leg;
+            ipti_cov_flush(decoder);
+            status = line ? ipti_cov_take(decoder, line) : 1;
+            if (!line || status < 0)
+                return status;
+            leg = decoder->leg_;
+            ipti_cov_reload(&leg, &decoder->walk_, status);
         }
-        ipti_cov_accept(decoder, &leg);
+        if (leg.behind == IPTI_COV_PSB)
+            ipti_cov_psb_passed(decoder,
+                                leg.offset + (uint64_t) (leg.psb - leg.window),
+                                leg.enabled, leg.last_ip);
+        leg.p = leg.next;
+        leg.held_count = 0;
+        leg.moved = 1;
         leg.at = IPTI_LEG_IDLE;
         if (leg.behind == IPTI_COV_NONE && !leg.full)
             break;
     }
+    leg.was_ip = leg.last_ip;
+    decoder->leg_ = leg;
+    ipti_cov_flush(decoder);
     if (leg.moved)
         ipti_cov_stand(&decoder->walk_);
     decoder->slow_ = decoder->at.offset + 1;
@@ -8092,18 +8207,15 @@ static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
 /* Go as far as the memo and what it can learn lead. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
+    ipt_cov_leg_ *leg = &decoder->leg_;
     int status = ipti_cov_enter(decoder);
 
-    while (status > 0) {
-        status = ipti_cov_fast(decoder);
-        if (status > 0)
-            status = ipti_cov_miss(decoder);
-        else if (status == 0)
-            return;
-        if (status > 0)
-            decoder->leg_.at = IPTI_LEG_PASSED;
-        else if (status == 0)
+    while (status > 0 && (status = ipti_cov_fast(decoder)) > 0) {
+        status = ipti_cov_miss(decoder);
+        if (status >= 0) {
+            ipti_cov_reload(leg, &decoder->walk_, status);
             status = 1;
+        }
     }
     if (status < 0)
         ipti_cov_back(decoder);

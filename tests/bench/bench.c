@@ -172,6 +172,7 @@ static void bench(const bench_case *c, const char *layer)
 {
     result_count = 0;
     choose(bench_ours, c, layer);
+    choose(bench_cover, c, layer);
     choose(bench_walk, c, layer);
     choose(bench_libipt, c, layer);
     measure(c);
@@ -180,12 +181,13 @@ static void bench(const bench_case *c, const char *layer)
 
 /* ---- callgrind ---- */
 
-static int once(const bench_case *c, const char *layer)
+static int once(const bench_case *c, const bench_row *rows, const char *layer)
 {
     const bench_row *row;
 
-    for (row = bench_ours; row->name; row++) {
-        if (strcmp(row->layer, layer) != 0 || (row->needs_code && !c->has_code))
+    for (row = rows; row->name; row++) {
+        if (row->peer || strcmp(row->layer, layer) != 0
+            || (row->needs_code && !c->has_code))
             continue;
         if (row->prepare)
             (void) row->prepare(c);
@@ -258,7 +260,8 @@ int main(int argc, char **argv)
         if (why)
             fprintf(stderr, "bench: %s: left out: %s\n", argv[i], why);
         else if (only_once)
-            status = once(c, only_once);
+            status = once(c, bench_ours, only_once) == 0
+                         ? 0 : once(c, bench_cover, only_once);
         else if (curves && c->has_code)
             curve(c);
         else if (!curves)

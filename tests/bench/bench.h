@@ -31,6 +31,7 @@ typedef struct bench_row {
 extern volatile uint64_t bench_sink;
 
 extern const bench_row bench_ours[];   /* ours.c; name NULL ends it */
+extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
 extern const bench_row bench_libipt[]; /* libipt.c; may be empty */
 
