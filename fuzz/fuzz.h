@@ -91,6 +91,14 @@ enum { /* fuzz_case.more */
     FUZZ_MORE_MTC = 0xc0      /* config.mtc_freq, thrice */
 };
 
+enum { /* fuzz_case.wide */
+    FUZZ_WIDE_FLAGS = 0x0f, /* bits 12:9 of config.flags */
+    FUZZ_WIDE_START = 0x10, /* begin with _start, not at a PSB, ... */
+    FUZZ_WIDE_LAST_IP = 0x20,
+    FUZZ_WIDE_STACK = 0x40,
+    FUZZ_WIDE_OFF = 0x80 /* ... while tracing is disabled */
+};
+
 enum { /* bytes of the configuration */
     FUZZ_AT_FLAGS,
     FUZZ_AT_CONFIG, /* low bits of config.flags */
@@ -103,6 +111,7 @@ enum { /* bytes of the configuration */
     FUZZ_AT_BASE,  /* which address the code has: fuzz_bases; its upper five
                     * bits: trace is lost there, if not 0 */
     FUZZ_AT_CODE,  /* its size */
+    FUZZ_AT_WIDE,  /* FUZZ_WIDE_ */
     FUZZ_HEAD
 };
 
@@ -116,6 +125,7 @@ typedef struct fuzz_case {
     uint8_t lie;
     uint8_t clone;
     uint8_t base;
+    uint8_t wide;
     size_t code_size;
     size_t trace_size;
     const uint8_t *code;
@@ -166,6 +176,7 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
     c->clone = data[FUZZ_AT_CLONE];
     c->base = data[FUZZ_AT_BASE];
     c->code_size = data[FUZZ_AT_CODE];
+    c->wide = data[FUZZ_AT_WIDE];
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -258,6 +269,7 @@ typedef struct fuzz_layer {
     int low;  /* lowest status of the trace that next may return */
     int flow; /* it follows code */
     int most; /* bits of a status */
+    int (*start)(void *decoder, const ipt_start *start); /* NULL: none */
 } fuzz_layer;
 
 enum { FUZZ_WHOLE, FUZZ_PIECES, FUZZ_FEED }; /* fuzz_run.way */
@@ -1020,8 +1032,12 @@ static inline void fuzz_setup(fuzz_run *run)
     memset(config, 0, sizeof(*config));
     config->context = run;
     config->read = fuzz_read;
-    config->flags = (c->config | (unsigned) (c->more & FUZZ_MORE_FLAGS) << 8)
+    config->flags = (c->config | (unsigned) (c->more & FUZZ_MORE_FLAGS) << 8
+                     | (unsigned) (c->wide & FUZZ_WIDE_FLAGS) << 9)
                     & IPT_CONFIG_FLAGS_;
+    if (config->flags & IPT_CONFIG_ROOT_ONLY)
+        config->flags &= ~IPT_CONFIG_NON_ROOT_ONLY; /* not both */
+    config->cr3 = (uint64_t) (c->clone % 4) << 12;
     config->errata = (c->errata | (unsigned) (c->more & FUZZ_MORE_ERRATA) << 6)
                      & IPT_ERRATUM_ALL_;
     config->mtc_freq = (uint8_t) (c->more / 64 * 3);
@@ -1065,10 +1081,37 @@ static inline void fuzz_setup(fuzz_run *run)
     }
 }
 
+/* Begin at the first byte, PSB or not. */
+static inline int fuzz_start(fuzz_run *run)
+{
+    const fuzz_case *c = run->c;
+    const uint64_t stack[2] = {fuzz_base(c) + 2, fuzz_base(c)};
+    ipt_start start;
+    fuzz_item item;
+    int status;
+
+    memset(&start, 0, sizeof(start));
+    start.offset = fuzz_begin(c);
+    start.ip = start.last_ip = fuzz_base(c);
+    start.has = c->wide & FUZZ_WIDE_LAST_IP ? IPT_START_LAST_IP : 0;
+    start.enabled = !(c->wide & FUZZ_WIDE_OFF);
+    start.mode = fuzz_base(c) == fuzz_bases[4] ? IPT_MODE_32 : IPT_MODE_64;
+    start.stack = stack;
+    start.stack_count = c->wide & FUZZ_WIDE_STACK ? 2 : 0;
+    status = run->layer->start(run->decoder, &start);
+    FUZZ_CHECK(run, status >= 0);
+    memset(&item, 0, sizeof(item));
+    item.what = FUZZ_SYNC;
+    fuzz_put(run, &item);
+    run->last = (uint64_t) 0 - 16; /* any PSB is behind it */
+    return status;
+}
+
 /* Begin to decode the case as run says. */
 static inline void fuzz_open(fuzz_run *run, const char *name)
 {
     const fuzz_layer *layer = run->layer;
+    const fuzz_case *c = run->c;
     fuzz_log *log = run->log;
 
     if (fuzz_verbose())
@@ -1088,7 +1131,9 @@ static inline void fuzz_open(fuzz_run *run, const char *name)
     FUZZ_CHECK(run, layer->init(run->decoder, &run->config, &run->trace,
                                 run->cached ? &run->cache : NULL)
                         == IPT_OK);
-    run->status = fuzz_forward(run, 0);
+    run->status = c->wide & FUZZ_WIDE_START && layer->start
+                      ? fuzz_start(run)
+                      : fuzz_forward(run, 0);
 }
 
 /* Go on by one item. Returns 0 if that was the last. */
@@ -1261,7 +1306,7 @@ static inline int fuzz_pkt_next(fuzz_run *run)
 static const fuzz_layer fuzz_pkt
     = {"pkt", sizeof(ipt_pkt_decoder), fuzz_pkt_init, fuzz_pkt_forward,
        fuzz_pkt_backward, fuzz_pkt_set, fuzz_pkt_next, NULL, IPT_ERR_TRUNCATED,
-       0, 0};
+       0, 0, NULL};
 
 /* ---- events ---- */
 
@@ -1400,10 +1445,15 @@ static inline int fuzz_evt_next(fuzz_run *run)
     return status;
 }
 
+static inline int fuzz_evt_start(void *decoder, const ipt_start *start)
+{
+    return ipt_evt_start((ipt_evt_decoder *) decoder, start);
+}
+
 static const fuzz_layer fuzz_evt
     = {"evt", sizeof(ipt_evt_decoder), fuzz_evt_init, fuzz_evt_forward,
        fuzz_evt_backward, fuzz_evt_set, fuzz_evt_next, NULL, IPT_ERR_EVENTS,
-       0, 0};
+       0, 0, fuzz_evt_start};
 
 /* ---- queries ---- */
 
@@ -1516,7 +1566,7 @@ static inline int fuzz_qry_next(fuzz_run *run)
 static const fuzz_layer fuzz_qry
     = {"qry", sizeof(ipt_qry_decoder), fuzz_qry_init, fuzz_qry_forward,
        fuzz_qry_backward, fuzz_qry_set, fuzz_qry_next, NULL, IPT_ERR_EVENTS,
-       0, 3};
+       0, 3, NULL};
 
 /* ---- flow: blocks and instructions ---- */
 
@@ -1644,10 +1694,15 @@ static inline int fuzz_blk_next(fuzz_run *run)
     return fuzz_pull(run, status, fuzz_blk_event);
 }
 
+static inline int fuzz_blk_start(void *decoder, const ipt_start *start)
+{
+    return ipt_blk_start((ipt_blk_decoder *) decoder, start);
+}
+
 static const fuzz_layer fuzz_blk
     = {"blk", sizeof(ipt_blk_decoder), fuzz_blk_init, fuzz_blk_forward,
        fuzz_blk_backward, fuzz_blk_set, fuzz_blk_next, fuzz_blk_resync,
-       IPT_ERR_MODE, 1, 7};
+       IPT_ERR_MODE, 1, 7, fuzz_blk_start};
 
 static inline int fuzz_insn_init(void *decoder, const ipt_config *config,
                                  const ipt_trace *trace, ipt_cache *cache)
@@ -1753,10 +1808,15 @@ static inline int fuzz_insn_next(fuzz_run *run)
     return fuzz_pull(run, status, fuzz_insn_event);
 }
 
+static inline int fuzz_insn_start(void *decoder, const ipt_start *start)
+{
+    return ipt_insn_start((ipt_insn_decoder *) decoder, start);
+}
+
 static const fuzz_layer fuzz_insn
     = {"insn", sizeof(ipt_insn_decoder), fuzz_insn_init, fuzz_insn_forward,
        fuzz_insn_backward, fuzz_insn_set, fuzz_insn_next, fuzz_insn_resync,
-       IPT_ERR_MODE, 1, 7};
+       IPT_ERR_MODE, 1, 7, fuzz_insn_start};
 
 /* ---- comparing ---- */
 
@@ -2036,7 +2096,7 @@ static inline void fuzz_all(const fuzz_layer *layer, const fuzz_case *c)
         fuzz_reference(&fuzz_insn, c, &fuzz_logs[1]);
         fuzz_gathered(c, &fuzz_logs[1], log);
     }
-    if (layer == &fuzz_qry && !fuzz_wild(c)) {
+    if (layer == &fuzz_qry && !fuzz_wild(c) && !(c->wide & FUZZ_WIDE_START)) {
         fuzz_reference(&fuzz_evt, c, &fuzz_logs[1]);
         fuzz_asked(&fuzz_logs[1], log);
     }

@@ -207,6 +207,57 @@ TEST(gaps)
     }
 }
 
+/* What lies behind the first PSB+, begun from a state that is given. */
+TEST(started)
+{
+    const fuzz_layer *const *layer;
+    const sample *s;
+    static input in;
+    unsigned turn;
+
+    EACH_SAMPLE(s) {
+        size_t skip = 1;
+        load(&in, s);
+        while (skip < in.c.trace_size
+               && (in.trace[skip - 1] != 0x02 || in.trace[skip] != 0x23))
+            skip++; /* PSBEND */
+        if (++skip >= in.c.trace_size)
+            continue;
+        in.c.trace += skip;
+        in.c.trace_size -= skip;
+        EACH_LAYER(layer) {
+            for (turn = 0; (*layer)->start && turn < 8; turn++) {
+                in.c.cut = (uint8_t) turn;
+                in.c.wide = (uint8_t) (FUZZ_WIDE_START | turn << 5);
+                say(&in, *layer, "started", turn, 0);
+                fuzz_all(*layer, &in.c);
+            }
+        }
+    }
+}
+
+/* Roots and guests apart, one address space, inferred events. */
+TEST(apart)
+{
+    const fuzz_layer *const *layer;
+    const sample *s;
+    static input in;
+    unsigned flags;
+
+    EACH_SAMPLE(s) {
+        load(&in, s);
+        EACH_LAYER(layer) {
+            for (flags = 1; flags < 16; flags++) {
+                in.c.wide = (uint8_t) flags;
+                in.c.clone = (uint8_t) (flags % 5);
+                say(&in, *layer, "config.flags", flags, 0);
+                if (chosen())
+                    fuzz_all(*layer, &in.c);
+            }
+        }
+    }
+}
+
 /* ---- every byte changed ---- */
 
 /* Decode in the plain way and, in turn, in another. */
@@ -765,6 +816,8 @@ int main(void)
     RUN(prefixes);
     RUN(halves);
     RUN(gaps);
+    RUN(started);
+    RUN(apart);
     RUN(trace_bytes);
     RUN(code_bytes);
     RUN(bytes_moved);
