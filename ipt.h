@@ -1171,11 +1171,16 @@ typedef struct ipt_spaces_ {
  * and ip it never changes what is decoded, only how fast. When code changes,
  * call ipt_cache_invalidate. */
 typedef struct ipt_cache {
+    uint64_t *fuel; /* yours to set behind ipt_cache_init; it bounds what
+                     * ipt_cache_invalidate does: one unit for 16 lines. NULL:
+                     * unbounded */
     ipt_cache_line *lines_;
     uint32_t mask_;    /* number of sets - 1 */
     uint32_t magic_;
     uint32_t version_; /* counts invalidations */
     uint32_t clock_;
+    uint32_t sweep_; /* the line where ipt_cache_invalidate goes on */
+    uint32_t renew_; /* the same for forgetting all */
     ipt_spaces_ spaces_;
 } ipt_cache;
 
@@ -1191,6 +1196,8 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  * decoders in the middle of it.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
+ *          IPT_BUDGET: cache->fuel is used up. Call again, with the same
+ *          arguments, before you decode anything
  * cost     looks at every line */
 IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size);
@@ -1247,6 +1254,8 @@ typedef struct ipt_walk_ {
     uint64_t tip_offset;
     uint64_t resync;     /* offset of the event it began at, plus 1 */
     uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
+    uint64_t probe_ip;   /* BDM64: how far the code was looked at, ... */
+    uint16_t probe;      /* ... and instructions so far */
     uint64_t loop_ip;    /* passed since trace was last used, if have_loop */
     uint32_t loop_steps; /* branches since loop_ip was picked, ... */
     uint32_t loop_limit; /* ... when to pick another one, ... */

@@ -4796,29 +4796,61 @@ static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
     return spaces->next_id;
 }
 
-static void ipti_cache_clear(ipt_cache *cache)
+/* One unit of fuel is good for so many lines. */
+#define IPTI_SWEEP 16
+
+/* Empty the lines from *at on that hold code of [ip, ip + size) in `space` (0:
+ * any; size 0: all of it). Returns IPT_BUDGET, or IPT_OK with *at 0. */
+static int ipti_cache_sweep(ipt_cache *cache, uint32_t *at, uint64_t *fuel,
+                            uint16_t space, uint64_t ip, uint64_t size)
 {
-    IPT_MEMSET(cache->lines_, 0,
-               (size_t) (cache->mask_ + 1) * IPTI_WAYS
-                   * sizeof(cache->lines_[0]));
-    IPT_MEMSET(&cache->spaces_, 0, sizeof(cache->spaces_));
-    cache->version_++;
+    const uint32_t end = (cache->mask_ + 1) * IPTI_WAYS;
+
+    for (; *at < end; ++*at) {
+        ipt_cache_line *line = &cache->lines_[*at];
+        if (fuel && *at % IPTI_SWEEP == 0 && (*fuel)-- == 0) {
+            *fuel = 0;
+            return IPT_BUDGET;
+        }
+        if (line->space_ && (!space || line->space_ == space)
+            && (size == 0 || line->ip_ - ip < size
+                || ipti_wrap(line->mode_, ip - line->ip_) < line->size_))
+            line->space_ = 0;
+    }
+    *at = 0;
+    return IPT_OK;
 }
 
+/* All numbers of spaces were used: forget everything, to begin anew, but not
+ * more than a bit at each call. Returns 0 while there is more to forget. */
+static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
+{
+    uint64_t some = 64;
+
+    if (cache->renew_ == 0)
+        cache->version_++; /* nobody uses a number, or a line, from now on */
+    ipti_fuel_burn(config, some);
+    if (ipti_cache_sweep(cache, &cache->renew_, &some, 0, 0, 0) < 0)
+        return 0;
+    IPT_MEMSET(&cache->spaces_, 0, sizeof(cache->spaces_));
+    return 1;
+}
+
+/* The small number that stands for an address space in lines; 0: none, do
+ * without the cache. Numbers are not used twice, so a line of a space that was
+ * forgotten is never found. */
 static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
                                  const ipt_asid *asid)
 {
-    const uint64_t space = ipti_space_ask(config, asid);
-    uint16_t id
-        = ipti_space_find(&cache->spaces_, config->space != NULL, asid, space);
+    uint64_t space;
+    uint16_t id;
 
-    if (id == 0)
-        id = ipti_space_add(&cache->spaces_, asid, space);
-    if (id == 0) {
-        ipti_cache_clear(cache);
-        id = ipti_space_add(&cache->spaces_, asid, space);
-    }
-    return id;
+    if (IPTI_UNLIKELY(cache->spaces_.next_id == UINT16_MAX)
+        && !ipti_cache_renew(cache, config))
+        return 0;
+    space = ipti_space_ask(config, asid);
+    id = ipti_space_find(&cache->spaces_, config->space != NULL, asid, space);
+    return id ? id : ipti_space_add(&cache->spaces_, asid, space);
 }
 
 /* ---- lines ---- */
@@ -4915,28 +4947,21 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
     cache->lines_ = lines;
     cache->mask_ = sets - 1;
     cache->magic_ = ipti_magic(sizeof(*cache));
-    ipti_cache_clear(cache);
+    IPT_MEMSET(lines, 0, sets * IPTI_WAYS * sizeof(lines[0]));
     return IPT_OK;
 }
 
 IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size)
 {
-    uint32_t i;
     uint16_t space; /* of asid; 0: any, or not known: forget in all */
 
     if (IPTI_BAD_SELF(cache))
         return IPTI_SELF_ERROR(cache);
     space = asid ? ipti_space_find(&cache->spaces_, 0, asid, 0) : 0;
-    for (i = 0; i < (cache->mask_ + 1) * IPTI_WAYS; i++) {
-        ipt_cache_line *line = &cache->lines_[i];
-        if (line->space_ && (!space || line->space_ == space)
-            && (size == 0 || line->ip_ - ip < size
-                || ipti_wrap(line->mode_, ip - line->ip_) < line->size_))
-            line->space_ = 0;
-    }
     cache->version_++;
-    return IPT_OK;
+    return ipti_cache_sweep(cache, &cache->sweep_, cache->fuel, space, ip,
+                            size);
 }
 
 /* ==========================================================================
@@ -5326,13 +5351,13 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     w->ip = ipti_wrap(w->mode, w->ip);
-    if (!w->cache) {
+    if (w->cache && (w->space == 0 || w->version != w->cache->version_)) {
+        w->space = ipti_cache_space(w->cache, config, &at->asid);
+        w->version = w->cache->version_;
+    }
+    if (!w->cache || w->space == 0) {
         status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
     } else {
-        if (w->space == 0 || w->version != w->cache->version_) {
-            w->space = ipti_cache_space(w->cache, config, &at->asid);
-            w->version = w->cache->version_;
-        }
         status = ipti_cache_get(w->cache, config, at, w->space, w->mode, w->ip,
                                 &w->run, &w->line);
     }
@@ -5344,7 +5369,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->count = w->run.count_;
     w->run_left = w->run.size_;
     w->offset = ipti_walk_offset(w);
-    w->not_plain = !w->cache || config->fuel || w->unproven
+    w->not_plain = !w->cache || !w->space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (event)
         ipti_walk_cut(w, event);
@@ -5354,32 +5379,39 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 
 /* ---- events ---- */
 
+#define IPTI_PROBE 256
+
 /* Is `target` passed within 256 instructions from w->ip, as far as flow needs
- * no trace? */
-static int ipti_walk_passes(const ipt_walk_ *w, ipt_where *at, uint64_t target)
+ * no trace? Called again after IPT_BUDGET or IPT_NEED_PAGE, it goes on. */
+static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
     const ipt_config *config = w->cur.config;
-    uint64_t ip = w->ip;
-    unsigned steps = 0;
     ipt_cache_line run;
     unsigned i;
     int status;
 
-    while ((status = ipti_run_build(config, at, w->mode, ip, &run)) >= 0) {
-        for (i = 0; i < run.count_ && i < IPT_RUN_MAX_ && steps < 256;
-             i++, steps++) {
-            if (ip == target)
+    if (w->probe == 0)
+        w->probe_ip = w->ip;
+    while (w->probe < IPTI_PROBE) {
+        if (ipti_fuel_empty(config))
+            return IPT_BUDGET;
+        status = ipti_run_build(config, at, w->mode, w->probe_ip, &run);
+        if (status < 0)
+            return status == IPT_NEED_PAGE ? status : 0;
+        for (i = 0; i < run.count_ && i < IPT_RUN_MAX_
+                    && w->probe < IPTI_PROBE; i++, w->probe++) {
+            if (w->probe_ip == target)
                 return 1;
-            ip = ipti_wrap(w->mode, ip + ipti_run_size(&run, i));
+            w->probe_ip = ipti_wrap(w->mode,
+                                    w->probe_ip + ipti_run_size(&run, i));
         }
-        if (steps >= 256)
-            break;
         if (run.kind_ == IPT_INSN_JMP || run.kind_ == IPT_INSN_CALL)
-            ip = ipti_wrap(w->mode, ip + (uint64_t) run.displacement_);
+            w->probe_ip = ipti_wrap(
+                w->mode, w->probe_ip + (uint64_t) run.displacement_);
         else if (ipti_kind_leaves(run.kind_))
             break;
     }
-    return status == IPT_NEED_PAGE ? status : 0;
+    return 0;
 }
 
 /* BDM64: the target of the branch before a transaction's abort may be wrong. If
@@ -5399,6 +5431,7 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     status = ipti_walk_passes(w, at, event->ip);
     if (status < 0)
         return status;
+    w->probe = 0;
     w->prev_kind = IPT_INSN_OTHER; /* looked at, once */
     if (status == 0) {
         w->ip = ipti_wrap(w->mode, event->ip);
@@ -6271,6 +6304,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->space = 0;
     w->unproven = 0;
     w->resyncing = 0;
+    w->probe = 0;
     w->used = 0;
     w->fresh = 0;
     w->icnt = 0;
@@ -6418,11 +6452,18 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
  * IP. Each call uses up a packet at least. */
 static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
 {
+    uint64_t offset = 0;
     int status = IPT_OK;
     int found = 0;
 
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
+    if (!w->resyncing) {
+        const int some = w->tnt_count || w->have_tip || w->have_event;
+        at->skip_from = some ? ipti_walk_offset(w) : at->offset;
+        at->skip_to = at->skip_from;
+        w->probe = 0;
+    }
     (void) ipti_walk_drop(w, at);
     w->count = w->inside = w->pending = w->unsettled = w->bound = 0;
     w->not_plain = 1;
@@ -6438,6 +6479,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         status = ipti_walk_source(w, at);
         if (status < 0)
             return status;
+        offset = ipti_walk_offset(w);
         if (w->have_tip) {
             ipti_walk_go(w, at, w->tip);
             w->bound = 0;
@@ -6448,6 +6490,9 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
             found = ipti_resync_event(w, at);
         }
     }
+    at->resyncs++;
+    if (offset > at->skip_to) /* else there was a gap on the way */
+        ipti_at_skip(at, offset);
     w->lead |= IPT_FLOW_RESYNCED;
     w->resyncing = 0;
     w->pending = w->reached_count > 0;

@@ -813,6 +813,66 @@ TEST(invalidate_wrap)
 /* ---- code that changes under way ---- */
 
 /* In the middle of a run: the rest of it is new at once. */
+/* One unit of fuel for 16 lines; it goes on where it stopped. */
+TEST(invalidate_fuel)
+{
+    for (uint64_t step = 1; step < 6; step++) {
+        uint64_t units = 0;
+        unsigned calls = 0;
+        fresh_config();
+        no_code();
+        add_on(IPT_MODE_64);
+        add_loop(4, 5, ANY);
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        pass(4);
+        cache.fuel = &units;
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_BUDGET);
+        do {
+            units = step;
+            if (!CHECK(++calls < 10)) break;
+        } while (ipt_cache_invalidate(&cache, NULL, 0, 0) == IPT_BUDGET);
+        CHECK_EQ(calls, (4 + step - 1) / step);
+        CHECK_EQ(units, calls * step - 4);
+        pass(4);
+        CHECK_EQ(reads, 8); /* all four are forgotten */
+        pass(4);
+        CHECK_EQ(reads, 8);
+    }
+}
+
+/* After 65535 address spaces their numbers begin again. Until everything is
+ * forgotten, a bit at each call, there is no cache. */
+TEST(space_numbers_run_out)
+{
+    static ipt_cache_line many[8192];
+    ipt_asid asid = {0, 0, 0};
+    unsigned without = 0;
+    uint64_t units = 0;
+    fresh_config();
+    config.fuel = &units;
+    CHECK_EQ(ipt_cache_init(&cache, many, LENGTH(many)), IPT_OK);
+    for (uint32_t i = 0; i < 140000; i++) {
+        uint16_t id;
+        uint32_t version = cache.version_;
+        asid.cr3 = (uint64_t) i << 12;
+        units = 1000;
+        id = ipti_cache_space(&cache, &config, &asid);
+        CHECK(units >= 1000 - 64);
+        without += id == 0;
+        if (id == 0) continue;
+        if (cache.version_ != version) CHECK_EQ(id, 1);
+        if (id == 1)
+            for (unsigned k = 0; k < LENGTH(many); k++)
+                CHECK_EQ(many[k].space_, 0);
+        many[i % LENGTH(many)].space_ = id;
+        CHECK_EQ(ipti_cache_space(&cache, &config, &asid),
+                 id == 65535 ? 0 : id);
+        without += id == 65535;
+    }
+    CHECK_EQ(without, 2 * 7);
+}
+
 TEST(changed_inside_a_run)
 {
     for (unsigned at_insn = 1; at_insn < 10; at_insn++) {
@@ -1165,6 +1225,8 @@ int main(void)
     RUN(invalidate_spaces);
     RUN(invalidate_shared_spaces);
     RUN(invalidate_wrap);
+    RUN(invalidate_fuel);
+    RUN(space_numbers_run_out);
     RUN(changed_inside_a_run);
     RUN(changed_between_blocks);
     RUN(changed_inside_a_block);

@@ -1050,6 +1050,40 @@ TEST(resync)
 
 /* ---- behind the end ---- */
 
+/* What is skipped is told, and counted. */
+TEST(resync_skips)
+{
+    static const row r = {"skip", {CODE(0x1000, JMP_RAX), CODE(0x2000, JCC0)},
+                          {ON, TNT(1, 0), PADS(3), TNT(1, 0), TIP(0x2000),
+                           TNT(2, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    ipt_insn insn;
+    for (int way = 0; way < WAYS; way++) {
+        manner how = manner_of(way, NO_CACHE, 0, 0);
+        const ipt_where *at;
+        int status;
+        begin(&r, &how);
+        CHECK(sync() >= 0);
+        do
+            status = next(&insn);
+        while (status == IPT_EVENT_FIRST);
+        CHECK_EQ(status, IPT_ERR_MISMATCH);
+        do
+            status = ipt_insn_resync(decoder());
+        while (again(status));
+        CHECK(status >= 0);
+        at = &places[place].at;
+        CHECK_EQ(at->skip_from, b.offset[4]);
+        CHECK_EQ(at->skip_to, b.offset[7]);
+        CHECK_EQ(at->skipped, b.offset[7] - b.offset[4]);
+        CHECK_EQ(at->resyncs, 1);
+        CHECK_EQ(at->gaps, 0);
+        CHECK_EQ(next(&insn), IPT_OK);
+        CHECK_EQ(insn.ip, 0x2000);
+        feed_end(&f);
+    }
+}
+
 TEST(walk_on)
 {
     static const row r = {"on", {CODE(0x1000, NOP JCC0 NOP JMP("\x00") NOP
@@ -1210,6 +1244,7 @@ int main(void)
     RUN(synchronise);
     RUN(psb_only);
     RUN(resync);
+    RUN(resync_skips);
     RUN(walk_on);
     RUN(open_trace);
     RUN(event_first);
