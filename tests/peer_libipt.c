@@ -107,8 +107,9 @@ int main(void)
                           "no branches, or gives it up")                     \
     X(CONTEXT, "context", "2.0.5 takes packets where they may not stand: "   \
                           "FUP behind FUP, PGE or STOP while enabled, ...")  \
-    X(FUP0, "psb-fups", "a PSB+ with a suppressed FUP, or with several: for "\
-                        "2.0.5 tracing is enabled, or the first one counts") \
+    X(FUP0, "psb-fups", "a PSB+ without FUP, with a suppressed one, or with "\
+                        "several: for 2.0.5 tracing goes on, or the first "  \
+                        "one counts")                                        \
     X(EXEC_EARLY, "exec-early", "a MODE.Exec that binds to a TIP.PGD: 2.0.5 "\
                                 "changes the mode at once")                  \
     X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
@@ -975,7 +976,10 @@ static int events_extra(events *e)
 {
     const struct pt_event *t = &e->theirs[0];
     if (e->peer_count == 0) return 0;
-    if (t->type == ptev_pwre && e->pwre_count < LENGTH(e->pwre)) {
+    if (t->type == ptev_pwre) {
+        if (e->pwre_count == LENGTH(e->pwre)) /* the oldest waits for none */
+            memmove(&e->pwre[0], &e->pwre[1],
+                    --e->pwre_count * sizeof e->pwre[0]);
         e->pwre[e->pwre_count++] = *t;
         allow(e->r, D_PWRE_EARLY);
         return events_drop_theirs(e);
@@ -1173,6 +1177,7 @@ static int time_of_first(const events *e, const ipt_event *o,
     const ipt_clock c = clock_at(e->r, e->sync, o->offset);
     const uint64_t end /* of a PSB+ or what theirs looks at behind an OVF */
         = o->flags & IPT_EVENT_STATUS || o->type == IPT_EVT_OVERFLOW
+                  || o->type == IPT_EVT_MNT || o->type == IPT_EVT_CBR
               ? o->offset + 256
               : o->offset;
     if (is_unstamped(o->type) && !t->has_tsc)
@@ -1184,7 +1189,7 @@ static int time_of_first(const events *e, const ipt_event *o,
         return allow(e->r, D_CTC_OLD);
     if (o->flags & IPT_EVENT_STATUS && header_time(e, o, t))
         return allow(e->r, D_HEADER_TIME);
-    if (fcr_zero(e->r, e->sync, o->offset)) return allow(e->r, D_FCR_ZERO);
+    if (fcr_zero(e->r, e->sync, end)) return allow(e->r, D_FCR_ZERO);
     if (time_is(&c, t)
         || ((o->type == IPT_EVT_ASYNC_VMCS || o->type == IPT_EVT_ASYNC_PAGING)
             && time_of_pip(e, o, t)))
@@ -1553,6 +1558,20 @@ static int apl12_fups(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Do two MODE.Execs wait for one TIP? */
+static int two_execs(const run *r, uint64_t from, uint64_t to)
+{
+    int execs = 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_MODE_EXEC) execs++;
+        else if (ends_exec(type) || type == IPT_PKT_PSBEND) execs = 0;
+        if (execs == 2) return 1;
+    }
+    return 0;
+}
+
 /* Is there a PSBEND without a PSB? 2.0.5 lets all pass there that waits. */
 static int psbend_alone(const run *r, uint64_t from, uint64_t to)
 {
@@ -1654,6 +1673,10 @@ static int explain_events(const events *e, uint64_t to)
     if (fup_no_ip(e->r, e->sync, to)) return D_FUP_NO_IP;
     if (strange_fups(e->r, e->sync, to)) return D_FUP0;
     if (psbend_alone(e->r, e->sync, to)) return D_CONTEXT;
+    if (two_execs(e->r, e->sync, to)) return D_TIP_FIRST;
+    if (e->count && e->ours[0].type == IPT_EVT_TSX
+        && psb_without_fup(e->r, e->sync, e->ours[0].offset))
+        return D_FUP0;
     if (e->place && e->have_exec
         && ((e->peer_count && e->theirs[0].type == ptev_exec_mode)
             || (e->count && e->ours[0].type == IPT_EVT_EXEC_MODE)))
@@ -2224,6 +2247,7 @@ static int flow_at_target(const flow *f)
     return f->e.count && e->type == IPT_EVT_DISABLED
            && !(e->flags & IPT_EVENT_NO_TO)
            && (f->done == 0 || f->r->packets[i].type == IPT_PKT_TIP
+               || f->r->packets[i].type == IPT_PKT_TIP_PGE
                || e->u.branch.to == f->insn.ip + f->insn.size
                || e->u.branch.to == f->ours.walk_.ip);
 }
@@ -2580,6 +2604,11 @@ static int flow_insn_differs(flow *f)
             || (f->insn.flags & IPT_FLOW_DISABLED
                 && same_exec_mode(f->ours.walk_.mode, f->peer.mode)))) {
         allow(f->r, D_EXEC_EARLY);
+        return 0;
+    }
+    if (!same_exec_mode(f->insn.mode, f->peer.mode)
+        && psbend_alone(f->r, f->e.sync, f->ours.at.packet_offset)) {
+        allow(f->r, D_CONTEXT);
         return 0;
     }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
