@@ -135,8 +135,10 @@
  *   pt_config.cpuid_0x15_*, mtc_freq, nom_freq, addr_filter, flags
  *                              config.cpuid_15_*, mtc_freq, nom_freq, filter,
  *                              flags: one set for all layers
- *   pt_alloc_encoder, pt_enc_next
- *                              ipt_pkt_encode; ipt_gen_* for whole traces
+ *   pt_asid_init               ipt_asid asid = {0}, or what at.asid says
+ *   pt_alloc_encoder, pt_enc_next, _sync_set, _get_offset, pt_free_encoder
+ *                              ipt_pkt_encode, to where you like; ipt_gen_* for
+ *                              whole traces
  *   pt_L_alloc_decoder (L: pkt, evt, qry, insn, blk)
  *                              ipt_L_init; the struct is yours
  *   pt_L_free_decoder          nothing to free
@@ -147,8 +149,9 @@
  *                              decoder.at.offset, decoder.at.sync
  *   pt_L_time, pt_L_core_bus_ratio, pt_L_asid
  *                              decoder.at.tsc, lost_mtc, lost_cyc, cbr, asid
- *   pt_L_get_config            you have it
- *   pt_image_*, pt_iscache_*, pt_insn_set_image
+ *   pt_L_get_config, pt_enc_get_config
+ *                              you have it
+ *   pt_image_*, pt_iscache_*, pt_L_set_image, pt_L_get_image
  *                              config.read, the only image; a file or ELF image
  *                              behind it is in examples/tools/common
  *   block cache (internal)     ipt_cache, which works with the callback
@@ -173,7 +176,11 @@
  *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
  *                              iret, smi, ..., swintr, syscall
  *   pt_insn.isid, raw          not here: your callback knows
- *   pt_errstr                  ipt_status_name, _cause, _remedy
+ *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
+ *   pt_library_version         IPT_VERSION
+ *   pt_get_exec_mode, pt_set_exec_mode
+ *                              event.u.exec.mode; packet.u.exec
+ *   pt_ptw_size                event.u.ptwrite.size
  *   libipt-sb                  not here
  *
  *   An error never comes together with an item: what was decoded before it
@@ -811,7 +818,9 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet);
 enum {
     IPT_EVT_NONE,
     IPT_EVT_ENABLED,        /* tracing enabled at ip */
-    IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target */
+    IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target.
+                             * Without that, a MOV CR3 may do it as well, and is
+                             * thought to if one stands before that branch */
     IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to */
     IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
     IPT_EVT_PAGING,         /* u.paging, by an instruction */
@@ -1314,7 +1323,10 @@ typedef struct ipt_blk_decoder {
 } ipt_blk_decoder;
 
 /* As for packets; config.read is needed. `cache` may be NULL: code is then
- * read and classified each time it is passed. */
+ * read and classified each time it is passed. A block (an instruction) that
+ * waits when you synchronise, because it is not known yet what comes behind it,
+ * is proven all the same: it comes with the next ipt_blk_next (ipt_insn_next),
+ * and events of the new place behind it. */
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace, ipt_cache *cache);
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);

@@ -6890,22 +6890,28 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
     return status;
 }
 
+/* An instruction that was executed before comes before the events here. */
+static int ipti_insn_synced(ipt_insn_decoder *decoder, int status)
+{
+    status = ipti_walk_synced(&decoder->walk_, &decoder->at, status);
+    return status >= 0 && decoder->insn_.size ? status & ~IPT_EVENT_PENDING
+                                              : status;
+}
+
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+    return ipti_insn_synced(
+        decoder, ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
+    return ipti_insn_synced(
+        decoder, ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.used));
 }
 
@@ -6913,9 +6919,8 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+    return ipti_insn_synced(
+        decoder, ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
@@ -6990,8 +6995,11 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 static int ipti_insn_next(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status = ipti_walk_resume(w, &decoder->at);
+    int status;
 
+    if (decoder->insn_.size && !w->unsettled)
+        return ipti_walk_status(w); /* from before it synchronised */
+    status = ipti_walk_resume(w, &decoder->at);
     if (status < 0)
         return status;
     if (decoder->insn_.size == 0) {

@@ -1167,6 +1167,38 @@ TEST(open_trace)
 }
 
 /* An event that becomes known when all before it was handed out and pulled. */
+/* What waits when one synchronises comes before the new events. */
+TEST(instruction_in_progress)
+{
+    static const row r = {"progress", {CODE(0x1000, JCC0 NOP),
+                                       CODE(0x2000, JCC0)},
+                          {ON, TNT(1, 0), PSB, EXEC64, FUP(0x2000), PSBEND,
+                           TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_insn_decoder *d = &places[place];
+    ipt_insn insn;
+    ipt_event e;
+    begin(&r, &how);
+    f.trace.open = 1;
+    f.pieces[0].size = b.offset[5]; /* up to the TNT */
+    CHECK_EQ(ipt_insn_sync_forward(d), IPT_EVENT_PENDING);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.trace.open = 0;
+    f.pieces[0].size = b.size;
+    CHECK_EQ(ipt_insn_sync_forward(d), IPT_OK);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_PENDING);
+    CHECK_EQ(insn.ip, 0x1000);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING);
+    CHECK_EQ(e.type, IPT_EVT_ENABLED);
+    CHECK_EQ(e.ip, 0x2000);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x2000);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
+    feed_end(&f);
+}
+
 TEST(event_first)
 {
     static const row r = {"late", {CODE(0x1000, NOP JCC0)},
@@ -1247,6 +1279,7 @@ int main(void)
     RUN(resync_skips);
     RUN(walk_on);
     RUN(open_trace);
+    RUN(instruction_in_progress);
     RUN(event_first);
     return test_report();
 }

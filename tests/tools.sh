@@ -338,6 +338,15 @@ END
 END
 done
 
+# far pointers as XED prints them
+bytes far.bin "ff18"
+run 0 ptxed --raw far.bin:0x1000 --pt apx.pt <<'END'
+0000000000001000  call far ptr [rax]
+0000000000001000  call far ptr [rax]
+0000000000001000  call far ptr [rax]
+[disabled]
+END
+
 refuse 1 "ptxed: no pt file." ptxed
 # shellcheck disable=SC2086 # two words
 refuse 1 "ptxed: no pt file." ptxed $code

@@ -230,6 +230,26 @@ static inline int ipt_zydis_style_(ZydisFormatter *formatter, int att)
     return ZYAN_SUCCESS(status) ? 0 : IPT_ERR_ARG;
 }
 
+/* "far fword ptr" to "far ptr", as XED prints far pointers of any size. */
+static inline void ipt_zydis_far_(char *text)
+{
+    static const char ptr[] = " ptr";
+    size_t i = 0;
+    while (text[i] && !(text[i] == ' ' && text[i + 1] == 'f'
+                        && text[i + 2] == 'a' && text[i + 3] == 'r'
+                        && text[i + 4] == ' '))
+        i++;
+    if (!text[i]) return;
+    i += 4;
+    for (size_t from = i + 1; text[from]; from++) {
+        size_t n = 0;
+        while (ptr[n] && text[from + n] == ptr[n]) n++;
+        if (ptr[n]) continue;
+        do text[i++] = text[from]; while (text[from++]);
+        return;
+    }
+}
+
 /* Print the instruction at bytes[0..length) as text.
  *
  * text     size bytes; always terminated; empty on failure
@@ -258,7 +278,10 @@ static inline int ipt_zydis_format(char *text, size_t size,
     if (!ZYAN_SUCCESS(status)) return ipt_zydis_status_(status, length);
     status = ZydisFormatterFormatInstruction(&formatter, &insn, operands,
         insn.operand_count_visible, text, size, ip, ZYAN_NULL);
-    if (ZYAN_SUCCESS(status)) return 0;
+    if (ZYAN_SUCCESS(status)) {
+        if (!att) ipt_zydis_far_(text);
+        return 0;
+    }
     text[0] = 0;
     return IPT_ERR_ARG;
 }
