@@ -599,7 +599,8 @@ static void print_total(const tally *t)
            t->insns, t->events, t->errors, t->hash);
 }
 
-/* Print a piece, with its marks if it may be joined to others. */
+/* Print a piece, with its marks if it may be joined to others, at any of them:
+ * the one before it may end where this one does. */
 static void print_piece(const piece *x, const flow *f, const tally *before,
                         int marks)
 {
@@ -608,7 +609,6 @@ static void print_piece(const piece *x, const flow *f, const tally *before,
         const mark *m = &f->marks[i];
         tally t = *before;
         if (m->offset <= x->from.offset && !x->begins) continue;
-        if (!x->ends && m->offset >= x->to.offset) break;
         tally_join(&t, &x->from.so_far, &m->so_far);
         fwrite(f->out.data + from, 1, m->text - from, stdout);
         from = m->text;
@@ -793,7 +793,6 @@ static void replay(const worker *w, parallel *p, uint64_t psb, const piece *x,
     flow_begin(&f, w, &p->trace, psb, x->begins);
     while ((m = flow_run(&f)) != NULL) {
         if (!x->begins && m->offset == x->from.offset) f.print = 1;
-        if (!x->ends && m->offset >= x->to.offset) break;
     }
     *out = f.out;
     free(f.marks);

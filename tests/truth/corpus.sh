@@ -1,8 +1,9 @@
 #!/bin/sh
-# corpus.sh record|quick|all: record real programs under QEMU into
+# corpus.sh record|few|quick|all: record real programs under QEMU into
 # build/corpus (what is there already stays), and check the traces made of them.
 #
-#     record   only record       quick    a few programs, under a minute
+#     record   only record       few      only record those of quick
+#     quick    a few programs, under a minute
 #     all      every program, case, cache and classifier
 #
 # CORPUS_INSNS=2000000: how many instructions of each program.
@@ -13,7 +14,10 @@ here=tests/truth
 corpus=$build/corpus
 CC=${CC:-cc}
 CXX=${CXX:-c++}
-[ "$mode" = quick ] && default=200000 || default=2000000
+case $mode in
+quick | few) few=1 default=200000 ;;
+*) few='' default=2000000 ;;
+esac
 max=${CORPUS_INSNS:-$default}
 
 command -v qemu-x86_64 >/dev/null || {
@@ -187,7 +191,7 @@ then
 else
     skip "narrow: $CC does not compile for 32 bit"
 fi
-if [ "$mode" != quick ]; then
+if [ -z "$few" ]; then
     record gzip-binary $x 150000 gzip -c /bin/bash
     record gzip-fast $x 150000 gzip -1 -c "$bin/qplugin.so"
     gzip -c tests/flow.h >"$bin/x.gz"
@@ -206,7 +210,12 @@ if [ "$mode" != quick ]; then
         skip "objects: $CXX is missing (package g++)"
     fi
 fi
-[ "$mode" = record ] && { du -sh "$corpus"; passed=1; finish; }
+case $mode in record | few)
+    du -sh "$corpus"
+    passed=1
+    finish
+    ;;
+esac
 
 # ---- checks ----
 
