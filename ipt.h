@@ -1257,6 +1257,15 @@ typedef struct ipt_walk_ {
     uint64_t ip;         /* of the next instruction, if enabled */
     uint64_t prev_ip;    /* of the one before it */
     uint64_t offset;     /* of the packet that proves `run` */
+    uint16_t lead;       /* IPT_FLOW_ for the next instruction. Flow just goes
+                          * on if it and these, up to count, are all 0: */
+    uint8_t not_plain;   /* there is more than flow to look at */
+    uint8_t have_event;  /* event is the next one, not reached yet */
+    uint8_t pending;     /* `reached` is to be pulled */
+    uint8_t reached_count;
+    uint8_t resyncing;   /* a _resync ran out of trace or fuel */
+    uint8_t count;       /* instructions of `run` up to where an event cuts it,
+                          * 0: run is not what is at ip */
     uint64_t tnt;        /* tnt_count branches to come, oldest on top */
     uint64_t tnt_offset; /* of the packet they are from */
     uint64_t tip;        /* where the next indirect branch goes, if have_tip */
@@ -1270,6 +1279,8 @@ typedef struct ipt_walk_ {
     uint32_t loop_limit; /* ... when to pick another one, ... */
     uint32_t loop_total; /* ... and runs of code since trace was last used */
     uint8_t have_loop;
+    uint8_t looped;      /* loop_ip was met again */
+    uint32_t tnt_count;
     uint32_t icnt;       /* instructions since the last IP from the trace */
     uint32_t version;    /* cache->version_ that `run` was got under */
     uint32_t line;       /* the one of the cache that was passed last, ... */
@@ -1277,15 +1288,6 @@ typedef struct ipt_walk_ {
     uint16_t space;      /* cache's number for the address space, 0: ask */
     uint16_t run_left;   /* bytes of `run` from ip on */
     uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
-    uint16_t lead;       /* IPT_FLOW_ for the next one. Flow just goes on if */
-    uint8_t not_plain;   /* ... this and those up to `count` are 0. 1: never */
-    uint8_t have_event;  /* event is the next one, not reached yet */
-    uint8_t pending;     /* `reached` is to be pulled */
-    uint8_t reached_count;
-    uint8_t looped;      /* loop_ip was met again */
-    uint8_t count;       /* instructions of `run` up to where an event cuts it,
-                          * 0: run is not what is at ip */
-    uint8_t tnt_count;
     uint8_t have_tip;
     uint8_t have_resume;
     uint8_t mode;      /* IPT_MODE_ */
@@ -1295,9 +1297,9 @@ typedef struct ipt_walk_ {
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
-    uint8_t resyncing; /* a _resync ran out of trace or fuel */
     uint8_t used;      /* something was handed out since synchronising */
-    uint8_t inside;    /* instructions to pass with nothing in between */
+    uint8_t simple;    /* up to this index nothing happens between them */
+    uint8_t whole;     /* flow just goes on behind the run, too */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t counted;   /* of those before it, how many are in icnt */
     uint8_t unsettled; /* what follows the instruction before ip is not known */

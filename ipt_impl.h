@@ -5056,6 +5056,7 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->flow);
 
+    ipti_cur_release(&w->cur, at);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_LIKELY(w->flow.type == IPT_EVT_TNT)) {
@@ -5364,6 +5365,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->index = 0;
     w->counted = 0;
     w->count = 0;
+    w->simple = w->whole = 0;
     if (IPTI_UNLIKELY(status < 0))
         return status;
     w->count = w->run.count_;
@@ -5878,6 +5880,7 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         ipti_stack_push(w, next); /* else it only reads the IP */
     if (w->have_loop && target == w->loop_ip) {
         w->looped = 1;
+        w->not_plain = 1;
     } else if (++w->loop_steps >= w->loop_limit) {
         w->loop_ip = target;
         w->have_loop = 1;
@@ -5893,7 +5896,7 @@ static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t bits = w->tnt;
     const uint64_t offset = w->tnt_offset;
-    const uint8_t count = w->tnt_count;
+    const uint32_t count = w->tnt_count;
     const uint8_t fresh = w->fresh;
     const ipt_event flow = w->flow;
     int status = ipti_walk_fetch(w, at);
@@ -6015,53 +6018,46 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return IPT_OK;
 }
 
-static inline int ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
-                                 uint64_t target)
+static inline void ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
+                                  uint64_t target)
 {
-    if (IPTI_UNLIKELY(w->tnt_count == 0)) {
-        if (!ipti_walk_event(w) || w->event.type != IPT_EVT_DISABLED
-            || w->event.flags & IPT_EVENT_STATUS)
-            return IPT_ERR_MISMATCH;
-        return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
-    }
     w->tnt_count--;
     w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
     w->icnt = 0;
     if (w->fresh)
         ipti_walk_tick(w, at, w->ip);
     ipti_walk_progress(w);
-    return IPT_OK;
 }
 
-/* Go past the last instruction of a run, which is at w->ip. On an error flow
- * stays before it. */
-static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
-                                   const ipt_cache_line *run, uint64_t mask)
+/* A conditional branch without a TNT bit. */
+static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
-    const uint64_t ip = w->ip;
-    const uint8_t kind = run->kind_;
-    const uint64_t next = (ip + (run->last_ & IPTI_INSN_MAX)) & mask;
-    const uint64_t target = (next + (uint64_t) run->displacement_) & mask;
-    const ipt_event *event;
-    int status = IPT_OK;
+    if (!ipti_walk_event(w) || w->event.type != IPT_EVT_DISABLED
+        || w->event.flags & IPT_EVENT_STATUS)
+        return IPT_ERR_MISMATCH;
+    return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
+}
 
-    w->trail = 0;
+/* Any instruction, but for conditional branches that have their TNT bit. */
+static IPTI_APART int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
+                                      uint64_t next, uint64_t target)
+{
+    const ipt_event *event;
+    int status;
+
     switch (kind) {
     case IPT_INSN_JCC:
-        status = ipti_walk_cond(w, at, next, target);
-        break;
+        return ipti_walk_no_tnt(w, at, next);
     case IPT_INSN_JMP:
     case IPT_INSN_CALL:
-        status = ipti_walk_direct(w, at, kind, next, target);
-        break;
+        return ipti_walk_direct(w, at, kind, next, target);
     case IPT_INSN_RET:
-        status = ipti_walk_return(w, at, next);
-        break;
+        return ipti_walk_return(w, at, next);
     case IPT_INSN_CALL_INDIRECT:
         status = ipti_walk_indirect(w, at, kind, next);
         if (status >= 0 && w->enabled)
             ipti_stack_push(w, next);
-        break;
+        return status;
     case IPT_INSN_JMP_INDIRECT:
     case IPT_INSN_JMPABS:
     case IPT_INSN_FAR_CALL:
@@ -6073,24 +6069,45 @@ static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     case IPT_INSN_IRET:
     case IPT_INSN_UIRET:
     case IPT_INSN_VMENTRY:
-        status = ipti_walk_indirect(w, at, kind, next);
-        break;
+        return ipti_walk_indirect(w, at, kind, next);
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
         event = ipti_walk_event(w);
         if (w->have_tip
             || (event
                 && (event->type == IPT_EVT_DISABLED
                     || ipti_walk_causes(kind, event))))
-            status = ipti_walk_indirect(w, at, kind, next);
-        else
-            w->ip = next;
+            return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
-        w->ip = next;
         break;
     }
-    if (IPTI_UNLIKELY(status < 0))
-        return status;
+    w->ip = next;
+    return IPT_OK;
+}
+
+/* Go past the last instruction of a run, which is at ip and the n-th one that
+ * is not in icnt yet. On an error flow stays before it. */
+static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
+                                   const ipt_cache_line *run, uint64_t mask,
+                                   uint64_t ip, unsigned n)
+{
+    const uint8_t kind = run->kind_;
+    const uint64_t next = (ip + (run->last_ & IPTI_INSN_MAX)) & mask;
+    const uint64_t target = (next + (uint64_t) run->displacement_) & mask;
+    int status;
+
+    w->trail = 0;
+    if (IPTI_LIKELY(kind == IPT_INSN_JCC && w->tnt_count)) {
+        ipti_walk_cond(w, at, next, target);
+    } else {
+        w->ip = ip;
+        w->icnt += n; /* before what sets it to 0 */
+        status = ipti_walk_other(w, at, kind, next, target);
+        if (IPTI_UNLIKELY(status < 0)) {
+            w->icnt -= n;
+            return status;
+        }
+    }
     w->prev_ip = ip;
     w->prev_kind = kind;
     w->way = w->ip != next;
@@ -6110,12 +6127,9 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         return IPT_END;
     }
     ipti_walk_account(w);
-    w->icnt++; /* before what sets it to 0 */
-    status = ipti_walk_past(w, at, &w->run, ipti_mask(w->mode));
-    if (IPTI_UNLIKELY(status < 0)) {
-        w->icnt--;
+    status = ipti_walk_past(w, at, &w->run, ipti_mask(w->mode), w->ip, 1);
+    if (IPTI_UNLIKELY(status < 0))
         return status;
-    }
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
@@ -6139,21 +6153,21 @@ static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 static IPTI_HOT int ipti_walk_flows(ipt_walk_ *w, ipt_where *at)
 {
     if (w->lead || w->not_plain || w->have_event || w->pending
-        || w->reached_count || w->looped || w->count
-        || w->version != w->cache->version_ || !ipti_walk_flow(w, at))
+        || w->reached_count || w->resyncing || w->count)
+        return 0;
+    if (w->version != w->cache->version_ || !ipti_walk_flow(w, at))
         return 0;
     w->unsettled = 0;
     return 1;
 }
 
-/* Where it does: the run at w->ip, if the cache has it, and trace is there for
- * its last instruction and that instruction is not one that may cause events,
- * so that it can be passed as a whole. */
-static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w)
+/* Where it does: the run at ip, if the cache has it, and trace is there for its
+ * last instruction and that instruction is not one that may cause events, so
+ * that it can be passed as a whole. */
+static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w, uint64_t ip)
 {
-    const ipt_cache_line *run = ipti_cache_follow(
-        w->cache, &w->line, w->way, w->space, w->mode,
-        ipti_wrap(w->mode, w->ip));
+    const ipt_cache_line *run = ipti_cache_follow(w->cache, &w->line, w->way,
+                                                  w->space, w->mode, ip);
 
     if (IPTI_UNLIKELY(!run || run->last_ & IPTI_CUT))
         return NULL;
@@ -6167,32 +6181,35 @@ static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w)
     return ipti_kind_far(run->kind_) ? NULL : run;
 }
 
+/* Have it in w->run. Returns 0 if that cannot be. */
+static IPTI_HOT int ipti_walk_load(ipt_walk_ *w)
+{
+    const ipt_cache_line *run
+        = ipti_walk_next(w, ipti_wrap(w->mode, w->ip));
+
+    if (!run)
+        return 0;
+    w->run = *run;
+    w->ip = run->ip_;
+    w->index = 0;
+    w->counted = 0;
+    w->count = run->count_;
+    w->run_left = run->size_;
+    w->simple = (uint8_t) (run->count_ - 1);
+    w->whole = 1;
+    w->offset = ipti_walk_offset(w);
+    w->loop_total++;
+    return 1;
+}
+
 /* Has flow gone on for too long without trace? */
 static inline int ipti_walk_stuck(ipt_walk_ *w)
 {
     if (w->loop_total >= IPTI_PATH_MAX)
         w->looped = 1;
+    if (w->looped)
+        w->not_plain = 1;
     return w->looped;
-}
-
-/* Pass it. Returns 0 if that cannot be, and nothing has changed: the error will
- * come again. */
-static IPTI_HOT int ipti_walk_whole(ipt_walk_ *w, ipt_where *at,
-                                    const ipt_cache_line *run, uint64_t mask)
-{
-    const uint64_t ip = w->ip;
-    const uint32_t icnt = w->icnt;
-
-    w->ip = (ip + run->size_ - run->last_) & mask;
-    w->icnt = icnt + run->count_;
-    w->loop_total++;
-    w->bound = 0;
-    if (IPTI_LIKELY(ipti_walk_past(w, at, run, mask) >= 0))
-        return 1;
-    w->ip = ip;
-    w->icnt = icnt;
-    w->loop_total--;
-    return 0;
 }
 
 /* The event at hand comes before the next instruction. */
@@ -6218,19 +6235,9 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         ipti_walk_account(w);
     w->count = 0;
     w->unproven = 0;
-    if (ipti_walk_flows(w, at)) {
-        const ipt_cache_line *run = ipti_walk_next(w);
-        if (run) {
-            w->run = *run;
-            w->ip = run->ip_;
-            w->index = w->counted = 0;
-            w->count = run->count_;
-            w->run_left = run->size_;
-            w->offset = ipti_walk_offset(w);
-            w->trail = 0;
-            w->loop_total++;
-            return IPT_OK;
-        }
+    if (ipti_walk_flows(w, at) && !ipti_walk_stuck(w) && ipti_walk_load(w)) {
+        w->trail = 0;
+        return IPT_OK;
     }
     for (;;) {
         status = ipti_walk_source(w, at);
@@ -6297,7 +6304,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = IPT_MODE_UNKNOWN;
     w->enabled = w->hidden = w->synced = w->speculative = 0;
-    w->index = w->count = w->inside = w->counted = 0;
+    w->index = w->count = w->simple = w->whole = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
     w->stack_count = w->stack_top = 0;
@@ -6376,7 +6383,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         return IPT_ERR_ARG;
     if (w->index < w->count)
         ipti_walk_account(w);
-    w->count = w->inside = 0;
+    w->count = w->simple = w->whole = 0;
     w->not_plain = 1;
     w->space = 0;
     w->evt.vmx = (uint8_t) (1 + asid->nr);
@@ -6465,7 +6472,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         w->probe = 0;
     }
     (void) ipti_walk_drop(w, at);
-    w->count = w->inside = w->pending = w->unsettled = w->bound = 0;
+    w->count = w->simple = w->whole = 0;
+    w->pending = w->unsettled = w->bound = 0;
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
@@ -6797,64 +6805,77 @@ static inline int ipti_blk_flow(ipt_blk_decoder *decoder, ipt_block *out)
     ipt_walk_ *w = &decoder->walk_;
     ipt_where *at = &decoder->at;
     const uint64_t mask = ipti_mask(w->mode);
-    const uint64_t first = w->ip & mask;
+    uint64_t ip = w->ip & mask;
     uint32_t count = 0;
     uint8_t ends = 0;
     ipt_block block;
 
-    if (decoder->block_.count || w->resyncing || !ipti_walk_flows(w, at))
+    if (decoder->block_.count || !ipti_walk_flows(w, at))
         return 0;
+    block.ip = ip;
     do {
         const uint64_t offset = ipti_walk_offset(w);
-        const ipt_cache_line *run = ipti_walk_next(w);
-        if (IPTI_UNLIKELY(!run || count > UINT16_MAX - IPT_RUN_MAX_
-                          || !ipti_walk_whole(w, at, run, mask)))
+        const ipt_cache_line *run = ipti_walk_next(w, ip);
+        uint64_t last;
+        if (IPTI_UNLIKELY(!run || count > UINT16_MAX - IPT_RUN_MAX_))
             break;
+        last = (ip + run->size_ - run->last_) & mask;
+        w->bound = 0;
+        w->loop_total++;
+        if (IPTI_UNLIKELY(ipti_walk_past(w, at, run, mask, last, run->count_)
+                          < 0)) {
+            w->ip = ip; /* the error comes again */
+            w->loop_total--;
+            break;
+        }
+        ip = w->ip;
         count += run->count_;
         block.offset = offset;
-        block.end_ip = w->prev_ip;
+        block.end_ip = last;
         block.kind = run->kind_;
         block.last_size = run->last_;
         ends = ipti_blk_ends(w, count, block.kind);
-        w->unsettled = 1;
     } while (!ends && !ipti_walk_stuck(w) && ipti_walk_flow(w, at));
-    if (count == 0)
+    if (IPTI_UNLIKELY(count == 0))
         return 0;
     w->used = 1;
     block.count = (uint16_t) count;
-    block.ip = first;
     block.mode = w->mode;
     block.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
     if (IPTI_LIKELY(ends && ipti_walk_flow(w, at))) {
-        w->unsettled = 0;
         *out = block;
         return 1;
     }
+    w->unsettled = 1;
     decoder->block_ = block;
     decoder->full_ = ends;
     return 0;
 }
 
-IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
+/* Where something may happen before or behind the block, or in it. */
+static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
 {
-    int status;
+    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                                 ipti_blk_next(decoder));
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (IPTI_UNLIKELY(!block))
-        return IPT_ERR_ARG;
-    if (IPTI_LIKELY(ipti_blk_flow(decoder, block))) {
-        decoder->at.ip = decoder->walk_.ip;
-        return ipti_leave(&decoder->walk_.cur, &decoder->at, IPT_OK);
-    }
-    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                             ipti_blk_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
         *block = decoder->block_;
         decoder->block_.count = 0;
         decoder->full_ = 0;
     }
     return status;
+}
+
+IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    if (IPTI_UNLIKELY(!block))
+        return IPT_ERR_ARG;
+    if (IPTI_UNLIKELY(!ipti_blk_flow(decoder, block)))
+        return ipti_blk_slow(decoder, block);
+    decoder->at.ip = decoder->walk_.ip;
+    return IPT_OK;
 }
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
@@ -6975,8 +6996,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         const unsigned size = ipti_run_size(&w->run, w->index);
         ipti_walk_pass(w, 1, size, size);
         insn->size = (uint8_t) size;
-        if (!w->unproven && w->index < w->count)
-            w->inside = (uint8_t) (w->count - w->index - 1);
+        w->simple = w->unproven ? 0 : (uint8_t) (w->count - 1);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
@@ -7030,6 +7050,43 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     return status;
 }
 
+/* The last instruction of a run behind which flow just goes on; then the next
+ * run is loaded, if it can be. Returns 0 if *insn was not written. */
+static IPTI_APART int ipti_insn_flow(ipt_insn_decoder *decoder,
+                                     ipt_insn *insn)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_where *at = &decoder->at;
+    ipt_insn out;
+
+    if (!w->whole || w->index + 1 != w->count
+        || w->version != w->cache->version_)
+        return 0;
+    out.offset = w->offset;
+    out.ip = w->ip;
+    out.mode = w->mode;
+    out.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+    out.kind = w->run.kind_;
+    out.size = w->run.last_;
+    w->bound = 0;
+    w->whole = 0;
+    if (IPTI_UNLIKELY(ipti_walk_past(w, at, &w->run, ipti_mask(w->mode), w->ip,
+                                     w->index + 1u - w->counted) < 0))
+        return 0; /* the error comes again */
+    w->count = 0;
+    w->simple = 0;
+    w->unsettled = 1;
+    if (IPTI_UNLIKELY(!ipti_walk_flow(w, at))) {
+        decoder->insn_ = out;
+        return 0;
+    }
+    w->unsettled = 0;
+    if (!ipti_walk_stuck(w))
+        (void) ipti_walk_load(w);
+    *insn = out;
+    return 1;
+}
+
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w;
@@ -7039,18 +7096,20 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(!insn))
         return IPT_ERR_ARG;
     w = &decoder->walk_;
-    if (w->inside == 0 || (w->cache && w->version != w->cache->version_)) {
-        w->inside = 0;
-        return ipti_insn_slow(decoder, insn);
+    if (w->index < w->simple
+        && (!w->cache || w->version == w->cache->version_)) {
+        insn->offset = w->offset;
+        insn->ip = w->ip;
+        insn->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+        insn->size = (uint8_t) ipti_run_size(&w->run, w->index++);
+        insn->kind = IPT_INSN_OTHER;
+        insn->mode = w->mode;
+        w->ip = ipti_wrap(w->mode, w->ip + insn->size);
+        decoder->at.ip = w->ip;
+        return IPT_OK;
     }
-    w->inside--;
-    insn->offset = w->offset;
-    insn->ip = w->ip;
-    insn->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
-    insn->size = (uint8_t) ipti_run_size(&w->run, w->index++);
-    insn->kind = IPT_INSN_OTHER;
-    insn->mode = w->mode;
-    w->ip = ipti_wrap(w->mode, w->ip + insn->size);
+    if (IPTI_UNLIKELY(!ipti_insn_flow(decoder, insn)))
+        return ipti_insn_slow(decoder, insn);
     decoder->at.ip = w->ip;
     return IPT_OK;
 }
@@ -7497,7 +7556,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->ip;
     const uint8_t kind = w->run.kind_;
-    const uint8_t bits = w->tnt_count;
+    const uint8_t bits = (uint8_t) w->tnt_count;
     const uint8_t tip = w->have_tip;
     const uint8_t top = w->stack_top;
     const int status = ipti_walk_last(w, &decoder->at);
@@ -8202,7 +8261,7 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
     leg->psb_size = 0;
     leg->held = w->tnt;
-    leg->held_count = w->tnt_count;
+    leg->held_count = (uint8_t) w->tnt_count;
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
