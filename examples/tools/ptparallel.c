@@ -599,6 +599,11 @@ static void print_total(const tally *t)
            t->insns, t->events, t->errors, t->hash);
 }
 
+static void print_text(const flow *f, size_t from, size_t to)
+{
+    if (to > from) fwrite(f->out.data + from, 1, to - from, stdout);
+}
+
 /* Print a piece, with its marks if it may be joined to others, at any of them:
  * the one before it may end where this one does. */
 static void print_piece(const piece *x, const flow *f, const tally *before,
@@ -610,12 +615,11 @@ static void print_piece(const piece *x, const flow *f, const tally *before,
         tally t = *before;
         if (m->offset <= x->from.offset && !x->begins) continue;
         tally_join(&t, &x->from.so_far, &m->so_far);
-        fwrite(f->out.data + from, 1, m->text - from, stdout);
+        print_text(f, from, m->text);
         from = m->text;
         print_place("seam", m, &t);
     }
-    if (x->to.text > from) fwrite(f->out.data + from, 1, x->to.text - from,
-                                  stdout);
+    print_text(f, from, x->to.text);
 }
 
 /* Wait for a part. One that was left half way is decoded here. */
