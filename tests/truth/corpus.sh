@@ -139,6 +139,27 @@ x=; i=0
 while [ $i -lt 800 ]; do f $i; i=$((i + 1)); done
 echo ${#x}; ls / | wc -l
 END
+cat >"$bin/text.py" <<'END'
+words = [chr(97 + i % 26) * (i % 5 + 1) for i in range(3000)]
+text = " ".join(words)
+count = {}
+for w in text.split():
+    count[w] = count.get(w, 0) + 1
+rows = [f"{w}:{n:04d}" for w, n in sorted(count.items(), key=lambda x: -x[1])]
+print(len(text.replace("aa", "<a>").upper()), "".join(rows)[:60])
+print(sum(int(c) for c in "".join(rows) if c.isdigit()), 3 ** 5000 % 1009)
+END
+cat >"$bin/array.sh" <<'END'
+a=()
+for i in {1..150}; do a+=("$((i * 7919 % 101)):${i//1/one}"); done
+for ((i = 1; i < 60; i++)); do
+    for ((j = i; j > 0; j--)); do
+        [[ ${a[j - 1]} > ${a[j]} ]] || break
+        t=${a[j]} a[j]=${a[j - 1]} a[j - 1]=$t
+    done
+done
+[[ ${a[*]} =~ ([0-9]+):one ]] && printf '%q\n' "${#a[@]}" "${BASH_REMATCH[1]}"
+END
 
 # ---- recording ----
 
@@ -192,6 +213,7 @@ else
     skip "narrow: $CC does not compile for 32 bit"
 fi
 if [ -z "$few" ]; then
+    record bash-array $x 500000 /bin/bash "$bin/array.sh"
     record gzip-binary $x 150000 gzip -c /bin/bash
     record gzip-fast $x 150000 gzip -1 -c "$bin/qplugin.so"
     gzip -c tests/flow.h >"$bin/x.gz"
@@ -201,7 +223,8 @@ if [ -z "$few" ]; then
     record luajit-sort $x 3000000 luajit "$bin/sort.lua"
     record sqlite-rows $x 16000000 sqlite3 :memory: ".read $bin/rows.sql"
     record sqlite-join $x 13500000 sqlite3 :memory: ".read $bin/join.sql"
-    record python $x 12000000 /usr/bin/python3 -S "$bin/objects.py"
+    record python $x 20000000 /usr/bin/python3 -S "$bin/objects.py"
+    record python-text $x 20000000 /usr/bin/python3 -S "$bin/text.py"
     if command -v "$CXX" >/dev/null; then
         build "$bin/objects" "$CXX" -O1 -w -o "$bin/objects" \
             $here/programs/objects.cc

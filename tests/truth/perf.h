@@ -235,6 +235,7 @@ static int perf_can(void)
     const uint32_t flags = out.config.flags;
 
     if (mode == IPT_MODE_16
+        || (mode == IPT_MODE_32 && out.model->kind != USER)
         || (flags & IPT_CONFIG_NO_RETCOMP && flags & IPT_GEN_DEFER))
         return 0;
     return !(out.model->with & (FILTER | STOP))

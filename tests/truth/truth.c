@@ -102,31 +102,34 @@ typedef struct code {
     uint8_t bytes[15];
     uint8_t kind;
     uint8_t conflict; /* its bytes are not always the same */
-    uint8_t zero[5];
+    uint8_t mode;
+    uint8_t zero[4];
     uint64_t target; /* of a direct branch */
 } code;
 
 static code *codes;
 static size_t code_count;
-static uint8_t mode = IPT_MODE_64;
+static uint8_t mode = IPT_MODE_64; /* of the program */
 
-static uint64_t narrow(uint64_t ip)
+static uint64_t next_ip(const code *c, uint64_t displacement)
 {
-    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
+    const uint64_t ip = c->ip + c->size + displacement;
+
+    return c->mode == IPT_MODE_64 ? ip : (uint32_t) ip;
 }
 
 static void classify(code *c)
 {
     ipt_code info;
 
-    if (ipt_classify(&info, c->bytes, c->size, mode, NULL) < 0
+    if (ipt_classify(&info, c->bytes, c->size, c->mode, NULL) < 0
         || info.size != c->size) {
         c->kind = IPT_INSN_COUNT; /* QEMU cuts some at the end of a page, which
                                    * do not run */
         return;
     }
     c->kind = info.kind;
-    c->target = narrow(c->ip + c->size + (uint64_t) info.displacement);
+    c->target = next_ip(c, (uint64_t) info.displacement);
 }
 
 static uint8_t *load(const char *path, size_t *size)
@@ -155,6 +158,7 @@ static void add_code(uint64_t ip, const void *bytes, uint8_t size)
     c->ip = ip;
     c->size = size;
     memcpy(c->bytes, bytes, size);
+    c->mode = IPT_MODE_64; /* whatever they interrupt */
     classify(c);
 }
 
@@ -200,15 +204,16 @@ static void load_code(const char *run)
     for (code_count = 0; code_count < size / 32; code_count++) {
         code *c = &codes[code_count];
         memcpy(c, data + 32 * code_count, 25);
+        c->mode = mode;
         classify(c);
     }
     free(data);
     isr_code = code_count;
-    for (i = 0; mode == IPT_MODE_64 && i < ISR_COUNT; i++)
+    for (i = 0; i < ISR_COUNT; i++)
         add_code(ISR + handler[i].at, handler[i].bytes, handler[i].size);
     isr = ISR;
     host_code = code_count;
-    for (i = 0; mode == IPT_MODE_64 && i < HOST_COUNT; i++)
+    for (i = 0; i < HOST_COUNT; i++)
         add_code(codes[0].ip + host[i].at, host[i].bytes, host[i].size);
 }
 
@@ -366,7 +371,7 @@ static int follow(uint32_t id)
     if (rec.jump_count && rec.jumps[rec.jump_count - 1].index == rec.count)
         return 1;
     p = &codes[rec.ids[rec.count - 1]];
-    next = narrow(p->ip + p->size);
+    next = next_ip(p, 0);
     if (is_plain(p->kind)) {
         if (q->ip == next)
             return 1;
@@ -471,6 +476,7 @@ enum { USER, KERNEL, GUEST };
 #define EVENTS 16
 #define EXACT 32 /* a cycle is a tick, and known: no error of time at all */
 #define LOW 64   /* the interrupt handler is in the lower half */
+#define RATIO 128 /* the core:bus ratio changes */
 
 typedef struct model {
     const char *name;
@@ -494,6 +500,7 @@ typedef struct sync_point {
     uint64_t offset;
     uint64_t cr3;
     uint8_t nr;
+    uint8_t mode;
     uint8_t speculative;
 } sync_point;
 
@@ -535,13 +542,20 @@ typedef struct output {
     size_t loss_count, loss_room;
     size_t crossings; /* of the border between host and guest */
     uint64_t ran; /* instructions, while tracing could see them */
+    size_t begun; /* where the transaction in progress began, ... */
+    size_t begun_changes;
     uint64_t cr3;
     uint64_t last_from_psb;
     uint32_t only; /* IPT_CONFIG_ROOT_ONLY, _NON_ROOT_ONLY, _VMX_EVENTS */
     uint8_t nr;
+    uint8_t mode;
+    uint8_t iflag;
     uint8_t on;
     uint8_t stopped;
     uint8_t speculative;
+    uint8_t strayed;   /* libipt's return stack differs from the processor's */
+    uint8_t depth;     /* of libipt's */
+    uint8_t walked_out; /* of a filter, without a branch */
 } output;
 
 static output out;
@@ -560,9 +574,11 @@ static void settle(int status, const char *what)
         out.syncs[out.sync_count].offset = out.gen.used - size;
         out.syncs[out.sync_count].cr3 = out.cr3;
         out.syncs[out.sync_count].nr = out.nr;
+        out.syncs[out.sync_count].mode = out.mode;
         out.syncs[out.sync_count++].speculative = out.speculative;
     }
     out.last_from_psb = out.gen.from_psb_;
+    out.strayed |= out.depth != out.gen.stack_count_;
 }
 
 static void make_room(void)
@@ -632,6 +648,20 @@ static int is_traced(uint8_t kind)
     return !is_plain(kind) && kind != IPT_INSN_JMP && kind != IPT_INSN_CALL;
 }
 
+/* The depth of libipt's return stack: only compressed returns pop. */
+static void count_calls(const code *c, uint64_t to)
+{
+    const unsigned top = out.gen.stack_top_ + IPT_RETURN_STACK_ - 1u;
+    const int call = c->kind == IPT_INSN_CALL_INDIRECT
+                     || (c->kind == IPT_INSN_CALL && to != next_ip(c, 0));
+
+    if (call && out.depth < IPT_RETURN_STACK_)
+        out.depth++;
+    else if (c->kind == IPT_INSN_RET && out.gen.stack_count_ > 0
+             && out.gen.stack_[top % IPT_RETURN_STACK_] == to)
+        out.depth--;
+}
+
 static void gen_branch(const code *c, uint64_t to)
 {
     if (is_plain(c->kind))
@@ -646,6 +676,7 @@ static void gen_branch(const code *c, uint64_t to)
         out.proven = out.count;
     }
     make_room();
+    count_calls(c, to);
     settle(ipt_gen_branch(&out.gen, c->kind, c->ip, c->size, to), "branch");
 }
 
@@ -704,8 +735,9 @@ static void pick_filters(void)
 }
 
 /* Flow leaves the filter, from the last instruction listed. */
-static void leave(uint64_t to)
+static void leave(const code *c, uint64_t to)
 {
+    out.walked_out |= (uint8_t) is_plain(c->kind);
     both(event(IPT_EVT_DISABLED, 0, to));
     out.on = 0;
     if (inside(to, IPT_FILTER_STOP)) {
@@ -716,17 +748,24 @@ static void leave(uint64_t to)
 
 /* ---- interrupts and VM exits, before the instruction at ip ---- */
 
-static void set_iflag(uint8_t iflag, uint64_t ip)
+/* Mode and RFLAGS.IF from ip on, where flow goes next. */
+static void set_mode(uint8_t to, uint8_t iflag, uint64_t ip)
 {
+    const int events = out.model->with & EVENTS;
     ipt_event e = event(IPT_EVT_EXEC_MODE, ip, 0);
 
-    if (!(out.model->with & EVENTS))
+    if (!events && to == out.mode)
         return;
-    e.u.exec.mode = mode;
-    e.u.exec.iflag = iflag;
+    e.u.exec.mode = to;
+    e.u.exec.iflag = events ? iflag : 0;
     gen_event(e);
+    if (to != out.mode)
+        expect(e, out.count);
+    out.mode = to;
     e.type = IPT_EVT_IFLAGS;
-    expect(e, out.count);
+    if (events && iflag != out.iflag)
+        expect(e, out.count);
+    out.iflag = iflag;
 }
 
 static ipt_event cfe(uint8_t type, uint8_t vector, uint64_t ip)
@@ -763,7 +802,7 @@ static void interrupt(uint64_t ip)
     }
     e = event(IPT_EVT_ASYNC_BRANCH, ip, isr);
     expect(e, out.count);
-    set_iflag(0, isr);
+    set_mode(IPT_MODE_64, 0, isr);
     gen_event(e);
     out.proven = out.count;
     run_isr(PUSH, 0);
@@ -789,8 +828,8 @@ static void interrupt(uint64_t ip)
     if (out.model->with & EVENTS) {
         e = cfe(IPT_CFE_IRET, 0, NOWHERE);
         both(e);
-        set_iflag(1, ip);
     }
+    set_mode(mode, 1, ip);
     gen_branch(&codes[isr_code + IRET], ip);
 }
 
@@ -830,6 +869,7 @@ static void vm_exit(uint64_t ip)
     e = paging(IPT_EVT_ASYNC_PAGING, HOST_CR3, 0, host);
     expect(e, out.count);
     gen_event(e);
+    set_mode(IPT_MODE_64, out.iflag, host);
     gen_event(event(IPT_EVT_ASYNC_BRANCH, ip, host));
     out.proven = out.count;
     run_host(NOP2, 0);
@@ -845,38 +885,57 @@ static void vm_exit(uint64_t ip)
     tick();
     list((uint32_t) (host_code + VMRESUME));
     both(paging(IPT_EVT_PAGING, GUEST_CR3, 1, NOWHERE));
+    set_mode(mode, out.iflag, ip);
     gen_branch(&codes[host_code + VMRESUME], ip);
 }
 
 /* ---- transactions ---- */
 
-static void begin_transaction(uint64_t ip)
+static void begin_transaction(size_t i)
 {
-    ipt_event e = event(IPT_EVT_TSX, ip, 0);
+    ipt_event e = event(IPT_EVT_TSX, codes[rec.ids[i]].ip, 0);
 
     e.u.tsx.speculative = 1;
     out.speculative = 1;
+    out.begun = i;
+    out.begun_changes = out.change_count;
     both(e);
 }
 
-static void end_transaction(uint64_t ip)
+/* It commits, or it aborts, and what it did is done once more, unless code
+ * changed meanwhile. Returns where the program goes on, before `i`. */
+static size_t end_transaction(size_t i, uint64_t ip)
 {
+    const int again = i > out.begun && out.change_count == out.begun_changes;
     ipt_event e = event(IPT_EVT_TSX, ip, 0);
 
     e.u.tsx.aborted = (uint8_t) below(2);
     out.speculative = 0;
     both(e);
-    if (e.u.tsx.aborted)
-        both(event(IPT_EVT_ASYNC_BRANCH, ip, ip));
+    if (!e.u.tsx.aborted)
+        return i;
+    i = again ? out.begun : i;
+    both(event(IPT_EVT_ASYNC_BRANCH, ip, again ? codes[rec.ids[i]].ip : ip));
+    return i;
 }
 
 /* ---- the whole trace ---- */
+
+/* A new core:bus ratio. Where in flow it came only the branches tell. */
+static void change_ratio(void)
+{
+    ipt_event e = event(IPT_EVT_CBR, NOWHERE, 0);
+
+    e.u.cbr.ratio = (uint8_t) (8 + below(30));
+    expect(e, out.proven);
+    gen_event(e);
+}
 
 /* A signal: its handler runs next. */
 static void signal_jump(const jump *j)
 {
     if (out.speculative)
-        end_transaction(j->from);
+        end_transaction(0, j->from);
     if (!out.on)
         return;
     if (out.model->kind == USER) {
@@ -899,7 +958,7 @@ static void execute(size_t i, uint64_t to)
         out.on = 0;
         out.stopped = 0;
     } else if (to != NOWHERE && !traced(to)) {
-        leave(to);
+        leave(c, to);
     } else if (to != NOWHERE) {
         gen_branch(c, to);
     }
@@ -987,6 +1046,9 @@ static void generate(const model *m, uint64_t seed)
     out.ran = out.last_from_psb = out.crossings = 0;
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
+    out.strayed = out.depth = out.walked_out = 0;
+    out.mode = mode;
+    out.iflag = 1;
     pick_filters();
     if (m->with & EVENTS) {
         ipt_event e = event(IPT_EVT_EXEC_MODE, 0, 0);
@@ -1016,14 +1078,21 @@ static void generate(const model *m, uint64_t seed)
             continue;
         }
         tick();
-        if (out.speculative && (ipti_kind_far(c->kind) || below(20) == 0))
-            end_transaction(c->ip);
+        if (out.speculative && (ipti_kind_far(c->kind) || below(20) == 0)) {
+            const size_t next = end_transaction(i, c->ip);
+            if (next < i) {
+                i = next - 1;
+                continue;
+            }
+        }
         if (i >= next_loss && !out.speculative) {
             i = lose(i, &jumps) - 1;
             next_loss = i + 1 + below(200000);
             continue;
         }
         enable(c->ip);
+        if (m->with & RATIO && below(5000) == 0)
+            change_ratio();
         if (i >= next_extra && !out.speculative) {
             next_extra = i + 1 + below(3000);
             if (m->kind == KERNEL)
@@ -1033,7 +1102,7 @@ static void generate(const model *m, uint64_t seed)
             else if (m->kind == GUEST)
                 vm_exit(c->ip);
             if (m->with & TSX && !ipti_kind_far(c->kind))
-                begin_transaction(c->ip);
+                begin_transaction(i);
         }
         to = i + 1 < rec.count ? codes[rec.ids[i + 1]].ip : NOWHERE;
         if (jumps < rec.jump_count && rec.jumps[jumps].index == i + 1)
@@ -1059,6 +1128,7 @@ static struct {
     uint64_t cr3;
     ipt_cache *cache;
     uint8_t nr;
+    uint8_t mode;
     uint8_t speculative;
     uint64_t error;   /* of time, the largest */
     size_t resumed;   /* losses behind which an instruction came */
@@ -1141,7 +1211,7 @@ static int check_status(const ipt_event *e)
 
     switch (e->type) {
     case IPT_EVT_EXEC_MODE:
-        if (e->u.exec.mode != mode)
+        if (e->u.exec.mode != at.mode)
             return bad("PSB+ has mode %u", e->u.exec.mode);
         break;
     case IPT_EVT_ASYNC_PAGING:
@@ -1188,8 +1258,12 @@ static int same_data(const ipt_event *e, const ipt_event *w)
         return e->u.cfe.type == w->u.cfe.type && e->u.cfe.has == w->u.cfe.has
                && (!(w->u.cfe.has & IPT_CFE_HAS_VECTOR)
                    || e->u.cfe.vector == w->u.cfe.vector);
+    case IPT_EVT_EXEC_MODE:
+        return e->u.exec.mode == w->u.exec.mode;
     case IPT_EVT_IFLAGS:
         return e->u.exec.iflag == w->u.exec.iflag;
+    case IPT_EVT_CBR:
+        return e->u.cbr.ratio == w->u.cbr.ratio;
     default:
         return 1;
     }
@@ -1258,6 +1332,7 @@ static void place_at(const sync_point *s)
     at.place = s->event;
     at.cr3 = s->cr3;
     at.nr = s->nr;
+    at.mode = s->mode;
     at.speculative = s->speculative;
 }
 
@@ -1303,9 +1378,10 @@ static int check_event(const ipt_event *e)
                        at.crossings);
         return 0;
     }
-    if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == mode)
+    if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == at.mode)
         return 0; /* behind an OVF it need not be news */
-    if (e->type == IPT_EVT_CBR && e->u.cbr.ratio == out.config.cbr)
+    if (e->type == IPT_EVT_CBR && e->u.cbr.ratio == out.config.cbr
+        && at.index == 0)
         return 0;
     if (e->type == IPT_EVT_IFLAGS
         && (at.iflag == 2 || e->u.exec.iflag == at.iflag)
@@ -1347,6 +1423,8 @@ static int check_event(const ipt_event *e)
         return -1;
     if (e->type == IPT_EVT_IFLAGS) {
         at.iflag = w->u.exec.iflag;
+    } else if (e->type == IPT_EVT_EXEC_MODE) {
+        at.mode = w->u.exec.mode;
     } else if (e->type == IPT_EVT_TSX) {
         at.speculative = w->u.tsx.speculative;
     }
@@ -1377,10 +1455,11 @@ static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
         return bad("block %" PRIx64 " ends at %" PRIx64 ", not %" PRIx64, ip,
                    end_ip, c->ip);
     if (kind != c->kind || (last_size && last_size != c->size)
-        || insn_mode != mode)
+        || insn_mode != c->mode)
         return bad("kind %u size %u mode %u at %" PRIx64
                    ", not kind %u size %u mode %u",
-                   kind, last_size, insn_mode, end_ip, c->kind, c->size, mode);
+                   kind, last_size, insn_mode, end_ip, c->kind, c->size,
+                   c->mode);
     if (at.place < out.place_count
         && out.places[at.place].index < at.index + count)
         return bad("event %s behind %zu is missing",
@@ -1471,6 +1550,7 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     }
     fill_memory(out.ids, 0);
     at.iflag = 1;
+    at.mode = mode;
     if (from)
         place_at(from);
     apply_changes();
@@ -1536,73 +1616,7 @@ static int decode(const variant *v, const sync_point *from, size_t end)
 }
 
 #ifdef HAVE_LIBIPT
-/* ---- libipt as a referee, of instructions ----
- *
- * It pops its return stack at compressed returns only, does not empty it at
- * PSB, and takes every TNT bit in flight at a RET for that RET's: so only
- * without return compression and deferred TIPs. */
-
-static int libipt_read(uint8_t *buffer, size_t size,
-                       const struct pt_asid *asid, uint64_t ip, void *context)
-{
-    ipt_asid ours;
-    int n;
-
-    memset(&ours, 0, sizeof(ours));
-    ours.nr = asid->cr3 != HOST_CR3 && asid->cr3 != HOST_CR3_2;
-    n = read_code(buffer, size, &ours, ip, context);
-    return n < 0 ? -pte_nomap : n;
-}
-
-static int libipt_loop(struct pt_insn_decoder *decoder)
-{
-    struct pt_insn insn;
-    struct pt_event e;
-    int status = pt_insn_sync_forward(decoder);
-
-    while (status >= 0 && at.index < out.count) {
-        const code *c = &codes[out.ids[at.index]];
-        while (status >= 0 && status & pts_event_pending)
-            status = pt_insn_event(decoder, &e, sizeof(e));
-        if (status < 0)
-            break;
-        memset(&insn, 0, sizeof(insn));
-        status = pt_insn_next(decoder, &insn, sizeof(insn));
-        if (status < 0 && insn.iclass == ptic_error)
-            break;
-        if (insn.ip != c->ip || insn.size != c->size)
-            return bad("libipt has %" PRIx64 ", executed is %" PRIx64, insn.ip,
-                       c->ip);
-        at.index++;
-        apply_changes();
-    }
-    if (at.index < out.count)
-        return bad("libipt stops at %zu of %zu: %s", at.index, out.count,
-                   pt_errstr(pt_errcode(status)));
-    return 0;
-}
-
-static int decode_libipt(void)
-{
-    struct pt_config config;
-    struct pt_insn_decoder *decoder;
-    struct pt_image *image = pt_image_alloc(NULL);
-    int status = -1;
-
-    pt_config_init(&config);
-    config.begin = out.trace;
-    config.end = out.trace + out.gen.used;
-    config.errata.bdm70 = 1;
-    decoder = pt_insn_alloc_decoder(&config);
-    memset(&at, 0, sizeof(at));
-    apply_changes();
-    if (decoder && image && pt_image_set_callback(image, libipt_read, NULL) >= 0
-        && pt_insn_set_image(decoder, image) >= 0)
-        status = libipt_loop(decoder);
-    pt_insn_free_decoder(decoder);
-    pt_image_free(image);
-    return status;
-}
+#include "libipt.h"
 #endif
 
 #include "cover.h"
@@ -1621,6 +1635,8 @@ static int is_always(uint8_t type)
     case IPT_EVT_ASYNC_PAGING:
     case IPT_EVT_VMCS:
     case IPT_EVT_OVERFLOW:
+    case IPT_EVT_EXEC_MODE:
+    case IPT_EVT_CBR:
     case IPT_EVT_STOP:
     case IPT_EVT_CFE: /* VM exits are such */
         return 1;
@@ -1697,8 +1713,8 @@ static const model models[] = {
     {"noretc-defer", IPT_CONFIG_NO_RETCOMP | IPT_GEN_TNT_64 | IPT_GEN_DEFER,
      1024, USER, 0, 1},
     {"one-psb", IPT_GEN_TNT_64, 0, USER, 0, 0},
-    {"time", ALL_TIME, 2048, USER, 0, 1},
-    {"mtc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_DEFER, 512, USER, 0, 0},
+    {"time", ALL_TIME, 2048, USER, RATIO, 1},
+    {"mtc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_DEFER, 512, USER, RATIO, 0},
     {"loss", IPT_GEN_TSC, 2048, USER, LOSS, 1},
     {"loss-defer", ALL_TIME | IPT_GEN_DEFER | IPT_GEN_TNT_64, 4096, USER,
      LOSS | EXACT, 0},
@@ -1706,6 +1722,8 @@ static const model models[] = {
     {"filter-loss", ALL_TIME | IPT_GEN_DEFER, 1024, USER, FILTER | LOSS, 0},
     {"stop", IPT_GEN_TSC, 1024, USER, STOP, 1},
     {"stop-filter", IPT_GEN_TNT_64, 1024, USER, STOP | FILTER | LOSS, 0},
+    {"filter-noretc", IPT_CONFIG_NO_RETCOMP, 1024, USER, STOP | FILTER | LOSS,
+     0},
     {"tsx", 0, 2048, USER, TSX, 1},
     {"tsx-defer", ALL_TIME | IPT_GEN_TNT_64 | IPT_GEN_DEFER, 512, USER,
      TSX | EXACT, 0},
@@ -1833,8 +1851,7 @@ static void referee(const char *name, const char *who, int status)
 static void run_peers(const char *name, int quick)
 {
 #ifdef HAVE_LIBIPT
-    if (out.config.flags & IPT_CONFIG_NO_RETCOMP
-        && !(out.config.flags & IPT_GEN_DEFER)) {
+    if (libipt_can()) {
         memory_at(0);
         referee(name, "libipt", decode_libipt());
     }
@@ -1873,6 +1890,21 @@ static void run_worlds(const char *name)
     }
 }
 
+/* The same seed gives the same trace. */
+static void generate_again(const char *name, const model *m, uint64_t seed)
+{
+    const size_t size = out.gen.used;
+    uint8_t *first = out.trace;
+    int same;
+
+    out.trace = NULL;
+    generate(m, seed);
+    same = out.gen.used == size && memcmp(first, out.trace, size) == 0;
+    free(first);
+    bad("the same seed does not give the same trace");
+    referee(name, "gen", same ? 0 : -1);
+}
+
 static void run_case(const char *name, const model *m, uint64_t seed,
                      int quick)
 {
@@ -1883,6 +1915,7 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     gen_seconds = now() - start;
     decode_seconds = 0;
     decoded = 0;
+    generate_again(name, m, seed);
     for (i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
 #ifndef HAVE_ZYDIS
         if (variants[i].zydis)
@@ -1892,6 +1925,11 @@ static void run_case(const char *name, const model *m, uint64_t seed,
             check(name, &variants[i], NULL, out.count);
     }
     run_peers(name, quick);
+    for (i = 0; i < 2 && !quick; i++) { /* another cache for each case */
+        const variant v = {(uint8_t) i, (uint8_t) (seed & 1),
+                           64u << (seed + 5 * i) % 11};
+        check(name, &v, NULL, out.count);
+    }
     for (i = 0; i < 8 && out.sync_count; i++) { /* begin in the middle */
         const sync_point *s = &out.syncs[below(out.sync_count)];
         check(name, &variants[i % 4], s, s->index + 20000);
@@ -2004,8 +2042,6 @@ static void run_file(const char *path, const char *only, const char *write_to,
     for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         if (only ? strcmp(only, models[i].name) != 0
                  : quick && !models[i].quick)
-            continue;
-        if (mode != IPT_MODE_64 && models[i].kind != USER)
             continue;
         run_case(name, &models[i], seed + i, quick);
         if (write_to) {
