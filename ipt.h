@@ -115,7 +115,8 @@
  *       int read(uint8_t *buffer, size_t size, const ipt_asid *asid,
  *                uint64_t ip, void *context);
  *
- *   1. It may be asked for any ip, in any order, canonical or not.
+ *   1. It may be asked for any ip, in any order, canonical or not. An ip is a
+ *      linear address; see IPT_CONFIG_RELATIVE_IP.
  *   2. It returns 1 .. size, the bytes copied; fewer than size only because the
  *      mapping ends there.
  *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
@@ -383,6 +384,13 @@ typedef struct ipt_config {
      * 0: each (cr3, vmcs, nr) is a space of its own. */
     uint64_t (*space)(const ipt_asid *asid, void *context);
 
+    /* Where the code segment of the code at ip begins, CS.base, for firmware:
+     * real mode, SMM, segments of 16 and 32 bits. It is asked when code is
+     * read, not in 64-bit mode, and may change its answers when config.read
+     * may. 0: CS begins at 0, or you do not know: IPT_CONFIG_RELATIVE_IP. */
+    uint64_t (*cs_base)(const ipt_asid *asid, uint64_t ip, uint8_t mode,
+                        void *context);
+
     /* Work that calls may do until they return IPT_BUDGET: one unit per 16
      * trace bytes, per instruction walked or classified, per callback. Calls
      * count it down; one of them may finish a packet or a run of at most 32
@@ -438,7 +446,14 @@ typedef struct ipt_config {
                                        * exits that only PIP.NR tells, with
                                        * IPT_CFE_INFERRED, as long as there
                                        * are no CFE packets */
-#define IPT_CONFIG_FLAGS_ 0x1fffu
+/* Traced by a processor with CPUID.14H:ECX[31] = 0: outside of 64-bit mode IPs
+ * count from CS.base. They do in all that is handed out, in filters and for
+ * ipt_cache_invalidate, too; config.read is asked for cs_base + ip. Without it
+ * IPs are linear addresses. Either way direct branches with 16-bit operands
+ * stay in the 64 KiB from CS.base on, but where IPs are linear and there is no
+ * config.cs_base: then they do not. */
+#define IPT_CONFIG_RELATIVE_IP 0x2000u
+#define IPT_CONFIG_FLAGS_ 0x3fffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
@@ -1128,6 +1143,8 @@ struct ipt_code {
                            * of the next instruction; JMPABS: the target */
     uint8_t size;         /* bytes, 1 .. 15 */
     uint8_t kind;         /* IPT_INSN_ */
+    uint8_t ip16;         /* 1: the target of this direct branch is cut to 16
+                           * bits, counted from CS.base: 16-bit operands */
 };
 
 /* Find the length and kind of the instruction at `bytes`.
@@ -1765,12 +1782,14 @@ typedef struct ipt_msrs {
     uint64_t rtit_addr[4][2]; /* IA32_RTIT_ADDRn_A and _B */
     uint64_t platform_info; /* MSR_PLATFORM_INFO; 0: not known */
     uint32_t cpuid_1_eax;   /* CPUID leaf 1: the model, for its errata */
+    uint32_t cpuid_14_ecx;  /* leaf 14H, subleaf 0: are IPs linear? */
     uint32_t cpuid_15_eax;  /* leaf 15H: TSC and crystal clock */
     uint32_t cpuid_15_ebx;
 } ipt_msrs;
 
 /* Set what these tell in a config: errata, filter, mtc_freq, nom_freq,
- * cpuid_15_* and the flag IPT_CONFIG_NO_RETCOMP. All else stays as it is.
+ * cpuid_15_* and the flags IPT_CONFIG_NO_RETCOMP and IPT_CONFIG_RELATIVE_IP.
+ * All else stays as it is.
  *
  * returns  IPT_OK; IPT_ERR_ARG: also an ADDRn_CFG that the SDM reserves */
 IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs);

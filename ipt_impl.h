@@ -4605,10 +4605,12 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
     code->size = (uint8_t)x.pos;
     code->kind = (uint8_t)kind;
     code->displacement = 0;
+    code->ip16 = 0;
     if (kind == IPT_INSN_JCC || kind == IPT_INSN_JMP || kind == IPT_INSN_CALL
-        || kind == IPT_INSN_XBEGIN)
+        || kind == IPT_INSN_XBEGIN) {
         code->displacement = ipti_x86_relative(bytes + x.pos, immediate);
-    else if (kind == IPT_INSN_JMPABS)
+        code->ip16 = mode != IPT_MODE_64 && (mode == IPT_MODE_16) != x.data;
+    } else if (kind == IPT_INSN_JMPABS)
         code->displacement = (int64_t)ipti_le64(bytes + x.pos - 8);
     return 0;
 }
@@ -4647,6 +4649,34 @@ static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
     return run->sizes_[i];
 }
 
+/* Where the code segment of ip begins, outside of 64-bit mode. */
+static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
+                               uint8_t mode, uint64_t ip)
+{
+    if (!config->cs_base || mode == IPT_MODE_64)
+        return 0;
+    ipti_fuel_burn(config, 1);
+    return config->cs_base(asid, ip, mode, config->context);
+}
+
+/* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
+ * that is known. It is said here, so that nobody has to think of it again. */
+static void ipti_run_narrow(const ipt_config *config, const ipt_asid *asid,
+                            ipt_cache_line *run)
+{
+    const uint64_t next = run->ip_ + run->size_;
+    const uint64_t target = next + (uint64_t) run->displacement_;
+    uint64_t base = 0;
+
+    if (!(config->flags & IPT_CONFIG_RELATIVE_IP)) {
+        if (!config->cs_base)
+            return;
+        base = ipti_code_base(config, asid, run->mode_,
+                              ipti_wrap(run->mode_, next - run->last_));
+    }
+    run->displacement_ = (int64_t) (base + ((target - base) & 0xffff) - next);
+}
+
 static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
 {
     run->sizes_[run->count_++] = code->size;
@@ -4656,17 +4686,24 @@ static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
     run->displacement_ = code->displacement;
 }
 
-/* Read up to `size` code bytes at ip. Returns how many, at least 1. */
-static int ipti_code_read(const ipt_config *config, ipt_where *at, uint64_t ip,
-                          uint8_t *buffer, size_t size)
+/* Read up to `size` code bytes at ip. Returns how many, at least 1; *ended: the
+ * mapping ends behind them, inside a page. */
+static int ipti_code_read(const ipt_config *config, ipt_where *at,
+                          uint8_t mode, uint64_t ip, uint8_t *buffer,
+                          size_t size, int *ended)
 {
-    const size_t page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
+    size_t page;
     int status;
 
+    ip = ipti_wrap(mode, ip);
+    if (config->flags & IPT_CONFIG_RELATIVE_IP)
+        ip = ipti_wrap(mode, ip + ipti_code_base(config, &at->asid, mode, ip));
+    page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
     if (size > page)
         size = page;
     ipti_fuel_burn(config, 1);
     status = config->read(buffer, size, &at->asid, ip, config->context);
+    *ended = status > 0 && (size_t) status < size;
     if (status > 0)
         return (size_t) status <= size ? status : (int) IPT_ERR_CALLBACK;
     if (status == 0 || status == IPT_NEED_PAGE) {
@@ -4688,6 +4725,7 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
     code->displacement = 0;
     code->size = 0;
     code->kind = IPT_INSN_COUNT;
+    code->ip16 = 0;
     status = config->classify(code, bytes, size, mode, config->context);
     if (status < 0)
         return status == IPT_MORE ? IPT_MORE : IPT_ERR_BAD_INSN;
@@ -4709,6 +4747,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     int status = IPT_OK;
     uint8_t cut = 0;
     int ended = 0; /* the last read met the end of a mapping inside a page */
+    int ends;
     ipt_code code;
 
     run->ip_ = ip;
@@ -4725,6 +4764,8 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
                              : (int) IPT_MORE;
         if (status == IPT_OK) {
             ipti_run_append(run, &code);
+            if (code.ip16)
+                ipti_run_narrow(config, &at->asid, run);
             run->last_ |= cut;
             used += code.size;
         } else if (status != IPT_MORE) {
@@ -4736,14 +4777,13 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
             have -= used;
             IPT_MEMMOVE(bytes, bytes + used, have);
             used = 0;
-            status = ipti_code_read(config, at,
-                                    ipti_wrap(mode, ip + run->size_ + have),
-                                    bytes + have, IPTI_CHUNK - have);
+            status = ipti_code_read(config, at, mode, ip + run->size_ + have,
+                                    bytes + have, IPTI_CHUNK - have, &ends);
             if (status < 0)
                 break;
             cut = have && ended ? IPTI_CUT : 0;
             have += (unsigned) status;
-            ended = (ip + run->size_ + have) % IPTI_PAGE && have < IPTI_CHUNK;
+            ended = ends;
         }
     }
     return run->count_ ? (int) IPT_OK : status;
@@ -8356,7 +8396,8 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 static uint64_t ipti_cov_formula(const ipt_config *config,
                                  const ipt_cov_config *cov)
 {
-    const uint64_t flags = config->flags & IPT_CONFIG_NO_RETCOMP;
+    const uint64_t flags
+        = config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
     uint64_t sum = (cov->flags & ~IPT_COV_SATURATE) | flags << 16 | 1 << 24
                    | (uint64_t) config->errata << 32;
     unsigned i;
@@ -9374,6 +9415,9 @@ IPT_API int ipt_gen_flush(ipt_gen *gen)
 #define IPTI_CTL_MTC_FREQ 14
 #define IPTI_CTL_ADDR_CFG 32
 
+/* CPUID leaf 14H, ECX: IPs are linear addresses */
+#define IPTI_CPUID_LIP (1u << 31)
+
 /* A ToPA entry
  *
  *     |             51 .. 12             | 9..6 |  4   |  2  |  0  |
@@ -9515,9 +9559,11 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
         filter[i].kind = kinds[cfg];
     }
     IPT_MEMCPY(config->filter, filter, sizeof(filter));
-    config->flags &= ~IPT_CONFIG_NO_RETCOMP;
+    config->flags &= ~(IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
     if (msrs->rtit_ctl & IPTI_CTL_DISRETC)
         config->flags |= IPT_CONFIG_NO_RETCOMP;
+    if (!(msrs->cpuid_14_ecx & IPTI_CPUID_LIP))
+        config->flags |= IPT_CONFIG_RELATIVE_IP;
     config->errata = ipti_hw_errata(msrs->cpuid_1_eax);
     config->mtc_freq = msrs->rtit_ctl >> IPTI_CTL_MTC_FREQ & 15;
     config->nom_freq = msrs->platform_info >> 8 & 0xff;

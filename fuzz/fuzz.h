@@ -84,7 +84,8 @@ enum { /* fuzz_case.lie / 16: config.classify, if FUZZ_CLASSIFY */
 };
 
 enum { /* fuzz_case.more */
-    FUZZ_MORE_FLAGS = 0x03,   /* bits 9:8 of config.flags */
+    FUZZ_MORE_FLAGS = 0x01,   /* bit 8 of config.flags */
+    FUZZ_MORE_CS = 0x02,      /* config.cs_base; see fuzz_relative */
     FUZZ_MORE_ERRATA = 0x0c,  /* bits 9:8 of config.errata */
     FUZZ_MORE_FILTERS = 0x10, /* config.filter */
     FUZZ_MORE_TIME = 0x20,    /* config.cpuid_15, nom_freq */
@@ -186,6 +187,15 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
 static inline int fuzz_reads(const fuzz_case *c)
 {
     return c->lie % 16 % FUZZ_READS;
+}
+
+/* config.cs_base where IPs are relative. */
+#define FUZZ_CS 0x12345670u
+
+static inline int fuzz_relative(const fuzz_case *c)
+{
+    return c->more & FUZZ_MORE_CS && c->clone % 2
+           && fuzz_reads(c) != FUZZ_MIRROR;
 }
 
 static inline int fuzz_classifies(const fuzz_case *c)
@@ -410,6 +420,8 @@ static inline size_t fuzz_index(const fuzz_case *c, uint64_t ip)
         return 0;
     if (fuzz_base(c) == fuzz_bases[4] && ip >> 32 == 0)
         i = (uint32_t) i;
+    if (i >= c->code_size && fuzz_relative(c) && ip >> 32 == 0)
+        i = (uint32_t) (i - FUZZ_CS);
     if (fuzz_reads(c) == FUZZ_MIRROR)
         i %= c->code_size;
     return i < c->code_size ? (size_t) i : c->code_size;
@@ -584,6 +596,20 @@ static inline uint64_t fuzz_space(const ipt_asid *asid, void *context)
     if (!fuzz_pure(run->c))
         return fuzz_random(&run->random) % 20;
     return fuzz_mapping(run->c, asid);
+}
+
+/* Segments of 64 KiB, or one that begins elsewhere. */
+static inline uint64_t fuzz_cs_base(const ipt_asid *asid, uint64_t ip,
+                                    uint8_t mode, void *context)
+{
+    fuzz_run *run = (fuzz_run *) context;
+
+    FUZZ_CHECK(run, mode == IPT_MODE_16 || mode == IPT_MODE_32);
+    FUZZ_CHECK(run, ip <= UINT32_MAX);
+    fuzz_sink += asid->cr3;
+    if (!fuzz_pure(run->c))
+        return fuzz_random(&run->random) * (uint64_t) 0x100010001;
+    return fuzz_relative(run->c) ? FUZZ_CS : ip & 0xffff0000u;
 }
 
 /* ---- the trace ---- */
@@ -767,7 +793,11 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
         FUZZ_CHECK(run, !run->trace.open);
     if (status == IPT_NEED_PAGE) {
         FUZZ_CHECK(run, run->answer == 0 || run->answer == IPT_NEED_PAGE);
-        FUZZ_CHECK(run, (uint32_t) (at->missing - at->ip) < 15);
+        FUZZ_CHECK(run, (uint32_t) (at->missing - at->ip) < 15
+                            || (fuzz_relative(run->c)
+                                && (uint32_t) (at->missing - at->ip - FUZZ_CS)
+                                       < 15)
+                            || !fuzz_pure(run->c));
     }
     if (status == IPT_ERR_IMAGE)
         FUZZ_CHECK(run, run->answer < 0 && at->image_error == run->answer);
@@ -1060,6 +1090,10 @@ static inline void fuzz_setup(fuzz_run *run)
         config->unknown = fuzz_unknown;
     if (c->flags & FUZZ_SPACE)
         config->space = fuzz_space;
+    if (c->more & FUZZ_MORE_CS)
+        config->cs_base = fuzz_cs_base;
+    if (fuzz_relative(c))
+        config->flags |= IPT_CONFIG_RELATIVE_IP;
     run->fuel = run->fueled ? c->fuel + 1u : FUZZ_WORK;
     run->work = FUZZ_WORK;
     if (run->fueled || fuzz_reads(c) == FUZZ_MIRROR || !fuzz_pure(c))
@@ -1758,7 +1792,11 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
         FUZZ_CHECK(run, code.kind == item->kind);
     }
     if (before->what && before->mode == item->mode && !run->quiet) {
+        const uint64_t base
+            = fuzz_relative(c) ? 0 : before->ip & 0xffff0000u;
         uint64_t to = next + before->hash;
+        if (before->zero[0] && c->more & FUZZ_MORE_CS)
+            to = base + ((to - base) & 0xffff);
         to = item->mode == IPT_MODE_64 ? to : (uint32_t) to;
         if (before->kind == IPT_INSN_OTHER)
             FUZZ_CHECK(run, got == (item->mode == IPT_MODE_64
@@ -1769,6 +1807,7 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
     }
     run->before = *item;
     run->before.hash = (uint64_t) code.displacement;
+    run->before.zero[0] = code.ip16;
     if (status != IPT_OK)
         run->before.what = 0;
 }

@@ -72,6 +72,11 @@ TEST(host_and_guest)
     run_table(&tables[6]);
 }
 
+TEST(firmware)
+{
+    run_table(&tables[7]);
+}
+
 /* ---- some boundaries by hand ---- */
 
 typedef struct want_block {
@@ -424,6 +429,7 @@ int main(void)
     RUN(errors);
     RUN(gaps);
     RUN(host_and_guest);
+    RUN(firmware);
     RUN(boundaries);
     RUN(boundaries_contiguous);
     RUN(boundaries_at_events);

@@ -601,6 +601,23 @@ static size_t unhex(uint8_t *bytes, const char *hex)
     return size;
 }
 
+/* Direct branches in 16-bit code without a prefix 66, in 32-bit code with one,
+ * cut their target. */
+static int cuts(const char *hex, uint8_t mode, int kind)
+{
+    uint8_t bytes[32];
+    size_t size = unhex(bytes, hex);
+    uint8_t wide = mode != IPT_MODE_16;
+    for (size_t i = 0; i + 1 < size; i++) {
+        if (!strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", bytes[i]))
+            break;
+        if (bytes[i] == 0x66) wide = mode == IPT_MODE_16;
+    }
+    return mode != IPT_MODE_64 && !wide
+           && (kind == IPT_INSN_JCC || kind == IPT_INSN_JMP
+               || kind == IPT_INSN_CALL || kind == IPT_INSN_XBEGIN);
+}
+
 /* Classify the instruction in hex, alone, in front of others, and cut off
  * behind each of its bytes. The copy of the right size on the heap lets a
  * sanitizer see any byte read too many. */
@@ -612,7 +629,7 @@ static void check_code(const char *hex, uint8_t mode, int kind,
     size_t whole = unhex(bytes, hex);
     int good = 1;
     for (size_t size = 0; size <= whole + 1; size++) {
-        ipt_code code = {-77, 77, 77};
+        ipt_code code = {-77, 77, 77, 77};
         uint8_t *copy = (uint8_t *)malloc(size ? size : 1);
         if (!CHECK(copy != NULL)) return;
         memcpy(copy, bytes, size);
@@ -621,12 +638,13 @@ static void check_code(const char *hex, uint8_t mode, int kind,
         if (size < whole) {
             good &= CHECK_EQ(status, IPT_MORE);
             good &= CHECK(code.size == 77 && code.kind == 77
-                          && code.displacement == -77);
+                          && code.ip16 == 77 && code.displacement == -77);
             continue;
         }
         good &= CHECK_EQ(status, 0) && CHECK_EQ(code.size, whole)
             && CHECK_EQ(code.kind, kind)
-            && CHECK_EQ(code.displacement, displacement);
+            && CHECK_EQ(code.displacement, displacement)
+            && CHECK_EQ(code.ip16, cuts(hex, mode, kind));
     }
     if (!good) printf("    %s in mode %d\n", hex, mode);
 }
@@ -666,7 +684,7 @@ TEST(grids)
         for (int opcode = 0; opcode < 256; opcode++) {
             uint8_t bytes[15];
             char digit[2] = {grids[i].sizes[opcode], 0};
-            ipt_code code = {0, 0, 0};
+            ipt_code code = {0, 0, 0, 0};
             memset(bytes, 0x11, sizeof bytes);
             bytes[0] = 0x0F;
             bytes[grids[i].escape] = (uint8_t)opcode;
@@ -685,7 +703,7 @@ TEST(bad)
 {
     for (size_t i = 0; i < COUNT(bad); i++) {
         uint8_t bytes[32];
-        ipt_code code = {-77, 77, 77};
+        ipt_code code = {-77, 77, 77, 77};
         memset(bytes, 0, sizeof bytes);
         unhex(bytes, bad[i].hex);
         for (uint8_t mode = IPT_MODE_16; mode <= IPT_MODE_64; mode++) {
@@ -693,7 +711,7 @@ TEST(bad)
             int status = ipt_classify(&code, bytes, 20, mode, NULL);
             if (!CHECK_EQ(status, IPT_ERR_BAD_INSN))
                 printf("    %s in mode %d\n", bad[i].hex, mode);
-            CHECK(code.size == 77 && code.kind == 77);
+            CHECK(code.size == 77 && code.kind == 77 && code.ip16 == 77);
         }
     }
 }

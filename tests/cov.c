@@ -43,12 +43,8 @@ static int cov_again(int status)
 static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
 {
     feed_begin(&f, b.bytes, b.size, how->way);
-    memset(&m, 0, sizeof m);
-    m.code = code;
-    m.count = CODES_MAX;
-    m.pages = how->pages;
-    f.config.read = memory_read;
-    f.config.context = &m;
+    memory_place(&m, code, how->pages, flags);
+    memory_config(&m, &f.config);
     f.config.flags = flags;
     f.config.errata = decode_errata;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);

@@ -43,12 +43,8 @@ static inline int again(int status, int insns)
 static inline void begin(const manner *how, const chunk *code, uint32_t flags)
 {
     feed_begin(&f, b.bytes, b.size, how->way);
-    memset(&m, 0, sizeof m);
-    m.code = code;
-    m.count = CODES_MAX;
-    m.pages = how->pages;
-    f.config.read = memory_read;
-    f.config.context = &m;
+    memory_place(&m, code, how->pages, flags);
+    memory_config(&m, &f.config);
     f.config.flags = flags;
     f.config.cr3 = ONLY_CR3;
     f.config.errata = decode_errata;

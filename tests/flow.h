@@ -69,6 +69,8 @@ typedef struct row {
 #define S_ON E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
 #define ON32 PSB, EXEC32, FUP(0x1000), PSBEND
 #define S_ON32 E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_32)
+#define S_ON16(ip) \
+    E(ENABLED, SEAM, ip), EA(EXEC_MODE, ST, ip, IPT_MODE_16)
 #define OFF PSB, EXEC64, PSBEND
 #define S_OFF                                                               \
     E(DISABLED, SEAM | NOIP | NOTO, 0), EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_64)
@@ -78,6 +80,8 @@ typedef struct row {
 #define JCC(rel) "\x75" rel /* jne */
 #define JCC0 "\x75\x00"     /* to the next instruction */
 #define JMP(rel) "\xeb" rel
+#define JMP16(rel) "\xe9" rel
+#define CALL16(rel) "\xe8" rel
 #define CALL(rel) "\xe8" rel "\x00\x00\x00" /* five bytes */
 #define CALL_NEXT CALL("\x00")
 #define RET "\xc3"
@@ -746,6 +750,88 @@ static const row wrap_rows[] = {
      {E(ENABLED, SEAM, 0xfffffffe),
       EA(EXEC_MODE, ST, 0xfffffffe, IPT_MODE_64), I(0xfffffffe),
       I(0xffffffff), I(0x100000000), I(0x100000001)}, 0, 0, 0},
+    {"16-bit code whose cs nobody knows",
+     {CODE(0xf0002, JCC("\x80")), CODE(0xeff84, JCC0)},
+     {PSB, EXEC16, FUP(0xf0002), PSBEND, TNT(2, 2)},
+     {S_ON16(0xf0002), I(0xf0002), I(0xeff84)}, 0, 0, 0},
+    {"relative ips: a cs that begins at 0",
+     {CODE(2, JCC("\x80")), CODE(0xff84, JCC0)},
+     {PSB, EXEC16, FUP(2), PSBEND, TNT(2, 2)},
+     {S_ON16(2), I(2), I(0xff84)}, 0, 0, IPT_CONFIG_RELATIVE_IP},
+};
+
+/* As firmware runs, with config.cs_base: see memory_cs_base. */
+static const row firmware_rows[] = {
+    {"from reset to protected mode",
+     {CODE(0xfffffff0, JMP16("\x0d\x10")),
+      CODE(0xffff1000, "\xea\x5b\xe0\x00\xf0"),
+      CODE(0xfe05b, NOP JCC0 "\x66" FAR_JMP), CODE(0x1000, NOP JCC0)},
+     {PSB, EXEC16, FUP(0xfffffff0), PSBEND, TIP(0xfe05b), TNT(1, 0), EXEC32,
+      TIP(0x1000), TNT(1, 0)},
+     {S_ON16(0xfffffff0), I(0xfffffff0), I(0xffff1000), I(0xfe05b),
+      I(0xfe05c), I(0xfe05e), EA(EXEC_MODE, 0, 0x1000, IPT_MODE_32),
+      I(0x1000), I(0x1001)}, 0, 0, 0},
+    {"jcc down", {CODE(0xf0002, JCC("\x80")), CODE(0xfff84, JCC0)},
+     {PSB, EXEC16, FUP(0xf0002), PSBEND, TNT(2, 2)},
+     {S_ON16(0xf0002), I(0xf0002), I(0xfff84)}, 0, 0, 0},
+    {"loop up", {CODE(0xffff0, NOP "\xe2\x7f"), CODE(0xf0072, JCC0)},
+     {PSB, EXEC16, FUP(0xffff0), PSBEND, TNT(2, 2)},
+     {S_ON16(0xffff0), I(0xffff0), I(0xffff1), I(0xf0072)}, 0, 0, 0},
+    {"call down, and back",
+     {CODE(0xf0010, "\xe8\xed\xfe" JCC0), CODE(0xfff00, NOP RET)},
+     {PSB, EXEC16, FUP(0xf0010), PSBEND, TNT(2, 2)},
+     {S_ON16(0xf0010), I(0xf0010), I(0xfff00), I(0xfff01), I(0xf0013)}, 0, 0,
+     0},
+    {"32-bit operands are not cut",
+     {CODE(0xf0000, "\x66\xe9\x3f\x23\x01\x00"), CODE(0x102345, JCC0)},
+     {PSB, EXEC16, FUP(0xf0000), PSBEND, TNT(1, 0)},
+     {S_ON16(0xf0000), I(0xf0000), I(0x102345)}, 0, 0, 0},
+    {"16-bit operands in 32-bit code",
+     {CODE(0x11000, "\x66\xe9\x1c\x00"), CODE(0x1020, "\x66\x75\x01" NOP),
+      CODE(0x1024, "\x66\xeb\x00"), CODE(0x1027, JCC0)},
+     {PSB, EXEC32, FUP(0x11000), PSBEND, TNT(2, 2)},
+     {E(ENABLED, SEAM, 0x11000), EA(EXEC_MODE, ST, 0x11000, IPT_MODE_32),
+      I(0x11000), I(0x1020), I(0x1024), I(0x1027)}, 0, 0, 0},
+    {"smm", /* its handler enables tracing, RSM ends it */
+     {CODE(0x38000, NOP JMP16("\xfc\x7f")), CODE(0x30000, JCC("\x7f")),
+      CODE(0x30081, "\x0f\xaa"), CODE(0x1000, JCC0)},
+     {PSB, EXEC16, PSBEND, PGE(0x38000), TNT(1, 1), PGD0, EXEC64,
+      PGE(0x1000), TNT(1, 0)},
+     {E(DISABLED, SEAM | NOIP | NOTO, 0),
+      EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_16), E(ENABLED, 0, 0x38000),
+      IF(0x38000, ENABLED), I(0x38001), I(0x30000), IF(0x30081, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1000),
+      EA(EXEC_MODE, 0, 0x1000, IPT_MODE_64), IF(0x1000, ENABLED)}, 0, 0, 0},
+    {"smm, relative ips",
+     {CODE(0x38000, NOP JMP16("\xfc\x7f")), CODE(0x30000, JCC("\x80")),
+      CODE(0x3ff82, "\x0f\xaa"), CODE(0x1000, JCC0)},
+     {PSB, EXEC16, PSBEND, PGE(0x8000), TNT(1, 1), PGD0, EXEC64,
+      PGE(0x1000), TNT(1, 0)},
+     {E(DISABLED, SEAM | NOIP | NOTO, 0),
+      EA(EXEC_MODE, ST | NOIP, 0, IPT_MODE_16), E(ENABLED, 0, 0x8000),
+      IF(0x8000, ENABLED), I(0x8001), I(0), IF(0xff82, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1000),
+      EA(EXEC_MODE, 0, 0x1000, IPT_MODE_64), IF(0x1000, ENABLED)}, 0, 0,
+     IPT_CONFIG_RELATIVE_IP},
+    {"relative ips, an interrupt in real mode",
+     {CODE(0x30100, NOP NOP NOP), CODE(0x32000, CALL16("\xfd\xf0")),
+      CODE(0x31100, NOP RET), CODE(0x32003, "\xcf")},
+     {PSB, EXEC16, FUP(0x100), PSBEND, FUP(0x102), TIP(0x2000), TNT(1, 1),
+      TIP(0x102), FUP(0x103), TIP(0x2003)},
+     {S_ON16(0x100), I(0x100), IF(0x101, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x102, 0x2000), I(0x2000), I(0x1100), I(0x1101),
+      I(0x2003), IF(0x102, INTERRUPTED),
+      EA(ASYNC_BRANCH, 0, 0x103, 0x2003)}, 0, 0, IPT_CONFIG_RELATIVE_IP},
+    {"relative ips, a 32-bit cs that wraps at 4 GiB",
+     {CODE(0xfffffffe, NOP NOP), CODE(0, NOP JCC("\x10")),
+      CODE(0x13, JCC0)},
+     {PSB, EXEC32, FUP(0xffe), PSBEND, TNT(2, 2)},
+     {E(ENABLED, SEAM, 0xffe), EA(EXEC_MODE, ST, 0xffe, IPT_MODE_32),
+      I(0xffe), I(0xfff), I(0x1000), I(0x1001), I(0x1013)}, 0, 0,
+     IPT_CONFIG_RELATIVE_IP},
+    {"relative ips, nothing there", {CODE(0x8000, NOP)},
+     {PSB, EXEC16, FUP(0x8000), PSBEND, TNT(1, 0)}, {S_ON16(0x8000)},
+     IPT_NEED_PAGE, 0x8000, IPT_CONFIG_RELATIVE_IP},
 };
 
 static const row error_rows[] = {
@@ -963,7 +1049,8 @@ typedef struct table {
 #define TABLE(name) {#name, name, LENGTH(name)}
 static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
                                TABLE(cause_rows), TABLE(wrap_rows),
-                               TABLE(error_rows), TABLE(gap_rows), TABLE(vmx_rows)};
+                               TABLE(error_rows), TABLE(gap_rows),
+                               TABLE(vmx_rows), TABLE(firmware_rows)};
 
 /* ---- the traced code ---- */
 
@@ -977,7 +1064,36 @@ typedef struct memory {
     uint64_t have[64]; /* ... those that are */
     unsigned have_count;
     unsigned calls;
+    int relative; /* the trace has relative IPs */
 } memory;
+
+/* A config.cs_base, for firmware_rows only: 16-bit code runs in segments of
+ * 64 KiB, or, with relative IPs, where SMM begins. */
+static inline uint64_t memory_cs_base(const ipt_asid *asid, uint64_t ip,
+                                      uint8_t mode, void *context)
+{
+    const memory *m = context;
+    (void) asid;
+    if (mode == IPT_MODE_64) return 0;
+    CHECK(mode == IPT_MODE_16 || mode == IPT_MODE_32);
+    if (m->relative) return mode == IPT_MODE_16 ? 0x30000 : 0xfffff000;
+    return mode == IPT_MODE_16 ? ip & 0xffff0000 : 0;
+}
+
+/* Where code at ip is. */
+static inline uint64_t memory_linear(const memory *m, uint64_t ip,
+                                     uint8_t mode)
+{
+    if (m->relative) ip += memory_cs_base(NULL, ip, mode, (void *) m);
+    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
+}
+
+static inline int is_firmware(const chunk *code)
+{
+    for (size_t i = 0; i < LENGTH(firmware_rows); i++)
+        if (code == firmware_rows[i].code) return 1;
+    return 0;
+}
 
 static inline const chunk *memory_find(const memory *m, uint64_t ip)
 {
@@ -1022,12 +1138,26 @@ static inline int memory_supply(memory *m, uint64_t ip)
     return 1;
 }
 
-static inline void memory_begin(memory *m, const row *r, int pages)
+static inline void memory_place(memory *m, const chunk *code, int pages,
+                                uint32_t flags)
 {
     memset(m, 0, sizeof *m);
-    m->code = r->code;
+    m->code = code;
     m->count = CODES_MAX;
     m->pages = pages;
+    m->relative = is_firmware(code) && flags & IPT_CONFIG_RELATIVE_IP;
+}
+
+static inline void memory_begin(memory *m, const row *r, int pages)
+{
+    memory_place(m, r->code, pages, r->flags);
+}
+
+static inline void memory_config(memory *m, ipt_config *config)
+{
+    config->read = memory_read;
+    config->context = m;
+    config->cs_base = is_firmware(m->code) ? memory_cs_base : NULL;
 }
 
 /* The instruction at ip. */
@@ -1037,7 +1167,7 @@ static inline int memory_classify(const memory *m, uint64_t ip, uint8_t mode,
     uint8_t bytes[15];
     size_t n = 0;
     for (; n < sizeof bytes; n++) {
-        uint64_t at = mode == IPT_MODE_64 ? ip + n : (uint32_t) (ip + n);
+        uint64_t at = memory_linear(m, ip + n, mode);
         const chunk *c = memory_find(m, at);
         if (!c) break;
         bytes[n] = (uint8_t) c->bytes[at - c->ip];

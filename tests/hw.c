@@ -253,7 +253,7 @@ TEST(msrs)
     msrs.cpuid_15_eax = 2;
     msrs.cpuid_15_ebx = 216;
     CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
-    CHECK_EQ(config.flags, IPT_CONFIG_STRICT);
+    CHECK_EQ(config.flags, IPT_CONFIG_STRICT | IPT_CONFIG_RELATIVE_IP);
     CHECK_EQ(config.mtc_freq, 9);
     CHECK_EQ(config.nom_freq, 0x1b);
     CHECK_EQ(config.cpuid_15_eax, 2);
@@ -267,6 +267,7 @@ TEST(msrs)
     CHECK_EQ(config.filter[2].first, 0);
     CHECK(config.errata & IPT_ERRATUM_SKL014);
     msrs.cpuid_1_eax = 0;
+    msrs.cpuid_14_ecx = 0x80000007;
     msrs.rtit_ctl = 1u << 11;
     CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
     CHECK_EQ(config.errata, 0);

@@ -76,8 +76,7 @@ static void begin(const row *r, const manner *how)
     build_all(&b, r->trace, PACKETS_MAX);
     feed_begin(&f, b.bytes, b.size, how->way);
     memory_begin(&m, r, how->pages);
-    f.config.read = memory_read;
-    f.config.context = &m;
+    memory_config(&m, &f.config);
     f.config.flags = r->flags | how->flags;
     f.config.cr3 = ONLY_CR3;
     f.config.errata = with_errata;
@@ -243,6 +242,11 @@ TEST(gaps)
 TEST(host_and_guest)
 {
     run_table(&tables[6]);
+}
+
+TEST(firmware)
+{
+    run_table(&tables[7]);
 }
 
 /* ---- errata that change flow ---- */
@@ -1259,6 +1263,7 @@ int main(void)
     RUN(errors);
     RUN(gaps);
     RUN(host_and_guest);
+    RUN(firmware);
     RUN(errata);
     RUN(offsets);
     RUN(start);

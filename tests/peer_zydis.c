@@ -60,7 +60,8 @@ static int same(const pair *p)
         return 1; // cut by the end of a section: bad and more are both right
     return p->ours == p->theirs && (p->ours || (p->our.size == p->their.size
         && p->our.kind == p->their.kind
-        && p->our.displacement == p->their.displacement));
+        && p->our.displacement == p->their.displacement
+        && p->our.ip16 == p->their.ip16));
 }
 
 static uint8_t byte_at(const pair *p, size_t i)

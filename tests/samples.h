@@ -225,7 +225,13 @@ static const sample samples[] = {
      "9090909090909090 90909090 7401 ffe0", "psb exec:32 fup.6:ffffffe0 psbend "
      "tnt:0 tip.6:fffffff0 fup.6:3 tip.6:ffffffff tnt:1", 4, 0, 0, 0, 0},
     {"wrap_jump", "ebde e8d7ffffff", "psb exec:32 fup.6:0 psbend tip:0 "
-     "psb exec:64 fup:0 psbend tip:0", 2, 0, 0, 1, 0}
+     "psb exec:64 fup:0 psbend tip:0", 2, 0, 0, 1, 0},
+    /* jmp up over 64 KiB, a loop there */
+    {"real_mode", "e91d00 90909090909090 90909090909090 90909090909090"
+     "9090909090909090 7402 90 ebfb 66e900000000 90 e3f0",
+     "psb exec:16 fup.2:ffffffe0 psbend tnt:01011 tnt:000", 4, 0, 0, 0, 0x02},
+    {"real_mode_low", "7401 90 ebfb 75f0 90",
+     "psb exec:16 fup:0 psbend tnt:010110 tnt:1", 2, 0, 0, 0, 0x02}
 };
 
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))

@@ -497,7 +497,7 @@ static void take_block(run *r, const ipt_block *block, const ipt_asid *asid)
 {
     uint64_t ip = block->ip;
     uint64_t last = ip;
-    ipt_code code = {0, 0, 0};
+    ipt_code code = {0, 0, 0, 0};
     r->blocks++;
     if (!CHECK(block->count > 0)) return;
     for (unsigned i = 0; i < block->count; i++) {

@@ -154,6 +154,7 @@ static inline int ipt_zydis_newer_(ipt_code *out, const uint8_t *bytes,
     if (rep && rest >= 3 && bytes[i] == 0x0F && bytes[i + 1] == 0x01
         && bytes[i + 2] == 0xCA) {
         out->displacement = 0;
+        out->ip16 = 0;
         out->size = (uint8_t)(i + 3);
         out->kind = IPT_INSN_IRET;
         return 0;
@@ -163,6 +164,7 @@ static inline int ipt_zydis_newer_(ipt_code *out, const uint8_t *bytes,
         if (i + 11 > 15) return IPT_ERR_BAD_INSN;
         if (rest < 11) return IPT_MORE;
         out->displacement = (int64_t)ipt_zydis_load_(bytes + i + 11, 8);
+        out->ip16 = 0;
         out->size = (uint8_t)(i + 11);
         out->kind = IPT_INSN_JMPABS;
         return 0;
@@ -193,6 +195,7 @@ static inline int ipt_zydis_classify(ipt_code *out, const uint8_t *bytes,
     if (!ZYAN_SUCCESS(status)) return ipt_zydis_status_(status, size);
 
     out->displacement = 0;
+    out->ip16 = 0;
     out->size = insn.length;
     out->kind = ipt_zydis_kind_(&insn);
     if (out->kind == IPT_INSN_JCC || out->kind == IPT_INSN_JMP
@@ -201,6 +204,7 @@ static inline int ipt_zydis_classify(ipt_code *out, const uint8_t *bytes,
         uint64_t sign = (uint64_t)1 << (8 * n - 1);
         uint64_t value = ipt_zydis_load_(bytes + insn.length, n);
         out->displacement = (int64_t)(value ^ sign) - (int64_t)sign;
+        out->ip16 = mode != IPT_MODE_64 && insn.operand_width == 16;
     }
     return 0;
 }
