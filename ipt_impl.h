@@ -5570,6 +5570,15 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
     return IPT_OK;
 }
 
+/* Tracing is disabled: a MODE.Exec that came with the TIP.PGD takes effect. */
+static void ipti_walk_off(ipt_walk_ *w)
+{
+    w->enabled = w->hidden = 0;
+    if (w->off_mode != IPT_MODE_UNKNOWN)
+        w->mode = w->off_mode;
+    w->off_mode = IPT_MODE_UNKNOWN;
+}
+
 static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 {
     const int hidden = w->hidden;
@@ -5578,11 +5587,7 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         return w->synced && (w->enabled || hidden) ? IPT_ERR_STATUS : IPT_OK;
     if (!w->enabled && !hidden)
         return IPT_ERR_CONTEXT;
-    w->enabled = 0;
-    w->hidden = 0;
-    if (w->off_mode != IPT_MODE_UNKNOWN)
-        w->mode = w->off_mode;
-    w->off_mode = IPT_MODE_UNKNOWN;
+    ipti_walk_off(w);
     if (hidden) {
         w->have_resume = 0;
         return IPT_OK;
@@ -5640,7 +5645,7 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
     w->enabled = w->hidden = 0;
     w->synced = 0;
-    w->mode = IPT_MODE_UNKNOWN;
+    w->mode = w->off_mode = IPT_MODE_UNKNOWN;
     w->speculative = 0;
     w->have_resume = 0;
     w->stack_count = 0;
@@ -6342,7 +6347,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->lead = w->trail = 0;
     w->not_plain = 1;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
-    w->mode = IPT_MODE_UNKNOWN;
+    w->mode = w->off_mode = IPT_MODE_UNKNOWN;
     w->enabled = w->hidden = w->synced = w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = w->bound = 0;
@@ -6517,7 +6522,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
-    w->enabled = w->hidden = 0;
+    ipti_walk_off(w);
     w->resyncing = 1;
     if (w->evt.error == IPT_ERR_MISMATCH) /* ipti_walk_deferred's: of flow */
         w->evt.error = IPT_OK;

@@ -1052,6 +1052,39 @@ TEST(resync)
     check_resync(&deferred, IPT_ERR_MISMATCH, four, 2, IPT_END);
 }
 
+/* A MODE.Exec tells the mode behind the TIP.PGD that it comes with. Flow never
+ * gets there: it holds for what _resync finds, not behind the next PSB+. */
+TEST(resync_mode)
+{
+    static const row r = {
+        "mode", {CODE(0x1000, JMP("\xfe")), CODE(0x3000, NOP NOP JMP_RAX),
+                 CODE(0x4000, NOP NOP JCC0)},
+        {ON, EXEC32, PGD(0x2000), PGE(0x3000), TIP(0x4000), PSB, EXEC64,
+         FUP(0x4000), PSBEND, PGD(0x4001), PGE(0x4000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int resync = 0; resync < 2; resync++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+        ipt_insn insn;
+        int status;
+        begin(&r, &how);
+        CHECK(sync() >= 0);
+        do
+            status = next(&insn);
+        while (status >= 0 || status == IPT_EVENT_FIRST);
+        CHECK_EQ(status, IPT_ERR_LOOP);
+        status = resync ? ipt_insn_resync(&places[place]) : sync();
+        CHECK(status >= 0);
+        for (int n = 0; n < 3; n++) {
+            do
+                status = next(&insn);
+            while (status == IPT_EVENT_FIRST);
+            CHECK(status >= 0);
+            CHECK_EQ(insn.mode, resync ? IPT_MODE_32 : IPT_MODE_64);
+        }
+        feed_end(&f);
+    }
+}
+
 /* ---- behind the end ---- */
 
 /* What is skipped is told, and counted. */
@@ -1281,6 +1314,7 @@ int main(void)
     RUN(synchronise);
     RUN(psb_only);
     RUN(resync);
+    RUN(resync_mode);
     RUN(resync_skips);
     RUN(walk_on);
     RUN(open_trace);
