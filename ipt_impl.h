@@ -120,6 +120,16 @@ static inline unsigned ipti_top(uint64_t value)
 #endif
 }
 
+/* The same of the lowest one. */
+static inline unsigned ipti_low(uint64_t value)
+{
+#ifdef __GNUC__
+    return (unsigned) __builtin_ctzll(value);
+#else
+    return ipti_top(value & (0 - value));
+#endif
+}
+
 /* ---- fuel ---- */
 
 static inline int ipti_fuel_empty(const ipt_config *config)
@@ -319,6 +329,15 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
         at->release = at->offset - IPTI_SWALLOWED;
     else
         at->release = cur->limit < at->offset ? cur->limit : at->offset;
+}
+
+/* The same in IPTI_CUR_SYNC. */
+static inline void ipti_cur_passed(const ipt_cursor_ *cur, ipt_where *at)
+{
+    if (IPTI_LIKELY(at->offset >= cur->limit + IPTI_SWALLOWED))
+        at->release = at->offset - IPTI_SWALLOWED;
+    else
+        ipti_cur_release(cur, at);
 }
 
 /* The position before pos, which is behind the start of the trace; if it is in
@@ -1011,15 +1030,19 @@ static int ipti_pkt_skz84(ipt_packet *out, size_t n)
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
+/* 16 bytes can be read at p; if n is less, what is not of the trace is 0. */
 static inline uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
 {
-    uint32_t size = 1;
     uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
+    uint32_t size = 1;
+    const uint64_t first = ipti_le64(p + 1);
 
+    if (IPTI_LIKELY(first))
+        return 1 + ipti_low(first) / 8;
     while (limit - size >= 8) {
         const uint64_t next = ipti_le64(p + size);
         if (next) /* the lowest bit is in the first byte that is no PAD */
-            return size + ipti_top(next & (0 - next)) / 8;
+            return size + ipti_low(next) / 8;
         size += 8;
     }
     while (size < limit && p[size] == IPTI_PAD)
@@ -1225,6 +1248,13 @@ static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
     return status;
 }
 
+/* The TNT bits below the stop bit, by the first byte >> 2. */
+static const uint8_t ipti_tnt_counts[64]
+    = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4,
+       5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+       6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6,
+       6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
+
 /* The packets that most of a trace is made of, at p, where 16 bytes can be read
  * and n belong to the trace:
  *
@@ -1246,7 +1276,8 @@ static inline uint32_t ipti_pkt_common(ipt_packet *out, const uint8_t *p,
             return ipti_pkt_pads(p, n);
         }
         out->type = IPT_PKT_TNT_8;
-        (void) ipti_load_tnt(out, first >> 1); /* it has a stop bit */
+        out->u.tnt.count = ipti_tnt_counts[first >> 2];
+        out->u.tnt.bits = first >> 1 ^ 1u << out->u.tnt.count;
         return 1;
     }
     out->type = ipti_ip_types[first & IPTI_IP_MASK];
@@ -1362,6 +1393,7 @@ static inline int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
     at->packet_offset = at->offset;
     at->packet = out->type;
     at->offset += size;
+    ipti_cur_passed(cur, at);
     return 1;
 }
 
@@ -1641,20 +1673,26 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
     return IPT_OK;
 }
 
+static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
+                                    ipt_packet *packet)
+{
+    return ipti_leave(
+        &decoder->cur_, &decoder->at,
+        ipti_pkt_any(&decoder->cur_, &decoder->at, packet));
+}
+
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 {
     ipt_packet out; /* never in memory */
-    int status = IPT_OK;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!packet))
         return IPT_ERR_ARG;
-    if (IPTI_LIKELY(ipti_pkt_quick(&decoder->cur_, &decoder->at, &out)))
-        *packet = out;
-    else
-        status = ipti_pkt_any(&decoder->cur_, &decoder->at, packet);
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, &out)))
+        return ipti_pkt_slow(decoder, packet);
+    *packet = out;
+    return IPT_OK;
 }
 
 /* ==========================================================================
@@ -3731,6 +3769,7 @@ static IPTI_APART int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     ipt_packet packet;
     int status = ipti_pkt_any(cur, at, &packet);
 
+    ipti_cur_release(cur, at);
     if (status < 0)
         return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
                    ? (int) IPT_OK
@@ -3904,7 +3943,9 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
                             event);
     if (IPTI_LIKELY(status >= 0))
         ipti_evt_time(&decoder->at, event);
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    else
+        decoder->at.error = status;
+    return status;
 }
 
 /* ==========================================================================
@@ -5096,7 +5137,6 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->flow);
 
-    ipti_cur_release(&w->cur, at);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_LIKELY(w->flow.type == IPT_EVT_TNT)) {
