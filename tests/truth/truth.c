@@ -1010,16 +1010,8 @@ static size_t lose(size_t i, size_t *next_jump)
     return i;
 }
 
-static void generate(const model *m, uint64_t seed)
+static void configure(const model *m)
 {
-    size_t jumps = 0;
-    size_t changes = 0;
-    size_t next_extra;
-    size_t next_loss;
-    size_t i;
-
-    out.model = m;
-    random_state = seed;
     memset(&out.config, 0, sizeof(out.config));
     out.config.flags = m->flags;
     out.config.psb_period = m->psb_period;
@@ -1031,12 +1023,23 @@ static void generate(const model *m, uint64_t seed)
     out.config.cbr = m->flags & (IPT_GEN_TSC | IPT_GEN_CYC) ? 24 : 0;
     if (m->with & EXACT)
         out.config.cbr = out.config.nom_freq;
+    settle(ipt_gen_init(&out.gen, &out.config, mode), "init");
+}
+
+/* The trace up to where the program begins. */
+static void begin_trace(const model *m, uint64_t seed)
+{
+    size_t i;
+
+    out.model = m;
+    random_state = seed;
     isr = m->with & LOW ? LOW_ISR : ISR;
     for (i = isr_code; i < host_code; i++) {
         codes[i].ip = isr + (codes[i].ip & 0xff);
         write_code(&codes[i], ~0u);
     }
-    settle(ipt_gen_init(&out.gen, &out.config, mode), "init");
+    out.depth = 0;
+    configure(m);
     out.trace_room = 0;
     free(out.trace);
     out.trace = NULL;
@@ -1046,7 +1049,7 @@ static void generate(const model *m, uint64_t seed)
     out.ran = out.last_from_psb = out.crossings = 0;
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
-    out.strayed = out.depth = out.walked_out = 0;
+    out.strayed = out.walked_out = 0;
     out.mode = mode;
     out.iflag = 1;
     pick_filters();
@@ -1058,7 +1061,44 @@ static void generate(const model *m, uint64_t seed)
     }
     if (m->kind == GUEST)
         both(paging(IPT_EVT_PAGING, GUEST_CR3, 1, NOWHERE));
-    next_extra = 100;
+}
+
+/* Code that changes before instruction i. Returns the next change. */
+static size_t change_code(size_t next, size_t i)
+{
+    while (next < rec.change_count && rec.changes[next].index <= i) {
+        out.changes = (change *) grow(out.changes, out.change_count,
+                                      &out.change_room, sizeof(change));
+        out.changes[out.change_count] = rec.changes[next++];
+        out.changes[out.change_count++].index = out.count;
+    }
+    return next;
+}
+
+/* What a model adds before instruction i. */
+static void happen(const model *m, size_t i)
+{
+    const code *c = &codes[rec.ids[i]];
+
+    if (m->kind == KERNEL)
+        interrupt(c->ip);
+    else if (m->kind == GUEST && below(2))
+        interrupt(c->ip);
+    else if (m->kind == GUEST)
+        vm_exit(c->ip);
+    if (m->with & TSX && !ipti_kind_far(c->kind))
+        begin_transaction(i);
+}
+
+static void generate(const model *m, uint64_t seed)
+{
+    size_t jumps = 0;
+    size_t changes = 0;
+    size_t next_extra = 100;
+    size_t next_loss;
+    size_t i;
+
+    begin_trace(m, seed);
     next_loss = m->with & LOSS ? 1 + below(2000) : SIZE_MAX;
     for (i = 0; i < rec.count; i++) {
         const code *c = &codes[rec.ids[i]];
@@ -1066,12 +1106,7 @@ static void generate(const model *m, uint64_t seed)
 
         while (jumps < rec.jump_count && rec.jumps[jumps].index == i)
             signal_jump(&rec.jumps[jumps++]);
-        while (changes < rec.change_count && rec.changes[changes].index <= i) {
-            out.changes = (change *) grow(out.changes, out.change_count,
-                                          &out.change_room, sizeof(change));
-            out.changes[out.change_count] = rec.changes[changes++];
-            out.changes[out.change_count++].index = out.count;
-        }
+        changes = change_code(changes, i);
         if (!traced(c->ip)) {
             if (out.stopped && ipti_kind_far(c->kind))
                 out.stopped = 0;
@@ -1095,14 +1130,7 @@ static void generate(const model *m, uint64_t seed)
             change_ratio();
         if (i >= next_extra && !out.speculative) {
             next_extra = i + 1 + below(3000);
-            if (m->kind == KERNEL)
-                interrupt(c->ip);
-            else if (m->kind == GUEST && below(2))
-                interrupt(c->ip);
-            else if (m->kind == GUEST)
-                vm_exit(c->ip);
-            if (m->with & TSX && !ipti_kind_far(c->kind))
-                begin_transaction(i);
+            happen(m, i);
         }
         to = i + 1 < rec.count ? codes[rec.ids[i + 1]].ip : NOWHERE;
         if (jumps < rec.jump_count && rec.jumps[jumps].index == i + 1)
@@ -1523,18 +1551,16 @@ static void decoder_config(ipt_config *config)
     config->nom_freq = out.config.nom_freq;
 }
 
-/* Decode from a PSB up to `end` instructions. */
-static int decode(const variant *v, const sync_point *from, size_t end)
+static ipt_insn_decoder insns;
+static ipt_blk_decoder blocks;
+
+/* Make a decoder, and begin at a PSB. */
+static int begin_decode(const variant *v, const sync_point *from)
 {
-    static ipt_insn_decoder insns;
-    static ipt_blk_decoder blocks;
     static ipt_cache cache;
-    ipt_where *where = v->blocks ? &blocks.at : &insns.at;
-    ipt_trace trace;
-    ipt_config config;
-    ipt_event e;
+    static ipt_config config;
+    static ipt_trace trace;
     int status;
-    int pending;
 
     decoder_config(&config);
     decoder_trace(&trace);
@@ -1546,62 +1572,51 @@ static int decode(const variant *v, const sync_point *from, size_t end)
     at.cr3 = IPT_ASID_UNKNOWN;
     if (v->lines) {
         status = ipt_cache_init(&cache, lines, v->lines);
+        if (status < 0)
+            return status;
         at.cache = &cache;
     }
-    fill_memory(out.ids, 0);
     at.iflag = 1;
     at.mode = mode;
     if (from)
         place_at(from);
     apply_changes();
+    status = v->blocks ? ipt_blk_init(&blocks, &config, &trace, at.cache)
+                       : ipt_insn_init(&insns, &config, &trace, at.cache);
+    if (status < 0)
+        return status;
     if (v->blocks)
-        status = ipt_blk_init(&blocks, &config, &trace, at.cache);
-    else
-        status = ipt_insn_init(&insns, &config, &trace, at.cache);
-    if (status >= 0 && v->blocks)
-        status = from ? ipt_blk_sync_set(&blocks, from->offset)
-                      : ipt_blk_sync_forward(&blocks);
-    else if (status >= 0)
-        status = from ? ipt_insn_sync_set(&insns, from->offset)
-                      : ipt_insn_sync_forward(&insns);
-    for (pending = status; status >= 0;) {
-        while (pending > 0 && pending & IPT_EVENT_PENDING) {
-            pending = v->blocks ? ipt_blk_event(&blocks, &e)
-                                : ipt_insn_event(&insns, &e);
-            if (pending < 0)
-                return bad("_event: %s", ipt_status_name(pending));
-            if (check_event(&e) < 0)
-                return -1;
-        }
-        if (at.index >= end && end < out.count)
-            return 0;
-        if (check_asid(where) < 0 && at.index < out.count)
-            return -1;
-        if (v->blocks) {
-            ipt_block b;
-            status = ipt_blk_next(&blocks, &b);
-            if (status >= 0
-                && check_insns(b.ip, b.end_ip, b.count, b.kind, b.last_size,
-                               b.mode, b.flags) < 0)
-                return -1;
-        } else {
-            ipt_insn n;
-            status = ipt_insn_next(&insns, &n);
-            if (status >= 0
-                && check_insns(n.ip, n.ip, 1, n.kind, n.size, n.mode,
-                               n.flags) < 0)
-                return -1;
-        }
-        if (status == IPT_EVENT_FIRST)
-            status = IPT_EVENT_PENDING;
-        pending = status;
+        return from ? ipt_blk_sync_set(&blocks, from->offset)
+                    : ipt_blk_sync_forward(&blocks);
+    return from ? ipt_insn_sync_set(&insns, from->offset)
+                : ipt_insn_sync_forward(&insns);
+}
+
+/* What comes next is right. Returns the decoder's status; *good is 0 if it is
+ * not. */
+static int decode_next(const variant *v, int *good)
+{
+    int status;
+
+    if (v->blocks) {
+        ipt_block b;
+        status = ipt_blk_next(&blocks, &b);
+        if (status >= 0)
+            *good = check_insns(b.ip, b.end_ip, b.count, b.kind, b.last_size,
+                                b.mode, b.flags) >= 0;
+    } else {
+        ipt_insn n;
+        status = ipt_insn_next(&insns, &n);
+        if (status >= 0)
+            *good = check_insns(n.ip, n.ip, 1, n.kind, n.size, n.mode,
+                                n.flags) >= 0;
     }
-    if (cut.size && status == IPT_ERR_TRUNCATED)
-        return 0;
-    if (status != IPT_END)
-        return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
-    if (cut.size)
-        return 0;
+    return status == IPT_EVENT_FIRST ? (int) IPT_EVENT_PENDING : status;
+}
+
+/* Is all there, behind the last instruction? */
+static int check_end(const sync_point *from)
+{
     if (out.only == IPT_CONFIG_VMX_EVENTS && at.crossings != out.crossings)
         return bad("%zu VM exits and entries, not %zu", at.crossings,
                    out.crossings);
@@ -1613,6 +1628,38 @@ static int decode(const variant *v, const sync_point *from, size_t end)
         return bad("the end behind %zu of %zu instructions, %zu of %zu events",
                    at.index, out.count, at.place, out.place_count);
     return 0;
+}
+
+/* Decode from a PSB up to `end` instructions. */
+static int decode(const variant *v, const sync_point *from, size_t end)
+{
+    const ipt_where *where = v->blocks ? &blocks.at : &insns.at;
+    int status = begin_decode(v, from);
+    int good = 1;
+    ipt_event e;
+
+    while (status >= 0) {
+        while (status > 0 && status & IPT_EVENT_PENDING) {
+            status = v->blocks ? ipt_blk_event(&blocks, &e)
+                               : ipt_insn_event(&insns, &e);
+            if (status < 0)
+                return bad("_event: %s", ipt_status_name(status));
+            if (check_event(&e) < 0)
+                return -1;
+        }
+        if (at.index >= end && end < out.count)
+            return 0;
+        if (check_asid(where) < 0 && at.index < out.count)
+            return -1;
+        status = decode_next(v, &good);
+        if (!good)
+            return -1;
+    }
+    if (cut.size && (status == IPT_ERR_TRUNCATED || status == IPT_END))
+        return 0;
+    if (status != IPT_END)
+        return bad("%s at %" PRIx64, ipt_status_name(status), where->ip);
+    return check_end(from);
 }
 
 #ifdef HAVE_LIBIPT
@@ -1760,7 +1807,8 @@ static double now(void)
     return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
 }
 
-static void memory_at(size_t change_index)
+/* The code as it is in the beginning. */
+static void first_memory(void)
 {
     size_t i;
 
@@ -1768,7 +1816,6 @@ static void memory_at(size_t change_index)
     fill_memory(rec.ids, rec.count);
     for (i = isr_code; i < host_code; i++)
         write_code(&codes[i], ~0u);
-    (void) change_index;
 }
 
 /* Decode with the code as it was at a PSB+. */
@@ -1777,7 +1824,7 @@ static int decode_from(const variant *v, const sync_point *from, size_t end)
     size_t i;
 
     if (rec.change_count) {
-        memory_at(0);
+        first_memory();
         for (i = 0; from && i < from->change; i++)
             write_code(&codes[out.changes[i].id], out.changes[i].bytes);
     }
@@ -1852,12 +1899,12 @@ static void run_peers(const char *name, int quick)
 {
 #ifdef HAVE_LIBIPT
     if (libipt_can()) {
-        memory_at(0);
+        first_memory();
         referee(name, "libipt", decode_libipt());
     }
 #endif
     if (rec.change_count == 0) {
-        memory_at(0);
+        first_memory();
         referee(name, "cov, edges", cover(0, MAP_SIZE, 1 << 16));
         referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
         if (!quick) {
@@ -1978,7 +2025,7 @@ static void write_code_map(const char *prefix)
     size_t i;
     const page *p;
 
-    memory_at(0);
+    first_memory();
     for (i = 0; i < PAGES; i++) {
         for (p = pages[i]; p; p = p->next, n++) {
             fwrite(p->bytes, 1, PAGE, bin);
@@ -2035,7 +2082,7 @@ static void run_file(const char *path, const char *only, const char *write_to,
     find_changes();
     if (rec.change_count)
         qsort(rec.changes, rec.change_count, sizeof(change), by_index);
-    memory_at(0);
+    first_memory();
     printf("%s: %zu instructions, %zu of code, %zu signals, %zu changes of "
            "code\n",
            name, rec.count, isr_code, rec.jump_count, rec.change_count);
