@@ -108,7 +108,7 @@ enum { /* bytes of the configuration */
     FUZZ_AT_CUT,  /* seed of the pieces; 0: bytes */
     FUZZ_AT_FUEL, /* units for each refill, less 1 */
     FUZZ_AT_LIE,
-    FUZZ_AT_CLONE, /* the call after which to clone; where to sync_set */
+    FUZZ_AT_CLONE, /* calls from clone to clone, less 1; where to sync_set */
     FUZZ_AT_BASE,  /* which address the code has: fuzz_bases; its upper five
                     * bits: trace is lost there, if not 0 */
     FUZZ_AT_CODE,  /* its size */
@@ -319,6 +319,7 @@ struct fuzz_run {
     int stop;
     int status;       /* of the last step */
     unsigned steps;
+    unsigned turns;   /* calls, where clones take over */
     uint8_t present[FUZZ_PAGES / 8]; /* lazy: which pages are there */
     ipt_cache_line *lines;
     ipt_cache cache;
@@ -843,6 +844,17 @@ static inline int fuzz_refill(fuzz_run *run, const void *before, int *idle)
 
 enum { FUZZ_DO_NEXT, FUZZ_DO_FORWARD, FUZZ_DO_RESYNC };
 
+/* The decoder goes on as a copy of itself. */
+static inline void fuzz_clone(fuzz_run *run)
+{
+    void *clone = malloc(run->layer->size);
+
+    memcpy(clone, run->decoder, run->layer->size);
+    memset(run->decoder, 0xdd, run->layer->size);
+    free(run->decoder);
+    run->decoder = clone;
+}
+
 /* Call until it is done, curing what can be cured. */
 static inline int fuzz_call(fuzz_run *run, int what)
 {
@@ -853,6 +865,8 @@ static inline int fuzz_call(fuzz_run *run, int what)
     int idle = 0;
 
     while (again && !run->stop) {
+        if (run->cloned && run->turns++ % (run->c->clone + 1u) == 0)
+            fuzz_clone(run);
         if (before)
             memcpy(before, run->decoder, layer->size);
         status = what == FUZZ_DO_NEXT      ? layer->next(run)
@@ -885,17 +899,6 @@ static inline int fuzz_call(fuzz_run *run, int what)
     }
     free(before);
     return status;
-}
-
-/* The decoder goes on as a copy of itself. */
-static inline void fuzz_clone(fuzz_run *run)
-{
-    void *clone = malloc(run->layer->size);
-
-    memcpy(clone, run->decoder, run->layer->size);
-    memset(run->decoder, 0xdd, run->layer->size);
-    free(run->decoder);
-    run->decoder = clone;
 }
 
 /* ---- a whole run ---- */
@@ -1177,8 +1180,6 @@ static inline int fuzz_step(fuzz_run *run)
 
     if (run->status < 0 || run->stop)
         return 0;
-    if (run->cloned && run->steps % 256 == c->clone)
-        fuzz_clone(run);
     if (run->cached && ++run->steps % 16 == c->clone % 16 && fuzz_whole(c))
         FUZZ_CHECK(run, ipt_cache_invalidate(
                             &run->cache,

@@ -183,6 +183,30 @@ TEST(halves)
     }
 }
 
+/* On any amount of fuel, and by clones of clones, one for each call. */
+TEST(fuels)
+{
+    const fuzz_layer *const *layer;
+    const sample *s;
+    static input in;
+
+    EACH_SAMPLE(s) {
+        load(&in, s);
+        EACH_LAYER(layer) {
+            unsigned units;
+            say(&in, *layer, "whole", in.c.trace_size, 0);
+            fuzz_reference(*layer, &in.c, &fuzz_logs[0]);
+            for (units = 1; units <= 64; units++) {
+                say(&in, *layer, "fuel", units, 0);
+                in.c.fuel = (uint8_t) (units - 1);
+                fuzz_way(*layer, &in.c, &fuzz_logs[0], FUZZ_RUN_FUEL);
+                if (units <= 8)
+                    fuzz_way(*layer, &in.c, &fuzz_logs[0], FUZZ_RUN_ALL);
+            }
+        }
+    }
+}
+
 /* Trace is lost anywhere. */
 TEST(gaps)
 {
@@ -815,6 +839,7 @@ int main(void)
     RUN(whole);
     RUN(prefixes);
     RUN(halves);
+    RUN(fuels);
     RUN(gaps);
     RUN(started);
     RUN(apart);

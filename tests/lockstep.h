@@ -110,7 +110,8 @@ static inline void lockstep_ways(fuzz_case *c, unsigned turn)
     c->piece = 0;
 }
 
-/* In bytes one by one, and in two pieces that meet at `count` places. */
+/* In bytes one by one, and in two pieces that meet at `count` places: both at
+ * hand or one behind the other, in turn; each, if the trace is small. */
 static inline void lockstep_cuts(fuzz_case *c, size_t count, unsigned turn)
 {
     unsigned layer;
@@ -127,7 +128,7 @@ static inline void lockstep_cuts(fuzz_case *c, size_t count, unsigned turn)
                             ? i
                             : 1 + (turn >> 4) % (c->trace_size - 1);
             lockstep(l, c, i & 1 ? FUZZ_RUN_PIECES : FUZZ_RUN_FEED);
-            if (count >= c->trace_size)
+            if (c->trace_size < 1000 && count >= c->trace_size)
                 lockstep(l, c, i & 1 ? FUZZ_RUN_FEED : FUZZ_RUN_PIECES);
         }
         c->halves = 0;

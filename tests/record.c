@@ -277,7 +277,7 @@ static void check_ways(const char *name)
         c.image = read_code;
         c.more = FUZZ_MORE_TIME;
         lockstep_ways(&c, 1);
-        lockstep_cuts(&c, c.trace_size < 2000 ? 100 : 4, 1);
+        lockstep_cuts(&c, c.trace_size < 2000 ? c.trace_size : 4, 1);
     }
     unload();
 }
@@ -332,6 +332,7 @@ static void program(const char *name, const char *options, const char *command)
     CHECK_EQ(record(name, options, command), 0);
     text(path, sizeof(path), "%s/%s.on", folder, name);
     check_recording(path, 0);
+    check_ways(path);
     text(path, sizeof(path), "%s/%s.off", folder, name);
     check_recording(path, IPT_CONFIG_NO_RETCOMP);
     check_recording(path, 0); /* it need not be told */
@@ -381,9 +382,6 @@ TEST(flow)
     if (!CHECK_EQ(shell("%s -O1 -w -o %s tests/programs/flow.c", cc, path), 0))
         return;
     program("flow", "--psb-period 300", path);
-
-    text(path, sizeof(path), "%s/flow.on", folder);
-    check_ways(path);
 
     /* It noticed nothing. */
     text(path, sizeof(path), "%s/flow", folder);
