@@ -1631,6 +1631,55 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 
 /* ==========================================================================
  * [gen]  executed branches to a trace
+ *
+ * For emulators, simulators and tests: tell what ran, in order, and get the
+ * trace that a processor writes. One ipt_gen for each logical processor; no
+ * code is read, nothing is allocated. examples/emit.c is a toy processor that
+ * traces itself, examples/tools/ptrecord.c does that for any program under
+ * Linux, tests/truth/ for what QEMU executes.
+ *
+ *     ipt_gen_init(&gen, &config, IPT_MODE_64);
+ *     gen.out = buffer, gen.size = sizeof(buffer);
+ *     // ENABLED at the first instruction; then, for each that has executed:
+ *     gen.clock += cycles;             // only for packets of time
+ *     status = ipt_gen_branch(&gen, kind, ip, size, next_ip);
+ *     if (status == IPT_ERR_ROOM) {    // take gen.used bytes, do it again
+ *         fwrite(gen.out, 1, gen.used, file);
+ *         gen.used = 0;
+ *     }
+ *     // at the end: ipt_gen_flush(&gen), and take the rest
+ *
+ * ipt_classify, once for each instruction that you translate, gives kind and
+ * size. Kinds that leave no trace cost next to nothing and may be left out,
+ * except direct calls: a compressed return needs them.
+ *
+ *   what happened                     what to report
+ *   a branch, taken or not            ipt_gen_branch
+ *   ... to where nothing is traced:   DISABLED instead of it. To another ring
+ *   ring, address space, filter       or CR3: IPT_EVENT_NO_TO; out of an
+ *                                     address filter: u.branch.to. The same
+ *                                     for flow that leaves it without a branch
+ *   ... from there                    ENABLED, ip: the first traced again
+ *   an interrupt, fault, VM exit      ASYNC_BRANCH, ip: what did not execute,
+ *                                     u.branch.to: the handler
+ *   ... to where nothing is traced    ASYNC_DISABLED, ip and NO_TO or to
+ *   ... with another CR3, VMCS        ASYNC_PAGING, ASYNC_VMCS, before it
+ *   MOV CR3; VM entry; VMPTRLD        PAGING; PAGING, and the branch; VMCS
+ *   CS.L, CS.D, RFLAGS.IF change      EXEC_MODE, before the branch or event
+ *   a transaction begins, commits     TSX, ip: what executes next
+ *   ... aborts                        TSX, then ASYNC_BRANCH, both with the ip
+ *                                     where it did
+ *   PTWRITE                           PTWRITE, ip: its own, or NO_IP
+ *   flow gets to a TraceStop range    DISABLED, then STOP
+ *   trace gets lost                   say nothing as long as it does; then
+ *                                     OVERFLOW, ip: the first traced again, or
+ *                                     NO_IP if tracing is disabled
+ *   MWAIT, C-states, new ratio,       MWAIT, EXSTOP, PWRE, PWRX, CBR, CFE
+ *   event trace
+ *
+ * Rings, address filters and buffers are yours: ask for yourself whether an
+ * instruction is traced. While tracing is disabled ipt_gen_branch does nothing
+ * but say IPT_ERR_CONTEXT, which you may ignore.
  * ========================================================================== */
 
 /* What kind of trace to write. Fill it from zero. */
@@ -1657,11 +1706,10 @@ typedef struct ipt_gen_config {
 
 #define IPT_GEN_TIPS_ 8
 
-/* A trace writer. You give it room with out and size, and take what it wrote,
- * `used` bytes, when it answers IPT_ERR_ROOM and at the end. For timing packets
- * you move `clock` on, in core cycles, between calls. An MTC is written at the
- * next call, with the CYC of the time when it was due; of several only the
- * last. All other fields are not yours. */
+/* A trace writer. Yours are the first four fields: give it room with out and
+ * size, take what it wrote, `used` bytes, and set that back to 0; move `clock`
+ * on, in core cycles, between calls. An MTC is written at the next call, with
+ * the CYC of the time when it was due; of several only the last. */
 typedef struct ipt_gen {
     uint8_t *out;
     size_t size;
@@ -1705,33 +1753,33 @@ typedef struct ipt_gen {
 IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
                          uint8_t mode);
 
-/* An instruction executed that is a branch: `kind` IPT_INSN_, its address,
- * its size, and where flow went. Instructions that leave no trace and change
- * no call stack may be left out.
+/* An instruction executed: `kind` IPT_INSN_, its address, its size, and where
+ * flow went.
  *
  * returns  IPT_OK
  *          IPT_ERR_ROOM: fewer than IPT_GEN_ROOM bytes are left; nothing done
- *          IPT_ERR_CONTEXT: tracing is not enabled
+ *          IPT_ERR_CONTEXT: tracing is not enabled; nothing done
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
                            uint8_t size, uint64_t to);
 
-/* Something else happened: the event that a decoder is to find. ENABLED,
- * DISABLED, ASYNC_DISABLED, ASYNC_BRANCH, EXEC_MODE (takes effect with the
- * next event or branch that has an IP), PAGING, VMCS (before the branch that
- * does it), ASYNC_PAGING, ASYNC_VMCS (before the ASYNC_ event that does it),
- * TSX, OVERFLOW, STOP, PTWRITE, CBR, CFE, EXSTOP, MWAIT, PWRE, PWRX and MNT are
- * known. DISABLED stands for the branch that disables tracing: do not report
- * that one with ipt_gen_branch. With a target it empties the call stack, for
- * the branch may have been a call or a return; without one (a SYSCALL) it keeps
- * it. OVERFLOW empties it, too; what your program does until you report it is
- * what gets lost. A TSX abort is TSX, then ASYNC_BRANCH. ASYNC_BRANCH needs
- * u.branch.to. STOP wants tracing disabled. A CFE without an IP while tracing
- * is enabled takes that of the ASYNC_ event to follow, where its type has one.
- * ENABLED with IPT_EVENT_STATUS begins with a PSB+ that has the IP already, as
- * at a VM entry that loads RTIT_CTL.
+/* Something else happened: the event that a decoder is to find, as in the list
+ * above. Fill it from zero; type, ip, flags (NO_IP, NO_TO) and u count.
  *
- * returns  as ipt_gen_branch; IPT_ERR_ARG: a type that is not known */
+ *   DISABLED      With a target it empties the call stack, for the branch may
+ *                 have been a call or a return; without one it keeps it.
+ *   ENABLED       With IPT_EVENT_STATUS it begins with a PSB+ that has the IP
+ *                 already, as at a VM entry that loads RTIT_CTL.
+ *   EXEC_MODE     The first one, if iflag is to be set, before ENABLED.
+ *   OVERFLOW      Empties the call stack, too. Branches reported before it are
+ *                 not lost.
+ *   CFE           Without an IP, while tracing is enabled, it takes that of the
+ *                 ASYNC_ event to follow, where its type has one.
+ *   MNT           Is known, too, with its payload.
+ *
+ * returns  as ipt_gen_branch; IPT_ERR_CONTEXT: not while tracing is enabled, or
+ *          disabled; IPT_ERR_ARG: of a type that is not in the list, or it does
+ *          not say enough. Nothing done */
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);
 
 /* Write out branches that are still collected in a TNT packet.
