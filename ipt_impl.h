@@ -2483,15 +2483,15 @@ static void ipti_evt_unbind_fup(ipt_evt_state_ *evt)
     ipti_evt_unbind(evt, IPTI_BIND_FUP);
 }
 
-/* What is complete goes before what is not. */
-static void ipti_evt_now_first(ipt_evt_state_ *evt)
+/* What is bound to just `bind` goes before the rest. */
+static void ipti_evt_first(ipt_evt_state_ *evt, uint8_t bind)
 {
     unsigned to = 0;
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
         const ipt_pending_ record = evt->pending[i];
-        if (record.bind != IPTI_BIND_NOW)
+        if (record.bind != bind)
             continue;
         IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
                     (i - to) * sizeof(record));
@@ -2730,6 +2730,7 @@ static void ipti_evt_psb(ipt_evt_state_ *evt)
                                 | IPTI_BIND_CFE)
         || (ipti_evt_bound(evt, IPTI_BIND_TAKE) && !lost))
         evt->error = IPT_ERR_CONTEXT;
+    ipti_evt_first(evt, IPTI_BIND_TAKE); /* see ipti_evt_psb_first */
     evt->phase = IPTI_EVT_PSB;
     evt->was_enabled = evt->enabled;
     evt->enabled = 0;
@@ -2803,7 +2804,7 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
     evt->phase = IPTI_EVT_FLOW;
     evt->synced = 1;
     ipti_evt_psb_release(evt);
-    ipti_evt_now_first(evt);
+    ipti_evt_first(evt, IPTI_BIND_NOW);
 }
 
 /* The time of all that is in a PSB+ is that of its end. */
@@ -3154,7 +3155,7 @@ static void ipti_evt_lost_passed(ipt_evt_state_ *evt)
         if (evt->pending[i].bind == IPTI_BIND_TAKE
             && evt->pending[i].flags & IPT_EVENT_NO_IP)
             evt->pending[i].bind = IPTI_BIND_NOW;
-    ipti_evt_now_first(evt);
+    ipti_evt_first(evt, IPTI_BIND_NOW);
 }
 
 static void ipti_evt_lost_at(ipt_evt_state_ *evt, uint64_t ip)
@@ -3179,7 +3180,7 @@ static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
         lost->bind = IPTI_BIND_NOW;
     }
     ipti_evt_unbind_fup(evt);
-    ipti_evt_now_first(evt);
+    ipti_evt_first(evt, IPTI_BIND_NOW);
 }
 
 /* SKD010 looks past these for the IP that the overflow lost. */
@@ -3235,15 +3236,18 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         ipti_evt_lost_done(evt, 1);
         return 1;
     case IPT_PKT_TIP:
-        if (!skd010 || !ipti_evt_last_ip(evt, packet))
-            break;
-        ipti_evt_lost_place(evt, evt->last_ip);
-        ipti_evt_lost_done(evt, 1);
-        return 1;
+        if (skd010 && ipti_evt_last_ip(evt, packet)) {
+            ipti_evt_lost_place(evt, evt->last_ip);
+            ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
+            ipti_evt_lost_done(evt, 1);
+            return 1;
+        }
+        break;
     case IPT_PKT_TIP_PGD:
-        if (!skd010 && (evt->skipped || !(errata & IPT_ERRATUM_APL11)))
+        if (!skd010 && !(errata & IPT_ERRATUM_APL11))
             break;
         (void) ipti_evt_last_ip(evt, packet);
+        ipti_evt_unbind(evt, IPTI_BIND_TIP);
         ipti_evt_lost_done(evt, 0);
         return 1;
     case IPT_PKT_TNT_8:
@@ -3251,15 +3255,22 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_PSBEND:
         break;
     case IPT_PKT_PSB:
-        if (skd010) /* its FUP tells */
-            return 0;
-        ipti_evt_lost_done(evt, 0);
+        if (skd010) { /* its FUP tells, and it repeats the mode */
+            ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
+            ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE);
+        } else {
+            ipti_evt_lost_done(evt, 0);
+        }
         return 0;
     default:
         if (skd010 && ipti_evt_skd010(evt, packet))
             evt->skipped = 1;
         else
             ipti_evt_lost_done(evt, 0);
+        return 0;
+    }
+    if (evt->skipped) { /* that came while tracing was disabled */
+        ipti_evt_lost_done(evt, 0);
         return 0;
     }
     evt->error = IPT_ERR_CONTEXT;

@@ -110,8 +110,9 @@ int main(void)
     X(FUP0, "psb-fups", "a PSB+ without FUP, with a suppressed one, or with "\
                         "several: for 2.0.5 tracing goes on, or the first "  \
                         "one counts")                                        \
-    X(EXEC_EARLY, "exec-early", "a MODE.Exec that binds to a TIP.PGD: 2.0.5 "\
-                                "changes the mode at once")                  \
+    X(EXEC_EARLY, "exec-early", "a MODE.Exec that binds to a TIP.PGD, or a " \
+                                "TIP without IP: 2.0.5 changes the mode at " \
+                                "once")                                      \
     X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
                                       "PTWRITE is")                          \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
@@ -121,8 +122,8 @@ int main(void)
                                 "behind all that waits for the TIP")         \
     X(CTC_OLD, "ctc-old", "libipt takes cycles off for MTCs that came "      \
                           "before the last TSC")                             \
-    X(PSB_OVF, "psb-ovf", "2.0.5 gives events of a PSB+ that an OVF ends no "\
-                          "IP")                                              \
+    X(PSB_OVF, "psb-ovf", "2.0.5 takes a PSB+ that an OVF ends for one "     \
+                          "without FUP")                                     \
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \
     X(SKL014, "skl014-cpus", "2.0.5 thinks that Alder Lake and Sapphire "    \
                              "Rapids have SKL014")                           \
@@ -1690,6 +1691,24 @@ static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Does APL12 have an OVF, its FUP, and a PSB+ that another OVF ends? */
+static int apl12_psb_ovf(const run *r, uint64_t from, uint64_t to)
+{
+    int step = 0;
+    if (!(r->config.errata & IPT_ERRATUM_APL12)) return 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_OVF && step == 3) return 1;
+        if (type == IPT_PKT_OVF) step = 1;
+        else if (type == IPT_PKT_FUP && step == 1) step = 2;
+        else if (type == IPT_PKT_PSB && step == 2) step = 3;
+        else if (is_flow(type) || ends_exec(type) || type == IPT_PKT_PSBEND)
+            step = 0;
+    }
+    return 0;
+}
+
 /* The difference in what binds where that explains other events, -1 if there
  * is none; what comes after it cannot be compared. */
 static int explain_events(const events *e, uint64_t to)
@@ -1721,6 +1740,7 @@ static int explain_events(const events *e, uint64_t to)
     if (exec_before_fup(e->r, e->sync, to)) return D_EXEC_FUP;
     if (vmcs_swaps(e)) return D_VMCS_SWAPS;
     if (apl12_fups(e->r, e->sync, to)) return D_APL12_FUP;
+    if (apl12_psb_ovf(e->r, e->sync, to)) return D_PSB_OVF;
     if (fup_then_tnt(e->r, e->sync, to)) return D_UNBOUND;
     if (skd007_ahead(e->r, e->sync, to)) return D_SKD007;
     if (ovf_open_psb(e->r, e->sync, to)) return D_PSBEND;
@@ -2319,14 +2339,22 @@ static int flow_waiting(const flow *f)
            && is_waiting(&f->ours.walk_.evt);
 }
 
-/* An event at an IP that code of this mode cannot reach: ours wraps it. */
+/* Did one of the last packets tell an IP that code of this mode cannot reach?
+ * Ours wraps it. */
 static int flow_beyond(const flow *f)
 {
-    const events *e = &f->e;
-    return f->ours.walk_.mode != IPT_MODE_64
-           && ((e->count && e->ours[0].ip >> 32)
-               || (e->peer_count
-                   && e->theirs[0].variant.async_disabled.at >> 32));
+    const run *r = f->r;
+    const size_t end = packet_at(r, f->ours.at.packet_offset + 1);
+    if (f->ours.walk_.mode == IPT_MODE_64) return 0;
+    for (size_t i = end > 20 ? end - 20 : 0; i < end; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if ((is_flow(p->type) || p->type == IPT_PKT_FUP
+             || p->type == IPT_PKT_TIP_PGE)
+            && p->type != IPT_PKT_TNT_8 && p->type != IPT_PKT_TNT_64
+            && p->offset >= f->e.sync && p->u.ip.payload >> 32)
+            return 1;
+    }
+    return 0;
 }
 
 static int flow_explain(const flow *f)
@@ -2465,9 +2493,27 @@ static uint64_t narrow(uint8_t mode, uint64_t ip)
 /* After a compressed return: did both take what our model says? */
 static int flow_popped(const flow *f, uint64_t ip)
 {
-    return f->returned && narrow(f->ours.walk_.mode, f->our_stack.popped) == ip
+    const uint8_t mode = f->our_status < 0 ? f->ours.walk_.mode : f->insn.mode;
+    return f->returned && narrow(mode, f->our_stack.popped) == ip
            && f->their_stack.popped == f->peer.ip
            && f->our_stack.popped != f->their_stack.popped;
+}
+
+/* Does theirs apply a MODE.Exec at once that ours has not come to? */
+static int flow_exec_early(const flow *f, uint64_t to)
+{
+    const run *r = f->r;
+    for (size_t i = packet_at(r, f->ours.at.packet_offset); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        const unsigned mode = p->u.exec.csl   ? IPT_MODE_64
+                              : p->u.exec.csd ? IPT_MODE_32
+                                              : IPT_MODE_16;
+        if (p->offset > to) break;
+        if (p->type == IPT_PKT_MODE_EXEC
+            && same_exec_mode((uint8_t) mode, f->peer.mode))
+            return 1;
+    }
+    return 0;
 }
 
 /* Ours has wrapped to what code of this mode can reach, theirs has not. */
@@ -2644,7 +2690,8 @@ static int flow_insn_differs(flow *f)
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
         && (same_exec_mode(f->ours.walk_.off_mode, f->peer.mode)
             || (f->insn.flags & IPT_FLOW_DISABLED
-                && same_exec_mode(f->ours.walk_.mode, f->peer.mode)))) {
+                && same_exec_mode(f->ours.walk_.mode, f->peer.mode))
+            || flow_exec_early(f, to))) {
         allow(f->r, D_EXEC_EARLY);
         return 0;
     }
@@ -2656,6 +2703,10 @@ static int flow_insn_differs(flow *f)
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
         && exec_before_ovf(f->r, f->e.sync, f->ours.at.packet_offset)) {
         allow(f->r, D_OVF_PENDING);
+        return 0;
+    }
+    if (flow_header(f)) {
+        allow(f->r, D_STATUS_CBR);
         return 0;
     }
     const int d = flow_elsewhere(f, f->insn.ip);
