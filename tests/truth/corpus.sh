@@ -184,18 +184,21 @@ record() {
     mkdir -p "$to"
     program=$(command -v "$1")
     shift
-    LC_ALL=C timeout 120 "$emulator" -plugin \
+    env -i LC_ALL=C PATH=/usr/bin:/bin PYTHONHASHSEED=0 \
+        timeout 120 "$emulator" -seed 1 -plugin \
         "$bin/qplugin.so,out=$to,skip=$skip,max=$max" "$program" "$@" \
         </dev/null >"$to/output" 2>&1
     [ -s "$to/code.bin" ] || { fail "cannot record $name"; cat "$to/output"; }
 }
 
 x=qemu-x86_64
-record gzip-text $x 200000 gzip -c tests/flow.h
+text=/usr/share/common-licenses/GPL-3 # the same everywhere
+[ -e "$text" ] || text=LICENSE
+record gzip-text $x 200000 gzip -c "$text"
 record bash $x 500000 /bin/bash "$bin/loop.sh"
 record luajit-flush $x 5000000 luajit "$bin/jit.lua"
 record signals $x 100000 "$bin/signals"
-record threads $x 100000 "$bin/threads"
+record threads $x 50000 "$bin/threads"
 record rewrite $x 90000 "$bin/rewrite"
 # narrow BITS FLAGS...
 narrow() {
@@ -215,8 +218,8 @@ fi
 if [ -z "$few" ]; then
     record bash-array $x 500000 /bin/bash "$bin/array.sh"
     record gzip-binary $x 150000 gzip -c /bin/bash
-    record gzip-fast $x 150000 gzip -1 -c "$bin/qplugin.so"
-    gzip -c tests/flow.h >"$bin/x.gz"
+    record gzip-fast $x 150000 gzip -1 -c /bin/tar
+    gzip -c "$text" >"$bin/x.gz"
     record gunzip $x 0 gzip -dc "$bin/x.gz"
     record lua-sort $x 3000000 lua5.4 "$bin/sort.lua"
     record lua-text $x 1000000 lua5.4 "$bin/text.lua"

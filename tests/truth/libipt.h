@@ -3,10 +3,11 @@
  * It pops its return stack at compressed returns only, and does not empty it at
  * PSB: with return compression it can be asked where that makes no difference.
  * Without, it takes every TNT bit in flight at a RET for that RET's, so not
- * with deferred TIPs. Flow that leaves a filter has to do so by a branch. */
+ * with deferred TIPs. Flow that leaves a filter has to do so by a branch. CFE
+ * packets it does not know. */
 static int libipt_can(void)
 {
-    if (out.walked_out)
+    if (out.walked_out || out.model->with & EVENTS)
         return 0;
     return out.config.flags & IPT_CONFIG_NO_RETCOMP
                ? !(out.config.flags & IPT_GEN_DEFER)

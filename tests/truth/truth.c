@@ -2086,7 +2086,7 @@ static void run_file(const char *path, const char *only, const char *write_to,
     printf("%s: %zu instructions, %zu of code, %zu signals, %zu changes of "
            "code\n",
            name, rec.count, isr_code, rec.jump_count, rec.change_count);
-    for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+    for (i = 0; rec.count > 0 && i < sizeof(models) / sizeof(models[0]); i++) {
         if (only ? strcmp(only, models[i].name) != 0
                  : quick && !models[i].quick)
             continue;
