@@ -1623,7 +1623,8 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
 /* Forget code, as ipt_cache_invalidate, in the decoder's cache and memo. A
  * decoder whose cache was invalidated otherwise empties its memo and looks no
- * more into the shared one, until the next _begin.
+ * more into the shared one, until the next _begin. With cache->fuel the memo is
+ * emptied, at once; without, all of its lines are looked at, too.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,

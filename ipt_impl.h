@@ -6464,7 +6464,9 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     w->bound = 0;
-    for (i = 0; i < start->stack_count; i++)
+    i = start->stack_count > IPT_RETURN_STACK_
+            ? start->stack_count - IPT_RETURN_STACK_ : 0;
+    for (; i < start->stack_count; i++)
         ipti_stack_push(w, start->stack[i]);
     ipti_walk_look(w, at);
     return ipti_walk_status(w);
@@ -7366,6 +7368,13 @@ static void ipti_memo_clear(ipt_cov_memo *memo)
                    (size_t) (memo->mask_ + 1) * IPTI_WAYS
                        * sizeof(memo->lines_[0]));
     memo->used_ = 0;
+}
+
+/* The same at once: spaces get other numbers, so that no line is found. */
+static void ipti_memo_forget(ipt_cov_memo *memo)
+{
+    IPT_MEMSET(memo->spaces_.at, 0, sizeof(memo->spaces_.at));
+    memo->epoch_++;
 }
 
 static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t key)
@@ -8306,7 +8315,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
 
     if (memo->version_ != version) { /* code was invalidated */
-        ipti_memo_clear(memo);
+        ipti_memo_forget(memo);
         memo->version_ = version;
     }
     if (own == 0 || decoder->epoch_ != memo->epoch_
@@ -8317,7 +8326,8 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         own = ipti_space_find(&memo->spaces_, by_space, asid, space);
         if (own == 0)
             own = ipti_space_add(&memo->spaces_, asid, space);
-        if (own == 0) {
+        if (own == 0) { /* no more numbers */
+            ipti_fuel_burn(config, memo->mask_ / (IPTI_SWEEP / IPTI_WAYS));
             ipti_memo_clear(memo);
             memo->epoch_++;
             return 0;
@@ -8487,7 +8497,7 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     if (cov->shared && cov->shared->formula_ != formula)
         return IPT_ERR_CONFIG;
     if (memo && memo->formula_ != formula) {
-        ipti_memo_clear(memo);
+        ipti_memo_forget(memo);
         memo->formula_ = formula;
     }
     return IPT_OK;
@@ -8648,7 +8658,10 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
     cache = decoder->walk_.cache;
     memo = decoder->cov_->memo;
     if (memo && memo->version_ == (cache ? cache->version_ : 0)) {
-        ipti_memo_invalidate(memo, asid, ip, size);
+        if (cache && cache->fuel)
+            ipti_memo_forget(memo);
+        else
+            ipti_memo_invalidate(memo, asid, ip, size);
         memo->version_ += cache != NULL;
     }
     return cache ? ipt_cache_invalidate(cache, asid, ip, size) : (int) IPT_OK;

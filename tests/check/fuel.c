@@ -8,7 +8,8 @@
 #include <valgrind/callgrind.h>
 
 #define SIZE (1u << 14)
-#define CACHE 64
+#define CACHE 64   /* lines; in storms ... */
+#define STORM 4096 /* ... so many */
 
 /* A sea: `unit` over and over, behind a PSB+ at 0x1000 in 64-bit mode, and code
  * that repeats through all of the address space. In hex. */
@@ -81,6 +82,7 @@ static const row rows[] = {
      "6666666666666666666666660f1f00 ffe0", 0, 0},
     {"TIP, short instructions", "2d0010", "9090909090909090909090909090 ffe0",
      0, 0},
+    {"TIP, all code invalidated every nine", "2d0010 2d0030", "ffe0", 0, 9},
     {"no instruction", "2d0010", "06", 0, 0},
     {"bytes that are no packet", "d5", "90", 0, 0},
 };
@@ -129,9 +131,9 @@ static union {
     ipt_cov_decoder cov;
 } d;
 static ipt_cache cache;
-static ipt_cache_line lines[CACHE];
+static ipt_cache_line lines[STORM];
 static ipt_cov_memo memo;
-static ipt_cov_line memo_lines[64];
+static ipt_cov_line memo_lines[STORM];
 static ipt_cov_config cov;
 static uint8_t bitmap[4096];
 
@@ -206,6 +208,15 @@ static int next(int layer)
     }
 }
 
+/* Forget all code; the cache's fuel is that of config. */
+static void invalidate(int layer)
+{
+    if (layer == COV)
+        (void) ipt_cov_invalidate(&d.cov, NULL, 0, 0);
+    else
+        (void) ipt_cache_invalidate(&cache, NULL, 0, 0);
+}
+
 /* Decode all of it, going on behind every error; IPT_BUDGET ends it. */
 static void decode(int layer, unsigned storm)
 {
@@ -214,11 +225,8 @@ static void decode(int layer, unsigned storm)
 
     while (status >= 0 || (status != IPT_END && status != IPT_BUDGET
                            && status != IPT_ERR_GONE)) {
-        if (storm && ++calls % storm == 0) {
-            CALLGRIND_TOGGLE_COLLECT;
-            (void) ipt_cache_invalidate(&cache, NULL, 0, 0);
-            CALLGRIND_TOGGLE_COLLECT;
-        }
+        if (storm && ++calls % storm == 0)
+            invalidate(layer);
         status = next(layer);
         if (status < 0 && status != IPT_END && status != IPT_EVENT_FIRST
             && status != IPT_BUDGET) {
@@ -261,10 +269,11 @@ static void run(const row *r, int layer)
     cov.bitmap = bitmap;
     cov.bitmap_size = sizeof(bitmap);
     cov.memo = &memo;
-    if (ipt_cache_init(&cache, lines, CACHE) < 0
-        || ipt_cov_memo_init(&memo, memo_lines, 64) < 0
+    if (ipt_cache_init(&cache, lines, r->storm ? STORM : CACHE) < 0
+        || ipt_cov_memo_init(&memo, memo_lines, r->storm ? STORM : 64) < 0
         || init(layer, &config, &trace) < 0)
         exit(2);
+    cache.fuel = &fuel;
     fuel = 4 * SIZE;
     CALLGRIND_ZERO_STATS;
     CALLGRIND_TOGGLE_COLLECT;
