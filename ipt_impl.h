@@ -430,6 +430,13 @@ IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model)
     return 0;
 }
 
+static inline void ipti_asid_unknown(ipt_asid *asid)
+{
+    asid->cr3 = IPT_ASID_UNKNOWN;
+    asid->vmcs = IPT_ASID_UNKNOWN;
+    asid->nr = 0;
+}
+
 /* Begin at the start of the trace, not synchronised. */
 static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
                           const ipt_config *config, const ipt_trace *trace)
@@ -442,8 +449,7 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     cur->limit = trace->offset;
     at->offset = trace->offset;
     at->release = trace->offset;
-    at->asid.cr3 = IPT_ASID_UNKNOWN;
-    at->asid.vmcs = IPT_ASID_UNKNOWN;
+    ipti_asid_unknown(&at->asid);
 }
 
 /* Every public call on a decoder ends here. */
@@ -1709,9 +1715,7 @@ static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
     at->offset = offset;
     at->sync = offset;
     at->valid = IPT_AT_SYNC;
-    at->asid.cr3 = IPT_ASID_UNKNOWN;
-    at->asid.vmcs = IPT_ASID_UNKNOWN;
-    at->asid.nr = 0;
+    ipti_asid_unknown(&at->asid);
     at->tsc = 0;
     at->lost_mtc = 0;
     at->lost_cyc = 0;
@@ -2605,7 +2609,8 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 
 /* The time at which a record's first packet came, where that counts. */
 #define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
-#define IPTI_EVENT_TSC 0x40     /* ... and there was a TSC */
+#define IPTI_EVENT_TSC 0x40     /* ... and there was a TSC; ... */
+#define IPTI_EVENT_CBR 4        /* ... arg[] here: the core:bus ratio */
 
 /* What was lost by then has a place where the event needs none: ip if it has
  * none, data[0] in an overflow. Those of a PSB+ have one in common. */
@@ -2623,6 +2628,7 @@ static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
     uint64_t *lost = ipti_evt_stamp_lost(record);
 
     record->data[1] = evt->clock.tsc;
+    record->arg[IPTI_EVENT_CBR] = evt->clock.cbr;
     record->flags |= IPTI_EVENT_STAMPED;
     if (evt->clock.has_tsc)
         record->flags |= IPTI_EVENT_TSC;
@@ -2657,6 +2663,7 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
     ipti_evt_now(evt, out);
     if (r->flags & IPTI_EVENT_STAMPED) {
         out->tsc = r->data[1];
+        out->cbr = r->arg[IPTI_EVENT_CBR];
         if (r->flags & IPT_EVENT_STATUS) {
             out->lost_mtc = evt->psb_lost_mtc;
             out->lost_cyc = evt->psb_lost_cyc;
@@ -3828,6 +3835,35 @@ static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
         at->valid |= IPT_AT_TSC;
 }
 
+/* What an event tells about the address space. */
+static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
+{
+    switch (event->type) {
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        asid->cr3 = event->u.paging.cr3;
+        asid->nr = event->u.paging.nr;
+        break;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS:
+        asid->vmcs = event->u.vmcs.base;
+        break;
+    case IPT_EVT_GAP:
+        ipti_asid_unknown(asid);
+        break;
+    default:
+        break;
+    }
+}
+
+/* An event is handed out. */
+static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
+{
+    ipti_evt_time(at, event);
+    if (IPTI_UNLIKELY(event->type != IPT_EVT_TNT && event->type != IPT_EVT_TIP))
+        ipti_evt_asid(&at->asid, event);
+}
+
 /* Forget all; the decoder has synchronised. */
 static void ipti_evt_reset(ipt_evt_state_ *evt, const ipt_config *config)
 {
@@ -3953,7 +3989,7 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
     status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
                             event);
     if (IPTI_LIKELY(status >= 0))
-        ipti_evt_time(&decoder->at, event);
+        ipti_evt_given(&decoder->at, event);
     else
         decoder->at.error = status;
     return status;
@@ -4136,7 +4172,7 @@ static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
     *event = decoder->event_;
     decoder->used_ = 1;
     decoder->have_event_ = 0;
-    ipti_evt_time(&decoder->at, event);
+    ipti_evt_given(&decoder->at, event);
     return ipti_qry_status(decoder);
 }
 
@@ -5702,9 +5738,7 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
     w->stack_count = 0;
     w->space = 0;
     w->lead |= IPT_FLOW_RESYNCED;
-    at->asid.cr3 = IPT_ASID_UNKNOWN;
-    at->asid.vmcs = IPT_ASID_UNKNOWN;
-    at->asid.nr = 0;
+    ipti_asid_unknown(&at->asid);
 }
 
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
@@ -5767,13 +5801,9 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
-        asid.cr3 = event->u.paging.cr3;
-        asid.nr = event->u.paging.nr;
-        ipti_apply_asid(w, at, event, &asid);
-        break;
     case IPT_EVT_VMCS:
     case IPT_EVT_ASYNC_VMCS:
-        asid.vmcs = event->u.vmcs.base;
+        ipti_evt_asid(&asid, event);
         ipti_apply_asid(w, at, event, &asid);
         break;
     case IPT_EVT_EXEC_MODE:

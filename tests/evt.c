@@ -1655,6 +1655,59 @@ TEST(start_arguments)
     feed_end(&f);
 }
 
+/* ---- what `at` says ---- */
+
+/* The address space, the time and what was lost, as of the event given. */
+TEST(where)
+{
+    static const row r = {"where", {ON, TSC(0x100), CBR(20), PIP(0x5000, 1),
+                                    VMCS(0x6000), TIP(0x2000), OVF,
+                                    FUP(0x3000), GAP(50), ON},
+                          {E_ON}, 0};
+    static const struct {
+        uint8_t type;
+        uint64_t cr3, vmcs;
+        uint8_t nr, cbr;
+        uint32_t overflows, gaps;
+    } stand[] = {
+#define NOT IPT_ASID_UNKNOWN
+        {IPT_EVT_ENABLED, NOT, NOT, 0, 0, 0, 0},
+        {IPT_EVT_EXEC_MODE, NOT, NOT, 0, 0, 0, 0},
+        {IPT_EVT_CBR, NOT, NOT, 0, 20, 0, 0},
+        {IPT_EVT_PAGING, 0x5000, NOT, 1, 20, 0, 0},
+        {IPT_EVT_VMCS, 0x5000, 0x6000, 1, 20, 0, 0},
+        {IPT_EVT_TIP, 0x5000, 0x6000, 1, 20, 0, 0},
+        {IPT_EVT_OVERFLOW, 0x5000, 0x6000, 1, 20, 1, 0},
+        {IPT_EVT_GAP, NOT, NOT, 0, 20, 1, 1},
+        {IPT_EVT_ENABLED, NOT, NOT, 0, 20, 1, 1}
+#undef NOT
+    };
+    const ipt_where *at;
+    ipt_event e;
+
+    build_all(&b, r.trace, PACKETS_MAX);
+    for (int way = 0; way < WAYS; way++) {
+        feed_begin(&f, b.bytes, b.size, way);
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        for (unsigned i = 0; i < LENGTH(stand); i++) {
+            if (!CHECK_EQ(next(&e), IPT_OK)) break;
+            at = &places[place].at;
+            CHECK_EQ(e.type, stand[i].type);
+            CHECK_EQ(at->asid.cr3, stand[i].cr3);
+            CHECK_EQ(at->asid.vmcs, stand[i].vmcs);
+            CHECK_EQ(at->asid.nr, stand[i].nr);
+            CHECK_EQ(at->cbr, stand[i].cbr);
+            CHECK_EQ(at->tsc, i < 2 ? 0 : 0x100);
+            CHECK_EQ(at->valid & (IPT_AT_SYNC | IPT_AT_TSC | IPT_AT_IP),
+                     i < 2 ? IPT_AT_SYNC : IPT_AT_SYNC | IPT_AT_TSC);
+            CHECK_EQ(at->overflows, stand[i].overflows);
+            CHECK_EQ(at->gaps, stand[i].gaps);
+        }
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -1715,6 +1768,7 @@ int main(void)
     RUN(gap_cuts_a_packet);
     RUN(start);
     RUN(start_arguments);
+    RUN(where);
     RUN(synchronise);
     return test_report();
 }
