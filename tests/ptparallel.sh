@@ -91,14 +91,13 @@ if have qemu-x86_64 qemu-user; then
         filter-loss stop stop-filter tsx kernel-events kernel-loss \
         kernel-noretc guest-all; do
         mkdir "$tmp/c" &&
-            "$truth" -q -i 150000 -c $case -w "$tmp/c/x" "$run" >"$tmp/out" &&
-            mv "$tmp/c/x.map" "$tmp/c/image.map" ||
+            "$truth" -i 150000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
             fail_with "truth -c $case" "$tmp/out"
         case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
         # shellcheck disable=SC2086 # an option or none
-        same $case "$tmp/c" "$tmp/c/x.pt" $flag
+        same $case "$tmp/c" "$tmp/c/trace.pt" $flag
         # shellcheck disable=SC2086
-        jobs $case "$tmp/c" "$tmp/c/x.pt" $flag
+        jobs $case "$tmp/c" "$tmp/c/trace.pt" $flag
         rm -rf "$tmp/c"
     done
 fi

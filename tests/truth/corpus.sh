@@ -6,7 +6,8 @@
 #     quick    a few programs, under a minute
 #     all      every program, case, cache and classifier
 #
-# CORPUS_INSNS=2000000: how many instructions of each program.
+# CORPUS_INSNS=2000000: how many instructions of each program. Each folder also
+# has the trace of a user's program by the first thread, as ptrecord writes it.
 
 mode=${1:-quick}
 build=${BUILD:-build}
@@ -170,12 +171,20 @@ package() {
     esac
 }
 
+# bits RECORDING: its mode as an option of truth.
+bits() {
+    case $1 in
+    *-32.*) echo "-m 32" ;;
+    *-16.*) echo "-m 16" ;;
+    esac
+}
+
 # record NAME EMULATOR SKIP COMMAND...
 record() {
     name=$1 emulator=$2 skip=$3
     shift 3
     to=$corpus/$name.$max
-    if [ -e "$to/code.bin" ]; then return; fi
+    if [ -e "$to/trace.pt" ]; then return; fi
     if ! command -v "$1" >/dev/null; then
         skip "$name: $1 is missing (package $(package "$1"))"
         return
@@ -188,7 +197,13 @@ record() {
         timeout 120 "$emulator" -seed 1 -plugin \
         "$bin/qplugin.so,out=$to,skip=$skip,max=$max" "$program" "$@" \
         </dev/null >"$to/output" 2>&1
-    [ -s "$to/code.bin" ] || { fail "cannot record $name"; cat "$to/output"; }
+    # shellcheck disable=SC2046 # an option or none
+    if [ ! -s "$to/code.bin" ] || ! "$bin/truth" $(bits "$name.") -c user \
+        -w "$to" "$to/0.run" >/dev/null; then
+        fail "cannot record $name"
+        cat "$to/output"
+    fi
+    rm -f "$to/ips.u64" "$to/lost.u64" # large, and 0.run has it all
 }
 
 x=qemu-x86_64
@@ -248,12 +263,8 @@ esac
 # One log for each recording, as many at a time as there are processors.
 [ "$mode" = quick ] && flags="-q $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
-    case $dir in
-    *-32.*) bits="-m 32" ;;
-    *-16.*) bits="-m 16" ;;
-    *) bits= ;;
-    esac
-    echo "$bin/truth $flags $bits $(echo "$dir"/*.run) >$dir/log 2>&1 || :"
+    echo "$bin/truth $flags $(bits "$dir") $(echo "$dir"/*.run) >$dir/log \
+        2>&1 || :"
 done | xargs -P "$(nproc)" -I '{}' sh -c '{}'
 for dir in "$corpus"/*."$max"; do
     grep -v 'passed, ' "$dir/log"

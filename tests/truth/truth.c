@@ -4,10 +4,12 @@
  *
  *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF]
  *           RUN...
- *     truth -w PREFIX -c CASE RUN      also write PREFIX.pt, PREFIX.ip, the
- *                                      code as PREFIX.map and PREFIX.bin, and
- *                                      for each loss its place, size and
- *                                      addresses to PREFIX.lost
+ *     truth -w FOLDER -c CASE [-i INSTRUCTIONS] [-s SEED] [-m 16|32] RUN
+ *                                      check nothing, but write what ptrecord
+ *                                      does: trace.pt, ips.u64, and, if it does
+ *                                      not change, the code as image.map and
+ *                                      pages.bin. And to lost.u64 of each loss
+ *                                      its place, its size and its addresses
  *
  * RUN is a DIR/N.run; DIR/code.bin is read, too. Everything is determined by
  * the recording and the seed. The trace of a user-mode program shows CPL 3
@@ -1995,12 +1997,12 @@ static void run_case(const char *name, const model *m, uint64_t seed,
     fflush(stdout);
 }
 
-static FILE *create(const char *prefix, const char *suffix)
+static FILE *create(const char *folder, const char *name)
 {
     char path[1100];
     FILE *f;
 
-    snprintf(path, sizeof(path), "%s%s", prefix, suffix);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
     f = fopen(path, "wb");
     if (!f)
         fatal("cannot write %s", path);
@@ -2015,12 +2017,10 @@ static void write_ips(FILE *f, const uint32_t *ids, size_t count)
         fwrite(&codes[ids[i]].ip, 8, 1, f);
 }
 
-/* The code at the beginning, as an image.map of pages in PREFIX.bin. */
-static void write_code_map(const char *prefix)
+static void write_code_map(const char *to)
 {
-    const char *slash = strrchr(prefix, '/');
-    FILE *bin = create(prefix, ".bin");
-    FILE *map = create(prefix, ".map");
+    FILE *bin = create(to, "pages.bin");
+    FILE *map = create(to, "image.map");
     unsigned n = 0;
     size_t i;
     const page *p;
@@ -2029,19 +2029,19 @@ static void write_code_map(const char *prefix)
     for (i = 0; i < PAGES; i++) {
         for (p = pages[i]; p; p = p->next, n++) {
             fwrite(p->bytes, 1, PAGE, bin);
-            fprintf(map, "%" PRIx64 " %x %s.bin %x\n", p->base * PAGE, PAGE,
-                    slash ? slash + 1 : prefix, n * PAGE);
+            fprintf(map, "%" PRIx64 " %x pages.bin %x\n", p->base * PAGE,
+                    PAGE, n * PAGE);
         }
     }
     if (fclose(bin) | fclose(map))
-        fatal("cannot write %s", prefix);
+        fatal("cannot write to %s", to);
 }
 
-static void write_files(const char *prefix)
+static void write_files(const char *to)
 {
-    FILE *pt = create(prefix, ".pt");
-    FILE *ip = create(prefix, ".ip");
-    FILE *lost = create(prefix, ".lost");
+    FILE *pt = create(to, "trace.pt");
+    FILE *ip = create(to, "ips.u64");
+    FILE *lost = create(to, "lost.u64");
     size_t i;
 
     fwrite(out.trace, 1, out.gen.used, pt);
@@ -2052,7 +2052,9 @@ static void write_files(const char *prefix)
         write_ips(lost, out.lost + out.losses[i].first, out.losses[i].count);
     }
     if (fclose(pt) | fclose(ip) | fclose(lost))
-        fatal("cannot write %s", prefix);
+        fatal("cannot write to %s", to);
+    if (!rec.change_count)
+        write_code_map(to);
 }
 
 /* The folder of a file, as perf wants it: from the root on. */
@@ -2090,10 +2092,11 @@ static void run_file(const char *path, const char *only, const char *write_to,
         if (only ? strcmp(only, models[i].name) != 0
                  : quick && !models[i].quick)
             continue;
-        run_case(name, &models[i], seed + i, quick);
         if (write_to) {
+            generate(&models[i], seed + i);
             write_files(write_to);
-            write_code_map(write_to);
+        } else {
+            run_case(name, &models[i], seed + i, quick);
         }
     }
     free_pages();
@@ -2138,7 +2141,7 @@ int main(int argc, char **argv)
             mode = mode_of(argv[++i]);
         else
             fatal("usage: truth [-q] [-m 16|32] [-i INSTRUCTIONS] [-s SEED] "
-                  "[-c CASE] [-p PERF] [-w PREFIX] RUN...");
+                  "[-c CASE] [-p PERF] [-w FOLDER] RUN...");
     }
     for (; i < argc; i++)
         run_file(argv[i], only, write_to, seed, max, quick);
