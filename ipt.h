@@ -89,6 +89,23 @@
  *   IPT_EVENT_PENDING set, ipt_insn_event (ipt_blk_event) gives them, one each
  *   call. If you do not ask, you lose nothing else: flow already follows them.
  *
+ * LOSS
+ *
+ *   What is missing is told, each kind by its own sign, and never guessed:
+ *     the processor lost packets        IPT_EVT_OVERFLOW, at.overflows
+ *     pieces of trace were lost         IPT_EVT_GAP, at.gaps
+ *     the trace ends inside a packet    IPT_ERR_TRUNCATED
+ *     trace before it was dropped       IPT_ERR_GONE
+ *     bytes are no packet               IPT_ERR_OPCODE, IPT_ERR_PACKET
+ *     packets do not fit each other     IPT_ERR_CONTEXT, IPT_ERR_STATUS
+ *     a packet lacks its IP             IPT_ERR_NO_IP
+ *     trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
+ *     code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
+ *     trace was passed over             IPT_FLOW_RESYNCED, at.resyncs,
+ *                                       at.skipped, at.skip_from, at.skip_to
+ *     events were not pulled            at.dropped
+ *     clock packets were of no use      at.lost_mtc, at.lost_cyc
+ *
  * IN PARALLEL
  *
  *   Each PSB is a place to synchronise, so a trace can be cut at PSBs and the
