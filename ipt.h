@@ -187,13 +187,20 @@
  *   -pte_bad_retcomp, -pte_retstack_empty
  *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN
  *   -pte_bad_status_update     IPT_ERR_STATUS
+ *   -pte_no_enable             IPT_ERR_CONTEXT
+ *   -pte_nomem, -pte_overflow  IPT_ERR_EVENTS
+ *   -pte_bad_insn              IPT_ERR_BAD_INSN
+ *   -pte_no_time, -pte_no_cbr  no IPT_AT_TSC in at.valid; at.cbr is 0
+ *   -pte_bad_config, -pte_internal
+ *                              IPT_ERR_CONFIG, by _init; IPT_ERR_INTERNAL
  *   -pte_noip, -pte_ip_suppressed
  *                              IPT_ERR_NO_IP
  *   -pte_nosync, -pte_invalid  IPT_ERR_NOSYNC, IPT_ERR_ARG
  *   -pte_event_ignored         no error: at.dropped counts
  *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
  *                              iret, smi, ..., swintr, syscall
- *   pt_insn.isid, raw          not here: your callback knows
+ *   pt_insn.isid, raw          not here: your callback knows; image_section_at
+ *                              of examples/tools/common
  *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
  *   pt_library_version         IPT_VERSION
  *   pt_get_exec_mode, pt_set_exec_mode

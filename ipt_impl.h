@@ -3139,16 +3139,12 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->last_ip = 0;
 }
 
-/* The overflow, behind what came between it and its IP. */
+/* The overflow, which is the first, behind what came between it and its IP. */
 static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 {
-    unsigned i = 0;
-    ipt_pending_ overflow;
+    const ipt_pending_ overflow = evt->pending[0];
 
-    while (evt->pending[i].type != IPT_EVT_OVERFLOW)
-        i++;
-    overflow = evt->pending[i];
-    ipti_evt_remove(evt, i);
+    ipti_evt_remove(evt, 0);
     evt->pending[evt->count++] = overflow;
 }
 
@@ -5370,16 +5366,9 @@ static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
 /* The kind of instruction that a CFE event without an IP stands before. */
 static uint8_t ipti_event_before(const ipt_event *event)
 {
-    if (event->type != IPT_EVT_CFE)
-        return IPT_INSN_COUNT;
-    switch (event->u.cfe.type) {
-    case IPT_CFE_SWINTR:
-        return IPT_INSN_INT;
-    case IPT_CFE_SYSCALL:
-        return IPT_INSN_SYSCALL;
-    default:
-        return IPT_INSN_COUNT;
-    }
+    return event->type == IPT_EVT_CFE && event->u.cfe.type == IPT_CFE_SYSCALL
+               ? IPT_INSN_SYSCALL
+               : IPT_INSN_COUNT;
 }
 
 /* Events with an IP that are reported behind the instruction there. */

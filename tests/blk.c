@@ -299,6 +299,38 @@ TEST(synchronise)
     feed_end(&f);
 }
 
+/* From a given state on, in an address space that the user tells. */
+TEST(start)
+{
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_blk_decoder *d = &places[place].blk;
+    ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 2};
+    ipt_block k = {0};
+    ipt_start from;
+
+    memset(&from, 0, sizeof from);
+    from.ip = 0x2000;
+    from.enabled = 1;
+    from.mode = IPT_MODE_64;
+    build_all(&b, two_psbs.trace, PACKETS_MAX);
+    begin(&how, two_psbs.code, 0);
+    from.offset = b.offset[9]; /* the last TNT */
+    CHECK_EQ(ipt_blk_start(d, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_blk_start(d, &from), IPT_OK);
+    CHECK_EQ(ipt_blk_set_asid(d, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_ERR_ARG);
+    asid.nr = 1;
+    CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_OK);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_OK);
+    CHECK_EQ(k.ip, 0x2000);
+    CHECK_EQ(k.count, 2);
+    CHECK_EQ(d->at.asid.cr3, 0x9000);
+    CHECK_EQ(d->at.asid.nr, 1);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
+    feed_end(&f);
+}
+
 /* A block that waits for a page is not lost if the page is given up. */
 TEST(block_in_progress)
 {
@@ -436,6 +468,7 @@ int main(void)
     RUN(long_blocks);
     RUN(endless_nops);
     RUN(synchronise);
+    RUN(start);
     RUN(block_in_progress);
     RUN(random);
     RUN(random_resync);

@@ -666,6 +666,7 @@ static const row ovf_rows[] = {
     {"fup", {ON, TNT(1, 1), OVF, FUP(0x2000), TNT(1, 0), TIP(0x3000)},
      {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, 0, 5, 0x2000), E_TNT(7, 1, 0),
       E(TIP, 0, 8, 0x3000)}, 0},
+    {"fup without ip", {ON, OVF, FUP0}, {E_ON}, IPT_ERR_NO_IP},
     {"fup, while off", {OFF, OVF, FUP(0x2000), TNT(1, 0)},
      {E_OFF, E(OVERFLOW, 0, 2, 0x2000), E_TNT(4, 1, 0)}, 0},
     {"time between", {ON, OVF, PADS(2), TMA(1, 2), MTC(3), CYC(4),
