@@ -1391,6 +1391,17 @@ static int check_gap(const ipt_event *e)
     return 0;
 }
 
+/* An OVF at the end of a piece: where its FUP is, or would be, is missing. */
+static int is_cut_off(const ipt_event *e)
+{
+    const uint64_t end = cut.size              ? cut.size
+                         : at.gap < cut.count ? cut.gap[at.gap].from
+                                              : UINT64_MAX;
+
+    return e->type == IPT_EVT_OVERFLOW && e->flags & IPT_EVENT_NO_IP
+           && e->offset < end && end - e->offset < 64;
+}
+
 static int check_event(const ipt_event *e)
 {
     const ipt_event *w;
@@ -1428,7 +1439,8 @@ static int check_event(const ipt_event *e)
         at.place++; /* of an instruction whose proof is in the gap */
         return 0;
     }
-    if (w->type == IPT_EVT_DISABLED || w->type == IPT_EVT_IFLAGS)
+    if (w->type == IPT_EVT_DISABLED || w->type == IPT_EVT_IFLAGS
+        || is_cut_off(e))
         mask = 0;
     if (w->type == IPT_EVT_PTWRITE && !(e->flags & IPT_EVENT_NO_IP)
         && e->ip == w->ip)
