@@ -547,7 +547,7 @@ typedef struct output {
     size_t begun; /* where the transaction in progress began, ... */
     size_t begun_changes;
     uint64_t cr3;
-    uint64_t last_from_psb;
+    uint64_t psb; /* offset of the last one */
     uint32_t only; /* IPT_CONFIG_ROOT_ONLY, _NON_ROOT_ONLY, _VMX_EVENTS */
     uint8_t nr;
     uint8_t mode;
@@ -566,20 +566,19 @@ static void settle(int status, const char *what)
 {
     if (status < 0)
         fatal("%s: %s", what, ipt_status_name(status));
-    if (out.gen.from_psb_ < out.last_from_psb) { /* a PSB+ was its last act */
-        const uint64_t size = out.gen.from_psb_;
+    if (out.gen.used - out.gen.from_psb_ != out.psb) {
+        out.psb = out.gen.used - out.gen.from_psb_;
         out.syncs = (sync_point *) grow(out.syncs, out.sync_count,
                                         &out.sync_room, sizeof(sync_point));
         out.syncs[out.sync_count].index = out.count;
         out.syncs[out.sync_count].event = out.place_count;
         out.syncs[out.sync_count].change = out.change_count;
-        out.syncs[out.sync_count].offset = out.gen.used - size;
+        out.syncs[out.sync_count].offset = out.psb;
         out.syncs[out.sync_count].cr3 = out.cr3;
         out.syncs[out.sync_count].nr = out.nr;
         out.syncs[out.sync_count].mode = out.mode;
         out.syncs[out.sync_count++].speculative = out.speculative;
     }
-    out.last_from_psb = out.gen.from_psb_;
     out.strayed |= out.depth != out.gen.stack_count_;
 }
 
@@ -1048,7 +1047,8 @@ static void begin_trace(const model *m, uint64_t seed)
     out.count = out.proven = out.place_count = out.change_count = 0;
     out.sync_count = 0;
     out.lost_count = out.loss_count = out.edge_count = 0;
-    out.ran = out.last_from_psb = out.crossings = 0;
+    out.ran = out.crossings = 0;
+    out.psb = 0; /* the first one is no place to begin in the middle */
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
     out.strayed = out.walked_out = 0;
