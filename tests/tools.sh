@@ -338,6 +338,90 @@ END
 END
 done
 
+# where the decoder stands: behind TNTs, at what makes the event
+run 0 ptxed --insn-decoder --no-inst --offset --event:ip \
+    --raw code.bin:0x1000 --pt run.pt <<'END'
+000000000000001c  0000000000001000
+000000000000001c  0000000000001002
+000000000000001c  0000000000001004
+000000000000001c  0000000000001005
+000000000000001c  000000000000100c
+000000000000001c  000000000000100a
+000000000000001c  000000000000100d
+0000000000000022  0000000000001004
+[0000000000000022  disabled, at: 0000000000001005]
+END
+# begin at 1000, abort at 1001 to 1003, CBR; CYC behind a TNT
+bytes tsx.bin "90 90 90 7400 90"
+bytes tsx.pt "$psb 9901 7d001000000000 0223 9921 3d0010 9922 3d0110 2d0310 \
+    02032400 04 23 3d0510 01"
+run 0 ptxed --no-inst --offset --event:ip --raw tsx.bin:0x1000 \
+    --pt tsx.pt <<'END'
+[000000000000001d  begin transaction, ip: 0000000000001000]
+0000000000000022  ? 0000000000001000
+[0000000000000022  aborted, ip: 0000000000001001]
+[0000000000000025  interrupt, from: 0000000000001001, to: 0000000000001003]
+[0000000000000028  cbr: 24]
+000000000000002e  0000000000001003
+[0000000000000031  disabled, at: 0000000000001005]
+END
+
+# an ELF file: its segment, 15 bytes at 1000, is that code
+bytes code.elf "7f454c46 02010100 0000000000000000 0200 3e00 01000000 \
+    0010000000000000 4000000000000000 0000000000000000 00000000 4000 3800 \
+    0100 0000 0000 0000 01000000 05000000 7800000000000000 0010000000000000 \
+    0010000000000000 0f00000000000000 0f00000000000000 0100000000000000 \
+    85c0 7401 90 e802000000 eb01 c3 ffe0"
+for option in --verbose -v; do
+    run 0 ptxed $option --elf code.elf --stat --pt run.pt -q <<'END'
+code.elf: offset=0x78 size=0xf vaddr=0x1000.
+insn: 8.
+blocks:	4.
+END
+done
+run 0 ptxed --elf code.elf:0x2000 --pt run.pt <<'END'
+[1c, 1000: error: no memory mapped at this address]
+END
+mkdir map
+cp code.bin map
+echo "1000 f code.bin 0" >map/image.map
+run 0 ptxed --map map --quiet --stat:blocks --iscache-limit 99 \
+    --pt run.pt <<'END'
+blocks:	4.
+END
+
+run 0 ptxed --block:show-blocks --block:end-on-call --no-inst \
+    --raw code.bin:0x1000 --pt run.pt:0-0x1c <<'END'
+[block]
+0000000000001000
+0000000000001002
+[block]
+0000000000001004
+0000000000001005
+[block]
+000000000000100c
+[end of trace]
+END
+run 0 ptxed --block:show-blocks --block:end-on-jump --stat --no-inst \
+    --raw code.bin:0x1000 --pt run.pt <<'END'
+[block 1]
+0000000000001000
+0000000000001002
+[block 2]
+0000000000001004
+0000000000001005
+000000000000100c
+[block 3]
+000000000000100a
+[block 4]
+000000000000100d
+[block 5]
+0000000000001004
+[disabled]
+insn: 8.
+blocks:	5.
+END
+
 # far pointers as XED prints them
 bytes far.bin "ff18"
 run 0 ptxed --raw far.bin:0x1000 --pt apx.pt <<'END'

@@ -125,23 +125,88 @@ static const ipt_where *at(const ptxed *x)
     return x->opt.insn_decoder ? &x->insn.at : &x->blk.at;
 }
 
-/* Where libipt's decoder would stand: at the packet that makes the next event,
- * or that is at fault. It takes TNTs off the trace at once, and PADs behind. */
+/* Where libipt's decoder would stand for a packet at offset: at it, as it makes
+ * the event at hand; but TNTs are taken off the trace at once, and what follows
+ * as far as it tells nothing but the time. */
+static uint64_t stand_at(const ptxed *x, uint64_t offset)
+{
+    ipt_pkt_decoder d = {.at = {.offset = 0}};
+    ipt_packet p;
+    if (ipt_pkt_init(&d, &x->config, &x->trace) < 0
+        || ipt_pkt_sync_set(&d, offset) < 0)
+        return offset;
+    for (;;) {
+        if (ipt_pkt_next(&d, &p) < 0) return d.at.offset;
+        switch (p.type) {
+        case IPT_PKT_TNT_8:
+        case IPT_PKT_TNT_64:
+            if (p.offset != offset) return p.offset;
+            break;
+        case IPT_PKT_PAD:
+        case IPT_PKT_TSC:
+        case IPT_PKT_TMA:
+        case IPT_PKT_MTC:
+        case IPT_PKT_CYC: break;
+        default: return p.offset;
+        }
+    }
+}
+
+#define BIT(type) ((uint64_t) 1 << IPT_PKT_##type)
+
+/* The packets that an event waits for, whose first packet is p; 0: none. */
+static uint64_t waits_for(const ipt_event *e, const ipt_packet *p)
+{
+    const int has_ip = !(e->flags & IPT_EVENT_NO_IP);
+    switch (e->type) {
+    case IPT_EVT_ASYNC_BRANCH:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_PAGING:
+    case IPT_EVT_ASYNC_VMCS: return BIT(TIP) | BIT(TIP_PGD);
+    case IPT_EVT_EXEC_MODE:
+    case IPT_EVT_IFLAGS:
+        return BIT(FUP) | BIT(TIP) | BIT(TIP_PGE) | BIT(TIP_PGD);
+    case IPT_EVT_PTWRITE: return p->u.ptw.ip ? BIT(FUP) : 0;
+    case IPT_EVT_TRIG: return p->u.trig.ip ? BIT(FUP) : 0;
+    case IPT_EVT_TSX:
+    case IPT_EVT_CFE:
+    case IPT_EVT_EXSTOP:
+    case IPT_EVT_OVERFLOW: return has_ip ? BIT(FUP) : 0;
+    case IPT_EVT_MWAIT: return has_ip ? BIT(FUP) : BIT(EXSTOP);
+    case IPT_EVT_PWRE: return BIT(PWRX);
+    default: return 0;
+    }
+}
+
+/* Where it would stand when it hands out an event. */
+static uint64_t event_offset(const ptxed *x, const ipt_event *e)
+{
+    ipt_pkt_decoder d = {.at = {.offset = 0}};
+    ipt_packet p;
+    uint64_t wanted;
+    if (e->type == IPT_EVT_TICK) return stand_at(x, e->offset);
+    if (ipt_pkt_init(&d, &x->config, &x->trace) < 0
+        || ipt_pkt_sync_set(&d, e->offset) < 0 || ipt_pkt_next(&d, &p) < 0)
+        return e->offset;
+    wanted = waits_for(e, &p);
+    while (wanted && !(wanted >> p.type & 1))
+        if (ipt_pkt_next(&d, &p) < 0) return e->offset;
+    return p.offset;
+}
+
+/* Where it would stand now. */
 static uint64_t offset_of(const ptxed *x, int status)
 {
     const ipt_where *where = at(x);
-    uint64_t offset = where->offset;
     if (status <= IPT_ERR_OPCODE && status > IPT_ERR_MISMATCH)
         return where->packet_offset;
     switch (where->packet) {
     case IPT_PKT_NONE:
-    case IPT_PKT_PAD:
+    case IPT_PKT_PAD: return stand_at(x, where->offset);
     case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64: break;
+    case IPT_PKT_TNT_64: return stand_at(x, where->packet_offset);
     default: return where->packet_offset;
     }
-    while (offset < x->file.size && x->file.data[offset] == 0) offset++;
-    return offset;
 }
 
 static int sync_forward(ptxed *x)
@@ -560,11 +625,11 @@ static void print_body(const ptxed *x, const ipt_event *e)
     }
 }
 
-static void print_event(const ptxed *x, const ipt_event *e, uint64_t offset)
+static void print_event(const ptxed *x, const ipt_event *e)
 {
     if (x->opt.quiet || (e->flags & IPT_EVENT_STATUS)) return;
     putchar('[');
-    if (x->opt.offset) printf("%016" PRIx64 "  ", offset);
+    if (x->opt.offset) printf("%016" PRIx64 "  ", event_offset(x, e));
     if (x->opt.event_time && (e->flags & IPT_EVENT_TSC))
         printf("%016" PRIx64 "  ", e->tsc);
     print_body(x, e);
@@ -575,13 +640,12 @@ static void print_event(const ptxed *x, const ipt_event *e, uint64_t offset)
 static int drain(ptxed *x, int status)
 {
     while (status >= 0 && (status & IPT_EVENT_PENDING)) {
-        uint64_t offset = offset_of(x, 0);
         ipt_event event;
         status = next_event(x, &event);
         if (status < 0) break;
         x->events = 1;
         if (event.type == IPT_EVT_EXEC_MODE) x->mode = event.u.exec.mode;
-        print_event(x, &event, offset);
+        print_event(x, &event);
     }
     return status == IPT_END ? 0 : status; // none was pending
 }
