@@ -507,7 +507,8 @@ typedef struct ipt_where {
     uint64_t packet_offset; /* offset of the packet read last, ... */
     uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
                              * with IPT_ERR_ code statuses, the one concerned */
-    uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there */
+    uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there,
+                             * as config.read was asked for it */
     uint64_t tsc;           /* time of the last event used; without
                              * IPT_AT_TSC it counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */

@@ -437,6 +437,11 @@ static inline void ipti_asid_unknown(ipt_asid *asid)
     asid->nr = 0;
 }
 
+static inline int ipti_asid_same(const ipt_asid *a, const ipt_asid *b)
+{
+    return a->cr3 == b->cr3 && a->vmcs == b->vmcs && a->nr == b->nr;
+}
+
 /* Begin at the start of the trace, not synchronised. */
 static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
                           const ipt_config *config, const ipt_trace *trace)
@@ -4895,8 +4900,7 @@ static uint16_t ipti_space_find(const ipt_spaces_ *spaces, int by_space,
         const ipt_asid *known = &spaces->at[i].asid;
         if (spaces->at[i].id
             && (by_space ? spaces->at[i].space == space
-                         : known->cr3 == asid->cr3 && known->vmcs == asid->vmcs
-                               && known->nr == asid->nr))
+                         : ipti_asid_same(known, asid)))
             return spaces->at[i].id;
     }
     return 0;
@@ -5736,8 +5740,7 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
     const int known = at->asid.cr3 != IPT_ASID_UNKNOWN
                       || at->asid.vmcs != IPT_ASID_UNKNOWN;
 
-    if (asid->cr3 == at->asid.cr3 && asid->vmcs == at->asid.vmcs
-        && asid->nr == at->asid.nr)
+    if (ipti_asid_same(asid, &at->asid))
         return;
     at->asid = *asid;
     w->space = 0;
@@ -6508,6 +6511,10 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     if (w->enabled && !ipti_walk_wanted(w, at)) {
         w->enabled = 0;
         w->hidden = 1;
+        w->unsettled = 0;
+        w->tnt_count = w->have_tip = 0;
+        if (w->have_event && ipti_event_inside(&w->event))
+            w->have_event = 0;
     }
     return IPT_OK;
 }
@@ -6726,12 +6733,18 @@ IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
 
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
 {
+    int changes;
+    int status;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (!asid)
         return IPT_ERR_ARG;
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
+    changes = !ipti_asid_same(asid, &decoder->at.asid);
+    status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
+    if (status >= 0 && changes && decoder->block_.count > 0)
+        decoder->full_ = 1; /* it ends where the address space does */
+    return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
 /* Begin a block, or go on with it: what goes before its first instruction. */
@@ -8338,8 +8351,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         memo->version_ = version;
     }
     if (own == 0 || decoder->epoch_ != memo->epoch_
-        || asid->cr3 != decoder->asid_.cr3 || asid->vmcs != decoder->asid_.vmcs
-        || asid->nr != decoder->asid_.nr) {
+        || !ipti_asid_same(asid, &decoder->asid_)) {
         const int by_space = config->space != NULL;
         const uint64_t space = ipti_space_ask(config, asid);
         own = ipti_space_find(&memo->spaces_, by_space, asid, space);

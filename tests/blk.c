@@ -368,6 +368,37 @@ TEST(block_in_progress)
     }
 }
 
+/* Nor does it go on in another address space. */
+TEST(block_in_progress_elsewhere)
+{
+    static const row r = {"progress", {CODE(0x1000, NOP NOP JMP("\x7c")),
+                                       CODE(0x2000, JCC0)},
+                          {ON, TNT(1, 0), FUP(0x3000), TIP(0x2000), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES * 4; c++) {
+        manner how = manner_of(WHOLE, c % CACHES, 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, (uint8_t) (c / CACHES & 1)};
+        const int hide = c / CACHES & 2 && asid.nr;
+        ipt_block k = {0};
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, hide ? IPT_CONFIG_ROOT_ONLY : 0);
+        CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        CHECK_EQ(ipt_blk_set_asid(d, &d->at.asid), IPT_OK); /* as it was */
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_OK);
+        CHECK_EQ(ipt_blk_next(d, &k), hide ? IPT_IP_SUPPRESSED : IPT_OK);
+        CHECK_EQ(k.ip, 0x1000);
+        CHECK_EQ(k.count, 3);
+        CHECK_EQ(k.end_ip, 0x1002);
+        CHECK_EQ(ipt_blk_next(d, &k), hide ? IPT_END : IPT_NEED_PAGE);
+        if (!hide) CHECK_EQ(d->at.asid.cr3, 0x9000);
+        if (!hide) CHECK_EQ(d->at.missing, 0x1080);
+        feed_end(&f);
+    }
+}
+
 static log insns, blocks;
 
 /* In all manners the same, blocks the folded instructions. */
@@ -470,6 +501,7 @@ int main(void)
     RUN(synchronise);
     RUN(start);
     RUN(block_in_progress);
+    RUN(block_in_progress_elsewhere);
     RUN(random);
     RUN(random_resync);
     return test_report();
