@@ -116,7 +116,8 @@ int main(void)
     X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
                                       "PTWRITE is")                          \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
-                              "which shows that tracing is enabled")         \
+                              "which shows that tracing is enabled, and not "\
+                              "past SKZ84's TMA")                            \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
     X(VMCS_SWAPS, "vmcs-swaps", "a VMCS makes libipt put the PIP before it " \
                                 "behind all that waits for the TIP")         \
@@ -926,7 +927,7 @@ typedef struct events {
     const ipt_insn *place; /* the last instruction; NULL: no code */
     ipt_event ours[EVENTS_MAX]; /* the oldest first */
     struct pt_event theirs[EVENTS_MAX];
-    struct pt_event pwre[4]; /* theirs that came early */
+    struct pt_event pwre[16]; /* theirs that came early */
     unsigned count;
     unsigned peer_count;
     struct pt_event exec; /* their last exec_mode of no use, if have_exec */
@@ -1520,6 +1521,17 @@ static int ovf_skipped(const run *r, const ipt_event *e)
     return 0;
 }
 
+/* Is a MODE.Exec among such packets? */
+static int exec_skipped(const run *r, uint64_t from, uint64_t to)
+{
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        if (r->packets[i].offset > to) break;
+        if (r->packets[i].type == IPT_PKT_MODE_EXEC && is_skipped(r, i))
+            return 1;
+    }
+    return 0;
+}
+
 /* Does a TIP.PGE or FUP continue the last IP of a packet that libipt passed
  * over, for an erratum, behind an OVF? */
 static int bogus_last_ip(const events *e)
@@ -1557,7 +1569,8 @@ static int fup_then_tnt(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Does APL12 have an OVF and its FUP, and then another FUP? */
+/* Does APL12 have an OVF and its FUP, and then another FUP, or what SKZ84 has
+ * spoilt? */
 static int apl12_fups(const run *r, uint64_t from, uint64_t to)
 {
     int fups = 3;
@@ -1566,7 +1579,8 @@ static int apl12_fups(const run *r, uint64_t from, uint64_t to)
         const uint8_t type = r->packets[i].type;
         if (r->packets[i].offset > to) break;
         if (type == IPT_PKT_OVF) fups = 0;
-        else if (type == IPT_PKT_FUP) fups++;
+        else if (type == IPT_PKT_FUP || (fups == 1 && type == IPT_PKT_INVALID))
+            fups++;
         else if (is_flow(type) || ends_exec(type)) fups = 3;
         if (fups == 2) return 1;
     }
@@ -1671,8 +1685,8 @@ static int vmcs_swaps(const events *e)
     return 0;
 }
 
-/* Does theirs look ahead over one OVF for a FUP, for APL12 also behind one, and
- * past another OVF that SKD007 hides in a CYC? */
+/* Does theirs look ahead over one OVF for a FUP, for APL12 also behind one, or
+ * over a PSB+ for BDM70's TIP.PGE, and past an OVF that SKD007 hides in a CYC? */
 static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
 {
     int ovf = 0;
@@ -1681,6 +1695,8 @@ static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
         if (p->offset > to) break;
         if (p->type == IPT_PKT_OVF) {
             if (ovf && p->size == 3) return 1;
+            ovf = 1;
+        } else if (p->type == IPT_PKT_PSBEND) {
             ovf = 1;
         } else if (!is_neutral(p->type)
                    && !(p->type == IPT_PKT_FUP
@@ -2239,7 +2255,7 @@ static enum pt_insn_class class_of(uint8_t kind)
 static int insn_leaves(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
-    for (unsigned i = 0; i < LENGTH(w->reached); i++)
+    for (unsigned i = 0; i < w->reached_count; i++)
         if (f->insn.flags & IPT_FLOW_DISABLED
             && w->reached[i].type == IPT_EVT_DISABLED)
             return 1;
@@ -2306,7 +2322,9 @@ static int flow_at_target(const flow *f)
            && !(e->flags & IPT_EVENT_NO_TO)
            && (f->done == 0 || f->r->packets[i].type == IPT_PKT_TIP
                || f->r->packets[i].type == IPT_PKT_TIP_PGE
+               || f->r->packets[i].type == IPT_PKT_FUP /* an OVF's */
                || e->u.branch.to == f->insn.ip + f->insn.size
+               || e->u.branch.to == f->insn.ip
                || e->u.branch.to == f->ours.walk_.ip);
 }
 
@@ -2703,6 +2721,11 @@ static int flow_insn_differs(flow *f)
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
         && exec_before_ovf(f->r, f->e.sync, f->ours.at.packet_offset)) {
         allow(f->r, D_OVF_PENDING);
+        return 0;
+    }
+    if (!same_exec_mode(f->insn.mode, f->peer.mode)
+        && exec_skipped(f->r, f->e.sync, to)) {
+        allow(f->r, D_SKIPPED);
         return 0;
     }
     if (flow_header(f)) {
