@@ -1296,6 +1296,7 @@ typedef struct ipt_walk_ {
     ipt_cursor_ cur;
     ipt_evt_state_ evt;
     ipt_cache *cache;    /* NULL: none */
+    const uint32_t *valid; /* cache's version_; without a cache always 0 */
     uint64_t ip;         /* of the next instruction, if enabled */
     uint64_t prev_ip;    /* of the one before it */
     uint64_t offset;     /* of the packet that proves `run` */
@@ -1316,20 +1317,19 @@ typedef struct ipt_walk_ {
     uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
     uint64_t probe_ip;   /* BDM64: how far the code was looked at, ... */
     uint16_t probe;      /* ... and instructions so far */
-    uint64_t loop_ip;    /* passed since trace was last used, if have_loop */
-    uint32_t loop_steps; /* branches since loop_ip was picked, ... */
-    uint32_t loop_limit; /* ... when to pick another one, ... */
-    uint32_t loop_total; /* ... and runs of code since trace was last used */
-    uint8_t have_loop;
-    uint8_t looped;      /* loop_ip was met again */
+    uint64_t loop_ip;    /* passed since trace was last used, if loop_limit */
+    uint32_t loop_limit; /* branches to pass until another is picked, ... */
+    uint32_t loop_total; /* ... runs passed since trace was last used, ... */
+    uint32_t loop_steps; /* ... and branches since loop_ip was picked */
     uint32_t tnt_count;
     uint32_t icnt;       /* instructions since the last IP from the trace */
-    uint32_t version;    /* cache->version_ that `run` was got under */
+    uint32_t version;    /* *valid when `run` was got */
     uint32_t line;       /* the one of the cache that was passed last, ... */
     uint16_t way;        /* ... and which of its next_ flow took */
     uint16_t space;      /* cache's number for the address space, 0: ask */
     uint16_t run_left;   /* bytes of `run` from ip on */
     uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
+    uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
     uint8_t have_tip;
     uint8_t have_resume;
     uint8_t mode;      /* IPT_MODE_ */
@@ -1337,7 +1337,6 @@ typedef struct ipt_walk_ {
     uint8_t enabled;   /* ip is known */
     uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
     uint8_t synced;    /* a PSB+ was seen since synchronising */
-    uint8_t speculative;
     uint8_t unproven;  /* the trace has ended, and flow goes on */
     uint8_t used;      /* something was handed out since synchronising */
     uint8_t simple;    /* up to this index nothing happens between them */

@@ -2338,29 +2338,13 @@ enum {              /* ipt_evt_state_.phase */
 static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t payload = packet->u.ip.payload;
-    uint64_t keep;
+    const uint8_t ipc = packet->u.ip.ipc & 7;
 
-    switch (packet->u.ip.ipc) {
-    case 1:
-        keep = ~(uint64_t) 0xffff;
-        break;
-    case 2:
-        keep = ~(uint64_t) 0xffffffff;
-        break;
-    case 3: /* sign-extend bit 47 */
+    if (ipc == 3) /* sign-extend bit 47 */
         evt->last_ip = (payload ^ (uint64_t) 1 << 47) - ((uint64_t) 1 << 47);
-        return 1;
-    case 4:
-        keep = ~(uint64_t) 0xffffffffffff;
-        break;
-    case 6:
-        keep = 0;
-        break;
-    default:
-        return 0;
-    }
-    evt->last_ip = (evt->last_ip & keep) | payload;
-    return 1;
+    else
+        evt->last_ip = (evt->last_ip & ~ipti_ip_mask[ipc]) | payload;
+    return ipc != 0;
 }
 
 /* ---- the queue ---- */
@@ -5050,7 +5034,7 @@ ipti_cache_follow(ipt_cache *cache, uint32_t *number, unsigned way,
 {
     const uint32_t limit = cache->mask_ * IPTI_WAYS + (IPTI_WAYS - 1);
     uint32_t *next = &cache->lines_[*number & limit].next_[way];
-    uint32_t i = *next & limit;
+    uint32_t i = *next;
 
     if (IPTI_UNLIKELY(!ipti_line_is(&cache->lines_[i], space, mode, ip))) {
         i = ipti_cache_find(cache, space, mode, ip);
@@ -5107,6 +5091,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 
 /* Runs of code without a use of trace that no program has. */
 #define IPTI_PATH_MAX (1u << 20)
+
+static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
 enum { /* ipt_walk_.bound */
     IPTI_BOUND_PAGING = 1,
@@ -5171,36 +5157,39 @@ static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 /* Trace was used: whatever the path since then, it was no endless loop. */
 static inline void ipti_walk_progress(ipt_walk_ *w)
 {
-    w->loop_steps = 0;
-    w->loop_limit = 1;
+    w->loop_limit = 0;
     w->loop_total = 0;
-    w->have_loop = 0;
-    w->looped = 0;
 }
 
 /* Fetch an event; TNT and TIP go to their own places, and their time to `flow`
  * until they are used. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->flow);
+    ipt_event event = {0}; /* TNT and TIP never in memory */
+    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &event);
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (IPTI_LIKELY(w->flow.type == IPT_EVT_TNT)) {
-        w->tnt = w->flow.u.tnt.bits;
-        w->tnt_count = w->flow.u.tnt.count;
-        w->tnt_offset = w->flow.offset;
-        w->fresh = 1;
-    } else if (w->flow.type == IPT_EVT_TIP
-               && !(w->flow.flags & IPT_EVENT_NO_IP)) {
-        w->tip = w->flow.ip;
-        w->tip_offset = w->flow.offset;
+    if (IPTI_LIKELY(event.type == IPT_EVT_TNT)) {
+        w->tnt = event.u.tnt.bits;
+        w->tnt_count = event.u.tnt.count;
+        w->tnt_offset = event.offset;
+    } else if (event.type == IPT_EVT_TIP && !(event.flags & IPT_EVENT_NO_IP)) {
+        w->tip = event.ip;
+        w->tip_offset = event.offset;
         w->have_tip = 1;
-        w->fresh = 1;
     } else {
-        w->event = w->flow;
+        w->event = event;
         w->have_event = 1;
+        return IPT_OK;
     }
+    w->flow.offset = event.offset;
+    w->flow.tsc = event.tsc;
+    w->flow.lost_mtc = event.lost_mtc;
+    w->flow.lost_cyc = event.lost_cyc;
+    w->flow.cbr = event.cbr;
+    w->flow.flags = event.flags;
+    w->fresh = 1;
     return IPT_OK;
 }
 
@@ -5472,9 +5461,9 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     w->ip = ipti_wrap(w->mode, w->ip);
-    if (w->cache && (w->space == 0 || w->version != w->cache->version_)) {
+    if (w->cache && (w->space == 0 || w->version != *w->valid)) {
         w->space = ipti_cache_space(w->cache, config, &at->asid);
-        w->version = w->cache->version_;
+        w->version = *w->valid;
     }
     if (!w->cache || w->space == 0) {
         status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
@@ -5707,7 +5696,7 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
         w->trail |= IPT_FLOW_ABORTED;
     else if (w->speculative && !event->u.tsx.speculative)
         w->trail |= IPT_FLOW_COMMITTED;
-    w->speculative = event->u.tsx.speculative;
+    w->speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
 static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
@@ -5996,14 +5985,12 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_stack_push(w, next); /* else it only reads the IP */
-    if (w->have_loop && target == w->loop_ip) {
-        w->looped = 1;
-        w->not_plain = 1;
-    } else if (++w->loop_steps >= w->loop_limit) {
+    if (w->loop_limit && target == w->loop_ip) {
+        w->loop_total = IPTI_PATH_MAX;
+    } else if (!w->loop_limit || ++w->loop_steps == w->loop_limit) {
         w->loop_ip = target;
-        w->have_loop = 1;
         w->loop_steps = 0;
-        w->loop_limit *= 2;
+        w->loop_limit = w->loop_limit ? 2 * w->loop_limit : 2;
     }
     w->ip = target;
     return IPT_OK;
@@ -6140,7 +6127,8 @@ static inline void ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
                                   uint64_t target)
 {
     w->tnt_count--;
-    w->ip = w->tnt >> w->tnt_count & 1 ? target : next;
+    w->way = w->tnt >> w->tnt_count & 1;
+    w->ip = w->way ? target : next;
     w->icnt = 0;
     if (w->fresh)
         ipti_walk_tick(w, at, w->ip);
@@ -6225,10 +6213,10 @@ static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
             w->icnt -= n;
             return status;
         }
+        w->way = w->ip != next;
     }
     w->prev_ip = ip;
     w->prev_kind = kind;
-    w->way = w->ip != next;
     return IPT_OK;
 }
 
@@ -6267,13 +6255,20 @@ static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
            || (ipti_walk_fetch(w, at) >= 0 && !w->have_event);
 }
 
+/* Has it gone on for too long without trace? */
+static inline int ipti_walk_stuck(const ipt_walk_ *w)
+{
+    return w->loop_total >= IPTI_PATH_MAX;
+}
+
 /* Does it just go on from w->ip? */
 static IPTI_HOT int ipti_walk_flows(ipt_walk_ *w, ipt_where *at)
 {
     if (w->lead || w->not_plain || w->have_event || w->pending
         || w->reached_count || w->resyncing || w->count)
         return 0;
-    if (w->version != w->cache->version_ || !ipti_walk_flow(w, at))
+    if (w->version != *w->valid || ipti_walk_stuck(w)
+        || !ipti_walk_flow(w, at))
         return 0;
     w->unsettled = 0;
     return 1;
@@ -6299,6 +6294,15 @@ static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w, uint64_t ip)
     return ipti_kind_far(run->kind_) ? NULL : run;
 }
 
+/* Up to which instruction of the run at hand can flow just step? Not where
+ * addresses wrap. */
+static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
+{
+    const uint64_t end = w->ip + w->run_left;
+
+    return ipti_wrap(w->mode, end) == end ? (uint8_t) (w->count - 1) : 0;
+}
+
 /* Have it in w->run. Returns 0 if that cannot be. */
 static IPTI_HOT int ipti_walk_load(ipt_walk_ *w)
 {
@@ -6313,21 +6317,11 @@ static IPTI_HOT int ipti_walk_load(ipt_walk_ *w)
     w->counted = 0;
     w->count = run->count_;
     w->run_left = run->size_;
-    w->simple = (uint8_t) (run->count_ - 1);
+    w->simple = ipti_walk_steps(w);
     w->whole = 1;
     w->offset = ipti_walk_offset(w);
     w->loop_total++;
     return 1;
-}
-
-/* Has flow gone on for too long without trace? */
-static inline int ipti_walk_stuck(ipt_walk_ *w)
-{
-    if (w->loop_total >= IPTI_PATH_MAX)
-        w->looped = 1;
-    if (w->looped)
-        w->not_plain = 1;
-    return w->looped;
 }
 
 /* The event at hand comes before the next instruction. */
@@ -6347,13 +6341,13 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
-    if (w->index < w->count && (!w->cache || w->version == w->cache->version_))
+    if (w->index < w->count && w->version == *w->valid)
         return IPT_OK;
     if (w->index < w->count)
         ipti_walk_account(w);
     w->count = 0;
     w->unproven = 0;
-    if (ipti_walk_flows(w, at) && !ipti_walk_stuck(w) && ipti_walk_load(w)) {
+    if (ipti_walk_flows(w, at) && ipti_walk_load(w)) {
         w->trail = 0;
         return IPT_OK;
     }
@@ -6421,7 +6415,8 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->not_plain = 1;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = w->off_mode = IPT_MODE_UNKNOWN;
-    w->enabled = w->hidden = w->synced = w->speculative = 0;
+    w->enabled = w->hidden = w->synced = 0;
+    w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
@@ -6532,6 +6527,7 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
         return IPT_ERR_STATE;
     ipti_cur_init(&w->cur, at, config, trace);
     w->cache = cache;
+    w->valid = cache ? &cache->version_ : &ipti_always;
     ipti_walk_reset(w);
     return IPT_OK;
 }
@@ -6757,7 +6753,7 @@ static void ipti_blk_begin(ipt_blk_decoder *decoder)
     if (block->count == 0) {
         block->ip = w->ip;
         block->mode = w->mode;
-        block->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+        block->flags = w->speculative;
     }
 }
 
@@ -6971,7 +6967,7 @@ static inline int ipti_blk_flow(ipt_blk_decoder *decoder, ipt_block *out)
     w->used = 1;
     block.count = (uint16_t) count;
     block.mode = w->mode;
-    block.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
+    block.flags = w->speculative;
     if (IPTI_LIKELY(ends && ipti_walk_flow(w, at))) {
         *out = block;
         return 1;
@@ -7120,13 +7116,12 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     insn->ip = w->ip;
     insn->mode = w->mode;
     insn->kind = IPT_INSN_OTHER;
-    insn->flags = (uint16_t) (lead
-                              | (w->speculative ? IPT_FLOW_SPECULATIVE : 0));
+    insn->flags = (uint16_t) (lead | w->speculative);
     if (!ipti_walk_at_last(w)) {
         const unsigned size = ipti_run_size(&w->run, w->index);
         ipti_walk_pass(w, 1, size, size);
         insn->size = (uint8_t) size;
-        w->simple = w->unproven ? 0 : (uint8_t) (w->count - 1);
+        w->simple = w->unproven ? 0 : ipti_walk_steps(w);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
@@ -7167,12 +7162,50 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* Where something may happen before or behind the instruction. */
+/* The last instruction of a run behind which flow just goes on; then the next
+ * run is loaded, if it can be. Returns 0 if *insn was not written. */
+static IPTI_HOT int ipti_insn_flow(ipt_insn_decoder *decoder, ipt_insn *insn)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_where *at = &decoder->at;
+    ipt_insn out;
+
+    if (!w->whole || w->index + 1 != w->count || w->version != *w->valid)
+        return 0;
+    out.offset = w->offset;
+    out.ip = w->ip;
+    out.mode = w->mode;
+    out.flags = w->speculative;
+    out.kind = w->run.kind_;
+    out.size = w->run.last_;
+    w->bound = 0;
+    w->whole = 0;
+    if (IPTI_UNLIKELY(ipti_walk_past(w, at, &w->run, ipti_mask(out.mode),
+                                     out.ip, w->index + 1u - w->counted) < 0))
+        return 0; /* the error comes again */
+    if (IPTI_UNLIKELY(!ipti_walk_flow(w, at))) {
+        w->count = w->simple = 0;
+        w->unsettled = 1;
+        decoder->insn_ = out;
+        return 0;
+    }
+    if (IPTI_UNLIKELY(ipti_walk_stuck(w) || !ipti_walk_load(w)))
+        w->count = w->simple = 0;
+    at->ip = w->ip;
+    *insn = out;
+    return 1;
+}
+
+/* Where something may happen before or behind the instruction, or a run ends
+ * with it. */
 static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                                 ipti_insn_next(decoder));
+    int status;
 
+    if (IPTI_LIKELY(ipti_insn_flow(decoder, insn)))
+        return IPT_OK;
+    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                             ipti_insn_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
         decoder->insn_.size = 0;
@@ -7180,66 +7213,27 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     return status;
 }
 
-/* The last instruction of a run behind which flow just goes on; then the next
- * run is loaded, if it can be. Returns 0 if *insn was not written. */
-static IPTI_APART int ipti_insn_flow(ipt_insn_decoder *decoder,
-                                     ipt_insn *insn)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_where *at = &decoder->at;
-    ipt_insn out;
-
-    if (!w->whole || w->index + 1 != w->count
-        || w->version != w->cache->version_)
-        return 0;
-    out.offset = w->offset;
-    out.ip = w->ip;
-    out.mode = w->mode;
-    out.flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
-    out.kind = w->run.kind_;
-    out.size = w->run.last_;
-    w->bound = 0;
-    w->whole = 0;
-    if (IPTI_UNLIKELY(ipti_walk_past(w, at, &w->run, ipti_mask(w->mode), w->ip,
-                                     w->index + 1u - w->counted) < 0))
-        return 0; /* the error comes again */
-    w->count = 0;
-    w->simple = 0;
-    w->unsettled = 1;
-    if (IPTI_UNLIKELY(!ipti_walk_flow(w, at))) {
-        decoder->insn_ = out;
-        return 0;
-    }
-    w->unsettled = 0;
-    if (!ipti_walk_stuck(w))
-        (void) ipti_walk_load(w);
-    *insn = out;
-    return 1;
-}
-
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w;
+    unsigned size;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!insn))
         return IPT_ERR_ARG;
     w = &decoder->walk_;
-    if (w->index < w->simple
-        && (!w->cache || w->version == w->cache->version_)) {
-        insn->offset = w->offset;
-        insn->ip = w->ip;
-        insn->flags = w->speculative ? IPT_FLOW_SPECULATIVE : 0;
-        insn->size = (uint8_t) ipti_run_size(&w->run, w->index++);
-        insn->kind = IPT_INSN_OTHER;
-        insn->mode = w->mode;
-        w->ip = ipti_wrap(w->mode, w->ip + insn->size);
-        decoder->at.ip = w->ip;
-        return IPT_OK;
-    }
-    if (IPTI_UNLIKELY(!ipti_insn_flow(decoder, insn)))
+    if (IPTI_UNLIKELY(w->index >= w->simple || w->version != *w->valid))
         return ipti_insn_slow(decoder, insn);
+    size = ipti_run_size(&w->run, w->index);
+    insn->offset = w->offset;
+    insn->ip = w->ip;
+    insn->flags = w->speculative;
+    insn->size = (uint8_t) size;
+    insn->kind = IPT_INSN_OTHER;
+    insn->mode = w->mode;
+    w->index++;
+    w->ip += size; /* see ipti_walk_steps */
     decoder->at.ip = w->ip;
     return IPT_OK;
 }
@@ -8054,7 +8048,8 @@ static int ipti_cov_known(const ipt_cov_decoder *decoder,
                == (IPTI_EXEC_KNOWN | packet->u.exec.csl
                    | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
     case IPT_PKT_MODE_TSX:
-        return packet->u.tsx.intx == w->speculative && !packet->u.tsx.abrt;
+        return !packet->u.tsx.intx == !w->speculative
+               && !packet->u.tsx.abrt;
     case IPT_PKT_PIP:
         return packet->u.pip.cr3 == decoder->at.asid.cr3
                && packet->u.pip.nr == decoder->at.asid.nr;
