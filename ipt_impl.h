@@ -331,13 +331,12 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
         at->release = cur->limit < at->offset ? cur->limit : at->offset;
 }
 
-/* The same in IPTI_CUR_SYNC. */
+/* The same in IPTI_CUR_SYNC, where the offset is not below the limit. */
 static inline void ipti_cur_passed(const ipt_cursor_ *cur, ipt_where *at)
 {
-    if (IPTI_LIKELY(at->offset >= cur->limit + IPTI_SWALLOWED))
-        at->release = at->offset - IPTI_SWALLOWED;
-    else
-        ipti_cur_release(cur, at);
+    const uint64_t past = at->offset - cur->limit;
+
+    at->release = at->offset - (past < IPTI_SWALLOWED ? past : IPTI_SWALLOWED);
 }
 
 /* The position before pos, which is behind the start of the trace; if it is in
@@ -702,10 +701,15 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
     return (int) size;
 }
 
+#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
+
 static int ipti_shape_psb(const uint8_t *p, size_t n)
 {
     size_t i;
 
+    if (n >= IPTI_SIZE_PSB && ipti_le64(p) == ipti_le64(p + 8)
+        && ipti_le64(p) == IPTI_PSB_HALF)
+        return IPTI_SIZE_PSB;
     for (i = 2; i < IPTI_SIZE_PSB; i++) {
         if (i >= n)
             return IPT_MORE;
@@ -1228,7 +1232,7 @@ static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
 
 /* Any packet but those of ipti_pkt_parse. Returns IPT_MORE if n bytes do not
  * hold it. */
-static IPTI_APART int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
+static int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
                           const uint8_t *p, size_t n)
 {
     const uint32_t errata = cur->config->errata;
