@@ -202,12 +202,14 @@ static int once(const bench_case *c, const bench_row *rows, const char *layer)
 
 static void curve(const bench_case *c)
 {
+    static const char *between = "";
     const bench_row *row = bench_ours;
     result r;
 
     while (strcmp(row->layer, "blocks") != 0)
         row++;
-    printf("\"%s\"\n", c->name);
+    printf("%s\"%s\"\n", between, c->name);
+    between = "\n\n";
     for (bench_lines = 64; bench_lines <= BENCH_LINES_MAX; bench_lines *= 2) {
         unsigned i;
         memset(&r, 0, sizeof r);
@@ -221,7 +223,6 @@ static void curve(const bench_case *c)
                (double) r.items / r.seconds[rounds / 2] * 1e-6);
         fflush(stdout);
     }
-    printf("\n\n");
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
 # CASES="..."  only these of them          ROUNDS=5
 # TSV=1        tab-separated               LAYER=blocks  only these rows
-# LAYER=parallel  two threads next to one (make tools first)
+# LAYER=parallel  two threads next to one
 # INSTR=1      instructions per trace byte under callgrind instead
 
 mode=${1:-run}

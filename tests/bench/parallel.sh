@@ -1,9 +1,10 @@
 #!/bin/sh
-# parallel.sh FOLDER...: ptparallel with two threads next to one, in the wall
-# time of decoding: medians of ROUNDS runs (5) in turn, with real-time priority
-# where that is permitted, for neighbours on the machine take from two threads
-# what they leave to one. A trace of at least 64 KiB is repeated until it has
-# 2 MB; smaller ones, and folders without an image.map, are left out.
+# parallel.sh FOLDER...: rows of the table: ptparallel with two threads next to
+# one, in the wall time of decoding: medians of ROUNDS runs (5) in turn, with
+# real-time priority where that is permitted, for neighbours on the machine take
+# from two threads what they leave to one. A trace of at least 64 KiB is
+# repeated until it has 2 MB; smaller ones, and folders without an image.map,
+# are left out.
 
 tool=${BUILD:-build}/ptparallel
 [ -x "$tool" ] || exit 0
@@ -33,12 +34,19 @@ for dir; do
         -v one="$(median "$tmp/1")" -v two="$(median "$tmp/2")" -v tsv="$TSV" '
         BEGIN {
             ratio = one / two
-            format = tsv \
-                ? "%s\tparallel\t%d x trace\t%.1f\t%.1f\t%.2f\t1.8%s\n" \
-                : "%-24s two threads (trace x %d): %.1f MB/s, one %.1f MB/s," \
-                  " ratio %.2f, floor 1.8%s\n"
-            printf format, name, n, size / two * 1e-6, size / one * 1e-6, ratio,
-                ratio < 1.8 ? (tsv ? "\t" : "  ") "FALLS SHORT" : ""
+            verdict = ratio < 1.8 ? "FALLS SHORT" : ""
+            if (tsv) {
+                printf "%s\tparallel\tipt, 2 threads\t%.2f\t\t\t\t\t\n", name,
+                    size / two * 1e-6
+                printf "%s\tparallel\tipt, 1 thread\t%.2f\t\t\t%.2f\t1.80\t%s\n",
+                    name, size / one * 1e-6, ratio, verdict
+                exit
+            }
+            printf "\n%s: %d bytes (%d x the trace), wall time\n", name, size, n
+            printf "%-16s %-16s %9.1f\n", "parallel", "ipt, 2 threads",
+                size / two * 1e-6
+            printf "%-16s %-16s %9.1f %9s %8.2f %6.1f %s\n", "",
+                "ipt, 1 thread", size / one * 1e-6, "", ratio, 1.8, verdict
         }'
     rm -f "$tmp"/[12]
 done
