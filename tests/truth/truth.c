@@ -1206,15 +1206,32 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return n ? (int) n : IPT_NEED_PAGE;
 }
 
+static void forget(uint64_t from, uint64_t to)
+{
+    if (at.cache && from < to)
+        ipt_cache_invalidate(at.cache, NULL, from, to - from);
+}
+
 static void apply_changes(void)
 {
+    uint64_t from = 0; /* all that changes close together, at once */
+    uint64_t to = 0;
+
     while (at.change < out.change_count
            && out.changes[at.change].index <= at.index) {
         const code *c = &codes[out.changes[at.change].id];
         write_code(c, out.changes[at.change++].bytes);
-        if (at.cache)
-            ipt_cache_invalidate(at.cache, NULL, c->ip, c->size);
+        if (from == to || c->ip + PAGE < to || c->ip > from + PAGE) {
+            forget(from, to);
+            from = c->ip;
+            to = c->ip + c->size;
+        }
+        if (from > c->ip)
+            from = c->ip;
+        if (to < c->ip + c->size)
+            to = c->ip + c->size;
     }
+    forget(from, to);
 }
 
 /* Where flow is; NOWHERE if what was there got lost. */
