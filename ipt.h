@@ -1493,7 +1493,7 @@ typedef struct ipt_cov_line {
 typedef struct ipt_cov_memo {
     ipt_cov_line *lines_;
     uint64_t formula_; /* what the lines depend on */
-    uint32_t mask_;    /* number of sets - 1 */
+    uint32_t mask_;    /* number of lines - 1 */
     uint32_t magic_;
     uint32_t clock_;
     uint32_t version_; /* of the code cache */
@@ -1573,18 +1573,15 @@ typedef struct ipt_cov_leg_ {
     const uint8_t *next; /* where what is behind them ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
-    uint64_t held;       /* bits that the walk had of a packet before p, ... */
+    uint64_t held; /* bits that the walk had of a packet before p, and ... */
+    uint64_t all;  /* ... all of them, under a stop bit */
     uint32_t psb_size;
-    uint8_t held_count;
-    uint8_t count;   /* bits in all */
     uint8_t full;    /* there may be more */
     uint8_t behind;  /* IPTI_COV_ */
     uint8_t at;      /* IPTI_LEG_ */
     uint8_t enabled; /* tracing is */
     uint8_t moved;   /* flow is not where the walk was */
 } ipt_cov_leg_;
-
-#define IPT_COV_SEEN_ 64
 
 /* Coverage decoder. Complete so that you can place it. In `at`, time and
  * core:bus ratio are not kept. */
@@ -1609,9 +1606,9 @@ typedef struct ipt_cov_decoder {
     uint8_t fast_;       /* the memo is of use */
     uint8_t learning_;   /* IPTI_COV_ */
     ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */
-    uint16_t seen_[IPT_COV_SEEN_]; /* runs seen lately, as a hash */
     ipt_cov_line line_;  /* being learned, up to the last branch, ... */
     ipt_cov_line work_;  /* ... and with what came since */
+    ipt_cov_line whole_; /* being made of others */
 } ipt_cov_decoder;
 
 /* Prepare a decoder for its first run. Both configs, and what they point to,

@@ -111,7 +111,7 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
 static inline unsigned ipti_top(uint64_t value)
 {
 #ifdef __GNUC__
-    return 63u - (unsigned) __builtin_clzll(value);
+    return 63u ^ (unsigned) __builtin_clzll(value);
 #else
     unsigned top = 0;
     while (value >>= 1)
@@ -7293,15 +7293,13 @@ static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
                                        ? 255 : sum);
 }
 
-/* Flow went along an edge. */
-static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from, uint64_t to,
-                          uint8_t kind)
+/* Flow went along an edge that counts. */
+static inline void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
+                                 uint64_t to, uint8_t kind)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint64_t name = ipti_cov_name(from, to);
 
-    if (!ipti_cov_counts(cov, from, kind))
-        return;
     if (cov->bitmap)
         ipti_cov_count(cov, (uint32_t) name % cov->bitmap_size, 1);
     if (cov->flags & IPT_COV_HASH)
@@ -7354,7 +7352,7 @@ static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
 enum { /* what stands behind the bits */
     IPTI_COV_NONE, /* nothing, so far */
     IPTI_COV_TIP,
-    IPTI_COV_PGD,
+    IPTI_COV_PGD, /* its IP, like that of those below, is part of the key */
     IPTI_COV_PGD_NO_IP,
     IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
 };
@@ -7366,6 +7364,7 @@ enum { /* what stands behind the bits */
 #define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
 #define IPTI_COV_MODE 8
 #define IPTI_COV_BEHIND 10
+#define IPTI_COV_REST 0xfcffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 
 #define IPTI_COV_TIMES 0x3fu             /* items_: of an edge; slot above it */
@@ -7389,14 +7388,12 @@ enum { /* ipt_cov_decoder.learning_ */
 };
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
-IPTI_STATIC_ASSERT(cov_seen, (IPT_COV_SEEN_ & (IPT_COV_SEEN_ - 1)) == 0);
 
 static void ipti_memo_clear(ipt_cov_memo *memo)
 {
     if (memo->used_)
         IPT_MEMSET(memo->lines_, 0,
-                   (size_t) (memo->mask_ + 1) * IPTI_WAYS
-                       * sizeof(memo->lines_[0]));
+                   ((size_t) memo->mask_ + 1) * sizeof(memo->lines_[0]));
     memo->used_ = 0;
 }
 
@@ -7407,26 +7404,26 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
     memo->epoch_++;
 }
 
-static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t key)
+/* The high bits are good. `from` is what of the key spreads lines. */
+static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t from)
 {
-    ip = (ip ^ (uint64_t) key << 32) * IPTI_COV_PRIME + tnt;
-    return (ip ^ ip >> 29) * IPTI_COV_PRIME;
+    return (ip ^ (uint64_t) from << 32) * IPTI_COV_PRIME
+           + tnt * 0xd6e8feb86659fd93u;
+}
+
+/* The number of the line that it should be; those of its set differ in the low
+ * bits. */
+static inline uint32_t ipti_memo_at(const ipt_cov_memo *memo, uint64_t ip,
+                                    uint64_t tnt, uint32_t from)
+{
+    return (uint32_t) (ipti_memo_hash(ip, tnt, from) >> 40 & memo->mask_);
 }
 
 /* Does it matter what the IP behind the bits is? */
 static inline int ipti_cov_limits(uint32_t key)
 {
-    const uint32_t behind = key >> IPTI_COV_BEHIND & 7;
-
     return key & IPTI_COV_DONE
-           && (behind == IPTI_COV_PGD || behind == IPTI_COV_PSB);
-}
-
-/* The set that a hash picks; the way to look into first is in its low bits. */
-static inline ipt_cov_line *ipti_memo_set(const ipt_cov_memo *memo,
-                                          uint64_t hash)
-{
-    return &memo->lines_[(uint32_t) (hash >> 32 & memo->mask_) * IPTI_WAYS];
+           && (key >> IPTI_COV_BEHIND & 7) >= IPTI_COV_PGD;
 }
 
 static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
@@ -7437,51 +7434,56 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
            && (!ipti_cov_limits(line->key_) || line->next_ == to);
 }
 
-static IPTI_HOT const ipt_cov_line *ipti_memo_find(const ipt_cov_memo *memo,
-                                                   uint64_t ip, uint64_t tnt,
-                                                   uint32_t key, uint64_t to)
+/* The line itself, in the set of where it should be. */
+static IPTI_APART const ipt_cov_line *
+ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
+               uint64_t tnt, uint32_t key, uint64_t to)
 {
-    const uint64_t hash = ipti_memo_hash(ip, tnt, key);
-    const ipt_cov_line *set = ipti_memo_set(memo, hash);
-    const ipt_cov_line *line = &set[hash >> 28 & (IPTI_WAYS - 1)];
-    unsigned way;
+    const ipt_cov_line *line;
+    uint32_t way;
 
-    if (IPTI_LIKELY(ipti_memo_is(line, ip, tnt, key, to)))
-        return line;
-    for (way = 0; way < IPTI_WAYS; way++)
-        if (ipti_memo_is(&set[way], ip, tnt, key, to))
-            return &set[way];
+    for (way = 0; way < IPTI_WAYS; way++) {
+        line = &memo->lines_[at ^ way];
+        if (ipti_memo_is(line, ip, tnt, key, to))
+            return line;
+    }
     return NULL;
 }
 
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
-    const uint64_t hash = ipti_memo_hash(line->ip_, line->tnt_,
-                                         line->key_ & ~IPTI_COV_RESULT);
-    ipt_cov_line *set = ipti_memo_set(memo, hash);
-    unsigned way = hash >> 28 & (IPTI_WAYS - 1);
-    unsigned i;
+    const uint32_t best = ipti_memo_at(memo, line->ip_, line->tnt_,
+                                       line->key_ & ~IPTI_COV_REST);
+    uint32_t to = best;
+    uint32_t i;
 
-    for (i = 0; i < IPTI_WAYS && set[way].key_; i++)
-        way = (way + 1) % IPTI_WAYS;
-    if (set[way].key_)
-        way = memo->clock_++ % IPTI_WAYS;
-    set[way] = *line;
+    for (i = 0; i < IPTI_WAYS && memo->lines_[best ^ i].key_; i++)
+        ;
+    if (i < IPTI_WAYS) {
+        to = best ^ i;
+    } else { /* rather in place of a long one: short ones make it up */
+        to = best ^ (memo->clock_++ % IPTI_WAYS);
+        for (i = 0; i < IPTI_WAYS; i++)
+            if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
+                break;
+        to ^= i % IPTI_WAYS;
+    }
+    memo->lines_[to] = *line;
     memo->used_ = 1;
 }
 
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
                               size_t count)
 {
-    uint32_t sets = 1;
+    uint32_t used = IPTI_WAYS;
 
     if (!memo || !lines || count < IPTI_WAYS)
         return IPT_ERR_ARG;
-    while (sets < UINT32_MAX / 8 && sets * 2 <= count / IPTI_WAYS)
-        sets *= 2;
+    while (used < (uint32_t) 1 << 24 && used * 2 <= count)
+        used *= 2;
     IPT_MEMSET(memo, 0, sizeof(*memo));
     memo->lines_ = lines;
-    memo->mask_ = sets - 1;
+    memo->mask_ = used - 1;
     memo->magic_ = ipti_magic(sizeof(*memo));
     memo->used_ = 1;
     ipti_memo_clear(memo);
@@ -7489,9 +7491,11 @@ IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
 }
 
 /* Pages, as far as 15 bits tell them apart. */
-static uint16_t ipti_memo_page(uint64_t ip)
+static inline uint16_t ipti_memo_page(uint64_t ip)
 {
-    return (uint16_t) (1u << (ip / IPTI_PAGE % 15));
+    const unsigned page = (unsigned) (ip / IPTI_PAGE % 16);
+
+    return (uint16_t) (1u << (page - page / 15));
 }
 
 static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
@@ -7500,14 +7504,14 @@ static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
     const uint16_t space
         = asid ? ipti_space_find(&memo->spaces_, 0, asid, 0) : 0;
     uint64_t pages = size == 0 || size > 15 * IPTI_PAGE
-                         ? 15
+                         ? 16
                          : (ip % IPTI_PAGE + size - 1) / IPTI_PAGE + 1;
     uint16_t mask = 0;
     uint32_t i;
 
     for (; pages > 0; pages--)
         mask |= ipti_memo_page(ip + (pages - 1) * IPTI_PAGE);
-    for (i = 0; i < (memo->mask_ + 1) * IPTI_WAYS; i++)
+    for (i = 0; i <= memo->mask_; i++)
         if (memo->lines_[i].pages_ & mask
             && (!space || memo->lines_[i].key_ >> IPTI_COV_SPACE == space))
             memo->lines_[i].key_ = 0;
@@ -7549,17 +7553,22 @@ static void ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
         ipti_stack_push(w, line->ip_ + ipti_sign32(line->items_[last - i]));
 }
 
-static void ipti_cov_path(ipt_cov_decoder *decoder, const ipt_cov_line *line)
+static inline uint64_t ipti_line_get_path(const ipt_cov_line *line)
 {
-    uint64_t hash = decoder->hash;
+    return line->items_[IPT_COV_ITEMS_ - 2]
+           + ((uint64_t) line->items_[IPT_COV_ITEMS_ - 1] << 32);
+}
+
+/* The hash of a path that a line goes on with. */
+static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
+{
     unsigned i;
     unsigned k;
 
     for (i = 0; i < ipti_line_edges(line); i++)
         for (k = line->items_[i] & IPTI_COV_TIMES; k > 0; k--)
             hash *= IPTI_COV_PRIME;
-    decoder->hash = hash + line->items_[IPT_COV_ITEMS_ - 2]
-                    + ((uint64_t) line->items_[IPT_COV_ITEMS_ - 1] << 32);
+    return hash + ipti_line_get_path(line);
 }
 
 /* Count the edges of a line and leave its frames. */
@@ -7574,7 +7583,7 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
     if (cov->flags & IPT_COV_HASH)
-        ipti_cov_path(decoder, line);
+        decoder->hash = ipti_line_path(line, decoder->hash);
     if (ipti_line_frames(line) | line->counts_ >> 3)
         ipti_cov_frames(decoder, line);
 }
@@ -7604,6 +7613,31 @@ static void ipti_cov_record_call(ipt_cov_decoder *decoder)
         work->counts_ = (uint8_t) (ipti_line_edges(work) | frames << 3);
 }
 
+/* Have a line count an edge so many times. Returns 0 if it has no room. */
+static int ipti_line_add(ipt_cov_line *line, uint32_t slot, uint32_t times,
+                         unsigned items)
+{
+    const unsigned n = ipti_line_edges(line);
+    unsigned i;
+
+    for (i = 0; i < n && line->items_[i] >> 6 != slot; i++)
+        ;
+    if (i + ipti_line_frames(line) == items)
+        return 0;
+    if (i == n) {
+        line->items_[n] = slot << 6;
+        line->counts_++;
+    }
+    line->items_[i] += times;
+    return 1;
+}
+
+static void ipti_line_set_path(ipt_cov_line *line, uint64_t hash)
+{
+    line->items_[IPT_COV_ITEMS_ - 2] = (uint32_t) hash;
+    line->items_[IPT_COV_ITEMS_ - 1] = (uint32_t) (hash >> 32);
+}
+
 /* An edge that the line is to count. */
 static void ipti_cov_record_edge(ipt_cov_decoder *decoder, uint64_t from,
                                  uint64_t to)
@@ -7613,37 +7647,22 @@ static void ipti_cov_record_edge(ipt_cov_decoder *decoder, uint64_t from,
     const uint32_t slot
         = cov->bitmap ? (uint32_t) name % cov->bitmap_size : 0;
     ipt_cov_line *work = &decoder->work_;
-    const unsigned n = ipti_line_edges(work);
-    unsigned i;
 
-    for (i = 0; i < n && work->items_[i] >> 6 != slot; i++)
-        ;
-    if (i + ipti_line_frames(work) == ipti_cov_items(cov)) {
+    if (!ipti_line_add(work, slot, 1, ipti_cov_items(cov))) {
         decoder->learning_ = IPTI_COV_DEAD;
-        return;
-    }
-    if (i == n) {
-        work->items_[n] = slot << 6;
-        work->counts_++;
-    }
-    work->items_[i]++;
-    if (cov->flags & IPT_COV_HASH) {
-        uint32_t *half = &work->items_[IPT_COV_ITEMS_ - 2];
-        const uint64_t hash
-            = (half[0] + ((uint64_t) half[1] << 32)) * IPTI_COV_PRIME + name;
-        half[0] = (uint32_t) hash;
-        half[1] = (uint32_t) (hash >> 32);
+    } else if (cov->flags & IPT_COV_HASH) {
+        ipti_line_set_path(work,
+                           ipti_line_get_path(work) * IPTI_COV_PRIME + name);
     }
 }
 
-/* The walk passed a branch: at `from`, with `bits` to come and a stack of `top`
- * before it. */
-static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
-                            uint8_t bits, uint8_t top)
+/* The walk passed a branch at `from`, with `bits` to come and a stack of `top`
+ * before it. edge: that is one that counts. */
+static void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
+                            uint8_t bits, uint8_t top, int edge)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const uint8_t kind = w->prev_kind;
-    const unsigned items = ipti_cov_items(decoder->cov_);
     ipt_cov_line *work = &decoder->work_;
 
     if (decoder->learning_ != IPTI_COV_LEARNING)
@@ -7658,8 +7677,7 @@ static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
     }
     if (!w->enabled || !ipti_kind_leaves(kind))
         return;
-    if (bits != w->tnt_count && !(work->pages_ & IPTI_COV_POP)
-        && ipti_cov_counts(decoder->cov_, from, kind))
+    if (edge && bits != w->tnt_count && !(work->pages_ & IPTI_COV_POP))
         ipti_cov_record_edge(decoder, from, w->ip);
     if (from - work->ip_ + 0x80000000u > UINT32_MAX)
         decoder->learning_ = IPTI_COV_DEAD;
@@ -7672,8 +7690,58 @@ static IPTI_APART void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
     decoder->line_ = *work;
     if ((work->pages_ & IPTI_COV_POP && bits != w->tnt_count)
         || (w->tnt_count
-            && ipti_line_edges(work) + ipti_line_frames(work) == items))
+            && ipti_line_edges(work) + ipti_line_frames(work)
+                   == ipti_cov_items(decoder->cov_)))
         decoder->learning_ = IPTI_COV_ENDED;
+}
+
+/* Add a piece to decoder->whole_, the line of a leg. Returns 0 if it does not
+ * fit. */
+static int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const unsigned items = ipti_cov_items(cov);
+    const unsigned more = ipti_line_frames(piece);
+    ipt_cov_line whole = decoder->whole_;
+    const uint64_t shift = piece->ip_ - whole.ip_;
+    const unsigned frames = ipti_line_frames(&whole);
+    const unsigned peak = frames + (piece->counts_ >> 3);
+    unsigned i;
+
+    if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
+        || (piece->pages_ & IPTI_COV_POP && frames) || frames + more > 7
+        || peak > IPTI_COV_PEAK || shift + 0x40000000u > 0x7fffffffu)
+        return 0;
+    for (i = 0; i < ipti_line_edges(piece); i++)
+        if (!ipti_line_add(&whole, piece->items_[i] >> 6,
+                           piece->items_[i] & IPTI_COV_TIMES, items))
+            return 0;
+    if (ipti_line_edges(&whole) + frames + more > items)
+        return 0;
+    for (i = 1; i <= more; i++) {
+        const uint32_t delta = piece->items_[items - i];
+        if (delta + 0x40000000u > 0x7fffffffu)
+            return 0;
+        whole.items_[items - frames - i] = delta + (uint32_t) shift;
+    }
+    if (piece->from_ + 0x40000000u > 0x7fffffffu)
+        return 0;
+    if (cov->flags & IPT_COV_HASH)
+        ipti_line_set_path(&whole,
+                           ipti_line_path(piece, ipti_line_get_path(&whole)));
+    if (peak > whole.counts_ >> 3)
+        whole.counts_ = (uint8_t) (ipti_line_edges(&whole) | peak << 3);
+    whole.key_ |= piece->key_ & IPTI_COV_STACK;
+    whole.key_ += piece->key_ & IPTI_COV_USED;
+    if ((piece->key_ ^ whole.key_) < 1u << IPTI_COV_BEHIND
+        && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
+        whole.key_ |= piece->key_ & IPTI_COV_DONE;
+    whole.pages_ |= piece->pages_;
+    whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
+    whole.from_ = piece->from_ + (uint32_t) shift;
+    whole.next_ = piece->next_;
+    decoder->whole_ = whole;
+    return 1;
 }
 
 /* ---- the walk ---- */
@@ -7685,12 +7753,28 @@ static void ipti_cov_events(ipt_walk_ *w)
     w->pending = 0;
 }
 
+/* The walk passed a branch at `from`; bits, tip and top: what it had before. */
+static void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
+                            uint8_t bits, uint8_t tip, uint8_t top)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const uint8_t kind = w->prev_kind;
+    const int edge
+        = w->enabled && ipti_kind_leaves(kind)
+          && (w->tnt_count != bits || tip || kind != IPT_INSN_RSM)
+          && ipti_cov_counts(decoder->cov_, from, kind);
+
+    if (decoder->learning_)
+        ipti_cov_record(decoder, from, bits, top, edge);
+    if (edge)
+        ipti_cov_edge(decoder, from, w->ip, kind);
+}
+
 /* Pass the last instruction of the run. */
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->ip;
-    const uint8_t kind = w->run.kind_;
     const uint8_t bits = (uint8_t) w->tnt_count;
     const uint8_t tip = w->have_tip;
     const uint8_t top = w->stack_top;
@@ -7698,12 +7782,9 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (decoder->learning_)
-        ipti_cov_record(decoder, ip, bits, top);
-    ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX), kind);
-    if (w->enabled && ipti_kind_leaves(kind)
-        && (w->tnt_count != bits || tip || kind != IPT_INSN_RSM))
-        ipti_cov_edge(decoder, ip, w->ip, kind);
+    ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX),
+                   w->run.kind_);
+    ipti_cov_branch(decoder, ip, bits, tip, top);
     return IPT_OK;
 }
 
@@ -7729,24 +7810,30 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     return whole ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
+/* Come to stand before code. Returns 0 if events were taken instead. */
+static int ipti_cov_ready(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    int status = IPT_OK;
+
+    if (w->unsettled)
+        status = ipti_walk_settled(w, &decoder->at);
+    if (status >= 0 && !w->pending)
+        status = ipti_walk_ready(w, &decoder->at);
+    w->lead = 0; /* else flow would not just go on */
+    if (IPTI_UNLIKELY(w->pending)) {
+        ipti_cov_events(w);
+        return 0;
+    }
+    return status < 0 ? status : 1;
+}
+
 /* Go on until something is passed or an event is taken. */
 static int ipti_cov_step(ipt_cov_decoder *decoder)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    int status;
+    const int status = ipti_cov_ready(decoder);
 
-    if (w->unsettled) {
-        status = ipti_walk_settled(w, &decoder->at);
-        if (IPTI_UNLIKELY(status < 0))
-            return status;
-    }
-    if (IPTI_UNLIKELY(w->pending))
-        ipti_cov_events(w);
-    status = ipti_walk_ready(w, &decoder->at);
-    if (IPTI_UNLIKELY(status < 0))
-        return status == IPT_EVENT_FIRST ? (int) IPT_OK : status;
-    w->lead = 0; /* else flow would not just go on */
-    return ipti_cov_pass(decoder);
+    return status > 0 ? ipti_cov_pass(decoder) : status;
 }
 
 /* ---- the fast path ----
@@ -7757,12 +7844,12 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
  * learned. Whatever is not as expected goes to the walk as if this had never
  * been tried: from the same place, with the same bits and packets to come. */
 
-/* Leave the bits of a run below bit n. */
-static inline void ipti_cov_use(ipt_cov_leg_ *leg, unsigned n)
+/* The bits of a run below bit n. */
+static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
 {
     const uint64_t stop = (uint64_t) 1 << n;
 
-    leg->tnt = (leg->tnt & (stop - 1)) | stop;
+    return (tnt & (stop - 1)) | stop;
 }
 
 /* Let the walk stand where the fast path is. */
@@ -7798,7 +7885,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
         return IPT_ERR_RETURN;
     }
     ipti_cov_apply(decoder, line);
-    ipti_cov_use(leg, left);
+    leg->tnt = ipti_cov_left(leg->tnt, left);
     w->prev_ip = w->ip + ipti_sign32(line->from_);
     w->prev_kind = line->kind_ & 31;
     w->ip = line->next_;
@@ -7810,7 +7897,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
         w->ip = leg->to;
     if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
         w->enabled = 0;
-    if (w->enabled && (behind == IPTI_COV_TIP || pop))
+    if (w->enabled && (behind == IPTI_COV_TIP || pop)
+        && ipti_cov_counts(decoder->cov_, w->prev_ip, w->prev_kind))
         ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
     return behind == leg->behind && left == 0;
 }
@@ -7838,6 +7926,47 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
     }
 }
 
+/* The pages of a run. */
+static inline uint16_t ipti_cov_pages(const ipt_walk_ *w,
+                                      const ipt_cache_line *run)
+{
+    return (uint16_t) (ipti_memo_page(run->ip_)
+                       | ipti_memo_page(ipti_wrap(
+                           w->mode, run->ip_ + run->size_ - 1)));
+}
+
+/* Pass a run that the cache has and that nothing can cut. Returns 0 if that is
+ * none. */
+static IPTI_HOT int ipti_cov_leap(ipt_cov_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t mask = ipti_mask(w->mode);
+    const uint64_t ip = w->ip & mask;
+    const uint8_t bits = (uint8_t) w->tnt_count;
+    const uint8_t tip = w->have_tip;
+    const uint8_t top = w->stack_top;
+    const ipt_cache_line *run;
+    uint64_t last;
+
+    if ((w->have_event && !bits) || w->not_plain || w->count
+        || w->version != w->cache->version_)
+        return 0;
+    run = ipti_walk_next(w, ip);
+    if (!run || ipti_walk_stuck(w))
+        return 0;
+    last = (ip + run->size_ - run->last_) & mask;
+    w->bound = 0;
+    if (ipti_walk_past(w, &decoder->at, run, mask, last, run->count_) < 0) {
+        w->ip = ip; /* the error comes again */
+        return 0;
+    }
+    w->loop_total++;
+    w->unsettled = 1;
+    decoder->work_.pages_ |= ipti_cov_pages(w, run);
+    ipti_cov_branch(decoder, last, bits, tip, top);
+    return 1;
+}
+
 /* A step of the walk, while a line is learned. Fails, too, where the order of
  * packets matters that were thrown together: at a deferred TIP. */
 static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
@@ -7846,23 +7975,15 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     int status;
 
     w->unsettled = 0;
-    status = ipti_walk_ready(w, &decoder->at);
-    if (status == IPT_EVENT_FIRST) {
-        ipti_cov_events(w);
-        return IPT_OK;
-    }
-    if (status < 0)
+    status = ipti_cov_ready(decoder);
+    if (status <= 0)
         return status;
-    w->lead = 0; /* else flow would not just go on */
     if (w->count == w->run.count_ && w->tnt_count
         && ipti_kind_leaves(w->run.kind_) && w->run.kind_ != IPT_INSN_JCC
         && (w->run.kind_ != IPT_INSN_RET
             || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
         return IPT_ERR_MISMATCH;
-    decoder->work_.pages_
-        |= (uint16_t) (ipti_memo_page(w->run.ip_)
-                       | ipti_memo_page(ipti_wrap(
-                           w->mode, w->run.ip_ + w->run.size_ - 1)));
+    decoder->work_.pages_ |= ipti_cov_pages(w, &w->run);
     return ipti_cov_pass(decoder);
 }
 
@@ -7888,7 +8009,8 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
     decoder->learning_ = IPTI_COV_LEARNING;
     while (status >= 0 && decoder->learning_ != IPTI_COV_ENDED
            && (w->tnt_count || w->have_tip || w->have_event))
-        status = ipti_cov_learn_step(decoder);
+        if (!ipti_cov_leap(decoder))
+            status = ipti_cov_learn_step(decoder);
     if (decoder->learning_ == IPTI_COV_LEARNING && status >= 0) {
         *line = *work;
         line->key_ |= IPTI_COV_DONE;
@@ -7905,110 +8027,150 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
         w->prev_kind = IPT_INSN_OTHER;
     if (w->pending)
         ipti_cov_events(w);
-    ipti_cov_use(leg, w->tnt_count + more);
+    leg->tnt = ipti_cov_left(leg->tnt, w->tnt_count + more);
     done = w->tnt_count + more == 0 && behind == leg->behind && !w->have_tip
            && !w->have_event;
     decoder->learning_ = IPTI_COV_IDLE;
     return status < 0 ? status : done;
 }
 
-/* Has this run been looked for before, lately? Those that come but once are not
- * worth a line: pieces of them may be. */
-static int ipti_cov_seen(ipt_cov_decoder *decoder, const ipt_cov_leg_ *leg)
-{
-    const uint64_t hash
-        = ipti_memo_hash(decoder->walk_.ip, leg->tnt, leg->behind);
-    uint16_t *seen = &decoder->seen_[hash >> 32 & (IPT_COV_SEEN_ - 1)];
-    const uint16_t tag = (uint16_t) (hash >> 48);
-
-    if (*seen == tag)
-        return 1;
-    *seen = tag;
-    return 0;
-}
-
 /* The line for flow at ip, in one memo or the other. */
-static IPTI_HOT const ipt_cov_line *
+static const ipt_cov_line *
 ipti_cov_find(const ipt_cov_decoder *decoder, uint64_t ip, uint64_t tnt,
               uint8_t behind, uint64_t to)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
+    const uint32_t own = decoder->own_;
+    const uint32_t shared = decoder->shared_;
     const ipt_cov_line *line = NULL;
 
-    if (decoder->shared_)
-        line = ipti_memo_find(cov->shared, ip, tnt, decoder->shared_ | key, to);
+    if (shared)
+        line = ipti_memo_find(cov->shared,
+                              ipti_memo_at(cov->shared, ip, tnt, shared), ip,
+                              tnt, shared | key, to);
     if (!line)
-        line = ipti_memo_find(cov->memo, ip, tnt, decoder->own_ | key, to);
+        line = ipti_memo_find(cov->memo, ipti_memo_at(cov->memo, ip, tnt, own),
+                              ip, tnt, own | key, to);
     return line;
 }
 
-/* The memo does not know the leg as a whole: look for pieces of it, and learn
- * what it lacks. Returns as ipti_cov_take. */
+/* The memo does not know the leg as a whole: make a line for it of pieces, as
+ * far as they fit into one, and learn those that lack. Returns as
+ * ipti_cov_take. */
 static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
+    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    ipt_cov_line *whole = &decoder->whole_;
     const ipt_cov_line *line;
-    uint64_t tnt;
-    int status;
+    unsigned n = ipti_top(leg->tnt);
+    unsigned used;
+    int fits = 1;
+    int status = 0;
 
-    if (ipti_top(leg->tnt) <= IPTI_COV_PIECE || ipti_cov_seen(decoder, leg))
+    if (n <= IPTI_COV_PIECE)
         return ipti_cov_learn(decoder, leg->tnt, leg->behind);
-    do {
-        tnt = leg->tnt >> (ipti_top(leg->tnt) - IPTI_COV_PIECE);
-        line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, IPTI_COV_NONE, 0);
-        status = line ? ipti_cov_take(decoder, line)
-                      : ipti_cov_learn(decoder, tnt, IPTI_COV_NONE);
-    } while (status == 0 && ipti_top(leg->tnt) > IPTI_COV_PIECE);
+    IPT_MEMSET(whole, 0, sizeof(*whole));
+    whole->ip_ = decoder->walk_.ip;
+    whole->tnt_ = leg->tnt;
+    whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
+    while (status == 0 && fits) {
+        const int last = n <= IPTI_COV_PIECE;
+        const uint64_t tnt = last ? leg->tnt
+                                  : leg->tnt >> (n - IPTI_COV_PIECE);
+        const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
+        line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, behind, leg->to);
+        if (line) {
+            fits = ipti_cov_join(decoder, line);
+            if (!fits && whole->key_ & some)
+                break;
+            status = ipti_cov_take(decoder, line);
+        } else {
+            status = ipti_cov_learn(decoder, tnt, behind);
+            line = &decoder->line_;
+            fits = ipti_cov_join(decoder, line);
+        }
+        used = n - ipti_top(leg->tnt);
+        n -= used;
+        if (used != (line->key_ & IPTI_COV_USED)
+            || whole->pages_ & IPTI_COV_POP)
+            fits = 0; /* flow is where no line leads */
+    }
+    if (whole->key_ & some)
+        ipti_memo_insert(decoder->cov_->memo, whole);
     return status;
 }
 
 /* ---- runs of packets ---- */
 
-/* Collect the TNT bits from p on until *tnt reaches `full`; returns where they
- * end. *last is the last packet that has any. */
+/* Collect TNT bits from p on until *tnt reaches `full`, past PAD. Returns where
+ * they end. */
 static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
                                              const uint8_t *end, uint64_t full,
-                                             uint64_t *tnt,
-                                             const uint8_t **last)
+                                             uint64_t *tnt)
 {
     uint64_t bits = *tnt;
-    uint64_t more;
-    unsigned n;
-    int size;
+    uint64_t pads;
+    uint64_t few;
 
-    while (p < end && bits < full) {
-        if (!(*p & 1) && *p != IPTI_EXT) {
-            if (*p) {
-                n = ipti_top(*p) - 1; /* the stop bit adds 1 to those above */
-                bits = ((bits - 1) << n) + (*p >> 1);
-                *last = p++;
-            } else {
-                more = ipti_le64(p);
-                p += more ? ipti_top(more & (0 - more)) / 8 : 8;
-            }
-        } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_TNT_64) {
-            more = ipti_bits(p + 2, 0, 48);
-            n = more ? ipti_top(more) : 0;
-            if (n == 0 || ipti_top(bits) + n > IPTI_COV_USED - 1)
+    while (p < end && !(*p & 1)) {
+        if (*p > IPTI_EXT) {
+            few = *p++ >> 1;
+            bits = ((bits - 1) << ipti_top(few)) + few; /* its stop bit: 1 */
+            if (bits >= full)
                 break;
-            bits = bits << n | (more ^ (uint64_t) 1 << n);
-            *last = p;
-            p += IPTI_SIZE_TNT_64;
-        } else if (*p == IPTI_FIRST_MTC) {
-            p += IPTI_SIZE_MTC;
-        } else if (*p == IPTI_FIRST_TSC) {
-            p += IPTI_SIZE_TSC;
-        } else if ((*p & IPTI_CYC_MASK) == IPTI_CYC) {
-            size = ipti_shape_cyc(p, IPTI_WINDOW);
-            if (size <= 0 || (size == 2 && p[1] == IPTI_EXT)) /* SKD007 */
-                break;
-            p += size;
+        } else if (*p == IPTI_PAD) {
+            pads = ipti_le64(p + 1);
+            p += pads ? 1 + ipti_low(pads) / 8 : 9;
         } else {
             break;
         }
     }
     *tnt = bits;
+    return p;
+}
+
+/* The same for one packet of other kinds: TNT-64 and timing. Returns p if it is
+ * none, or its bits do not fit. */
+static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
+{
+    uint64_t more;
+    unsigned n;
+    int size;
+
+    if (*p == IPTI_FIRST_MTC)
+        return p + IPTI_SIZE_MTC;
+    if (*p == IPTI_FIRST_TSC)
+        return p + IPTI_SIZE_TSC;
+    if ((*p & IPTI_CYC_MASK) == IPTI_CYC) {
+        size = ipti_shape_cyc(p, IPTI_WINDOW);
+        return size <= 0 || (size == 2 && p[1] == IPTI_EXT) /* SKD007 */
+                   ? p : p + size;
+    }
+    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_TNT_64)
+        return p;
+    more = ipti_bits(p + 2, 0, 48);
+    n = more ? ipti_top(more) : 0;
+    if (n == 0 || ipti_top(*tnt) + n > IPTI_COV_USED - 1)
+        return p;
+    *tnt = *tnt << n | (more ^ (uint64_t) 1 << n);
+    return p + IPTI_SIZE_TNT_64;
+}
+
+/* All of them, up to `full` or to a packet that is neither. */
+static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
+                                               const uint8_t *end,
+                                               uint64_t full, uint64_t *tnt)
+{
+    const uint8_t *next = p;
+
+    do {
+        p = ipti_cov_scan(next, end, full, tnt);
+        next = p;
+        if (p < end && *tnt < full && (*p & IPTI_IP_MASK) != IPTI_TIP)
+            next = ipti_cov_other(p, tnt);
+    } while (next != p);
     return p;
 }
 
@@ -8018,26 +8180,27 @@ static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
     const uint8_t ipc = p[0] >> 5;
     const uint64_t payload = ipti_le64(p + 1);
 
-    switch (ipc) {
-    case 1:
+    if (ipc == 1) {
         *last = (*last & ~(uint64_t) 0xffff) | (payload & 0xffff);
         return 3;
-    case 2:
+    }
+    if (ipc == 2) {
         *last = (*last & ~(uint64_t) 0xffffffff) | (payload & 0xffffffff);
         return 5;
-    case 3: /* sign-extend bit 47 */
+    }
+    if (ipc == 3) { /* sign-extend bit 47 */
         *last = ((payload << 16 >> 16) ^ (uint64_t) 1 << 47)
                 - ((uint64_t) 1 << 47);
         return 7;
-    case 4:
+    }
+    if (ipc == 4) {
         *last = *last >> 48 << 48 | payload << 16 >> 16;
         return 7;
-    case 6:
-        *last = payload;
-        return 9;
-    default:
-        return 0;
     }
+    if (ipc != 6)
+        return 0;
+    *last = payload;
+    return 9;
 }
 
 /* Does a packet of a PSB+ say what is known already? */
@@ -8069,25 +8232,110 @@ static int ipti_cov_known(const ipt_cov_decoder *decoder,
     }
 }
 
-/* A PSB+ at p that says nothing new, but for the IP while tracing is enabled:
- * returns where it ends, NULL: it is not such. What counts instructions from
- * the last IP finds none: TNT bits or a target have to follow. */
-static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
+/* Find what stands for the address space in the memos. Returns 0: nothing. */
+static int ipti_cov_keys(ipt_cov_decoder *decoder)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const ipt_config *config = w->cur.config;
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_asid *asid = &decoder->at.asid;
+    const uint32_t version = w->cache ? w->cache->version_ : 0;
+    ipt_cov_memo *memo = cov->memo;
+    uint32_t own = decoder->own_ >> IPTI_COV_SPACE;
+    uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
+
+    if (memo->version_ != version) { /* code was invalidated */
+        ipti_memo_forget(memo);
+        memo->version_ = version;
+    }
+    if (own == 0 || decoder->epoch_ != memo->epoch_
+        || !ipti_asid_same(asid, &decoder->asid_)) {
+        const int by_space = config->space != NULL;
+        const uint64_t space = ipti_space_ask(config, asid);
+        own = ipti_space_find(&memo->spaces_, by_space, asid, space);
+        if (own == 0)
+            own = ipti_space_add(&memo->spaces_, asid, space);
+        if (own == 0) { /* no more numbers */
+            ipti_fuel_burn(config, memo->mask_ / IPTI_SWEEP);
+            ipti_memo_clear(memo);
+            memo->epoch_++;
+            return 0;
+        }
+        shared = cov->shared ? ipti_space_find(&cov->shared->spaces_, by_space,
+                                               asid, space)
+                             : 0;
+        decoder->asid_ = *asid;
+        decoder->epoch_ = memo->epoch_;
+    }
+    if (decoder->version_ != version)
+        shared = 0;
+    decoder->own_ = own << IPTI_COV_SPACE | (uint32_t) w->mode << IPTI_COV_MODE;
+    decoder->shared_ = shared ? shared << IPTI_COV_SPACE
+                                    | (uint32_t) w->mode << IPTI_COV_MODE
+                              : 0;
+    return 1;
+}
+
+/* The address space changes while tracing is disabled. Returns 0 if that is for
+ * the walk. */
+static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_packet *packet)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_asid *asid = &decoder->at.asid;
+
+    if (w->cur.config->flags
+        & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
+           | IPT_CONFIG_CR3_ONLY))
+        return 0;
+    if (packet->type == IPT_PKT_VMCS) {
+        asid->vmcs = packet->u.vmcs.base;
+    } else if (packet->type == IPT_PKT_PIP) {
+        asid->cr3 = packet->u.pip.cr3;
+        asid->nr = packet->u.pip.nr;
+        w->evt.vmx = (uint8_t) (1 + packet->u.pip.nr);
+    } else {
+        return 0;
+    }
+    w->space = 0;
+    w->not_plain = 1;
+    decoder->leg_.psb_size = 0;
+    return ipti_cov_keys(decoder);
+}
+
+#define IPTI_PSB_HALF 0x8202820282028202u
+
+static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
+{
+    uint64_t next;
+
+    while (p < end && *p == IPTI_PAD) {
+        next = ipti_le64(p + 1);
+        p += next ? 1 + ipti_low(next) / 8 : 9;
+    }
+    return p;
+}
+
+/* A PSB+ at p that says nothing new, but for the IP while tracing is enabled or
+ * the address space while it is not: returns where it ends, NULL: it is not
+ * such. What counts instructions from the last IP finds none: TNT bits or a
+ * target have to follow. */
+static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               const uint8_t *p,
                                               const uint8_t *end, int enabled,
                                               uint64_t *ip)
 {
     unsigned has_ip = 0;
     unsigned n = 0;
-    int size = ipti_shape_psb(p, IPTI_WINDOW);
+    int size = IPTI_SIZE_PSB;
     ipt_packet packet;
 
     *ip = 0;
     packet.type = IPT_PKT_PSB;
+    if (ipti_le64(p) != IPTI_PSB_HALF || ipti_le64(p + 8) != IPTI_PSB_HALF)
+        return NULL;
     while (size > 0 && n++ < 16 && packet.type != IPT_PKT_PSBEND) {
         p += size;
-        while (p < end && *p == IPTI_PAD)
-            p++;
+        p = ipti_cov_pads(p, end);
         if (p >= end)
             return NULL;
         if ((*p & IPTI_IP_MASK) == IPTI_FUP) {
@@ -8099,15 +8347,15 @@ static IPTI_APART const uint8_t *ipti_cov_psb(const ipt_cov_decoder *decoder,
         if (packet.type == IPT_PKT_PSBEND)
             continue;
         if (size <= 0 || ipti_load(&packet, p) < 0
-            || !ipti_cov_known(decoder, &packet))
+            || !(ipti_cov_known(decoder, &packet)
+                 || (!enabled && ipti_cov_space(decoder, &packet))))
             return NULL;
     }
     if (size <= 0 || packet.type != IPT_PKT_PSBEND
         || !has_ip != !enabled)
         return NULL;
     p += size;
-    while (p < end && *p == IPTI_PAD)
-        p++;
+    p = ipti_cov_pads(p, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
                      && (*p & IPTI_IP_MASK) != IPTI_TIP
                      && (*p & IPTI_IP_MASK) != IPTI_TIP_PGD))
@@ -8131,16 +8379,48 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
     return 1;
 }
 
-/* A PSB while tracing is disabled. Returns 0 if its PSB+ is not one to pass. */
-static IPTI_HOT int ipti_cov_pass_psb(const ipt_cov_decoder *decoder,
-                                      ipt_cov_leg_ *leg)
+/* Tracing is disabled: pass the packet at leg->next if it only says where flow
+ * will be, or nothing new. Returns 0 if it does not. */
+static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+{
+    ipt_packet packet;
+    const int size = ipti_shape(leg->next, IPTI_WINDOW, &packet.type);
+
+    if (size <= 0
+        || (packet.type != IPT_PKT_PIP && packet.type != IPT_PKT_VMCS
+            && packet.type != IPT_PKT_MODE_EXEC && packet.type != IPT_PKT_CBR)
+        || ipti_load(&packet, leg->next) < 0)
+        return 0;
+    leg->next += size;
+    leg->behind = IPTI_COV_TIP;
+    return ipti_cov_known(decoder, &packet)
+           || ipti_cov_space(decoder, &packet);
+}
+
+/* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not
+ * something to be passed here. */
+static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
     const uint8_t *next;
+    unsigned size;
     uint64_t ip;
 
-    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
+    leg->at = IPTI_LEG_PASSED;
+    if (leg->tnt != 1 || p >= leg->end)
         return 0;
+    if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE)) {
+        size = ipti_cov_ip(&leg->last_ip, p);
+        leg->next = p + size;
+        leg->ip = leg->last_ip;
+        leg->enabled = size != 0;
+        leg->line = NULL;
+        leg->behind = IPTI_COV_TIP;
+        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+        return leg->enabled;
+    }
+    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
+        return ipti_cov_quiet(decoder, leg);
     if (!ipti_cov_psb_again(leg, p)) {
         next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
         if (!next)
@@ -8154,85 +8434,59 @@ static IPTI_HOT int ipti_cov_pass_psb(const ipt_cov_decoder *decoder,
     return 1;
 }
 
-/* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not
- * something to be passed here. */
-static IPTI_HOT int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
-{
-    unsigned size;
-
-    leg->at = IPTI_LEG_PASSED;
-    leg->full = 1;
-    if (leg->count || leg->next >= leg->end)
-        return 0;
-    if ((*leg->next & IPTI_IP_MASK) != IPTI_TIP_PGE)
-        return ipti_cov_pass_psb(decoder, leg);
-    size = ipti_cov_ip(&leg->last_ip, leg->next);
-    leg->next += size;
-    leg->ip = leg->last_ip;
-    leg->enabled = size != 0;
-    leg->line = NULL;
-    decoder->walk_.prev_kind = IPT_INSN_OTHER;
-    return leg->enabled;
-}
-
 /* Tracing is enabled: what stands at leg->next, behind the bits? Returns 0 if
  * there is neither a bit nor anything to be passed here. */
-static IPTI_HOT int ipti_cov_on(const ipt_cov_decoder *decoder,
-                                ipt_cov_leg_ *leg)
+static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const uint8_t *next = NULL;
+    const uint8_t *next = p;
+    const uint8_t *psb;
     uint64_t ip;
 
     leg->at = IPTI_LEG_AHEAD;
-    if (p >= leg->end || leg->full)
-        return leg->count;
-    if ((*p & IPTI_IP_MASK) == IPTI_TIP) {
-        leg->behind = IPTI_COV_TIP;
-        next = p + ipti_cov_ip(&leg->last_ip, p);
-    } else if (*p == IPTI_TIP_PGD) {
-        leg->behind = IPTI_COV_PGD_NO_IP;
-        next = p + 1;
-    } else if ((*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
-        leg->behind = IPTI_COV_PGD;
-        next = p + ipti_cov_ip(&leg->last_ip, p);
-    } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
-        next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
-        if (next) {
-            leg->behind = IPTI_COV_PSB;
-            leg->last_ip = ip;
-            leg->psb = p;
-            leg->psb_size = 0;
+    if (p < leg->end && leg->tnt < IPTI_COV_FULL) {
+        if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP)) {
+            leg->behind = IPTI_COV_TIP;
+            next = p + ipti_cov_ip(&leg->last_ip, p);
+        } else if ((*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
+            leg->behind = IPTI_COV_PGD;
+            next = p + ipti_cov_ip(&leg->last_ip, p);
+            if (*p == IPTI_TIP_PGD) {
+                leg->behind = IPTI_COV_PGD_NO_IP;
+                next = p + 1;
+            }
+        } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
+            psb = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
+            if (psb) {
+                leg->behind = IPTI_COV_PSB;
+                leg->last_ip = ip;
+                leg->psb = p;
+                leg->psb_size = 0;
+                next = psb;
+            }
         }
     }
-    if (!next || next == p) {
-        leg->behind = IPTI_COV_NONE;
-        return leg->count;
-    }
     leg->next = next;
-    leg->to = leg->last_ip;
-    return 1;
+    leg->to = leg->behind == IPTI_COV_PGD_NO_IP ? 0 : leg->last_ip;
+    if (IPTI_LIKELY(next != p))
+        return 1;
+    leg->behind = IPTI_COV_NONE;
+    leg->full = leg->tnt >= IPTI_COV_FULL
+                || (p < leg->end && *p == IPTI_EXT
+                    && p[1] == IPTI_SECOND_TNT_64);
+    return leg->tnt != 1;
 }
 
 /* Collect the next leg. Returns 0: there is none. */
-static IPTI_HOT int ipti_cov_collect(ipt_cov_decoder *decoder,
+static int ipti_cov_collect(ipt_cov_decoder *decoder,
                                      ipt_cov_leg_ *leg)
 {
-    const uint8_t *last;
-
-    leg->tnt = 1;
-    if (IPTI_UNLIKELY(leg->held_count)) {
-        leg->tnt = leg->held;
-        ipti_cov_use(leg, leg->held_count);
-    }
-    leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt,
-                              &last);
-    leg->count = (uint8_t) ipti_top(leg->tnt);
-    leg->full = leg->tnt >= IPTI_COV_FULL;
-    leg->behind = IPTI_COV_NONE;
+    leg->tnt = leg->held;
+    leg->next = ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt);
+    leg->all = leg->tnt;
     leg->was_ip = leg->last_ip;
-    return leg->enabled ? ipti_cov_on(decoder, leg)
-                        : ipti_cov_off(decoder, leg);
+    return IPTI_LIKELY(leg->enabled) ? ipti_cov_on(decoder, leg)
+                                     : ipti_cov_off(decoder, leg);
 }
 
 /* A PSB+ was passed. */
@@ -8248,29 +8502,40 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
     decoder->at.sync = offset;
 }
 
-/* Follow a line that only counts edges. */
-static IPTI_HOT void ipti_cov_go(uint8_t *bitmap, ipt_cov_leg_ *leg,
-                                 const ipt_cov_line *line)
+static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
+{
+    bitmap[item >> 6] = (uint8_t) (bitmap[item >> 6] + (item & IPTI_COV_TIMES));
+}
+
+/* Count the edges of a line that does nothing else. */
+static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
 {
     const uint32_t *item = line->items_;
-    const uint32_t *end = item + line->counts_;
 
-    for (; item < end; item++)
-        bitmap[*item >> 6]
-            = (uint8_t) (bitmap[*item >> 6] + (*item & IPTI_COV_TIMES));
-    leg->line = line;
-    leg->ip = line->next_;
-    if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE)) { /* that is all of the leg */
-        leg->at = IPTI_LEG_PASSED;
-        if (leg->behind != IPTI_COV_NONE)
-            leg->ip = leg->to;
-        if (leg->behind == IPTI_COV_PGD || leg->behind == IPTI_COV_PGD_NO_IP)
-            leg->enabled = 0;
-    } else {
-        ipti_cov_use(leg, ipti_top(leg->tnt) - (line->key_ & IPTI_COV_USED));
-        if (leg->tnt == 1 && leg->behind == IPTI_COV_NONE)
-            leg->at = IPTI_LEG_PASSED;
+    switch (line->counts_ & 7) {
+    case 7: ipti_cov_item(bitmap, item[6]); /* fall through */
+    case 6: ipti_cov_item(bitmap, item[5]); /* fall through */
+    case 5: ipti_cov_item(bitmap, item[4]); /* fall through */
+    case 4: ipti_cov_item(bitmap, item[3]); /* fall through */
+    case 3: ipti_cov_item(bitmap, item[2]); /* fall through */
+    case 2: ipti_cov_item(bitmap, item[1]); /* fall through */
+    case 1: ipti_cov_item(bitmap, item[0]); break;
+    default: break;
     }
+}
+
+/* The leg was passed. Returns 0 if what comes is for the walk. */
+static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+{
+    leg->p = leg->next;
+    leg->held = 1;
+    leg->moved = 1;
+    leg->at = IPTI_LEG_IDLE;
+    if (leg->behind == IPTI_COV_PSB)
+        ipti_cov_psb_passed(decoder,
+                            leg->offset + (uint64_t) (leg->psb - leg->window),
+                            leg->enabled, leg->last_ip);
+    return leg->behind != IPTI_COV_NONE || leg->full;
 }
 
 /* Tell the rest of the decoder where the fast path is. */
@@ -8307,74 +8572,38 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
-    const unsigned used = leg->count - ipti_top(leg->tnt);
+    const unsigned held = ipti_top(leg->held);
+    const unsigned used = ipti_top(leg->all) - ipti_top(leg->tnt);
     const uint8_t *p = leg->p;
     const uint8_t *last = p;
-    uint64_t tnt = 1;
+    uint64_t tnt = leg->held;
+    uint64_t before;
 
     if (w->index < w->count)
         ipti_walk_account(w);
     w->count = w->have_tip = w->have_event = 0;
     w->tnt = leg->held;
-    w->tnt_count = leg->held_count;
+    w->tnt_count = (uint8_t) held;
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
-    if (used < leg->held_count) {
-        w->tnt_count = (uint8_t) (leg->held_count - used);
+    if (used < held) {
+        w->tnt_count = (uint8_t) (held - used);
         return;
     }
-    p = ipti_cov_scan(p, leg->end, (uint64_t) 1 << (used - leg->held_count),
-                      &tnt, &last);
+    while (ipti_top(tnt) < used) {
+        before = tnt;
+        p = ipti_cov_scan(p, leg->end, tnt << 1, &tnt);
+        last = p - 1;
+        if (tnt == before) {
+            last = p;
+            p = ipti_cov_other(p, &tnt);
+        }
+    }
     w->tnt = tnt;
-    w->tnt_count
-        = (uint8_t) (ipti_top(tnt) + leg->held_count - used);
+    w->tnt_count = (uint8_t) (ipti_top(tnt) - used);
     w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
-}
-
-/* Find what stands for the address space in the memos. Returns 0: nothing. */
-static int ipti_cov_keys(ipt_cov_decoder *decoder)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-    const ipt_config *config = w->cur.config;
-    const ipt_cov_config *cov = decoder->cov_;
-    const ipt_asid *asid = &decoder->at.asid;
-    const uint32_t version = w->cache ? w->cache->version_ : 0;
-    ipt_cov_memo *memo = cov->memo;
-    uint32_t own = decoder->own_ >> IPTI_COV_SPACE;
-    uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
-
-    if (memo->version_ != version) { /* code was invalidated */
-        ipti_memo_forget(memo);
-        memo->version_ = version;
-    }
-    if (own == 0 || decoder->epoch_ != memo->epoch_
-        || !ipti_asid_same(asid, &decoder->asid_)) {
-        const int by_space = config->space != NULL;
-        const uint64_t space = ipti_space_ask(config, asid);
-        own = ipti_space_find(&memo->spaces_, by_space, asid, space);
-        if (own == 0)
-            own = ipti_space_add(&memo->spaces_, asid, space);
-        if (own == 0) { /* no more numbers */
-            ipti_fuel_burn(config, memo->mask_ / (IPTI_SWEEP / IPTI_WAYS));
-            ipti_memo_clear(memo);
-            memo->epoch_++;
-            return 0;
-        }
-        shared = cov->shared ? ipti_space_find(&cov->shared->spaces_, by_space,
-                                               asid, space)
-                             : 0;
-        decoder->asid_ = *asid;
-        decoder->epoch_ = memo->epoch_;
-    }
-    if (decoder->version_ != version)
-        shared = 0;
-    decoder->own_ = own << IPTI_COV_SPACE | (uint32_t) w->mode << IPTI_COV_MODE;
-    decoder->shared_ = shared ? shared << IPTI_COV_SPACE
-                                    | (uint32_t) w->mode << IPTI_COV_MODE
-                              : 0;
-    return 1;
 }
 
 /* Begin where the walk is. Returns 0: there is no trace to be seen, or no memo
@@ -8396,8 +8625,7 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
     leg->psb_size = 0;
-    leg->held = w->tnt;
-    leg->held_count = (uint8_t) w->tnt_count;
+    leg->held = ipti_cov_left(w->tnt, w->tnt_count);
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
@@ -8405,48 +8633,174 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     return 1;
 }
 
+/* The line that only counts edges for flow at ip. NULL: there is none. */
+static IPTI_HOT const ipt_cov_line *
+ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_memo *memo,
+                uint32_t own, uint32_t key, uint64_t ip, uint64_t tnt,
+                uint64_t to)
+{
+    const uint32_t at = ipti_memo_at(memo, ip, tnt, own);
+    const ipt_cov_line *line = &memo->lines_[at];
+
+    if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
+                    && (line->key_ ^ key) < IPTI_COV_STACK
+                    && (key <= (own | IPTI_COV_TIP << IPTI_COV_BEHIND)
+                        || !ipti_cov_limits(line->key_)
+                        || line->next_ == to)))
+        return line;
+    line = ipti_memo_find(memo, at, ip, tnt, key, to);
+    if (!line && decoder->shared_)
+        line = ipti_cov_find(decoder, ip, tnt,
+                             (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
+    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
+}
+
+/* Find what stands behind the bits from p on: a TIP, a PGD or, where there are
+ * more of them, nothing. Adds that to *key, its IP to *to, its size to *size.
+ * Returns NULL: it is something else. */
+static IPTI_HOT const uint8_t *ipti_cov_reach(const uint8_t *p,
+                                              const uint8_t *end,
+                                              uint64_t *tnt, uint32_t *key,
+                                              uint64_t *to, unsigned *size)
+{
+    const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
+    uint64_t all;
+
+    if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP)) {
+        all = *tnt;
+        if (all < IPTI_COV_FULL && (*next & IPTI_IP_MASK) != IPTI_TIP_PGD)
+            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &all);
+        *tnt = all;
+        if (all >= IPTI_COV_FULL) {
+            *key += IPTI_COV_NONE << IPTI_COV_BEHIND;
+            *size = 0;
+            return next < end ? next : NULL;
+        }
+        if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
+            *key += (IPTI_COV_PGD - IPTI_COV_TIP) << IPTI_COV_BEHIND;
+        else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
+            return NULL;
+    }
+    *key += IPTI_COV_TIP << IPTI_COV_BEHIND;
+    *size = ipti_cov_ip(to, next);
+    return next < end && *size ? next : NULL;
+}
+
+/* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
+ * full, while the memo has lines for them that only count edges. That is nearly
+ * all of them. */
+static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
+    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
+    const uint32_t none = own | IPTI_COV_NONE << IPTI_COV_BEHIND;
+    const uint32_t pgd = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
+    ipt_cov_leg_ *leg = &decoder->leg_;
+    const uint8_t *p = leg->p;
+    const uint8_t *end = leg->end;
+    const uint8_t *next;
+    const ipt_cov_line *line = NULL;
+    const ipt_cov_line *prev = leg->line;
+    uint64_t ip = leg->ip;
+    uint64_t last_ip = leg->last_ip;
+    uint64_t tnt = leg->held;
+    uint64_t all = tnt;
+    uint64_t to = last_ip;
+    uint32_t key = own;
+    unsigned size = 0;
+
+    for (;;) {
+        key = own;
+        to = last_ip;
+        next = ipti_cov_reach(p, end, &tnt, &key, &to, &size);
+        if (IPTI_UNLIKELY(!next))
+            break;
+        all = tnt;
+        do {
+            line = ipti_cov_simple(decoder, memo, own, key, ip, tnt, to);
+            if (IPTI_UNLIKELY(!line))
+                break;
+            ipti_cov_add(bitmap, line);
+            prev = line;
+            ip = line->next_;
+            if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
+                break;
+            tnt = ipti_cov_left(tnt, ipti_top(tnt)
+                                         - (line->key_ & IPTI_COV_USED));
+        } while (tnt != 1 || key != none);
+        if (IPTI_UNLIKELY(!line))
+            break;
+        p = next + size;
+        tnt = 1;
+        last_ip = to;
+        if (IPTI_LIKELY(key != none))
+            ip = to;
+        if (IPTI_LIKELY(key != pgd))
+            continue;
+        next = ipti_cov_scan(p, end, 2, &tnt);
+        leg->enabled = next < end && tnt == 1
+                       && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE
+                       && (size = ipti_cov_ip(&last_ip, next)) != 0;
+        if (!leg->enabled)
+            break;
+        prev = NULL;
+        ip = last_ip;
+        p = next + size;
+    }
+    if (!prev)
+        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+    if (p != leg->p)
+        leg->moved = 1;
+    if (p != leg->p)
+        leg->held = 1;
+    leg->p = p;
+    leg->ip = ip;
+    leg->line = prev;
+    leg->last_ip = last_ip;
+    if (line || !next || !leg->enabled)
+        return;
+    leg->at = IPTI_LEG_AHEAD; /* in the middle of one */
+    leg->next = next + size;
+    leg->was_ip = last_ip;
+    leg->last_ip = leg->to = to;
+    leg->all = all;
+    leg->tnt = tnt;
+    leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
+    leg->full = 1;
+}
+
 /* Go as far as the memo leads. Returns 1 if it lacks what decoder->leg_ asks
  * for, 0 if the walk has to go on, and < 0 if it has to in this leg. */
 static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
-    const uint32_t flags = decoder->cov_->flags;
-    uint8_t *bitmap = flags ? NULL : decoder->cov_->bitmap;
+    const ipt_cov_config *cov = decoder->cov_;
+    ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
-    ipt_cov_leg_ leg = decoder->leg_;
     int status;
 
     for (;;) {
-        if (leg.at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, &leg))
+        if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
             break;
-        while (leg.at == IPTI_LEG_AHEAD) {
-            line = ipti_cov_find(decoder, leg.ip, leg.tnt, leg.behind, leg.to);
-            if (IPTI_LIKELY(line && bitmap && !(line->key_ & IPTI_COV_STACK))) {
-                ipti_cov_go(bitmap, &leg, line);
-                continue;
-            }
-            decoder->leg_ = leg;
-            ipti_cov_flush(decoder);
-            status = line ? ipti_cov_take(decoder, line) : 1;
-            if (!line || status < 0)
-                return status;
-            leg = decoder->leg_;
-            ipti_cov_reload(&leg, &decoder->walk_, status);
-        }
-        if (leg.behind == IPTI_COV_PSB)
-            ipti_cov_psb_passed(decoder,
-                                leg.offset + (uint64_t) (leg.psb - leg.window),
-                                leg.enabled, leg.last_ip);
-        leg.p = leg.next;
-        leg.held_count = 0;
-        leg.moved = 1;
-        leg.at = IPTI_LEG_IDLE;
-        if (leg.behind == IPTI_COV_NONE && !leg.full)
+        if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
+            && cov->bitmap)
+            ipti_cov_dash(decoder, cov->bitmap);
+        if (leg->at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, leg))
             break;
+        if (leg->at == IPTI_LEG_PASSED)
+            continue;
+        ipti_cov_flush(decoder);
+        line = ipti_cov_find(decoder, leg->ip, leg->tnt, leg->behind, leg->to);
+        if (!line)
+            return 1;
+        status = ipti_cov_take(decoder, line);
+        if (status < 0)
+            return status;
+        ipti_cov_reload(leg, &decoder->walk_, status);
     }
-    leg.was_ip = leg.last_ip;
-    decoder->leg_ = leg;
+    leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
-    if (leg.moved)
+    if (leg->moved)
         ipti_cov_stand(&decoder->walk_);
     decoder->slow_ = decoder->at.offset + 1;
     return 0;
@@ -8643,6 +8997,8 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
         status = ipti_walk_resume(w, &decoder->at);
+    if (w->pending)
+        ipti_cov_events(w);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
             ipti_cov_skip(decoder);

@@ -1,10 +1,13 @@
 #!/bin/sh
-# bench.sh [run|smoke|curve]: build the bench and run it; see bench.c.
+# bench.sh [run|smoke|curve|cover]: build the bench and run it; see bench.c.
 #
 #     run      the table, over TRACES/* and build/corpus (make corpus)
 #     smoke    every row once, over a small recording of our own, and check
 #              that all agree on the number of instructions
 #     curve    speed of blocks by size of the cache, as tests/bench/cache.svg
+#     cover    instructions per trace byte of coverage under callgrind, by a
+#              memo that knows the trace and by an empty one: `name warm cold`;
+#              fails above the floors
 #
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
 # CASES="..."  only these of them          ROUNDS=5
@@ -65,7 +68,8 @@ cases() {
 instructions() {
     command -v valgrind >/dev/null || { echo "valgrind is missing"; exit 2; }
     for dir in $(cases); do
-        for layer in packets events blocks insns "blocks cold" "insns cold"; do
+        for layer in packets events blocks insns coverage "blocks cold" \
+            "insns cold" "coverage cold"; do
             [ "${LAYER:-$layer}" = "$layer" ] || continue
             valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$$" \
                 --toggle-collect=bench_once "$out/bench" -1 "$layer" "$dir" \
@@ -76,6 +80,26 @@ instructions() {
             rm -f "$out/callgrind.$$"
         done
     done
+}
+
+# Of coverage, next to the floors; libxdc takes warm 29.3, 23.9, 41.7 and cold
+# 126.9, 56.2, 1536.
+cover() {
+    LAYER=coverage instructions >"$out/warm"
+    LAYER="coverage cold" instructions >"$out/cold"
+    paste "$out/warm" "$out/cold" | awk -F'\t' '
+        BEGIN {
+            warm["mruby"] = 15; warm["qemu"] = 13; warm["foo"] = 20
+            cold["mruby"] = 40; cold["qemu"] = 26; cold["foo"] = 100
+        }
+        {
+            name = $1; sub("libxdc-", "", name)
+            over = name in warm && ($4 > warm[name] || $8 > cold[name])
+            failed += over
+            printf "%s %.2f %.2f%s\n", name, $4, $8,
+                over ? " FALLS SHORT of " warm[name] " " cold[name] : ""
+        }
+        END { exit failed > 0 || NR == 0 }'
 }
 
 # All rows that walk code find the same instructions.
@@ -94,6 +118,11 @@ smoke() {
 case $mode in
 smoke)
     smoke
+    ;;
+cover)
+    [ -d "$TRACES" ] || { echo "make bench-cover-instr TRACES=dir"; exit 2; }
+    CASES=${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}
+    cover
     ;;
 curve)
     # shellcheck disable=SC2046 # one word a folder
