@@ -7754,8 +7754,8 @@ static void ipti_cov_events(ipt_walk_ *w)
 }
 
 /* The walk passed a branch at `from`; bits, tip and top: what it had before. */
-static void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
-                            uint8_t bits, uint8_t tip, uint8_t top)
+static IPTI_APART void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
+                                       uint8_t bits, uint8_t tip, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const uint8_t kind = w->prev_kind;
@@ -7937,7 +7937,7 @@ static inline uint16_t ipti_cov_pages(const ipt_walk_ *w,
 
 /* Pass a run that the cache has and that nothing can cut. Returns 0 if that is
  * none. */
-static IPTI_HOT int ipti_cov_leap(ipt_cov_decoder *decoder)
+static IPTI_APART int ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t mask = ipti_mask(w->mode);
