@@ -1326,7 +1326,8 @@ static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
 
 /* At no ordinary packet: behind a PSB or a gap, or not synchronised. Returns 1
  * if *gap is the end of another gap. */
-static int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
+static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
+                                     uint64_t *gap)
 {
     if (cur->state == IPTI_CUR_PSB)
         return ipti_pkt_pairs(cur, at);
@@ -1349,15 +1350,38 @@ static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return none ? IPT_END : IPT_ERR_TRUNCATED;
 }
 
-/* Decode the packet at at->offset and step over it, whatever it is. */
-static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
-                                   ipt_packet *packet)
+/* Decode the packet at at->offset, where there is one, and step over it. Of
+ * *packet nothing holds on a negative status. */
+static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
+                                    ipt_packet *packet)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
-    uint64_t gap = 0;
     size_t n;
-    ipt_packet out;
+    int status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+
+    if (status < 0)
+        return status;
+    if (n == 0)
+        return ipti_pkt_cut(cur, at, packet, 1);
+    at->packet_offset = at->offset;
+    packet->offset = at->offset;
+    packet->type = IPT_PKT_NONE;
+    status = ipti_pkt_parse(cur, packet, p, n);
+    at->packet = packet->type;
+    if (status < 0)
+        return status == IPT_MORE ? ipti_pkt_cut(cur, at, packet, 0) : status;
+    ipti_pkt_note(cur, at, packet);
+    ipti_fuel_trace(cur->config, at->offset, at->offset + packet->size);
+    at->offset += packet->size;
+    return IPT_OK;
+}
+
+/* The same whatever is there. */
+static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
+                                   ipt_packet *packet)
+{
+    uint64_t gap = 0;
     int status = IPT_OK;
 
     if (cur->state != IPTI_CUR_SYNC)
@@ -1366,23 +1390,7 @@ static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
         return status < 0 ? status : ipti_pkt_gap(cur, at, packet, gap);
     if (ipti_fuel_empty(cur->config))
         return IPT_BUDGET;
-    status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
-    if (status < 0)
-        return status;
-    if (n == 0)
-        return ipti_pkt_cut(cur, at, packet, 1);
-    at->packet_offset = at->offset;
-    out.offset = at->offset;
-    out.type = IPT_PKT_NONE;
-    status = ipti_pkt_parse(cur, &out, p, n);
-    at->packet = out.type;
-    if (status < 0)
-        return status == IPT_MORE ? ipti_pkt_cut(cur, at, packet, 0) : status;
-    ipti_pkt_note(cur, at, &out);
-    ipti_fuel_trace(cur->config, at->offset, at->offset + out.size);
-    at->offset += out.size;
-    *packet = out;
-    return IPT_OK;
+    return ipti_pkt_read(cur, at, packet);
 }
 
 /* The same for a packet of the common kinds where nothing else is to be looked
@@ -1691,9 +1699,12 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                                     ipt_packet *packet)
 {
-    return ipti_leave(
-        &decoder->cur_, &decoder->at,
-        ipti_pkt_any(&decoder->cur_, &decoder->at, packet));
+    ipt_packet out;
+    int status = ipti_pkt_any(&decoder->cur_, &decoder->at, &out);
+
+    if (status >= 0)
+        *packet = out;
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
@@ -2483,16 +2494,17 @@ static void ipti_evt_unbind_fup(ipt_evt_state_ *evt)
 /* What is bound to just `bind` goes before the rest. */
 static void ipti_evt_first(ipt_evt_state_ *evt, uint8_t bind)
 {
+    ipt_pending_ *record = &evt->pending[IPT_PENDING_MAX_]; /* never in use */
     unsigned to = 0;
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
-        const ipt_pending_ record = evt->pending[i];
-        if (record.bind != bind)
+        if (evt->pending[i].bind != bind)
             continue;
+        *record = evt->pending[i];
         IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
-                    (i - to) * sizeof(record));
-        evt->pending[to++] = record;
+                    (i - to) * sizeof(*record));
+        evt->pending[to++] = *record;
     }
 }
 
@@ -3771,19 +3783,18 @@ static inline void ipti_evt_flow(ipt_evt_state_ *evt, const ipt_packet *packet,
 
 /* Let the next packet, whatever it is, do what it does to the state. */
 static IPTI_APART int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                   ipt_where *at)
+                                   ipt_where *at, ipt_packet *packet)
 {
-    ipt_packet packet;
-    int status = ipti_pkt_any(cur, at, &packet);
+    int status = ipti_pkt_any(cur, at, packet);
 
     ipti_cur_release(cur, at);
     if (status < 0)
         return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
                    ? (int) IPT_OK
                    : status;
-    if (ipti_evt_timing(&packet))
-        (void) ipti_time_packet(&evt->clock, &packet);
-    ipti_evt_packet(evt, cur->config, &packet);
+    if (ipti_evt_timing(packet))
+        (void) ipti_time_packet(&evt->clock, packet);
+    ipti_evt_packet(evt, cur->config, packet);
     return IPT_OK;
 }
 
@@ -3792,6 +3803,7 @@ static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                  ipt_where *at, ipt_event *out)
 {
     ipt_packet packet; /* never in memory */
+    ipt_packet other;
     int status;
 
     for (;;) {
@@ -3800,15 +3812,15 @@ static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
         if (IPTI_UNLIKELY(evt->error))
             return evt->error;
         if (IPTI_UNLIKELY(!ipti_pkt_quick(cur, at, &packet))) {
-            status = ipti_evt_any(cur, evt, at);
+            status = ipti_evt_any(cur, evt, at, &other);
             if (IPTI_UNLIKELY(status < 0))
                 return status;
         } else if (IPTI_LIKELY(ipti_evt_plain(evt, &packet))) {
             ipti_evt_flow(evt, &packet, out);
             return IPT_OK;
         } else if (packet.type != IPT_PKT_PAD) {
-            const ipt_packet copy = packet;
-            ipti_evt_packet(evt, cur->config, &copy);
+            other = packet;
+            ipti_evt_packet(evt, cur->config, &other);
         }
     }
 }
