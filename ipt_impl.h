@@ -2347,6 +2347,8 @@ enum {              /* ipt_evt_state_.phase */
 
 #define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
 
+#define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
+
 /* ---- last IP                              SDM: "IP Compression" ---- */
 
 /* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
@@ -3194,6 +3196,10 @@ static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
 /* SKD010 looks past these for the IP that the overflow lost. */
 static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
+    const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(MODE_EXEC)
+                           | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(EVD)
+                           | IPTI_PKT(TRIG);
+
     switch (packet->type) {
     case IPT_PKT_MODE_TSX:
         return !ipti_evt_find(evt, IPT_EVT_TSX);
@@ -3203,16 +3209,8 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
         return !packet->u.exstop.ip;
     case IPT_PKT_CFE:
         return !packet->u.cfe.ip;
-    case IPT_PKT_PIP:
-    case IPT_PKT_VMCS:
-    case IPT_PKT_MODE_EXEC:
-    case IPT_PKT_PWRE:
-    case IPT_PKT_PWRX:
-    case IPT_PKT_EVD:
-    case IPT_PKT_TRIG:
-        return 1;
     default:
-        return 0;
+        return (int) (types >> packet->type & 1);
     }
 }
 
@@ -3290,23 +3288,15 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
  * may come whether tracing is enabled or not. A PSB+'s FUP tells, too. */
 static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    switch (packet->type) {
-    case IPT_PKT_TIP_PGE:
-    case IPT_PKT_STOP:
+    const uint64_t off = IPTI_PKT(TIP_PGE) | IPTI_PKT(STOP);
+    const uint64_t on = IPTI_PKT(TNT_8) | IPTI_PKT(TNT_64) | IPTI_PKT(TIP)
+                        | IPTI_PKT(TIP_PGD) | IPTI_PKT(FUP) | IPTI_PKT(OVF)
+                        | IPTI_PKT(PSBEND);
+
+    if (off >> packet->type & 1)
         ipti_evt_lost_done(evt, 0);
-        break;
-    case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64:
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP:
-    case IPT_PKT_OVF:
-    case IPT_PKT_PSBEND:
+    else if (on >> packet->type & 1)
         ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
-        break;
-    default:
-        break;
-    }
 }
 
 /* ---- event trace          SDM: "Event Trace" ---- */
@@ -3542,20 +3532,12 @@ static void ipti_evt_pebs(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* Packets that are about time or nothing at all never end a phase. */
 static int ipti_evt_neutral(const ipt_packet *packet)
 {
-    switch (packet->type) {
-    case IPT_PKT_PAD:
-    case IPT_PKT_TSC:
-    case IPT_PKT_TMA:
-    case IPT_PKT_MTC:
-    case IPT_PKT_CYC:
-    case IPT_PKT_CBR:
-    case IPT_PKT_MNT:
-    case IPT_PKT_UNKNOWN:
-    case IPT_PKT_INVALID:
-        return 1;
-    default:
-        return 0;
-    }
+    const uint64_t types = IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA)
+                           | IPTI_PKT(MTC) | IPTI_PKT(CYC) | IPTI_PKT(CBR)
+                           | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN)
+                           | IPTI_PKT(INVALID);
+
+    return (int) (types >> packet->type & 1);
 }
 
 /* Packets that the clock wants to see. */
@@ -3569,16 +3551,10 @@ static inline int ipti_evt_timing(const ipt_packet *packet)
 /* Packets that may stand in a PSB+, and behind one that is BDM70's. */
 static int ipti_evt_header(const ipt_packet *packet)
 {
-    switch (packet->type) {
-    case IPT_PKT_MODE_EXEC:
-    case IPT_PKT_MODE_TSX:
-    case IPT_PKT_PIP:
-    case IPT_PKT_VMCS:
-    case IPT_PKT_PSBEND:
-        return 1;
-    default:
-        return ipti_evt_neutral(packet);
-    }
+    const uint64_t types = IPTI_PKT(MODE_EXEC) | IPTI_PKT(MODE_TSX)
+                           | IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(PSBEND);
+
+    return (types >> packet->type & 1) || ipti_evt_neutral(packet);
 }
 
 /* No IP is known yet that others could be decompressed with. Returns 1 if this
