@@ -33,7 +33,7 @@ for opt in -O0 -O2; do # -O0: for recursion that -O2 makes a loop of
         if ($0 !~ /shape : ellipse/) {
             known[$2] = 1
             frame[$2] = part[3] + 0
-            if (limit && part[3] !~ /\(static\)/)
+            if (limit && part[3] !~ /\((static|dynamic,bounded)\)/)
                 print "BAD " name[$2] ": " part[3]
         }
     }
