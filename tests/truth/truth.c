@@ -1926,7 +1926,7 @@ static void referee(const char *name, const char *who, int status)
 }
 
 /* Other decoders, and coverage. */
-static void run_peers(const char *name, int quick)
+static void run_peers(const char *name, uint64_t seed, int quick)
 {
 #ifdef HAVE_LIBIPT
     if (libipt_can()) {
@@ -1940,7 +1940,9 @@ static void run_peers(const char *name, int quick)
         referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
         if (!quick) {
             referee(name, "cov, no cache", cover(0, 100, 0));
-            referee(name, "cov, small memo", cover(64, 1000, 1 << 16));
+            referee(name, "cov, another memo",
+                    cover(4u << seed % 13, 1 + (uint32_t) seed * 997 % MAP_SIZE,
+                          64u << seed % 11));
         }
     }
     if (perf && rec.change_count == 0 && perf_can())
@@ -2002,7 +2004,7 @@ static void run_case(const char *name, const model *m, uint64_t seed,
         if (!quick || i < 3 || i == 7 || i == 5)
             check(name, &variants[i], NULL, out.count);
     }
-    run_peers(name, quick);
+    run_peers(name, seed, quick);
     for (i = 0; i < 2 && !quick; i++) { /* another cache for each case */
         const variant v = {(uint8_t) i, (uint8_t) (seed & 1),
                            64u << (seed + 5 * i) % 11};
