@@ -5157,9 +5157,11 @@ static inline void ipti_walk_progress(ipt_walk_ *w)
  * until they are used. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
-    ipt_event event = {0}; /* TNT and TIP never in memory */
-    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &event);
+    ipt_event event; /* TNT and TIP never in memory */
+    int status;
 
+    IPT_MEMSET(&event, 0, sizeof(event));
+    status = ipti_evt_fetch(&w->cur, &w->evt, at, &event);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_LIKELY(event.type == IPT_EVT_TNT)) {
