@@ -8336,6 +8336,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
         size = ipti_shape(p, IPTI_WINDOW, &packet.type);
         if (packet.type == IPT_PKT_PSBEND)
             continue;
+        packet.size = (uint32_t) size;
         if (size <= 0 || ipti_load(&packet, p) < 0
             || !(ipti_cov_known(decoder, &packet)
                  || (!enabled && ipti_cov_space(decoder, &packet))))

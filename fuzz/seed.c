@@ -67,6 +67,7 @@ int main(int argc, char **argv)
             save(argv[1], "qry", samples[i].name, bytes, size);
         if (flow) {
             save(argv[1], "insn", samples[i].name, bytes, size);
+            save(argv[1], "cov", samples[i].name, bytes, size);
             if (i % 3 == 1)
                 save(argv[1], "blk", samples[i].name, bytes, size);
         }

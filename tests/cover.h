@@ -103,7 +103,8 @@ static inline uint8_t trace_byte(const ipt_trace *trace, uint64_t offset)
 {
     offset -= trace->offset;
     for (uint32_t i = 0; i < trace->count; i++) {
-        if (offset < trace->seg[i].size) return trace->seg[i].data[offset];
+        if (offset < trace->seg[i].size)
+            return trace->seg[i].data ? trace->seg[i].data[offset] : 0;
         offset -= trace->seg[i].size;
     }
     return 0;
@@ -160,7 +161,8 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     *edge_add(l) = e;
 }
 
-/* Edges of the instructions of a closed trace; behind errors it goes on. */
+/* Edges of the instructions of a closed trace; behind errors it goes on, to
+ * the end or until there is no fuel left. */
 static inline void edges_by_insn(edge_list *l, const ipt_config *config,
                                  const ipt_trace *trace, ipt_cache *code)
 {
@@ -169,7 +171,7 @@ static inline void edges_by_insn(edge_list *l, const ipt_config *config,
     int status = ipt_insn_init(&d, config, trace, code);
     memset(l, 0, sizeof *l);
     if (status >= 0) status = ipt_insn_sync_forward(&d);
-    while (status != IPT_END) {
+    while (status != IPT_END && status != IPT_BUDGET) {
         status = ipt_insn_next(&d, &insn);
         if (status >= 0) edge_of_insn(l, &d, &insn, status);
         if (status >= 0 || status == IPT_EVENT_FIRST || status == IPT_END)
