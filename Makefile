@@ -142,7 +142,6 @@ bench:  ## Speed next to libipt; see tests/bench/bench.sh for TRACES, TSV, ...
 
 bench-curve:  ## Draw tests/bench/cache.svg: speed by size of the cache
 	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh curve
-
 bench-cover-instr:  ## Instructions per trace byte of coverage: TRACES=dir
 	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh cover
 

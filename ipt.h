@@ -1603,6 +1603,7 @@ typedef struct ipt_cov_decoder {
     uint32_t version_;   /* of the cache, when the run began */
     uint8_t block_mode_; /* 0: there is none */
     uint8_t gave_up_;    /* a missing page */
+    uint8_t syncing_;    /* in _resync */
     uint8_t fast_;       /* the memo is of use */
     uint8_t learning_;   /* IPTI_COV_ */
     ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */

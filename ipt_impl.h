@@ -8377,6 +8377,7 @@ static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     ipt_packet packet;
     const int size = ipti_shape(leg->next, IPTI_WINDOW, &packet.type);
 
+    packet.size = (uint32_t) size;
     if (size <= 0
         || (packet.type != IPT_PKT_PIP && packet.type != IPT_PKT_VMCS
             && packet.type != IPT_PKT_MODE_EXEC && packet.type != IPT_PKT_CBR)
@@ -8914,6 +8915,7 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     decoder->verdict = IPT_COV_UNFINISHED;
     decoder->block_mode_ = IPT_MODE_UNKNOWN;
     decoder->gave_up_ = 0;
+    decoder->syncing_ = 0;
     return IPT_OK;
 }
 
@@ -9010,17 +9012,21 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w;
-    int status;
+    int status = IPT_ERR_NOSYNC;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     w = &decoder->walk_;
     if (decoder->verdict & IPT_COV_NO_PAGE)
         decoder->gave_up_ = 1;
-    status = ipti_walk_resync(w, &decoder->at);
+    if (!decoder->syncing_)
+        status = ipti_walk_resync(w, &decoder->at);
     if (status < 0 && status != IPT_MORE && status != IPT_BUDGET
-        && status != IPT_END)
-        status = ipti_cov_sync(decoder); /* only a PSB helps */
+        && status != IPT_END) { /* only a PSB helps */
+        w->cur.state = decoder->syncing_ ? w->cur.state : IPTI_CUR_NOSYNC;
+        status = ipti_cov_sync(decoder);
+        decoder->syncing_ = status == IPT_MORE || status == IPT_BUDGET;
+    }
     return ipti_cov_stop(decoder, status < 0 ? status : (int) IPT_OK);
 }
 

@@ -1,0 +1,445 @@
+/* ptcov: what code a trace covers.
+ *
+ *     ptcov [<options>] <ptfile>[:<from>[-<to>]]
+ *
+ * SPDX-License-Identifier: MIT */
+#define IPT_IMPLEMENTATION
+#include "ipt.h"
+#include "common/code.h"
+#include "common/tool.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: %s [<options>] <ptfile>[:<from>[-<to>]]\n"
+    "\n"
+    "options:\n"
+    "  --help|-h                 this text.\n"
+    "  --version                 the version of this tool.\n"
+    "  --raw <file>[:<from>[-<to>]]:<base>\n"
+    "                            code from a flat file.\n"
+    "  --elf <file>[:<base>]     code from an ELF file.\n"
+    "  --map <folder>            code from a folder with an image.map.\n"
+    "  --pages <prefix>          code from libxdc's page cache: <prefix>.addr\n"
+    "                            and <prefix>.dump.\n"
+    "  --bitmap <file>           write counters, as libxdc has them.\n"
+    "  --bitmap-size <n>         that many; default: 65536.\n"
+    "  --saturate                they stop at 255; default: they wrap.\n"
+    "  --indirect                edges of indirect branches count, too.\n"
+    "  --edges <file>            write edges: from, to (hex), how often.\n"
+    "  --drcov <file>            write blocks as DynamoRIO's drcov does, for\n"
+    "                            Lighthouse and the like.\n"
+    "  --no-retcomp              returns were not compressed.\n"
+    "  --filter <first>-<last>   edges of branches there only; up to four.\n"
+    "\n"
+    "A <file> to be written may be - for the standard output. What was decoded\n"
+    "is said on standard error, in one line; the exit status is 0 if that was\n"
+    "all of it, else 1.\n";
+
+typedef struct options {
+    const char *bitmap;
+    const char *edges;
+    const char *drcov;
+    const char *file;
+    uint64_t bitmap_size;
+    uint32_t flags; /* IPT_COV_ */
+    uint32_t config_flags;
+    ipt_filter filter[IPT_FILTERS];
+    unsigned filters;
+} options;
+
+/* ---- sets that count ---- */
+
+typedef struct entry {
+    uint64_t a;
+    uint64_t b;
+    uint64_t count; /* 0: free */
+} entry;
+
+typedef struct table {
+    entry *entries;
+    size_t slots; /* a power of two */
+    size_t used;
+    int failed; /* no memory */
+} table;
+
+typedef struct coverage {
+    table edges;
+    table blocks;
+} coverage;
+
+static entry *table_find(const table *t, uint64_t a, uint64_t b)
+{
+    uint64_t hash = (a * 0x9e3779b97f4a7c15u ^ b) * 0xd6e8feb86659fd93u;
+    size_t i = (size_t) (hash >> 32) & (t->slots - 1);
+    while (t->entries[i].count
+           && (t->entries[i].a != a || t->entries[i].b != b))
+        i = (i + 1) & (t->slots - 1);
+    return &t->entries[i];
+}
+
+static int table_grow(table *t)
+{
+    table bigger = {NULL, t->slots ? 2 * t->slots : 4096, t->used, 0};
+    bigger.entries = (entry *) calloc(bigger.slots, sizeof(entry));
+    if (!bigger.entries) {
+        t->failed = 1;
+        return 0;
+    }
+    for (size_t i = 0; i < t->slots; i++)
+        if (t->entries[i].count)
+            *table_find(&bigger, t->entries[i].a, t->entries[i].b)
+                = t->entries[i];
+    free(t->entries);
+    *t = bigger;
+    return 1;
+}
+
+static void table_add(table *t, uint64_t a, uint64_t b)
+{
+    entry *e;
+    if (2 * t->used >= t->slots && !table_grow(t)) return;
+    e = table_find(t, a, b);
+    t->used += e->count == 0;
+    e->a = a;
+    e->b = b;
+    e->count++;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const entry *a = (const entry *) x;
+    const entry *b = (const entry *) y;
+    if (a->a != b->a) return a->a < b->a ? -1 : 1;
+    return a->b < b->b ? -1 : a->b > b->b;
+}
+
+/* Sort: the first t->used entries are all there are. */
+static void table_sort(table *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->slots; i++)
+        if (t->entries[i].count) t->entries[n++] = t->entries[i];
+    if (n) qsort(t->entries, n, sizeof(entry), by_key);
+}
+
+static void on_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
+{
+    (void) kind;
+    table_add(&((coverage *) context)->edges, from, to);
+}
+
+static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
+{
+    (void) mode;
+    table_add(&((coverage *) context)->blocks, ip, size);
+}
+
+/* ---- libxdc's page cache ---- */
+
+/* PREFIX.addr has an address for each page of PREFIX.dump, eight bytes each,
+ * low ones first. One that is not a multiple of 4096 says that the page is not
+ * mapped. Where there are two, the first counts: so add from the end. */
+static int add_pages(const tool_args *args, image *im, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    char *name = (char *) malloc(length + 6);
+    tool_range range = {NULL, 0, UINT64_MAX};
+    tool_file addr = {NULL, 0};
+    int status = 1;
+
+    range.name = name;
+    if (name) {
+        memcpy(name, prefix, length);
+        memcpy(name + length, ".addr", 6);
+        status = tool_load(args, &range, &addr);
+        memcpy(name + length, ".dump", 6);
+    }
+    for (size_t i = addr.size / 8; status == 0 && i-- > 0;) {
+        const char *why;
+        uint64_t page = 0;
+        for (unsigned k = 0; k < 8; k++)
+            page |= (uint64_t) addr.data[8 * i + k] << 8 * k;
+        if (page % 4096) continue;
+        why = image_add_file(im, NULL, name, 4096 * i, 4096 * i + 4096, page);
+        if (!why) continue;
+        fprintf(stderr, "%s: %s: %s.\n", args->program, name, why);
+        status = 1;
+    }
+    free(addr.data);
+    free(name);
+    return status;
+}
+
+/* ---- files to write ---- */
+
+static FILE *create(const tool_args *args, const char *name)
+{
+    FILE *f = strcmp(name, "-") == 0 ? stdout : fopen(name, "wb");
+    if (!f)
+        fprintf(stderr, "%s: cannot write %s.\n", args->program, name);
+    return f;
+}
+
+static int finish(const tool_args *args, const char *name, FILE *f)
+{
+    int failed = ferror(f);
+    failed |= f == stdout ? fflush(f) : fclose(f);
+    if (failed)
+        fprintf(stderr, "%s: cannot write %s.\n", args->program, name);
+    return failed != 0;
+}
+
+static int write_bitmap(const tool_args *args, const options *opt,
+                        const uint8_t *map)
+{
+    FILE *f = create(args, opt->bitmap);
+    if (!f) return 1;
+    fwrite(map, 1, (size_t) opt->bitmap_size, f);
+    return finish(args, opt->bitmap, f);
+}
+
+static int write_edges(const tool_args *args, const options *opt, table *t)
+{
+    FILE *f = create(args, opt->edges);
+    if (!f) return 1;
+    table_sort(t);
+    for (size_t i = 0; i < t->used; i++)
+        fprintf(f, "%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\n", t->entries[i].a,
+                t->entries[i].b, t->entries[i].count);
+    return finish(args, opt->edges, f);
+}
+
+static void put(FILE *f, uint64_t value, unsigned bytes)
+{
+    for (; bytes > 0; bytes--, value >>= 8) fputc((int) (value & 0xff), f);
+}
+
+/* Modules are the sections of the image. */
+static int write_drcov(const tool_args *args, const options *opt, image *im,
+                       table *t)
+{
+    const ipt_asid any = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    FILE *f = create(args, opt->drcov);
+    uint32_t known = 0;
+    size_t i;
+    if (!f) return 1;
+    table_sort(t);
+    fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
+               "Module Table: version 2, count %" PRIu32 "\n"
+               "Columns: id, base, end, entry, checksum, timestamp, path\n",
+            im->section_count);
+    for (i = 0; i < im->section_count; i++) {
+        const image_section *s = &im->sections[i];
+        fprintf(f, "%zu, 0x%016" PRIx64 ", 0x%016" PRIx64
+                   ", 0x0, 0x0, 0x0, %s\n",
+                i, s->base, s->base + s->size, s->name ? s->name : "-");
+    }
+    for (i = 0; i < t->used; i++)
+        known += image_section_at(im, &any, t->entries[i].a) != 0;
+    fprintf(f, "BB Table: %" PRIu32 " bbs\n", known);
+    for (i = 0; i < t->used; i++) {
+        const uint32_t id = image_section_at(im, &any, t->entries[i].a);
+        const uint64_t size = t->entries[i].b;
+        if (id == 0) continue;
+        put(f, t->entries[i].a - im->sections[id - 1].base, 4);
+        put(f, size < 0xffff ? size : 0xffff, 2);
+        put(f, id - 1, 2);
+    }
+    return finish(args, opt->drcov, f);
+}
+
+/* ---- decoding ---- */
+
+static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
+                          size_t size, unsigned errors)
+{
+    static const char *const names[]
+        = {"unfinished", "bytes before the first PSB skipped", "overflow",
+           "gap", "code missing", "errors", "truncated"};
+    const char *comma = ": ";
+    fprintf(stderr, "%s: %" PRIu64 " of %zu bytes decoded, %u errors",
+            args->program, d->at.offset, size, errors);
+    for (unsigned i = 0; i < 7; i++) {
+        if (!(d->verdict >> i & 1)) continue;
+        fprintf(stderr, "%s%s", comma, names[i]);
+        comma = ", ";
+    }
+    fprintf(stderr, ".\n");
+}
+
+static int cover(const tool_args *args, const options *opt, image *im,
+                 const tool_file *file)
+{
+    static ipt_cache_line code_lines[16384];
+    static ipt_cov_line memo_lines[16384];
+    static ipt_cov_decoder d;
+    static ipt_cache cache;
+    static ipt_cov_memo memo;
+    static coverage c;
+    const ipt_segment piece = {file->data, file->size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_config config;
+    ipt_cov_config cov;
+    unsigned errors = 0;
+    int status;
+    uint8_t *map = (uint8_t *) calloc((size_t) opt->bitmap_size, 1);
+
+    if (!map) {
+        fprintf(stderr, "%s: not enough memory.\n", args->program);
+        return 1;
+    }
+    memset(&config, 0, sizeof config);
+    memset(&cov, 0, sizeof cov);
+    config.read = image_read;
+    config.context = im;
+    config.flags = opt->config_flags;
+    cov.flags = opt->flags;
+    cov.bitmap = map;
+    cov.bitmap_size = (uint32_t) opt->bitmap_size;
+    cov.edge = opt->edges ? on_edge : NULL;
+    cov.block = opt->drcov ? on_block : NULL;
+    cov.context = &c;
+    cov.filter = opt->filters ? opt->filter : NULL;
+    cov.memo = &memo;
+    (void) ipt_cache_init(&cache, code_lines, 16384);
+    (void) ipt_cov_memo_init(&memo, memo_lines, 16384);
+    status = ipt_cov_init(&d, &config, &cov, &trace, &cache);
+    while (status >= 0 && (status = ipt_cov_run(&d)) != IPT_END) {
+        if (errors++ < 10)
+            fprintf(stderr, "%s: [%" PRIx64 ", %" PRIx64 "] %s.\n",
+                    args->program, d.at.offset, d.at.ip,
+                    tool_error_text(status));
+        status = ipt_cov_resync(&d);
+    }
+    print_verdict(args, &d, file->size, errors);
+    status = d.verdict || c.edges.failed || c.blocks.failed;
+    if (opt->bitmap) status |= write_bitmap(args, opt, map);
+    if (opt->edges) status |= write_edges(args, opt, &c.edges);
+    if (opt->drcov) status |= write_drcov(args, opt, im, &c.blocks);
+    free(map);
+    free(c.edges.entries);
+    free(c.blocks.entries);
+    return status;
+}
+
+/* ---- the command line ---- */
+
+static int add_filter(tool_args *args, options *opt)
+{
+    const char *text = tool_argument(args, "--filter");
+    const char *word = text;
+    uint64_t first;
+    uint64_t last;
+    if (!text) return 1;
+    if (opt->filters == IPT_FILTERS || !tool_scan(&text, &first)
+        || *text++ != '-' || !tool_scan(&text, &last) || *text
+        || first > last) {
+        fprintf(stderr, "%s: --filter: bad argument: %s.\n", args->program,
+                word);
+        return 1;
+    }
+    opt->filter[opt->filters].kind = IPT_FILTER_TRACE;
+    opt->filter[opt->filters].first = first;
+    opt->filter[opt->filters++].last = last;
+    return 0;
+}
+
+static int add_code(tool_args *args, image *im, const char *word)
+{
+    const char *text = tool_argument(args, word);
+    if (!text) return 1;
+    if (strcmp(word, "--raw") == 0) return code_add_raw(args, im, text);
+    if (strcmp(word, "--elf") == 0) return code_add_elf(args, im, text, NULL);
+    if (strcmp(word, "--map") == 0) return code_add_map(args, im, text);
+    return add_pages(args, im, text);
+}
+
+static int set_name(tool_args *args, const char *word, const char **name)
+{
+    if (*args->next && strcmp(*args->next, "-") == 0) {
+        *name = *args->next++;
+        return 0;
+    }
+    *name = tool_argument(args, word);
+    return *name == NULL;
+}
+
+static int parse_option(tool_args *args, options *opt, image *im,
+                        const char *word)
+{
+    if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0
+        || strcmp(word, "--map") == 0 || strcmp(word, "--pages") == 0)
+        return add_code(args, im, word);
+    if (strcmp(word, "--bitmap") == 0)
+        return set_name(args, word, &opt->bitmap);
+    if (strcmp(word, "--edges") == 0) return set_name(args, word, &opt->edges);
+    if (strcmp(word, "--drcov") == 0) return set_name(args, word, &opt->drcov);
+    if (strcmp(word, "--filter") == 0) return add_filter(args, opt);
+    if (strcmp(word, "--bitmap-size") == 0) {
+        if (tool_number(args, word, 32, &opt->bitmap_size)) return 1;
+        if (opt->bitmap_size) return 0;
+        fprintf(stderr, "%s: --bitmap-size: bad argument: 0.\n",
+                args->program);
+        return 1;
+    }
+    if (strcmp(word, "--saturate") == 0) opt->flags |= IPT_COV_SATURATE;
+    else if (strcmp(word, "--indirect") == 0) opt->flags |= IPT_COV_INDIRECT;
+    else if (strcmp(word, "--no-retcomp") == 0)
+        opt->config_flags |= IPT_CONFIG_NO_RETCOMP;
+    else {
+        fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
+        return 1;
+    }
+    return 0;
+}
+
+/* Returns the exit status, or -1: go on. */
+static int parse(tool_args *args, options *opt, image *im)
+{
+    while (*args->next) {
+        const char *word = *args->next++;
+        int status = 0;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return printf(help, args->program) < 0;
+        if (strcmp(word, "--version") == 0) return tool_version(args);
+        if (word[0] == '-') {
+            status = parse_option(args, opt, im, word);
+        } else if (*args->next) {
+            fprintf(stderr, "%s: [<options>] <ptfile>.  Use --help or -h for "
+                    "help.\n", args->program);
+            status = 1;
+        } else {
+            opt->file = word;
+        }
+        if (status) return status;
+    }
+    if (opt->file) return -1;
+    fprintf(stderr, "%s: No processor trace file specified.\n", args->program);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    tool_args args;
+    options opt;
+    tool_file file;
+    image im;
+    int status;
+    args.program = argc > 0 ? argv[0] : "ptcov";
+    args.next = argc > 0 ? argv + 1 : argv;
+    memset(&opt, 0, sizeof opt);
+    opt.bitmap_size = 65536;
+    image_init(&im);
+    status = parse(&args, &opt, &im);
+    if (status < 0) status = tool_load_argument(&args, opt.file, 2, &file);
+    else file.data = NULL;
+    if (status == 0 && file.data) {
+        status = cover(&args, &opt, &im, &file);
+        free(file.data);
+    }
+    image_free(&im);
+    return status;
+}

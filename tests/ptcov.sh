@@ -1,0 +1,106 @@
+#!/bin/sh
+# ptcov.sh: ptcov on the recording that comes with the examples, its code given
+# in every way, next to the list of instructions that executed.
+
+. "$(dirname "$0")/check/lib.sh"
+ptcov=$(cd "${BUILD:-build}" && pwd)/ptcov
+recording=$root/examples/recording
+cd "$tmp" || exit 2
+
+# ok WHAT STATUS ARGUMENTS...: exit status of ptcov on the recording.
+ok() {
+    what=$1 want=$2
+    shift 2
+    "$ptcov" "$@" "$recording/trace.pt" >out 2>err
+    status=$?
+    if [ $status -eq "$want" ]; then pass
+    else fail_with "$what: status $status, want $want" err; fi
+}
+
+# same WHAT FILE FILE
+same() {
+    if cmp -s "$2" "$3"; then pass
+    else
+        diff "$2" "$3" >difference
+        fail_with "$1" difference
+    fi
+}
+
+# refuse STATUS TEXT ARGUMENTS...: the one line of standard error.
+refuse() {
+    want=$1 text=$2
+    shift 2
+    "$ptcov" "$@" >out 2>err
+    status=$?
+    if [ $status -eq "$want" ] && [ "$(sed 's/^[^ ]*ptcov: //' err)" = "$text" ]
+    then pass
+    else fail_with "ptcov $*: status $status, want $want: $text" err; fi
+}
+
+# Each edge leads between instructions that executed one behind the other, as
+# often.
+ok "edges" 0 --map "$recording" --edges edges
+od -An -v -tx8 -w8 "$recording/ips.u64" | sed 's/^ *0*//' >ips
+awk 'NR > 1 { print from "\t" $1 } { from = $1 }' ips | sort | uniq -c |
+    awk '{ print $2 "\t" $3 "\t" $1 }' | sort >pairs
+sort edges | comm -23 - pairs >wrong
+expect_empty "edges that did not happen" wrong
+[ -s edges ] && pass || fail "no edges"
+
+ok "to standard output" 0 --map "$recording" --edges -
+same "edges on standard output" edges out
+
+# libxdc's page cache; a page that is not mapped, and one that is there twice
+base=$(cut -d' ' -f1 "$recording/image.map" | head -1)
+printf '\001\000\000\000\000\000\000\000' >page.addr
+for i in 1 2; do printf '\000\020\100\000\000\000\000\000' >>page.addr; done
+head -c 4096 /dev/zero >page.dump
+head -c 4096 "$recording/pages.bin" >>page.dump
+head -c 4096 /dev/zero >>page.dump
+[ "$base" = 401000 ] && pass || fail "the recording is at $base now"
+ok "page cache" 0 --pages page --edges by-pages
+same "edges by the page cache" edges by-pages
+ok "raw" 0 --raw "$recording/pages.bin:0-0x1000:0x401000" --edges by-raw
+same "edges by a raw image" edges by-raw
+
+# counters: their sum is that of the edges
+ok "bitmap" 0 --map "$recording" --bitmap map
+[ "$(wc -c <map)" -eq 65536 ] && pass || fail "size of the bitmap"
+ok "small" 0 --map "$recording" --bitmap one --bitmap-size 1 --edges e
+sum=$(awk '{ n += $3 } END { print n % 256 }' edges)
+[ "$(od -An -tu1 one | tr -d ' ')" = "$sum" ] && pass || fail "one counter"
+ok "saturating" 0 --map "$recording" --bitmap one --bitmap-size 1 --saturate
+[ "$(od -An -tu1 one | tr -d ' ')" = 255 ] && pass || fail "it saturates"
+ok "indirect" 0 --map "$recording" --edges more --indirect
+[ "$(wc -l <more)" -gt "$(wc -l <edges)" ] && pass || fail "indirect edges"
+from=$(awk 'NR == 3 { print $1 }' edges)
+ok "filter" 0 --map "$recording" --edges some --filter "0x$from-0x$from"
+grep "^$from	" edges >want
+same "filtered edges" want some
+
+# drcov: blocks behind five lines of text, eight bytes each
+ok "drcov" 0 --map "$recording" --drcov cov
+blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' cov)
+head -n 6 cov | wc -c >size
+[ $(($(wc -c <cov) - $(cat size))) -eq $((8 * blocks)) ] && pass ||
+    fail "size of the drcov file, $blocks blocks"
+tail -c +$(($(cat size) + 1)) cov | od -An -v -tx4 -w8 |
+    awk '{ print $1 }' | sort -u >starts
+cut -c4- ips | sort -u | sed 's/^/00000/' >offsets
+comm -23 starts offsets >wrong
+expect_empty "blocks begin where instructions are" wrong
+
+# what is missing is told
+ok "without code" 1
+grep -q 'code missing' err && pass || fail_with "code missing" err
+"$ptcov" --map "$recording" "$recording/trace.pt:0-1000" >out 2>err
+grep -q '1000 of 1000 bytes decoded' err && pass || fail_with "a part" err
+
+"$ptcov" --help >out 2>err && grep -q '^usage: ' out && pass || fail "--help"
+refuse 1 "No processor trace file specified." --indirect
+refuse 1 "unknown option: --bad." --bad x
+refuse 1 "--filter: bad argument: 5-3." --filter 5-3 x
+refuse 1 "--bitmap-size: bad argument: 0." --bitmap-size 0 x
+refuse 1 "--edges: missing argument." --edges
+refuse 1 "failed to open no.pt: 2." no.pt
+report
