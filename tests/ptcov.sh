@@ -103,4 +103,12 @@ refuse 1 "--filter: bad argument: 5-3." --filter 5-3 x
 refuse 1 "--bitmap-size: bad argument: 0." --bitmap-size 0 x
 refuse 1 "--edges: missing argument." --edges
 refuse 1 "failed to open no.pt: 2." no.pt
+
+# examples/cover: a run reaches something new once
+cover=$(dirname "$ptcov")/examples/cover
+"$cover" "$recording/pages.bin" 401000 "$recording/trace.pt" \
+    "$recording/trace.pt" >out 2>err
+sed 's/.*: \([0-9]* new\), path .*/\1/' out >news
+printf '%s new\n0 new\n' "$(wc -l <edges)" >want
+same "what two equal runs reach" want news
 report
