@@ -8826,7 +8826,8 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
                 | w->unproven | w->resyncing)
            && w->synced && w->index >= w->count && evt->count == 0
            && evt->phase == IPTI_EVT_FLOW && evt->error == 0
-           && evt->enabled == w->enabled && w->cur.state == IPTI_CUR_SYNC
+           && evt->enabled == w->enabled && ipti_walk_wanted(w, &decoder->at)
+           && w->cur.state == IPTI_CUR_SYNC
            && w->cur.block == 0 && w->mode != IPT_MODE_UNKNOWN
            && (!w->enabled || w->bound == IPTI_BOUND_ALL
                || ipti_kind_leaves(w->prev_kind));

@@ -18,6 +18,7 @@ static unsigned which;
 static ipt_cov_memo memo;
 static ipt_cov_line memo_lines[MEMO_LINES];
 static uint8_t map[MAP_MAX], want_map[MAP_MAX];
+static uint64_t only_cr3 = ONLY_CR3;
 
 static ipt_cov_decoder *cov_move(void)
 {
@@ -46,6 +47,7 @@ static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
     memory_place(&m, code, how->pages, flags);
     memory_config(&m, &f.config);
     f.config.flags = flags;
+    f.config.cr3 = only_cr3;
     f.config.errata = decode_errata;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
 }
@@ -161,6 +163,10 @@ static int check_random(uint64_t start)
     flags = dice(4) ? 0 : IPT_CONFIG_NO_RETCOMP;
     flags |= dice(4) ? 0 : IPT_CONFIG_WALK_ON;
     flags |= dice(4) ? 0 : IPT_CONFIG_TICKS;
+    flags |= dice(4) ? 0 : IPT_CONFIG_CR3_ONLY;
+    flags |= dice(4) ? 0 : dice(2) ? IPT_CONFIG_ROOT_ONLY
+                                   : IPT_CONFIG_NON_ROOT_ONLY;
+    only_cr3 = dice(2) ? 0x8000 : ONLY_CR3; /* that of random_packet's PIP */
     decode_errata = dice(3) ? 0
                             : dice(IPT_ERRATUM_ALL_ + 1)
                                   & ~(unsigned) IPT_ERRATUM_BDM64;
