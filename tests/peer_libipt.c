@@ -116,8 +116,9 @@ int main(void)
     X(PTW_ELSEWHERE, "ptw-elsewhere", "2.0.5 takes a PTW's IP only where a " \
                                       "PTWRITE is")                          \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
-                              "which shows that tracing is enabled, and not "\
-                              "past SKZ84's TMA")                            \
+                              "which shows that tracing is enabled")         \
+    X(SKZ84_AHEAD, "skz84-ahead", "for errata of overflows libipt does not " \
+                                  "look past what SKZ84 has spoilt")         \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
     X(VMCS_SWAPS, "vmcs-swaps", "a VMCS makes libipt put the PIP before it " \
                                 "behind all that waits for the TIP")         \
@@ -1513,10 +1514,7 @@ static int ovf_skipped(const run *r, const ipt_event *e)
     const size_t i = packet_at(r, e->offset);
     if (i >= r->count) return 0;
     for (size_t k = i + 1; k-- > 0;)
-        if (r->packets[k].size == r->packets[i].size
-            && memcmp(r->bytes + r->packets[k].offset,
-                      r->bytes + r->packets[i].offset, r->packets[i].size) == 0
-            && is_skipped(r, k))
+        if (r->packets[k].type == r->packets[i].type && is_skipped(r, k))
             return 1;
     return 0;
 }
@@ -1569,8 +1567,7 @@ static int fup_then_tnt(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Does APL12 have an OVF and its FUP, and then another FUP, or what SKZ84 has
- * spoilt? */
+/* Does APL12 have an OVF and its FUP, and then another FUP? */
 static int apl12_fups(const run *r, uint64_t from, uint64_t to)
 {
     int fups = 3;
@@ -1579,8 +1576,7 @@ static int apl12_fups(const run *r, uint64_t from, uint64_t to)
         const uint8_t type = r->packets[i].type;
         if (r->packets[i].offset > to) break;
         if (type == IPT_PKT_OVF) fups = 0;
-        else if (type == IPT_PKT_FUP || (fups == 1 && type == IPT_PKT_INVALID))
-            fups++;
+        else if (type == IPT_PKT_FUP) fups++;
         else if (is_flow(type) || ends_exec(type)) fups = 3;
         if (fups == 2) return 1;
     }
@@ -1707,6 +1703,21 @@ static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Is there what SKZ84 has spoilt behind an OVF, where the erratum matters? */
+static int skz84_ahead(const run *r, uint64_t from, uint64_t to)
+{
+    int ovf = 0;
+    if (!(r->config.errata & OVF_ERRATA)) return 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const uint8_t type = r->packets[i].type;
+        if (r->packets[i].offset > to) break;
+        if (type == IPT_PKT_INVALID && ovf) return 1;
+        if (type == IPT_PKT_OVF) ovf = 1;
+        else if (is_flow(type) || ends_exec(type)) ovf = 0;
+    }
+    return 0;
+}
+
 /* Does APL12 have an OVF, its FUP, and a PSB+ that another OVF ends? */
 static int apl12_psb_ovf(const run *r, uint64_t from, uint64_t to)
 {
@@ -1756,6 +1767,7 @@ static int explain_events(const events *e, uint64_t to)
     if (exec_before_fup(e->r, e->sync, to)) return D_EXEC_FUP;
     if (vmcs_swaps(e)) return D_VMCS_SWAPS;
     if (apl12_fups(e->r, e->sync, to)) return D_APL12_FUP;
+    if (skz84_ahead(e->r, e->sync, to)) return D_SKZ84_AHEAD;
     if (apl12_psb_ovf(e->r, e->sync, to)) return D_PSB_OVF;
     if (fup_then_tnt(e->r, e->sync, to)) return D_UNBOUND;
     if (skd007_ahead(e->r, e->sync, to)) return D_SKD007;
@@ -2317,12 +2329,15 @@ static int flow_at_target(const flow *f)
 {
     const ipt_event *e = &f->e.ours[0];
     size_t i = packet_at(f->r, e->offset);
-    while (f->e.count && i > 0 && is_neutral(f->r->packets[--i].type)) { }
+    while (f->e.count && i > 0 && !is_flow(f->r->packets[--i].type)
+           && f->r->packets[i].type != IPT_PKT_TIP_PGE
+           && f->r->packets[i].type != IPT_PKT_FUP) { } /* an OVF's */
     return f->e.count && e->type == IPT_EVT_DISABLED
            && !(e->flags & IPT_EVENT_NO_TO)
            && (f->done == 0 || f->r->packets[i].type == IPT_PKT_TIP
                || f->r->packets[i].type == IPT_PKT_TIP_PGE
-               || f->r->packets[i].type == IPT_PKT_FUP /* an OVF's */
+               || f->r->packets[i].type == IPT_PKT_FUP
+               || f->insn.kind == IPT_INSN_JCC
                || e->u.branch.to == f->insn.ip + f->insn.size
                || e->u.branch.to == f->insn.ip
                || e->u.branch.to == f->ours.walk_.ip);
@@ -2342,12 +2357,17 @@ static int flow_near(const flow *f)
 }
 
 /* Ours holds the first status event of a PSB+, which binds further on; theirs,
- * which lacks that one, gives those behind it at once that have no IP. */
-static int flow_header(const flow *f)
+ * which lacks that one, goes on with what stands behind it ... */
+static int flow_held(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
-    return !f->e.count && f->e.peer_count && w->have_event
-           && is_status(&w->event) && w->event.ip != w->ip;
+    return w->have_event && is_status(&w->event) && w->event.ip != w->ip;
+}
+
+/* ... and gives at once those events that have no IP. */
+static int flow_header(const flow *f)
+{
+    return !f->e.count && f->e.peer_count && flow_held(f);
 }
 
 /* Theirs gives events without IP; ours has such that wait for their IP. */
@@ -2363,7 +2383,9 @@ static int flow_beyond(const flow *f)
 {
     const run *r = f->r;
     const size_t end = packet_at(r, f->ours.at.packet_offset + 1);
-    if (f->ours.walk_.mode == IPT_MODE_64) return 0;
+    if (f->ours.walk_.mode == IPT_MODE_64
+        && (f->done == 0 || f->insn.mode == IPT_MODE_64))
+        return 0;
     for (size_t i = end > 20 ? end - 20 : 0; i < end; i++) {
         const ipt_packet *p = &r->packets[i];
         if ((is_flow(p->type) || p->type == IPT_PKT_FUP
@@ -2728,7 +2750,7 @@ static int flow_insn_differs(flow *f)
         allow(f->r, D_SKIPPED);
         return 0;
     }
-    if (flow_header(f)) {
+    if (flow_held(f)) {
         allow(f->r, D_STATUS_CBR);
         return 0;
     }
