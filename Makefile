@@ -141,9 +141,9 @@ bench:  ## Speed next to libipt; see tests/bench/bench.sh for TRACES, TSV, ...
 	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh run
 
 bench-curve:  ## Draw tests/bench/cache.svg: speed by size of the cache
-	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh curve
 bench-cover-instr:  ## Instructions per trace byte of coverage: TRACES=dir
-	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh cover
+bench-curve bench-cover-instr:
+	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh $(word 2,$(subst -, ,$@))
 
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \

@@ -5157,32 +5157,30 @@ static inline void ipti_walk_progress(ipt_walk_ *w)
  * until they are used. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
-    ipt_event event; /* TNT and TIP never in memory */
-    int status;
+    const ipt_event *event = &w->event;
+    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
 
-    IPT_MEMSET(&event, 0, sizeof(event));
-    status = ipti_evt_fetch(&w->cur, &w->evt, at, &event);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (IPTI_LIKELY(event.type == IPT_EVT_TNT)) {
-        w->tnt = event.u.tnt.bits;
-        w->tnt_count = event.u.tnt.count;
-        w->tnt_offset = event.offset;
-    } else if (event.type == IPT_EVT_TIP && !(event.flags & IPT_EVENT_NO_IP)) {
-        w->tip = event.ip;
-        w->tip_offset = event.offset;
+    if (IPTI_LIKELY(event->type == IPT_EVT_TNT)) {
+        w->tnt = event->u.tnt.bits;
+        w->tnt_count = event->u.tnt.count;
+        w->tnt_offset = event->offset;
+    } else if (event->type == IPT_EVT_TIP
+               && !(event->flags & IPT_EVENT_NO_IP)) {
+        w->tip = event->ip;
+        w->tip_offset = event->offset;
         w->have_tip = 1;
     } else {
-        w->event = event;
         w->have_event = 1;
         return IPT_OK;
     }
-    w->flow.offset = event.offset;
-    w->flow.tsc = event.tsc;
-    w->flow.lost_mtc = event.lost_mtc;
-    w->flow.lost_cyc = event.lost_cyc;
-    w->flow.cbr = event.cbr;
-    w->flow.flags = event.flags;
+    w->flow.offset = event->offset;
+    w->flow.tsc = event->tsc;
+    w->flow.lost_mtc = event->lost_mtc;
+    w->flow.lost_cyc = event->lost_cyc;
+    w->flow.cbr = event->cbr;
+    w->flow.flags = event->flags;
     w->fresh = 1;
     return IPT_OK;
 }
