@@ -9022,7 +9022,8 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
         status = ipti_walk_resync(w, &decoder->at);
     if (status < 0 && status != IPT_MORE && status != IPT_BUDGET
         && status != IPT_END) { /* only a PSB helps */
-        w->cur.state = decoder->syncing_ ? w->cur.state : IPTI_CUR_NOSYNC;
+        if (!decoder->syncing_)
+            w->cur.state = IPTI_CUR_NOSYNC;
         status = ipti_cov_sync(decoder);
         decoder->syncing_ = status == IPT_MORE || status == IPT_BUDGET;
     }
