@@ -7438,6 +7438,8 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
     return NULL;
 }
 
+#define IPTI_NOISY 64 /* the memo is full: most long lines will be of no use */
+
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
     const uint32_t best = ipti_memo_at(memo, line->ip_, line->tnt_,
@@ -7449,12 +7451,14 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         ;
     if (i < IPTI_WAYS) {
         to = best ^ i;
+        memo->noise_ = (uint8_t) (memo->noise_ - (memo->noise_ > 0));
     } else { /* rather in place of a long one: short ones make it up */
         to = best ^ (memo->clock_++ % IPTI_WAYS);
         for (i = 0; i < IPTI_WAYS; i++)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
                 break;
         to ^= i % IPTI_WAYS;
+        memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
     memo->lines_[to] = *line;
     memo->used_ = 1;
@@ -8051,9 +8055,11 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_cov_line *whole = &decoder->whole_;
+    ipt_cov_memo *memo = decoder->cov_->memo;
     const ipt_cov_line *line;
     unsigned n = ipti_top(leg->tnt);
     unsigned used;
+    int noise;
     int fits = 1;
     int status = 0;
 
@@ -8063,6 +8069,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     whole->ip_ = decoder->walk_.ip;
     whole->tnt_ = leg->tnt;
     whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
+    noise = memo->noise_ == IPTI_NOISY && memo->clock_++ % 16;
     while (status == 0 && fits) {
         const int last = n <= IPTI_COV_PIECE;
         const uint64_t tnt = last ? leg->tnt
@@ -8070,14 +8077,14 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
         line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, behind, leg->to);
         if (line) {
-            fits = ipti_cov_join(decoder, line);
+            fits = noise || ipti_cov_join(decoder, line);
             if (!fits && whole->key_ & some)
                 break;
             status = ipti_cov_take(decoder, line);
         } else {
             status = ipti_cov_learn(decoder, tnt, behind);
             line = &decoder->line_;
-            fits = ipti_cov_join(decoder, line);
+            fits = noise || ipti_cov_join(decoder, line);
         }
         used = n - ipti_top(leg->tnt);
         n -= used;
@@ -8086,7 +8093,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
             fits = 0; /* flow is where no line leads */
     }
     if (whole->key_ & some)
-        ipti_memo_insert(decoder->cov_->memo, whole);
+        ipti_memo_insert(memo, whole);
     return status;
 }
 
