@@ -7,7 +7,6 @@ PREFIX ?= /usr/local
 BUILD = build
 
 DEMO_CMD = ls -l /
-DEMO_FLAGS =
 DEMO_RECORDING = examples/recording
 FUZZ_SECONDS = 60
 
@@ -151,9 +150,10 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
-
 fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+fuzz-example:  ## examples/afl finds a bug by coverage from trace
+	@BUILD=$(BUILD) sh examples/afl/run.sh
 
 # ---- checks: one script each, usable on any copy of the tree ----
 
