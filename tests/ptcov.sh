@@ -78,6 +78,14 @@ ok "filter" 0 --map "$recording" --edges some --filter "0x$from-0x$from"
 grep "^$from	" edges >want
 same "filtered edges" want some
 
+# address spaces: the trace tells none, so it is a host's
+ok "root" 0 --map "$recording" --edges some --root
+same "edges of the host" edges some
+ok "non-root" 0 --map "$recording" --edges some --non-root
+expect_empty "edges of guests" some
+ok "cr3" 0 --map "$recording" --edges some --cr3 0x1000
+expect_empty "edges under another CR3" some
+
 # drcov: blocks behind five lines of text, eight bytes each
 ok "drcov" 0 --map "$recording" --drcov cov
 blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' cov)

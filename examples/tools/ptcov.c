@@ -33,6 +33,8 @@ static const char help[] =
     "                            Lighthouse and the like.\n"
     "  --no-retcomp              returns were not compressed.\n"
     "  --filter <first>-<last>   edges of branches there only; up to four.\n"
+    "  --root|--non-root         only VMX root operation, or only guests.\n"
+    "  --cr3 <n>                 only where CR3 is that.\n"
     "\n"
     "A <file> to be written may be - for the standard output. What was decoded\n"
     "is said on standard error, in one line; the exit status is 0 if that was\n"
@@ -46,6 +48,7 @@ typedef struct options {
     uint64_t bitmap_size;
     uint32_t flags; /* IPT_COV_ */
     uint32_t config_flags;
+    uint64_t cr3;
     ipt_filter filter[IPT_FILTERS];
     unsigned filters;
 } options;
@@ -296,6 +299,7 @@ static int cover(const tool_args *args, const options *opt, image *im,
     config.read = image_read;
     config.context = im;
     config.flags = opt->config_flags;
+    config.cr3 = opt->cr3;
     cov.flags = opt->flags;
     cov.bitmap = map;
     cov.bitmap_size = (uint32_t) opt->bitmap_size;
@@ -378,6 +382,16 @@ static int parse_option(tool_args *args, options *opt, image *im,
     if (strcmp(word, "--edges") == 0) return set_name(args, word, &opt->edges);
     if (strcmp(word, "--drcov") == 0) return set_name(args, word, &opt->drcov);
     if (strcmp(word, "--filter") == 0) return add_filter(args, opt);
+    if (strcmp(word, "--cr3") == 0) {
+        opt->config_flags |= IPT_CONFIG_CR3_ONLY;
+        return tool_number(args, word, 64, &opt->cr3);
+    }
+    if (strcmp(word, "--root") == 0 || strcmp(word, "--non-root") == 0) {
+        opt->config_flags &= ~(IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY);
+        opt->config_flags |= word[2] == 'r' ? IPT_CONFIG_ROOT_ONLY
+                                            : IPT_CONFIG_NON_ROOT_ONLY;
+        return 0;
+    }
     if (strcmp(word, "--bitmap-size") == 0) {
         if (tool_number(args, word, 32, &opt->bitmap_size)) return 1;
         if (opt->bitmap_size) return 0;
