@@ -183,14 +183,23 @@ static void decode(const char *what, const ipt_config *config, size_t lines)
            (unsigned long long) decoder.at.offset);
 }
 
-/* Where flow begins at a PSB; 0: tracing is disabled there. */
+/* Where flow begins at a PSB; 0: tracing is disabled there. It may end right
+ * behind the PSB+, so that the IP is that of the PSB+'s own event. */
 static uint64_t begins_at(const ipt_config *config, const ipt_trace *trace,
                           uint64_t psb)
 {
     static ipt_insn_decoder decoder;
+    ipt_event event;
+    int status;
 
     CHECK_EQ(ipt_insn_init(&decoder, config, trace, NULL), IPT_OK);
-    CHECK(ipt_insn_sync_set(&decoder, psb) >= 0);
+    status = ipt_insn_sync_set(&decoder, psb);
+    CHECK(status >= 0);
+    while (status >= 0 && status & IPT_EVENT_PENDING) {
+        status = ipt_insn_event(&decoder, &event);
+        if (status >= 0 && event.type == IPT_EVT_ENABLED)
+            return event.ip;
+    }
     return decoder.at.valid & IPT_AT_IP ? decoder.at.ip : 0;
 }
 
