@@ -1480,7 +1480,7 @@ typedef struct ipt_cov_line {
     uint32_t from_;  /* the last branch, relative to ip_ */
     uint8_t kind_;   /* of it; above: frames that are left */
     uint8_t counts_; /* edges; above: frames at most at a time */
-    uint16_t pages_; /* those that flow passes, as a hash */
+    uint16_t pop_;   /* the last branch pops a frame from before */
     uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
                                       * the end, relative to ip_. The last two
                                       * are the hash, with IPT_COV_HASH */
@@ -1607,9 +1607,10 @@ typedef struct ipt_cov_decoder {
     uint8_t syncing_;    /* in _resync */
     uint8_t fast_;       /* the memo is of use */
     uint8_t learning_;   /* IPTI_COV_ */
+    uint8_t frames_;     /* line_.kind_ and the peak of its frames, at ... */
+    uint8_t peak_;       /* ... the last branch that uses trace */
     ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */
-    ipt_cov_line line_;  /* being learned, up to the last branch, ... */
-    ipt_cov_line work_;  /* ... and with what came since */
+    ipt_cov_line line_;  /* being learned */
     ipt_cov_line whole_; /* being made of others */
 } ipt_cov_decoder;
 
@@ -1644,10 +1645,9 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
  * returns  >= 0; IPT_END: it tells it nowhere; IPT_MORE, IPT_BUDGET */
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
-/* Forget code, as ipt_cache_invalidate, in the decoder's cache and memo. A
- * decoder whose cache was invalidated otherwise empties its memo and looks no
- * more into the shared one, until the next _begin. With cache->fuel the memo is
- * emptied, at once; without, all of its lines are looked at, too.
+/* Forget code, as ipt_cache_invalidate, in the decoder's cache; its memo is
+ * emptied, at once, and the shared one no more looked into, until the next
+ * _begin. So it is, too, where the cache was invalidated otherwise.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,

@@ -7281,9 +7281,9 @@ static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
                                        ? 255 : sum);
 }
 
-/* Flow went along an edge that counts. */
-static inline void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
-                                 uint64_t to, uint8_t kind)
+/* Flow went along an edge that counts. Returns its name. */
+static inline uint64_t ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
+                                     uint64_t to, uint8_t kind)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint64_t name = ipti_cov_name(from, to);
@@ -7294,6 +7294,7 @@ static inline void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
         decoder->hash = decoder->hash * IPTI_COV_PRIME + name;
     if (cov->edge)
         cov->edge(from, to, kind, cov->context);
+    return name;
 }
 
 /* The block in progress has ended. */
@@ -7360,7 +7361,6 @@ enum { /* what stands behind the bits */
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
 #define IPTI_COV_PEAK 31
-#define IPTI_COV_POP 0x8000u /* pages_ */
 
 enum { /* ipt_cov_leg_.at */
     IPTI_LEG_IDLE, /* none */
@@ -7482,33 +7482,6 @@ IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
     return IPT_OK;
 }
 
-/* Pages, as far as 15 bits tell them apart. */
-static inline uint16_t ipti_memo_page(uint64_t ip)
-{
-    const unsigned page = (unsigned) (ip / IPTI_PAGE % 16);
-
-    return (uint16_t) (1u << (page - page / 15));
-}
-
-static void ipti_memo_invalidate(ipt_cov_memo *memo, const ipt_asid *asid,
-                                 uint64_t ip, uint64_t size)
-{
-    const uint16_t space
-        = asid ? ipti_space_find(&memo->spaces_, 0, asid, 0) : 0;
-    uint64_t pages = size == 0 || size > 15 * IPTI_PAGE
-                         ? 16
-                         : (ip % IPTI_PAGE + size - 1) / IPTI_PAGE + 1;
-    uint16_t mask = 0;
-    uint32_t i;
-
-    for (; pages > 0; pages--)
-        mask |= ipti_memo_page(ip + (pages - 1) * IPTI_PAGE);
-    for (i = 0; i <= memo->mask_; i++)
-        if (memo->lines_[i].pages_ & mask
-            && (!space || memo->lines_[i].key_ >> IPTI_COV_SPACE == space))
-            memo->lines_[i].key_ = 0;
-}
-
 /* ---- what a line does ---- */
 
 /* The items that edges and frames have. */
@@ -7582,27 +7555,26 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
 
 /* ---- learning a line from the walk ---- */
 
-/* A call pushed a frame that a line has to leave. */
-static void ipti_cov_record_call(ipt_cov_decoder *decoder)
+/* A call pushed a frame that the line has to leave. Returns 0 if it has no room
+ * for that. */
+static int ipti_cov_frame(ipt_cov_decoder *decoder)
 {
     const ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *work = &decoder->work_;
+    ipt_cov_line *line = &decoder->line_;
     const uint8_t top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
                                    % IPT_RETURN_STACK_);
-    const uint64_t delta = w->stack[top] - work->ip_;
-    const unsigned frames = ipti_line_frames(work) + 1;
+    const uint64_t delta = w->stack[top] - line->ip_;
+    const unsigned frames = ipti_line_frames(line) + 1;
     const unsigned items = ipti_cov_items(decoder->cov_);
 
-    if (frames > 7 || ipti_line_edges(work) + frames > items
-        || delta + 0x80000000u > UINT32_MAX
-        || (frames > work->counts_ >> 3 && frames > IPTI_COV_PEAK)) {
-        decoder->learning_ = IPTI_COV_DEAD;
-        return;
-    }
-    work->items_[items - frames] = (uint32_t) delta;
-    work->kind_ = (uint8_t) (work->kind_ + (1u << 5));
-    if (frames > work->counts_ >> 3)
-        work->counts_ = (uint8_t) (ipti_line_edges(work) | frames << 3);
+    if (frames > 7 || ipti_line_edges(line) + frames > items
+        || delta + 0x80000000u > UINT32_MAX)
+        return 0;
+    line->items_[items - frames] = (uint32_t) delta;
+    line->kind_ = (uint8_t) (line->kind_ + (1u << 5));
+    if (frames > line->counts_ >> 3)
+        line->counts_ = (uint8_t) (ipti_line_edges(line) | frames << 3);
+    return 1;
 }
 
 /* Have a line count an edge so many times. Returns 0 if it has no room. */
@@ -7630,60 +7602,56 @@ static void ipti_line_set_path(ipt_cov_line *line, uint64_t hash)
     line->items_[IPT_COV_ITEMS_ - 1] = (uint32_t) (hash >> 32);
 }
 
-/* An edge that the line is to count. */
-static void ipti_cov_record_edge(ipt_cov_decoder *decoder, uint64_t from,
-                                 uint64_t to)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t name = ipti_cov_name(from, to);
-    const uint32_t slot
-        = cov->bitmap ? (uint32_t) name % cov->bitmap_size : 0;
-    ipt_cov_line *work = &decoder->work_;
-
-    if (!ipti_line_add(work, slot, 1, ipti_cov_items(cov))) {
-        decoder->learning_ = IPTI_COV_DEAD;
-    } else if (cov->flags & IPT_COV_HASH) {
-        ipti_line_set_path(work,
-                           ipti_line_get_path(work) * IPTI_COV_PRIME + name);
-    }
-}
-
-/* The walk passed a branch at `from`, with `bits` to come and a stack of `top`
- * before it. edge: that is one that counts. */
-static void ipti_cov_record(ipt_cov_decoder *decoder, uint64_t from,
-                            uint8_t bits, uint8_t top, int edge)
+/* What the branch that the walk passed, which had a stack of `top`, does to the
+ * stack. Returns 0 if the line cannot do it. */
+static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
-    const uint8_t kind = w->prev_kind;
-    ipt_cov_line *work = &decoder->work_;
+    ipt_cov_line *line = &decoder->line_;
 
-    if (decoder->learning_ != IPTI_COV_LEARNING)
+    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
+        return 1;
+    if (w->prev_kind != IPT_INSN_RET)
+        return w->stack_top == top || ipti_cov_frame(decoder);
+    if (ipti_line_frames(line))
+        line->kind_ = (uint8_t) (line->kind_ - (1u << 5));
+    else
+        line->pop_ = 1;
+    return 1;
+}
+
+/* The line goes up to behind the branch at `from`, at the least: which took n
+ * bits and is an edge called `name`, if one that counts. */
+static void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
+                             unsigned n, const uint64_t *name)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    const ipt_cov_config *cov = decoder->cov_;
+    const unsigned items = ipti_cov_items(cov);
+    ipt_cov_line *line = &decoder->line_;
+
+    decoder->learning_ = IPTI_COV_DEAD;
+    if (from - line->ip_ + 0x80000000u > UINT32_MAX)
         return;
-    if (!(w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)) {
-        if (kind == IPT_INSN_RET && ipti_line_frames(work))
-            work->kind_ = (uint8_t) (work->kind_ - (1u << 5));
-        else if (kind == IPT_INSN_RET)
-            work->pages_ |= IPTI_COV_POP;
-        else if (w->stack_top != top)
-            ipti_cov_record_call(decoder);
+    if (name && n && !line->pop_) {
+        if (!ipti_line_add(line, cov->bitmap
+                                     ? (uint32_t) *name % cov->bitmap_size : 0,
+                           1, items))
+            return;
+        if (cov->flags & IPT_COV_HASH)
+            ipti_line_set_path(
+                line, ipti_line_get_path(line) * IPTI_COV_PRIME + *name);
     }
-    if (!w->enabled || !ipti_kind_leaves(kind))
-        return;
-    if (edge && bits != w->tnt_count && !(work->pages_ & IPTI_COV_POP))
-        ipti_cov_record_edge(decoder, from, w->ip);
-    if (from - work->ip_ + 0x80000000u > UINT32_MAX)
-        decoder->learning_ = IPTI_COV_DEAD;
-    if (decoder->learning_ != IPTI_COV_LEARNING)
-        return;
-    work->key_ += (uint32_t) (bits - w->tnt_count);
-    work->kind_ = (uint8_t) ((work->kind_ & 0xe0) | kind);
-    work->from_ = (uint32_t) (from - work->ip_);
-    work->next_ = w->ip;
-    decoder->line_ = *work;
-    if ((work->pages_ & IPTI_COV_POP && bits != w->tnt_count)
+    decoder->learning_ = IPTI_COV_LEARNING;
+    line->key_ += n;
+    line->kind_ = (uint8_t) ((line->kind_ & 0xe0) | w->prev_kind);
+    line->from_ = (uint32_t) (from - line->ip_);
+    line->next_ = w->ip;
+    decoder->frames_ = line->kind_;
+    decoder->peak_ = line->counts_ >> 3;
+    if ((line->pop_ && n)
         || (w->tnt_count
-            && ipti_line_edges(work) + ipti_line_frames(work)
-                   == ipti_cov_items(decoder->cov_)))
+            && ipti_line_edges(line) + ipti_line_frames(line) == items))
         decoder->learning_ = IPTI_COV_ENDED;
 }
 
@@ -7701,7 +7669,7 @@ static int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
     unsigned i;
 
     if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
-        || (piece->pages_ & IPTI_COV_POP && frames) || frames + more > 7
+        || (piece->pop_ && frames) || frames + more > 7
         || peak > IPTI_COV_PEAK || shift + 0x40000000u > 0x7fffffffu)
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
@@ -7728,7 +7696,7 @@ static int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
     if ((piece->key_ ^ whole.key_) < 1u << IPTI_COV_BEHIND
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
-    whole.pages_ |= piece->pages_;
+    whole.pop_ |= piece->pop_;
     whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
     whole.from_ = piece->from_ + (uint32_t) shift;
     whole.next_ = piece->next_;
@@ -7751,15 +7719,22 @@ static IPTI_APART void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
 {
     const ipt_walk_ *w = &decoder->walk_;
     const uint8_t kind = w->prev_kind;
-    const int edge
-        = w->enabled && ipti_kind_leaves(kind)
-          && (w->tnt_count != bits || tip || kind != IPT_INSN_RSM)
-          && ipti_cov_counts(decoder->cov_, from, kind);
+    const unsigned n = bits - w->tnt_count;
+    const uint64_t *counted = NULL;
+    uint64_t name;
 
-    if (decoder->learning_)
-        ipti_cov_record(decoder, from, bits, top, edge);
-    if (edge)
-        ipti_cov_edge(decoder, from, w->ip, kind);
+    if (decoder->learning_ == IPTI_COV_LEARNING && kind != IPT_INSN_JCC
+        && !ipti_cov_stack(decoder, top))
+        decoder->learning_ = IPTI_COV_DEAD;
+    if (!w->enabled || !ipti_kind_leaves(kind))
+        return;
+    if ((n || tip || kind != IPT_INSN_RSM)
+        && ipti_cov_counts(decoder->cov_, from, kind)) {
+        name = ipti_cov_edge(decoder, from, w->ip, kind);
+        counted = &name;
+    }
+    if (decoder->learning_ == IPTI_COV_LEARNING)
+        ipti_cov_learned(decoder, from, n, counted);
 }
 
 /* Pass the last instruction of the run. */
@@ -7870,7 +7845,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     const uint8_t behind
         = key & IPTI_COV_DONE ? (uint8_t) (key >> IPTI_COV_BEHIND & 7)
                               : (uint8_t) IPTI_COV_NONE;
-    const int pop = line->pages_ & IPTI_COV_POP;
+    const int pop = line->pop_;
 
     if (pop && behind != IPTI_COV_TIP && w->stack_count == 0) {
         ipti_cov_stand(w);
@@ -7918,45 +7893,52 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
     }
 }
 
-/* The pages of a run. */
-static inline uint16_t ipti_cov_pages(const ipt_walk_ *w,
-                                      const ipt_cache_line *run)
+/* Have the cache read the run at ip. Returns 0 if it cannot, or has it. */
+static int ipti_cov_build(ipt_cov_decoder *decoder, uint64_t ip)
 {
-    return (uint16_t) (ipti_memo_page(run->ip_)
-                       | ipti_memo_page(ipti_wrap(
-                           w->mode, run->ip_ + run->size_ - 1)));
+    ipt_walk_ *w = &decoder->walk_;
+    uint32_t number;
+
+    return ipti_cache_find(w->cache, w->space, w->mode, ip) == UINT32_MAX
+           && ipti_cache_get(w->cache, w->cur.config, &decoder->at, w->space,
+                             w->mode, ip, &w->run, &number) >= 0;
 }
 
-/* Pass a run that the cache has and that nothing can cut. Returns 0 if that is
- * none. */
-static IPTI_APART int ipti_cov_leap(ipt_cov_decoder *decoder)
+/* Pass runs that nothing can cut, as long as there are bits or a target. */
+static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t mask = ipti_mask(w->mode);
-    const uint64_t ip = w->ip & mask;
-    const uint8_t bits = (uint8_t) w->tnt_count;
-    const uint8_t tip = w->have_tip;
-    const uint8_t top = w->stack_top;
     const ipt_cache_line *run;
     uint64_t last;
+    uint64_t ip;
+    uint8_t bits;
+    uint8_t tip;
+    uint8_t top;
 
-    if ((w->have_event && !bits) || w->not_plain || w->count
-        || w->version != w->cache->version_)
-        return 0;
-    run = ipti_walk_next(w, ip);
-    if (!run || ipti_walk_stuck(w))
-        return 0;
-    last = (ip + run->size_ - run->last_) & mask;
-    w->bound = 0;
-    if (ipti_walk_past(w, &decoder->at, run, mask, last, run->count_) < 0) {
-        w->ip = ip; /* the error comes again */
-        return 0;
+    if (w->not_plain || w->count || w->version != *w->valid)
+        return;
+    while (decoder->learning_ != IPTI_COV_ENDED
+           && (w->tnt_count || (w->have_tip && !w->have_event))) {
+        ip = w->ip & mask;
+        bits = (uint8_t) w->tnt_count;
+        tip = w->have_tip;
+        top = w->stack_top;
+        run = ipti_walk_next(w, ip);
+        if (!run && ipti_cov_build(decoder, ip))
+            run = ipti_walk_next(w, ip);
+        if (!run || ipti_walk_stuck(w))
+            return;
+        last = (ip + run->size_ - run->last_) & mask;
+        if (ipti_walk_past(w, &decoder->at, run, mask, last, run->count_) < 0) {
+            w->ip = ip; /* the error comes again */
+            return;
+        }
+        w->bound = 0;
+        w->loop_total++;
+        w->unsettled = 1;
+        ipti_cov_branch(decoder, last, bits, tip, top);
     }
-    w->loop_total++;
-    w->unsettled = 1;
-    decoder->work_.pages_ |= ipti_cov_pages(w, run);
-    ipti_cov_branch(decoder, last, bits, tip, top);
-    return 1;
 }
 
 /* A step of the walk, while a line is learned. Fails, too, where the order of
@@ -7975,19 +7957,17 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
         && (w->run.kind_ != IPT_INSN_RET
             || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
         return IPT_ERR_MISMATCH;
-    decoder->work_.pages_ |= ipti_cov_pages(w, &w->run);
     return ipti_cov_pass(decoder);
 }
 
 /* Walk what the run holds, up to `tnt` and what is behind, and put it into the
  * memo. Returns as ipti_cov_take. */
 static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
-                          uint8_t behind)
+                                     uint8_t behind)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
-    ipt_cov_line *work = &decoder->work_;
     const unsigned more = ipti_top(leg->tnt) - ipti_top(tnt);
     int status = IPT_OK;
     int done;
@@ -7996,22 +7976,28 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
     line->ip_ = w->ip;
     line->tnt_ = tnt;
     line->key_ = decoder->own_ | (uint32_t) behind << IPTI_COV_BEHIND;
-    *work = *line;
+    decoder->frames_ = decoder->peak_ = 0;
     ipti_cov_load(w, leg, tnt, behind);
     decoder->learning_ = IPTI_COV_LEARNING;
-    while (status >= 0 && decoder->learning_ != IPTI_COV_ENDED
-           && (w->tnt_count || w->have_tip || w->have_event))
-        if (!ipti_cov_leap(decoder))
-            status = ipti_cov_learn_step(decoder);
+    while (status >= 0) {
+        ipti_cov_leap(decoder);
+        if (decoder->learning_ == IPTI_COV_ENDED
+            || !(w->tnt_count || w->have_tip || w->have_event))
+            break;
+        status = ipti_cov_learn_step(decoder);
+    }
     if (decoder->learning_ == IPTI_COV_LEARNING && status >= 0) {
-        *line = *work;
         line->key_ |= IPTI_COV_DONE;
         if (behind > IPTI_COV_TIP)
             line->next_ = leg->to;
         if (behind == IPTI_COV_PSB)
             line->kind_ &= 0xe0;
+    } else { /* up to the last branch */
+        line->kind_ = decoder->frames_;
+        line->counts_
+            = (uint8_t) (ipti_line_edges(line) | (unsigned) decoder->peak_ << 3);
     }
-    if (line->pages_ & IPTI_COV_POP || line->counts_ >> 3)
+    if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
     if (line->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
         ipti_memo_insert(decoder->cov_->memo, line);
@@ -8089,7 +8075,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         used = n - ipti_top(leg->tnt);
         n -= used;
         if (used != (line->key_ & IPTI_COV_USED)
-            || whole->pages_ & IPTI_COV_POP)
+            || whole->pop_)
             fits = 0; /* flow is where no line leads */
     }
     if (whole->key_ & some)
@@ -9040,21 +9026,14 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
                                uint64_t ip, uint64_t size)
 {
-    ipt_cov_memo *memo;
-    ipt_cache *cache;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    cache = decoder->walk_.cache;
-    memo = decoder->cov_->memo;
-    if (memo && memo->version_ == (cache ? cache->version_ : 0)) {
-        if (cache && cache->fuel)
-            ipti_memo_forget(memo);
-        else
-            ipti_memo_invalidate(memo, asid, ip, size);
-        memo->version_ += cache != NULL;
-    }
-    return cache ? ipt_cache_invalidate(cache, asid, ip, size) : (int) IPT_OK;
+    if (decoder->walk_.cache) /* its version tells the memo */
+        return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
+    decoder->version_ = 1;
+    if (decoder->cov_->memo)
+        ipti_memo_forget(decoder->cov_->memo);
+    return IPT_OK;
 }
 
 /* ==========================================================================
