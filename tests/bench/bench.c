@@ -4,6 +4,8 @@
  *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind
  *     bench -k FOLDER...          blocks by size of the cache, for gnuplot
  *
+ * NAME=FOLDER+FOLDER...: a program on several inputs, for coverage.
+ *
  * Rows run in turn, ROUNDS times (5), so that all meet the same neighbours on
  * the machine; a row's figure is the median of its rounds, in processor time.
  * A row is compared with those of its layer in the same run; one below its
@@ -24,6 +26,9 @@
 #include <string.h>
 #include <time.h>
 
+size_t bench_run;
+const char *bench_remark;
+
 #define ROUNDS_MAX 99
 #define ROWS_MAX 40
 #define SAMPLE 2e-3 /* seconds a sample takes at least */
@@ -34,6 +39,7 @@ typedef struct result {
     uint64_t items;
     unsigned passes; /* in a sample */
     double median;   /* seconds of a pass */
+    const char *remark;
 } result;
 
 static result results[ROWS_MAX];
@@ -55,14 +61,19 @@ static double sample(const bench_case *c, result *r)
     double sum = 0;
     unsigned i;
 
+    bench_remark = NULL;
     for (i = 0; i < r->passes; i++) {
-        double start;
-        if (r->row->prepare && !r->row->prepare(c))
-            return -1;
-        start = now();
-        r->items = r->row->pass(c);
-        sum += now() - start;
+        r->items = 0;
+        for (bench_run = 0; bench_run < c->runs; bench_run++) {
+            double start;
+            if (r->row->prepare && !r->row->prepare(c))
+                return -1;
+            start = now();
+            r->items += r->row->pass(c);
+            sum += now() - start;
+        }
     }
+    r->remark = bench_remark;
     return sum / r->passes;
 }
 
@@ -76,11 +87,17 @@ static int ascending(const void *a, const void *b)
 
 /* ---- running ---- */
 
+static int is_coverage(const bench_row *row)
+{
+    return strncmp(row->layer, "coverage", 8) == 0;
+}
+
 static void choose(const bench_row *rows, const bench_case *c,
                    const char *layer)
 {
     for (; rows->name && result_count < ROWS_MAX; rows++) {
         if ((rows->needs_code && !c->has_code)
+            || (c->runs > 1 && !is_coverage(rows))
             || (layer && strcmp(layer, rows->layer) != 0))
             continue;
         memset(&results[result_count], 0, sizeof(result));
@@ -103,7 +120,8 @@ static void measure(const bench_case *c)
     }
     for (round = 0; round < rounds; round++)
         for (i = 0; i < result_count; i++)
-            results[i].seconds[round] = sample(c, &results[i]);
+            if (results[i].items)
+                results[i].seconds[round] = sample(c, &results[i]);
     for (i = 0; i < result_count; i++) {
         qsort(results[i].seconds, rounds, sizeof(double), ascending);
         results[i].median = results[i].seconds[rounds / 2];
@@ -115,7 +133,8 @@ static void measure(const bench_case *c)
 static void print_row(const bench_case *c, const result *r, const result *ours)
 {
     const bench_row *row = r->row;
-    const double speed = (double) c->size / r->median * 1e-6;
+    const uint64_t bytes = is_coverage(row) ? r->items : c->size;
+    const double speed = (double) bytes / r->median * 1e-6;
     const double items = (double) r->items / r->median * 1e-6;
     const int by_item = row->needs_code; /* items are instructions */
     double ratio = 0;
@@ -125,10 +144,13 @@ static void print_row(const bench_case *c, const result *r, const result *ours)
         ratio = r->median / ours->median;
         if (by_item && r->items)
             ratio *= (double) ours->items / (double) r->items;
-        if (ratio < row->floor) {
+        if (ratio < row->floor)
             verdict = "FALLS SHORT";
-            short_rows++;
-        }
+        else if (r->remark)
+            verdict = r->remark;
+        short_rows += *verdict != 0;
+    } else if (r->remark) {
+        verdict = r->remark;
     }
     if (tsv) {
         printf("%s\t%s\t%s\t%.2f\t%.2f\t%llu\t%.2f\t%.2f\t%s\n", c->name,
@@ -141,7 +163,9 @@ static void print_row(const bench_case *c, const result *r, const result *ours)
     if (ours && row->floor > 0)
         printf(" %8.2f %6.1f %s", ratio, row->floor, verdict);
     else if (ours)
-        printf(" %8.2f", ratio);
+        printf(" %8.2f %6s %s", ratio, "", verdict);
+    else if (r->remark)
+        printf(" %s", verdict);
     if (ours && by_item && r->items != ours->items)
         printf(" (decodes %.1f %%)",
                100.0 * (double) r->items / (double) ours->items);
@@ -154,8 +178,10 @@ static void print_case(const bench_case *c)
     unsigned k;
 
     if (!tsv)
-        printf("\n%s: %zu bytes\n%-16s %-16s %9s %9s %8s %6s\n", c->name,
-               c->size, "layer", "", "MB/s", "M items/s", "ratio", "floor");
+        printf("\n%s: %zu bytes of %zu run%s\n"
+               "%-16s %-16s %9s %9s %8s %6s\n",
+               c->name, c->size, c->runs, c->runs > 1 ? "s" : "", "layer", "",
+               "MB/s", "M items/s", "ratio", "floor");
     for (i = 0; i < result_count; i++) {
         if (results[i].row->peer || results[i].median <= 0)
             continue;
@@ -175,6 +201,7 @@ static void bench(const bench_case *c, const char *layer)
     choose(bench_cover, c, layer);
     choose(bench_walk, c, layer);
     choose(bench_libipt, c, layer);
+    choose(bench_libxdc, c, layer);
     measure(c);
     print_case(c);
 }
@@ -189,9 +216,11 @@ static int once(const bench_case *c, const bench_row *rows, const char *layer)
         if (row->peer || strcmp(row->layer, layer) != 0
             || (row->needs_code && !c->has_code))
             continue;
-        if (row->prepare)
-            (void) row->prepare(c);
-        bench_once(c, row);
+        for (bench_run = 0; bench_run < c->runs; bench_run++) {
+            if (row->prepare && !row->prepare(c))
+                return 2;
+            bench_once(c, row);
+        }
         printf("%s\t%s\t%zu\n", c->name, layer, c->size);
         return 0;
     }

@@ -6,17 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A trace with its code. */
+#define BENCH_RUNS 64
+
+/* A trace with its code; or what a program left on several inputs, one behind
+ * the other: coverage only. */
 typedef struct bench_case {
     char name[80];
     uint8_t *trace;
     size_t size;
+    size_t ends[BENCH_RUNS]; /* where each run ends */
+    size_t runs;             /* at least 1 */
     image code;
     int has_code;
+    uint64_t filter[2]; /* addresses that were traced; the last one is not */
 } bench_case;
 
-/* One way through a trace. Returns how many items there were: packets, events
- * or queries, instructions. `prepare` runs untimed before each pass. */
+/* One way through a trace, or through run bench_run of it. Returns how many
+ * items there were: packets, events or queries, instructions; bytes, of
+ * coverage. `prepare` runs untimed before each pass; 0: no such row for this
+ * trace. */
 typedef struct bench_row {
     const char *layer; /* rows of one layer do the same work */
     const char *name;
@@ -30,10 +38,21 @@ typedef struct bench_row {
 /* Every item goes in here. */
 extern volatile uint64_t bench_sink;
 
+/* Passes are made over each run of a case. */
+extern size_t bench_run;
+
+/* What is wrong with what a pass found, if it says so. */
+extern const char *bench_remark;
+
 extern const bench_row bench_ours[];   /* ours.c; name NULL ends it */
 extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
 extern const bench_row bench_libipt[]; /* libipt.c; may be empty */
+extern const bench_row bench_libxdc[]; /* libxdc.c; may be empty */
+
+/* Our counters of a case, worked out without a memo. */
+#define BENCH_MAP 65536
+const uint8_t *bench_cover_map(const bench_case *c);
 
 /* One pass, by a name that callgrind can look for. */
 void bench_once(const bench_case *c, const bench_row *row);

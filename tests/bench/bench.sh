@@ -3,16 +3,18 @@
 #
 #     run      the table, over TRACES/* and build/corpus (make corpus)
 #     smoke    every row once, over a small recording of our own, and check
-#              that all agree on the number of instructions
+#              that all agree on the number of instructions; and libxdc's,
+#              with what stands in for it
 #     curve    speed of blocks by size of the cache, as tests/bench/cache.svg
 #     cover    instructions per trace byte of coverage under callgrind, by a
 #              memo that knows the trace and by an empty one: `name warm cold`;
 #              fails above the floors
 #
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
-# CASES="..."  only these of them          ROUNDS=5
+# CASES="..."  only these of them, or random-tnt, gzip, bash-inputs, ROUNDS=5
 # TSV=1        tab-separated               LAYER=blocks  only these rows
-# LIBXDC=dir   not there yet: coverage is not measured next to libxdc
+# LIBXDC=dir   coverage next to libxdc: its source tree, built or not; needs
+#              capstone (package libcapstone-dev)
 # LAYER=parallel  two threads next to one
 # INSTR=1      instructions per trace byte under callgrind instead
 
@@ -23,15 +25,43 @@ CC=${CC:-cc}
 here=tests/bench
 warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
 
+# ---- building ----
+
 libs=
 echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
 
+# What libxdc needs to be compiled in: as its own Makefile leaves it, if it was
+# run, or else its sources.
+libxdc() {
+    xdc=
+    [ -n "$LIBXDC" ] || return 0
+    [ -e "$LIBXDC/libxdc.h" ] || { echo "no libxdc.h in $LIBXDC"; exit 2; }
+    if [ -e "$LIBXDC/libxdc.a" ]; then lib=$LIBXDC/libxdc.a
+    elif [ -e "$LIBXDC/libxdc.so" ]; then lib=$LIBXDC/libxdc.so
+    else
+        rm -rf "$out/libxdc" && mkdir -p "$out/libxdc" || exit 2
+        for c in "$LIBXDC"/src/*.c; do
+            # shellcheck disable=SC2086 # flags
+            $CC ${LIBXDC_CFLAGS:--O3} -w -I. -I"$LIBXDC" -I"$LIBXDC/src" -c "$c" \
+                -o "$out/libxdc/$(basename "$c" .c).o" || exit 2
+        done
+        lib="$out/libxdc/*.o"
+    fi
+    xdc="-DLIBXDC -I$LIBXDC $lib -Wl,-rpath,$LIBXDC"
+    echo '#include <capstone/capstone.h>' | $CC -E - >/dev/null 2>&1 &&
+        xdc="$xdc -lcapstone"
+}
+
 mkdir -p "$out"
-if [ ! -e "$out/bench" ] || [ -n "$(find ipt.h ipt_impl.h $here \
+if [ "$(cat "$out/of" 2>/dev/null)" != "$CC $CFLAGS $LIBXDC" ] ||
+    [ ! -e "$out/bench" ] || [ -n "$(find ipt.h ipt_impl.h $here \
     examples/tools/common -name '*.[ch]' -newer "$out/bench")" ]; then
+    rm -f "$out/of"
+    libxdc
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -I. -o "$out/bench" $here/*.c \
-        examples/tools/common/image.c $libs || exit 2
+        examples/tools/common/image.c $xdc $libs || exit 2
+    echo "$CC $CFLAGS $LIBXDC" >"$out/of"
 fi
 
 # ---- cases ----
@@ -52,11 +82,11 @@ recorded() {
 }
 
 # Noise: a loop of three branches, each taken or not at random, always the same
-# way; 1 MB of TNT packets and nothing else.
+# way; 1 MB of TNT packets and nothing else, but for the end of tracing.
 noise() {
     dir=$out/random-tnt
     mkdir -p "$dir"
-    if [ ! -e "$dir/image.map" ]; then
+    if [ -z "$(find "$dir/image.map" -newer $here/bench.sh 2>/dev/null)" ]; then
         { printf '\164\001\220\164\001\220\164\001\220\353\365'
           head -c 4085 /dev/zero; } >"$dir/code"
         { printf '\002\202\002\202\002\202\002\202'
@@ -66,22 +96,36 @@ noise() {
               for (x = i = 1; i <= 1000000; i++) {
                   x = x * 16807 % 2147483647
                   printf "%c", 128 + 2 * (int(x / 65536) % 64)
-              } }'; } >"$dir/trace.pt"
+              } }'
+          printf '\001'; } >"$dir/trace.pt"
         echo "400000 1000 code 0" >"$dir/image.map"
     fi
     echo "$dir"
 }
 
+# What programs left on several inputs: those of the corpus, which have little
+# in common; and variants of one, as fuzzers make them.
+several() {
+    for name in gzip bash lua python sqlite; do
+        set -- "$build/corpus/$name"[.-]*2000000
+        [ ! -e "$2/trace.pt" ] || echo "$name=$*" | tr ' ' +
+        set -- "$build/corpus/inputs/$name"-*
+        [ ! -e "$2/trace.pt" ] || echo "$name-inputs=$*" | tr ' ' +
+    done
+}
+
 cases() {
     if [ -n "$CASES" ]; then
         for name in $CASES; do
-            [ -d "$TRACES/$name" ] && echo "$TRACES/$name" ||
-                echo "$build/corpus/$name"
+            { [ ! -d "$TRACES/$name" ] || echo "$TRACES/$name"
+              noise; several; echo "$build/corpus/$name"; } |
+                grep -m 1 -e "^$name=" -e "/$name\$"
         done
     else
         { [ -n "$TRACES" ] && real; recorded; } | grep . ||
             echo examples/recording
         noise
+        several
     fi
 }
 
@@ -135,7 +179,27 @@ smoke() {
         }
         NR > 1 && !($4 > 0) { failed++; print "FAIL " $0 }
         END { printf "%d passed, %d failed\n", passed, failed
-              exit failed > 0 || passed == 0 }' "$out/smoke"
+              exit failed > 0 || passed == 0 }' "$out/smoke" >"$out/rows" ||
+        { cat "$out/rows"; exit 1; }
+    has "" coverage "	libxdc	.*	1.50	\(FALLS SHORT\)\?$"
+    has "" "coverage cold" "	libxdc	"
+    has wrong coverage "	libxdc	.*	COUNTERS DIFFER$"
+    has abort coverage "left out: libxdc dies"
+    has none coverage "^SKIP coverage next to libxdc: "
+    sed "s/^[0-9]*/$(($(sed 's/ .*//' "$out/rows") + 5))/" "$out/rows"
+}
+
+# has HOW LAYER TEXT: what is said next to what stands in for libxdc.
+has() {
+    [ "$1" = none ] && dir='' || dir=$here/standin
+    STANDIN=$1 LIBXDC=$dir LIBXDC_CFLAGS=-O0 CFLAGS=-O0 BUILD=$out/standin \
+        TSV=1 LAYER=$2 CASES=recording TRACES=examples ROUNDS=1 \
+        sh $here/bench.sh >"$out/standin.log" 2>&1
+    grep -q "$3" "$out/standin.log" && return
+    echo "FAIL $*"
+    cat "$out/standin.log"
+    echo "0 passed, 1 failed"
+    exit 1
 }
 
 case $mode in
@@ -161,7 +225,9 @@ run)
     [ "$LAYER" = parallel ] ||
         "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
     status=$?
-    echo "SKIP coverage next to libxdc: there is no row for it yet"
+    [ -n "$LIBXDC" ] ||
+        echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
+            "(https://github.com/nyx-fuzz/libxdc, package libcapstone-dev)"
     # shellcheck disable=SC2046
     [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh $(cases)
     exit $status

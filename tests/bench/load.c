@@ -1,9 +1,11 @@
-/* load.c: a case from a folder with trace.pt and image.map: real traces, what
+/* load.c: a case from folders with trace.pt and image.map: real traces, what
  * ptrecord and tests/truth record. */
 #include "load.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PAGE 4096
 
 static uint8_t *load(const char *folder, const char *name, size_t *size)
 {
@@ -18,24 +20,132 @@ static uint8_t *load(const char *folder, const char *name, size_t *size)
         return NULL;
     if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) > 0) {
         rewind(f);
-        data = malloc((size_t) n);
+        data = malloc((size_t) n + 1);
         *size = data ? fread(data, 1, (size_t) n, f) : 0;
+        if (data)
+            data[*size] = 0;
     }
     fclose(f);
     return data;
 }
 
+/* What was traced, as the file `meta` says, if there is one. */
+static void set_filter(bench_case *c, const char *folder)
+{
+    static const char key[] = "filter range ";
+    size_t size;
+    char *meta = (char *) load(folder, "meta", &size);
+    const char *at = meta ? strstr(meta, key) : NULL;
+    unsigned long long first;
+    unsigned long long end;
+
+    c->filter[0] = 0;
+    c->filter[1] = UINT64_MAX;
+    if (at && sscanf(at + strlen(key), "%llx-%llx", &first, &end) == 2) {
+        c->filter[0] = first;
+        c->filter[1] = end;
+    }
+    free(meta);
+}
+
+static const char *add_trace(bench_case *c, const char *folder)
+{
+    size_t size;
+    uint8_t *trace = load(folder, "trace.pt", &size);
+    uint8_t *both = trace && c->runs < BENCH_RUNS
+                        ? realloc(c->trace, c->size + size) : NULL;
+
+    if (both) {
+        memcpy(both + c->size, trace, size);
+        c->trace = both;
+        c->size += size;
+        c->ends[c->runs++] = c->size;
+    }
+    free(trace);
+    return trace ? both ? NULL : "too much" : "no trace";
+}
+
+/* ---- the code of several runs ---- */
+
+/* Add a page, of which only what executed may be known; the rest is zero. */
+static const char *add_page(image *all, image *one, uint64_t page)
+{
+    static const ipt_asid any = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    uint8_t *bytes = calloc(1, PAGE);
+    uint8_t known[PAGE] = {0};
+    size_t i;
+
+    if (!bytes || image_read(bytes, PAGE, &any, page, one) != PAGE) {
+        free(bytes);
+        return "not in pages";
+    }
+    (void) image_read(known, PAGE, &any, page, all);
+    for (i = 0; i < PAGE; i++) {
+        if (bytes[i] && known[i] && bytes[i] != known[i]) {
+            free(bytes);
+            return "not the same program";
+        }
+        bytes[i] |= known[i];
+    }
+    return image_add(all, NULL, "merged", 0, bytes, PAGE, page);
+}
+
+static const char *add_code(bench_case *c, const char *folder)
+{
+    image one;
+    const char *why;
+    uint32_t i;
+
+    image_init(&one);
+    why = image_add_map(&one, NULL, folder);
+    for (i = 0; !why && i < one.section_count; i++) {
+        const image_section *s = &one.sections[i];
+        uint64_t at;
+        for (at = 0; !why && at < s->size; at += PAGE)
+            why = add_page(&c->code, &one, s->base + at);
+    }
+    image_free(&one);
+    return why;
+}
+
+/* ---- cases ---- */
+
+/* NAME=FOLDER+FOLDER... */
+static const char *load_runs(bench_case *c, const char *folders)
+{
+    char folder[1024];
+    const char *why = NULL;
+    const size_t name = strcspn(folders, "=");
+
+    snprintf(c->name, sizeof c->name, "%.*s", (int) name, folders);
+    folders += name + 1;
+
+    while (!why && *folders) {
+        const size_t n = strcspn(folders, "+");
+        snprintf(folder, sizeof folder, "%.*s", (int) n, folders);
+        folders += n + (folders[n] == '+');
+        why = add_trace(c, folder);
+        if (!why)
+            why = add_code(c, folder);
+    }
+    c->has_code = 1;
+    c->filter[1] = UINT64_MAX;
+    return why;
+}
+
 const char *bench_load(bench_case *c, const char *folder)
 {
     const char *slash = strrchr(folder, '/');
+    const char *why;
 
     memset(c, 0, sizeof *c);
-    snprintf(c->name, sizeof c->name, "%s", slash ? slash + 1 : folder);
     image_init(&c->code);
-    c->trace = load(folder, "trace.pt", &c->size);
-    if (!c->trace)
-        return "no trace";
+    snprintf(c->name, sizeof c->name, "%s", slash ? slash + 1 : folder);
+    if (strchr(folder, '='))
+        return load_runs(c, folder);
+    why = add_trace(c, folder);
+    set_filter(c, folder);
     /* without a map packets and events can still be had */
     c->has_code = !image_add_map(&c->code, NULL, folder);
-    return NULL;
+    return why;
 }

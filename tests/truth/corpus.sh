@@ -6,6 +6,8 @@
 #     quick    a few programs, under a minute
 #     all      every program, case, cache and classifier
 #
+# Those in build/corpus/inputs are for the bench alone.
+#
 # CORPUS_INSNS=2000000: how many instructions of each program. Each folder also
 # has the trace of a user's program by the first thread, as ptrecord writes it.
 
@@ -198,7 +200,7 @@ record() {
         "$bin/qplugin.so,out=$to,skip=$skip,max=$max" "$program" "$@" \
         </dev/null >"$to/output" 2>&1
     # shellcheck disable=SC2046 # an option or none
-    if [ ! -s "$to/code.bin" ] || ! "$bin/truth" $(bits "$name.") -c user \
+    if [ ! -s "$to/code.bin" ] || ! "$bin/truth" $(bits "$name.") -c $model \
         -w "$to" "$to/0.run" >/dev/null; then
         fail "cannot record $name"
         cat "$to/output"
@@ -206,7 +208,7 @@ record() {
     rm -f "$to/ips.u64" "$to/lost.u64" # large, and 0.run has it all
 }
 
-x=qemu-x86_64
+x=qemu-x86_64 model=user
 text=/usr/share/common-licenses/GPL-3 # the same everywhere
 [ -e "$text" ] || text=LICENSE
 record gzip-text $x 200000 gzip -c "$text"
@@ -250,6 +252,15 @@ if [ -z "$few" ]; then
     else
         skip "objects: $CXX is missing (package g++)"
     fi
+    # Variants of one input, as a fuzzer makes them, for the bench.
+    all=$max max=$((max / 4)) model=noretc
+    for i in 1 2 3 4 5 6 7 8; do
+        sed "${i}0,${i}9s/[aeiou]/x/" "$text" >"$bin/text-$i"
+        record "inputs/gzip-$i" $x 200000 gzip -c "$bin/text-$i"
+        sed "s/7/$i/" "$bin/loop.sh" >"$bin/loop-$i.sh"
+        record "inputs/bash-$i" $x 500000 /bin/bash "$bin/loop-$i.sh"
+    done
+    max=$all
 fi
 case $mode in record | few)
     du -sh "$corpus"
