@@ -7994,8 +7994,8 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
             line->kind_ &= 0xe0;
     } else { /* up to the last branch */
         line->kind_ = decoder->frames_;
-        line->counts_
-            = (uint8_t) (ipti_line_edges(line) | (unsigned) decoder->peak_ << 3);
+        line->counts_ = (uint8_t) (ipti_line_edges(line)
+                                   | (unsigned) decoder->peak_ << 3);
     }
     if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
