@@ -8942,13 +8942,14 @@ static int ipti_cov_sync(ipt_cov_decoder *decoder)
     const int first = !(decoder->at.valid & IPT_AT_SYNC);
     const int status = ipti_sync_forward(&w->cur, &decoder->at);
 
-    if (status < 0)
-        return status;
-    if (first) {
-        if (decoder->at.offset != decoder->begin)
+    if (first && (status >= 0 || status == IPT_END)) {
+        if (decoder->begin != (status < 0 ? ipti_cur_end(w->cur.trace)
+                                          : decoder->at.offset))
             decoder->verdict |= IPT_COV_SKIPPED;
         decoder->begin = decoder->at.offset;
     }
+    if (status < 0)
+        return status;
     ipti_walk_reset(w);
     return IPT_OK;
 }

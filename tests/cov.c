@@ -189,9 +189,28 @@ TEST(random)
 #define BASE 0x400000u
 #define INPUT 4096
 
+#define EXIT_IP 0xffffffff81000000u
+#define HOST_CR3 0x9000u
+
 static uint8_t program[BLOCKS * BLOCK];
 static uint8_t kinds[BLOCKS];
 static unsigned targets[BLOCKS];
+
+/* A host that runs the program as its guest: je, call, vmlaunch; je, ret. */
+static const char host[] = "\x74\x00\xe8\x03\x00\x00\x00\x0f\x01\xc2"
+                           "\x74\x00\xc3";
+
+/* What write_run wrote: edges as they executed, and where. */
+static struct {
+    edge e;
+    uint64_t cr3[2]; /* there, and where it leads */
+} ran[INPUT * 8];
+static size_t ran_count;
+static struct {
+    uint64_t missing; /* a page that the image lacks; 0: none */
+    uint8_t mode;     /* IPT_MODE_ of the program */
+    uint8_t vmx;      /* it is a guest */
+} the;
 
 static void aim_at(uint8_t *p, uint64_t next, unsigned block)
 {
@@ -235,13 +254,23 @@ static void write_program(void)
 static int program_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                         uint64_t ip, void *context)
 {
-    size_t n = ip < BASE || ip - BASE >= sizeof program
-                   ? 0 : sizeof program - (size_t) (ip - BASE);
+    const void *code = NULL;
+    size_t n = 0;
     (void) asid;
     (void) context;
+    if (ip >= BASE && ip - BASE < sizeof program) {
+        n = sizeof program - (size_t) (ip - BASE);
+        code = &program[ip - BASE];
+    } else if (ip >= EXIT_IP && ip - EXIT_IP < sizeof host) {
+        n = sizeof host - (size_t) (ip - EXIT_IP);
+        code = &host[ip - EXIT_IP];
+    }
+    if (ip < the.missing && the.missing - ip < n)
+        n = (size_t) (the.missing - ip);
+    if (n == 0 || ip - the.missing < BLOCK) return IPT_NEED_PAGE;
     if (n > size) n = size;
-    if (n) memcpy(buffer, &program[ip - BASE], n);
-    return n ? (int) n : IPT_NEED_PAGE;
+    memcpy(buffer, code, n);
+    return (int) n;
 }
 
 static void happen(ipt_gen *gen, uint8_t type, uint64_t ip)
@@ -255,24 +284,91 @@ static void happen(ipt_gen *gen, uint8_t type, uint64_t ip)
     CHECK_EQ(ipt_gen_event(gen, &event), IPT_OK);
 }
 
+/* A branch executed, under a CR3 and to one. */
+static void branch(ipt_gen *gen, uint8_t kind, uint64_t ip, uint8_t size,
+                   uint64_t to, uint64_t cr3, uint64_t to_cr3)
+{
+    edge e = {ip, to, kind, 0, 0};
+    CHECK_EQ(ipt_gen_branch(gen, kind, ip, size, to), IPT_OK);
+    gen->clock += 1 + dice(30);
+    if (!is_branch(kind) || !CHECK(ran_count < LENGTH(ran))) return;
+    ran[ran_count].e = e;
+    ran[ran_count].cr3[0] = cr3;
+    ran[ran_count++].cr3[1] = to_cr3;
+}
+
+static void change_world(ipt_gen *gen, uint8_t type, uint64_t ip, uint64_t cr3,
+                         uint8_t mode)
+{
+    ipt_event event;
+    memset(&event, 0, sizeof event);
+    event.type = type;
+    event.ip = ip;
+    event.u.paging.cr3 = cr3;
+    event.u.paging.nr = cr3 != HOST_CR3;
+    CHECK_EQ(ipt_gen_event(gen, &event), IPT_OK);
+    if (mode == IPT_MODE_64) return;
+    event.type = IPT_EVT_EXEC_MODE;
+    event.u.exec.mode = event.u.paging.nr ? mode : IPT_MODE_64;
+    CHECK_EQ(ipt_gen_event(gen, &event), IPT_OK);
+}
+
+/* A VM exit before ip executes, and back under the CR3 that is returned. */
+static uint64_t exit_guest(ipt_gen *gen, uint64_t ip)
+{
+    const uint64_t next = ONLY_CR3 - 0x1000u * dice(3);
+    ipt_event event;
+    memset(&event, 0, sizeof event);
+    change_world(gen, IPT_EVT_ASYNC_PAGING, ip, HOST_CR3, the.mode);
+    event.type = IPT_EVT_ASYNC_BRANCH;
+    event.ip = ip;
+    event.u.branch.to = EXIT_IP;
+    CHECK_EQ(ipt_gen_event(gen, &event), IPT_OK);
+    branch(gen, IPT_INSN_JCC, EXIT_IP, 2, EXIT_IP + 2, HOST_CR3, HOST_CR3);
+    branch(gen, IPT_INSN_CALL, EXIT_IP + 2, 5, EXIT_IP + 10, HOST_CR3,
+           HOST_CR3);
+    branch(gen, IPT_INSN_JCC, EXIT_IP + 10, 2, EXIT_IP + 12, HOST_CR3,
+           HOST_CR3);
+    branch(gen, IPT_INSN_RET, EXIT_IP + 12, 1, EXIT_IP + 7, HOST_CR3, HOST_CR3);
+    change_world(gen, IPT_EVT_PAGING, 0, next, the.mode);
+    branch(gen, IPT_INSN_VMENTRY, EXIT_IP + 7, 3, ip, HOST_CR3, next);
+    return next;
+}
+
+/* Timing packets, long TNTs, TIPs that wait. */
+static void gen_begin(ipt_gen *gen, uint32_t flags, uint8_t *out)
+{
+    ipt_gen_config config = {0};
+    config.flags = flags;
+    config.psb_period = dice(3) ? 0 : 300;
+    if (flags & IPT_GEN_MTC) {
+        config.cpuid_15_eax = 1;
+        config.cpuid_15_ebx = 2;
+        config.mtc_freq = 3;
+        config.nom_freq = 10;
+        config.cbr = 12;
+    }
+    CHECK_EQ(ipt_gen_init(gen, &config, the.mode), IPT_OK);
+    gen->out = out;
+    gen->size = INPUT;
+    ran_count = 0;
+}
+
 /* What a run on an input leaves: decisions repeat more or less. */
 static size_t write_run(uint8_t *out, uint32_t flags)
 {
     static ipt_gen gen;
-    ipt_gen_config config = {0};
     uint64_t stack[40];
     uint64_t ways = 0x9e3779b97f4a7c15u * (1 + dice(5));
+    uint64_t cr3 = the.vmx ? ONLY_CR3 : IPT_ASID_UNKNOWN;
     const unsigned noise = dice(4) ? 2 : 30;
     const unsigned most = 100 + dice(900);
     unsigned depth = 0;
     unsigned at = dice(3);
-    config.flags = flags;
-    config.psb_period = dice(3) ? 0 : 300;
-    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_OK);
-    gen.out = out;
-    gen.size = INPUT;
+    gen_begin(&gen, flags, out);
+    if (the.vmx) change_world(&gen, IPT_EVT_PAGING, 0, cr3, IPT_MODE_64);
     happen(&gen, IPT_EVT_ENABLED, BASE + BLOCK * at);
-    for (unsigned i = 0; i < most && gen.size - gen.used > 600; i++) {
+    for (unsigned i = 0; i < most && gen.size - gen.used > 900; i++) {
         const uint64_t ip = BASE + BLOCK * at;
         const int taken = ways >> i % 17 & 1;
         uint64_t to = BASE + BLOCK * targets[at];
@@ -287,11 +383,13 @@ static size_t write_run(uint8_t *out, uint32_t flags)
             stack[depth++] = ip + 5;
         } else if (kinds[at] == IPT_INSN_RET) {
             size = 1;
-            to = depth ? stack[--depth] : BASE + BLOCK * (uint64_t) dice(BLOCKS);
+            to = depth ? stack[--depth]
+                       : BASE + BLOCK * (uint64_t) dice(BLOCKS);
         } else if (taken) {
             to = BASE + BLOCK * (uint64_t) dice(BLOCKS);
         }
-        CHECK_EQ(ipt_gen_branch(&gen, kinds[at], ip, size, to), IPT_OK);
+        branch(&gen, kinds[at], ip, size, to, cr3, cr3);
+        if (the.vmx && dice(30) == 0) cr3 = exit_guest(&gen, to);
         at = (unsigned) (to - BASE) / BLOCK;
         if (to % BLOCK) at = (at + 1) % BLOCKS; /* the JMP there */
         if (dice(400) == 0) {
@@ -302,6 +400,25 @@ static size_t write_run(uint8_t *out, uint32_t flags)
     CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
     happen(&gen, IPT_EVT_ASYNC_DISABLED, BASE + BLOCK * at);
     return gen.used;
+}
+
+/* The edges that a decoder with these flags and CR3 is to find. */
+static void ran_edges(edge_list *l, uint32_t config_flags, uint32_t flags)
+{
+    l->count = 0;
+    for (size_t i = 0; i < ran_count; i++) {
+        const uint64_t from = ran[i].cr3[0];
+        const uint64_t to = ran[i].cr3[1];
+        if ((config_flags & IPT_CONFIG_ROOT_ONLY
+             && (from != HOST_CR3 || to != HOST_CR3))
+            || (config_flags & IPT_CONFIG_NON_ROOT_ONLY
+                && (from == HOST_CR3 || to == HOST_CR3))
+            || (config_flags & IPT_CONFIG_CR3_ONLY
+                && (from != ONLY_CR3 || to != ONLY_CR3)))
+            continue;
+        *edge_add(l) = ran[i].e;
+    }
+    edges_of_kind(l, flags);
 }
 
 /* One way to cover many runs. */
@@ -362,16 +479,30 @@ static int loop_same(const loop *x, const loop *y)
 
 static loop fresh, kept, tiny, both;
 
-/* Run N's bitmap is that of a fresh decoder, for a thousand inputs. */
+/* Is the bitmap that of the edges which executed? */
+static int loop_is_true(const loop *l)
+{
+    ran_edges(&want, l->config.flags, l->cov.flags);
+    edges_map(&want, l->cov.flags, want_map, MAP_MAX);
+    return memcmp(l->map, want_map, MAP_MAX) == 0;
+}
+
+/* Run N's bitmap is that of a fresh decoder, and of what executed, for a
+ * thousand inputs, in all kinds of trace. */
 TEST(thousand_inputs)
 {
     static uint8_t bytes[INPUT];
     static const uint32_t flags[]
         = {0, IPT_COV_INDIRECT, IPT_COV_HASH | IPT_COV_INDIRECT,
            IPT_COV_SATURATE};
+    static const uint32_t gens[]
+        = {0, IPT_GEN_TNT_64, IPT_GEN_DEFER, IPT_GEN_TSC | IPT_GEN_CYC,
+           IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC | IPT_GEN_TNT_64
+               | IPT_GEN_DEFER};
     for (unsigned turn = 0; turn < 8; turn++) {
         const uint32_t config = turn & 1 ? IPT_CONFIG_NO_RETCOMP : 0;
         seed = turn / 2 + 1;
+        the.mode = turn / 4 ? IPT_MODE_32 : IPT_MODE_64;
         write_program();
         loop_init(&kept, config, flags[turn / 2], 4096);
         loop_init(&tiny, config, flags[turn / 2], 8);
@@ -379,18 +510,395 @@ TEST(thousand_inputs)
         both.cov.edge = count_edge; /* walks, with all outputs at once */
         both.cov.context = &both.edges;
         for (unsigned n = 0; n < 125; n++) {
-            const size_t size = write_run(bytes, config);
+            const size_t size
+                = write_run(bytes, config | gens[n % LENGTH(gens)]);
             loop_init(&fresh, config, flags[turn / 2], 0);
             CHECK(loop_run(&fresh, bytes, size, 1));
             CHECK(loop_run(&kept, bytes, size, n == 0));
             CHECK(loop_run(&tiny, bytes, size, n == 0));
             CHECK(loop_run(&both, bytes, size, n == 0));
-            if (!CHECK(loop_same(&kept, &fresh) && loop_same(&tiny, &fresh)
-                       && loop_same(&both, &fresh)))
+            if (!CHECK(loop_is_true(&fresh))
+                || !CHECK(loop_same(&kept, &fresh) && loop_same(&tiny, &fresh)
+                          && loop_same(&both, &fresh)))
                 return;
         }
         CHECK(both.edges > 1000);
     }
+    the.mode = IPT_MODE_64;
+}
+
+/* ---- hosts and guests ---- */
+
+static int worlds(uint32_t gen, uint32_t config_flags, unsigned runs)
+{
+    static uint8_t bytes[INPUT];
+    size_t edges = 0;
+    write_program();
+    loop_init(&kept, config_flags, IPT_COV_INDIRECT, 4096);
+    loop_init(&tiny, config_flags, IPT_COV_INDIRECT, 4);
+    loop_init(&both, config_flags, IPT_COV_INDIRECT, 0);
+    kept.config.cr3 = tiny.config.cr3 = both.config.cr3 = ONLY_CR3;
+    both.cov.edge = list_edge;
+    both.cov.context = &got;
+    for (unsigned n = 0; n < runs; n++) {
+        const size_t size = write_run(bytes, gen);
+        got.count = 0;
+        CHECK(loop_run(&both, bytes, size, n == 0));
+        CHECK(loop_run(&kept, bytes, size, n == 0));
+        CHECK(loop_run(&tiny, bytes, size, n == 0));
+        CHECK(loop_is_true(&both) && loop_is_true(&kept)
+              && loop_is_true(&tiny)); /* fills `want` */
+        if (!CHECK(edges_same(&want, &got))) return 0;
+        edges += got.count;
+    }
+    return CHECK(edges > 100);
+}
+
+/* A guest in 64-bit and 32-bit mode under several CR3, its host, and each
+ * alone. */
+TEST(worlds)
+{
+    static const uint32_t only[]
+        = {0, IPT_CONFIG_ROOT_ONLY, IPT_CONFIG_NON_ROOT_ONLY,
+           IPT_CONFIG_CR3_ONLY, IPT_CONFIG_CR3_ONLY | IPT_CONFIG_NON_ROOT_ONLY};
+    the.vmx = 1;
+    for (unsigned i = 0; i < 4 * LENGTH(only); i++) {
+        /* calls and returns do not keep to a CR3 */
+        const uint32_t flags = i & 1 || only[i / 4] & IPT_CONFIG_CR3_ONLY
+                                   ? IPT_CONFIG_NO_RETCOMP : 0;
+        seed = 1000 + i;
+        the.mode = i & 2 ? IPT_MODE_32 : IPT_MODE_64;
+        if (!worlds(flags | (i & 3 ? 0 : IPT_GEN_TNT_64),
+                    flags | only[i / 4], 12))
+            printf("    %s, flags %x\n", i & 2 ? "32 bit" : "64 bit",
+                   flags | only[i / 4]);
+    }
+    the.vmx = 0;
+    the.mode = IPT_MODE_64;
+}
+
+/* ---- outputs ---- */
+
+typedef struct outputs {
+    edge_list edges;
+    edge_list blocks; /* from: address, to: its end, kind: mode */
+    uint8_t map[MAP_MAX];
+    uint64_t hash;
+} outputs;
+
+static void on_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
+{
+    list_edge(from, to, kind, &((outputs *) context)->edges);
+}
+
+static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
+{
+    CHECK(size > 0);
+    list_edge(ip, ip + size, mode, &((outputs *) context)->blocks);
+}
+
+enum { MAP = 1, EDGES = 2, BLOCKS_ = 4, HASH = 8, MEMO = 16, ALL = 32 };
+
+/* Those that are asked for. */
+static void ask(outputs *o, unsigned what, uint32_t flags, const uint8_t *bytes,
+                size_t size)
+{
+    loop_init(&fresh, 0, flags | (what & HASH ? IPT_COV_HASH : 0),
+              what & MEMO ? 64 : 0);
+    if (!(what & MAP)) fresh.cov.bitmap = NULL;
+    if (what & EDGES) fresh.cov.edge = on_edge;
+    if (what & BLOCKS_) fresh.cov.block = on_block;
+    fresh.cov.context = o;
+    for (int i = 0; i < 3; i++) { /* the memo knows it */
+        o->edges.count = o->blocks.count = 0;
+        CHECK(loop_run(&fresh, bytes, size, i == 0));
+    }
+    memcpy(o->map, fresh.map, MAP_MAX);
+    o->hash = fresh.decoder.hash;
+}
+
+static int list_same(const edge_list *x, const edge_list *y)
+{
+    return x->count == y->count
+           && (x->count == 0
+               || !memcmp(x->edges, y->edges, x->count * sizeof *x->edges));
+}
+
+/* Blocks hold each instruction as often as it executed. */
+static void check_blocks(const edge_list *blocks, const uint8_t *bytes,
+                         size_t size)
+{
+    static uint32_t times[2][sizeof program];
+    const ipt_segment piece = {bytes, size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    static ipt_insn_decoder d;
+    ipt_insn insn;
+    int status = ipt_insn_init(&d, &fresh.config, &trace, NULL);
+    memset(times, 0, sizeof times);
+    if (status >= 0) status = ipt_insn_sync_forward(&d);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        status = ipt_insn_next(&d, &insn);
+        for (unsigned i = 0; status >= 0 && i < insn.size; i++)
+            if (insn.ip - BASE < sizeof program) times[0][insn.ip - BASE + i]++;
+    }
+    for (size_t k = 0; k < blocks->count; k++) {
+        const edge *e = &blocks->edges[k];
+        for (uint64_t ip = e->from; ip < e->to; ip++)
+            if (ip - BASE < sizeof program) times[1][ip - BASE]++;
+    }
+    CHECK(memcmp(times[0], times[1], sizeof times[0]) == 0);
+}
+
+/* Each output is the same, whatever else is asked for, memo or not. */
+TEST(outputs)
+{
+    static uint8_t bytes[INPUT];
+    static outputs alone, some;
+    static const uint8_t zeros[MAP_MAX];
+    for (unsigned turn = 0; turn < 8; turn++) {
+        seed = 300 + turn;
+        the.vmx = turn & 1;
+        write_program();
+        const uint32_t flags = turn / 2;
+        const size_t size = write_run(bytes, 0);
+        for (unsigned what = MAP; what <= HASH; what *= 2) {
+            ask(&some, what, flags, bytes, size);
+            if (what == MAP) memcpy(alone.map, some.map, MAP_MAX);
+            if (what == HASH) alone.hash = some.hash;
+            edge_list *const to = what == EDGES ? &alone.edges : &alone.blocks;
+            if (what != EDGES && what != BLOCKS_) continue;
+            edge_list *const from = what == EDGES ? &some.edges : &some.blocks;
+            to->count = 0;
+            for (size_t i = 0; i < from->count; i++)
+                *edge_add(to) = from->edges[i];
+        }
+        ran_edges(&want, 0, flags);
+        CHECK(edges_same(&want, &alone.edges));
+        check_blocks(&alone.blocks, bytes, size);
+        CHECK(alone.hash != 0 && alone.blocks.count > alone.edges.count / 2);
+        for (unsigned what = 0; what < ALL; what++) {
+            ask(&some, what, flags, bytes, size);
+            CHECK(!memcmp(some.map, what & MAP ? alone.map : zeros, MAP_MAX));
+            CHECK_EQ(some.hash, what & HASH ? alone.hash : 0);
+            if (what & EDGES) CHECK(list_same(&some.edges, &alone.edges));
+            else CHECK_EQ(some.edges.count, 0);
+            if (what & BLOCKS_) CHECK(list_same(&some.blocks, &alone.blocks));
+            else CHECK_EQ(some.blocks.count, 0);
+        }
+    }
+    the.vmx = 0;
+    edge_clear(&alone.edges), edge_clear(&alone.blocks);
+    edge_clear(&some.edges), edge_clear(&some.blocks);
+}
+
+/* A memo is emptied where what counts is another: size, formula, filter. */
+TEST(another_formula)
+{
+    static uint8_t bytes[INPUT];
+    static const uint32_t sizes[] = {MAP_MAX, 64, 1000, 1};
+    ipt_filter filter[IPT_FILTERS];
+    seed = 77;
+    write_program();
+    loop_init(&kept, 0, 0, 4096);
+    for (unsigned n = 0; n < 60; n++) {
+        const size_t size = write_run(bytes, 0);
+        memset(filter, 0, sizeof filter);
+        for (unsigned i = 0; i < dice(4); i++) {
+            filter[i].kind = (uint8_t) (1 + dice(2)); /* TRACE or STOP */
+            filter[i].first = BASE + BLOCK * (uint64_t) dice(BLOCKS);
+            filter[i].last = filter[i].first + BLOCK * (uint64_t) dice(20);
+        }
+        kept.cov.filter = dice(2) ? filter : NULL;
+        kept.cov.bitmap_size = sizes[dice(LENGTH(sizes))];
+        kept.cov.flags = dice(IPT_COV_FLAGS_ + 1);
+        for (int k = 0; k < 3; k++)
+            CHECK(loop_run(&kept, bytes, size, n + (unsigned) k == 0));
+        ran_edges(&want, 0, kept.cov.flags);
+        size_t left = 0;
+        for (size_t i = 0; i < want.count; i++) {
+            const uint64_t from = want.edges[i].from;
+            unsigned traces = 0, hit = 0, stopped = 0;
+            for (unsigned j = 0; kept.cov.filter && j < IPT_FILTERS; j++) {
+                const unsigned in
+                    = from >= filter[j].first && from <= filter[j].last;
+                traces += filter[j].kind == IPT_FILTER_TRACE;
+                hit += in && filter[j].kind == IPT_FILTER_TRACE;
+                stopped += in && filter[j].kind == IPT_FILTER_STOP;
+            }
+            if (!stopped && (hit || !traces))
+                want.edges[left++] = want.edges[i];
+        }
+        want.count = left;
+        memset(want_map, 0, sizeof want_map);
+        edges_map(&want, kept.cov.flags, want_map, kept.cov.bitmap_size);
+        if (!CHECK(!memcmp(kept.map, want_map, MAP_MAX))) return;
+    }
+}
+
+/* ---- what is not whole is told ---- */
+
+/* Cover `count` pieces to the end. Returns the errors. */
+static int cover_pieces(loop *l, const ipt_segment *pieces, uint32_t count)
+{
+    const ipt_trace trace = {pieces, count, 0, 0};
+    int errors = 0;
+    int status = ipt_cov_begin(&l->decoder, &trace);
+    CHECK_EQ(l->decoder.verdict, IPT_COV_UNFINISHED);
+    memset(l->map, 0, sizeof l->map);
+    while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END) {
+        CHECK(l->decoder.verdict & IPT_COV_UNFINISHED);
+        errors++;
+        status = ipt_cov_resync(&l->decoder);
+    }
+    return errors;
+}
+
+static uint64_t decoded(const loop *l)
+{
+    return l->decoder.at.offset - l->decoder.begin;
+}
+
+/* Does a packet begin, or the trace end, at this offset? */
+static int is_between(const uint8_t *bytes, size_t size, size_t offset)
+{
+    const ipt_segment piece = {bytes, size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    static const ipt_config config;
+    static ipt_pkt_decoder d;
+    ipt_packet packet;
+    int status = ipt_pkt_init(&d, &config, &trace);
+    if (status >= 0) status = ipt_pkt_sync_forward(&d);
+    while (status >= 0 && (status = ipt_pkt_next(&d, &packet)) >= 0)
+        if (packet.offset == offset) return 1;
+    return offset == size;
+}
+
+/* A run that ends anywhere, overflows, has a gap, or begins with something
+ * else. */
+TEST(verdicts)
+{
+    static uint8_t bytes[INPUT];
+    static const uint8_t before[7] = {0};
+    for (unsigned turn = 0; turn < 6; turn++) {
+        seed = 500 + turn;
+        write_program();
+        loop_init(&kept, 0, 0, turn % 2 ? 64 : 0);
+        const size_t size = write_run(bytes, turn % 3 ? 0 : IPT_GEN_TNT_64);
+        ipt_segment pieces[3] = {{bytes, size}, {NULL, 0}, {NULL, 0}};
+        CHECK(loop_run(&kept, bytes, size, 1));
+        CHECK_EQ(decoded(&kept), size);
+        const uint32_t all = kept.decoder.verdict; /* maybe an overflow */
+        for (size_t cut = 16; cut < size; cut += cut < 60 ? 1 : 13) {
+            const int between = is_between(bytes, size, cut);
+            pieces[0].size = cut;
+            CHECK_EQ(cover_pieces(&kept, pieces, 1), !between);
+            CHECK_EQ(kept.decoder.verdict & ~all,
+                     between ? 0 : IPT_COV_TRUNCATED);
+            CHECK(between ? decoded(&kept) == cut : decoded(&kept) < cut);
+        }
+        /* in the gap are all bytes of the middle */
+        pieces[0].size = size / 3;
+        pieces[1].size = size / 3;
+        pieces[2].data = bytes + size / 3 * 2;
+        pieces[2].size = size - size / 3 * 2;
+        (void) cover_pieces(&kept, pieces, 3);
+        CHECK(kept.decoder.verdict & IPT_COV_GAP);
+        CHECK(!(kept.decoder.verdict
+                & (IPT_COV_UNFINISHED | IPT_COV_TRUNCATED | IPT_COV_NO_PAGE)));
+        CHECK_EQ(decoded(&kept), size);
+        pieces[0].data = before;
+        pieces[0].size = sizeof before;
+        pieces[1].data = bytes;
+        pieces[1].size = size;
+        CHECK_EQ(cover_pieces(&kept, pieces, 2), 0);
+        CHECK_EQ(kept.decoder.verdict, all | IPT_COV_SKIPPED);
+        CHECK_EQ(kept.decoder.begin, sizeof before);
+        CHECK_EQ(decoded(&kept), size);
+        CHECK_EQ(cover_pieces(&kept, pieces, 1), 0); /* no PSB */
+        CHECK_EQ(kept.decoder.verdict, IPT_COV_SKIPPED);
+        CHECK_EQ(decoded(&kept), 0);
+        CHECK_EQ(cover_pieces(&kept, pieces, 0), 0); /* nothing at all */
+        CHECK_EQ(kept.decoder.verdict, 0);
+    }
+}
+
+TEST(overflows_and_errors)
+{
+    static uint8_t bytes[INPUT];
+    unsigned overflows = 0;
+    unsigned errors = 0;
+    for (unsigned n = 0; n < 60; n++) {
+        unsigned has = 0;
+        seed = 600 + n;
+        write_program();
+        loop_init(&kept, 0, 0, 64);
+        const size_t size = write_run(bytes, 0);
+        for (size_t i = 16; i + 1 < size; i++)
+            if (bytes[i] == 2 && bytes[i + 1] == 0xf3
+                && is_between(bytes, size, i))
+                has = IPT_COV_OVERFLOW;
+        CHECK(loop_run(&kept, bytes, size, 1));
+        CHECK_EQ(kept.decoder.verdict, has);
+        overflows += has != 0;
+        /* another program's: where it cannot be this one's, that is told */
+        ran_edges(&want, 0, 0);
+        edges_map(&want, 0, want_map, MAP_MAX);
+        write_program();
+        loop_init(&kept, 0, 0, 64);
+        if (!loop_run(&kept, bytes, size, 1))
+            CHECK_EQ(kept.decoder.verdict & ~(IPT_COV_OVERFLOW
+                                              | IPT_COV_NO_PAGE),
+                     IPT_COV_ERROR);
+        errors += (kept.decoder.verdict & IPT_COV_ERROR) != 0;
+    }
+    CHECK(overflows > 10 && errors > 50);
+}
+
+/* A page that lacks is asked for; at each stop the outputs hold so far, and
+ * with it they are whole. Given up, that is told. */
+TEST(missing_page)
+{
+    static uint8_t bytes[INPUT];
+    unsigned stops = 0;
+    for (unsigned n = 0; n < 2 * BLOCKS; n++) {
+        seed = 700 + n / 10;
+        write_program();
+        const size_t size = write_run(bytes, 0);
+        const ipt_segment piece = {bytes, size};
+        const ipt_trace trace = {&piece, 1, 0, 0};
+        loop_init(&fresh, 0, 0, 0);
+        CHECK(loop_run(&fresh, bytes, size, 1));
+        the.missing = BASE + BLOCK * (uint64_t) (n % BLOCKS);
+        loop_init(&kept, 0, 0, n % 2 ? 4096 : 0);
+        CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov, &trace,
+                              &kept.cache), IPT_OK);
+        int status = ipt_cov_run(&kept.decoder);
+        if (status == IPT_NEED_PAGE) {
+            stops++;
+            CHECK(kept.decoder.at.missing - the.missing < BLOCK);
+            CHECK_EQ(kept.decoder.verdict & ~IPT_COV_OVERFLOW,
+                     IPT_COV_UNFINISHED | IPT_COV_NO_PAGE);
+            CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_NEED_PAGE);
+            CHECK(decoded(&kept) < size);
+            the.missing = 0;
+            status = ipt_cov_run(&kept.decoder);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK(loop_same(&kept, &fresh)
+              || kept.decoder.verdict
+                     == (fresh.decoder.verdict | IPT_COV_NO_PAGE));
+        CHECK(!memcmp(kept.map, fresh.map, MAP_MAX));
+        the.missing = BASE + BLOCK * (uint64_t) (n % BLOCKS);
+        loop_init(&kept, 0, 0, n % 2 ? 4096 : 0);
+        if (!loop_run(&kept, bytes, size, 1)) {
+            CHECK(kept.decoder.verdict & IPT_COV_NO_PAGE);
+            CHECK(!(kept.decoder.verdict & IPT_COV_UNFINISHED));
+        } else {
+            CHECK(loop_same(&kept, &fresh));
+        }
+        the.missing = 0;
+    }
+    CHECK(stops > BLOCKS);
 }
 
 /* ---- a warmed memo that several share ---- */
@@ -481,9 +989,16 @@ TEST(invalidate)
 
 int main(void)
 {
+    the.mode = IPT_MODE_64;
     RUN(flow);
     RUN(random);
     RUN(thousand_inputs);
+    RUN(worlds);
+    RUN(outputs);
+    RUN(another_formula);
+    RUN(verdicts);
+    RUN(overflows_and_errors);
+    RUN(missing_page);
     RUN(shared);
     RUN(invalidate);
     return test_report();
