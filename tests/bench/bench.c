@@ -28,6 +28,7 @@
 
 size_t bench_run;
 const char *bench_remark;
+double bench_seconds;
 
 #define ROUNDS_MAX 99
 #define ROWS_MAX 40
@@ -68,9 +69,10 @@ static double sample(const bench_case *c, result *r)
             double start;
             if (r->row->prepare && !r->row->prepare(c))
                 return -1;
+            bench_seconds = 0;
             start = now();
             r->items += r->row->pass(c);
-            sum += now() - start;
+            sum += bench_seconds > 0 ? bench_seconds : now() - start;
         }
     }
     r->remark = bench_remark;
@@ -202,6 +204,7 @@ static void bench(const bench_case *c, const char *layer)
     choose(bench_walk, c, layer);
     choose(bench_libipt, c, layer);
     choose(bench_libxdc, c, layer);
+    choose(bench_perf, c, layer);
     measure(c);
     print_case(c);
 }

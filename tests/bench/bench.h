@@ -41,6 +41,9 @@ extern volatile uint64_t bench_sink;
 /* Passes are made over each run of a case. */
 extern size_t bench_run;
 
+/* Seconds of a pass that measures itself; 0: the bench does. */
+extern double bench_seconds;
+
 /* What is wrong with what a pass found, if it says so. */
 extern const char *bench_remark;
 
@@ -49,6 +52,7 @@ extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
 extern const bench_row bench_libipt[]; /* libipt.c; may be empty */
 extern const bench_row bench_libxdc[]; /* libxdc.c; may be empty */
+extern const bench_row bench_perf[];   /* perf.c */
 
 /* Our counters of a case, worked out without a memo. */
 #define BENCH_MAP 65536

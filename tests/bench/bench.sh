@@ -106,11 +106,11 @@ noise() {
 # What programs left on several inputs: those of the corpus, which have little
 # in common; and variants of one, as fuzzers make them.
 several() {
-    for name in gzip bash lua python sqlite; do
-        set -- "$build/corpus/$name"[.-]*2000000
-        [ ! -e "$2/trace.pt" ] || echo "$name=$*" | tr ' ' +
-        set -- "$build/corpus/inputs/$name"-*
-        [ ! -e "$2/trace.pt" ] || echo "$name-inputs=$*" | tr ' ' +
+    for program in gzip bash lua python sqlite; do
+        set -- "$build/corpus/$program"[.-]*2000000
+        [ ! -e "$2/trace.pt" ] || echo "$program=$*" | tr ' ' +
+        set -- "$build/corpus/inputs/$program"-*
+        [ ! -e "$2/trace.pt" ] || echo "$program-inputs=$*" | tr ' ' +
     done
 }
 
@@ -227,7 +227,7 @@ run)
     status=$?
     [ -n "$LIBXDC" ] ||
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
-            "(https://github.com/nyx-fuzz/libxdc, package libcapstone-dev)"
+            "(package libcapstone-dev)"
     # shellcheck disable=SC2046
     [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh $(cases)
     exit $status

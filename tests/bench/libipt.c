@@ -140,52 +140,70 @@ static int prepare_callback(const bench_case *c)
                   == 0;
 }
 
-/* One file for all code of a case; ranges that touch become one section. */
-static int prepare_empty(const bench_case *c)
+static char path[] = "/tmp/ipt-bench-XXXXXX";
+
+static void remove_file(void)
 {
-    static char path[] = "/tmp/ipt-bench-XXXXXX";
+    unlink(path);
+}
+
+/* One file for all code of a case, written before libipt looks at it: a file
+ * that grows is no longer the one that it knows. */
+static int write_code(const bench_case *c, const image_space *space)
+{
     static const bench_case *written;
     static int fd = -1;
+    off_t at = 0;
+    size_t i;
+
+    if (written == c)
+        return 1;
+    if (fd < 0 && ((fd = mkstemp(path)) < 0 || atexit(remove_file) != 0))
+        return 0;
+    if (ftruncate(fd, 0) < 0)
+        return 0;
+    for (i = 0; i < space->count; i++) {
+        const image_range *r = &space->ranges[i];
+        const image_section *s = &c->code.sections[r->section - 1];
+        const size_t size = (size_t) (r->last - r->first + 1);
+        if (s->data
+            && pwrite(fd, s->data + (r->first - s->base), size, at)
+                   != (ssize_t) size)
+            return 0;
+        at += (off_t) size;
+        if (ftruncate(fd, at) < 0)
+            return 0;
+    }
+    written = c;
+    return 1;
+}
+
+/* Ranges that touch become one section. */
+static int prepare_empty(const bench_case *c)
+{
     const image_space *space = c->code.space_count ? c->code.spaces : NULL;
     uint64_t at = 0;
+    uint64_t size;
     size_t i;
-    size_t to;
 
     drop_code();
     code = pt_image_alloc(NULL);
     sections = pt_iscache_alloc(NULL);
     code_of = c;
     code_sections = 1;
-    if (!code || !sections || !space
+    if (!code || !sections || !space || !write_code(c, space)
         || pt_iscache_set_limit(sections, UINT64_MAX) < 0)
         return 0;
-    if (fd < 0 && (fd = mkstemp(path)) < 0)
-        return 0;
-    if (written != c && ftruncate(fd, 0) < 0)
-        return 0;
-    for (i = 0; i < space->count; i = to) {
-        const uint64_t first = space->ranges[i].first;
-        const uint64_t begin = at;
+    for (i = 0; i < space->count; at += size) {
+        const image_range *r = &space->ranges[i];
+        const uint64_t first = r->first;
         int id;
-        for (to = i; to < space->count
-                     && space->ranges[to].first == first + (at - begin);
-             to++) {
-            const image_range *r = &space->ranges[to];
-            const image_section *s = &c->code.sections[r->section - 1];
-            const size_t size = (size_t) (r->last - r->first + 1);
-            if (written != c && s->data
-                && pwrite(fd, s->data + (r->first - s->base), size, (off_t) at)
-                       != (ssize_t) size)
-                return 0;
-            at += size;
-            if (written != c && ftruncate(fd, (off_t) at) < 0)
-                return 0;
-        }
-        id = pt_iscache_add_file(sections, path, begin, at - begin, first);
+        for (size = 0; i < space->count && r->first == first + size; i++, r++)
+            size += r->last - r->first + 1;
+        id = pt_iscache_add_file(sections, path, at, size, first);
         if (id < 0 || pt_image_add_cached(code, sections, id, NULL) < 0)
             return 0;
     }
-    written = c;
     return 1;
 }
 

@@ -64,7 +64,8 @@ build() {
     to=$1
     shift
     if [ -e "$to" ] && echo "$*" | cmp -s - "$to.made" &&
-        [ -z "$(find ipt.h ipt_impl.h zydis_glue $here -newer "$to" -type f |
+        [ -z "$(find ipt.h ipt_impl.h zydis_glue $here tests/perf.h \
+            -newer "$to" -type f |
             head -n 1)" ]; then return; fi
     echo "$*" >"$to.made"
     "$@" >"$corpus/log" 2>&1 || { fail "cannot build $to"; head "$corpus/log"; }
