@@ -5960,6 +5960,24 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
     return IPT_OK;
 }
 
+/* A CALL: the address behind it. In 16-bit code that is never behind the end of
+ * the 64 KiB of CS, if they are known. */
+static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
+                                  uint64_t next)
+{
+    const ipt_config *config = w->cur.config;
+    uint64_t base = 0;
+
+    if (IPTI_UNLIKELY(w->mode == IPT_MODE_16)
+        && (config->cs_base || config->flags & IPT_CONFIG_RELATIVE_IP)) {
+        if (!(config->flags & IPT_CONFIG_RELATIVE_IP))
+            base = ipti_code_base(config, &at->asid, w->mode, next - 1);
+        if (next - base == 0x10000)
+            next = base;
+    }
+    ipti_stack_push(w, next);
+}
+
 /* A direct branch, JMP or CALL. Where it leads to an address that was passed
  * since trace was last used, it will do so for ever (Brent's algorithm).
  * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
@@ -5976,7 +5994,7 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                       && !ipti_filter_traced(config->filter, target)))
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
-        ipti_stack_push(w, next); /* else it only reads the IP */
+        ipti_walk_call(w, at, next); /* else it only reads the IP */
     if (w->loop_limit && target == w->loop_ip) {
         w->loop_total = IPTI_PATH_MAX;
     } else if (!w->loop_limit || ++w->loop_steps == w->loop_limit) {
@@ -6154,7 +6172,7 @@ static IPTI_APART int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     case IPT_INSN_CALL_INDIRECT:
         status = ipti_walk_indirect(w, at, kind, next);
         if (status >= 0 && w->enabled)
-            ipti_stack_push(w, next);
+            ipti_walk_call(w, at, next);
         return status;
     case IPT_INSN_JMP_INDIRECT:
     case IPT_INSN_JMPABS:
