@@ -8169,8 +8169,8 @@ static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
         next = p;
         if (p < end && *tnt < full && (*p & IPTI_IP_MASK) != IPTI_TIP)
             next = ipti_cov_other(p, tnt);
-    } while (next != p);
-    return p;
+    } while (next != p && *tnt < full);
+    return next;
 }
 
 /* Decompress the IP of the packet at p. Returns its size, 0: it has none. */

@@ -218,17 +218,19 @@ static void aim_at(uint8_t *p, uint64_t next, unsigned block)
     for (int i = 0; i < 4; i++) p[i] = (uint8_t) (to >> 8 * i);
 }
 
-/* Each block ends in a branch, or a call and a JMP to the next one. */
+/* Each block ends in a branch, or a call and a JMP to the next one. With an odd
+ * seed nearly all branches are conditional. */
 static void write_program(void)
 {
     static const uint8_t some[] = {IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JCC,
                                    IPT_INSN_JCC, IPT_INSN_JMP_INDIRECT,
                                    IPT_INSN_CALL, IPT_INSN_RET};
+    const int few = seed & 1;
     memset(program, 0x90, sizeof program);
     for (unsigned i = 0; i < BLOCKS; i++) {
         uint8_t *p = &program[BLOCK * i];
         const uint64_t ip = BASE + BLOCK * i;
-        kinds[i] = some[dice(LENGTH(some))];
+        kinds[i] = some[dice(few && dice(60) ? 1 : LENGTH(some))];
         targets[i] = dice(BLOCKS);
         if (kinds[i] == IPT_INSN_JCC) {
             p[0] = 0x0f;
@@ -432,6 +434,8 @@ typedef struct loop {
     ipt_cache_line code[256];
     uint8_t map[MAP_MAX];
     uint64_t edges;
+    uint64_t fuel;
+    unsigned most; /* fuel of a call, at random; 0: no matter */
 } loop;
 
 static void count_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
@@ -465,8 +469,12 @@ static int loop_run(loop *l, const uint8_t *bytes, size_t size, int first)
                                       &l->cache)
                        : ipt_cov_begin(&l->decoder, &trace);
     memset(l->map, 0, sizeof l->map);
-    while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END)
-        status = ipt_cov_resync(&l->decoder);
+    l->config.fuel = l->most ? &l->fuel : NULL;
+    while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END) {
+        if (l->most) l->fuel = 1 + dice(l->most);
+        if (status != IPT_BUDGET) status = ipt_cov_resync(&l->decoder);
+        else status = IPT_OK;
+    }
     return status == IPT_END && !(l->decoder.verdict & ~IPT_COV_OVERFLOW);
 }
 
@@ -506,6 +514,7 @@ TEST(thousand_inputs)
         write_program();
         loop_init(&kept, config, flags[turn / 2], 4096);
         loop_init(&tiny, config, flags[turn / 2], 8);
+        tiny.most = 100;
         loop_init(&both, config, flags[turn / 2], 0);
         both.cov.edge = count_edge; /* walks, with all outputs at once */
         both.cov.context = &both.edges;
@@ -525,6 +534,41 @@ TEST(thousand_inputs)
         CHECK(both.edges > 1000);
     }
     the.mode = IPT_MODE_64;
+}
+
+/* Fuel ends inside long TNT packets, with as many bits left as can be. */
+TEST(long_tnts)
+{
+    static uint8_t bytes[INPUT];
+    static ipt_gen gen;
+    write_program();
+    for (unsigned i = 0; i < BLOCKS; i++) { /* je to the next one but one */
+        program[BLOCK * i] = 0x0f, program[BLOCK * i + 1] = 0x84;
+        aim_at(&program[BLOCK * i + 2], BASE + BLOCK * i + 6, (i + 2) % BLOCKS);
+        program[BLOCK * i + 6] = 0xe9;
+        aim_at(&program[BLOCK * i + 7], BASE + BLOCK * i + 11,
+               (i + 1) % BLOCKS);
+    }
+    for (unsigned n = 0; n < 1000; n++) {
+        unsigned at = 0;
+        seed = n;
+        gen_begin(&gen, IPT_GEN_TNT_64, bytes);
+        happen(&gen, IPT_EVT_ENABLED, BASE);
+        for (unsigned k = 47 * (1 + n % 5) + n % 7; k > 0; k--) {
+            const uint64_t ip = BASE + BLOCK * at;
+            const unsigned taken = dice(2);
+            at = (at + 1 + taken) % BLOCKS;
+            branch(&gen, IPT_INSN_JCC, ip, 6,
+                   taken ? BASE + BLOCK * at : ip + 6, 0, 0);
+        }
+        CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
+        happen(&gen, IPT_EVT_ASYNC_DISABLED, BASE + BLOCK * at);
+        memset(bytes + gen.used, 0, 64); /* PAD: what is last is walked */
+        loop_init(&kept, 0, 0, 64);
+        kept.most = 4 + n % 400;
+        CHECK(loop_run(&kept, bytes, gen.used + 64, 1));
+        if (!CHECK(loop_is_true(&kept))) return;
+    }
 }
 
 /* ---- hosts and guests ---- */
@@ -993,6 +1037,7 @@ int main(void)
     RUN(flow);
     RUN(random);
     RUN(thousand_inputs);
+    RUN(long_tnts);
     RUN(worlds);
     RUN(outputs);
     RUN(another_formula);
