@@ -507,6 +507,7 @@ typedef struct sync_point {
 } sync_point;
 
 typedef struct edge { /* from a branch that leaves trace */
+    size_t index;
     uint32_t id;
     uint8_t nr;    /* the world it is in, ... */
     uint8_t to_nr; /* ... and the one that it leads to */
@@ -670,6 +671,7 @@ static void gen_branch(const code *c, uint64_t to)
     if (is_traced(c->kind)) {
         out.edges = (edge *) grow(out.edges, out.edge_count, &out.edge_room,
                                   sizeof(edge));
+        out.edges[out.edge_count].index = out.count - 1;
         out.edges[out.edge_count].id = (uint32_t) (c - codes);
         out.edges[out.edge_count].nr = out.nrs[out.count - 1];
         out.edges[out.edge_count].to_nr = out.nr;
@@ -1697,6 +1699,15 @@ static int decode(const variant *v, const sync_point *from, size_t end)
 #include "libipt.h"
 #endif
 
+static void *room_for(size_t count, size_t size)
+{
+    void *p = malloc((count + 1) * size);
+
+    if (!p)
+        fatal("out of memory");
+    return p;
+}
+
 #include "cover.h"
 #include "perf.h"
 
@@ -1721,15 +1732,6 @@ static int is_always(uint8_t type)
     default:
         return 0;
     }
-}
-
-static void *room_for(size_t count, size_t size)
-{
-    void *p = malloc((count + 1) * size);
-
-    if (!p)
-        fatal("out of memory");
-    return p;
 }
 
 /* What is left of the truth for one who sees only one world. */
@@ -1925,6 +1927,38 @@ static void referee(const char *name, const char *who, int status)
                who, at.index, at.why);
 }
 
+/* Coverage, with memos and caches of all sizes. */
+static void run_cover(const char *name, uint64_t seed, int quick)
+{
+    const uint32_t memo = 4u << seed % 13;
+    const uint32_t size = 1 + (uint32_t) seed * 997 % MAP_SIZE;
+    const uint32_t cache = seed % 11 ? 32u << seed % 11 : 0;
+    const cover_case plain = {0, MAP_SIZE, 1 << 16, 0, 0};
+    const cover_case memos = {MEMO_LINES, MAP_SIZE, 64, 0, 0};
+    const cover_case sizes = {memo, size, cache, 0, 0};
+    const cover_case pieces = {memo, MAP_SIZE, 64, 700, 0};
+    const cover_case fuel = {memo, MAP_SIZE, cache, 200, 10};
+    const cover_case bare = {0, 100, 0, 90, 3};
+    const cover_case changing = {0, MAP_SIZE, 64, 0, 1};
+    const cover_case changing_bare = {0, MAP_SIZE, 0, 0, 1};
+
+    if (rec.change_count && out.model->with & (FILTER | STOP | LOSS))
+        return; /* code may change where there are no edges */
+    if (rec.change_count) {
+        referee(name, "cov, code changes", cover(&changing));
+        first_memory();
+        referee(name, "cov, code changes, no cache", cover(&changing_bare));
+        return;
+    }
+    referee(name, "cov, edges", cover(&plain));
+    referee(name, "cov, memo", cover(&memos));
+    referee(name, "cov, another memo", cover(&sizes));
+    referee(name, "cov, pieces", cover(&pieces));
+    referee(name, "cov, fuel", cover(&fuel));
+    if (!quick)
+        referee(name, "cov, no cache", cover(&bare));
+}
+
 /* Other decoders, and coverage. */
 static void run_peers(const char *name, uint64_t seed, int quick)
 {
@@ -1934,17 +1968,8 @@ static void run_peers(const char *name, uint64_t seed, int quick)
         referee(name, "libipt", decode_libipt());
     }
 #endif
-    if (rec.change_count == 0) {
-        first_memory();
-        referee(name, "cov, edges", cover(0, MAP_SIZE, 1 << 16));
-        referee(name, "cov, memo", cover(MEMO_LINES, MAP_SIZE, 64));
-        if (!quick) {
-            referee(name, "cov, no cache", cover(0, 100, 0));
-            referee(name, "cov, another memo",
-                    cover(4u << seed % 13, 1 + (uint32_t) seed * 997 % MAP_SIZE,
-                          64u << seed % 11));
-        }
-    }
+    first_memory();
+    run_cover(name, seed, quick);
     if (perf && rec.change_count == 0 && perf_can())
         referee(name, "perf", decode_perf(perf, dir));
 }
@@ -1963,9 +1988,11 @@ static void run_worlds(const char *name)
         const output all = out;
         see_only((uint8_t) (i & 1));
         check(name, &variants[i % 3], NULL, out.count);
-        if (rec.change_count == 0)
-            referee(name, "cov, one world",
-                    cover(i > 1 ? MEMO_LINES : 0, MAP_SIZE, 1 << 16));
+        if (rec.change_count == 0) {
+            const cover_case one
+                = {i > 1 ? MEMO_LINES : 0, MAP_SIZE, 1 << 16, 0, 0};
+            referee(name, "cov, one world", cover(&one));
+        }
         see_all(&all);
     }
 }
