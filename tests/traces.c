@@ -916,6 +916,38 @@ static uint64_t map_hash(const uint8_t *map, size_t size)
     return hash;
 }
 
+static uint64_t rotate(uint64_t v, unsigned n)
+{
+    return v << n | v >> (64 - n);
+}
+
+static uint64_t mixed(uint64_t v)
+{
+    v = (v ^ v >> 33) * 0xff51afd7ed558ccdu;
+    v = (v ^ v >> 33) * 0xc4ceb9fe1a85ec53u;
+    return v ^ v >> 33;
+}
+
+/* libxdc's hash of a bitmap: the first half of MurmurHash3's 128 bits for
+ * 64-bit machines. */
+static uint64_t libxdc_hash(const uint8_t *map, size_t size)
+{
+    const uint64_t c = 0x87c37b91114253d5u;
+    const uint64_t d = 0x4cf5ad432745937fu;
+    uint64_t a = 0xaaaaaaaa;
+    uint64_t b = a;
+    for (size_t i = 0; i < size; i += 16) {
+        uint64_t half[2] = {0, 0};
+        for (unsigned k = 0; k < 16; k++)
+            half[k / 8] |= (uint64_t) map[i + k] << k % 8 * 8;
+        a = (rotate(a ^ rotate(half[0] * c, 31) * d, 27) + b) * 5 + 0x52dce729;
+        b = (rotate(b ^ rotate(half[1] * d, 33) * c, 31) + a) * 5 + 0x38495ab5;
+    }
+    a = (a ^ size) + (b ^ size);
+    b = mixed(a + (b ^ size));
+    return mixed(a) + b;
+}
+
 /* Set up to cover the trace in pieces; returns where config and trace are. */
 static run *cover_setup(size_t piece)
 {
@@ -932,15 +964,26 @@ static run *cover_setup(size_t piece)
     return r;
 }
 
-static void cover_trace(const ipt_cov_config *cov, size_t piece, edge_list *l)
+/* Fuel is up: give some. */
+static int refuel(ipt_cov_decoder *d, int status, void *context)
+{
+    (void) d;
+    *(uint64_t *) context = 1000;
+    return status == IPT_BUDGET;
+}
+
+static void cover_trace(const ipt_cov_config *cov, size_t piece,
+                        uint32_t code_lines, edge_list *l)
 {
     static ipt_cov_decoder d;
     static ipt_cache_line lines[4096];
     static ipt_cache cache;
     run *r = cover_setup(piece);
-    CHECK_EQ(ipt_cache_init(&cache, lines, 4096), IPT_OK);
+    uint64_t fuel = 1000;
+    if (piece > 100) r->config.fuel = &fuel;
+    CHECK_EQ(ipt_cache_init(&cache, lines, code_lines), IPT_OK);
     CHECK_EQ(ipt_cov_init(&d, &r->config, cov, &r->trace, &cache), IPT_OK);
-    cover(l, &d, NULL, NULL);
+    cover(l, &d, refuel, &fuel);
     free(r->pieces);
 }
 
@@ -950,6 +993,7 @@ TEST(coverage)
 {
     static const size_t sizes[] = {16384, 4, 256, 2048, 16384};
     static const size_t pieces[] = {0, 0, 4096, 0, 61};
+    static const uint32_t codes[] = {4096, 64, 1024, 128, 64};
     static ipt_cov_line lines[16384];
     static uint8_t map[MAP_SIZE];
     static uint8_t want_map[MAP_SIZE];
@@ -965,7 +1009,7 @@ TEST(coverage)
             cov.flags |= IPT_COV_INDIRECT;
             cov.edge = list_edge;
             cov.context = &got;
-            cover_trace(&cov, 0, &got);
+            cover_trace(&cov, 0, 4096, &got);
             CHECK(edges_same(&want, &got));
             CHECK_EQ(got.errors, want.errors);
             cov.edge = NULL;
@@ -982,8 +1026,11 @@ TEST(coverage)
             edge_list sum = {0};
             if (i < 4) CHECK_EQ(ipt_cov_memo_init(&memo, lines, sizes[i]), 0);
             memset(map, 0, MAP_SIZE);
-            cover_trace(&cov, pieces[i], &sum);
+            cover_trace(&cov, pieces[i], codes[i], &sum);
             CHECK(memcmp(map, want_map, MAP_SIZE) == 0);
+            if (flags == 0 && expected("bitmap_murmur3_hi"))
+                CHECK_EQ(libxdc_hash(map, MAP_SIZE),
+                         expected_number("bitmap_murmur3_hi", 16));
             CHECK_EQ(sum.errors, want.errors);
         }
     }
