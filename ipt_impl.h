@@ -8157,6 +8157,14 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
     return p + IPTI_SIZE_TNT_64;
 }
 
+/* May that be one at p? */
+static inline int ipti_cov_is_other(const uint8_t *p)
+{
+    return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
+                          : (*p & 3) != 1 || *p == IPTI_FIRST_MTC
+                                || *p == IPTI_FIRST_TSC;
+}
+
 /* All of them, up to `full` or to a packet that is neither. */
 static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
                                                const uint8_t *end,
@@ -8167,7 +8175,7 @@ static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
     do {
         p = ipti_cov_scan(next, end, full, tnt);
         next = p;
-        if (p < end && *tnt < full && (*p & IPTI_IP_MASK) != IPTI_TIP)
+        if (p < end && *tnt < full && ipti_cov_is_other(p))
             next = ipti_cov_other(p, tnt);
     } while (next != p && *tnt < full);
     return next;
@@ -8200,35 +8208,6 @@ static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
         return 0;
     *last = payload;
     return 9;
-}
-
-/* Does a packet of a PSB+ say what is known already? */
-static int ipti_cov_known(const ipt_cov_decoder *decoder,
-                          const ipt_packet *packet)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-
-    switch (packet->type) {
-    case IPT_PKT_MODE_EXEC:
-        return w->evt.exec
-               == (IPTI_EXEC_KNOWN | packet->u.exec.csl
-                   | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
-    case IPT_PKT_MODE_TSX:
-        return !packet->u.tsx.intx == !w->speculative
-               && !packet->u.tsx.abrt;
-    case IPT_PKT_PIP:
-        return packet->u.pip.cr3 == decoder->at.asid.cr3
-               && packet->u.pip.nr == decoder->at.asid.nr;
-    case IPT_PKT_VMCS:
-        return packet->u.vmcs.base == decoder->at.asid.vmcs;
-    case IPT_PKT_CBR:
-    case IPT_PKT_TSC:
-    case IPT_PKT_TMA:
-    case IPT_PKT_MTC:
-        return 1;
-    default:
-        return 0;
-    }
 }
 
 /* Find what stands for the address space in the memos. Returns 0: nothing. */
@@ -8277,28 +8256,62 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
 
 /* The address space changes while tracing is disabled. Returns 0 if that is for
  * the walk. */
-static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_packet *packet)
+static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_asid *asid = &decoder->at.asid;
 
     if (w->cur.config->flags
         & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
            | IPT_CONFIG_CR3_ONLY))
         return 0;
-    if (packet->type == IPT_PKT_VMCS) {
-        asid->vmcs = packet->u.vmcs.base;
-    } else if (packet->type == IPT_PKT_PIP) {
-        asid->cr3 = packet->u.pip.cr3;
-        asid->nr = packet->u.pip.nr;
-        w->evt.vmx = (uint8_t) (1 + packet->u.pip.nr);
-    } else {
-        return 0;
-    }
+    if (asid->vmcs == decoder->at.asid.vmcs)
+        w->evt.vmx = (uint8_t) (1 + asid->nr);
+    decoder->at.asid = *asid;
     w->space = 0;
     w->not_plain = 1;
     decoder->leg_.psb_size = 0;
     return ipti_cov_keys(decoder);
+}
+
+/* The packet at p tells a state. Returns its size if that is known already or,
+ * with tracing disabled, is the address space, 0: it is for the walk. */
+static unsigned ipti_cov_state(ipt_cov_decoder *decoder, const uint8_t *p,
+                               int enabled)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    ipt_asid asid = decoder->at.asid;
+    unsigned size = IPTI_SIZE_PIP;
+
+    if (*p == IPTI_FIRST_TSC)
+        return IPTI_SIZE_TSC;
+    if (*p == IPTI_FIRST_MTC)
+        return IPTI_SIZE_MTC;
+    if (*p == IPTI_MODE && p[1] >> 5 == 0)
+        return w->evt.exec == (IPTI_EXEC_KNOWN | (p[1] & 7))
+                   ? IPTI_SIZE_MODE_EXEC : 0;
+    if (*p == IPTI_MODE)
+        return (p[1] & 0xe3) == (IPTI_SECOND_MODE_TSX | !!w->speculative)
+                   ? IPTI_SIZE_MODE_TSX : 0;
+    if (*p != IPTI_EXT)
+        return 0;
+    switch (p[1]) {
+    case IPTI_SECOND_CBR:
+        return IPTI_SIZE_CBR;
+    case IPTI_SECOND_TMA:
+        return p[4] || p[6] > 1 ? 0 : IPTI_SIZE_TMA;
+    case IPTI_SECOND_PIP:
+        asid.nr = p[2] & 1;
+        asid.cr3 = ipti_bits(p + 2, 1, 47) << 5;
+        break;
+    case IPTI_SECOND_VMCS:
+        asid.vmcs = ipti_bits(p + 2, 0, 40) << 12;
+        size = IPTI_SIZE_VMCS;
+        break;
+    default:
+        return 0;
+    }
+    return ipti_asid_same(&asid, &decoder->at.asid)
+                   || (!enabled && ipti_cov_space(decoder, &asid)) ? size : 0;
 }
 
 #define IPTI_PSB_HALF 0x8202820282028202u
@@ -8324,38 +8337,25 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               uint64_t *ip)
 {
     unsigned has_ip = 0;
-    unsigned n = 0;
-    int size = IPTI_SIZE_PSB;
-    ipt_packet packet;
+    unsigned size = IPTI_SIZE_PSB;
+    unsigned n;
 
     *ip = 0;
-    packet.type = IPT_PKT_PSB;
     if (ipti_le64(p) != IPTI_PSB_HALF || ipti_le64(p + 8) != IPTI_PSB_HALF)
         return NULL;
-    while (size > 0 && n++ < 16 && packet.type != IPT_PKT_PSBEND) {
-        p += size;
-        p = ipti_cov_pads(p, end);
-        if (p >= end)
-            return NULL;
-        if ((*p & IPTI_IP_MASK) == IPTI_FUP) {
-            has_ip = ipti_cov_ip(ip, p);
-            size = (int) has_ip;
-            continue;
-        }
-        size = ipti_shape(p, IPTI_WINDOW, &packet.type);
-        if (packet.type == IPT_PKT_PSBEND)
-            continue;
-        packet.size = (uint32_t) size;
-        if (size <= 0 || ipti_load(&packet, p) < 0
-            || !(ipti_cov_known(decoder, &packet)
-                 || (!enabled && ipti_cov_space(decoder, &packet))))
-            return NULL;
+    for (n = 0; size && n < 16; n++) {
+        p = ipti_cov_pads(p + size, end);
+        if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
+            break;
+        if ((*p & IPTI_IP_MASK) == IPTI_FUP)
+            size = has_ip = ipti_cov_ip(ip, p);
+        else
+            size = ipti_cov_state(decoder, p, enabled);
     }
-    if (size <= 0 || packet.type != IPT_PKT_PSBEND
+    if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
         || !has_ip != !enabled)
         return NULL;
-    p += size;
-    p = ipti_cov_pads(p, end);
+    p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
                      && (*p & IPTI_IP_MASK) != IPTI_TIP
                      && (*p & IPTI_IP_MASK) != IPTI_TIP_PGD))
@@ -8383,19 +8383,13 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
  * will be, or nothing new. Returns 0 if it does not. */
 static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    ipt_packet packet;
-    const int size = ipti_shape(leg->next, IPTI_WINDOW, &packet.type);
+    const uint8_t *p = leg->next;
 
-    packet.size = (uint32_t) size;
-    if (size <= 0
-        || (packet.type != IPT_PKT_PIP && packet.type != IPT_PKT_VMCS
-            && packet.type != IPT_PKT_MODE_EXEC && packet.type != IPT_PKT_CBR)
-        || ipti_load(&packet, leg->next) < 0)
+    if (*p == IPTI_MODE && p[1] & IPTI_SECOND_MODE_TSX)
         return 0;
-    leg->next += size;
+    leg->next += ipti_cov_state(decoder, p, 0);
     leg->behind = IPTI_COV_TIP;
-    return ipti_cov_known(decoder, &packet)
-           || ipti_cov_space(decoder, &packet);
+    return leg->next != p;
 }
 
 /* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not
@@ -8669,7 +8663,7 @@ static IPTI_HOT const uint8_t *ipti_cov_reach(const uint8_t *p,
 
     if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP)) {
         all = *tnt;
-        if (all < IPTI_COV_FULL && (*next & IPTI_IP_MASK) != IPTI_TIP_PGD)
+        if (all < IPTI_COV_FULL && ipti_cov_is_other(next))
             next = ipti_cov_bits(next, end, IPTI_COV_FULL, &all);
         *tnt = all;
         if (all >= IPTI_COV_FULL) {
