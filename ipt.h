@@ -1582,6 +1582,7 @@ typedef struct ipt_cov_leg_ {
     uint8_t at;      /* IPTI_LEG_ */
     uint8_t enabled; /* tracing is */
     uint8_t moved;   /* flow is not where the walk was */
+    uint8_t noisy;   /* no line for the whole of it */
 } ipt_cov_leg_;
 
 /* Coverage decoder. Complete so that you can place it. In `at`, time and

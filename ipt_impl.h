@@ -7458,6 +7458,12 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
 
 #define IPTI_NOISY 64 /* the memo is full: most long lines will be of no use */
 
+/* Is it too full to have a line for the whole of a leg, most of the time? */
+static inline int ipti_memo_noisy(ipt_cov_memo *memo)
+{
+    return memo->noise_ == IPTI_NOISY && memo->clock_++ % 16;
+}
+
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
     const uint32_t best = ipti_memo_at(memo, line->ip_, line->tnt_,
@@ -8063,7 +8069,6 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     const ipt_cov_line *line;
     unsigned n = ipti_top(leg->tnt);
     unsigned used;
-    int noise;
     int fits = 1;
     int status = 0;
 
@@ -8073,7 +8078,6 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     whole->ip_ = decoder->walk_.ip;
     whole->tnt_ = leg->tnt;
     whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
-    noise = memo->noise_ == IPTI_NOISY && memo->clock_++ % 16;
     while (status == 0 && fits) {
         const int last = n <= IPTI_COV_PIECE;
         const uint64_t tnt = last ? leg->tnt
@@ -8081,14 +8085,14 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
         line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, behind, leg->to);
         if (line) {
-            fits = noise || ipti_cov_join(decoder, line);
+            fits = leg->noisy || ipti_cov_join(decoder, line);
             if (!fits && whole->key_ & some)
                 break;
             status = ipti_cov_take(decoder, line);
         } else {
             status = ipti_cov_learn(decoder, tnt, behind);
             line = &decoder->line_;
-            fits = noise || ipti_cov_join(decoder, line);
+            fits = leg->noisy || ipti_cov_join(decoder, line);
         }
         used = n - ipti_top(leg->tnt);
         n -= used;
@@ -8314,8 +8318,6 @@ static unsigned ipti_cov_state(ipt_cov_decoder *decoder, const uint8_t *p,
                    || (!enabled && ipti_cov_space(decoder, &asid)) ? size : 0;
 }
 
-#define IPTI_PSB_HALF 0x8202820282028202u
-
 static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 {
     uint64_t next;
@@ -8341,7 +8343,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     unsigned n;
 
     *ip = 0;
-    if (ipti_le64(p) != IPTI_PSB_HALF || ipti_le64(p + 8) != IPTI_PSB_HALF)
+    if (ipti_shape_psb(p, IPTI_SIZE_PSB) <= 0)
         return NULL;
     for (n = 0; size && n < 16; n++) {
         p = ipti_cov_pads(p + size, end);
@@ -8480,6 +8482,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder,
     leg->next = ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt);
     leg->all = leg->tnt;
     leg->was_ip = leg->last_ip;
+    leg->noisy = (uint8_t) ipti_memo_noisy(decoder->cov_->memo);
     return IPTI_LIKELY(leg->enabled) ? ipti_cov_on(decoder, leg)
                                      : ipti_cov_off(decoder, leg);
 }
@@ -8629,13 +8632,24 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
 }
 
 /* The line that only counts edges for flow at ip. NULL: there is none. */
-static IPTI_HOT const ipt_cov_line *
-ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_memo *memo,
-                uint32_t own, uint32_t key, uint64_t ip, uint64_t tnt,
-                uint64_t to)
+static IPTI_APART const ipt_cov_line *
+ipti_cov_search(const ipt_cov_decoder *decoder, uint64_t ip, uint64_t tnt,
+                uint32_t key, uint64_t to)
 {
-    const uint32_t at = ipti_memo_at(memo, ip, tnt, own);
-    const ipt_cov_line *line = &memo->lines_[at];
+    const ipt_cov_line *line
+        = ipti_cov_find(decoder, ip, tnt,
+                        (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
+
+    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
+}
+
+static IPTI_HOT const ipt_cov_line *
+ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
+                uint64_t mask, uint32_t own, uint32_t key, uint64_t ip,
+                uint64_t tnt, uint64_t to)
+{
+    const ipt_cov_line *line
+        = lines + (ipti_memo_hash(ip, tnt, own) >> 40 & mask);
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) < IPTI_COV_STACK
@@ -8643,42 +8657,34 @@ ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_memo *memo,
                         || !ipti_cov_limits(line->key_)
                         || line->next_ == to)))
         return line;
-    line = ipti_memo_find(memo, at, ip, tnt, key, to);
-    if (!line && decoder->shared_)
-        line = ipti_cov_find(decoder, ip, tnt,
-                             (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
-    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
+    return ipti_cov_search(decoder, ip, tnt, key, to);
 }
 
-/* Find what stands behind the bits from p on: a TIP, a PGD or, where there are
- * more of them, nothing. Adds that to *key, its IP to *to, its size to *size.
- * Returns NULL: it is something else. */
-static IPTI_HOT const uint8_t *ipti_cov_reach(const uint8_t *p,
-                                              const uint8_t *end,
-                                              uint64_t *tnt, uint32_t *key,
-                                              uint64_t *to, unsigned *size)
+/* The memo is noisy: take short lines for the bits at ip as long as they only
+ * count edges. Returns the bits that are left. */
+static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
+                                           uint8_t *bitmap, uint64_t tnt,
+                                           uint64_t *ip,
+                                           const ipt_cov_line **prev)
 {
-    const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
-    uint64_t all;
+    const ipt_cov_memo *memo = decoder->cov_->memo;
+    const ipt_cov_line *const lines = memo->lines_;
+    const uint64_t mask = memo->mask_;
+    const uint32_t own = decoder->own_;
+    const ipt_cov_line *line;
+    unsigned n;
 
-    if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP)) {
-        all = *tnt;
-        if (all < IPTI_COV_FULL && ipti_cov_is_other(next))
-            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &all);
-        *tnt = all;
-        if (all >= IPTI_COV_FULL) {
-            *key += IPTI_COV_NONE << IPTI_COV_BEHIND;
-            *size = 0;
-            return next < end ? next : NULL;
-        }
-        if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-            *key += (IPTI_COV_PGD - IPTI_COV_TIP) << IPTI_COV_BEHIND;
-        else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
-            return NULL;
+    while ((n = ipti_top(tnt)) > IPTI_COV_PIECE) {
+        line = ipti_cov_simple(decoder, lines, mask, own, own, *ip,
+                               tnt >> (n - IPTI_COV_PIECE), 0);
+        if (!line)
+            break;
+        ipti_cov_add(bitmap, line);
+        *prev = line;
+        *ip = line->next_;
+        tnt = ipti_cov_left(tnt, n - (line->key_ & IPTI_COV_USED));
     }
-    *key += IPTI_COV_TIP << IPTI_COV_BEHIND;
-    *size = ipti_cov_ip(to, next);
-    return next < end && *size ? next : NULL;
+    return tnt;
 }
 
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
@@ -8689,77 +8695,108 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const ipt_cov_config *cov = decoder->cov_;
     const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
     const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
-    const uint32_t none = own | IPTI_COV_NONE << IPTI_COV_BEHIND;
-    const uint32_t pgd = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
+    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
+    const ipt_cov_line *const lines = memo->lines_;
+    const uint64_t mask = memo->mask_;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    const uint8_t *const end = leg->end;
     const uint8_t *p = leg->p;
-    const uint8_t *end = leg->end;
     const uint8_t *next;
+    const uint8_t *behind;
     const ipt_cov_line *line = NULL;
     const ipt_cov_line *prev = leg->line;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
-    uint64_t all = tnt;
-    uint64_t to = last_ip;
-    uint32_t key = own;
-    unsigned size = 0;
+    uint64_t more;
+    uint64_t to;
+    uint32_t key;
 
     for (;;) {
-        key = own;
+        key = tip;
         to = last_ip;
-        next = ipti_cov_reach(p, end, &tnt, &key, &to, &size);
-        if (IPTI_UNLIKELY(!next))
-            break;
-        all = tnt;
-        do {
-            line = ipti_cov_simple(decoder, memo, own, key, ip, tnt, to);
-            if (IPTI_UNLIKELY(!line))
+        next = ipti_cov_scan(p, end, IPTI_COV_FULL, &tnt);
+        if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
+                          || tnt >= IPTI_COV_FULL)) {
+            if (tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
+                more = tnt;
+                next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
+                tnt = more;
+            }
+            if (tnt >= IPTI_COV_FULL)
+                key = own;
+            else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
+                key = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
+            else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
                 break;
+        }
+        if (IPTI_UNLIKELY(next >= end))
+            break;
+        if (IPTI_LIKELY(key >= tip)) {
+            behind = next;
+            next += ipti_cov_ip(&to, next);
+            if (IPTI_UNLIKELY(next == behind))
+                break;
+        }
+        for (;;) {
+            line = ipti_cov_simple(decoder, lines, mask, own, key, ip, tnt, to);
+            if (IPTI_UNLIKELY(!line)) {
+                leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
+                if (leg->noisy) {
+                    tnt = ipti_cov_pieces(decoder, bitmap, tnt, &ip, &prev);
+                    line = ipti_cov_search(decoder, ip, tnt, key, to);
+                }
+                if (!line)
+                    break;
+            }
             ipti_cov_add(bitmap, line);
             prev = line;
-            ip = line->next_;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
                 break;
-            tnt = ipti_cov_left(tnt, ipti_top(tnt)
-                                         - (line->key_ & IPTI_COV_USED));
-        } while (tnt != 1 || key != none);
-        if (IPTI_UNLIKELY(!line))
+            ip = line->next_;
+            tnt = ipti_cov_left(tnt,
+                                ipti_top(tnt) - (line->key_ & IPTI_COV_USED));
+            if (tnt == 1 && key < tip)
+                break;
+        }
+        if (IPTI_UNLIKELY(!line)) {
+            leg->at = IPTI_LEG_AHEAD; /* in the middle of it */
             break;
-        p = next + size;
-        tnt = 1;
+        }
+        ip = IPTI_LIKELY(key >= tip) ? to : line->next_;
+        p = next;
         last_ip = to;
-        if (IPTI_LIKELY(key != none))
-            ip = to;
-        if (IPTI_LIKELY(key != pgd))
+        tnt = 1;
+        if (IPTI_LIKELY(key <= tip))
             continue;
-        next = ipti_cov_scan(p, end, 2, &tnt);
-        leg->enabled = next < end && tnt == 1
-                       && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE
-                       && (size = ipti_cov_ip(&last_ip, next)) != 0;
+        next = ipti_cov_pads(p, end);
+        behind = next;
+        if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
+            next += ipti_cov_ip(&last_ip, next);
+        leg->enabled = next != behind;
         if (!leg->enabled)
             break;
         prev = NULL;
         ip = last_ip;
-        p = next + size;
+        p = next;
     }
     if (!prev)
         decoder->walk_.prev_kind = IPT_INSN_OTHER;
-    if (p != leg->p)
+    if (p != leg->p) {
         leg->moved = 1;
-    if (p != leg->p)
         leg->held = 1;
+    }
     leg->p = p;
     leg->ip = ip;
     leg->line = prev;
     leg->last_ip = last_ip;
-    if (line || !next || !leg->enabled)
+    if (leg->at != IPTI_LEG_AHEAD)
         return;
-    leg->at = IPTI_LEG_AHEAD; /* in the middle of one */
-    leg->next = next + size;
+    leg->next = next;
     leg->was_ip = last_ip;
     leg->last_ip = leg->to = to;
-    leg->all = all;
+    leg->all = leg->held;
+    (void) ipti_cov_bits(p, end, IPTI_COV_FULL, &leg->all);
     leg->tnt = tnt;
     leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
     leg->full = 1;
