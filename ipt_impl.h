@@ -7413,8 +7413,8 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
 /* The high bits are good. `from` is what of the key spreads lines. */
 static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t from)
 {
-    return (ip ^ (uint64_t) from << 32) * IPTI_COV_PRIME
-           + tnt * 0xd6e8feb86659fd93u;
+    return ((ip ^ (uint64_t) from << 32) * IPTI_COV_PRIME + tnt)
+           * IPTI_COV_PRIME;
 }
 
 /* The number of the line that it should be; those of its set differ in the low
@@ -7441,18 +7441,16 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
 }
 
 /* The line itself, in the set of where it should be. */
-static IPTI_APART const ipt_cov_line *
+static IPTI_HOT const ipt_cov_line *
 ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
                uint64_t tnt, uint32_t key, uint64_t to)
 {
-    const ipt_cov_line *line;
-    uint32_t way;
+    const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - 1u)];
+    const ipt_cov_line *const end = line + IPTI_WAYS;
 
-    for (way = 0; way < IPTI_WAYS; way++) {
-        line = &memo->lines_[at ^ way];
+    for (; line < end; line++)
         if (ipti_memo_is(line, ip, tnt, key, to))
             return line;
-    }
     return NULL;
 }
 
@@ -8631,15 +8629,20 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The line that only counts edges for flow at ip. NULL: there is none. */
+/* The line that only counts edges for flow at ip. NULL: there is none. It is
+ * not `line`, where it should be. */
 static IPTI_APART const ipt_cov_line *
-ipti_cov_search(const ipt_cov_decoder *decoder, uint64_t ip, uint64_t tnt,
-                uint32_t key, uint64_t to)
+ipti_cov_search(const ipt_cov_decoder *decoder, const ipt_cov_line *line,
+                uint64_t ip, uint64_t tnt, uint32_t key, uint64_t to)
 {
-    const ipt_cov_line *line
-        = ipti_cov_find(decoder, ip, tnt,
-                        (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
 
+    line = ipti_memo_find(memo, (uint32_t) (line - memo->lines_), ip, tnt, key,
+                          to);
+    if (!line && decoder->shared_)
+        line = ipti_cov_find(decoder, ip, tnt,
+                             (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
     return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
 }
 
@@ -8657,7 +8660,7 @@ ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
                         || !ipti_cov_limits(line->key_)
                         || line->next_ == to)))
         return line;
-    return ipti_cov_search(decoder, ip, tnt, key, to);
+    return ipti_cov_search(decoder, line, ip, tnt, key, to);
 }
 
 /* The memo is noisy: take short lines for the bits at ip as long as they only
@@ -8667,10 +8670,11 @@ static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
                                            uint64_t *ip,
                                            const ipt_cov_line **prev)
 {
-    const ipt_cov_memo *memo = decoder->cov_->memo;
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
+    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
-    const uint32_t own = decoder->own_;
     const ipt_cov_line *line;
     unsigned n;
 
@@ -8744,7 +8748,8 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
                 leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
                 if (leg->noisy) {
                     tnt = ipti_cov_pieces(decoder, bitmap, tnt, &ip, &prev);
-                    line = ipti_cov_search(decoder, ip, tnt, key, to);
+                    line = ipti_cov_simple(decoder, lines, mask, own, key, ip,
+                                           tnt, to);
                 }
                 if (!line)
                     break;
