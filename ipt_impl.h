@@ -8691,6 +8691,57 @@ static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
     return tnt;
 }
 
+/* Collect the leg from p on: its bits, the key of what is behind them, which is
+ * a TIP, a PGD or that there are more of them, and its IP. Returns where it
+ * ends; NULL: something else is behind. */
+static IPTI_HOT const uint8_t *
+ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
+               uint64_t *tnt, uint32_t *key, uint64_t *to)
+{
+    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
+    const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
+    uint64_t more;
+    unsigned size;
+
+    *key = tip;
+    if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
+                      || *tnt >= IPTI_COV_FULL)) {
+        if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
+            more = *tnt;
+            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
+            *tnt = more;
+        }
+        if (*tnt >= IPTI_COV_FULL)
+            *key = own;
+        else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
+            *key = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
+        else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
+            return NULL;
+    }
+    if (IPTI_UNLIKELY(next >= end))
+        return NULL;
+    if (IPTI_UNLIKELY(*key < tip))
+        return next;
+    size = ipti_cov_ip(to, next);
+    return size ? next + size : NULL;
+}
+
+/* The dash ends in the middle of the leg that holds `tnt` and ends at `next`,
+ * with `to`, if key says so. */
+static void ipti_cov_halt(ipt_cov_leg_ *leg, uint64_t tnt, const uint8_t *next,
+                          uint32_t key, uint64_t to)
+{
+    leg->at = IPTI_LEG_AHEAD;
+    leg->next = next;
+    leg->was_ip = leg->last_ip;
+    leg->last_ip = leg->to = to;
+    leg->all = leg->held;
+    (void) ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->all);
+    leg->tnt = tnt;
+    leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
+    leg->full = 1;
+}
+
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
  * full, while the memo has lines for them that only count edges. That is nearly
  * all of them. */
@@ -8712,36 +8763,14 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
-    uint64_t more;
     uint64_t to;
     uint32_t key;
 
     for (;;) {
-        key = tip;
         to = last_ip;
-        next = ipti_cov_scan(p, end, IPTI_COV_FULL, &tnt);
-        if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
-                          || tnt >= IPTI_COV_FULL)) {
-            if (tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
-                more = tnt;
-                next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
-                tnt = more;
-            }
-            if (tnt >= IPTI_COV_FULL)
-                key = own;
-            else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-                key = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
-            else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
-                break;
-        }
-        if (IPTI_UNLIKELY(next >= end))
+        next = ipti_cov_reach(p, end, own, &tnt, &key, &to);
+        if (IPTI_UNLIKELY(!next))
             break;
-        if (IPTI_LIKELY(key >= tip)) {
-            behind = next;
-            next += ipti_cov_ip(&to, next);
-            if (IPTI_UNLIKELY(next == behind))
-                break;
-        }
         for (;;) {
             line = ipti_cov_simple(decoder, lines, mask, own, key, ip, tnt, to);
             if (IPTI_UNLIKELY(!line)) {
@@ -8764,10 +8793,8 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             if (tnt == 1 && key < tip)
                 break;
         }
-        if (IPTI_UNLIKELY(!line)) {
-            leg->at = IPTI_LEG_AHEAD; /* in the middle of it */
+        if (IPTI_UNLIKELY(!line))
             break;
-        }
         ip = IPTI_LIKELY(key >= tip) ? to : line->next_;
         p = next;
         last_ip = to;
@@ -8779,7 +8806,7 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
             next += ipti_cov_ip(&last_ip, next);
         leg->enabled = next != behind;
-        if (!leg->enabled)
+        if (IPTI_UNLIKELY(!leg->enabled))
             break;
         prev = NULL;
         ip = last_ip;
@@ -8795,16 +8822,8 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     leg->ip = ip;
     leg->line = prev;
     leg->last_ip = last_ip;
-    if (leg->at != IPTI_LEG_AHEAD)
-        return;
-    leg->next = next;
-    leg->was_ip = last_ip;
-    leg->last_ip = leg->to = to;
-    leg->all = leg->held;
-    (void) ipti_cov_bits(p, end, IPTI_COV_FULL, &leg->all);
-    leg->tnt = tnt;
-    leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
-    leg->full = 1;
+    if (!line && next)
+        ipti_cov_halt(leg, tnt, next, key, to);
 }
 
 /* Go as far as the memo leads. Returns 1 if it lacks what decoder->leg_ asks
