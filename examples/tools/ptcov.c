@@ -140,42 +140,6 @@ static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
     table_add(&((coverage *) context)->blocks, ip, size);
 }
 
-/* ---- libxdc's page cache ---- */
-
-/* PREFIX.addr has an address for each page of PREFIX.dump, eight bytes each,
- * low ones first. One that is not a multiple of 4096 says that the page is not
- * mapped. Where there are two, the first counts: so add from the end. */
-static int add_pages(const tool_args *args, image *im, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-    char *name = (char *) malloc(length + 6);
-    tool_range range = {NULL, 0, UINT64_MAX};
-    tool_file addr = {NULL, 0};
-    int status = 1;
-
-    range.name = name;
-    if (name) {
-        memcpy(name, prefix, length);
-        memcpy(name + length, ".addr", 6);
-        status = tool_load(args, &range, &addr);
-        memcpy(name + length, ".dump", 6);
-    }
-    for (size_t i = addr.size / 8; status == 0 && i-- > 0;) {
-        const char *why;
-        uint64_t page = 0;
-        for (unsigned k = 0; k < 8; k++)
-            page |= (uint64_t) addr.data[8 * i + k] << 8 * k;
-        if (page % 4096) continue;
-        why = image_add_file(im, NULL, name, 4096 * i, 4096 * i + 4096, page);
-        if (!why) continue;
-        fprintf(stderr, "%s: %s: %s.\n", args->program, name, why);
-        status = 1;
-    }
-    free(addr.data);
-    free(name);
-    return status;
-}
-
 /* ---- files to write ---- */
 
 static FILE *create(const tool_args *args, const char *name)
@@ -225,9 +189,14 @@ static int write_drcov(const tool_args *args, const options *opt, image *im,
                        table *t)
 {
     const ipt_asid any = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-    FILE *f = create(args, opt->drcov);
+    FILE *f;
     uint32_t known = 0;
     size_t i;
+    if (im->section_count > 0xffff) {
+        fprintf(stderr, "%s: too many modules for drcov.\n", args->program);
+        return 1;
+    }
+    f = create(args, opt->drcov);
     if (!f) return 1;
     table_sort(t);
     fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
@@ -354,11 +323,16 @@ static int add_filter(tool_args *args, options *opt)
 static int add_code(tool_args *args, image *im, const char *word)
 {
     const char *text = tool_argument(args, word);
+    const char *why;
     if (!text) return 1;
     if (strcmp(word, "--raw") == 0) return code_add_raw(args, im, text);
     if (strcmp(word, "--elf") == 0) return code_add_elf(args, im, text, NULL);
     if (strcmp(word, "--map") == 0) return code_add_map(args, im, text);
-    return add_pages(args, im, text);
+    why = image_add_pages(im, NULL, text);
+    if (why)
+        fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
+                word, text, why);
+    return why != NULL;
 }
 
 static int set_name(tool_args *args, const char *word, const char **name)

@@ -1,5 +1,6 @@
 /* load.c: a case from folders with trace.pt and image.map: real traces, what
- * ptrecord and tests/truth record. */
+ * ptrecord and tests/truth record; or with page_cache.addr and page_cache.dump,
+ * as kAFL and Nyx leave it, and libxdc's own tests have it. */
 #include "load.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +138,7 @@ const char *bench_load(bench_case *c, const char *folder)
 {
     const char *slash = strrchr(folder, '/');
     const char *why;
+    char pages[1024];
 
     memset(c, 0, sizeof *c);
     image_init(&c->code);
@@ -145,7 +147,9 @@ const char *bench_load(bench_case *c, const char *folder)
         return load_runs(c, folder);
     why = add_trace(c, folder);
     set_filter(c, folder);
-    /* without a map packets and events can still be had */
-    c->has_code = !image_add_map(&c->code, NULL, folder);
+    snprintf(pages, sizeof pages, "%s/page_cache", folder);
+    /* without code packets and events can still be had */
+    c->has_code = !image_add_map(&c->code, NULL, folder)
+                  || !image_add_pages(&c->code, NULL, pages);
     return why;
 }

@@ -360,6 +360,48 @@ const char *image_add_map(image *im, const ipt_asid *asid, const char *folder)
     return why;
 }
 
+/* ---- libxdc's page cache ---- */
+
+/* PREFIX.addr has the addresses; the first of equal ones counts, so they are
+ * added from the end. */
+static const char *add_listed(image *im, const ipt_asid *asid, FILE *addr,
+                              const char *dump)
+{
+    const char *why = NULL;
+    long slot = fseek(addr, 0, SEEK_END) ? -1 : ftell(addr) / 8;
+    if (slot < 0) return bad_file;
+    while (!why && slot-- > 0) {
+        uint8_t bytes[8];
+        uint64_t page;
+        if (fseek(addr, 8 * slot, SEEK_SET) || fread(bytes, 8, 1, addr) != 1)
+            return bad_file;
+        page = le(bytes, 8);
+        if (page % 4096 == 0)
+            why = image_add_file(im, asid, dump, 4096 * (uint64_t) slot,
+                                 4096 * (uint64_t) slot + 4096, page);
+    }
+    return why;
+}
+
+const char *image_add_pages(image *im, const ipt_asid *asid, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    char *name = malloc(length + 6);
+    const char *why = bad_file;
+    FILE *addr;
+    if (!name) return no_memory;
+    memcpy(name, prefix, length);
+    memcpy(name + length, ".addr", 6);
+    addr = fopen(name, "rb");
+    memcpy(name + length, ".dump", 6);
+    if (addr) {
+        why = add_listed(im, asid, addr, name);
+        fclose(addr);
+    }
+    free(name);
+    return why;
+}
+
 /* ---- reading ---- */
 
 /* Whether the byte at ip is in range `hit` of space `at`; remembers it. */

@@ -76,6 +76,12 @@ const char *image_add_elf(image *im, const ipt_asid *asid, const char *name,
  * numbers in hex without 0x, FILE relative to the folder, or - for zeros. */
 const char *image_add_map(image *im, const ipt_asid *asid, const char *folder);
 
+/* Add a page cache of libxdc: PREFIX.addr has an address for each page of
+ * PREFIX.dump, eight bytes each, low ones first; one that is not a multiple of
+ * 4096 says that the page is not mapped. Of equal ones the first counts. */
+const char *image_add_pages(image *im, const ipt_asid *asid,
+                            const char *prefix);
+
 /* An ipt_config.read; context is the image. */
 int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
                void *context);
