@@ -7459,7 +7459,7 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
 /* Is it too full to have a line for the whole of a leg, most of the time? */
 static inline int ipti_memo_noisy(ipt_cov_memo *memo)
 {
-    return memo->noise_ == IPTI_NOISY && memo->clock_++ % 16;
+    return memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_NOISY;
 }
 
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
@@ -7600,8 +7600,8 @@ static int ipti_cov_frame(ipt_cov_decoder *decoder)
 }
 
 /* Have a line count an edge so many times. Returns 0 if it has no room. */
-static int ipti_line_add(ipt_cov_line *line, uint32_t slot, uint32_t times,
-                         unsigned items)
+static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
+                                  uint32_t times, unsigned items)
 {
     const unsigned n = ipti_line_edges(line);
     unsigned i;
@@ -7644,8 +7644,8 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 
 /* The line goes up to behind the branch at `from`, at the least: which took n
  * bits and is an edge called `name`, if one that counts. */
-static void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
-                             unsigned n, const uint64_t *name)
+static IPTI_HOT void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
+                                      unsigned n, const uint64_t *name)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const ipt_cov_config *cov = decoder->cov_;
@@ -7736,8 +7736,8 @@ static void ipti_cov_events(ipt_walk_ *w)
 }
 
 /* The walk passed a branch at `from`; bits, tip and top: what it had before. */
-static IPTI_APART void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
-                                       uint8_t bits, uint8_t tip, uint8_t top)
+static IPTI_HOT void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
+                                     uint8_t bits, uint8_t tip, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const uint8_t kind = w->prev_kind;
@@ -7915,15 +7915,17 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
     }
 }
 
-/* Have the cache read the run at ip. Returns 0 if it cannot, or has it. */
+/* Have the cache read the run at ip, which flow meets behind w->line. Returns 0
+ * if it cannot. */
 static int ipti_cov_build(ipt_cov_decoder *decoder, uint64_t ip)
 {
     ipt_walk_ *w = &decoder->walk_;
-    uint32_t number;
+    ipt_cache *cache = w->cache;
+    const uint32_t limit = cache->mask_ * IPTI_WAYS + (IPTI_WAYS - 1);
 
-    return ipti_cache_find(w->cache, w->space, w->mode, ip) == UINT32_MAX
-           && ipti_cache_get(w->cache, w->cur.config, &decoder->at, w->space,
-                             w->mode, ip, &w->run, &number) >= 0;
+    return ipti_cache_get(cache, w->cur.config, &decoder->at, w->space, w->mode,
+                          ip, &w->run,
+                          &cache->lines_[w->line & limit].next_[w->way]) >= 0;
 }
 
 /* Pass runs that nothing can cut, as long as there are bits or a target. */
