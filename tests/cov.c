@@ -435,7 +435,10 @@ typedef struct loop {
     uint8_t map[MAP_MAX];
     uint64_t edges;
     uint64_t fuel;
-    unsigned most; /* fuel of a call, at random; 0: no matter */
+    unsigned most;  /* fuel of a call, at random; 0: no matter */
+    unsigned piece; /* size of a piece, at random; 0: there is one */
+    int bare;       /* no code cache */
+    ipt_segment pieces[INPUT + 64];
 } loop;
 
 static void count_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
@@ -460,20 +463,33 @@ static void loop_init(loop *l, uint32_t config_flags, uint32_t flags,
     if (count) (void) ipt_cov_memo_init(&l->memo, l->lines, count);
 }
 
+/* More trace, as another piece. */
+static void loop_grow(loop *l, ipt_trace *trace, const uint8_t *bytes,
+                      size_t size)
+{
+    ipt_segment *const last = &l->pieces[trace->count++];
+    last->data = trace->count > 1 ? last[-1].data + last[-1].size : bytes;
+    last->size = (size_t) (bytes + size - last->data);
+    if (!l->piece || last->size <= 1 + dice(l->piece)) trace->open = 0;
+    else last->size = 1 + dice((unsigned) last->size < l->piece
+                                   ? (unsigned) last->size : l->piece);
+}
+
 /* Cover a run; `first`: as a fresh decoder. Returns 1 if it was complete. */
 static int loop_run(loop *l, const uint8_t *bytes, size_t size, int first)
 {
-    const ipt_segment piece = {bytes, size};
-    const ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_trace trace = {l->pieces, 0, 1, 0};
+    loop_grow(l, &trace, bytes, size);
     int status = first ? ipt_cov_init(&l->decoder, &l->config, &l->cov, &trace,
-                                      &l->cache)
+                                      l->bare ? NULL : &l->cache)
                        : ipt_cov_begin(&l->decoder, &trace);
     memset(l->map, 0, sizeof l->map);
     l->config.fuel = l->most ? &l->fuel : NULL;
     while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END) {
         if (l->most) l->fuel = 1 + dice(l->most);
-        if (status != IPT_BUDGET) status = ipt_cov_resync(&l->decoder);
-        else status = IPT_OK;
+        if (status == IPT_MORE) loop_grow(l, &trace, bytes, size);
+        if (status == IPT_BUDGET || status == IPT_MORE) status = IPT_OK;
+        else status = ipt_cov_resync(&l->decoder);
     }
     return status == IPT_END && !(l->decoder.verdict & ~IPT_COV_OVERFLOW);
 }
@@ -619,6 +635,61 @@ TEST(worlds)
     }
     the.vmx = 0;
     the.mode = IPT_MODE_64;
+}
+
+/* ---- all of that at random ---- */
+
+static int check_loop(uint64_t start)
+{
+    static uint8_t bytes[INPUT + 32];
+    static const uint32_t only[]
+        = {0, 0, IPT_CONFIG_ROOT_ONLY, IPT_CONFIG_NON_ROOT_ONLY,
+           IPT_CONFIG_CR3_ONLY};
+    const int bad_ = test_.bad;
+    seed = start * 0x9e3779b97f4a7c15u;
+    the.vmx = dice(3) == 0;
+    the.mode = dice(3) ? IPT_MODE_64 : IPT_MODE_32;
+    write_program();
+    uint32_t config = the.vmx ? only[dice(LENGTH(only))] : 0;
+    if (dice(2) || config & IPT_CONFIG_CR3_ONLY)
+        config |= IPT_CONFIG_NO_RETCOMP;
+    loop_init(&kept, config, dice(IPT_COV_FLAGS_ + 1), 4u << dice(11));
+    kept.config.cr3 = ONLY_CR3;
+    kept.cov.bitmap_size = dice(3) ? MAP_MAX : 1 + dice(300);
+    (void) ipt_cache_init(&kept.cache, kept.code, dice(2) ? 64 : 256);
+    kept.bare = dice(4) == 0;
+    for (unsigned n = 0; n < 5; n++) {
+        uint32_t gen = config & IPT_CONFIG_NO_RETCOMP;
+        gen |= dice(2) ? IPT_GEN_TNT_64 : 0;
+        gen |= dice(2) ? IPT_GEN_DEFER : 0;
+        gen |= dice(3) ? 0 : IPT_GEN_TSC | IPT_GEN_CYC;
+        gen |= gen & IPT_GEN_TSC && dice(2) ? IPT_GEN_MTC : 0;
+        const size_t size = write_run(bytes, gen);
+        memset(bytes + size, 0, 32); /* PAD */
+        for (unsigned k = 0; k < 3 && test_.bad == bad_; k++) {
+            kept.most = dice(3) ? 0 : 1 + dice(400);
+            kept.piece = dice(3) ? 0 : 1 + dice(600);
+            CHECK(loop_run(&kept, bytes, size + dice(33), n + k == 0));
+            ran_edges(&want, config, kept.cov.flags);
+            memset(want_map, 0, sizeof want_map);
+            edges_map(&want, kept.cov.flags, want_map, kept.cov.bitmap_size);
+            CHECK(!memcmp(kept.map, want_map, MAP_MAX));
+            loop_init(&fresh, config, kept.cov.flags, 0);
+            fresh.config.cr3 = ONLY_CR3;
+            CHECK(loop_run(&fresh, bytes, size, 1));
+            CHECK_EQ(kept.decoder.hash, fresh.decoder.hash);
+        }
+    }
+    the.vmx = 0;
+    the.mode = IPT_MODE_64;
+    if (test_.bad != bad_)
+        printf("    seed %llu\n", (unsigned long long) start);
+    return test_.bad == bad_;
+}
+
+TEST(loops_at_random)
+{
+    many(100, check_loop);
 }
 
 /* ---- outputs ---- */
@@ -1039,6 +1110,7 @@ int main(void)
     RUN(thousand_inputs);
     RUN(long_tnts);
     RUN(worlds);
+    RUN(loops_at_random);
     RUN(outputs);
     RUN(another_formula);
     RUN(verdicts);
