@@ -4627,6 +4627,46 @@ static int ipti_x86_kind1(const ipti_x86 *x, int *flags)
     }
 }
 
+/* What most instructions need: the size of the one at `bytes`, of which there
+ * are 15, if it is OTHER and has no prefix but REX. 0: see ipt_classify. */
+static unsigned ipti_x86_plain(const uint8_t *bytes, uint8_t mode)
+{
+    const uint8_t *p = bytes;
+    uint8_t rex = 0;
+    uint8_t opcode = *p++;
+    uint8_t flags;
+    uint8_t modrm;
+
+    if (mode == IPT_MODE_64 && (opcode & 0xf0) == 0x40) {
+        rex = opcode;
+        opcode = *p++;
+        if ((opcode & 0xf0) == 0x40)
+            return 0;
+    }
+    flags = ipti_x86_map0[opcode];
+    if (opcode == 0x0f) {
+        opcode = *p++;
+        flags = (opcode & 0xfc) == 0x20 ? IPTI_X86_ODD : ipti_x86_map1[opcode];
+    }
+    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)
+        || mode == IPT_MODE_16)
+        return 0;
+    if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
+        modrm = *p++;
+        if (modrm < 0xc0) {
+            const uint8_t mod = modrm >> 6;
+            const uint8_t base = (modrm & 7) == 4 ? *p++ & 7 : modrm & 7;
+            p += mod == 1 ? 1 : mod == 2 || base == 5 ? 4 : 0;
+        }
+    }
+    flags &= IPTI_X86_IMM;
+    if (flags > IPTI_X86_IMM_V)
+        return 0;
+    if (flags == IPTI_X86_IMM_V)
+        flags = rex & IPTI_REX_W ? 8 : 4;
+    return (unsigned) (p - bytes) + flags;
+}
+
 /* What the last n bytes say, sign-extended. */
 static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
 {
@@ -4751,6 +4791,30 @@ static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
     run->displacement_ = code->displacement;
 }
 
+/* The same for plain instructions, of `size` bytes. Returns how many of them
+ * they take. */
+static unsigned ipti_run_plain(const ipt_config *config, ipt_cache_line *run,
+                               const uint8_t *bytes, unsigned size,
+                               uint8_t mode)
+{
+    unsigned count = run->count_;
+    unsigned used = 0;
+    unsigned last = run->last_;
+    unsigned n;
+
+    while (count < IPT_RUN_MAX_ && size - used >= IPTI_INSN_MAX
+           && (n = ipti_x86_plain(bytes + used, mode)) != 0) {
+        run->sizes_[count++] = (uint8_t) n;
+        used += n;
+        last = n;
+    }
+    ipti_fuel_burn(config, count - run->count_);
+    run->count_ = (uint8_t) count;
+    run->size_ = (uint16_t) (run->size_ + used);
+    run->last_ = (uint8_t) last;
+    return used;
+}
+
 /* Read up to `size` code bytes at ip. Returns how many, at least 1; *ended: the
  * mapping ends behind them, inside a page. */
 static int ipti_code_read(const ipt_config *config, ipt_where *at,
@@ -4824,6 +4888,12 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     run->next_[0] = run->next_[1] = 0;
     while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER
            && !(run->last_ & IPTI_CUT)) {
+        if (!config->classify && !cut && have - used >= IPTI_INSN_MAX) {
+            used += ipti_run_plain(config, run, bytes + used, have - used,
+                                   mode);
+            if (run->count_ == IPT_RUN_MAX_)
+                break;
+        }
         status = have > used ? ipti_code_classify(config, &code, bytes + used,
                                                   have - used, mode)
                              : (int) IPT_MORE;

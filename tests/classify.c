@@ -781,6 +781,29 @@ TEST(sweep)
     }
 }
 
+/* What the short way to plain instructions says is what the whole one says. */
+TEST(plain)
+{
+    uint8_t bytes[15];
+    uint64_t seen = 0;
+    memset(bytes, 0x24, sizeof bytes);
+    for (uint32_t n = 0; n < 0x1000000; n += 3) {
+        uint8_t mode = (uint8_t)(IPT_MODE_16 + n % 2 + (n >> 9) % 2);
+        ipt_code code;
+        unsigned size;
+        bytes[0] = (uint8_t)n;
+        bytes[1] = (uint8_t)(n >> 8);
+        bytes[2] = (uint8_t)(n >> 16);
+        bytes[3] = (uint8_t)(n * 7);
+        size = ipti_x86_plain(bytes, mode);
+        if (!size) continue;
+        CHECK_EQ(ipt_classify(&code, bytes, sizeof bytes, mode, NULL), 0);
+        CHECK(code.size == size && code.kind == IPT_INSN_OTHER);
+        seen |= 1u << size;
+    }
+    CHECK_EQ(seen & 0xdfe, 0xdfe); /* all sizes but 9 */
+}
+
 int main(void)
 {
     RUN(kinds);
@@ -791,5 +814,6 @@ int main(void)
     RUN(limit);
     RUN(arguments);
     RUN(sweep);
+    RUN(plain);
     return test_report();
 }
