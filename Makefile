@@ -152,7 +152,7 @@ fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
-fuzz-example:  ## examples/afl finds a bug by coverage from trace
+fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh
 
 # ---- checks: one script each, usable on any copy of the tree ----

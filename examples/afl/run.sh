@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh: fuzz target.c with libFuzzer, by the coverage that its trace gives,
 # until the bug is found or RUNS are over; then without coverage, which does
-# not find it in many times as many. QUICK=1: only what coverage says of four
-# inputs.
+# not find it in many times as many. ENGINE=afl: the same with AFL++. QUICK=1:
+# only what coverage says of a few inputs.
 #
 # SPDX-License-Identifier: MIT
 
@@ -43,6 +43,18 @@ fuzz() {
         "$dir/corpus" >"$dir/log" 2>&1
 }
 
+# afl ARGUMENTS...: AFL++ until a crash.
+afl() {
+    rm -rf "$dir/found"
+    mkdir -p "$dir/seeds"
+    printf pt12: >"$dir/seeds/one"
+    AFL_BENCH_UNTIL_CRASH=1 AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_NO_AFFINITY=1 \
+        AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 timeout 900 afl-fuzz -D -s 1 \
+        -i "$dir/seeds" -o "$dir/found" "$@" -- "$dir/afl" >"$dir/log" 2>&1
+}
+
+afl_says() { grep -q "^$1 *: $2\$" "$dir/found/default/fuzzer_stats"; }
+
 is_found() { grep -q 'deadly signal' "$dir/log"; }
 says() { grep -q "$1" "$dir/log"; }
 
@@ -52,7 +64,23 @@ clang -std=c99 -O1 -c -o "$dir/target.o" examples/afl/target.c &&
     clang -fsanitize=fuzzer -o "$dir/fuzz" "$dir/fuzz.o" "$dir/target.o" ||
     exit 1
 
-if [ -n "$QUICK" ]; then
+if [ "$ENGINE" = afl ]; then
+    command -v afl-clang-fast >/dev/null || {
+        echo "SKIP examples/afl: AFL++ is missing (package afl++)"
+        echo "0 passed, 0 failed, 1 skipped"
+        exit
+    }
+    afl-clang-fast -fsanitize=fuzzer -o "$dir/afl" "$dir/fuzz.o" \
+        "$dir/target.o" >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+    afl -E "$runs"
+    expect "found by coverage" afl_says saved_crashes 1
+    grep 'run_time\|execs_done' "$dir/found/default/fuzzer_stats"
+    cat "$dir"/found/default/crashes/id* && echo
+    export BLIND=1
+    afl -E $((runs / 4))
+    expect "not found without" afl_says saved_crashes 0
+    grep 'run_time\|execs_done' "$dir/found/default/fuzzer_stats"
+elif [ -n "$QUICK" ]; then
     inputs="hello ptx ptx:: pt1: pt2: pt66:"
     fuzz -runs=0
     # pt1: and pt2: do the same
@@ -62,10 +90,12 @@ if [ -n "$QUICK" ]; then
     expect "the bug is there" is_found
 else
     inputs="pt1:"
-    fuzz -runs="$runs"
+    start=$(date +%s)
+    fuzz -runs="$runs" -print_final_stats=1
     expect "found by coverage" is_found
-    grep -a '^#' "$dir/log" | tail -n 1
-    sed -n 's/^Base64: /found, in base64: /p' "$dir/log"
+    sed -n 's/^Base64: /found, in base64: /p
+            s/^stat::number_of_executed_units: */executions: /p' "$dir/log"
+    echo "seconds: $(($(date +%s) - start))"
     BLIND=1 fuzz -runs=$((10 * runs))
     expect "not found without" says "Done $((10 * runs)) runs"
 fi
