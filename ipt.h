@@ -1498,7 +1498,6 @@ typedef struct ipt_cov_memo {
     uint32_t clock_;
     uint32_t version_; /* of the code cache */
     uint32_t epoch_;   /* changes when spaces_ begins anew */
-    uint8_t used_;     /* there are lines */
     uint8_t noise_;    /* how full it was, lately */
     ipt_spaces_ spaces_;
 } ipt_cov_memo;

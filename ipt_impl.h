@@ -7350,8 +7350,8 @@ static inline uint64_t ipti_cov_name(uint64_t from, uint64_t to)
 }
 
 /* Do edges from there count? */
-static int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
-                           uint8_t kind)
+static IPTI_HOT int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
+                                    uint8_t kind)
 {
     const ipt_filter *filter = cov->filter;
 
@@ -7467,10 +7467,8 @@ IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 
 static void ipti_memo_clear(ipt_cov_memo *memo)
 {
-    if (memo->used_)
-        IPT_MEMSET(memo->lines_, 0,
-                   ((size_t) memo->mask_ + 1) * sizeof(memo->lines_[0]));
-    memo->used_ = 0;
+    IPT_MEMSET(memo->lines_, 0,
+               ((size_t) memo->mask_ + 1) * sizeof(memo->lines_[0]));
 }
 
 /* The same at once: spaces get other numbers, so that no line is found. */
@@ -7480,19 +7478,15 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
     memo->epoch_++;
 }
 
-/* The high bits are good. `from` is what of the key spreads lines. */
-static inline uint64_t ipti_memo_hash(uint64_t ip, uint64_t tnt, uint32_t from)
-{
-    return ((ip ^ (uint64_t) from << 32) * IPTI_COV_PRIME + tnt)
-           * IPTI_COV_PRIME;
-}
-
 /* The number of the line that it should be; those of its set differ in the low
- * bits. */
-static inline uint32_t ipti_memo_at(const ipt_cov_memo *memo, uint64_t ip,
-                                    uint64_t tnt, uint32_t from)
+ * bits. `own`: what of the key spreads lines. */
+static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
+                                    uint64_t tnt)
 {
-    return (uint32_t) (ipti_memo_hash(ip, tnt, from) >> 40 & memo->mask_);
+    const uint64_t hash
+        = ((ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME + tnt) * IPTI_COV_PRIME;
+
+    return hash >> 40 & mask;
 }
 
 /* Does it matter what the IP behind the bits is? */
@@ -7510,16 +7504,17 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
            && (!ipti_cov_limits(line->key_) || line->next_ == to);
 }
 
-/* The line itself, in the set of where it should be. */
+/* The line itself. */
 static IPTI_HOT const ipt_cov_line *
-ipti_memo_find(const ipt_cov_memo *memo, uint32_t at, uint64_t ip,
-               uint64_t tnt, uint32_t key, uint64_t to)
+ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
+               uint64_t ip, uint64_t tnt, uint64_t to)
 {
-    const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - 1u)];
+    const uint64_t at = ipti_memo_at(memo->mask_, own, ip, tnt);
+    const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - (uint64_t) 1)];
     const ipt_cov_line *const end = line + IPTI_WAYS;
 
     for (; line < end; line++)
-        if (ipti_memo_is(line, ip, tnt, key, to))
+        if (ipti_memo_is(line, ip, tnt, own | key, to))
             return line;
     return NULL;
 }
@@ -7534,8 +7529,8 @@ static inline int ipti_memo_noisy(ipt_cov_memo *memo)
 
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
-    const uint32_t best = ipti_memo_at(memo, line->ip_, line->tnt_,
-                                       line->key_ & ~IPTI_COV_REST);
+    const uint32_t best = (uint32_t) ipti_memo_at(
+        memo->mask_, line->key_ & ~IPTI_COV_REST, line->ip_, line->tnt_);
     uint32_t to = best;
     uint32_t i;
 
@@ -7553,7 +7548,6 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
     memo->lines_[to] = *line;
-    memo->used_ = 1;
 }
 
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
@@ -7569,7 +7563,6 @@ IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
     memo->lines_ = lines;
     memo->mask_ = used - 1;
     memo->magic_ = ipti_magic(sizeof(*memo));
-    memo->used_ = 1;
     ipti_memo_clear(memo);
     return IPT_OK;
 }
@@ -8107,24 +8100,19 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
 }
 
 /* The line for flow at ip, in one memo or the other. */
-static const ipt_cov_line *
-ipti_cov_find(const ipt_cov_decoder *decoder, uint64_t ip, uint64_t tnt,
-              uint8_t behind, uint64_t to)
+static IPTI_APART const ipt_cov_line *
+ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
+              uint64_t tnt, uint64_t to)
 {
-    const ipt_cov_config *cov = decoder->cov_;
     const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
-    const uint32_t own = decoder->own_;
-    const uint32_t shared = decoder->shared_;
     const ipt_cov_line *line = NULL;
 
-    if (shared)
-        line = ipti_memo_find(cov->shared,
-                              ipti_memo_at(cov->shared, ip, tnt, shared), ip,
-                              tnt, shared | key, to);
-    if (!line)
-        line = ipti_memo_find(cov->memo, ipti_memo_at(cov->memo, ip, tnt, own),
-                              ip, tnt, own | key, to);
-    return line;
+    if (decoder->shared_)
+        line = ipti_memo_find(decoder->cov_->shared, decoder->shared_, key, ip,
+                              tnt, to);
+    return line ? line
+                : ipti_memo_find(decoder->cov_->memo, decoder->own_, key, ip,
+                                 tnt, to);
 }
 
 /* The memo does not know the leg as a whole: make a line for it of pieces, as
@@ -8153,7 +8141,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         const uint64_t tnt = last ? leg->tnt
                                   : leg->tnt >> (n - IPTI_COV_PIECE);
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
-        line = ipti_cov_find(decoder, decoder->walk_.ip, tnt, behind, leg->to);
+        line = ipti_cov_find(decoder, behind, decoder->walk_.ip, tnt, leg->to);
         if (line) {
             fits = leg->noisy || ipti_cov_join(decoder, line);
             if (!fits && whole->key_ & some)
@@ -8162,7 +8150,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         } else {
             status = ipti_cov_learn(decoder, tnt, behind);
             line = &decoder->line_;
-            fits = leg->noisy || ipti_cov_join(decoder, line);
+            leg->noisy = 1; /* the next time it may be worth it */
         }
         used = n - ipti_top(leg->tnt);
         n -= used;
@@ -8170,7 +8158,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
             || whole->pop_)
             fits = 0; /* flow is where no line leads */
     }
-    if (whole->key_ & some)
+    if (whole->key_ & some && !leg->noisy)
         ipti_memo_insert(memo, whole);
     return status;
 }
@@ -8512,11 +8500,10 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 
     leg->at = IPTI_LEG_AHEAD;
     if (p < leg->end && leg->tnt < IPTI_COV_FULL) {
-        if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP)) {
-            leg->behind = IPTI_COV_TIP;
-            next = p + ipti_cov_ip(&leg->last_ip, p);
-        } else if ((*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
-            leg->behind = IPTI_COV_PGD;
+        if ((*p & IPTI_IP_MASK) == IPTI_TIP
+            || (*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
+            leg->behind = (*p & IPTI_IP_MASK) == IPTI_TIP ? IPTI_COV_TIP
+                                                          : IPTI_COV_PGD;
             next = p + ipti_cov_ip(&leg->last_ip, p);
             if (*p == IPTI_TIP_PGD) {
                 leg->behind = IPTI_COV_PGD_NO_IP;
@@ -8701,30 +8688,13 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The line that only counts edges for flow at ip. NULL: there is none. It is
- * not `line`, where it should be. */
-static IPTI_APART const ipt_cov_line *
-ipti_cov_search(const ipt_cov_decoder *decoder, const ipt_cov_line *line,
-                uint64_t ip, uint64_t tnt, uint32_t key, uint64_t to)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
-
-    line = ipti_memo_find(memo, (uint32_t) (line - memo->lines_), ip, tnt, key,
-                          to);
-    if (!line && decoder->shared_)
-        line = ipti_cov_find(decoder, ip, tnt,
-                             (uint8_t) (key >> IPTI_COV_BEHIND & 7), to);
-    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
-}
-
+/* The line that only counts edges for flow at ip. NULL: there is none. */
 static IPTI_HOT const ipt_cov_line *
 ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
                 uint64_t mask, uint32_t own, uint32_t key, uint64_t ip,
                 uint64_t tnt, uint64_t to)
 {
-    const ipt_cov_line *line
-        = lines + (ipti_memo_hash(ip, tnt, own) >> 40 & mask);
+    const ipt_cov_line *line = lines + ipti_memo_at(mask, own, ip, tnt);
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) < IPTI_COV_STACK
@@ -8732,7 +8702,9 @@ ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
                         || !ipti_cov_limits(line->key_)
                         || line->next_ == to)))
         return line;
-    return ipti_cov_search(decoder, line, ip, tnt, key, to);
+    line = ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_BEHIND & 7), ip,
+                         tnt, to);
+    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
 }
 
 /* The memo is noisy: take short lines for the bits at ip as long as they only
@@ -8918,7 +8890,7 @@ static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_PASSED)
             continue;
         ipti_cov_flush(decoder);
-        line = ipti_cov_find(decoder, leg->ip, leg->tnt, leg->behind, leg->to);
+        line = ipti_cov_find(decoder, leg->behind, leg->ip, leg->tnt, leg->to);
         if (!line)
             return 1;
         status = ipti_cov_take(decoder, line);
