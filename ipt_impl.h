@@ -7778,7 +7778,7 @@ static int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
         whole.counts_ = (uint8_t) (ipti_line_edges(&whole) | peak << 3);
     whole.key_ |= piece->key_ & IPTI_COV_STACK;
     whole.key_ += piece->key_ & IPTI_COV_USED;
-    if ((piece->key_ ^ whole.key_) < 1u << IPTI_COV_BEHIND
+    if (((piece->key_ ^ whole.key_) >> IPTI_COV_BEHIND & 7) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
     whole.pop_ |= piece->pop_;

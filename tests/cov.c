@@ -438,6 +438,7 @@ typedef struct loop {
     unsigned most;  /* fuel of a call, at random; 0: no matter */
     unsigned piece; /* size of a piece, at random; 0: there is one */
     int bare;       /* no code cache */
+    int stir;       /* forget code between calls, supply a missing page */
     ipt_segment pieces[INPUT + 64];
 } loop;
 
@@ -488,7 +489,13 @@ static int loop_run(loop *l, const uint8_t *bytes, size_t size, int first)
     while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END) {
         if (l->most) l->fuel = 1 + dice(l->most);
         if (status == IPT_MORE) loop_grow(l, &trace, bytes, size);
-        if (status == IPT_BUDGET || status == IPT_MORE) status = IPT_OK;
+        if (l->stir && dice(4) == 0)
+            CHECK_EQ(ipt_cov_invalidate(&l->decoder, NULL, BASE + dice(900),
+                                        dice(100)), IPT_OK);
+        if (l->stir && status == IPT_NEED_PAGE) the.missing = 0;
+        if (status == IPT_BUDGET || status == IPT_MORE
+            || (l->stir && status == IPT_NEED_PAGE))
+            status = IPT_OK;
         else status = ipt_cov_resync(&l->decoder);
     }
     return status == IPT_END && !(l->decoder.verdict & ~IPT_COV_OVERFLOW);
@@ -639,6 +646,16 @@ TEST(worlds)
 
 /* ---- all of that at random ---- */
 
+/* What was learned is frozen, and another memo begun. */
+static void share_memo(loop *l)
+{
+    both.memo = l->memo;
+    memcpy(both.lines, l->lines, sizeof both.lines);
+    both.memo.lines_ = both.lines;
+    l->cov.shared = &both.memo;
+    (void) ipt_cov_memo_init(&l->memo, l->lines, 4u << dice(11));
+}
+
 static int check_loop(uint64_t start)
 {
     static uint8_t bytes[INPUT + 32];
@@ -669,6 +686,9 @@ static int check_loop(uint64_t start)
         for (unsigned k = 0; k < 3 && test_.bad == bad_; k++) {
             kept.most = dice(3) ? 0 : 1 + dice(400);
             kept.piece = dice(3) ? 0 : 1 + dice(600);
+            kept.stir = dice(3) == 0;
+            if (kept.stir) the.missing = BASE + dice(sizeof program);
+            if (n + k && dice(20) == 0) share_memo(&kept);
             CHECK(loop_run(&kept, bytes, size + dice(33), n + k == 0));
             ran_edges(&want, config, kept.cov.flags);
             memset(want_map, 0, sizeof want_map);
@@ -676,10 +696,12 @@ static int check_loop(uint64_t start)
             CHECK(!memcmp(kept.map, want_map, MAP_MAX));
             loop_init(&fresh, config, kept.cov.flags, 0);
             fresh.config.cr3 = ONLY_CR3;
+            the.missing = 0;
             CHECK(loop_run(&fresh, bytes, size, 1));
             CHECK_EQ(kept.decoder.hash, fresh.decoder.hash);
         }
     }
+    the.missing = 0;
     the.vmx = 0;
     the.mode = IPT_MODE_64;
     if (test_.bad != bad_)
