@@ -209,7 +209,8 @@ static size_t ran_count;
 static struct {
     uint64_t missing; /* a page that the image lacks; 0: none */
     uint8_t mode;     /* IPT_MODE_ of the program */
-    uint8_t vmx;      /* it is a guest */
+    uint8_t vmx;      /* it is a guest ... */
+    uint8_t spaces;   /* ... under so many CR3 */
 } the;
 
 static void aim_at(uint8_t *p, uint64_t next, unsigned block)
@@ -318,7 +319,7 @@ static void change_world(ipt_gen *gen, uint8_t type, uint64_t ip, uint64_t cr3,
 /* A VM exit before ip executes, and back under the CR3 that is returned. */
 static uint64_t exit_guest(ipt_gen *gen, uint64_t ip)
 {
-    const uint64_t next = ONLY_CR3 - 0x1000u * dice(3);
+    const uint64_t next = ONLY_CR3 + 0x10000u * dice(the.spaces);
     ipt_event event;
     memset(&event, 0, sizeof event);
     change_world(gen, IPT_EVT_ASYNC_PAGING, ip, HOST_CR3, the.mode);
@@ -665,6 +666,7 @@ static int check_loop(uint64_t start)
     const int bad_ = test_.bad;
     seed = start * 0x9e3779b97f4a7c15u;
     the.vmx = dice(3) == 0;
+    the.spaces = dice(2) ? 3 : 60;
     the.mode = dice(3) ? IPT_MODE_64 : IPT_MODE_32;
     write_program();
     uint32_t config = the.vmx ? only[dice(LENGTH(only))] : 0;
@@ -703,6 +705,7 @@ static int check_loop(uint64_t start)
     }
     the.missing = 0;
     the.vmx = 0;
+    the.spaces = 3;
     the.mode = IPT_MODE_64;
     if (test_.bad != bad_)
         printf("    seed %llu\n", (unsigned long long) start);
@@ -1127,6 +1130,7 @@ TEST(invalidate)
 int main(void)
 {
     the.mode = IPT_MODE_64;
+    the.spaces = 3;
     RUN(flow);
     RUN(random);
     RUN(thousand_inputs);
