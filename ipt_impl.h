@@ -7742,7 +7742,7 @@ static IPTI_HOT void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 
 /* Add a piece to decoder->whole_, the line of a leg. Returns 0 if it does not
  * fit. */
-static int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
+static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
@@ -7822,6 +7822,13 @@ static IPTI_HOT void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
         ipti_cov_learned(decoder, from, n, counted);
 }
 
+/* The same with little stack for the walk. */
+static IPTI_APART void ipti_cov_turn(ipt_cov_decoder *decoder, uint64_t from,
+                                     uint8_t bits, uint8_t tip, uint8_t top)
+{
+    ipti_cov_branch(decoder, from, bits, tip, top);
+}
+
 /* Pass the last instruction of the run. */
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
@@ -7836,7 +7843,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
         return status;
     ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX),
                    w->run.kind_);
-    ipti_cov_branch(decoder, ip, bits, tip, top);
+    ipti_cov_turn(decoder, ip, bits, tip, top);
     return IPT_OK;
 }
 
@@ -8426,17 +8433,8 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
 /* Are the bytes at p those of the PSB+ that was passed last? */
 static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 {
-    uint32_t i;
-
-    if (leg->psb_size == 0 || (size_t) (leg->end - p) <= leg->psb_size)
-        return 0;
-    for (i = 0; i + 8 <= leg->psb_size; i += 8)
-        if (ipti_le64(p + i) != ipti_le64(leg->psb + i))
-            return 0;
-    for (; i < leg->psb_size; i++)
-        if (p[i] != leg->psb[i])
-            return 0;
-    return 1;
+    return leg->psb_size && (size_t) (leg->end - p) > leg->psb_size
+           && IPT_MEMCMP(p, leg->psb, leg->psb_size) == 0;
 }
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
