@@ -7742,7 +7742,8 @@ static IPTI_HOT void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 
 /* Add a piece to decoder->whole_, the line of a leg. Returns 0 if it does not
  * fit. */
-static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder, const ipt_cov_line *piece)
+static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
+                                    const ipt_cov_line *piece)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
