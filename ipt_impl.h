@@ -9007,6 +9007,9 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     if (status < 0)
         return status;
     IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
+    IPT_MEMSET(&decoder->walk_, 0, sizeof(decoder->walk_));
+    decoder->walk_.cur.config = config; /* for a _begin, if this one fails */
+    decoder->walk_.cache = cache;
     status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
                             cache);
     if (status >= 0)
