@@ -716,6 +716,8 @@ typedef struct ipt_cursor_ {
     uint64_t origin; /* trace->offset when seg_begin was worked out */
     uint64_t begin;  /* stream offset where segment `seg` begins */
     uint64_t limit;  /* sync forward reads nothing below this again */
+    uint64_t quick;  /* in segment `seg`, up to here, packets of common kinds
+                      * need no other check; 0: they do */
     uint32_t seg;    /* index of the segment read last */
     uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
                       * went backward, whether it passed a gap */

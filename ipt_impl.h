@@ -179,6 +179,7 @@ static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
 {
     const ipt_trace *trace = cur->trace;
 
+    cur->quick = 0;
     if (IPTI_UNLIKELY(cur->origin != trace->offset || pos < cur->begin)) {
         cur->origin = trace->offset;
         cur->begin = trace->offset;
@@ -323,20 +324,38 @@ static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
 /* What a search forward may still read, the caller must keep. */
 static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 {
-    if (IPTI_LIKELY(at->offset >= cur->limit + IPTI_SWALLOWED
-                    && cur->state != IPTI_CUR_FORWARD
-                    && cur->state != IPTI_CUR_GAP))
-        at->release = at->offset - IPTI_SWALLOWED;
-    else
+    if (IPTI_UNLIKELY(cur->state == IPTI_CUR_FORWARD
+                      || cur->state == IPTI_CUR_GAP))
         at->release = cur->limit < at->offset ? cur->limit : at->offset;
+    else if (IPTI_LIKELY(at->offset >= at->release + IPTI_SWALLOWED))
+        at->release = at->offset - IPTI_SWALLOWED;
+    else if (at->offset < at->release)
+        at->release = at->offset;
 }
 
-/* The same in IPTI_CUR_SYNC, where the offset is not below the limit. */
-static inline void ipti_cur_passed(const ipt_cursor_ *cur, ipt_where *at)
+/* Where at->offset is at a packet: see what needs no look at each of the next
+ * ones. All that changes it makes `quick` 0; the trace only grows. */
+static void ipti_cur_quicken(ipt_cursor_ *cur, const ipt_where *at)
 {
-    const uint64_t past = at->offset - cur->limit;
+    size_t n;
 
-    at->release = at->offset - (past < IPTI_SWALLOWED ? past : IPTI_SWALLOWED);
+    cur->quick = 0;
+    if (cur->state == IPTI_CUR_SYNC && !cur->block && !cur->config->fuel
+        && at->offset >= at->release + IPTI_SWALLOWED
+        && ipti_cur_here(cur, at->offset, &n))
+        cur->quick = at->offset + n - (IPTI_WINDOW - 1);
+}
+
+/* Does `quick` hold at pos? */
+static inline int ipti_cur_quick(const ipt_cursor_ *cur, uint64_t pos)
+{
+    return pos < cur->quick && cur->origin == cur->trace->offset;
+}
+
+/* Then, the bytes there, of which 16 can be read. */
+static IPTI_HOT const uint8_t *ipti_cur_at(const ipt_cursor_ *cur, uint64_t pos)
+{
+    return &cur->trace->seg[cur->seg].data[(size_t) (pos - cur->begin)];
 }
 
 /* The position before pos, which is behind the start of the trace; if it is in
@@ -451,6 +470,7 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     cur->begin = UINT64_MAX;
     cur->seg = IPTI_NOWHERE;
     cur->limit = trace->offset;
+    cur->quick = 0;
     at->offset = trace->offset;
     at->release = trace->offset;
     ipti_asid_unknown(&at->asid);
@@ -677,8 +697,8 @@ enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
 
 /* ---- shape: which packet, and how long ---- */
 
-/* Payload bytes of an IP packet by IPBytes, and their bits; 255: reserved. */
-static const uint8_t ipti_ip_size[8] = {0, 2, 4, 6, 6, 255, 8, 255};
+/* The size of an IP packet by IPBytes, and its payload's bits; 0: reserved. */
+static const uint8_t ipti_ip_size[8] = {1, 3, 5, 7, 7, 0, 9, 0};
 static const uint64_t ipti_ip_mask[8]
     = {0, 0xffff, 0xffffffff, 0xffffffffffff, 0xffffffffffff, 0,
        0xffffffffffffffff, 0};
@@ -806,7 +826,7 @@ static const uint8_t ipti_ip_types[32]
        IPTI_IP_TYPES(24), IPTI_IP_TYPES(28)};
 #undef IPTI_X
 
-/* All but those of ipti_pkt_common, and BIP. */
+/* All but those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
 static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 {
     switch (p[0]) {
@@ -858,12 +878,12 @@ static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
     return IPT_OK;
 }
 
-static void ipti_load_cyc(ipt_packet *out, const uint8_t *p)
+static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
 {
     uint64_t value = p[0] >> 3;
     unsigned i;
 
-    for (i = 1; i < out->size; i++)
+    for (i = 1; i < size; i++)
         value |= (uint64_t) (p[i] >> 1) << (5 + 7 * (i - 1));
     out->u.cyc.value = value;
 }
@@ -871,19 +891,22 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p)
 #define IPTI_LOAD(type, member, byte, bit, width, scale) \
     out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
 
-/* Fill out->u; type and size are set and all bytes are there. PAD, PSB, PSBEND,
- * OVF and STOP have nothing to load. */
-static int ipti_load(ipt_packet *out, const uint8_t *p)
+/* Fill out->u for a packet of this type and size; all its bytes are there. PAD,
+ * PSB, PSBEND, OVF and STOP have nothing to load. What fails writes nothing. */
+static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
+                     uint32_t size)
 {
-    switch (out->type) {
+    switch (type) {
     case IPT_PKT_TNT_64:
         return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
     case IPT_PKT_CYC:
-        ipti_load_cyc(out, p);
+        ipti_load_cyc(out, p, size);
         break;
     case IPT_PKT_TMA:
+        if (p[4] || p[6] > 1)
+            return IPT_ERR_PACKET;
         IPTI_TMA(IPTI_LOAD)
-        return p[4] || p[6] > 1 ? IPT_ERR_PACKET : IPT_OK;
+        break;
     case IPT_PKT_MODE_EXEC:
         IPTI_MODE_EXEC(IPTI_LOAD)
         break;
@@ -909,7 +932,7 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
         IPTI_MNT(IPTI_LOAD)
         break;
     case IPT_PKT_PTW:
-        if (out->size == 6) {
+        if (size == 6) {
             IPTI_PTW_4(IPTI_LOAD)
         } else {
             IPTI_PTW_8(IPTI_LOAD)
@@ -932,8 +955,8 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
         IPTI_BBP(IPTI_LOAD)
         break;
     case IPT_PKT_BIP:
-        out->u.bip.sz = out->size == 5;
-        if (out->size == 5) {
+        out->u.bip.sz = size == 5;
+        if (size == 5) {
             IPTI_BIP_4(IPTI_LOAD)
         } else {
             IPTI_BIP_8(IPTI_LOAD)
@@ -950,7 +973,7 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
         break;
     case IPT_PKT_TRIG:
         out->u.trig.icnt = 0;
-        if (out->size == 3) {
+        if (size == 3) {
             IPTI_TRIG_3(IPTI_LOAD)
         } else {
             IPTI_TRIG_5(IPTI_LOAD)
@@ -964,30 +987,30 @@ static int ipti_load(ipt_packet *out, const uint8_t *p)
 #undef IPTI_LOAD
 
 /* Ask config.unknown. It may name a size beyond the bytes at hand. */
-static int ipti_pkt_unknown(const ipt_config *config, const ipt_trace *trace,
-                            ipt_packet *out,
-                            const uint8_t *p, size_t n)
+static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
+                            ipt_packet *out, const uint8_t *p, size_t n)
 {
+    const ipt_config *config = cur->config;
     uint64_t gap;
-    ipt_packet mine = *out; /* of which the callback has only u */
+    ipt_packet mine; /* of which the callback has only u */
     int size;
 
     if (!config->unknown)
         return IPT_ERR_OPCODE;
+    mine.offset = pos;
     mine.type = IPT_PKT_UNKNOWN;
     mine.size = 0;
     mine.u.unknown[0] = mine.u.unknown[1] = 0;
     ipti_fuel_burn(config, 1);
     size = config->unknown(&mine, p, n < IPTI_WINDOW ? n : IPTI_WINDOW,
                            config->context);
-    out->type = IPT_PKT_UNKNOWN;
-    out->u = mine.u;
     if (size < 0)
         return IPT_ERR_OPCODE;
     if (size == 0 || size > 255)
         return IPT_ERR_CALLBACK;
-    if ((uint64_t) size > ipti_cur_stop(trace, out->offset, &gap) - out->offset)
+    if ((uint64_t) size > ipti_cur_stop(cur->trace, pos, &gap) - pos)
         return IPT_MORE;
+    out->u = mine.u;
     return size;
 }
 
@@ -1019,41 +1042,29 @@ static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
 }
 
 /* SKD007: an OVF may overwrite the second byte of a CYC and go on behind it.
- * What then reads as a CYC of two bytes is one cut byte and "02 f3". */
-static int ipti_pkt_skd007(ipt_packet *out, const uint8_t *p, size_t n)
+ * What then reads as a CYC of two bytes is one cut byte and "02 f3". Returns
+ * the size. */
+static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 {
-    if (out->size != 2 || p[1] != IPTI_FIRST_OVF)
-        return IPT_OK;
+    if (p[1] != IPTI_FIRST_OVF)
+        return 2;
     if (n < 3)
         return IPT_MORE;
-    if (p[2] == IPTI_SECOND_OVF) {
-        out->type = IPT_PKT_OVF;
-        out->size = 3;
-    }
-    return IPT_OK;
-}
-
-/* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one more
- * byte follows. Nothing of it is of use. */
-static int ipti_pkt_skz84(ipt_packet *out, size_t n)
-{
-    out->type = IPT_PKT_INVALID;
-    out->size = IPTI_SIZE_TMA + 1;
-    return out->size <= n ? (int) IPT_OK : IPT_MORE;
+    if (p[2] != IPTI_SECOND_OVF)
+        return 2;
+    *type = IPT_PKT_OVF;
+    return 3;
 }
 
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
-/* 16 bytes can be read at p; if n is less, what is not of the trace is 0. */
-static inline uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
+/* The same where they are 16 or more. */
+static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
 {
-    uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
+    const uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
     uint32_t size = 1;
-    const uint64_t first = ipti_le64(p + 1);
 
-    if (IPTI_LIKELY(first))
-        return 1 + ipti_low(first) / 8;
     while (limit - size >= 8) {
         const uint64_t next = ipti_le64(p + size);
         if (next) /* the lowest bit is in the first byte that is no PAD */
@@ -1063,6 +1074,17 @@ static inline uint32_t ipti_pkt_pads(const uint8_t *p, size_t n)
     while (size < limit && p[size] == IPTI_PAD)
         size++;
     return size;
+}
+
+/* The PADs at p, where 16 bytes can be read; 0: 16 or more. */
+static inline uint32_t ipti_pkt_pads(const uint8_t *p)
+{
+    uint64_t next = ipti_le64(p + 1);
+
+    if (next)
+        return 1 + ipti_low(next) / 8;
+    next = ipti_le64(p + 8);
+    return next ? 8 + ipti_low(next) / 8 : 0;
 }
 
 /* Behind a PSB: step over further "02 82" pairs, which are part of it. */
@@ -1188,6 +1210,7 @@ static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     cur->state = IPTI_CUR_GAP;
     cur->run = 0;
     cur->block = 0;
+    cur->quick = 0;
     cur->limit = end;
     at->offset = end;
     ipti_at_skip(at, end);
@@ -1214,53 +1237,68 @@ static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
     return status;
 }
 
-/* What a packet says of the cursor itself. */
-static void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
-                          const ipt_packet *packet)
+/* What the packet at p says of the cursor itself. */
+static inline void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
+                                 const ipt_packet *packet, const uint8_t *p,
+                                 size_t n)
 {
-    if (IPTI_UNLIKELY(cur->block || packet->type == IPT_PKT_BBP))
+    if (IPTI_UNLIKELY(cur->block || packet->type == IPT_PKT_BBP)) {
         ipti_pkt_block(cur, packet);
-    if (IPTI_UNLIKELY(packet->type == IPT_PKT_PSB)) {
-        cur->state = IPTI_CUR_PSB;
+        cur->quick = 0;
+    }
+    if (packet->type == IPT_PKT_PSB) {
         cur->limit = at->offset + IPTI_SIZE_PSB;
         at->sync = at->offset;
         at->valid |= IPT_AT_SYNC;
-    }
-    if (IPTI_UNLIKELY(packet->type == IPT_PKT_OVF))
+        p += IPTI_SIZE_PSB;
+        if (n < IPTI_SIZE_PSB + 2
+            || (p[0] == IPTI_FIRST_PSB && p[1] == IPTI_SECOND_PSB)) {
+            cur->state = IPTI_CUR_PSB;
+            cur->quick = 0;
+        }
+    } else if (packet->type == IPT_PKT_OVF) {
         at->overflows++;
+    }
 }
 
-/* Any packet but those of ipti_pkt_parse. Returns IPT_MORE if n bytes do not
- * hold it. */
-static int ipti_pkt_other(const ipt_cursor_ *cur, ipt_packet *out,
-                          const uint8_t *p, size_t n)
+/* Any packet but those of ipti_pkt_tnt and ipti_pkt_pad_ip. Returns its size or
+ * IPT_MORE if n bytes do not hold it; *type is set in any case, out->u only on
+ * success. */
+static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
+                          ipt_packet *out, uint8_t *type, const uint8_t *p,
+                          size_t n)
 {
     const uint32_t errata = cur->config->errata;
+    int size;
     int status;
 
     if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
-        out->type = IPT_PKT_BIP;
-        status = 1 + cur->block;
+        *type = IPT_PKT_BIP;
+        size = 1 + cur->block;
     } else {
-        status = ipti_shape(p, n, &out->type);
+        size = ipti_shape(p, n, type);
     }
-    if (status == IPT_ERR_OPCODE) {
-        status = ipti_pkt_unknown(cur->config, cur->trace, out, p, n);
-        out->size = status > 0 ? (uint32_t) status : 0;
-        return status < 0 ? status : (int) IPT_OK;
+    if (size == IPT_ERR_OPCODE) {
+        if (cur->config->unknown)
+            *type = IPT_PKT_UNKNOWN;
+        return ipti_pkt_unknown(cur, pos, out, p, n);
     }
-    if (status < 0)
-        return status;
-    if ((size_t) status > n)
+    if (size < 0)
+        return size;
+    if ((size_t) size > n)
         return IPT_MORE;
-    out->size = (uint32_t) status;
-    status = ipti_load(out, p);
-    if (errata & IPT_ERRATUM_SKD007 && out->type == IPT_PKT_CYC
-        && (n > 2 || ipti_cur_grows(cur->trace, out->offset)))
-        status = ipti_pkt_skd007(out, p, n);
-    if (status < 0 && errata & IPT_ERRATUM_SKZ84 && out->type == IPT_PKT_TMA)
-        status = ipti_pkt_skz84(out, n);
-    return status;
+    if (errata & IPT_ERRATUM_SKD007 && *type == IPT_PKT_CYC && size == 2
+        && (n > 2 || ipti_cur_grows(cur->trace, pos))
+        && (size = ipti_pkt_skd007(type, p, n)) < 0)
+        return size;
+    status = ipti_load(out, p, *type, (uint32_t) size);
+    /* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one
+     * more byte follows. Nothing of it is of use. */
+    if (status < 0 && errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
+        *type = IPT_PKT_INVALID;
+        return n > IPTI_SIZE_TMA ? IPTI_SIZE_TMA + 1 : (int) IPT_MORE;
+    }
+    return status < 0 ? status : size;
 }
 
 /* The TNT bits below the stop bit, by the first byte >> 2. */
@@ -1270,58 +1308,52 @@ static const uint8_t ipti_tnt_counts[64]
        6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6,
        6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
 
-/* The packets that most of a trace is made of, at p, where 16 bytes can be read
- * and n belong to the trace:
+/* What most of a trace is made of, at p, where 16 bytes can be read:
  *
- *   PAD     | 0   0   0   0   0   0   0   0 |
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN      0 |  see ipti_load_tnt
+ *   PAD     | 0   0   0   0   0   0   0   0 |  less than 16 of them
  *   IP      | IPBytes   | opcode            |  TIP, TIP.PGE, TIP.PGD, FUP:
  *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet"
  *
- * Returns the size, or 0 if it is another one. The size comes from branches and
- * not from a table: then the next packet need not wait for this one's bytes. */
-static inline uint32_t ipti_pkt_common(ipt_packet *out, const uint8_t *p,
-                                       size_t n)
+ * Each returns the size, or 0 if it is another one: nothing is written then. A
+ * branch tells TNT from the rest, so that what follows need not wait for this
+ * byte; a table has the size of IP packets, which a branch would often guess
+ * wrong. */
+static IPTI_HOT uint64_t ipti_pkt_tnt(ipt_packet *out, const uint8_t *p)
 {
-    const uint8_t first = p[0];
+    const unsigned first = p[0];
+    unsigned count;
 
-    if ((first & 1) == 0 && first != IPTI_EXT) {
-        if (first == IPTI_PAD) {
-            out->type = IPT_PKT_PAD;
-            return ipti_pkt_pads(p, n);
-        }
-        out->type = IPT_PKT_TNT_8;
-        out->u.tnt.count = ipti_tnt_counts[first >> 2];
-        out->u.tnt.bits = first >> 1 ^ 1u << out->u.tnt.count;
-        return 1;
-    }
-    out->type = ipti_ip_types[first & IPTI_IP_MASK];
-    if (!out->type)
+    if (first % 2 || first <= IPTI_EXT)
         return 0;
-    out->u.ip.ipc = first >> 5;
-    out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[first >> 5];
-    if (first >> 5 == 1)
-        return 3;
-    if (first >> 5 == 2)
-        return 5;
-    if (first >> 5 == 3 || first >> 5 == 4)
-        return 7;
-    if (first >> 5 == 0)
-        return 1;
-    return first >> 5 == 6 ? 9 : 0;
+    count = ipti_tnt_counts[first >> 2];
+    out->type = IPT_PKT_TNT_8;
+    out->u.tnt.bits = first >> 1 ^ 1u << count;
+    out->u.tnt.count = (uint8_t) count;
+    return 1;
 }
 
-/* Decode the packet at p, where 16 bytes can be read and n belong to the
- * trace. */
-static int ipti_pkt_parse(const ipt_cursor_ *cur, ipt_packet *out,
-                          const uint8_t *p, size_t n)
+static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 {
-    out->size = 0;
-    if (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)
-        out->size = ipti_pkt_common(out, p, n);
-    if (out->size == 0)
-        return ipti_pkt_other(cur, out, p, n);
-    return out->size <= n ? (int) IPT_OK : IPT_MORE;
+    const unsigned first = p[0];
+    const unsigned ipc = first >> 5;
+    uint8_t type;
+    uint64_t size;
+
+    if (first == IPTI_PAD) {
+        size = ipti_pkt_pads(p);
+        if (IPTI_LIKELY(size))
+            out->type = IPT_PKT_PAD;
+        return size;
+    }
+    type = ipti_ip_types[first & IPTI_IP_MASK];
+    size = ipti_ip_size[ipc];
+    if (IPTI_UNLIKELY(!type || !size))
+        return 0;
+    out->type = type;
+    out->u.ip.ipc = (uint8_t) ipc;
+    out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[ipc];
+    return size;
 }
 
 /* At no ordinary packet: behind a PSB or a gap, or not synchronised. Returns 1
@@ -1350,10 +1382,55 @@ static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return none ? IPT_END : IPT_ERR_TRUNCATED;
 }
 
-/* Decode the packet at at->offset, where there is one, and step over it. Of
- * *packet nothing holds on a negative status. */
-static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
-                                    ipt_packet *packet)
+/* Any packet at p, where 16 bytes can be read and n belong to the trace; it
+ * returns and writes the same. */
+static int ipti_pkt_shape(const ipt_cursor_ *cur, uint64_t pos,
+                          ipt_packet *out, uint8_t *type, const uint8_t *p,
+                          size_t n)
+{
+    ipt_packet common;
+    uint32_t size = 0;
+
+    common.type = IPT_PKT_PAD;
+    if (p[0] == IPTI_PAD)
+        size = ipti_pkt_run(p, n);
+    else if ((!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)
+             && !(size = (uint32_t) ipti_pkt_tnt(&common, p)))
+        size = (uint32_t) ipti_pkt_pad_ip(&common, p);
+    if (!size)
+        return ipti_pkt_other(cur, pos, out, type, p, n);
+    *type = common.type;
+    if (size > n)
+        return IPT_MORE;
+    if (common.type != IPT_PKT_PAD)
+        out->u = common.u;
+    return (int) size;
+}
+
+/* Decode the packet at p and step over it. A negative status writes none. */
+static IPTI_APART int ipti_pkt_parse(ipt_cursor_ *cur, ipt_where *at,
+                                     ipt_packet *packet, const uint8_t *p,
+                                     size_t n)
+{
+    const uint64_t pos = at->offset;
+    uint8_t type = IPT_PKT_NONE;
+    const int size = ipti_pkt_shape(cur, pos, packet, &type, p, n);
+
+    at->packet_offset = pos;
+    at->packet = type;
+    if (size < 0)
+        return size == IPT_MORE ? ipti_pkt_cut(cur, at, packet, 0) : size;
+    packet->offset = pos;
+    packet->type = type;
+    packet->size = (uint32_t) size;
+    ipti_pkt_note(cur, at, packet, p, n);
+    ipti_fuel_trace(cur->config, pos, pos + packet->size);
+    at->offset = pos + packet->size;
+    return IPT_OK;
+}
+
+/* The same at at->offset, if there is a packet. */
+static int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at, ipt_packet *packet)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
@@ -1364,17 +1441,9 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
         return status;
     if (n == 0)
         return ipti_pkt_cut(cur, at, packet, 1);
-    at->packet_offset = at->offset;
-    packet->offset = at->offset;
-    packet->type = IPT_PKT_NONE;
-    status = ipti_pkt_parse(cur, packet, p, n);
-    at->packet = packet->type;
-    if (status < 0)
-        return status == IPT_MORE ? ipti_pkt_cut(cur, at, packet, 0) : status;
-    ipti_pkt_note(cur, at, packet);
-    ipti_fuel_trace(cur->config, at->offset, at->offset + packet->size);
-    at->offset += packet->size;
-    return IPT_OK;
+    status = ipti_pkt_parse(cur, at, packet, p, n);
+    ipti_cur_quicken(cur, at);
+    return status;
 }
 
 /* The same whatever is there. */
@@ -1384,6 +1453,10 @@ static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
     uint64_t gap = 0;
     int status = IPT_OK;
 
+    if (IPTI_LIKELY(ipti_cur_quick(cur, at->offset)))
+        return ipti_pkt_parse(cur, at, packet, ipti_cur_at(cur, at->offset),
+                              (size_t) (cur->quick - at->offset)
+                                  + (IPTI_WINDOW - 1));
     if (cur->state != IPTI_CUR_SYNC)
         status = ipti_pkt_ready(cur, at, &gap);
     if (status)
@@ -1393,30 +1466,38 @@ static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
     return ipti_pkt_read(cur, at, packet);
 }
 
-/* The same for a packet of the common kinds where nothing else is to be looked
- * at. Returns 0 if it is not one of them: nothing has changed then. */
-static inline int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
+/* Step over a packet of which type and payload are there already. */
+static IPTI_HOT void ipti_pkt_step(ipt_where *at, ipt_packet *out, uint64_t pos,
+                                   uint64_t size)
+{
+    out->offset = pos;
+    out->size = (uint32_t) size;
+    at->packet_offset = pos;
+    at->packet = out->type;
+    at->offset = pos + size;
+    at->release = pos + size - IPTI_SWALLOWED;
+}
+
+/* As ipti_pkt_any for a packet of the common kinds where nothing else is to be
+ * looked at. Returns 0 if it is not one of them: nothing has changed then. */
+static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
                                  ipt_packet *out)
 {
+    const uint64_t pos = at->offset;
     const uint8_t *p;
-    size_t n;
-    uint32_t size;
+    uint64_t size;
 
-    if (IPTI_UNLIKELY(cur->state != IPTI_CUR_SYNC || cur->block
-                      || cur->config->fuel))
+    if (IPTI_UNLIKELY(!ipti_cur_quick(cur, pos)))
         return 0;
-    p = ipti_cur_here(cur, at->offset, &n);
-    if (IPTI_UNLIKELY(!p))
+    p = ipti_cur_at(cur, pos);
+    if (IPTI_LIKELY(ipti_pkt_tnt(out, p))) {
+        ipti_pkt_step(at, out, pos, 1);
+        return 1;
+    }
+    size = ipti_pkt_pad_ip(out, p);
+    if (IPTI_UNLIKELY(!size))
         return 0;
-    size = ipti_pkt_common(out, p, n);
-    if (IPTI_UNLIKELY(size == 0))
-        return 0;
-    out->offset = at->offset;
-    out->size = size;
-    at->packet_offset = at->offset;
-    at->packet = out->type;
-    at->offset += size;
-    ipti_cur_passed(cur, at);
+    ipti_pkt_step(at, out, pos, size);
     return 1;
 }
 
@@ -1468,14 +1549,12 @@ static int ipti_store_ip(uint8_t *p, const ipt_packet *packet, uint8_t opcode)
 {
     uint8_t ipc = packet->u.ip.ipc;
 
-    if (ipc > 7 || ipti_ip_size[ipc] == 255)
-        return IPT_ERR_PACKET;
-    if (ipti_ip_size[ipc] < 8
-        && packet->u.ip.payload >> (8 * ipti_ip_size[ipc]))
+    if (ipc > 7 || !ipti_ip_size[ipc]
+        || packet->u.ip.payload & ~ipti_ip_mask[ipc])
         return IPT_ERR_PACKET;
     p[0] = (uint8_t) (ipc << 5 | opcode);
-    ipti_put_bytes(p + 1, packet->u.ip.payload, ipti_ip_size[ipc]);
-    return 1 + ipti_ip_size[ipc];
+    ipti_put_bytes(p + 1, packet->u.ip.payload, ipti_ip_size[ipc] - 1u);
+    return ipti_ip_size[ipc];
 }
 
 static int ipti_store_cyc(uint8_t *p, const ipt_packet *packet)
@@ -1699,25 +1778,19 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                                     ipt_packet *packet)
 {
-    ipt_packet out;
-    int status = ipti_pkt_any(&decoder->cur_, &decoder->at, &out);
+    int status = ipti_pkt_any(&decoder->cur_, &decoder->at, packet);
 
-    if (status >= 0)
-        *packet = out;
     return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 {
-    ipt_packet out; /* never in memory */
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!packet))
         return IPT_ERR_ARG;
-    if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, &out)))
+    if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, packet)))
         return ipti_pkt_slow(decoder, packet);
-    *packet = out;
     return IPT_OK;
 }
 
@@ -1733,6 +1806,7 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
 {
     at->offset = offset;
+    at->release = offset;
     at->sync = offset;
     at->valid = IPT_AT_SYNC;
     ipti_asid_unknown(&at->asid);
@@ -1743,6 +1817,7 @@ static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
     at->error = 0;
     cur->state = IPTI_CUR_SYNC;
     cur->block = 0;
+    cur->quick = 0;
     cur->limit = offset + IPTI_SIZE_PSB;
 }
 
@@ -1753,6 +1828,7 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     uint64_t gap;
     int status;
 
+    cur->quick = 0;
     if (cur->state == IPTI_CUR_FORWARD) {
         run = cur->run;
     } else {
@@ -1808,6 +1884,7 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     uint64_t pos;
     uint64_t gap;
 
+    cur->quick = 0;
     if (cur->state == IPTI_CUR_NOSYNC || cur->state == IPTI_CUR_FORWARD
         || limit > end)
         limit = end;
@@ -2503,10 +2580,13 @@ static void ipti_evt_first(ipt_evt_state_ *evt, uint8_t bind)
     for (i = 0; i < evt->count; i++) {
         if (evt->pending[i].bind != bind)
             continue;
-        *record = evt->pending[i];
-        IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
-                    (i - to) * sizeof(*record));
-        evt->pending[to++] = *record;
+        if (i != to) {
+            *record = evt->pending[i];
+            IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
+                        (i - to) * sizeof(*record));
+            evt->pending[to] = *record;
+        }
+        to++;
     }
 }
 
@@ -3728,33 +3808,51 @@ static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
         ipti_evt_dispatch(evt, config, packet);
 }
 
-/* With nothing in the queue TNT and TIP would only pass through it. */
-static inline int ipti_evt_plain(const ipt_evt_state_ *evt,
-                                 const ipt_packet *packet)
+/* Does nothing wait for a packet, or to be handed out? */
+static inline int ipti_evt_idle(const ipt_evt_state_ *evt)
 {
-    return packet->type >= IPT_PKT_TNT_8 && packet->type <= IPT_PKT_TIP
-           && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->enabled;
+    return !(evt->count | evt->phase | evt->error); /* IPTI_EVT_FLOW is 0 */
 }
 
-static inline void ipti_evt_flow(ipt_evt_state_ *evt, const ipt_packet *packet,
-                                 ipt_event *out)
+/* Then TNT, TIP, TIP.PGE and TIP.PGD are events as they are; they would only
+ * pass through the queue. */
+static IPTI_HOT void ipti_evt_plain(ipt_evt_state_ *evt,
+                                    const ipt_packet *packet, ipt_event *out)
 {
+    const int has_ip = packet->type != IPT_PKT_TNT_8
+                       && ipti_evt_last_ip(evt, packet);
+
     out->offset = packet->offset;
     out->ip = 0;
-    out->flags = 0;
+    out->flags = IPT_EVENT_NO_IP;
     ipti_evt_now(evt, out);
-    if (packet->type == IPT_PKT_TIP) {
-        out->type = IPT_EVT_TIP;
-        if (ipti_evt_last_ip(evt, packet))
-            out->ip = evt->last_ip;
-        else
-            out->flags |= IPT_EVENT_NO_IP;
-    } else {
+    if (packet->type == IPT_PKT_TNT_8) {
         out->type = IPT_EVT_TNT;
-        out->flags |= IPT_EVENT_NO_IP;
         out->u.tnt.bits = packet->u.tnt.bits;
         out->u.tnt.count = packet->u.tnt.count;
+    } else if (packet->type == IPT_PKT_TIP_PGD) {
+        out->type = IPT_EVT_DISABLED;
+        out->u.branch.to = has_ip ? evt->last_ip : 0;
+        if (!has_ip)
+            out->flags |= IPT_EVENT_NO_TO;
+        evt->enabled = 0;
+    } else {
+        out->type = packet->type == IPT_PKT_TIP ? IPT_EVT_TIP : IPT_EVT_ENABLED;
+        if (has_ip) {
+            out->ip = evt->last_ip;
+            out->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+        }
+        evt->enabled = 1;
     }
+}
+
+/* Is this IP packet one of them? */
+static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
+                                  const ipt_packet *packet)
+{
+    if (packet->type == IPT_PKT_TIP_PGE)
+        return packet->u.ip.ipc != 0;
+    return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
 /* Let the next packet, whatever it is, do what it does to the state. */
@@ -3774,31 +3872,68 @@ static IPTI_APART int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     return IPT_OK;
 }
 
+/* The next event, or 1: there is none before all is idle. */
+static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                    ipt_where *at, ipt_event *out)
+{
+    ipt_packet packet;
+    int status;
+
+    do {
+        if (evt->count && ipti_evt_pop(evt, out))
+            return IPT_OK;
+        if (evt->error)
+            return evt->error;
+        status = ipti_evt_any(cur, evt, at, &packet);
+        if (status < 0)
+            return status;
+    } while (!ipti_evt_idle(evt));
+    return 1;
+}
+
+/* The next event if it is a packet as it is, PADs before it apart; else 0. */
+static IPTI_HOT int ipti_evt_quick(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                   ipt_where *at, ipt_event *out)
+{
+    ipt_packet packet; /* never in memory */
+    const uint8_t *p;
+    uint64_t size;
+
+    while (IPTI_LIKELY(ipti_evt_idle(evt) && ipti_cur_quick(cur, at->offset))) {
+        p = ipti_cur_at(cur, at->offset);
+        if (IPTI_LIKELY(evt->enabled && ipti_pkt_tnt(&packet, p))) {
+            ipti_pkt_step(at, &packet, at->offset, 1);
+            ipti_evt_plain(evt, &packet, out);
+            return 1;
+        }
+        size = ipti_pkt_pad_ip(&packet, p);
+        if (IPTI_UNLIKELY(!size))
+            break;
+        if (packet.type == IPT_PKT_PAD) {
+            ipti_pkt_step(at, &packet, at->offset, size);
+            continue;
+        }
+        if (IPTI_UNLIKELY(!ipti_evt_flow(evt, &packet)))
+            break;
+        ipti_pkt_step(at, &packet, at->offset, size);
+        ipti_evt_plain(evt, &packet, out);
+        return 1;
+    }
+    return 0;
+}
+
 /* The next event; *out is written if there is one. */
 static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                  ipt_where *at, ipt_event *out)
 {
-    ipt_packet packet; /* never in memory */
-    ipt_packet other;
     int status;
 
-    for (;;) {
-        if (IPTI_UNLIKELY(evt->count) && ipti_evt_pop(evt, out))
+    do {
+        if (IPTI_LIKELY(ipti_evt_quick(cur, evt, at, out)))
             return IPT_OK;
-        if (IPTI_UNLIKELY(evt->error))
-            return evt->error;
-        if (IPTI_UNLIKELY(!ipti_pkt_quick(cur, at, &packet))) {
-            status = ipti_evt_any(cur, evt, at, &other);
-            if (IPTI_UNLIKELY(status < 0))
-                return status;
-        } else if (IPTI_LIKELY(ipti_evt_plain(evt, &packet))) {
-            ipti_evt_flow(evt, &packet, out);
-            return IPT_OK;
-        } else if (packet.type != IPT_PKT_PAD) {
-            other = packet;
-            ipti_evt_packet(evt, cur->config, &other);
-        }
-    }
+        status = ipti_evt_slow(cur, evt, at, out);
+    } while (status > 0);
+    return status;
 }
 
 /* An event is used: its time is the time now. */
@@ -3955,21 +4090,29 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
                                      &decoder->at, start));
 }
 
+static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
+{
+    const int status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_,
+                                      &decoder->at, event);
+
+    if (status < 0)
+        decoder->at.error = status;
+    else
+        ipti_evt_given(&decoder->at, event);
+    return status;
+}
+
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    int status;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!event))
         return IPT_ERR_ARG;
-    status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
-                            event);
-    if (IPTI_LIKELY(status >= 0))
-        ipti_evt_given(&decoder->at, event);
-    else
-        decoder->at.error = status;
-    return status;
+    if (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
+                                      &decoder->at, event)))
+        return ipti_evt_next(decoder, event);
+    ipti_evt_time(&decoder->at, event);
+    return IPT_OK;
 }
 
 /* ==========================================================================
