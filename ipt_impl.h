@@ -1308,6 +1308,14 @@ static const uint8_t ipti_tnt_counts[64]
        6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6,
        6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
 
+/* The size of IP packets, by the first byte; 0: it is none. */
+#define IPTI_IP_SIZES(size)                                             \
+    0, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, size, 0, 0, 0, size, 0, 0, \
+        0, 0, 0, 0, 0, 0, 0, 0, 0, size, 0, 0
+static const uint8_t ipti_ip_sizes[256]
+    = {IPTI_IP_SIZES(1), IPTI_IP_SIZES(3), IPTI_IP_SIZES(5), IPTI_IP_SIZES(7),
+       IPTI_IP_SIZES(7), IPTI_IP_SIZES(0), IPTI_IP_SIZES(9), IPTI_IP_SIZES(0)};
+
 /* What most of a trace is made of, at p, where 16 bytes can be read:
  *
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN      0 |  see ipti_load_tnt
@@ -1337,7 +1345,6 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 {
     const unsigned first = p[0];
     const unsigned ipc = first >> 5;
-    uint8_t type;
     uint64_t size;
 
     if (first == IPTI_PAD) {
@@ -1346,11 +1353,10 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
             out->type = IPT_PKT_PAD;
         return size;
     }
-    type = ipti_ip_types[first & IPTI_IP_MASK];
-    size = ipti_ip_size[ipc];
-    if (IPTI_UNLIKELY(!type || !size))
+    size = ipti_ip_sizes[first];
+    if (IPTI_UNLIKELY(!size))
         return 0;
-    out->type = type;
+    out->type = ipti_ip_types[first & IPTI_IP_MASK];
     out->u.ip.ipc = (uint8_t) ipc;
     out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[ipc];
     return size;
@@ -1391,12 +1397,15 @@ static int ipti_pkt_shape(const ipt_cursor_ *cur, uint64_t pos,
     ipt_packet common;
     uint32_t size = 0;
 
-    common.type = IPT_PKT_PAD;
-    if (p[0] == IPTI_PAD)
+    if (p[0] == IPTI_PAD) {
+        common.type = IPT_PKT_PAD;
         size = ipti_pkt_run(p, n);
-    else if ((!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)
-             && !(size = (uint32_t) ipti_pkt_tnt(&common, p)))
-        size = (uint32_t) ipti_pkt_pad_ip(&common, p);
+    } else if (p[0] != IPTI_EXT
+               && (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)) {
+        size = (uint32_t) ipti_pkt_tnt(&common, p);
+        if (!size)
+            size = (uint32_t) ipti_pkt_pad_ip(&common, p);
+    }
     if (!size)
         return ipti_pkt_other(cur, pos, out, type, p, n);
     *type = common.type;
@@ -1430,7 +1439,8 @@ static IPTI_APART int ipti_pkt_parse(ipt_cursor_ *cur, ipt_where *at,
 }
 
 /* The same at at->offset, if there is a packet. */
-static int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at, ipt_packet *packet)
+static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
+                                    ipt_packet *packet)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
