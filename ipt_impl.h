@@ -1363,15 +1363,20 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 }
 
 /* At no ordinary packet: behind a PSB or a gap, or not synchronised. Returns 1
- * if *gap is the end of another gap. */
+ * if another gap was found: it is the packet. */
 static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
-                                     uint64_t *gap)
+                                     ipt_packet *out)
 {
+    uint64_t gap = 0;
+    int status = IPT_ERR_NOSYNC;
+
     if (cur->state == IPTI_CUR_PSB)
         return ipti_pkt_pairs(cur, at);
     if (cur->state == IPTI_CUR_GAP)
-        return ipti_pkt_resync(cur, at, gap);
-    return cur->state == IPTI_CUR_SYNC ? (int) IPT_OK : IPT_ERR_NOSYNC;
+        status = ipti_pkt_resync(cur, at, &gap);
+    if (status > 0)
+        (void) ipti_pkt_gap(cur, at, out, gap);
+    return status;
 }
 
 /* There is no packet at at->offset, or only a part of one. */
@@ -1394,26 +1399,24 @@ static int ipti_pkt_shape(const ipt_cursor_ *cur, uint64_t pos,
                           ipt_packet *out, uint8_t *type, const uint8_t *p,
                           size_t n)
 {
-    ipt_packet common;
-    uint32_t size = 0;
+    int size = 0;
 
     if (p[0] == IPTI_PAD) {
-        common.type = IPT_PKT_PAD;
-        size = ipti_pkt_run(p, n);
-    } else if (p[0] != IPTI_EXT
-               && (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)) {
-        size = (uint32_t) ipti_pkt_tnt(&common, p);
-        if (!size)
-            size = (uint32_t) ipti_pkt_pad_ip(&common, p);
+        *type = IPT_PKT_PAD;
+        return (int) ipti_pkt_run(p, n);
     }
-    if (!size)
-        return ipti_pkt_other(cur, pos, out, type, p, n);
-    *type = common.type;
-    if (size > n)
-        return IPT_MORE;
-    if (common.type != IPT_PKT_PAD)
-        out->u = common.u;
-    return (int) size;
+    if (p[0] != IPTI_EXT
+        && (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)) {
+        *type = ipti_ip_types[p[0] & IPTI_IP_MASK];
+        if (ipti_ip_sizes[p[0]] > n)
+            return IPT_MORE;
+        size = (int) ipti_pkt_tnt(out, p);
+        if (!size)
+            size = (int) ipti_pkt_pad_ip(out, p);
+        if (size)
+            *type = out->type;
+    }
+    return size ? size : ipti_pkt_other(cur, pos, out, type, p, n);
 }
 
 /* Decode the packet at p and step over it. A negative status writes none. */
@@ -1445,8 +1448,11 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
     size_t n;
-    int status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
+    int status;
 
+    if (ipti_fuel_empty(cur->config))
+        return IPT_BUDGET;
+    status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
     if (status < 0)
         return status;
     if (n == 0)
@@ -1457,10 +1463,9 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
 }
 
 /* The same whatever is there. */
-static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
-                                   ipt_packet *packet)
+static IPTI_HOT int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
+                                 ipt_packet *packet)
 {
-    uint64_t gap = 0;
     int status = IPT_OK;
 
     if (IPTI_LIKELY(ipti_cur_quick(cur, at->offset)))
@@ -1468,11 +1473,9 @@ static IPTI_APART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
                               (size_t) (cur->quick - at->offset)
                                   + (IPTI_WINDOW - 1));
     if (cur->state != IPTI_CUR_SYNC)
-        status = ipti_pkt_ready(cur, at, &gap);
+        status = ipti_pkt_ready(cur, at, packet);
     if (status)
-        return status < 0 ? status : ipti_pkt_gap(cur, at, packet, gap);
-    if (ipti_fuel_empty(cur->config))
-        return IPT_BUDGET;
+        return status < 0 ? status : (int) IPT_OK;
     return ipti_pkt_read(cur, at, packet);
 }
 
@@ -3866,7 +3869,7 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
 }
 
 /* Let the next packet, whatever it is, do what it does to the state. */
-static IPTI_APART int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+static IPTI_HOT int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                    ipt_where *at, ipt_packet *packet)
 {
     int status = ipti_pkt_any(cur, at, packet);
