@@ -1301,20 +1301,27 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
     return status < 0 ? status : size;
 }
 
-/* The TNT bits below the stop bit, by the first byte >> 2. */
-static const uint8_t ipti_tnt_counts[64]
-    = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4,
-       5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
-       6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6,
-       6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6};
+/* TNT-8 by the byte, which is even: how many bits; behind that, which. */
+#define IPTI_TNT_1(b, n) n, (b) >> 1 & ((1 << (n)) - 1)
+#define IPTI_TNT_2(b, n) IPTI_TNT_1(b, n), IPTI_TNT_1((b) + 2, n)
+#define IPTI_TNT_4(b, n) IPTI_TNT_2(b, n), IPTI_TNT_2((b) + 4, n)
+#define IPTI_TNT_8(b, n) IPTI_TNT_4(b, n), IPTI_TNT_4((b) + 8, n)
+#define IPTI_TNT_16(b, n) IPTI_TNT_8(b, n), IPTI_TNT_8((b) + 16, n)
+#define IPTI_TNT_32(b, n) IPTI_TNT_16(b, n), IPTI_TNT_16((b) + 32, n)
+static const uint8_t ipti_tnts[256]
+    = {0, 0, 0, 0, IPTI_TNT_2(4, 1), IPTI_TNT_4(8, 2), IPTI_TNT_8(16, 3),
+       IPTI_TNT_16(32, 4), IPTI_TNT_32(64, 5), IPTI_TNT_32(128, 6),
+       IPTI_TNT_32(192, 6)};
 
-/* The size of IP packets, by the first byte; 0: it is none. */
-#define IPTI_IP_SIZES(size)                                             \
-    0, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, size, 0, 0, 0, size, 0, 0, \
-        0, 0, 0, 0, 0, 0, 0, 0, 0, size, 0, 0
-static const uint8_t ipti_ip_sizes[256]
-    = {IPTI_IP_SIZES(1), IPTI_IP_SIZES(3), IPTI_IP_SIZES(5), IPTI_IP_SIZES(7),
-       IPTI_IP_SIZES(7), IPTI_IP_SIZES(0), IPTI_IP_SIZES(9), IPTI_IP_SIZES(0)};
+/* IP packets by the first byte, which is odd: the size, 0: it is none; before
+ * that, the type. */
+#define IPTI_IPS(size)                                                       \
+    IPT_PKT_TIP_PGD, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IPT_PKT_TIP, size, 0, \
+        0, IPT_PKT_TIP_PGE, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IPT_PKT_FUP, \
+        size, 0, 0
+static const uint8_t ipti_ips[256]
+    = {IPTI_IPS(1), IPTI_IPS(3), IPTI_IPS(5), IPTI_IPS(7),
+       IPTI_IPS(7), IPTI_IPS(0), IPTI_IPS(9), IPTI_IPS(0)};
 
 /* What most of a trace is made of, at p, where 16 bytes can be read:
  *
@@ -1329,34 +1336,32 @@ static const uint8_t ipti_ip_sizes[256]
  * wrong. */
 static IPTI_HOT uint64_t ipti_pkt_tnt(ipt_packet *out, const uint8_t *p)
 {
-    const unsigned first = p[0];
-    unsigned count;
+    const size_t first = p[0];
 
     if (first % 2 || first <= IPTI_EXT)
         return 0;
-    count = ipti_tnt_counts[first >> 2];
     out->type = IPT_PKT_TNT_8;
-    out->u.tnt.bits = first >> 1 ^ 1u << count;
-    out->u.tnt.count = (uint8_t) count;
+    out->u.tnt.bits = ipti_tnts[first + 1];
+    out->u.tnt.count = ipti_tnts[first];
     return 1;
 }
 
 static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 {
-    const unsigned first = p[0];
-    const unsigned ipc = first >> 5;
+    const size_t first = p[0];
+    const size_t ipc = first >> 5;
     uint64_t size;
 
-    if (first == IPTI_PAD) {
-        size = ipti_pkt_pads(p);
+    if (first % 2 == 0) {
+        size = first == IPTI_PAD ? ipti_pkt_pads(p) : 0;
         if (IPTI_LIKELY(size))
             out->type = IPT_PKT_PAD;
         return size;
     }
-    size = ipti_ip_sizes[first];
+    size = ipti_ips[first];
     if (IPTI_UNLIKELY(!size))
         return 0;
-    out->type = ipti_ip_types[first & IPTI_IP_MASK];
+    out->type = ipti_ips[first - 1];
     out->u.ip.ipc = (uint8_t) ipc;
     out->u.ip.payload = ipti_le64(p + 1) & ipti_ip_mask[ipc];
     return size;
@@ -1407,9 +1412,10 @@ static int ipti_pkt_shape(const ipt_cursor_ *cur, uint64_t pos,
     }
     if (p[0] != IPTI_EXT
         && (!cur->block || (p[0] & IPTI_BIP_MASK) != IPTI_BIP)) {
-        *type = ipti_ip_types[p[0] & IPTI_IP_MASK];
-        if (ipti_ip_sizes[p[0]] > n)
+        if (p[0] % 2 && ipti_ips[p[0]] > n) {
+            *type = ipti_ips[p[0] - 1];
             return IPT_MORE;
+        }
         size = (int) ipti_pkt_tnt(out, p);
         if (!size)
             size = (int) ipti_pkt_pad_ip(out, p);
