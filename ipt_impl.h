@@ -4808,7 +4808,8 @@ static unsigned ipti_x86_plain(const uint8_t *bytes, uint8_t mode)
     flags = ipti_x86_map0[opcode];
     if (opcode == 0x0f) {
         opcode = *p++;
-        flags = (opcode & 0xfc) == 0x20 ? IPTI_X86_ODD : ipti_x86_map1[opcode];
+        flags = (opcode & 0xfc) == 0x20 ? (int) IPTI_X86_ODD
+                                        : ipti_x86_map1[opcode];
     }
     if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)
         || mode == IPT_MODE_16)
