@@ -1051,6 +1051,20 @@ TEST(block_ends)
     check_block("02 53 00 00 00 00 00 00 00 00 00", 0);
 }
 
+// What ends a block is also what it is elsewhere.
+TEST(block_and_psb)
+{
+    uint8_t bytes[64];
+    ipt_packet p;
+    bench b;
+    start(&b, bytes, unhex(bytes, PSB_BYTES "02 63 00" PSB_BYTES "02 82"
+                                  "02 63 00 02 f3 02 23"));
+    while (next(&b, &p) >= 0) { }
+    CHECK_EQ(b.decoder.at.error, IPT_END);
+    CHECK_EQ(b.decoder.at.sync, 19);
+    CHECK_EQ(b.decoder.at.overflows, 1);
+}
+
 TEST(block_item_sizes)
 {
     uint8_t bytes[32];
@@ -1408,6 +1422,7 @@ int main(void)
     RUN(unknown_is_for_unknown);
     RUN(block_stays_open);
     RUN(block_ends);
+    RUN(block_and_psb);
     RUN(block_item_sizes);
     RUN(pad_runs);
     RUN(pad_encode);
