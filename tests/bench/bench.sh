@@ -213,7 +213,8 @@ cover)
     ;;
 curve)
     # shellcheck disable=SC2046 # one word a folder
-    "$out/bench" -k -r "${ROUNDS:-5}" $(cases) >"$out/cache.data" &&
+    "$out/bench" -k -r "${ROUNDS:-5}" $(cases | grep -v =) \
+        >"$out/cache.data" &&
         gnuplot -e "data='$out/cache.data'" $here/cache.gp >$here/cache.svg
     ;;
 run)
@@ -229,7 +230,8 @@ run)
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
             "(package libcapstone-dev)"
     # shellcheck disable=SC2046
-    [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh $(cases)
+    [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh \
+        $(cases | grep -v =)
     exit $status
     ;;
 *)
