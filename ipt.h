@@ -1025,6 +1025,7 @@ typedef struct ipt_evt_state_ {
     uint8_t skipped;     /* SKD010: packets were passed since the OVF */
     uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
     uint8_t cfe;         /* there are CFE packets */
+    uint8_t ticked;      /* [blk]: time may have moved */
     uint8_t count;       /* of pending */
     ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
 } ipt_evt_state_;
@@ -1194,11 +1195,10 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * that you can make an array of it. 64 bytes. */
 #define IPT_RUN_MAX_ 32
 typedef struct ipt_cache_line {
-    uint64_t ip_;           /* of its first instruction */
-    int64_t displacement_;  /* of its last instruction */
-    uint16_t space_;        /* 0: the line is empty */
-    uint16_t size_;         /* bytes */
-    uint8_t mode_;
+    uint64_t ip_;     /* of its first instruction */
+    uint64_t target_; /* of its last one, if that is a direct branch */
+    uint16_t key_;    /* address space and mode; 0: the line is empty */
+    uint16_t size_;   /* bytes */
     uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
     uint8_t kind_;  /* of its last instruction; the others are OTHER */
     uint8_t last_;  /* size of its last instruction */
@@ -1228,7 +1228,7 @@ typedef struct ipt_cache {
                      * ipt_cache_invalidate does: one unit for 16 lines. NULL:
                      * unbounded */
     ipt_cache_line *lines_;
-    uint32_t mask_;    /* number of sets - 1 */
+    uint32_t last_;    /* number of lines - 1 */
     uint32_t magic_;
     uint32_t version_; /* counts invalidations */
     uint32_t clock_;
@@ -1308,7 +1308,8 @@ typedef struct ipt_walk_ {
     uint8_t have_event;  /* event is the next one, not reached yet */
     uint8_t pending;     /* `reached` is to be pulled */
     uint8_t reached_count;
-    uint8_t resyncing;   /* a _resync ran out of trace or fuel */
+    uint8_t unsettled;   /* what follows the instruction before ip is not
+                          * known */
     uint8_t count;       /* instructions of `run` up to where an event cuts it,
                           * 0: run is not what is at ip */
     uint64_t tnt;        /* tnt_count branches to come, oldest on top */
@@ -1319,18 +1320,20 @@ typedef struct ipt_walk_ {
     uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
     uint64_t probe_ip;   /* BDM64: how far the code was looked at, ... */
     uint16_t probe;      /* ... and instructions so far */
+    uint64_t mask;       /* of addresses in `mode`, when `run` was got */
     uint64_t loop_ip;    /* passed since trace was last used, if loop_limit */
-    uint32_t loop_limit; /* branches to pass until another is picked, ... */
-    uint32_t loop_total; /* ... runs passed since trace was last used, ... */
-    uint32_t loop_steps; /* ... and branches since loop_ip was picked */
-    uint32_t tnt_count;
+    uint32_t loop_steps; /* branches since loop_ip was picked */
+    uint32_t loop_limit; /* ... to pass until another is picked */
+    uint32_t loop_total; /* runs passed since trace was last used */
     uint32_t icnt;       /* instructions since the last IP from the trace */
+    uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
+    uint16_t bound;      /* IPTI_BOUND_: events that it has taken */
+    uint32_t tnt_count;
     uint32_t version;    /* *valid when `run` was got */
     uint32_t line;       /* the one of the cache that was passed last, ... */
     uint16_t way;        /* ... and which of its next_ flow took */
+    uint16_t key;        /* of lines, when `run` was got */
     uint16_t space;      /* cache's number for the address space, 0: ask */
-    uint16_t run_left;   /* bytes of `run` from ip on */
-    uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
     uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
     uint8_t have_tip;
     uint8_t have_resume;
@@ -1345,9 +1348,8 @@ typedef struct ipt_walk_ {
     uint8_t whole;     /* flow just goes on behind the run, too */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t counted;   /* of those before it, how many are in icnt */
-    uint8_t unsettled; /* what follows the instruction before ip is not known */
+    uint8_t resyncing; /* a _resync ran out of trace or fuel */
     uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
-    uint8_t bound;     /* IPTI_BOUND_: events that it has taken */
     uint8_t stack_top;   /* index of the next push */
     uint8_t stack_count; /* entries in use */
     uint8_t fresh;       /* flow has not been used yet */

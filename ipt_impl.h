@@ -3885,8 +3885,10 @@ static IPTI_HOT int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
         return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
                    ? (int) IPT_OK
                    : status;
-    if (ipti_evt_timing(packet))
+    if (ipti_evt_timing(packet)) {
         (void) ipti_time_packet(&evt->clock, packet);
+        evt->ticked = 1;
+    }
     ipti_evt_packet(evt, cur->config, packet);
     return IPT_OK;
 }
@@ -3910,32 +3912,31 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     return 1;
 }
 
-/* The next event if it is a packet as it is, PADs before it apart; else 0. */
-static IPTI_HOT int ipti_evt_quick(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                   ipt_where *at, ipt_event *out)
+/* The next packet that is an event as it is, PADs before it apart. Returns 0 if
+ * that is not what comes. */
+static IPTI_HOT int ipti_evt_quick(const ipt_cursor_ *cur,
+                                   const ipt_evt_state_ *evt, ipt_where *at,
+                                   ipt_packet *packet)
 {
-    ipt_packet packet; /* never in memory */
     const uint8_t *p;
     uint64_t size;
 
     while (IPTI_LIKELY(ipti_evt_idle(evt) && ipti_cur_quick(cur, at->offset))) {
         p = ipti_cur_at(cur, at->offset);
-        if (IPTI_LIKELY(evt->enabled && ipti_pkt_tnt(&packet, p))) {
-            ipti_pkt_step(at, &packet, at->offset, 1);
-            ipti_evt_plain(evt, &packet, out);
+        if (IPTI_LIKELY(evt->enabled && ipti_pkt_tnt(packet, p))) {
+            ipti_pkt_step(at, packet, at->offset, 1);
             return 1;
         }
-        size = ipti_pkt_pad_ip(&packet, p);
+        size = ipti_pkt_pad_ip(packet, p);
         if (IPTI_UNLIKELY(!size))
             break;
-        if (packet.type == IPT_PKT_PAD) {
-            ipti_pkt_step(at, &packet, at->offset, size);
+        if (packet->type == IPT_PKT_PAD) {
+            ipti_pkt_step(at, packet, at->offset, size);
             continue;
         }
-        if (IPTI_UNLIKELY(!ipti_evt_flow(evt, &packet)))
+        if (IPTI_UNLIKELY(!ipti_evt_flow(evt, packet)))
             break;
-        ipti_pkt_step(at, &packet, at->offset, size);
-        ipti_evt_plain(evt, &packet, out);
+        ipti_pkt_step(at, packet, at->offset, size);
         return 1;
     }
     return 0;
@@ -3945,11 +3946,14 @@ static IPTI_HOT int ipti_evt_quick(ipt_cursor_ *cur, ipt_evt_state_ *evt,
 static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                  ipt_where *at, ipt_event *out)
 {
+    ipt_packet packet; /* never in memory */
     int status;
 
     do {
-        if (IPTI_LIKELY(ipti_evt_quick(cur, evt, at, out)))
+        if (IPTI_LIKELY(ipti_evt_quick(cur, evt, at, &packet))) {
+            ipti_evt_plain(evt, &packet, out);
             return IPT_OK;
+        }
         status = ipti_evt_slow(cur, evt, at, out);
     } while (status > 0);
     return status;
@@ -4123,13 +4127,16 @@ static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
+    ipt_packet packet; /* never in memory */
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!event))
         return IPT_ERR_ARG;
     if (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
-                                      &decoder->at, event)))
+                                      &decoder->at, &packet)))
         return ipti_evt_next(decoder, event);
+    ipti_evt_plain(&decoder->evt_, &packet, event);
     ipti_evt_time(&decoder->at, event);
     return IPT_OK;
 }
@@ -4899,7 +4906,13 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_INSN_MAX 15  /* bytes of an instruction */
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
+/* key_: the space, and below it the mode */
+#define IPTI_MODE_BITS 2
+#define IPTI_MODE_MAX 3
+#define IPTI_SPACE_MAX (UINT16_MAX >> IPTI_MODE_BITS)
+
 IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
+IPTI_STATIC_ASSERT(mode, IPT_MODE_COUNT - 1 <= IPTI_MODE_MAX);
 
 /* In 16 and 32-bit mode addresses wrap at 4 GiB. */
 static inline uint64_t ipti_mask(uint8_t mode)
@@ -4929,29 +4942,34 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
 
 /* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
  * that is known. It is said here, so that nobody has to think of it again. */
-static void ipti_run_narrow(const ipt_config *config, const ipt_asid *asid,
-                            ipt_cache_line *run)
+static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
+                                 uint8_t mode, uint64_t ip, uint64_t target)
 {
-    const uint64_t next = run->ip_ + run->size_;
-    const uint64_t target = next + (uint64_t) run->displacement_;
     uint64_t base = 0;
 
     if (!(config->flags & IPT_CONFIG_RELATIVE_IP)) {
         if (!config->cs_base)
-            return;
-        base = ipti_code_base(config, asid, run->mode_,
-                              ipti_wrap(run->mode_, next - run->last_));
+            return target;
+        base = ipti_code_base(config, asid, mode, ip);
     }
-    run->displacement_ = (int64_t) (base + ((target - base) & 0xffff) - next);
+    return base + ((target - base) & 0xffff);
 }
 
-static void ipti_run_append(ipt_cache_line *run, const ipt_code *code)
+static void ipti_run_append(const ipt_config *config, const ipt_asid *asid,
+                            uint8_t mode, ipt_cache_line *run,
+                            const ipt_code *code)
 {
+    const uint64_t ip = run->ip_ + run->size_;
+    uint64_t target = ip + code->size + (uint64_t) code->displacement;
+
+    if (code->ip16)
+        target = ipti_code_narrow(config, asid, mode, ipti_wrap(mode, ip),
+                                  target);
     run->sizes_[run->count_++] = code->size;
     run->size_ = (uint16_t) (run->size_ + code->size);
     run->last_ = code->size;
     run->kind_ = code->kind;
-    run->displacement_ = code->displacement;
+    run->target_ = ipti_wrap(mode, target);
 }
 
 /* The same for plain instructions, of `size` bytes. Returns how many of them
@@ -5043,7 +5061,8 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     ipt_code code;
 
     run->ip_ = ip;
-    run->mode_ = mode;
+    run->target_ = 0;
+    run->key_ = 0;
     run->size_ = 0;
     run->count_ = 0;
     run->last_ = 0;
@@ -5061,9 +5080,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
                                                   have - used, mode)
                              : (int) IPT_MORE;
         if (status == IPT_OK) {
-            ipti_run_append(run, &code);
-            if (code.ip16)
-                ipti_run_narrow(config, &at->asid, run);
+            ipti_run_append(config, &at->asid, mode, run, &code);
             run->last_ |= cut;
             used += code.size;
         } else if (status != IPT_MORE) {
@@ -5141,18 +5158,16 @@ static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
 static int ipti_cache_sweep(ipt_cache *cache, uint32_t *at, uint64_t *fuel,
                             uint16_t space, uint64_t ip, uint64_t size)
 {
-    const uint32_t end = (cache->mask_ + 1) * IPTI_WAYS;
-
-    for (; *at < end; ++*at) {
+    for (; *at <= cache->last_; ++*at) {
         ipt_cache_line *line = &cache->lines_[*at];
         if (fuel && *at % IPTI_SWEEP == 0 && (*fuel)-- == 0) {
             *fuel = 0;
             return IPT_BUDGET;
         }
-        if (line->space_ && (!space || line->space_ == space)
+        if (line->key_ && (!space || line->key_ >> IPTI_MODE_BITS == space)
             && (size == 0 || line->ip_ - ip < size
-                || ipti_wrap(line->mode_, ip - line->ip_) < line->size_))
-            line->space_ = 0;
+                || ip - line->ip_ < line->size_))
+            line->key_ = 0;
     }
     *at = 0;
     return IPT_OK;
@@ -5182,7 +5197,7 @@ static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
     uint64_t space;
     uint16_t id;
 
-    if (IPTI_UNLIKELY(cache->spaces_.next_id == UINT16_MAX)
+    if (IPTI_UNLIKELY(cache->spaces_.next_id == IPTI_SPACE_MAX)
         && !ipti_cache_renew(cache, config))
         return 0;
     space = ipti_space_ask(config, asid);
@@ -5192,43 +5207,63 @@ static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
 
 /* ---- lines ---- */
 
-/* The lines that may hold the run at ip: this one and the next three. */
-static inline uint32_t ipti_cache_set(const ipt_cache *cache, uint16_t space,
-                                      uint8_t mode, uint64_t ip)
+static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
 {
-    uint64_t hash = ip ^ space * 0xd6e8feb86659fd93u ^ (uint64_t) mode << 5;
-
-    hash *= 0x9e3779b97f4a7c15u;
-    return (uint32_t) (hash >> 32 & cache->mask_) * IPTI_WAYS;
+    return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-static inline int ipti_line_is(const ipt_cache_line *line, uint16_t space,
-                               uint8_t mode, uint64_t ip)
+/* The lines that may hold the run at ip: this one and the next three. */
+static inline uint32_t ipti_cache_set(const ipt_cache *cache, uint16_t key,
+                                      uint64_t ip)
 {
-    return line->ip_ == ip && line->space_ == space && line->mode_ == mode;
+    uint64_t hash = ip ^ key * 0xd6e8feb86659fd93u;
+
+    hash *= 0x9e3779b97f4a7c15u;
+    return (uint32_t) (hash >> 32) & cache->last_ & ~(IPTI_WAYS - 1u);
+}
+
+static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
+                               uint64_t ip)
+{
+    return line->ip_ == ip && line->key_ == key;
 }
 
 /* The number of the line with the run at ip; UINT32_MAX if there is none. */
-static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t space,
-                                       uint8_t mode, uint64_t ip)
+static uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
+                                uint64_t ip)
 {
-    const uint32_t set = ipti_cache_set(cache, space, mode, ip);
+    const uint32_t set = ipti_cache_set(cache, key, ip);
     uint32_t i;
 
     for (i = set; i < set + IPTI_WAYS; i++)
-        if (ipti_line_is(&cache->lines_[i], space, mode, ip))
+        if (ipti_line_is(&cache->lines_[i], key, ip))
             return i;
     return UINT32_MAX;
 }
 
-/* Get the run at ip into *run, from the cache or by reading the code; *number
- * is its line's. */
-static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
-                          ipt_where *at, uint16_t space, uint8_t mode,
-                          uint64_t ip, ipt_cache_line *run, uint32_t *number)
+/* Keep a run. Returns the number of its line. */
+static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    uint32_t i = ipti_cache_find(cache, space, mode, ip);
-    uint32_t set;
+    const uint32_t set = ipti_cache_set(cache, run->key_, run->ip_);
+    uint32_t i;
+
+    for (i = set; i < set + IPTI_WAYS && cache->lines_[i].key_; i++)
+        ;
+    if (i == set + IPTI_WAYS)
+        i = set + cache->clock_++ % IPTI_WAYS;
+    cache->lines_[i] = *run;
+    return i;
+}
+
+/* Get the run at ip into *run, from the cache or by reading the code; *number
+ * is its line's. What lies in two mappings, or goes on behind the last address
+ * of the mode, is not kept. */
+static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
+                          ipt_where *at, uint16_t key, uint64_t ip,
+                          ipt_cache_line *run, uint32_t *number)
+{
+    const uint32_t i = ipti_cache_find(cache, key, ip);
+    const uint8_t mode = key & IPTI_MODE_MAX;
     int status;
 
     if (i != UINT32_MAX) {
@@ -5237,36 +5272,39 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
         return IPT_OK;
     }
     status = ipti_run_build(config, at, mode, ip, run);
-    if (status < 0)
-        return status;
-    run->space_ = space;
-    set = ipti_cache_set(cache, space, mode, ip);
-    for (i = set; i < set + IPTI_WAYS && cache->lines_[i].space_; i++)
-        ;
-    if (i == set + IPTI_WAYS)
-        i = set + cache->clock_++ % IPTI_WAYS;
-    cache->lines_[i] = *run;
-    *number = i;
-    return IPT_OK;
+    run->key_ = key;
+    if (status >= 0 && !(run->last_ & IPTI_CUT)
+        && ipti_wrap(mode, ip + run->size_) > ip)
+        *number = ipti_cache_put(cache, run);
+    return status;
 }
 
-/* The line with the run at ip, which flow met behind line `*number` by way
- * `way`; NULL if there is none. Mostly it is the one that followed last time:
- * what a line knows of that is only where to look first. */
+/* The line with the run at ip, if it is the one that flow met last time behind
+ * line `*number` by way `way`; else NULL. What a line knows of that is only
+ * where to look first. */
 static IPTI_HOT const ipt_cache_line *
-ipti_cache_follow(ipt_cache *cache, uint32_t *number, unsigned way,
-                  uint16_t space, uint8_t mode, uint64_t ip)
+ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
+                  uint16_t key, uint64_t ip)
 {
-    const uint32_t limit = cache->mask_ * IPTI_WAYS + (IPTI_WAYS - 1);
-    uint32_t *next = &cache->lines_[*number & limit].next_[way];
-    uint32_t i = *next;
+    const uint32_t i = cache->lines_[*number & cache->last_].next_[way];
+    const ipt_cache_line *line = &cache->lines_[i];
 
-    if (IPTI_UNLIKELY(!ipti_line_is(&cache->lines_[i], space, mode, ip))) {
-        i = ipti_cache_find(cache, space, mode, ip);
-        if (i == UINT32_MAX)
-            return NULL;
-        *next = i;
-    }
+    if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
+        return NULL;
+    *number = i;
+    return line;
+}
+
+/* The same wherever it is; NULL if there is none. */
+static const ipt_cache_line *ipti_cache_seek(ipt_cache *cache, uint32_t *number,
+                                             unsigned way, uint16_t key,
+                                             uint64_t ip)
+{
+    const uint32_t i = ipti_cache_find(cache, key, ip);
+
+    if (i == UINT32_MAX)
+        return NULL;
+    cache->lines_[*number & cache->last_].next_[way] = i;
     *number = i;
     return &cache->lines_[i];
 }
@@ -5274,17 +5312,17 @@ ipti_cache_follow(ipt_cache *cache, uint32_t *number, unsigned way,
 IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
                            size_t count)
 {
-    uint32_t sets = 1;
+    uint32_t used = 64;
 
-    if (!cache || !lines || count < 64)
+    if (!cache || !lines || count < used)
         return IPT_ERR_ARG;
-    while (sets < UINT32_MAX / 2 && sets * 2 <= count / IPTI_WAYS)
-        sets *= 2;
+    while (used <= UINT32_MAX / 4 && used * 2 <= count)
+        used *= 2;
     IPT_MEMSET(cache, 0, sizeof(*cache));
     cache->lines_ = lines;
-    cache->mask_ = sets - 1;
+    cache->last_ = used - 1;
     cache->magic_ = ipti_magic(sizeof(*cache));
-    IPT_MEMSET(lines, 0, sets * IPTI_WAYS * sizeof(lines[0]));
+    IPT_MEMSET(lines, 0, used * sizeof(lines[0]));
     return IPT_OK;
 }
 
@@ -5386,35 +5424,82 @@ static inline void ipti_walk_progress(ipt_walk_ *w)
     w->loop_total = 0;
 }
 
-/* Fetch an event; TNT and TIP go to their own places, and their time to `flow`
- * until they are used. */
-static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
+/* Has it gone on for too long without trace? */
+static inline int ipti_walk_stuck(const ipt_walk_ *w)
+{
+    return w->loop_total >= IPTI_PATH_MAX;
+}
+
+/* Time as of the packet that was fetched. */
+static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
+{
+    w->evt.ticked = 0;
+    w->flow.flags = 0;
+    ipti_evt_now(&w->evt, &w->flow);
+    w->fresh = 1;
+}
+
+static void ipti_walk_tnt(ipt_walk_ *w, uint64_t offset, uint64_t bits,
+                          uint8_t count)
+{
+    w->tnt = bits;
+    w->tnt_count = count;
+    w->tnt_offset = offset;
+}
+
+static void ipti_walk_target(ipt_walk_ *w, uint64_t offset, uint64_t ip)
+{
+    w->tip = ip;
+    w->tip_offset = offset;
+    w->have_tip = 1;
+}
+
+/* Fetch an event from the queue; TNT and TIP go to their own places. */
+static int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->event;
     int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
 
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
-    if (IPTI_LIKELY(event->type == IPT_EVT_TNT)) {
-        w->tnt = event->u.tnt.bits;
-        w->tnt_count = event->u.tnt.count;
-        w->tnt_offset = event->offset;
-    } else if (event->type == IPT_EVT_TIP
-               && !(event->flags & IPT_EVENT_NO_IP)) {
-        w->tip = event->ip;
-        w->tip_offset = event->offset;
-        w->have_tip = 1;
+    if (event->type == IPT_EVT_TNT)
+        ipti_walk_tnt(w, event->offset, event->u.tnt.bits, event->u.tnt.count);
+    else if (event->type == IPT_EVT_TIP && !(event->flags & IPT_EVENT_NO_IP))
+        ipti_walk_target(w, event->offset, event->ip);
+    else
+        w->have_event = 1;
+    return IPT_OK;
+}
+
+/* The same; the time of TNT and TIP goes to `flow` until they are used. */
+static IPTI_APART int ipti_walk_timed(ipt_walk_ *w, ipt_where *at)
+{
+    int status = ipti_walk_queued(w, at);
+
+    if (status >= 0 && !w->have_event && w->evt.ticked)
+        ipti_walk_time(w);
+    return status;
+}
+
+/* The same, with a short way for TNT and TIP that just pass through [evt]. */
+static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
+{
+    ipt_packet packet; /* never in memory */
+
+    if (IPTI_UNLIKELY(!ipti_evt_quick(&w->cur, &w->evt, at, &packet)))
+        return ipti_walk_timed(w, at);
+    if (packet.type == IPT_PKT_TNT_8) {
+        ipti_walk_tnt(w, packet.offset, packet.u.tnt.bits, packet.u.tnt.count);
+    } else if (packet.type == IPT_PKT_TIP && packet.u.ip.ipc) {
+        (void) ipti_evt_last_ip(&w->evt, &packet);
+        ipti_walk_target(w, packet.offset, w->evt.last_ip);
     } else {
+        ipti_evt_plain(&w->evt, &packet, &w->event);
         w->have_event = 1;
         return IPT_OK;
     }
-    w->flow.offset = event->offset;
-    w->flow.tsc = event->tsc;
-    w->flow.lost_mtc = event->lost_mtc;
-    w->flow.lost_cyc = event->lost_cyc;
-    w->flow.cbr = event->cbr;
-    w->flow.flags = event->flags;
-    w->fresh = 1;
+    if (IPTI_UNLIKELY(w->evt.ticked))
+        ipti_walk_time(w);
     return IPT_OK;
 }
 
@@ -5471,7 +5556,6 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 
     while (w->hidden && (status = ipti_walk_fetch(w, at)) >= 0) {
         const int wanted = ipti_walk_wanted(w, at);
-        w->fresh = 0;
         w->tnt_count = 0;
         if (w->have_tip && wanted)
             ipti_walk_go(w, at, w->tip);
@@ -5685,16 +5769,18 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_MODE;
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
-    w->ip = ipti_wrap(w->mode, w->ip);
+    w->mask = ipti_mask(w->mode);
+    w->ip &= w->mask;
     if (w->cache && (w->space == 0 || w->version != *w->valid)) {
         w->space = ipti_cache_space(w->cache, config, &at->asid);
         w->version = *w->valid;
     }
+    w->key = ipti_cache_key(w->space, w->mode);
     if (!w->cache || w->space == 0) {
         status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
     } else {
-        status = ipti_cache_get(w->cache, config, at, w->space, w->mode, w->ip,
-                                &w->run, &w->line);
+        status = ipti_cache_get(w->cache, config, at, w->key, w->ip, &w->run,
+                                &w->line);
     }
     w->index = 0;
     w->counted = 0;
@@ -5703,7 +5789,6 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     if (IPTI_UNLIKELY(status < 0))
         return status;
     w->count = w->run.count_;
-    w->run_left = w->run.size_;
     w->offset = ipti_walk_offset(w);
     w->not_plain = !w->cache || !w->space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
@@ -5742,8 +5827,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
                                     w->probe_ip + ipti_run_size(&run, i));
         }
         if (run.kind_ == IPT_INSN_JMP || run.kind_ == IPT_INSN_CALL)
-            w->probe_ip = ipti_wrap(
-                w->mode, w->probe_ip + (uint64_t) run.displacement_);
+            w->probe_ip = run.target_;
         else if (ipti_kind_leaves(run.kind_))
             break;
     }
@@ -6098,6 +6182,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
             w->event.flags |= IPT_EVENT_SEAM;
     }
     ipti_evt_time(at, &w->event);
+    w->evt.ticked = 1; /* the event may be older than the clock */
     ipti_walk_keep(w, at);
     w->count = 0;
     return IPT_OK;
@@ -6105,7 +6190,8 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 
 /* TNT bits or a TIP are used for the first time. If time has moved since the
  * event before, a tick says so, if such are wanted. */
-static void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip)
+static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
+                                      uint64_t offset)
 {
     const ipt_event *flow = &w->flow;
     const uint64_t before = at->tsc;
@@ -6117,6 +6203,7 @@ static void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip)
     w->event = *flow;
     w->event.type = IPT_EVT_TICK;
     w->event.ip = ip;
+    w->event.offset = offset;
     w->event.flags &= IPT_EVENT_TSC;
     ipti_walk_keep(w, at);
 }
@@ -6228,6 +6315,7 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
+    w->loop_total++;
     if (w->loop_limit && target == w->loop_ip) {
         w->loop_total = IPTI_PATH_MAX;
     } else if (!w->loop_limit || ++w->loop_steps == w->loop_limit) {
@@ -6239,18 +6327,15 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* A deferred TIP comes behind TNT bits that are still to be used. */
+/* A deferred TIP comes behind TNT bits that are still to be used; time stays
+ * that of the bits. */
 static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t bits = w->tnt;
     const uint64_t offset = w->tnt_offset;
     const uint32_t count = w->tnt_count;
-    const uint8_t fresh = w->fresh;
-    const ipt_event flow = w->flow;
-    int status = ipti_walk_fetch(w, at);
+    int status = ipti_walk_queued(w, at);
 
-    w->fresh = fresh; /* time is that of the bits */
-    w->flow = flow;
     if (w->tnt_offset != offset) { /* more bits instead: an error that stays */
         w->evt.error = IPT_ERR_MISMATCH;
         status = IPT_ERR_MISMATCH;
@@ -6314,7 +6399,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             ipti_walk_keep(w, at);
         }
         status = w->tnt_count ? ipti_walk_deferred(w, at)
-                              : ipti_walk_fetch(w, at);
+                              : ipti_walk_timed(w, at);
         if (status < 0)
             return status;
     }
@@ -6330,8 +6415,8 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status < 0 || !w->have_tip)
             return status;
     }
-    if (w->fresh && !w->tnt_count)
-        ipti_walk_tick(w, at, w->ip);
+    if (IPTI_UNLIKELY(w->fresh) && !w->tnt_count)
+        ipti_walk_tick(w, at, w->ip, w->tip_offset);
     w->ip = w->tip;
     w->have_tip = 0;
     w->icnt = 0;
@@ -6360,22 +6445,10 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     w->tnt_count--;
     w->ip = ipti_wrap(w->mode, ip);
     w->icnt = 0;
-    if (w->fresh)
-        ipti_walk_tick(w, at, w->ip);
+    if (IPTI_UNLIKELY(w->fresh))
+        ipti_walk_tick(w, at, w->ip, w->tnt_offset);
     ipti_walk_progress(w);
     return IPT_OK;
-}
-
-static inline void ipti_walk_cond(ipt_walk_ *w, ipt_where *at, uint64_t next,
-                                  uint64_t target)
-{
-    w->tnt_count--;
-    w->way = w->tnt >> w->tnt_count & 1;
-    w->ip = w->way ? target : next;
-    w->icnt = 0;
-    if (w->fresh)
-        ipti_walk_tick(w, at, w->ip);
-    ipti_walk_progress(w);
 }
 
 /* A conditional branch without a TNT bit. */
@@ -6388,8 +6461,8 @@ static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
 }
 
 /* Any instruction, but for conditional branches that have their TNT bit. */
-static IPTI_APART int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
-                                      uint64_t next, uint64_t target)
+static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
+                                  uint64_t next, uint64_t target)
 {
     const ipt_event *event;
     int status;
@@ -6430,34 +6503,64 @@ static IPTI_APART int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     default:
         break;
     }
+    w->loop_total++;
     w->ip = next;
     return IPT_OK;
 }
 
-/* Go past the last instruction of a run, which is at ip and the n-th one that
- * is not in icnt yet. On an error flow stays before it. */
-static IPTI_HOT int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
-                                   const ipt_cache_line *run, uint64_t mask,
-                                   uint64_t ip, unsigned n)
+/* Go past a run that ends with a conditional branch, with a TNT bit. */
+static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
+                                    uint64_t mask)
 {
+    const uint64_t target = run->target_;
+    const uint64_t next = (run->ip_ + run->size_) & mask;
+    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & mask;
+    const uint32_t left = w->tnt_count - 1;
+    const uint16_t way = w->tnt >> left & 1;
+
+    w->tnt_count = left;
+    w->way = way;
+    w->ip = way ? target : next;
+    w->prev_ip = ip;
+    w->prev_kind = IPT_INSN_JCC;
+    ipti_walk_progress(w);
+    w->icnt = 0;
+    w->trail = 0;
+    w->bound = 0;
+}
+
+/* Go past the last instruction of a run, which is the n-th one that is not in
+ * icnt yet. On an error flow stays before it. */
+static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
+                                     const ipt_cache_line *run, unsigned n)
+{
+    const uint64_t target = run->target_;
+    const uint64_t next = (run->ip_ + run->size_) & w->mask;
+    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->mask;
     const uint8_t kind = run->kind_;
-    const uint64_t next = (ip + (run->last_ & IPTI_INSN_MAX)) & mask;
-    const uint64_t target = (next + (uint64_t) run->displacement_) & mask;
     int status;
 
-    w->trail = 0;
-    if (IPTI_LIKELY(kind == IPT_INSN_JCC && w->tnt_count)) {
-        ipti_walk_cond(w, at, next, target);
-    } else {
-        w->ip = ip;
-        w->icnt += n; /* before what sets it to 0 */
-        status = ipti_walk_other(w, at, kind, next, target);
-        if (IPTI_UNLIKELY(status < 0)) {
-            w->icnt -= n;
-            return status;
-        }
-        w->way = w->ip != next;
+    if (kind == IPT_INSN_JCC && w->tnt_count) {
+        if (IPTI_UNLIKELY(w->fresh))
+            ipti_walk_tick(w, at, w->tnt >> (w->tnt_count - 1) & 1 ? target
+                                                                   : next,
+                           w->tnt_offset);
+        ipti_walk_cond(w, run, w->mask);
+        return IPT_OK;
     }
+    w->trail = 0;
+    if (w->reached_count == 0) /* else they are this instruction's */
+        w->bound = 0;
+    w->ip = ip;
+    w->icnt += n; /* before what sets it, and them, to 0 */
+    status = ipti_walk_other(w, at, kind, next, target);
+    if (IPTI_UNLIKELY(status < 0)) {
+        w->icnt -= n;
+        return status;
+    }
+    if (IPTI_UNLIKELY(ipti_walk_stuck(w)))
+        w->not_plain = 1;
+    w->way = w->ip != next;
     w->prev_ip = ip;
     w->prev_kind = kind;
     return IPT_OK;
@@ -6469,20 +6572,18 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     const uint8_t kind = w->run.kind_;
     int status;
 
-    if (w->reached_count == 0) /* else they are this instruction's */
-        w->bound = 0;
     if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind)) {
         w->trail = 0;
         return IPT_END;
     }
     ipti_walk_account(w);
-    status = ipti_walk_past(w, at, &w->run, ipti_mask(w->mode), w->ip, 1);
+    status = ipti_walk_past(w, at, &w->run, 1);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
-    w->count = 0;
+    w->count = w->whole = 0;
     if (IPTI_UNLIKELY(w->hidden)) /* it led there: what follows may take long */
         w->pending = w->reached_count > 0;
     w->unsettled = !w->pending && !w->hidden;
@@ -6495,75 +6596,101 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
     return w->tnt_count || w->have_tip
-           || (ipti_walk_fetch(w, at) >= 0 && !w->have_event);
-}
-
-/* Has it gone on for too long without trace? */
-static inline int ipti_walk_stuck(const ipt_walk_ *w)
-{
-    return w->loop_total >= IPTI_PATH_MAX;
+           || (!w->have_event && ipti_walk_fetch(w, at) >= 0
+               && !w->have_event);
 }
 
 /* Does it just go on from w->ip? */
-static IPTI_HOT int ipti_walk_flows(ipt_walk_ *w, ipt_where *at)
+static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
 {
     if (w->lead || w->not_plain || w->have_event || w->pending
-        || w->reached_count || w->resyncing || w->count)
+        || w->reached_count || w->unsettled || w->count)
         return 0;
-    if (w->version != *w->valid || ipti_walk_stuck(w)
-        || !ipti_walk_flow(w, at))
-        return 0;
-    w->unsettled = 0;
-    return 1;
+    return w->version == *w->valid;
 }
 
-/* Where it does: the run at ip, if the cache has it, and trace is there for its
- * last instruction and that instruction is not one that may cause events, so
- * that it can be passed as a whole. */
-static IPTI_HOT const ipt_cache_line *ipti_walk_next(ipt_walk_ *w, uint64_t ip)
-{
-    const ipt_cache_line *run = ipti_cache_follow(w->cache, &w->line, w->way,
-                                                  w->space, w->mode, ip);
+#define IPTI_LINE_MASK UINT64_MAX /* no line goes on behind its last address */
 
-    if (IPTI_UNLIKELY(!run || run->last_ & IPTI_CUT))
-        return NULL;
+/* The run there, if the cache has it where it is looked for first. */
+static IPTI_HOT const ipt_cache_line *ipti_walk_likely(ipt_walk_ *w)
+{
+    return ipti_cache_follow(w->cache, &w->line, w->way, w->key,
+                             w->ip & w->mask);
+}
+
+static IPTI_APART const ipt_cache_line *ipti_walk_seek(ipt_walk_ *w)
+{
+    return ipti_cache_seek(w->cache, &w->line, w->way, w->key,
+                           w->ip & w->mask);
+}
+
+/* The run there, if the cache has it; else NULL. */
+static IPTI_HOT const ipt_cache_line *ipti_walk_line(ipt_walk_ *w)
+{
+    const ipt_cache_line *run = ipti_walk_likely(w);
+
+    return IPTI_LIKELY(run != NULL) ? run : ipti_walk_seek(w);
+}
+
+/* Can it be passed as a whole? Not if its last instruction may cause events, or
+ * trace is not there for that one. */
+static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
+                                    const ipt_cache_line *run)
+{
+    uint32_t not_now = IPTI_KINDS_FAR;
+
+    if (!run)
+        return 0;
     if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
-        return w->tnt_count ? run : NULL;
-    if (run->kind_ == IPT_INSN_RET
-        && !(w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
-        return run;
-    if (ipti_kind_in(run->kind_, IPTI_KINDS_NEAR))
-        return w->tnt_count ? NULL : run;
-    return ipti_kind_far(run->kind_) ? NULL : run;
+        return w->tnt_count != 0;
+    if (w->tnt_count && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
+        not_now |= IPTI_KINDS_NEAR;
+    else if (w->tnt_count)
+        not_now |= IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
+    return !ipti_kind_in(run->kind_, not_now);
+}
+
+/* Go past it. Returns 0 if that cannot be; an error comes again. */
+static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
+                                   const ipt_cache_line *run)
+{
+    if (!ipti_walk_whole(w, run))
+        return 0;
+    if (ipti_walk_past(w, at, run, run->count_) >= 0)
+        return 1;
+    w->ip = run->ip_;
+    return 0;
+}
+
+/* Does it end with a conditional branch, with nothing else to be done? */
+static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
+                                    const ipt_cache_line *run)
+{
+    return run && run->kind_ == IPT_INSN_JCC && w->tnt_count && !w->fresh;
 }
 
 /* Up to which instruction of the run at hand can flow just step? Not where
  * addresses wrap. */
 static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
-    const uint64_t end = w->ip + w->run_left;
+    const uint64_t end = w->run.ip_ + w->run.size_;
 
-    return ipti_wrap(w->mode, end) == end ? (uint8_t) (w->count - 1) : 0;
+    return (end & w->mask) == end ? (uint8_t) (w->count - 1) : 0;
 }
 
 /* Have it in w->run. Returns 0 if that cannot be. */
-static IPTI_HOT int ipti_walk_load(ipt_walk_ *w)
+static IPTI_HOT int ipti_walk_load(ipt_walk_ *w, const ipt_cache_line *run)
 {
-    const ipt_cache_line *run
-        = ipti_walk_next(w, ipti_wrap(w->mode, w->ip));
-
-    if (!run)
+    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
         return 0;
+    w->offset = ipti_walk_offset(w);
     w->run = *run;
-    w->ip = run->ip_;
+    w->ip = w->run.ip_;
     w->index = 0;
     w->counted = 0;
-    w->count = run->count_;
-    w->run_left = run->size_;
-    w->simple = ipti_walk_steps(w);
+    w->count = w->run.count_;
+    w->simple = (uint8_t) (w->run.count_ - 1);
     w->whole = 1;
-    w->offset = ipti_walk_offset(w);
-    w->loop_total++;
     return 1;
 }
 
@@ -6588,9 +6715,10 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         return IPT_OK;
     if (w->index < w->count)
         ipti_walk_account(w);
-    w->count = 0;
+    w->count = w->whole = 0;
     w->unproven = 0;
-    if (ipti_walk_flows(w, at) && ipti_walk_load(w)) {
+    if (ipti_walk_flows(w) && ipti_walk_flow(w, at)
+        && ipti_walk_load(w, ipti_walk_line(w))) {
         w->trail = 0;
         return IPT_OK;
     }
@@ -6619,13 +6747,12 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_LOOP;
     }
     w->trail = 0;
-    if (w->count == 0) { /* else ipti_walk_reached has looked */
+    if (w->count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-        if (IPTI_UNLIKELY(status < 0))
-            return status;
-    }
-    w->loop_total++;
-    return IPT_OK;
+    if (status >= 0 && !w->have_event && !w->not_plain && ipti_walk_steps(w)
+        && !(w->run.last_ & IPTI_CUT))
+        w->whole = (uint8_t) ipti_walk_whole(w, &w->run);
+    return status;
 }
 
 /* Is the next instruction the last one of its run? */
@@ -6640,7 +6767,6 @@ static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
 {
     w->index = (uint8_t) (w->index + n);
     w->ip = ipti_wrap(w->mode, w->ip + bytes);
-    w->run_left = (uint16_t) (w->run_left - bytes);
     if (w->index == w->count) {
         ipti_walk_account(w);
         w->prev_ip = ipti_wrap(w->mode, w->ip - last);
@@ -6661,7 +6787,8 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->enabled = w->hidden = w->synced = 0;
     w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
-    w->unsettled = w->pending = w->reached_count = w->bound = 0;
+    w->unsettled = w->pending = w->reached_count = 0;
+    w->bound = 0;
     w->prev_kind = IPT_INSN_OTHER;
     w->stack_count = w->stack_top = 0;
     w->space = 0;
@@ -6670,6 +6797,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->probe = 0;
     w->used = 0;
     w->fresh = 0;
+    w->evt.ticked = 1;
     w->icnt = 0;
     w->resync = 0;
     ipti_walk_progress(w);
@@ -6836,7 +6964,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     }
     (void) ipti_walk_drop(w, at);
     w->count = w->simple = w->whole = 0;
-    w->pending = w->unsettled = w->bound = 0;
+    w->pending = w->unsettled = 0;
+    w->bound = 0;
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
@@ -7012,13 +7141,26 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
     return status >= 0 && decoder->full_ ? status & ~IPT_EVENT_PENDING : status;
 }
 
+/* Add instructions of which the last one is the one passed last. */
+static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
+                                  uint64_t offset, uint8_t last)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+
+    block->offset = offset;
+    block->end_ip = w->prev_ip;
+    block->count = (uint16_t) (block->count + count);
+    block->kind = w->prev_kind;
+    block->last_size = last & IPTI_INSN_MAX;
+}
+
 /* Add the last instruction of the run. */
 static int ipti_blk_last(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     const uint64_t offset = w->offset;
-    const uint64_t ip = w->ip;
     const uint16_t lead = w->lead;
     int status;
 
@@ -7029,11 +7171,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
         return status;
     }
     block->flags |= lead;
-    block->offset = offset;
-    block->end_ip = ip;
-    block->kind = w->run.kind_;
-    block->last_size = w->run.last_ & IPTI_INSN_MAX;
-    block->count++;
+    ipti_blk_add(decoder, 1, offset, w->run.last_);
     if (w->run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
@@ -7077,22 +7215,21 @@ static int ipti_blk_whole(ipt_blk_decoder *decoder)
     ipt_block *block = &decoder->block_;
     const unsigned n = (unsigned) (w->count - w->index - 1);
     const unsigned last = w->run.last_ & IPTI_INSN_MAX;
-    const uint64_t ip = w->ip + w->run_left - last;
+    const uint64_t ip = (w->run.ip_ + w->run.size_ - last) & w->mask;
     int status;
 
     if (n > 0) { /* go up to its last instruction */
         block->flags |= w->lead;
         w->lead = 0;
         w->index = (uint8_t) (w->count - 1);
-        w->ip = ipti_wrap(w->mode, ip);
-        w->run_left = (uint16_t) last;
+        w->ip = ip;
         block->count = (uint16_t) (block->count + n);
     }
     status = ipti_blk_last(decoder);
     if (IPTI_UNLIKELY(status < 0) && n > 0) { /* the block may end here */
         const unsigned size = ipti_run_size(&w->run, w->run.count_ - 2u);
         block->offset = w->offset;
-        block->end_ip = ipti_wrap(block->mode, ip - size);
+        block->end_ip = (ip - size) & w->mask;
         block->kind = IPT_INSN_OTHER;
         block->last_size = (uint8_t) size;
     }
@@ -7109,6 +7246,47 @@ static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
         return 1;
     return (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
+}
+
+/* A block of the run that was passed last. */
+static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
+                                  const ipt_cache_line *run, uint64_t offset)
+{
+    block->offset = offset;
+    block->ip = run->ip_;
+    block->end_ip = w->prev_ip;
+    block->count = run->count_;
+    block->flags = w->speculative;
+    block->kind = w->prev_kind;
+    block->last_size = run->last_;
+    block->mode = w->mode;
+}
+
+/* Add a run, and more, to the block in progress where flow just goes on.
+ * Returns 0 if it does not: that block, or what is behind it, is not settled
+ * then. */
+static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_block *block = &decoder->block_;
+
+    while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
+        const uint64_t offset = ipti_walk_offset(w);
+        if (!ipti_walk_leap(w, &decoder->at, run))
+            return 0;
+        if (block->count)
+            ipti_blk_add(decoder, run->count_, offset, run->last_);
+        else
+            ipti_blk_set(w, block, run, offset);
+        decoder->full_ = ipti_blk_ends(w, block->count, block->kind);
+        w->unsettled = !ipti_walk_flow(w, &decoder->at);
+        if (w->unsettled || decoder->full_)
+            return !w->unsettled;
+        if (w->not_plain)
+            return 0;
+        run = ipti_walk_line(w);
+    }
+    return 0;
 }
 
 /* Decode until the block in progress is full_. */
@@ -7166,61 +7344,6 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* The next block from runs that the cache has, where flow just goes on and goes
- * on behind it: *out was written if 1 is returned. Otherwise what there is of
- * it is in decoder->block_. */
-static inline int ipti_blk_flow(ipt_blk_decoder *decoder, ipt_block *out)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_where *at = &decoder->at;
-    const uint64_t mask = ipti_mask(w->mode);
-    uint64_t ip = w->ip & mask;
-    uint32_t count = 0;
-    uint8_t ends = 0;
-    ipt_block block;
-
-    if (decoder->block_.count || !ipti_walk_flows(w, at))
-        return 0;
-    block.ip = ip;
-    do {
-        const uint64_t offset = ipti_walk_offset(w);
-        const ipt_cache_line *run = ipti_walk_next(w, ip);
-        uint64_t last;
-        if (IPTI_UNLIKELY(!run || count > UINT16_MAX - IPT_RUN_MAX_))
-            break;
-        last = (ip + run->size_ - run->last_) & mask;
-        w->bound = 0;
-        w->loop_total++;
-        if (IPTI_UNLIKELY(ipti_walk_past(w, at, run, mask, last, run->count_)
-                          < 0)) {
-            w->ip = ip; /* the error comes again */
-            w->loop_total--;
-            break;
-        }
-        ip = w->ip;
-        count += run->count_;
-        block.offset = offset;
-        block.end_ip = last;
-        block.kind = run->kind_;
-        block.last_size = run->last_;
-        ends = ipti_blk_ends(w, count, block.kind);
-    } while (!ends && !ipti_walk_stuck(w) && ipti_walk_flow(w, at));
-    if (IPTI_UNLIKELY(count == 0))
-        return 0;
-    w->used = 1;
-    block.count = (uint16_t) count;
-    block.mode = w->mode;
-    block.flags = w->speculative;
-    if (IPTI_LIKELY(ends && ipti_walk_flow(w, at))) {
-        *out = block;
-        return 1;
-    }
-    w->unsettled = 1;
-    decoder->block_ = block;
-    decoder->full_ = ends;
-    return 0;
-}
-
 /* Where something may happen before or behind the block, or in it. */
 static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
 {
@@ -7235,15 +7358,64 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     return status;
 }
 
+/* Where flow may just go on: the block that begins with a run, if that is known
+ * already. */
+static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
+                                   const ipt_cache_line *run)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    if (!ipti_walk_flow(w, &decoder->at)
+        || !ipti_blk_more(decoder, run ? run : ipti_walk_seek(w)))
+        return ipti_blk_slow(decoder, block);
+    *block = decoder->block_;
+    decoder->block_.count = 0;
+    decoder->full_ = 0;
+    decoder->at.ip = w->ip;
+    return IPT_OK;
+}
+
+/* A run was passed that is a block. */
+static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
+                                      ipt_block *block,
+                                      const ipt_cache_line *run,
+                                      uint64_t offset)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
+        ipti_blk_set(w, block, run, offset);
+        decoder->at.ip = w->ip;
+        return IPT_OK;
+    }
+    ipti_blk_set(w, &decoder->block_, run, offset);
+    decoder->full_ = 1;
+    w->unsettled = 1;
+    return ipti_blk_slow(decoder, block);
+}
+
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
+    const ipt_cache_line *run;
+    ipt_walk_ *w;
+    uint64_t offset;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!block))
         return IPT_ERR_ARG;
-    if (IPTI_UNLIKELY(!ipti_blk_flow(decoder, block)))
+    w = &decoder->walk_;
+    if (IPTI_UNLIKELY(decoder->block_.count || !ipti_walk_flows(w)))
         return ipti_blk_slow(decoder, block);
-    decoder->at.ip = decoder->walk_.ip;
+    run = ipti_walk_likely(w);
+    if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
+        return ipti_blk_run(decoder, block, run);
+    offset = w->tnt_offset;
+    ipti_walk_cond(w, run, IPTI_LINE_MASK);
+    if (w->tnt_count == 0 && !w->have_tip)
+        return ipti_blk_settle(decoder, block, run, offset);
+    ipti_blk_set(w, block, run, offset);
+    decoder->at.ip = w->ip;
     return IPT_OK;
 }
 
@@ -7405,55 +7577,86 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* The last instruction of a run behind which flow just goes on; then the next
- * run is loaded, if it can be. Returns 0 if *insn was not written. */
-static IPTI_HOT int ipti_insn_flow(ipt_insn_decoder *decoder, ipt_insn *insn)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_where *at = &decoder->at;
-    ipt_insn out;
-
-    if (!w->whole || w->index + 1 != w->count || w->version != *w->valid)
-        return 0;
-    out.offset = w->offset;
-    out.ip = w->ip;
-    out.mode = w->mode;
-    out.flags = w->speculative;
-    out.kind = w->run.kind_;
-    out.size = w->run.last_;
-    w->bound = 0;
-    w->whole = 0;
-    if (IPTI_UNLIKELY(ipti_walk_past(w, at, &w->run, ipti_mask(out.mode),
-                                     out.ip, w->index + 1u - w->counted) < 0))
-        return 0; /* the error comes again */
-    if (IPTI_UNLIKELY(!ipti_walk_flow(w, at))) {
-        w->count = w->simple = 0;
-        w->unsettled = 1;
-        decoder->insn_ = out;
-        return 0;
-    }
-    if (IPTI_UNLIKELY(ipti_walk_stuck(w) || !ipti_walk_load(w)))
-        w->count = w->simple = 0;
-    at->ip = w->ip;
-    *insn = out;
-    return 1;
-}
-
-/* Where something may happen before or behind the instruction, or a run ends
- * with it. */
+/* Where something may happen before or behind the instruction. What is handed
+ * out remains in decoder->insn_, to be made the next one from. */
 static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    int status;
+    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
+                                 ipti_insn_next(decoder));
 
-    if (IPTI_LIKELY(ipti_insn_flow(decoder, insn)))
-        return IPT_OK;
-    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                             ipti_insn_next(decoder));
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
         decoder->insn_.size = 0;
+        decoder->insn_.kind = IPT_INSN_OTHER;
+        decoder->insn_.flags = decoder->walk_.speculative;
     }
     return status;
+}
+
+/* The instruction that ended the run at hand. */
+static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
+                                   ipt_insn *insn)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+
+    *insn = decoder->insn_;
+    insn->ip = w->prev_ip;
+    insn->size = w->run.last_;
+    insn->kind = w->prev_kind;
+}
+
+/* Go on with the next run, as far as it is one that just follows. */
+static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    decoder->at.ip = w->ip;
+    if (w->not_plain || !ipti_walk_load(w, ipti_walk_line(w)))
+        w->count = w->simple = 0;
+    decoder->insn_.offset = w->offset;
+    return IPT_OK;
+}
+
+/* Go past the last instruction of a run that was loaded. */
+static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    if (ipti_walk_plain(w, &w->run))
+        ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
+    else if (ipti_walk_past(w, &decoder->at, &w->run,
+                            w->simple + 1u - w->counted) < 0)
+        return ipti_insn_slow(decoder, insn); /* the error comes again */
+    if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
+        w->count = w->simple = 0;
+        w->unsettled = 1;
+        ipti_insn_set(decoder, &decoder->insn_);
+        return ipti_insn_slow(decoder, insn);
+    }
+    ipti_insn_set(decoder, insn);
+    return ipti_insn_load(decoder);
+}
+
+/* The last instruction of a run behind which flow just goes on, and that can be
+ * told at once. */
+static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const ipt_cache_line *run;
+
+    if (IPTI_UNLIKELY(!w->whole || w->version != *w->valid))
+        return ipti_insn_slow(decoder, insn);
+    w->whole = 0;
+    if (!ipti_walk_plain(w, &w->run) || (w->tnt_count == 1 && !w->have_tip))
+        return ipti_insn_past(decoder, insn);
+    ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
+    ipti_insn_set(decoder, insn);
+    run = ipti_walk_likely(w);
+    if (IPTI_UNLIKELY(!run || !ipti_walk_load(w, run)))
+        return ipti_insn_load(decoder);
+    decoder->insn_.offset = w->offset;
+    decoder->at.ip = w->ip;
+    return IPT_OK;
 }
 
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
@@ -7467,17 +7670,14 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
         return IPT_ERR_ARG;
     w = &decoder->walk_;
     if (IPTI_UNLIKELY(w->index >= w->simple || w->version != *w->valid))
-        return ipti_insn_slow(decoder, insn);
+        return ipti_insn_last(decoder, insn);
     size = ipti_run_size(&w->run, w->index);
-    insn->offset = w->offset;
+    *insn = decoder->insn_;
     insn->ip = w->ip;
-    insn->flags = w->speculative;
     insn->size = (uint8_t) size;
-    insn->kind = IPT_INSN_OTHER;
-    insn->mode = w->mode;
-    w->index++;
     w->ip += size; /* see ipti_walk_steps */
     decoder->at.ip = w->ip;
+    w->index++;
     return IPT_OK;
 }
 
@@ -8084,6 +8284,7 @@ static void ipti_cov_stand(ipt_walk_ *w)
     w->tnt_count = w->have_tip = w->have_event = 0;
     w->index = w->count = w->counted = 0;
     w->fresh = 0;
+    w->evt.ticked = 1;
     w->icnt = 0;
     ipti_walk_progress(w);
 }
@@ -8155,20 +8356,18 @@ static int ipti_cov_build(ipt_cov_decoder *decoder, uint64_t ip)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_cache *cache = w->cache;
-    const uint32_t limit = cache->mask_ * IPTI_WAYS + (IPTI_WAYS - 1);
 
-    return ipti_cache_get(cache, w->cur.config, &decoder->at, w->space, w->mode,
-                          ip, &w->run,
-                          &cache->lines_[w->line & limit].next_[w->way]) >= 0;
+    return ipti_cache_get(cache, w->cur.config, &decoder->at, w->key, ip,
+                          &w->run,
+                          &cache->lines_[w->line & cache->last_].next_[w->way])
+           >= 0;
 }
 
 /* Pass runs that nothing can cut, as long as there are bits or a target. */
 static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t mask = ipti_mask(w->mode);
     const ipt_cache_line *run;
-    uint64_t last;
     uint64_t ip;
     uint8_t bits;
     uint8_t tip;
@@ -8178,24 +8377,17 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         return;
     while (decoder->learning_ != IPTI_COV_ENDED
            && (w->tnt_count || (w->have_tip && !w->have_event))) {
-        ip = w->ip & mask;
+        ip = w->ip & w->mask;
         bits = (uint8_t) w->tnt_count;
         tip = w->have_tip;
         top = w->stack_top;
-        run = ipti_walk_next(w, ip);
+        run = ipti_walk_line(w);
         if (!run && ipti_cov_build(decoder, ip))
-            run = ipti_walk_next(w, ip);
-        if (!run || ipti_walk_stuck(w))
+            run = ipti_walk_line(w);
+        if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
             return;
-        last = (ip + run->size_ - run->last_) & mask;
-        if (ipti_walk_past(w, &decoder->at, run, mask, last, run->count_) < 0) {
-            w->ip = ip; /* the error comes again */
-            return;
-        }
-        w->bound = 0;
-        w->loop_total++;
         w->unsettled = 1;
-        ipti_cov_branch(decoder, last, bits, tip, top);
+        ipti_cov_branch(decoder, w->prev_ip, bits, tip, top);
     }
 }
 
