@@ -8419,7 +8419,9 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
     const unsigned more = ipti_top(leg->tnt) - ipti_top(tnt);
+    const unsigned items = ipti_cov_items(decoder->cov_);
     int status = IPT_OK;
+    unsigned i;
     int done;
 
     IPT_MEMSET(line, 0, sizeof(*line));
@@ -8446,6 +8448,8 @@ static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
         line->kind_ = decoder->frames_;
         line->counts_ = (uint8_t) (ipti_line_edges(line)
                                    | (unsigned) decoder->peak_ << 3);
+        for (i = ipti_line_edges(line); decoder->peak_ == 0 && i < items; i++)
+            line->items_[i] = 0; /* frames since then */
     }
     if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
@@ -9075,13 +9079,15 @@ static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
     const uint64_t mask = memo->mask_;
     const ipt_cov_line *line;
     unsigned n;
+    unsigned i;
 
     while ((n = ipti_top(tnt)) > IPTI_COV_PIECE) {
         line = ipti_cov_simple(decoder, lines, mask, own, own, *ip,
                                tnt >> (n - IPTI_COV_PIECE), 0);
         if (!line)
             break;
-        ipti_cov_add(bitmap, line);
+        for (i = 0; i < IPT_COV_ITEMS_; i++) /* no branch to be guessed */
+            ipti_cov_item(bitmap, line->items_[i]);
         *prev = line;
         *ip = line->next_;
         tnt = ipti_cov_left(tnt, n - (line->key_ & IPTI_COV_USED));
