@@ -80,6 +80,7 @@ static uint64_t walk_blocks(const bench_case *c, ipt_cache *with)
     const ipt_config config = config_of(c);
     static ipt_blk_decoder decoder;
     ipt_block block;
+    ipt_event event;
     uint64_t count = 0;
     uint64_t sum = 0;
     int status = ipt_blk_init(&decoder, &config, &trace, with);
@@ -90,6 +91,8 @@ static uint64_t walk_blocks(const bench_case *c, ipt_cache *with)
         while ((status = ipt_blk_next(&decoder, &block)) >= 0) {
             count += block.count;
             sum += block.ip + block.end_ip;
+            while (status >= 0 && status & IPT_EVENT_PENDING)
+                status = ipt_blk_event(&decoder, &event);
         }
         if (status != IPT_END && status != IPT_EVENT_FIRST)
             status = ipt_blk_sync_forward(&decoder);
@@ -107,6 +110,7 @@ static uint64_t walk_insns(const bench_case *c, ipt_cache *with)
     const ipt_config config = config_of(c);
     static ipt_insn_decoder decoder;
     ipt_insn insn;
+    ipt_event event;
     uint64_t count = 0;
     uint64_t sum = 0;
     int status = ipt_insn_init(&decoder, &config, &trace, with);
@@ -117,6 +121,8 @@ static uint64_t walk_insns(const bench_case *c, ipt_cache *with)
         while ((status = ipt_insn_next(&decoder, &insn)) >= 0) {
             count++;
             sum += insn.ip + insn.kind;
+            while (status >= 0 && status & IPT_EVENT_PENDING)
+                status = ipt_insn_event(&decoder, &event);
         }
         if (status != IPT_END && status != IPT_EVENT_FIRST)
             status = ipt_insn_sync_forward(&decoder);
