@@ -4113,14 +4113,15 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
                                      &decoder->at, start));
 }
 
+/* As ipti_evt_slow. */
 static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    const int status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_,
-                                      &decoder->at, event);
+    const int status = ipti_evt_slow(&decoder->cur_, &decoder->evt_,
+                                     &decoder->at, event);
 
     if (status < 0)
         decoder->at.error = status;
-    else
+    else if (status == IPT_OK)
         ipti_evt_given(&decoder->at, event);
     return status;
 }
@@ -4133,9 +4134,12 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!event))
         return IPT_ERR_ARG;
-    if (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
-                                      &decoder->at, &packet)))
-        return ipti_evt_next(decoder, event);
+    while (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
+                                         &decoder->at, &packet))) {
+        const int status = ipti_evt_next(decoder, event);
+        if (status <= 0)
+            return status;
+    }
     ipti_evt_plain(&decoder->evt_, &packet, event);
     ipti_evt_time(&decoder->at, event);
     return IPT_OK;
