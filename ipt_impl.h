@@ -3363,6 +3363,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         if (skd010) { /* its FUP tells, and it repeats the mode */
             ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
             ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE);
+            evt->exec = 0; /* the one that waited is not told of */
         } else {
             ipti_evt_lost_done(evt, 0);
         }

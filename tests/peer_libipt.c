@@ -1137,21 +1137,6 @@ static int time_is(const ipt_clock *c, const struct pt_event *t)
            && t->lost_mtc == c->lost_mtc && t->lost_cyc == c->lost_cyc;
 }
 
-/* A VMCS, or the second of two PIPs, of which theirs has the time of another
- * one before the same TIP: it puts one in the place of the other. */
-static int time_of_pip(const events *e, const ipt_event *o,
-                       const struct pt_event *t)
-{
-    const run *r = e->r;
-    size_t i = packet_at(r, o->offset);
-    while (i > 0 && r->packets[i].type != IPT_PKT_FUP) i--;
-    for (; i < r->count && !is_flow(r->packets[i].type); i++) {
-        const ipt_clock c = clock_at(r, e->sync, r->packets[i].offset);
-        if (r->packets[i].type == IPT_PKT_PIP && time_is(&c, t)) return 1;
-    }
-    return 0;
-}
-
 /* Is it what a clock shows, at one of some packets, that takes cycles off for
  * MTCs before the last TSC? */
 static int ctc_old(const run *r, uint64_t sync, uint64_t from, uint64_t to,
@@ -1168,6 +1153,24 @@ static int ctc_old(const run *r, uint64_t sync, uint64_t from, uint64_t to,
         else (void) ipt_time_packet(&c, &r->packets[i]);
         if (r->packets[i].type == IPT_PKT_TSC) c.ctc_cyc_ = ctc;
         if (r->packets[i].offset >= from && time_is(&c, t)) return 1;
+    }
+    return 0;
+}
+
+/* A VMCS, or the second of two PIPs, of which theirs has the time of another
+ * one before the same TIP: it puts one in the place of the other. */
+static int time_of_pip(const events *e, const ipt_event *o,
+                       const struct pt_event *t)
+{
+    const run *r = e->r;
+    size_t i = packet_at(r, o->offset);
+    while (i > 0 && r->packets[i].type != IPT_PKT_FUP) i--;
+    for (; i < r->count && !is_flow(r->packets[i].type); i++) {
+        const uint64_t at = r->packets[i].offset;
+        const ipt_clock c = clock_at(r, e->sync, at);
+        if (r->packets[i].type == IPT_PKT_PIP
+            && (time_is(&c, t) || ctc_old(r, e->sync, at, at, t)))
+            return 1;
     }
     return 0;
 }
@@ -1339,6 +1342,50 @@ static int exec_before_ovf(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* The mode that a MODE.Exec says. */
+static uint8_t mode_of(const ipt_packet *p)
+{
+    if (p->u.exec.csl)
+        return p->u.exec.csd ? IPT_MODE_UNKNOWN : IPT_MODE_64;
+    return p->u.exec.csd ? IPT_MODE_32 : IPT_MODE_16;
+}
+
+/* Is their exec_mode that of a MODE.Exec which ours drops at the PSB that
+ * SKD010 looks for behind an OVF, and which theirs lets wait for the next
+ * TIP.PGE? */
+static int exec_before_psb(const events *e, uint64_t to)
+{
+    const run *r = e->r;
+    const ipt_packet *exec = NULL;
+    enum { NO, OVERFLOW, HEADER, WAITING } step = NO;
+    if (!(r->config.errata & IPT_ERRATUM_SKD010)
+        || e->theirs[0].type != ptev_exec_mode || e->theirs[0].status_update)
+        return 0;
+    for (size_t i = packet_at(r, e->sync); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset > to) break;
+        if (p->type == IPT_PKT_OVF) {
+            step = OVERFLOW;
+            exec = NULL;
+        } else if (p->type == IPT_PKT_MODE_EXEC) {
+            exec = step == OVERFLOW ? p : NULL;
+        } else if (p->type == IPT_PKT_PSB) {
+            step = step == OVERFLOW && exec ? HEADER : NO;
+        } else if (p->type == IPT_PKT_PSBEND) {
+            step = step == HEADER && exec ? WAITING : NO;
+        } else if (p->type == IPT_PKT_TIP_PGE) {
+            if (step == WAITING && exec
+                && same_exec_mode(mode_of(exec),
+                                  e->theirs[0].variant.exec_mode.mode))
+                return 1;
+            step = NO;
+        } else if (p->type == IPT_PKT_FUP || is_flow(p->type)) {
+            step = NO;
+        }
+    }
+    return 0;
+}
+
 /* Is there a PSB+ without FUP before an offset? */
 static int psb_without_fup(const run *r, uint64_t from, uint64_t to)
 {
@@ -1488,8 +1535,11 @@ static int bdm64_between(const run *r, const ipt_event *e)
                 || r->packets[i].type == IPT_PKT_MNT
                 || !is_neutral(r->packets[i].type)))
             return 1;
-    while (i-- > 0 && is_neutral(r->packets[i].type)) { }
-    return i < r->count && r->packets[i].type == IPT_PKT_MODE_EXEC;
+    while (i-- > 0 && !is_flow(r->packets[i].type)
+           && !ends_exec(r->packets[i].type)
+           && r->packets[i].type != IPT_PKT_PSBEND)
+        if (r->packets[i].type == IPT_PKT_MODE_EXEC) return 1;
+    return 0;
 }
 
 /* Does a packet stand between an OVF and the IP that an erratum makes theirs
@@ -1703,6 +1753,46 @@ static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Does libipt, for an erratum, look past a packet behind an OVF, or behind its
+ * FUP? */
+static int looks_past(const run *r, const ipt_packet *p, int fup)
+{
+    if (is_neutral(p->type)) return 1;
+    if (fup) /* APL12 */
+        return !is_flow(p->type) && !ends_exec(p->type)
+               && p->type != IPT_PKT_STOP && p->type != IPT_PKT_PSBEND;
+    if (!(r->config.errata & IPT_ERRATUM_SKD010)) return 0;
+    switch (p->type) {
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_MODE_EXEC:
+    case IPT_PKT_MODE_TSX:
+    case IPT_PKT_PWRE:
+    case IPT_PKT_PWRX: return 1;
+    case IPT_PKT_PTW: return !p->u.ptw.ip;
+    case IPT_PKT_EXSTOP: return !p->u.exstop.ip;
+    default: return 0;
+    }
+}
+
+/* Does theirs look, for what our first event, an overflow, has lost, past
+ * another OVF, that SKD007 hides in a CYC? */
+static int skd007_passed(const events *e)
+{
+    const run *r = e->r;
+    int fup = 0;
+    if (e->ours[0].type != IPT_EVT_OVERFLOW) return 0;
+    for (size_t i = packet_at(r, e->ours[0].offset) + 1; i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->type == IPT_PKT_OVF) return p->size == 3;
+        if (p->type == IPT_PKT_FUP && !fup
+            && r->config.errata & IPT_ERRATUM_APL12)
+            fup = 1;
+        else if (!looks_past(r, p, fup)) return 0;
+    }
+    return 0;
+}
+
 /* Is there what SKZ84 has spoilt behind an OVF, where the erratum matters? */
 static int skz84_ahead(const run *r, uint64_t from, uint64_t to)
 {
@@ -1771,6 +1861,8 @@ static int explain_events(const events *e, uint64_t to)
     if (apl12_psb_ovf(e->r, e->sync, to)) return D_PSB_OVF;
     if (fup_then_tnt(e->r, e->sync, to)) return D_UNBOUND;
     if (skd007_ahead(e->r, e->sync, to)) return D_SKD007;
+    if (e->count && skd007_passed(e)) return D_SKD007;
+    if (e->peer_count && exec_before_psb(e, to)) return D_CONTEXT;
     if (ovf_open_psb(e->r, e->sync, to)) return D_PSBEND;
     if (fup_no_ip(e->r, e->sync, to)) return D_FUP_NO_IP;
     if (strange_fups(e->r, e->sync, to)) return D_FUP0;
@@ -2397,6 +2489,31 @@ static int flow_beyond(const flow *f)
     return 0;
 }
 
+/* Only a PSB+ with FUP has told ours that tracing is enabled; theirs, which
+ * does not take it for that, gives at once what ours gives with an instruction.
+ */
+static int flow_status(const flow *f)
+{
+    const run *r = f->r;
+    int psb = 0;
+    if (f->e.count || !f->e.peer_count || !f->ours.walk_.enabled
+        || f->their_status < 0 || !(f->their_status & pts_ip_suppressed)
+        || (f->e.theirs[0].type != ptev_paging
+            && f->e.theirs[0].type != ptev_vmcs))
+        return 0;
+    for (size_t i = packet_at(r, f->ours.at.packet_offset); i-- > 0;) {
+        const uint8_t type = r->packets[i].type;
+        if (type == IPT_PKT_FUP) return psb;
+        if (type == IPT_PKT_PSBEND) psb = 1;
+        else if (!is_neutral(type) && type != IPT_PKT_PIP
+                 && type != IPT_PKT_VMCS
+                 && !(psb && (type == IPT_PKT_MODE_EXEC
+                              || type == IPT_PKT_MODE_TSX)))
+            return 0;
+    }
+    return 0;
+}
+
 static int flow_explain(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
@@ -2408,6 +2525,7 @@ static int flow_explain(const flow *f)
     if (flow_between(f)) return D_BETWEEN;
     if (flow_near(f)) return D_PGD_NO_IP;
     if (flow_at_target(f)) return D_PGD_IP;
+    if (flow_status(f)) return D_STATUS;
     return explain_events(&f->e, f->ours.at.packet_offset);
 }
 
@@ -2545,14 +2663,30 @@ static int flow_exec_early(const flow *f, uint64_t to)
     const run *r = f->r;
     for (size_t i = packet_at(r, f->ours.at.packet_offset); i < r->count; i++) {
         const ipt_packet *p = &r->packets[i];
-        const unsigned mode = p->u.exec.csl   ? IPT_MODE_64
-                              : p->u.exec.csd ? IPT_MODE_32
-                                              : IPT_MODE_16;
         if (p->offset > to) break;
         if (p->type == IPT_PKT_MODE_EXEC
-            && same_exec_mode((uint8_t) mode, f->peer.mode))
+            && same_exec_mode(mode_of(p), f->peer.mode))
             return 1;
     }
+    return 0;
+}
+
+/* Several MODE.Execs came before a TIP; of their events only one is kept in
+ * mind. Theirs has applied the one of our next TIP, which goes to where flow is
+ * already. */
+static int flow_execs(const flow *f)
+{
+    const run *r = f->r;
+    const ipt_walk_ *w = &f->ours.walk_;
+    size_t i = packet_at(r, w->tip_offset);
+    if (f->insn.ip != f->peer.ip || !w->have_tip || w->tip != f->insn.ip
+        || !two_execs(r, f->e.sync, w->tip_offset))
+        return 0;
+    while (i-- > 0 && !is_flow(r->packets[i].type)
+           && !ends_exec(r->packets[i].type)
+           && r->packets[i].type != IPT_PKT_PSBEND)
+        if (r->packets[i].type == IPT_PKT_MODE_EXEC)
+            return same_exec_mode(mode_of(&r->packets[i]), f->peer.mode);
     return 0;
 }
 
@@ -2733,6 +2867,10 @@ static int flow_insn_differs(flow *f)
                 && same_exec_mode(f->ours.walk_.mode, f->peer.mode))
             || flow_exec_early(f, to))) {
         allow(f->r, D_EXEC_EARLY);
+        return 0;
+    }
+    if (!same_exec_mode(f->insn.mode, f->peer.mode) && flow_execs(f)) {
+        allow(f->r, D_TIP_FIRST);
         return 0;
     }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
@@ -3649,6 +3787,25 @@ static const struct directed {
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
      {PSB, PSBEND, OVF, PSB, EXEC64, OVF, FUP(0x1000), PSBEND, FUP(0x1001),
       PGD0}, NULL},
+    {D_SKD007, IPT_ERRATUM_SKD007 | IPT_ERRATUM_SKD010, 0,
+     {START(0x1000), OVF, PIP(0x5000, 0), CYC(0x3e), CYC(0x1e), FUP(0x1001),
+      FUP(0x1002), PGD0}, NULL},
+    {D_SKD007, IPT_ERRATUM_SKD007 | IPT_ERRATUM_APL12, 0,
+     {START(0x1000), OVF, FUP(0x1001), PIP(0x5000, 0), CYC(0x3e), CYC(0x1e),
+      PGE(0x1000)}, NULL},
+    {D_TIP_FIRST, 0, 0, {START32(0x1060), TIP(0x105f), EXEC16, EXEC32,
+                         TIP(0x105f), EXEC16, TIP(0x105f)}, NULL},
+    {D_BDM64, IPT_ERRATUM_BDM64, 0,
+     {START(0x1060), EXEC64, EXSTOP(0), TSX(0, 1), TIP(0x1000), FUP(0x1040),
+      TIP(0x1060)}, NULL},
+    {D_TIME_FIRST, 0, 0, {START(0x1000), TSC(0x1000), TMA(0x700, 1), CBR(5),
+                          TSC(0x2000), CYC(5), FUP(0x1001), PIP(0x5000, 0),
+                          TSC(0x3000), VMCS(0x7000), TIP(0x1000)}, NULL},
+    {D_CONTEXT, IPT_ERRATUM_SKD010, 0,
+     {PSB, EXEC64, PSBEND, OVF, EXEC32, PSB, PSBEND, PGE(0x1000), FUP(0x1001),
+      PGD0}, NULL},
+    {D_STATUS, 0, 0, {PSB, EXEC64, OVF, STOP, PSB, FUP(0x1000), PSBEND,
+                      PIP(0x5000, 0), TNT(1, 1)}, NULL},
 };
 
 /* Twelve pairs: H1, and a ninth pair that is no broken PSB. */
