@@ -1732,7 +1732,8 @@ static int vmcs_swaps(const events *e)
 }
 
 /* Does theirs look ahead over one OVF for a FUP, for APL12 also behind one, or
- * over a PSB+ for BDM70's TIP.PGE, and past an OVF that SKD007 hides in a CYC? */
+ * over a PSB+ for BDM70's TIP.PGE, and past an OVF that SKD007 hides in a
+ * CYC? */
 static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
 {
     int ovf = 0;
