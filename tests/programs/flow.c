@@ -112,6 +112,28 @@ static void signals(void)
     done("traps");
 }
 
+/* Wait until a process sleeps in a system call, however slow it gets there. */
+static void until_it_sleeps(pid_t pid)
+{
+    char path[64];
+    char text[256];
+    const char *state;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+    do {
+        usleep(2000);
+        fd = open(path, O_RDONLY);
+        n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        if (n <= 0)
+            _exit(1);
+        text[n] = 0;
+        state = strrchr(text, ')'); /* behind its name */
+    } while (!state || state[2] != 'S');
+}
+
 /* A child writes to a pipe after signals that interrupt the read: one with a
  * handler and SA_RESTART, one that is ignored, one with EINTR. */
 static void restarts(void)
@@ -129,15 +151,14 @@ static void restarts(void)
     count = 0;
     child = fork();
     if (child == 0) {
-        usleep(20000);
-        kill(getppid(), SIGUSR1);
-        usleep(20000);
-        kill(getppid(), SIGWINCH);
-        usleep(20000);
-        kill(getppid(), SIGTRAP);
-        usleep(20000);
-        kill(getppid(), SIGUSR2);
-        usleep(20000);
+        static const int signals[] = {SIGUSR1, SIGWINCH, SIGTRAP, SIGUSR2};
+        const pid_t parent = getppid();
+        size_t i;
+        for (i = 0; i < 4; i++) {
+            until_it_sleeps(parent);
+            kill(parent, signals[i]);
+        }
+        until_it_sleeps(parent);
         _exit(write(fds[1], "x", 1) != 1);
     }
     on(SIGTRAP, tally, SA_RESTART | SA_NODEFER);
