@@ -553,26 +553,12 @@ static int parse_option(tool_args *args, options *opt, const char *word)
 /* Read the command line: -1 to go on, else the exit status. */
 static int parse(tool_args *args, options *opt)
 {
-    while (*args->next) {
-        const char *word = *args->next++;
-        int status = 0;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return printf(help, args->program) < 0;
-        if (strcmp(word, "--version") == 0) return tool_version(args);
-        if (word[0] == '-') {
-            status = parse_option(args, opt, word);
-        } else if (*args->next) {
-            fprintf(stderr, "%s: [<options>] <ptfile>.  Use --help or -h for "
-                    "help.\n", args->program);
-            status = 1;
-        } else {
-            opt->file = word;
-        }
-        if (status) return status;
-    }
-    if (opt->file) return -1;
-    fprintf(stderr, "%s: No processor trace file specified.\n", args->program);
-    return 1;
+    const char *word;
+    int status = 0;
+    while (status == 0
+           && (word = tool_option(args, help, &opt->file, &status)))
+        status = parse_option(args, opt, word);
+    return status;
 }
 
 int main(int argc, char **argv)

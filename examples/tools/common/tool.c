@@ -86,6 +86,36 @@ int tool_version(const tool_args *args)
     return 0;
 }
 
+const char *tool_option(tool_args *args, const char *help, const char **file,
+                        int *status)
+{
+    const char *word;
+    while ((word = *args->next) != NULL) {
+        args->next++;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            *status = printf(help, args->program) < 0;
+            return NULL;
+        }
+        if (strcmp(word, "--version") == 0) {
+            *status = tool_version(args);
+            return NULL;
+        }
+        if (word[0] == '-') return word;
+        if (*args->next) {
+            fprintf(stderr, "%s: [<options>] <ptfile>.  Use --help or -h for "
+                    "help.\n", args->program);
+            *status = 1;
+            return NULL;
+        }
+        *file = word;
+    }
+    *status = -1;
+    if (*file) return NULL;
+    fprintf(stderr, "%s: No processor trace file specified.\n", args->program);
+    *status = 1;
+    return NULL;
+}
+
 /* ---- files ---- */
 
 char *tool_copy(const char *text, size_t length)

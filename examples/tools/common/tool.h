@@ -66,6 +66,12 @@ char *tool_copy(const char *text, size_t length);
 /* --version */
 int tool_version(const tool_args *args);
 
+/* The next option of a tool with one trace: [<options>] <ptfile>. NULL behind
+ * the last one; then *status is -1 and *file the trace's name, or *status is
+ * the exit status: of --help, --version or a fault. */
+const char *tool_option(tool_args *args, const char *help, const char **file,
+                        int *status);
+
 /* libipt's text for one of our statuses; where it has none, our own. */
 const char *tool_error_text(int status);
 
