@@ -697,11 +697,37 @@ enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
 
 /* ---- shape: which packet, and how long ---- */
 
-/* The size of an IP packet by IPBytes, and its payload's bits; 0: reserved. */
-static const uint8_t ipti_ip_size[8] = {1, 3, 5, 7, 7, 0, 9, 0};
+/* IP packets by the first byte, which is odd: the size, 0: it is none, or has a
+ * reserved IPBytes; before that, the type. */
+#define IPTI_X(opcode, type) ((opcode) == IPTI_##type ? IPT_PKT_##type : 0)
+#define IPTI_IP_TYPE(opcode)                                                 \
+    (IPTI_X(opcode, TIP) | IPTI_X(opcode, TIP_PGE) | IPTI_X(opcode, TIP_PGD) \
+     | IPTI_X(opcode, FUP))
+#define IPTI_IPS_1(i, size) IPTI_IP_TYPE(i), IPTI_IP_TYPE(i) ? (size) : 0
+#define IPTI_IPS_4(i, size)                              \
+    IPTI_IPS_1(i, size), IPTI_IPS_1((i) + 2, size),      \
+        IPTI_IPS_1((i) + 4, size), IPTI_IPS_1((i) + 6, size)
+#define IPTI_IPS(size)                                   \
+    IPTI_IPS_4(1, size), IPTI_IPS_4(9, size),            \
+        IPTI_IPS_4(17, size), IPTI_IPS_4(25, size)
+static const uint8_t ipti_ips[256]
+    = {IPTI_IPS(1), IPTI_IPS(3), IPTI_IPS(5), IPTI_IPS(7),
+       IPTI_IPS(7), IPTI_IPS(0), IPTI_IPS(9), IPTI_IPS(0)};
+#undef IPTI_X
+
+/* The payload's bits by IPBytes. */
 static const uint64_t ipti_ip_mask[8]
     = {0, 0xffff, 0xffffffff, 0xffffffffffff, 0xffffffffffff, 0,
        0xffffffffffffffff, 0};
+
+/* The IP behind `last`. SDM: "IP Compression" */
+static inline uint64_t ipti_ip_after(uint64_t last, unsigned ipc,
+                                     uint64_t payload)
+{
+    if (ipc == 3) /* sign-extend bit 47 */
+        return (payload ^ (uint64_t) 1 << 47) - ((uint64_t) 1 << 47);
+    return (last & ~ipti_ip_mask[ipc]) | payload;
+}
 
 /* Each returns the packet's size, or IPT_MORE if n bytes do not tell. */
 static int ipti_shape_cyc(const uint8_t *p, size_t n)
@@ -812,20 +838,6 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     }
 }
 
-/* IP packets: IPT_PKT_ by the low five bits of the first byte. */
-#define IPTI_X(opcode, type) ((opcode) == IPTI_##type ? IPT_PKT_##type : 0)
-#define IPTI_IP_TYPE(opcode)                                                 \
-    (IPTI_X(opcode, TIP) | IPTI_X(opcode, TIP_PGE) | IPTI_X(opcode, TIP_PGD) \
-     | IPTI_X(opcode, FUP))
-#define IPTI_IP_TYPES(i)                                    \
-    IPTI_IP_TYPE(i), IPTI_IP_TYPE(i + 1), IPTI_IP_TYPE(i + 2), \
-        IPTI_IP_TYPE(i + 3)
-static const uint8_t ipti_ip_types[32]
-    = {IPTI_IP_TYPES(0),  IPTI_IP_TYPES(4),  IPTI_IP_TYPES(8),
-       IPTI_IP_TYPES(12), IPTI_IP_TYPES(16), IPTI_IP_TYPES(20),
-       IPTI_IP_TYPES(24), IPTI_IP_TYPES(28)};
-#undef IPTI_X
-
 /* All but those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
 static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 {
@@ -852,7 +864,9 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
     default:
         break;
     }
-    *type = ipti_ip_types[p[0] & IPTI_IP_MASK];
+    *type = IPT_PKT_NONE;
+    if (p[0] % 2)
+        *type = ipti_ips[p[0] - 1];
     if (*type) /* a reserved IPBytes */
         return IPT_ERR_PACKET;
     if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC)
@@ -891,6 +905,26 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
 #define IPTI_LOAD(type, member, byte, bit, width, scale) \
     out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
 
+/* Those that others look at without the rest. */
+#define IPTI_LOADER(name, fields)                                      \
+    static inline void ipti_load_##name(ipt_packet *out, const uint8_t *p) \
+    {                                                                  \
+        fields(IPTI_LOAD)                                              \
+    }
+IPTI_LOADER(exec, IPTI_MODE_EXEC)
+IPTI_LOADER(tsx, IPTI_MODE_TSX)
+IPTI_LOADER(pip, IPTI_PIP)
+IPTI_LOADER(vmcs, IPTI_VMCS)
+#undef IPTI_LOADER
+
+static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
+{
+    if (p[4] || p[6] > 1)
+        return IPT_ERR_PACKET;
+    IPTI_TMA(IPTI_LOAD)
+    return IPT_OK;
+}
+
 /* Fill out->u for a packet of this type and size; all its bytes are there. PAD,
  * PSB, PSBEND, OVF and STOP have nothing to load. What fails writes nothing. */
 static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
@@ -903,21 +937,18 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
         ipti_load_cyc(out, p, size);
         break;
     case IPT_PKT_TMA:
-        if (p[4] || p[6] > 1)
-            return IPT_ERR_PACKET;
-        IPTI_TMA(IPTI_LOAD)
-        break;
+        return ipti_load_tma(out, p);
     case IPT_PKT_MODE_EXEC:
-        IPTI_MODE_EXEC(IPTI_LOAD)
+        ipti_load_exec(out, p);
         break;
     case IPT_PKT_MODE_TSX:
-        IPTI_MODE_TSX(IPTI_LOAD)
+        ipti_load_tsx(out, p);
         break;
     case IPT_PKT_PIP:
-        IPTI_PIP(IPTI_LOAD)
+        ipti_load_pip(out, p);
         break;
     case IPT_PKT_VMCS:
-        IPTI_VMCS(IPTI_LOAD)
+        ipti_load_vmcs(out, p);
         break;
     case IPT_PKT_TSC:
         IPTI_TSC(IPTI_LOAD)
@@ -1059,7 +1090,7 @@ static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
-/* The same where they are 16 or more. */
+/* The PADs at p, of which n bytes belong to the trace, however many. */
 static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
 {
     const uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
@@ -1076,7 +1107,7 @@ static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
     return size;
 }
 
-/* The PADs at p, where 16 bytes can be read; 0: 16 or more. */
+/* The same where 16 bytes can be read; 0: they are 16 or more. */
 static inline uint32_t ipti_pkt_pads(const uint8_t *p)
 {
     uint64_t next = ipti_le64(p + 1);
@@ -1312,16 +1343,6 @@ static const uint8_t ipti_tnts[256]
     = {0, 0, 0, 0, IPTI_TNT_2(4, 1), IPTI_TNT_4(8, 2), IPTI_TNT_8(16, 3),
        IPTI_TNT_16(32, 4), IPTI_TNT_32(64, 5), IPTI_TNT_32(128, 6),
        IPTI_TNT_32(192, 6)};
-
-/* IP packets by the first byte, which is odd: the size, 0: it is none; before
- * that, the type. */
-#define IPTI_IPS(size)                                                       \
-    IPT_PKT_TIP_PGD, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IPT_PKT_TIP, size, 0, \
-        0, IPT_PKT_TIP_PGE, size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IPT_PKT_FUP, \
-        size, 0, 0
-static const uint8_t ipti_ips[256]
-    = {IPTI_IPS(1), IPTI_IPS(3), IPTI_IPS(5), IPTI_IPS(7),
-       IPTI_IPS(7), IPTI_IPS(0), IPTI_IPS(9), IPTI_IPS(0)};
 
 /* What most of a trace is made of, at p, where 16 bytes can be read:
  *
@@ -1566,14 +1587,17 @@ static int ipti_store_tnt(uint8_t *p, const ipt_packet *packet)
 
 static int ipti_store_ip(uint8_t *p, const ipt_packet *packet, uint8_t opcode)
 {
-    uint8_t ipc = packet->u.ip.ipc;
+    const uint8_t ipc = packet->u.ip.ipc;
+    unsigned size;
 
-    if (ipc > 7 || !ipti_ip_size[ipc]
-        || packet->u.ip.payload & ~ipti_ip_mask[ipc])
+    if (ipc > 7)
         return IPT_ERR_PACKET;
     p[0] = (uint8_t) (ipc << 5 | opcode);
-    ipti_put_bytes(p + 1, packet->u.ip.payload, ipti_ip_size[ipc] - 1u);
-    return ipti_ip_size[ipc];
+    size = ipti_ips[p[0]];
+    if (!size || packet->u.ip.payload & ~ipti_ip_mask[ipc])
+        return IPT_ERR_PACKET;
+    ipti_put_bytes(p + 1, packet->u.ip.payload, size - 1);
+    return (int) size;
 }
 
 static int ipti_store_cyc(uint8_t *p, const ipt_packet *packet)
@@ -2450,13 +2474,9 @@ enum {              /* ipt_evt_state_.phase */
 /* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
 static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint64_t payload = packet->u.ip.payload;
     const uint8_t ipc = packet->u.ip.ipc & 7;
 
-    if (ipc == 3) /* sign-extend bit 47 */
-        evt->last_ip = (payload ^ (uint64_t) 1 << 47) - ((uint64_t) 1 << 47);
-    else
-        evt->last_ip = (evt->last_ip & ~ipti_ip_mask[ipc]) | payload;
+    evt->last_ip = ipti_ip_after(evt->last_ip, ipc, packet->u.ip.payload);
     return ipc != 0;
 }
 
@@ -2977,13 +2997,18 @@ static uint8_t ipti_evt_mode(uint8_t exec)
     }
 }
 
+/* What a MODE.Exec says, as evt->exec. */
+static inline uint8_t ipti_evt_says(const ipt_packet *packet)
+{
+    return (uint8_t) (IPTI_EXEC_KNOWN | packet->u.exec.csl
+                      | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
+}
+
 /* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
 static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
-    const uint8_t exec
-        = (uint8_t) (IPTI_EXEC_KNOWN | packet->u.exec.csl
-                     | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
+    const uint8_t exec = ipti_evt_says(packet);
     const uint8_t changed = (uint8_t) (evt->exec ^ exec);
     const int psb = evt->phase == IPTI_EVT_PSB;
     const int iflags = (config->flags & IPT_CONFIG_IFLAGS) != 0;
@@ -3877,7 +3902,7 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
 
 /* Let the next packet, whatever it is, do what it does to the state. */
 static IPTI_HOT int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                   ipt_where *at, ipt_packet *packet)
+                                 ipt_where *at, ipt_packet *packet)
 {
     int status = ipti_pkt_any(cur, at, packet);
 
@@ -7479,7 +7504,7 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
         return IPTI_SELF_ERROR(decoder);
     return ipti_insn_synced(
         decoder, ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.used));
+                                    decoder->walk_.used));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
@@ -8615,33 +8640,28 @@ static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
     return next;
 }
 
-/* Decompress the IP of the packet at p. Returns its size, 0: it has none. */
+static inline unsigned ipti_cov_expand(uint64_t *last, const uint8_t *p,
+                                       unsigned ipc)
+{
+    *last = ipti_ip_after(*last, ipc, ipti_le64(p + 1) & ipti_ip_mask[ipc]);
+    return ipti_ips[ipc << 5 | IPTI_TIP];
+}
+
+/* Decompress the IP of the packet at p. Returns its size, 0: it has none. By
+ * branches: what follows need not wait for tables. */
 static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
 {
-    const uint8_t ipc = p[0] >> 5;
-    const uint64_t payload = ipti_le64(p + 1);
+    const unsigned ipc = p[0] >> 5;
 
-    if (ipc == 1) {
-        *last = (*last & ~(uint64_t) 0xffff) | (payload & 0xffff);
-        return 3;
-    }
-    if (ipc == 2) {
-        *last = (*last & ~(uint64_t) 0xffffffff) | (payload & 0xffffffff);
-        return 5;
-    }
-    if (ipc == 3) { /* sign-extend bit 47 */
-        *last = ((payload << 16 >> 16) ^ (uint64_t) 1 << 47)
-                - ((uint64_t) 1 << 47);
-        return 7;
-    }
-    if (ipc == 4) {
-        *last = *last >> 48 << 48 | payload << 16 >> 16;
-        return 7;
-    }
-    if (ipc != 6)
-        return 0;
-    *last = payload;
-    return 9;
+    if (ipc == 1)
+        return ipti_cov_expand(last, p, 1);
+    if (ipc == 2)
+        return ipti_cov_expand(last, p, 2);
+    if (ipc == 3)
+        return ipti_cov_expand(last, p, 3);
+    if (ipc == 4)
+        return ipti_cov_expand(last, p, 4);
+    return ipc == 6 ? ipti_cov_expand(last, p, 6) : 0;
 }
 
 /* Find what stands for the address space in the memos. Returns 0: nothing. */
@@ -8715,30 +8735,36 @@ static unsigned ipti_cov_state(ipt_cov_decoder *decoder, const uint8_t *p,
     const ipt_walk_ *w = &decoder->walk_;
     ipt_asid asid = decoder->at.asid;
     unsigned size = IPTI_SIZE_PIP;
+    ipt_packet packet;
 
     if (*p == IPTI_FIRST_TSC)
         return IPTI_SIZE_TSC;
     if (*p == IPTI_FIRST_MTC)
         return IPTI_SIZE_MTC;
-    if (*p == IPTI_MODE && p[1] >> 5 == 0)
-        return w->evt.exec == (IPTI_EXEC_KNOWN | (p[1] & 7))
-                   ? IPTI_SIZE_MODE_EXEC : 0;
-    if (*p == IPTI_MODE)
-        return (p[1] & 0xe3) == (IPTI_SECOND_MODE_TSX | !!w->speculative)
+    if (*p == IPTI_MODE && p[1] >> 5 == 0) {
+        ipti_load_exec(&packet, p);
+        return w->evt.exec == ipti_evt_says(&packet) ? IPTI_SIZE_MODE_EXEC : 0;
+    }
+    if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX) {
+        ipti_load_tsx(&packet, p);
+        return !packet.u.tsx.intx == !w->speculative && !packet.u.tsx.abrt
                    ? IPTI_SIZE_MODE_TSX : 0;
+    }
     if (*p != IPTI_EXT)
         return 0;
     switch (p[1]) {
     case IPTI_SECOND_CBR:
         return IPTI_SIZE_CBR;
     case IPTI_SECOND_TMA:
-        return p[4] || p[6] > 1 ? 0 : IPTI_SIZE_TMA;
+        return ipti_load_tma(&packet, p) < 0 ? 0 : IPTI_SIZE_TMA;
     case IPTI_SECOND_PIP:
-        asid.nr = p[2] & 1;
-        asid.cr3 = ipti_bits(p + 2, 1, 47) << 5;
+        ipti_load_pip(&packet, p);
+        asid.cr3 = packet.u.pip.cr3;
+        asid.nr = packet.u.pip.nr;
         break;
     case IPTI_SECOND_VMCS:
-        asid.vmcs = ipti_bits(p + 2, 0, 40) << 12;
+        ipti_load_vmcs(&packet, p);
+        asid.vmcs = packet.u.vmcs.base;
         size = IPTI_SIZE_VMCS;
         break;
     default:
@@ -9516,7 +9542,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
         return IPTI_SELF_ERROR(decoder);
     if (decoder->walk_.cache) /* its version tells the memo */
         return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
-    decoder->version_ = 1;
+    decoder->version_ = 1; /* not that of the run: nothing shared holds */
     if (decoder->cov_->memo)
         ipti_memo_forget(decoder->cov_->memo);
     return IPT_OK;
