@@ -159,19 +159,26 @@ cover() {
             warm["mruby"] = 15; warm["qemu"] = 13; warm["foo"] = 20
             cold["mruby"] = 40; cold["qemu"] = 26; cold["foo"] = 100
         }
+        function check(is, floor) {
+            if (floor) { if (is > floor) failed++; else passed++ }
+            return floor && is > floor
+        }
         {
             name = $1; sub("libxdc-", "", name)
-            over = name in warm && ($4 > warm[name] || $8 > cold[name])
-            failed += over
+            over = check($4, warm[name]) + check($8, cold[name])
             printf "%s %.2f %.2f%s\n", name, $4, $8,
                 over ? " FALLS SHORT of " warm[name] " " cold[name] : ""
         }
-        END { exit failed > 0 || NR == 0 }'
+        END {
+            printf "%d passed, %d failed\n", passed, failed
+            exit failed > 0 || NR == 0
+        }'
 }
 
 # All rows that walk code find the same instructions.
 smoke() {
-    "$out/bench" -t -r 1 examples/recording >"$out/smoke" || exit 1
+    "$out/bench" -t -r 1 examples/recording >"$out/smoke"
+    [ $? -le 1 ] || exit 1 # speed is no matter here
     want=$(($(wc -c <examples/recording/ips.u64) / 8))
     awk -F'\t' -v want=$want '
         NR > 1 && $2 ~ /^(blocks|insns)/ {
@@ -222,17 +229,15 @@ run)
         instructions
         exit
     fi
-    # shellcheck disable=SC2046
-    [ "$LAYER" = parallel ] ||
-        "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
-    status=$?
     [ -n "$LIBXDC" ] ||
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
             "(package libcapstone-dev)"
     # shellcheck disable=SC2046
     [ "${LAYER:-parallel}" != parallel ] || sh $here/parallel.sh \
         $(cases | grep -v =)
-    exit $status
+    # shellcheck disable=SC2046
+    [ "$LAYER" = parallel ] ||
+        "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" $(cases)
     ;;
 *)
     sed -n 's/^# \{0,1\}//p' "$0"
