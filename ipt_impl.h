@@ -7983,17 +7983,36 @@ static inline unsigned ipti_line_frames(const ipt_cov_line *line)
     return line->kind_ >> 5;
 }
 
-static void ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
+/* What of that which is behind the bits a line takes. */
+static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
+{
+    return line->key_ & IPTI_COV_DONE
+               ? (uint8_t) (line->key_ >> IPTI_COV_BEHIND & 7)
+               : (uint8_t) IPTI_COV_NONE;
+}
+
+/* Leave the frames of a line, or pop the one it pops. Returns the line, with
+ * next_ as it was popped; NULL: there is none, and nobody else tells the IP. */
+static IPTI_APART const ipt_cov_line *
+ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
     const unsigned peak = line->counts_ >> 3; /* frames at most at a time */
     const unsigned last = ipti_cov_items(decoder->cov_) - 1;
+    uint64_t ip;
     unsigned i;
 
     if (w->stack_count + peak > IPT_RETURN_STACK_)
         w->stack_count = (uint8_t) (IPT_RETURN_STACK_ - peak);
     for (i = 0; i < ipti_line_frames(line); i++)
         ipti_stack_push(w, line->ip_ + ipti_sign32(line->items_[last - i]));
+    if (!line->pop_)
+        return line;
+    if (!ipti_stack_pop(w, &ip))
+        return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
+    decoder->line_ = *line;
+    decoder->line_.next_ = ipti_wrap(w->mode, ip);
+    return &decoder->line_;
 }
 
 static inline uint64_t ipti_line_get_path(const ipt_cov_line *line)
@@ -8014,7 +8033,7 @@ static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
     return hash + ipti_line_get_path(line);
 }
 
-/* Count the edges of a line and leave its frames. */
+/* Count the edges of a line. */
 static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
@@ -8027,8 +8046,6 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                        line->items_[i] & IPTI_COV_TIMES);
     if (cov->flags & IPT_COV_HASH)
         decoder->hash = ipti_line_path(line, decoder->hash);
-    if (ipti_line_frames(line) | line->counts_ >> 3)
-        ipti_cov_frames(decoder, line);
 }
 
 /* ---- learning a line from the walk ---- */
@@ -8329,29 +8346,21 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
-    const uint8_t behind
-        = key & IPTI_COV_DONE ? (uint8_t) (key >> IPTI_COV_BEHIND & 7)
-                              : (uint8_t) IPTI_COV_NONE;
-    const int pop = line->pop_;
+    const uint8_t behind = ipti_line_behind(line);
 
-    if (pop && behind != IPTI_COV_TIP && w->stack_count == 0) {
+    line = ipti_cov_frames(decoder, line);
+    if (!line) {
         ipti_cov_stand(w);
         return IPT_ERR_RETURN;
     }
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
-    w->prev_ip = w->ip + ipti_sign32(line->from_);
+    w->prev_ip = line->ip_ + ipti_sign32(line->from_);
     w->prev_kind = line->kind_ & 31;
-    w->ip = line->next_;
-    if (pop) {
-        (void) ipti_stack_pop(w, &w->ip);
-        w->ip = ipti_wrap(w->mode, w->ip);
-    }
-    if (behind != IPTI_COV_NONE)
-        w->ip = leg->to;
+    w->ip = behind == IPTI_COV_NONE ? line->next_ : leg->to;
     if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
         w->enabled = 0;
-    if (w->enabled && (behind == IPTI_COV_TIP || pop)
+    if (w->enabled && (behind == IPTI_COV_TIP || line->pop_)
         && ipti_cov_counts(decoder->cov_, w->prev_ip, w->prev_kind))
         ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
     return behind == leg->behind && left == 0;
@@ -9077,23 +9086,22 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The line that only counts edges for flow at ip. NULL: there is none. */
+/* The line for flow at ip, mostly the first of its set. */
 static IPTI_HOT const ipt_cov_line *
-ipti_cov_simple(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
-                uint64_t mask, uint32_t own, uint32_t key, uint64_t ip,
-                uint64_t tnt, uint64_t to)
+ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
+              uint64_t mask, uint32_t own, uint32_t key, uint64_t ip,
+              uint64_t tnt, uint64_t to)
 {
     const ipt_cov_line *line = lines + ipti_memo_at(mask, own, ip, tnt);
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
-                    && (line->key_ ^ key) < IPTI_COV_STACK
+                    && (line->key_ ^ key) <= IPTI_COV_RESULT
                     && (key <= (own | IPTI_COV_TIP << IPTI_COV_BEHIND)
                         || !ipti_cov_limits(line->key_)
                         || line->next_ == to)))
         return line;
-    line = ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_BEHIND & 7), ip,
+    return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_BEHIND & 7), ip,
                          tnt, to);
-    return line && !(line->key_ & IPTI_COV_STACK) ? line : NULL;
 }
 
 /* The memo is noisy: take short lines for the bits at ip as long as they only
@@ -9113,9 +9121,9 @@ static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
     unsigned i;
 
     while ((n = ipti_top(tnt)) > IPTI_COV_PIECE) {
-        line = ipti_cov_simple(decoder, lines, mask, own, own, *ip,
-                               tnt >> (n - IPTI_COV_PIECE), 0);
-        if (!line)
+        line = ipti_cov_look(decoder, lines, mask, own, own, *ip,
+                             tnt >> (n - IPTI_COV_PIECE), 0);
+        if (!line || line->key_ & IPTI_COV_STACK)
             break;
         for (i = 0; i < IPT_COV_ITEMS_; i++) /* no branch to be guessed */
             ipti_cov_item(bitmap, line->items_[i]);
@@ -9159,6 +9167,25 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
         return next;
     size = ipti_cov_ip(to, next);
     return size ? next + size : NULL;
+}
+
+/* The dash ends with flow at ip, where `line` led (NULL: a PGE). */
+static inline void ipti_cov_arrive(ipt_cov_decoder *decoder, const uint8_t *p,
+                                   uint64_t ip, uint64_t last_ip,
+                                   const ipt_cov_line *line)
+{
+    ipt_cov_leg_ *leg = &decoder->leg_;
+
+    if (!line)
+        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+    if (p != leg->p) {
+        leg->moved = 1;
+        leg->held = 1;
+    }
+    leg->p = p;
+    leg->ip = ip;
+    leg->line = line;
+    leg->last_ip = last_ip;
 }
 
 /* The dash ends in the middle of the leg that holds `tnt` and ends at `next`,
@@ -9207,17 +9234,20 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         if (IPTI_UNLIKELY(!next))
             break;
         for (;;) {
-            line = ipti_cov_simple(decoder, lines, mask, own, key, ip, tnt, to);
+            line = ipti_cov_look(decoder, lines, mask, own, key, ip, tnt, to);
             if (IPTI_UNLIKELY(!line)) {
                 leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
                 if (leg->noisy) {
                     tnt = ipti_cov_pieces(decoder, bitmap, tnt, &ip, &prev);
-                    line = ipti_cov_simple(decoder, lines, mask, own, key, ip,
-                                           tnt, to);
+                    line = ipti_cov_look(decoder, lines, mask, own, key, ip,
+                                         tnt, to);
                 }
                 if (!line)
                     break;
             }
+            if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
+                && !(line = ipti_cov_frames(decoder, line)))
+                break;
             ipti_cov_add(bitmap, line);
             prev = line;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
@@ -9247,16 +9277,7 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         ip = last_ip;
         p = next;
     }
-    if (!prev)
-        decoder->walk_.prev_kind = IPT_INSN_OTHER;
-    if (p != leg->p) {
-        leg->moved = 1;
-        leg->held = 1;
-    }
-    leg->p = p;
-    leg->ip = ip;
-    leg->line = prev;
-    leg->last_ip = last_ip;
+    ipti_cov_arrive(decoder, p, ip, last_ip, prev);
     if (!line && next)
         ipti_cov_halt(leg, tnt, next, key, to);
 }
