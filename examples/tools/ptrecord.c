@@ -1019,15 +1019,20 @@ static int start(void)
     return no_ptrace(why.error ? strerror(why.error) : "the command is gone");
 }
 
-static void usage(void)
+static void help(FILE *f)
 {
-    fprintf(stderr,
+    fprintf(f,
             "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]\n"
             "  -o DIR          the folder to write; it is created\n"
             "  --no-retcomp    no compressed returns\n"
             "  --psb-period N  bytes between PSB+ (default 4096; 0: one PSB+)\n"
             "  --max N         end the command after N instructions\n"
             "  --quiet         no progress, no summary\n");
+}
+
+static void usage(void)
+{
+    help(stderr);
     exit(2);
 }
 
@@ -1063,6 +1068,11 @@ static void options(char **argv)
             rec.max = number(*++argv, UINT64_MAX);
         } else if (!strcmp(*argv, "--quiet")) {
             rec.quiet = 1;
+        } else if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h")) {
+            help(stdout);
+            if (fflush(stdout))
+                fail("--help");
+            exit(0);
         } else {
             usage();
         }
@@ -1070,6 +1080,19 @@ static void options(char **argv)
     rec.command = argv;
     if (!rec.folder || !*argv)
         usage();
+}
+
+/* Where a standard stream is closed the next file would take its place, and
+ * get what is printed. The command does not see what is put there. */
+static void fill_streams(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* mkdir -p */
@@ -1134,6 +1157,7 @@ int main(int argc, char **argv)
 
     (void) argc;
     options(argv);
+    fill_streams();
     if (!make_folder(rec.folder)) {
         fprintf(stderr, "ptrecord: cannot create %s: %s\n", rec.folder,
                 strerror(errno));
