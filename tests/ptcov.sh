@@ -111,7 +111,7 @@ refuse 1 "--filter: bad argument: 5-3." --filter 5-3 x
 refuse 1 "--bitmap-size: bad argument: 0." --bitmap-size 0 x
 refuse 1 "--edges: missing argument." --edges
 refuse 1 "--pages: failed to load 'no': bad file." --pages no x
-refuse 1 "failed to open no.pt: 2." no.pt
+refuse 1 "failed to open no.pt: No such file or directory." no.pt
 
 # examples/cover: a run reaches something new once
 cover=$(dirname "$ptcov")/examples/cover

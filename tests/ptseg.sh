@@ -89,7 +89,7 @@ refuse 1 "$ptseg: --min-size: missing argument." --min-size
 refuse 1 "$ptseg: --min-size: bad argument: x." --min-size x trace.pt
 refuse 1 "$ptseg: [<options>] <ptfile>.  Use --help or -h for help." \
     trace.pt --all
-refuse 1 "$ptseg: failed to open none.pt: 2." none.pt
+refuse 1 "$ptseg: failed to open none.pt: No such file or directory." none.pt
 refuse 2 "$ptseg: bad file trace.pt:9-9: invalid argument." trace.pt:9-9
 refuse 0 "" --help
 refuse 0 "" --version

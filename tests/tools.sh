@@ -205,7 +205,11 @@ run 0 ptdump --quiet errors.pt <<'END'
 [27: error decoding packet: unknown packet]
 END
 bytes none.pt "0606 0282 0282"
-run 0 ptdump none.pt </dev/null
+refuse 0 "ptdump: no PSB in the trace." ptdump none.pt
+bytes cut.pt "$psb 0223 4d01"
+run 0 ptdump --quiet cut.pt </dev/null
+grep -q "the trace ends inside the packet at 12" err && passed=$((passed + 1)) ||
+    { failed=$((failed + 1)); echo "FAIL ptdump cut.pt: $(cat err)"; }
 bytes first.pt "$psb 0223 1d"
 run 0 ptdump --lastip first.pt <<'END'
 0000000000000000  psb
@@ -219,11 +223,12 @@ refuse 1 "ptdump: No processor trace file specified." ptdump --raw
 refuse 1 "ptdump: unknown option: --bad." ptdump --bad all.pt
 refuse 1 "ptdump: [<options>] <ptfile>.  Use --help or -h for help." \
     ptdump all.pt --raw
-refuse 1 "ptdump: failed to open no.pt: 2." ptdump no.pt
+refuse 1 "ptdump: failed to open no.pt: No such file or directory." ptdump no.pt
 refuse 1 "ptdump: bad offset 0x6 into none.pt." ptdump none.pt:6
 refuse 1 "ptdump: bad range 0x7 in none.pt." ptdump none.pt:0-7
 refuse 2 "ptdump: bad file none.pt:3-3: invalid argument." ptdump none.pt:3-3
-refuse 1 "ptdump: failed to open none.pt:3-: 2." ptdump none.pt:3-
+refuse 1 "ptdump: failed to open none.pt:3-: No such file or directory." \
+    ptdump none.pt:3-
 refuse 1 "ptdump: --mtc-freq: missing argument." ptdump --mtc-freq
 refuse 1 "ptdump: --mtc-freq: missing argument." ptdump --mtc-freq --raw x
 refuse 1 "ptdump: --mtc-freq: bad argument: 3x." ptdump --mtc-freq 3x none.pt
@@ -238,7 +243,7 @@ refuse 1 "ptdump: cpu must be specified as f/m[/s]" ptdump --cpu 6/1/2/3 none.pt
 run 0 ptdump --cpu none none.pt </dev/null
 run 0 ptdump --cpu 6/0x3d/4 none.pt </dev/null
 touch empty.pt
-refuse 1 "ptdump: bad offset 0x0 into empty.pt." ptdump empty.pt
+refuse 1 "ptdump: failed to load empty.pt: it is empty." ptdump empty.pt
 
 # ---- ptxed ----
 # 1000 test eax,eax; 1002 je 1005; 1004 nop; 1005 call 100c; 100a jmp 100d;
@@ -435,13 +440,14 @@ refuse 1 "ptxed: no pt file." ptxed
 # shellcheck disable=SC2086 # two words
 refuse 1 "ptxed: no pt file." ptxed $code
 refuse 1 "ptxed: unknown option: --bad." ptxed --bad
-refuse 0 "ptxed: --pt: missing argument." ptxed --pt
-refuse 0 "ptxed: --raw: missing argument." ptxed --raw
-refuse 0 "ptxed: --elf: missing argument." ptxed --elf
-refuse 0 "ptxed: --cpu: missing argument." ptxed --cpu
+refuse 1 "ptxed: --pt: missing argument." ptxed --pt
+refuse 1 "ptxed: --raw: missing argument." ptxed --raw
+refuse 1 "ptxed: --elf: missing argument." ptxed --elf
+refuse 1 "ptxed: --cpu: missing argument." ptxed --cpu
 refuse 1 "ptxed: --mtc-freq: missing argument." ptxed --mtc-freq
 refuse 1 "ptxed: duplicate pt sources: run.pt." ptxed --pt run.pt --pt run.pt
-refuse 1 "ptxed: failed to open no.pt: 2." ptxed --pt no.pt
+refuse 1 "ptxed: failed to open no.pt: No such file or directory." \
+    ptxed --pt no.pt
 refuse 1 "ptxed: bad file run.pt:4-3: invalid argument." ptxed --pt run.pt:4-3
 refuse 1 "ptxed: failed to parse base addressfrom 'code.bin'.
 ptxed: --raw: failed to load 'code.bin'." ptxed --raw code.bin
@@ -475,6 +481,45 @@ for tool in ptdump ptxed; do
         echo "FAIL $tool --version"
     fi
 done
+
+# ---- what cannot be written is not a success ----
+
+full() {
+    timeout 20 "$@" >/dev/full 2>err
+    status=$?
+    if [ $status -ne 0 ] && [ $status -lt 124 ] && [ -s err ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $* >/dev/full: exit status $status: $(cat err)"
+    fi
+}
+
+if [ -c /dev/full ]; then
+    for tool in ptdump ptxed ptseg ptcov ptparallel pttc; do
+        full "$build/$tool" --help
+        full "$build/$tool" --version
+    done
+    full ptdump small.pt
+    full ptxed --map map --pt run.pt
+    full "$build/ptseg" small.pt
+    full "$build/ptcov" --map map --edges - run.pt
+    full "$build/ptparallel" --map map --pt run.pt
+    full "$build/ptparallel" --pt run.pt --index
+    full "$build/ptrecord" --help
+    full "$build/ptdemo" --help
+fi
+
+# With standard error closed, messages do not go into the trace: the recorder
+# has put something else there.
+# shellcheck disable=SC2016 # for the command
+"$build/ptrecord" --quiet -o closed sh -c \
+    'exec readlink /proc/$PPID/fd/2' >out 2>&-
+status=$?
+case "$status $(cat out)" in
+"0 /dev/null" | 77*) passed=$((passed + 1)) ;;
+*) failed=$((failed + 1)); echo "FAIL ptrecord 2>&-: $status: $(cat out)" ;;
+esac
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -7,6 +7,7 @@
 #include "ipt.h"
 #include "common/code.h"
 #include "common/tool.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,14 +147,16 @@ static FILE *create(const tool_args *args, const char *name)
 {
     FILE *f = strcmp(name, "-") == 0 ? stdout : fopen(name, "wb");
     if (!f)
-        fprintf(stderr, "%s: cannot write %s.\n", args->program, name);
+        fprintf(stderr, "%s: cannot write %s: %s.\n", args->program, name,
+                strerror(errno));
     return f;
 }
 
 static int finish(const tool_args *args, const char *name, FILE *f)
 {
     int failed = ferror(f);
-    failed |= f == stdout ? fflush(f) : fclose(f);
+    if (f == stdout) return tool_end(args, 0);
+    failed |= fclose(f);
     if (failed)
         fprintf(stderr, "%s: cannot write %s.\n", args->program, name);
     return failed != 0;

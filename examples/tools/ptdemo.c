@@ -566,8 +566,11 @@ int main(int argc, char **argv)
     int status;
 
     if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: ptdemo DIR\n");
-        return 2;
+        const int asked = argc == 2 && !strcmp(argv[1], "--help");
+        fprintf(asked ? stdout : stderr, "usage: ptdemo DIR\n");
+        if (fflush(stdout))
+            fail("standard output", "cannot be written");
+        return asked ? 0 : 2;
     }
     folder = argv[1];
     bytes = load("trace.pt", &piece.size);
@@ -600,5 +603,8 @@ int main(int argc, char **argv)
     decode(&result, &decoder, ips, executed);
     show_instructions(&result, &code);
     show_functions(result.decoded ? result.decoded : 1);
-    return verdict(&result, &decoder, ips, executed);
+    status = verdict(&result, &decoder, ips, executed);
+    if (fflush(stdout) || ferror(stdout))
+        fail("standard output", "cannot be written");
+    return status;
 }

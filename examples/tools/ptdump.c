@@ -443,6 +443,9 @@ static int dump_trace(dumper *d, ipt_pkt_decoder *decoder)
                                  : ipt_pkt_sync_forward(decoder);
     while (status >= 0) {
         status = dump_packets(d, decoder);
+        if (status == IPT_ERR_TRUNCATED)
+            fprintf(stderr, "ptdump: the trace ends inside the packet at "
+                    "%" PRIx64 ".\n", decoder->at.offset);
         if (status == IPT_END || status == IPT_ERR_TRUNCATED) return 0;
         printf("[%" PRIx64 ": error decoding packet: %s]\n",
                decoder->at.offset, tool_error_text(status));
@@ -451,6 +454,8 @@ static int dump_trace(dumper *d, ipt_pkt_decoder *decoder)
         d->last_tsc = d->last_fcr = 0;
         status = ipt_pkt_sync_forward(decoder);
     }
+    if (status == IPT_END && !(decoder->at.valid & IPT_AT_SYNC))
+        fprintf(stderr, "ptdump: no PSB in the trace.\n");
     if (status == IPT_END) return 0;
     printf("[0: sync error: %s]\n", tool_error_text(status));
     return 1;
@@ -576,5 +581,5 @@ int main(int argc, char **argv)
     if (status) return status;
     status = dump_file(&opt, &file);
     free(file.data);
-    return status;
+    return tool_end(&args, status);
 }

@@ -976,7 +976,7 @@ static int parse_option(tool_args *args, parallel *p, const char *word)
     };
     int status;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        return printf(help, args->program) < 0;
+        return tool_help(args, help);
     if (strcmp(word, "--version") == 0) return tool_version(args);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(word, flags[i].name) == 0) {
@@ -1073,5 +1073,5 @@ int main(int argc, char **argv)
     free(p.psbs);
     image_free(&p.code);
     free(p.file.data);
-    return status;
+    return tool_end(&args, status);
 }

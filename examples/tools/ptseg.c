@@ -158,7 +158,10 @@ static int list_segments(const lister *l)
     uint64_t begin;
     int status = ipt_pkt_init(&decoder, l->config, l->trace);
     if (status >= 0) status = ipt_pkt_sync_forward(&decoder);
-    if (status == IPT_END) return 0;
+    if (status == IPT_END) {
+        fprintf(stderr, "ptseg: no PSB in the trace.\n");
+        return 0;
+    }
     begin = decoder.at.sync;
     while (status >= 0) {
         status = ipt_pkt_sync_forward(&decoder);
@@ -230,5 +233,5 @@ int main(int argc, char **argv)
     if (status) return status;
     status = list_file(&opt, &file);
     free(file.data);
-    return status;
+    return tool_end(&args, status);
 }

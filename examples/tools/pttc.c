@@ -1880,7 +1880,7 @@ static int parse(tool_args *args, pttc *t)
         char *word = *args->next++;
         int status = 0;
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return printf(help, args->program) < 0;
+            return tool_help(args, help);
         if (strcmp(word, "--version") == 0) return tool_version(args);
         if (strcmp(word, "--cpu") == 0)
             status = parse_cpu(args, t);
@@ -1905,5 +1905,5 @@ int main(int argc, char **argv)
     args.next = argc > 0 ? argv + 1 : argv;
     t.program = args.program;
     status = parse(&args, &t);
-    return status >= 0 ? status : run(&t);
+    return status >= 0 ? status : tool_end(&args, run(&t));
 }

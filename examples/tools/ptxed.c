@@ -751,6 +751,8 @@ static void decode(ptxed *x)
             return;
         }
     }
+    if (!(at(x)->valid & IPT_AT_SYNC))
+        fprintf(stderr, "ptxed: no PSB in the trace.\n");
 }
 
 static void print_stat(const ptxed *x)
@@ -806,7 +808,7 @@ static int parse_pt(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--pt");
     int status;
-    if (!text) return 0; // as libipt's tool does
+    if (!text) return 1;
     if (late(x)) {
         fprintf(stderr, "%s: duplicate pt sources: %s.\n", args->program, text);
         return 1;
@@ -829,14 +831,14 @@ static int parse_pt(tool_args *args, ptxed *x)
 static int parse_raw(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--raw");
-    if (!text) return 0;
+    if (!text) return 1;
     return code_add_raw(args, &x->code, text) ? 1 : -1;
 }
 
 static int parse_elf(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--elf");
-    if (!text) return 0;
+    if (!text) return 1;
     return code_add_elf(args, &x->code, text,
                         x->opt.verbose ? stdout : NULL) ? 1 : -1;
 }
@@ -851,7 +853,7 @@ static int parse_map(tool_args *args, ptxed *x)
 static int parse_cpu(tool_args *args, ptxed *x)
 {
     const char *text = tool_argument(args, "--cpu");
-    if (!text) return 0;
+    if (!text) return 1;
     if (late(x)) {
         fprintf(stderr, "%s: please specify cpu before the pt source file.\n",
                 args->program);
@@ -971,7 +973,7 @@ static int parse_option(tool_args *args, ptxed *x, const char *word)
 {
     int status;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        return printf(help, args->program) < 0;
+        return tool_help(args, help);
     if (strcmp(word, "--version") == 0) return tool_version(args);
     if (strcmp(word, "--pt") == 0) return parse_pt(args, x);
     if (strcmp(word, "--raw") == 0) return parse_raw(args, x);
@@ -1017,7 +1019,7 @@ int main(int argc, char **argv)
     if (status < 0) {
         decode(&x);
         print_stat(&x);
-        status = 0;
+        status = tool_end(&args, 0);
     }
     image_free(&x.code);
     free(x.file.data);

@@ -77,13 +77,26 @@ int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
     return 0;
 }
 
+int tool_end(const tool_args *args, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "%s: cannot write to standard output.\n", args->program);
+    return status ? status : 1;
+}
+
+int tool_help(const tool_args *args, const char *help)
+{
+    printf(help, args->program);
+    return tool_end(args, 0);
+}
+
 int tool_version(const tool_args *args)
 {
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", IPT_VERSION >> 16,
              IPT_VERSION >> 8 & 0xff, IPT_VERSION & 0xff);
     printf("%s-%s / ipt-%s\n", args->program, version, version);
-    return 0;
+    return tool_end(args, 0);
 }
 
 const char *tool_option(tool_args *args, const char *help, const char **file,
@@ -93,7 +106,7 @@ const char *tool_option(tool_args *args, const char *help, const char **file,
     while ((word = *args->next) != NULL) {
         args->next++;
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            *status = printf(help, args->program) < 0;
+            *status = tool_help(args, help);
             return NULL;
         }
         if (strcmp(word, "--version") == 0) {
@@ -190,13 +203,15 @@ int tool_load(const tool_args *args, const tool_range *range, tool_file *file)
     long size;
     int status = 1;
     if (!f) {
-        fprintf(stderr, "%s: failed to open %s: %d.\n", args->program,
-                range->name, errno);
+        fprintf(stderr, "%s: failed to open %s: %s.\n", args->program,
+                range->name, strerror(errno));
         return 1;
     }
     size = file_size(f);
     if (size < 0)
         bad_file(args, range->name, "not a file");
+    else if (size == 0)
+        bad_file(args, range->name, "it is empty");
     else if (range->from >= (uint64_t) size)
         fprintf(stderr, "%s: bad offset 0x%" PRIx64 " into %s.\n",
                 args->program, range->from, range->name);

@@ -63,8 +63,13 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 /* The first `length` characters of text, allocated; NULL without memory. */
 char *tool_copy(const char *text, size_t length);
 
-/* --version */
+/* --help and --version: print, and end. */
+int tool_help(const tool_args *args, const char *help);
 int tool_version(const tool_args *args);
+
+/* The exit status of a tool that has printed what it has to: `status`, but not
+ * 0 if some of it could not be written. */
+int tool_end(const tool_args *args, int status);
 
 /* The next option of a tool with one trace: [<options>] <ptfile>. NULL behind
  * the last one; then *status is -1 and *file the trace's name, or *status is
