@@ -496,28 +496,29 @@ static inline int ipti_leave(const ipt_cursor_ *cur, ipt_where *at, int status)
  * from bit `bit` of byte `byte` up. A reserved bit is neither checked nor set.
  * ========================================================================== */
 
-/* X(packet, first byte, second byte or 0, size) of all that have one size */
-#define IPTI_FORMS(X)          \
-    X(PSB, 0x02, 0x82, 16)     \
-    X(PSBEND, 0x02, 0x23, 2)   \
-    X(OVF, 0x02, 0xf3, 2)      \
-    X(STOP, 0x02, 0x83, 2)     \
-    X(TNT_64, 0x02, 0xa3, 8)   \
-    X(PIP, 0x02, 0x43, 8)      \
-    X(VMCS, 0x02, 0xc8, 7)     \
-    X(CBR, 0x02, 0x03, 4)      \
-    X(TMA, 0x02, 0x73, 7)      \
-    X(MNT, 0x02, 0xc3, 11)     \
-    X(EXSTOP, 0x02, 0x62, 2)   \
-    X(MWAIT, 0x02, 0xc2, 10)   \
-    X(PWRE, 0x02, 0x22, 4)     \
-    X(PWRX, 0x02, 0xa2, 7)     \
-    X(BBP, 0x02, 0x63, 3)      \
-    X(BEP, 0x02, 0x33, 2)      \
-    X(CFE, 0x02, 0x13, 4)      \
-    X(EVD, 0x02, 0x53, 11)     \
-    X(TSC, 0x19, 0, 8)         \
-    X(MTC, 0x59, 0, 2)         \
+/* X(packet, first byte, second byte or 0, size) of all that have one size:
+ * those behind 02 first, the frequent ones before the others */
+#define IPTI_FORMS(X)           \
+    X(TNT_64, 0x02, 0xa3, 8)    \
+    X(PSB, 0x02, 0x82, 16)      \
+    X(PSBEND, 0x02, 0x23, 2)    \
+    X(CBR, 0x02, 0x03, 4)       \
+    X(PIP, 0x02, 0x43, 8)       \
+    X(VMCS, 0x02, 0xc8, 7)      \
+    X(TMA, 0x02, 0x73, 7)       \
+    X(OVF, 0x02, 0xf3, 2)       \
+    X(CFE, 0x02, 0x13, 4)       \
+    X(EVD, 0x02, 0x53, 11)      \
+    X(BBP, 0x02, 0x63, 3)       \
+    X(BEP, 0x02, 0x33, 2)       \
+    X(EXSTOP, 0x02, 0x62, 2)    \
+    X(MWAIT, 0x02, 0xc2, 10)    \
+    X(PWRE, 0x02, 0x22, 4)      \
+    X(PWRX, 0x02, 0xa2, 7)      \
+    X(MNT, 0x02, 0xc3, 11)      \
+    X(STOP, 0x02, 0x83, 2)      \
+    X(TSC, 0x19, 0, 8)          \
+    X(MTC, 0x59, 0, 2)          \
     X(MODE_EXEC, 0x99, 0x00, 2) \
     X(MODE_TSX, 0x99, 0x20, 2)
 
@@ -526,6 +527,18 @@ static inline int ipti_leave(const ipt_cursor_ *cur, ipt_where *at, int status)
     IPTI_SECOND_##packet = second,               \
     IPTI_SIZE_##packet = size,
 enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
+#undef IPTI_X
+
+typedef struct ipti_form {
+    uint8_t type;
+    uint8_t first;
+    uint8_t second;
+    uint8_t size;
+} ipti_form;
+
+#define IPTI_X(packet, first, second, size) \
+    {IPT_PKT_##packet, first, second, size},
+static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 #undef IPTI_X
 
 /* First bytes, and the mask under which they are one. */
@@ -765,77 +778,38 @@ static int ipti_shape_psb(const uint8_t *p, size_t n)
     return IPTI_SIZE_PSB;
 }
 
+/* The packet behind 02, by its second byte. */
 static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
 {
+    const ipti_form *form = ipti_forms;
+    unsigned second;
+
     if (n < 2)
         return IPT_MORE;
-    switch (p[1]) {
-    case IPTI_SECOND_PSB:
-        *type = IPT_PKT_PSB;
+    second = p[1];
+    if ((second & IPTI_PTW_MASK) == IPTI_PTW) {
+        *type = IPT_PKT_PTW;
+        if (second & 0x40) /* plc 2 and 3 are reserved */
+            return IPT_ERR_PACKET;
+        return second & 0x20 ? 10 : 6;
+    }
+    if (second == (IPTI_SECOND_EXSTOP | IPTI_EXT_IP)
+        || second == (IPTI_SECOND_BEP | IPTI_EXT_IP))
+        second ^= IPTI_EXT_IP;
+    while (form->first == IPTI_EXT && form->second != second)
+        form++;
+    if (form->first != IPTI_EXT)
+        return IPT_ERR_OPCODE;
+    *type = form->type;
+    if (form->type == IPT_PKT_PSB)
         return ipti_shape_psb(p, n);
-    case IPTI_SECOND_PSBEND:
-        *type = IPT_PKT_PSBEND;
-        return IPTI_SIZE_PSBEND;
-    case IPTI_SECOND_OVF:
-        *type = IPT_PKT_OVF;
-        return IPTI_SIZE_OVF;
-    case IPTI_SECOND_STOP:
-        *type = IPT_PKT_STOP;
-        return IPTI_SIZE_STOP;
-    case IPTI_SECOND_TNT_64:
-        *type = IPT_PKT_TNT_64;
-        return IPTI_SIZE_TNT_64;
-    case IPTI_SECOND_PIP:
-        *type = IPT_PKT_PIP;
-        return IPTI_SIZE_PIP;
-    case IPTI_SECOND_VMCS:
-        *type = IPT_PKT_VMCS;
-        return IPTI_SIZE_VMCS;
-    case IPTI_SECOND_CBR:
-        *type = IPT_PKT_CBR;
-        return IPTI_SIZE_CBR;
-    case IPTI_SECOND_TMA:
-        *type = IPT_PKT_TMA;
-        return IPTI_SIZE_TMA;
-    case IPTI_SECOND_MNT:
-        *type = IPT_PKT_MNT;
+    if (form->type == IPT_PKT_MNT) {
         if (n < 3)
             return IPT_MORE;
-        return p[2] == IPTI_MNT_3RD ? (int) IPTI_SIZE_MNT : IPT_ERR_OPCODE;
-    case IPTI_SECOND_EXSTOP:
-    case IPTI_SECOND_EXSTOP | IPTI_EXT_IP:
-        *type = IPT_PKT_EXSTOP;
-        return IPTI_SIZE_EXSTOP;
-    case IPTI_SECOND_MWAIT:
-        *type = IPT_PKT_MWAIT;
-        return IPTI_SIZE_MWAIT;
-    case IPTI_SECOND_PWRE:
-        *type = IPT_PKT_PWRE;
-        return IPTI_SIZE_PWRE;
-    case IPTI_SECOND_PWRX:
-        *type = IPT_PKT_PWRX;
-        return IPTI_SIZE_PWRX;
-    case IPTI_SECOND_BBP:
-        *type = IPT_PKT_BBP;
-        return IPTI_SIZE_BBP;
-    case IPTI_SECOND_BEP:
-    case IPTI_SECOND_BEP | IPTI_EXT_IP:
-        *type = IPT_PKT_BEP;
-        return IPTI_SIZE_BEP;
-    case IPTI_SECOND_CFE:
-        *type = IPT_PKT_CFE;
-        return IPTI_SIZE_CFE;
-    case IPTI_SECOND_EVD:
-        *type = IPT_PKT_EVD;
-        return IPTI_SIZE_EVD;
-    default:
-        if ((p[1] & IPTI_PTW_MASK) != IPTI_PTW)
+        if (p[2] != IPTI_MNT_3RD)
             return IPT_ERR_OPCODE;
-        *type = IPT_PKT_PTW;
-        if (p[1] & 0x40) /* plc 2 and 3 are reserved */
-            return IPT_ERR_PACKET;
-        return 2 + 4 * (1 + (p[1] >> 5 & 1));
     }
+    return form->size;
 }
 
 /* All but those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
@@ -1626,21 +1600,16 @@ static int ipti_store_psb(uint8_t *p)
     return IPTI_SIZE_PSB;
 }
 
-#define IPTI_X(packet, first, second, size) \
-    {IPT_PKT_##packet, first, second, size},
-static const uint8_t ipti_forms[][4] = {IPTI_FORMS(IPTI_X)};
-#undef IPTI_X
-
 /* Write the opcode of a packet of one size. Returns its size, 0: another. */
 static int ipti_store_opcode(uint8_t *p, uint8_t type)
 {
     unsigned i;
 
     for (i = 0; i < sizeof(ipti_forms) / sizeof(ipti_forms[0]); i++) {
-        if (ipti_forms[i][0] == type) {
-            p[0] = ipti_forms[i][1];
-            p[1] = ipti_forms[i][2];
-            return ipti_forms[i][3];
+        if (ipti_forms[i].type == type) {
+            p[0] = ipti_forms[i].first;
+            p[1] = ipti_forms[i].second;
+            return ipti_forms[i].size;
         }
     }
     return 0;
