@@ -1219,6 +1219,16 @@ typedef struct ipt_spaces_ {
     } at[IPT_SPACES_];
 } ipt_spaces_;
 
+/* Bytes of code that were read last. */
+typedef struct ipt_window_ {
+    uint64_t ip;   /* of the first one */
+    uint16_t key;  /* address space and mode */
+    uint8_t size;
+    uint8_t ended; /* a mapping ends behind them, inside a page */
+    uint8_t cut;   /* the instruction at hand goes on in another mapping */
+    uint8_t bytes[128]; /* as many as one call of config.read asks for */
+} ipt_window_;
+
 /* A code cache, for any number of decoders that read the same code and are used
  * by one thread at a time. For a config.read whose answer depends only on asid
  * and ip it never changes what is decoded, only how fast. When code changes,
@@ -1234,6 +1244,7 @@ typedef struct ipt_cache {
     uint32_t clock_;
     uint32_t sweep_; /* the line where ipt_cache_invalidate goes on */
     uint32_t renew_; /* the same for forgetting all */
+    ipt_window_ window_;
     ipt_spaces_ spaces_;
 } ipt_cache;
 

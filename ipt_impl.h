@@ -4795,11 +4795,48 @@ static int ipti_x86_kind1(const ipti_x86 *x, int *flags)
     }
 }
 
+/* What the last n bytes say, sign-extended. */
+static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
+{
+    if (n == 1) return (int64_t)(end[-1] ^ 0x80) - 0x80;
+    if (n == 2) return (int64_t)(ipti_le16(end - 2) ^ 0x8000) - 0x8000;
+    return (int64_t)(ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t)1 << 31);
+}
+
+/* A near branch as it mostly is: its opcode, of the map of that number, is
+ * before p, and n bytes of displacement are behind. Returns its size from
+ * `bytes` on, 0: it is another KEY opcode. */
+static IPTI_HOT unsigned ipti_x86_branch(ipt_code *code, const uint8_t *bytes,
+                                       const uint8_t *p, unsigned map,
+                                       unsigned n)
+{
+    const uint8_t opcode = p[-1];
+
+    if (map ? (opcode & 0xf0) == 0x80 : opcode < 0x80)
+        code->kind = IPT_INSN_JCC;
+    else if (!map && opcode == 0xe8)
+        code->kind = IPT_INSN_CALL;
+    else if (!map && (opcode == 0xe9 || opcode == 0xeb))
+        code->kind = IPT_INSN_JMP;
+    else if (!map && opcode == 0xc3)
+        code->kind = IPT_INSN_RET;
+    else
+        return 0;
+    if (n == IPTI_X86_REL_Z)
+        n = 4;
+    code->ip16 = 0;
+    code->displacement = n ? ipti_x86_relative(p + n, n) : 0;
+    return (unsigned) (p - bytes) + n;
+}
+
 /* What most instructions need: the size of the one at `bytes`, of which there
- * are 15, if it is OTHER and has no prefix but REX. 0: see ipt_classify. */
-static unsigned ipti_x86_plain(const uint8_t *bytes, uint8_t mode)
+ * are 15, if it has no prefix but REX and is OTHER, or a plain near branch that
+ * *code then tells of. 0: see ipt_classify. */
+static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
+                                        uint8_t mode)
 {
     const uint8_t *p = bytes;
+    unsigned map = 0;
     uint8_t rex = 0;
     uint8_t opcode = *p++;
     uint8_t flags;
@@ -4813,13 +4850,16 @@ static unsigned ipti_x86_plain(const uint8_t *bytes, uint8_t mode)
     }
     flags = ipti_x86_map0[opcode];
     if (opcode == 0x0f) {
+        map = 1;
         opcode = *p++;
         flags = (opcode & 0xfc) == 0x20 ? (int) IPTI_X86_ODD
                                         : ipti_x86_map1[opcode];
     }
     if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)
         || mode == IPT_MODE_16)
-        return 0;
+        return flags & (IPTI_X86_ODD | IPTI_X86_NOT64) || mode == IPT_MODE_16
+                   ? 0 : ipti_x86_branch(code, bytes, p, map,
+                                         flags & IPTI_X86_IMM);
     if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
         modrm = *p++;
         if (modrm < 0xc0) {
@@ -4834,14 +4874,6 @@ static unsigned ipti_x86_plain(const uint8_t *bytes, uint8_t mode)
     if (flags == IPTI_X86_IMM_V)
         flags = rex & IPTI_REX_W ? 8 : 4;
     return (unsigned) (p - bytes) + flags;
-}
-
-/* What the last n bytes say, sign-extended. */
-static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
-{
-    if (n == 1) return (int64_t)(end[-1] ^ 0x80) - 0x80;
-    if (n == 2) return (int64_t)(ipti_le16(end - 2) ^ 0x8000) - 0x8000;
-    return (int64_t)(ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t)1 << 31);
 }
 
 IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
@@ -4900,8 +4932,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * ========================================================================== */
 
 #define IPTI_WAYS 4       /* lines of a set */
-#define IPTI_CHUNK 64     /* bytes that one call of config.read asks for */
-#define IPTI_PAGE 4096    /* ... but for the rest of this at most */
+#define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_INSN_MAX 15  /* bytes of an instruction */
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
@@ -4954,45 +4985,19 @@ static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
     return base + ((target - base) & 0xffff);
 }
 
-static void ipti_run_append(const ipt_config *config, const ipt_asid *asid,
-                            uint8_t mode, ipt_cache_line *run,
-                            const ipt_code *code)
+/* Where the direct branch at the end of a run leads. */
+static inline uint64_t ipti_code_target(const ipt_config *config,
+                                        const ipt_asid *asid, uint8_t mode,
+                                        const ipt_cache_line *run,
+                                        const ipt_code *code)
 {
-    const uint64_t ip = run->ip_ + run->size_;
-    uint64_t target = ip + code->size + (uint64_t) code->displacement;
+    const uint64_t next = run->ip_ + run->size_;
+    uint64_t target = next + (uint64_t) code->displacement;
 
     if (code->ip16)
-        target = ipti_code_narrow(config, asid, mode, ipti_wrap(mode, ip),
-                                  target);
-    run->sizes_[run->count_++] = code->size;
-    run->size_ = (uint16_t) (run->size_ + code->size);
-    run->last_ = code->size;
-    run->kind_ = code->kind;
-    run->target_ = ipti_wrap(mode, target);
-}
-
-/* The same for plain instructions, of `size` bytes. Returns how many of them
- * they take. */
-static unsigned ipti_run_plain(const ipt_config *config, ipt_cache_line *run,
-                               const uint8_t *bytes, unsigned size,
-                               uint8_t mode)
-{
-    unsigned count = run->count_;
-    unsigned used = 0;
-    unsigned last = run->last_;
-    unsigned n;
-
-    while (count < IPT_RUN_MAX_ && size - used >= IPTI_INSN_MAX
-           && (n = ipti_x86_plain(bytes + used, mode)) != 0) {
-        run->sizes_[count++] = (uint8_t) n;
-        used += n;
-        last = n;
-    }
-    ipti_fuel_burn(config, count - run->count_);
-    run->count_ = (uint8_t) count;
-    run->size_ = (uint16_t) (run->size_ + used);
-    run->last_ = (uint8_t) last;
-    return used;
+        target = ipti_code_narrow(config, asid, mode,
+                                  ipti_wrap(mode, next - code->size), target);
+    return ipti_wrap(mode, target);
 }
 
 /* Read up to `size` code bytes at ip. Returns how many, at least 1; *ended: the
@@ -5028,7 +5033,6 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
 {
     int status;
 
-    ipti_fuel_burn(config, 1);
     if (!config->classify)
         return ipt_classify(code, bytes, size, mode, NULL);
     code->displacement = 0;
@@ -5044,19 +5048,82 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
     return IPT_OK;
 }
 
-/* Read and classify the run at ip. An error is that of its first instruction;
- * what is wrong further on is found when flow gets there. */
+/* Have a window show the code from ip on, of which it has too little. */
+static int ipti_window_fill(const ipt_config *config, ipt_where *at,
+                            uint8_t mode, ipt_window_ *window, uint64_t ip)
+{
+    const unsigned pos = (unsigned) (ip - window->ip);
+    const unsigned have = window->size - pos;
+    int ended;
+    int status;
+
+    if (have >= IPTI_INSN_MAX)
+        return IPT_ERR_BAD_INSN;
+    IPT_MEMMOVE(window->bytes, window->bytes + pos, have);
+    window->ip = ip;
+    window->size = (uint8_t) have;
+    status = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
+                            sizeof(window->bytes) - have, &ended);
+    if (status < 0)
+        return status;
+    if (have && window->ended)
+        window->cut = IPTI_CUT;
+    window->size = (uint8_t) (have + (unsigned) status);
+    window->ended = (uint8_t) ended;
+    return IPT_OK;
+}
+
+/* Classify the instruction at ip, which the window shows at least the start of
+ * if it shows anything. */
+static IPTI_APART int ipti_window_classify(const ipt_config *config,
+                                           ipt_where *at, uint8_t mode,
+                                           ipt_window_ *window, uint64_t ip,
+                                           ipt_code *code)
+{
+    int status;
+
+    do {
+        const unsigned pos = (unsigned) (ip - window->ip);
+        status = window->size > pos
+                     ? ipti_code_classify(config, code, window->bytes + pos,
+                                          window->size - pos, mode)
+                     : (int) IPT_MORE;
+        if (status != IPT_MORE)
+            return status;
+        status = ipti_window_fill(config, at, mode, window, ip);
+    } while (status >= 0);
+    return status;
+}
+
+/* Append the plain instructions behind a run that the window shows. */
+static void ipti_run_plain(ipt_cache_line *run, ipt_code *code,
+                           const ipt_window_ *window, uint8_t mode)
+{
+    unsigned pos = (unsigned) (run->ip_ + run->size_ - window->ip);
+    unsigned count = run->count_;
+    unsigned n;
+
+    code->kind = IPT_INSN_OTHER;
+    while (count < IPT_RUN_MAX_ && window->size - pos >= IPTI_INSN_MAX
+           && (n = ipti_x86_plain(code, window->bytes + pos, mode)) != 0) {
+        run->sizes_[count++] = run->last_ = (uint8_t) n;
+        pos += n;
+        if (code->kind != IPT_INSN_OTHER)
+            break;
+    }
+    run->kind_ = code->kind;
+    run->count_ = (uint8_t) count;
+    run->size_ = (uint16_t) (window->ip + pos - run->ip_);
+}
+
+/* Read and classify the run at ip; `window` may show the code there already. An
+ * error is that of its first instruction; what is wrong further on is found
+ * when flow gets there. */
 static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
                                      uint8_t mode, uint64_t ip,
-                                     ipt_cache_line *run)
+                                     ipt_window_ *window, ipt_cache_line *run)
 {
-    uint8_t bytes[IPTI_CHUNK];
-    unsigned used = 0;
-    unsigned have = 0;
     int status = IPT_OK;
-    uint8_t cut = 0;
-    int ended = 0; /* the last read met the end of a mapping inside a page */
-    int ends;
     ipt_code code;
 
     run->ip_ = ip;
@@ -5067,39 +5134,33 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     run->last_ = 0;
     run->kind_ = IPT_INSN_OTHER;
     run->next_[0] = run->next_[1] = 0;
-    while (run->count_ < IPT_RUN_MAX_ && run->kind_ == IPT_INSN_OTHER
-           && !(run->last_ & IPTI_CUT)) {
-        if (!config->classify && !cut && have - used >= IPTI_INSN_MAX) {
-            used += ipti_run_plain(config, run, bytes + used, have - used,
-                                   mode);
-            if (run->count_ == IPT_RUN_MAX_)
-                break;
-        }
-        status = have > used ? ipti_code_classify(config, &code, bytes + used,
-                                                  have - used, mode)
-                             : (int) IPT_MORE;
-        if (status == IPT_OK) {
-            ipti_run_append(config, &at->asid, mode, run, &code);
-            run->last_ |= cut;
-            used += code.size;
-        } else if (status != IPT_MORE) {
-            break;
-        } else if (have - used >= IPTI_INSN_MAX) {
-            status = IPT_ERR_BAD_INSN;
-            break;
-        } else { /* it goes on in bytes that were not read yet */
-            have -= used;
-            IPT_MEMMOVE(bytes, bytes + used, have);
-            used = 0;
-            status = ipti_code_read(config, at, mode, ip + run->size_ + have,
-                                    bytes + have, IPTI_CHUNK - have, &ends);
-            if (status < 0)
-                break;
-            cut = have && ended ? IPTI_CUT : 0;
-            have += (unsigned) status;
-            ended = ends;
-        }
+    window->cut = 0;
+    if (window->size < IPTI_INSN_MAX
+        || ip - window->ip > window->size - (unsigned) IPTI_INSN_MAX) {
+        window->ip = ip;
+        window->size = 0;
+        status = ipti_window_fill(config, at, mode, window, ip);
     }
+    while (status >= 0 && run->count_ < IPT_RUN_MAX_
+           && run->kind_ == IPT_INSN_OTHER && !window->cut) {
+        if (!config->classify)
+            ipti_run_plain(run, &code, window, mode);
+        if (run->count_ == IPT_RUN_MAX_ || run->kind_ != IPT_INSN_OTHER)
+            break;
+        status = ipti_window_classify(config, at, mode, window, ip + run->size_,
+                                      &code);
+        if (status < 0)
+            break;
+        run->sizes_[run->count_++] = code.size;
+        run->size_ = (uint16_t) (run->size_ + code.size);
+        run->last_ = (uint8_t) (code.size | window->cut);
+        run->kind_ = code.kind;
+    }
+    if (window->cut || status < 0) /* what is wrong may be right next time */
+        window->size = 0;
+    if (run->kind_ != IPT_INSN_OTHER)
+        run->target_ = ipti_code_target(config, &at->asid, mode, run, &code);
+    ipti_fuel_burn(config, run->count_);
     return run->count_ ? (int) IPT_OK : status;
 }
 
@@ -5180,6 +5241,7 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
 
     if (cache->renew_ == 0)
         cache->version_++; /* nobody uses a number, or a line, from now on */
+    cache->window_.size = 0;
     ipti_fuel_burn(config, some);
     if (ipti_cache_sweep(cache, &cache->renew_, &some, 0, 0, 0) < 0)
         return 0;
@@ -5254,28 +5316,40 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
     return i;
 }
 
-/* Get the run at ip into *run, from the cache or by reading the code; *number
- * is its line's. What lies in two mappings, or goes on behind the last address
- * of the mode, is not kept. */
-static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
-                          ipt_where *at, uint16_t key, uint64_t ip,
-                          ipt_cache_line *run, uint32_t *number)
+/* Get the run at ip into *run by reading the code, and keep it; *number is then
+ * its line's. What lies in two mappings, or goes on behind the last address of
+ * the mode, is not kept. */
+static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
+                           ipt_where *at, uint16_t key, uint64_t ip,
+                           ipt_cache_line *run, uint32_t *number)
 {
-    const uint32_t i = ipti_cache_find(cache, key, ip);
     const uint8_t mode = key & IPTI_MODE_MAX;
+    ipt_window_ *window = &cache->window_;
     int status;
 
-    if (i != UINT32_MAX) {
-        *run = cache->lines_[i];
-        *number = i;
-        return IPT_OK;
-    }
-    status = ipti_run_build(config, at, mode, ip, run);
+    if (window->key != key)
+        window->size = 0;
+    window->key = key;
+    status = ipti_run_build(config, at, mode, ip, window, run);
     run->key_ = key;
     if (status >= 0 && !(run->last_ & IPTI_CUT)
         && ipti_wrap(mode, ip + run->size_) > ip)
         *number = ipti_cache_put(cache, run);
     return status;
+}
+
+/* The same from the cache, if it is there. */
+static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
+                          ipt_where *at, uint16_t key, uint64_t ip,
+                          ipt_cache_line *run, uint32_t *number)
+{
+    const uint32_t i = ipti_cache_find(cache, key, ip);
+
+    if (i == UINT32_MAX)
+        return ipti_cache_read(cache, config, at, key, ip, run, number);
+    *run = cache->lines_[i];
+    *number = i;
+    return IPT_OK;
 }
 
 /* The line with the run at ip, if it is the one that flow met last time behind
@@ -5334,6 +5408,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
         return IPTI_SELF_ERROR(cache);
     space = asid ? ipti_space_find(&cache->spaces_, 0, asid, 0) : 0;
     cache->version_++;
+    cache->window_.size = 0;
     return ipti_cache_sweep(cache, &cache->sweep_, cache->fuel, space, ip,
                             size);
 }
@@ -5762,6 +5837,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
+    ipt_window_ window;
     int status;
 
     if (w->mode == IPT_MODE_UNKNOWN)
@@ -5776,7 +5852,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     }
     w->key = ipti_cache_key(w->space, w->mode);
     if (!w->cache || w->space == 0) {
-        status = ipti_run_build(config, at, w->mode, w->ip, &w->run);
+        window.size = 0;
+        status = ipti_run_build(config, at, w->mode, w->ip, &window, &w->run);
     } else {
         status = ipti_cache_get(w->cache, config, at, w->key, w->ip, &w->run,
                                 &w->line);
@@ -5807,6 +5884,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
     const ipt_config *config = w->cur.config;
     ipt_cache_line run;
+    ipt_window_ window;
     unsigned i;
     int status;
 
@@ -5815,7 +5893,9 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
     while (w->probe < IPTI_PROBE) {
         if (ipti_fuel_empty(config))
             return IPT_BUDGET;
-        status = ipti_run_build(config, at, w->mode, w->probe_ip, &run);
+        window.size = 0;
+        status = ipti_run_build(config, at, w->mode, w->probe_ip, &window,
+                                &run);
         if (status < 0)
             return status == IPT_NEED_PAGE ? status : 0;
         for (i = 0; i < run.count_ && i < IPT_RUN_MAX_
@@ -8365,9 +8445,9 @@ static int ipti_cov_build(ipt_cov_decoder *decoder, uint64_t ip)
     ipt_walk_ *w = &decoder->walk_;
     ipt_cache *cache = w->cache;
 
-    return ipti_cache_get(cache, w->cur.config, &decoder->at, w->key, ip,
-                          &w->run,
-                          &cache->lines_[w->line & cache->last_].next_[w->way])
+    return ipti_cache_read(cache, w->cur.config, &decoder->at, w->key, ip,
+                           &w->run,
+                           &cache->lines_[w->line & cache->last_].next_[w->way])
            >= 0;
 }
 
@@ -8392,7 +8472,9 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         run = ipti_walk_line(w);
         if (!run && ipti_cov_build(decoder, ip))
             run = ipti_walk_line(w);
-        if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
+        if (ipti_walk_plain(w, run))
+            ipti_walk_cond(w, run, w->mask);
+        else if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
             return;
         w->unsettled = 1;
         ipti_cov_branch(decoder, w->prev_ip, bits, tip, top);

@@ -78,6 +78,7 @@ static void no_code(void)
 static ipt_config config;
 static ipt_where at;
 static ipt_cache_line run;
+static ipt_window_ window;
 
 static int build_run(uint64_t ip, uint8_t mode)
 {
@@ -85,7 +86,8 @@ static int build_run(uint64_t ip, uint8_t mode)
     memset(&at, 0, sizeof at);
     memset(&run, 0xa5, sizeof run);
     config.read = area_read;
-    return ipti_run_build(&config, &at, mode, ip, &run);
+    window.size = 0;
+    return ipti_run_build(&config, &at, mode, ip, &window, &run);
 }
 
 static void check_run(unsigned count, unsigned size, uint8_t kind,
@@ -200,6 +202,59 @@ TEST(second_page_missing)
     CHECK_EQ(build_run(0x1fff, IPT_MODE_64), IPT_OK);
     check_run(2, 4, IPT_INSN_RET, 1);
     CHECK_EQ(ipti_run_size(&run, 0), 3);
+}
+
+static int go_on(uint64_t ip)
+{
+    return ipti_run_build(&config, &at, IPT_MODE_64, ip, &window, &run);
+}
+
+/* Runs that lie together are read at once. */
+TEST(runs_of_one_window)
+{
+    area *a;
+    no_code();
+    a = nops(ANY, 0x1000, SPAN);
+    PUT(a, 0x1004, "\x75\x10");
+    PUT(a, 0x1009, "\xc3");
+    PUT(a, 0x1016, "\xc3");
+    CHECK_EQ(build_run(0x1002, IPT_MODE_64), IPT_OK);
+    check_run(3, 4, IPT_INSN_JCC, 2);
+    CHECK_EQ(run.target_, 0x1016);
+    CHECK_EQ(go_on(0x1006), IPT_OK);
+    check_run(4, 4, IPT_INSN_RET, 1);
+    CHECK_EQ(go_on(0x1016), IPT_OK);
+    check_run(1, 1, IPT_INSN_RET, 1);
+    CHECK_EQ(reads, 1);
+    for (uint64_t ip = 0x1000; ip < 0x1002; ip++) { /* before it */
+        CHECK_EQ(build_run(0x1002, IPT_MODE_64), IPT_OK);
+        reads = 0;
+        CHECK_EQ(go_on(ip), IPT_OK);
+        check_run((unsigned) (0x1005 - ip), (unsigned) (0x1006 - ip),
+                  IPT_INSN_JCC, 2);
+        CHECK_EQ(reads, 1);
+    }
+}
+
+/* An instruction of two mappings stays one of two mappings however often the
+ * code behind it is read, and nothing of it is kept. */
+TEST(cut_by_mappings)
+{
+    no_code();
+    PUT(nops(ANY, 0x1000, 0xff8), 0x1ff7, "\x48");
+    PUT(nops(ANY, 0x1ff8, 0x8), 0x1ff8, "\xb8");
+    PUT(nops(ANY, 0x2000, 0x1000), 0x2001, "\xc3");
+    CHECK_EQ(build_run(0x1ff5, IPT_MODE_64), IPT_OK);
+    check_run(3, 12, IPT_INSN_OTHER, 10);
+    CHECK(run.last_ & IPTI_CUT);
+    reads = 0;
+    CHECK_EQ(go_on(0x1ff8), IPT_OK);
+    check_run(6, 10, IPT_INSN_RET, 1);
+    CHECK(!(run.last_ & IPTI_CUT));
+    CHECK(reads > 0);
+    CHECK_EQ(go_on(0x1ff7), IPT_OK);
+    check_run(1, 10, IPT_INSN_OTHER, 10);
+    CHECK(run.last_ & IPTI_CUT);
 }
 
 TEST(too_long)
@@ -1199,6 +1254,8 @@ int main(void)
     RUN(code_that_ends);
     RUN(code_over_pages);
     RUN(second_page_missing);
+    RUN(runs_of_one_window);
+    RUN(cut_by_mappings);
     RUN(too_long);
     RUN(top_of_addresses);
     RUN(init);

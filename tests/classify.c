@@ -786,22 +786,31 @@ TEST(plain)
 {
     uint8_t bytes[15];
     uint64_t seen = 0;
+    uint32_t ends = 0;
     memset(bytes, 0x24, sizeof bytes);
     for (uint32_t n = 0; n < 0x1000000; n += 3) {
         uint8_t mode = (uint8_t)(IPT_MODE_16 + n % 2 + (n >> 9) % 2);
+        ipt_code plain = {0, 0, IPT_INSN_OTHER, 0};
         ipt_code code;
         unsigned size;
         bytes[0] = (uint8_t)n;
         bytes[1] = (uint8_t)(n >> 8);
         bytes[2] = (uint8_t)(n >> 16);
         bytes[3] = (uint8_t)(n * 7);
-        size = ipti_x86_plain(bytes, mode);
+        size = ipti_x86_plain(&plain, bytes, mode);
         if (!size) continue;
         CHECK_EQ(ipt_classify(&code, bytes, sizeof bytes, mode, NULL), 0);
-        CHECK(code.size == size && code.kind == IPT_INSN_OTHER);
+        CHECK(code.size == size && code.kind == plain.kind);
+        if (code.kind != IPT_INSN_OTHER)
+            CHECK(code.displacement == plain.displacement
+                  && code.ip16 == plain.ip16);
         seen |= 1u << size;
+        ends |= 1u << code.kind;
     }
     CHECK_EQ(seen & 0xdfe, 0xdfe); /* all sizes but 9 */
+    CHECK_EQ(ends, 1u << IPT_INSN_OTHER | 1u << IPT_INSN_JCC
+                        | 1u << IPT_INSN_JMP | 1u << IPT_INSN_CALL
+                        | 1u << IPT_INSN_RET);
 }
 
 int main(void)

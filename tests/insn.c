@@ -673,7 +673,7 @@ TEST(answers)
         check_answer(good, IPT_ERR_IMAGE, IPT_ERR_IMAGE);
         check_answer(good, -1000000, IPT_ERR_IMAGE);
         check_answer(good, INT32_MIN, IPT_ERR_IMAGE);
-        check_answer(good, 100, IPT_ERR_CALLBACK);
+        check_answer(good, 129, IPT_ERR_CALLBACK);
         check_answer(good, INT32_MAX, IPT_ERR_CALLBACK);
     }
 }
