@@ -1226,7 +1226,7 @@ typedef struct ipt_window_ {
     uint8_t size;
     uint8_t ended; /* a mapping ends behind them, inside a page */
     uint8_t cut;   /* the instruction at hand goes on in another mapping */
-    uint8_t bytes[128]; /* as many as one call of config.read asks for */
+    uint8_t bytes[96]; /* as many as one call of config.read asks for */
 } ipt_window_;
 
 /* A code cache, for any number of decoders that read the same code and are used

@@ -5164,6 +5164,18 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     return run->count_ ? (int) IPT_OK : status;
 }
 
+/* The same without a cache. */
+static IPTI_APART int ipti_run_read(const ipt_config *config, ipt_where *at,
+                                    uint8_t mode, uint64_t ip,
+                                    ipt_cache_line *run)
+{
+    ipt_window_ window;
+
+    window.ip = ip;
+    window.size = 0;
+    return ipti_run_build(config, at, mode, ip, &window, run);
+}
+
 /* ---- spaces ---- */
 
 /* What config.space says of an address space. */
@@ -5837,7 +5849,6 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
-    ipt_window_ window;
     int status;
 
     if (w->mode == IPT_MODE_UNKNOWN)
@@ -5852,8 +5863,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     }
     w->key = ipti_cache_key(w->space, w->mode);
     if (!w->cache || w->space == 0) {
-        window.size = 0;
-        status = ipti_run_build(config, at, w->mode, w->ip, &window, &w->run);
+        status = ipti_run_read(config, at, w->mode, w->ip, &w->run);
     } else {
         status = ipti_cache_get(w->cache, config, at, w->key, w->ip, &w->run,
                                 &w->line);
@@ -5884,7 +5894,6 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
     const ipt_config *config = w->cur.config;
     ipt_cache_line run;
-    ipt_window_ window;
     unsigned i;
     int status;
 
@@ -5893,9 +5902,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
     while (w->probe < IPTI_PROBE) {
         if (ipti_fuel_empty(config))
             return IPT_BUDGET;
-        window.size = 0;
-        status = ipti_run_build(config, at, w->mode, w->probe_ip, &window,
-                                &run);
+        status = ipti_run_read(config, at, w->mode, w->probe_ip, &run);
         if (status < 0)
             return status == IPT_NEED_PAGE ? status : 0;
         for (i = 0; i < run.count_ && i < IPT_RUN_MAX_
