@@ -27,7 +27,7 @@
  *       ipt_cache_init(&cache, lines, 4096);
  *       ipt_insn_init(&decoder, &config, &trace, &cache);
  *       status = ipt_insn_sync_forward(&decoder);
- *       while (status >= 0) {
+ *       while (status >= 0 || status == IPT_EVENT_FIRST) {
  *           status = ipt_insn_next(&decoder, &insn);
  *           if (status >= 0)
  *               printf("%llx\n", (unsigned long long) insn.ip);

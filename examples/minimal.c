@@ -1,6 +1,6 @@
 /* minimal TRACE CODE BASE: print the address of each instruction that ran. */
 #define IPT_IMPLEMENTATION
-#include "../ipt.h"
+#include "ipt.h"
 #include <stdint.h>
 #include <stdio.h>
 static uint8_t trace[1 << 24], code[1 << 24];
@@ -29,11 +29,11 @@ int main(int argc, char **argv)
     code_size = fread(code, 1, sizeof code, c);
     config.read = read_code;
     int s = ipt_insn_init(&d, &config, &all, NULL);
-    if (s >= 0)
-        s = ipt_insn_sync_forward(&d);
-    while (s >= 0 && (s = ipt_insn_next(&d, &insn)) >= 0)
-        printf("%llx\n", (unsigned long long) insn.ip);
-    fprintf(stderr, "%s at offset %llx, ip %llx: %s; %s\n", ipt_status_name(s),
+    s = s < 0 ? s : ipt_insn_sync_forward(&d);
+    while (s >= 0 || s == IPT_EVENT_FIRST)
+        if ((s = ipt_insn_next(&d, &insn)) >= 0)
+            printf("%llx\n", (unsigned long long) insn.ip);
+    fprintf(stderr, "%s at byte %#llx, ip %#llx: %s; %s\n", ipt_status_name(s),
             (unsigned long long) d.at.offset, (unsigned long long) d.at.ip,
             ipt_status_cause(s), ipt_status_remedy(s));
     return s != IPT_END;

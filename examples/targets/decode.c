@@ -91,10 +91,10 @@ int decode(char line[DECODE_LINE])
         status = ipt_insn_init(&decoder, &config, &trace, &cache);
     if (status >= 0)
         status = ipt_insn_sync_forward(&decoder);
-    while (status >= 0) {
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
         status = ipt_insn_next(&decoder, &insn);
         if (status < 0)
-            break;
+            continue;
         count++;
         for (i = 0; i < 64; i += 8)
             hash = (hash ^ (insn.ip >> i & 255)) * 0x100000001b3;

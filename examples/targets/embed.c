@@ -118,8 +118,11 @@ int main(int argc, char **argv)
     status = ipt_insn_init(&decoder, &config, &trace, NULL);
     if (status >= 0)
         status = ipt_insn_sync_forward(&decoder);
-    while (status >= 0 && (status = ipt_insn_next(&decoder, &insn)) >= 0) {
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
         uint64_t ip = 0;
+        status = ipt_insn_next(&decoder, &insn);
+        if (status < 0)
+            continue;
         for (k = 7; ips && count < ips_size / 8 && k >= 0; k--)
             ip = ip << 8 | ips[count * 8 + (size_t) k];
         if (ips && (count >= ips_size / 8 || ip != insn.ip))

@@ -35,6 +35,13 @@ for opt in -O0 -O2 -O3; do
     else fail "minimal without arguments: no usage, status $status"; fi
 done
 
+# On the recording, as the README runs it.
+recording=$root/examples/recording
+"$tmp/minimal" "$recording/trace.pt" "$recording/pages.bin" 401000 \
+    >"$tmp/out" 2>&1 && pass || fail "minimal on the recording"
+[ $(($(wc -l <"$tmp/out") - 1)) -eq "$(sed -n 's/^instructions=//p' \
+    "$recording/meta")" ] && pass || fail "minimal: number of instructions"
+
 # `make x`, in code spans and blocks.
 grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$readme" | sed 's/.*make //' |
     sort -u >"$tmp/targets"
