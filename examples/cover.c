@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define IPT_IMPLEMENTATION
-#include "../ipt.h"
+#include "ipt.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* emit: a toy processor that traces itself, and what a decoder makes of that.
  * An emulator has the same to do: see [gen] in ipt.h. */
 #define IPT_IMPLEMENTATION
-#include "../ipt.h"
+#include "ipt.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -341,7 +341,7 @@ static const char *map_line(image *im, const ipt_asid *asid, const char *folder,
     if (!path) return no_memory;
     why = image_add_file(im, asid, path, from, from + length, base);
     free(path);
-    return why;
+    return why == bad_file ? "a file that image.map lists cannot be read" : why;
 }
 
 const char *image_add_map(image *im, const ipt_asid *asid, const char *folder)
@@ -353,7 +353,7 @@ const char *image_add_map(image *im, const ipt_asid *asid, const char *folder)
     if (!path) return no_memory;
     f = fopen(path, "r");
     free(path);
-    if (!f) return bad_file;
+    if (!f) return "there is no image.map in it";
     while (!why && fgets(line, sizeof line, f))
         why = map_line(im, asid, folder, line);
     fclose(f);
