@@ -46,8 +46,9 @@
  *   coverage       ipt_cov_*   edges counted, as fast as it goes
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
- *   All read the same ipt_trace under the same ipt_config, and all have the
- *   same verbs: _init, _sync_forward, _sync_backward, _sync_set, _next.
+ *   All but the last read the same ipt_trace under the same ipt_config, and up
+ *   to instructions they have the same verbs: _init, _sync_forward,
+ *   _sync_backward, _sync_set, _next. Coverage takes a whole trace a call.
  *
  * CONTRACT
  *
@@ -62,17 +63,18 @@
  *             Pointers and struct contents that you pass are trusted.
  *   Threads.  One decoder, one thread at a time; one cache likewise. Nothing
  *             is global.
- *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (your
- *             callbacks apart). Every loop over a _next ends on every finite
- *             trace; config.fuel bounds the work of each call.
+ *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2
+ *             on x86-64, your callbacks apart). Every loop over a _next ends on
+ *             every finite trace; config.fuel bounds the work of each call.
  *   Trace     bytes are only read, and none outside the pieces you gave.
  *             Forward decoding never goes back below at.release.
  *
  * STATUS
  *
- *   Every function returns an int.
+ *   Every function but those for texts returns an int.
  *     >= 0         success: what the function says it writes was written.
- *                  The bits IPT_EVENT_PENDING and IPT_IP_SUPPRESSED may be set.
+ *                  The bits IPT_EVENT_PENDING, IPT_IP_SUPPRESSED and, behind
+ *                  the end of the trace, IPT_UNPROVEN may be set.
  *     -1 .. -15    a note: nothing is wrong, and nothing was written. Call
  *                  again when what it names has changed.
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
@@ -386,8 +388,8 @@ typedef struct ipt_config {
     /* Handed to every callback below, for you to use. */
     void *context;
 
-    /* Read traced code; the five rules are under CODE above. [blk] and [insn]
-     * need it; the other layers do not use it. */
+    /* Read traced code; the five rules are under CODE above. [blk], [insn] and
+     * [cov] need it; the other layers do not use it. */
     int (*read)(uint8_t *buffer, size_t size, const ipt_asid *asid,
                 uint64_t ip, void *context);
 
@@ -456,8 +458,8 @@ typedef struct ipt_config {
                                      * below an earlier one is put off, and a
                                      * TSC that wraps at 56 bits goes on above
                                      * them */
-/* Of these, [blk] and [insn] give only the flow asked for, and step over the
- * other: they do not read its code, and give of its events only those about
+/* Of these, [blk], [insn] and [cov] give only the flow asked for, and step over
+ * the other: they do not read its code, and give of its events only those about
  * address spaces, modes, tracing and loss. Flow is taken up where the first
  * packet with an IP behind the PIP says that it is. An address space that is
  * not known counts as root operation, and as none of CR3_ONLY's; see _set_asid.
@@ -504,7 +506,7 @@ typedef struct ipt_where {
     uint64_t release;       /* below this, forward decoding reads no more trace;
                              * it is up to 15 bytes below offset */
     uint64_t sync;          /* offset of the last PSB passed (IPT_AT_SYNC) */
-    uint64_t packet_offset; /* offset of the packet read last, ... */
+    uint64_t packet_offset; /* offset of the packet read last; see packet */
     uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
                              * with IPT_ERR_ code statuses, the one concerned */
     uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there,
@@ -524,7 +526,7 @@ typedef struct ipt_where {
     uint32_t lost_cyc;      /* could not be used, as of tsc */
     int error;              /* the last negative status, 0 if none since sync */
     int image_error;        /* after IPT_ERR_IMAGE: what config.read returned */
-    uint8_t packet;         /* ... and its type, IPT_PKT_ */
+    uint8_t packet;         /* type of the packet read last, IPT_PKT_ */
     uint8_t cbr;            /* core:bus ratio, 0: unknown */
     uint8_t valid;          /* IPT_AT_ */
 } ipt_where;
@@ -540,7 +542,8 @@ typedef struct ipt_where {
 
 enum {
     IPT_PKT_NONE,      /* no packet (ipt_where.packet before the first) */
-    IPT_PKT_PAD,       /* a run of PAD bytes; size says how many */
+    IPT_PKT_PAD,       /* a run of PAD bytes; size says how many. A long run,
+                        * or one that trace or fuel cuts, comes in several */
     IPT_PKT_PSB,       /* synchronisation boundary, begins a PSB+ */
     IPT_PKT_PSBEND,    /* ends a PSB+ */
     IPT_PKT_OVF,       /* internal buffer overflow: packets were lost */
@@ -782,7 +785,8 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet);
  *
  * returns  the number of bytes written, 1 .. 16 (PAD: packet->size)
  *          IPT_ERR_ROOM: size is too small; nothing was written
- *          IPT_ERR_PACKET: a field is out of range, or the type has no bytes */
+ *          IPT_ERR_PACKET: a field is out of range, or the type has no bytes
+ *          IPT_ERR_ARG for NULL */
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet);
 
@@ -1686,7 +1690,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  *         fwrite(gen.out, 1, gen.used, file);
  *         gen.used = 0;
  *     }
- *     // at the end: ipt_gen_flush(&gen), and take the rest
+ *     // at the end: ipt_gen_flush(&gen), the same way, and take the rest
  *
  * ipt_classify, once for each instruction that you translate, gives kind and
  * size. Kinds that leave no trace cost next to nothing and may be left out,
