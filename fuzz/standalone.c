@@ -1,7 +1,7 @@
 /* standalone.c: runs a harness over files and folders, without a fuzzer:
  *
- *     cc -g -I. -o replay-pkt fuzz/pkt.c fuzz/standalone.c
- *     ./replay-pkt fuzz/corpus/pkt fuzz/regress/pkt
+ *     cc -g -I. -o replay fuzz/insn.c fuzz/standalone.c
+ *     ./replay fuzz/corpus/insn fuzz/regress/insn
  *
  * Exit status: 0 if all were run, 2 if one could not be read; an input that
  * fails a check aborts, after its name. */

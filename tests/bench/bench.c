@@ -320,7 +320,8 @@ int main(int argc, char **argv)
         /* rows remember their case by its address: it is not freed */
     }
     if (!tsv && !curves && !only_once)
-        printf("\n%u rows fall short\n%u passed, %u failed\n", short_rows,
-               kept, broken);
+        printf("\n%u rows fall short of a floor, which is more than the README "
+               "promises. Its promises:\n%u passed, %u failed\n",
+               short_rows, kept, broken);
     return status ? status : broken > 0;
 }
