@@ -449,7 +449,7 @@ refuse 1 "ptxed: duplicate pt sources: run.pt." ptxed --pt run.pt --pt run.pt
 refuse 1 "ptxed: failed to open no.pt: No such file or directory." \
     ptxed --pt no.pt
 refuse 1 "ptxed: bad file run.pt:4-3: invalid argument." ptxed --pt run.pt:4-3
-refuse 1 "ptxed: failed to parse base addressfrom 'code.bin'.
+refuse 1 "ptxed: failed to parse base address from 'code.bin'.
 ptxed: --raw: failed to load 'code.bin'." ptxed --raw code.bin
 refuse 1 "ptxed: failed to add no.bin at 0x1000: bad file.
 ptxed: --raw: failed to load 'no.bin:0x1000'." ptxed --raw no.bin:0x1000
@@ -508,6 +508,24 @@ if [ -c /dev/full ]; then
     full "$build/ptparallel" --pt run.pt --index
     full "$build/ptrecord" --help
     full "$build/ptdemo" --help
+fi
+
+# Nothing is recorded into a folder without a name, which would be /.
+refuse_record() {
+    "$build/ptrecord" "$@" >out 2>err
+    if [ $? -eq 2 ] && grep -q "^ptrecord: [a-z]" err; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL ptrecord $*: $(head -2 err)"
+    fi
+}
+if "$build/ptrecord" --help >/dev/null; then # it is for this processor
+    refuse_record -o ""
+    refuse_record -o x
+    refuse_record -- true
+    refuse_record --bad
+    refuse_record --max x
 fi
 
 # With standard error closed, messages do not go into the trace: the recorder

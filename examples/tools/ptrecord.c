@@ -1030,13 +1030,14 @@ static void help(FILE *f)
             "  --quiet         no progress, no summary\n");
 }
 
-static void usage(void)
+static void usage(const char *what, const char *word)
 {
+    fprintf(stderr, "ptrecord: %s%s\n", what, word);
     help(stderr);
     exit(2);
 }
 
-static uint64_t number(const char *text, uint64_t most)
+static uint64_t number(const char *option, const char *text, uint64_t most)
 {
     char *end;
     unsigned long long n;
@@ -1044,7 +1045,7 @@ static uint64_t number(const char *text, uint64_t most)
     errno = 0;
     n = text ? strtoull(text, &end, 0) : 0;
     if (!text || errno || end == text || *end || *text == '-' || n > most)
-        usage();
+        usage("bad argument of ", option);
     return n;
 }
 
@@ -1058,14 +1059,17 @@ static void options(char **argv)
         }
         if (!strcmp(*argv, "-o")) {
             rec.folder = *++argv;
-            if (!rec.folder)
-                usage();
+            if (!rec.folder || !*rec.folder)
+                usage("no folder: ", "-o");
         } else if (!strcmp(*argv, "--no-retcomp")) {
             rec.config.flags |= IPT_CONFIG_NO_RETCOMP;
         } else if (!strcmp(*argv, "--psb-period")) {
-            rec.config.psb_period = (uint32_t) number(*++argv, UINT32_MAX);
+            rec.config.psb_period = (uint32_t) number(argv[0], argv[1],
+                                                        UINT32_MAX);
+            argv++;
         } else if (!strcmp(*argv, "--max")) {
-            rec.max = number(*++argv, UINT64_MAX);
+            rec.max = number(argv[0], argv[1], UINT64_MAX);
+            argv++;
         } else if (!strcmp(*argv, "--quiet")) {
             rec.quiet = 1;
         } else if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h")) {
@@ -1074,12 +1078,13 @@ static void options(char **argv)
                 fail("--help");
             exit(0);
         } else {
-            usage();
+            usage("unknown option: ", *argv);
         }
     }
     rec.command = argv;
     if (!rec.folder || !*argv)
-        usage();
+        usage(rec.folder ? "no command" : "no folder: ",
+              rec.folder ? "" : "-o");
 }
 
 /* Where a standard stream is closed the next file would take its place, and

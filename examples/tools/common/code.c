@@ -33,7 +33,7 @@ int code_add_raw(const tool_args *args, image *im, const char *text)
         if (file) status = add_range(args, im, file, base);
         free(file);
     } else {
-        fprintf(stderr, "%s: failed to parse base addressfrom '%s'.\n",
+        fprintf(stderr, "%s: failed to parse base address from '%s'.\n",
                 args->program, text);
     }
     if (status)
