@@ -1626,8 +1626,8 @@ typedef struct ipt_cov_decoder {
     uint8_t syncing_;    /* in _resync */
     uint8_t fast_;       /* the memo is of use */
     uint8_t learning_;   /* IPTI_COV_ */
-    uint8_t frames_;     /* line_.kind_ and the peak of its frames, at ... */
-    uint8_t peak_;       /* ... the last branch that uses trace */
+    uint8_t frames_;     /* that the path leaves on the stack of calls, ... */
+    uint8_t peak_;       /* ... and at most at a time, while learning */
     ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */
     ipt_cov_line line_;  /* being learned */
     ipt_cov_line whole_; /* being made of others */

@@ -7818,8 +7818,8 @@ static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
                                        ? 255 : sum);
 }
 
-/* Flow went along an edge that counts. Returns its name. */
-static inline uint64_t ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
+/* Flow went along an edge that counts. */
+static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
                                      uint64_t to, uint8_t kind)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -7831,7 +7831,6 @@ static inline uint64_t ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
         decoder->hash = decoder->hash * IPTI_COV_PRIME + name;
     if (cov->edge)
         cov->edge(from, to, kind, cov->context);
-    return name;
 }
 
 /* The block in progress has ended. */
@@ -7908,8 +7907,7 @@ enum { /* ipt_cov_leg_.at */
 enum { /* ipt_cov_decoder.learning_ */
     IPTI_COV_IDLE,
     IPTI_COV_LEARNING,
-    IPTI_COV_ENDED, /* line_ is complete, and flow is at its end */
-    IPTI_COV_DEAD   /* what came since line_ does not fit */
+    IPTI_COV_ENDED /* nothing more fits into line_ */
 };
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
@@ -8047,19 +8045,24 @@ static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
                : (uint8_t) IPTI_COV_NONE;
 }
 
+/* So many frames were on the stack of calls at a time: some are lost. */
+static inline void ipti_cov_deepen(ipt_walk_ *w, int peak)
+{
+    if (w->stack_count + peak > IPT_RETURN_STACK_)
+        w->stack_count = (uint8_t) (IPT_RETURN_STACK_ - peak);
+}
+
 /* Leave the frames of a line, or pop the one it pops. Returns the line, with
  * next_ as it was popped; NULL: there is none, and nobody else tells the IP. */
 static IPTI_APART const ipt_cov_line *
 ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const unsigned peak = line->counts_ >> 3; /* frames at most at a time */
     const unsigned last = ipti_cov_items(decoder->cov_) - 1;
     uint64_t ip;
     unsigned i;
 
-    if (w->stack_count + peak > IPT_RETURN_STACK_)
-        w->stack_count = (uint8_t) (IPT_RETURN_STACK_ - peak);
+    ipti_cov_deepen(w, line->counts_ >> 3);
     for (i = 0; i < ipti_line_frames(line); i++)
         ipti_stack_push(w, line->ip_ + ipti_sign32(line->items_[last - i]));
     if (!line->pop_)
@@ -8089,14 +8092,38 @@ static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
     return hash + ipti_line_get_path(line);
 }
 
+static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
+{
+    bitmap[item >> 6] = (uint8_t) (bitmap[item >> 6] + (item & IPTI_COV_TIMES));
+}
+
 /* Count the edges of a line. */
+static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
+{
+    const uint32_t *item = line->items_;
+
+    switch (line->counts_ & 7) {
+    case 7: ipti_cov_item(bitmap, item[6]); /* fall through */
+    case 6: ipti_cov_item(bitmap, item[5]); /* fall through */
+    case 5: ipti_cov_item(bitmap, item[4]); /* fall through */
+    case 4: ipti_cov_item(bitmap, item[3]); /* fall through */
+    case 3: ipti_cov_item(bitmap, item[2]); /* fall through */
+    case 2: ipti_cov_item(bitmap, item[1]); /* fall through */
+    case 1: ipti_cov_item(bitmap, item[0]); break;
+    default: break;
+    }
+}
+
+/* The same whatever else is wanted. */
 static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned n = cov->bitmap ? ipti_line_edges(line) : 0;
+    const unsigned n = cov->bitmap && cov->flags ? ipti_line_edges(line) : 0;
     unsigned i;
 
+    if (cov->bitmap && !cov->flags)
+        ipti_cov_add(cov->bitmap, line);
     for (i = 0; i < n; i++)
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
@@ -8115,20 +8142,20 @@ static int ipti_cov_frame(ipt_cov_decoder *decoder)
     const uint8_t top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
                                    % IPT_RETURN_STACK_);
     const uint64_t delta = w->stack[top] - line->ip_;
-    const unsigned frames = ipti_line_frames(line) + 1;
+    const unsigned frames = ++decoder->frames_;
     const unsigned items = ipti_cov_items(decoder->cov_);
 
+    if (frames > decoder->peak_)
+        decoder->peak_ = (uint8_t) frames;
     if (frames > 7 || ipti_line_edges(line) + frames > items
         || delta + 0x80000000u > UINT32_MAX)
         return 0;
     line->items_[items - frames] = (uint32_t) delta;
-    line->kind_ = (uint8_t) (line->kind_ + (1u << 5));
-    if (frames > line->counts_ >> 3)
-        line->counts_ = (uint8_t) (ipti_line_edges(line) | frames << 3);
     return 1;
 }
 
-/* Have a line count an edge so many times. Returns 0 if it has no room. */
+/* Have a line count an edge so many times, within so many items. Returns 0 if
+ * it has no room. */
 static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
                                   uint32_t times, unsigned items)
 {
@@ -8137,7 +8164,7 @@ static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
 
     for (i = 0; i < n && line->items_[i] >> 6 != slot; i++)
         ;
-    if (i + ipti_line_frames(line) == items)
+    if (i == items)
         return 0;
     if (i == n) {
         line->items_[n] = slot << 6;
@@ -8164,45 +8191,64 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
         return 1;
     if (w->prev_kind != IPT_INSN_RET)
         return w->stack_top == top || ipti_cov_frame(decoder);
-    if (ipti_line_frames(line))
-        line->kind_ = (uint8_t) (line->kind_ - (1u << 5));
+    if (decoder->frames_)
+        decoder->frames_--;
     else
         line->pop_ = 1;
     return 1;
 }
 
-/* The line goes up to behind the branch at `from`, at the least: which took n
- * bits and is an edge called `name`, if one that counts. */
-static IPTI_HOT void ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
-                                      unsigned n, const uint64_t *name)
+/* The line goes up to where the walk is, behind a branch of that kind. */
+static inline void ipti_cov_upto(ipt_cov_decoder *decoder, unsigned kind)
+{
+    ipt_cov_line *line = &decoder->line_;
+
+    line->kind_ = (uint8_t) ((unsigned) decoder->frames_ << 5 | kind);
+    line->counts_ = (uint8_t) ((unsigned) decoder->peak_ << 3
+                               | ipti_line_edges(line));
+}
+
+/* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
+ * to there. Returns 0 if there is no room for that, or for more. */
+static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
+                                     unsigned n)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned items = ipti_cov_items(cov);
+    const unsigned room = ipti_cov_items(cov) - decoder->frames_;
     ipt_cov_line *line = &decoder->line_;
+    uint64_t name;
 
-    decoder->learning_ = IPTI_COV_DEAD;
     if (from - line->ip_ + 0x80000000u > UINT32_MAX)
-        return;
-    if (name && n && !line->pop_) {
+        return 0;
+    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev_kind)) {
+        name = ipti_cov_name(from, w->ip);
         if (!ipti_line_add(line, cov->bitmap
-                                     ? (uint32_t) *name % cov->bitmap_size : 0,
-                           1, items))
-            return;
+                                     ? (uint32_t) name % cov->bitmap_size : 0,
+                           1, room))
+            return 0;
         if (cov->flags & IPT_COV_HASH)
             ipti_line_set_path(
-                line, ipti_line_get_path(line) * IPTI_COV_PRIME + *name);
+                line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    decoder->learning_ = IPTI_COV_LEARNING;
+    ipti_cov_upto(decoder, w->prev_kind);
     line->key_ += n;
-    line->kind_ = (uint8_t) ((line->kind_ & 0xe0) | w->prev_kind);
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->ip;
-    decoder->frames_ = line->kind_;
-    decoder->peak_ = line->counts_ >> 3;
-    if ((line->pop_ && n)
-        || (w->tnt_count
-            && ipti_line_edges(line) + ipti_line_frames(line) == items))
+    return !(line->pop_ && n)
+           && !(w->tnt_count && ipti_line_edges(line) == room);
+}
+
+/* The walk passed a branch while a line is learned; top: the stack before. */
+static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
+                                  unsigned n, uint8_t top)
+{
+    const ipt_walk_ *w = &decoder->walk_;
+
+    if (w->prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
+        decoder->learning_ = IPTI_COV_ENDED;
+    else if (w->enabled && ipti_kind_leaves(w->prev_kind)
+             && !ipti_cov_learned(decoder, from, n))
         decoder->learning_ = IPTI_COV_ENDED;
 }
 
@@ -8226,7 +8272,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
-                           piece->items_[i] & IPTI_COV_TIMES, items))
+                           piece->items_[i] & IPTI_COV_TIMES, items - frames))
             return 0;
     if (ipti_line_edges(&whole) + frames + more > items)
         return 0;
@@ -8265,52 +8311,29 @@ static void ipti_cov_events(ipt_walk_ *w)
     w->pending = 0;
 }
 
-/* The walk passed a branch at `from`; bits, tip and top: what it had before. */
-static IPTI_HOT void ipti_cov_branch(ipt_cov_decoder *decoder, uint64_t from,
-                                     uint8_t bits, uint8_t tip, uint8_t top)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-    const uint8_t kind = w->prev_kind;
-    const unsigned n = bits - w->tnt_count;
-    const uint64_t *counted = NULL;
-    uint64_t name;
-
-    if (decoder->learning_ == IPTI_COV_LEARNING && kind != IPT_INSN_JCC
-        && !ipti_cov_stack(decoder, top))
-        decoder->learning_ = IPTI_COV_DEAD;
-    if (!w->enabled || !ipti_kind_leaves(kind))
-        return;
-    if ((n || tip || kind != IPT_INSN_RSM)
-        && ipti_cov_counts(decoder->cov_, from, kind)) {
-        name = ipti_cov_edge(decoder, from, w->ip, kind);
-        counted = &name;
-    }
-    if (decoder->learning_ == IPTI_COV_LEARNING)
-        ipti_cov_learned(decoder, from, n, counted);
-}
-
-/* The same with little stack for the walk. */
-static IPTI_APART void ipti_cov_turn(ipt_cov_decoder *decoder, uint64_t from,
-                                     uint8_t bits, uint8_t tip, uint8_t top)
-{
-    ipti_cov_branch(decoder, from, bits, tip, top);
-}
-
 /* Pass the last instruction of the run. */
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->ip;
-    const uint8_t bits = (uint8_t) w->tnt_count;
+    const uint32_t bits = w->tnt_count;
     const uint8_t tip = w->have_tip;
     const uint8_t top = w->stack_top;
     const int status = ipti_walk_last(w, &decoder->at);
+    const uint8_t kind = w->prev_kind;
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
+    if (decoder->learning_) {
+        ipti_cov_learn_branch(decoder, ip, bits - w->tnt_count, top);
+        return IPT_OK;
+    }
     ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX),
                    w->run.kind_);
-    ipti_cov_turn(decoder, ip, bits, tip, top);
+    if (w->enabled && ipti_kind_leaves(kind)
+        && (bits != w->tnt_count || tip || kind != IPT_INSN_RSM)
+        && ipti_cov_counts(decoder->cov_, ip, kind))
+        ipti_cov_edge(decoder, ip, w->ip, kind);
     return IPT_OK;
 }
 
@@ -8404,8 +8427,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint8_t behind = ipti_line_behind(line);
 
-    line = ipti_cov_frames(decoder, line);
-    if (!line) {
+    if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line))) {
         ipti_cov_stand(w);
         return IPT_ERR_RETURN;
     }
@@ -8445,17 +8467,24 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
     }
 }
 
-/* Have the cache read the run at ip, which flow meets behind w->line. Returns 0
- * if it cannot. */
-static int ipti_cov_build(ipt_cov_decoder *decoder, uint64_t ip)
+/* The run that flow meets next, which is not the one it met last time. NULL: it
+ * cannot be had from the cache. */
+static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_cache *cache = w->cache;
+    const ipt_cache_line *run = ipti_walk_seek(w);
+    uint32_t number = UINT32_MAX;
 
-    return ipti_cache_read(cache, w->cur.config, &decoder->at, w->key, ip,
-                           &w->run,
-                           &cache->lines_[w->line & cache->last_].next_[w->way])
-           >= 0;
+    if (run)
+        return run;
+    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->key,
+                           w->ip & w->mask, &w->run, &number);
+    if (number == UINT32_MAX)
+        return NULL;
+    cache->lines_[w->line & cache->last_].next_[w->way] = number;
+    w->line = number;
+    return &cache->lines_[number];
 }
 
 /* Pass runs that nothing can cut, as long as there are bits or a target. */
@@ -8463,28 +8492,29 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const ipt_cache_line *run;
-    uint64_t ip;
-    uint8_t bits;
-    uint8_t tip;
+    uint32_t bits;
     uint8_t top;
 
     if (w->not_plain || w->count || w->version != *w->valid)
         return;
-    while (decoder->learning_ != IPTI_COV_ENDED
+    while (decoder->learning_ == IPTI_COV_LEARNING
            && (w->tnt_count || (w->have_tip && !w->have_event))) {
-        ip = w->ip & w->mask;
-        bits = (uint8_t) w->tnt_count;
-        tip = w->have_tip;
+        bits = w->tnt_count;
         top = w->stack_top;
-        run = ipti_walk_line(w);
-        if (!run && ipti_cov_build(decoder, ip))
-            run = ipti_walk_line(w);
-        if (ipti_walk_plain(w, run))
-            ipti_walk_cond(w, run, w->mask);
-        else if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
-            return;
+        run = ipti_walk_likely(w);
+        if (IPTI_UNLIKELY(!run))
+            run = ipti_cov_seek(decoder);
         w->unsettled = 1;
-        ipti_cov_branch(decoder, w->prev_ip, bits, tip, top);
+        if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
+            ipti_walk_cond(w, run, w->mask);
+            if (!ipti_cov_learned(decoder, w->prev_ip, 1))
+                decoder->learning_ = IPTI_COV_ENDED;
+        } else {
+            if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
+                return;
+            ipti_cov_learn_branch(decoder, w->prev_ip, bits - w->tnt_count,
+                                  top);
+        }
     }
 }
 
@@ -8507,62 +8537,80 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     return ipti_cov_pass(decoder);
 }
 
-/* Walk what the run holds, up to `tnt` and what is behind, and put it into the
- * memo. Returns as ipti_cov_take. */
-static IPTI_APART int ipti_cov_learn(ipt_cov_decoder *decoder, uint64_t tnt,
-                                     uint8_t behind)
+/* Have the walk go over what the leg holds, up to the bits of the line that is
+ * learned and what is behind. Returns how much of it the line is about. */
+static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
 {
-    ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
-    const unsigned more = ipti_top(leg->tnt) - ipti_top(tnt);
     const unsigned items = ipti_cov_items(decoder->cov_);
     int status = IPT_OK;
     unsigned i;
-    int done;
+
+    decoder->frames_ = decoder->peak_ = 0;
+    decoder->learning_ = IPTI_COV_LEARNING;
+    for (;;) {
+        ipti_cov_leap(decoder);
+        if (status < 0 || decoder->learning_ == IPTI_COV_ENDED
+            || !(w->tnt_count || w->have_tip || w->have_event))
+            break;
+        status = ipti_cov_learn_step(decoder);
+    }
+    if (status >= 0 && decoder->learning_ == IPTI_COV_LEARNING) {
+        ipti_cov_upto(decoder, line->kind_ & 31);
+        line->key_ |= IPTI_COV_DONE;
+    } else if (line->counts_ >> 3 == 0) { /* frames since the last branch */
+        for (i = ipti_line_edges(line); i < items; i++)
+            line->items_[i] = 0;
+    }
+    if (line->pop_ || line->counts_ >> 3)
+        line->key_ |= IPTI_COV_STACK;
+    decoder->learning_ = IPTI_COV_IDLE;
+    return line->key_ & (IPTI_COV_USED | IPTI_COV_DONE);
+}
+
+/* Learn a line for `tnt`, which is all of the leg's bits with `behind`, or the
+ * first of them: as much of it as the walk follows and has room. Flow stays.
+ * Returns NULL if that is nothing. */
+static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
+                                                     uint64_t tnt,
+                                                     uint8_t behind)
+{
+    const ipt_cov_leg_ *leg = &decoder->leg_;
+    ipt_walk_ *w = &decoder->walk_;
+    ipt_cov_line *line = &decoder->line_;
+    const uint64_t prev_ip = w->prev_ip;
+    const uint8_t prev_kind = w->prev_kind;
+    const uint8_t unsettled = w->unsettled;
+    const uint8_t top = w->stack_top;
+    const uint8_t count = w->stack_count;
+    uint32_t some;
 
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->ip;
     line->tnt_ = tnt;
     line->key_ = decoder->own_ | (uint32_t) behind << IPTI_COV_BEHIND;
-    decoder->frames_ = decoder->peak_ = 0;
     ipti_cov_load(w, leg, tnt, behind);
-    decoder->learning_ = IPTI_COV_LEARNING;
-    while (status >= 0) {
-        ipti_cov_leap(decoder);
-        if (decoder->learning_ == IPTI_COV_ENDED
-            || !(w->tnt_count || w->have_tip || w->have_event))
-            break;
-        status = ipti_cov_learn_step(decoder);
-    }
-    if (decoder->learning_ == IPTI_COV_LEARNING && status >= 0) {
-        line->key_ |= IPTI_COV_DONE;
-        if (behind > IPTI_COV_TIP)
-            line->next_ = leg->to;
-        if (behind == IPTI_COV_PSB)
-            line->kind_ &= 0xe0;
-    } else { /* up to the last branch */
-        line->kind_ = decoder->frames_;
-        line->counts_ = (uint8_t) (ipti_line_edges(line)
-                                   | (unsigned) decoder->peak_ << 3);
-        for (i = ipti_line_edges(line); decoder->peak_ == 0 && i < items; i++)
-            line->items_[i] = 0; /* frames since then */
-    }
-    if (line->pop_ || line->counts_ >> 3)
-        line->key_ |= IPTI_COV_STACK;
-    if (line->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
+    some = ipti_cov_try(decoder);
+    if (behind > IPTI_COV_TIP && some & IPTI_COV_DONE)
+        line->next_ = leg->to;
+    if (behind == IPTI_COV_PSB && some & IPTI_COV_DONE)
+        line->kind_ &= 0xe0;
+    if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
-    if (behind == IPTI_COV_PSB && !w->have_event)
-        w->prev_kind = IPT_INSN_OTHER;
     if (w->pending)
         ipti_cov_events(w);
-    leg->tnt = ipti_cov_left(leg->tnt, w->tnt_count + more);
-    done = w->tnt_count + more == 0 && behind == leg->behind && !w->have_tip
-           && !w->have_event;
-    decoder->learning_ = IPTI_COV_IDLE;
-    return status < 0 ? status : done;
+    w->ip = line->ip_;
+    w->prev_ip = prev_ip;
+    w->prev_kind = prev_kind;
+    w->enabled = 1;
+    w->unsettled = unsettled;
+    w->stack_top = top;
+    w->stack_count = count;
+    ipti_cov_deepen(w, decoder->peak_);
+    ipti_cov_stand(w);
+    return some ? line : NULL;
 }
-
 /* The line for flow at ip, in one memo or the other. */
 static IPTI_APART const ipt_cov_line *
 ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
@@ -8587,43 +8635,36 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_cov_line *whole = &decoder->whole_;
-    ipt_cov_memo *memo = decoder->cov_->memo;
     const ipt_cov_line *line;
-    unsigned n = ipti_top(leg->tnt);
-    unsigned used;
     int fits = 1;
     int status = 0;
 
-    if (n <= IPTI_COV_PIECE)
-        return ipti_cov_learn(decoder, leg->tnt, leg->behind);
     IPT_MEMSET(whole, 0, sizeof(*whole));
     whole->ip_ = decoder->walk_.ip;
     whole->tnt_ = leg->tnt;
     whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
     while (status == 0 && fits) {
+        const unsigned n = ipti_top(leg->tnt);
         const int last = n <= IPTI_COV_PIECE;
         const uint64_t tnt = last ? leg->tnt
                                   : leg->tnt >> (n - IPTI_COV_PIECE);
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
-        line = ipti_cov_find(decoder, behind, decoder->walk_.ip, tnt, leg->to);
-        if (line) {
-            fits = leg->noisy || ipti_cov_join(decoder, line);
-            if (!fits && whole->key_ & some)
-                break;
-            status = ipti_cov_take(decoder, line);
-        } else {
-            status = ipti_cov_learn(decoder, tnt, behind);
-            line = &decoder->line_;
+        line = tnt == whole->tnt_ /* which is not known */
+                   ? NULL : ipti_cov_find(decoder, behind, decoder->walk_.ip,
+                                          tnt, leg->to);
+        if (!line) {
+            line = ipti_cov_learn(decoder, tnt, behind);
             leg->noisy = 1; /* the next time it may be worth it */
         }
-        used = n - ipti_top(leg->tnt);
-        n -= used;
-        if (used != (line->key_ & IPTI_COV_USED)
-            || whole->pop_)
-            fits = 0; /* flow is where no line leads */
+        if (!line)
+            return IPT_ERR_MISMATCH; /* or another one: the walk will tell */
+        fits = !whole->pop_ && (leg->noisy || ipti_cov_join(decoder, line));
+        if (!fits && whole->key_ & some)
+            break;
+        status = ipti_cov_take(decoder, line);
     }
     if (whole->key_ & some && !leg->noisy)
-        ipti_memo_insert(memo, whole);
+        ipti_memo_insert(decoder->cov_->memo, whole);
     return status;
 }
 
@@ -9013,28 +9054,6 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
     decoder->at.sync = offset;
 }
 
-static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
-{
-    bitmap[item >> 6] = (uint8_t) (bitmap[item >> 6] + (item & IPTI_COV_TIMES));
-}
-
-/* Count the edges of a line that does nothing else. */
-static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
-{
-    const uint32_t *item = line->items_;
-
-    switch (line->counts_ & 7) {
-    case 7: ipti_cov_item(bitmap, item[6]); /* fall through */
-    case 6: ipti_cov_item(bitmap, item[5]); /* fall through */
-    case 5: ipti_cov_item(bitmap, item[4]); /* fall through */
-    case 4: ipti_cov_item(bitmap, item[3]); /* fall through */
-    case 3: ipti_cov_item(bitmap, item[2]); /* fall through */
-    case 2: ipti_cov_item(bitmap, item[1]); /* fall through */
-    case 1: ipti_cov_item(bitmap, item[0]); break;
-    default: break;
-    }
-}
-
 /* The leg was passed. Returns 0 if what comes is for the walk. */
 static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
@@ -9090,9 +9109,6 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     uint64_t tnt = leg->held;
     uint64_t before;
 
-    if (w->index < w->count)
-        ipti_walk_account(w);
-    w->count = w->have_tip = w->have_event = 0;
     w->tnt = leg->held;
     w->tnt_count = (uint8_t) held;
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
@@ -9263,9 +9279,9 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, uint64_t tnt, const uint8_t *next,
 }
 
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
- * full, while the memo has lines for them that only count edges. That is nearly
- * all of them. */
-static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
+ * full, while the memo has lines for them: nearly all of them. Returns 1 if it
+ * ended in a leg, 0 if before one. */
+static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
@@ -9336,61 +9352,60 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         p = next;
     }
     ipti_cov_arrive(decoder, p, ip, last_ip, prev);
-    if (!line && next)
-        ipti_cov_halt(leg, tnt, next, key, to);
+    if (line || !next)
+        return 0;
+    ipti_cov_halt(leg, tnt, next, key, to);
+    return 1;
 }
 
-/* Go as far as the memo leads. Returns 1 if it lacks what decoder->leg_ asks
- * for, 0 if the walk has to go on, and < 0 if it has to in this leg. */
-static IPTI_APART int ipti_cov_fast(ipt_cov_decoder *decoder)
+/* Go as far as the memo and what it can learn lead. Returns < 0 if the walk has
+ * to go on in the middle of a leg. */
+static int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
+    int missed;
     int status;
 
     for (;;) {
+        missed = 0;
         if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
-            break;
+            return 0;
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
             && cov->bitmap)
-            ipti_cov_dash(decoder, cov->bitmap);
+            missed = ipti_cov_dash(decoder, cov->bitmap);
         if (leg->at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, leg))
-            break;
+            return 0;
         if (leg->at == IPTI_LEG_PASSED)
             continue;
         ipti_cov_flush(decoder);
-        line = ipti_cov_find(decoder, leg->behind, leg->ip, leg->tnt, leg->to);
-        if (!line)
-            return 1;
-        status = ipti_cov_take(decoder, line);
+        line = missed ? NULL
+                      : ipti_cov_find(decoder, leg->behind, leg->ip, leg->tnt,
+                                      leg->to);
+        status = line ? ipti_cov_take(decoder, line) : ipti_cov_miss(decoder);
         if (status < 0)
             return status;
         ipti_cov_reload(leg, &decoder->walk_, status);
+    }
+}
+
+/* The same, from where the walk is; then the walk is where that led. */
+static void ipti_cov_skip(ipt_cov_decoder *decoder)
+{
+    ipt_cov_leg_ *leg = &decoder->leg_;
+
+    if (!ipti_cov_enter(decoder))
+        return;
+    if (ipti_cov_fast(decoder) < 0) {
+        ipti_cov_back(decoder);
+        return;
     }
     leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
     if (leg->moved)
         ipti_cov_stand(&decoder->walk_);
     decoder->slow_ = decoder->at.offset + 1;
-    return 0;
-}
-
-/* Go as far as the memo and what it can learn lead. */
-static void ipti_cov_skip(ipt_cov_decoder *decoder)
-{
-    ipt_cov_leg_ *leg = &decoder->leg_;
-    int status = ipti_cov_enter(decoder);
-
-    while (status > 0 && (status = ipti_cov_fast(decoder)) > 0) {
-        status = ipti_cov_miss(decoder);
-        if (status >= 0) {
-            ipti_cov_reload(leg, &decoder->walk_, status);
-            status = 1;
-        }
-    }
-    if (status < 0)
-        ipti_cov_back(decoder);
 }
 
 /* Is there nothing in the walk that the fast path does not know of? */
