@@ -504,7 +504,8 @@ IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model);
 typedef struct ipt_where {
     uint64_t offset;        /* stream offset of the first packet not yet used */
     uint64_t release;       /* below this, forward decoding reads no more trace;
-                             * it is up to 15 bytes below offset */
+                             * it is up to 15 bytes below offset, up to 31 while
+                             * a _sync_forward is not done */
     uint64_t sync;          /* offset of the last PSB passed (IPT_AT_SYNC) */
     uint64_t packet_offset; /* offset of the packet read last; see packet */
     uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
