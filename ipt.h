@@ -1360,6 +1360,7 @@ typedef struct ipt_walk_ {
     uint8_t synced;    /* a PSB+ was seen since synchronising */
     uint8_t unproven;  /* the trace has ended, and flow goes on */
     uint8_t used;      /* something was handed out since synchronising */
+    uint8_t full;      /* the block or instruction in progress is complete */
     uint8_t simple;    /* up to this index nothing happens between them */
     uint8_t whole;     /* flow just goes on behind the run, too */
     uint8_t index;     /* of the instruction at ip in `run` */
@@ -1381,7 +1382,6 @@ typedef struct ipt_blk_decoder {
     ipt_where at;
     ipt_walk_ walk_;
     ipt_block block_; /* in progress; count 0: none */
-    uint8_t full_;    /* ... and complete */
     uint32_t magic_;
 } ipt_blk_decoder;
 
@@ -1425,7 +1425,7 @@ typedef struct ipt_insn {
 typedef struct ipt_insn_decoder {
     ipt_where at;
     ipt_walk_ walk_;
-    ipt_insn insn_; /* executed, not yet handed out; size 0: none */
+    ipt_insn insn_; /* executed, not yet handed out, if walk_.full */
     uint32_t magic_;
 } ipt_insn_decoder;
 

@@ -5688,6 +5688,9 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
      | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
      | IPTI_KIND(IRET) | IPTI_KIND(UIRET) | IPTI_KIND(VMENTRY)           \
      | IPTI_KIND(RSM))
+#define IPTI_KINDS_CALL /* those that mean to come back */               \
+    (IPTI_KIND(CALL) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(FAR_CALL)    \
+     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL))
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
@@ -5844,30 +5847,35 @@ static void ipti_walk_cut(ipt_walk_ *w, const ipt_event *event)
     }
 }
 
-/* Get the run at w->ip and cut it at the address where an event binds. */
-static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
+/* Get the run at `ip` into w->run, with or without a cache. */
+static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
 {
     const ipt_config *config = w->cur.config;
-    const ipt_event *event = ipti_walk_event(w);
-    int status;
 
     if (w->mode == IPT_MODE_UNKNOWN)
         return IPT_ERR_MODE;
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     w->mask = ipti_mask(w->mode);
-    w->ip &= w->mask;
     if (w->cache && (w->space == 0 || w->version != *w->valid)) {
         w->space = ipti_cache_space(w->cache, config, &at->asid);
         w->version = *w->valid;
     }
     w->key = ipti_cache_key(w->space, w->mode);
-    if (!w->cache || w->space == 0) {
-        status = ipti_run_read(config, at, w->mode, w->ip, &w->run);
-    } else {
-        status = ipti_cache_get(w->cache, config, at, w->key, w->ip, &w->run,
-                                &w->line);
-    }
+    if (!w->cache || w->space == 0)
+        return ipti_run_read(config, at, w->mode, ip & w->mask, &w->run);
+    return ipti_cache_get(w->cache, config, at, w->key, ip & w->mask, &w->run,
+                          &w->line);
+}
+
+/* Get the run at w->ip and cut it at the address where an event binds. */
+static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
+{
+    const ipt_config *config = w->cur.config;
+    const ipt_event *event = ipti_walk_event(w);
+    const int status = ipti_walk_code(w, at, w->ip);
+
+    w->ip = ipti_wrap(w->mode, w->ip);
     w->index = 0;
     w->counted = 0;
     w->count = 0;
@@ -5892,29 +5900,28 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
  * no trace? Called again after IPT_BUDGET or IPT_NEED_PAGE, it goes on. */
 static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
-    const ipt_config *config = w->cur.config;
-    ipt_cache_line run;
+    const ipt_cache_line *run = &w->run;
     unsigned i;
     int status;
 
     if (w->probe == 0)
         w->probe_ip = w->ip;
     while (w->probe < IPTI_PROBE) {
-        if (ipti_fuel_empty(config))
-            return IPT_BUDGET;
-        status = ipti_run_read(config, at, w->mode, w->probe_ip, &run);
+        w->count = 0;
+        status = ipti_walk_code(w, at, w->probe_ip);
         if (status < 0)
-            return status == IPT_NEED_PAGE ? status : 0;
-        for (i = 0; i < run.count_ && i < IPT_RUN_MAX_
+            return status == IPT_NEED_PAGE || status == IPT_BUDGET ? status : 0;
+        ipti_fuel_burn(w->cur.config, run->count_);
+        for (i = 0; i < run->count_ && i < IPT_RUN_MAX_
                     && w->probe < IPTI_PROBE; i++, w->probe++) {
             if (w->probe_ip == target)
                 return 1;
             w->probe_ip = ipti_wrap(w->mode,
-                                    w->probe_ip + ipti_run_size(&run, i));
+                                    w->probe_ip + ipti_run_size(run, i));
         }
-        if (run.kind_ == IPT_INSN_JMP || run.kind_ == IPT_INSN_CALL)
-            w->probe_ip = run.target_;
-        else if (ipti_kind_leaves(run.kind_))
+        if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
+            w->probe_ip = run->target_;
+        else if (ipti_kind_leaves(run->kind_))
             break;
     }
     return 0;
@@ -5946,6 +5953,16 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     return IPT_OK;
 }
 
+/* Is the instruction at w->ip of this kind? */
+static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint8_t kind)
+{
+    int status = ipti_walk_run(w, at);
+
+    if (status < 0)
+        return status;
+    return w->run.count_ == 1 && w->run.kind_ == kind;
+}
+
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
  * the TIP.PGD. It is not interrupted. */
 static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
@@ -5956,24 +5973,14 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
         || w->event.type != IPT_EVT_ASYNC_DISABLED
         || ipti_wrap(w->mode, w->event.ip - w->ip) != 0)
         return IPT_OK;
-    status = ipti_walk_run(w, at);
-    if (status >= 0 && w->run.count_ == 1 && w->run.kind_ == IPT_INSN_VMENTRY) {
+    status = ipti_walk_before(w, at, IPT_INSN_VMENTRY);
+    if (status > 0) {
         w->event.type = IPT_EVT_DISABLED;
         w->event.flags |= IPT_EVENT_NO_IP;
         w->bound = IPTI_BOUND_ALL; /* enabled up to here */
         w->count = 0;              /* this one does not cut it */
     }
     return status;
-}
-
-/* Is the instruction at w->ip of this kind? */
-static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint8_t kind)
-{
-    int status = ipti_walk_run(w, at);
-
-    if (status < 0)
-        return status;
-    return w->run.count_ == 1 && w->run.kind_ == kind;
 }
 
 /* Has flow arrived where w->event binds? */
@@ -6118,15 +6125,16 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
     ipti_asid_unknown(&at->asid);
 }
 
-static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
-                            const ipt_event *event, const ipt_asid *asid)
+static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
+    ipt_asid asid = at->asid;
     const int known = at->asid.cr3 != IPT_ASID_UNKNOWN
                       || at->asid.vmcs != IPT_ASID_UNKNOWN;
 
-    if (ipti_asid_same(asid, &at->asid))
+    ipti_evt_asid(&asid, event);
+    if (ipti_asid_same(&asid, &at->asid))
         return;
-    at->asid = *asid;
+    at->asid = asid;
     w->space = 0;
     if (w->hidden && ipti_walk_wanted(w, at)) {
         if (!(event->flags & IPT_EVENT_NO_IP))
@@ -6143,7 +6151,6 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at,
 /* Let the event do to flow what it does. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    ipt_asid asid = at->asid;
     int status = IPT_OK;
     unsigned bound;
 
@@ -6179,8 +6186,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_ASYNC_PAGING:
     case IPT_EVT_VMCS:
     case IPT_EVT_ASYNC_VMCS:
-        ipti_evt_asid(&asid, event);
-        ipti_apply_asid(w, at, event, &asid);
+        ipti_apply_asid(w, at, event);
         break;
     case IPT_EVT_EXEC_MODE:
         status = ipti_apply_mode(w, event);
@@ -6319,18 +6325,6 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* The same where flow just goes on. */
-static inline int ipti_walk_settled(ipt_walk_ *w, ipt_where *at)
-{
-    if ((w->tnt_count || w->have_tip) && !w->reached_count) {
-        w->count = 0;
-        w->unsettled = 0;
-        w->pending = 0;
-        return IPT_OK;
-    }
-    return ipti_walk_settle(w, at);
-}
-
 /* The same where no instruction waits for it: as far as the trace tells now. */
 static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
@@ -6352,15 +6346,8 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
     status = ipti_walk_take_event(w, at);
     if (status < 0)
         return status;
-    if (kind == IPT_INSN_CALL_INDIRECT || kind == IPT_INSN_FAR_CALL
-        || kind == IPT_INSN_CALL
-        || kind == IPT_INSN_INT || kind == IPT_INSN_SYSCALL
-        || kind == IPT_INSN_VMCALL) {
-        w->resume_ip = next;
-        w->have_resume = 1;
-    } else {
-        w->have_resume = 0;
-    }
+    w->resume_ip = next;
+    w->have_resume = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
     w->unsettled = 0;
     w->pending = 1;
     return IPT_OK;
@@ -6692,7 +6679,7 @@ static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
     if (w->lead || w->not_plain || w->have_event || w->pending
         || w->reached_count || w->unsettled || w->count)
         return 0;
-    return w->version == *w->valid;
+    return w->version == w->cache->version_; /* without one, not_plain is set */
 }
 
 #define IPTI_LINE_MASK UINT64_MAX /* no line goes on behind its last address */
@@ -6844,23 +6831,37 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 /* Is the next instruction the last one of its run? */
 static inline int ipti_walk_at_last(const ipt_walk_ *w)
 {
-    return w->index + 1 == w->run.count_;
+    return w->index + 1 == w->run.count_ && w->index < w->count;
 }
 
-/* Go past `n` instructions, `bytes` long, of which none ends the run. */
-static void ipti_walk_pass(ipt_walk_ *w, unsigned n, unsigned bytes,
-                           unsigned last)
+/* Go past the instructions up to where an event cuts the run, but not past its
+ * last one, and past `most` of them at most. Returns how many these were. */
+static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 {
+    const unsigned whole = w->count == w->run.count_;
+    const unsigned ahead = (unsigned) (w->count - w->index) - whole;
+    const unsigned n = ahead < most ? ahead : most;
+    unsigned bytes = 0;
+    unsigned size;
+    unsigned i;
+
+    if (n == 0)
+        return 0;
+    for (i = w->index; i < w->index + n && i < IPT_RUN_MAX_; i++)
+        bytes += ipti_run_size(&w->run, i);
+    size = ipti_run_size(&w->run, i - 1);
     w->index = (uint8_t) (w->index + n);
-    w->ip = ipti_wrap(w->mode, w->ip + bytes);
+    w->ip += bytes;
+    w->prev_ip = (w->ip - size) & w->mask;
+    w->ip &= w->mask;
+    w->prev_kind = IPT_INSN_OTHER;
     if (w->index == w->count) {
         ipti_walk_account(w);
-        w->prev_ip = ipti_wrap(w->mode, w->ip - last);
-        w->prev_kind = IPT_INSN_OTHER;
         w->bound = 0;
         w->unsettled = 1;
         w->trail = 0;
     }
+    return n;
 }
 
 /* Forget all that is known of flow. */
@@ -6898,7 +6899,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
 /* The status bits that tell how things stand behind an item. */
 static int ipti_walk_status(const ipt_walk_ *w)
 {
-    return (w->pending ? IPT_EVENT_PENDING : 0)
+    return (w->pending && !w->full ? IPT_EVENT_PENDING : 0)
            | (w->enabled ? 0 : IPT_IP_SUPPRESSED)
            | (w->unproven ? IPT_UNPROVEN : 0);
 }
@@ -6913,10 +6914,13 @@ static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
-/* A synchronisation ended with `status`. */
-static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
+/* A synchronisation ended with `status`. What is in progress, if anything, was
+ * decoded: it comes first, whatever comes then. */
+static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
+                            int status)
 {
     if (status >= 0) {
+        w->full = (uint8_t) in_progress;
         ipti_walk_reset(w);
         ipti_walk_look(w, at);
         status = ipti_walk_status(w);
@@ -6925,13 +6929,16 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
 }
 
 /* Stand at a packet, in a given state. */
-static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
+static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
+                           const ipt_start *start)
 {
     uint32_t i;
-    int status = ipti_evt_start(&w->cur, &w->evt, at, start);
+    int status = start ? ipti_evt_start(&w->cur, &w->evt, at, start)
+                       : (int) IPT_ERR_ARG;
 
     if (status < 0)
-        return status;
+        return ipti_walk_leave(w, at, status);
+    w->full = (uint8_t) in_progress;
     ipti_walk_clear(w);
     w->synced = 1;
     w->mode = start->mode;
@@ -6943,7 +6950,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
     for (; i < start->stack_count; i++)
         ipti_stack_push(w, start->stack[i]);
     ipti_walk_look(w, at);
-    return ipti_walk_status(w);
+    return ipti_walk_leave(w, at, ipti_walk_status(w));
 }
 
 /* The user knows better in which address space flow is. */
@@ -7104,7 +7111,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
-    if (!w->pending)
+    if (!w->pending || w->full) /* what is in progress comes before them */
         return IPT_END;
     *event = w->reached[0];
     w->used = 1;
@@ -7134,29 +7141,22 @@ IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
     return status;
 }
 
-/* What is in progress was decoded: it comes first, whatever comes then. */
-static int ipti_blk_synced(ipt_blk_decoder *decoder, int status)
-{
-    if (status >= 0)
-        decoder->full_ = decoder->block_.count > 0;
-    status = ipti_walk_synced(&decoder->walk_, &decoder->at, status);
-    return status >= 0 && decoder->full_ ? status & ~IPT_EVENT_PENDING : status;
-}
-
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_blk_synced(
-        decoder, ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
 IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_blk_synced(
-        decoder, ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.used));
 }
 
@@ -7164,25 +7164,17 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_blk_synced(
-        decoder, ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
 IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
 {
-    uint8_t full;
-    int status;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (!start)
-        return IPT_ERR_ARG;
-    full = decoder->block_.count > 0;
-    status = ipti_walk_start(&decoder->walk_, &decoder->at, start);
-    if (status >= 0)
-        decoder->full_ = full;
-    status = ipti_walk_leave(&decoder->walk_, &decoder->at, status);
-    return status >= 0 && full ? status & ~IPT_EVENT_PENDING : status;
+    return ipti_walk_start(&decoder->walk_, &decoder->at,
+                           decoder->block_.count > 0, start);
 }
 
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
@@ -7197,34 +7189,17 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     changes = !ipti_asid_same(asid, &decoder->at.asid);
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
-        decoder->full_ = 1; /* it ends where the address space does */
+        decoder->walk_.full = 1; /* it ends where the address space does */
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
-}
-
-/* Begin a block, or go on with it: what goes before its first instruction. */
-static void ipti_blk_begin(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-
-    w->used = 1;
-    if (block->count == 0) {
-        block->ip = w->ip;
-        block->mode = w->mode;
-        block->flags = w->speculative;
-    }
 }
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
-    int status;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    decoder->full_ = decoder->block_.count > 0;
-    status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                             ipti_walk_resync(&decoder->walk_, &decoder->at));
-    return status >= 0 && decoder->full_ ? status & ~IPT_EVENT_PENDING : status;
+    decoder->walk_.full = decoder->block_.count > 0;
+    return ipti_walk_leave(&decoder->walk_, &decoder->at,
+                           ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
 /* Add instructions of which the last one is the one passed last. */
@@ -7263,63 +7238,21 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Add the instructions of the run up to an event, or as many as fit. */
+/* Add the run, or what of it comes before an event, as far as it fits. */
 static int ipti_blk_part(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
-    const unsigned room = (unsigned) (UINT16_MAX - block->count);
-    unsigned n = (unsigned) (w->count - w->index);
-    unsigned bytes = 0;
-    unsigned last = 0;
-    unsigned i;
+    const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
 
-    if (ipti_walk_at_last(w))
-        return ipti_blk_last(decoder);
-    if (w->count == w->run.count_)
-        n--;
-    n = n < room ? n : room;
-    for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
-        last = ipti_run_size(&w->run, w->index + i);
-        bytes += last;
-    }
-    block->flags |= w->lead;
-    w->lead = 0;
-    block->offset = w->offset;
-    block->end_ip = ipti_wrap(w->mode, w->ip + bytes - last);
-    block->kind = IPT_INSN_OTHER;
-    block->last_size = (uint8_t) last;
-    block->count = (uint16_t) (block->count + n);
-    ipti_walk_pass(w, n, bytes, last);
-    return IPT_OK;
-}
-
-/* Add the rest of the run, which no event cuts. */
-static int ipti_blk_whole(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-    const unsigned n = (unsigned) (w->count - w->index - 1);
-    const unsigned last = w->run.last_ & IPTI_INSN_MAX;
-    const uint64_t ip = (w->run.ip_ + w->run.size_ - last) & w->mask;
-    int status;
-
-    if (n > 0) { /* go up to its last instruction */
+    if (n > 0) {
         block->flags |= w->lead;
         w->lead = 0;
-        w->index = (uint8_t) (w->count - 1);
-        w->ip = ip;
-        block->count = (uint16_t) (block->count + n);
+        ipti_blk_add(decoder, n, w->offset, (uint8_t) (w->ip - w->prev_ip));
     }
-    status = ipti_blk_last(decoder);
-    if (IPTI_UNLIKELY(status < 0) && n > 0) { /* the block may end here */
-        const unsigned size = ipti_run_size(&w->run, w->run.count_ - 2u);
-        block->offset = w->offset;
-        block->end_ip = (ip - size) & w->mask;
-        block->kind = IPT_INSN_OTHER;
-        block->last_size = (uint8_t) size;
-    }
-    return status;
+    return ipti_walk_at_last(w) && block->count < UINT16_MAX
+               ? ipti_blk_last(decoder)
+               : (int) IPT_OK;
 }
 
 /* Does a block of so many instructions end behind one of this kind? */
@@ -7364,9 +7297,9 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
             ipti_blk_set(w, block, run, offset);
-        decoder->full_ = ipti_blk_ends(w, block->count, block->kind);
+        w->full = ipti_blk_ends(w, block->count, block->kind);
         w->unsettled = !ipti_walk_flow(w, &decoder->at);
-        if (w->unsettled || decoder->full_)
+        if (w->unsettled || w->full)
             return !w->unsettled;
         if (w->not_plain)
             return 0;
@@ -7375,30 +7308,31 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
     return 0;
 }
 
-/* Decode until the block in progress is full_. */
+/* Decode until the block in progress is full. */
 static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     int status = IPT_OK;
 
-    while (!decoder->full_) {
+    while (!w->full) {
         if (w->unsettled)
-            status = ipti_walk_settled(w, &decoder->at);
+            status = ipti_walk_settle(w, &decoder->at);
         if (status >= 0 && !(w->pending && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            ipti_blk_begin(decoder);
-            if (IPTI_LIKELY(w->count == w->run.count_
-                            && block->count < UINT16_MAX - IPT_RUN_MAX_))
-                status = ipti_blk_whole(decoder);
-            else
-                status = ipti_blk_part(decoder);
+            w->used = 1;
+            if (block->count == 0) {
+                block->ip = w->ip;
+                block->mode = w->mode;
+                block->flags = w->speculative;
+            }
+            status = ipti_blk_part(decoder);
         }
         if (status < 0)
             return status;
-        decoder->full_ = w->pending || block->flags & IPT_FLOW_TRUNCATED
+        w->full = w->pending || block->flags & IPT_FLOW_TRUNCATED
                          || ipti_blk_ends(w, block->count, block->kind);
     }
     return IPT_OK;
@@ -7408,7 +7342,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status = decoder->full_ ? (int) IPT_OK
+    int status = w->full ? (int) IPT_OK
                                 : ipti_walk_resume(w, &decoder->at);
 
     if (status < 0)
@@ -7418,15 +7352,16 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
         if (decoder->block_.count == 0 || status == IPT_MORE
             || status == IPT_BUDGET || status == IPT_NEED_PAGE)
             return status;
-        decoder->full_ = 1; /* the error comes again */
+        w->full = 1; /* the error comes again */
     }
     if (w->unsettled) {
-        status = ipti_walk_settled(w, &decoder->at);
+        status = ipti_walk_settle(w, &decoder->at);
         if (status < 0)
             return status;
     }
     decoder->block_.flags |= w->trail;
     w->trail = 0;
+    w->full = 0;
     return ipti_walk_status(w);
 }
 
@@ -7439,7 +7374,8 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     if (IPTI_LIKELY(status >= 0)) {
         *block = decoder->block_;
         decoder->block_.count = 0;
-        decoder->full_ = 0;
+    } else {
+        decoder->walk_.not_plain = 1; /* there may be a block in progress */
     }
     return status;
 }
@@ -7456,7 +7392,7 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         return ipti_blk_slow(decoder, block);
     *block = decoder->block_;
     decoder->block_.count = 0;
-    decoder->full_ = 0;
+    w->full = 0;
     decoder->at.ip = w->ip;
     return IPT_OK;
 }
@@ -7475,7 +7411,7 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
         return IPT_OK;
     }
     ipti_blk_set(w, &decoder->block_, run, offset);
-    decoder->full_ = 1;
+    w->full = 1;
     w->unsettled = 1;
     return ipti_blk_slow(decoder, block);
 }
@@ -7491,7 +7427,7 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
     if (IPTI_UNLIKELY(!block))
         return IPT_ERR_ARG;
     w = &decoder->walk_;
-    if (IPTI_UNLIKELY(decoder->block_.count || !ipti_walk_flows(w)))
+    if (IPTI_UNLIKELY(!ipti_walk_flows(w)))
         return ipti_blk_slow(decoder, block);
     run = ipti_walk_likely(w);
     if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
@@ -7511,8 +7447,6 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
         return IPTI_SELF_ERROR(decoder);
     if (!event)
         return IPT_ERR_ARG;
-    if (decoder->full_) /* comes before the events */
-        return IPT_END;
     return ipti_walk_leave(
         &decoder->walk_, &decoder->at,
         ipti_walk_pull(&decoder->walk_, &decoder->at, event));
@@ -7538,48 +7472,40 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
     return status;
 }
 
-/* An instruction that was executed before comes before the events here. */
-static int ipti_insn_synced(ipt_insn_decoder *decoder, int status)
-{
-    status = ipti_walk_synced(&decoder->walk_, &decoder->at, status);
-    return status >= 0 && decoder->insn_.size ? status & ~IPT_EVENT_PENDING
-                                              : status;
-}
-
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_insn_synced(
-        decoder, ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_insn_synced(
-        decoder, ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                                    decoder->walk_.used));
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
+                           decoder->walk_.used));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_insn_synced(
-        decoder, ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+    return ipti_walk_synced(
+        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (!start)
-        return IPT_ERR_ARG;
-    return ipti_walk_leave(
-        &decoder->walk_, &decoder->at,
-        ipti_walk_start(&decoder->walk_, &decoder->at, start));
+    return ipti_walk_start(&decoder->walk_, &decoder->at, decoder->walk_.full,
+                           start);
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -7618,10 +7544,8 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     insn->mode = w->mode;
     insn->kind = IPT_INSN_OTHER;
     insn->flags = (uint16_t) (lead | w->speculative);
-    if (!ipti_walk_at_last(w)) {
-        const unsigned size = ipti_run_size(&w->run, w->index);
-        ipti_walk_pass(w, 1, size, size);
-        insn->size = (uint8_t) size;
+    if (ipti_walk_pass(w, 1)) {
+        insn->size = (uint8_t) (w->ip - w->prev_ip);
         w->simple = w->unproven ? 0 : ipti_walk_steps(w);
         return IPT_OK;
     }
@@ -7641,25 +7565,23 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 static int ipti_insn_next(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status;
+    int status = IPT_OK;
 
-    if (decoder->insn_.size && !w->unsettled)
-        return ipti_walk_status(w); /* from before it synchronised */
-    status = ipti_walk_resume(w, &decoder->at);
-    if (status < 0)
-        return status;
-    if (decoder->insn_.size == 0) {
+    if (!w->full || w->unsettled) /* else from before it synchronised */
+        status = ipti_walk_resume(w, &decoder->at);
+    if (status >= 0 && !w->full)
         status = ipti_insn_step(decoder);
-        if (IPTI_UNLIKELY(status < 0))
-            return status;
-    }
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    w->full = 1;
     if (w->unsettled) {
-        status = ipti_walk_settled(w, &decoder->at);
+        status = ipti_walk_settle(w, &decoder->at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
     }
     decoder->insn_.flags |= w->trail;
     w->trail = 0;
+    w->full = 0;
     return ipti_walk_status(w);
 }
 
@@ -7672,7 +7594,6 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
-        decoder->insn_.size = 0;
         decoder->insn_.kind = IPT_INSN_OTHER;
         decoder->insn_.flags = decoder->walk_.speculative;
     }
@@ -7715,7 +7636,7 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
         return ipti_insn_slow(decoder, insn); /* the error comes again */
     if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
         w->count = w->simple = 0;
-        w->unsettled = 1;
+        w->unsettled = w->full = 1;
         ipti_insn_set(decoder, &decoder->insn_);
         return ipti_insn_slow(decoder, insn);
     }
@@ -8342,21 +8263,11 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->ip;
-    const int whole = w->count == w->run.count_;
-    unsigned n = (unsigned) (w->count - w->index - whole);
-    unsigned bytes = 0;
-    unsigned last = 0;
-    unsigned i;
 
-    for (i = 0; i < n && w->index + i < IPT_RUN_MAX_; i++) {
-        last = ipti_run_size(&w->run, w->index + i);
-        bytes += last;
-    }
-    if (n > 0) {
-        ipti_cov_block(decoder, ip, ip + bytes, IPT_INSN_OTHER);
-        ipti_walk_pass(w, n, bytes, last);
-    }
-    return whole ? ipti_cov_last(decoder) : (int) IPT_OK;
+    if (ipti_walk_pass(w, IPT_RUN_MAX_))
+        ipti_cov_block(decoder, ip, ip + ((w->ip - ip) & w->mask),
+                       IPT_INSN_OTHER);
+    return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
 /* Come to stand before code. Returns 0 if events were taken instead. */
@@ -8366,7 +8277,7 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     int status = IPT_OK;
 
     if (w->unsettled)
-        status = ipti_walk_settled(w, &decoder->at);
+        status = ipti_walk_settle(w, &decoder->at);
     if (status >= 0 && !w->pending)
         status = ipti_walk_ready(w, &decoder->at);
     w->lead = 0; /* else flow would not just go on */
