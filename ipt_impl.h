@@ -7109,6 +7109,8 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
+    unsigned i;
+
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
     if (!w->pending || w->full) /* what is in progress comes before them */
@@ -7116,8 +7118,8 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     *event = w->reached[0];
     w->used = 1;
     w->reached_count--;
-    IPT_MEMMOVE(&w->reached[0], &w->reached[1],
-                w->reached_count * sizeof(w->reached[0]));
+    for (i = 0; i < w->reached_count; i++)
+        w->reached[i] = w->reached[i + 1];
     w->pending = w->reached_count > 0;
     if (!w->pending)
         ipti_walk_look(w, at);
