@@ -7614,11 +7614,19 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     insn->kind = w->prev_kind;
 }
 
-/* Go on with the next run, as far as it is one that just follows. */
-static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder)
+/* A run was passed: hand out its last instruction if flow goes on, with the
+ * next run if that is one that just follows. */
+static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
+    if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
+        w->count = w->simple = 0;
+        w->unsettled = w->full = 1;
+        ipti_insn_set(decoder, &decoder->insn_);
+        return ipti_insn_slow(decoder, insn);
+    }
+    ipti_insn_set(decoder, insn);
     decoder->at.ip = w->ip;
     if (w->not_plain || !ipti_walk_load(w, ipti_walk_line(w)))
         w->count = w->simple = 0;
@@ -7631,23 +7639,13 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (ipti_walk_plain(w, &w->run))
-        ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
-    else if (ipti_walk_past(w, &decoder->at, &w->run,
-                            w->simple + 1u - w->counted) < 0)
+    if (ipti_walk_past(w, &decoder->at, &w->run, w->simple + 1u - w->counted)
+        < 0)
         return ipti_insn_slow(decoder, insn); /* the error comes again */
-    if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
-        w->count = w->simple = 0;
-        w->unsettled = w->full = 1;
-        ipti_insn_set(decoder, &decoder->insn_);
-        return ipti_insn_slow(decoder, insn);
-    }
-    ipti_insn_set(decoder, insn);
-    return ipti_insn_load(decoder);
+    return ipti_insn_load(decoder, insn);
 }
 
-/* The last instruction of a run behind which flow just goes on, and that can be
- * told at once. */
+/* The last instruction of a run behind which flow just goes on. */
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -7656,13 +7654,15 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(!w->whole || w->version != *w->valid))
         return ipti_insn_slow(decoder, insn);
     w->whole = 0;
-    if (!ipti_walk_plain(w, &w->run) || (w->tnt_count == 1 && !w->have_tip))
+    if (!ipti_walk_plain(w, &w->run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
+    if (w->tnt_count == 0 && !w->have_tip)
+        return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
     run = ipti_walk_likely(w);
     if (IPTI_UNLIKELY(!run || !ipti_walk_load(w, run)))
-        return ipti_insn_load(decoder);
+        return ipti_insn_load(decoder, insn);
     decoder->insn_.offset = w->offset;
     decoder->at.ip = w->ip;
     return IPT_OK;
