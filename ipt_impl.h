@@ -6933,9 +6933,11 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
                            const ipt_start *start)
 {
     uint32_t i;
-    int status = start ? ipti_evt_start(&w->cur, &w->evt, at, start)
-                       : (int) IPT_ERR_ARG;
+    int status;
 
+    if (!start)
+        return IPT_ERR_ARG;
+    status = ipti_evt_start(&w->cur, &w->evt, at, start);
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     w->full = (uint8_t) in_progress;
@@ -7335,7 +7337,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         if (status < 0)
             return status;
         w->full = w->pending || block->flags & IPT_FLOW_TRUNCATED
-                         || ipti_blk_ends(w, block->count, block->kind);
+                  || ipti_blk_ends(w, block->count, block->kind);
     }
     return IPT_OK;
 }
@@ -7344,8 +7346,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status = w->full ? (int) IPT_OK
-                                : ipti_walk_resume(w, &decoder->at);
+    int status = w->full ? (int) IPT_OK : ipti_walk_resume(w, &decoder->at);
 
     if (status < 0)
         return status;
