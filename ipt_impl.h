@@ -7854,8 +7854,8 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
                                     uint64_t tnt)
 {
-    const uint64_t hash
-        = ((ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME + tnt) * IPTI_COV_PRIME;
+    const uint64_t hash = (ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME
+                          + (tnt * IPTI_COV_PRIME >> 8);
 
     return hash >> 40 & mask;
 }
@@ -8019,6 +8019,18 @@ static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
 static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
 {
     bitmap[item >> 6] = (uint8_t) (bitmap[item >> 6] + (item & IPTI_COV_TIMES));
+}
+
+/* Count all of the items, of a line that leaves no frames. */
+static IPTI_HOT void ipti_cov_all(uint8_t *bitmap, const uint32_t *item)
+{
+    ipti_cov_item(bitmap, item[0]);
+    ipti_cov_item(bitmap, item[1]);
+    ipti_cov_item(bitmap, item[2]);
+    ipti_cov_item(bitmap, item[3]);
+    ipti_cov_item(bitmap, item[4]);
+    ipti_cov_item(bitmap, item[5]);
+    ipti_cov_item(bitmap, item[6]);
 }
 
 /* Count the edges of a line. */
@@ -9093,7 +9105,9 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
 }
 
 /* The memo is noisy: take short lines for the bits at ip as long as they only
- * count edges. Returns the bits that are left. */
+ * count edges, of all of their bits: so that which comes next depends on next_
+ * alone, and as little as can be has to wait for that. Returns the bits that
+ * are left. */
 static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
                                            uint8_t *bitmap, uint64_t tnt,
                                            uint64_t *ip,
@@ -9104,22 +9118,22 @@ static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
     const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
-    const ipt_cov_line *line;
-    unsigned n;
-    unsigned i;
+    unsigned n = ipti_top(tnt);
 
-    while ((n = ipti_top(tnt)) > IPTI_COV_PIECE) {
-        line = ipti_cov_look(decoder, lines, mask, own, own, *ip,
-                             tnt >> (n - IPTI_COV_PIECE), 0);
-        if (!line || line->key_ & IPTI_COV_STACK)
+    for (; n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
+        const uint64_t bits = ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
+                                            IPTI_COV_PIECE);
+        const ipt_cov_line *line = ipti_cov_look(decoder, lines, mask, own, own,
+                                                 *ip, bits, 0);
+        if (!line
+            || (line->key_ & IPTI_COV_RESULT)
+                   != (IPTI_COV_PIECE | IPTI_COV_DONE))
             break;
-        for (i = 0; i < IPT_COV_ITEMS_; i++) /* no branch to be guessed */
-            ipti_cov_item(bitmap, line->items_[i]);
+        ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
         *prev = line;
         *ip = line->next_;
-        tnt = ipti_cov_left(tnt, n - (line->key_ & IPTI_COV_USED));
     }
-    return tnt;
+    return ipti_cov_left(tnt, n);
 }
 
 /* Collect the leg from p on: its bits, the key of what is behind them, which is
