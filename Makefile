@@ -101,12 +101,12 @@ demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
 	@$(SUB) run-tests
 
-run-tests: tools examples tests fuzzers
-	@$(RUN) $(TESTS:%=$(BUILD)/tests/%) $(SCRIPTS) $(REPLAY)
-
 ifeq ($(T),*)
 REPLAY = $(if $(FUZZERS),$(CHECK_DIR)/replay.sh)
 endif
+
+run-tests: tools examples tests $(if $(REPLAY),fuzzers)
+	@$(RUN) $(TESTS:%=$(BUILD)/tests/%) $(SCRIPTS) $(REPLAY)
 
 test-traces:  ## Test with real hardware traces: TRACES=dir
 	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis
