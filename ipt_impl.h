@@ -9104,38 +9104,6 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
                          tnt, to);
 }
 
-/* The memo is noisy: take short lines for the bits at ip as long as they only
- * count edges, of all of their bits: so that which comes next depends on next_
- * alone, and as little as can be has to wait for that. Returns the bits that
- * are left. */
-static IPTI_APART uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
-                                           uint8_t *bitmap, uint64_t tnt,
-                                           uint64_t *ip,
-                                           const ipt_cov_line **prev)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
-    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
-    const ipt_cov_line *const lines = memo->lines_;
-    const uint64_t mask = memo->mask_;
-    unsigned n = ipti_top(tnt);
-
-    for (; n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
-        const uint64_t bits = ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
-                                            IPTI_COV_PIECE);
-        const ipt_cov_line *line = ipti_cov_look(decoder, lines, mask, own, own,
-                                                 *ip, bits, 0);
-        if (!line
-            || (line->key_ & IPTI_COV_RESULT)
-                   != (IPTI_COV_PIECE | IPTI_COV_DONE))
-            break;
-        ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
-        *prev = line;
-        *ip = line->next_;
-    }
-    return ipti_cov_left(tnt, n);
-}
-
 /* Collect the leg from p on: its bits, the key of what is behind them, which is
  * a TIP, a PGD or that there are more of them, and its IP. Returns where it
  * ends; NULL: something else is behind. */
@@ -9171,14 +9139,13 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     return size ? next + size : NULL;
 }
 
-/* The dash ends with flow at ip, where `line` led (NULL: a PGE). */
+/* The dash ends with flow at ip. */
 static inline void ipti_cov_arrive(ipt_cov_decoder *decoder, const uint8_t *p,
-                                   uint64_t ip, uint64_t last_ip,
-                                   const ipt_cov_line *line)
+                                   uint64_t ip, uint64_t last_ip)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
 
-    if (!line)
+    if (!leg->line)
         decoder->walk_.prev_kind = IPT_INSN_OTHER;
     if (p != leg->p) {
         leg->moved = 1;
@@ -9186,14 +9153,13 @@ static inline void ipti_cov_arrive(ipt_cov_decoder *decoder, const uint8_t *p,
     }
     leg->p = p;
     leg->ip = ip;
-    leg->line = line;
     leg->last_ip = last_ip;
 }
 
 /* The dash ends in the middle of the leg that holds `tnt` and ends at `next`,
  * with `to`, if key says so. */
-static void ipti_cov_halt(ipt_cov_leg_ *leg, uint64_t tnt, const uint8_t *next,
-                          uint32_t key, uint64_t to)
+static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
+                          const uint8_t *next, uint32_t key, uint64_t to)
 {
     leg->at = IPTI_LEG_AHEAD;
     leg->next = next;
@@ -9204,6 +9170,7 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, uint64_t tnt, const uint8_t *next,
     leg->tnt = tnt;
     leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
     leg->full = 1;
+    leg->noisy = (uint8_t) ipti_memo_noisy(memo);
 }
 
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
@@ -9223,7 +9190,6 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint8_t *next;
     const uint8_t *behind;
     const ipt_cov_line *line = NULL;
-    const ipt_cov_line *prev = leg->line;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
@@ -9237,21 +9203,13 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             break;
         for (;;) {
             line = ipti_cov_look(decoder, lines, mask, own, key, ip, tnt, to);
-            if (IPTI_UNLIKELY(!line)) {
-                leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
-                if (leg->noisy) {
-                    tnt = ipti_cov_pieces(decoder, bitmap, tnt, &ip, &prev);
-                    line = ipti_cov_look(decoder, lines, mask, own, key, ip,
-                                         tnt, to);
-                }
-                if (!line)
-                    break;
-            }
+            if (IPTI_UNLIKELY(!line))
+                break;
             if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
                 && !(line = ipti_cov_frames(decoder, line)))
                 break;
             ipti_cov_add(bitmap, line);
-            prev = line;
+            leg->line = line;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
                 break;
             ip = line->next_;
@@ -9275,15 +9233,77 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         leg->enabled = next != behind;
         if (IPTI_UNLIKELY(!leg->enabled))
             break;
-        prev = NULL;
+        leg->line = NULL;
         ip = last_ip;
         p = next;
     }
-    ipti_cov_arrive(decoder, p, ip, last_ip, prev);
+    ipti_cov_arrive(decoder, p, ip, last_ip);
     if (line || !next)
         return 0;
-    ipti_cov_halt(leg, tnt, next, key, to);
+    ipti_cov_halt(leg, cov->memo, tnt, next, key, to);
     return 1;
+}
+
+/* Take short lines for the bits at *ip as long as they only count edges, of all
+ * of their bits: what comes next depends on next_ alone, and as little as can be
+ * has to wait for that. Returns the bits that are left. */
+static IPTI_HOT uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
+                                         const ipt_cov_memo *memo, uint32_t own,
+                                         uint64_t tnt, uint64_t *ip,
+                                         const ipt_cov_line **prev)
+{
+    uint8_t *const bitmap = decoder->cov_->bitmap;
+    unsigned n = ipti_top(tnt);
+
+    for (; n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
+        const uint64_t bits = ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
+                                            IPTI_COV_PIECE);
+        const ipt_cov_line *line = ipti_cov_look(decoder, memo->lines_,
+                                                 memo->mask_, own, own, *ip,
+                                                 bits, 0);
+        if (!line
+            || (line->key_ & IPTI_COV_RESULT)
+                   != (IPTI_COV_PIECE | IPTI_COV_DONE))
+            break;
+        ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
+        *prev = line;
+        *ip = line->next_;
+    }
+    return ipti_cov_left(tnt, n);
+}
+
+/* The memo has no line for the leg, and is noisy: take short ones for it, and
+ * for the next ones if nothing but bits is behind. What is left of the bits of
+ * a leg begins the next one. */
+static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
+    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
+    ipt_cov_leg_ *leg = &decoder->leg_;
+    const ipt_cov_line *line = leg->line;
+    const uint8_t *next;
+    uint64_t ip = leg->ip;
+    uint64_t tnt;
+
+    for (;;) {
+        leg->tnt = ipti_cov_pieces(decoder, memo, own, leg->tnt, &ip, &line);
+        if (!leg->full || leg->behind != IPTI_COV_NONE
+            || ipti_top(leg->tnt) > IPTI_COV_PIECE)
+            break;
+        leg->p = leg->next;
+        leg->held = tnt = leg->tnt;
+        leg->at = IPTI_LEG_IDLE;
+        leg->moved = 1;
+        next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
+        if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo))
+            break;
+        leg->next = next;
+        leg->all = leg->tnt = tnt;
+        leg->at = IPTI_LEG_AHEAD;
+    }
+    leg->ip = ip;
+    leg->line = line;
 }
 
 /* Go as far as the memo and what it can learn lead. Returns < 0 if the walk has
@@ -9303,6 +9323,10 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
             && cov->bitmap)
             missed = ipti_cov_dash(decoder, cov->bitmap);
+        if (missed && leg->noisy) {
+            ipti_cov_noise(decoder);
+            missed = 0;
+        }
         if (leg->at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, leg))
             return 0;
         if (leg->at == IPTI_LEG_PASSED)
