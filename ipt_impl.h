@@ -9245,8 +9245,8 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 }
 
 /* Take short lines for the bits at *ip as long as they only count edges, of all
- * of their bits: what comes next depends on next_ alone, and as little as can be
- * has to wait for that. Returns the bits that are left. */
+ * of their bits: what comes next depends on next_ alone, and as little as can
+ * be has to wait for that. Returns the bits that are left. */
 static IPTI_HOT uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
                                          const ipt_cov_memo *memo, uint32_t own,
                                          uint64_t tnt, uint64_t *ip,
