@@ -9139,23 +9139,6 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     return size ? next + size : NULL;
 }
 
-/* The dash ends with flow at ip. */
-static inline void ipti_cov_arrive(ipt_cov_decoder *decoder, const uint8_t *p,
-                                   uint64_t ip, uint64_t last_ip)
-{
-    ipt_cov_leg_ *leg = &decoder->leg_;
-
-    if (!leg->line)
-        decoder->walk_.prev_kind = IPT_INSN_OTHER;
-    if (p != leg->p) {
-        leg->moved = 1;
-        leg->held = 1;
-    }
-    leg->p = p;
-    leg->ip = ip;
-    leg->last_ip = last_ip;
-}
-
 /* The dash ends in the middle of the leg that holds `tnt` and ends at `next`,
  * with `to`, if key says so. */
 static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
@@ -9237,73 +9220,63 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         ip = last_ip;
         p = next;
     }
-    ipti_cov_arrive(decoder, p, ip, last_ip);
+    if (!leg->line)
+        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+    if (p != leg->p) {
+        leg->moved = 1;
+        leg->held = 1;
+    }
+    leg->p = p;
+    leg->ip = ip;
+    leg->last_ip = last_ip;
     if (line || !next)
         return 0;
     ipti_cov_halt(leg, cov->memo, tnt, next, key, to);
     return 1;
 }
 
-/* Take short lines for the bits at *ip as long as they only count edges, of all
- * of their bits: what comes next depends on next_ alone, and as little as can
- * be has to wait for that. Returns the bits that are left. */
-static IPTI_HOT uint64_t ipti_cov_pieces(const ipt_cov_decoder *decoder,
-                                         const ipt_cov_memo *memo, uint32_t own,
-                                         uint64_t tnt, uint64_t *ip,
-                                         const ipt_cov_line **prev)
-{
-    uint8_t *const bitmap = decoder->cov_->bitmap;
-    unsigned n = ipti_top(tnt);
-
-    for (; n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
-        const uint64_t bits = ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
-                                            IPTI_COV_PIECE);
-        const ipt_cov_line *line = ipti_cov_look(decoder, memo->lines_,
-                                                 memo->mask_, own, own, *ip,
-                                                 bits, 0);
-        if (!line
-            || (line->key_ & IPTI_COV_RESULT)
-                   != (IPTI_COV_PIECE | IPTI_COV_DONE))
-            break;
-        ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
-        *prev = line;
-        *ip = line->next_;
-    }
-    return ipti_cov_left(tnt, n);
-}
-
-/* The memo has no line for the leg, and is noisy: take short ones for it, and
- * for the next ones if nothing but bits is behind. What is left of the bits of
- * a leg begins the next one. */
+/* The memo has no line for the leg, and is noisy: take short ones as long as
+ * they only count edges, of all of their bits. What comes next then depends on
+ * next_ alone, and as little as can be has to wait for that. If there are but
+ * bits behind, those that are left begin the next leg. */
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
     const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
+    uint8_t *const bitmap = cov->bitmap;
     ipt_cov_leg_ *leg = &decoder->leg_;
-    const ipt_cov_line *line = leg->line;
-    const uint8_t *next;
+    const ipt_cov_line *line;
     uint64_t ip = leg->ip;
-    uint64_t tnt;
+    uint64_t tnt = leg->tnt;
+    unsigned n;
 
     for (;;) {
-        leg->tnt = ipti_cov_pieces(decoder, memo, own, leg->tnt, &ip, &line);
-        if (!leg->full || leg->behind != IPTI_COV_NONE
-            || ipti_top(leg->tnt) > IPTI_COV_PIECE)
-            break;
+        for (n = ipti_top(tnt); n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
+            line = ipti_cov_look(decoder, memo->lines_, memo->mask_, own, own,
+                                 ip, ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
+                                                   IPTI_COV_PIECE), 0);
+            if (!line || (line->key_ & IPTI_COV_RESULT)
+                             != (IPTI_COV_PIECE | IPTI_COV_DONE))
+                break;
+            ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
+            leg->line = line;
+            ip = line->next_;
+        }
+        leg->ip = ip;
+        leg->tnt = ipti_cov_left(tnt, n);
+        if (!leg->full || leg->behind != IPTI_COV_NONE || n > IPTI_COV_PIECE)
+            return;
         leg->p = leg->next;
         leg->held = tnt = leg->tnt;
         leg->at = IPTI_LEG_IDLE;
         leg->moved = 1;
-        next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
+        leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
         if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo))
-            break;
-        leg->next = next;
-        leg->all = leg->tnt = tnt;
+            return;
+        leg->all = tnt;
         leg->at = IPTI_LEG_AHEAD;
     }
-    leg->ip = ip;
-    leg->line = line;
 }
 
 /* Go as far as the memo and what it can learn lead. Returns < 0 if the walk has
