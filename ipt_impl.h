@@ -6751,22 +6751,6 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
     return (end & w->mask) == end ? (uint8_t) (w->count - 1) : 0;
 }
 
-/* Have it in w->run. Returns 0 if that cannot be. */
-static IPTI_HOT int ipti_walk_load(ipt_walk_ *w, const ipt_cache_line *run)
-{
-    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
-        return 0;
-    w->offset = ipti_walk_offset(w);
-    w->run = *run;
-    w->ip = w->run.ip_;
-    w->index = 0;
-    w->counted = 0;
-    w->count = w->run.count_;
-    w->simple = (uint8_t) (w->run.count_ - 1);
-    w->whole = 1;
-    return 1;
-}
-
 /* The event at hand comes before the next instruction. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 {
@@ -6790,11 +6774,6 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         ipti_walk_account(w);
     w->count = w->whole = 0;
     w->unproven = 0;
-    if (ipti_walk_flows(w) && ipti_walk_flow(w, at)
-        && ipti_walk_load(w, ipti_walk_line(w))) {
-        w->trail = 0;
-        return IPT_OK;
-    }
     for (;;) {
         status = ipti_walk_source(w, at);
         if (status == IPT_END && w->enabled
@@ -7615,6 +7594,26 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     insn->kind = w->prev_kind;
 }
 
+/* Stand before the run that follows. Returns 0 if that cannot be. */
+static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
+                                    const ipt_cache_line *run)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
+        return 0;
+    w->offset = ipti_walk_offset(w);
+    decoder->insn_.offset = w->offset;
+    w->run = *run;
+    w->ip = w->run.ip_;
+    w->index = 0;
+    w->counted = 0;
+    w->count = w->run.count_;
+    w->simple = (uint8_t) (w->run.count_ - 1);
+    w->whole = 1;
+    return 1;
+}
+
 /* A run was passed: hand out its last instruction if flow goes on, with the
  * next run if that is one that just follows. */
 static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
@@ -7629,9 +7628,8 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     }
     ipti_insn_set(decoder, insn);
     decoder->at.ip = w->ip;
-    if (w->not_plain || !ipti_walk_load(w, ipti_walk_line(w)))
+    if (w->not_plain || !ipti_insn_enter(decoder, ipti_walk_line(w)))
         w->count = w->simple = 0;
-    decoder->insn_.offset = w->offset;
     return IPT_OK;
 }
 
@@ -7650,7 +7648,6 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const ipt_cache_line *run;
 
     if (IPTI_UNLIKELY(!w->whole || w->version != *w->valid))
         return ipti_insn_slow(decoder, insn);
@@ -7661,10 +7658,8 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (w->tnt_count == 0 && !w->have_tip)
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
-    run = ipti_walk_likely(w);
-    if (IPTI_UNLIKELY(!run || !ipti_walk_load(w, run)))
+    if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
         return ipti_insn_load(decoder, insn);
-    decoder->insn_.offset = w->offset;
     decoder->at.ip = w->ip;
     return IPT_OK;
 }
