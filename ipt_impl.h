@@ -2416,7 +2416,7 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
 
 enum {                       /* ipt_pending_.bind */
     IPTI_BIND_NOW = 0x01,    /* nothing: it is complete */
-    IPTI_BIND_PSB = 0x02,    /* the end of the PSB+, and its FUP's IP */
+    IPTI_BIND_HELD = 0x02,   /* the packet that ends the phase */
     IPTI_BIND_TIP = 0x04,    /* TIP, TIP.PGE, TIP.PGD */
     IPTI_BIND_FUP = 0x08,    /* FUP, which also is the source of a branch */
     IPTI_BIND_TAKE = 0x10,   /* FUP, which has no other use then */
@@ -2481,34 +2481,6 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
     return ipti_evt_insert(evt, evt->count, packet, type, bind);
 }
 
-/* Records of a PSB+ stand together, before all others but an overflow that
- * waits for that PSB+: from the first one ... */
-static unsigned ipti_evt_psb_first(const ipt_evt_state_ *evt)
-{
-    unsigned i = 0;
-
-    while (i < evt->count && evt->pending[i].bind == IPTI_BIND_TAKE)
-        i++;
-    return i;
-}
-
-/* ... up to here. */
-static unsigned ipti_evt_psb_end(const ipt_evt_state_ *evt)
-{
-    unsigned i = ipti_evt_psb_first(evt);
-
-    while (i < evt->count && evt->pending[i].bind == IPTI_BIND_PSB)
-        i++;
-    return i;
-}
-
-static ipt_pending_ *ipti_evt_push_psb(ipt_evt_state_ *evt,
-                                       const ipt_packet *packet, uint8_t type)
-{
-    return ipti_evt_insert(evt, ipti_evt_psb_end(evt), packet, type,
-                           IPTI_BIND_PSB);
-}
-
 /* The first record of a type, or NULL. */
 static ipt_pending_ *ipti_evt_find(ipt_evt_state_ *evt, uint8_t type)
 {
@@ -2520,81 +2492,81 @@ static ipt_pending_ *ipti_evt_find(ipt_evt_state_ *evt, uint8_t type)
     return NULL;
 }
 
-/* Is anything bound to one of these? */
-static int ipti_evt_bound(const ipt_evt_state_ *evt, unsigned mask)
+/* The index of the first record bound to one of `mask`, or the end. */
+static unsigned ipti_evt_bound(const ipt_evt_state_ *evt, unsigned mask)
 {
-    unsigned i;
+    unsigned i = 0;
 
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind & mask)
-            return 1;
-    return 0;
-}
-
-/* What is bound to one of `mask` binds to nothing any more; it has no IP. */
-static void ipti_evt_unbind(ipt_evt_state_ *evt, unsigned mask)
-{
-    unsigned i;
-
-    for (i = 0; i < evt->count; i++) {
-        if (evt->pending[i].bind & mask) {
-            evt->pending[i].bind = IPTI_BIND_NOW;
-            evt->pending[i].flags |= IPT_EVENT_NO_IP;
-            if (evt->pending[i].type == IPT_EVT_ASYNC_BRANCH)
-                evt->pending[i].type = IPT_EVT_NONE; /* it went nowhere */
-        }
-    }
+    while (i < evt->count && !(evt->pending[i].bind & mask))
+        i++;
+    return i;
 }
 
 /* What is bound to just `from` binds to `to`. */
-static void ipti_evt_rebind(ipt_evt_state_ *evt, uint8_t from, uint8_t to)
-{
-    unsigned i;
-
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == from)
-            evt->pending[i].bind = to;
-}
-
-/* What is bound to just `from` is complete, without IP; but behind an overflow
- * that waits, it waits with that. */
-static void ipti_evt_unbind_aside(ipt_evt_state_ *evt, uint8_t from)
+static void ipti_evt_rebind(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
+                            uint8_t flags)
 {
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
         if (evt->pending[i].bind == from) {
-            evt->pending[i].bind
-                = evt->phase >= IPTI_EVT_LOST ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
-            evt->pending[i].flags |= IPT_EVENT_NO_IP;
+            evt->pending[i].bind = to;
+            evt->pending[i].flags |= flags;
+        }
+    }
+}
+
+/* Complete what is bound to one of `mask`, with this IP. */
+static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
+                             int has_ip)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++) {
+        ipt_pending_ *record = &evt->pending[i];
+        if (!(record->bind & mask))
+            continue;
+        record->bind = IPTI_BIND_NOW;
+        switch (record->type) {
+        case IPT_EVT_OVERFLOW: /* see ipti_evt_lost_at */
+            break;
+        case IPT_EVT_ASYNC_BRANCH:
+        case IPT_EVT_ASYNC_DISABLED:
+        case IPT_EVT_DISABLED: /* the IP is where flow went */
+            record->data[0] = has_ip ? ip : 0;
+            if (!has_ip)
+                record->flags |= IPT_EVENT_NO_TO;
+            break;
+        default:
+            if (!has_ip)
+                record->flags |= IPT_EVENT_NO_IP;
+            if (!(record->flags & IPT_EVENT_NO_IP))
+                record->ip = ip;
+            break;
         }
     }
 }
 
 /* There will be no FUP for what is bound to one; MODE.Exec may get a TIP. */
-static void ipti_evt_unbind_fup(ipt_evt_state_ *evt)
+static void ipti_evt_no_fup(ipt_evt_state_ *evt)
 {
-    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_FUP);
-    ipti_evt_unbind(evt, IPTI_BIND_FUP);
+    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_FUP, 0);
+    ipti_evt_release(evt, IPTI_BIND_FUP, 0, 0);
 }
 
-/* What is bound to just `bind` goes before the rest. */
-static void ipti_evt_first(ipt_evt_state_ *evt, uint8_t bind)
+/* What is complete goes before what waits. */
+static void ipti_evt_sort(ipt_evt_state_ *evt)
 {
-    ipt_pending_ *record = &evt->pending[IPT_PENDING_MAX_]; /* never in use */
-    unsigned to = 0;
+    ipt_pending_ *to = evt->pending;
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
-        if (evt->pending[i].bind != bind)
-            continue;
-        if (i != to) {
-            *record = evt->pending[i];
-            IPT_MEMMOVE(&evt->pending[to + 1], &evt->pending[to],
-                        (i - to) * sizeof(*record));
-            evt->pending[to] = *record;
+        const ipt_pending_ record = evt->pending[i];
+        if (record.bind == IPTI_BIND_NOW) {
+            IPT_MEMMOVE(to + 1, to,
+                        (size_t) (&evt->pending[i] - to) * sizeof(*to));
+            *to++ = record;
         }
-        to++;
     }
 }
 
@@ -2605,17 +2577,13 @@ static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
                 (evt->count - i) * sizeof(evt->pending[0]));
 }
 
-/* What tracing no longer completes after an overflow is lost. */
+/* What is bound to one of `mask` is lost. */
 static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 {
-    unsigned i = 0;
+    unsigned i;
 
-    while (i < evt->count) {
-        if (evt->pending[i].bind & mask)
-            ipti_evt_remove(evt, i);
-        else
-            i++;
-    }
+    while ((i = ipti_evt_bound(evt, mask)) < evt->count)
+        ipti_evt_remove(evt, i);
 }
 
 /* ---- handing out ---- */
@@ -2775,84 +2743,67 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
 /* Hand out the first record that is complete. Returns 0 if there is none. */
 static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 {
-    unsigned i = 0;
+    unsigned i;
 
-    while (i < evt->count) {
-        ipt_pending_ *record = &evt->pending[i];
-        if (record->bind != IPTI_BIND_NOW) {
-            i++;
-        } else if (record->type == IPT_EVT_NONE) { /* used up its IP: done */
-            ipti_evt_remove(evt, i);
-        } else {
-            ipti_evt_fill(evt, record, out);
-            ipti_evt_remove(evt, i);
+    while ((i = ipti_evt_bound(evt, IPTI_BIND_NOW)) < evt->count) {
+        const uint8_t type = evt->pending[i].type;
+        if (type != IPT_EVT_NONE)
+            ipti_evt_fill(evt, &evt->pending[i], out);
+        ipti_evt_remove(evt, i);
+        if (type != IPT_EVT_NONE) /* else it was there to use up an IP */
             return 1;
-        }
     }
     return 0;
 }
 
-/* Complete what is bound to one of `mask`, with this IP. */
-static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
-                             int has_ip)
-{
-    unsigned i;
-
-    for (i = 0; i < evt->count; i++) {
-        ipt_pending_ *record = &evt->pending[i];
-        if (!(record->bind & mask))
-            continue;
-        record->bind = IPTI_BIND_NOW;
-        switch (record->type) {
-        case IPT_EVT_ASYNC_BRANCH:
-        case IPT_EVT_ASYNC_DISABLED:
-        case IPT_EVT_DISABLED: /* the IP is where flow went */
-            record->data[0] = has_ip ? ip : 0;
-            if (!has_ip)
-                record->flags |= IPT_EVENT_NO_TO;
-            break;
-        default:
-            if (!has_ip)
-                record->flags |= IPT_EVENT_NO_IP;
-            if (!(record->flags & IPT_EVENT_NO_IP))
-                record->ip = ip;
-            break;
-        }
-    }
-}
-
 /* ---- PSB+                 SDM: "PSB+ packets", and erratum BDM70 ---- */
-
-static void ipti_evt_psb(ipt_evt_state_ *evt)
-{
-    const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-
-    /* it may stand between MWAIT and EXSTOP and between PWRE and PWRX */
-    if (ipti_evt_bound(evt, IPTI_BIND_PSB | IPTI_BIND_TIP | IPTI_BIND_FUP
-                                | IPTI_BIND_CFE)
-        || (ipti_evt_bound(evt, IPTI_BIND_TAKE) && !lost))
-        evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_first(evt, IPTI_BIND_TAKE); /* see ipti_evt_psb_first */
-    evt->phase = IPTI_EVT_PSB;
-    evt->was_enabled = evt->enabled;
-    evt->enabled = 0;
-    evt->psb_fup = 0;
-    evt->last_ip = 0;
-}
-
-static void ipti_evt_psb_release(ipt_evt_state_ *evt)
-{
-    ipti_evt_release(evt, IPTI_BIND_PSB, evt->psb_ip, evt->psb_fup);
-}
 
 /* A state that the PSB+ repeats; its time and place are the PSB+'s. */
 static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
                                      const ipt_packet *packet, uint8_t type)
 {
-    ipt_pending_ *record = ipti_evt_push_psb(evt, packet, type);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type, IPTI_BIND_HELD);
 
     record->flags = IPT_EVENT_STATUS;
     return record;
+}
+
+static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    unsigned open = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_CFE;
+
+    /* it may stand between MWAIT and EXSTOP and between PWRE and PWRX */
+    if (!ipti_evt_find(evt, IPT_EVT_OVERFLOW))
+        open |= IPTI_BIND_TAKE;
+    if (ipti_evt_bound(evt, open) < evt->count)
+        evt->error = IPT_ERR_CONTEXT;
+    evt->phase = IPTI_EVT_PSB;
+    evt->was_enabled = evt->enabled;
+    evt->enabled = 0;
+    evt->psb_fup = 0;
+    evt->last_ip = 0;
+    ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
+}
+
+/* The time of all that is in a PSB+ is that of its end. */
+static void ipti_evt_psb_stamp(ipt_evt_state_ *evt)
+{
+    unsigned i;
+
+    evt->psb_lost_mtc = evt->clock.lost_mtc;
+    evt->psb_lost_cyc = evt->clock.lost_cyc;
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].bind == IPTI_BIND_HELD
+            && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
+            ipti_evt_stamp(evt, &evt->pending[i]);
+}
+
+/* What the phase held back is complete, with this IP. */
+static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
+{
+    evt->phase = IPTI_EVT_FLOW;
+    ipti_evt_release(evt, IPTI_BIND_HELD, ip, has_ip);
+    ipti_evt_sort(evt);
 }
 
 /* What came between an overflow and its IP, and has none: there it takes
@@ -2864,7 +2815,7 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
 
     for (i = 0; i < evt->count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind != IPTI_BIND_TAKE
+        if (record->bind != IPTI_BIND_HELD
             || !(record->flags & IPT_EVENT_NO_IP))
             continue;
         if (record->type == IPT_EVT_PAGING || record->type == IPT_EVT_VMCS) {
@@ -2887,50 +2838,36 @@ static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    if (!lost || lost->bind != IPTI_BIND_TAKE)
+    if (!lost)
         return;
     if (evt->psb_fup) {
         if (!lost->arg[0]) { /* else APL12 may have made up the one it has */
             lost->ip = evt->psb_ip;
             ipti_evt_lost_place(evt, evt->psb_ip);
         }
-        lost->bind = IPTI_BIND_NOW;
+        lost->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
         evt->was_enabled = 1;
     }
-    ipti_evt_unbind_fup(evt);
+    ipti_evt_no_fup(evt);
 }
 
 /* Its FUP holds, or BDM70 has been seen to. */
 static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
-    evt->phase = IPTI_EVT_FLOW;
     evt->synced = 1;
-    ipti_evt_psb_release(evt);
-    ipti_evt_first(evt, IPTI_BIND_NOW);
-}
-
-/* The time of all that is in a PSB+ is that of its end. */
-static void ipti_evt_psb_stamp(ipt_evt_state_ *evt)
-{
-    unsigned i;
-
-    evt->psb_lost_mtc = evt->clock.lost_mtc;
-    evt->psb_lost_cyc = evt->clock.lost_cyc;
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_PSB)
-            ipti_evt_stamp(evt, &evt->pending[i]);
+    ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
 }
 
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
  * be wrong: the next packet that is about flow tells. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = ipti_evt_insert(
-        evt, ipti_evt_psb_first(evt), packet,
-        evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_DISABLED, IPTI_BIND_PSB);
+    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_DISABLED);
 
-    record->flags = IPT_EVENT_STATUS;
-    if (!evt->psb_fup)
+    record->offset = packet->offset;
+    if (evt->psb_fup)
+        record->type = IPT_EVT_ENABLED;
+    else
         record->flags |= IPT_EVENT_NO_IP;
     ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
@@ -2944,12 +2881,14 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
  * is not; neither its FUP nor its MODE.Exec hold. */
 static void ipti_evt_bdm70(ipt_evt_state_ *evt)
 {
-    evt->pending[0].type = IPT_EVT_DISABLED;
-    evt->pending[0].flags |= IPT_EVENT_NO_IP;
+    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_ENABLED);
+
+    record->type = IPT_EVT_DISABLED;
+    record->flags |= IPT_EVENT_NO_IP;
     evt->psb_fup = 0;
     evt->enabled = 0;
     evt->last_ip = 0;
-    ipti_evt_unbind_fup(evt);
+    ipti_evt_no_fup(evt);
 }
 
 static uint8_t ipti_evt_mode(uint8_t exec)
@@ -2973,60 +2912,66 @@ static inline uint8_t ipti_evt_says(const ipt_packet *packet)
                       | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
 }
 
+static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
+                               uint8_t type)
+{
+    ipt_pending_ *record
+        = evt->phase == IPTI_EVT_PSB
+              ? ipti_evt_status(evt, packet, type)
+              : ipti_evt_push(evt, packet, type, IPTI_BIND_TIP | IPTI_BIND_TAKE);
+
+    record->arg[0] = ipti_evt_mode(evt->exec);
+    record->arg[1] = packet->u.exec.iflag;
+}
+
 /* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
 static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
-    const uint8_t exec = ipti_evt_says(packet);
-    const uint8_t changed = (uint8_t) (evt->exec ^ exec);
+    const uint8_t was = evt->exec;
+    const uint8_t now = ipti_evt_says(packet);
     const int psb = evt->phase == IPTI_EVT_PSB;
     const int iflags = (config->flags & IPT_CONFIG_IFLAGS) != 0;
-    int pushed = 0;
-    unsigned i;
+    const int new_mode = !was || (was ^ now) & 3;
+    const int new_iflag = iflags && (!was || (was ^ now) & 4);
 
-    if (psb && evt->exec && evt->was_enabled
-        && changed & (iflags ? 7 : 3))
+    evt->exec = now;
+    if (psb && was && evt->was_enabled && (new_mode || new_iflag))
         evt->error = IPT_ERR_STATUS;
-    for (i = 0; i < 3; i++) {
-        static const uint8_t types[3]
-            = {IPT_EVT_EXEC_MODE, IPT_EVT_IFLAGS, IPT_EVT_NONE};
-        static const uint8_t bits[3]
-            = {IPTI_EXEC_KNOWN | 3, IPTI_EXEC_KNOWN | 4, 0};
-        ipt_pending_ *record;
-        if (i == 1 && !iflags)
-            continue;
-        if (i == 2 ? psb || pushed : !psb && !(changed & bits[i]))
-            continue; /* NONE: unchanged, it still takes its FUP or TIP */
-        record = psb ? ipti_evt_status(evt, packet, types[i])
-                     : ipti_evt_push(evt, packet, types[i],
-                                     IPTI_BIND_TIP | IPTI_BIND_TAKE);
-        record->arg[0] = ipti_evt_mode(exec);
-        record->arg[1] = packet->u.exec.iflag;
-        pushed = 1;
-    }
-    evt->exec = exec;
+    if (psb || new_mode)
+        ipti_evt_push_exec(evt, packet, IPT_EVT_EXEC_MODE);
+    if (iflags && (psb || new_iflag))
+        ipti_evt_push_exec(evt, packet, IPT_EVT_IFLAGS);
+    if (!psb && !new_mode && !new_iflag) /* it still takes its FUP or TIP */
+        ipti_evt_push_exec(evt, packet, IPT_EVT_NONE);
 }
 
 static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
+    uint8_t bind = IPTI_BIND_TAKE;
 
-    if (evt->phase == IPTI_EVT_PSB)
-        record = ipti_evt_status(evt, packet, IPT_EVT_TSX);
-    else if (!evt->enabled && evt->phase < IPTI_EVT_LOST)
-        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_NOW);
+    if (!evt->enabled && evt->phase < IPTI_EVT_LOST)
+        bind = IPTI_BIND_NOW;
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
-        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_FUP);
-    else
-        record = ipti_evt_push(evt, packet, IPT_EVT_TSX, IPTI_BIND_TAKE);
+        bind = IPTI_BIND_FUP;
+    record = evt->phase == IPTI_EVT_PSB
+                 ? ipti_evt_status(evt, packet, IPT_EVT_TSX)
+                 : ipti_evt_push(evt, packet, IPT_EVT_TSX, bind);
     record->arg[0] = packet->u.tsx.intx;
     record->arg[1] = packet->u.tsx.abrt;
 }
 
 /* ---- what binds to no IP ---- */
 
-/* It is complete, but where records wait for a decision, it waits with them, so
- * that order is kept; unless so many do that there would be no room. */
+/* What binds to nothing is complete, unless the phase holds it back. */
+static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
+{
+    return evt->phase <= IPTI_EVT_START ? IPTI_BIND_NOW : IPTI_BIND_HELD;
+}
+
+/* Order is kept thereby; but if so many are held that there would be no room,
+ * it goes before them. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
@@ -3035,17 +2980,10 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
 
     if (full && evt->phase == IPTI_EVT_HELD)
         ipti_evt_held_done(evt);
-    if (full || evt->phase == IPTI_EVT_FLOW || evt->phase == IPTI_EVT_START) {
-        record = ipti_evt_push(evt, packet, type, IPTI_BIND_NOW);
-    } else if (evt->phase == IPTI_EVT_PSB) {
-        record = ipti_evt_push_psb(evt, packet, type);
-    } else {
-        record = ipti_evt_push(evt, packet, type,
-                               evt->phase == IPTI_EVT_HELD ? IPTI_BIND_PSB
-                                                           : IPTI_BIND_TAKE);
-    }
+    record = ipti_evt_push(evt, packet, type,
+                           full ? IPTI_BIND_NOW : ipti_evt_loose(evt));
     record->flags |= IPT_EVENT_NO_IP;
-    if (record->bind != IPTI_BIND_NOW)
+    if (record->bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
 }
@@ -3081,6 +3019,18 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[0] = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
 }
 
+/* A new address space: behind a FUP it binds to the TIP, at index `at`. */
+static ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
+                                    const ipt_packet *packet, unsigned at,
+                                    uint8_t type, uint8_t async)
+{
+    if (evt->phase == IPTI_EVT_PSB)
+        return ipti_evt_status(evt, packet, async);
+    if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
+        return ipti_evt_insert(evt, at, packet, async, IPTI_BIND_TIP);
+    return ipti_evt_aside(evt, packet, type);
+}
+
 static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
                          const ipt_packet *packet)
 {
@@ -3091,13 +3041,8 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
         && evt->phase != IPTI_EVT_PSB && config->flags & IPT_CONFIG_VMX_EVENTS)
         ipti_evt_vmx(evt, packet);
     evt->vmx = vmx;
-    if (evt->phase == IPTI_EVT_PSB)
-        record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_PAGING);
-    else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
-        record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_PAGING,
-                               IPTI_BIND_TIP);
-    else
-        record = ipti_evt_aside(evt, packet, IPT_EVT_PAGING);
+    record = ipti_evt_space(evt, packet, evt->count, IPT_EVT_PAGING,
+                            IPT_EVT_ASYNC_PAGING);
     record->data[0] = packet->u.pip.cr3;
     record->arg[0] = packet->u.pip.nr;
 }
@@ -3105,18 +3050,11 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
 static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const ipt_pending_ *paging = ipti_evt_find(evt, IPT_EVT_ASYNC_PAGING);
-    ipt_pending_ *record;
+    const unsigned at /* before that */
+        = paging ? (unsigned) (paging - evt->pending) : evt->count;
 
-    if (evt->phase == IPTI_EVT_PSB)
-        record = ipti_evt_status(evt, packet, IPT_EVT_ASYNC_VMCS);
-    else if (paging && paging->bind == IPTI_BIND_TIP) /* goes before it */
-        record = ipti_evt_insert(evt, (unsigned) (paging - evt->pending),
-                                 packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
-    else if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
-        record = ipti_evt_push(evt, packet, IPT_EVT_ASYNC_VMCS, IPTI_BIND_TIP);
-    else
-        record = ipti_evt_aside(evt, packet, IPT_EVT_VMCS);
-    record->data[0] = packet->u.vmcs.base;
+    ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)->data[0]
+        = packet->u.vmcs.base;
 }
 
 /* ---- IP packets ---- */
@@ -3125,11 +3063,8 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_insert_tip(ipt_evt_state_ *evt, const ipt_packet *packet,
                                 uint8_t type)
 {
-    unsigned i = 0;
-
-    while (i < evt->count && !(evt->pending[i].bind & IPTI_BIND_TIP))
-        i++;
-    ipti_evt_insert(evt, i, packet, type, IPTI_BIND_TIP);
+    ipti_evt_insert(evt, ipti_evt_bound(evt, IPTI_BIND_TIP), packet, type,
+                    IPTI_BIND_TIP);
 }
 
 static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3145,7 +3080,7 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
         return;
     }
-    if (!ipti_evt_bound(evt, IPTI_BIND_TAKE))
+    if (ipti_evt_bound(evt, IPTI_BIND_TAKE) == evt->count)
         ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_BIND_TIP)->ip
             = evt->last_ip;
     ipti_evt_release(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, evt->last_ip, 1);
@@ -3199,7 +3134,7 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
         branch->flags |= IPT_EVENT_NO_TO;
     branch->bind = IPTI_BIND_NOW;
     /* what changes with it has no place in the flow that we see */
-    ipti_evt_unbind(evt, IPTI_BIND_TIP);
+    ipti_evt_release(evt, IPTI_BIND_TIP, 0, 0);
 }
 
 /* ---- overflow             SDM: "Internal Buffer Overflow" ----
@@ -3213,24 +3148,29 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const unsigned waiting = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_TAKE
                              | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
+    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-
-    if (lost && lost->bind == IPTI_BIND_TAKE && lost->arg[0])
-        lost->bind = IPTI_BIND_NOW; /* not disabled: APL12's FUP holds */
-    if (evt->phase == IPTI_EVT_PSB && evt->psb_fup)
-        ipti_evt_insert(evt, ipti_evt_psb_first(evt), packet, IPT_EVT_ENABLED,
-                        IPTI_BIND_PSB)
-            ->flags = IPT_EVENT_STATUS;
-    ipti_evt_psb_stamp(evt);
-    ipti_evt_psb_release(evt);
+    if (record && record->arg[0]) /* not disabled: APL12's FUP holds */
+        record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    if (evt->phase == IPTI_EVT_PSB) {
+        record = ipti_evt_find(evt, IPT_EVT_DISABLED);
+        record->offset = packet->offset;
+        record->type = evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_NONE;
+        ipti_evt_psb_stamp(evt);
+        ipti_evt_no_fup(evt);
+        ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
+    }
+    record = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
+    if (record)
+        record->type = IPT_EVT_NONE; /* it went nowhere */
     ipti_evt_drop(evt, IPTI_BIND_CFE);
     if (evt->enabled)
         ipti_evt_drop(evt, waiting);
     else
-        ipti_evt_unbind(evt, waiting);
-    ipti_evt_stamp(evt, ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW,
-                                      IPTI_BIND_TAKE));
+        ipti_evt_release(evt, waiting, 0, 0);
+    record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_HELD);
+    record->flags = IPT_EVENT_NO_IP;
+    ipti_evt_stamp(evt, record);
     evt->phase = IPTI_EVT_LOST;
     evt->skipped = 0;
     evt->enabled = 0;
@@ -3248,42 +3188,22 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = overflow;
 }
 
-/* It is known where tracing goes on; what has no IP need not wait any more. */
-static void ipti_evt_lost_passed(ipt_evt_state_ *evt)
-{
-    unsigned i;
-
-    evt->phase = IPTI_EVT_FLOW;
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_TAKE
-            && evt->pending[i].flags & IPT_EVENT_NO_IP)
-            evt->pending[i].bind = IPTI_BIND_NOW;
-    ipti_evt_first(evt, IPTI_BIND_NOW);
-}
-
+/* Tracing goes on at `ip`. What waits for a FUP may still get one. */
 static void ipti_evt_lost_at(ipt_evt_state_ *evt, uint64_t ip)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
     lost->ip = ip;
-    lost->bind = IPTI_BIND_NOW;
+    lost->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     evt->enabled = 1;
-    ipti_evt_lost_passed(evt);
+    ipti_evt_decided(evt, 0, 0);
 }
 
-/* Tracing goes on at last_ip, or (has_ip 0) is disabled. */
-static void ipti_evt_lost_done(ipt_evt_state_ *evt, int has_ip)
+/* Tracing is disabled. */
+static void ipti_evt_lost_off(ipt_evt_state_ *evt)
 {
-    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-
-    evt->phase = IPTI_EVT_FLOW;
-    evt->enabled = (uint8_t) has_ip;
-    if (has_ip) {
-        lost->ip = evt->last_ip;
-        lost->bind = IPTI_BIND_NOW;
-    }
-    ipti_evt_unbind_fup(evt);
-    ipti_evt_first(evt, IPTI_BIND_NOW);
+    ipti_evt_no_fup(evt);
+    ipti_evt_decided(evt, 0, 0);
 }
 
 /* SKD010 looks past these for the IP that the overflow lost. */
@@ -3332,13 +3252,14 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->phase = IPTI_EVT_BOGUS;
             return 1;
         }
-        ipti_evt_lost_done(evt, 1);
+        ipti_evt_lost_at(evt, evt->last_ip);
         return 1;
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip);
             ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
-            ipti_evt_lost_done(evt, 1);
+            ipti_evt_no_fup(evt);
+            ipti_evt_lost_at(evt, evt->last_ip);
             return 1;
         }
         break;
@@ -3346,8 +3267,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         if (!skd010 && !(errata & IPT_ERRATUM_APL11))
             break;
         (void) ipti_evt_last_ip(evt, packet);
-        ipti_evt_unbind(evt, IPTI_BIND_TIP);
-        ipti_evt_lost_done(evt, 0);
+        ipti_evt_release(evt, IPTI_BIND_TIP, 0, 0);
+        ipti_evt_lost_off(evt);
         return 1;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
@@ -3356,25 +3277,25 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_PSB:
         if (skd010) { /* its FUP tells, and it repeats the mode */
             ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
-            ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE);
+            ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE, 0);
             evt->exec = 0; /* the one that waited is not told of */
         } else {
-            ipti_evt_lost_done(evt, 0);
+            ipti_evt_lost_off(evt);
         }
         return 0;
     default:
         if (skd010 && ipti_evt_skd010(evt, packet))
             evt->skipped = 1;
         else
-            ipti_evt_lost_done(evt, 0);
+            ipti_evt_lost_off(evt);
         return 0;
     }
     if (evt->skipped) { /* that came while tracing was disabled */
-        ipti_evt_lost_done(evt, 0);
+        ipti_evt_lost_off(evt);
         return 0;
     }
     evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_drop(evt, IPTI_BIND_TAKE);
+    ipti_evt_drop(evt, IPTI_BIND_TAKE | IPTI_BIND_HELD);
     return 1;
 }
 
@@ -3388,7 +3309,7 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
                         | IPTI_PKT(PSBEND);
 
     if (off >> packet->type & 1)
-        ipti_evt_lost_done(evt, 0);
+        ipti_evt_lost_off(evt);
     else if (on >> packet->type & 1)
         ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
 }
@@ -3398,17 +3319,14 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* EVD: half an event, until its CFE comes. */
 static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = NULL;
+    ipt_pending_ *record = &evt->pending[ipti_evt_bound(evt, IPTI_BIND_CFE)];
+    const int more = record < &evt->pending[evt->count];
     uint8_t has;
-    unsigned i;
 
     if (packet->u.evd.type > IPT_EVD_VMXR)
         return;
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_CFE)
-            record = &evt->pending[i];
     has = (uint8_t) (IPT_CFE_HAS_CR2 << packet->u.evd.type);
-    if (!record) {
+    if (!more) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_BIND_CFE);
     } else if ((record->arg[1] | has) & IPT_CFE_HAS_CR2
                || record->arg[1] & has) {
@@ -3419,86 +3337,61 @@ static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->data[packet->u.evd.type == IPT_EVD_VMXR] = packet->u.evd.payload;
 }
 
-enum {               /* what a CFE binds to when it has no FUP of its own */
-    IPTI_CFE_FUP,    /* the FUP of the branch it causes, if enabled */
-    IPTI_CFE_INSN,   /* the instruction that causes it: flow finds it */
-    IPTI_CFE_NO_FUP, /* as FUP, but its IP means nothing and is not sent */
-    IPTI_CFE_IGNORE
-};
+/* Sets of CFE types. */
+#define IPTI_CFE_BIT(type) ((uint32_t) 1 << IPT_CFE_##type)
+#define IPTI_CFE_NO_IP (IPTI_CFE_BIT(RSM) | IPTI_CFE_BIT(SIPI))
+#define IPTI_CFE_VMEXITS (IPTI_CFE_BIT(VMEXIT) | IPTI_CFE_BIT(VMEXIT_INTR))
+#define IPTI_CFE_VECTORS                                               \
+    (IPTI_CFE_BIT(INTR) | IPTI_CFE_BIT(VMEXIT_INTR) | IPTI_CFE_BIT(SIPI) \
+     | IPTI_CFE_BIT(UINTR) | IPTI_CFE_BIT(SWINTR))
+#define IPTI_CFE_BRANCHES                                              \
+    (IPTI_CFE_BIT(INTR) | IPTI_CFE_BIT(SMI) | IPTI_CFE_BIT(INIT)       \
+     | IPTI_CFE_BIT(UINTR) | IPTI_CFE_BIT(SWINTR) | IPTI_CFE_VMEXITS   \
+     | IPTI_CFE_NO_IP)
+#define IPTI_CFE_INSNS                                                 \
+    (IPTI_CFE_BIT(IRET) | IPTI_CFE_BIT(VMENTRY) | IPTI_CFE_BIT(SHUTDOWN) \
+     | IPTI_CFE_BIT(UIRET) | IPTI_CFE_BIT(SYSCALL))
 
-static uint8_t ipti_cfe_class(uint8_t type)
-{
-    switch (type) {
-    case IPT_CFE_INTR:
-    case IPT_CFE_SMI:
-    case IPT_CFE_INIT:
-    case IPT_CFE_VMEXIT:
-    case IPT_CFE_VMEXIT_INTR:
-    case IPT_CFE_UINTR:
-    case IPT_CFE_SWINTR:
-        return IPTI_CFE_FUP;
-    case IPT_CFE_IRET:
-    case IPT_CFE_VMENTRY:
-    case IPT_CFE_SHUTDOWN:
-    case IPT_CFE_UIRET:
-    case IPT_CFE_SYSCALL:
-        return IPTI_CFE_INSN;
-    case IPT_CFE_RSM:
-    case IPT_CFE_SIPI:
-        return IPTI_CFE_NO_FUP;
-    default:
-        return IPTI_CFE_IGNORE;
-    }
-}
-
-/* May this CFE carry what the EVDs before it said? */
-static int ipti_cfe_takes(uint8_t type, uint8_t has)
+/* The types of CFE that may carry what the EVDs before it said. */
+static uint32_t ipti_cfe_takes(uint8_t has)
 {
     if (has & IPT_CFE_HAS_CR2)
-        return type == IPT_CFE_INTR;
-    return !has || type == IPT_CFE_VMEXIT || type == IPT_CFE_VMEXIT_INTR;
+        return IPTI_CFE_BIT(INTR);
+    return has ? IPTI_CFE_VMEXITS : ~(uint32_t) 0;
 }
 
+/* CFE: if it announces no FUP of its own, it binds to that of the branch that
+ * it causes, or flow finds the instruction that causes it. */
 static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint8_t type = packet->u.cfe.type;
-    const uint8_t class_ = ipti_cfe_class(type);
-    ipt_pending_ *record = NULL;
-    uint8_t bind;
-    unsigned i;
+    const uint32_t type = (uint32_t) 1 << packet->u.cfe.type;
+    ipt_pending_ *record = &evt->pending[ipti_evt_bound(evt, IPTI_BIND_CFE)];
+    uint8_t bind = ipti_evt_loose(evt);
 
     evt->cfe = 1;
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_CFE)
-            record = &evt->pending[i];
-    if (class_ == IPTI_CFE_NO_FUP && packet->u.cfe.ip) {
+    if (type & IPTI_CFE_NO_IP && packet->u.cfe.ip) {
         evt->error = IPT_ERR_PACKET;
-        return;
-    }
-    if (record && !ipti_cfe_takes(type, record->arg[1])) {
-        evt->error = IPT_ERR_CONTEXT;
         return;
     }
     if (packet->u.cfe.ip)
         bind = IPTI_BIND_TAKE;
-    else if ((evt->enabled || evt->phase >= IPTI_EVT_LOST)
-             && (class_ == IPTI_CFE_FUP || class_ == IPTI_CFE_NO_FUP))
+    else if (type & IPTI_CFE_BRANCHES
+             && (evt->enabled || evt->phase >= IPTI_EVT_LOST))
         bind = IPTI_BIND_FUP;
-    else
-        bind = evt->phase >= IPTI_EVT_LOST ? IPTI_BIND_TAKE : IPTI_BIND_NOW;
-    if (!record)
+    if (record == &evt->pending[evt->count]) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
-    if (class_ == IPTI_CFE_IGNORE)
+    } else if (!(type & ipti_cfe_takes(record->arg[1]))) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    if (!(type & (IPTI_CFE_BRANCHES | IPTI_CFE_INSNS)))
         record->type = IPT_EVT_NONE;
-    if (class_ == IPTI_CFE_NO_FUP
-        || (!packet->u.cfe.ip && bind != IPTI_BIND_FUP))
+    if (type & IPTI_CFE_NO_IP || bind & (IPTI_BIND_NOW | IPTI_BIND_HELD))
         record->flags = IPT_EVENT_NO_IP;
     record->bind = bind;
-    record->arg[0] = type;
+    record->arg[0] = packet->u.cfe.type;
     record->arg[2] = packet->u.cfe.vector;
-    if (type == IPT_CFE_INTR || type == IPT_CFE_VMEXIT_INTR
-        || type == IPT_CFE_SIPI || type == IPT_CFE_UINTR
-        || type == IPT_CFE_SWINTR)
+    if (type & IPTI_CFE_VECTORS)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
 }
 
@@ -3516,9 +3409,10 @@ static void ipti_evt_ptw(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (packet->u.exstop.ip) /* MWAIT comes with it */
-        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE);
+        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE, 0);
     else
-        ipti_evt_unbind_aside(evt, IPTI_BIND_EXSTOP);
+        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, ipti_evt_loose(evt),
+                        IPT_EVENT_NO_IP);
     ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
 }
 
@@ -3547,7 +3441,7 @@ static void ipti_evt_pwrx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
 
-    ipti_evt_unbind_aside(evt, IPTI_BIND_PWRX);
+    ipti_evt_rebind(evt, IPTI_BIND_PWRX, ipti_evt_loose(evt), IPT_EVENT_NO_IP);
     record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
     record->arg[0] = packet->u.pwrx.last;
     record->arg[1] = packet->u.pwrx.deepest;
@@ -3697,14 +3591,13 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
 static int ipti_evt_end(ipt_evt_state_ *evt)
 {
     if (evt->phase == IPTI_EVT_HELD && !evt->synced)
-        ipti_evt_psb_release(evt);
+        ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
     else if (evt->phase == IPTI_EVT_LOST)
-        ipti_evt_lost_done(evt, 0);
+        ipti_evt_lost_off(evt);
     else if (evt->phase == IPTI_EVT_BOGUS)
         ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
     else
         return 0;
-    evt->phase = IPTI_EVT_FLOW;
     return 1;
 }
 
@@ -3713,7 +3606,7 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
 static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     (void) ipti_evt_end(evt);
-    ipti_evt_unbind(evt, IPTI_BIND_EXSTOP | IPTI_BIND_PWRX);
+    ipti_evt_release(evt, IPTI_BIND_EXSTOP | IPTI_BIND_PWRX, 0, 0);
     ipti_evt_drop(evt, ~(unsigned) IPTI_BIND_NOW);
     ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_BIND_NOW)->data[0]
         = packet->u.gap.lost;
@@ -3730,7 +3623,7 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
 {
     switch (packet->type) {
     case IPT_PKT_PSB:
-        ipti_evt_psb(evt);
+        ipti_evt_psb(evt, packet);
         break;
     case IPT_PKT_PSBEND:
         if (evt->phase == IPTI_EVT_PSB)
