@@ -2588,45 +2588,18 @@ static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 
 /* ---- handing out ---- */
 
-/* Fill the part of an event that depends on its type. */
+/* Fill the part of an event that depends on its type. Those that begin with the
+ * same members share their place in the union: u.pebs stands for all that have
+ * a number of 64 bits, u.pwre for those of bytes. */
 static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 {
     switch (r->type) {
-    case IPT_EVT_TNT:
-        out->u.tnt.bits = r->data[0];
-        out->u.tnt.count = r->arg[0];
-        break;
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED:
-    case IPT_EVT_ASYNC_BRANCH:
-        out->u.branch.to = r->data[0];
-        break;
-    case IPT_EVT_PAGING:
-    case IPT_EVT_ASYNC_PAGING:
-        out->u.paging.cr3 = r->data[0];
-        out->u.paging.nr = r->arg[0];
-        break;
-    case IPT_EVT_VMCS:
-    case IPT_EVT_ASYNC_VMCS:
-        out->u.vmcs.base = r->data[0];
+    case IPT_EVT_OVERFLOW: /* has none */
         break;
     case IPT_EVT_EXEC_MODE:
     case IPT_EVT_IFLAGS:
-        out->u.exec.mode = r->arg[0];
-        out->u.exec.iflag = r->arg[1];
-        break;
     case IPT_EVT_TSX:
-        out->u.tsx.speculative = r->arg[0];
-        out->u.tsx.aborted = r->arg[1];
-        break;
-    case IPT_EVT_PTWRITE:
-        out->u.ptwrite.payload = r->data[0];
-        out->u.ptwrite.size = r->arg[0];
-        break;
-    case IPT_EVT_MWAIT:
-        out->u.mwait.hints = (uint32_t) r->data[0];
-        out->u.mwait.ext = (uint32_t) r->data[1];
-        break;
+    case IPT_EVT_CBR:
     case IPT_EVT_PWRE:
         out->u.pwre.state = r->arg[0];
         out->u.pwre.sub_state = r->arg[1];
@@ -2637,22 +2610,11 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         out->u.pwrx.deepest = r->arg[1];
         out->u.pwrx.interrupt = r->arg[2];
         out->u.pwrx.store = r->arg[3];
-        out->u.pwrx.autonomous = r->arg[4];
+        out->u.pwrx.autonomous = (uint8_t) r->data[0];
         break;
-    case IPT_EVT_CBR:
-        out->u.cbr.ratio = r->arg[0];
-        break;
-    case IPT_EVT_MNT:
-        out->u.mnt.payload = r->data[0];
-        break;
-    case IPT_EVT_PEBS_BEGIN:
-    case IPT_EVT_PEBS_ITEM:
-        out->u.pebs.payload = r->data[0];
-        out->u.pebs.id = r->arg[0];
-        out->u.pebs.size = r->arg[1];
-        break;
-    case IPT_EVT_GAP:
-        out->u.gap.lost = r->data[0];
+    case IPT_EVT_MWAIT:
+        out->u.mwait.hints = (uint32_t) r->data[0];
+        out->u.mwait.ext = (uint32_t) r->data[1];
         break;
     case IPT_EVT_CFE:
         out->u.cfe.data[0] = r->data[0];
@@ -2667,13 +2629,27 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         out->u.trig.icntv = r->arg[1];
         out->u.trig.mult = r->arg[2];
         break;
+    default: /* branch, tnt, paging, vmcs, ptwrite, mnt, pebs, gap */
+        out->u.pebs.payload = r->data[0];
+        out->u.pebs.id = r->arg[0];
+        out->u.pebs.size = r->arg[1];
+        break;
     }
+}
+
+/* What ipti_evt_payload finds. */
+static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
+                         uint8_t arg_1, uint8_t arg_2)
+{
+    record->data[0] = data;
+    record->arg[0] = arg_0;
+    record->arg[1] = arg_1;
+    record->arg[2] = arg_2;
 }
 
 /* The time at which a record's first packet came, where that counts. */
 #define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
-#define IPTI_EVENT_TSC 0x40     /* ... and there was a TSC; ... */
-#define IPTI_EVENT_CBR 4        /* ... arg[] here: the core:bus ratio */
+#define IPTI_EVENT_CBR 4        /* ... and arg[] here the core:bus ratio */
 
 /* What was lost by then has a place where the event needs none: ip if it has
  * none, data[0] in an overflow. Those of a PSB+ have one in common. */
@@ -2694,7 +2670,7 @@ static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
     record->arg[IPTI_EVENT_CBR] = evt->clock.cbr;
     record->flags |= IPTI_EVENT_STAMPED;
     if (evt->clock.has_tsc)
-        record->flags |= IPTI_EVENT_TSC;
+        record->flags |= IPT_EVENT_TSC;
     if (lost)
         *lost = (uint64_t) evt->clock.lost_mtc << 32 | evt->clock.lost_cyc;
 }
@@ -2721,10 +2697,9 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
     out->offset = r->offset;
     out->ip = r->flags & IPT_EVENT_NO_IP ? 0 : r->ip;
     out->type = r->type;
-    out->flags
-        = r->flags & (uint8_t) ~(IPTI_EVENT_STAMPED | IPTI_EVENT_TSC);
     ipti_evt_now(evt, out);
     if (r->flags & IPTI_EVENT_STAMPED) {
+        out->flags = 0;
         out->tsc = r->data[1];
         out->cbr = r->arg[IPTI_EVENT_CBR];
         if (r->flags & IPT_EVENT_STATUS) {
@@ -2734,9 +2709,8 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
             out->lost_mtc = (uint32_t) (*lost >> 32);
             out->lost_cyc = (uint32_t) *lost;
         }
-        if (!(r->flags & IPTI_EVENT_TSC))
-            out->flags &= (uint8_t) ~IPT_EVENT_TSC;
     }
+    out->flags |= r->flags & (uint8_t) ~IPTI_EVENT_STAMPED;
     ipti_evt_payload(out, r);
 }
 
@@ -2920,8 +2894,7 @@ static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
               ? ipti_evt_status(evt, packet, type)
               : ipti_evt_push(evt, packet, type, IPTI_BIND_TIP | IPTI_BIND_TAKE);
 
-    record->arg[0] = ipti_evt_mode(evt->exec);
-    record->arg[1] = packet->u.exec.iflag;
+    ipti_evt_set(record, 0, ipti_evt_mode(evt->exec), packet->u.exec.iflag, 0);
 }
 
 /* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
@@ -2958,8 +2931,7 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
     record = evt->phase == IPTI_EVT_PSB
                  ? ipti_evt_status(evt, packet, IPT_EVT_TSX)
                  : ipti_evt_push(evt, packet, IPT_EVT_TSX, bind);
-    record->arg[0] = packet->u.tsx.intx;
-    record->arg[1] = packet->u.tsx.abrt;
+    ipti_evt_set(record, 0, packet->u.tsx.intx, packet->u.tsx.abrt, 0);
 }
 
 /* ---- what binds to no IP ---- */
@@ -3043,8 +3015,7 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
     evt->vmx = vmx;
     record = ipti_evt_space(evt, packet, evt->count, IPT_EVT_PAGING,
                             IPT_EVT_ASYNC_PAGING);
-    record->data[0] = packet->u.pip.cr3;
-    record->arg[0] = packet->u.pip.nr;
+    ipti_evt_set(record, packet->u.pip.cr3, packet->u.pip.nr, 0, 0);
 }
 
 static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3057,7 +3028,16 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
         = packet->u.vmcs.base;
 }
 
-/* ---- IP packets ---- */
+/* ---- TNT, and packets with an IP ---- */
+
+static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    if (evt->enabled)
+        ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW),
+                     packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
+    else
+        evt->error = IPT_ERR_CONTEXT;
+}
 
 /* What the packet is in itself goes before what else binds to its IP. */
 static void ipti_evt_insert_tip(ipt_evt_state_ *evt, const ipt_packet *packet,
@@ -3395,122 +3375,94 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
 }
 
-/* ---- the rest: power, PTWRITE, triggers, PEBS ---- */
+/* ---- power, and the rest ---- */
 
-static void ipti_evt_ptw(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* MWAIT waits for the EXSTOP that follows, PWRE for PWRX. */
+static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record
-        = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE, packet->u.ptw.ip);
-
-    record->data[0] = packet->u.ptw.payload;
-    record->arg[0] = packet->u.ptw.plc ? 8 : 4;
-}
-
-static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    if (packet->u.exstop.ip) /* MWAIT comes with it */
-        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE, 0);
-    else
-        ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, ipti_evt_loose(evt),
-                        IPT_EVENT_NO_IP);
-    ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
-}
-
-static void ipti_evt_mwait(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record
-        = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_BIND_EXSTOP);
-
-    record->data[0] = packet->u.mwait.hints;
-    record->data[1] = packet->u.mwait.ext;
-}
-
-static void ipti_evt_pwre(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record
-        = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
-
-    record->flags = IPT_EVENT_NO_IP;
-    ipti_evt_stamp(evt, record);
-    record->arg[0] = packet->u.pwre.state;
-    record->arg[1] = packet->u.pwre.sub_state;
-    record->arg[2] = packet->u.pwre.hw;
-}
-
-static void ipti_evt_pwrx(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
+    const uint8_t loose = ipti_evt_loose(evt);
     ipt_pending_ *record;
 
-    ipti_evt_rebind(evt, IPTI_BIND_PWRX, ipti_evt_loose(evt), IPT_EVENT_NO_IP);
-    record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
-    record->arg[0] = packet->u.pwrx.last;
-    record->arg[1] = packet->u.pwrx.deepest;
-    record->arg[2] = packet->u.pwrx.interrupt;
-    record->arg[3] = packet->u.pwrx.store;
-    record->arg[4] = packet->u.pwrx.autonomous;
+    switch (packet->type) {
+    case IPT_PKT_MWAIT:
+        record = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_BIND_EXSTOP);
+        record->data[0] = packet->u.mwait.hints;
+        record->data[1] = packet->u.mwait.ext;
+        break;
+    case IPT_PKT_EXSTOP:
+        if (packet->u.exstop.ip)
+            ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE, 0);
+        else
+            ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, loose, IPT_EVENT_NO_IP);
+        ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
+        break;
+    case IPT_PKT_PWRE:
+        record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
+        record->flags = IPT_EVENT_NO_IP;
+        ipti_evt_stamp(evt, record);
+        ipti_evt_set(record, 0, packet->u.pwre.state, packet->u.pwre.sub_state,
+                     packet->u.pwre.hw);
+        break;
+    default: /* PWRX */
+        ipti_evt_rebind(evt, IPTI_BIND_PWRX, loose, IPT_EVENT_NO_IP);
+        record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
+        ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
+                     packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
+        record->arg[3] = packet->u.pwrx.store;
+        break;
+    }
 }
 
 static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record;
-
     if (packet->u.trig.ip
-        && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
+        && (!packet->u.trig.icntv || packet->u.trig.icnt != 0))
         evt->error = IPT_ERR_PACKET;
-        return;
-    }
-    record = ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip);
-    record->data[0] = packet->u.trig.icnt;
-    record->arg[0] = packet->u.trig.trbv;
-    record->arg[1] = packet->u.trig.icntv;
-    record->arg[2] = packet->u.trig.mult;
+    else
+        ipti_evt_set(
+            ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip),
+            packet->u.trig.icnt, packet->u.trig.trbv, packet->u.trig.icntv,
+            packet->u.trig.mult);
 }
 
-static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record;
-
-    if (!evt->enabled) {
-        evt->error = IPT_ERR_CONTEXT;
-        return;
-    }
-    record = ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW);
-    record->data[0] = packet->u.tnt.bits;
-    record->arg[0] = packet->u.tnt.count;
-}
-
-static void ipti_evt_cbr(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
-
-    record->arg[0] = packet->u.cbr.ratio;
-    if (evt->phase == IPTI_EVT_PSB)
-        record->flags |= IPT_EVENT_STATUS;
-}
-
-static void ipti_evt_mnt(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipti_evt_aside(evt, packet, IPT_EVT_MNT)->data[0] = packet->u.mnt.payload;
-}
-
-static void ipti_evt_pebs(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* Packets that are events as they are; time and config.unknown's own are not. */
+static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
 
     switch (packet->type) {
+    case IPT_PKT_STOP:
+        ipti_evt_aside(evt, packet, IPT_EVT_STOP);
+        break;
+    case IPT_PKT_CBR:
+        record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
+        ipti_evt_set(record, 0, packet->u.cbr.ratio, 0, 0);
+        if (evt->phase == IPTI_EVT_PSB)
+            record->flags |= IPT_EVENT_STATUS;
+        break;
+    case IPT_PKT_MNT:
+        record = ipti_evt_aside(evt, packet, IPT_EVT_MNT);
+        ipti_evt_set(record, packet->u.mnt.payload, 0, 0, 0);
+        break;
+    case IPT_PKT_PTW:
+        record = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE, packet->u.ptw.ip);
+        ipti_evt_set(record, packet->u.ptw.payload, packet->u.ptw.plc ? 8 : 4,
+                     0, 0);
+        break;
     case IPT_PKT_BBP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_BEGIN);
-        record->arg[0] = packet->u.bbp.type;
-        record->arg[1] = packet->u.bbp.sz ? 4 : 8;
+        ipti_evt_set(record, 0, packet->u.bbp.type, packet->u.bbp.sz ? 4 : 8,
+                     0);
         break;
     case IPT_PKT_BIP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_ITEM);
-        record->data[0] = packet->u.bip.payload;
-        record->arg[0] = packet->u.bip.id;
-        record->arg[1] = packet->u.bip.sz ? 4 : 8;
+        ipti_evt_set(record, packet->u.bip.payload, packet->u.bip.id,
+                     packet->u.bip.sz ? 4 : 8, 0);
+        break;
+    case IPT_PKT_BEP:
+        ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
         break;
     default:
-        ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
         break;
     }
 }
@@ -3634,9 +3586,6 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     case IPT_PKT_OVF:
         ipti_evt_ovf(evt, packet);
         break;
-    case IPT_PKT_STOP:
-        ipti_evt_aside(evt, packet, IPT_EVT_STOP);
-        break;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
         ipti_evt_tnt(evt, packet);
@@ -3665,26 +3614,11 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     case IPT_PKT_VMCS:
         ipti_evt_vmcs(evt, packet);
         break;
-    case IPT_PKT_CBR:
-        ipti_evt_cbr(evt, packet);
-        break;
-    case IPT_PKT_MNT:
-        ipti_evt_mnt(evt, packet);
-        break;
-    case IPT_PKT_PTW:
-        ipti_evt_ptw(evt, packet);
-        break;
     case IPT_PKT_EXSTOP:
-        ipti_evt_exstop(evt, packet);
-        break;
     case IPT_PKT_MWAIT:
-        ipti_evt_mwait(evt, packet);
-        break;
     case IPT_PKT_PWRE:
-        ipti_evt_pwre(evt, packet);
-        break;
     case IPT_PKT_PWRX:
-        ipti_evt_pwrx(evt, packet);
+        ipti_evt_power(evt, packet);
         break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
@@ -3695,12 +3629,8 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     case IPT_PKT_TRIG:
         ipti_evt_trig(evt, packet);
         break;
-    case IPT_PKT_BBP:
-    case IPT_PKT_BIP:
-    case IPT_PKT_BEP:
-        ipti_evt_pebs(evt, packet);
-        break;
-    default: /* PAD, time, config.unknown's own */
+    default:
+        ipti_evt_rest(evt, packet);
         break;
     }
 }

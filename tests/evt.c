@@ -1713,6 +1713,28 @@ TEST(where)
     }
 }
 
+/* What waits for the place of an overflow keeps the ratio that held then. */
+TEST(held_ratio)
+{
+    static const row r = {"held", {ON, CBR(20), OVF, PWRX(3, 4, 0, 0, 1),
+                                   FUP(0x3000)}, {E_ON}, 0};
+    ipt_event e;
+
+    build_all(&b, r.trace, PACKETS_MAX);
+    for (int way = 0; way < WAYS; way++) {
+        feed_begin(&f, b.bytes, b.size, way);
+        f.config.errata = IPT_ERRATUM_SKD010;
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        do {
+            if (!CHECK_EQ(next(&e), IPT_OK)) break;
+        } while (e.type != IPT_EVT_PWRX);
+        CHECK_EQ(e.cbr, 20);
+        CHECK_EQ(e.u.pwrx.autonomous, 1);
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -1774,6 +1796,7 @@ int main(void)
     RUN(start);
     RUN(start_arguments);
     RUN(where);
+    RUN(held_ratio);
     RUN(synchronise);
     return test_report();
 }
