@@ -2438,6 +2438,11 @@ enum {              /* ipt_evt_state_.phase */
 
 #define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
 
+static inline int ipti_evt_in(uint64_t types, const ipt_packet *packet)
+{
+    return (int) (types >> packet->type & 1);
+}
+
 /* ---- last IP                              SDM: "IP Compression" ---- */
 
 /* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
@@ -2528,8 +2533,6 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
             continue;
         record->bind = IPTI_BIND_NOW;
         switch (record->type) {
-        case IPT_EVT_OVERFLOW: /* see ipti_evt_lost_at */
-            break;
         case IPT_EVT_ASYNC_BRANCH:
         case IPT_EVT_ASYNC_DISABLED:
         case IPT_EVT_DISABLED: /* the IP is where flow went */
@@ -2759,11 +2762,18 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
 }
 
-/* The time of all that is in a PSB+ is that of its end. */
-static void ipti_evt_psb_stamp(ipt_evt_state_ *evt)
+/* The PSB+ ends: this gives its time to all that is in it, and the place to the
+ * event that it begins with; of the type `off` if it has no FUP. */
+static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
+                             uint8_t off)
 {
+    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_DISABLED);
     unsigned i;
 
+    record->offset = packet->offset;
+    record->type = evt->psb_fup ? IPT_EVT_ENABLED : off;
+    if (!evt->psb_fup)
+        record->flags |= IPT_EVENT_NO_IP;
     evt->psb_lost_mtc = evt->clock.lost_mtc;
     evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
@@ -2780,9 +2790,9 @@ static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
     ipti_evt_sort(evt);
 }
 
-/* What came between an overflow and its IP, and has none: there it takes
- * effect, as no instruction is seen that causes it. What only is of use with
- * that instruction is lost. */
+/* Tracing goes on at `ip` behind an overflow. What came since and has no IP
+ * takes effect there, as no instruction is seen that causes it. What only is of
+ * use with that instruction is lost. */
 static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
 {
     unsigned i;
@@ -2792,18 +2802,25 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
         if (record->bind != IPTI_BIND_HELD
             || !(record->flags & IPT_EVENT_NO_IP))
             continue;
-        if (record->type == IPT_EVT_PAGING || record->type == IPT_EVT_VMCS) {
-            record->type = record->type == IPT_EVT_PAGING
-                               ? IPT_EVT_ASYNC_PAGING
-                               : IPT_EVT_ASYNC_VMCS;
-            record->ip = ip;
-            record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-            record->bind = IPTI_BIND_NOW;
-        } else if (record->type == IPT_EVT_PTWRITE
-                   || record->type == IPT_EVT_CFE
-                   || record->type == IPT_EVT_TRIG) {
+        switch (record->type) {
+        case IPT_EVT_PAGING:
+            record->type = IPT_EVT_ASYNC_PAGING;
+            break;
+        case IPT_EVT_VMCS:
+            record->type = IPT_EVT_ASYNC_VMCS;
+            break;
+        case IPT_EVT_OVERFLOW:
+            break;
+        case IPT_EVT_PTWRITE:
+        case IPT_EVT_CFE:
+        case IPT_EVT_TRIG:
             record->type = IPT_EVT_NONE;
+            continue;
+        default: /* it needs none */
+            continue;
         }
+        record->ip = ip;
+        record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     }
 }
 
@@ -2815,11 +2832,9 @@ static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
     if (!lost)
         return;
     if (evt->psb_fup) {
-        if (!lost->arg[0]) { /* else APL12 may have made up the one it has */
-            lost->ip = evt->psb_ip;
+        if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip);
-        }
-        lost->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+        lost->bind = IPTI_BIND_NOW; /* with the IP that it may have had */
         evt->was_enabled = 1;
     }
     ipti_evt_no_fup(evt);
@@ -2836,17 +2851,10 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
  * be wrong: the next packet that is about flow tells. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_DISABLED);
-
-    record->offset = packet->offset;
-    if (evt->psb_fup)
-        record->type = IPT_EVT_ENABLED;
-    else
-        record->flags |= IPT_EVENT_NO_IP;
+    ipti_evt_psb_end(evt, packet, IPT_EVT_DISABLED);
     ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    ipti_evt_psb_stamp(evt);
     if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
 }
@@ -2865,20 +2873,6 @@ static void ipti_evt_bdm70(ipt_evt_state_ *evt)
     ipti_evt_no_fup(evt);
 }
 
-static uint8_t ipti_evt_mode(uint8_t exec)
-{
-    switch (exec & 3) {
-    case 0:
-        return IPT_MODE_16;
-    case 1:
-        return IPT_MODE_64;
-    case 2:
-        return IPT_MODE_32;
-    default: /* CS.L and CS.D: not an execution mode */
-        return IPT_MODE_UNKNOWN;
-    }
-}
-
 /* What a MODE.Exec says, as evt->exec. */
 static inline uint8_t ipti_evt_says(const ipt_packet *packet)
 {
@@ -2889,12 +2883,14 @@ static inline uint8_t ipti_evt_says(const ipt_packet *packet)
 static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
                                uint8_t type)
 {
-    ipt_pending_ *record
-        = evt->phase == IPTI_EVT_PSB
-              ? ipti_evt_status(evt, packet, type)
-              : ipti_evt_push(evt, packet, type, IPTI_BIND_TIP | IPTI_BIND_TAKE);
+    static const uint8_t modes[4] /* CS.L and CS.D: not an execution mode */
+        = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
+    const uint8_t bind = IPTI_BIND_TIP | IPTI_BIND_TAKE;
+    ipt_pending_ *record = evt->phase == IPTI_EVT_PSB
+                               ? ipti_evt_status(evt, packet, type)
+                               : ipti_evt_push(evt, packet, type, bind);
 
-    ipti_evt_set(record, 0, ipti_evt_mode(evt->exec), packet->u.exec.iflag, 0);
+    ipti_evt_set(record, 0, modes[evt->exec & 3], packet->u.exec.iflag, 0);
 }
 
 /* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
@@ -3039,14 +3035,6 @@ static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = IPT_ERR_CONTEXT;
 }
 
-/* What the packet is in itself goes before what else binds to its IP. */
-static void ipti_evt_insert_tip(ipt_evt_state_ *evt, const ipt_packet *packet,
-                                uint8_t type)
-{
-    ipti_evt_insert(evt, ipti_evt_bound(evt, IPTI_BIND_TIP), packet, type,
-                    IPTI_BIND_TIP);
-}
-
 static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int has_ip = ipti_evt_last_ip(evt, packet);
@@ -3066,30 +3054,25 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_release(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, evt->last_ip, 1);
 }
 
+/* TIP, TIP.PGE: what the packet is in itself goes before what else binds to its
+ * IP. */
 static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
+    const int pge = packet->type == IPT_PKT_TIP_PGE;
+    const int branch = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH) != NULL;
     const int has_ip = ipti_evt_last_ip(evt, packet);
 
-    if (!evt->enabled) {
+    if (pge && !has_ip) {
+        evt->error = IPT_ERR_NO_IP;
+    } else if (pge ? branch : !evt->enabled) {
         evt->error = IPT_ERR_CONTEXT;
-        return;
+    } else {
+        evt->enabled = 1;
+        if (!branch)
+            ipti_evt_insert(evt, ipti_evt_bound(evt, IPTI_BIND_TIP), packet,
+                            pge ? IPT_EVT_ENABLED : IPT_EVT_TIP, IPTI_BIND_TIP);
+        ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
     }
-    if (!ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
-        ipti_evt_insert_tip(evt, packet, IPT_EVT_TIP);
-    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
-}
-
-static void ipti_evt_pge(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    const int has_ip = ipti_evt_last_ip(evt, packet);
-
-    if (!has_ip || ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH)) {
-        evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
-        return;
-    }
-    evt->enabled = 1;
-    ipti_evt_insert_tip(evt, packet, IPT_EVT_ENABLED);
-    ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
 }
 
 static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3102,17 +3085,15 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
         return;
     }
     evt->enabled = 0;
-    if (branch) {
+    if (branch)
         branch->type = IPT_EVT_ASYNC_DISABLED;
-    } else {
-        branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_BIND_TIP);
-        branch->flags = IPT_EVENT_NO_IP;
-    }
+    else
+        branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_BIND_NOW);
+    branch->bind = IPTI_BIND_NOW;
     if (has_ip)
         branch->data[0] = evt->last_ip;
     else
         branch->flags |= IPT_EVENT_NO_TO;
-    branch->bind = IPTI_BIND_NOW;
     /* what changes with it has no place in the flow that we see */
     ipti_evt_release(evt, IPTI_BIND_TIP, 0, 0);
 }
@@ -3130,13 +3111,10 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
                              | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
     ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    if (record && record->arg[0]) /* not disabled: APL12's FUP holds */
-        record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    if (record) /* if it has an IP, from APL12's FUP, that holds */
+        record->bind = IPTI_BIND_NOW;
     if (evt->phase == IPTI_EVT_PSB) {
-        record = ipti_evt_find(evt, IPT_EVT_DISABLED);
-        record->offset = packet->offset;
-        record->type = evt->psb_fup ? IPT_EVT_ENABLED : IPT_EVT_NONE;
-        ipti_evt_psb_stamp(evt);
+        ipti_evt_psb_end(evt, packet, IPT_EVT_NONE);
         ipti_evt_no_fup(evt);
         ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
     }
@@ -3169,14 +3147,10 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 }
 
 /* Tracing goes on at `ip`. What waits for a FUP may still get one. */
-static void ipti_evt_lost_at(ipt_evt_state_ *evt, uint64_t ip)
+static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
 {
-    ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-
-    lost->ip = ip;
-    lost->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     evt->enabled = 1;
-    ipti_evt_decided(evt, 0, 0);
+    ipti_evt_decided(evt, ip, 1);
 }
 
 /* Tracing is disabled. */
@@ -3203,7 +3177,7 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     case IPT_PKT_CFE:
         return !packet->u.cfe.ip;
     default:
-        return (int) (types >> packet->type & 1);
+        return ipti_evt_in(types, packet);
     }
 }
 
@@ -3219,27 +3193,20 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->error = IPT_ERR_NO_IP;
             return 1;
         }
-        if (evt->skipped) { /* not its own: the source of a branch, too */
-            ipti_evt_lost_place(evt, evt->last_ip);
-            ipti_evt_lost_at(evt, evt->last_ip);
-            return 0;
-        }
-        ipti_evt_lost_last(evt);
-        if (errata & IPT_ERRATUM_APL12) {
-            ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-            lost->ip = evt->last_ip;
-            lost->arg[0] = 1;
+        ipti_evt_lost_place(evt, evt->last_ip);
+        if (!evt->skipped)
+            ipti_evt_lost_last(evt);
+        if (!evt->skipped && errata & IPT_ERRATUM_APL12)
             evt->phase = IPTI_EVT_BOGUS;
-            return 1;
-        }
-        ipti_evt_lost_at(evt, evt->last_ip);
-        return 1;
+        else
+            ipti_evt_lost_on(evt, evt->last_ip);
+        return !evt->skipped; /* else it is the source of a branch, too */
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip);
             ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
             ipti_evt_no_fup(evt);
-            ipti_evt_lost_at(evt, evt->last_ip);
+            ipti_evt_lost_on(evt, evt->last_ip);
             return 1;
         }
         break;
@@ -3288,10 +3255,10 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
                         | IPTI_PKT(TIP_PGD) | IPTI_PKT(FUP) | IPTI_PKT(OVF)
                         | IPTI_PKT(PSBEND);
 
-    if (off >> packet->type & 1)
+    if (ipti_evt_in(off, packet))
         ipti_evt_lost_off(evt);
-    else if (on >> packet->type & 1)
-        ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
+    else if (ipti_evt_in(on, packet))
+        ipti_evt_lost_on(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
 }
 
 /* ---- event trace          SDM: "Event Trace" ---- */
@@ -3299,22 +3266,23 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* EVD: half an event, until its CFE comes. */
 static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    ipt_pending_ *record = &evt->pending[ipti_evt_bound(evt, IPTI_BIND_CFE)];
-    const int more = record < &evt->pending[evt->count];
-    uint8_t has;
+    const unsigned at = ipti_evt_bound(evt, IPTI_BIND_CFE);
+    const uint8_t type = packet->u.evd.type;
+    ipt_pending_ *record = &evt->pending[at];
+    unsigned has;
 
-    if (packet->u.evd.type > IPT_EVD_VMXR)
+    if (type > IPT_EVD_VMXR)
         return;
-    has = (uint8_t) (IPT_CFE_HAS_CR2 << packet->u.evd.type);
-    if (!more) {
+    has = (unsigned) IPT_CFE_HAS_CR2 << type;
+    if (at == evt->count) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_BIND_CFE);
     } else if ((record->arg[1] | has) & IPT_CFE_HAS_CR2
                || record->arg[1] & has) {
         evt->error = IPT_ERR_CONTEXT; /* twice, or CR2 with another */
         return;
     }
-    record->arg[1] |= has;
-    record->data[packet->u.evd.type == IPT_EVD_VMXR] = packet->u.evd.payload;
+    record->arg[1] = (uint8_t) (record->arg[1] | has);
+    record->data[type == IPT_EVD_VMXR] = packet->u.evd.payload;
 }
 
 /* Sets of CFE types. */
@@ -3345,7 +3313,8 @@ static uint32_t ipti_cfe_takes(uint8_t has)
 static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint32_t type = (uint32_t) 1 << packet->u.cfe.type;
-    ipt_pending_ *record = &evt->pending[ipti_evt_bound(evt, IPTI_BIND_CFE)];
+    const unsigned at = ipti_evt_bound(evt, IPTI_BIND_CFE);
+    ipt_pending_ *record = &evt->pending[at];
     uint8_t bind = ipti_evt_loose(evt);
 
     evt->cfe = 1;
@@ -3358,7 +3327,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
     else if (type & IPTI_CFE_BRANCHES
              && (evt->enabled || evt->phase >= IPTI_EVT_LOST))
         bind = IPTI_BIND_FUP;
-    if (record == &evt->pending[evt->count]) {
+    if (at == evt->count) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
     } else if (!(type & ipti_cfe_takes(record->arg[1]))) {
         evt->error = IPT_ERR_CONTEXT;
@@ -3425,7 +3394,7 @@ static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
             packet->u.trig.mult);
 }
 
-/* Packets that are events as they are; time and config.unknown's own are not. */
+/* Packets that are events as they are; those about time alone are none. */
 static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
@@ -3470,32 +3439,21 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* ---- the machine ---- */
 
 /* Packets that are about time or nothing at all never end a phase. */
-static int ipti_evt_neutral(const ipt_packet *packet)
-{
-    const uint64_t types = IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA)
-                           | IPTI_PKT(MTC) | IPTI_PKT(CYC) | IPTI_PKT(CBR)
-                           | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN)
-                           | IPTI_PKT(INVALID);
-
-    return (int) (types >> packet->type & 1);
-}
-
-/* Packets that the clock wants to see. */
-static inline int ipti_evt_timing(const ipt_packet *packet)
-{
-    return (packet->type >= IPT_PKT_TSC && packet->type <= IPT_PKT_CYC)
-           || (packet->type >= IPT_PKT_PSB && packet->type <= IPT_PKT_OVF)
-           || packet->type == IPT_PKT_GAP;
-}
+#define IPTI_EVT_NEUTRAL                                                \
+    (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)      \
+     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN) \
+     | IPTI_PKT(INVALID))
 
 /* Packets that may stand in a PSB+, and behind one that is BDM70's. */
-static int ipti_evt_header(const ipt_packet *packet)
-{
-    const uint64_t types = IPTI_PKT(MODE_EXEC) | IPTI_PKT(MODE_TSX)
-                           | IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(PSBEND);
+#define IPTI_EVT_HEADER                                                 \
+    (IPTI_PKT(MODE_EXEC) | IPTI_PKT(MODE_TSX) | IPTI_PKT(PIP)           \
+     | IPTI_PKT(VMCS) | IPTI_PKT(PSBEND) | IPTI_EVT_NEUTRAL)
 
-    return (types >> packet->type & 1) || ipti_evt_neutral(packet);
-}
+/* Packets that the clock wants to see. */
+#define IPTI_EVT_TIMING                                                 \
+    (IPTI_PKT(TSC) | IPTI_PKT(CBR) | IPTI_PKT(TMA) | IPTI_PKT(MTC)      \
+     | IPTI_PKT(CYC) | IPTI_PKT(PSB) | IPTI_PKT(PSBEND) | IPTI_PKT(OVF) \
+     | IPTI_PKT(GAP))
 
 /* No IP is known yet that others could be decompressed with. Returns 1 if this
  * one would have to be. */
@@ -3515,16 +3473,17 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
-    if (evt->phase == IPTI_EVT_FLOW || ipti_evt_neutral(packet))
+    if (evt->phase == IPTI_EVT_FLOW || ipti_evt_in(IPTI_EVT_NEUTRAL, packet))
         return 0;
-    if (evt->phase == IPTI_EVT_PSB && packet->type != IPT_PKT_OVF
-        && packet->type != IPT_PKT_FUP && !ipti_evt_header(packet)) {
+    if (evt->phase == IPTI_EVT_PSB
+        && !ipti_evt_in(IPTI_EVT_HEADER | IPTI_PKT(FUP) | IPTI_PKT(OVF),
+                        packet)) {
         if (config->flags & IPT_CONFIG_STRICT)
             evt->error = IPT_ERR_CONTEXT;
         ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
         evt->clock.state_ &= (uint8_t) ~IPTI_TIME_PSB;
     }
-    if (evt->phase == IPTI_EVT_HELD && !ipti_evt_header(packet)) {
+    if (evt->phase == IPTI_EVT_HELD && !ipti_evt_in(IPTI_EVT_HEADER, packet)) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
         ipti_evt_held_done(evt);
@@ -3547,7 +3506,7 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     else if (evt->phase == IPTI_EVT_LOST)
         ipti_evt_lost_off(evt);
     else if (evt->phase == IPTI_EVT_BOGUS)
-        ipti_evt_lost_at(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
+        ipti_evt_lost_on(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
     else
         return 0;
     return 1;
@@ -3591,10 +3550,8 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_tnt(evt, packet);
         break;
     case IPT_PKT_TIP:
-        ipti_evt_tip(evt, packet);
-        break;
     case IPT_PKT_TIP_PGE:
-        ipti_evt_pge(evt, packet);
+        ipti_evt_tip(evt, packet);
         break;
     case IPT_PKT_TIP_PGD:
         ipti_evt_pgd(evt, packet);
@@ -3703,7 +3660,7 @@ static IPTI_HOT int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
         return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
                    ? (int) IPT_OK
                    : status;
-    if (ipti_evt_timing(packet)) {
+    if (ipti_evt_in(IPTI_EVT_TIMING, packet)) {
         (void) ipti_time_packet(&evt->clock, packet);
         evt->ticked = 1;
     }
