@@ -2448,10 +2448,9 @@ static inline int ipti_evt_in(uint64_t types, const ipt_packet *packet)
 /* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
 static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint8_t ipc = packet->u.ip.ipc & 7;
-
-    evt->last_ip = ipti_ip_after(evt->last_ip, ipc, packet->u.ip.payload);
-    return ipc != 0;
+    evt->last_ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
+                                 packet->u.ip.payload);
+    return packet->u.ip.ipc != 0;
 }
 
 /* ---- the queue ---- */
@@ -3242,7 +3241,6 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         return 0;
     }
     evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_drop(evt, IPTI_BIND_TAKE | IPTI_BIND_HELD);
     return 1;
 }
 
@@ -3592,10 +3590,15 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     }
 }
 
+/* Let a packet do what it does to the state. */
 static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
 {
+    if (ipti_evt_in(IPTI_EVT_TIMING, packet)) {
+        (void) ipti_time_packet(&evt->clock, packet);
+        evt->ticked = 1;
+    }
     if (packet->type == IPT_PKT_GAP)
         ipti_evt_gap(evt, packet);
     else if (!ipti_evt_phase(evt, config, packet) && !evt->error)
@@ -3649,25 +3652,6 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
     return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
-/* Let the next packet, whatever it is, do what it does to the state. */
-static IPTI_HOT int ipti_evt_any(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                 ipt_where *at, ipt_packet *packet)
-{
-    int status = ipti_pkt_any(cur, at, packet);
-
-    ipti_cur_release(cur, at);
-    if (status < 0)
-        return status != IPT_MORE && status != IPT_BUDGET && ipti_evt_end(evt)
-                   ? (int) IPT_OK
-                   : status;
-    if (ipti_evt_in(IPTI_EVT_TIMING, packet)) {
-        (void) ipti_time_packet(&evt->clock, packet);
-        evt->ticked = 1;
-    }
-    ipti_evt_packet(evt, cur->config, packet);
-    return IPT_OK;
-}
-
 /* The next event, or 1: there is none before all is idle. */
 static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                     ipt_where *at, ipt_event *out)
@@ -3680,8 +3664,12 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             return IPT_OK;
         if (evt->error)
             return evt->error;
-        status = ipti_evt_any(cur, evt, at, &packet);
-        if (status < 0)
+        status = ipti_pkt_any(cur, at, &packet);
+        ipti_cur_release(cur, at);
+        if (status >= 0)
+            ipti_evt_packet(evt, cur->config, &packet);
+        else if (status == IPT_MORE || status == IPT_BUDGET
+                 || !ipti_evt_end(evt))
             return status;
     } while (!ipti_evt_idle(evt));
     return 1;
@@ -3841,40 +3829,35 @@ IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
     return IPT_OK;
 }
 
-IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder)
+static int ipti_evt_synced(ipt_evt_decoder *decoder, int status)
 {
-    int status;
-
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    status = ipti_sync_forward(&decoder->cur_, &decoder->at);
     if (status >= 0)
         ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
     return ipti_leave(&decoder->cur_, &decoder->at, status);
+}
+
+IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder)
+{
+    if (IPTI_BAD_SELF(decoder))
+        return IPTI_SELF_ERROR(decoder);
+    return ipti_evt_synced(decoder,
+                           ipti_sync_forward(&decoder->cur_, &decoder->at));
 }
 
 IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder)
 {
-    int status;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    status = ipti_sync_backward(&decoder->cur_, &decoder->at);
-    if (status >= 0)
-        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return ipti_evt_synced(decoder,
+                           ipti_sync_backward(&decoder->cur_, &decoder->at));
 }
 
 IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
 {
-    int status;
-
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    status = ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1);
-    if (status >= 0)
-        ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return ipti_evt_synced(
+        decoder, ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1));
 }
 
 IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
