@@ -2001,6 +2001,24 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  * Calibration and time share no state but fcr: either works alone.
  * ========================================================================== */
 
+#define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
+
+static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
+{
+    return (int) (types >> packet->type & 1);
+}
+
+/* Packets that are about time or nothing at all. */
+#define IPTI_PKT_NEUTRAL                                                 \
+    (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)       \
+     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN) \
+     | IPTI_PKT(INVALID))
+
+/* Packets that may stand between PSB and PSBEND; FUP does as well. */
+#define IPTI_PKT_HEADER                                        \
+    (IPTI_PKT(MODE_EXEC) | IPTI_PKT(MODE_TSX) | IPTI_PKT(PIP)  \
+     | IPTI_PKT(VMCS) | IPTI_PKT_NEUTRAL)
+
 enum {                     /* ipt_clock.state_ */
     IPTI_TIME_TMA = 0x01,  /* a TMA came since the last TSC */
     IPTI_TIME_MTC = 0x02,  /* ctc_ holds all bits that MTC gives */
@@ -2199,19 +2217,9 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
         if (!(clock->config_->flags & IPT_CONFIG_KEEP_TCAL))
             clock->fcr = 0;
         return IPT_OK;
-    case IPT_PKT_PAD: /* these may stand in a PSB+, ... */
-    case IPT_PKT_FUP:
-    case IPT_PKT_MODE_EXEC:
-    case IPT_PKT_MODE_TSX:
-    case IPT_PKT_PIP:
-    case IPT_PKT_VMCS:
-    case IPT_PKT_TMA:
-    case IPT_PKT_MNT:
-    case IPT_PKT_UNKNOWN:
-    case IPT_PKT_INVALID:
-        return IPT_OK;
-    default: /* ... and all others end it, if PSBEND is missing */
-        clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
+    default: /* PSBEND, or what ends the PSB+ if that is missing */
+        if (!ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(FUP), packet))
+            clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
         return IPT_OK;
     }
 }
@@ -2435,13 +2443,6 @@ enum {              /* ipt_evt_state_.phase */
 };
 
 #define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
-
-#define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
-
-static inline int ipti_evt_in(uint64_t types, const ipt_packet *packet)
-{
-    return (int) (types >> packet->type & 1);
-}
 
 /* ---- last IP                              SDM: "IP Compression" ---- */
 
@@ -3176,7 +3177,7 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     case IPT_PKT_CFE:
         return !packet->u.cfe.ip;
     default:
-        return ipti_evt_in(types, packet);
+        return ipti_pkt_in(types, packet);
     }
 }
 
@@ -3253,9 +3254,9 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
                         | IPTI_PKT(TIP_PGD) | IPTI_PKT(FUP) | IPTI_PKT(OVF)
                         | IPTI_PKT(PSBEND);
 
-    if (ipti_evt_in(off, packet))
+    if (ipti_pkt_in(off, packet))
         ipti_evt_lost_off(evt);
-    else if (ipti_evt_in(on, packet))
+    else if (ipti_pkt_in(on, packet))
         ipti_evt_lost_on(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
 }
 
@@ -3436,17 +3437,6 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- the machine ---- */
 
-/* Packets that are about time or nothing at all never end a phase. */
-#define IPTI_EVT_NEUTRAL                                                \
-    (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)      \
-     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN) \
-     | IPTI_PKT(INVALID))
-
-/* Packets that may stand in a PSB+, and behind one that is BDM70's. */
-#define IPTI_EVT_HEADER                                                 \
-    (IPTI_PKT(MODE_EXEC) | IPTI_PKT(MODE_TSX) | IPTI_PKT(PIP)           \
-     | IPTI_PKT(VMCS) | IPTI_PKT(PSBEND) | IPTI_EVT_NEUTRAL)
-
 /* Packets that the clock wants to see. */
 #define IPTI_EVT_TIMING                                                 \
     (IPTI_PKT(TSC) | IPTI_PKT(CBR) | IPTI_PKT(TMA) | IPTI_PKT(MTC)      \
@@ -3471,17 +3461,19 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
-    if (evt->phase == IPTI_EVT_FLOW || ipti_evt_in(IPTI_EVT_NEUTRAL, packet))
+    const int header
+        = ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(PSBEND), packet);
+
+    if (evt->phase == IPTI_EVT_FLOW || ipti_pkt_in(IPTI_PKT_NEUTRAL, packet))
         return 0;
-    if (evt->phase == IPTI_EVT_PSB
-        && !ipti_evt_in(IPTI_EVT_HEADER | IPTI_PKT(FUP) | IPTI_PKT(OVF),
-                        packet)) {
+    if (evt->phase == IPTI_EVT_PSB && !header && packet->type != IPT_PKT_FUP
+        && packet->type != IPT_PKT_OVF) {
         if (config->flags & IPT_CONFIG_STRICT)
             evt->error = IPT_ERR_CONTEXT;
         ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
         evt->clock.state_ &= (uint8_t) ~IPTI_TIME_PSB;
     }
-    if (evt->phase == IPTI_EVT_HELD && !ipti_evt_in(IPTI_EVT_HEADER, packet)) {
+    if (evt->phase == IPTI_EVT_HELD && !header) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
         ipti_evt_held_done(evt);
@@ -3595,7 +3587,7 @@ static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
 {
-    if (ipti_evt_in(IPTI_EVT_TIMING, packet)) {
+    if (ipti_pkt_in(IPTI_EVT_TIMING, packet)) {
         (void) ipti_time_packet(&evt->clock, packet);
         evt->ticked = 1;
     }
