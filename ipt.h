@@ -1778,7 +1778,8 @@ typedef struct ipt_gen {
     uint8_t tip_count_;
     uint8_t have_ip_;
     uint8_t enabled_;
-    uint8_t mode_;
+    uint8_t mode_;      /* IPTI_GEN_ */
+    uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
     uint8_t nr_;
     uint8_t cbr_;
     uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */

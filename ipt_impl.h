@@ -2277,6 +2277,7 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
     const uint32_t ctc = (uint32_t) packet->u.mtc.ctc << config->mtc_freq;
     const int tma = clock->state_ & IPTI_TIME_TMA;
     const int first = !(clock->state_ & IPTI_TIME_MTC);
+    const int known = !first || tma; /* how long ago the base was */
     uint32_t last = clock->ctc_;
     uint64_t ticks = 0;
     int status;
@@ -2285,7 +2286,7 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
         return IPT_OK;
     if (first && tma)
         last = ipti_time_tma_ctc(clock, ctc);
-    if (!first || tma) {
+    if (known) {
         last = ipti_time_ctc_delta(config, last, ctc);
         status = ipti_time_ctc_ticks(config, last, &ticks);
         if (status < 0) { /* all is as if it had not come */
@@ -2300,7 +2301,7 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
     clock->lost_cyc = 0;
     clock->base_ += ticks;
     clock->fc_ = 0;
-    if (!first || tma) /* else we do not know how long ago the base was */
+    if (known)
         ipti_time_show(clock);
     return IPT_OK;
 }
@@ -3935,7 +3936,6 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
     ipti_qry_tnt_time(decoder); /* before another event takes its place */
     status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
                             event);
-
     if (status < 0)
         return status;
     if (event->type != IPT_EVT_TNT) {
@@ -3952,13 +3952,21 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
     return IPT_OK;
 }
 
+/* Have TNT bits or an event at hand. */
+static int ipti_qry_fill(ipt_qry_decoder *decoder)
+{
+    if (decoder->cur_.state < IPTI_CUR_SYNC)
+        return IPT_ERR_NOSYNC;
+    return decoder->tnt_count_ || decoder->have_event_
+               ? (int) IPT_OK
+               : ipti_qry_fetch(decoder);
+}
+
 /* The status bits behind what was just given. */
 static int ipti_qry_status(ipt_qry_decoder *decoder)
 {
-    int status = IPT_OK;
+    const int status = ipti_qry_fill(decoder);
 
-    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
-        status = ipti_qry_fetch(decoder);
     if (decoder->tnt_count_)
         return IPT_OK;
     if (status < 0) /* an error is told in the place of an event */
@@ -4017,12 +4025,8 @@ IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
 
 static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
 {
-    int status = IPT_OK;
+    const int status = ipti_qry_fill(decoder);
 
-    if (decoder->cur_.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
-    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
-        status = ipti_qry_fetch(decoder);
     if (status < 0)
         return status;
     if (decoder->tnt_count_ == 0)
@@ -4059,12 +4063,8 @@ static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
 
 static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
 {
-    int status = IPT_OK;
+    const int status = ipti_qry_fill(decoder);
 
-    if (decoder->cur_.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
-    if (decoder->tnt_count_ == 0 && !decoder->have_event_)
-        status = ipti_qry_fetch(decoder);
     if (status < 0)
         return status;
     if (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP)
@@ -9329,9 +9329,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 enum {                     /* ipt_gen.mode_ */
     IPTI_GEN_MODE = 0x03,  /* IPT_MODE_ in effect */
     IPTI_GEN_IFLAG = 0x04, /* RFLAGS.IF in effect */
-    IPTI_GEN_NEXT = 0x70,  /* the same, waiting for an IP; 0: nothing is */
-    IPTI_GEN_NEXT_SHIFT = 4,
-    IPTI_GEN_TSX = 0x80 /* inside a transaction */
+    IPTI_GEN_TSX = 0x80    /* inside a transaction */
 };
 
 enum { /* ipt_gen.wait_ */
@@ -9480,10 +9478,9 @@ static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
 static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
     ipti_gen_put_tnt(gen);
-    if (gen->mode_ & IPTI_GEN_NEXT) {
-        gen->mode_ = (uint8_t) (
-            (gen->mode_ & IPTI_GEN_TSX)
-            | (gen->mode_ & IPTI_GEN_NEXT) >> IPTI_GEN_NEXT_SHIFT);
+    if (gen->next_mode_) {
+        gen->mode_ = (gen->mode_ & IPTI_GEN_TSX) | gen->next_mode_;
+        gen->next_mode_ = 0;
         ipti_gen_put_mode(gen);
     }
     ipti_gen_put_ip(gen, type, ip, known);
@@ -9492,7 +9489,7 @@ static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 /* The target of an indirect branch. */
 static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 {
-    if (!(gen->config_.flags & IPT_GEN_DEFER) || gen->mode_ & IPTI_GEN_NEXT) {
+    if (!(gen->config_.flags & IPT_GEN_DEFER) || gen->next_mode_) {
         ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         return;
     }
@@ -9914,8 +9911,6 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 
 static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
 {
-    unsigned exec;
-
     switch (event->type) {
     case IPT_EVT_ENABLED:
         ipti_gen_enable(gen, event);
@@ -9930,10 +9925,9 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
         ipti_gen_arrive(gen, event->u.branch.to);
         break;
     case IPT_EVT_EXEC_MODE:
-        exec = event->u.exec.mode
-               | (event->u.exec.iflag ? (unsigned) IPTI_GEN_IFLAG : 0u);
-        gen->mode_ &= (uint8_t) ~IPTI_GEN_NEXT;
-        gen->mode_ |= (uint8_t) (exec << IPTI_GEN_NEXT_SHIFT);
+        gen->next_mode_ = event->u.exec.mode;
+        if (event->u.exec.iflag)
+            gen->next_mode_ |= IPTI_GEN_IFLAG;
         break;
     case IPT_EVT_ASYNC_PAGING:
         gen->wait_ |= IPTI_GEN_WAIT_PIP;
