@@ -2003,6 +2003,7 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
 
 #define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
 
+/* Is it in the set? Its type is below IPT_PKT_COUNT. */
 static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
 {
     return (int) (types >> packet->type & 1);
@@ -2218,7 +2219,8 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
             clock->fcr = 0;
         return IPT_OK;
     default: /* PSBEND, or what ends the PSB+ if that is missing */
-        if (!ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(FUP), packet))
+        if (packet->type >= IPT_PKT_COUNT
+            || !ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(FUP), packet))
             clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
         return IPT_OK;
     }
@@ -2772,9 +2774,11 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
     unsigned i;
 
     record->offset = packet->offset;
-    record->type = evt->psb_fup ? IPT_EVT_ENABLED : off;
-    if (!evt->psb_fup)
+    record->type = IPT_EVT_ENABLED;
+    if (!evt->psb_fup) {
+        record->type = off;
         record->flags |= IPT_EVENT_NO_IP;
+    }
     evt->psb_lost_mtc = evt->clock.lost_mtc;
     evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
@@ -2944,15 +2948,17 @@ static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
-    const int full = evt->count >= IPT_PENDING_MAX_ - 4;
+    uint8_t bind = ipti_evt_loose(evt);
     ipt_pending_ *record;
 
-    if (full && evt->phase == IPTI_EVT_HELD)
-        ipti_evt_held_done(evt);
-    record = ipti_evt_push(evt, packet, type,
-                           full ? IPTI_BIND_NOW : ipti_evt_loose(evt));
+    if (evt->count >= IPT_PENDING_MAX_ - 4) {
+        if (evt->phase == IPTI_EVT_HELD)
+            ipti_evt_held_done(evt);
+        bind = IPTI_BIND_NOW;
+    }
+    record = ipti_evt_push(evt, packet, type, bind);
     record->flags |= IPT_EVENT_NO_IP;
-    if (record->bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
+    if (bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
 }

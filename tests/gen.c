@@ -67,6 +67,26 @@ static int put(ipt_event e)
     return ipt_gen_event(&gen, &e);
 }
 
+/* PAGING and VMCS, or ASYNC_PAGING and ASYNC_VMCS at CODE. */
+static void space(uint8_t paging, uint64_t cr3, uint8_t vmcs, uint64_t base)
+{
+    ipt_event e = event(paging, CODE, 0);
+
+    e.u.paging.cr3 = cr3;
+    CHECK_EQ(put(e), IPT_OK);
+    e = event(vmcs, CODE, 0);
+    e.u.vmcs.base = base;
+    CHECK_EQ(put(e), IPT_OK);
+}
+
+static void transaction(void)
+{
+    ipt_event e = event(IPT_EVT_TSX, CODE, 0);
+
+    e.u.tsx.speculative = 1;
+    CHECK_EQ(put(e), IPT_OK);
+}
+
 static int enable(uint64_t ip)
 {
     return put(event(IPT_EVT_ENABLED, ip, 0));
@@ -470,17 +490,10 @@ TEST(other_events)
 
 TEST(psb)
 {
-    ipt_event e;
-
     /* Everything a decoder must know to start here, then full IPs again, and
      * no return is compressed against a call before it. */
     begin_at_code(0, 40);
-    e = event(IPT_EVT_PAGING, 0, 0);
-    e.u.paging.cr3 = 0x20;
-    CHECK_EQ(put(e), IPT_OK);
-    e = event(IPT_EVT_VMCS, 0, 0);
-    e.u.vmcs.base = 0x1000;
-    CHECK_EQ(put(e), IPT_OK);
+    space(IPT_EVT_PAGING, 0x20, IPT_EVT_VMCS, 0x1000);
     gen.used = 0;
     call(CODE, CODE + 0x100);
     CHECK_EQ(gen.used, 0); /* due, but a call proves no position */
@@ -492,9 +505,7 @@ TEST(psb)
           PSBEND);
     /* Disabled: no FUP. In a transaction: MODE.TSX. */
     begin_at_code(0, 30);
-    e = event(IPT_EVT_TSX, CODE, 0);
-    e.u.tsx.speculative = 1;
-    CHECK_EQ(put(e), IPT_OK);
+    transaction();
     BYTES("9921 3d 0040");
     CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
     BYTES("01" PSB "9901 9921" PSBEND);
@@ -640,12 +651,7 @@ TEST(address_spaces)
 
     /* A VM exit: FUP, PIP, VMCS, TIP. */
     begin_at_code(0, 0);
-    e = event(IPT_EVT_ASYNC_PAGING, CODE, 0);
-    e.u.paging.cr3 = 0x20;
-    CHECK_EQ(put(e), IPT_OK);
-    e = event(IPT_EVT_ASYNC_VMCS, CODE, 0);
-    e.u.vmcs.base = 0x1000;
-    CHECK_EQ(put(e), IPT_OK);
+    space(IPT_EVT_ASYNC_PAGING, 0x20, IPT_EVT_ASYNC_VMCS, 0x1000);
     BYTES("");
     CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE + 0x100)), IPT_OK);
     BYTES("3d 0040 0243 020000000000 02c8 0100000000 2d 0041");
@@ -726,15 +732,8 @@ TEST(room_is_enough)
     ipt_event e;
 
     begin_at_code(0, 1);
-    e = event(IPT_EVT_PAGING, 0, 0);
-    e.u.paging.cr3 = 0xfffffffffffe0;
-    CHECK_EQ(put(e), IPT_OK);
-    e = event(IPT_EVT_VMCS, 0, 0);
-    e.u.vmcs.base = 0xffffffffff000;
-    CHECK_EQ(put(e), IPT_OK);
-    e = event(IPT_EVT_TSX, CODE, 0);
-    e.u.tsx.speculative = 1;
-    CHECK_EQ(put(e), IPT_OK);
+    space(IPT_EVT_PAGING, 0xfffffffffffe0, IPT_EVT_VMCS, 0xffffffffff000);
+    transaction();
     e = event(IPT_EVT_EXEC_MODE, 0, 0);
     e.u.exec.mode = IPT_MODE_16;
     CHECK_EQ(put(e), IPT_OK);
@@ -762,9 +761,7 @@ TEST(room_is_enough)
         CHECK_EQ(enable(CODE), IPT_OK);
         e = event(IPT_EVT_PAGING, 0, 0);
         CHECK_EQ(put(e), IPT_OK);
-        e = event(IPT_EVT_TSX, CODE, 0);
-        e.u.tsx.speculative = 1;
-        CHECK_EQ(put(e), IPT_OK);
+        transaction();
         for (i = 0; i < 7; i++)
             tip((uint64_t) (i & 1 ? 0x87 : 0x12) << 56);
         for (i = 0; i < 40; i++)

@@ -19,58 +19,53 @@ static void begin(uint8_t mtc_freq, uint32_t eax, uint32_t ebx)
     CHECK_EQ(ipt_time_init(&t, &config), IPT_OK);
 }
 
-static int feed(uint8_t type)
+static ipt_packet packet(uint8_t type)
 {
     ipt_packet p;
     memset(&p, 0, sizeof p);
     p.type = type;
+    return p;
+}
+
+static int feed(ipt_packet p)
+{
     return ipt_time_packet(&t, &p);
 }
 
 static int tsc(uint64_t value)
 {
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = IPT_PKT_TSC;
+    ipt_packet p = packet(IPT_PKT_TSC);
     p.u.tsc.value = value;
-    return ipt_time_packet(&t, &p);
+    return feed(p);
 }
 
 static int tma(uint16_t ctc, uint16_t fc)
 {
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = IPT_PKT_TMA;
+    ipt_packet p = packet(IPT_PKT_TMA);
     p.u.tma.ctc = ctc;
     p.u.tma.fc = fc;
-    return ipt_time_packet(&t, &p);
+    return feed(p);
 }
 
 static int mtc(uint8_t ctc)
 {
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = IPT_PKT_MTC;
+    ipt_packet p = packet(IPT_PKT_MTC);
     p.u.mtc.ctc = ctc;
-    return ipt_time_packet(&t, &p);
+    return feed(p);
 }
 
 static int cyc(uint64_t value)
 {
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = IPT_PKT_CYC;
+    ipt_packet p = packet(IPT_PKT_CYC);
     p.u.cyc.value = value;
-    return ipt_time_packet(&t, &p);
+    return feed(p);
 }
 
 static int cbr(uint8_t ratio)
 {
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = IPT_PKT_CBR;
+    ipt_packet p = packet(IPT_PKT_CBR);
     p.u.cbr.ratio = ratio;
-    return ipt_time_packet(&t, &p);
+    return feed(p);
 }
 
 /* The packet was used, and the time then is `want`. */
@@ -335,9 +330,9 @@ TEST(cbr_without_nom_freq)
     REFUSED(cyc(0x80), IPT_NO_TIME);
     USED(mtc(2), 0x40);
     CHECK_EQ(t.fcr, 0x80);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(cbr(9), 0x40);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSBEND));
     CHECK_EQ(t.fcr, 0x80);
     CHECK_EQ(t.cbr, 9);
     USED(cbr(10), 0x40);
@@ -386,15 +381,15 @@ TEST(cyc_by_mtc_over_periods)
 TEST(cyc_by_tsc)
 {
     begin(0, 0, 0);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0xa0000), 0xa0000);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSBEND));
     REFUSED(cyc(0x100), IPT_NO_TIME);
     USED(tsc(0xa0200), 0xa0200); // not in a PSB+
     REFUSED(cyc(0x100), IPT_NO_TIME);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0xa0300), 0xa0300); // 100 ticks, 100 cycles
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSBEND));
     CHECK_EQ(t.fcr, 0x100);
     USED(cyc(0x100), 0xa0400);
     USED(tsc(0xa0600), 0xa0600);
@@ -405,12 +400,12 @@ TEST(cyc_by_tsc)
 TEST(cyc_by_tsc_not_with_mtc)
 {
     begin(4, 1, 4);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0x1000), 0x1000);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSBEND));
     USED(mtc(1), 0x1000);
     REFUSED(cyc(0x100), IPT_NO_TIME);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0x1100), 0x1100);
     CHECK_EQ(t.fcr, 0);
 }
@@ -418,11 +413,11 @@ TEST(cyc_by_tsc_not_with_mtc)
 TEST(cyc_by_tsc_wrap)
 {
     begin(0, 0, 0);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0xffffffffffff80), 0xffffffffffff80);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSBEND));
     REFUSED(cyc(0x80), IPT_NO_TIME);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0x80), 0x80); // 100 ticks later
     CHECK_EQ(t.fcr, 0x200);
 }
@@ -431,17 +426,17 @@ TEST(cyc_by_tsc_wrap)
 TEST(psb_without_end)
 {
     begin(0, 0, 0);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0x1000), 0x1000);
-    feed(IPT_PKT_FUP);
-    feed(IPT_PKT_PAD);
-    feed(IPT_PKT_TNT_8);
+    feed(packet(IPT_PKT_FUP));
+    feed(packet(IPT_PKT_PAD));
+    feed(packet(IPT_PKT_TNT_8));
     REFUSED(cyc(0x100), IPT_NO_TIME);
     USED(tsc(0x1100), 0x1100);
     CHECK_EQ(t.fcr, 0);
     /* ... nor can what OVF ends go on as one */
-    feed(IPT_PKT_PSB);
-    feed(IPT_PKT_OVF);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_OVF));
     USED(tsc(0x1200), 0x1200);
     REFUSED(cyc(0x100), IPT_NO_TIME);
     USED(tsc(0x1300), 0x1300);
@@ -459,8 +454,8 @@ TEST(psb_goes_on)
         begin(0, 0, 0);
         USED(tsc(0x1000), 0x1000);
         REFUSED(cyc(0x100), IPT_NO_TIME);
-        feed(IPT_PKT_PSB);
-        feed(type[i]);
+        feed(packet(IPT_PKT_PSB));
+        feed(packet(type[i]));
         USED(tsc(0x1100), 0x1100);
         CHECK_EQ(t.fcr, 0x100);
     }
@@ -536,7 +531,7 @@ TEST(overflow)
     REFUSED(cyc(0x100), IPT_NO_TIME);
     USED(mtc(3), 0x1040);
     USED(cyc(0x80), 0x1060);
-    USED(feed(IPT_PKT_OVF), 0x1060);
+    USED(feed(packet(IPT_PKT_OVF)), 0x1060);
     CHECK_EQ(t.fcr, 0);
     CHECK_EQ(t.has_tsc, 1);
     REFUSED(cyc(0x80), IPT_NO_TIME);
@@ -557,7 +552,7 @@ TEST(overflow_keeps)
     REFUSED(cyc(0x100), IPT_NO_TIME);
     USED(mtc(3), 0x1040);
     USED(cyc(0x80), 0x1060);
-    USED(feed(IPT_PKT_OVF), 0x1060);
+    USED(feed(packet(IPT_PKT_OVF)), 0x1060);
     CHECK_EQ(t.fcr, 0x40);
     USED(cyc(0x80), 0x1080);
     USED(mtc(9), 0x11c0); // only begins an interval
@@ -570,8 +565,8 @@ TEST(overflow_keeps)
     config.flags = IPT_CONFIG_KEEP_TCAL;
     USED(tsc(0x1000), 0x1000);
     REFUSED(cyc(0x100), IPT_NO_TIME);
-    feed(IPT_PKT_OVF);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_OVF));
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0x1100), 0x1100);
     CHECK_EQ(t.fcr, 0);
 }
@@ -587,8 +582,8 @@ static void skl168(int flag)
     REFUSED(cyc(0x4000), IPT_NO_TIME);
     USED(mtc(2), 0x4000);
     CHECK_EQ(t.fcr, 0x100);
-    feed(IPT_PKT_PSB);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
 }
 
 TEST(skl168_lost_cyc)
@@ -638,8 +633,8 @@ TEST(skl168_slow_mtc)
     USED(mtc(1), 0);
     REFUSED(cyc(0x8000), IPT_NO_TIME);
     USED(mtc(2), 0x8000);
-    feed(IPT_PKT_PSB);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
     USED(cyc(0x4000), 0xc000);
     USED(mtc(3), 0x10000);
     CHECK_EQ(t.fcr, 0x200);
@@ -650,8 +645,8 @@ TEST(skl168_first_mtc)
 {
     begin(4, 1, 4);
     config.errata = IPT_ERRATUM_SKL168;
-    feed(IPT_PKT_PSB);
-    feed(IPT_PKT_PSBEND);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
     USED(mtc(1), 0);
     REFUSED(cyc(0x80), IPT_NO_TIME);
     USED(mtc(3), 0x80);
@@ -738,7 +733,7 @@ TEST(hostile_cyc)
     CHECK_EQ(mtc(3), IPT_OK);
     CHECK_EQ(t.fcr, 0x40 * 256 / 5);
     /* the sums of cycles do not wrap */
-    feed(IPT_PKT_OVF);
+    feed(packet(IPT_PKT_OVF));
     CHECK_EQ(t.fcr, 0);
     CHECK_EQ(mtc(4), IPT_OK);
     CHECK_EQ(cyc(UINT64_MAX), IPT_NO_TIME);
@@ -760,7 +755,7 @@ TEST(hostile_no_ticks)
     begin(0, 0, 0);
     USED(tsc(5), 5);
     REFUSED(cyc(1), IPT_NO_TIME);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     REFUSED(tsc(5), IPT_ERR_PACKET);
     CHECK_EQ(t.fcr, 0);
 }
@@ -787,7 +782,7 @@ TEST(hostile_ratios)
     begin(0, 0, 0);
     USED(tsc(1), 1);
     REFUSED(cyc(1), IPT_NO_TIME);
-    feed(IPT_PKT_PSB);
+    feed(packet(IPT_PKT_PSB));
     USED(tsc(0), 0);
     CHECK_EQ(t.fcr, UINT64_MAX - 255);
     CHECK_EQ(cyc(1), IPT_OK);
@@ -811,9 +806,7 @@ static ipt_packet random_packet(void)
         IPT_PKT_MTC, IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_PSB, IPT_PKT_PSBEND,
         IPT_PKT_OVF, IPT_PKT_TNT_8, IPT_PKT_NONE, IPT_PKT_COUNT, 255
     };
-    ipt_packet p;
-    memset(&p, 0, sizeof p);
-    p.type = type[dice() % sizeof type];
+    ipt_packet p = packet(type[dice() % sizeof type]);
     if (p.type == IPT_PKT_TSC)
         p.u.tsc.value = dice() >> (8 + dice() % 56);
     if (p.type == IPT_PKT_TMA) {
