@@ -2416,7 +2416,7 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
 
 /* ==========================================================================
  * [evt]  packets to events               SDM: "Packet Generation Scenarios"
- * Uses: [base], [pkt], [sync].  State: ipt_evt_state_.
+ * Uses: [base], [pkt], [sync], [time].  State: ipt_evt_state_.
  *
  * Every event passes through one queue of records. A record is bound to what
  * completes it; the packet that does so gives it its IP and binds it to NOW,
@@ -9530,15 +9530,11 @@ static uint64_t ipti_gen_scale(uint64_t a, uint32_t b, uint32_t c)
     return a / c * b + a % c * b / c;
 }
 
-/* The crystal clock, and the TSC when it moved last. */
-static uint64_t ipti_gen_ctc(const ipt_gen *gen, uint64_t *edge)
+/* The crystal clock. */
+static uint64_t ipti_gen_ctc(const ipt_gen *gen)
 {
-    const ipt_gen_config *config = &gen->config_;
-    const uint64_t ctc = ipti_gen_scale(ipti_gen_tsc(gen), config->cpuid_15_eax,
-                                        config->cpuid_15_ebx);
-
-    *edge = ipti_gen_scale(ctc, config->cpuid_15_ebx, config->cpuid_15_eax);
-    return ctc;
+    return ipti_gen_scale(ipti_gen_tsc(gen), gen->config_.cpuid_15_eax,
+                          gen->config_.cpuid_15_ebx);
 }
 
 /* The clock when this MTC period begins, or TSC has passed that moment. */
@@ -9556,21 +9552,24 @@ static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 
 static void ipti_gen_put_tsc(ipt_gen *gen)
 {
+    const ipt_gen_config *config = &gen->config_;
+    const uint64_t tsc = ipti_gen_tsc(gen);
     ipt_packet packet = ipti_gen_packet(IPT_PKT_TSC);
-    uint64_t edge;
 
-    if (!(gen->config_.flags & IPT_GEN_TSC))
+    if (!(config->flags & IPT_GEN_TSC))
         return;
-    packet.u.tsc.value = ipti_gen_tsc(gen) & (UINT64_MAX >> 8);
+    packet.u.tsc.value = tsc & (UINT64_MAX >> 8);
     ipti_gen_put(gen, &packet);
-    if (gen->config_.flags & IPT_GEN_MTC) {
-        const uint64_t ctc = ipti_gen_ctc(gen, &edge);
-        const uint64_t fc = ipti_gen_tsc(gen) - edge;
+    if (config->flags & IPT_GEN_MTC) {
+        const uint64_t ctc = ipti_gen_ctc(gen);
+        const uint64_t fc /* since the crystal clock moved last */
+            = tsc - ipti_gen_scale(ctc, config->cpuid_15_ebx,
+                                   config->cpuid_15_eax);
         packet = ipti_gen_packet(IPT_PKT_TMA);
         packet.u.tma.ctc = (uint16_t) ctc;
         packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
         ipti_gen_put(gen, &packet);
-        gen->period_ = ctc >> gen->config_.mtc_freq;
+        gen->period_ = ctc >> config->mtc_freq;
         gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
     }
 }
@@ -9596,7 +9595,7 @@ static void ipti_gen_tick(ipt_gen *gen)
     if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->mtc_
         || !gen->started_)
         return;
-    period = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
+    period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
     if (period - gen->period_ > UINT8_MAX && gen->config_.flags & IPT_GEN_TSC) {
         ipti_gen_put_tsc(gen);
     } else if (period > gen->period_) {
@@ -9663,13 +9662,11 @@ static void ipti_gen_settle(ipt_gen *gen)
 /* The first packets of the trace. */
 static void ipti_gen_start(ipt_gen *gen)
 {
-    uint64_t edge;
-
     if (!gen->started_) {
         gen->started_ = 1;
         gen->cyc_ = gen->clock; /* no CYC before the first PSB */
         if (gen->config_.flags & IPT_GEN_MTC) {
-            gen->period_ = ipti_gen_ctc(gen, &edge) >> gen->config_.mtc_freq;
+            gen->period_ = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
             gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
         }
         ipti_gen_put_psb(gen);
@@ -10260,8 +10257,6 @@ static uint32_t ipti_hw_errata(uint32_t eax)
 
 IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
 {
-    static const uint8_t kinds[3]
-        = {IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP};
     ipt_filter filter[IPT_FILTERS];
     unsigned i;
 
@@ -10271,11 +10266,11 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
         const unsigned cfg
             = msrs->rtit_ctl >> (IPTI_CTL_ADDR_CFG + 4 * i) & 15;
 
-        if (cfg >= sizeof(kinds))
+        if (cfg > IPT_FILTER_STOP) /* numbered as the SDM does */
             return IPT_ERR_ARG;
         filter[i].first = cfg ? msrs->rtit_addr[i][0] : 0;
         filter[i].last = cfg ? msrs->rtit_addr[i][1] : 0;
-        filter[i].kind = kinds[cfg];
+        filter[i].kind = (uint8_t) cfg;
     }
     IPT_MEMCPY(config->filter, filter, sizeof(filter));
     config->flags &= ~(IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
