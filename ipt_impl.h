@@ -2757,12 +2757,14 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
         open |= IPTI_BIND_TAKE;
     if (ipti_evt_bound(evt, open) < evt->count)
         evt->error = IPT_ERR_CONTEXT;
+    ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
+    if (evt->error)
+        return;
     evt->phase = IPTI_EVT_PSB;
     evt->was_enabled = evt->enabled;
     evt->enabled = 0;
     evt->psb_fup = 0;
     evt->last_ip = 0;
-    ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
 }
 
 /* The PSB+ ends: this gives its time to all that is in it, and the place to the
@@ -3136,6 +3138,8 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_HELD);
     record->flags = IPT_EVENT_NO_IP;
     ipti_evt_stamp(evt, record);
+    if (evt->error)
+        return;
     evt->phase = IPTI_EVT_LOST;
     evt->skipped = 0;
     evt->enabled = 0;

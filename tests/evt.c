@@ -1337,6 +1337,31 @@ static void check_waiting(unsigned n, int status)
     for (int way = 0; way < WAYS; way++) run_row(&r, way);
 }
 
+/* A PSB and an overflow, too, need room for what they begin with. */
+static void check_full(ipt_packet last, unsigned events)
+{
+    static const ipt_packet head[] = {OFF}, mwait = MWAIT(1, 2);
+    static const want one = EB(MWAIT, NOIP, 2, 0, 1, 2);
+    row r = {"full", {PSB}, {E_OFF}, IPT_ERR_EVENTS};
+    unsigned i;
+
+    memcpy(r.trace, head, sizeof head);
+    for (i = 0; i < IPT_PENDING_MAX_; i++) r.trace[2 + i] = mwait;
+    r.trace[2 + i] = last;
+    for (i = 0; i < events; i++) {
+        r.events[1 + i] = one;
+        r.events[1 + i].from = (uint8_t) (2 + i);
+    }
+    for (int way = 0; way < WAYS; way++) run_row(&r, way);
+}
+
+TEST(full)
+{
+    static const ipt_packet psb = PSB, ovf = OVF;
+    check_full(psb, 0);
+    check_full(ovf, IPT_PENDING_MAX_);
+}
+
 TEST(waiting)
 {
     check_waiting(1, 0);
@@ -1787,6 +1812,7 @@ int main(void)
     RUN(data);
     RUN(cfe);
     RUN(evd);
+    RUN(full);
     RUN(waiting);
     RUN(bad_packets);
     RUN(bad_packets_undecided);
