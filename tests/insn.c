@@ -1203,7 +1203,6 @@ TEST(open_trace)
     feed_end(&f);
 }
 
-/* An event that becomes known when all before it was handed out and pulled. */
 /* What waits when one synchronises comes before the new events. */
 TEST(instruction_in_progress)
 {
@@ -1212,30 +1211,35 @@ TEST(instruction_in_progress)
                           {ON, TNT(1, 0), PSB, EXEC64, FUP(0x2000), PSBEND,
                            TNT(1, 0)},
                           {{0, 0, 0, 0, 0}}, 0, 0, 0};
-    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
-    ipt_insn_decoder *d = &places[place];
-    ipt_insn insn;
-    ipt_event e;
-    begin(&r, &how);
-    f.trace.open = 1;
-    f.pieces[0].size = b.offset[5]; /* up to the TNT */
-    CHECK_EQ(ipt_insn_sync_forward(d), IPT_EVENT_PENDING);
-    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
-    f.trace.open = 0;
-    f.pieces[0].size = b.size;
-    CHECK_EQ(ipt_insn_sync_forward(d), IPT_OK);
-    CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_PENDING);
-    CHECK_EQ(insn.ip, 0x1000);
-    CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING);
-    CHECK_EQ(e.type, IPT_EVT_ENABLED);
-    CHECK_EQ(e.ip, 0x2000);
-    CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
-    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
-    CHECK_EQ(insn.ip, 0x2000);
-    CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
-    feed_end(&f);
+    for (int by_resync = 0; by_resync < 2; by_resync++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+        ipt_insn_decoder *d = &places[place];
+        ipt_insn insn;
+        ipt_event e;
+        begin(&r, &how);
+        f.trace.open = 1;
+        f.pieces[0].size = b.offset[5]; /* up to the TNT */
+        CHECK_EQ(ipt_insn_sync_forward(d), IPT_EVENT_PENDING);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+        f.trace.open = 0;
+        f.pieces[0].size = b.size;
+        CHECK_EQ(by_resync ? ipt_insn_resync(d) : ipt_insn_sync_forward(d),
+                 IPT_OK);
+        CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_EVENT_PENDING);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING);
+        CHECK_EQ(e.type, IPT_EVT_ENABLED);
+        CHECK_EQ(e.ip, 0x2000);
+        CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+        CHECK_EQ(insn.ip, 0x2000);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
+        feed_end(&f);
+    }
 }
 
+/* An event that becomes known when all before it was handed out and pulled. */
 TEST(event_first)
 {
     static const row r = {"late", {CODE(0x1000, NOP JCC0)},
