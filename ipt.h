@@ -64,8 +64,8 @@
  *   Threads.  One decoder, one thread at a time; one cache likewise. Nothing
  *             is global.
  *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2
- *             on x86-64, your callbacks apart). Every loop over a _next ends on
- *             every finite trace; config.fuel bounds the work of each call.
+ *             or -Os on x86-64, your callbacks apart). Every loop over a _next
+ *             ends on every finite trace; config.fuel bounds each call's work.
  *   Trace     bytes are only read, and none outside the pieces you gave.
  *             Forward decoding never goes back below at.release.
  *
@@ -96,6 +96,7 @@
  *   What is missing is told, each kind by its own sign, and never guessed:
  *     the processor lost packets        IPT_EVT_OVERFLOW, at.overflows
  *     pieces of trace were lost         IPT_EVT_GAP, at.gaps
+ *     there is no PSB to begin at       IPT_END, at.valid without IPT_AT_SYNC
  *     the trace ends inside a packet    IPT_ERR_TRUNCATED
  *     trace before it was dropped       IPT_ERR_GONE
  *     bytes are no packet               IPT_ERR_OPCODE, IPT_ERR_PACKET
@@ -1875,7 +1876,8 @@ typedef struct ipt_msrs {
     uint64_t rtit_addr[4][2]; /* IA32_RTIT_ADDRn_A and _B */
     uint64_t platform_info; /* MSR_PLATFORM_INFO; 0: not known */
     uint32_t cpuid_1_eax;   /* CPUID leaf 1: the model, for its errata */
-    uint32_t cpuid_14_ecx;  /* leaf 14H, subleaf 0: are IPs linear? */
+    uint32_t cpuid_14_ecx;  /* leaf 14H, subleaf 0: are IPs linear? 0 says
+                             * that they are not */
     uint32_t cpuid_15_eax;  /* leaf 15H: TSC and crystal clock */
     uint32_t cpuid_15_ebx;
 } ipt_msrs;

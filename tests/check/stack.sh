@@ -1,7 +1,7 @@
 #!/bin/sh
 # stack.sh [TREE]: the deepest chain of calls from any public function stays
-# below 1 KiB of stack at gcc -O2 on x86-64 (without red zone), and nothing
-# recurses. From gcc's own call graph and frame sizes. The caller's callbacks
+# below 1 KiB of stack at gcc -O2 and -Os on x86-64 (without red zone), and
+# nothing recurses. From gcc's own call graph and frame sizes. The caller's callbacks
 # and the four memory functions count 0; every indirect call is listed.
 
 . "$(dirname "$0")/lib.sh"
@@ -20,11 +20,11 @@ callbacks=$(sed -n 's/^ .*(\*\([a-z_]*\))(.*/\1/p' "$root/ipt.h" |
     sort -u | tr '\n' ' ')
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
 
-for opt in -O0 -O2; do # -O0: for recursion that -O2 makes a loop of
+for opt in -O0 -Os -O2; do # -O0: for recursion that -O2 makes a loop of
     gcc -std=c99 $opt -ffreestanding -mno-red-zone -fcallgraph-info=su,da \
         -I"$root" -c impl.c -o impl.o 2>bad || echo "no call graph" >>bad
     expect_empty "compile $opt" bad
-    [ $opt = -O2 ] && limit=$LIMIT || limit=0
+    [ $opt = -O0 ] && limit=0 || limit=$LIMIT
     awk -F'"' -v limit=$limit -v callbacks="$callbacks" '
     /^node:/ {
         name[$2] = $2
