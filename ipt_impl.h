@@ -8963,12 +8963,15 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         }
         if (IPTI_UNLIKELY(!line))
             break;
-        ip = IPTI_LIKELY(key >= tip) ? to : line->next_;
         p = next;
-        last_ip = to;
+        last_ip = ip = to;
         tnt = 1;
-        if (IPTI_LIKELY(key <= tip))
+        if (IPTI_LIKELY(key == tip))
             continue;
+        if (key < tip) {
+            ip = line->next_;
+            continue;
+        }
         next = ipti_cov_pads(p, end);
         behind = next;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
