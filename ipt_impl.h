@@ -2945,8 +2945,8 @@ static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
     return evt->phase <= IPTI_EVT_START ? IPTI_BIND_NOW : IPTI_BIND_HELD;
 }
 
-/* Order is kept thereby; but if so many are held that there would be no room,
- * it goes before them. */
+/* That keeps order; but where so many are held that there would be no room, it
+ * goes before them. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
@@ -3472,7 +3472,7 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
-    const int header
+    const int header /* and it may follow a PSB+ that is BDM70's */
         = ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(PSBEND), packet);
 
     if (evt->phase == IPTI_EVT_FLOW || ipti_pkt_in(IPTI_PKT_NEUTRAL, packet))
