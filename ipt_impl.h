@@ -8297,6 +8297,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_cov_stand(w);
     return some ? line : NULL;
 }
+
 /* The line for flow at ip, in one memo or the other. */
 static IPTI_APART const ipt_cov_line *
 ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
