@@ -1337,7 +1337,8 @@ static void check_waiting(unsigned n, int status)
     for (int way = 0; way < WAYS; way++) run_row(&r, way);
 }
 
-/* A PSB and an overflow, too, need room for what they begin with. */
+/* A PSB and an overflow, too, need room for what they begin with; without it
+ * they begin nothing. */
 static void check_full(ipt_packet last, unsigned events)
 {
     static const ipt_packet head[] = {OFF}, mwait = MWAIT(1, 2);
@@ -1352,7 +1353,10 @@ static void check_full(ipt_packet last, unsigned events)
         r.events[1 + i] = one;
         r.events[1 + i].from = (uint8_t) (2 + i);
     }
-    for (int way = 0; way < WAYS; way++) run_row(&r, way);
+    for (int way = 0; way < WAYS; way++) {
+        run_row(&r, way);
+        CHECK_EQ(places[place].evt_.phase, IPTI_EVT_FLOW);
+    }
 }
 
 TEST(full)
