@@ -4621,10 +4621,11 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
                                         : ipti_x86_map1[opcode];
     }
     if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)
-        || mode == IPT_MODE_16)
-        return flags & (IPTI_X86_ODD | IPTI_X86_NOT64) || mode == IPT_MODE_16
-                   ? 0 : ipti_x86_branch(code, bytes, p, map,
-                                         flags & IPTI_X86_IMM);
+        || mode == IPT_MODE_16) {
+        if (flags & (IPTI_X86_ODD | IPTI_X86_NOT64) || mode == IPT_MODE_16)
+            return 0;
+        return ipti_x86_branch(code, bytes, p, map, flags & IPTI_X86_IMM);
+    }
     if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
         modrm = *p++;
         if (modrm < 0xc0) {
