@@ -1,0 +1,415 @@
+/* perfdata.h: what Linux perf records: perf.data files and their records.
+ *
+ * Two files to copy, perfdata.h and perfdata.c. They need <stddef.h> and
+ * <stdint.h>, call no libc but memcpy, memmove, memset and memcmp, allocate
+ * nothing and keep no state outside the caller's structs. Bytes are hostile: no
+ * size or count is believed before it is compared with the bytes left.
+ *
+ * perfdata_parse decodes one record, wherever its bytes come from. It wants
+ * the perf_event_attr of the event that the record belongs to, because that
+ * says which samples stand at the record's end:
+ *
+ *     perfdata_attr attr = {0};
+ *     attr.sample_type = PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME;
+ *     attr.flags = PERFDATA_ATTR_SAMPLE_ID_ALL;
+ *     status = perfdata_parse(&attr, 0, bytes, size, &record);
+ *     if (status >= 0 && record.type == PERFDATA_MMAP2)
+ *         use(record.u.mmap.addr, record.u.mmap.name, record.sample.time);
+ *
+ * Types, flags and fields have the names of linux/perf_event.h, and what they
+ * mean stands there and in perf's perf.data-file-format.txt.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef PERFDATA_H
+#define PERFDATA_H
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---- */
+
+/* What functions return: 0 or more is success. */
+enum {
+    PERFDATA_END = -1,         /* no more records; nothing is wrong */
+    PERFDATA_ERR_ARG = -16,    /* the caller's: an argument cannot be used */
+    PERFDATA_ERR_MEMORY = -17, /* an array of the caller is full */
+    PERFDATA_ERR_READ = -18,   /* the caller's read function failed */
+    PERFDATA_ERR_ZSTD = -19,   /* compressed, and there is no inflate */
+    PERFDATA_ERR_MAGIC = -32,  /* not a perf.data file */
+    PERFDATA_ERR_HEADER = -33, /* the file's header contradicts itself */
+    PERFDATA_ERR_CUT = -34,    /* the file ends inside */
+    PERFDATA_ERR_RECORD = -35, /* a record's size is below its header's */
+    PERFDATA_ERR_FIELDS = -36, /* a record is too small for what it holds */
+    PERFDATA_ERR_STRING = -37, /* a name does not end inside its record */
+    PERFDATA_ERR_INFLATE = -38 /* compressed bytes are damaged */
+};
+
+/* What a status means, in a few words. */
+const char *perfdata_text(int status);
+
+/* ---- perf_event_attr ---- */
+
+enum {
+    PERFDATA_SAMPLE_IP = 0x1,
+    PERFDATA_SAMPLE_TID = 0x2,
+    PERFDATA_SAMPLE_TIME = 0x4,
+    PERFDATA_SAMPLE_ADDR = 0x8,
+    PERFDATA_SAMPLE_READ = 0x10,
+    PERFDATA_SAMPLE_CALLCHAIN = 0x20,
+    PERFDATA_SAMPLE_ID = 0x40,
+    PERFDATA_SAMPLE_CPU = 0x80,
+    PERFDATA_SAMPLE_PERIOD = 0x100,
+    PERFDATA_SAMPLE_STREAM_ID = 0x200,
+    PERFDATA_SAMPLE_RAW = 0x400,
+    PERFDATA_SAMPLE_BRANCH_STACK = 0x800,
+    PERFDATA_SAMPLE_REGS_USER = 0x1000,
+    PERFDATA_SAMPLE_STACK_USER = 0x2000,
+    PERFDATA_SAMPLE_WEIGHT = 0x4000,
+    PERFDATA_SAMPLE_DATA_SRC = 0x8000,
+    PERFDATA_SAMPLE_IDENTIFIER = 0x10000,
+    PERFDATA_SAMPLE_TRANSACTION = 0x20000,
+    PERFDATA_SAMPLE_REGS_INTR = 0x40000,
+    PERFDATA_SAMPLE_PHYS_ADDR = 0x80000,
+    PERFDATA_SAMPLE_AUX = 0x100000,
+    PERFDATA_SAMPLE_CGROUP = 0x200000,
+    PERFDATA_SAMPLE_DATA_PAGE_SIZE = 0x400000,
+    PERFDATA_SAMPLE_CODE_PAGE_SIZE = 0x800000,
+    PERFDATA_SAMPLE_WEIGHT_STRUCT = 0x1000000
+};
+
+/* Bits of perfdata_attr.flags that say what records look like. The others are
+ * numbered as in linux/perf_event.h, `disabled` being bit 0. */
+#define PERFDATA_ATTR_EXCLUDE_USER ((uint64_t) 1 << 4)
+#define PERFDATA_ATTR_EXCLUDE_KERNEL ((uint64_t) 1 << 5)
+#define PERFDATA_ATTR_SAMPLE_ID_ALL ((uint64_t) 1 << 18)
+#define PERFDATA_ATTR_USE_CLOCKID ((uint64_t) 1 << 25)
+
+typedef struct perfdata_attr {
+    uint32_t type;
+    uint32_t size;          /* bytes it has in the file */
+    uint64_t config;
+    uint64_t sample_period;
+    uint64_t sample_type;   /* PERFDATA_SAMPLE_ */
+    uint64_t read_format;
+    uint64_t flags;         /* PERFDATA_ATTR_ */
+    uint64_t config1;
+    uint64_t config2;
+    uint64_t branch_sample_type;
+    uint64_t sample_regs_user;
+    uint64_t sample_regs_intr;
+    uint32_t aux_sample_size;
+    uint32_t aux_action;
+} perfdata_attr;
+
+/* Decode a perf_event_attr of at most `size` bytes. Its own size field, 0
+ * meaning 64, says how much of them it takes; what it does not have is 0.
+ * returns  the bytes it takes; PERFDATA_ERR_FIELDS */
+int perfdata_parse_attr(int big_endian, const uint8_t *bytes, size_t size,
+                        perfdata_attr *attr);
+
+/* ---- records ---- */
+
+enum {
+    PERFDATA_MMAP = 1,
+    PERFDATA_LOST = 2,
+    PERFDATA_COMM = 3,
+    PERFDATA_EXIT = 4,
+    PERFDATA_THROTTLE = 5,
+    PERFDATA_UNTHROTTLE = 6,
+    PERFDATA_FORK = 7,
+    PERFDATA_READ = 8,
+    PERFDATA_SAMPLE = 9,
+    PERFDATA_MMAP2 = 10,
+    PERFDATA_AUX = 11,
+    PERFDATA_ITRACE_START = 12,
+    PERFDATA_LOST_SAMPLES = 13,
+    PERFDATA_SWITCH = 14,
+    PERFDATA_SWITCH_CPU_WIDE = 15,
+    PERFDATA_NAMESPACES = 16,
+    PERFDATA_KSYMBOL = 17,
+    PERFDATA_BPF_EVENT = 18,
+    PERFDATA_CGROUP = 19,
+    PERFDATA_TEXT_POKE = 20,
+    PERFDATA_AUX_OUTPUT_HW_ID = 21,
+    PERFDATA_USER_TYPES = 64, /* from here on perf's own, without samples */
+    PERFDATA_HEADER_ATTR = 64,
+    PERFDATA_TRACING_DATA = 66,
+    PERFDATA_BUILD_ID = 67,
+    PERFDATA_FINISHED_ROUND = 68,
+    PERFDATA_ID_INDEX = 69,
+    PERFDATA_AUXTRACE_INFO = 70,
+    PERFDATA_AUXTRACE = 71,
+    PERFDATA_AUXTRACE_ERROR = 72,
+    PERFDATA_TIME_CONV = 79,
+    PERFDATA_HEADER_FEATURE = 80,
+    PERFDATA_COMPRESSED = 81,
+    PERFDATA_COMPRESSED2 = 83
+};
+
+/* perfdata_record.misc. Bits mean different things for different types. */
+enum {
+    PERFDATA_MISC_CPUMODE_MASK = 7,
+    PERFDATA_MISC_KERNEL = 1,
+    PERFDATA_MISC_USER = 2,
+    PERFDATA_MISC_HYPERVISOR = 3,
+    PERFDATA_MISC_GUEST_KERNEL = 4,
+    PERFDATA_MISC_GUEST_USER = 5,
+    PERFDATA_MISC_MMAP_DATA = 0x2000,      /* MMAP: of data, not of code */
+    PERFDATA_MISC_COMM_EXEC = 0x2000,      /* COMM: by exec */
+    PERFDATA_MISC_FORK_EXEC = 0x2000,      /* FORK: made up from /proc */
+    PERFDATA_MISC_SWITCH_OUT = 0x2000,     /* SWITCH: the task leaves */
+    PERFDATA_MISC_SWITCH_PREEMPT = 0x4000, /* ... though it could go on */
+    PERFDATA_MISC_MMAP_BUILD_ID = 0x4000,  /* MMAP2: see mmap.build_id */
+    PERFDATA_MISC_BUILD_ID_SIZE = 0x8000   /* BUILD_ID: has a size */
+};
+
+/* perfdata_record.u.aux.flags */
+enum {
+    PERFDATA_AUX_TRUNCATED = 1,
+    PERFDATA_AUX_OVERWRITE = 2,
+    PERFDATA_AUX_PARTIAL = 4,
+    PERFDATA_AUX_COLLISION = 8
+};
+
+/* The samples of a record: for PERFDATA_SAMPLE those that it begins with, for
+ * other types those at its end. What `has` does not name is 0. */
+typedef struct perfdata_sample {
+    uint64_t has;        /* PERFDATA_SAMPLE_: TID TIME ID STREAM_ID CPU
+                            IDENTIFIER */
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t time;       /* of perf's clock: ns, see perfdata_time_conv */
+    uint64_t id;
+    uint64_t stream_id;
+    uint64_t identifier;
+    uint32_t cpu;
+} perfdata_sample;
+
+#define PERFDATA_BUILD_ID_MAX 20
+#define PERFDATA_NAMESPACE_KINDS 7 /* net uts ipc pid user mnt cgroup */
+#define PERFDATA_PT_WORDS 17
+
+/* One record. Pointers point into its bytes; names end with a zero there and
+ * may hold any other byte. */
+typedef struct perfdata_record {
+    const uint8_t *bytes;   /* header included */
+    uint32_t type;          /* PERFDATA_: which member of u is filled */
+    uint16_t misc;
+    uint16_t size;          /* of bytes */
+    uint16_t body;          /* header and own fields, a name padded to 8 */
+    uint16_t trailer;       /* size of the samples at the end; body + trailer
+                               is at most size */
+    uint32_t event;         /* from perfdata_next: index of its event */
+    uint64_t offset;        /* from perfdata_next: where it is in the file;
+                               for what was compressed: the COMPRESSED record */
+    perfdata_sample sample;
+    union {
+        struct {            /* MMAP, MMAP2 */
+            uint32_t pid;
+            uint32_t tid;
+            uint64_t addr;
+            uint64_t len;
+            uint64_t pgoff; /* bytes */
+            uint32_t maj;   /* from here on 0 for MMAP; maj to ino_generation
+                               0 if there is a build id */
+            uint32_t min;
+            uint64_t ino;
+            uint64_t ino_generation;
+            uint32_t prot;
+            uint32_t flags;
+            uint8_t build_id_size; /* 0: none */
+            uint8_t build_id[PERFDATA_BUILD_ID_MAX];
+            const char *name;
+        } mmap;
+        struct {            /* LOST; LOST_SAMPLES has no id */
+            uint64_t id;
+            uint64_t lost;
+        } lost;
+        struct {            /* COMM */
+            uint32_t pid;
+            uint32_t tid;
+            const char *name;
+        } comm;
+        struct {            /* EXIT, FORK */
+            uint32_t pid;
+            uint32_t ppid;
+            uint32_t tid;
+            uint32_t ptid;
+            uint64_t time;
+        } task;
+        struct {            /* THROTTLE, UNTHROTTLE */
+            uint64_t time;
+            uint64_t id;
+            uint64_t stream_id;
+        } throttle;
+        struct {            /* ITRACE_START, SWITCH_CPU_WIDE, READ */
+            uint32_t pid;   /* SWITCH_CPU_WIDE: of the other task */
+            uint32_t tid;
+        } thread;
+        struct {            /* AUX */
+            uint64_t offset;
+            uint64_t size;
+            uint64_t flags; /* PERFDATA_AUX_ */
+        } aux;
+        struct {            /* NAMESPACES */
+            uint32_t pid;
+            uint32_t tid;
+            uint32_t count; /* of those below: at most the array's length */
+            struct {
+                uint64_t dev;
+                uint64_t inode;
+            } link[PERFDATA_NAMESPACE_KINDS];
+        } namespaces;
+        struct {            /* KSYMBOL */
+            uint64_t addr;
+            uint32_t len;
+            uint16_t kind;  /* 0 unknown, 1 BPF, 2 out-of-line code */
+            uint16_t flags; /* 1: unregister */
+            const char *name;
+        } ksymbol;
+        struct {            /* BPF_EVENT */
+            uint16_t kind;  /* 1 load, 2 unload */
+            uint16_t flags;
+            uint32_t id;
+            const uint8_t *tag; /* 8 bytes */
+        } bpf;
+        struct {            /* CGROUP */
+            uint64_t id;
+            const char *path;
+        } cgroup;
+        struct {            /* TEXT_POKE */
+            uint64_t addr;
+            uint16_t old_len;
+            uint16_t new_len;
+            const uint8_t *old_bytes;
+            const uint8_t *new_bytes;
+        } text_poke;
+        uint64_t hw_id;     /* AUX_OUTPUT_HW_ID */
+        struct {            /* SAMPLE: what bits ask for, else 0 */
+            uint64_t ip;
+            uint64_t addr;
+            uint64_t period;
+            uint32_t raw_size;
+            uint32_t aux_size;
+            const uint8_t *raw; /* of a tracepoint */
+            const uint8_t *aux; /* of the trace */
+        } event;
+        struct {            /* HEADER_ATTR */
+            perfdata_attr attr;
+            const uint8_t *ids; /* perfdata_u64 reads one */
+            uint32_t id_count;
+        } attr;
+        struct {            /* TRACING_DATA: size bytes follow the record */
+            uint32_t size;
+        } tracing;
+        struct {            /* BUILD_ID */
+            uint32_t pid;
+            uint8_t size;
+            uint8_t id[PERFDATA_BUILD_ID_MAX];
+            const char *name;
+        } build_id;
+        struct {            /* AUXTRACE_INFO */
+            uint32_t kind;  /* 1: Intel PT */
+            uint32_t count; /* words that the record has */
+            uint64_t word[PERFDATA_PT_WORDS]; /* PERFDATA_PT_; 0: missing */
+            const char *filter;  /* the address filters; "" if none */
+            uint64_t event_trace; /* capability */
+        } info;
+        struct {            /* AUXTRACE */
+            uint64_t size;  /* of the trace, which follows the record */
+            uint64_t offset;
+            uint64_t reference;
+            uint32_t idx;
+            uint32_t tid;
+            uint32_t cpu;   /* UINT32_MAX: not by cpu */
+            uint64_t data;  /* from perfdata_next: where it is in the file */
+            uint64_t left;  /* from perfdata_next: how much is there: less than
+                               size if the file was cut */
+        } auxtrace;
+        struct {            /* AUXTRACE_ERROR */
+            uint32_t type;
+            uint32_t code;
+            uint32_t cpu;
+            uint32_t pid;
+            uint32_t tid;
+            uint64_t ip;
+            uint64_t time;
+            const char *message;
+        } error;
+        struct {            /* TIME_CONV */
+            uint64_t shift;
+            uint64_t mult;
+            uint64_t zero;
+            uint64_t cycles;
+            uint64_t mask;
+            uint8_t cap_time_zero;
+            uint8_t cap_time_short;
+        } time_conv;
+        struct {            /* HEADER_FEATURE */
+            uint64_t bit;
+            const uint8_t *data;
+            uint32_t size;
+        } feature;
+        struct {            /* COMPRESSED, COMPRESSED2 */
+            const uint8_t *data;
+            uint32_t size;
+        } compressed;
+    } u;
+} perfdata_record;
+
+/* Words of AUXTRACE_INFO of Intel PT. */
+enum {
+    PERFDATA_PT_PMU_TYPE,
+    PERFDATA_PT_TIME_SHIFT,
+    PERFDATA_PT_TIME_MULT,
+    PERFDATA_PT_TIME_ZERO,
+    PERFDATA_PT_CAP_USER_TIME_ZERO,
+    PERFDATA_PT_TSC_BIT,
+    PERFDATA_PT_NORETCOMP_BIT,
+    PERFDATA_PT_HAVE_SCHED_SWITCH, /* 0 none, 1 tracepoint, 2 SWITCH,
+                                      3 SWITCH_CPU_WIDE */
+    PERFDATA_PT_SNAPSHOT_MODE,
+    PERFDATA_PT_PER_CPU_MMAPS,
+    PERFDATA_PT_MTC_BIT,
+    PERFDATA_PT_MTC_FREQ_BITS,
+    PERFDATA_PT_TSC_CTC_N, /* cpuid 0x15 ebx */
+    PERFDATA_PT_TSC_CTC_D, /* cpuid 0x15 eax */
+    PERFDATA_PT_CYC_BIT,
+    PERFDATA_PT_MAX_NONTURBO_RATIO,
+    PERFDATA_PT_FILTER_STR_LEN
+};
+
+/* A number of a record: in the file's byte order, at any address. */
+uint32_t perfdata_u32(int big_endian, const uint8_t *bytes);
+uint64_t perfdata_u64(int big_endian, const uint8_t *bytes);
+
+/* Decode the record that begins at bytes, of which `size` are there.
+ *
+ * attr     of its event: sample_type and flags choose the trailer, read_format
+ *          and the rest the fields of a SAMPLE. NULL: no trailer.
+ * record   filled as far as decoding came. Of types that are not listed above
+ *          only the header is, and the trailer of types below 64, if it fits
+ * returns  0; PERFDATA_END: size is below a header's;
+ *          PERFDATA_ERR_RECORD, _CUT, _FIELDS, _STRING
+ *
+ * The trailer is taken from the record's end backwards. A reader that wants no
+ * bytes between fields and trailer compares body + trailer with size. */
+int perfdata_parse(const perfdata_attr *attr, int big_endian,
+                   const uint8_t *bytes, size_t size, perfdata_record *record);
+
+/* An entry of the feature "build ids", which has the form of a BUILD_ID record
+ * whatever type it says. Returns what perfdata_parse returns. */
+int perfdata_parse_build_id(int big_endian, const uint8_t *bytes, size_t size,
+                            perfdata_record *record);
+
+/* The last eight bytes of a record: its IDENTIFIER sample, if its event has
+ * one. 0 if the record is too small. */
+uint64_t perfdata_identifier(int big_endian, const uint8_t *bytes, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PERFDATA_H */
