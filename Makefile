@@ -148,10 +148,8 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all"
 
-fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
-	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
-fuzz-afl:  ## The same with AFL++
-	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+include $(CHECK_DIR)/net.mk  # fuzz, hashes
+
 fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh
 
@@ -197,4 +195,4 @@ uninstall:  ## Remove them again
 clean:  ## Remove build/
 	rm -rf $(BUILD)
 
-.PHONY: FORCE $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
+.PHONY: FORCE $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(MAKEFILE_LIST))

@@ -45,8 +45,9 @@ recording=$root/examples/recording
 # `make x`, in code spans and blocks.
 grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$readme" | sed 's/.*make //' |
     sort -u >"$tmp/targets"
-grep -oE '^[a-z][a-z-]*:' "$root/Makefile" | tr -d : >"$tmp/known"
-sed -n 's/^CHECKS *= *//p' "$root/Makefile" | tr ' ' '\n' | sed 's/^/check-/' \
+cat "$root/Makefile" "$root"/tests/check/*.mk >"$tmp/make"
+grep -oE '^[a-z][a-z-]*:' "$tmp/make" | tr -d : >"$tmp/known"
+sed -n 's/^CHECKS *= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
     >>"$tmp/known"
 grep -vxF -f "$tmp/known" "$tmp/targets" >"$tmp/bad"
 expect_empty "targets that do not exist" "$tmp/bad"

@@ -1,0 +1,9 @@
+# net.mk: targets that measure how much the tests notice. Part of ../../Makefile.
+
+fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
+	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+fuzz-afl:  ## The same with AFL++
+	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+
+hashes:  ## Does all decode as in commit BASE=HEAD? TRACES=dir adds real traces
+	@BUILD=$(BUILD) CC="$(CC)" BASE=$(BASE) LIBS="$(LIBS)" sh $(CHECK_DIR)/hashes.sh $(TRACES)
