@@ -80,7 +80,7 @@ static const char help[] =
     X(FAIL_STATE, 28, "invalid C-state")                            \
     X(FAIL_SB_NONE, 29, "no open sideband file")                    \
     X(FAIL_SB_FORMAT, 30, "sideband format error")                  \
-    X(FAIL_SB_CONFIG, 31, "sideband configuration error")           \
+    X(FAIL_SB_CONFIG, 31, "configuration error")                    \
     X(FAIL_LIBRARY, 32, "pt library error")                         \
     X(FAIL_YASM, 33, "yasm failed")                                 \
     X(FAIL_MEMORY, 34, "out of memory")
@@ -301,6 +301,7 @@ typedef struct sideband {
     uint64_t sample_type;
     int is_pevent;   /* a pevent directive was used */
     int has_records; /* a record was written */
+    char why[64]; /* what is wrong with a directive; "": its syntax */
 } sideband;
 
 typedef struct pttc {
@@ -1257,19 +1258,29 @@ static void free_sidebands(sideband *s)
 typedef struct sample {
     const char *name;
     uint32_t bit;
-    uint8_t numbers; /* how many */
-    uint8_t place;   /* order in the record */
+    uint8_t place;        /* order in the record */
+    uint8_t bits;         /* of a number */
+    const char *number;   /* what messages call it */
+    const char *second;   /* the same of a second number, or NULL */
 } sample;
 
 static const sample samples[] = {
-    {"tid", 0x2, 2, 0}, // pid, tid
-    {"time", 0x4, 1, 1},
-    {"id", 0x40, 1, 2},
-    {"cpu", 0x80, 1, 4},
-    {"stream", 0x200, 1, 3},
-    {"identifier", 0x10000, 1, 5}
+    {"tid", 0x2, 0, 32, "pid", "tid"},
+    {"time", 0x4, 1, 64, "tsc", NULL},
+    {"id", 0x40, 2, 64, "id", NULL},
+    {"cpu", 0x80, 4, 32, "cpu", NULL},
+    {"stream", 0x200, 3, 64, "stream", NULL},
+    {"identifier", 0x10000, 5, 64, "identifier", NULL}
 };
 #define SAMPLES (sizeof samples / sizeof *samples)
+
+/* Keep what is wrong; returns the failure. */
+static int explain(sideband *s, int failure, const char *first,
+                   const char *second)
+{
+    snprintf(s->why, sizeof s->why, "%s%s", first, second);
+    return failure;
+}
 
 static int sample_bits(const char *word, uint64_t *bits)
 {
@@ -1287,7 +1298,9 @@ static int set_sample_type(sideband *s, char *args)
 {
     uint64_t all = 0;
     int failure = args ? 0 : FAIL_NO_ARGUMENTS;
-    if (s->has_records) return FAIL_SB_CONFIG;
+    if (s->has_records)
+        return explain(s, FAIL_SB_CONFIG, "the sideband configuration can no "
+                       "longer be modified", "");
     while (args && !failure) {
         uint64_t bits = 0;
         failure = sample_bits(next_argument(&args, ','), &bits);
@@ -1297,27 +1310,41 @@ static int set_sample_type(sideband *s, char *args)
     return failure;
 }
 
+/* The next argument as a number of a sample; name NULL: there is none. */
+static int sample_number(sideband *s, char **args, const char *name,
+                         unsigned bits, uint64_t *value)
+{
+    char *word;
+    int failure;
+    *value = 0;
+    if (!name) return 0;
+    word = next_argument(args, ',');
+    if (!word) return explain(s, FAIL_PARSE, name, " missing");
+    failure = number(word, bits, value);
+    return failure ? explain(s, failure, "bad ", name) : 0;
+}
+
 /* The samples of a record: one place each, in 8 bytes. */
-static int add_samples(const sideband *s, char **args, text *out)
+static int add_samples(sideband *s, char **args, text *out)
 {
     uint64_t values[SAMPLES];
     uint8_t present[SAMPLES] = {0};
     int failure = 0;
     for (size_t i = 0; i < SAMPLES && !failure; i++) {
-        uint64_t value = 0;
-        uint64_t tid = 0;
-        unsigned bits = samples[i].bit == 0x2 || samples[i].bit == 0x80 ? 32
-                                                                        : 64;
-        if (!(s->sample_type & samples[i].bit)) continue;
-        failure = next_number(args, ',', bits, &value);
-        if (!failure && samples[i].numbers == 2)
-            failure = next_number(args, ',', bits, &tid);
-        values[samples[i].place] = value | tid << 32;
-        present[samples[i].place] = 1;
+        const sample *a = &samples[i];
+        uint64_t value;
+        uint64_t second;
+        if (!(s->sample_type & a->bit)) continue;
+        failure = sample_number(s, args, a->number, a->bits, &value);
+        if (!failure)
+            failure = sample_number(s, args, a->second, a->bits, &second);
+        if (failure) return failure;
+        values[a->place] = value | second << 32;
+        present[a->place] = 1;
     }
-    for (size_t i = 0; i < SAMPLES && !failure; i++)
+    for (size_t i = 0; i < SAMPLES; i++)
         if (present[i]) add_number(out, values[i], 8);
-    return failure;
+    return *args ? explain(s, FAIL_PARSE, "unexpected samples", "") : 0;
 }
 
 /* A text with its NUL, filled up with zeros to a multiple of eight. */
@@ -1391,7 +1418,6 @@ static int finish_record(sideband *s, uint16_t type, uint16_t misc,
                          char *args, text *body)
 {
     int failure = add_samples(s, &args, body);
-    if (!failure && args) failure = FAIL_TRAILING;
     return failure ? failure : write_record(s, type, misc, body);
 }
 
@@ -1477,19 +1503,21 @@ static int is_opening(const char *name)
 
 static int run_sideband(pttc *t, const char *name, char *args)
 {
+    sideband *s = t->current_sideband;
     int is_raw = raw_size(name) != 0;
     int failure;
     if (!is_raw && !is_opening(name) && strncmp(name, "pevent-", 7) != 0)
         return report(t, FAIL_UNKNOWN, "invalid syntax");
     if (is_opening(name))
         failure = open_sideband(t, name, args);
-    else if (!t->current_sideband)
-        failure = FAIL_SB_NONE;
+    else if (!s)
+        return report(t, FAIL_SB_NONE, "no sideband file");
     else if (is_raw)
-        failure = run_sideband_raw(t->current_sideband, name, args);
+        failure = run_sideband_raw(s, name, args);
     else
-        failure = run_pevent(t, t->current_sideband, name, args);
+        failure = run_pevent(t, s, name, args);
     if (failure == FAIL_UNKNOWN) return report(t, failure, "invalid syntax");
+    if (failure && s && s->why[0]) return report(t, failure, "%s", s->why);
     if (failure) report(t, failure, "%s: parsing failed", name);
     return failure;
 }
