@@ -1,6 +1,7 @@
 /* image.c: the tools' image (examples/tools/common/image.h), against a copy of
  * the address space that is one array. */
 #define _POSIX_C_SOURCE 200809L
+#include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
 #include "test.h"
 #include <unistd.h>
@@ -149,6 +150,52 @@ TEST(address_spaces)
     image_free(&im);
 }
 
+/* A copy shows what it was made from, and then goes ways of its own. */
+TEST(copies)
+{
+    for (int round = 0; round < 20; round++) {
+        image im;
+        image copy;
+        uint8_t want[SPAN + 8];
+        uint8_t got[SPAN + 8];
+        image_init(&im);
+        image_init(&copy);
+        for (int i = 0; i < 9; i++) {
+            uint32_t size = 1 + roll(60);
+            CHECK(!image_add(&im, NULL, "x", 0, bytes_of(size, (uint8_t) i),
+                             size, BASE + roll(SPAN)));
+        }
+        CHECK(!image_copy(&copy, &im));
+        CHECK_EQ(copy.section_count, im.spaces[0].count);
+        for (uint32_t at = BASE; at < BASE + SPAN; at++) {
+            int size = image_read(want, SPAN, &nowhere, at, &im);
+            CHECK_EQ(image_read(got, SPAN, &nowhere, at, &copy), size);
+            CHECK(size < 0 || memcmp(got, want, (size_t) size) == 0);
+        }
+        CHECK(!image_add(&copy, NULL, "y", 0, bytes_of(4, 99), 4, BASE));
+        CHECK_EQ(image_read(got, 4, &nowhere, BASE, &copy), 4);
+        CHECK_EQ(got[0], 99);
+        if (image_read(got, 1, &nowhere, BASE, &im) == 1)
+            CHECK(got[0] != 99);
+        image_free(&copy);
+        image_free(&im);
+    }
+}
+
+TEST(gaps)
+{
+    image im;
+    image_init(&im);
+    CHECK_EQ(image_gap(&im, &nowhere, BASE, 9), 9);
+    CHECK(!image_add(&im, NULL, "x", 0, NULL, 4, BASE));
+    CHECK_EQ(image_gap(&im, &nowhere, BASE - 3, 9), 3);
+    CHECK_EQ(image_gap(&im, &nowhere, BASE - 3, 2), 2);
+    CHECK_EQ(image_gap(&im, &nowhere, BASE, 9), 0);
+    CHECK_EQ(image_gap(&im, &nowhere, BASE + 3, 9), 0);
+    CHECK_EQ(image_gap(&im, &nowhere, BASE + 4, 9), 9);
+    image_free(&im);
+}
+
 /* ---- files ---- */
 
 static void write_file(const void *data, size_t size)
@@ -176,6 +223,38 @@ TEST(flat_file)
     CHECK(image_add_file(&im, NULL, "/tmp/no/such/file", 0, 1, BASE) != NULL);
     CHECK(image_add_file(&im, NULL, "/tmp", 0, 1, BASE) != NULL);
     image_free(&im);
+}
+
+/* A file that is read when it is asked for. */
+TEST(parts)
+{
+    static files disk;
+    const files_file *file;
+    image im;
+    image copy;
+    uint8_t got[32];
+    write_file("0123456789", 10);
+    files_init(&disk);
+    image_init(&im);
+    image_init(&copy);
+    file = files_get(&disk, path);
+    if (!CHECK(file != NULL)) return;
+    CHECK(!image_add_part(&im, NULL, file, 2, 8, BASE));
+    CHECK(!image_add_part(&im, NULL, file, 9, UINT64_MAX, BASE + 2));
+    CHECK_EQ(image_read(got, 32, &nowhere, BASE, &im), 6);
+    CHECK(memcmp(got, "239567", 6) == 0);
+    CHECK(image_add_part(&im, NULL, file, 10, UINT64_MAX, BASE) != NULL);
+    CHECK(image_add_part(&im, NULL, file, 5, 5, BASE) != NULL);
+    CHECK(image_add_part(&im, NULL, file, 0, 9, UINT64_MAX - 7) != NULL);
+    CHECK(!image_add_part(&im, NULL, file, 0, 8, UINT64_MAX - 7));
+    CHECK_EQ(image_read(got, 32, &nowhere, UINT64_MAX, &im), 1);
+    CHECK_EQ(got[0], '7');
+    CHECK(!image_copy(&copy, &im));
+    image_free(&im);
+    CHECK_EQ(image_read(got, 32, &nowhere, BASE, &copy), 6);
+    CHECK(memcmp(got, "239567", 6) == 0);
+    image_free(&copy);
+    files_free(&disk);
 }
 
 static void put(uint8_t *at, uint64_t value, int n)
@@ -264,7 +343,10 @@ int main(void)
     RUN(split_keeps_offsets);
     RUN(ends_of_the_address_space);
     RUN(address_spaces);
+    RUN(copies);
+    RUN(gaps);
     RUN(flat_file);
+    RUN(parts);
     RUN(elf);
     RUN(hostile_elf);
     remove(path);

@@ -19,6 +19,7 @@ void image_init(image *im)
 void image_free(image *im)
 {
     for (uint32_t i = 0; i < im->section_count; i++) {
+        if (im->sections[i].borrowed) continue;
         free(im->sections[i].name);
         free(im->sections[i].data);
     }
@@ -131,35 +132,95 @@ static int show(image *im, const ipt_asid *asid, const image_range *place)
 
 /* ---- sections ---- */
 
+/* One more section, of zeros; NULL without memory. */
+static image_section *new_section(image *im)
+{
+    image_section *more = NULL;
+    if (im->section_count < UINT32_MAX)
+        more = realloc(im->sections,
+                       (im->section_count + (size_t) 1) * sizeof *more);
+    if (!more) return NULL;
+    im->sections = more;
+    more += im->section_count++;
+    memset(more, 0, sizeof *more);
+    return more;
+}
+
+/* Show the section added last where it belongs. */
+static const char *show_section(image *im, const ipt_asid *asid)
+{
+    const image_section *s = &im->sections[im->section_count - 1];
+    image_range place;
+    if (s->size == 0 || s->base + (s->size - 1) < s->base) return invalid;
+    place.first = s->base;
+    place.last = s->base + (s->size - 1);
+    place.section = im->section_count;
+    return show(im, asid, &place) ? no_memory : NULL;
+}
+
 const char *image_add(image *im, const ipt_asid *asid, const char *name,
                       uint64_t from, uint8_t *data, uint64_t size,
                       uint64_t base)
 {
-    image_section *more = NULL;
-    image_range place;
+    image_section *section = NULL;
     size_t length = strlen(name) + 1;
     char *copy = malloc(length);
-    if (copy)
-        more = realloc(im->sections,
-                       (im->section_count + (size_t) 1) * sizeof *more);
-    if (!more) {
+    if (copy) section = new_section(im);
+    if (!section) {
         free(copy);
         free(data);
         return no_memory;
     }
     memcpy(copy, name, length);
-    im->sections = more;
-    more += im->section_count++;
-    more->name = copy;
-    more->from = from;
-    more->size = size;
-    more->base = base;
-    more->data = data;
-    if (size == 0 || base + (size - 1) < base) return invalid;
-    place.first = base;
-    place.last = base + (size - 1);
-    place.section = im->section_count;
-    return show(im, asid, &place) ? no_memory : NULL;
+    section->name = copy;
+    section->from = from;
+    section->size = size;
+    section->base = base;
+    section->data = data;
+    return show_section(im, asid);
+}
+
+const char *image_add_part(image *im, const ipt_asid *asid,
+                           const files_file *file, uint64_t from, uint64_t to,
+                           uint64_t base)
+{
+    image_section *section;
+    if (to > file->size) to = file->size;
+    if (from >= to || base + (to - from - 1) < base) return invalid;
+    section = new_section(im);
+    if (!section) return no_memory;
+    section->name = file->name;
+    section->from = from;
+    section->size = to - from;
+    section->base = base;
+    section->file = file;
+    section->borrowed = 1;
+    return show_section(im, asid);
+}
+
+/* Append a space with the ranges of another one, each with a section of its
+ * own. */
+static int copy_space(image *im, const image *from, const image_space *space)
+{
+    size_t at = get_space(im, space->cr3, space->vmcs);
+    if (at == SIZE_MAX) return -1;
+    for (size_t i = 0; i < space->count; i++) {
+        image_range range = space->ranges[i];
+        image_section *section = new_section(im);
+        if (!section) return -1;
+        *section = from->sections[range.section - 1];
+        section->borrowed = 1;
+        range.section = im->section_count;
+        if (splice(&im->spaces[at], i, i, &range, 1)) return -1;
+    }
+    return 0;
+}
+
+const char *image_copy(image *im, const image *from)
+{
+    for (size_t i = 0; i < from->space_count; i++)
+        if (copy_space(im, from, &from->spaces[i])) return no_memory;
+    return NULL;
 }
 
 /* Read up to size bytes of an open file into memory of their own. */
@@ -428,6 +489,20 @@ static const image_range *find(image *im, const ipt_asid *asid, uint64_t ip)
     return found ? &im->spaces[im->hit_space].ranges[im->hit_range] : NULL;
 }
 
+/* Bytes of a section; returns how many are there. */
+static size_t read_section(const image_section *section, uint64_t at,
+                           uint8_t *buffer, size_t size)
+{
+    if (section->data) {
+        memcpy(buffer, section->data + at, size);
+    } else if (section->file) {
+        return files_read(section->file, section->from + at, buffer, size);
+    } else {
+        memset(buffer, 0, size);
+    }
+    return size;
+}
+
 int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
                void *context)
 {
@@ -439,16 +514,30 @@ int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
         const image_range *range = at >= ip ? find(im, asid, at) : NULL;
         const image_section *section;
         size_t n = size - done;
+        size_t got;
         if (!range) break;
         section = &im->sections[range->section - 1];
         if (n - 1 > range->last - at) n = (size_t) (range->last - at) + 1;
-        if (section->data)
-            memcpy(buffer + done, section->data + (at - section->base), n);
-        else
-            memset(buffer + done, 0, n);
-        done += n;
+        got = read_section(section, at - section->base, buffer + done, n);
+        done += got;
+        if (got < n) break;
     }
     return done ? (int) done : IPT_NEED_PAGE;
+}
+
+size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size)
+{
+    for (size_t i = 0; i < im->space_count && size; i++) {
+        const image_space *space = &im->spaces[i];
+        size_t next;
+        if (!space_matches(space, asid->cr3, asid->vmcs)) continue;
+        next = first_from(space, ip);
+        if (next == space->count) continue;
+        if (space->ranges[next].first <= ip) return 0;
+        if (size > space->ranges[next].first - ip)
+            size = (size_t) (space->ranges[next].first - ip);
+    }
+    return size;
 }
 
 uint32_t image_section_at(image *im, const ipt_asid *asid, uint64_t ip)

@@ -15,6 +15,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef IMAGE_H
 #define IMAGE_H
+#include "files.h"
 #include "ipt.h"
 #include <stdio.h>
 
@@ -23,7 +24,9 @@ typedef struct image_section {
     uint64_t from;  /* offset into it */
     uint64_t size;  /* at least 1 */
     uint64_t base;  /* address of the first byte */
-    uint8_t *data;  /* NULL: zeros */
+    uint8_t *data;  /* NULL: in the file, or zeros */
+    const files_file *file; /* NULL: zeros */
+    uint8_t borrowed; /* name and data are not the image's to free */
 } image_section;
 
 /* The visible part of a section. */
@@ -64,6 +67,16 @@ const char *image_add(image *im, const ipt_asid *asid, const char *name,
 const char *image_add_file(image *im, const ipt_asid *asid, const char *name,
                            uint64_t from, uint64_t to, uint64_t base);
 
+/* Add bytes [from, to) of a file that is read when they are asked for, and has
+ * to outlive the image; `to` past its end is cut. */
+const char *image_add_part(image *im, const ipt_asid *asid,
+                           const files_file *file, uint64_t from, uint64_t to,
+                           uint64_t base);
+
+/* Let an empty image show what another one does, from the same memory, which
+ * has to outlive it. Sections that nothing shows are left out. */
+const char *image_copy(image *im, const image *from);
+
 /* Add the PT_LOAD segments of an ELF file. base, if not 0, takes the place of
  * the lowest p_vaddr. Segments are listed to log, if not NULL. */
 const char *image_add_elf(image *im, const ipt_asid *asid, const char *name,
@@ -85,6 +98,9 @@ const char *image_add_pages(image *im, const ipt_asid *asid,
 /* An ipt_config.read; context is the image. */
 int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
                void *context);
+
+/* How many bytes from an address on, up to size, are not in the image. */
+size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size);
 
 /* The section at an address: its identifier, from 1 in the order in which
  * they were added, or 0 if there is none. */
