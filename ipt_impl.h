@@ -7905,6 +7905,12 @@ static inline void ipti_cov_upto(ipt_cov_decoder *decoder, unsigned kind)
                                | ipti_line_edges(line));
 }
 
+/* Can from_ say that the last branch is at `from`? */
+static inline int ipti_line_reaches(const ipt_cov_line *line, uint64_t from)
+{
+    return from - line->ip_ + 0x80000000u <= UINT32_MAX;
+}
+
 /* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
  * to there. Returns 0 if there is no room for that, or for more. */
 static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
@@ -7916,7 +7922,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     ipt_cov_line *line = &decoder->line_;
     uint64_t name;
 
-    if (from - line->ip_ + 0x80000000u > UINT32_MAX)
+    if (!ipti_line_reaches(line, from))
         return 0;
     if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev_kind)) {
         name = ipti_cov_name(from, w->ip);
@@ -7936,13 +7942,15 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
            && !(w->tnt_count && ipti_line_edges(line) == room);
 }
 
-/* The walk passed a branch while a line is learned; top: the stack before. */
+/* The walk passed a branch while a line is learned; top: the stack before. What
+ * the line cannot reach leaves all of it as it was. */
 static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
                                   unsigned n, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
 
-    if (w->prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
+    if (!ipti_line_reaches(&decoder->line_, from)
+        || (w->prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         decoder->learning_ = IPTI_COV_ENDED;
     else if (w->enabled && ipti_kind_leaves(w->prev_kind)
              && !ipti_cov_learned(decoder, from, n))

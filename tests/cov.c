@@ -153,6 +153,31 @@ TEST(flow)
     for (size_t i = 0; i < LENGTH(tables); i++) run_table(&tables[i]);
 }
 
+/* A branch further than 2 GiB from where a line of the memo begins is not part
+ * of that line, and takes nothing with it: neither a frame nor a bit. */
+#define JNE_2G "\x0f\x85\xfa\xff\xff\x7f"
+static const row far_rows[] = {
+    {"R1: a compressed return",
+     {CODE(0x1000, CALL("\x0b") JCC0 JCC0 JCC0 JMP_RAX),
+      CODE(0x1010, JMP_RAX), CODE(0x402000, JNE_2G),
+      CODE(0x80402000, JMP("\x7e")), CODE(0x80402080, RET)},
+     {ON, TIP(0x402000), TNT(5, 0x1a), TIP(0x1000), PGD(0x5000)}, {{0}}, 0, 0,
+     0},
+};
+
+static void run_far(const row *r)
+{
+    build_all(&b, r->trace, PACKETS_MAX);
+    check_coverage(r->name, r->code, r->flags);
+    CHECK_EQ(want.errors, 0);
+    CHECK(want.count > 2);
+}
+
+TEST(R1_far_branches)
+{
+    for (size_t i = 0; i < LENGTH(far_rows); i++) run_far(&far_rows[i]);
+}
+
 /* ---- at random ---- */
 
 static int check_random(uint64_t start)
@@ -1132,6 +1157,7 @@ int main(void)
     the.mode = IPT_MODE_64;
     the.spaces = 3;
     RUN(flow);
+    RUN(R1_far_branches);
     RUN(random);
     RUN(thousand_inputs);
     RUN(long_tnts);
