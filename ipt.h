@@ -333,25 +333,33 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
  * buffer, two for a ring, many for ToPA. Packets may straddle them.
  *
  * A gap is a piece without bytes: it says that the piece behind it begins after
- * lost trace, and `size` of how many bytes (if you do not know, any number).
- * They count in stream offsets. A gap, and a packet that straddles into it, is
- * one packet IPT_PKT_GAP and one event IPT_EVT_GAP; decoding goes on by itself
- * at the next PSB. A gap is appended as a whole; it does not grow. */
+ * lost trace, and `size` of how many bytes (if you do not know, any number, up
+ * to SIZE_MAX). They count in stream offsets, which saturate: no gap leads
+ * beyond 2^63, and behind that each counts for one byte. A gap, and a packet
+ * that straddles into it, is one packet IPT_PKT_GAP and one event IPT_EVT_GAP;
+ * decoding goes on by itself at the next PSB. A gap is appended as a whole; it
+ * does not grow. */
 typedef struct ipt_segment {
     const uint8_t *data; /* NULL: a gap, if size is not 0 */
     size_t size;         /* bytes */
 } ipt_segment;
 
-/* The trace. You own it and its segments, and between calls you may
- * append segments (or let the last one grow), drop those that end at or below
- * at.release (move offset up by their size; an empty one only together with
- * one that is not), and close the trace. */
+/* The trace. You own it and its segments. Between calls you may append segments
+ * (or let the last one grow), drop those that end at or below at.release, and
+ * close the trace. When you drop some, move offset up by what they count for;
+ * an empty one goes only together with one that is not.
+ *
+ * After IPT_MORE you may also cut the trace into other pieces: merge some, or
+ * copy the bytes from at.release on in front of new ones and begin there. The
+ * bytes and their stream offsets stay the same. Packets of config.unknown
+ * apart, at most 31 bytes are carried over in this way. */
 typedef struct ipt_trace {
     const ipt_segment *seg;
     uint32_t count;  /* segments */
     uint8_t open;    /* 1: more will come, so its end is IPT_MORE; 0: IPT_END */
-    uint64_t offset; /* stream offset of seg[0].data[0]; all offsets that ipt
-                      * reports count from the first byte ever traced */
+    uint64_t offset; /* stream offset of seg[0].data[0], at most 2^63 before
+                      * the first gap; all offsets that ipt reports count from
+                      * the first byte ever traced */
 } ipt_trace;
 
 /* An address space. Until the trace tells, cr3 and vmcs are unknown. */
@@ -719,11 +727,12 @@ typedef struct ipt_cursor_ {
     const ipt_config *config;
     const ipt_trace *trace;
     uint64_t origin; /* trace->offset when seg_begin was worked out */
-    uint64_t begin;  /* stream offset where segment `seg` begins */
+    uint64_t begin;  /* stream offset where segment `piece` begins */
     uint64_t limit;  /* sync forward reads nothing below this again */
     uint64_t quick;  /* in segment `seg`, up to here, packets of common kinds
                       * need no other check; 0: they do */
-    uint32_t seg;    /* index of the segment read last */
+    uint32_t piece;  /* index of the segment that holds the position */
+    uint32_t seg;    /* the same, if that is not a gap */
     uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
                       * went backward, whether it passed a gap */
     uint8_t state;   /* IPTI_CUR_ */

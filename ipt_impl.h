@@ -153,12 +153,17 @@ static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
 
 /* ---- the cursor: the only code that touches trace bytes ----
  *
- * It never stands in a gap (a segment without bytes): there it has no segment,
- * and every read finds 0 bytes. */
+ * `piece` is the segment that holds the position, and begins at `begin`. `seg`
+ * is the same or, if that one is a gap, none: then every read finds 0 bytes.
+ *
+ * Offsets saturate at gaps: no gap leads beyond IPTI_GAP_LIMIT, and behind that
+ * each counts for one byte. */
 
 #define IPTI_WINDOW 16    /* no packet is longer */
 #define IPTI_SWALLOWED 15 /* a corrupt packet may hide so much of a PSB */
-#define IPTI_NOWHERE UINT32_MAX /* ipt_cursor_.seg: in a gap */
+#define IPTI_NOWHERE UINT32_MAX /* ipt_cursor_.seg, piece */
+#define IPTI_GAP_LIMIT ((uint64_t) 1 << 63)
+#define IPTI_PIECES 1024 /* one unit of fuel pays for so many passed */
 
 enum {                /* ipt_cursor_.state */
     IPTI_CUR_NOSYNC,  /* at no packet */
@@ -174,56 +179,113 @@ static inline int ipti_seg_gap(const ipt_segment *seg)
     return !seg->data && seg->size;
 }
 
-/* Make `seg` the segment that holds stream offset pos, or the last one. */
+/* Where a segment that begins at stream offset `begin` ends. */
+static inline uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
+{
+    const uint64_t most = begin < IPTI_GAP_LIMIT ? IPTI_GAP_LIMIT - begin : 1;
+
+    return begin + (ipti_seg_gap(seg) && seg->size > most ? most : seg->size);
+}
+
+/* Where a segment that ends at `end` begins. Returns 0 if that cannot be told:
+ * it is the gap that leads to IPTI_GAP_LIMIT. */
+static inline int ipti_seg_begin(const ipt_segment *seg, uint64_t *end)
+{
+    if (ipti_seg_gap(seg) && *end == IPTI_GAP_LIMIT)
+        return 0;
+    *end -= ipti_seg_gap(seg) && *end > IPTI_GAP_LIMIT ? 1 : seg->size;
+    return 1;
+}
+
+/* A segment is passed while one is looked for. Returns 0 if that was the last
+ * one that fuel allows for. */
+static inline int ipti_cur_paid(const ipt_cursor_ *cur, const ipt_segment *seg,
+                                uint32_t *passed)
+{
+    *passed += seg->size != 0;
+    if (*passed % IPTI_PIECES || !seg->size)
+        return 1;
+    ipti_fuel_burn(cur->config, 1);
+    return !ipti_fuel_empty(cur->config);
+}
+
+/* Make `piece` the segment that holds stream offset pos, or the last one.
+ *
+ * returns  IPT_OK; IPT_BUDGET: another call goes on; IPT_ERR_GONE */
 static int ipti_cur_seek(ipt_cursor_ *cur, uint64_t pos)
 {
     const ipt_trace *trace = cur->trace;
+    const ipt_segment *const seg = trace->seg;
+    uint32_t passed = 0;
+    uint64_t end;
 
     cur->quick = 0;
-    if (IPTI_UNLIKELY(cur->origin != trace->offset || pos < cur->begin)) {
-        cur->origin = trace->offset;
-        cur->begin = trace->offset;
-        cur->seg = 0;
-        if (pos < cur->begin)
-            return IPT_ERR_GONE;
+    cur->seg = IPTI_NOWHERE;
+    if (pos < trace->offset)
+        return IPT_ERR_GONE;
+    if (IPTI_UNLIKELY(cur->origin != trace->offset
+                      || cur->piece >= trace->count)) {
+        cur->origin = cur->begin = trace->offset;
+        cur->piece = 0;
     }
-    while (cur->seg + 1 < trace->count
-           && pos - cur->begin >= trace->seg[cur->seg].size)
-        cur->begin += trace->seg[cur->seg++].size;
-    if (cur->seg < trace->count && ipti_seg_gap(&trace->seg[cur->seg])) {
-        cur->seg = IPTI_NOWHERE;
-        cur->begin = UINT64_MAX; /* so that it is looked for again */
+    while (pos < cur->begin) {
+        if (!ipti_seg_begin(&seg[cur->piece - 1], &cur->begin)) {
+            cur->begin = trace->offset;
+            cur->piece = 0;
+        } else if (!ipti_cur_paid(cur, &seg[--cur->piece], &passed)) {
+            return IPT_BUDGET;
+        }
     }
+    while (cur->piece + 1 < trace->count
+           && pos >= (end = ipti_seg_end(&seg[cur->piece], cur->begin))) {
+        cur->begin = end;
+        if (!ipti_cur_paid(cur, &seg[cur->piece++], &passed))
+            return IPT_BUDGET;
+    }
+    if (cur->piece < trace->count && !ipti_seg_gap(&seg[cur->piece]))
+        cur->seg = cur->piece;
     return IPT_OK;
 }
 
-/* Where the bytes that follow stream offset pos end: at the next gap, whose end
- * is *gap then, or at the end of the trace, *gap 0. */
-static IPTI_APART uint64_t ipti_cur_stop(const ipt_trace *trace, uint64_t pos,
-                                         uint64_t *gap)
+/* The offset at which `piece` ends. */
+static uint64_t ipti_cur_piece_end(const ipt_cursor_ *cur)
 {
-    uint64_t begin = trace->offset;
-    uint64_t end = begin;
-    uint32_t i;
-
-    *gap = 0;
-    for (i = 0; i < trace->count; i++, begin = end) {
-        end += trace->seg[i].size;
-        if (end > pos && ipti_seg_gap(&trace->seg[i])) {
-            *gap = end;
-            return begin > pos ? begin : pos;
-        }
-    }
-    return end;
+    return cur->piece < cur->trace->count
+               ? ipti_seg_end(&cur->trace->seg[cur->piece], cur->begin)
+               : cur->begin;
 }
 
-/* May more bytes come behind those that follow pos? */
-static int ipti_cur_grows(const ipt_trace *trace, uint64_t pos)
+/* Of pos, which `piece` holds and few bytes follow: where the gap ends that
+ * ends them. 0: the trace does. */
+static IPTI_APART uint64_t ipti_cur_gap(const ipt_cursor_ *cur, uint64_t pos)
 {
-    uint64_t gap;
+    const ipt_trace *trace = cur->trace;
+    uint64_t end = cur->begin;
+    uint32_t i;
 
-    (void) ipti_cur_stop(trace, pos, &gap);
-    return trace->open && !gap;
+    for (i = cur->piece; i < trace->count; i++) {
+        end = ipti_seg_end(&trace->seg[i], end);
+        if (ipti_seg_gap(&trace->seg[i]) && end > pos)
+            return end;
+    }
+    return 0;
+}
+
+/* Do `size` bytes of trace follow pos, which `piece` holds? */
+static int ipti_cur_holds(const ipt_cursor_ *cur, uint64_t pos, uint64_t size)
+{
+    const ipt_trace *trace = cur->trace;
+    uint64_t end = cur->begin;
+    uint32_t i;
+
+    for (i = cur->piece; i < trace->count; i++) {
+        if (ipti_seg_gap(&trace->seg[i]))
+            break;
+        end += trace->seg[i].size;
+        if (end >= pos && end - pos >= size)
+            return 1;
+    }
+    return 0;
 }
 
 /* Collect up to 16 bytes at pos, which is in the current segment, and fill up
@@ -296,31 +358,6 @@ static inline int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos,
     return IPT_OK;
 }
 
-/* The stream offset of the end of the trace at hand. */
-static uint64_t ipti_cur_end(const ipt_trace *trace)
-{
-    uint64_t end = trace->offset;
-    uint32_t i;
-
-    for (i = 0; i < trace->count; i++)
-        end += trace->seg[i].size;
-    return end;
-}
-
-/* The byte at pos, which is in the trace; in a gap, a PAD. */
-static uint8_t ipti_cur_byte(ipt_cursor_ *cur, uint64_t pos)
-{
-    const ipt_trace *trace = cur->trace;
-
-    while (cur->origin == trace->offset && cur->seg < trace->count
-           && pos < cur->begin)
-        cur->begin -= trace->seg[--cur->seg].size;
-    (void) ipti_cur_seek(cur, pos);
-    if (cur->seg >= trace->count)
-        return 0;
-    return trace->seg[cur->seg].data[pos - cur->begin];
-}
-
 /* What a search forward may still read, the caller must keep. */
 static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 {
@@ -356,22 +393,6 @@ static inline int ipti_cur_quick(const ipt_cursor_ *cur, uint64_t pos)
 static IPTI_HOT const uint8_t *ipti_cur_at(const ipt_cursor_ *cur, uint64_t pos)
 {
     return &cur->trace->seg[cur->seg].data[(size_t) (pos - cur->begin)];
-}
-
-/* The position before pos, which is behind the start of the trace; if it is in
- * a gap, the gap's start. */
-static uint64_t ipti_cur_before(ipt_cursor_ *cur, uint64_t pos)
-{
-    const ipt_trace *trace = cur->trace;
-    uint64_t begin = trace->offset;
-    uint32_t i;
-
-    (void) ipti_cur_byte(cur, --pos);
-    if (cur->seg < trace->count)
-        return pos;
-    for (i = 0; pos - begin >= trace->seg[i].size; i++)
-        begin += trace->seg[i].size;
-    return begin;
 }
 
 static int ipti_config_values(const ipt_config *config)
@@ -467,8 +488,8 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     cur->config = config;
     cur->trace = trace;
     cur->origin = trace->offset;
-    cur->begin = UINT64_MAX;
-    cur->seg = IPTI_NOWHERE;
+    cur->begin = trace->offset;
+    cur->seg = cur->piece = IPTI_NOWHERE;
     cur->limit = trace->offset;
     cur->quick = 0;
     at->offset = trace->offset;
@@ -476,10 +497,13 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     ipti_asid_unknown(&at->asid);
 }
 
-/* Every public call on a decoder ends here. */
-static inline int ipti_leave(const ipt_cursor_ *cur, ipt_where *at, int status)
+/* Every public call on a decoder ends here. Where more trace is needed, pieces
+ * may be cut differently afterwards: the position is looked for again. */
+static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 {
     ipti_cur_release(cur, at);
+    if (IPTI_UNLIKELY(status == IPT_MORE))
+        cur->seg = cur->piece = IPTI_NOWHERE;
     if (IPTI_UNLIKELY(status < 0))
         at->error = status;
     return status;
@@ -996,7 +1020,6 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
                             ipt_packet *out, const uint8_t *p, size_t n)
 {
     const ipt_config *config = cur->config;
-    uint64_t gap;
     ipt_packet mine; /* of which the callback has only u */
     int size;
 
@@ -1013,7 +1036,7 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
         return IPT_ERR_OPCODE;
     if (size == 0 || size > 255)
         return IPT_ERR_CALLBACK;
-    if ((uint64_t) size > ipti_cur_stop(cur->trace, pos, &gap) - pos)
+    if ((size_t) size > n && !ipti_cur_holds(cur, pos, (uint64_t) size))
         return IPT_MORE;
     out->u = mine.u;
     return size;
@@ -1097,7 +1120,6 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p = window;
-    uint64_t gap;
     size_t n;
     int status;
 
@@ -1107,12 +1129,9 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
         status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
         if (status < 0)
             return status;
-        if (cur->trace->open
-            && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB))) {
-            (void) ipti_cur_stop(cur->trace, at->offset, &gap);
-            if (!gap)
-                return IPT_MORE;
-        }
+        if (cur->trace->open && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB))
+            && !ipti_cur_gap(cur, at->offset))
+            return IPT_MORE;
         if (n < 2 || p[0] != IPTI_FIRST_PSB || p[1] != IPTI_SECOND_PSB)
             break;
         ipti_fuel_trace(cur->config, at->offset, at->offset + 2);
@@ -1170,7 +1189,7 @@ static int ipti_psb_search(ipt_cursor_ *cur, uint64_t *pos, uint32_t *run,
         if (status < 0)
             return status;
         if (n == 0) {
-            (void) ipti_cur_stop(cur->trace, *pos, gap);
+            *gap = ipti_cur_gap(cur, *pos);
             if (!*gap && cur->trace->open)
                 return IPT_MORE; /* further pairs would be part of the PSB */
             if (*run >= IPTI_SIZE_PSB)
@@ -1293,7 +1312,7 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
     if ((size_t) size > n)
         return IPT_MORE;
     if (errata & IPT_ERRATUM_SKD007 && *type == IPT_PKT_CYC && size == 2
-        && (n > 2 || ipti_cur_grows(cur->trace, pos))
+        && (n > 2 || (cur->trace->open && !ipti_cur_gap(cur, pos)))
         && (size = ipti_pkt_skd007(type, p, n)) < 0)
         return size;
     status = ipti_load(out, p, *type, (uint32_t) size);
@@ -1383,9 +1402,8 @@ static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
 static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
                         int none)
 {
-    uint64_t gap;
+    const uint64_t gap = ipti_cur_gap(cur, at->offset);
 
-    (void) ipti_cur_stop(cur->trace, at->offset, &gap);
     if (gap)
         return ipti_pkt_gap(cur, at, out, gap);
     if (cur->trace->open)
@@ -1874,55 +1892,71 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     return status;
 }
 
-/* The number of pattern bytes from pos up, at most `most`. */
-static uint64_t ipti_sync_run(ipt_cursor_ *cur, uint64_t pos, uint64_t end,
-                              uint64_t most)
+/* Does a PSB begin at pos? Returns 2 if a ninth pair follows. */
+static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 {
-    uint64_t i = 0;
+    uint8_t window[IPTI_WINDOW];
+    const uint8_t *p;
+    size_t n;
+    int status = ipti_cur_bytes(cur, pos, window, &p, &n);
 
-    while (i < most && pos + i < end
-           && ipti_cur_byte(cur, pos + i)
-                  == (i & 1 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
-        i++;
-    return i;
+    if (status < 0)
+        return status;
+    if (n < IPTI_SIZE_PSB || ipti_le64(p) != IPTI_PSB_HALF
+        || ipti_le64(p + 8) != IPTI_PSB_HALF)
+        return 0;
+    status = ipti_cur_bytes(cur, pos + IPTI_SIZE_PSB, window, &p, &n);
+    if (status < 0)
+        return status;
+    return n >= 2 && p[0] == IPTI_FIRST_PSB && p[1] == IPTI_SECOND_PSB ? 2 : 1;
+}
+
+/* Below which offset a search backward looks for the start of a PSB. */
+static int ipti_sync_limit(ipt_cursor_ *cur, uint64_t offset, uint64_t *limit)
+{
+    const int all = cur->state == IPTI_CUR_NOSYNC
+                    || cur->state == IPTI_CUR_FORWARD;
+    const int status = ipti_cur_seek(cur, all ? UINT64_MAX : offset);
+    const uint64_t end = ipti_cur_piece_end(cur);
+
+    *limit = all || offset > end ? end : offset;
+    return status;
 }
 
 static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
 {
     const uint64_t begin = cur->trace->offset;
-    const uint64_t end = ipti_cur_end(cur->trace);
-    uint64_t limit = at->offset; /* a PSB must begin below this */
-    int gaps = cur->state == IPTI_CUR_BACKWARD && cur->run; /* passed so far */
+    uint8_t gaps = cur->state == IPTI_CUR_BACKWARD && cur->run; /* passed */
     uint64_t pos;
-    uint64_t gap;
+    int status = ipti_sync_limit(cur, at->offset, &pos);
 
-    cur->quick = 0;
-    if (cur->state == IPTI_CUR_NOSYNC || cur->state == IPTI_CUR_FORWARD
-        || limit > end)
-        limit = end;
-    if (limit < begin)
-        return IPT_ERR_GONE;
-    for (pos = limit; pos > begin;) {
-        if (ipti_fuel_empty(cur->config)) {
-            (void) ipti_cur_stop(cur->trace, pos, &gap);
-            cur->state = IPTI_CUR_BACKWARD;
-            cur->run = (uint8_t) (gaps || (gap && gap <= limit));
-            at->offset = pos;
-            return IPT_BUDGET;
-        }
-        pos = ipti_cur_before(cur, pos);
-        ipti_fuel_trace(cur->config, pos, pos + 1);
-        if (ipti_sync_run(cur, pos, end, IPTI_SIZE_PSB) < IPTI_SIZE_PSB)
+    if (status < 0)
+        return status;
+    while (pos > begin) {
+        status = ipti_fuel_empty(cur->config) ? (int) IPT_BUDGET
+                                              : ipti_cur_seek(cur, pos - 1);
+        if (status >= 0 && cur->seg == IPTI_NOWHERE) {
+            gaps = 1;
+            pos = cur->begin;
+            ipti_fuel_burn(cur->config, 1);
             continue;
-        /* More pairs behind it: this run's PSB is not below the limit. */
-        if (ipti_sync_run(cur, pos + IPTI_SIZE_PSB, end, 2) < 2) {
+        }
+        if (status >= 0)
+            status = ipti_sync_here(cur, pos - 1);
+        if (status < 0) {
+            cur->state = IPTI_CUR_BACKWARD;
+            cur->run = gaps;
+            at->offset = pos;
+            return status;
+        }
+        ipti_fuel_trace(cur->config, pos - 1, pos);
+        pos--;
+        if (status == 1) { /* 2: this run's PSB is not below the limit */
             ipti_sync_found(cur, at, pos);
             return IPT_OK;
         }
     }
-    (void) ipti_cur_stop(cur->trace, begin, &gap);
-    return begin == 0 && !gaps && (gap == 0 || gap > limit) ? (int) IPT_END
-                                                           : IPT_ERR_GONE;
+    return begin == 0 && !gaps ? (int) IPT_END : IPT_ERR_GONE;
 }
 
 /* Going back begins at the PSB stood at, as long as nothing was handed out:
@@ -1943,11 +1977,18 @@ static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
 static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
                          int need_psb)
 {
-    const uint64_t end = ipti_cur_end(cur->trace);
+    int status;
 
-    if (offset < cur->trace->offset || offset > end)
+    if (offset < cur->trace->offset)
         return IPT_ERR_ARG;
-    if (ipti_sync_run(cur, offset, end, IPTI_SIZE_PSB) == IPTI_SIZE_PSB) {
+    status = ipti_cur_seek(cur, offset);
+    if (status >= 0 && offset > ipti_cur_piece_end(cur))
+        return IPT_ERR_ARG;
+    if (status >= 0)
+        status = ipti_sync_here(cur, offset);
+    if (status < 0)
+        return status;
+    if (status > 0) {
         ipti_sync_found(cur, at, offset);
         return IPT_OK;
     }
@@ -6649,7 +6690,7 @@ static int ipti_walk_status(const ipt_walk_ *w)
            | (w->unproven ? IPT_UNPROVEN : 0);
 }
 
-static int ipti_walk_leave(const ipt_walk_ *w, ipt_where *at, int status)
+static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
 {
     at->ip = w->ip;
     if (w->enabled)
@@ -9246,8 +9287,9 @@ static int ipti_cov_sync(ipt_cov_decoder *decoder)
     const int status = ipti_sync_forward(&w->cur, &decoder->at);
 
     if (first && (status >= 0 || status == IPT_END)) {
-        if (decoder->begin != (status < 0 ? ipti_cur_end(w->cur.trace)
-                                          : decoder->at.offset))
+        if (status < 0) /* nothing is decoded, of all that there is */
+            decoder->at.offset = ipti_cur_piece_end(&w->cur);
+        if (decoder->begin != decoder->at.offset)
             decoder->verdict |= IPT_COV_SKIPPED;
         decoder->begin = decoder->at.offset;
     }

@@ -4,6 +4,7 @@
 #define IPT_STATIC
 #include "../ipt.h"
 #include "build.h"
+#include <time.h>
 
 /* ---- loads ---- */
 
@@ -839,6 +840,235 @@ TEST(errata)
     CHECK_EQ(known, listed);
 }
 
+/* ---- offsets that saturate ---- */
+
+#define HALF ((uint64_t) 1 << 63)
+
+/* Where a gap that begins at `offset` ends, as ipt.h says. */
+static uint64_t behind(uint64_t offset, size_t gap)
+{
+    if (offset >= HALF) return offset + 1;
+    return gap > HALF - offset ? HALF : offset + gap;
+}
+
+/* Three copies of a trace with gaps between them: each is found and decoded
+ * where it is, forward, backward, by its offset, and with what is before it
+ * dropped. */
+static void check_gaps(size_t gap, size_t gap2, uint64_t *fuel)
+{
+    const ipt_segment pieces[] = {{b.bytes, b.size}, {NULL, gap},
+                                  {b.bytes, b.size}, {NULL, gap2},
+                                  {b.bytes, b.size}};
+    const uint64_t second = behind(b.size, gap);
+    const uint64_t begins[] = {0, second, behind(second + b.size, gap2)};
+    ipt_trace trace = {pieces, 5, 0, 0};
+    ipt_config config = {0};
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    unsigned n = 0;
+    int status;
+    config.fuel = fuel;
+#define FUELLED(call) \
+    do status = (call); while (status == IPT_BUDGET && (*fuel = 1) != 0)
+    CHECK_EQ(ipt_pkt_init(&d, &config, &trace), IPT_OK);
+    FUELLED(ipt_pkt_sync_forward(&d));
+    CHECK_EQ(status, IPT_OK);
+    for (unsigned copy = 0; copy < 3; copy++) {
+        for (unsigned i = 0; i < b.count; i++, n++) {
+            FUELLED(ipt_pkt_next(&d, &p));
+            if (!CHECK_EQ(status, IPT_OK)) return;
+            CHECK_EQ(p.offset, begins[copy] + b.offset[i]);
+        }
+        FUELLED(ipt_pkt_next(&d, &p));
+        CHECK_EQ(status, copy < 2 ? (int) IPT_OK : (int) IPT_END);
+        if (copy < 2) CHECK_EQ(p.type, IPT_PKT_GAP);
+        if (copy < 2)
+            CHECK_EQ(p.u.gap.lost, begins[copy + 1] - begins[copy] - b.size);
+        CHECK_EQ(d.at.gaps, copy < 2 ? copy + 1 : 2);
+        CHECK_EQ(d.at.offset, begins[copy < 2 ? copy + 1 : 2]
+                                  + (copy < 2 ? 0 : b.size));
+    }
+    for (unsigned copy = 3; copy-- > 0;) {
+        FUELLED(ipt_pkt_sync_backward(&d));
+        if (!CHECK_EQ(status, IPT_OK)) return;
+        CHECK_EQ(d.at.offset, begins[copy]);
+    }
+    for (unsigned copy = 0; copy < 3; copy++) {
+        FUELLED(ipt_pkt_sync_set(&d, begins[copy]));
+        CHECK_EQ(status, IPT_OK);
+        FUELLED(ipt_pkt_next(&d, &p));
+        CHECK(status == IPT_OK && p.type == IPT_PKT_PSB);
+        trace.seg = pieces + 2 * copy; /* drop what is before */
+        trace.count = 5 - 2 * copy;
+        trace.offset = begins[copy];
+    }
+    FUELLED(ipt_pkt_next(&d, &p));
+    CHECK_EQ(p.offset, begins[2] + b.offset[1]);
+#undef FUELLED
+}
+
+TEST(R2_gaps_of_any_size)
+{
+    static const ipt_packet packets[] = {PSB, EXEC64, FUP(0x1000), PSBEND,
+                                         STOP, PKT(NONE)};
+    static const size_t sizes[]
+        = {1, 100, (size_t) 1 << 31, UINT32_MAX, SIZE_MAX / 2,
+           SIZE_MAX / 2 + 1, SIZE_MAX - 200, SIZE_MAX - 31, SIZE_MAX - 30,
+           SIZE_MAX - 1, SIZE_MAX};
+    uint64_t fuel = 0;
+    build_all(&b, packets, LENGTH(packets));
+    for (size_t i = 0; i < LENGTH(sizes); i++)
+        for (size_t k = 0; k < LENGTH(sizes); k++) {
+            check_gaps(sizes[i], sizes[k], NULL);
+            check_gaps(sizes[i], sizes[k], &fuel);
+        }
+}
+
+/* ---- pieces that are cut anew ---- */
+
+static uint64_t cut_seed;
+
+static size_t cut_dice(size_t n)
+{
+    cut_seed = cut_seed * 6364136223846793005u + 1442695040888963407u;
+    return (size_t) (cut_seed >> 33) % n;
+}
+
+/* The bytes from trace->offset up to `end` in pieces of other sizes, at other
+ * places of a buffer that is used again and again. */
+static void cut_anew(ipt_trace *trace, ipt_segment *pieces, uint64_t end)
+{
+    static uint8_t places[64][32];
+    uint64_t from = trace->offset;
+    trace->count = 0;
+    while (from < end && trace->count < 63) {
+        ipt_segment *piece = &pieces[trace->count];
+        uint8_t *place = places[trace->count];
+        size_t n = 1 + cut_dice(cut_dice(2) ? 4 : 32);
+        if (n > end - from) n = (size_t) (end - from);
+        memcpy(place, b.bytes + from, n);
+        memset(place + n, 0xdb, 32 - n);
+        piece->data = place;
+        piece->size = n;
+        trace->count++;
+        from += n;
+    }
+}
+
+/* At IPT_MORE the trace is handed over once more, in other pieces: from
+ * at.release on, or from where it began. */
+static void check_recut(int keep)
+{
+    ipt_segment pieces[64];
+    ipt_trace trace = {pieces, 0, 1, 0};
+    ipt_config config = {0};
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    uint64_t end = 0;
+    unsigned i = 0;
+    int status = ipt_pkt_init(&d, &config, &trace);
+    for (int synced = 0; i < b.count || !synced;) {
+        status = synced ? ipt_pkt_next(&d, &p) : ipt_pkt_sync_forward(&d);
+        if (status == IPT_MORE) {
+            if (!keep || d.at.release > trace.offset + 100)
+                trace.offset = d.at.release;
+            CHECK(end - d.at.release <= 31);
+            end += 1 + cut_dice(cut_dice(2) ? 3 : 20);
+            if (end > b.size) end = b.size;
+            cut_anew(&trace, pieces, end);
+            if (end == b.size) trace.open = 0;
+            continue;
+        }
+        if (!CHECK_EQ(status, IPT_OK)) return;
+        if (synced && !CHECK_EQ(p.offset, b.offset[i])) return;
+        i += (unsigned) synced;
+        synced = 1;
+    }
+    CHECK_EQ(ipt_pkt_next(&d, &p), IPT_END);
+}
+
+TEST(N5_cut_anew)
+{
+    static const ipt_packet packets[]
+        = {PSB, EXEC64, FUP(0x123456789abc), PSBEND, TNT(3, 5), TIP(0x2000),
+           TNT64(40, 9), PTW(1, 1, 0x1122334455667788), FUP(0x2002),
+           TIP(0x3000), PSB, EXEC64, FUP(0x3000), PSBEND, TIP(0x4000),
+           PKT(NONE)};
+    build_all(&b, packets, LENGTH(packets));
+    for (cut_seed = 0; cut_seed < 4000 && test_.bad == 0; cut_seed++) {
+        const uint64_t seed = cut_seed;
+        check_recut(seed % 2);
+        cut_seed = seed;
+    }
+}
+
+/* ---- many pieces ---- */
+
+#define MANY 32768
+
+static int unknown_byte(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                        void *context)
+{
+    (void) packet;
+    (void) bytes;
+    (void) size;
+    (void) context;
+    return 1;
+}
+
+/* The time that `units` units of work take, one a call, at best. */
+static double time_of_units(uint32_t count, int what)
+{
+    static uint8_t bytes[MANY + 64];
+    static ipt_segment pieces[MANY];
+    double best = 1e9;
+    uint64_t fuel;
+    ipt_config config = {0};
+    ipt_packet p;
+    config.fuel = &fuel;
+    config.unknown = unknown_byte;
+    memset(bytes, what == 0 ? 0x05 : 0x04, sizeof bytes);
+    memcpy(bytes, b.bytes, b.size); /* a PSB+ */
+    for (uint32_t i = 0; i < count; i++) {
+        pieces[i].data = bytes + i;
+        pieces[i].size = 1;
+    }
+    pieces[count - 1].size = 60;
+    for (unsigned turn = 0; turn < 5; turn++) {
+        const ipt_trace trace = {pieces, count, what == 2, 0};
+        ipt_pkt_decoder d;
+        int status = ipt_pkt_init(&d, &config, &trace);
+        fuel = UINT64_MAX;
+        if (what != 1) status = ipt_pkt_sync_forward(&d);
+        for (unsigned n = 0; n < 40 && status >= 0; n++) /* far into it */
+            status = what == 0 ? ipt_pkt_next(&d, &p) : status;
+        if (what == 2) status = ipt_pkt_sync_set(&d, count + 20);
+        const clock_t from = clock();
+        for (unsigned n = 0; n < 200; n++) {
+            fuel = 1;
+            if (what == 1) status = ipt_pkt_sync_backward(&d);
+            else status = ipt_pkt_next(&d, &p);
+        }
+        const double took = (double) (clock() - from);
+        CHECK(status >= IPT_BUDGET);
+        if (took < best) best = took;
+    }
+    return best;
+}
+
+/* A unit of work is not the larger the more pieces there are. */
+TEST(R5_pieces)
+{
+    static const ipt_packet packets[] = {PSB, PSBEND, PKT(NONE)};
+    build_all(&b, packets, LENGTH(packets));
+    for (int what = 0; what < 3; what++) {
+        const double few = time_of_units(64, what);
+        const double many = time_of_units(MANY, what);
+        if (!CHECK(many < 20 * few + 1500))
+            printf("    %d: %g and %g us\n", what, few, many);
+    }
+}
+
 int main(void)
 {
     RUN(loads);
@@ -865,5 +1095,8 @@ int main(void)
     RUN(config_read);
     RUN(config_cache);
     RUN(errata);
+    RUN(R2_gaps_of_any_size);
+    RUN(N5_cut_anew);
+    RUN(R5_pieces);
     return test_report();
 }
