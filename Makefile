@@ -135,14 +135,7 @@ corpus:  ## Record the programs of the corpus (needs qemu-user)
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
 
-bench:  ## Speed next to libipt; see tests/bench/bench.sh for TRACES, TSV, ...
-	@$(SUB) $(BUILD)/ptparallel
-	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh run
-
-bench-curve:  ## Draw tests/bench/cache.svg: speed by size of the cache
-bench-cover-instr:  ## Instructions per trace byte of coverage: TRACES=dir
-bench-curve bench-cover-instr:
-	@BUILD=$(BUILD) CC="$(CC)" sh tests/bench/bench.sh $(word 2,$(subst -, ,$@))
+include tests/bench/bench.mk  # bench, bench-...
 
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \

@@ -232,6 +232,7 @@ static void bench(const bench_case *c, const char *layer)
 static int once(const bench_case *c, const bench_row *rows, const char *layer)
 {
     const bench_row *row;
+    uint64_t items = 0;
 
     for (row = rows; row->name; row++) {
         if (row->peer || strcmp(row->layer, layer) != 0
@@ -240,9 +241,10 @@ static int once(const bench_case *c, const bench_row *rows, const char *layer)
         for (bench_run = 0; bench_run < c->runs; bench_run++) {
             if (row->prepare && !row->prepare(c))
                 return 2;
-            bench_once(c, row);
+            items += bench_once(c, row);
         }
-        printf("%s\t%s\t%zu\n", c->name, layer, c->size);
+        printf("%s\t%s\t%zu\t%llu\n", c->name, layer, c->size,
+               (unsigned long long) items);
         return 0;
     }
     return 2;
@@ -308,15 +310,17 @@ int main(int argc, char **argv)
     for (; i < argc; i++) {
         bench_case *c = malloc(sizeof *c);
         const char *why = c ? bench_load(c, argv[i]) : "out of memory";
-        if (why)
+        if (why) {
             fprintf(stderr, "bench: %s: left out: %s\n", argv[i], why);
-        else if (only_once)
+            status = only_once ? 2 : status;
+        } else if (only_once) {
             status = once(c, bench_ours, only_once) == 0
                          ? 0 : once(c, bench_cover, only_once);
-        else if (curves && c->has_code)
-            curve(c);
-        else if (!curves)
+        } else if (!curves) {
             bench(c, layer);
+        } else if (c->has_code) {
+            curve(c);
+        }
         /* rows remember their case by its address: it is not freed */
     }
     if (!tsv && !curves && !only_once)

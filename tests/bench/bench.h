@@ -58,8 +58,8 @@ extern const bench_row bench_perf[];   /* perf.c */
 #define BENCH_MAP 65536
 const uint8_t *bench_cover_map(const bench_case *c);
 
-/* One pass, by a name that callgrind can look for. */
-void bench_once(const bench_case *c, const bench_row *row);
+/* One pass, by a name that callgrind can look for. Returns its items. */
+uint64_t bench_once(const bench_case *c, const bench_row *row);
 
 /* The size of our cache, in lines. */
 extern size_t bench_lines;

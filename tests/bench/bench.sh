@@ -1,14 +1,11 @@
 #!/bin/sh
-# bench.sh [run|smoke|curve|cover]: build the bench and run it; see bench.c.
+# bench.sh [run|smoke|curve]: build the bench and run it; see bench.c.
 #
 #     run      the table, over TRACES/* and build/corpus (make corpus)
 #     smoke    every row once, over a small recording of our own, and check
 #              that all agree on the number of instructions; and libxdc's,
 #              with what stands in for it
 #     curve    speed of blocks by size of the cache, as tests/bench/cache.svg
-#     cover    instructions per trace byte of coverage under callgrind, by a
-#              memo that knows the trace and by an empty one: `name warm cold`;
-#              fails above the floors
 #
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
 # CASES="..."  only these of them, or random-tnt, gzip, bash-inputs, ROUNDS=5
@@ -16,52 +13,15 @@
 # LIBXDC=dir   coverage next to libxdc: its source tree, built or not; needs
 #              capstone (package libcapstone-dev)
 # LAYER=parallel  two threads next to one
-# INSTR=1      instructions per trace byte under callgrind instead
 
 mode=${1:-run}
-build=${BUILD:-build}
-out=$build/bench
-CC=${CC:-cc}
 here=tests/bench
-warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
+. $here/build.sh
 
-# ---- building ----
-
-libs=
-echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
-
-# What libxdc needs to be compiled in: as its own Makefile leaves it, if it was
-# run, or else its sources.
-libxdc() {
-    xdc=
-    [ -n "$LIBXDC" ] || return 0
-    [ -e "$LIBXDC/libxdc.h" ] || { echo "no libxdc.h in $LIBXDC"; exit 2; }
-    if [ -e "$LIBXDC/libxdc.a" ]; then lib=$LIBXDC/libxdc.a
-    elif [ -e "$LIBXDC/libxdc.so" ]; then lib=$LIBXDC/libxdc.so
-    else
-        rm -rf "$out/libxdc" && mkdir -p "$out/libxdc" || exit 2
-        for c in "$LIBXDC"/src/*.c; do
-            # shellcheck disable=SC2086 # flags
-            $CC ${LIBXDC_CFLAGS:--O3} -w -I. -I"$LIBXDC" -I"$LIBXDC/src" -c "$c" \
-                -o "$out/libxdc/$(basename "$c" .c).o" || exit 2
-        done
-        lib="$out/libxdc/*.o"
-    fi
-    xdc="-DLIBXDC -I$LIBXDC $lib -Wl,-rpath,$LIBXDC"
-    echo '#include <capstone/capstone.h>' | $CC -E - >/dev/null 2>&1 &&
-        xdc="$xdc -lcapstone"
-}
-
-mkdir -p "$out"
-if [ "$(cat "$out/of" 2>/dev/null)" != "$CC $CFLAGS $LIBXDC" ] ||
-    [ ! -e "$out/bench" ] || [ -n "$(find ipt.h ipt_impl.h $here \
-    examples/tools/common -name '*.[ch]' -newer "$out/bench")" ]; then
-    rm -f "$out/of"
+if stale "$out/bench"; then
     libxdc
     # shellcheck disable=SC2086 # flags
-    $CC $warn ${CFLAGS:--O2 -g} -I. -o "$out/bench" $here/*.c \
-        examples/tools/common/image.c $xdc $libs || exit 2
-    echo "$CC $CFLAGS $LIBXDC" >"$out/of"
+    compile "$out/bench" -I. $here/*.c $xdc
 fi
 
 # ---- cases ----
@@ -131,50 +91,6 @@ cases() {
 
 # ---- modes ----
 
-# Instructions of one pass of each layer, and for each byte of trace.
-instructions() {
-    command -v valgrind >/dev/null || { echo "valgrind is missing"; exit 2; }
-    for dir in $(cases); do
-        for layer in packets events blocks insns coverage "blocks cold" \
-            "insns cold" "coverage cold"; do
-            [ "${LAYER:-$layer}" = "$layer" ] || continue
-            valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$$" \
-                --toggle-collect=bench_once "$out/bench" -1 "$layer" "$dir" \
-                >"$out/row" 2>"$out/log" || continue
-            awk -v ir="$(sed -n 's/.*Collected : //p' "$out/log")" -F'\t' \
-                '{ printf "%s\t%s\t%d\t%.2f\n", $1, $2, ir, ir / $3 }' \
-                "$out/row"
-            rm -f "$out/callgrind.$$"
-        done
-    done
-}
-
-# Of coverage, next to the floors; libxdc takes warm 29.3, 23.9, 41.7 and cold
-# 126.9, 56.2, 1536.
-cover() {
-    LAYER=coverage instructions >"$out/warm"
-    LAYER="coverage cold" instructions >"$out/cold"
-    paste "$out/warm" "$out/cold" | awk -F'\t' '
-        BEGIN {
-            warm["mruby"] = 15; warm["qemu"] = 13; warm["foo"] = 20
-            cold["mruby"] = 40; cold["qemu"] = 26; cold["foo"] = 100
-        }
-        function check(is, floor) {
-            if (floor) { if (is > floor) failed++; else passed++ }
-            return floor && is > floor
-        }
-        {
-            name = $1; sub("libxdc-", "", name)
-            over = check($4, warm[name]) + check($8, cold[name])
-            printf "%s %.2f %.2f%s\n", name, $4, $8,
-                over ? " FALLS SHORT of " warm[name] " " cold[name] : ""
-        }
-        END {
-            printf "%d passed, %d failed\n", passed, failed
-            exit failed > 0 || NR == 0
-        }'
-}
-
 # All rows that walk code find the same instructions.
 smoke() {
     "$out/bench" -t -r 1 examples/recording >"$out/smoke"
@@ -213,11 +129,6 @@ case $mode in
 smoke)
     smoke
     ;;
-cover)
-    [ -d "$TRACES" ] || { echo "make bench-cover-instr TRACES=dir"; exit 2; }
-    CASES=${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}
-    cover
-    ;;
 curve)
     # shellcheck disable=SC2046 # one word a folder
     "$out/bench" -k -r "${ROUNDS:-5}" $(cases | grep -v =) \
@@ -225,10 +136,6 @@ curve)
         gnuplot -e "data='$out/cache.data'" $here/cache.gp >$here/cache.svg
     ;;
 run)
-    if [ -n "$INSTR" ]; then
-        instructions
-        exit
-    fi
     [ -n "$LIBXDC" ] ||
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
             "(package libcapstone-dev)"

@@ -178,7 +178,7 @@ const bench_row bench_ours[] = {
     {0},
 };
 
-void bench_once(const bench_case *c, const bench_row *row)
+uint64_t bench_once(const bench_case *c, const bench_row *row)
 {
-    (void) row->pass(c);
+    return row->pass(c);
 }

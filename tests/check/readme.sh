@@ -45,7 +45,7 @@ recording=$root/examples/recording
 # `make x`, in code spans and blocks.
 grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$readme" | sed 's/.*make //' |
     sort -u >"$tmp/targets"
-cat "$root/Makefile" "$root"/tests/check/*.mk >"$tmp/make"
+cat "$root/Makefile" "$root"/tests/*/*.mk >"$tmp/make"
 grep -oE '^[a-z][a-z-]*:' "$tmp/make" | tr -d : >"$tmp/known"
 sed -n 's/^CHECKS *= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
     >>"$tmp/known"

@@ -1,0 +1,64 @@
+# shellcheck shell=sh
+# build.sh: how the programs of the bench are built. Sourced by the scripts
+# here; sets build, out, CC and here.
+
+build=${BUILD:-build}
+out=$build/bench
+CC=${CC:-cc}
+here=tests/bench
+warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
+mkdir -p "$out" || exit 2
+
+# compile PROGRAM FLAGS AND SOURCES...: with the files that all need. Valgrind
+# 3.19 cannot read the DWARF 5 of clang.
+compile() {
+    program=$1
+    shift
+    libs=
+    echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
+    rm -f "$program.of"
+    # shellcheck disable=SC2086 # flags
+    $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$program" "$@" \
+        examples/tools/common/image.c $libs || exit 2
+    echo "$CC $CFLAGS $LIBXDC" >"$program.of"
+}
+
+# stale PROGRAM: it has to be compiled (anew).
+stale() {
+    [ "$(cat "$1.of" 2>/dev/null)" != "$CC $CFLAGS $LIBXDC" ] ||
+        [ ! -e "$1" ] || [ -n "$(find ipt.h ipt_impl.h $here \
+        examples/tools/common -name '*.[ch]' -newer "$1")" ]
+}
+
+# What libxdc needs to be compiled in: as its own Makefile leaves it, if it was
+# run, or else its sources.
+libxdc() {
+    xdc=
+    [ -n "$LIBXDC" ] || return 0
+    [ -e "$LIBXDC/libxdc.h" ] || { echo "no libxdc.h in $LIBXDC"; exit 2; }
+    if [ -e "$LIBXDC/libxdc.a" ]; then lib=$LIBXDC/libxdc.a
+    elif [ -e "$LIBXDC/libxdc.so" ]; then lib=$LIBXDC/libxdc.so
+    else
+        rm -rf "$out/libxdc" && mkdir -p "$out/libxdc" || exit 2
+        for c in "$LIBXDC"/src/*.c; do
+            # shellcheck disable=SC2086 # flags
+            $CC ${LIBXDC_CFLAGS:--O3} -w -I. -I"$LIBXDC" -I"$LIBXDC/src" -c "$c" \
+                -o "$out/libxdc/$(basename "$c" .c).o" || exit 2
+        done
+        lib="$out/libxdc/*.o"
+    fi
+    xdc="-DLIBXDC -I$LIBXDC $lib -Wl,-rpath,$LIBXDC"
+    echo '#include <capstone/capstone.h>' | $CC -E - >/dev/null 2>&1 &&
+        xdc="$xdc -lcapstone"
+}
+
+# fetch_base: put ipt.h and ipt_impl.h of BASE, a checkout or a commit, into
+# $out/base.
+fetch_base() {
+    mkdir -p "$out/base"
+    for f in ipt.h ipt_impl.h; do
+        if [ -d "$BASE" ]; then cp "$BASE/$f" "$out/base/$f"
+        else git show "$BASE:$f" >"$out/base/$f"
+        fi || exit 2
+    done
+}

@@ -1,0 +1,117 @@
+#!/bin/sh
+# instr.sh: instructions that each layer takes for an item, counted by
+# callgrind, so that they are the same on any day. An item is a packet, an
+# event, an instruction, or a byte of trace where coverage is made.
+#
+# TRACES=dir  has libxdc-mruby, libxdc-qemu and libxdc-foo; CASES="..." others
+# LAYER="insns cold"  only this row
+# BASE=dir    another checkout, or a commit: both are measured, and a row fails
+#             that is WORSE=3 percent above it. PARDON="insns,insns cold" names
+#             rows that may be WORSE_PARDON=8 percent above
+# TSV=1       tab-separated
+#
+# Without BASE a row fails above its limit in instr.limits, which holds for the
+# compiler and the flags that it names; under others the table is only printed.
+
+here=tests/bench
+. $here/build.sh
+[ -d "$TRACES" ] || { echo "make bench-instr TRACES=dir"; exit 2; }
+command -v valgrind >/dev/null || {
+    echo "SKIP valgrind is missing (package valgrind)"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit
+}
+
+LIBXDC=
+if stale "$out/bench"; then compile "$out/bench" -I. $here/*.c; fi
+if [ -n "$BASE" ]; then
+    fetch_base
+    compile "$out/bench.base" -I"$out/base" -I. $here/*.c
+fi
+
+# count PROGRAM LAYER FOLDER: case, layer, bytes, items, instructions.
+count() {
+    if valgrind --tool=callgrind --callgrind-out-file="$1.callgrind" \
+        --toggle-collect=bench_once "$1" -1 "$2" "$3" >"$1.row" 2>"$1.log"
+    then
+        printf '%s\t%s\n' "$(cat "$1.row")" \
+            "$(sed -n 's/.*Collected : //p' "$1.log")"
+    else
+        printf '%s\t%s\t0\t0\t0\n' "$(basename "$3")" "$2"
+    fi
+    rm -f "$1.callgrind"
+}
+
+rows() {
+    for name in ${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}; do
+        for layer in packets events blocks insns coverage "blocks cold" \
+            "insns cold" "coverage cold"; do
+            [ "${LAYER:-$layer}" = "$layer" ] || continue
+            if [ -n "$BASE" ]; then
+                count "$out/bench.base" "$layer" "$TRACES/$name" \
+                    >"$out/before" &
+            fi
+            count "$out/bench" "$layer" "$TRACES/$name" >"$out/after"
+            wait
+            if [ -n "$BASE" ]; then paste "$out/after" "$out/before"
+            else cat "$out/after"; fi
+        done
+    done
+}
+
+compiler="$($CC --version | sed -n '1s/^[^ ]* //p') ${CFLAGS:--O2 -g}"
+rows | awk -F'\t' -v base="$BASE" -v tsv="$TSV" -v compiler="$compiler" \
+    -v worse="${WORSE:-3}" -v pardon="$PARDON" \
+    -v worse_pardon="${WORSE_PARDON:-8}" -v limits=$here/instr.limits '
+    function print_line(a, b, c, d, e, f, g) {
+        printf tsv ? "%s\t%s\t%s\t%s\t%s\t%s\t%s\n" \
+            : "%-14s %-14s %12s %10s %10s %8s %s\n", a, b, c, d, e, f, g
+        fflush()
+    }
+    BEGIN {
+        while ((getline line < limits) > 0) {
+            split(line, field, "\t")
+            if (field[1] == "compiler") known = field[2]
+            else limit[field[1], field[2]] = field[3]
+        }
+        n = split(pardon, list, ",")
+        for (i = 1; i <= n; i++) pardoned[list[i]] = 1
+        if (base)
+            print_line("case", "row", "instructions", "before", "after",
+                "ratio", "verdict")
+        else
+            print_line("case", "row", "instructions", "per item", "per byte",
+                "limit", "verdict")
+    }
+    # Items are those of its own side: an item more is not an item dearer.
+    {
+        item = $2 ~ /^coverage/ ? $3 : $4
+        each = item ? $5 / item : 0
+        verdict = ""
+        if (base) {
+            was = $2 ~ /^coverage/ ? $8 : $9
+            was = was ? $10 / was : 0
+            allowed = 1 + ($2 in pardoned ? worse_pardon : worse) / 100
+            if (!was || !each) verdict = "NOT MEASURED"
+            else if (each / was > allowed) verdict = "SLOWER"
+            if (verdict) failed++; else passed++
+            print_line($1, $2, $5, sprintf("%.2f", was), sprintf("%.2f", each),
+                was ? sprintf("%.3f", each / was) : "-", verdict)
+            next
+        }
+        byte = $3 ? $5 / $3 : 0
+        allowed = limit[$1, $2]
+        if (!each) { verdict = "NOT MEASURED"; failed++ }
+        else if (compiler == known && allowed) {
+            if (byte > allowed) { verdict = "ABOVE ITS LIMIT"; failed++ }
+            else passed++
+        }
+        print_line($1, $2, $5, sprintf("%.2f", each), sprintf("%.2f", byte),
+            allowed ? allowed : "-", verdict)
+    }
+    END {
+        if (!base && compiler != known)
+            print "The limits are for " known "; this is " compiler
+        printf "%d passed, %d failed\n", passed, failed
+        exit failed > 0
+    }'
