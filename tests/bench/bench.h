@@ -29,9 +29,9 @@ typedef struct bench_row {
     const char *layer; /* rows of one layer do the same work */
     const char *name;
     int (*prepare)(const bench_case *c);
-    uint64_t (*pass)(const bench_case *c);
+    uint64_t (*pass)(const bench_case *c); /* NULL: the peer is not here */
     uint8_t needs_code;
-    uint8_t peer; /* 0: ours; else the others are compared with it */
+    uint8_t peer; /* 0: ours; else it is compared with ours */
     double floor; /* ours must be so many times as fast; 0: no matter */
 } bench_row;
 
@@ -50,13 +50,13 @@ extern const char *bench_remark;
 extern const bench_row bench_ours[];   /* ours.c; name NULL ends it */
 extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
-extern const bench_row bench_libipt[]; /* libipt.c; may be empty */
-extern const bench_row bench_libxdc[]; /* libxdc.c; may be empty */
+extern const bench_row bench_libipt[]; /* libipt.c */
+extern const bench_row bench_libxdc[]; /* libxdc.c */
 extern const bench_row bench_perf[];   /* perf.c */
 
-/* Our counters of a case, worked out without a memo. */
+/* The counters that a pass left, BENCH_MAP of them. NULL: it does not count. */
 #define BENCH_MAP 65536
-const uint8_t *bench_cover_map(const bench_case *c);
+extern const uint8_t *bench_map;
 
 /* One pass, by a name that callgrind can look for. Returns its items. */
 uint64_t bench_once(const bench_case *c, const bench_row *row);

@@ -19,7 +19,8 @@ compile() {
     rm -f "$program.of"
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$program" "$@" \
-        examples/tools/common/image.c $libs || exit 2
+        examples/tools/common/image.c examples/tools/common/files.c $libs ||
+        exit 2
     echo "$CC $CFLAGS $LIBXDC" >"$program.of"
 }
 

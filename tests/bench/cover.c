@@ -39,6 +39,7 @@ static uint64_t cover(const bench_case *c, size_t run)
 
 static uint64_t pass(const bench_case *c)
 {
+    bench_map = map;
     return cover(c, bench_run);
 }
 
@@ -94,7 +95,10 @@ static uint32_t plain_flags(const bench_case *c)
 
 static int prepare_cold(const bench_case *c)
 {
-    return bench_run > 0 || set_up(c, plain_flags(c), 0);
+    if (bench_run == 0 && !set_up(c, plain_flags(c), 0))
+        return 0;
+    memset(map, 0, sizeof(map));
+    return 1;
 }
 
 static int prepare_warm(const bench_case *c, uint32_t config_flags,
@@ -125,6 +129,7 @@ static int prepare_new(const bench_case *c)
     if (c->runs < 2 || !set_up(c, plain_flags(c), 0))
         return 0;
     learn(c, bench_run);
+    memset(map, 0, sizeof(map));
     return 1;
 }
 
@@ -146,17 +151,3 @@ const bench_row bench_cover[] = {
     {"coverage, all", "ipt", prepare_indirect, pass, 1, 0, 0},
     {0},
 };
-
-/* ---- for others to compare ---- */
-
-const uint8_t *bench_cover_map(const bench_case *c)
-{
-    size_t run;
-
-    (void) set_up(c, plain_flags(c), 0);
-    cov.memo = NULL;
-    if (ipt_cov_init(&decoder, &config, &cov, &trace, &code) >= 0)
-        for (run = 0; run < c->runs; run++)
-            (void) cover(c, run);
-    return map;
-}

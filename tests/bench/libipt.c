@@ -10,9 +10,7 @@
 #endif
 #endif
 
-#ifndef HAVE_LIBIPT
-const bench_row bench_libipt[] = {{0}};
-#else
+#ifdef HAVE_LIBIPT
 
 #include <intel-pt.h>
 #include <stdio.h>
@@ -283,15 +281,19 @@ static int prepare_sections(const bench_case *c)
     return 1;
 }
 
+#define BY(prepare, pass) prepare, pass
+#else
+#define BY(prepare, pass) NULL, NULL
+#endif /* HAVE_LIBIPT */
+
 const bench_row bench_libipt[] = {
-    {"packets", "libipt", NULL, pass_packets, 0, 1, 3},
-    {"events", "libipt query", NULL, pass_queries, 0, 1, 3},
-    {"blocks", "libipt callback", prepare_callback, pass_blocks, 1, 1, 15},
-    {"insns", "libipt callback", prepare_callback, pass_insns, 1, 1, 15},
-    {"blocks", "libipt sections", prepare_sections, pass_blocks, 1, 1, 1.5},
-    {"insns", "libipt sections", prepare_sections, pass_insns, 1, 1, 5},
-    {"blocks cold", "libipt sections", prepare_empty, pass_blocks, 1, 1, 1},
-    {"insns cold", "libipt sections", prepare_empty, pass_insns, 1, 1, 0},
+    {"packets", "libipt", BY(NULL, pass_packets), 0, 1, 3},
+    {"events", "libipt query", BY(NULL, pass_queries), 0, 1, 3},
+    {"blocks", "libipt callback", BY(prepare_callback, pass_blocks), 1, 1, 9},
+    {"insns", "libipt callback", BY(prepare_callback, pass_insns), 1, 1, 9},
+    {"blocks", "libipt sections", BY(prepare_sections, pass_blocks), 1, 1, 1.5},
+    {"insns", "libipt sections", BY(prepare_sections, pass_insns), 1, 1, 5},
+    {"blocks cold", "libipt sections", BY(prepare_empty, pass_blocks), 1, 1, 1},
+    {"insns cold", "libipt sections", BY(prepare_empty, pass_insns), 1, 1, 0},
     {0},
 };
-#endif

@@ -30,21 +30,28 @@ static uint8_t *load(const char *folder, const char *name, size_t *size)
     return data;
 }
 
-/* What was traced, as the file `meta` says, if there is one. */
+/* What was traced: what the file `meta` says, if there is one; or all code.
+ * libxdc asserts that ranges do not overlap, and those that are not used are
+ * {0, 0}: a range that begins at 0 overlaps them. */
 static void set_filter(bench_case *c, const char *folder)
 {
     static const char key[] = "filter range ";
+    const image_space *space = c->code.space_count ? c->code.spaces : NULL;
     size_t size;
-    char *meta = (char *) load(folder, "meta", &size);
+    char *meta = folder ? (char *) load(folder, "meta", &size) : NULL;
     const char *at = meta ? strstr(meta, key) : NULL;
     unsigned long long first;
     unsigned long long end;
 
-    c->filter[0] = 0;
-    c->filter[1] = UINT64_MAX;
+    c->filter[0] = 1;
+    c->filter[1] = UINT64_MAX - 1;
     if (at && sscanf(at + strlen(key), "%llx-%llx", &first, &end) == 2) {
         c->filter[0] = first;
         c->filter[1] = end;
+    } else if (space && space->count) {
+        const uint64_t last = space->ranges[space->count - 1].last;
+        c->filter[0] = space->ranges[0].first ? space->ranges[0].first : 1;
+        c->filter[1] = last < UINT64_MAX - 1 ? last + 1 : UINT64_MAX - 1;
     }
     free(meta);
 }
@@ -130,7 +137,7 @@ static const char *load_runs(bench_case *c, const char *folders)
             why = add_code(c, folder);
     }
     c->has_code = 1;
-    c->filter[1] = UINT64_MAX;
+    set_filter(c, NULL);
     return why;
 }
 
@@ -146,10 +153,10 @@ const char *bench_load(bench_case *c, const char *folder)
     if (strchr(folder, '='))
         return load_runs(c, folder);
     why = add_trace(c, folder);
-    set_filter(c, folder);
     snprintf(pages, sizeof pages, "%s/page_cache", folder);
     /* without code packets and events can still be had */
     c->has_code = !image_add_map(&c->code, NULL, folder)
                   || !image_add_pages(&c->code, NULL, pages);
+    set_filter(c, folder);
     return why;
 }

@@ -4,7 +4,8 @@
 # real-time priority where that is permitted, for neighbours on the machine take
 # from two threads what they leave to one. A trace of at least 64 KiB is
 # repeated until it has 2 MB; smaller ones, and folders without an image.map,
-# are left out.
+# are left out. How many rows passed, failed and were skipped goes to the file
+# COUNTS.
 
 tool=${BUILD:-build}/ptparallel
 [ -x "$tool" ] || exit 0
@@ -29,12 +30,14 @@ for dir; do
                 sed 's/ seconds.*//' >>"$tmp/$threads"
         done
     done
-    cmp -s "$tmp/total1" "$tmp/total2" || echo "two threads differ from one"
+    cmp -s "$tmp/total1" "$tmp/total2" && differ='' || differ=1
     awk -v name="$(basename "$dir")" -v size=$((size * times)) -v n=$times \
-        -v one="$(median "$tmp/1")" -v two="$(median "$tmp/2")" -v tsv="$TSV" '
+        -v one="$(median "$tmp/1")" -v two="$(median "$tmp/2")" -v tsv="$TSV" \
+        -v differ="$differ" -v counts="$tmp/counts" '
         BEGIN {
             ratio = one / two
-            verdict = ratio < 1.8 ? "FALLS SHORT" : ""
+            verdict = differ ? "ITEMS DIFFER" : ratio < 1.8 ? "FALLS SHORT" : ""
+            print verdict ? "failed" : "passed" >>counts
             if (tsv) {
                 printf "%s\tparallel\tipt, 2 threads\t%.2f\t\t\t\t\t\n", name,
                     size / two * 1e-6
@@ -50,3 +53,6 @@ for dir; do
         }'
     rm -f "$tmp"/[12]
 done
+touch "$tmp/counts"
+echo "$(grep -c passed "$tmp/counts"),$(grep -c failed "$tmp/counts"),0" \
+    >"${COUNTS:-/dev/null}"

@@ -15,7 +15,7 @@
 
 static char folder[] = "/tmp/ipt-bench-XXXXXX";
 enum { CODE, NONE, ONCE, TIMES, FILES };
-static char files[FILES][sizeof folder + 8]; /* perf.data, but for the code */
+static char paths[FILES][sizeof folder + 8]; /* perf.data, but for the code */
 #define TIMED (1 << 20) /* as much trace is decoded at least, again and again */
 static size_t times;
 static const bench_case *written;
@@ -27,7 +27,7 @@ static void remove_files(void)
     size_t i;
 
     for (i = 0; i < FILES; i++)
-        unlink(files[i]);
+        unlink(paths[i]);
     rmdir(folder);
 }
 
@@ -129,7 +129,7 @@ static int write_files(const bench_case *c)
     what.pieces = list;
     for (i = NONE; ok && i < FILES; i++) {
         what.size = sizes[i];
-        ok = perf_write(&what, files[i], files[CODE]) == 0;
+        ok = perf_write(&what, paths[i], paths[CODE]) == 0;
     }
     free(list);
     free(copy);
@@ -149,14 +149,14 @@ static int prepare(const bench_case *c)
         if (!mkdtemp(folder))
             return 0;
         for (i = 0; i < FILES; i++)
-            snprintf(files[i], sizeof files[i], "%s/%s", folder, names[i]);
+            snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);
         atexit(remove_files);
     }
     written = c;
     times = 1 + TIMED / c->size;
     if (c->runs == 1 && write_files(c)
-        && run(files[NONE], "--itrace=e", &start_up) >= 0)
-        lines = run(files[ONCE], "--itrace=i1i", &seconds);
+        && run(paths[NONE], "--itrace=e", &start_up) >= 0)
+        lines = run(paths[ONCE], "--itrace=i1i", &seconds);
     insns = lines > 0 ? (uint64_t) lines : 0;
     return insns > 0;
 }
@@ -166,7 +166,7 @@ static uint64_t pass(const bench_case *c)
     double seconds = 0;
 
     (void) c;
-    if (run(files[TIMES], "--itrace=e", &seconds) < 0)
+    if (run(paths[TIMES], "--itrace=e", &seconds) < 0)
         return 0;
     seconds -= start_up;
     bench_seconds = seconds > 0 ? seconds / (double) times : 1e-9;

@@ -105,7 +105,7 @@ static uint64_t pass_calls(const bench_case *c)
 }
 
 const bench_row bench_walk[] = {
-    {"packets", "table walk", prepare_table, pass_table, 0, 1, 2.1},
-    {"packets", "walk by calls", prepare_table, pass_calls, 0, 1, 2.1},
+    {"packets", "table walk", prepare_table, pass_table, 0, 1, 0},
+    {"packets", "walk by calls", prepare_table, pass_calls, 0, 1, 0},
     {0},
 };

@@ -29,7 +29,8 @@ compile() {
     name=$1
     shift
     $CC -std=c99 -w "$@" -I. -o "$dir/$name.bin" tests/check/hashes.c \
-        examples/tools/common/image.c ${LIBS--lelf}
+        examples/tools/common/image.c examples/tools/common/files.c \
+        ${LIBS--lelf}
 }
 compile new -O2 -g && compile base -O1 -g -I"$dir/base" || {
     echo "hashes: the harness does not compile; does ipt.h of $BASE have all" \

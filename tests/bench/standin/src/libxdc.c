@@ -1,11 +1,14 @@
 /* libxdc.c: see ../libxdc.h. Where the environment has STANDIN=wrong, a counter
- * is wrong; where it has STANDIN=abort, the process ends. */
+ * is wrong; with STANDIN=slow it takes longer than any decoder; with
+ * STANDIN=abort the process ends. */
+#define _POSIX_C_SOURCE 200809L
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "ipt.h"
 #include "libxdc.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct libxdc {
     void *(*fetch)(void *, uint64_t, bool *);
@@ -31,13 +34,38 @@ static int read_page(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) size;
 }
 
+/* Without a range it decodes nothing, and it asserts that those there are do
+ * not overlap, whether they are used or not. */
+static void check_filter(uint64_t filter[4][2])
+{
+    unsigned i;
+    unsigned k;
+
+    if (filter[0][0] >= filter[0][1] || filter[0][1] == UINT64_MAX)
+        abort();
+    for (i = 0; i < 4; i++)
+        for (k = 0; k < 4; k++)
+            if (filter[i][0] < filter[i][1] && filter[i][0] <= filter[k][0]
+                && filter[k][0] < filter[i][1] && i != k)
+                abort();
+}
+
+/* Spend 20 ms of processor time. */
+static void dawdle(void)
+{
+    const clock_t until = clock() + CLOCKS_PER_SEC / 50;
+
+    while (clock() < until)
+        ;
+}
+
 libxdc_t *libxdc_init(uint64_t filter[4][2],
                       void *(*fetch)(void *, uint64_t, bool *), void *opaque,
                       void *bitmap, size_t size)
 {
-    libxdc_t *self = filter[0][0] < filter[0][1] ? calloc(1, sizeof(*self))
-                                                 : NULL;
+    libxdc_t *self = calloc(1, sizeof(*self));
 
+    check_filter(filter);
     if (!self)
         return NULL;
     self->fetch = fetch;
@@ -62,6 +90,8 @@ decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t size)
                           NULL);
     if (status >= 0)
         status = ipt_cov_run(&self->decoder);
+    if (how && strcmp(how, "slow") == 0)
+        dawdle();
     if (how && strcmp(how, "wrong") == 0)
         ++*self->cov.bitmap;
     return status == IPT_NEED_PAGE ? decoder_page_fault
