@@ -746,6 +746,916 @@ TEST(random_records)
     CHECK(good > 20000);
 }
 
+/* ---- files put together ---- */
+
+static uint8_t file[1 << 17];
+static size_t file_size;
+static size_t trace_at; /* where the trace of the second AUXTRACE begins */
+static unsigned reads;
+
+static int read_file(uint8_t *buffer, size_t size, uint64_t offset,
+                     void *context)
+{
+    CHECK(context == &file_size);
+    CHECK(offset <= file_size && size <= file_size - offset);
+    reads++;
+    if (offset > file_size || size > file_size - offset) return 1;
+    memcpy(buffer, file + offset, size);
+    return 0;
+}
+
+static perfdata_attr events[8];
+static perfdata_id ids[64];
+static perfdata_config config;
+static perfdata reader;
+
+static int open_file(void)
+{
+    memset(&config, 0, sizeof config);
+    config.read = read_file;
+    config.context = &file_size;
+    config.size = file_size;
+    config.events = events;
+    config.event_max = 8;
+    config.ids = ids;
+    config.id_max = 64;
+    return perfdata_open(&reader, &config);
+}
+
+/* Append what was put to the file. */
+static void append(void)
+{
+    memcpy(file + file_size, bytes, length);
+    file_size += length;
+    length = 0;
+}
+
+static void append_record(void)
+{
+    end();
+    append();
+}
+
+/* A number of the file, later. */
+static void patch(size_t at, uint64_t value)
+{
+    length = 0;
+    put(value, 8);
+    memcpy(file + at, bytes, 8);
+    length = 0;
+}
+
+#define PT_TYPE 0x10086 /* TID TIME CPU IDENTIFIER */
+#define DUMMY_TYPE 0x10006 /* without CPU */
+
+static void put_attr(uint32_t type, uint64_t sample_type)
+{
+    put2(type, 64);
+    put(type == 6 ? 0x300e601 : 9, 8);
+    put(1, 8);
+    put(sample_type, 8);
+    put(4, 8);
+    // sample_id_all, in the bit order of the file
+    memcpy(bytes + length, big ? "\0\0\x20\0\0\0\0\0" : "\0\0\4\0\0\0\0\0", 8);
+    length += 8;
+    put(0, 8);
+    put(0, 8);
+}
+
+static void put_samples(uint32_t tid, uint64_t time, uint32_t cpu, uint64_t id)
+{
+    put2(1, tid);
+    put(time, 8);
+    if (id < 20) put2(cpu, 0);
+    put(id, 8);
+}
+
+static void put_auxtrace(uint64_t size, uint64_t position, uint32_t idx,
+                         uint32_t tid, uint32_t cpu)
+{
+    begin(71, 0);
+    put(size, 8);
+    put(position, 8);
+    put(0, 8);
+    put2(idx, tid);
+    put2(cpu, 0);
+    append_record();
+    memset(file + file_size, (int) (idx + 1), (size_t) size);
+    file_size += size;
+}
+
+/* The records: 8 of them. */
+static void append_records(void)
+{
+    begin(70, 0);
+    put2(1, 0);
+    put(6, 8);
+    for (int i = 0; i < 15; i++) put(0, 8);
+    append_record();
+    begin(3, 0); // made up: zeros for samples
+    put2(1, 2);
+    put_text("old", 8);
+    put_samples(0, 0, 0, 0);
+    append_record();
+    begin(3, 0);
+    put2(1, 3);
+    put_text("new", 8);
+    put_samples(3, 30, 0, 20);
+    append_record();
+    begin(14, 0);
+    put_samples(4, 40, 1, 11);
+    append_record();
+    put_auxtrace(24, 0, 0, 0, 0);
+    put_auxtrace(16, 0, 1, 0, 1);
+    trace_at = file_size - 16;
+    begin(11, 0);
+    put(0, 8);
+    put(8, 8);
+    put(1, 8);
+    put_samples(4, 50, 1, 10);
+    append_record();
+    begin(68, 0);
+    append_record();
+}
+
+static void put_string(const char *text)
+{
+    put(64, 4);
+    put_text(text, 64);
+}
+
+static void make_file(void)
+{
+    size_t at;
+    file_size = length = 0;
+    put(0x32454c4946524550, 8);
+    put(104, 8);
+    put(80, 8);
+    put(128, 8);
+    put(160, 8);
+    put(288, 8);
+    put(0, 8);
+    put(0, 8);
+    put(0, 8);
+    put((uint64_t) 1 << 9 | 1 << 4, 8);
+    for (int i = 0; i < 3; i++) put(0, 8);
+    for (int i = 10; i <= 11; i++) put((uint64_t) i, 8);
+    put(20, 8);
+    append();
+    put_attr(6, PT_TYPE);
+    put(104, 8);
+    put(16, 8);
+    put_attr(1, DUMMY_TYPE);
+    put(120, 8);
+    put(8, 8);
+    append();
+    append_records();
+    patch(48, file_size - 288);
+    at = file_size;
+    put(at + 32, 8);
+    put(68, 8);
+    put(at + 100, 8);
+    put(68, 8);
+    put_string("6.1.0-test");
+    put_string("GenuineIntel,6,94,3");
+    append();
+}
+
+/* The same events and records in the form that goes through a pipe. */
+static void make_pipe(void)
+{
+    file_size = length = 0;
+    put(0x32454c4946524550, 8);
+    put(16, 8);
+    append();
+    begin(64, 0);
+    put_attr(6, PT_TYPE);
+    put(10, 8);
+    put(11, 8);
+    append_record();
+    begin(64, 0);
+    put_attr(1, DUMMY_TYPE);
+    put(20, 8);
+    append_record();
+    begin(80, 0);
+    put(4, 8);
+    put_string("6.1.0-test");
+    append_record();
+    begin(80, 0);
+    put(9, 8);
+    put_string("GenuineIntel,6,94,3");
+    append_record();
+    append_records();
+}
+
+/* ---- files ---- */
+
+static perfdata_record want_record(void)
+{
+    CHECK_EQ(perfdata_next(&reader, &rec), 0);
+    return rec;
+}
+
+/* What append_records wrote comes back. */
+static void check_records(void)
+{
+    perfdata_record r = want_record();
+    CHECK_EQ(r.type, PERFDATA_AUXTRACE_INFO);
+    CHECK_EQ(r.event, PERFDATA_NO_EVENT);
+    CHECK_EQ(perfdata_pt_event(&reader, &r), 0);
+    r = want_record();
+    CHECK(!strcmp(r.u.comm.name, "old"));
+    CHECK_EQ(r.event, 0);
+    CHECK_EQ(r.sample.time, 0);
+    r = want_record();
+    CHECK(!strcmp(r.u.comm.name, "new"));
+    CHECK_EQ(r.event, 1);
+    CHECK_EQ(r.sample.tid, 3);
+    CHECK_EQ(r.sample.time, 30);
+    CHECK_EQ(r.sample.has & PERFDATA_SAMPLE_CPU, 0);
+    r = want_record();
+    CHECK_EQ(r.type, PERFDATA_SWITCH);
+    CHECK_EQ(r.event, 0);
+    CHECK_EQ(r.sample.tid, 4);
+    CHECK_EQ(r.sample.time, 40);
+    CHECK_EQ(r.sample.cpu, 1);
+    r = want_record();
+    CHECK_EQ(r.u.auxtrace.left, 24);
+    CHECK_EQ(r.u.auxtrace.idx, 0);
+    r = want_record();
+    CHECK_EQ(r.u.auxtrace.left, 16);
+    CHECK_EQ(r.u.auxtrace.data, trace_at);
+    CHECK_EQ(file[r.u.auxtrace.data], 2);
+    r = want_record();
+    CHECK_EQ(r.type, PERFDATA_AUX);
+    CHECK_EQ(r.sample.time, 50);
+    CHECK_EQ(want_record().type, PERFDATA_FINISHED_ROUND);
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_END);
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_END);
+}
+
+static void check_features(void)
+{
+    perfdata_place place = {0, 0};
+    char text[64];
+    CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_CPUID, text,
+                                   sizeof text), 1);
+    CHECK(!strcmp(text, "GenuineIntel,6,94,3"));
+    CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_OSRELEASE, text,
+                                   4), 1);
+    CHECK(!strcmp(text, "6.1"));
+    CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_HOSTNAME, text,
+                                   sizeof text), 0);
+    CHECK_EQ(text[0], 0);
+    CHECK_EQ(perfdata_feature(&reader, PERFDATA_FEATURE_CPUID, &place), 1);
+    CHECK_EQ(place.size, 68);
+    CHECK_EQ(perfdata_feature(&reader, 1000, &place), 0);
+}
+
+BOTH(whole_file)
+{
+    make_file();
+    CHECK_EQ(open_file(), 0);
+    CHECK_EQ(reader.big_endian, big);
+    CHECK_EQ(reader.is_pipe, 0);
+    CHECK_EQ(reader.event_count, 2);
+    CHECK_EQ(reader.id_count, 3);
+    CHECK_EQ(events[0].config, 0x300e601);
+    CHECK_EQ(perfdata_event(&reader, 11), 0);
+    CHECK_EQ(perfdata_event(&reader, 20), 1);
+    CHECK_EQ(perfdata_event(&reader, 12), PERFDATA_NO_EVENT);
+    check_features();
+    check_records();
+    perfdata_rewind(&reader);
+    check_records();
+    CHECK(reads < 40);
+    reads = 0;
+}
+
+BOTH(pipe)
+{
+    make_pipe();
+    CHECK_EQ(open_file(), 0);
+    CHECK_EQ(reader.is_pipe, 1);
+    for (int round = 0; round < 2; round++) {
+        CHECK_EQ(reader.event_count, 0);
+        CHECK_EQ(want_record().type, PERFDATA_HEADER_ATTR);
+        CHECK_EQ(reader.event_count, 1);
+        for (int i = 0; i < 3; i++) want_record();
+        check_features();
+        check_records();
+        perfdata_rewind(&reader);
+    }
+}
+
+/* Killed: the size of the records is 0, and there is nothing after them. */
+BOTH(killed)
+{
+    make_file();
+    file_size -= 168;
+    patch(48, 0);
+    CHECK_EQ(open_file(), 0);
+    check_records();
+    file_size -= 3;
+    CHECK_EQ(open_file(), 0);
+    for (int i = 0; i < 7; i++) want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_CUT);
+    CHECK_EQ(rec.offset, file_size - 5);
+}
+
+/* The caller's arrays are too small: they can grow. */
+BOTH(too_small)
+{
+    make_file();
+    open_file();
+    config.event_max = 1;
+    config.id_max = 2;
+    CHECK_EQ(perfdata_open(&reader, &config), PERFDATA_ERR_MEMORY);
+    CHECK_EQ(reader.event_need, 2);
+    CHECK_EQ(reader.id_need, 3);
+    config.event_max = 2;
+    CHECK_EQ(perfdata_open(&reader, &config), PERFDATA_ERR_MEMORY);
+    config.id_max = 3;
+    CHECK_EQ(perfdata_open(&reader, &config), 0);
+    check_records();
+    make_pipe();
+    open_file();
+    config.event_max = config.id_max = 0;
+    for (uint32_t i = 1; i < 3; i++) {
+        CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_MEMORY);
+        config.event_max = reader.event_need;
+        CHECK_EQ(config.event_max, i);
+        CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_MEMORY);
+        config.id_max = reader.id_need;
+        CHECK_EQ(perfdata_next(&reader, &rec), 0);
+    }
+    CHECK_EQ(want_record().type, PERFDATA_HEADER_FEATURE);
+    want_record();
+    check_records();
+}
+
+/* A record that is wrong inside is stepped over; one that cannot be stepped
+ * over is the end. */
+BOTH(damaged_records)
+{
+    size_t at;
+    make_file();
+    at = 288 + 8 + 8 + 8 * 16; // the first COMM: 16 + 8 + 32
+    memset(file + at + 16, 'x', 40);
+    CHECK_EQ(open_file(), 0);
+    want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_STRING);
+    CHECK_EQ(rec.offset, at);
+    CHECK_EQ(rec.type, PERFDATA_COMM);
+    CHECK(!strcmp(want_record().u.comm.name, "new"));
+    make_file();
+    memset(file + at + 6, 0, 2);
+    CHECK_EQ(open_file(), 0);
+    want_record();
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_RECORD);
+        CHECK_EQ(rec.offset, at);
+    }
+}
+
+/* Headers that contradict themselves, with the place. */
+BOTH(bad_headers)
+{
+    static const struct {
+        unsigned at;
+        uint64_t value;
+        int status;
+        uint64_t offset;
+    } row[] = {
+        {0, 0x32454c4946524551, PERFDATA_ERR_MAGIC, 0},
+        {8, 105, PERFDATA_ERR_HEADER, 8},
+        {16, 79, PERFDATA_ERR_HEADER, 16},
+        {16, 81, PERFDATA_ERR_HEADER, 16},
+        {16, 0, PERFDATA_ERR_HEADER, 16},
+        {16, UINT64_MAX, PERFDATA_ERR_HEADER, 16},
+        {24, UINT64_MAX, PERFDATA_ERR_CUT, 24},
+        {32, (uint64_t) 80 << 40, PERFDATA_ERR_CUT, 24},
+        {40, UINT64_MAX, PERFDATA_ERR_CUT, 40},
+        {128 + 64, UINT64_MAX, PERFDATA_ERR_CUT, 192},
+        {128 + 72, UINT64_MAX, PERFDATA_ERR_CUT, 192},
+        {208, (uint64_t) 65 << 32 | 1, 0, 208}, // see below
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        int status = row[i].status;
+        make_file();
+        patch(row[i].at, row[i].value);
+        if (row[i].at == 208) { // an attr larger than its entry
+            length = 0;
+            put2(1, 65);
+            memcpy(file + 208, bytes, 8);
+            status = PERFDATA_ERR_FIELDS;
+        }
+        if (!CHECK_EQ(open_file(), status)) printf("row %u\n", (unsigned) i);
+        CHECK_EQ(reader.offset, row[i].offset);
+    }
+    // all events claim the whole file as their ids
+    make_file();
+    for (size_t at = 192; at < 288; at += 80) {
+        patch(at, 0);
+        patch(at + 8, file_size);
+    }
+    CHECK_EQ(open_file(), PERFDATA_ERR_HEADER);
+    // the records go on where the file does not
+    make_file();
+    patch(48, UINT64_MAX - 300);
+    CHECK_EQ(open_file(), 0);
+    for (int i = 0; i < 8; i++) want_record();
+    while (perfdata_next(&reader, &rec) >= 0) continue;
+    // a feature beyond the end
+    make_file();
+    patch(file_size - 168, file_size);
+    CHECK_EQ(open_file(), 0);
+    CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_OSRELEASE,
+                                   (char *) bytes, 9), PERFDATA_ERR_CUT);
+    CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_CPUID,
+                                   (char *) bytes, 9), 1);
+    config.read = NULL;
+    CHECK_EQ(perfdata_open(&reader, &config), PERFDATA_ERR_ARG);
+}
+
+/* Read what can be read; every record ends inside the file. */
+static unsigned read_all(void)
+{
+    unsigned count = 0;
+    uint64_t last = 0;
+    int status = open_file();
+    if (status < 0) {
+        CHECK(reader.offset <= file_size);
+        CHECK(strlen(perfdata_text(status)) > 3);
+        return 0;
+    }
+    do {
+        status = perfdata_next(&reader, &rec);
+        CHECK(rec.offset >= last && rec.offset <= file_size);
+        last = rec.offset;
+        if (status >= 0 && rec.type == PERFDATA_AUXTRACE)
+            CHECK(rec.u.auxtrace.left <= file_size
+                  && rec.u.auxtrace.data <= file_size - rec.u.auxtrace.left);
+        if (status >= 0) count++;
+        if (count > 100000) break;
+    } while (status >= 0 || status == PERFDATA_ERR_FIELDS
+             || status == PERFDATA_ERR_STRING);
+    CHECK(count <= file_size / 8);
+    return count;
+}
+
+/* Cut anywhere, a file gives the records before the cut, and says so. */
+BOTH(cut_files)
+{
+    for (int form = 0; form < 2; form++) {
+        size_t whole;
+        unsigned before = 0;
+        form ? make_pipe() : make_file();
+        whole = file_size;
+        for (file_size = 0; file_size < whole; file_size++) {
+            const unsigned count = read_all();
+            CHECK(count >= before);
+            before = count;
+            if (file_size == trace_at + 5)
+                CHECK_EQ(rec.offset, trace_at + 5);
+        }
+        CHECK_EQ(before, form ? 11 : 8); // features stand after the 8
+    }
+}
+
+/* Each byte with each of its bits turned, and with some other values. */
+BOTH(changed_files)
+{
+    for (int form = 0; form < 2; form++) {
+        form ? make_pipe() : make_file();
+        for (size_t at = 0; at < file_size; at++) {
+            const uint8_t was = file[at];
+            for (int bit = 0; bit < 8; bit++) {
+                file[at] = (uint8_t) (was ^ 1 << bit);
+                read_all();
+            }
+            file[at] = 0;
+            read_all();
+            file[at] = 0xff;
+            read_all();
+            file[at] = was;
+        }
+    }
+}
+
+/* ---- compressed ---- */
+
+static size_t step; /* bytes the fake takes and makes at a time */
+static int begun;
+
+/* A fake: a byte 0x80 + n is n zeros, any other itself; 0xff is damage. It has
+ * to be called again for what did not fit. */
+static int inflate_fake(uint8_t *out, size_t *out_size, const uint8_t *in,
+                        size_t *in_size, void *context)
+{
+    static unsigned zeros;
+    size_t used = 0;
+    size_t made = 0;
+    (void) context;
+    if (!in) {
+        begun++;
+        zeros = 0;
+        return 0;
+    }
+    while (made < *out_size && made < step) {
+        if (zeros) {
+            zeros--;
+            out[made++] = 0;
+        } else if (used < *in_size) {
+            if (in[used] == 0xff) return 1;
+            if (in[used] & 0x80)
+                zeros = in[used++] & 0x7fu;
+            else
+                out[made++] = in[used++];
+        } else {
+            break;
+        }
+    }
+    *in_size = used;
+    *out_size = made;
+    return 0;
+}
+
+/* Put plain bytes as the fake wants them. */
+static size_t deflate_fake(const uint8_t *plain, size_t size, uint8_t *out)
+{
+    size_t made = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (plain[i])
+            out[made++] = plain[i];
+        else if (made && out[made - 1] >= 0x80 && out[made - 1] < 0xf0)
+            out[made - 1]++;
+        else
+            out[made++] = 0x81;
+    }
+    return made;
+}
+
+/* The file with its COMM and SWITCH records in COMPRESSED ones that hold `part`
+ * plain bytes each, and that cut records where they like. */
+static void make_compressed(size_t part, unsigned type)
+{
+    static uint8_t tail[4096];
+    static uint8_t plain[4096];
+    const size_t from = 288 + 144;
+    size_t to;
+    size_t tail_size;
+    make_file();
+    to = from + 56 + 48 + 40;
+    memcpy(plain, file + from, to - from);
+    tail_size = file_size - 168 - to;
+    memcpy(tail, file + to, tail_size);
+    file_size = from;
+    for (size_t at = 0; at < to - from; at += part) {
+        const size_t size = part < to - from - at ? part : to - from - at;
+        begin(type, 0);
+        if (type == 83) put(0, 8);
+        length += deflate_fake(plain + at, size, bytes + length);
+        if (type == 83) {
+            const size_t all = length;
+            length = 8;
+            put(all - 16, 8);
+            length = all;
+            while (length % 8) bytes[length++] = 0xff; // padding
+        }
+        append_record();
+    }
+    trace_at += file_size - to;
+    memcpy(file + file_size, tail, tail_size);
+    file_size += tail_size;
+    patch(48, file_size - 288);
+    file_size += 168; // features, somewhere
+}
+
+BOTH(compressed)
+{
+    static const size_t steps[] = {1, 7, 1 << 20};
+    for (unsigned type = 81; type <= 83; type += 2) {
+        for (size_t part = 1; part < 160; part += 1 + part / 3) {
+            for (int i = 0; i < 3; i++) {
+                make_compressed(part, type);
+                step = steps[i];
+                open_file();
+                config.inflate = inflate_fake;
+                begun = 0;
+                CHECK_EQ(perfdata_open(&reader, &config), 0);
+                CHECK_EQ(begun, 1);
+                check_records();
+                perfdata_rewind(&reader);
+                CHECK_EQ(begun, 2);
+                check_records();
+            }
+        }
+    }
+    make_compressed(50, 81);
+    open_file();
+    want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_ZSTD);
+    CHECK_EQ(rec.offset, 432);
+    make_compressed(50, 81);
+    file[432 + 20] = 0xff;
+    open_file();
+    config.inflate = inflate_fake;
+    perfdata_open(&reader, &config);
+    want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_INFLATE);
+    CHECK_EQ(rec.offset, 432);
+}
+
+/* Made larger than the room there is for it. */
+BOTH(long_stream)
+{
+    unsigned count = 0;
+    make_file();
+    file_size = 288;
+    for (int i = 0; i < 100; i++) { // of 2000 records of 80 bytes
+        begin(81, 0);
+        for (int k = 0; k < 20; k++) {
+            if (big)
+                memcpy(bytes + length, "\x83\x3f\x83\x50\xc8", 5);
+            else
+                memcpy(bytes + length, "\x3f\x85\x50\xc9", 4);
+            length += big ? 5 : 4;
+        }
+        append_record();
+    }
+    patch(48, file_size - 288);
+    open_file();
+    step = 1 << 20;
+    config.inflate = inflate_fake;
+    CHECK_EQ(perfdata_open(&reader, &config), 0);
+    while (perfdata_next(&reader, &rec) == 0) {
+        CHECK_EQ(rec.type, 63);
+        CHECK_EQ(rec.size, 80);
+        count++;
+    }
+    CHECK_EQ(count, 2000);
+}
+
+/* ---- time ---- */
+
+TEST(time)
+{
+    const uint64_t zero = 18446744061102431664u; // of a 3.2 GHz processor
+    CHECK_EQ(perfdata_ns(31, 672770566, zero, 3102220011212665),
+             971860829375742);
+    CHECK_EQ(perfdata_ns(0, 1, 0, 77), 77);
+    CHECK_EQ(perfdata_tsc(0, 1, 0, 77), 77);
+    CHECK_EQ(perfdata_tsc(0, 1, 70, 77), 7);
+    CHECK_EQ(perfdata_tsc(31, 672770566, zero, 0), 0);
+    CHECK_EQ(perfdata_ns(64, 1, 0, 77), 0);
+    CHECK_EQ(perfdata_ns(31, 0, 5, 77), 0);
+    CHECK_EQ(perfdata_tsc(31, 0, 5, 77), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        const uint64_t tsc = (uint64_t) roll(1 << 24) << 24 | roll(1 << 24);
+        const uint64_t ns = perfdata_ns(31, 672770566, zero, tsc);
+        const uint64_t back = perfdata_tsc(31, 672770566, zero, ns);
+        CHECK(back <= tsc && tsc - back <= 4); // a ns has 3.2 ticks
+    }
+}
+
+/* ---- queues ---- */
+
+static perfdata_piece pieces[64];
+static perfdata_loss losses[16];
+static perfdata_queue queues[64];
+static perfdata_queues q;
+
+static void no_queues(void)
+{
+    memset(&q, 0, sizeof q);
+    q.pieces = pieces;
+    q.losses = losses;
+    q.queues = queues;
+    q.piece_max = q.queue_max = 64;
+    q.loss_max = 16;
+}
+
+static int add_trace(uint32_t idx, uint32_t tid, uint32_t cpu,
+                     uint64_t position, uint64_t size)
+{
+    static uint64_t data = 1000;
+    memset(&rec, 0, sizeof rec);
+    rec.type = PERFDATA_AUXTRACE;
+    rec.u.auxtrace.size = rec.u.auxtrace.left = size;
+    rec.u.auxtrace.offset = position;
+    rec.u.auxtrace.idx = idx;
+    rec.u.auxtrace.tid = tid;
+    rec.u.auxtrace.cpu = cpu;
+    rec.u.auxtrace.data = data;
+    data += size + 48;
+    return perfdata_queues_add(&q, &rec);
+}
+
+static int add_aux(uint32_t tid, uint32_t cpu, uint64_t position,
+                   uint64_t size, uint32_t flags)
+{
+    memset(&rec, 0, sizeof rec);
+    rec.type = PERFDATA_AUX;
+    rec.u.aux.offset = position;
+    rec.u.aux.size = size;
+    rec.u.aux.flags = flags;
+    rec.sample.has = PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_CPU;
+    rec.sample.tid = tid;
+    rec.sample.cpu = cpu;
+    return perfdata_queues_add(&q, &rec);
+}
+
+static void check_piece(uint32_t at, uint64_t position, uint64_t size,
+                        uint32_t gap)
+{
+    if (!CHECK(at < q.piece_count)) return;
+    if (CHECK_EQ(pieces[at].position, position)
+        + CHECK_EQ(pieces[at].size, size)
+        + CHECK_EQ(pieces[at].gap, gap) < 3)
+        printf("of piece %u\n", (unsigned) at);
+}
+
+#define BY_THREAD UINT32_MAX
+
+TEST(queues_by_cpu)
+{
+    no_queues();
+    add_trace(7, 1234, 3, 0, 100);
+    add_trace(2, 1234, 1, 0, 50);
+    add_trace(7, 1234, 3, 100, 60);
+    add_aux(5, 3, 0, 100, 0); // nothing lost
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    CHECK_EQ(q.queue_count, 2);
+    CHECK_EQ(queues[0].idx, 2);
+    CHECK_EQ(queues[0].cpu, 1);
+    CHECK_EQ(queues[0].tid, UINT32_MAX);
+    CHECK_EQ(queues[0].count, 1);
+    CHECK_EQ(queues[1].idx, 7);
+    CHECK_EQ(queues[1].first, 1);
+    CHECK_EQ(queues[1].count, 2);
+    CHECK_EQ(queues[1].size, 160);
+    CHECK_EQ(queues[1].gaps, 0);
+    check_piece(1, 0, 100, 0);
+    check_piece(2, 100, 60, 0);
+}
+
+/* Lost at the end of a piece, inside one, twice in one, at the end of all. */
+TEST(queues_with_gaps)
+{
+    no_queues();
+    add_trace(0, 0, 5, 0, 100);
+    add_trace(0, 0, 5, 100, 100);
+    add_trace(0, 0, 5, 200, 100);
+    add_trace(1, 0, 6, 0, 100);
+    add_aux(1, 5, 210, 80, PERFDATA_AUX_COLLISION);
+    add_aux(1, 5, 50, 50, PERFDATA_AUX_TRUNCATED);
+    add_aux(1, 5, 200, 10, PERFDATA_AUX_PARTIAL);
+    add_aux(1, 5, 290, 10, PERFDATA_AUX_TRUNCATED);
+    add_aux(1, 6, 0, 0, PERFDATA_AUX_TRUNCATED); // before the first byte
+    add_aux(1, 9, 50, 50, PERFDATA_AUX_TRUNCATED); // of no queue
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    CHECK_EQ(q.queue_count, 2);
+    CHECK_EQ(queues[0].count, 5);
+    CHECK_EQ(queues[0].gaps, 3);
+    CHECK_EQ(queues[0].gap_at_end, PERFDATA_AUX_TRUNCATED);
+    CHECK_EQ(queues[0].size, 300);
+    check_piece(0, 0, 100, 0);
+    check_piece(1, 100, 100, PERFDATA_AUX_TRUNCATED);
+    check_piece(2, 200, 10, 0);
+    check_piece(3, 210, 80, PERFDATA_AUX_PARTIAL);
+    check_piece(4, 290, 10, PERFDATA_AUX_COLLISION);
+    CHECK_EQ(pieces[4].data, pieces[2].data + 90);
+    check_piece(5, 0, 100, PERFDATA_AUX_TRUNCATED);
+    CHECK_EQ(queues[1].gap_at_end, 0);
+}
+
+TEST(queues_by_thread)
+{
+    no_queues();
+    add_trace(0, 10, BY_THREAD, 0, 64);
+    add_trace(1, 11, BY_THREAD, 0, 64);
+    add_aux(11, 0, 0, 32, PERFDATA_AUX_TRUNCATED);
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    CHECK_EQ(queues[0].tid, 10);
+    CHECK_EQ(queues[0].cpu, UINT32_MAX);
+    CHECK_EQ(queues[0].gaps, 0);
+    CHECK_EQ(queues[1].gaps, 1);
+    check_piece(2, 32, 32, PERFDATA_AUX_TRUNCATED);
+}
+
+/* perf makes sizes multiples of 8; a record may be missing; positions may mean
+ * nothing. */
+TEST(queues_by_position)
+{
+    no_queues();
+    add_trace(0, 0, 0, 0, 64);
+    add_trace(0, 0, 0, 59, 64);
+    add_trace(0, 0, 0, 200, 8);
+    add_trace(1, 0, 1, 0, 64);
+    add_trace(1, 0, 1, 0, 64);
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    check_piece(0, 0, 59, 0);
+    check_piece(1, 59, 64, 0);
+    check_piece(2, 200, 8, PERFDATA_GAP_MISSING);
+    check_piece(3, 0, 64, 0);
+    check_piece(4, 0, 64, 0);
+    CHECK_EQ(queues[0].size, 59 + 64 + 8);
+}
+
+TEST(queues_of_snapshots)
+{
+    no_queues();
+    memset(&rec, 0, sizeof rec);
+    rec.type = PERFDATA_AUXTRACE_INFO;
+    rec.u.info.kind = 1;
+    rec.u.info.word[PERFDATA_PT_SNAPSHOT_MODE] = 1;
+    CHECK_EQ(perfdata_queues_add(&q, &rec), 0);
+    add_trace(0, 0, 0, 4096, 4096);
+    add_trace(0, 0, 0, 100, 4096);
+    add_aux(1, 0, 0, 4096, PERFDATA_AUX_TRUNCATED | PERFDATA_AUX_OVERWRITE);
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    check_piece(0, 4096, 4096, 0);
+    check_piece(1, 100, 4096, PERFDATA_GAP_SNAPSHOT);
+}
+
+TEST(queues_too_small)
+{
+    no_queues();
+    q.piece_max = q.loss_max = q.queue_max = 1;
+    CHECK_EQ(add_trace(0, 0, 0, 0, 64), 0);
+    CHECK_EQ(add_trace(0, 0, 0, 64, 64), PERFDATA_ERR_MEMORY);
+    q.piece_max = 2;
+    CHECK_EQ(add_trace(0, 0, 0, 64, 64), 0);
+    CHECK_EQ(add_aux(0, 0, 0, 32, PERFDATA_AUX_TRUNCATED), 0);
+    CHECK_EQ(add_aux(0, 0, 0, 96, PERFDATA_AUX_TRUNCATED),
+             PERFDATA_ERR_MEMORY);
+    q.loss_max = 2;
+    CHECK_EQ(add_aux(0, 0, 0, 96, PERFDATA_AUX_TRUNCATED), 0);
+    q.piece_max = 4;
+    CHECK_EQ(perfdata_queues_finish(&q), PERFDATA_ERR_MEMORY);
+    q.queue_max = 2;
+    q.piece_max = 3;
+    CHECK_EQ(perfdata_queues_finish(&q), PERFDATA_ERR_MEMORY);
+    q.piece_max = 4;
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    CHECK_EQ(q.piece_count, 4);
+    CHECK_EQ(queues[0].gaps, 2);
+}
+
+/* Whatever records say, the pieces are the bytes of the records, in order. */
+TEST(random_queues)
+{
+    for (int round = 0; round < 3000; round++) {
+        uint64_t size = 0;
+        uint64_t sum = 0;
+        uint32_t next = 0;
+        no_queues();
+        q.snapshot = roll(8) == 0;
+        for (unsigned i = roll(24); i > 0; i--) {
+            const uint64_t bytes_of = roll(100);
+            add_trace(roll(3), roll(2), roll(3) ? roll(2) : BY_THREAD,
+                      roll(300), bytes_of);
+            size += bytes_of;
+        }
+        for (unsigned i = roll(16); i > 0; i--)
+            add_aux(roll(2), roll(2), roll(200), roll(200), 1 + roll(8));
+        CHECK_EQ(perfdata_queues_finish(&q), 0);
+        for (uint32_t i = 0; i < q.queue_count; i++) {
+            CHECK_EQ(queues[i].first, next);
+            next += queues[i].count;
+        }
+        CHECK_EQ(next, q.piece_count);
+        for (uint32_t i = 0; i < q.piece_count; i++) {
+            sum += pieces[i].size;
+            if (i && pieces[i].idx == pieces[i - 1].idx)
+                CHECK(pieces[i].data >= pieces[i - 1].data);
+        }
+        CHECK(sum <= size && size - sum < 8 * 24);
+    }
+}
+
+/* Thousands of ids come out as they went in. */
+TEST(many_ids)
+{
+    static perfdata_id many[5000];
+    big = 0;
+    make_file();
+    open_file();
+    config.ids = many;
+    config.id_max = 5000;
+    reader.id_count = 0;
+    for (uint32_t i = 0; i < 5000; i++) {
+        reader.event_count = 1 + i % 7;
+        add_id(&reader, ((uint64_t) i * 2654435761u & 0xffffffff) << 8);
+    }
+    for (uint32_t i = 0; i < 5000; i++) {
+        const uint64_t id = ((uint64_t) i * 2654435761u & 0xffffffff) << 8;
+        CHECK_EQ(perfdata_event(&reader, id), i % 7);
+        CHECK_EQ(perfdata_event(&reader, id + 1), PERFDATA_NO_EVENT);
+    }
+}
+
 int main(void)
 {
     RUN(mappings);
@@ -762,5 +1672,24 @@ int main(void)
     RUN(between);
     RUN(attrs);
     RUN(random_records);
+    RUN(whole_file);
+    RUN(pipe);
+    RUN(killed);
+    RUN(too_small);
+    RUN(damaged_records);
+    RUN(bad_headers);
+    RUN(cut_files);
+    RUN(changed_files);
+    RUN(compressed);
+    RUN(long_stream);
+    RUN(time);
+    RUN(queues_by_cpu);
+    RUN(queues_with_gaps);
+    RUN(queues_by_thread);
+    RUN(queues_by_position);
+    RUN(queues_of_snapshots);
+    RUN(queues_too_small);
+    RUN(random_queues);
+    RUN(many_ids);
     return test_report();
 }

@@ -28,6 +28,8 @@ cp api.c api.cc
 printf '#define IPT_IMPLEMENTATION\n#include "zydis_glue/ipt_zydis.h"\n' >glue.c
 cp glue.c glue.cc
 printf '#include "ipt_impl.h"\n' >alone.c # what an editor sees
+printf '#include "examples/tools/common/perfdata.c"\n' >perfdata.c
+cp perfdata.c perfdata.cc
 
 # try STANDARD-AND-FLAGS COMPILER FILE...: each file without a warning.
 try() {
@@ -44,7 +46,7 @@ for cc in g++ clang++; do
     for std in c++11 c++17 c++20; do
         try "-std=$std -fsyntax-only" $cc api.cc impl.cc
     done
-    try "-std=c++11 -O2" $cc impl.cc
+    try "-std=c++11 -O2" $cc impl.cc perfdata.cc
     try "-std=c++17 -O1 -DIPT_STATIC" $cc impl.cc
     try "-std=c++17 -O1 -DIPT_NO_STRINGS" $cc impl.cc
 done
@@ -60,7 +62,9 @@ for cc in gcc clang; do
     for std in c99 c11 c2x; do
         try "-std=$std -fsyntax-only" $cc api.c impl.c alone.c
     done
-    for opt in -O0 -O2 -O3 -Os; do try "-std=c99 $opt" $cc impl.c; done
+    for opt in -O0 -O2 -O3 -Os; do
+        try "-std=c99 $opt" $cc impl.c perfdata.c
+    done
     for v in $VARIANTS; do try "-std=c99 -O1 $v" $cc impl.c; done
     try "-std=c99 -O1 -DIPT_STATIC -DIPT_NO_STRINGS" $cc impl.c
     for v in "" -DIPT_STATIC; do
@@ -78,7 +82,7 @@ if have clang clang; then
         mips-linux-gnu wasm32-unknown-unknown x86_64-unknown-uefi \
         x86_64-pc-windows-msvc; do
         try "-std=c99 -ffreestanding -fsyntax-only --target=$target" clang \
-            impl.c
+            impl.c perfdata.c
     done
 fi
 

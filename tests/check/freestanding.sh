@@ -1,9 +1,11 @@
 #!/bin/sh
-# freestanding.sh [TREE]: the core needs nothing but a C compiler. No libc, no
-# heap, no globals, no relocation in read-only data, few imports, clean names.
+# freestanding.sh [TREE]: the core, and perfdata.c of the tools, need nothing but
+# a C compiler. No libc, no heap, no globals, no relocation in read-only data,
+# few imports, clean names.
 
 . "$(dirname "$0")/lib.sh"
 FREE="-std=c99 $WARN -ffreestanding -nostdlib -fPIC -I$root"
+PERFDATA=examples/tools/common/perfdata.c # is to be copied, too
 cd "$tmp" || exit 2
 
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
@@ -54,31 +56,35 @@ void _start(void)
 }
 END
 
-# object LABEL: what impl.o may hold. Constants without relocation, code, and
-# no writable section: names of sections are in column 2, sizes in 3 (hex).
+# object LABEL FILE PUBLIC PRIVATE: what an object may hold. Constants without
+# relocation, code, and no writable section: names of sections are in column 2,
+# sizes in 3 (hex). PUBLIC and PRIVATE are patterns of its names.
 object() {
-    nm -u impl.o | awk '{print $2}' |
+    nm -u "$2" | awk '{print $2}' |
         grep -vxE 'memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_' >bad
     expect_empty "$1 imports" bad
-    objdump -h impl.o | awk '$1 ~ /^[0-9]+$/ && $3 !~ /^0+$/ {print $2, $3}' |
+    objdump -h "$2" | awk '$1 ~ /^[0-9]+$/ && $3 !~ /^0+$/ {print $2, $3}' |
         grep -E '^\.(data|bss|tdata|tbss|init_array|ctors)' >bad
     expect_empty "$1 has writable or relocated data" bad
     # Jump tables hold distances (PC-relative), which only the linker sees.
-    objdump -r impl.o | awk '/^RELOCATION RECORDS FOR/ {section = $4}
+    objdump -r "$2" | awk '/^RELOCATION RECORDS FOR/ {section = $4}
         section ~ /data/ && /^[0-9a-f]+ / && $2 !~ /PC|PREL|REL32/ {
             print section, $0 }' >bad
     expect_empty "$1 has relocations in data" bad
     # A dot: the compiler's own, or a name inside a function.
-    nm impl.o | awk 'NF == 3 && $2 ~ /[A-Z]/ && $3 !~ /^ipt_/ {print $3}
-        NF == 3 && $2 ~ /[a-z]/ && $3 !~ /^ipti_|[.]/ {print $3}' >bad
-    expect_empty "$1 has names outside of ipt_ and ipti_" bad
+    nm "$2" | awk -v out="$3" -v inside="$4" '
+        NF == 3 && $2 ~ /[A-Z]/ && $3 !~ out {print $3}
+        NF == 3 && $2 ~ /[a-z]/ && $3 !~ inside {print $3}' >bad
+    expect_empty "$1 has names outside of $3 and $4" bad
 }
 
 for cc in gcc clang; do
     have $cc $cc || continue
     for opt in -O0 -O2 -Os; do
         quietly "compile" $cc $FREE $opt -c impl.c || continue
-        object "$cc $opt:"
+        object "$cc $opt:" impl.o '^ipt_' '^ipti_|[.]'
+        quietly "compile" $cc $FREE $opt -c "$root/$PERFDATA" -o perfdata.o &&
+            object "perfdata, $cc $opt:" perfdata.o '^perfdata_' .
         quietly "static: unused functions" $cc $FREE $opt -c static.c
         nm static.o | awk 'NF == 3 && $2 ~ /[A-Z]/ {print $3}' >bad
         expect_empty "$cc $opt: IPT_STATIC exports" bad
@@ -95,8 +101,9 @@ for cc in gcc clang; do
         grep -vE '/(stddef|stdint|stdint-gcc|__stddef_.*)\.h$' >bad
     expect_empty "$cc: includes more than its own headers" bad
 done
-grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" |
-    grep -vE '(<std(def|int)\.h>|"ipt(_impl)?\.h")' >bad
+grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" \
+    "$root/$PERFDATA" "$root/${PERFDATA%c}h" |
+    grep -vE '(<std(def|int)\.h>|"(ipt(_impl)?|perfdata)\.h")' >bad
 expect_empty "includes" bad
 
 report

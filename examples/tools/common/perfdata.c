@@ -5,23 +5,30 @@
 
 /* ---- texts ---- */
 
+/* Arrays, not pointers: those would have to be relocated. */
+static const struct {
+    int status;
+    char text[40];
+} texts[] = {
+    {PERFDATA_END, "end of the records"},
+    {PERFDATA_ERR_ARG, "invalid argument"},
+    {PERFDATA_ERR_MEMORY, "too little memory was given"},
+    {PERFDATA_ERR_READ, "the file cannot be read"},
+    {PERFDATA_ERR_ZSTD, "compressed, and there is no zstd"},
+    {PERFDATA_ERR_MAGIC, "not a perf.data file"},
+    {PERFDATA_ERR_HEADER, "the file's header contradicts itself"},
+    {PERFDATA_ERR_CUT, "the file ends inside"},
+    {PERFDATA_ERR_RECORD, "a record is smaller than its header"},
+    {PERFDATA_ERR_FIELDS, "a record is too small for its fields"},
+    {PERFDATA_ERR_STRING, "a name does not end in its record"},
+    {PERFDATA_ERR_INFLATE, "compressed bytes are damaged"},
+};
+
 const char *perfdata_text(int status)
 {
-    switch (status) {
-    case PERFDATA_END: return "end of the records";
-    case PERFDATA_ERR_ARG: return "invalid argument";
-    case PERFDATA_ERR_MEMORY: return "too little memory was given";
-    case PERFDATA_ERR_READ: return "the file cannot be read";
-    case PERFDATA_ERR_ZSTD: return "compressed, and there is no zstd";
-    case PERFDATA_ERR_MAGIC: return "not a perf.data file";
-    case PERFDATA_ERR_HEADER: return "the file's header contradicts itself";
-    case PERFDATA_ERR_CUT: return "the file ends inside";
-    case PERFDATA_ERR_RECORD: return "a record is smaller than its header";
-    case PERFDATA_ERR_FIELDS: return "a record is too small for its fields";
-    case PERFDATA_ERR_STRING: return "a name does not end in its record";
-    case PERFDATA_ERR_INFLATE: return "compressed bytes are damaged";
-    default: return status >= 0 ? "OK" : "unknown status";
-    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].status == status) return texts[i].text;
+    return status >= 0 ? "OK" : "unknown status";
 }
 
 /* ---- numbers ---- */
@@ -615,4 +622,767 @@ int perfdata_parse_build_id(int big_endian, const uint8_t *bytes, size_t size,
 uint64_t perfdata_identifier(int big_endian, const uint8_t *bytes, size_t size)
 {
     return size < 16 ? 0 : load(big_endian, bytes + size - 8, 8);
+}
+
+/* ---- sorting ---- */
+
+/* What is sorted, and by what. */
+typedef enum order {
+    BY_ID,    /* perfdata_id: and by event */
+    BY_QUEUE, /* perfdata_piece: then as in the file */
+    BY_CPU,   /* perfdata_loss: then by position, as the next */
+    BY_TID
+} order;
+
+static uint32_t key_of(const perfdata_loss *loss, int by_cpu)
+{
+    return by_cpu ? loss->cpu : loss->tid;
+}
+
+static int before(order by, const void *items, size_t a, size_t b)
+{
+    if (by == BY_ID) {
+        const perfdata_id *const x = (const perfdata_id *) items + a;
+        const perfdata_id *const y = (const perfdata_id *) items + b;
+        return x->id != y->id ? x->id < y->id : x->event < y->event;
+    }
+    if (by == BY_QUEUE) {
+        const perfdata_piece *const x = (const perfdata_piece *) items + a;
+        const perfdata_piece *const y = (const perfdata_piece *) items + b;
+        if (x->idx != y->idx) return x->idx < y->idx;
+        return x->order != y->order ? x->order < y->order : x->data < y->data;
+    } else {
+        const perfdata_loss *const x = (const perfdata_loss *) items + a;
+        const perfdata_loss *const y = (const perfdata_loss *) items + b;
+        const uint32_t of_x = key_of(x, by == BY_CPU);
+        const uint32_t of_y = key_of(y, by == BY_CPU);
+        return of_x != of_y ? of_x < of_y : x->position < y->position;
+    }
+}
+
+static void swap(uint8_t *a, uint8_t *b, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        const uint8_t byte = a[i];
+        a[i] = b[i];
+        b[i] = byte;
+    }
+}
+
+/* Heap sort: no memory, no recursion, never quadratic. `size` is an item's. */
+static void sort(order by, void *items, size_t size, size_t count)
+{
+    uint8_t *const bytes = (uint8_t *) items;
+    size_t root = count / 2;
+    while (count > 1) {
+        size_t at;
+        size_t child;
+        if (root)
+            root--; // until the largest is in front
+        else
+            swap(bytes, bytes + size * --count, size);
+        for (at = root; (child = 2 * at + 1) < count; at = child) {
+            if (child + 1 < count && before(by, items, child, child + 1))
+                child++;
+            if (!before(by, items, at, child)) break;
+            swap(bytes + size * at, bytes + size * child, size);
+        }
+    }
+}
+
+/* ---- the file ---- */
+
+int perfdata_read(const perfdata *p, uint64_t offset, uint8_t *buffer,
+                  size_t size)
+{
+    const perfdata_config *config = p->config;
+    if (offset > config->size || size > config->size - offset)
+        return PERFDATA_ERR_CUT;
+    if (size && config->read(buffer, size, offset, config->context))
+        return PERFDATA_ERR_READ;
+    return 0;
+}
+
+/* Bytes of the file in the window, which moves unless it has them. `size` is
+ * at most that of the window. */
+static int see(perfdata *p, uint64_t offset, size_t size,
+               const uint8_t **bytes)
+{
+    const uint64_t file = p->config->size;
+    int status;
+    if (offset > file || size > file - offset) return PERFDATA_ERR_CUT;
+    if (offset < p->window_at || offset - p->window_at > p->window_size
+        || size > p->window_size - (offset - p->window_at)) {
+        const uint64_t there = file - offset;
+        const uint32_t room = sizeof p->window;
+        p->window_at = offset;
+        p->window_size = 0;
+        status = perfdata_read(p, offset, p->window,
+                               there < room ? (size_t) there : room);
+        if (status < 0) return status;
+        p->window_size = there < room ? (uint32_t) there : room;
+    }
+    *bytes = p->window + (offset - p->window_at);
+    return 0;
+}
+
+/* `count` numbers of the file, 32 at most. */
+static int numbers(const perfdata *p, uint64_t offset, uint64_t *value,
+                   unsigned count)
+{
+    uint8_t bytes[8 * 32];
+    const int status = perfdata_read(p, offset, bytes, 8 * (size_t) count);
+    for (unsigned i = 0; status >= 0 && i < count; i++)
+        value[i] = perfdata_u64(p->big_endian, bytes + 8 * (size_t) i);
+    return status;
+}
+
+static int read_place(const perfdata *p, uint64_t offset,
+                      perfdata_place *place)
+{
+    uint64_t value[2] = {0, 0};
+    const int status = numbers(p, offset, value, 2);
+    place->offset = value[0];
+    place->size = value[1];
+    return status;
+}
+
+/* ---- events and their ids ---- */
+
+uint32_t perfdata_event(perfdata *p, uint64_t id)
+{
+    perfdata_id *const ids = p->config->ids;
+    uint32_t low = 0;
+    uint32_t high = p->id_count;
+    if (!p->sorted) sort(BY_ID, ids, sizeof *ids, p->id_count);
+    p->sorted = 1;
+    while (low < high) { // the first that is not below id
+        const uint32_t middle = low + (high - low) / 2;
+        if (ids[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->id_count && ids[low].id == id ? ids[low].event
+                                                  : PERFDATA_NO_EVENT;
+}
+
+uint32_t perfdata_pt_event(const perfdata *p, const perfdata_record *info)
+{
+    for (uint32_t i = 0; i < p->event_count; i++)
+        if (p->config->events[i].type
+            == info->u.info.word[PERFDATA_PT_PMU_TYPE])
+            return i;
+    return PERFDATA_NO_EVENT;
+}
+
+/* Whether there is room for one more event with `ids` ids; says what would
+ * do. */
+static int room(perfdata *p, uint64_t events, uint64_t ids)
+{
+    const perfdata_config *config = p->config;
+    if (events > UINT32_MAX || ids > UINT32_MAX) return PERFDATA_ERR_HEADER;
+    p->event_need = (uint32_t) events;
+    p->id_need = (uint32_t) ids;
+    return events > config->event_max || ids > config->id_max
+               ? PERFDATA_ERR_MEMORY : 0;
+}
+
+static void add_id(perfdata *p, uint64_t id)
+{
+    perfdata_id *const entry = &p->config->ids[p->id_count++];
+    entry->id = id;
+    entry->event = p->event_count - 1;
+    p->sorted = 0;
+}
+
+/* An event of a pipe. Its ids are in the window, too. */
+static int add_event(perfdata *p, const perfdata_record *r)
+{
+    const uint8_t *ids = r->u.attr.ids;
+    const uint32_t count = r->u.attr.id_count;
+    const int status = room(p, (uint64_t) p->event_count + 1,
+                            (uint64_t) p->id_count + count);
+    if (status < 0) return status;
+    p->config->events[p->event_count++] = r->u.attr.attr;
+    for (uint32_t i = 0; i < count; i++)
+        add_id(p, perfdata_u64(p->big_endian, ids + 8 * (size_t) i));
+    return 0;
+}
+
+/* ---- the header ---- */
+
+#define HEADER 104 /* bytes */
+#define HEADER_OLD 72 /* without features */
+#define PIPE_HEADER 16
+
+/* The attrs' section is an array of entries: an attr, and the place of its
+ * ids. The ids of all together are no more than the file can hold. */
+static int count_ids(perfdata *p, perfdata_place attrs, uint64_t entry)
+{
+    uint64_t ids = 0;
+    for (uint64_t at = 0; at < attrs.size; at += entry) {
+        perfdata_place place;
+        int status;
+        p->offset = attrs.offset + at + entry - 16;
+        status = read_place(p, p->offset, &place);
+        if (status < 0) return status;
+        if (place.offset > p->config->size
+            || place.size > p->config->size - place.offset)
+            return PERFDATA_ERR_CUT;
+        ids += place.size / 8;
+        if (ids > p->config->size / 8) return PERFDATA_ERR_HEADER;
+    }
+    return room(p, attrs.size / entry, ids);
+}
+
+static int read_ids(perfdata *p, perfdata_place place)
+{
+    uint64_t value[32] = {0};
+    for (uint64_t at = 0; at < place.size / 8; at += 32) {
+        const uint64_t there = place.size / 8 - at;
+        const unsigned count = there < 32 ? (unsigned) there : 32;
+        const int status = numbers(p, place.offset + 8 * at, value, count);
+        if (status < 0) return status;
+        for (unsigned i = 0; i < count; i++) add_id(p, value[i]);
+    }
+    return 0;
+}
+
+static int read_event(perfdata *p, uint64_t offset, uint64_t entry)
+{
+    const uint8_t *bytes = NULL;
+    perfdata_place place;
+    int status = see(p, offset, (size_t) (entry - 16), &bytes);
+    if (status >= 0)
+        status = perfdata_parse_attr(p->big_endian, bytes,
+                                     (size_t) (entry - 16),
+                                     &p->config->events[p->event_count]);
+    if (status >= 0) status = read_place(p, offset + entry - 16, &place);
+    if (status < 0) return status;
+    p->event_count++;
+    return read_ids(p, place);
+}
+
+static int read_events(perfdata *p, perfdata_place attrs, uint64_t entry)
+{
+    int status;
+    p->offset = 16;
+    if (entry < 64 + 16 || entry > sizeof p->window || attrs.size % entry)
+        return PERFDATA_ERR_HEADER;
+    p->offset = 24;
+    if (attrs.offset > p->config->size
+        || attrs.size > p->config->size - attrs.offset)
+        return PERFDATA_ERR_CUT;
+    status = count_ids(p, attrs, entry);
+    for (uint64_t at = 0; status >= 0 && at < attrs.size; at += entry) {
+        p->offset = attrs.offset + at;
+        status = read_event(p, p->offset, entry);
+    }
+    return status;
+}
+
+/* The table of features follows the records: a place for each bit that is set.
+ * One that the file does not reach is noted as if it began at its end. */
+static void read_features(perfdata *p, uint64_t bits, uint64_t table)
+{
+    const uint64_t file = p->config->size;
+    for (unsigned bit = 0; bit < PERFDATA_FEATURES; bit++) {
+        perfdata_place *place = &p->features[bit];
+        if (!(bits >> bit & 1)) continue;
+        if (read_place(p, table, place) < 0 || place->offset > file
+            || place->size > file - place->offset) {
+            place->offset = file;
+            place->size = 1;
+        }
+        table += 16;
+    }
+}
+
+/* What the header has after magic and size, as numbers. */
+enum {
+    H_ENTRY,
+    H_ATTRS,
+    H_DATA = 3,
+    H_DATA_SIZE,
+    H_FEATURES = 7,
+    H_COUNT
+};
+
+static int read_header(perfdata *p, unsigned count)
+{
+    uint64_t h[H_COUNT] = {0};
+    const uint64_t file = p->config->size;
+    perfdata_place attrs;
+    int status = numbers(p, 16, h, count);
+    if (status < 0) return status;
+    attrs.offset = h[H_ATTRS];
+    attrs.size = h[H_ATTRS + 1];
+    status = read_events(p, attrs, h[H_ENTRY]);
+    if (status < 0) return status;
+    p->offset = 40;
+    if (h[H_DATA] > file) return PERFDATA_ERR_CUT;
+    p->first = h[H_DATA];
+    if (h[H_DATA_SIZE] == 0) { // perf record was killed
+        p->end = file;
+    } else if (h[H_DATA_SIZE] > file - p->first) {
+        p->end = file;
+        p->cut = 1;
+    } else {
+        p->end = p->first + h[H_DATA_SIZE];
+        read_features(p, h[H_FEATURES], p->end);
+    }
+    return 0;
+}
+
+static int read_magic(perfdata *p)
+{
+    static const uint8_t magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+    const uint8_t *bytes = NULL;
+    unsigned same = 0;
+    unsigned turned = 0;
+    uint64_t size;
+    int status = see(p, 0, PIPE_HEADER, &bytes);
+    if (status == PERFDATA_ERR_CUT) return PERFDATA_ERR_MAGIC;
+    if (status < 0) return status;
+    for (unsigned i = 0; i < 8; i++) {
+        same += bytes[i] == magic[i];
+        turned += bytes[i] == magic[7 - i];
+    }
+    if (same != 8 && turned != 8) return PERFDATA_ERR_MAGIC;
+    p->big_endian = turned == 8;
+    p->offset = 8;
+    size = perfdata_u64(p->big_endian, bytes + 8);
+    if (size == HEADER) return read_header(p, H_COUNT);
+    if (size == HEADER_OLD) return read_header(p, H_FEATURES);
+    if (size != PIPE_HEADER) return PERFDATA_ERR_HEADER;
+    p->is_pipe = 1;
+    p->first = PIPE_HEADER;
+    p->end = p->config->size;
+    return 0;
+}
+
+int perfdata_open(perfdata *p, const perfdata_config *config)
+{
+    int status;
+    clear(p, offsetof(perfdata, window));
+    p->config = config;
+    if (!config->read) return PERFDATA_ERR_ARG;
+    status = read_magic(p);
+    if (status >= 0) perfdata_rewind(p);
+    return status;
+}
+
+/* ---- features ---- */
+
+int perfdata_feature(const perfdata *p, unsigned bit, perfdata_place *place)
+{
+    if (bit >= PERFDATA_FEATURES || p->features[bit].size == 0) return 0;
+    *place = p->features[bit];
+    return place->offset == p->config->size ? PERFDATA_ERR_CUT : 1;
+}
+
+int perfdata_feature_text(const perfdata *p, unsigned bit, char *text,
+                          size_t size)
+{
+    perfdata_place place = {0, 0};
+    uint8_t bytes[4];
+    uint64_t length;
+    int status = perfdata_feature(p, bit, &place);
+    if (size == 0) return PERFDATA_ERR_ARG;
+    text[0] = 0;
+    if (status <= 0) return status;
+    if (place.size < 4) return PERFDATA_ERR_CUT;
+    status = perfdata_read(p, place.offset, bytes, 4);
+    if (status < 0) return status;
+    length = perfdata_u32(p->big_endian, bytes);
+    if (length > place.size - 4) return PERFDATA_ERR_CUT;
+    if (length > size - 1) length = size - 1;
+    status = perfdata_read(p, place.offset + 4, (uint8_t *) text,
+                           (size_t) length);
+    text[status < 0 ? 0 : length] = 0;
+    return status < 0 ? status : 1;
+}
+
+/* ---- records of a file ---- */
+
+void perfdata_rewind(perfdata *p)
+{
+    const perfdata_config *const config = p->config;
+    p->next = p->first;
+    p->cut = !p->is_pipe && p->cut;
+    p->packed_size = 0;
+    p->more = 0;
+    p->plain_at = p->plain_size = 0;
+    if (p->is_pipe) p->event_count = p->id_count = 0;
+    if (config->inflate) {
+        size_t none = 0;
+        config->inflate(p->plain, &none, NULL, &none, config->context);
+    }
+}
+
+/* The event that a record belongs to. Records that perf record made up for
+ * what ran before it have zeros for samples: the first event's form. */
+static uint32_t event_of(perfdata *p, uint32_t type, const uint8_t *bytes,
+                         size_t size)
+{
+    const perfdata_attr *const first = p->config->events;
+    uint64_t id;
+    uint32_t event;
+    if (type >= PERFDATA_USER_TYPES || p->event_count == 0)
+        return PERFDATA_NO_EVENT;
+    if (!(first->sample_type & PERFDATA_SAMPLE_IDENTIFIER)
+        || (type != PERFDATA_SAMPLE
+            && !(first->flags & PERFDATA_ATTR_SAMPLE_ID_ALL)))
+        return 0;
+    if (type != PERFDATA_SAMPLE)
+        id = perfdata_identifier(p->big_endian, bytes, size);
+    else
+        id = size < 16 ? 0 : perfdata_u64(p->big_endian, bytes + 8);
+    event = perfdata_event(p, id);
+    return event == PERFDATA_NO_EVENT ? 0 : event;
+}
+
+/* Decode the record at bytes, of which `size` are there. */
+static int decode(perfdata *p, const uint8_t *bytes, size_t size,
+                  perfdata_record *r)
+{
+    const perfdata_attr *attr = NULL;
+    uint32_t event;
+    int status;
+    cursor c = {bytes, bytes + size, p->big_endian, 0};
+    status = parse_header(&c, r);
+    if (status < 0) return status;
+    event = event_of(p, r->type, bytes, r->size);
+    if (event != PERFDATA_NO_EVENT) attr = &p->config->events[event];
+    status = perfdata_parse(attr, p->big_endian, bytes, size, r);
+    if (status >= 0 && r->sample.has & PERFDATA_SAMPLE_ID
+        && !(r->sample.has & PERFDATA_SAMPLE_IDENTIFIER)) {
+        const uint32_t by_id = perfdata_event(p, r->sample.id);
+        if (by_id != PERFDATA_NO_EVENT) event = by_id;
+    }
+    r->event = event;
+    return status;
+}
+
+/* Step over what follows a record without being part of it; says how much of
+ * it is there. */
+static uint64_t step_over(perfdata *p, uint64_t size)
+{
+    const uint64_t there = p->end - p->next;
+    if (size > there) {
+        p->cut = 1;
+        size = there;
+    }
+    p->next += size;
+    return size;
+}
+
+/* What a record of the file means for the reader. An event for which there is
+ * no room is not consumed. */
+static int take_record(perfdata *p, perfdata_record *r)
+{
+    const uint64_t at = p->next;
+    int status = 0;
+    p->next += r->size;
+    switch (r->type) {
+    case PERFDATA_HEADER_ATTR:
+        if (p->is_pipe) status = add_event(p, r);
+        if (status < 0) p->next = at;
+        break;
+    case PERFDATA_HEADER_FEATURE:
+        if (!p->is_pipe || r->u.feature.bit >= PERFDATA_FEATURES) break;
+        p->features[r->u.feature.bit].offset = at + 16;
+        p->features[r->u.feature.bit].size = r->u.feature.size;
+        break;
+    case PERFDATA_TRACING_DATA:
+        step_over(p, (r->u.tracing.size + (uint64_t) 7) / 8 * 8);
+        break;
+    case PERFDATA_AUXTRACE:
+        r->u.auxtrace.data = p->next;
+        r->u.auxtrace.left = step_over(p, r->u.auxtrace.size);
+        break;
+    case PERFDATA_COMPRESSED:
+    case PERFDATA_COMPRESSED2:
+        if (!p->config->inflate) {
+            p->next = at;
+            return PERFDATA_ERR_ZSTD;
+        }
+        p->packed = (uint32_t) (r->u.compressed.data - p->window);
+        p->packed_size = r->u.compressed.size;
+        p->packed_at = at;
+        break;
+    default: break;
+    }
+    return status;
+}
+
+static int next_of_file(perfdata *p, perfdata_record *r)
+{
+    const uint8_t *bytes = NULL;
+    const uint64_t there = p->end - p->next;
+    size_t size;
+    int status;
+    clear(r, sizeof *r);
+    r->offset = p->next;
+    if (there == 0 && !p->cut && p->plain_at == p->plain_size)
+        return PERFDATA_END;
+    if (there < 8) return PERFDATA_ERR_CUT;
+    status = see(p, p->next, 8, &bytes);
+    if (status < 0) return status;
+    size = (size_t) load(p->big_endian, bytes + 6, 2);
+    if (size > there) return PERFDATA_ERR_CUT;
+    if (size > 8) status = see(p, p->next, size, &bytes);
+    if (status >= 0) status = decode(p, bytes, size < 8 ? 8 : size, r);
+    r->offset = p->next;
+    if (status >= 0) return take_record(p, r);
+    if (status == PERFDATA_ERR_FIELDS || status == PERFDATA_ERR_STRING)
+        p->next += size;
+    return status;
+}
+
+/* ---- compressed records ---- */
+
+/* Make more of what is compressed plain. 1: there is more than before; 0: more
+ * compressed bytes are needed. */
+static int inflate(perfdata *p)
+{
+    const uint32_t kept = p->plain_size - p->plain_at;
+    size_t in = p->packed_size;
+    size_t out = sizeof p->plain - kept;
+    const size_t room_left = out;
+    if (p->packed_size == 0 && !p->more) return 0;
+    for (uint32_t i = 0; i < kept; i++)
+        p->plain[i] = p->plain[p->plain_at + i];
+    p->plain_at = 0;
+    p->plain_size = kept;
+    if (p->config->inflate(p->plain + kept, &out, p->window + p->packed, &in,
+                           p->config->context)
+        || in > p->packed_size || out > room_left)
+        return PERFDATA_ERR_INFLATE;
+    if (in == 0 && out == 0 && p->packed_size) return PERFDATA_ERR_INFLATE;
+    p->packed += (uint32_t) in;
+    p->packed_size -= (uint32_t) in;
+    p->plain_size += (uint32_t) out;
+    p->more = out != 0;
+    return 1;
+}
+
+/* The next record of those that were compressed: 1, or 0 if none is whole.
+ * Trace and compressed records cannot be among them. */
+static int next_of_plain(perfdata *p, perfdata_record *r)
+{
+    const uint32_t there = p->plain_size - p->plain_at;
+    const uint8_t *const bytes = p->plain + p->plain_at;
+    int status;
+    size_t size;
+    if (there < 8) return 0;
+    size = (size_t) load(p->big_endian, bytes + 6, 2);
+    if (size > there) return 0;
+    status = decode(p, bytes, size < 8 ? 8 : size, r);
+    r->offset = p->packed_at;
+    if (status == PERFDATA_ERR_RECORD) return status;
+    if (r->type == PERFDATA_AUXTRACE || r->type == PERFDATA_TRACING_DATA
+        || r->type == PERFDATA_COMPRESSED || r->type == PERFDATA_COMPRESSED2)
+        return PERFDATA_ERR_INFLATE;
+    p->plain_at += (uint32_t) size;
+    return status < 0 ? status : 1;
+}
+
+int perfdata_next(perfdata *p, perfdata_record *record)
+{
+    for (;;) {
+        int status = next_of_plain(p, record);
+        if (status) return status < 0 ? status : 0;
+        status = inflate(p);
+        if (status < 0) {
+            clear(record, sizeof *record);
+            record->offset = p->packed_at;
+            return status;
+        }
+        if (status == 0) {
+            status = next_of_file(p, record);
+            if (status < 0) return status;
+            if (record->type != PERFDATA_COMPRESSED
+                && record->type != PERFDATA_COMPRESSED2)
+                return 0;
+        }
+    }
+}
+
+/* ---- time ---- */
+
+uint64_t perfdata_ns(uint64_t shift, uint64_t mult, uint64_t zero,
+                     uint64_t tsc)
+{
+    uint64_t low;
+    if (mult == 0 || shift > 63) return 0;
+    low = tsc & (((uint64_t) 1 << shift) - 1);
+    return zero + (tsc >> shift) * mult + (low * mult >> shift);
+}
+
+uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
+                      uint64_t ns)
+{
+    const uint64_t since = ns - zero;
+    if (ns == 0 || mult == 0 || shift > 63) return 0;
+    return (since / mult << shift) + (since % mult << shift) / mult;
+}
+
+/* ---- queues ---- */
+
+int perfdata_queues_add(perfdata_queues *q, const perfdata_record *r)
+{
+    if (r->type == PERFDATA_AUXTRACE_INFO && r->u.info.kind == 1)
+        q->snapshot = r->u.info.word[PERFDATA_PT_SNAPSHOT_MODE] != 0;
+    if (r->type == PERFDATA_AUXTRACE) {
+        perfdata_piece *piece = &q->pieces[q->piece_count];
+        if (q->piece_count == q->piece_max) return PERFDATA_ERR_MEMORY;
+        piece->data = r->u.auxtrace.data;
+        piece->size = r->u.auxtrace.left;
+        piece->position = r->u.auxtrace.offset;
+        piece->reference = r->u.auxtrace.reference;
+        piece->idx = r->u.auxtrace.idx;
+        piece->tid = r->u.auxtrace.tid;
+        piece->cpu = r->u.auxtrace.cpu;
+        piece->order = q->records;
+        piece->gap = 0;
+        q->piece_count++;
+        q->records++;
+    }
+    if (r->type == PERFDATA_AUX
+        && r->u.aux.flags & (PERFDATA_AUX_TRUNCATED | PERFDATA_AUX_PARTIAL
+                             | PERFDATA_AUX_COLLISION)) {
+        perfdata_loss *loss = &q->losses[q->loss_count];
+        if (q->loss_count == q->loss_max) return PERFDATA_ERR_MEMORY;
+        loss->position = r->u.aux.offset + r->u.aux.size;
+        loss->flags = (uint32_t) (r->u.aux.flags & 0xff);
+        loss->cpu = r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu
+                                                        : UINT32_MAX;
+        loss->tid = r->sample.tid;
+        loss->used = 0;
+        q->loss_count++;
+    }
+    return 0;
+}
+
+/* Make queues of the sorted pieces; what is lost at their ends stays. */
+static void find_queues(perfdata_queues *q)
+{
+    perfdata_queue *queue = NULL;
+    q->queue_count = 0;
+    for (uint32_t i = 0; i < q->piece_count; i++) {
+        const perfdata_piece *const piece = &q->pieces[i];
+        if (!queue || queue->idx != piece->idx) {
+            queue = &q->queues[q->queue_count++];
+            queue->idx = piece->idx;
+            queue->cpu = piece->cpu;
+            queue->tid = piece->cpu == UINT32_MAX ? piece->tid : UINT32_MAX;
+            queue->first = i;
+            queue->count = queue->gaps = 0;
+            queue->size = 0;
+        }
+        queue->count++;
+        queue->gaps += piece->gap != 0;
+        queue->size += piece->size;
+    }
+}
+
+/* What positions say: full trace goes on where the piece before ended, but for
+ * at most 7 bytes that perf appended to make its size a multiple of 8. */
+static void join_pieces(perfdata_queues *q)
+{
+    for (uint32_t i = 1; i < q->piece_count; i++) {
+        perfdata_piece *const last = &q->pieces[i - 1];
+        perfdata_piece *const piece = &q->pieces[i];
+        const uint64_t over = last->position + last->size - piece->position;
+        if (last->idx != piece->idx) continue;
+        if (q->snapshot)
+            piece->gap = PERFDATA_GAP_SNAPSHOT;
+        else if (over < 8 && over <= last->size)
+            last->size -= over;
+        else if (over >> 63)
+            piece->gap = PERFDATA_GAP_MISSING;
+    }
+}
+
+/* Split a piece after `size` bytes; the part that goes on is put at the end of
+ * the array. */
+static uint32_t split_piece(perfdata_queues *q, uint32_t at, uint64_t size)
+{
+    perfdata_piece *const piece = &q->pieces[at];
+    perfdata_piece *const rest = &q->pieces[q->piece_count];
+    *rest = *piece;
+    piece->size = size;
+    rest->data += size;
+    rest->position += size;
+    rest->size -= size;
+    return q->piece_count++;
+}
+
+/* Put a queue's losses, [from, to) of the sorted ones, before the pieces that
+ * follow them. */
+static void place_losses(perfdata_queues *q, perfdata_queue *queue,
+                         uint32_t from, uint32_t to)
+{
+    uint32_t next = queue->first;
+    const uint32_t end = queue->first + queue->count;
+    uint32_t at = next++;
+    while (from < to) {
+        const perfdata_loss *const loss = &q->losses[from];
+        const uint64_t begin = q->pieces[at].position;
+        if (loss->position <= begin) {
+            q->pieces[at].gap |= loss->flags;
+        } else if (loss->position - begin < q->pieces[at].size) {
+            at = split_piece(q, at, loss->position - begin);
+            q->pieces[at].gap = loss->flags;
+        } else if (next < end) {
+            at = next++;
+            continue;
+        } else {
+            queue->gap_at_end |= loss->flags;
+        }
+        from++;
+    }
+}
+
+/* Find a queue's losses among the sorted ones and place them. If two queues
+ * claim the same, the first has them. */
+static void find_losses(perfdata_queues *q, perfdata_queue *queue)
+{
+    const int by_cpu = queue->cpu != UINT32_MAX;
+    const uint32_t key = by_cpu ? queue->cpu : queue->tid;
+    uint32_t low = 0;
+    uint32_t high = q->loss_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (key_of(&q->losses[middle], by_cpu) < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (high < q->loss_count && !q->losses[high].used
+           && key_of(&q->losses[high], by_cpu) == key)
+        q->losses[high++].used = 1;
+    place_losses(q, queue, low, high);
+}
+
+int perfdata_queues_finish(perfdata_queues *q)
+{
+    if (q->piece_max - q->piece_count < q->loss_count
+        || q->queue_max < q->piece_count)
+        return PERFDATA_ERR_MEMORY;
+    sort(BY_QUEUE, q->pieces, sizeof *q->pieces, q->piece_count);
+    find_queues(q);
+    join_pieces(q);
+    for (uint32_t i = 0; i < q->queue_count; i++) q->queues[i].gap_at_end = 0;
+    if (q->queue_count && !q->snapshot) {
+        sort(q->queues->cpu != UINT32_MAX ? BY_CPU : BY_TID, q->losses,
+             sizeof *q->losses, q->loss_count);
+        for (uint32_t i = 0; i < q->queue_count; i++)
+            find_losses(q, &q->queues[i]);
+        sort(BY_QUEUE, q->pieces, sizeof *q->pieces, q->piece_count);
+    }
+    find_queues(q);
+    return 0;
 }

@@ -16,6 +16,20 @@
  *     if (status >= 0 && record.type == PERFDATA_MMAP2)
  *         use(record.u.mmap.addr, record.u.mmap.name, record.sample.time);
  *
+ * perfdata_open and perfdata_next read a file, record by record, whatever its
+ * form: as perf record writes it, as it pipes it (put what comes out of a pipe
+ * into a file first), of the other byte order, compressed.
+ *
+ *     config.read = read_at;
+ *     config.size = size_of_file;
+ *     config.events = events, config.event_max = 16;
+ *     config.ids = ids, config.id_max = 1024;
+ *     status = perfdata_open(&file, &config);
+ *     while (status >= 0 && (status = perfdata_next(&file, &record)) >= 0)
+ *         use(&record);
+ *
+ * perfdata_queues_ collects the trace in it, stream by stream, with its gaps.
+ *
  * Types, flags and fields have the names of linux/perf_event.h, and what they
  * mean stands there and in perf's perf.data-file-format.txt.
  *
@@ -408,6 +422,201 @@ int perfdata_parse_build_id(int big_endian, const uint8_t *bytes, size_t size,
 /* The last eight bytes of a record: its IDENTIFIER sample, if its event has
  * one. 0 if the record is too small. */
 uint64_t perfdata_identifier(int big_endian, const uint8_t *bytes, size_t size);
+
+/* ---- files ---- */
+
+/* What the file's header can have besides: perfdata_feature. */
+enum {
+    PERFDATA_FEATURE_BUILD_ID = 2,     /* perfdata_parse_build_id, repeated */
+    PERFDATA_FEATURE_HOSTNAME = 3,     /* string */
+    PERFDATA_FEATURE_OSRELEASE = 4,    /* string */
+    PERFDATA_FEATURE_CPUID = 9,        /* string */
+    PERFDATA_FEATURE_CMDLINE = 11,     /* u32 count, strings */
+    PERFDATA_FEATURE_PMU_MAPPINGS = 16,/* u32 count, then u32 type, string */
+    PERFDATA_FEATURE_AUXTRACE = 18,
+    PERFDATA_FEATURE_SAMPLE_TIME = 21, /* u64 first, u64 last */
+    PERFDATA_FEATURE_DIR_FORMAT = 24,  /* u64: 1: there are files data.N */
+    PERFDATA_FEATURE_COMPRESSED = 27,
+    PERFDATA_FEATURES = 64             /* those from here on are not kept */
+};
+
+/* A part of the file. */
+typedef struct perfdata_place {
+    uint64_t offset;
+    uint64_t size;
+} perfdata_place;
+
+/* An id of an event: what the IDENTIFIER of its records is. */
+typedef struct perfdata_id {
+    uint64_t id;
+    uint32_t event; /* index into perfdata_config.events */
+} perfdata_id;
+
+/* The arrays may be enlarged, keeping what is in them, between calls. */
+typedef struct perfdata_config {
+    /* Put `size` bytes of the file at `offset` into buffer; never called for
+     * bytes beyond `size` below. 0, or another value if that failed. */
+    int (*read)(uint8_t *buffer, size_t size, uint64_t offset, void *context);
+    /* Decompress (zstd) from in to out. All calls together are one stream; in
+     * NULL begins it anew. *in_size and *out_size come as what there is and
+     * room for, and go as what was used and made. It is called until it makes
+     * nothing, with *in_size 0 if nothing is left. 0, or another value for
+     * damaged bytes. NULL: compressed files are refused. */
+    int (*inflate)(uint8_t *out, size_t *out_size, const uint8_t *in,
+                   size_t *in_size, void *context);
+    void *context;
+    uint64_t size;         /* of the file */
+    perfdata_attr *events; /* room for them; filled by perfdata_ */
+    perfdata_id *ids;
+    uint32_t event_max;
+    uint32_t id_max;
+} perfdata_config;
+
+#define PERFDATA_NO_EVENT UINT32_MAX
+
+/* An open file. Nothing in it is freed; it is too large for a stack. */
+typedef struct perfdata {
+    const perfdata_config *config;
+    uint8_t big_endian;
+    uint8_t is_pipe;       /* attrs and features come as records */
+    uint32_t event_count;  /* in config->events */
+    uint32_t id_count;     /* in config->ids, sorted when records were read */
+    uint32_t event_need;   /* after PERFDATA_ERR_MEMORY: room that would do */
+    uint32_t id_need;
+    uint64_t offset;       /* after an error of perfdata_open: where */
+
+    /* private */
+    uint64_t first;        /* the records: [first, end), and `next` is next */
+    uint64_t end;
+    uint64_t next;
+    uint8_t cut;           /* the file ended before what it promised */
+    uint8_t sorted;        /* ids are */
+    uint8_t more;          /* the last call of inflate made something */
+    uint64_t window_at;    /* file offset of window[0] */
+    uint32_t window_size;
+    uint32_t packed;       /* in window: compressed bytes still to be used */
+    uint32_t packed_size;
+    uint64_t packed_at;    /* file offset of their record */
+    uint32_t plain_at;     /* in plain: [plain_at, plain_size) is not used */
+    uint32_t plain_size;
+    perfdata_place features[PERFDATA_FEATURES]; /* size 0: none */
+    uint8_t window[1 << 16];
+    uint8_t plain[1 << 17];
+} perfdata;
+
+/* Read the header. config stays the caller's and has to stay there.
+ * returns  0; PERFDATA_ERR_MEMORY: enlarge and call again; PERFDATA_ERR_MAGIC,
+ *          _HEADER, _CUT, _FIELDS, _READ, with p->offset */
+int perfdata_open(perfdata *p, const perfdata_config *config);
+
+/* The next record in the order of the file. COMPRESSED records are replaced by
+ * what is in them; all others are handed out, of unknown types, too.
+ *
+ * record   its pointers hold until the next call
+ * returns  0; PERFDATA_END;
+ *          PERFDATA_ERR_FIELDS, _STRING: of this record, whose offset, type
+ *          and size are filled; call again for the one after it;
+ *          PERFDATA_ERR_MEMORY: enlarge and call again;
+ *          PERFDATA_ERR_CUT, _RECORD, _READ, _ZSTD, _INFLATE: there is no way
+ *          on; record->offset says where */
+int perfdata_next(perfdata *p, perfdata_record *record);
+
+/* Begin with the first record again. */
+void perfdata_rewind(perfdata *p);
+
+/* Where a feature is: 1, or 0 if the file has none, or PERFDATA_ERR_CUT if the
+ * file ends before it. In a pipe: those that came by until now. */
+int perfdata_feature(const perfdata *p, unsigned bit, perfdata_place *place);
+
+/* A feature that is a string, cut at size - 1. 1, 0, or an error. */
+int perfdata_feature_text(const perfdata *p, unsigned bit, char *text,
+                          size_t size);
+
+/* Bytes of the file. 0, PERFDATA_ERR_CUT or _READ */
+int perfdata_read(const perfdata *p, uint64_t offset, uint8_t *buffer,
+                  size_t size);
+
+/* The event with this id, or PERFDATA_NO_EVENT. */
+uint32_t perfdata_event(perfdata *p, uint64_t id);
+
+/* The event that traces, by what AUXTRACE_INFO says, or PERFDATA_NO_EVENT. */
+uint32_t perfdata_pt_event(const perfdata *p, const perfdata_record *info);
+
+/* perf's ns of a TSC and back, by the three numbers of AUXTRACE_INFO or
+ * TIME_CONV. One is not the exact inverse of the other: compare in one unit.
+ * The TSC of time 0, which says "before everything", is 0. Numbers that no
+ * clock has, mult 0 or shift above 63, make everything 0. */
+uint64_t perfdata_ns(uint64_t shift, uint64_t mult, uint64_t zero,
+                     uint64_t tsc);
+uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
+                      uint64_t ns);
+
+/* ---- queues ---- */
+
+/* A stretch of trace without a gap in it. Stretches of a queue without gaps
+ * between them are one stream. */
+typedef struct perfdata_piece {
+    uint64_t data;     /* where it is in the file */
+    uint64_t size;
+    uint64_t position; /* in the stream; with snapshots in the ring */
+    uint64_t reference;
+    uint32_t idx;      /* of its queue */
+    uint32_t tid;
+    uint32_t cpu;
+    uint32_t order;    /* of its AUXTRACE record */
+    uint32_t gap;      /* it does not go on from the one before: PERFDATA_AUX_
+                          of the AUX record that says so, PERFDATA_GAP_; 0: it
+                          does */
+} perfdata_piece;
+
+#define PERFDATA_GAP_MISSING 0x10000  /* the file has no record of some trace */
+#define PERFDATA_GAP_SNAPSHOT 0x20000 /* a snapshot; it may overlap with that
+                                         before it */
+
+typedef struct perfdata_queue {
+    uint32_t idx;
+    uint32_t cpu;   /* UINT32_MAX: by thread */
+    uint32_t tid;   /* UINT32_MAX: by cpu */
+    uint32_t first; /* its pieces, in the order of the file */
+    uint32_t count;
+    uint32_t gaps;  /* pieces of it with a gap */
+    uint32_t gap_at_end; /* what is lost after the last */
+    uint64_t size;
+} perfdata_queue;
+
+/* An AUX record that says that trace is lost. */
+typedef struct perfdata_loss {
+    uint64_t position; /* after this much of the stream */
+    uint32_t flags;
+    uint32_t cpu;
+    uint32_t tid;
+    uint8_t used;      /* private: its queue was found */
+} perfdata_loss;
+
+/* The caller sets the arrays and their _max, zeros the rest, and may enlarge
+ * arrays between calls. */
+typedef struct perfdata_queues {
+    perfdata_piece *pieces; /* twice as many as AUXTRACE records will do */
+    perfdata_loss *losses;
+    perfdata_queue *queues;
+    uint32_t piece_max;
+    uint32_t loss_max;
+    uint32_t queue_max;
+    uint32_t piece_count;
+    uint32_t loss_count;
+    uint32_t queue_count;
+    uint32_t records;       /* AUXTRACE records so far */
+    uint8_t snapshot;       /* AUXTRACE_INFO says so */
+} perfdata_queues;
+
+/* Note what a record says about queues; any record may be given.
+ * returns  0; PERFDATA_ERR_MEMORY: double pieces, losses, and call again */
+int perfdata_queues_add(perfdata_queues *q, const perfdata_record *record);
+
+/* All records were added: sort the pieces into queues and cut them at gaps.
+ * returns  0; PERFDATA_ERR_MEMORY: enlarge pieces to piece_count + loss_count,
+ *          queues to piece_count, and call again */
+int perfdata_queues_finish(perfdata_queues *q);
 
 #ifdef __cplusplus
 }
