@@ -1375,7 +1375,7 @@ typedef struct ipt_walk_ {
     uint8_t whole;     /* flow just goes on behind the run, too */
     uint8_t index;     /* of the instruction at ip in `run` */
     uint8_t counted;   /* of those before it, how many are in icnt */
-    uint8_t resyncing; /* a _resync ran out of trace or fuel */
+    uint8_t resyncing; /* IPTI_RESYNC_: of a _resync that is not done */
     uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
     uint8_t stack_top;   /* index of the next push */
     uint8_t stack_count; /* entries in use */
@@ -1462,7 +1462,10 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
 
 /* Go on after an error, or give up a page: drop what flow needed at at.ip and
  * take it up where the next packet tells an IP. The return stack and the
- * address space stay. Each call uses up trace, so a loop over it ends.
+ * address space stay. Each call uses up trace, so a loop over it ends. Events
+ * that are met on the way are given, and what they say holds. If the next one
+ * about flow is ENABLED although tracing was enabled, a DISABLED without IP and
+ * target is given before it: its packet is lost.
  *
  * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
  *          the errors of ipt_evt_next: only a _sync function gets past a packet

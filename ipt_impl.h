@@ -5576,8 +5576,7 @@ static int ipti_event_behind(const ipt_event *event)
         return 0;
     return event->type == IPT_EVT_PTWRITE
            || (event->type == IPT_EVT_CFE
-               && (event->u.cfe.type == IPT_CFE_VMENTRY
-                   || event->u.cfe.type == IPT_CFE_UIRET));
+               && ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT);
 }
 
 /* Does the event wait for an instruction of some kind to come? */
@@ -5959,9 +5958,13 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     int status = IPT_OK;
+    const int counts_from /* it, if TRIG counts instructions */
+        = !(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG;
     unsigned bound;
 
     w->not_plain = 1;
+    if (counts_from)
+        w->icnt = 0;
     bound = ipti_walk_causes(w->prev_kind, event);
     if (ipti_event_behind(event))
         bound |= IPTI_BOUND_IP;
@@ -5971,9 +5974,6 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     } else if (!(event->flags & IPT_EVENT_NO_IP) && !ipti_event_behind(event))
         bound |= IPTI_BOUND_ALL; /* traced up to here: what follows is later */
     w->bound |= (uint8_t) bound;
-    if (!(event->flags & (IPT_EVENT_NO_IP | IPT_EVENT_STATUS))
-        || event->type == IPT_EVT_TRIG)
-        w->icnt = 0;
     switch (event->type) {
     case IPT_EVT_ENABLED:
         status = ipti_apply_enabled(w, at, event);
@@ -6784,6 +6784,35 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
     return IPT_OK;
 }
 
+enum { /* ipt_walk_.resyncing */
+    IPTI_RESYNC_NONE,
+    IPTI_RESYNC_OFF, /* since tracing was disabled */
+    IPTI_RESYNC_ON
+};
+
+/* The event at hand says nothing about where flow is. */
+static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
+{
+    ipti_evt_time(at, &w->event);
+    w->evt.ticked = 1;
+    ipti_walk_keep(w, at);
+}
+
+/* Tracing was enabled when _resync began, and is enabled again: the packet that
+ * disabled it is lost. */
+static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
+{
+    const ipt_event enabled = w->event;
+
+    w->event.type = IPT_EVT_DISABLED;
+    w->event.ip = 0;
+    w->event.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
+    w->event.u.branch.to = 0;
+    ipti_resync_keep(w, at);
+    w->event = enabled;
+    w->have_event = 1;
+}
+
 /* Take up flow at the event at hand, as far as it tells where that is. Returns
  * 0 if it does not, and a later one must. */
 static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
@@ -6799,15 +6828,24 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     }
     switch (event->type) {
     case IPT_EVT_ENABLED:
+        if (w->resyncing == IPTI_RESYNC_ON)
+            ipti_resync_off(w, at);
+        return 1;
     case IPT_EVT_OVERFLOW:
         return 1;
-    case IPT_EVT_DISABLED:
-        w->have_event = 0;
+    case IPT_EVT_DISABLED: /* by what is not known */
+        ipti_resync_keep(w, at);
         return 1;
+    case IPT_EVT_EXEC_MODE:
+        if (has_ip)
+            break;
+        (void) ipti_walk_apply(w, at, &w->event);
+        ipti_resync_keep(w, at);
+        return 0; /* it comes with a TIP.PGD, or while tracing is disabled */
     case IPT_EVT_PAGING:
     case IPT_EVT_VMCS:
         (void) ipti_walk_apply(w, at, &w->event);
-        w->have_event = 0;
+        ipti_resync_keep(w, at);
         return 0;
     case IPT_EVT_TIP:
         w->have_event = 0;
@@ -6820,11 +6858,11 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         w->bound = 0;
         return 1;
     }
-    if (has_ip || ipti_event_waits(event)) {
-        ipti_walk_keep(w, at);
+    if (has_ip || ipti_event_waits(event) || w->evt.enabled) {
+        ipti_resync_keep(w, at);
         return 0;
     }
-    return 1;
+    return 1; /* tracing is disabled */
 }
 
 /* Give up what flow needed here and take it up at the next packet that tells an
@@ -6837,13 +6875,19 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
 
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
+    (void) ipti_walk_drop(w, at);
     if (!w->resyncing) {
         const int some = w->tnt_count || w->have_tip || w->have_event;
         at->skip_from = some ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
         w->probe = 0;
+        w->resyncing = IPTI_RESYNC_OFF;
+        if (w->enabled || w->hidden) {
+            w->resyncing = IPTI_RESYNC_ON;
+            w->have_resume = 0;
+        }
+        ipti_walk_caused(w, at);
     }
-    (void) ipti_walk_drop(w, at);
     w->count = w->simple = w->whole = 0;
     w->pending = w->unsettled = 0;
     w->bound = 0;
@@ -6851,11 +6895,14 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     ipti_walk_off(w);
-    w->resyncing = 1;
     if (w->evt.error == IPT_ERR_MISMATCH) /* ipti_walk_deferred's: of flow */
         w->evt.error = IPT_OK;
     ipti_walk_progress(w);
     while (!found) {
+        if (w->reached_count == IPT_REACHED_MAX_) { /* to be pulled first */
+            w->pending = 1;
+            return ipti_walk_status(w);
+        }
         w->tnt_count = 0;
         status = ipti_walk_source(w, at);
         if (status < 0)
@@ -6882,7 +6929,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_status(w);
 }
 
-/* Before a _next: go on with a _resync that lacked trace or fuel. */
+/* Before a _next: go on with a _resync that is not done: it needs trace, fuel or
+ * room for events. */
 static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
@@ -6909,7 +6957,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     for (i = 0; i < w->reached_count; i++)
         w->reached[i] = w->reached[i + 1];
     w->pending = w->reached_count > 0;
-    if (!w->pending)
+    if (!w->pending && !w->resyncing)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
@@ -9327,7 +9375,11 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
     if (w->cur.state < IPTI_CUR_SYNC)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
-        status = ipti_walk_resume(w, &decoder->at);
+        do {
+            if (w->pending)
+                ipti_cov_events(w);
+            status = ipti_walk_resume(w, &decoder->at);
+        } while (status == IPT_EVENT_FIRST && w->resyncing);
     if (w->pending)
         ipti_cov_events(w);
     while (status >= 0 || status == IPT_EVENT_FIRST) {

@@ -142,11 +142,21 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
 
 static void run_table(const table *t)
 {
+    decode_errata = t->errata;
     for (size_t i = 0; i < t->count; i++) {
         build_all(&b, t->rows[i].trace, PACKETS_MAX);
         check_coverage(t->rows[i].name, t->rows[i].code, t->rows[i].flags);
     }
+    decode_errata = 0;
 }
+
+#define TEST_FINDING(name, rows, errata) \
+    TEST(name)                           \
+    {                                    \
+        run_table(&name);                \
+    }
+FINDINGS(TEST_FINDING)
+RESYNC_FINDINGS(TEST_FINDING)
 
 TEST(flow)
 {
@@ -1156,6 +1166,9 @@ int main(void)
 {
     the.mode = IPT_MODE_64;
     the.spaces = 3;
+#define RUN_FINDING(name, rows, errata) RUN(name);
+    FINDINGS(RUN_FINDING)
+    RESYNC_FINDINGS(RUN_FINDING)
     RUN(flow);
     RUN(R1_far_branches);
     RUN(random);

@@ -96,7 +96,11 @@ typedef struct row {
 #define VMPTRLD "\x0f\xc7\x30"  /* [rax] */
 #define VMLAUNCH "\x0f\x01\xc2"
 #define UIRET "\xf3\x0f\x01\xec"
+#define NOPS(n) NOPS_##n
+#define NOPS_8 NOP NOP NOP NOP NOP NOP NOP NOP
+#define NOPS_16 NOPS_8 NOPS_8
 #define PTWRITE "\xf3\x48\x0f\xae\xe0" /* rax */
+#define PTWRITE4 "\xf3\x0f\xae\xe0"     /* eax */
 #define XBEGIN "\xc7\xf8\x00\x01\x00\x00"
 #define XEND "\x0f\x01\xd5"
 
@@ -1050,13 +1054,146 @@ static const row vmx_rows[] = {
      IPT_CONFIG_VMX_EVENTS},
 };
 
+/* ---- what reviews found: a table each, run by its number ---- */
+
+/* R stands where the decoder stops and _resync goes on. blk.c runs such rows,
+ * on both decoders. */
+#define R {RESYNC_STEP, 0, 0, 0, 0}
+
+static const row S5_rows[] = {
+    {"a psb+ counts as an ip", {CODE(0x1000, NOPS(16) NOP JCC0)},
+     {ON, PSB, EXEC64, FUP(0x1004), PSBEND, TRIG(5, 0, 1, 3, 0),
+      FUP(0x1010), PGD0},
+     {E(ENABLED, ST, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64),
+      I(0x1000), I(0x1001), I(0x1002), I(0x1003),
+      E(ENABLED, SEAM, 0x1004), EA(EXEC_MODE, ST, 0x1004, IPT_MODE_64),
+      I(0x1004), I(0x1005), I(0x1006), EA(TRIG, 0, 0x1007, 5), I(0x1007),
+      I(0x1008), I(0x1009), I(0x100a), I(0x100b), I(0x100c), I(0x100d),
+      I(0x100e), IF(0x100f, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1010)}, 0, 0,
+     0},
+    {"a psb+ behind bits", {CODE(0x1000, JCC0 NOP NOP NOP NOP JCC0)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1004), PSBEND, TRIG(5, 0, 1, 1, 0),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1003), E(ENABLED, SEAM, 0x1004),
+      EA(EXEC_MODE, ST, 0x1004, IPT_MODE_64), I(0x1004),
+      EA(TRIG, 0, 0x1005, 5), I(0x1005), I(0x1006)}, 0, 0, 0},
+    {"a ptwrite without fup does not",
+     {CODE(0x1000, NOP PTWRITE4 NOPS(8) JCC0)},
+     {ON, PTW(0, 0, 7), TRIG(5, 0, 1, 3, 0), FUP(0x1007), PGD0},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 7), I(0x1005),
+      EA(TRIG, 0, 0x1006, 5), IF(0x1006, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1007)}, 0, 0, 0},
+    {"nor does one behind bits", {CODE(0x1000, JCC0 NOP PTWRITE4 NOP JCC0)},
+     {ON, TNT(1, 0), PTW(0, 0, 7), TRIG(5, 0, 1, 3, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(PTWRITE, 0, 0x1003, 7),
+      I(0x1007), EA(TRIG, 0, 0x1008, 5), I(0x1008)}, 0, 0, 0},
+};
+
+/* A RET without a CALL stops flow at 1001 each time. */
+#define STOPS CODE(0x1000, NOP RET)
+#define S_STOPS S_ON, I(0x1000), R
+#define STOPPED_AT ON, TNT(1, 1)
+
+static const row S7_rows[] = {
+    {"disabled", {STOPS},
+     {STOPPED_AT, PGD0, PGE(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED | RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0, 0},
+    {"disabled to an ip, in another mode", {STOPS},
+     {STOPPED_AT, EXEC32, PGD(0x1001), PGE(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, EA(EXEC_MODE, NOIP, 0, IPT_MODE_32),
+      EA(DISABLED, NOIP, 0, 0x1001), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED | RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0, 0},
+    {"enabled, and not disabled", {STOPS},
+     {STOPPED_AT, PGE(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED | RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0, 0},
+    {"enabled while on", {CODE(0x1000, JCC0), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 0), PGE(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), R, E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, ENABLED | RESYNCED)}, 0, 0, 0},
+    {"disabled, and an error while it is", {STOPS},
+     {STOPPED_AT, PGD0, TNT(1, 0), PSB, EXEC64, PSBEND, PGE(0x1000),
+      FUP(0x1001), PGD0},
+     {S_STOPS, E(DISABLED, NOIP | NOTO, 0)}, IPT_ERR_CONTEXT, 0, 0},
+    {"resumed", {CODE(0x1000, SYSCALL NOP RET)},
+     {ON, PGD0, PGE(0x1002), TNT(1, 1), PGD0, PGE(0x1002), FUP(0x1003), PGD0},
+     {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED), R,
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1002),
+      IF(0x1002, ENABLED | RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1003)}, 0, 0, 0},
+    {"paging and vmcs", {STOPS},
+     {STOPPED_AT, PIP(0x5000, 0), VMCS(0x6000), TIP(0x1000), FUP(0x1001),
+      PGD0},
+     {S_STOPS, EA(PAGING, NOIP, 0, 0x5000), EA(VMCS, NOIP, 0, 0x6000),
+      IF(0x1000, RESYNCED | ASID | DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001)},
+     0, 0, 0},
+    {"paging that an instruction causes", {CODE(0x1000, JCC0 SYSCALL JCC0)},
+     {ON, TNT(1, 0), PIP(0x5000, 0), CBR(5), TIP(0x1004), TNT(1, 0)},
+     {S_ON, I(0x1000), R, EA(PAGING, NOIP, 0, 0x5000), EA(CBR, NOIP, 0, 5),
+      IF(0x1004, RESYNCED | ASID)}, 0, 0, 0},
+    {"more of them than are kept", {STOPS},
+     {STOPPED_AT, CBR(5), MNT(6), CBR(7), MNT(8), CBR(9), MNT(10), CBR(11),
+      MNT(12), CBR(13), TIP(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, EA(CBR, NOIP, 0, 5), EA(MNT, NOIP, 0, 6), EA(CBR, NOIP, 0, 7),
+      EA(MNT, NOIP, 0, 8), EA(CBR, NOIP, 0, 9), EA(MNT, NOIP, 0, 10),
+      EA(CBR, NOIP, 0, 11), EA(MNT, NOIP, 0, 12), EA(CBR, NOIP, 0, 13),
+      IF(0x1000, RESYNCED | DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0,
+     0},
+    {"what says nothing about flow", {STOPS},
+     {STOPPED_AT, CBR(5), MNT(6), TIP(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, EA(CBR, NOIP, 0, 5), EA(MNT, NOIP, 0, 6),
+      IF(0x1000, RESYNCED | DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0,
+     0},
+};
+
+static const row S8_rows[] = {
+    {"an iret with its ip", {CODE(0x1000, NOP IRETQ), CODE(0x2000, JCC0)},
+     {ON, CFE(IRET, 1, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, 0, 0x1001, IPT_CFE_IRET),
+      I(0x2000)}, 0, 0, 0},
+    {"that disables", {CODE(0x1000, NOP IRETQ), CODE(0x2000, NOP IRETQ)},
+     {ON, CFE(IRET, 1, 0), FUP(0x1001), PGD0, PGE(0x2000), CFE(IRET, 1, 0),
+      FUP(0x2001), PGD0},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(CFE, 0, 0x1001, IPT_CFE_IRET),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, ENABLED), IF(0x2001, DISABLED),
+      EA(CFE, 0, 0x2001, IPT_CFE_IRET), E(DISABLED, NOIP | NOTO, 0)}, 0, 0,
+     0},
+    {"with another address space", {CODE(0x1000, NOP IRETQ),
+                                    CODE(0x2000, JCC0)},
+     {ON, CFE(IRET, 1, 0), FUP(0x1001), PIP(0x5000, 0), TIP(0x2000),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, 0, 0x1001, IPT_CFE_IRET),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x2000, ASID)}, 0, 0, 0},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
     size_t count;
+    uint32_t errata; /* config.errata */
+    int resync;      /* go on behind errors */
 } table;
 
-#define TABLE(name) {#name, name, LENGTH(name)}
+/* X(name, rows, errata) */
+#define FINDINGS(X)                   \
+    X(S5_trig_anchors, S5_rows, 0)    \
+    X(S8_iret_with_ip, S8_rows, 0)
+#define RESYNC_FINDINGS(X) X(S7_resync_events, S7_rows, 0)
+
+#define FINDING(name, rows, errata) \
+    static const table name = {#name, rows, LENGTH(rows), errata, 0};
+#define RESYNC_FINDING(name, rows, errata) \
+    static const table name = {#name, rows, LENGTH(rows), errata, 1};
+FINDINGS(FINDING)
+RESYNC_FINDINGS(RESYNC_FINDING)
+
+#define TABLE(name) {#name, name, LENGTH(name), 0, 0}
 static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
                                TABLE(cause_rows), TABLE(wrap_rows),
                                TABLE(error_rows), TABLE(gap_rows),
@@ -1330,7 +1467,7 @@ static inline void fold(const log *insns, log *blocks, uint32_t flags)
     blocks->ip = insns->ip;
     for (size_t i = 0; i < insns->count; i++) {
         const entry *x = &insns->entries[i];
-        if (x->what == EVENT_STEP || !open) {
+        if (x->what != INSN_STEP || !open) {
             *log_add(blocks) = *x;
             open = &blocks->entries[blocks->count - 1];
         } else {
@@ -1340,7 +1477,7 @@ static inline void fold(const log *insns, log *blocks, uint32_t flags)
             open->count++;
             open->a = x->a;
         }
-        if (x->what == EVENT_STEP || ends_block(x, flags)
+        if (x->what != INSN_STEP || ends_block(x, flags)
             || open->count == UINT16_MAX)
             open = NULL;
     }

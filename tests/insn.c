@@ -202,12 +202,22 @@ out:
 
 static void run_table(const table *t)
 {
+    const uint32_t errata = with_errata;
+    with_errata |= t->errata;
     for (size_t i = 0; i < t->count; i++) {
         int bad_ = test_.bad;
         FOR_ALL_MANNERS(how)
         run_row(&t->rows[i], &how);
     }
+    with_errata = errata;
 }
+
+#define TEST_FINDING(name, rows, errata) \
+    TEST(name)                           \
+    {                                    \
+        run_table(&name);                \
+    }
+FINDINGS(TEST_FINDING)
 
 TEST(branches)
 {
@@ -1293,6 +1303,8 @@ TEST(event_first)
 
 int main(void)
 {
+#define RUN_FINDING(name, rows, errata) RUN(name);
+    FINDINGS(RUN_FINDING)
     RUN(branches);
     RUN(events);
     RUN(causes);
