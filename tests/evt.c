@@ -793,6 +793,22 @@ TEST(overflow)
     ROWS(ovf_rows);
 }
 
+/* What an OVF completes comes in the order of the packets. */
+TEST(S14_order_at_an_overflow)
+{
+    static const row rows[] = {
+        {"mwait, pwre, exstop", {OFF, MWAIT(7, 0), PWRE(1, 0, 1), EXSTOP(1),
+                                 OVF},
+         {E_OFF, EA(MWAIT, NOIP, 2, 0, 7), EC(PWRE, NOIP, 3, 0, 1, 0, 1),
+          E(EXSTOP, NOIP, 4, 0), E(OVERFLOW, NOIP, 5, 0)}, 0},
+        {"pwre, mwait, exstop", {OFF, PWRE(1, 0, 1), MWAIT(7, 0), EXSTOP(1),
+                                 OVF},
+         {E_OFF, EC(PWRE, NOIP, 2, 0, 1, 0, 1), EA(MWAIT, NOIP, 3, 0, 7),
+          E(EXSTOP, NOIP, 4, 0), E(OVERFLOW, NOIP, 5, 0)}, 0},
+    };
+    ROWS(rows);
+}
+
 /* What began before the first TSC has no time, though it ends behind it. */
 static const row untimed_rows[] = {
     {"psb+", {ON, TSC(0x100), TNT(1, 1)},
@@ -1809,6 +1825,7 @@ int main(void)
     RUN(modes);
     RUN(asids);
     RUN(overflow);
+    RUN(S14_order_at_an_overflow);
     RUN(untimed);
     RUN(iflags);
     RUN(errata);

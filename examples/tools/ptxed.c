@@ -116,6 +116,8 @@ typedef struct ptxed {
     int events;    /* ... an event */
     uint8_t mode;  /* of the next instruction, as far as events tell */
     uint64_t error_ip;
+    uint64_t pgd_offset; /* that pgd_alone was worked out for */
+    int pgd_alone;
 } ptxed;
 
 /* ---- the decoder, of instructions or blocks ---- */
@@ -125,9 +127,9 @@ static const ipt_where *at(const ptxed *x)
     return x->opt.insn_decoder ? &x->insn.at : &x->blk.at;
 }
 
-/* Where libipt's decoder would stand for a packet at offset: at it, as it makes
- * the event at hand; but TNTs are taken off the trace at once, and what follows
- * as far as it tells nothing but the time. */
+/* Where libipt's decoder would stand for a packet at offset: at it, as it may
+ * make another event; but those that make just one are taken off the trace at
+ * once, and what follows as far as it says nothing but the time. */
 static uint64_t stand_at(const ptxed *x, uint64_t offset)
 {
     ipt_pkt_decoder d = {.at = {.offset = 0}};
@@ -140,6 +142,8 @@ static uint64_t stand_at(const ptxed *x, uint64_t offset)
         switch (p.type) {
         case IPT_PKT_TNT_8:
         case IPT_PKT_TNT_64:
+        case IPT_PKT_TIP_PGD:
+        case IPT_PKT_PIP:
             if (p.offset != offset) return p.offset;
             break;
         case IPT_PKT_PAD:
@@ -150,6 +154,25 @@ static uint64_t stand_at(const ptxed *x, uint64_t offset)
         default: return p.offset;
         }
     }
+}
+
+/* Is the TIP.PGD that was read last the only packet of its event? It is not
+ * behind the FUP of an asynchronous one. */
+static int pgd_alone(ptxed *x)
+{
+    ipt_evt_decoder d;
+    ipt_event e = {.type = IPT_EVT_NONE};
+    const ipt_where *where = at(x);
+    if (x->pgd_offset == where->packet_offset) return x->pgd_alone;
+    x->pgd_offset = where->packet_offset;
+    x->pgd_alone = 0;
+    if (ipt_evt_init(&d, &x->config, &x->trace) < 0
+        || ipt_evt_sync_set(&d, where->sync) < 0)
+        return 0;
+    while (!x->pgd_alone && d.at.packet_offset <= x->pgd_offset
+           && ipt_evt_next(&d, &e) >= 0)
+        x->pgd_alone = e.type == IPT_EVT_DISABLED && e.offset == x->pgd_offset;
+    return x->pgd_alone;
 }
 
 #define BIT(type) ((uint64_t) 1 << IPT_PKT_##type)
@@ -195,7 +218,7 @@ static uint64_t event_offset(const ptxed *x, const ipt_event *e)
 }
 
 /* Where it would stand now. */
-static uint64_t offset_of(const ptxed *x, int status)
+static uint64_t offset_of(ptxed *x, int status)
 {
     const ipt_where *where = at(x);
     if (status <= IPT_ERR_OPCODE && status > IPT_ERR_MISMATCH)
@@ -204,7 +227,11 @@ static uint64_t offset_of(const ptxed *x, int status)
     case IPT_PKT_NONE:
     case IPT_PKT_PAD: return stand_at(x, where->offset);
     case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64: return stand_at(x, where->packet_offset);
+    case IPT_PKT_TNT_64:
+    case IPT_PKT_PIP: return stand_at(x, where->packet_offset);
+    case IPT_PKT_TIP_PGD:
+        if (pgd_alone(x)) return stand_at(x, where->packet_offset);
+        return where->packet_offset;
     default: return where->packet_offset;
     }
 }
@@ -539,6 +566,17 @@ static void print_trig(const ptxed *x, const ipt_event *e)
     if (e->u.trig.icnt) printf(", icnt: %u", e->u.trig.icnt);
 }
 
+/* Does the packet of a PTWRITE event say that its IP is in the trace? libipt
+ * does not work one out. */
+static int has_fup(const ptxed *x, const ipt_event *e)
+{
+    ipt_pkt_decoder d = {.at = {.offset = 0}};
+    ipt_packet p;
+    return ipt_pkt_init(&d, &x->config, &x->trace) >= 0
+        && ipt_pkt_sync_set(&d, e->offset) >= 0 && ipt_pkt_next(&d, &p) >= 0
+        && p.u.ptw.ip;
+}
+
 /* PEBS blocks; libipt does not know them. */
 static void print_pebs(const ptxed *x, const ipt_event *e)
 {
@@ -594,7 +632,7 @@ static void print_body(const ptxed *x, const ipt_event *e)
     case IPT_EVT_STOP: printf("stopped"); break;
     case IPT_EVT_PTWRITE:
         printf("ptwrite: %" PRIx64, e->u.ptwrite.payload);
-        print_event_ip(x, e);
+        if (has_fup(x, e)) print_event_ip(x, e);
         break;
     case IPT_EVT_EXSTOP:
         printf("exstop");

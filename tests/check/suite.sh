@@ -3,11 +3,22 @@
 # SUITE/index.tsv and compare what they print, but for the amount of white
 # space, and their exit status. Rows that need perf sideband are left out.
 
+# differs TOOL TEST: are these rows known to print something else? They must.
+differs() {
+    case $1:$2 in
+    # An OVF completes what waits. Ours gives it in the order of the packets:
+    # MWAIT, PWRE, EXSTOP. libipt empties one queue after the other, the PWRE's
+    # before that of the MWAIT, which came first.
+    ptxed:mwait-pwre-exstop_ip-ovf) ;;
+    *) return 1 ;;
+    esac
+}
+
 suite=$1
 bin=$(cd "${BUILD:-build}" && pwd) || exit 2
 out=$(mktemp) || exit 2
 trap 'rm -f "$out"' EXIT
-passed=0 failed=0 left=0
+passed=0 failed=0 left=0 known=0
 
 [ -f "$suite/index.tsv" ] || { echo "no $suite/index.tsv"; exit 2; }
 cd "$suite" || exit 2
@@ -18,8 +29,13 @@ while IFS=$'\t' read -r test kind _ tool expected _ args status _; do
     (cd "tests/$test" && timeout 20 "$bin/$tool" "${argv[@]}") \
         >"$out" 2>/dev/null </dev/null
     rc=$?
-    if [ $rc -eq "$status" ] && diff -qb "tests/$test/$expected" "$out" \
-        >/dev/null; then
+    diff -qb "tests/$test/$expected" "$out" >/dev/null
+    same=$((!$?))
+    if [ $rc -eq "$status" ] && differs "$tool" "$test"; then
+        known=$((known + 1))
+        [ $same -eq 1 ] || continue
+        echo "This is listed as a difference, and is none:"
+    elif [ $rc -eq "$status" ] && [ $same -eq 1 ]; then
         passed=$((passed + 1))
         continue
     fi
@@ -28,5 +44,6 @@ while IFS=$'\t' read -r test kind _ tool expected _ args status _; do
     diff -b "tests/$test/$expected" "$out" | head -n 12
 done <index.tsv
 echo "left out: $left rows that need perf sideband"
+echo "known to differ, see suite.sh: $known rows"
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
