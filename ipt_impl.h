@@ -5250,7 +5250,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 
 static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
-enum { /* ipt_walk_.bound */
+enum { /* ipt_walk_.bound. ALL: there is no instruction before ip, or flow was
+        * told where it is behind it, and prev_ip means nothing. */
     IPTI_BOUND_PAGING = 1,
     IPTI_BOUND_VMCS = 2,
     IPTI_BOUND_PTWRITE = 4,
@@ -6661,7 +6662,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = 0;
-    w->bound = 0;
+    w->bound = IPTI_BOUND_ALL;
     w->prev_kind = IPT_INSN_OTHER;
     w->stack_count = w->stack_top = 0;
     w->space = 0;
@@ -6732,7 +6733,6 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     w->mode = start->mode;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
-    w->bound = 0;
     i = start->stack_count > IPT_RETURN_STACK_
             ? start->stack_count - IPT_RETURN_STACK_ : 0;
     for (; i < start->stack_count; i++)
@@ -6855,7 +6855,6 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     }
     if (has_ip && !seen) { /* seen: it did not help last time */
         ipti_walk_go(w, at, event->ip);
-        w->bound = 0;
         return 1;
     }
     if (has_ip || ipti_event_waits(event) || w->evt.enabled) {
@@ -6890,7 +6889,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     }
     w->count = w->simple = w->whole = 0;
     w->pending = w->unsettled = 0;
-    w->bound = 0;
+    w->bound = IPTI_BOUND_ALL;
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
@@ -6910,7 +6909,6 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         offset = ipti_walk_offset(w);
         if (w->have_tip) {
             ipti_walk_go(w, at, w->tip);
-            w->bound = 0;
             w->icnt = 0;
             w->have_tip = 0;
             found = 1;

@@ -468,6 +468,29 @@ static int check_random(uint64_t start)
     return test_.bad == bad_;
 }
 
+/* Do events stand behind the same instructions, whoever gives them? */
+static int same_places(const char *name, const log *x, const log *y)
+{
+    const log *const logs[] = {x, y};
+    uint64_t ip[2] = {0, 0};
+    size_t at[2] = {0, 0};
+    for (;; at[0]++, at[1]++) {
+        const entry *e[2] = {NULL, NULL};
+        for (int k = 0; k < 2; k++) {
+            for (; at[k] < logs[k]->count; at[k]++) {
+                e[k] = &logs[k]->entries[at[k]];
+                if (e[k]->what == EVENT_STEP) break;
+                if (e[k]->what == INSN_STEP) ip[k] = e[k]->a;
+            }
+            if (at[k] == logs[k]->count) e[k] = NULL;
+        }
+        if (!e[0] && !e[1]) return 1;
+        if (!e[0] || !e[1] || e[0]->type != e[1]->type || ip[0] != ip[1])
+            return failed(name, "blk", "what stands before an event", ip[1],
+                          ip[0]), 0;
+    }
+}
+
 /* Going on behind errors is the same in all manners, too, and it ends. Pages
  * that are missing at first, and events that nobody pulls, are other stories:
  * resync takes the first for an error and drops the others. */
@@ -492,6 +515,7 @@ static int check_resync(uint64_t start)
     CHECK(insns.status < 0 && insns.status != IPT_ERR_LOOP
           && insns.status != IPT_ERR_MISMATCH && insns.status != IPT_NEED_PAGE);
     CHECK_EQ(blocks.status, insns.status);
+    if (!same_places(name, &insns, &blocks)) return 0;
     FOR_ALL_MANNERS(how)
     if (!how.pages && !how.silent) {
         decode_on(&how, code, flags, 1, 1, &got);
@@ -511,6 +535,57 @@ TEST(random)
 TEST(random_resync)
 {
     many(1500, check_resync);
+}
+
+/* ---- what is left of the instruction before ---- */
+
+/* An instruction that was passed before flow was lost, or before the decoder
+ * was told where it is, causes nothing behind it. */
+TEST(R3_the_one_before)
+{
+    static const ipt_packet trace[]
+        = {PSB, EXEC64, FUP(0x1004), PSBEND, TNT(1, 0), PTW(0, 1, 7),
+           FUP(0x1004), TIP(0x1000), PGD(0x2000), PKT(NONE)};
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, "\xf3\x0f\xae\xe0" NOP NOP NOP JMP_RAX)};
+    const manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
+    int bad_ = test_.bad;
+    build_all(&b, trace, PACKETS_MAX);
+    decode_on(&plain, code, 0, 1, 1, &insns);
+    CHECK_EQ(insns.status, IPT_END);
+    FOR_ALL_MANNERS(how)
+    if (!how.pages && !how.silent)
+        for (int blk = 0; blk < 2; blk++) {
+            decode_on(&how, code, 0, !blk, 1, &got);
+            if (!same_places(how.text, &insns, &got)) return;
+        }
+}
+
+/* The same decoder, begun again, gives what it gave at first. */
+TEST(R3_begun_again)
+{
+    static const ipt_packet trace[]
+        = {PSB, PTW(0, 1, 7), FUP(0x1000), TIP(0x1000), PGD(0x2000),
+           PKT(NONE)};
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, "\xf3\x0f\xae\xe0" NOP NOP NOP JMP_RAX)};
+    const manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_start from;
+    ipt_insn insn;
+    memset(&from, 0, sizeof from);
+    from.ip = 0x1000;
+    from.enabled = 1;
+    from.mode = IPT_MODE_64;
+    build_all(&b, trace, PACKETS_MAX);
+    from.offset = b.offset[1];
+    begin(&plain, code, 0);
+    for (int turn = 0; turn < 2; turn++) {
+        /* at first nothing was passed, then the PTWRITE */
+        CHECK_EQ(ipt_insn_start(&places[place].insn, &from), IPT_OK);
+        CHECK_EQ(ipt_insn_next(&places[place].insn, &insn), IPT_EVENT_PENDING);
+        CHECK_EQ(insn.ip, 0x1000);
+    }
+    feed_end(&f);
 }
 
 int main(void)
@@ -537,5 +612,7 @@ int main(void)
     RUN(block_in_progress_elsewhere);
     RUN(random);
     RUN(random_resync);
+    RUN(R3_the_one_before);
+    RUN(R3_begun_again);
     return test_report();
 }
