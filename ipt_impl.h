@@ -7683,6 +7683,9 @@ enum { /* ipt_cov_decoder.learning_ */
 };
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
+/* The walk holds at most 47 bits, and a TNT-8 adds 6 to what is not full. */
+IPTI_STATIC_ASSERT(cov_held, IPTI_COV_FULL >> 48);
+IPTI_STATIC_ASSERT(cov_full, IPTI_COV_FULL <= (uint64_t) 1 << 57);
 
 static void ipti_memo_clear(ipt_cov_memo *memo)
 {
@@ -9014,8 +9017,9 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
 }
 
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
- * full, while the memo has lines for them: nearly all of them. Returns 1 if it
- * ended in a leg, 0 if before one. */
+ * full, while the memo has lines for them: nearly all of them. Bits are held of
+ * less than a full leg, so that each leg uses up trace. Returns 1 if it ended in
+ * a leg, 0 if before one. */
 static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -9154,7 +9158,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
             return 0;
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
-            && cov->bitmap)
+            && cov->bitmap && leg->held < IPTI_COV_FULL)
             missed = ipti_cov_dash(decoder, cov->bitmap);
         if (missed && leg->noisy) {
             ipti_cov_noise(decoder);
