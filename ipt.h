@@ -1521,7 +1521,8 @@ typedef struct ipt_cov_line {
 
 /* A memo: where runs of TNT bits lead, so that they need not be walked again.
  * It never changes what is found, only how fast. Decoders with equal configs
- * and caches may use one in turn. Those of any threads may read one at a time
+ * and caches may use one in turn. One whose config differs empties it when it
+ * begins, and others cannot go on with their runs then. Those of any threads may read one at a time
  * when nobody changes it: see ipt_cov_config.shared. */
 typedef struct ipt_cov_memo {
     ipt_cov_line *lines_;
@@ -1630,6 +1631,7 @@ typedef struct ipt_cov_decoder {
     uint64_t block_;     /* the block in progress, ... */
     uint64_t block_end_; /* ... and where it goes on */
     uint64_t slow_;      /* walk up to this offset, at least */
+    uint64_t formula_;   /* what lines of a memo depend on, in this run */
     ipt_asid asid_;      /* that the following are for */
     uint32_t own_;       /* key_: space and mode in the memo, ... */
     uint32_t shared_;    /* ... and in the shared one; 0: not in there */
@@ -1659,7 +1661,8 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
 /* Begin the next run: forget flow, hash and verdict; keep code and memo.
  * Contents of the bitmap are yours to keep or clear. The configs are looked at
  * anew, so change them before this call, not within a run; where that changes
- * what the memo depends on, the memo is emptied.
+ * what the memo depends on, the memo is emptied. After an error there is no
+ * run, until a _begin succeeds.
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
@@ -1669,6 +1672,9 @@ IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
  * returns  IPT_END: the end was reached. decoder->verdict says what lacks.
  *          IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE: supply it and call again
  *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
+ *          IPT_ERR_STATE: the last _begin failed
+ *          IPT_ERR_CONFIG: the memo is that of decoders with another config
+ *          now: ipt_cov_begin
  *          At each of them all outputs hold as of decoder->at. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
 

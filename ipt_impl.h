@@ -9247,6 +9247,7 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     const uint64_t formula = ipti_cov_formula(config, cov);
     ipt_cov_memo *memo = cov->memo;
 
+    decoder->formula_ = formula;
     decoder->fast_ = memo && !cov->edge && !cov->block
                      && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
     if (memo && memo->magic_ != ipti_magic(sizeof(*memo)))
@@ -9274,23 +9275,25 @@ static int ipti_cov_check(const ipt_cov_config *cov)
     return IPT_OK;
 }
 
+/* If it fails there is no trace, which ipti_cov_may looks for. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
     int status = ipti_cov_check(decoder->cov_);
 
-    if (status < 0)
-        return status;
     IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
     IPT_MEMSET(&decoder->walk_, 0, sizeof(decoder->walk_));
     decoder->walk_.cur.config = config; /* for a _begin, if this one fails */
     decoder->walk_.cache = cache;
-    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
-                            cache);
+    if (status >= 0)
+        status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
+                                cache);
     if (status >= 0)
         status = ipti_cov_suit(decoder, config);
-    if (status < 0)
+    if (status < 0) {
+        decoder->walk_.cur.trace = NULL;
         return status;
+    }
     decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
     decoder->version_ = cache ? cache->version_ : 0;
     decoder->own_ = 0;
@@ -9392,10 +9395,34 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
     return status;
 }
 
-IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
+/* May a run go on? Not where its _begin failed, or where a memo is now that of
+ * decoders with another config. */
+static int ipti_cov_may(ipt_cov_decoder *decoder)
 {
+    const ipt_cov_config *cov;
+    int status = IPT_OK;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
+    cov = decoder->cov_;
+    if (!decoder->walk_.cur.trace)
+        status = IPT_ERR_STATE;
+    else if (decoder->fast_
+             && (cov->memo->formula_ != decoder->formula_
+                 || (cov->shared
+                     && cov->shared->formula_ != decoder->formula_)))
+        status = IPT_ERR_CONFIG;
+    if (status < 0)
+        decoder->at.error = status;
+    return status;
+}
+
+IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
+{
+    const int status = ipti_cov_may(decoder);
+
+    if (status < 0)
+        return status;
     if (!decoder->gave_up_)
         decoder->verdict &= ~IPT_COV_NO_PAGE;
     return ipti_cov_stop(decoder, ipti_cov_run(decoder));
@@ -9404,11 +9431,12 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w;
-    int status = IPT_ERR_NOSYNC;
+    int status = ipti_cov_may(decoder);
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
+    if (status < 0)
+        return status;
     w = &decoder->walk_;
+    status = IPT_ERR_NOSYNC;
     if (decoder->verdict & IPT_COV_NO_PAGE)
         decoder->gave_up_ = 1;
     if (!decoder->syncing_)

@@ -1162,6 +1162,80 @@ TEST(invalidate)
     }
 }
 
+/* ---- runs that cannot begin, or go on ---- */
+
+/* Behind a _begin that failed there is no run, until one succeeds. */
+TEST(R8_begin_fails)
+{
+    static uint8_t bytes[INPUT];
+    seed = 8;
+    write_program();
+    const size_t size = write_run(bytes, 0);
+    const ipt_segment piece = {bytes, size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    for (int how = 0; how < 5; how++) {
+        loop_init(&kept, 0, 0, 64);
+        CHECK(loop_run(&kept, bytes, size, 1));
+        if (how == 0) kept.config.mtc_freq = 99;
+        if (how == 1) kept.cov.bitmap_size = 0;
+        if (how == 2) kept.cov.flags = 0x80;
+        if (how == 3) kept.memo.magic_ = 0;
+        CHECK(ipt_cov_begin(&kept.decoder, how == 4 ? NULL : &trace) < 0);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_ERR_STATE);
+        CHECK_EQ(kept.decoder.at.error, IPT_ERR_STATE);
+        CHECK_EQ(ipt_cov_resync(&kept.decoder), IPT_ERR_STATE);
+        CHECK_EQ(ipt_cov_invalidate(&kept.decoder, NULL, 0, 0), IPT_OK);
+        kept.config.mtc_freq = 0;
+        kept.cov.bitmap_size = MAP_MAX;
+        kept.cov.flags = 0;
+        (void) ipt_cov_memo_init(&kept.memo, kept.lines, 64);
+        CHECK(loop_run(&kept, bytes, size, 0));
+        CHECK(loop_is_true(&kept));
+    }
+}
+
+/* A decoder with a smaller bitmap takes the memo: the one before does not count
+ * into its own bitmap what lines of the other say. */
+TEST(R11_two_sizes)
+{
+    static uint8_t bytes[INPUT];
+    seed = 11;
+    write_program();
+    const size_t size = write_run(bytes, 0);
+    ipt_segment piece[2] = {{bytes, size / 2}, {bytes, size}};
+    ipt_trace trace[2] = {{&piece[0], 1, 1, 0}, {&piece[1], 1, 0, 0}};
+    for (int shared = 0; shared < 2; shared++) {
+        loop_init(&kept, 0, 0, 4096);
+        loop_init(&tiny, 0, 0, 64);
+        tiny.cov.bitmap_size = 64;
+        tiny.cov.memo = &kept.memo;
+        if (shared) {
+            loop_init(&both, 0, 0, 4096);
+            CHECK(loop_run(&both, bytes, size, 1));
+            kept.cov.shared = &both.memo;
+            tiny.cov.memo = &both.memo;
+        }
+        piece[0].size = size / 2;
+        trace[0].open = 1;
+        CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov, &trace[0],
+                              &kept.cache), IPT_OK);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
+        CHECK_EQ(ipt_cov_init(&tiny.decoder, &tiny.config, &tiny.cov, &trace[1],
+                              &tiny.cache), IPT_OK);
+        piece[0].size = size;
+        trace[0].open = 0;
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_ERR_CONFIG);
+        CHECK_EQ(ipt_cov_resync(&kept.decoder), IPT_ERR_CONFIG);
+        CHECK_EQ(kept.decoder.at.error, IPT_ERR_CONFIG);
+        CHECK_EQ(ipt_cov_run(&tiny.decoder), IPT_END);
+        for (size_t i = 64; i < MAP_MAX; i++) CHECK_EQ(tiny.map[i], 0);
+        if (shared) continue;
+        CHECK(loop_run(&kept, bytes, size, 0));
+        CHECK(loop_is_true(&kept));
+        CHECK_EQ(ipt_cov_run(&tiny.decoder), IPT_ERR_CONFIG);
+    }
+}
+
 int main(void)
 {
     the.mode = IPT_MODE_64;
@@ -1183,5 +1257,7 @@ int main(void)
     RUN(missing_page);
     RUN(shared);
     RUN(invalidate);
+    RUN(R8_begin_fails);
+    RUN(R11_two_sizes);
     return test_report();
 }
