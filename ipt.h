@@ -1522,8 +1522,9 @@ typedef struct ipt_cov_line {
 /* A memo: where runs of TNT bits lead, so that they need not be walked again.
  * It never changes what is found, only how fast. Decoders with equal configs
  * and caches may use one in turn. One whose config differs empties it when it
- * begins, and others cannot go on with their runs then. Those of any threads may read one at a time
- * when nobody changes it: see ipt_cov_config.shared. */
+ * begins, and others cannot go on with their runs then. Any number of threads
+ * may read one in parallel while nobody changes it: see
+ * ipt_cov_config.shared. */
 typedef struct ipt_cov_memo {
     ipt_cov_line *lines_;
     uint64_t formula_; /* what the lines depend on */

@@ -9018,8 +9018,8 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
 
 /* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
  * full, while the memo has lines for them: nearly all of them. Bits are held of
- * less than a full leg, so that each leg uses up trace. Returns 1 if it ended in
- * a leg, 0 if before one. */
+ * less than a full leg, so that each leg uses up trace. Returns 1 if it ended
+ * in a leg, 0 if before one. */
 static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
