@@ -1,9 +1,11 @@
-/* seed.c: writes the corpus, fuzz/corpus/TAG/NAME, from tests/samples.h:
+/* seed.c: writes the corpus, fuzz/corpus/TAG/NAME, from tests/samples.h and
+ * tests/perfbuild.h:
  *
  *     cc -g -I. -o seed fuzz/seed.c && ./seed fuzz/corpus
  *
  * The folders must be there. Nothing in the corpus has another source. */
 #include "fuzz.h"
+#include "tests/perfbuild.h"
 #include "tests/samples.h"
 
 /* The input for a sample: `turn` varies what the sample leaves open. */
@@ -45,6 +47,54 @@ static void save(const char *folder, const char *tag, const char *name,
     }
 }
 
+/* The perf.data that was built; `how` it is to be read goes last. */
+static void save_perfdata(const char *folder, const char *name, uint8_t how)
+{
+    char full[64];
+    snprintf(full, sizeof(full), "%s%s", name, big ? "-big" : "");
+    whole[whole_size++] = how;
+    save(folder, "perfdata", full, whole, whole_size);
+}
+
+/* Two gaps in one queue, and another queue. */
+static void append_queues(void)
+{
+    unsigned i;
+    for (i = 0; i < 3; i++)
+        put_auxtrace(32, 32 * (uint64_t) i, 2, 0, 1);
+    for (i = 0; i < 2; i++) {
+        begin(11, 0);
+        put(40 * i, 8);
+        put(24, 8);
+        put(1 + 3 * i, 8);
+        put_samples(4, 50, 1, 10);
+        append_record();
+    }
+}
+
+static void save_perfdata_files(const char *folder)
+{
+    for (big = 0; big < 2; big++) {
+        make_file();
+        save_perfdata(folder, "file", 0);
+        make_pipe();
+        append_queues();
+        save_perfdata(folder, "pipe", 0);
+        make_pipe();
+        begin(81, 0);
+        put(14, 4);
+        put(0, 2);
+        put(40, 2);
+        put_samples(4, 60, 1, 11);
+        put(63, 4);
+        put(0, 2);
+        put(80, 2);
+        built[built_size++] = 0xf0 + 8;
+        append_record();
+        save_perfdata(folder, "packed", 3);
+    }
+}
+
 /* Samples in front are about packets only; flow has its own. */
 int main(int argc, char **argv)
 {
@@ -56,6 +106,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s folder\n", argv[0]);
         return 2;
     }
+    save_perfdata_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");

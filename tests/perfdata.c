@@ -2,48 +2,9 @@
  * records and files put together here, in both byte orders. */
 #include "examples/tools/common/perfdata.c"
 #include "test.h"
+#include "perfbuild.h"
 
-/* ---- records put together ---- */
-
-static uint8_t bytes[1 << 16];
-static size_t length;
-static int big; /* byte order of what is put together and parsed */
-
-static void put(uint64_t value, unsigned size)
-{
-    for (unsigned i = 0; i < size; i++)
-        bytes[length + (big ? size - 1 - i : i)] = (uint8_t) (value >> 8 * i);
-    length += size;
-}
-
-static void put2(uint64_t a, uint64_t b)
-{
-    put(a, 4);
-    put(b, 4);
-}
-
-static void put_text(const char *text, size_t size)
-{
-    memset(bytes + length, 0, size);
-    memcpy(bytes + length, text, strlen(text));
-    length += size;
-}
-
-static void begin(unsigned type, unsigned misc)
-{
-    length = 0;
-    put(type, 4);
-    put(misc, 2);
-    put(0, 2);
-}
-
-static void end(void)
-{
-    const size_t size = length;
-    length = 6;
-    put(size, 2);
-    length = size;
-}
+/* ---- one record ---- */
 
 static perfdata_attr attr;
 static perfdata_record rec;
@@ -65,15 +26,16 @@ static void end_samples(void)
 
 static int parse_as(uint64_t sample_type)
 {
-    uint8_t *copied = malloc(length); // a sanitizer sees a read beyond
+    uint8_t *copied = malloc(built_size); // a sanitizer sees a read beyond
     int status;
     memset(&attr, 0, sizeof attr);
     attr.flags = PERFDATA_ATTR_SAMPLE_ID_ALL;
     attr.sample_type = sample_type;
-    memcpy(copied, bytes, length);
-    status = perfdata_parse(&attr, big, copied, length, &rec);
+    memcpy(copied, built, built_size);
+    status = perfdata_parse(&attr, big, copied, built_size, &rec);
     free(copied);
-    if (status == 0) status = perfdata_parse(&attr, big, bytes, length, &rec);
+    if (status == 0)
+        status = perfdata_parse(&attr, big, built, built_size, &rec);
     return status;
 }
 
@@ -81,8 +43,8 @@ static int parse_as(uint64_t sample_type)
 static void parse(void)
 {
     CHECK_EQ(parse_as(ALL), 0);
-    CHECK_EQ(rec.size, length);
-    CHECK_EQ(rec.body + rec.trailer, length);
+    CHECK_EQ(rec.size, built_size);
+    CHECK_EQ(rec.body + rec.trailer, built_size);
     CHECK_EQ(rec.trailer, 48);
     CHECK_EQ(rec.sample.has, ALL);
     CHECK_EQ(rec.sample.pid, 0x101);
@@ -92,7 +54,7 @@ static void parse(void)
     CHECK_EQ(rec.sample.stream_id, 0x104);
     CHECK_EQ(rec.sample.cpu, 0x105);
     CHECK_EQ(rec.sample.identifier, 0x106);
-    CHECK_EQ(perfdata_identifier(big, bytes, length), 0x106);
+    CHECK_EQ(perfdata_identifier(big, built, built_size), 0x106);
 }
 
 /* Parse a record without samples. */
@@ -162,10 +124,10 @@ BOTH(mappings)
     put(0x1000, 8);
     put(0x2000, 8);
     put(0x3000, 8);
-    bytes[length] = 4;
-    memset(bytes + length + 1, 0, 23);
-    memcpy(bytes + length + 4, id, 4);
-    length += 24;
+    built[built_size] = 4;
+    memset(built + built_size + 1, 0, 23);
+    memcpy(built + built_size + 4, id, 4);
+    built_size += 24;
     put2(5, 2);
     put_text("", 8);
     end_samples();
@@ -174,7 +136,7 @@ BOTH(mappings)
     CHECK(!memcmp(rec.u.mmap.build_id, id, 4));
     CHECK_EQ(rec.u.mmap.prot, 5);
     CHECK_EQ(rec.u.mmap.name[0], 0);
-    bytes[40] = 21; // more than an id can have
+    built[40] = 21; // more than an id can have
     CHECK_EQ(parse_as(ALL), 0);
     CHECK_EQ(rec.u.mmap.build_id_size, 0);
 }
@@ -304,14 +266,14 @@ BOTH(kernel_code)
         put(0xffffffff81000000, 8);
         put(old, 2);
         put(5, 2);
-        memset(bytes + length, 0x90, old);
-        memset(bytes + length + old, 0xcc, 5);
-        length += (old + 5 + 20 + 7) / 8 * 8 - 20;
+        memset(built + built_size, 0x90, old);
+        memset(built + built_size + old, 0xcc, 5);
+        built_size += (old + 5 + 20 + 7) / 8 * 8 - 20;
         end_samples();
         parse();
         CHECK_EQ(rec.u.text_poke.old_len, old);
         CHECK_EQ(rec.u.text_poke.new_len, 5);
-        CHECK(rec.u.text_poke.old_bytes == bytes + 20);
+        CHECK(rec.u.text_poke.old_bytes == built + 20);
         CHECK_EQ(rec.u.text_poke.new_bytes[0], 0xcc);
     }
 }
@@ -369,9 +331,9 @@ BOTH(trailers)
         CHECK_EQ(rec.sample.stream_id, want[3]);
         CHECK_EQ(rec.sample.cpu, want[4]);
         CHECK_EQ(rec.sample.identifier, want[5]);
-        CHECK_EQ(rec.body + rec.trailer, length);
+        CHECK_EQ(rec.body + rec.trailer, built_size);
         attr.flags = 0;
-        CHECK_EQ(perfdata_parse(&attr, big, bytes, length, &rec), 0);
+        CHECK_EQ(perfdata_parse(&attr, big, built, built_size, &rec), 0);
         CHECK_EQ(rec.sample.has, 0);
         CHECK_EQ(rec.trailer, 0);
     }
@@ -380,7 +342,7 @@ BOTH(trailers)
     end();
     CHECK_EQ(parse_as(PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME),
              PERFDATA_ERR_FIELDS);
-    CHECK_EQ(perfdata_parse(NULL, big, bytes, length, &rec), 0);
+    CHECK_EQ(perfdata_parse(NULL, big, built, built_size, &rec), 0);
 }
 
 /* A SAMPLE with everything that can stand in it. */
@@ -416,7 +378,7 @@ static void put_sample(void)
     for (int i = 0; i < 4; i++) put(0, 8); // physical address to code page
     put(5, 8);
     put_text("trac", 8);
-    length -= 3; // of 5 bytes
+    built_size -= 3; // of 5 bytes
     end();
 }
 
@@ -425,8 +387,8 @@ BOTH(samples)
     static const perfdata_attr all = {
         1, 136, 0, 1, 0x1ffffff, 0x1f, 1 << 18, 0, 0, 0xa0000, 7, 3, 0, 0};
     put_sample();
-    CHECK_EQ(perfdata_parse(&all, big, bytes, length, &rec), 0);
-    CHECK_EQ(rec.body, length);
+    CHECK_EQ(perfdata_parse(&all, big, built, built_size, &rec), 0);
+    CHECK_EQ(rec.body, built_size);
     CHECK_EQ(rec.sample.identifier, 1);
     CHECK_EQ(rec.u.event.ip, 2);
     CHECK_EQ(rec.sample.pid, 3);
@@ -441,11 +403,11 @@ BOTH(samples)
     CHECK(!memcmp(rec.u.event.raw, "raw bytes..", 12));
     CHECK_EQ(rec.u.event.aux_size, 5);
     CHECK(!memcmp(rec.u.event.aux, "trac", 5));
-    for (size_t size = length - 1; size >= 8; size--) {
+    for (size_t size = built_size - 1; size >= 8; size--) {
         uint8_t *cut = malloc(size);
-        length = 6;
+        built_size = 6;
         put(size, 2);
-        memcpy(cut, bytes, size);
+        memcpy(cut, built, size);
         CHECK_EQ(perfdata_parse(&all, big, cut, size, &rec),
                  PERFDATA_ERR_FIELDS);
         free(cut);
@@ -468,15 +430,15 @@ BOTH(auxtrace)
     CHECK_EQ(rec.u.info.word[PERFDATA_PT_MAX_NONTURBO_RATIO], 0x10f);
     CHECK(!strcmp(rec.u.info.filter, "filter 0x"));
     CHECK_EQ(rec.u.info.event_trace, 1);
-    bytes[152 + 9] = 'x'; // no zero after the text
+    built[152 + 9] = 'x'; // no zero after the text
     CHECK_EQ(parse_as(ALL), PERFDATA_ERR_STRING);
-    length = 144;
+    built_size = 144;
     put(100, 8); // longer than the record
-    length = 176;
+    built_size = 176;
     CHECK_EQ(parse_as(ALL), PERFDATA_ERR_FIELDS);
-    length = 144;
+    built_size = 144;
     put(UINT64_MAX, 8);
-    length = 176;
+    built_size = 176;
     CHECK_EQ(parse_as(ALL), PERFDATA_ERR_FIELDS);
     for (unsigned words = 8; words <= 18; words++) { // of older perf
         begin(70, 0);
@@ -529,7 +491,7 @@ BOTH(others)
     put(8, 8);
     put(9, 8);
     put_text("\0\1", 8);
-    bytes[length - 7] = 1;
+    built[built_size - 7] = 1;
     parse_plain();
     CHECK_EQ(rec.u.time_conv.cycles, 8);
     CHECK_EQ(rec.u.time_conv.mask, 9);
@@ -539,15 +501,15 @@ BOTH(others)
     begin(67, 0x8001);
     put(0xffffffff, 4);
     put_text("0123456789abcdefghij", 24);
-    bytes[length - 4] = 16;
+    built[built_size - 4] = 16;
     put_text("[kernel.kallsyms]", 64);
     parse_plain();
     CHECK_EQ(rec.u.build_id.pid, 0xffffffff);
     CHECK_EQ(rec.u.build_id.size, 16);
     CHECK(!memcmp(rec.u.build_id.id, "0123456789abcdef\0\0\0", 20));
     CHECK(!strcmp(rec.u.build_id.name, "[kernel.kallsyms]"));
-    bytes[big ? 3 : 0] = 0; // as in the feature
-    CHECK_EQ(perfdata_parse_build_id(big, bytes, length, &rec), 0);
+    built[big ? 3 : 0] = 0; // as in the feature
+    CHECK_EQ(perfdata_parse_build_id(big, built, built_size, &rec), 0);
     CHECK_EQ(rec.u.build_id.size, 16);
 
     begin(66, 0);
@@ -569,7 +531,7 @@ BOTH(others)
     put_text("abc", 8);
     parse_plain();
     CHECK_EQ(rec.u.compressed.size, 3);
-    CHECK(rec.u.compressed.data == bytes + 16);
+    CHECK(rec.u.compressed.data == built + 16);
     begin(83, 0);
     put(9, 8);
     put_text("abc", 8);
@@ -595,15 +557,15 @@ BOTH(headers)
     CHECK_EQ(rec.body, 12);
     for (unsigned size = 0; size < 8; size++) {
         begin(14, 0);
-        length = 6;
+        built_size = 6;
         put(size, 2);
         CHECK_EQ(parse_as(0), PERFDATA_ERR_RECORD);
-        CHECK_EQ(perfdata_parse(&attr, big, bytes, size, &rec), PERFDATA_END);
+        CHECK_EQ(perfdata_parse(&attr, big, built, size, &rec), PERFDATA_END);
     }
     begin(14, 0);
     put(0, 8);
     end();
-    length--;
+    built_size--;
     CHECK_EQ(parse_as(0), PERFDATA_ERR_CUT);
 }
 
@@ -616,9 +578,9 @@ BOTH(names)
     put(0x4141414141414141, 8); // an identifier
     end();
     CHECK_EQ(parse_as(PERFDATA_SAMPLE_IDENTIFIER), PERFDATA_ERR_STRING);
-    bytes[length - 3] = 0;
+    built[built_size - 3] = 0;
     CHECK_EQ(parse_as(PERFDATA_SAMPLE_IDENTIFIER), PERFDATA_ERR_FIELDS);
-    bytes[length - 9] = 0;
+    built[built_size - 9] = 0;
     CHECK_EQ(parse_as(PERFDATA_SAMPLE_IDENTIFIER), 0);
     CHECK_EQ(strlen(rec.u.comm.name), 7);
     CHECK_EQ(rec.body, 24);
@@ -643,16 +605,16 @@ BOTH(between)
 BOTH(attrs)
 {
     perfdata_attr a;
-    length = 0;
+    built_size = 0;
     put2(8, 136);
     put(0x300e601, 8);
     put(1, 8);
     put(0x10087, 8);
     put(4, 8);
     // in the other order the bits of each byte turned, the bytes in place
-    memcpy(bytes + 40, big ? "\xc6\x08\x20\0\0\0\0\x01"
+    memcpy(built + 40, big ? "\xc6\x08\x20\0\0\0\0\x01"
                            : "\x63\x10\x04\0\0\0\0\x80", 8);
-    length += 8;
+    built_size += 8;
     put2(0, 0);
     put(0xc1, 8);
     put(0xc2, 8);
@@ -664,8 +626,8 @@ BOTH(attrs)
     put2(0x1000, 2);
     put(0, 8);
     put(0, 8);
-    CHECK_EQ(length, 136);
-    CHECK_EQ(perfdata_parse_attr(big, bytes, length, &a), 136);
+    CHECK_EQ(built_size, 136);
+    CHECK_EQ(perfdata_parse_attr(big, built, built_size, &a), 136);
     CHECK_EQ(a.type, 8);
     CHECK_EQ(a.config, 0x300e601);
     CHECK_EQ(a.sample_period, 1);
@@ -679,15 +641,15 @@ BOTH(attrs)
     CHECK_EQ(a.sample_regs_intr, 0x36);
     CHECK_EQ(a.aux_sample_size, 0x1000);
     CHECK_EQ(a.aux_action, 2);
-    CHECK_EQ(perfdata_parse_attr(big, bytes, 135, &a), PERFDATA_ERR_FIELDS);
-    length = 4;
+    CHECK_EQ(perfdata_parse_attr(big, built, 135, &a), PERFDATA_ERR_FIELDS);
+    built_size = 4;
     put(0, 4); // the first version
-    CHECK_EQ(perfdata_parse_attr(big, bytes, 64, &a), 64);
+    CHECK_EQ(perfdata_parse_attr(big, built, 64, &a), 64);
     CHECK_EQ(a.config1, 0xc1);
     CHECK_EQ(a.config2, 0);
-    length = 4;
+    built_size = 4;
     put(63, 4);
-    CHECK_EQ(perfdata_parse_attr(big, bytes, 136, &a), PERFDATA_ERR_FIELDS);
+    CHECK_EQ(perfdata_parse_attr(big, built, 136, &a), PERFDATA_ERR_FIELDS);
 }
 
 /* ---- hostile records ---- */
@@ -732,11 +694,11 @@ TEST(random_records)
         for (size_t i = 0; i < size; i++)
             block[i] = (uint8_t) (roll(3) ? 0 : roll(256));
         big = (int) roll(2);
-        length = 0;
+        built_size = 0;
         put(roll(2) ? roll(24) : 64 + roll(20), 4);
         put(roll(65536), 2);
         put(roll(8) ? size : roll(300), 2);
-        memcpy(block, bytes, 8);
+        memcpy(block, built, 8);
         status = perfdata_parse(&a, big, block, size, &rec);
         CHECK(status <= 0);
         good += status == 0;
@@ -746,21 +708,18 @@ TEST(random_records)
     CHECK(good > 20000);
 }
 
-/* ---- files put together ---- */
+/* ---- files ---- */
 
-static uint8_t file[1 << 17];
-static size_t file_size;
-static size_t trace_at; /* where the trace of the second AUXTRACE begins */
 static unsigned reads;
 
 static int read_file(uint8_t *buffer, size_t size, uint64_t offset,
                      void *context)
 {
-    CHECK(context == &file_size);
-    CHECK(offset <= file_size && size <= file_size - offset);
+    CHECK(context == &whole_size);
+    CHECK(offset <= whole_size && size <= whole_size - offset);
     reads++;
-    if (offset > file_size || size > file_size - offset) return 1;
-    memcpy(buffer, file + offset, size);
+    if (offset > whole_size || size > whole_size - offset) return 1;
+    memcpy(buffer, whole + offset, size);
     return 0;
 }
 
@@ -773,182 +732,14 @@ static int open_file(void)
 {
     memset(&config, 0, sizeof config);
     config.read = read_file;
-    config.context = &file_size;
-    config.size = file_size;
+    config.context = &whole_size;
+    config.size = whole_size;
     config.events = events;
     config.event_max = 8;
     config.ids = ids;
     config.id_max = 64;
     return perfdata_open(&reader, &config);
 }
-
-/* Append what was put to the file. */
-static void append(void)
-{
-    memcpy(file + file_size, bytes, length);
-    file_size += length;
-    length = 0;
-}
-
-static void append_record(void)
-{
-    end();
-    append();
-}
-
-/* A number of the file, later. */
-static void patch(size_t at, uint64_t value)
-{
-    length = 0;
-    put(value, 8);
-    memcpy(file + at, bytes, 8);
-    length = 0;
-}
-
-#define PT_TYPE 0x10086 /* TID TIME CPU IDENTIFIER */
-#define DUMMY_TYPE 0x10006 /* without CPU */
-
-static void put_attr(uint32_t type, uint64_t sample_type)
-{
-    put2(type, 64);
-    put(type == 6 ? 0x300e601 : 9, 8);
-    put(1, 8);
-    put(sample_type, 8);
-    put(4, 8);
-    // sample_id_all, in the bit order of the file
-    memcpy(bytes + length, big ? "\0\0\x20\0\0\0\0\0" : "\0\0\4\0\0\0\0\0", 8);
-    length += 8;
-    put(0, 8);
-    put(0, 8);
-}
-
-static void put_samples(uint32_t tid, uint64_t time, uint32_t cpu, uint64_t id)
-{
-    put2(1, tid);
-    put(time, 8);
-    if (id < 20) put2(cpu, 0);
-    put(id, 8);
-}
-
-static void put_auxtrace(uint64_t size, uint64_t position, uint32_t idx,
-                         uint32_t tid, uint32_t cpu)
-{
-    begin(71, 0);
-    put(size, 8);
-    put(position, 8);
-    put(0, 8);
-    put2(idx, tid);
-    put2(cpu, 0);
-    append_record();
-    memset(file + file_size, (int) (idx + 1), (size_t) size);
-    file_size += size;
-}
-
-/* The records: 8 of them. */
-static void append_records(void)
-{
-    begin(70, 0);
-    put2(1, 0);
-    put(6, 8);
-    for (int i = 0; i < 15; i++) put(0, 8);
-    append_record();
-    begin(3, 0); // made up: zeros for samples
-    put2(1, 2);
-    put_text("old", 8);
-    put_samples(0, 0, 0, 0);
-    append_record();
-    begin(3, 0);
-    put2(1, 3);
-    put_text("new", 8);
-    put_samples(3, 30, 0, 20);
-    append_record();
-    begin(14, 0);
-    put_samples(4, 40, 1, 11);
-    append_record();
-    put_auxtrace(24, 0, 0, 0, 0);
-    put_auxtrace(16, 0, 1, 0, 1);
-    trace_at = file_size - 16;
-    begin(11, 0);
-    put(0, 8);
-    put(8, 8);
-    put(1, 8);
-    put_samples(4, 50, 1, 10);
-    append_record();
-    begin(68, 0);
-    append_record();
-}
-
-static void put_string(const char *text)
-{
-    put(64, 4);
-    put_text(text, 64);
-}
-
-static void make_file(void)
-{
-    size_t at;
-    file_size = length = 0;
-    put(0x32454c4946524550, 8);
-    put(104, 8);
-    put(80, 8);
-    put(128, 8);
-    put(160, 8);
-    put(288, 8);
-    put(0, 8);
-    put(0, 8);
-    put(0, 8);
-    put((uint64_t) 1 << 9 | 1 << 4, 8);
-    for (int i = 0; i < 3; i++) put(0, 8);
-    for (int i = 10; i <= 11; i++) put((uint64_t) i, 8);
-    put(20, 8);
-    append();
-    put_attr(6, PT_TYPE);
-    put(104, 8);
-    put(16, 8);
-    put_attr(1, DUMMY_TYPE);
-    put(120, 8);
-    put(8, 8);
-    append();
-    append_records();
-    patch(48, file_size - 288);
-    at = file_size;
-    put(at + 32, 8);
-    put(68, 8);
-    put(at + 100, 8);
-    put(68, 8);
-    put_string("6.1.0-test");
-    put_string("GenuineIntel,6,94,3");
-    append();
-}
-
-/* The same events and records in the form that goes through a pipe. */
-static void make_pipe(void)
-{
-    file_size = length = 0;
-    put(0x32454c4946524550, 8);
-    put(16, 8);
-    append();
-    begin(64, 0);
-    put_attr(6, PT_TYPE);
-    put(10, 8);
-    put(11, 8);
-    append_record();
-    begin(64, 0);
-    put_attr(1, DUMMY_TYPE);
-    put(20, 8);
-    append_record();
-    begin(80, 0);
-    put(4, 8);
-    put_string("6.1.0-test");
-    append_record();
-    begin(80, 0);
-    put(9, 8);
-    put_string("GenuineIntel,6,94,3");
-    append_record();
-    append_records();
-}
-
-/* ---- files ---- */
 
 static perfdata_record want_record(void)
 {
@@ -985,7 +776,7 @@ static void check_records(void)
     r = want_record();
     CHECK_EQ(r.u.auxtrace.left, 16);
     CHECK_EQ(r.u.auxtrace.data, trace_at);
-    CHECK_EQ(file[r.u.auxtrace.data], 2);
+    CHECK_EQ(whole[r.u.auxtrace.data], 2);
     r = want_record();
     CHECK_EQ(r.type, PERFDATA_AUX);
     CHECK_EQ(r.sample.time, 50);
@@ -1052,15 +843,15 @@ BOTH(pipe)
 BOTH(killed)
 {
     make_file();
-    file_size -= 168;
+    whole_size -= 168;
     patch(48, 0);
     CHECK_EQ(open_file(), 0);
     check_records();
-    file_size -= 3;
+    whole_size -= 3;
     CHECK_EQ(open_file(), 0);
     for (int i = 0; i < 7; i++) want_record();
     CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_CUT);
-    CHECK_EQ(rec.offset, file_size - 5);
+    CHECK_EQ(rec.offset, whole_size - 5);
 }
 
 /* The caller's arrays are too small: they can grow. */
@@ -1101,7 +892,7 @@ BOTH(damaged_records)
     size_t at;
     make_file();
     at = 288 + 8 + 8 + 8 * 16; // the first COMM: 16 + 8 + 32
-    memset(file + at + 16, 'x', 40);
+    memset(whole + at + 16, 'x', 40);
     CHECK_EQ(open_file(), 0);
     want_record();
     CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_STRING);
@@ -1109,7 +900,7 @@ BOTH(damaged_records)
     CHECK_EQ(rec.type, PERFDATA_COMM);
     CHECK(!strcmp(want_record().u.comm.name, "new"));
     make_file();
-    memset(file + at + 6, 0, 2);
+    memset(whole + at + 6, 0, 2);
     CHECK_EQ(open_file(), 0);
     want_record();
     for (int i = 0; i < 3; i++) {
@@ -1145,9 +936,9 @@ BOTH(bad_headers)
         make_file();
         patch(row[i].at, row[i].value);
         if (row[i].at == 208) { // an attr larger than its entry
-            length = 0;
+            built_size = 0;
             put2(1, 65);
-            memcpy(file + 208, bytes, 8);
+            memcpy(whole + 208, built, 8);
             status = PERFDATA_ERR_FIELDS;
         }
         if (!CHECK_EQ(open_file(), status)) printf("row %u\n", (unsigned) i);
@@ -1157,7 +948,7 @@ BOTH(bad_headers)
     make_file();
     for (size_t at = 192; at < 288; at += 80) {
         patch(at, 0);
-        patch(at + 8, file_size);
+        patch(at + 8, whole_size);
     }
     CHECK_EQ(open_file(), PERFDATA_ERR_HEADER);
     // the records go on where the file does not
@@ -1168,12 +959,12 @@ BOTH(bad_headers)
     while (perfdata_next(&reader, &rec) >= 0) continue;
     // a feature beyond the end
     make_file();
-    patch(file_size - 168, file_size);
+    patch(whole_size - 168, whole_size);
     CHECK_EQ(open_file(), 0);
     CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_OSRELEASE,
-                                   (char *) bytes, 9), PERFDATA_ERR_CUT);
+                                   (char *) built, 9), PERFDATA_ERR_CUT);
     CHECK_EQ(perfdata_feature_text(&reader, PERFDATA_FEATURE_CPUID,
-                                   (char *) bytes, 9), 1);
+                                   (char *) built, 9), 1);
     config.read = NULL;
     CHECK_EQ(perfdata_open(&reader, &config), PERFDATA_ERR_ARG);
 }
@@ -1185,22 +976,22 @@ static unsigned read_all(void)
     uint64_t last = 0;
     int status = open_file();
     if (status < 0) {
-        CHECK(reader.offset <= file_size);
+        CHECK(reader.offset <= whole_size);
         CHECK(strlen(perfdata_text(status)) > 3);
         return 0;
     }
     do {
         status = perfdata_next(&reader, &rec);
-        CHECK(rec.offset >= last && rec.offset <= file_size);
+        CHECK(rec.offset >= last && rec.offset <= whole_size);
         last = rec.offset;
         if (status >= 0 && rec.type == PERFDATA_AUXTRACE)
-            CHECK(rec.u.auxtrace.left <= file_size
-                  && rec.u.auxtrace.data <= file_size - rec.u.auxtrace.left);
+            CHECK(rec.u.auxtrace.left <= whole_size
+                  && rec.u.auxtrace.data <= whole_size - rec.u.auxtrace.left);
         if (status >= 0) count++;
         if (count > 100000) break;
     } while (status >= 0 || status == PERFDATA_ERR_FIELDS
              || status == PERFDATA_ERR_STRING);
-    CHECK(count <= file_size / 8);
+    CHECK(count <= whole_size / 8);
     return count;
 }
 
@@ -1208,15 +999,15 @@ static unsigned read_all(void)
 BOTH(cut_files)
 {
     for (int form = 0; form < 2; form++) {
-        size_t whole;
+        size_t all;
         unsigned before = 0;
         form ? make_pipe() : make_file();
-        whole = file_size;
-        for (file_size = 0; file_size < whole; file_size++) {
+        all = whole_size;
+        for (whole_size = 0; whole_size < all; whole_size++) {
             const unsigned count = read_all();
             CHECK(count >= before);
             before = count;
-            if (file_size == trace_at + 5)
+            if (whole_size == trace_at + 5)
                 CHECK_EQ(rec.offset, trace_at + 5);
         }
         CHECK_EQ(before, form ? 11 : 8); // features stand after the 8
@@ -1228,17 +1019,17 @@ BOTH(changed_files)
 {
     for (int form = 0; form < 2; form++) {
         form ? make_pipe() : make_file();
-        for (size_t at = 0; at < file_size; at++) {
-            const uint8_t was = file[at];
+        for (size_t at = 0; at < whole_size; at++) {
+            const uint8_t was = whole[at];
             for (int bit = 0; bit < 8; bit++) {
-                file[at] = (uint8_t) (was ^ 1 << bit);
+                whole[at] = (uint8_t) (was ^ 1 << bit);
                 read_all();
             }
-            file[at] = 0;
+            whole[at] = 0;
             read_all();
-            file[at] = 0xff;
+            whole[at] = 0xff;
             read_all();
-            file[at] = was;
+            whole[at] = was;
         }
     }
 }
@@ -1307,29 +1098,29 @@ static void make_compressed(size_t part, unsigned type)
     size_t tail_size;
     make_file();
     to = from + 56 + 48 + 40;
-    memcpy(plain, file + from, to - from);
-    tail_size = file_size - 168 - to;
-    memcpy(tail, file + to, tail_size);
-    file_size = from;
+    memcpy(plain, whole + from, to - from);
+    tail_size = whole_size - 168 - to;
+    memcpy(tail, whole + to, tail_size);
+    whole_size = from;
     for (size_t at = 0; at < to - from; at += part) {
         const size_t size = part < to - from - at ? part : to - from - at;
         begin(type, 0);
         if (type == 83) put(0, 8);
-        length += deflate_fake(plain + at, size, bytes + length);
+        built_size += deflate_fake(plain + at, size, built + built_size);
         if (type == 83) {
-            const size_t all = length;
-            length = 8;
+            const size_t all = built_size;
+            built_size = 8;
             put(all - 16, 8);
-            length = all;
-            while (length % 8) bytes[length++] = 0xff; // padding
+            built_size = all;
+            while (built_size % 8) built[built_size++] = 0xff; // padding
         }
         append_record();
     }
-    trace_at += file_size - to;
-    memcpy(file + file_size, tail, tail_size);
-    file_size += tail_size;
-    patch(48, file_size - 288);
-    file_size += 168; // features, somewhere
+    trace_at += whole_size - to;
+    memcpy(whole + whole_size, tail, tail_size);
+    whole_size += tail_size;
+    patch(48, whole_size - 288);
+    whole_size += 168; // features, somewhere
 }
 
 BOTH(compressed)
@@ -1358,7 +1149,7 @@ BOTH(compressed)
     CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_ZSTD);
     CHECK_EQ(rec.offset, 432);
     make_compressed(50, 81);
-    file[432 + 20] = 0xff;
+    whole[432 + 20] = 0xff;
     open_file();
     config.inflate = inflate_fake;
     perfdata_open(&reader, &config);
@@ -1372,19 +1163,19 @@ BOTH(long_stream)
 {
     unsigned count = 0;
     make_file();
-    file_size = 288;
+    whole_size = 288;
     for (int i = 0; i < 100; i++) { // of 2000 records of 80 bytes
         begin(81, 0);
         for (int k = 0; k < 20; k++) {
             if (big)
-                memcpy(bytes + length, "\x83\x3f\x83\x50\xc8", 5);
+                memcpy(built + built_size, "\x83\x3f\x83\x50\xc8", 5);
             else
-                memcpy(bytes + length, "\x3f\x85\x50\xc9", 4);
-            length += big ? 5 : 4;
+                memcpy(built + built_size, "\x3f\x85\x50\xc9", 4);
+            built_size += big ? 5 : 4;
         }
         append_record();
     }
-    patch(48, file_size - 288);
+    patch(48, whole_size - 288);
     open_file();
     step = 1 << 20;
     config.inflate = inflate_fake;
