@@ -138,7 +138,10 @@
  *   1. It may be asked for any ip, in any order, canonical or not. An ip is a
  *      linear address; see IPT_CONFIG_RELATIVE_IP.
  *   2. It returns 1 .. size, the bytes copied; fewer than size only because the
- *      mapping ends there.
+ *      mapping ends there. It is asked for at most 96 bytes, all in one page of
+ *      4 KiB. A callback that gives all or nothing will do: where it gives
+ *      nothing it is asked for fewer, down to a single byte, at most 20 times
+ *      for an instruction of which a byte is missing.
  *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
  *      decoder then stops with IPT_NEED_PAGE, at.missing and at.asid say what
  *      it lacks, and the next call asks again: nothing is repeated or lost.
@@ -1239,7 +1242,7 @@ typedef struct ipt_window_ {
     uint64_t ip;   /* of the first one */
     uint16_t key;  /* address space and mode */
     uint8_t size;
-    uint8_t ended; /* a mapping ends behind them, inside a page */
+    uint8_t ended; /* IPTI_READ_: what ended them */
     uint8_t cut;   /* the instruction at hand goes on in another mapping */
     uint8_t bytes[96]; /* as many as one call of config.read asks for */
 } ipt_window_;

@@ -4740,6 +4740,8 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 
 #define IPTI_WAYS 4       /* lines of a set */
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
+#define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
+#define IPTI_FEW 16       /* ... for a while if those are not there */
 #define IPTI_INSN_MAX 15  /* bytes of an instruction */
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
@@ -4748,6 +4750,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_MODE_MAX 3
 #define IPTI_SPACE_MAX (UINT16_MAX >> IPTI_MODE_BITS)
 
+IPTI_STATIC_ASSERT(window, sizeof(((ipt_window_ *) 0)->bytes) == IPTI_ASK);
 IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
 IPTI_STATIC_ASSERT(mode, IPT_MODE_COUNT - 1 <= IPTI_MODE_MAX);
 
@@ -4807,32 +4810,83 @@ static inline uint64_t ipti_code_target(const ipt_config *config,
     return ipti_wrap(mode, target);
 }
 
-/* Read up to `size` code bytes at ip. Returns how many, at least 1; *ended: the
- * mapping ends behind them, inside a page. */
+/* Ask config.read. Returns the number of bytes, 0: there is none at ip. */
+static int ipti_code_ask(const ipt_config *config, ipt_where *at, uint64_t ip,
+                         uint8_t *buffer, size_t size)
+{
+    int status;
+
+    ipti_fuel_burn(config, 1);
+    status = config->read(buffer, size, &at->asid, ip, config->context);
+    if (status > 0)
+        return (size_t) status <= size ? status : (int) IPT_ERR_CALLBACK;
+    if (status == 0 || status == IPT_NEED_PAGE)
+        return 0;
+    at->image_error = status;
+    return IPT_ERR_IMAGE;
+}
+
+enum { /* what ends the bytes that were read */
+    IPTI_READ_FULL,    /* the number asked for: the mapping may go on */
+    IPTI_READ_MAPPING, /* the mapping, inside a page */
+    IPTI_READ_PAGE
+};
+
+/* Fewer than `size` bytes at ip are there, if config.read gives all or nothing:
+ * how many? It is asked for `few` first, which will do if it is IPTI_FEW. */
+static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
+                           uint8_t *buffer, size_t size, size_t few,
+                           uint8_t *ended)
+{
+    uint8_t some[IPTI_ASK];
+    size_t most = size; /* are too many */
+    size_t have = 0;
+
+    *ended = IPTI_READ_MAPPING;
+    for (; most - have > 1; few = have + (most - have) / 2) {
+        const int n = ipti_code_ask(config, at, ip, some, few);
+        if (n < 0)
+            return n;
+        if ((size_t) n < few)
+            most = n ? (size_t) n + 1 : few;
+        if (n == 0)
+            continue;
+        have = (size_t) n;
+        IPT_MEMCPY(buffer, some, have);
+        if (have == IPTI_FEW && most == size) {
+            *ended = IPTI_READ_FULL;
+            break;
+        }
+    }
+    if (have)
+        return (int) have;
+    at->missing = ip;
+    return IPT_NEED_PAGE;
+}
+
+/* Read up to `size` code bytes at ip. Returns how many, at least 1. few: as
+ * many may do, if that is less than all. */
 static int ipti_code_read(const ipt_config *config, ipt_where *at,
                           uint8_t mode, uint64_t ip, uint8_t *buffer,
-                          size_t size, int *ended)
+                          size_t size, size_t few, uint8_t *ended)
 {
     size_t page;
-    int status;
+    int n;
 
     ip = ipti_wrap(mode, ip);
     if (config->flags & IPT_CONFIG_RELATIVE_IP)
         ip = ipti_wrap(mode, ip + ipti_code_base(config, &at->asid, mode, ip));
     page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
+    *ended = size < page ? IPTI_READ_FULL : IPTI_READ_PAGE;
     if (size > page)
         size = page;
-    ipti_fuel_burn(config, 1);
-    status = config->read(buffer, size, &at->asid, ip, config->context);
-    *ended = status > 0 && (size_t) status < size;
-    if (status > 0)
-        return (size_t) status <= size ? status : (int) IPT_ERR_CALLBACK;
-    if (status == 0 || status == IPT_NEED_PAGE) {
-        at->missing = ip;
-        return IPT_NEED_PAGE;
-    }
-    at->image_error = status;
-    return IPT_ERR_IMAGE;
+    n = ipti_code_ask(config, at, ip, buffer, size);
+    if (n == 0)
+        return ipti_code_fewer(config, at, ip, buffer, size,
+                               few < size ? few : size / 2, ended);
+    if (n > 0 && (size_t) n < size)
+        *ended = IPTI_READ_MAPPING;
+    return n;
 }
 
 static int ipti_code_classify(const ipt_config *config, ipt_code *code,
@@ -4855,37 +4909,47 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
     return IPT_OK;
 }
 
-/* Have a window show the code from ip on, of which it has too little. */
+/* Have a window show the code from ip on, of which it has too little. Where it
+ * is full inside a page, its bytes may end where their mapping does: that has
+ * to be known, and is by reading from ip on. */
 static int ipti_window_fill(const ipt_config *config, ipt_where *at,
                             uint8_t mode, ipt_window_ *window, uint64_t ip)
 {
     const unsigned pos = (unsigned) (ip - window->ip);
-    const unsigned have = window->size - pos;
-    int ended;
-    int status;
+    unsigned have = window->size - pos;
+    size_t few = IPTI_FEW;
+    uint8_t ended;
+    int n;
 
     if (have >= IPTI_INSN_MAX)
         return IPT_ERR_BAD_INSN;
+    if (window->size && window->ended == IPTI_READ_FULL) {
+        few = window->size < IPTI_ASK ? IPTI_ASK / 2 : IPTI_FEW;
+        have = 0;
+    }
+    if (have)
+        few = 1;
     IPT_MEMMOVE(window->bytes, window->bytes + pos, have);
     window->ip = ip;
     window->size = (uint8_t) have;
-    status = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
-                            sizeof(window->bytes) - have, &ended);
-    if (status < 0)
-        return status;
-    if (have && window->ended)
+    n = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
+                       IPTI_ASK - have, few, &ended);
+    if (n < 0)
+        return n;
+    if (have && window->ended == IPTI_READ_MAPPING)
         window->cut = IPTI_CUT;
-    window->size = (uint8_t) (have + (unsigned) status);
-    window->ended = (uint8_t) ended;
+    window->size = (uint8_t) (have + (unsigned) n);
+    window->ended = ended;
     return IPT_OK;
 }
 
 /* Classify the instruction at ip, which the window shows at least the start of
- * if it shows anything. */
+ * if it shows anything. Returns IPT_MORE if it goes on behind the end of a
+ * mapping: a run ends before such an instruction, unless that is its first. */
 static IPTI_APART int ipti_window_classify(const ipt_config *config,
                                            ipt_where *at, uint8_t mode,
                                            ipt_window_ *window, uint64_t ip,
-                                           ipt_code *code)
+                                           int first, ipt_code *code)
 {
     int status;
 
@@ -4895,7 +4959,8 @@ static IPTI_APART int ipti_window_classify(const ipt_config *config,
                      ? ipti_code_classify(config, code, window->bytes + pos,
                                           window->size - pos, mode)
                      : (int) IPT_MORE;
-        if (status != IPT_MORE)
+        if (status != IPT_MORE
+            || (!first && window->ended == IPTI_READ_MAPPING))
             return status;
         status = ipti_window_fill(config, at, mode, window, ip);
     } while (status >= 0);
@@ -4955,7 +5020,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
         if (run->count_ == IPT_RUN_MAX_ || run->kind_ != IPT_INSN_OTHER)
             break;
         status = ipti_window_classify(config, at, mode, window, ip + run->size_,
-                                      &code);
+                                      run->count_ == 0, &code);
         if (status < 0)
             break;
         run->sizes_[run->count_++] = code.size;

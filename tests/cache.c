@@ -236,8 +236,8 @@ TEST(runs_of_one_window)
     }
 }
 
-/* An instruction of two mappings stays one of two mappings however often the
- * code behind it is read, and nothing of it is kept. */
+/* A run ends before an instruction of two mappings, which stays one of two
+ * however often the code behind it is read. Nothing of it is kept. */
 TEST(cut_by_mappings)
 {
     no_code();
@@ -245,7 +245,10 @@ TEST(cut_by_mappings)
     PUT(nops(ANY, 0x1ff8, 0x8), 0x1ff8, "\xb8");
     PUT(nops(ANY, 0x2000, 0x1000), 0x2001, "\xc3");
     CHECK_EQ(build_run(0x1ff5, IPT_MODE_64), IPT_OK);
-    check_run(3, 12, IPT_INSN_OTHER, 10);
+    check_run(2, 2, IPT_INSN_OTHER, 1);
+    CHECK(!(run.last_ & IPTI_CUT));
+    CHECK_EQ(go_on(0x1ff7), IPT_OK);
+    check_run(1, 10, IPT_INSN_OTHER, 10);
     CHECK(run.last_ & IPTI_CUT);
     reads = 0;
     CHECK_EQ(go_on(0x1ff8), IPT_OK);
@@ -1246,6 +1249,166 @@ TEST(more_classifiers)
     CHECK(n <= 100);
 }
 
+/* ---- where mappings end ---- */
+
+#define PARTS 0x1000u /* code of two mappings, up to `part_end` */
+
+static uint8_t part_code[0x200];
+static uint64_t part_split, part_end;
+static int part_whole; /* all or nothing */
+static unsigned part_reads;
+
+static int part_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const uint64_t end = ip < part_split ? part_split : part_end;
+    (void) asid;
+    (void) context;
+    part_reads++;
+    CHECK(size >= 1 && size <= 96 && ip % 4096 + size <= 4096);
+    if (part_whole) memset(buffer, 0xc3, size); /* it is not to be looked at */
+    if (ip < PARTS || ip >= end) return 0;
+    if (size > end - ip && part_whole) return IPT_NEED_PAGE;
+    if (size > end - ip) size = (size_t) (end - ip);
+    memcpy(buffer, part_code + (ip - PARTS), size);
+    return (int) size;
+}
+
+typedef struct part_log {
+    size_t count;
+    int status;
+    uint64_t missing;
+    unsigned most; /* calls of config.read for what was missing */
+    struct {
+        uint64_t ip, end;
+        uint16_t flags, count;
+    } items[600];
+} part_log;
+
+/* What instructions or blocks there are, up to the first code missing. */
+static void part_decode(part_log *l, const ipt_trace *stream, int blk, int cached)
+{
+    static ipt_cache cache_;
+    static ipt_cache_line some[64];
+    static ipt_blk_decoder b_;
+    static ipt_insn_decoder d;
+    static ipt_config c;
+    int status;
+    memset(l, 0, sizeof *l);
+    memset(&c, 0, sizeof c);
+    c.read = part_read;
+    CHECK_EQ(ipt_cache_init(&cache_, some, LENGTH(some)), IPT_OK);
+    if (blk) (void) ipt_blk_init(&b_, &c, stream, cached ? &cache_ : NULL);
+    else (void) ipt_insn_init(&d, &c, stream, cached ? &cache_ : NULL);
+    status = blk ? ipt_blk_sync_forward(&b_) : ipt_insn_sync_forward(&d);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        ipt_block k;
+        ipt_insn i;
+        part_reads = 0;
+        status = blk ? ipt_blk_next(&b_, &k) : ipt_insn_next(&d, &i);
+        if (status < 0 || !CHECK(l->count < LENGTH(l->items))) continue;
+        l->items[l->count].ip = blk ? k.ip : i.ip;
+        l->items[l->count].end = blk ? k.end_ip : i.size;
+        l->items[l->count].flags = blk ? k.flags : i.flags;
+        l->items[l->count++].count = blk ? k.count : 1;
+    }
+    CHECK(blk || part_reads <= 20); /* a block may be of several mappings */
+    part_reads = 0;
+    if (status == IPT_NEED_PAGE) {
+        ipt_block k;
+        ipt_insn i;
+        CHECK_EQ(blk ? ipt_blk_next(&b_, &k) : ipt_insn_next(&d, &i), status);
+    }
+    l->status = status;
+    l->missing = status == IPT_NEED_PAGE
+                     ? (blk ? b_.at.missing : d.at.missing) : 0;
+    l->most = part_reads;
+}
+
+/* Mappings that end at these places give the same, with a cache or without, by
+ * a callback that answers in part or one that does not. */
+static int check_parts(const ipt_trace *stream, uint64_t split, uint64_t end,
+                       int ways)
+{
+    static part_log logs[2], first[2];
+    part_split = split;
+    part_end = end;
+    for (int how = 0; how < ways; how++)
+        for (int blk = 0; blk < 2; blk++) {
+            part_whole = how >> 1;
+            part_decode(&logs[blk], stream, blk, how & 1);
+            if (how == 0) first[blk] = logs[blk];
+            if (!CHECK_EQ(logs[blk].status, first[blk].status)
+                || !CHECK_EQ(logs[blk].missing, first[blk].missing)
+                || !CHECK_EQ(logs[blk].count, first[blk].count)
+                || !CHECK(!memcmp(logs[blk].items, first[blk].items,
+                                  sizeof first[blk].items))
+                || (logs[blk].status == IPT_NEED_PAGE
+                    && !CHECK(logs[blk].most <= 20))) {
+                printf("    %s %s%s, split at %llx, end at %llx, %u calls\n",
+                       blk ? "blk" : "insn", how & 1 ? "cached" : "plain",
+                       part_whole ? ", all or nothing" : "",
+                       (unsigned long long) split, (unsigned long long) end,
+                       logs[blk].most);
+                return 0;
+            }
+        }
+    for (size_t i = 0; i < first[0].count; i++) { /* what ipt.h says */
+        const uint64_t ip = first[0].items[i].ip;
+        const int cut = ip < split && ip + first[0].items[i].end > split;
+        if (!CHECK_EQ((first[0].items[i].flags & IPT_FLOW_TRUNCATED) != 0, cut))
+            return 0;
+    }
+    return 1;
+}
+
+/* A jump into the middle, MOVs of five and ten bytes, a branch. */
+static void part_fill(unsigned to)
+{
+    size_t i = to;
+    memset(part_code, 0x90, sizeof part_code);
+    part_code[0] = 0xeb;
+    part_code[1] = (uint8_t) (to - 2);
+    for (unsigned n = to; i < 0x170; n++) {
+        if (n % 3 == 1) part_code[i++] = 0x48;
+        if (n % 3) part_code[i++] = 0xb8;
+        i += n % 3 == 0 ? 1 : n % 3 == 1 ? 8 : 4;
+    }
+    part_code[i] = 0xff, part_code[i + 1] = 0xe0;
+}
+
+static const ipt_packet part_trace[]
+    = {PSB, EXEC64, FUP(PARTS), PSBEND, TIP(PARTS + 0x10), TIP(PARTS),
+       PGD(0x5000), PKT(NONE)};
+
+TEST(R4_ends_of_mappings)
+{
+    static build t;
+    build_all(&t, part_trace, LENGTH(part_trace));
+    const ipt_segment piece = {t.bytes, t.size};
+    const ipt_trace stream = {&piece, 1, 0, 0};
+    for (unsigned to = 16; to < 32; to += 5) {
+        part_fill(to);
+        for (uint64_t split = PARTS; split < PARTS + 0x180; split++)
+            if (!check_parts(&stream, split, PARTS + sizeof part_code, 2))
+                return;
+    }
+}
+
+TEST(C1_all_or_nothing)
+{
+    static build t;
+    build_all(&t, part_trace, LENGTH(part_trace));
+    const ipt_segment piece = {t.bytes, t.size};
+    const ipt_trace stream = {&piece, 1, 0, 0};
+    for (unsigned to = 16; to < 32; to += 5) {
+        part_fill(to);
+        for (uint64_t end = PARTS; end < PARTS + 0x180; end++)
+            for (unsigned back = 0; back < 40; back += 13)
+                if (!check_parts(&stream, end - back, end, 4)) return;
+    }
+}
+
 int main(void)
 {
     RUN(runs);
@@ -1281,5 +1444,7 @@ int main(void)
     RUN(misses_are_not_cached);
     RUN(classifiers);
     RUN(more_classifiers);
+    RUN(R4_ends_of_mappings);
+    RUN(C1_all_or_nothing);
     return test_report();
 }
