@@ -1,7 +1,7 @@
-/* ptrecord -o DIR -- COMMAND ...: run a command and write the Intel PT trace
- * that a processor would have made of it, the code it executed, and the list of
- * the instructions it executed. Needs no Intel PT: it steps through the program
- * with ptrace. Linux on x86-64.
+/* ptrecord -o DIR | --perf-data FILE -- COMMAND ...: run a command and write the
+ * Intel PT trace that a processor would have made of it, the code it executed,
+ * and the list of the instructions it executed. Needs no Intel PT: it steps
+ * through the program with ptrace. Linux on x86-64.
  *
  *     trace.pt     the trace, CPL 3 only, made with ipt_gen_*
  *     image.map    the pages of code it executed: BASE LENGTH FILE OFFSET,
@@ -23,11 +23,27 @@
  *     cannot tell how often it went round, so the list has it as a decoder will
  *     find it: up to the first time it comes to where the signal struck.
  *
- * Only the first thread of the command itself is recorded: other threads and
- * child processes run freely. An exec by the command is followed. Command and
- * recorder share one CPU, as that is three times as fast. Programs that write
- * or replace code that they have executed are refused. A program that blocks
- * SIGTRAP loses its own SIGTRAP handler: that is how Linux' ptrace is.
+ * With -o alone only the first thread of the command itself is recorded: other
+ * threads and child processes run freely. An exec by the command is followed.
+ * Command and recorder share one CPU, as that is three times as fast. Programs
+ * that write or replace code that they have executed are refused. A program
+ * that blocks SIGTRAP loses its own SIGTRAP handler: that is how Linux' ptrace
+ * is.
+ *
+ * With --perf-data FILE all threads of the command and of the processes it
+ * makes are recorded, with forks, execs and signals, into a perf.data that perf
+ * reads. There is a queue of trace for each thread. With -o DIR there are, too,
+ *
+ *     DIR/TID.u64  what each thread executed, as in ips.u64
+ *     DIR/log      the runs of the threads, each between two stops: "run", CPU
+ *                  (the number of the queue), PID, TID, the index of its first
+ *                  instruction in TID.u64, their number, and the TSC before and
+ *                  after it
+ *
+ * Only one thread runs at a time, unless it waits in the kernel; the machine
+ * that is simulated makes that parallel (common/machine.h). Its code is in the
+ * files that were mapped, which must still be there when it is decoded. Other
+ * code at an address where code was executed can be told apart by time only.
  *
  * Exit status: 0 recorded, whatever the command's own status was (it is printed
  * and in meta); 1 failed; 2 usage; 77 no ptrace here.
@@ -52,8 +68,8 @@ int main(void)
 #else
 
 #define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "../../ipt.h"
+#include "common/machine.h"
+#include "common/process.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,91 +78,59 @@ int main(void)
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PAGE 4096u
 #define VSYSCALL 0xffffffffff600000u /* emulated by the kernel, not executed */
-#define CS_32 0x23                   /* Linux' CS for 32-bit code */
-#define KIND_BAD 0xff                /* no instruction, or not known to us */
-#define SPILL 65536                  /* addresses collected before writing */
-#define LONG_LOOP (1u << 20)         /* ... and when they must be a loop */
+#define CS_32    0x23                /* Linux' CS for 32-bit code */
+#define PATIENCE 20 /* looks at a system call before asking whether it waits */
 
-/* ---- what is recorded ---- */
-
-/* An instruction, as found at an offset of a page. */
-typedef struct code_info {
-    int32_t displacement;
-    uint8_t size; /* 0: not looked at yet */
-    uint8_t kind; /* IPT_INSN_ or KIND_BAD */
-    uint8_t rep;  /* REP string instruction */
-} code_info;
-
-typedef struct code_page {
-    uint64_t base;
-    uint64_t epoch;   /* when it was last seen to be unchanged */
-    uint8_t mode;     /* that info was made for */
-    uint8_t writable; /* by the program, without asking the kernel */
-    uint8_t bytes[PAGE];
-    code_info info[PAGE];
-} code_page;
-
-/* A line of /proc/PID/maps. */
-typedef struct region {
-    uint64_t base;
-    uint64_t end;
-    uint64_t offset;
-    uint8_t writable;
-    uint8_t used; /* code in it executed */
-    char *name;
-} region;
+/* A thread that is recorded. While its machine_thread is WAITING it is in the
+ * kernel and wait() will say what became of it; else it is stopped. */
+typedef struct task {
+    machine_thread m; /* has to be the first member */
+    process *p;
+    process_code info;    /* of the instruction that is stepped over ... */
+    uint8_t has_info;     /* ... if it could be read */
+    uint8_t delivered;    /* a signal was, with that step */
+    uint8_t starting;     /* the next stop is the end of an exec or clone */
+    uint8_t entered;      /* the kernel, and that was recorded */
+    uint8_t maps_change;  /* by this system call, perhaps */
+    uint8_t name_changes; /* by prctl */
+    int deliver;          /* the signal to give to it next */
+    uint64_t restart;     /* of a SYSCALL the kernel will repeat, or 0 */
+} task;
 
 static struct {
     /* options */
-    const char *folder;
-    uint64_t max; /* instructions; 0: no limit */
+    const char *folder;    /* NULL: none */
+    const char *perf_data; /* NULL: only the first thread, into the folder */
+    uint64_t max;          /* instructions; 0: no limit */
     int quiet;
-    ipt_gen_config config;
+    machine_config config;
 
-    /* the command */
-    pid_t pid;
+    pid_t pid; /* of the command */
     char **command;
-    uint64_t ip;      /* of the next instruction */
-    uint64_t restart; /* of a SYSCALL the kernel will repeat, or 0 */
-    uint8_t mode;
-    uint8_t on;       /* tracing is enabled */
-    uint8_t starting; /* the next stop is the end of an exec */
-    int deliver;      /* the signal to give to it next */
-    int status;       /* from wait, when it ended; -1: stopped by --max */
+    int status; /* from wait, when it ended; -1: stopped by --max */
 
-    /* its code */
-    code_page **pages; /* hash table by base */
-    size_t page_count;
-    size_t page_slots; /* a power of two */
-    code_page *last;
-    uint64_t epoch;  /* counts what may have changed code */
-    int maps_stale;  /* regions have to be read again */
-    region *regions; /* executable ones, all that ever were */
-    size_t region_count;
-    size_t region_live; /* from here on: as they are now */
-
-    /* the outcome */
-    ipt_gen gen;
-    uint8_t trace[1 << 16];
-    uint64_t trace_size;
+    machine machine;
+    task **tasks; /* all that have not ended */
+    size_t task_count;
+    struct {
+        pid_t tid;
+        int status;
+    } early[64]; /* stops of children that their parents did not yet tell of */
+    size_t early_count;
+    process *first; /* of the command, for the folder */
     FILE *trace_file;
-    FILE *ips_file;
-    uint64_t *ips;
-    size_t ip_count;
-    size_t ip_room;
-    size_t flow;      /* index in ips: what follows has left no trace yet */
-    uint64_t written; /* addresses in ips_file */
+    FILE *log_file;
 
     double began;
     double shown;
@@ -160,11 +144,6 @@ static double now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
-}
-
-static uint64_t recorded(void)
-{
-    return rec.written + rec.ip_count;
 }
 
 /* ---- messages ---- */
@@ -184,10 +163,21 @@ static void end_progress(void)
     rec.progress = 0;
 }
 
+/* Every process that is recorded ends. */
+static void kill_all(void)
+{
+    size_t i;
+
+    for (i = 0; i < rec.task_count; i++)
+        kill(rec.tasks[i]->p->pid, SIGKILL);
+    if (rec.task_count == 0 && rec.pid > 0)
+        kill(rec.pid, SIGKILL);
+}
+
 /* Give up: no half recording stays behind, and no stopped process. */
 static void fail(const char *format, ...)
 {
-    static const char *const files[] = {"trace.pt", "ips.u64", "meta",
+    static const char *const files[] = {"trace.pt",  "ips.u64",   "meta",
                                         "image.map", "pages.bin", "maps"};
     va_list args;
     size_t i;
@@ -198,22 +188,14 @@ static void fail(const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fprintf(stderr, "\n");
-    if (rec.pid > 0) {
-        kill(rec.pid, SIGKILL);
-        waitpid(rec.pid, NULL, __WALL);
-    }
+    kill_all();
+    while (rec.pid > 0 && waitpid(-1, NULL, __WALL) > 0)
+        ;
     for (i = 0; rec.trace_file && i < sizeof(files) / sizeof(files[0]); i++)
         remove(file_name(files[i]));
+    if (rec.config.out)
+        remove(rec.perf_data);
     exit(1);
-}
-
-static void *more_memory(void *old, size_t count, size_t size)
-{
-    void *p = realloc(old, count * size);
-
-    if (!p)
-        fail("out of memory");
-    return p;
 }
 
 /* A line that is rewritten five times a second; a new one every two seconds if
@@ -229,533 +211,189 @@ static void show_progress(void)
     rec.progress = 1;
     fprintf(stderr,
             "%sptrecord: %" PRIu64 " instructions, %" PRIu64
-            " bytes of trace, %.0f s%s",
-            screen ? "\r\033[K" : "", recorded(), rec.trace_size + rec.gen.used,
-            t - rec.began, screen ? "" : "\n");
+            " bytes of trace, ",
+            screen ? "\r\033[K" : "", rec.machine.instructions,
+            machine_trace_size(&rec.machine));
+    if (rec.perf_data)
+        fprintf(stderr, "%zu threads, ", rec.task_count);
+    fprintf(stderr, "%.0f s%s", t - rec.began, screen ? "" : "\n");
 }
 
-/* ---- the command's code ---- */
+/* ---- the state of a thread ---- */
 
-static uint64_t peek(size_t offset)
+/* A register; 0 if the thread was killed, which wait() will say. */
+static uint64_t peek(const task *t, size_t offset)
 {
     long value;
 
     errno = 0;
-    value = ptrace(PTRACE_PEEKUSER, rec.pid, offset, NULL);
-    if (errno)
+    value = ptrace(PTRACE_PEEKUSER, (pid_t) t->m.tid, offset, NULL);
+    if (errno && errno != ESRCH)
         fail("cannot read registers: %s", strerror(errno));
     return (uint64_t) value;
 }
 
-#define REGISTER(name) peek(offsetof(struct user_regs_struct, name))
+#define REGISTER(task, name) peek(task, offsetof(struct user_regs_struct, name))
 
-/* Read memory of the command; 0 if it cannot be read. ptrace reads what
- * process_vm_readv does not: code that may only be executed. */
-static int read_memory(uint64_t from, uint8_t *to, size_t size)
+static uint8_t mode_of(const task *t)
 {
-    struct iovec local = {to, size};
-    struct iovec remote = {(void *) (uintptr_t) from, size};
-    size_t i;
-    size_t n;
-
-    if (process_vm_readv(rec.pid, &local, 1, &remote, 1, 0) == (ssize_t) size)
-        return 1;
-    for (i = 0; i < size; i += n) {
-        long word;
-        errno = 0;
-        word = ptrace(PTRACE_PEEKTEXT, rec.pid, from + i, NULL);
-        if (errno)
-            return 0;
-        n = size - i < sizeof(word) ? size - i : sizeof(word);
-        memcpy(to + i, &word, n);
-    }
-    return 1;
+    return REGISTER(t, cs) == CS_32 ? IPT_MODE_32 : IPT_MODE_64;
 }
 
-/* Read the executable lines of /proc/PID/maps behind those that are in use. */
-static void read_regions(void)
+static const process_code *find_code(task *t, uint64_t ip)
 {
-    char line[8192];
-    char path[64];
-    size_t kept = 0;
-    size_t i;
-    FILE *f;
-
-    for (i = 0; i < rec.region_count; i++) {
-        if (rec.regions[i].used)
-            rec.regions[kept++] = rec.regions[i];
-        else
-            free(rec.regions[i].name);
-    }
-    rec.region_count = rec.region_live = kept;
-    rec.maps_stale = 0;
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int) rec.pid);
-    f = fopen(path, "r");
-    if (!f)
-        fail("cannot read %s: %s", path, strerror(errno));
-    while (fgets(line, sizeof(line), f)) {
-        region r;
-        char access[5];
-        int name = 0;
-        memset(&r, 0, sizeof(r));
-        if (sscanf(line,
-                   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n",
-                   &r.base, &r.end, access, &r.offset, &name) < 4
-            || access[2] != 'x')
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        r.writable = access[1] == 'w';
-        r.name = strdup(name && line[name] ? line + name : "-");
-        rec.regions = (region *) more_memory(
-            rec.regions, rec.region_count + 1, sizeof(*rec.regions));
-        rec.regions[rec.region_count++] = r;
-    }
-    fclose(f);
+    t->p->context = t;
+    return process_find(t->p, (pid_t) t->m.tid, ip, t->m.mode);
 }
 
-/* The region an address is in, or NULL. */
-static region *find_region(uint64_t ip)
-{
-    int again;
+/* ---- what executed ---- */
 
-    for (again = rec.maps_stale ? 1 : 0; again < 2; again++) {
-        size_t i;
-        if (again)
-            read_regions();
-        for (i = rec.region_live; i < rec.region_count; i++)
-            if (ip >= rec.regions[i].base && ip < rec.regions[i].end)
-                return &rec.regions[i];
-    }
-    return NULL;
+/* Whatever the kernel does may change code. */
+static void disable(task *t, uint64_t ip)
+{
+    t->p->epoch += t->m.on;
+    machine_interrupted(&rec.machine, &t->m, ip);
 }
 
-static code_page **page_slot(code_page **pages, size_t slots, uint64_t base)
+static void executed(task *t, const process_code *info, uint64_t ip,
+                     uint64_t to)
 {
-    size_t i = (size_t) (base / PAGE * 0x9e3779b97f4a7c15u >> 20) & (slots - 1);
+    machine_insn insn;
+    uint8_t mode = t->m.mode;
 
-    while (pages[i] && pages[i]->base != base)
-        i = (i + 1) & (slots - 1);
-    return &pages[i];
-}
-
-static void grow_pages(void)
-{
-    const size_t slots = rec.page_slots ? 2 * rec.page_slots : 256;
-    code_page **pages = (code_page **) calloc(slots, sizeof(*pages));
-    size_t i;
-
-    if (!pages)
-        fail("out of memory");
-    for (i = 0; i < rec.page_slots; i++)
-        if (rec.pages[i])
-            *page_slot(pages, slots, rec.pages[i]->base) = rec.pages[i];
-    free(rec.pages);
-    rec.pages = pages;
-    rec.page_slots = slots;
-}
-
-/* The page at base as it is now, or NULL if there is none that can be read.
- * Whatever the kernel did may have changed it: it is compared then. */
-static code_page *find_page(uint64_t base)
-{
-    uint8_t bytes[PAGE];
-    code_page **slot;
-    code_page *page;
-    region *r;
-
-    if (rec.last && rec.last->base == base && rec.last->epoch == rec.epoch)
-        return rec.last;
-    if (2 * rec.page_count >= rec.page_slots)
-        grow_pages();
-    slot = page_slot(rec.pages, rec.page_slots, base);
-    page = *slot;
-    if (page && page->epoch == rec.epoch)
-        return rec.last = page;
-    if (!read_memory(base, bytes, PAGE))
-        return NULL;
-    if (page && memcmp(page->bytes, bytes, PAGE))
-        fail("the code at %" PRIx64 " changed after it was executed: it was "
-             "mapped anew or the program writes code; this cannot be recorded",
-             base);
-    if (!page) {
-        page = *slot = (code_page *) calloc(1, sizeof(*page));
-        if (!page)
-            fail("out of memory");
-        rec.page_count++;
-        page->base = base;
-        memcpy(page->bytes, bytes, PAGE);
-    }
-    r = find_region(base);
-    page->writable = r && r->writable;
-    if (r)
-        r->used = 1;
-    page->epoch = rec.epoch;
-    return rec.last = page;
-}
-
-/* Is it a string instruction with a REP? */
-static uint8_t is_rep(const uint8_t *bytes, size_t size, uint8_t mode)
-{
-    static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
-                                       0x66, 0x67, 0xf0, 0xf2, 0xf3};
-    uint8_t rep = 0;
-    size_t i;
-
-    for (i = 0; i < size; i++) {
-        const uint8_t b = bytes[i];
-        if (memchr(prefixes, b, sizeof(prefixes)))
-            rep |= (b & 0xfe) == 0xf2;
-        else if (mode != IPT_MODE_64 || (b & 0xf0) != 0x40)
-            return rep
-                   && ((b & 0xfc) == 0x6c || (b & 0xfc) == 0xa4
-                       || (b >= 0xaa && b <= 0xaf));
-    }
-    return 0;
-}
-
-/* The instruction at ip, or NULL if it cannot be read. */
-static const code_info *find_code(uint64_t ip)
-{
-    const uint32_t at = (uint32_t) (ip % PAGE);
-    code_page *page = find_page(ip - at);
-    code_info *info;
-    uint8_t bytes[15];
-    size_t n = PAGE - at < sizeof(bytes) ? PAGE - at : sizeof(bytes);
-
-    if (!page)
-        return NULL;
-    if (page->mode != rec.mode) {
-        memset(page->info, 0, sizeof(page->info));
-        page->mode = rec.mode;
-    }
-    info = &page->info[at];
-    if (info->size == 0 || at + info->size > PAGE) { /* new, or in two pages */
-        ipt_code code;
-        int status;
-        memcpy(bytes, page->bytes + at, n);
-        status = ipt_classify(&code, bytes, n, rec.mode, NULL);
-        if (status == IPT_MORE) {
-            code_page *next = find_page(page->base + PAGE);
-            if (!next)
-                return NULL;
-            memcpy(bytes + n, next->bytes, sizeof(bytes) - n);
-            status = ipt_classify(&code, bytes, sizeof(bytes), rec.mode, NULL);
-        }
-        info->kind = KIND_BAD;
-        info->size = 1;
-        if (status >= 0) {
-            info->displacement = (int32_t) code.displacement;
-            info->size = code.size;
-            info->kind = code.kind;
-            info->rep = is_rep(bytes, code.size, rec.mode);
-        }
-    }
-    if (page->writable) {
-        n = PAGE - at < info->size ? PAGE - at : info->size;
-        if (!read_memory(ip, bytes, n) || memcmp(bytes, page->bytes + at, n))
-            fail("the program changed the code at %" PRIx64
-                 " after it was read; this cannot be recorded",
-                 ip);
-    }
-    return info;
-}
-
-/* ---- trace and list ---- */
-
-static void write_trace(void)
-{
-    if (fwrite(rec.trace, 1, rec.gen.used, rec.trace_file) != rec.gen.used)
-        fail("cannot write %s: %s", file_name("trace.pt"), strerror(errno));
-    rec.trace_size += rec.gen.used;
-    rec.gen.used = 0;
-}
-
-static void write_ips(void)
-{
-    if (fwrite(rec.ips, 8, rec.ip_count, rec.ips_file) != rec.ip_count)
-        fail("cannot write %s: %s", file_name("ips.u64"), strerror(errno));
-    rec.written += rec.ip_count;
-    rec.ip_count = 0;
-    rec.flow = 0;
-}
-
-static void gen_event(const ipt_event *event)
-{
-    int status = ipt_gen_event(&rec.gen, event);
-
-    if (status == IPT_ERR_ROOM) {
-        write_trace();
-        status = ipt_gen_event(&rec.gen, event);
-    }
-    if (status < 0)
-        fail("internal error %d for event %u at %" PRIx64, status, event->type,
-             event->ip);
-}
-
-static void gen_branch(const code_info *info, uint64_t ip, uint64_t to)
-{
-    int status = ipt_gen_branch(&rec.gen, info->kind, ip, info->size, to);
-
-    if (status == IPT_ERR_ROOM) {
-        write_trace();
-        status = ipt_gen_branch(&rec.gen, info->kind, ip, info->size, to);
-    }
-    if (status < 0)
-        fail("internal error %d for kind %u at %" PRIx64, status, info->kind,
-             ip);
-}
-
-static ipt_event new_event(uint8_t type, uint64_t ip)
-{
-    ipt_event event;
-
-    memset(&event, 0, sizeof(event));
-    event.type = type;
-    event.ip = ip;
-    return event;
-}
-
-/* The trace tells how flow came here. */
-static void flow_known(void)
-{
-    rec.flow = rec.ip_count;
-    if (rec.ip_count >= SPILL)
-        write_ips();
-}
-
-/* Flow is at ip, and the trace will say so, but not how often it was here
- * before without a traced branch: the first time counts. */
-static void arrive_first(uint64_t ip)
-{
-    size_t i;
-
-    for (i = rec.flow; i < rec.ip_count; i++)
-        if (rec.ips[i] == ip)
-            rec.ip_count = i;
-}
-
-static void list(uint64_t ip)
-{
-    if (rec.ip_count >= rec.ip_room) {
-        rec.ip_room = rec.ip_room ? 2 * rec.ip_room : 2 * SPILL;
-        rec.ips = (uint64_t *) more_memory(rec.ips, rec.ip_room, 8);
-    }
-    if (rec.ip_count - rec.flow >= LONG_LOOP)
-        arrive_first(ip);
-    rec.ips[rec.ip_count++] = ip;
-}
-
-static void set_mode(void)
-{
-    const uint8_t mode = REGISTER(cs) == CS_32 ? IPT_MODE_32 : IPT_MODE_64;
-    ipt_event event = new_event(IPT_EVT_EXEC_MODE, 0);
-
-    if (mode == rec.mode)
-        return;
-    rec.mode = mode;
-    event.u.exec.mode = mode;
-    gen_event(&event);
-}
-
-/* The instruction at ip is about to execute, or to fault. */
-static void enable(uint64_t ip)
-{
-    ipt_event event = new_event(IPT_EVT_ENABLED, ip);
-
-    if (rec.on)
-        return;
-    gen_event(&event);
-    rec.on = 1;
-    flow_known();
-}
-
-/* The kernel takes over: at ip, or after the instruction listed last. */
-static void disable(int async, uint64_t ip)
-{
-    ipt_event event = new_event(
-        async ? IPT_EVT_ASYNC_DISABLED : IPT_EVT_DISABLED, ip);
-
-    if (!rec.on)
-        return;
-    if (async)
-        arrive_first(ip);
-    event.flags = IPT_EVENT_NO_TO;
-    gen_event(&event);
-    rec.on = 0;
-    rec.epoch++;
-    flow_known();
-}
-
-/* A processor that has transactions aborts one at the first step. */
-static void abort_transaction(uint64_t from, uint64_t to)
-{
-    ipt_event event = new_event(IPT_EVT_TSX, from);
-
-    event.u.tsx.speculative = 1;
-    gen_event(&event);
-    event.u.tsx.speculative = 0;
-    event.u.tsx.aborted = 1;
-    gen_event(&event);
-    event = new_event(IPT_EVT_ASYNC_BRANCH, from);
-    event.u.branch.to = to;
-    gen_event(&event);
-    flow_known();
-}
-
-static void inconsistent(uint64_t ip, uint64_t to)
-{
-    fail("the instruction at %" PRIx64 " led to %" PRIx64
-         ", which its code does not say",
-         ip, to);
-}
-
-/* The instruction at ip executed and led to `to`. */
-static void executed(const code_info *info, uint64_t ip, uint64_t to)
-{
-    const uint64_t mask = rec.mode == IPT_MODE_64 ? UINT64_MAX : UINT32_MAX;
-    const uint64_t next = (ip + info->size) & mask;
-    const uint64_t target = (next + (uint64_t) (int64_t) info->displacement)
-                            & mask;
-
-    enable(ip);
-    list(ip);
-    switch (info->kind) {
-    case IPT_INSN_OTHER:
-    case IPT_INSN_PTWRITE:
-        if (to != next)
-            inconsistent(ip, to);
-        break;
-    case IPT_INSN_XBEGIN:
-        if (to != next && to != target)
-            inconsistent(ip, to);
-        if (to != next)
-            abort_transaction(next, to);
-        break;
-    case IPT_INSN_JMP:
-    case IPT_INSN_CALL:
-        if (to != target)
-            inconsistent(ip, to);
-        gen_branch(info, ip, to);
-        break;
-    case IPT_INSN_JCC:
-        if (to != next && to != target)
-            inconsistent(ip, to);
-        gen_branch(info, ip, to);
-        flow_known();
-        break;
-    case IPT_INSN_FAR_CALL:
-    case IPT_INSN_FAR_JMP:
-    case IPT_INSN_FAR_RET:
-    case IPT_INSN_IRET:
-        set_mode();
-        gen_branch(info, ip, to);
-        flow_known();
-        break;
-    case IPT_INSN_RET:
-    case IPT_INSN_JMP_INDIRECT:
-    case IPT_INSN_CALL_INDIRECT:
-    case IPT_INSN_JMPABS:
-        gen_branch(info, ip, to);
-        flow_known();
-        break;
-    case KIND_BAD:
+    if (info->kind == PROCESS_BAD)
         fail("the instruction at %" PRIx64 " is not known", ip);
-        break;
-    default: /* SYSCALL, INT: into the kernel */
-        disable(0, ip);
-        break;
+    insn.ip = ip;
+    insn.displacement = info->displacement;
+    insn.size = info->size;
+    insn.kind = info->kind;
+    if (info->kind == IPT_INSN_FAR_CALL || info->kind == IPT_INSN_FAR_JMP ||
+        info->kind == IPT_INSN_FAR_RET || info->kind == IPT_INSN_IRET)
+        mode = mode_of(t);
+    machine_executed(&rec.machine, &t->m, &insn, to, mode);
+    if (!t->m.on)
+        t->p->epoch++;
+}
+
+/* A step has ended at `ip`; say what happened to the instruction at t->m.ip. */
+static void stepped(task *t, const process_code *info, uint64_t ip)
+{
+    const uint64_t from = t->m.ip;
+
+    if (t->entered) {
+        ; /* it was said already */
+    } else if (from >= VSYSCALL && from - VSYSCALL < PROCESS_PAGE &&
+               (!info || ip != from + info->size)) {
+        /* the fetch faulted and the kernel did the work */
+        machine_arrived(&rec.machine, &t->m, from);
+        disable(t, from);
+    } else if (!info) {
+        fail("cannot read the code at %" PRIx64, from);
+    } else {
+        executed(t, info, from, ip);
     }
+    t->m.ip = ip;
+    t->starting = 0;
+    t->entered = 0;
+}
+
+/* The thread is in the kernel, and may stay there: what led there is said
+ * now. */
+static void enter(task *t)
+{
+    process_code info;
+
+    if (t->entered)
+        return;
+    if (t->restart) {
+        const process_code *again = find_code(t, t->restart);
+        if (!again)
+            fail("cannot read the code at %" PRIx64, t->restart);
+        t->m.ip = t->restart;
+        t->restart = 0;
+        info = *again;
+    } else {
+        info = t->info;
+    }
+    executed(t, &info, t->m.ip, t->m.ip + info.size);
+    t->entered = 1;
+}
+
+/* A signal is about to be delivered at t->m.ip. */
+static void interrupted(task *t, int signal, const siginfo_t *si)
+{
+    const int fault = signal == SIGSEGV || signal == SIGBUS ||
+                      signal == SIGILL || signal == SIGFPE;
+
+    if (fault && si->si_code > 0 && si->si_code != SI_KERNEL)
+        /* the processor got as far as this */
+        machine_arrived(&rec.machine, &t->m, t->m.ip);
+    disable(t, t->m.ip);
+    t->deliver = signal;
+}
+
+/* Is a system call that the last signal interrupted to be repeated? */
+static void look_for_restart(task *t)
+{
+    const long result = (long) REGISTER(t, rax);
+
+    if (!t->m.on && !t->restart && (long) REGISTER(t, orig_rax) >= 0 &&
+        result <= -512 && result >= -516)
+        t->restart = t->m.ip - 2;
 }
 
 /* ---- stops ---- */
 
-/* A step has ended at `ip`; say what happened to the instruction at rec.ip. */
-static void stepped(const code_info *info, uint64_t ip)
-{
-    if (rec.ip >= VSYSCALL && rec.ip - VSYSCALL < PAGE
-        && (!info || ip != rec.ip + info->size)) {
-        enable(rec.ip); /* the fetch faulted and the kernel did the work */
-        disable(1, rec.ip);
-    } else if (!info) {
-        fail("cannot read the code at %" PRIx64, rec.ip);
-    } else {
-        executed(info, rec.ip, ip);
-    }
-    rec.ip = ip;
-    rec.starting = 0;
-}
-
-/* A signal is about to be delivered at rec.ip. */
-static void interrupted(int signal, const siginfo_t *si)
-{
-    const int fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL
-                      || signal == SIGFPE;
-
-    if (fault && si->si_code > 0 && si->si_code != SI_KERNEL)
-        enable(rec.ip); /* the processor got as far as this */
-    disable(1, rec.ip);
-    rec.deliver = signal;
-}
-
-/* Is a system call that the last signal interrupted to be repeated? */
-static void look_for_restart(void)
-{
-    const long result = (long) REGISTER(rax);
-
-    if (!rec.on && !rec.restart && (long) REGISTER(orig_rax) >= 0
-        && result <= -512 && result >= -516)
-        rec.restart = rec.ip - 2;
-}
-
 /* A SIGTRAP at the address where the step began. */
-static void no_progress(const code_info *info, const siginfo_t *si)
+static void no_progress(task *t, const process_code *info, const siginfo_t *si)
 {
-    const uint64_t ip = rec.ip;
+    const uint64_t ip = t->m.ip;
 
     if (si->si_code == SIGTRAP) { /* a signal's handler begins here */
-        rec.restart = 0;
+        t->restart = 0;
     } else if (si->si_code <= 0 || si->si_code == SI_KERNEL) {
-        interrupted(SIGTRAP, si);
-    } else if (rec.restart) {
-        rec.ip = rec.restart;
-        rec.restart = 0;
-        stepped(find_code(rec.ip), ip);
-    } else if (rec.starting) {
-        rec.starting = 0;
+        interrupted(t, SIGTRAP, si);
+    } else if (t->restart) {
+        t->m.ip = t->restart;
+        t->restart = 0;
+        stepped(t, find_code(t, t->m.ip), ip);
+    } else if (t->starting) {
+        t->starting = 0;
     } else if (info && info->rep) {
-        enable(ip);
-    } else if (info && info->kind != IPT_INSN_OTHER && info->kind != KIND_BAD) {
-        stepped(info, ip); /* a branch to itself */
+        machine_arrived(&rec.machine, &t->m, ip);
+    } else if (info && info->kind != IPT_INSN_OTHER &&
+               info->kind != PROCESS_BAD) {
+        stepped(t, info, ip); /* a branch to itself */
     }
 }
 
 /* A SIGTRAP: nearly always the end of a step. */
-static void trapped(const code_info *info, int delivered, uint64_t ip)
+static void trapped(task *t, const process_code *info, uint64_t ip)
 {
-    const int careful = ip == rec.ip || delivered || !info
-                        || info->kind == IPT_INSN_SYSCALL
-                        || info->kind == IPT_INSN_INT;
+    const int careful = ip == t->m.ip || t->delivered || !info || t->entered ||
+                        info->kind == IPT_INSN_SYSCALL ||
+                        info->kind == IPT_INSN_INT;
     siginfo_t si;
 
     memset(&si, 0, sizeof(si));
     si.si_code = TRAP_TRACE;
-    if (careful && ptrace(PTRACE_GETSIGINFO, rec.pid, NULL, &si))
+    if (careful && ptrace(PTRACE_GETSIGINFO, (pid_t) t->m.tid, NULL, &si))
         return;
-    if (si.si_code == SIGTRAP)
-        rec.ip = ip;
-    if (ip == rec.ip) {
-        no_progress(info, &si);
+    if (si.si_code == SIGTRAP && !t->entered)
+        t->m.ip = ip;
+    if (ip == t->m.ip && !t->entered) {
+        no_progress(t, info, &si);
         return;
     }
-    rec.restart = 0;
-    stepped(info, ip);
+    t->restart = 0;
+    stepped(t, info, ip);
     if (si.si_code <= 0 || si.si_code == SI_KERNEL) /* raise, INT3 */
-        interrupted(SIGTRAP, &si);
+        interrupted(t, SIGTRAP, &si);
 }
 
-static int changes_maps(uint64_t number)
+static int changes_maps(const task *t)
 {
-    switch (number) {
+    switch (REGISTER(t, rax)) {
     case SYS_mmap:
     case SYS_mprotect:
     case SYS_munmap:
@@ -766,58 +404,396 @@ static int changes_maps(uint64_t number)
     case SYS_pkey_mprotect:
     case SYS_execve:
     case SYS_execveat: return 1;
-    default: return rec.mode != IPT_MODE_64;
+    default: return t->m.mode != IPT_MODE_64;
     }
 }
 
-/* Let the command do one step. Returns 0 when it has ended. */
-static int step(void)
-{
-    const code_info *info = find_code(rec.ip);
-    const int delivered = rec.deliver;
-    const uint8_t kind = info ? info->kind : (uint8_t) KIND_BAD;
-    int status;
-    uint64_t ip;
-    siginfo_t si;
+/* ---- threads and processes ---- */
 
-    if (kind == IPT_INSN_SYSCALL || kind == IPT_INSN_INT)
-        rec.maps_stale |= changes_maps(REGISTER(rax));
-    rec.deliver = 0;
-    if (ptrace(PTRACE_SINGLESTEP, rec.pid, NULL, delivered) && errno != ESRCH)
-        fail("cannot step: %s", strerror(errno));
-    while (waitpid(rec.pid, &status, __WALL) < 0)
-        if (errno != EINTR)
-            fail("cannot wait: %s", strerror(errno));
-    if (!WIFSTOPPED(status)) {
+static task *find_task(pid_t tid)
+{
+    size_t i;
+
+    for (i = 0; i < rec.task_count; i++)
+        if ((pid_t) rec.tasks[i]->m.tid == tid)
+            return rec.tasks[i];
+    return NULL;
+}
+
+/* A file for the list of what the thread executes; NULL: none is kept. */
+static FILE *open_list(uint32_t tid)
+{
+    char name[32];
+    FILE *f;
+
+    if (!rec.folder)
+        return NULL;
+    snprintf(name, sizeof(name), "%" PRIu32 ".u64", tid);
+    if (!rec.perf_data)
+        snprintf(name, sizeof(name), "ips.u64");
+    f = fopen(file_name(name), "wb");
+    if (!f)
+        fail("cannot create %s: %s", file_name(name), strerror(errno));
+    return f;
+}
+
+/* A thread that has stopped before its first instruction. */
+static task *new_task(pid_t tid, process *p, task *parent)
+{
+    task *t = (task *) calloc(1, sizeof(*t));
+
+    rec.tasks =
+        (task **) realloc(rec.tasks, (rec.task_count + 1) * sizeof(*rec.tasks));
+    if (!t || !rec.tasks) {
+        fail("out of memory");
+        return NULL;
+    }
+    rec.tasks[rec.task_count++] = t;
+    p->threads++;
+    t->p = p;
+    t->m.pid = (uint32_t) p->pid;
+    t->m.tid = (uint32_t) tid;
+    t->m.ip = REGISTER(t, rip);
+    t->m.mode = mode_of(t);
+    t->m.list = open_list(t->m.tid);
+    t->starting = 1;
+    machine_add(&rec.machine, &t->m, parent ? &parent->m : NULL);
+    return t;
+}
+
+static void end_task(task *t)
+{
+    size_t i;
+
+    disable(t, t->m.ip);
+    machine_exit(&rec.machine, &t->m);
+    if (t->m.list && ferror(t->m.list) | fclose(t->m.list))
+        fail("cannot write to %s", rec.folder);
+    if (--t->p->threads == 0 && t->p != rec.first) {
+        process_clear(t->p);
+        free(t->p);
+    }
+    for (i = 0; rec.tasks[i] != t; i++)
+        ;
+    rec.tasks[i] = rec.tasks[--rec.task_count];
+    free(t);
+}
+
+static void ended(task *t, int status)
+{
+    if (t->m.state == MACHINE_RUNNING && !t->entered && !t->delivered &&
+        t->has_info && t->info.kind == IPT_INSN_SYSCALL)
+        executed(t, &t->info, t->m.ip, t->m.ip + t->info.size);
+    if ((pid_t) t->m.tid == rec.pid) {
         rec.pid = 0;
         rec.status = status;
-        if (kind == IPT_INSN_SYSCALL && !delivered) {
-            enable(rec.ip);
-            list(rec.ip);
-            disable(0, rec.ip);
-        }
-        disable(1, rec.ip);
+    }
+    end_task(t);
+}
+
+static void said_comm(const task *t, int exec)
+{
+    char name[64];
+    size_t n;
+    FILE *f;
+
+    snprintf(name, sizeof(name), "/proc/%" PRIu32 "/comm", t->m.tid);
+    f = fopen(name, "r");
+    n = f ? fread(name, 1, sizeof(name) - 1, f) : 0;
+    name[n] = 0;
+    name[strcspn(name, "\n")] = 0;
+    if (f)
+        fclose(f);
+    machine_comm(&rec.machine, &t->m, name, exec);
+}
+
+/* Without time all mappings hold for the whole trace. */
+static void check_timeless(const process *p, const process_region *r)
+{
+    size_t i;
+
+    for (i = 0; i < p->region_count; i++) {
+        const process_region *x = &p->regions[i];
+        if (x->used && x->base < r->end && r->base < x->end &&
+            (x->inode != r->inode || strcmp(x->name, r->name) ||
+             x->base - x->offset != r->base - r->offset))
+            fail("other code was mapped at %" PRIx64
+                 " after the code there was executed: record with --time",
+                 r->base);
+    }
+}
+
+static void mapped(process *p, const process_region *r)
+{
+    const task *t = (const task *) p->context;
+    perfwrite_map map;
+
+    if (r->base == VSYSCALL)
+        return;
+    if (!(rec.config.gen.flags & IPT_GEN_TSC))
+        check_timeless(p, r);
+    memset(&map, 0, sizeof(map));
+    map.base = r->base;
+    map.size = r->end - r->base;
+    map.offset = r->offset;
+    map.inode = r->inode;
+    map.major = r->major;
+    map.minor = r->minor;
+    map.prot = PROT_READ | PROT_EXEC | (r->writable ? PROT_WRITE : 0u);
+    map.flags = MAP_PRIVATE;
+    map.name = *r->name ? r->name : "//anon";
+    machine_map(&rec.machine, &t->m, &map);
+}
+
+static void read_maps(task *t)
+{
+    t->p->context = t;
+    t->p->maps_stale = 1;
+    if (rec.perf_data)
+        process_read_maps(t->p, (pid_t) t->m.tid);
+}
+
+static process *new_process(pid_t pid)
+{
+    static const process_config for_perf = {fail, mapped};
+    static const process_config for_folder = {fail, NULL};
+    process *p = (process *) calloc(1, sizeof(*p));
+
+    if (!p) {
+        fail("out of memory");
+        return NULL;
+    }
+    p->config = rec.perf_data ? &for_perf : &for_folder;
+    p->pid = pid;
+    p->epoch = 1;
+    return p;
+}
+
+/* Go on for a step; 0: it was killed. */
+static int resume(const task *t, int signal)
+{
+    if (ptrace(PTRACE_SINGLESTEP, (pid_t) t->m.tid, NULL, signal) == 0)
+        return 1;
+    if (errno != ESRCH)
+        fail("cannot step: %s", strerror(errno));
+    return 0;
+}
+
+static pid_t wait_for(pid_t tid, int *status, int options)
+{
+    pid_t got;
+
+    do
+        got = waitpid(tid, status, __WALL | options);
+    while (got < 0 && errno == EINTR);
+    if (got < 0 && errno != ECHILD)
+        fail("cannot wait: %s", strerror(errno));
+    return got;
+}
+
+/* What a new thread belongs to. */
+static pid_t group_of(pid_t tid)
+{
+    char line[256];
+    int group = tid;
+    FILE *f;
+
+    snprintf(line, sizeof(line), "/proc/%d/status", (int) tid);
+    f = fopen(line, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "Tgid: %d", &group) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return group;
+}
+
+/* The thread makes another one, which stops before it does anything. */
+static void forked(task *t)
+{
+    unsigned long message = 0;
+    process *p = t->p;
+    int status = 0;
+    pid_t child;
+    size_t i;
+
+    if (ptrace(PTRACE_GETEVENTMSG, (pid_t) t->m.tid, NULL, &message))
+        return;
+    child = (pid_t) message;
+    for (i = 0; i < rec.early_count && rec.early[i].tid != child; i++)
+        ;
+    if (i < rec.early_count) {
+        status = rec.early[i].status;
+        rec.early[i] = rec.early[--rec.early_count];
+    } else if (wait_for(child, &status, 0) != child) {
+        return;
+    }
+    if (!WIFSTOPPED(status))
+        return;
+    if (group_of(child) != p->pid) {
+        p = new_process(child);
+        process_copy_regions(p, t->p);
+    }
+    new_task(child, p, t);
+}
+
+/* The process has another program. */
+static void execed(task *t, const process_code *info, uint64_t ip)
+{
+    unsigned long former = t->m.tid;
+    task *caller;
+
+    ptrace(PTRACE_GETEVENTMSG, (pid_t) t->m.tid, NULL, &former);
+    caller = former == t->m.tid ? NULL : find_task((pid_t) former);
+    if (caller) { /* it takes the number of the first thread, which is gone */
+        enter(caller);
+        end_task(caller);
+        disable(t, t->m.ip);
+        t->entered = 1;
+        t->deliver = 0;
+        t->restart = 0;
+    }
+    stepped(t, info, ip);
+    machine_mode(&t->m, mode_of(t));
+    t->starting = 1;
+    if (rec.perf_data) {
+        process_clear(t->p);
+        said_comm(t, 1);
+    }
+    read_maps(t);
+}
+
+/* ---- stops ---- */
+
+/* What wait() said of a thread. Returns 1 if it can go on. */
+static int stopped(task *t, int status)
+{
+    const process_code *info = t->has_info ? &t->info : NULL;
+    siginfo_t si;
+    uint64_t ip;
+
+    if (!WIFSTOPPED(status)) {
+        ended(t, status);
         return 0;
     }
-    ip = REGISTER(rip);
-    if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8)) {
-        stepped(info, ip);
-        set_mode();
-        rec.starting = 1;
-        rec.maps_stale = 1;
-    } else if (WSTOPSIG(status) == SIGTRAP) {
-        trapped(info, delivered, ip);
-        if (!rec.on)
-            set_mode();
-    } else {
-        if (ip != rec.ip)
-            stepped(info, ip);
-        if (ptrace(PTRACE_GETSIGINFO, rec.pid, NULL, &si) == 0) {
-            look_for_restart();
-            interrupted(WSTOPSIG(status), &si);
+    ip = REGISTER(t, rip);
+    switch (status >> 16) {
+    case PTRACE_EVENT_FORK:
+    case PTRACE_EVENT_VFORK:
+    case PTRACE_EVENT_CLONE:
+        enter(t);
+        forked(t);
+        resume(t, 0);
+        return 0;
+    case PTRACE_EVENT_EXEC: execed(t, info, ip); break;
+    default:
+        if (WSTOPSIG(status) == SIGTRAP) {
+            trapped(t, info, ip);
+            if (!t->m.on)
+                machine_mode(&t->m, mode_of(t));
+            break;
+        }
+        if (ip != t->m.ip || t->entered)
+            stepped(t, info, ip);
+        if (ptrace(PTRACE_GETSIGINFO, (pid_t) t->m.tid, NULL, &si) == 0) {
+            look_for_restart(t);
+            interrupted(t, WSTOPSIG(status), &si);
         } /* else it stopped, as the signal wanted: it goes on at once */
     }
+    if (t->maps_change)
+        read_maps(t);
+    if (t->name_changes && rec.perf_data)
+        said_comm(t, 0);
+    t->maps_change = t->name_changes = t->has_info = 0;
     return 1;
+}
+
+/* What wait() said of any thread. */
+static void report(pid_t tid, int status)
+{
+    task *t = find_task(tid);
+
+    if (!t) {
+        if (rec.early_count == sizeof(rec.early) / sizeof(rec.early[0]))
+            fail("too many new threads");
+        rec.early[rec.early_count].tid = tid;
+        rec.early[rec.early_count++].status = status;
+    } else if (stopped(t, status) && t->m.state == MACHINE_WAITING) {
+        machine_ready(&rec.machine, &t->m, 0);
+    }
+}
+
+/* Is a thread that was resumed in the kernel, to stay there for a while? */
+static int is_asleep(const task *t)
+{
+    char text[256];
+    const char *state;
+    size_t n;
+    FILE *f;
+
+    snprintf(text, sizeof(text), "/proc/%" PRIu32 "/stat", t->m.tid);
+    f = fopen(text, "r");
+    n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = 0;
+    state = strrchr(text, ')'); /* after its name */
+    return !state || (state[2] != 'R' && state[2] != 't');
+}
+
+/* Wait until a thread that was resumed stops. If it may be in a system call
+ * others have their turn as soon as it sleeps. */
+static void await(task *t, int may_sleep)
+{
+    const pid_t tid = (pid_t) t->m.tid;
+    unsigned looks = 0;
+    int status;
+    pid_t got;
+
+    for (;;) {
+        got = wait_for(may_sleep ? tid : -1, &status, may_sleep ? WNOHANG : 0);
+        if (got == tid) {
+            if (WIFSTOPPED(status) ? stopped(t, status) : (ended(t, status), 1))
+                return;
+        } else if (got > 0) {
+            report(got, status);
+            if (find_task(tid) != t)
+                return; /* another thread's exec ended it */
+        } else if (got < 0 || (++looks > PATIENCE && is_asleep(t))) {
+            /* without an answer from wait() it has a new number, from exec */
+            enter(t);
+            machine_wait(&rec.machine, &t->m);
+            return;
+        } else {
+            sched_yield();
+        }
+    }
+}
+
+/* Let a thread do one step. */
+static void step(task *t)
+{
+    const process_code *info = find_code(t, t->m.ip);
+    const int kernel =
+        info && (info->kind == IPT_INSN_SYSCALL || info->kind == IPT_INSN_INT);
+
+    t->has_info = info != NULL;
+    if (info)
+        t->info = *info;
+    if (kernel) {
+        t->maps_change = (uint8_t) changes_maps(t);
+        t->name_changes =
+            REGISTER(t, rax) == SYS_prctl && REGISTER(t, rdi) == PR_SET_NAME;
+    }
+    t->delivered = t->deliver != 0;
+    if (resume(t, t->deliver)) {
+        t->deliver = 0;
+        await(t, rec.perf_data && (kernel || t->restart));
+    } else { /* killed: what it has not executed is not recorded */
+        t->has_info = 0;
+        disable(t, t->m.ip);
+        machine_wait(&rec.machine, &t->m);
+    }
 }
 
 /* ---- files ---- */
@@ -839,14 +815,14 @@ static void finish(FILE *f, const char *name)
 
 static int compare_pages(const void *a, const void *b)
 {
-    const uint64_t x = (*(code_page *const *) a)->base;
-    const uint64_t y = (*(code_page *const *) b)->base;
+    const uint64_t x = (*(process_page *const *) a)->base;
+    const uint64_t y = (*(process_page *const *) b)->base;
 
     return x < y ? -1 : x > y;
 }
 
 /* image.map and pages.bin: pages that follow each other are one line. */
-static void write_image(void)
+static void write_image(process *p)
 {
     FILE *map = create("image.map");
     FILE *bin = create("pages.bin");
@@ -854,16 +830,17 @@ static void write_image(void)
     size_t from = 0;
     size_t i;
 
-    for (i = 0; i < rec.page_slots; i++)
-        if (rec.pages[i])
-            rec.pages[n++] = rec.pages[i];
-    qsort(rec.pages, n, sizeof(rec.pages[0]), compare_pages);
+    for (i = 0; i < p->page_slots; i++)
+        if (p->pages[i])
+            p->pages[n++] = p->pages[i];
+    qsort(p->pages, n, sizeof(p->pages[0]), compare_pages);
     for (i = 0; i < n; i++) {
-        fwrite(rec.pages[i]->bytes, 1, PAGE, bin);
-        if (i + 1 < n && rec.pages[i + 1]->base == rec.pages[i]->base + PAGE)
+        fwrite(p->pages[i]->bytes, 1, PROCESS_PAGE, bin);
+        if (i + 1 < n &&
+            p->pages[i + 1]->base == p->pages[i]->base + PROCESS_PAGE)
             continue;
-        fprintf(map, "%" PRIx64 " %zx pages.bin %zx\n", rec.pages[from]->base,
-                (i + 1 - from) * PAGE, from * PAGE);
+        fprintf(map, "%" PRIx64 " %zx pages.bin %zx\n", p->pages[from]->base,
+                (i + 1 - from) * PROCESS_PAGE, from * PROCESS_PAGE);
         from = i + 1;
     }
     finish(map, "image.map");
@@ -872,27 +849,27 @@ static void write_image(void)
 
 static int compare_regions(const void *a, const void *b)
 {
-    const region *x = (const region *) a;
-    const region *y = (const region *) b;
+    const process_region *x = (const process_region *) a;
+    const process_region *y = (const process_region *) b;
 
     if (x->base != y->base)
         return x->base < y->base ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
-static void write_maps(void)
+static void write_maps(process *p)
 {
     FILE *f = create("maps");
-    const region *last = NULL;
+    const process_region *last = NULL;
     size_t i;
 
-    qsort(rec.regions, rec.region_count, sizeof(region), compare_regions);
-    for (i = 0; i < rec.region_count; i++) {
-        const region *r = &rec.regions[i];
+    qsort(p->regions, p->region_count, sizeof(process_region), compare_regions);
+    for (i = 0; i < p->region_count; i++) {
+        const process_region *r = &p->regions[i];
         if (!r->used || (last && compare_regions(r, last) == 0))
             continue;
         fprintf(f, "%" PRIx64 " %" PRIx64 " %" PRIx64 " %s\n", r->base,
-                r->end - r->base, r->offset, r->name);
+                r->end - r->base, r->offset, *r->name ? r->name : "-");
         last = r;
     }
     finish(f, "maps");
@@ -907,11 +884,11 @@ static void write_meta(const char *ended)
     for (i = 0; rec.command[i]; i++)
         fprintf(f, "%s%s", i ? " " : "", rec.command[i]);
     fprintf(f, "\nended=%s\nfilter=cpl3\nretcomp=%s\npsb_period=%" PRIu32 "\n",
-            ended,
-            rec.config.flags & IPT_CONFIG_NO_RETCOMP ? "no" : "yes",
-            rec.config.psb_period);
+            ended, rec.config.gen.flags & IPT_CONFIG_NO_RETCOMP ? "no" : "yes",
+            rec.config.gen.psb_period);
     fprintf(f, "instructions=%" PRIu64 "\ntrace_bytes=%" PRIu64 "\npages=%zu\n",
-            rec.written, rec.trace_size, rec.page_count);
+            rec.machine.instructions, rec.machine.trace_bytes,
+            rec.first->page_count);
     finish(f, "meta");
 }
 
@@ -969,7 +946,10 @@ static void share_cpu(void)
  * status. */
 static int start(void)
 {
-    const uintptr_t options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+    const uintptr_t all =
+        PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+    const uintptr_t options =
+        PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | (rec.perf_data ? all : 0);
     struct {
         int what;
         int error;
@@ -1021,13 +1001,23 @@ static int start(void)
 
 static void help(FILE *f)
 {
-    fprintf(f,
-            "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]\n"
-            "  -o DIR          the folder to write; it is created\n"
-            "  --no-retcomp    no compressed returns\n"
-            "  --psb-period N  bytes between PSB+ (default 4096; 0: one PSB+)\n"
-            "  --max N         end the command after N instructions\n"
-            "  --quiet         no progress, no summary\n");
+    fprintf(
+        f,
+        "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]\n"
+        "       ptrecord [OPTIONS] --perf-data FILE [-o DIR] [--] COMMAND "
+        "...\n"
+        "  -o DIR          the folder to write; it is created\n"
+        "  --perf-data FILE  write a perf.data of all threads and processes "
+        "of the\n"
+        "                  command; then DIR has what each executed, "
+        "TID.u64\n"
+        "  --time WHAT     none (default), tsc, mtc or cyc: packets of time; "
+        "each\n"
+        "                  has those before it, too\n"
+        "  --no-retcomp    no compressed returns\n"
+        "  --psb-period N  bytes between PSB+ (default 4096; 0: one PSB+)\n"
+        "  --max N         end the command after N instructions\n"
+        "  --quiet         no progress, no summary\n");
 }
 
 static void usage(const char *what, const char *word)
@@ -1049,27 +1039,66 @@ static uint64_t number(const char *option, const char *text, uint64_t most)
     return n;
 }
 
+/* The packets of time that --time asks for. */
+static uint32_t time_flags(const char *what)
+{
+    static const struct {
+        const char *name;
+        uint32_t flags;
+    } times[] = {{"none", 0},
+                 {"tsc", IPT_GEN_TSC},
+                 {"mtc", IPT_GEN_TSC | IPT_GEN_MTC},
+                 {"cyc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC}};
+    size_t i;
+
+    for (i = 0; what && i < sizeof(times) / sizeof(times[0]); i++)
+        if (!strcmp(what, times[i].name))
+            return times[i].flags;
+    usage("bad argument of ", "--time");
+    return 0;
+}
+
+/* An option with an argument; returns 0 if it is another one. */
+static int valued_option(const char *name, const char *value)
+{
+    machine_config *config = &rec.config;
+
+    if (!strcmp(name, "-o") || !strcmp(name, "--perf-data")) {
+        if (!value || !*value)
+            usage("no file: ", name);
+        *(name[1] == 'o' ? &rec.folder : &rec.perf_data) = value;
+    } else if (!strcmp(name, "--psb-period")) {
+        config->gen.psb_period = (uint32_t) number(name, value, UINT32_MAX);
+    } else if (!strcmp(name, "--max")) {
+        rec.max = number(name, value, UINT64_MAX);
+    } else if (!strcmp(name, "--time")) {
+        config->gen.flags |= time_flags(value);
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+static void check_options(void)
+{
+    if (!rec.folder && !rec.perf_data)
+        usage("no folder: ", "-o");
+    if (!*rec.command)
+        usage("no command", "");
+    if (!rec.perf_data && rec.config.gen.flags & IPT_GEN_TSC)
+        usage("only with --perf-data: ", "--time");
+}
+
 static void options(char **argv)
 {
-    rec.config.psb_period = 4096;
+    rec.config.gen.psb_period = 4096;
     while (*++argv && **argv == '-') {
         if (!strcmp(*argv, "--")) {
             argv++;
             break;
         }
-        if (!strcmp(*argv, "-o")) {
-            rec.folder = *++argv;
-            if (!rec.folder || !*rec.folder)
-                usage("no folder: ", "-o");
-        } else if (!strcmp(*argv, "--no-retcomp")) {
-            rec.config.flags |= IPT_CONFIG_NO_RETCOMP;
-        } else if (!strcmp(*argv, "--psb-period")) {
-            rec.config.psb_period = (uint32_t) number(argv[0], argv[1],
-                                                        UINT32_MAX);
-            argv++;
-        } else if (!strcmp(*argv, "--max")) {
-            rec.max = number(argv[0], argv[1], UINT64_MAX);
-            argv++;
+        if (!strcmp(*argv, "--no-retcomp")) {
+            rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
         } else if (!strcmp(*argv, "--quiet")) {
             rec.quiet = 1;
         } else if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h")) {
@@ -1077,14 +1106,14 @@ static void options(char **argv)
             if (fflush(stdout))
                 fail("--help");
             exit(0);
+        } else if (valued_option(argv[0], argv[1])) {
+            argv++;
         } else {
             usage("unknown option: ", *argv);
         }
     }
     rec.command = argv;
-    if (!rec.folder || !*argv)
-        usage(rec.folder ? "no command" : "no folder: ",
-              rec.folder ? "" : "-o");
+    check_options();
 }
 
 /* Where a standard stream is closed the next file would take its place, and
@@ -1120,39 +1149,119 @@ static int make_folder(const char *name)
     return 1;
 }
 
-/* Step through the command until it ends or there is enough. */
-static void record(void)
+/* ---- recording ---- */
+
+/* A processor like those of many servers: 3.2 GHz, a crystal of 24 MHz, an MTC
+ * every eight of its ticks. */
+static void prepare(void)
 {
-    rec.ip = REGISTER(rip);
-    rec.mode = REGISTER(cs) == CS_32 ? IPT_MODE_32 : IPT_MODE_64;
-    if (ipt_gen_init(&rec.gen, &rec.config, rec.mode) < 0)
-        fail("internal error: ipt_gen_init");
-    rec.gen.out = rec.trace;
-    rec.gen.size = sizeof(rec.trace);
-    rec.starting = 1;
-    rec.maps_stale = 1;
-    rec.epoch = 1;
-    rec.began = rec.shown = now();
-    while (step()) {
-        if (++rec.steps % 256 == 0)
-            show_progress();
-        if (rec.max && recorded() >= rec.max) { /* as by an interrupt */
-            disable(1, rec.ip);
-            kill(rec.pid, SIGKILL);
-            waitpid(rec.pid, NULL, __WALL);
-            rec.pid = 0;
-            rec.status = -1;
-            break;
+    ipt_gen_config *gen = &rec.config.gen;
+    perfwrite_config out;
+
+    rec.config.fail = fail;
+    rec.config.seed = 1;
+    rec.config.quantum = 20000;
+    rec.config.gap = 1300;
+    rec.config.time_shift = 31;
+    rec.config.time_mult = 672770566;
+    rec.config.time_zero = (uint64_t) -123456789;
+    if (gen->flags & IPT_GEN_TSC) {
+        gen->tsc = (uint64_t) 1 << 40;
+        gen->cpuid_15_eax = 3;
+        gen->cpuid_15_ebx = 400;
+        gen->mtc_freq = 3;
+        gen->nom_freq = gen->cbr = 32;
+    }
+    if (!rec.perf_data)
+        return;
+    memset(&out, 0, sizeof(out));
+    out.pt = 0x2001 /* branches */
+             | (gen->flags & IPT_CONFIG_NO_RETCOMP ? 0x800u : 0) |
+             (gen->flags & IPT_GEN_TSC ? 0x400u : 0) |
+             (gen->flags & IPT_GEN_MTC ? 0x200u | 3u << 14 : 0) |
+             (gen->flags & IPT_GEN_CYC ? 2u : 0);
+    out.timed = (gen->flags & IPT_GEN_TSC) != 0;
+    out.time_zero = rec.config.time_zero;
+    out.time_mult = rec.config.time_mult;
+    out.time_shift = rec.config.time_shift;
+    out.cpuid_15_eax = gen->cpuid_15_eax;
+    out.cpuid_15_ebx = gen->cpuid_15_ebx;
+    out.max_ratio = gen->nom_freq;
+    out.by_cpu = out.switches = rec.config.cpus > 0;
+    out.family = 6;
+    out.model = 94;
+    out.stepping = 3;
+    out.cpus = rec.config.cpus;
+    out.command = rec.command;
+    rec.config.out = perfwrite_open(rec.perf_data, &out);
+    if (!rec.config.out)
+        fail("cannot create %s: %s", rec.perf_data, strerror(errno));
+}
+
+/* See what became of threads that wait in the kernel. */
+static void look_around(int options)
+{
+    int status;
+    pid_t got;
+
+    while ((got = wait_for(-1, &status, options)) > 0) {
+        report(got, status);
+        options = WNOHANG;
+    }
+}
+
+/* The command is stopped by --max: as by an interrupt. */
+static void stop_all(void)
+{
+    int status;
+    pid_t got;
+
+    kill_all();
+    while (rec.task_count > 0 && (got = wait_for(-1, &status, 0)) > 0) {
+        task *t = find_task(got);
+        if (t && !WIFSTOPPED(status)) {
+            t->has_info = 0;
+            end_task(t);
         }
     }
-    if (ipt_gen_flush(&rec.gen) == IPT_ERR_ROOM) {
-        write_trace();
-        ipt_gen_flush(&rec.gen);
+    rec.pid = 0;
+    rec.status = -1;
+}
+
+/* Step through all threads until they end or there is enough. */
+static void record(void)
+{
+    machine_thread *t;
+    task *first;
+
+    machine_init(&rec.machine, &rec.config);
+    rec.first = new_process(rec.pid);
+    first = new_task(rec.pid, rec.first, NULL);
+    if (rec.perf_data)
+        said_comm(first, 1);
+    read_maps(first);
+    rec.began = rec.shown = now();
+    while (rec.task_count > 0) {
+        t = machine_next(&rec.machine);
+        if (t)
+            step((task *) t);
+        if (!t || (rec.task_count > 1 && rec.steps % 32 == 0))
+            look_around(t ? WNOHANG : 0);
+        if (++rec.steps % 256 == 0)
+            show_progress();
+        if (rec.max && rec.machine.instructions >= rec.max &&
+            rec.task_count > 0)
+            stop_all();
     }
-    write_trace();
-    write_ips();
+    machine_end(&rec.machine);
+}
+
+static void write_folder(const char *ended)
+{
     finish(rec.trace_file, "trace.pt");
-    finish(rec.ips_file, "ips.u64");
+    write_image(rec.first);
+    write_maps(rec.first);
+    write_meta(ended);
 }
 
 int main(int argc, char **argv)
@@ -1163,7 +1272,7 @@ int main(int argc, char **argv)
     (void) argc;
     options(argv);
     fill_streams();
-    if (!make_folder(rec.folder)) {
+    if (rec.folder && !make_folder(rec.folder)) {
         fprintf(stderr, "ptrecord: cannot create %s: %s\n", rec.folder,
                 strerror(errno));
         return 1;
@@ -1171,8 +1280,11 @@ int main(int argc, char **argv)
     status = start();
     if (status)
         return status;
-    rec.trace_file = create("trace.pt");
-    rec.ips_file = create("ips.u64");
+    if (!rec.perf_data)
+        rec.trace_file = rec.config.trace = create("trace.pt");
+    else if (rec.folder)
+        rec.log_file = rec.config.log = create("log");
+    prepare();
     record();
     if (rec.status == -1)
         snprintf(ended, sizeof(ended), "--max");
@@ -1180,17 +1292,21 @@ int main(int argc, char **argv)
         snprintf(ended, sizeof(ended), "exit %d", WEXITSTATUS(rec.status));
     else
         snprintf(ended, sizeof(ended), "signal %d", WTERMSIG(rec.status));
-    write_image();
-    write_maps();
-    write_meta(ended);
+    if (!rec.perf_data)
+        write_folder(ended);
+    else if (rec.log_file)
+        finish(rec.log_file, "log");
+    if (perfwrite_close(rec.config.out))
+        fail("cannot write %s: %s", rec.perf_data, strerror(errno));
     end_progress();
     if (!rec.quiet)
         fprintf(stderr,
                 "ptrecord: %s: %" PRIu64 " instructions, %" PRIu64
                 " bytes of trace, %zu pages of code, %.1f s; command ended: "
                 "%s\n",
-                rec.folder, rec.written, rec.trace_size, rec.page_count,
-                now() - rec.began, ended);
+                rec.perf_data ? rec.perf_data : rec.folder,
+                rec.machine.instructions, rec.machine.trace_bytes,
+                rec.first->page_count, now() - rec.began, ended);
     return 0;
 }
 

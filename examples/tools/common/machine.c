@@ -1,0 +1,666 @@
+/* machine.c: see machine.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "machine.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPILL     65536       /* addresses collected before writing */
+#define LONG_LOOP (1u << 20)  /* ... and when they must be a loop */
+#define ROUND     (64u << 10) /* bytes of records in a round, at least */
+
+/* What happens in the kernel, in cycles after it was entered. */
+#define RECORD_AFTER 40   /* a record of what a system call did */
+#define SWITCH_AFTER 150  /* the record of a switch */
+#define CALL_TIME    400  /* a system call that does not wait */
+#define WAKE_TIME    5000 /* when nothing runs: until something happens */
+
+static uint64_t dice(machine *m, uint64_t n) /* splitmix64 */
+{
+    uint64_t z = m->random += 0x9e3779b97f4a7c15u;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) % n;
+}
+
+static void *room_for(machine *m, void *array, size_t count, size_t size)
+{
+    void *p = realloc(array, count * size);
+
+    if (!p)
+        m->config.fail("out of memory");
+    return p;
+}
+
+/* ---- time ---- */
+
+/* The clock of the processors that are furthest behind; if none runs, of the
+ * one that is furthest ahead. */
+static uint64_t present(const machine *m)
+{
+    uint64_t first = UINT64_MAX;
+    uint64_t last = m->latest;
+    uint32_t i;
+
+    for (i = 0; i < m->cpu_count; i++) {
+        const uint64_t clock = m->cpus[i]->gen.clock;
+        const machine_thread *t = m->cpus[i]->thread;
+        if (t && t->state == MACHINE_RUNNING && clock < first)
+            first = clock;
+        if (clock > last)
+            last = clock;
+    }
+    return first != UINT64_MAX ? first : last;
+}
+
+/* Cycles are TSC ticks: the ratio of the processors is the nominal one. */
+static uint64_t nanoseconds(const machine *m, uint64_t clock)
+{
+    const uint64_t tsc = m->config.gen.tsc + clock;
+    const uint16_t shift = m->config.time_shift;
+    const uint64_t low = tsc & (((uint64_t) 1 << shift) - 1);
+
+    return m->config.time_zero + (tsc >> shift) * m->config.time_mult +
+           (low * m->config.time_mult >> shift);
+}
+
+/* The trailer of a record that is written at `clock`. */
+static perfwrite_who who_at(machine *m, const machine_thread *t,
+                            const machine_cpu *cpu, uint64_t clock)
+{
+    perfwrite_who who;
+
+    memset(&who, 0, sizeof(who));
+    who.pid = t ? t->pid : 0; /* the idle task */
+    who.tid = t ? t->tid : 0;
+    who.cpu = cpu ? cpu->number : 0;
+    who.time = nanoseconds(m, clock);
+    if (clock > m->newest)
+        m->newest = clock;
+    return who;
+}
+
+/* The present of a thread: it may be ahead of other processors. */
+static uint64_t present_of(const machine *m, const machine_thread *t)
+{
+    const uint64_t clock = present(m);
+
+    if (t->state == MACHINE_RUNNING)
+        return t->cpu->gen.clock;
+    return t->left > clock ? t->left : clock;
+}
+
+/* The trailer of a record of what a system call of this thread does. */
+static perfwrite_who who_now(machine *m, const machine_thread *t)
+{
+    return who_at(m, t, t->cpu, present_of(m, t) + RECORD_AFTER);
+}
+
+/* Records of one processor are in order, those of several nearly. */
+static void end_round(machine *m)
+{
+    if (perfwrite_size(m->config.out) - m->round_at < ROUND ||
+        present(m) <= m->newest)
+        return;
+    perfwrite_round(m->config.out);
+    m->round_at = perfwrite_size(m->config.out);
+}
+
+/* ---- trace ---- */
+
+static void take_trace(machine *m, machine_cpu *cpu)
+{
+    const size_t n = cpu->gen.used;
+    perfwrite_who who;
+
+    if (m->config.out) {
+        who = who_at(m, cpu->thread, cpu, cpu->gen.clock);
+        perfwrite_trace(m->config.out, cpu->number, &who, cpu->bytes, n);
+    } else if (fwrite(cpu->bytes, 1, n, m->config.trace) != n) {
+        m->config.fail("cannot write the trace: %s", strerror(errno));
+    }
+    m->trace_bytes += n;
+    cpu->gen.used = 0;
+}
+
+static void gen_event(machine *m, machine_cpu *cpu, const ipt_event *event)
+{
+    int status = ipt_gen_event(&cpu->gen, event);
+
+    if (status == IPT_ERR_ROOM) {
+        take_trace(m, cpu);
+        status = ipt_gen_event(&cpu->gen, event);
+    }
+    if (status < 0)
+        m->config.fail("internal error %d for event %u at %" PRIx64, status,
+                       event->type, event->ip);
+}
+
+static void gen_branch(machine *m, machine_cpu *cpu, const machine_insn *insn,
+                       uint64_t to)
+{
+    int status =
+        ipt_gen_branch(&cpu->gen, insn->kind, insn->ip, insn->size, to);
+
+    if (status == IPT_ERR_ROOM) {
+        take_trace(m, cpu);
+        status =
+            ipt_gen_branch(&cpu->gen, insn->kind, insn->ip, insn->size, to);
+    }
+    if (status < 0)
+        m->config.fail("internal error %d for kind %u at %" PRIx64, status,
+                       insn->kind, insn->ip);
+}
+
+static ipt_event new_event(uint8_t type, uint64_t ip)
+{
+    ipt_event event;
+
+    memset(&event, 0, sizeof(event));
+    event.type = type;
+    event.ip = ip;
+    return event;
+}
+
+/* ---- what executed ---- */
+
+static void write_list(machine *m, machine_thread *t)
+{
+    uint8_t bytes[8];
+    size_t i;
+    size_t j;
+
+    for (i = 0; t->list && i < t->kept; i++) {
+        for (j = 0; j < 8; j++)
+            bytes[j] = (uint8_t) (t->ips[i] >> 8 * j);
+        if (fwrite(bytes, 1, 8, t->list) != 8)
+            m->config.fail("cannot write a list: %s", strerror(errno));
+    }
+    t->kept = 0;
+    t->flow = 0;
+}
+
+/* The trace says how flow came here. */
+static void flow_known(machine *m, machine_thread *t)
+{
+    t->flow = t->kept;
+    if (t->kept >= SPILL)
+        write_list(m, t);
+}
+
+/* Flow is at ip, and the trace will say so, but not how often it was here
+ * before without a traced branch: the first time counts. */
+static void arrive_first(machine *m, machine_thread *t, uint64_t ip)
+{
+    size_t i;
+
+    for (i = t->flow; i < t->kept; i++) {
+        if (t->ips[i] == ip) {
+            t->count -= t->kept - i;
+            m->instructions -= t->kept - i;
+            t->kept = i;
+        }
+    }
+}
+
+static void list(machine *m, machine_thread *t, uint64_t ip)
+{
+    if (t->kept >= t->room) {
+        t->room = t->room ? 2 * t->room : 2 * SPILL;
+        t->ips = (uint64_t *) room_for(m, t->ips, t->room, 8);
+    }
+    if (t->kept - t->flow >= LONG_LOOP)
+        arrive_first(m, t, ip);
+    t->ips[t->kept++] = ip;
+    t->count++;
+    m->instructions++;
+}
+
+static void set_mode(machine *m, machine_thread *t, uint8_t mode)
+{
+    ipt_event event = new_event(IPT_EVT_EXEC_MODE, 0);
+
+    t->mode = mode;
+    if (t->cpu->mode == mode)
+        return;
+    t->cpu->mode = mode;
+    event.u.exec.mode = mode;
+    gen_event(m, t->cpu, &event);
+}
+
+void machine_arrived(machine *m, machine_thread *t, uint64_t ip)
+{
+    ipt_event event = new_event(IPT_EVT_ENABLED, ip);
+
+    if (t->on)
+        return;
+    set_mode(m, t, t->mode);
+    gen_event(m, t->cpu, &event);
+    t->on = 1;
+    flow_known(m, t);
+}
+
+/* The kernel takes over: at ip, or after the instruction listed last. */
+static void disable(machine *m, machine_thread *t, int async, uint64_t ip)
+{
+    ipt_event event =
+        new_event(async ? IPT_EVT_ASYNC_DISABLED : IPT_EVT_DISABLED, ip);
+
+    if (!t->on)
+        return;
+    if (async)
+        arrive_first(m, t, ip);
+    event.flags = IPT_EVENT_NO_TO;
+    gen_event(m, t->cpu, &event);
+    t->on = 0;
+    t->cpu->gen.clock += CALL_TIME;
+    flow_known(m, t);
+}
+
+void machine_interrupted(machine *m, machine_thread *t, uint64_t ip)
+{
+    disable(m, t, 1, ip);
+}
+
+void machine_mode(machine_thread *t, uint8_t mode)
+{
+    t->mode = mode;
+}
+
+/* A processor that has transactions aborts one at the first step. */
+static void abort_transaction(machine *m, machine_thread *t, uint64_t from,
+                              uint64_t to)
+{
+    ipt_event event = new_event(IPT_EVT_TSX, from);
+
+    event.u.tsx.speculative = 1;
+    gen_event(m, t->cpu, &event);
+    event.u.tsx.speculative = 0;
+    event.u.tsx.aborted = 1;
+    gen_event(m, t->cpu, &event);
+    event = new_event(IPT_EVT_ASYNC_BRANCH, from);
+    event.u.branch.to = to;
+    gen_event(m, t->cpu, &event);
+    flow_known(m, t);
+}
+
+/* Now and then memory is slow. */
+static uint64_t cycles(machine *m)
+{
+    return dice(m, 64) ? 1 : 1 + dice(m, 120);
+}
+
+void machine_executed(machine *m, machine_thread *t, const machine_insn *insn,
+                      uint64_t to, uint8_t mode)
+{
+    const uint64_t mask = t->mode == IPT_MODE_64 ? UINT64_MAX : UINT32_MAX;
+    const uint64_t next = (insn->ip + insn->size) & mask;
+    const uint64_t target =
+        (next + (uint64_t) (int64_t) insn->displacement) & mask;
+    int known = 1; /* it can lead there */
+
+    machine_arrived(m, t, insn->ip);
+    list(m, t, insn->ip);
+    t->cpu->gen.clock += cycles(m);
+    switch (insn->kind) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_PTWRITE: known = to == next; break;
+    case IPT_INSN_XBEGIN:
+        known = to == next || to == target;
+        if (known && to != next)
+            abort_transaction(m, t, next, to);
+        break;
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL:
+        known = to == target;
+        if (known)
+            gen_branch(m, t->cpu, insn, to);
+        break;
+    case IPT_INSN_JCC:
+        known = to == next || to == target;
+        if (known)
+            gen_branch(m, t->cpu, insn, to);
+        flow_known(m, t);
+        break;
+    case IPT_INSN_FAR_CALL:
+    case IPT_INSN_FAR_JMP:
+    case IPT_INSN_FAR_RET:
+    case IPT_INSN_IRET:
+        set_mode(m, t, mode);
+        gen_branch(m, t->cpu, insn, to);
+        flow_known(m, t);
+        break;
+    case IPT_INSN_RET:
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_CALL_INDIRECT:
+    case IPT_INSN_JMPABS:
+        gen_branch(m, t->cpu, insn, to);
+        flow_known(m, t);
+        break;
+    default: /* SYSCALL, INT: into the kernel */
+        disable(m, t, 0, insn->ip);
+        break;
+    }
+    if (!known)
+        m->config.fail("the instruction at %" PRIx64 " led to %" PRIx64
+                       ", which its code does not say",
+                       insn->ip, to);
+}
+
+/* ---- switches ---- */
+
+static machine_cpu *new_cpu(machine *m, uint8_t mode)
+{
+    machine_cpu *cpu = (machine_cpu *) calloc(1, sizeof(*cpu));
+
+    if (!cpu || ipt_gen_init(&cpu->gen, &m->config.gen, mode) < 0) {
+        m->config.fail(cpu ? "internal error: ipt_gen_init" : "out of memory");
+        return NULL;
+    }
+    cpu->gen.out = cpu->bytes;
+    cpu->gen.size = sizeof(cpu->bytes);
+    cpu->gen.clock = present(m);
+    cpu->mode = mode;
+    cpu->number = m->queues++;
+    m->cpus = (machine_cpu **) room_for(m, m->cpus, m->cpu_count + 1u,
+                                        sizeof(*m->cpus));
+    m->cpus[m->cpu_count++] = cpu;
+    return cpu;
+}
+
+/* A line of the log for what a thread did in a run:
+ *     run CPU PID TID FIRST COUNT TSC TSC */
+static void end_run(machine *m, const machine_thread *t)
+{
+    if (m->config.log && t->count > t->run_from)
+        fprintf(m->config.log,
+                "run %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64
+                " %" PRIu64 " %" PRIu64 "\n",
+                t->cpu->number, t->pid, t->tid, t->run_from,
+                t->count - t->run_from, m->config.gen.tsc + t->run_clock,
+                m->config.gen.tsc + t->cpu->gen.clock);
+}
+
+/* Tracing begins on this processor. */
+static void start_trace(machine *m, machine_cpu *cpu)
+{
+    perfwrite_who who;
+
+    if (cpu->started)
+        return;
+    cpu->started = 1;
+    if (m->config.out) {
+        who = who_at(m, cpu->thread, cpu, cpu->gen.clock);
+        perfwrite_start(m->config.out, &who);
+    }
+}
+
+/* Another thread gets this processor, which is idle or whose thread has left
+ * it; NULL: none does. */
+static void switch_to(machine *m, machine_cpu *cpu, machine_thread *t,
+                      int preempted)
+{
+    machine_thread *before = cpu->thread;
+    perfwrite_who who;
+
+    if (before)
+        end_run(m, before);
+    if (m->config.cpus && m->config.out) {
+        cpu->gen.clock += SWITCH_AFTER;
+        who = who_at(m, before, cpu, cpu->gen.clock);
+        if (!t) {
+            take_trace(m, cpu);
+            perfwrite_aux(m->config.out, cpu->number, &who, 0);
+        }
+        perfwrite_switch(m->config.out, &who, 1, preempted, t ? t->pid : 0,
+                         t ? t->tid : 0);
+        who = who_at(m, t, cpu, cpu->gen.clock + m->config.gap / 2);
+        perfwrite_switch(m->config.out, &who, 0, 0, before ? before->pid : 0,
+                         before ? before->tid : 0);
+        cpu->gen.clock += m->config.gap;
+    }
+    cpu->thread = t;
+    if (!t)
+        return;
+    t->cpu = cpu;
+    t->state = MACHINE_RUNNING;
+    t->run_from = t->count;
+    t->run_clock = cpu->gen.clock;
+    start_trace(m, cpu);
+    cpu->until = cpu->gen.clock + m->config.quantum / 2 +
+                 dice(m, m->config.quantum + 1u);
+}
+
+/* The thread that has waited longest, if it can run by `clock`. */
+static machine_thread *find_ready(const machine *m, uint64_t clock)
+{
+    machine_thread *best = NULL;
+    size_t i;
+
+    for (i = 0; i < m->thread_count; i++) {
+        machine_thread *t = m->threads[i];
+        if (t->state == MACHINE_READY && t->ready <= clock &&
+            (!best || t->ready < best->ready))
+            best = t;
+    }
+    return best;
+}
+
+/* An idle processor for a thread: mostly the one where it was. */
+static machine_cpu *find_idle(machine *m, const machine_thread *t)
+{
+    machine_cpu *best = NULL;
+    uint64_t idle = 0;
+    uint32_t i;
+
+    if (m->config.cpus == 0)
+        return t->cpu;
+    if (t->cpu && !t->cpu->thread && dice(m, 4))
+        return t->cpu;
+    for (i = 0; i < m->cpu_count; i++)
+        if (!m->cpus[i]->thread && dice(m, ++idle) == 0)
+            best = m->cpus[i];
+    return best;
+}
+
+static machine_cpu *find_running(const machine *m)
+{
+    machine_cpu *best = NULL;
+    uint32_t i;
+
+    for (i = 0; i < m->cpu_count; i++) {
+        machine_cpu *cpu = m->cpus[i];
+        if (cpu->thread && cpu->thread->state == MACHINE_RUNNING &&
+            (!best || cpu->gen.clock < best->gen.clock))
+            best = cpu;
+    }
+    return best;
+}
+
+machine_thread *machine_next(machine *m)
+{
+    machine_cpu *cpu = find_running(m);
+    machine_thread *t;
+
+    if (m->config.out)
+        end_round(m);
+    while ((t = find_ready(m, cpu ? cpu->gen.clock : UINT64_MAX)) != NULL) {
+        machine_cpu *idle = find_idle(m, t);
+        if (!idle)
+            break;
+        if (idle->gen.clock < t->ready)
+            idle->gen.clock = t->ready;
+        switch_to(m, idle, t, 0);
+        cpu = find_running(m);
+    }
+    if (!cpu)
+        return NULL;
+    if (t && cpu->gen.clock >= cpu->until) { /* its turn is over */
+        machine_thread *before = cpu->thread;
+        machine_interrupted(m, before, before->ip);
+        before->state = MACHINE_READY;
+        before->ready = cpu->gen.clock;
+        switch_to(m, cpu, t, 1);
+    }
+    return cpu->thread;
+}
+
+/* ---- threads ---- */
+
+void machine_init(machine *m, const machine_config *config)
+{
+    uint32_t i;
+
+    memset(m, 0, sizeof(*m));
+    m->config = *config;
+    m->random = config->seed;
+    for (i = 0; i < config->cpus; i++)
+        new_cpu(m, IPT_MODE_64);
+}
+
+void machine_add(machine *m, machine_thread *t, const machine_thread *parent)
+{
+    perfwrite_who who;
+
+    m->threads = (machine_thread **) room_for(
+        m, m->threads, m->thread_count + 1, sizeof(*m->threads));
+    m->threads[m->thread_count++] = t;
+    t->state = MACHINE_READY;
+    t->ready = (parent ? present_of(m, parent) : present(m)) + CALL_TIME;
+    if (parent && m->config.out) {
+        who = who_now(m, parent);
+        perfwrite_fork(m->config.out, &who, t->pid, t->tid);
+    }
+    if (m->config.cpus == 0)
+        t->cpu = new_cpu(m, t->mode);
+}
+
+/* Take the last trace of a processor. */
+static void end_cpu(machine *m, machine_cpu *cpu)
+{
+    if (ipt_gen_flush(&cpu->gen) == IPT_ERR_ROOM) {
+        take_trace(m, cpu);
+        ipt_gen_flush(&cpu->gen);
+    }
+    take_trace(m, cpu);
+    if (m->latest < cpu->gen.clock)
+        m->latest = cpu->gen.clock;
+    free(cpu);
+}
+
+/* A thread that has a processor for itself stops. */
+static void stop(machine *m, machine_thread *t)
+{
+    perfwrite_who who;
+
+    end_run(m, t);
+    if (m->config.out) {
+        take_trace(m, t->cpu);
+        who = who_at(m, t, t->cpu, t->cpu->gen.clock);
+        perfwrite_aux(m->config.out, t->cpu->number, &who, 0);
+    }
+    t->cpu->thread = NULL;
+}
+
+/* The thread gives up its processor; to one that is ready, if any is. */
+static void leave(machine *m, machine_thread *t)
+{
+    t->left = t->cpu->gen.clock;
+    if (m->config.cpus)
+        switch_to(m, t->cpu, find_ready(m, t->left), 0);
+    else
+        stop(m, t);
+}
+
+/* The processor of a thread that has ended. */
+static void remove_cpu(machine *m, machine_thread *t)
+{
+    uint32_t i;
+
+    for (i = 0; m->cpus[i] != t->cpu; i++)
+        ;
+    for (m->cpu_count--; i < m->cpu_count; i++)
+        m->cpus[i] = m->cpus[i + 1];
+    t->cpu->thread = t;
+    end_cpu(m, t->cpu);
+    t->cpu = NULL;
+}
+
+void machine_wait(machine *m, machine_thread *t)
+{
+    t->state = MACHINE_WAITING;
+    leave(m, t);
+}
+
+void machine_ready(machine *m, machine_thread *t, uint64_t later)
+{
+    t->ready = present_of(m, t) + later;
+    t->state = MACHINE_READY;
+    if (!find_running(m))
+        t->ready += WAKE_TIME + dice(m, WAKE_TIME);
+}
+
+void machine_exit(machine *m, machine_thread *t)
+{
+    const uint8_t state = t->state;
+    perfwrite_who who;
+    size_t i;
+
+    if (m->config.out) {
+        who = who_now(m, t);
+        perfwrite_exit(m->config.out, &who);
+    }
+    t->state = MACHINE_ENDED;
+    if (state == MACHINE_RUNNING)
+        leave(m, t);
+    if (m->config.cpus == 0)
+        remove_cpu(m, t);
+    write_list(m, t);
+    free(t->ips);
+    t->ips = NULL;
+    t->room = 0;
+    for (i = 0; m->threads[i] != t; i++)
+        ;
+    for (m->thread_count--; i < m->thread_count; i++)
+        m->threads[i] = m->threads[i + 1];
+}
+
+void machine_map(machine *m, const machine_thread *t, const perfwrite_map *map)
+{
+    const perfwrite_who who = who_now(m, t);
+
+    perfwrite_mmap(m->config.out, &who, map);
+}
+
+void machine_comm(machine *m, const machine_thread *t, const char *name,
+                  int exec)
+{
+    const perfwrite_who who = who_now(m, t);
+
+    perfwrite_comm(m->config.out, &who, name, exec);
+}
+
+void machine_end(machine *m)
+{
+    uint32_t i;
+
+    for (i = 0; i < m->cpu_count; i++)
+        end_cpu(m, m->cpus[i]);
+    free(m->cpus);
+    free(m->threads);
+    m->cpus = NULL;
+    m->cpu_count = 0;
+}
+
+uint64_t machine_trace_size(const machine *m)
+{
+    uint64_t size = m->trace_bytes;
+    uint32_t i;
+
+    for (i = 0; i < m->cpu_count; i++)
+        size += m->cpus[i]->gen.used;
+    return size;
+}

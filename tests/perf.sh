@@ -1,0 +1,102 @@
+#!/bin/sh
+# perf.sh [quick|all]: what ptrecord --perf-data writes decodes in perf to
+# exactly the instructions that each thread executed. The lists of those are
+# from ptrace or QEMU, not from the trace. Ends with a table.
+
+mode=${1:-quick}
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+CC=${CC:-cc}
+passed=0 failed=0 skipped=0
+mkdir "$dir/home"
+
+finish() {
+    [ $skipped -gt 0 ] && tail=", $skipped skipped" || tail=
+    echo "$passed passed, $failed failed$tail"
+    [ $failed -eq 0 ]
+    exit
+}
+
+skip() {
+    echo "SKIP perf: $1"
+    skipped=$((skipped + 1))
+    finish
+}
+
+perf version >/dev/null 2>&1 || skip "perf is missing (package linux-perf)"
+
+# As little as possible of this machine: no configuration, no cache, no colour.
+perf() {
+    HOME=$dir/home PERF_CONFIG=/dev/null LC_ALL=C timeout 300 perf "$@"
+}
+
+# decoded FILE: lines TID IP of every instruction that perf finds.
+decoded() {
+    perf script -f -i "$1" --itrace=i0ns -F tid,ip 2>"$dir/err" |
+        awk '{print $1, $2}'
+}
+
+# executed FOLDER: the same lines from the lists, thread by thread.
+executed() {
+    for list in "$1"/*.u64; do
+        tid=$(basename "$list" .u64)
+        od -An -v -tx8 -w8 "$list" | sed "s/^ *0*/$tid /"
+    done
+}
+
+# check NAME: $dir/x.data is what $dir/x says.
+check() {
+    decoded "$dir/x.data" | sort -s -n -k 1,1 >"$dir/got"
+    executed "$dir/x" | sort -s -n -k 1,1 >"$dir/want"
+    threads=$(cut -d ' ' -f 1 "$dir/want" | uniq | wc -l)
+    count=$(wc -l <"$dir/want")
+    if [ "$count" -gt 0 ] && cmp -s "$dir/got" "$dir/want" &&
+        [ "$threads" -ge "${least:-1}" ]; then
+        passed=$((passed + 1))
+        result=same
+    else
+        failed=$((failed + 1))
+        result=FAIL
+        diff "$dir/want" "$dir/got" | head -n 5
+        tail -n 3 "$dir/err"
+    fi
+    printf '%-6s %-24s %9d instructions, %2d threads, %8d bytes\n' $result \
+        "$1" "$count" "$threads" "$(wc -c <"$dir/x.data")"
+}
+
+# record NAME OPTION... -- COMMAND...
+record() {
+    name=$1
+    shift
+    rm -rf "$dir/x" "$dir/x.data"
+    timeout 300 "$build/ptrecord" --quiet --perf-data "$dir/x.data" \
+        -o "$dir/x" "$@" >"$dir/out" 2>&1 </dev/null
+    status=$?
+    if [ $status -eq 77 ]; then
+        skip "ptrecord needs ptrace and Linux on x86-64"
+    elif [ $status -ne 0 ]; then
+        failed=$((failed + 1))
+        echo "FAIL $name: ptrecord: exit status $status"
+        tail -n 3 "$dir/out"
+    else
+        check "$name"
+    fi
+}
+
+$CC -O1 -w -static -pthread -o "$dir/tree" tests/programs/tree.c || {
+    failed=1
+    finish
+}
+
+least=1
+record "true" -- /bin/true
+least=6
+record "tree" -- "$dir/tree"
+record "tree, cyc" --time cyc -- "$dir/tree"
+if [ "$mode" = all ]; then
+    record "tree, tsc" --time tsc --no-retcomp -- "$dir/tree"
+    record "tree, mtc" --time mtc --psb-period 300 -- "$dir/tree"
+fi
+finish
