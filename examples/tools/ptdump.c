@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
+#include "common/sideband.h"
 #include "common/tool.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,8 +40,11 @@ static const char help[] =
     "  --nom-freq <n>            nominal frequency in bus clocks.\n"
     "  --cpuid-0x15.eax <n>      TSC ticks are ebx / eax crystal clocks.\n"
     "  --cpuid-0x15.ebx <n>\n"
+    SIDEBAND_HELP
     "\n"
-    "perf sideband (--sb*, --pevent*) is still to come, and refused.\n";
+    "Sideband is only printed: --sb:warn and --pevent:kernel-start, :sysroot,\n"
+    ":kcore and :vdso-* are accepted, without effect. --pevent <file> is the\n"
+    "same as --pevent:primary.\n";
 
 typedef struct options {
     uint8_t no_sync;
@@ -64,6 +68,7 @@ typedef struct options {
     uint64_t cpuid_eax;
     uint64_t cpuid_ebx;
     const char *file;
+    sideband *sideband;
 } options;
 
 /* What the packets so far say of the IP. */
@@ -202,6 +207,8 @@ static void track_time(dumper *d, const ipt_packet *p)
                p->offset);
     else if (status < 0)
         complain(p, "error updating time", status);
+    if (is_timing(p->type))
+        pevent_dump(&d->opt->sideband->session, d->clock.tsc);
 }
 
 static void show_tsc(dumper *d, line *l, const ipt_packet *p)
@@ -420,7 +427,8 @@ static void print_packet(dumper *d, const ipt_packet *p)
     l.raw_size = p->size / lines;
     if (p->type == IPT_PKT_OVF) l.raw_size = 2; // SKD007's consumes three
     l.opcode = opcode(p->type);
-    if (d->opt->time || d->opt->tcal) track_time(d, p);
+    if (d->opt->time || d->opt->tcal || d->opt->sideband->is_used)
+        track_time(d, p);
     show_payload(d, &l, p);
     if (!wanted(d->opt, p->type)) return;
     if (is_timing(p->type)) show_time(d, &l, p);
@@ -486,7 +494,12 @@ static int dump_file(const options *opt, const tool_file *file)
     configure(&d.config, opt);
     status = ipt_time_init(&d.clock, &d.config);
     if (status >= 0) status = ipt_pkt_init(&decoder, &d.config, &trace);
-    if (status >= 0) return dump_trace(&d, &decoder);
+    if (status >= 0) {
+        pevent_start(&opt->sideband->session);
+        status = dump_trace(&d, &decoder);
+        pevent_dump(&opt->sideband->session, UINT64_MAX);
+        return status;
+    }
     fprintf(stderr, "ptdump: %s.\n", tool_error_text(status));
     return 1;
 }
@@ -520,12 +533,6 @@ static int set_flag(options *opt, const char *word)
     return 0;
 }
 
-/* Options that this version knows of, but cannot follow yet. */
-static int is_later(const char *word)
-{
-    return strncmp(word, "--sb", 4) == 0 || strncmp(word, "--pevent", 8) == 0;
-}
-
 static int parse_cpu(tool_args *args, options *opt)
 {
     const char *text = tool_argument(args, "--cpu");
@@ -534,7 +541,9 @@ static int parse_cpu(tool_args *args, options *opt)
 
 static int parse_option(tool_args *args, options *opt, const char *word)
 {
+    int status;
     if (set_flag(opt, word)) {
+        if (strcmp(word, "--quiet") == 0) opt->sideband->session.flags = 0;
         if (!opt->time || !opt->tcal) return 0;
         fprintf(stderr, "%s: specify either --time or --tcal.\n",
                 args->program);
@@ -549,9 +558,9 @@ static int parse_option(tool_args *args, options *opt, const char *word)
         return tool_number(args, word, 32, &opt->cpuid_eax);
     if (strcmp(word, "--cpuid-0x15.ebx") == 0)
         return tool_number(args, word, 32, &opt->cpuid_ebx);
-    fprintf(stderr, is_later(word) ? "%s: %s: not supported yet.\n"
-                                   : "%s: unknown option: %s.\n",
-            args->program, word);
+    status = sideband_option(args, opt->sideband, word, NULL);
+    if (status) return status < 0 ? 0 : status;
+    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
     return 1;
 }
 
@@ -568,6 +577,7 @@ static int parse(tool_args *args, options *opt)
 
 int main(int argc, char **argv)
 {
+    static sideband records;
     tool_args args;
     options opt;
     tool_file file;
@@ -575,11 +585,15 @@ int main(int argc, char **argv)
     args.program = argc > 0 ? argv[0] : "ptdump";
     args.next = argc > 0 ? argv + 1 : argv;
     memset(&opt, 0, sizeof opt);
+    memset(&file, 0, sizeof file);
+    sideband_init(&records, NULL);
+    opt.sideband = &records;
     status = parse(&args, &opt);
-    if (status >= 0) return status;
-    status = tool_load_argument(&args, opt.file, 2, &file);
-    if (status) return status;
-    status = dump_file(&opt, &file);
+    if (status < 0) {
+        status = tool_load_argument(&args, opt.file, 2, &file);
+        if (!status) status = tool_end(&args, dump_file(&opt, &file));
+    }
     free(file.data);
-    return tool_end(&args, status);
+    sideband_free(&records);
+    return status;
 }

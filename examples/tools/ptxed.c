@@ -9,6 +9,7 @@
 #include "ipt.h"
 #include "common/code.h"
 #include "common/image.h"
+#include "common/sideband.h"
 #include "common/tool.h"
 #include "zydis_glue/ipt_zydis.h"
 #include <inttypes.h>
@@ -62,8 +63,11 @@ static const char help[] =
     "                                    end.\n"
     "  --iscache-limit <n>               accepted, without effect.\n"
     "  --verbose|-v                      print what --elf adds.\n"
+    SIDEBAND_HELP
+    "  --sb:switch                       print switches of context.\n"
     "\n"
-    "perf sideband (--sb*, --pevent*) is still to come, and refused.\n";
+    "With sideband, --event:tick before --pt lets it act as soon as time moves\n"
+    "on, and not only at other events.\n";
 
 typedef struct options {
     uint8_t insn_decoder;
@@ -102,6 +106,7 @@ typedef struct options {
 typedef struct ptxed {
     options opt;
     image code;
+    sideband sideband;
     tool_file file; /* the trace; no data: none was given */
     ipt_segment piece;
     ipt_trace trace;
@@ -326,12 +331,20 @@ static const char *class_name(uint8_t kind)
     }
 }
 
+/* Code that the trace runs in now. */
+static int read_now(ptxed *x, uint8_t *buffer, size_t size,
+                    const ipt_asid *asid, uint64_t ip)
+{
+    return pevent_read(buffer, size, asid, ip, &x->sideband.session);
+}
+
 /* Does Zydis say the same of it as the decoder? (--check) */
 static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
 {
     ipt_code code;
+    uint8_t byte;
     if (!x->opt.check) return;
-    if (image_section_at(&x->code, asid, s->ip) == 0)
+    if (read_now(x, &byte, 1, asid, s->ip) != 1)
         printf("[%" PRIx64 ", %" PRIx64 ": check error: bad isid]\n",
                s->offset, s->ip);
     if (ipt_zydis_classify(&code, s->bytes, s->size, s->mode, NULL) < 0)
@@ -360,7 +373,7 @@ static int step_insn(ptxed *x)
     x->something = 1;
     x->mode = insn.mode;
     if (!x->opt.no_inst || x->opt.check)
-        image_read(bytes, insn.size, &asid, insn.ip, &x->code);
+        (void) read_now(x, bytes, insn.size, &asid, insn.ip);
     s.ip = insn.ip;
     s.bytes = bytes;
     s.size = insn.size;
@@ -395,7 +408,7 @@ static void print_error(uint64_t offset, uint64_t ip, const char *kind,
 static int fetch(ptxed *x, const ipt_asid *asid, shown *s, uint8_t *bytes,
                  ipt_code *code)
 {
-    int size = image_read(bytes, 15, asid, s->ip, &x->code);
+    int size = read_now(x, bytes, 15, asid, s->ip);
     int status;
     if (size < 0) return size;
     status = ipt_classify(code, bytes, (size_t) size, s->mode, NULL);
@@ -674,6 +687,13 @@ static void print_event(const ptxed *x, const ipt_event *e)
     printf("]\n");
 }
 
+/* Let sideband act that is due at an event. */
+static void act(ptxed *x, const ipt_event *e)
+{
+    if (pevent_event(&x->sideband.session, e))
+        (void) ipt_cache_invalidate(&x->cache, NULL, 0, 0);
+}
+
 /* Print the events that wait. */
 static int drain(ptxed *x, int status)
 {
@@ -684,6 +704,7 @@ static int drain(ptxed *x, int status)
         x->events = 1;
         if (event.type == IPT_EVT_EXEC_MODE) x->mode = event.u.exec.mode;
         print_event(x, &event);
+        act(x, &event);
     }
     return status == IPT_END ? 0 : status; // none was pending
 }
@@ -777,6 +798,7 @@ static int follow_on(ptxed *x, int status)
 static void decode(ptxed *x)
 {
     int status;
+    pevent_start(&x->sideband.session);
     while (next_psb(x, &status)) {
         status = follow(x, status);
         if (!at_end(status)) {
@@ -810,12 +832,12 @@ static int late(const ptxed *x)
     return x->file.data != NULL;
 }
 
-/* The image is complete: code that is not in it will not come, which is an
- * error. IPT_NEED_PAGE would make the block decoder wait for it. */
+/* Code that is not there will not come, which is an error. IPT_NEED_PAGE would
+ * make the block decoder wait for it. */
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
-    int status = image_read(buffer, size, asid, ip, context);
+    int status = pevent_read(buffer, size, asid, ip, context);
     return status == IPT_NEED_PAGE ? IPT_ERR_IMAGE : status;
 }
 
@@ -825,7 +847,7 @@ static void configure(ptxed *x)
     const options *o = &x->opt;
     ipt_config *c = &x->config;
     c->read = read_code;
-    c->context = &x->code;
+    c->context = &x->sideband.session;
     c->cpuid_15_eax = (uint32_t) o->cpuid_eax;
     c->cpuid_15_ebx = (uint32_t) o->cpuid_ebx;
     c->mtc_freq = (uint8_t) o->mtc_freq;
@@ -1000,12 +1022,6 @@ static int set_number(tool_args *args, ptxed *x, const char *word)
     return 0;
 }
 
-/* Options that this version knows of, but cannot follow yet. */
-static int is_later(const char *word)
-{
-    return strncmp(word, "--sb", 4) == 0 || strncmp(word, "--pevent", 8) == 0;
-}
-
 /* Each parse_ function returns -1 to go on, else the exit status. */
 static int parse_option(tool_args *args, ptxed *x, const char *word)
 {
@@ -1024,10 +1040,11 @@ static int parse_option(tool_args *args, ptxed *x, const char *word)
     if (set_flag(x, word)) return -1;
     status = set_number(args, x, word);
     if (status == 0 && is_filter(word)) status = parse_filter(args, x, word);
+    if (status == 0)
+        status = sideband_option(args, &x->sideband, word,
+                                 x->opt.verbose ? stdout : NULL);
     if (status != 0) return status;
-    fprintf(stderr, is_later(word) ? "%s: %s: not supported yet.\n"
-                                   : "%s: unknown option: %s.\n",
-            args->program, word);
+    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
     return 1;
 }
 
@@ -1051,6 +1068,7 @@ int main(int argc, char **argv)
     args.program = argc > 0 ? argv[0] : "ptxed";
     args.next = argc > 0 ? argv + 1 : argv;
     image_init(&x.code);
+    sideband_init(&x.sideband, &x.code);
     x.lines = calloc(CACHE_LINES, sizeof *x.lines);
     status = x.lines ? ipt_cache_init(&x.cache, x.lines, CACHE_LINES) : 1;
     if (status == 0) status = parse(&args, &x);
@@ -1059,6 +1077,7 @@ int main(int argc, char **argv)
         print_stat(&x);
         status = tool_end(&args, 0);
     }
+    sideband_free(&x.sideband);
     image_free(&x.code);
     free(x.file.data);
     free(x.lines);

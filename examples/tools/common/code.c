@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "code.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,18 @@ int code_add_raw(const tool_args *args, image *im, const char *text)
     return status;
 }
 
+/* Can a file be opened? Says why not. */
+static int can_open(const tool_args *args, const char *name)
+{
+    FILE *f = fopen(name, "rb");
+    if (!f)
+        fprintf(stderr, "%s: warning: failed to open %s: %s.\n",
+                args->program, name, strerror(errno));
+    else
+        fclose(f);
+    return f != NULL;
+}
+
 int code_add_elf(const tool_args *args, image *im, const char *text,
                  FILE *log)
 {
@@ -55,6 +68,10 @@ int code_add_elf(const tool_args *args, image *im, const char *text,
         base = 0;
     }
     file = tool_copy(text, colon ? (size_t) (colon - text) : strlen(text));
+    if (file && !can_open(args, file)) {
+        free(file);
+        return 1;
+    }
     if (file) why = image_add_elf(im, NULL, file, base, log);
     if (why)
         fprintf(stderr, "%s: warning: failed to load %s: %s.\n", args->program,

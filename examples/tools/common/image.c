@@ -132,18 +132,21 @@ static int show(image *im, const ipt_asid *asid, const image_range *place)
 
 /* ---- sections ---- */
 
-/* One more section, of zeros; NULL without memory. */
+/* One more section, of zeros; NULL without memory. The room doubles when it is
+ * used up. */
 static image_section *new_section(image *im)
 {
-    image_section *more = NULL;
-    if (im->section_count < UINT32_MAX)
-        more = realloc(im->sections,
-                       (im->section_count + (size_t) 1) * sizeof *more);
-    if (!more) return NULL;
-    im->sections = more;
-    more += im->section_count++;
-    memset(more, 0, sizeof *more);
-    return more;
+    const size_t n = im->section_count;
+    if (n == UINT32_MAX) return NULL;
+    if ((n & (n - 1)) == 0) {
+        image_section *more = realloc(im->sections,
+                                      (n ? 2 * n : 1) * sizeof *more);
+        if (!more) return NULL;
+        im->sections = more;
+    }
+    im->section_count++;
+    memset(&im->sections[n], 0, sizeof *im->sections);
+    return &im->sections[n];
 }
 
 /* Show the section added last where it belongs. */

@@ -175,7 +175,7 @@ static long file_size(FILE *f)
     return size == LONG_MAX ? -1 : size; // a directory
 }
 
-static int bad_file(const tool_args *args, const char *name, const char *why)
+static int cannot_load(const tool_args *args, const char *name, const char *why)
 {
     fprintf(stderr, "%s: failed to load %s: %s.\n", args->program, name, why);
     return 1;
@@ -187,12 +187,12 @@ static int read_part(const tool_args *args, FILE *f, const tool_range *range,
 {
     file->size = (size_t) (to - range->from);
     file->data = malloc(file->size);
-    if (!file->data) return bad_file(args, range->name, "out of memory");
+    if (!file->data) return cannot_load(args, range->name, "out of memory");
     if (fseek(f, (long) range->from, SEEK_SET)
         || fread(file->data, 1, file->size, f) != file->size) {
         free(file->data);
         file->data = NULL;
-        return bad_file(args, range->name, "read error");
+        return cannot_load(args, range->name, "read error");
     }
     return 0;
 }
@@ -209,9 +209,9 @@ int tool_load(const tool_args *args, const tool_range *range, tool_file *file)
     }
     size = file_size(f);
     if (size < 0)
-        bad_file(args, range->name, "not a file");
+        cannot_load(args, range->name, "not a file");
     else if (size == 0)
-        bad_file(args, range->name, "it is empty");
+        cannot_load(args, range->name, "it is empty");
     else if (range->from >= (uint64_t) size)
         fprintf(stderr, "%s: bad offset 0x%" PRIx64 " into %s.\n",
                 args->program, range->from, range->name);
@@ -236,7 +236,7 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
                 text);
         status = bad_range;
     } else if (status == -2) {
-        status = bad_file(args, text, "out of memory");
+        status = cannot_load(args, text, "out of memory");
     } else {
         status = tool_load(args, &range, file);
     }
@@ -245,6 +245,16 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 }
 
 /* ---- texts ---- */
+
+void tool_print(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (iscntrl((unsigned char) *text))
+            fprintf(out, "\\x%02x", (unsigned char) *text);
+        else
+            fputc(*text, out);
+    }
+}
 
 const char *tool_error_text(int status)
 {

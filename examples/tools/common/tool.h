@@ -7,6 +7,7 @@
 #ifndef TOOL_H
 #define TOOL_H
 #include "ipt.h"
+#include <stdio.h>
 
 /* The command line, read from left to right. */
 typedef struct tool_args {
@@ -62,6 +63,9 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 
 /* The first `length` characters of text, allocated; NULL without memory. */
 char *tool_copy(const char *text, size_t length);
+
+/* Print a text that may be hostile: control bytes as \xNN. */
+void tool_print(FILE *out, const char *text);
 
 /* --help and --version: print, and end. */
 int tool_help(const tool_args *args, const char *help);
