@@ -172,7 +172,7 @@ static void close_session(void)
     s.out = NULL;
 }
 
-static ipt_event event_of(uint8_t type, uint64_t ip, uint64_t tsc)
+static ipt_event an_event(uint8_t type, uint64_t ip, uint64_t tsc)
 {
     ipt_event e;
     memset(&e, 0, sizeof e);
@@ -185,14 +185,14 @@ static ipt_event event_of(uint8_t type, uint64_t ip, uint64_t tsc)
 /* A tick in user code: nothing but time. Returns whether code has changed. */
 static int tick(uint64_t tsc)
 {
-    ipt_event e = event_of(IPT_EVT_TICK, 0x1000, tsc);
+    ipt_event e = an_event(IPT_EVT_TICK, 0x1000, tsc);
     return pevent_event(&s, &e);
 }
 
 /* An event that says nothing of its place lets a switch happen. */
 static int anywhere(uint64_t tsc)
 {
-    ipt_event e = event_of(IPT_EVT_CBR, 0, tsc);
+    ipt_event e = an_event(IPT_EVT_CBR, 0, tsc);
     return pevent_event(&s, &e);
 }
 
@@ -1182,7 +1182,7 @@ static void open_switch(uint64_t kernel_start)
  * comes with the event or with the one behind it must not matter. */
 static void check_place(ipt_event e, int line, int switches)
 {
-    ipt_event user = event_of(IPT_EVT_TICK, 0x1000, 3);
+    ipt_event user = an_event(IPT_EVT_TICK, 0x1000, 3);
     int got;
     open_switch(0xf000);
     e.tsc = 2;
@@ -1203,28 +1203,28 @@ static void check_place(ipt_event e, int line, int switches)
 
 static ipt_event no_ip(uint8_t type)
 {
-    ipt_event e = event_of(type, 0x1234, 0);
+    ipt_event e = an_event(type, 0x1234, 0);
     e.flags = IPT_EVENT_NO_IP;
     return e;
 }
 
 static ipt_event branch(uint8_t type, uint64_t ip, uint64_t to)
 {
-    ipt_event e = event_of(type, ip, 0);
+    ipt_event e = an_event(type, ip, 0);
     e.u.branch.to = to;
     return e;
 }
 
 static ipt_event no_to(uint8_t type, uint64_t ip)
 {
-    ipt_event e = event_of(type, ip, 0);
+    ipt_event e = an_event(type, ip, 0);
     e.flags = IPT_EVENT_NO_TO;
     return e;
 }
 
 static ipt_event cfe(uint8_t kind, uint64_t ip)
 {
-    ipt_event e = event_of(IPT_EVT_CFE, ip, 0);
+    ipt_event e = an_event(IPT_EVT_CFE, ip, 0);
     e.u.cfe.type = kind;
     return e;
 }
@@ -1246,14 +1246,14 @@ TEST(places_of_events)
         IPT_EVT_PEBS_BEGIN, IPT_EVT_PEBS_ITEM, IPT_EVT_PEBS_END
     };
     for (size_t i = 0; i < sizeof by_ip; i++) {
-        PLACE(event_of(by_ip[i], U, 0), 0);
-        PLACE(event_of(by_ip[i], K - 1, 0), 0);
-        PLACE(event_of(by_ip[i], K, 0), 1);
-        PLACE(event_of(by_ip[i], UINT64_MAX, 0), 1);
+        PLACE(an_event(by_ip[i], U, 0), 0);
+        PLACE(an_event(by_ip[i], K - 1, 0), 0);
+        PLACE(an_event(by_ip[i], K, 0), 1);
+        PLACE(an_event(by_ip[i], UINT64_MAX, 0), 1);
         PLACE(no_ip(by_ip[i]), 1);
     }
     for (size_t i = 0; i < sizeof nowhere; i++)
-        PLACE(event_of(nowhere[i], U, 0), 1);
+        PLACE(an_event(nowhere[i], U, 0), 1);
     PLACE(branch(IPT_EVT_DISABLED, U, U), 0);
     PLACE(branch(IPT_EVT_DISABLED, U, K), 1);
     PLACE(no_to(IPT_EVT_DISABLED, U), 1); // it left user code
@@ -1264,9 +1264,9 @@ TEST(places_of_events)
     PLACE(branch(IPT_EVT_ASYNC_BRANCH, K, U), 0);
     PLACE(branch(IPT_EVT_ASYNC_BRANCH, U, K), 1);
     PLACE(no_to(IPT_EVT_ASYNC_BRANCH, U), 1);
-    PLACE(event_of(IPT_EVT_PAGING, U, 0), 1);
-    PLACE(event_of(IPT_EVT_ASYNC_PAGING, U, 0), 0);
-    PLACE(event_of(IPT_EVT_ASYNC_PAGING, K, 0), 1);
+    PLACE(an_event(IPT_EVT_PAGING, U, 0), 1);
+    PLACE(an_event(IPT_EVT_ASYNC_PAGING, U, 0), 0);
+    PLACE(an_event(IPT_EVT_ASYNC_PAGING, K, 0), 1);
     PLACE(no_ip(IPT_EVT_ASYNC_PAGING), 1);
     for (uint8_t kind = 1; kind <= IPT_CFE_SYSCALL; kind++) {
         int none = kind == IPT_CFE_SIPI || kind == IPT_CFE_SWINTR
@@ -1280,8 +1280,8 @@ TEST(places_of_events)
 TEST(likely_places)
 {
     ipt_event off = no_to(IPT_EVT_DISABLED, 0);
-    ipt_event user = event_of(IPT_EVT_ENABLED, U, 0);
-    ipt_event kernel = event_of(IPT_EVT_ENABLED, K, 0);
+    ipt_event user = an_event(IPT_EVT_ENABLED, U, 0);
+    ipt_event kernel = an_event(IPT_EVT_ENABLED, K, 0);
     open_switch(K);
     off.tsc = user.tsc = kernel.tsc = 1;
     CHECK_EQ(pevent_event(&s, &kernel), 0);
@@ -1318,7 +1318,7 @@ TEST(likely_places)
 /* The default: every address is the user's. */
 TEST(no_kernel)
 {
-    ipt_event e = event_of(IPT_EVT_ENABLED, 0xffffffff81000000u, 2);
+    ipt_event e = an_event(IPT_EVT_ENABLED, 0xffffffff81000000u, 2);
     open_switch(UINT64_MAX);
     CHECK_EQ(pevent_event(&s, &e), 0);
     e = no_to(IPT_EVT_DISABLED, 0);
