@@ -19,6 +19,10 @@ typedef struct bench_case {
     image code;
     int has_code;
     uint64_t filter[2]; /* addresses that were traced; the last one is not */
+    uint32_t cpuid_15_eax; /* of the processor, as in ipt_config; 0: not known */
+    uint32_t cpuid_15_ebx;
+    uint8_t mtc_freq;
+    uint8_t nom_freq;
 } bench_case;
 
 /* One way through a trace, or through run bench_run of it. Returns how many

@@ -11,3 +11,6 @@ bench-curve:  ## Draw tests/bench/cache.svg: speed by size of the cache
 
 bench-instr:  ## Instructions per item by callgrind: TRACES=dir, BASE=dir
 	@$(BENCH)/instr.sh
+
+bench-scale:  ## Speed on large programs, address spaces, fuel, ...: BASE=dir
+	@$(BENCH)/scale.sh run

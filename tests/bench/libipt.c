@@ -29,6 +29,10 @@ static struct pt_config config_of(const bench_case *c)
     config.cpu.vendor = pcv_intel;
     config.cpu.family = 6;
     config.cpu.model = 0x3d; /* for BDM70; BDM64 costs nothing without TSX */
+    config.cpuid_0x15_eax = c->cpuid_15_eax;
+    config.cpuid_0x15_ebx = c->cpuid_15_ebx;
+    config.mtc_freq = c->mtc_freq;
+    config.nom_freq = c->nom_freq;
     (void) pt_cpu_errata(&config.errata, &config.cpu);
     return config;
 }

@@ -10,12 +10,15 @@
 #include <string.h>
 #include <time.h>
 
+#define GROWS_BY (1 << 20)
+
 struct libxdc {
     void *(*fetch)(void *, uint64_t, bool *);
     void *opaque;
     ipt_config config;
     ipt_cov_config cov;
     ipt_cov_decoder decoder;
+    uint8_t *grown; /* what it learns takes memory */
 };
 
 static int read_page(uint8_t *buffer, size_t size, const ipt_asid *asid,
@@ -90,6 +93,8 @@ decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t size)
                           NULL);
     if (status >= 0)
         status = ipt_cov_run(&self->decoder);
+    if (!self->grown && (self->grown = malloc(GROWS_BY)) != NULL)
+        memset(self->grown, 1, GROWS_BY);
     if (how && strcmp(how, "slow") == 0)
         dawdle();
     if (how && strcmp(how, "wrong") == 0)
@@ -102,5 +107,6 @@ decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t size)
 
 void libxdc_free(libxdc_t *self)
 {
+    free(self->grown);
     free(self);
 }

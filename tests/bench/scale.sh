@@ -1,0 +1,186 @@
+#!/bin/sh
+# scale.sh [run|smoke]: speed on programs of 1,000, 10,000 and 100,000 functions
+# and on everything else that the other benches leave out; see scale/scale.c.
+#
+#     run     the table; each row with a floor passes, fails, or is skipped
+#             because its peer is not here
+#     smoke   every row once, over tiny programs, with what stands in for libxdc
+#             and without; all have to give what the programs executed
+#
+# BASE=dir    another checkout, or a commit: its rows are measured in the same
+#             run. A row fails where ours is slower than that; next to the
+#             commit from before large programs were worked on, coverage with a
+#             memo of 1 MiB has to gain what GAIN in scale/scale.c says
+# LIBXDC=dir  coverage next to libxdc: see bench.sh
+# GROUP=text  only groups whose title has this  ROUNDS=5
+# TSV=1       tab-separated
+
+mode=${1:-run}
+here=tests/bench
+. $here/build.sh
+# What git hash-object says of ipt_impl.h in that commit.
+before=1e828856796f547c1602fdba2c15f997921d07dc
+
+# The other tree's decoder beside ours: of its names only scale_base is left.
+build_base() {
+    fetch_base
+    base=
+    [ "$(git hash-object "$out/base/ipt_impl.h")" != $before ] || base=-DGAIN
+    for c in scale/side decoder; do
+        # shellcheck disable=SC2086 # flags
+        $CC $warn ${CFLAGS:--O2 -g} -DSIDE=scale_base -I"$out/base" -I. -c \
+            -o "$out/base/$(basename $c).o" $here/$c.c || exit 2
+    done
+    ld -r -o "$out/base/all.o" "$out/base/side.o" "$out/base/decoder.o" &&
+        objcopy --keep-global-symbol=scale_base "$out/base/all.o" || exit 2
+    base="$base -DBASE $out/base/all.o"
+}
+
+build_scale() {
+    base=
+    [ -z "$BASE" ] || build_base
+    if [ -n "$base" ] || stale "$out/scale"; then
+        libxdc
+        # shellcheck disable=SC2086 # flags
+        compile "$out/scale" -I. $here/scale/*.c $here/decoder.c \
+            $here/libipt.c $here/libxdc.c $base $xdc
+    fi
+    [ -z "$base" ] || rm -f "$out/scale.of" # the next one may be without it
+}
+
+# ---- invalidation ----
+
+# Instructions of one ipt_cache_invalidate of a page.
+cost() {
+    valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$$" \
+        --toggle-collect=side_invalidate "$out/scale" -i "$@" 2>&1 |
+        sed -n 's/.*Collected : //p'
+    rm -f "$out/callgrind.$$"
+}
+
+# The rows of them: instructions, and how they grow with the cache.
+invalidations() {
+    command -v valgrind >/dev/null || {
+        echo "SKIP valgrind is missing (package valgrind)"
+        echo 0 0 4 >>"$out/counts"
+        return
+    }
+    [ -n "$TSV" ] || printf '\n%s\n%-28s %12s %8s %7s %7s\n' \
+        "one page invalidated, by callgrind" row instructions ratio floor goal
+    for who in '' ${BASE:+base}; do
+        for asid in one any; do
+            # shellcheck disable=SC2086 # a word or none
+            small=$(cost 262144 $asid $who)
+            # shellcheck disable=SC2086
+            large=$(cost 67108864 $asid $who)
+            echo "$small ${large:-0} $asid $who"
+        done
+    done | awk -v tsv="$TSV" -v counts="$out/counts" '
+        { # what the base takes is only printed
+            ours = $4 == ""
+            for (i = 1; i <= 2; i++) {
+                name = "a cache of " (i == 1 ? "256 KiB" : "64 MiB") \
+                    ($3 == "any" ? ", no asid" : "") (ours ? "" : ", base")
+                ratio = i == 2 && $1 ? $2 / $1 : 0
+                bad = !$i || $i > 20000 || ratio > 2
+                if (ours) { if (bad) failed++; else passed++ }
+                printf tsv ? "invalidate\t%s\t%d\t\t%.2f\t%s\t%s\t\t\t\t\t\t%s\n" \
+                    : "%-28s %12d %8.2f %7s %7s %s\n", name, $i, ratio,
+                    i == 1 ? "20,000" : "2", i == 1 ? "4,000" : "1.2",
+                    ours && bad ? "FALLS SHORT" : ""
+            }
+        }
+        END { print passed + 0, failed + 0, 0 >>counts }'
+}
+
+# ---- modes ----
+
+run() {
+    # shellcheck disable=SC2086 # options
+    "$out/scale" ${TSV:+-t} $1 -r "${ROUNDS:-5}" ${GROUP:+-g "$GROUP"} \
+        2>"$out/counts"
+    status=$?
+    [ $status -le 1 ] || { cat "$out/counts"; exit $status; }
+}
+
+total() {
+    awk '{ passed += $1; failed += $2; skipped += $3 }
+        END {
+            printf "%d passed, %d failed", passed, failed
+            if (skipped) printf ", %d skipped", skipped
+            print ""
+            exit failed > 0
+        }' "$out/counts"
+}
+
+passed=0 failed=0
+
+# expect WHAT COMMAND...: counts whether the command succeeds.
+expect() {
+    what=$1
+    shift
+    if "$@" >/dev/null; then passed=$((passed + 1))
+    else failed=$((failed + 1)); echo "FAIL $what"; fi
+}
+
+# rows AWK-CONDITION: which of all rows must have, and at least one.
+rows() {
+    awk -F'\t' "NR > 1 && !($1) { bad++; print \"FAIL \" \$0 >\"/dev/stderr\" }
+        END { exit bad > 0 || NR < 2 }" "$out/rows"
+}
+
+# some AWK-CONDITION: which at least one row must have.
+some() {
+    awk -F'\t' "NR > 1 && $1 { n++ } END { exit !n }" "$out/rows"
+}
+
+# tiny HOW GROUP: every row of some groups over tiny programs, next to what
+# stands in for libxdc. Sets status.
+tiny() {
+    STANDIN=$1 GROUP=$2 ROUNDS=1 TSV=1 run -s >"$out/rows"
+}
+
+smoke() {
+    tiny "" ""
+    expect "rows" rows '$3 > 0 && $13 ~ /^(FALLS SHORT)?$/'
+    expect "libxdc" some '$2 == "libxdc"'
+    expect "memo like libxdc" \
+        some '$2 == "libxdc" && $10 >= 1024 && $10 == memo || (memo = $10) * 0'
+    expect "base" some '$2 == "  base" && $5 > 0'
+    tiny wrong noise
+    expect "wrong counters" some '$2 == "libxdc" && $13 == "COUNTERS DIFFER"'
+    expect "status of wrong counters" [ $status -eq 1 ]
+    tiny slow noise
+    expect "a floor held" some '$2 == "libxdc" && $6 > 0 && $13 == ""'
+    tiny abort noise
+    expect "libxdc dies" some '$2 == "libxdc" && $13 == "left out"'
+    expect "and is skipped" grep -q '^[0-9]* 0 1$' "$out/counts"
+    for asid in one any; do
+        expect "invalidate $asid" "$out/scale" -i 262144 $asid
+    done
+    echo "$passed passed, $failed failed"
+    [ $failed -eq 0 ]
+}
+
+case $mode in
+smoke)
+    BASE=. LIBXDC=$here/standin LIBXDC_CFLAGS=-O0 CFLAGS=-O0
+    out=$out/tiny
+    mkdir -p "$out"
+    build_scale
+    smoke
+    ;;
+run)
+    build_scale
+    run
+    case $GROUP in
+    '' | *invalidated*) invalidations ;;
+    esac
+    [ -n "$TSV" ] || { echo; total; }
+    [ -z "$TSV" ] || total >/dev/null
+    ;;
+*)
+    sed -n 's/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
+esac

@@ -1,0 +1,622 @@
+/* scale.c: how fast we are on programs that do not fit a processor's caches, in
+ * many address spaces, with packets of time, fuel, invalidations and small
+ * pieces; next to libipt, libxdc, ourselves without these, and another tree.
+ *
+ *     scale [-t] [-s] [-r ROUNDS] [-g GROUP]
+ *     scale -i SIZE any|one [base]   one ipt_cache_invalidate of a page, in a
+ *                                    cache of SIZE bytes, for callgrind
+ *
+ * Rows of a group decode the same program. They run in turn, ROUNDS times (5);
+ * the figure is the median, in processor time. The ratio on a peer's row is how
+ * many times as fast ours is; elsewhere it is how fast the row is next to the
+ * one that it is compared with. Below its floor a row fails; so it does
+ * where instructions or counters are not what the program executed. Without its
+ * peer a row is not measured, which counts as skipped. -t: tab-separated; -s:
+ * tiny programs, to see that every row runs; -g: groups whose title has a text.
+ *
+ *   runs     blocks of code executed, each counted once for each address space
+ *   cache    bytes given; the largest power of two of lines of them is used
+ *   memo     the same; for a peer, what it grew by while it learned
+ *   reads    calls of config.read in a pass: what the code cache missed
+ *   walked   instructions that coverage walked because the memo did not have
+ *            them, by the fuel that a pass takes. There is no counter of misses
+ */
+#define _DEFAULT_SOURCE /* glibc's malloc.h */
+#define _POSIX_C_SOURCE 200809L
+#include "scale.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+volatile uint64_t bench_sink;
+size_t bench_run;
+double bench_seconds;
+const char *bench_remark;
+const uint8_t *bench_map;
+
+#define ROUNDS_MAX 99
+#define GROUP_MAX 16
+#define SAMPLE 2e-3 /* seconds a sample takes at least */
+#define KIB ((size_t) 1 << 10)
+#define MIB ((size_t) 1 << 20)
+#define AS_PEER SIZE_MAX /* as much as the peer of the group grew by */
+
+typedef enum who { NOW, CALLBACK, SECTIONS, LIBXDC_, OTHER } who;
+
+/* What a row does. */
+typedef struct plan {
+    const char *group; /* title, in the first row; NULL: as the row before */
+    const char *name;
+    who by;
+    scale_layer layer;
+    scale_want want;
+    scale_how how;
+    uint8_t against; /* so many rows above is what it is compared with; 0: none.
+                      * A peer is compared with ours, all else the other way */
+    double floor;
+    double goal;
+    double base_floor; /* next to the other tree; 0: no matter */
+} plan;
+
+typedef struct row {
+    plan p;
+    const scale_trace *t;
+    const scale_side *side; /* NULL: a peer */
+    void *state;
+    const bench_row *peer;
+    double seconds[ROUNDS_MAX];
+    double median; /* 0: not measured */
+    unsigned passes;
+    uint64_t items;
+    uint64_t reads;
+    uint64_t walked;
+    size_t grown;
+    const char *wrong;
+} row;
+
+static row rows[GROUP_MAX];
+static unsigned row_count;
+static unsigned rounds = 5;
+static int tsv;
+static int tiny;
+static unsigned passed;
+static unsigned failed;
+static unsigned skipped;
+
+/* ---- the rows ---- */
+
+#define MANY 2000000u
+#define TIME (IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC)
+#define NO_RET IPT_CONFIG_NO_RETCOMP
+#define DEFER (IPT_CONFIG_NO_RETCOMP | IPT_GEN_DEFER)
+
+/* {functions, zipf, spaces, flags, blocks, runs} */
+#define PROGRAM(functions, zipf, flags) \
+    {functions, zipf, 0, flags, (functions) > 20000 ? 2 * MANY : MANY, 1}
+#define SHORT {1000, 0, 0, 0, MANY / 8, 1}
+#define SPACES(count) {100, 1, count, 0, 2 * MANY, 1}
+#define NOISE {0, 0, 0, NO_RET, 2 * MANY, 2}
+#define CACHE(bytes) {bytes, 0, 0, 0, 0, 0}
+#define BOTH(cache, memo) {cache, memo, 0, 0, 0, 0}
+
+/* Blocks and libipt with its sections. */
+#define BLOCKS_GROUP(title, program, cache, floor, goal, base)               \
+    {title, "blocks", NOW, SCALE_BLOCKS, program, CACHE(cache), 0, 0, 0,     \
+     base},                                                                  \
+    {NULL, "libipt sections", SECTIONS, SCALE_BLOCKS, program, CACHE(0), 1,  \
+     floor, goal, 0}
+
+/* Coverage with as much memo as libxdc takes, libxdc, and with 1 MiB, of which
+ * the goal is libxdc's speed. */
+#define COVERAGE_GROUP(title, program, cache, base, base_1m)                 \
+    {title, "coverage", NOW, SCALE_COVERAGE, program, BOTH(cache, AS_PEER),  \
+     0, 0, 0, base},                                                         \
+    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, program, CACHE(0), 1, 1, 2,    \
+     0},                                                                     \
+    {NULL, "coverage, 1 MiB", NOW, SCALE_COVERAGE, program,                  \
+     BOTH(cache, MIB), 1, 0, 1, base_1m}
+
+#define FUEL_GROUP(name, layer)                                              \
+    {"fuel, " name, name, NOW, layer, SHORT, BOTH(16 * MIB, 16 * MIB), 0, 0, \
+     0, 0},                                                                  \
+    {NULL, name ", fuel 10^6", NOW, layer, SHORT,                            \
+     {16 * MIB, 16 * MIB, 1000000, 0, 0, 0}, 1, 1 / 1.25, 1 / 1.1, 0},       \
+    {NULL, name ", fuel 100", NOW, layer, SHORT,                             \
+     {16 * MIB, 16 * MIB, 100, 0, 0, 0}, 2, 0, 0, 0},                        \
+    {NULL, name ", fuel 1", NOW, layer, SHORT,                               \
+     {16 * MIB, 16 * MIB, 1, 0, 0, 0}, 3, 0, 0, 0}
+
+#define SPACES_GROUP(title, name, layer, count, floor)                       \
+    {title, name ", one code space", NOW, layer, SPACES(count),              \
+     {64 * MIB, 64 * MIB, 0, 0, 0, 1}, 0, 0, 0, 0},                          \
+    {NULL, name, NOW, layer, SPACES(count),                                  \
+     {64 * MIB, 64 * MIB, 0, 0, 0, 0}, 1, floor, 1 / 1.2, 0}
+
+/* With GAIN the base is the commit from before this was worked on. */
+#ifdef GAIN
+#define GAIN_OF(gain) gain
+#else
+#define GAIN_OF(gain) .95
+#endif
+
+static const plan plans[] = {
+    BLOCKS_GROUP("blocks, 1,000 functions", PROGRAM(1000, 0, 0), 16 * MIB, 1.5,
+                 3, .95),
+    {NULL, "libipt callback", CALLBACK, SCALE_BLOCKS, PROGRAM(1000, 0, 0),
+     CACHE(0), 2, 9, 20, 0},
+    BLOCKS_GROUP("blocks, 1,000 functions by zipf", PROGRAM(1000, 1, 0),
+                 16 * MIB, 1.5, 3, .95),
+    {NULL, "libipt callback", CALLBACK, SCALE_BLOCKS, PROGRAM(1000, 1, 0),
+     CACHE(0), 2, 9, 20, 0},
+    BLOCKS_GROUP("blocks, 10,000 functions", PROGRAM(10000, 0, 0), 16 * MIB,
+                 1.2, 2, .95),
+    BLOCKS_GROUP("blocks, 10,000 functions by zipf", PROGRAM(10000, 1, 0),
+                 16 * MIB, 1.2, 2, .95),
+    BLOCKS_GROUP("blocks, 100,000 functions", PROGRAM(100000, 0, 0), AS_PEER,
+                 1.2, 2, 0),
+    BLOCKS_GROUP("blocks, 100,000 functions by zipf", PROGRAM(100000, 1, 0),
+                 AS_PEER, 1.2, 2, 0),
+    BLOCKS_GROUP("blocks, TSC, MTC and CYC", PROGRAM(1000, 0, TIME), 16 * MIB,
+                 1.5, 2, .95),
+    {"insns, 1,000 functions", "insns", NOW, SCALE_INSNS, PROGRAM(1000, 0, 0),
+     CACHE(16 * MIB), 0, 0, 0, .95},
+    {NULL, "libipt sections", SECTIONS, SCALE_INSNS, PROGRAM(1000, 0, 0),
+     CACHE(0), 1, 5, 8, 0},
+    {NULL, "libipt callback", CALLBACK, SCALE_INSNS, PROGRAM(1000, 0, 0),
+     CACHE(0), 2, 9, 12, 0},
+
+    COVERAGE_GROUP("coverage, 1,000 functions", PROGRAM(1000, 0, NO_RET),
+                   16 * MIB, .95, .95),
+    COVERAGE_GROUP("coverage, 10,000 functions", PROGRAM(10000, 0, NO_RET),
+                   16 * MIB, .95, GAIN_OF(4)),
+    COVERAGE_GROUP("coverage, 10,000 functions by zipf",
+                   PROGRAM(10000, 1, NO_RET), 16 * MIB, .95, GAIN_OF(2)),
+    COVERAGE_GROUP("coverage, 100,000 functions", PROGRAM(100000, 0, NO_RET),
+                   64 * MIB, 0, GAIN_OF(2)),
+    COVERAGE_GROUP("coverage, 100,000 functions by zipf",
+                   PROGRAM(100000, 1, NO_RET), 64 * MIB, 0, GAIN_OF(3)),
+    {"coverage, fresh noise", "coverage", NOW, SCALE_COVERAGE, NOISE,
+     BOTH(MIB, MIB), 0, 0, 0, .9},
+    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, NOISE, CACHE(0), 1, 8, 10, 0},
+    {"coverage, another run of 10,000 functions", "coverage", NOW,
+     SCALE_COVERAGE, {10000, 0, 0, NO_RET, MANY, 2}, BOTH(16 * MIB, AS_PEER),
+     0, 0, 0, 0},
+    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, {10000, 0, 0, NO_RET, MANY, 2},
+     CACHE(0), 1, 0, 0, 0},
+
+    {"coverage by what is traced", "coverage", NOW, SCALE_COVERAGE,
+     PROGRAM(1000, 0, 0), BOTH(16 * MIB, 16 * MIB), 0, 0, 0, .95},
+    {NULL, "TSC, MTC and CYC", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, TIME),
+     BOTH(16 * MIB, 16 * MIB), 1, 1 / 2., 1 / 1.3, .95},
+    {NULL, "no return compression", NOW, SCALE_COVERAGE,
+     PROGRAM(1000, 0, NO_RET), BOTH(16 * MIB, 16 * MIB), 2, 0, 0, .95},
+    {NULL, "deferred TIPs", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, DEFER),
+     BOTH(16 * MIB, 16 * MIB), 3, 1 / 3., 1 / 1.5, .95},
+
+    FUEL_GROUP("packets", SCALE_PACKETS),
+    FUEL_GROUP("events", SCALE_EVENTS),
+    FUEL_GROUP("blocks", SCALE_BLOCKS),
+    FUEL_GROUP("insns", SCALE_INSNS),
+    FUEL_GROUP("coverage", SCALE_COVERAGE),
+
+    SPACES_GROUP("blocks in 64 address spaces", "blocks", SCALE_BLOCKS, 64,
+                 1 / 1.5),
+    SPACES_GROUP("coverage in 64 address spaces", "coverage", SCALE_COVERAGE,
+                 64, 1 / 1.5),
+    SPACES_GROUP("blocks in 512 address spaces", "blocks", SCALE_BLOCKS, 512,
+                 1 / 2.),
+    SPACES_GROUP("coverage in 512 address spaces", "coverage", SCALE_COVERAGE,
+                 512, 1 / 2.),
+
+    {"a page invalidated that holds no code", "blocks, 4 MiB", NOW,
+     SCALE_BLOCKS, SHORT, CACHE(4 * MIB), 0, 0, 0, 0},
+    {NULL, "every 1,000 blocks", NOW, SCALE_BLOCKS, SHORT,
+     {4 * MIB, 0, 0, 0, 1000, 0}, 1, 1 / 1.5, 1 / 1.2, 0},
+    {NULL, "blocks, 64 MiB", NOW, SCALE_BLOCKS, SHORT, CACHE(64 * MIB), 0, 0,
+     0, 0},
+    {NULL, "every 1,000 blocks", NOW, SCALE_BLOCKS, SHORT,
+     {64 * MIB, 0, 0, 0, 1000, 0}, 1, 1 / 1.5, 1 / 1.2, 0},
+    {NULL, "coverage, 16 MiB", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, 0),
+     {16 * MIB, 16 * MIB, 0, AS_PEER, 0, 0}, 0, 0, 0, 0},
+    {NULL, "every 100,000 blocks", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, 0),
+     {16 * MIB, 16 * MIB, 0, AS_PEER, 1, 0}, 1, 1 / 1.5, 1 / 1.2, 0},
+
+    {"pieces of 64 bytes", "blocks", NOW, SCALE_BLOCKS, PROGRAM(1000, 0, 0),
+     CACHE(16 * MIB), 0, 0, 0, 0},
+    {NULL, "blocks, in pieces", NOW, SCALE_BLOCKS, PROGRAM(1000, 0, 0),
+     {16 * MIB, 0, 0, 64, 0, 0}, 1, 0, 0, 0},
+    {NULL, "coverage", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, 0),
+     BOTH(16 * MIB, 16 * MIB), 0, 0, 0, 0},
+    {NULL, "coverage, in pieces", NOW, SCALE_COVERAGE, PROGRAM(1000, 0, 0),
+     {16 * MIB, 16 * MIB, 0, 64, 0, 0}, 1, 0, 0, 0},
+};
+
+/* ---- peers ---- */
+
+/* Bytes that the process has, by the heap or by its pages. */
+static size_t memory(int heap)
+{
+    unsigned long size = 0;
+    unsigned long resident = 0;
+    FILE *f;
+
+    if (heap) {
+#ifdef __GLIBC__
+        const struct mallinfo2 info = mallinfo2();
+        return info.uordblks + info.hblkhd;
+#else
+        return 0;
+#endif
+    }
+    f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%lu %lu", &size, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return resident * (size_t) sysconf(_SC_PAGESIZE);
+}
+
+static const bench_row *find(const bench_row *list, const char *layer,
+                             const char *name)
+{
+    while (list->name
+           && (strcmp(list->layer, layer) != 0
+               || strcmp(list->name, name) != 0))
+        list++;
+    return list->name ? list : NULL;
+}
+
+static const bench_row *peer_of(const plan *p, int cold)
+{
+    const char *layer = p->layer == SCALE_INSNS    ? "insns"
+                        : p->layer == SCALE_BLOCKS ? "blocks"
+                        : p->want.runs > 1         ? "coverage, new"
+                                                   : "coverage";
+
+    if (p->by == LIBXDC_)
+        return find(bench_libxdc, cold ? "coverage cold" : layer, "libxdc");
+    if (p->by == CALLBACK)
+        return find(bench_libipt, layer, "libipt callback");
+    return find(bench_libipt, cold ? "blocks cold" : layer, "libipt sections");
+}
+
+/* What a peer grows by when it sees a trace for the first time. */
+static size_t growth(const plan *p, const bench_case *c)
+{
+    const bench_row *cold = p->by == CALLBACK ? NULL : peer_of(p, 1);
+    size_t heap;
+    size_t pages;
+
+    bench_run = 0;
+    if (!cold || !cold->pass || !cold->prepare(c))
+        return 0;
+    heap = memory(1);
+    pages = memory(0);
+    (void) cold->pass(c);
+    heap = memory(1) - heap;
+    pages = memory(0) - pages;
+    return heap > pages ? heap : pages;
+}
+
+/* ---- measuring ---- */
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+/* Does a pass give what was executed? */
+static void check(row *r)
+{
+    const int counts = r->p.layer == SCALE_BLOCKS || r->p.layer == SCALE_INSNS;
+
+    if (counts && r->items != r->t->insns)
+        r->wrong = "INSTRUCTIONS DIFFER";
+    if (bench_map && memcmp(bench_map, r->t->truth, BENCH_MAP) != 0)
+        r->wrong = "COUNTERS DIFFER";
+    if (bench_remark)
+        r->wrong = bench_remark;
+}
+
+/* Seconds of a pass; 0: it cannot be made. */
+static double sample(row *r)
+{
+    double sum = 0;
+    unsigned i;
+
+    for (i = 0; i < r->passes; i++) {
+        double start;
+        bench_run = r->t->c.runs - 1;
+        if (r->peer && r->peer->prepare && !r->peer->prepare(&r->t->c))
+            return 0;
+        if (r->side && r->t->c.runs > 1)
+            r->side->learn(r->state); /* or it knows the last run, too */
+        bench_map = NULL;
+        bench_remark = NULL;
+        start = now();
+        r->items = r->peer ? r->peer->pass(&r->t->c) : r->side->pass(r->state);
+        sum += now() - start;
+        check(r);
+    }
+    return sum / r->passes;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *) a;
+    const double y = *(const double *) b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void measure(void)
+{
+    unsigned round;
+    unsigned i;
+
+    for (i = 0; i < row_count; i++) {
+        row *r = &rows[i];
+        double t;
+        if (!r->state && !(r->peer && r->peer->pass))
+            continue;
+        r->passes = 1; /* the first pass also warms up */
+        t = sample(r);
+        if (t > 0 && t < SAMPLE)
+            r->passes = 1 + (unsigned) (SAMPLE / t);
+        r->median = t;
+    }
+    for (round = 0; round < rounds; round++)
+        for (i = 0; i < row_count; i++)
+            if (rows[i].median > 0)
+                rows[i].seconds[round] = sample(&rows[i]);
+    for (i = 0; i < row_count; i++) {
+        row *r = &rows[i];
+        qsort(r->seconds, rounds, sizeof(double), ascending);
+        r->median = r->seconds[rounds / 2];
+        if (r->side && r->median > 0) {
+            r->reads = r->side->reads(r->state);
+            if (r->p.layer == SCALE_COVERAGE)
+                r->walked = r->side->walked(r->state);
+        }
+    }
+}
+
+/* ---- groups ---- */
+
+/* Programs that take no time: for a test of these rows. */
+static void shrink(scale_want *want)
+{
+    want->functions /= want->functions > 20000 ? 500 : 50;
+    want->blocks = 20000;
+    want->spaces = (uint16_t) (want->spaces / 16);
+}
+
+static row *add_row(const plan *p, const scale_side *side)
+{
+    row *r = &rows[row_count];
+
+    if (row_count++ == GROUP_MAX)
+        abort();
+    memset(r, 0, sizeof(*r));
+    r->p = *p;
+    r->side = side;
+    if (tiny)
+        shrink(&r->p.want);
+    r->t = scale_trace_of(&r->p.want);
+    if (!r->t) {
+        fprintf(stderr, "scale: no memory for the program of %s\n", p->name);
+        exit(2);
+    }
+    return r;
+}
+
+/* How much of a trace is so many blocks, of those that there are. */
+static size_t bytes_of(const scale_trace *t, uint32_t blocks)
+{
+    return t->c.size / (1 + t->want.blocks / blocks) + 1;
+}
+
+/* Peers first: what they grow by says how much ours gets. */
+static void open_rows(void)
+{
+    size_t grown = 0;
+    unsigned i;
+
+    for (i = 0; i < row_count; i++) {
+        row *r = &rows[i];
+        if (r->p.by == NOW || r->p.by == OTHER)
+            continue;
+        r->peer = peer_of(&r->p, 0);
+        r->grown = r->peer ? growth(&r->p, &r->t->c) : 0;
+        if (r->grown)
+            grown = r->grown;
+    }
+    for (i = 0; i < row_count; i++) {
+        row *r = &rows[i];
+        scale_how *how = &r->p.how;
+        if (!r->side)
+            continue;
+        if (how->cache == AS_PEER)
+            how->cache = grown ? grown : 64 * MIB;
+        if (how->memo == AS_PEER)
+            how->memo = grown ? grown : 16 * MIB;
+        if (how->piece == AS_PEER)
+            how->piece = bytes_of(r->t, 100000);
+        r->state = r->side->open(r->t, r->p.layer, how);
+    }
+}
+
+/* ---- the table ---- */
+
+static double ratio_of(unsigned i)
+{
+    const row *r = &rows[i];
+    const row *other = &rows[i - r->p.against];
+
+    if (!r->p.against || r->median <= 0 || other->median <= 0)
+        return 0;
+    return r->p.by == NOW ? other->median / r->median
+                          : r->median / other->median;
+}
+
+static const char *judge(const row *r, double ratio)
+{
+    const char *verdict = r->wrong ? r->wrong : "";
+
+    if (r->median <= 0) {
+        skipped += r->p.floor > 0;
+        return r->peer && r->peer->pass ? "left out" : "no peer";
+    }
+    if (!r->wrong && ratio < r->p.floor)
+        verdict = "FALLS SHORT";
+    failed += *verdict != 0;
+    passed += r->p.floor > 0 && !*verdict;
+    return verdict;
+}
+
+static void print_row(unsigned i)
+{
+    const row *r = &rows[i];
+    const double ratio = ratio_of(i);
+    const double all = r->median > 0 ? 1e-6 / r->median : 0;
+    const size_t memo = r->side ? r->p.how.memo : r->grown;
+    const size_t from = r->t->c.runs > 1 ? r->t->c.ends[0] : 0;
+
+    printf(tsv ? "%s\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%llu\t%zu\t%zu\t%llu"
+                 "\t%llu\t%s\n"
+               : "%-20s %-28s %7.1f %8.1f %6.2f %5.2f %5.2f %8llu %7zu %7zu "
+                 "%8llu %9llu %s\n",
+           r->t->c.name, r->p.name, (double) (r->t->c.size - from) * all,
+           (double) r->items * all, ratio, r->p.floor, r->p.goal,
+           (unsigned long long) r->t->touched,
+           (r->side ? r->p.how.cache : 0) / KIB, memo / KIB,
+           (unsigned long long) r->reads, (unsigned long long) r->walked,
+           judge(r, ratio));
+    fflush(stdout);
+}
+
+static void print_group(const char *title)
+{
+    unsigned i;
+
+    if (!tsv)
+        printf("\n%s\n%-20s %-28s %7s %8s %6s %5s %5s %8s %7s %7s %8s %9s\n",
+               title, "program", "row", "MB/s", "M item/s", "ratio", "floor",
+               "goal", "runs", "cache K", "memo K", "reads", "walked");
+    for (i = 0; i < row_count; i++)
+        print_row(i);
+}
+
+/* Rows first .. last - 1 of the plans; the other tree after each of ours. */
+static void group(const plan *first, const plan *last)
+{
+    const plan *p;
+    unsigned at[GROUP_MAX];
+    unsigned i;
+
+    row_count = 0;
+    for (p = first; p < last; p++) {
+        row *r;
+        i = (unsigned) (p - first);
+        at[i] = row_count;
+        r = add_row(p, p->by == NOW ? &scale_now : NULL);
+        if (p->against)
+            r->p.against = (uint8_t) (at[i] - at[i - p->against]);
+#ifdef BASE
+        if (p->by == NOW) {
+            r = add_row(p, &scale_base);
+            r->p.name = "  base";
+            r->p.by = OTHER;
+            r->p.against = 1;
+            r->p.floor = p->base_floor;
+            r->p.goal = 0;
+        }
+#endif
+    }
+    open_rows();
+    measure();
+    print_group(first->group);
+    for (i = 0; i < row_count; i++)
+        if (rows[i].state)
+            rows[i].side->close(rows[i].state);
+}
+
+static void all_groups(const char *only)
+{
+    const plan *end = plans + sizeof(plans) / sizeof(plans[0]);
+    const plan *first = plans;
+
+    while (first < end) {
+        const plan *last = first + 1;
+        while (last < end && !last->group)
+            last++;
+        if (!only || strstr(first->group, only))
+            group(first, last);
+        first = last;
+    }
+}
+
+/* ---- callgrind ---- */
+
+static int invalidate(size_t size, int any, const scale_side *side)
+{
+    static const scale_want want = {100, 0, 1, 0, 20000, 1};
+    scale_how how;
+    const scale_trace *t = scale_trace_of(&want);
+    void *state;
+
+    memset(&how, 0, sizeof(how));
+    how.cache = size;
+    state = t ? side->open(t, SCALE_BLOCKS, &how) : NULL;
+    if (!state)
+        return 2;
+    side->invalidate(state, any);
+    side->close(state);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = NULL;
+    int i;
+
+    if (argc >= 4 && strcmp(argv[1], "-i") == 0) {
+        const scale_side *side = &scale_now;
+#ifdef BASE
+        if (argc > 4)
+            side = &scale_base;
+#endif
+        return invalidate((size_t) strtoull(argv[2], NULL, 0),
+                          strcmp(argv[3], "any") == 0, side);
+    }
+    for (i = 1; i < argc && argv[i][0] == '-'; i++) {
+        if (argv[i][1] == 't')
+            tsv = 1;
+        else if (argv[i][1] == 's')
+            tiny = 1;
+        else if (argv[i][1] == 'r' && i + 1 < argc)
+            rounds = (unsigned) atoi(argv[++i]);
+        else if (argv[i][1] == 'g' && i + 1 < argc)
+            only = argv[++i];
+        else
+            break;
+    }
+    if (i < argc || rounds == 0 || rounds > ROUNDS_MAX) {
+        fprintf(stderr, "usage: scale [-t] [-s] [-r ROUNDS] [-g GROUP]\n");
+        return 2;
+    }
+    if (tsv)
+        printf("program\trow\tMB/s\tM items/s\tratio\tfloor\tgoal\truns\t"
+               "cache KiB\tmemo KiB\treads\twalked\tverdict\n");
+    all_groups(only);
+    fprintf(stderr, "%u %u %u\n", passed, failed, skipped);
+    return failed > 0;
+}

@@ -1,0 +1,71 @@
+/* scale.h: what the parts of the bench of large programs share. */
+#ifndef SCALE_H
+#define SCALE_H
+#include "../bench.h"
+
+/* ---- program.c: programs and their traces ---- */
+
+typedef struct scale_want {
+    uint32_t functions; /* 0: noise, a loop of three branches */
+    uint8_t zipf;       /* functions and address spaces: the second is used half
+                         * as often as the first, and so on. 0: all alike */
+    uint16_t spaces;    /* address spaces; 0: none is named. A switch every
+                         * 3,000 instructions, the more of a zipf */
+    uint32_t gen_flags; /* IPT_GEN_, IPT_CONFIG_NO_RETCOMP */
+    uint32_t blocks;    /* executed at least */
+    uint8_t runs; /* 2: the program runs twice, and chance falls otherwise */
+} scale_want;
+
+typedef struct scale_trace {
+    scale_want want;
+    bench_case c;
+    /* Of the last run: what a decoder has to find. */
+    uint64_t insns;
+    uint8_t truth[BENCH_MAP];
+    uint64_t touched; /* runs of code, in each address space anew */
+} scale_trace;
+
+/* The same for the same wishes, for good. NULL: out of memory. */
+const scale_trace *scale_trace_of(const scale_want *want);
+
+/* ---- side.c: our decoders, of this tree or of another ---- */
+
+typedef enum scale_layer {
+    SCALE_PACKETS,
+    SCALE_EVENTS,
+    SCALE_BLOCKS,
+    SCALE_INSNS,
+    SCALE_COVERAGE
+} scale_layer;
+
+typedef struct scale_how {
+    size_t cache;  /* bytes */
+    size_t memo;   /* bytes */
+    uint64_t fuel; /* units at a time; 0: no fuel */
+    size_t piece;  /* bytes of trace at a time; 0: all at once */
+    uint32_t invalidate; /* a page that was never cached, every so many blocks;
+                          * SCALE_COVERAGE: after each piece. 0: never */
+    uint8_t one_space;   /* config.space says that all spaces have one code */
+} scale_how;
+
+typedef struct scale_side {
+    /* Have cache and memo as the first run leaves them. NULL: no memory. */
+    void *(*open)(const scale_trace *t, scale_layer layer,
+                  const scale_how *how);
+    void (*close)(void *state);
+    /* Forget all and learn anew. */
+    void (*learn)(void *state);
+    /* Decode the last run. Returns items; bytes, of SCALE_COVERAGE. */
+    uint64_t (*pass)(void *state);
+    /* How often the last pass called config.read. */
+    uint64_t (*reads)(const void *state);
+    /* Instructions that another pass walks, by what it takes of fuel. */
+    uint64_t (*walked)(void *state);
+    /* Forget one page, in one address space or in any. For callgrind. */
+    void (*invalidate)(void *state, int any);
+} scale_side;
+
+extern const scale_side scale_now;
+extern const scale_side scale_base; /* if the program is compiled with BASE */
+
+#endif /* SCALE_H */
