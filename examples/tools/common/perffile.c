@@ -1,0 +1,326 @@
+/* perffile.c: see perffile.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "perffile.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifdef __has_include
+#if __has_include(<zstd.h>)
+#include <zstd.h>
+#define HAVE_ZSTD
+#endif
+#endif
+
+/* ---- bytes ---- */
+
+static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
+                   void *context)
+{
+    const perffile *f = (const perffile *) context;
+    while (size) {
+        ssize_t n = pread(f->fd, buffer, size, (off_t) offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return -1;
+        buffer += n;
+        offset += (uint64_t) n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
+int perffile_read(const perffile *f, uint64_t offset, uint8_t *buffer,
+                  size_t size)
+{
+    return perfdata_read(f->data, offset, buffer, size) < 0 ? -1 : 0;
+}
+
+#ifdef HAVE_ZSTD
+
+#define WINDOW_LOG 27 /* zstd -22; memory for more is not allocated */
+
+static int inflate(uint8_t *out, size_t *out_size, const uint8_t *in,
+                   size_t *in_size, void *context)
+{
+    perffile *f = (perffile *) context;
+    ZSTD_DStream *stream = (ZSTD_DStream *) f->zstd;
+    ZSTD_inBuffer from;
+    ZSTD_outBuffer to;
+    if (!in) {
+        ZSTD_freeDStream(stream);
+        f->zstd = stream = ZSTD_createDStream();
+        return !stream
+            || ZSTD_isError(ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax,
+                                                   WINDOW_LOG));
+    }
+    if (!stream) return -1;
+    from.src = in;
+    from.size = *in_size;
+    from.pos = 0;
+    to.dst = out;
+    to.size = *out_size;
+    to.pos = 0;
+    if (ZSTD_isError(ZSTD_decompressStream(stream, &to, &from))) return -1;
+    *in_size = from.pos;
+    *out_size = to.pos;
+    return 0;
+}
+
+static void free_zstd(perffile *f)
+{
+    ZSTD_freeDStream((ZSTD_DStream *) f->zstd);
+}
+
+#else
+
+#define inflate NULL
+
+static void free_zstd(perffile *f)
+{
+    (void) f;
+}
+
+#endif
+
+/* ---- opening ---- */
+
+static int cannot(const tool_args *args, const char *name, const char *why)
+{
+    fprintf(stderr, "%s: ", args->program);
+    tool_print(stderr, name);
+    fprintf(stderr, ": %s.\n", why);
+    return 1;
+}
+
+/* Copy what comes out of a pipe to a file that has no name. Returns its
+ * descriptor, or -1. */
+static int spool(int from)
+{
+    static uint8_t block[1 << 16];
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    int to;
+    ssize_t n = 0;
+    if (!folder || !*folder) folder = "/tmp";
+    if (snprintf(path, sizeof path, "%s/ipt-perf-XXXXXX", folder)
+        >= (int) sizeof path)
+        return -1;
+    to = mkstemp(path);
+    if (to < 0) return -1;
+    unlink(path);
+    while ((n = read(from, block, sizeof block)) != 0) {
+        if (n < 0 && errno == EINTR) continue;
+        for (ssize_t done = 0; n > 0 && done < n;) {
+            ssize_t w = write(to, block + done, (size_t) (n - done));
+            if (w < 0 && errno != EINTR) n = -1;
+            if (w > 0) done += w;
+        }
+        if (n < 0) break;
+    }
+    if (n == 0) return to;
+    n = errno;
+    close(to);
+    errno = (int) n;
+    return -1;
+}
+
+/* Replace the descriptor of a pipe by that of a file. A device is none of
+ * both. */
+static const char *make_seekable(perffile *f)
+{
+    struct stat info;
+    int fd;
+    if (fstat(f->fd, &info)) return strerror(errno);
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) {
+        fd = spool(f->fd);
+        if (fd < 0) return strerror(errno);
+        close(f->fd);
+        f->fd = fd;
+        if (fstat(fd, &info)) return strerror(errno);
+    }
+    if (!S_ISREG(info.st_mode)) return "not a file";
+    f->config.size = (uint64_t) info.st_size;
+    return NULL;
+}
+
+static char *join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = (char *) malloc(size);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+/* Find the file: what `name` says, or in the folder of that name. */
+static const char *find_file(perffile *f, const char *name)
+{
+    static const char *const inside[] = {"data", "perf.data"};
+    struct stat info;
+    if (strcmp(name, "-") == 0) {
+        f->name = tool_copy(name, 1);
+        f->fd = dup(0);
+        return f->name && f->fd >= 0 ? NULL : strerror(errno);
+    }
+    f->name = tool_copy(name, strlen(name));
+    if (!f->name || stat(name, &info)) return strerror(errno);
+    if (S_ISDIR(info.st_mode)) {
+        f->folder = tool_copy(name, strlen(name));
+        if (!f->folder) return strerror(errno);
+        for (int i = 0; i < 2; i++) {
+            free(f->name);
+            f->name = join(name, inside[i]);
+            if (!f->name) return strerror(errno);
+            if (stat(f->name, &info) == 0 && S_ISREG(info.st_mode)) break;
+        }
+    }
+    if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode))
+        return "not a file";
+    f->fd = open(f->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return f->fd < 0 ? strerror(errno) : NULL;
+}
+
+int perffile_grow(void *array, size_t size, size_t item)
+{
+    void *old;
+    void *larger;
+    memcpy(&old, array, sizeof old);
+    if (size > SIZE_MAX / item) return 0;
+    larger = realloc(old, size * item);
+    if (!larger) return 0;
+    memcpy(array, &larger, sizeof larger);
+    return 1;
+}
+
+/* Enlarge an array, to more than the last call needed. */
+static int enlarge_to(void *array, size_t item, uint32_t need, uint32_t *max)
+{
+    const size_t more = (size_t) need + need / 2;
+    if (need <= *max) return 1;
+    if (more > UINT32_MAX || !perffile_grow(array, more, item)) return 0;
+    *max = (uint32_t) more;
+    return 1;
+}
+
+static int enlarge(perffile *f)
+{
+    perfdata_config *const c = &f->config;
+    return enlarge_to(&c->events, sizeof *c->events, f->data->event_need,
+                      &c->event_max)
+        && enlarge_to(&c->ids, sizeof *c->ids, f->data->id_need, &c->id_max);
+}
+
+static int open_data(perffile *f)
+{
+    int status;
+    f->data = (perfdata *) malloc(sizeof *f->data);
+    if (!f->data) return PERFDATA_ERR_MEMORY;
+    do {
+        status = perfdata_open(f->data, &f->config);
+    } while (status == PERFDATA_ERR_MEMORY && enlarge(f));
+    return status;
+}
+
+int perffile_open(const tool_args *args, const char *name, perffile *f)
+{
+    perfdata_place place;
+    const char *why;
+    int status;
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+    why = find_file(f, name);
+    if (!why) why = make_seekable(f);
+    if (why) {
+        cannot(args, name, why);
+        perffile_close(f);
+        return 1;
+    }
+    f->config.read = read_at;
+    f->config.inflate = inflate;
+    f->config.context = f;
+    status = open_data(f);
+    if (status < 0) {
+        perffile_complain(args, f, status, f->data ? f->data->offset : 0);
+        perffile_close(f);
+        return 1;
+    }
+    if (perfdata_feature(f->data, PERFDATA_FEATURE_DIR_FORMAT, &place) == 1) {
+        uint8_t bytes[8] = {0};
+        perffile_read(f, place.offset, bytes, place.size < 8 ? 0 : 8);
+        if (perfdata_u64(f->data->big_endian, bytes) == 1)
+            cannot(args, name, "warning: data.0 and so on are not read");
+    }
+    return 0;
+}
+
+void perffile_close(perffile *f)
+{
+    if (f->fd >= 0) close(f->fd);
+    free_zstd(f);
+    free(f->config.events);
+    free(f->config.ids);
+    free(f->data);
+    free(f->name);
+    free(f->folder);
+    memset(f, 0, sizeof *f);
+    f->fd = -1;
+}
+
+/* ---- records ---- */
+
+int perffile_next(perffile *f, perfdata_record *record)
+{
+    int status;
+    do {
+        status = perfdata_next(f->data, record);
+    } while (status == PERFDATA_ERR_MEMORY && enlarge(f));
+    return status;
+}
+
+void perffile_complain(const tool_args *args, const perffile *f, int status,
+                       uint64_t offset)
+{
+    char where[32];
+    fprintf(stderr, "%s: ", args->program);
+    tool_print(stderr, f->name);
+    snprintf(where, sizeof where, "0x%" PRIx64, offset);
+    fprintf(stderr, ": at %s: %s%s.\n", where, perfdata_text(status),
+            status == PERFDATA_ERR_ZSTD ? " (package libzstd-dev)" : "");
+}
+
+/* ---- queues ---- */
+
+int perffile_queues_add(perfdata_queues *q, const perfdata_record *record)
+{
+    while (perfdata_queues_add(q, record) == PERFDATA_ERR_MEMORY)
+        if (!enlarge_to(&q->pieces, sizeof *q->pieces, q->piece_count + 64,
+                        &q->piece_max)
+            || !enlarge_to(&q->losses, sizeof *q->losses, q->loss_count + 64,
+                           &q->loss_max))
+            return -1;
+    return 0;
+}
+
+int perffile_queues_finish(perfdata_queues *q)
+{
+    if (q->piece_count > UINT32_MAX / 4 || q->loss_count > UINT32_MAX / 4
+        || !enlarge_to(&q->pieces, sizeof *q->pieces,
+                       q->piece_count + q->loss_count, &q->piece_max)
+        || !enlarge_to(&q->queues, sizeof *q->queues, q->piece_count,
+                       &q->queue_max))
+        return -1;
+    return perfdata_queues_finish(q);
+}
+
+void perffile_queues_free(perfdata_queues *q)
+{
+    free(q->pieces);
+    free(q->losses);
+    free(q->queues);
+    memset(q, 0, sizeof *q);
+}
