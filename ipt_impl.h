@@ -784,22 +784,14 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
     return (int) size;
 }
 
-#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
-
 static int ipti_shape_psb(const uint8_t *p, size_t n)
 {
     size_t i;
 
-    if (n >= IPTI_SIZE_PSB && ipti_le64(p) == ipti_le64(p + 8)
-        && ipti_le64(p) == IPTI_PSB_HALF)
-        return IPTI_SIZE_PSB;
-    for (i = 2; i < IPTI_SIZE_PSB; i++) {
-        if (i >= n)
-            return IPT_MORE;
+    for (i = 2; i < n && i < IPTI_SIZE_PSB; i++)
         if (p[i] != (i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
             return IPT_ERR_PACKET;
-    }
-    return IPTI_SIZE_PSB;
+    return i < IPTI_SIZE_PSB ? (int) IPT_MORE : IPTI_SIZE_PSB;
 }
 
 /* The packet behind 02, by its second byte. */
@@ -862,9 +854,7 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
     default:
         break;
     }
-    *type = IPT_PKT_NONE;
-    if (p[0] % 2)
-        *type = ipti_ips[p[0] - 1];
+    *type = ipti_ips[p[0] - 1]; /* p[0] is odd: the even ones are above */
     if (*type) /* a reserved IPBytes */
         return IPT_ERR_PACKET;
     if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC)
@@ -1633,12 +1623,17 @@ static int ipti_store_opcode(uint8_t *p, uint8_t type)
     return 0;
 }
 
+/* Store value / 2^scale. Returns 0 if the field cannot hold all of it. */
+static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
+                      uint64_t value)
+{
+    return ipti_put(p, bit, width, value >> scale)
+           && value >> scale << scale == value;
+}
+
 /* Every field of the layout fits, or the packet cannot be written. */
-#define IPTI_STORE(type, member, byte, bit, width, scale)                  \
-    fits &= ipti_put(p + (byte), bit, width,                               \
-                     (uint64_t) packet->u.member >> (scale))               \
-            && (uint64_t) packet->u.member >> (scale) << (scale)           \
-                   == (uint64_t) packet->u.member;
+#define IPTI_STORE(type, member, byte, bit, width, scale) \
+    fits &= ipti_store(p + (byte), bit, width, scale, packet->u.member);
 
 /* Write the fields of a fixed layout behind the opcode. Returns the size. */
 static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
@@ -1891,6 +1886,8 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     }
     return status;
 }
+
+#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
 
 /* Does a PSB begin at pos? Returns 2 if a ninth pair follows. */
 static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)

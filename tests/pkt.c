@@ -862,6 +862,9 @@ TEST(skz84)
     CHECK_EQ(next_with(&b, IPT_ERRATUM_SKZ84, "02 73 34 12 00 ff 01", 0, &p),
              IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_TMA);
+    // V3: another packet that is wrong is none of its business
+    CHECK_EQ(next_with(&b, IPT_ERRATUM_SKZ84, "02 a3 00 00 00 00 00 00 06", 0,
+                       &p), IPT_ERR_PACKET);
 }
 
 /* ---- config.unknown ---- */
@@ -1129,6 +1132,47 @@ TEST(pad_encode)
     CHECK_EQ(ipt_pkt_encode(out, 99, &p), 99);
     CHECK_EQ(out[98], 0);
     CHECK_EQ(out[99], 0xee);
+    p.size = 0x80000000u; // V3: more than an int can say was written
+    CHECK_EQ(ipt_pkt_encode(out, 100, &p), IPT_ERR_PACKET);
+    CHECK_EQ(ipt_pkt_encode(out, SIZE_MAX, &p), IPT_ERR_PACKET);
+    p.size = INT32_MAX;
+    CHECK_EQ(ipt_pkt_encode(out, 100, &p), IPT_ERR_ROOM);
+}
+
+/* V3: a field that does not fit is refused, each in its own packet, and none is
+ * cut; of scaled ones the low bits have to be 0. */
+TEST(V3_fields_that_do_not_fit)
+{
+    static const ipt_packet bad[] = {
+        {.type = IPT_PKT_PIP, .u.pip = {0x10, 0}},
+        {.type = IPT_PKT_PIP, .u.pip = {1ull << 52, 0}},
+        {.type = IPT_PKT_PIP, .u.pip = {0, 2}},
+        {.type = IPT_PKT_VMCS, .u.vmcs = {0x800}},
+        {.type = IPT_PKT_VMCS, .u.vmcs = {1ull << 52}},
+        {.type = IPT_PKT_TMA, .u.tma = {0, 0x200}},
+        {.type = IPT_PKT_TSC, .u.tsc = {1ull << 56}},
+        {.type = IPT_PKT_MODE_EXEC, .u.exec = {2, 0, 0}},
+        {.type = IPT_PKT_MODE_EXEC, .u.exec = {0, 2, 0}},
+        {.type = IPT_PKT_MODE_EXEC, .u.exec = {0, 0, 2}},
+        {.type = IPT_PKT_MODE_TSX, .u.tsx = {2, 0}},
+        {.type = IPT_PKT_MODE_TSX, .u.tsx = {0, 2}},
+        {.type = IPT_PKT_PTW, .u.ptw = {1ull << 32, 0, 0}},
+        {.type = IPT_PKT_PTW, .u.ptw = {0, 2, 0}},
+        {.type = IPT_PKT_PTW, .u.ptw = {0, 1, 2}},
+        {.type = IPT_PKT_EXSTOP, .u.exstop = {2}},
+        {.type = IPT_PKT_BBP, .u.bbp = {32, 0}},
+        {.type = IPT_PKT_BBP, .u.bbp = {0, 2}},
+        {.type = IPT_PKT_BIP, .u.bip = {1ull << 32, 0, 1}},
+        {.type = IPT_PKT_BIP, .u.bip = {0, 32, 0}},
+        {.type = IPT_PKT_BIP, .u.bip = {0, 0, 2}},
+        {.type = IPT_PKT_BEP, .u.bep = {2}},
+    };
+    uint8_t out[16];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (!CHECK_EQ(ipt_pkt_encode(out, sizeof out, &bad[i]),
+                      IPT_ERR_PACKET))
+            printf("    row %u\n", (unsigned) i);
 }
 
 /* ---- pieces ---- */
@@ -1426,6 +1470,7 @@ int main(void)
     RUN(block_item_sizes);
     RUN(pad_runs);
     RUN(pad_encode);
+    RUN(V3_fields_that_do_not_fit);
     RUN(pieces);
     RUN(pieces_come_and_go);
     RUN(long_psb_in_pieces);

@@ -456,7 +456,122 @@ TEST(open_and_dropped)
     end();
 }
 
+/* ---- pieces that are not what they were ---- */
+
+/* Dropped above at.release: what is needed is gone, whatever it was for. */
+TEST(V3_dropped_too_early)
+{
+    for (int what = 0; what < 3; what++) {
+        ipt_packet p;
+        begin();
+        put(40, 0x05);
+        if (what) put_psb();
+        put(40, what == 2 ? 0x06 : 0x05);
+        hand_over(1);
+        b.trace.open = 1;
+        b.trace.count = what ? 56 : 30;
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+        if (what) {
+            b.trace.count++;
+            forward(40);
+            if (what == 2) expect_psb();
+        }
+        b.trace.seg += 70;
+        b.trace.offset = 70;
+        b.trace.count = 5;
+        if (what)
+            CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_GONE);
+        else
+            CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_ERR_GONE);
+        b.trace.seg = b.pieces;
+        b.trace.offset = 0;
+        b.trace.count = (uint32_t) b.size;
+        end();
+    }
+}
+
+/* In the pairs after a PSB, too, which are looked at when more has come. */
+TEST(V3_dropped_among_pairs)
+{
+    ipt_packet p;
+    begin();
+    put_psb();
+    put_pairs(4);
+    put(1, 0x06);
+    hand_over(1);
+    b.trace.open = 1;
+    b.trace.count = 17;
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    expect_psb();
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_MORE);
+    b.trace.seg += 20;
+    b.trace.offset = 20;
+    b.trace.count = 5;
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_GONE);
+    b.trace.seg = b.pieces;
+    b.trace.offset = 0;
+    b.trace.count = (uint32_t) b.size;
+    end();
+}
+
+/* A trace that ends earlier than where the decoder stands: backward begins at
+ * its end, and forward there is nothing. */
+TEST(V3_shorter_than_before)
+{
+    size_t psb;
+    ipt_packet p;
+    begin();
+    put(8, 0x06);
+    psb = put_psb();
+    put(40, 0x06);
+    hand_over(32);
+    forward(psb);
+    expect_psb();
+    while (ipt_pkt_next(&b.decoder, &p) == IPT_OK) { }
+    CHECK_EQ(b.decoder.at.offset, 64);
+    b.trace.count = 1;
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_GONE);
+    backward(psb);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 31), IPT_OK);
+    b.pieces[0].size = 30;
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_GONE);
+    b.trace.count = 2;
+    end();
+}
+
 /* ---- fuel ---- */
+
+/* V4: the part of a piece that the fuel pays for ends at the piece: 16 bytes a
+ * unit, and a PSB that only the byte after the trace completes is none. */
+TEST(V4_fuel_ends_with_the_piece)
+{
+    static uint8_t bytes[200];
+    ipt_segment piece = {bytes, 0};
+    ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_config config = {0};
+    ipt_pkt_decoder d;
+
+    for (size_t n = 17; n < 100; n++)
+        for (uint64_t fuel = 1; fuel < 8; fuel++) {
+            uint64_t left = fuel;
+            int calls = 0;
+            int status;
+            memset(bytes, 0x05, sizeof bytes);
+            for (size_t i = 0; i < 16; i++)
+                bytes[n - 15 + i] = i % 2 ? 0x82 : 0x02;
+            piece.size = n;
+            config.fuel = &left;
+            CHECK_EQ(ipt_pkt_init(&d, &config, &trace), IPT_OK);
+            while ((status = ipt_pkt_sync_forward(&d)) == IPT_BUDGET) {
+                CHECK_EQ(left, 0);
+                CHECK(d.at.offset <= n);
+                left = fuel;
+                calls++;
+            }
+            CHECK_EQ(status, IPT_END);
+            CHECK_EQ((uint64_t) calls * fuel + fuel - left, n / 16);
+        }
+}
 
 static uint64_t units;
 
@@ -802,6 +917,10 @@ int main(void)
     RUN(open_forward);
     RUN(open_then_closed);
     RUN(open_and_dropped);
+    RUN(V3_dropped_too_early);
+    RUN(V3_dropped_among_pairs);
+    RUN(V3_shorter_than_before);
+    RUN(V4_fuel_ends_with_the_piece);
     RUN(fuel);
     RUN(fuel_in_a_long_run);
     RUN(fuel_and_change_of_mind);
