@@ -1780,6 +1780,112 @@ TEST(held_ratio)
     }
 }
 
+/* What was lost of the time, as of an event's first packet, which may be long
+ * before the one that completes it. */
+TEST(V4_lost_when_it_began)
+{
+    static const struct {
+        ipt_packet trace[PACKETS_MAX];
+        uint8_t type;
+        uint32_t lost_cyc;
+        uint64_t ip;
+    } rows[] = {
+        /* each CYC is of no use: there is no ratio */
+        {{OFF, CYC(1), PWRE(1, 2, 0), CYC(1), PWRX(3, 4, 0, 0, 0)},
+         IPT_EVT_PWRE, 1, 0},
+        {{OFF, CYC(1), PWRE(1, 2, 0), CYC(1), PWRX(3, 4, 0, 0, 0)},
+         IPT_EVT_PWRX, 2, 0},
+        {{ON, CYC(1), OVF, CYC(1), FUP(0x3000)}, IPT_EVT_OVERFLOW, 1, 0x3000},
+        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_OVERFLOW, 1, 0},
+        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_ENABLED, 2, 0x3000},
+        {{PSB, CYC(1), EXEC64, CYC(1), FUP(0x1000), PSBEND, CYC(1)},
+         IPT_EVT_ENABLED, 2, 0x1000},
+        {{PSB, CYC(1), EXEC64, CYC(1), FUP(0x1000), PSBEND, CYC(1)},
+         IPT_EVT_EXEC_MODE, 2, 0x1000},
+        {{OFF, PSB, CYC(1), EXEC64, FUP(0x1000), PSBEND, CYC(1),
+          PGE(0x1000)}, IPT_EVT_ENABLED, 2, 0x1000}, /* BDM70: that of PGE */
+        {{OFF, PSB, CYC(1), EXEC64, FUP(0x1000), PSBEND, CYC(1),
+          PGE(0x1000)}, IPT_EVT_EXEC_MODE, 1, 0},
+        {{ON, CYC(1), MWAIT(1, 2), CYC(1), EXSTOP(1), FUP(0x1000)},
+         IPT_EVT_EXSTOP, 2, 0x1000},
+        {{ON, CYC(1), TNT(2, 1), CYC(1)}, IPT_EVT_TNT, 1, 0},
+    };
+
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        build_all(&b, rows[i].trace, PACKETS_MAX);
+        for (int way = 0; way < WAYS; way++) {
+            ipt_event e = {.type = 0};
+            feed_begin(&f, b.bytes, b.size, way);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            while (e.type != rows[i].type || e.ip != rows[i].ip)
+                if (!CHECK_EQ(next(&e), IPT_OK)) break;
+            if (!CHECK_EQ(e.lost_cyc, rows[i].lost_cyc))
+                printf("    row %u, %s\n", i, way_names[way]);
+            CHECK_EQ(e.lost_mtc, 0);
+            feed_end(&f);
+        }
+    }
+}
+
+/* Where IPs and VMX begin anew: what was known before does not count. */
+TEST(V4_forgotten)
+{
+    static const row rows[] = {
+        {"psb", {ON, TIP(0x123456782000), PSB, EXEC64, IP_(FUP, 1, 0x3000),
+                 PSBEND, IP_(TIP, 1, 0x4000)},
+         {E_ON, E(TIP, 0, 4, 0x123456782000),
+          {IPT_EVT_ENABLED, ST, ANY, 0x3000, 0, 0, 0, 0},
+          {IPT_EVT_EXEC_MODE, ST, ANY, 0x3000, IPT_MODE_64, 0, 0, 0},
+          E(TIP, 0, 9, 0x4000)}, 0},
+        {"overflow", {ON, TIP(0x123456782000), OVF, IP_(FUP, 1, 0x3000)},
+         {E_ON, E(TIP, 0, 4, 0x123456782000), E(OVERFLOW, 0, 5, 0x3000)}, 0},
+        {"overflow, off", {ON, TIP(0x123456782000), OVF,
+                           IP_(TIP_PGE, 2, 0x3000)},
+         {E_ON, E(TIP, 0, 4, 0x123456782000), E(OVERFLOW, NOIP, 5, 0),
+          E(ENABLED, 0, 6, 0x3000)}, 0},
+        {"vmx at an overflow", {ON, PIP(0x5000, 0), OVF, FUP(0x2000),
+                                PIP(0x6000, 1), TIP(0x3000)},
+         {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0), E(OVERFLOW, 0, 5, 0x2000),
+          EB(PAGING, NOIP, 7, 0, 0x6000, 1), E(TIP, 0, 8, 0x3000)}, 0},
+        {"vmx at a gap", {ON, PIP(0x5000, 0), GAP(9), OFF, PIP(0x6000, 1)},
+         {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0), {IPT_EVT_GAP, NOIP, 5, 0, 9,
+          0, 0, 0}, E_OFF_AT(6), EB(PAGING, NOIP, 8, 0, 0x6000, 1)}, 0},
+        {"vmx goes on", {ON, PIP(0x5000, 0), PIP(0x6000, 1)},
+         {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0),
+          EA(CFE, NOIP, 5, 0, CFEV(VMENTRY, IPT_CFE_INFERRED, 0)),
+          EB(PAGING, NOIP, 5, 0, 0x6000, 1)}, 0},
+    };
+
+    with_flags = IPT_CONFIG_VMX_EVENTS;
+    ROWS(rows);
+    with_flags = 0;
+}
+
+/* _start takes over what at has to say before the first packet. */
+TEST(V3_start_says)
+{
+    static const ipt_packet trace[] = {TNT(1, 1), PKT(NONE)};
+    ipt_event e;
+
+    build_all(&b, trace, LENGTH(trace));
+    for (int has_tsc = 0; has_tsc < 2; has_tsc++) {
+        ipt_start start = {.enabled = 1, .cbr = 17, .tsc = 0x1234};
+        start.has = has_tsc ? IPT_START_TSC : 0;
+        feed_begin(&f, b.bytes, b.size, WHOLE);
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(ipt_evt_start(&places[place], &start), IPT_OK);
+        CHECK_EQ(places[place].at.cbr, 17);
+        CHECK_EQ(places[place].at.tsc, has_tsc ? 0x1234 : 0);
+        CHECK_EQ(places[place].at.valid & IPT_AT_TSC,
+                 has_tsc ? IPT_AT_TSC : 0);
+        CHECK_EQ(next(&e), IPT_OK);
+        CHECK_EQ(e.cbr, 17);
+        CHECK_EQ(e.flags & IPT_EVENT_TSC, has_tsc ? IPT_EVENT_TSC : 0);
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -1844,6 +1950,9 @@ int main(void)
     RUN(start_arguments);
     RUN(where);
     RUN(held_ratio);
+    RUN(V4_lost_when_it_began);
+    RUN(V4_forgotten);
+    RUN(V3_start_says);
     RUN(synchronise);
     return test_report();
 }
