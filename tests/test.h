@@ -3,9 +3,9 @@
  *     TEST(sum) { CHECK_EQ(1 + 1, 2); }
  *     int main(void) { RUN(sum); return test_report(); }
  *
- * A failed CHECK is printed and the test goes on. TEST_ONLY=text in the
- * environment runs only tests whose name contains text; TEST_VERBOSE=1 prints
- * each name before it runs, the last one being the one that crashed. */
+ * A failed CHECK is printed and the test goes on, unless TEST_STOP=1 is in the
+ * environment. TEST_ONLY=text there runs only tests whose name contains text;
+ * TEST_VERBOSE=1 prints each name first; the last is the one that crashed. */
 #ifndef IPT_TEST_H
 #define IPT_TEST_H
 #include <stdint.h>
@@ -28,7 +28,7 @@ static inline int test_fail_(const char *file, int line, const char *expr)
 {
     if (++test_.bad > 20) return 0;
     printf("%s:%d: %s: CHECK failed: %s\n", file, line, test_.name, expr);
-    return 1;
+    return getenv("TEST_STOP") ? exit(1), 0 : 1;
 }
 
 static inline int test_check_(int ok, const char *file, int line, const char *e)

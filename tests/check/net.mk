@@ -7,3 +7,11 @@ fuzz-afl:  ## The same with AFL++
 
 hashes:  ## Does all decode as in commit BASE=HEAD? TRACES=dir adds real traces
 	@BUILD=$(BUILD) CC="$(CC)" BASE=$(BASE) LIBS="$(LIBS)" sh $(CHECK_DIR)/hashes.sh $(TRACES)
+
+coverage:  ## Branches of ipt_impl.h that run-tests takes; fails below limits
+	@BUILD=$(BUILD) sh $(CHECK_DIR)/coverage.sh
+
+SECTIONS = pkt sync time evt blk cov cache
+mutate:  ## Faults that tests notice; SECTIONS=..., COUNT=250 each (0: all)
+	@BUILD=$(BUILD) CC="$(CC)" COUNT=$(COUNT) SEED=$(SEED) JOBS=$(JOBS) \
+	    sh $(CHECK_DIR)/mutate.sh $(SECTIONS)

@@ -1,0 +1,93 @@
+#!/bin/sh
+# coverage.sh: which branches of ipt_impl.h does `make run-tests` take? Counted
+# by clang, for each condition both ways and each macro expansion by itself. Up
+# to [insn] every one is taken, or stands in tests/proof/unreachable with the
+# reason why it cannot be; elsewhere LEAST percent are. One test per section.
+#
+# build/coverage/branches has all of them: section, line, count, branch.
+# TESTS=kept takes the profile of the last run.
+
+build=${BUILD:-build}
+dir=$build/coverage
+list=tests/proof/unreachable
+LEAST=97
+
+for need in clang llvm-profdata llvm-cov; do
+    package=llvm
+    [ $need != clang ] || package=clang
+    command -v $need >/dev/null || {
+        echo "SKIP coverage: $need is missing (package $package)"
+        echo "0 passed, 0 failed, 14 skipped"
+        exit
+    }
+done
+
+if [ "$TESTS" != kept ]; then
+    rm -rf "$dir/profiles"
+    mkdir -p "$dir/profiles" || exit 2
+    LLVM_PROFILE_FILE=$PWD/$dir/profiles/%m.profraw
+    export LLVM_PROFILE_FILE
+    make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \
+        CFLAGS="-O1 -fprofile-instr-generate -fcoverage-mapping" ||
+        { echo "coverage: tests fail"; exit 2; }
+fi
+llvm-profdata merge -sparse "$dir"/profiles/*.profraw -o "$dir/merged" ||
+    exit 2
+
+# The programs that were counted.
+objects=$(find "$dir" -type f -perm -u+x | while read -r f; do
+    readelf -SW "$f" 2>/dev/null | grep -q __llvm_covmap && echo "-object $f"
+done)
+# shellcheck disable=SC2086 # a list
+llvm-cov export -instr-profile="$dir/merged" ${objects#-object } ipt_impl.h \
+    2>/dev/null | tr '{' '\n' | grep '^"branches":\[\[' |
+    awk -f tests/check/coverage.awk ipt_impl.h - | sort -k1,1 -k2,2n -k3 \
+    >"$dir/branches"
+
+awk -v least=$LEAST -v list=$list '
+    FILENAME == list {
+        if (/^\[/) {reason[$0] = 0; entry = $0}
+        else if (/^ /) reason[entry] = 1
+        next
+    }
+    FILENAME == "ipt_impl.h" {
+        if (/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/) {
+            tag = $2; gsub(/[][]/, "", tag); order[++sections] = tag}
+        last = $0
+        next
+    }
+    {
+        key = $0
+        sub(/^[^ ]* [^ ]* [^ ]* /, "", key)
+        key = "[" $1 "] " key
+        n[$1]++
+        seen[key] = 1
+        if ($3 > 0) {
+            taken[$1]++
+            if (key in reason) was[key] = 1
+        } else if (key in reason) {
+            listed[$1]++; not_taken[key] = 1
+        } else missed[$1] = missed[$1] "    line " $2 ": " key "\n"
+    }
+    END {
+        for (i = 1; i <= sections; i++) {
+            tag = order[i]
+            all = tag ~ /^(blk|bind|walk|cov|cache|gen|hw)$/ ? least : 100
+            rate = n[tag] ? 100 * (taken[tag] + listed[tag]) / n[tag] : 0
+            ok = rate >= all
+            printf "%s %-8s %4d of %4d branches taken, %2d cannot be, " \
+                "%5.1f %% (limit %d)\n", ok ? "ok  " : "FAIL", tag,
+                taken[tag], n[tag], listed[tag], rate, all
+            printf "%s", missed[tag]
+            if (ok) passed++; else failed++
+        }
+        for (key in reason) {
+            why = !(key in seen) ? "is not there" \
+                : (key in was) && !(key in not_taken) ? "is taken" \
+                : !reason[key] ? "has no reason" : ""
+            if (why) {print "FAIL " list ": " key " " why; bad = 1}
+        }
+        if (!bad) passed++; else failed++
+        printf "%d passed, %d failed\n", passed, failed
+        exit failed > 0
+    }' $list ipt_impl.h "$dir/branches"
