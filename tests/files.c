@@ -62,6 +62,7 @@ TEST(regular_files_only)
     CHECK(!opens("/dev/zero"));
     CHECK(!opens("/proc/self/maps"));
     CHECK(!opens("/proc/self/mem"));
+    CHECK(!opens("/proc/self/exe"));
     CHECK(!opens("/proc/version"));
     CHECK(!opens("/sys/kernel/notes"));
     CHECK(symlink("/proc/self/maps", in_folder("to-proc")) == 0);

@@ -40,9 +40,11 @@ static int is_mounted_at(const char *folder, dev_t device)
         && info.st_dev != root.st_dev && info.st_dev == device;
 }
 
-static int is_regular(const struct stat *info)
+/* Names in /proc and /sys may also lead to files elsewhere. */
+static int is_regular(const char *name, const struct stat *info)
 {
     return S_ISREG(info->st_mode) && info->st_size >= 0
+        && strncmp(name, "/proc/", 6) != 0 && strncmp(name, "/sys/", 5) != 0
         && !is_mounted_at("/proc", info->st_dev)
         && !is_mounted_at("/sys", info->st_dev);
 }
@@ -53,7 +55,7 @@ static int open_file(const char *name, struct stat *info)
 {
     struct stat before;
     int fd;
-    if (stat(name, &before) || !is_regular(&before)) return -1;
+    if (stat(name, &before) || !is_regular(name, &before)) return -1;
     fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) return -1;
     if (fstat(fd, info) == 0 && S_ISREG(info->st_mode)

@@ -761,9 +761,9 @@ static void free_file(pevent *p, pevent_file *file)
 
 void pevent_free(pevent *p)
 {
-    while (p->files) {
-        pevent_file *file = p->files;
-        p->files = file->next;
+    while (p->first) {
+        pevent_file *file = p->first;
+        p->first = file->next;
         free_file(p, file);
     }
     drop(p, p->current);
@@ -784,7 +784,7 @@ const char *pevent_add_bytes(pevent *p, const char *name, uint8_t *data,
                              const pevent_config *config)
 {
     const size_t samples = config->sample_count * sizeof *config->samples;
-    pevent_file **last = &p->files;
+    pevent_file **last = &p->first;
     pevent_file *file = calloc(1, sizeof *file);
     if (file) {
         file->name = tool_copy(name, strlen(name));
@@ -818,7 +818,7 @@ const char *pevent_add(pevent *p, const tool_range *range, int primary,
 /* Of records of the same time those of the first file come first. */
 void pevent_start(pevent *p)
 {
-    for (pevent_file *file = p->files; file; file = file->next)
+    for (pevent_file *file = p->first; file; file = file->next)
         await(p, file, 1);
 }
 
@@ -856,7 +856,7 @@ int pevent_event(pevent *p, const ipt_event *e)
         if (why) message(p, file, "error", why);
         advance(p, file);
     }
-    for (file = p->files; file; file = file->next)
+    for (file = p->first; file; file = file->next)
         if (file->primary) follow(p, file, e);
     return p->changed;
 }

@@ -106,7 +106,7 @@ typedef struct pevent {
     size_t context_count;
     size_t table_size; /* a power of two, or 0 */
     size_t sections;   /* of all contexts */
-    pevent_file *files;
+    pevent_file *first;
     pevent_file *due; /* those with a record at hand, by time */
     int changed;      /* the code that is seen has changed */
     files disk;

@@ -1,0 +1,58 @@
+# tool.sh: sourced by tests of what the tools print: an empty folder with links
+# to ptdump and ptxed in it, functions that write bytes and compare output, and
+# counts in $passed and $failed.
+
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+cd "$dir" || exit 2
+ln -s "$build/ptdump" "$build/ptxed" .
+PATH=.:$PATH
+passed=0 failed=0
+
+# bytes FILE HEX...: write a file.
+bytes() {
+    file=$1
+    shift
+    for byte in $(echo "$*" | tr -d ' ' | sed 's/../& /g'); do
+        # shellcheck disable=SC2059 # an octal escape
+        printf "\\$(printf %03o "0x$byte")"
+    done >"$file"
+}
+
+# run STATUS COMMAND...: check the exit status, and standard output against
+# the text on standard input; what went to standard error is left in ./err.
+run() {
+    want=$1
+    shift
+    cat >want
+    timeout 20 "$@" >out 2>err
+    got=$?
+    if [ $got -eq "$want" ] && diff -u want out >diff.out; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $*: exit status $got, expected $want"
+        sed -n '3,30p' diff.out
+        head -3 err
+    fi
+}
+
+# refuse STATUS TEXT COMMAND...: it prints nothing but TEXT to standard error.
+refuse() {
+    text=$2
+    want=$1
+    shift 2
+    run "$want" "$@" </dev/null
+    if [ "$(cat err)" = "$text" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $*:"
+        echo "     expected: $text"
+        echo "     got:      $(cat err)"
+    fi
+}
+
+psb=02820282028202820282028202820282
