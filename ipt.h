@@ -145,6 +145,8 @@
  *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
  *      decoder then stops with IPT_NEED_PAGE, at.missing and at.asid say what
  *      it lacks, and the next call asks again: nothing is repeated or lost.
+ *      For the errata BDM64 and SKD022 code is looked at that flow need not
+ *      reach: what is not there is not waited for, and counts as no code.
  *   4. Any other negative value is an error of yours: it is kept in
  *      at.image_error and the decoder returns IPT_ERR_IMAGE.
  *   5. It does not call into the same decoder or cache.

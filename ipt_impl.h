@@ -5766,7 +5766,9 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 #define IPTI_PROBE 256
 
 /* Is `target` passed within 256 instructions from w->ip, as far as flow needs
- * no trace? Called again after IPT_BUDGET or IPT_NEED_PAGE, it goes on. */
+ * no trace and there is code? Code in the page of the target is waited for: all
+ * of that page will be there. Called again after IPT_BUDGET or IPT_NEED_PAGE,
+ * it goes on. */
 static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
     const ipt_cache_line *run = &w->run;
@@ -5776,10 +5778,15 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
     if (w->probe == 0)
         w->probe_ip = w->ip;
     while (w->probe < IPTI_PROBE) {
+        if (w->probe_ip == target) /* its code is not needed for that */
+            return 1;
         w->count = 0;
         status = ipti_walk_code(w, at, w->probe_ip);
+        if (status == IPT_NEED_PAGE && target > w->probe_ip
+            && (target ^ w->probe_ip) < IPTI_PAGE)
+            return status;
         if (status < 0)
-            return status == IPT_NEED_PAGE || status == IPT_BUDGET ? status : 0;
+            return status == IPT_BUDGET ? status : 0;
         ipti_fuel_burn(w->cur.config, run->count_);
         for (i = 0; i < run->count_ && i < IPT_RUN_MAX_
                     && w->probe < IPTI_PROBE; i++, w->probe++) {
@@ -5833,7 +5840,8 @@ static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint8_t kind)
 }
 
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
- * the TIP.PGD. It is not interrupted. */
+ * the TIP.PGD. It is not interrupted. Code that is not there or is no
+ * instruction was interrupted. */
 static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
 {
     int status;
@@ -5849,7 +5857,7 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
         w->bound = IPTI_BOUND_ALL; /* enabled up to here */
         w->count = 0;              /* this one does not cut it */
     }
-    return status;
+    return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
 
 /* Has flow arrived where w->event binds? */
@@ -6989,8 +6997,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_status(w);
 }
 
-/* Before a _next: go on with a _resync that is not done: it needs trace, fuel or
- * room for events. */
+/* Before a _next: go on with a _resync that is not done: it needs trace, fuel
+ * or room for events. */
 static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;

@@ -2098,6 +2098,7 @@ static inline const char *fuzz_plan_way(fuzz_run *run, const fuzz_layer *layer,
     run->cloned = way == FUZZ_RUN_CLONE || all;
     run->cached = way == FUZZ_RUN_CACHE || all;
     run->lazy = (way == FUZZ_RUN_LAZY || all)
+                && !(c->errata & (IPT_ERRATUM_BDM64 | IPT_ERRATUM_SKD022))
                 && (fuzz_reads(c) == FUZZ_HONEST
                     || fuzz_reads(c) == FUZZ_HOLES);
     run->quiet = way == FUZZ_RUN_QUIET;

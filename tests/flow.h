@@ -1060,6 +1060,80 @@ static const row vmx_rows[] = {
  * on both decoders. */
 #define R {RESYNC_STEP, 0, 0, 0, 0}
 
+static const row S1_rows[] = { /* SKD022 */
+    {"no code where tracing is disabled", {CODE(0x1000, NOP NOP NOP NOP JMP_RAX)},
+     {ON, FUP(0x1004), TIP(0x41414141), FUP(0x41414141), PGD0, PGE(0x1000),
+      FUP(0x1002), PGD0},
+     {S_ON, I(0x1000), I(0x1001), I(0x1002),
+      IF(0x1003, INTERRUPTED | DISABLED),
+      EA(ASYNC_BRANCH, 0, 0x1004, 0x41414141),
+      E(ASYNC_DISABLED, NOTO, 0x41414141), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED), IF(0x1001, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1002)}, 0, 0, 0},
+    {"behind a branch", {CODE(0x1000, NOP NOP JMP_RAX)},
+     {ON, TIP(0x41414141), FUP(0x41414141), PGD0, PGE(0x1000), FUP(0x1001),
+      PGD0},
+     {S_ON, I(0x1000), I(0x1001), IF(0x1002, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x41414141), E(ENABLED, 0, 0x1000),
+      IF(0x1000, ENABLED | DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0,
+     0},
+    {"no instruction there", {CODE(0x1000, JMP_RAX NOP), CODE(0x2000, "\x06")},
+     {ON, TIP(0x2000), FUP(0x2000), PGD0, PGE(0x1002), FUP(0x1003), PGD0},
+     {S_ON, IF(0x1000, DISABLED), E(ASYNC_DISABLED, NOTO, 0x2000),
+      E(ENABLED, 0, 0x1002), IF(0x1002, ENABLED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1003)}, 0, 0, 0},
+    {"part of an instruction", {CODE(0x1000, JMP_RAX NOP "\x0f\x01")},
+     {ON, TIP(0x1003), FUP(0x1003), PGD0},
+     {S_ON, IF(0x1000, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1003)}, 0, 0, 0},
+    {"no mode", {CODE(0x1000, NOP)},
+     {PSB, FUP(0x1000), PSBEND, FUP(0x1000), PGD0},
+     {E(ENABLED, SEAM, 0x1000), E(ASYNC_DISABLED, NOTO, 0x1000)}, 0, 0, 0},
+    {"a vm entry", {CODE(0x1000, JMP_RAX VMLAUNCH)},
+     {ON, TIP(0x1002), FUP(0x1002), PGD0},
+     {S_ON, I(0x1000), IF(0x1002, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0,
+     0, 0},
+};
+
+/* XBEGIN, NOP, JMP RAX, two NOPs; a wrong target, then the abort at 1009. */
+#define ABORTS CODE(0x1000, XBEGIN NOP JMP_RAX NOP NOP)
+#define ABORT_BEGINS ON, TSX(1, 0), FUP(0x1006)
+#define S_ABORT_BEGINS \
+    S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2), IF(0x1006, SPECULATIVE)
+
+static const row S2_rows[] = { /* BDM64 */
+    {"no code at the wrong target", {ABORTS, CODE(0x1106, JCC0)},
+     {ABORT_BEGINS, TIP(0x41414141), TSX(0, 1), FUP(0x1009), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x1009, 1), EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), I(0x1106)},
+     0, 0, 0},
+    {"no instruction there", {ABORTS, CODE(0x1106, JCC0), CODE(0x2000, "\x06")},
+     {ABORT_BEGINS, TIP(0x2000), TSX(0, 1), FUP(0x1009), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x1009, 1), EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), I(0x1106)},
+     0, 0, 0},
+    {"no code at the abort", {ABORTS, CODE(0x1106, JCC0)},
+     {ABORT_BEGINS, TIP(0x100a), TSX(0, 1), FUP(0x100b), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE),
+      IF(0x100a, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x100b, 1),
+      EA(ASYNC_BRANCH, 0, 0x100b, 0x1106), I(0x1106)}, 0, 0, 0},
+    {"nor at the target, which is the abort", {ABORTS, CODE(0x1106, JCC0)},
+     {ABORT_BEGINS, TIP(0x3000), TSX(0, 1), FUP(0x3000), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x3000, 1), EA(ASYNC_BRANCH, 0, 0x3000, 0x1106), I(0x1106)},
+     0, 0, 0},
+    {"nor behind a jmp", {ABORTS, CODE(0x1106, JCC0),
+                          CODE(0x2000, NOP JMP("\x7d"))},
+     {ABORT_BEGINS, TIP(0x2000), TSX(0, 1), FUP(0x2080), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), IF(0x2000, SPECULATIVE),
+      IF(0x2001, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2080, 1),
+      EA(ASYNC_BRANCH, 0, 0x2080, 0x1106), I(0x1106)}, 0, 0, 0},
+};
+
 static const row S5_rows[] = {
     {"a psb+ counts as an ip", {CODE(0x1000, NOPS(16) NOP JCC0)},
      {ON, PSB, EXEC64, FUP(0x1004), PSBEND, TRIG(5, 0, 1, 3, 0),
@@ -1181,9 +1255,12 @@ typedef struct table {
 } table;
 
 /* X(name, rows, errata) */
-#define FINDINGS(X)                   \
+#define FINDINGS(X)                                              \
+    X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
     X(S5_trig_anchors, S5_rows, 0)    \
     X(S8_iret_with_ip, S8_rows, 0)
+/* Not [cov]'s: it counts the edge to the wrong target. */
+#define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
 #define RESYNC_FINDINGS(X) X(S7_resync_events, S7_rows, 0)
 
 #define FINDING(name, rows, errata) \
@@ -1191,6 +1268,7 @@ typedef struct table {
 #define RESYNC_FINDING(name, rows, errata) \
     static const table name = {#name, rows, LENGTH(rows), errata, 1};
 FINDINGS(FINDING)
+BDM64_FINDINGS(FINDING)
 RESYNC_FINDINGS(RESYNC_FINDING)
 
 #define TABLE(name) {#name, name, LENGTH(name), 0, 0}

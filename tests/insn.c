@@ -218,6 +218,7 @@ static void run_table(const table *t)
         run_table(&name);                \
     }
 FINDINGS(TEST_FINDING)
+BDM64_FINDINGS(TEST_FINDING)
 
 TEST(branches)
 {
@@ -1305,6 +1306,7 @@ int main(void)
 {
 #define RUN_FINDING(name, rows, errata) RUN(name);
     FINDINGS(RUN_FINDING)
+    BDM64_FINDINGS(RUN_FINDING)
     RUN(branches);
     RUN(events);
     RUN(causes);
