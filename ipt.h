@@ -882,7 +882,8 @@ enum {
     IPT_EVT_ENABLED,        /* tracing enabled at ip */
     IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target.
                              * Without that, a MOV CR3 may do it as well, and is
-                             * thought to if one stands before that branch */
+                             * thought to if one stands before that branch and
+                             * has no PAGING of its own */
     IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to */
     IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
     IPT_EVT_PAGING,         /* u.paging, by an instruction */
@@ -1171,7 +1172,7 @@ enum {
     IPT_INSN_FAR_CALL,
     IPT_INSN_FAR_JMP,
     IPT_INSN_FAR_RET,
-    IPT_INSN_INT,     /* INT n, INT3, INT1, INTO */
+    IPT_INSN_INT,     /* INT n, INT3, INT1 */
     IPT_INSN_SYSCALL, /* SYSCALL, SYSENTER */
     IPT_INSN_VMCALL,
     IPT_INSN_IRET, /* IRET, SYSRET, SYSEXIT, ERETU, ERETS */
@@ -1182,6 +1183,7 @@ enum {
     IPT_INSN_PTWRITE,
     IPT_INSN_MOV_CR3, /* MOV to CR3 */
     IPT_INSN_VMPTRLD,
+    IPT_INSN_INTO, /* a far call on overflow; otherwise there is no trace */
     IPT_INSN_COUNT
 };
 

@@ -4523,7 +4523,8 @@ static int ipti_x86_kind0(const ipti_x86 *x, int *flags)
         if (reg) return IPT_ERR_BAD_INSN;
         return IPT_INSN_OTHER;
     case 0xCA: case 0xCB: return IPT_INSN_FAR_RET;
-    case 0xCC: case 0xCD: case 0xCE: case 0xF1: return IPT_INSN_INT;
+    case 0xCC: case 0xCD: case 0xF1: return IPT_INSN_INT;
+    case 0xCE: return IPT_INSN_INTO;
     case 0xCF: return IPT_INSN_IRET;
     case 0xE8: return IPT_INSN_CALL;
     case 0xE9: case 0xEB: return IPT_INSN_JMP;
@@ -5557,10 +5558,13 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
     (IPTI_KIND(FAR_CALL) | IPTI_KIND(FAR_JMP) | IPTI_KIND(FAR_RET)       \
      | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
      | IPTI_KIND(IRET) | IPTI_KIND(UIRET) | IPTI_KIND(VMENTRY)           \
-     | IPTI_KIND(RSM))
+     | IPTI_KIND(RSM) | IPTI_KIND(INTO))
 #define IPTI_KINDS_CALL /* those that mean to come back */               \
     (IPTI_KIND(CALL) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(FAR_CALL)    \
-     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL))
+     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
+     | IPTI_KIND(INTO))
+#define IPTI_KINDS_MAYBE /* those that need not be branches */           \
+    (IPTI_KIND(RSM) | IPTI_KIND(INTO))
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
@@ -5598,14 +5602,14 @@ static uint8_t ipti_cfe_kind(uint8_t type)
 }
 
 /* Does an event without an IP come from an instruction of this kind? Returns
- * the IPTI_BOUND_ bit: an instruction causes one event of a sort at most. */
+ * the IPTI_BOUND_ bits: an instruction causes one event of a sort at most. */
 static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
 {
     switch (event->type) {
     case IPT_EVT_PAGING:
-        return kind == IPT_INSN_MOV_CR3 || ipti_kind_far(kind)
-                   ? IPTI_BOUND_PAGING
-                   : 0;
+        if (kind == IPT_INSN_MOV_CR3) /* and it does not disable */
+            return IPTI_BOUND_PAGING | IPTI_BOUND_DISABLED;
+        return ipti_kind_far(kind) ? IPTI_BOUND_PAGING : 0;
     case IPT_EVT_VMCS:
         return kind == IPT_INSN_VMPTRLD || ipti_kind_far(kind) ? IPTI_BOUND_VMCS
                                                                : 0;
@@ -6444,6 +6448,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     case IPT_INSN_VMENTRY:
         return ipti_walk_indirect(w, at, kind, next);
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
+    case IPT_INSN_INTO: /* on overflow it is a far call */
         event = ipti_walk_event(w);
         if (w->have_tip
             || (event
@@ -8196,7 +8201,8 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX),
                    w->run.kind_);
     if (w->enabled && ipti_kind_leaves(kind)
-        && (bits != w->tnt_count || tip || kind != IPT_INSN_RSM)
+        && (bits != w->tnt_count || tip
+            || !ipti_kind_in(kind, IPTI_KINDS_MAYBE))
         && ipti_cov_counts(decoder->cov_, ip, kind))
         ipti_cov_edge(decoder, ip, w->ip, kind);
     return IPT_OK;
@@ -10262,6 +10268,11 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
         if (to != next) /* "call next" reads the IP, it will not return */
             ipti_gen_call(gen, next);
         return IPT_OK;
+    case IPT_INSN_INTO:
+        if (to == next)
+            return IPT_OK;
+        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
+        break;
     case IPT_INSN_JCC:
         ipti_gen_branched(gen, to != next);
         break;
@@ -10535,7 +10546,7 @@ static const char ipti_evt_names[] =
 static const char ipti_insn_names[] =
     "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"
     "far_call\0far_jmp\0far_ret\0int\0syscall\0vmcall\0iret\0uiret\0vmentry\0"
-    "rsm\0xbegin\0ptwrite\0mov_cr3\0vmptrld\0";
+    "rsm\0xbegin\0ptwrite\0mov_cr3\0vmptrld\0into\0";
 
 /* The text with index i. */
 static const char *ipti_text(const char *texts, unsigned i)

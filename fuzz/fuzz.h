@@ -1650,6 +1650,7 @@ static inline void fuzz_path(fuzz_run *run, uint8_t kind)
     case IPT_INSN_MOV_CR3:
     case IPT_INSN_VMPTRLD:
     case IPT_INSN_RSM:
+    case IPT_INSN_INTO:
         run->path++;
         break;
     default:

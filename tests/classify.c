@@ -92,7 +92,7 @@ static const row kinds[] = {
     {ALL, "cd80", IPT_INSN_INT, 0},
     {ALL, "cd20", IPT_INSN_INT, 0},
     {ALL, "f1", IPT_INSN_INT, 0},
-    {LEGACY, "ce", IPT_INSN_INT, 0},
+    {LEGACY, "ce", IPT_INSN_INTO, 0},
     {ALL, "0f05", IPT_INSN_SYSCALL, 0},
     {ALL, "0f34", IPT_INSN_SYSCALL, 0},
     {ALL, "0f01c1", IPT_INSN_VMCALL, 0},

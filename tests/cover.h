@@ -156,7 +156,8 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         if (!is_tnt(d->walk_.cur.trace, insn->offset)) return;
         e.unsure = 0;
     }
-    if (insn->kind == IPT_INSN_RSM && e.to == insn->ip + insn->size)
+    if ((insn->kind == IPT_INSN_RSM || insn->kind == IPT_INSN_INTO)
+        && e.to == insn->ip + insn->size)
         e.unsure = 1;
     *edge_add(l) = e;
 }

@@ -101,6 +101,7 @@ typedef struct row {
 #define NOPS_16 NOPS_8 NOPS_8
 #define PTWRITE "\xf3\x48\x0f\xae\xe0" /* rax */
 #define PTWRITE4 "\xf3\x0f\xae\xe0"     /* eax */
+#define INTO "\xce"
 #define XBEGIN "\xc7\xf8\x00\x01\x00\x00"
 #define XEND "\x0f\x01\xd5"
 
@@ -1061,7 +1062,8 @@ static const row vmx_rows[] = {
 #define R {RESYNC_STEP, 0, 0, 0, 0}
 
 static const row S1_rows[] = { /* SKD022 */
-    {"no code where tracing is disabled", {CODE(0x1000, NOP NOP NOP NOP JMP_RAX)},
+    {"no code where tracing is disabled",
+     {CODE(0x1000, NOP NOP NOP NOP JMP_RAX)},
      {ON, FUP(0x1004), TIP(0x41414141), FUP(0x41414141), PGD0, PGE(0x1000),
       FUP(0x1002), PGD0},
      {S_ON, I(0x1000), I(0x1001), I(0x1002),
@@ -1132,6 +1134,74 @@ static const row S2_rows[] = { /* BDM64 */
      {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), IF(0x2000, SPECULATIVE),
       IF(0x2001, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2080, 1),
       EA(ASYNC_BRANCH, 0, 0x2080, 0x1106), I(0x1106)}, 0, 0, 0},
+};
+
+#define CR3_IRETQ NOP MOV_CR3 NOP NOP IRETQ
+
+static const row S4_rows[] = { /* a MOV CR3 either disables or has a PIP */
+    {"behind its pip, a branch disables", {CODE(0x1000, CR3_IRETQ)},
+     {ON, PIP(0x5000, 0), PGD0},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x5000),
+      IF(0x1004, ASID), I(0x1005), IF(0x1006, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"behind bits", {CODE(0x1000, JCC0 CR3_IRETQ)},
+     {ON, TNT(1, 0), PIP(0x5000, 0), PGD0},
+     {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(PAGING, NOIP, 0, 0x5000),
+      IF(0x1006, ASID), I(0x1007), IF(0x1008, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"the next mov cr3 does", {CODE(0x1000, NOP MOV_CR3 NOP MOV_CR3 IRETQ)},
+     {ON, PIP(0x5000, 0), PGD0},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x5000),
+      IF(0x1004, ASID), IF(0x1005, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0,
+     0, 0},
+    {"with an event between", {CODE(0x1000, CR3_IRETQ)},
+     {ON, PIP(0x5000, 0), CBR(5), PGD0},
+     {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x5000),
+      EA(CBR, NOIP, 0, 5), IF(0x1004, ASID), I(0x1005), IF(0x1006, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"the same cr3 again", {CODE(0x1000, CR3_IRETQ)},
+     {PSB, PIP(0x5000, 0), EXEC64, FUP(0x1000), PSBEND, PIP(0x5000, 0), PGD0},
+     {S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x5000), I(0x1004),
+      I(0x1005), IF(0x1006, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"each exit of a kernel with two",
+     {CODE(0x1000, SYSCALL JMP("\xfc")), CODE(0x2000, MOV_CR3 JCC0 CR3_IRETQ)},
+     {ON, TIP(0x2000), PIP(0x5000, 0), TNT(1, 0), PIP(0x6000, 0), PGD0,
+      PGE(0x1002), TIP(0x2000), PIP(0x5000, 0), TNT(1, 0), PIP(0x6000, 0),
+      PGD0},
+     {S_ON, I(0x1000), I(0x2000), EA(PAGING, NOIP, 0, 0x5000),
+      IF(0x2003, ASID), I(0x2005), I(0x2006), EA(PAGING, NOIP, 0, 0x6000),
+      IF(0x2009, ASID), I(0x200a), IF(0x200b, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1002),
+      IF(0x1002, ENABLED), I(0x1000), I(0x2000),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x2003, ASID), I(0x2005), I(0x2006),
+      EA(PAGING, NOIP, 0, 0x6000), IF(0x2009, ASID), I(0x200a),
+      IF(0x200b, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+};
+
+static const row S11_rows[] = {
+    {"no overflow", {CODE(0x1000, NOP INTO NOP JCC0)},
+     {ON32, FUP(0x1002), PGD0},
+     {S_ON32, I(0x1000), IF(0x1001, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1002)}, 0, 0, 0},
+    {"bits behind it", {CODE(0x1000, NOP INTO NOP JCC0 INTO JCC0)},
+     {ON32, TNT(2, 0)},
+     {S_ON32, I(0x1000), I(0x1001), I(0x1002), I(0x1003), I(0x1005),
+      I(0x1006)}, 0, 0, 0},
+    {"overflow", {CODE(0x1000, NOP INTO NOP JCC0), CODE(0x2000, JCC0)},
+     {ON32, TIP(0x2000), TNT(1, 0)},
+     {S_ON32, I(0x1000), I(0x1001), I(0x2000)}, 0, 0, 0},
+    {"overflow to where nothing is traced, and back",
+     {CODE(0x1000, NOP INTO NOP JCC0)}, {ON32, PGD0, PGE(0x1002), TNT(1, 0)},
+     {S_ON32, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED), I(0x1003)}, 0,
+     0, 0},
+    {"at the end of the trace", {CODE(0x1000, JCC0 INTO NOP JCC0)},
+     {ON32, TNT(1, 0), FUP(0x1003), PGD0},
+     {S_ON32, I(0x1000), IF(0x1002, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1003)}, 0, 0, 0},
+    {"an int is not one", {CODE(0x1000, NOP INT80 NOP JCC0)},
+     {ON32, TNT(1, 0), FUP(0x1003), PGD0},
+     {S_ON32, I(0x1000)}, IPT_ERR_MISMATCH, 0x1001, 0},
 };
 
 static const row S5_rows[] = {
@@ -1257,6 +1327,8 @@ typedef struct table {
 /* X(name, rows, errata) */
 #define FINDINGS(X)                                              \
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
+    X(S4_disabled_behind_mov_cr3, S4_rows, 0)                    \
+    X(S11_into, S11_rows, 0)                                     \
     X(S5_trig_anchors, S5_rows, 0)    \
     X(S8_iret_with_ip, S8_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */

@@ -231,7 +231,7 @@ TEST(kinds)
         IPT_INSN_JMPABS,       IPT_INSN_FAR_CALL,      IPT_INSN_FAR_JMP,
         IPT_INSN_FAR_RET,      IPT_INSN_INT,           IPT_INSN_SYSCALL,
         IPT_INSN_VMCALL,       IPT_INSN_IRET,          IPT_INSN_UIRET,
-        IPT_INSN_VMENTRY,      IPT_INSN_RSM};
+        IPT_INSN_VMENTRY,      IPT_INSN_RSM,          IPT_INSN_INTO};
     static const uint8_t without[] = {
         IPT_INSN_OTHER,   IPT_INSN_JMP,     IPT_INSN_CALL,    IPT_INSN_XBEGIN,
         IPT_INSN_PTWRITE, IPT_INSN_MOV_CR3, IPT_INSN_VMPTRLD, IPT_INSN_JCC};
@@ -248,6 +248,8 @@ TEST(kinds)
         CHECK_EQ(branch(without[i], CODE, 3, CODE + 0x80), IPT_OK);
         BYTES("");
     }
+    CHECK_EQ(branch(IPT_INSN_INTO, CODE, 3, CODE + 3), IPT_OK);
+    BYTES(""); /* no overflow */
 }
 
 TEST(narrow)

@@ -82,8 +82,8 @@ int main(void)
                               "or gives them another length")      \
     X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
-    X(BETWEEN, "between", "for 2.0.5 an event between PIP and TIP.PGD ends " \
-                          "what a MOV CR3 does")                             \
+    X(CR3_PIP, "cr3-pip", "2.0.5 takes a TIP.PGD without IP for a MOV "      \
+                          "CR3's although that one has its PIP")             \
     X(BDM70, "bdm70", "ours handles BDM70 without being told of it, with "   \
                       "several FUPs, with SKZ84, behind a PSB+ without FUP") \
     X(MWAIT, "mwait", "2.0.5 binds MWAIT to the next FUP, with or without "  \
@@ -2351,6 +2351,7 @@ static enum pt_insn_class class_of(uint8_t kind)
     case IPT_INSN_RET: return ptic_return;
     case IPT_INSN_FAR_CALL:
     case IPT_INSN_INT:
+    case IPT_INSN_INTO:
     case IPT_INSN_SYSCALL:
     case IPT_INSN_VMCALL: return ptic_far_call;
     case IPT_INSN_FAR_JMP: return ptic_far_jump;
@@ -2404,23 +2405,16 @@ static void flow_stacks(flow *f)
     }
 }
 
-/* Ours ends tracing at a MOV CR3; between its PIP and the TIP.PGD stands an
- * event of no place, which theirs lets end what the instruction does. */
-static int flow_between(const flow *f)
+/* Theirs ends tracing at a MOV CR3 that has a PIP; ours goes on to what ends
+ * it. */
+static int flow_cr3(const flow *f)
 {
-    const run *r = f->r;
-    int between = 0;
-    if (f->insn.kind != IPT_INSN_MOV_CR3 || f->e.count == 0
-        || f->e.ours[0].type != IPT_EVT_DISABLED)
-        return 0;
-    for (size_t i = packet_at(r, f->e.ours[0].offset); i-- > 0;) {
-        const uint8_t type = r->packets[i].type;
-        if (type == IPT_PKT_PIP) return between;
-        if (type == IPT_PKT_CBR || type == IPT_PKT_MNT || !is_neutral(type))
-            between = 1;
-        if (type == IPT_PKT_FUP || is_flow(type) || ends_exec(type)) return 0;
-    }
-    return 0;
+    const ipt_walk_ *w = &f->ours.walk_;
+    return f->insn.kind == IPT_INSN_MOV_CR3 && !f->e.count && f->e.peer_count
+           && f->e.theirs[0].type == ptev_disabled && w->have_event
+           && w->event.type == IPT_EVT_DISABLED
+           && w->event.flags & IPT_EVENT_NO_TO
+           && w->bound & IPTI_BOUND_PAGING;
 }
 
 /* Ours ends tracing where flow has come to the IP of a TIP.PGD without a
@@ -2530,7 +2524,7 @@ static int flow_explain(const flow *f)
         return D_RETPOP;
     if (!f->e.count && w->have_event && exec_before_pgd(f->r, &w->event))
         return D_EXEC_PGD;
-    if (flow_between(f)) return D_BETWEEN;
+    if (flow_cr3(f)) return D_CR3_PIP;
     if (flow_near(f)) return D_PGD_NO_IP;
     if (flow_at_target(f)) return D_PGD_IP;
     if (flow_status(f)) return D_STATUS;
@@ -3261,14 +3255,15 @@ static void machine_insn(machine *m)
 {
     const code_insn *c = &m->p->insn[m->at];
     const uint8_t kind = c->kind;
+    const int pip = kind == IPT_INSN_MOV_CR3 && random_below(2); /* or it ... */
     if (kind == IPT_INSN_PTWRITE)
         machine_event(m, IPT_EVT_PTWRITE, random_below(2) & 1, 0);
-    if (kind == IPT_INSN_MOV_CR3 && random_below(2))
-        machine_event(m, IPT_EVT_PAGING, 0, 0);
+    if (pip) machine_event(m, IPT_EVT_PAGING, 0, 0);
     if (kind == IPT_INSN_VMPTRLD && random_below(2))
         machine_event(m, IPT_EVT_VMCS, 0, 0);
     if ((is_indirect(kind) && kind != IPT_INSN_RET && random_below(6) == 0)
-        || (kind == IPT_INSN_MOV_CR3 && random_below(6) == 0)) {
+        || (kind == IPT_INSN_MOV_CR3 && !pip /* ... may end tracing */
+            && random_below(6) == 0)) {
         machine_leave(m, c);
         return;
     }
@@ -3703,6 +3698,7 @@ static void make_code(image *code)
     set_code(small_code + 0x60, "ffe0"); /* jmp *rax */
     set_code(small_code + 0x70, "7500"); /* jcc 1072 */
     set_code(small_code + 0x80, "ebfe"); /* jmp 1080 */
+    set_code(small_code + 0x90, "0f22d89048cf"); /* mov cr3; nop; iretq */
     set_code(high_code + 0xf0, "e90b100000"); /* jmp 100001000 */
     code->list[0].base = 0x1000;
     code->list[0].size = sizeof small_code;
@@ -3747,6 +3743,9 @@ static const struct directed {
                         PGD0}, NULL},
     {D_PGD_NO_IP, 0, 0, {START(0x1060), PGD0, PGE(0x1000)}, NULL},
     {D_PGD_IP, 0, 0, {START(0x1000), PGD(0x1000), PGE(0x1000)}, NULL},
+    {D_CR3_PIP, 0, 0, {START(0x1060), TIP(0x1090), PIP(0x5000, 0), PGD0,
+                       PGE(0x1000)},
+     NULL},
     {D_RETPOP, 0, 0, {START(0x1030), TIP(0x1045), TNT(1, 1), TIP(0x1000)},
      NULL},
     {D_WRAP, 0, 0, {START32(0xfffffff0), FUP(0x1001), PGD0}, NULL},

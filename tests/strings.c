@@ -55,7 +55,7 @@ static const row insns[] = {
     NAME(INSN_UIRET, "uiret"), NAME(INSN_VMENTRY, "vmentry"),
     NAME(INSN_RSM, "rsm"), NAME(INSN_XBEGIN, "xbegin"),
     NAME(INSN_PTWRITE, "ptwrite"), NAME(INSN_MOV_CR3, "mov_cr3"),
-    NAME(INSN_VMPTRLD, "vmptrld")};
+    NAME(INSN_VMPTRLD, "vmptrld"), NAME(INSN_INTO, "into")};
 
 static int same(const char *got, const char *want)
 {

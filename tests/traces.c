@@ -693,8 +693,8 @@ static const char *class_of(uint8_t kind)
         return "jump";
     case IPT_INSN_CALL: case IPT_INSN_CALL_INDIRECT: return "call";
     case IPT_INSN_RET: return "return";
-    case IPT_INSN_FAR_CALL: case IPT_INSN_INT: case IPT_INSN_SYSCALL:
-    case IPT_INSN_VMCALL:
+    case IPT_INSN_FAR_CALL: case IPT_INSN_INT: case IPT_INSN_INTO:
+    case IPT_INSN_SYSCALL: case IPT_INSN_VMCALL:
         return "far_call";
     case IPT_INSN_FAR_JMP: return "far_jump";
     case IPT_INSN_FAR_RET: case IPT_INSN_IRET: case IPT_INSN_UIRET:

@@ -103,8 +103,9 @@ static inline uint8_t ipt_zydis_kind_(const ZydisDecodedInstruction *insn)
     case ZYDIS_MNEMONIC_RET: // C2 C3, CA CB
         return insn->opcode & 8 ? IPT_INSN_FAR_RET : IPT_INSN_RET;
     case ZYDIS_MNEMONIC_INT: case ZYDIS_MNEMONIC_INT1:
-    case ZYDIS_MNEMONIC_INT3: case ZYDIS_MNEMONIC_INTO:
+    case ZYDIS_MNEMONIC_INT3:
         return IPT_INSN_INT;
+    case ZYDIS_MNEMONIC_INTO: return IPT_INSN_INTO;
     case ZYDIS_MNEMONIC_SYSCALL: case ZYDIS_MNEMONIC_SYSENTER:
         return IPT_INSN_SYSCALL;
     case ZYDIS_MNEMONIC_VMCALL:

@@ -372,7 +372,8 @@ static void trapped(task *t, const process_code *info, uint64_t ip)
 {
     const int careful = ip == t->m.ip || t->delivered || !info || t->entered ||
                         info->kind == IPT_INSN_SYSCALL ||
-                        info->kind == IPT_INSN_INT;
+                        info->kind == IPT_INSN_INT ||
+                        info->kind == IPT_INSN_INTO;
     siginfo_t si;
 
     memset(&si, 0, sizeof(si));

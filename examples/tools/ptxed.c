@@ -319,6 +319,7 @@ static const char *class_name(uint8_t kind)
     case IPT_INSN_JMPABS: return "near jump";
     case IPT_INSN_FAR_CALL:
     case IPT_INSN_INT:
+    case IPT_INSN_INTO:
     case IPT_INSN_SYSCALL:
     case IPT_INSN_VMCALL: return "far call";
     case IPT_INSN_FAR_RET:

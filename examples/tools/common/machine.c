@@ -307,7 +307,8 @@ void machine_executed(machine *m, machine_thread *t, const machine_insn *insn,
     t->cpu->gen.clock += cycles(m);
     switch (insn->kind) {
     case IPT_INSN_OTHER:
-    case IPT_INSN_PTWRITE: known = to == next; break;
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_INTO: known = to == next; break; // on overflow it is a fault
     case IPT_INSN_XBEGIN:
         known = to == next || to == target;
         if (known && to != next)
