@@ -172,6 +172,9 @@ smoke)
     ;;
 run)
     build_scale
+    [ -n "$LIBXDC" ] ||
+        echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
+            "(package libcapstone-dev)"
     run
     case $GROUP in
     '' | *invalidated*) invalidations ;;

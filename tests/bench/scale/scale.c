@@ -6,13 +6,14 @@
  *     scale -i SIZE any|one [base]   one ipt_cache_invalidate of a page, in a
  *                                    cache of SIZE bytes, for callgrind
  *
- * Rows of a group decode the same program. They run in turn, ROUNDS times (5);
- * the figure is the median, in processor time. The ratio on a peer's row is how
- * many times as fast ours is; elsewhere it is how fast the row is next to the
- * one that it is compared with. Below its floor a row fails; so it does
- * where instructions or counters are not what the program executed. Without its
- * peer a row is not measured, which counts as skipped. -t: tab-separated; -s:
- * tiny programs, to see that every row runs; -g: groups whose title has a text.
+ * Rows of a group decode the same program. They run in turn, ROUNDS times (5),
+ * every other time the last one first; speeds are of the median, in processor time, and ratios the median of those of
+ * each round. The ratio on a peer's row is how many times as fast ours is;
+ * elsewhere it is how fast the row is next to the one that it is compared with.
+ * Below its floor a row fails; so it does where instructions or counters are not
+ * what the program executed. Without its peer a row is not measured, which
+ * counts as skipped. -t: tab-separated; -s: tiny programs, to see that every row
+ * runs; -g: groups whose title has a text.
  *
  *   runs     blocks of code executed, each counted once for each address space
  *   cache    bytes given; the largest power of two of lines of them is used
@@ -91,13 +92,14 @@ static unsigned skipped;
 /* ---- the rows ---- */
 
 #define MANY 2000000u
+#define MANY_RUNS 100000u /* what 10,000 functions have to touch */
 #define TIME (IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC)
 #define NO_RET IPT_CONFIG_NO_RETCOMP
 #define DEFER (IPT_CONFIG_NO_RETCOMP | IPT_GEN_DEFER)
 
 /* {functions, zipf, spaces, flags, blocks, runs} */
 #define PROGRAM(functions, zipf, flags) \
-    {functions, zipf, 0, flags, (functions) > 20000 ? 2 * MANY : MANY, 1}
+    {functions, zipf, 0, flags, (functions) > 5000 ? 2 * MANY : MANY, 1}
 #define SHORT {1000, 0, 0, 0, MANY / 8, 1}
 #define SPACES(count) {100, 1, count, 0, 2 * MANY, 1}
 #define NOISE {0, 0, 0, NO_RET, 2 * MANY, 2}
@@ -184,9 +186,9 @@ static const plan plans[] = {
      BOTH(MIB, MIB), 0, 0, 0, .9},
     {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, NOISE, CACHE(0), 1, 8, 10, 0},
     {"coverage, another run of 10,000 functions", "coverage", NOW,
-     SCALE_COVERAGE, {10000, 0, 0, NO_RET, MANY, 2}, BOTH(16 * MIB, AS_PEER),
+     SCALE_COVERAGE, {10000, 0, 0, NO_RET, 2 * MANY, 2}, BOTH(16 * MIB, AS_PEER),
      0, 0, 0, 0},
-    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, {10000, 0, 0, NO_RET, MANY, 2},
+    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, {10000, 0, 0, NO_RET, 2 * MANY, 2},
      CACHE(0), 1, 0, 0, 0},
 
     {"coverage by what is traced", "coverage", NOW, SCALE_COVERAGE,
@@ -200,6 +202,7 @@ static const plan plans[] = {
 
     FUEL_GROUP("packets", SCALE_PACKETS),
     FUEL_GROUP("events", SCALE_EVENTS),
+    FUEL_GROUP("queries", SCALE_QUERIES),
     FUEL_GROUP("blocks", SCALE_BLOCKS),
     FUEL_GROUP("insns", SCALE_INSNS),
     FUEL_GROUP("coverage", SCALE_COVERAGE),
@@ -357,6 +360,15 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static double median_of(const double *values)
+{
+    double sorted[ROUNDS_MAX];
+
+    memcpy(sorted, values, rounds * sizeof(double));
+    qsort(sorted, rounds, sizeof(double), ascending);
+    return sorted[rounds / 2];
+}
+
 static void measure(void)
 {
     unsigned round;
@@ -374,15 +386,18 @@ static void measure(void)
         r->median = t;
     }
     for (round = 0; round < rounds; round++)
-        for (i = 0; i < row_count; i++)
-            if (rows[i].median > 0)
-                rows[i].seconds[round] = sample(&rows[i]);
+        for (i = 0; i < row_count; i++) {
+            row *r = &rows[round % 2 ? row_count - 1 - i : i];
+            if (r->median > 0)
+                r->seconds[round] = sample(r);
+        }
     for (i = 0; i < row_count; i++) {
         row *r = &rows[i];
-        qsort(r->seconds, rounds, sizeof(double), ascending);
-        r->median = r->seconds[rounds / 2];
+        r->median = median_of(r->seconds);
         if (r->side && r->median > 0) {
             r->reads = r->side->reads(r->state);
+            if (r->t->c.runs > 1)
+                r->side->learn(r->state);
             if (r->p.layer == SCALE_COVERAGE)
                 r->walked = r->side->walked(r->state);
         }
@@ -415,6 +430,8 @@ static row *add_row(const plan *p, const scale_side *side)
         fprintf(stderr, "scale: no memory for the program of %s\n", p->name);
         exit(2);
     }
+    if (!tiny && r->p.want.functions >= 10000 && r->t->touched < MANY_RUNS)
+        r->wrong = "TOO FEW RUNS";
     return r;
 }
 
@@ -456,15 +473,21 @@ static void open_rows(void)
 
 /* ---- the table ---- */
 
+/* The median of the ratios of each round: what a neighbour on the machine takes
+ * in a round, it takes from both. */
 static double ratio_of(unsigned i)
 {
     const row *r = &rows[i];
     const row *other = &rows[i - r->p.against];
+    double ratios[ROUNDS_MAX];
+    unsigned k;
 
     if (!r->p.against || r->median <= 0 || other->median <= 0)
         return 0;
-    return r->p.by == NOW ? other->median / r->median
-                          : r->median / other->median;
+    for (k = 0; k < rounds; k++)
+        ratios[k] = r->p.by == NOW ? other->seconds[k] / r->seconds[k]
+                                   : r->seconds[k] / other->seconds[k];
+    return median_of(ratios);
 }
 
 static const char *judge(const row *r, double ratio)

@@ -33,6 +33,7 @@ const scale_trace *scale_trace_of(const scale_want *want);
 typedef enum scale_layer {
     SCALE_PACKETS,
     SCALE_EVENTS,
+    SCALE_QUERIES,
     SCALE_BLOCKS,
     SCALE_INSNS,
     SCALE_COVERAGE

@@ -168,6 +168,43 @@ static uint64_t pass_events(side *s)
     return count;
 }
 
+/* What comes next is found by asking for each of the three. */
+static uint64_t pass_queries(side *s)
+{
+    static ipt_qry_decoder decoder;
+    ipt_event event;
+    uint64_t count = 0;
+    uint64_t sum = 0;
+    uint64_t ip = 0;
+    int taken = 0;
+    int pending = 0;
+    int synced = 0;
+    int status = ipt_qry_init(&decoder, &s->config, &s->trace);
+
+    while (status != IPT_END) {
+        if (!synced) {
+            synced = (status = ipt_qry_sync_forward(&decoder, &ip)) >= 0;
+            pending = synced ? status & IPT_EVENT_PENDING : 0;
+        }
+        while (synced) {
+            status = pending ? ipt_qry_event(&decoder, &event)
+                             : ipt_qry_cond_branch(&decoder, &taken);
+            if (status == IPT_ERR_QUERY)
+                status = ipt_qry_indirect_branch(&decoder, &ip);
+            if (status == IPT_ERR_QUERY)
+                status = ipt_qry_event(&decoder, &event);
+            if (status < 0)
+                break;
+            pending = status & IPT_EVENT_PENDING;
+            count++;
+            sum += ip + (uint64_t) taken;
+        }
+        synced = supply(s, status, &decoder.at) && synced;
+    }
+    bench_sink += sum;
+    return count;
+}
+
 static uint64_t pass_blocks(side *s)
 {
     static ipt_blk_decoder decoder;
@@ -250,6 +287,8 @@ static uint64_t decode(side *s, size_t run)
         return pass_packets(s);
     case SCALE_EVENTS:
         return pass_events(s);
+    case SCALE_QUERIES:
+        return pass_queries(s);
     case SCALE_BLOCKS:
         return pass_blocks(s);
     case SCALE_INSNS:
