@@ -94,9 +94,15 @@ least=1
 record "true" -- /bin/true
 least=6
 record "tree" -- "$dir/tree"
-record "tree, cyc" --time cyc -- "$dir/tree"
+record "tree, cyc, 2 CPUs" --time cyc --cpus 2 --quantum 5000 -- "$dir/tree"
 if [ "$mode" = all ]; then
     record "tree, tsc" --time tsc --no-retcomp -- "$dir/tree"
     record "tree, mtc" --time mtc --psb-period 300 -- "$dir/tree"
+    record "tree, cyc" --time cyc -- "$dir/tree"
+    record "tree, mtc, 2 CPUs" --time mtc --cpus 2 -- "$dir/tree"
+    record "tree, cyc, 1 CPU" --time cyc --cpus 1 --gap 400 -- "$dir/tree"
+    record "tree, cyc, 4 CPUs" --time cyc --cpus 4 --seed 2 -- "$dir/tree"
+    least=3
+    record "pipe, cyc" --time cyc -- sh -c '/bin/true | /bin/true; exec true'
 fi
 finish

@@ -32,7 +32,8 @@
  *
  * With --perf-data FILE all threads of the command and of the processes it
  * makes are recorded, with forks, execs and signals, into a perf.data that perf
- * reads. There is a queue of trace for each thread. With -o DIR there are, too,
+ * reads. There is a queue of trace for each thread; with --cpus N one for each
+ * of N processors, which the threads share. With -o DIR there are, too,
  *
  *     DIR/TID.u64  what each thread executed, as in ips.u64
  *     DIR/log      the runs of the threads, each between two stops: "run", CPU
@@ -1002,23 +1003,29 @@ static int start(void)
 
 static void help(FILE *f)
 {
-    fprintf(
-        f,
-        "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]\n"
-        "       ptrecord [OPTIONS] --perf-data FILE [-o DIR] [--] COMMAND "
-        "...\n"
-        "  -o DIR          the folder to write; it is created\n"
-        "  --perf-data FILE  write a perf.data of all threads and processes "
-        "of the\n"
-        "                  command; then DIR has what each executed, "
-        "TID.u64\n"
-        "  --time WHAT     none (default), tsc, mtc or cyc: packets of time; "
-        "each\n"
-        "                  has those before it, too\n"
-        "  --no-retcomp    no compressed returns\n"
-        "  --psb-period N  bytes between PSB+ (default 4096; 0: one PSB+)\n"
-        "  --max N         end the command after N instructions\n"
-        "  --quiet         no progress, no summary\n");
+    static const char *const lines[] = {
+        "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]",
+        "       ptrecord [OPTIONS] --perf-data FILE [-o DIR] [--] COMMAND ...",
+        "  -o DIR            the folder to write; it is created",
+        "  --perf-data FILE  write a perf.data of all threads and processes of",
+        "                    the command; DIR gets what each executed, TID.u64",
+        "  --no-retcomp      no compressed returns",
+        "  --psb-period N    bytes between PSB+ (default 4096; 0: one PSB+)",
+        "  --max N           end the command after N instructions",
+        "  --quiet           no progress, no summary",
+        "With --perf-data:",
+        "  --time WHAT       packets of time: none (default), tsc, mtc or cyc;",
+        "                    each of them adds to those before it",
+        "  --cpus N          trace by CPU, of N that the threads share; 0",
+        "                    (default): by thread",
+        "  --quantum N       cycles until another thread's turn, about (20000)",
+        "  --gap N           cycles from the record of a switch to user code",
+        "                    (1300)",
+        "  --seed N          of what is random in the simulation (1)"};
+    size_t i;
+
+    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        fprintf(f, "%s\n", lines[i]);
 }
 
 static void usage(const char *what, const char *word)
@@ -1074,6 +1081,14 @@ static int valued_option(const char *name, const char *value)
         rec.max = number(name, value, UINT64_MAX);
     } else if (!strcmp(name, "--time")) {
         config->gen.flags |= time_flags(value);
+    } else if (!strcmp(name, "--cpus")) {
+        config->cpus = (uint32_t) number(name, value, 1024);
+    } else if (!strcmp(name, "--quantum")) {
+        config->quantum = (uint32_t) number(name, value, 1u << 30);
+    } else if (!strcmp(name, "--gap")) {
+        config->gap = (uint32_t) number(name, value, 1u << 30);
+    } else if (!strcmp(name, "--seed")) {
+        config->seed = number(name, value, UINT64_MAX);
     } else {
         return 0;
     }
@@ -1088,11 +1103,16 @@ static void check_options(void)
         usage("no command", "");
     if (!rec.perf_data && rec.config.gen.flags & IPT_GEN_TSC)
         usage("only with --perf-data: ", "--time");
+    if (rec.config.cpus && !(rec.config.gen.flags & IPT_GEN_TSC))
+        usage("only with --time: ", "--cpus");
 }
 
 static void options(char **argv)
 {
     rec.config.gen.psb_period = 4096;
+    rec.config.seed = 1;
+    rec.config.quantum = 20000;
+    rec.config.gap = 1300;
     while (*++argv && **argv == '-') {
         if (!strcmp(*argv, "--")) {
             argv++;
@@ -1160,9 +1180,6 @@ static void prepare(void)
     perfwrite_config out;
 
     rec.config.fail = fail;
-    rec.config.seed = 1;
-    rec.config.quantum = 20000;
-    rec.config.gap = 1300;
     rec.config.time_shift = 31;
     rec.config.time_mult = 672770566;
     rec.config.time_zero = (uint64_t) -123456789;

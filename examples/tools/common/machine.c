@@ -37,6 +37,12 @@ static void *room_for(machine *m, void *array, size_t count, size_t size)
 
 /* ---- time ---- */
 
+/* When the thread of a processor is in user code again. */
+static uint64_t clock_of(const machine_cpu *cpu)
+{
+    return cpu->gen.clock + (cpu->thread ? cpu->thread->kernel : 0);
+}
+
 /* The clock of the processors that are furthest behind; if none runs, of the
  * one that is furthest ahead. */
 static uint64_t present(const machine *m)
@@ -46,7 +52,7 @@ static uint64_t present(const machine *m)
     uint32_t i;
 
     for (i = 0; i < m->cpu_count; i++) {
-        const uint64_t clock = m->cpus[i]->gen.clock;
+        const uint64_t clock = clock_of(m->cpus[i]);
         const machine_thread *t = m->cpus[i]->thread;
         if (t && t->state == MACHINE_RUNNING && clock < first)
             first = clock;
@@ -237,6 +243,8 @@ void machine_arrived(machine *m, machine_thread *t, uint64_t ip)
 
     if (t->on)
         return;
+    t->cpu->gen.clock += t->kernel;
+    t->kernel = 0;
     set_mode(m, t, t->mode);
     gen_event(m, t->cpu, &event);
     t->on = 1;
@@ -256,7 +264,7 @@ static void disable(machine *m, machine_thread *t, int async, uint64_t ip)
     event.flags = IPT_EVENT_NO_TO;
     gen_event(m, t->cpu, &event);
     t->on = 0;
-    t->cpu->gen.clock += CALL_TIME;
+    t->kernel = CALL_TIME;
     flow_known(m, t);
 }
 
@@ -428,6 +436,7 @@ static void switch_to(machine *m, machine_cpu *cpu, machine_thread *t,
         return;
     t->cpu = cpu;
     t->state = MACHINE_RUNNING;
+    t->kernel = 0;
     t->run_from = t->count;
     t->run_clock = cpu->gen.clock;
     start_trace(m, cpu);
@@ -488,7 +497,7 @@ machine_thread *machine_next(machine *m)
 
     if (m->config.out)
         end_round(m);
-    while ((t = find_ready(m, cpu ? cpu->gen.clock : UINT64_MAX)) != NULL) {
+    while ((t = find_ready(m, cpu ? clock_of(cpu) : UINT64_MAX)) != NULL) {
         machine_cpu *idle = find_idle(m, t);
         if (!idle)
             break;
@@ -598,7 +607,7 @@ void machine_wait(machine *m, machine_thread *t)
 
 void machine_ready(machine *m, machine_thread *t, uint64_t later)
 {
-    t->ready = present_of(m, t) + later;
+    t->ready = present_of(m, t) + CALL_TIME + later;
     t->state = MACHINE_READY;
     if (!find_running(m))
         t->ready += WAKE_TIME + dice(m, WAKE_TIME);

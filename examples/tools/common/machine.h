@@ -80,6 +80,7 @@ typedef struct machine_thread {
     size_t room;
     size_t flow;        /* index in ips: what follows has left no trace yet */
     uint64_t ready;     /* the cycle from which on it can run */
+    uint64_t kernel; /* cycles that it still spends in the kernel */
     uint64_t left;      /* the cycle when it left its processor */
     uint64_t run_from;  /* where its run began: instructions, ... */
     uint64_t run_clock; /* ... and cycles */
