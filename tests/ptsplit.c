@@ -144,7 +144,11 @@ static void make_recording(const char *code)
     put_map(code, 1, 100, 0);
     put_comm("late", 3, 300, 1, 11);
     put_comm("early", 3, 200, 1, 11);
-    put_comm("none", 3, 250, 0, 20); // of an event without CPU
+    begin(3, 0); // of an event without CPU, and with more than it needs
+    put2(1, 3);
+    put_text("none", 16);
+    put_samples(3, 250, 0, 20);
+    append_record();
     put_comm("made up", 0, 0, 0, 0);
     put_auxtrace(24, 0, 0, 0, 0);
     put_auxtrace(16, 0, 5, 0, 1);
@@ -195,6 +199,7 @@ static void check_recording(void)
     check_comms("out.d/perf.data-sideband-cpu0.pevent", "made up,map,");
     check_comms("out.d/perf.data-sideband-cpu1.pevent", "early,late,");
     check_comms("out.d/perf.data-sideband.pevent", "none,");
+    CHECK_EQ(load("out.d/perf.data-sideband.pevent"), 24 + 24);
     snprintf(sysroot, sizeof sysroot, "out.d/sysroot%s", code_name);
     check_file(sysroot, "the code");
 }

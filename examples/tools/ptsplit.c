@@ -239,6 +239,18 @@ static void make_little(uint8_t *bytes, const perfdata_record *r)
     turn_trailer(end - r->trailer, end, r->sample.has);
 }
 
+/* Drop what stands between the fields of a record and its samples, for which
+ * libipt gives up the file. The new size. */
+static uint16_t close_up(uint8_t *bytes, const perfdata_record *r)
+{
+    const uint16_t size = (uint16_t) (r->body + r->trailer);
+    if (r->trailer == 0 || size == r->size) return r->size;
+    memmove(bytes + r->body, bytes + r->size - r->trailer, r->trailer);
+    bytes[6] = (uint8_t) size;
+    bytes[7] = (uint8_t) (size >> 8);
+    return size;
+}
+
 /* ---- reading ---- */
 
 static void add_row(splitter *s, const perfdata_record *r)
@@ -251,14 +263,14 @@ static void add_row(splitter *s, const perfdata_record *r)
     to = &s->rows[s->row_count++];
     to->time = r->sample.time;
     to->at = s->byte_count;
-    to->size = r->size;
     to->group = (uint64_t) r->sample.pid << 32;
     to->group |= r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu
                                                      : UINT32_MAX;
     memcpy(s->bytes + s->byte_count, r->bytes, r->size);
     if (s->file.data->big_endian)
         make_little(s->bytes + s->byte_count, r);
-    s->byte_count += r->size;
+    to->size = close_up(s->bytes + s->byte_count, r);
+    s->byte_count += to->size;
 }
 
 static void add_task(splitter *s, uint32_t pid, uint32_t tid)
@@ -936,12 +948,14 @@ static void print_samples(const splitter *s)
 {
     const perfdata *p = s->file.data;
     const perfdata_attr *events = p->config->events;
+    uint64_t first;
     if (p->event_count == 0) return;
-    printf(" --pevent:sample-type 0x%" PRIx64, events->sample_type);
+    first = events->sample_type & PERFDATA_TRAILER;
+    printf(" --pevent:sample-type 0x%" PRIx64, first);
     for (uint32_t i = 0; i < p->id_count; i++) {
         const perfdata_id *id = &p->config->ids[i];
-        const uint64_t type = events[id->event].sample_type;
-        if (type != events->sample_type && type & PERFDATA_SAMPLE_IDENTIFIER)
+        const uint64_t type = events[id->event].sample_type & PERFDATA_TRAILER;
+        if (type != first && type & PERFDATA_SAMPLE_IDENTIFIER)
             printf(" --pevent:sample-config 0x%" PRIx64 ":0x%" PRIx64, id->id,
                    type);
     }

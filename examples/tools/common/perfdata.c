@@ -172,11 +172,6 @@ int perfdata_parse_attr(int big_endian, const uint8_t *bytes, size_t size,
 
 /* ---- samples ---- */
 
-#define TRAILER                                                               \
-    (PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME | PERFDATA_SAMPLE_ID          \
-     | PERFDATA_SAMPLE_STREAM_ID | PERFDATA_SAMPLE_CPU                        \
-     | PERFDATA_SAMPLE_IDENTIFIER)
-
 /* Eight bytes for each bit. */
 static unsigned size_of_bits(uint64_t bits)
 {
@@ -200,7 +195,7 @@ static void parse_cpu(cursor *c, perfdata_sample *s)
 /* The samples at the end of a record of another type than SAMPLE. */
 static void parse_trailer(cursor *c, uint64_t type, perfdata_sample *s)
 {
-    s->has = type & TRAILER;
+    s->has = type & PERFDATA_TRAILER;
     if (type & PERFDATA_SAMPLE_TID) parse_tid(c, s);
     if (type & PERFDATA_SAMPLE_TIME) s->time = u64(c);
     if (type & PERFDATA_SAMPLE_ID) s->id = u64(c);
@@ -253,7 +248,7 @@ static void parse_sample(cursor *c, const perfdata_attr *attr,
 {
     const uint64_t type = attr->sample_type;
     perfdata_sample *s = &r->sample;
-    s->has = type & TRAILER;
+    s->has = type & PERFDATA_TRAILER;
     if (type & PERFDATA_SAMPLE_IDENTIFIER) s->identifier = u64(c);
     if (type & PERFDATA_SAMPLE_IP) r->u.event.ip = u64(c);
     if (type & PERFDATA_SAMPLE_TID) parse_tid(c, s);
@@ -575,7 +570,7 @@ static int parse_header(cursor *c, perfdata_record *r)
  * does not fit. */
 static void cut_trailer(cursor *c, uint64_t type, perfdata_record *r)
 {
-    const unsigned size = size_of_bits(type & TRAILER);
+    const unsigned size = size_of_bits(type & PERFDATA_TRAILER);
     cursor samples = *c;
     if (size > left(c)) {
         if (r->type <= PERFDATA_AUX_OUTPUT_HW_ID) c->bad = PERFDATA_ERR_FIELDS;

@@ -91,7 +91,10 @@ enum {
     PERFDATA_SAMPLE_CGROUP = 0x200000,
     PERFDATA_SAMPLE_DATA_PAGE_SIZE = 0x400000,
     PERFDATA_SAMPLE_CODE_PAGE_SIZE = 0x800000,
-    PERFDATA_SAMPLE_WEIGHT_STRUCT = 0x1000000
+    PERFDATA_SAMPLE_WEIGHT_STRUCT = 0x1000000,
+
+    PERFDATA_TRAILER = 0x102c6 /* those that other records than SAMPLE have:
+                                  TID TIME ID STREAM_ID CPU IDENTIFIER */
 };
 
 /* Bits of perfdata_attr.flags that say what records look like. The others are
@@ -191,8 +194,7 @@ enum {
 /* The samples of a record: for PERFDATA_SAMPLE those that it begins with, for
  * other types those at its end. What `has` does not name is 0. */
 typedef struct perfdata_sample {
-    uint64_t has;        /* PERFDATA_SAMPLE_: TID TIME ID STREAM_ID CPU
-                            IDENTIFIER */
+    uint64_t has;        /* bits of PERFDATA_TRAILER */
     uint32_t pid;
     uint32_t tid;
     uint64_t time;       /* of perf's clock: ns, see perfdata_time_conv */

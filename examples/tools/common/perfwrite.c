@@ -371,9 +371,11 @@ static void put_text(perfwrite *w, const char *text, size_t room)
 void perfwrite_comm(perfwrite *w, const perfwrite_who *who, const char *name,
                     int exec)
 {
-    begin_record(w, RECORD_COMM, exec ? MISC_EXEC : 0, 8 + 16);
+    const size_t length = strlen(name);
+    const unsigned size = length < 8 ? 8 : 16; // of the name, as Linux has it
+    begin_record(w, RECORD_COMM, exec ? MISC_EXEC : 0, 8 + size);
     put_ids(w, who->pid, who->tid);
-    put_text(w, name, 16);
+    put_text(w, name, size);
     end_record(w, who, ID_PROCESS);
 }
 
