@@ -1273,7 +1273,8 @@ typedef struct ipt_cache {
 /* Give a cache its memory: `count` lines, at least 64 (4 KiB). The largest
  * power of two of them is used.
  *
- * returns  IPT_OK; IPT_ERR_ARG */
+ * returns  IPT_OK; IPT_ERR_ARG
+ * cost     linear in `count`: it clears them */
 IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
                            size_t count);
 
@@ -1540,6 +1541,7 @@ typedef struct ipt_cov_memo {
     uint32_t clock_;
     uint32_t version_; /* of the code cache */
     uint32_t epoch_;   /* changes when spaces_ begins anew */
+    uint32_t renew_;   /* lines to be emptied before it does */
     uint8_t noise_;    /* how full it was, lately */
     ipt_spaces_ spaces_;
 } ipt_cov_memo;
@@ -1547,7 +1549,8 @@ typedef struct ipt_cov_memo {
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
  * of them is used. 16384 (1 MiB) suit most programs.
  *
- * returns  IPT_OK; IPT_ERR_ARG */
+ * returns  IPT_OK; IPT_ERR_ARG
+ * cost     linear in `count`: it clears them */
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
                               size_t count);
 

@@ -7762,13 +7762,22 @@ IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 IPTI_STATIC_ASSERT(cov_held, IPTI_COV_FULL >> 48);
 IPTI_STATIC_ASSERT(cov_full, IPTI_COV_FULL <= (uint64_t) 1 << 57);
 
-static void ipti_memo_clear(ipt_cov_memo *memo)
+#define IPTI_MEMO_CLEAR 1024 /* lines that one call empties at most */
+
+/* All numbers of spaces were used: empty the lines that are left to be emptied,
+ * but not more than a bit at each call. Returns 0 while there are more. */
+static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
 {
-    IPT_MEMSET(memo->lines_, 0,
-               ((size_t) memo->mask_ + 1) * sizeof(memo->lines_[0]));
+    const uint32_t n
+        = memo->renew_ < IPTI_MEMO_CLEAR ? memo->renew_ : IPTI_MEMO_CLEAR;
+
+    memo->renew_ -= n;
+    IPT_MEMSET(&memo->lines_[memo->renew_], 0, n * sizeof(memo->lines_[0]));
+    ipti_fuel_burn(config, n / IPTI_SWEEP);
+    return memo->renew_ == 0;
 }
 
-/* The same at once: spaces get other numbers, so that no line is found. */
+/* Forget all lines at once: spaces get other numbers, so that none is found. */
 static void ipti_memo_forget(ipt_cov_memo *memo)
 {
     IPT_MEMSET(memo->spaces_.at, 0, sizeof(memo->spaces_.at));
@@ -7860,7 +7869,7 @@ IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
     memo->lines_ = lines;
     memo->mask_ = used - 1;
     memo->magic_ = ipti_magic(sizeof(*memo));
-    ipti_memo_clear(memo);
+    IPT_MEMSET(lines, 0, used * sizeof(lines[0]));
     return IPT_OK;
 }
 
@@ -8646,6 +8655,8 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     uint32_t own = decoder->own_ >> IPTI_COV_SPACE;
     uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
 
+    if (memo->renew_ && !ipti_memo_renew(memo, config))
+        return 0;
     if (memo->version_ != version) { /* code was invalidated */
         ipti_memo_forget(memo);
         memo->version_ = version;
@@ -8658,8 +8669,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         if (own == 0)
             own = ipti_space_add(&memo->spaces_, asid, space);
         if (own == 0) { /* no more numbers */
-            ipti_fuel_burn(config, memo->mask_ / IPTI_SWEEP);
-            ipti_memo_clear(memo);
+            memo->renew_ = memo->mask_ + 1;
             memo->epoch_++;
             return 0;
         }

@@ -7,6 +7,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
+#include <time.h>
 #include "decode.h"
 #include "random.h"
 #include "cover.h"
@@ -1236,6 +1237,83 @@ TEST(R11_two_sizes)
     }
 }
 
+/* ---- more address spaces than there are numbers ---- */
+
+#define SPACES 66000
+#define SPACE_BYTES 64
+
+static const char spaces_code[] = JCC0 JCC0 JMP_RAX;
+
+static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    const size_t n = sizeof spaces_code - 1;
+    (void) asid;
+    (void) context;
+    if (ip - 0x1000 >= n) return 0;
+    if (size > n - (ip - 0x1000)) size = n - (size_t) (ip - 0x1000);
+    memcpy(buffer, spaces_code + (ip - 0x1000), size);
+    return (int) size;
+}
+
+/* A visit to each of many spaces, where nothing but the CR3 changes. */
+static size_t spaces_trace(uint8_t *out)
+{
+    static const ipt_packet head[] = {PSB, EXEC64, PSBEND, PKT(NONE)};
+    size_t n;
+    build_all(&b, head, LENGTH(head));
+    memcpy(out, b.bytes, b.size);
+    n = b.size;
+    for (unsigned i = 0; i < SPACES; i++) {
+        const ipt_packet visit[] = {PIP(((uint64_t) i + 1) << 12, 0),
+                                    PGE(0x1000), TNT(2, 2), PGD(0x5000)};
+        for (unsigned k = 0; k < LENGTH(visit); k++)
+            n += (size_t) ipt_pkt_encode(out + n, 16, &visit[k]);
+    }
+    return n;
+}
+
+/* The memo is emptied when that happens, but not in one go. */
+TEST(R5_memo_is_emptied_in_parts)
+{
+    const size_t count = (size_t) 1 << 18;
+    ipt_cov_line *many = malloc(count * sizeof *many);
+    uint8_t *bytes = malloc(SPACES * SPACE_BYTES);
+    ipt_cov_config cov = {0};
+    double init, worst = 0;
+    uint64_t fuel = 0;
+    int status = IPT_BUDGET;
+    if (!CHECK(many && bytes)) return;
+    const ipt_segment piece = {bytes, spaces_trace(bytes)};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    loop_init(&kept, 0, 0, 64);
+    kept.config.read = spaces_read;
+    kept.config.fuel = &fuel;
+    memset(many, 0xa5, count * sizeof *many);
+    clock_t from = clock();
+    CHECK_EQ(ipt_cov_memo_init(&kept.memo, many, count), IPT_OK);
+    init = (double) (clock() - from);
+    cov = kept.cov;
+    CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &cov, &trace,
+                          &kept.cache), IPT_OK);
+    while (status == IPT_BUDGET) {
+        fuel = 1;
+        from = clock();
+        status = ipt_cov_run(&kept.decoder);
+        const double took = (double) (clock() - from);
+        if (took > worst) worst = took;
+    }
+    CHECK_EQ(status, IPT_END);
+    if (!CHECK(worst < init / 4))
+        printf("    %g us for all, %g us in a call\n", init, worst);
+    CHECK_EQ(kept.decoder.verdict, 0);
+    unsigned hits = 0;
+    for (size_t i = 0; i < MAP_MAX; i++) hits += kept.map[i];
+    CHECK_EQ(hits, 2 * (SPACES % 256));
+    free(bytes);
+    free(many);
+}
+
 int main(void)
 {
     the.mode = IPT_MODE_64;
@@ -1259,5 +1337,6 @@ int main(void)
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
+    RUN(R5_memo_is_emptied_in_parts);
     return test_report();
 }
