@@ -6254,7 +6254,8 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
 }
 
 /* A direct branch, JMP or CALL. Where it leads to an address that was passed
- * since trace was last used, it will do so for ever (Brent's algorithm).
+ * since trace was last used, it will do so for ever (Brent's algorithm), but for
+ * an event that comes after a number of instructions.
  * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
  * its IP. */
 static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
@@ -6271,7 +6272,9 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
     w->loop_total++;
-    if (w->loop_limit && target == w->loop_ip) {
+    if (IPTI_UNLIKELY(event && ipti_event_counts(event))) {
+        w->loop_limit = 0;
+    } else if (w->loop_limit && target == w->loop_ip) {
         w->loop_total = IPTI_PATH_MAX;
     } else if (!w->loop_limit || ++w->loop_steps == w->loop_limit) {
         w->loop_ip = target;
