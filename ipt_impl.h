@@ -6183,8 +6183,8 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
 }
 
 /* After an instruction: which events bind right behind it? Not what comes after
- * one that disables tracing: that may take long. Code that is not there or
- * cannot be decoded is a matter of the next instruction. */
+ * one that disables tracing: that may take long. Code that cannot be decoded is
+ * a matter of the next instruction; what is not there may come. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
     int status;
@@ -6193,7 +6193,8 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
         status = ipti_walk_source(w, at);
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
-        if (status == IPT_MORE || status == IPT_BUDGET)
+        if (status == IPT_MORE || status == IPT_BUDGET
+            || status == IPT_NEED_PAGE)
             return status;
         w->count = 0;
         if (status > 0)

@@ -1238,6 +1238,39 @@ static const row S5_rows[] = {
 #define S_STOPS S_ON, I(0x1000), R
 #define STOPPED_AT ON, TNT(1, 1)
 
+static const row R6_rows[] = {
+    {"a loop up to a trigger",
+     {CODE(0x1000, NOP NOP JMP("\xfc")), CODE(0x2000, JCC0)},
+     {ON, TRIG(3, 0, 1, 7, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1002), I(0x1000), I(0x1001), I(0x1002),
+      IF(0x1000, INTERRUPTED), EA(TRIG, 0, 0x1001, 3),
+      EA(ASYNC_BRANCH, 0, 0x1001, 0x2000), I(0x2000)}, 0, 0, 0},
+    {"but not behind it",
+     {CODE(0x1000, NOP NOP JMP("\xfc")), CODE(0x2000, JCC0)},
+     {ON, TRIG(3, 0, 1, 4, 0), FUP(0x1fff), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1002), I(0x1000), EA(TRIG, 0, 0x1001, 3),
+      I(0x1001), I(0x1002), I(0x1000), I(0x1001), I(0x1002)}, IPT_ERR_LOOP,
+     0x1000, 0},
+};
+
+/* A page is not there at first that an erratum looks at: what comes then is
+ * known all the same to the instruction before. */
+static const row R10_rows[] = {
+    {"skd022", {CODE(0x1fff, NOP), CODE(0x2000, NOP)},
+     {PSB, EXEC64, FUP(0x1fff), PSBEND, FUP(0x2000), PGD0},
+     {E(ENABLED, SEAM, 0x1fff), EA(EXEC_MODE, ST, 0x1fff, IPT_MODE_64),
+      IF(0x1fff, DISABLED), E(ASYNC_DISABLED, NOTO, 0x2000)}, 0, 0, 0},
+    {"bdm64",
+     {CODE(0x1ff0, XBEGIN JCC("\x08")), CODE(0x2000, NOP NOP),
+      CODE(0x20f6, JCC0)},
+     {PSB, EXEC64, FUP(0x1ff0), PSBEND, TSX(1, 0), FUP(0x1ff6), TNT(1, 1),
+      TSX(0, 1), FUP(0x2000), TIP(0x20f6), TNT(1, 0)},
+     {E(ENABLED, SEAM, 0x1ff0), EA(EXEC_MODE, ST, 0x1ff0, IPT_MODE_64),
+      I(0x1ff0), EA(TSX, 0, 0x1ff6, 2),
+      IF(0x1ff6, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2000, 1),
+      EA(ASYNC_BRANCH, 0, 0x2000, 0x20f6), I(0x20f6)}, 0, 0, 0},
+};
+
 static const row S7_rows[] = {
     {"disabled", {STOPS},
      {STOPPED_AT, PGD0, PGE(0x1000), FUP(0x1001), PGD0},
@@ -1329,6 +1362,9 @@ typedef struct table {
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
     X(S4_disabled_behind_mov_cr3, S4_rows, 0)                    \
     X(S11_into, S11_rows, 0)                                     \
+    X(R6_loop_that_counts, R6_rows, 0) \
+    X(R10_late_pages, R10_rows,       \
+      IPT_ERRATUM_SKD022 | IPT_ERRATUM_BDM64) \
     X(S5_trig_anchors, S5_rows, 0)    \
     X(S8_iret_with_ip, S8_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */
