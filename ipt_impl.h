@@ -6255,8 +6255,8 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
 }
 
 /* A direct branch, JMP or CALL. Where it leads to an address that was passed
- * since trace was last used, it will do so for ever (Brent's algorithm), but for
- * an event that comes after a number of instructions.
+ * since trace was last used, it will do so for ever (Brent's algorithm), unless
+ * an event comes after a number of instructions.
  * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
  * its IP. */
 static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
@@ -8702,7 +8702,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
         & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
            | IPT_CONFIG_CR3_ONLY))
         return 0;
-    if (asid->vmcs == decoder->at.asid.vmcs)
+    if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
     decoder->at.asid = *asid;
     w->space = 0;
@@ -8711,14 +8711,11 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
     return ipti_cov_keys(decoder);
 }
 
-/* The packet at p tells a state. Returns its size if that is known already or,
- * with tracing disabled, is the address space, 0: it is for the walk. */
-static unsigned ipti_cov_state(ipt_cov_decoder *decoder, const uint8_t *p,
-                               int enabled)
+/* The packet at p tells a state. Returns its size if that is known already or
+ * goes to *asid, 0: it is for the walk. */
+static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
+                               ipt_asid *asid)
 {
-    const ipt_walk_ *w = &decoder->walk_;
-    ipt_asid asid = decoder->at.asid;
-    unsigned size = IPTI_SIZE_PIP;
     ipt_packet packet;
 
     if (*p == IPTI_FIRST_TSC)
@@ -8743,19 +8740,25 @@ static unsigned ipti_cov_state(ipt_cov_decoder *decoder, const uint8_t *p,
         return ipti_load_tma(&packet, p) < 0 ? 0 : IPTI_SIZE_TMA;
     case IPTI_SECOND_PIP:
         ipti_load_pip(&packet, p);
-        asid.cr3 = packet.u.pip.cr3;
-        asid.nr = packet.u.pip.nr;
-        break;
+        asid->cr3 = packet.u.pip.cr3;
+        asid->nr = packet.u.pip.nr;
+        return IPTI_SIZE_PIP;
     case IPTI_SECOND_VMCS:
         ipti_load_vmcs(&packet, p);
-        asid.vmcs = packet.u.vmcs.base;
-        size = IPTI_SIZE_VMCS;
-        break;
+        asid->vmcs = packet.u.vmcs.base;
+        return IPTI_SIZE_VMCS;
     default:
         return 0;
     }
-    return ipti_asid_same(&asid, &decoder->at.asid)
-                   || (!enabled && ipti_cov_space(decoder, &asid)) ? size : 0;
+}
+
+/* That was in *asid. Returns 0 if it is for the walk: it changes while tracing
+ * is enabled, or such. */
+static int ipti_cov_stated(ipt_cov_decoder *decoder, const ipt_asid *asid,
+                           int enabled)
+{
+    return ipti_asid_same(asid, &decoder->at.asid)
+           || (!enabled && ipti_cov_space(decoder, asid));
 }
 
 static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
@@ -8778,6 +8781,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               const uint8_t *end, int enabled,
                                               uint64_t *ip)
 {
+    ipt_asid asid = decoder->at.asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
     unsigned n;
@@ -8792,7 +8796,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
         if ((*p & IPTI_IP_MASK) == IPTI_FUP)
             size = has_ip = ipti_cov_ip(ip, p);
         else
-            size = ipti_cov_state(decoder, p, enabled);
+            size = ipti_cov_state(&decoder->walk_, p, &asid);
     }
     if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
         || !has_ip != !enabled)
@@ -8802,7 +8806,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                      && (*p & IPTI_IP_MASK) != IPTI_TIP
                      && (*p & IPTI_IP_MASK) != IPTI_TIP_PGD))
         return NULL;
-    return p;
+    return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
 }
 
 /* Are the bytes at p those of the PSB+ that was passed last? */
@@ -8817,12 +8821,17 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
+    ipt_asid asid = decoder->at.asid;
+    unsigned size;
 
     if (*p == IPTI_MODE && p[1] & IPTI_SECOND_MODE_TSX)
         return 0;
-    leg->next += ipti_cov_state(decoder, p, 0);
+    size = ipti_cov_state(&decoder->walk_, p, &asid);
+    if (!size || !ipti_cov_stated(decoder, &asid, 0))
+        return 0;
+    leg->next = p + size;
     leg->behind = IPTI_COV_TIP;
-    return leg->next != p;
+    return 1;
 }
 
 /* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not

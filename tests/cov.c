@@ -1237,10 +1237,7 @@ TEST(R11_two_sizes)
     }
 }
 
-/* ---- more address spaces than there are numbers ---- */
-
-#define SPACES 66000
-#define SPACE_BYTES 64
+/* ---- hand-made traces of two conditional branches ---- */
 
 static const char spaces_code[] = JCC0 JCC0 JMP_RAX;
 
@@ -1255,6 +1252,42 @@ static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     memcpy(buffer, spaces_code + (ip - 0x1000), size);
     return (int) size;
 }
+
+/* A PSB+ that ends nowhere, or with what is no packet, has told nothing yet: in
+ * at stands what the walk alone has found. */
+TEST(R7_broken_psb)
+{
+    static const ipt_packet packets[]
+        = {ON, TNT(1, 0), TNT(1, 0), PGD(0x5000), PSB, PIP(0xabc000, 0),
+           VMCS(0x7000), PSBEND, PADS(32), PKT(NONE)};
+    static uint8_t bytes[TRACE_BYTES];
+    build_all(&b, packets, LENGTH(packets));
+    for (size_t cut = b.offset[7]; cut <= b.offset[10] + 2; cut++)
+        for (int broken = 0; broken < 2; broken++) {
+            ipt_segment piece = {bytes, broken ? b.size : cut};
+            const ipt_trace trace = {&piece, 1, 0, 0};
+            ipt_where at[2];
+            memcpy(bytes, b.bytes, b.size);
+            bytes[cut] = 0x05;
+            for (int k = 0; k < 2; k++) {
+                loop_init(&kept, 0, 0, k ? 64 : 0);
+                kept.config.read = spaces_read;
+                CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov,
+                                      &trace, &kept.cache), IPT_OK);
+                (void) ipt_cov_run(&kept.decoder);
+                at[k] = kept.decoder.at;
+            }
+            CHECK_EQ(at[1].asid.cr3, at[0].asid.cr3);
+            CHECK_EQ(at[1].asid.vmcs, at[0].asid.vmcs);
+            CHECK_EQ(at[1].offset, at[0].offset);
+            CHECK_EQ(at[1].error, at[0].error);
+        }
+}
+
+/* ---- more address spaces than there are numbers ---- */
+
+#define SPACES 66000
+#define SPACE_BYTES 64
 
 /* A visit to each of many spaces, where nothing but the CR3 changes. */
 static size_t spaces_trace(uint8_t *out)
@@ -1337,6 +1370,7 @@ int main(void)
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
+    RUN(R7_broken_psb);
     RUN(R5_memo_is_emptied_in_parts);
     return test_report();
 }
