@@ -841,6 +841,8 @@ typedef struct ipt_clock {
     uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
     uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
     uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
+    uint32_t rest_;    /* of a tick that base_ lacks, by MTCs: a numerator over
+                        * cpuid_15_eax */
 } ipt_clock;
 
 /* Prepare a clock, which keeps `config`; only flags, errata, cpuid_15_*,

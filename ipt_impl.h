@@ -2087,13 +2087,18 @@ static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
     return (to - from) & ipti_time_ctc_mask(config);
 }
 
-/* The same in TSC ticks: less than 2^55, as ctc is less than 2^23. */
+/* The same in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
+ * was left of a tick before, in parts of cpuid_15_eax, and is so then. */
 static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
-                               uint64_t *ticks)
+                               uint32_t *rest, uint64_t *ticks)
 {
+    uint64_t parts;
+
     if (!config->cpuid_15_eax || !config->cpuid_15_ebx)
         return IPT_ERR_CONFIG;
-    *ticks = (uint64_t) ctc * config->cpuid_15_ebx / config->cpuid_15_eax;
+    parts = (uint64_t) ctc * config->cpuid_15_ebx + *rest;
+    *ticks = parts / config->cpuid_15_eax;
+    *rest = (uint32_t) (parts - *ticks * config->cpuid_15_eax);
     return IPT_OK;
 }
 
@@ -2196,6 +2201,7 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     const uint32_t ctc = (uint32_t) packet->u.mtc.ctc << config->mtc_freq;
     const uint64_t cycles = clock->cal_mtc_cyc_;
     const int check = clock->state_ & IPTI_TIME_SKL168;
+    uint32_t rest = 0;
     uint32_t delta;
     uint64_t ticks;
     int status;
@@ -2210,7 +2216,7 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     if (!cycles)
         return IPT_OK;
     delta = ipti_time_ctc_delta(config, clock->cal_ctc_, ctc);
-    status = ipti_time_ctc_ticks(config, delta, &ticks);
+    status = ipti_time_ctc_ticks(config, delta, &rest, &ticks);
     if (status < 0)
         return status;
     clock->cal_ctc_ = ctc;
@@ -2271,6 +2277,7 @@ static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
     clock->state_ &= (uint8_t) ~(IPTI_TIME_TMA | IPTI_TIME_MTC);
     clock->base_ = packet->u.tsc.value;
     clock->fc_ = 0;
+    clock->rest_ = 0;
     clock->ctc_ = 0;
     clock->ctc_cyc_ = 0;
     clock->lost_mtc = 0;
@@ -2328,7 +2335,7 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
         last = ipti_time_tma_ctc(clock, ctc);
     if (known) {
         last = ipti_time_ctc_delta(config, last, ctc);
-        status = ipti_time_ctc_ticks(config, last, &ticks);
+        status = ipti_time_ctc_ticks(config, last, &clock->rest_, &ticks);
         if (status < 0) { /* all is as if it had not come */
             ipti_time_count(&clock->lost_mtc);
             return status;
@@ -2352,11 +2359,12 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
 static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
 {
     const ipt_config *config = clock->config_;
+    const uint32_t ctc = ipti_time_ctc_delta(config, clock->ctc_cyc_,
+                                             clock->ctc_);
+    uint32_t rest = 0;
     uint64_t before;
 
-    if (ipti_time_ctc_ticks(config,
-                            ipti_time_ctc_delta(config, clock->ctc_cyc_,
-                                                clock->ctc_), &before) < 0)
+    if (ipti_time_ctc_ticks(config, ctc, &rest, &before) < 0)
         return cycles;
     before = (before << IPTI_TIME_FCR_BITS) / clock->fcr;
     return cycles > before ? cycles - before : 0;

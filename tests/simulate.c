@@ -169,7 +169,6 @@ static struct {
     unsigned since;   /* instructions since trace was used */
     unsigned icnt;    /* ... since an IP was told */
     uint8_t icnt_known;
-    uint8_t cr3_moved; /* by the instruction before where trace was used */
     uint8_t fup_on_ptw;
     entry *prev;    /* the instruction before, if nothing parts it from here */
     size_t proven;  /* entries of the list that the trace proves */
@@ -264,7 +263,6 @@ static void flush(void)
 
 static void used_trace(void)
 {
-    if (cpu.since) cpu.cr3_moved = 0;
     cpu.since = 0;
     cpu.proven = did.count;
     cpu.proven_lead = cpu.lead;
@@ -280,7 +278,7 @@ static void happens(uint8_t type, uint8_t flags, uint64_t ip, uint64_t a)
     x->a = flags & NOTO ? 0 : a;
     cpu.events++;
     used_trace();
-    if (!(flags & (NOIP | ST))) {
+    if (!(flags & NOIP)) {
         cpu.icnt = 0;
         cpu.icnt_known = 1;
     }
@@ -483,8 +481,6 @@ static void pgd(uint64_t to)
 /* The branch before leads to code that is not traced. */
 static void disabled(uint64_t to, uint64_t resume)
 {
-    if (cpu.cr3_moved) /* without an IP it could be the MOV CR3 that did it */
-        to = 0x123456789000;
     pgd(to);
     trail(DISABLED);
     happens(IPT_EVT_DISABLED, (uint8_t) (NOIP | (to ? 0 : NOTO)), 0, to);
@@ -619,7 +615,7 @@ static void between(void)
         happens(IPT_EVT_MNT, NOIP, 0, 0x55);
         break;
     default: /* so many instructions after the last IP */
-        if (cpu.icnt_known && cpu.icnt == cpu.since) {
+        if (cpu.icnt_known) {
             ipt_packet p = TRIG(6, 0, 1, 0, 0);
             p.u.trig.icnt = (uint16_t) cpu.icnt;
             flush();
@@ -764,13 +760,12 @@ static void execute(const insn *x)
     case IPT_INSN_JMPABS: tip(any_ip(), 1); break;
     case IPT_INSN_MOV_CR3:
         flush();
-        pip(IPT_EVT_PAGING, NOIP, 0);
-        emit_pip();
         if (chance(10)) {
             disabled(0, x->ip);
         } else {
+            pip(IPT_EVT_PAGING, NOIP, 0);
+            emit_pip();
             go(next);
-            cpu.cr3_moved = 1;
         }
         break;
     case IPT_INSN_VMPTRLD:
@@ -787,9 +782,12 @@ static void execute(const insn *x)
             happens(IPT_EVT_PTWRITE, 0, x->ip, 0x77);
             cpu.icnt_known = 0; /* is the IP this one's or the next one's? */
         } else {
+            const unsigned icnt = cpu.icnt;
+            const uint8_t known = cpu.icnt_known;
             EMIT(PTW(0, 0, 0x77));
             happens(IPT_EVT_PTWRITE, 0, x->ip, 0x77);
-            cpu.icnt_known = 0;
+            cpu.icnt = icnt; /* its IP is not from the trace */
+            cpu.icnt_known = known;
         }
         go(next);
         break;

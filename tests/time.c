@@ -258,8 +258,8 @@ TEST(ratio_is_rounded_down)
     USED(tsc(100), 100);
     USED(tma(0, 0), 100);
     USED(mtc(1), 101); // 1.5
-    USED(mtc(2), 102); // each on its own
-    USED(mtc(4), 105);
+    USED(mtc(2), 103);
+    USED(mtc(5), 107); // 7.5
 }
 
 /* ---- CYC ---- */
@@ -344,6 +344,45 @@ TEST(cbr_without_nom_freq)
     REFUSED(cyc(0x20), IPT_NO_TIME);
     USED(mtc(4), 0xc0);
     CHECK_EQ(t.fcr, 0x200);
+}
+
+/* What a period has beside whole ticks adds up. */
+TEST(S12_mtc_fractions)
+{
+    begin(0, 2, 125); // 62.5 ticks
+    USED(tsc(1000000), 1000000);
+    USED(tma(0, 0), 1000000);
+    for (unsigned i = 1; i <= 200; i++)
+        USED(mtc((uint8_t) i), 1000000 + i * 125 / 2);
+    CHECK_EQ(t.tsc, 0xf7314);
+    USED(tsc(2000000), 2000000); // and begins anew
+    USED(tma(0, 0), 2000000);
+    USED(mtc(1), 2000062);
+    USED(mtc(4), 2000250); // three periods in one step
+    begin(3, 7, 300); // 8 * 300 / 7, and no TSC
+    CHECK_EQ(mtc(0), IPT_OK);
+    for (unsigned i = 1; i <= 1000; i++)
+        USED(mtc((uint8_t) i), i * 2400 / 7);
+    begin(0, 0xffffffff, 0xfffffffe); // the largest numbers
+    USED(tsc(5), 5);
+    USED(tma(0, 0), 5);
+    for (unsigned i = 1; i <= 300; i++)
+        USED(mtc((uint8_t) i), 5 + i - 1);
+}
+
+/* CYCs between do not matter: an MTC knows better. */
+TEST(S12_mtc_fractions_with_cyc)
+{
+    begin(0, 2, 125);
+    USED(tsc(1000), 1000);
+    USED(tma(0, 0), 1000);
+    CHECK_EQ(mtc(1), IPT_OK);
+    CHECK_EQ(cyc(100), IPT_NO_TIME);
+    USED(mtc(2), 1125);
+    for (unsigned i = 3; i <= 100; i++) {
+        CHECK_EQ(cyc(100), IPT_OK);
+        USED(mtc((uint8_t) i), 1000 + i * 125 / 2);
+    }
 }
 
 /* An MTC period of 0x40 ticks and 0x100 cycles: a quarter. */
@@ -874,6 +913,8 @@ int main(void)
     RUN(cyc_by_cbr);
     RUN(cbr_zero);
     RUN(cbr_without_nom_freq);
+    RUN(S12_mtc_fractions);
+    RUN(S12_mtc_fractions_with_cyc);
     RUN(cyc_by_mtc);
     RUN(cyc_by_mtc_over_periods);
     RUN(cyc_by_tsc);
