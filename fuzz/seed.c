@@ -95,6 +95,96 @@ static void save_perfdata_files(const char *folder)
     }
 }
 
+/* ---- sideband: see pevent.c ---- */
+
+/* Put the records that were built behind the head of an input: what is
+ * printed, which samples, and where the second file begins. */
+static void save_pevent(const char *folder, const char *name, uint8_t flags,
+                        uint8_t samples, size_t first)
+{
+    static uint8_t bytes[8 + sizeof(whole)];
+    const uint8_t head[8] = {flags, samples, 0, 1, 0, 0x20,
+                             (uint8_t) (first / 8), 7};
+    memcpy(bytes, head, 8);
+    memcpy(bytes + 8, whole, whole_size);
+    save(folder, "pevent", name, bytes, 8 + whole_size);
+    whole_size = 0;
+}
+
+/* A mapping of a file of fuzz/corpus/pevent, which is the root there. */
+static void append_map(uint32_t pid, uint64_t addr, const char *file,
+                       uint64_t time)
+{
+    begin(1, 2);
+    put2(pid, pid);
+    put(addr, 8);
+    put(0x20, 8);
+    put(8, 8);
+    put_name(file);
+    append_sampled(6, pid, time);
+}
+
+static void append_pair(unsigned type, unsigned misc, uint32_t pid,
+                        uint64_t time)
+{
+    begin(type, misc);
+    put2(pid, pid);
+    append_sampled(6, pid, time);
+}
+
+static void append_fork(uint32_t pid, uint32_t parent, uint64_t time)
+{
+    begin(7, 0);
+    put2(pid, parent);
+    put2(pid, parent);
+    put(time, 8);
+    append_sampled(6, pid, time);
+}
+
+static void append_switch(unsigned misc, uint32_t pid, uint64_t time)
+{
+    begin(14, misc);
+    append_sampled(6, pid, time);
+}
+
+static void save_pevent_files(const char *folder)
+{
+    static const char elf[] = "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\76";
+    size_t first;
+
+    big = 0;
+    append_kinds(0x102c6);
+    save_pevent(folder, "kinds", 0x5d, 0x3f, whole_size);
+    append_kinds(0);
+    save_pevent(folder, "kinds_verbose", 0x7e, 0, 64);
+    append_kinds(0x10006); // and some that have an identifier
+    append_kinds(0x10040);
+    save_pevent(folder, "identifiers", 0x1d, 0x63, 0);
+    append_map(1, 0x1000, "kinds", 0);
+    append_map(2, 0x1010, "/none", 1);
+    append_map(2, 0x1010, "elf", 1);
+    append_map(2, 0x1020, "[vdso]", 1);
+    append_map(2, 0x1030, "//anon", 1);
+    append_pair(12, 0, 1, 1);
+    append_switch(0x2000, 1, 2);
+    append_switch(0, 2, 3);
+    append_pair(15, 0x2000, 1, 4);
+    append_pair(15, 0, 2, 5);
+    first = whole_size;
+    append_fork(3, 2, 1);
+    append_map(1, 0x1008, "switches", 3);
+    append_fork(2, 3, 4);
+    begin(3, 0x2000);
+    put2(1, 1);
+    put_name("sh");
+    append_sampled(6, 1, 5);
+    save_pevent(folder, "switches", 0x7d, 0x83, first);
+    memcpy(whole, elf, sizeof(elf));
+    whole_size = sizeof(elf);
+    save(folder, "pevent", "elf", whole, whole_size);
+    whole_size = 0;
+}
+
 /* Samples in front are about packets only; flow has its own. */
 int main(int argc, char **argv)
 {
@@ -107,6 +197,7 @@ int main(int argc, char **argv)
         return 2;
     }
     save_perfdata_files(argv[1]);
+    save_pevent_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");

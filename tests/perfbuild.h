@@ -33,6 +33,12 @@ static inline void put_text(const char *text, size_t size)
     built_size += size;
 }
 
+/* With its zero, padded to 8. */
+static inline void put_name(const char *text)
+{
+    put_text(text, strlen(text) / 8 * 8 + 8);
+}
+
 static inline void begin(unsigned type, unsigned misc)
 {
     built_size = 0;
@@ -67,6 +73,56 @@ static inline void append_record(void)
 {
     end();
     append();
+}
+
+/* The samples that `type` asks for end a record: pid/tid, time, the others
+ * counted from time + 1. */
+static inline void append_sampled(uint64_t type, uint32_t pid, uint64_t time)
+{
+    if (type & 2) put2(pid, pid);
+    if (type & 4) put(time, 8);
+    if (type & 0x40) put(time + 1, 8);
+    if (type & 0x200) put(time + 2, 8);
+    if (type & 0x80) put(time + 3, 8);
+    if (type & 0x10000) put(time + 4, 8);
+    append_record();
+}
+
+/* The fields of one record, as numbers of `sizes` digits of bytes, then a name
+ * if it is not NULL. */
+static inline void put_fields(unsigned type, unsigned misc, const char *sizes,
+                              uint64_t first, const char *name)
+{
+    begin(type, misc);
+    for (; *sizes; sizes++) put(first++, (unsigned) (*sizes - '0'));
+    if (name) put_name(name);
+}
+
+/* A record of each kind that sideband may be about, and one that it is not.
+ * Fields count from 0x10. */
+static inline void append_kinds(uint64_t type)
+{
+    static const struct {
+        unsigned type;
+        unsigned misc;
+        const char *sizes;
+        const char *name;
+    } kinds[] = {
+        {1, 2, "44888", "a file"}, {2, 0, "88", NULL},
+        {3, 0, "44", "eightchr"}, {3, 0x2000, "44", "eightchr"},
+        {4, 0, "44448", NULL}, {5, 0, "888", NULL}, {6, 0, "888", NULL},
+        {7, 0, "44448", NULL}, {10, 2, "44888448844", "a file"},
+        {11, 0, "888", NULL}, {12, 0, "44", NULL}, {13, 0, "8", NULL},
+        {14, 0, "", NULL}, {14, 0x2000, "", NULL}, {15, 0, "44", NULL},
+        {15, 0x2000, "44", NULL}, {17, 0x2001, "8", NULL}
+    };
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        put_fields(kinds[i].type, kinds[i].misc, kinds[i].sizes, 0x10,
+                   kinds[i].name);
+        append_sampled(kinds[i].type < 17 ? type : 0, 0xabc, 0x40);
+    }
+    put_fields(11, 0, "888", 0x11, NULL); // truncated
+    append_sampled(type, 0xabc, 0x40);
 }
 
 /* A number of the file, later. */

@@ -9,117 +9,47 @@
 #include "examples/tools/common/perfdata.c"
 #include "examples/tools/common/pevent.c"
 #include "examples/tools/common/tool.c"
+#include "perfbuild.h"
 #include "test.h"
 
 /* ---- records ---- */
-
-typedef struct bytes {
-    uint8_t *at;
-    size_t size;
-    size_t record; /* where the one at hand begins */
-} bytes;
-
-static void add(bytes *b, const void *from, size_t size)
-{
-    b->at = realloc(b->at, b->size + size + 1);
-    if (size) memcpy(b->at + b->size, from, size);
-    b->size += size;
-}
-
-static void number_of(bytes *b, uint64_t value, unsigned size)
-{
-    uint8_t le[8];
-    for (unsigned i = 0; i < size; i++) le[i] = (uint8_t) (value >> (8 * i));
-    add(b, le, size);
-}
-
-static void u4(bytes *b, uint64_t value)
-{
-    number_of(b, value, 4);
-}
-
-static void u8(bytes *b, uint64_t value)
-{
-    number_of(b, value, 8);
-}
-
-static void text_of(bytes *b, const char *text)
-{
-    static const char zeros[8];
-    add(b, text, strlen(text));
-    add(b, zeros, 8 - strlen(text) % 8);
-}
-
-static void begin(bytes *b, uint32_t type, unsigned misc)
-{
-    b->record = b->size;
-    u4(b, type);
-    u4(b, misc);
-}
-
-static void set_size(bytes *b, size_t size)
-{
-    b->at[b->record + 6] = (uint8_t) size;
-    b->at[b->record + 7] = (uint8_t) (size >> 8);
-}
-
-static void end(bytes *b)
-{
-    set_size(b, b->size - b->record);
-}
-
-/* The samples that `type` asks for: pid/tid, time, the others counted from
- * time + 1. */
-static void samples(bytes *b, uint64_t type, uint32_t pid, uint64_t time)
-{
-    if (type & PERFDATA_SAMPLE_TID) {
-        u4(b, pid);
-        u4(b, pid);
-    }
-    if (type & PERFDATA_SAMPLE_TIME) u8(b, time);
-    if (type & PERFDATA_SAMPLE_ID) u8(b, time + 1);
-    if (type & PERFDATA_SAMPLE_STREAM_ID) u8(b, time + 2);
-    if (type & PERFDATA_SAMPLE_CPU) u8(b, time + 3);
-    if (type & PERFDATA_SAMPLE_IDENTIFIER) u8(b, time + 4);
-    end(b);
-}
 
 #define TIMED PERFDATA_SAMPLE_TIME
 #define TASKED (PERFDATA_SAMPLE_TIME | PERFDATA_SAMPLE_TID)
 #define OUT 0x2000
 
-static void mmap_of(bytes *b, uint32_t pid, uint64_t addr, uint64_t len,
+static void mmap_of(uint32_t pid, uint64_t addr, uint64_t len,
                     uint64_t pgoff, const char *name, uint64_t time)
 {
-    begin(b, PERFDATA_MMAP, PERFDATA_MISC_USER);
-    u4(b, pid);
-    u4(b, pid);
-    u8(b, addr);
-    u8(b, len);
-    u8(b, pgoff);
-    text_of(b, name);
-    samples(b, TASKED, pid, time);
+    begin(PERFDATA_MMAP, PERFDATA_MISC_USER);
+    put(pid, 4);
+    put(pid, 4);
+    put(addr, 8);
+    put(len, 8);
+    put(pgoff, 8);
+    put_name(name);
+    append_sampled(TASKED, pid, time);
 }
 
-static void start_of(bytes *b, uint32_t pid, uint64_t time)
+static void start_of(uint32_t pid, uint64_t time)
 {
-    begin(b, PERFDATA_ITRACE_START, 0);
-    u4(b, pid);
-    u4(b, pid);
-    samples(b, TASKED, pid, time);
+    begin(PERFDATA_ITRACE_START, 0);
+    put(pid, 4);
+    put(pid, 4);
+    append_sampled(TASKED, pid, time);
 }
 
-static void switch_in(bytes *b, uint32_t pid, uint64_t time)
+static void switch_in(uint32_t pid, uint64_t time)
 {
-    begin(b, PERFDATA_SWITCH, 0);
-    samples(b, TASKED, pid, time);
+    begin(PERFDATA_SWITCH, 0);
+    append_sampled(TASKED, pid, time);
 }
 
-static void lost(bytes *b, uint64_t time)
+static void lost(uint64_t time)
 {
-    begin(b, PERFDATA_LOST_SAMPLES, 0);
-    u8(b, time);
-    samples(b, TIMED, 0, time);
+    begin(PERFDATA_LOST_SAMPLES, 0);
+    put(time, 8);
+    append_sampled(TIMED, 0, time);
 }
 
 /* ---- a session ---- */
@@ -144,13 +74,13 @@ static void open_session(unsigned flags)
     config.kernel_start = UINT64_MAX;
 }
 
-static void add_to(bytes *b, const char *name, int primary)
+/* Add the records that were put together. */
+static void add_to(const char *name, int primary)
 {
-    uint8_t *copy = malloc(b->size + 1);
-    if (b->size) memcpy(copy, b->at, b->size);
-    CHECK(!pevent_add_bytes(&s, name, copy, b->size, primary, &config));
-    free(b->at);
-    memset(b, 0, sizeof *b);
+    uint8_t *copy = malloc(whole_size + 1);
+    memcpy(copy, whole, whole_size);
+    CHECK(!pevent_add_bytes(&s, name, copy, whole_size, primary, &config));
+    whole_size = 0;
 }
 
 /* What was printed since the last call; NULL: anything. */
@@ -244,132 +174,86 @@ static void write_elf(const char *name, uint8_t class, uint8_t machine)
     (TASKED | PERFDATA_SAMPLE_ID | PERFDATA_SAMPLE_STREAM_ID                  \
      | PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_IDENTIFIER)
 
-/* One record of each kind. */
-static void every_kind(bytes *b, uint64_t type)
-{
-    for (unsigned kind = 0; kind < 16; kind++) {
-        static const uint8_t types[] = {1, 2, 3, 3, 4, 5, 6, 7, 10, 11, 11, 12,
-                                        13, 14, 14, 15};
-        int is_out_of = kind == 3 || kind == 14;
-        begin(b, types[kind], is_out_of ? OUT : 0);
-        switch (types[kind]) {
-        case PERFDATA_MMAP:
-        case PERFDATA_MMAP2:
-            u4(b, 1);
-            u4(b, 0x20);
-            u8(b, 0xa000);
-            u8(b, 0x1000);
-            u8(b, 0x30);
-            if (types[kind] == PERFDATA_MMAP2) {
-                u4(b, 0x11);
-                u4(b, 0x12);
-                u8(b, 0x13);
-                u8(b, 0x14);
-                u4(b, 5);
-                u4(b, 2);
-            }
-            text_of(b, "a file");
-            break;
-        case PERFDATA_COMM:
-            u4(b, 1);
-            u4(b, 0x20);
-            text_of(b, "eightchr");
-            break;
-        case PERFDATA_EXIT:
-        case PERFDATA_FORK:
-            for (uint32_t i = 1; i < 5; i++) u4(b, i);
-            u8(b, 0x55);
-            break;
-        case PERFDATA_AUX:
-            u8(b, 0x1f);
-            u8(b, 0x2f);
-            u8(b, kind == 10 ? 3 : 2);
-            break;
-        case PERFDATA_THROTTLE:
-        case PERFDATA_UNTHROTTLE: u8(b, 7); u8(b, 8); u8(b, 9); break;
-        case PERFDATA_LOST: u8(b, 0x66); u8(b, 0x77); break;
-        case PERFDATA_LOST_SAMPLES: u8(b, 0x88); break;
-        case PERFDATA_ITRACE_START:
-        case PERFDATA_SWITCH_CPU_WIDE: u4(b, 0x1a); u4(b, 0x1b); break;
-        default: break;
-        }
-        samples(b, type, 0xabc, 0x40);
-    }
-    begin(b, PERFDATA_SWITCH_CPU_WIDE, OUT);
-    u4(b, 0x1a);
-    u4(b, 0x1b);
-    samples(b, type, 0xabc, 0x40);
-    begin(b, PERFDATA_KSYMBOL, 0x2001); // one that is skipped
-    u8(b, 1);
-    end(b);
-}
-
 TEST(compact)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_COMPACT);
     config.sample_type = 0;
-    every_kind(&b, 0);
-    add_to(&b, "x", 0);
+    append_kinds(0);
+    add_to("x", 0);
     pevent_start(&s);
     printed("");
     pevent_dump(&s, 0);
-    printed("PERF_RECORD_MMAP  1/20, a000, 1000, 30, a file  { }\n"
-            "PERF_RECORD_LOST  66, 77  { }\n"
-            "PERF_RECORD_COMM  1/20, eightchr  { }\n"
-            "PERF_RECORD_COMM.EXEC  1/20, eightchr  { }\n"
-            "PERF_RECORD_EXIT  1/3, 2/4, 55  { }\n"
-            "PERF_RECORD_THROTTLE  7, 8, 9  { }\n"
-            "PERF_RECORD_UNTHROTTLE  7, 8, 9  { }\n"
-            "PERF_RECORD_FORK  1/3, 2/4, 55  { }\n"
-            "PERF_RECORD_MMAP2  1/20, a000, 1000, 30, 11, 12, 13, 14, 5, 2, "
+    printed("PERF_RECORD_MMAP  10/11, 12, 13, 14, a file  { }\n"
+            "PERF_RECORD_LOST  10, 11  { }\n"
+            "PERF_RECORD_COMM  10/11, eightchr  { }\n"
+            "PERF_RECORD_COMM.EXEC  10/11, eightchr  { }\n"
+            "PERF_RECORD_EXIT  10/12, 11/13, 14  { }\n"
+            "PERF_RECORD_THROTTLE  10, 11, 12  { }\n"
+            "PERF_RECORD_UNTHROTTLE  10, 11, 12  { }\n"
+            "PERF_RECORD_FORK  10/12, 11/13, 14  { }\n"
+            "PERF_RECORD_MMAP2  10/11, 12, 13, 14, 15, 16, 17, 18, 19, 1a, "
             "a file  { }\n"
-            "PERF_RECORD_AUX  1f, 2f, 2  { }\n"
-            "PERF_RECORD_AUX.TRUNCATED  1f, 2f, 3  { }\n"
-            "PERF_RECORD_ITRACE_START  1a/1b  { }\n"
-            "PERF_RECORD_LOST_SAMPLES  88  { }\n"
+            "PERF_RECORD_AUX  10, 11, 12  { }\n"
+            "PERF_RECORD_ITRACE_START  10/11  { }\n"
+            "PERF_RECORD_LOST_SAMPLES  10  { }\n"
             "PERF_RECORD_SWITCH.IN  { }\n"
             "PERF_RECORD_SWITCH.OUT  { }\n"
-            "PERF_RECORD_SWITCH_CPU_WIDE.IN  1a/1b  { }\n"
-            "PERF_RECORD_SWITCH_CPU_WIDE.OUT  1a/1b  { }\n"
-            "UNKNOWN (11, 2001)  { }\n");
+            "PERF_RECORD_SWITCH_CPU_WIDE.IN  10/11  { }\n"
+            "PERF_RECORD_SWITCH_CPU_WIDE.OUT  10/11  { }\n"
+            "UNKNOWN (11, 2001)  { }\n"
+            "PERF_RECORD_AUX.TRUNCATED  11, 12, 13  { }\n");
     close_session();
 }
 
 TEST(verbose)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_VERBOSE);
     config.sample_type = 0;
-    every_kind(&b, 0);
-    add_to(&b, "x", 0);
+    append_kinds(0);
+    add_to("x", 0);
     pevent_start(&s);
     pevent_dump(&s, 0);
     printed(
-        "PERF_RECORD_MMAP\n  pid: 1\n  tid: 20\n  addr: a000\n  len: 1000\n"
-        "  pgoff: 30\n  filename: a file\n"
-        "PERF_RECORD_LOST\n  id: 66\n  lost: 77\n"
-        "PERF_RECORD_COMM\n  pid: 1\n  tid: 20\n  comm: eightchr\n"
-        "PERF_RECORD_COMM.EXEC\n  pid: 1\n  tid: 20\n  comm: eightchr\n"
-        "PERF_RECORD_EXIT\n  pid: 1\n  ppid: 2\n  tid: 3\n  ptid: 4\n"
-        "  time: 55\n"
-        "PERF_RECORD_THROTTLE\n  time: 7\n  id: 8\n  stream_id: 9\n"
-        "PERF_RECORD_UNTHROTTLE\n  time: 7\n  id: 8\n  stream_id: 9\n"
-        "PERF_RECORD_FORK\n  pid: 1\n  ppid: 2\n  tid: 3\n  ptid: 4\n"
-        "  time: 55\n"
-        "PERF_RECORD_MMAP2\n  pid: 1\n  tid: 20\n  addr: a000\n  len: 1000\n"
-        "  pgoff: 30\n  maj: 11\n  min: 12\n  ino: 13\n"
-        "  ino_generation: 14\n  prot: 5\n  flags: 2\n  filename: a file\n"
-        "PERF_RECORD_AUX\n  aux offset: 1f\n  aux size: 2f\n  flags: 2\n"
-        "PERF_RECORD_AUX.TRUNCATED\n  aux offset: 1f\n  aux size: 2f\n"
-        "  flags: 3\n"
-        "PERF_RECORD_ITRACE_START\n  pid: 1a\n  tid: 1b\n"
-        "PERF_RECORD_LOST_SAMPLES\n  lost: 88\n"
+        "PERF_RECORD_MMAP\n  pid: 10\n  tid: 11\n  addr: 12\n  len: 13\n"
+        "  pgoff: 14\n  filename: a file\n"
+        "PERF_RECORD_LOST\n  id: 10\n  lost: 11\n"
+        "PERF_RECORD_COMM\n  pid: 10\n  tid: 11\n  comm: eightchr\n"
+        "PERF_RECORD_COMM.EXEC\n  pid: 10\n  tid: 11\n  comm: eightchr\n"
+        "PERF_RECORD_EXIT\n  pid: 10\n  ppid: 11\n  tid: 12\n  ptid: 13\n"
+        "  time: 14\n"
+        "PERF_RECORD_THROTTLE\n  time: 10\n  id: 11\n  stream_id: 12\n"
+        "PERF_RECORD_UNTHROTTLE\n  time: 10\n  id: 11\n  stream_id: 12\n"
+        "PERF_RECORD_FORK\n  pid: 10\n  ppid: 11\n  tid: 12\n  ptid: 13\n"
+        "  time: 14\n"
+        "PERF_RECORD_MMAP2\n  pid: 10\n  tid: 11\n  addr: 12\n  len: 13\n"
+        "  pgoff: 14\n  maj: 15\n  min: 16\n  ino: 17\n"
+        "  ino_generation: 18\n  prot: 19\n  flags: 1a\n"
+        "  filename: a file\n"
+        "PERF_RECORD_AUX\n  aux offset: 10\n  aux size: 11\n  flags: 12\n"
+        "PERF_RECORD_ITRACE_START\n  pid: 10\n  tid: 11\n"
+        "PERF_RECORD_LOST_SAMPLES\n  lost: 10\n"
         "PERF_RECORD_SWITCH.IN\n"
         "PERF_RECORD_SWITCH.OUT\n"
-        "PERF_RECORD_SWITCH_CPU_WIDE.IN\n  prev pid: 1a\n  prev tid: 1b\n"
-        "PERF_RECORD_SWITCH_CPU_WIDE.OUT\n  next pid: 1a\n  next tid: 1b\n"
-        "UNKNOWN\n  type: 11\n  misc: 2001\n");
+        "PERF_RECORD_SWITCH_CPU_WIDE.IN\n  prev pid: 10\n  prev tid: 11\n"
+        "PERF_RECORD_SWITCH_CPU_WIDE.OUT\n  next pid: 10\n  next tid: 11\n"
+        "UNKNOWN\n  type: 11\n  misc: 2001\n"
+        "PERF_RECORD_AUX.TRUNCATED\n  aux offset: 11\n  aux size: 12\n"
+        "  flags: 13\n");
+    close_session();
+}
+
+/* libipt takes the build id of an MMAP2 for the place of its file. */
+TEST(build_id)
+{
+    open_session(PEVENT_COMPACT);
+    config.sample_type = 0;
+    put_fields(10, 0x4002, "44888448844", 0x10, "");
+    append_record();
+    add_to("x", 0);
+    pevent_start(&s);
+    pevent_dump(&s, 0);
+    printed("PERF_RECORD_MMAP2  10/11, 12, 13, 14, 15, 16, 17, 18, 19, 1a,   "
+            "{ }\n");
     close_session();
 }
 
@@ -395,14 +279,13 @@ TEST(samples_of_records)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (unsigned verbose = 0; verbose < 2; verbose++) {
-            bytes b = {NULL, 0, 0};
             char want[200];
             if (verbose && !rows[i].verbose) continue;
             open_session(verbose ? PEVENT_VERBOSE : PEVENT_COMPACT);
             config.sample_type = rows[i].type;
-            begin(&b, PERFDATA_SWITCH, 0);
-            samples(&b, rows[i].type, 0xabc, 0x40);
-            add_to(&b, "x", 1);
+            begin(PERFDATA_SWITCH, 0);
+            append_sampled(rows[i].type, 0xabc, 0x40);
+            add_to("x", 1);
             pevent_start(&s);
             pevent_dump(&s, UINT64_MAX);
             snprintf(want, sizeof want, "PERF_RECORD_SWITCH.IN%s%s",
@@ -428,14 +311,13 @@ TEST(prefixes)
                 | (i & 2 ? PEVENT_OFFSET : 0) | (i & 4 ? PEVENT_TIME : 0)
                 | (records == 1 ? PEVENT_COMPACT : 0)
                 | (records == 2 ? PEVENT_VERBOSE : 0);
-            bytes b = {NULL, 0, 0};
             char line[100];
             open_session(0);
             config.sample_type = TIMED;
             config.tsc_offset = 1;
-            lost(&b, 1);
-            lost(&b, 9);
-            add_to(&b, "x.sb", 1);
+            lost(1);
+            lost(9);
+            add_to("x.sb", 1);
             pevent_start(&s);
             pevent_dump(&s, 0);
             s.flags = flags;
@@ -454,12 +336,11 @@ TEST(prefixes)
 /* A record without a time has none in front of it. */
 TEST(no_time_no_prefix)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_COMPACT | PEVENT_TIME);
     config.sample_type = 0;
-    begin(&b, PERFDATA_SWITCH, 0);
-    end(&b);
-    add_to(&b, "x", 1);
+    begin(PERFDATA_SWITCH, 0);
+    append_record();
+    add_to("x", 1);
     pevent_start(&s);
     pevent_dump(&s, 0);
     printed("PERF_RECORD_SWITCH.IN  { }\n");
@@ -469,16 +350,15 @@ TEST(no_time_no_prefix)
 /* Control bytes of names and of file names do not reach the terminal. */
 TEST(names_are_escaped)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_COMPACT | PEVENT_FILENAME);
-    begin(&b, PERFDATA_COMM, 0);
-    u8(&b, 0);
-    text_of(&b, "\x1b]0;a\x07\n\x7f\xc3\xa9\\");
-    samples(&b, TASKED, 0, 0);
-    begin(&b, PERFDATA_SWITCH, 0);
-    u4(&b, 0);
-    end(&b);
-    add_to(&b, "a\rb", 0);
+    begin(PERFDATA_COMM, 0);
+    put(0, 8);
+    put_name("\x1b]0;a\x07\n\x7f\xc3\xa9\\");
+    append_sampled(TASKED, 0, 0);
+    begin(PERFDATA_SWITCH, 0);
+    put(0, 4);
+    append_record();
+    add_to("a\rb", 0);
     pevent_start(&s);
     pevent_dump(&s, 0);
     printed("a\\x0db  PERF_RECORD_COMM  0/0, "
@@ -492,20 +372,19 @@ TEST(names_are_escaped)
 
 static void three_files(void)
 {
-    bytes b = {NULL, 0, 0};
     config.sample_type = TIMED;
-    lost(&b, 2);
-    lost(&b, 2);
-    lost(&b, 5);
-    add_to(&b, "a", 1);
-    lost(&b, 2);
-    lost(&b, 3);
-    lost(&b, 2);
-    add_to(&b, "b", 0);
-    lost(&b, 1);
-    lost(&b, 5);
-    lost(&b, 5);
-    add_to(&b, "c", 0);
+    lost(2);
+    lost(2);
+    lost(5);
+    add_to("a", 1);
+    lost(2);
+    lost(3);
+    lost(2);
+    add_to("b", 0);
+    lost(1);
+    lost(5);
+    lost(5);
+    add_to("c", 0);
     pevent_start(&s);
 }
 
@@ -558,17 +437,16 @@ TEST(order_at_events)
 /* What has no time is due at once. */
 TEST(records_without_time)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_COMPACT);
     config.sample_type = TIMED;
-    begin(&b, 64, 0);
-    end(&b);
-    lost(&b, 7);
-    begin(&b, 65, 3);
-    u8(&b, 0);
-    end(&b);
-    lost(&b, 8);
-    add_to(&b, "a", 1);
+    begin(64, 0);
+    append_record();
+    lost(7);
+    begin(65, 3);
+    put(0, 8);
+    append_record();
+    lost(8);
+    add_to("a", 1);
     pevent_start(&s);
     tick(0);
     printed("UNKNOWN (40, 0)  { }\n");
@@ -609,7 +487,6 @@ TEST(times)
          0x2fa1088fabc52a}
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bytes b = {NULL, 0, 0};
         char want[40];
         open_session(PEVENT_TIME);
         config.sample_type = TIMED;
@@ -617,8 +494,8 @@ TEST(times)
         config.time_shift = rows[i].shift;
         config.time_mult = rows[i].mult;
         config.tsc_offset = rows[i].offset;
-        lost(&b, rows[i].time);
-        add_to(&b, "a", 1);
+        lost(rows[i].time);
+        add_to("a", 1);
         pevent_start(&s);
         if (rows[i].tsc) pevent_dump(&s, rows[i].tsc - 1);
         printed("");
@@ -634,16 +511,15 @@ TEST(times)
 TEST(bad_clocks)
 {
     for (int i = 0; i < 2; i++) {
-        bytes b = {NULL, 0, 0};
         open_session(PEVENT_COMPACT);
         config.sample_type = TIMED;
         if (i) config.time_shift = 64;
         else config.time_mult = 0;
-        begin(&b, 99, 0);
-        end(&b);
-        lost(&b, 1);
-        lost(&b, 1);
-        add_to(&b, "a", 1);
+        begin(99, 0);
+        append_record();
+        lost(1);
+        lost(1);
+        add_to("a", 1);
         pevent_start(&s);
         pevent_dump(&s, 0);
         printed("UNKNOWN (63, 0)  { }\n"
@@ -663,24 +539,23 @@ TEST(sample_configs)
         {0x44, PERFDATA_SAMPLE_IDENTIFIER | PERFDATA_SAMPLE_CPU},
         {0x99, PERFDATA_SAMPLE_CPU}
     };
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_COMPACT);
     config.sample_type = PERFDATA_SAMPLE_TID;
     config.samples = table;
     config.sample_count = 4;
-    begin(&b, PERFDATA_SWITCH, 0);
-    samples(&b, table[2].sample_type, 0, 0x40);
-    begin(&b, PERFDATA_SWITCH, 0);
-    samples(&b, table[1].sample_type, 0, 0x10);
-    begin(&b, PERFDATA_SWITCH, OUT);
-    samples(&b, PERFDATA_SAMPLE_TID, 0x55, 0); // none of them
-    begin(&b, PERFDATA_SWITCH, 0);
-    u8(&b, 0x99);
-    end(&b);
-    add_to(&b, "a", 0);
-    begin(&b, PERFDATA_SWITCH, 0); // too small for an identifier
-    end(&b);
-    add_to(&b, "b", 0);
+    begin(PERFDATA_SWITCH, 0);
+    append_sampled(table[2].sample_type, 0, 0x40);
+    begin(PERFDATA_SWITCH, 0);
+    append_sampled(table[1].sample_type, 0, 0x10);
+    begin(PERFDATA_SWITCH, OUT);
+    append_sampled(PERFDATA_SAMPLE_TID, 0x55, 0); // none of them
+    begin(PERFDATA_SWITCH, 0);
+    put(0x99, 8);
+    append_record();
+    add_to("a", 0);
+    begin(PERFDATA_SWITCH, 0); // too small for an identifier
+    append_record();
+    add_to("b", 0);
     pevent_start(&s);
     printed("[b:0000000000000000 sideband error: decoder out of sync]\n");
     pevent_dump(&s, UINT64_MAX);
@@ -717,25 +592,26 @@ TEST(broken_records)
         {0, "", 0, NULL}
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bytes b = {NULL, 0, 0};
         char want[200];
         const char *hex = rows[i].body;
+        size_t at;
         open_session(PEVENT_OFFSET);
         config.sample_type = 0;
-        begin(&b, 99, 0);
-        end(&b);
-        begin(&b, rows[i].type, 0);
+        begin(99, 0);
+        append_record();
+        begin(rows[i].type, 0);
         for (; *hex; hex += 2) {
             unsigned byte = 0;
             CHECK_EQ(sscanf(hex, "%2x", &byte), 1);
-            number_of(&b, byte, 1);
+            put(byte, 1);
         }
-        end(&b);
-        if (rows[i].size) set_size(&b, (size_t) rows[i].size);
-        begin(&b, 99, 0); // is not reached
-        end(&b);
-        if (!rows[i].error) b.size -= 8;
-        add_to(&b, "a", 1);
+        at = whole_size;
+        append_record();
+        if (rows[i].size) whole[at + 6] = (uint8_t) rows[i].size;
+        begin(99, 0); // is not reached
+        append_record();
+        if (!rows[i].error) whole_size -= 8;
+        add_to("a", 1);
         pevent_start(&s);
         pevent_dump(&s, UINT64_MAX);
         snprintf(want, sizeof want, "0000000000000000  \n%s%s%s",
@@ -751,11 +627,10 @@ TEST(broken_records)
 TEST(small_files)
 {
     for (size_t size = 0; size < 8; size++) {
-        bytes b = {NULL, 0, 0};
         open_session(PEVENT_COMPACT | PEVENT_WARN);
-        u8(&b, 0x0101010101010101);
-        b.size = size;
-        add_to(&b, "a", 1);
+        put(0x0101010101010101, 8);
+        whole_size = size;
+        add_to("a", 1);
         pevent_start(&s);
         pevent_dump(&s, UINT64_MAX);
         close_session();
@@ -768,31 +643,30 @@ TEST(warnings)
 {
     for (int primary = 0; primary < 2; primary++) {
         for (unsigned flags = 0; flags <= PEVENT_WARN; flags += PEVENT_WARN) {
-            bytes b = {NULL, 0, 0};
             open_session(flags);
-            begin(&b, PERFDATA_LOST, 0); // at 0
-            u8(&b, 1);
-            u8(&b, 2);
-            samples(&b, TASKED, 0, 1);
-            begin(&b, PERFDATA_AUX, 0); // 28
-            u8(&b, 0);
-            u8(&b, 0);
-            u8(&b, PERFDATA_AUX_TRUNCATED);
-            samples(&b, TASKED, 0, 1);
-            begin(&b, PERFDATA_AUX, 0); // 58
-            u8(&b, 0);
-            u8(&b, 0);
-            u8(&b, PERFDATA_AUX_PARTIAL);
-            samples(&b, TASKED, 0, 1);
-            mmap_of(&b, 1, 0, 1, 0, "//anon", 1);      // 88
-            mmap_of(&b, 1, 0, 1, 0, "[heap]", 1);      // c8
-            mmap_of(&b, 1, 0, 1, 0, "a (deleted)", 1); // 108
-            begin(&b, PERFDATA_MMAP, PERFDATA_MISC_KERNEL); // 150
-            for (int i = 0; i < 4; i++) u8(&b, 0);
-            text_of(&b, "[kernel.kallsyms]_text");
-            samples(&b, TASKED, 0, 1);
-            lost(&b, 1);
-            add_to(&b, "a", primary);
+            begin(PERFDATA_LOST, 0); // at 0
+            put(1, 8);
+            put(2, 8);
+            append_sampled(TASKED, 0, 1);
+            begin(PERFDATA_AUX, 0); // 28
+            put(0, 8);
+            put(0, 8);
+            put(PERFDATA_AUX_TRUNCATED, 8);
+            append_sampled(TASKED, 0, 1);
+            begin(PERFDATA_AUX, 0); // 58
+            put(0, 8);
+            put(0, 8);
+            put(PERFDATA_AUX_PARTIAL, 8);
+            append_sampled(TASKED, 0, 1);
+            mmap_of(1, 0, 1, 0, "//anon", 1);      // 88
+            mmap_of(1, 0, 1, 0, "[heap]", 1);      // c8
+            mmap_of(1, 0, 1, 0, "a (deleted)", 1); // 108
+            begin(PERFDATA_MMAP, PERFDATA_MISC_KERNEL); // 150
+            for (int i = 0; i < 4; i++) put(0, 8);
+            put_name("[kernel.kallsyms]_text");
+            append_sampled(TASKED, 0, 1);
+            lost(1);
+            add_to("a", primary);
             pevent_start(&s);
             tick(1);
             printed(!flags ? "[a:00000000000001a0 sideband error: decoder out "
@@ -822,46 +696,45 @@ TEST(warnings)
     }
 }
 
-static void fork_of(bytes *b, uint32_t pid, uint32_t ppid, uint32_t tid,
+static void fork_of(uint32_t pid, uint32_t ppid, uint32_t tid,
                     uint64_t time)
 {
-    begin(b, PERFDATA_FORK, 0);
-    u4(b, pid);
-    u4(b, ppid);
-    u4(b, tid);
-    u4(b, ppid);
-    u8(b, time);
-    samples(b, TASKED, ppid, time);
+    begin(PERFDATA_FORK, 0);
+    put(pid, 4);
+    put(ppid, 4);
+    put(tid, 4);
+    put(ppid, 4);
+    put(time, 8);
+    append_sampled(TASKED, ppid, time);
 }
 
 /* The file goes on behind a record that cannot be applied. */
 TEST(errors_keep_the_file)
 {
-    bytes b = {NULL, 0, 0};
     open_session(0);
     write_file("code", "0123456789", 10);
-    mmap_of(&b, 1, 0x1000, 4, 0, in_folder("missing"), 1);
-    add_to(&b, "missing", 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, folder, 1);
-    add_to(&b, "folder", 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, "/proc/self/mem", 1);
-    add_to(&b, "proc", 0);
-    mmap_of(&b, 1, 0x1000, 4, 10, in_folder("code"), 1);
-    add_to(&b, "behind", 0);
-    mmap_of(&b, 1, 0x1000, 0, 1, in_folder("code"), 1);
-    add_to(&b, "nothing", 0);
-    mmap_of(&b, 1, UINT64_MAX - 2, 4, 0, in_folder("code"), 1);
-    add_to(&b, "top", 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, "[vdso]", 1);
-    add_to(&b, "vdso", 0);
-    fork_of(&b, 2, 1, 3, 1);
-    add_to(&b, "fork", 0);
+    mmap_of(1, 0x1000, 4, 0, in_folder("missing"), 1);
+    add_to("missing", 0);
+    mmap_of(1, 0x1000, 4, 0, folder, 1);
+    add_to("folder", 0);
+    mmap_of(1, 0x1000, 4, 0, "/proc/self/mem", 1);
+    add_to("proc", 0);
+    mmap_of(1, 0x1000, 4, 10, in_folder("code"), 1);
+    add_to("behind", 0);
+    mmap_of(1, 0x1000, 0, 1, in_folder("code"), 1);
+    add_to("nothing", 0);
+    mmap_of(1, UINT64_MAX - 2, 4, 0, in_folder("code"), 1);
+    add_to("top", 0);
+    mmap_of(1, 0x1000, 4, 0, "[vdso]", 1);
+    add_to("vdso", 0);
+    fork_of(2, 1, 3, 1);
+    add_to("fork", 0);
     config.sample_type = 0;
-    begin(&b, PERFDATA_SWITCH, 0);
-    end(&b);
-    begin(&b, PERFDATA_SWITCH, 0);
-    end(&b);
-    add_to(&b, "switch", 1);
+    begin(PERFDATA_SWITCH, 0);
+    append_record();
+    begin(PERFDATA_SWITCH, 0);
+    append_record();
+    add_to("switch", 1);
     pevent_start(&s);
     tick(1);
     printed("[switch:0000000000000000 sideband error: bad configuration]\n"
@@ -880,26 +753,25 @@ TEST(errors_keep_the_file)
 /* ---- contexts ---- */
 
 /* Two processes, a at 1 and b at 2, in a primary file. */
-static void two_processes(bytes *b)
+static void two_processes(void)
 {
     write_file("code", "0123456789", 10);
-    mmap_of(b, 1, 0x1000, 4, 0, in_folder("code"), 0);
-    mmap_of(b, 2, 0x1000, 4, 4, in_folder("code"), 0);
+    mmap_of(1, 0x1000, 4, 0, in_folder("code"), 0);
+    mmap_of(2, 0x1000, 4, 4, in_folder("code"), 0);
 }
 
 TEST(code_of_processes)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
-    two_processes(&b);
-    mmap_of(&b, 2, 0x1001, 2, 8, in_folder("code"), 5);
-    mmap_of(&b, 2, 0x3000, 99, 7, in_folder("code"), 6);
-    start_of(&b, 1, 7);
-    start_of(&b, 2, 8);
-    start_of(&b, 2, 8);
-    start_of(&b, 3, 9);
-    mmap_of(&b, 3, 0x1000, UINT64_MAX, 9, in_folder("code"), 10);
-    add_to(&b, "a", 1);
+    two_processes();
+    mmap_of(2, 0x1001, 2, 8, in_folder("code"), 5);
+    mmap_of(2, 0x3000, 99, 7, in_folder("code"), 6);
+    start_of(1, 7);
+    start_of(2, 8);
+    start_of(2, 8);
+    start_of(3, 9);
+    mmap_of(3, 0x1000, UINT64_MAX, 9, in_folder("code"), 10);
+    add_to("a", 1);
     CHECK(!image_add(&initial, NULL, "first", 0,
                      (uint8_t *) tool_copy("first", 5), 5, 0x1000));
     CHECK(!image_add(&s.kernel, NULL, "kernel", 0,
@@ -930,13 +802,12 @@ TEST(code_of_processes)
 /* Between pieces of a context the kernel's code shows through. */
 TEST(kernel_code)
 {
-    bytes b = {NULL, 0, 0};
     open_session(0);
     write_file("code", "0123456789", 10);
-    mmap_of(&b, 1, 0x1002, 2, 0, in_folder("code"), 0);
-    mmap_of(&b, 1, 0x1005, 1, 0, in_folder("code"), 0);
-    start_of(&b, 1, 0);
-    add_to(&b, "a", 1);
+    mmap_of(1, 0x1002, 2, 0, in_folder("code"), 0);
+    mmap_of(1, 0x1005, 1, 0, in_folder("code"), 0);
+    start_of(1, 0);
+    add_to("a", 1);
     CHECK(!image_add(&s.kernel, NULL, "kernel", 0,
                      (uint8_t *) tool_copy("abcdefgh", 8), 8, 0x1000));
     pevent_start(&s);
@@ -950,13 +821,12 @@ TEST(kernel_code)
 TEST(code_that_goes_away)
 {
     static char code[FILES_BLOCK + 10];
-    bytes b = {NULL, 0, 0};
     open_session(0);
     memset(code, '0', sizeof code);
     write_file("gone", code, sizeof code);
-    mmap_of(&b, 1, 0x1000, 10, FILES_BLOCK, in_folder("gone"), 0);
-    start_of(&b, 1, 0);
-    add_to(&b, "a", 1);
+    mmap_of(1, 0x1000, 10, FILES_BLOCK, in_folder("gone"), 0);
+    start_of(1, 0);
+    add_to("a", 1);
     pevent_start(&s);
     tick(0);
     CHECK(truncate(in_folder("gone"), FILES_BLOCK + 3) == 0);
@@ -969,13 +839,12 @@ TEST(code_that_goes_away)
  * the reader up. */
 TEST(only_regular_files_are_opened)
 {
-    bytes b = {NULL, 0, 0};
     open_session(0);
     CHECK(mkfifo(in_folder("fifo"), 0600) == 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, in_folder("fifo"), 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, "/dev/zero", 0);
-    mmap_of(&b, 1, 0x1000, 4, 0, "", 0);
-    add_to(&b, "a", 1);
+    mmap_of(1, 0x1000, 4, 0, in_folder("fifo"), 0);
+    mmap_of(1, 0x1000, 4, 0, "/dev/zero", 0);
+    mmap_of(1, 0x1000, 4, 0, "", 0);
+    add_to("a", 1);
     pevent_start(&s);
     tick(0);
     printed("[a:0000000000000000 sideband error: bad file]\n"
@@ -1004,17 +873,16 @@ TEST(only_regular_files_are_opened)
 
 TEST(system_root)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_WARN);
     write_file("code", "0123456789", 10);
     config.sysroot = folder;
-    mmap_of(&b, 1, 0x1000, 4, 0, "/code", 0);
-    mmap_of(&b, 1, 0x2000, 4, 1, "code", 0);
-    mmap_of(&b, 1, 0x3000, 4, 1, "//anon", 0);
-    mmap_of(&b, 1, 0x3000, 4, 1, "[stack]", 0);
-    mmap_of(&b, 1, 0x3000, 4, 1, "/none", 0);
-    start_of(&b, 1, 0);
-    add_to(&b, "a", 1);
+    mmap_of(1, 0x1000, 4, 0, "/code", 0);
+    mmap_of(1, 0x2000, 4, 1, "code", 0);
+    mmap_of(1, 0x3000, 4, 1, "//anon", 0);
+    mmap_of(1, 0x3000, 4, 1, "[stack]", 0);
+    mmap_of(1, 0x3000, 4, 1, "/none", 0);
+    start_of(1, 0);
+    add_to("a", 1);
     pevent_start(&s);
     tick(0);
     printed("[a:0000000000000080 sideband warning: image section lost]\n"
@@ -1043,19 +911,18 @@ TEST(vdsos)
     write_file("x32", "x32", 3);
     write_file("ia32", "ia32", 4);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bytes b = {NULL, 0, 0};
         char names[PEVENT_ABIS][100];
         open_session(0);
         config.vdso[PEVENT_ABI_X64] = strcpy(names[0], in_folder("x64"));
         config.vdso[PEVENT_ABI_X32] = strcpy(names[1], in_folder("x32"));
         config.vdso[PEVENT_ABI_IA32] = strcpy(names[2], in_folder("ia32"));
         config.sysroot = folder; // not for the vdso
-        mmap_of(&b, 1, 0x1000, 0x100, 0, "/code", 0);
-        mmap_of(&b, 1, 0x2000, 0x100, 0, rows[i].elf, 0);
-        mmap_of(&b, 1, 0x3000, 0x100, 0, "e64_", 0);
-        mmap_of(&b, 1, 0x4000, 0x100, 0, "[vdso]", 0);
-        start_of(&b, 1, 0);
-        add_to(&b, "a", 1);
+        mmap_of(1, 0x1000, 0x100, 0, "/code", 0);
+        mmap_of(1, 0x2000, 0x100, 0, rows[i].elf, 0);
+        mmap_of(1, 0x3000, 0x100, 0, "e64_", 0);
+        mmap_of(1, 0x4000, 0x100, 0, "[vdso]", 0);
+        start_of(1, 0);
+        add_to("a", 1);
         pevent_start(&s);
         tick(0);
         printed("");
@@ -1063,16 +930,15 @@ TEST(vdsos)
         close_session();
     }
     {
-        bytes b = {NULL, 0, 0};
         open_session(0);
         config.vdso[PEVENT_ABI_X32] = "/missing";
         config.sysroot = folder;
-        mmap_of(&b, 1, 0x4000, 0x100, 0, "[vdso]", 0); // of what kind?
-        mmap_of(&b, 1, 0x1000, 0x100, 0, "e64_", 0);
-        mmap_of(&b, 1, 0x4000, 0x100, 0, "[vdso]", 0); // there is none
-        mmap_of(&b, 2, 0x1000, 0x100, 0, "ex32", 0);
-        mmap_of(&b, 2, 0x4000, 0x100, 0, "[vdso]", 0); // no such file
-        add_to(&b, "a", 1);
+        mmap_of(1, 0x4000, 0x100, 0, "[vdso]", 0); // of what kind?
+        mmap_of(1, 0x1000, 0x100, 0, "e64_", 0);
+        mmap_of(1, 0x4000, 0x100, 0, "[vdso]", 0); // there is none
+        mmap_of(2, 0x1000, 0x100, 0, "ex32", 0);
+        mmap_of(2, 0x4000, 0x100, 0, "[vdso]", 0); // no such file
+        add_to("a", 1);
         pevent_start(&s);
         tick(0);
         printed("[a:0000000000000000 sideband error: bad configuration]\n"
@@ -1082,34 +948,33 @@ TEST(vdsos)
     }
 }
 
-static void exec_of(bytes *b, uint32_t pid, uint64_t time)
+static void exec_of(uint32_t pid, uint64_t time)
 {
-    begin(b, PERFDATA_COMM, PERFDATA_MISC_COMM_EXEC);
-    u4(b, pid);
-    u4(b, pid);
-    text_of(b, "sh");
-    samples(b, TASKED, pid, time);
+    begin(PERFDATA_COMM, PERFDATA_MISC_COMM_EXEC);
+    put(pid, 4);
+    put(pid, 4);
+    put_name("sh");
+    append_sampled(TASKED, pid, time);
 }
 
 /* exec drops all code, at the next place where contexts may switch. */
 TEST(exec)
 {
     for (int primary = 0; primary < 2; primary++) {
-        bytes b = {NULL, 0, 0};
         open_session(PEVENT_SWITCH);
-        two_processes(&b);
-        start_of(&b, 1, 0);
-        switch_in(&b, 1, 6);
-        add_to(&b, "a", 1);
-        exec_of(&b, 1, 1);
-        mmap_of(&b, 1, 0x2000, 3, 5, in_folder("code"), 2);
-        exec_of(&b, 4, 6);
-        add_to(&b, "b", primary);
-        begin(&b, PERFDATA_COMM, 0); // a new name is nothing new
-        u8(&b, 1);
-        text_of(&b, "x");
-        samples(&b, TASKED, 1, 3);
-        add_to(&b, "c", primary);
+        two_processes();
+        start_of(1, 0);
+        switch_in(1, 6);
+        add_to("a", 1);
+        exec_of(1, 1);
+        mmap_of(1, 0x2000, 3, 5, in_folder("code"), 2);
+        exec_of(4, 6);
+        add_to("b", primary);
+        begin(PERFDATA_COMM, 0); // a new name is nothing new
+        put(1, 8);
+        put_name("x");
+        append_sampled(TASKED, 1, 3);
+        add_to("c", primary);
         pevent_start(&s);
         tick(0);
         printed("[context: pid-1]\n");
@@ -1129,20 +994,19 @@ TEST(exec)
 /* A new process begins with a copy, a thread is nothing new. */
 TEST(forks)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
-    two_processes(&b);
-    fork_of(&b, 3, 1, 3, 1);
-    mmap_of(&b, 1, 0x1000, 1, 9, in_folder("code"), 2);
-    mmap_of(&b, 3, 0x1001, 1, 9, in_folder("code"), 2);
-    start_of(&b, 3, 3);
-    fork_of(&b, 1, 1, 77, 4); // a thread
-    fork_of(&b, 3, 2, 3, 4);  // in place of the one that runs
-    start_of(&b, 1, 5);
-    start_of(&b, 3, 6);
-    fork_of(&b, 1, 99, 1, 7); // of an unknown one
-    start_of(&b, 1, 8);
-    add_to(&b, "a", 1);
+    two_processes();
+    fork_of(3, 1, 3, 1);
+    mmap_of(1, 0x1000, 1, 9, in_folder("code"), 2);
+    mmap_of(3, 0x1001, 1, 9, in_folder("code"), 2);
+    start_of(3, 3);
+    fork_of(1, 1, 77, 4); // a thread
+    fork_of(3, 2, 3, 4);  // in place of the one that runs
+    start_of(1, 5);
+    start_of(3, 6);
+    fork_of(1, 99, 1, 7); // of an unknown one
+    start_of(1, 8);
+    add_to("a", 1);
     pevent_start(&s);
     tick(3);
     printed("[context: pid-3]\n");
@@ -1166,13 +1030,12 @@ TEST(forks)
 /* A session in pid 1, and a switch to pid 2 that is due at 2. */
 static void open_switch(uint64_t kernel_start)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
     config.kernel_start = kernel_start;
-    two_processes(&b);
-    start_of(&b, 1, 0);
-    switch_in(&b, 2, 2);
-    add_to(&b, "a", 1);
+    two_processes();
+    start_of(1, 0);
+    switch_in(2, 2);
+    add_to("a", 1);
     pevent_start(&s);
     CHECK_EQ(tick(0), 1);
     printed("[context: pid-1]\n");
@@ -1305,9 +1168,8 @@ TEST(likely_places)
     // before the first event nothing is known, so that a switch may be
     open_session(PEVENT_SWITCH);
     {
-        bytes b = {NULL, 0, 0};
-        switch_in(&b, 2, 0);
-        add_to(&b, "a", 1);
+        switch_in(2, 0);
+        add_to("a", 1);
     }
     pevent_start(&s);
     CHECK_EQ(tick(0), 1);
@@ -1330,22 +1192,21 @@ TEST(no_kernel)
 /* A newer switch takes the place of one that waits. */
 TEST(switches_that_wait)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
-    two_processes(&b);
-    start_of(&b, 1, 0);
-    switch_in(&b, 2, 1);
-    switch_in(&b, 3, 2);
-    switch_in(&b, 2, 3);
-    switch_in(&b, 2, 4);
-    switch_in(&b, 1, 5);
-    switch_in(&b, 2, 6);
-    switch_in(&b, 3, 6);
-    start_of(&b, 2, 7);
-    switch_in(&b, 1, 8);
-    begin(&b, PERFDATA_SWITCH, OUT);
-    samples(&b, TASKED, 1, 9);
-    add_to(&b, "a", 1);
+    two_processes();
+    start_of(1, 0);
+    switch_in(2, 1);
+    switch_in(3, 2);
+    switch_in(2, 3);
+    switch_in(2, 4);
+    switch_in(1, 5);
+    switch_in(2, 6);
+    switch_in(3, 6);
+    start_of(2, 7);
+    switch_in(1, 8);
+    begin(PERFDATA_SWITCH, OUT);
+    append_sampled(TASKED, 1, 9);
+    add_to("a", 1);
     pevent_start(&s);
     CHECK_EQ(tick(0), 1);
     printed("[context: pid-1]\n");
@@ -1371,14 +1232,13 @@ TEST(switches_that_wait)
 /* A switch to the context that runs is none, and takes back one that waits. */
 TEST(switches_to_the_same)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
-    start_of(&b, 1, 0);
-    start_of(&b, 1, 0);
-    switch_in(&b, 1, 0);
-    switch_in(&b, 2, 1);
-    switch_in(&b, 1, 1);
-    add_to(&b, "a", 1);
+    start_of(1, 0);
+    start_of(1, 0);
+    switch_in(1, 0);
+    switch_in(2, 1);
+    switch_in(1, 1);
+    add_to("a", 1);
     pevent_start(&s);
     CHECK_EQ(tick(0), 1);
     printed("[context: pid-1]\n");
@@ -1387,31 +1247,30 @@ TEST(switches_to_the_same)
     close_session();
 }
 
-static void wide(bytes *b, unsigned misc, uint32_t other, uint32_t pid,
+static void wide(unsigned misc, uint32_t other, uint32_t pid,
                  uint64_t time)
 {
-    begin(b, PERFDATA_SWITCH_CPU_WIDE, misc);
-    u4(b, other);
-    u4(b, other);
-    samples(b, TASKED, pid, time);
+    begin(PERFDATA_SWITCH_CPU_WIDE, misc);
+    put(other, 4);
+    put(other, 4);
+    append_sampled(TASKED, pid, time);
 }
 
 /* OUT says who comes, IN is about itself; without samples it says nothing. */
 TEST(cpu_wide_switches)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH);
-    wide(&b, OUT, 5, 6, 1);
-    wide(&b, 0, 7, 8, 2);
-    add_to(&b, "a", 1);
+    wide(OUT, 5, 6, 1);
+    wide(0, 7, 8, 2);
+    add_to("a", 1);
     config.sample_type = PERFDATA_SAMPLE_TIME;
-    begin(&b, PERFDATA_SWITCH_CPU_WIDE, 0);
-    u8(&b, 9);
-    samples(&b, TIMED, 0, 3);
-    begin(&b, PERFDATA_SWITCH_CPU_WIDE, OUT);
-    u8(&b, 10);
-    samples(&b, TIMED, 0, 4);
-    add_to(&b, "b", 1);
+    begin(PERFDATA_SWITCH_CPU_WIDE, 0);
+    put(9, 8);
+    append_sampled(TIMED, 0, 3);
+    begin(PERFDATA_SWITCH_CPU_WIDE, OUT);
+    put(10, 8);
+    append_sampled(TIMED, 0, 4);
+    add_to("b", 1);
     pevent_start(&s);
     CHECK_EQ(anywhere(1), 1);
     printed("[context: pid-5]\n");
@@ -1425,21 +1284,20 @@ TEST(cpu_wide_switches)
 
 TEST(secondary_files_do_not_switch)
 {
-    bytes b = {NULL, 0, 0};
     open_session(PEVENT_SWITCH | PEVENT_WARN);
-    two_processes(&b);
-    start_of(&b, 1, 0);
-    add_to(&b, "a", 1);
-    start_of(&b, 2, 1);
-    switch_in(&b, 2, 2);
-    wide(&b, OUT, 2, 2, 3);
-    wide(&b, 0, 2, 2, 4);
-    mmap_of(&b, 1, 0x1000, 1, 9, in_folder("code"), 5);
-    add_to(&b, "b", 0);
+    two_processes();
+    start_of(1, 0);
+    add_to("a", 1);
+    start_of(2, 1);
+    switch_in(2, 2);
+    wide(OUT, 2, 2, 3);
+    wide(0, 2, 2, 4);
+    mmap_of(1, 0x1000, 1, 9, in_folder("code"), 5);
+    add_to("b", 0);
     config.sample_type = 0;
-    begin(&b, PERFDATA_SWITCH, 0); // no error in it either
-    end(&b);
-    add_to(&b, "c", 0);
+    begin(PERFDATA_SWITCH, 0); // no error in it either
+    append_record();
+    add_to("c", 0);
     pevent_start(&s);
     tick(0);
     printed("[context: pid-1]\n");
@@ -1451,27 +1309,37 @@ TEST(secondary_files_do_not_switch)
 
 /* ---- what a file may make grow ---- */
 
+/* Add the one record that was put together `count` times, at addresses `step`
+ * apart. */
+static void add_many(const char *name, size_t count, uint64_t step)
+{
+    const size_t size = whole_size;
+    uint8_t *all = malloc(count * size);
+    for (size_t i = 0; i < count; i++) {
+        patch(16, i * step);
+        memcpy(all + i * size, whole, size);
+    }
+    CHECK(!pevent_add_bytes(&s, name, all, count * size, 0, &config));
+    whole_size = 0;
+}
+
+/* One place again and again: what is hidden does not stay for ever. */
 TEST(many_mappings)
 {
-    bytes b = {NULL, 0, 0};
     open_session(0);
     write_file("code", "0123456789", 10);
-    start_of(&b, 1, 0);
-    add_to(&b, "first", 1);
-    // one place again and again: none is kept
-    for (int i = 0; i < 4; i++)
-        mmap_of(&b, 1, 0x1000, 4, (uint64_t) i, in_folder("code"), 1);
-    b.at = realloc(b.at, b.size << 15);
-    for (int i = 0; i < 15; i++) {
-        memcpy(b.at + b.size, b.at, b.size);
-        b.size *= 2;
-    }
-    mmap_of(&b, 1, 0x1000, 4, 6, in_folder("code"), 1);
-    add_to(&b, "same", 0);
+    start_of(1, 0);
+    add_to("first", 1);
+    mmap_of(1, 0, 4, 2, in_folder("code"), 1);
+    add_many("same", 2 * CONTEXT_SECTIONS + 5, 0);
+    mmap_of(1, 0, 4, 6, in_folder("code"), 2);
+    add_to("last", 0);
     pevent_start(&s);
     CHECK_EQ(tick(1), 1);
     printed("");
-    code_at(0x1000, "6789");
+    code_at(0, "2345");
+    CHECK_EQ(tick(2), 1);
+    code_at(0, "6789");
     CHECK(s.sections <= CONTEXT_SECTIONS);
     close_session();
 }
@@ -1479,23 +1347,10 @@ TEST(many_mappings)
 /* A process has as many mappings as Linux allows by default, not more. */
 TEST(too_many_mappings)
 {
-    bytes b = {NULL, 0, 0};
-    uint8_t *at;
-    size_t size;
     open_session(0);
     write_file("code", "0123456789", 10);
-    mmap_of(&b, 1, 0, 1, 0, in_folder("code"), 0);
-    size = b.size;
-    at = realloc(b.at, size * (CONTEXT_SECTIONS + 2));
-    for (uint32_t i = 0; i < CONTEXT_SECTIONS + 2; i++) {
-        memmove(at + i * size, at, size);
-        at[i * size + 16] = (uint8_t) i;
-        at[i * size + 17] = (uint8_t) (i >> 8);
-        at[i * size + 18] = (uint8_t) (i >> 16);
-    }
-    b.at = at;
-    b.size = size * (CONTEXT_SECTIONS + 2);
-    add_to(&b, "a", 0);
+    mmap_of(1, 0, 1, 0, in_folder("code"), 0);
+    add_many("a", CONTEXT_SECTIONS + 2, 1);
     pevent_start(&s);
     tick(0);
     fflush(s.out);
@@ -1507,12 +1362,11 @@ TEST(too_many_mappings)
 
 TEST(many_processes)
 {
-    bytes b = {NULL, 0, 0};
     open_session(0);
-    two_processes(&b);
-    for (uint32_t pid = 3; pid < 2000; pid++) fork_of(&b, pid, pid - 1, pid, 1);
-    start_of(&b, 1999, 2);
-    add_to(&b, "a", 1);
+    two_processes();
+    for (uint32_t pid = 3; pid < 2000; pid++) fork_of(pid, pid - 1, pid, 1);
+    start_of(1999, 2);
+    add_to("a", 1);
     pevent_start(&s);
     tick(2);
     code_at(0x1000, "4567");
@@ -1543,17 +1397,16 @@ static void survive(const uint8_t *data, size_t size, uint64_t type)
 
 TEST(cut_and_changed)
 {
-    bytes b = {NULL, 0, 0};
     uint32_t seed = 7;
-    every_kind(&b, ALL);
+    append_kinds(ALL);
     write_file("a file", "0123456789", 10);
-    for (size_t n = 0; n <= b.size; n++) survive(b.at, n, ALL);
-    for (size_t i = 0; i < b.size; i++) {
+    for (size_t n = 0; n <= whole_size; n++) survive(whole, n, ALL);
+    for (size_t i = 0; i < whole_size; i++) {
         static const uint8_t with[] = {0x01, 0x80, 0xff};
         for (int k = 0; k < 3; k++) {
-            b.at[i] ^= with[k];
-            survive(b.at, b.size, ALL);
-            b.at[i] ^= with[k];
+            whole[i] ^= with[k];
+            survive(whole, whole_size, ALL);
+            whole[i] ^= with[k];
         }
     }
     for (int round = 0; round < 3000; round++) {
@@ -1567,7 +1420,7 @@ TEST(cut_and_changed)
         }
         survive(noise, sizeof noise, seed >> 8 & ALL);
     }
-    free(b.at);
+    whole_size = 0;
 }
 
 int main(void)
@@ -1576,6 +1429,7 @@ int main(void)
     if (!mkdtemp(folder)) return 2;
     RUN(compact);
     RUN(verbose);
+    RUN(build_id);
     RUN(samples_of_records);
     RUN(prefixes);
     RUN(no_time_no_prefix);
