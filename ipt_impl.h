@@ -502,8 +502,10 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
 static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 {
     ipti_cur_release(cur, at);
-    if (IPTI_UNLIKELY(status == IPT_MORE))
+    if (IPTI_UNLIKELY(status == IPT_MORE)) {
         cur->seg = cur->piece = IPTI_NOWHERE;
+        cur->quick = 0;
+    }
     if (IPTI_UNLIKELY(status < 0))
         at->error = status;
     return status;

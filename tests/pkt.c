@@ -924,6 +924,31 @@ TEST(unknown_sizes)
     }
 }
 
+/* One that goes on beyond a long piece of an open trace: it is asked for again
+ * until all of it is there. */
+TEST(unknown_wants_more)
+{
+    uint8_t bytes[100];
+    teller t = {30, 0, 0, 0};
+    ipt_packet p;
+    bench b;
+    memset(bytes, 0x06, sizeof bytes);
+    memset(bytes + 20, 0x05, 30);
+    start(&b, bytes, 42);
+    b.trace.open = 1;
+    b.config.unknown = tell;
+    b.config.context = &t;
+    for (int i = 0; i < 20; i++) CHECK_EQ(next(&b, &p), IPT_OK);
+    for (int i = 0; i < 3; i++) CHECK_EQ(next(&b, &p), IPT_MORE);
+    b.piece.size = sizeof bytes;
+    CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(p.type, IPT_PKT_UNKNOWN);
+    CHECK_EQ(p.offset, 20);
+    CHECK_EQ(p.size, 30);
+    CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(p.type, IPT_PKT_TNT_8);
+}
+
 TEST(unknown_lies)
 {
     static const int answers[][2] = {
@@ -1461,6 +1486,7 @@ int main(void)
     RUN(skd007);
     RUN(skz84);
     RUN(unknown_sizes);
+    RUN(unknown_wants_more);
     RUN(unknown_lies);
     RUN(unknown_scribbles);
     RUN(unknown_is_for_unknown);
