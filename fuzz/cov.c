@@ -12,6 +12,7 @@
  * the memo holds, however the trace is cut, and with any fuel. */
 #include "fuzz.h"
 #include "tests/cover.h"
+#include "way.h"
 
 #define MEMO_LINES 64
 #define MAP_SIZE 256
@@ -196,7 +197,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run.decoder = malloc(sizeof(ipt_cov_decoder));
     memset(run.decoder, 0x5a, sizeof(ipt_cov_decoder));
     for (way = 0; way < FUZZ_RUN_COUNT; way++) {
-        const int done = list_edges(&run, &c, way);
+        const int done = fuzz_draws(&fuzz_cov, &c, way)
+                         && list_edges(&run, &c, way);
         if (known && done) {
             const int same = edges_same(&want, &got);
             fflush(stdout);

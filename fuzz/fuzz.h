@@ -2,7 +2,7 @@
  *
  * An input is FUZZ_HEAD bytes of configuration (fuzz_case), code, trace. It is
  * decoded once plainly, which is the reference, and then again in other ways
- * that must not matter: in pieces, a piece at a time with pieces dropped behind
+ * (in one of them while fuzzing: see way.h) that must not matter: in pieces, a piece at a time with pieces dropped behind
  * the decoder, on little fuel, through a cache, by a clone, with pages that
  * come late, with events that nobody pulls. A run writes a log of all that the
  * decoder said; the logs must be equal. Every call is checked by itself:
@@ -113,6 +113,7 @@ enum { /* bytes of the configuration */
                     * bits: trace is lost there, if not 0 */
     FUZZ_AT_CODE,  /* its size */
     FUZZ_AT_WIDE,  /* FUZZ_WIDE_ */
+    FUZZ_AT_WAY,   /* while fuzzing: which way is compared with the plain one */
     FUZZ_HEAD
 };
 
@@ -127,6 +128,7 @@ typedef struct fuzz_case {
     uint8_t clone;
     uint8_t base;
     uint8_t wide;
+    uint8_t way;
     size_t code_size;
     size_t trace_size;
     const uint8_t *code;
@@ -178,6 +180,7 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
     c->base = data[FUZZ_AT_BASE];
     c->code_size = data[FUZZ_AT_CODE];
     c->wide = data[FUZZ_AT_WIDE];
+    c->way = data[FUZZ_AT_WAY];
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -2128,22 +2131,51 @@ static inline int fuzz_useful(const fuzz_layer *layer, int way)
                            && way != FUZZ_RUN_QUIET);
 }
 
+/* Ways that the running inputs drew, counted, if each draws only one. */
+static struct {
+    int on;
+    unsigned long count[FUZZ_RUN_COUNT + 1];
+} fuzz_drawn;
+
+/* Is it this one's turn? FUZZ_RUN_COUNT: to compare with another layer. */
+static inline int fuzz_draws(const fuzz_layer *layer, const fuzz_case *c,
+                             int way)
+{
+    int ways[FUZZ_RUN_COUNT + 1];
+    unsigned n = 0;
+    int i;
+
+    if (!fuzz_drawn.on)
+        return 1;
+    for (i = 0; i < FUZZ_RUN_COUNT; i++)
+        if (fuzz_useful(layer, i))
+            ways[n++] = i;
+    if (layer == &fuzz_blk || layer == &fuzz_qry)
+        ways[n++] = FUZZ_RUN_COUNT;
+    if (ways[c->way % n] != way)
+        return 0;
+    fuzz_drawn.count[way]++;
+    return 1;
+}
+
 static inline void fuzz_all(const fuzz_layer *layer, const fuzz_case *c)
 {
     fuzz_log *log = &fuzz_logs[0];
     int way;
 
     fuzz_reference(layer, c, log);
-    if (layer == &fuzz_blk && fuzz_pure(c)) {
+    if (layer == &fuzz_blk && fuzz_draws(layer, c, FUZZ_RUN_COUNT)
+        && fuzz_pure(c)) {
         fuzz_reference(&fuzz_insn, c, &fuzz_logs[1]);
         fuzz_gathered(c, &fuzz_logs[1], log);
     }
-    if (layer == &fuzz_qry && !fuzz_wild(c) && !(c->wide & FUZZ_WIDE_START)) {
+    if (layer == &fuzz_qry && fuzz_draws(layer, c, FUZZ_RUN_COUNT)
+        && !fuzz_wild(c) && !(c->wide & FUZZ_WIDE_START)) {
         fuzz_reference(&fuzz_evt, c, &fuzz_logs[1]);
         fuzz_asked(&fuzz_logs[1], log);
     }
     for (way = 0; way < FUZZ_RUN_COUNT; way++)
-        if (fuzz_useful(layer, way))
+        if (fuzz_useful(layer, way) && fuzz_draws(layer, c, way))
             fuzz_way(layer, c, log, way);
 }
 

@@ -9,6 +9,7 @@
  *
  * fuzz.h says what an input is and what is checked. */
 #include "fuzz.h"
+#include "way.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

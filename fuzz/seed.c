@@ -30,6 +30,7 @@ static size_t seed(uint8_t *out, const sample *s, unsigned turn)
     out[FUZZ_AT_CLONE] = (uint8_t) (turn % 7);
     out[FUZZ_AT_BASE] = s->base;
     out[FUZZ_AT_CODE] = (uint8_t) code;
+    out[FUZZ_AT_WAY] = (uint8_t) turn;
     return FUZZ_HEAD + code + (size_t) trace;
 }
 
