@@ -1,7 +1,8 @@
 #!/bin/sh
 # perf.sh [quick|all]: what ptrecord --perf-data writes decodes in perf to
-# exactly the instructions that each thread executed. The lists of those are
-# from ptrace or QEMU, not from the trace. Ends with a table.
+# exactly the instructions that each thread executed, and so it does in ptxed
+# after ptsplit. The lists of those are from ptrace or QEMU, not from the trace.
+# Ends with a table.
 
 mode=${1:-quick}
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
@@ -46,6 +47,42 @@ executed() {
     done
 }
 
+# split FILE: the same lines by the commands that ptsplit prints; by cpu there
+# is no thread, and the instructions are sorted.
+split() {
+    rm -rf "$dir/split"
+    "$build/ptsplit" -o "$dir/split" --ptxed "$1" 2>"$dir/err" |
+        while read -r line; do
+            case $line in
+            '# thread '*) tid=${line##* } ;;
+            '# cpu '*) tid=cpu ;;
+            *) eval "\"\$build\"/$line --no-inst" |
+                sed -n "s/^0*\([0-9a-f]*\)\$/$tid \1/p" ;;
+            esac
+        done
+}
+
+# check_split NAME: so is what ptsplit makes of it.
+check_split() {
+    split "$dir/x.data" >"$dir/split.got"
+    if grep -q '^cpu' "$dir/split.got"; then
+        sed 's/.* /cpu /' "$dir/want" | sort >"$dir/split.want"
+        sort -o "$dir/split.got" "$dir/split.got"
+    else
+        cp "$dir/want" "$dir/split.want"
+        sort -s -n -k 1,1 -o "$dir/split.got" "$dir/split.got"
+    fi
+    if [ -s "$dir/split.want" ] &&
+        cmp -s "$dir/split.got" "$dir/split.want"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL ptsplit and ptxed: $1"
+        diff "$dir/split.want" "$dir/split.got" | head -n 5
+        tail -n 3 "$dir/err"
+    fi
+}
+
 # check NAME: $dir/x.data is what $dir/x says.
 check() {
     decoded "$dir/x.data" | sort -s -n -k 1,1 >"$dir/got"
@@ -64,6 +101,7 @@ check() {
     fi
     printf '%-6s %-24s %9d instructions, %2d threads, %8d bytes\n' $result \
         "$1" "$count" "$threads" "$(wc -c <"$dir/x.data")"
+    check_split "$1"
 }
 
 # record NAME OPTION... -- COMMAND...
