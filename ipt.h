@@ -741,7 +741,8 @@ typedef struct ipt_cursor_ {
     uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
                       * went backward, whether it passed a gap */
     uint8_t state;   /* IPTI_CUR_ */
-    uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item */
+    uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item,
+                      * and IPTI_BLOCK_ */
 } ipt_cursor_;
 
 /* Packet decoder. Complete so that you can place it. */

@@ -1034,6 +1034,9 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
     return size;
 }
 
+#define IPTI_BLOCK_SIZE 0x0f /* in ipt_cursor_.block: payload bytes an item */
+#define IPTI_BLOCK_FUP 0x10  /* the next FUP is that of an EXSTOP inside */
+
 /* PEBS blocks end with the first packet that is about flow; timing and power
  * packets may stand inside. SDM: "Block Item Packet (BIP)" */
 static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
@@ -1050,10 +1053,17 @@ static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
     case IPT_PKT_CYC:
     case IPT_PKT_CBR:
     case IPT_PKT_MNT:
-    case IPT_PKT_EXSTOP:
     case IPT_PKT_PWRE:
     case IPT_PKT_PWRX:
     case IPT_PKT_UNKNOWN:
+        break;
+    case IPT_PKT_EXSTOP:
+        if (packet->u.exstop.ip)
+            cur->block |= IPTI_BLOCK_FUP;
+        break;
+    case IPT_PKT_FUP:
+        cur->block = cur->block & IPTI_BLOCK_FUP
+                         ? (uint8_t) (cur->block & IPTI_BLOCK_SIZE) : 0;
         break;
     default:
         cur->block = 0;
@@ -1290,7 +1300,7 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
 
     if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
         *type = IPT_PKT_BIP;
-        size = 1 + cur->block;
+        size = 1 + (cur->block & IPTI_BLOCK_SIZE);
     } else {
         size = ipti_shape(p, n, type);
     }

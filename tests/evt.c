@@ -793,6 +793,21 @@ TEST(overflow)
     ROWS(ovf_rows);
 }
 
+/* An EXSTOP and its FUP do not end a PEBS block. */
+TEST(S10_pebs_with_exstop)
+{
+    static const row rows[] = {
+        {"with its fup",
+         {ON, BBP(4, 0), BIP(1, 0, 0x1234), EXSTOP(1), FUP(0x1001), BIP(2, 0, 5),
+          BEP(0), TIP(0x1000)},
+         {E_ON, EB(PEBS_BEGIN, NOIP, 4, 0, 4, 8),
+          EC(PEBS_ITEM, NOIP, 5, 0, 1, 8, 0x1234), E(EXSTOP, 0, 6, 0x1001),
+          EC(PEBS_ITEM, NOIP, 8, 0, 2, 8, 5), E(PEBS_END, NOIP, 9, 0),
+          E(TIP, 0, 10, 0x1000)}, 0},
+    };
+    ROWS(rows);
+}
+
 /* What an OVF completes comes in the order of the packets. */
 TEST(S14_order_at_an_overflow)
 {
@@ -1931,6 +1946,7 @@ int main(void)
     RUN(modes);
     RUN(asids);
     RUN(overflow);
+    RUN(S10_pebs_with_exstop);
     RUN(S14_order_at_an_overflow);
     RUN(untimed);
     RUN(iflags);

@@ -82,6 +82,8 @@ int main(void)
                               "or gives them another length")      \
     X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
+    X(INTO, "into", "libipt takes an INTO for a branch whatever the trace " \
+                    "has")                                                   \
     X(CR3_PIP, "cr3-pip", "2.0.5 takes a TIP.PGD without IP for a MOV "      \
                           "CR3's although that one has its PIP")             \
     X(BDM70, "bdm70", "ours handles BDM70 without being told of it, with "   \
@@ -2268,6 +2270,7 @@ typedef struct flow {
     uint64_t done; /* instructions since the PSB */
     int given;     /* one side has just been asked for an instruction */
     int returned;  /* the last instruction was a compressed return */
+    int into;      /* ... or an INTO that ours has passed */
 } flow;
 
 static void stack_push(stack *s, uint64_t ip)
@@ -2395,6 +2398,8 @@ static int insn_pushes(const flow *f)
 static void flow_stacks(flow *f)
 {
     const ipt_insn *insn = &f->insn;
+    f->into = insn->kind == IPT_INSN_INTO
+              && f->ours.walk_.ip == insn->ip + insn->size;
     f->returned = 0;
     if (insn_pushes(f)) {
         stack_push(&f->our_stack, insn->ip + insn->size);
@@ -2521,6 +2526,7 @@ static int flow_status(const flow *f)
 static int flow_explain(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
+    if (f->into) return D_INTO;
     if (flow_beyond(f)) return D_WRAP;
     if (f->returned && f->our_stack.popped != f->their_stack.popped)
         return D_RETPOP;
@@ -2815,7 +2821,11 @@ static int flow_failed(flow *f)
     if (!f->e.count && !f->e.peer_count
         && same_error(x.ours, x.theirs))
         return 0;
-    d = explain_failure(&x);
+    d = f->into
+                || (f->insn.kind == IPT_INSN_INTO && f->our_status >= 0
+                    && f->their_status < 0)
+            ? D_INTO
+            : explain_failure(&x);
     if (d < 0 && flow_no_ip(f)) d = D_PGD_NO_IP;
     if (d < 0 && flow_exec_pgd(f)) d = D_EXEC_PGD;
     if (d < 0 && flow_later(f)) d = D_EARLY;
@@ -2854,6 +2864,10 @@ static int flow_insn_differs(flow *f)
     const uint64_t to = flow_offset(f) > f->ours.at.packet_offset
                             ? flow_offset(f)
                             : f->ours.at.packet_offset;
+    if (f->into) {
+        allow(f->r, D_INTO);
+        return 0;
+    }
     if (f->e.have_exec && f->insn.ip == f->peer.ip
         && f->e.exec.variant.exec_mode.mode == f->peer.mode
         && f->e.exec.variant.exec_mode.ip == f->peer.ip
@@ -3704,6 +3718,7 @@ static void make_code(image *code)
     set_code(small_code + 0x60, "ffe0"); /* jmp *rax */
     set_code(small_code + 0x70, "7500"); /* jcc 1072 */
     set_code(small_code + 0x80, "ebfe"); /* jmp 1080 */
+    set_code(small_code + 0xa0, "ce90"); /* into; nop */
     set_code(small_code + 0x90, "0f22d89048cf"); /* mov cr3; nop; iretq */
     set_code(high_code + 0xf0, "e90b100000"); /* jmp 100001000 */
     code->list[0].base = 0x1000;
@@ -3749,6 +3764,7 @@ static const struct directed {
                         PGD0}, NULL},
     {D_PGD_NO_IP, 0, 0, {START(0x1060), PGD0, PGE(0x1000)}, NULL},
     {D_PGD_IP, 0, 0, {START(0x1000), PGD(0x1000), PGE(0x1000)}, NULL},
+    {D_INTO, 0, 0, {START32(0x1060), TIP(0x10a0), FUP(0x10a1), PGD0}, NULL},
     {D_CR3_PIP, 0, 0, {START(0x1060), TIP(0x1090), PIP(0x5000, 0), PGD0,
                        PGE(0x1000)},
      NULL},

@@ -1055,6 +1055,22 @@ TEST(block_stays_open)
     check_block("02 a2 00 00 00 00 00", 1);
 }
 
+/* A FUP is that of an EXSTOP if one waits for it. */
+TEST(S10_block_with_exstop)
+{
+    check_block("02 e2", 1);
+    check_block("02 e2 3d 01 10", 1);
+    check_block("02 e2 1d", 1);
+    check_block("02 e2 59 00 3d 01 10", 1);
+    check_block("02 e2 02 a2 00 00 00 00 00 3d 01 10", 1);
+    check_block("02 e2 3d 01 10 02 e2 3d 01 10", 1);
+    check_block("02 e2 3d 01 10 3d 01 10", 0);
+    check_block("02 62 3d 01 10", 0);
+    check_block("02 e2 0d", 0);
+    check_block("02 e2 02 33 1d", 0);
+    check_block("02 e2 02 63 00 3d 01 10", 0);
+}
+
 TEST(block_ends)
 {
     check_block("02 33", 0);
@@ -1491,6 +1507,7 @@ int main(void)
     RUN(unknown_scribbles);
     RUN(unknown_is_for_unknown);
     RUN(block_stays_open);
+    RUN(S10_block_with_exstop);
     RUN(block_ends);
     RUN(block_and_psb);
     RUN(block_item_sizes);
