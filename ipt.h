@@ -370,7 +370,8 @@ typedef struct ipt_trace {
 /* An address space. Until the trace tells, cr3 and vmcs are unknown. */
 #define IPT_ASID_UNKNOWN UINT64_MAX
 typedef struct ipt_asid {
-    uint64_t cr3;  /* physical address from the last PIP; bits 4:0 are zero */
+    uint64_t cr3;  /* bits 51:5 of CR3 from the last PIP, others 0. The page
+                    * table is at bits 51:12; bits 11:5 may be of a PCID */
     uint64_t vmcs; /* physical address from the last VMCS packet */
     uint8_t nr;    /* 1: VMX non-root operation (PIP.NR) */
 } ipt_asid;
@@ -455,7 +456,13 @@ typedef struct ipt_config {
     /* The filters in force. Used only to tell where SKL014 lost an IP. */
     ipt_filter filter[IPT_FILTERS];
 
-    uint64_t cr3; /* with IPT_CONFIG_CR3_ONLY: of what is decoded */
+    /* With IPT_CONFIG_CR3_ONLY: what is decoded is where these bits of CR3 are
+     * those of `cr3`, as software or a VMCS has it. PIP packets hold its bits
+     * 51:5, and no others are compared. cr3_mask 0: all of them. */
+    uint64_t cr3;
+    uint64_t cr3_mask; /* without bit 12, say: both halves of a process under
+                        * Linux's page-table isolation; without 11:5: under
+                        * any PCID */
 } ipt_config;
 
 /* config.flags */
@@ -481,7 +488,7 @@ typedef struct ipt_config {
  * handlers do, or returns behind it must not be compressed. */
 #define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
 #define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
-#define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3 */
+#define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3, see there */
 #define IPT_CONFIG_VMX_EVENTS 0x1000u /* give CFE events for VM entries and
                                        * exits that only PIP.NR tells, with
                                        * IPT_CFE_INFERRED, as long as there

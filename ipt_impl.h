@@ -5487,14 +5487,19 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
  * modes, tracing and loss are of interest. In a wanted one, flow is taken up
  * where the next packet tells an IP. */
 
+#define IPTI_CR3 0xfffffffffffe0u /* the bits of CR3 that a PIP has */
+
 static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
+    const uint64_t mask = IPTI_CR3 & (config->cr3_mask ? config->cr3_mask
+                                                       : UINT64_MAX);
 
     return !(config->flags & IPT_CONFIG_ROOT_ONLY && at->asid.nr)
            && !(config->flags & IPT_CONFIG_NON_ROOT_ONLY && !at->asid.nr)
            && !(config->flags & IPT_CONFIG_CR3_ONLY
-                && at->asid.cr3 != config->cr3);
+                && (at->asid.cr3 == IPT_ASID_UNKNOWN
+                    || (at->asid.cr3 ^ config->cr3) & mask));
 }
 
 /* Flow is somewhere else; what comes is not of the instruction before. */

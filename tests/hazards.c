@@ -695,6 +695,49 @@ TEST(twice)
            PGD0);
 }
 
+/* ---- N2: a CR3 as software writes it, and one that stands for a process ---- */
+
+TEST(N2_cr3)
+{
+#define TWO_SPACES                                                         \
+    PSB, PIP(0x8ba0, 0), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0),           \
+        PGD(0x5000), PIP(0x9ba0, 0), PGE(0x1002), TNT(1, 0), PGD(0x5000)
+    static const char none[] = "[disabled] [paging] [enabled 1002] [disabled] "
+                               "IPT_END";
+    static const char first[] = "1000 1001 1002 1004 [disabled] [paging] "
+                                "[enabled 1002] [disabled] IPT_END";
+    static const char second[] = "[disabled] [paging] [enabled 1002] 1002 1004 "
+                                 "[disabled] IPT_END";
+    static const char both[] = "1000 1001 1002 1004 [disabled] [paging] "
+                               "[enabled 1002] 1002 1004 [disabled] IPT_END";
+    static const struct {
+        uint64_t cr3, mask;
+        const char *want;
+    } rows[] = {
+        {0x8ba0, 0, first},
+        {0x9ba0, 0, second},
+        {0x8bbf | (uint64_t) 0xfff << 52, 0, first},
+        {0x9ba7 | (uint64_t) 1 << 63, UINT64_MAX, second},
+        {0x8000, 0, none},
+        {0x8000, ~(uint64_t) 0xfff, first},
+        {0x8000, ~(uint64_t) 0x1fff, both},
+        {0x9ba0, ~(uint64_t) 0x1000, both},
+        {0x9ba0, 0x1f, both}, /* which no PIP has */
+        {0xa000, ~(uint64_t) 0x1fff, none},
+        {UINT64_MAX, 0, none},
+    };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        defaults();
+        s.config.flags = IPT_CONFIG_CR3_ONLY;
+        s.config.cr3 = rows[i].cr3;
+        s.config.cr3_mask = rows[i].mask;
+        FLOW(plain, rows[i].want, TWO_SPACES);
+        /* while it is not known, it is none of them */
+        FLOW(plain, "IPT_END", ON, TNT(1, 0));
+    }
+    defaults();
+}
+
 int main(void)
 {
     RUN(h1);
@@ -717,5 +760,6 @@ int main(void)
     RUN(twice);
     RUN(skd010_flow);
     RUN(skd022_flow);
+    RUN(N2_cr3);
     return test_report();
 }
