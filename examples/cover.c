@@ -79,6 +79,7 @@ int main(int argc, char **argv)
     ipt_cache cache;
     ipt_cov_memo memo;
     static ipt_cov_decoder d;
+    int failed = 0;
     ipt_cache_init(&cache, cache_lines, 16384);
     ipt_cov_memo_init(&memo, memo_lines, 16384);
     config.read = read_code;
@@ -100,8 +101,10 @@ int main(int argc, char **argv)
         if (status == IPT_END)
             status = IPT_OK;
         report(argv[i], &d, add_run());
+        if (!(d.at.valid & IPT_AT_SYNC))
+            failed = fprintf(stderr, "%s: no PSB\n", argv[i]) != 0;
     }
     if (status < 0)
         fprintf(stderr, "cover: %s\n", ipt_status_cause(status));
-    return status < 0;
+    return status < 0 || failed;
 }

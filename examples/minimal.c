@@ -23,11 +23,10 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: minimal TRACE CODE BASE\n"), 2;
     ipt_segment piece = {trace, fread(trace, 1, sizeof trace, t)};
     ipt_trace all = {&piece, 1, 0, 0};
-    ipt_config config = {0};
+    ipt_config config = {.read = read_code};
     ipt_insn_decoder d;
     ipt_insn insn;
     code_size = fread(code, 1, sizeof code, c);
-    config.read = read_code;
     int s = ipt_insn_init(&d, &config, &all, NULL);
     s = s < 0 ? s : ipt_insn_sync_forward(&d);
     while (s >= 0 || s == IPT_EVENT_FIRST)
@@ -35,6 +34,7 @@ int main(int argc, char **argv)
             printf("%llx\n", (unsigned long long) insn.ip);
     fprintf(stderr, "%s at byte %#llx, ip %#llx: %s; %s\n", ipt_status_name(s),
             (unsigned long long) d.at.offset, (unsigned long long) d.at.ip,
-            ipt_status_cause(s), ipt_status_remedy(s));
-    return s != IPT_END;
+            d.at.valid & IPT_AT_SYNC ? ipt_status_cause(s) : "no PSB found",
+            ipt_status_remedy(s));
+    return s != IPT_END || !(d.at.valid & IPT_AT_SYNC);
 }

@@ -235,6 +235,10 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
         = {"unfinished", "bytes before the first PSB skipped", "overflow",
            "gap", "code missing", "errors", "truncated"};
     const char *comma = ": ";
+    if (!(d->at.valid & IPT_AT_SYNC)) {
+        fprintf(stderr, "%s: no PSB in the trace.\n", args->program);
+        return;
+    }
     fprintf(stderr, "%s: %" PRIu64 " of %zu bytes decoded, %u errors",
             args->program, d->at.offset, size, errors);
     for (unsigned i = 0; i < 7; i++) {
@@ -291,7 +295,7 @@ static int cover(const tool_args *args, const options *opt, image *im,
         status = ipt_cov_resync(&d);
     }
     print_verdict(args, &d, file->size, errors);
-    status = d.verdict || c.edges.failed || c.blocks.failed;
+    status = d.verdict || !(d.at.valid & IPT_AT_SYNC) || c.edges.failed || c.blocks.failed;
     if (opt->bitmap) status |= write_bitmap(args, opt, map);
     if (opt->edges) status |= write_edges(args, opt, &c.edges);
     if (opt->drcov) status |= write_drcov(args, opt, im, &c.blocks);

@@ -160,7 +160,7 @@ static int list_segments(const lister *l)
     if (status >= 0) status = ipt_pkt_sync_forward(&decoder);
     if (status == IPT_END) {
         fprintf(stderr, "ptseg: no PSB in the trace.\n");
-        return 0;
+        return 1;
     }
     begin = decoder.at.sync;
     while (status >= 0) {
