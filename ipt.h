@@ -772,8 +772,11 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
  * counted.
  *
  * returns  IPT_OK: at.sync and at.offset are the PSB's offset
- *          IPT_END, IPT_MORE: there is none (yet); the position stays
- *          IPT_BUDGET; IPT_ERR_ARG, IPT_ERR_STATE */
+ *          IPT_END: there is none; the position stays where this call found it
+ *          IPT_MORE, IPT_BUDGET: there is none in what was searched. The
+ *          decoder is not synchronised any more; the search, which another
+ *          call goes on with, stands at at.offset
+ *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
 /* Go to the last PSB that begins before the current position (the last one of

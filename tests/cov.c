@@ -1284,6 +1284,37 @@ TEST(R7_broken_psb)
         }
 }
 
+/* Where a run without a PSB stands in the end is not a matter of pieces, fuel or
+ * how the trace grew. */
+TEST(R9_nowhere_to_begin)
+{
+    static const uint8_t zeros[64] = {0};
+    ipt_segment pieces[64];
+    for (int open = 0; open < 2; open++)
+        for (uint64_t unit = 0; unit < 3; unit++)
+            for (size_t step = 1; step <= 64; step += 21) {
+                ipt_trace trace = {pieces, 0, (uint8_t) open, 100};
+                uint64_t fuel = 0;
+                int status;
+                for (size_t i = 0; i < 64; i += step) {
+                    pieces[trace.count].data = zeros + i;
+                    pieces[trace.count++].size = 64 - i < step ? 64 - i : step;
+                }
+                loop_init(&kept, 0, 0, 64);
+                kept.config.fuel = unit ? &fuel : NULL;
+                CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov,
+                                      &trace, &kept.cache), IPT_OK);
+                while ((status = ipt_cov_run(&kept.decoder)) != IPT_END) {
+                    CHECK(status == IPT_BUDGET || status == IPT_MORE);
+                    if (status == IPT_MORE) trace.open = 0;
+                    fuel = unit;
+                }
+                CHECK_EQ(kept.decoder.begin, 164);
+                CHECK_EQ(kept.decoder.at.offset, 164);
+                CHECK_EQ(kept.decoder.verdict, IPT_COV_SKIPPED);
+            }
+}
+
 /* ---- more address spaces than there are numbers ---- */
 
 #define SPACES 66000
@@ -1371,6 +1402,7 @@ int main(void)
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
     RUN(R7_broken_psb);
+    RUN(R9_nowhere_to_begin);
     RUN(R5_memo_is_emptied_in_parts);
     return test_report();
 }

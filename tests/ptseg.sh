@@ -81,7 +81,7 @@ E
 list 0 --no-state trace.pt:54-73 <<E
 0000000000000000  0000000000000013
 E
-list 0 trace.pt:4-19 </dev/null
+list 1 trace.pt:4-19 </dev/null
 
 refuse 1 "$ptseg: No processor trace file specified."
 refuse 1 "$ptseg: unknown option: --foo." --foo

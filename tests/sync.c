@@ -898,6 +898,34 @@ TEST(event_decoder)
     end();
 }
 
+/* A search that ends without a PSB stays where its last call found it, and one
+ * that needs trace or fuel stands where it goes on. */
+TEST(R9_position)
+{
+    ipt_packet p;
+    begin();
+    put_psb();
+    put(100, 0x00);
+    hand_over(7);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_OK);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(b.decoder.at.offset, 16);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK); /* and is synchronised */
+    b.trace.open = 1;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+    CHECK_EQ(b.decoder.at.offset, 116);
+    CHECK(b.decoder.at.release > 116 - 32);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+    b.trace.open = 0;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    CHECK_EQ(b.decoder.at.offset, 116);
+    CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_ERR_NOSYNC);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_OK);
+    CHECK_EQ(b.decoder.at.offset, 0);
+    end();
+}
+
 int main(void)
 {
     RUN(one);
@@ -933,5 +961,6 @@ int main(void)
     RUN(psb_and_gap);
     RUN(nothing_but_gaps);
     RUN(event_decoder);
+    RUN(R9_position);
     return test_report();
 }
