@@ -123,6 +123,36 @@ record() {
     fi
 }
 
+# programs: four programs under QEMU, recorded into $dir/q.
+programs() {
+    command -v qemu-x86_64 >/dev/null || return 1
+    truth=tests/truth
+    $CC -O2 -shared -fPIC -o "$dir/qplugin.so" $truth/qplugin.c &&
+        $CC -O1 -w -pthread -o "$dir/threads" $truth/programs/threads.c &&
+        $CC -O1 -w -o "$dir/signals" $truth/programs/signals.c || return 1
+    emulate threads 50000 200000 "$dir/threads"
+    emulate signals 100000 "$insns" "$dir/signals"
+    emulate gzip 150000 "$insns" /bin/gzip -c /bin/bash
+    emulate bash 300000 "$insns" /bin/bash -c \
+        'for ((i = 0; i < 9999; i++)); do a=${a#?}$((i * 7)); done; echo $a'
+}
+
+# emulate NAME SKIP MAX COMMAND...
+emulate() {
+    plugin="$dir/qplugin.so,out=$dir/q/$1,skip=$2,max=$3"
+    mkdir -p "$dir/q/$1"
+    shift 3
+    env -i LC_ALL=C PATH=/usr/bin:/bin timeout 120 qemu-x86_64 -seed 1 \
+        -plugin "$plugin" "$@" >/dev/null 2>&1 </dev/null
+}
+
+# replay NAME OPTION...: all four.
+replay() {
+    name=$1
+    shift
+    record "$name" "$@" --qemu "$dir"/q/*
+}
+
 $CC -O1 -w -static -pthread -o "$dir/tree" tests/programs/tree.c || {
     failed=1
     finish
@@ -142,5 +172,22 @@ if [ "$mode" = all ]; then
     record "tree, cyc, 4 CPUs" --time cyc --cpus 4 --seed 2 -- "$dir/tree"
     least=3
     record "pipe, cyc" --time cyc -- sh -c '/bin/true | /bin/true; exec true'
+fi
+
+[ "$mode" = all ] && insns=600000 || insns=60000
+least=8
+if programs; then
+    replay "4 programs"
+    replay "4 programs, mtc, 2 CPUs" --time mtc --cpus 2
+    if [ "$mode" = all ]; then
+        replay "4 programs, tsc" --time tsc --no-retcomp
+        replay "4 programs, cyc" --time cyc --psb-period 500
+        replay "4 programs, cyc, 1 CPU" --time cyc --cpus 1 --gap 300
+        replay "4 programs, cyc, 2 CPUs" --time cyc --cpus 2 --quantum 5000
+        replay "4 programs, cyc, 4 CPUs" --time cyc --cpus 4 --no-retcomp
+    fi
+else
+    echo "SKIP perf: qemu-x86_64 is missing (package qemu-user)"
+    skipped=$((skipped + 1))
 fi
 finish

@@ -41,6 +41,9 @@
  *                  instruction in TID.u64, their number, and the TSC before and
  *                  after it
  *
+ * With --qemu the threads are those that tests/truth/qplugin.c recorded, for
+ * long programs. Their order is not known: all begin early.
+ *
  * Only one thread runs at a time, unless it waits in the kernel; the machine
  * that is simulated makes that parallel (common/machine.h). Its code is in the
  * files that were mapped, which must still be there when it is decoded. Other
@@ -71,6 +74,7 @@ int main(void)
 #define IPT_IMPLEMENTATION
 #include "common/machine.h"
 #include "common/process.h"
+#include "common/qemu.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -115,6 +119,7 @@ static struct {
     const char *perf_data; /* NULL: only the first thread, into the folder */
     uint64_t max;          /* instructions; 0: no limit */
     int quiet;
+    int qemu; /* the command is folders with recordings of QEMU's */
     machine_config config;
 
     pid_t pid; /* of the command */
@@ -268,8 +273,8 @@ static void executed(task *t, const process_code *info, uint64_t ip,
     insn.displacement = info->displacement;
     insn.size = info->size;
     insn.kind = info->kind;
-    if (info->kind == IPT_INSN_FAR_CALL || info->kind == IPT_INSN_FAR_JMP ||
-        info->kind == IPT_INSN_FAR_RET || info->kind == IPT_INSN_IRET)
+    if (info->kind == IPT_INSN_FAR_CALL || info->kind == IPT_INSN_FAR_JMP
+        || info->kind == IPT_INSN_FAR_RET || info->kind == IPT_INSN_IRET)
         mode = mode_of(t);
     machine_executed(&rec.machine, &t->m, &insn, to, mode);
     if (!t->m.on)
@@ -283,8 +288,8 @@ static void stepped(task *t, const process_code *info, uint64_t ip)
 
     if (t->entered) {
         ; /* it was said already */
-    } else if (from >= VSYSCALL && from - VSYSCALL < PROCESS_PAGE &&
-               (!info || ip != from + info->size)) {
+    } else if (from >= VSYSCALL && from - VSYSCALL < PROCESS_PAGE
+               && (!info || ip != from + info->size)) {
         /* the fetch faulted and the kernel did the work */
         machine_arrived(&rec.machine, &t->m, from);
         disable(t, from);
@@ -323,8 +328,8 @@ static void enter(task *t)
 /* A signal is about to be delivered at t->m.ip. */
 static void interrupted(task *t, int signal, const siginfo_t *si)
 {
-    const int fault = signal == SIGSEGV || signal == SIGBUS ||
-                      signal == SIGILL || signal == SIGFPE;
+    const int fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL
+                      || signal == SIGFPE;
 
     if (fault && si->si_code > 0 && si->si_code != SI_KERNEL)
         /* the processor got as far as this */
@@ -338,8 +343,8 @@ static void look_for_restart(task *t)
 {
     const long result = (long) REGISTER(t, rax);
 
-    if (!t->m.on && !t->restart && (long) REGISTER(t, orig_rax) >= 0 &&
-        result <= -512 && result >= -516)
+    if (!t->m.on && !t->restart && (long) REGISTER(t, orig_rax) >= 0
+        && result <= -512 && result >= -516)
         t->restart = t->m.ip - 2;
 }
 
@@ -362,8 +367,8 @@ static void no_progress(task *t, const process_code *info, const siginfo_t *si)
         t->starting = 0;
     } else if (info && info->rep) {
         machine_arrived(&rec.machine, &t->m, ip);
-    } else if (info && info->kind != IPT_INSN_OTHER &&
-               info->kind != PROCESS_BAD) {
+    } else if (info && info->kind != IPT_INSN_OTHER
+               && info->kind != PROCESS_BAD) {
         stepped(t, info, ip); /* a branch to itself */
     }
 }
@@ -371,10 +376,10 @@ static void no_progress(task *t, const process_code *info, const siginfo_t *si)
 /* A SIGTRAP: nearly always the end of a step. */
 static void trapped(task *t, const process_code *info, uint64_t ip)
 {
-    const int careful = ip == t->m.ip || t->delivered || !info || t->entered ||
-                        info->kind == IPT_INSN_SYSCALL ||
-                        info->kind == IPT_INSN_INT ||
-                        info->kind == IPT_INSN_INTO;
+    const int careful = ip == t->m.ip || t->delivered || !info || t->entered
+                        || info->kind == IPT_INSN_SYSCALL
+                        || info->kind == IPT_INSN_INT
+                        || info->kind == IPT_INSN_INTO;
     siginfo_t si;
 
     memset(&si, 0, sizeof(si));
@@ -483,8 +488,8 @@ static void end_task(task *t)
 
 static void ended(task *t, int status)
 {
-    if (t->m.state == MACHINE_RUNNING && !t->entered && !t->delivered &&
-        t->has_info && t->info.kind == IPT_INSN_SYSCALL)
+    if (t->m.state == MACHINE_RUNNING && !t->entered && !t->delivered
+        && t->has_info && t->info.kind == IPT_INSN_SYSCALL)
         executed(t, &t->info, t->m.ip, t->m.ip + t->info.size);
     if ((pid_t) t->m.tid == rec.pid) {
         rec.pid = 0;
@@ -516,9 +521,9 @@ static void check_timeless(const process *p, const process_region *r)
 
     for (i = 0; i < p->region_count; i++) {
         const process_region *x = &p->regions[i];
-        if (x->used && x->base < r->end && r->base < x->end &&
-            (x->inode != r->inode || strcmp(x->name, r->name) ||
-             x->base - x->offset != r->base - r->offset))
+        if (x->used && x->base < r->end && r->base < x->end
+            && (x->inode != r->inode || strcmp(x->name, r->name)
+                || x->base - x->offset != r->base - r->offset))
             fail("other code was mapped at %" PRIx64
                  " after the code there was executed: record with --time",
                  r->base);
@@ -838,8 +843,8 @@ static void write_image(process *p)
     qsort(p->pages, n, sizeof(p->pages[0]), compare_pages);
     for (i = 0; i < n; i++) {
         fwrite(p->pages[i]->bytes, 1, PROCESS_PAGE, bin);
-        if (i + 1 < n &&
-            p->pages[i + 1]->base == p->pages[i]->base + PROCESS_PAGE)
+        if (i + 1 < n
+            && p->pages[i + 1]->base == p->pages[i]->base + PROCESS_PAGE)
             continue;
         fprintf(map, "%" PRIx64 " %zx pages.bin %zx\n", p->pages[from]->base,
                 (i + 1 - from) * PROCESS_PAGE, from * PROCESS_PAGE);
@@ -1021,7 +1026,11 @@ static void help(FILE *f)
         "  --quantum N       cycles until another thread's turn, about (20000)",
         "  --gap N           cycles from the record of a switch to user code",
         "                    (1300)",
-        "  --seed N          of what is random in the simulation (1)"};
+        "  --seed N          of what is random in the simulation (1)",
+        "  --qemu            COMMAND is folders that tests/truth/qplugin.c "
+        "wrote",
+        "                    under QEMU, a process each; their code is written",
+        "                    to FILE.PID.elf"};
     size_t i;
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
@@ -1103,6 +1112,8 @@ static void check_options(void)
         usage("no command", "");
     if (!rec.perf_data && rec.config.gen.flags & IPT_GEN_TSC)
         usage("only with --perf-data: ", "--time");
+    if (!rec.perf_data && rec.qemu)
+        usage("only with --perf-data: ", "--qemu");
     if (rec.config.cpus && !(rec.config.gen.flags & IPT_GEN_TSC))
         usage("only with --time: ", "--cpus");
 }
@@ -1122,6 +1133,8 @@ static void options(char **argv)
             rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
         } else if (!strcmp(*argv, "--quiet")) {
             rec.quiet = 1;
+        } else if (!strcmp(*argv, "--qemu")) {
+            rec.qemu = 1;
         } else if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h")) {
             help(stdout);
             if (fflush(stdout))
@@ -1194,10 +1207,10 @@ static void prepare(void)
         return;
     memset(&out, 0, sizeof(out));
     out.pt = 0x2001 /* branches */
-             | (gen->flags & IPT_CONFIG_NO_RETCOMP ? 0x800u : 0) |
-             (gen->flags & IPT_GEN_TSC ? 0x400u : 0) |
-             (gen->flags & IPT_GEN_MTC ? 0x200u | 3u << 14 : 0) |
-             (gen->flags & IPT_GEN_CYC ? 2u : 0);
+             | (gen->flags & IPT_CONFIG_NO_RETCOMP ? 0x800u : 0)
+             | (gen->flags & IPT_GEN_TSC ? 0x400u : 0)
+             | (gen->flags & IPT_GEN_MTC ? 0x200u | 3u << 14 : 0)
+             | (gen->flags & IPT_GEN_CYC ? 2u : 0);
     out.timed = (gen->flags & IPT_GEN_TSC) != 0;
     out.time_zero = rec.config.time_zero;
     out.time_mult = rec.config.time_mult;
@@ -1267,9 +1280,38 @@ static void record(void)
             look_around(t ? WNOHANG : 0);
         if (++rec.steps % 256 == 0)
             show_progress();
-        if (rec.max && rec.machine.instructions >= rec.max &&
-            rec.task_count > 0)
+        if (rec.max && rec.machine.instructions >= rec.max
+            && rec.task_count > 0)
             stop_all();
+    }
+    machine_end(&rec.machine);
+}
+
+/* What QEMU executed, each folder a process. */
+static void replay(void)
+{
+    const qemu_config config = {&rec.machine, rec.config.seed, open_list, fail};
+    char folder[4096 - 64];
+    char elf[4096];
+    machine_thread *t;
+    uint32_t i;
+
+    machine_init(&rec.machine, &rec.config);
+    if (!realpath(rec.perf_data, folder))
+        fail("cannot find %s: %s", rec.perf_data, strerror(errno));
+    for (i = 0; rec.command[i]; i++) {
+        const uint32_t pid = 1000 * (i + 1);
+        snprintf(elf, sizeof(elf), "%s.%" PRIu32 ".elf", folder, pid);
+        qemu_add(&config, rec.command[i], pid, elf);
+    }
+    rec.began = rec.shown = now();
+    while ((t = machine_next(&rec.machine)) != NULL) {
+        if (rec.max && rec.machine.instructions >= rec.max)
+            qemu_end(&config, t);
+        else
+            qemu_step(&config, t);
+        if (++rec.steps % 65536 == 0)
+            show_progress();
     }
     machine_end(&rec.machine);
 }
@@ -1295,7 +1337,7 @@ int main(int argc, char **argv)
                 strerror(errno));
         return 1;
     }
-    status = start();
+    status = rec.qemu ? 0 : start();
     if (status)
         return status;
     if (!rec.perf_data)
@@ -1303,7 +1345,10 @@ int main(int argc, char **argv)
     else if (rec.folder)
         rec.log_file = rec.config.log = create("log");
     prepare();
-    record();
+    if (rec.qemu)
+        replay();
+    else
+        record();
     if (rec.status == -1)
         snprintf(ended, sizeof(ended), "--max");
     else if (WIFEXITED(rec.status))
@@ -1324,7 +1369,8 @@ int main(int argc, char **argv)
                 "%s\n",
                 rec.perf_data ? rec.perf_data : rec.folder,
                 rec.machine.instructions, rec.machine.trace_bytes,
-                rec.first->page_count, now() - rec.began, ended);
+                rec.first ? rec.first->page_count : 0, now() - rec.began,
+                ended);
     return 0;
 }
 

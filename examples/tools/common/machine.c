@@ -69,8 +69,8 @@ static uint64_t nanoseconds(const machine *m, uint64_t clock)
     const uint16_t shift = m->config.time_shift;
     const uint64_t low = tsc & (((uint64_t) 1 << shift) - 1);
 
-    return m->config.time_zero + (tsc >> shift) * m->config.time_mult +
-           (low * m->config.time_mult >> shift);
+    return m->config.time_zero + (tsc >> shift) * m->config.time_mult
+           + (low * m->config.time_mult >> shift);
 }
 
 /* The trailer of a record that is written at `clock`. */
@@ -108,8 +108,8 @@ static perfwrite_who who_now(machine *m, const machine_thread *t)
 /* Records of one processor are in order, those of several nearly. */
 static void end_round(machine *m)
 {
-    if (perfwrite_size(m->config.out) - m->round_at < ROUND ||
-        present(m) <= m->newest)
+    if (perfwrite_size(m->config.out) - m->round_at < ROUND
+        || present(m) <= m->newest)
         return;
     perfwrite_round(m->config.out);
     m->round_at = perfwrite_size(m->config.out);
@@ -301,47 +301,62 @@ static uint64_t cycles(machine *m)
     return dice(m, 64) ? 1 : 1 + dice(m, 120);
 }
 
+/* Where a direct branch leads; next: where all others that go on do. */
+static uint64_t direct(const machine_thread *t, const machine_insn *insn,
+                       uint64_t *next)
+{
+    const uint64_t mask = t->mode == IPT_MODE_64 ? UINT64_MAX : UINT32_MAX;
+
+    *next = (insn->ip + insn->size) & mask;
+    return (*next + (uint64_t) (int64_t) insn->displacement) & mask;
+}
+
+int machine_leads(const machine_thread *t, const machine_insn *insn,
+                  uint64_t to)
+{
+    uint64_t next;
+    const uint64_t target = direct(t, insn, &next);
+
+    switch (insn->kind) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_INTO: return to == next; /* on overflow it is a fault */
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL: return to == target;
+    case IPT_INSN_XBEGIN:
+    case IPT_INSN_JCC: return to == next || to == target;
+    default: return 1;
+    }
+}
+
 void machine_executed(machine *m, machine_thread *t, const machine_insn *insn,
                       uint64_t to, uint8_t mode)
 {
-    const uint64_t mask = t->mode == IPT_MODE_64 ? UINT64_MAX : UINT32_MAX;
-    const uint64_t next = (insn->ip + insn->size) & mask;
-    const uint64_t target =
-        (next + (uint64_t) (int64_t) insn->displacement) & mask;
-    int known = 1; /* it can lead there */
+    uint64_t next;
 
+    direct(t, insn, &next);
+    if (!machine_leads(t, insn, to))
+        m->config.fail("the instruction at %" PRIx64 " led to %" PRIx64
+                       ", which its code does not say",
+                       insn->ip, to);
     machine_arrived(m, t, insn->ip);
     list(m, t, insn->ip);
     t->cpu->gen.clock += cycles(m);
     switch (insn->kind) {
     case IPT_INSN_OTHER:
     case IPT_INSN_PTWRITE:
-    case IPT_INSN_INTO: known = to == next; break; // on overflow it is a fault
+    case IPT_INSN_INTO: break;
     case IPT_INSN_XBEGIN:
-        known = to == next || to == target;
-        if (known && to != next)
+        if (to != next)
             abort_transaction(m, t, next, to);
         break;
     case IPT_INSN_JMP:
-    case IPT_INSN_CALL:
-        known = to == target;
-        if (known)
-            gen_branch(m, t->cpu, insn, to);
-        break;
-    case IPT_INSN_JCC:
-        known = to == next || to == target;
-        if (known)
-            gen_branch(m, t->cpu, insn, to);
-        flow_known(m, t);
-        break;
+    case IPT_INSN_CALL: gen_branch(m, t->cpu, insn, to); break;
     case IPT_INSN_FAR_CALL:
     case IPT_INSN_FAR_JMP:
     case IPT_INSN_FAR_RET:
-    case IPT_INSN_IRET:
-        set_mode(m, t, mode);
-        gen_branch(m, t->cpu, insn, to);
-        flow_known(m, t);
-        break;
+    case IPT_INSN_IRET: set_mode(m, t, mode); /* fall through */
+    case IPT_INSN_JCC:
     case IPT_INSN_RET:
     case IPT_INSN_JMP_INDIRECT:
     case IPT_INSN_CALL_INDIRECT:
@@ -353,10 +368,6 @@ void machine_executed(machine *m, machine_thread *t, const machine_insn *insn,
         disable(m, t, 0, insn->ip);
         break;
     }
-    if (!known)
-        m->config.fail("the instruction at %" PRIx64 " led to %" PRIx64
-                       ", which its code does not say",
-                       insn->ip, to);
 }
 
 /* ---- switches ---- */
@@ -440,8 +451,8 @@ static void switch_to(machine *m, machine_cpu *cpu, machine_thread *t,
     t->run_from = t->count;
     t->run_clock = cpu->gen.clock;
     start_trace(m, cpu);
-    cpu->until = cpu->gen.clock + m->config.quantum / 2 +
-                 dice(m, m->config.quantum + 1u);
+    cpu->until = cpu->gen.clock + m->config.quantum / 2
+                 + dice(m, m->config.quantum + 1u);
 }
 
 /* The thread that has waited longest, if it can run by `clock`. */
@@ -452,8 +463,8 @@ static machine_thread *find_ready(const machine *m, uint64_t clock)
 
     for (i = 0; i < m->thread_count; i++) {
         machine_thread *t = m->threads[i];
-        if (t->state == MACHINE_READY && t->ready <= clock &&
-            (!best || t->ready < best->ready))
+        if (t->state == MACHINE_READY && t->ready <= clock
+            && (!best || t->ready < best->ready))
             best = t;
     }
     return best;
@@ -483,8 +494,8 @@ static machine_cpu *find_running(const machine *m)
 
     for (i = 0; i < m->cpu_count; i++) {
         machine_cpu *cpu = m->cpus[i];
-        if (cpu->thread && cpu->thread->state == MACHINE_RUNNING &&
-            (!best || cpu->gen.clock < best->gen.clock))
+        if (cpu->thread && cpu->thread->state == MACHINE_RUNNING
+            && (!best || cpu->gen.clock < best->gen.clock))
             best = cpu;
     }
     return best;

@@ -80,7 +80,7 @@ typedef struct machine_thread {
     size_t room;
     size_t flow;        /* index in ips: what follows has left no trace yet */
     uint64_t ready;     /* the cycle from which on it can run */
-    uint64_t kernel; /* cycles that it still spends in the kernel */
+    uint64_t kernel;    /* cycles that it still spends in the kernel */
     uint64_t left;      /* the cycle when it left its processor */
     uint64_t run_from;  /* where its run began: instructions, ... */
     uint64_t run_clock; /* ... and cycles */
@@ -127,6 +127,10 @@ void machine_add(machine *m, machine_thread *t, const machine_thread *parent);
 
 /* The thread whose turn it is; NULL if none is READY or RUNNING. */
 machine_thread *machine_next(machine *m);
+
+/* Can the instruction lead to this address? */
+int machine_leads(const machine_thread *t, const machine_insn *insn,
+                  uint64_t to);
 
 /* The instruction executed and led to `to`, in `mode`. One that enters the
  * kernel leads to where that will return to, as far as is known; it does not

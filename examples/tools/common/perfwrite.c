@@ -520,8 +520,8 @@ static size_t find_cut(const queue *q)
     memset(&config, 0, sizeof(config));
     if (ipt_pkt_init(&decoder, &config, &trace) < 0)
         return q->used;
-    if (ipt_pkt_sync_set(&decoder, q->used) >= 0 &&
-        ipt_pkt_sync_backward(&decoder) >= 0 && decoder.at.sync > 0)
+    if (ipt_pkt_sync_set(&decoder, q->used) >= 0
+        && ipt_pkt_sync_backward(&decoder) >= 0 && decoder.at.sync > 0)
         return (size_t) decoder.at.sync;
     if (ipt_pkt_sync_set(&decoder, 0) < 0)
         return q->used;

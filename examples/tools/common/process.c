@@ -65,8 +65,9 @@ static int parse_region(char *line, process_region *r)
                "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32
                " %" SCNu64 " %n",
                &r->base, &r->end, access, &r->offset, &r->major, &r->minor,
-               &r->inode, &name) < 7 ||
-        access[2] != 'x')
+               &r->inode, &name)
+            < 7
+        || access[2] != 'x')
         return 0;
     line[strcspn(line, "\n")] = 0;
     r->writable = access[1] == 'w';
@@ -81,9 +82,9 @@ static process_region *same_region(const process *p, const process_region *r)
 
     for (i = 0; i < p->region_count; i++) {
         process_region *x = &p->regions[i];
-        if (x->base == r->base && x->end == r->end && x->offset == r->offset &&
-            x->inode == r->inode && x->writable == r->writable &&
-            !strcmp(x->name, r->name))
+        if (x->base == r->base && x->end == r->end && x->offset == r->offset
+            && x->inode == r->inode && x->writable == r->writable
+            && !strcmp(x->name, r->name))
             return x;
     }
     return NULL;
@@ -111,8 +112,8 @@ static void begin_region(process *p, const process_region *r)
     if (!p->config->mapped)
         return;
     for (i = 0; i < p->page_slots; i++)
-        if (p->pages[i] && p->pages[i]->base >= r->base &&
-            p->pages[i]->base < r->end)
+        if (p->pages[i] && p->pages[i]->base >= r->base
+            && p->pages[i]->base < r->end)
             p->pages[i]->stale = 1;
     p->config->mapped(p, r);
 }
@@ -294,8 +295,9 @@ static uint8_t is_rep(const uint8_t *bytes, size_t size, uint8_t mode)
         if (memchr(prefixes, b, sizeof(prefixes)))
             rep |= (b & 0xfe) == 0xf2;
         else if (mode != IPT_MODE_64 || (b & 0xf0) != 0x40)
-            return rep && ((b & 0xfc) == 0x6c || (b & 0xfc) == 0xa4 ||
-                           (b >= 0xaa && b <= 0xaf));
+            return rep
+                   && ((b & 0xfc) == 0x6c || (b & 0xfc) == 0xa4
+                       || (b >= 0xaa && b <= 0xaf));
     }
     return 0;
 }
@@ -339,8 +341,8 @@ const process_code *process_find(process *p, pid_t tid, uint64_t ip,
     }
     if (page->writable) {
         n = PAGE - at < info->size ? PAGE - at : info->size;
-        if (!process_read(tid, ip, bytes, n) ||
-            memcmp(bytes, page->bytes + at, n))
+        if (!process_read(tid, ip, bytes, n)
+            || memcmp(bytes, page->bytes + at, n))
             p->config->fail("the program changed the code at %" PRIx64
                             " after it was read; this cannot be recorded",
                             ip);

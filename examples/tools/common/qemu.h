@@ -1,0 +1,28 @@
+/* qemu.h: what QEMU's user mode emulator executed, as tests/truth/qplugin.c
+ * records it, for machine.h. 64-bit code that does not change.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef QEMU_H
+#define QEMU_H
+#include "machine.h"
+
+typedef struct qemu_config {
+    machine *m;
+    uint64_t seed;                         /* of which system calls wait */
+    FILE *(*open_list)(uint32_t tid);      /* for machine_thread.list */
+    void (*fail)(const char *format, ...); /* does not return */
+} qemu_config;
+
+/* A process: all threads recorded in a folder. Its code is written to the ELF
+ * file, whose name has to be a whole path. The threads get the numbers from pid
+ * on. Stays allocated. */
+void qemu_add(const qemu_config *config, const char *folder, uint32_t pid,
+              const char *elf);
+
+/* Let a thread that qemu_add made execute its next instruction. */
+void qemu_step(const qemu_config *config, machine_thread *t);
+
+/* End a thread before its next instruction. */
+void qemu_end(const qemu_config *config, machine_thread *t);
+
+#endif /* QEMU_H */
