@@ -1027,10 +1027,9 @@ static void help(FILE *f)
         "  --gap N           cycles from the record of a switch to user code",
         "                    (1300)",
         "  --seed N          of what is random in the simulation (1)",
-        "  --qemu            COMMAND is folders that tests/truth/qplugin.c "
-        "wrote",
-        "                    under QEMU, a process each; their code is written",
-        "                    to FILE.PID.elf"};
+        "  --qemu            COMMAND is folders that tests/truth/qplugin.c",
+        "                    wrote under QEMU, a process each; their code is",
+        "                    written to FILE.PID.elf"};
     size_t i;
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
