@@ -6034,8 +6034,9 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     ipt_asid asid = at->asid;
-    const int known = at->asid.cr3 != IPT_ASID_UNKNOWN
-                      || at->asid.vmcs != IPT_ASID_UNKNOWN;
+    const int vmcs = event->type == IPT_EVT_VMCS
+                     || event->type == IPT_EVT_ASYNC_VMCS;
+    const int known = (vmcs ? asid.vmcs : asid.cr3) != IPT_ASID_UNKNOWN;
 
     ipti_evt_asid(&asid, event);
     if (ipti_asid_same(&asid, &at->asid))

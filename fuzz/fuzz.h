@@ -117,6 +117,14 @@ enum { /* bytes of the configuration */
     FUZZ_HEAD
 };
 
+/* Trace that is lost: `size` bytes before byte `at` of what there is. */
+typedef struct fuzz_loss {
+    size_t at;
+    uint64_t size;
+} fuzz_loss;
+
+#define FUZZ_LOSSES 4
+
 typedef struct fuzz_case {
     uint8_t flags;
     uint8_t config;
@@ -138,7 +146,13 @@ typedef struct fuzz_case {
     size_t piece;  /* bytes of a random piece at most, less 1; 0: 18 */
     int (*image)(uint8_t *buffer, size_t size, const ipt_asid *asid,
                  uint64_t ip, void *context); /* in place of code */
+    void (*configure)(ipt_config *config, void *context); /* has the last word */
     void *context;
+    unsigned losses; /* in `loss`, with at increasing */
+    fuzz_loss loss[FUZZ_LOSSES];
+    size_t lines;     /* of the code cache; 0: FUZZ_LINES */
+    int warm;         /* the code cache has been used before */
+    uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
 } fuzz_case;
 
 /* Where code lies: across two pages; the last two run over the end of the
@@ -152,15 +166,17 @@ static inline uint64_t fuzz_base(const fuzz_case *c)
     return fuzz_bases[c->base % 8 % FUZZ_BASES];
 }
 
-/* Where in the trace some of it is lost, and how many bytes; 0: nowhere. */
-static inline size_t fuzz_gap(const fuzz_case *c)
+/* The loss number i of the trace. Returns 0 if there are fewer. */
+static inline int fuzz_loss_at(const fuzz_case *c, unsigned i,
+                               fuzz_loss *loss)
 {
-    return c->base / 8 * c->trace_size / 32;
-}
-
-static inline uint64_t fuzz_lost(const fuzz_case *c)
-{
-    return 1 + c->clone % 5u;
+    if (c->losses) {
+        *loss = c->loss[i < c->losses ? i : 0];
+        return i < c->losses;
+    }
+    loss->at = c->base / 8 * c->trace_size / 32;
+    loss->size = 1 + c->clone % 5u;
+    return i == 0 && loss->at > 0;
 }
 
 /* Take an input apart. Returns 0 if it is too short. */
@@ -302,6 +318,8 @@ struct fuzz_run {
     int lazy;    /* pages come late */
     int quiet;   /* nobody pulls events */
     int cloned;
+    int again;   /* the decoder has decoded something before */
+    uint64_t psb; /* begin at the PSB at this offset, less 1; 0: the first */
     int first;   /* the reference: check what need not be checked twice */
     void *decoder;
     ipt_config config;
@@ -309,7 +327,8 @@ struct fuzz_run {
     ipt_segment *seg; /* trace.seg, exactly trace.count of them ... */
     uint32_t room;    /* ... but room for these, while they are cut */
     size_t given;     /* bytes of c->trace that were given */
-    uint64_t lost;    /* those of a gap, if it was given */
+    unsigned losses;  /* gaps that were given, ... */
+    uint64_t lost;    /* ... and the bytes lost in them */
     uint32_t random;
     uint64_t fuel;
     uint64_t work;   /* fuel that may still be given */
@@ -665,21 +684,24 @@ static inline int fuzz_give(fuzz_run *run)
     size_t size = c->trace_size - run->given;
     ipt_segment *seg
         = run->trace.count ? &run->seg[run->trace.count - 1] : NULL;
+    fuzz_loss loss;
+    int lossy;
 
     if (size == 0)
         return 0;
-    if (fuzz_gap(c) && run->given == fuzz_gap(c) && !run->lost) {
-        run->lost = fuzz_lost(c);
+    lossy = fuzz_loss_at(c, run->losses, &loss);
+    if (lossy && run->given == loss.at) {
+        run->losses++;
+        run->lost += loss.size;
         fuzz_pieces(run, 0, run->trace.count + 1);
         run->seg[run->trace.count - 1].data = NULL;
-        run->seg[run->trace.count - 1].size = (size_t) run->lost;
+        run->seg[run->trace.count - 1].size = (size_t) loss.size;
         return 1;
     }
     if (run->way != FUZZ_WHOLE && run->given < c->halves)
         size = c->halves - run->given;
-    if (fuzz_gap(c) && run->given < fuzz_gap(c)
-        && size > fuzz_gap(c) - run->given)
-        size = fuzz_gap(c) - run->given;
+    if (lossy && size > loss.at - run->given)
+        size = loss.at - run->given;
     if (run->way != FUZZ_WHOLE && !c->halves) {
         const uint32_t most = c->piece ? (uint32_t) c->piece : 19;
         size_t want = c->cut == 0 ? 1 : fuzz_random(&run->random) % most;
@@ -801,6 +823,8 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
                             || (fuzz_relative(run->c)
                                 && (uint32_t) (at->missing - at->ip - FUZZ_CS)
                                        < 15)
+                            || (run->c->configure
+                                && run->config.flags & IPT_CONFIG_RELATIVE_IP)
                             || !fuzz_pure(run->c));
     }
     if (status == IPT_ERR_IMAGE)
@@ -1100,6 +1124,8 @@ static inline void fuzz_setup(fuzz_run *run)
         config->cs_base = fuzz_cs_base;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
+    if (c->configure)
+        c->configure(config, c->context);
     run->fuel = run->fueled ? c->fuel + 1u : FUZZ_WORK;
     run->work = FUZZ_WORK;
     if (run->fueled || fuzz_reads(c) == FUZZ_MIRROR || !fuzz_pure(c))
@@ -1147,6 +1173,79 @@ static inline int fuzz_start(fuzz_run *run)
     return status;
 }
 
+/* Use the code cache: decode the trace, as far as no error stops it. */
+static inline void fuzz_warm(fuzz_run *run)
+{
+    const fuzz_case *c = run->c;
+    const ipt_segment piece = {c->trace, c->trace_size};
+    ipt_trace trace;
+    ipt_blk_decoder *d = (ipt_blk_decoder *) malloc(sizeof(*d));
+    ipt_block block;
+    int status;
+
+    memset(&trace, 0, sizeof(trace));
+    trace.seg = &piece;
+    trace.count = 1;
+    FUZZ_CHECK(run, ipt_blk_init(d, &run->config, &trace, &run->cache)
+                        == IPT_OK);
+    status = ipt_blk_sync_forward(d);
+    while (status >= 0 || status == IPT_EVENT_FIRST)
+        status = ipt_blk_next(d, &block);
+    free(d);
+}
+
+/* The offset of the first PSB, plus 1; 0 if there is none. */
+static inline uint64_t fuzz_first_psb(const fuzz_run *run)
+{
+    ipt_config config;
+    ipt_pkt_decoder d;
+
+    memset(&config, 0, sizeof(config));
+    if (ipt_pkt_init(&d, &config, &run->trace) < 0
+        || ipt_pkt_sync_forward(&d) < 0)
+        return 0;
+    return d.at.sync + 1;
+}
+
+/* Use the decoder, until it has handed out all that it has. What waits for a
+ * page is still to come: then it begins anew. */
+static inline void fuzz_use(fuzz_run *run)
+{
+    fuzz_log *log = run->log;
+    int status = run->layer->forward(run->decoder);
+
+    while ((status >= 0 || status == IPT_EVENT_FIRST) && !run->stop)
+        status = run->layer->next(run);
+    if (status != IPT_NEED_PAGE && status != IPT_MORE && !run->stop)
+        run->psb = fuzz_first_psb(run);
+    else
+        FUZZ_CHECK(run, run->layer->init(run->decoder, &run->config,
+                                         &run->trace, NULL)
+                            == IPT_OK);
+    log->count = log->total = log->events = log->errors = 0;
+    log->cut = 0;
+    FUZZ_CHECK(run, ipt_time_init(&run->clock, &run->config) == IPT_OK);
+    run->stop = 0;
+    run->before.what = 0;
+    run->path = 0;
+}
+
+/* Begin at a PSB. */
+static inline int fuzz_set(fuzz_run *run)
+{
+    const int status = run->layer->set(run->decoder, run->psb - 1);
+    fuzz_item item;
+
+    FUZZ_CHECK(run, status >= 0);
+    memset(&item, 0, sizeof(item));
+    item.what = FUZZ_SYNC;
+    if (run->layer->low == IPT_ERR_TRUNCATED)
+        item.offset = run->psb - 1;
+    fuzz_put(run, &item);
+    run->last = run->psb - 1;
+    return status;
+}
+
 /* Begin to decode the case as run says. */
 static inline void fuzz_open(fuzz_run *run, const char *name)
 {
@@ -1163,17 +1262,20 @@ static inline void fuzz_open(fuzz_run *run, const char *name)
     memset(run->decoder, 0x5a, layer->size);
     fuzz_setup(run);
     if (run->cached) {
-        run->lines
-            = (ipt_cache_line *) malloc(FUZZ_LINES * sizeof(*run->lines));
-        FUZZ_CHECK(run, ipt_cache_init(&run->cache, run->lines, FUZZ_LINES)
-                            >= 0);
+        const size_t lines = c->lines ? c->lines : FUZZ_LINES;
+        run->lines = (ipt_cache_line *) malloc(lines * sizeof(*run->lines));
+        FUZZ_CHECK(run, ipt_cache_init(&run->cache, run->lines, lines) >= 0);
+        if (c->warm)
+            fuzz_warm(run);
     }
     FUZZ_CHECK(run, layer->init(run->decoder, &run->config, &run->trace,
                                 run->cached ? &run->cache : NULL)
                         == IPT_OK);
-    run->status = c->wide & FUZZ_WIDE_START && layer->start
-                      ? fuzz_start(run)
-                      : fuzz_forward(run, 0);
+    if (run->again)
+        fuzz_use(run);
+    run->status = c->wide & FUZZ_WIDE_START && layer->start ? fuzz_start(run)
+                  : run->psb                                ? fuzz_set(run)
+                                             : fuzz_forward(run, 0);
 }
 
 /* Go on by one item. Returns 0 if that was the last. */
@@ -1187,7 +1289,10 @@ static inline int fuzz_step(fuzz_run *run)
         FUZZ_CHECK(run, ipt_cache_invalidate(
                             &run->cache,
                             run->steps & 16 ? &fuzz_at(run)->asid : NULL,
-                            fuzz_base(c) + run->steps, run->steps & 32) >= 0);
+                            (c->touched ? c->touched : fuzz_base(c))
+                                + run->steps,
+                            run->steps & 32)
+                            >= 0);
     run->steps += !run->cached;
     run->status = fuzz_call(run, FUZZ_DO_NEXT);
     if (run->status < 0 && !run->stop) {
@@ -1321,7 +1426,8 @@ static inline int fuzz_pkt_next(fuzz_run *run)
     FUZZ_CHECK(run, packet.size <= 16 || packet.type == IPT_PKT_PAD
                         || packet.type == IPT_PKT_UNKNOWN
                         || packet.type == IPT_PKT_GAP);
-    FUZZ_CHECK(run, packet.offset + packet.size == at->offset);
+    FUZZ_CHECK(run, packet.offset + packet.size == at->offset
+                        || packet.size == UINT32_MAX); /* a large gap */
     FUZZ_CHECK(run, packet.offset == at->packet_offset);
     FUZZ_CHECK(run, packet.type == at->packet);
     memset(&item, 0, sizeof(item));
@@ -1774,12 +1880,48 @@ static inline int fuzz_insn_event(fuzz_run *run, ipt_event *event)
     return ipt_insn_event((ipt_insn_decoder *) run->decoder, event);
 }
 
+/* Where the code segment of ip begins. */
+static inline uint64_t fuzz_segment(const fuzz_run *run, uint8_t mode,
+                                    uint64_t ip)
+{
+    const ipt_config *config = &run->config;
+
+    if (mode == IPT_MODE_64 || !config->cs_base)
+        return 0;
+    return config->cs_base(&fuzz_at(run)->asid, (uint32_t) ip, mode,
+                           config->context);
+}
+
+/* Copy the code at ip, of however many mappings. Returns how many bytes. */
+static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
+                            uint8_t mode, uint64_t ip)
+{
+    const ipt_asid *asid = &fuzz_at(run)->asid;
+    uint64_t base = 0;
+    size_t n;
+
+    if (!run->c->image)
+        return fuzz_copy(run->c, bytes, size, asid, ip);
+    if (run->config.flags & IPT_CONFIG_RELATIVE_IP)
+        base = fuzz_segment(run, mode, ip);
+    for (n = 0; n < size; n++) {
+        uint64_t at = base + ip + n;
+        if (mode != IPT_MODE_64)
+            at = (uint32_t) at;
+        if (!fuzz_copy(run->c, bytes + n, 1, asid, at))
+            break;
+    }
+    return (int) n;
+}
+
 /* Is it the instruction that stands there, and does it follow the last? */
 static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
 {
     const fuzz_case *c = run->c;
     const fuzz_item *before = &run->before;
     const uint64_t next = before->ip + before->size;
+    const ipt_config *config = &run->config;
+    const int relative = (config->flags & IPT_CONFIG_RELATIVE_IP) != 0;
     uint64_t got = item->ip;
     uint8_t bytes[15];
     ipt_code code;
@@ -1789,7 +1931,7 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
         return;
     if (item->mode != IPT_MODE_64)
         got = (uint32_t) got;
-    status = fuzz_copy(c, bytes, sizeof(bytes), &fuzz_at(run)->asid, got);
+    status = fuzz_code(run, bytes, sizeof(bytes), item->mode, got);
     status = ipt_classify(&code, bytes, (size_t) status, item->mode, NULL);
     FUZZ_CHECK(run, status == IPT_OK || fuzz_base(c) >= 0xffffffe0);
     if (status == IPT_OK && fuzz_base(c) < 0xffffffe0) {
@@ -1797,10 +1939,11 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
         FUZZ_CHECK(run, code.kind == item->kind);
     }
     if (before->what && before->mode == item->mode && !run->quiet) {
-        const uint64_t base
-            = fuzz_relative(c) ? 0 : before->ip & 0xffff0000u;
+        const uint64_t base = relative || !config->cs_base
+                                  ? 0
+                                  : fuzz_segment(run, item->mode, before->ip);
         uint64_t to = next + before->hash;
-        if (before->zero[0] && c->more & FUZZ_MORE_CS)
+        if (before->zero[0] && (relative || config->cs_base))
             to = base + ((to - base) & 0xffff);
         to = item->mode == IPT_MODE_64 ? to : (uint32_t) to;
         if (before->kind == IPT_INSN_OTHER)
@@ -2064,7 +2207,8 @@ enum { /* ways to decode that must not matter */
     FUZZ_RUN_LAZY,
     FUZZ_RUN_QUIET,
     FUZZ_RUN_ALL, /* together */
-    FUZZ_RUN_COUNT
+    FUZZ_RUN_COUNT,
+    FUZZ_RUN_AGAIN = FUZZ_RUN_COUNT /* by a decoder that was used before */
 };
 
 static inline void fuzz_plan(fuzz_run *run, const fuzz_layer *layer,
@@ -2091,7 +2235,8 @@ static inline const char *fuzz_plan_way(fuzz_run *run, const fuzz_layer *layer,
                                         const fuzz_case *c, int way)
 {
     static const char *const names[] = {"pieces", "feed", "fuel", "clone",
-                                        "cache", "lazy", "quiet", "all"};
+                                        "cache", "lazy", "quiet", "all",
+                                        "again"};
     const int all = way == FUZZ_RUN_ALL;
 
     fuzz_plan(run, layer, c);
@@ -2106,6 +2251,7 @@ static inline const char *fuzz_plan_way(fuzz_run *run, const fuzz_layer *layer,
                 && (fuzz_reads(c) == FUZZ_HONEST
                     || fuzz_reads(c) == FUZZ_HOLES);
     run->quiet = way == FUZZ_RUN_QUIET;
+    run->again = way == FUZZ_RUN_AGAIN;
     return names[way];
 }
 
@@ -2119,6 +2265,12 @@ static inline void fuzz_way(const fuzz_layer *layer, const fuzz_case *c,
 
     run.log = log;
     fuzz_decode(&run, name);
+    if (run.again) { /* these count from its first use on */
+        log->skipped = reference->skipped;
+        log->overflows = reference->overflows;
+        log->gaps = reference->gaps;
+        log->resyncs = reference->resyncs;
+    }
     if (fuzz_pure(c) && fuzz_same(reference, log, run.quiet) && run.quiet
         && !reference->errors && !reference->cut && !log->cut)
         FUZZ_CHECK(&run, log->dropped == reference->events);

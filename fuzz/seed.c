@@ -215,5 +215,11 @@ int main(int argc, char **argv)
                 save(argv[1], "blk", samples[i].name, bytes, size);
         }
     }
+    for (i = 0; i < 24; i++) { /* the generator goes on behind these */
+        char name[8];
+        bytes[0] = (uint8_t) i;
+        snprintf(name, sizeof(name), "n%u", i);
+        save(argv[1], "simulate", name, bytes, 1);
+    }
     return 0;
 }

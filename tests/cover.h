@@ -48,20 +48,40 @@ static inline int edge_same(const edge *want, const edge *got)
            && (want->to == got->to || want->to_lost);
 }
 
-/* Is `got` what `want` lists? */
+#define EDGES_UNSURE 64 /* those in doubt, at any one time */
+
+/* Where in `got` one may be behind edge e of `want`, in rising order, if one
+ * may be at each of the `count` places of `at` before it. Returns how many. */
+static inline size_t edges_after(const edge *e, const edge_list *got,
+                                 const size_t *at, size_t count, size_t *next)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t g = at[i];
+        if (e->unsure && (!n || next[n - 1] < g)) next[n++] = g;
+        if (g < got->count && edge_same(e, &got->edges[g])
+            && n < EDGES_UNSURE)
+            next[n++] = g + 1;
+        if (n >= EDGES_UNSURE - 1) break;
+    }
+    return n;
+}
+
+/* Is `got` what `want` lists, some of those that are unsure left out? */
 static inline int edges_same(const edge_list *want, const edge_list *got)
 {
+    size_t at[2][EDGES_UNSURE] = {{0}};
+    size_t count = 1;
     size_t w = 0;
     size_t g = 0;
-    for (; g < got->count; g++, w++) {
-        while (w < want->count && want->edges[w].unsure
-               && !edge_same(&want->edges[w], &got->edges[g]))
-            w++;
-        if (w == want->count || !edge_same(&want->edges[w], &got->edges[g]))
-            break;
+    for (; w < want->count && count; w++) {
+        g = at[w % 2][count - 1];
+        count = edges_after(&want->edges[w], got, at[w % 2], count,
+                            at[(w + 1) % 2]);
     }
-    while (w < want->count && want->edges[w].unsure) w++;
-    if (w == want->count && g == got->count) return 1;
+    for (size_t i = 0; i < count; i++)
+        if (at[w % 2][i] == got->count) return 1;
+    w -= !count;
     printf("    edge %lu of %lu, [cov] has %lu: want %llx %llx, got %llx %llx\n",
            (unsigned long) w, (unsigned long) want->count,
            (unsigned long) got->count,
@@ -131,6 +151,16 @@ static inline int is_branch(uint8_t kind)
     }
 }
 
+/* Is flow skipped in the address space that the event tells of? */
+static inline int is_skipped(const ipt_config *config, const ipt_event *event)
+{
+    const ipt_asid asid = {event->u.paging.cr3, 0, event->u.paging.nr};
+    if (config->flags & IPT_CONFIG_CR3_ONLY && asid.cr3 != config->cr3)
+        return 1;
+    return config->flags & (asid.nr ? IPT_CONFIG_ROOT_ONLY
+                                    : IPT_CONFIG_NON_ROOT_ONLY) ? 1 : 0;
+}
+
 /* The instruction executed: which edge is that? */
 static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
                                 const ipt_insn *insn, int status)
@@ -138,12 +168,22 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     edge e = {insn->ip, d->at.ip, insn->kind, 0, 0};
     const int hidden = d->walk_.hidden; /* does it lead to what is skipped? */
     int moved = 0;
+    int skipped = 0;
+    int vague = 0;
     ipt_event event = {.type = 0};
     while (status >= 0 && status & IPT_EVENT_PENDING) {
         status = ipt_insn_event(d, &event);
-        if (status < 0 || moved) continue;
+        if (status < 0 || moved || skipped || vague) continue;
         moved = 1;
         switch (event.type) {
+        case IPT_EVT_ASYNC_PAGING: /* a PSB+ may contradict what was before */
+            vague = hidden && event.flags & IPT_EVENT_STATUS;
+            moved = 0;
+            break;
+        case IPT_EVT_PAGING: /* what follows is about flow that is skipped */
+            skipped = is_skipped(d->walk_.cur.config, &event);
+            moved = 0;
+            break;
         case IPT_EVT_ASYNC_BRANCH:
         case IPT_EVT_ASYNC_DISABLED: e.to = event.ip; break;
         case IPT_EVT_OVERFLOW: e.to_lost = 1; break;
@@ -151,7 +191,11 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         default: moved = 0;
         }
     }
-    if (!is_branch(insn->kind) || (hidden && !moved)) return;
+    if (!is_branch(insn->kind) || skipped) return;
+    if (hidden && !moved) {
+        if (!vague) return;
+        e.unsure = e.to_lost = 1;
+    }
     if (insn->kind == IPT_INSN_JCC) {
         if (!is_tnt(d->walk_.cur.trace, insn->offset)) return;
         e.unsure = 0;

@@ -163,5 +163,16 @@ edit tests/pkt.c 's/{"02 a3 35 12 /{"02 a3 35 13 /'
 make_fails pkt 'CHECK failed'
 edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
 make_fails pkt 'CHECK failed'
+# Executions at random, and faults that they found: a return that lies too far
+# away for a line of the memo, and an instruction of before a resync.
+TEST_COUNT=4000
+export TEST_COUNT
+copy
+quietly "on the tree as it is" make_test simulate
+edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->line_, from)$/if (0/'
+make_fails simulate 'replay: TEST_SEED='
+edit ipt_impl.h 's/w->bound = IPTI_BOUND_ALL;/w->bound = 0;/'
+make_fails simulate 'replay: TEST_SEED='
+unset TEST_COUNT
 
 report

@@ -1,0 +1,590 @@
+/* oracles.h: what must hold of every trace that simulate.h makes. tests/ and
+ * fuzz/simulate.c run it.
+ *
+ *   - [insn] gives the truth, if no packet was changed; of flow that flags pick
+ *     it gives a part of the truth
+ *   - pieces, fuel, clones, caches, late pages and decoders used before change
+ *     nothing, on any layer
+ *   - blocks are the instructions, and edges are theirs, whatever the memo
+ *   - from any PSB on a decoder gives the suffix behind the seam */
+#ifndef IPT_TESTS_ORACLES_H
+#define IPT_TESTS_ORACLES_H
+#include "simulate.h"
+#include "fuzz/cov.h"
+
+#define SIM_BYTES 40000
+
+static uint8_t sim_bytes[SIM_BYTES];
+static fuzz_log sim_whole; /* of [insn], plainly */
+static fuzz_log sim_other;
+static int sim_changed; /* packets were */
+
+/* ---- the case ---- */
+
+/* Below n, which may be large. */
+static inline size_t pick(size_t n)
+{
+    const size_t high = dice(256);
+
+    return n ? (high * 256 + dice(256)) % n : 0;
+}
+
+/* A packet that says something about flow. */
+static inline ipt_packet random_packet(void)
+{
+    static const uint8_t types[]
+        = {IPT_PKT_TIP, IPT_PKT_TIP, IPT_PKT_FUP, IPT_PKT_FUP,
+           IPT_PKT_TIP_PGE, IPT_PKT_TIP_PGD, IPT_PKT_TNT_8, IPT_PKT_TNT_8,
+           IPT_PKT_OVF, IPT_PKT_PSBEND, IPT_PKT_PSB, IPT_PKT_MODE_EXEC,
+           IPT_PKT_MODE_TSX, IPT_PKT_PIP, IPT_PKT_PTW, IPT_PKT_EXSTOP,
+           IPT_PKT_CFE, IPT_PKT_TRIG, IPT_PKT_VMCS, IPT_PKT_STOP};
+    ipt_packet p;
+
+    memset(&p, 0, sizeof(p));
+    p.type = types[dice(SIM_LENGTH(types))];
+    switch (p.type) {
+    case IPT_PKT_TNT_8:
+        p.u.tnt.count = (uint8_t) (1 + dice(6));
+        p.u.tnt.bits = dice(1u << p.u.tnt.count);
+        break;
+    case IPT_PKT_TIP:
+    case IPT_PKT_FUP:
+    case IPT_PKT_TIP_PGE:
+    case IPT_PKT_TIP_PGD:
+        p.u.ip.ipc = chance(90) ? 6 : 0;
+        p.u.ip.payload = p.u.ip.ipc ? any_insn()->ip : 0;
+        break;
+    case IPT_PKT_MODE_EXEC:
+        p.u.exec.csl = (uint8_t) dice(2);
+        p.u.exec.csd = !p.u.exec.csl && dice(2);
+        p.u.exec.iflag = (uint8_t) dice(2);
+        break;
+    case IPT_PKT_MODE_TSX:
+        p.u.tsx.intx = (uint8_t) dice(2);
+        p.u.tsx.abrt = !p.u.tsx.intx && dice(2);
+        break;
+    case IPT_PKT_PIP:
+        p.u.pip.cr3 = (uint64_t) (1 + dice(3)) << 12;
+        p.u.pip.nr = (uint8_t) dice(2);
+        break;
+    case IPT_PKT_PTW: p.u.ptw.ip = (uint8_t) dice(2); break;
+    case IPT_PKT_EXSTOP: p.u.exstop.ip = (uint8_t) dice(2); break;
+    case IPT_PKT_CFE:
+        p.u.cfe.type = (uint8_t) (1 + dice(15));
+        p.u.cfe.ip = (uint8_t) dice(2);
+        break;
+    case IPT_PKT_TRIG:
+        p.u.trig.icntv = (uint8_t) dice(2);
+        p.u.trig.icnt = (uint16_t) (p.u.trig.icntv ? dice(20) : 0);
+        break;
+    case IPT_PKT_VMCS: p.u.vmcs.base = (uint64_t) dice(8) << 12; break;
+    default: break;
+    }
+    return p;
+}
+
+/* An instruction of this kind, if there is one. */
+static inline const sim_insn *any_kind(uint8_t kind)
+{
+    const sim_insn *x = any_insn();
+    unsigned i;
+
+    for (i = 0; i < program.insn_count && x->kind != kind; i++)
+        x = &program.insns[i];
+    return x;
+}
+
+static inline void insert_packet(size_t at, ipt_packet p)
+{
+    if (packet_count == SIM_PACKETS)
+        return;
+    memmove(&packets[at + 1], &packets[at],
+            (packet_count - at) * sizeof(packets[0]));
+    packets[at] = p;
+    packet_count++;
+}
+
+/* Change a packet. */
+static inline void sim_change(void)
+{
+    const size_t i = pick(packet_count);
+    ipt_packet p = packets[i];
+
+    if (packet_count < 2)
+        return;
+    switch (dice(6)) {
+    case 0: /* it is lost */
+        packet_count--;
+        memmove(&packets[i], &packets[i + 1],
+                (packet_count - i) * sizeof(packets[0]));
+        break;
+    case 1: /* it comes later */
+        packets[i] = packets[(i + 1) % packet_count];
+        packets[(i + 1) % packet_count] = p;
+        break;
+    case 2: insert_packet(i, packets[pick(packet_count)]); break;
+    case 3: insert_packet(i, random_packet()); break;
+    case 4: packets[i] = random_packet(); break;
+    default: /* something out of place, then an event that a FUP places */
+        p = random_packet();
+        p.type = IPT_PKT_FUP;
+        memset(&p.u, 0, sizeof(p.u));
+        p.u.ip.ipc = 6;
+        p.u.ip.payload = any_kind(IPT_INSN_PTWRITE)->ip;
+        insert_packet(i, p);
+        p.type = IPT_PKT_PTW;
+        memset(&p.u, 0, sizeof(p.u));
+        p.u.ptw.ip = 1;
+        insert_packet(i, p);
+        insert_packet(i, random_packet());
+        break;
+    }
+}
+
+/* The packets as bytes, and gaps where there are such. */
+static inline void sim_encode(fuzz_case *c)
+{
+    size_t i;
+
+    for (i = 0; i < packet_count && c->trace_size < SIM_BYTES - 300; i++) {
+        const ipt_packet *p = &packets[i];
+        uint8_t *to = sim_bytes + c->trace_size;
+        int n;
+        if (p->type == IPT_PKT_GAP) {
+            if (c->losses < FUZZ_LOSSES
+                && (!c->losses
+                    || c->loss[c->losses - 1].at < c->trace_size)) {
+                c->loss[c->losses].at = c->trace_size;
+                c->loss[c->losses++].size = p->u.gap.lost;
+            }
+            continue;
+        }
+        if (p->type == IPT_PKT_UNKNOWN) {
+            memcpy(to, p->u.unknown, p->size);
+            n = (int) p->size;
+        } else {
+            n = ipt_pkt_encode(to, 300, p);
+            if (n <= 0)
+                FUZZ_FAIL(__LINE__, "a packet that cannot be encoded");
+        }
+        c->trace_size += n > 0 ? (size_t) n : 0;
+    }
+    c->trace = sim_bytes;
+}
+
+static uint64_t sim_cr3; /* config.cr3 */
+
+/* What fuzz_setup cannot say. */
+static inline void sim_configure(ipt_config *config, void *context)
+{
+    unsigned i;
+
+    (void) context;
+    config->cr3 = sim_cr3;
+    config->cs_base = program.lay->has_cs ? read_cs_base : NULL;
+    if (program.lay->relative)
+        config->flags |= IPT_CONFIG_RELATIVE_IP;
+    for (i = 0; program.filtered && i < program.place_count; i++) {
+        config->filter[i].first = program.places[i].ip;
+        config->filter[i].last
+            = program.places[i].ip + program.places[i].size - 1;
+        config->filter[i].kind = IPT_FILTER_TRACE;
+    }
+}
+
+static inline void sim_flags(fuzz_case *c, uint32_t flags, uint32_t errata)
+{
+    c->config = (uint8_t) flags;
+    c->more = (uint8_t) ((flags >> 8 & FUZZ_MORE_FLAGS)
+                         | (errata >> 6 & FUZZ_MORE_ERRATA));
+    c->wide = (uint8_t) (flags >> 9 & FUZZ_WIDE_FLAGS);
+    c->errata = (uint8_t) errata;
+}
+
+/* With FUZZ_VERBOSE in the environment: what the case is. */
+static inline void sim_print(void)
+{
+    unsigned i;
+
+    fprintf(stderr, "errata %x, filter %u, variants %u, CS %x\n", cpu.errata,
+            program.filtered, program.variants, program.lay->cs);
+    for (i = 0; i < program.insn_count; i++) {
+        const sim_insn *x = &program.insns[i];
+        fprintf(stderr, "  %llx %s size %u mode %u to %llx %llx%s%s\n",
+                (unsigned long long) x->ip, ipt_insn_name(x->kind), x->size,
+                x->mode, (unsigned long long) x->target[0],
+                (unsigned long long) x->target[1], x->cut ? ", cut" : "",
+                x->leaves ? ", leaves" : "");
+    }
+    for (i = 0; i < packet_count; i++)
+        fprintf(stderr, "  packet %u %s %llx %x\n", i,
+                ipt_pkt_name(packets[i].type),
+                (unsigned long long) packets[i].u.unknown[0],
+                (unsigned) packets[i].u.unknown[1]);
+    for (i = 0; i < did.count; i++)
+        fuzz_print(&did.item[i]);
+}
+
+/* Simulate, change packets, and make a case of it. */
+static inline void sim_make(fuzz_case *c)
+{
+    unsigned n;
+
+    memset(c, 0, sizeof(*c));
+    simulate(chance(70) ? 10 + dice(40) : 100 + dice(200));
+    sim_changed = chance(50);
+    for (n = sim_changed ? 1 + dice(6) : 0; n--;)
+        sim_change();
+    if (fuzz_verbose())
+        sim_print();
+    sim_encode(c);
+    if (sim_changed) {
+        reached[REACH_CHANGED]++;
+        if (chance(15))
+            sim_bytes[pick(c->trace_size)] ^= (uint8_t) (1u << dice(8));
+        if (chance(10))
+            c->trace_size -= pick(c->trace_size < 40 ? c->trace_size : 40);
+    }
+    c->image = read_program;
+    c->configure = sim_configure;
+    c->flags = (uint8_t) (program.variants ? FUZZ_ASID : 0);
+    c->touched = program.places[0].ip;
+    sim_cr3 = (uint64_t) (1 + dice(3)) << 12;
+    sim_flags(c, cpu.flags, cpu.errata);
+}
+
+/* ---- truth ---- */
+
+static inline int sim_same_insn(const fuzz_item *a, const fuzz_item *b)
+{
+    return a->what == FUZZ_INSN && b->what == FUZZ_INSN && a->ip == b->ip
+           && a->kind == b->kind && a->mode == b->mode && a->size == b->size;
+}
+
+/* Is what was decoded what was done? */
+static inline int sim_same(const fuzz_item *item, const fuzz_item *truth)
+{
+    const unsigned not_told = IPT_EVENT_TSC | IPT_EVENT_SEAM;
+
+    if (item->what == FUZZ_INSN)
+        return sim_same_insn(item, truth) && item->flags == truth->flags;
+    return item->what == FUZZ_EVENT && truth->what == FUZZ_EVENT
+           && item->kind == truth->kind && item->ip == truth->ip
+           && item->hash == truth->hash
+           && (item->flags & ~not_told) == truth->flags;
+}
+
+static inline void sim_truth(const fuzz_log *log)
+{
+    size_t i;
+    size_t k = 0;
+
+    did.name = "truth";
+    for (i = 0; i < log->count; i++) {
+        const fuzz_item *item = &log->item[i];
+        if (item->what == FUZZ_SYNC)
+            continue;
+        if (item->what == FUZZ_STOP && item->status == IPT_END
+            && k == did.count)
+            break;
+        if (k == did.count || !sim_same(item, &did.item[k])) {
+            (void) fuzz_differ(&did, k, log, i);
+            return;
+        }
+        k++;
+    }
+    reached[REACH_TRUTH]++;
+}
+
+/* Is an instruction of the truth one that the flags ask for? */
+static inline int sim_visible(const fuzz_item *truth, uint32_t flags)
+{
+    if (truth->what != FUZZ_INSN)
+        return 0;
+    if (flags & IPT_CONFIG_CR3_ONLY)
+        return truth->end == sim_cr3;
+    return flags & IPT_CONFIG_NON_ROOT_ONLY ? truth->count != 0
+                                            : truth->count == 0;
+}
+
+#define SIM_ONLY                                        \
+    (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY \
+     | IPT_CONFIG_CR3_ONLY)
+
+/* Flow that the flags ask for is part of the truth, where no return depends on
+ * calls of what is stepped over. */
+static inline void sim_part(const fuzz_log *log, uint32_t flags)
+{
+    size_t hidden = 0;
+    size_t i;
+    size_t k = 0;
+
+    for (i = 0; i < did.count; i++)
+        hidden += did.item[i].what == FUZZ_INSN
+                  && !sim_visible(&did.item[i], flags);
+    if (hidden)
+        reached[flags & IPT_CONFIG_CR3_ONLY    ? REACH_CR3_ONLY
+                : flags & IPT_CONFIG_ROOT_ONLY ? REACH_ROOT_ONLY
+                                               : REACH_NON_ROOT_ONLY]++;
+    if (sim_changed || !(flags & IPT_CONFIG_NO_RETCOMP))
+        return;
+    for (i = 0; i < log->count; i++) {
+        const fuzz_item *item = &log->item[i];
+        if (item->what == FUZZ_STOP && item->status != IPT_END
+            && !(flags & (IPT_CONFIG_WALK_ON | IPT_CONFIG_STRICT))) {
+            (void) fuzz_differ(&did, k, log, i);
+            return;
+        }
+        if (item->what != FUZZ_INSN || item->status & IPT_UNPROVEN)
+            continue;
+        while (k < did.count
+               && !(sim_visible(&did.item[k], flags)
+                    && sim_same_insn(item, &did.item[k])))
+            k++;
+        if (k++ >= did.count) {
+            (void) fuzz_differ(&did, did.count, log, i);
+            return;
+        }
+    }
+    reached[REACH_VISIBLE]++;
+}
+
+/* ---- from a PSB on ---- */
+
+/* A place in a log, and the address space there. */
+typedef struct sim_mark {
+    size_t at;
+    uint64_t paging; /* hashes of the last such events, 0: there were none */
+    uint64_t vmcs;
+} sim_mark;
+
+static inline void sim_follow(sim_mark *m, const fuzz_item *item)
+{
+    if (item->what != FUZZ_EVENT)
+        return;
+    if (item->kind == IPT_EVT_GAP)
+        m->paging = m->vmcs = 0;
+    if (item->kind == IPT_EVT_PAGING || item->kind == IPT_EVT_ASYNC_PAGING)
+        m->paging = item->hash;
+    if (item->kind == IPT_EVT_VMCS || item->kind == IPT_EVT_ASYNC_VMCS)
+        m->vmcs = item->hash;
+}
+
+static inline int sim_is_seam(const fuzz_item *item)
+{
+    const unsigned seam = IPT_EVENT_STATUS | IPT_EVENT_SEAM;
+
+    return item->what == FUZZ_EVENT && (item->flags & seam) == seam
+           && (item->kind == IPT_EVT_ENABLED
+               || item->kind == IPT_EVT_DISABLED);
+}
+
+/* Go to the seam at this offset, and on to the first instruction that takes
+ * trace. Returns 0 if there is none before an error. */
+static inline int sim_find(const fuzz_log *log, uint64_t offset, sim_mark *m)
+{
+    int behind_it = 0;
+
+    memset(m, 0, sizeof(*m));
+    for (; m->at < log->count; m->at++) {
+        const fuzz_item *item = &log->item[m->at];
+        sim_follow(m, item);
+        if (sim_is_seam(item) && item->offset == offset)
+            behind_it = 1;
+        else if (behind_it && item->what == FUZZ_INSN && is_branch(item->kind))
+            return 1;
+        else if (behind_it && item->what == FUZZ_STOP)
+            return 0;
+    }
+    return 0;
+}
+
+/* The same, but for time and what says how a decoder began. */
+static inline int sim_alike(const fuzz_item *a, const fuzz_item *b)
+{
+    const unsigned own = IPT_EVENT_TSC | IPT_EVENT_SEAM;
+
+    if (a->what == FUZZ_EVENT)
+        return b->what == FUZZ_EVENT && a->kind == b->kind && a->ip == b->ip
+               && a->hash == b->hash && a->offset == b->offset
+               && (a->flags & ~own) == (b->flags & ~own);
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* From the PSB at `offset` on, in step with the whole from some seam on. */
+static inline void sim_from(const fuzz_case *c, uint64_t offset)
+{
+    const fuzz_log *whole = &sim_whole;
+    fuzz_log *log = &sim_other;
+    fuzz_run run;
+    size_t i;
+
+    fuzz_plan(&run, &fuzz_insn, c);
+    run.log = log;
+    run.psb = offset + 1;
+    fuzz_decode(&run, "from a PSB on");
+    for (i = 0; i < log->count; i++) {
+        sim_mark a;
+        sim_mark b;
+        if (!sim_is_seam(&log->item[i])
+            || !sim_find(whole, log->item[i].offset, &a)
+            || !sim_find(log, log->item[i].offset, &b)
+            || !sim_same_insn(&whole->item[a.at], &log->item[b.at])
+            || whole->item[a.at].offset != log->item[b.at].offset
+            || (whole->item[a.at].flags ^ log->item[b.at].flags)
+                   & IPT_FLOW_SPECULATIVE
+            || a.paging != b.paging || a.vmcs != b.vmcs)
+            continue;
+        reached[REACH_SEAM]++;
+        for (a.at++, b.at++; a.at < whole->count && b.at < log->count;
+             a.at++, b.at++)
+            if (!sim_alike(&whole->item[a.at], &log->item[b.at]))
+                break;
+        if ((a.at < whole->count && !log->cut)
+            || (b.at < log->count && !whole->cut))
+            (void) fuzz_differ(whole, a.at, log, b.at);
+        return;
+    }
+}
+
+static inline void sim_seams(const fuzz_case *c, uint32_t flags)
+{
+    const fuzz_log *log = &fuzz_logs[1];
+    size_t i;
+
+    if (flags & (IPT_CONFIG_TICKS | IPT_CONFIG_VMX_EVENTS))
+        return; /* these depend on what was before the PSB */
+    fuzz_reference(&fuzz_pkt, c, &fuzz_logs[1]);
+    for (i = 1; i < log->count; i++)
+        if (log->item[i].what == FUZZ_PACKET
+            && log->item[i].kind == IPT_PKT_PSB && log->item[i].offset
+            && chance(50))
+            sim_from(c, log->item[i].offset);
+}
+
+/* ---- ways that must not matter ---- */
+
+static const fuzz_layer *const sim_layers[]
+    = {&fuzz_insn, &fuzz_blk, &fuzz_insn, &fuzz_blk,
+       &fuzz_evt,  &fuzz_qry, &fuzz_pkt};
+
+/* Pick how a way is done, and count it. */
+static inline void sim_way(fuzz_case *c, int way)
+{
+    const int all = way == FUZZ_RUN_ALL;
+
+    c->clone = (uint8_t) (2 * dice(20));
+    c->cut = (uint8_t) (chance(50) ? 0 : 1 + dice(255));
+    c->fuel = (uint8_t) (chance(50) ? 0 : dice(64));
+    c->lines = chance(50) ? 64 : 4096;
+    c->warm = chance(50);
+    c->touched = chance(50) ? any_insn()->ip : ELSEWHERE;
+    c->piece = chance(80) ? 0 : 2 + dice(254);
+    c->flags = (uint8_t) (c->flags & ~(FUZZ_GROW | FUZZ_FAR));
+    c->flags |= (uint8_t) ((chance(50) ? FUZZ_GROW : 0)
+                           | (chance(20) ? FUZZ_FAR : 0));
+    if (way == FUZZ_RUN_PIECES)
+        reached[c->cut ? REACH_PIECES : REACH_BYTES]++;
+    reached[REACH_FREED] += way == FUZZ_RUN_FEED || all;
+    if (way == FUZZ_RUN_FUEL || all)
+        reached[c->fuel ? REACH_FUEL_N : REACH_FUEL_1]++;
+    reached[REACH_CLONE] += way == FUZZ_RUN_CLONE || all;
+    reached[REACH_LAZY] += way == FUZZ_RUN_LAZY || all;
+    reached[REACH_AGAIN] += way == FUZZ_RUN_AGAIN;
+    if (way == FUZZ_RUN_CACHE || all) {
+        reached[c->lines == 64 ? REACH_CACHE_TINY : REACH_CACHE_LARGE]++;
+        reached[REACH_CACHE_WARM] += c->warm != 0;
+        reached[c->touched == ELSEWHERE ? REACH_CACHE_UNRELATED
+                                        : REACH_CACHE_RELATED]++;
+    }
+}
+
+static inline void sim_ways(fuzz_case *c)
+{
+    unsigned i;
+    unsigned n;
+
+    for (n = 0; n < SIM_LENGTH(sim_layers); n++) {
+        const fuzz_layer *layer = sim_layers[n];
+        const int way = (int) dice(FUZZ_RUN_COUNT + 1);
+        if (!fuzz_useful(layer, way))
+            continue;
+        sim_way(c, way);
+        for (i = 0; i < 1; i++) {
+            fuzz_reference(layer, c, &fuzz_logs[0]);
+            fuzz_way(layer, c, &fuzz_logs[0], way);
+        }
+    }
+}
+
+static inline void sim_cover(fuzz_case *c)
+{
+    const unsigned way = dice(FUZZ_RUN_COUNT);
+    const unsigned size = dice(16); /* 4 lines at least, 65536 at most */
+    const size_t lines = size < 15 ? (size_t) 4 << size : 4;
+    const int counts = chance(80);
+
+    sim_way(c, (int) way);
+    cov_all(c, 1u << way, counts ? 1u << way : 0, lines);
+    reached[REACH_INSN_COV]++;
+    if (counts)
+        reached[lines == 4          ? REACH_MEMO_TINY
+                : lines == 1u << 16 ? REACH_MEMO_LARGE
+                                    : REACH_MEMO_SOME]++;
+}
+
+/* Flags that change what is given. */
+static inline uint32_t random_flags(void)
+{
+    static const uint32_t some[]
+        = {IPT_CONFIG_IFLAGS, IPT_CONFIG_STRICT, IPT_CONFIG_WALK_ON,
+           IPT_CONFIG_END_ON_CALL, IPT_CONFIG_END_ON_JUMP, IPT_CONFIG_TICKS,
+           IPT_CONFIG_KEEP_TCAL, IPT_CONFIG_MONOTONIC,
+           IPT_CONFIG_VMX_EVENTS};
+    static const uint32_t only[] = {IPT_CONFIG_ROOT_ONLY,
+                                    IPT_CONFIG_NON_ROOT_ONLY,
+                                    IPT_CONFIG_CR3_ONLY};
+    uint32_t flags = cpu.flags;
+    unsigned i;
+
+    for (i = 0; i < SIM_LENGTH(some); i++)
+        if (chance(15))
+            flags |= some[i];
+    if (chance(25))
+        flags |= only[dice(3)];
+    return flags;
+}
+
+/* Make a trace and check all that must hold of it. */
+static inline void sim_all(void)
+{
+    uint32_t flags;
+    fuzz_case c;
+
+    sim_make(&c);
+    if (!sim_changed) {
+        fuzz_reference(&fuzz_insn, &c, &sim_whole);
+        sim_truth(&sim_whole);
+    }
+    flags = random_flags();
+    sim_flags(&c, flags,
+              sim_changed && chance(30) ? dice(256) * 2 & IPT_ERRATUM_ALL_
+                                        : cpu.errata);
+    if (chance(70))
+        c.flags |= FUZZ_RESYNC;
+    if (fuzz_verbose())
+        fprintf(stderr, "flags %x\n", flags);
+    fuzz_reference(&fuzz_insn, &c, &sim_whole);
+    reached[REACH_RESYNC] += c.flags & FUZZ_RESYNC && sim_whole.errors > 0;
+    if (flags & SIM_ONLY)
+        sim_part(&sim_whole, flags);
+    fuzz_reference(&fuzz_blk, &c, &fuzz_logs[0]);
+    fuzz_gathered(&c, &sim_whole, &fuzz_logs[0]);
+    reached[REACH_INSN_BLK]++;
+    if (!(flags & IPT_CONFIG_WALK_ON))
+        sim_seams(&c, flags);
+    sim_ways(&c);
+    sim_cover(&c);
+}
+
+#endif /* IPT_TESTS_ORACLES_H */
