@@ -444,6 +444,20 @@ TEST(vdso)
     CHECK_EQ(load("out.d/sysroot/vdso/vdso-x64.so"), 256);
     remove_all("out.d");
     remove_all("cache");
+    make_recording("[vdso]");
+    CHECK_EQ(run("-o out.d perf.data"), 0); // of another kernel
+    CHECK(!exists("out.d/sysroot"));
+    remove_all("out.d");
+#ifdef __x86_64__
+    patch(72, 0); // no features: nothing says that it is not ours
+    save("perf.data", whole, whole_size);
+    CHECK_EQ(run("-o out.d perf.data"), 0);
+    SAYS("warning: that of this machine is taken");
+    CHECK(load("out.d/sysroot/vdso/vdso-x64.so") > 1000);
+    CHECK(!memcmp(text, "\177ELF", 4));
+    remove_all("out.d");
+#endif
+    make_build("[vdso]", "\1\2\3\4\5\6\7\x8", 8);
     save_elf("vdso", "", 0, 3); // what it is, not what it is called
     CHECK_EQ(run("--vdso vdso -o out.d perf.data"), 0);
     CHECK(holds("out", "-ia32 out.d/sysroot/vdso/vdso-ia32.so "));

@@ -700,27 +700,30 @@ static const uint8_t *own_vdso(uint64_t *size)
     const uint8_t *base = (const uint8_t *) getauxval(AT_SYSINFO_EHDR);
     uint64_t table;
     uint16_t number[2]; // e_shentsize, e_shnum
-    if (!base) return NULL;
+    if (!base || base[4] != 2) return NULL; // 64 bits
     memcpy(&table, base + 40, 8);
     memcpy(number, base + 58, 4);
     *size = table + (uint64_t) number[0] * number[1];
     return base;
 }
 
-/* Was it recorded here, with this kernel? Then its vdso is ours. */
-static int is_this_machine(const splitter *s)
+/* Does the file say that it was recorded on another machine, or with another
+ * kernel? Then its vdso is not ours. */
+static int is_elsewhere(const splitter *s)
 {
     struct utsname own;
     char host[256];
     char release[256];
     const perfdata *p = s->file.data;
-    return uname(&own) == 0
-        && perfdata_feature_text(p, PERFDATA_FEATURE_HOSTNAME, host,
-                                 sizeof host) == 1
-        && perfdata_feature_text(p, PERFDATA_FEATURE_OSRELEASE, release,
-                                 sizeof release) == 1
-        && strcmp(host, own.nodename) == 0
-        && strcmp(release, own.release) == 0;
+    const int has_host = perfdata_feature_text(p, PERFDATA_FEATURE_HOSTNAME,
+                                               host, sizeof host) == 1;
+    const int has_release = perfdata_feature_text(
+        p, PERFDATA_FEATURE_OSRELEASE, release, sizeof release) == 1;
+    if (uname(&own)) return 1;
+    if (!has_host && !has_release)
+        complain(s, "[vdso]", "warning: that of this machine is taken");
+    return (has_host && strcmp(host, own.nodename) != 0)
+        || (has_release && strcmp(release, own.release) != 0);
 }
 
 static int write_own_vdso(splitter *s, const mapped *map)
@@ -734,7 +737,7 @@ static int write_own_vdso(splitter *s, const mapped *map)
     buildid_of_bytes(base, size, &id);
     name = vdso_name(id.kind);
     if (!name || (map->id_size ? !buildid_is(&id, map->id, map->id_size)
-                               : !is_this_machine(s)))
+                               : is_elsewhere(s)))
         return 0;
     if (s->vdsos >> id.kind & 1) return 1;
     fd = below_create(s->folder, name);
