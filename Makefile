@@ -110,10 +110,12 @@ run-tests: tools examples tests $(if $(REPLAY),fuzzers)
 	@$(RUN) $(TESTS:%=$(BUILD)/tests/%) $(SCRIPTS) $(REPLAY)
 
 test-traces:  ## Test with real hardware traces: TRACES=dir
-	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis
+	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis \
+	    $(BUILD)/tests/perfdata
 	@test -n "$(TRACES)" || { echo "make test-traces TRACES=dir"; exit 2; }
 	@TRACES=$(TRACES) VERBOSE=1 $(RUN) $(BUILD)/tests/traces \
-	    "$(BUILD)/tests/peer_zydis --vectors $(TRACES)/vectors"
+	    "$(BUILD)/tests/peer_zydis --vectors $(TRACES)/vectors" \
+	    $(BUILD)/tests/perfdata
 
 test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
 	@$(SUB) tools

@@ -1,8 +1,10 @@
 /* perfdata.c: the reader of perf.data (examples/tools/common/perfdata.h), on
  * records and files put together here, in both byte orders. */
+#define _POSIX_C_SOURCE 200809L
 #include "examples/tools/common/perfdata.c"
 #include "test.h"
 #include "perfbuild.h"
+#include <glob.h>
 
 /* ---- one record ---- */
 
@@ -1447,6 +1449,97 @@ TEST(many_ids)
     }
 }
 
+/* ---- recordings of hardware ---- */
+
+/* With TRACES=dir: dir/CASE/perf.data, if records.tsv lists its records as perf
+ * does and trace.pt is its trace (see tests/traces.c). */
+static char folder_of_case[1024];
+
+static size_t load_of_case(const char *name, uint8_t *to, size_t room_for)
+{
+    char path[1100];
+    size_t size = 0;
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s", folder_of_case, name);
+    f = fopen(path, "rb");
+    if (!CHECK(f != NULL)) return 0;
+    size = fread(to, 1, room_for, f);
+    fclose(f);
+    return size;
+}
+
+/* A line: offset and size in hex, cpu, time, what perf prints. */
+static void check_line(const char *line)
+{
+    unsigned long long offset;
+    unsigned long long time;
+    unsigned size;
+    unsigned cpu;
+    unsigned pid;
+    unsigned tid;
+    const char *task = strstr(line, "pid/tid:");
+    if (!CHECK_EQ(sscanf(line, "%llx %x %u %llu", &offset, &size, &cpu, &time),
+                  4))
+        return;
+    CHECK_EQ(perfdata_next(&reader, &rec), 0);
+    CHECK_EQ(rec.offset, offset);
+    CHECK_EQ(rec.size, size);
+    CHECK_EQ(rec.sample.cpu, cpu);
+    CHECK_EQ(rec.sample.time, time);
+    if (!task) return;
+    CHECK_EQ(rec.type, PERFDATA_SWITCH_CPU_WIDE);
+    CHECK_EQ(sscanf(task, "pid/tid: %u/%u", &pid, &tid), 2);
+    CHECK_EQ(rec.u.thread.pid, pid);
+    CHECK_EQ(rec.u.thread.tid, tid);
+    CHECK_EQ(!strstr(line, " OUT "),
+             !(rec.misc & PERFDATA_MISC_SWITCH_OUT));
+}
+
+TEST(recording)
+{
+    static uint8_t trace[1 << 16];
+    char line[2000];
+    char path[1100];
+    FILE *f;
+    unsigned lines = 0;
+    size_t trace_size;
+    no_queues();
+    whole_size = load_of_case("perf.data", whole, sizeof whole);
+    CHECK_EQ(open_file(), 0);
+    snprintf(path, sizeof path, "%s/records.tsv", folder_of_case);
+    f = fopen(path, "r");
+    if (!CHECK(f != NULL)) return;
+    while (fgets(line, sizeof line, f)) {
+        if (line[0] == '#') continue;
+        check_line(line);
+        CHECK_EQ(perfdata_queues_add(&q, &rec), 0);
+        lines++;
+    }
+    fclose(f);
+    CHECK(lines > 0);
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_END);
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    trace_size = load_of_case("trace.pt", trace, sizeof trace);
+    CHECK_EQ(q.queue_count, 1);
+    CHECK_EQ(queues[0].size, trace_size);
+    CHECK(!memcmp(whole + pieces[0].data, trace, trace_size));
+}
+
+static void run_recordings(const char *traces)
+{
+    char pattern[1024];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*/perf.data", traces);
+    if (glob(pattern, 0, NULL, &found)) return;
+    big = 0;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        snprintf(folder_of_case, sizeof folder_of_case, "%.*s",
+                 (int) strlen(found.gl_pathv[i]) - 10, found.gl_pathv[i]);
+        test_run_(folder_of_case, t_recording);
+    }
+    globfree(&found);
+}
+
 int main(void)
 {
     RUN(mappings);
@@ -1482,5 +1575,6 @@ int main(void)
     RUN(queues_too_small);
     RUN(random_queues);
     RUN(many_ids);
+    if (getenv("TRACES")) run_recordings(getenv("TRACES"));
     return test_report();
 }
