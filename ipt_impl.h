@@ -502,12 +502,13 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
 static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 {
     ipti_cur_release(cur, at);
-    if (IPTI_UNLIKELY(status == IPT_MORE)) {
-        cur->seg = cur->piece = IPTI_NOWHERE;
-        cur->quick = 0;
-    }
-    if (IPTI_UNLIKELY(status < 0))
+    if (IPTI_UNLIKELY(status < 0)) {
         at->error = status;
+        if (status == IPT_MORE) {
+            cur->seg = cur->piece = IPTI_NOWHERE;
+            cur->quick = 0;
+        }
+    }
     return status;
 }
 
@@ -786,10 +787,20 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
     return (int) size;
 }
 
+#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
+
+/* Do the 16 bytes at p make a PSB? */
+static inline int ipti_is_psb(const uint8_t *p)
+{
+    return ipti_le64(p) == IPTI_PSB_HALF && ipti_le64(p + 8) == IPTI_PSB_HALF;
+}
+
 static int ipti_shape_psb(const uint8_t *p, size_t n)
 {
     size_t i;
 
+    if (n >= IPTI_SIZE_PSB && ipti_is_psb(p)) /* the loop takes its time */
+        return IPTI_SIZE_PSB;
     for (i = 2; i < n && i < IPTI_SIZE_PSB; i++)
         if (p[i] != (i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
             return IPT_ERR_PACKET;
@@ -1899,8 +1910,6 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     return status;
 }
 
-#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
-
 /* Does a PSB begin at pos? Returns 2 if a ninth pair follows. */
 static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 {
@@ -1911,8 +1920,7 @@ static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 
     if (status < 0)
         return status;
-    if (n < IPTI_SIZE_PSB || ipti_le64(p) != IPTI_PSB_HALF
-        || ipti_le64(p + 8) != IPTI_PSB_HALF)
+    if (n < IPTI_SIZE_PSB || !ipti_is_psb(p))
         return 0;
     status = ipti_cur_bytes(cur, pos + IPTI_SIZE_PSB, window, &p, &n);
     if (status < 0)
@@ -8813,7 +8821,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     unsigned n;
 
     *ip = 0;
-    if (ipti_shape_psb(p, IPTI_SIZE_PSB) <= 0)
+    if (!ipti_is_psb(p))
         return NULL;
     for (n = 0; size && n < 16; n++) {
         p = ipti_cov_pads(p + size, end);
