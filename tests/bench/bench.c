@@ -1,7 +1,8 @@
 /* bench.c: how fast each layer is, next to others that do the same work.
  *
  *     bench [-t] [-r ROUNDS] [-l LAYER] [-c COUNTS] FOLDER...
- *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind
+ *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind. Prints
+ *                                 bytes and items
  *     bench -k FOLDER...          blocks by size of the cache, for gnuplot
  *
  * NAME=FOLDER+FOLDER...: a program on several inputs, for coverage.
@@ -280,8 +281,7 @@ static int once(const bench_case *c, const bench_row *rows, const char *layer)
                 return 2;
             items += bench_once(c, row);
         }
-        printf("%s\t%s\t%zu\t%llu\n", c->name, layer, c->size,
-               (unsigned long long) items);
+        printf("%zu\t%llu\n", c->size, (unsigned long long) items);
         return 0;
     }
     return 2;

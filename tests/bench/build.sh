@@ -12,16 +12,16 @@ mkdir -p "$out" || exit 2
 # compile PROGRAM FLAGS AND SOURCES...: with the files that all need. Valgrind
 # 3.19 cannot read the DWARF 5 of clang.
 compile() {
-    program=$1
+    compiled=$1
     shift
     libs=
     echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
-    rm -f "$program.of"
+    rm -f "$compiled.of"
     # shellcheck disable=SC2086 # flags
-    $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$program" "$@" \
+    $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$compiled" "$@" \
         examples/tools/common/image.c examples/tools/common/files.c $libs ||
         exit 2
-    echo "$CC $CFLAGS $LIBXDC" >"$program.of"
+    echo "$CC $CFLAGS $LIBXDC" >"$compiled.of"
 }
 
 # stale PROGRAM: it has to be compiled (anew).
@@ -62,4 +62,37 @@ fetch_base() {
         else git show "$BASE:$f" >"$out/base/$f"
         fi || exit 2
     done
+}
+
+# What git hash-object says of ipt_impl.h in the commit from before large
+# programs were worked on.
+before=1e828856796f547c1602fdba2c15f997921d07dc
+
+# The other tree's decoder beside ours: of its names only scale_base is left.
+build_base() {
+    fetch_base
+    base=
+    [ "$(git hash-object "$out/base/ipt_impl.h")" != $before ] || base=-DGAIN
+    for c in scale/side decoder; do
+        # shellcheck disable=SC2086 # flags
+        $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -DSIDE=scale_base \
+            -I"$out/base" -I. -c -o "$out/base/$(basename $c).o" \
+            $here/$c.c || exit 2
+    done
+    ld -r -o "$out/base/all.o" "$out/base/side.o" "$out/base/decoder.o" &&
+        objcopy --keep-global-symbol=scale_base "$out/base/all.o" || exit 2
+    base="$base -DBASE $out/base/all.o"
+}
+
+# build_scale PROGRAM: with the decoder of BASE, if there is one.
+build_scale() {
+    base=
+    [ -z "$BASE" ] || build_base
+    if [ -n "$base" ] || stale "$1"; then
+        libxdc
+        # shellcheck disable=SC2086 # flags
+        compile "$1" -I. $here/scale/*.c $here/decoder.c $here/libipt.c \
+            $here/libxdc.c $base $xdc
+    fi
+    [ -z "$base" ] || rm -f "$1.of" # the next one may be without it
 }

@@ -1,9 +1,11 @@
 #!/bin/sh
 # instr.sh: instructions that each layer takes for an item, counted by
-# callgrind, so that they are the same on any day. An item is a packet, an
-# event, an instruction, or a byte of trace where coverage is made.
+# callgrind, so that they are the same on any day: on real traces, and on
+# programs of scale/program.c. An item is a packet, an event, an instruction, or
+# a byte of trace where coverage is made.
 #
-# TRACES=dir  has libxdc-mruby, libxdc-qemu and libxdc-foo; CASES="..." others
+# TRACES=dir  has libxdc-mruby, libxdc-qemu and libxdc-foo; CASES="..." others.
+#             Without it only the programs are decoded
 # LAYER="insns cold"  only this row
 # BASE=dir    another checkout, or a commit: both are measured, and a row fails
 #             that is WORSE=3 percent above it. PARDON="insns,insns cold" names
@@ -15,7 +17,7 @@
 
 here=tests/bench
 . $here/build.sh
-[ -d "$TRACES" ] || { echo "make bench-instr TRACES=dir"; exit 2; }
+[ -z "$TRACES" ] || [ -d "$TRACES" ] || { echo "no folder $TRACES"; exit 2; }
 command -v valgrind >/dev/null || {
     echo "SKIP valgrind is missing (package valgrind)"
     echo "0 passed, 0 failed, 1 skipped"
@@ -24,39 +26,64 @@ command -v valgrind >/dev/null || {
 
 LIBXDC=
 if stale "$out/bench"; then compile "$out/bench" -I. $here/*.c; fi
-if [ -n "$BASE" ]; then
-    fetch_base
-    compile "$out/bench.base" -I"$out/base" -I. $here/*.c
-fi
+build_scale "$out/instr" # with that of BASE, too
+[ -z "$BASE" ] || compile "$out/bench.base" -I"$out/base" -I. $here/*.c
 
-# count PROGRAM LAYER FOLDER: case, layer, bytes, items, instructions.
+# count SIDE CASE ROW FUNCTION COMMAND...: case, row, bytes, items, instructions
+# of that function.
 count() {
-    if valgrind --tool=callgrind --callgrind-out-file="$1.callgrind" \
-        --toggle-collect=bench_once "$1" -1 "$2" "$3" >"$1.row" 2>"$1.log"
+    to=$out/$1 name=$2 row=$3 toggle=$4
+    shift 4
+    if valgrind --tool=callgrind --callgrind-out-file="$to.callgrind" \
+        --toggle-collect="$toggle" "$@" >"$to.row" 2>"$to.log"
     then
-        printf '%s\t%s\n' "$(cat "$1.row")" \
-            "$(sed -n 's/.*Collected : //p' "$1.log")"
+        printf '%s\t%s\t%s\t%s\n' "$name" "$row" "$(cat "$to.row")" \
+            "$(sed -n 's/.*Collected : //p' "$to.log")"
     else
-        printf '%s\t%s\t0\t0\t0\n' "$(basename "$3")" "$2"
+        printf '%s\t%s\t0\t0\t0\n' "$name" "$row"
     fi
-    rm -f "$1.callgrind"
+    rm -f "$to.callgrind"
+}
+
+# real CASE ROW, made CASE ROW: of this tree and, next to it, of BASE.
+real() {
+    [ -z "$BASE" ] || count before "$1" "$2" bench_once \
+        "$out/bench.base" -1 "$2" "$TRACES/$1" >"$out/before" &
+    count after "$1" "$2" bench_once "$out/bench" -1 "$2" "$TRACES/$1" \
+        >"$out/after"
+    wait
+}
+
+made() {
+    [ -z "$BASE" ] || count before "$1" "$2" side_pass \
+        "$out/instr" -1 "$1" "$2" base >"$out/before" &
+    count after "$1" "$2" side_pass "$out/instr" -1 "$1" "$2" >"$out/after"
+    wait
+}
+
+# each HOW CASE ROW...: call it for each row that is asked for.
+each() {
+    measure=$1 case=$2
+    shift 2
+    for layer; do
+        [ "${LAYER:-$layer}" = "$layer" ] || continue
+        $measure "$case" "$layer"
+        if [ -n "$BASE" ]; then paste "$out/after" "$out/before"
+        else cat "$out/after"; fi
+    done
 }
 
 rows() {
-    for name in ${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}; do
-        for layer in packets events blocks insns coverage "blocks cold" \
-            "insns cold" "coverage cold"; do
-            [ "${LAYER:-$layer}" = "$layer" ] || continue
-            if [ -n "$BASE" ]; then
-                count "$out/bench.base" "$layer" "$TRACES/$name" \
-                    >"$out/before" &
-            fi
-            count "$out/bench" "$layer" "$TRACES/$name" >"$out/after"
-            wait
-            if [ -n "$BASE" ]; then paste "$out/after" "$out/before"
-            else cat "$out/after"; fi
+    if [ -n "$TRACES" ]; then
+        for name in ${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}; do
+            each real "$name" packets events blocks insns coverage \
+                "blocks cold" "insns cold" "coverage cold"
         done
-    done
+    fi
+    [ -z "$CASES" ] || return
+    each made unif-1000 blocks insns coverage "coverage, no retcomp"
+    each made unif-10000 blocks coverage "coverage, no retcomp"
+    each made noise "coverage, fresh"
 }
 
 compiler="$($CC --version | sed -n '1s/^[^ ]* //p') ${CFLAGS:--O2 -g}"

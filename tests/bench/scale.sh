@@ -18,42 +18,12 @@
 mode=${1:-run}
 here=tests/bench
 . $here/build.sh
-# What git hash-object says of ipt_impl.h in that commit.
-before=1e828856796f547c1602fdba2c15f997921d07dc
-
-# The other tree's decoder beside ours: of its names only scale_base is left.
-build_base() {
-    fetch_base
-    base=
-    [ "$(git hash-object "$out/base/ipt_impl.h")" != $before ] || base=-DGAIN
-    for c in scale/side decoder; do
-        # shellcheck disable=SC2086 # flags
-        $CC $warn ${CFLAGS:--O2 -g} -DSIDE=scale_base -I"$out/base" -I. -c \
-            -o "$out/base/$(basename $c).o" $here/$c.c || exit 2
-    done
-    ld -r -o "$out/base/all.o" "$out/base/side.o" "$out/base/decoder.o" &&
-        objcopy --keep-global-symbol=scale_base "$out/base/all.o" || exit 2
-    base="$base -DBASE $out/base/all.o"
-}
-
-build_scale() {
-    base=
-    [ -z "$BASE" ] || build_base
-    if [ -n "$base" ] || stale "$out/scale"; then
-        libxdc
-        # shellcheck disable=SC2086 # flags
-        compile "$out/scale" -I. $here/scale/*.c $here/decoder.c \
-            $here/libipt.c $here/libxdc.c $base $xdc
-    fi
-    [ -z "$base" ] || rm -f "$out/scale.of" # the next one may be without it
-}
-
 # ---- invalidation ----
 
 # Instructions of one ipt_cache_invalidate of a page.
 cost() {
     valgrind --tool=callgrind --callgrind-out-file="$out/callgrind.$$" \
-        --toggle-collect=side_invalidate "$out/scale" -i "$@" 2>&1 |
+        --toggle-collect=side_invalidate "$program" -i "$@" 2>&1 |
         sed -n 's/.*Collected : //p'
     rm -f "$out/callgrind.$$"
 }
@@ -97,7 +67,7 @@ invalidations() {
 
 run() {
     # shellcheck disable=SC2086 # options
-    "$out/scale" ${TSV:+-t} $1 -r "${ROUNDS:-5}" ${GROUP:+-g "$GROUP"} \
+    "$program" ${TSV:+-t} $1 -r "${ROUNDS:-5}" ${GROUP:+-g "$GROUP"} \
         2>"$out/counts"
     status=$?
     [ $status -le 1 ] || { cat "$out/counts"; exit $status; }
@@ -156,7 +126,7 @@ smoke() {
     expect "libxdc dies" some '$2 == "libxdc" && $13 == "left out"'
     expect "and is skipped" grep -q '^[0-9]* 0 1$' "$out/counts"
     for asid in one any; do
-        expect "invalidate $asid" "$out/scale" -i 262144 $asid
+        expect "invalidate $asid" "$program" -i 262144 $asid
     done
     echo "$passed passed, $failed failed"
     [ $failed -eq 0 ]
@@ -167,11 +137,12 @@ smoke)
     BASE=. LIBXDC=$here/standin LIBXDC_CFLAGS=-O0 CFLAGS=-O0
     out=$out/tiny
     mkdir -p "$out"
-    build_scale
+    program=$out/scale
+    build_scale "$program"
     smoke
     ;;
 run)
-    build_scale
+    build_scale "$program"
     [ -n "$LIBXDC" ] ||
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
             "(package libcapstone-dev)"

@@ -5,6 +5,8 @@
  *     scale [-t] [-s] [-r ROUNDS] [-g GROUP]
  *     scale -i SIZE any|one [base]   one ipt_cache_invalidate of a page, in a
  *                                    cache of SIZE bytes, for callgrind
+ *     scale -1 PROGRAM ROW [base]    one pass of some rows, the same way. Prints
+ *                                    bytes and items
  *
  * Rows of a group decode the same program. They run in turn, ROUNDS times (5),
  * every other time the last one first; speeds are of the median, in processor time, and ratios the median of those of
@@ -606,19 +608,68 @@ static int invalidate(size_t size, int any, const scale_side *side)
     return 0;
 }
 
+#define LONG(functions, flags) {functions, 0, 0, flags, MANY / 4, 1}
+#define ROOM {16 * MIB, 16 * MIB, 0, 0, 0, 0}
+
+static int once(const char *program, const char *name, const scale_side *side)
+{
+    static const struct {
+        const char *program;
+        const char *name;
+        scale_layer layer;
+        scale_want want;
+        scale_how how;
+    } cases[] = {
+        {"unif-1000", "blocks", SCALE_BLOCKS, SHORT, ROOM},
+        {"unif-1000", "insns", SCALE_INSNS, SHORT, ROOM},
+        {"unif-1000", "coverage", SCALE_COVERAGE, SHORT, ROOM},
+        {"unif-1000", "coverage, no retcomp", SCALE_COVERAGE,
+         LONG(1000, NO_RET), ROOM},
+        {"unif-10000", "blocks", SCALE_BLOCKS, LONG(10000, 0), ROOM},
+        {"unif-10000", "coverage", SCALE_COVERAGE, LONG(10000, 0), ROOM},
+        {"unif-10000", "coverage, no retcomp", SCALE_COVERAGE,
+         LONG(10000, NO_RET), ROOM},
+        {"noise", "coverage, fresh", SCALE_COVERAGE,
+         {0, 0, 0, NO_RET, MANY / 4, 2}, BOTH(MIB, MIB)},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const scale_trace *t;
+        void *state;
+        uint64_t items;
+        if (strcmp(cases[i].program, program) != 0
+            || strcmp(cases[i].name, name) != 0)
+            continue;
+        t = scale_trace_of(&cases[i].want);
+        state = t ? side->open(t, cases[i].layer, &cases[i].how) : NULL;
+        if (!state)
+            return 2;
+        items = side->pass(state);
+        printf("%zu\t%llu\n",
+               t->c.size - (t->c.runs > 1 ? t->c.ends[0] : 0),
+               (unsigned long long) items);
+        side->close(state);
+        return 0;
+    }
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     const char *only = NULL;
     int i;
 
-    if (argc >= 4 && strcmp(argv[1], "-i") == 0) {
+    if (argc >= 4 && (argv[1][1] == 'i' || argv[1][1] == '1')) {
         const scale_side *side = &scale_now;
 #ifdef BASE
         if (argc > 4)
             side = &scale_base;
 #endif
-        return invalidate((size_t) strtoull(argv[2], NULL, 0),
-                          strcmp(argv[3], "any") == 0, side);
+        return argv[1][1] == '1'
+                   ? once(argv[2], argv[3], side)
+                   : invalidate((size_t) strtoull(argv[2], NULL, 0),
+                                strcmp(argv[3], "any") == 0, side);
     }
     for (i = 1; i < argc && argv[i][0] == '-'; i++) {
         if (argv[i][1] == 't')
