@@ -511,7 +511,8 @@ static void choose_groups(splitter *s)
         const int none = of == UINT32_MAX || (of == 0 && !s->has_cpus);
         *group = none ? COMMON : of;
     }
-    qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
+    if (s->row_count)
+        qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
 }
 
 static void sideband_name(const splitter *s, uint64_t group, char *name,
@@ -780,7 +781,8 @@ static int compare_maps(const void *a, const void *b)
 
 static void copy_code(splitter *s)
 {
-    qsort(s->maps, s->map_count, sizeof *s->maps, compare_maps);
+    if (s->map_count)
+        qsort(s->maps, s->map_count, sizeof *s->maps, compare_maps);
     for (size_t i = 0; i < s->map_count; i++) {
         const mapped *map = &s->maps[i];
         const mapped *last = i ? map - 1 : NULL;
@@ -1074,7 +1076,8 @@ static int arrange(splitter *s)
     for (uint32_t i = 0; i < s->queues.queue_count; i++)
         s->has_cpus |= s->queues.queues[i].cpu != UINT32_MAX;
     choose_groups(s);
-    qsort(s->tasks, s->task_count, sizeof *s->tasks, compare_tasks);
+    if (s->task_count)
+        qsort(s->tasks, s->task_count, sizeof *s->tasks, compare_tasks);
     if (s->samples)
         fprintf(stderr, "%s: warning: trace in %" PRIu64 " samples (perf "
                 "record --aux-sample) is left out.\n", s->args->program,
