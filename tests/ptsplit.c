@@ -9,6 +9,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __has_include
+#if __has_include(<zstd.h>)
+#include <zstd.h>
+#define HAVE_ZSTD
+#endif
+#endif
 
 static char top[] = "/tmp/ipt-ptsplit-XXXXXX"; /* everything is below it */
 static char tool[4096];
@@ -277,6 +283,67 @@ TEST(other_forms)
     remove_all("perf.data.split");
     remove_all("rec");
 }
+
+#ifdef HAVE_ZSTD
+
+/* Compress plain bytes into a COMPRESSED record that ends with a flush, as perf
+ * does: one stream for all of them. */
+static void put_compressed(ZSTD_CStream *stream, const uint8_t *plain,
+                           size_t size)
+{
+    ZSTD_inBuffer from = {plain, size, 0};
+    ZSTD_outBuffer to = {built, 60000, 8};
+    begin(81, 0);
+    while (from.pos < from.size)
+        CHECK(!ZSTD_isError(ZSTD_compressStream(stream, &to, &from)));
+    CHECK_EQ(ZSTD_flushStream(stream, &to), 0);
+    built_size = to.pos;
+    append_record();
+}
+
+/* The records of make_recording, compressed; one is cut in two. */
+TEST(compressed)
+{
+    static uint8_t plain[1 << 12];
+    ZSTD_CStream *stream = ZSTD_createCStream();
+    size_t from;
+    size_t size;
+    start_file();
+    put_info(1, 0);
+    from = whole_size;
+    make_recording(code_name);
+    for (size = 0; whole[from + size] != 71; size += whole[from + size + 6])
+        CHECK(size < sizeof plain);
+    memcpy(plain, whole + from, size);
+    start_file();
+    put_info(1, 0);
+    put_compressed(stream, plain, 100);
+    put_auxtrace(24, 0, 0, 0, 0);
+    put_compressed(stream, plain + 100, size - 100);
+    put_auxtrace(16, 0, 5, 0, 1);
+    put_auxtrace(8, 24, 0, 0, 0);
+    finish_file();
+    save("perf.data", whole, whole_size);
+    ZSTD_freeCStream(stream);
+    CHECK_EQ(run("-o out.d perf.data"), 0);
+    check_recording();
+    remove_all("out.d");
+    // damaged in the first frame's header
+    whole[from + 8] ^= 0xff;
+    save("perf.data", whole, whole_size);
+    CHECK_EQ(run("-o out.d perf.data"), 1);
+    SAYS("compressed bytes are damaged");
+    remove_all("out.d");
+}
+
+#else
+
+TEST(compressed)
+{
+    test_skip("no zstd (package libzstd-dev)");
+}
+
+#endif
 
 TEST(by_thread)
 {
@@ -659,6 +726,8 @@ TEST(cut)
 TEST(changed)
 {
     make_recording(code_name);
+    save("victim", "victim", 6);
+    list_files("before");
     for (size_t at = 0; at < whole_size; at++) {
         const uint8_t was = whole[at];
         if (whole[at] == 0 && at % 3) continue;
@@ -716,6 +785,7 @@ int main(void)
     save(code_name, "the code", 8);
     RUN(by_cpu);
     RUN(other_forms);
+    RUN(compressed);
     RUN(by_thread);
     RUN(snapshots);
     RUN(losses);

@@ -79,6 +79,12 @@ typedef struct row {
 
 #define COMMON UINT64_MAX
 
+/* The rows of one file: up to `end`, from the end of the group before. */
+typedef struct group {
+    uint64_t name; /* COMMON, or a cpu or pid */
+    size_t end;
+} group;
+
 /* A file of code that was mapped, and what its build was. */
 typedef struct mapped {
     char *name;
@@ -110,6 +116,9 @@ typedef struct splitter {
     row *rows;
     size_t row_count;
     size_t row_max;
+    group *groups;
+    size_t group_count;
+    size_t group_max;
     mapped *maps;
     size_t map_count;
     size_t map_max;
@@ -506,52 +515,55 @@ static int compare_rows(const void *a, const void *b)
 static void choose_groups(splitter *s)
 {
     for (size_t i = 0; i < s->row_count; i++) {
-        uint64_t *group = &s->rows[i].group;
-        const uint32_t of = (uint32_t) (s->has_cpus ? *group : *group >> 32);
+        uint64_t *name = &s->rows[i].group;
+        const uint32_t of = (uint32_t) (s->has_cpus ? *name : *name >> 32);
         const int none = of == UINT32_MAX || (of == 0 && !s->has_cpus);
-        *group = none ? COMMON : of;
+        *name = none ? COMMON : of;
     }
     if (s->row_count)
         qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
+    for (size_t i = 0; i < s->row_count; i++) {
+        const uint64_t name = s->rows[i].group;
+        if (i == 0 || name != s->rows[i - 1].group) {
+            if (!reserve(s, &s->groups, sizeof *s->groups, s->group_count, 1,
+                         &s->group_max))
+                return;
+            s->groups[s->group_count++].name = name;
+        }
+        s->groups[s->group_count - 1].end = i + 1;
+    }
 }
 
-static void sideband_name(const splitter *s, uint64_t group, char *name,
+static void sideband_name(const splitter *s, uint64_t of, char *name,
                           size_t size)
 {
-    if (group == COMMON)
+    if (of == COMMON)
         snprintf(name, size, "%s-sideband.pevent", s->base);
     else
         snprintf(name, size, "%s-sideband-%s%" PRIu64 ".pevent", s->base,
-                 s->has_cpus ? "cpu" : "pid", group);
+                 s->has_cpus ? "cpu" : "pid", of);
 }
 
-/* Where the rows of the file that begins with row i end. */
-static size_t end_of_group(const splitter *s, size_t i)
+static void write_group(splitter *s, size_t first, const group *rows)
 {
-    size_t end = i;
-    while (end < s->row_count && s->rows[end].group == s->rows[i].group) end++;
-    return end;
+    char name[512];
+    FILE *out = NULL;
+    int fd;
+    sideband_name(s, rows->name, name, sizeof name);
+    fd = below_create(s->folder, name);
+    if (fd >= 0) out = fdopen(fd, "wb");
+    for (size_t i = first; out && i < rows->end; i++)
+        fwrite(s->bytes + s->rows[i].at, 1, s->rows[i].size, out);
+    if (!out || ferror(out) | fclose(out)) {
+        complain(s, name, strerror(errno));
+        s->failed = 1;
+    }
 }
 
 static void write_sideband(splitter *s)
 {
-    size_t i = 0;
-    while (i < s->row_count) {
-        const size_t end = end_of_group(s, i);
-        char name[512];
-        FILE *out = NULL;
-        int fd;
-        sideband_name(s, s->rows[i].group, name, sizeof name);
-        fd = below_create(s->folder, name);
-        if (fd >= 0) out = fdopen(fd, "wb");
-        for (; out && i < end; i++)
-            fwrite(s->bytes + s->rows[i].at, 1, s->rows[i].size, out);
-        if (!out || ferror(out) | fclose(out)) {
-            complain(s, name, strerror(errno));
-            s->failed = 1;
-        }
-        i = end;
-    }
+    for (size_t i = 0; i < s->group_count; i++)
+        write_group(s, i ? s->groups[i - 1].end : 0, &s->groups[i]);
 }
 
 /* ---- copies of code ---- */
@@ -990,14 +1002,12 @@ static void print_code(const splitter *s)
 static void print_sideband(const splitter *s, uint64_t own)
 {
     for (int common = 1; common >= 0; common--) {
-        size_t end;
-        for (size_t i = 0; i < s->row_count; i = end) {
-            const uint64_t group = s->rows[i].group;
+        for (size_t i = 0; i < s->group_count; i++) {
+            const uint64_t of = s->groups[i].name;
             char name[512];
-            end = end_of_group(s, i);
-            if ((group == COMMON) != common) continue;
-            sideband_name(s, group, name, sizeof name);
-            printf(" --pevent:%s", group == own ? "primary" : "secondary");
+            if ((of == COMMON) != common) continue;
+            sideband_name(s, of, name, sizeof name);
+            printf(" --pevent:%s", of == own ? "primary" : "secondary");
             print_file(s, name);
         }
     }
@@ -1061,14 +1071,7 @@ static void print_commands(const splitter *s)
 
 /* ---- the whole ---- */
 
-#define GROUPS 8192 /* as many processors as Linux can have */
-
-static size_t count_groups(const splitter *s)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->row_count; i = end_of_group(s, i)) count++;
-    return count;
-}
+#define CPUS 8192 /* as many as Linux can have */
 
 /* What the records say, put in order. */
 static int arrange(splitter *s)
@@ -1087,7 +1090,7 @@ static int arrange(splitter *s)
                 s->args->program, s->lost);
     if (s->queues.queue_count == 0)
         return complain(s, s->file.name, "there is no trace in it");
-    if (s->queues.queue_count > GROUPS || count_groups(s) > GROUPS)
+    if (s->queues.queue_count > CPUS || s->group_count > CPUS)
         return complain(s, s->file.name, "more cpus or processes than can be");
     if (s->has_cpus && !is_timed(s))
         complain(s, s->file.name,
@@ -1116,6 +1119,7 @@ static void free_all(splitter *s)
     for (size_t i = 0; i < s->map_count; i++) free(s->maps[i].name);
     free(s->maps);
     free(s->rows);
+    free(s->groups);
     free(s->bytes);
     free(s->tasks);
     free(s->base);
