@@ -18,6 +18,14 @@
 mode=${1:-run}
 here=tests/bench
 . $here/build.sh
+
+if [ "$mode" = smoke ]; then
+    BASE=. LIBXDC=$here/standin LIBXDC_CFLAGS=-O0 CFLAGS=-O0
+    out=$out/tiny
+    mkdir -p "$out" || exit 2
+fi
+program=$out/scale
+
 # ---- invalidation ----
 
 # Instructions of one ipt_cache_invalidate of a page.
@@ -70,7 +78,7 @@ run() {
     "$program" ${TSV:+-t} $1 -r "${ROUNDS:-5}" ${GROUP:+-g "$GROUP"} \
         2>"$out/counts"
     status=$?
-    [ $status -le 1 ] || { cat "$out/counts"; exit $status; }
+    [ $status -le 1 ]
 }
 
 total() {
@@ -111,12 +119,14 @@ tiny() {
 }
 
 smoke() {
-    tiny "" ""
+    tiny "" "" || { cat "$out/counts"; exit $status; }
     expect "rows" rows '$3 > 0 && $13 ~ /^(FALLS SHORT)?$/'
     expect "libxdc" some '$2 == "libxdc"'
     expect "memo like libxdc" \
         some '$2 == "libxdc" && $10 >= 1024 && $10 == memo || (memo = $10) * 0'
     expect "base" some '$2 == "  base" && $5 > 0'
+    tiny "" nosuch
+    expect "no such group" [ $status -eq 2 ]
     tiny wrong noise
     expect "wrong counters" some '$2 == "libxdc" && $13 == "COUNTERS DIFFER"'
     expect "status of wrong counters" [ $status -eq 1 ]
@@ -134,10 +144,6 @@ smoke() {
 
 case $mode in
 smoke)
-    BASE=. LIBXDC=$here/standin LIBXDC_CFLAGS=-O0 CFLAGS=-O0
-    out=$out/tiny
-    mkdir -p "$out"
-    program=$out/scale
     build_scale "$program"
     smoke
     ;;
@@ -146,7 +152,7 @@ run)
     [ -n "$LIBXDC" ] ||
         echo "SKIP coverage next to libxdc: give LIBXDC=dir, its source tree" \
             "(package libcapstone-dev)"
-    run
+    run || { cat "$out/counts"; exit $status; }
     case $GROUP in
     '' | *invalidated*) invalidations ;;
     esac

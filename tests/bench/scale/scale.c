@@ -574,19 +574,24 @@ static void group(const plan *first, const plan *last)
             rows[i].side->close(rows[i].state);
 }
 
-static void all_groups(const char *only)
+/* Returns how many there were. */
+static unsigned all_groups(const char *only)
 {
     const plan *end = plans + sizeof(plans) / sizeof(plans[0]);
     const plan *first = plans;
+    unsigned count = 0;
 
     while (first < end) {
         const plan *last = first + 1;
         while (last < end && !last->group)
             last++;
-        if (!only || strstr(first->group, only))
+        if (!only || strstr(first->group, only)) {
             group(first, last);
+            count++;
+        }
         first = last;
     }
+    return count;
 }
 
 /* ---- callgrind ---- */
@@ -690,7 +695,10 @@ int main(int argc, char **argv)
     if (tsv)
         printf("program\trow\tMB/s\tM items/s\tratio\tfloor\tgoal\truns\t"
                "cache KiB\tmemo KiB\treads\twalked\tverdict\n");
-    all_groups(only);
+    if (!all_groups(only)) {
+        fprintf(stderr, "scale: no group has %s in its title\n", only);
+        return 2;
+    }
     fprintf(stderr, "%u %u %u\n", passed, failed, skipped);
     return failed > 0;
 }
