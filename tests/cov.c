@@ -166,6 +166,8 @@ TEST(flow)
 
 /* A branch further than 2 GiB from where a line of the memo begins is not part
  * of that line, and takes nothing with it: neither a frame nor a bit. */
+#define SEVEN_JCC0 JCC0 JCC0 JCC0 JCC0 JCC0 JCC0 JCC0
+#define NINE TNT(6, 0), TNT(3, 3) /* two taken */
 #define JNE_2G "\x0f\x85\xfa\xff\xff\x7f"
 static const row far_rows[] = {
     {"R1: a compressed return",
@@ -174,7 +176,51 @@ static const row far_rows[] = {
       CODE(0x80402000, JMP("\x7e")), CODE(0x80402080, RET)},
      {ON, TIP(0x402000), TNT(5, 0x1a), TIP(0x1000), PGD(0x5000)}, {{0}}, 0, 0,
      0},
+    {"a frame",
+     {CODE(0x1000, JMP_RAX RET), CODE(0x402000, JNE_2G),
+      CODE(0x80402000, JMP("\x7e")),
+      CODE(0x80402080, CALL("\x0b") JCC0 JMP_RAX), CODE(0x80402090, JMP_RAX)},
+     {ON, TIP(0x402000), TNT(1, 1), TIP(0x1002), TNT(2, 2), TIP(0x402000),
+      TNT(1, 1), TIP(0x1002), TNT(2, 2), PGD(0x5000), PADS(40)}, {{0}}, 0, 0,
+     0},
+    {"a frame of the second piece", /* 0.9 GiB and 1.5 GiB away */
+     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x38"),
+      CODE(0x38001014, "\x0f\x85\x00\x00\x00\x60"),
+      CODE(0x9800101a, "\xe8\xf5\x00\x00\xa0" JCC0 JMP_RAX),
+      CODE(0x38001114, JMP_RAX), CODE(0x2000, RET)},
+     {ON, NINE, TIP(0x2000), TNT(2, 2), TIP(0x1000), NINE, TIP(0x2000),
+      TNT(2, 2), TIP(0x1000), NINE, TIP(0x2000), TNT(2, 2), PGD(0x5000),
+      PADS(40)}, {{0}}, 0, 0, 0},
+    {"the last branch of the second piece",
+     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x38"),
+      CODE(0x38001014, "\x0f\x85\x00\x00\x00\x60"),
+      CODE(0x9800101a, JMP_RAX)},
+     {ON, NINE, TIP(0x1000), NINE, TIP(0x1000), NINE, TIP(0x1000), NINE,
+      PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
+    {"the second piece",
+     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x60"),
+      CODE(0x60001014, "\x0f\x85\x00\x00\x00\x38"),
+      CODE(0x9800101a, JMP_RAX)},
+     {ON, NINE, TIP(0x1000), NINE, TIP(0x1000), NINE, TIP(0x1000), NINE,
+      PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
 };
+
+/* A PSB+ that says nothing new empties the stack of calls. */
+static const row psb_rows[] = {
+    {"a psb+ between call and return",
+     {CODE(0x1000, CALL("\x0b") JCC0 JMP_RAX), CODE(0x1010, JCC0 JCC0 RET)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(2, 1), TNT(1, 0),
+      PADS(60)}, {{0}}, 0, 0, 0},
+};
+
+TEST(mutants_psb_empties_the_stack)
+{
+    for (size_t i = 0; i < LENGTH(psb_rows); i++) {
+        build_all(&b, psb_rows[i].trace, PACKETS_MAX);
+        check_coverage(psb_rows[i].name, psb_rows[i].code, 0);
+        CHECK_EQ(want.errors, 1);
+    }
+}
 
 static void run_far(const row *r)
 {
@@ -1253,6 +1299,187 @@ static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) size;
 }
 
+#define SPACES 66000
+#define SPACE_BYTES 64
+
+/* A visit to each of many spaces, where nothing but the CR3 changes. */
+static size_t spaces_trace(uint8_t *out, const ipt_packet *tnt)
+{
+    static const ipt_packet head[] = {PSB, EXEC64, PSBEND, PKT(NONE)};
+    size_t n;
+    build_all(&b, head, LENGTH(head));
+    memcpy(out, b.bytes, b.size);
+    n = b.size;
+    for (unsigned i = 0; i < SPACES; i++) {
+        const ipt_packet visit[] = {PIP(((uint64_t) i + 1) << 12, 0),
+                                    PGE(0x1000), *tnt, PGD(0x5000)};
+        for (unsigned k = 0; k < LENGTH(visit); k++)
+            n += (size_t) ipt_pkt_encode(out + n, 16, &visit[k]);
+    }
+    return n;
+}
+
+/* Code at 1000 that is another in each of two address spaces, and may change. */
+#define HAND_CR3 0x7000u
+static uint8_t hand_code[2][16];
+
+static int hand_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const uint8_t *code = hand_code[asid->cr3 == HAND_CR3];
+    (void) context;
+    if (ip - 0x1000 >= sizeof hand_code[0]) return 0;
+    if (size > sizeof hand_code[0] - (ip - 0x1000))
+        size = sizeof hand_code[0] - (size_t) (ip - 0x1000);
+    memcpy(buffer, code + (ip - 0x1000), size);
+    return (int) size;
+}
+
+/* A conditional branch to `to`, where a JMP_RAX stands, as elsewhere. */
+static void hand_write(int space, uint8_t to)
+{
+    for (unsigned i = 0; i < 16; i += 2)
+        memcpy(&hand_code[space][i], JMP_RAX, 2);
+    hand_code[space][0] = 0x75;
+    hand_code[space][1] = (uint8_t) (to - 2);
+}
+
+/* `rounds` of a taken branch and a jump back, behind a PSB+ of space `cr3`. */
+static size_t hand_trace(uint8_t *out, uint64_t cr3, unsigned rounds)
+{
+    const ipt_packet some[] = {PSB, PIP(cr3, 0), EXEC64, FUP(0x1000), PSBEND,
+                               TNT(1, 1), TIP(0x1000)};
+    size_t n = 0;
+    for (unsigned i = 0; i < 5; i++)
+        n += (size_t) ipt_pkt_encode(out + n, 16, &some[i]);
+    for (unsigned i = 0; i < 2 * rounds; i++)
+        n += (size_t) ipt_pkt_encode(out + n, 16, &some[5 + i % 2]);
+    return n;
+}
+
+static uint8_t hand_slot(uint64_t from, uint64_t to)
+{
+    edge e = {from, to, IPT_INSN_JCC, 0, 0};
+    edge_list one = {0};
+    one.edges = &e;
+    one.count = 1;
+    edges_map(&one, 0, want_map, MAP_MAX);
+    for (size_t i = 0; i < MAP_MAX; i++)
+        if (want_map[i]) return kept.map[i];
+    return 0;
+}
+
+static void hand_init(loop *l, const ipt_trace *trace)
+{
+    l->config.read = hand_read;
+    CHECK_EQ(ipt_cov_init(&l->decoder, &l->config, &l->cov, trace, &l->cache),
+             IPT_OK);
+}
+
+/* Code changes in the middle of a run: neither its memo nor the one that it
+ * shares is asked for what it was. */
+TEST(mutants_code_changes_in_a_run)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    for (int how = 0; how < 4; how++) { /* a memo, shared, by the cache */
+        const size_t size = hand_trace(bytes, HAND_CR3, 100);
+        ipt_segment piece = {bytes, size};
+        ipt_trace trace = {&piece, 1, 0, 0};
+        hand_write(1, 4);
+        loop_init(&both, 0, 0, 64);
+        hand_init(&both, &trace);
+        CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
+        loop_init(&kept, 0, 0, 64);
+        if (how & 1) kept.cov.shared = &both.memo;
+        trace.open = 1;
+        piece.size = size / 2;
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
+        const unsigned before = hand_slot(0x1000, 0x1004);
+        CHECK(before > 30);
+        hand_write(1, 8);
+        if (how & 2)
+            CHECK_EQ(ipt_cache_invalidate(&kept.cache, NULL, 0x1000, 16),
+                     IPT_OK);
+        else CHECK_EQ(ipt_cov_invalidate(&kept.decoder, NULL, 0x1000, 16),
+                      IPT_OK);
+        piece.size = size;
+        trace.open = 0;
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK(hand_slot(0x1000, 0x1004) <= before + 1); /* one in flight */
+        CHECK_EQ(hand_slot(0x1000, 0x1004) + hand_slot(0x1000, 0x1008), 100);
+    }
+}
+
+/* A decoder is in a space while another one uses up the numbers of spaces, of
+ * the code cache and of the memo: none is given to two spaces. */
+TEST(mutants_numbers_begin_anew)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    uint8_t *far_ = malloc(SPACES * SPACE_BYTES);
+    const size_t size = hand_trace(bytes, HAND_CR3, 100);
+    ipt_segment piece = {bytes, size / 2};
+    ipt_trace trace = {&piece, 1, 1, 0};
+    if (!CHECK(far_ != NULL)) return;
+    static const ipt_packet taken = TNT(1, 1);
+    const ipt_segment visits = {far_, spaces_trace(far_, &taken)};
+    for (int memo_ = 0; memo_ < 2; memo_++) {
+        ipt_trace others = {&visits, 1, 0, 0};
+        hand_write(1, 4);
+        hand_write(0, 8);
+        loop_init(&kept, 0, 0, memo_ ? 64 : 0);
+        loop_init(&both, 0, 0, 0);
+        piece.size = size / 2;
+        trace.open = 1;
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
+        /* the other one has the same code cache and memo */
+        both.config.read = hand_read;
+        both.cov.memo = kept.cov.memo;
+        CHECK_EQ(ipt_cov_init(&both.decoder, &both.config, &both.cov, &others,
+                              &kept.cache), IPT_OK);
+        CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
+        piece.size = size;
+        trace.open = 0;
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK_EQ(hand_slot(0x1000, 0x1004), 100);
+        CHECK_EQ(hand_slot(0x1000, 0x1008), 0);
+    }
+    free(far_);
+}
+
+/* Behind a gap the address space is not known, and code is that of none. */
+TEST(mutants_gap_forgets_the_space)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    static ipt_cache_line some[64];
+    static const ipt_packet again[] = {PSB, EXEC64, FUP(0x1000), PSBEND,
+                                       TNT(1, 1), TIP(0x1000), TNT(1, 1)};
+    ipt_config config = {0};
+    ipt_cache code;
+    size_t size = hand_trace(bytes, HAND_CR3, 3);
+    const size_t first = size;
+    for (unsigned i = 0; i < LENGTH(again); i++)
+        size += (size_t) ipt_pkt_encode(bytes + size, 16, &again[i]);
+    const ipt_segment pieces[] = {{bytes, first}, {NULL, 5},
+                                  {bytes + first, size - first}};
+    const ipt_trace trace = {pieces, 3, 0, 0};
+    hand_write(1, 4);
+    hand_write(0, 8);
+    config.read = hand_read;
+    for (int cached = 0; cached < 2; cached++) {
+        edge_list l;
+        CHECK_EQ(ipt_cache_init(&code, some, LENGTH(some)), IPT_OK);
+        edges_by_insn(&l, &config, &trace, cached ? &code : NULL);
+        CHECK_EQ(l.status, IPT_END);
+        unsigned there = 0;
+        for (size_t i = 0; i < l.count; i++)
+            there += l.edges[i].from == 0x1000 && l.edges[i].to == 0x1008;
+        CHECK_EQ(there, 2);
+        edge_clear(&l);
+    }
+}
+
 /* A PSB+ that ends nowhere, or with what is no packet, has told nothing yet: in
  * at stands what the walk alone has found. */
 TEST(R7_broken_psb)
@@ -1292,13 +1519,13 @@ TEST(R9_nowhere_to_begin)
     ipt_segment pieces[64];
     for (int open = 0; open < 2; open++)
         for (uint64_t unit = 0; unit < 3; unit++)
-            for (size_t step = 1; step <= 64; step += 21) {
+            for (size_t part = 1; part <= 64; part += 21) {
                 ipt_trace trace = {pieces, 0, (uint8_t) open, 100};
                 uint64_t fuel = 0;
                 int status;
-                for (size_t i = 0; i < 64; i += step) {
+                for (size_t i = 0; i < 64; i += part) {
                     pieces[trace.count].data = zeros + i;
-                    pieces[trace.count++].size = 64 - i < step ? 64 - i : step;
+                    pieces[trace.count++].size = 64 - i < part ? 64 - i : part;
                 }
                 loop_init(&kept, 0, 0, 64);
                 kept.config.fuel = unit ? &fuel : NULL;
@@ -1317,26 +1544,6 @@ TEST(R9_nowhere_to_begin)
 
 /* ---- more address spaces than there are numbers ---- */
 
-#define SPACES 66000
-#define SPACE_BYTES 64
-
-/* A visit to each of many spaces, where nothing but the CR3 changes. */
-static size_t spaces_trace(uint8_t *out)
-{
-    static const ipt_packet head[] = {PSB, EXEC64, PSBEND, PKT(NONE)};
-    size_t n;
-    build_all(&b, head, LENGTH(head));
-    memcpy(out, b.bytes, b.size);
-    n = b.size;
-    for (unsigned i = 0; i < SPACES; i++) {
-        const ipt_packet visit[] = {PIP(((uint64_t) i + 1) << 12, 0),
-                                    PGE(0x1000), TNT(2, 2), PGD(0x5000)};
-        for (unsigned k = 0; k < LENGTH(visit); k++)
-            n += (size_t) ipt_pkt_encode(out + n, 16, &visit[k]);
-    }
-    return n;
-}
-
 /* The memo is emptied when that happens, but not in one go. */
 TEST(R5_memo_is_emptied_in_parts)
 {
@@ -1348,7 +1555,8 @@ TEST(R5_memo_is_emptied_in_parts)
     uint64_t fuel = 0;
     int status = IPT_BUDGET;
     if (!CHECK(many && bytes)) return;
-    const ipt_segment piece = {bytes, spaces_trace(bytes)};
+    static const ipt_packet two = TNT(2, 2);
+    const ipt_segment piece = {bytes, spaces_trace(bytes, &two)};
     const ipt_trace trace = {&piece, 1, 0, 0};
     loop_init(&kept, 0, 0, 64);
     kept.config.read = spaces_read;
@@ -1401,6 +1609,10 @@ int main(void)
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
+    RUN(mutants_psb_empties_the_stack);
+    RUN(mutants_code_changes_in_a_run);
+    RUN(mutants_numbers_begin_anew);
+    RUN(mutants_gap_forgets_the_space);
     RUN(R7_broken_psb);
     RUN(R9_nowhere_to_begin);
     RUN(R5_memo_is_emptied_in_parts);
