@@ -5778,7 +5778,7 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
 static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
-    const ipt_event *event = ipti_walk_event(w);
+    const ipt_event *event = w->reached_count ? NULL : ipti_walk_event(w);
     const int status = ipti_walk_code(w, at, w->ip);
 
     w->ip = ipti_wrap(w->mode, w->ip);
@@ -6702,8 +6702,8 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             w->unproven = 1;
         else if (IPTI_UNLIKELY(status < 0))
             return status;
-        if (!ipti_walk_event(w))
-            break;
+        if (!ipti_walk_event(w) || w->reached_count)
+            break; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
         if (IPTI_UNLIKELY(status < 0))
             return status;

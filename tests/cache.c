@@ -984,6 +984,36 @@ TEST(changed_between_blocks)
     CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_END);
 }
 
+/* The error of a branch that has taken an event comes again, and that event is
+ * not handed out before the branch. */
+TEST(changed_before_an_error)
+{
+    ipt_block block;
+    ipt_insn insn;
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    PUT(a, 0x1003, "\x48\xcf"); /* iretq */
+    add_on(IPT_MODE_64);
+    add_pip(0x5000);
+    ADD(MNT(0x55));
+    ADD(TIP(0x1020));
+    for (int cached = 0; cached < 2; cached++) {
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(cached ? &cache : NULL);
+        CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+        CHECK_EQ(block.count, 3);
+        for (int i = 0; i < 3; i++)
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        for (int i = 0; i < 3; i++) {
+            CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_ERR_MISMATCH);
+            CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_ERR_MISMATCH);
+            CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x9000, 5), IPT_OK);
+        }
+    }
+}
+
 /* A block in progress, because a page is missing: what was passed stays. */
 TEST(changed_inside_a_block)
 {
@@ -1437,6 +1467,7 @@ int main(void)
     RUN(space_numbers_run_out);
     RUN(changed_inside_a_run);
     RUN(changed_between_blocks);
+    RUN(changed_before_an_error);
     RUN(changed_inside_a_block);
     RUN(changed_without_a_cache);
     RUN(changed_with_a_cache);

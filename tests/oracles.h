@@ -360,10 +360,11 @@ typedef struct sim_mark {
 
 static inline void sim_follow(sim_mark *m, const fuzz_item *item)
 {
+    if ((item->what == FUZZ_SYNC && item->kind == 0)
+        || (item->what == FUZZ_EVENT && item->kind == IPT_EVT_GAP))
+        m->paging = m->vmcs = 0; /* a _sync function, or a gap: forgotten */
     if (item->what != FUZZ_EVENT)
         return;
-    if (item->kind == IPT_EVT_GAP)
-        m->paging = m->vmcs = 0;
     if (item->kind == IPT_EVT_PAGING || item->kind == IPT_EVT_ASYNC_PAGING)
         m->paging = item->hash;
     if (item->kind == IPT_EVT_VMCS || item->kind == IPT_EVT_ASYNC_VMCS)
