@@ -6217,8 +6217,9 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
 }
 
 /* After an instruction: which events bind right behind it? Not what comes after
- * one that disables tracing: that may take long. Code that cannot be decoded is
- * a matter of the next instruction; what is not there may come. */
+ * one that disables tracing: that may take long. Code that an event waits for
+ * is a matter of the next instruction. A page that BDM64 looks at is not: the
+ * event may be this instruction's, so it waits for the page. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
     int status;
@@ -6228,7 +6229,8 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
         if (status == IPT_MORE || status == IPT_BUDGET
-            || status == IPT_NEED_PAGE)
+            || (status == IPT_NEED_PAGE
+                && ipti_event_before(&w->event) == IPT_INSN_COUNT))
             return status;
         w->count = 0;
         if (status > 0)
