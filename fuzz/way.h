@@ -1,8 +1,8 @@
 /* way.h: for harnesses. A fuzzer calls LLVMFuzzerInitialize before the first
  * input, standalone.c does not: so each input draws one way by its byte
- * FUZZ_AT_WAY while fuzzing, and takes all of them when it is replayed. At the
- * end the draws, and the time of the processor, are printed as libFuzzer prints
- * its statistics. */
+ * FUZZ_AT_WAY while fuzzing, and takes all of them when it is replayed, or with
+ * FUZZ_ALL_WAYS in the environment. At the end the draws, the decodes and the
+ * time of the processor are printed as libFuzzer prints its statistics. */
 #ifndef IPT_FUZZ_WAY_H
 #define IPT_FUZZ_WAY_H
 #include "fuzz.h"
@@ -16,11 +16,11 @@ static void fuzz_print_ways(void)
     int way;
 
     for (way = 0; way <= FUZZ_RUN_COUNT; way++)
-        if (fuzz_drawn.count[way])
+        if (fuzz_drawn[way])
             fprintf(stderr, "stat::way_%s: %lu\n", names[way],
-                    fuzz_drawn.count[way]);
-    fprintf(stderr, "stat::cpu_milliseconds: %lu\n",
-            (unsigned long) (clock() / (CLOCKS_PER_SEC / 1000)));
+                    fuzz_drawn[way]);
+    fprintf(stderr, "stat::decodes: %lu\nstat::cpu_milliseconds: %lu\n",
+            fuzz_decodes, (unsigned long) (clock() / (CLOCKS_PER_SEC / 1000)));
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -28,7 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void) argc, (void) argv;
-    fuzz_drawn.on = 1;
+    fuzz_drawing = !getenv("FUZZ_ALL_WAYS");
     return atexit(fuzz_print_ways);
 }
 

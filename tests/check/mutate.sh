@@ -32,9 +32,9 @@ done
 # number after a colon is TEST_COUNT; with a ! they are too slow for sanitizers.
 tests_of() {
     case $1 in
-    base) echo base pkt sync fuzz/pkt evt fuzz/insn ;;
-    pkt) echo pkt base sync fuzz/pkt fuzz/evt evt ;;
-    sync) echo sync base fuzz/pkt fuzz/evt pkt evt insn! ;;
+    base) echo base! pkt sync fuzz/pkt evt fuzz/insn ;;
+    pkt) echo pkt base! sync fuzz/pkt fuzz/evt evt ;;
+    sync) echo sync base! fuzz/pkt fuzz/evt pkt evt insn! ;;
     time) echo time clocks fuzz/pkt evt fuzz/evt ;;
     evt) echo evt fuzz/evt qry time fuzz/insn hazards insn! ;;
     qry) echo qry fuzz/qry ;;

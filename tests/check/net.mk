@@ -2,6 +2,8 @@
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+fuzz-report:  ## Fuzz, say how fast, and how often in all runs of this machine
+	@sh $(CHECK_DIR)/fuzz.sh report $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 
