@@ -2,9 +2,10 @@
  *
  * An input is FUZZ_HEAD bytes of configuration (fuzz_case), code, trace. It is
  * decoded once plainly, which is the reference, and then again in other ways
- * (in one of them while fuzzing: see way.h) that must not matter: in pieces, a piece at a time with pieces dropped behind
- * the decoder, on little fuel, through a cache, by a clone, with pages that
- * come late, with events that nobody pulls. A run writes a log of all that the
+ * (while fuzzing, in one of them: see way.h) that must not matter: in pieces, a
+ * piece at a time with pieces dropped behind the decoder, on little fuel,
+ * through a cache, by a clone, with pages that come late, with events that
+ * nobody pulls. A run writes a log of all that the
  * decoder said; the logs must be equal. Every call is checked by itself:
  *
  *   - the status is one that ipt.h documents for the call, and what it goes

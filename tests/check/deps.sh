@@ -4,7 +4,7 @@
 # DEPS=no only names what is missing.
 
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
-full="$base g++ clang libclang-rt-dev libipt-dev afl++ xz-utils yasm"
+full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel"
 # Where it runs: bare machines, firmware, kernels, other processors.

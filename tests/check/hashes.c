@@ -3,7 +3,8 @@
  *     hashes NAME...
  *
  * A folder is a case with trace.pt and, if flow is to be followed, image.map;
- * a file is an input of fuzz/fuzz.h. For each case and layer one line: name,
+ * a file is an input of fuzz/fuzz.h; seed:N is an execution at random. For each
+ * case and layer one line: name,
  * layer, hash of the items (packets, events, blocks, instructions, statuses
  * with their places; edges, bitmap, path hash and verdict for cov), hash of the
  * places (at.offset and at.ip after each step). Each case is decoded plainly
@@ -17,7 +18,8 @@ static const char *failed_check_;
 static int hash_fail(int line, const char *text);
 #define FUZZ_FAIL(line, text) hash_fail(line, text)
 #define FUZZ_LOG 65536
-#include "fuzz/cov.c"
+#include "fuzz/fuzz.h"
+#include "tests/oracles.h"
 #include "examples/tools/common/image.h"
 
 static int hash_fail(int line, const char *text)
@@ -111,11 +113,11 @@ static void print_layer(const char *name, const fuzz_layer *layer,
 
 /* ---- coverage ---- */
 
-#define BITMAP_SIZE 65536
-#define MEMO_SIZE 16384
+#define HASHED_LINES 16384
 
-static uint8_t bitmap[BITMAP_SIZE];
-static ipt_cov_line memo_lines[MEMO_SIZE];
+static uint8_t bitmap[65536];
+static ipt_cov_line hashed_lines[HASHED_LINES];
+static ipt_cov_memo hashed_memo;
 
 static void add_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
 {
@@ -168,8 +170,8 @@ static void print_cover(const char *name, const fuzz_case *c)
     cov.flags = IPT_COV_HASH;
     cov.bitmap = bitmap;
     cov.bitmap_size = sizeof(bitmap);
-    cov.memo = &memos[0];
-    ipt_cov_memo_init(&memos[0], memo_lines, MEMO_SIZE);
+    cov.memo = &hashed_memo;
+    ipt_cov_memo_init(&hashed_memo, hashed_lines, HASHED_LINES);
     add_cover(&h, &run, c, FUZZ_RUN_CACHE, &cov, 0);
     add_cover(&h, &run, c, FUZZ_RUN_CACHE, &cov, 1);
     add_cover(&h, &run, c, FUZZ_RUN_ALL, &cov, 1);
@@ -308,13 +310,29 @@ static int do_file(const char *name)
     return 0;
 }
 
+/* An execution that tests/oracles.h makes of a seed, its trace changed or not. */
+static int do_seed(const char *name)
+{
+    fuzz_case c;
+
+    choice.bytes = NULL;
+    choice.left = 0;
+    choice.seed = strtoull(name + 5, NULL, 10) * 0x9e3779b97f4a7c15u;
+    sim_make(&c);
+    sim_flags(&c, random_flags(), cpu.errata);
+    c.flags |= FUZZ_RESYNC;
+    print_case(name, &c);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int status = 0;
     int i;
 
     for (i = 1; i < argc; i++)
-        status |= has(argv[i], "trace.pt") ? do_folder(argv[i])
-                                           : do_file(argv[i]);
+        status |= !strncmp(argv[i], "seed:", 5) ? do_seed(argv[i])
+                  : has(argv[i], "trace.pt")    ? do_folder(argv[i])
+                                                : do_file(argv[i]);
     return status;
 }

@@ -38,9 +38,11 @@ compile new -O2 -g && compile base -O1 -g -I"$dir/base" || {
     exit 2
 }
 
-for d in examples/recording fuzz/corpus/*/* fuzz/regress/*/*; do
-    echo "$d"
-done >"$dir/cases"
+{ for d in examples/recording fuzz/corpus/*/* fuzz/regress/*/*; do
+      case $d in */perfdata/* | */pevent/* | */simulate/*) ;; *) echo "$d" ;; esac
+  done
+  seq -f seed:%g 1 "${SEEDS:-200}"
+} >"$dir/cases"
 for d; do
     n=$(find "$d"/*/ -maxdepth 1 -name trace.pt | sed 's|/trace.pt$||' | sort |
         tee -a "$dir/cases" | wc -l)
