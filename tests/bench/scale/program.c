@@ -217,7 +217,7 @@ static void add_function(program *p)
             p->blocks[b].to = legal(p, p->blocks[b].to);
 }
 
-/* Put the distance to its target behind each branch that has one. */
+/* Write the displacement of each direct branch. */
 static void link_program(program *p)
 {
     uint32_t i;
@@ -309,7 +309,7 @@ static void make_room(writer *w)
     }
 }
 
-static void tell(writer *w, uint8_t type, uint64_t ip, uint64_t cr3)
+static void report(writer *w, uint8_t type, uint64_t ip, uint64_t cr3)
 {
     ipt_event e;
 
@@ -339,7 +339,7 @@ static void branch(writer *w, uint8_t kind, uint64_t ip, uint8_t size,
         w->t->truth[(mix(to) ^ mix(ip) >> 1) % BENCH_MAP]++;
 }
 
-/* Begin a run of a trace, behind those that it has. */
+/* Begin a run of a trace, after those that it has. */
 static int begin(writer *w, scale_trace *t)
 {
     ipt_gen_config config;
@@ -360,14 +360,14 @@ static int begin(writer *w, scale_trace *t)
     w->gen.used = w->gen.size = w->room = t->c.size;
     t->insns = 0;
     memset(t->truth, 0, sizeof(t->truth));
-    tell(w, IPT_EVT_ENABLED, CODE_AT, 0);
+    report(w, IPT_EVT_ENABLED, CODE_AT, 0);
     return 1;
 }
 
 /* End it with the SYSCALL at an address. */
 static int end(writer *w, uint64_t ip)
 {
-    tell(w, IPT_EVT_DISABLED, ip, 0);
+    report(w, IPT_EVT_DISABLED, ip, 0);
     w->t->c.size = w->gen.used;
     w->t->c.ends[w->t->c.runs++] = w->gen.used;
     return !w->failed;
@@ -435,7 +435,7 @@ static uint32_t execute(machine *m, uint32_t i, int more)
         m->space = m->w.t->want.zipf ? zipf(m->spaces, m->w.t->want.spaces)
                                      : dice(m->w.t->want.spaces);
         m->switched = m->w.t->insns;
-        tell(&m->w, IPT_EVT_PAGING, ip, (uint64_t) (m->space + 1) << 12);
+        report(&m->w, IPT_EVT_PAGING, ip, (uint64_t) (m->space + 1) << 12);
         return to;
     case CALL:
     case CALL_ANY:

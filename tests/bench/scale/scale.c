@@ -5,17 +5,18 @@
  *     scale [-t] [-s] [-r ROUNDS] [-g GROUP]
  *     scale -i SIZE any|one [base]   one ipt_cache_invalidate of a page, in a
  *                                    cache of SIZE bytes, for callgrind
- *     scale -1 PROGRAM ROW [base]    one pass of some rows, the same way. Prints
- *                                    bytes and items
+ *     scale -1 PROGRAM ROW [base]    one pass of some rows, for callgrind, too.
+ *                                    Prints bytes and items
  *
  * Rows of a group decode the same program. They run in turn, ROUNDS times (5),
- * every other time the last one first; speeds are of the median, in processor time, and ratios the median of those of
- * each round. The ratio on a peer's row is how many times as fast ours is;
- * elsewhere it is how fast the row is next to the one that it is compared with.
- * Below its floor a row fails; so it does where instructions or counters are not
- * what the program executed. Without its peer a row is not measured, which
- * counts as skipped. -t: tab-separated; -s: tiny programs, to see that every row
- * runs; -g: groups whose title has a text.
+ * every other time the last one first. Speeds are of the median, in processor
+ * time; ratios are the median of those of each round. The ratio on a peer's row
+ * is how many times as fast ours is; elsewhere it is how fast the row is next
+ * to the one that it is compared with. Below its floor a row fails; so it does
+ * where instructions or counters are not what the program executed. Without its
+ * peer a row is not measured, which counts as skipped. -t: tab-separated.
+ * -s: tiny programs, to see that every row runs. -g: groups whose title has a
+ * text.
  *
  *   runs     blocks of code executed, each counted once for each address space
  *   cache    bytes given; the largest power of two of lines of them is used
@@ -105,6 +106,7 @@ static unsigned skipped;
 #define SHORT {1000, 0, 0, 0, MANY / 8, 1}
 #define SPACES(count) {100, 1, count, 0, 2 * MANY, 1}
 #define NOISE {0, 0, 0, NO_RET, 2 * MANY, 2}
+#define TWICE {10000, 0, 0, NO_RET, 2 * MANY, 2}
 #define CACHE(bytes) {bytes, 0, 0, 0, 0, 0}
 #define BOTH(cache, memo) {cache, memo, 0, 0, 0, 0}
 
@@ -188,9 +190,9 @@ static const plan plans[] = {
      BOTH(MIB, MIB), 0, 0, 0, .9},
     {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, NOISE, CACHE(0), 1, 8, 10, 0},
     {"coverage, another run of 10,000 functions", "coverage", NOW,
-     SCALE_COVERAGE, {10000, 0, 0, NO_RET, 2 * MANY, 2}, BOTH(16 * MIB, AS_PEER),
+     SCALE_COVERAGE, TWICE, BOTH(16 * MIB, AS_PEER),
      0, 0, 0, 0},
-    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, {10000, 0, 0, NO_RET, 2 * MANY, 2},
+    {NULL, "libxdc", LIBXDC_, SCALE_COVERAGE, TWICE,
      CACHE(0), 1, 0, 0, 0},
 
     {"coverage by what is traced", "coverage", NOW, SCALE_COVERAGE,

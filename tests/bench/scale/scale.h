@@ -7,13 +7,13 @@
 
 typedef struct scale_want {
     uint32_t functions; /* 0: noise, a loop of three branches */
-    uint8_t zipf;       /* functions and address spaces: the second is used half
-                         * as often as the first, and so on. 0: all alike */
-    uint16_t spaces;    /* address spaces; 0: none is named. A switch every
-                         * 3,000 instructions, the more of a zipf */
+    uint8_t zipf;       /* 1: of functions and address spaces, the n-th is used
+                         * 1/n times as often as the first. 0: all alike */
+    uint16_t spaces;    /* address spaces, switched every 3,000 instructions;
+                         * 0: one, which the trace does not name */
     uint32_t gen_flags; /* IPT_GEN_, IPT_CONFIG_NO_RETCOMP */
     uint32_t blocks;    /* executed at least */
-    uint8_t runs; /* 2: the program runs twice, and chance falls otherwise */
+    uint8_t runs; /* 2: the program runs twice, each time with other chance */
 } scale_want;
 
 typedef struct scale_trace {
@@ -25,7 +25,7 @@ typedef struct scale_trace {
     uint64_t touched; /* runs of code, in each address space anew */
 } scale_trace;
 
-/* The same for the same wishes, for good. NULL: out of memory. */
+/* Equal wishes give one trace, which is never freed. NULL: out of memory. */
 const scale_trace *scale_trace_of(const scale_want *want);
 
 /* ---- side.c: our decoders, of this tree or of another ---- */
