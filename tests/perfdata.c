@@ -725,6 +725,13 @@ static int read_file(uint8_t *buffer, size_t size, uint64_t offset,
     return 0;
 }
 
+static int read_long(uint8_t *buffer, size_t size, uint64_t offset,
+                     void *context)
+{
+    memcpy(buffer, (const uint8_t *) context + offset, size);
+    return 0;
+}
+
 static perfdata_attr events[8];
 static perfdata_id ids[64];
 static perfdata_config config;
@@ -1160,6 +1167,48 @@ BOTH(compressed)
     CHECK_EQ(rec.offset, 432);
 }
 
+/* A pipe of events and records by turns: no sort for each. */
+TEST(events_by_turns)
+{
+    static uint8_t pipe_of[10000 * 120 + 16];
+    perfdata_attr *more_events = calloc(10000, sizeof *more_events);
+    perfdata_id *more_ids = calloc(10000 * 4, sizeof *more_ids);
+    size_t size = 16;
+    unsigned count = 0;
+    big = 0;
+    make_pipe();
+    memcpy(pipe_of, whole, 16);
+    for (unsigned i = 0; i < 10000; i++) {
+        begin(64, 0);
+        put_attr(1, PERFDATA_SAMPLE_IDENTIFIER);
+        for (unsigned k = 0; k < 4; k++) put(4 * i + k + 1, 8);
+        end();
+        memcpy(pipe_of + size, built, built_size);
+        size += built_size;
+        begin(14, 0);
+        put(4 * i + 2, 8);
+        end();
+        memcpy(pipe_of + size, built, built_size);
+        size += built_size;
+    }
+    open_file();
+    config.read = read_long;
+    config.context = pipe_of;
+    config.size = size;
+    config.events = more_events;
+    config.ids = more_ids;
+    config.event_max = 10000;
+    config.id_max = 40000;
+    CHECK_EQ(perfdata_open(&reader, &config), 0);
+    while (perfdata_next(&reader, &rec) == 0) {
+        if (rec.type == 14) CHECK_EQ(rec.event, count / 2);
+        count++;
+    }
+    CHECK_EQ(count, 20000);
+    free(more_events);
+    free(more_ids);
+}
+
 /* Made larger than the room there is for it. */
 BOTH(long_stream)
 {
@@ -1439,8 +1488,11 @@ TEST(many_ids)
     config.id_max = 5000;
     reader.id_count = 0;
     for (uint32_t i = 0; i < 5000; i++) {
+        const uint64_t id = ((uint64_t) i * 2654435761u & 0xffffffff) << 8;
         reader.event_count = 1 + i % 7;
-        add_id(&reader, ((uint64_t) i * 2654435761u & 0xffffffff) << 8);
+        CHECK_EQ(perfdata_event(&reader, id), PERFDATA_NO_EVENT);
+        add_id(&reader, id);
+        CHECK_EQ(perfdata_event(&reader, id), i % 7);
     }
     for (uint32_t i = 0; i < 5000; i++) {
         const uint64_t id = ((uint64_t) i * 2654435761u & 0xffffffff) << 8;
@@ -1566,6 +1618,7 @@ int main(void)
     RUN(changed_files);
     RUN(compressed);
     RUN(long_stream);
+    RUN(events_by_turns);
     RUN(time);
     RUN(queues_by_cpu);
     RUN(queues_with_gaps);

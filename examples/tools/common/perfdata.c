@@ -744,13 +744,18 @@ static int read_place(const perfdata *p, uint64_t offset,
 
 /* ---- events and their ids ---- */
 
+/* Those that came last are looked at one by one until there are many, so that
+ * events and other records by turns do not make a sort for each. */
 uint32_t perfdata_event(perfdata *p, uint64_t id)
 {
     perfdata_id *const ids = p->config->ids;
     uint32_t low = 0;
-    uint32_t high = p->id_count;
-    if (!p->sorted) sort(BY_ID, ids, sizeof *ids, p->id_count);
-    p->sorted = 1;
+    uint32_t high;
+    if (p->id_count - p->sorted > 64 + p->id_count / 16) {
+        sort(BY_ID, ids, sizeof *ids, p->id_count);
+        p->sorted = p->id_count;
+    }
+    high = p->sorted;
     while (low < high) { // the first that is not below id
         const uint32_t middle = low + (high - low) / 2;
         if (ids[middle].id < id)
@@ -758,8 +763,10 @@ uint32_t perfdata_event(perfdata *p, uint64_t id)
         else
             high = middle;
     }
-    return low < p->id_count && ids[low].id == id ? ids[low].event
-                                                  : PERFDATA_NO_EVENT;
+    if (low < p->sorted && ids[low].id == id) return ids[low].event;
+    for (uint32_t i = p->sorted; i < p->id_count; i++)
+        if (ids[i].id == id) return ids[i].event;
+    return PERFDATA_NO_EVENT;
 }
 
 uint32_t perfdata_pt_event(const perfdata *p, const perfdata_record *info)
@@ -788,7 +795,6 @@ static void add_id(perfdata *p, uint64_t id)
     perfdata_id *const entry = &p->config->ids[p->id_count++];
     entry->id = id;
     entry->event = p->event_count - 1;
-    p->sorted = 0;
 }
 
 /* An event of a pipe. Its ids are in the window, too. */
@@ -1009,7 +1015,7 @@ void perfdata_rewind(perfdata *p)
     p->packed_size = 0;
     p->more = 0;
     p->plain_at = p->plain_size = 0;
-    if (p->is_pipe) p->event_count = p->id_count = 0;
+    if (p->is_pipe) p->event_count = p->id_count = p->sorted = 0;
     if (config->inflate) {
         size_t none = 0;
         config->inflate(p->plain, &none, NULL, &none, config->context);
@@ -1142,17 +1148,20 @@ static int next_of_file(perfdata *p, perfdata_record *r)
  * compressed bytes are needed. */
 static int inflate(perfdata *p)
 {
-    const uint32_t kept = p->plain_size - p->plain_at;
     size_t in = p->packed_size;
-    size_t out = sizeof p->plain - kept;
-    const size_t room_left = out;
+    size_t room_left;
+    size_t out;
     if (p->packed_size == 0 && !p->more) return 0;
-    for (uint32_t i = 0; i < kept; i++)
-        p->plain[i] = p->plain[p->plain_at + i];
-    p->plain_at = 0;
-    p->plain_size = kept;
-    if (p->config->inflate(p->plain + kept, &out, p->window + p->packed, &in,
-                           p->config->context)
+    if (sizeof p->plain - p->plain_size < sizeof p->plain / 2) {
+        const uint32_t kept = p->plain_size - p->plain_at; // part of a record
+        for (uint32_t i = 0; i < kept; i++)
+            p->plain[i] = p->plain[p->plain_at + i];
+        p->plain_at = 0;
+        p->plain_size = kept;
+    }
+    room_left = out = sizeof p->plain - p->plain_size;
+    if (p->config->inflate(p->plain + p->plain_size, &out,
+                           p->window + p->packed, &in, p->config->context)
         || in > p->packed_size || out > room_left)
         return PERFDATA_ERR_INFLATE;
     if (in == 0 && out == 0 && p->packed_size) return PERFDATA_ERR_INFLATE;

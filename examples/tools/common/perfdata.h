@@ -492,7 +492,7 @@ typedef struct perfdata {
     uint64_t end;
     uint64_t next;
     uint8_t cut;           /* the file ended before what it promised */
-    uint8_t sorted;        /* ids are */
+    uint32_t sorted;       /* so many ids are */
     uint8_t more;          /* the last call of inflate made something */
     uint64_t window_at;    /* file offset of window[0] */
     uint32_t window_size;
