@@ -28,7 +28,7 @@ static void write_at(const char *name, long at, const void *data, size_t size)
 static int opens(const char *name)
 {
     static files disk;
-    uint64_t size;
+    uint64_t size = 0;
     size_t loaded;
     uint8_t *data = files_load(name, 0, UINT64_MAX, &loaded);
     int fd = files_open(name, &size);

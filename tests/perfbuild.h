@@ -172,7 +172,7 @@ static inline void put_auxtrace(uint64_t size, uint64_t position, uint32_t idx,
     put2(cpu, 0);
     append_record();
     memset(whole + whole_size, (int) (idx + 1), (size_t) size);
-    whole_size += size;
+    whole_size += (size_t) size;
 }
 
 /* The records: 8 of them. */
