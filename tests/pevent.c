@@ -353,7 +353,7 @@ TEST(names_are_escaped)
     open_session(PEVENT_COMPACT | PEVENT_FILENAME);
     begin(PERFDATA_COMM, 0);
     put(0, 8);
-    put_name("\x1b]0;a\x07\n\x7f\xc3\xa9\\");
+    put_name("\x1b]0;a\x07\n\x7f\xc3\xa9\xc2\x9b\xc2\xa0\\");
     append_sampled(TASKED, 0, 0);
     begin(PERFDATA_SWITCH, 0);
     put(0, 4);
@@ -362,7 +362,7 @@ TEST(names_are_escaped)
     pevent_start(&s);
     pevent_dump(&s, 0);
     printed("a\\x0db  PERF_RECORD_COMM  0/0, "
-            "\\x1b]0;a\\x07\\x0a\\x7f\xc3\xa9\\  { 0/0 0 }\n"
+            "\\x1b]0;a\\x07\\x0a\\x7f\xc3\xa9\\xc2\x9b\xc2\xa0\\  { 0/0 0 }\n"
             "[a\\x0db:0000000000000030 sideband error: decoder out of "
             "sync]\n");
     close_session();

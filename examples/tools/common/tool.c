@@ -246,10 +246,18 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 
 /* ---- texts ---- */
 
+/* U+0080 to U+009F are control characters, too: two bytes in UTF-8. */
+static int is_control(const char *text)
+{
+    return iscntrl((unsigned char) text[0])
+        || ((unsigned char) text[0] == 0xc2
+            && ((unsigned char) text[1] & 0xe0) == 0x80);
+}
+
 void tool_print(FILE *out, const char *text)
 {
     for (; *text; text++) {
-        if (iscntrl((unsigned char) *text))
+        if (is_control(text))
             fprintf(out, "\\x%02x", (unsigned char) *text);
         else
             fputc(*text, out);
