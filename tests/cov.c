@@ -1586,6 +1586,111 @@ TEST(R5_memo_is_emptied_in_parts)
     free(many);
 }
 
+/* ---- arguments ---- */
+
+#define V3_CASE(status, change)                                            \
+    do {                                                                   \
+        memset(&cov, 0, sizeof cov);                                       \
+        change;                                                            \
+        CHECK_EQ(ipt_cov_init(&d, &config, &cov, &nothing, NULL), status); \
+    } while (0)
+
+TEST(V3_arguments)
+{
+    static ipt_cov_decoder d, none;
+    static const ipt_trace nothing = {NULL, 0, 0, 0};
+    static const ipt_filter beyond = {0, 0, IPT_FILTER_STOP + 1};
+    ipt_filter filters[IPT_FILTERS];
+    ipt_config config;
+    ipt_cov_memo unset;
+    ipt_cov_config cov;
+
+    memset(&config, 0, sizeof config);
+    memset(&unset, 0, sizeof unset);
+    memset(filters, 0, sizeof filters);
+    config.read = memory_read;
+    CHECK_EQ(ipt_cov_memo_init(NULL, memo_lines, MEMO_LINES), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_memo_init(&memo, NULL, MEMO_LINES), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 3), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 4), IPT_OK);
+    memset(&cov, 0, sizeof cov);
+    CHECK_EQ(ipt_cov_init(NULL, &config, &cov, &nothing, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_init(&d, &config, NULL, &nothing, NULL), IPT_ERR_ARG);
+    V3_CASE(IPT_OK, (void) 0);
+    V3_CASE(IPT_OK, cov.memo = &memo);
+    V3_CASE(IPT_OK, cov.filter = filters);
+    V3_CASE(IPT_ERR_CONFIG, cov.flags = 0x80000000u);
+    V3_CASE(IPT_ERR_CONFIG, cov.bitmap = map);
+    V3_CASE(IPT_ERR_CONFIG, filters[1] = beyond; cov.filter = filters);
+    V3_CASE(IPT_ERR_STATE, cov.memo = &unset);
+    V3_CASE(IPT_ERR_STATE, cov.shared = &unset);
+    CHECK_EQ(ipt_cov_begin(NULL, &nothing), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_begin(&none, &nothing), IPT_ERR_STATE);
+    CHECK_EQ(ipt_cov_run(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_run(&none), IPT_ERR_STATE);
+    CHECK_EQ(ipt_cov_resync(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_resync(&none), IPT_ERR_STATE);
+    CHECK_EQ(ipt_cov_invalidate(NULL, NULL, 0, 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_invalidate(&none, NULL, 0, 1), IPT_ERR_STATE);
+}
+
+/* ---- PSB+s in every shape ---- */
+
+/* The same one again and others, while tracing is enabled and while it is not:
+ * what [cov] passes over must have said nothing. */
+#define V3_CODE {CODE(0x1000, JCC0 JCC0 JMP_RAX)}
+#define V3_LEG TNT(2, 1), TIP(0x1000)
+#define V3_END TNT(2, 2), TIP(0x1000), TNT(2, 3), PGD(0x5000), PADS(60)
+#define V3_PSB(...) PSB, __VA_ARGS__, FUP(0x1000), PSBEND
+static const row shape_rows[] = {
+    {"off, again", V3_CODE,
+     {ON, TNT(2, 1), PGD(0x5000), PSB, PSBEND, PSB, PSBEND, PGE(0x1000),
+      V3_END}, {{0}}, 0, 0, 0},
+    {"off, again later", V3_CODE,
+     {ON, TNT(2, 1), PGD(0x5000), PSB, PSBEND, PGE(0x1000), TNT(2, 1),
+      PGD(0x5000), PSB, PSBEND, PGE(0x1000), V3_END}, {{0}}, 0, 0, 0},
+    {"on, again", V3_CODE, {ON, V3_LEG, ON, V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"clock", V3_CODE,
+     {ON, V3_LEG, V3_PSB(TSC(5), TMA(1, 2), CBR(3), EXEC64, MTC(3), CYC(1)),
+      V3_END}, {{0}}, 0, 0, 0},
+    {"address space", V3_CODE,
+     {V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64), V3_LEG,
+      V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64), V3_END}, {{0}}, 0, 0, 0},
+    {"no transaction", V3_CODE,
+     {V3_PSB(EXEC64, TSX(0, 0)), V3_LEG, V3_PSB(EXEC64, TSX(0, 0)), V3_LEG,
+      V3_END}, {{0}}, 0, 0, 0},
+    {"a transaction", V3_CODE,
+     {ON, V3_LEG, V3_PSB(EXEC64, TSX(1, 0)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"aborted", V3_CODE,
+     {ON, V3_LEG, V3_PSB(EXEC64, TSX(0, 1)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"another mode", V3_CODE,
+     {ON, V3_LEG, V3_PSB(EXEC32), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"another place", V3_CODE,
+     {ON, V3_LEG, PSB, EXEC64, FUP(0x1002), PSBEND, V3_LEG, V3_END}, {{0}}, 0,
+     0, 0},
+    {"no mode", V3_CODE,
+     {ON, V3_LEG, PSB, FUP(0x1000), PSBEND, V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"off, though it was on", V3_CODE,
+     {ON, V3_LEG, PSB, PSBEND, PGE(0x1000), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"shorter ips", V3_CODE,
+     {ON, V3_LEG, PSB, EXEC64, IP_(FUP, 2, 0x1000), PSBEND, TNT(2, 1),
+      IP_(TIP, 2, 0x1000), TNT(2, 1), IP_(TIP, 4, 0x1000), TNT(2, 1),
+      IP_(TIP, 1, 0x1000), TNT(2, 3), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
+    {"something else in it", V3_CODE,
+     {ON, V3_LEG, V3_PSB(EXEC64, MNT(5)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {"a branch in it", V3_CODE,
+     {ON, V3_LEG, V3_PSB(EXEC64, TNT(1, 1)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+};
+
+TEST(V3_shapes_of_psb)
+{
+    for (size_t i = 0; i < LENGTH(shape_rows); i++) {
+        build_all(&b, shape_rows[i].trace, PACKETS_MAX);
+        check_coverage(shape_rows[i].name, shape_rows[i].code, 0);
+        CHECK(want.count > 2);
+    }
+}
+
 int main(void)
 {
     the.mode = IPT_MODE_64;
@@ -1616,5 +1721,7 @@ int main(void)
     RUN(R7_broken_psb);
     RUN(R9_nowhere_to_begin);
     RUN(R5_memo_is_emptied_in_parts);
+    RUN(V3_arguments);
+    RUN(V3_shapes_of_psb);
     return test_report();
 }

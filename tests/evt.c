@@ -1877,6 +1877,33 @@ TEST(V4_forgotten)
     with_flags = 0;
 }
 
+/* SKD010: what may stand between an OVF that lost its FUP and the TIP that says
+ * where flow goes on. */
+TEST(V4_between_ovf_and_tip)
+{
+    static const ipt_packet between[]
+        = {PIP(0x5000, 0), VMCS(0x6000), EXEC64, TSX(1, 0), PTW(0, 0, 5),
+           EXSTOP(0), PWRE(1, 2, 0), PWRX(3, 4, 0, 0, 0), CFE(SYSCALL, 0, 0),
+           EVD(0, 7), TRIG(1, 0, 1, 3, 0), CBR(4), MNT(7)};
+    static const ipt_packet head[] = {ON, OVF}, tip = TIP(0x2000);
+
+    for (unsigned i = 0; i < LENGTH(between); i++) {
+        ipt_event e = {.type = 0};
+        build_all(&b, head, LENGTH(head));
+        build_put(&b, &between[i]);
+        build_put(&b, &tip);
+        feed_begin(&f, b.bytes, b.size, WHOLE);
+        f.config.errata = IPT_ERRATUM_SKD010;
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        while (e.type != IPT_EVT_OVERFLOW)
+            if (!CHECK_EQ(next(&e), IPT_OK)) break;
+        if (!CHECK_EQ(e.ip, 0x2000)) printf("    packet %u\n", i);
+        CHECK_EQ(e.flags & NOIP, 0);
+        feed_end(&f);
+    }
+}
+
 /* _start takes over what at has to say before the first packet. */
 TEST(V3_start_says)
 {
@@ -1968,6 +1995,7 @@ int main(void)
     RUN(held_ratio);
     RUN(V4_lost_when_it_began);
     RUN(V4_forgotten);
+    RUN(V4_between_ovf_and_tip);
     RUN(V3_start_says);
     RUN(synchronise);
     return test_report();

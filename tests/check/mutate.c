@@ -252,19 +252,21 @@ static void swap(size_t i)
 
 static void number(size_t i)
 {
-    const char *p = text + tokens[i].at;
+    const char *const p = text + tokens[i].at;
     char *end;
     const unsigned long long n = strtoull(p, &end, 0);
     char other[24];
 
-    snprintf(other, sizeof(other), "%s%llx%.*s", p[1] == 'x' ? "0x" : "0x",
-             n + 1, (int) (p + tokens[i].size - end), end);
-    plant_token("number", i, other);
-    if (n < 2)
-        return;
-    snprintf(other, sizeof(other), "0x%llx%.*s", n - 1,
-             (int) (p + tokens[i].size - end), end);
-    plant_token("number", i, other);
+    if (n != 1) { /* 2 would stand for true as 1 does */
+        snprintf(other, sizeof(other), "0x%llx%.*s", n + 1,
+                 (int) (p + tokens[i].size - end), end);
+        plant_token("number", i, other);
+    }
+    if (n > 0) {
+        snprintf(other, sizeof(other), "0x%llx%.*s", n - 1,
+                 (int) (p + tokens[i].size - end), end);
+        plant_token("number", i, other);
+    }
 }
 
 /* if (..), while (..), and what stands before a question mark. */
