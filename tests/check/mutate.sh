@@ -58,7 +58,6 @@ limit_of() {
 mkdir -p "$dir" || exit 2
 rm -rf "$dir"/[0-9]* "$dir"/base "$dir"/results
 ${CC:-cc} -std=c99 -O1 -o "$dir/mutate" tests/check/mutate.c || exit 2
-"$dir/mutate" list ipt_impl.h "$SEED" >"$dir/all" || exit 2
 : >"$dir/results"
 
 # tree NAME: what the tests include, to be mutated.
@@ -136,7 +135,7 @@ try() {
 
 # judge TREE NUMBER SECTION LINE OPERATOR KEY: adds its line to the results.
 judge() {
-    "$dir/mutate" apply ipt_impl.h "$2" >"$dir/$1/ipt_impl.h"
+    "$dir/mutate" apply "$dir/base/ipt_impl.h" "$2" >"$dir/$1/ipt_impl.h"
     verdict=$(try "$1" "$3")
     by=${verdict#* } verdict=${verdict% *}
     if [ "$verdict" = alive ] && object "$1" "$3" >"$dir/$1/sums" &&
@@ -162,7 +161,8 @@ worker() {
         done
 }
 
-[ -d "$dir/base" ] || tree base
+tree base # as it is now: it may be worked on meanwhile
+"$dir/mutate" list "$dir/base/ipt_impl.h" "$SEED" >"$dir/all" || exit 2
 for section; do
     object base "$section" >"$dir/base/$section"
     [ "$(try base "$section")" = "alive -" ] || {
@@ -178,8 +178,8 @@ trap 'kill $pids 2>/dev/null' HUP INT TERM
 pids=
 i=0
 while [ $i -lt "$JOBS" ]; do
-    tree $i
-    worker $i &
+    cp -r "$dir/base" "$dir/$i"
+    worker $i 2>/dev/null & # the shell names each program that crashes
     pids="$pids $!"
     i=$((i + 1))
 done
