@@ -166,8 +166,8 @@ TEST(flow)
 
 /* A branch further than 2 GiB from where a line of the memo begins is not part
  * of that line, and takes nothing with it: neither a frame nor a bit. */
-#define SEVEN_JCC0 JCC0 JCC0 JCC0 JCC0 JCC0 JCC0 JCC0
-#define NINE TNT(6, 0), TNT(3, 3) /* two taken */
+#define LOOP JCC("\xfe") "\x0f\x85" /* six times; then far away, ... */
+#define NINE TNT(6, 0x3f), TNT(3, 3)  /* ... where another branch is taken */
 #define JNE_2G "\x0f\x85\xfa\xff\xff\x7f"
 static const row far_rows[] = {
     {"R1: a compressed return",
@@ -177,30 +177,31 @@ static const row far_rows[] = {
      {ON, TIP(0x402000), TNT(5, 0x1a), TIP(0x1000), PGD(0x5000)}, {{0}}, 0, 0,
      0},
     {"a frame",
-     {CODE(0x1000, JMP_RAX RET), CODE(0x402000, JNE_2G),
-      CODE(0x80402000, JMP("\x7e")),
-      CODE(0x80402080, CALL("\x0b") JCC0 JMP_RAX), CODE(0x80402090, JMP_RAX)},
+     {CODE(0x1000, JMP_RAX RET),
+      CODE(0x402000, "\x0f\x85\xf6\xff\xff\x7f"), /* 2 GiB less four */
+      CODE(0x80401ffc, "\xe8\xff\x00\x00\x80" JCC0 JMP_RAX),
+      CODE(0x402100, JMP_RAX)},
      {ON, TIP(0x402000), TNT(1, 1), TIP(0x1002), TNT(2, 2), TIP(0x402000),
       TNT(1, 1), TIP(0x1002), TNT(2, 2), PGD(0x5000), PADS(40)}, {{0}}, 0, 0,
      0},
     {"a frame of the second piece", /* 0.9 GiB and 1.5 GiB away */
-     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x38"),
-      CODE(0x38001014, "\x0f\x85\x00\x00\x00\x60"),
-      CODE(0x9800101a, "\xe8\xf5\x00\x00\xa0" JCC0 JMP_RAX),
-      CODE(0x38001114, JMP_RAX), CODE(0x2000, RET)},
+     {CODE(0x1000, LOOP "\x00\x00\x00\x38"),
+      CODE(0x38001008, "\x0f\x85\x00\x00\x00\x60"),
+      CODE(0x9800100e, "\xe8\xf5\x00\x00\xa0" JCC0 JMP_RAX),
+      CODE(0x38001108, JMP_RAX), CODE(0x2000, RET)},
      {ON, NINE, TIP(0x2000), TNT(2, 2), TIP(0x1000), NINE, TIP(0x2000),
       TNT(2, 2), TIP(0x1000), NINE, TIP(0x2000), TNT(2, 2), PGD(0x5000),
       PADS(40)}, {{0}}, 0, 0, 0},
     {"the last branch of the second piece",
-     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x38"),
-      CODE(0x38001014, "\x0f\x85\x00\x00\x00\x60"),
-      CODE(0x9800101a, JMP_RAX)},
+     {CODE(0x1000, LOOP "\x00\x00\x00\x38"),
+      CODE(0x38001008, "\x0f\x85\x00\x00\x00\x60"),
+      CODE(0x9800100e, JMP_RAX)},
      {ON, NINE, TIP(0x1000), NINE, TIP(0x1000), NINE, TIP(0x1000), NINE,
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
     {"the second piece",
-     {CODE(0x1000, SEVEN_JCC0 "\x0f\x85\x00\x00\x00\x60"),
-      CODE(0x60001014, "\x0f\x85\x00\x00\x00\x38"),
-      CODE(0x9800101a, JMP_RAX)},
+     {CODE(0x1000, LOOP "\x00\x00\x00\x60"),
+      CODE(0x60001008, "\x0f\x85\x00\x00\x00\x38"),
+      CODE(0x9800100e, JMP_RAX)},
      {ON, NINE, TIP(0x1000), NINE, TIP(0x1000), NINE, TIP(0x1000), NINE,
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
 };
@@ -1299,7 +1300,7 @@ static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) size;
 }
 
-#define SPACES 66000
+#define SPACES 65541 /* a few more than a memo has, four times a cache */
 #define SPACE_BYTES 64
 
 /* A visit to each of many spaces, where nothing but the CR3 changes. */
@@ -1312,7 +1313,8 @@ static size_t spaces_trace(uint8_t *out, const ipt_packet *tnt)
     n = b.size;
     for (unsigned i = 0; i < SPACES; i++) {
         const ipt_packet visit[] = {PIP(((uint64_t) i + 1) << 12, 0),
-                                    PGE(0x1000), *tnt, PGD(0x5000)};
+                                    PGE(0x1000), *tnt, TIP(0x1000), *tnt,
+                                    PGD(0x5000)};
         for (unsigned k = 0; k < LENGTH(visit); k++)
             n += (size_t) ipt_pkt_encode(out + n, 16, &visit[k]);
     }
@@ -1372,8 +1374,8 @@ static uint8_t hand_slot(uint64_t from, uint64_t to)
 static void hand_init(loop *l, const ipt_trace *trace)
 {
     l->config.read = hand_read;
-    CHECK_EQ(ipt_cov_init(&l->decoder, &l->config, &l->cov, trace, &l->cache),
-             IPT_OK);
+    CHECK_EQ(ipt_cov_init(&l->decoder, &l->config, &l->cov, trace,
+                          l->bare ? NULL : &l->cache), IPT_OK);
 }
 
 /* Code changes in the middle of a run: neither its memo nor the one that it
@@ -1412,7 +1414,7 @@ TEST(mutants_code_changes_in_a_run)
 }
 
 /* A decoder is in a space while another one uses up the numbers of spaces, of
- * the code cache and of the memo: none is given to two spaces. */
+ * the code cache or of the memo: none is given to two spaces. */
 TEST(mutants_numbers_begin_anew)
 {
     static uint8_t bytes[TRACE_BYTES];
@@ -1427,7 +1429,8 @@ TEST(mutants_numbers_begin_anew)
         ipt_trace others = {&visits, 1, 0, 0};
         hand_write(1, 4);
         hand_write(0, 8);
-        loop_init(&kept, 0, 0, memo_ ? 64 : 0);
+        loop_init(&kept, 0, 0, memo_ ? 4096 : 0);
+        kept.bare = memo_;
         loop_init(&both, 0, 0, 0);
         piece.size = size / 2;
         trace.open = 1;
@@ -1437,7 +1440,7 @@ TEST(mutants_numbers_begin_anew)
         both.config.read = hand_read;
         both.cov.memo = kept.cov.memo;
         CHECK_EQ(ipt_cov_init(&both.decoder, &both.config, &both.cov, &others,
-                              &kept.cache), IPT_OK);
+                              memo_ ? NULL : &kept.cache), IPT_OK);
         CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
         piece.size = size;
         trace.open = 0;
@@ -1581,7 +1584,7 @@ TEST(R5_memo_is_emptied_in_parts)
     CHECK_EQ(kept.decoder.verdict, 0);
     unsigned hits = 0;
     for (size_t i = 0; i < MAP_MAX; i++) hits += kept.map[i];
-    CHECK_EQ(hits, 2 * (SPACES % 256));
+    CHECK_EQ(hits, 2 * (2 * SPACES % 256));
     free(bytes);
     free(many);
 }
