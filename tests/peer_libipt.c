@@ -2960,6 +2960,10 @@ static void flow_section(flow *f, uint64_t offset)
     memset(&f->insn, 0, sizeof f->insn);
     memset(&f->peer, 0, sizeof f->peer);
     f->our_status = ipt_insn_sync_set(&f->ours, offset);
+    if (f->our_status >= 0 && f->ours.walk_.full) { /* it waited for a page */
+        ipt_insn before;
+        f->our_status = ipt_insn_next(&f->ours, &before);
+    }
     f->their_status = pt_insn_sync_set(f->theirs, offset);
     if (f->our_status < 0 || f->their_status < 0) {
         flow_pull(f);
