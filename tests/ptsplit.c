@@ -738,6 +738,30 @@ TEST(changed)
     check_outside();
 }
 
+/* Each trace's command names all sideband: that has an end. */
+TEST(many_cpus)
+{
+    char command[8192];
+    big = 0;
+    start_file();
+    put_info(1, 0);
+    for (uint32_t i = 0; i < 1100; i++) {
+        begin(14, 0);
+        put_samples(1, 1, i, 11);
+        append_record();
+        put_auxtrace(0, 0, i, 0, i);
+    }
+    finish_file();
+    save("perf.data", whole, whole_size);
+    snprintf(command, sizeof command, "timeout 60 %s -o out.d --ptxed perf.data"
+             " 2>err | grep -c '^ptxed' >out", tool);
+    CHECK_EQ(shell(command), 0);
+    SAYS("no more command lines");
+    check_file("out", "953\n"); // 953 x 1100 is just below 2^20
+    CHECK(exists("out.d/perf.data-aux-idx1099.bin"));
+    remove_all("out.d");
+}
+
 TEST(no_trace)
 {
     save("perf.data", "PERFILE1PERFILE1", 16);
@@ -798,6 +822,7 @@ int main(void)
     RUN(symfs);
     RUN(cut);
     RUN(changed);
+    RUN(many_cpus);
     RUN(no_trace);
     RUN(options);
     if (chdir("/")) return 2;

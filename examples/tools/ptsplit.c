@@ -1053,12 +1053,23 @@ static void print_command(const splitter *s, const perfdata_queue *queue,
     putchar('\n');
 }
 
-static void print_commands(const splitter *s)
+/* Each names all sideband, so that there can be far more to print than there
+ * is to read: as much as a machine of 1024 cpus needs, and no more. */
+#define NAMES (1u << 20)
+
+static void print_commands(splitter *s)
 {
+    uint64_t names = 0;
     for (uint32_t i = 0; i < s->queues.queue_count; i++) {
         const perfdata_queue *queue = &s->queues.queues[i];
         const uint32_t traces = s->queues.snapshot ? queue->count : 1;
         for (uint32_t k = 0; k < traces && !ferror(stdout); k++) {
+            names += s->group_count;
+            if (names > NAMES) {
+                s->failed = complain(s, s->file.name,
+                                     "no more command lines: too many cpus");
+                return;
+            }
             if (queue->cpu != UINT32_MAX)
                 printf("# cpu %" PRIu32 "\n", queue->cpu);
             else
