@@ -1964,6 +1964,56 @@ TEST(synchronise)
     feed_end(&f);
 }
 
+/* What an EVD said before an overflow is not of the CFE behind it. */
+TEST(mutants_evd_and_overflow)
+{
+    static const ipt_packet packets[]
+        = {PSB, EXEC64, FUP(0x1000), PSBEND, EVD(0, 0x1234), OVF, FUP(0x1000),
+           CFE(INTR, 1, 3), FUP(0x1000), FUP(0x1000), TIP(0x2000), PKT(NONE)};
+    static build t;
+    static ipt_evt_decoder d;
+    static const ipt_config plain;
+    ipt_event e;
+    unsigned found = 0;
+    build_all(&t, packets, LENGTH(packets));
+    const ipt_segment piece = {t.bytes, t.size};
+    const ipt_trace all = {&piece, 1, 0, 0};
+    CHECK_EQ(ipt_evt_init(&d, &plain, &all), IPT_OK);
+    int status = ipt_evt_sync_forward(&d);
+    while (status >= 0 && (status = ipt_evt_next(&d, &e)) >= 0) {
+        if (e.type != IPT_EVT_CFE) continue;
+        found++;
+        CHECK_EQ(e.u.cfe.has, IPT_CFE_HAS_VECTOR);
+        CHECK_EQ(e.u.cfe.data[0], 0);
+    }
+    CHECK_EQ(status, IPT_END);
+    CHECK_EQ(found, 1);
+}
+
+/* Losses of time are counted anew behind a PSB that was synchronised to. */
+TEST(mutants_lost_time_and_synchronising)
+{
+    static const ipt_packet packets[]
+        = {PSB, EXEC64, FUP(0x1000), PSBEND, CYC(5), MTC(1), CYC(5), MTC(9),
+           CYC(7), TNT(1, 0), PKT(NONE)};
+    static build t;
+    static ipt_evt_decoder d;
+    static const ipt_config plain;
+    ipt_event e;
+    build_all(&t, packets, LENGTH(packets));
+    const ipt_segment piece = {t.bytes, t.size};
+    const ipt_trace all = {&piece, 1, 0, 0};
+    CHECK_EQ(ipt_evt_init(&d, &plain, &all), IPT_OK);
+    int status = ipt_evt_sync_forward(&d);
+    while (status >= 0) status = ipt_evt_next(&d, &e);
+    CHECK_EQ(status, IPT_END);
+    CHECK(d.at.lost_cyc > 0);
+    CHECK(d.at.lost_mtc > 0);
+    CHECK_EQ(ipt_evt_sync_set(&d, 0), IPT_OK);
+    CHECK_EQ(d.at.lost_cyc, 0);
+    CHECK_EQ(d.at.lost_mtc, 0);
+}
+
 int main(void)
 {
     RUN(psb);
@@ -1998,5 +2048,7 @@ int main(void)
     RUN(V4_between_ovf_and_tip);
     RUN(V3_start_says);
     RUN(synchronise);
+    RUN(mutants_evd_and_overflow);
+    RUN(mutants_lost_time_and_synchronising);
     return test_report();
 }

@@ -926,6 +926,36 @@ TEST(R9_position)
     end();
 }
 
+static int sixteen(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                   void *context)
+{
+    (void) packet;
+    (void) size;
+    (void) context;
+    return bytes[0] == 0x05 ? 16 : -1;
+}
+
+/* A corrupt packet hides all but the last byte of a PSB. */
+TEST(mutants_fifteen_bytes_back)
+{
+    static const uint8_t pair[] = {0x02, 0x82};
+    uint8_t bytes[40] = {0x05};
+    const ipt_segment piece = {bytes, sizeof bytes};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_config config = {0};
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    for (int i = 0; i < 8; i++) memcpy(bytes + 1 + 2 * i, pair, 2);
+    config.unknown = sixteen;
+    CHECK_EQ(ipt_pkt_init(&d, &config, &trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&d, 0), IPT_OK);
+    CHECK_EQ(ipt_pkt_next(&d, &p), IPT_OK);
+    CHECK_EQ(d.at.offset, 16);
+    CHECK(d.at.release <= 1);
+    CHECK_EQ(ipt_pkt_sync_forward(&d), IPT_OK);
+    CHECK_EQ(d.at.offset, 1);
+}
+
 int main(void)
 {
     RUN(one);
@@ -962,5 +992,6 @@ int main(void)
     RUN(nothing_but_gaps);
     RUN(event_decoder);
     RUN(R9_position);
+    RUN(mutants_fifteen_bytes_back);
     return test_report();
 }
