@@ -7783,7 +7783,8 @@ enum { /* what stands behind the bits */
 #define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
-#define IPTI_COV_PEAK 31
+#define IPTI_COV_PEAK 31 /* frames at a time, above the edges in counts_ */
+IPTI_STATIC_ASSERT(cov_peak, 7 + 7 <= IPTI_COV_PEAK);
 
 enum { /* ipt_cov_leg_.at */
     IPTI_LEG_IDLE, /* none */
@@ -8172,7 +8173,8 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
 }
 
 /* Add a piece to decoder->whole_, the line of a leg. Returns 0 if it does not
- * fit. */
+ * fit. A piece pops none of the frames before it, so a line never has more than
+ * seven at a time above those that it leaves, which are seven at most. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
 {
@@ -8187,7 +8189,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 
     if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
         || (piece->pop_ && frames) || frames + more > 7
-        || peak > IPTI_COV_PEAK || shift + 0x40000000u > 0x7fffffffu)
+        || shift + 0x40000000u > 0x7fffffffu)
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
