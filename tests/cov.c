@@ -374,7 +374,7 @@ static void happen(ipt_gen *gen, uint8_t type, uint64_t ip)
 static void branch(ipt_gen *gen, uint8_t kind, uint64_t ip, uint8_t size,
                    uint64_t to, uint64_t cr3, uint64_t to_cr3)
 {
-    edge e = {ip, to, kind, 0, 0};
+    edge e = {.from = ip, .to = to, .kind = kind};
     CHECK_EQ(ipt_gen_branch(gen, kind, ip, size, to), IPT_OK);
     gen->clock += 1 + dice(30);
     if (!is_branch(kind) || !CHECK(ran_count < LENGTH(ran))) return;
@@ -1361,7 +1361,7 @@ static size_t hand_trace(uint8_t *out, uint64_t cr3, unsigned rounds)
 
 static uint8_t hand_slot(uint64_t from, uint64_t to)
 {
-    edge e = {from, to, IPT_INSN_JCC, 0, 0};
+    edge e = {.from = from, .to = to, .kind = IPT_INSN_JCC};
     edge_list one = {0};
     one.edges = &e;
     one.count = 1;

@@ -11,6 +11,8 @@ typedef struct edge {
     uint8_t kind;
     uint8_t to_lost; /* an overflow hides where it went */
     uint8_t unsure;  /* tracing ended at it, or right behind */
+    uint8_t narrow;  /* in `want`: outside of 64-bit mode, where a TIP has more
+                      * bits than an address only if it is corrupt */
 } edge;
 
 typedef struct edge_list {
@@ -44,8 +46,9 @@ static inline void edge_clear(edge_list *l)
 
 static inline int edge_same(const edge *want, const edge *got)
 {
+    const uint64_t mask = want->narrow ? UINT32_MAX : UINT64_MAX;
     return want->from == got->from && want->kind == got->kind
-           && (want->to == got->to || want->to_lost);
+           && (!((want->to ^ got->to) & mask) || want->to_lost);
 }
 
 #define EDGES_UNSURE 64 /* those in doubt, at any one time */
@@ -165,7 +168,8 @@ static inline int is_skipped(const ipt_config *config, const ipt_event *event)
 static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
                                 const ipt_insn *insn, int status)
 {
-    edge e = {insn->ip, d->at.ip, insn->kind, 0, 0};
+    edge e = {insn->ip, d->at.ip, insn->kind, 0, 0,
+              insn->mode != IPT_MODE_64};
     const int hidden = d->walk_.hidden; /* does it lead to what is skipped? */
     int moved = 0;
     int skipped = 0;

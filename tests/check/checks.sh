@@ -165,7 +165,7 @@ edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
 make_fails pkt 'CHECK failed'
 # Executions at random, and faults that they found: a return that lies too far
 # away for a line of the memo, and an instruction of before a resync.
-TEST_COUNT=4000
+TEST_COUNT=2500
 export TEST_COUNT
 copy
 quietly "on the tree as it is" make_test simulate
