@@ -109,6 +109,14 @@
  *     events were not pulled            at.dropped
  *     clock packets were of no use      at.lost_mtc, at.lost_cyc
  *
+ *   After an OVF only its IP is a fact, and IPT_FLOW_RESYNCED says so with the
+ *   next instruction: MODE.Exec, PIP, VMCS and MODE.TSX may be among what was
+ *   lost. Until packets say it anew, flow goes on in the mode and address space
+ *   (at.asid) of before, not IPT_FLOW_SPECULATIVE, and with the return stack of
+ *   before; at.tsc stands still. A PSB+ that says otherwise is no contradiction.
+ *   IPT_FLOW_ASID is set where it names another address space. Without an IP
+ *   tracing is taken to be disabled, and where it resumes is not known.
+ *
  * IN PARALLEL
  *
  *   Each PSB is a place to synchronise, so a trace can be cut at PSBs and the
@@ -905,7 +913,8 @@ enum {
     IPT_EVT_ASYNC_VMCS,     /* u.vmcs, at ip */
     IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. Where the
                              * next packet does not allow for one, the error
-                             * IPT_ERR_CONTEXT stands for it */
+                             * IPT_ERR_CONTEXT stands for it. What is known
+                             * then: see LOSS */
     IPT_EVT_EXEC_MODE,      /* u.exec, at ip */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
@@ -1386,6 +1395,7 @@ typedef struct ipt_walk_ {
     uint8_t have_resume;
     uint8_t mode;      /* IPT_MODE_ */
     uint8_t off_mode;  /* ... from where tracing ends on, if not UNKNOWN */
+    uint8_t old_mode;  /* mode is from before an overflow */
     uint8_t enabled;   /* ip is known */
     uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
     uint8_t synced;    /* a PSB+ was seen since synchronising */

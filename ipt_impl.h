@@ -2897,38 +2897,36 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
     }
 }
 
-/* The PSB+ tells where an overflow before it left off (SKD010, APL12). */
-static void ipti_evt_psb_lost(ipt_evt_state_ *evt)
+/* Its FUP holds, or BDM70 has been seen to. It says where an overflow before it
+ * left off, unless that has an IP, from APL12's FUP. */
+static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    if (!lost)
-        return;
-    if (evt->psb_fup) {
+    if (lost && evt->psb_fup) {
         if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip);
-        lost->bind = IPTI_BIND_NOW; /* with the IP that it may have had */
-        evt->was_enabled = 1;
+        lost->bind = IPTI_BIND_NOW;
     }
-    ipti_evt_no_fup(evt);
-}
-
-/* Its FUP holds, or BDM70 has been seen to. */
-static void ipti_evt_held_done(ipt_evt_state_ *evt)
-{
+    if (lost)
+        ipti_evt_no_fup(evt);
     evt->synced = 1;
     ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
 }
 
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
- * be wrong: the next packet that is about flow tells. */
+ * be wrong: the next packet that is about flow tells. Behind an OVF without IP
+ * a PSB+ without FUP may stand before the FUP of that OVF. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
+    const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+
     ipti_evt_psb_end(evt, packet, IPT_EVT_DISABLED);
-    ipti_evt_psb_lost(evt);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    if (!evt->psb_fup || evt->was_enabled)
+    if (lost && !evt->psb_fup && lost->flags & IPT_EVENT_NO_IP)
+        evt->phase = IPTI_EVT_LOST;
+    else if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
 }
 
@@ -3258,16 +3256,33 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
+/* The FUP of an OVF comes behind a PSB+ without one: it is as if it stood in
+ * that. */
+static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
+{
+    status->type = IPT_EVT_ENABLED;
+    status->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    evt->psb_fup = 1;
+    evt->psb_ip = evt->last_ip;
+    evt->enabled = 1;
+    ipti_evt_held_done(evt);
+}
+
 /* Returns 1 if the packet is used up. */
 static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
                          const ipt_packet *packet)
 {
     const int skd010 = (errata & IPT_ERRATUM_SKD010) != 0;
+    ipt_pending_ *psb = ipti_evt_find(evt, IPT_EVT_DISABLED);
 
     switch (packet->type) {
     case IPT_PKT_FUP:
         if (!ipti_evt_last_ip(evt, packet)) {
             evt->error = IPT_ERR_NO_IP;
+            return 1;
+        }
+        if (psb) {
+            ipti_evt_lost_psb(evt, psb);
             return 1;
         }
         ipti_evt_lost_place(evt, evt->last_ip);
@@ -3296,16 +3311,15 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         return 1;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-    case IPT_PKT_PSBEND:
         break;
-    case IPT_PKT_PSB:
-        if (skd010) { /* its FUP tells, and it repeats the mode */
-            ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
-            ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE, 0);
-            evt->exec = 0; /* the one that waited is not told of */
-        } else {
+    case IPT_PKT_PSBEND: /* of the PSB+ that the OVF is in */
+        return 1;
+    case IPT_PKT_PSB: /* its FUP tells, and it repeats the mode */
+        if (psb)
             ipti_evt_lost_off(evt);
-        }
+        ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
+        ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE, 0);
+        evt->exec = 0; /* the one that waited is not told of */
         return 0;
     default:
         if (skd010 && ipti_evt_skd010(evt, packet))
@@ -3314,7 +3328,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             ipti_evt_lost_off(evt);
         return 0;
     }
-    if (evt->skipped) { /* that came while tracing was disabled */
+    if (evt->skipped || psb) { /* that came while tracing was disabled */
         ipti_evt_lost_off(evt);
         return 0;
     }
@@ -3534,12 +3548,26 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
     return evt->error != 0;
 }
 
+/* This FUP comes behind a PSB+ that said where an OVF left off. Returns 1 if it
+ * is that OVF's and says the same again. */
+static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
+                                      packet->u.ip.payload);
+
+    if (packet->u.ip.ipc == 0 || ip != evt->psb_ip)
+        return 0;
+    evt->last_ip = ip;
+    return 1;
+}
+
 /* Leave a phase that this packet ends. Returns 1 if it is used up thereby. */
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
     const int header /* and it may follow a PSB+ that is BDM70's */
         = ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(PSBEND), packet);
+    int ovf;
 
     if (evt->phase == IPTI_EVT_FLOW || ipti_pkt_in(IPTI_PKT_NEUTRAL, packet))
         return 0;
@@ -3553,7 +3581,10 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     if (evt->phase == IPTI_EVT_HELD && !header) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
+        ovf = ipti_evt_find(evt, IPT_EVT_OVERFLOW) != NULL;
         ipti_evt_held_done(evt);
+        if (ovf && packet->type == IPT_PKT_FUP)
+            return ipti_evt_ovf_fup(evt, packet);
     }
     if (evt->phase == IPTI_EVT_BOGUS)
         ipti_evt_bogus(evt, packet);
@@ -3568,8 +3599,9 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
  * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
 static int ipti_evt_end(ipt_evt_state_ *evt)
 {
-    if (evt->phase == IPTI_EVT_HELD && !evt->synced)
-        ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
+    if (evt->phase == IPTI_EVT_HELD
+        && (!evt->synced || ipti_evt_find(evt, IPT_EVT_OVERFLOW)))
+        ipti_evt_held_done(evt);
     else if (evt->phase == IPTI_EVT_LOST)
         ipti_evt_lost_off(evt);
     else if (evt->phase == IPTI_EVT_BOGUS)
@@ -5996,8 +6028,10 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS && w->enabled && w->synced
-        && w->mode != IPT_MODE_UNKNOWN && w->mode != event->u.exec.mode)
+        && !w->old_mode && w->mode != IPT_MODE_UNKNOWN
+        && w->mode != event->u.exec.mode)
         return IPT_ERR_STATUS;
+    w->old_mode = 0;
     if (w->enabled && (event->flags & (IPT_EVENT_STATUS | IPT_EVENT_NO_IP))
                           == IPT_EVENT_NO_IP)
         w->off_mode = event->u.exec.mode; /* that behind a TIP.PGD to come */
@@ -6015,12 +6049,15 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
     w->speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
+/* Mode and address space stay, but are no facts: packets that changed them may
+ * be lost. Nor is it one that tracing is disabled. */
 static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
                                 const ipt_event *event)
 {
     ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP)
-        w->enabled = w->hidden = 0;
+        w->enabled = w->hidden = w->synced = 0;
+    w->old_mode = 1;
     w->speculative = 0;
     w->have_resume = 0;
     w->lead |= IPT_FLOW_RESYNCED;
@@ -6773,6 +6810,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->not_plain = 1;
     w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
     w->mode = w->off_mode = IPT_MODE_UNKNOWN;
+    w->old_mode = 0;
     w->enabled = w->hidden = w->synced = 0;
     w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
@@ -6939,6 +6977,9 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     w->resync = event->offset + 1;
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
         w->synced = 0;
+        w->old_mode = 1;
+        if (has_ip && event->type != IPT_EVT_ENABLED)
+            ipti_walk_go(w, at, event->ip); /* that was given already */
         return 1;
     }
     switch (event->type) {
@@ -7009,7 +7050,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
     ipti_walk_off(w);
-    if (w->evt.error == IPT_ERR_MISMATCH) /* ipti_walk_deferred's: of flow */
+    if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
+        || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
         w->evt.error = IPT_OK;
     ipti_walk_progress(w);
     while (!found) {

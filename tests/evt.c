@@ -689,7 +689,7 @@ static const row ovf_rows[] = {
     {"psb", {ON, OVF, PSB, PSBEND},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 6, 0)}, 0},
     {"psb with fup", {ON, OVF, ON, TNT(1, 1)},
-     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, ST, 8, 0x1000),
+     {E_ON, E(OVERFLOW, 0, 4, 0x1000), E(ENABLED, ST, 8, 0x1000),
       EA(EXEC_MODE, ST, 6, 0x1000, IPT_MODE_64), E_TNT(9, 1, 1)}, 0},
     {"exec, pge", {ON, OVF, EXEC64, PGE(0x2000)}, /* mode is not known now */
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x2000),
@@ -754,7 +754,7 @@ static const row ovf_rows[] = {
      IPT_ERR_CONTEXT},
     {"pgd", {ON, OVF, PGD(0x2000)}, {E_ON},
      IPT_ERR_CONTEXT},
-    {"psbend", {ON, OVF, CBR(7), PSBEND}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psbend", {ON, OVF, CBR(7), PSBEND, TNT(1, 1)}, {E_ON}, IPT_ERR_CONTEXT},
     /* inside of PSB+ */
     {"in psb+ with fup",
      {PSB, EXEC64, FUP(0x1000), PIP(0x5000, 0), OVF, FUP(0x2000)},
@@ -791,6 +791,79 @@ static const row ovf_rows[] = {
 TEST(overflow)
 {
     ROWS(ovf_rows);
+}
+
+/* An OVF may come before, in or behind a PSB+, and its FUP behind that. */
+static const row ovf_psb_rows[] = {
+    {"psb+ with fup", {ON, OVF, PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_32), E_TNT(9, 1, 1)}, 0},
+    {"at the end", {ON, OVF, PSB, EXEC32, FUP(0x2000), PSBEND},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_32)}, 0},
+    {"and its fup again", {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND,
+                           IP_(FUP, 1, 0x2000), IP_(TIP, 1, 0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64), E(TIP, 0, 10, 0x3000)}, 0},
+    {"and an interrupt elsewhere", {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND,
+                                    FUP(0x2002), TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64),
+      EA(ASYNC_BRANCH, 0, 9, 0x2002, 0x3000)}, 0},
+    {"and what has a fup there", {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND,
+                                  PTW(0, 1, 7), FUP(0x2000), TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64),
+      EB(PTWRITE, 0, 9, 0x2000, 7, 4), E_TNT(11, 1, 1)}, 0},
+    {"bdm70's psb+", {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND, PGE(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, ANY, 0),
+      EA(EXEC_MODE, ST | NOIP, 6, 0, IPT_MODE_64), E(ENABLED, 0, 9, 0x3000)},
+     0},
+    {"psb+ without fup, fup", {ON, OVF, PSB, EXEC64, PSBEND, FUP(0x2000),
+                               TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64), E_TNT(9, 1, 1)}, 0},
+    {"psb+ without fup, time, fup", {ON, OVF, PSB, PSBEND, MTC(1), CBR(7),
+                                     FUP(0x2000), TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
+      EA(CBR, NOIP, 8, 0, 7), E(TIP, 0, 10, 0x3000)}, 0},
+    {"psb+ without fup, pge", {ON, OVF, PSB, EXEC64, PSBEND, PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, ANY, 0),
+      EA(EXEC_MODE, ST | NOIP, 6, 0, IPT_MODE_64), E(ENABLED, 0, 8, 0x2000)},
+     0},
+    {"psb+ without fup, the end", {ON, OVF, PSB, PSBEND},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, ANY, 0)},
+     0},
+    {"psb+ without fup, tnt", {ON, OVF, PSB, PSBEND, TNT(1, 1)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, ANY, 0)},
+     IPT_ERR_CONTEXT},
+    {"psb+ without fup, twice, fup",
+     {ON, OVF, PSB, PSBEND, PSB, PSBEND, PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, ANY, 0),
+      E(DISABLED, ST | NOIP | NOTO, ANY, 0), E(ENABLED, 0, 9, 0x2000)}, 0},
+    {"in psb+, psbend, fup", {PSB, EXEC64, OVF, PSBEND, FUP(0x2000), TNT(1, 1)},
+     {EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64), E(OVERFLOW, 0, 2, 0x2000),
+      E_TNT(5, 1, 1)}, 0},
+    {"in psb+ with fup, psbend, fup",
+     {PSB, EXEC64, FUP(0x1000), OVF, PSBEND, FUP(0x2000), TNT(1, 1)},
+     {E(ENABLED, ST, ANY, 0x1000), EA(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64),
+      E(OVERFLOW, 0, 3, 0x2000), E_TNT(6, 1, 1)}, 0},
+    {"in psb+, psbend, pge", {PSB, OVF, PSBEND, PGE(0x2000)},
+     {E(OVERFLOW, NOIP, 1, 0), E(ENABLED, 0, 3, 0x2000)}, 0},
+    {"ovf in psb+ behind ovf", {ON, OVF, PSB, OVF, PSBEND, FUP(0x2000),
+                                TNT(1, 1)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(OVERFLOW, 0, 6, 0x2000),
+      E_TNT(9, 1, 1)}, 0},
+};
+
+TEST(S6_overflow_and_psb)
+{
+    ROWS(ovf_psb_rows);
+    with_errata = IPT_ERRATUM_SKD010;
+    ROWS(ovf_psb_rows);
+    with_errata = IPT_ERRATUM_APL11;
+    ROWS(ovf_psb_rows);
+    with_errata = 0;
 }
 
 /* An EXSTOP and its FUP do not end a PEBS block. */
@@ -1052,7 +1125,7 @@ static const row skd010_rows[] = {
       E(ENABLED, 0, 6, 0x2000)}, 0},
     {"tnt", {ON, OVF, TNT(1, 1)}, {E_ON}, IPT_ERR_CONTEXT},
     {"tip without ip", {ON, OVF, TIP0}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psbend", {ON, OVF, PSBEND}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psbend", {ON, OVF, PSBEND, TNT(1, 1)}, {E_ON}, IPT_ERR_CONTEXT},
     {"pip, tnt", {ON, OVF, PIP(0x5000, 0), TNT(1, 1)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(PAGING, NOIP, 5, 0, 0x5000)},
      IPT_ERR_CONTEXT},
@@ -2023,6 +2096,7 @@ int main(void)
     RUN(modes);
     RUN(asids);
     RUN(overflow);
+    RUN(S6_overflow_and_psb);
     RUN(S10_pebs_with_exstop);
     RUN(S14_order_at_an_overflow);
     RUN(untimed);

@@ -1136,6 +1136,86 @@ static const row S2_rows[] = { /* BDM64 */
       EA(ASYNC_BRANCH, 0, 0x2080, 0x1106), I(0x1106)}, 0, 0, 0},
 };
 
+/* S3, S6: 64-bit code that is 32-bit code as well. */
+#define JCCS CODE(0x1000, NOP JCC0 NOP JCC0 NOP JCC0 NOP JCC0 NOP JMP_RAX)
+#define PSB32(ip) PSB, EXEC32, FUP(ip), PSBEND
+#define S_PSB32(ip) \
+    E(ENABLED, SEAM, ip), EA(EXEC_MODE, ST, ip, IPT_MODE_32)
+
+static const row S3_rows[] = {
+    {"another mode behind an overflow", {JCCS},
+     {ON, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB32(0x1006), TNT(2, 0),
+      TIP(0x1000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
+      IF(0x1003, RESYNCED), I(0x1004), S_PSB32(0x1006), I(0x1006), I(0x1007),
+      I(0x1009), I(0x100a), I(0x100c), I(0x100d), I(0x1000), I(0x1001)}, 0, 0,
+     0},
+    {"behind one without ip", {JCCS},
+     {ON, TNT(1, 0), OVF, PGE(0x1003), TNT(1, 0), PSB32(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0),
+      E(ENABLED, 0, 0x1003), IF(0x1003, RESYNCED | ENABLED), I(0x1004),
+      S_PSB32(0x1006), I(0x1006), I(0x1007)}, 0, 0, 0},
+    {"but not behind the mode that was told since", {JCCS},
+     {ON, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB, EXEC64, FUP(0x1006),
+      PSBEND, TNT(1, 0), PSB32(0x1009), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
+      IF(0x1003, RESYNCED), I(0x1004), E(ENABLED, SEAM, 0x1006),
+      EA(EXEC_MODE, ST, 0x1006, IPT_MODE_64), I(0x1006), I(0x1007)},
+     IPT_ERR_STATUS, 0, 0},
+    {"another address space", {JCCS},
+     {HOST, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB, PIP(0x7000, 0),
+      EXEC64, FUP(0x1006), PSBEND, TNT(1, 0)},
+     {S_HOST, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
+      IF(0x1003, RESYNCED), I(0x1004), E(ENABLED, SEAM, 0x1006),
+      EA(ASYNC_PAGING, ST, 0x1006, 0x7000),
+      EA(EXEC_MODE, ST, 0x1006, IPT_MODE_64), IF(0x1006, ASID), I(0x1007)}, 0,
+     0, 0},
+};
+
+static const row S6_rows[] = {
+    {"ovf, psb+", {JCCS},
+     {ON, TNT(1, 0), OVF, PSB32(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1006),
+      S_PSB32(0x1006), IF(0x1006, RESYNCED), I(0x1007)}, 0, 0, 0},
+    {"ovf, psb+, fup", {JCCS},
+     {ON, TNT(1, 0), OVF, PSB32(0x1006), FUP(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1006),
+      S_PSB32(0x1006), IF(0x1006, RESYNCED), I(0x1007)}, 0, 0, 0},
+    {"ovf, psb, psbend, fup", {JCCS},
+     {ON, TNT(1, 0), OVF, PSB, EXEC32, PSBEND, FUP(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1006),
+      S_PSB32(0x1006), IF(0x1006, RESYNCED), I(0x1007)}, 0, 0, 0},
+    {"psb, ovf, psbend, fup", {JCCS},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1003), OVF, PSBEND, FUP(0x1006),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(ENABLED, SEAM, 0x1003),
+      EA(EXEC_MODE, ST, 0x1003, IPT_MODE_64), E(OVERFLOW, 0, 0x1006),
+      IF(0x1006, RESYNCED), I(0x1007)}, 0, 0, 0},
+    {"ovf, psb, psbend, pge", {JCCS},
+     {ON, TNT(1, 0), OVF, PSB, EXEC64, PSBEND, PGE(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0), S_OFF,
+      E(ENABLED, 0, 0x1006), IF(0x1006, RESYNCED | ENABLED), I(0x1007)}, 0, 0,
+     0},
+    {"ovf, pip, psb+: it is on", {JCCS},
+     {ON, TNT(1, 0), OVF, PIP(0x5000, 0), PSB32(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0),
+      EA(PAGING, NOIP, 0, 0x5000), S_PSB32(0x1006),
+      IF(0x1006, RESYNCED | ASID), I(0x1007)}, 0, 0, 0},
+};
+
+/* A PSB+ that contradicts what is known is right. */
+static const row S3_resync_rows[] = {
+    {"another mode", {JCCS},
+     {ON, TNT(1, 0), PSB32(0x1003), TNT(3, 0), TIP(0x1000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), R, S_PSB32(0x1003), IF(0x1003, RESYNCED),
+      I(0x1004), I(0x1006), I(0x1007), I(0x1009), I(0x100a), I(0x100c),
+      I(0x100d), I(0x1000), I(0x1001)}, 0, 0, 0},
+    {"off while on", {JCCS},
+     {ON, TNT(1, 0), OFF, PGE(0x1003), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), R, S_OFF, E(ENABLED, 0, 0x1003),
+      IF(0x1003, RESYNCED | ENABLED), I(0x1004)}, 0, 0, 0},
+};
+
 #define CR3_IRETQ NOP MOV_CR3 NOP NOP IRETQ
 
 static const row S4_rows[] = { /* a MOV CR3 either disables or has a PIP */
@@ -1361,6 +1441,8 @@ typedef struct table {
 #define FINDINGS(X)                                              \
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
     X(S4_disabled_behind_mov_cr3, S4_rows, 0)                    \
+    X(S3_mode_behind_overflow, S3_rows, 0)                       \
+    X(S6_overflow_and_psb, S6_rows, 0)                           \
     X(S11_into, S11_rows, 0)                                     \
     X(R6_loop_that_counts, R6_rows, 0) \
     X(R10_late_pages, R10_rows,       \
@@ -1369,7 +1451,9 @@ typedef struct table {
     X(S8_iret_with_ip, S8_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */
 #define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
-#define RESYNC_FINDINGS(X) X(S7_resync_events, S7_rows, 0)
+#define RESYNC_FINDINGS(X)                       \
+    X(S3_resync_mode, S3_resync_rows, 0)         \
+    X(S7_resync_events, S7_rows, 0)
 
 #define FINDING(name, rows, errata) \
     static const table name = {#name, rows, LENGTH(rows), errata, 0};

@@ -82,6 +82,8 @@ int main(void)
                               "or gives them another length")      \
     X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
+    X(OVF_PSB, "ovf-psb", "for libipt a PSB+ or PSBEND behind an OVF says " \
+                          "nothing about where that left off")               \
     X(INTO, "into", "libipt takes an INTO for a branch whatever the trace " \
                     "has")                                                   \
     X(CR3_PIP, "cr3-pip", "2.0.5 takes a TIP.PGD without IP for a MOV "      \
@@ -1531,6 +1533,23 @@ static int psb_twice(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Is there an OVF that a PSB+ or PSBEND comes behind, as far as flow is
+ * concerned? Not long before `to`. */
+static int ovf_then_psb(const run *r, uint64_t from, uint64_t to)
+{
+    const size_t end = packet_at(r, to + 1);
+    int ovf = 0;
+    for (size_t i = end > 40 ? end - 40 : 0; i < end && i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset < from) continue;
+        if (ovf && (p->type == IPT_PKT_PSB || p->type == IPT_PKT_PSBEND))
+            return 1;
+        if (p->type == IPT_PKT_OVF) ovf = 1;
+        else if (!is_neutral(p->type)) ovf = 0;
+    }
+    return 0;
+}
+
 /* An abort which BDM64 puts right behind a branch, though a CBR or the like
  * stands between the branch and the abort's FUP. */
 static int bdm64_between(const run *r, const ipt_event *e)
@@ -1891,6 +1910,7 @@ static int explain_events(const events *e, uint64_t to)
         && e->ours[0].ip == e->place->ip
         && e->place->kind != IPT_INSN_PTWRITE)
         return D_PTW_ELSEWHERE;
+    if (ovf_then_psb(e->r, e->sync, to)) return D_OVF_PSB;
     return -1;
 }
 
@@ -2000,7 +2020,11 @@ static int explain_failure(const failure *f)
         return D_UNBOUND;
     if (f->ours == IPT_ERR_NO_IP && f->at->packet == IPT_PKT_FUP)
         return D_FUP_NO_IP;
-    if (f->ours == IPT_ERR_CONTEXT) return explain_context(f);
+    if (f->ours == IPT_ERR_CONTEXT && explain_context(f) >= 0)
+        return explain_context(f);
+    if (ovf_then_psb(f->r, f->sync, f->at->packet_offset)
+        || ovf_then_psb(f->r, f->sync, f->their_offset))
+        return D_OVF_PSB;
     return -1;
 }
 
@@ -3768,6 +3792,7 @@ static const struct directed {
                         PGD0}, NULL},
     {D_PGD_NO_IP, 0, 0, {START(0x1060), PGD0, PGE(0x1000)}, NULL},
     {D_PGD_IP, 0, 0, {START(0x1000), PGD(0x1000), PGE(0x1000)}, NULL},
+    {D_OVF_PSB, 0, 0, {START(0x1060), OVF, START(0x1060), TIP(0x1060)}, NULL},
     {D_INTO, 0, 0, {START32(0x1060), TIP(0x10a0), FUP(0x10a1), PGD0}, NULL},
     {D_CR3_PIP, 0, 0, {START(0x1060), TIP(0x1090), PIP(0x5000, 0), PGD0,
                        PGE(0x1000)},
