@@ -113,9 +113,10 @@
  *   next instruction: MODE.Exec, PIP, VMCS and MODE.TSX may be among what was
  *   lost. Until packets say it anew, flow goes on in the mode and address space
  *   (at.asid) of before, not IPT_FLOW_SPECULATIVE, and with the return stack of
- *   before; at.tsc stands still. A PSB+ that says otherwise is no contradiction.
- *   IPT_FLOW_ASID is set where it names another address space. Without an IP
- *   tracing is taken to be disabled, and where it resumes is not known.
+ *   before; at.tsc stands still. A PSB+ that says otherwise is no
+ *   contradiction; IPT_FLOW_ASID is set where it names another address space.
+ *   Without an IP tracing is taken to be disabled, and where it resumes is not
+ *   known.
  *
  * IN PARALLEL
  *

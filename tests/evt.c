@@ -871,8 +871,8 @@ TEST(S10_pebs_with_exstop)
 {
     static const row rows[] = {
         {"with its fup",
-         {ON, BBP(4, 0), BIP(1, 0, 0x1234), EXSTOP(1), FUP(0x1001), BIP(2, 0, 5),
-          BEP(0), TIP(0x1000)},
+         {ON, BBP(4, 0), BIP(1, 0, 0x1234), EXSTOP(1), FUP(0x1001),
+          BIP(2, 0, 5), BEP(0), TIP(0x1000)},
          {E_ON, EB(PEBS_BEGIN, NOIP, 4, 0, 4, 8),
           EC(PEBS_ITEM, NOIP, 5, 0, 1, 8, 0x1234), E(EXSTOP, 0, 6, 0x1001),
           EC(PEBS_ITEM, NOIP, 8, 0, 2, 8, 5), E(PEBS_END, NOIP, 9, 0),
