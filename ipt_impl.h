@@ -2897,36 +2897,45 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
     }
 }
 
-/* Its FUP holds, or BDM70 has been seen to. It says where an overflow before it
- * left off, unless that has an IP, from APL12's FUP. */
+/* Its FUP holds, or BDM70 has been seen to. */
 static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    if (lost && evt->psb_fup) {
-        if (lost->flags & IPT_EVENT_NO_IP)
-            ipti_evt_lost_place(evt, evt->psb_ip);
-        lost->bind = IPTI_BIND_NOW;
-    }
-    if (lost)
-        ipti_evt_no_fup(evt);
+    if (lost && evt->psb_fup)
+        lost->bind = IPTI_BIND_NOW; /* with the IP that it has */
     evt->synced = 1;
     ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
 }
 
+/* What waits for a FUP since an overflow before the PSB+ gets none. */
+static void ipti_evt_lost_fup(ipt_evt_state_ *evt)
+{
+    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_HELD, IPT_EVENT_NO_IP);
+    ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_HELD, IPT_EVENT_NO_IP);
+}
+
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
- * be wrong: the next packet that is about flow tells. Behind an OVF without IP
- * a PSB+ without FUP may stand before the FUP of that OVF. */
+ * be wrong: the next packet that is about flow tells. It says where an overflow
+ * before it left off, unless that has an IP, from APL12's FUP; a PSB+ without
+ * one may stand before the FUP of the OVF. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
+    const int placeless = lost && lost->flags & IPT_EVENT_NO_IP;
 
     ipti_evt_psb_end(evt, packet, IPT_EVT_DISABLED);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    if (lost && !evt->psb_fup && lost->flags & IPT_EVENT_NO_IP)
+    if (placeless && !evt->psb_fup) {
         evt->phase = IPTI_EVT_LOST;
-    else if (!evt->psb_fup || evt->was_enabled)
+        return;
+    }
+    if (placeless)
+        ipti_evt_lost_place(evt, evt->psb_ip);
+    if (lost)
+        ipti_evt_lost_fup(evt);
+    if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
 }
 
@@ -3265,6 +3274,8 @@ static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
     evt->psb_fup = 1;
     evt->psb_ip = evt->last_ip;
     evt->enabled = 1;
+    ipti_evt_lost_place(evt, evt->psb_ip);
+    ipti_evt_lost_fup(evt);
     ipti_evt_held_done(evt);
 }
 
@@ -3581,7 +3592,9 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     if (evt->phase == IPTI_EVT_HELD && !header) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
-        ovf = ipti_evt_find(evt, IPT_EVT_OVERFLOW) != NULL;
+        ovf = ipti_evt_find(evt, IPT_EVT_OVERFLOW)
+              && ipti_evt_bound(evt, IPTI_BIND_TAKE | IPTI_BIND_FUP)
+                     == evt->count;
         ipti_evt_held_done(evt);
         if (ovf && packet->type == IPT_PKT_FUP)
             return ipti_evt_ovf_fup(evt, packet);
