@@ -136,8 +136,8 @@ corpus:  ## Record the programs of the corpus (needs qemu-user)
 	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
 
 test-perf:  ## perf finds in the perf.data that we write exactly what executed
-	@$(SUB) $(BUILD)/ptrecord
-	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh all"
+	@$(SUB) $(BUILD)/ptrecord $(BUILD)/ptsplit
+	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh all" tests/mock/modes.sh
 
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"

@@ -47,7 +47,7 @@ typedef struct machine_config {
     uint16_t time_shift;
     perfwrite *out; /* NULL: trace goes to `trace`, and there are no records */
     FILE *trace;
-    FILE *log; /* NULL, or where runs of threads are listed: see README */
+    FILE *log; /* NULL, or where runs of threads are listed: see ptrecord.c */
     void (*fail)(const char *format, ...); /* does not return */
 } machine_config;
 

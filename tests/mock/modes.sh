@@ -1,0 +1,206 @@
+#!/bin/sh
+# modes.sh [FOLDER]: perf record makes a file in each of its modes, on a machine
+# that seems to have Intel PT (pmu.c), and the trace in it is what was played:
+# byte by byte, as ptsplit finds it, and in instructions, as perf decodes it.
+# The files stay in FOLDER (build/modes) as MODE.data; beside them are the trace
+# that was played, thread.pt or 0.pt, and its instructions, TID.u64.
+
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+to=${1:-$build/modes}
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
+CC=${CC:-cc}
+passed=0 failed=0
+export LC_ALL=C PERF_CONFIG=/dev/null
+
+skip() {
+    echo "SKIP modes: $1"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+}
+
+fail() {
+    echo "FAIL $*"
+    failed=$((failed + 1))
+}
+
+perf version >/dev/null 2>&1 || skip "perf is missing (package linux-perf)"
+[ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
+    skip "a mount namespace needs root"
+rm -rf "$to"
+mkdir -p "$to/home" "$to/timed" && cd "$to" || exit 2
+to=$(pwd)
+HOME=$to/home perf record -q -o try.data -e dummy:u true 2>/dev/null ||
+    skip "perf_event_open is not permitted"
+
+# ---- the program, and its trace with and without time ----
+
+cat >spin.c <<'END'
+#include <time.h>
+static volatile long n;
+static int work(int i) { return i % 7 ? (int) n + i : work(i / 7); }
+int main(int argc, char **argv)
+{
+    struct timespec a, b;
+    (void) argv;
+    for (int i = 1; i < 3000; i++) n += work(i);
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    do clock_gettime(CLOCK_MONOTONIC, &b);
+    while (argc > 1 && (b.tv_sec - a.tv_sec) * 1000
+                       + (b.tv_nsec - a.tv_nsec) / 1000000 < 1500);
+    return 0;
+}
+END
+plain="setarch -R" # addresses are always the same
+{
+    $CC -O1 -static -o spin spin.c &&
+        $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
+        $plain "$build/ptrecord" --quiet -o untimed ./spin &&
+        $plain "$build/ptrecord" --quiet --time cyc --perf-data timed.data \
+            -o timed ./spin &&
+        "$build/ptsplit" -o split timed.data
+} >out 2>&1 || {
+    cat out
+    echo "0 passed, 1 failed"
+    exit 1
+}
+cp untimed/trace.pt thread.pt
+cp split/timed.data-aux-idx0.bin 0.pt
+
+# instructions LIST: one a line, in hex.
+instructions() {
+    od -An -v -tx8 -w8 "$1" | sed 's/^ *0*//'
+}
+instructions untimed/ips.u64 >thread.want
+instructions timed/*.u64 >0.want
+
+# ---- checks ----
+
+hex() {
+    od -An -v -tx1 "$1" | tr -d ' \n'
+}
+
+# trimmed FILE: in hex, without the zeros (PAD packets) around it.
+trimmed() {
+    hex "$1" | sed 's/^\(00\)*//; s/0*$//'
+}
+
+# check MODE TRACE: all of it is in the file.
+check() {
+    rm -rf split
+    "$build/ptsplit" -o split "$1.data" >out 2>&1
+    bytes=$(cat split/*aux-idx0*.bin 2>/dev/null | wc -c)
+    if [ "$(trimmed "split/$1.data-aux-idx0.bin" 2>/dev/null)" != \
+        "$(trimmed "$2.pt")" ]; then
+        fail "$1: the trace is not what was played ($bytes bytes)"
+        tail -n 3 out
+        return
+    fi
+    decode "$1" && cmp -s got "$2.want" || {
+        fail "$1: $(wc -l <got) of $(wc -l <"$2.want") instructions"
+        tail -n 3 err
+        return
+    }
+    row "$1"
+}
+
+# decode MODE: the instructions of the program, to ./got.
+decode() {
+    input=$1.data
+    [ "$1" = pipe ] && input=-
+    # perf wants a pipe
+    # shellcheck disable=SC2002
+    cat "$1.data" | HOME=$to/home timeout 100 perf script -f -i "$input" \
+        --itrace=i0ns -F comm,ip 2>err |
+        awk '$1 == "spin" {print $2}' >got
+    [ -s got ]
+}
+
+row() {
+    passed=$((passed + 1))
+    printf 'same   %-12s %7d bytes of trace, %7d instructions\n' "$1" \
+        "$bytes" "$(wc -l <got)"
+}
+
+# ---- recording ----
+
+# record MODE OPTION... COMMAND...
+record() {
+    name=$1
+    shift
+    PMU_TRACE=$to HOME=$to/home timeout 100 $plain sh "$here/pmu.sh" \
+        "$to/pmu.so" perf record -q -o "$name.data" "$@" >out 2>err2 || {
+        fail "$name: perf record"
+        tail -n 3 err2
+    }
+}
+
+untimed=intel_pt/tsc=0,mtc=0/u
+record thread --per-thread -e $untimed ./spin x
+check thread thread
+record compressed -z --per-thread -e $untimed ./spin x
+check compressed thread
+record pipe --per-thread -e $untimed -o - ./spin x
+mv out pipe.data
+check pipe thread
+
+# With time: it is that of the program running, which nobody may interrupt.
+alone="chrt -f 10 taskset -c 0"
+export PMU_AT=700000000
+if $alone true 2>/dev/null; then
+    # shellcheck disable=SC2086 # words
+    record command -e intel_pt//u $alone ./spin x
+    check command 0
+    # shellcheck disable=SC2086
+    record all -a -e intel_pt//u $alone ./spin x
+    check all 0
+else
+    echo "command, all: chrt and taskset are not permitted here"
+fi
+unset PMU_AT
+
+# until FILE SIZE: wait until it is larger.
+until='until_larger() {
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        [ "$(wc -c <$1 || echo 0)" -gt $2 ] && break
+        sleep 0.2
+    done
+}'
+
+# behind SCRIPT: perf record runs in the background, $!, while the script does.
+behind() {
+    PMU_WAIT=500 PMU_TRACE=$to HOME=$to/home timeout 100 $plain \
+        sh "$here/pmu.sh" "$to/pmu.so" sh -c "$until
+        $1" >out 2>&1
+}
+
+# Killed when it has written the trace, but no end.
+size=$(($(wc -c <thread.pt) + 1000))
+behind "perf record -q -o killed.data --per-thread -e $untimed ./spin x &
+    until_larger killed.data $size
+    kill -9 \$!"
+check killed thread
+
+# Snapshots of a ring, one overlapping the other.
+export PMU_SLICE=1200
+behind "perf record -q -o snapshot.data -S4096 --per-thread -e $untimed \
+        ./spin x &
+    until_larger snapshot.data 0
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        kill -USR2 \$! || break
+        sleep 0.15
+    done
+    wait \$!"
+unset PMU_SLICE
+rm -rf split
+"$build/ptsplit" -o split snapshot.data >out 2>&1
+whole=$(hex thread.pt) bytes=0 bad=0
+for piece in split/*-aux-idx0*.bin; do
+    [ -e "$piece" ] || break
+    bytes=$((bytes + $(wc -c <"$piece")))
+    case $whole in *"$(trimmed "$piece")"*) ;; *) bad=1 ;; esac
+done
+if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && decode snapshot; then row snapshot
+else fail "snapshot: $bytes bytes, not what was played"; fi
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,608 @@
+/* pmu.c: a library, to be preloaded, that gives perf record a processor with
+ * Intel PT. Linux on x86-64. pmu.sh puts PT into /sys and calls perf with it.
+ *
+ *     cc -shared -fPIC -o pmu.so pmu.c -ldl
+ *
+ * Each PT event is a real one of type dummy: its descriptor and the records of
+ * all events that are put out to it are the kernel's. perf sees copies of its
+ * page and ring, in which there is more: the time conversion, AUX records, and
+ * the AUX data of samples. A file is played into the AUX area, PMU_SLICE bytes
+ * (default 4096) at each poll(), as far as perf has made room, or, in snapshot
+ * mode, round and round as a processor does; or into each sample of an event
+ * with an aux_sample_size.
+ *
+ *     PMU_TRACE=DIR    plays DIR/CPU.pt, or DIR/thread.pt for an event of a
+ *                      thread. None is no trace
+ *     PMU_TYPE=N       the type of PT, as in /sys
+ *     PMU_WAIT=MS      nothing is played before that time has passed
+ *     PMU_AT=NS        TSC 1 << 40 is that long after perf opened its events;
+ *                      there are 3.2 billion ticks in a second
+ *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
+ *     PMU_LOG=FILE     lines for what was done
+ *
+ * perf asks CPUID whether this is a processor of Intel's: its CPUID
+ * instructions become UD2, and a handler answers. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define EVENTS     256
+#define TIME_SHIFT 31
+#define TIME_MULT  672770566u
+
+typedef struct event {
+    int fd;  /* -1: not used */
+    int cpu; /* -1: any, of a thread */
+    pid_t pid;
+    uint64_t sample_type;
+    uint64_t id;
+    uint64_t aux_sample; /* not PT: bytes of trace in each sample */
+    struct perf_event_mmap_page *kernel; /* page and ring of the kernel, ... */
+    struct perf_event_mmap_page *page;   /* ... and what perf sees */
+    uint64_t ring_size;
+    uint8_t *aux;
+    uint64_t aux_size;
+    uint64_t head; /* bytes played into it */
+    int overwrite;
+    uint8_t *trace;
+    uint64_t size;
+    uint64_t played;
+} event;
+
+static event events[EVENTS];
+static unsigned event_count;
+static uint32_t pmu_type;
+static uint64_t slice = 4096;
+static uint64_t lose_at = UINT64_MAX;
+static uint64_t lose_size;
+static uint64_t time_zero;
+static uint64_t play_at; /* ns */
+static FILE *log_file;
+
+static int (*real_ioctl)(int, unsigned long, ...);
+static int (*real_poll)(struct pollfd *, nfds_t, int);
+static int (*real_close)(int);
+static void *(*real_mmap)(void *, size_t, int, int, int, off_t);
+
+static void say(const char *format, ...)
+{
+    va_list args;
+
+    if (!log_file)
+        return;
+    va_start(args, format);
+    vfprintf(log_file, format, args);
+    va_end(args);
+    fflush(log_file);
+}
+
+/* ---- the processor ---- */
+
+static void answer_cpuid(gregset_t r)
+{
+    const uint32_t leaf = (uint32_t) r[REG_RAX];
+    uint32_t a, b, c, d;
+
+    __asm__ volatile("cpuid"
+                     : "=a"(a), "=b"(b), "=c"(c), "=d"(d)
+                     : "a"(leaf), "c"((uint32_t) r[REG_RCX]));
+    switch (leaf) {
+    case 0:
+        a = a < 0x16 ? 0x16 : a;
+        b = 0x756e6547; /* Genu */
+        d = 0x49656e69; /* ineI */
+        c = 0x6c65746e; /* ntel */
+        break;
+    case 1: a = 0x506e3; break; /* 6/94/3 */
+    case 0x15:
+        a = 3;
+        b = 400;
+        c = 24000000;
+        break;
+    }
+    r[REG_RAX] = a;
+    r[REG_RBX] = b;
+    r[REG_RCX] = c;
+    r[REG_RDX] = d;
+    r[REG_RIP] += 2;
+}
+
+static void on_sigill(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *u = (ucontext_t *) context;
+
+    (void) info;
+    if (memcmp((void *) u->uc_mcontext.gregs[REG_RIP], "\x0f\x0b", 2)) {
+        signal(number, SIG_DFL);
+        return;
+    }
+    answer_cpuid(u->uc_mcontext.gregs);
+}
+
+/* CPUID to UD2, in the code of the program itself. */
+static void patch_program(void)
+{
+    char program[4096];
+    char line[4400];
+    unsigned count = 0;
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    FILE *f = fopen("/proc/self/maps", "r");
+    struct sigaction action;
+
+    program[n > 0 ? n : 0] = 0;
+    while (f && n > 0 && fgets(line, sizeof(line), f)) {
+        unsigned long from, to;
+        char access[5];
+        uint8_t *p;
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, access) != 3
+            || access[2] != 'x' || !strstr(line, program))
+            continue;
+        if (mprotect((void *) from, to - from,
+                     PROT_READ | PROT_WRITE | PROT_EXEC))
+            continue;
+        for (p = (uint8_t *) from; p + 1 < (uint8_t *) to; p++) {
+            if (p[0] == 0x0f && p[1] == 0xa2) {
+                p[1] = 0x0b;
+                count++;
+            }
+        }
+    }
+    if (f)
+        fclose(f);
+    memset(&action, 0, sizeof(action));
+    action.sa_sigaction = on_sigill;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGILL, &action, NULL);
+    say("%u CPUID in %s\n", count, program);
+    if (count)
+        unsetenv("LD_PRELOAD"); /* this is perf: not for what it starts */
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *name = getenv("PMU_LOG");
+
+    real_ioctl = (int (*)(int, unsigned long, ...)) dlsym(RTLD_NEXT, "ioctl");
+    real_poll =
+        (int (*)(struct pollfd *, nfds_t, int)) dlsym(RTLD_NEXT, "poll");
+    real_close = (int (*)(int)) dlsym(RTLD_NEXT, "close");
+    real_mmap = (void *(*) (void *, size_t, int, int, int, off_t)) dlsym(
+        RTLD_NEXT, "mmap");
+    log_file = name ? fopen(name, "ae") : NULL;
+    pmu_type = (uint32_t) number("PMU_TYPE", 0);
+    slice = number("PMU_SLICE", slice);
+    play_at = now() + number("PMU_WAIT", 0) * 1000000u;
+    if (getenv("PMU_LOSE"))
+        sscanf(getenv("PMU_LOSE"), "%" SCNu64 ",%" SCNu64, &lose_at,
+               &lose_size);
+    patch_program();
+}
+
+/* ---- events ---- */
+
+static event *find(int fd)
+{
+    unsigned i;
+
+    for (i = 0; i < event_count; i++)
+        if (events[i].fd == fd)
+            return &events[i];
+    return NULL;
+}
+
+static void load(event *e)
+{
+    char path[4096];
+    const char *folder = getenv("PMU_TRACE");
+    long size = -1;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/%d.pt", folder ? folder : ".", e->cpu);
+    if (e->cpu < 0)
+        snprintf(path, sizeof(path), "%s/thread.pt", folder ? folder : ".");
+    f = folder ? fopen(path, "rbe") : NULL;
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        size = ftell(f);
+    if (size > 0 && (e->trace = (uint8_t *) malloc((size_t) size)) != NULL) {
+        rewind(f);
+        e->size = fread(e->trace, 1, (size_t) size, f);
+    }
+    if (f)
+        fclose(f);
+    say("event %d of cpu %d: %s, %" PRIu64 " bytes\n", e->fd, e->cpu, path,
+        e->size);
+}
+
+/* The kernel answers for all but PT. */
+static long system_call(long number, const long *a)
+{
+    register long r10 __asm__("r10") = a[3];
+    register long r8 __asm__("r8") = a[4];
+    register long r9 __asm__("r9") = a[5];
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10),
+                       "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    if (result < 0 && result > -4096) {
+        errno = (int) -result;
+        return -1;
+    }
+    return result;
+}
+
+/* PT, or an event whose samples have trace. */
+static long open_event(long *a, int pt)
+{
+    struct perf_event_attr attr;
+    const struct perf_event_attr *from =
+        (const struct perf_event_attr *) (uintptr_t) a[0];
+    event *e = find(-1);
+    long fd;
+
+    memset(&attr, 0, sizeof(attr));
+    memcpy(&attr, from, from->size < sizeof(attr) ? from->size : sizeof(attr));
+    attr.size = sizeof(attr);
+    if (pt) {
+        attr.type = PERF_TYPE_SOFTWARE;
+        attr.config = PERF_COUNT_SW_DUMMY;
+    }
+    attr.aux_watermark = 0;
+    attr.aux_sample_size = 0;
+    attr.sample_type &= ~(uint64_t) PERF_SAMPLE_AUX;
+    a[0] = (long) (uintptr_t) &attr;
+    fd = system_call(SYS_perf_event_open, a);
+    if (fd < 0)
+        return fd;
+    if (!e && event_count < EVENTS)
+        e = &events[event_count++];
+    if (!e) {
+        real_close((int) fd);
+        errno = EMFILE;
+        return -1;
+    }
+    memset(e, 0, sizeof(*e));
+    e->fd = (int) fd;
+    e->pid = (pid_t) a[1];
+    e->cpu = (int) a[2];
+    e->sample_type = attr.sample_type;
+    real_ioctl((int) fd, PERF_EVENT_IOC_ID, &e->id);
+    if (!pt)
+        e->aux_sample = from->aux_sample_size;
+    load(e);
+    return fd;
+}
+
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list args;
+    unsigned i;
+
+    va_start(args, number);
+    for (i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_perf_event_open && pmu_type) {
+        const struct perf_event_attr *attr =
+            (const struct perf_event_attr *) (uintptr_t) a[0];
+        if (attr->type == pmu_type)
+            return open_event(a, 1);
+        if (attr->size > offsetof(struct perf_event_attr, aux_sample_size)
+            && attr->aux_sample_size)
+            return open_event(a, 0);
+    }
+    return system_call(number, a);
+}
+
+int close(int fd)
+{
+    event *e = fd >= 0 ? find(fd) : NULL;
+
+    if (e) {
+        free(e->trace);
+        memset(e, 0, sizeof(*e));
+        e->fd = -1;
+    }
+    return real_close(fd);
+}
+
+/* ---- records ---- */
+
+static uint8_t *ring(struct perf_event_mmap_page *page)
+{
+    return (uint8_t *) page + 4096;
+}
+
+/* A record for perf; 0 if there is no room. */
+static int put_record(event *e, const void *record, size_t size)
+{
+    const uint64_t tail =
+        __atomic_load_n(&e->page->data_tail, __ATOMIC_ACQUIRE);
+    const uint64_t head = e->page->data_head;
+    size_t i;
+
+    if (e->ring_size - (head - tail) < size)
+        return 0;
+    for (i = 0; i < size; i++)
+        ring(e->page)[(head + i) % e->ring_size] =
+            ((const uint8_t *) record)[i];
+    __atomic_store_n(&e->page->data_head, head + size, __ATOMIC_RELEASE);
+    return 1;
+}
+
+/* A sample of an event with trace: append the next piece. */
+static size_t add_trace(uint8_t *record, size_t size)
+{
+    struct perf_event_header header;
+    uint64_t id;
+    unsigned i;
+
+    memcpy(&header, record, sizeof(header));
+    memcpy(&id, record + 8, 8); /* IDENTIFIER comes first */
+    for (i = 0; header.type == PERF_RECORD_SAMPLE && i < event_count; i++) {
+        event *e = &events[i];
+        uint64_t n = e->aux_sample;
+        if (e->fd < 0 || n == 0 || e->id != id)
+            continue;
+        if (n > 32768)
+            n = 32768;
+        if (n > e->size - e->played)
+            n = e->size - e->played;
+        n &= ~(uint64_t) 7;
+        memcpy(record + size, &n, 8);
+        memcpy(record + size + 8, e->trace + e->played, n);
+        e->played += n;
+        size += 8 + n;
+        header.size = (uint16_t) size;
+        memcpy(record, &header, sizeof(header));
+        break;
+    }
+    return size;
+}
+
+/* Hand on what the kernel wrote. */
+static void copy_records(event *e)
+{
+    static uint8_t record[1 << 17];
+    uint64_t head;
+    uint64_t tail;
+
+    if (!e->kernel)
+        return;
+    head = __atomic_load_n(&e->kernel->data_head, __ATOMIC_ACQUIRE);
+    for (tail = e->kernel->data_tail; tail < head;) {
+        struct perf_event_header header;
+        size_t size;
+        size_t i;
+        for (i = 0; i < sizeof(header); i++)
+            record[i] = ring(e->kernel)[(tail + i) % e->ring_size];
+        memcpy(&header, record, sizeof(header));
+        for (; i < header.size; i++)
+            record[i] = ring(e->kernel)[(tail + i) % e->ring_size];
+        size = add_trace(record, header.size);
+        if (!put_record(e, record, size))
+            break;
+        tail += header.size;
+    }
+    __atomic_store_n(&e->kernel->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+/* An AUX record of a PT event. */
+static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
+{
+    const struct {
+        uint64_t bit;
+        uint64_t value;
+    } trailer[] = {{PERF_SAMPLE_TID,
+                    (uint64_t) (uint32_t) e->pid << 32 | (uint32_t) e->pid},
+                   {PERF_SAMPLE_TIME, now()},
+                   {PERF_SAMPLE_ID, e->id},
+                   {PERF_SAMPLE_CPU, (uint32_t) e->cpu},
+                   {PERF_SAMPLE_IDENTIFIER, e->id}};
+    uint64_t words[16] = {0, offset, size, flags};
+    struct perf_event_header header = {PERF_RECORD_AUX, 0, 0};
+    size_t n = 4;
+    size_t i;
+
+    for (i = 0; i < sizeof(trailer) / sizeof(trailer[0]); i++) {
+        if (!(e->sample_type & trailer[i].bit))
+            continue;
+        words[n++] = trailer[i].value;
+    }
+    header.size = (uint16_t) (8 * n);
+    memcpy(words, &header, sizeof(header));
+    put_record(e, words, 8 * n);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    void *argument;
+    int result;
+
+    va_start(args, request);
+    argument = va_arg(args, void *);
+    va_end(args);
+    if (find(fd) && request == PERF_EVENT_IOC_SET_FILTER)
+        return 0;
+    result = real_ioctl(fd, request, argument);
+    if (find(fd) && request == PERF_EVENT_IOC_DISABLE)
+        copy_records(find(fd));
+    return result;
+}
+
+/* What the kernel's page of a virtual machine may not say. */
+static void set_time(struct perf_event_mmap_page *page)
+{
+    if (!time_zero)
+        time_zero = now() + number("PMU_AT", 0)
+                    - ((uint64_t) 1 << (40 - TIME_SHIFT)) * TIME_MULT;
+    page->capabilities |= 3u << 3; /* cap_user_time, cap_user_time_zero */
+    page->time_shift = TIME_SHIFT;
+    page->time_mult = TIME_MULT;
+    page->time_zero = time_zero;
+}
+
+void *mmap(void *where, size_t size, int prot, int flags, int fd, off_t offset)
+{
+    event *e = fd >= 0 ? find(fd) : NULL;
+    void *p;
+
+    if (e && offset != 0) {
+        p = real_mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return p;
+        e->aux = (uint8_t *) p;
+        e->aux_size = size;
+        e->overwrite = !(prot & PROT_WRITE);
+        say("event %d: AUX area of %zu bytes%s\n", fd, size,
+            e->overwrite ? ", overwritten" : "");
+        return p;
+    }
+    p = real_mmap(where, size, prot, flags, fd, offset);
+    if (!e || p == MAP_FAILED)
+        return p;
+    e->kernel = (struct perf_event_mmap_page *) p;
+    p = real_mmap(NULL, size, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return p;
+    memcpy(p, e->kernel, 4096);
+    e->page = (struct perf_event_mmap_page *) p;
+    e->page->data_head = e->page->data_tail = 0;
+    e->ring_size = size - 4096;
+    set_time(e->page);
+    return p;
+}
+
+void *mmap64(void *where, size_t size, int prot, int flags, int fd,
+             off_t offset)
+{
+    return mmap(where, size, prot, flags, fd, offset);
+}
+
+/* ---- trace ---- */
+
+/* How much is to be played now: up to what is lost, as far as there is room. */
+static uint64_t next_slice(const event *e)
+{
+    uint64_t n = e->size - e->played;
+
+    if (n > slice)
+        n = slice;
+    if (e->played < lose_at && n > lose_at - e->played)
+        n = lose_at - e->played;
+    if (!e->overwrite) {
+        const uint64_t tail =
+            __atomic_load_n(&e->page->aux_tail, __ATOMIC_ACQUIRE);
+        const uint64_t room = e->aux_size - (e->head - tail);
+        if (n > room)
+            n = room;
+    }
+    return n;
+}
+
+/* Play a slice; returns the number of bytes. */
+static uint64_t play(event *e)
+{
+    uint64_t flags = 0;
+    uint64_t n;
+    uint64_t i;
+
+    if (!e->page || !e->aux)
+        return 0;
+    n = next_slice(e);
+    for (i = 0; i < n; i++)
+        e->aux[(e->head + i) % e->aux_size] = e->trace[e->played + i];
+    e->head += n;
+    e->played += n;
+    if (n && e->played == lose_at) {
+        flags = 1;
+        e->played +=
+            lose_size < e->size - e->played ? lose_size : e->size - e->played;
+    }
+    if (n && !e->overwrite)
+        put_aux(e, e->head - n, n, flags);
+    __atomic_store_n(&e->page->aux_head,
+                     e->overwrite ? e->head % e->aux_size : e->head,
+                     __ATOMIC_RELEASE);
+    return n;
+}
+
+static void copy_all(void)
+{
+    unsigned i;
+
+    for (i = 0; i < event_count; i++)
+        if (events[i].fd >= 0)
+            copy_records(&events[i]);
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    uint64_t n = 0;
+    unsigned i;
+    nfds_t k;
+    int ours = 0;
+    int result;
+    int error;
+
+    for (k = 0; k < count; k++)
+        ours |= fds[k].fd >= 0 && find(fds[k].fd) != NULL;
+    if (!ours)
+        return real_poll(fds, count, timeout);
+    copy_all();
+    for (i = 0; i < event_count && now() >= play_at; i++)
+        if (events[i].fd >= 0)
+            n += play(&events[i]);
+    if (n || now() < play_at)
+        timeout = n ? 0 : 20;
+    result = real_poll(fds, count, timeout);
+    error = errno;
+    copy_all();
+    for (k = 0; n && result == 0 && k < count; k++) {
+        if (fds[k].fd >= 0 && find(fds[k].fd) && fds[k].events & POLLIN) {
+            fds[k].revents = POLLIN; /* as the kernel wakes perf */
+            result++;
+        }
+    }
+    errno = error;
+    return result;
+}
