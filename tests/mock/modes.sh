@@ -37,12 +37,14 @@ HOME=$to/home perf record -q -o try.data -e dummy:u true 2>/dev/null ||
 cat >spin.c <<'END'
 #include <time.h>
 static volatile long n;
-static int work(int i) { return i % 7 ? (int) n + i : work(i / 7); }
+static int add(int i) { return (int) n + i; }
+static int take(int i) { return (int) n - i; }
+static int (*volatile const ways[])(int) = {add, take, add, take};
 int main(int argc, char **argv)
 {
     struct timespec a, b;
     (void) argv;
-    for (int i = 1; i < 3000; i++) n += work(i);
+    for (int i = 1; i < 2000; i++) n += ways[i * 7 % 4](i);
     clock_gettime(CLOCK_MONOTONIC, &a);
     do clock_gettime(CLOCK_MONOTONIC, &b);
     while (argc > 1 && (b.tv_sec - a.tv_sec) * 1000
@@ -54,7 +56,8 @@ plain="setarch -R" # addresses are always the same
 {
     $CC -O1 -static -o spin spin.c &&
         $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
-        $plain "$build/ptrecord" --quiet -o untimed ./spin &&
+        $plain "$build/ptrecord" --quiet -o untimed --psb-period 300 \
+            ./spin &&
         $plain "$build/ptrecord" --quiet --time cyc --perf-data timed.data \
             -o timed ./spin &&
         "$build/ptsplit" -o split timed.data
@@ -103,21 +106,49 @@ check() {
     row "$1"
 }
 
-# decode MODE: the instructions of the program, to ./got.
+# decode MODE: the instructions of the program, to ./got. perf wants a pipe for
+# what was one, and the size that a killed perf record did not write.
 decode() {
     input=$1.data
-    [ "$1" = pipe ] && input=-
-    # perf wants a pipe
+    case $1 in
+    pipe) input=- ;;
+    killed) finish_file "$1.data" && input=finished.data ;;
+    esac
     # shellcheck disable=SC2002
     cat "$1.data" | HOME=$to/home timeout 100 perf script -f -i "$input" \
-        --itrace=i0ns -F comm,ip 2>err |
-        awk '$1 == "spin" {print $2}' >got
+        --itrace=i0ns -F comm,event,ip 2>err |
+        awk '$1 == "spin" && $2 ~ /^instructions/ {print $3}' >got
     [ -s got ]
+}
+
+# finish_file FILE: to finished.data, with the size of the data and no features.
+finish_file() {
+    at=$(od -An -v -t u8 -j 40 -N 8 "$1" | tr -d ' ')
+    {
+        head -c 48 "$1"
+        size=$(($(wc -c <"$1") - at))
+        for i in 0 8 16 24 32 40 48 56; do
+            # shellcheck disable=SC2059 # an octal escape
+            printf "\\$(printf %03o $((size >> i & 255)))"
+        done
+        head -c 72 "$1" | tail -c 16
+        head -c 32 /dev/zero
+        tail -c +105 "$1"
+    } >finished.data
+}
+
+# parts MODE TRACE: instructions are in the file, those of the trace, in their
+# order, if not all.
+parts() {
+    decode "$1" && awk 'BEGIN {i = 0}
+        NR == FNR {want[n++] = $1; next}
+        {while (i < n && want[i] != $1) i++; if (i++ >= n) exit 1}' \
+        "$2.want" got
 }
 
 row() {
     passed=$((passed + 1))
-    printf 'same   %-12s %7d bytes of trace, %7d instructions\n' "$1" \
+    printf 'same   %-12s %7s bytes of trace, %7d instructions\n' "$1" \
         "$bytes" "$(wc -l <got)"
 }
 
@@ -167,8 +198,9 @@ until='until_larger() {
 }'
 
 # behind SCRIPT: perf record runs in the background, $!, while the script does.
+# Nothing is played before perf has the records of the program.
 behind() {
-    PMU_WAIT=500 PMU_TRACE=$to HOME=$to/home timeout 100 $plain \
+    PMU_AFTER=spin PMU_TRACE=$to HOME=$to/home timeout 100 $plain \
         sh "$here/pmu.sh" "$to/pmu.so" sh -c "$until
         $1" >out 2>&1
 }
@@ -199,8 +231,18 @@ for piece in split/*-aux-idx0*.bin; do
     bytes=$((bytes + $(wc -c <"$piece")))
     case $whole in *"$(trimmed "$piece")"*) ;; *) bad=1 ;; esac
 done
-if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && decode snapshot; then row snapshot
-else fail "snapshot: $bytes bytes, not what was played"; fi
+if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && parts snapshot thread; then
+    row snapshot
+else
+    fail "snapshot: $bytes bytes, not what was played"
+fi
+
+# Samples with the trace before them; each from a PSB to a PSB.
+record sample --aux-sample=1024 --per-thread \
+    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
+bytes='?'
+if parts sample thread; then row sample
+else fail "sample: $bytes bytes, not what was played"; fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

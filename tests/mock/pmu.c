@@ -14,7 +14,7 @@
  *     PMU_TRACE=DIR    plays DIR/CPU.pt, or DIR/thread.pt for an event of a
  *                      thread. None is no trace
  *     PMU_TYPE=N       the type of PT, as in /sys
- *     PMU_WAIT=MS      nothing is played before that time has passed
+ *     PMU_AFTER=NAME   nothing is played before a COMM record with that name
  *     PMU_AT=NS        TSC 1 << 40 is that long after perf opened its events;
  *                      there are 3.2 billion ticks in a second
  *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
@@ -74,7 +74,7 @@ static uint64_t slice = 4096;
 static uint64_t lose_at = UINT64_MAX;
 static uint64_t lose_size;
 static uint64_t time_zero;
-static uint64_t play_at; /* ns */
+static const char *play_after;
 static FILE *log_file;
 
 static int (*real_ioctl)(int, unsigned long, ...);
@@ -204,7 +204,7 @@ __attribute__((constructor)) static void begin(void)
     log_file = name ? fopen(name, "ae") : NULL;
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
-    play_at = now() + number("PMU_WAIT", 0) * 1000000u;
+    play_after = getenv("PMU_AFTER");
     if (getenv("PMU_LOSE"))
         sscanf(getenv("PMU_LOSE"), "%" SCNu64 ",%" SCNu64, &lose_at,
                &lose_size);
@@ -366,6 +366,20 @@ static int put_record(event *e, const void *record, size_t size)
     return 1;
 }
 
+/* A processor that is stopped ends with a packet: how many bytes there are up
+ * to the last PSB, or all. */
+static uint64_t up_to_psb(const uint8_t *bytes, uint64_t size)
+{
+    static const uint8_t psb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,
+                                  2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+    uint64_t n;
+
+    for (n = size; n > sizeof(psb); n--)
+        if (n + sizeof(psb) <= size && !memcmp(bytes + n, psb, sizeof(psb)))
+            return n;
+    return size;
+}
+
 /* A sample of an event with trace: append the next piece. */
 static size_t add_trace(uint8_t *record, size_t size)
 {
@@ -384,10 +398,12 @@ static size_t add_trace(uint8_t *record, size_t size)
             n = 32768;
         if (n > e->size - e->played)
             n = e->size - e->played;
-        n &= ~(uint64_t) 7;
-        memcpy(record + size, &n, 8);
+        n = up_to_psb(e->trace + e->played, n);
+        memset(record + size, 0, 16 + n); /* to a multiple of 8 with PADs */
         memcpy(record + size + 8, e->trace + e->played, n);
         e->played += n;
+        n = (n + 7) & ~(uint64_t) 7;
+        memcpy(record + size, &n, 8);
         size += 8 + n;
         header.size = (uint16_t) size;
         memcpy(record, &header, sizeof(header));
@@ -415,6 +431,9 @@ static void copy_records(event *e)
         memcpy(&header, record, sizeof(header));
         for (; i < header.size; i++)
             record[i] = ring(e->kernel)[(tail + i) % e->ring_size];
+        if (header.type == PERF_RECORD_COMM && play_after
+            && !strcmp((char *) record + 16, play_after))
+            play_after = NULL;
         size = add_trace(record, header.size);
         if (!put_record(e, record, size))
             break;
@@ -589,10 +608,10 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     if (!ours)
         return real_poll(fds, count, timeout);
     copy_all();
-    for (i = 0; i < event_count && now() >= play_at; i++)
+    for (i = 0; i < event_count && !play_after; i++)
         if (events[i].fd >= 0)
             n += play(&events[i]);
-    if (n || now() < play_at)
+    if (n || play_after)
         timeout = n ? 0 : 20;
     result = real_poll(fds, count, timeout);
     error = errno;
