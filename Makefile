@@ -136,7 +136,7 @@ corpus:  ## Record the programs of the corpus (needs qemu-user)
 	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
 
 test-perf:  ## perf finds in the perf.data that we write exactly what executed
-	@$(SUB) $(BUILD)/ptrecord $(BUILD)/ptsplit
+	@$(SUB) tools
 	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh all" tests/mock/modes.sh
 
 test-corpus:  ## Traces of real programs in every configuration

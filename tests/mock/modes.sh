@@ -56,8 +56,8 @@ plain="setarch -R" # addresses are always the same
 {
     $CC -O1 -static -o spin spin.c &&
         $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
-        $plain "$build/ptrecord" --quiet -o untimed --psb-period 300 \
-            ./spin &&
+        $plain "$build/ptrecord" --quiet -o untimed ./spin &&
+        $plain "$build/ptrecord" --quiet -o dense --psb-period 300 ./spin &&
         $plain "$build/ptrecord" --quiet --time cyc --perf-data timed.data \
             -o timed ./spin &&
         "$build/ptsplit" -o split timed.data
@@ -67,6 +67,7 @@ plain="setarch -R" # addresses are always the same
     exit 1
 }
 cp untimed/trace.pt thread.pt
+cp dense/trace.pt dense/thread.pt
 cp split/timed.data-aux-idx0.bin 0.pt
 
 # instructions LIST: one a line, in hex.
@@ -75,6 +76,7 @@ instructions() {
 }
 instructions untimed/ips.u64 >thread.want
 instructions timed/*.u64 >0.want
+instructions dense/ips.u64 >dense.want
 
 # ---- checks ----
 
@@ -154,11 +156,14 @@ row() {
 
 # ---- recording ----
 
+played=$to # where the traces are
+export PMU_SLICE=1000000 # all at once: perf does not join packets that are cut
+
 # record MODE OPTION... COMMAND...
 record() {
     name=$1
     shift
-    PMU_TRACE=$to HOME=$to/home timeout 100 $plain sh "$here/pmu.sh" \
+    PMU_TRACE=$played HOME=$to/home timeout 100 $plain sh "$here/pmu.sh" \
         "$to/pmu.so" perf record -q -o "$name.data" "$@" >out 2>err2 || {
         fail "$name: perf record"
         tail -n 3 err2
@@ -200,7 +205,7 @@ until='until_larger() {
 # behind SCRIPT: perf record runs in the background, $!, while the script does.
 # Nothing is played before perf has the records of the program.
 behind() {
-    PMU_AFTER=spin PMU_TRACE=$to HOME=$to/home timeout 100 $plain \
+    PMU_AFTER=spin PMU_TRACE=$played HOME=$to/home timeout 100 $plain \
         sh "$here/pmu.sh" "$to/pmu.so" sh -c "$until
         $1" >out 2>&1
 }
@@ -213,6 +218,7 @@ behind "perf record -q -o killed.data --per-thread -e $untimed ./spin x &
 check killed thread
 
 # Snapshots of a ring, one overlapping the other.
+played=$to/dense
 export PMU_SLICE=1200
 behind "perf record -q -o snapshot.data -S4096 --per-thread -e $untimed \
         ./spin x &
@@ -222,16 +228,16 @@ behind "perf record -q -o snapshot.data -S4096 --per-thread -e $untimed \
         sleep 0.15
     done
     wait \$!"
-unset PMU_SLICE
+export PMU_SLICE=1000000
 rm -rf split
 "$build/ptsplit" -o split snapshot.data >out 2>&1
-whole=$(hex thread.pt) bytes=0 bad=0
+whole=$(hex dense/thread.pt) bytes=0 bad=0
 for piece in split/*-aux-idx0*.bin; do
     [ -e "$piece" ] || break
     bytes=$((bytes + $(wc -c <"$piece")))
     case $whole in *"$(trimmed "$piece")"*) ;; *) bad=1 ;; esac
 done
-if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && parts snapshot thread; then
+if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && parts snapshot dense; then
     row snapshot
 else
     fail "snapshot: $bytes bytes, not what was played"
@@ -241,7 +247,7 @@ fi
 record sample --aux-sample=1024 --per-thread \
     -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
 bytes='?'
-if parts sample thread; then row sample
+if parts sample dense; then row sample
 else fail "sample: $bytes bytes, not what was played"; fi
 
 echo "$passed passed, $failed failed"
