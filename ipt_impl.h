@@ -4909,13 +4909,13 @@ static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
                            uint8_t *buffer, size_t size, size_t few,
                            uint8_t *ended)
 {
-    uint8_t some[IPTI_ASK];
     size_t most = size; /* are too many */
     size_t have = 0;
+    int n = 0;
 
     *ended = IPTI_READ_MAPPING;
     for (; most - have > 1; few = have + (most - have) / 2) {
-        const int n = ipti_code_ask(config, at, ip, some, few);
+        n = ipti_code_ask(config, at, ip, buffer, few);
         if (n < 0)
             return n;
         if ((size_t) n < few)
@@ -4923,14 +4923,15 @@ static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
         if (n == 0)
             continue;
         have = (size_t) n;
-        IPT_MEMCPY(buffer, some, have);
         if (have == IPTI_FEW && most == size) {
             *ended = IPTI_READ_FULL;
             break;
         }
     }
-    if (have)
-        return (int) have;
+    if (have && n == 0) /* what was asked for last may have been written */
+        n = ipti_code_ask(config, at, ip, buffer, have);
+    if (n)
+        return n;
     at->missing = ip;
     return IPT_NEED_PAGE;
 }
