@@ -132,12 +132,12 @@ static inline unsigned ipti_low(uint64_t value)
 
 /* ---- fuel ---- */
 
-static inline int ipti_fuel_empty(const ipt_config *config)
+static IPTI_HOT int ipti_fuel_empty(const ipt_config *config)
 {
     return config->fuel && *config->fuel == 0;
 }
 
-static inline void ipti_fuel_burn(const ipt_config *config, uint64_t units)
+static IPTI_HOT void ipti_fuel_burn(const ipt_config *config, uint64_t units)
 {
     if (config->fuel)
         *config->fuel -= units < *config->fuel ? units : *config->fuel;
@@ -174,13 +174,13 @@ enum {                /* ipt_cursor_.state */
     IPTI_CUR_GAP   /* behind a gap: a PSB is searched */
 };
 
-static inline int ipti_seg_gap(const ipt_segment *seg)
+static IPTI_HOT int ipti_seg_gap(const ipt_segment *seg)
 {
     return !seg->data && seg->size;
 }
 
 /* Where a segment that begins at stream offset `begin` ends. */
-static inline uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
+static IPTI_HOT uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
 {
     const uint64_t most = begin < IPTI_GAP_LIMIT ? IPTI_GAP_LIMIT - begin : 1;
 
@@ -199,8 +199,8 @@ static inline int ipti_seg_begin(const ipt_segment *seg, uint64_t *end)
 
 /* A segment is passed while one is looked for. Returns 0 if that was the last
  * one that fuel allows for. */
-static inline int ipti_cur_paid(const ipt_cursor_ *cur, const ipt_segment *seg,
-                                uint32_t *passed)
+static IPTI_HOT int ipti_cur_paid(const ipt_cursor_ *cur,
+                                  const ipt_segment *seg, uint32_t *passed)
 {
     *passed += seg->size != 0;
     if (*passed % IPTI_PIECES || !seg->size)
@@ -3070,9 +3070,10 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
 }
 
 /* A new address space: behind a FUP it binds to the TIP, at index `at`. */
-static ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
-                                    const ipt_packet *packet, unsigned at,
-                                    uint8_t type, uint8_t async)
+static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
+                                             const ipt_packet *packet,
+                                             unsigned at, uint8_t type,
+                                             uint8_t async)
 {
     if (evt->phase == IPTI_EVT_PSB)
         return ipti_evt_status(evt, packet, async);
@@ -5486,7 +5487,7 @@ static void ipti_walk_target(ipt_walk_ *w, uint64_t offset, uint64_t ip)
 }
 
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
-static int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
+static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->event;
     int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
@@ -9526,7 +9527,7 @@ IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace)
 }
 
 /* Go to the next PSB. */
-static int ipti_cov_sync(ipt_cov_decoder *decoder)
+static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const int first = !(decoder->at.valid & IPT_AT_SYNC);

@@ -863,7 +863,7 @@ static void check_gaps(size_t gap, size_t gap2, uint64_t *fuel)
     const uint64_t begins[] = {0, second, behind(second + b.size, gap2)};
     ipt_trace trace = {pieces, 5, 0, 0};
     ipt_config config = {0};
-    ipt_pkt_decoder d;
+    ipt_pkt_decoder d = {0};
     ipt_packet p;
     unsigned n = 0;
     int status;
@@ -1036,7 +1036,7 @@ static double time_of_units(uint32_t count, int what)
     pieces[count - 1].size = 60;
     for (unsigned turn = 0; turn < 5; turn++) {
         const ipt_trace trace = {pieces, count, what == 2, 0};
-        ipt_pkt_decoder d;
+        ipt_pkt_decoder d = {0};
         int status = ipt_pkt_init(&d, &config, &trace);
         fuel = UINT64_MAX;
         if (what != 1) status = ipt_pkt_sync_forward(&d);
