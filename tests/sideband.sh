@@ -499,7 +499,7 @@ executed() {
         cmp -s "$file" "got-${file#want-}" || differ=$((differ + 1))
     done
     if [ "$(echo want-* got-* | wc -w)" -eq 6 ] && [ $differ -eq 0 ] &&
-        [ "$(cat want-* | wc -l)" -gt 5000 ]; then
+        [ "$(cat want-* | wc -l)" -gt 4000 ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
