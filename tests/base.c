@@ -1034,7 +1034,7 @@ static double time_of_units(uint32_t count, int what)
         pieces[i].size = 1;
     }
     pieces[count - 1].size = 60;
-    for (unsigned turn = 0; turn < 5; turn++) {
+    for (unsigned turn = 0; turn < 25; turn++) {
         const ipt_trace trace = {pieces, count, what == 2, 0};
         ipt_pkt_decoder d = {0};
         int status = ipt_pkt_init(&d, &config, &trace);
@@ -1056,7 +1056,8 @@ static double time_of_units(uint32_t count, int what)
     return best;
 }
 
-/* A unit of work is not the larger the more pieces there are. */
+/* A unit of work is not the larger the more pieces there are: 512 times as many
+ * here. The clock tells 1 us. */
 TEST(R5_pieces)
 {
     static const ipt_packet packets[] = {PSB, PSBEND, PKT(NONE)};
@@ -1064,7 +1065,7 @@ TEST(R5_pieces)
     for (int what = 0; what < 3; what++) {
         const double few = time_of_units(64, what);
         const double many = time_of_units(MANY, what);
-        if (!CHECK(many < 20 * few + 1500))
+        if (!CHECK(many < 60 * (few + 5)))
             printf("    %d: %g and %g us\n", what, few, many);
     }
 }
