@@ -801,7 +801,8 @@ IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder);
 /* Go to a stream offset. Packet decoders take any; the others want a PSB there.
  *
  * returns  IPT_OK; IPT_ERR_ARG: outside of the trace; IPT_ERR_STATE
- *          IPT_ERR_NOSYNC (not [pkt]): no PSB begins there */
+ *          IPT_ERR_NOSYNC (not [pkt]): no PSB begins there
+ *          IPT_BUDGET: there are very many pieces before it; call again */
 IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset);
 
 /* Decode one packet and step over it.
@@ -1116,7 +1117,7 @@ typedef struct ipt_start {
  * forgotten, as by the _sync functions.
  *
  * returns  IPT_OK; IPT_ERR_ARG: a field out of range, or an offset outside of
- *          the trace; IPT_ERR_STATE */
+ *          the trace; IPT_ERR_STATE; IPT_BUDGET, as ipt_pkt_sync_set */
 IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start);
 
 /* The next event, TNT and TIP included.

@@ -229,8 +229,8 @@ typedef struct perfdata_record {
             uint64_t addr;
             uint64_t len;
             uint64_t pgoff; /* bytes */
-            uint32_t maj;   /* from here on 0 for MMAP; maj to ino_generation
-                               0 if there is a build id */
+            uint32_t maj;   /* from here on 0 for MMAP. Where there is a build
+                               id, its bytes stand in maj to ino_generation */
             uint32_t min;
             uint64_t ino;
             uint64_t ino_generation;
