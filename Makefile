@@ -135,9 +135,10 @@ fuzz-peer:  ## The same for FUZZ_SECONDS on changed traces, of SUITE=dir too
 corpus:  ## Record the programs of the corpus (needs qemu-user)
 	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
 
-test-perf:  ## perf finds in the perf.data that we write exactly what executed
+test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
 	@$(SUB) tools
-	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh all" tests/mock/modes.sh
+	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
+	    tests/mock/modes.sh
 
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
