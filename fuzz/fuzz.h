@@ -1911,16 +1911,22 @@ static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
     const ipt_asid *asid = &fuzz_at(run)->asid;
     uint64_t base = 0;
     size_t n;
+    int got;
 
     if (!run->c->image)
         return fuzz_copy(run->c, bytes, size, asid, ip);
     if (run->config.flags & IPT_CONFIG_RELATIVE_IP)
         base = fuzz_segment(run, mode, ip);
-    for (n = 0; n < size; n++) {
+    for (n = 0; n < size; n += (size_t) got) {
         uint64_t at = base + ip + n;
-        if (mode != IPT_MODE_64)
+        size_t most = size - n;
+        if (mode != IPT_MODE_64) {
             at = (uint32_t) at;
-        if (!fuzz_copy(run->c, bytes + n, 1, asid, at))
+            if (most > (uint64_t) UINT32_MAX + 1 - at)
+                most = (size_t) ((uint64_t) UINT32_MAX + 1 - at);
+        }
+        got = fuzz_copy(run->c, bytes + n, most, asid, at);
+        if (got == 0)
             break;
     }
     return (int) n;
