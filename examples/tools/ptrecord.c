@@ -1292,6 +1292,7 @@ static void replay(void)
     const qemu_config config = {&rec.machine, rec.config.seed, open_list, fail};
     char folder[4096 - 64];
     char elf[4096];
+    qemu_program *programs = NULL;
     machine_thread *t;
     uint32_t i;
 
@@ -1301,7 +1302,7 @@ static void replay(void)
     for (i = 0; rec.command[i]; i++) {
         const uint32_t pid = 1000 * (i + 1);
         snprintf(elf, sizeof(elf), "%s.%" PRIu32 ".elf", folder, pid);
-        qemu_add(&config, rec.command[i], pid, elf);
+        programs = qemu_add(&config, programs, rec.command[i], pid, elf);
     }
     rec.began = rec.shown = now();
     while ((t = machine_next(&rec.machine)) != NULL) {
@@ -1313,6 +1314,7 @@ static void replay(void)
             show_progress();
     }
     machine_end(&rec.machine);
+    qemu_free(programs);
 }
 
 static void write_folder(const char *ended)

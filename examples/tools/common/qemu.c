@@ -29,7 +29,8 @@ typedef struct page {
     uint8_t known[PAGE]; /* which of them were seen */
 } page;
 
-typedef struct program {
+typedef struct qemu_program {
+    struct qemu_program *next;
     machine_insn *code; /* by the numbers of code.bin */
     uint32_t count;
     page *pages; /* by address */
@@ -316,14 +317,15 @@ void qemu_step(const qemu_config *config, machine_thread *m)
         system_call(config, t);
 }
 
-void qemu_add(const qemu_config *config, const char *folder, uint32_t pid,
-              const char *elf)
+qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
+                       const char *folder, uint32_t pid, const char *elf)
 {
     program *p = (program *) allocate(config, 1, sizeof(*p));
     const char *name = strrchr(folder, '/');
     char file[32];
     uint32_t i;
 
+    p->next = others;
     load_code(config, p, folder);
     write_code(config, p, elf);
     p->random = config->seed + pid;
@@ -355,4 +357,17 @@ void qemu_add(const qemu_config *config, const char *folder, uint32_t pid,
     machine_comm(config->m, &p->threads[0].m,
                  name && name[1] ? name + 1 : folder, 1);
     say_maps(config, p, &p->threads[0].m, elf);
+    return p;
+}
+
+void qemu_free(qemu_program *programs)
+{
+    while (programs) {
+        program *p = programs;
+        programs = p->next;
+        free(p->code);
+        free(p->pages);
+        free(p->threads);
+        free(p);
+    }
 }

@@ -13,16 +13,22 @@ typedef struct qemu_config {
     void (*fail)(const char *format, ...); /* does not return */
 } qemu_config;
 
+typedef struct qemu_program qemu_program;
+
 /* A process: all threads recorded in a folder. Its code is written to the ELF
  * file, whose name has to be a whole path. The threads get the numbers from pid
- * on. Stays allocated. */
-void qemu_add(const qemu_config *config, const char *folder, uint32_t pid,
-              const char *elf);
+ * on. Returns the list of processes that others (NULL: none) is with this one
+ * in it. */
+qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
+                       const char *folder, uint32_t pid, const char *elf);
 
 /* Let a thread that qemu_add made execute its next instruction. */
 void qemu_step(const qemu_config *config, machine_thread *t);
 
 /* End a thread before its next instruction. */
 void qemu_end(const qemu_config *config, machine_thread *t);
+
+/* Free a list of processes, once machine_end was called. */
+void qemu_free(qemu_program *programs);
 
 #endif /* QEMU_H */
