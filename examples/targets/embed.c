@@ -5,9 +5,11 @@
  * here. If FOLDER has ips.u64, the list of what executed, this is compared.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "decode.h"
+#include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
 
 static image code;
