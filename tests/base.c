@@ -962,7 +962,7 @@ static void check_recut(int keep)
     ipt_segment pieces[64];
     ipt_trace trace = {pieces, 0, 1, 0};
     ipt_config config = {0};
-    ipt_pkt_decoder d;
+    ipt_pkt_decoder d = {0};
     ipt_packet p;
     uint64_t end = 0;
     unsigned i = 0;

@@ -549,7 +549,7 @@ TEST(V4_fuel_ends_with_the_piece)
     ipt_segment piece = {bytes, 0};
     ipt_trace trace = {&piece, 1, 0, 0};
     ipt_config config = {0};
-    ipt_pkt_decoder d;
+    ipt_pkt_decoder d = {0};
 
     for (size_t n = 17; n < 100; n++)
         for (uint64_t fuel = 1; fuel < 8; fuel++) {
@@ -943,7 +943,7 @@ TEST(mutants_fifteen_bytes_back)
     const ipt_segment piece = {bytes, sizeof bytes};
     const ipt_trace trace = {&piece, 1, 0, 0};
     ipt_config config = {0};
-    ipt_pkt_decoder d;
+    ipt_pkt_decoder d = {0};
     ipt_packet p;
     for (int i = 0; i < 8; i++) memcpy(bytes + 1 + 2 * i, pair, 2);
     config.unknown = sixteen;
