@@ -349,7 +349,7 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
  * A gap is a piece without bytes: it says that the piece behind it begins after
  * lost trace, and `size` of how many bytes (if you do not know, any number, up
  * to SIZE_MAX). They count in stream offsets, which saturate: no gap leads
- * beyond 2^63, and behind that each counts for one byte. A gap, and a packet
+ * beyond 2^63, and after that each counts for one byte. A gap, and a packet
  * that straddles into it, is one packet IPT_PKT_GAP and one event IPT_EVT_GAP;
  * decoding goes on by itself at the next PSB. A gap is appended as a whole; it
  * does not grow. */
@@ -862,7 +862,7 @@ typedef struct ipt_clock {
     uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
     uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
     uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
-    uint32_t rest_;    /* of a tick that base_ lacks, by MTCs: a numerator over
+    uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
                         * cpuid_15_eax */
 } ipt_clock;
 

@@ -156,7 +156,7 @@ static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
  * `piece` is the segment that holds the position, and begins at `begin`. `seg`
  * is the same or, if that one is a gap, none: then every read finds 0 bytes.
  *
- * Offsets saturate at gaps: no gap leads beyond IPTI_GAP_LIMIT, and behind that
+ * Offsets saturate at gaps: no gap leads beyond IPTI_GAP_LIMIT, and after that
  * each counts for one byte. */
 
 #define IPTI_WINDOW 16    /* no packet is longer */
@@ -2107,7 +2107,7 @@ static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
     return (to - from) & ipti_time_ctc_mask(config);
 }
 
-/* The same in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
+/* Those in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
  * was left of a tick before, in parts of cpuid_15_eax, and is so then. */
 static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
                                uint32_t *rest, uint64_t *ticks)
@@ -3266,7 +3266,7 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
-/* The FUP of an OVF comes behind a PSB+ without one: it is as if it stood in
+/* The FUP of an OVF comes after a PSB+ without one: it is as if it stood in
  * that. */
 static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
 {
@@ -3560,7 +3560,7 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
     return evt->error != 0;
 }
 
-/* This FUP comes behind a PSB+ that said where an OVF left off. Returns 1 if it
+/* This FUP comes after a PSB+ that said where an OVF left off. Returns 1 if it
  * is that OVF's and says the same again. */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
@@ -5017,7 +5017,7 @@ static int ipti_window_fill(const ipt_config *config, ipt_where *at,
 }
 
 /* Classify the instruction at ip, which the window shows at least the start of
- * if it shows anything. Returns IPT_MORE if it goes on behind the end of a
+ * if it shows anything. Returns IPT_MORE if it goes on after the end of a
  * mapping: a run ends before such an instruction, unless that is its first. */
 static IPTI_APART int ipti_window_classify(const ipt_config *config,
                                            ipt_where *at, uint8_t mode,
@@ -5389,7 +5389,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
 enum { /* ipt_walk_.bound. ALL: there is no instruction before ip, or flow was
-        * told where it is behind it, and prev_ip means nothing. */
+        * told where it is after it, and prev_ip means nothing. */
     IPTI_BOUND_PAGING = 1,
     IPTI_BOUND_VMCS = 2,
     IPTI_BOUND_PTWRITE = 4,
