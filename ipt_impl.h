@@ -2107,7 +2107,7 @@ static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
     return (to - from) & ipti_time_ctc_mask(config);
 }
 
-/* Those in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
+/* CTC ticks in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
  * was left of a tick before, in parts of cpuid_15_eax, and is so then. */
 static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
                                uint32_t *rest, uint64_t *ticks)
