@@ -1,0 +1,171 @@
+/* spaces.h: which code was where in each process, as time goes on.
+ *
+ * It is given the records of a perf.data and answers ipt_config.read. Files
+ * that were mapped are found as perf finds them, and are not taken if they are
+ * of another build than what ran.
+ *
+ *     spaces_init(&s, &args);
+ *     ...                                   // spaces_option, for each option
+ *     spaces_open(&s, &file);               // a perffile
+ *     spaces_index(&s, &record);            // each record of the file
+ *     spaces_start(&s);
+ *
+ *     spaces_view view = {&s, pid};         // one for each decoder
+ *     config.read = spaces_read;
+ *     config.space = spaces_number;
+ *     config.context = &view;
+ *
+ * Then, in the order of time, each record after what was executed before it:
+ *
+ *     if (spaces_apply(&s, &record, &change))
+ *         ipt_cache_invalidate(&cache, NULL, change.ip, change.size);
+ *
+ * JIT compilers write code and times into files of their own (jitdump). Where
+ * spaces_next says that such a time comes before that of the next record, call
+ * spaces_advance.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef SPACES_H
+#define SPACES_H
+#include "binaries.h"
+#include "files.h"
+#include "image.h"
+#include "perffile.h"
+#include "pids.h"
+#include "tool.h"
+
+#define SPACES_HELP                                                           \
+    "  --symfs [<pid>:]<folder>  look for code in this folder, as if it were\n"\
+    "                            the root: <folder>/<path>, then\n"           \
+    "                            <folder>/<name>. With <pid>: for that\n"     \
+    "                            process and those it makes.\n"               \
+    "  --map [<pid>:]<folder>    code: what <folder>/image.map lists, in\n"   \
+    "                            place of what was mapped there.\n"           \
+    "  --buildid-dir <folder>    perf's cache of files; default: ~/.debug.\n" \
+    "  --vdso <file>             what [vdso] was.\n"                          \
+    "  --kcore <path>            the kernel's code: kcore, or a folder that\n"\
+    "                            has it; default: that of a recording with\n" \
+    "                            perf record --kcore.\n"                      \
+    "  --guest-map <folder>      code of guests: what its image.map lists.\n" \
+    "  --force                   take files of another build, too.\n"
+
+/* What cannot be found, counted. */
+typedef struct spaces_losses {
+    uint64_t no_file;     /* mappings whose file is not there */
+    uint64_t other_build; /* ... is another version; used with --force only */
+    uint64_t no_memory;   /* mappings that there was no memory for */
+    uint64_t jit_damaged; /* jitdump files that cannot be read to their end */
+    uint64_t jit_unsure;  /* ... whose times are of another clock than the
+                             trace's, so that the order of code at the same
+                             address is not sure */
+    uint64_t kernel_gone; /* ranges of kernel code that came after the copy of
+                             it was made, or went */
+} spaces_losses;
+
+/* Code that is seen has changed, or by whom: what ipt_cache_invalidate takes,
+ * with an asid of NULL. */
+typedef struct spaces_change {
+    uint64_t ip;
+    uint64_t size;
+    uint32_t pid; /* of the process; SPACES_KERNEL */
+} spaces_change;
+
+#define SPACES_KERNEL UINT32_MAX
+
+/* Code of one process, or of several from fork on until one of them changes. */
+typedef struct spaces_code {
+    image seen;
+    uint64_t number; /* for ipt_config.space; never used again */
+    uint32_t users;  /* processes */
+} spaces_code;
+
+/* Where the files of some processes are, and the code the user gives. */
+typedef struct spaces_place {
+    uint32_t pid; /* UINT32_MAX: all others */
+    char *folder; /* --symfs; or NULL */
+    image *map;   /* --map; or NULL */
+} spaces_place;
+
+typedef struct spaces_process {
+    uint32_t pid;
+    const spaces_place *place; /* its own, or its parent's, or of all */
+    spaces_code *code;
+} spaces_process;
+
+typedef struct spaces {
+    const tool_args *args; /* for messages */
+    binaries files;
+    spaces_place *places;
+    size_t place_count;
+    const char *kcore;     /* --kcore; or NULL */
+    image *guest;          /* --guest-map; or NULL */
+    image kernel;
+    image poked;           /* kernel code from before it was first changed */
+    pids processes;        /* spaces_process */
+    spaces_process *list;  /* ... */
+    uint64_t numbers;      /* of code so far */
+    size_t sections;       /* of all images */
+    uint64_t time[3];      /* shift, mult, zero of the trace's clock */
+    uint8_t has_time;
+    struct spaces_jit *jit; /* jitdump files that are mapped */
+    spaces_losses losses;
+} spaces;
+
+/* Whose code a decoder reads. Set pid when another process runs. */
+typedef struct spaces_view {
+    spaces *all;
+    uint32_t pid; /* 0: none: only kernel code */
+} spaces_view;
+
+/* args is for messages, and has to stay. */
+void spaces_init(spaces *s, const tool_args *args);
+void spaces_free(spaces *s);
+
+/* Follow an option of SPACES_HELP. Returns 0 if it is none of these, -1 if it
+ * was followed, else the exit status. */
+int spaces_option(tool_args *args, spaces *s, const char *word);
+
+/* What the file itself says: build ids, whose vdso, kcore_dir. It has to stay
+ * open until spaces_start. */
+void spaces_open(spaces *s, const perffile *f);
+
+/* Note what a record says of all time: each, in the order of the file, before
+ * any is applied. */
+void spaces_index(spaces *s, const perfdata_record *r);
+
+/* All records are known: 0, or the exit status with a message. */
+int spaces_start(spaces *s);
+
+/* Apply a record. 1: code has changed as `change` says; 0: it has not. */
+int spaces_apply(spaces *s, const perfdata_record *r, spaces_change *change);
+
+/* The time, in perf's ns, of the next JIT code that no call has shown yet;
+ * UINT64_MAX if there is none. */
+uint64_t spaces_next(const spaces *s);
+
+/* Show what was made until a time. 1: code has changed, and there may be more:
+ * call again. A recording without time: UINT64_MAX, after the last record. */
+int spaces_advance(spaces *s, uint64_t time, spaces_change *change);
+
+/* An ipt_config.read; context is a spaces_view. What ran in VMX non-root
+ * operation is read from --guest-map only. */
+int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                uint64_t ip, void *context);
+
+/* An ipt_config.space; context is a spaces_view. When its pid is set to another
+ * process, the decoder has to be made to ask: ipt_cache_invalidate does. */
+uint64_t spaces_number(const ipt_asid *asid, void *context);
+
+/* What is at an address: 1, or 0 if nothing is. */
+typedef struct spaces_found {
+    const char *name;       /* of the file as it was mapped, or of JIT code */
+    const files_file *file; /* where it is read from; NULL: from memory */
+    uint64_t offset;        /* ... of the byte at the address */
+    uint64_t first;         /* the addresses that show it */
+    uint64_t last;
+} spaces_found;
+
+int spaces_find(const spaces_view *view, const ipt_asid *asid, uint64_t ip,
+                spaces_found *found);
+
+#endif /* SPACES_H */
