@@ -1350,6 +1350,14 @@ typedef struct ipt_block {
 
 #define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
 
+/* Calls that were not returned from: the `count` entries below `top`, modulo
+ * the size. A call too many takes the place of the oldest. */
+typedef struct ipt_calls_ {
+    uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
+    uint8_t top;                    /* index of the next push */
+    uint8_t count;
+} ipt_calls_;
+
 #define IPT_REACHED_MAX_ 4
 
 typedef struct ipt_walk_ {
@@ -1410,14 +1418,12 @@ typedef struct ipt_walk_ {
     uint8_t counted;   /* of those before it, how many are in icnt */
     uint8_t resyncing; /* IPTI_RESYNC_: of a _resync that is not done */
     uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
-    uint8_t stack_top;   /* index of the next push */
-    uint8_t stack_count; /* entries in use */
     uint8_t fresh;       /* flow has not been used yet */
     ipt_event flow;      /* what tnt or tip are from */
     ipt_event event;
     ipt_event reached[IPT_REACHED_MAX_];
     ipt_cache_line run;
-    uint64_t stack[IPT_RETURN_STACK_];
+    ipt_calls_ calls;
 } ipt_walk_;
 
 /* Block decoder. Complete so that you can place it. */
@@ -1827,9 +1833,7 @@ typedef struct ipt_gen {
     uint64_t period_;              /* MTC periods passed */
     uint64_t base_clock_;          /* when the ratio was set, ... */
     uint64_t base_tsc_;            /* ... and the TSC then */
-    uint64_t stack_[IPT_RETURN_STACK_];
-    uint8_t stack_top_;
-    uint8_t stack_count_;
+    ipt_calls_ calls_;
     uint8_t tip_count_;
     uint8_t have_ip_;
     uint8_t enabled_;

@@ -5,7 +5,7 @@
  * Included by ipt.h under IPT_IMPLEMENTATION. Each section uses only what
  * stands above it; what is private begins with ipti_ or IPTI_.
  *
- *   [base]      macros, loads, fuel, the cursor over trace segments
+ *   [base]      macros, loads, fuel, the cursor over trace, stack of calls
  *   [pkt]       bytes to one packet, and back
  *   [sync]      PSB forward, backward, at an offset
  *   [time]      timing packets to time and core:bus ratio
@@ -31,8 +31,8 @@ extern "C" {
 #endif
 
 /* ==========================================================================
- * [base]  macros, loads, fuel, the cursor over trace segments
- * Uses: nothing.  State: ipt_cursor_.
+ * [base]  macros, loads, fuel, the cursor over trace, the stack of calls
+ * Uses: nothing.  State: ipt_cursor_, ipt_calls_.
  * ========================================================================== */
 
 #ifndef IPT_MEMCPY
@@ -510,6 +510,28 @@ static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
         }
     }
     return status;
+}
+
+/* ---- the stack of calls         SDM: "Return Compression" ---- */
+
+static void ipti_calls_push(ipt_calls_ *calls, uint64_t ip)
+{
+    calls->ip[calls->top] = ip;
+    calls->top = (uint8_t) ((calls->top + 1) % IPT_RETURN_STACK_);
+    if (calls->count < IPT_RETURN_STACK_)
+        calls->count++;
+}
+
+/* Every near return pops, compressed or not. Returns 0 if there is nothing. */
+static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
+{
+    if (calls->count == 0)
+        return 0;
+    calls->count--;
+    calls->top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
+                            % IPT_RETURN_STACK_);
+    *ip = calls->ip[calls->top];
+    return 1;
 }
 
 /* ==========================================================================
@@ -5399,28 +5421,6 @@ enum { /* ipt_walk_.bound. ALL: there is no instruction before ip, or flow was
     IPTI_BOUND_ALL = 63
 };
 
-/* ---- return compression          SDM: "Return Compression" ---- */
-
-static void ipti_stack_push(ipt_walk_ *w, uint64_t ip)
-{
-    w->stack[w->stack_top] = ip;
-    w->stack_top = (uint8_t) ((w->stack_top + 1) % IPT_RETURN_STACK_);
-    if (w->stack_count < IPT_RETURN_STACK_)
-        w->stack_count++;
-}
-
-/* Every near return pops, compressed or not. Returns 0 if there is nothing. */
-static int ipti_stack_pop(ipt_walk_ *w, uint64_t *ip)
-{
-    if (w->stack_count == 0)
-        return 0;
-    w->stack_count--;
-    w->stack_top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
-                              % IPT_RETURN_STACK_);
-    *ip = w->stack[w->stack_top];
-    return 1;
-}
-
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
 static int ipti_filter_hit(const ipt_filter *filter, uint64_t ip, uint8_t kind)
@@ -6085,7 +6085,7 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
     w->mode = w->off_mode = IPT_MODE_UNKNOWN;
     w->speculative = 0;
     w->have_resume = 0;
-    w->stack_count = 0;
+    w->calls.count = 0;
     w->space = 0;
     w->lead |= IPT_FLOW_RESYNCED;
     ipti_asid_unknown(&at->asid);
@@ -6237,7 +6237,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         && (w->event.type == IPT_EVT_ENABLED
             || w->event.type == IPT_EVT_DISABLED)) {
         w->synced = 1;
-        w->stack_count = 0;
+        w->calls.count = 0;
         if (ipti_walk_seam(w, at))
             w->event.flags |= IPT_EVENT_SEAM;
     }
@@ -6339,7 +6339,7 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
         if (next - base == 0x10000)
             next = base;
     }
-    ipti_stack_push(w, next);
+    ipti_calls_push(&w->calls, next);
 }
 
 /* A direct branch, JMP or CALL. Where it leads to an address that was passed
@@ -6482,12 +6482,12 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     if (w->tnt_count == 0) {
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
-            (void) ipti_stack_pop(w, &ip);
+            (void) ipti_calls_pop(&w->calls, &ip);
         return status;
     }
     if (!(w->tnt >> (w->tnt_count - 1) & 1))
         return IPT_ERR_RETCOMP;
-    if (!ipti_stack_pop(w, &ip))
+    if (!ipti_calls_pop(&w->calls, &ip))
         return IPT_ERR_RETURN;
     w->tnt_count--;
     w->ip = ipti_wrap(w->mode, ip);
@@ -6832,7 +6832,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->unsettled = w->pending = w->reached_count = 0;
     w->bound = IPTI_BOUND_ALL;
     w->prev_kind = IPT_INSN_OTHER;
-    w->stack_count = w->stack_top = 0;
+    w->calls.count = w->calls.top = 0;
     w->space = 0;
     w->unproven = 0;
     w->resyncing = 0;
@@ -6904,7 +6904,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     i = start->stack_count > IPT_RETURN_STACK_
             ? start->stack_count - IPT_RETURN_STACK_ : 0;
     for (; i < start->stack_count; i++)
-        ipti_stack_push(w, start->stack[i]);
+        ipti_calls_push(&w->calls, start->stack[i]);
     ipti_walk_look(w, at);
     return ipti_walk_leave(w, at, ipti_walk_status(w));
 }
@@ -8005,8 +8005,8 @@ static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
 /* So many frames were on the stack of calls at a time: some are lost. */
 static inline void ipti_cov_deepen(ipt_walk_ *w, int peak)
 {
-    if (w->stack_count + peak > IPT_RETURN_STACK_)
-        w->stack_count = (uint8_t) (IPT_RETURN_STACK_ - peak);
+    if (w->calls.count + peak > IPT_RETURN_STACK_)
+        w->calls.count = (uint8_t) (IPT_RETURN_STACK_ - peak);
 }
 
 /* Leave the frames of a line, or pop the one it pops. Returns the line, with
@@ -8021,10 +8021,11 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
 
     ipti_cov_deepen(w, line->counts_ >> 3);
     for (i = 0; i < ipti_line_frames(line); i++)
-        ipti_stack_push(w, line->ip_ + ipti_sign32(line->items_[last - i]));
+        ipti_calls_push(&w->calls,
+                        line->ip_ + ipti_sign32(line->items_[last - i]));
     if (!line->pop_)
         return line;
-    if (!ipti_stack_pop(w, &ip))
+    if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
     decoder->line_ = *line;
     decoder->line_.next_ = ipti_wrap(w->mode, ip);
@@ -8108,9 +8109,9 @@ static int ipti_cov_frame(ipt_cov_decoder *decoder)
 {
     const ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
-    const uint8_t top = (uint8_t) ((w->stack_top + IPT_RETURN_STACK_ - 1)
+    const uint8_t top = (uint8_t) ((w->calls.top + IPT_RETURN_STACK_ - 1)
                                    % IPT_RETURN_STACK_);
-    const uint64_t delta = w->stack[top] - line->ip_;
+    const uint64_t delta = w->calls.ip[top] - line->ip_;
     const unsigned frames = ++decoder->frames_;
     const unsigned items = ipti_cov_items(decoder->cov_);
 
@@ -8159,7 +8160,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
     if (w->prev_kind != IPT_INSN_RET)
-        return w->stack_top == top || ipti_cov_frame(decoder);
+        return w->calls.top == top || ipti_cov_frame(decoder);
     if (decoder->frames_)
         decoder->frames_--;
     else
@@ -8296,7 +8297,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint64_t ip = w->ip;
     const uint32_t bits = w->tnt_count;
     const uint8_t tip = w->have_tip;
-    const uint8_t top = w->stack_top;
+    const uint8_t top = w->calls.top;
     const int status = ipti_walk_last(w, &decoder->at);
     const uint8_t kind = w->prev_kind;
 
@@ -8469,7 +8470,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     while (decoder->learning_ == IPTI_COV_LEARNING
            && (w->tnt_count || (w->have_tip && !w->have_event))) {
         bits = w->tnt_count;
-        top = w->stack_top;
+        top = w->calls.top;
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
@@ -8551,8 +8552,8 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint64_t prev_ip = w->prev_ip;
     const uint8_t prev_kind = w->prev_kind;
     const uint8_t unsettled = w->unsettled;
-    const uint8_t top = w->stack_top;
-    const uint8_t count = w->stack_count;
+    const uint8_t top = w->calls.top;
+    const uint8_t count = w->calls.count;
     uint32_t some;
 
     IPT_MEMSET(line, 0, sizeof(*line));
@@ -8574,8 +8575,8 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     w->prev_kind = prev_kind;
     w->enabled = 1;
     w->unsettled = unsettled;
-    w->stack_top = top;
-    w->stack_count = count;
+    w->calls.top = top;
+    w->calls.count = count;
     ipti_cov_deepen(w, decoder->peak_);
     ipti_cov_stand(w);
     return some ? line : NULL;
@@ -9029,7 +9030,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
 
     w->evt.psb_fup = w->evt.was_enabled = enabled;
     w->evt.psb_ip = ip;
-    w->stack_count = 0;
+    w->calls.count = 0;
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
 }
@@ -9968,7 +9969,7 @@ static void ipti_gen_put_psb(ipt_gen *gen)
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
-    gen->stack_count_ = 0;
+    gen->calls_.count = 0;
     ipti_gen_put_plain(gen, IPT_PKT_PSB);
     ipti_gen_put_tsc(gen);
     ipti_gen_put_cbr(gen);
@@ -10022,21 +10023,16 @@ static void ipti_gen_call(ipt_gen *gen, uint64_t next)
 {
     if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
         return;
-    gen->stack_[gen->stack_top_] = next;
-    gen->stack_top_ = (uint8_t) ((gen->stack_top_ + 1) % IPT_RETURN_STACK_);
-    if (gen->stack_count_ < IPT_RETURN_STACK_)
-        gen->stack_count_++;
+    ipti_calls_push(&gen->calls_, next);
 }
 
 /* A near RET always pops. Returns 1 if a taken branch says where it went. */
 static int ipti_gen_return(ipt_gen *gen, uint64_t to)
 {
-    if (gen->stack_count_ == 0)
-        return 0;
-    gen->stack_count_--;
-    gen->stack_top_ = (uint8_t) ((gen->stack_top_ + IPT_RETURN_STACK_ - 1)
-                                 % IPT_RETURN_STACK_);
-    return ipti_gen_narrow(gen, gen->stack_[gen->stack_top_]) == to;
+    uint64_t ip;
+
+    return ipti_calls_pop(&gen->calls_, &ip)
+           && ipti_gen_narrow(gen, ip) == to;
 }
 
 /* ---- events ---- */
@@ -10192,7 +10188,7 @@ static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
     if (event->type == IPT_EVT_ASYNC_DISABLED)
         ipti_gen_put_from(gen, event->ip);
     else if (known)
-        gen->stack_count_ = 0; /* maybe a CALL or RET out of a filter's range:
+        gen->calls_.count = 0; /* maybe a CALL or RET out of a filter's range:
                                 * only an empty stack is right for both */
     ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, known);
     gen->enabled_ = 0;
@@ -10235,7 +10231,7 @@ static void ipti_gen_tsx(ipt_gen *gen, const ipt_event *event)
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
-    gen->stack_count_ = 0;
+    gen->calls_.count = 0;
     gen->enabled_ = 0;
     gen->wait_ = 0;
     gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
