@@ -494,7 +494,9 @@ typedef struct ipt_config {
  * packet with an IP behind the PIP says that it is. An address space that is
  * not known counts as root operation, and as none of CR3_ONLY's; see _set_asid.
  * What is stepped over is taken to return from the calls it makes, as VM exit
- * handlers do, or returns behind it must not be compressed. */
+ * handlers do, or returns behind it must not be compressed. Nor must its TIPs
+ * be deferred (SDM: "Deferred TIPs"): TNT bits before the one at which flow is
+ * taken up count as bits of what is stepped over. */
 #define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
 #define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
 #define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3, see there */

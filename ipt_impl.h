@@ -5539,8 +5539,8 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
  *
  * While the address space is not one that config.flags want, `hidden` is set
  * and `enabled` is not: nothing is read, and only events about address spaces,
- * modes, tracing and loss are of interest. In a wanted one, flow is taken up
- * where the next packet tells an IP. */
+ * modes, tracing and loss are of interest. `speculative` is kept right. In a
+ * wanted one, flow is taken up at the first IP, be it of a TIP or an event. */
 
 #define IPTI_CR3 0xfffffffffffe0u /* the bits of CR3 that a PIP has */
 
@@ -5567,6 +5567,11 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
     w->hidden = !w->enabled;
 }
 
+static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
+{
+    w->speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
+}
+
 /* Is the event about nothing but the flow that is stepped over? */
 static int ipti_event_inside(const ipt_event *event)
 {
@@ -5586,27 +5591,35 @@ static int ipti_event_inside(const ipt_event *event)
     }
 }
 
+/* Is flow at the IP of the TIP or the event at hand, and asked for there? */
+static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
+{
+    return (w->have_tip
+            || (w->have_event && !(w->event.flags & IPT_EVENT_NO_IP)))
+           && ipti_walk_wanted(w, at);
+}
+
 /* Fetch an event that matters, or up to where flow is taken up. */
 static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 {
-    int status = IPT_OK;
+    const ipt_event *event = &w->event;
 
-    while (w->hidden && (status = ipti_walk_fetch(w, at)) >= 0) {
-        const int wanted = ipti_walk_wanted(w, at);
+    while (w->hidden) {
+        int status = ipti_walk_fetch(w, at);
+        if (status < 0)
+            return status;
         w->tnt_count = 0;
-        if (w->have_tip && wanted)
-            ipti_walk_go(w, at, w->tip);
-        else if (w->have_event && !ipti_event_inside(&w->event))
+        w->icnt = 0;
+        if (ipti_walk_shows(w, at))
+            ipti_walk_go(w, at, w->have_tip ? w->tip : event->ip);
+        else if (w->have_event && event->type == IPT_EVT_TSX)
+            ipti_walk_speculative(w, event);
+        if (w->have_event && (!w->hidden || !ipti_event_inside(event)))
             return IPT_OK;
-        else if (wanted && w->have_event
-                 && w->event.type == IPT_EVT_ASYNC_BRANCH
-                 && !(w->event.flags & IPT_EVENT_NO_TO))
-            ipti_walk_go(w, at, w->event.u.branch.to);
         w->have_tip = 0;
         w->have_event = 0;
     }
-    w->icnt = 0;
-    return status < 0 ? status : ipti_walk_fetch(w, at);
+    return ipti_walk_fetch(w, at);
 }
 
 /* See to it that there is one. */
@@ -6061,7 +6074,7 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
         w->trail |= IPT_FLOW_ABORTED;
     else if (w->speculative && !event->u.tsx.speculative)
         w->trail |= IPT_FLOW_COMMITTED;
-    w->speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
+    ipti_walk_speculative(w, event);
 }
 
 /* Mode and address space stay, but are no facts: packets that changed them may
@@ -6109,7 +6122,6 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     } else if (w->enabled && !ipti_walk_wanted(w, at)) {
         w->enabled = 0;
         w->hidden = 1;
-        w->speculative = 0;
     }
     if (known || !(event->flags & IPT_EVENT_STATUS))
         w->lead |= IPT_FLOW_ASID;

@@ -1010,8 +1010,8 @@ static const row vmx_rows[] = {
      {HOST, PIP(0x7000, 0), TNT(2, 1), TIP(0x1000), PIP(0x5000, 0), TNT(2, 1),
       FUP(0x1003), TIP(0x1100), TNT(1, 0)},
      {S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000),
-      EA(PAGING, NOIP, 0, 0x5000), IF(0x1100, ASID), I(0x1101)}, 0, 0,
-     IPT_CONFIG_CR3_ONLY},
+      EA(PAGING, NOIP, 0, 0x5000), EA(ASYNC_BRANCH, 0, 0x1003, 0x1100),
+      IF(0x1100, ASID), I(0x1101)}, 0, 0, IPT_CONFIG_CR3_ONLY},
     {"one cr3, and then a tip", {CODE(0x1000, NOP MOV_CR3),
                                 CODE(0x1100, NOP JCC0)},
      {HOST, PIP(0x7000, 0), TIP0, TIP(0x1000), PIP(0x5000, 0), TNT(2, 1),
@@ -1429,6 +1429,86 @@ static const row S8_rows[] = {
       EA(PAGING, NOIP, 0, 0x5000), IF(0x2000, ASID)}, 0, 0, 0},
 };
 
+/* Flow is stepped over from 1004 on, and asked for again. */
+#define ASIDE_CODE CODE(0x1000, NOP MOV_CR3)
+#define ASIDE HOST, PIP(0x7000, 0), TNT(2, 1)
+#define S_ASIDE S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000)
+#define WANTED PIP(0x5000, 0)
+#define S_WANTED EA(PAGING, NOIP, 0, 0x5000)
+
+static const row S9_rows[] = { /* where flow is taken up */
+    {"a transaction begins",
+     {ASIDE_CODE, CODE(0x1100, XBEGIN JCC0 JMP_RAX), CODE(0x1200, NOP JCC0)},
+     {ASIDE, WANTED, TNT(1, 0), TSX(1, 0), FUP(0x1106), TNT(1, 0),
+      TIP(0x1200), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(TSX, 0, 0x1106, 2),
+      IF(0x1106, ASID | SPECULATIVE), IF(0x1108, SPECULATIVE),
+      IF(0x1200, SPECULATIVE), IF(0x1201, SPECULATIVE)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"one aborts", {ASIDE_CODE, CODE(0x1200, NOP JCC0)},
+     {ASIDE, TSX(1, 0), FUP(0x7777), WANTED, TSX(0, 1), FUP(0x1106),
+      TIP(0x1200), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(TSX, 0, 0x1106, 1),
+      EA(ASYNC_BRANCH, 0, 0x1106, 0x1200), IF(0x1200, ASID), I(0x1201)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"a transaction that began on the way",
+     {ASIDE_CODE, CODE(0x1100, NOP JCC0)},
+     {ASIDE, TSX(1, 0), FUP(0x7777), WANTED, TIP(0x1100), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, IF(0x1100, ASID | SPECULATIVE),
+      IF(0x1101, SPECULATIVE)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"one that ended on the way",
+     {ASIDE_CODE, CODE(0x1100, NOP JCC0)},
+     {PSB, PIP(0x5000, 0), EXEC64, TSX(1, 0), FUP(0x1000), PSBEND,
+      PIP(0x7000, 0), TSX(0, 0), FUP(0x7777), WANTED, TIP(0x1100), TNT(1, 0)},
+     {S_HOST, EA(TSX, ST, 0x1000, 2), IF(0x1000, SPECULATIVE),
+      IF(0x1001, SPECULATIVE), EA(PAGING, NOIP, 0, 0x7000), S_WANTED,
+      IF(0x1100, ASID), I(0x1101)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"one that goes on", {ASIDE_CODE, CODE(0x1100, NOP JCC0)},
+     {PSB, PIP(0x5000, 0), EXEC64, TSX(1, 0), FUP(0x1000), PSBEND,
+      PIP(0x7000, 0), WANTED, TIP(0x1100), TNT(1, 0)},
+     {S_HOST, EA(TSX, ST, 0x1000, 2), IF(0x1000, SPECULATIVE),
+      IF(0x1001, SPECULATIVE), EA(PAGING, NOIP, 0, 0x7000), S_WANTED,
+      IF(0x1100, ASID | SPECULATIVE), IF(0x1101, SPECULATIVE)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"exstop", {ASIDE_CODE, CODE(0x1100, NOP JCC0)},
+     {ASIDE, EXSTOP(1), FUP(0x7777), WANTED, EXSTOP(1), FUP(0x1100),
+      TNT(1, 0)},
+     {S_ASIDE, E(EXSTOP, 0, 0x7777), S_WANTED, E(EXSTOP, 0, 0x1100),
+      IF(0x1100, ASID), I(0x1101)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"ptwrite", {ASIDE_CODE, CODE(0x1100, PTWRITE JCC0)},
+     {ASIDE, PTW(0, 1, 3), FUP(0x7777), WANTED, PTW(0, 0, 4), PTW(0, 1, 5),
+      FUP(0x1100), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, IF(0x1100, ASID), EA(PTWRITE, 0, 0x1100, 5),
+      I(0x1105)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"iret", {ASIDE_CODE, CODE(0x1100, IRETQ), CODE(0x1200, JCC0)},
+     {ASIDE, WANTED, CFE(IRET, 1, 0), FUP(0x1100), TIP(0x1200), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, IF(0x1100, ASID), EA(CFE, 0, 0x1100, IPT_CFE_IRET),
+      I(0x1200)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"an interrupt", {ASIDE_CODE, CODE(0x1200, JCC0)},
+     {ASIDE, FUP(0x7777), TIP(0x8888), WANTED, CFE(INTR, 0, 3), FUP(0x1101),
+      TIP(0x1200), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(CFE, 0, 0x1101, IPT_CFE_INTR),
+      EA(ASYNC_BRANCH, 0, 0x1101, 0x1200), IF(0x1200, ASID)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"an interrupt that leads away", {ASIDE_CODE},
+     {ASIDE, WANTED, FUP(0x1101), PIP(0x7000, 0), TIP(0x1200), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(ASYNC_BRANCH, 0, 0x1101, 0x1200),
+      EA(ASYNC_PAGING, 0, 0x1200, 0x7000)}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {"tracing is disabled", {ASIDE_CODE, CODE(0x1100, JCC0)},
+     {ASIDE, WANTED, FUP(0x1100), PGD0, PGE(0x1100), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, E(ASYNC_DISABLED, NOTO, 0x1100),
+      E(ENABLED, BACK, 0x1100), IF(0x1100, ASID | ENABLED | RESUMED)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+    {"a trigger, and then so many instructions",
+     {ASIDE_CODE, CODE(0x1100, NOP NOP NOP JCC0)},
+     {ASIDE, WANTED, TRIG(1, 0, 1, 7, 0), TRIG(2, 1, 1, 0, 0),
+      FUP(0x1101),
+      TRIG(3, 0, 1, 1, 0), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(TRIG, 0, 0x1101, 2), IF(0x1101, ASID),
+      EA(TRIG, 0, 0x1102, 3), I(0x1102), I(0x1103)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -1448,7 +1528,8 @@ typedef struct table {
     X(R10_late_pages, R10_rows,       \
       IPT_ERRATUM_SKD022 | IPT_ERRATUM_BDM64) \
     X(S5_trig_anchors, S5_rows, 0)    \
-    X(S8_iret_with_ip, S8_rows, 0)
+    X(S8_iret_with_ip, S8_rows, 0)    \
+    X(S9_taken_up, S9_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */
 #define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
 #define RESYNC_FINDINGS(X)                       \

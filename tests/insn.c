@@ -447,14 +447,19 @@ TEST(set_asid)
                  IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
         asid.nr = 2;
         CHECK_EQ(ipt_insn_set_asid(decoder(), &asid), IPT_ERR_ARG);
-        asid.nr = 1; /* from the next IP on */
+        asid.nr = 1; /* from the next IP on: that of EXEC_MODE */
         CHECK_EQ(ipt_insn_set_asid(decoder(), &asid), IPT_OK);
-        CHECK_EQ(pull(&e), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
-        CHECK_EQ(pull(&e) & ~IPT_IP_SUPPRESSED, IPT_OK);
+        CHECK_EQ(pull(&e), IPT_EVENT_PENDING);
+        CHECK_EQ(pull(&e), IPT_OK);
+        CHECK_EQ(e.type, IPT_EVT_EXEC_MODE);
         CHECK_EQ(next(&insn), IPT_OK);
-        CHECK_EQ(insn.ip, 0x6000);
+        CHECK_EQ(insn.ip, 0x1000);
         CHECK_EQ(places[place].at.asid.cr3, 0x9000);
         CHECK_EQ(places[place].at.asid.vmcs, 0x8000);
+        CHECK_EQ(next(&insn), IPT_ERR_RETURN);
+        CHECK_EQ(ipt_insn_resync(decoder()), IPT_OK);
+        CHECK_EQ(next(&insn), IPT_OK);
+        CHECK_EQ(insn.ip, 0x6000);
         CHECK_EQ(next(&insn), IPT_END);
         /* at once */
         CHECK_EQ(ipt_insn_sync_set(decoder(), 0),

@@ -330,10 +330,10 @@ static inline void sim_part(const fuzz_log *log, uint32_t flags)
         return;
     for (i = 0; i < log->count; i++) {
         const fuzz_item *item = &log->item[i];
-        if (item->what == FUZZ_STOP && item->status != IPT_END
-            && !(flags & (IPT_CONFIG_WALK_ON | IPT_CONFIG_STRICT))) {
-            (void) fuzz_differ(&did, k, log, i);
-            return;
+        if (item->what == FUZZ_STOP && item->status != IPT_END) {
+            if (!(flags & (IPT_CONFIG_WALK_ON | IPT_CONFIG_STRICT)))
+                (void) fuzz_differ(&did, k, log, i);
+            return; /* the address space behind it may not be known */
         }
         if (item->what != FUZZ_INSN || item->status & IPT_UNPROVEN)
             continue;
