@@ -8925,14 +8925,17 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 }
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
- * will be, or nothing new. Returns 0 if it does not. */
+ * will be, or nothing new. Returns 0 if it does not. A MODE.Exec waits for a
+ * TIP.PGE: what may come between the two is for the walk. */
 static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
     ipt_asid asid = decoder->at.asid;
     unsigned size;
 
-    if (*p == IPTI_MODE && p[1] & IPTI_SECOND_MODE_TSX)
+    if (*p == IPTI_MODE
+        && (p[1] & IPTI_SECOND_MODE_TSX
+            || (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE))
         return 0;
     size = ipti_cov_state(&decoder->walk_, p, &asid);
     if (!size || !ipti_cov_stated(decoder, &asid, 0))

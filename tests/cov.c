@@ -206,15 +206,20 @@ static const row far_rows[] = {
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
 };
 
-/* A PSB+ that says nothing new empties the stack of calls. */
+/* A PSB+ that says nothing new empties the stack of calls, and does not come
+ * between a MODE.Exec and its TIP.PGE. Each row has one error. */
 static const row psb_rows[] = {
     {"a psb+ between call and return",
      {CODE(0x1000, CALL("\x0b") JCC0 JMP_RAX), CODE(0x1010, JCC0 JCC0 RET)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(2, 1), TNT(1, 0),
       PADS(60)}, {{0}}, 0, 0, 0},
+    {"a psb+ between mode and tip.pge",
+     {CODE(0x1000, JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), PGD0, EXEC64, PSB, PSBEND, PGE(0x1000), TNT(1, 0), PGD0,
+      PADS(60)}, {{0}}, 0, 0, 0},
 };
 
-TEST(mutants_psb_empties_the_stack)
+TEST(mutants_psb_that_says_nothing_new)
 {
     for (size_t i = 0; i < LENGTH(psb_rows); i++) {
         build_all(&b, psb_rows[i].trace, PACKETS_MAX);
@@ -1717,7 +1722,7 @@ int main(void)
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
-    RUN(mutants_psb_empties_the_stack);
+    RUN(mutants_psb_that_says_nothing_new);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);

@@ -312,7 +312,7 @@ static inline int sim_visible(const fuzz_item *truth, uint32_t flags)
      | IPT_CONFIG_CR3_ONLY)
 
 /* Flow that the flags ask for is part of the truth, where no return depends on
- * calls of what is stepped over. */
+ * calls of what is stepped over, and no TIP of that is deferred. */
 static inline void sim_part(const fuzz_log *log, uint32_t flags)
 {
     size_t hidden = 0;
@@ -326,7 +326,7 @@ static inline void sim_part(const fuzz_log *log, uint32_t flags)
         reached[flags & IPT_CONFIG_CR3_ONLY    ? REACH_CR3_ONLY
                 : flags & IPT_CONFIG_ROOT_ONLY ? REACH_ROOT_ONLY
                                                : REACH_NON_ROOT_ONLY]++;
-    if (sim_changed || !(flags & IPT_CONFIG_NO_RETCOMP))
+    if (sim_changed || !(flags & IPT_CONFIG_NO_RETCOMP) || cpu.defers)
         return;
     for (i = 0; i < log->count; i++) {
         const fuzz_item *item = &log->item[i];

@@ -527,6 +527,7 @@ static struct {
     unsigned gaps;
     uint8_t icnt_known;
     uint8_t fup_on_ptw;
+    uint8_t defers; /* TIPs */
     fuzz_item *prev; /* the instruction before, if nothing parts it from here */
     size_t proven;   /* items of the truth that the trace proves */
     uint32_t flags;  /* that it was traced with, of ipt_config */
@@ -892,8 +893,8 @@ static inline void bit(int taken)
 /* A near branch took a TIP; `late`: it may come behind branches that follow. */
 static inline void tip(uint64_t to, int late)
 {
-    if (late && cpu.bit_count && cpu.tip_count < SIM_LENGTH(cpu.tips)
-        && chance(50)) {
+    if (late && cpu.defers && cpu.bit_count
+        && cpu.tip_count < SIM_LENGTH(cpu.tips) && chance(70)) {
         cpu.tips[cpu.tip_count++] = to;
     } else {
         flush();
@@ -1702,6 +1703,7 @@ static inline void simulate(unsigned steps)
     cpu.cr3 = cpu.vmcs = IPT_ASID_UNKNOWN;
     cpu.resume = NOWHERE;
     cpu.fup_on_ptw = (uint8_t) chance(50);
+    cpu.defers = (uint8_t) chance(50);
     cpu.flags = chance(25) ? IPT_CONFIG_NO_RETCOMP : 0;
     cpu.errata = random_errata();
     if (chance(50)) {
