@@ -1362,6 +1362,14 @@ typedef struct ipt_calls_ {
 
 #define IPT_REACHED_MAX_ 4
 
+typedef struct ipt_bind_ {
+    uint64_t ip;    /* if AT or AFTER */
+    uint32_t kinds; /* bits 1 << IPT_INSN_ */
+    uint32_t count; /* if COUNT: instructions */
+    uint8_t how;    /* IPTI_BIND_ */
+    uint8_t once;   /* IPTI_TAKEN_ */
+} ipt_bind_;
+
 typedef struct ipt_walk_ {
     ipt_cursor_ cur;
     ipt_evt_state_ evt;
@@ -1395,7 +1403,7 @@ typedef struct ipt_walk_ {
     uint32_t loop_total; /* runs passed since trace was last used */
     uint32_t icnt;       /* instructions since the last IP from the trace */
     uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
-    uint16_t bound;      /* IPTI_BOUND_: events that it has taken */
+    uint16_t taken;      /* IPTI_TAKEN_: events that it has caused */
     uint32_t tnt_count;
     uint32_t version;    /* *valid when `run` was got */
     uint32_t line;       /* the one of the cache that was passed last, ... */
@@ -1423,6 +1431,7 @@ typedef struct ipt_walk_ {
     uint8_t fresh;       /* flow has not been used yet */
     ipt_event flow;      /* what tnt or tip are from */
     ipt_event event;
+    ipt_bind_ bind;      /* of event */
     ipt_event reached[IPT_REACHED_MAX_];
     ipt_cache_line run;
     ipt_calls_ calls;

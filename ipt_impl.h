@@ -13,6 +13,7 @@
  *   [qry]       what a walker of its own needs: branches, events, time
  *   [classify]  code bytes to instruction length, kind, displacement
  *   [cache]     read callback, decoded code, address spaces
+ *   [bind]      where an event binds
  *   [blk]       the walk: blocks in execution order
  *   [insn]      a cursor inside the current run of the walk
  *   [cov]       trace straight to coverage
@@ -5393,8 +5394,202 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 }
 
 /* ==========================================================================
+ * [bind]  where an event binds
+ * Uses: [base].  State: ipt_bind_.
+ *
+ * Worked out once, when the event is fetched. The trace says where it happened
+ * in one of six ways:
+ *
+ *   HERE     wherever flow is: there is no IP, and no instruction to wait for
+ *   AT       before the instruction at `ip`
+ *   AFTER    after the instruction at `ip`
+ *   CAUSED   after the next instruction of one of `kinds`
+ *   BEFORE   before the next instruction of one of `kinds`
+ *   COUNT    before the `count`-th instruction after the last IP of the trace,
+ *            counted from 0
+ *
+ * An instruction causes one event of a sort at most. `once` is the sort of one
+ * that an instruction causes, as a bit of what the walk has in `taken`: those
+ * that the instruction before flow's ip has caused already. An event whose bit
+ * is set there is of a later instruction. Legal are:
+ *
+ *   how      kinds                    once
+ *   HERE     0, or those of which it  0 if kinds are, else a bit
+ *   AT       may be an effect
+ *   AFTER    those it is an effect of a bit
+ *   CAUSED   not 0                    a bit
+ *   BEFORE   not 0                    0
+ *   COUNT    0                        0
+ * ========================================================================== */
+
+/* ---- sets of kinds of instructions ---- */
+
+#define IPTI_KIND(kind) ((uint32_t) 1 << IPT_INSN_##kind)
+#define IPTI_KINDS_FAR                                                   \
+    (IPTI_KIND(FAR_CALL) | IPTI_KIND(FAR_JMP) | IPTI_KIND(FAR_RET)       \
+     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
+     | IPTI_KIND(IRET) | IPTI_KIND(UIRET) | IPTI_KIND(VMENTRY)           \
+     | IPTI_KIND(RSM) | IPTI_KIND(INTO))
+#define IPTI_KINDS_CALL /* those that mean to come back */               \
+    (IPTI_KIND(CALL) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(FAR_CALL)    \
+     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
+     | IPTI_KIND(INTO))
+#define IPTI_KINDS_MAYBE /* those that need not be branches */           \
+    (IPTI_KIND(RSM) | IPTI_KIND(INTO))
+#define IPTI_KINDS_NEAR /* those that need a TIP */                      \
+    (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
+     | IPTI_KIND(JMPABS))
+
+static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
+{
+    return kinds >> kind & 1;
+}
+
+static inline int ipti_kind_far(uint8_t kind)
+{
+    return ipti_kind_in(kind, IPTI_KINDS_FAR);
+}
+
+/* Does flow need trace to go on behind such an instruction? */
+static inline int ipti_kind_leaves(uint8_t kind)
+{
+    return ipti_kind_in(kind,
+                        IPTI_KINDS_FAR | IPTI_KINDS_NEAR | IPTI_KIND(JCC));
+}
+
+/* ---- events ---- */
+
+enum { /* ipt_bind_.how */
+    IPTI_BIND_HERE,
+    IPTI_BIND_AT,
+    IPTI_BIND_AFTER,
+    IPTI_BIND_CAUSED, /* this one and the next wait for code */
+    IPTI_BIND_BEFORE,
+    IPTI_BIND_COUNT
+};
+
+enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
+        * ip, or flow was told where it is after it; prev_ip means nothing. */
+    IPTI_TAKEN_PAGING = 1, /* a MOV CR3 that disables tracing sends no PIP */
+    IPTI_TAKEN_VMCS = 2,
+    IPTI_TAKEN_PTWRITE = 4,
+    IPTI_TAKEN_CFE = 8,
+    IPTI_TAKEN_ALL = 15
+};
+
+/* It is an effect of an instruction of one of these kinds: of the one at its IP
+ * if it has one, else of the next. */
+static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
+{
+    bind->kinds = kinds;
+    bind->once = once;
+    bind->how = bind->how == IPTI_BIND_AT ? IPTI_BIND_AFTER : IPTI_BIND_CAUSED;
+}
+
+static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
+{
+    const int inferred = event->u.cfe.has & IPT_CFE_INFERRED;
+
+    switch (event->u.cfe.type) {
+    case IPT_CFE_IRET:
+        ipti_bind_effect(bind, IPTI_KIND(IRET), IPTI_TAKEN_CFE);
+        break;
+    case IPT_CFE_VMENTRY:
+        ipti_bind_effect(bind, IPTI_KIND(VMENTRY), IPTI_TAKEN_CFE);
+        break;
+    case IPT_CFE_UIRET:
+        ipti_bind_effect(bind, IPTI_KIND(UIRET), IPTI_TAKEN_CFE);
+        break;
+    case IPT_CFE_SYSCALL:
+        if (bind->how == IPTI_BIND_HERE) {
+            bind->how = IPTI_BIND_BEFORE;
+            bind->kinds = IPTI_KIND(SYSCALL);
+        }
+        break;
+    default:
+        break;
+    }
+    if (inferred) { /* from a PIP: of what changes the address space */
+        bind->kinds = IPTI_KINDS_FAR;
+        bind->once = IPTI_TAKEN_CFE;
+    }
+}
+
+/* Tracing is disabled: before the instruction at the target that the packet
+ * gives. Without one by the branch at hand, which is the walk's business, or by
+ * a MOV CR3. */
+static void ipti_bind_disabled(ipt_bind_ *bind, const ipt_event *event)
+{
+    bind->how = IPTI_BIND_AT;
+    bind->ip = event->u.branch.to;
+    if (!(event->flags & IPT_EVENT_NO_TO))
+        return;
+    bind->how = IPTI_BIND_HERE;
+    if (!(event->flags & IPT_EVENT_STATUS))
+        ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
+}
+
+/* Where does the event bind? Those of PSB+ that say how things stand are no
+ * effect of an instruction. */
+static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
+{
+    const int status = event->flags & IPT_EVENT_STATUS;
+
+    bind->how = event->flags & IPT_EVENT_NO_IP ? IPTI_BIND_HERE : IPTI_BIND_AT;
+    bind->once = 0;
+    bind->kinds = 0;
+    bind->count = 0;
+    bind->ip = event->ip;
+    if (event->type == IPT_EVT_DISABLED)
+        ipti_bind_disabled(bind, event);
+    else if (event->type == IPT_EVT_OVERFLOW)
+        bind->how = IPTI_BIND_HERE;
+    if (status)
+        return;
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        bind->how = IPTI_BIND_HERE;
+        break;
+    case IPT_EVT_PAGING:
+        ipti_bind_effect(bind, IPTI_KINDS_FAR | IPTI_KIND(MOV_CR3),
+                         IPTI_TAKEN_PAGING);
+        break;
+    case IPT_EVT_VMCS:
+        ipti_bind_effect(bind, IPTI_KINDS_FAR | IPTI_KIND(VMPTRLD),
+                         IPTI_TAKEN_VMCS);
+        break;
+    case IPT_EVT_PTWRITE:
+        ipti_bind_effect(bind, IPTI_KIND(PTWRITE), IPTI_TAKEN_PTWRITE);
+        break;
+    case IPT_EVT_CFE:
+        ipti_bind_cfe(bind, event);
+        break;
+    case IPT_EVT_TRIG:
+        if (bind->how == IPTI_BIND_HERE && event->u.trig.icntv) {
+            bind->how = IPTI_BIND_COUNT;
+            bind->count = event->u.trig.icnt;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* May it be an effect of an instruction of this kind that has `taken`? */
+static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
+{
+    return ipti_kind_in(kind, bind->kinds) && bind->once & ~taken;
+}
+
+/* Does it wait for an instruction that flow must come to, at no known IP? */
+static int ipti_bind_waits(const ipt_bind_ *bind)
+{
+    return bind->how >= IPTI_BIND_CAUSED;
+}
+
+/* ==========================================================================
  * [blk]  the walk: blocks in execution order
- * Uses: [base], [evt], [classify], [cache].  State: ipt_walk_.
+ * Uses: [base], [evt], [classify], [cache], [bind].  State: ipt_walk_.
  *
  * The walk stands before the instruction at `ip` with `run`, the code there,
  * and one of three things that say how flow goes on: TNT bits, the target of
@@ -5409,17 +5604,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPTI_PATH_MAX (1u << 20)
 
 static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
-
-enum { /* ipt_walk_.bound. ALL: there is no instruction before ip, or flow was
-        * told where it is after it, and prev_ip means nothing. */
-    IPTI_BOUND_PAGING = 1,
-    IPTI_BOUND_VMCS = 2,
-    IPTI_BOUND_PTWRITE = 4,
-    IPTI_BOUND_CFE = 8,
-    IPTI_BOUND_DISABLED = 16,
-    IPTI_BOUND_IP = 32, /* an event with its IP */
-    IPTI_BOUND_ALL = 63
-};
 
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
@@ -5486,6 +5670,13 @@ static void ipti_walk_target(ipt_walk_ *w, uint64_t offset, uint64_t ip)
     w->have_tip = 1;
 }
 
+/* The event at hand is the next one. */
+static void ipti_walk_bind(ipt_walk_ *w)
+{
+    w->have_event = 1;
+    ipti_bind_event(&w->bind, &w->event);
+}
+
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
 static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
@@ -5499,7 +5690,7 @@ static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
     else if (event->type == IPT_EVT_TIP && !(event->flags & IPT_EVENT_NO_IP))
         ipti_walk_target(w, event->offset, event->ip);
     else
-        w->have_event = 1;
+        ipti_walk_bind(w);
     return IPT_OK;
 }
 
@@ -5527,7 +5718,7 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
         ipti_walk_target(w, packet.offset, w->evt.last_ip);
     } else {
         ipti_evt_plain(&w->evt, &packet, &w->event);
-        w->have_event = 1;
+        ipti_walk_bind(w);
         return IPT_OK;
     }
     if (IPTI_UNLIKELY(w->evt.ticked))
@@ -5562,7 +5753,7 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 {
     w->ip = ip;
     w->prev_kind = IPT_INSN_OTHER;
-    w->bound = IPTI_BOUND_ALL;
+    w->taken = IPTI_TAKEN_ALL;
     w->enabled = (uint8_t) ipti_walk_wanted(w, at);
     w->hidden = !w->enabled;
 }
@@ -5644,142 +5835,6 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
     return w->have_tip ? w->tip_offset : w->event.offset;
 }
 
-/* ---- where events bind ---- */
-
-#define IPTI_KIND(kind) ((uint32_t) 1 << IPT_INSN_##kind)
-#define IPTI_KINDS_FAR                                                   \
-    (IPTI_KIND(FAR_CALL) | IPTI_KIND(FAR_JMP) | IPTI_KIND(FAR_RET)       \
-     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
-     | IPTI_KIND(IRET) | IPTI_KIND(UIRET) | IPTI_KIND(VMENTRY)           \
-     | IPTI_KIND(RSM) | IPTI_KIND(INTO))
-#define IPTI_KINDS_CALL /* those that mean to come back */               \
-    (IPTI_KIND(CALL) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(FAR_CALL)    \
-     | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
-     | IPTI_KIND(INTO))
-#define IPTI_KINDS_MAYBE /* those that need not be branches */           \
-    (IPTI_KIND(RSM) | IPTI_KIND(INTO))
-#define IPTI_KINDS_NEAR /* those that need a TIP */                      \
-    (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
-     | IPTI_KIND(JMPABS))
-
-static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
-{
-    return kinds >> kind & 1;
-}
-
-static inline int ipti_kind_far(uint8_t kind)
-{
-    return ipti_kind_in(kind, IPTI_KINDS_FAR);
-}
-
-/* Does flow need trace to go on behind such an instruction? */
-static inline int ipti_kind_leaves(uint8_t kind)
-{
-    return ipti_kind_in(kind,
-                        IPTI_KINDS_FAR | IPTI_KINDS_NEAR | IPTI_KIND(JCC));
-}
-
-/* CFE events that are reported behind their instruction. */
-static uint8_t ipti_cfe_kind(uint8_t type)
-{
-    switch (type) {
-    case IPT_CFE_IRET:
-        return IPT_INSN_IRET;
-    case IPT_CFE_VMENTRY:
-        return IPT_INSN_VMENTRY;
-    case IPT_CFE_UIRET:
-        return IPT_INSN_UIRET;
-    default:
-        return IPT_INSN_COUNT;
-    }
-}
-
-/* Does an event without an IP come from an instruction of this kind? Returns
- * the IPTI_BOUND_ bits: an instruction causes one event of a sort at most. */
-static unsigned ipti_walk_causes(uint8_t kind, const ipt_event *event)
-{
-    switch (event->type) {
-    case IPT_EVT_PAGING:
-        if (kind == IPT_INSN_MOV_CR3) /* and it does not disable */
-            return IPTI_BOUND_PAGING | IPTI_BOUND_DISABLED;
-        return ipti_kind_far(kind) ? IPTI_BOUND_PAGING : 0;
-    case IPT_EVT_VMCS:
-        return kind == IPT_INSN_VMPTRLD || ipti_kind_far(kind) ? IPTI_BOUND_VMCS
-                                                               : 0;
-    case IPT_EVT_PTWRITE:
-        return kind == IPT_INSN_PTWRITE ? IPTI_BOUND_PTWRITE : 0;
-    case IPT_EVT_CFE:
-        if (event->u.cfe.has & IPT_CFE_INFERRED)
-            return ipti_kind_far(kind) ? IPTI_BOUND_CFE : 0;
-        return kind == ipti_cfe_kind(event->u.cfe.type) ? IPTI_BOUND_CFE : 0;
-    case IPT_EVT_DISABLED:
-        return kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO
-                   ? IPTI_BOUND_DISABLED
-                   : 0;
-    default:
-        return 0;
-    }
-}
-
-/* The kind of instruction that a CFE event without an IP stands before. */
-static uint8_t ipti_event_before(const ipt_event *event)
-{
-    return event->type == IPT_EVT_CFE && event->u.cfe.type == IPT_CFE_SYSCALL
-               ? IPT_INSN_SYSCALL
-               : IPT_INSN_COUNT;
-}
-
-/* Events with an IP that are reported behind the instruction there. */
-static int ipti_event_behind(const ipt_event *event)
-{
-    if (event->flags & IPT_EVENT_NO_IP)
-        return 0;
-    return event->type == IPT_EVT_PTWRITE
-           || (event->type == IPT_EVT_CFE
-               && ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT);
-}
-
-/* Does the event wait for an instruction of some kind to come? */
-static int ipti_event_waits(const ipt_event *event)
-{
-    switch (event->type) {
-    case IPT_EVT_PAGING:
-    case IPT_EVT_VMCS:
-    case IPT_EVT_PTWRITE:
-    case IPT_EVT_DISABLED:
-        return 1;
-    case IPT_EVT_TRIG:
-        return event->u.trig.icntv;
-    case IPT_EVT_CFE:
-        return ipti_cfe_kind(event->u.cfe.type) != IPT_INSN_COUNT
-               || ipti_event_before(event) != IPT_INSN_COUNT;
-    default:
-        return 0;
-    }
-}
-
-/* The address before which flow must stop for the event. */
-static int ipti_event_stop(const ipt_event *event, uint64_t *ip)
-{
-    if (event->type == IPT_EVT_OVERFLOW
-        || (event->type == IPT_EVT_ENABLED
-            && !(event->flags & IPT_EVENT_STATUS)))
-        return 0; /* at once, wherever flow is */
-    if (event->type == IPT_EVT_DISABLED) {
-        *ip = event->u.branch.to;
-        return !(event->flags & IPT_EVENT_NO_TO);
-    }
-    *ip = event->ip;
-    return !(event->flags & IPT_EVENT_NO_IP);
-}
-
-/* Does the event bind some instructions behind the last IP? */
-static int ipti_event_counts(const ipt_event *event)
-{
-    return event->type == IPT_EVT_TRIG && event->flags & IPT_EVENT_NO_IP
-           && event->u.trig.icntv;
-}
-
 /* ---- code ---- */
 
 /* Count the instructions of the run that were passed since the last time. */
@@ -5789,27 +5844,36 @@ static inline void ipti_walk_account(ipt_walk_ *w)
     w->counted = w->index;
 }
 
-/* Cut the run where the event may bind. */
-static void ipti_walk_cut(ipt_walk_ *w, const ipt_event *event)
+/* Cut the run where the event at hand may bind. */
+static void ipti_walk_cut(ipt_walk_ *w)
 {
+    const ipt_bind_ *bind = &w->bind;
     unsigned bytes = 0;
     unsigned n = 0;
     uint64_t ahead;
 
-    if (ipti_event_stop(event, &ahead)) {
-        ahead = ipti_wrap(w->mode, ahead - w->ip);
+    switch (bind->how) {
+    case IPTI_BIND_AT:
+    case IPTI_BIND_AFTER:
+        ahead = ipti_wrap(w->mode, bind->ip - w->ip);
         if (ahead >= w->run.size_)
-            return;
-        /* 0: the event is behind this one */
+            break;
+        /* 0: the event is after this one */
         while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
             bytes += ipti_run_size(&w->run, n++);
         if (bytes == ahead || n == 1)
             w->count = (uint8_t) n;
-    } else if (ipti_event_counts(event)) {
-        if (event->u.trig.icnt - w->icnt < w->count)
-            w->count = (uint8_t) (event->u.trig.icnt - w->icnt);
-    } else if (w->count > 1 && ipti_event_before(event) == w->run.kind_) {
-        w->count--;
+        break;
+    case IPTI_BIND_COUNT:
+        if (bind->count - w->icnt < w->count)
+            w->count = (uint8_t) (bind->count - w->icnt);
+        break;
+    case IPTI_BIND_BEFORE:
+        if (w->count > 1 && ipti_kind_in(w->run.kind_, bind->kinds))
+            w->count--;
+        break;
+    default:
+        break;
     }
 }
 
@@ -5838,7 +5902,6 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
 static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
-    const ipt_event *event = w->reached_count ? NULL : ipti_walk_event(w);
     const int status = ipti_walk_code(w, at, w->ip);
 
     w->ip = ipti_wrap(w->mode, w->ip);
@@ -5852,8 +5915,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->offset = ipti_walk_offset(w);
     w->not_plain = !w->cache || !w->space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
-    if (event)
-        ipti_walk_cut(w, event);
+    if (w->reached_count == 0 && ipti_walk_event(w))
+        ipti_walk_cut(w);
     ipti_fuel_burn(config, w->count);
     return IPT_OK;
 }
@@ -5926,14 +5989,14 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     return IPT_OK;
 }
 
-/* Is the instruction at w->ip of this kind? */
-static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint8_t kind)
+/* Is the instruction at w->ip of one of these kinds? */
+static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint32_t kinds)
 {
     int status = ipti_walk_run(w, at);
 
     if (status < 0)
         return status;
-    return w->run.count_ == 1 && w->run.kind_ == kind;
+    return w->run.count_ == 1 && ipti_kind_in(w->run.kind_, kinds);
 }
 
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
@@ -5947,51 +6010,49 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
         || w->event.type != IPT_EVT_ASYNC_DISABLED
         || ipti_wrap(w->mode, w->event.ip - w->ip) != 0)
         return IPT_OK;
-    status = ipti_walk_before(w, at, IPT_INSN_VMENTRY);
+    status = ipti_walk_before(w, at, IPTI_KIND(VMENTRY));
     if (status > 0) {
         w->event.type = IPT_EVT_DISABLED;
         w->event.flags |= IPT_EVENT_NO_IP;
-        w->bound = IPTI_BOUND_ALL; /* enabled up to here */
+        ipti_walk_bind(w);
+        w->taken = IPTI_TAKEN_ALL; /* enabled up to here */
         w->count = 0;              /* this one does not cut it */
     }
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
 
-/* Has flow arrived where w->event binds? */
+/* Has flow arrived where the event at hand binds? The two errata look at code,
+ * and SKD022's replaces the bind. */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event *event = &w->event;
-    uint64_t stop;
+    const ipt_bind_ *bind = &w->bind;
     int status;
 
-    if (!w->enabled || event->type == IPT_EVT_TIP)
+    if (!w->enabled)
         return 1;
-    if (event->flags & IPT_EVENT_STATUS)
-        return !ipti_event_stop(event, &stop)
-               || ipti_wrap(w->mode, stop - w->ip) == 0;
-    if (ipti_event_behind(event))
-        return ipti_wrap(w->mode, event->ip - w->prev_ip) == 0
-               && !(w->bound
-                    & (IPTI_BOUND_IP
-                       | (event->type == IPT_EVT_CFE ? IPTI_BOUND_CFE
-                                                     : IPTI_BOUND_PTWRITE)));
-    if (ipti_walk_causes(w->prev_kind, event) & ~(unsigned) w->bound)
+    if (bind->how == IPTI_BIND_AFTER)
+        return ipti_wrap(w->mode, bind->ip - w->prev_ip) == 0
+               && bind->once & ~(unsigned) w->taken;
+    if (ipti_bind_of(bind, w->prev_kind, w->taken))
         return 1;
     status = ipti_walk_skd022(w, at);
     if (status >= 0)
-        status = ipti_walk_bdm64(w, at, event);
+        status = ipti_walk_bdm64(w, at, &w->event);
     if (status < 0)
         return status;
-    if (ipti_event_stop(event, &stop))
-        return ipti_wrap(w->mode, stop - w->ip) == 0;
-    if (ipti_event_counts(event))
-        return event->u.trig.icnt < w->icnt ? (int) IPT_ERR_PACKET
-                                            : event->u.trig.icnt == w->icnt;
-    if (!ipti_event_waits(event))
+    switch (bind->how) {
+    case IPTI_BIND_HERE:
         return 1;
-    if (ipti_event_before(event) != IPT_INSN_COUNT)
-        return ipti_walk_before(w, at, ipti_event_before(event));
-    return 0;
+    case IPTI_BIND_AT:
+        return ipti_wrap(w->mode, bind->ip - w->ip) == 0;
+    case IPTI_BIND_BEFORE:
+        return ipti_walk_before(w, at, bind->kinds);
+    case IPTI_BIND_COUNT:
+        return bind->count < w->icnt ? (int) IPT_ERR_PACKET
+                                     : bind->count == w->icnt;
+    default:
+        return 0;
+    }
 }
 
 static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
@@ -6116,6 +6177,7 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         return;
     at->asid = asid;
     w->space = 0;
+    w->not_plain = 1;
     if (w->hidden && ipti_walk_wanted(w, at)) {
         if (!(event->flags & IPT_EVENT_NO_IP))
             ipti_walk_go(w, at, event->ip);
@@ -6127,26 +6189,34 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         w->lead |= IPT_FLOW_ASID;
 }
 
-/* Let the event do to flow what it does. */
+/* The event at hand may be an effect of the instruction before ip. Any other
+ * event with an IP says that flow was traced up to there: what follows is
+ * later. */
+static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
+{
+    const ipt_bind_ *bind = &w->bind;
+    const int after = bind->how == IPTI_BIND_AFTER;
+    const int effect = after || ipti_kind_in(w->prev_kind, bind->kinds);
+
+    if (effect)
+        w->taken |= bind->once;
+    if (effect && event->type == IPT_EVT_PTWRITE && w->enabled) {
+        event->ip = w->prev_ip; /* if it had none, it has one now */
+        event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    } else if (!(event->flags & IPT_EVENT_NO_IP) && !after) {
+        w->taken |= IPTI_TAKEN_ALL;
+    }
+}
+
+/* Let the event at hand do to flow what it does. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     int status = IPT_OK;
-    const int counts_from /* it, if TRIG counts instructions */
-        = !(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG;
-    unsigned bound;
 
     w->not_plain = 1;
-    if (counts_from)
-        w->icnt = 0;
-    bound = ipti_walk_causes(w->prev_kind, event);
-    if (ipti_event_behind(event))
-        bound |= IPTI_BOUND_IP;
-    if (event->type == IPT_EVT_PTWRITE && bound && w->enabled) {
-        event->ip = w->prev_ip; /* if it had none, it has one now */
-        event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-    } else if (!(event->flags & IPT_EVENT_NO_IP) && !ipti_event_behind(event))
-        bound |= IPTI_BOUND_ALL; /* traced up to here: what follows is later */
-    w->bound |= (uint8_t) bound;
+    if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
+        w->icnt = 0; /* TRIG counts instructions from here */
+    ipti_walk_assign(w, event);
     switch (event->type) {
     case IPT_EVT_ENABLED:
         status = ipti_apply_enabled(w, at, event);
@@ -6191,7 +6261,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_TRIG:
         if (!w->enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
             return IPT_ERR_PACKET;
-        if (w->enabled && ipti_event_counts(event)) { /* this is the place */
+        if (w->enabled && w->bind.how == IPTI_BIND_COUNT) { /* it is here */
             event->ip = w->ip;
             event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
             event->u.trig.icnt = 0;
@@ -6294,7 +6364,7 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
         if (status == IPT_MORE || status == IPT_BUDGET
             || (status == IPT_NEED_PAGE
-                && ipti_event_before(&w->event) == IPT_INSN_COUNT))
+                && w->bind.how != IPTI_BIND_BEFORE))
             return status;
         w->count = 0;
         if (status > 0)
@@ -6373,7 +6443,7 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
     w->loop_total++;
-    if (IPTI_UNLIKELY(event && ipti_event_counts(event))) {
+    if (IPTI_UNLIKELY(event && w->bind.how == IPTI_BIND_COUNT)) {
         w->loop_limit = 0;
     } else if (w->loop_limit && target == w->loop_ip) {
         w->loop_total = IPTI_PATH_MAX;
@@ -6413,7 +6483,7 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
     for (i = 0; i < w->reached_count; i++)
         if (w->reached[i].type == IPT_EVT_PAGING
             || w->reached[i].type == IPT_EVT_VMCS)
-            (void) ipti_walk_apply(w, at, &w->reached[i]);
+            ipti_apply_asid(w, at, &w->reached[i]);
 }
 
 /* The TIP of the instruction at hand is lost: nothing proves that it executed.
@@ -6436,7 +6506,6 @@ static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
-    unsigned bound;
     int status;
 
     while (!w->have_tip) {
@@ -6450,11 +6519,9 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
-            bound = ipti_walk_causes(kind, &w->event)
-                    & ~(unsigned) w->bound;
-            if (!bound)
+            if (!ipti_bind_of(&w->bind, kind, w->taken))
                 return IPT_ERR_MISMATCH;
-            w->bound |= (uint8_t) bound;
+            w->taken |= w->bind.once;
             ipti_walk_keep(w, at);
         }
         status = w->tnt_count ? ipti_walk_deferred(w, at)
@@ -6557,7 +6624,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (w->have_tip
             || (event
                 && (event->type == IPT_EVT_DISABLED
-                    || ipti_walk_causes(kind, event))))
+                    || ipti_kind_in(kind, w->bind.kinds))))
             return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
@@ -6586,7 +6653,7 @@ static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     ipti_walk_progress(w);
     w->icnt = 0;
     w->trail = 0;
-    w->bound = 0;
+    w->taken = 0;
 }
 
 /* Go past the last instruction of a run, which is the n-th one that is not in
@@ -6610,7 +6677,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     }
     w->trail = 0;
     if (w->reached_count == 0) /* else they are this instruction's */
-        w->bound = 0;
+        w->taken = 0;
     w->ip = ip;
     w->icnt += n; /* before what sets it, and them, to 0 */
     status = ipti_walk_other(w, at, kind, next, target);
@@ -6642,7 +6709,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         return status;
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
-        w->bound |= IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
+        w->taken |= IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
     w->count = w->whole = 0;
     if (IPTI_UNLIKELY(w->hidden)) /* it led there: what follows may take long */
         w->pending = w->reached_count > 0;
@@ -6823,7 +6890,7 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     w->prev_kind = IPT_INSN_OTHER;
     if (w->index == w->count) {
         ipti_walk_account(w);
-        w->bound = 0;
+        w->taken = 0;
         w->unsettled = 1;
         w->trail = 0;
     }
@@ -6842,7 +6909,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->speculative = 0;
     w->index = w->count = w->simple = w->whole = w->counted = 0;
     w->unsettled = w->pending = w->reached_count = 0;
-    w->bound = IPTI_BOUND_ALL;
+    w->taken = IPTI_TAKEN_ALL;
     w->prev_kind = IPT_INSN_OTHER;
     w->calls.count = w->calls.top = 0;
     w->space = 0;
@@ -7040,7 +7107,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (has_ip || ipti_event_waits(event) || w->evt.enabled) {
+    if (has_ip || ipti_bind_waits(&w->bind) || w->evt.enabled) {
         ipti_resync_keep(w, at);
         return 0;
     }
@@ -7072,7 +7139,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     }
     w->count = w->simple = w->whole = 0;
     w->pending = w->unsettled = 0;
-    w->bound = IPTI_BOUND_ALL;
+    w->taken = IPTI_TAKEN_ALL;
     w->not_plain = 1;
     w->prev_kind = IPT_INSN_OTHER;
     w->trail = 0;
@@ -8386,9 +8453,9 @@ static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
 /* Let the walk stand where the fast path is. */
 static void ipti_cov_stand(ipt_walk_ *w)
 {
-    w->bound = w->prev_kind == IPT_INSN_OTHER ? IPTI_BOUND_ALL : 0;
+    w->taken = w->prev_kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
     if (ipti_kind_far(w->prev_kind))
-        w->bound = IPTI_BOUND_PAGING | IPTI_BOUND_VMCS | IPTI_BOUND_CFE;
+        w->taken = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
     w->tnt_count = w->have_tip = w->have_event = 0;
     w->index = w->count = w->counted = 0;
     w->fresh = 0;
@@ -8435,7 +8502,9 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
     w->tnt_count = (uint8_t) ipti_top(tnt);
     w->tip = leg->to;
     w->have_tip = behind == IPTI_COV_TIP;
-    w->have_event = behind > IPTI_COV_TIP;
+    w->have_event = 0;
+    if (behind <= IPTI_COV_TIP)
+        return;
     w->event.offset = 0;
     w->event.ip = leg->to;
     w->event.u.branch.to = leg->to;
@@ -8447,6 +8516,7 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
         w->event.type = IPT_EVT_ENABLED;
         w->event.flags = IPT_EVENT_STATUS;
     }
+    ipti_walk_bind(w);
 }
 
 /* The run that flow meets next, which is not the one it met last time. NULL: it
@@ -9421,7 +9491,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
            && evt->enabled == w->enabled && ipti_walk_wanted(w, &decoder->at)
            && w->cur.state == IPTI_CUR_SYNC
            && w->cur.block == 0 && w->mode != IPT_MODE_UNKNOWN
-           && (!w->enabled || w->bound == IPTI_BOUND_ALL
+           && (!w->enabled || w->taken == IPTI_TAKEN_ALL
                || ipti_kind_leaves(w->prev_kind));
 }
 

@@ -2445,7 +2445,7 @@ static int flow_cr3(const flow *f)
            && f->e.theirs[0].type == ptev_disabled && w->have_event
            && w->event.type == IPT_EVT_DISABLED
            && w->event.flags & IPT_EVENT_NO_TO
-           && w->bound & IPTI_BOUND_PAGING;
+           && w->taken & IPTI_TAKEN_PAGING;
 }
 
 /* Ours ends tracing where flow has come to the IP of a TIP.PGD without a

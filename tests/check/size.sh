@@ -18,6 +18,7 @@ evt 1500
 qry 250
 classify 700
 cache 500
+bind 420
 blk 1200
 insn 350
 cov 800
