@@ -30,6 +30,7 @@
 #include "examples/tools/common/image.c"
 #include "examples/tools/common/perfdata.c"
 #include "examples/tools/common/pevent.c"
+#include "examples/tools/common/pids.c"
 #include "examples/tools/common/tool.c"
 
 #define HEAD 8

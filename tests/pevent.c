@@ -8,6 +8,7 @@
 #include "examples/tools/common/image.c"
 #include "examples/tools/common/perfdata.c"
 #include "examples/tools/common/pevent.c"
+#include "examples/tools/common/pids.c"
 #include "examples/tools/common/tool.c"
 #include "perfbuild.h"
 #include "test.h"
@@ -1370,7 +1371,7 @@ TEST(many_processes)
     pevent_start(&s);
     tick(2);
     code_at(0x1000, "4567");
-    CHECK_EQ(s.context_count, 1999);
+    CHECK_EQ(s.contexts.count, 1999);
     close_session();
 }
 

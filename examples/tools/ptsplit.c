@@ -155,7 +155,7 @@ static int reserve(splitter *s, void *array, size_t item, size_t count,
     size_t want = count + more;
     if (want <= *max) return 1;
     want += want / 2 + 64;
-    if (!perffile_grow(array, want, item)) return !no_memory(s);
+    if (!tool_grow(array, want, item)) return !no_memory(s);
     *max = want;
     return 1;
 }

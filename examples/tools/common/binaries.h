@@ -1,8 +1,7 @@
 /* binaries.h: which file on this machine is the one that was mapped.
  *
  * Looked for, in this order: in perf's cache, by build id; in the folder that
- * stands for the root; at its name. A file of another build is not taken, but
- * with `force`. [vdso] is the file that the user names, or what perf's cache
+ * stands for the root; at its name. [vdso] is the file that the user names, or what perf's cache
  * has, or this machine's, if the recording is from here.
  *
  * Names and build ids are hostile; see below.h and files.h for what is opened.
@@ -12,14 +11,14 @@
 #define BINARIES_H
 #include "buildid.h"
 #include "files.h"
-#include "perffile.h"
+#include "perfdata.h"
 #include "tool.h"
 
 typedef enum binaries_status {
     BINARIES_FOUND,
     BINARIES_NONE,   /* the name of no file: memory without one, deleted */
     BINARIES_NO_FILE, /* it is not there */
-    BINARIES_OTHER   /* it is of another build; with `force` it is found */
+    BINARIES_OTHER   /* found, but of another build */
 } binaries_status;
 
 typedef struct binaries_id {
@@ -32,7 +31,6 @@ typedef struct binaries {
     files disk;
     const char *cache; /* perf's; or NULL. Yours to set, as the next two */
     const char *vdso;  /* a file; or NULL */
-    uint8_t force;
     uint8_t other_host; /* the recording is from another machine or kernel, */
     uint8_t same_host;  /* or from this one; neither: it does not say */
     binaries_id *ids;   /* by name, once binaries_sort was called */
@@ -45,7 +43,7 @@ void binaries_free(binaries *b);
 
 /* What the file says: its machine, and build ids that perf looked up. Returns
  * 0, or -1 without memory. */
-int binaries_open(binaries *b, const perffile *f);
+int binaries_open(binaries *b, const perfdata *p);
 
 /* A build id by name. Returns 0, or -1 without memory. */
 int binaries_note(binaries *b, const char *name, const uint8_t *id,
@@ -58,7 +56,7 @@ void binaries_sort(binaries *b);
  * build id, size 0 if the mapping has none. */
 binaries_status binaries_find(binaries *b, const char *folder,
                               const char *name, const uint8_t *id, size_t size,
-                              const files_file **file);
+                              files_file **file);
 
 /* Is it the name of a file? Memory of all kinds has names, too. */
 int binaries_is_file(const char *name);

@@ -66,6 +66,21 @@ static int open_file(const char *name, struct stat *info)
     return -1;
 }
 
+/* The same below a folder that stands for the root, if it is not NULL. */
+static int open_in(const files *disk, const char *folder, const char *name,
+                   struct stat *info)
+{
+    uint64_t size;
+    int fd;
+    if (!folder) return open_file(name, info);
+    fd = disk->open_below ? disk->open_below(folder, name, &size) : -1;
+    if (fd >= 0 && fstat(fd, info)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 int files_open(const char *name, uint64_t *size)
 {
     struct stat info;
@@ -139,10 +154,10 @@ static int grow_table(files *disk)
     return 1;
 }
 
-static files_file *new_file(files *disk, const char *name,
-                            const struct stat *info)
+static files_file *new_file(files *disk, const char *folder,
+                            const char *name, const struct stat *info)
 {
-    files_file *file = (files_file *) malloc(sizeof *file);
+    files_file *file = (files_file *) calloc(1, sizeof *file);
     char *copy = file ? (char *) malloc(strlen(name) + 1) : NULL;
     if (!copy) {
         free(file);
@@ -151,31 +166,89 @@ static files_file *new_file(files *disk, const char *name,
     strcpy(copy, name);
     file->in = disk;
     file->name = copy;
+    file->folder = folder;
     file->size = (uint64_t) info->st_size;
     file->device = (uint64_t) info->st_dev;
     file->inode = (uint64_t) info->st_ino;
     return file;
 }
 
-const files_file *files_get(files *disk, const char *name)
+static int same_folder(const char *a, const char *b)
 {
-    struct stat info;
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The pointer to a file that is known, or to the NULL where it belongs; NULL
+ * without memory. */
+static files_file **find_file(files *disk, const char *folder,
+                              const char *name, int is_memory)
+{
     files_file **place;
-    files_file *file;
-    int fd;
     if (disk->count >= disk->table_size && !grow_table(disk)) return NULL;
     place = &disk->table[hash_name(name) & (disk->table_size - 1)];
-    for (file = *place; file; file = file->next)
-        if (strcmp(file->name, name) == 0) return file;
-    fd = open_file(name, &info);
-    if (fd < 0) return NULL;
-    close(fd);
-    file = new_file(disk, name, &info);
+    while (*place && (strcmp((*place)->name, name) != 0
+                      || !same_folder((*place)->folder, folder)
+                      || ((*place)->bytes != NULL) != is_memory))
+        place = &(*place)->next;
+    return place;
+}
+
+/* Put a new file at the end of those with its hash. */
+static files_file *append_file(files *disk, files_file **place,
+                               files_file *file)
+{
     if (!file) return NULL;
-    file->next = *place;
+    file->next = NULL;
     *place = file;
     disk->count++;
     return file;
+}
+
+files_file *files_get_below(files *disk, const char *folder, const char *name)
+{
+    struct stat info;
+    files_file **place = find_file(disk, folder, name, 0);
+    int fd;
+    if (!place || *place) return place ? *place : NULL;
+    fd = open_in(disk, folder, name, &info);
+    if (fd < 0) return NULL;
+    close(fd);
+    return append_file(disk, place, new_file(disk, folder, name, &info));
+}
+
+files_file *files_get(files *disk, const char *name)
+{
+    return files_get_below(disk, NULL, name);
+}
+
+files_file *files_put(files *disk, const char *name, const uint8_t *bytes,
+                      uint64_t size)
+{
+    struct stat none;
+    files_file **place = find_file(disk, NULL, name, 1);
+    files_file *file;
+    memset(&none, 0, sizeof none);
+    if (!place) return NULL;
+    file = *place ? *place
+                  : append_file(disk, place,
+                                new_file(disk, NULL, name, &none));
+    if (!file) return NULL;
+    file->bytes = bytes;
+    file->size = size;
+    return file;
+}
+
+int files_reopen(const files_file *file)
+{
+    struct stat info;
+    int fd = file->bytes ? -1 : open_in(file->in, file->folder,
+                                           file->name, &info);
+    if (fd < 0) return -1;
+    if ((uint64_t) info.st_dev == file->device
+        && (uint64_t) info.st_ino == file->inode)
+        return fd;
+    close(fd);
+    return -1;
 }
 
 /* ---- blocks ---- */
@@ -184,7 +257,6 @@ const files_file *files_get(files *disk, const char *name)
 static void load_block(files_block *block, const files_file *file,
                        uint64_t number)
 {
-    struct stat info;
     int fd;
     block->file = NULL;
     if (!block->bytes) block->bytes = (uint8_t *) malloc(FILES_BLOCK);
@@ -192,12 +264,9 @@ static void load_block(files_block *block, const files_file *file,
     block->file = file;
     block->number = number;
     block->size = 0;
-    fd = open_file(file->name, &info);
+    fd = files_reopen(file);
     if (fd < 0) return;
-    if ((uint64_t) info.st_dev == file->device
-        && (uint64_t) info.st_ino == file->inode)
-        block->size = read_at(fd, number * FILES_BLOCK, block->bytes,
-                              FILES_BLOCK);
+    block->size = read_at(fd, number * FILES_BLOCK, block->bytes, FILES_BLOCK);
     close(fd);
 }
 
@@ -207,6 +276,10 @@ size_t files_read(const files_file *file, uint64_t from, uint8_t *buffer,
     size_t done = 0;
     if (from >= file->size) return 0;
     if (size > file->size - from) size = (size_t) (file->size - from);
+    if (file->bytes) {
+        memcpy(buffer, file->bytes + from, size);
+        return size;
+    }
     while (done < size) {
         const uint64_t number = (from + done) / FILES_BLOCK;
         const size_t at = (size_t) ((from + done) % FILES_BLOCK);

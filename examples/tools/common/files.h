@@ -14,6 +14,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef FILES_H
 #define FILES_H
+#include "buildid.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,15 +32,23 @@ typedef struct files_file {
     struct files *in;
     struct files_file *next; /* of the same hash */
     char *name;
+    const char *folder;   /* that stands for the root; NULL: none does */
+    const uint8_t *bytes; /* it is memory; NULL: it is a file */
     uint64_t size;
     uint64_t device;
     uint64_t inode;
+    buildid id;       /* what binaries.c has found out about it, */
+    uint8_t has_id;   /* ... if it has, */
+    uint8_t was_told; /* ... and whether the user knows that it is another
+                         build */
 } files_file;
 
 typedef struct files {
     files_file **table; /* by name */
     size_t table_size;  /* a power of two, or 0 */
     size_t count;
+    /* How files_get_below opens: below_open. Yours to set. */
+    int (*open_below)(const char *folder, const char *name, uint64_t *size);
     files_block blocks[FILES_BLOCKS];
 } files;
 
@@ -58,7 +67,21 @@ uint8_t *files_load(const char *name, uint64_t from, uint64_t to,
 
 /* The file of that name, kept until files_free; NULL if it is no regular file
  * or there is no memory. */
-const files_file *files_get(files *disk, const char *name);
+files_file *files_get(files *disk, const char *name);
+
+/* The file of that name below a folder, which stands for the root, with
+ * files.open_below; the folder's name has to outlive it. */
+files_file *files_get_below(files *disk, const char *folder,
+                            const char *name);
+
+/* `size` bytes of memory, which has to outlive it, as a file. If it is there
+ * already, that is how much of it there is from now on, and where. */
+files_file *files_put(files *disk, const char *name, const uint8_t *bytes,
+                      uint64_t size);
+
+/* Open it again for reading. Returns a file descriptor; -1: it is memory, or
+ * was replaced. */
+int files_reopen(const files_file *file);
 
 /* Read at an offset. Returns how many of the bytes are there. */
 size_t files_read(const files_file *file, uint64_t from, uint8_t *buffer,

@@ -11,6 +11,8 @@ static const char no_memory[] = "out of memory";
 static const char bad_file[] = "bad file";
 static const char invalid[] = "invalid argument";
 
+const ipt_asid image_everywhere = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+
 void image_init(image *im)
 {
     memset(im, 0, sizeof *im);
@@ -55,7 +57,7 @@ static size_t first_from(const image_space *space, uint64_t ip)
 }
 
 /* Put n ranges in place of the ranges [low, high). */
-static int splice(image_space *space, size_t low, size_t high,
+static int put_ranges(image_space *space, size_t low, size_t high,
                   const image_range *fresh, size_t n)
 {
     size_t count = space->count - (high - low) + n;
@@ -93,7 +95,7 @@ static int cut(image_space *space, const image_range *place)
         fresh[n] = space->ranges[high - 1];
         fresh[n++].first = place->last + 1;
     }
-    return splice(space, low, high, fresh, n);
+    return put_ranges(space, low, high, fresh, n);
 }
 
 /* The index of an address space, made if need be; SIZE_MAX without memory. */
@@ -201,6 +203,42 @@ const char *image_add_part(image *im, const ipt_asid *asid,
     return show_section(im, asid);
 }
 
+const char *image_forget(image *im)
+{
+    uint32_t *const moved = calloc((size_t) im->section_count + 1,
+                                   sizeof *moved);
+    uint32_t count = 0;
+    if (!moved) return no_memory;
+    for (size_t i = 0; i < im->space_count; i++)
+        for (size_t k = 0; k < im->spaces[i].count; k++)
+            moved[im->spaces[i].ranges[k].section] = 1;
+    for (uint32_t i = 0; i < im->section_count; i++) {
+        if (moved[i + 1]) {
+            im->sections[count] = im->sections[i];
+            moved[i + 1] = ++count;
+        } else if (!im->sections[i].borrowed) {
+            free(im->sections[i].name);
+            free(im->sections[i].data);
+        }
+    }
+    for (size_t i = 0; i < im->space_count; i++)
+        for (size_t k = 0; k < im->spaces[i].count; k++)
+            im->spaces[i].ranges[k].section
+                = moved[im->spaces[i].ranges[k].section];
+    im->section_count = count;
+    free(moved);
+    return NULL;
+}
+
+const char *image_hide(image *im, uint64_t first, uint64_t last)
+{
+    const image_range nothing = {first, last, 0};
+    im->hit_space = im->hit_range = 0;
+    for (size_t i = 0; i < im->space_count; i++)
+        if (cut(&im->spaces[i], &nothing)) return no_memory;
+    return NULL;
+}
+
 /* Append a space with the ranges of another one, each with a section of its
  * own. */
 static int copy_space(image *im, const image *from, const image_space *space)
@@ -214,7 +252,7 @@ static int copy_space(image *im, const image *from, const image_space *space)
         *section = from->sections[range.section - 1];
         section->borrowed = 1;
         range.section = im->section_count;
-        if (splice(&im->spaces[at], i, i, &range, 1)) return -1;
+        if (put_ranges(&im->spaces[at], i, i, &range, 1)) return -1;
     }
     return 0;
 }
@@ -295,21 +333,31 @@ static uint64_t le(const uint8_t *bytes, size_t n)
     return value;
 }
 
-static const char *elf_open(FILE *f, elf_table *table)
+/* Where the program headers are: `from` in the file. */
+static const char *elf_head(const uint8_t *head, elf_table *table,
+                            uint64_t *from)
 {
-    uint8_t head[64] = {0};
-    uint64_t from;
-    if (fread(head, 1, sizeof head, f) < 52) return bad_file;
     if (memcmp(head, "\177ELF", 4)) return "not an ELF file";
     table->wide = head[4] == 2;
     if ((head[4] != 1 && head[4] != 2) || head[5] != 1)
         return "not a little-endian ELF32 or ELF64 file";
-    from = table->wide ? le(head + 32, 8) : le(head + 28, 4);
+    *from = table->wide ? le(head + 32, 8) : le(head + 28, 4);
     table->entry = (size_t) le(head + (table->wide ? 54 : 42), 2);
     table->count = (size_t) le(head + (table->wide ? 56 : 44), 2);
     if (table->entry < (table->wide ? 56u : 32u) || table->count == 0)
         return "no program headers";
-    return read_bytes(f, from, table->entry * table->count, &table->bytes);
+    return NULL;
+}
+
+static const char *elf_open(FILE *f, elf_table *table)
+{
+    uint8_t head[64] = {0};
+    uint64_t from;
+    const char *why;
+    if (fread(head, 1, sizeof head, f) < 52) return bad_file;
+    why = elf_head(head, table, &from);
+    return why ? why : read_bytes(f, from, table->entry * table->count,
+                                  &table->bytes);
 }
 
 static elf_segment elf_get(const elf_table *table, size_t index)
@@ -372,6 +420,43 @@ const char *image_add_elf(image *im, const ipt_asid *asid, const char *name,
         free(table.bytes);
     }
     fclose(f);
+    return why;
+}
+
+/* The program headers of a file that is read when needed. */
+static const char *elf_read(const files_file *file, elf_table *table)
+{
+    uint8_t head[64] = {0};
+    uint64_t from;
+    size_t size;
+    const char *why;
+    if (files_read(file, 0, head, sizeof head) < 52) return bad_file;
+    why = elf_head(head, table, &from);
+    if (why) return why;
+    size = table->entry * table->count;
+    table->bytes = malloc(size);
+    if (!table->bytes) return no_memory;
+    if (files_read(file, from, table->bytes, size) == size) return NULL;
+    free(table->bytes);
+    return bad_file;
+}
+
+const char *image_add_segments(image *im, const ipt_asid *asid,
+                               const files_file *file)
+{
+    elf_table table;
+    const char *why = elf_read(file, &table);
+    if (why) return why;
+    why = "no segments to load";
+    for (size_t i = 0; i < table.count; i++) {
+        elf_segment s = elf_get(&table, i);
+        if (!elf_loads(&s)) continue;
+        if (s.size > UINT64_MAX - s.offset) why = invalid;
+        else why = image_add_part(im, asid, file, s.offset,
+                                  s.offset + s.size, s.vaddr);
+        if (why) break;
+    }
+    free(table.bytes);
     return why;
 }
 
@@ -482,8 +567,7 @@ static int is_at(image *im, size_t at, size_t hit, const ipt_asid *asid,
     return 1;
 }
 
-/* The range at ip; NULL if there is none. */
-static const image_range *find(image *im, const ipt_asid *asid, uint64_t ip)
+const image_range *image_find(image *im, const ipt_asid *asid, uint64_t ip)
 {
     int found = im->space_count > 0
         && is_at(im, im->hit_space, im->hit_range, asid, ip);
@@ -514,7 +598,7 @@ int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
     if (size > INT_MAX) size = INT_MAX;
     while (done < size) {
         uint64_t at = ip + done;
-        const image_range *range = at >= ip ? find(im, asid, at) : NULL;
+        const image_range *range = at >= ip ? image_find(im, asid, at) : NULL;
         const image_section *section;
         size_t n = size - done;
         size_t got;
@@ -524,6 +608,33 @@ int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
         got = read_section(section, at - section->base, buffer + done, n);
         done += got;
         if (got < n) break;
+    }
+    return done ? (int) done : IPT_NEED_PAGE;
+}
+
+int image_read_layers(image *const *layers, unsigned count, uint8_t *buffer,
+                      size_t size, uint64_t ip)
+{
+    size_t done = 0;
+    while (done < size && ip + done >= ip) {
+        size_t n = size - done;
+        size_t gap = n;
+        unsigned i;
+        int got;
+        for (i = 0; i < count; i++) {
+            if (layers[i])
+                gap = image_gap(layers[i], &image_everywhere, ip + done, n);
+            if (gap == 0) break;
+            n = gap;
+        }
+        if (i == count) break;
+        got = image_read(buffer + done, n, &image_everywhere, ip + done,
+                         layers[i]);
+        if (got < 0) break;
+        done += (size_t) got;
+        if ((size_t) got < n && image_gap(layers[i], &image_everywhere,
+                                          ip + done, 1) == 0)
+            break; // its file has fewer bytes than it had
     }
     return done ? (int) done : IPT_NEED_PAGE;
 }
@@ -545,6 +656,6 @@ size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size)
 
 uint32_t image_section_at(image *im, const ipt_asid *asid, uint64_t ip)
 {
-    const image_range *range = find(im, asid, ip);
+    const image_range *range = image_find(im, asid, ip);
     return range ? range->section : 0;
 }

@@ -73,6 +73,17 @@ const char *image_add_part(image *im, const ipt_asid *asid,
                            const files_file *file, uint64_t from, uint64_t to,
                            uint64_t base);
 
+/* Add the PT_LOAD segments of an ELF file that is read when they are asked
+ * for, at the addresses they ask for. */
+const char *image_add_segments(image *im, const ipt_asid *asid,
+                               const files_file *file);
+
+/* Forget the sections that nothing shows; identifiers change. */
+const char *image_forget(image *im);
+
+/* Show nothing from first to last, in all address spaces. */
+const char *image_hide(image *im, uint64_t first, uint64_t last);
+
 /* Let an empty image show what another one does, from the same memory, which
  * has to outlive it. Sections that nothing shows are left out. */
 const char *image_copy(image *im, const image *from);
@@ -99,11 +110,23 @@ const char *image_add_pages(image *im, const ipt_asid *asid,
 int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
                void *context);
 
+/* As image_read, from several images, each before those after it; NULL is one
+ * without code. In all address spaces. */
+int image_read_layers(image *const *layers, unsigned count, uint8_t *buffer,
+                      size_t size, uint64_t ip);
+
 /* How many bytes from an address on, up to size, are not in the image. */
 size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size);
 
 /* The section at an address: its identifier, from 1 in the order in which
  * they were added, or 0 if there is none. */
 uint32_t image_section_at(image *im, const ipt_asid *asid, uint64_t ip);
+
+/* The visible part of a section at an address; NULL if there is none. It holds
+ * until the image changes. */
+const image_range *image_find(image *im, const ipt_asid *asid, uint64_t ip);
+
+/* For code that is the same in all address spaces. */
+extern const ipt_asid image_everywhere;
 
 #endif /* IMAGE_H */

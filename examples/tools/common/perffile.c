@@ -149,14 +149,6 @@ static const char *make_seekable(perffile *f)
     return NULL;
 }
 
-static char *join(const char *folder, const char *name)
-{
-    const size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = (char *) malloc(size);
-    if (path) snprintf(path, size, "%s/%s", folder, name);
-    return path;
-}
-
 /* Find the file: what `name` says, or in the folder of that name. */
 static const char *find_file(perffile *f, const char *name)
 {
@@ -174,7 +166,7 @@ static const char *find_file(perffile *f, const char *name)
         if (!f->folder) return strerror(errno);
         for (int i = 0; i < 2; i++) {
             free(f->name);
-            f->name = join(name, inside[i]);
+            f->name = tool_join(name, inside[i]);
             if (!f->name) return strerror(errno);
             if (stat(f->name, &info) == 0 && S_ISREG(info.st_mode)) break;
         }
@@ -185,24 +177,12 @@ static const char *find_file(perffile *f, const char *name)
     return f->fd < 0 ? strerror(errno) : NULL;
 }
 
-int perffile_grow(void *array, size_t size, size_t item)
-{
-    void *old;
-    void *larger;
-    memcpy(&old, array, sizeof old);
-    if (size > SIZE_MAX / item) return 0;
-    larger = realloc(old, size * item);
-    if (!larger) return 0;
-    memcpy(array, &larger, sizeof larger);
-    return 1;
-}
-
 /* Enlarge an array, to more than the last call needed. */
 static int enlarge_to(void *array, size_t item, uint32_t need, uint32_t *max)
 {
     const size_t more = (size_t) need + need / 2;
     if (need <= *max) return 1;
-    if (more > UINT32_MAX || !perffile_grow(array, more, item)) return 0;
+    if (more > UINT32_MAX || !tool_grow(array, more, item)) return 0;
     *max = (uint32_t) more;
     return 1;
 }

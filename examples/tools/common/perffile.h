@@ -46,8 +46,4 @@ int perffile_queues_add(perfdata_queues *q, const perfdata_record *record);
 int perffile_queues_finish(perfdata_queues *q);
 void perffile_queues_free(perfdata_queues *q);
 
-/* Enlarge an array to `size` items of `item` bytes; the old one on failure,
- * and 0. */
-int perffile_grow(void *array, size_t size, size_t item);
-
 #endif /* PERFFILE_H */

@@ -21,8 +21,6 @@ static const char wrong_packet[] = "unknown packet";
 static const char wrong_size[] = "decoder out of sync";
 static const char wrong_task[] = "internal error";
 
-static const ipt_asid everywhere = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-
 /* ---- messages ---- */
 
 static void message(const pevent *p, const pevent_file *file, const char *kind,
@@ -365,43 +363,6 @@ static void print_record(const pevent *p, const pevent_file *file)
 
 /* ---- contexts ---- */
 
-static size_t slot_of(uint32_t pid, size_t table_size)
-{
-    return (size_t) ((uint64_t) pid * 0x9e3779b97f4a7c15u >> 40)
-        & (table_size - 1);
-}
-
-/* The pointer to the context of a pid, or to the NULL where it belongs; NULL
- * if there is no table. */
-static pevent_context **find_context(pevent *p, uint32_t pid)
-{
-    pevent_context **place;
-    if (!p->table_size) return NULL;
-    place = &p->contexts[slot_of(pid, p->table_size)];
-    while (*place && (*place)->pid != pid) place = &(*place)->next;
-    return place;
-}
-
-static int grow_contexts(pevent *p)
-{
-    size_t size = p->table_size ? 2 * p->table_size : 64;
-    pevent_context **table = calloc(size, sizeof *table);
-    if (!table) return 0;
-    for (size_t i = 0; i < p->table_size; i++) {
-        while (p->contexts[i]) {
-            pevent_context *context = p->contexts[i];
-            pevent_context **place = &table[slot_of(context->pid, size)];
-            p->contexts[i] = context->next;
-            context->next = *place;
-            *place = context;
-        }
-    }
-    free(p->contexts);
-    p->contexts = table;
-    p->table_size = size;
-    return 1;
-}
-
 static pevent_context *use(pevent_context *context)
 {
     context->users++;
@@ -421,31 +382,22 @@ static void drop(pevent *p, pevent_context *context)
 static pevent_context *new_context(pevent *p, uint32_t pid)
 {
     pevent_context *context = calloc(1, sizeof *context);
-    pevent_context **place;
-    if (!context
-        || (p->context_count >= p->table_size && !grow_contexts(p))) {
+    pevent_context *old = pids_find(&p->contexts, pid);
+    if (!context || pids_set(&p->contexts, pid, context)) {
         free(context);
         return NULL;
     }
     image_init(&context->code);
     context->pid = pid;
     context->users = 1;
-    place = find_context(p, pid);
-    if (*place) {
-        pevent_context *old = *place;
-        context->next = old->next;
-        drop(p, old);
-    } else {
-        p->context_count++;
-    }
-    *place = context;
+    drop(p, old);
     return context;
 }
 
 static pevent_context *get_context(pevent *p, uint32_t pid)
 {
-    pevent_context **place = find_context(p, pid);
-    return place && *place ? *place : new_context(p, pid);
+    pevent_context *context = pids_find(&p->contexts, pid);
+    return context ? context : new_context(p, pid);
 }
 
 static const char *copy_code(pevent *p, pevent_context *to,
@@ -462,21 +414,15 @@ static const char *copy_code(pevent *p, pevent_context *to,
 /* Make room for a section: forget those that nothing shows. */
 static const char *make_room(pevent *p, pevent_context *context)
 {
-    image code;
+    const uint32_t before = context->code.section_count;
     const char *why;
     if (p->sections > ALL_SECTIONS) return out_of_memory;
-    if (context->code.section_count < CONTEXT_SECTIONS) return NULL;
-    image_init(&code);
-    why = image_copy(&code, &context->code);
-    if (!why && code.section_count > CONTEXT_SECTIONS / 2) why = out_of_memory;
-    if (why) {
-        image_free(&code);
-        return why;
-    }
-    p->sections -= context->code.section_count - code.section_count;
-    image_free(&context->code);
-    context->code = code;
-    return NULL;
+    if (before < CONTEXT_SECTIONS) return NULL;
+    why = image_forget(&context->code);
+    p->sections -= before - context->code.section_count;
+    if (!why && context->code.section_count > CONTEXT_SECTIONS / 2)
+        why = out_of_memory;
+    return why;
 }
 
 /* Switch at once. */
@@ -605,13 +551,13 @@ static const char *apply_comm(pevent *p, pevent_file *file)
 static const char *apply_fork(pevent *p, const perfdata_record *r)
 {
     pevent_context *context;
-    pevent_context **parent;
+    pevent_context *parent;
     if (r->u.task.pid == r->u.task.ppid) return NULL; // a thread
     if (r->u.task.pid != r->u.task.tid) return wrong_task;
     context = new_context(p, r->u.task.pid);
     if (!context) return out_of_memory;
-    parent = find_context(p, r->u.task.ppid);
-    return *parent ? copy_code(p, context, *parent) : NULL;
+    parent = pids_find(&p->contexts, r->u.task.ppid);
+    return parent ? copy_code(p, context, parent) : NULL;
 }
 
 static const char *apply_start(pevent *p, pevent_file *file)
@@ -767,14 +713,9 @@ void pevent_free(pevent *p)
         free_file(p, file);
     }
     drop(p, p->current);
-    for (size_t i = 0; i < p->table_size; i++) {
-        while (p->contexts[i]) {
-            pevent_context *context = p->contexts[i];
-            p->contexts[i] = context->next;
-            drop(p, context);
-        }
-    }
-    free(p->contexts);
+    for (size_t i = 0; i < p->contexts.size; i++)
+        drop(p, p->contexts.slots[i].item);
+    pids_free(&p->contexts);
     image_free(&p->kernel);
     files_free(&p->disk);
 }
@@ -865,19 +806,9 @@ int pevent_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                 uint64_t ip, void *context)
 {
     pevent *p = context;
-    image *code;
-    size_t done = 0;
+    image *layers[2];
     if (!p->current) return image_read(buffer, size, asid, ip, p->initial);
-    code = &p->current->code;
-    while (done < size && ip + done >= ip) {
-        const uint64_t at = ip + done;
-        size_t n = image_gap(code, &everywhere, at, size - done);
-        int got = n ? image_read(buffer + done, n, &everywhere, at,
-                                 &p->kernel)
-                    : image_read(buffer + done, size - done, &everywhere, at,
-                                 code);
-        if (got < 0) break;
-        done += (size_t) got;
-    }
-    return done ? (int) done : IPT_NEED_PAGE;
+    layers[0] = &p->current->code;
+    layers[1] = &p->kernel;
+    return image_read_layers(layers, 2, buffer, size, ip);
 }

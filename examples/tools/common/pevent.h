@@ -29,6 +29,7 @@
 #include "image.h"
 #include "ipt.h"
 #include "perfdata.h"
+#include "pids.h"
 #include "tool.h"
 #include <stdio.h>
 
@@ -73,7 +74,6 @@ typedef struct pevent_sample {
 } pevent_sample;
 
 typedef struct pevent_context {
-    struct pevent_context *next; /* of the same hash */
     uint32_t pid;
     uint32_t users; /* how many pointers there are to it */
     uint8_t abi;    /* PEVENT_ABI_, of the first ELF file */
@@ -102,9 +102,7 @@ typedef struct pevent {
     image kernel;            /* yours to fill, before the first event */
     image *initial;          /* code before the first switch */
     pevent_context *current; /* NULL: initial */
-    pevent_context **contexts; /* by pid */
-    size_t context_count;
-    size_t table_size; /* a power of two, or 0 */
+    pids contexts;
     size_t sections;   /* of all contexts */
     pevent_file *first;
     pevent_file *due; /* those with a record at hand, by time */

@@ -6,7 +6,7 @@
  *
  *     spaces_init(&s, &args);
  *     ...                                   // spaces_option, for each option
- *     spaces_open(&s, &file);               // a perffile
+ *     spaces_open(&s, file.data, file.folder); // a perffile
  *     spaces_index(&s, &record);            // each record of the file
  *     spaces_start(&s);
  *
@@ -30,7 +30,7 @@
 #include "binaries.h"
 #include "files.h"
 #include "image.h"
-#include "perffile.h"
+#include "perfdata.h"
 #include "pids.h"
 #include "tool.h"
 
@@ -74,7 +74,8 @@ typedef struct spaces_change {
 
 /* Code of one process, or of several from fork on until one of them changes. */
 typedef struct spaces_code {
-    image seen;
+    image jit;  /* what JIT compilers wrote: above */
+    image seen; /* ... what was mapped */
     uint64_t number; /* for ipt_config.space; never used again */
     uint32_t users;  /* processes */
 } spaces_code;
@@ -82,7 +83,7 @@ typedef struct spaces_code {
 /* Where the files of some processes are, and the code the user gives. */
 typedef struct spaces_place {
     uint32_t pid; /* UINT32_MAX: all others */
-    char *folder; /* --symfs; or NULL */
+    const char *folder; /* --symfs; or NULL */
     image *map;   /* --map; or NULL */
 } spaces_place;
 
@@ -90,6 +91,7 @@ typedef struct spaces_process {
     uint32_t pid;
     const spaces_place *place; /* its own, or its parent's, or of all */
     spaces_code *code;
+    uint64_t life; /* counts forks and execs that began it */
 } spaces_process;
 
 typedef struct spaces {
@@ -97,18 +99,32 @@ typedef struct spaces {
     binaries files;
     spaces_place *places;
     size_t place_count;
-    const char *kcore;     /* --kcore; or NULL */
-    image *guest;          /* --guest-map; or NULL */
-    image kernel;
-    image poked;           /* kernel code from before it was first changed */
-    pids processes;        /* spaces_process */
-    spaces_process *list;  /* ... */
-    uint64_t numbers;      /* of code so far */
-    size_t sections;       /* of all images */
-    uint64_t time[3];      /* shift, mult, zero of the trace's clock */
-    uint8_t has_time;
-    struct spaces_jit *jit; /* jitdump files that are mapped */
+    const char *kcore; /* --kcore; or NULL */
+    image *guest;      /* --guest-map; or NULL */
+    uint8_t force;
+    uint8_t has_time;  /* the trace's clock is known: */
+    uint64_t time[3];  /* its shift, mult, zero */
     spaces_losses losses;
+
+    /* private */
+    char *own_cache;   /* defaults of options */
+    char *own_kcore;
+    pids processes;    /* spaces_process */
+    uint64_t numbers;  /* of code so far */
+    size_t sections;   /* of all processes */
+    image kernel;
+    image poked;       /* kernel code from before it was first changed; from
+                          no file: there was none */
+    uint8_t *poked_bytes; /* what it and kernel show of that */
+    size_t poked_count;
+    size_t poked_max;
+    uint64_t kernel_symbol; /* where _text, or _stext, was */
+    uint8_t is_stext;
+    struct spaces_jit **jits; /* jitdump files, a heap by time */
+    size_t jit_count;
+    size_t jit_max;
+    size_t jit_pieces; /* of all files */
+    size_t jit_steps;  /* records read of them */
 } spaces;
 
 /* Whose code a decoder reads. Set pid when another process runs. */
@@ -125,9 +141,9 @@ void spaces_free(spaces *s);
  * was followed, else the exit status. */
 int spaces_option(tool_args *args, spaces *s, const char *word);
 
-/* What the file itself says: build ids, whose vdso, kcore_dir. It has to stay
- * open until spaces_start. */
-void spaces_open(spaces *s, const perffile *f);
+/* What the file itself says: build ids, on which machine it was made. folder,
+ * if not NULL, is the one that it is in, as perf record --kcore makes it. */
+void spaces_open(spaces *s, const perfdata *file, const char *folder);
 
 /* Note what a record says of all time: each, in the order of the file, before
  * any is applied. */

@@ -254,6 +254,26 @@ static int is_control(const char *text)
             && ((unsigned char) text[1] & 0xe0) == 0x80);
 }
 
+int tool_grow(void *array, size_t size, size_t item)
+{
+    void *old;
+    void *larger;
+    memcpy(&old, array, sizeof old);
+    if (size > SIZE_MAX / item) return 0;
+    larger = realloc(old, size * item);
+    if (!larger) return 0;
+    memcpy(array, &larger, sizeof larger);
+    return 1;
+}
+
+char *tool_join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = (char *) malloc(size);
+    if (path) snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
 void tool_print(FILE *out, const char *text)
 {
     for (; *text; text++) {

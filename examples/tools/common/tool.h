@@ -64,6 +64,13 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 /* The first `length` characters of text, allocated; NULL without memory. */
 char *tool_copy(const char *text, size_t length);
 
+/* Enlarge the array whose pointer `array` points to, to `size` items of `item`
+ * bytes. Returns 0, and leaves it as it is, without memory. */
+int tool_grow(void *array, size_t size, size_t item);
+
+/* FOLDER/NAME, allocated; NULL without memory. */
+char *tool_join(const char *folder, const char *name);
+
 /* Print a text that may be hostile: control bytes as \xNN. */
 void tool_print(FILE *out, const char *text);
 
