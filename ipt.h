@@ -1059,7 +1059,7 @@ typedef struct ipt_pending_ {
 typedef struct ipt_evt_state_ {
     ipt_clock clock;
     uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
-    uint64_t psb_ip;     /* the FUP of the last PSB+, if psb_fup */
+    uint64_t psb_ip;     /* of the FUP in the last PSB+, or after an OVF */
     uint32_t psb_lost_mtc; /* the clock's counters at its end */
     uint32_t psb_lost_cyc;
     int error;           /* comes when all before it is handed out */

@@ -283,7 +283,7 @@ static int ipti_cur_holds(const ipt_cursor_ *cur, uint64_t pos, uint64_t size)
         if (ipti_seg_gap(&trace->seg[i]))
             break;
         end += trace->seg[i].size;
-        if (end >= pos && end - pos >= size)
+        if (end - pos >= size)
             return 1;
     }
     return 0;
@@ -824,10 +824,10 @@ static int ipti_shape_psb(const uint8_t *p, size_t n)
 
     if (n >= IPTI_SIZE_PSB && ipti_is_psb(p)) /* the loop takes its time */
         return IPTI_SIZE_PSB;
-    for (i = 2; i < n && i < IPTI_SIZE_PSB; i++)
+    for (i = 2; i < n; i++)
         if (p[i] != (i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
             return IPT_ERR_PACKET;
-    return i < IPTI_SIZE_PSB ? (int) IPT_MORE : IPTI_SIZE_PSB;
+    return IPT_MORE;
 }
 
 /* The packet behind 02, by its second byte. */
@@ -1062,7 +1062,7 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
         return IPT_ERR_OPCODE;
     if (size == 0 || size > 255)
         return IPT_ERR_CALLBACK;
-    if ((size_t) size > n && !ipti_cur_holds(cur, pos, (uint64_t) size))
+    if (!ipti_cur_holds(cur, pos, (uint64_t) size))
         return IPT_MORE;
     out->u = mine.u;
     return size;
@@ -1764,11 +1764,7 @@ static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
     case IPT_PKT_TRIG:
         p[0] = IPTI_TRIG;
         size = packet->u.trig.icntv ? 5 : 3;
-        if (size == 3) {
-            IPTI_TRIG_3(IPTI_STORE)
-        } else {
-            IPTI_TRIG_5(IPTI_STORE)
-        }
+        IPTI_TRIG_5(IPTI_STORE)
         break;
     default: /* PSBEND, OVF, STOP: no fields; others have no bytes */
         break;
@@ -1896,19 +1892,17 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
 {
     uint64_t pos = at->offset;
     uint32_t run = 0;
+    uint64_t least;
     uint64_t gap;
     int status;
 
-    cur->quick = 0;
     if (cur->state == IPTI_CUR_FORWARD) {
         run = cur->run;
     } else {
         at->skip_from = at->skip_to = pos;
-        pos = pos < IPTI_SWALLOWED ? 0 : pos - IPTI_SWALLOWED;
-        if (pos < cur->limit)
-            pos = cur->limit;
-        if (pos < cur->trace->offset)
-            pos = cur->trace->offset;
+        least = cur->limit > cur->trace->offset ? cur->limit
+                                                : cur->trace->offset;
+        pos = pos > least + IPTI_SWALLOWED ? pos - IPTI_SWALLOWED : least;
     }
     while ((status = ipti_psb_search(cur, &pos, &run, &gap)) > 0) {
         pos = gap;
@@ -1933,21 +1927,18 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     return status;
 }
 
-/* Does a PSB begin at pos? Returns 2 if a ninth pair follows. */
+/* Does a PSB begin at pos, which was sought? Returns 2 if a ninth pair follows.
+ * No bytes are missing for want of fuel: at most 16 pieces are passed. */
 static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 {
     uint8_t window[IPTI_WINDOW];
     const uint8_t *p;
     size_t n;
-    int status = ipti_cur_bytes(cur, pos, window, &p, &n);
 
-    if (status < 0)
-        return status;
+    (void) ipti_cur_bytes(cur, pos, window, &p, &n);
     if (n < IPTI_SIZE_PSB || !ipti_is_psb(p))
         return 0;
-    status = ipti_cur_bytes(cur, pos + IPTI_SIZE_PSB, window, &p, &n);
-    if (status < 0)
-        return status;
+    (void) ipti_cur_bytes(cur, pos + IPTI_SIZE_PSB, window, &p, &n);
     return n >= 2 && p[0] == IPTI_FIRST_PSB && p[1] == IPTI_SECOND_PSB ? 2 : 1;
 }
 
@@ -2405,10 +2396,10 @@ static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
     const uint32_t ctc = ipti_time_ctc_delta(config, clock->ctc_cyc_,
                                              clock->ctc_);
     uint32_t rest = 0;
-    uint64_t before;
+    uint64_t before = 0;
 
-    if (ipti_time_ctc_ticks(config, ctc, &rest, &before) < 0)
-        return cycles;
+    /* MTCs moved the time, so that ticks are known */
+    (void) ipti_time_ctc_ticks(config, ctc, &rest, &before);
     before = (before << IPTI_TIME_FCR_BITS) / clock->fcr;
     return cycles > before ? cycles - before : 0;
 }
@@ -2626,7 +2617,6 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
         record->bind = IPTI_BIND_NOW;
         switch (record->type) {
         case IPT_EVT_ASYNC_BRANCH:
-        case IPT_EVT_ASYNC_DISABLED:
         case IPT_EVT_DISABLED: /* the IP is where flow went */
             record->data[0] = has_ip ? ip : 0;
             if (!has_ip)
@@ -2895,8 +2885,7 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
 
     for (i = 0; i < evt->count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind != IPTI_BIND_HELD
-            || !(record->flags & IPT_EVENT_NO_IP))
+        if (record->bind != IPTI_BIND_HELD)
             continue;
         switch (record->type) {
         case IPT_EVT_PAGING:
@@ -3010,12 +2999,11 @@ static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
     evt->exec = now;
     if (psb && was && evt->was_enabled && (new_mode || new_iflag))
         evt->error = IPT_ERR_STATUS;
-    if (psb || new_mode)
-        ipti_evt_push_exec(evt, packet, IPT_EVT_EXEC_MODE);
+    ipti_evt_push_exec(evt, packet, psb || new_mode
+                                        ? IPT_EVT_EXEC_MODE
+                                        : IPT_EVT_NONE); /* takes its FUP */
     if (iflags && (psb || new_iflag))
         ipti_evt_push_exec(evt, packet, IPT_EVT_IFLAGS);
-    if (!psb && !new_mode && !new_iflag) /* it still takes its FUP or TIP */
-        ipti_evt_push_exec(evt, packet, IPT_EVT_NONE);
 }
 
 static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3055,7 +3043,7 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
         bind = IPTI_BIND_NOW;
     }
     record = ipti_evt_push(evt, packet, type, bind);
-    record->flags |= IPT_EVENT_NO_IP;
+    record->flags = IPT_EVENT_NO_IP;
     if (bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
@@ -3323,10 +3311,11 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         ipti_evt_lost_place(evt, evt->last_ip);
         if (!evt->skipped)
             ipti_evt_lost_last(evt);
+        evt->psb_ip = evt->last_ip;
         if (!evt->skipped && errata & IPT_ERRATUM_APL12)
             evt->phase = IPTI_EVT_BOGUS;
         else
-            ipti_evt_lost_on(evt, evt->last_ip);
+            ipti_evt_lost_on(evt, evt->psb_ip);
         return !evt->skipped; /* else it is the source of a branch, too */
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
@@ -3383,7 +3372,7 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
     if (ipti_pkt_in(off, packet))
         ipti_evt_lost_off(evt);
     else if (ipti_pkt_in(on, packet))
-        ipti_evt_lost_on(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
+        ipti_evt_lost_on(evt, evt->psb_ip);
 }
 
 /* ---- event trace          SDM: "Event Trace" ---- */
@@ -3428,9 +3417,7 @@ static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* The types of CFE that may carry what the EVDs before it said. */
 static uint32_t ipti_cfe_takes(uint8_t has)
 {
-    if (has & IPT_CFE_HAS_CR2)
-        return IPTI_CFE_BIT(INTR);
-    return has ? IPTI_CFE_VMEXITS : ~(uint32_t) 0;
+    return has & IPT_CFE_HAS_CR2 ? IPTI_CFE_BIT(INTR) : IPTI_CFE_VMEXITS;
 }
 
 /* CFE: if it announces no FUP of its own, it binds to that of the branch that
@@ -3530,23 +3517,23 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         break;
     case IPT_PKT_CBR:
         record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
-        ipti_evt_set(record, 0, packet->u.cbr.ratio, 0, 0);
+        record->arg[0] = packet->u.cbr.ratio;
         if (evt->phase == IPTI_EVT_PSB)
             record->flags |= IPT_EVENT_STATUS;
         break;
     case IPT_PKT_MNT:
-        record = ipti_evt_aside(evt, packet, IPT_EVT_MNT);
-        ipti_evt_set(record, packet->u.mnt.payload, 0, 0, 0);
+        ipti_evt_aside(evt, packet, IPT_EVT_MNT)->data[0]
+            = packet->u.mnt.payload;
         break;
     case IPT_PKT_PTW:
         record = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE, packet->u.ptw.ip);
-        ipti_evt_set(record, packet->u.ptw.payload, packet->u.ptw.plc ? 8 : 4,
-                     0, 0);
+        record->data[0] = packet->u.ptw.payload;
+        record->arg[0] = packet->u.ptw.plc ? 8 : 4;
         break;
     case IPT_PKT_BBP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_BEGIN);
-        ipti_evt_set(record, 0, packet->u.bbp.type, packet->u.bbp.sz ? 4 : 8,
-                     0);
+        record->arg[0] = packet->u.bbp.type;
+        record->arg[1] = packet->u.bbp.sz ? 4 : 8;
         break;
     case IPT_PKT_BIP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_ITEM);
@@ -3642,7 +3629,7 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     else if (evt->phase == IPTI_EVT_LOST)
         ipti_evt_lost_off(evt);
     else if (evt->phase == IPTI_EVT_BOGUS)
-        ipti_evt_lost_on(evt, ipti_evt_find(evt, IPT_EVT_OVERFLOW)->ip);
+        ipti_evt_lost_on(evt, evt->psb_ip);
     else
         return 0;
     return 1;
