@@ -764,6 +764,10 @@ static const row ovf_rows[] = {
      {EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64),
       EA(ASYNC_PAGING, ST | NOIP, 2, 0, 0x5000), E(OVERFLOW, 0, 3, 0x2000)},
      0},
+    {"a psb+ that it cuts, behind mwait",
+     {ON, TNT(1, 1), MWAIT(1, 2), PSB, EXEC64, OVF, FUP(0x2000)},
+     {E_ON, E_TNT(4, 1, 1), EA(EXEC_MODE, ST | NOIP, 7, 0, IPT_MODE_64),
+      EB(MWAIT, NOIP, 5, 0, 1, 2), E(OVERFLOW, 0, 8, 0x2000)}, 0},
     {"psb, ovf", {PSB, OVF, PGE(0x2000)},
      {E(OVERFLOW, NOIP, 1, 0), E(ENABLED, 0, 2, 0x2000)}, 0},
     {"behind psb+", {ON, OVF}, {E_ON, E(OVERFLOW, NOIP, 4, 0)}, 0},
@@ -917,6 +921,8 @@ TEST(S14_order_at_an_overflow)
 
 /* What began before the first TSC has no time, though it ends behind it. */
 static const row untimed_rows[] = {
+    {"what is held", {ON, CBR(7), TSC(0x100), TNT(1, 1)},
+     {E_ON, EA(CBR, NOIP, 4, 0, 7), TE(TNT, NOIP, 6, 0, 1, 1, 0x100)}, 0},
     {"psb+", {ON, TSC(0x100), TNT(1, 1)},
      {E_ON, TE(TNT, NOIP, 5, 0, 1, 1, 0x100)}, 0},
     {"overflow", {OFF, OVF, TSC(0x100), FUP(0x2000)},
@@ -932,6 +938,31 @@ static const row untimed_rows[] = {
 TEST(untimed)
 {
     ROWS(untimed_rows);
+}
+
+/* What waits until a PSB+ or an overflow is decided has the time at which it
+ * came; what is in a PSB+, the time at which that ended. */
+static const row held_time_rows[] = {
+    {"behind a psb+",
+     {ON_TSC, CBR(7), TSC(0x200), MNT(8), TSC(0x300), TNT(1, 1)},
+     {E_ON_TSC, TE(CBR, NOIP, 5, 0, 7, 0, 0x100),
+      TE(MNT, NOIP, 7, 0, 8, 0, 0x200), TE(TNT, NOIP, 9, 0, 1, 1, 0x300)}, 0},
+    {"in a psb+", {PSB, TSC(0x100), MNT(8), TSC(0x200), EXEC64, FUP(0x1000),
+                   PSBEND, TSC(0x300), TNT(1, 1)},
+     {TE(ENABLED, ST, 6, 0x1000, 0, 0, 0x200), TE(MNT, NOIP, 2, 0, 8, 0, 0x200),
+      TE(EXEC_MODE, ST, 4, 0x1000, IPT_MODE_64, 0, 0x200),
+      TE(TNT, NOIP, 8, 0, 1, 1, 0x300)}, 0},
+    {"behind an overflow", {ON_TSC, OVF, MNT(8), TSC(0x200), FUP(0x2000)},
+     {E_ON_TSC, TE(MNT, NOIP, 6, 0, 8, 0, 0x100),
+      TE(OVERFLOW, 0, 5, 0x2000, 0, 0, 0x100)}, 0},
+    {"where nothing is held", {ON_TSC, TNT(1, 1), TSC(0x200), CBR(7)},
+     {E_ON_TSC, TE(TNT, NOIP, 5, 0, 1, 1, 0x100),
+      TE(CBR, NOIP, 7, 0, 7, 0, 0x200)}, 0},
+};
+
+TEST(V4_time_of_what_is_held)
+{
+    ROWS(held_time_rows);
 }
 
 /* ---- options and errata ---- */
@@ -957,6 +988,11 @@ static const row iflags_rows[] = {
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
       EB(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32, 1), EA(IFLAGS, 0, 5, 0x2000, 1)},
      0},
+    {"if stays set",
+     {PSB, EXEC(1, 0, 1), FUP(0x1000), PSBEND, TNT(1, 1), EXEC(1, 0, 1),
+      TIP(0x2000)},
+     {E(ENABLED, ST, 3, 0x1000), EB(EXEC_MODE, ST, 1, 0x1000, IPT_MODE_64, 1),
+      E_IF(1, 0x1000, 1), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000)}, 0},
     {"only the mode", {ON, TNT(1, 1), EXEC32, TIP(0x2000)},
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), E(TIP, 0, 6, 0x2000),
       EA(EXEC_MODE, 0, 5, 0x2000, IPT_MODE_32)}, 0},
@@ -995,6 +1031,12 @@ static const row apl12_rows[] = {
       E(ENABLED, 0, 8, 0x3000)}, 0},
     {"the end", {ON, OVF, FUP(0x2000), PADS(2)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000)}, 0},
+    {"three events, mwait, tnt",
+     {PSB, CBR(20), EXEC64, FUP(0x1000), PSBEND, OVF, FUP(0x2000), MWAIT(1, 0),
+      TNT(1, 1), EXSTOP(0)},
+     {E(ENABLED, ST, 4, 0x1000), EA(CBR, ST | NOIP, 1, 0, 20),
+      EA(EXEC_MODE, ST, 2, 0x1000, IPT_MODE_64), E(OVERFLOW, 0, 5, 0x2000),
+      E_TNT(8, 1, 1), EA(MWAIT, NOIP, 7, 0, 1), E(EXSTOP, NOIP, 9, 0)}, 0},
     {"fup", {ON, OVF, FUP(0x2000), FUP(0x3000), TIP(0x4000)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000),
       EA(ASYNC_BRANCH, 0, 6, 0x3000, 0x4000)}, 0},
@@ -1096,6 +1138,9 @@ static const row skd010_rows[] = {
     {"interrupt, fup", {ON, OVF, CFE(INTR, 0, 9), FUP(0x2000), TIP(0x3000)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000),
       EA(CFE, 0, 5, 0x2000, CFEV(INTR, VEC, 9)),
+      EA(ASYNC_BRANCH, 0, 6, 0x2000, 0x3000)}, 0},
+    {"rsm, fup", {ON, OVF, CFE(RSM, 0, 0), FUP(0x2000), TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), EA(CFE, NOIP, 5, 0, CFEV(RSM, 0, 0)),
       EA(ASYNC_BRANCH, 0, 6, 0x2000, 0x3000)}, 0},
     {"page fault, fup",
      {ON, OVF, EVD(IPT_EVD_CR2, 5), CFE(INTR, 0, 14), FUP(0x2000), TIP(0x3000)},
@@ -1895,26 +1940,42 @@ TEST(V4_lost_when_it_began)
         uint8_t type;
         uint32_t lost_cyc;
         uint64_t ip;
+        uint32_t lost_mtc;
     } rows[] = {
         /* each CYC is of no use: there is no ratio */
         {{OFF, CYC(1), PWRE(1, 2, 0), CYC(1), PWRX(3, 4, 0, 0, 0)},
-         IPT_EVT_PWRE, 1, 0},
+         IPT_EVT_PWRE, 1, 0, 0},
         {{OFF, CYC(1), PWRE(1, 2, 0), CYC(1), PWRX(3, 4, 0, 0, 0)},
-         IPT_EVT_PWRX, 2, 0},
-        {{ON, CYC(1), OVF, CYC(1), FUP(0x3000)}, IPT_EVT_OVERFLOW, 1, 0x3000},
-        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_OVERFLOW, 1, 0},
-        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_ENABLED, 2, 0x3000},
+         IPT_EVT_PWRX, 2, 0, 0},
+        {{ON, CYC(1), OVF, CYC(1), FUP(0x3000)}, IPT_EVT_OVERFLOW, 1, 0x3000,
+         0},
+        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_OVERFLOW, 1, 0, 0},
+        {{OFF, CYC(1), OVF, CYC(1), PGE(0x3000)}, IPT_EVT_ENABLED, 2, 0x3000,
+         0},
         {{PSB, CYC(1), EXEC64, CYC(1), FUP(0x1000), PSBEND, CYC(1)},
-         IPT_EVT_ENABLED, 2, 0x1000},
+         IPT_EVT_ENABLED, 2, 0x1000, 0},
         {{PSB, CYC(1), EXEC64, CYC(1), FUP(0x1000), PSBEND, CYC(1)},
-         IPT_EVT_EXEC_MODE, 2, 0x1000},
+         IPT_EVT_EXEC_MODE, 2, 0x1000, 0},
         {{OFF, PSB, CYC(1), EXEC64, FUP(0x1000), PSBEND, CYC(1),
-          PGE(0x1000)}, IPT_EVT_ENABLED, 2, 0x1000}, /* BDM70: that of PGE */
+          PGE(0x1000)}, IPT_EVT_ENABLED, 2, 0x1000, 0}, /* BDM70: that of PGE */
         {{OFF, PSB, CYC(1), EXEC64, FUP(0x1000), PSBEND, CYC(1),
-          PGE(0x1000)}, IPT_EVT_EXEC_MODE, 1, 0},
+          PGE(0x1000)}, IPT_EVT_EXEC_MODE, 1, 0, 0},
         {{ON, CYC(1), MWAIT(1, 2), CYC(1), EXSTOP(1), FUP(0x1000)},
-         IPT_EVT_EXSTOP, 2, 0x1000},
-        {{ON, CYC(1), TNT(2, 1), CYC(1)}, IPT_EVT_TNT, 1, 0},
+         IPT_EVT_EXSTOP, 2, 0x1000, 0},
+        {{ON, CYC(1), TNT(2, 1), CYC(1)}, IPT_EVT_TNT, 1, 0, 0},
+        /* each MTC but the first: nothing tells how long its ticks are */
+        {{OFF, MTC(1), MTC(2), CYC(1), PWRE(1, 2, 0), MTC(3),
+          PWRX(3, 4, 0, 0, 0)}, IPT_EVT_PWRE, 1, 0, 1},
+        {{OFF, MTC(1), MTC(2), CYC(1), PWRE(1, 2, 0), MTC(3),
+          PWRX(3, 4, 0, 0, 0)}, IPT_EVT_PWRX, 1, 0, 2},
+        {{PSB, MTC(1), MTC(2), EXEC64, FUP(0x1000), PSBEND, MTC(3)},
+         IPT_EVT_ENABLED, 0, 0x1000, 1},
+        {{PSB, MTC(1), EXEC64, MTC(2), FUP(0x1000), PSBEND, MTC(3)},
+         IPT_EVT_EXEC_MODE, 0, 0x1000, 1},
+        {{ON, MTC(1), MTC(2), CBR(7), MTC(3), TNT(1, 1)}, IPT_EVT_CBR, 0, 0,
+         1},
+        {{ON, MTC(1), MTC(2), OVF, MTC(3), FUP(0x3000)}, IPT_EVT_OVERFLOW, 0,
+         0x3000, 1},
     };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
@@ -1928,9 +1989,47 @@ TEST(V4_lost_when_it_began)
                 if (!CHECK_EQ(next(&e), IPT_OK)) break;
             if (!CHECK_EQ(e.lost_cyc, rows[i].lost_cyc))
                 printf("    row %u, %s\n", i, way_names[way]);
-            CHECK_EQ(e.lost_mtc, 0);
+            CHECK_EQ(e.lost_mtc, rows[i].lost_mtc);
             feed_end(&f);
         }
+    }
+}
+
+/* Time goes on behind a PSB+ whose PSBEND is missing as if it were there. */
+TEST(V4_time_without_psbend)
+{
+    static const ipt_packet traces[2][PACKETS_MAX]
+        = {{PSB, TSC(0x1000), EXEC64, FUP(0x1000), PSBEND, TNT(1, 1),
+            TMA(0x200, 4), MTC(3), CYC(100), MTC(4), TNT(1, 1), CBR(20),
+            CYC(50), TNT(1, 1)},
+           {PSB, TSC(0x1000), EXEC64, FUP(0x1000), TNT(1, 1), TMA(0x200, 4),
+            MTC(3), CYC(100), MTC(4), TNT(1, 1), CBR(20), CYC(50),
+            TNT(1, 1)}};
+    ipt_event e[2][6];
+    unsigned i;
+
+    for (int way = 0; way < WAYS; way++) {
+        for (int cut = 0; cut < 2; cut++) {
+            build_all(&b, traces[cut], PACKETS_MAX);
+            feed_begin(&f, b.bytes, b.size, way);
+            f.config.cpuid_15_eax = 1;
+            f.config.cpuid_15_ebx = 2;
+            f.config.mtc_freq = 8;
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            for (i = 0; i < LENGTH(e[0]); i++)
+                CHECK_EQ(next(&e[cut][i]), IPT_OK);
+            CHECK_EQ(next(&e[cut][0]), IPT_END);
+            feed_end(&f);
+        }
+        for (i = 1; i < LENGTH(e[0]); i++) {
+            CHECK_EQ(e[0][i].type, e[1][i].type);
+            CHECK_EQ(e[0][i].tsc, e[1][i].tsc);
+            CHECK_EQ(e[0][i].lost_cyc, e[1][i].lost_cyc);
+        }
+        /* TMA and MTCs count: the clock went from 0x200 to 0x400, less fc */
+        CHECK_EQ(e[0][3].tsc, 0x1000 - 4 + 0x200 * 2);
+        CHECK_EQ(e[0][5].lost_cyc, 1); /* the ratio is another one */
     }
 }
 
@@ -2118,6 +2217,7 @@ int main(void)
     RUN(S10_pebs_with_exstop);
     RUN(S14_order_at_an_overflow);
     RUN(untimed);
+    RUN(V4_time_of_what_is_held);
     RUN(iflags);
     RUN(errata);
     RUN(strict);
@@ -2136,6 +2236,7 @@ int main(void)
     RUN(where);
     RUN(held_ratio);
     RUN(V4_lost_when_it_began);
+    RUN(V4_time_without_psbend);
     RUN(V4_forgotten);
     RUN(V4_between_ovf_and_tip);
     RUN(V3_start_says);

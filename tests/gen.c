@@ -647,6 +647,87 @@ TEST(timing)
     BYTES(PSB "0203 1800 9901" PSBEND "71 004055555555");
 }
 
+/* Without a frequency or a ratio a cycle is a TSC tick. */
+TEST(timing_without_ratio)
+{
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        begin_timed(IPT_GEN_TSC | IPT_GEN_MTC);
+        gen.config_.nom_freq = i ? 20 : 0;
+        gen.cbr_ = i ? 0 : 24;
+        CHECK_EQ(enable(CODE), IPT_OK);
+        CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
+        gen.used = 0;
+        gen.clock = 16; /* 4115 ticks: below 412 * 10 */
+        tip(CODE + 0x100);
+        BYTES("2d 0041");
+        gen.clock = 21; /* 4120 */
+        tip(CODE + 0x200);
+        BYTES("5967 2d 0042");
+    }
+}
+
+/* MTC alone: where it wraps, a decoder cannot know how often. */
+TEST(timing_beyond_mtc)
+{
+    begin_timed(IPT_GEN_MTC);
+    gen.clock = 5000; /* before the trace begins no MTC is due */
+    CHECK_EQ(put(event(IPT_EVT_STOP, 0, 0)), IPT_OK);
+    CHECK_EQ(enable(CODE), IPT_OK);
+    CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
+    gen.used = 0;
+    gen.clock = 1000000;
+    tip(CODE + 0x100);
+    CHECK_EQ(gen.used, 5); /* one MTC, the last, and TIP */
+    CHECK_EQ(out[0], 0x59);
+}
+
+/* TMA holds at most 511 ticks; a crystal clock of 511.5 may have 511. */
+TEST(timing_slow_crystal)
+{
+    ipt_gen_config config;
+
+    memset(&config, 0, sizeof(config));
+    config.flags = IPT_GEN_TSC | IPT_GEN_MTC;
+    config.tsc = 1022; /* crystal clock 1 began at 511 */
+    config.cpuid_15_eax = 2;
+    config.cpuid_15_ebx = 1023;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_OK);
+    gen.out = out;
+    gen.size = sizeof(out);
+    CHECK_EQ(enable(CODE), IPT_OK);
+    BYTES(PSB "19 fe030000000000 0273 0100 00 ff01 9901" PSBEND
+              "71 004055555555");
+}
+
+TEST(power_and_maintenance)
+{
+    ipt_event e = event(IPT_EVT_PWRE, 0, 0);
+
+    begin_at_code(0, 0);
+    e.u.pwre.state = 5;
+    e.u.pwre.sub_state = 3;
+    e.u.pwre.hw = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0222 08 53");
+    e = event(IPT_EVT_PWRX, 0, 0);
+    e.u.pwrx.last = 6;
+    e.u.pwrx.deepest = 7;
+    e.u.pwrx.store = 1;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02a2 67 04 000000");
+    e = event(IPT_EVT_MNT, 0, 0);
+    e.u.mnt.payload = 0x8877665544332211;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02c388 1122334455667788");
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    e = event(IPT_EVT_EXSTOP, 0, 0); /* also while nothing is traced */
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("01 0262");
+}
+
 TEST(address_spaces)
 {
     ipt_event e;
@@ -807,6 +888,7 @@ TEST(arguments)
     config.flags = IPT_GEN_MTC; /* without a crystal clock */
     CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
     config.cpuid_15_eax = 1;
+    CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
     config.cpuid_15_ebx = 512; /* more than TMA holds */
     CHECK_EQ(ipt_gen_init(&gen, &config, IPT_MODE_64), IPT_ERR_ARG);
     config.cpuid_15_ebx = 511;
@@ -846,6 +928,13 @@ TEST(arguments)
     CHECK_EQ(put(e), IPT_ERR_ARG);
     e = event(IPT_EVT_EXEC_MODE, 0, 0);
     CHECK_EQ(put(e), IPT_ERR_ARG);
+    e.u.exec.mode = IPT_MODE_COUNT;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e = event(IPT_EVT_ASYNC_BRANCH, CODE, CODE);
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e.type = IPT_EVT_ASYNC_DISABLED;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
     for (type = 0; type < 256; type++)
         if (type == IPT_EVT_NONE || type == IPT_EVT_TIP || type == IPT_EVT_TNT
             || type >= IPT_EVT_TRIG)
@@ -857,6 +946,11 @@ TEST(arguments)
     e = event(IPT_EVT_PTWRITE, CODE, 0);
     e.u.ptwrite.size = 2;
     CHECK_EQ(put(e), IPT_ERR_ARG);
+    e = event(IPT_EVT_TSX, 0, 0); /* it is at an instruction, ... */
+    e.flags = IPT_EVENT_NO_IP;
+    CHECK_EQ(put(e), IPT_ERR_ARG);
+    e.u.tsx.aborted = 1; /* ... or the branch behind it says where */
+    CHECK_EQ(put(e), IPT_OK);
 }
 
 int main(void)
@@ -883,6 +977,10 @@ int main(void)
     RUN(long_tnt);
     RUN(deferred);
     RUN(timing);
+    RUN(timing_without_ratio);
+    RUN(timing_beyond_mtc);
+    RUN(timing_slow_crystal);
+    RUN(power_and_maintenance);
     RUN(address_spaces);
     RUN(control_flow_events);
     RUN(room);

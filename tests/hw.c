@@ -207,6 +207,7 @@ TEST(hostile_tables)
     CHECK(ipt_segments_from_topa(s, 100, &topa) > 0);
     CHECK_EQ(ipt_segments_from_topa(NULL, 100, &topa), IPT_ERR_ARG);
     CHECK_EQ(ipt_segments_from_topa(s, 100, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_segments_from_topa(s, 0x80000000u, &topa), IPT_ERR_ARG);
     topa.map = NULL;
     CHECK_EQ(ipt_segments_from_topa(s, 100, &topa), IPT_ERR_ARG);
 }
@@ -273,6 +274,12 @@ TEST(msrs)
     CHECK_EQ(config.errata, 0);
     CHECK_EQ(config.flags, IPT_CONFIG_STRICT | IPT_CONFIG_NO_RETCOMP);
     CHECK_EQ(config.filter[0].kind, IPT_FILTER_OFF);
+    msrs.cpuid_1_eax = 3u << 20 | 15u << 8 | 1u << 4; /* family 18, model 1 */
+    CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
+    CHECK(config.errata & IPT_ERRATUM_APL11);
+    msrs.cpuid_1_eax = 3u << 20 | 6u << 8 | 1u << 4; /* family 6: not added */
+    CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
+    CHECK_EQ(config.errata, 0);
     msrs.rtit_ctl = (uint64_t) 3 << 44;
     CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_ERR_ARG);
     CHECK_EQ(ipt_config_from_msrs(&config, NULL), IPT_ERR_ARG);

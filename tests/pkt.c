@@ -405,7 +405,8 @@ static const field fields[] = {
     F(CBR, cbr.ratio, 0, 8), F(TMA, tma.ctc, 0, 16), F(TMA, tma.fc, 0, 9),
     F(MTC, mtc.ctc, 0, 8), F(CYC, cyc.value, 0, 64), F(MNT, mnt.payload, 0, 64),
     F(PTW, ptw.ip, 0, 1), F(EXSTOP, exstop.ip, 0, 1),
-    F(MWAIT, mwait.hints, 0, 32), F(PWRE, pwre.hw, 0, 1),
+    F(MWAIT, mwait.hints, 0, 32), F(MWAIT, mwait.ext, 0, 32),
+    F(PWRE, pwre.hw, 0, 1),
     F(PWRE, pwre.state, 0, 4), F(PWRE, pwre.sub_state, 0, 4),
     F(PWRX, pwrx.last, 0, 4), F(PWRX, pwrx.deepest, 0, 4),
     F(PWRX, pwrx.interrupt, 0, 1), F(PWRX, pwrx.store, 0, 1),
@@ -780,6 +781,29 @@ TEST(every_prefix)
             check_prefixes(&golden_rows[i]);
 }
 
+/* Each byte of a PSB counts; where one is wrong, more bytes cannot help. */
+TEST(V4_every_byte_of_a_psb)
+{
+    uint8_t good[24] = {0};
+    uint8_t bytes[24];
+    ipt_packet p;
+    bench b;
+    CHECK_EQ(unhex(good, PSB_BYTES), 16);
+    for (size_t size = 1; size <= sizeof good; size++) {
+        start(&b, good, size);
+        CHECK_EQ(next(&b, &p), size < 16 ? IPT_ERR_TRUNCATED : IPT_OK);
+        for (size_t i = 2; i < 16; i++) {
+            memcpy(bytes, good, sizeof bytes);
+            bytes[i] ^= 0x10;
+            start(&b, bytes, size);
+            CHECK_EQ(next(&b, &p),
+                     i < size ? IPT_ERR_PACKET : size < 16 ? IPT_ERR_TRUNCATED
+                                                           : IPT_OK);
+            if (i < size) CHECK_EQ(b.decoder.at.packet, IPT_PKT_PSB);
+        }
+    }
+}
+
 TEST(empty)
 {
     ipt_packet p;
@@ -992,6 +1016,31 @@ TEST(unknown_scribbles)
         CHECK_EQ(next(&b, &p), IPT_OK);
         CHECK_EQ(next(&b, &p), IPT_END);
     }
+}
+
+static int size_only(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                     void *context)
+{
+    (void) packet;
+    (void) bytes;
+    (void) size;
+    (void) context;
+    return 2;
+}
+
+/* What it does not fill of packet->u is 0. */
+TEST(V4_unknown_fills_nothing)
+{
+    uint8_t bytes[10];
+    ipt_packet p;
+    teller t;
+    bench b;
+    start_unknown(&b, &t, bytes, sizeof bytes, 2);
+    b.config.unknown = size_only;
+    CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(p.type, IPT_PKT_UNKNOWN);
+    CHECK_EQ(p.u.unknown[0], 0);
+    CHECK_EQ(p.u.unknown[1], 0);
 }
 
 /* It is not asked about packets that are known, whole or not. */
@@ -1498,6 +1547,7 @@ int main(void)
     RUN(every_opcode);
     RUN(reserved);
     RUN(every_prefix);
+    RUN(V4_every_byte_of_a_psb);
     RUN(empty);
     RUN(skd007);
     RUN(skz84);
@@ -1505,6 +1555,7 @@ int main(void)
     RUN(unknown_wants_more);
     RUN(unknown_lies);
     RUN(unknown_scribbles);
+    RUN(V4_unknown_fills_nothing);
     RUN(unknown_is_for_unknown);
     RUN(block_stays_open);
     RUN(S10_block_with_exstop);

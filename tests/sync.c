@@ -108,6 +108,8 @@ static void check_one(size_t n, size_t m, uint8_t fill, size_t piece)
     put(m, fill);
     hand_over(piece);
     forward(n);
+    CHECK_EQ(b.decoder.at.resyncs, n > 0);
+    CHECK_EQ(b.decoder.at.skipped, n);
     expect_psb();
     CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
     CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
@@ -842,6 +844,153 @@ TEST(psb_and_gap)
     }
 }
 
+/* Behind a gap the pattern begins anew: all but its first byte is no PSB. */
+TEST(V4_a_psb_without_its_first_byte)
+{
+    begin();
+    put(2, 0x02); /* the second one is the gap */
+    put(1, 0x82);
+    put_pairs(7);
+    put(9, 0x00);
+    hand_over(1);
+    free((void *) (uintptr_t) b.pieces[1].data);
+    b.pieces[1].data = NULL;
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+    end();
+}
+
+/* Going back over thousands of pieces takes fuel, too. */
+TEST(V4_fuel_of_pieces_backward)
+{
+    uint64_t fuel = 100;
+    unsigned calls = 0;
+    int status;
+
+    begin();
+    put_psb();
+    put(8000, 0x00);
+    hand_over(1);
+    b.config.fuel = &fuel;
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 8000), IPT_OK);
+    CHECK_EQ(fuel, 100 - 8000 / 1024);
+    do {
+        fuel = 1;
+        status = ipt_pkt_sync_set(&b.decoder, 0);
+        calls++;
+    } while (status == IPT_BUDGET);
+    CHECK_EQ(status, IPT_OK);
+    expect_at(0);
+    CHECK_EQ(calls, 1 + 8000 / 1024);
+    end();
+}
+
+/* A gap costs a unit of fuel; pairs, one for every 16 bytes, wherever the run
+ * begins. */
+TEST(V4_fuel_of_gaps_and_pairs)
+{
+    uint64_t fuel = 1000;
+    ipt_packet p;
+
+    begin();
+    put_psb();
+    put(14, 0x00);
+    hand_over(2);
+    for (unsigned i = 8; i < 15; i++) {
+        free((void *) (uintptr_t) b.pieces[i].data);
+        b.pieces[i].data = NULL;
+    }
+    b.config.fuel = &fuel;
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    fuel = 1000;
+    for (unsigned i = 0; i < 8; i++)
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+    CHECK_EQ(p.type, IPT_PKT_GAP);
+    CHECK_EQ(fuel, 1000 - 1 - 7);
+    end();
+    for (size_t first = 0; first < 16; first++) {
+        begin();
+        put(first, 0x04);
+        put_pairs(8 + 80);
+        put(1, 0x04);
+        hand_over(MAX);
+        b.config.fuel = &fuel;
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, first), IPT_OK);
+        fuel = 1000;
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(fuel, 1000 - 1);
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_TNT_8);
+        CHECK_EQ(fuel, 1000 - (first + 16 + 160 + 1) / 16);
+        end();
+    }
+}
+
+/* A PSB that was decoded is not found again, however many pairs it has. */
+TEST(V4_forward_from_a_long_run)
+{
+    ipt_packet p;
+
+    for (size_t pairs = 8; pairs < 24; pairs++) {
+        size_t first;
+        begin();
+        put_psb();
+        put(50, 0x04);
+        first = b.size;
+        put_pairs(pairs);
+        put(50, 0x04);
+        hand_over(MAX);
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+        do {
+            if (!CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK)) break;
+        } while (p.offset != first);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder),
+                 pairs < 16 ? IPT_END : IPT_OK);
+        end();
+    }
+}
+
+/* A search backward knows of the gaps it passed, also when it ran out of fuel
+ * after them; and of no others. */
+TEST(V4_backward_past_a_gap)
+{
+    uint64_t fuel = 3;
+    int status;
+
+    for (int gap = 0; gap < 2; gap++) {
+        begin();
+        put(300, 0x00);
+        hand_over(100);
+        if (gap) {
+            free((void *) (uintptr_t) b.pieces[1].data);
+            b.pieces[1].data = NULL;
+        }
+        b.config.fuel = &fuel;
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        do {
+            fuel = 3;
+            status = ipt_pkt_sync_backward(&b.decoder);
+        } while (status == IPT_BUDGET);
+        CHECK_EQ(status, gap ? IPT_ERR_GONE : IPT_END);
+        end();
+    }
+    /* the start of a PSB at the end of an open trace is no gap */
+    begin();
+    put(100, 0x00);
+    put_pairs(5);
+    hand_over(MAX);
+    b.trace.open = 1;
+    CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_MORE);
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_END);
+    end();
+}
+
 /* A gap first, and gaps only. */
 TEST(nothing_but_gaps)
 {
@@ -954,6 +1103,72 @@ TEST(mutants_fifteen_bytes_back)
     CHECK(d.at.release <= 1);
     CHECK_EQ(ipt_pkt_sync_forward(&d), IPT_OK);
     CHECK_EQ(d.at.offset, 1);
+    CHECK_EQ(d.at.skip_from, 1);
+    CHECK_EQ(d.at.skip_to, 1);
+    CHECK_EQ(d.at.skipped, 0);
+}
+
+/* What lies before a PSB that was found may be taken away, and stays so: no
+ * call asks for it back but one that goes there. */
+TEST(V4_release_at_a_psb)
+{
+    static int (*const syncs[])(ipt_pkt_decoder *)
+        = {ipt_pkt_sync_forward, ipt_pkt_sync_backward};
+    ipt_packet p;
+    size_t psb;
+
+    begin();
+    put(200, 0x04); /* TNTs */
+    psb = put_psb();
+    put(200, 0x04);
+    hand_over(MAX);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        /* where single packets are decoded fast, and then further on */
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, i < 2 ? 40 * i : 300), IPT_OK);
+        for (int k = 0; k < 60; k++)
+            CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(syncs[i == 2](&b.decoder), IPT_OK);
+        expect_at(psb);
+        CHECK_EQ(b.decoder.at.release, psb);
+        for (int k = 0; k < 100; k++) {
+            CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+            CHECK(b.decoder.at.release >= psb);
+        }
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, psb), IPT_OK);
+        CHECK_EQ(b.decoder.at.release, psb);
+    }
+    end();
+}
+
+/* A PSB that was synchronised to says nothing of an address space yet. */
+TEST(V4_address_space_at_a_psb)
+{
+    static const uint8_t more[] = {0x02, 0x43, 0, 0x45, 0x23, 1, 0, 0,
+                                   0x02, 0x23}; /* PIP, PSBEND */
+    ipt_evt_decoder d;
+    ipt_event e;
+    size_t second;
+
+    begin();
+    put_psb();
+    for (size_t i = 0; i < sizeof more; i++) put(1, more[i]);
+    second = put_psb();
+    put(1, 0x02);
+    put(1, 0x23);
+    hand_over(MAX);
+    CHECK_EQ(ipt_evt_init(&d, &b.config, &b.trace), IPT_OK);
+    for (int way = 0; way < 2; way++) {
+        CHECK_EQ(ipt_evt_sync_set(&d, 0), IPT_OK);
+        while (d.at.asid.cr3 == IPT_ASID_UNKNOWN)
+            if (!CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK)) break;
+        CHECK_EQ(d.at.asid.cr3, 0x12345000);
+        CHECK_EQ(way ? ipt_evt_sync_set(&d, second) : ipt_evt_sync_forward(&d),
+                 IPT_OK);
+        CHECK_EQ(d.at.sync, second);
+        CHECK_EQ(d.at.asid.cr3, IPT_ASID_UNKNOWN);
+    }
+    end();
 }
 
 int main(void)
@@ -989,9 +1204,16 @@ int main(void)
     RUN(forgets);
     RUN(across_a_gap);
     RUN(psb_and_gap);
+    RUN(V4_a_psb_without_its_first_byte);
+    RUN(V4_backward_past_a_gap);
+    RUN(V4_fuel_of_gaps_and_pairs);
+    RUN(V4_forward_from_a_long_run);
+    RUN(V4_fuel_of_pieces_backward);
     RUN(nothing_but_gaps);
     RUN(event_decoder);
     RUN(R9_position);
     RUN(mutants_fifteen_bytes_back);
+    RUN(V4_release_at_a_psb);
+    RUN(V4_address_space_at_a_psb);
     return test_report();
 }

@@ -679,6 +679,16 @@ TEST(skl168_slow_mtc)
     CHECK_EQ(t.fcr, 0x200);
 }
 
+/* The MTC behind the PSB repeats the one before it: no clock is that fast, and
+ * that nothing was lost is clear. */
+TEST(skl168_no_time_between)
+{
+    skl168(1);
+    USED(cyc(0x100), 0x4100);
+    CHECK_EQ(mtc(2), IPT_ERR_PACKET);
+    CHECK_EQ(t.fcr, 0x100);
+}
+
 /* The first MTC behind the PSB may also be the very first one. */
 TEST(skl168_first_mtc)
 {
@@ -931,6 +941,7 @@ int main(void)
     RUN(skl168_limit);
     RUN(skl168_lost_mtc);
     RUN(skl168_slow_mtc);
+    RUN(skl168_no_time_between);
     RUN(skl168_first_mtc);
     RUN(monotonic);
     RUN(monotonic_first_tsc);
