@@ -5398,7 +5398,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * An instruction causes one event of a sort at most. `once` is the sort of one
  * that an instruction causes, as a bit of what the walk has in `taken`: those
  * that the instruction before flow's ip has caused already. An event whose bit
- * is set there is of a later instruction. Legal are:
+ * is set there is of a later instruction, and so is a second one AFTER the same
+ * instruction. Legal are:
  *
  *   how      kinds                    once
  *   HERE     0, or those of which it  0 if kinds are, else a bit
@@ -5461,7 +5462,8 @@ enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
     IPTI_TAKEN_VMCS = 2,
     IPTI_TAKEN_PTWRITE = 4,
     IPTI_TAKEN_CFE = 8,
-    IPTI_TAKEN_ALL = 15
+    IPTI_TAKEN_IP = 16, /* an event AFTER it, of whatever sort */
+    IPTI_TAKEN_ALL = 31
 };
 
 /* It is an effect of an instruction of one of these kinds: of the one at its IP
@@ -6019,7 +6021,7 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
         return 1;
     if (bind->how == IPTI_BIND_AFTER)
         return ipti_wrap(w->mode, bind->ip - w->prev_ip) == 0
-               && bind->once & ~(unsigned) w->taken;
+               && !(w->taken & (bind->once | IPTI_TAKEN_IP));
     if (ipti_bind_of(bind, w->prev_kind, w->taken))
         return 1;
     status = ipti_walk_skd022(w, at);
@@ -6187,6 +6189,8 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 
     if (effect)
         w->taken |= bind->once;
+    if (after)
+        w->taken |= IPTI_TAKEN_IP;
     if (effect && event->type == IPT_EVT_PTWRITE && w->enabled) {
         event->ip = w->prev_ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
