@@ -337,7 +337,8 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 #define IPT_EVENT_PENDING 1 /* an _event call has an event to give */
 #define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item, or flow is
                              * stepped over (IPT_CONFIG_ROOT_ONLY ...) */
-#define IPT_UNPROVEN 4      /* the trace no longer proves this item */
+#define IPT_UNPROVEN 4      /* the trace no longer proves this item; its offset
+                             * is that of the end of the trace */
 
 /* ==========================================================================
  * [base]  trace, image and configuration

@@ -5901,7 +5901,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     if (IPTI_UNLIKELY(status < 0))
         return status;
     w->count = w->run.count_;
-    w->offset = ipti_walk_offset(w);
+    w->offset = w->unproven ? at->offset : ipti_walk_offset(w);
     w->not_plain = !w->cache || !w->space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (w->reached_count == 0 && ipti_walk_event(w))

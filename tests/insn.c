@@ -1141,8 +1141,8 @@ TEST(walk_on)
 {
     static const row r = {"on", {CODE(0x1000, NOP JCC0 NOP JMP("\x00") NOP
                                               JCC0 NOP)},
-                          {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0,
-                          IPT_CONFIG_WALK_ON};
+                          {ON, TNT(1, 0), MTC(5), PADS(3)}, {{0, 0, 0, 0, 0}},
+                          0, 0, IPT_CONFIG_WALK_ON};
     static const struct {
         uint64_t ip;
         int status;
@@ -1161,6 +1161,8 @@ TEST(walk_on)
             if (status != want[i].status)
                 failed("walk on", how.text, "status", (uint64_t) status,
                        want[i].ip);
+            if (status & IPT_UNPROVEN)
+                CHECK_EQ(insn.offset, b.size);
             CHECK_EQ(insn.ip, want[i].ip);
         }
         CHECK_EQ(next(&insn), IPT_END); /* a jcc needs trace */

@@ -492,8 +492,8 @@ static inline uint64_t read_cs_base(const ipt_asid *asid, uint64_t ip,
 
 /* ---- the processor ---- */
 
-#define NOWHERE UINT64_MAX
-#define ELSEWHERE 0x123456789000 /* no program is there */
+#define NOWHERE 0x123456788000 /* no program is at these two */
+#define ELSEWHERE 0x123456789000
 #define SIM_PACKETS 2000
 
 static ipt_packet packets[SIM_PACKETS];
