@@ -1070,7 +1070,7 @@ typedef struct ipt_evt_state_ {
     uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
     uint8_t synced;      /* a PSB+ has told whether it is */
     uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
-    uint8_t skipped;     /* SKD010: packets were passed since the OVF */
+    uint8_t skipped;     /* packets were passed since the OVF */
     uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
     uint8_t cfe;         /* there are CFE packets */
     uint8_t ticked;      /* [blk]: time may have moved */

@@ -3570,8 +3570,8 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
     return evt->error != 0;
 }
 
-/* This FUP comes after a PSB+ that said where an OVF left off. Returns 1 if it
- * is that OVF's and says the same again. */
+/* This FUP comes right after a PSB+ that said where an OVF left off. Returns 1
+ * if it is that OVF's and says the same again. */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
@@ -3600,10 +3600,12 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_psb_done(evt, packet); /* its PSBEND is missing */
         evt->clock.state_ &= (uint8_t) ~IPTI_TIME_PSB;
     }
-    if (evt->phase == IPTI_EVT_HELD && !header) {
+    if (evt->phase == IPTI_EVT_HELD && header) {
+        evt->skipped |= packet->type != IPT_PKT_PSBEND;
+    } else if (evt->phase == IPTI_EVT_HELD) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
-        ovf = ipti_evt_find(evt, IPT_EVT_OVERFLOW)
+        ovf = !evt->skipped && ipti_evt_find(evt, IPT_EVT_OVERFLOW)
               && ipti_evt_bound(evt, IPTI_BIND_TAKE | IPTI_BIND_FUP)
                      == evt->count;
         ipti_evt_held_done(evt);
@@ -6347,9 +6349,9 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
  * event may be this instruction's, so it waits for the page. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
-    int status;
+    int status = 1;
 
-    do {
+    while (status > 0 && w->reached_count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
@@ -6359,11 +6361,9 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
             return status;
         w->count = 0;
         if (status > 0)
-            status = ipti_walk_take_event(w, at); /* an error comes again */
-        else
-            status = IPT_END;
-    } while (status >= 0 && w->enabled
-             && w->reached_count < IPT_REACHED_MAX_);
+            status = ipti_walk_take_event(w, at) >= 0 && w->enabled;
+        /* an error comes again */
+    }
     w->unsettled = 0;
     w->pending = w->reached_count > 0;
     return IPT_OK;

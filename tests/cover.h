@@ -191,7 +191,10 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         case IPT_EVT_ASYNC_BRANCH:
         case IPT_EVT_ASYNC_DISABLED: e.to = event.ip; break;
         case IPT_EVT_OVERFLOW: e.to_lost = 1; break;
-        case IPT_EVT_DISABLED: e.unsure = 1; break;
+        case IPT_EVT_DISABLED: /* a status: an overflow may follow */
+            e.unsure = 1;
+            moved = !(event.flags & IPT_EVENT_STATUS);
+            break;
         case IPT_EVT_GAP: break; /* what comes then is not of this branch */
         default: moved = 0;
         }
