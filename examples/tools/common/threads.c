@@ -1,0 +1,1250 @@
+/* threads.c: see threads.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "threads.h"
+#include "window.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES      16384u /* of the cache that all queues share: 1 MiB */
+#define NO_TIME    UINT64_MAX
+#define PLAUSIBLE  3 /* how_likely: it goes on where it stopped */
+#define KERNEL     ((uint64_t) 1 << 63)
+#define ANCESTORS  64
+#define BIT_NORETC ((uint64_t) 1 << 11)
+
+/* A queue is
+ *
+ *     NEW      nothing was decoded
+ *     FLOWING  its thread is known: who
+ *     HELD     tracing has begun at hold_ip, and it is not known yet for whom
+ *     ENDED    there is no more
+ */
+enum { NEW, FLOWING, HELD, ENDED };
+
+/* Reads ahead of the decoder, to find the time after a place. */
+typedef struct scout {
+    window trace;
+    ipt_pkt_decoder packets;
+    ipt_clock clock;
+    uint64_t offset; /* of the last packet that moved the clock */
+    uint64_t tsc;    /* its time */
+    uint8_t open;
+    uint8_t ended;
+} scout;
+
+struct threads_queue_ {
+    threads *in;
+    const perfdata_queue *queue;
+    ipt_config config;
+    window trace;
+    union {
+        ipt_insn_decoder insn;
+        ipt_blk_decoder blk;
+    } decoder;
+    scout ahead;
+    threads_who who;
+    threads_thread_ *thread; /* NULL: not known, or idle */
+    size_t run;              /* of a cpu: the one in force; runs[.] up to ... */
+    size_t run_end;
+    size_t aux;              /* the next of its AUX records, up to ... */
+    size_t aux_end;
+    uint8_t state;
+    uint8_t pulling;         /* events are pending */
+    uint8_t in_order;        /* the thread goes on at a known place */
+    uint8_t by_cpu;
+    uint32_t gaps;           /* that were reported */
+    uint64_t last_end;       /* behind the last instruction */
+    uint8_t last_kind;
+
+    /* HELD */
+    uint64_t hold_ip;
+    uint64_t hold_at;  /* offset of the packet */
+    uint64_t lo;       /* it began not before, ... */
+    uint64_t hi;       /* ... and not after */
+    size_t first;      /* runs that it can be in: first to last; */
+    size_t last;
+    size_t try_;       /* the one to look at next */
+    size_t best;       /* of those that were */
+    int best_likely;   /* -1: none was */
+};
+
+static const char *const texts[THREADS_LOSSES] = {
+    "processor overflow",
+    "AUX buffer full (truncated)",
+    "AUX partial",
+    "AUX collision",
+    "trace missing in the file",
+    "trace before a snapshot",
+    "AUX paused by an event",
+    "sideband records lost",
+    "no code",
+    "trace does not fit",
+    "instructions of an unsure thread"
+};
+
+const char *threads_text(threads_loss loss)
+{
+    return texts[loss];
+}
+
+static void lose(threads *t, const threads_queue_ *q, threads_loss loss,
+                 uint64_t count, int status)
+{
+    static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX, 0, 0};
+    static const ipt_where nowhere;
+    t->losses[loss] += count;
+    if (t->config.lost && count)
+        t->config.lost(q ? &q->who : &nobody, loss, status,
+                       q ? &q->decoder.blk.at : &nowhere, t->config.context);
+}
+
+/* ---- records ---- */
+
+/* Room for one more item at the end of an array. */
+static int reserve(void *array, size_t item, size_t count, size_t more,
+                   size_t *max)
+{
+    size_t want = count + more;
+    if (want <= *max) return 1;
+    want += want / 2 + 64;
+    if (!tool_grow(array, want, item)) return 0;
+    *max = want;
+    return 1;
+}
+
+void threads_init(threads *t, const threads_config *config)
+{
+    memset(t, 0, sizeof *t);
+    t->config = *config;
+    t->lost_tsc = NO_TIME;
+}
+
+/* Whose code a record changes; 0 if it changes none. */
+static int row_of(const perfdata_record *r, threads_row_ *row)
+{
+    row->ppid = 0;
+    row->exec = 0;
+    switch (r->type) {
+    case PERFDATA_MMAP:
+    case PERFDATA_MMAP2:
+        row->pid = r->u.mmap.pid;
+        return 1;
+    case PERFDATA_COMM:
+        row->pid = r->u.comm.pid;
+        row->exec = (r->misc & PERFDATA_MISC_COMM_EXEC) != 0;
+        return 1;
+    case PERFDATA_FORK:
+        row->pid = r->u.task.pid;
+        row->ppid = r->u.task.ppid;
+        return 1;
+    case PERFDATA_EXIT:
+        row->pid = r->u.task.pid;
+        return 1;
+    case PERFDATA_NAMESPACES:
+        row->pid = r->u.namespaces.pid;
+        return 1;
+    case PERFDATA_KSYMBOL:
+    case PERFDATA_BPF_EVENT:
+    case PERFDATA_TEXT_POKE:
+        row->pid = UINT32_MAX;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int add_thread(threads *t, uint32_t pid, uint32_t tid)
+{
+    threads_thread_ *thread;
+    if (tid == 0 || tid == UINT32_MAX) return 1;
+    if (t->thread_count && t->list[t->thread_count - 1].tid == tid) return 1;
+    if (!reserve(&t->list, sizeof *t->list, t->thread_count, 1,
+                 &t->thread_max))
+        return 0;
+    thread = &t->list[t->thread_count++];
+    memset(thread, 0, sizeof *thread);
+    thread->pid = pid;
+    thread->tid = tid;
+    return 1;
+}
+
+static int add_row(threads *t, const perfdata_record *r)
+{
+    threads_row_ row;
+    if (!row_of(r, &row)) return 1;
+    if (!reserve(&t->rows, sizeof *t->rows, t->row_count, 1, &t->row_max)
+        || !reserve(&t->bytes, 1, t->byte_count, r->size, &t->byte_max))
+        return 0;
+    row.tsc = r->sample.time; /* ns, until threads_start */
+    row.at = t->byte_count;
+    row.event = r->event;
+    row.size = r->size;
+    row.applied = 0;
+    memcpy(t->bytes + t->byte_count, r->bytes, r->size);
+    t->byte_count += r->size;
+    t->rows[t->row_count++] = row;
+    if (r->type == PERFDATA_FORK)
+        return add_thread(t, r->u.task.pid, r->u.task.tid);
+    if (r->type == PERFDATA_COMM)
+        return add_thread(t, r->u.comm.pid, r->u.comm.tid);
+    return 1;
+}
+
+static int add_run(threads *t, uint64_t time, uint32_t cpu, uint32_t pid,
+                   uint32_t tid, int in)
+{
+    threads_run_ *run;
+    if (!reserve(&t->runs, sizeof *t->runs, t->run_count, 1, &t->run_max))
+        return 0;
+    run = &t->runs[t->run_count];
+    run->tsc = run->in = time;
+    run->cpu = cpu;
+    run->pid = pid;
+    run->tid = tid;
+    run->order = (uint32_t) (t->run_count++ << 1) | (uint32_t) in;
+    return add_thread(t, pid, tid);
+}
+
+/* Out records say who comes; in records of the same switch, when. */
+static int add_switch(threads *t, const perfdata_record *r)
+{
+    const int out = (r->misc & PERFDATA_MISC_SWITCH_OUT) != 0;
+    const perfdata_sample *const s = &r->sample;
+    if (r->type == PERFDATA_ITRACE_START) {
+        if (!add_thread(t, r->u.thread.pid, r->u.thread.tid)) return 0;
+        return !(s->has & PERFDATA_SAMPLE_CPU)
+            || add_run(t, s->time, s->cpu, r->u.thread.pid, r->u.thread.tid, 0);
+    }
+    if (!(s->has & PERFDATA_SAMPLE_CPU)) return 1;
+    if (!pids_find(&t->cpus, s->cpu)) {
+        if (pids_set(&t->cpus, s->cpu, t)) return 0;
+        if (out && !add_run(t, 0, s->cpu, s->pid, s->tid, 0)) return 0;
+    }
+    if (!out) return add_run(t, s->time, s->cpu, s->pid, s->tid, 1);
+    if (!add_thread(t, s->pid, s->tid)) return 0;
+    return r->type == PERFDATA_SWITCH_CPU_WIDE
+         ? add_run(t, s->time, s->cpu, r->u.thread.pid, r->u.thread.tid, 0)
+         : add_run(t, s->time, s->cpu, 0, 0, 0);
+}
+
+static int add_aux(threads *t, const perfdata_record *r)
+{
+    threads_aux_ *aux;
+    if (r->u.aux.flags & PERFDATA_AUX_OVERWRITE) return 1;
+    if (!reserve(&t->aux, sizeof *t->aux, t->aux_count, 1, &t->aux_max))
+        return 0;
+    aux = &t->aux[t->aux_count++];
+    aux->tsc = r->sample.time;
+    aux->position = r->u.aux.offset + r->u.aux.size;
+    aux->key = r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu
+                                                   : r->sample.tid;
+    return 1;
+}
+
+/* The trace in a sample is a snapshot. */
+static int add_sample(threads *t, const perfdata_record *r)
+{
+    const perfdata_sample *const s = &r->sample;
+    const int by_cpu = (s->has & PERFDATA_SAMPLE_CPU) != 0;
+    perfdata_record piece;
+    if (r->u.event.aux_size == 0) return 1;
+    memset(&piece, 0, sizeof piece);
+    piece.type = PERFDATA_AUXTRACE;
+    piece.u.auxtrace.size = piece.u.auxtrace.left = r->u.event.aux_size;
+    piece.u.auxtrace.data = r->offset
+                          + (uint64_t) (r->u.event.aux - r->bytes);
+    piece.u.auxtrace.idx = by_cpu ? s->cpu : s->tid;
+    piece.u.auxtrace.tid = s->tid;
+    piece.u.auxtrace.cpu = by_cpu ? s->cpu : UINT32_MAX;
+    t->queues.snapshot = 1;
+    return add_thread(t, s->pid, s->tid)
+        && perffile_queues_add(&t->queues, &piece) == 0;
+}
+
+int threads_add(threads *t, const perfdata_record *r)
+{
+    const perfdata_attr *event = NULL;
+    int ok = 1;
+    if (r->type < PERFDATA_USER_TYPES
+        && r->event < t->config.file->data->event_count)
+        event = &t->config.file->config.events[r->event];
+    if (event && event->aux_action & 3 && r->type == PERFDATA_SAMPLE)
+        t->losses[THREADS_PAUSED]++;
+    switch (r->type) {
+    case PERFDATA_AUXTRACE_INFO:
+        if (r->u.info.kind == 1) {
+            memcpy(t->pt, r->u.info.word, sizeof t->pt);
+            t->has_pt = 1;
+        }
+        break;
+    case PERFDATA_LOST:
+    case PERFDATA_LOST_SAMPLES:
+        t->losses[THREADS_SIDEBAND] += r->u.lost.lost;
+        if (r->u.lost.lost && r->sample.time < t->lost_tsc)
+            t->lost_tsc = r->sample.time;
+        break;
+    case PERFDATA_ITRACE_START:
+    case PERFDATA_SWITCH:
+    case PERFDATA_SWITCH_CPU_WIDE: ok = add_switch(t, r); break;
+    case PERFDATA_AUX: ok = add_aux(t, r); break;
+    case PERFDATA_SAMPLE: ok = add_sample(t, r); break;
+    default: ok = add_row(t, r); break;
+    }
+    if (ok && r->type != PERFDATA_SAMPLE)
+        ok = perffile_queues_add(&t->queues, r) == 0;
+    return ok ? 0 : -1;
+}
+
+/* ---- sorting what was noted ---- */
+
+static uint64_t to_tsc(const threads *t, uint64_t ns)
+{
+    return perfdata_tsc(t->pt[PERFDATA_PT_TIME_SHIFT],
+                        t->pt[PERFDATA_PT_TIME_MULT],
+                        t->pt[PERFDATA_PT_TIME_ZERO], ns);
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const threads_row_ *const x = (const threads_row_ *) a;
+    const threads_row_ *const y = (const threads_row_ *) b;
+    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : order(x->at, y->at);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const threads_run_ *const x = (const threads_run_ *) a;
+    const threads_run_ *const y = (const threads_run_ *) b;
+    if (x->cpu != y->cpu) return order(x->cpu, y->cpu);
+    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : order(x->order, y->order);
+}
+
+static int compare_aux(const void *a, const void *b)
+{
+    const threads_aux_ *const x = (const threads_aux_ *) a;
+    const threads_aux_ *const y = (const threads_aux_ *) b;
+    return x->key != y->key ? order(x->key, y->key) : order(x->tsc, y->tsc);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const threads_thread_ *const x = (const threads_thread_ *) a;
+    const threads_thread_ *const y = (const threads_thread_ *) b;
+    return order(x->tid, y->tid);
+}
+
+/* One run for each switch: an in record after the out record that named its
+ * thread only says when. */
+static void merge_runs(threads *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->run_count; i++) {
+        threads_run_ *const last = n ? &t->runs[n - 1] : NULL;
+        const threads_run_ *const run = &t->runs[i];
+        if (last && last->cpu == run->cpu && last->tid == run->tid) {
+            if (run->order & 1) last->in = run->tsc;
+            continue;
+        }
+        t->runs[n++] = *run;
+    }
+    t->run_count = n;
+}
+
+static threads_thread_ *find_thread(const threads *t, uint32_t tid)
+{
+    size_t low = 0;
+    size_t high = t->thread_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->list[middle].tid < tid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->thread_count && t->list[low].tid == tid ? &t->list[low]
+                                                            : NULL;
+}
+
+/* Sort threads, each once; of several processes the first that is known. */
+static int sort_threads(threads *t)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (t->queues.queues[i].cpu == UINT32_MAX
+            && !add_thread(t, UINT32_MAX, t->queues.queues[i].tid))
+            return 0;
+    if (t->thread_count)
+        qsort(t->list, t->thread_count, sizeof *t->list, compare_threads);
+    for (size_t i = 0; i < t->thread_count; i++) {
+        if (n && t->list[n - 1].tid == t->list[i].tid) {
+            if (t->list[n - 1].pid == UINT32_MAX)
+                t->list[n - 1].pid = t->list[i].pid;
+            continue;
+        }
+        t->list[n++] = t->list[i];
+    }
+    t->thread_count = n;
+    for (size_t i = 0; i < n; i++)
+        if (t->list[i].pid == UINT32_MAX) t->list[i].pid = t->list[i].tid;
+    return 1;
+}
+
+static void to_ticks(threads *t)
+{
+    for (size_t i = 0; i < t->row_count; i++)
+        t->rows[i].tsc = t->timed ? to_tsc(t, t->rows[i].tsc) : 0;
+    for (size_t i = 0; i < t->run_count; i++)
+        t->runs[i].tsc = t->runs[i].in = to_tsc(t, t->runs[i].tsc);
+    for (size_t i = 0; i < t->aux_count; i++)
+        t->aux[i].tsc = to_tsc(t, t->aux[i].tsc);
+    if (t->lost_tsc != NO_TIME) t->lost_tsc = to_tsc(t, t->lost_tsc);
+    if (t->pt[PERFDATA_PT_TIME_MULT] && t->pt[PERFDATA_PT_TIME_SHIFT] < 64)
+        t->slack = 4 + 2 * (((uint64_t) 1 << t->pt[PERFDATA_PT_TIME_SHIFT])
+                            / t->pt[PERFDATA_PT_TIME_MULT]);
+    if (t->row_count)
+        qsort(t->rows, t->row_count, sizeof *t->rows, compare_rows);
+    if (t->run_count)
+        qsort(t->runs, t->run_count, sizeof *t->runs, compare_runs);
+    if (t->aux_count)
+        qsort(t->aux, t->aux_count, sizeof *t->aux, compare_aux);
+    merge_runs(t);
+}
+
+/* What the file says of the processor and its trace. */
+static void configure(threads *t)
+{
+    const perffile *const f = t->config.file;
+    perfdata_record info;
+    uint32_t event;
+    uint64_t bits = 0;
+    unsigned family;
+    unsigned model;
+    char text[64];
+    memset(&info, 0, sizeof info);
+    memcpy(info.u.info.word, t->pt, sizeof t->pt);
+    info.u.info.kind = 1;
+    info.u.info.count = PERFDATA_PT_WORDS;
+    event = perfdata_pt_event(f->data, &info);
+    if (event != PERFDATA_NO_EVENT) bits = f->config.events[event].config;
+    t->decoder.flags = t->config.flags;
+    if (bits & BIT_NORETC) t->decoder.flags |= IPT_CONFIG_NO_RETCOMP;
+    t->decoder.mtc_freq = (uint8_t) (bits >> 14 & 15);
+    t->decoder.nom_freq = (uint8_t) t->pt[PERFDATA_PT_MAX_NONTURBO_RATIO];
+    if (t->pt[PERFDATA_PT_TSC_CTC_N] <= UINT32_MAX
+        && t->pt[PERFDATA_PT_TSC_CTC_D] <= UINT32_MAX) {
+        t->decoder.cpuid_15_ebx = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_N];
+        t->decoder.cpuid_15_eax = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_D];
+    }
+    t->cyc = (bits & 2) != 0;
+    t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
+            && t->pt[PERFDATA_PT_TIME_MULT] != 0 && (bits & 0x400) != 0;
+    if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
+                              sizeof text) == 1
+        && strncmp(text, "GenuineIntel,", 13) == 0) {
+        char *end;
+        family = (unsigned) strtoul(text + 13, &end, 10);
+        model = *end == ',' ? (unsigned) strtoul(end + 1, &end, 10) : 0;
+        if (family < 256 && model < 256)
+            ipt_cpu_errata(&t->decoder.errata, (uint16_t) family,
+                           (uint8_t) model);
+    }
+}
+
+int threads_start(threads *t)
+{
+    configure(t);
+    to_ticks(t);
+    if (perffile_queues_finish(&t->queues) || !sort_threads(t)) return -1;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        perfdata_queue *const q = &t->queues.queues[i];
+        t->size += q->size;
+        if (q->gap_at_end & PERFDATA_AUX_TRUNCATED)
+            t->losses[THREADS_TRUNCATED]++;
+        if (q->gap_at_end & PERFDATA_AUX_PARTIAL)
+            t->losses[THREADS_PARTIAL]++;
+        if (q->gap_at_end & PERFDATA_AUX_COLLISION)
+            t->losses[THREADS_COLLISION]++;
+    }
+    t->started = 1;
+    return 0;
+}
+
+void threads_free(threads *t)
+{
+    perffile_queues_free(&t->queues);
+    free(t->runs);
+    free(t->rows);
+    free(t->bytes);
+    free(t->aux);
+    free(t->list);
+    pids_free(&t->cpus);
+    memset(t, 0, sizeof *t);
+}
+
+/* ---- records are applied ---- */
+
+static void apply(threads *t, threads_row_ *row)
+{
+    const perffile *const f = t->config.file;
+    const perfdata_attr *const attr =
+        row->event < f->data->event_count ? &f->config.events[row->event]
+                                          : NULL;
+    perfdata_record record;
+    row->applied = 1;
+    if (perfdata_parse(attr, f->data->big_endian, t->bytes + row->at,
+                       row->size, &record) < 0)
+        return;
+    record.event = row->event;
+    t->config.apply(&record, t->config.context);
+}
+
+static int is_about(const threads_row_ *row, uint32_t pid)
+{
+    return !row->applied && (row->pid == pid || row->ppid == pid);
+}
+
+/* Apply what comes before row `end` and is about a process. */
+static void apply_before(threads *t, uint32_t pid, size_t end)
+{
+    for (size_t i = t->row_next; i < end; i++)
+        if (is_about(&t->rows[i], pid)) apply(t, &t->rows[i]);
+}
+
+/* The next record about a process, not later than `hi`; SIZE_MAX if there is
+ * none. */
+static size_t next_row(threads *t, uint32_t pid, uint64_t hi)
+{
+    while (t->row_next < t->row_count && t->rows[t->row_next].applied)
+        t->row_next++;
+    for (size_t i = t->row_next; i < t->row_count && t->rows[i].tsc <= hi; i++)
+        if (is_about(&t->rows[i], pid)) return i;
+    return SIZE_MAX;
+}
+
+/* Apply it early, and before it what its parents did. 0 if there is none. */
+static int apply_early(threads *t, uint32_t pid, uint64_t hi)
+{
+    uint32_t parents[ANCESTORS];
+    size_t at[ANCESTORS];
+    unsigned n = 0;
+    const size_t row = next_row(t, pid, hi);
+    size_t i = row;
+    if (row == SIZE_MAX) return 0;
+    while (n < ANCESTORS && t->rows[i].ppid && t->rows[i].pid == pid
+           && t->rows[i].ppid != pid) {
+        const size_t end = i;
+        parents[n] = pid = t->rows[i].ppid;
+        at[n++] = end;
+        i = next_row(t, pid, hi);
+        if (i >= end) break;
+    }
+    while (n--) apply_before(t, parents[n], at[n]);
+    if (!t->rows[row].applied) apply(t, &t->rows[row]);
+    return 1;
+}
+
+/* ---- decoders of blocks and of instructions ---- */
+
+static ipt_where *where(threads_queue_ *q)
+{
+    return q->in->config.insn ? &q->decoder.insn.at : &q->decoder.blk.at;
+}
+
+static int next_block(threads_queue_ *q, ipt_block *block)
+{
+    ipt_insn insn;
+    int status;
+    if (!q->in->config.insn) return ipt_blk_next(&q->decoder.blk, block);
+    status = ipt_insn_next(&q->decoder.insn, &insn);
+    if (status < 0) return status;
+    block->offset = insn.offset;
+    block->ip = block->end_ip = insn.ip;
+    block->count = 1;
+    block->flags = insn.flags;
+    block->kind = insn.kind;
+    block->last_size = insn.size;
+    block->mode = insn.mode;
+    return status;
+}
+
+static int next_event(threads_queue_ *q, ipt_event *event)
+{
+    return q->in->config.insn ? ipt_insn_event(&q->decoder.insn, event)
+                              : ipt_blk_event(&q->decoder.blk, event);
+}
+
+enum { SYNC, RESYNC };
+
+/* Synchronise, with as much trace as that takes. */
+static int sync_queue(threads_queue_ *q, int how)
+{
+    const int insn = q->in->config.insn;
+    int status;
+    for (;;) {
+        if (how == SYNC)
+            status = insn ? ipt_insn_sync_forward(&q->decoder.insn)
+                          : ipt_blk_sync_forward(&q->decoder.blk);
+        else
+            status = insn ? ipt_insn_resync(&q->decoder.insn)
+                          : ipt_blk_resync(&q->decoder.blk);
+        if (status != IPT_MORE) return status;
+        window_more(&q->trace, where(q)->release);
+    }
+}
+
+/* Address spaces have the numbers of processes, unless the trace has better
+ * ones. */
+static void set_space(threads_queue_ *q)
+{
+    const ipt_asid *const now = &where(q)->asid;
+    ipt_asid asid;
+    asid.cr3 = (uint64_t) q->who.pid << 12;
+    asid.vmcs = IPT_ASID_UNKNOWN;
+    asid.nr = 0;
+    if (now->cr3 != IPT_ASID_UNKNOWN && now->cr3 > (uint64_t) UINT32_MAX << 12)
+        return;
+    if (now->cr3 == asid.cr3) return;
+    if (q->in->config.insn)
+        ipt_insn_set_asid(&q->decoder.insn, &asid);
+    else
+        ipt_blk_set_asid(&q->decoder.blk, &asid);
+}
+
+static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const threads_queue_ *const q = (const threads_queue_ *) context;
+    return q->in->config.code(buffer, size, q->who.pid, asid, ip,
+                              q->in->config.context);
+}
+
+/* ---- the time after a place ---- */
+
+static void scout_close(scout *s)
+{
+    if (s->open) window_close(&s->trace);
+    s->open = 0;
+}
+
+static int scout_open(threads_queue_ *q)
+{
+    scout *const s = &q->ahead;
+    const uint32_t number = (uint32_t) (q->queue - q->in->queues.queues);
+    if (s->open) return 1;
+    if (window_open(&s->trace, q->in->config.file, &q->in->queues, number))
+        return 0;
+    s->open = 1;
+    s->ended = ipt_pkt_init(&s->packets, &q->config, &s->trace.trace) < 0
+            || ipt_time_init(&s->clock, &q->config) < 0;
+    window_more(&s->trace, 0);
+    s->offset = s->tsc = 0;
+    return 1;
+}
+
+/* The time of the first packet behind `offset` that tells one; NO_TIME. */
+static uint64_t time_after(threads_queue_ *q, uint64_t offset)
+{
+    scout *const s = &q->ahead;
+    ipt_packet packet;
+    if (!scout_open(q)) return NO_TIME;
+    while (!s->ended && s->offset <= offset) {
+        const uint64_t at = s->packets.at.offset;
+        int status = s->packets.at.valid & IPT_AT_SYNC
+                   ? ipt_pkt_next(&s->packets, &packet)
+                   : ipt_pkt_sync_forward(&s->packets);
+        if (status == IPT_MORE) {
+            window_more(&s->trace, s->packets.at.release);
+        } else if (status == IPT_END) {
+            s->ended = 1;
+        } else if (status < 0) {
+            status = ipt_pkt_sync_forward(&s->packets);
+            while (status == IPT_MORE) {
+                window_more(&s->trace, s->packets.at.release);
+                status = ipt_pkt_sync_forward(&s->packets);
+            }
+            s->ended = status < 0;
+        } else if (s->packets.at.packet_offset >= at) {
+            const uint64_t before = s->clock.tsc;
+            ipt_time_packet(&s->clock, &packet);
+            if (s->clock.has_tsc && s->clock.tsc != before) {
+                s->offset = s->packets.at.packet_offset;
+                s->tsc = s->clock.tsc;
+            }
+        }
+    }
+    return s->offset > offset ? s->tsc : NO_TIME;
+}
+
+/* What AUX records say of a place: [lo, hi] is narrowed. */
+static void bound_by_aux(threads_queue_ *q, uint64_t offset)
+{
+    const uint64_t position = window_position(&q->trace, offset);
+    const threads *const t = q->in;
+    if (position == UINT64_MAX || t->queues.snapshot) return;
+    while (q->aux < q->aux_end && t->aux[q->aux].position <= position) {
+        if (t->aux[q->aux].tsc > q->lo) q->lo = t->aux[q->aux].tsc;
+        q->aux++;
+    }
+    if (q->aux < q->aux_end && t->aux[q->aux].tsc < q->hi)
+        q->hi = t->aux[q->aux].tsc;
+}
+
+/* ---- whose flow it is ---- */
+
+static threads_thread_ *thread_of(const threads_queue_ *q, size_t run)
+{
+    return find_thread(q->in, q->in->runs[run].tid);
+}
+
+static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
+                    uint8_t *bytes, size_t size)
+{
+    const threads *const t = q->in;
+    ipt_asid asid;
+    asid.cr3 = asid.vmcs = IPT_ASID_UNKNOWN;
+    asid.nr = 0;
+    return t->config.code(bytes, size, pid, &asid, ip, t->config.context)
+        == (int) size;
+}
+
+/* How likely is it that a thread goes on at an address? 3: there it stopped;
+ * 2: a system call begins anew, a signal handler returns, a new thread begins;
+ * 1: there is code, or may be; 0: there is none. */
+static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
+                      uint64_t ip)
+{
+    uint8_t code[2];
+    if (thread->known && thread->stops[0] == ip) return PLAUSIBLE;
+    if (thread->known && thread->in_call) {
+        if (thread->stops[0] - 2 == ip) return 2;
+        for (unsigned i = 1; i < thread->stop_count; i++)
+            if (thread->stops[i] == ip) return 2;
+    }
+    if (!thread->seen && has_code(q, thread->pid, ip - 2, code, 2)
+        && code[0] == 0x0f && code[1] == 0x05)
+        return 2;
+    if (has_code(q, thread->pid, ip, code, 1)) return 1;
+    return next_row(q->in, thread->pid, q->hi) != SIZE_MAX;
+}
+
+/* Was the thread at this place lately? */
+static int was_at(const threads_thread_ *thread, uint64_t ip)
+{
+    for (unsigned i = 0; i < thread->stop_count; i++)
+        if (thread->stops[i] == ip) return 1;
+    return 0;
+}
+
+/* Which runs can it be in? */
+static void find_range(threads_queue_ *q)
+{
+    const threads_run_ *const runs = q->in->runs;
+    const uint64_t slack = q->in->slack;
+    q->first = q->run;
+    while (q->first + 1 < q->run_end && runs[q->first + 1].tsc + slack < q->lo)
+        q->first++;
+    q->last = q->first;
+    while (q->last + 1 < q->run_end
+           && (q->hi == NO_TIME || runs[q->last + 1].in <= q->hi + slack))
+        q->last++;
+    while (q->first < q->last && runs[q->first].tid == 0) q->first++;
+    q->try_ = q->best = q->first;
+    q->best_likely = -1;
+}
+
+/* Tracing begins at ip. */
+static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
+{
+    const threads *const t = q->in;
+    q->hold_ip = ip;
+    q->hold_at = offset;
+    q->lo = t->timed && where(q)->valid & IPT_AT_TSC ? tsc : 0;
+    q->hi = NO_TIME;
+    q->state = HELD;
+    if (!t->timed) return;
+    if (t->cyc && q->lo)
+        q->hi = q->lo + t->slack + 16;
+    else if (q->by_cpu)
+        q->hi = time_after(q, offset);
+    bound_by_aux(q, offset);
+    if (q->by_cpu && q->run < q->run_end) find_range(q);
+}
+
+static void set_thread(threads_queue_ *q, threads_thread_ *thread)
+{
+    q->thread = thread;
+    q->who.pid = thread ? thread->pid : 0;
+    q->who.tid = thread ? thread->tid : 0;
+    set_space(q);
+}
+
+/* The thread runs; what was known of it is used up. */
+static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
+{
+    set_thread(q, thread);
+    q->state = FLOWING;
+    if (thread) thread->seen = 1;
+}
+
+/* May it be another thread that goes on here, although one does `likely`? */
+static int may_be(threads_queue_ *q, const threads_thread_ *thread, int likely)
+{
+    const int other = how_likely(q, thread, q->hold_ip);
+    if (other >= likely) return other > 0;
+    if (thread->tainted && was_at(thread, q->hold_ip)) return 1;
+    return thread->known ? 0 : other > !thread->seen;
+}
+
+/* Is another thread of these runs as likely? All that are become tainted, for
+ * nobody knows now where they stopped. */
+static int is_open(threads_queue_ *q, threads_thread_ *thread)
+{
+    int others = 0;
+    for (size_t i = q->first; i <= q->last; i++) {
+        threads_thread_ *const other = thread_of(q, i);
+        if (!other || other == thread || !may_be(q, other, q->best_likely))
+            continue;
+        other->tainted = 1;
+        others++;
+    }
+    return others != 0;
+}
+
+/* Is there one thread only, by time? */
+static int is_alone(const threads_queue_ *q, const threads_thread_ *thread)
+{
+    for (size_t i = q->first; i <= q->last; i++)
+        if (q->in->runs[i].tid && q->in->runs[i].tid != thread->tid) return 0;
+    return 1;
+}
+
+/* It is the thread of run `best`. */
+static void decide(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    threads_thread_ *const thread = thread_of(q, q->best);
+    q->run = q->best;
+    q->who.sure = 0;
+    if (thread && is_alone(q, thread)) {
+        thread->tainted = 0;
+        q->who.sure = 1;
+    } else if (thread) {
+        if (is_open(q, thread)) thread->tainted = 1;
+        q->who.sure = !thread->tainted;
+    }
+    if (q->lo >= t->lost_tsc || q->hi == NO_TIME) q->who.sure = 0;
+    if (t->config.never_mark) q->who.sure = 1;
+    begin_flow(q, thread);
+}
+
+/* Look at a run. Where its thread does not go on here, the next is looked at,
+ * but later: others may have to decode what it does before. */
+static void try_run(threads_queue_ *q)
+{
+    const threads_run_ *const runs = q->in->runs;
+    const threads_thread_ *const thread = thread_of(q, q->try_);
+    const int likely = thread ? how_likely(q, thread, q->hold_ip) : 0;
+    if (likely > q->best_likely
+        || (likely == q->best_likely && likely < PLAUSIBLE
+            && runs[q->try_].tsc <= q->lo)) {
+        q->best = q->try_;
+        q->best_likely = likely;
+    }
+    if (likely == PLAUSIBLE || q->try_ == q->last)
+        decide(q);
+    else
+        q->try_++;
+}
+
+/* A queue of a thread, or of a cpu without switches. */
+static void decide_alone(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    threads_thread_ *const thread = find_thread(t, q->queue->tid);
+    uint64_t hi = NO_TIME;
+    uint8_t code;
+    q->who.sure = !q->by_cpu;
+    begin_flow(q, thread);
+    if (!thread || !thread->in_call || thread->stops[0] == q->hold_ip) return;
+    while (!has_code(q, thread->pid, q->hold_ip, &code, 1)) {
+        if (t->timed && hi == NO_TIME) hi = time_after(q, q->hold_at);
+        if (!apply_early(t, thread->pid, hi)) break;
+    }
+}
+
+/* ---- decoding ---- */
+
+/* The thread stops; it is to go on at ip. */
+static void stop(threads_queue_ *q, uint64_t ip, int in_call)
+{
+    threads_thread_ *const thread = q->thread;
+    if (!thread) return;
+    memmove(thread->stops + 1, thread->stops,
+            (THREADS_STOPS_ - 1) * sizeof *thread->stops);
+    thread->stops[0] = ip;
+    if (thread->stop_count < THREADS_STOPS_) thread->stop_count++;
+    thread->known = 1;
+    thread->in_call = (uint8_t) in_call;
+}
+
+/* Where the thread goes on is not known. */
+static void forget(threads_queue_ *q)
+{
+    if (q->thread) q->thread->known = 0;
+}
+
+static void report_gap(threads_queue_ *q)
+{
+    const uint32_t why = window_gap(&q->trace, q->gaps++);
+    const struct {
+        uint32_t bit;
+        threads_loss loss;
+    } kinds[] = {{PERFDATA_AUX_TRUNCATED, THREADS_TRUNCATED},
+                 {PERFDATA_AUX_PARTIAL, THREADS_PARTIAL},
+                 {PERFDATA_AUX_COLLISION, THREADS_COLLISION},
+                 {PERFDATA_GAP_MISSING, THREADS_MISSING},
+                 {PERFDATA_GAP_SNAPSHOT, THREADS_SNAPSHOT}};
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (why & kinds[i].bit) lose(q->in, q, kinds[i].loss, 1, 0);
+}
+
+/* What an event does to the flow of threads. */
+static void see_event(threads_queue_ *q, const ipt_event *e)
+{
+    const int status = e->flags & IPT_EVENT_STATUS;
+    switch (e->type) {
+    case IPT_EVT_ENABLED:
+        if (!status || !q->in_order) {
+            if (!q->in_order) forget(q);
+            q->in_order = 1;
+            hold(q, e->ip, e->offset, e->tsc);
+        }
+        break;
+    case IPT_EVT_DISABLED:
+        if (status) break;
+        stop(q, e->flags & IPT_EVENT_NO_TO ? q->last_end : e->u.branch.to,
+             q->last_kind == IPT_INSN_SYSCALL || q->last_kind == IPT_INSN_INT);
+        break;
+    case IPT_EVT_ASYNC_DISABLED:
+        if (!status) stop(q, e->ip, 0);
+        break;
+    case IPT_EVT_OVERFLOW:
+        lose(q->in, q, THREADS_OVERFLOW, 1, 0);
+        forget(q);
+        q->in_order = 1;
+        if (!(e->flags & IPT_EVENT_NO_IP)) hold(q, e->ip, e->offset, e->tsc);
+        break;
+    case IPT_EVT_GAP:
+        while (q->gaps < q->trace.gaps && q->gaps < where(q)->gaps)
+            report_gap(q);
+        forget(q);
+        q->in_order = 0;
+        break;
+    default: break;
+    }
+}
+
+/* Pull events, up to one after which the thread has to be found. */
+static void pull(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    ipt_event event;
+    int status;
+    do {
+        status = next_event(q, &event);
+        if (status < 0) break;
+        q->who.tsc = where(q)->valid & IPT_AT_TSC ? event.tsc : 0;
+        if (t->config.event)
+            t->config.event(&q->who, &event, t->config.context);
+        see_event(q, &event);
+    } while (status & IPT_EVENT_PENDING && q->state == FLOWING);
+    q->pulling = status >= 0 && (status & IPT_EVENT_PENDING);
+}
+
+/* A synchronisation ended with status. Where flow is taken up without an event
+ * it is still that of the thread. */
+static void synced(threads_queue_ *q, int status)
+{
+    if (status == IPT_END) {
+        q->state = ENDED;
+    } else if (status >= 0) {
+        q->pulling = (status & IPT_EVENT_PENDING) != 0;
+        set_space(q);
+    }
+}
+
+/* Code is missing; does a record have it that was not applied yet? */
+static int need_code(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    uint64_t hi = NO_TIME;
+    if (!q->thread) return 0;
+    if (t->timed) hi = time_after(q, where(q)->offset);
+    return apply_early(t, q->who.pid, hi);
+}
+
+static void give_up(threads_queue_ *q, int status)
+{
+    lose(q->in, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR,
+         1, status);
+    status = sync_queue(q, RESYNC);
+    if (status < 0 && status != IPT_END) {
+        forget(q);
+        q->in_order = 0;
+        do
+            status = sync_queue(q, SYNC);
+        while (status < 0 && status != IPT_END
+               && where(q)->offset < UINT64_MAX && !q->trace.failed
+               && status != IPT_ERR_ARG && status != IPT_ERR_STATE);
+        if (status < 0) status = IPT_END;
+    }
+    synced(q, status);
+}
+
+static void put_block(threads_queue_ *q, const ipt_block *block)
+{
+    threads *const t = q->in;
+    q->who.tsc = where(q)->valid & IPT_AT_TSC ? where(q)->tsc : 0;
+    q->last_end = block->end_ip + block->last_size;
+    q->last_kind = block->kind;
+    t->instructions += block->count;
+    if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
+    if (t->config.flow) t->config.flow(&q->who, block, t->config.context);
+}
+
+/* With the kernel traced a switch is inside it, and time is all there is. */
+static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
+{
+    const threads *const t = q->in;
+    const uint64_t now = q->who.tsc;
+    size_t run = q->run;
+    if (!(block->end_ip & KERNEL) || !now) return;
+    while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
+    if (run == q->run) return;
+    q->run = run;
+    q->who.sure = t->cyc || t->config.never_mark;
+    set_thread(q, thread_of(q, run));
+}
+
+/* Decode up to the next place where the thread has to be found, or to a time.*/
+static void advance(threads_queue_ *q, uint64_t limit)
+{
+    ipt_block block;
+    int status;
+    while (q->state == FLOWING) {
+        if (q->pulling) {
+            pull(q);
+            continue;
+        }
+        status = next_block(q, &block);
+        if (status >= 0) {
+            put_block(q, &block);
+            if (q->by_cpu) switch_in_kernel(q, &block);
+            q->pulling = (status & IPT_EVENT_PENDING) != 0;
+            if (q->who.tsc >= limit && q->who.tsc) break;
+        } else if (status == IPT_EVENT_FIRST) {
+            q->pulling = 1;
+        } else if (status == IPT_MORE) {
+            window_more(&q->trace, where(q)->release);
+        } else if (status == IPT_END) {
+            q->state = ENDED;
+        } else if (status != IPT_NEED_PAGE || !need_code(q)) {
+            give_up(q, status);
+        }
+    }
+}
+
+/* ---- all queues ---- */
+
+static void find_runs(threads_queue_ *q)
+{
+    const threads *const t = q->in;
+    const uint32_t key = q->by_cpu ? q->queue->cpu : q->queue->tid;
+    if (q->by_cpu) {
+        while (q->run < t->run_count && t->runs[q->run].cpu < key) q->run++;
+        q->run_end = q->run;
+        while (q->run_end < t->run_count && t->runs[q->run_end].cpu == key)
+            q->run_end++;
+        if (q->run < q->run_end) t->runs[q->run].tsc = t->runs[q->run].in = 0;
+    }
+    while (q->aux < t->aux_count && t->aux[q->aux].key < key) q->aux++;
+    q->aux_end = q->aux;
+    while (q->aux_end < t->aux_count && t->aux[q->aux_end].key == key)
+        q->aux_end++;
+}
+
+static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
+{
+    int status;
+    memset(q, 0, sizeof *q);
+    q->in = t;
+    q->queue = &t->queues.queues[number];
+    q->by_cpu = q->queue->cpu != UINT32_MAX;
+    q->config = t->decoder;
+    q->config.read = read_code;
+    q->config.context = q;
+    q->who.queue = number;
+    q->who.cpu = q->queue->cpu;
+    find_runs(q);
+    if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;
+    status = t->config.insn ? ipt_insn_init(&q->decoder.insn, &q->config,
+                                            &q->trace.trace, &t->cache)
+                            : ipt_blk_init(&q->decoder.blk, &q->config,
+                                           &q->trace.trace, &t->cache);
+    window_more(&q->trace, 0);
+    if (status >= 0) status = sync_queue(q, SYNC);
+    q->state = FLOWING;
+    if (!q->by_cpu) set_thread(q, find_thread(t, q->queue->tid));
+    if (status < 0 && status != IPT_END)
+        give_up(q, status);
+    else
+        synced(q, status);
+    return 0;
+}
+
+static void queue_close(threads_queue_ *q)
+{
+    q->in->done += q->queue->size;
+    scout_close(&q->ahead);
+    window_close(&q->trace);
+    q->state = ENDED;
+}
+
+/* When a queue that is held or flows goes on, as far as is known. */
+static uint64_t time_of(const threads_queue_ *q)
+{
+    uint64_t time = q->state == HELD ? q->lo : q->who.tsc;
+    if (q->state == HELD && q->by_cpu && q->run < q->run_end
+        && q->in->runs[q->try_].tsc > time)
+        time = q->in->runs[q->try_].tsc;
+    return time;
+}
+
+/* In which order queues go on: a run that began earlier is done with first. */
+static uint64_t key_of(const threads_queue_ *q)
+{
+    if (!q->by_cpu || q->run == q->run_end) return time_of(q);
+    return q->in->runs[q->state == HELD ? q->try_ : q->run].tsc;
+}
+
+static int report(threads *t)
+{
+    uint64_t done = t->done;
+    if (!t->config.progress) return 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (t->all[i].state != ENDED && t->all[i].in)
+            done += t->all[i].trace.done;
+    t->stopped = t->config.progress(done, t->size, t->config.context) != 0;
+    return t->stopped;
+}
+
+static void step(threads_queue_ *q, uint64_t limit)
+{
+    if (q->state == HELD) {
+        if (q->by_cpu && q->run < q->run_end)
+            try_run(q);
+        else
+            decide_alone(q);
+    }
+    advance(q, limit);
+}
+
+/* The queue whose turn it is; NULL if none can go on before a time. */
+static threads_queue_ *choose(threads *t, uint64_t limit)
+{
+    threads_queue_ *best = NULL;
+    uint64_t best_key = 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        threads_queue_ *const q = &t->all[i];
+        uint64_t key;
+        if (q->state == ENDED || time_of(q) >= limit) continue;
+        key = key_of(q);
+        if (!best || key < best_key) {
+            best = q;
+            best_key = key;
+        }
+    }
+    return best;
+}
+
+static int is_wanted(threads *t, uint32_t number)
+{
+    const perfdata_queue *const queue = &t->queues.queues[number];
+    const threads_thread_ *const thread = find_thread(t, queue->tid);
+    const int wanted = queue->cpu != UINT32_MAX || !thread || !t->config.wanted
+                    || t->config.wanted(thread->pid, thread->tid,
+                                        t->config.context);
+    if (!wanted) t->done += queue->size;
+    t->all[number].state = ENDED;
+    return wanted;
+}
+
+/* All queues together, in the order of time. */
+static int run_timed(threads *t)
+{
+    unsigned steps = 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (is_wanted(t, i) && queue_open(t, &t->all[i], i)) return -1;
+    while (!t->stopped) {
+        threads_queue_ *q;
+        uint64_t limit = NO_TIME;
+        while (t->row_next < t->row_count && t->rows[t->row_next].applied)
+            t->row_next++;
+        if (t->row_next < t->row_count) limit = t->rows[t->row_next].tsc;
+        q = choose(t, limit);
+        if (q) {
+            step(q, limit);
+            if (q->state == ENDED) queue_close(q);
+            if (++steps % 64 == 0 && report(t)) break;
+        } else if (limit != NO_TIME) {
+            apply(t, &t->rows[t->row_next++]);
+        } else {
+            break;
+        }
+    }
+    return 0;
+}
+
+/* One queue after the other; records are applied when they are needed. */
+static int run_timeless(threads *t)
+{
+    for (uint32_t i = 0; i < t->queues.queue_count && !t->stopped; i++) {
+        threads_queue_ *const q = &t->all[i];
+        if (!is_wanted(t, i)) continue;
+        if (queue_open(t, q, i)) return -1;
+        while (q->state != ENDED && !t->stopped) {
+            step(q, NO_TIME);
+            report(t);
+        }
+        queue_close(q);
+    }
+    return 0;
+}
+
+void threads_changed(threads *t, uint64_t ip, uint64_t size)
+{
+    ipt_cache_invalidate(&t->cache, NULL, ip, size);
+}
+
+int threads_run(threads *t)
+{
+    ipt_cache_line *const lines =
+        (ipt_cache_line *) malloc(LINES * sizeof *lines);
+    int status = -1;
+    t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
+                                       sizeof *t->all);
+    if (lines && t->all && ipt_cache_init(&t->cache, lines, LINES) >= 0)
+        status = t->timed ? run_timed(t) : run_timeless(t);
+    for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
+        if (t->all[i].in && t->all[i].state != ENDED) queue_close(&t->all[i]);
+    free(t->all);
+    free(lines);
+    t->all = NULL;
+    return status < 0 ? -1 : t->stopped;
+}

@@ -1,0 +1,181 @@
+/* threads.h: whose flow it is: the queues of trace of a perf.data, thread by
+ * thread.
+ *
+ *     threads_init(&t, &config);
+ *     while (perffile_next(&file, &record) >= 0)
+ *         threads_add(&t, &record);         // each record of the file
+ *     threads_start(&t);
+ *     threads_run(&t);                      // calls config.flow
+ *     threads_free(&t);
+ *
+ * A queue is of a thread, or of a cpu, which threads share. There the records
+ * of switches tell whose turn it is, as far as time is known: tracing of user
+ * code ends before a switch and begins again after it, and a thread that got
+ * the cpu at a certain time runs from then on. All that is known of the moment
+ * when tracing begins again is that it lies between two times, which are those
+ * of packets or of AUX records. If several threads had the cpu between these
+ * two, the one counts that goes on where it was stopped. What is still open is
+ * marked: threads_who.sure is 0.
+ *
+ * All queues are decoded together. Records that change code are applied in the
+ * order of time, each after the flow that came before it. Where time is too
+ * coarse for that, a record is applied early: when flow needs code that is not
+ * there. Without time all records are applied in this way.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef THREADS_H
+#define THREADS_H
+#include "ipt.h"
+#include "perffile.h"
+#include "pids.h"
+
+/* Kinds of loss; each is counted for itself. */
+typedef enum threads_loss {
+    THREADS_OVERFLOW,  /* the processor lost packets (OVF) */
+    THREADS_TRUNCATED, /* AUX: the buffer was full, or tracing had to stop */
+    THREADS_PARTIAL,   /* AUX: tracing was off for part of the time */
+    THREADS_COLLISION, /* AUX: with another user of the unit */
+    THREADS_MISSING,   /* the file has no record of some trace */
+    THREADS_SNAPSHOT,  /* trace before a snapshot or sample is not there */
+    THREADS_PAUSED,    /* events may pause tracing: aux_action */
+    THREADS_SIDEBAND,  /* LOST: records that would say what runs where */
+    THREADS_NO_CODE,   /* flow is at an address where no code is known */
+    THREADS_ERROR,     /* trace that cannot be decoded, or not with this code */
+    THREADS_UNSURE,    /* instructions whose thread is not sure */
+    THREADS_LOSSES
+} threads_loss;
+
+/* Whose flow, where and when. */
+typedef struct threads_who {
+    uint32_t pid;
+    uint32_t tid;   /* 0 and 0: not known, or the idle task */
+    uint32_t cpu;   /* UINT32_MAX: not known */
+    uint32_t queue; /* its number, in the order of the file */
+    uint64_t tsc;   /* 0: not known */
+    uint8_t sure;
+} threads_who;
+
+typedef struct threads_config {
+    /* Code of a process, as ipt_config.read. */
+    int (*code)(uint8_t *buffer, size_t size, uint32_t pid,
+                const ipt_asid *asid, uint64_t ip, void *context);
+    /* Apply a record that may change code; by way of threads_changed it says
+     * what did. Never called twice for a record. */
+    void (*apply)(const perfdata_record *record, void *context);
+    /* Instructions; in the order of each thread. May be NULL. */
+    void (*flow)(const threads_who *who, const ipt_block *block, void *context);
+    /* An event between them. May be NULL. */
+    void (*event)(const threads_who *who, const ipt_event *event,
+                  void *context);
+    /* Something is missing here; status: IPT_, or 0. May be NULL. */
+    void (*lost)(const threads_who *who, threads_loss loss, int status,
+                 const ipt_where *at, void *context);
+    /* Now and then: how much trace is done. Not 0 ends it. May be NULL. */
+    int (*progress)(uint64_t done, uint64_t size, void *context);
+    /* Which threads are wanted: 0 for those whose queues need not be decoded.
+     * Asked for queues of threads only. May be NULL. */
+    int (*wanted)(uint32_t pid, uint32_t tid, void *context);
+    void *context;
+    perffile *file;     /* has to stay open */
+    uint32_t flags;     /* IPT_CONFIG_, besides what the file says */
+    uint8_t insn;       /* 1: blocks of one instruction each */
+    uint8_t never_mark; /* 1: for tests: nothing is marked */
+} threads_config;
+
+/* What a record of a switch says: from `tsc` on, another thread has the cpu. */
+typedef struct threads_run_ {
+    uint64_t tsc; /* of the out record */
+    uint64_t in;  /* of the in record: no user code before it */
+    uint32_t cpu;
+    uint32_t pid;
+    uint32_t tid;
+    uint32_t order;
+} threads_run_;
+
+/* A record that is kept. */
+typedef struct threads_row_ {
+    uint64_t tsc;
+    size_t at;      /* of its bytes */
+    uint32_t event; /* of the file */
+    uint32_t pid;   /* whose code it changes; UINT32_MAX: that of all */
+    uint32_t ppid;  /* of FORK */
+    uint16_t size;
+    uint8_t exec;
+    uint8_t applied;
+} threads_row_;
+
+/* An AUX record: what was in the buffer at which time. */
+typedef struct threads_aux_ {
+    uint64_t tsc;
+    uint64_t position;
+    uint32_t key; /* cpu or tid */
+} threads_aux_;
+
+#define THREADS_STOPS_ 8
+
+/* What is known of a thread. */
+typedef struct threads_thread_ {
+    uint32_t pid;
+    uint32_t tid;
+    uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
+    uint8_t stop_count;
+    uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
+    uint8_t in_call; /* it stopped in a system call */
+    uint8_t seen;    /* some of its flow was */
+    uint8_t tainted; /* ... but perhaps was another's */
+} threads_thread_;
+
+typedef struct threads_queue_ threads_queue_;
+
+typedef struct threads {
+    threads_config config;
+    perfdata_queues queues;
+    ipt_config decoder;
+    uint64_t pt[PERFDATA_PT_WORDS];
+    uint8_t has_pt;
+    uint8_t timed;
+    uint8_t cyc;
+    uint8_t started;
+    uint8_t stopped;      /* by progress, or without memory */
+    uint64_t slack;       /* what a ns is, in ticks, and a little */
+    uint64_t lost_tsc;    /* records were lost from here on */
+    threads_run_ *runs;   /* sorted by cpu, then time */
+    size_t run_count, run_max;
+    threads_row_ *rows;   /* sorted by time */
+    size_t row_count, row_max, row_next;
+    uint8_t *bytes;
+    size_t byte_count, byte_max;
+    threads_aux_ *aux;    /* sorted by key, then time */
+    size_t aux_count, aux_max;
+    threads_thread_ *list; /* sorted by tid */
+    size_t thread_count, thread_max;
+    threads_queue_ *all;
+    pids cpus;             /* those that switched */
+    ipt_cache cache;
+    uint64_t done;        /* bytes of trace */
+    uint64_t size;
+    uint64_t losses[THREADS_LOSSES];
+    uint64_t instructions;
+} threads;
+
+/* config is copied. */
+void threads_init(threads *t, const threads_config *config);
+void threads_free(threads *t);
+
+/* Note a record; each record of the file is given, in its order. 0, or -1
+ * without memory. */
+int threads_add(threads *t, const perfdata_record *record);
+
+/* All records were noted: sort them. 0, or -1 without memory. */
+int threads_start(threads *t);
+
+/* Decode. 0; -1 without memory; 1: ended by config.progress. */
+int threads_run(threads *t);
+
+/* From config.apply: code has changed, of all processes or of one. */
+void threads_changed(threads *t, uint64_t ip, uint64_t size);
+
+/* What a kind of loss is, in a few words. */
+const char *threads_text(threads_loss loss);
+
+#endif /* THREADS_H */
