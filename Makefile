@@ -29,7 +29,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = freestanding layers cxx stack fuel readme checks
+CHECKS = checks freestanding layers cxx stack fuel readme
 
 # $(call found,header,flags): the flags, if the compiler finds the header.
 hash := \#
@@ -107,7 +107,7 @@ REPLAY = $(if $(FUZZERS),$(CHECK_DIR)/replay.sh)
 endif
 
 run-tests: tools examples tests $(if $(REPLAY),fuzzers)
-	@$(RUN) $(TESTS:%=$(BUILD)/tests/%) $(SCRIPTS) $(REPLAY)
+	@$(RUN) $(SCRIPTS) $(REPLAY) $(TESTS:%=$(BUILD)/tests/%)
 
 test-traces:  ## Test with real hardware traces: TRACES=dir
 	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis \
@@ -145,18 +145,14 @@ test-corpus:  ## Traces of real programs in every configuration
 
 include tests/bench/bench.mk  # bench, bench-...
 
-sanitize:  ## Run the tests under AddressSanitizer and UBSan
-	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
-	    -fsanitize=address,undefined -fno-sanitize-recover=all"
-
-include $(CHECK_DIR)/net.mk  # fuzz, hashes
+include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
 
 fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh
 
 # ---- checks: one script each, usable on any copy of the tree ----
 
-check:  ## Run the checks up to check-checks
+check:  ## Run the checks below it
 	@$(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
 
 check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib

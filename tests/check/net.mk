@@ -1,5 +1,12 @@
 # net.mk: targets that measure how much the tests notice. Part of ../../Makefile.
 
+# These scripts build what they run themselves, in flags of their own.
+OWN = afl bench cov scale share
+sanitize:  ## Run the tests under AddressSanitizer and UBSan
+	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
+	    -fsanitize=address,undefined -fno-sanitize-recover=all" \
+	    SCRIPTS="$(filter-out $(OWN:%=tests/%.sh),$(SCRIPTS))"
+
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-report:  ## Fuzz, say how fast, and how often in all runs of this machine

@@ -3,33 +3,28 @@
 # line `N passed, N failed[, N skipped]`, and print one such line for all.
 # Arguments of a program are in the same word: run.sh 'build/tests/x --all'.
 # A program that crashes, hangs, lies or prints no total counts as a failure.
+# As many run in parallel as the machine has processors (JOBS=1: one by one).
 # With VERBOSE=1 the output of programs that pass is shown too.
-
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 2' HUP INT TERM
-passed=0 failed=0 skipped=0
 
 # bad TEXT: one more failure that the program itself did not count.
 bad() { echo "      $1"; failed=$((failed + 1)); verdict=FAIL; }
 
-for program; do
-    # shellcheck disable=SC2086 # a program and its arguments
-    set -- $program
+# judge PROGRAM [ARGUMENT...]: runs one, prints what there is to say, and adds
+# its numbers to $dir/totals.
+judge() {
     name=$(basename "${1%.sh}")
+    out=$dir/out.$$
     case $1 in *.sh) set -- sh "$@" ;; esac
     start=$(date +%s)
-    timeout "${TEST_TIMEOUT:-900}" "$@" >"$dir/out" 2>&1 </dev/null
+    timeout "${TEST_TIMEOUT:-900}" "$@" >"$out" 2>&1 </dev/null
     status=$?
     seconds=$(($(date +%s) - start))
     # shellcheck disable=SC2046 # two or three numbers
-    set -- $(tail -n 1 "$dir/out" | LC_ALL=C sed -n -E \
+    set -- $(tail -n 1 "$out" | LC_ALL=C sed -n -E \
         's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/p')
-    verdict=ok
+    verdict=ok passed=${1:-0} failed=${2:-0} skipped=${3:-0}
+    tests=$((passed + failed))
     [ "${2:-1}" -eq 0 ] || verdict=FAIL
-    passed=$((passed + ${1:-0}))
-    failed=$((failed + ${2:-0}))
-    skipped=$((skipped + ${3:-0}))
     if [ $status -eq 124 ]; then
         bad "$name: stopped after ${TEST_TIMEOUT:-900} s"
     elif [ $status -gt 1 ]; then
@@ -43,14 +38,35 @@ for program; do
     fi
     if [ $verdict = FAIL ] || [ -n "$VERBOSE" ]; then
         sed '$!b
-            /^[0-9]* passed/d' "$dir/out" | tail -n 60 | sed 's/^/      /'
+            /^[0-9]* passed/d' "$out" | tail -n 60 | sed 's/^/      /'
     else
-        grep '^SKIP ' "$dir/out" | sed 's/^/      /'
+        grep '^SKIP ' "$out" | sed 's/^/      /'
     fi
-    printf '%-5s %-16s %5d tests %4d s\n' $verdict "$name" \
-        $((${1:-0} + ${2:-0})) $seconds
-done
+    printf '%-5s %-16s %5d tests %4d s\n' $verdict "$name" $tests $seconds
+    echo "$passed $failed $skipped" >>"$dir/totals"
+}
 
+if [ "$1" = --judge ]; then # what xargs runs: run.sh --judge DIR PROGRAM
+    dir=$2
+    # shellcheck disable=SC2086 # a program and its arguments
+    judge $3 >"$dir/said.$$" 2>&1
+    cat "$dir/said.$$" # whole, whatever runs beside it
+    rm -f "$dir/said.$$" "$dir/out.$$"
+    exit 0
+fi
+
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+: >"$dir/totals"
+[ $# -eq 0 ] || printf '%s\0' "$@" |
+    xargs -0 -n 1 -P "${JOBS:-$(nproc)}" sh "$0" --judge "$dir"
+passed=0 failed=0 skipped=0 judged=0
+while read -r p f s; do
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    judged=$((judged + 1))
+done <"$dir/totals"
+[ $judged -eq $# ] || bad "$(($# - judged)) programs were not judged"
 [ $((passed + failed + skipped)) -gt 0 ] || bad "no test was run"
 [ $skipped -eq 0 ] && tail= || tail=", $skipped skipped"
 echo "$passed passed, $failed failed$tail"
