@@ -186,6 +186,112 @@ static void save_pevent_files(const char *folder)
     whole_size = 0;
 }
 
+/* ---- code of processes: see spaces.c ---- */
+
+/* The file that was built, and actions. */
+static void save_spaces(const char *folder, const char *name, uint8_t flags,
+                        const uint8_t (*actions)[8], size_t count)
+{
+    static uint8_t bytes[3 + 1024];
+    bytes[0] = flags;
+    bytes[1] = (uint8_t) built_size;
+    bytes[2] = (uint8_t) (built_size >> 8);
+    memcpy(bytes + 3, built, built_size);
+    memcpy(bytes + 3 + built_size, actions, 8 * count);
+    save(folder, "spaces", name, bytes, 3 + built_size + 8 * count);
+}
+
+/* An ELF file with a build id and a segment of the kernel. */
+static void put_elf(void)
+{
+    built_size = 0;
+    put_text("\177ELF\2\1\1", 18);
+    put(62, 2);
+    put(0, 4);
+    put(0, 8);
+    put(64, 8);
+    put(0, 14);
+    put2(56, 0); // and its high half
+    built_size -= 4;
+    put(2, 2);
+    built_size = 64;
+    put2(4, 0);
+    put(176, 8); // the note
+    put(0, 8);
+    put(0, 8);
+    put(20, 8);
+    built_size = 120;
+    put2(1, 0);
+    put(192, 8);
+    put(0xffffffff81000000, 8);
+    put(0, 8);
+    put(32, 8);
+    built_size = 176;
+    put2(4, 2);
+    put(3, 4);
+    put_text("GNU", 4);
+    put_text("\1\2", 4);
+    put_text("code of a kernel and of programs", 48);
+}
+
+/* 0 LOAD: from is an address, too; 1 MOVE. */
+static void put_jit(unsigned type, uint64_t time, uint64_t from, uint64_t to,
+                    size_t size)
+{
+    put2(type, type ? 64 : 58 + size);
+    put(time, 8);
+    put2(1, 1);
+    put(to, 8);
+    put(from, 8);
+    if (type) put(to, 8);
+    put(size, 8);
+    put(0, 8);
+    if (!type) put_text("f", 2);
+    if (!type) put_text("the code of the function", size);
+}
+
+static void save_spaces_files(const char *folder)
+{
+    static const uint8_t maps[][8] = {
+        {0, 1, 2, 4, 20, 190, 0, 1}, {2, 2, 0, 1, 0, 0, 0, 2},
+        {0, 2, 2, 10, 9, 200, 0, 3}, {0, 1, 34, 8, 16, 192, 0, 3},
+        {0, 1, 2, 4, 20, 190, 0, 4}, {0, 3, 2, 0, 40, 0, 3, 4},
+        {2, 3, 0, 2, 0, 0, 0, 4}, {2, 3, 8, 2, 0, 0, 0, 4},
+        {3, 1, 8, 0, 0, 0, 0, 5}, {1, 1, 10, 4, 20, 190, 4, 5}
+    };
+    static const uint8_t kernel[][8] = {
+        {4, 0, 1, 0x82, 4, 6, 0, 1}, {4, 0, 1, 0x84, 0, 9, 1, 2},
+        {5, 0, 1, 0x90, 8, 0, 0, 3}, {1, 0, 1, 0x98, 8, 0, 7, 3},
+        {4, 0, 1, 0x83, 9, 0, 1, 4}, {5, 0, 1, 0x80, 4, 1, 0, 5}
+    };
+    static const uint8_t jit[][8] = {
+        {0, 1, 2, 0xff, 1, 0, 1, 0}, {15, 0, 0, 0, 0, 0, 0, 4},
+        {2, 2, 0, 1, 0, 0, 0, 2}, {15, 0, 0, 0, 0, 0, 0, 9},
+        {0, 1, 2, 8, 8, 0, 2, 9}, {0, 1, 2, 8, 8, 9, 0, 9},
+        {15, 0, 0, 0, 0, 0, 0, 99}, {3, 1, 8, 0, 0, 0, 0, 99}
+    };
+    big = 0;
+    memset(built, 0, 4096);
+    put_elf();
+    save_spaces(folder, "maps", 0, maps, sizeof maps / sizeof *maps);
+    save_spaces(folder, "maps_force", 6, maps, sizeof maps / sizeof *maps);
+    save_spaces(folder, "kernel", 0, kernel, sizeof kernel / sizeof *kernel);
+    for (unsigned tsc = 0; tsc < 2; tsc++) {
+        built_size = 0;
+        put2(0x4a695444, 1);
+        put2(40, 62);
+        put(1, 8);
+        put(0, 8);
+        put(tsc, 8);
+        put_jit(0, 8, 0x1004, 0x1004, 12);
+        put_jit(0, 30, 0x1000, 0x1000, 8);
+        put_jit(1, 20, 0x1004, 0x1006, 6);
+        put_jit(2, 20, 0, 0, 0);
+        save_spaces(folder, tsc ? "jit_tsc" : "jit", 1, jit,
+                    sizeof jit / sizeof *jit);
+    }
+}
+
 /* Samples in front are about packets only; flow has its own. */
 int main(int argc, char **argv)
 {
@@ -199,6 +305,7 @@ int main(int argc, char **argv)
     }
     save_perfdata_files(argv[1]);
     save_pevent_files(argv[1]);
+    save_spaces_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");

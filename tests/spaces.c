@@ -795,6 +795,7 @@ TEST(jit_moves)
     dump_move(5, 0x5004, 0x6000, 4);
     map_dump(1);
     advance(104, 2);
+    CHANGED(1, 0x5000, 12); // both places
     sees(1, 0x5000, "....function.");
     advance(109, 0);
     sees(1, 0x5000, "....function.");

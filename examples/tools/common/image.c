@@ -434,6 +434,7 @@ static const char *elf_read(const files_file *file, elf_table *table)
     why = elf_head(head, table, &from);
     if (why) return why;
     size = table->entry * table->count;
+    if (from > file->size || size > file->size - from) return bad_file;
     table->bytes = malloc(size);
     if (!table->bytes) return no_memory;
     if (files_read(file, from, table->bytes, size) == size) return NULL;

@@ -513,11 +513,16 @@ uint64_t spaces_next(const spaces *s)
     return s->jit_count ? due(s->jits[0]) : UINT64_MAX;
 }
 
-/* Code that was moved is what is at its old address. */
-static int move_piece(spaces *s, spaces_process *p, const jitdump_record *r)
+/* Code that was moved is what is at its old address. What has changed is from
+ * there to the new one. */
+static int move_piece(spaces *s, spaces_process *p, const jitdump_record *r,
+                      spaces_change *change)
 {
     image *const jit = &p->code->jit;
     const image_range *at = image_find(jit, &image_everywhere, r->from);
+    const uint64_t first = r->from < r->addr ? r->from : r->addr;
+    const uint64_t last = (r->from > r->addr ? r->from : r->addr)
+        + (r->size - 1);
     const image_section *section;
     const files_file *file;
     uint64_t from;
@@ -525,8 +530,10 @@ static int move_piece(spaces *s, spaces_process *p, const jitdump_record *r)
     section = &jit->sections[at->section - 1];
     file = section->file;
     from = section->from + (r->from - section->base);
-    image_hide(jit, r->from, r->from + (r->size - 1));
-    return put_part(s, jit, file, from, r->size, r->addr) == NULL;
+    if (image_hide(jit, r->from, r->from + (r->size - 1))
+        || put_part(s, jit, file, from, r->size, r->addr))
+        out_of_memory(s);
+    return changed(change, p->pid, first, last - first + 1);
 }
 
 static int show_piece(spaces *s, spaces_jit *jit, spaces_change *change)
@@ -539,10 +546,9 @@ static int show_piece(spaces *s, spaces_jit *jit, spaces_change *change)
     if (jitdump_next(&dump, &r) <= 0 || r.size - 1 > UINT64_MAX - r.addr
         || !own_code(s, p))
         return 0;
-    if (r.type == JITDUMP_MOVE ? !move_piece(s, p, &r)
-                               : put_part(s, &p->code->jit, jit->file, r.from,
-                                          r.size, r.addr) != NULL)
-        return 0;
+    if (r.type == JITDUMP_MOVE) return move_piece(s, p, &r, change);
+    if (put_part(s, &p->code->jit, jit->file, r.from, r.size, r.addr))
+        return out_of_memory(s);
     return changed(change, p->pid, r.addr, r.size);
 }
 
