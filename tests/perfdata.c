@@ -1421,6 +1421,166 @@ TEST(queues_of_snapshots)
     check_piece(1, 100, 4096, PERFDATA_GAP_SNAPSHOT);
 }
 
+/* ---- snapshots that overlap ---- */
+
+static uint8_t ring_bytes[1 << 16];
+static perfdata ring_file;
+static perfdata_config ring_config;
+
+static int read_ring(uint8_t *buffer, size_t size, uint64_t offset,
+                     void *context)
+{
+    (void) context;
+    memcpy(buffer, ring_bytes + offset, size);
+    return 0;
+}
+
+/* A stream of trace at the end of the memory, from 32 KiB on: random bytes, of
+ * few kinds, with a PSB now and then. */
+static void make_stream(size_t size, unsigned kinds, unsigned psb)
+{
+    uint8_t *to = ring_bytes + 32768;
+    for (size_t i = 0; i < size;) {
+        if (roll(psb) == 0 && size - i >= 16) {
+            for (unsigned k = 0; k < 16; k++) to[i++] = k % 2 ? 0x82 : 2;
+        } else {
+            to[i++] = (uint8_t) (3 + roll(kinds));
+        }
+    }
+    memset(&ring_file, 0, sizeof ring_file);
+    memset(&ring_config, 0, sizeof ring_config);
+    ring_config.read = read_ring;
+    ring_config.size = sizeof ring_bytes;
+    ring_file.config = &ring_config;
+}
+
+/* Add [from, to) of the stream as a snapshot, padded to 8. */
+static void add_snapshot(size_t from, size_t to, size_t *used)
+{
+    const size_t size = (to - from + 7) / 8 * 8;
+    memset(ring_bytes + *used, 0, size);
+    memcpy(ring_bytes + *used, ring_bytes + 32768 + from, to - from);
+    add_trace(0, 0, 0, 0, size);
+    pieces[q.piece_count - 1].data = *used;
+    *used += size;
+}
+
+/* Snapshots of a ring of 1 KiB: those that overlap by enough to have a PSB are
+ * one stream, without a byte too many or too few. */
+TEST(snapshots_that_overlap)
+{
+    unsigned joined = 0;
+    for (int round = 0; round < 2000; round++) {
+        size_t end[16];
+        size_t used = 0;
+        size_t at = 0;
+        size_t made = 0;
+        const unsigned count = 2 + roll(14);
+        no_queues();
+        q.snapshot = 1;
+        make_stream(16384, 200, 40);
+        for (unsigned i = 0; i < count; i++) {
+            at += roll(8) ? roll(900) : roll(1500);
+            end[i] = at;
+            add_snapshot(at < 1024 ? 0 : at - 1024, at, &used);
+        }
+        CHECK_EQ(perfdata_queues_finish(&q), 0);
+        CHECK_EQ(perfdata_queues_trim(&q, &ring_file), 0);
+        for (unsigned i = 0; i < count; i++) {
+            const perfdata_piece *piece = &pieces[i];
+            unsigned next = i + 1; // that has anything
+            while (next < count && !pieces[next].gap && !pieces[next].size)
+                next++;
+            if (i && !piece->gap) joined++;
+            else made = end[i] < 1024 ? 0 : end[i] - 1024;
+            if (!CHECK(made + piece->size == end[i]
+                       || (next == count || pieces[next].gap
+                           ? made + piece->size - end[i] < 8 : 0)
+                       || piece->size == 0)
+                || !CHECK(memcmp(ring_bytes + piece->data,
+                                 ring_bytes + 32768 + made,
+                                 piece->size < end[i] - made
+                                     ? (size_t) piece->size
+                                     : end[i] - made) == 0))
+                printf("round %d, snapshot %u of %u\n", round, i, count);
+            made = end[i];
+        }
+    }
+    CHECK(joined > 5000);
+}
+
+/* Bytes that repeat themselves: whatever is joined, every piece is of its
+ * snapshot, and of two equal ones nothing is left of the second. */
+TEST(snapshots_that_repeat)
+{
+    for (int round = 0; round < 500; round++) {
+        size_t used = 0;
+        no_queues();
+        q.snapshot = 1;
+        make_stream(4096, 1 + roll(2), 1 + roll(30));
+        add_snapshot(0, 1024, &used);
+        add_snapshot(0, 1024, &used);
+        add_snapshot(roll(100), 1024 + roll(100), &used);
+        CHECK_EQ(perfdata_queues_finish(&q), 0);
+        CHECK_EQ(perfdata_queues_trim(&q, &ring_file), 0);
+        CHECK_EQ(queues[0].count, 3);
+        if (!pieces[1].gap) CHECK_EQ(pieces[1].size, 0);
+        for (unsigned i = 0; i < 3; i++)
+            CHECK(pieces[i].size <= 1200 && pieces[i].data <= used);
+    }
+    no_queues(); // no PSB, other queues, and a file that ends
+    q.snapshot = 1;
+    make_stream(4096, 200, 1000000);
+    add_trace(0, 0, 0, 0, 64);
+    add_trace(0, 0, 0, 0, 64);
+    add_trace(1, 0, 1, 0, 64);
+    pieces[0].data = pieces[1].data = pieces[2].data = 0;
+    CHECK_EQ(perfdata_queues_finish(&q), 0);
+    CHECK_EQ(perfdata_queues_trim(&q, &ring_file), 0);
+    check_piece(1, 0, 64, PERFDATA_GAP_SNAPSHOT);
+    check_piece(2, 0, 64, 0);
+    ring_config.size = 32;
+    CHECK_EQ(perfdata_queues_trim(&q, &ring_file), PERFDATA_ERR_CUT);
+}
+
+/* Trace in samples, by thread and by cpu. */
+TEST(queues_of_samples)
+{
+    static const uint8_t bytes[64];
+    for (int by_cpu = 0; by_cpu < 2; by_cpu++) {
+        no_queues();
+        memset(&rec, 0, sizeof rec);
+        rec.type = PERFDATA_AUXTRACE_INFO;
+        rec.u.info.kind = 1;
+        rec.u.info.word[PERFDATA_PT_PER_CPU_MMAPS] = (unsigned) by_cpu;
+        CHECK_EQ(perfdata_queues_add(&q, &rec), 0);
+        for (unsigned i = 0; i < 4; i++) {
+            memset(&rec, 0, sizeof rec);
+            rec.type = PERFDATA_SAMPLE;
+            rec.bytes = bytes;
+            rec.offset = 1000 * (uint64_t) i;
+            rec.sample.has = PERFDATA_SAMPLE_CPU | PERFDATA_SAMPLE_TID;
+            rec.sample.tid = 7 + i % 2;
+            rec.sample.cpu = 3 - i % 2;
+            rec.u.event.aux = bytes + 24;
+            rec.u.event.aux_size = i == 3 ? 0 : 40;
+            CHECK_EQ(perfdata_queues_add(&q, &rec), 0);
+            rec.packed = 1;
+            CHECK_EQ(perfdata_queues_add(&q, &rec), 0);
+        }
+        CHECK_EQ(q.packed, 3);
+        CHECK_EQ(perfdata_queues_finish(&q), 0);
+        CHECK_EQ(q.queue_count, 2);
+        CHECK_EQ(queues[0].idx, by_cpu ? 2 : 7);
+        CHECK_EQ(queues[0].cpu, by_cpu ? 2 : UINT32_MAX);
+        CHECK_EQ(queues[0].tid, by_cpu ? UINT32_MAX : 7);
+        CHECK_EQ(queues[0].count, by_cpu ? 1 : 2);
+        CHECK_EQ(pieces[0].data, by_cpu ? 1024 : 24);
+        CHECK_EQ(pieces[0].size, 40);
+        check_piece(by_cpu ? 2 : 1, 0, 40, PERFDATA_GAP_SNAPSHOT);
+    }
+}
+
 TEST(queues_too_small)
 {
     no_queues();
@@ -1625,6 +1785,9 @@ int main(void)
     RUN(queues_by_thread);
     RUN(queues_by_position);
     RUN(queues_of_snapshots);
+    RUN(snapshots_that_overlap);
+    RUN(snapshots_that_repeat);
+    RUN(queues_of_samples);
     RUN(queues_too_small);
     RUN(random_queues);
     RUN(many_ids);

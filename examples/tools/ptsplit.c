@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE // lseek's SEEK_DATA, asprintf
 #include "common/below.h"
-#include "common/buildid.h"
-#include "common/files.h"
+#include "common/binaries.h"
+#include "common/kallsyms.h"
 #include "common/perffile.h"
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
@@ -16,9 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -38,7 +36,8 @@ static const char help[] =
     "  --ptdump                  print the command lines of ptdump only.\n"
     "  --ptxed                   print those of ptxed only.\n"
     "  --symfs <folder>          look for code in this folder, as if it were\n"
-    "                            the root.\n"
+    "                            the root: <folder>/<path>, then\n"
+    "                            <folder>/<name>.\n"
     "  --buildid-dir <folder>    perf's cache of files; default: ~/.debug.\n"
     "  --vdso <file>             what [vdso] was.\n"
     "  --kcore <folder>          has kcore and kallsyms; default: that of a\n"
@@ -47,7 +46,8 @@ static const char help[] =
     "\n"
     "In the folder, for a file f:\n"
     "\n"
-    "  f-aux-idx<n>.bin          trace number n; of snapshots, one file each:\n"
+    "  f-aux-idx<n>.bin          trace number n; of snapshots and samples, one\n"
+    "                            file for those that overlap:\n"
     "                            f-aux-idx<n>.<k>.bin.\n"
     "  f-sideband-cpu<n>.pevent  records of a cpu, by time; of a recording by\n"
     "  f-sideband-pid<n>.pevent  thread: of a process.\n"
@@ -60,8 +60,6 @@ typedef struct options {
     const char *file;
     const char *out;
     const char *symfs;
-    const char *cache;
-    const char *vdso;
     const char *kcore;
     uint8_t ptdump;
     uint8_t ptxed;
@@ -102,6 +100,7 @@ typedef struct splitter {
     const tool_args *args;
     options opt;
     perffile file;
+    binaries code;
     char *base;        /* of names in the folder */
     int folder;
     int failed;        /* something could not be read or written */
@@ -127,7 +126,6 @@ typedef struct splitter {
     size_t task_max;
     uint64_t kernel_start; /* 0: not known */
     uint64_t lost;         /* records and samples */
-    uint64_t samples;      /* with trace in them */
     uint8_t vdsos;         /* 1 << buildid_kind: in the folder */
     uint8_t has_kcore;
 } splitter;
@@ -353,7 +351,7 @@ static void see_record(splitter *s, const perfdata_record *r)
     case PERFDATA_COMM: add_task(s, r->u.comm.pid, r->u.comm.tid); break;
     case PERFDATA_LOST:
     case PERFDATA_LOST_SAMPLES: s->lost += r->u.lost.lost; break;
-    case PERFDATA_SAMPLE: s->samples += r->u.event.aux_size != 0; return;
+    case PERFDATA_SAMPLE:
     case PERFDATA_AUXTRACE_INFO: see_info(s, r); return;
     case PERFDATA_HEADER_ATTR:
     case PERFDATA_HEADER_FEATURE:
@@ -384,32 +382,17 @@ static void read_records(splitter *s)
         see_record(s, &r);
     }
     if (perffile_queues_finish(&s->queues)) no_memory(s);
+    s->failed |= perffile_queues_trim(s->args, &s->file, &s->queues);
 }
 
 /* Build ids that perf has looked up itself. */
 static void read_build_ids(splitter *s)
 {
-    perfdata_place place;
-    uint64_t at = 0;
-    if (perfdata_feature(s->file.data, PERFDATA_FEATURE_BUILD_ID, &place) != 1)
-        return;
-    while (place.size - at >= 8) {
-        uint8_t bytes[1 << 12];
-        perfdata_record r;
-        const uint64_t left = place.size - at;
-        const size_t size = left < sizeof bytes ? (size_t) left : sizeof bytes;
-        const int big = s->file.data->big_endian;
-        int status;
-        if (perffile_read(&s->file, place.offset + at, bytes, size)) return;
-        status = perfdata_parse_build_id(big, bytes, size, &r);
-        if (status < 0) {
-            perffile_complain(s->args, &s->file, status, place.offset + at);
-            return;
-        }
-        at += r.size;
-        if ((r.misc & PERFDATA_MISC_CPUMODE_MASK) == PERFDATA_MISC_USER)
-            add_map(s, r.u.build_id.name, r.u.build_id.id, r.u.build_id.size);
-    }
+    if (binaries_open(&s->code, s->file.data)) no_memory(s);
+    for (size_t i = 0; i < s->code.id_count; i++)
+        add_map(s, s->code.ids[i].name, s->code.ids[i].id,
+                s->code.ids[i].size);
+    binaries_sort(&s->code);
 }
 
 /* ---- writing ---- */
@@ -449,7 +432,8 @@ static int make_folder(splitter *s)
     return s->folder < 0 ? complain(s, out, strerror(errno)) : 0;
 }
 
-/* The name of a queue's file: its trace, or that of its piece `k`. */
+/* The name of a queue's file: its trace, or that of its stream `k`: snapshots
+ * that overlap. */
 static void trace_name(const splitter *s, const perfdata_queue *queue,
                        uint32_t k, char *name, size_t size)
 {
@@ -473,20 +457,30 @@ static int write_piece(const splitter *s, const perfdata_piece *piece, int fd)
     return 0;
 }
 
+/* How many streams a queue has. */
+static uint32_t streams_of(const splitter *s, const perfdata_queue *queue)
+{
+    uint32_t count = 1;
+    for (uint32_t k = 1; s->queues.snapshot && k < queue->count; k++)
+        count += s->queues.pieces[queue->first + k].gap != 0;
+    return count;
+}
+
 static void write_queue(splitter *s, const perfdata_queue *queue)
 {
     char name[512];
     int fd = -1;
     int status = 0;
+    uint32_t stream = 0;
     for (uint32_t k = 0; k < queue->count; k++) {
-        if (k == 0 || s->queues.snapshot) {
+        const perfdata_piece *piece = &s->queues.pieces[queue->first + k];
+        if (k == 0 || (s->queues.snapshot && piece->gap)) {
             if (k) finish(s, name, fd, status);
-            trace_name(s, queue, k, name, sizeof name);
+            trace_name(s, queue, stream++, name, sizeof name);
             fd = below_create(s->folder, name);
             status = 0;
         }
-        if (fd >= 0 && status == 0)
-            status = write_piece(s, &s->queues.pieces[queue->first + k], fd);
+        if (fd >= 0 && status == 0) status = write_piece(s, piece, fd);
     }
     finish(s, name, fd, status);
 }
@@ -607,64 +601,26 @@ static char *text2(const char *a, const char *b)
     return text;
 }
 
-/* Open what perf keeps of a build: CACHE/.build-id/xx/yyyy/NAME. */
-static int open_cached(const splitter *s, const mapped *map, const char *name,
-                       uint64_t *size)
-{
-    char id[2 * BUILDID_MAX + 1];
-    char rest[2 * BUILDID_MAX + 64];
-    char *path;
-    int fd = -1;
-    if (map->id_size < 2 || !s->opt.cache) return -1;
-    buildid_text(map->id, map->id_size, id);
-    snprintf(rest, sizeof rest, "/.build-id/%.2s/%s/%s", id, id + 2, name);
-    path = text2(s->opt.cache, rest);
-    if (path) fd = files_open(path, size);
-    free(path);
-    return fd;
-}
-
-/* Whether an open file is of the build that was mapped. */
-static int is_build(const splitter *s, const mapped *map, int fd,
-                    uint64_t size)
-{
-    buildid id;
-    if (map->id_size == 0) return 1;
-    buildid_of_file(fd, size, &id);
-    if (buildid_is(&id, map->id, map->id_size)) return 1;
-    complain(s, map->name, s->opt.force ? "warning: another build of the file"
-             : "another build of the file; --force takes it");
-    return s->opt.force;
-}
-
 /* Open the file that was mapped, or -1 with a message. */
-static int open_mapped(const splitter *s, const mapped *map, uint64_t *size)
+static int open_mapped(splitter *s, const mapped *map, uint64_t *size)
 {
-    int fd = open_cached(s, map, "elf", size);
-    if (fd >= 0) return fd;
-    fd = s->opt.symfs ? below_open(s->opt.symfs, map->name, size)
-                      : files_open(map->name, size);
-    if (fd < 0) {
-        complain(s, map->name, "cannot be copied: not a file");
-    } else if (!is_build(s, map, fd, *size)) {
-        close(fd);
-        fd = -1;
+    files_file *file;
+    int fd = -1;
+    switch (binaries_find(&s->code, s->opt.symfs, map->name, map->id,
+                          map->id_size, &file)) {
+    case BINARIES_NONE: return -1;
+    case BINARIES_OTHER:
+        complain(s, map->name, s->opt.force
+                     ? "warning: another build of the file"
+                     : "another build of the file; --force takes it");
+        if (!s->opt.force) return -1;
+        break;
+    default: break;
     }
+    if (file) fd = files_reopen(file);
+    if (fd < 0) complain(s, map->name, "cannot be copied: not a file");
+    else *size = file->size;
     return fd;
-}
-
-/* Is it the name of a file? Memory of all kinds has names, too. */
-static int is_file_name(const char *name)
-{
-    static const char *const not[] = {"//", "/dev/zero", "/SYSV", "/memfd:",
-                                      "/anon_hugepage", "/[", "/dev/shm/"};
-    static const char gone[] = " (deleted)";
-    const size_t length = strlen(name);
-    if (name[0] != '/') return 0;
-    for (size_t i = 0; i < sizeof not / sizeof not[0]; i++)
-        if (strncmp(name, not[i], strlen(not[i])) == 0) return 0;
-    return length < sizeof gone
-        || strcmp(name + length - (sizeof gone - 1), gone) != 0;
 }
 
 static void copy_mapped(splitter *s, const mapped *map)
@@ -672,7 +628,6 @@ static void copy_mapped(splitter *s, const mapped *map)
     uint64_t size = 0;
     char *path;
     int fd;
-    if (!is_file_name(map->name)) return;
     fd = open_mapped(s, map, &size);
     if (fd < 0) return;
     path = text2("sysroot/", map->name);
@@ -696,85 +651,34 @@ static const char *vdso_name(buildid_kind kind)
     }
 }
 
-static int copy_vdso(splitter *s, int fd, uint64_t size)
+/* Copy a vdso, which may be in memory. */
+static int copy_vdso(splitter *s, const files_file *file)
 {
-    buildid id;
-    buildid_of_file(fd, size, &id);
-    if (!vdso_name(id.kind)) return 0;
-    if (!(s->vdsos >> id.kind & 1)
-        && copy_to(s, vdso_name(id.kind), fd, size) == 0)
-        s->vdsos |= (uint8_t) (1u << id.kind);
-    return 1;
-}
-
-/* The vdso of this process, up to the end of its section table. */
-static const uint8_t *own_vdso(uint64_t *size)
-{
-    const uint8_t *base = (const uint8_t *) getauxval(AT_SYSINFO_EHDR);
-    uint64_t table;
-    uint16_t number[2]; // e_shentsize, e_shnum
-    if (!base || base[4] != 2) return NULL; // 64 bits
-    memcpy(&table, base + 40, 8);
-    memcpy(number, base + 58, 4);
-    *size = table + (uint64_t) number[0] * number[1];
-    return base;
-}
-
-/* Does the file say that it was recorded on another machine, or with another
- * kernel? Then its vdso is not ours. */
-static int is_elsewhere(const splitter *s)
-{
-    struct utsname own;
-    char host[256];
-    char release[256];
-    const perfdata *p = s->file.data;
-    const int has_host = perfdata_feature_text(p, PERFDATA_FEATURE_HOSTNAME,
-                                               host, sizeof host) == 1;
-    const int has_release = perfdata_feature_text(
-        p, PERFDATA_FEATURE_OSRELEASE, release, sizeof release) == 1;
-    if (uname(&own)) return 1;
-    if (!has_host && !has_release)
-        complain(s, "[vdso]", "warning: that of this machine is taken");
-    return (has_host && strcmp(host, own.nodename) != 0)
-        || (has_release && strcmp(release, own.release) != 0);
-}
-
-static int write_own_vdso(splitter *s, const mapped *map)
-{
-    uint64_t size = 0;
-    const uint8_t *base = own_vdso(&size);
+    const int from = file->bytes ? -1 : files_reopen(file);
     const char *name;
     buildid id;
-    int fd;
-    if (!base) return 0;
-    buildid_of_bytes(base, size, &id);
+    int to;
+    if (file->bytes) buildid_of_bytes(file->bytes, file->size, &id);
+    else buildid_of_file(from, file->size, &id);
     name = vdso_name(id.kind);
-    if (!name || (map->id_size ? !buildid_is(&id, map->id, map->id_size)
-                               : is_elsewhere(s)))
-        return 0;
-    if (s->vdsos >> id.kind & 1) return 1;
-    fd = below_create(s->folder, name);
-    finish(s, name, fd, fd < 0 ? -1 : write_all(fd, base, (size_t) size));
-    if (fd >= 0) s->vdsos |= (uint8_t) (1u << id.kind);
-    return fd >= 0;
+    if (name && !(s->vdsos >> id.kind & 1)) {
+        to = below_create(s->folder, name);
+        finish(s, name, to, to < 0 ? -1 : file->bytes
+                   ? write_all(to, file->bytes, (size_t) file->size)
+                   : copy_bytes(from, to, file->size));
+        if (to >= 0) s->vdsos |= (uint8_t) (1u << id.kind);
+    }
+    if (from >= 0) close(from);
+    return name != NULL;
 }
 
 static void find_vdso(splitter *s, const mapped *map)
 {
-    uint64_t size = 0;
-    int fd = -1;
-    int found = 0;
-    if (s->opt.vdso)
-        fd = files_open(s->opt.vdso, &size);
-    else
-        fd = open_cached(s, map, "vdso", &size);
-    if (fd >= 0) {
-        found = copy_vdso(s, fd, size);
-        close(fd);
-    } else if (!s->opt.vdso) {
-        found = write_own_vdso(s, map);
-    }
-    if (!found)
+    files_file *file;
+    binaries_find(&s->code, NULL, map->name, map->id, map->id_size, &file);
+    if (file && file->bytes && map->id_size == 0 && !s->code.same_host)
+        complain(s, "[vdso]", "warning: that of this machine is taken");
+    if (!file || !copy_vdso(s, file))
         complain(s, "[vdso]", "its file is not known: --vdso names it");
 }
 
@@ -811,27 +715,11 @@ static void copy_code(splitter *s)
 }
 
 /* The lower of _text and _stext. */
-static void read_kallsyms(splitter *s, int fd)
+static void read_kallsyms(splitter *s, const char *path)
 {
-    FILE *f = fdopen(fd, "r");
-    char line[512];
-    if (!f) {
-        close(fd);
-        return;
-    }
-    s->kernel_start = 0;
-    while (fgets(line, sizeof line, f)) {
-        char *rest;
-        const uint64_t value = strtoull(line, &rest, 16);
-        const char *name = rest + strspn(rest, " \t");
-        name += *name != 0; // the kind
-        name += strspn(name, " \t");
-        if (strcmp(name, "_text\n") != 0 && strcmp(name, "_stext\n") != 0)
-            continue;
-        if (value && (s->kernel_start == 0 || value < s->kernel_start))
-            s->kernel_start = value;
-    }
-    fclose(f);
+    const uint64_t text = kallsyms_find(path, "_text");
+    const uint64_t stext = kallsyms_find(path, "_stext");
+    s->kernel_start = text == 0 || (stext && stext < text) ? stext : text;
 }
 
 static void copy_kcore(splitter *s)
@@ -858,7 +746,8 @@ static void copy_kcore(splitter *s)
     fd = path ? files_open(path, &size) : -1;
     if (fd >= 0) {
         copy_to(s, "kcore_dir/kallsyms", fd, size);
-        read_kallsyms(s, fd);
+        read_kallsyms(s, path);
+        close(fd);
     }
     free(path);
     free(folder);
@@ -1062,7 +951,7 @@ static void print_commands(splitter *s)
     uint64_t names = 0;
     for (uint32_t i = 0; i < s->queues.queue_count; i++) {
         const perfdata_queue *queue = &s->queues.queues[i];
-        const uint32_t traces = s->queues.snapshot ? queue->count : 1;
+        const uint32_t traces = streams_of(s, queue);
         for (uint32_t k = 0; k < traces && !ferror(stdout); k++) {
             names += s->group_count;
             if (names > NAMES) {
@@ -1092,10 +981,10 @@ static int arrange(splitter *s)
     choose_groups(s);
     if (s->task_count)
         qsort(s->tasks, s->task_count, sizeof *s->tasks, compare_tasks);
-    if (s->samples)
-        fprintf(stderr, "%s: warning: trace in %" PRIu64 " samples (perf "
-                "record --aux-sample) is left out.\n", s->args->program,
-                s->samples);
+    if (s->queues.packed)
+        fprintf(stderr, "%s: warning: trace in %" PRIu32 " samples (perf "
+                "record --aux-sample) is compressed and left out.\n",
+                s->args->program, s->queues.packed);
     if (s->lost)
         fprintf(stderr, "%s: warning: perf lost %" PRIu64 " records.\n",
                 s->args->program, s->lost);
@@ -1135,6 +1024,7 @@ static void free_all(splitter *s)
     free(s->tasks);
     free(s->base);
     perffile_queues_free(&s->queues);
+    binaries_free(&s->code);
     perffile_close(&s->file);
     if (s->folder >= 0) close(s->folder);
 }
@@ -1161,15 +1051,16 @@ static int take_word(tool_args *args, const char *option, const char **to)
     return *to == NULL;
 }
 
-static int parse_option(tool_args *args, options *opt, const char *word)
+static int parse_option(tool_args *args, splitter *s, const char *word)
 {
+    options *const opt = &s->opt;
     if (strcmp(word, "-o") == 0 || strcmp(word, "--out") == 0)
         return take_word(args, word, &opt->out);
     if (strcmp(word, "--symfs") == 0)
         return take_word(args, word, &opt->symfs);
     if (strcmp(word, "--buildid-dir") == 0)
-        return take_word(args, word, &opt->cache);
-    if (strcmp(word, "--vdso") == 0) return take_word(args, word, &opt->vdso);
+        return take_word(args, word, &s->code.cache);
+    if (strcmp(word, "--vdso") == 0) return take_word(args, word, &s->code.vdso);
     if (strcmp(word, "--kcore") == 0)
         return take_word(args, word, &opt->kcore);
     if (strcmp(word, "--ptdump") == 0) return !(opt->ptdump = 1);
@@ -1180,8 +1071,9 @@ static int parse_option(tool_args *args, options *opt, const char *word)
 }
 
 /* Read the command line: -1 to go on, else the exit status. */
-static int parse(tool_args *args, options *opt)
+static int parse(tool_args *args, splitter *s)
 {
+    options *const opt = &s->opt;
     const char *word;
     int status = 0;
     while (status == 0
@@ -1190,7 +1082,7 @@ static int parse(tool_args *args, options *opt)
             opt->file = word;
             return -1;
         }
-        status = parse_option(args, opt, word);
+        status = parse_option(args, s, word);
     }
     if (status < 0 && opt->ptdump && opt->ptxed)
         opt->ptdump = opt->ptxed = 0; // both, as without any
@@ -1201,12 +1093,12 @@ static int parse(tool_args *args, options *opt)
 static int run(splitter *s)
 {
     const char *home = getenv("HOME");
-    char *cache = home ? text2(home, "/.debug") : NULL;
+    char *cache = home ? tool_join(home, ".debug") : NULL;
     char *out;
     int status;
     s->base = base_name(s->opt.file);
     out = s->base ? text2(s->base, ".split") : NULL;
-    if (!s->opt.cache) s->opt.cache = cache;
+    if (!s->code.cache) s->code.cache = cache;
     if (!s->opt.out) s->opt.out = out;
     status = s->opt.out ? split(s) : no_memory(s);
     free(cache);
@@ -1223,8 +1115,9 @@ int main(int argc, char **argv)
     args.next = argc > 0 ? argv + 1 : argv;
     s.args = &args;
     s.folder = -1;
+    binaries_init(&s.code);
     s.pt_event = PERFDATA_NO_EVENT;
-    status = parse(&args, &s.opt);
+    status = parse(&args, &s);
     if (status >= 0) return status;
     if (perffile_open(&args, s.opt.file, &s.file)) return 1;
     status = run(&s);

@@ -884,7 +884,9 @@ static int read_events(perfdata *p, perfdata_place attrs, uint64_t entry)
 }
 
 /* The table of features follows the records: a place for each bit that is set.
- * One that the file does not reach is noted as if it began at its end. */
+ * One that the file does not reach is noted as if it began at NOWHERE. */
+#define NOWHERE UINT64_MAX
+
 static void read_features(perfdata *p, uint64_t bits, uint64_t table)
 {
     const uint64_t file = p->config->size;
@@ -893,7 +895,7 @@ static void read_features(perfdata *p, uint64_t bits, uint64_t table)
         if (!(bits >> bit & 1)) continue;
         if (read_place(p, table, place) < 0 || place->offset > file
             || place->size > file - place->offset) {
-            place->offset = file;
+            place->offset = NOWHERE;
             place->size = 1;
         }
         table += 16;
@@ -925,13 +927,13 @@ static int read_header(perfdata *p, unsigned count)
     if (h[H_DATA] > file) return PERFDATA_ERR_CUT;
     p->first = h[H_DATA];
     if (h[H_DATA_SIZE] == 0) { // perf record was killed
-        p->end = file;
+        p->last = file;
     } else if (h[H_DATA_SIZE] > file - p->first) {
-        p->end = file;
+        p->last = file;
         p->cut = 1;
     } else {
-        p->end = p->first + h[H_DATA_SIZE];
-        read_features(p, h[H_FEATURES], p->end);
+        p->last = p->first + h[H_DATA_SIZE];
+        read_features(p, h[H_FEATURES], p->last);
     }
     return 0;
 }
@@ -959,7 +961,7 @@ static int read_magic(perfdata *p)
     if (size != PIPE_HEADER) return PERFDATA_ERR_HEADER;
     p->is_pipe = 1;
     p->first = PIPE_HEADER;
-    p->end = p->config->size;
+    p->last = p->config->size;
     return 0;
 }
 
@@ -980,7 +982,7 @@ int perfdata_feature(const perfdata *p, unsigned bit, perfdata_place *place)
 {
     if (bit >= PERFDATA_FEATURES || p->features[bit].size == 0) return 0;
     *place = p->features[bit];
-    return place->offset == p->config->size ? PERFDATA_ERR_CUT : 1;
+    return place->offset == NOWHERE ? PERFDATA_ERR_CUT : 1;
 }
 
 int perfdata_feature_text(const perfdata *p, unsigned bit, char *text,
@@ -1007,19 +1009,41 @@ int perfdata_feature_text(const perfdata *p, unsigned bit, char *text,
 
 /* ---- records of a file ---- */
 
-void perfdata_rewind(perfdata *p)
+/* Go on with the records at [from, to); those that are compressed are another
+ * stream. */
+static void begin_at(perfdata *p, uint64_t from, uint64_t to)
 {
     const perfdata_config *const config = p->config;
-    p->next = p->first;
-    p->cut = !p->is_pipe && p->cut;
+    p->next = from;
+    p->end = to;
     p->packed_size = 0;
     p->more = 0;
     p->plain_at = p->plain_size = 0;
-    if (p->is_pipe) p->event_count = p->id_count = p->sorted = 0;
     if (config->inflate) {
         size_t none = 0;
         config->inflate(p->plain, &none, NULL, &none, config->context);
     }
+}
+
+/* The next part, if there is one: 1, 0, or PERFDATA_ERR_CUT. */
+static int next_part(perfdata *p)
+{
+    const uint64_t file = p->config->size;
+    const perfdata_place *part;
+    if (p->part == p->config->part_count) return 0;
+    part = &p->config->parts[p->part++];
+    if (part->offset > file || part->size > file - part->offset)
+        return PERFDATA_ERR_CUT;
+    begin_at(p, part->offset, part->offset + part->size);
+    return 1;
+}
+
+void perfdata_rewind(perfdata *p)
+{
+    begin_at(p, p->first, p->last);
+    p->part = 0;
+    p->cut = !p->is_pipe && p->cut;
+    if (p->is_pipe) p->event_count = p->id_count = p->sorted = 0;
 }
 
 /* The event that a record belongs to. Records that perf record made up for
@@ -1118,6 +1142,9 @@ static int take_record(perfdata *p, perfdata_record *r)
     return status;
 }
 
+#define NEXT_PART 1
+
+/* 0, an error, or NEXT_PART: call again. */
 static int next_of_file(perfdata *p, perfdata_record *r)
 {
     const uint8_t *bytes = NULL;
@@ -1126,8 +1153,10 @@ static int next_of_file(perfdata *p, perfdata_record *r)
     int status;
     clear(r, sizeof *r);
     r->offset = p->next;
-    if (there == 0 && !p->cut && p->plain_at == p->plain_size)
-        return PERFDATA_END;
+    if (there == 0 && !p->cut && p->plain_at == p->plain_size) {
+        status = next_part(p);
+        return status < 0 ? status : status ? NEXT_PART : PERFDATA_END;
+    }
     if (there < 8) return PERFDATA_ERR_CUT;
     status = see(p, p->next, 8, &bytes);
     if (status < 0) return status;
@@ -1185,6 +1214,7 @@ static int next_of_plain(perfdata *p, perfdata_record *r)
     if (size > there) return 0;
     status = decode(p, bytes, size < 8 ? 8 : size, r);
     r->offset = p->packed_at;
+    r->packed = 1;
     if (status == PERFDATA_ERR_RECORD) return status;
     if (r->type == PERFDATA_AUXTRACE || r->type == PERFDATA_TRACING_DATA
         || r->type == PERFDATA_COMPRESSED || r->type == PERFDATA_COMPRESSED2)
@@ -1207,8 +1237,10 @@ int perfdata_next(perfdata *p, perfdata_record *record)
         if (status == 0) {
             status = next_of_file(p, record);
             if (status < 0) return status;
-            if (record->type != PERFDATA_COMPRESSED
-                && record->type != PERFDATA_COMPRESSED2)
+            if (status != NEXT_PART && record->type != PERFDATA_COMPRESSED
+                && record->type != PERFDATA_COMPRESSED2
+                && (record->type != PERFDATA_FINISHED_ROUND
+                    || p->config->part_count == 0))
                 return 0;
         }
     }
@@ -1235,39 +1267,86 @@ uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
 
 /* ---- queues ---- */
 
+/* A piece whose place is said by the caller; NULL if there is no room. */
+static perfdata_piece *add_piece(perfdata_queues *q, uint64_t data,
+                                 uint64_t size)
+{
+    perfdata_piece *const piece = &q->pieces[q->piece_count];
+    if (q->piece_count == q->piece_max) return NULL;
+    clear(piece, sizeof *piece);
+    piece->data = data;
+    piece->size = size;
+    piece->order = q->records;
+    q->piece_count++;
+    q->records++;
+    return piece;
+}
+
+static int add_auxtrace(perfdata_queues *q, const perfdata_record *r)
+{
+    perfdata_piece *const piece = add_piece(q, r->u.auxtrace.data,
+                                            r->u.auxtrace.left);
+    if (!piece) return PERFDATA_ERR_MEMORY;
+    piece->position = r->u.auxtrace.offset;
+    piece->reference = r->u.auxtrace.reference;
+    piece->idx = r->u.auxtrace.idx;
+    piece->tid = r->u.auxtrace.tid;
+    piece->cpu = r->u.auxtrace.cpu;
+    return 0;
+}
+
+/* Trace that a sample has is a snapshot of its cpu or thread, whose number
+ * stands for that of the queue. */
+static int add_sample(perfdata_queues *q, const perfdata_record *r)
+{
+    perfdata_piece *piece;
+    if (r->u.event.aux_size == 0) return 0;
+    if (r->packed) {
+        q->packed++;
+        return 0;
+    }
+    piece = add_piece(q, r->offset + (uint64_t) (r->u.event.aux - r->bytes),
+                      r->u.event.aux_size);
+    if (!piece) return PERFDATA_ERR_MEMORY;
+    q->snapshot = 1;
+    piece->reference = r->sample.time;
+    piece->tid = r->sample.tid;
+    piece->cpu = q->by_cpu && r->sample.has & PERFDATA_SAMPLE_CPU
+        ? r->sample.cpu : UINT32_MAX;
+    piece->idx = piece->cpu == UINT32_MAX ? piece->tid : piece->cpu;
+    return 0;
+}
+
+static int add_loss(perfdata_queues *q, const perfdata_record *r)
+{
+    perfdata_loss *const loss = &q->losses[q->loss_count];
+    if (!(r->u.aux.flags & (PERFDATA_AUX_TRUNCATED | PERFDATA_AUX_PARTIAL
+                            | PERFDATA_AUX_COLLISION)))
+        return 0;
+    if (q->loss_count == q->loss_max) return PERFDATA_ERR_MEMORY;
+    loss->position = r->u.aux.offset + r->u.aux.size;
+    loss->flags = (uint32_t) (r->u.aux.flags & 0xff);
+    loss->cpu = r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu
+                                                    : UINT32_MAX;
+    loss->tid = r->sample.tid;
+    loss->used = 0;
+    q->loss_count++;
+    return 0;
+}
+
 int perfdata_queues_add(perfdata_queues *q, const perfdata_record *r)
 {
-    if (r->type == PERFDATA_AUXTRACE_INFO && r->u.info.kind == 1)
+    switch (r->type) {
+    case PERFDATA_AUXTRACE_INFO:
+        if (r->u.info.kind != 1) return 0;
         q->snapshot = r->u.info.word[PERFDATA_PT_SNAPSHOT_MODE] != 0;
-    if (r->type == PERFDATA_AUXTRACE) {
-        perfdata_piece *piece = &q->pieces[q->piece_count];
-        if (q->piece_count == q->piece_max) return PERFDATA_ERR_MEMORY;
-        piece->data = r->u.auxtrace.data;
-        piece->size = r->u.auxtrace.left;
-        piece->position = r->u.auxtrace.offset;
-        piece->reference = r->u.auxtrace.reference;
-        piece->idx = r->u.auxtrace.idx;
-        piece->tid = r->u.auxtrace.tid;
-        piece->cpu = r->u.auxtrace.cpu;
-        piece->order = q->records;
-        piece->gap = 0;
-        q->piece_count++;
-        q->records++;
+        q->by_cpu = r->u.info.word[PERFDATA_PT_PER_CPU_MMAPS] != 0;
+        return 0;
+    case PERFDATA_AUXTRACE: return add_auxtrace(q, r);
+    case PERFDATA_SAMPLE: return add_sample(q, r);
+    case PERFDATA_AUX: return add_loss(q, r);
+    default: return 0;
     }
-    if (r->type == PERFDATA_AUX
-        && r->u.aux.flags & (PERFDATA_AUX_TRUNCATED | PERFDATA_AUX_PARTIAL
-                             | PERFDATA_AUX_COLLISION)) {
-        perfdata_loss *loss = &q->losses[q->loss_count];
-        if (q->loss_count == q->loss_max) return PERFDATA_ERR_MEMORY;
-        loss->position = r->u.aux.offset + r->u.aux.size;
-        loss->flags = (uint32_t) (r->u.aux.flags & 0xff);
-        loss->cpu = r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu
-                                                        : UINT32_MAX;
-        loss->tid = r->sample.tid;
-        loss->used = 0;
-        q->loss_count++;
-    }
-    return 0;
 }
 
 /* Make queues of the sorted pieces; what is lost at their ends stays. */
@@ -1386,6 +1465,133 @@ int perfdata_queues_finish(perfdata_queues *q)
         for (uint32_t i = 0; i < q->queue_count; i++)
             find_losses(q, &q->queues[i]);
         sort(BY_QUEUE, q->pieces, sizeof *q->pieces, q->piece_count);
+    }
+    find_queues(q);
+    return 0;
+}
+
+/* ---- snapshots ---- */
+
+#define BLOCK 1024 /* bytes that are compared at once */
+#define PSB_SIZE 16
+
+/* The next PSB at or after `at` in a piece: its place there, or its size. */
+static int find_psb(const perfdata *p, const perfdata_piece *piece,
+                    uint64_t *at)
+{
+    uint8_t bytes[BLOCK];
+    unsigned same = 0; // bytes of a PSB before `from + i`
+    for (uint64_t from = *at; from < piece->size; from += sizeof bytes) {
+        const uint64_t there = piece->size - from;
+        const size_t size = there < sizeof bytes ? (size_t) there
+                                                 : sizeof bytes;
+        const int status = perfdata_read(p, piece->data + from, bytes, size);
+        if (status < 0) return status;
+        for (size_t i = 0; i < size; i++) {
+            const uint8_t want = same % 2 ? 0x82 : 0x02;
+            if (bytes[i] == want) same++;
+            else if (bytes[i] == 0x02) same = same % 2 ? 1 : same;
+            else same = 0;
+            if (same < PSB_SIZE) continue;
+            *at = from + i + 1 - PSB_SIZE;
+            return 0;
+        }
+    }
+    *at = piece->size;
+    return 0;
+}
+
+/* How many bytes from a.at on are those from b.at on, at most `size`; `steps`
+ * pays for those that are compared. */
+static int count_same(const perfdata *p, uint64_t a, uint64_t b, uint64_t size,
+                      uint64_t *same, uint64_t *steps)
+{
+    uint8_t x[BLOCK];
+    uint8_t y[BLOCK];
+    for (*same = 0; *same < size && *steps;) {
+        const uint64_t left_over = size - *same;
+        const size_t n = left_over < BLOCK ? (size_t) left_over : BLOCK;
+        int status = perfdata_read(p, a + *same, x, n);
+        if (status >= 0) status = perfdata_read(p, b + *same, y, n);
+        if (status < 0) return status;
+        *steps -= n < *steps ? n : *steps;
+        for (size_t i = 0; i < n; i++, ++*same)
+            if (x[i] != y[i]) return 0;
+    }
+    return 0;
+}
+
+/* perf appends up to 7 zeros to make a size a multiple of 8. */
+static int is_padding(const perfdata *p, uint64_t data, uint64_t size)
+{
+    uint8_t bytes[8];
+    if (size >= sizeof bytes || perfdata_read(p, data, bytes, (size_t) size))
+        return 0;
+    for (uint64_t i = 0; i < size; i++)
+        if (bytes[i]) return 0;
+    return 1;
+}
+
+/* Take padding from the end of a piece, or of those before it of which nothing
+ * is left. */
+static void take_padding(perfdata_queues *q, uint32_t at, uint64_t size)
+{
+    const uint32_t idx = q->pieces[at].idx;
+    for (;; at--) {
+        perfdata_piece *const piece = &q->pieces[at];
+        const uint64_t n = size < piece->size ? size : piece->size;
+        piece->size -= n;
+        size -= n;
+        if (size == 0 || at == 0 || q->pieces[at - 1].idx != idx) return;
+    }
+}
+
+/* The older piece ends with the bytes that the newer begins with: if it does,
+ * the first PSB of the newer is somewhere in the older, and all that follows
+ * agrees. Of several places the first one counts, which makes them more. */
+static int trim_piece(const perfdata *p, perfdata_queues *q, uint32_t i,
+                      const perfdata_piece *whole)
+{
+    perfdata_piece *const newer = &q->pieces[i];
+    uint64_t steps = 16 * (whole->size + newer->size);
+    uint64_t psb = 0;
+    uint64_t at;
+    int status = find_psb(p, newer, &psb);
+    for (at = psb; status >= 0 && psb < newer->size && steps; at++) {
+        uint64_t same = 0;
+        uint64_t size;
+        status = find_psb(p, whole, &at);
+        if (status < 0 || at == whole->size) break;
+        size = whole->size - (at - psb);
+        status = count_same(p, whole->data + (at - psb), newer->data,
+                            size < newer->size ? size : newer->size, &same,
+                            &steps);
+        if (status < 0 || !is_padding(p, whole->data + (at - psb) + same,
+                                      size - same))
+            continue;
+        take_padding(q, i - 1, size - same);
+        newer->data += same;
+        newer->size -= same;
+        newer->position += same;
+        newer->gap = 0;
+        break;
+    }
+    return status < 0 ? status : 0;
+}
+
+int perfdata_queues_trim(perfdata_queues *q, const perfdata *p)
+{
+    perfdata_piece whole; // the piece before, as it was
+    clear(&whole, sizeof whole);
+    for (uint32_t i = 0; i < q->piece_count; i++) {
+        perfdata_piece *const piece = &q->pieces[i];
+        const perfdata_piece now = *piece;
+        if (i && piece->idx == whole.idx
+            && piece->gap == PERFDATA_GAP_SNAPSHOT) {
+            const int status = trim_piece(p, q, i, &whole);
+            if (status < 0) return status;
+        }
+        whole = now;
     }
     find_queues(q);
     return 0;

@@ -221,6 +221,7 @@ typedef struct perfdata_record {
     uint32_t event;         /* from perfdata_next: index of its event */
     uint64_t offset;        /* from perfdata_next: where it is in the file;
                                for what was compressed: the COMPRESSED record */
+    uint8_t packed;         /* from perfdata_next: it was compressed */
     perfdata_sample sample;
     union {
         struct {            /* MMAP, MMAP2 */
@@ -468,6 +469,12 @@ typedef struct perfdata_config {
                    size_t *in_size, void *context);
     void *context;
     uint64_t size;         /* of the file */
+    /* More records, each place as if it were a file of its own: data.0 and so
+     * on of a folder, which the file has to be followed by. Then there is no
+     * order among records, and FINISHED_ROUND, which says what is one, is not
+     * handed out. */
+    const perfdata_place *parts;
+    uint32_t part_count;
     perfdata_attr *events; /* room for them; filled by perfdata_ */
     perfdata_id *ids;
     uint32_t event_max;
@@ -488,9 +495,11 @@ typedef struct perfdata {
     uint64_t offset;       /* after an error of perfdata_open: where */
 
     /* private */
-    uint64_t first;        /* the records: [first, end), and `next` is next */
-    uint64_t end;
-    uint64_t next;
+    uint64_t first;        /* the records: [first, last) of the file */
+    uint64_t last;
+    uint64_t end;          /* of those that are read now: of a part, perhaps; */
+    uint64_t next;         /* and where the next one is */
+    uint32_t part;         /* the next one */
     uint8_t cut;           /* the file ended before what it promised */
     uint32_t sorted;       /* so many ids are */
     uint8_t more;          /* the last call of inflate made something */
@@ -565,15 +574,16 @@ typedef struct perfdata_piece {
     uint32_t idx;      /* of its queue */
     uint32_t tid;
     uint32_t cpu;
-    uint32_t order;    /* of its AUXTRACE record */
+    uint32_t order;    /* of its AUXTRACE or SAMPLE record */
     uint32_t gap;      /* it does not go on from the one before: PERFDATA_AUX_
                           of the AUX record that says so, PERFDATA_GAP_; 0: it
                           does */
 } perfdata_piece;
 
 #define PERFDATA_GAP_MISSING 0x10000  /* the file has no record of some trace */
-#define PERFDATA_GAP_SNAPSHOT 0x20000 /* a snapshot; it may overlap with that
-                                         before it */
+#define PERFDATA_GAP_SNAPSHOT 0x20000 /* a snapshot, or in a SAMPLE; it may
+                                         repeat the end of that before it: see
+                                         perfdata_queues_trim */
 
 typedef struct perfdata_queue {
     uint32_t idx;
@@ -608,7 +618,10 @@ typedef struct perfdata_queues {
     uint32_t loss_count;
     uint32_t queue_count;
     uint32_t records;       /* AUXTRACE records so far */
-    uint8_t snapshot;       /* AUXTRACE_INFO says so */
+    uint32_t packed;        /* samples whose trace was compressed; it cannot be
+                               read by its place in the file, and is missing */
+    uint8_t snapshot;       /* AUXTRACE_INFO says so, or samples have trace */
+    uint8_t by_cpu;         /* AUXTRACE_INFO says so, for trace in samples */
 } perfdata_queues;
 
 /* Note what a record says about queues; any record may be given.
@@ -619,6 +632,12 @@ int perfdata_queues_add(perfdata_queues *q, const perfdata_record *record);
  * returns  0; PERFDATA_ERR_MEMORY: enlarge pieces to piece_count + loss_count,
  *          queues to piece_count, and call again */
 int perfdata_queues_finish(perfdata_queues *q);
+
+/* After that: take from each snapshot what it repeats of the one before, with
+ * which it is one stream then. A repetition without a PSB in it stays; flow
+ * begins behind it anyway.
+ * returns  0; PERFDATA_ERR_READ, _CUT */
+int perfdata_queues_trim(perfdata_queues *q, const perfdata *p);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "perffile.h"
+#include "below.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,17 +21,53 @@
 
 /* ---- bytes ---- */
 
-static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
-                   void *context)
+static int read_fd(int fd, uint8_t *buffer, size_t size, uint64_t offset)
 {
-    const perffile *f = (const perffile *) context;
     while (size) {
-        ssize_t n = pread(f->fd, buffer, size, (off_t) offset);
+        ssize_t n = pread(fd, buffer, size, (off_t) offset);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return -1;
         buffer += n;
         offset += (uint64_t) n;
         size -= (size_t) n;
+    }
+    return 0;
+}
+
+/* The place of the file or the part that has the byte at an offset; its
+ * descriptor. */
+static int find_fd(const perffile *f, uint64_t offset, perfdata_place *place)
+{
+    uint32_t low = 0;
+    uint32_t high = f->config.part_count;
+    while (low < high) { // the first part beyond the offset
+        const uint32_t middle = low + (high - low) / 2;
+        if (f->parts[middle].offset <= offset) low = middle + 1;
+        else high = middle;
+    }
+    if (low) {
+        *place = f->parts[low - 1];
+        return f->part_fds[low - 1];
+    }
+    place->offset = 0;
+    place->size = high ? f->parts[0].offset : f->config.size;
+    return f->fd;
+}
+
+static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
+                   void *context)
+{
+    const perffile *f = (const perffile *) context;
+    while (size) {
+        perfdata_place place;
+        const int fd = find_fd(f, offset, &place);
+        const uint64_t from = offset - place.offset;
+        const uint64_t there = place.size - from;
+        const size_t n = size < there ? size : (size_t) there;
+        if (from >= place.size || read_fd(fd, buffer, n, from)) return -1;
+        buffer += n;
+        offset += n;
+        size -= n;
     }
     return 0;
 }
@@ -206,9 +243,45 @@ static int open_data(perffile *f)
     return status;
 }
 
+#define PARTS 4096 /* threads of perf record */
+
+/* data.0 and so on, if the file says that the folder has them. They follow it:
+ * offsets go on where those of the last end. */
+static const char *open_parts(perffile *f)
+{
+    perfdata_config *const c = &f->config;
+    perfdata_place place;
+    uint8_t bytes[8] = {0};
+    if (!f->folder || perfdata_feature(f->data, PERFDATA_FEATURE_DIR_FORMAT,
+                                       &place) != 1
+        || place.size < 8 || perffile_read(f, place.offset, bytes, 8)
+        || perfdata_u64(f->data->big_endian, bytes) != 1)
+        return NULL;
+    for (uint32_t n = 0; n < PARTS; n++) {
+        char name[16];
+        uint64_t size;
+        int fd;
+        snprintf(name, sizeof name, "data.%u", (unsigned) n);
+        fd = below_open(f->folder, name, &size);
+        if (fd < 0) return errno == ENOENT ? NULL : strerror(errno);
+        if (size > INT64_MAX - c->size
+            || !tool_grow(&f->parts, n + 1, sizeof *f->parts)
+            || !tool_grow(&f->part_fds, n + 1, sizeof *f->part_fds)) {
+            close(fd);
+            return strerror(ENOMEM);
+        }
+        f->parts[n].offset = c->size;
+        f->parts[n].size = size;
+        f->part_fds[n] = fd;
+        c->parts = f->parts;
+        c->part_count = n + 1;
+        c->size += size;
+    }
+    return "more files than perf record has threads";
+}
+
 int perffile_open(const tool_args *args, const char *name, perffile *f)
 {
-    perfdata_place place;
     const char *why;
     int status;
     memset(f, 0, sizeof *f);
@@ -229,11 +302,11 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
         perffile_close(f);
         return 1;
     }
-    if (perfdata_feature(f->data, PERFDATA_FEATURE_DIR_FORMAT, &place) == 1) {
-        uint8_t bytes[8] = {0};
-        perffile_read(f, place.offset, bytes, place.size < 8 ? 0 : 8);
-        if (perfdata_u64(f->data->big_endian, bytes) == 1)
-            cannot(args, name, "warning: data.0 and so on are not read");
+    why = open_parts(f);
+    if (why) {
+        cannot(args, name, why);
+        perffile_close(f);
+        return 1;
     }
     return 0;
 }
@@ -241,6 +314,9 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
 void perffile_close(perffile *f)
 {
     if (f->fd >= 0) close(f->fd);
+    for (uint32_t i = 0; i < f->config.part_count; i++) close(f->part_fds[i]);
+    free(f->part_fds);
+    free(f->parts);
     free_zstd(f);
     free(f->config.events);
     free(f->config.ids);
@@ -295,6 +371,14 @@ int perffile_queues_finish(perfdata_queues *q)
                        &q->queue_max))
         return -1;
     return perfdata_queues_finish(q);
+}
+
+int perffile_queues_trim(const tool_args *args, const perffile *f,
+                         perfdata_queues *q)
+{
+    const int status = perfdata_queues_trim(q, f->data);
+    if (status < 0) perffile_complain(args, f, status, 0);
+    return status < 0;
 }
 
 void perffile_queues_free(perfdata_queues *q)

@@ -2,8 +2,8 @@
  *
  * perfdata.h reads; this gives it the bytes, the memory and zstd. What comes
  * out of a pipe is put into a file without a name first, so that trace can be
- * read when it is wanted. Of a folder, as perf record --kcore makes it, the
- * file in it is read.
+ * read when it is wanted. Of a folder, as perf record --kcore or --threads makes
+ * it, the files in it are read.
  *
  *     if (perffile_open(&args, "perf.data", &f)) return 1;
  *     while ((status = perffile_next(&f, &record)) >= 0) use(&record);
@@ -21,6 +21,8 @@ typedef struct perffile {
     char *folder;      /* what it was given as, if that is a folder, or NULL */
     perfdata_config config;
     int fd;
+    int *part_fds;     /* of data.0 and so on, as config.parts has them */
+    perfdata_place *parts;
     void *zstd;
 } perffile;
 
@@ -44,6 +46,11 @@ void perffile_complain(const tool_args *args, const perffile *f, int status,
  * return 0, or -1 without memory. */
 int perffile_queues_add(perfdata_queues *q, const perfdata_record *record);
 int perffile_queues_finish(perfdata_queues *q);
+
+/* Take from each snapshot what it repeats. Returns 0, or the exit status with
+ * a message. */
+int perffile_queues_trim(const tool_args *args, const perffile *f,
+                         perfdata_queues *q);
 void perffile_queues_free(perfdata_queues *q);
 
 #endif /* PERFFILE_H */
