@@ -9,7 +9,8 @@
  * Replay: cc -g -I. -o fuzz-perfdata fuzz/perfdata.c fuzz/standalone.c
  *
  * An input is a file, but for its last byte, whose bits say how it is read:
- * 0 with a fake zstd, 1 by small amounts of what it makes. What is checked:
+ * 0 with a fake zstd, 1 by small amounts of what it makes, 2 with its second half
+ * as a part of a folder, too. What is checked:
  * nothing outside of the file is asked for; offsets only grow; an end or an
  * error ends; reading again gives the same; what records point to lies in
  * them; the pieces of queues are those of the records. */
@@ -137,10 +138,13 @@ static uint64_t read_all(perfdata_queues *q)
     uint64_t hash = 0;
     uint64_t last = 0;
     uint64_t count = 0;
+    uint32_t part = 0;
     perfdata_record r;
     int status;
     do {
         status = perfdata_next(&reader, &r);
+        if (reader.part != part) last = 0; // it is read twice
+        part = reader.part;
         WANT(r.offset >= last && r.offset <= input_size);
         last = r.offset;
         hash = (hash ^ r.offset ^ (uint64_t) (uint32_t) status << 32 ^ r.type
@@ -148,7 +152,7 @@ static uint64_t read_all(perfdata_queues *q)
         if (status >= 0) check_record(&r);
         if (status >= 0 && q->records + q->loss_count < QUEUE_RECORDS)
             WANT(perfdata_queues_add(q, &r) == 0);
-        WANT(count++ <= 80 * input_size);
+        WANT(count++ <= 160 * input_size);
     } while (status >= 0 || status == PERFDATA_ERR_FIELDS
              || status == PERFDATA_ERR_STRING);
     if (status != PERFDATA_ERR_MEMORY && status != PERFDATA_ERR_INFLATE)
@@ -164,6 +168,8 @@ static void check_queues(perfdata_queues *q)
         WANT(queues[i].first == next && queues[i].count > 0);
         next += queues[i].count;
     }
+    WANT(next == q->piece_count);
+    WANT(perfdata_queues_trim(q, &reader) == 0);
     WANT(next == q->piece_count);
     for (uint32_t i = 0; i < q->piece_count; i++)
         WANT(pieces[i].data <= input_size
@@ -183,6 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     perfdata_config config;
     perfdata_queues q;
+    perfdata_place half;
     uint64_t first;
     char text[32];
     if (size == 0) return 0;
@@ -193,6 +200,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.read = read_at;
     if (data[size - 1] & 1) config.inflate = inflate_fake;
     config.context = events;
+    half.offset = input_size / 2;
+    half.size = input_size - half.offset;
+    if (data[size - 1] & 4) {
+        config.parts = &half;
+        config.part_count = 1;
+    }
     config.size = input_size;
     config.events = events;
     config.ids = ids;

@@ -812,6 +812,45 @@ static void check_features(void)
     CHECK_EQ(perfdata_feature(&reader, 1000, &place), 0);
 }
 
+/* More records after the file, in two parts. Rounds are not handed out. */
+BOTH(parts)
+{
+    perfdata_place place[3];
+    make_file();
+    for (unsigned i = 0; i < 2; i++) {
+        place[i].offset = whole_size;
+        begin(14, 0);
+        put_samples(5, 60 + i, 1, 11);
+        append_record();
+        begin(68, 0);
+        append_record();
+        place[i].size = whole_size - place[i].offset;
+    }
+    CHECK_EQ(open_file(), 0);
+    config.parts = place;
+    config.part_count = 2;
+    for (int again = 0; again < 2; again++) {
+        for (unsigned i = 0; i < 7; i++) want_record();
+        CHECK_EQ(rec.type, PERFDATA_AUX);
+        for (unsigned i = 0; i < 2; i++) {
+            CHECK_EQ(want_record().type, PERFDATA_SWITCH);
+            CHECK_EQ(rec.sample.time, 60 + i);
+            CHECK_EQ(rec.offset, place[i].offset);
+        }
+        CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_END);
+        CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_END);
+        perfdata_rewind(&reader);
+    }
+    place[1].size++; // beyond the end
+    for (unsigned i = 0; i < 8; i++) want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_CUT);
+    place[1].size -= 2; // inside of the last record
+    perfdata_rewind(&reader);
+    for (unsigned i = 0; i < 9; i++) want_record();
+    CHECK_EQ(perfdata_next(&reader, &rec), PERFDATA_ERR_CUT);
+    check_features();
+}
+
 BOTH(whole_file)
 {
     make_file();
@@ -1769,6 +1808,7 @@ int main(void)
     RUN(attrs);
     RUN(random_records);
     RUN(whole_file);
+    RUN(parts);
     RUN(pipe);
     RUN(killed);
     RUN(too_small);

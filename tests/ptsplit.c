@@ -284,6 +284,57 @@ TEST(other_forms)
     remove_all("rec");
 }
 
+/* As perf record --threads makes it: data has the header, and records are in
+ * data.0 and so on, too. A link leads to nothing outside of the folder. */
+TEST(folder_of_threads)
+{
+    for (big = 0; big < 2; big++) {
+        CHECK_EQ(shell("mkdir -p rec"), 0);
+        start_file();
+        put_info(1, 0);
+        put_comm("early", 3, 200, 1, 11);
+        patch(48, whole_size - 288);
+        patch(72, 1 << 24);
+        put(whole_size + 16, 8);
+        put(8, 8);
+        put(1, 8);
+        append();
+        save("rec/data", whole, whole_size);
+        whole_size = 0;
+        put_comm("late", 3, 300, 1, 11);
+        put_auxtrace(24, 0, 0, 0, 0);
+        put_auxtrace(16, 0, 5, 0, 1);
+        begin(68, 0);
+        append_record();
+        save("rec/data.0", whole, whole_size);
+        whole_size = 0;
+        put_map(code_name, 1, 100, 0);
+        put_comm("middle", 3, 250, 1, 11);
+        put_auxtrace(8, 24, 0, 0, 0);
+        save("rec/data.1", whole, whole_size);
+        save("outside", whole, whole_size);
+        CHECK_EQ(symlink("../outside", "rec/data.2"), 0);
+        CHECK_EQ(run("-o out.d rec"), 0);
+        check_file("err", "");
+        check_file("out.d/rec-aux-idx0.bin",
+                   "\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1\1"
+                   "\1\1\1\1\1\1\1\1");
+        check_file("out.d/rec-aux-idx5.bin",
+                   "\6\6\6\6\6\6\6\6\6\6\6\6\6\6\6\6");
+        check_comms("out.d/rec-sideband-cpu1.pevent", "early,middle,late,");
+        check_comms("out.d/rec-sideband-cpu0.pevent", "map,");
+        remove_all("out.d");
+        save("rec/data.1", whole, whole_size - 9); // it ends inside
+        CHECK_EQ(run("-o out.d rec"), 1);
+        SAYS("the file ends inside");
+        check_comms("out.d/rec-sideband-cpu1.pevent", "early,middle,late,");
+        remove_all("out.d");
+        remove_all("rec");
+        remove("outside");
+    }
+    big = 0;
+}
+
 #ifdef HAVE_ZSTD
 
 /* Compress plain bytes into a COMPRESSED record that ends with a flush, as perf
@@ -809,6 +860,7 @@ int main(void)
     save(code_name, "the code", 8);
     RUN(by_cpu);
     RUN(other_forms);
+    RUN(folder_of_threads);
     RUN(compressed);
     RUN(by_thread);
     RUN(snapshots);

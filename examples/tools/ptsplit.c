@@ -351,8 +351,8 @@ static void see_record(splitter *s, const perfdata_record *r)
     case PERFDATA_COMM: add_task(s, r->u.comm.pid, r->u.comm.tid); break;
     case PERFDATA_LOST:
     case PERFDATA_LOST_SAMPLES: s->lost += r->u.lost.lost; break;
-    case PERFDATA_SAMPLE:
     case PERFDATA_AUXTRACE_INFO: see_info(s, r); return;
+    case PERFDATA_SAMPLE:
     case PERFDATA_HEADER_ATTR:
     case PERFDATA_HEADER_FEATURE:
     case PERFDATA_TRACING_DATA:

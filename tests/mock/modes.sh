@@ -1,7 +1,8 @@
 #!/bin/sh
 # modes.sh [FOLDER]: perf record makes a file in each of its modes, on a machine
 # that seems to have Intel PT (pmu.c), and the trace in it is what was played:
-# byte by byte, as ptsplit finds it, and in instructions, as perf decodes it.
+# byte by byte, as ptsplit finds it, and in instructions, as perf decodes it; and
+# so it is in the file as a machine of the other byte order had written it.
 # The files stay in FOLDER (build/modes) as MODE.data; beside them are the trace
 # that was played, thread.pt or 0.pt, and its instructions, TID.u64.
 
@@ -27,7 +28,7 @@ perf version >/dev/null 2>&1 || skip "perf is missing (package linux-perf)"
 [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
     skip "a mount namespace needs root"
 rm -rf "$to"
-mkdir -p "$to/home" "$to/timed" && cd "$to" || exit 2
+mkdir -p "$to/home" "$to/timed" "$to/big" && cd "$to" || exit 2
 to=$(pwd)
 HOME=$to/home perf record -q -o try.data -e dummy:u true 2>/dev/null ||
     skip "perf_event_open is not permitted"
@@ -56,6 +57,7 @@ plain="setarch -R" # addresses are always the same
 {
     $CC -O1 -static -o spin spin.c &&
         $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
+        $CC -O1 -w -o turn "$here/turn.c" &&
         $plain "$build/ptrecord" --quiet -o untimed ./spin &&
         $plain "$build/ptrecord" --quiet -o dense --psb-period 300 ./spin &&
         $plain "$build/ptrecord" --quiet --time cyc --perf-data timed.data \
@@ -106,6 +108,23 @@ check() {
         return
     }
     row "$1"
+    [ "$1" = compressed ] || turned "$1"
+}
+
+# turned MODE: ptsplit and perf find no less in the other byte order.
+turned() {
+    cp got little
+    rm -rf big.split
+    if ./turn "$1.data" "big/$1.data" 2>out &&
+        "$build/ptsplit" -o big.split "big/$1.data" >out 2>&1 &&
+        for f in split/*-aux-* split/*-sideband-*; do
+            cmp "$f" "big.$f" >out || break
+        done && [ ! -s out ] && decode "big/$1" && cmp got little >out; then
+        row "$1, turned"
+    else
+        fail "$1, in the other byte order"
+        tail -n 3 out
+    fi
 }
 
 # decode MODE: the instructions of the program, to ./got. perf wants a pipe for
@@ -113,9 +132,10 @@ check() {
 decode() {
     input=$1.data
     case $1 in
-    pipe) input=- ;;
-    killed) finish_file "$1.data" && input=finished.data ;;
+    *pipe) input=- ;;
+    *killed) finish_file killed.data && input=finished.data ;;
     esac
+    [ "$1" != big/killed ] || { ./turn finished.data f && mv f finished.data; }
     # shellcheck disable=SC2002
     cat "$1.data" | HOME=$to/home timeout 100 perf script -f -i "$input" \
         --itrace=i0ns -F comm,event,ip 2>err |
@@ -150,7 +170,7 @@ parts() {
 
 row() {
     passed=$((passed + 1))
-    printf 'same   %-12s %7s bytes of trace, %7d instructions\n' "$1" \
+    printf 'same   %-16s %7s bytes of trace, %7d instructions\n' "$1" \
         "$bytes" "$(wc -l <got)"
 }
 
@@ -174,7 +194,7 @@ untimed=intel_pt/tsc=0,mtc=0/u
 record thread --per-thread -e $untimed ./spin x
 check thread thread
 record compressed -z --per-thread -e $untimed ./spin x
-check compressed thread
+check compressed thread # turn does not know zstd
 record pipe --per-thread -e $untimed -o - ./spin x
 mv out pipe.data
 check pipe thread
@@ -217,38 +237,79 @@ behind "perf record -q -o killed.data --per-thread -e $untimed ./spin x &
     kill -9 \$!"
 check killed thread
 
-# Snapshots of a ring, one overlapping the other.
+# is_played: what ptsplit finds, to split, are parts of what was played; none is
+# there twice. Sets bytes and streams.
+is_played() {
+    rm -rf split
+    "$build/ptsplit" -o split "$1.data" >out 2>&1
+    whole=$(hex dense/thread.pt) bytes=0 streams=0
+    for piece in split/*-aux-idx*.bin; do
+        [ -e "$piece" ] || break
+        part=$(trimmed "$piece")
+        bytes=$((bytes + ${#part} / 2)) streams=$((streams + 1))
+        case $whole in
+        *"$part"*) whole=${whole%%"$part"*}-${whole#*"$part"} ;;
+        *) return 1 ;;
+        esac
+    done
+    [ $bytes -gt 0 ]
+}
+
+# Snapshots of a ring, one overlapping the other: together a stream that is
+# larger than the ring.
 played=$to/dense
-export PMU_SLICE=1200
+export PMU_SLICE=900 PMU_EVERY=120
 behind "perf record -q -o snapshot.data -S4096 --per-thread -e $untimed \
         ./spin x &
     until_larger snapshot.data 0
     for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
         kill -USR2 \$! || break
-        sleep 0.15
+        sleep 0.13
     done
     wait \$!"
+unset PMU_EVERY
 export PMU_SLICE=1000000
-rm -rf split
-"$build/ptsplit" -o split snapshot.data >out 2>&1
-whole=$(hex dense/thread.pt) bytes=0 bad=0
-for piece in split/*-aux-idx0*.bin; do
-    [ -e "$piece" ] || break
-    bytes=$((bytes + $(wc -c <"$piece")))
-    case $whole in *"$(trimmed "$piece")"*) ;; *) bad=1 ;; esac
-done
-if [ $bad -eq 0 ] && [ $bytes -gt 0 ] && parts snapshot dense; then
+snapshots=$(HOME=$to/home perf script -f -D -i snapshot.data 2>/dev/null |
+    grep -c 'PERF_RECORD_AUXTRACE size')
+if is_played snapshot && [ "$streams" -lt "$snapshots" ] &&
+    [ $bytes -gt 4096 ] && parts snapshot dense; then
     row snapshot
+    turned snapshot
 else
-    fail "snapshot: $bytes bytes, not what was played"
+    fail "snapshot: $bytes bytes of $snapshots snapshots in $streams streams"
 fi
 
 # Samples with the trace before them; each from a PSB to a PSB.
 record sample --aux-sample=1024 --per-thread \
     -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
-bytes='?'
-if parts sample dense; then row sample
-else fail "sample: $bytes bytes, not what was played"; fi
+if is_played sample && parts sample dense; then
+    row sample
+    turned sample
+else
+    fail "sample: $bytes bytes, not what was played"
+fi
+
+# Lost between two PSBs: the rest is there, in two pieces.
+psbs=$(LC_ALL=C grep -obUaP '\x02\x82(\x02\x82){7}' dense/thread.pt |
+    cut -d: -f1)
+# shellcheck disable=SC2086 # numbers
+set -- $psbs
+export PMU_LOSE=$4,$(($7 - $4))
+record lost --per-thread -e $untimed ./spin x
+unset PMU_LOSE
+{ head -c "$4" dense/thread.pt; tail -c +$(($7 + 1)) dense/thread.pt; } >rest.pt
+rm -rf split
+"$build/ptsplit" -o split lost.data >out 2>&1
+bytes=$(cat split/*aux-idx0*.bin | wc -c)
+if [ "$(trimmed split/lost.data-aux-idx0.bin)" = "$(trimmed rest.pt)" ] &&
+    grep -q '1 gaps' out && parts lost dense &&
+    [ "$(wc -l <got)" -lt "$(wc -l <dense.want)" ]; then
+    row lost
+    turned lost
+else
+    fail "lost: $bytes bytes, not what was played but for what was lost"
+    tail -n 3 out
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

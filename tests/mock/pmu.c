@@ -17,6 +17,7 @@
  *     PMU_AFTER=NAME   nothing is played before a COMM record with that name
  *     PMU_AT=NS        TSC 1 << 40 is that long after perf opened its events;
  *                      there are 3.2 billion ticks in a second
+ *     PMU_EVERY=MS     no more than a slice in so many milliseconds
  *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
  *     PMU_LOG=FILE     lines for what was done
  *
@@ -65,12 +66,14 @@ typedef struct event {
     uint8_t *trace;
     uint64_t size;
     uint64_t played;
+    uint64_t last; /* when, with PMU_EVERY */
 } event;
 
 static event events[EVENTS];
 static unsigned event_count;
 static uint32_t pmu_type;
 static uint64_t slice = 4096;
+static uint64_t every; /* ns */
 static uint64_t lose_at = UINT64_MAX;
 static uint64_t lose_size;
 static uint64_t time_zero;
@@ -204,6 +207,7 @@ __attribute__((constructor)) static void begin(void)
     log_file = name ? fopen(name, "ae") : NULL;
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
+    every = 1000000 * number("PMU_EVERY", 0);
     play_after = getenv("PMU_AFTER");
     if (getenv("PMU_LOSE"))
         sscanf(getenv("PMU_LOSE"), "%" SCNu64 ",%" SCNu64, &lose_at,
@@ -565,8 +569,9 @@ static uint64_t play(event *e)
     uint64_t n;
     uint64_t i;
 
-    if (!e->page || !e->aux)
+    if (!e->page || !e->aux || (every && now() - e->last < every))
         return 0;
+    e->last = every ? now() : 0;
     n = next_slice(e);
     for (i = 0; i < n; i++)
         e->aux[(e->head + i) % e->aux_size] = e->trace[e->played + i];
@@ -611,7 +616,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     for (i = 0; i < event_count && !play_after; i++)
         if (events[i].fd >= 0)
             n += play(&events[i]);
-    if (n || play_after)
+    if (n || play_after || every)
         timeout = n ? 0 : 20;
     result = real_poll(fds, count, timeout);
     error = errno;
