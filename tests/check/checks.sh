@@ -1,6 +1,7 @@
 #!/bin/sh
-# checks.sh [TREE]: the checks check. Each passes on a copy of the tree as it
-# is, and fails, for the right reason, on a copy with one violation planted.
+# checks.sh [TREE]: the checks check. Each fails, for the right reason, on a copy
+# of the tree with one violation planted. That they pass on the tree as it is
+# they show themselves, beside this one in make check.
 
 . "$(dirname "$0")/lib.sh"
 tree=$tmp/tree
@@ -41,11 +42,6 @@ caught() {
     elif grep -qE -- "$2" "$tmp/out"; then pass
     else fail_with "$1 fails, but not for: $2" "$tmp/out"; fi
 }
-
-copy
-for check in freestanding layers cxx stack readme size; do
-    quietly "on the tree as it is" sh "$tree/tests/check/$check.sh" "$tree"
-done
 
 core "$second" 'extern size_t strlen(const char *text);
 IPT_API int ipt_planted(const char *p);
