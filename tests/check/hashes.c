@@ -7,8 +7,9 @@
  * case and layer one line: name,
  * layer, hash of the items (packets, events, blocks, instructions, statuses
  * with their places; edges, bitmap, path hash and verdict for cov), hash of the
- * places (at.offset and at.ip after each step). Each case is decoded plainly
- * and in all ways at once: fed, on little fuel, by clones, with a cache.
+ * places (at.offset and at.ip after each step). Each case is decoded plainly,
+ * with a cache where flow is followed, and in all ways at once: fed, on little
+ * fuel, by clones, with a cache.
  *
  * Exit status: 0, 2 if a case could not be read. A failed check of fuzz.h makes
  * the lines of its case say so. */
@@ -106,6 +107,9 @@ static void print_layer(const char *name, const fuzz_layer *layer,
 
     fuzz_plan(&run, layer, c);
     add_run(&h, &run, layer->name);
+    fuzz_plan_way(&run, layer, c, FUZZ_RUN_CACHE); /* the fast paths of flow */
+    if (run.cached && (layer == &fuzz_blk || layer == &fuzz_insn))
+        add_run(&h, &run, "cache");
     fuzz_plan_way(&run, layer, c, FUZZ_RUN_ALL);
     add_run(&h, &run, "all");
     print(name, layer->name, &h);

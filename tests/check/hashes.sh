@@ -1,6 +1,6 @@
 #!/bin/sh
-# hashes.sh [DIR...]: does this tree decode as the commit BASE (default: HEAD)
-# does? Each case is decoded by both, layer by layer, and what comes out is
+# hashes.sh [DIR...]: does this tree decode as BASE does, a commit (default: HEAD)
+# or a directory that has another ipt.h and ipt_impl.h? Each case is decoded by both, layer by layer, and what comes out is
 # compared as hashes (see hashes.c): the recording, the corpus of the fuzzers,
 # generated executions, and each DIR/*/trace.pt. The base is compiled at -O1, so
 # that on an unchanged tree the optimizer is what is compared.
@@ -16,7 +16,9 @@ passed=0 failed=0
 rm -rf "$dir"
 mkdir -p "$dir/base" || exit 2
 for f in ipt.h ipt_impl.h; do
-    if [ -e .git ]; then
+    if [ -d "$BASE" ]; then
+        cp "$BASE/$f" "$dir/base/$f" || exit 2
+    elif [ -e .git ]; then
         git show "$BASE:$f" >"$dir/base/$f" || exit 2
     else
         cp $f "$dir/base/$f" # a copy of the tree without its history
