@@ -2173,9 +2173,7 @@ static int ipti_cal_set(ipt_clock *clock, uint64_t ticks, uint64_t cycles)
 /* Packets are missing: what was counted before says nothing of what comes. */
 static void ipti_cal_restart(ipt_clock *clock)
 {
-    clock->cal_tsc_ = 0;
-    clock->cal_tsc_cyc_ = 0;
-    clock->cal_mtc_cyc_ = 0;
+    clock->cal_tsc_ = 0; /* the next TSC, and MTC, count from 0 */
     clock->state_ &= (uint8_t) ~(IPTI_TIME_CAL | IPTI_TIME_SKL168);
 }
 

@@ -610,6 +610,67 @@ TEST(overflow_keeps)
     CHECK_EQ(t.fcr, 0);
 }
 
+/* Cycles of several CYCs, over a TSC that wraps, and too many of them. */
+TEST(V4_calibration_by_tsc)
+{
+    begin(0, 0, 0);
+    feed(packet(IPT_PKT_PSB));
+    USED(tsc(0xffffffffffff00), 0xffffffffffff00);
+    feed(packet(IPT_PKT_PSBEND));
+    REFUSED(cyc(0x80), IPT_NO_TIME);
+    REFUSED(cyc(0x180), IPT_NO_TIME);
+    feed(packet(IPT_PKT_PSB));
+    USED(tsc(0x300), 0x300);
+    CHECK_EQ(t.fcr, 0x200); /* 0x400 ticks */
+    begin(0, 0, 0);
+    feed(packet(IPT_PKT_PSB));
+    USED(tsc(0x1000), 0x1000);
+    REFUSED(cyc(UINT64_MAX), IPT_NO_TIME);
+    REFUSED(cyc(0x101), IPT_NO_TIME);
+    feed(packet(IPT_PKT_PSB));
+    CHECK_EQ(tsc(0x1100), IPT_ERR_PACKET); /* no clock is that fast */
+    CHECK_EQ(t.fcr, 0);
+    /* a TSC of before an overflow begins no interval */
+    begin(0, 0, 0);
+    feed(packet(IPT_PKT_PSB));
+    USED(tsc(0x1000), 0x1000);
+    feed(packet(IPT_PKT_OVF));
+    REFUSED(cyc(0x100), IPT_NO_TIME);
+    feed(packet(IPT_PKT_PSB));
+    USED(tsc(0x1100), 0x1100);
+    CHECK_EQ(t.fcr, 0);
+    /* nor an MTC */
+    begin(8, 1, 1);
+    USED(mtc(1), 0);
+    REFUSED(cyc(0x100), IPT_NO_TIME);
+    feed(packet(IPT_PKT_OVF));
+    USED(mtc(2), 0x100);
+    CHECK_EQ(t.fcr, 0);
+    REFUSED(cyc(0x80), IPT_NO_TIME);
+    USED(mtc(3), 0x200);
+    CHECK_EQ(t.fcr, 0x200);
+}
+
+/* What a TSC begins anew. */
+TEST(V4_after_tsc)
+{
+    begin(0, 3, 10); /* a tick of the crystal clock: 3 and a third */
+    USED(tsc(0x1000), 0x1000);
+    USED(tma(0, 0), 0x1000);
+    USED(mtc(1), 0x1003);
+    USED(mtc(2), 0x1006);
+    USED(tsc(0x2000), 0x2000); /* two thirds are forgotten */
+    USED(tma(2, 0), 0x2000);
+    USED(mtc(3), 0x2003);
+    USED(mtc(5), 0x200a);
+    /* an overflow does not stand for its TMA */
+    begin(0, 1, 1);
+    USED(tsc(0x1000), 0x1000);
+    feed(packet(IPT_PKT_OVF));
+    USED(tma(5, 0), 0x1000);
+    USED(mtc(7), 0x1002);
+}
+
 /* ---- errata ---- */
 
 /* A period of 0x4000 ticks and as many cycles, then a PSB. */
@@ -679,6 +740,22 @@ TEST(skl168_slow_mtc)
     CHECK_EQ(t.fcr, 0x200);
 }
 
+/* So few ticks that 4096 cycles cannot be missing, by one. */
+TEST(V4_skl168_few_ticks)
+{
+    begin(8, 1, 15); /* 0xf00 ticks from one MTC to the next */
+    config.errata = IPT_ERRATUM_SKL168;
+    USED(mtc(1), 0);
+    REFUSED(cyc(0xf00), IPT_NO_TIME);
+    USED(mtc(2), 0xf00);
+    CHECK_EQ(t.fcr, 0x100);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
+    USED(cyc(0x80), 0xf80);
+    USED(mtc(3), 0x1e00);
+    CHECK_EQ(t.fcr, 0x1e00);
+}
+
 /* The MTC behind the PSB repeats the one before it: no clock is that fast, and
  * that nothing was lost is clear. */
 TEST(skl168_no_time_between)
@@ -720,6 +797,8 @@ TEST(monotonic)
     USED(tsc(0x12ff), 0x1300);
     USED(tma(0x10, 0x10), 0x1300);
     USED(mtc(2), 0x132f); // 12ff - 10 + 40
+    USED(tsc(0x40000000001400), 0x40000000001400); // ahead, by up to 2^55
+    USED(tsc(0xc0000000001401), 0x40000000001400);
 }
 
 TEST(monotonic_first_tsc)
@@ -937,10 +1016,13 @@ int main(void)
     RUN(no_cpuid);
     RUN(overflow);
     RUN(overflow_keeps);
+    RUN(V4_calibration_by_tsc);
+    RUN(V4_after_tsc);
     RUN(skl168_lost_cyc);
     RUN(skl168_limit);
     RUN(skl168_lost_mtc);
     RUN(skl168_slow_mtc);
+    RUN(V4_skl168_few_ticks);
     RUN(skl168_no_time_between);
     RUN(skl168_first_mtc);
     RUN(monotonic);
