@@ -884,9 +884,7 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
         return p[1] & 0xc0 ? (int) IPT_ERR_PACKET : IPTI_SIZE_MODE_EXEC;
     case IPTI_TRIG:
         *type = IPT_PKT_TRIG;
-        if (n < 2)
-            return IPT_MORE;
-        return p[1] & 0x40 ? 5 : 3;
+        return p[1] & 0x40 ? 5 : 3; /* p[1] is 0 if it is to come */
     default:
         break;
     }
@@ -1051,10 +1049,9 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
 
     if (!config->unknown)
         return IPT_ERR_OPCODE;
+    IPT_MEMSET(&mine, 0, sizeof(mine));
     mine.offset = pos;
     mine.type = IPT_PKT_UNKNOWN;
-    mine.size = 0;
-    mine.u.unknown[0] = mine.u.unknown[1] = 0;
     ipti_fuel_burn(config, 1);
     size = config->unknown(&mine, p, n < IPTI_WINDOW ? n : IPTI_WINDOW,
                            config->context);
@@ -7509,7 +7506,7 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
         return ipti_blk_run(decoder, block, run);
     offset = w->tnt_offset;
     ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    if (w->tnt_count == 0 && !w->have_tip)
+    if (w->tnt_count == 0)
         return ipti_blk_settle(decoder, block, run, offset);
     ipti_blk_set(w, block, run, offset);
     decoder->at.ip = w->ip;
@@ -7748,7 +7745,7 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (!ipti_walk_plain(w, &w->run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
-    if (w->tnt_count == 0 && !w->have_tip)
+    if (w->tnt_count == 0)
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
     if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))

@@ -2124,6 +2124,45 @@ TEST(V3_start_says)
     }
 }
 
+/* Packets that nobody knows, and a TMA that SKZ84 spoilt, end no PSB+. */
+static int five(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                void *context)
+{
+    (void) packet, (void) size, (void) context;
+    return bytes[0] == 0x05 ? 1 : -1;
+}
+
+TEST(V4_neutral_in_a_psb)
+{
+    static const ipt_packet first[] = {PSB, EXEC64, PKT(NONE)},
+                            rest[] = {FUP(0x1000), PSBEND, TNT(1, 1)};
+    static const char *const between[]
+        = {"\x05", "\x02\x73\0\0\1\0\0\x55", "\x59\1", "\3",
+           "\x19\1\2\3\4\5\6\7", "\2\3\x14\0", "\0",
+           "\2\xc3\x88\1\2\3\4\5\6\7\x8", "\2\x73\1\0\0\1\0"};
+    static const size_t sizes[] = {1, 8, 2, 1, 8, 4, 1, 11, 7};
+    ipt_event e;
+
+    for (unsigned i = 0; i < LENGTH(between); i++) {
+        build_all(&b, first, LENGTH(first));
+        memcpy(b.bytes + b.size, between[i], sizes[i]);
+        b.size += sizes[i];
+        for (unsigned k = 0; k < LENGTH(rest); k++) build_put(&b, &rest[k]);
+        feed_begin(&f, b.bytes, b.size, WHOLE);
+        f.config.errata = IPT_ERRATUM_SKZ84;
+        f.config.flags = IPT_CONFIG_STRICT;
+        f.config.unknown = five;
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        CHECK_EQ(next(&e), IPT_OK);
+        CHECK_EQ(e.type, IPT_EVT_ENABLED);
+        while (e.type != IPT_EVT_TNT)
+            if (!CHECK_EQ(next(&e), IPT_OK)) break;
+        CHECK_EQ(next(&e), IPT_END);
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 TEST(synchronise)
@@ -2246,6 +2285,7 @@ int main(void)
     RUN(V4_forgotten);
     RUN(V4_between_ovf_and_tip);
     RUN(V3_start_says);
+    RUN(V4_neutral_in_a_psb);
     RUN(synchronise);
     RUN(mutants_evd_and_overflow);
     RUN(mutants_lost_time_and_synchronising);

@@ -804,6 +804,26 @@ TEST(V4_every_byte_of_a_psb)
     }
 }
 
+/* Where a packet is cut, or another follows. */
+TEST(V4_edges)
+{
+    ipt_packet p;
+    bench b;
+    start(&b, (const uint8_t *) "\x02\xc3\x00", 3); /* MNT's third byte */
+    CHECK_EQ(next(&b, &p), IPT_ERR_OPCODE);
+    start(&b, (const uint8_t *) "\x02\xc3", 2);
+    CHECK_EQ(next(&b, &p), IPT_ERR_TRUNCATED);
+    CHECK_EQ(b.decoder.at.packet, IPT_PKT_MNT);
+    start(&b, (const uint8_t *) "\x99", 1); /* one of two MODEs */
+    CHECK_EQ(next(&b, &p), IPT_ERR_TRUNCATED);
+    CHECK_EQ(b.decoder.at.packet, IPT_PKT_NONE);
+    /* ICNT is not that of the bytes behind a TRIG without it */
+    start(&b, (const uint8_t *) "\xd9\x00\x01\x59\xff\x59\xff", 7);
+    CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(p.size, 3);
+    CHECK_EQ(p.u.trig.icnt, 0);
+}
+
 TEST(empty)
 {
     ipt_packet p;
@@ -852,6 +872,7 @@ TEST(skd007)
     for (size_t i = 0; i < sizeof not / sizeof not[0]; i++) {
         CHECK_EQ(next_with(&b, IPT_ERRATUM_SKD007, not[i], 0, &p), IPT_OK);
         CHECK_EQ(p.type, IPT_PKT_CYC);
+        CHECK_EQ(p.size, i < 2 || i == 4 ? 2 : i == 2 ? 1 : 3);
     }
     // the byte that decides is still to come, or never comes
     CHECK_EQ(next_with(&b, IPT_ERRATUM_SKD007, "07 02 f3", 1, &p), IPT_OK);
@@ -1548,6 +1569,7 @@ int main(void)
     RUN(reserved);
     RUN(every_prefix);
     RUN(V4_every_byte_of_a_psb);
+    RUN(V4_edges);
     RUN(empty);
     RUN(skd007);
     RUN(skz84);

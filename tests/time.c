@@ -651,6 +651,39 @@ TEST(V4_calibration_by_tsc)
     CHECK_EQ(t.fcr, 0x200);
 }
 
+/* A TMA that holds all bits of MTC is as good as one; then the first CYC also
+ * counts what came before the MTC. */
+TEST(V4_tma_as_mtc)
+{
+    for (int few = 0; few < 2; few++) {
+        begin(8, 1, 1);
+        config.nom_freq = 1;
+        USED(cbr(1), 0);
+        USED(tsc(0x1000), 0x1000);
+        USED(tma(0x100, 0), 0x1000);
+        USED(mtc(2), 0x1100);
+        if (few) USED(cyc(0x80), 0x1100); /* less than to the MTC */
+        else USED(cyc(0x180), 0x1180);
+    }
+    begin(9, 1, 1); /* MTC has one bit more */
+    USED(tsc(0x1000), 0x1000);
+    USED(tma(0x200, 0), 0x1000);
+    USED(mtc(1), 0x1000); /* where TMA was, and not a wrap later */
+    USED(mtc(2), 0x1200);
+}
+
+/* Numbers of 33 bits, whose product has 66. */
+TEST(V4_product_of_66_bits)
+{
+    begin(15, 1, 0x300);
+    USED(mtc(1), 0);
+    REFUSED(cyc(1), IPT_NO_TIME);
+    USED(mtc(2), 0x1800000);
+    CHECK_EQ(t.fcr, 0x180000000);
+    REFUSED(cyc(0x180000000), IPT_ERR_PACKET);
+    CHECK_EQ(t.lost_cyc, 1);
+}
+
 /* What a TSC begins anew. */
 TEST(V4_after_tsc)
 {
@@ -1018,6 +1051,8 @@ int main(void)
     RUN(overflow_keeps);
     RUN(V4_calibration_by_tsc);
     RUN(V4_after_tsc);
+    RUN(V4_tma_as_mtc);
+    RUN(V4_product_of_66_bits);
     RUN(skl168_lost_cyc);
     RUN(skl168_limit);
     RUN(skl168_lost_mtc);

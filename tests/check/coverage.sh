@@ -4,8 +4,8 @@
 # to [insn] every one is taken, or stands in tests/proof/unreachable with the
 # reason why it cannot be; elsewhere LEAST percent are. One test per section.
 #
-# build/coverage/branches has all of them: section, line, count, branch.
-# TESTS=kept takes the profile of the last run.
+# The total counts what run-tests ran, too. build/coverage/branches has all of
+# them: section, line, count, branch. TESTS=kept takes the last run's profile.
 
 build=${BUILD:-build}
 dir=$build/coverage
@@ -27,10 +27,14 @@ if [ "$TESTS" != kept ]; then
     mkdir -p "$dir/profiles" || exit 2
     LLVM_PROFILE_FILE=$PWD/$dir/profiles/%m.profraw
     export LLVM_PROFILE_FILE
+    cp ipt_impl.h "$dir" # it may be worked on meanwhile
     make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \
-        CFLAGS="-O1 -fprofile-instr-generate -fcoverage-mapping" ||
-        { echo "coverage: tests fail"; exit 2; }
+        CFLAGS="-O2 -g -fprofile-instr-generate -fcoverage-mapping" |
+        tee "$dir/tests"
 fi
+tests=$(tail -n 1 "$dir/tests" | sed -n -E \
+    's/^([0-9]+) passed, 0 failed(, ([0-9]+) skipped)?$/\1 \3/p')
+[ -n "$tests" ] || { echo "coverage: tests fail"; exit 2; }
 llvm-profdata merge -sparse "$dir"/profiles/*.profraw -o "$dir/merged" ||
     exit 2
 
@@ -41,16 +45,17 @@ done)
 # shellcheck disable=SC2086 # a list
 llvm-cov export -instr-profile="$dir/merged" ${objects#-object } ipt_impl.h \
     2>/dev/null | tr '{' '\n' | grep '^"branches":\[\[' |
-    awk -f tests/check/coverage.awk ipt_impl.h - | sort -k1,1 -k2,2n -k3 \
+    awk -f tests/check/coverage.awk "$dir/ipt_impl.h" - | sort -k1,1 -k2,2n -k3 \
     >"$dir/branches"
 
-awk -v least=$LEAST -v list=$list '
+awk -v least=$LEAST -v list=$list -v tests="$tests" '
+    BEGIN {split(tests, ran, " "); passed = ran[1]}
     FILENAME == list {
         if (/^\[/) {reason[$0] = 0; entry = $0}
         else if (/^ /) reason[entry] = 1
         next
     }
-    FILENAME == "ipt_impl.h" {
+    FILENAME ~ /ipt_impl\.h$/ {
         if (/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/) {
             tag = $2; gsub(/[][]/, "", tag); order[++sections] = tag}
         last = $0
@@ -88,6 +93,7 @@ awk -v least=$LEAST -v list=$list '
             if (why) {print "FAIL " list ": " key " " why; bad = 1}
         }
         if (!bad) passed++; else failed++
-        printf "%d passed, %d failed\n", passed, failed
+        printf "%d passed, %d failed%s\n", passed, failed,
+            ran[2] ? ", " ran[2] " skipped" : ""
         exit failed > 0
-    }' $list ipt_impl.h "$dir/branches"
+    }' $list "$dir/ipt_impl.h" "$dir/branches"
