@@ -2904,6 +2904,13 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
     }
 }
 
+/* Tracing goes on at `ip`. What waits for a FUP may still get one. */
+static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
+{
+    evt->enabled = 1;
+    ipti_evt_decided(evt, ip, 1);
+}
+
 /* Its FUP holds, or BDM70 has been seen to. */
 static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
@@ -3024,8 +3031,9 @@ static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
     return evt->phase <= IPTI_EVT_START ? IPTI_BIND_NOW : IPTI_BIND_HELD;
 }
 
-/* That keeps order; but where so many are held that there would be no room, it
- * goes before them. */
+/* That keeps order. Where so many are held that there would be no room for what
+ * takes a FUP, the phase ends as it most likely will; what SKD010 looks past
+ * then goes before them. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
@@ -3035,6 +3043,8 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
     if (evt->count >= IPT_PENDING_MAX_ - 4) {
         if (evt->phase == IPTI_EVT_HELD)
             ipti_evt_held_done(evt);
+        else if (evt->phase == IPTI_EVT_BOGUS)
+            ipti_evt_lost_on(evt, evt->psb_ip);
         bind = IPTI_BIND_NOW;
     }
     record = ipti_evt_push(evt, packet, type, bind);
@@ -3235,13 +3245,6 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 
     ipti_evt_remove(evt, 0);
     evt->pending[evt->count++] = overflow;
-}
-
-/* Tracing goes on at `ip`. What waits for a FUP may still get one. */
-static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
-{
-    evt->enabled = 1;
-    ipti_evt_decided(evt, ip, 1);
 }
 
 /* Tracing is disabled. */

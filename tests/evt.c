@@ -1016,6 +1016,7 @@ TEST(iflags)
     with_flags = 0;
 }
 
+#define E_PIP(from) EA(PAGING, NOIP, from, 0, 0x5000)
 static const row apl12_rows[] = {
     {"pge", {ON, OVF, FUP(0x2000), PGE(0x3000)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x3000)}, 0},
@@ -1083,6 +1084,16 @@ static const row apl12_rows[] = {
      {E_ON, E(OVERFLOW, 0, 4, 0x2000),
       EA(CFE, 0, 6, 0x3000, CFEV(INTR, VEC, 9)),
       EA(ASYNC_BRANCH, 0, 7, 0x3000, 0x4000)}, 0},
+    {"eleven pips, and four that take a fup",
+     {ON, OVF, FUP(0x2000), PIP(0x5000, 0), PIP(0x5000, 0), PIP(0x5000, 0),
+      PIP(0x5000, 0), PIP(0x5000, 0), PIP(0x5000, 0), PIP(0x5000, 0),
+      PIP(0x5000, 0), PIP(0x5000, 0), PIP(0x5000, 0), PIP(0x5000, 0),
+      PTW(0, 1, 6), EXSTOP(1), TRIG(2, 1, 1, 0, 0), PTW(0, 1, 7),
+      FUP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_PIP(6), E_PIP(7), E_PIP(8), E_PIP(9),
+      E_PIP(10), E_PIP(11), E_PIP(12), E_PIP(13), E_PIP(14), E_PIP(15),
+      E_PIP(16), EB(PTWRITE, 0, 17, 0x3000, 6, 4), E(EXSTOP, 0, 18, 0x3000),
+      EC(TRIG, 0, 19, 0x3000, 2, 0, 1), EB(PTWRITE, 0, 20, 0x3000, 7, 4)}, 0},
     {"iret, pge", {ON, OVF, FUP(0x2000), CFE(IRET, 0, 0), PGE(0x3000)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(CFE, NOIP, 6, 0, CFEV(IRET, 0, 0)),
       E(ENABLED, 0, 7, 0x3000)}, 0},
