@@ -923,7 +923,12 @@ enum {
     IPT_EVT_EXEC_MODE,      /* u.exec, at ip */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
-    IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next */
+    IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next. [blk],
+                             * [insn]: with IPT_EVENT_NO_IP while tracing is
+                             * enabled, flow came to no PTWRITE before it needed
+                             * the trace after this packet: it is a note that
+                             * somebody wrote into the trace. No event with an
+                             * IP on the way there may follow it */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
     IPT_EVT_PWRE,           /* u.pwre */
@@ -932,7 +937,10 @@ enum {
     IPT_EVT_MNT,            /* u.mnt */
     IPT_EVT_TIP,            /* [evt] only: ip is the target of a branch */
     IPT_EVT_TNT,            /* [evt] only: u.tnt */
-    IPT_EVT_CFE,            /* u.cfe: interrupt, SMI, VM exit, ..., at ip */
+    IPT_EVT_CFE,            /* u.cfe: interrupt, SMI, VM exit, ..., at ip.
+                             * IRET, UIRET and VMENTRY come after their
+                             * instruction, SYSCALL comes before it, with or
+                             * without an IP */
     IPT_EVT_TRIG,           /* u.trig: a trigger fired */
     IPT_EVT_IFLAGS,         /* u.exec.iflag changed, at ip */
     IPT_EVT_PEBS_BEGIN,     /* u.pebs: a PEBS block begins; id is its type */

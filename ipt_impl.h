@@ -5576,6 +5576,14 @@ static int ipti_bind_waits(const ipt_bind_ *bind)
     return bind->how >= IPTI_BIND_CAUSED;
 }
 
+/* Does it wait for a PTWRITE? If flow comes to none, the PTW is a note that
+ * somebody wrote into the trace. */
+static int ipti_bind_notes(const ipt_bind_ *bind)
+{
+    return bind->how == IPTI_BIND_CAUSED
+           && bind->once == IPTI_TAKEN_PTWRITE;
+}
+
 /* ==========================================================================
  * [blk]  the walk: blocks in execution order
  * Uses: [base], [evt], [classify], [cache], [bind].  State: ipt_walk_.
@@ -6185,7 +6193,7 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 {
     const ipt_bind_ *bind = &w->bind;
     const int after = bind->how == IPTI_BIND_AFTER;
-    const int effect = after || ipti_kind_in(w->prev_kind, bind->kinds);
+    const int effect = after || ipti_bind_of(bind, w->prev_kind, w->taken);
 
     if (effect)
         w->taken |= bind->once;
@@ -6475,19 +6483,31 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
             ipti_apply_asid(w, at, &w->reached[i]);
 }
 
+/* The event at hand comes before the next instruction. */
+static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
+{
+    int status = ipti_walk_take_event(w, at);
+
+    if (status < 0)
+        return status;
+    w->pending = 1;
+    return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
+}
+
+/* A PTW comes before the branch at ip: no PTWRITE before that caused it. */
+static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
+{
+    w->taken |= w->bind.once;
+    return ipti_walk_first(w, at, 0);
+}
+
 /* The TIP of the instruction at hand is lost: nothing proves that it executed.
  * What it caused, and the loss, come before what comes then. */
 static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 {
-    int status;
-
     w->tnt_count = 0;
     ipti_walk_caused(w, at);
-    status = ipti_walk_take_event(w, at);
-    if (status < 0)
-        return status;
-    w->pending = 1;
-    return IPT_EVENT_FIRST;
+    return ipti_walk_first(w, at, 0);
 }
 
 /* The instruction at w->ip needs a TIP. What it causes besides comes before its
@@ -6508,9 +6528,12 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return IPT_ERR_MISMATCH;
             if (w->event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
-            if (!ipti_bind_of(&w->bind, kind, w->taken))
+            if (ipti_bind_of(&w->bind, kind, w->taken))
+                w->taken |= w->bind.once;
+            else if (!ipti_bind_notes(&w->bind))
                 return IPT_ERR_MISMATCH;
-            w->taken |= w->bind.once;
+            else if (w->reached_count == 0)
+                return ipti_walk_note(w, at);
             ipti_walk_keep(w, at);
         }
         status = w->tnt_count ? ipti_walk_deferred(w, at)
@@ -6569,8 +6592,12 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 /* A conditional branch without a TNT bit. */
 static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
-    if (!ipti_walk_event(w) || w->event.type != IPT_EVT_DISABLED
-        || w->event.flags & IPT_EVENT_STATUS)
+    const ipt_event *event = ipti_walk_event(w);
+
+    if (event && ipti_bind_notes(&w->bind))
+        return ipti_walk_note(w, at);
+    if (!event || event->type != IPT_EVT_DISABLED
+        || event->flags & IPT_EVENT_STATUS)
         return IPT_ERR_MISMATCH;
     return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
 }
@@ -6794,17 +6821,6 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
     return (end & w->mask) == end ? (uint8_t) (w->count - 1) : 0;
 }
 
-/* The event at hand comes before the next instruction. */
-static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
-{
-    int status = ipti_walk_take_event(w, at);
-
-    if (status < 0)
-        return status;
-    w->pending = 1;
-    return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
-}
-
 /* Come to stand before an instruction with code at hand. */
 static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 {
@@ -6829,7 +6845,8 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         status = ipti_walk_reached(w, at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
-        if (status == 0)
+        if (status == 0
+            && !(ipti_walk_stuck(w) && ipti_bind_notes(&w->bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
         if (status < 0)

@@ -643,28 +643,6 @@ static const row cause_rows[] = {
      {ON, CFE(UIRET, 0, 0), TIP(0x2000), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_UIRET), I(0x2000)},
      0, 0, 0},
-    {"cfe syscall", {CODE(0x1000, NOP NOP SYSCALL), CODE(0x2000, JCC0)},
-     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1002),
-      I(0x2000)}, 0, 0, 0},
-    {"cfe syscall at once", {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)},
-     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
-     {S_ON, EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0, 0},
-    {"cfe syscall behind a jmp",
-     {CODE(0x1000, NOP JMP("\x0d")), CODE(0x1010, NOP SYSCALL),
-      CODE(0x2000, JCC0)},
-     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), I(0x1010),
-      EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1011), I(0x2000)}, 0, 0, 0},
-    {"cfe syscall with ip", {CODE(0x1000, NOP SYSCALL), CODE(0x2000, JCC0)},
-     {ON, CFE(SYSCALL, 1, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
-     {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SYSCALL), I(0x1001),
-      I(0x2000)}, 0, 0, 0},
-    {"cfe syscall with ip, at once",
-     {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)}, /* H2 */
-     {ON, CFE(SYSCALL, 1, 0), FUP(0x1000), TIP(0x2000), TNT(1, 0)},
-     {S_ON, EA(CFE, 0, 0x1000, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0,
-     0},
     {"cfe swintr with ip", {CODE(0x1000, NOP INT80), CODE(0x2000, JCC0)},
      {ON, CFE(SWINTR, 1, 0x80), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
      {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SWINTR), I(0x1001),
@@ -1517,6 +1495,90 @@ static const row S9_rows[] = { /* where flow is taken up */
      IPT_CONFIG_CR3_ONLY},
 };
 
+static const row S13_rows[] = { /* CFEs of SYSCALLs */
+    {"cfe syscall", {CODE(0x1000, NOP NOP SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1002),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe syscall at once", {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0, 0},
+    {"cfe syscall behind a jmp",
+     {CODE(0x1000, NOP JMP("\x0d")), CODE(0x1010, NOP SYSCALL),
+      CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1010),
+      EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1011), I(0x2000)}, 0, 0, 0},
+    {"cfe syscall with ip", {CODE(0x1000, NOP SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 1, 0), FUP(0x1001), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SYSCALL), I(0x1001),
+      I(0x2000)}, 0, 0, 0},
+    {"cfe syscall with ip, at once",
+     {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)}, /* H2 */
+     {ON, CFE(SYSCALL, 1, 0), FUP(0x1000), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(CFE, 0, 0x1000, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0,
+     0},
+    {"cfe syscall and pip",
+     {CODE(0x1000, NOP SYSCALL), CODE(0x2000, JCC0)},
+     {ON, CFE(SYSCALL, 0, 0), PIP(0x5000, 0), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1001),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x2000, ASID)}, 0, 0, 0},
+    {"cfe syscall, tracing is disabled", {CODE(0x1000, NOP SYSCALL)},
+     {ON, CFE(SYSCALL, 0, 0), PGD0},
+     {S_ON, I(0x1000), EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), IF(0x1001, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+};
+
+static const row C10_rows[] = { /* PTWs that no PTWRITE caused */
+    {"before a jcc", {CODE(0x1000, NOP JCC0 JCC0)},
+     {ON, PTW(0, 0, 5), TNT(1, 0), PTW(0, 0, 6), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), I(0x1001),
+      EA(PTWRITE, NOIP, 0, 6), I(0x1003)}, 0, 0, 0},
+    {"many before an indirect branch",
+     {CODE(0x1000, NOP JMP_RAX), CODE(0x2000, JCC0)},
+     {ON, PTW(0, 0, 5), PTW(0, 0, 6), PTW(0, 0, 7), PTW(0, 0, 8),
+      PTW(0, 0, 9), PTW(0, 0, 10), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), EA(PTWRITE, NOIP, 0, 6),
+      EA(PTWRITE, NOIP, 0, 7), EA(PTWRITE, NOIP, 0, 8),
+      EA(PTWRITE, NOIP, 0, 9), EA(PTWRITE, NOIP, 0, 10), I(0x1001),
+      I(0x2000)}, 0, 0, 0},
+    {"before a ret", {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, RET)},
+     {ON, PTW(0, 0, 5), TIP(0x1005), PTW(0, 0, 6), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), I(0x1010),
+      EA(PTWRITE, NOIP, 0, 6), I(0x1005)}, 0, 0, 0},
+    {"behind that of a ptwrite", {CODE(0x1000, PTWRITE NOP JCC0)},
+     {ON, PTW(0, 0, 5), PTW(0, 0, 6), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), I(0x1005),
+      EA(PTWRITE, NOIP, 0, 6), I(0x1006)}, 0, 0, 0},
+    {"right behind it", {CODE(0x1000, PTWRITE JCC0)},
+     {ON, PTW(0, 0, 5), PTW(0, 0, 6), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), EA(PTWRITE, NOIP, 0, 6),
+      I(0x1005)}, 0, 0, 0},
+    {"in a loop", {CODE(0x1000, NOP JMP("\xfd")), CODE(0x2000, JCC0)},
+     {ON, PTW(0, 0, 5), FUP(0x1000), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), I(0x1000), I(0x1001),
+      EA(PTWRITE, NOIP, 0, 5), EA(ASYNC_BRANCH, 0, 0x1000, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {"before a mov cr3's pip", {CODE(0x1000, NOP MOV_CR3 JCC0)},
+     {ON, PTW(0, 0, 5), PIP(0x5000, 0), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, NOIP, 0, 5),
+      EA(PAGING, NOIP, 0, 0x5000), IF(0x1004, ASID)}, 0, 0, 0},
+    {"between pip and tip", {CODE(0x1000, IRETQ), CODE(0x2000, JCC0)},
+     {ON, PIP(0x5000, 0), PTW(0, 0, 5), TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PAGING, NOIP, 0, 0x5000), EA(PTWRITE, NOIP, 0, 5),
+      IF(0x2000, ASID)}, 0, 0, 0},
+    {"before tracing is disabled", {CODE(0x1000, NOP SYSCALL)},
+     {ON, PTW(0, 0, 5), PGD0},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), IF(0x1001, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+    {"before an overflow", {CODE(0x1000, NOP JCC0), CODE(0x2000, JCC0)},
+     {ON, PTW(0, 0, 5), OVF, FUP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), E(OVERFLOW, 0, 0x2000),
+      IF(0x2000, RESYNCED)}, 0, 0, 0},
+    {"at the end", {CODE(0x1000, NOP JMP_RAX)}, {ON, PTW(0, 0, 5)},
+     {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5)}, 0, 0, 0},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -1537,7 +1599,9 @@ typedef struct table {
       IPT_ERRATUM_SKD022 | IPT_ERRATUM_BDM64) \
     X(S5_trig_anchors, S5_rows, 0)    \
     X(S8_iret_with_ip, S8_rows, 0)    \
-    X(S9_taken_up, S9_rows, 0)
+    X(S9_taken_up, S9_rows, 0)        \
+    X(S13_cfe_syscall, S13_rows, 0)   \
+    X(C10_ptw_without_ptwrite, C10_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */
 #define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
 #define RESYNC_FINDINGS(X)                       \

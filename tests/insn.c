@@ -129,12 +129,15 @@ static int disables(const step *s, int status)
                && (s[1].type == IPT_EVT_OVERFLOW || s[1].type == IPT_EVT_GAP));
 }
 
-/* Is the TIP of the instruction that comes next lost? */
-static int loses_tip(const step *s)
+/* Does an event come before the instruction that comes next, which could not do
+ * without what follows: is its TIP lost, or is a PTW in its way? */
+static int comes_first(const step *s)
 {
-    while (s->what == EVENT_STEP && s->type == IPT_EVT_PAGING) s++;
-    return s->what == EVENT_STEP
-           && (s->type == IPT_EVT_OVERFLOW || s->type == IPT_EVT_GAP);
+    for (; s->what == EVENT_STEP; s++)
+        if (s->type == IPT_EVT_OVERFLOW || s->type == IPT_EVT_GAP
+            || (s->type == IPT_EVT_PTWRITE && s->flags & NOIP))
+            return 1;
+    return 0;
 }
 
 static void run_row(const row *r, const manner *how)
@@ -162,7 +165,7 @@ static void run_row(const row *r, const manner *how)
             if (event.type == IPT_EVT_EXEC_MODE) mode = event.u.exec.mode;
             s++;
         }
-        if (status != IPT_EVENT_PENDING || !how->silent) first = s;
+        if (!how->silent) first = s;
         while (how->silent && s->what == EVENT_STEP) {
             if (s->type == IPT_EVT_EXEC_MODE) mode = (uint8_t) s->a;
             events++;
@@ -170,7 +173,7 @@ static void run_row(const row *r, const manner *how)
         }
         status = next(&insn);
         if (status == IPT_EVENT_FIRST) {
-            if (!waited && !loses_tip(first))
+            if (!waited && !comes_first(first))
                 failed(r->name, how->text, "IPT_EVENT_FIRST before", s->ip, 0);
             status = IPT_EVENT_PENDING;
             continue;
@@ -181,7 +184,7 @@ static void run_row(const row *r, const manner *how)
             && (status & IPT_IP_SUPPRESSED) / IPT_IP_SUPPRESSED
                    != disables(s, status))
             failed(r->name, how->text, "suppressed", (uint64_t) status, s->ip);
-        s++;
+        first = ++s;
     }
     if (status != last || s->what)
         failed(r->name, how->text, "-status", (uint64_t) -status,
