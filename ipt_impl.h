@@ -1264,9 +1264,8 @@ static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     out->type = IPT_PKT_GAP;
     out->size = lost < UINT32_MAX ? (uint32_t) lost : UINT32_MAX;
     out->u.gap.lost = lost;
-    cur->state = IPTI_CUR_GAP;
+    cur->state = IPTI_CUR_GAP; /* up to a PSB, which ends cur->block */
     cur->run = 0;
-    cur->block = 0;
     cur->quick = 0;
     cur->limit = end;
     at->offset = end;

@@ -1993,6 +1993,9 @@ TEST(V4_lost_when_it_began)
          1},
         {{ON, MTC(1), MTC(2), OVF, MTC(3), FUP(0x3000)}, IPT_EVT_OVERFLOW, 0,
          0x3000, 1},
+        /* SKD010: what gets the IP of an overflow is as of that */
+        {{ON, CYC(1), OVF, CYC(1), PIP(0x5000, 0), CYC(1), FUP(0x3000)},
+         IPT_EVT_ASYNC_PAGING, 3, 0x3000, 0},
     };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
@@ -2000,6 +2003,7 @@ TEST(V4_lost_when_it_began)
         for (int way = 0; way < WAYS; way++) {
             ipt_event e = {.type = 0};
             feed_begin(&f, b.bytes, b.size, way);
+            f.config.errata = IPT_ERRATUM_SKD010;
             CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
             CHECK_EQ(sync(), IPT_OK);
             while (e.type != rows[i].type || e.ip != rows[i].ip)

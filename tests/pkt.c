@@ -804,6 +804,59 @@ TEST(V4_every_byte_of_a_psb)
     }
 }
 
+/* PADs up to another packet are one, whichever bit of that is the lowest. */
+TEST(V4_pads_before_another)
+{
+    static const uint8_t others[] = {0x59, 0x06, 0x04, 0x08, 0x10, 0x20, 0x40,
+                                     0x80};
+    uint8_t bytes[80];
+    ipt_packet p;
+    bench b;
+    for (size_t i = 0; i < sizeof others; i++) {
+        for (size_t pads = 1; pads < 40; pads++) {
+            memset(bytes, others[i], sizeof bytes);
+            memset(bytes + 20, 0, pads);
+            for (size_t size = 20 + pads + 2; size < sizeof bytes; size += 9) {
+                uint64_t end = 20;
+                start(&b, bytes, size);
+                do {
+                    if (!CHECK_EQ(next(&b, &p), IPT_OK)) break;
+                } while (p.type != IPT_PKT_PAD);
+                CHECK_EQ(p.offset, 20);
+                while (p.type == IPT_PKT_PAD) {
+                    end += p.size;
+                    if (!CHECK_EQ(next(&b, &p), IPT_OK)) break;
+                }
+                CHECK_EQ(end, 20 + pads);
+                CHECK_EQ(p.offset, end);
+                start(&b, bytes + 20, size - 20); /* where none were before */
+                CHECK_EQ(next(&b, &p), IPT_OK);
+                CHECK_EQ(p.type, IPT_PKT_PAD);
+                CHECK_EQ(p.size, pads);
+            }
+        }
+    }
+}
+
+/* What follows a PSB and ends as a pair does is none. */
+TEST(V4_half_a_pair)
+{
+    uint8_t bytes[40] = {0};
+    ipt_packet p;
+    bench b;
+    CHECK_EQ(unhex(bytes, PSB_BYTES), 16);
+    memset(bytes + 16, 0x82, 24);
+    bytes[16] = 0x06;
+    for (size_t size = 18; size < sizeof bytes; size++) {
+        start(&b, bytes, size);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_TNT_8);
+        CHECK_EQ(p.offset, 16);
+    }
+}
+
 /* Where a packet is cut, or another follows. */
 TEST(V4_edges)
 {
@@ -1569,6 +1622,8 @@ int main(void)
     RUN(reserved);
     RUN(every_prefix);
     RUN(V4_every_byte_of_a_psb);
+    RUN(V4_pads_before_another);
+    RUN(V4_half_a_pair);
     RUN(V4_edges);
     RUN(empty);
     RUN(skd007);

@@ -808,6 +808,7 @@ TEST(across_a_gap)
         CHECK_EQ(p.offset, 70);
         CHECK_EQ(p.u.gap.lost, (70 / n + 1) * n - 70);
         CHECK_EQ(p.size, p.u.gap.lost);
+        CHECK_EQ(b.decoder.at.release, p.offset + p.u.gap.lost);
         while (p.type == IPT_PKT_GAP)
             if (!CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK)) break;
         CHECK_EQ(p.type, IPT_PKT_PSB);
@@ -858,6 +859,22 @@ TEST(V4_a_psb_without_its_first_byte)
     CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
     CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
     end();
+}
+
+/* A PSB with one byte more inside is none. */
+TEST(V4_a_byte_too_many)
+{
+    for (size_t at = 1; at < 16; at++) {
+        begin();
+        for (size_t i = 0; i < 16; i++) {
+            if (i == at) put(1, 0x55);
+            put(1, i % 2 ? 0x82 : 0x02);
+        }
+        put(9, 0x04);
+        hand_over(MAX);
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_END);
+        end();
+    }
 }
 
 /* Going back over thousands of pieces takes fuel, too. */
@@ -1205,6 +1222,7 @@ int main(void)
     RUN(across_a_gap);
     RUN(psb_and_gap);
     RUN(V4_a_psb_without_its_first_byte);
+    RUN(V4_a_byte_too_many);
     RUN(V4_backward_past_a_gap);
     RUN(V4_fuel_of_gaps_and_pairs);
     RUN(V4_forward_from_a_long_run);

@@ -30,9 +30,9 @@ if [ "$TESTS" != kept ]; then
     cp ipt_impl.h "$dir" # it may be worked on meanwhile
     make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \
         CFLAGS="-O2 -g -fprofile-instr-generate -fcoverage-mapping" |
-        tee "$dir/tests"
+        tee "$dir/log"
 fi
-tests=$(tail -n 1 "$dir/tests" | sed -n -E \
+tests=$(tail -n 1 "$dir/log" | sed -n -E \
     's/^([0-9]+) passed, 0 failed(, ([0-9]+) skipped)?$/\1 \3/p')
 [ -n "$tests" ] || { echo "coverage: tests fail"; exit 2; }
 llvm-profdata merge -sparse "$dir"/profiles/*.profraw -o "$dir/merged" ||
