@@ -24,6 +24,7 @@
 #define TRACE_HEADER 48 /* of an AUXTRACE record */
 
 enum { /* records */
+       RECORD_MMAP = 1,
        RECORD_COMM = 3,
        RECORD_EXIT = 4,
        RECORD_FORK = 7,
@@ -43,6 +44,7 @@ enum { /* identifiers of events, in the order of the file */
        ID_PROCESS = 3
 };
 
+#define MISC_KERNEL    1u
 #define MISC_USER      2u
 #define MISC_EXEC      (1u << 13) /* of COMM */
 #define MISC_OUT       (1u << 13) /* of SWITCH_CPU_WIDE */
@@ -178,7 +180,8 @@ static void put_events(perfwrite *w)
     /* disabled, inherit, exclude_kernel, exclude_hv, enable_on_exec,
      * sample_id_all; a thread's event cannot be inherited */
     put_event(w, PERFWRITE_PMU, w->config.pt, sample | 9,
-              0x41061 | (w->config.by_cpu ? 2u : 0), ID_PT);
+              0x41041 | (w->config.by_cpu ? 2u : 0)
+                  | (w->config.kernel ? 0 : 0x20u), ID_PT);
     /* dummy events: context_switch; mmap, mmap2, comm, comm_exec, task */
     put_event(w, 1, 9, sample, 0x4040062, ID_SWITCH);
     put_event(w, 1, 9, sample, 0x1843363, ID_PROCESS);
@@ -294,6 +297,10 @@ static void last_features(perfwrite *w)
         keep64(w, w->first);
         keep64(w, w->last);
     }
+    if (w->config.kernel) {
+        begin_feature(w, 24); /* a folder, with one file of records */
+        keep64(w, 0);
+    }
 }
 
 static void put_features(perfwrite *w)
@@ -406,6 +413,22 @@ void perfwrite_mmap(perfwrite *w, const perfwrite_who *who,
     put32(w, map->flags);
     put_text(w, map->name, room);
     end_record(w, who, ID_PROCESS);
+}
+
+void perfwrite_kernel(perfwrite *w, uint64_t base, uint64_t size)
+{
+    static const char name[] = "[kernel.kallsyms]_text";
+    const size_t room = padded(sizeof(name));
+    perfwrite_who nobody;
+
+    memset(&nobody, 0, sizeof(nobody));
+    begin_record(w, RECORD_MMAP, MISC_KERNEL, 32 + room);
+    put_ids(w, UINT32_MAX, 0);
+    put64(w, base);
+    put64(w, size);
+    put64(w, base); /* the address of the symbol */
+    put_text(w, name, room);
+    end_record(w, &nobody, ID_PROCESS);
 }
 
 void perfwrite_fork(perfwrite *w, const perfwrite_who *who, uint32_t pid,

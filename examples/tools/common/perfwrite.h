@@ -31,6 +31,8 @@ typedef struct perfwrite_config {
     uint8_t timed;         /* 0: there is no time; then queues are by thread */
     uint8_t by_cpu;        /* queues are processors; 0: threads */
     uint8_t switches;      /* 1: there are perfwrite_switch records */
+    uint8_t kernel;        /* 1: it is traced, too; then the file is `data` in
+                            * a folder, which has its code in kcore_dir */
     uint8_t max_ratio;     /* TSC ticks in a cycle of the 100 MHz bus */
     uint32_t cpuid_15_eax; /* both 0 if unknown: then there is no MTC */
     uint32_t cpuid_15_ebx;
@@ -78,6 +80,9 @@ void perfwrite_comm(perfwrite *w, const perfwrite_who *who, const char *name,
                     int exec);
 void perfwrite_mmap(perfwrite *w, const perfwrite_who *who,
                     const perfwrite_map *map);
+
+/* The kernel's code is there: the symbol _text is its first byte. */
+void perfwrite_kernel(perfwrite *w, uint64_t base, uint64_t size);
 
 /* A thread or process begins, made by `who`; or `who` ends. */
 void perfwrite_fork(perfwrite *w, const perfwrite_who *who, uint32_t pid,
