@@ -174,6 +174,41 @@ if [ "$mode" = all ]; then
     record "pipe, cyc" --time cyc -- sh -c '/bin/true | /bin/true; exec true'
 fi
 
+# flow FOLDER: the same lines by ptflow.
+flow() {
+    "$build/ptflow" --quiet --fields tid,ip "$1" 2>"$dir/err"
+}
+
+# both DECODER NAME FOLDER: a program and the kernel, both traced, are what is in
+# the folder's list.
+both() {
+    executed "$3" >"$dir/want"
+    "$1" "$3" >"$dir/got"
+    count=$(grep -c ' ffffffff81' "$dir/want")
+    if [ "$count" -gt 0 ] && cmp -s "$dir/got" "$dir/want"; then
+        passed=$((passed + 1))
+        result=same
+    else
+        failed=$((failed + 1))
+        result=FAIL
+        diff "$dir/want" "$dir/got" | head -n 5
+        tail -n 3 "$dir/err"
+    fi
+    printf '%-6s %-24s %9d instructions, %8d of the kernel\n' $result "$2" \
+        "$(wc -l <"$dir/want")" "$count"
+}
+
+[ "$mode" = all ] && insns=2000000 || insns=100000
+$CC -O1 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
+    "$build/common/common.a" &&
+    "$dir/kernel" "$dir/k" $insns && "$dir/kernel" "$dir/c" $insns cpu || {
+    failed=$((failed + 1))
+    finish
+}
+both decoded "user and kcore, perf" "$dir/k"
+both flow "user and kcore, ptflow" "$dir/k"
+both flow "user and kcore, 1 CPU" "$dir/c"
+
 [ "$mode" = all ] && insns=600000 || insns=60000
 least=8
 if programs; then
