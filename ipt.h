@@ -1379,70 +1379,103 @@ typedef struct ipt_bind_ {
     uint8_t once;   /* IPTI_TAKEN_ */
 } ipt_bind_;
 
-typedef struct ipt_walk_ {
-    ipt_cursor_ cur;
-    ipt_evt_state_ evt;
-    ipt_cache *cache;    /* NULL: none */
-    const uint32_t *valid; /* cache's version_; without a cache always 0 */
-    uint64_t ip;         /* of the next instruction, if enabled */
-    uint64_t prev_ip;    /* of the one before it */
-    uint64_t offset;     /* of the packet that proves `run` */
-    uint16_t lead;       /* IPT_FLOW_ for the next instruction. Flow just goes
-                          * on if it and these, up to count, are all 0: */
-    uint8_t not_plain;   /* there is more than flow to look at */
-    uint8_t have_event;  /* event is the next one, not reached yet */
-    uint8_t pending;     /* `reached` is to be pulled */
-    uint8_t reached_count;
-    uint8_t unsettled;   /* what follows the instruction before ip is not
-                          * known */
-    uint8_t count;       /* instructions of `run` up to where an event cuts it,
-                          * 0: run is not what is at ip */
+/* Flow since trace was last used. */
+typedef struct ipt_loop_ {
+    uint64_t ip;    /* passed since then, if limit is not 0 */
+    uint32_t steps; /* branches since ip was picked, below limit */
+    uint32_t limit; /* ... to pass until another is picked */
+    uint32_t total; /* runs passed */
+} ipt_loop_;
+
+/* BDM64: how far ahead of flow the code was looked at. */
+typedef struct ipt_probe_ {
+    uint64_t ip;    /* if count is not 0 */
+    uint32_t count; /* instructions so far */
+} ipt_probe_;
+
+/* What says how flow goes on: TNT bits, the target of a TIP, or an event. If
+ * there are more than one, bits come before the TIP (a deferred one may be used
+ * before them), and both before the event. */
+typedef struct ipt_next_ {
     uint64_t tnt;        /* tnt_count branches to come, oldest on top */
     uint64_t tnt_offset; /* of the packet they are from */
-    uint64_t tip;        /* where the next indirect branch goes, if have_tip */
+    uint64_t tip;        /* where the next indirect branch goes, if has_tip */
     uint64_t tip_offset;
-    uint64_t resync;     /* offset of the event it began at, plus 1 */
-    uint64_t resume_ip;  /* where tracing was disabled, if have_resume */
-    uint64_t probe_ip;   /* BDM64: how far the code was looked at, ... */
-    uint16_t probe;      /* ... and instructions so far */
-    uint64_t mask;       /* of addresses in `mode`, when `run` was got */
-    uint64_t loop_ip;    /* passed since trace was last used, if loop_limit */
-    uint32_t loop_steps; /* branches since loop_ip was picked */
-    uint32_t loop_limit; /* ... to pass until another is picked */
-    uint32_t loop_total; /* runs passed since trace was last used */
-    uint32_t icnt;       /* instructions since the last IP from the trace */
-    uint16_t trail;      /* IPT_FLOW_ for the instruction before ip */
-    uint16_t taken;      /* IPTI_TAKEN_: events that it has caused */
     uint32_t tnt_count;
-    uint32_t version;    /* *valid when `run` was got */
-    uint32_t line;       /* the one of the cache that was passed last, ... */
-    uint16_t way;        /* ... and which of its next_ flow took */
-    uint16_t key;        /* of lines, when `run` was got */
-    uint16_t space;      /* cache's number for the address space, 0: ask */
+    uint8_t has_tip;
+    uint8_t has_event; /* event is the next one, not reached yet */
+    uint8_t fresh;     /* tnt and tip have not been used yet */
+    ipt_event stamp;   /* their time, if fresh */
+    ipt_event event;
+    ipt_bind_ bind; /* of event */
+} ipt_next_;
+
+/* Where flow is. */
+typedef struct ipt_flow_ {
+    uint64_t ip;          /* of the next instruction, if enabled */
+    uint64_t prev_ip;     /* of the one before it */
+    uint64_t resume_ip;   /* where tracing was disabled, if has_resume */
+    uint32_t icnt;        /* instructions since the last IP from the trace */
     uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
-    uint8_t have_tip;
-    uint8_t have_resume;
+    uint8_t prev_kind;    /* IPT_INSN_ of the instruction before ip */
+    uint8_t has_resume;
     uint8_t mode;      /* IPT_MODE_ */
-    uint8_t off_mode;  /* ... from where tracing ends on, if not UNKNOWN */
+    uint8_t next_mode; /* ... from where tracing ends on, if not UNKNOWN */
     uint8_t old_mode;  /* mode is from before an overflow */
     uint8_t enabled;   /* ip is known */
     uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
     uint8_t synced;    /* a PSB+ was seen since synchronising */
-    uint8_t unproven;  /* the trace has ended, and flow goes on */
-    uint8_t used;      /* something was handed out since synchronising */
-    uint8_t full;      /* the block or instruction in progress is complete */
-    uint8_t simple;    /* up to this index nothing happens between them */
-    uint8_t whole;     /* flow just goes on behind the run, too */
-    uint8_t index;     /* of the instruction at ip in `run` */
-    uint8_t counted;   /* of those before it, how many are in icnt */
-    uint8_t resyncing; /* IPTI_RESYNC_: of a _resync that is not done */
-    uint8_t prev_kind; /* IPT_INSN_ of the instruction before ip */
-    uint8_t fresh;       /* flow has not been used yet */
-    ipt_event flow;      /* what tnt or tip are from */
-    ipt_event event;
-    ipt_bind_ bind;      /* of event */
-    ipt_event reached[IPT_REACHED_MAX_];
+} ipt_flow_;
+
+/* The code at flow's ip, and where in it that is. */
+typedef struct ipt_code_at_ {
+    uint64_t mask;    /* of addresses in `mode`, when `run` was got */
+    uint64_t offset;  /* of the packet that proves `run` */
+    uint32_t version; /* *valid when `run` was got */
+    uint32_t line;    /* the one of the cache that was passed last, ... */
+    uint16_t way;     /* ... and which of its next_ flow took */
+    uint16_t key;     /* of lines, when `run` was got */
+    uint16_t space;   /* cache's number for the address space, 0: ask */
+    uint8_t count;    /* instructions of `run` up to where an event cuts it,
+                       * 0: run is not what is at ip */
+    uint8_t index;    /* of the instruction at ip in `run` */
+    uint8_t counted;  /* of those before it, how many are in icnt */
+    uint8_t simple;   /* up to this index nothing happens between them */
+    uint8_t whole;    /* flow just goes on after the run, too */
     ipt_cache_line run;
+} ipt_code_at_;
+
+/* What is handed out with the instruction in progress, and after it. */
+typedef struct ipt_out_ {
+    ipt_event events[IPT_REACHED_MAX_];
+    uint16_t lead;     /* IPT_FLOW_ for the next instruction */
+    uint8_t count;     /* of events */
+    uint8_t waiting;   /* they are to be pulled */
+    uint8_t unsettled; /* what follows the instruction before flow's ip is not
+                        * known */
+    uint8_t taken;     /* IPTI_TAKEN_: what that one has caused */
+    uint16_t trail;    /* IPT_FLOW_ for it */
+    uint8_t full;      /* the block or instruction in progress is complete */
+    uint8_t used;      /* something was handed out since synchronising */
+} ipt_out_;
+
+typedef struct ipt_walk_ {
+    ipt_cursor_ cur;
+    ipt_evt_state_ evt;
+    ipt_cache *cache;      /* NULL: none */
+    const uint32_t *valid; /* cache's version_; without a cache always 0 */
+    uint64_t resync;       /* offset of the event it began at, plus 1 */
+    uint8_t resyncing;     /* IPTI_RESYNC_: of a _resync that is not done */
+    uint8_t unproven;      /* the trace has ended, and flow goes on */
+    uint8_t not_plain;     /* there is more than flow to look at */
+    uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
+                            * and a target, and there is a cache */
+    ipt_next_ next;
+    ipt_flow_ flow;
+    ipt_code_at_ code;
+    ipt_out_ out;
+    ipt_loop_ loop;
+    ipt_probe_ probe;
     ipt_calls_ calls;
 } ipt_walk_;
 

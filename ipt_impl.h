@@ -5627,57 +5627,72 @@ static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
     return !filtered || ipti_filter_hit(filter, ip, IPT_FILTER_TRACE);
 }
 
-/* ---- what says how flow goes on ---- */
+/* ---- loops without trace: Brent's algorithm ---- */
 
 /* Trace was used: whatever the path since then, it was no endless loop. */
-static inline void ipti_walk_progress(ipt_walk_ *w)
+static inline void ipti_loop_end(ipt_loop_ *loop)
 {
-    w->loop_limit = 0;
-    w->loop_total = 0;
+    loop->limit = 0;
+    loop->total = 0;
 }
 
-/* Has it gone on for too long without trace? */
-static inline int ipti_walk_stuck(const ipt_walk_ *w)
+/* Flow passed a direct branch. Where it leads to an address that was passed
+ * since trace was last used, it will do so for ever. */
+static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target)
 {
-    return w->loop_total >= IPTI_PATH_MAX;
+    if (loop->limit && target == loop->ip) {
+        loop->total = IPTI_PATH_MAX;
+    } else if (!loop->limit || ++loop->steps == loop->limit) {
+        loop->ip = target;
+        loop->steps = 0;
+        loop->limit = loop->limit ? 2 * loop->limit : 2;
+    }
 }
+
+/* Has flow gone on for too long without trace? */
+static inline int ipti_loop_stuck(const ipt_loop_ *loop)
+{
+    return loop->total >= IPTI_PATH_MAX;
+}
+
+/* ---- what says how flow goes on ---- */
 
 /* Time as of the packet that was fetched. */
 static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 {
     w->evt.ticked = 0;
-    w->flow.flags = 0;
-    ipti_evt_now(&w->evt, &w->flow);
-    w->fresh = 1;
+    w->next.stamp.flags = 0;
+    ipti_evt_now(&w->evt, &w->next.stamp);
+    w->next.fresh = 1;
 }
 
 static void ipti_walk_tnt(ipt_walk_ *w, uint64_t offset, uint64_t bits,
                           uint8_t count)
 {
-    w->tnt = bits;
-    w->tnt_count = count;
-    w->tnt_offset = offset;
+    w->next.tnt = bits;
+    w->next.tnt_count = count;
+    w->next.tnt_offset = offset;
 }
 
 static void ipti_walk_target(ipt_walk_ *w, uint64_t offset, uint64_t ip)
 {
-    w->tip = ip;
-    w->tip_offset = offset;
-    w->have_tip = 1;
+    w->next.tip = ip;
+    w->next.tip_offset = offset;
+    w->next.has_tip = 1;
 }
 
 /* The event at hand is the next one. */
 static void ipti_walk_bind(ipt_walk_ *w)
 {
-    w->have_event = 1;
-    ipti_bind_event(&w->bind, &w->event);
+    w->next.has_event = 1;
+    ipti_bind_event(&w->next.bind, &w->next.event);
 }
 
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
 static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event *event = &w->event;
-    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->event);
+    const ipt_event *event = &w->next.event;
+    int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->next.event);
 
     if (status < 0)
         return status;
@@ -5695,7 +5710,7 @@ static IPTI_APART int ipti_walk_timed(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_walk_queued(w, at);
 
-    if (status >= 0 && !w->have_event && w->evt.ticked)
+    if (status >= 0 && !w->next.has_event && w->evt.ticked)
         ipti_walk_time(w);
     return status;
 }
@@ -5713,7 +5728,7 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
         (void) ipti_evt_last_ip(&w->evt, &packet);
         ipti_walk_target(w, packet.offset, w->evt.last_ip);
     } else {
-        ipti_evt_plain(&w->evt, &packet, &w->event);
+        ipti_evt_plain(&w->evt, &packet, &w->next.event);
         ipti_walk_bind(w);
         return IPT_OK;
     }
@@ -5747,16 +5762,16 @@ static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
 /* Flow is somewhere else; what comes is not of the instruction before. */
 static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 {
-    w->ip = ip;
-    w->prev_kind = IPT_INSN_OTHER;
-    w->taken = IPTI_TAKEN_ALL;
-    w->enabled = (uint8_t) ipti_walk_wanted(w, at);
-    w->hidden = !w->enabled;
+    w->flow.ip = ip;
+    w->flow.prev_kind = IPT_INSN_OTHER;
+    w->out.taken = IPTI_TAKEN_ALL;
+    w->flow.enabled = (uint8_t) ipti_walk_wanted(w, at);
+    w->flow.hidden = !w->flow.enabled;
 }
 
 static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
 {
-    w->speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
+    w->flow.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
 /* Is the event about nothing but the flow that is stepped over? */
@@ -5781,30 +5796,30 @@ static int ipti_event_inside(const ipt_event *event)
 /* Is flow at the IP of the TIP or the event at hand, and asked for there? */
 static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
 {
-    return (w->have_tip
-            || (w->have_event && !(w->event.flags & IPT_EVENT_NO_IP)))
+    return (w->next.has_tip
+            || (w->next.has_event && !(w->next.event.flags & IPT_EVENT_NO_IP)))
            && ipti_walk_wanted(w, at);
 }
 
 /* Fetch an event that matters, or up to where flow is taken up. */
 static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event *event = &w->event;
+    const ipt_event *event = &w->next.event;
 
-    while (w->hidden) {
+    while (w->flow.hidden) {
         int status = ipti_walk_fetch(w, at);
         if (status < 0)
             return status;
-        w->tnt_count = 0;
-        w->icnt = 0;
+        w->next.tnt_count = 0;
+        w->flow.icnt = 0;
         if (ipti_walk_shows(w, at))
-            ipti_walk_go(w, at, w->have_tip ? w->tip : event->ip);
-        else if (w->have_event && event->type == IPT_EVT_TSX)
+            ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
+        else if (w->next.has_event && event->type == IPT_EVT_TSX)
             ipti_walk_speculative(w, event);
-        if (w->have_event && (!w->hidden || !ipti_event_inside(event)))
+        if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;
-        w->have_tip = 0;
-        w->have_event = 0;
+        w->next.has_tip = 0;
+        w->next.has_event = 0;
     }
     return ipti_walk_fetch(w, at);
 }
@@ -5812,23 +5827,25 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 /* See to it that there is one. */
 static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
-    if (w->tnt_count || w->have_tip || w->have_event)
+    if (w->next.tnt_count || w->next.has_tip || w->next.has_event)
         return IPT_OK;
-    return IPTI_UNLIKELY(w->hidden) ? ipti_walk_over(w, at)
+    return IPTI_UNLIKELY(w->flow.hidden) ? ipti_walk_over(w, at)
                                     : ipti_walk_fetch(w, at);
 }
 
 /* The event, if it is what comes next; NULL if TNT bits or a TIP are. */
 static inline const ipt_event *ipti_walk_event(const ipt_walk_ *w)
 {
-    return w->have_event && !w->tnt_count && !w->have_tip ? &w->event : NULL;
+    return w->next.has_event && !w->next.tnt_count && !w->next.has_tip
+               ? &w->next.event
+               : NULL;
 }
 
 static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 {
-    if (w->tnt_count)
-        return w->tnt_offset;
-    return w->have_tip ? w->tip_offset : w->event.offset;
+    if (w->next.tnt_count)
+        return w->next.tnt_offset;
+    return w->next.has_tip ? w->next.tip_offset : w->next.event.offset;
 }
 
 /* ---- code ---- */
@@ -5836,14 +5853,14 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 /* Count the instructions of the run that were passed since the last time. */
 static inline void ipti_walk_account(ipt_walk_ *w)
 {
-    w->icnt += (uint32_t) (w->index - w->counted);
-    w->counted = w->index;
+    w->flow.icnt += (uint32_t) (w->code.index - w->code.counted);
+    w->code.counted = w->code.index;
 }
 
 /* Cut the run where the event at hand may bind. */
 static void ipti_walk_cut(ipt_walk_ *w)
 {
-    const ipt_bind_ *bind = &w->bind;
+    const ipt_bind_ *bind = &w->next.bind;
     unsigned bytes = 0;
     unsigned n = 0;
     uint64_t ahead;
@@ -5851,69 +5868,70 @@ static void ipti_walk_cut(ipt_walk_ *w)
     switch (bind->how) {
     case IPTI_BIND_AT:
     case IPTI_BIND_AFTER:
-        ahead = ipti_wrap(w->mode, bind->ip - w->ip);
-        if (ahead >= w->run.size_)
+        ahead = ipti_wrap(w->flow.mode, bind->ip - w->flow.ip);
+        if (ahead >= w->code.run.size_)
             break;
         /* 0: the event is after this one */
         while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
-            bytes += ipti_run_size(&w->run, n++);
+            bytes += ipti_run_size(&w->code.run, n++);
         if (bytes == ahead || n == 1)
-            w->count = (uint8_t) n;
+            w->code.count = (uint8_t) n;
         break;
     case IPTI_BIND_COUNT:
-        if (bind->count - w->icnt < w->count)
-            w->count = (uint8_t) (bind->count - w->icnt);
+        if (bind->count - w->flow.icnt < w->code.count)
+            w->code.count = (uint8_t) (bind->count - w->flow.icnt);
         break;
     case IPTI_BIND_BEFORE:
-        if (w->count > 1 && ipti_kind_in(w->run.kind_, bind->kinds))
-            w->count--;
+        if (w->code.count > 1 && ipti_kind_in(w->code.run.kind_, bind->kinds))
+            w->code.count--;
         break;
     default:
         break;
     }
 }
 
-/* Get the run at `ip` into w->run, with or without a cache. */
+/* Get the run at `ip`, with or without a cache. */
 static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
 {
     const ipt_config *config = w->cur.config;
 
-    if (w->mode == IPT_MODE_UNKNOWN)
+    if (w->flow.mode == IPT_MODE_UNKNOWN)
         return IPT_ERR_MODE;
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
-    w->mask = ipti_mask(w->mode);
-    if (w->cache && (w->space == 0 || w->version != *w->valid)) {
-        w->space = ipti_cache_space(w->cache, config, &at->asid);
-        w->version = *w->valid;
+    w->code.mask = ipti_mask(w->flow.mode);
+    if (w->cache && (w->code.space == 0 || w->code.version != *w->valid)) {
+        w->code.space = ipti_cache_space(w->cache, config, &at->asid);
+        w->code.version = *w->valid;
     }
-    w->key = ipti_cache_key(w->space, w->mode);
-    if (!w->cache || w->space == 0)
-        return ipti_run_read(config, at, w->mode, ip & w->mask, &w->run);
-    return ipti_cache_get(w->cache, config, at, w->key, ip & w->mask, &w->run,
-                          &w->line);
+    w->code.key = ipti_cache_key(w->code.space, w->flow.mode);
+    if (!w->cache || w->code.space == 0)
+        return ipti_run_read(config, at, w->flow.mode, ip & w->code.mask,
+                             &w->code.run);
+    return ipti_cache_get(w->cache, config, at, w->code.key, ip & w->code.mask,
+                          &w->code.run, &w->code.line);
 }
 
-/* Get the run at w->ip and cut it at the address where an event binds. */
+/* Get the run at flow's ip and cut it at the address where an event binds. */
 static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
-    const int status = ipti_walk_code(w, at, w->ip);
+    const int status = ipti_walk_code(w, at, w->flow.ip);
 
-    w->ip = ipti_wrap(w->mode, w->ip);
-    w->index = 0;
-    w->counted = 0;
-    w->count = 0;
-    w->simple = w->whole = 0;
+    w->flow.ip = ipti_wrap(w->flow.mode, w->flow.ip);
+    w->code.index = 0;
+    w->code.counted = 0;
+    w->code.count = 0;
+    w->code.simple = w->code.whole = 0;
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->count = w->run.count_;
-    w->offset = w->unproven ? at->offset : ipti_walk_offset(w);
-    w->not_plain = !w->cache || !w->space || config->fuel || w->unproven
+    w->code.count = w->code.run.count_;
+    w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
+    w->not_plain = !w->cache || !w->code.space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
-    if (w->reached_count == 0 && ipti_walk_event(w))
+    if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
-    ipti_fuel_burn(config, w->count);
+    ipti_fuel_burn(config, w->code.count);
     return IPT_OK;
 }
 
@@ -5921,38 +5939,38 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 
 #define IPTI_PROBE 256
 
-/* Is `target` passed within 256 instructions from w->ip, as far as flow needs
- * no trace and there is code? Code in the page of the target is waited for: all
- * of that page will be there. Called again after IPT_BUDGET or IPT_NEED_PAGE,
- * it goes on. */
+/* Is `target` passed within 256 instructions from flow's ip, as far as flow
+ * needs no trace and there is code? Code in the page of the target is waited
+ * for: all of that page will be there. Called again after IPT_BUDGET or
+ * IPT_NEED_PAGE, it goes on. */
 static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
-    const ipt_cache_line *run = &w->run;
+    const ipt_cache_line *run = &w->code.run;
     unsigned i;
     int status;
 
-    if (w->probe == 0)
-        w->probe_ip = w->ip;
-    while (w->probe < IPTI_PROBE) {
-        if (w->probe_ip == target) /* its code is not needed for that */
+    if (w->probe.count == 0)
+        w->probe.ip = w->flow.ip;
+    while (w->probe.count < IPTI_PROBE) {
+        if (w->probe.ip == target) /* its code is not needed for that */
             return 1;
-        w->count = 0;
-        status = ipti_walk_code(w, at, w->probe_ip);
-        if (status == IPT_NEED_PAGE && target > w->probe_ip
-            && (target ^ w->probe_ip) < IPTI_PAGE)
+        w->code.count = 0;
+        status = ipti_walk_code(w, at, w->probe.ip);
+        if (status == IPT_NEED_PAGE && target > w->probe.ip
+            && (target ^ w->probe.ip) < IPTI_PAGE)
             return status;
         if (status < 0)
             return status == IPT_BUDGET ? status : 0;
         ipti_fuel_burn(w->cur.config, run->count_);
         for (i = 0; i < run->count_ && i < IPT_RUN_MAX_
-                    && w->probe < IPTI_PROBE; i++, w->probe++) {
-            if (w->probe_ip == target)
+                    && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
+            if (w->probe.ip == target)
                 return 1;
-            w->probe_ip = ipti_wrap(w->mode,
-                                    w->probe_ip + ipti_run_size(run, i));
+            w->probe.ip = ipti_wrap(w->flow.mode,
+                                    w->probe.ip + ipti_run_size(run, i));
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
-            w->probe_ip = run->target_;
+            w->probe.ip = run->target_;
         else if (ipti_kind_leaves(run->kind_))
             break;
     }
@@ -5963,12 +5981,12 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
  * the abort is not on the way from there, flow was where the abort is. */
 static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    const uint8_t kind = w->prev_kind;
+    const uint8_t kind = w->flow.prev_kind;
     int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
         || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
-        || event->flags & IPT_EVENT_NO_IP || w->mode == IPT_MODE_UNKNOWN)
+        || event->flags & IPT_EVENT_NO_IP || w->flow.mode == IPT_MODE_UNKNOWN)
         return IPT_OK;
     if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
         && kind != IPT_INSN_CALL)
@@ -5976,23 +5994,23 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     status = ipti_walk_passes(w, at, event->ip);
     if (status < 0)
         return status;
-    w->probe = 0;
-    w->prev_kind = IPT_INSN_OTHER; /* looked at, once */
+    w->probe.count = 0;
+    w->flow.prev_kind = IPT_INSN_OTHER; /* looked at, once */
     if (status == 0) {
-        w->ip = ipti_wrap(w->mode, event->ip);
-        w->count = 0;
+        w->flow.ip = ipti_wrap(w->flow.mode, event->ip);
+        w->code.count = 0;
     }
     return IPT_OK;
 }
 
-/* Is the instruction at w->ip of one of these kinds? */
+/* Is the instruction at flow's ip of one of these kinds? */
 static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint32_t kinds)
 {
     int status = ipti_walk_run(w, at);
 
     if (status < 0)
         return status;
-    return w->run.count_ == 1 && ipti_kind_in(w->run.kind_, kinds);
+    return w->code.run.count_ == 1 && ipti_kind_in(w->code.run.kind_, kinds);
 }
 
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
@@ -6003,16 +6021,16 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_SKD022)
-        || w->event.type != IPT_EVT_ASYNC_DISABLED
-        || ipti_wrap(w->mode, w->event.ip - w->ip) != 0)
+        || w->next.event.type != IPT_EVT_ASYNC_DISABLED
+        || ipti_wrap(w->flow.mode, w->next.event.ip - w->flow.ip) != 0)
         return IPT_OK;
     status = ipti_walk_before(w, at, IPTI_KIND(VMENTRY));
     if (status > 0) {
-        w->event.type = IPT_EVT_DISABLED;
-        w->event.flags |= IPT_EVENT_NO_IP;
+        w->next.event.type = IPT_EVT_DISABLED;
+        w->next.event.flags |= IPT_EVENT_NO_IP;
         ipti_walk_bind(w);
-        w->taken = IPTI_TAKEN_ALL; /* enabled up to here */
-        w->count = 0;              /* this one does not cut it */
+        w->out.taken = IPTI_TAKEN_ALL; /* enabled up to here */
+        w->code.count = 0;              /* this one does not cut it */
     }
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
@@ -6021,31 +6039,31 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
  * and SKD022's replaces the bind. */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_bind_ *bind = &w->bind;
+    const ipt_bind_ *bind = &w->next.bind;
     int status;
 
-    if (!w->enabled)
+    if (!w->flow.enabled)
         return 1;
     if (bind->how == IPTI_BIND_AFTER)
-        return ipti_wrap(w->mode, bind->ip - w->prev_ip) == 0
-               && !(w->taken & (bind->once | IPTI_TAKEN_IP));
-    if (ipti_bind_of(bind, w->prev_kind, w->taken))
+        return ipti_wrap(w->flow.mode, bind->ip - w->flow.prev_ip) == 0
+               && !(w->out.taken & (bind->once | IPTI_TAKEN_IP));
+    if (ipti_bind_of(bind, w->flow.prev_kind, w->out.taken))
         return 1;
     status = ipti_walk_skd022(w, at);
     if (status >= 0)
-        status = ipti_walk_bdm64(w, at, &w->event);
+        status = ipti_walk_bdm64(w, at, &w->next.event);
     if (status < 0)
         return status;
     switch (bind->how) {
     case IPTI_BIND_HERE:
         return 1;
     case IPTI_BIND_AT:
-        return ipti_wrap(w->mode, bind->ip - w->ip) == 0;
+        return ipti_wrap(w->flow.mode, bind->ip - w->flow.ip) == 0;
     case IPTI_BIND_BEFORE:
         return ipti_walk_before(w, at, bind->kinds);
     case IPTI_BIND_COUNT:
-        return bind->count < w->icnt ? (int) IPT_ERR_PACKET
-                                     : bind->count == w->icnt;
+        return bind->count < w->flow.icnt ? (int) IPT_ERR_PACKET
+                                     : bind->count == w->flow.icnt;
     default:
         return 0;
     }
@@ -6055,16 +6073,16 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
                               ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS) {
-        if (w->synced && !w->enabled && !w->hidden)
+        if (w->flow.synced && !w->flow.enabled && !w->flow.hidden)
             return IPT_ERR_STATUS;
-        if (w->synced && w->enabled) /* flow knows better where it is */
-            return IPT_OK;
+        if (w->flow.synced && w->flow.enabled)
+            return IPT_OK; /* flow knows better where it is */
     } else {
-        if (w->enabled || w->hidden)
+        if (w->flow.enabled || w->flow.hidden)
             return IPT_ERR_CONTEXT;
-        w->lead |= IPT_FLOW_ENABLED;
-        if (w->have_resume && w->resume_ip == event->ip) {
-            w->lead |= IPT_FLOW_RESUMED;
+        w->out.lead |= IPT_FLOW_ENABLED;
+        if (w->flow.has_resume && w->flow.resume_ip == event->ip) {
+            w->out.lead |= IPT_FLOW_RESUMED;
             event->flags |= IPT_EVENT_RESUMED;
         }
     }
@@ -6075,62 +6093,63 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
 /* Tracing is disabled: a MODE.Exec that came with the TIP.PGD takes effect. */
 static void ipti_walk_off(ipt_walk_ *w)
 {
-    w->enabled = w->hidden = 0;
-    if (w->off_mode != IPT_MODE_UNKNOWN)
-        w->mode = w->off_mode;
-    w->off_mode = IPT_MODE_UNKNOWN;
+    w->flow.enabled = w->flow.hidden = 0;
+    if (w->flow.next_mode != IPT_MODE_UNKNOWN)
+        w->flow.mode = w->flow.next_mode;
+    w->flow.next_mode = IPT_MODE_UNKNOWN;
 }
 
 static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 {
-    const int hidden = w->hidden;
+    const int hidden = w->flow.hidden;
 
     if (event->flags & IPT_EVENT_STATUS)
-        return w->synced && (w->enabled || hidden) ? IPT_ERR_STATUS : IPT_OK;
-    if (!w->enabled && !hidden)
+        return w->flow.synced && (w->flow.enabled || hidden) ? IPT_ERR_STATUS
+                                                             : IPT_OK;
+    if (!w->flow.enabled && !hidden)
         return IPT_ERR_CONTEXT;
     ipti_walk_off(w);
     if (hidden) {
-        w->have_resume = 0;
+        w->flow.has_resume = 0;
         return IPT_OK;
     }
-    w->trail |= IPT_FLOW_DISABLED;
+    w->out.trail |= IPT_FLOW_DISABLED;
     if (event->type == IPT_EVT_ASYNC_DISABLED) {
-        w->resume_ip = event->ip;
-        w->have_resume = 1;
-    } else if (w->prev_kind == IPT_INSN_MOV_CR3
+        w->flow.resume_ip = event->ip;
+        w->flow.has_resume = 1;
+    } else if (w->flow.prev_kind == IPT_INSN_MOV_CR3
                && event->flags & IPT_EVENT_NO_TO) {
-        w->resume_ip = w->prev_ip;
-        w->have_resume = 1;
+        w->flow.resume_ip = w->flow.prev_ip;
+        w->flow.has_resume = 1;
     } else if (!(event->flags & IPT_EVENT_NO_TO)
-               && w->ip == event->u.branch.to) {
-        w->resume_ip = w->ip;
-        w->have_resume = 1;
+               && w->flow.ip == event->u.branch.to) {
+        w->flow.resume_ip = w->flow.ip;
+        w->flow.has_resume = 1;
     }
     return IPT_OK;
 }
 
 static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
 {
-    if (event->flags & IPT_EVENT_STATUS && w->enabled && w->synced
-        && !w->old_mode && w->mode != IPT_MODE_UNKNOWN
-        && w->mode != event->u.exec.mode)
+    if (event->flags & IPT_EVENT_STATUS && w->flow.enabled && w->flow.synced
+        && !w->flow.old_mode && w->flow.mode != IPT_MODE_UNKNOWN
+        && w->flow.mode != event->u.exec.mode)
         return IPT_ERR_STATUS;
-    w->old_mode = 0;
-    if (w->enabled && (event->flags & (IPT_EVENT_STATUS | IPT_EVENT_NO_IP))
+    w->flow.old_mode = 0;
+    if (w->flow.enabled && (event->flags & (IPT_EVENT_STATUS | IPT_EVENT_NO_IP))
                           == IPT_EVENT_NO_IP)
-        w->off_mode = event->u.exec.mode; /* that behind a TIP.PGD to come */
+        w->flow.next_mode = event->u.exec.mode; /* after a TIP.PGD to come */
     else
-        w->mode = event->u.exec.mode;
+        w->flow.mode = event->u.exec.mode;
     return IPT_OK;
 }
 
 static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->u.tsx.aborted)
-        w->trail |= IPT_FLOW_ABORTED;
-    else if (w->speculative && !event->u.tsx.speculative)
-        w->trail |= IPT_FLOW_COMMITTED;
+        w->out.trail |= IPT_FLOW_ABORTED;
+    else if (w->flow.speculative && !event->u.tsx.speculative)
+        w->out.trail |= IPT_FLOW_COMMITTED;
     ipti_walk_speculative(w, event);
 }
 
@@ -6141,23 +6160,23 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
 {
     ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP)
-        w->enabled = w->hidden = w->synced = 0;
-    w->old_mode = 1;
-    w->speculative = 0;
-    w->have_resume = 0;
-    w->lead |= IPT_FLOW_RESYNCED;
+        w->flow.enabled = w->flow.hidden = w->flow.synced = 0;
+    w->flow.old_mode = 1;
+    w->flow.speculative = 0;
+    w->flow.has_resume = 0;
+    w->out.lead |= IPT_FLOW_RESYNCED;
 }
 
 static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
-    w->enabled = w->hidden = 0;
-    w->synced = 0;
-    w->mode = w->off_mode = IPT_MODE_UNKNOWN;
-    w->speculative = 0;
-    w->have_resume = 0;
+    w->flow.enabled = w->flow.hidden = 0;
+    w->flow.synced = 0;
+    w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
+    w->flow.speculative = 0;
+    w->flow.has_resume = 0;
     w->calls.count = 0;
-    w->space = 0;
-    w->lead |= IPT_FLOW_RESYNCED;
+    w->code.space = 0;
+    w->out.lead |= IPT_FLOW_RESYNCED;
     ipti_asid_unknown(&at->asid);
 }
 
@@ -6172,17 +6191,17 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     if (ipti_asid_same(&asid, &at->asid))
         return;
     at->asid = asid;
-    w->space = 0;
+    w->code.space = 0;
     w->not_plain = 1;
-    if (w->hidden && ipti_walk_wanted(w, at)) {
+    if (w->flow.hidden && ipti_walk_wanted(w, at)) {
         if (!(event->flags & IPT_EVENT_NO_IP))
             ipti_walk_go(w, at, event->ip);
-    } else if (w->enabled && !ipti_walk_wanted(w, at)) {
-        w->enabled = 0;
-        w->hidden = 1;
+    } else if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
+        w->flow.enabled = 0;
+        w->flow.hidden = 1;
     }
     if (known || !(event->flags & IPT_EVENT_STATUS))
-        w->lead |= IPT_FLOW_ASID;
+        w->out.lead |= IPT_FLOW_ASID;
 }
 
 /* The event at hand may be an effect of the instruction before ip. Any other
@@ -6190,19 +6209,20 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
  * later. */
 static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 {
-    const ipt_bind_ *bind = &w->bind;
+    const ipt_bind_ *bind = &w->next.bind;
     const int after = bind->how == IPTI_BIND_AFTER;
-    const int effect = after || ipti_bind_of(bind, w->prev_kind, w->taken);
+    const int effect
+        = after || ipti_bind_of(bind, w->flow.prev_kind, w->out.taken);
 
     if (effect)
-        w->taken |= bind->once;
+        w->out.taken |= bind->once;
     if (after)
-        w->taken |= IPTI_TAKEN_IP;
-    if (effect && event->type == IPT_EVT_PTWRITE && w->enabled) {
-        event->ip = w->prev_ip; /* if it had none, it has one now */
+        w->out.taken |= IPTI_TAKEN_IP;
+    if (effect && event->type == IPT_EVT_PTWRITE && w->flow.enabled) {
+        event->ip = w->flow.prev_ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     } else if (!(event->flags & IPT_EVENT_NO_IP) && !after) {
-        w->taken |= IPTI_TAKEN_ALL;
+        w->out.taken |= IPTI_TAKEN_ALL;
     }
 }
 
@@ -6213,7 +6233,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 
     w->not_plain = 1;
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
-        w->icnt = 0; /* TRIG counts instructions from here */
+        w->flow.icnt = 0; /* TRIG counts instructions from here */
     ipti_walk_assign(w, event);
     switch (event->type) {
     case IPT_EVT_ENABLED:
@@ -6226,9 +6246,9 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_ASYNC_BRANCH:
         if (event->flags & IPT_EVENT_NO_TO)
             return IPT_ERR_NO_IP;
-        if (!w->hidden)
+        if (!w->flow.hidden)
             ipti_walk_go(w, at, event->u.branch.to);
-        w->trail |= IPT_FLOW_INTERRUPTED;
+        w->out.trail |= IPT_FLOW_INTERRUPTED;
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
@@ -6249,18 +6269,18 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_apply_gap(w, at);
         break;
     case IPT_EVT_STOP:
-        if (w->enabled)
+        if (w->flow.enabled)
             return IPT_ERR_CONTEXT;
-        w->lead |= IPT_FLOW_STOPPED;
+        w->out.lead |= IPT_FLOW_STOPPED;
         break;
     case IPT_EVT_TIP: /* without an IP */
         status = IPT_ERR_NO_IP;
         break;
     case IPT_EVT_TRIG:
-        if (!w->enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
+        if (!w->flow.enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
             return IPT_ERR_PACKET;
-        if (w->enabled && w->bind.how == IPTI_BIND_COUNT) { /* it is here */
-            event->ip = w->ip;
+        if (w->flow.enabled && w->next.bind.how == IPTI_BIND_COUNT) {
+            event->ip = w->flow.ip;
             event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
             event->u.trig.icnt = 0;
         }
@@ -6274,23 +6294,23 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 /* Keep the event for the user. */
 static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at)
 {
-    if (w->reached_count < IPT_REACHED_MAX_)
-        w->reached[w->reached_count++] = w->event;
+    if (w->out.count < IPT_REACHED_MAX_)
+        w->out.events[w->out.count++] = w->next.event;
     else
         at->dropped++;
-    w->have_event = 0;
-    ipti_walk_progress(w);
+    w->next.has_event = 0;
+    ipti_loop_end(&w->loop);
 }
 
 /* Drop the events that were not pulled. Returns 1 if there were some: those
  * that come before the next instruction go, too. */
 static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
 {
-    if (!w->pending)
+    if (!w->out.waiting)
         return 0;
-    at->dropped += w->reached_count;
-    w->reached_count = 0;
-    w->pending = 0;
+    at->dropped += w->out.count;
+    w->out.count = 0;
+    w->out.waiting = 0;
     return 1;
 }
 
@@ -6309,22 +6329,22 @@ static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
  * processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_walk_apply(w, at, &w->event);
+    int status = ipti_walk_apply(w, at, &w->next.event);
 
     if (status < 0)
         return status;
-    if (w->event.flags & IPT_EVENT_STATUS
-        && (w->event.type == IPT_EVT_ENABLED
-            || w->event.type == IPT_EVT_DISABLED)) {
-        w->synced = 1;
+    if (w->next.event.flags & IPT_EVENT_STATUS
+        && (w->next.event.type == IPT_EVT_ENABLED
+            || w->next.event.type == IPT_EVT_DISABLED)) {
+        w->flow.synced = 1;
         w->calls.count = 0;
         if (ipti_walk_seam(w, at))
-            w->event.flags |= IPT_EVENT_SEAM;
+            w->next.event.flags |= IPT_EVENT_SEAM;
     }
-    ipti_evt_time(at, &w->event);
+    ipti_evt_time(at, &w->next.event);
     w->evt.ticked = 1; /* the event may be older than the clock */
     ipti_walk_keep(w, at);
-    w->count = 0;
+    w->code.count = 0;
     return IPT_OK;
 }
 
@@ -6333,18 +6353,18 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
                                       uint64_t offset)
 {
-    const ipt_event *flow = &w->flow;
+    const ipt_event *flow = &w->next.stamp;
     const uint64_t before = at->tsc;
 
-    w->fresh = 0;
+    w->next.fresh = 0;
     ipti_evt_time(at, flow);
     if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || flow->tsc == before)
         return;
-    w->event = *flow;
-    w->event.type = IPT_EVT_TICK;
-    w->event.ip = ip;
-    w->event.offset = offset;
-    w->event.flags &= IPT_EVENT_TSC;
+    w->next.event = *flow;
+    w->next.event.type = IPT_EVT_TICK;
+    w->next.event.ip = ip;
+    w->next.event.offset = offset;
+    w->next.event.flags &= IPT_EVENT_TSC;
     ipti_walk_keep(w, at);
 }
 
@@ -6356,21 +6376,21 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
     int status = 1;
 
-    while (status > 0 && w->reached_count < IPT_REACHED_MAX_) {
+    while (status > 0 && w->out.count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
         if (status == IPT_MORE || status == IPT_BUDGET
             || (status == IPT_NEED_PAGE
-                && w->bind.how != IPTI_BIND_BEFORE))
+                && w->next.bind.how != IPTI_BIND_BEFORE))
             return status;
-        w->count = 0;
+        w->code.count = 0;
         if (status > 0)
-            status = ipti_walk_take_event(w, at) >= 0 && w->enabled;
+            status = ipti_walk_take_event(w, at) >= 0 && w->flow.enabled;
         /* an error comes again */
     }
-    w->unsettled = 0;
-    w->pending = w->reached_count > 0;
+    w->out.unsettled = 0;
+    w->out.waiting = w->out.count > 0;
     return IPT_OK;
 }
 
@@ -6378,27 +6398,27 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
-    w->unsettled = 0;
-    w->trail = 0;
-    w->pending = w->reached_count > 0;
+    w->out.unsettled = 0;
+    w->out.trail = 0;
+    w->out.waiting = w->out.count > 0;
 }
 
 /* ---- instructions that end a run ---- */
 
-/* The instruction at w->ip ended tracing. */
+/* The instruction at flow's ip ended tracing. */
 static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
                                         uint8_t kind, uint64_t next)
 {
     int status;
 
-    w->have_resume = 0;
+    w->flow.has_resume = 0;
     status = ipti_walk_take_event(w, at);
     if (status < 0)
         return status;
-    w->resume_ip = next;
-    w->have_resume = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
-    w->unsettled = 0;
-    w->pending = 1;
+    w->flow.resume_ip = next;
+    w->flow.has_resume = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
+    w->out.unsettled = 0;
+    w->out.waiting = 1;
     return IPT_OK;
 }
 
@@ -6410,19 +6430,18 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
     const ipt_config *config = w->cur.config;
     uint64_t base = 0;
 
-    if (IPTI_UNLIKELY(w->mode == IPT_MODE_16)
+    if (IPTI_UNLIKELY(w->flow.mode == IPT_MODE_16)
         && (config->cs_base || config->flags & IPT_CONFIG_RELATIVE_IP)) {
         if (!(config->flags & IPT_CONFIG_RELATIVE_IP))
-            base = ipti_code_base(config, &at->asid, w->mode, next - 1);
+            base = ipti_code_base(config, &at->asid, w->flow.mode, next - 1);
         if (next - base == 0x10000)
             next = base;
     }
     ipti_calls_push(&w->calls, next);
 }
 
-/* A direct branch, JMP or CALL. Where it leads to an address that was passed
- * since trace was last used, it will do so for ever (Brent's algorithm), unless
- * an event comes after a number of instructions.
+/* A direct branch, JMP or CALL. It may be one of an endless loop, unless an
+ * event comes after a number of instructions.
  * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
  * its IP. */
 static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
@@ -6438,36 +6457,31 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
-    w->loop_total++;
-    if (IPTI_UNLIKELY(event && w->bind.how == IPTI_BIND_COUNT)) {
-        w->loop_limit = 0;
-    } else if (w->loop_limit && target == w->loop_ip) {
-        w->loop_total = IPTI_PATH_MAX;
-    } else if (!w->loop_limit || ++w->loop_steps == w->loop_limit) {
-        w->loop_ip = target;
-        w->loop_steps = 0;
-        w->loop_limit = w->loop_limit ? 2 * w->loop_limit : 2;
-    }
-    w->ip = target;
+    w->loop.total++;
+    if (IPTI_UNLIKELY(event && w->next.bind.how == IPTI_BIND_COUNT))
+        w->loop.limit = 0;
+    else
+        ipti_loop_branch(&w->loop, target);
+    w->flow.ip = target;
     return IPT_OK;
 }
 
 /* A deferred TIP comes behind TNT bits that are still to be used; time stays
  * that of the bits. */
-static int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
+static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 {
-    const uint64_t bits = w->tnt;
-    const uint64_t offset = w->tnt_offset;
-    const uint32_t count = w->tnt_count;
+    const uint64_t bits = w->next.tnt;
+    const uint64_t offset = w->next.tnt_offset;
+    const uint32_t count = w->next.tnt_count;
     int status = ipti_walk_queued(w, at);
 
-    if (w->tnt_offset != offset) { /* more bits instead: an error that stays */
+    if (w->next.tnt_offset != offset) { /* more bits: an error that stays */
         w->evt.error = IPT_ERR_MISMATCH;
         status = IPT_ERR_MISMATCH;
     }
-    w->tnt = bits;
-    w->tnt_offset = offset;
-    w->tnt_count = count;
+    w->next.tnt = bits;
+    w->next.tnt_offset = offset;
+    w->next.tnt_count = count;
     return status;
 }
 
@@ -6476,10 +6490,10 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
 {
     unsigned i;
 
-    for (i = 0; i < w->reached_count; i++)
-        if (w->reached[i].type == IPT_EVT_PAGING
-            || w->reached[i].type == IPT_EVT_VMCS)
-            ipti_apply_asid(w, at, &w->reached[i]);
+    for (i = 0; i < w->out.count; i++)
+        if (w->out.events[i].type == IPT_EVT_PAGING
+            || w->out.events[i].type == IPT_EVT_VMCS)
+            ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
 /* The event at hand comes before the next instruction. */
@@ -6489,14 +6503,14 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 
     if (status < 0)
         return status;
-    w->pending = 1;
+    w->out.waiting = 1;
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
 }
 
 /* A PTW comes before the branch at ip: no PTWRITE before that caused it. */
 static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
 {
-    w->taken |= w->bind.once;
+    w->out.taken |= w->next.bind.once;
     return ipti_walk_first(w, at, 0);
 }
 
@@ -6504,38 +6518,38 @@ static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
  * What it caused, and the loss, come before what comes then. */
 static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 {
-    w->tnt_count = 0;
+    w->next.tnt_count = 0;
     ipti_walk_caused(w, at);
     return ipti_walk_first(w, at, 0);
 }
 
-/* The instruction at w->ip needs a TIP. What it causes besides comes before its
- * TIP, and is kept until that is there. */
+/* The instruction at flow's ip needs a TIP. What it causes besides comes before
+ * its TIP, and is kept until that is there. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
     int status;
 
-    while (!w->have_tip) {
-        if (w->have_event) {
-            if (w->event.type == IPT_EVT_TIP)
+    while (!w->next.has_tip) {
+        if (w->next.has_event) {
+            if (w->next.event.type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
-            if (w->event.type == IPT_EVT_OVERFLOW
-                || w->event.type == IPT_EVT_GAP)
+            if (w->next.event.type == IPT_EVT_OVERFLOW
+                || w->next.event.type == IPT_EVT_GAP)
                 return ipti_walk_lost(w, at);
-            if (w->tnt_count || w->event.flags & IPT_EVENT_STATUS)
+            if (w->next.tnt_count || w->next.event.flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
-            if (w->event.type == IPT_EVT_DISABLED)
+            if (w->next.event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
-            if (ipti_bind_of(&w->bind, kind, w->taken))
-                w->taken |= w->bind.once;
-            else if (!ipti_bind_notes(&w->bind))
+            if (ipti_bind_of(&w->next.bind, kind, w->out.taken))
+                w->out.taken |= w->next.bind.once;
+            else if (!ipti_bind_notes(&w->next.bind))
                 return IPT_ERR_MISMATCH;
-            else if (w->reached_count == 0)
+            else if (w->out.count == 0)
                 return ipti_walk_note(w, at);
             ipti_walk_keep(w, at);
         }
-        status = w->tnt_count ? ipti_walk_deferred(w, at)
+        status = w->next.tnt_count ? ipti_walk_deferred(w, at)
                               : ipti_walk_timed(w, at);
         if (status < 0)
             return status;
@@ -6547,17 +6561,17 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
 static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                      uint64_t next)
 {
-    if (IPTI_UNLIKELY(!w->have_tip)) {
+    if (IPTI_UNLIKELY(!w->next.has_tip)) {
         int status = ipti_walk_tip(w, at, kind, next);
-        if (status < 0 || !w->have_tip)
+        if (status < 0 || !w->next.has_tip)
             return status;
     }
-    if (IPTI_UNLIKELY(w->fresh) && !w->tnt_count)
-        ipti_walk_tick(w, at, w->ip, w->tip_offset);
-    w->ip = w->tip;
-    w->have_tip = 0;
-    w->icnt = 0;
-    ipti_walk_progress(w);
+    if (IPTI_UNLIKELY(w->next.fresh) && !w->next.tnt_count)
+        ipti_walk_tick(w, at, w->flow.ip, w->next.tip_offset);
+    w->flow.ip = w->next.tip;
+    w->next.has_tip = 0;
+    w->flow.icnt = 0;
+    ipti_loop_end(&w->loop);
     return IPT_OK;
 }
 
@@ -6569,22 +6583,22 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return ipti_walk_indirect(w, at, IPT_INSN_RET, next);
-    if (w->tnt_count == 0) {
+    if (w->next.tnt_count == 0) {
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
         return status;
     }
-    if (!(w->tnt >> (w->tnt_count - 1) & 1))
+    if (!(w->next.tnt >> (w->next.tnt_count - 1) & 1))
         return IPT_ERR_RETCOMP;
     if (!ipti_calls_pop(&w->calls, &ip))
         return IPT_ERR_RETURN;
-    w->tnt_count--;
-    w->ip = ipti_wrap(w->mode, ip);
-    w->icnt = 0;
-    if (IPTI_UNLIKELY(w->fresh))
-        ipti_walk_tick(w, at, w->ip, w->tnt_offset);
-    ipti_walk_progress(w);
+    w->next.tnt_count--;
+    w->flow.ip = ipti_wrap(w->flow.mode, ip);
+    w->flow.icnt = 0;
+    if (IPTI_UNLIKELY(w->next.fresh))
+        ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
+    ipti_loop_end(&w->loop);
     return IPT_OK;
 }
 
@@ -6593,7 +6607,7 @@ static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
     const ipt_event *event = ipti_walk_event(w);
 
-    if (event && ipti_bind_notes(&w->bind))
+    if (event && ipti_bind_notes(&w->next.bind))
         return ipti_walk_note(w, at);
     if (!event || event->type != IPT_EVT_DISABLED
         || event->flags & IPT_EVENT_STATUS)
@@ -6618,7 +6632,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return ipti_walk_return(w, at, next);
     case IPT_INSN_CALL_INDIRECT:
         status = ipti_walk_indirect(w, at, kind, next);
-        if (status >= 0 && w->enabled)
+        if (status >= 0 && w->flow.enabled)
             ipti_walk_call(w, at, next);
         return status;
     case IPT_INSN_JMP_INDIRECT:
@@ -6636,17 +6650,17 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
     case IPT_INSN_INTO: /* on overflow it is a far call */
         event = ipti_walk_event(w);
-        if (w->have_tip
+        if (w->next.has_tip
             || (event
                 && (event->type == IPT_EVT_DISABLED
-                    || ipti_kind_in(kind, w->bind.kinds))))
+                    || ipti_kind_in(kind, w->next.bind.kinds))))
             return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
         break;
     }
-    w->loop_total++;
-    w->ip = next;
+    w->loop.total++;
+    w->flow.ip = next;
     return IPT_OK;
 }
 
@@ -6657,18 +6671,18 @@ static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     const uint64_t target = run->target_;
     const uint64_t next = (run->ip_ + run->size_) & mask;
     const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & mask;
-    const uint32_t left = w->tnt_count - 1;
-    const uint16_t way = w->tnt >> left & 1;
+    const uint32_t left = w->next.tnt_count - 1;
+    const uint16_t way = w->next.tnt >> left & 1;
 
-    w->tnt_count = left;
-    w->way = way;
-    w->ip = way ? target : next;
-    w->prev_ip = ip;
-    w->prev_kind = IPT_INSN_JCC;
-    ipti_walk_progress(w);
-    w->icnt = 0;
-    w->trail = 0;
-    w->taken = 0;
+    w->next.tnt_count = left;
+    w->code.way = way;
+    w->flow.ip = way ? target : next;
+    w->flow.prev_ip = ip;
+    w->flow.prev_kind = IPT_INSN_JCC;
+    ipti_loop_end(&w->loop);
+    w->flow.icnt = 0;
+    w->out.trail = 0;
+    w->out.taken = 0;
 }
 
 /* Go past the last instruction of a run, which is the n-th one that is not in
@@ -6677,58 +6691,61 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
                                      const ipt_cache_line *run, unsigned n)
 {
     const uint64_t target = run->target_;
-    const uint64_t next = (run->ip_ + run->size_) & w->mask;
-    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->mask;
+    const uint64_t next = (run->ip_ + run->size_) & w->code.mask;
+    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->code.mask;
     const uint8_t kind = run->kind_;
     int status;
 
-    if (kind == IPT_INSN_JCC && w->tnt_count) {
-        if (IPTI_UNLIKELY(w->fresh))
-            ipti_walk_tick(w, at, w->tnt >> (w->tnt_count - 1) & 1 ? target
-                                                                   : next,
-                           w->tnt_offset);
-        ipti_walk_cond(w, run, w->mask);
+    if (kind == IPT_INSN_JCC && w->next.tnt_count) {
+        if (IPTI_UNLIKELY(w->next.fresh))
+            ipti_walk_tick(w, at,
+                           w->next.tnt >> (w->next.tnt_count - 1) & 1 ? target
+                                                                      : next,
+                           w->next.tnt_offset);
+        ipti_walk_cond(w, run, w->code.mask);
         return IPT_OK;
     }
-    w->trail = 0;
-    if (w->reached_count == 0) /* else they are this instruction's */
-        w->taken = 0;
-    w->ip = ip;
-    w->icnt += n; /* before what sets it, and them, to 0 */
+    w->out.trail = 0;
+    if (w->out.count == 0) /* else they are this instruction's */
+        w->out.taken = 0;
+    w->flow.ip = ip;
+    w->flow.icnt += n; /* before what sets it, and them, to 0 */
     status = ipti_walk_other(w, at, kind, next, target);
     if (IPTI_UNLIKELY(status < 0)) {
-        w->icnt -= n;
+        w->flow.icnt -= n;
         return status;
     }
-    if (IPTI_UNLIKELY(ipti_walk_stuck(w)))
+    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
         w->not_plain = 1;
-    w->way = w->ip != next;
-    w->prev_ip = ip;
-    w->prev_kind = kind;
+        w->calm = 0;
+    }
+    w->code.way = w->flow.ip != next;
+    w->flow.prev_ip = ip;
+    w->flow.prev_kind = kind;
     return IPT_OK;
 }
 
 /* The same for the run at hand, and whatever comes with it. */
 static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 {
-    const uint8_t kind = w->run.kind_;
+    const uint8_t kind = w->code.run.kind_;
     int status;
 
     if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind)) {
-        w->trail = 0;
+        w->out.trail = 0;
         return IPT_END;
     }
     ipti_walk_account(w);
-    status = ipti_walk_past(w, at, &w->run, 1);
+    status = ipti_walk_past(w, at, &w->code.run, 1);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
-        w->taken |= IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
-    w->count = w->whole = 0;
-    if (IPTI_UNLIKELY(w->hidden)) /* it led there: what follows may take long */
-        w->pending = w->reached_count > 0;
-    w->unsettled = !w->pending && !w->hidden;
+        w->out.taken |= IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
+    w->code.count = w->code.whole = 0;
+    if (IPTI_UNLIKELY(w->flow.hidden)) /* what follows may take long */
+        w->out.waiting = w->out.count > 0;
+    w->out.unsettled = !w->out.waiting && !w->flow.hidden;
     return IPT_OK;
 }
 
@@ -6737,18 +6754,23 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 /* Is there flow at hand, a TNT bit or a TIP? It is fetched if need be. */
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
-    return w->tnt_count || w->have_tip
-           || (!w->have_event && ipti_walk_fetch(w, at) >= 0
-               && !w->have_event);
+    return w->next.tnt_count || w->next.has_tip
+           || (!w->next.has_event && ipti_walk_fetch(w, at) >= 0
+               && !w->next.has_event);
 }
 
-/* Does it just go on from w->ip? */
+/* A call succeeds: is there nothing to be looked at but flow? */
+static inline int ipti_walk_calm(const ipt_walk_ *w)
+{
+    return !w->out.lead && !w->out.count && !w->out.waiting
+           && !w->out.unsettled && !w->next.has_event && !w->code.count
+           && !w->not_plain;
+}
+
+/* Does it just go on from flow's ip? */
 static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
 {
-    if (w->lead || w->not_plain || w->have_event || w->pending
-        || w->reached_count || w->unsettled || w->count)
-        return 0;
-    return w->version == w->cache->version_; /* without one, not_plain is set */
+    return w->calm && w->code.version == w->cache->version_;
 }
 
 #define IPTI_LINE_MASK UINT64_MAX /* no line goes on behind its last address */
@@ -6756,14 +6778,14 @@ static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
 /* The run there, if the cache has it where it is looked for first. */
 static IPTI_HOT const ipt_cache_line *ipti_walk_likely(ipt_walk_ *w)
 {
-    return ipti_cache_follow(w->cache, &w->line, w->way, w->key,
-                             w->ip & w->mask);
+    return ipti_cache_follow(w->cache, &w->code.line, w->code.way, w->code.key,
+                             w->flow.ip & w->code.mask);
 }
 
 static IPTI_APART const ipt_cache_line *ipti_walk_seek(ipt_walk_ *w)
 {
-    return ipti_cache_seek(w->cache, &w->line, w->way, w->key,
-                           w->ip & w->mask);
+    return ipti_cache_seek(w->cache, &w->code.line, w->code.way, w->code.key,
+                           w->flow.ip & w->code.mask);
 }
 
 /* The run there, if the cache has it; else NULL. */
@@ -6784,10 +6806,10 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
     if (!run)
         return 0;
     if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
-        return w->tnt_count != 0;
-    if (w->tnt_count && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
+        return w->next.tnt_count != 0;
+    if (w->next.tnt_count && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         not_now |= IPTI_KINDS_NEAR;
-    else if (w->tnt_count)
+    else if (w->next.tnt_count)
         not_now |= IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
     return !ipti_kind_in(run->kind_, not_now);
 }
@@ -6800,7 +6822,7 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
         return 0;
     if (ipti_walk_past(w, at, run, run->count_) >= 0)
         return 1;
-    w->ip = run->ip_;
+    w->flow.ip = run->ip_;
     return 0;
 }
 
@@ -6808,16 +6830,17 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
 static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
-    return run && run->kind_ == IPT_INSN_JCC && w->tnt_count && !w->fresh;
+    return run && run->kind_ == IPT_INSN_JCC && w->next.tnt_count
+           && !w->next.fresh;
 }
 
 /* Up to which instruction of the run at hand can flow just step? Not where
  * addresses wrap. */
 static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
-    const uint64_t end = w->run.ip_ + w->run.size_;
+    const uint64_t end = w->code.run.ip_ + w->code.run.size_;
 
-    return (end & w->mask) == end ? (uint8_t) (w->count - 1) : 0;
+    return (end & w->code.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
 }
 
 /* Come to stand before an instruction with code at hand. */
@@ -6826,58 +6849,59 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
-    if (w->index < w->count && w->version == *w->valid)
+    if (w->code.index < w->code.count && w->code.version == *w->valid)
         return IPT_OK;
-    if (w->index < w->count)
+    if (w->code.index < w->code.count)
         ipti_walk_account(w);
-    w->count = w->whole = 0;
+    w->code.count = w->code.whole = 0;
     w->unproven = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
-        if (status == IPT_END && w->enabled
+        if (status == IPT_END && w->flow.enabled
             && w->cur.config->flags & IPT_CONFIG_WALK_ON)
             w->unproven = 1;
         else if (IPTI_UNLIKELY(status < 0))
             return status;
-        if (!ipti_walk_event(w) || w->reached_count)
+        if (!ipti_walk_event(w) || w->out.count)
             break; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
         if (status == 0
-            && !(ipti_walk_stuck(w) && ipti_bind_notes(&w->bind)))
+            && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
         if (status < 0)
             return status;
     }
-    if (IPTI_UNLIKELY(!w->enabled))
+    if (IPTI_UNLIKELY(!w->flow.enabled))
         return IPT_ERR_CONTEXT;
-    if (IPTI_UNLIKELY(ipti_walk_stuck(w))) {
-        w->count = 0;
+    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
+        w->code.count = 0;
         return IPT_ERR_LOOP;
     }
-    w->trail = 0;
-    if (w->count == 0) /* else ipti_walk_reached has looked */
+    w->out.trail = 0;
+    if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (status >= 0 && !w->have_event && !w->not_plain && ipti_walk_steps(w)
-        && !(w->run.last_ & IPTI_CUT))
-        w->whole = (uint8_t) ipti_walk_whole(w, &w->run);
+    if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
+        && !(w->code.run.last_ & IPTI_CUT))
+        w->code.whole = (uint8_t) ipti_walk_whole(w, &w->code.run);
     return status;
 }
 
 /* Is the next instruction the last one of its run? */
 static inline int ipti_walk_at_last(const ipt_walk_ *w)
 {
-    return w->index + 1 == w->run.count_ && w->index < w->count;
+    return w->code.index + 1 == w->code.run.count_
+           && w->code.index < w->code.count;
 }
 
 /* Go past the instructions up to where an event cuts the run, but not past its
  * last one, and past `most` of them at most. Returns how many these were. */
 static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 {
-    const unsigned whole = w->count == w->run.count_;
-    const unsigned ahead = (unsigned) (w->count - w->index) - whole;
+    const unsigned whole = w->code.count == w->code.run.count_;
+    const unsigned ahead = (unsigned) (w->code.count - w->code.index) - whole;
     const unsigned n = ahead < most ? ahead : most;
     unsigned bytes = 0;
     unsigned size;
@@ -6885,19 +6909,19 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 
     if (n == 0)
         return 0;
-    for (i = w->index; i < w->index + n && i < IPT_RUN_MAX_; i++)
-        bytes += ipti_run_size(&w->run, i);
-    size = ipti_run_size(&w->run, i - 1);
-    w->index = (uint8_t) (w->index + n);
-    w->ip += bytes;
-    w->prev_ip = (w->ip - size) & w->mask;
-    w->ip &= w->mask;
-    w->prev_kind = IPT_INSN_OTHER;
-    if (w->index == w->count) {
+    for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
+        bytes += ipti_run_size(&w->code.run, i);
+    size = ipti_run_size(&w->code.run, i - 1);
+    w->code.index = (uint8_t) (w->code.index + n);
+    w->flow.ip += bytes;
+    w->flow.prev_ip = (w->flow.ip - size) & w->code.mask;
+    w->flow.ip &= w->code.mask;
+    w->flow.prev_kind = IPT_INSN_OTHER;
+    if (w->code.index == w->code.count) {
         ipti_walk_account(w);
-        w->taken = 0;
-        w->unsettled = 1;
-        w->trail = 0;
+        w->out.taken = 0;
+        w->out.unsettled = 1;
+        w->out.trail = 0;
     }
     return n;
 }
@@ -6905,28 +6929,30 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 /* Forget all that is known of flow. */
 static void ipti_walk_clear(ipt_walk_ *w)
 {
-    w->lead = w->trail = 0;
+    w->out.lead = w->out.trail = 0;
     w->not_plain = 1;
-    w->tnt_count = w->have_tip = w->have_event = w->have_resume = 0;
-    w->mode = w->off_mode = IPT_MODE_UNKNOWN;
-    w->old_mode = 0;
-    w->enabled = w->hidden = w->synced = 0;
-    w->speculative = 0;
-    w->index = w->count = w->simple = w->whole = w->counted = 0;
-    w->unsettled = w->pending = w->reached_count = 0;
-    w->taken = IPTI_TAKEN_ALL;
-    w->prev_kind = IPT_INSN_OTHER;
+    w->next.tnt_count = w->next.has_tip = w->next.has_event = 0;
+    w->flow.has_resume = 0;
+    w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
+    w->flow.old_mode = 0;
+    w->flow.enabled = w->flow.hidden = w->flow.synced = 0;
+    w->flow.speculative = 0;
+    w->code.index = w->code.count = w->code.counted = 0;
+    w->code.simple = w->code.whole = 0;
+    w->out.unsettled = w->out.waiting = w->out.count = 0;
+    w->out.taken = IPTI_TAKEN_ALL;
+    w->flow.prev_kind = IPT_INSN_OTHER;
     w->calls.count = w->calls.top = 0;
-    w->space = 0;
+    w->code.space = 0;
     w->unproven = 0;
     w->resyncing = 0;
-    w->probe = 0;
-    w->used = 0;
-    w->fresh = 0;
+    w->probe.count = 0;
+    w->out.used = 0;
+    w->next.fresh = 0;
     w->evt.ticked = 1;
-    w->icnt = 0;
+    w->flow.icnt = 0;
     w->resync = 0;
-    ipti_walk_progress(w);
+    ipti_loop_end(&w->loop);
 }
 
 static void ipti_walk_reset(ipt_walk_ *w)
@@ -6938,15 +6964,17 @@ static void ipti_walk_reset(ipt_walk_ *w)
 /* The status bits that tell how things stand behind an item. */
 static int ipti_walk_status(const ipt_walk_ *w)
 {
-    return (w->pending && !w->full ? IPT_EVENT_PENDING : 0)
-           | (w->enabled ? 0 : IPT_IP_SUPPRESSED)
+    return (w->out.waiting && !w->out.full ? IPT_EVENT_PENDING : 0)
+           | (w->flow.enabled ? 0 : IPT_IP_SUPPRESSED)
            | (w->unproven ? IPT_UNPROVEN : 0);
 }
 
+/* The end of every call but of those that find flow just going on. */
 static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
 {
-    at->ip = w->ip;
-    if (w->enabled)
+    w->calm = 0;
+    at->ip = w->flow.ip;
+    if (w->flow.enabled)
         at->valid |= IPT_AT_IP;
     else
         at->valid &= (uint8_t) ~IPT_AT_IP;
@@ -6959,7 +6987,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
                             int status)
 {
     if (status >= 0) {
-        w->full = (uint8_t) in_progress;
+        w->out.full = (uint8_t) in_progress;
         ipti_walk_reset(w);
         ipti_walk_look(w, at);
         status = ipti_walk_status(w);
@@ -6979,10 +7007,10 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     status = ipti_evt_start(&w->cur, &w->evt, at, start);
     if (status < 0)
         return ipti_walk_leave(w, at, status);
-    w->full = (uint8_t) in_progress;
+    w->out.full = (uint8_t) in_progress;
     ipti_walk_clear(w);
-    w->synced = 1;
-    w->mode = start->mode;
+    w->flow.synced = 1;
+    w->flow.mode = start->mode;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     i = start->stack_count > IPT_RETURN_STACK_
@@ -7000,20 +7028,20 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         return IPT_ERR_NOSYNC;
     if (asid->nr > 1)
         return IPT_ERR_ARG;
-    if (w->index < w->count)
+    if (w->code.index < w->code.count)
         ipti_walk_account(w);
-    w->count = w->simple = w->whole = 0;
+    w->code.count = w->code.simple = w->code.whole = 0;
     w->not_plain = 1;
-    w->space = 0;
+    w->code.space = 0;
     w->evt.vmx = (uint8_t) (1 + asid->nr);
     at->asid = *asid;
-    if (w->enabled && !ipti_walk_wanted(w, at)) {
-        w->enabled = 0;
-        w->hidden = 1;
-        w->unsettled = 0;
-        w->tnt_count = w->have_tip = 0;
-        if (w->have_event && ipti_event_inside(&w->event))
-            w->have_event = 0;
+    if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
+        w->flow.enabled = 0;
+        w->flow.hidden = 1;
+        w->out.unsettled = 0;
+        w->next.tnt_count = w->next.has_tip = 0;
+        if (w->next.has_event && ipti_event_inside(&w->next.event))
+            w->next.has_event = 0;
     }
     return IPT_OK;
 }
@@ -7045,7 +7073,7 @@ enum { /* ipt_walk_.resyncing */
 /* The event at hand says nothing about where flow is. */
 static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
 {
-    ipti_evt_time(at, &w->event);
+    ipti_evt_time(at, &w->next.event);
     w->evt.ticked = 1;
     ipti_walk_keep(w, at);
 }
@@ -7054,29 +7082,29 @@ static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
  * disabled it is lost. */
 static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event enabled = w->event;
+    const ipt_event enabled = w->next.event;
 
-    w->event.type = IPT_EVT_DISABLED;
-    w->event.ip = 0;
-    w->event.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
-    w->event.u.branch.to = 0;
+    w->next.event.type = IPT_EVT_DISABLED;
+    w->next.event.ip = 0;
+    w->next.event.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
+    w->next.event.u.branch.to = 0;
     ipti_resync_keep(w, at);
-    w->event = enabled;
-    w->have_event = 1;
+    w->next.event = enabled;
+    w->next.has_event = 1;
 }
 
 /* Take up flow at the event at hand, as far as it tells where that is. Returns
  * 0 if it does not, and a later one must. */
 static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event *event = &w->event;
+    const ipt_event *event = &w->next.event;
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
     const int seen = w->resync == event->offset + 1;
 
     w->resync = event->offset + 1;
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        w->synced = 0;
-        w->old_mode = 1;
+        w->flow.synced = 0;
+        w->flow.old_mode = 1;
         if (has_ip && event->type != IPT_EVT_ENABLED)
             ipti_walk_go(w, at, event->ip); /* that was given already */
         return 1;
@@ -7094,16 +7122,16 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     case IPT_EVT_EXEC_MODE:
         if (has_ip)
             break;
-        (void) ipti_walk_apply(w, at, &w->event);
+        (void) ipti_walk_apply(w, at, &w->next.event);
         ipti_resync_keep(w, at);
         return 0; /* it comes with a TIP.PGD, or while tracing is disabled */
     case IPT_EVT_PAGING:
     case IPT_EVT_VMCS:
-        (void) ipti_walk_apply(w, at, &w->event);
+        (void) ipti_walk_apply(w, at, &w->next.event);
         ipti_resync_keep(w, at);
         return 0;
     case IPT_EVT_TIP:
-        w->have_event = 0;
+        w->next.has_event = 0;
         return 0;
     default:
         break;
@@ -7112,7 +7140,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (has_ip || ipti_bind_waits(&w->bind) || w->evt.enabled) {
+    if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
         ipti_resync_keep(w, at);
         return 0;
     }
@@ -7131,54 +7159,55 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
     if (!w->resyncing) {
-        const int some = w->tnt_count || w->have_tip || w->have_event;
+        const int some =
+            w->next.tnt_count || w->next.has_tip || w->next.has_event;
         at->skip_from = some ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
-        w->probe = 0;
+        w->probe.count = 0;
         w->resyncing = IPTI_RESYNC_OFF;
-        if (w->enabled || w->hidden) {
+        if (w->flow.enabled || w->flow.hidden) {
             w->resyncing = IPTI_RESYNC_ON;
-            w->have_resume = 0;
+            w->flow.has_resume = 0;
         }
         ipti_walk_caused(w, at);
     }
-    w->count = w->simple = w->whole = 0;
-    w->pending = w->unsettled = 0;
-    w->taken = IPTI_TAKEN_ALL;
+    w->code.count = w->code.simple = w->code.whole = 0;
+    w->out.waiting = w->out.unsettled = 0;
+    w->out.taken = IPTI_TAKEN_ALL;
     w->not_plain = 1;
-    w->prev_kind = IPT_INSN_OTHER;
-    w->trail = 0;
+    w->flow.prev_kind = IPT_INSN_OTHER;
+    w->out.trail = 0;
     ipti_walk_off(w);
     if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
         || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
         w->evt.error = IPT_OK;
-    ipti_walk_progress(w);
+    ipti_loop_end(&w->loop);
     while (!found) {
-        if (w->reached_count == IPT_REACHED_MAX_) { /* to be pulled first */
-            w->pending = 1;
+        if (w->out.count == IPT_REACHED_MAX_) { /* to be pulled first */
+            w->out.waiting = 1;
             return ipti_walk_status(w);
         }
-        w->tnt_count = 0;
+        w->next.tnt_count = 0;
         status = ipti_walk_source(w, at);
         if (status < 0)
             return status;
         offset = ipti_walk_offset(w);
-        if (w->have_tip) {
-            ipti_walk_go(w, at, w->tip);
-            w->icnt = 0;
-            w->have_tip = 0;
+        if (w->next.has_tip) {
+            ipti_walk_go(w, at, w->next.tip);
+            w->flow.icnt = 0;
+            w->next.has_tip = 0;
             found = 1;
-        } else if (w->have_event) {
+        } else if (w->next.has_event) {
             found = ipti_resync_event(w, at);
         }
     }
     at->resyncs++;
     if (offset > at->skip_to) /* else there was a gap on the way */
         ipti_at_skip(at, offset);
-    w->lead |= IPT_FLOW_RESYNCED;
+    w->out.lead |= IPT_FLOW_RESYNCED;
     w->resyncing = 0;
-    w->pending = w->reached_count > 0;
-    if (!w->pending)
+    w->out.waiting = w->out.count > 0;
+    if (!w->out.waiting)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
@@ -7191,7 +7220,7 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 
     if (IPTI_UNLIKELY(w->resyncing) && status >= 0) {
         status = ipti_walk_resync(w, at);
-        if (status >= 0 && w->pending)
+        if (status >= 0 && w->out.waiting)
             status = IPT_EVENT_FIRST;
     }
     return status;
@@ -7203,15 +7232,15 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
-    if (!w->pending || w->full) /* what is in progress comes before them */
+    if (!w->out.waiting || w->out.full) /* what is in progress comes first */
         return IPT_END;
-    *event = w->reached[0];
-    w->used = 1;
-    w->reached_count--;
-    for (i = 0; i < w->reached_count; i++)
-        w->reached[i] = w->reached[i + 1];
-    w->pending = w->reached_count > 0;
-    if (!w->pending && !w->resyncing)
+    *event = w->out.events[0];
+    w->out.used = 1;
+    w->out.count--;
+    for (i = 0; i < w->out.count; i++)
+        w->out.events[i] = w->out.events[i + 1];
+    w->out.waiting = w->out.count > 0;
+    if (!w->out.waiting && !w->resyncing)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
@@ -7249,7 +7278,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at, decoder->block_.count > 0,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.used));
+                           decoder->walk_.out.used));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
@@ -7281,7 +7310,7 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     changes = !ipti_asid_same(asid, &decoder->at.asid);
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
-        decoder->walk_.full = 1; /* it ends where the address space does */
+        decoder->walk_.out.full = 1; /* it ends where the address space does */
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
@@ -7289,7 +7318,7 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    decoder->walk_.full = decoder->block_.count > 0;
+    decoder->walk_.out.full = decoder->block_.count > 0;
     return ipti_walk_leave(&decoder->walk_, &decoder->at,
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
@@ -7302,9 +7331,9 @@ static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
     ipt_block *block = &decoder->block_;
 
     block->offset = offset;
-    block->end_ip = w->prev_ip;
+    block->end_ip = w->flow.prev_ip;
     block->count = (uint16_t) (block->count + count);
-    block->kind = w->prev_kind;
+    block->kind = w->flow.prev_kind;
     block->last_size = last & IPTI_INSN_MAX;
 }
 
@@ -7313,19 +7342,19 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
-    const uint64_t offset = w->offset;
-    const uint16_t lead = w->lead;
+    const uint64_t offset = w->code.offset;
+    const uint16_t lead = w->out.lead;
     int status;
 
-    w->lead = 0;
+    w->out.lead = 0;
     status = ipti_walk_last(w, &decoder->at);
     if (status < 0) {
-        w->lead |= lead;
+        w->out.lead |= lead;
         return status;
     }
     block->flags |= lead;
-    ipti_blk_add(decoder, 1, offset, w->run.last_);
-    if (w->run.last_ & IPTI_CUT)
+    ipti_blk_add(decoder, 1, offset, w->code.run.last_);
+    if (w->code.run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
@@ -7338,9 +7367,10 @@ static int ipti_blk_part(ipt_blk_decoder *decoder)
     const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
 
     if (n > 0) {
-        block->flags |= w->lead;
-        w->lead = 0;
-        ipti_blk_add(decoder, n, w->offset, (uint8_t) (w->ip - w->prev_ip));
+        block->flags |= w->out.lead;
+        w->out.lead = 0;
+        ipti_blk_add(decoder, n, w->code.offset,
+                     (uint8_t) (w->flow.ip - w->flow.prev_ip));
     }
     return ipti_walk_at_last(w) && block->count < UINT16_MAX
                ? ipti_blk_last(decoder)
@@ -7365,12 +7395,12 @@ static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
 {
     block->offset = offset;
     block->ip = run->ip_;
-    block->end_ip = w->prev_ip;
+    block->end_ip = w->flow.prev_ip;
     block->count = run->count_;
-    block->flags = w->speculative;
-    block->kind = w->prev_kind;
+    block->flags = w->flow.speculative;
+    block->kind = w->flow.prev_kind;
     block->last_size = run->last_;
-    block->mode = w->mode;
+    block->mode = w->flow.mode;
 }
 
 /* Add a run, and more, to the block in progress where flow just goes on.
@@ -7389,10 +7419,10 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
             ipti_blk_set(w, block, run, offset);
-        w->full = ipti_blk_ends(w, block->count, block->kind);
-        w->unsettled = !ipti_walk_flow(w, &decoder->at);
-        if (w->unsettled || w->full)
-            return !w->unsettled;
+        w->out.full = ipti_blk_ends(w, block->count, block->kind);
+        w->out.unsettled = !ipti_walk_flow(w, &decoder->at);
+        if (w->out.unsettled || w->out.full)
+            return !w->out.unsettled;
         if (w->not_plain)
             return 0;
         run = ipti_walk_line(w);
@@ -7407,24 +7437,24 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     ipt_block *block = &decoder->block_;
     int status = IPT_OK;
 
-    while (!w->full) {
-        if (w->unsettled)
+    while (!w->out.full) {
+        if (w->out.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0 && !(w->pending && block->count)) {
+        if (status >= 0 && !(w->out.waiting && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            w->used = 1;
+            w->out.used = 1;
             if (block->count == 0) {
-                block->ip = w->ip;
-                block->mode = w->mode;
-                block->flags = w->speculative;
+                block->ip = w->flow.ip;
+                block->mode = w->flow.mode;
+                block->flags = w->flow.speculative;
             }
             status = ipti_blk_part(decoder);
         }
         if (status < 0)
             return status;
-        w->full = w->pending || block->flags & IPT_FLOW_TRUNCATED
+        w->out.full = w->out.waiting || block->flags & IPT_FLOW_TRUNCATED
                   || ipti_blk_ends(w, block->count, block->kind);
     }
     return IPT_OK;
@@ -7434,7 +7464,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status = w->full ? (int) IPT_OK : ipti_walk_resume(w, &decoder->at);
+    int status = w->out.full ? (int) IPT_OK : ipti_walk_resume(w, &decoder->at);
 
     if (status < 0)
         return status;
@@ -7443,16 +7473,16 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
         if (decoder->block_.count == 0 || status == IPT_MORE
             || status == IPT_BUDGET || status == IPT_NEED_PAGE)
             return status;
-        w->full = 1; /* the error comes again */
+        w->out.full = 1; /* the error comes again */
     }
-    if (w->unsettled) {
+    if (w->out.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
         if (status < 0)
             return status;
     }
-    decoder->block_.flags |= w->trail;
-    w->trail = 0;
-    w->full = 0;
+    decoder->block_.flags |= w->out.trail;
+    w->out.trail = 0;
+    w->out.full = 0;
     return ipti_walk_status(w);
 }
 
@@ -7465,8 +7495,7 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     if (IPTI_LIKELY(status >= 0)) {
         *block = decoder->block_;
         decoder->block_.count = 0;
-    } else {
-        decoder->walk_.not_plain = 1; /* there may be a block in progress */
+        decoder->walk_.calm = (uint8_t) ipti_walk_calm(&decoder->walk_);
     }
     return status;
 }
@@ -7483,8 +7512,8 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         return ipti_blk_slow(decoder, block);
     *block = decoder->block_;
     decoder->block_.count = 0;
-    w->full = 0;
-    decoder->at.ip = w->ip;
+    w->out.full = 0;
+    decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
 
@@ -7498,12 +7527,12 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
 
     if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
         ipti_blk_set(w, block, run, offset);
-        decoder->at.ip = w->ip;
+        decoder->at.ip = w->flow.ip;
         return IPT_OK;
     }
     ipti_blk_set(w, &decoder->block_, run, offset);
-    w->full = 1;
-    w->unsettled = 1;
+    w->out.full = 1;
+    w->out.unsettled = 1;
     return ipti_blk_slow(decoder, block);
 }
 
@@ -7523,12 +7552,12 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
     run = ipti_walk_likely(w);
     if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
         return ipti_blk_run(decoder, block, run);
-    offset = w->tnt_offset;
+    offset = w->next.tnt_offset;
     ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    if (w->tnt_count == 0)
+    if (w->next.tnt_count == 0)
         return ipti_blk_settle(decoder, block, run, offset);
     ipti_blk_set(w, block, run, offset);
-    decoder->at.ip = w->ip;
+    decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
 
@@ -7568,7 +7597,7 @@ IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -7577,9 +7606,9 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.used));
+                           decoder->walk_.out.used));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
@@ -7587,7 +7616,7 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -7595,8 +7624,8 @@ IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at, decoder->walk_.full,
-                           start);
+    return ipti_walk_start(&decoder->walk_, &decoder->at,
+                           decoder->walk_.out.full, start);
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -7627,27 +7656,27 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->used = 1;
-    lead = w->lead;
-    w->lead = 0;
-    insn->offset = w->offset;
-    insn->ip = w->ip;
-    insn->mode = w->mode;
+    w->out.used = 1;
+    lead = w->out.lead;
+    w->out.lead = 0;
+    insn->offset = w->code.offset;
+    insn->ip = w->flow.ip;
+    insn->mode = w->flow.mode;
     insn->kind = IPT_INSN_OTHER;
-    insn->flags = (uint16_t) (lead | w->speculative);
+    insn->flags = (uint16_t) (lead | w->flow.speculative);
     if (ipti_walk_pass(w, 1)) {
-        insn->size = (uint8_t) (w->ip - w->prev_ip);
-        w->simple = w->unproven ? 0 : ipti_walk_steps(w);
+        insn->size = (uint8_t) (w->flow.ip - w->flow.prev_ip);
+        w->code.simple = w->unproven ? 0 : ipti_walk_steps(w);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
     if (IPTI_UNLIKELY(status < 0)) {
-        w->lead |= lead;
+        w->out.lead |= lead;
         return status;
     }
-    insn->kind = w->run.kind_;
-    insn->size = w->run.last_ & IPTI_INSN_MAX;
-    if (IPTI_UNLIKELY(w->run.last_ & IPTI_CUT))
+    insn->kind = w->code.run.kind_;
+    insn->size = w->code.run.last_ & IPTI_INSN_MAX;
+    if (IPTI_UNLIKELY(w->code.run.last_ & IPTI_CUT))
         insn->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
@@ -7658,21 +7687,21 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status = IPT_OK;
 
-    if (!w->full || w->unsettled) /* else from before it synchronised */
+    if (!w->out.full || w->out.unsettled) /* else from before it synchronised */
         status = ipti_walk_resume(w, &decoder->at);
-    if (status >= 0 && !w->full)
+    if (status >= 0 && !w->out.full)
         status = ipti_insn_step(decoder);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->full = 1;
-    if (w->unsettled) {
+    w->out.full = 1;
+    if (w->out.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
     }
-    decoder->insn_.flags |= w->trail;
-    w->trail = 0;
-    w->full = 0;
+    decoder->insn_.flags |= w->out.trail;
+    w->out.trail = 0;
+    w->out.full = 0;
     return ipti_walk_status(w);
 }
 
@@ -7686,7 +7715,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
         decoder->insn_.kind = IPT_INSN_OTHER;
-        decoder->insn_.flags = decoder->walk_.speculative;
+        decoder->insn_.flags = decoder->walk_.flow.speculative;
     }
     return status;
 }
@@ -7698,9 +7727,9 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     const ipt_walk_ *w = &decoder->walk_;
 
     *insn = decoder->insn_;
-    insn->ip = w->prev_ip;
-    insn->size = w->run.last_;
-    insn->kind = w->prev_kind;
+    insn->ip = w->flow.prev_ip;
+    insn->size = w->code.run.last_;
+    insn->kind = w->flow.prev_kind;
 }
 
 /* Stand before the run that follows. Returns 0 if that cannot be. */
@@ -7711,15 +7740,15 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
 
     if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
         return 0;
-    w->offset = ipti_walk_offset(w);
-    decoder->insn_.offset = w->offset;
-    w->run = *run;
-    w->ip = w->run.ip_;
-    w->index = 0;
-    w->counted = 0;
-    w->count = w->run.count_;
-    w->simple = (uint8_t) (w->run.count_ - 1);
-    w->whole = 1;
+    w->code.offset = ipti_walk_offset(w);
+    decoder->insn_.offset = w->code.offset;
+    w->code.run = *run;
+    w->flow.ip = w->code.run.ip_;
+    w->code.index = 0;
+    w->code.counted = 0;
+    w->code.count = w->code.run.count_;
+    w->code.simple = (uint8_t) (w->code.run.count_ - 1);
+    w->code.whole = 1;
     return 1;
 }
 
@@ -7730,15 +7759,15 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     ipt_walk_ *w = &decoder->walk_;
 
     if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
-        w->count = w->simple = 0;
-        w->unsettled = w->full = 1;
+        w->code.count = w->code.simple = 0;
+        w->out.unsettled = w->out.full = 1;
         ipti_insn_set(decoder, &decoder->insn_);
         return ipti_insn_slow(decoder, insn);
     }
     ipti_insn_set(decoder, insn);
-    decoder->at.ip = w->ip;
+    decoder->at.ip = w->flow.ip;
     if (w->not_plain || !ipti_insn_enter(decoder, ipti_walk_line(w)))
-        w->count = w->simple = 0;
+        w->code.count = w->code.simple = 0;
     return IPT_OK;
 }
 
@@ -7747,7 +7776,8 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (ipti_walk_past(w, &decoder->at, &w->run, w->simple + 1u - w->counted)
+    if (ipti_walk_past(w, &decoder->at, &w->code.run,
+                       w->code.simple + 1u - w->code.counted)
         < 0)
         return ipti_insn_slow(decoder, insn); /* the error comes again */
     return ipti_insn_load(decoder, insn);
@@ -7758,18 +7788,18 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (IPTI_UNLIKELY(!w->whole || w->version != *w->valid))
+    if (IPTI_UNLIKELY(!w->code.whole || w->code.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
-    w->whole = 0;
-    if (!ipti_walk_plain(w, &w->run))
+    w->code.whole = 0;
+    if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
-    ipti_walk_cond(w, &w->run, IPTI_LINE_MASK);
-    if (w->tnt_count == 0)
+    ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
+    if (w->next.tnt_count == 0)
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
     if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
         return ipti_insn_load(decoder, insn);
-    decoder->at.ip = w->ip;
+    decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
 
@@ -7783,15 +7813,16 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(!insn))
         return IPT_ERR_ARG;
     w = &decoder->walk_;
-    if (IPTI_UNLIKELY(w->index >= w->simple || w->version != *w->valid))
+    if (IPTI_UNLIKELY(w->code.index >= w->code.simple
+                      || w->code.version != *w->valid))
         return ipti_insn_last(decoder, insn);
-    size = ipti_run_size(&w->run, w->index);
+    size = ipti_run_size(&w->code.run, w->code.index);
     *insn = decoder->insn_;
-    insn->ip = w->ip;
+    insn->ip = w->flow.ip;
     insn->size = (uint8_t) size;
-    w->ip += size; /* see ipti_walk_steps */
-    decoder->at.ip = w->ip;
-    w->index++;
+    w->flow.ip += size; /* see ipti_walk_steps */
+    decoder->at.ip = w->flow.ip;
+    w->code.index++;
     return IPT_OK;
 }
 
@@ -7878,7 +7909,7 @@ static void ipti_cov_block_end(ipt_cov_decoder *decoder)
 static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
                            uint8_t kind)
 {
-    const uint8_t mode = decoder->walk_.mode;
+    const uint8_t mode = decoder->walk_.flow.mode;
 
     if (!decoder->cov_->block)
         return;
@@ -8112,7 +8143,7 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
     decoder->line_ = *line;
-    decoder->line_.next_ = ipti_wrap(w->mode, ip);
+    decoder->line_.next_ = ipti_wrap(w->flow.mode, ip);
     return &decoder->line_;
 }
 
@@ -8243,7 +8274,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
-    if (w->prev_kind != IPT_INSN_RET)
+    if (w->flow.prev_kind != IPT_INSN_RET)
         return w->calls.top == top || ipti_cov_frame(decoder);
     if (decoder->frames_)
         decoder->frames_--;
@@ -8281,8 +8312,8 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 
     if (!ipti_line_reaches(line, from))
         return 0;
-    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev_kind)) {
-        name = ipti_cov_name(from, w->ip);
+    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->flow.prev_kind)) {
+        name = ipti_cov_name(from, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
                            1, room))
@@ -8291,12 +8322,12 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
             ipti_line_set_path(
                 line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    ipti_cov_upto(decoder, w->prev_kind);
+    ipti_cov_upto(decoder, w->flow.prev_kind);
     line->key_ += n;
     line->from_ = (uint32_t) (from - line->ip_);
-    line->next_ = w->ip;
+    line->next_ = w->flow.ip;
     return !(line->pop_ && n)
-           && !(w->tnt_count && ipti_line_edges(line) == room);
+           && !(w->next.tnt_count && ipti_line_edges(line) == room);
 }
 
 /* The walk passed a branch while a line is learned; top: the stack before. What
@@ -8307,9 +8338,9 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
     const ipt_walk_ *w = &decoder->walk_;
 
     if (!ipti_line_reaches(&decoder->line_, from)
-        || (w->prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
+        || (w->flow.prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         decoder->learning_ = IPTI_COV_ENDED;
-    else if (w->enabled && ipti_kind_leaves(w->prev_kind)
+    else if (w->flow.enabled && ipti_kind_leaves(w->flow.prev_kind)
              && !ipti_cov_learned(decoder, from, n))
         decoder->learning_ = IPTI_COV_ENDED;
 }
@@ -8370,34 +8401,34 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 /* Drop the events that were reached: flow follows them already. */
 static void ipti_cov_events(ipt_walk_ *w)
 {
-    w->reached_count = 0;
-    w->pending = 0;
+    w->out.count = 0;
+    w->out.waiting = 0;
 }
 
 /* Pass the last instruction of the run. */
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t ip = w->ip;
-    const uint32_t bits = w->tnt_count;
-    const uint8_t tip = w->have_tip;
+    const uint64_t ip = w->flow.ip;
+    const uint32_t bits = w->next.tnt_count;
+    const uint8_t tip = w->next.has_tip;
     const uint8_t top = w->calls.top;
     const int status = ipti_walk_last(w, &decoder->at);
-    const uint8_t kind = w->prev_kind;
+    const uint8_t kind = w->flow.prev_kind;
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (decoder->learning_) {
-        ipti_cov_learn_branch(decoder, ip, bits - w->tnt_count, top);
+        ipti_cov_learn_branch(decoder, ip, bits - w->next.tnt_count, top);
         return IPT_OK;
     }
-    ipti_cov_block(decoder, ip, ip + (w->run.last_ & IPTI_INSN_MAX),
-                   w->run.kind_);
-    if (w->enabled && ipti_kind_leaves(kind)
-        && (bits != w->tnt_count || tip
+    ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
+                   w->code.run.kind_);
+    if (w->flow.enabled && ipti_kind_leaves(kind)
+        && (bits != w->next.tnt_count || tip
             || !ipti_kind_in(kind, IPTI_KINDS_MAYBE))
         && ipti_cov_counts(decoder->cov_, ip, kind))
-        ipti_cov_edge(decoder, ip, w->ip, kind);
+        ipti_cov_edge(decoder, ip, w->flow.ip, kind);
     return IPT_OK;
 }
 
@@ -8405,10 +8436,10 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
 static int ipti_cov_pass(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t ip = w->ip;
+    const uint64_t ip = w->flow.ip;
 
     if (ipti_walk_pass(w, IPT_RUN_MAX_))
-        ipti_cov_block(decoder, ip, ip + ((w->ip - ip) & w->mask),
+        ipti_cov_block(decoder, ip, ip + ((w->flow.ip - ip) & w->code.mask),
                        IPT_INSN_OTHER);
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
@@ -8419,12 +8450,12 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status = IPT_OK;
 
-    if (w->unsettled)
+    if (w->out.unsettled)
         status = ipti_walk_settle(w, &decoder->at);
-    if (status >= 0 && !w->pending)
+    if (status >= 0 && !w->out.waiting)
         status = ipti_walk_ready(w, &decoder->at);
-    w->lead = 0; /* else flow would not just go on */
-    if (IPTI_UNLIKELY(w->pending)) {
+    w->out.lead = 0;
+    if (IPTI_UNLIKELY(w->out.waiting)) {
         ipti_cov_events(w);
         return 0;
     }
@@ -8458,15 +8489,15 @@ static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
 /* Let the walk stand where the fast path is. */
 static void ipti_cov_stand(ipt_walk_ *w)
 {
-    w->taken = w->prev_kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
-    if (ipti_kind_far(w->prev_kind))
-        w->taken = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
-    w->tnt_count = w->have_tip = w->have_event = 0;
-    w->index = w->count = w->counted = 0;
-    w->fresh = 0;
+    w->out.taken = w->flow.prev_kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
+    if (ipti_kind_far(w->flow.prev_kind))
+        w->out.taken = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
+    w->next.tnt_count = w->next.has_tip = w->next.has_event = 0;
+    w->code.index = w->code.count = w->code.counted = 0;
+    w->next.fresh = 0;
     w->evt.ticked = 1;
-    w->icnt = 0;
-    ipti_walk_progress(w);
+    w->flow.icnt = 0;
+    ipti_loop_end(&w->loop);
 }
 
 /* Do what a line says that was found for decoder->leg_, or for the first of its
@@ -8487,14 +8518,14 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     }
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
-    w->prev_ip = line->ip_ + ipti_sign32(line->from_);
-    w->prev_kind = line->kind_ & 31;
-    w->ip = behind == IPTI_COV_NONE ? line->next_ : leg->to;
+    w->flow.prev_ip = line->ip_ + ipti_sign32(line->from_);
+    w->flow.prev_kind = line->kind_ & 31;
+    w->flow.ip = behind == IPTI_COV_NONE ? line->next_ : leg->to;
     if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
-        w->enabled = 0;
-    if (w->enabled && (behind == IPTI_COV_TIP || line->pop_)
-        && ipti_cov_counts(decoder->cov_, w->prev_ip, w->prev_kind))
-        ipti_cov_edge(decoder, w->prev_ip, w->ip, w->prev_kind);
+        w->flow.enabled = 0;
+    if (w->flow.enabled && (behind == IPTI_COV_TIP || line->pop_)
+        && ipti_cov_counts(decoder->cov_, w->flow.prev_ip, w->flow.prev_kind))
+        ipti_cov_edge(decoder, w->flow.prev_ip, w->flow.ip, w->flow.prev_kind);
     return behind == leg->behind && left == 0;
 }
 
@@ -8503,23 +8534,23 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t behind)
 {
     ipti_cov_stand(w);
-    w->tnt = tnt;
-    w->tnt_count = (uint8_t) ipti_top(tnt);
-    w->tip = leg->to;
-    w->have_tip = behind == IPTI_COV_TIP;
-    w->have_event = 0;
+    w->next.tnt = tnt;
+    w->next.tnt_count = (uint8_t) ipti_top(tnt);
+    w->next.tip = leg->to;
+    w->next.has_tip = behind == IPTI_COV_TIP;
+    w->next.has_event = 0;
     if (behind <= IPTI_COV_TIP)
         return;
-    w->event.offset = 0;
-    w->event.ip = leg->to;
-    w->event.u.branch.to = leg->to;
-    w->event.type = IPT_EVT_DISABLED;
-    w->event.flags = IPT_EVENT_NO_IP;
+    w->next.event.offset = 0;
+    w->next.event.ip = leg->to;
+    w->next.event.u.branch.to = leg->to;
+    w->next.event.type = IPT_EVT_DISABLED;
+    w->next.event.flags = IPT_EVENT_NO_IP;
     if (behind == IPTI_COV_PGD_NO_IP)
-        w->event.flags |= IPT_EVENT_NO_TO;
+        w->next.event.flags |= IPT_EVENT_NO_TO;
     if (behind == IPTI_COV_PSB) {
-        w->event.type = IPT_EVT_ENABLED;
-        w->event.flags = IPT_EVENT_STATUS;
+        w->next.event.type = IPT_EVT_ENABLED;
+        w->next.event.flags = IPT_EVENT_STATUS;
     }
     ipti_walk_bind(w);
 }
@@ -8535,12 +8566,12 @@ static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
 
     if (run)
         return run;
-    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->key,
-                           w->ip & w->mask, &w->run, &number);
+    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->code.key,
+                           w->flow.ip & w->code.mask, &w->code.run, &number);
     if (number == UINT32_MAX)
         return NULL;
-    cache->lines_[w->line & cache->last_].next_[w->way] = number;
-    w->line = number;
+    cache->lines_[w->code.line & cache->last_].next_[w->code.way] = number;
+    w->code.line = number;
     return &cache->lines_[number];
 }
 
@@ -8552,25 +8583,26 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     uint32_t bits;
     uint8_t top;
 
-    if (w->not_plain || w->count || w->version != *w->valid)
+    if (w->not_plain || w->code.count || w->code.version != *w->valid)
         return;
     while (decoder->learning_ == IPTI_COV_LEARNING
-           && (w->tnt_count || (w->have_tip && !w->have_event))) {
-        bits = w->tnt_count;
+           && (w->next.tnt_count || (w->next.has_tip && !w->next.has_event))) {
+        bits = w->next.tnt_count;
         top = w->calls.top;
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
-        w->unsettled = 1;
+        w->out.unsettled = 1;
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
-            ipti_walk_cond(w, run, w->mask);
-            if (!ipti_cov_learned(decoder, w->prev_ip, 1))
+            ipti_walk_cond(w, run, w->code.mask);
+            if (!ipti_cov_learned(decoder, w->flow.prev_ip, 1))
                 decoder->learning_ = IPTI_COV_ENDED;
         } else {
-            if (ipti_walk_stuck(w) || !ipti_walk_leap(w, &decoder->at, run))
+            if (ipti_loop_stuck(&w->loop)
+                || !ipti_walk_leap(w, &decoder->at, run))
                 return;
-            ipti_cov_learn_branch(decoder, w->prev_ip, bits - w->tnt_count,
-                                  top);
+            ipti_cov_learn_branch(decoder, w->flow.prev_ip,
+                                  bits - w->next.tnt_count, top);
         }
     }
 }
@@ -8582,13 +8614,14 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status;
 
-    w->unsettled = 0;
+    w->out.unsettled = 0;
     status = ipti_cov_ready(decoder);
     if (status <= 0)
         return status;
-    if (w->count == w->run.count_ && w->tnt_count
-        && ipti_kind_leaves(w->run.kind_) && w->run.kind_ != IPT_INSN_JCC
-        && (w->run.kind_ != IPT_INSN_RET
+    if (w->code.count == w->code.run.count_ && w->next.tnt_count
+        && ipti_kind_leaves(w->code.run.kind_)
+        && w->code.run.kind_ != IPT_INSN_JCC
+        && (w->code.run.kind_ != IPT_INSN_RET
             || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
         return IPT_ERR_MISMATCH;
     return ipti_cov_pass(decoder);
@@ -8609,7 +8642,7 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
     for (;;) {
         ipti_cov_leap(decoder);
         if (status < 0 || decoder->learning_ == IPTI_COV_ENDED
-            || !(w->tnt_count || w->have_tip || w->have_event))
+            || !(w->next.tnt_count || w->next.has_tip || w->next.has_event))
             break;
         status = ipti_cov_learn_step(decoder);
     }
@@ -8636,15 +8669,15 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
-    const uint64_t prev_ip = w->prev_ip;
-    const uint8_t prev_kind = w->prev_kind;
-    const uint8_t unsettled = w->unsettled;
+    const uint64_t prev_ip = w->flow.prev_ip;
+    const uint8_t prev_kind = w->flow.prev_kind;
+    const uint8_t unsettled = w->out.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
     uint32_t some;
 
     IPT_MEMSET(line, 0, sizeof(*line));
-    line->ip_ = w->ip;
+    line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
     line->key_ = decoder->own_ | (uint32_t) behind << IPTI_COV_BEHIND;
     ipti_cov_load(w, leg, tnt, behind);
@@ -8655,13 +8688,13 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
         line->kind_ &= 0xe0;
     if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
-    if (w->pending)
+    if (w->out.waiting)
         ipti_cov_events(w);
-    w->ip = line->ip_;
-    w->prev_ip = prev_ip;
-    w->prev_kind = prev_kind;
-    w->enabled = 1;
-    w->unsettled = unsettled;
+    w->flow.ip = line->ip_;
+    w->flow.prev_ip = prev_ip;
+    w->flow.prev_kind = prev_kind;
+    w->flow.enabled = 1;
+    w->out.unsettled = unsettled;
     w->calls.top = top;
     w->calls.count = count;
     ipti_cov_deepen(w, decoder->peak_);
@@ -8698,7 +8731,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     int status = 0;
 
     IPT_MEMSET(whole, 0, sizeof(*whole));
-    whole->ip_ = decoder->walk_.ip;
+    whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
     whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
     while (status == 0 && fits) {
@@ -8708,8 +8741,9 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
                                   : leg->tnt >> (n - IPTI_COV_PIECE);
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
         line = tnt == whole->tnt_ /* which is not known */
-                   ? NULL : ipti_cov_find(decoder, behind, decoder->walk_.ip,
-                                          tnt, leg->to);
+                   ? NULL
+                   : ipti_cov_find(decoder, behind, decoder->walk_.flow.ip, tnt,
+                                   leg->to);
         if (!line) {
             line = ipti_cov_learn(decoder, tnt, behind);
             leg->noisy = 1; /* the next time it may be worth it */
@@ -8868,9 +8902,10 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     }
     if (decoder->version_ != version)
         shared = 0;
-    decoder->own_ = own << IPTI_COV_SPACE | (uint32_t) w->mode << IPTI_COV_MODE;
+    decoder->own_ =
+        own << IPTI_COV_SPACE | (uint32_t) w->flow.mode << IPTI_COV_MODE;
     decoder->shared_ = shared ? shared << IPTI_COV_SPACE
-                                    | (uint32_t) w->mode << IPTI_COV_MODE
+                                    | (uint32_t) w->flow.mode << IPTI_COV_MODE
                               : 0;
     return 1;
 }
@@ -8888,7 +8923,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
     if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
     decoder->at.asid = *asid;
-    w->space = 0;
+    w->code.space = 0;
     w->not_plain = 1;
     decoder->leg_.psb_size = 0;
     return ipti_cov_keys(decoder);
@@ -8911,7 +8946,7 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
     }
     if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX) {
         ipti_load_tsx(&packet, p);
-        return !packet.u.tsx.intx == !w->speculative && !packet.u.tsx.abrt
+        return !packet.u.tsx.intx == !w->flow.speculative && !packet.u.tsx.abrt
                    ? IPTI_SIZE_MODE_TSX : 0;
     }
     if (*p != IPTI_EXT)
@@ -9039,7 +9074,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->enabled = size != 0;
         leg->line = NULL;
         leg->behind = IPTI_COV_TIP;
-        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
         return leg->enabled;
     }
     if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
@@ -9148,20 +9183,20 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 
     ipti_fuel_trace(w->cur.config, decoder->at.offset, offset);
     decoder->at.offset = offset;
-    w->ip = leg->ip;
-    w->enabled = w->evt.enabled = leg->enabled;
+    w->flow.ip = leg->ip;
+    w->flow.enabled = w->evt.enabled = leg->enabled;
     w->evt.last_ip = leg->was_ip;
     if (leg->line) {
-        w->prev_ip = leg->line->ip_ + ipti_sign32(leg->line->from_);
-        w->prev_kind = leg->line->kind_ & 31;
+        w->flow.prev_ip = leg->line->ip_ + ipti_sign32(leg->line->from_);
+        w->flow.prev_kind = leg->line->kind_ & 31;
     }
 }
 
 /* Go on with what the walk has done. */
 static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
 {
-    leg->ip = w->ip;
-    leg->enabled = w->enabled;
+    leg->ip = w->flow.ip;
+    leg->enabled = w->flow.enabled;
     leg->line = NULL;
     if (status > 0)
         leg->at = IPTI_LEG_PASSED;
@@ -9180,13 +9215,13 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     uint64_t tnt = leg->held;
     uint64_t before;
 
-    w->tnt = leg->held;
-    w->tnt_count = (uint8_t) held;
+    w->next.tnt = leg->held;
+    w->next.tnt_count = (uint8_t) held;
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
     if (used < held) {
-        w->tnt_count = (uint8_t) (held - used);
+        w->next.tnt_count = (uint8_t) (held - used);
         return;
     }
     while (ipti_top(tnt) < used) {
@@ -9198,9 +9233,9 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
             p = ipti_cov_other(p, &tnt);
         }
     }
-    w->tnt = tnt;
-    w->tnt_count = (uint8_t) (ipti_top(tnt) - used);
-    w->tnt_offset = leg->offset + (uint64_t) (last - leg->window);
+    w->next.tnt = tnt;
+    w->next.tnt_count = (uint8_t) (ipti_top(tnt) - used);
+    w->next.tnt_offset = leg->offset + (uint64_t) (last - leg->window);
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
 
@@ -9223,7 +9258,7 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
     leg->psb_size = 0;
-    leg->held = ipti_cov_left(w->tnt, w->tnt_count);
+    leg->held = ipti_cov_left(w->next.tnt, w->next.tnt_count);
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
@@ -9370,7 +9405,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         p = next;
     }
     if (!leg->line)
-        decoder->walk_.prev_kind = IPT_INSN_OTHER;
+        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
     if (p != leg->p) {
         leg->moved = 1;
         leg->held = 1;
@@ -9489,15 +9524,15 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
     const ipt_evt_state_ *evt = &w->evt;
 
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
-           && !(w->have_tip | w->have_event | w->pending | w->reached_count
-                | w->unproven | w->resyncing)
-           && w->synced && w->index >= w->count && evt->count == 0
-           && evt->phase == IPTI_EVT_FLOW && evt->error == 0
-           && evt->enabled == w->enabled && ipti_walk_wanted(w, &decoder->at)
-           && w->cur.state == IPTI_CUR_SYNC
-           && w->cur.block == 0 && w->mode != IPT_MODE_UNKNOWN
-           && (!w->enabled || w->taken == IPTI_TAKEN_ALL
-               || ipti_kind_leaves(w->prev_kind));
+           && !(w->next.has_tip | w->next.has_event | w->out.waiting
+                | w->out.count | w->unproven | w->resyncing)
+           && w->flow.synced && w->code.index >= w->code.count
+           && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0
+           && evt->enabled == w->flow.enabled
+           && ipti_walk_wanted(w, &decoder->at) && w->cur.state == IPTI_CUR_SYNC
+           && w->cur.block == 0 && w->flow.mode != IPT_MODE_UNKNOWN
+           && (!w->flow.enabled || w->out.taken == IPTI_TAKEN_ALL
+               || ipti_kind_leaves(w->flow.prev_kind));
 }
 
 /* ---- runs ---- */
@@ -9666,11 +9701,11 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
         do {
-            if (w->pending)
+            if (w->out.waiting)
                 ipti_cov_events(w);
             status = ipti_walk_resume(w, &decoder->at);
         } while (status == IPT_EVENT_FIRST && w->resyncing);
-    if (w->pending)
+    if (w->out.waiting)
         ipti_cov_events(w);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))

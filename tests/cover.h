@@ -170,7 +170,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
 {
     edge e = {insn->ip, d->at.ip, insn->kind, 0, 0,
               insn->mode != IPT_MODE_64};
-    const int hidden = d->walk_.hidden; /* does it lead to what is skipped? */
+    const int hidden = status >= 0 && status & IPT_IP_SUPPRESSED;
     int moved = 0;
     int skipped = 0;
     int vague = 0;

@@ -2404,9 +2404,9 @@ static enum pt_insn_class class_of(uint8_t kind)
 static int insn_leaves(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
-    for (unsigned i = 0; i < w->reached_count; i++)
+    for (unsigned i = 0; i < w->out.count; i++)
         if (f->insn.flags & IPT_FLOW_DISABLED
-            && w->reached[i].type == IPT_EVT_DISABLED)
+            && w->out.events[i].type == IPT_EVT_DISABLED)
             return 1;
     return 0;
 }
@@ -2430,7 +2430,7 @@ static void flow_stacks(flow *f)
 {
     const ipt_insn *insn = &f->insn;
     f->into = insn->kind == IPT_INSN_INTO
-              && f->ours.walk_.ip == insn->ip + insn->size;
+              && f->ours.walk_.flow.ip == insn->ip + insn->size;
     f->returned = 0;
     if (insn_pushes(f)) {
         stack_push(&f->our_stack, insn->ip + insn->size);
@@ -2449,10 +2449,10 @@ static int flow_cr3(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
     return f->insn.kind == IPT_INSN_MOV_CR3 && !f->e.count && f->e.peer_count
-           && f->e.theirs[0].type == ptev_disabled && w->have_event
-           && w->event.type == IPT_EVT_DISABLED
-           && w->event.flags & IPT_EVENT_NO_TO
-           && w->taken & IPTI_TAKEN_PAGING;
+           && f->e.theirs[0].type == ptev_disabled && w->next.has_event
+           && w->next.event.type == IPT_EVT_DISABLED
+           && w->next.event.flags & IPT_EVENT_NO_TO
+           && w->out.taken & IPTI_TAKEN_PAGING;
 }
 
 /* Ours ends tracing where flow has come to the IP of a TIP.PGD without a
@@ -2472,7 +2472,7 @@ static int flow_at_target(const flow *f)
                || f->insn.kind == IPT_INSN_JCC
                || e->u.branch.to == f->insn.ip + f->insn.size
                || e->u.branch.to == f->insn.ip
-               || e->u.branch.to == f->ours.walk_.ip);
+               || e->u.branch.to == f->ours.walk_.flow.ip);
 }
 
 /* Ours ends tracing at a near branch, for a TIP.PGD without IP; theirs waits
@@ -2493,7 +2493,8 @@ static int flow_near(const flow *f)
 static int flow_held(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
-    return w->have_event && is_status(&w->event) && w->event.ip != w->ip;
+    return w->next.has_event && is_status(&w->next.event)
+           && w->next.event.ip != w->flow.ip;
 }
 
 /* ... and gives at once those events that have no IP. */
@@ -2515,7 +2516,7 @@ static int flow_beyond(const flow *f)
 {
     const run *r = f->r;
     const size_t end = packet_at(r, f->ours.at.packet_offset + 1);
-    if (f->ours.walk_.mode == IPT_MODE_64
+    if (f->ours.walk_.flow.mode == IPT_MODE_64
         && (f->done == 0 || f->insn.mode == IPT_MODE_64))
         return 0;
     for (size_t i = end > 20 ? end - 20 : 0; i < end; i++) {
@@ -2536,7 +2537,7 @@ static int flow_status(const flow *f)
 {
     const run *r = f->r;
     int psb = 0;
-    if (f->e.count || !f->e.peer_count || !f->ours.walk_.enabled
+    if (f->e.count || !f->e.peer_count || !f->ours.walk_.flow.enabled
         || f->their_status < 0 || !(f->their_status & pts_ip_suppressed)
         || (f->e.theirs[0].type != ptev_paging
             && f->e.theirs[0].type != ptev_vmcs))
@@ -2561,7 +2562,8 @@ static int flow_explain(const flow *f)
     if (flow_beyond(f)) return D_WRAP;
     if (f->returned && f->our_stack.popped != f->their_stack.popped)
         return D_RETPOP;
-    if (!f->e.count && w->have_event && exec_before_pgd(f->r, &w->event))
+    if (!f->e.count && w->next.has_event
+        && exec_before_pgd(f->r, &w->next.event))
         return D_EXEC_PGD;
     if (flow_cr3(f)) return D_CR3_PIP;
     if (flow_near(f)) return D_PGD_NO_IP;
@@ -2692,7 +2694,8 @@ static uint64_t narrow(uint8_t mode, uint64_t ip)
 /* After a compressed return: did both take what our model says? */
 static int flow_popped(const flow *f, uint64_t ip)
 {
-    const uint8_t mode = f->our_status < 0 ? f->ours.walk_.mode : f->insn.mode;
+    const uint8_t mode =
+        f->our_status < 0 ? f->ours.walk_.flow.mode : f->insn.mode;
     return f->returned && narrow(mode, f->our_stack.popped) == ip
            && f->their_stack.popped == f->peer.ip
            && f->our_stack.popped != f->their_stack.popped;
@@ -2719,9 +2722,10 @@ static int flow_execs(const flow *f)
 {
     const run *r = f->r;
     const ipt_walk_ *w = &f->ours.walk_;
-    size_t i = packet_at(r, w->tip_offset);
-    if (f->insn.ip != f->peer.ip || !w->have_tip || w->tip != f->insn.ip
-        || !two_execs(r, f->e.sync, w->tip_offset))
+    size_t i = packet_at(r, w->next.tip_offset);
+    if (f->insn.ip != f->peer.ip || !w->next.has_tip
+        || w->next.tip != f->insn.ip
+        || !two_execs(r, f->e.sync, w->next.tip_offset))
         return 0;
     while (i-- > 0 && !is_flow(r->packets[i].type)
            && !ends_exec(r->packets[i].type)
@@ -2734,7 +2738,8 @@ static int flow_execs(const flow *f)
 /* Ours has wrapped to what code of this mode can reach, theirs has not. */
 static int flow_wrapped(const flow *f, uint64_t ip)
 {
-    return f->peer.ip != ip && narrow(f->ours.walk_.mode, f->peer.ip) == ip;
+    return f->peer.ip != ip
+           && narrow(f->ours.walk_.flow.mode, f->peer.ip) == ip;
 }
 
 /* Why both are at different places, -1 if nothing explains it. */
@@ -2750,8 +2755,8 @@ static int flow_no_ip(const flow *f)
     const uint8_t kind = f->insn.kind;
     return f->given && f->our_status >= 0 && f->their_status == -pte_bad_query
            && f->insn.ip == f->peer.ip && f->insn.flags & IPT_FLOW_DISABLED
-           && f->ours.walk_.reached[0].type == IPT_EVT_DISABLED
-           && f->ours.walk_.reached[0].flags & IPT_EVENT_NO_TO
+           && f->ours.walk_.out.events[0].type == IPT_EVT_DISABLED
+           && f->ours.walk_.out.events[0].flags & IPT_EVENT_NO_TO
            && (kind == IPT_INSN_JCC || kind == IPT_INSN_RET
                || kind == IPT_INSN_CALL_INDIRECT
                || kind == IPT_INSN_JMP_INDIRECT || kind == IPT_INSN_JMPABS);
@@ -2761,7 +2766,7 @@ static int flow_no_ip(const flow *f)
 static int flow_exec_pgd(const flow *f)
 {
     return f->given && f->our_status >= 0 && f->insn.flags & IPT_FLOW_DISABLED
-           && exec_before_pgd(f->r, &f->ours.walk_.reached[0]);
+           && exec_before_pgd(f->r, &f->ours.walk_.out.events[0]);
 }
 
 /* Ours gives a PTW before a branch, theirs keeps it. */
@@ -2834,7 +2839,7 @@ static int flow_undefined(const flow *f)
     uint8_t bytes[16] = {0};
     image_read(f->r->code, bytes, 15, f->ours.at.ip);
     return f->our_status == IPT_ERR_BAD_INSN && f->their_status >= 0
-           && is_undefined(bytes, f->ours.walk_.mode);
+           && is_undefined(bytes, f->ours.walk_.flow.mode);
 }
 
 /* Ours says that flow goes round for ever; does theirs? */
@@ -2920,9 +2925,9 @@ static int flow_insn_differs(flow *f)
         return 0;
     }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
-        && (same_exec_mode(f->ours.walk_.off_mode, f->peer.mode)
+        && (same_exec_mode(f->ours.walk_.flow.next_mode, f->peer.mode)
             || (f->insn.flags & IPT_FLOW_DISABLED
-                && same_exec_mode(f->ours.walk_.mode, f->peer.mode))
+                && same_exec_mode(f->ours.walk_.flow.mode, f->peer.mode))
             || flow_exec_early(f, to))) {
         allow(f->r, D_EXEC_EARLY);
         return 0;
@@ -3000,7 +3005,8 @@ static void flow_section(flow *f, uint64_t offset)
     memset(&f->insn, 0, sizeof f->insn);
     memset(&f->peer, 0, sizeof f->peer);
     f->our_status = ipt_insn_sync_set(&f->ours, offset);
-    if (f->our_status >= 0 && f->ours.walk_.full) { /* it waited for a page */
+    if (f->our_status >= 0
+        && f->ours.walk_.out.full) { /* it waited for a page */
         ipt_insn before;
         f->our_status = ipt_insn_next(&f->ours, &before);
     }

@@ -180,7 +180,7 @@ copy
 quietly "on the tree as it is" make_test simulate
 edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->line_, from)$/if (0/'
 make_fails simulate 'replay: TEST_SEED='
-edit ipt_impl.h 's/w->taken = IPTI_TAKEN_ALL;/w->taken = 0;/'
+edit ipt_impl.h 's/w->out.taken = IPTI_TAKEN_ALL;/w->out.taken = 0;/'
 make_fails simulate 'replay: TEST_SEED='
 unset TEST_COUNT
 
