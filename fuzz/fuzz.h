@@ -22,6 +22,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "ipt.h"
+#include "tests/gaps.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -685,6 +686,11 @@ static inline void fuzz_pieces(fuzz_run *run, uint32_t from, uint32_t count)
     run->trace.count = count;
 }
 
+static inline uint64_t fuzz_begin(const fuzz_case *c)
+{
+    return c->flags & FUZZ_FAR ? 0xfffffff0u + (uint64_t) c->clone : 0;
+}
+
 /* Give one more piece. Returns 0 if there is none. */
 static inline int fuzz_give(fuzz_run *run)
 {
@@ -701,7 +707,8 @@ static inline int fuzz_give(fuzz_run *run)
     lossy = fuzz_loss_at(c, run->losses, &loss);
     if (lossy && run->given == loss.at) {
         run->losses++;
-        run->lost += loss.size;
+        run->lost += gap_counts(fuzz_begin(c) + run->given + run->lost,
+                                 loss.size);
         fuzz_pieces(run, 0, run->trace.count + 1);
         run->seg[run->trace.count - 1].data = NULL;
         run->seg[run->trace.count - 1].size = (size_t) loss.size;
@@ -744,19 +751,19 @@ static inline void fuzz_drop(fuzz_run *run, uint64_t release)
 {
     uint32_t n = 0;
 
-    while (n < run->trace.count
-           && run->trace.offset + run->seg[n].size <= release) {
-        run->trace.offset += run->seg[n].size;
-        fuzz_free(run->seg[n].data, run->seg[n].size);
-        n++;
+    for (; n < run->trace.count; n++) {
+        const ipt_segment *seg = &run->seg[n];
+        const uint64_t size
+            = seg->data || !seg->size
+                  ? seg->size
+                  : gap_counts(run->trace.offset, seg->size);
+        if (run->trace.offset + size > release)
+            break;
+        run->trace.offset += size;
+        fuzz_free(seg->data, seg->size);
     }
     if (n)
         fuzz_pieces(run, n, run->trace.count - n);
-}
-
-static inline uint64_t fuzz_begin(const fuzz_case *c)
-{
-    return c->flags & FUZZ_FAR ? 0xfffffff0u + (uint64_t) c->clone : 0;
 }
 
 /* ---- one call ---- */

@@ -1,6 +1,7 @@
 /* cover.h: edges by [insn] and by [cov], to be compared. */
 #ifndef IPT_COVER_H
 #define IPT_COVER_H
+#include "gaps.h"
 #include "test.h"
 
 /* ---- lists of edges ---- */
@@ -124,11 +125,13 @@ static inline void edges_of_kind(edge_list *l, uint32_t flags)
 
 static inline uint8_t trace_byte(const ipt_trace *trace, uint64_t offset)
 {
-    offset -= trace->offset;
+    uint64_t at = trace->offset;
     for (uint32_t i = 0; i < trace->count; i++) {
-        if (offset < trace->seg[i].size)
-            return trace->seg[i].data ? trace->seg[i].data[offset] : 0;
-        offset -= trace->seg[i].size;
+        const ipt_segment *seg = &trace->seg[i];
+        const uint64_t size = seg->data || !seg->size
+                                  ? seg->size : gap_counts(at, seg->size);
+        if (offset - at < size) return seg->data ? seg->data[offset - at] : 0;
+        at += size;
     }
     return 0;
 }

@@ -270,7 +270,7 @@ static inline int sim_same(const fuzz_item *item, const fuzz_item *truth)
         return sim_same_insn(item, truth) && item->flags == truth->flags;
     return item->what == FUZZ_EVENT && truth->what == FUZZ_EVENT
            && item->kind == truth->kind && item->ip == truth->ip
-           && item->hash == truth->hash
+           && (item->hash == truth->hash || truth->hash == 0)
            && (item->flags & ~not_told) == truth->flags;
 }
 

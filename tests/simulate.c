@@ -25,7 +25,7 @@ TEST(executions)
     const char *first = getenv("TEST_SEED");
     const char *count = getenv("TEST_COUNT");
     const uint64_t from = first ? strtoull(first, NULL, 0) : 0;
-    const uint64_t many = count ? strtoull(count, NULL, 0) : 2500;
+    const uint64_t many = count ? strtoull(count, NULL, 0) : 6000;
 
     for (seed_ = from; seed_ < from + many && test_.bad < 20; seed_++) {
         choice.seed = (seed_ + 1) * 0x9e3779b97f4a7c15u;

@@ -54,6 +54,7 @@ static inline int chance(unsigned percent)
     X(MAPPINGS, "an instruction in two mappings")                   \
     X(GAP, "a gap")                                                 \
     X(GAP_HUGE, "a gap of more than 4 GiB")                         \
+    X(GAP_MAX, "a gap of SIZE_MAX")                                 \
     X(OVERFLOW, "an overflow")                                      \
     X(BDM64, "erratum BDM64")                                       \
     X(BDM70, "erratum BDM70")                                       \
@@ -68,6 +69,8 @@ static inline int chance(unsigned percent)
     X(FILTER, "flow out of a filter")                               \
     X(CS_BASE, "linear IPs and a CS.base")                          \
     X(RELATIVE_IP, "IPs that count from CS.base")                   \
+    X(SPIN, "a loop without trace, then TRIG")                      \
+    X(PEBS, "a PEBS block")                                         \
     X(PSB_IN_TRANSACTION, "a PSB+ inside a transaction")            \
     X(CHANGED, "a trace with changed packets")                      \
     X(RESYNC, "flow taken up by _resync")                           \
@@ -528,6 +531,7 @@ static struct {
     uint8_t icnt_known;
     uint8_t fup_on_ptw;
     uint8_t defers; /* TIPs */
+    uint8_t far;    /* behind a gap of SIZE_MAX */
     fuzz_item *prev; /* the instruction before, if nothing parts it from here */
     size_t proven;   /* items of the truth that the trace proves */
     uint32_t flags;  /* that it was traced with, of ipt_config */
@@ -804,6 +808,12 @@ static inline uint64_t sim_payload(uint8_t type, uint8_t flags, uint64_t a,
         e.u.trig.icntv = 1;
         break;
     case IPT_EVT_GAP: e.u.gap.lost = a; break;
+    case IPT_EVT_PEBS_BEGIN: e.u.pebs.id = (uint8_t) a; break;
+    case IPT_EVT_PEBS_ITEM:
+        e.u.pebs.payload = a;
+        e.u.pebs.id = (uint8_t) (b >> 8);
+        e.u.pebs.size = (uint8_t) b;
+        break;
     case IPT_EVT_CFE:
         e.u.cfe.type = (uint8_t) a;
         e.u.cfe.has = (uint8_t) (b >> 8);
@@ -1312,12 +1322,18 @@ static inline void gap(void)
     cpu.gaps++;
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_GAP;
-    p.u.gap.lost = chance(70) ? 1 + dice(100) : (uint64_t) 1 << (32 + dice(28));
+    p.u.gap.lost = chance(70)   ? 1 + dice(100)
+                   : chance(50) ? SIZE_MAX
+                                : (uint64_t) 1 << (32 + dice(28));
     reached[REACH_GAP]++;
     reached[REACH_GAP_HUGE] += p.u.gap.lost >> 32 != 0;
+    reached[REACH_GAP_MAX] += p.u.gap.lost == SIZE_MAX;
     emit(p);
     lose_state();
     happens(IPT_EVT_GAP, IPT_EVENT_NO_IP, 0, p.u.gap.lost);
+    cpu.far |= p.u.gap.lost == SIZE_MAX;
+    if (cpu.far) /* how far it leads is not known here */
+        did.item[did.count - 1].hash = 0;
     if (chance(30)) /* the rest of what is lost */
         emit_type(IPT_PKT_OVF);
     cpu.lead |= IPT_FLOW_RESYNCED;
@@ -1343,12 +1359,48 @@ static inline void trigger(void)
     happens(IPT_EVT_TRIG, 0, cpu.at->ip, 6); /* it counts no more */
 }
 
+/* A block of a PEBS record. */
+static inline void pebs(void)
+{
+    const uint8_t size = (uint8_t) dice(2);
+    const uint8_t ip = (uint8_t) dice(2);
+    const uint8_t no_ip = IPT_EVENT_NO_IP;
+    ipt_packet p;
+    unsigned n;
+
+    flush();
+    memset(&p, 0, sizeof(p));
+    p.type = IPT_PKT_BBP;
+    p.u.bbp.type = 4;
+    p.u.bbp.sz = size;
+    emit(p);
+    happens(IPT_EVT_PEBS_BEGIN, no_ip, 0, 4);
+    for (n = dice(6); n--;) {
+        memset(&p, 0, sizeof(p));
+        p.type = IPT_PKT_BIP;
+        p.u.bip.id = (uint8_t) dice(32);
+        p.u.bip.payload = 0x1000 + n;
+        p.u.bip.sz = size;
+        emit(p);
+        happens_with(IPT_EVT_PEBS_ITEM, no_ip, 0, p.u.bip.payload,
+                     (unsigned) p.u.bip.id << 8 | (size ? 4 : 8));
+    }
+    memset(&p, 0, sizeof(p));
+    p.type = IPT_PKT_BEP;
+    p.u.bep.ip = ip;
+    emit(p);
+    if (ip)
+        emit_ip(IPT_PKT_FUP, cpu.at->ip);
+    happens(IPT_EVT_PEBS_END, ip ? 0 : no_ip, cpu.at->ip, 0);
+    reached[REACH_PEBS]++;
+}
+
 static inline void between(void)
 {
     ipt_packet p;
 
     memset(&p, 0, sizeof(p));
-    switch (dice(9)) {
+    switch (dice(10)) {
     case 0:
     case 1:
         if (cpu.events <= 1)
@@ -1382,6 +1434,10 @@ static inline void between(void)
     case 7:
         if (chance(30))
             gap();
+        break;
+    case 8:
+        if (cpu.since == 0) /* else it would be found earlier */
+            pebs();
         break;
     default: trigger(); break;
     }
@@ -1682,6 +1738,21 @@ static inline int passed(const sim_insn *x)
     return 0;
 }
 
+/* Flow goes round without trace. Only an instruction count tells how often. */
+static inline void spin(void)
+{
+    unsigned n = 1 + dice(60);
+
+    if (!cpu.icnt_known || chance(50)) {
+        overflow();
+        return;
+    }
+    while (n--)
+        execute(cpu.at);
+    trigger();
+    reached[REACH_SPIN]++;
+}
+
 /* The errata of a processor: none, one or two. */
 static inline uint32_t random_errata(void)
 {
@@ -1724,8 +1795,8 @@ static inline void simulate(unsigned steps)
     cpu.settled = 1;
     while (steps-- && packet_count < SIM_PACKETS - 50
            && did.count < FUZZ_LOG - 100) {
-        if (passed(cpu.at)) /* for ever, or so often: nobody can tell */
-            overflow();
+        if (passed(cpu.at))
+            spin();
         while (!cpu.settled && chance(8))
             between();
         execute(cpu.at);
