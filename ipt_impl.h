@@ -2961,7 +2961,6 @@ static void ipti_evt_bdm70(ipt_evt_state_ *evt)
     record->type = IPT_EVT_DISABLED;
     record->flags |= IPT_EVENT_NO_IP;
     evt->psb_fup = 0;
-    evt->enabled = 0;
     evt->last_ip = 0;
     ipti_evt_no_fup(evt);
 }

@@ -1024,6 +1024,10 @@ static const row apl12_rows[] = {
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(STOP, NOIP, 6, 0)}, 0},
     {"psb+ off", {ON, OVF, FUP(0x2000), PSB, PSBEND},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0)}, 0},
+    {"psb+ elsewhere", {ON, OVF, FUP(0x2000), PSB, EXEC64, FUP(0x3000), PSBEND,
+                        TNT(1, 1)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x3000),
+      EA(EXEC_MODE, ST, 7, 0x3000, IPT_MODE_64), E_TNT(10, 1, 1)}, 0},
     {"tnt", {ON, OVF, FUP(0x2000), TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
     {"tip", {ON, OVF, FUP(0x2000), TIP(0x3000)},
@@ -1559,6 +1563,36 @@ TEST(waiting)
     check_waiting(IPT_PENDING_MAX_ + 5, IPT_ERR_EVENTS);
 }
 
+/* Behind a PSB+ nine events are held until it is decided. However many there are,
+ * there is room for four packets that wait for a FUP. */
+TEST(V4_room_while_held)
+{
+    static const ipt_packet head[] = {ON}, vmcs = VMCS(0x5000),
+                            ptw = PTW(0, 1, 0), fup = FUP(0x1004),
+                            pge = PGE(0x1000);
+    static build t;
+    ipt_event e;
+
+    for (unsigned held = 0; held < 24; held++) {
+        for (unsigned waiting = 0; waiting < 5; waiting += 4) {
+            build_all(&t, head, LENGTH(head));
+            for (unsigned i = 0; i < held; i++) build_put(&t, &vmcs);
+            for (unsigned i = 0; i < waiting; i++) build_put(&t, &ptw);
+            build_put(&t, waiting ? &fup : &pge);
+            feed_begin(&f, t.bytes, t.size, WHOLE);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            CHECK_EQ(next(&e), IPT_OK);
+            CHECK_EQ(e.type, waiting || held > 9 ? IPT_EVT_ENABLED
+                                                 : IPT_EVT_DISABLED);
+            for (unsigned i = 0; i < 1 + held + waiting + !waiting; i++)
+                CHECK_EQ(next(&e), IPT_OK);
+            CHECK_EQ(next(&e), IPT_END);
+            feed_end(&f);
+        }
+    }
+}
+
 /* Bytes that are no packets: all before them comes first. */
 static void check_bad(const char *name, const void *bytes, size_t n, int status)
 {
@@ -2077,6 +2111,12 @@ TEST(V4_forgotten)
         {"vmx at a gap", {ON, PIP(0x5000, 0), GAP(9), OFF, PIP(0x6000, 1)},
          {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0), {IPT_EVT_GAP, NOIP, 5, 0, 9,
           0, 0, 0}, E_OFF_AT(6), EB(PAGING, NOIP, 8, 0, 0x6000, 1)}, 0},
+        {"vmx at a branch", {ON, PIP(0x5000, 0), FUP(0x1004), PIP(0x6000, 1),
+                             TIP(0x2000)},
+         {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0),
+          EA(CFE, 0, 6, 0x1004, CFEV(VMENTRY, IPT_CFE_INFERRED, 0)),
+          EA(ASYNC_BRANCH, 0, 5, 0x1004, 0x2000),
+          EB(ASYNC_PAGING, 0, 6, 0x2000, 0x6000, 1)}, 0},
         {"vmx goes on", {ON, PIP(0x5000, 0), PIP(0x6000, 1)},
          {E_ON, EB(PAGING, NOIP, 4, 0, 0x5000, 0),
           EA(CFE, NOIP, 5, 0, CFEV(VMENTRY, IPT_CFE_INFERRED, 0)),
@@ -2286,6 +2326,7 @@ int main(void)
     RUN(evd);
     RUN(full);
     RUN(waiting);
+    RUN(V4_room_while_held);
     RUN(bad_packets);
     RUN(bad_packets_undecided);
     RUN(sticky);

@@ -947,6 +947,27 @@ TEST(V4_fuel_of_gaps_and_pairs)
     }
 }
 
+/* Pairs in later pieces are part of the PSB before them. */
+TEST(V4_pairs_in_the_next_piece)
+{
+    ipt_packet p;
+
+    for (size_t piece = 1; piece < 40; piece++) {
+        begin();
+        put_pairs(8 + 3);
+        put(40, 0x04);
+        hand_over(piece);
+        CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_TNT_8);
+        CHECK_EQ(p.offset, 2 * (8 + 3));
+        end();
+    }
+}
+
 /* A PSB that was decoded is not found again, however many pairs it has. */
 TEST(V4_forward_from_a_long_run)
 {
@@ -1223,6 +1244,7 @@ int main(void)
     RUN(psb_and_gap);
     RUN(V4_a_psb_without_its_first_byte);
     RUN(V4_a_byte_too_many);
+    RUN(V4_pairs_in_the_next_piece);
     RUN(V4_backward_past_a_gap);
     RUN(V4_fuel_of_gaps_and_pairs);
     RUN(V4_forward_from_a_long_run);
