@@ -1563,7 +1563,7 @@ TEST(waiting)
     check_waiting(IPT_PENDING_MAX_ + 5, IPT_ERR_EVENTS);
 }
 
-/* Behind a PSB+ nine events are held until it is decided. However many there are,
+/* Behind a PSB+ nine events are held until it is decided. However many come,
  * there is room for four packets that wait for a FUP. */
 TEST(V4_room_while_held)
 {
