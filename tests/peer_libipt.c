@@ -2772,7 +2772,7 @@ static int flow_exec_pgd(const flow *f)
 /* Ours gives a PTW before a branch, theirs keeps it. */
 static int flow_note(const flow *f)
 {
-    const ipt_event *event = &f->ours.walk_.reached[0];
+    const ipt_event *event = &f->ours.walk_.out.events[0];
     return f->our_status == IPT_EVENT_FIRST
            && event->type == IPT_EVT_PTWRITE && event->flags & IPT_EVENT_NO_IP;
 }
