@@ -926,6 +926,11 @@ TEST(V4_fuel_of_gaps_and_pairs)
         CHECK_EQ(ipt_pkt_next(&b.decoder, &p), IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_GAP);
     CHECK_EQ(fuel, 1000 - 1 - 7);
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    fuel = 1000;
+    CHECK_EQ(ipt_pkt_sync_backward(&b.decoder), IPT_OK);
+    CHECK_EQ(b.decoder.at.offset, 0);
+    CHECK_EQ(fuel, 1000 - 7 - 1);
     end();
     for (size_t first = 0; first < 16; first++) {
         begin();
