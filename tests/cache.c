@@ -1014,6 +1014,38 @@ TEST(changed_before_an_error)
     }
 }
 
+/* An error comes again and again, then the code is changed: what was passed
+ * before it counts once. */
+TEST(changed_before_a_trigger)
+{
+    ipt_block block;
+    ipt_event event = {0};
+    area *a;
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0x1000, 64);
+    add_on(IPT_MODE_64);
+    ADD(TRIG(1, 0, 1, 5, 0));
+    ADD(TNT(1, 1));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    PUT(a, 0x1002, "\x75\xfe"); /* jcc: it would come before the TRIG */
+    start(&cache);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(block.count, 2);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_ERR_MISMATCH);
+    PUT(a, 0x1002, "\x90\x90\x90\x75\xfe");
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1002, 5), IPT_OK);
+    CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_EVENT_PENDING);
+    CHECK_EQ(block.ip, 0x1002);
+    CHECK_EQ(block.count, 3);
+    CHECK_EQ(ipt_blk_event(&blk_decoder, &event), IPT_OK);
+    CHECK_EQ(event.type, IPT_EVT_TRIG);
+    CHECK_EQ(event.ip, 0x1005);
+    CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+    CHECK_EQ(block.ip, 0x1005);
+}
+
 /* A block in progress, because a page is missing: what was passed stays. */
 TEST(changed_inside_a_block)
 {
@@ -1468,6 +1500,7 @@ int main(void)
     RUN(changed_inside_a_run);
     RUN(changed_between_blocks);
     RUN(changed_before_an_error);
+    RUN(changed_before_a_trigger);
     RUN(changed_inside_a_block);
     RUN(changed_without_a_cache);
     RUN(changed_with_a_cache);
