@@ -428,6 +428,16 @@ static void squeeze(char *out, size_t room, const char *from, const char *to)
     out[n] = 0;
 }
 
+/* Without the blank that a line of a macro ends with. */
+static const char *trimmed(char *out)
+{
+    const size_t n = strlen(out);
+
+    if (n > 0 && out[n - 1] == ' ')
+        out[n - 1] = 0;
+    return out;
+}
+
 static void make_key(const mutant *m, char *key, size_t room)
 {
     const char *at = text + m->at;
@@ -442,7 +452,8 @@ static void make_key(const mutant *m, char *key, size_t room)
         squeeze(becomes, sizeof(becomes), ")", ")" + 1);
     }
     squeeze(becomes, sizeof(becomes), at + m->size, text + m->to);
-    snprintf(key, room, "%s: %s => %s", m->function, was, becomes);
+    snprintf(key, room, "%s: %s => %s", m->function, trimmed(was),
+             trimmed(becomes));
 }
 
 static int by_order(const void *a, const void *b)

@@ -10,7 +10,7 @@
 #     JOBS       in parallel; default: one for each processor
 #
 # build/mutate/results has a line for each: verdict, section, line, what did it,
-# key. In a sample a limit gives way by three standard errors.
+# key. With less than 200 judged a limit gives way by three standard errors.
 
 build=${BUILD:-build}
 dir=$build/mutate
@@ -197,7 +197,8 @@ for section; do
             share = n["equivalent"] \
                 ? 100 * n["equivalent"] / (judged + n["equivalent"]) : 0
             p = limit / 100
-            slack = all && judged ? 300 * sqrt(p * (1 - p) / judged) : 0
+            small = all && judged && judged < 200
+            slack = small ? 300 * sqrt(p * (1 - p) / judged) : 0
             ok = judged && rate >= limit - slack && !n["wrong"] \
                 && (share < 6 || (judged < 100 && n["equivalent"] < 6))
             printf "%s %-8s %5.1f %% of %d killed (limit %d), %d alive, " \
