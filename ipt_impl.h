@@ -14,7 +14,8 @@
  *   [classify]  code bytes to instruction length, kind, displacement
  *   [cache]     read callback, decoded code, address spaces
  *   [bind]      where an event binds
- *   [blk]       the walk: blocks in execution order
+ *   [walk]      the walk over the code that executed
+ *   [blk]       blocks in execution order
  *   [insn]      a cursor inside the current run of the walk
  *   [cov]       trace straight to coverage
  *   [gen]       executed branches to a trace
@@ -533,6 +534,27 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
                             % IPT_RETURN_STACK_);
     *ip = calls->ip[calls->top];
     return 1;
+}
+
+/* Where trace begins anew, the processor's stack is empty. */
+static inline void ipti_calls_clear(ipt_calls_ *calls)
+{
+    calls->count = 0;
+}
+
+/* So many more were on it at a time: the oldest are lost. */
+static inline void ipti_calls_keep(ipt_calls_ *calls, unsigned more)
+{
+    if (calls->count + more > IPT_RETURN_STACK_)
+        calls->count = (uint8_t) (IPT_RETURN_STACK_ - more);
+}
+
+/* As it was, but for entries that were overwritten since. */
+static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
+                                   uint8_t count)
+{
+    calls->top = top;
+    calls->count = count;
 }
 
 /* ==========================================================================
@@ -5583,16 +5605,39 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
 }
 
 /* ==========================================================================
- * [blk]  the walk: blocks in execution order
- * Uses: [base], [evt], [classify], [cache], [bind].  State: ipt_walk_.
+ * [walk]  the walk over the code that executed
+ * Uses: [base], [sync], [evt], [classify], [cache], [bind].  State: ipt_walk_.
  *
- * The walk stands before the instruction at `ip` with `run`, the code there,
- * and one of three things that say how flow goes on: TNT bits, the target of
- * a TIP, or an event. It goes through the run, instruction by instruction or
- * as a whole, up to where the event binds or, at the run's last instruction,
- * takes what that one needs. Having used up the last of the three, it is
+ * The walk stands before the instruction at flow's ip with the run of code that
+ * begins or goes on there, and with what says how flow goes on: TNT bits, the
+ * target of a TIP, or an event. It goes through the run, instruction by
+ * instruction or as a whole, up to where the event binds or, at the run's last
+ * instruction, takes what that one needs. Having used up what there was, it is
  * unsettled: before the instruction is handed out the next one is fetched,
- * because it may be an event that binds right behind.
+ * because it may be an event that binds right after it.
+ *
+ * Between two calls, whatever the trace, the code and the caller did (tests/
+ * walk.h checks each line after every call):
+ *
+ *   flow   at most one of enabled, hidden; both 0: tracing is disabled, or not
+ *          known to be enabled. ip is of interest if enabled, prev_ip unless
+ *          all of out.taken is set
+ *   next   tnt_count is at most 47, bind is what [bind] makes of event if
+ *          has_event
+ *   code   count 0: none is at hand. Else counted <= index <= count <= the
+ *          run's; simple is below count; whole: the event cuts nothing
+ *   out    waiting: count is not 0, and what follows is settled
+ *   loop   limit 0, or steps below limit
+ *   probe  count is at most IPTI_PROBE
+ *   calls  at most IPT_RETURN_STACK_ entries, top below that
+ *   calm   nothing of out waits, no event, no code at hand, there is a cache
+ *
+ * Parts that nobody writes but these (check-layers looks for others):
+ *
+ *   loop   ipti_loop_end ipti_loop_run ipti_loop_branch
+ *   probe  ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_walk_resync
+ *   calls  ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
+ *          ipti_calls_back
  * ========================================================================== */
 
 /* Runs of code without a use of trace that no program has. */
@@ -5635,11 +5680,21 @@ static inline void ipti_loop_end(ipt_loop_ *loop)
     loop->total = 0;
 }
 
-/* Flow passed a direct branch. Where it leads to an address that was passed
- * since trace was last used, it will do so for ever. */
-static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target)
+/* Flow passed a run. */
+static inline void ipti_loop_run(ipt_loop_ *loop)
 {
-    if (loop->limit && target == loop->ip) {
+    loop->total++;
+}
+
+/* Flow passed a run that ends with a direct branch. Where that leads to an
+ * address that was passed since trace was last used, it will do so for ever,
+ * unless something else ends it. */
+static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target, int ends)
+{
+    loop->total++;
+    if (IPTI_UNLIKELY(ends)) {
+        loop->limit = 0;
+    } else if (loop->limit && target == loop->ip) {
         loop->total = IPTI_PATH_MAX;
     } else if (!loop->limit || ++loop->steps == loop->limit) {
         loop->ip = target;
@@ -6173,7 +6228,7 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
     w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
     w->flow.speculative = 0;
     w->flow.has_resume = 0;
-    w->calls.count = 0;
+    ipti_calls_clear(&w->calls);
     w->code.space = 0;
     w->out.lead |= IPT_FLOW_RESYNCED;
     ipti_asid_unknown(&at->asid);
@@ -6336,7 +6391,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         && (w->next.event.type == IPT_EVT_ENABLED
             || w->next.event.type == IPT_EVT_DISABLED)) {
         w->flow.synced = 1;
-        w->calls.count = 0;
+        ipti_calls_clear(&w->calls);
         if (ipti_walk_seam(w, at))
             w->next.event.flags |= IPT_EVENT_SEAM;
     }
@@ -6456,11 +6511,8 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
-    w->loop.total++;
-    if (IPTI_UNLIKELY(event && w->next.bind.how == IPTI_BIND_COUNT))
-        w->loop.limit = 0;
-    else
-        ipti_loop_branch(&w->loop, target);
+    ipti_loop_branch(&w->loop, target,
+                     event && w->next.bind.how == IPTI_BIND_COUNT);
     w->flow.ip = target;
     return IPT_OK;
 }
@@ -6658,7 +6710,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     default:
         break;
     }
-    w->loop.total++;
+    ipti_loop_run(&w->loop);
     w->flow.ip = next;
     return IPT_OK;
 }
@@ -6941,7 +6993,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     w->out.unsettled = w->out.waiting = w->out.count = 0;
     w->out.taken = IPTI_TAKEN_ALL;
     w->flow.prev_kind = IPT_INSN_OTHER;
-    w->calls.count = w->calls.top = 0;
+    ipti_calls_back(&w->calls, 0, 0);
     w->code.space = 0;
     w->unproven = 0;
     w->resyncing = 0;
@@ -7244,7 +7296,10 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     return ipti_walk_status(w);
 }
 
-/* ---- blocks ---- */
+/* ==========================================================================
+ * [blk]  blocks in execution order, a view of the walk
+ * Uses: [base], [sync], [cache], [bind], [walk].  State: ipt_blk_decoder.
+ * ========================================================================== */
 
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace, ipt_cache *cache)
@@ -7573,7 +7628,7 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 
 /* ==========================================================================
  * [insn]  a cursor inside the current run of the walk
- * Uses: [base], [sync], [blk].  State: ipt_insn_decoder.
+ * Uses: [base], [sync], [walk].  State: ipt_insn_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
@@ -7838,7 +7893,7 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 
 /* ==========================================================================
  * [cov]  trace straight to coverage
- * Uses: [base], [sync], [cache], [blk].  State: ipt_cov_decoder.
+ * Uses: [base], [sync], [cache], [bind], [walk].  State: ipt_cov_decoder.
  * ========================================================================== */
 
 #define IPTI_COV_PRIME 0x9e3779b97f4a7c15u
@@ -8116,13 +8171,6 @@ static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
                : (uint8_t) IPTI_COV_NONE;
 }
 
-/* So many frames were on the stack of calls at a time: some are lost. */
-static inline void ipti_cov_deepen(ipt_walk_ *w, int peak)
-{
-    if (w->calls.count + peak > IPT_RETURN_STACK_)
-        w->calls.count = (uint8_t) (IPT_RETURN_STACK_ - peak);
-}
-
 /* Leave the frames of a line, or pop the one it pops. Returns the line, with
  * next_ as it was popped; NULL: there is none, and nobody else tells the IP. */
 static IPTI_APART const ipt_cov_line *
@@ -8133,7 +8181,7 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     uint64_t ip;
     unsigned i;
 
-    ipti_cov_deepen(w, line->counts_ >> 3);
+    ipti_calls_keep(&w->calls, line->counts_ >> 3);
     for (i = 0; i < ipti_line_frames(line); i++)
         ipti_calls_push(&w->calls,
                         line->ip_ + ipti_sign32(line->items_[last - i]));
@@ -8694,9 +8742,8 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     w->flow.prev_kind = prev_kind;
     w->flow.enabled = 1;
     w->out.unsettled = unsettled;
-    w->calls.top = top;
-    w->calls.count = count;
-    ipti_cov_deepen(w, decoder->peak_);
+    ipti_calls_back(&w->calls, top, count);
+    ipti_calls_keep(&w->calls, decoder->peak_);
     ipti_cov_stand(w);
     return some ? line : NULL;
 }
@@ -9154,7 +9201,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
 
     w->evt.psb_fup = w->evt.was_enabled = enabled;
     w->evt.psb_ip = ip;
-    w->calls.count = 0;
+    ipti_calls_clear(&w->calls);
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
 }
@@ -10093,7 +10140,7 @@ static void ipti_gen_put_psb(ipt_gen *gen)
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
-    gen->calls_.count = 0;
+    ipti_calls_clear(&gen->calls_);
     ipti_gen_put_plain(gen, IPT_PKT_PSB);
     ipti_gen_put_tsc(gen);
     ipti_gen_put_cbr(gen);
@@ -10312,8 +10359,8 @@ static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
     if (event->type == IPT_EVT_ASYNC_DISABLED)
         ipti_gen_put_from(gen, event->ip);
     else if (known)
-        gen->calls_.count = 0; /* maybe a CALL or RET out of a filter's range:
-                                * only an empty stack is right for both */
+        ipti_calls_clear(&gen->calls_); /* maybe a CALL or RET out of a filter:
+                                         * no other stack is right for both */
     ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, known);
     gen->enabled_ = 0;
     ipti_gen_settle(gen);
@@ -10355,7 +10402,7 @@ static void ipti_gen_tsx(ipt_gen *gen, const ipt_event *event)
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
-    gen->calls_.count = 0;
+    ipti_calls_clear(&gen->calls_);
     gen->enabled_ = 0;
     gen->wait_ = 0;
     gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;

@@ -8,6 +8,7 @@
  * Replay: cc -g -I. -o fuzz-cov fuzz/cov.c fuzz/standalone.c
  *
  * fuzz.h says what an input is, cov.h what is checked. */
+#include "tests/walk.h"
 #include "cov.h"
 #include "way.h"
 

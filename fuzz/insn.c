@@ -8,6 +8,7 @@
  * Replay: cc -g -I. -o fuzz-insn fuzz/insn.c fuzz/standalone.c
  *
  * fuzz.h says what an input is and what is checked. */
+#include "tests/walk.h"
 #include "fuzz.h"
 #include "way.h"
 

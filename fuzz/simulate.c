@@ -13,6 +13,7 @@
  * decode. Where it ends, a generator that begins with all of its bytes goes on.
  * tests/oracles.h says what is checked. With FUZZ_REACHED in the environment it
  * prints at the end what was reached. */
+#include "tests/walk.h"
 #include "fuzz.h"
 #include "tests/oracles.h"
 

@@ -3,6 +3,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
+#include "walk.h"
 #include "decode.h"
 #include "random.h"
 

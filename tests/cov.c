@@ -22,6 +22,7 @@ static void *clear(void *bytes, int value, size_t size)
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
+#include "walk.h"
 #include "decode.h"
 #include "random.h"
 #include "cover.h"

@@ -11,6 +11,7 @@
 static char what_[160]; /* the input that is running */
 static int hostile_fail(int line, const char *text);
 #define FUZZ_FAIL(line, text) hostile_fail(line, text)
+#include "walk.h"
 #include "fuzz/fuzz.h"
 #include "samples.h"
 

@@ -3,6 +3,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
+#include "walk.h"
 #include "flow.h"
 
 /* ---- a decoder on a row ---- */
@@ -148,7 +149,7 @@ static void run_row(const row *r, const manner *how)
     unsigned events = 0;
     unsigned rounds = 0;
     ipt_insn insn;
-    ipt_event event;
+    ipt_event event = {.type = 0};
     int status;
 
     begin(r, how);

@@ -9,6 +9,7 @@
 static uint64_t seed_;
 static int sim_fail(int line, const char *text);
 #define FUZZ_FAIL(line, text) sim_fail(line, text)
+#include "walk.h"
 #include "oracles.h"
 
 static int sim_fail(int line, const char *text)

@@ -73,6 +73,10 @@ core "$second" "static int ipti_planted(void)\n{\n$(yes ';' | head -n 90)\n}"
 caught layers 'longer than 80'
 core "$second" "/* $(yes planted | head -n 12 | tr '\n' ' ') */"
 caught layers 'over 80 columns'
+blk=$(grep -n '^ \* \[blk\]' "$root/ipt_impl.h" | cut -d: -f1)
+core $((blk - 1)) 'static void ipti_planted(ipt_walk_ *w)\n{
+    w->calls.count = 1;\n}'
+caught layers 'ipti_planted writes calls'
 
 core "$second" 'IPT_API int ipt_planted(void *p);
 IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'
@@ -172,6 +176,12 @@ edit tests/pkt.c 's/{"02 a3 35 12 /{"02 a3 35 13 /'
 make_fails pkt 'CHECK failed'
 edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
 make_fails pkt 'CHECK failed'
+# States of the walk that are not legal: tests/walk.h looks after every call.
+edit ipt_impl.h 's/    w->flow.hidden = !w->flow.enabled;/    w->flow.hidden = 1;/'
+make_fails insn 'after insn_.* flow: enabled and hidden'
+edit ipt_impl.h 's/        ipti_walk_bind(w);$/        w->next.has_event = 1;/'
+make_fails insn 'after insn_.* next: bind is not'
+
 # Executions at random, and faults that they found: a return that lies too far
 # away for a line of the memo, and an instruction of before a resync.
 TEST_COUNT=2500

@@ -91,6 +91,38 @@ awk -v names=" $NAMES " '
     ' tags functions "$impl" >bad
 expect_empty "public functions and sections" bad
 
+# The walk's parts: what the banner of [walk] says of who may write each.
+awk -v write='[a-z_]+(->|[.])[a-z]+(\[[^]]*\])? *([-+|&]?=([^=]|$)|[+][+]|--)' '
+    /^\/\* =====/ {banner = 1}
+    banner && /^ \* \[/ {section = $2; gsub(/[][]/, "", section)}
+    banner && section == "walk" && /Parts that nobody writes but/ {table = 1}
+    banner && table && /^ \*   ?[a-z ]/ {
+        first = 2
+        if (substr($0, 6, 1) != " ") {
+            part = $2; order[++parts] = part; first = 3
+        }
+        for (i = first; i <= NF; i++) if ($i ~ /^ipti_/) {
+            if (!((part, $i) in may)) count[part]++
+            may[part, $i] = 1 } }
+    / \*\/$/ && banner {banner = table = 0}
+    /^[a-zA-Z].*\(/ {
+        name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
+    {   line = $0
+        while (match(line, write)) {
+            part = substr(line, RSTART, RLENGTH)
+            line = substr(line, RSTART + RLENGTH)
+            sub(/(->|\.).*/, "", part)
+            sub(/_$/, "", part) # [gen] has calls_
+            for (i = 1; i <= parts; i++)
+                if (part == order[i] && !((part, name) in may))
+                    print name " writes " part } }
+    END {
+        if (!parts) print "the banner of [walk] names no parts"
+        for (part in count)
+            if (count[part] > 6) print part ": more than six writers" }
+    ' "$impl" >bad
+expect_empty "parts of the walk: other writers" bad
+
 while read -r line tag; do
     [ -f "$root/tests/$tag.c" ] && pass || fail "[$tag] has no tests/$tag.c"
 done <tags

@@ -19,7 +19,8 @@ qry 250
 classify 700
 cache 500
 bind 420
-blk 1200
+walk 900
+blk 280
 insn 350
 cov 800
 hot 300
