@@ -1563,6 +1563,36 @@ TEST(waiting)
     check_waiting(IPT_PENDING_MAX_ + 5, IPT_ERR_EVENTS);
 }
 
+/* PADs among many TNTs and TIPs are no events, and change none. */
+TEST(V4_pads_in_flow)
+{
+    static const ipt_packet head[] = {ON}, tnt = TNT(2, 1), tip = TIP(0x2000);
+    ipt_packet pads = PADS(1);
+    ipt_event e;
+
+    for (unsigned n = 1; n < 24; n++) {
+        build_all(&b, head, LENGTH(head));
+        pads.size = n;
+        for (unsigned i = 0; i < 40; i++) {
+            build_put(&b, i % 2 ? &tip : &tnt);
+            build_put(&b, &pads);
+        }
+        for (int way = 0; way < WAYS; way++) {
+            feed_begin(&f, b.bytes, b.size, way);
+            CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+            CHECK_EQ(sync(), IPT_OK);
+            for (unsigned i = 0; i < 2; i++) CHECK_EQ(next(&e), IPT_OK);
+            for (unsigned i = 0; i < 40; i++) {
+                CHECK_EQ(next(&e), IPT_OK);
+                CHECK_EQ(e.type, i % 2 ? IPT_EVT_TIP : IPT_EVT_TNT);
+                CHECK_EQ(e.offset, b.offset[4 + 2 * i]);
+            }
+            CHECK_EQ(next(&e), IPT_END);
+            feed_end(&f);
+        }
+    }
+}
+
 /* Behind a PSB+ nine events are held until it is decided. However many come,
  * there is room for four packets that wait for a FUP. */
 TEST(V4_room_while_held)
@@ -2332,6 +2362,7 @@ int main(void)
     RUN(full);
     RUN(waiting);
     RUN(V4_room_while_held);
+    RUN(V4_pads_in_flow);
     RUN(bad_packets);
     RUN(bad_packets_undecided);
     RUN(sticky);
