@@ -72,6 +72,7 @@ int main(void)
 #else
 
 #define IPT_IMPLEMENTATION
+#include "common/buildid.h"
 #include "common/machine.h"
 #include "common/process.h"
 #include "common/qemu.h"
@@ -530,6 +531,20 @@ static void check_timeless(const process *p, const process_region *r)
     }
 }
 
+/* Say which build a region is of that no file has: the vdso. */
+static void identify(pid_t tid, const process_region *r, perfwrite_map *map)
+{
+    static uint8_t bytes[4 * PROCESS_PAGE];
+    const uint64_t size = r->end - r->base;
+    buildid id;
+
+    if (size > sizeof(bytes) || !process_read(tid, r->base, bytes, size))
+        return;
+    buildid_of_bytes(bytes, size, &id);
+    memcpy(map->build_id, id.bytes, id.size);
+    map->build_id_size = id.size;
+}
+
 static void mapped(process *p, const process_region *r)
 {
     const task *t = (const task *) p->context;
@@ -549,6 +564,8 @@ static void mapped(process *p, const process_region *r)
     map.prot = PROT_READ | PROT_EXEC | (r->writable ? PROT_WRITE : 0u);
     map.flags = MAP_PRIVATE;
     map.name = *r->name ? r->name : "//anon";
+    if (strcmp(map.name, "[vdso]") == 0)
+        identify((pid_t) t->m.tid, r, &map);
     machine_map(&rec.machine, &t->m, &map);
 }
 

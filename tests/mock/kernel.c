@@ -1,12 +1,13 @@
 /* kernel.c: a recording of a program and of the kernel that it calls, as perf
  * record --kcore makes it, without either.
  *
- *     kernel FOLDER COUNT [cpu]
+ *     kernel FOLDER COUNT [cpu] [large]
  *
  * A processor made here runs a toy program and a toy kernel: calls and branches
  * in both, SYSCALL and SYSRET, faults and interrupts at any instruction, IRET.
  * Both are traced. FOLDER gets data, kcore_dir and the program; FOLDER/TID.u64
- * the COUNT instructions that executed. "cpu": with time, by cpu. */
+ * the COUNT instructions that executed. "cpu": with time, by cpu; "large": the
+ * list is left out. */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "examples/tools/common/perfwrite.h"
@@ -201,7 +202,7 @@ static void run(FILE *list, unsigned long count)
         tell(ipt_classify(&insn, bytes, left, IPT_MODE_64, NULL));
         to = execute(ip, &insn, bytes);
         tell(ipt_gen_branch(&gen, insn.kind, ip, insn.size, to));
-        for (i = 0; i < 8; i++)
+        for (i = 0; list && i < 8; i++)
             fputc((int) (ip >> 8 * i & 0xff), list);
         ip = to;
     }
@@ -308,10 +309,16 @@ int main(int argc, char **argv)
     ipt_gen_config config;
     perfwrite_config file;
     FILE *list;
-    const int by_cpu = argc == 4 && strcmp(argv[3], "cpu") == 0;
+    int by_cpu = 0;
+    int large = 0;
+    int i;
 
     if (argc < 3 || mkdir(argv[1], 0777))
-        fail("usage: kernel FOLDER COUNT [cpu]; FOLDER is made");
+        fail("usage: kernel FOLDER COUNT [cpu] [large]; FOLDER is made");
+    for (i = 3; i < argc; i++) {
+        by_cpu |= strcmp(argv[i], "cpu") == 0;
+        large |= strcmp(argv[i], "large") == 0;
+    }
     memset(&config, 0, sizeof(config));
     config.psb_period = 2000;
     memset(&file, 0, sizeof(file));
@@ -339,13 +346,13 @@ int main(int argc, char **argv)
     describe(argv[1], by_cpu);
     who.time = 0;
     snprintf(path, sizeof(path), "%d.u64", TID);
-    list = create(argv[1], path);
+    list = large ? NULL : create(argv[1], path);
     run(list, strtoul(argv[2], NULL, 10));
     tell(ipt_gen_flush(&gen));
     take();
     who.time = by_cpu ? 1000000000000 : 0;
     perfwrite_exit(out, &who);
-    if (fclose(list) || perfwrite_close(out))
+    if ((list && fclose(list)) || perfwrite_close(out))
         fail("cannot write");
     return 0;
 }

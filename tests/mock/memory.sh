@@ -1,0 +1,85 @@
+#!/bin/sh
+# memory.sh [quick|all]: how much memory ptflow and ptsplit take does not depend
+# on how much trace there is: ten times as much with the same records takes at
+# most 1.1 times the memory, and 256 KiB, by which two runs on one file differ.
+# all: 100 MB and 1 GB, by thread and by cpu; quick: 10 and 100 MB, by cpu.
+
+small=15 ways=cpu # million instructions
+[ "${1:-quick}" = all ] && small=150 ways='thread cpu'
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+CC=${CC:-cc}
+passed=0 failed=0
+
+cat >"$dir/peak.c" <<'EOF'
+#define _DEFAULT_SOURCE
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* peak FILE COMMAND...: its status; the most memory it had, KiB, to FILE. */
+int main(int argc, char **argv)
+{
+    struct rusage usage;
+    int status = 1;
+    FILE *f = argc > 2 ? fopen(argv[1], "w") : NULL;
+    if (!f)
+        return 2;
+    if (fork() == 0) {
+        execvp(argv[2], argv + 2);
+        _exit(127);
+    }
+    wait4(-1, &status, 0, &usage);
+    fprintf(f, "%ld\n", usage.ru_maxrss);
+    return fclose(f) || status != 0;
+}
+EOF
+$CC -O1 -o "$dir/peak" "$dir/peak.c" &&
+    $CC -O2 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
+        "$build/common/common.a" || {
+    echo "0 passed, 1 failed"
+    exit 1
+}
+
+# compare NAME COMMAND...: on $dir/1 and on $dir/10.
+compare() {
+    name=$1
+    shift
+    for size in 1 10; do
+        rm -rf "$dir/out"
+        timeout 900 "$dir/peak" "$dir/peak.$size" "$@" "$dir/$size" \
+            >"$dir/lines.$size" 2>"$dir/err" || {
+            failed=$((failed + 1))
+            echo "FAIL $name"
+            tail -n 3 "$dir/err"
+            return
+        }
+    done
+    a=$(cat "$dir/peak.1") b=$(cat "$dir/peak.10")
+    if [ "$a" -gt 0 ] && [ "$b" -le $((a * 11 / 10 + 256)) ] &&
+        [ -s "$dir/lines.10" ]; then
+        passed=$((passed + 1))
+        result=ok
+    else
+        failed=$((failed + 1))
+        result=FAIL
+    fi
+    printf '%-4s %-22s %6s KiB for %4d MB, %6s KiB for %4d MB of trace\n' \
+        $result "$name" "$a" $(($(wc -c <"$dir/1/data") / 1000000)) \
+        "$b" $(($(wc -c <"$dir/10/data") / 1000000))
+}
+
+for by in $ways; do
+    rm -rf "$dir/1" "$dir/10"
+    "$dir/kernel" "$dir/1" ${small}000000 large "$by" &&
+        "$dir/kernel" "$dir/10" ${small}0000000 large "$by" || {
+        failed=$((failed + 1))
+        break
+    }
+    compare "ptflow, by $by" "$build/ptflow" --quiet --event
+    compare "ptsplit, by $by" "$build/ptsplit" -o "$dir/out"
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
