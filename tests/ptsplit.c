@@ -387,9 +387,54 @@ TEST(compressed)
     remove_all("out.d");
 }
 
+/* A frame that wants 1 << (10 + `log`) bytes of memory, with a block of what it
+ * is given, as it is. */
+static void put_frame(unsigned log, const uint8_t *plain, size_t size)
+{
+    begin(81, 0);
+    put(0xfd2fb528, 4);
+    put(0, 1);
+    put(log << 3, 1);
+    put(size << 3 | 1, 3);
+    memcpy(built + built_size, plain, size);
+    built_size += size;
+    append_record();
+}
+
+/* Up to 128 MiB, as zstd -22 wants: a file cannot ask for more. */
+TEST(compressed_window)
+{
+    static uint8_t plain[1 << 10];
+    size_t size;
+    whole_size = 0;
+    put_comm("early", 3, 200, 1, 11);
+    size = whole_size;
+    memcpy(plain, whole, size);
+    for (unsigned log = 15; log <= 21; log++) {
+        const int fits = log <= 17;
+        start_file();
+        put_info(1, 0);
+        put_frame(log, plain, size);
+        put_auxtrace(24, 0, 0, 0, 0);
+        finish_file();
+        save("perf.data", whole, whole_size);
+        CHECK_EQ(run("-o out.d perf.data"), !fits);
+        if (fits)
+            check_comms("out.d/perf.data-sideband-cpu1.pevent", "early,");
+        else
+            SAYS("compressed bytes are damaged");
+        remove_all("out.d");
+    }
+}
+
 #else
 
 TEST(compressed)
+{
+    test_skip("no zstd (package libzstd-dev)");
+}
+
+TEST(compressed_window)
 {
     test_skip("no zstd (package libzstd-dev)");
 }
@@ -543,6 +588,42 @@ TEST(builds)
     check_file(copy, "cached\n");
     remove_all("out.d");
     remove_all("cache");
+}
+
+/* What a build id is in a path is checked: of any bytes and any size it is
+ * nothing but hex, and one that is too long or short is none. */
+TEST(hostile_builds)
+{
+    static const struct {
+        uint8_t size;
+        const char *bytes;
+        int cached; // the cache has it
+    } ids[] = {
+        {20, "/../../../../../evil", 0}, {20, "\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "\0\0\0\0\0\0\0", 0}, {2, "..", 1}, {1, ".", 0}, {0, "", 0},
+        {21, "....................", 0}, {255, "....................", 0}
+    };
+    char name[128];
+    char copy[256];
+    snprintf(name, sizeof name, "%s/elf", top);
+    snprintf(copy, sizeof copy, "out.d/sysroot%s", name);
+    save_elf("elf", "..", 2, 62);
+    CHECK_EQ(shell("mkdir -p cache/.build-id/2e/2e evil cache/.build-id/.."
+                   "/evil && echo evil | tee evil/elf cache/evil/elf"
+                   " cache/.build-id/elf >cache/elf &&"
+                   " echo cached >cache/.build-id/2e/2e/elf"), 0);
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        make_build(name, ids[i].bytes, ids[i].size > 20 ? 20 : ids[i].size);
+        CHECK_EQ(whole[288 + whole[288 + 6]], 10); // after AUXTRACE_INFO
+        if (ids[i].size > 20) whole[288 + whole[288 + 6] + 40] = ids[i].size;
+        save("perf.data", whole, whole_size);
+        run("--buildid-dir cache -o out.d perf.data");
+        if (ids[i].cached) check_file(copy, "cached\n");
+        else CHECK(load(copy) <= 0 || !strstr(text, "evil"));
+        remove_all("out.d");
+    }
+    remove_all("cache");
+    remove_all("evil");
 }
 
 TEST(vdso)
@@ -862,11 +943,13 @@ int main(void)
     RUN(other_forms);
     RUN(folder_of_threads);
     RUN(compressed);
+    RUN(compressed_window);
     RUN(by_thread);
     RUN(snapshots);
     RUN(losses);
     RUN(quoting);
     RUN(builds);
+    RUN(hostile_builds);
     RUN(vdso);
     RUN(hostile_names);
     RUN(names_in_the_way);
