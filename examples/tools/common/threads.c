@@ -47,11 +47,15 @@ struct threads_queue_ {
     threads_thread_ *thread; /* NULL: not known, or idle */
     size_t run;              /* of a cpu: the one in force; runs[.] up to ... */
     size_t run_end;
+    size_t floor;            /* the earliest that may be in force */
     size_t aux;              /* the next of its AUX records, up to ... */
     size_t aux_end;
     uint8_t state;
     uint8_t pulling;         /* events are pending */
     uint8_t in_order;        /* the thread goes on at a known place */
+    uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
+                                are on the stack up to the PSB after this: */
+    uint64_t doubtful_at;
     uint8_t by_cpu;
     uint32_t gaps;           /* that were reported */
     uint64_t last_end;       /* behind the last instruction */
@@ -158,7 +162,9 @@ static int add_thread(threads *t, uint32_t pid, uint32_t tid)
 {
     threads_thread_ *thread;
     if (tid == 0 || tid == UINT32_MAX) return 1;
-    if (t->thread_count && t->list[t->thread_count - 1].tid == tid) return 1;
+    if (t->thread_count && t->list[t->thread_count - 1].tid == tid
+        && t->list[t->thread_count - 1].parent)
+        return 1;
     if (!reserve(&t->list, sizeof *t->list, t->thread_count, 1,
                  &t->thread_max))
         return 0;
@@ -184,8 +190,12 @@ static int add_row(threads *t, const perfdata_record *r)
     memcpy(t->bytes + t->byte_count, r->bytes, r->size);
     t->byte_count += r->size;
     t->rows[t->row_count++] = row;
-    if (r->type == PERFDATA_FORK)
-        return add_thread(t, r->u.task.pid, r->u.task.tid);
+    if (r->type == PERFDATA_FORK && r->u.task.tid) {
+        const size_t n = t->thread_count;
+        if (!add_thread(t, r->u.task.pid, r->u.task.tid)) return 0;
+        if (t->thread_count > n && !(r->misc & PERFDATA_MISC_FORK_EXEC))
+            t->list[n].parent = r->u.task.ptid;
+    }
     if (r->type == PERFDATA_COMM)
         return add_thread(t, r->u.comm.pid, r->u.comm.tid);
     return 1;
@@ -356,6 +366,32 @@ static void merge_runs(threads *t)
     t->run_count = n;
 }
 
+static const threads_run_ *all_runs; /* of the qsort in progress */
+
+static int compare_by_thread(const void *a, const void *b)
+{
+    const threads_run_ *const x = &all_runs[*(const size_t *) a];
+    const threads_run_ *const y = &all_runs[*(const size_t *) b];
+    if (x->tid != y->tid) return order(x->tid, y->tid);
+    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : x < y ? -1 : x > y;
+}
+
+/* Find for each run the one of the same thread before it. */
+static int link_runs(threads *t)
+{
+    size_t *const by = (size_t *) malloc((t->run_count + 1) * sizeof *by);
+    if (!by) return 0;
+    for (size_t i = 0; i < t->run_count; i++) by[i] = i;
+    all_runs = t->runs;
+    if (t->run_count) qsort(by, t->run_count, sizeof *by, compare_by_thread);
+    for (size_t i = 0; i < t->run_count; i++)
+        t->runs[by[i]].before =
+            i && t->runs[by[i - 1]].tid == t->runs[by[i]].tid ? by[i - 1]
+                                                              : SIZE_MAX;
+    free(by);
+    return 1;
+}
+
 static threads_thread_ *find_thread(const threads *t, uint32_t tid)
 {
     size_t low = 0;
@@ -385,6 +421,8 @@ static int sort_threads(threads *t)
         if (n && t->list[n - 1].tid == t->list[i].tid) {
             if (t->list[n - 1].pid == UINT32_MAX)
                 t->list[n - 1].pid = t->list[i].pid;
+            if (!t->list[n - 1].parent)
+                t->list[n - 1].parent = t->list[i].parent;
             continue;
         }
         t->list[n++] = t->list[i];
@@ -460,7 +498,9 @@ int threads_start(threads *t)
 {
     configure(t);
     to_ticks(t);
-    if (perffile_queues_finish(&t->queues) || !sort_threads(t)) return -1;
+    if (perffile_queues_finish(&t->queues) || !sort_threads(t)
+        || !link_runs(t))
+        return -1;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         perfdata_queue *const q = &t->queues.queues[i];
         t->size += q->size;
@@ -713,32 +753,48 @@ static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
         == (int) size;
 }
 
+/* Did the thread stop here, as one of its last stops? */
+static int was_at(const threads_thread_ *thread, uint64_t ip, unsigned last)
+{
+    for (unsigned i = 0; i < last && i < thread->stop_count; i++)
+        if (thread->stops[i] == ip) return 1;
+    return 0;
+}
+
+static unsigned call_bit(uint64_t ip)
+{
+    return (unsigned) (ip * 0x9e3779b97f4a7c15u >> 56);
+}
+
+/* Can it be that a new thread begins at an address? Where the system call of
+ * its parent came back to, unless the file does not say how it began. */
+static int may_begin(threads_queue_ *q, const threads_thread_ *thread,
+                     uint64_t ip)
+{
+    const unsigned bit = call_bit(ip);
+    const threads_thread_ *const parent = find_thread(q->in, thread->parent);
+    uint8_t code[2];
+    if (!has_code(q, thread->pid, ip - 2, code, 2)) return 0;
+    if (!thread->parent) return 1;
+    if (code[0] != 0x0f || code[1] != 0x05) return 0;
+    return !parent || !parent->seen
+        || (parent->calls[bit >> 6] >> (bit & 63) & 1);
+}
+
 /* How likely is it that a thread goes on at an address? 3: there it stopped;
  * 2: a system call begins anew, a signal handler returns, a new thread begins;
  * 1: there is code, or may be; 0: there is none. */
 static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
                       uint64_t ip)
 {
-    uint8_t code[2];
+    uint8_t code;
     if (thread->known && thread->stops[0] == ip) return PLAUSIBLE;
-    if (thread->known && thread->in_call) {
-        if (thread->stops[0] - 2 == ip) return 2;
-        for (unsigned i = 1; i < thread->stop_count; i++)
-            if (thread->stops[i] == ip) return 2;
-    }
-    if (!thread->seen && has_code(q, thread->pid, ip - 2, code, 2)
-        && code[0] == 0x0f && code[1] == 0x05)
+    if (thread->known && thread->in_call
+        && (thread->stops[0] - 2 == ip || was_at(thread, ip, 8)))
         return 2;
-    if (has_code(q, thread->pid, ip, code, 1)) return 1;
-    return next_row(q->in, thread->pid, q->hi) != SIZE_MAX;
-}
-
-/* Was the thread at this place lately? */
-static int was_at(const threads_thread_ *thread, uint64_t ip)
-{
-    for (unsigned i = 0; i < thread->stop_count; i++)
-        if (thread->stops[i] == ip) return 1;
-    return 0;
+    if (!thread->seen && may_begin(q, thread, ip)) return 2;
+    return has_code(q, thread->pid, ip, &code, 1)
+        || next_row(q->in, thread->pid, q->hi) != SIZE_MAX;
 }
 
 /* Which runs can it be in? */
@@ -746,7 +802,7 @@ static void find_range(threads_queue_ *q)
 {
     const threads_run_ *const runs = q->in->runs;
     const uint64_t slack = q->in->slack;
-    q->first = q->run;
+    q->first = q->floor;
     while (q->first + 1 < q->run_end && runs[q->first + 1].tsc + slack < q->lo)
         q->first++;
     q->last = q->first;
@@ -792,53 +848,226 @@ static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
     if (thread) thread->seen = 1;
 }
 
-/* May it be another thread that goes on here, although one does `likely`? */
+/* May a thread go on here, although another one does `likely`? */
 static int may_be(threads_queue_ *q, const threads_thread_ *thread, int likely)
 {
-    const int other = how_likely(q, thread, q->hold_ip);
-    if (other >= likely) return other > 0;
-    if (thread->tainted && was_at(thread, q->hold_ip)) return 1;
-    return thread->known ? 0 : other > !thread->seen;
+    const threads *const t = q->in;
+    const int own = how_likely(q, thread, q->hold_ip);
+    if (!thread->seen) return own > (likely > 1);
+    if (own >= likely || likely < PLAUSIBLE) return own > 0;
+    for (size_t i = 0; thread->group && i < t->thread_count; i++)
+        if (t->list[i].group == thread->group && was_at(&t->list[i],
+                                                        q->hold_ip,
+                                                        t->list[i].mixed))
+            return 1;
+    return thread->known ? 0 : own > 0;
 }
 
-/* Is another thread of these runs as likely? All that are become tainted, for
- * nobody knows now where they stopped. */
-static int is_open(threads_queue_ *q, threads_thread_ *thread)
+/* Threads with the number of this one are in group `to` from here on. */
+static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 {
-    int others = 0;
-    for (size_t i = q->first; i <= q->last; i++) {
-        threads_thread_ *const other = thread_of(q, i);
-        if (!other || other == thread || !may_be(q, other, q->best_likely))
-            continue;
-        other->tainted = 1;
-        others++;
+    const uint32_t from = thread->group;
+    if (!from) thread->mixed = 1;
+    thread->group = to;
+    for (size_t i = 0; from && i < t->thread_count; i++)
+        if (t->list[i].group == from) t->list[i].group = to;
+}
+
+/* The flow to come, if it is that of a process. */
+typedef struct trial {
+    uint8_t fits;     /* trace and code, as far as it was decoded */
+    uint8_t has_stop; /* it stops at .. */
+    uint8_t has_next; /* ... and the next begins at .. */
+    uint64_t stop;
+    uint64_t ip;
+    uint64_t lo;      /* ... at this time, or later */
+    uint64_t offset;
+} trial;
+
+#define TRIAL_BLOCKS 20000u
+
+/* Follow an event; 0: this is the end of the flow. */
+static int try_event(trial *r, const ipt_event *e, uint64_t last_end)
+{
+    if (e->flags & IPT_EVENT_STATUS) return 1;
+    switch (e->type) {
+    case IPT_EVT_ENABLED:
+        r->has_next = r->has_stop;
+        r->ip = e->ip;
+        r->lo = e->tsc;
+        r->offset = e->offset;
+        return 0;
+    case IPT_EVT_DISABLED:
+        r->stop = e->flags & IPT_EVENT_NO_TO ? last_end : e->u.branch.to;
+        r->has_stop = 1;
+        return 1;
+    case IPT_EVT_ASYNC_DISABLED:
+        r->stop = e->ip;
+        r->has_stop = 1;
+        return 1;
+    default: return e->type != IPT_EVT_OVERFLOW && e->type != IPT_EVT_GAP;
     }
-    return others != 0;
 }
 
-/* Is there one thread only, by time? */
-static int is_alone(const threads_queue_ *q, const threads_thread_ *thread)
+/* Decode what is to come with the code of a process, and go back. */
+static trial try_flow(threads_queue_ *q, uint32_t pid)
 {
-    for (size_t i = q->first; i <= q->last; i++)
-        if (q->in->runs[i].tid && q->in->runs[i].tid != thread->tid) return 0;
-    return 1;
+    const uint32_t old_pid = q->who.pid;
+    const ipt_insn_decoder insn = q->decoder.insn;
+    const ipt_blk_decoder blk = q->decoder.blk;
+    int pulling = q->pulling;
+    uint64_t last_end = 0;
+    ipt_block block;
+    ipt_event event;
+    trial r;
+    memset(&r, 0, sizeof r);
+    r.fits = 1;
+    q->who.pid = pid;
+    set_space(q);
+    for (unsigned n = 0; n < TRIAL_BLOCKS; n++) {
+        int status = pulling ? next_event(q, &event) : next_block(q, &block);
+        if (status == IPT_MORE && window_grow(&q->trace)) continue;
+        if (status < 0 && status != IPT_EVENT_FIRST) {
+            r.fits = status == IPT_MORE || status == IPT_END;
+            break;
+        }
+        if (pulling && !try_event(&r, &event, last_end)) break;
+        if (!pulling && status >= 0) last_end = block.end_ip + block.last_size;
+        pulling = status == IPT_EVENT_FIRST || (status & IPT_EVENT_PENDING);
+    }
+    if (q->in->config.insn)
+        q->decoder.insn = insn;
+    else
+        q->decoder.blk = blk;
+    q->who.pid = old_pid;
+    return r;
 }
 
-/* It is the thread of run `best`. */
+/* Is what a thread did before a run known? */
+static int is_current(const threads_queue_ *q, size_t run)
+{
+    const threads *const t = q->in;
+    const size_t before = t->runs[run].before;
+    const threads_queue_ *other;
+    if (before == SIZE_MAX || t->runs[before].queue == q->who.queue) return 1;
+    other = &t->all[t->runs[before].queue];
+    return other->state == ENDED || other->floor > before
+        || (other->floor == before && other->state == HELD
+            && other->try_ > before);
+}
+
+/* If it is run number `run`: does what comes then have a thread that goes on
+ * there? 2: it has; 1: it may have; 0: it has not, but for a signal. */
+static int has_sequel(threads_queue_ *q, size_t run, const trial *r)
+{
+    const threads_run_ *const runs = q->in->runs;
+    const uint64_t slack = q->in->slack;
+    uint64_t hi = r->lo + slack + 16;
+    int best = 0;
+    if (!r->has_next) return 1;
+    if (!q->in->cyc) hi = time_after(q, r->offset);
+    for (size_t i = run; i < q->run_end && best < 2; i++) {
+        const threads_thread_ *const next = thread_of(q, i);
+        if (i > run && hi != NO_TIME && runs[i].in > hi + slack) break;
+        if (i + 1 < q->run_end && runs[i + 1].tsc + slack < r->lo) continue;
+        if (!next) continue;
+        if (runs[i].tid == runs[run].tid) {
+            if (r->ip == r->stop)
+                best = 2;
+            else if (r->ip == r->stop - 2 || was_at(next, r->ip, 8))
+                best = 1;
+        } else if (!is_current(q, i) || next->group) {
+            best = 1;
+        } else {
+            const int likely = how_likely(q, next, r->ip);
+            if (likely > 1) best = likely - 1;
+        }
+    }
+    return best;
+}
+
+#define CHOICES 16
+
+/* The runs, one for each thread, that it may be. */
+typedef struct choice {
+    size_t run[CHOICES];
+    unsigned count;
+    uint8_t differ; /* what would be decoded */
+} choice;
+
+static void find_choices(threads_queue_ *q, choice *c)
+{
+    c->count = 0;
+    c->differ = 0;
+    for (size_t i = q->first; i <= q->last && c->count < CHOICES; i++) {
+        const size_t run = i == q->first ? q->best : i;
+        const threads_thread_ *const thread = thread_of(q, run);
+        unsigned n = 0;
+        while (n < c->count && q->in->runs[c->run[n]].tid
+                                   != q->in->runs[run].tid)
+            n++;
+        if (n == c->count && thread
+            && (run == q->best || may_be(q, thread, q->best_likely)))
+            c->run[c->count++] = run;
+        if (i == q->first && run != i && q->in->runs[run].tid
+                                             != q->in->runs[i].tid) {
+            const threads_thread_ *const first = thread_of(q, i);
+            if (first && may_be(q, first, q->best_likely))
+                c->run[c->count++] = i;
+        }
+    }
+}
+
+/* Leave out those whose code does not fit what is to come; then those after
+ * which no thread would go on where one does, if after another one does. */
+static void narrow(threads_queue_ *q, choice *c)
+{
+    int good[CHOICES];
+    for (int sequel = 0; sequel < 2 && c->count > 1; sequel++) {
+        unsigned n = 0;
+        int best = 0;
+        trial first;
+        for (unsigned i = 0; i < c->count; i++) {
+            const trial r = try_flow(q, thread_of(q, c->run[i])->pid);
+            if (i == 0) first = r;
+            c->differ |= sequel && (r.stop != first.stop || r.ip != first.ip
+                                    || r.offset != first.offset);
+            good[i] = sequel ? has_sequel(q, c->run[i], &r) : 2 * r.fits;
+            if (good[i] > best) best = good[i];
+        }
+        for (unsigned i = 0; i < c->count; i++)
+            if (good[i] || best < 2) c->run[n++] = c->run[i];
+        c->count = n;
+    }
+}
+
+static void doubt(threads_queue_ *q)
+{
+    q->doubtful = 1;
+    q->doubtful_at = where(q)->sync;
+}
+
+/* It is the thread of run `best`, or of another one. If several are left,
+ * nobody knows from here on where these stopped. */
 static void decide(threads_queue_ *q)
 {
     threads *const t = q->in;
-    threads_thread_ *const thread = thread_of(q, q->best);
-    q->run = q->best;
-    q->who.sure = 0;
-    if (thread && is_alone(q, thread)) {
-        thread->tainted = 0;
-        q->who.sure = 1;
-    } else if (thread) {
-        if (is_open(q, thread)) thread->tainted = 1;
-        q->who.sure = !thread->tainted;
+    threads_thread_ *thread;
+    choice c;
+    find_choices(q, &c);
+    if (c.count > 1) narrow(q, &c);
+    if (c.count) q->best = c.run[0];
+    thread = thread_of(q, q->best);
+    q->run = q->floor = q->best;
+    if (where(q)->sync != q->doubtful_at) q->doubtful = 0;
+    q->who.sure = c.count == 1 && q->lo < t->lost_tsc && !q->doubtful;
+    if (c.count == 1) thread->group = 0;
+    if (c.count > 1) regroup(t, thread, ++t->groups);
+    for (unsigned i = 1; i < c.count; i++) {
+        regroup(t, thread_of(q, c.run[i]), thread->group);
+        if (c.differ) doubt(q);
+        if (c.run[i] < q->floor) q->floor = c.run[i];
     }
-    if (q->lo >= t->lost_tsc || q->hi == NO_TIME) q->who.sure = 0;
     if (t->config.never_mark) q->who.sure = 1;
     begin_flow(q, thread);
 }
@@ -856,7 +1085,8 @@ static void try_run(threads_queue_ *q)
         q->best = q->try_;
         q->best_likely = likely;
     }
-    if (likely == PLAUSIBLE || q->try_ == q->last)
+    if (likely == PLAUSIBLE || q->try_ == q->last
+        || (likely == 2 && !thread->seen))
         decide(q);
     else
         q->try_++;
@@ -888,9 +1118,12 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
     memmove(thread->stops + 1, thread->stops,
             (THREADS_STOPS_ - 1) * sizeof *thread->stops);
     thread->stops[0] = ip;
+    if (thread->mixed < THREADS_STOPS_) thread->mixed++;
     if (thread->stop_count < THREADS_STOPS_) thread->stop_count++;
     thread->known = 1;
     thread->in_call = (uint8_t) in_call;
+    if (in_call)
+        thread->calls[call_bit(ip) >> 6] |= (uint64_t) 1 << (call_bit(ip) & 63);
 }
 
 /* Where the thread goes on is not known. */
@@ -991,8 +1224,13 @@ static int need_code(threads_queue_ *q)
 
 static void give_up(threads_queue_ *q, int status)
 {
-    lose(q->in, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR,
-         1, status);
+    threads *const t = q->in;
+    const uint32_t group = q->thread ? q->thread->group : 0;
+    for (size_t i = 0; group && i < t->thread_count; i++)
+        if (t->list[i].group == group) t->list[i].known = 0;
+    if (q->by_cpu && !q->who.sure) doubt(q);
+    lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,
+         status);
     status = sync_queue(q, RESYNC);
     if (status < 0 && status != IPT_END) {
         forget(q);
@@ -1027,7 +1265,7 @@ static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
     if (!(block->end_ip & KERNEL) || !now) return;
     while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
     if (run == q->run) return;
-    q->run = run;
+    q->run = q->floor = run;
     q->who.sure = t->cyc || t->config.never_mark;
     set_thread(q, thread_of(q, run));
 }
@@ -1069,8 +1307,11 @@ static void find_runs(threads_queue_ *q)
     if (q->by_cpu) {
         while (q->run < t->run_count && t->runs[q->run].cpu < key) q->run++;
         q->run_end = q->run;
+        q->floor = q->run;
         while (q->run_end < t->run_count && t->runs[q->run_end].cpu == key)
             q->run_end++;
+        for (size_t i = q->run; i < q->run_end; i++)
+            t->runs[i].queue = q->who.queue;
         if (q->run < q->run_end) t->runs[q->run].tsc = t->runs[q->run].in = 0;
     }
     while (q->aux < t->aux_count && t->aux[q->aux].key < key) q->aux++;

@@ -90,6 +90,8 @@ typedef struct threads_run_ {
     uint32_t pid;
     uint32_t tid;
     uint32_t order;
+    uint32_t queue; /* of the cpu */
+    size_t before;  /* the run of the same thread before it; SIZE_MAX */
 } threads_run_;
 
 /* A record that is kept. */
@@ -111,18 +113,22 @@ typedef struct threads_aux_ {
     uint32_t key; /* cpu or tid */
 } threads_aux_;
 
-#define THREADS_STOPS_ 8
+#define THREADS_STOPS_ 16
 
 /* What is known of a thread. */
 typedef struct threads_thread_ {
     uint32_t pid;
     uint32_t tid;
     uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
+    uint64_t calls[4]; /* a filter: where system calls came back to */
+    uint32_t parent;   /* the thread that made it; 0: not known */
     uint8_t stop_count;
     uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
     uint8_t in_call; /* it stopped in a system call */
     uint8_t seen;    /* some of its flow was */
-    uint8_t tainted; /* ... but perhaps was another's */
+    uint32_t group;  /* not 0: flow of this one and of others with the same
+                        number may have been mixed up ... */
+    uint8_t mixed;   /* ... since so many stops */
 } threads_thread_;
 
 typedef struct threads_queue_ threads_queue_;
@@ -156,6 +162,7 @@ typedef struct threads {
     uint64_t size;
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
+    uint32_t groups;      /* so far */
 } threads;
 
 /* config is copied. */

@@ -118,7 +118,7 @@ int window_open(window *w, const perffile *file, const perfdata_queues *queues,
     w->count = queues->queues[queue].count;
     w->trace.seg = w->segs;
     w->trace.open = 1;
-    w->bytes = (uint8_t *) malloc(WINDOW_SIZE);
+    w->bytes = (uint8_t *) malloc(WINDOW_ROOM);
     if (!w->bytes) return -1;
     if (w->count) enter(w);
     return 0;
@@ -178,10 +178,10 @@ static void add_mark(window *w)
 }
 
 /* Read more of the piece. */
-static size_t read_piece(window *w, size_t used)
+static size_t read_piece(window *w, size_t used, size_t most)
 {
     const uint64_t left = w->to - w->from;
-    const size_t room = WINDOW_SIZE - used;
+    const size_t room = most - used;
     const size_t size = left < room ? (size_t) left : room;
     ipt_segment *seg = &w->segs[w->seg_count];
     if (size == 0) return 0;
@@ -202,10 +202,10 @@ static size_t read_piece(window *w, size_t used)
     return size;
 }
 
-void window_more(window *w, uint64_t release)
+/* Read until so many bytes are used. */
+static void fill(window *w, size_t used, size_t most)
 {
-    size_t used = drop(w, release);
-    while (!w->failed && w->next < w->count && used < WINDOW_SIZE
+    while (!w->failed && w->next < w->count && used < most
            && w->seg_count + 2 < WINDOW_SEGS) {
         const uint32_t gap = w->pieces[w->next].gap;
         const int joins = gap == PERFDATA_GAP_SNAPSHOT && w->from;
@@ -213,12 +213,25 @@ void window_more(window *w, uint64_t release)
             if (gap && w->next && !joins) add_gap(w, gap);
             add_mark(w);
         }
-        used += read_piece(w, used);
+        used += read_piece(w, used, most);
         if (w->from < w->to) break;
         if (++w->next < w->count) enter(w);
     }
+    w->used = used;
     w->trace.count = w->seg_count;
     if (w->failed || w->next == w->count) w->trace.open = 0;
+}
+
+void window_more(window *w, uint64_t release)
+{
+    fill(w, drop(w, release), WINDOW_SIZE);
+}
+
+int window_grow(window *w)
+{
+    const size_t used = w->used;
+    if (w->trace.open) fill(w, used, WINDOW_ROOM);
+    return w->used > used || !w->trace.open;
 }
 
 uint32_t window_gap(const window *w, uint32_t n)

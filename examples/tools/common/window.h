@@ -14,7 +14,8 @@
 #include "ipt.h"
 #include "perffile.h"
 
-#define WINDOW_SIZE  65536u /* bytes of trace in memory */
+#define WINDOW_SIZE  65536u  /* bytes of trace that are read in one go */
+#define WINDOW_ROOM  131072u /* ... and that there is room for */
 #define WINDOW_SEGS  80u
 #define WINDOW_MARKS 32u
 
@@ -35,6 +36,7 @@ typedef struct window {
     uint32_t count;
     uint32_t next;   /* the piece that is read now */
     uint32_t seg_count;
+    size_t used;     /* of bytes */
     uint64_t from;   /* in it */
     uint64_t to;     /* its end, without what perf appended */
     uint8_t failed;  /* a read did */
@@ -52,6 +54,10 @@ void window_close(window *w);
 
 /* Read on; what a decoder no longer needs, below `release`, goes. */
 void window_more(window *w, uint64_t release);
+
+/* Read ahead, for a copy of the decoder, where nothing may move. 0 if there is
+ * no room or no trace for that. */
+int window_grow(window *w);
 
 /* Why there is gap number n, from 0: PERFDATA_AUX_, PERFDATA_GAP_; 0 if that
  * was too long ago. */
