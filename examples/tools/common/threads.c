@@ -11,6 +11,7 @@
 #define PLAUSIBLE  3 /* how_likely: it goes on where it stopped */
 #define KERNEL     ((uint64_t) 1 << 63)
 #define ANCESTORS  64
+#define ENOUGH     8u /* switches, to say what is usual */
 #define BIT_NORETC ((uint64_t) 1 << 11)
 
 /* A queue is
@@ -195,6 +196,7 @@ static int add_row(threads *t, const perfdata_record *r)
         if (!add_thread(t, r->u.task.pid, r->u.task.tid)) return 0;
         if (t->thread_count > n && !(r->misc & PERFDATA_MISC_FORK_EXEC))
             t->list[n].parent = r->u.task.ptid;
+        if (t->thread_count > n) t->list[n].born = r->sample.time;
     }
     if (r->type == PERFDATA_COMM)
         return add_thread(t, r->u.comm.pid, r->u.comm.tid);
@@ -421,15 +423,19 @@ static int sort_threads(threads *t)
         if (n && t->list[n - 1].tid == t->list[i].tid) {
             if (t->list[n - 1].pid == UINT32_MAX)
                 t->list[n - 1].pid = t->list[i].pid;
-            if (!t->list[n - 1].parent)
+            if (!t->list[n - 1].parent) {
                 t->list[n - 1].parent = t->list[i].parent;
+                t->list[n - 1].born = t->list[i].born;
+            }
             continue;
         }
         t->list[n++] = t->list[i];
     }
     t->thread_count = n;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        t->list[i].born = to_tsc(t, t->list[i].born);
         if (t->list[i].pid == UINT32_MAX) t->list[i].pid = t->list[i].tid;
+    }
     return 1;
 }
 
@@ -763,7 +769,7 @@ static int was_at(const threads_thread_ *thread, uint64_t ip, unsigned last)
 
 static unsigned call_bit(uint64_t ip)
 {
-    return (unsigned) (ip * 0x9e3779b97f4a7c15u >> 56);
+    return (unsigned) (ip * 0x9e3779b97f4a7c15u >> 54);
 }
 
 /* Can it be that a new thread begins at an address? Where the system call of
@@ -774,8 +780,11 @@ static int may_begin(threads_queue_ *q, const threads_thread_ *thread,
     const unsigned bit = call_bit(ip);
     const threads_thread_ *const parent = find_thread(q->in, thread->parent);
     uint8_t code[2];
-    if (!has_code(q, thread->pid, ip - 2, code, 2)) return 0;
+    if (!has_code(q, thread->pid, ip - 2, code, 2)
+        && (!parent || !has_code(q, parent->pid, ip - 2, code, 2)))
+        return 0;
     if (!thread->parent) return 1;
+    if (q->hi != NO_TIME && thread->born > q->hi + q->in->slack) return 0;
     if (code[0] != 0x0f || code[1] != 0x05) return 0;
     return !parent || !parent->seen
         || (parent->calls[bit >> 6] >> (bit & 63) & 1);
@@ -807,7 +816,9 @@ static void find_range(threads_queue_ *q)
         q->first++;
     q->last = q->first;
     while (q->last + 1 < q->run_end
-           && (q->hi == NO_TIME || runs[q->last + 1].in <= q->hi + slack))
+           && (q->hi == NO_TIME || runs[q->last + 1].in <= q->hi + slack)
+           && !(q->in->switches >= ENOUGH && q->in->gap > 0
+                && runs[q->last + 1].tsc > q->lo))
         q->last++;
     while (q->first < q->last && runs[q->first].tid == 0) q->first++;
     q->try_ = q->best = q->first;
@@ -853,13 +864,13 @@ static int may_be(threads_queue_ *q, const threads_thread_ *thread, int likely)
 {
     const threads *const t = q->in;
     const int own = how_likely(q, thread, q->hold_ip);
-    if (!thread->seen) return own > (likely > 1);
-    if (own >= likely || likely < PLAUSIBLE) return own > 0;
+    if (thread->seen && (own >= likely || likely < PLAUSIBLE)) return own > 0;
     for (size_t i = 0; thread->group && i < t->thread_count; i++)
         if (t->list[i].group == thread->group && was_at(&t->list[i],
                                                         q->hold_ip,
                                                         t->list[i].mixed))
             return 1;
+    if (!thread->seen) return own > (likely > 1);
     return thread->known ? 0 : own > 0;
 }
 
@@ -976,6 +987,8 @@ static int has_sequel(threads_queue_ *q, size_t run, const trial *r)
                 best = 2;
             else if (r->ip == r->stop - 2 || was_at(next, r->ip, 8))
                 best = 1;
+        } else if (!next->seen && r->ip == r->stop) {
+            best = 2; /* made by this system call */
         } else if (!is_current(q, i) || next->group) {
             best = 1;
         } else {
@@ -1018,6 +1031,17 @@ static void find_choices(threads_queue_ *q, choice *c)
     }
 }
 
+/* The process whose code a thread has: if its own is not known yet, that of its
+ * parent. */
+static uint32_t code_of(const threads_queue_ *q, const threads_thread_ *thread)
+{
+    const threads_thread_ *const parent = find_thread(q->in, thread->parent);
+    uint8_t code;
+    return thread->seen || !parent
+                || has_code(q, thread->pid, q->hold_ip, &code, 1)
+             ? thread->pid : parent->pid;
+}
+
 /* Leave out those whose code does not fit what is to come; then those after
  * which no thread would go on where one does, if after another one does. */
 static void narrow(threads_queue_ *q, choice *c)
@@ -1028,7 +1052,7 @@ static void narrow(threads_queue_ *q, choice *c)
         int best = 0;
         trial first;
         for (unsigned i = 0; i < c->count; i++) {
-            const trial r = try_flow(q, thread_of(q, c->run[i])->pid);
+            const trial r = try_flow(q, code_of(q, thread_of(q, c->run[i])));
             if (i == 0) first = r;
             c->differ |= sequel && (r.stop != first.stop || r.ip != first.ip
                                     || r.offset != first.offset);

@@ -120,8 +120,9 @@ typedef struct threads_thread_ {
     uint32_t pid;
     uint32_t tid;
     uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
-    uint64_t calls[4]; /* a filter: where system calls came back to */
-    uint32_t parent;   /* the thread that made it; 0: not known */
+    uint64_t calls[16]; /* a filter: where system calls came back to */
+    uint64_t born;      /* when it was made, by .. */
+    uint32_t parent;    /* ... this thread; 0: not known */
     uint8_t stop_count;
     uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
     uint8_t in_call; /* it stopped in a system call */
@@ -163,6 +164,10 @@ typedef struct threads {
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
     uint32_t groups;      /* so far */
+    uint32_t switches;    /* whose thread is sure, and by what the time known at
+                             the first user code is above that of the record,
+                             at least: */
+    int64_t gap;
 } threads;
 
 /* config is copied. */

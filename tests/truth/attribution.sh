@@ -1,0 +1,126 @@
+#!/bin/sh
+# attribution.sh [quick|all]: which thread was it? ptflow on what ptrecord
+# records on simulated processors, against ptrecord's own log: no instruction is
+# given to a wrong thread, or made up, without a mark; with CYC packets nothing
+# is marked; and not more is marked than perf gets wrong. That the first can
+# fail is tried with --never-mark. Prints the table of the README.
+
+mode=${1:-quick}
+build=$(cd "${BUILD:-build}" && pwd) || exit 2
+dir=$(mktemp -d) || exit 2
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 2' HUP INT TERM
+CC=${CC:-cc}
+passed=0 failed=0 skipped=0
+mkdir "$dir/home"
+
+finish() {
+    [ $skipped -gt 0 ] && tail=", $skipped skipped" || tail=
+    echo "$passed passed, $failed failed$tail"
+    [ $failed -eq 0 ]
+    exit
+}
+
+fail() {
+    echo "FAIL $*"
+    failed=$((failed + 1))
+}
+
+has_perf=
+if perf version >/dev/null 2>&1; then
+    has_perf=1
+else
+    echo "SKIP attribution: perf is missing (package linux-perf)"
+    skipped=1
+fi
+{
+    $CC -O2 -o "$dir/attribution" tests/truth/attribution.c &&
+        $CC -O1 -w -static -pthread -o "$dir/tree" tests/programs/tree.c &&
+        $CC -O1 -w -static -pthread -o "$dir/loops" tests/programs/loops.c
+} || {
+    failed=1
+    finish
+}
+
+# All of it: TOTAL RIGHT UNMARKED MARKED.
+ours() {
+    timeout 100 "$build/ptflow" --quiet --fields cpu,tid,ip,sure "$@" \
+        "$dir/x.data" | "$dir/attribution" "$dir/x"
+}
+
+perfs() {
+    HOME=$dir/home PERF_CONFIG=/dev/null LC_ALL=C timeout 200 perf script -f \
+        -i "$dir/x.data" --itrace=i0ns -F tid,cpu,ip 2>/dev/null |
+        awk '{gsub(/[][]/, "", $2); print $2 + 0, $1, $3, 1}' |
+        "$dir/attribution" "$dir/x"
+}
+
+# share PART WHOLE: in per cent, and 0 for nothing only.
+share() {
+    awk -v p="$1" -v w="$2" 'BEGIN {
+        s = w ? 100 * p / w : 0
+        printf p && s < 0.005 ? "<0.01" : p ? "%.2f" : "0", s}'
+}
+
+unmarkable=0
+# row PROGRAM TIME CPUS GAP SEED
+row() {
+    rm -rf "$dir/x" "$dir/x.data"
+    timeout 100 "$build/ptrecord" --quiet --perf-data "$dir/x.data" \
+        -o "$dir/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
+        --quantum 15000 -- "$dir/$1" >"$dir/out" 2>&1 </dev/null
+    status=$?
+    if [ $status -eq 77 ]; then
+        echo "SKIP attribution: no ptrace here"
+        skipped=$((skipped + 1))
+        finish
+    fi
+    [ $status -eq 0 ] || fail "ptrecord: $(tail -n 1 "$dir/out")"
+    # shellcheck disable=SC2046 # four numbers each
+    set -- "$1, $2, $3 cpus, gap $4" $(ours) ${has_perf:+$(perfs)}
+    name=$1 total=${2:-0} right=${3:-0} unmarked=${4:-1} marked=${5:-0}
+    wrong=$((total - ${7:-0}))
+    [ "$total" -gt 0 ] || fail "$name: nothing was recorded"
+    if [ "$unmarked" -gt 0 ]; then
+        fail "$name: $unmarked instructions are wrong and not marked"
+    elif case $name in *cyc*) [ "$marked" -gt 0 ] ;; *) false ;; esac then
+        fail "$name: $marked instructions are marked in spite of CYC"
+    elif [ -n "$has_perf" ] && [ "$marked" -gt $wrong ]; then
+        fail "$name: $marked are marked, perf gets $wrong wrong"
+    else
+        passed=$((passed + 1))
+    fi
+    perf=-
+    [ -z "$has_perf" ] || perf=$(share $wrong "$total")
+    printf '| %-30s | %7d | %6s | %6s | %6s |\n' "$name" "$total" \
+        "$(share $((total - right)) "$total")" \
+        "$(share "$marked" "$total")" "$perf"
+    # shellcheck disable=SC2046 # four numbers
+    set -- $(ours --never-mark)
+    unmarkable=$((unmarkable + ${3:-0}))
+}
+
+echo '| program, time, cpus, gap        | instrs  | wrong  | marked | perf   |'
+echo '|---|---|---|---|---|'
+if [ "$mode" = all ]; then
+    for program in tree loops; do
+        for cpus in 1 2 4; do
+            row $program cyc $cpus 460 1
+            row $program mtc $cpus 1300 1
+            row $program mtc $cpus 460 1
+            row $program tsc $cpus 460 1
+        done
+    done
+else
+    row loops cyc 2 460 1
+    row loops mtc 2 460 1
+    row loops tsc 2 460 1
+fi
+
+# Without marks there are wrong ones, or the rows above prove nothing.
+if [ $unmarkable -gt 0 ]; then
+    passed=$((passed + 1))
+else
+    fail "with --never-mark nothing is wrong either"
+fi
+finish
