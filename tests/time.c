@@ -773,6 +773,19 @@ TEST(skl168_slow_mtc)
     CHECK_EQ(t.fcr, 0x200);
 }
 
+/* Without a ratio nothing tells whether cycles are missing. */
+TEST(V3_skl168_no_ratio)
+{
+    begin(4, 1, 4); /* 0x40 ticks from one MTC to the next */
+    config.errata = IPT_ERRATUM_SKL168;
+    USED(mtc(1), 0);
+    REFUSED(cyc(0x80), IPT_NO_TIME);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
+    USED(mtc(2), 0x40);
+    CHECK_EQ(t.fcr, 0x80);
+}
+
 /* So few ticks that 4096 cycles cannot be missing, by one. */
 TEST(V4_skl168_few_ticks)
 {
@@ -1058,6 +1071,7 @@ int main(void)
     RUN(skl168_lost_mtc);
     RUN(skl168_slow_mtc);
     RUN(V4_skl168_few_ticks);
+    RUN(V3_skl168_no_ratio);
     RUN(skl168_no_time_between);
     RUN(skl168_first_mtc);
     RUN(monotonic);
