@@ -1,7 +1,7 @@
 #!/bin/sh
 # perf.sh [quick|all]: what ptrecord --perf-data writes decodes in perf to
-# exactly the instructions that each thread executed, and so it does in ptxed
-# after ptsplit. The lists of those are from ptrace or QEMU, not from the trace.
+# exactly the instructions that each thread executed, and so it does in ptflow,
+# and in ptxed after ptsplit. The lists of those are from ptrace or QEMU, not from the trace.
 # Ends with a table.
 
 mode=${1:-quick}
@@ -83,6 +83,20 @@ check_split() {
     fi
 }
 
+# check_flow NAME: so is what ptflow prints.
+check_flow() {
+    "$build/ptflow" --fields tid,ip "$dir/x.data" 2>"$dir/err" |
+        sort -s -n -k 1,1 >"$dir/flow.got"
+    if [ -s "$dir/want" ] && cmp -s "$dir/flow.got" "$dir/want"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL ptflow: $1"
+        diff "$dir/want" "$dir/flow.got" | head -n 5
+        tail -n 3 "$dir/err"
+    fi
+}
+
 # check NAME: $dir/x.data is what $dir/x says.
 check() {
     decoded "$dir/x.data" | sort -s -n -k 1,1 >"$dir/got"
@@ -102,6 +116,7 @@ check() {
     printf '%-6s %-24s %9d instructions, %2d threads, %8d bytes\n' $result \
         "$1" "$count" "$threads" "$(wc -c <"$dir/x.data")"
     check_split "$1"
+    check_flow "$1"
 }
 
 # record NAME OPTION... -- COMMAND...

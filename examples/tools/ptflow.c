@@ -122,6 +122,7 @@ typedef struct task {
     uint32_t tid;
     uint32_t pid;
     char comm[16];
+    char last_comm[16];  /* in the file */
     uint8_t wanted;      /* by --tid, --pid and --comm */
     uint8_t has_from;
     line from;           /* a branch whose target comes next */
@@ -255,15 +256,44 @@ static task *find_task(ptflow *p, uint32_t pid, uint32_t tid)
     return t;
 }
 
+static void set_comm(char comm[16], const char *name)
+{
+    size_t n = 0;
+    while (n < 15 && name[n]) n++;
+    memmove(comm, name, n);
+    memset(comm + n, 0, 16 - n);
+}
+
 static void name_task(ptflow *p, uint32_t pid, uint32_t tid, const char *name)
 {
     task *const t = find_task(p, pid, tid);
-    size_t n = strlen(name);
-    if (n > sizeof t->comm - 1) n = sizeof t->comm - 1;
-    memset(t->comm, 0, sizeof t->comm);
-    memmove(t->comm, name, n);
+    set_comm(t->comm, name);
     t->pid = pid;
     choose_task(p, t);
+}
+
+/* The name that a thread has in the end. */
+static void note_comm(ptflow *p, const perfdata_record *r)
+{
+    const task *parent;
+    if (r->type == PERFDATA_COMM) {
+        set_comm(find_task(p, r->u.comm.pid, r->u.comm.tid)->last_comm,
+                 r->u.comm.name);
+    } else if (r->type == PERFDATA_FORK) {
+        parent = (const task *) pids_find(&p->tasks, r->u.task.ptid);
+        if (parent)
+            set_comm(find_task(p, r->u.task.pid, r->u.task.tid)->last_comm,
+                     parent->last_comm);
+    }
+}
+
+/* Without time threads have their last names. */
+static void use_last_comms(ptflow *p)
+{
+    for (size_t i = 0; i < p->task_count && !p->threads.timed; i++) {
+        task *const t = p->list[i];
+        name_task(p, t->pid, t->tid, t->last_comm);
+    }
 }
 
 /* ---- lines ---- */
@@ -419,6 +449,7 @@ static void apply_record(const perfdata_record *r, void *context)
     while (p->threads.timed && spaces_next(&p->spaces) <= r->sample.time
            && spaces_advance(&p->spaces, r->sample.time, &change))
         changed(p, &change);
+    if (!p->threads.timed) return;
     if (r->type == PERFDATA_COMM) {
         name_task(p, r->u.comm.pid, r->u.comm.tid, r->u.comm.name);
     } else if (r->type == PERFDATA_FORK) {
@@ -771,6 +802,7 @@ static int read_records(const tool_args *args, ptflow *p)
             break;
         }
         spaces_index(&p->spaces, &r);
+        note_comm(p, &r);
         if (threads_add(&p->threads, &r)) {
             fprintf(stderr, "%s: out of memory.\n", args->program);
             return 1;
@@ -836,8 +868,13 @@ static void configure(ptflow *p)
 static int print_threads(const ptflow *p)
 {
     const threads *const t = &p->threads;
-    for (size_t i = 0; i < t->thread_count; i++)
-        printf("%" PRIu32 " %" PRIu32 "\n", t->list[i].tid, t->list[i].pid);
+    for (size_t i = 0; i < t->thread_count; i++) {
+        const task *const named =
+            (const task *) pids_find(&p->tasks, t->list[i].tid);
+        printf("%" PRIu32 " %" PRIu32 " ", t->list[i].tid, t->list[i].pid);
+        if (named) tool_print(stdout, named->last_comm);
+        putchar('\n');
+    }
     return 0;
 }
 
@@ -854,6 +891,7 @@ static int run(const tool_args *args, ptflow *p)
         fprintf(stderr, "%s: out of memory.\n", args->program);
         status = 1;
     }
+    use_last_comms(p);
     if (status == 0 && p->opt.threads) {
         status = print_threads(p);
     } else if (status == 0) {

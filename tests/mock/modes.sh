@@ -102,6 +102,7 @@ check() {
         tail -n 3 out
         return
     fi
+    flow "$1" <"$2.want"
     decode "$1" && cmp -s got "$2.want" || {
         fail "$1: $(wc -l <got) of $(wc -l <"$2.want") instructions"
         tail -n 3 err
@@ -159,19 +160,37 @@ finish_file() {
     } >finished.data
 }
 
+# in_order ALL SOME: some of all, in their order?
+in_order() {
+    awk 'BEGIN {i = 0}
+        NR == FNR {want[n++] = $1; next}
+        {while (i < n && want[i] != $1) i++; if (i++ >= n) exit 1}' "$1" "$2"
+}
+
+# flow MODE: so says ptflow; the instructions are the standard input.
+flow() {
+    "$build/ptflow" --comm spin --fields ip "$1.data" >flow.got 2>err
+    flow_count=$(wc -l <flow.got)
+    cmp -s flow.got - || {
+        fail "$1: ptflow: $flow_count instructions"
+        tail -n 5 err
+    }
+}
+
 # parts MODE TRACE: instructions are in the file, those of the trace, in their
 # order, if not all.
 parts() {
-    decode "$1" && awk 'BEGIN {i = 0}
-        NR == FNR {want[n++] = $1; next}
-        {while (i < n && want[i] != $1) i++; if (i++ >= n) exit 1}' \
-        "$2.want" got
+    "$build/ptflow" --comm spin --fields ip "$1.data" >flow.got 2>err
+    flow_count=$(wc -l <flow.got)
+    [ "$flow_count" -gt 0 ] && in_order "$2.want" flow.got ||
+        fail "$1: ptflow: $flow_count instructions"
+    decode "$1" && in_order "$2.want" got
 }
 
 row() {
     passed=$((passed + 1))
-    printf 'same   %-16s %7s bytes of trace, %7d instructions\n' "$1" \
-        "$bytes" "$(wc -l <got)"
+    printf 'same   %-16s %7s bytes, %7d instructions in perf, %7d in ptflow\n' \
+        "$1" "$bytes" "$(wc -l <got)" "$flow_count"
 }
 
 # ---- recording ----
