@@ -123,6 +123,9 @@ int main(void)
                             "however far that is (C10)")                     \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
                               "which shows that tracing is enabled")         \
+    X(APL12_BDM70, "apl12-bdm70", "for APL12 libipt believes the FUP of a "  \
+                                  "PSB+, which is BDM70's if TIP.PGE is "    \
+                                  "next")                                    \
     X(SKZ84_AHEAD, "skz84-ahead", "for errata of overflows libipt does not " \
                                   "look past what SKZ84 has spoilt")         \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
@@ -1864,6 +1867,27 @@ static int apl12_psb_ovf(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
+/* Overflow: for APL12 theirs takes its IP from the FUP after the OVF, because a
+ * PSB+ with FUP comes next. TIP.PGE after that shows that tracing was disabled
+ * all the time, and ours has no IP. */
+static int apl12_bdm70(const events *e)
+{
+    const run *r = e->r;
+    int fup = 0;
+    if (!(r->config.errata & IPT_ERRATUM_APL12)
+        || e->ours[0].type != IPT_EVT_OVERFLOW
+        || !(e->ours[0].flags & IPT_EVENT_NO_IP)
+        || e->theirs[0].type != ptev_overflow || e->theirs[0].ip_suppressed)
+        return 0;
+    for (size_t i = packet_at(r, e->ours[0].offset) + 1; i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->type == IPT_PKT_PSB) return fup && bdm70_at(r, p->offset);
+        if (p->type == IPT_PKT_FUP && !fup) fup = 1;
+        else if (!looks_past(r, p, fup)) return 0;
+    }
+    return 0;
+}
+
 /* The difference in what binds where that explains other events, -1 if there
  * is none; what comes after it cannot be compared. */
 static int explain_events(const events *e, uint64_t to)
@@ -1886,6 +1910,7 @@ static int explain_events(const events *e, uint64_t to)
     if (e->peer_count && e->theirs[0].status_update
         && psb_twice(e->r, e->sync, to))
         return D_PSB_TWICE;
+    if (e->count && e->peer_count && apl12_bdm70(e)) return D_APL12_BDM70;
     if (lone_mwait(e->r, e->sync, to)) return D_MWAIT;
     if (e->count && e->peer_count && psb_ovf(e)) return D_PSB_OVF;
     if (e->count && exec_before_pgd(e->r, &e->ours[0])) return D_EXEC_PGD;
@@ -2555,6 +2580,40 @@ static int flow_status(const flow *f)
     return 0;
 }
 
+/* A PTW that no PTWRITE caused, as ours says. */
+static int is_note(const ipt_event *e)
+{
+    return e->type == IPT_EVT_PTWRITE && e->flags & IPT_EVENT_NO_IP;
+}
+
+/* A note before a branch: ours gives it there, theirs keeps it. */
+static int flow_note(const flow *f)
+{
+    return f->our_status == IPT_EVENT_FIRST
+           && is_note(&f->ours.walk_.out.events[0]);
+}
+
+/* A note after a PIP or VMCS that a far branch causes, and before the TIP of
+ * that: ours gives all with the branch, in their order; theirs keeps the note.
+ */
+static int flow_note_far(const flow *f)
+{
+    const run *r = f->r;
+    const ipt_event *e = &f->e.ours[0];
+    const enum pt_insn_class far = class_of(f->insn.kind);
+    size_t i;
+    if (!f->e.count || f->e.peer_count || !is_note(e)
+        || (far != ptic_far_call && far != ptic_far_jump
+            && far != ptic_far_return))
+        return 0;
+    for (i = packet_at(r, e->offset); i-- > 0;) {
+        const uint8_t type = r->packets[i].type;
+        if (type == IPT_PKT_PIP || type == IPT_PKT_VMCS) return 1;
+        if (type != IPT_PKT_PTW && !is_neutral(type)) return 0;
+    }
+    return 0;
+}
+
 static int flow_explain(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
@@ -2569,6 +2628,7 @@ static int flow_explain(const flow *f)
     if (flow_near(f)) return D_PGD_NO_IP;
     if (flow_at_target(f)) return D_PGD_IP;
     if (flow_status(f)) return D_STATUS;
+    if (flow_note_far(f)) return D_PTW_NOTE;
     return explain_events(&f->e, f->ours.at.packet_offset);
 }
 
@@ -2767,14 +2827,6 @@ static int flow_exec_pgd(const flow *f)
 {
     return f->given && f->our_status >= 0 && f->insn.flags & IPT_FLOW_DISABLED
            && exec_before_pgd(f->r, &f->ours.walk_.out.events[0]);
-}
-
-/* Ours gives a PTW before a branch, theirs keeps it. */
-static int flow_note(const flow *f)
-{
-    const ipt_event *event = &f->ours.walk_.out.events[0];
-    return f->our_status == IPT_EVENT_FIRST
-           && event->type == IPT_EVT_PTWRITE && event->flags & IPT_EVENT_NO_IP;
 }
 
 /* Theirs failed: does ours, too, when it gets to that packet? */
@@ -3864,8 +3916,13 @@ static const struct directed {
                              FUP(0x1060), TIP(0x1060), TIP(0x1060)}, NULL},
     {D_PTW_NOTE, 0, 0, {START(0x1060), PTW(0, 0, 7), TIP(0x1070), PTW(0, 0, 8),
                         TNT(1, 0), FUP(0x1074), PGD0}, NULL},
+    {D_PTW_NOTE, 0, 0, {START(0x1060), TIP(0x1094), PIP(0x5000, 0),
+                        PTW(0, 0, 7), TIP(0x1070), TNT(1, 0)}, NULL},
     {D_APL12_FUP, IPT_ERRATUM_APL12, 0,
      {START(0x1000), OVF, FUP(0x1001), PTW(0, 1, 1), FUP(0x1002), STOP}, NULL},
+    {D_APL12_BDM70, IPT_ERRATUM_APL12, 0,
+     {START(0x1000), OVF, FUP(0x1001), START(0x1002), PGE(0x1000), FUP(0x1001),
+      PGD0}, NULL},
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
      {PSB, PSBEND, OVF, PSB, EXEC64, OVF, FUP(0x1000), PSBEND, FUP(0x1001),
       PGD0}, NULL},
