@@ -1106,12 +1106,15 @@ static int size_only(ipt_packet *packet, const uint8_t *bytes, size_t size,
 TEST(V4_unknown_fills_nothing)
 {
     uint8_t bytes[10];
+    uint64_t fuel = 10;
     ipt_packet p;
     teller t;
     bench b;
     start_unknown(&b, &t, bytes, sizeof bytes, 2);
     b.config.unknown = size_only;
+    b.config.fuel = &fuel;
     CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(fuel, 9); /* each call costs a unit */
     CHECK_EQ(p.type, IPT_PKT_UNKNOWN);
     CHECK_EQ(p.u.unknown[0], 0);
     CHECK_EQ(p.u.unknown[1], 0);

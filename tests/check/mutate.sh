@@ -18,7 +18,7 @@ list=tests/proof/equivalent
 COUNT=${COUNT:-250}
 SEED=${SEED:-$(git rev-parse HEAD 2>/dev/null || echo none)}
 JOBS=${JOBS:-$(nproc)}
-[ $# -gt 0 ] || set -- pkt sync time evt blk cov cache
+[ $# -gt 0 ] || set -- pkt sync time evt bind walk blk cov cache
 
 for need in clang gcc; do
     command -v $need >/dev/null || {
@@ -41,7 +41,7 @@ tests_of() {
     classify) echo classify fuzz/insn insn! ;;
     cache) echo cache fuzz/insn insn! blk:20 ;;
     insn) echo fuzz/insn insn! blk:20 simulate:20 ;;
-    blk) echo fuzz/insn hazards insn! fuzz/blk blk:20 cache simulate:20 \
+    bind | walk | blk) echo fuzz/insn hazards insn! fuzz/blk blk:20 cache simulate:20 \
         fuzz/cov ;;
     cov) echo cov:20 fuzz/cov ;;
     *) echo "$1" ;;
