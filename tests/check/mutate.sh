@@ -41,8 +41,8 @@ tests_of() {
     classify) echo classify fuzz/insn insn! ;;
     cache) echo cache fuzz/insn insn! blk:20 ;;
     insn) echo fuzz/insn insn! blk:20 simulate:20 ;;
-    bind | walk | blk) echo fuzz/insn hazards insn! fuzz/blk blk:20 cache simulate:20 \
-        fuzz/cov ;;
+    bind | walk | blk) echo fuzz/insn hazards insn! fuzz/blk blk:20 cache \
+        simulate:20 fuzz/cov ;;
     cov) echo cov:20 fuzz/cov ;;
     *) echo "$1" ;;
     esac
