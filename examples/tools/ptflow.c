@@ -51,7 +51,6 @@ static const char help[] =
     "  --cpu <n>,...             these cpus only.\n"
     "  --time <a>,<b>            from a to b, seconds as printed; either may\n"
     "                            be missing.\n"
-    "  --func <name>             in this function only.\n"
     "  --last <n>                the last n lines of each thread only.\n"
     "  --check                   compare each instruction with what Zydis says\n"
     "                            of it.\n"
@@ -92,7 +91,6 @@ typedef struct options {
     numbers pids;
     numbers cpus;
     const char *comm;
-    const char *func;
     uint64_t from; /* ns */
     uint64_t to;
     uint64_t last; /* 0: all */
@@ -679,14 +677,13 @@ static int parse_time(const tool_args *args, const char *value, options *o)
 static int parse_argument(tool_args *args, options *o, const char *word)
 {
     static const char *const names[] = {"--fields", "--tid",  "--pid",
-                                        "--cpu",    "--time", "--comm",
-                                        "--func"};
+                                        "--cpu",    "--time", "--comm"};
     const char *value;
     unsigned i = 0;
     if (strcmp(word, "--last") == 0)
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
-    while (i < 7 && strcmp(word, names[i]) != 0) i++;
-    if (i == 7) return 0;
+    while (i < 6 && strcmp(word, names[i]) != 0) i++;
+    if (i == 6) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
     switch (i) {
@@ -695,8 +692,7 @@ static int parse_argument(tool_args *args, options *o, const char *word)
     case 2: return parse_numbers(args, word, value, &o->pids);
     case 3: return parse_numbers(args, word, value, &o->cpus);
     case 4: return parse_time(args, value, o);
-    case 5: o->comm = value; return -1;
-    default: o->func = value; return -1;
+    default: o->comm = value; return -1;
     }
 }
 
