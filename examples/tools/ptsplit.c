@@ -46,8 +46,8 @@ static const char help[] =
     "\n"
     "In the folder, for a file f:\n"
     "\n"
-    "  f-aux-idx<n>.bin          trace number n; of snapshots and samples, one\n"
-    "                            file for those that overlap:\n"
+    "  f-aux-idx<n>.bin          trace number n; of snapshots and samples,\n"
+    "                            one file for those that overlap:\n"
     "                            f-aux-idx<n>.<k>.bin.\n"
     "  f-sideband-cpu<n>.pevent  records of a cpu, by time; of a recording by\n"
     "  f-sideband-pid<n>.pevent  thread: of a process.\n"
@@ -1060,7 +1060,8 @@ static int parse_option(tool_args *args, splitter *s, const char *word)
         return take_word(args, word, &opt->symfs);
     if (strcmp(word, "--buildid-dir") == 0)
         return take_word(args, word, &s->code.cache);
-    if (strcmp(word, "--vdso") == 0) return take_word(args, word, &s->code.vdso);
+    if (strcmp(word, "--vdso") == 0)
+        return take_word(args, word, &s->code.vdso);
     if (strcmp(word, "--kcore") == 0)
         return take_word(args, word, &opt->kcore);
     if (strcmp(word, "--ptdump") == 0) return !(opt->ptdump = 1);

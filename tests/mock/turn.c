@@ -41,8 +41,8 @@ static void turn(size_t at, unsigned bytes)
     }
 }
 
-/* Turn what a text says: digits are sizes, = is eight bytes that stay, * repeats
- * the digit before it up to the end. Returns where it came to. */
+/* Turn what a text says: digits are sizes, = is eight bytes that stay, *
+ * repeats the digit before it up to the end. Returns where it came to. */
 static size_t turn_all(size_t at, size_t end, const char *layout)
 {
     while (*layout) {

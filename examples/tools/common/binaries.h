@@ -1,8 +1,9 @@
 /* binaries.h: which file on this machine is the one that was mapped.
  *
  * Looked for, in this order: in perf's cache, by build id; in the folder that
- * stands for the root; at its name. [vdso] is the file that the user names, or what perf's cache
- * has, or this machine's, if the recording is from here.
+ * stands for the root, by path and then by name alone; at its name. [vdso] is
+ * the file that the user names, or what perf's cache has, or this machine's,
+ * if the recording is from here.
  *
  * Names and build ids are hostile; see below.h and files.h for what is opened.
  *
