@@ -214,6 +214,8 @@ static int add_run(threads *t, uint64_t time, uint32_t cpu, uint32_t pid,
     run->cpu = cpu;
     run->pid = pid;
     run->tid = tid;
+    run->queue = UINT32_MAX;
+    run->before = SIZE_MAX;
     run->order = (uint32_t) (t->run_count++ << 1) | (uint32_t) in;
     return add_thread(t, pid, tid);
 }
@@ -961,6 +963,7 @@ static int is_current(const threads_queue_ *q, size_t run)
     const size_t before = t->runs[run].before;
     const threads_queue_ *other;
     if (before == SIZE_MAX || t->runs[before].queue == q->who.queue) return 1;
+    if (t->runs[before].queue == UINT32_MAX) return 0; /* not traced */
     other = &t->all[t->runs[before].queue];
     return other->state == ENDED || other->floor > before
         || (other->floor == before && other->state == HELD
