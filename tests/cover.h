@@ -177,18 +177,20 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     int moved = 0;
     int skipped = 0;
     int vague = 0;
+    int psb = 0; /* what follows a PSB+ is not of this branch */
     ipt_event event = {.type = 0};
     while (status >= 0 && status & IPT_EVENT_PENDING) {
         status = ipt_insn_event(d, &event);
         if (status < 0 || moved || skipped || vague) continue;
         moved = 1;
+        psb |= event.flags & IPT_EVENT_STATUS;
         switch (event.type) {
         case IPT_EVT_ASYNC_PAGING: /* a PSB+ may contradict what was before */
             vague = hidden && event.flags & IPT_EVENT_STATUS;
             moved = 0;
             break;
         case IPT_EVT_PAGING: /* what follows is about flow that is skipped */
-            skipped = is_skipped(d->walk_.cur.config, &event);
+            skipped = !psb && is_skipped(d->walk_.cur.config, &event);
             moved = 0;
             break;
         case IPT_EVT_ASYNC_BRANCH:
