@@ -2892,14 +2892,15 @@ static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
     ipti_evt_sort(evt);
 }
 
-/* Tracing goes on at `ip` behind an overflow. What came since and has no IP
- * takes effect there, as no instruction is seen that causes it. What only is of
- * use with that instruction is lost. */
-static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip)
+/* Tracing goes on at `ip` after an overflow. What came since, the first `count`
+ * records, and has no IP takes effect there, as no instruction is seen that
+ * causes it. What only is of use with that instruction is lost. */
+static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
+                                unsigned count)
 {
     unsigned i;
 
-    for (i = 0; i < evt->count; i++) {
+    for (i = 0; i < count; i++) {
         ipt_pending_ *record = &evt->pending[i];
         if (record->bind != IPTI_BIND_HELD)
             continue;
@@ -2932,45 +2933,55 @@ static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
     ipti_evt_decided(evt, ip, 1);
 }
 
-/* Its FUP holds, or BDM70 has been seen to. */
+/* What waits for a FUP since an overflow, among the first `count` records, gets
+ * none. */
+static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; i < count; i++) {
+        ipt_pending_ *record = &evt->pending[i];
+        if (record->bind == IPTI_BIND_TAKE || record->bind == IPTI_BIND_FUP) {
+            record->bind = IPTI_BIND_HELD;
+            record->flags |= IPT_EVENT_NO_IP;
+        }
+    }
+}
+
+/* Its FUP holds, or BDM70 has been seen to. It says where an overflow before it
+ * left off, unless that has an IP, from APL12's FUP; what came before the PSB+
+ * is of the overflow. */
 static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
-    if (lost && evt->psb_fup)
-        lost->bind = IPTI_BIND_NOW; /* with the IP that it has */
+    if (lost && evt->psb_fup) {
+        const ipt_pending_ *psb = ipti_evt_find(evt, IPT_EVT_ENABLED);
+        const unsigned count = (unsigned) (psb - evt->pending);
+        if (lost->flags & IPT_EVENT_NO_IP)
+            ipti_evt_lost_place(evt, evt->psb_ip, count);
+        ipti_evt_lost_fup(evt, count);
+        lost->bind = IPTI_BIND_NOW;
+    } else if (lost) {
+        ipti_evt_no_fup(evt);
+    }
     evt->synced = 1;
     ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
 }
 
-/* What waits for a FUP since an overflow before the PSB+ gets none. */
-static void ipti_evt_lost_fup(ipt_evt_state_ *evt)
-{
-    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_HELD, IPT_EVENT_NO_IP);
-    ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_HELD, IPT_EVENT_NO_IP);
-}
-
 /* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
- * be wrong: the next packet that is about flow tells. It says where an overflow
- * before it left off, unless that has an IP, from APL12's FUP; a PSB+ without
- * one may stand before the FUP of the OVF. */
+ * be wrong: the next packet that is about flow tells. After an overflow without
+ * IP a PSB+ without FUP may stand before the FUP of the OVF. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
-    const int placeless = lost && lost->flags & IPT_EVENT_NO_IP;
 
     ipti_evt_psb_end(evt, packet, IPT_EVT_DISABLED);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    if (placeless && !evt->psb_fup) {
+    if (lost && lost->flags & IPT_EVENT_NO_IP && !evt->psb_fup)
         evt->phase = IPTI_EVT_LOST;
-        return;
-    }
-    if (placeless)
-        ipti_evt_lost_place(evt, evt->psb_ip);
-    if (lost)
-        ipti_evt_lost_fup(evt);
-    if (!evt->psb_fup || evt->was_enabled)
+    else if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
 }
 
@@ -3304,8 +3315,8 @@ static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
     evt->psb_fup = 1;
     evt->psb_ip = evt->last_ip;
     evt->enabled = 1;
-    ipti_evt_lost_place(evt, evt->psb_ip);
-    ipti_evt_lost_fup(evt);
+    ipti_evt_lost_place(evt, evt->psb_ip, evt->count);
+    ipti_evt_lost_fup(evt, evt->count);
     ipti_evt_held_done(evt);
 }
 
@@ -3326,7 +3337,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             ipti_evt_lost_psb(evt, psb);
             return 1;
         }
-        ipti_evt_lost_place(evt, evt->last_ip);
+        ipti_evt_lost_place(evt, evt->last_ip, evt->count);
         if (!evt->skipped)
             ipti_evt_lost_last(evt);
         evt->psb_ip = evt->last_ip;
@@ -3337,7 +3348,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         return !evt->skipped; /* else it is the source of a branch, too */
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
-            ipti_evt_lost_place(evt, evt->last_ip);
+            ipti_evt_lost_place(evt, evt->last_ip, evt->count);
             ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
             ipti_evt_no_fup(evt);
             ipti_evt_lost_on(evt, evt->last_ip);
@@ -3607,7 +3618,6 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
 {
     const int header /* and it may follow a PSB+ that is BDM70's */
         = ipti_pkt_in(IPTI_PKT_HEADER | IPTI_PKT(PSBEND), packet);
-    int ovf;
 
     if (evt->phase == IPTI_EVT_FLOW || ipti_pkt_in(IPTI_PKT_NEUTRAL, packet))
         return 0;
@@ -3623,11 +3633,11 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     } else if (evt->phase == IPTI_EVT_HELD) {
         if (packet->type == IPT_PKT_TIP_PGE)
             ipti_evt_bdm70(evt);
-        ovf = !evt->skipped && ipti_evt_find(evt, IPT_EVT_OVERFLOW)
-              && ipti_evt_bound(evt, IPTI_BIND_TAKE | IPTI_BIND_FUP)
-                     == evt->count;
         ipti_evt_held_done(evt);
-        if (ovf && packet->type == IPT_PKT_FUP)
+        if (packet->type == IPT_PKT_FUP && !evt->skipped
+            && ipti_evt_find(evt, IPT_EVT_OVERFLOW)
+            && ipti_evt_bound(evt, IPTI_BIND_TAKE | IPTI_BIND_FUP)
+                   == evt->count)
             return ipti_evt_ovf_fup(evt, packet);
     }
     if (evt->phase == IPTI_EVT_BOGUS)

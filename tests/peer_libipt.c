@@ -123,9 +123,9 @@ int main(void)
                             "however far that is (C10)")                     \
     X(APL12_FUP, "apl12-fup", "for APL12 libipt looks past a second FUP, "   \
                               "which shows that tracing is enabled")         \
-    X(APL12_BDM70, "apl12-bdm70", "for APL12 libipt believes the FUP of a "  \
-                                  "PSB+, which is BDM70's if TIP.PGE is "    \
-                                  "next")                                    \
+    X(OVF_BDM70, "ovf-bdm70", "for errata of overflows libipt believes the " \
+                              "FUP of a PSB+ that is BDM70's, as TIP.PGE "   \
+                              "is next")                                     \
     X(SKZ84_AHEAD, "skz84-ahead", "for errata of overflows libipt does not " \
                                   "look past what SKZ84 has spoilt")         \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
@@ -1867,25 +1867,50 @@ static int apl12_psb_ovf(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Overflow: for APL12 theirs takes its IP from the FUP after the OVF, because a
- * PSB+ with FUP comes next. TIP.PGE after that shows that tracing was disabled
- * all the time, and ours has no IP. */
-static int apl12_bdm70(const events *e)
+/* The PSB+ that theirs looks into for an IP of our first event, an overflow, or
+ * to see whether FUP after OVF is APL12's; r->count if there is none. */
+static size_t lost_psb(const events *e)
 {
     const run *r = e->r;
     int fup = 0;
-    if (!(r->config.errata & IPT_ERRATUM_APL12)
-        || e->ours[0].type != IPT_EVT_OVERFLOW
-        || !(e->ours[0].flags & IPT_EVENT_NO_IP)
-        || e->theirs[0].type != ptev_overflow || e->theirs[0].ip_suppressed)
-        return 0;
+    if (e->ours[0].type != IPT_EVT_OVERFLOW
+        || e->theirs[0].type != ptev_overflow)
+        return r->count;
     for (size_t i = packet_at(r, e->ours[0].offset) + 1; i < r->count; i++) {
         const ipt_packet *p = &r->packets[i];
-        if (p->type == IPT_PKT_PSB) return fup && bdm70_at(r, p->offset);
+        const uint32_t erratum = fup ? IPT_ERRATUM_APL12 : IPT_ERRATUM_SKD010;
+        if (p->type == IPT_PKT_PSB)
+            return r->config.errata & erratum ? i : r->count;
         if (p->type == IPT_PKT_FUP && !fup) fup = 1;
-        else if (!looks_past(r, p, fup)) return 0;
+        else if (!looks_past(r, p, fup)) break;
     }
-    return 0;
+    return r->count;
+}
+
+/* Theirs takes the overflow's IP from the FUP of that PSB+, or from APL12's
+ * FUP, because the PSB+ has one, too. TIP.PGE after the PSB+ shows that tracing
+ * was disabled all the time, and ours has no IP. */
+static int ovf_bdm70(const events *e)
+{
+    const size_t psb = lost_psb(e);
+    return psb < e->r->count && e->ours[0].flags & IPT_EVENT_NO_IP
+           && !e->theirs[0].ip_suppressed
+           && bdm70_at(e->r, e->r->packets[psb].offset);
+}
+
+/* That PSB+ has no FUP, so that for theirs tracing is disabled. Ours takes a
+ * FUP after it for that of the OVF. */
+static int ovf_psb_fup(const events *e)
+{
+    const run *r = e->r;
+    size_t i = lost_psb(e);
+    if (i == r->count || e->ours[0].flags & IPT_EVENT_NO_IP
+        || !e->theirs[0].ip_suppressed)
+        return 0;
+    while (i < r->count && r->packets[i].type != IPT_PKT_PSBEND)
+        if (r->packets[i++].type == IPT_PKT_FUP) return 0;
+    for (i++; i < r->count && is_neutral(r->packets[i].type); i++) { }
+    return i < r->count && r->packets[i].type == IPT_PKT_FUP;
 }
 
 /* The difference in what binds where that explains other events, -1 if there
@@ -1910,7 +1935,8 @@ static int explain_events(const events *e, uint64_t to)
     if (e->peer_count && e->theirs[0].status_update
         && psb_twice(e->r, e->sync, to))
         return D_PSB_TWICE;
-    if (e->count && e->peer_count && apl12_bdm70(e)) return D_APL12_BDM70;
+    if (e->count && e->peer_count && ovf_bdm70(e)) return D_OVF_BDM70;
+    if (e->count && e->peer_count && ovf_psb_fup(e)) return D_OVF_PSB;
     if (lone_mwait(e->r, e->sync, to)) return D_MWAIT;
     if (e->count && e->peer_count && psb_ovf(e)) return D_PSB_OVF;
     if (e->count && exec_before_pgd(e->r, &e->ours[0])) return D_EXEC_PGD;
@@ -3920,9 +3946,14 @@ static const struct directed {
                         PTW(0, 0, 7), TIP(0x1070), TNT(1, 0)}, NULL},
     {D_APL12_FUP, IPT_ERRATUM_APL12, 0,
      {START(0x1000), OVF, FUP(0x1001), PTW(0, 1, 1), FUP(0x1002), STOP}, NULL},
-    {D_APL12_BDM70, IPT_ERRATUM_APL12, 0,
+    {D_OVF_BDM70, IPT_ERRATUM_APL12, 0,
      {START(0x1000), OVF, FUP(0x1001), START(0x1002), PGE(0x1000), FUP(0x1001),
       PGD0}, NULL},
+    {D_OVF_BDM70, IPT_ERRATUM_SKD010, 0,
+     {START(0x1000), OVF, VMCS(0x7000), START(0x1002), PGE(0x1000), FUP(0x1001),
+      PGD0}, NULL},
+    {D_OVF_PSB, IPT_ERRATUM_SKD010, 0,
+     {START(0x1000), OVF, EXSTOP(0), PSB, PSBEND, FUP(0x1001), PGD0}, NULL},
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
      {PSB, PSBEND, OVF, PSB, EXEC64, OVF, FUP(0x1000), PSBEND, FUP(0x1001),
       PGD0}, NULL},
