@@ -2635,7 +2635,9 @@ static int flow_note_far(const flow *f)
     for (i = packet_at(r, e->offset); i-- > 0;) {
         const uint8_t type = r->packets[i].type;
         if (type == IPT_PKT_PIP || type == IPT_PKT_VMCS) return 1;
-        if (type != IPT_PKT_PTW && !is_neutral(type)) return 0;
+        if (is_flow(type) || ends_exec(type) || type == IPT_PKT_FUP
+            || type == IPT_PKT_PSBEND)
+            return 0;
     }
     return 0;
 }
