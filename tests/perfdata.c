@@ -1569,7 +1569,8 @@ TEST(snapshots_that_repeat)
     }
     no_queues(); // no PSB, other queues, and a file that ends
     q.snapshot = 1;
-    make_stream(4096, 200, 1000000);
+    make_stream(4096, 1, 1);
+    memset(ring_bytes, 3, 64);
     add_trace(0, 0, 0, 0, 64);
     add_trace(0, 0, 0, 0, 64);
     add_trace(1, 0, 1, 0, 64);
