@@ -3635,9 +3635,7 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
             ipti_evt_bdm70(evt);
         ipti_evt_held_done(evt);
         if (packet->type == IPT_PKT_FUP && !evt->skipped
-            && ipti_evt_find(evt, IPT_EVT_OVERFLOW)
-            && ipti_evt_bound(evt, IPTI_BIND_TAKE | IPTI_BIND_FUP)
-                   == evt->count)
+            && ipti_evt_find(evt, IPT_EVT_OVERFLOW))
             return ipti_evt_ovf_fup(evt, packet);
     }
     if (evt->phase == IPTI_EVT_BOGUS)
