@@ -6753,6 +6753,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     const uint64_t next = (run->ip_ + run->size_) & w->code.mask;
     const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->code.mask;
     const uint8_t kind = run->kind_;
+    const uint8_t taken = w->out.taken;
     int status;
 
     if (kind == IPT_INSN_JCC && w->next.tnt_count) {
@@ -6772,6 +6773,8 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     status = ipti_walk_other(w, at, kind, next, target);
     if (IPTI_UNLIKELY(status < 0)) {
         w->flow.icnt -= n;
+        if (w->out.count == 0 || w->out.waiting) /* flow is where it was */
+            w->out.taken |= taken;
         return status;
     }
     if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
@@ -9458,9 +9461,9 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         ip = last_ip;
         p = next;
     }
-    if (!leg->line)
-        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
     if (p != leg->p) {
+        if (!leg->line) /* a PGE was last */
+            decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
         leg->moved = 1;
         leg->held = 1;
     }

@@ -134,8 +134,9 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
         cov.edge = NULL;
         cov.bitmap = map;
         cov.bitmap_size = sizes[turn % LENGTH(sizes)];
-        cov.flags = IPT_COV_HASH | (turn & 1 ? IPT_COV_INDIRECT : 0)
-                    | (turn & 2 ? IPT_COV_SATURATE : 0);
+        cov.flags = (turn & 1 ? IPT_COV_INDIRECT : 0)
+                    | (turn & 2 ? IPT_COV_SATURATE : 0)
+                    | (turn & 4 ? IPT_COV_HASH : 0);
         edges_map(&got, cov.flags, want_map, cov.bitmap_size);
         CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 4u << turn % 5), IPT_OK);
         cov.memo = turn % 6 ? &memo : NULL;
@@ -144,7 +145,8 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
             cov_decode(&how, code, flags, &cov, &again);
             if (memcmp(map, want_map, cov.bitmap_size))
                 failed(name, how.text, "bitmap of decode", (uint64_t) k, turn);
-            if (cov.flags & IPT_COV_INDIRECT && again.hash != got.hash)
+            if (cov.flags & IPT_COV_HASH && cov.flags & IPT_COV_INDIRECT
+                && again.hash != got.hash)
                 failed(name, how.text, "hash of decode", (uint64_t) k, turn);
             if (again.verdict != got.verdict || again.errors != got.errors)
                 failed(name, how.text, "verdict", again.verdict, got.verdict);
@@ -243,6 +245,14 @@ TEST(mutants_psb_that_says_nothing_new)
     }
 }
 
+/* A PTW at the IP of the branch before it, where the fast path ends. */
+static const row behind_rows[] = {
+    {"a ptw of the branch before",
+     {CODE(0x1000, JCC0 JMP_RAX JCC0 JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), TIP(0x1004), PTW(1, 1, 5), FUP(0x1002), TNT(2, 0),
+      TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 static void run_far(const row *r)
 {
     build_all(&b, r->trace, PACKETS_MAX);
@@ -254,6 +264,11 @@ static void run_far(const row *r)
 TEST(R1_far_branches)
 {
     for (size_t i = 0; i < LENGTH(far_rows); i++) run_far(&far_rows[i]);
+}
+
+TEST(mutants_event_of_the_branch_before)
+{
+    for (size_t i = 0; i < LENGTH(behind_rows); i++) run_far(&behind_rows[i]);
 }
 
 /* ---- at random ---- */
@@ -1739,6 +1754,7 @@ int main(void)
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
     RUN(mutants_psb_that_says_nothing_new);
+    RUN(mutants_event_of_the_branch_before);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);
