@@ -7210,8 +7210,8 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 }
 
 /* Give up what flow needed here and take it up at the next packet that tells an
- * IP. Each call uses up a packet at least. */
-static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
+ * IP. */
+static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
 {
     uint64_t offset = 0;
     int status = IPT_OK;
@@ -7240,9 +7240,6 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     w->flow.prev_kind = IPT_INSN_OTHER;
     w->out.trail = 0;
     ipti_walk_off(w);
-    if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
-        || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
-        w->evt.error = IPT_OK;
     ipti_loop_end(&w->loop);
     while (!found) {
         if (w->out.count == IPT_REACHED_MAX_) { /* to be pulled first */
@@ -7274,14 +7271,23 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_status(w);
 }
 
+/* What a _resync does. Each call uses up a packet at least. */
+static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
+        || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
+        w->evt.error = IPT_OK;
+    return ipti_resync_find(w, at);
+}
+
 /* Before a _next: go on with a _resync that is not done: it needs trace, fuel
- * or room for events. */
+ * or room for events. An error that it comes to stays. */
 static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
 
     if (IPTI_UNLIKELY(w->resyncing) && status >= 0) {
-        status = ipti_walk_resync(w, at);
+        status = ipti_resync_find(w, at);
         if (status >= 0 && w->out.waiting)
             status = IPT_EVENT_FIRST;
     }

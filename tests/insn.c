@@ -1072,6 +1072,34 @@ TEST(resync)
     check_resync(&deferred, IPT_ERR_MISMATCH, four, 2, IPT_END);
 }
 
+/* The error of a _resync comes again until the next one. */
+TEST(resync_error_stays)
+{
+    static const row r = {
+        "error", {CODE(0x1000, RET), CODE(0x2000, NOP JCC0)},
+        {ON, TNT(1, 1), PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    int status;
+    begin(&r, &how);
+    CHECK(sync() >= 0);
+    do
+        status = next(&insn);
+    while (status == IPT_EVENT_FIRST);
+    CHECK_EQ(status, IPT_ERR_RETURN);
+    CHECK_EQ(ipt_insn_resync(&places[place]), IPT_ERR_STATUS);
+    for (int i = 0; i < 3; i++) CHECK_EQ(next(&insn), IPT_ERR_STATUS);
+    CHECK(ipt_insn_resync(&places[place]) >= 0);
+    do
+        status = next(&insn);
+    while (status == IPT_EVENT_FIRST);
+    CHECK(status >= 0);
+    CHECK_EQ(insn.ip, 0x2000);
+    CHECK_EQ(insn.mode, IPT_MODE_32);
+    feed_end(&f);
+}
+
 /* A MODE.Exec tells the mode behind the TIP.PGD that it comes with. Flow never
  * gets there: it holds for what _resync finds, not behind the next PSB+. */
 TEST(resync_mode)
@@ -1343,6 +1371,7 @@ int main(void)
     RUN(synchronise);
     RUN(psb_only);
     RUN(resync);
+    RUN(resync_error_stays);
     RUN(resync_mode);
     RUN(resync_skips);
     RUN(walk_on);
