@@ -389,11 +389,20 @@ static inline void fill_place(unsigned number, unsigned room)
     p->size = (uint16_t) size;
 }
 
+/* Where it begins in memory. */
+static inline uint64_t place_at(const place *p)
+{
+    const layout *lay = program.lay;
+
+    return p->mode == L64 ? p->ip
+                          : (uint32_t) (p->ip + lay->relative * lay->cs);
+}
+
 /* A mapping ends inside a place, now and then within an instruction. Where a
  * page ends, too, nobody could tell. */
 static inline void split_place(place *p)
 {
-    const uint64_t at = p->ip + program.lay->relative * program.lay->cs;
+    const uint64_t at = place_at(p);
     sim_insn *x;
 
     p->split = (uint16_t) (chance(50) ? 96 : 1 + dice(255));
@@ -462,16 +471,13 @@ static inline int read_program(uint8_t *buffer, size_t size,
                                void *context)
 {
     const unsigned v = variant_of(asid->cr3);
-    const layout *lay = program.lay;
     unsigned i;
 
     (void) context;
     for (i = 0; i < program.place_count; i++) {
         const place *p = &program.places[i];
         const int flat = p->mode == L64;
-        const uint64_t from
-            = flat ? p->ip : (uint32_t) (p->ip + lay->relative * lay->cs);
-        const uint64_t at = wrap(p->mode, ip - from);
+        const uint64_t at = wrap(p->mode, ip - place_at(p));
         size_t n = at < p->split ? p->split : p->size;
         if (at >= n || (!flat && ip >> 32))
             continue;
