@@ -215,7 +215,7 @@ both() {
 
 [ "$mode" = all ] && insns=2000000 || insns=100000
 $CC -O1 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
-    "$build/common/common.a" &&
+    examples/tools/common/perfwrite.c &&
     "$dir/kernel" "$dir/k" $insns && "$dir/kernel" "$dir/c" $insns cpu || {
     failed=$((failed + 1))
     finish
