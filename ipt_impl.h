@@ -5643,7 +5643,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * Parts that nobody writes but these (check-layers looks for others):
  *
  *   loop   ipti_loop_end ipti_loop_run ipti_loop_branch
- *   probe  ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_walk_resync
+ *   probe  ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
  *   calls  ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
  *          ipti_calls_back
  * ========================================================================== */
