@@ -7163,7 +7163,6 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
     const int seen = w->resync == event->offset + 1;
 
-    w->resync = event->offset + 1;
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
         w->flow.synced = 0;
         w->flow.old_mode = 1;
@@ -7199,6 +7198,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         break;
     }
     if (has_ip && !seen) { /* seen: it did not help last time */
+        w->resync = event->offset + 1;
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
