@@ -1265,7 +1265,7 @@ TEST(instruction_in_progress)
         manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
         ipt_insn_decoder *d = &places[place];
         ipt_insn insn;
-        ipt_event e;
+        ipt_event e = {.type = 0};
         begin(&r, &how);
         f.trace.open = 1;
         f.pieces[0].size = b.offset[5]; /* up to the TNT */
