@@ -496,8 +496,8 @@ typedef struct ipt_config {
  * not known counts as root operation, and as none of CR3_ONLY's; see _set_asid.
  * What is stepped over is taken to return from the calls it makes, as VM exit
  * handlers do, or returns behind it must not be compressed. Nor must its TIPs
- * be deferred (SDM: "Deferred TIPs"): TNT bits before the one at which flow is
- * taken up count as bits of what is stepped over. */
+ * be deferred (SDM: "Deferred TIPs"): all TNT bits that come before flow is
+ * taken up are taken for bits of what is stepped over. */
 #define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
 #define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
 #define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3, see there */
@@ -927,8 +927,9 @@ enum {
                              * [insn]: with IPT_EVENT_NO_IP while tracing is
                              * enabled, flow came to no PTWRITE before it needed
                              * the trace after this packet: it is a note that
-                             * somebody wrote into the trace. No event with an
-                             * IP on the way there may follow it */
+                             * somebody wrote into the trace. If an event with
+                             * an IP comes after the note, and flow passes that
+                             * IP first, the status is IPT_ERR_MISMATCH */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
     IPT_EVT_PWRE,           /* u.pwre */

@@ -1,7 +1,7 @@
 #!/bin/sh
-# checks.sh [TREE]: the checks check. Each fails, for the right reason, on a copy
-# of the tree with one violation planted. That they pass on the tree as it is
-# they show themselves, beside this one in make check.
+# checks.sh [TREE]: the checks check. Each fails, for the right reason, on a
+# copy of the tree with one violation planted. `make check` and `make size` run
+# them on the tree as it is.
 
 . "$(dirname "$0")/lib.sh"
 tree=$tmp/tree

@@ -77,8 +77,9 @@ row() {
         finish
     fi
     [ $status -eq 0 ] || fail "ptrecord: $(tail -n 1 "$dir/out")"
+    [ "$3" -eq 1 ] && unit=cpu || unit=cpus
     # shellcheck disable=SC2046 # four numbers each
-    set -- "$1, $2, $3 cpus, gap $4" $(ours) ${has_perf:+$(perfs)}
+    set -- "$1, $2, $3 $unit, gap $4" $(ours) ${has_perf:+$(perfs)}
     name=$1 total=${2:-0} right=${3:-0} unmarked=${4:-1} marked=${5:-0}
     wrong=$((total - ${7:-0}))
     [ "$total" -gt 0 ] || fail "$name: nothing was recorded"
