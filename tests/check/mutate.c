@@ -2,8 +2,12 @@
  *
  *     mutate list FILE SEED      all mutants, those of a section in an order
  *                                that depends on SEED; a line for each:
- *                                NUMBER SECTION LINE OPERATOR KEY
+ *                                NUMBER SECTION LINE WHERE OPERATOR KEY
  *     mutate apply FILE NUMBER   the file with this one in it
+ *     mutate together FILE NUMBERS
+ *                                the file with those of a list, of which the
+ *                                program chooses: int ipti_mutant (mutant.c).
+ *                                Only for mutants WHERE is `body`: of functions
  *
  * Operators: swap (an operator for another), number (a constant for one above
  * or below it), negate (a condition), delete (a statement, a `!`). KEY names
@@ -31,12 +35,14 @@ typedef struct mutant {
     int line;
     char section[16];
     char function[64];
+    const size_t *body; /* of the function that it is in, or NULL */
     uint64_t order;
 } mutant;
 
 #define NEGATE "!("
 #define TOKENS 200000
 #define MUTANTS 60000
+#define BODIES 4000
 
 static char *text;
 static size_t text_size;
@@ -44,6 +50,8 @@ static token tokens[TOKENS];
 static size_t token_count;
 static mutant mutants[MUTANTS];
 static size_t mutant_count;
+static size_t bodies[BODIES][2]; /* of functions: from the brace past its match */
+static size_t body_count;
 
 static void die(const char *why)
 {
@@ -367,6 +375,21 @@ static void name_function(char *to, const char *line)
     snprintf(to, 64, "%.*s", (int) (n - from), line + from);
 }
 
+/* Functions have their braces in column 1, and nothing else has. */
+static void find_bodies(void)
+{
+    const char *p = text;
+    const char *end;
+
+    while ((p = strstr(p, "\n{\n")) && (end = strstr(p, "\n}\n"))) {
+        if (body_count == BODIES)
+            die("too many functions");
+        bodies[body_count][0] = (size_t) (p + 1 - text);
+        bodies[body_count++][1] = (size_t) (end + 2 - text);
+        p = end;
+    }
+}
+
 static int by_place(const void *a, const void *b)
 {
     const mutant *x = (const mutant *) a;
@@ -375,7 +398,7 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Fill in line, section and function of each. */
+/* Fill in line, section, function and body of each. */
 static void locate(void)
 {
     char section[16] = "";
@@ -383,6 +406,7 @@ static void locate(void)
     const char *line = text;
     const char *before = "";
     size_t i = 0;
+    size_t body = 0;
     int number_of = 1;
 
     qsort(mutants, mutant_count, sizeof(mutants[0]), by_place);
@@ -400,6 +424,10 @@ static void locate(void)
             mutants[i].line = number_of;
             strcpy(mutants[i].section, section);
             strcpy(mutants[i].function, function);
+            while (body < body_count && bodies[body][1] <= mutants[i].at)
+                body++;
+            if (body < body_count && bodies[body][0] <= mutants[i].at)
+                mutants[i].body = bodies[body];
         }
         before = line;
         line = end + (*end != 0);
@@ -479,38 +507,92 @@ static void list(const char *seed)
     for (i = 0; i < mutant_count; i++) {
         const mutant *m = &mutants[order[i]];
         make_key(m, key, sizeof(key));
-        printf("%lu %s %d %s %s\n", (unsigned long) order[i], m->section,
-               m->line, m->operation, key);
+        printf("%lu %s %d %s %s %s\n", (unsigned long) order[i], m->section,
+               m->line, m->body ? "body" : "file", m->operation, key);
     }
 }
 
-static void apply(const mutant *m)
+/* The text from one place to another, with a mutant in it. */
+static void write_mutated(const mutant *m, size_t from, size_t to)
 {
     const int negated = !strcmp(m->with, NEGATE);
 
-    fwrite(text, 1, m->at, stdout);
+    fwrite(text + from, 1, m->at - from, stdout);
     fputs(m->with, stdout);
     if (negated) {
         fwrite(text + m->at, 1, m->size, stdout);
         putchar(')');
     }
-    fwrite(text + m->at + m->size, 1, text_size - m->at - m->size, stdout);
+    from = m->at + m->size;
+    fwrite(text + from, 1, to - from, stdout);
+}
+
+/* A body becomes a switch with a body for each of its mutants, all of them
+ * whole: whatever stands in one need not be understood to do this. A compiler's
+ * errors name the mutant as their file. */
+static void write_body(const size_t *body, const char *wanted)
+{
+    size_t i;
+
+    printf("{ switch (ipti_mutant) {\n");
+    for (i = 0; i < mutant_count; i++) {
+        if (!wanted[i] || mutants[i].body != body)
+            continue;
+        printf("case %lu:\n#line 1 \"mutant-%lu\"\n", (unsigned long) i,
+               (unsigned long) i);
+        write_mutated(&mutants[i], body[0], body[1]);
+        printf("break;\n");
+    }
+    printf("default:\n#line 1 \"ipt_impl.h\"\n");
+    fwrite(text + body[0], 1, body[1] - body[0], stdout);
+    printf("break;\n} }");
+}
+
+static void together(const char *numbers)
+{
+    static char wanted[MUTANTS];
+    FILE *f = fopen(numbers, "r");
+    unsigned long number_of;
+    size_t at = 0;
+    size_t i;
+
+    if (!f)
+        die("the list of numbers cannot be read");
+    while (fscanf(f, "%lu", &number_of) == 1) {
+        if (number_of >= mutant_count || !mutants[number_of].body)
+            die("not a mutant in a function's body");
+        wanted[number_of] = 1;
+    }
+    fclose(f);
+    printf("extern int ipti_mutant;\n");
+    for (i = 0; i < mutant_count; i++) {
+        const size_t *const body = mutants[i].body;
+        if (!wanted[i] || body[0] < at)
+            continue;
+        fwrite(text + at, 1, body[0] - at, stdout);
+        write_body(body, wanted);
+        at = body[1];
+    }
+    fwrite(text + at, 1, text_size - at, stdout);
 }
 
 int main(int argc, char **argv)
 {
     const char *const what = argc == 4 ? argv[1] : "";
 
-    if (strcmp(what, "list") && strcmp(what, "apply"))
-        die("mutate list FILE SEED | mutate apply FILE NUMBER");
+    if (!*what)
+        die("mutate list FILE SEED | apply FILE NUMBER | together FILE NUMBERS");
     load(argv[2]);
     tokenize();
     find_mutants();
+    find_bodies();
     locate();
     if (!strcmp(what, "list"))
         list(argv[3]);
+    else if (!strcmp(what, "together"))
+        together(argv[3]);
     else if (strtoul(argv[3], NULL, 10) < mutant_count)
-        apply(&mutants[strtoul(argv[3], NULL, 10)]);
+        write_mutated(&mutants[strtoul(argv[3], NULL, 10)], 0, text_size);
     else
         die("there is no such mutant");
     return 0;

@@ -1,9 +1,12 @@
 #!/bin/sh
 # mutate.sh [SECTION...]: do the tests notice small faults in ipt_impl.h? Each
-# mutant (see mutate.c) is compiled with the tests of its section, first plainly
-# and then under ASan and UBSan, until one fails. If none does it is alive; it is
-# not judged if it compiles to the same object, nor if tests/proof/equivalent says
-# why it means the same. Fails below the limits. One test per section.
+# mutant (see mutate.c) goes through the tests of its section, first plainly and
+# then under ASan and UBSan, until one fails. If none does it is alive; it is not
+# judged if it compiles to the same object, nor if tests/proof/equivalent says why
+# it means the same. Fails below the limits. One test per section.
+#
+# Tests are compiled once for all mutants of functions, of which they are told one
+# as they run. Only mutants of tables and macros are compiled one by one.
 #
 #     COUNT=250  mutants judged in each section; 0: all
 #     SEED       picks them; default: the commit
@@ -56,7 +59,7 @@ limit_of() {
 }
 
 mkdir -p "$dir" || exit 2
-rm -rf "$dir"/[0-9]* "$dir"/base "$dir"/results
+rm -rf "$dir"/[0-9]* "$dir"/base "$dir"/all-* "$dir"/results
 ${CC:-cc} -std=c99 -O1 -o "$dir/mutate" tests/check/mutate.c || exit 2
 : >"$dir/results"
 
@@ -87,104 +90,200 @@ object() {
     done
 }
 
-# run TREE TEST FLAGS...: 0: it passes, 1: it fails, 2: it does not compile.
-run() {
-    tree=$1 name=${2%[:!]*} test=$2
-    shift 2
-    program=$dir/$tree/program
-    case $name in
-    fuzz/*)
-        source="$dir/$tree/$name.c $dir/$tree/fuzz/standalone.c"
-        inputs=$(find "fuzz/corpus/${name#*/}" "fuzz/regress/${name#*/}" \
-            -type f 2>/dev/null) ;;
-    *) source=$dir/$tree/tests/$name.c inputs= ;;
-    esac
-    # shellcheck disable=SC2086 # lists
-    clang -std=c99 -w -O0 "$@" -I"$dir/$tree" -o "$program" $source \
-        2>/dev/null || return 2
-    count='' seconds=4
-    case $test in
-    *:*) count="TEST_COUNT=${test#*:}" seconds=10 ;;
-    *!) seconds=20 ;;
-    esac
-    [ $# -eq 1 ] || seconds=$((seconds * 5)) # sanitizers
-    # shellcheck disable=SC2086,SC3045 # a list; every Linux shell has ulimit -t
-    (ulimit -t $seconds
-     ulimit -c 0
-     exec env $count TEST_STOP=1 ASAN_OPTIONS=detect_leaks=0 \
-         timeout 300 "$program" $inputs) >/dev/null 2>&1 || return 1
+# The programs of a tree are TREE/FLAGS-TEST, FLAGS plain or sanitized.
+program_of() {
+    echo "$dir/$1/$2-$(echo "${3%[:!]*}" | tr / -)"
 }
 
-# try TREE SECTION: all tests, plainly and with sanitizers. Says what noticed,
-# or that it does not compile.
+# build TREE FLAGS TEST
+build() {
+    case $2,$3 in
+    sanitized,*!) return ;;
+    sanitized,*) options='-fsanitize=address,undefined -fsanitize-trap=undefined' ;;
+    *) options= ;;
+    esac
+    case $1,$3 in
+    all-*[:!]*) options="$options -O1" ;; # it takes long: run often, compiled once
+    *) options="$options -O0" ;;
+    esac
+    case $3 in
+    fuzz/*) source="$dir/$1/$3.c $dir/$1/fuzz/standalone.c" ;;
+    *) source=$dir/$1/tests/${3%[:!]*}.c ;;
+    esac
+    # shellcheck disable=SC2086 # lists
+    clang -std=c99 -w $options -I"$dir/$1" -o "$(program_of "$@")" \
+        $source tests/check/mutant.c 2>/dev/null
+}
+
+# run TREE FLAGS TEST NUMBER MS: does it pass, in so many milliseconds?
+run() {
+    case $3 in
+    fuzz/*) inputs=$(find "fuzz/corpus/${3#*/}" "fuzz/regress/${3#*/}" -type f \
+        2>/dev/null) ;;
+    *) inputs= ;;
+    esac
+    case $3 in *:*) count="TEST_COUNT=${3#*:}" ;; *) count= ;; esac
+    # shellcheck disable=SC2086 # a list
+    env $count TEST_STOP=1 ASAN_OPTIONS=detect_leaks=0 MUTANT="$4" \
+        MUTANT_MS="$5" timeout 300 "$(program_of "$@")" $inputs >/dev/null 2>&1
+}
+
+# all_of SECTION...: the tests of these, each once, with each set of flags.
+all_of() {
+    for section; do
+        tests_of "$section" | tr ' ' '\n'
+    done | sort -u | sed 's/.*/plain &\nsanitized &/'
+}
+
+# prepare TREE SECTION...: mutants to judge of all sections into TREE/todo, the
+# programs, and for each how long it takes without a mutant.
+prepare() {
+    group=$1
+    shift
+    tree "$group"
+    for section; do
+        grep "^[0-9]* $section " "$dir/all" |
+            if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 3 / 2 + 10)); else
+                cat; fi
+    done >"$dir/$group/todo"
+    awk '$4 == "body" {print $1}' "$dir/$group/todo" >"$dir/$group/numbers"
+    printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >"$dir/$group/all.c"
+    while :; do
+        "$dir/mutate" together "$dir/base/ipt_impl.h" "$dir/$group/numbers" \
+            >"$dir/$group/ipt_impl.h"
+        clang -std=c99 -w -fsyntax-only -ferror-limit=0 -I"$dir/$group" \
+            "$dir/$group/all.c" 2>&1 |
+            sed -n 's/^mutant-\([0-9]*\):.* error: .*/\1/p' |
+            sort -u >"$dir/$group/bad"
+        [ -s "$dir/$group/bad" ] || break
+        cat "$dir/$group/bad" >>"$dir/$group/broken"
+        grep -vxFf "$dir/$group/bad" "$dir/$group/numbers" \
+            >"$dir/$group/rest"
+        mv "$dir/$group/rest" "$dir/$group/numbers"
+    done
+    all_of "$@" >"$dir/$group/programs"
+    workers prepare_some "$group"
+    ! grep -h . "$dir/$group"/failed-* || exit 2
+}
+
+# prepare_some WORKER TREE
+prepare_some() {
+    share_of "$1" "$dir/$2/programs" | while read -r flags check; do
+        case $flags,$check in sanitized,*!) continue ;; esac
+        started=$(date +%s%N)
+        build "$2" "$flags" "$check"
+        built=$(date +%s%N)
+        run "$2" "$flags" "$check" -1 0 ||
+            echo "mutate: without a mutant $check fails ($flags)" >&3
+        ended=$(date +%s%N)
+        echo $(((ended - built) / 1000000)) \
+            >"$(program_of "$2" "$flags" "$check").ms"
+        [ -z "$VERBOSE" ] || echo "built $check $flags" \
+            $(((built - started) / 1000000)) $(((ended - built) / 1000000)) >&4
+    done 3>"$dir/$2/failed-$1"
+}
+
+# share_of WORKER FILE: every JOBS-th line.
+share_of() {
+    awk -v n="$JOBS" -v me="$1" 'NR % n == me' "$2"
+}
+
+# workers FUNCTION ARGUMENTS...: so many of it as JOBS says, in parallel.
+workers() {
+    what=$1
+    shift
+    pids=
+    i=0
+    while [ $i -lt "$JOBS" ]; do
+        "$what" $i "$@" 4>&2 2>/dev/null & # the shell names what crashes
+        pids="$pids $!"
+        i=$((i + 1))
+    done
+    # shellcheck disable=SC2086 # a list
+    wait $pids
+}
+
+# try WORKER TREE NUMBER SECTION WHERE: all tests, plainly and with sanitizers.
+# Says what noticed, or that it does not compile. A test may take four times as
+# long as without a mutant, sixteen times where it is compiled to be built fast.
 try() {
-    for flags in -g0 "-fsanitize=address,undefined -fsanitize-trap=undefined"
-    do
-        for check in $(tests_of "$2"); do
-            case $flags,$check in *sanitize*!) continue ;; esac
-            # shellcheck disable=SC2086 # one or two flags
-            run "$1" "$check" $flags
-            case $? in
-            1) echo "killed $check"; return ;;
-            2) echo "left compiler"; return ;;
-            esac
+    if [ "$5" = body ]; then
+        ! grep -qxs "$3" "$dir/$2/broken" || {
+            echo "left compiler"
+            return
+        }
+        in=$2 times=4
+    else
+        "$dir/mutate" apply "$dir/base/ipt_impl.h" "$3" >"$dir/$1/ipt_impl.h"
+        in=$1 times=16
+    fi
+    for flags in plain sanitized; do
+        for check in $(tests_of "$4"); do
+            case $flags,$check in sanitized,*!) continue ;; esac
+            [ "$5" = body ] || build "$1" $flags "$check" || {
+                echo "left compiler"
+                return
+            }
+            run "$in" $flags "$check" "$3" $((500 + times * $(
+                cat "$(program_of "$2" $flags "$check").ms"))) || {
+                echo "killed $check"
+                return
+            }
         done
     done
     echo "alive -"
 }
 
-# judge TREE NUMBER SECTION LINE OPERATOR KEY: adds its line to the results.
-judge() {
+# identical WORKER NUMBER SECTION: is the object as without the mutant?
+identical() {
+    [ -s "$dir/base/$3" ] || object base "$3" >"$dir/base/$3"
     "$dir/mutate" apply "$dir/base/ipt_impl.h" "$2" >"$dir/$1/ipt_impl.h"
-    verdict=$(try "$1" "$3")
-    by=${verdict#* } verdict=${verdict% *}
-    if [ "$verdict" = alive ] && object "$1" "$3" >"$dir/$1/sums" &&
-        grep -qFf "$dir/$1/sums" "$dir/base/$3"; then
-        verdict=left by=identical
-    fi
-    if grep -qxF "[$3] $6" $list; then
-        case $verdict in
-        alive) verdict=equivalent by=listed ;;
-        killed) verdict=wrong ;;
-        esac
-    fi
-    printf '%s %s %s %s %s\n' "$verdict" "$3" "$4" "$by" "$6" >>"$dir/results"
+    object "$1" "$3" >"$dir/$1/sums"
+    grep -qFf "$dir/$1/sums" "$dir/base/$3"
 }
 
-# A worker takes every JOBS-th mutant until its section has enough.
-worker() {
-    awk -v n="$JOBS" -v me="$1" 'NR % n == me' "$dir/todo" |
-        while read -r number section line operator key; do
-            [ "$(grep -cE "^(killed|alive|wrong) $section " "$dir/results")" \
-                -lt "$COUNT" ] || [ "$COUNT" -eq 0 ] || continue
-            judge "$1" "$number" "$section" "$line" "$operator" "$key"
+# judge WORKER TREE: adds lines to the results, until a section has enough.
+judge() {
+    share_of "$1" "$dir/$2/todo" |
+        while read -r number section line where operator key; do
+            [ "$COUNT" -eq 0 ] ||
+                [ "$(grep -cE "^(killed|alive|wrong) $section " \
+                    "$dir/results")" -lt "$COUNT" ] || continue
+            verdict=$(try "$1" "$2" "$number" "$section" "$where")
+            by=${verdict#* } verdict=${verdict% *}
+            if grep -qxF "[$section] $key" $list; then
+                case $verdict in
+                alive) verdict=equivalent by=listed ;;
+                killed) verdict=wrong ;;
+                esac
+            elif [ "$verdict" = alive ] &&
+                identical "$1" "$number" "$section"; then
+                verdict=left by=identical
+            fi
+            printf '%s %s %s %s %s\n' "$verdict" "$section" "$line" "$by" \
+                "$key" >>"$dir/results"
         done
 }
 
 tree base # as it is now: it may be worked on meanwhile
 "$dir/mutate" list "$dir/base/ipt_impl.h" "$SEED" >"$dir/all" || exit 2
-for section; do
-    object base "$section" >"$dir/base/$section"
-    [ "$(try base "$section")" = "alive -" ] || {
-        echo "mutate: without a mutant, [$section]: $(try base "$section")"
-        exit 2
-    }
-done
-for section; do
-    grep "^[0-9]* $section " "$dir/all"
-done >"$dir/todo"
-
-trap 'kill $pids 2>/dev/null' HUP INT TERM
-pids=
 i=0
 while [ $i -lt "$JOBS" ]; do
     cp -r "$dir/base" "$dir/$i"
-    worker $i 2>/dev/null & # the shell names each program that crashes
-    pids="$pids $!"
     i=$((i + 1))
 done
-# shellcheck disable=SC2086 # a list
-wait $pids
+
+# With few mutants of each section those of all go into the same programs.
+trap 'kill $pids 2>/dev/null' HUP INT TERM
+if [ "$COUNT" -gt 0 ] && [ $((COUNT * $#)) -le 400 ]; then
+    prepare all-sections "$@"
+    workers judge all-sections
+else
+    for section; do
+        prepare "all-$section" "$section"
+        workers judge "all-$section"
+    done
+fi
 
 grep -E '^(alive|wrong)' "$dir/results" | sort -k2,2 -k3,3n
 for section; do
@@ -214,7 +313,7 @@ failed=$(grep -vc '^0' "$dir/base/status")
 sed -n 's/^\[/[/p' $list | while read -r entry; do
     case " $* " in *" $(echo "$entry" | sed 's/^\[\([a-z]*\)\].*/\1/') "*) ;; *)
         continue ;; esac
-    awk '{$1 = "[" $2 "]"; $2 = $3 = $4 = ""; sub(/ +/, " "); print}' \
+    awk '{$1 = "[" $2 "]"; $2 = $3 = $4 = $5 = ""; sub(/ +/, " "); print}' \
         "$dir/all" | grep -qxF "$entry" || echo "$entry"
 done >"$dir/stale"
 [ ! -s "$dir/stale" ] || {
