@@ -2585,15 +2585,23 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
     return ipti_evt_insert(evt, evt->count, packet, type, bind);
 }
 
+/* The index of the first record of a type, or the end, where there always is
+ * room for one that is lost. */
+static unsigned ipti_evt_first(const ipt_evt_state_ *evt, uint8_t type)
+{
+    unsigned i = 0;
+
+    while (i < evt->count && evt->pending[i].type != type)
+        i++;
+    return i;
+}
+
 /* The first record of a type, or NULL. */
 static ipt_pending_ *ipti_evt_find(ipt_evt_state_ *evt, uint8_t type)
 {
-    unsigned i;
+    const unsigned i = ipti_evt_first(evt, type);
 
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].type == type)
-            return &evt->pending[i];
-    return NULL;
+    return i < evt->count ? &evt->pending[i] : NULL;
 }
 
 /* The index of the first record bound to one of `mask`, or the end. */
@@ -2867,7 +2875,8 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
                              uint8_t off)
 {
-    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_DISABLED);
+    ipt_pending_ *record
+        = &evt->pending[ipti_evt_first(evt, IPT_EVT_DISABLED)];
     unsigned i;
 
     record->offset = packet->offset;
@@ -2956,8 +2965,7 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
     if (lost && evt->psb_fup) {
-        const ipt_pending_ *psb = ipti_evt_find(evt, IPT_EVT_ENABLED);
-        const unsigned count = (unsigned) (psb - evt->pending);
+        const unsigned count = ipti_evt_first(evt, IPT_EVT_ENABLED);
         if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip, count);
         ipti_evt_lost_fup(evt, count);
@@ -2989,7 +2997,8 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
  * is not; neither its FUP nor its MODE.Exec hold. */
 static void ipti_evt_bdm70(ipt_evt_state_ *evt)
 {
-    ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_ENABLED);
+    ipt_pending_ *record
+        = &evt->pending[ipti_evt_first(evt, IPT_EVT_ENABLED)];
 
     record->type = IPT_EVT_DISABLED;
     record->flags |= IPT_EVENT_NO_IP;
@@ -3146,9 +3155,8 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
 
 static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const ipt_pending_ *paging = ipti_evt_find(evt, IPT_EVT_ASYNC_PAGING);
     const unsigned at /* before that */
-        = paging ? (unsigned) (paging - evt->pending) : evt->count;
+        = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
 
     ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)->data[0]
         = packet->u.vmcs.base;
@@ -3312,12 +3320,10 @@ static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
 {
     status->type = IPT_EVT_ENABLED;
     status->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-    evt->psb_fup = 1;
-    evt->psb_ip = evt->last_ip;
-    evt->enabled = 1;
-    ipti_evt_lost_place(evt, evt->psb_ip, evt->count);
+    evt->synced = 1;
+    ipti_evt_lost_place(evt, evt->last_ip, evt->count);
     ipti_evt_lost_fup(evt, evt->count);
-    ipti_evt_held_done(evt);
+    ipti_evt_lost_on(evt, evt->last_ip);
 }
 
 /* Returns 1 if the packet is used up. */
@@ -8121,7 +8127,7 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
     const uint32_t best = (uint32_t) ipti_memo_at(
         memo->mask_, line->key_ & ~IPTI_COV_REST, line->ip_, line->tnt_);
-    uint32_t to = best;
+    uint32_t to;
     uint32_t i;
 
     for (i = 0; i < IPTI_WAYS && memo->lines_[best ^ i].key_; i++)

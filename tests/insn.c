@@ -1060,16 +1060,24 @@ TEST(resync)
         "deferred", {CODE(0x1000, JCC0 JMP_RAX), CODE(0x3000, JCC0)},
         {ON, TNT(2, 0), TNT(1, 0), FUP(0x2000), TIP(0x3000), TNT(1, 0)},
         {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const row psbend = { /* EXSTOP ends the PSB+ and has its offset */
+        "PSBEND", {CODE(0x1000, JCC0 JMP_RAX), CODE(0x2000, NOP JCC0),
+                   CODE(0x3000, JCC0)},
+        {ON, TNT(2, 0), PSB, EXEC64, FUP(0x2000), EXSTOP(1), FUP(0x3000),
+         TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
     static const uint64_t one[] = {0x1000, 0x2000};
     static const uint64_t four[] = {0x1000, 0x3000};
     static const uint64_t two[] = {0x1000, 0x2000, 0x2001};
     static const uint64_t three[] = {0x1000, 0x1001};
+    static const uint64_t five[] = {0x1000, 0x2000, 0x3000};
 
     check_resync(&interrupt, IPT_ERR_RETURN, one, 2, IPT_END);
     check_resync(&nothing, IPT_ERR_RETURN, one, 1, IPT_END);
     check_resync(&status, IPT_ERR_RETURN, two, 3, IPT_END);
     check_resync(&page, IPT_NEED_PAGE, three, 2, IPT_END);
     check_resync(&deferred, IPT_ERR_MISMATCH, four, 2, IPT_END);
+    check_resync(&psbend, IPT_ERR_MISMATCH, five, 3, IPT_END);
 }
 
 /* The error of a _resync comes again until the next one. */
