@@ -82,6 +82,15 @@ static uint32_t ipti_magic(size_t size)
     return 0x49505400u ^ (IPT_VERSION * 0x9e3779b1u) ^ (uint32_t) size;
 }
 
+/* Every _init of a decoder ends here: one that failed stays cleared, and other
+ * calls refuse it. */
+static int ipti_made(uint32_t *magic, size_t size, int status)
+{
+    if (status >= 0)
+        *magic = ipti_magic(size);
+    return status;
+}
+
 /* What every call checks first. */
 #define IPTI_BAD_SELF(self) \
     (!(self) || (self)->magic_ != ipti_magic(sizeof(*(self))))
@@ -484,9 +493,13 @@ static inline int ipti_asid_same(const ipt_asid *a, const ipt_asid *b)
 }
 
 /* Begin at the start of the trace, not synchronised. */
-static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
-                          const ipt_config *config, const ipt_trace *trace)
+static int ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
+                         const ipt_config *config, const ipt_trace *trace)
 {
+    const int status = ipti_config_check(config, trace);
+
+    if (status < 0)
+        return status;
     cur->config = config;
     cur->trace = trace;
     cur->origin = trace->offset;
@@ -497,6 +510,7 @@ static void ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     at->offset = trace->offset;
     at->release = trace->offset;
     ipti_asid_unknown(&at->asid);
+    return IPT_OK;
 }
 
 /* Every public call on a decoder ends here. Where more trace is needed, pieces
@@ -832,24 +846,23 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
     return (int) size;
 }
 
-#define IPTI_PSB_HALF 0x8202820282028202u /* eight bytes of it */
+#define IPTI_PSB_PAIR IPTI_FIRST_PSB, IPTI_SECOND_PSB
+static const uint8_t ipti_psb[IPTI_SIZE_PSB]
+    = {IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR,
+       IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR};
 
-/* Do the 16 bytes at p make a PSB? */
-static inline int ipti_is_psb(const uint8_t *p)
+/* Are the n bytes at p, 16 at most, those that a PSB begins with? */
+static inline int ipti_is_psb(const uint8_t *p, size_t n)
 {
-    return ipti_le64(p) == IPTI_PSB_HALF && ipti_le64(p + 8) == IPTI_PSB_HALF;
+    return IPT_MEMCMP(p, ipti_psb, n) == 0;
 }
 
 static int ipti_shape_psb(const uint8_t *p, size_t n)
 {
-    size_t i;
-
-    if (n >= IPTI_SIZE_PSB && ipti_is_psb(p)) /* the loop takes its time */
-        return IPTI_SIZE_PSB;
-    for (i = 2; i < n; i++)
-        if (p[i] != (i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB))
-            return IPT_ERR_PACKET;
-    return IPT_MORE;
+    if (n >= IPTI_SIZE_PSB)
+        return ipti_is_psb(p, IPTI_SIZE_PSB) ? (int) IPTI_SIZE_PSB
+                                             : (int) IPT_ERR_PACKET;
+    return ipti_is_psb(p, n) ? IPT_MORE : IPT_ERR_PACKET;
 }
 
 /* The packet behind 02, by its second byte. */
@@ -1139,6 +1152,17 @@ static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
     return 3;
 }
 
+#define IPTI_PADS 9 /* that are stepped over at once, at most */
+
+/* How many PADs are at p? One is, and eight bytes after it can be read: their
+ * lowest bit is in the first byte that is no PAD. */
+static IPTI_HOT unsigned ipti_pads(const uint8_t *p)
+{
+    const uint64_t next = ipti_le64(p + 1);
+
+    return next ? 1 + ipti_low(next) / 8 : IPTI_PADS;
+}
+
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
@@ -1146,28 +1170,13 @@ static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
 {
     const uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
-    uint32_t size = 1;
+    uint32_t size = 0;
 
-    while (limit - size >= 8) {
-        const uint64_t next = ipti_le64(p + size);
-        if (next) /* the lowest bit is in the first byte that is no PAD */
-            return size + ipti_low(next) / 8;
-        size += 8;
-    }
+    while (limit - size >= IPTI_PADS && p[size] == IPTI_PAD)
+        size += ipti_pads(p + size);
     while (size < limit && p[size] == IPTI_PAD)
         size++;
     return size;
-}
-
-/* The same where 16 bytes can be read; 0: they are 16 or more. */
-static inline uint32_t ipti_pkt_pads(const uint8_t *p)
-{
-    uint64_t next = ipti_le64(p + 1);
-
-    if (next)
-        return 1 + ipti_low(next) / 8;
-    next = ipti_le64(p + 8);
-    return next ? 8 + ipti_low(next) / 8 : 0;
 }
 
 /* Behind a PSB: step over further "02 82" pairs, which are part of it. */
@@ -1187,7 +1196,7 @@ static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
         if (cur->trace->open && (n == 0 || (n == 1 && p[0] == IPTI_FIRST_PSB))
             && !ipti_cur_gap(cur, at->offset))
             return IPT_MORE;
-        if (n < 2 || p[0] != IPTI_FIRST_PSB || p[1] != IPTI_SECOND_PSB)
+        if (n < 2 || !ipti_is_psb(p, 2))
             break;
         ipti_fuel_trace(cur->config, at->offset, at->offset + 2);
         at->offset += 2;
@@ -1328,9 +1337,7 @@ static inline void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
         cur->limit = at->offset + IPTI_SIZE_PSB;
         at->sync = at->offset;
         at->valid |= IPT_AT_SYNC;
-        p += IPTI_SIZE_PSB;
-        if (n < IPTI_SIZE_PSB + 2
-            || (p[0] == IPTI_FIRST_PSB && p[1] == IPTI_SECOND_PSB)) {
+        if (n < IPTI_SIZE_PSB + 2 || ipti_is_psb(p + IPTI_SIZE_PSB, 2)) {
             cur->state = IPTI_CUR_PSB;
             cur->quick = 0;
         }
@@ -1394,7 +1401,7 @@ static const uint8_t ipti_tnts[256]
 /* What most of a trace is made of, at p, where 16 bytes can be read:
  *
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN      0 |  see ipti_load_tnt
- *   PAD     | 0   0   0   0   0   0   0   0 |  less than 16 of them
+ *   PAD     | 0   0   0   0   0   0   0   0 |  fewer than 16 of them
  *   IP      | IPBytes   | opcode            |  TIP, TIP.PGE, TIP.PGD, FUP:
  *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet"
  *
@@ -1421,9 +1428,12 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
     uint64_t size;
 
     if (first % 2 == 0) {
-        size = first == IPTI_PAD ? ipti_pkt_pads(p) : 0;
-        if (IPTI_LIKELY(size))
-            out->type = IPT_PKT_PAD;
+        size = first == IPTI_PAD ? ipti_pads(p) : IPTI_WINDOW;
+        if (size == IPTI_PADS) /* or more: look at the other bytes, too */
+            size = 7 + ipti_pads(p + 7);
+        if (IPTI_UNLIKELY(size == IPTI_WINDOW))
+            return 0;
+        out->type = IPT_PKT_PAD;
         return size;
     }
     size = ipti_ips[first];
@@ -1663,15 +1673,6 @@ static int ipti_store_cyc(uint8_t *p, const ipt_packet *packet)
     return size;
 }
 
-static int ipti_store_psb(uint8_t *p)
-{
-    int i;
-
-    for (i = 0; i < IPTI_SIZE_PSB; i++)
-        p[i] = i % 2 ? IPTI_SECOND_PSB : IPTI_FIRST_PSB;
-    return IPTI_SIZE_PSB;
-}
-
 /* Write the opcode of a packet of one size. Returns its size, 0: another. */
 static int ipti_store_opcode(uint8_t *p, uint8_t type)
 {
@@ -1810,7 +1811,8 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
     IPT_MEMSET(bytes, 0, sizeof(bytes));
     switch (packet->type) {
     case IPT_PKT_PSB:
-        used = ipti_store_psb(bytes);
+        used = IPTI_SIZE_PSB;
+        IPT_MEMCPY(bytes, ipti_psb, IPTI_SIZE_PSB);
         break;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
@@ -1848,16 +1850,12 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
 IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace)
 {
-    int status = ipti_config_check(config, trace);
-
     if (!decoder)
         return IPT_ERR_ARG;
-    if (status < 0)
-        return status;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
-    decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return IPT_OK;
+    return ipti_made(
+        &decoder->magic_, sizeof(*decoder),
+        ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
@@ -1954,10 +1952,10 @@ static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
     size_t n;
 
     (void) ipti_cur_bytes(cur, pos, window, &p, &n);
-    if (n < IPTI_SIZE_PSB || !ipti_is_psb(p))
+    if (n < IPTI_SIZE_PSB || !ipti_is_psb(p, IPTI_SIZE_PSB))
         return 0;
     (void) ipti_cur_bytes(cur, pos + IPTI_SIZE_PSB, window, &p, &n);
-    return n >= 2 && p[0] == IPTI_FIRST_PSB && p[1] == IPTI_SECOND_PSB ? 2 : 1;
+    return n >= 2 && ipti_is_psb(p, 2) ? 2 : 1;
 }
 
 /* Below which offset a search backward looks for the start of a PSB. */
@@ -3976,16 +3974,12 @@ static int ipti_evt_start(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
 IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace)
 {
-    int status = ipti_config_check(config, trace);
-
     if (!decoder)
         return IPT_ERR_ARG;
-    if (status < 0)
-        return status;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
-    decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return IPT_OK;
+    return ipti_made(
+        &decoder->magic_, sizeof(*decoder),
+        ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
 static int ipti_evt_synced(ipt_evt_decoder *decoder, int status)
@@ -4073,16 +4067,12 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace)
 {
-    int status = ipti_config_check(config, trace);
-
     if (!decoder)
         return IPT_ERR_ARG;
-    if (status < 0)
-        return status;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    ipti_cur_init(&decoder->cur_, &decoder->at, config, trace);
-    decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return IPT_OK;
+    return ipti_made(
+        &decoder->magic_, sizeof(*decoder),
+        ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
 /* The time of TNT bits is that of their event, from the first one used on. */
@@ -7117,7 +7107,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
 static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
-    int status = ipti_config_check(config, trace);
+    const int status = ipti_cur_init(&w->cur, at, config, trace);
 
     if (status < 0)
         return status;
@@ -7125,7 +7115,6 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
         return IPT_ERR_CONFIG;
     if (cache && cache->magic_ != ipti_magic(sizeof(*cache)))
         return IPT_ERR_STATE;
-    ipti_cur_init(&w->cur, at, config, trace);
     w->cache = cache;
     w->valid = cache ? &cache->version_ : &ipti_always;
     ipti_walk_reset(w);
@@ -7327,16 +7316,12 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace, ipt_cache *cache)
 {
-    int status;
-
     if (!decoder)
         return IPT_ERR_ARG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
-                            cache);
-    if (status >= 0)
-        decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return status;
+    return ipti_made(
+        &decoder->magic_, sizeof(*decoder),
+        ipti_walk_init(&decoder->walk_, &decoder->at, config, trace, cache));
 }
 
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
@@ -7657,16 +7642,12 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
-    int status;
-
     if (!decoder)
         return IPT_ERR_ARG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
-                            cache);
-    if (status >= 0)
-        decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return status;
+    return ipti_made(
+        &decoder->magic_, sizeof(*decoder),
+        ipti_walk_init(&decoder->walk_, &decoder->at, config, trace, cache));
 }
 
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
@@ -8838,7 +8819,6 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
                                              uint64_t *tnt)
 {
     uint64_t bits = *tnt;
-    uint64_t pads;
     uint64_t few;
 
     while (p < end && !(*p & 1)) {
@@ -8848,8 +8828,7 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
             if (bits >= full)
                 break;
         } else if (*p == IPTI_PAD) {
-            pads = ipti_le64(p + 1);
-            p += pads ? 1 + ipti_low(pads) / 8 : 9;
+            p += ipti_pads(p);
         } else {
             break;
         }
@@ -9050,12 +9029,8 @@ static int ipti_cov_stated(ipt_cov_decoder *decoder, const ipt_asid *asid,
 
 static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 {
-    uint64_t next;
-
-    while (p < end && *p == IPTI_PAD) {
-        next = ipti_le64(p + 1);
-        p += next ? 1 + ipti_low(next) / 8 : 9;
-    }
+    while (p < end && *p == IPTI_PAD)
+        p += ipti_pads(p);
     return p;
 }
 
@@ -9074,7 +9049,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     unsigned n;
 
     *ip = 0;
-    if (!ipti_is_psb(p))
+    if (!ipti_is_psb(p, IPTI_SIZE_PSB))
         return NULL;
     for (n = 0; size && n < 16; n++) {
         p = ipti_cov_pads(p + size, end);
@@ -9701,16 +9676,12 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
                          const ipt_cov_config *cov, const ipt_trace *trace,
                          ipt_cache *cache)
 {
-    int status;
-
     if (!decoder || !cov)
         return IPT_ERR_ARG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
     decoder->cov_ = cov;
-    status = ipti_cov_begin(decoder, config, trace, cache);
-    if (status >= 0)
-        decoder->magic_ = ipti_magic(sizeof(*decoder));
-    return status;
+    return ipti_made(&decoder->magic_, sizeof(*decoder),
+                     ipti_cov_begin(decoder, config, trace, cache));
 }
 
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace)
