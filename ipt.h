@@ -1398,11 +1398,11 @@ typedef struct ipt_probe_ {
  * there are more than one, bits come before the TIP (a deferred one may be used
  * before them), and both before the event. */
 typedef struct ipt_next_ {
-    uint64_t tnt;        /* tnt_count branches to come, oldest on top */
+    uint64_t tnt;        /* branches to come, the oldest in bit 63, those after
+                          * it below, then a stop bit */
     uint64_t tnt_offset; /* of the packet they are from */
     uint64_t tip;        /* where the next indirect branch goes, if has_tip */
     uint64_t tip_offset;
-    uint32_t tnt_count;
     uint8_t has_tip;
     uint8_t has_event; /* event is the next one, not reached yet */
     uint8_t fresh;     /* tnt and tip have not been used yet */

@@ -5626,7 +5626,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   flow   at most one of enabled, hidden; both 0: tracing is disabled, or not
  *          known to be enabled. ip is of interest if enabled, prev_ip unless
  *          all of out.taken is set
- *   next   tnt_count is at most 47, bind is what [bind] makes of event if
+ *   next   tnt holds at most 47 bits, bind is what [bind] makes of event if
  *          has_event
  *   code   count 0: none is at hand. Else counted <= index <= count <= the
  *          run's; simple is below count; whole: the event cuts nothing
@@ -5715,6 +5715,42 @@ static inline int ipti_loop_stuck(const ipt_loop_ *loop)
 
 /* ---- what says how flow goes on ---- */
 
+#define IPTI_TNT_NONE ((uint64_t) 1 << 63) /* ipt_next_.tnt: its stop bit */
+
+/* So many bits, 63 at most, which the trace has in the low end of `bits`. */
+static inline uint64_t ipti_tnt_hold(uint64_t bits, unsigned count)
+{
+    return (bits << 1 | 1) << (63 - count);
+}
+
+/* Back: as the trace has them, with a stop bit above. */
+static inline uint64_t ipti_tnt_held(uint64_t tnt)
+{
+    return (tnt >> 1 | IPTI_TNT_NONE) >> ipti_low(tnt);
+}
+
+static IPTI_HOT int ipti_next_tnt(const ipt_next_ *next)
+{
+    return next->tnt != IPTI_TNT_NONE;
+}
+
+/* Is there flow, or anything, that goes on? */
+static IPTI_HOT int ipti_next_flow(const ipt_next_ *next)
+{
+    return ipti_next_tnt(next) || next->has_tip;
+}
+
+static inline int ipti_next_any(const ipt_next_ *next)
+{
+    return ipti_next_flow(next) || next->has_event;
+}
+
+/* Is the next branch taken? There is a bit. */
+static IPTI_HOT int ipti_next_taken(const ipt_next_ *next)
+{
+    return (int) (next->tnt >> 63);
+}
+
 /* Time as of the packet that was fetched. */
 static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 {
@@ -5727,8 +5763,7 @@ static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 static void ipti_walk_tnt(ipt_walk_ *w, uint64_t offset, uint64_t bits,
                           uint8_t count)
 {
-    w->next.tnt = bits;
-    w->next.tnt_count = count;
+    w->next.tnt = ipti_tnt_hold(bits, count);
     w->next.tnt_offset = offset;
 }
 
@@ -5868,7 +5903,7 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
         int status = ipti_walk_fetch(w, at);
         if (status < 0)
             return status;
-        w->next.tnt_count = 0;
+        w->next.tnt = IPTI_TNT_NONE;
         w->flow.icnt = 0;
         if (ipti_walk_shows(w, at))
             ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
@@ -5885,7 +5920,7 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 /* See to it that there is one. */
 static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
-    if (w->next.tnt_count || w->next.has_tip || w->next.has_event)
+    if (ipti_next_any(&w->next))
         return IPT_OK;
     return IPTI_UNLIKELY(w->flow.hidden) ? ipti_walk_over(w, at)
                                     : ipti_walk_fetch(w, at);
@@ -5894,14 +5929,13 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 /* The event, if it is what comes next; NULL if TNT bits or a TIP are. */
 static inline const ipt_event *ipti_walk_event(const ipt_walk_ *w)
 {
-    return w->next.has_event && !w->next.tnt_count && !w->next.has_tip
-               ? &w->next.event
-               : NULL;
+    return w->next.has_event && !ipti_next_flow(&w->next) ? &w->next.event
+                                                          : NULL;
 }
 
 static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 {
-    if (w->next.tnt_count)
+    if (ipti_next_tnt(&w->next))
         return w->next.tnt_offset;
     return w->next.has_tip ? w->next.tip_offset : w->next.event.offset;
 }
@@ -6527,7 +6561,6 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t bits = w->next.tnt;
     const uint64_t offset = w->next.tnt_offset;
-    const uint32_t count = w->next.tnt_count;
     int status = ipti_walk_queued(w, at);
 
     if (w->next.tnt_offset != offset) { /* more bits: an error that stays */
@@ -6536,7 +6569,6 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     }
     w->next.tnt = bits;
     w->next.tnt_offset = offset;
-    w->next.tnt_count = count;
     return status;
 }
 
@@ -6573,7 +6605,7 @@ static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
  * What it caused, and the loss, come before what comes then. */
 static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 {
-    w->next.tnt_count = 0;
+    w->next.tnt = IPTI_TNT_NONE;
     ipti_walk_caused(w, at);
     return ipti_walk_first(w, at, 0);
 }
@@ -6592,7 +6624,8 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             if (w->next.event.type == IPT_EVT_OVERFLOW
                 || w->next.event.type == IPT_EVT_GAP)
                 return ipti_walk_lost(w, at);
-            if (w->next.tnt_count || w->next.event.flags & IPT_EVENT_STATUS)
+            if (ipti_next_tnt(&w->next)
+                || w->next.event.flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (w->next.event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
@@ -6604,7 +6637,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return ipti_walk_note(w, at);
             ipti_walk_keep(w, at);
         }
-        status = w->next.tnt_count ? ipti_walk_deferred(w, at)
+        status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
                               : ipti_walk_timed(w, at);
         if (status < 0)
             return status;
@@ -6621,7 +6654,7 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status < 0 || !w->next.has_tip)
             return status;
     }
-    if (IPTI_UNLIKELY(w->next.fresh) && !w->next.tnt_count)
+    if (IPTI_UNLIKELY(w->next.fresh) && !ipti_next_tnt(&w->next))
         ipti_walk_tick(w, at, w->flow.ip, w->next.tip_offset);
     w->flow.ip = w->next.tip;
     w->next.has_tip = 0;
@@ -6638,17 +6671,17 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return ipti_walk_indirect(w, at, IPT_INSN_RET, next);
-    if (w->next.tnt_count == 0) {
+    if (!ipti_next_tnt(&w->next)) {
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
         return status;
     }
-    if (!(w->next.tnt >> (w->next.tnt_count - 1) & 1))
+    if (!ipti_next_taken(&w->next))
         return IPT_ERR_RETCOMP;
     if (!ipti_calls_pop(&w->calls, &ip))
         return IPT_ERR_RETURN;
-    w->next.tnt_count--;
+    w->next.tnt <<= 1;
     w->flow.ip = ipti_wrap(w->flow.mode, ip);
     w->flow.icnt = 0;
     if (IPTI_UNLIKELY(w->next.fresh))
@@ -6726,10 +6759,9 @@ static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     const uint64_t target = run->target_;
     const uint64_t next = (run->ip_ + run->size_) & mask;
     const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & mask;
-    const uint32_t left = w->next.tnt_count - 1;
-    const uint16_t way = w->next.tnt >> left & 1;
+    const uint16_t way = (uint16_t) ipti_next_taken(&w->next);
 
-    w->next.tnt_count = left;
+    w->next.tnt <<= 1;
     w->code.way = way;
     w->flow.ip = way ? target : next;
     w->flow.prev_ip = ip;
@@ -6752,11 +6784,9 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     const uint8_t taken = w->out.taken;
     int status;
 
-    if (kind == IPT_INSN_JCC && w->next.tnt_count) {
+    if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
         if (IPTI_UNLIKELY(w->next.fresh))
-            ipti_walk_tick(w, at,
-                           w->next.tnt >> (w->next.tnt_count - 1) & 1 ? target
-                                                                      : next,
+            ipti_walk_tick(w, at, ipti_next_taken(&w->next) ? target : next,
                            w->next.tnt_offset);
         ipti_walk_cond(w, run, w->code.mask);
         return IPT_OK;
@@ -6812,7 +6842,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 /* Is there flow at hand, a TNT bit or a TIP? It is fetched if need be. */
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
-    return w->next.tnt_count || w->next.has_tip
+    return ipti_next_flow(&w->next)
            || (!w->next.has_event && ipti_walk_fetch(w, at) >= 0
                && !w->next.has_event);
 }
@@ -6864,10 +6894,10 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
     if (!run)
         return 0;
     if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
-        return w->next.tnt_count != 0;
-    if (w->next.tnt_count && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
+        return ipti_next_tnt(&w->next);
+    if (ipti_next_tnt(&w->next) && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         not_now |= IPTI_KINDS_NEAR;
-    else if (w->next.tnt_count)
+    else if (ipti_next_tnt(&w->next))
         not_now |= IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
     return !ipti_kind_in(run->kind_, not_now);
 }
@@ -6888,7 +6918,7 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
 static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
-    return run && run->kind_ == IPT_INSN_JCC && w->next.tnt_count
+    return run && run->kind_ == IPT_INSN_JCC && ipti_next_tnt(&w->next)
            && !w->next.fresh;
 }
 
@@ -6989,7 +7019,8 @@ static void ipti_walk_clear(ipt_walk_ *w)
 {
     w->out.lead = w->out.trail = 0;
     w->not_plain = 1;
-    w->next.tnt_count = w->next.has_tip = w->next.has_event = 0;
+    w->next.tnt = IPTI_TNT_NONE;
+    w->next.has_tip = w->next.has_event = 0;
     w->flow.has_resume = 0;
     w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
     w->flow.old_mode = 0;
@@ -7097,7 +7128,8 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         w->flow.enabled = 0;
         w->flow.hidden = 1;
         w->out.unsettled = 0;
-        w->next.tnt_count = w->next.has_tip = 0;
+        w->next.tnt = IPTI_TNT_NONE;
+        w->next.has_tip = 0;
         if (w->next.has_event && ipti_event_inside(&w->next.event))
             w->next.has_event = 0;
     }
@@ -7216,9 +7248,8 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
     if (!w->resyncing) {
-        const int some =
-            w->next.tnt_count || w->next.has_tip || w->next.has_event;
-        at->skip_from = some ? ipti_walk_offset(w) : at->offset;
+        at->skip_from
+            = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
         w->probe.count = 0;
         w->resyncing = IPTI_RESYNC_OFF;
@@ -7241,7 +7272,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
             w->out.waiting = 1;
             return ipti_walk_status(w);
         }
-        w->next.tnt_count = 0;
+        w->next.tnt = IPTI_TNT_NONE;
         status = ipti_walk_source(w, at);
         if (status < 0)
             return status;
@@ -7616,7 +7647,7 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
         return ipti_blk_run(decoder, block, run);
     offset = w->next.tnt_offset;
     ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    if (w->next.tnt_count == 0)
+    if (!ipti_next_tnt(&w->next))
         return ipti_blk_settle(decoder, block, run, offset);
     ipti_blk_set(w, block, run, offset);
     decoder->at.ip = w->flow.ip;
@@ -7852,7 +7883,7 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
-    if (w->next.tnt_count == 0)
+    if (!ipti_next_tnt(&w->next))
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
     if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
@@ -8378,7 +8409,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->flow.ip;
     return !(line->pop_ && n)
-           && !(w->next.tnt_count && ipti_line_edges(line) == room);
+           && !(ipti_next_tnt(&w->next) && ipti_line_edges(line) == room);
 }
 
 /* The walk passed a branch while a line is learned; top: the stack before. What
@@ -8461,7 +8492,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->flow.ip;
-    const uint32_t bits = w->next.tnt_count;
+    const uint64_t tnt = w->next.tnt;
     const uint8_t tip = w->next.has_tip;
     const uint8_t top = w->calls.top;
     const int status = ipti_walk_last(w, &decoder->at);
@@ -8470,13 +8501,13 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (decoder->learning_) {
-        ipti_cov_learn_branch(decoder, ip, bits - w->next.tnt_count, top);
+        ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
         return IPT_OK;
     }
     ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                    w->code.run.kind_);
     if (w->flow.enabled && ipti_kind_leaves(kind)
-        && (bits != w->next.tnt_count || tip
+        && (tnt != w->next.tnt || tip
             || !ipti_kind_in(kind, IPTI_KINDS_MAYBE))
         && ipti_cov_counts(decoder->cov_, ip, kind))
         ipti_cov_edge(decoder, ip, w->flow.ip, kind);
@@ -8543,7 +8574,8 @@ static void ipti_cov_stand(ipt_walk_ *w)
     w->out.taken = w->flow.prev_kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
     if (ipti_kind_far(w->flow.prev_kind))
         w->out.taken = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
-    w->next.tnt_count = w->next.has_tip = w->next.has_event = 0;
+    w->next.tnt = IPTI_TNT_NONE;
+    w->next.has_tip = w->next.has_event = 0;
     w->code.index = w->code.count = w->code.counted = 0;
     w->next.fresh = 0;
     w->evt.ticked = 1;
@@ -8585,8 +8617,7 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t behind)
 {
     ipti_cov_stand(w);
-    w->next.tnt = tnt;
-    w->next.tnt_count = (uint8_t) ipti_top(tnt);
+    w->next.tnt = ipti_tnt_hold(tnt, ipti_top(tnt));
     w->next.tip = leg->to;
     w->next.has_tip = behind == IPTI_COV_TIP;
     w->next.has_event = 0;
@@ -8631,14 +8662,15 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const ipt_cache_line *run;
-    uint32_t bits;
+    uint64_t tnt;
     uint8_t top;
 
     if (w->not_plain || w->code.count || w->code.version != *w->valid)
         return;
     while (decoder->learning_ == IPTI_COV_LEARNING
-           && (w->next.tnt_count || (w->next.has_tip && !w->next.has_event))) {
-        bits = w->next.tnt_count;
+           && (ipti_next_tnt(&w->next)
+               || (w->next.has_tip && !w->next.has_event))) {
+        tnt = w->next.tnt;
         top = w->calls.top;
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
@@ -8653,7 +8685,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
             ipti_cov_learn_branch(decoder, w->flow.prev_ip,
-                                  bits - w->next.tnt_count, top);
+                                  tnt != w->next.tnt, top);
         }
     }
 }
@@ -8669,7 +8701,7 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     status = ipti_cov_ready(decoder);
     if (status <= 0)
         return status;
-    if (w->code.count == w->code.run.count_ && w->next.tnt_count
+    if (w->code.count == w->code.run.count_ && ipti_next_tnt(&w->next)
         && ipti_kind_leaves(w->code.run.kind_)
         && w->code.run.kind_ != IPT_INSN_JCC
         && (w->code.run.kind_ != IPT_INSN_RET
@@ -8693,7 +8725,7 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
     for (;;) {
         ipti_cov_leap(decoder);
         if (status < 0 || decoder->learning_ == IPTI_COV_ENDED
-            || !(w->next.tnt_count || w->next.has_tip || w->next.has_event))
+            || !ipti_next_any(&w->next))
             break;
         status = ipti_cov_learn_step(decoder);
     }
@@ -9259,13 +9291,11 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     uint64_t tnt = leg->held;
     uint64_t before;
 
-    w->next.tnt = leg->held;
-    w->next.tnt_count = (uint8_t) held;
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
     if (used < held) {
-        w->next.tnt_count = (uint8_t) (held - used);
+        w->next.tnt = ipti_tnt_hold(leg->held, held - used);
         return;
     }
     while (ipti_top(tnt) < used) {
@@ -9277,8 +9307,7 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
             p = ipti_cov_other(p, &tnt);
         }
     }
-    w->next.tnt = tnt;
-    w->next.tnt_count = (uint8_t) (ipti_top(tnt) - used);
+    w->next.tnt = ipti_tnt_hold(tnt, ipti_top(tnt) - used);
     w->next.tnt_offset = leg->offset + (uint64_t) (last - leg->window);
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
@@ -9302,7 +9331,7 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
     leg->psb_size = 0;
-    leg->held = ipti_cov_left(w->next.tnt, w->next.tnt_count);
+    leg->held = ipti_tnt_held(w->next.tnt);
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
@@ -9647,6 +9676,7 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
 
     IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
     IPT_MEMSET(&decoder->walk_, 0, sizeof(decoder->walk_));
+    ipti_walk_clear(&decoder->walk_);
     decoder->walk_.cur.config = config; /* for a _begin, if this one fails */
     decoder->walk_.cache = cache;
     if (status >= 0)

@@ -84,6 +84,23 @@ TEST(calls)
     CHECK(!ipti_calls_pop(&calls, &ip));
 }
 
+/* Bits as the trace has them, to those of the walk and back. */
+TEST(bits)
+{
+    uint64_t tnt = ipti_tnt_hold(0xd, 3); /* 1 0 1; what is above is not */
+    unsigned n;
+
+    CHECK_EQ(tnt, (uint64_t) 0xb << 60);
+    CHECK_EQ(ipti_tnt_held(tnt), 0xd);
+    CHECK_EQ(ipti_tnt_hold(0, 0), IPTI_TNT_NONE);
+    CHECK_EQ(ipti_tnt_held(IPTI_TNT_NONE), 1);
+    for (n = 1; n < 64; n++)
+        CHECK_EQ(ipti_tnt_held(ipti_tnt_hold(~(uint64_t) 0, n)),
+                 ~(uint64_t) 0 >> (63 - n));
+    tnt <<= 3;
+    CHECK_EQ(tnt, IPTI_TNT_NONE);
+}
+
 /* Each rule is broken in turn: the check names it. */
 TEST(illegal)
 {
@@ -98,7 +115,8 @@ TEST(illegal)
         CHECK(!strncmp(ipti_walk_check(w), part, strlen(part)))
 
     ILLEGAL(w->flow.hidden = 1, "flow");
-    ILLEGAL(w->next.tnt_count = 48, "next");
+    ILLEGAL(w->next.tnt = 0, "next");
+    ILLEGAL(w->next.tnt = ipti_tnt_hold(0, 48), "next");
     ILLEGAL(w->next.has_event = 1; w->next.event.type = IPT_EVT_PAGING;
             w->next.bind.how = IPTI_BIND_HERE, "next");
     ILLEGAL(w->code.count = 1; w->code.index = 2, "code");
@@ -116,6 +134,7 @@ int main(void)
 {
     RUN(loops);
     RUN(calls);
+    RUN(bits);
     RUN(illegal);
     return test_report();
 }

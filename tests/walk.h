@@ -31,7 +31,8 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     ipt_bind_ bind = w->next.bind;
 
     if (w->flow.enabled && w->flow.hidden) return "flow: enabled and hidden";
-    if (w->next.tnt_count > 47) return "next: more than 47 TNT bits";
+    if (!w->next.tnt) return "next: no stop bit";
+    if (w->next.tnt << 48) return "next: more than 47 TNT bits";
     if (w->next.has_event) ipti_bind_event(&bind, &w->next.event);
     if (!walk_same_bind(&bind, &w->next.bind))
         return "next: bind is not that of event";
