@@ -6738,7 +6738,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
     case IPT_INSN_INTO: /* on overflow it is a far call */
         event = ipti_walk_event(w);
-        if (w->next.has_tip
+        if (w->next.has_tip || w->out.count /* kept: what it causes */
             || (event
                 && (event->type == IPT_EVT_DISABLED
                     || ipti_kind_in(kind, w->next.bind.kinds))))
