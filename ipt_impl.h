@@ -5798,36 +5798,14 @@ static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* The same; the time of TNT and TIP goes to `flow` until they are used. */
-static IPTI_APART int ipti_walk_timed(ipt_walk_ *w, ipt_where *at)
-{
-    int status = ipti_walk_queued(w, at);
-
-    if (status >= 0 && !w->next.has_event && w->evt.ticked)
-        ipti_walk_time(w);
-    return status;
-}
-
-/* The same, with a short way for TNT and TIP that just pass through [evt]. */
+/* Fetch what comes next. The time of TNT and TIP waits until they are used. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
-    ipt_packet packet; /* never in memory */
+    const int status = ipti_walk_queued(w, at);
 
-    if (IPTI_UNLIKELY(!ipti_evt_quick(&w->cur, &w->evt, at, &packet)))
-        return ipti_walk_timed(w, at);
-    if (packet.type == IPT_PKT_TNT_8) {
-        ipti_walk_tnt(w, packet.offset, packet.u.tnt.bits, packet.u.tnt.count);
-    } else if (packet.type == IPT_PKT_TIP && packet.u.ip.ipc) {
-        (void) ipti_evt_last_ip(&w->evt, &packet);
-        ipti_walk_target(w, packet.offset, w->evt.last_ip);
-    } else {
-        ipti_evt_plain(&w->evt, &packet, &w->next.event);
-        ipti_walk_bind(w);
-        return IPT_OK;
-    }
-    if (IPTI_UNLIKELY(w->evt.ticked))
+    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked))
         ipti_walk_time(w);
-    return IPT_OK;
+    return status;
 }
 
 /* ---- flow that is stepped over ----
@@ -6638,7 +6616,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             ipti_walk_keep(w, at);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
-                              : ipti_walk_timed(w, at);
+                              : ipti_walk_fetch(w, at);
         if (status < 0)
             return status;
     }
