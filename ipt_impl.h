@@ -2013,7 +2013,7 @@ static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
     const uint64_t offset = at->offset;
     int status;
 
-    if (!used && cur->state >= IPTI_CUR_SYNC && at->valid & IPT_AT_SYNC)
+    if (!used && cur->state >= IPTI_CUR_SYNC)
         at->offset = at->sync;
     status = ipti_sync_backward(cur, at);
     if (status < 0 && status != IPT_BUDGET)

@@ -632,6 +632,43 @@ TEST(fuel_in_a_long_run)
     }
 }
 
+/* What reads ahead for its first event goes back from the PSB it stands at, and
+ * a search that finds nothing leaves the place alone. */
+TEST(fuel_where_events_were_read)
+{
+    static ipt_qry_decoder d;
+    uint64_t ip, offset;
+    size_t calls = 0;
+    int status;
+
+    begin();
+    put_psb();
+    put(1, 0x02), put(1, 0x23); /* PSBEND */
+    put(1000, 0);
+    put_psb();
+    put(1, 0x02), put(1, 0x23);
+    put(1000, 0);
+    put(1, 0x06);
+    hand_over(MAX);
+    b.config.fuel = &units;
+    units = 10000;
+    CHECK_EQ(ipt_qry_init(&d, &b.config, &b.trace), IPT_OK);
+    CHECK(ipt_qry_sync_set(&d, 1018, &ip) >= 0);
+    CHECK(d.at.offset >= 1036);
+    do {
+        units = 1;
+        calls++;
+        status = ipt_qry_sync_backward(&d, &ip);
+    } while (status == IPT_BUDGET && d.at.sync && calls < 2000);
+    CHECK(calls > 40 && calls < 1100);
+    CHECK_EQ(d.at.sync, 0);
+    offset = d.at.offset;
+    units = 10000;
+    CHECK_EQ(ipt_qry_sync_backward(&d, &ip), IPT_END);
+    CHECK_EQ(d.at.offset, offset);
+    end();
+}
+
 /* Turning round in the middle of a search. */
 TEST(fuel_and_change_of_mind)
 {
@@ -1239,6 +1276,7 @@ int main(void)
     RUN(V4_fuel_ends_with_the_piece);
     RUN(fuel);
     RUN(fuel_in_a_long_run);
+    RUN(fuel_where_events_were_read);
     RUN(fuel_and_change_of_mind);
     RUN(empty);
     RUN(empty_pieces);

@@ -1,5 +1,5 @@
-/* mutant.c: in each program of mutate.sh: which mutant it is, from MUTANT in the
- * environment, and how many milliseconds of CPU it may take, from MUTANT_MS. */
+/* mutant.c: in each program of mutate.sh: which mutant it is, from MUTANT in
+ * the environment, and how long it may take, from MUTANT_MS, of CPU time. */
 #include <stdlib.h>
 #include <sys/time.h>
 

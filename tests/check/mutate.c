@@ -50,7 +50,7 @@ static token tokens[TOKENS];
 static size_t token_count;
 static mutant mutants[MUTANTS];
 static size_t mutant_count;
-static size_t bodies[BODIES][2]; /* of functions: from the brace past its match */
+static size_t bodies[BODIES][2]; /* of functions: from { past } */
 static size_t body_count;
 
 static void die(const char *why)
@@ -581,7 +581,8 @@ int main(int argc, char **argv)
     const char *const what = argc == 4 ? argv[1] : "";
 
     if (!*what)
-        die("mutate list FILE SEED | apply FILE NUMBER | together FILE NUMBERS");
+        die("mutate list FILE SEED | apply FILE NUMBER "
+            "| together FILE NUMBERS");
     load(argv[2]);
     tokenize();
     find_mutants();

@@ -2,10 +2,10 @@
 # mutate.sh [SECTION...]: do the tests notice small faults in ipt_impl.h? Each
 # mutant (see mutate.c) goes through the tests of its section, first plainly and
 # then under ASan and UBSan, until one fails. If none does it is alive; it is not
-# judged if it compiles to the same object, nor if tests/proof/equivalent says why
-# it means the same. Fails below the limits. One test per section.
+# judged if it compiles to the same object, nor if tests/proof/equivalent says
+# why it means the same. Fails below the limits. One test per section.
 #
-# Tests are compiled once for all mutants of functions, of which they are told one
+# Tests are compiled once for all mutants of functions, and told which one it is
 # as they run. Only mutants of tables and macros are compiled one by one.
 #
 #     COUNT=250  mutants judged in each section; 0: all
@@ -95,15 +95,17 @@ program_of() {
     echo "$dir/$1/$2-$(echo "${3%[:!]*}" | tr / -)"
 }
 
+sanitizers='-fsanitize=address,undefined -fsanitize-trap=undefined'
+
 # build TREE FLAGS TEST
 build() {
     case $2,$3 in
     sanitized,*!) return ;;
-    sanitized,*) options='-fsanitize=address,undefined -fsanitize-trap=undefined' ;;
+    sanitized,*) options=$sanitizers ;;
     *) options= ;;
     esac
     case $1,$3 in
-    all-*[:!]*) options="$options -O1" ;; # it takes long: run often, compiled once
+    all-*[:!]*) options="$options -O1" ;; # slow ones, compiled once
     *) options="$options -O0" ;;
     esac
     case $3 in
@@ -245,7 +247,7 @@ identical() {
 # judge WORKER TREE: adds lines to the results, until a section has enough.
 judge() {
     share_of "$1" "$dir/$2/todo" |
-        while read -r number section line where operator key; do
+        while read -r number section line where _ key; do
             [ "$COUNT" -eq 0 ] ||
                 [ "$(grep -cE "^(killed|alive|wrong) $section " \
                     "$dir/results")" -lt "$COUNT" ] || continue
