@@ -424,9 +424,9 @@ typedef struct ipt_config {
                     uint8_t mode, void *context);
 
     /* Called for bytes that begin no known packet, with as many of them as are
-     * at hand, at most 16. Returns the packet's size, 1 .. 255, after it has
-     * filled what it likes of packet->u, or a negative value for "not mine
-     * either". 0: there are no such packets. */
+     * at hand, at most 16; packet->offset is where. Returns the packet's size,
+     * 1 .. 255, after it has filled what it likes of packet->u, or a negative
+     * value for "not mine either". 0: there are no such packets. */
     int (*unknown)(ipt_packet *packet, const uint8_t *bytes, size_t size,
                    void *context);
 

@@ -759,6 +759,8 @@ static void check_prefixes(const golden *row)
             if (!CHECK_EQ(next(&b, &p), IPT_ERR_TRUNCATED))
                 printf("    %u bytes of \"%s\"\n", (unsigned) cut, row->bytes);
             CHECK_EQ(b.decoder.at.offset, lead);
+            if (cut > lead + 1 || (bytes[lead] != 0x02 && bytes[lead] != 0x99))
+                CHECK_EQ(b.decoder.at.packet, row->packet.type);
             CHECK_EQ(p.type, 0xee);
         }
         b.trace.open = 1;
@@ -823,6 +825,7 @@ TEST(V4_pads_before_another)
                     if (!CHECK_EQ(next(&b, &p), IPT_OK)) break;
                 } while (p.type != IPT_PKT_PAD);
                 CHECK_EQ(p.offset, 20);
+                if (size > 20 + pads + 16) CHECK_EQ(p.size, pads);
                 while (p.type == IPT_PKT_PAD) {
                     end += p.size;
                     if (!CHECK_EQ(next(&b, &p), IPT_OK)) break;
@@ -972,6 +975,7 @@ typedef struct teller {
     int scribble;
     size_t given;
     uint8_t first;
+    uint64_t offset;
 } teller;
 
 static int tell(ipt_packet *packet, const uint8_t *bytes, size_t size,
@@ -980,6 +984,7 @@ static int tell(ipt_packet *packet, const uint8_t *bytes, size_t size,
     teller *t = context;
     t->given = size;
     t->first = bytes[0];
+    t->offset = packet->offset;
     if (t->scribble) memset(packet, t->scribble, sizeof *packet);
     packet->u.unknown[0] = 0x1234;
     packet->u.unknown[1] = bytes[size - 1];
@@ -1015,6 +1020,7 @@ TEST(unknown_sizes)
         CHECK_EQ(p.size, size);
         CHECK_EQ(p.u.unknown[0], 0x1234);
         CHECK_EQ(t.first, 0x05);
+        CHECK_EQ(t.offset, 1);
         CHECK(t.given <= 16 && t.given >= 1 && t.given <= 2 * (size_t) size);
         CHECK_EQ(next(&b, &p), IPT_OK);
         CHECK_EQ(p.offset, 1 + size);
@@ -1027,7 +1033,7 @@ TEST(unknown_sizes)
 TEST(unknown_wants_more)
 {
     uint8_t bytes[100];
-    teller t = {30, 0, 0, 0};
+    teller t = {30, 0, 0, 0, 0};
     ipt_packet p;
     bench b;
     memset(bytes, 0x06, sizeof bytes);
@@ -1129,7 +1135,7 @@ TEST(unknown_is_for_unknown)
         size_t size = row_bytes(&golden_rows[i], bytes, &lead);
         for (size_t n = lead + 1; n <= size; n++) {
             ipt_packet p;
-            teller t = {1, 0, 0, 0};
+            teller t = {1, 0, 0, 0, 0};
             bench b;
             start(&b, bytes, n);
             b.config.unknown = tell;
