@@ -5446,8 +5446,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     (IPTI_KIND(CALL) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(FAR_CALL)    \
      | IPTI_KIND(INT) | IPTI_KIND(SYSCALL) | IPTI_KIND(VMCALL)           \
      | IPTI_KIND(INTO))
-#define IPTI_KINDS_MAYBE /* those that need not be branches */           \
-    (IPTI_KIND(RSM) | IPTI_KIND(INTO))
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
@@ -5988,7 +5986,6 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     const ipt_config *config = w->cur.config;
     const int status = ipti_walk_code(w, at, w->flow.ip);
 
-    w->flow.ip = ipti_wrap(w->flow.mode, w->flow.ip);
     w->code.index = 0;
     w->code.counted = 0;
     w->code.count = 0;
@@ -6947,6 +6944,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_LOOP;
     }
     w->out.trail = 0;
+    w->flow.ip = ipti_wrap(w->flow.mode, w->flow.ip);
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
     if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
@@ -8471,7 +8469,6 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->flow.ip;
     const uint64_t tnt = w->next.tnt;
-    const uint8_t tip = w->next.has_tip;
     const uint8_t top = w->calls.top;
     const int status = ipti_walk_last(w, &decoder->at);
     const uint8_t kind = w->flow.prev_kind;
@@ -8485,8 +8482,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                    w->code.run.kind_);
     if (w->flow.enabled && ipti_kind_leaves(kind)
-        && (tnt != w->next.tnt || tip
-            || !ipti_kind_in(kind, IPTI_KINDS_MAYBE))
+        && w->flow.icnt == 0 /* else an INTO or RSM that is no branch */
         && ipti_cov_counts(decoder->cov_, ip, kind))
         ipti_cov_edge(decoder, ip, w->flow.ip, kind);
     return IPT_OK;

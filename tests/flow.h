@@ -710,6 +710,12 @@ static const row wrap_rows[] = {
      {E(ENABLED, SEAM, 0xfffffffb),
       EA(EXEC_MODE, ST, 0xfffffffb, IPT_MODE_32), I(0xfffffffb), I(0x40),
       I(0)}, 0, 0, 0},
+    {"a far jmp from 64-bit code", /* and an event that waits behind it */
+     {CODE(0x1000, FAR_JMP), CODE(0x2000, NOP SYSCALL), CODE(0x3000, JCC0)},
+     {ON, EXEC32, TIP(0x100002000), CFE(SYSCALL, 0, 0), TIP(0x3000),
+      TNT(1, 0)},
+     {S_ON, I(0x1000), EA(EXEC_MODE, 0, 0x100002000, IPT_MODE_32), I(0x2000),
+      EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x2001), I(0x3000)}, 0, 0, 0},
     {"an interrupt behind it",
      {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
       CODE(0x2000, JCC0)},
