@@ -79,7 +79,7 @@ $(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
 $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
                        $(BUILD)/common/common.a $(HEADERS)
 	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
-$(BUILD)/ptparallel: private LIBS += -pthread
+$(BUILD)/ptparallel $(BUILD)/ptflow: private LIBS += -pthread
 
 $(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)
@@ -88,7 +88,7 @@ $(BUILD)/programs/%: tests/programs/%.c
 	$(COMPILE) -o $@ $<
 
 $(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
-	$(COMPILE) -o $@ $(filter %.c,$^)
+	$(COMPILE) -o $@ $(filter %.c,$^) $(LIBS)
 
 # ---- demo ----
 

@@ -5,6 +5,7 @@
  *
  * The folders must be there. Nothing in the corpus has another source. */
 #include "fuzz.h"
+#include "tests/elfbuild.h"
 #include "tests/perfbuild.h"
 #include "tests/samples.h"
 
@@ -293,6 +294,33 @@ static void save_spaces_files(const char *folder)
 }
 
 /* Samples in front are about packets only; flow has its own. */
+/* ---- symbols of files: see symbols.c ---- */
+
+static void save_symbols_files(const char *folder)
+{
+    static const elf_symbol list[] = {
+        {"outer", ELF_BASE + ELF_AT, 0x40, 2, 1, 1},
+        {"_alias", ELF_BASE + ELF_AT, 0x40, 2, 2, 1},
+        {"label", ELF_BASE + ELF_AT + 8, 0, 0, 0, 1},
+        {"inner", ELF_BASE + ELF_AT + 0x10, 8, 10, 0, 1}};
+    static const char kallsyms[] = "ffffffff81000000 T _text\n"
+                                   "ffffffff81000100 t local\n"
+                                   "ffffffffc0000000 W weak\t[module]\n";
+    uint8_t elf[4096];
+    save(folder, "symbols", "elf", elf, elf_build(elf, list, 4, "ab"));
+    save(folder, "symbols", "kallsyms", (const uint8_t *) kallsyms,
+         sizeof kallsyms - 1);
+    memset(elf, 0, 256);
+    elf_store(elf, 0x4a695444, 4);
+    elf_store(elf + 4, 1, 4);
+    elf_store(elf + 8, 40, 4);
+    elf_store(elf + 12, 62, 4);
+    elf_store(elf + 40 + 4, 64, 4);
+    elf_store(elf + 40 + 40, 4, 8);
+    memcpy(elf + 40 + 56, "one", 4);
+    save(folder, "symbols", "jitdump", elf, 104);
+}
+
 int main(int argc, char **argv)
 {
     uint8_t bytes[FUZZ_HEAD + 2 * SAMPLE_MAX];
@@ -306,6 +334,7 @@ int main(int argc, char **argv)
     save_perfdata_files(argv[1]);
     save_pevent_files(argv[1]);
     save_spaces_files(argv[1]);
+    save_symbols_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");

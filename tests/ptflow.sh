@@ -49,13 +49,16 @@ check "a file that is not there" refuses "No such file" "$dir/none"
 check "an unknown option" refuses "unknown option: --nothing" --nothing
 check "an unknown field" refuses "bad argument: tid,x" --fields tid,x f
 check "no thread number" refuses "bad argument: 1,a" --tid 1,a f
+check "no threads" refuses "at least 1" -j 0 f
 check "no time" refuses "bad argument: 5" --time 5 f
 check "two kinds of lines" refuses "one of them" --insn --block f
 check "help" sh -c "'$build/ptflow' --help | grep -q -- '--fields'"
 echo "no trace" >"$dir/text"
 check "not a perf.data" refuses "not a perf.data" "$dir/text"
 
-$CC -O1 -w -static -pthread -o "$dir/tree" "$programs/tree.c" || {
+id=0123456789abcdef0123456789abcdef01234567
+$CC -O1 -w -static -pthread -Wl,--build-id=0x$id -o "$dir/tree" \
+    "$programs/tree.c" || {
     failed=1
     finish
 }
@@ -159,6 +162,60 @@ events() {
     grep -q enabled got && grep -q disabled got
 }
 check "--event" events
+# Three threads print what one does, whatever is printed.
+workers() {
+    for what in --insn --block --branch --call --event "--last 1000" \
+        "--func main"; do
+        for n in 1 2 3; do
+            # shellcheck disable=SC2086 # words
+            flow $what -j $n --fields comm,tid,cpu,time,ip,to,symoff cyc.data \
+                >lines.$n || return 1
+            cp err err.$n
+        done
+        [ -s lines.1 ] && cmp -s lines.1 lines.2 && cmp -s lines.1 lines.3 &&
+            cmp -s err.1 err.2 && cmp -s err.1 err.3 || return 1
+    done
+}
+check "-j" workers
+
+# Each function begins where nm says; all that is in `work` is what is between
+# its beginning and its end.
+nm -S tree | sed -n 's/^0*\([0-9a-f]*\) 0*\([0-9a-f]*\) [Tt] /\1 \2 /p' >nm.out
+symbols() {
+    flow --quiet --fields ip,sym,symoff none.data |
+        sed -n 's/^\([^ ]* [^ ]*\) [^ ]*+0x0$/\1/p' | sort -u >first
+    cut -d ' ' -f 1,3 nm.out | sort >functions
+    [ "$(wc -l <first)" -gt 50 ] && grep -q ' work$' first || return 1
+    comm -23 first functions | grep -v ' __.*libc_\|@' >wrong
+    [ ! -s wrong ] || { cat wrong >err; return 1; }
+}
+check "--fields sym, symoff" symbols
+number='function number(hex,  i, n) {
+    for (i = n = 0; i < length(hex); i++)
+        n = 16 * n + index("123456789abcdef", substr(hex, i + 1, 1))
+    return n
+}'
+func() {
+    awk "$number"'NR == FNR {
+            if ($3 == "work") { from = number($1); to = from + number($2) }
+            next
+        }
+        number($2) >= from && number($2) < to' nm.out want >inside
+    flow --quiet --func work --fields tid,ip none.data |
+        sort -s -n -k 1,1 >got
+    [ -s inside ] && cmp -s inside got || return 1
+    flow --quiet --func work --block --fields count none.data |
+        awk '{n += $1} END {print n}' >got
+    [ "$(cat got)" -eq "$(wc -l <inside)" ]
+}
+check "--func" func
+fields() {
+    flow --quiet --fields tid,cpu,time,ip,size,sym,sure cyc.data >got
+    [ "$(wc -l <got)" -eq "$(wc -l <cyc.want)" ] && ! grep -qvE \
+        '^[0-9]+ [01] [0-9]+\.[0-9]{9} [0-9a-f]+ [1-9][0-9]? [^ ]+ [01]$' got
+}
+executed cyc >cyc.want
+check "--fields of an instruction" fields
 check "a pipe" sh -c "cat none.data | '$build/ptflow' --quiet --fields tid,ip - |
     sort -s -n -k 1,1 | cmp -s - want"
 
@@ -167,9 +224,62 @@ no_code() {
     mv tree away
     flow --fields tid,ip none.data >got
     mv away tree
-    grep -q "lost: no code" err && grep -q "lost: mappings without a file" err
+    grep -q "lost: no code" err &&
+        grep -q "lost: mappings without a file" err || return 1
+    mv tree away
+    flow --quiet --errors --fields tid,ip,kind none.data >got
+    mv away tree
+    [ "$(sort -u got | wc -l)" -ge 6 ] && ! grep -qv ' no code$' got
 }
 check "no code" no_code
+
+# Another build is taken if the user says so; perf's cache has the right one.
+other_build() {
+    mkdir -p cache/.build-id/01/${id#01}
+    mv tree cache/.build-id/01/${id#01}/elf
+    LC_ALL=C sed 's/\x89\xab\xcd\xef/\x89\xab\xcd\xee/' cache/.build-id/01/*/elf >tree
+    flow --buildid-dir nowhere --fields tid,ip none.data | sort -s -n -k 1,1 >got
+    cp err err.refused
+    flow --buildid-dir nowhere --force --fields tid,ip none.data |
+        sort -s -n -k 1,1 >got.forced
+    flow --buildid-dir cache --fields tid,ip none.data |
+        sort -s -n -k 1,1 >got.cache
+    mv cache/.build-id/01/*/elf tree
+    grep -q "other version of the file; --force" err.refused &&
+        grep -q "lost: mappings of another version" err.refused &&
+        ! cmp -s got want && cmp -s got.forced want && cmp -s got.cache want
+}
+check "--force, --buildid-dir" other_build
+
+# Code the user gives: of one process, with the pid before the folder.
+map() {
+    mkdir -p map
+    mv tree map/tree
+    readelf -lW map/tree | awk '$1 == "LOAD" && /R E/ {
+        sub(/0x/, "", $3); sub(/0x/, "", $2); sub(/0x/, "", $5)
+        print $3, $5, "tree", $2 }' >map/image.map
+    flow --map map --fields tid,ip none.data | sort -s -n -k 1,1 >got
+    flow --map "$tid:map" --fields tid,ip none.data | sort -s -n -k 1,1 >got.one
+    flow --symfs "$tid:map" --fields tid,ip none.data |
+        sort -s -n -k 1,1 >got.name
+    mv map/tree tree
+    cmp -s got want && cmp -s got.one want && cmp -s got.name want
+}
+check "--map, --symfs: of a process" map
+
+# On a terminal it says how far it is; elsewhere it does not.
+progress() {
+    script -qec "'$build/ptflow' --errors none.data" /dev/null \
+        </dev/null >screen
+    flow --errors none.data
+    grep -q ' %, [0-9]* instructions' screen && ! grep -q ' %' err
+}
+if command -v script >/dev/null; then
+    check "progress" progress
+else
+    echo "SKIP ptflow: progress: script is missing (package bsdutils)"
+    skipped=$((skipped + 1))
+fi
 symfs() {
     mkdir -p "root$dir"
     mv tree "root$dir/tree"
@@ -199,6 +309,20 @@ if [ -n "$TRACES" ]; then
                 "$TRACES/$case/expected")" ]
         }
         check "$case" hardware
+
+        # Branches that were taken, and where tracing begins, with their times.
+        times_of() {
+            flow --map "$TRACES/$case" --branch --event \
+                --fields tid,cpu,ip,to,time,size,kind "$TRACES/$case/perf.data" |
+                sed 's/\([0-9]\)\.\([0-9]\)/\1\2/' |
+                awk "$number"'$7 == "enabled" {print $1, $2, 0, $3, $5}
+                    $6 && $4 != "-" && number($4) != number($3) + $6 {
+                        print $1, $2, $3, $4, $5 }' >got
+            awk -F '\t' '!/^#/ && $2 != "0" {print $4, $5 + 0, $1, $2, $6}' \
+                "$TRACES/$case/branches.tsv" >times
+            [ -s times ] && cmp got times 2>err
+        }
+        check "$case: times" times_of
     done
 fi
 finish

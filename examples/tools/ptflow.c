@@ -8,9 +8,11 @@
 #include "ipt.h"
 #include "common/pids.h"
 #include "common/spaces.h"
+#include "common/symbols.h"
 #include "common/threads.h"
 #include "common/tool.h"
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +45,20 @@ static const char help[] =
     "  --errors                  print what is lost where it is.\n"
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
-    "                            sym, dso, queue, offset, sure; sure is 0 if\n"
-    "                            it may have been another thread.\n"
+    "                            sym, symoff, dso, queue, offset, sure. sym is\n"
+    "                            the function, ? if there is none; symoff the\n"
+    "                            place in it, or in the file; sure is 0 if it\n"
+    "                            may have been another thread.\n"
     "  --tid <n>,...             these threads only.\n"
     "  --pid <n>,...             these processes only.\n"
     "  --comm <name>             threads with this name only.\n"
     "  --cpu <n>,...             these cpus only.\n"
     "  --time <a>,<b>            from a to b, seconds as printed; either may\n"
     "                            be missing.\n"
+    "  --func <name>             instructions of this function only.\n"
     "  --last <n>                the last n lines of each thread only.\n"
+    "  -j <n>                    use n threads: one decodes, the others put\n"
+    "                            lines into words.\n"
     "  --check                   compare each instruction with what Zydis says\n"
     "                            of it.\n"
     "  --never-mark              sure is always 1. For tests.\n"
@@ -68,12 +75,12 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
-    F_COMM, F_SYM, F_DSO, F_QUEUE, F_OFFSET, F_SURE, FIELDS
+    F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
-    "mode", "comm", "sym", "dso",  "queue", "offset", "sure"
+    "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure"
 };
 
 /* Numbers of --tid, --pid or --cpu. */
@@ -91,21 +98,34 @@ typedef struct options {
     numbers pids;
     numbers cpus;
     const char *comm;
+    const char *func;
     uint64_t from; /* ns */
     uint64_t to;
     uint64_t last; /* 0: all */
+    uint64_t threads; /* -j */
     uint8_t check;
     uint8_t never_mark;
-    uint8_t threads;
+    uint8_t list_threads;
+    uint8_t symbols; /* names of functions or files are needed */
     uint8_t quiet;
 } options;
 
-/* A line to come, in numbers. */
+/* A name that a thread had. */
+typedef struct comm_name {
+    struct comm_name *next;
+    char text[16];
+} comm_name;
+
+/* A line to come, in numbers; what it points to stays to the end. */
 typedef struct line {
     threads_who who;
     uint64_t ip;
     uint64_t to;
     uint64_t offset;
+    uint64_t place;   /* of ip in the function, or in the file */
+    const char *comm;
+    const char *func; /* NULL: not known */
+    const char *dso;  /* NULL: not known */
     uint32_t count;
     uint16_t depth;
     uint8_t size;
@@ -119,7 +139,7 @@ typedef struct line {
 typedef struct task {
     uint32_t tid;
     uint32_t pid;
-    char comm[16];
+    const char *comm;
     char last_comm[16];  /* in the file */
     uint8_t wanted;      /* by --tid, --pid and --comm */
     uint8_t has_from;
@@ -127,13 +147,38 @@ typedef struct task {
     uint16_t depth;      /* of calls */
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
-    uint64_t sym_first;  /* where the symbol looked up last holds */
-    uint64_t sym_last;
-    uint64_t sym_at;     /* where it begins */
-    uint64_t sym_life;
-    const char *sym;
-    const char *dso;
 } task;
+
+/* What is at an address. */
+typedef struct found {
+    uint64_t ip;
+    uint64_t life; /* changes of code + 1 */
+    uint64_t place;
+    const char *func;
+    const char *dso;
+    uint32_t pid;
+} found;
+
+#define FOUND 16384u /* a power of two */
+
+/* Text, and where it goes. */
+typedef struct text {
+    char *bytes;
+    size_t used;
+    size_t room;
+    uint64_t tsc;      /* the last time that was printed, .. */
+    char time[40];     /* ... and what it is */
+    uint8_t is_stdout; /* it is written when it is full; else it grows */
+    uint8_t failed;
+} text;
+
+/* Lines that are put into words by one thread. */
+typedef struct batch {
+    line lines[1024];
+    unsigned count;
+    enum { EMPTY, FULL, TAKEN, DONE } state;
+    text text;
+} batch;
 
 typedef struct ptflow {
     const tool_args *args;
@@ -141,70 +186,104 @@ typedef struct ptflow {
     perffile file;
     spaces spaces;
     spaces_view view;
+    symbols symbols;
     threads threads;
     threads_config config;
     pids tasks;
     task **list;
     size_t task_count;
     size_t task_max;
+    comm_name *names;
+    found *found;       /* FOUND places that were looked up */
     uint64_t changes;   /* of code */
     uint64_t checked;
     uint64_t differ;
-    char *out;
-    size_t used;
+    text out;
     double shown;
     uint8_t is_screen;
     uint8_t failed;
+
+    /* -j: batches are filled, taken and written in turn. */
+    pthread_mutex_t lock; /* for states, `take` and `ended` */
+    pthread_cond_t moved;
+    pthread_t *workers;
+    unsigned worker_count;
+    batch *batches;
+    unsigned batch_count;
+    unsigned fill; /* the one that is being filled */
+    unsigned take; /* the next that a worker takes */
+    uint8_t ended;
 } ptflow;
 
 #define ROOM (1u << 16)
 
 /* ---- output ---- */
 
-static void flush(ptflow *p)
+static void out_of_memory(const ptflow *p)
 {
-    if (p->used && fwrite(p->out, 1, p->used, stdout) != p->used) p->failed = 1;
-    p->used = 0;
+    fprintf(stderr, "%s: out of memory.\n", p->args->program);
+    exit(1);
 }
 
-static void put_char(ptflow *p, char c)
+static void flush(text *t)
 {
-    p->out[p->used++] = c;
+    if (t->used && fwrite(t->bytes, 1, t->used, stdout) != t->used)
+        t->failed = 1;
+    t->used = 0;
+}
+
+#define FIELD 20000u /* bytes of a field, at most */
+
+/* Room for a field. */
+static void make_room(const ptflow *p, text *t)
+{
+    if (t->room - t->used >= FIELD) return;
+    if (t->is_stdout && t->used) {
+        flush(t);
+        return;
+    }
+    if (!tool_grow(&t->bytes, 2 * t->room + ROOM, 1)) out_of_memory(p);
+    t->room = 2 * t->room + ROOM;
+}
+
+static void put_char(text *t, char c)
+{
+    t->bytes[t->used++] = c;
 }
 
 /* Names may be hostile: control bytes are printed as \xNN. */
-static void put_text(ptflow *p, const char *text)
+static void put_text(text *t, const char *s)
 {
     static const char digits[] = "0123456789abcdef";
-    for (unsigned n = 0; *text && n < 4096; text++, n++) {
-        const uint8_t c = (uint8_t) *text;
+    for (unsigned n = 0; *s && n < 4096; s++, n++) {
+        const uint8_t c = (uint8_t) *s;
         if (c >= ' ' && c != 127) {
-            put_char(p, *text);
+            put_char(t, *s);
             continue;
         }
-        put_char(p, '\\');
-        put_char(p, 'x');
-        put_char(p, digits[c >> 4]);
-        put_char(p, digits[c & 15]);
+        put_char(t, '\\');
+        put_char(t, 'x');
+        put_char(t, digits[c >> 4]);
+        put_char(t, digits[c & 15]);
     }
 }
 
-static void put_hex(ptflow *p, uint64_t n)
+static void put_hex(text *t, uint64_t n)
 {
     static const char digits[] = "0123456789abcdef";
     int shift = 60;
     while (shift && !(n >> shift)) shift -= 4;
-    for (; shift >= 0; shift -= 4) put_char(p, digits[n >> shift & 15]);
+    for (; shift >= 0; shift -= 4) put_char(t, digits[n >> shift & 15]);
 }
 
-static void put_number(ptflow *p, uint64_t n)
+static void put_number(text *t, uint64_t n)
 {
-    char text[24];
-    unsigned i = sizeof text;
+    char digits[24];
+    unsigned i = sizeof digits;
     do
-        text[--i] = (char) ('0' + n % 10);
+        digits[--i] = (char) ('0' + n % 10);
     while (n /= 10);
-    while (i < sizeof text) put_char(p, text[i++]);
+    while (i < sizeof digits) put_char(t, digits[i++]);
 }
 
 static uint64_t to_ns(const ptflow *p, uint64_t tsc)
@@ -242,13 +321,13 @@ static task *find_task(ptflow *p, uint32_t pid, uint32_t tid)
             || (p->task_count == p->task_max
                 && !tool_grow(&p->list, 2 * p->task_max + 16,
                                   sizeof *p->list))) {
-            fprintf(stderr, "%s: out of memory.\n", p->args->program);
-            exit(1);
+            out_of_memory(p);
         }
         if (p->task_count == p->task_max) p->task_max = 2 * p->task_max + 16;
         p->list[p->task_count++] = t;
         t->tid = tid;
         t->pid = pid;
+        t->comm = "";
         choose_task(p, t);
     }
     return t;
@@ -262,10 +341,18 @@ static void set_comm(char comm[16], const char *name)
     memset(comm + n, 0, 16 - n);
 }
 
-static void name_task(ptflow *p, uint32_t pid, uint32_t tid, const char *name)
+static void name_task(ptflow *p, uint32_t pid, uint32_t tid, const char *comm)
 {
     task *const t = find_task(p, pid, tid);
-    set_comm(t->comm, name);
+    comm_name *kept;
+    if (strncmp(t->comm, comm, 15) != 0) {
+        kept = (comm_name *) malloc(sizeof *kept);
+        if (!kept) out_of_memory(p);
+        set_comm(kept->text, comm);
+        kept->next = p->names;
+        p->names = kept;
+        t->comm = kept->text;
+    }
     t->pid = pid;
     choose_task(p, t);
 }
@@ -294,51 +381,76 @@ static void use_last_comms(ptflow *p)
     }
 }
 
-/* ---- lines ---- */
+/* ---- what is at an address ---- */
 
-static void find_symbol(ptflow *p, task *t, const line *l)
+static void look_up(ptflow *p, const line *l, found *f)
 {
     static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-    spaces_found found;
-    if (t->sym_life == p->changes + 1 && l->ip >= t->sym_first
-        && l->ip <= t->sym_last)
-        return;
+    const symbol *func = NULL;
+    spaces_found at;
+    f->ip = l->ip;
+    f->pid = l->who.pid;
+    f->life = p->changes + 1;
+    f->func = f->dso = NULL;
+    f->place = l->ip;
     p->view.pid = l->who.pid;
-    t->sym_life = p->changes + 1;
-    t->sym = t->dso = NULL;
-    t->sym_first = t->sym_last = t->sym_at = l->ip;
-    if (!spaces_find(&p->view, &asid, l->ip, &found)) return;
-    t->dso = found.name;
-    t->sym_first = t->sym_at = found.first;
-    t->sym_last = found.last;
+    if (!spaces_find(&p->view, &asid, l->ip, &at)) return;
+    f->dso = at.name;
+    f->place = at.offset;
+    if (l->ip >> 63)
+        func = symbols_at(&p->symbols, l->ip);
+    if (func)
+        f->place = l->ip - func->first;
+    else if (at.file && (func = symbols_find(&p->symbols, at.file, at.offset)))
+        f->place = at.offset - func->first;
+    if (func) f->func = func->name;
 }
 
-static void put_symbol(ptflow *p, task *t, const line *l, int dso)
+static void name_line(ptflow *p, line *l)
 {
-    find_symbol(p, t, l);
-    if (dso || !t->sym) {
-        put_text(p, t->dso ? t->dso : "?");
-        if (dso || !t->dso) return;
-    } else {
-        put_text(p, t->sym);
-    }
-    put_char(p, '+');
-    put_char(p, '0');
-    put_char(p, 'x');
-    put_hex(p, l->ip - t->sym_at);
+    const uint64_t hash = (l->ip ^ (uint64_t) l->who.pid << 32)
+                        * 0x9e3779b97f4a7c15u;
+    found *const f = &p->found[hash >> 50 & (FOUND - 1)];
+    if (f->ip != l->ip || f->pid != l->who.pid || f->life != p->changes + 1)
+        look_up(p, l, f);
+    l->func = f->func;
+    l->dso = f->dso;
+    l->place = f->place;
 }
 
-static void put_time(ptflow *p, uint64_t tsc)
+/* ---- lines ---- */
+
+static void put_place(text *t, const line *l)
 {
-    char text[40];
-    const uint64_t ns = to_ns(p, tsc);
+    put_text(t, l->func ? l->func : l->dso ? l->dso : "?");
+    if (!l->func && !l->dso) return;
+    put_char(t, '+');
+    put_char(t, '0');
+    put_char(t, 'x');
+    put_hex(t, l->place);
+}
+
+static void put_time(const ptflow *p, text *t, uint64_t tsc)
+{
+    uint64_t ns;
+    unsigned i = 9;
+    char digits[10];
     if (!tsc) {
-        put_char(p, '-');
-        return;
+        put_char(t, '-');
+    } else if (tsc == t->tsc) {
+        put_text(t, t->time);
+    } else {
+        const size_t begin = t->used;
+        ns = to_ns(p, tsc);
+        put_number(t, ns / 1000000000);
+        put_char(t, '.');
+        digits[9] = 0;
+        for (ns %= 1000000000; i; ns /= 10) digits[--i] = (char) ('0' + ns % 10);
+        put_text(t, digits);
+        t->tsc = tsc;
+        memcpy(t->time, t->bytes + begin, t->used - begin);
+        t->time[t->used - begin] = 0;
     }
-    snprintf(text, sizeof text, "%" PRIu64 ".%09" PRIu64, ns / 1000000000,
-             ns % 1000000000);
-    put_text(p, text);
 }
 
 static const char *mode_name(uint8_t mode)
@@ -347,61 +459,153 @@ static const char *mode_name(uint8_t mode)
     return mode < IPT_MODE_COUNT ? names[mode] : "-";
 }
 
-static void put_kind(ptflow *p, const line *l)
+static const char *kind_name(const line *l)
 {
-    if (l->what == EVENT)
-        put_text(p, ipt_evt_name(l->kind));
-    else if (l->what == ERRORS)
-        put_text(p, threads_text((threads_loss) l->kind));
-    else
-        put_text(p, ipt_insn_name(l->kind));
+    if (l->what == EVENT) return ipt_evt_name(l->kind);
+    if (l->what == ERRORS) return threads_text((threads_loss) l->kind);
+    return ipt_insn_name(l->kind);
 }
 
-static void put_field(ptflow *p, task *t, const line *l, uint8_t name)
+static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
 {
-    switch (name) {
-    case F_PID: put_number(p, l->who.pid); break;
-    case F_TID: put_number(p, l->who.tid); break;
+    switch (what) {
+    case F_PID: put_number(t, l->who.pid); break;
+    case F_TID: put_number(t, l->who.tid); break;
     case F_CPU:
         if (l->who.cpu == UINT32_MAX)
-            put_char(p, '-');
+            put_char(t, '-');
         else
-            put_number(p, l->who.cpu);
+            put_number(t, l->who.cpu);
         break;
-    case F_TIME: put_time(p, l->who.tsc); break;
+    case F_TIME: put_time(p, t, l->who.tsc); break;
     case F_IP:
         for (unsigned i = 0; l->what == CALL && i < l->depth && i < 64; i++)
-            put_text(p, "  ");
-        put_hex(p, l->ip);
+            put_text(t, "  ");
+        put_hex(t, l->ip);
         break;
     case F_TO:
         if (l->has_to)
-            put_hex(p, l->to);
+            put_hex(t, l->to);
         else
-            put_char(p, '-');
+            put_char(t, '-');
         break;
-    case F_SIZE: put_number(p, l->size); break;
-    case F_COUNT: put_number(p, l->count); break;
-    case F_KIND: put_kind(p, l); break;
-    case F_MODE: put_text(p, mode_name(l->mode)); break;
-    case F_COMM: put_text(p, *t->comm ? t->comm : "-"); break;
-    case F_SYM: put_symbol(p, t, l, 0); break;
-    case F_DSO: put_symbol(p, t, l, 1); break;
-    case F_QUEUE: put_number(p, l->who.queue); break;
-    case F_OFFSET: put_hex(p, l->offset); break;
-    default: put_char(p, (char) ('0' + l->who.sure)); break;
+    case F_SIZE: put_number(t, l->size); break;
+    case F_COUNT: put_number(t, l->count); break;
+    case F_KIND: put_text(t, kind_name(l)); break;
+    case F_MODE: put_text(t, mode_name(l->mode)); break;
+    case F_COMM: put_text(t, *l->comm ? l->comm : "-"); break;
+    case F_SYM: put_text(t, l->func ? l->func : "?"); break;
+    case F_SYMOFF: put_place(t, l); break;
+    case F_DSO: put_text(t, l->dso ? l->dso : "?"); break;
+    case F_QUEUE: put_number(t, l->who.queue); break;
+    case F_OFFSET: put_hex(t, l->offset); break;
+    default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
 
-static void print_line(ptflow *p, task *t, const line *l)
+static void put_words(const ptflow *p, text *t, const line *l)
 {
     for (unsigned i = 0; i < p->opt.field_count; i++) {
-        if (ROOM - p->used < 20000) flush(p);
-        if (i) put_char(p, ' ');
+        make_room(p, t);
+        if (i) put_char(t, ' ');
         put_field(p, t, l, p->opt.fields[i]);
     }
-    put_char(p, '\n');
+    put_char(t, '\n');
 }
+
+/* ---- -j: lines in batches ---- */
+
+static void *work(void *context)
+{
+    ptflow *const p = (ptflow *) context;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        batch *const b = &p->batches[p->take];
+        if (b->state == FULL) {
+            b->state = TAKEN;
+            p->take = (p->take + 1) % p->batch_count;
+            pthread_mutex_unlock(&p->lock);
+            for (unsigned i = 0; i < b->count; i++)
+                put_words(p, &b->text, &b->lines[i]);
+            pthread_mutex_lock(&p->lock);
+            b->state = DONE;
+            pthread_cond_broadcast(&p->moved);
+        } else if (p->ended) {
+            break;
+        } else {
+            pthread_cond_wait(&p->moved, &p->lock);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* Write what a batch has, as soon as it is put into words; then it is empty. */
+static void write_batch(ptflow *p, batch *b)
+{
+    pthread_mutex_lock(&p->lock);
+    while (b->state == FULL || b->state == TAKEN)
+        pthread_cond_wait(&p->moved, &p->lock);
+    b->state = EMPTY;
+    pthread_mutex_unlock(&p->lock);
+    flush(&b->text);
+    p->failed |= b->text.failed;
+    b->count = 0;
+}
+
+/* The batch is full, or was the last one. */
+static void end_batch(ptflow *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->batches[p->fill].state = FULL;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
+    p->fill = (p->fill + 1) % p->batch_count;
+    write_batch(p, &p->batches[p->fill]);
+}
+
+static void start_workers(ptflow *p)
+{
+    const unsigned want = (unsigned) p->opt.threads - 1;
+    if (want == 0) return;
+    p->batch_count = 2 * want + 2;
+    p->batches = (batch *) calloc(p->batch_count, sizeof *p->batches);
+    p->workers = (pthread_t *) calloc(want, sizeof *p->workers);
+    if (!p->batches || !p->workers) out_of_memory(p);
+    while (p->worker_count < want
+           && pthread_create(&p->workers[p->worker_count], NULL, work, p) == 0)
+        p->worker_count++;
+}
+
+static void end_workers(ptflow *p)
+{
+    for (unsigned i = 0; p->worker_count && i < p->batch_count; i++)
+        end_batch(p);
+    pthread_mutex_lock(&p->lock);
+    p->ended = 1;
+    pthread_cond_broadcast(&p->moved);
+    pthread_mutex_unlock(&p->lock);
+    while (p->worker_count)
+        pthread_join(p->workers[--p->worker_count], NULL);
+    for (unsigned i = 0; i < p->batch_count; i++)
+        free(p->batches[i].text.bytes);
+    free(p->batches);
+    free(p->workers);
+}
+
+static void print_line(ptflow *p, const line *l)
+{
+    batch *b;
+    if (!p->worker_count) {
+        put_words(p, &p->out, l);
+        return;
+    }
+    b = &p->batches[p->fill];
+    b->lines[b->count++] = *l;
+    if (b->count == sizeof b->lines / sizeof b->lines[0]) end_batch(p);
+}
+
+/* ---- which lines ---- */
 
 /* Is a place in the part that is asked for? */
 static int is_wanted(ptflow *p, const task *t, const line *l)
@@ -409,18 +613,21 @@ static int is_wanted(ptflow *p, const task *t, const line *l)
     const options *const o = &p->opt;
     uint64_t ns;
     if (!t->wanted || !is_one_of(&o->cpus, l->who.cpu)) return 0;
+    if (o->func && (!l->func || strcmp(l->func, o->func) != 0)) return 0;
     if (o->from == 0 && o->to == UINT64_MAX) return 1;
     ns = to_ns(p, l->who.tsc);
     return l->who.tsc && ns >= o->from && ns <= o->to;
 }
 
-static void put_line(ptflow *p, task *t, const line *l)
+static void put_line(ptflow *p, task *t, line *l)
 {
+    if (p->opt.symbols) name_line(p, l);
     if (!is_wanted(p, t, l)) return;
+    l->comm = t->comm;
     if (p->opt.last)
         t->ring[t->put++ % p->opt.last] = *l;
     else
-        print_line(p, t, l);
+        print_line(p, l);
 }
 
 /* ---- what threads.h finds ---- */
@@ -591,7 +798,7 @@ static int on_progress(uint64_t done, uint64_t size, void *context)
 {
     ptflow *const p = (ptflow *) context;
     const double now = p->is_screen ? seconds() : 0;
-    if (p->failed) return 1;
+    if (p->failed || p->out.failed) return 1;
     if (!p->is_screen || now - p->shown < 0.2) return 0;
     p->shown = now;
     fprintf(stderr, "\r%s: %3.0f %%, %" PRIu64 " instructions",
@@ -676,14 +883,17 @@ static int parse_time(const tool_args *args, const char *value, options *o)
 /* Options with an argument; 0: not one of them. */
 static int parse_argument(tool_args *args, options *o, const char *word)
 {
-    static const char *const names[] = {"--fields", "--tid",  "--pid",
-                                        "--cpu",    "--time", "--comm"};
+    static const char *const names[] = {"--fields", "--tid",  "--pid", "--cpu",
+                                        "--time",   "--comm", "--func"};
+    const unsigned count = sizeof names / sizeof names[0];
     const char *value;
     unsigned i = 0;
     if (strcmp(word, "--last") == 0)
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
-    while (i < 6 && strcmp(word, names[i]) != 0) i++;
-    if (i == 6) return 0;
+    if (strcmp(word, "-j") == 0)
+        return tool_number(args, word, 8, &o->threads) ? 1 : -1;
+    while (i < count && strcmp(word, names[i]) != 0) i++;
+    if (i == count) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
     switch (i) {
@@ -692,7 +902,8 @@ static int parse_argument(tool_args *args, options *o, const char *word)
     case 2: return parse_numbers(args, word, value, &o->pids);
     case 3: return parse_numbers(args, word, value, &o->cpus);
     case 4: return parse_time(args, value, o);
-    default: o->comm = value; return -1;
+    case 5: o->comm = value; return -1;
+    default: o->func = value; return -1;
     }
 }
 
@@ -705,7 +916,7 @@ static int parse_option(tool_args *args, ptflow *p, const char *word)
         uint8_t *value;
     } flags[] = {{"--check", &p->opt.check},
                  {"--never-mark", &p->opt.never_mark},
-                 {"--threads", &p->opt.threads},
+                 {"--threads", &p->opt.list_threads},
                  {"--quiet", &p->opt.quiet}};
     int status;
     for (unsigned i = 0; i < sizeof shows / sizeof shows[0]; i++)
@@ -775,12 +986,20 @@ static int check_options(const tool_args *args, options *o)
     }
 #endif
     if (!o->field_count) {
-        const char *fields = "comm,tid,cpu,time,ip,sym";
+        const char *fields = "comm,tid,cpu,time,ip,symoff";
         if (o->show & (BRANCH | CALL)) fields = "comm,tid,cpu,time,ip,to,kind";
-        if (o->show & BLOCK) fields = "comm,tid,cpu,time,ip,count,sym";
+        if (o->show & BLOCK) fields = "comm,tid,cpu,time,ip,count,symoff";
         if (o->show & (EVENT | ERRORS)) fields = "comm,tid,cpu,time,ip,kind";
         parse_fields(args, fields, o);
     }
+    if (o->threads == 0) {
+        fprintf(stderr, "%s: -j: at least 1.\n", args->program);
+        return 1;
+    }
+    o->symbols = o->func != NULL;
+    for (unsigned i = 0; i < o->field_count; i++)
+        o->symbols |= o->fields[i] == F_SYM || o->fields[i] == F_SYMOFF
+                   || o->fields[i] == F_DSO;
     return -1;
 }
 
@@ -838,7 +1057,7 @@ static void print_lasts(ptflow *p)
     for (size_t i = 0; i < p->task_count; i++) {
         task *const t = p->list[i];
         uint64_t n = t->put > p->opt.last ? t->put - p->opt.last : 0;
-        for (; n < t->put; n++) print_line(p, t, &t->ring[n % p->opt.last]);
+        for (; n < t->put; n++) print_line(p, &t->ring[n % p->opt.last]);
     }
 }
 
@@ -857,7 +1076,7 @@ static void configure(ptflow *p)
     c->insn = (p->opt.show & INSN) != 0;
     c->never_mark = p->opt.never_mark;
     if (p->opt.show & CALL) c->flags |= IPT_CONFIG_END_ON_CALL;
-    if (p->opt.show & BRANCH)
+    if (p->opt.show & BRANCH || p->opt.func)
         c->flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
 }
 
@@ -874,6 +1093,15 @@ static int print_threads(const ptflow *p)
     return 0;
 }
 
+static void start_symbols(ptflow *p)
+{
+    char *const path = spaces_kallsyms(&p->spaces);
+    p->found = (found *) calloc(FOUND, sizeof *p->found);
+    if (!p->found) out_of_memory(p);
+    if (path) symbols_kernel(&p->symbols, path);
+    free(path);
+}
+
 static int run(const tool_args *args, ptflow *p)
 {
     int status = perffile_open(args, p->opt.file, &p->file);
@@ -888,13 +1116,16 @@ static int run(const tool_args *args, ptflow *p)
         status = 1;
     }
     use_last_comms(p);
-    if (status == 0 && p->opt.threads) {
+    if (status == 0 && p->opt.symbols) start_symbols(p);
+    if (status == 0 && p->opt.list_threads) {
         status = print_threads(p);
     } else if (status == 0) {
+        start_workers(p);
         status = threads_run(&p->threads) < 0;
         if (status) fprintf(stderr, "%s: out of memory.\n", args->program);
         if (p->opt.last) print_lasts(p);
-        flush(p);
+        end_workers(p);
+        flush(&p->out);
         if (!p->opt.quiet) print_losses(p);
         if (p->differ) status = 1;
     }
@@ -906,14 +1137,17 @@ static int run(const tool_args *args, ptflow *p)
 int main(int argc, char **argv)
 {
     static ptflow p;
-    static char out[ROOM];
     tool_args args;
     int status;
     args.program = argc > 0 ? argv[0] : "ptflow";
     args.next = argc > 0 ? argv + 1 : argv;
     p.args = &args;
-    p.out = out;
+    p.out.is_stdout = 1;
     p.opt.to = UINT64_MAX;
+    p.opt.threads = 1;
+    pthread_mutex_init(&p.lock, NULL);
+    pthread_cond_init(&p.moved, NULL);
+    symbols_init(&p.symbols);
     spaces_init(&p.spaces, &args);
     p.view.all = &p.spaces;
     status = parse(&args, &p);
@@ -929,6 +1163,14 @@ int main(int argc, char **argv)
     free(p.opt.tids.list);
     free(p.opt.pids.list);
     free(p.opt.cpus.list);
+    while (p.names) {
+        comm_name *const next = p.names->next;
+        free(p.names);
+        p.names = next;
+    }
+    free(p.found);
+    free(p.out.bytes);
+    symbols_free(&p.symbols);
     spaces_free(&p.spaces);
     return tool_end(&args, status);
 }

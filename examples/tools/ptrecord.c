@@ -73,6 +73,7 @@ int main(void)
 
 #define IPT_IMPLEMENTATION
 #include "common/buildid.h"
+#include "common/files.h"
 #include "common/machine.h"
 #include "common/process.h"
 #include "common/qemu.h"
@@ -184,7 +185,7 @@ static void kill_all(void)
 /* Give up: no half recording stays behind, and no stopped process. */
 static void fail(const char *format, ...)
 {
-    static const char *const files[] = {"trace.pt",  "ips.u64",   "meta",
+    static const char *const names[] = {"trace.pt",  "ips.u64",   "meta",
                                         "image.map", "pages.bin", "maps"};
     va_list args;
     size_t i;
@@ -198,8 +199,8 @@ static void fail(const char *format, ...)
     kill_all();
     while (rec.pid > 0 && waitpid(-1, NULL, __WALL) > 0)
         ;
-    for (i = 0; rec.trace_file && i < sizeof(files) / sizeof(files[0]); i++)
-        remove(file_name(files[i]));
+    for (i = 0; rec.trace_file && i < sizeof(names) / sizeof(names[0]); i++)
+        remove(file_name(names[i]));
     if (rec.config.out)
         remove(rec.perf_data);
     exit(1);
@@ -531,16 +532,24 @@ static void check_timeless(const process *p, const process_region *r)
     }
 }
 
-/* Say which build a region is of that no file has: the vdso. */
+/* Say which build a region is of: of a file, or of the vdso. */
 static void identify(pid_t tid, const process_region *r, perfwrite_map *map)
 {
     static uint8_t bytes[4 * PROCESS_PAGE];
-    const uint64_t size = r->end - r->base;
+    uint64_t size = r->end - r->base;
     buildid id;
 
-    if (size > sizeof(bytes) || !process_read(tid, r->base, bytes, size))
-        return;
-    buildid_of_bytes(bytes, size, &id);
+    memset(&id, 0, sizeof(id));
+    if (strcmp(r->name, "[vdso]") == 0) {
+        if (size <= sizeof(bytes) && process_read(tid, r->base, bytes, size))
+            buildid_of_bytes(bytes, size, &id);
+    } else {
+        const int file = files_open(r->name, &size);
+        if (file >= 0) {
+            buildid_of_file(file, size, &id);
+            close(file);
+        }
+    }
     memcpy(map->build_id, id.bytes, id.size);
     map->build_id_size = id.size;
 }
@@ -564,8 +573,7 @@ static void mapped(process *p, const process_region *r)
     map.prot = PROT_READ | PROT_EXEC | (r->writable ? PROT_WRITE : 0u);
     map.flags = MAP_PRIVATE;
     map.name = *r->name ? r->name : "//anon";
-    if (strcmp(map.name, "[vdso]") == 0)
-        identify((pid_t) t->m.tid, r, &map);
+    identify((pid_t) t->m.tid, r, &map);
     machine_map(&rec.machine, &t->m, &map);
 }
 

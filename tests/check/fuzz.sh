@@ -21,6 +21,7 @@ commit=$(git rev-parse --short HEAD 2>/dev/null || echo none)
 passed=0 failed=0
 
 flags="-std=c99 -I. -g -fno-omit-frame-pointer"
+! echo '#include <libelf.h>' | cc -E - >/dev/null 2>&1 || libs=-lelf
 case $engine in
 libfuzzer)
     need=clang
@@ -70,8 +71,8 @@ fuzz() {
     if [ "$engine" = libfuzzer ]; then
         mkdir -p "$(dirname "$HISTORY")" "$dir/$1/merged"
         # shellcheck disable=SC2086 # commands with arguments
-        $cc $flags -o "$dir/$1/sanitized" "fuzz/$1.c" &&
-            $fast $flags -o "$dir/$1/fast" "fuzz/$1.c" || return 1
+        $cc $flags -o "$dir/$1/sanitized" "fuzz/$1.c" $libs &&
+            $fast $flags -o "$dir/$1/fast" "fuzz/$1.c" $libs || return 1
         libfuzzer "$1" fast "$seconds" "$corpus" "$seeds" || return 1
         "$dir/$1/fast" -merge=1 "$dir/$1/merged" "$corpus" "$seeds" \
             >"$dir/$1/merge.log" 2>&1 || return 1
@@ -80,7 +81,7 @@ fuzz() {
         FUZZ_ALL_WAYS=1 libfuzzer "$1" sanitized $((seconds / 4 + 1)) "$corpus"
     else
         # shellcheck disable=SC2086
-        $cc $flags -o "$dir/$1/fuzz" "fuzz/$1.c" || return 1
+        $cc $flags -o "$dir/$1/fuzz" "fuzz/$1.c" $libs || return 1
         afl-fuzz -V "$seconds" -t 10000 -i "$seeds" -o "$found" -- \
             "$dir/$1/fuzz" >"$dir/$1/log" 2>&1 || {
             tail -n 40 "$dir/$1/log"; return 1; }

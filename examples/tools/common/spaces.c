@@ -831,6 +831,12 @@ static void index_kernel(spaces *s, const perfdata_record *r)
         s->kernel_symbol = r->u.mmap.pgoff;
 }
 
+char *spaces_kallsyms(const spaces *s)
+{
+    const char *const folder = s->kcore ? s->kcore : s->own_kcore;
+    return folder ? tool_join(folder, "kallsyms") : NULL;
+}
+
 /* Was the kernel at these addresses when the copy was made? */
 static int is_same_boot(spaces *s, const char *folder)
 {

@@ -152,6 +152,10 @@ void spaces_index(spaces *s, const perfdata_record *r);
 /* All records are known: 0, or the exit status with a message. */
 int spaces_start(spaces *s);
 
+/* The list of the kernel's symbols beside --kcore, or beside what perf record
+ * --kcore made: its name, allocated; NULL if there is none. */
+char *spaces_kallsyms(const spaces *s);
+
 /* Apply a record. 1: code has changed as `change` says; 0: it has not. */
 int spaces_apply(spaces *s, const perfdata_record *r, spaces_change *change);
 

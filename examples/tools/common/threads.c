@@ -65,6 +65,8 @@ struct threads_queue_ {
     /* HELD */
     uint64_t hold_ip;
     uint64_t hold_at;  /* offset of the packet */
+    ipt_event begin;   /* that says so; ... */
+    uint8_t has_begin; /* ... it is told once the thread is known */
     uint64_t lo;       /* it began not before, ... */
     uint64_t hi;       /* ... and not after */
     size_t first;      /* runs that it can be in: first to last; */
@@ -853,11 +855,19 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
     set_space(q);
 }
 
+static void tell_event(threads_queue_ *q, const ipt_event *event)
+{
+    const threads_config *const c = &q->in->config;
+    if (c->event) c->event(&q->who, event, c->context);
+}
+
 /* The thread runs; what was known of it is used up. */
 static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
 {
     set_thread(q, thread);
     q->state = FLOWING;
+    if (q->has_begin) tell_event(q, &q->begin);
+    q->has_begin = 0;
     if (thread) thread->seen = 1;
 }
 
@@ -1213,16 +1223,20 @@ static void see_event(threads_queue_ *q, const ipt_event *e)
 /* Pull events, up to one after which the thread has to be found. */
 static void pull(threads_queue_ *q)
 {
-    threads *const t = q->in;
     ipt_event event;
     int status;
     do {
         status = next_event(q, &event);
         if (status < 0) break;
         q->who.tsc = where(q)->valid & IPT_AT_TSC ? event.tsc : 0;
-        if (t->config.event)
-            t->config.event(&q->who, &event, t->config.context);
+        if (event.type != IPT_EVT_ENABLED) tell_event(q, &event);
         see_event(q, &event);
+        if (event.type == IPT_EVT_ENABLED && q->state == HELD) {
+            q->begin = event;
+            q->has_begin = 1;
+        } else if (event.type == IPT_EVT_ENABLED) {
+            tell_event(q, &event);
+        }
     } while (status & IPT_EVENT_PENDING && q->state == FLOWING);
     q->pulling = status >= 0 && (status & IPT_EVENT_PENDING);
 }

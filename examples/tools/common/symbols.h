@@ -1,0 +1,64 @@
+/* symbols.h: which function is where in a file.
+ *
+ *     symbols names;
+ *     symbols_init(&names);
+ *     symbols_kernel(&names, "/proc/kallsyms");
+ *     s = symbols_find(&names, file, offset); // a files_file
+ *     s = symbols_at(&names, ip);             // of the kernel
+ *     ...
+ *     symbols_free(&names);
+ *
+ * A file is read when it is asked for the first time: an ELF file's .symtab,
+ * .dynsym and, by build id, the .symtab of its separate debug file (libelf;
+ * without it ELF files have no symbols); what a JIT compiler wrote (jitdump.h).
+ * Symbols lie at offsets in the file that has the code. Of several for the same
+ * place the one that perf prefers counts: one with a size, not weak, global,
+ * with fewer underscores in front, the longest. One without a size ends where
+ * the next one begins.
+ *
+ * All these files are hostile. No symbol is found for what cannot be read.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef SYMBOLS_H
+#define SYMBOLS_H
+#include "files.h"
+
+typedef struct symbol {
+    const char *name; /* until symbols_free */
+    uint64_t first;   /* offset in the file; of the kernel, address */
+    uint64_t last;    /* inclusive */
+    uint32_t up;      /* 1 + the index of a symbol around it; 0: none */
+    uint8_t rank;     /* private */
+} symbol;
+
+typedef struct symbols_table {
+    const files_file *file;
+    symbol *list;     /* by address */
+    size_t count;
+    size_t max;
+    void *elf[2];     /* files that are open: they have the names */
+    uint8_t *memory;  /* ... or it has: the names, or an ELF file */
+    struct symbols_table *next;
+} symbols_table;
+
+typedef struct symbols {
+    symbols_table *tables;
+    symbols_table *last; /* the one asked last */
+    symbols_table kernel;
+    const char *debug;   /* the folder of separate debug files; yours to set */
+} symbols;
+
+void symbols_init(symbols *s);
+void symbols_free(symbols *s);
+
+/* Read a copy of /proc/kallsyms. 0, or -1 if it is not there. */
+int symbols_kernel(symbols *s, const char *path);
+
+/* The function at an offset of a file; NULL if none is known. */
+const symbol *symbols_find(symbols *s, const files_file *file,
+                           uint64_t offset);
+
+/* The function of the kernel at an address. */
+const symbol *symbols_at(const symbols *s, uint64_t ip);
+
+#endif /* SYMBOLS_H */

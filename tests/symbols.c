@@ -1,0 +1,251 @@
+/* symbols.c: which function is where in a file (examples/tools/common/symbols.h),
+ * of files made here. */
+#define _GNU_SOURCE // below.c's O_PATH
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "ipt.h"
+#include "examples/tools/common/below.c"
+#include "examples/tools/common/buildid.c"
+#include "examples/tools/common/files.c"
+#include "examples/tools/common/jitdump.c"
+#include "examples/tools/common/symbols.c"
+#include "examples/tools/common/tool.c"
+#include "elfbuild.h"
+#include "test.h"
+#include <sys/stat.h>
+
+static char top[] = "/tmp/ipt-symbols-XXXXXX";
+static files disk;
+static symbols names;
+
+static char *at_top(const char *name)
+{
+    static char path[8][256];
+    static unsigned next;
+    char *const to = path[next++ % 8];
+    snprintf(to, sizeof path[0], "%s/%s", top, name);
+    return to;
+}
+
+static void save(const char *name, const void *bytes, size_t size)
+{
+    FILE *f = fopen(at_top(name), "wb");
+    if (!f || fwrite(bytes, 1, size, f) != size || fclose(f)) {
+        perror(name);
+        exit(2);
+    }
+}
+
+static const char *name_at(const char *file, uint64_t offset)
+{
+    const files_file *const f = files_get(&disk, at_top(file));
+    const symbol *const s = f ? symbols_find(&names, f, offset) : NULL;
+    return s ? s->name : "none";
+}
+
+static void check_name(const char *file, uint64_t offset, const char *want)
+{
+    const char *const got = name_at(file, offset);
+    if (!CHECK(strcmp(got, want) == 0))
+        printf("    at 0x%llx of %s: %s, not %s\n", (unsigned long long) offset,
+               file, got, want);
+}
+
+static void begin(void)
+{
+    files_init(&disk);
+    symbols_init(&names);
+    names.debug = at_top("debug");
+}
+
+static void end(void)
+{
+    symbols_free(&names);
+    files_free(&disk);
+}
+
+#ifdef HAVE_LIBELF
+#define A (ELF_BASE + ELF_AT)
+
+static uint8_t elf[4096];
+
+TEST(functions)
+{
+    static const elf_symbol list[] = {
+        {"first", A + 4, 4, 2, 1, 1},   {"data", A + 4, 4, 1, 1, 1},
+        {"label", A + 0x20, 0, 0, 0, 1}, {"resolver", A + 0x30, 8, 10, 1, 1},
+        {"foreign", A + 0x40, 8, 2, 1, 0}, {"far", A + 0x1000, 8, 2, 1, 1},
+        {"long", A + 0x70, 0x1000, 2, 1, 1}};
+    begin();
+    save("functions", elf, elf_build(elf, list, 7, NULL));
+    check_name("functions", ELF_AT + 3, "none");
+    check_name("functions", ELF_AT + 4, "first");
+    check_name("functions", ELF_AT + 7, "first");
+    check_name("functions", ELF_AT + 8, "none");
+    check_name("functions", ELF_AT + 0x20, "label"); // up to the next one
+    check_name("functions", ELF_AT + 0x2f, "label");
+    check_name("functions", ELF_AT + 0x30, "resolver");
+    check_name("functions", ELF_AT + 0x40, "none");
+    check_name("functions", ELF_AT + 0x70, "long");
+    check_name("functions", ELF_AT + 0x7f, "long");
+    check_name("functions", ELF_AT + 0x80, "none"); // past the segment's end
+    end();
+}
+
+/* Of two for one place the better one, however they are sorted. */
+TEST(aliases)
+{
+    static const struct {
+        elf_symbol bad;
+        elf_symbol good;
+    } rows[] = {
+        {{"a", A, 0, 2, 1, 1}, {"sized", A, 4, 2, 2, 1}},
+        {{"a", A, 4, 2, 2, 1}, {"strong", A, 4, 2, 0, 1}},
+        {{"a", A, 4, 2, 0, 1}, {"global", A, 4, 2, 1, 1}},
+        {{"_a_longer_name", A, 4, 2, 1, 1}, {"open", A, 4, 2, 1, 1}},
+        {{"a", A, 4, 2, 1, 1}, {"longest", A, 4, 2, 1, 1}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const elf_symbol there[] = {rows[i].bad, rows[i].good};
+        const elf_symbol back[] = {rows[i].good, rows[i].bad};
+        begin();
+        save("there", elf, elf_build(elf, there, 2, NULL));
+        save("back", elf, elf_build(elf, back, 2, NULL));
+        check_name("there", ELF_AT + 3, rows[i].good.name);
+        check_name("back", ELF_AT + 3, rows[i].good.name);
+        end();
+    }
+}
+
+/* After a function inside another one the outer one goes on. */
+TEST(nested)
+{
+    static const elf_symbol list[] = {
+        {"outer", A, 0x40, 2, 1, 1}, {"one", A + 8, 8, 2, 1, 1},
+        {"two", A + 0x18, 0x18, 2, 1, 1}, {"deep", A + 0x20, 8, 2, 1, 1}};
+    begin();
+    save("nested", elf, elf_build(elf, list, 4, NULL));
+    check_name("nested", ELF_AT + 7, "outer");
+    check_name("nested", ELF_AT + 8, "one");
+    check_name("nested", ELF_AT + 0x10, "outer");
+    check_name("nested", ELF_AT + 0x18, "two");
+    check_name("nested", ELF_AT + 0x20, "deep");
+    check_name("nested", ELF_AT + 0x28, "two");
+    check_name("nested", ELF_AT + 0x30, "outer");
+    check_name("nested", ELF_AT + 0x40, "none");
+    end();
+}
+
+/* A separate debug file counts if it is of the same build. */
+TEST(debug_files)
+{
+    static const elf_symbol own[] = {{"own", A, 4, 2, 1, 1}};
+    static const elf_symbol more[] = {{"own", A, 4, 2, 1, 1},
+                                      {"more", A + 8, 4, 2, 0, 1}};
+    mkdir(at_top("debug"), 0777);
+    mkdir(at_top("debug/.build-id"), 0777);
+    mkdir(at_top("debug/.build-id/61"), 0777);
+    begin();
+    save("stripped", elf, elf_build(elf, own, 1, "ab"));
+    save("debug/.build-id/61/62.debug", elf, elf_build(elf, more, 2, "ab"));
+    check_name("stripped", ELF_AT, "own");
+    check_name("stripped", ELF_AT + 8, "more");
+    end();
+    begin();
+    save("debug/.build-id/61/62.debug", elf, elf_build(elf, more, 2, "ac"));
+    check_name("stripped", ELF_AT, "own");
+    check_name("stripped", ELF_AT + 8, "none");
+    end();
+}
+
+/* A file in memory, and one that is cut anywhere. */
+TEST(memory_and_cuts)
+{
+    static const elf_symbol list[] = {{"here", A, 4, 2, 1, 1},
+                                      {"there", A + 8, 4, 2, 1, 1}};
+    const size_t size = elf_build(elf, list, 2, "ab");
+    const symbol *s;
+    for (size_t n = 0; n <= size; n++) {
+        const files_file *file;
+        begin();
+        file = files_put(&disk, "memory", elf, n);
+        s = symbols_find(&names, file, ELF_AT + 8);
+        CHECK(!s || strcmp(s->name, "there") == 0);
+        if (n == size) CHECK(s != NULL);
+        end();
+    }
+}
+#endif
+
+TEST(jit)
+{
+    uint8_t dump[256];
+    size_t size = 40;
+    memset(dump, 0, sizeof dump);
+    elf_store(dump, 0x4a695444, 4);
+    elf_store(dump + 4, 1, 4);
+    elf_store(dump + 8, 40, 4);
+    elf_store(dump + 12, 62, 4);
+    for (unsigned i = 0; i < 2; i++) { // LOAD: name, four bytes of code
+        uint8_t *const to = dump + size;
+        elf_store(to + 4, 56 + 4 + 4, 4);
+        elf_store(to + 16 + 16, 0x1000 + 4 * i, 8);
+        elf_store(to + 16 + 24, 4, 8);
+        memcpy(to + 56, i ? "two" : "one", 4);
+        size += 64;
+    }
+    begin();
+    save("jit-1.dump", dump, size);
+    check_name("jit-1.dump", 40 + 56 + 3, "none");
+    check_name("jit-1.dump", 40 + 60, "one");
+    check_name("jit-1.dump", 40 + 63, "one");
+    check_name("jit-1.dump", 104 + 60, "two");
+    end();
+}
+
+TEST(kernel)
+{
+    static const char list[] =
+        "ffffffff81000000 T _text\nffffffff81000000 T startup_64\n"
+        "ffffffff81000100 t local\nffffffff81000200 D data\n"
+        "ffffffff81000300 W weak\nffffffffc0000000 t inside\t[module]\n"
+        "0000000000000000 T hidden\nnonsense\n\nffffffff81000400 T last";
+    const symbol *s;
+    begin();
+    CHECK(symbols_kernel(&names, at_top("none")) < 0);
+    CHECK(symbols_at(&names, 0xffffffff81000000) == NULL);
+    save("kallsyms", list, sizeof list - 1);
+    CHECK(symbols_kernel(&names, at_top("kallsyms")) == 0);
+    s = symbols_at(&names, 0xffffffff81000010);
+    CHECK(s && strcmp(s->name, "startup_64") == 0);
+    s = symbols_at(&names, 0xffffffff810002ff);
+    CHECK(s && strcmp(s->name, "local") == 0 && s->first == 0xffffffff81000100);
+    s = symbols_at(&names, 0xffffffff81000300);
+    CHECK(s && strcmp(s->name, "weak") == 0);
+    s = symbols_at(&names, 0xffffffff81000400);
+    CHECK(s && strcmp(s->name, "last") == 0);
+    s = symbols_at(&names, 0xffffffffc0000000);
+    CHECK(s && strcmp(s->name, "inside") == 0);
+    CHECK(symbols_at(&names, 0x1000) == NULL);
+    end();
+}
+
+int main(void)
+{
+    char command[64];
+    if (!mkdtemp(top)) return 2;
+#ifdef HAVE_LIBELF
+    RUN(functions);
+    RUN(aliases);
+    RUN(nested);
+    RUN(debug_files);
+    RUN(memory_and_cuts);
+#else
+    printf("SKIP symbols of ELF files: libelf is missing (package "
+           "libelf-dev)\n");
+    test_.skipped++;
+#endif
+    RUN(jit);
+    RUN(kernel);
+    snprintf(command, sizeof command, "rm -rf %s", top);
+    return system(command) ? 2 : test_report();
+}
