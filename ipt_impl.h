@@ -9553,6 +9553,8 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
 
     if (!ipti_cov_enter(decoder))
         return;
+    if (decoder->walk_.out.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
+        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
     if (ipti_cov_fast(decoder) < 0) {
         ipti_cov_back(decoder);
         return;

@@ -346,6 +346,13 @@ static const row event_rows[] = {
      {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1002),
       E(ENABLED, BACK, 0x1002), IF(0x1002, ENABLED | RESUMED), I(0x1003)}, 0,
      0, 0},
+    {"a mov cr3 long before does not", /* more events than settle with it */
+     {CODE(0x1000, MOV_CR3 JMP("\x7b")), CODE(0x2000, JCC0)},
+     {ON, PIP(0x5000, 0), EXSTOP(1), FUP(0x1003), EXSTOP(1), FUP(0x1003),
+      EXSTOP(1), FUP(0x1003), PGD0, PGE(0x2000), TNT(1, 0), PADS(64)},
+     {S_ON, I(0x1000), EA(PAGING, NOIP, 0, 0x5000), E(EXSTOP, 0, 0x1003),
+      E(EXSTOP, 0, 0x1003), E(EXSTOP, 0, 0x1003), IF(0x1003, ASID)},
+     IPT_NEED_PAGE, 0x1080, 0},
     {"mov cr3 disables", {CODE(0x1000, NOP MOV_CR3 NOP JCC0)},
      {ON, PGD0, PGE(0x1004), TNT(1, 0)},
      {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
