@@ -1405,76 +1405,120 @@ typedef struct ipt_next_ {
     uint64_t tip_offset;
     uint8_t has_tip;
     uint8_t has_event; /* event is the next one, not reached yet */
-    uint8_t fresh;     /* tnt and tip have not been used yet */
-    ipt_event stamp;   /* their time, if fresh */
     ipt_event event;
     ipt_bind_ bind; /* of event */
 } ipt_next_;
 
+/* When a TNT or a TIP came. */
+typedef struct ipt_stamp_ {
+    ipt_event time; /* of which only the time counts */
+    uint8_t fresh;  /* they have not been used yet */
+} ipt_stamp_;
+
 /* Where flow is. */
 typedef struct ipt_flow_ {
-    uint64_t ip;          /* of the next instruction, if enabled */
-    uint64_t prev_ip;     /* of the one before it */
-    uint64_t resume_ip;   /* where tracing was disabled, if has_resume */
-    uint32_t icnt;        /* instructions since the last IP from the trace */
-    uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
-    uint8_t prev_kind;    /* IPT_INSN_ of the instruction before ip */
-    uint8_t has_resume;
-    uint8_t mode;      /* IPT_MODE_ */
-    uint8_t next_mode; /* ... from where tracing ends on, if not UNKNOWN */
-    uint8_t old_mode;  /* mode is from before an overflow */
-    uint8_t enabled;   /* ip is known */
-    uint8_t hidden;    /* tracing is enabled, but flow is stepped over */
-    uint8_t synced;    /* a PSB+ was seen since synchronising */
+    uint64_t ip;     /* of the next instruction, if enabled */
+    uint8_t enabled; /* ip is known */
+    uint8_t hidden;  /* tracing is enabled, but flow is stepped over */
+    uint8_t synced;  /* a PSB+ was seen since synchronising */
 } ipt_flow_;
 
-/* The code at flow's ip, and where in it that is. */
+/* The instruction before flow's ip. */
+typedef struct ipt_prev_ {
+    uint64_t ip;
+    uint8_t kind;  /* IPT_INSN_ */
+    uint8_t taken; /* IPTI_TAKEN_: what it has caused */
+} ipt_prev_;
+
+/* How code at flow's ip executes. */
+typedef struct ipt_mode_ {
+    uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
+    uint8_t now;          /* IPT_MODE_ */
+    uint8_t next;         /* ... from where tracing ends on, if not UNKNOWN */
+    uint8_t old;          /* it is from before an overflow */
+} ipt_mode_;
+
+/* Where tracing was disabled. */
+typedef struct ipt_resume_ {
+    uint64_t ip;
+    uint8_t has; /* there is such a place */
+} ipt_resume_;
+
+/* Instructions since the last IP from the trace. */
+typedef struct ipt_tally_ {
+    uint32_t icnt;   /* how many, ... */
+    uint8_t counted; /* ... so many of the run at hand among them */
+} ipt_tally_;
+
+/* The run of code at flow's ip, and where in it that is. */
 typedef struct ipt_code_at_ {
-    uint64_t mask;    /* of addresses in `mode`, when `run` was got */
-    uint64_t offset;  /* of the packet that proves `run` */
-    uint32_t version; /* *valid when `run` was got */
-    uint32_t line;    /* the one of the cache that was passed last, ... */
-    uint16_t way;     /* ... and which of its next_ flow took */
-    uint16_t key;     /* of lines, when `run` was got */
-    uint16_t space;   /* cache's number for the address space, 0: ask */
-    uint8_t count;    /* instructions of `run` up to where an event cuts it,
-                       * 0: run is not what is at ip */
-    uint8_t index;    /* of the instruction at ip in `run` */
-    uint8_t counted;  /* of those before it, how many are in icnt */
-    uint8_t simple;   /* up to this index nothing happens between them */
-    uint8_t whole;    /* flow just goes on after the run, too */
+    uint64_t offset; /* of the packet that proves `run` */
+    uint8_t count;   /* instructions of `run` up to where an event cuts it,
+                      * 0: run is not what is at ip */
+    uint8_t index;   /* of the instruction at ip in `run` */
+    uint8_t simple;  /* up to this index nothing happens between them */
+    uint8_t whole;   /* flow just goes on after the run, too */
     ipt_cache_line run;
 } ipt_code_at_;
 
-/* What is handed out with the instruction in progress, and after it. */
+/* Where code is looked for. */
+typedef struct ipt_place_ {
+    uint64_t mask;    /* of addresses in the mode at hand */
+    uint32_t version; /* *valid when `key` was made */
+    uint32_t line;    /* the one of the cache that was passed last, ... */
+    uint16_t way;     /* ... and which of its next_ flow took */
+    uint16_t key;     /* of lines */
+    uint16_t space;   /* cache's number for the address space, 0: ask */
+} ipt_place_;
+
+/* Events that were reached. */
 typedef struct ipt_out_ {
     ipt_event events[IPT_REACHED_MAX_];
-    uint16_t lead;     /* IPT_FLOW_ for the next instruction */
-    uint8_t count;     /* of events */
-    uint8_t waiting;   /* they are to be pulled */
-    uint8_t unsettled; /* what follows the instruction before flow's ip is not
-                        * known */
-    uint8_t taken;     /* IPTI_TAKEN_: what that one has caused */
-    uint16_t trail;    /* IPT_FLOW_ for it */
-    uint8_t full;      /* the block or instruction in progress is complete */
-    uint8_t used;      /* something was handed out since synchronising */
+    uint8_t count;
+    uint8_t waiting; /* they are to be pulled */
 } ipt_out_;
+
+/* The instruction or the block in progress. */
+typedef struct ipt_item_ {
+    uint8_t full;      /* it is complete */
+    uint8_t used;      /* one was handed out since synchronising */
+    uint8_t unsettled; /* what follows it is not known */
+} ipt_item_;
+
+/* IPT_FLOW_ */
+typedef struct ipt_marks_ {
+    uint16_t lead;  /* for the next instruction */
+    uint16_t trail; /* for the one before flow's ip */
+} ipt_marks_;
+
+/* A _resync that is not done. */
+typedef struct ipt_resync_ {
+    uint64_t offset; /* of the event it began at, plus 1 */
+    uint8_t state;   /* IPTI_RESYNC_ */
+} ipt_resync_;
 
 typedef struct ipt_walk_ {
     ipt_cursor_ cur;
     ipt_evt_state_ evt;
     ipt_cache *cache;      /* NULL: none */
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
-    uint64_t resync;       /* offset of the event it began at, plus 1 */
-    uint8_t resyncing;     /* IPTI_RESYNC_: of a _resync that is not done */
     uint8_t unproven;      /* the trace has ended, and flow goes on */
     uint8_t not_plain;     /* there is more than flow to look at */
     uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
                             * and a target, and there is a cache */
     ipt_next_ next;
+    ipt_stamp_ stamp;
     ipt_flow_ flow;
+    ipt_prev_ prev;
+    ipt_mode_ mode;
+    ipt_resume_ resume;
+    ipt_tally_ tally;
     ipt_code_at_ code;
+    ipt_place_ place;
     ipt_out_ out;
+    ipt_item_ item;
+    ipt_marks_ marks;
+    ipt_resync_ resync;
     ipt_loop_ loop;
     ipt_probe_ probe;
     ipt_calls_ calls;

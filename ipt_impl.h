@@ -5485,6 +5485,8 @@ enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
     IPTI_TAKEN_PTWRITE = 4,
     IPTI_TAKEN_CFE = 8,
     IPTI_TAKEN_IP = 16, /* an event AFTER it, of whatever sort */
+    IPTI_TAKEN_FAR /* that a far branch causes besides */
+        = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE,
     IPTI_TAKEN_ALL = 31
 };
 
@@ -5621,25 +5623,47 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * Between two calls, whatever the trace, the code and the caller did (tests/
  * walk.h checks each line after every call):
  *
- *   flow   at most one of enabled, hidden; both 0: tracing is disabled, or not
- *          known to be enabled. ip is of interest if enabled, prev_ip unless
- *          all of out.taken is set
- *   next   tnt holds at most 47 bits, bind is what [bind] makes of event if
- *          has_event
- *   code   count 0: none is at hand. Else counted <= index <= count <= the
- *          run's; simple is below count; whole: the event cuts nothing
- *   out    waiting: count is not 0, and what follows is settled
- *   loop   limit 0, or steps below limit
- *   probe  count is at most IPTI_PROBE
- *   calls  at most IPT_RETURN_STACK_ entries, top below that
- *   calm   nothing of out waits, no event, no code at hand, there is a cache
+ *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
+ *           has_event
+ *   flow    at most one of enabled, hidden; both 0: tracing is disabled, or not
+ *           known to be enabled. ip is of interest if enabled
+ *   prev    ip is of interest unless all of taken is set
+ *   code    count 0: none is at hand. Else index <= count <= the run's; simple
+ *           is below count; whole: the event cuts nothing
+ *   tally   counted <= code.index, if code is at hand
+ *   out     waiting: count is not 0, and what follows is settled
+ *   loop    limit 0, or steps below limit
+ *   probe   count is at most IPTI_PROBE
+ *   calls   at most IPT_RETURN_STACK_ entries, top below that
+ *   calm    nothing of out waits, no event, no code at hand, there is a cache
  *
- * Parts that nobody writes but these (check-layers looks for others):
+ * Each part is written by these functions, and by no others (check-layers looks
+ * for some); all else calls them:
  *
- *   loop   ipti_loop_end ipti_loop_run ipti_loop_branch
- *   probe  ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
- *   calls  ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
- *          ipti_calls_back
+ *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
+ *           ipti_next_drop
+ *   stamp   ipti_walk_time ipti_walk_tick ipti_walk_clear ipti_cov_stand
+ *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
+ *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
+ *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_overflow
+ *           ipti_walk_speculative ipti_resync_event
+ *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_overflow
+ *           ipti_apply_gap ipti_walk_clear ipti_resync_find
+ *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
+ *           ipti_insn_enter
+ *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
+ *           ipti_walk_cut ipti_insn_enter
+ *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
+ *           ipti_cov_seek
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wait ipti_walk_pull
+ *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
+ *           ipti_blk_fill ipti_insn_step
+ *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
+ *   resync  ipti_resync_event ipti_resync_find ipti_walk_clear
+ *   loop    ipti_loop_end ipti_loop_run ipti_loop_branch
+ *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
+ *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
+ *           ipti_calls_back
  * ========================================================================== */
 
 /* Runs of code without a use of trace that no program has. */
@@ -5711,7 +5735,7 @@ static inline int ipti_loop_stuck(const ipt_loop_ *loop)
     return loop->total >= IPTI_PATH_MAX;
 }
 
-/* ---- what says how flow goes on ---- */
+/* ---- next: what says how flow goes on ---- */
 
 #define IPTI_TNT_NONE ((uint64_t) 1 << 63) /* ipt_next_.tnt: its stop bit */
 
@@ -5749,34 +5773,188 @@ static IPTI_HOT int ipti_next_taken(const ipt_next_ *next)
     return (int) (next->tnt >> 63);
 }
 
+/* TNT bits of the packet at `offset`. */
+static inline void ipti_next_bits(ipt_next_ *next, uint64_t offset,
+                                  uint64_t tnt)
+{
+    next->tnt = tnt;
+    next->tnt_offset = offset;
+}
+
+/* A branch uses its bit. */
+static IPTI_HOT void ipti_next_take(ipt_next_ *next)
+{
+    next->tnt <<= 1;
+}
+
+static inline void ipti_next_target(ipt_next_ *next, uint64_t offset,
+                                    uint64_t ip)
+{
+    next->tip = ip;
+    next->tip_offset = offset;
+    next->has_tip = 1;
+}
+
+/* The event at hand is the next one. */
+static void ipti_next_bind(ipt_next_ *next)
+{
+    next->has_event = 1;
+    ipti_bind_event(&next->bind, &next->event);
+}
+
+enum { IPTI_NEXT_TNT = 1, IPTI_NEXT_TIP = 2, IPTI_NEXT_EVENT = 4 };
+#define IPTI_NEXT_ALL (IPTI_NEXT_TNT | IPTI_NEXT_TIP | IPTI_NEXT_EVENT)
+
+/* These are used, or nobody wants them. */
+static IPTI_HOT void ipti_next_drop(ipt_next_ *next, unsigned what)
+{
+    if (what & IPTI_NEXT_TNT)
+        next->tnt = IPTI_TNT_NONE;
+    if (what & IPTI_NEXT_TIP)
+        next->has_tip = 0;
+    if (what & IPTI_NEXT_EVENT)
+        next->has_event = 0;
+}
+
+/* ---- flow, prev, mode, tally: where flow is ---- */
+
+static IPTI_HOT void ipti_flow_at(ipt_flow_ *flow, uint64_t ip)
+{
+    flow->ip = ip;
+}
+
+static inline void ipti_flow_state(ipt_flow_ *flow, int enabled, int hidden)
+{
+    flow->enabled = (uint8_t) enabled;
+    flow->hidden = (uint8_t) hidden;
+}
+
+static inline void ipti_flow_synced(ipt_flow_ *flow, uint8_t synced)
+{
+    flow->synced = synced;
+}
+
+static IPTI_HOT void ipti_prev_is(ipt_prev_ *prev, uint64_t ip, uint8_t kind)
+{
+    prev->ip = ip;
+    prev->kind = kind;
+}
+
+static IPTI_HOT void ipti_prev_takes(ipt_prev_ *prev, unsigned taken)
+{
+    prev->taken = (uint8_t) taken;
+}
+
+/* Flow is somewhere else; what comes is not of the instruction before. */
+static inline void ipti_prev_none(ipt_prev_ *prev)
+{
+    prev->kind = IPT_INSN_OTHER;
+    prev->taken = IPTI_TAKEN_ALL;
+}
+
+/* Nothing else is known, now. */
+static void ipti_mode_only(ipt_mode_ *mode, uint8_t now)
+{
+    mode->now = now;
+    mode->next = IPT_MODE_UNKNOWN;
+    mode->old = 0;
+    mode->speculative = 0;
+}
+
+/* The trace gave an IP. */
+static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
+{
+    tally->icnt = 0;
+}
+
+/* ---- code, place: the run at flow's ip ---- */
+
+/* What is at flow's ip is to be looked for. */
+static inline void ipti_code_none(ipt_code_at_ *code)
+{
+    code->count = code->simple = code->whole = 0;
+}
+
+static IPTI_HOT void ipti_code_step(ipt_code_at_ *code, unsigned n)
+{
+    code->index = (uint8_t) (code->index + n);
+}
+
+/* How far flow just goes on. */
+static inline void ipti_code_flows(ipt_code_at_ *code, uint8_t simple,
+                                   uint8_t whole)
+{
+    code->simple = simple;
+    code->whole = whole;
+}
+
+/* The address space is another one. */
+static inline void ipti_place_none(ipt_place_ *place)
+{
+    place->space = 0;
+}
+
+/* ---- out, item, marks: what is handed out ---- */
+
+static inline void ipti_out_drop(ipt_out_ *out)
+{
+    out->count = 0;
+    out->waiting = 0;
+}
+
+/* What was reached, if anything, is to be pulled. */
+static inline void ipti_out_wait(ipt_out_ *out)
+{
+    out->waiting = out->count > 0;
+}
+
+static inline void ipti_item_full(ipt_item_ *item, int full)
+{
+    item->full = (uint8_t) full;
+}
+
+static inline void ipti_item_unsettled(ipt_item_ *item, int unsettled)
+{
+    item->unsettled = (uint8_t) unsettled;
+}
+
+static inline void ipti_marks_lead(ipt_marks_ *marks, unsigned flags)
+{
+    marks->lead = (uint16_t) (marks->lead | flags);
+}
+
+static inline void ipti_marks_trail(ipt_marks_ *marks, unsigned flags)
+{
+    marks->trail = (uint16_t) (marks->trail | flags);
+}
+
+/* An instruction begins: what is for it. */
+static inline uint16_t ipti_marks_begin(ipt_marks_ *marks)
+{
+    const uint16_t lead = marks->lead;
+
+    marks->lead = 0;
+    return lead;
+}
+
+/* It ended, or is not the one before flow's ip. */
+static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
+{
+    const uint16_t trail = marks->trail;
+
+    marks->trail = 0;
+    return trail;
+}
+
+/* ---- fetching ---- */
+
 /* Time as of the packet that was fetched. */
 static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 {
     w->evt.ticked = 0;
-    w->next.stamp.flags = 0;
-    ipti_evt_now(&w->evt, &w->next.stamp);
-    w->next.fresh = 1;
-}
-
-static void ipti_walk_tnt(ipt_walk_ *w, uint64_t offset, uint64_t bits,
-                          uint8_t count)
-{
-    w->next.tnt = ipti_tnt_hold(bits, count);
-    w->next.tnt_offset = offset;
-}
-
-static void ipti_walk_target(ipt_walk_ *w, uint64_t offset, uint64_t ip)
-{
-    w->next.tip = ip;
-    w->next.tip_offset = offset;
-    w->next.has_tip = 1;
-}
-
-/* The event at hand is the next one. */
-static void ipti_walk_bind(ipt_walk_ *w)
-{
-    w->next.has_event = 1;
-    ipti_bind_event(&w->next.bind, &w->next.event);
+    w->stamp.time.flags = 0;
+    ipti_evt_now(&w->evt, &w->stamp.time);
+    w->stamp.fresh = 1;
 }
 
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
@@ -5788,11 +5966,13 @@ static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
     if (status < 0)
         return status;
     if (event->type == IPT_EVT_TNT)
-        ipti_walk_tnt(w, event->offset, event->u.tnt.bits, event->u.tnt.count);
+        ipti_next_bits(
+            &w->next, event->offset,
+            ipti_tnt_hold(event->u.tnt.bits, event->u.tnt.count));
     else if (event->type == IPT_EVT_TIP && !(event->flags & IPT_EVENT_NO_IP))
-        ipti_walk_target(w, event->offset, event->ip);
+        ipti_next_target(&w->next, event->offset, event->ip);
     else
-        ipti_walk_bind(w);
+        ipti_next_bind(&w->next);
     return IPT_OK;
 }
 
@@ -5828,19 +6008,18 @@ static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
                     || (at->asid.cr3 ^ config->cr3) & mask));
 }
 
-/* Flow is somewhere else; what comes is not of the instruction before. */
 static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 {
-    w->flow.ip = ip;
-    w->flow.prev_kind = IPT_INSN_OTHER;
-    w->out.taken = IPTI_TAKEN_ALL;
-    w->flow.enabled = (uint8_t) ipti_walk_wanted(w, at);
-    w->flow.hidden = !w->flow.enabled;
+    const int wanted = ipti_walk_wanted(w, at);
+
+    ipti_flow_at(&w->flow, ip);
+    ipti_flow_state(&w->flow, wanted, !wanted);
+    ipti_prev_none(&w->prev);
 }
 
 static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
 {
-    w->flow.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
+    w->mode.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
 /* Is the event about nothing but the flow that is stepped over? */
@@ -5879,16 +6058,15 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
         int status = ipti_walk_fetch(w, at);
         if (status < 0)
             return status;
-        w->next.tnt = IPTI_TNT_NONE;
-        w->flow.icnt = 0;
+        ipti_next_drop(&w->next, IPTI_NEXT_TNT);
+        ipti_tally_none(&w->tally);
         if (ipti_walk_shows(w, at))
             ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
         else if (w->next.has_event && event->type == IPT_EVT_TSX)
             ipti_walk_speculative(w, event);
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;
-        w->next.has_tip = 0;
-        w->next.has_event = 0;
+        ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     }
     return ipti_walk_fetch(w, at);
 }
@@ -5921,8 +6099,8 @@ static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 /* Count the instructions of the run that were passed since the last time. */
 static inline void ipti_walk_account(ipt_walk_ *w)
 {
-    w->flow.icnt += (uint32_t) (w->code.index - w->code.counted);
-    w->code.counted = w->code.index;
+    w->tally.icnt += (uint32_t) (w->code.index - w->tally.counted);
+    w->tally.counted = w->code.index;
 }
 
 /* Cut the run where the event at hand may bind. */
@@ -5936,7 +6114,7 @@ static void ipti_walk_cut(ipt_walk_ *w)
     switch (bind->how) {
     case IPTI_BIND_AT:
     case IPTI_BIND_AFTER:
-        ahead = ipti_wrap(w->flow.mode, bind->ip - w->flow.ip);
+        ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
         if (ahead >= w->code.run.size_)
             break;
         /* 0: the event is after this one */
@@ -5946,8 +6124,8 @@ static void ipti_walk_cut(ipt_walk_ *w)
             w->code.count = (uint8_t) n;
         break;
     case IPTI_BIND_COUNT:
-        if (bind->count - w->flow.icnt < w->code.count)
-            w->code.count = (uint8_t) (bind->count - w->flow.icnt);
+        if (bind->count - w->tally.icnt < w->code.count)
+            w->code.count = (uint8_t) (bind->count - w->tally.icnt);
         break;
     case IPTI_BIND_BEFORE:
         if (w->code.count > 1 && ipti_kind_in(w->code.run.kind_, bind->kinds))
@@ -5963,21 +6141,21 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
 {
     const ipt_config *config = w->cur.config;
 
-    if (w->flow.mode == IPT_MODE_UNKNOWN)
+    if (w->mode.now == IPT_MODE_UNKNOWN)
         return IPT_ERR_MODE;
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
-    w->code.mask = ipti_mask(w->flow.mode);
-    if (w->cache && (w->code.space == 0 || w->code.version != *w->valid)) {
-        w->code.space = ipti_cache_space(w->cache, config, &at->asid);
-        w->code.version = *w->valid;
+    w->place.mask = ipti_mask(w->mode.now);
+    if (w->cache && (w->place.space == 0 || w->place.version != *w->valid)) {
+        w->place.space = ipti_cache_space(w->cache, config, &at->asid);
+        w->place.version = *w->valid;
     }
-    w->code.key = ipti_cache_key(w->code.space, w->flow.mode);
-    if (!w->cache || w->code.space == 0)
-        return ipti_run_read(config, at, w->flow.mode, ip & w->code.mask,
+    w->place.key = ipti_cache_key(w->place.space, w->mode.now);
+    if (!w->cache || w->place.space == 0)
+        return ipti_run_read(config, at, w->mode.now, ip & w->place.mask,
                              &w->code.run);
-    return ipti_cache_get(w->cache, config, at, w->code.key, ip & w->code.mask,
-                          &w->code.run, &w->code.line);
+    return ipti_cache_get(w->cache, config, at, w->place.key,
+                          ip & w->place.mask, &w->code.run, &w->place.line);
 }
 
 /* Get the run at flow's ip and cut it at the address where an event binds. */
@@ -5986,15 +6164,14 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     const ipt_config *config = w->cur.config;
     const int status = ipti_walk_code(w, at, w->flow.ip);
 
+    ipti_code_none(&w->code);
     w->code.index = 0;
-    w->code.counted = 0;
-    w->code.count = 0;
-    w->code.simple = w->code.whole = 0;
+    w->tally.counted = 0;
     if (IPTI_UNLIKELY(status < 0))
         return status;
     w->code.count = w->code.run.count_;
     w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
-    w->not_plain = !w->cache || !w->code.space || config->fuel || w->unproven
+    w->not_plain = !w->cache || !w->place.space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
@@ -6021,7 +6198,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
     while (w->probe.count < IPTI_PROBE) {
         if (w->probe.ip == target) /* its code is not needed for that */
             return 1;
-        w->code.count = 0;
+        ipti_code_none(&w->code);
         status = ipti_walk_code(w, at, w->probe.ip);
         if (status == IPT_NEED_PAGE && target > w->probe.ip
             && (target ^ w->probe.ip) < IPTI_PAGE)
@@ -6033,7 +6210,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
                     && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
             if (w->probe.ip == target)
                 return 1;
-            w->probe.ip = ipti_wrap(w->flow.mode,
+            w->probe.ip = ipti_wrap(w->mode.now,
                                     w->probe.ip + ipti_run_size(run, i));
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
@@ -6048,12 +6225,12 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
  * the abort is not on the way from there, flow was where the abort is. */
 static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    const uint8_t kind = w->flow.prev_kind;
+    const uint8_t kind = w->prev.kind;
     int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
         || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
-        || event->flags & IPT_EVENT_NO_IP || w->flow.mode == IPT_MODE_UNKNOWN)
+        || event->flags & IPT_EVENT_NO_IP || w->mode.now == IPT_MODE_UNKNOWN)
         return IPT_OK;
     if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
         && kind != IPT_INSN_CALL)
@@ -6062,10 +6239,10 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     if (status < 0)
         return status;
     w->probe.count = 0;
-    w->flow.prev_kind = IPT_INSN_OTHER; /* looked at, once */
+    ipti_prev_is(&w->prev, w->prev.ip, IPT_INSN_OTHER); /* looked at, once */
     if (status == 0) {
-        w->flow.ip = ipti_wrap(w->flow.mode, event->ip);
-        w->code.count = 0;
+        ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, event->ip));
+        ipti_code_none(&w->code);
     }
     return IPT_OK;
 }
@@ -6089,15 +6266,15 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
 
     if (!(w->cur.config->errata & IPT_ERRATUM_SKD022)
         || w->next.event.type != IPT_EVT_ASYNC_DISABLED
-        || ipti_wrap(w->flow.mode, w->next.event.ip - w->flow.ip) != 0)
+        || ipti_wrap(w->mode.now, w->next.event.ip - w->flow.ip) != 0)
         return IPT_OK;
     status = ipti_walk_before(w, at, IPTI_KIND(VMENTRY));
     if (status > 0) {
         w->next.event.type = IPT_EVT_DISABLED;
         w->next.event.flags |= IPT_EVENT_NO_IP;
-        ipti_walk_bind(w);
-        w->out.taken = IPTI_TAKEN_ALL; /* enabled up to here */
-        w->code.count = 0;              /* this one does not cut it */
+        ipti_next_bind(&w->next);
+        ipti_prev_takes(&w->prev, IPTI_TAKEN_ALL); /* enabled up to here */
+        ipti_code_none(&w->code); /* this one does not cut it */
     }
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
@@ -6112,9 +6289,9 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     if (!w->flow.enabled)
         return 1;
     if (bind->how == IPTI_BIND_AFTER)
-        return ipti_wrap(w->flow.mode, bind->ip - w->flow.prev_ip) == 0
-               && !(w->out.taken & (bind->once | IPTI_TAKEN_IP));
-    if (ipti_bind_of(bind, w->flow.prev_kind, w->out.taken))
+        return ipti_wrap(w->mode.now, bind->ip - w->prev.ip) == 0
+               && !(w->prev.taken & (bind->once | IPTI_TAKEN_IP));
+    if (ipti_bind_of(bind, w->prev.kind, w->prev.taken))
         return 1;
     status = ipti_walk_skd022(w, at);
     if (status >= 0)
@@ -6125,12 +6302,12 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     case IPTI_BIND_HERE:
         return 1;
     case IPTI_BIND_AT:
-        return ipti_wrap(w->flow.mode, bind->ip - w->flow.ip) == 0;
+        return ipti_wrap(w->mode.now, bind->ip - w->flow.ip) == 0;
     case IPTI_BIND_BEFORE:
         return ipti_walk_before(w, at, bind->kinds);
     case IPTI_BIND_COUNT:
-        return bind->count < w->flow.icnt ? (int) IPT_ERR_PACKET
-                                     : bind->count == w->flow.icnt;
+        return bind->count < w->tally.icnt ? (int) IPT_ERR_PACKET
+                                     : bind->count == w->tally.icnt;
     default:
         return 0;
     }
@@ -6147,9 +6324,9 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
     } else {
         if (w->flow.enabled || w->flow.hidden)
             return IPT_ERR_CONTEXT;
-        w->out.lead |= IPT_FLOW_ENABLED;
-        if (w->flow.has_resume && w->flow.resume_ip == event->ip) {
-            w->out.lead |= IPT_FLOW_RESUMED;
+        ipti_marks_lead(&w->marks, IPT_FLOW_ENABLED);
+        if (w->resume.has && w->resume.ip == event->ip) {
+            ipti_marks_lead(&w->marks, IPT_FLOW_RESUMED);
             event->flags |= IPT_EVENT_RESUMED;
         }
     }
@@ -6160,10 +6337,10 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
 /* Tracing is disabled: a MODE.Exec that came with the TIP.PGD takes effect. */
 static void ipti_walk_off(ipt_walk_ *w)
 {
-    w->flow.enabled = w->flow.hidden = 0;
-    if (w->flow.next_mode != IPT_MODE_UNKNOWN)
-        w->flow.mode = w->flow.next_mode;
-    w->flow.next_mode = IPT_MODE_UNKNOWN;
+    ipti_flow_state(&w->flow, 0, 0);
+    if (w->mode.next != IPT_MODE_UNKNOWN)
+        w->mode.now = w->mode.next;
+    w->mode.next = IPT_MODE_UNKNOWN;
 }
 
 static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
@@ -6177,21 +6354,21 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         return IPT_ERR_CONTEXT;
     ipti_walk_off(w);
     if (hidden) {
-        w->flow.has_resume = 0;
+        w->resume.has = 0;
         return IPT_OK;
     }
-    w->out.trail |= IPT_FLOW_DISABLED;
+    ipti_marks_trail(&w->marks, IPT_FLOW_DISABLED);
     if (event->type == IPT_EVT_ASYNC_DISABLED) {
-        w->flow.resume_ip = event->ip;
-        w->flow.has_resume = 1;
-    } else if (w->flow.prev_kind == IPT_INSN_MOV_CR3
+        w->resume.ip = event->ip;
+        w->resume.has = 1;
+    } else if (w->prev.kind == IPT_INSN_MOV_CR3
                && event->flags & IPT_EVENT_NO_TO) {
-        w->flow.resume_ip = w->flow.prev_ip;
-        w->flow.has_resume = 1;
+        w->resume.ip = w->prev.ip;
+        w->resume.has = 1;
     } else if (!(event->flags & IPT_EVENT_NO_TO)
                && w->flow.ip == event->u.branch.to) {
-        w->flow.resume_ip = w->flow.ip;
-        w->flow.has_resume = 1;
+        w->resume.ip = w->flow.ip;
+        w->resume.has = 1;
     }
     return IPT_OK;
 }
@@ -6199,24 +6376,24 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS && w->flow.enabled && w->flow.synced
-        && !w->flow.old_mode && w->flow.mode != IPT_MODE_UNKNOWN
-        && w->flow.mode != event->u.exec.mode)
+        && !w->mode.old && w->mode.now != IPT_MODE_UNKNOWN
+        && w->mode.now != event->u.exec.mode)
         return IPT_ERR_STATUS;
-    w->flow.old_mode = 0;
+    w->mode.old = 0;
     if (w->flow.enabled && (event->flags & (IPT_EVENT_STATUS | IPT_EVENT_NO_IP))
                           == IPT_EVENT_NO_IP)
-        w->flow.next_mode = event->u.exec.mode; /* after a TIP.PGD to come */
+        w->mode.next = event->u.exec.mode; /* after a TIP.PGD to come */
     else
-        w->flow.mode = event->u.exec.mode;
+        w->mode.now = event->u.exec.mode;
     return IPT_OK;
 }
 
 static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->u.tsx.aborted)
-        w->out.trail |= IPT_FLOW_ABORTED;
-    else if (w->flow.speculative && !event->u.tsx.speculative)
-        w->out.trail |= IPT_FLOW_COMMITTED;
+        ipti_marks_trail(&w->marks, IPT_FLOW_ABORTED);
+    else if (w->mode.speculative && !event->u.tsx.speculative)
+        ipti_marks_trail(&w->marks, IPT_FLOW_COMMITTED);
     ipti_walk_speculative(w, event);
 }
 
@@ -6226,24 +6403,25 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
                                 const ipt_event *event)
 {
     ipti_walk_go(w, at, event->ip);
-    if (event->flags & IPT_EVENT_NO_IP)
-        w->flow.enabled = w->flow.hidden = w->flow.synced = 0;
-    w->flow.old_mode = 1;
-    w->flow.speculative = 0;
-    w->flow.has_resume = 0;
-    w->out.lead |= IPT_FLOW_RESYNCED;
+    if (event->flags & IPT_EVENT_NO_IP) {
+        ipti_flow_state(&w->flow, 0, 0);
+        ipti_flow_synced(&w->flow, 0);
+    }
+    w->mode.old = 1;
+    w->mode.speculative = 0;
+    w->resume.has = 0;
+    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
 }
 
 static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
-    w->flow.enabled = w->flow.hidden = 0;
-    w->flow.synced = 0;
-    w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
-    w->flow.speculative = 0;
-    w->flow.has_resume = 0;
+    ipti_flow_state(&w->flow, 0, 0);
+    ipti_flow_synced(&w->flow, 0);
+    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN);
+    w->resume.has = 0;
     ipti_calls_clear(&w->calls);
-    w->code.space = 0;
-    w->out.lead |= IPT_FLOW_RESYNCED;
+    ipti_place_none(&w->place);
+    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     ipti_asid_unknown(&at->asid);
 }
 
@@ -6258,17 +6436,16 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     if (ipti_asid_same(&asid, &at->asid))
         return;
     at->asid = asid;
-    w->code.space = 0;
+    ipti_place_none(&w->place);
     w->not_plain = 1;
     if (w->flow.hidden && ipti_walk_wanted(w, at)) {
         if (!(event->flags & IPT_EVENT_NO_IP))
             ipti_walk_go(w, at, event->ip);
     } else if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
-        w->flow.enabled = 0;
-        w->flow.hidden = 1;
+        ipti_flow_state(&w->flow, 0, 1);
     }
     if (known || !(event->flags & IPT_EVENT_STATUS))
-        w->out.lead |= IPT_FLOW_ASID;
+        ipti_marks_lead(&w->marks, IPT_FLOW_ASID);
 }
 
 /* The event at hand may be an effect of the instruction before ip. Any other
@@ -6279,17 +6456,17 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
     const ipt_bind_ *bind = &w->next.bind;
     const int after = bind->how == IPTI_BIND_AFTER;
     const int effect
-        = after || ipti_bind_of(bind, w->flow.prev_kind, w->out.taken);
+        = after || ipti_bind_of(bind, w->prev.kind, w->prev.taken);
 
     if (effect)
-        w->out.taken |= bind->once;
+        ipti_prev_takes(&w->prev, w->prev.taken | bind->once);
     if (after)
-        w->out.taken |= IPTI_TAKEN_IP;
+        ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_IP);
     if (effect && event->type == IPT_EVT_PTWRITE && w->flow.enabled) {
-        event->ip = w->flow.prev_ip; /* if it had none, it has one now */
+        event->ip = w->prev.ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     } else if (!(event->flags & IPT_EVENT_NO_IP) && !after) {
-        w->out.taken |= IPTI_TAKEN_ALL;
+        ipti_prev_takes(&w->prev, IPTI_TAKEN_ALL);
     }
 }
 
@@ -6300,7 +6477,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 
     w->not_plain = 1;
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
-        w->flow.icnt = 0; /* TRIG counts instructions from here */
+        ipti_tally_none(&w->tally); /* TRIG counts instructions from here */
     ipti_walk_assign(w, event);
     switch (event->type) {
     case IPT_EVT_ENABLED:
@@ -6315,7 +6492,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
             return IPT_ERR_NO_IP;
         if (!w->flow.hidden)
             ipti_walk_go(w, at, event->u.branch.to);
-        w->out.trail |= IPT_FLOW_INTERRUPTED;
+        ipti_marks_trail(&w->marks, IPT_FLOW_INTERRUPTED);
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
@@ -6338,7 +6515,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     case IPT_EVT_STOP:
         if (w->flow.enabled)
             return IPT_ERR_CONTEXT;
-        w->out.lead |= IPT_FLOW_STOPPED;
+        ipti_marks_lead(&w->marks, IPT_FLOW_STOPPED);
         break;
     case IPT_EVT_TIP: /* without an IP */
         status = IPT_ERR_NO_IP;
@@ -6359,13 +6536,12 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 }
 
 /* Keep the event for the user. */
-static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at)
+static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     if (w->out.count < IPT_REACHED_MAX_)
-        w->out.events[w->out.count++] = w->next.event;
+        w->out.events[w->out.count++] = *event;
     else
         at->dropped++;
-    w->next.has_event = 0;
     ipti_loop_end(&w->loop);
 }
 
@@ -6376,8 +6552,7 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     if (!w->out.waiting)
         return 0;
     at->dropped += w->out.count;
-    w->out.count = 0;
-    w->out.waiting = 0;
+    ipti_out_drop(&w->out);
     return 1;
 }
 
@@ -6403,15 +6578,16 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
     if (w->next.event.flags & IPT_EVENT_STATUS
         && (w->next.event.type == IPT_EVT_ENABLED
             || w->next.event.type == IPT_EVT_DISABLED)) {
-        w->flow.synced = 1;
+        ipti_flow_synced(&w->flow, 1);
         ipti_calls_clear(&w->calls);
         if (ipti_walk_seam(w, at))
             w->next.event.flags |= IPT_EVENT_SEAM;
     }
     ipti_evt_time(at, &w->next.event);
     w->evt.ticked = 1; /* the event may be older than the clock */
-    ipti_walk_keep(w, at);
-    w->code.count = 0;
+    ipti_walk_keep(w, at, &w->next.event);
+    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+    ipti_code_none(&w->code);
     return IPT_OK;
 }
 
@@ -6420,19 +6596,18 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
                                       uint64_t offset)
 {
-    const ipt_event *flow = &w->next.stamp;
     const uint64_t before = at->tsc;
+    ipt_event tick = w->stamp.time;
 
-    w->next.fresh = 0;
-    ipti_evt_time(at, flow);
-    if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || flow->tsc == before)
+    w->stamp.fresh = 0;
+    ipti_evt_time(at, &tick);
+    if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || tick.tsc == before)
         return;
-    w->next.event = *flow;
-    w->next.event.type = IPT_EVT_TICK;
-    w->next.event.ip = ip;
-    w->next.event.offset = offset;
-    w->next.event.flags &= IPT_EVENT_TSC;
-    ipti_walk_keep(w, at);
+    tick.type = IPT_EVT_TICK;
+    tick.ip = ip;
+    tick.offset = offset;
+    tick.flags &= IPT_EVENT_TSC;
+    ipti_walk_keep(w, at, &tick);
 }
 
 /* After an instruction: which events bind right behind it? Not what comes after
@@ -6451,13 +6626,13 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
             || (status == IPT_NEED_PAGE
                 && w->next.bind.how != IPTI_BIND_BEFORE))
             return status;
-        w->code.count = 0;
+        ipti_code_none(&w->code);
         if (status > 0)
             status = ipti_walk_take_event(w, at) >= 0 && w->flow.enabled;
         /* an error comes again */
     }
-    w->out.unsettled = 0;
-    w->out.waiting = w->out.count > 0;
+    ipti_item_unsettled(&w->item, 0);
+    ipti_out_wait(&w->out);
     return IPT_OK;
 }
 
@@ -6465,9 +6640,9 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
-    w->out.unsettled = 0;
-    w->out.trail = 0;
-    w->out.waiting = w->out.count > 0;
+    ipti_item_unsettled(&w->item, 0);
+    (void) ipti_marks_end(&w->marks);
+    ipti_out_wait(&w->out);
 }
 
 /* ---- instructions that end a run ---- */
@@ -6478,14 +6653,14 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
 {
     int status;
 
-    w->flow.has_resume = 0;
+    w->resume.has = 0;
     status = ipti_walk_take_event(w, at);
     if (status < 0)
         return status;
-    w->flow.resume_ip = next;
-    w->flow.has_resume = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
-    w->out.unsettled = 0;
-    w->out.waiting = 1;
+    w->resume.ip = next;
+    w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
+    ipti_item_unsettled(&w->item, 0);
+    ipti_out_wait(&w->out);
     return IPT_OK;
 }
 
@@ -6497,10 +6672,10 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
     const ipt_config *config = w->cur.config;
     uint64_t base = 0;
 
-    if (IPTI_UNLIKELY(w->flow.mode == IPT_MODE_16)
+    if (IPTI_UNLIKELY(w->mode.now == IPT_MODE_16)
         && (config->cs_base || config->flags & IPT_CONFIG_RELATIVE_IP)) {
         if (!(config->flags & IPT_CONFIG_RELATIVE_IP))
-            base = ipti_code_base(config, &at->asid, w->flow.mode, next - 1);
+            base = ipti_code_base(config, &at->asid, w->mode.now, next - 1);
         if (next - base == 0x10000)
             next = base;
     }
@@ -6526,7 +6701,7 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         ipti_walk_call(w, at, next); /* else it only reads the IP */
     ipti_loop_branch(&w->loop, target,
                      event && w->next.bind.how == IPTI_BIND_COUNT);
-    w->flow.ip = target;
+    ipti_flow_at(&w->flow, target);
     return IPT_OK;
 }
 
@@ -6542,8 +6717,7 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
         w->evt.error = IPT_ERR_MISMATCH;
         status = IPT_ERR_MISMATCH;
     }
-    w->next.tnt = bits;
-    w->next.tnt_offset = offset;
+    ipti_next_bits(&w->next, offset, bits);
     return status;
 }
 
@@ -6565,14 +6739,14 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 
     if (status < 0)
         return status;
-    w->out.waiting = 1;
+    ipti_out_wait(&w->out);
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
 }
 
 /* A PTW comes before the branch at ip: no PTWRITE before that caused it. */
 static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
 {
-    w->out.taken |= w->next.bind.once;
+    ipti_prev_takes(&w->prev, w->prev.taken | w->next.bind.once);
     return ipti_walk_first(w, at, 0);
 }
 
@@ -6580,7 +6754,7 @@ static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
  * What it caused, and the loss, come before what comes then. */
 static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 {
-    w->next.tnt = IPTI_TNT_NONE;
+    ipti_next_drop(&w->next, IPTI_NEXT_TNT);
     ipti_walk_caused(w, at);
     return ipti_walk_first(w, at, 0);
 }
@@ -6604,13 +6778,15 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return IPT_ERR_MISMATCH;
             if (w->next.event.type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
-            if (ipti_bind_of(&w->next.bind, kind, w->out.taken))
-                w->out.taken |= w->next.bind.once;
+            if (ipti_bind_of(&w->next.bind, kind, w->prev.taken))
+                ipti_prev_takes(&w->prev,
+                                w->prev.taken | w->next.bind.once);
             else if (!ipti_bind_notes(&w->next.bind))
                 return IPT_ERR_MISMATCH;
             else if (w->out.count == 0)
                 return ipti_walk_note(w, at);
-            ipti_walk_keep(w, at);
+            ipti_walk_keep(w, at, &w->next.event);
+            ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
                               : ipti_walk_fetch(w, at);
@@ -6629,11 +6805,11 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status < 0 || !w->next.has_tip)
             return status;
     }
-    if (IPTI_UNLIKELY(w->next.fresh) && !ipti_next_tnt(&w->next))
+    if (IPTI_UNLIKELY(w->stamp.fresh) && !ipti_next_tnt(&w->next))
         ipti_walk_tick(w, at, w->flow.ip, w->next.tip_offset);
-    w->flow.ip = w->next.tip;
-    w->next.has_tip = 0;
-    w->flow.icnt = 0;
+    ipti_flow_at(&w->flow, w->next.tip);
+    ipti_next_drop(&w->next, IPTI_NEXT_TIP);
+    ipti_tally_none(&w->tally);
     ipti_loop_end(&w->loop);
     return IPT_OK;
 }
@@ -6656,10 +6832,10 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
         return IPT_ERR_RETCOMP;
     if (!ipti_calls_pop(&w->calls, &ip))
         return IPT_ERR_RETURN;
-    w->next.tnt <<= 1;
-    w->flow.ip = ipti_wrap(w->flow.mode, ip);
-    w->flow.icnt = 0;
-    if (IPTI_UNLIKELY(w->next.fresh))
+    ipti_next_take(&w->next);
+    ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
+    ipti_tally_none(&w->tally);
+    if (IPTI_UNLIKELY(w->stamp.fresh))
         ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
     ipti_loop_end(&w->loop);
     return IPT_OK;
@@ -6723,7 +6899,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         break;
     }
     ipti_loop_run(&w->loop);
-    w->flow.ip = next;
+    ipti_flow_at(&w->flow, next);
     return IPT_OK;
 }
 
@@ -6736,15 +6912,14 @@ static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & mask;
     const uint16_t way = (uint16_t) ipti_next_taken(&w->next);
 
-    w->next.tnt <<= 1;
-    w->code.way = way;
-    w->flow.ip = way ? target : next;
-    w->flow.prev_ip = ip;
-    w->flow.prev_kind = IPT_INSN_JCC;
+    ipti_next_take(&w->next);
+    w->place.way = way;
+    ipti_flow_at(&w->flow, way ? target : next);
+    ipti_prev_is(&w->prev, ip, IPT_INSN_JCC);
+    ipti_prev_takes(&w->prev, 0);
     ipti_loop_end(&w->loop);
-    w->flow.icnt = 0;
-    w->out.trail = 0;
-    w->out.taken = 0;
+    ipti_tally_none(&w->tally);
+    (void) ipti_marks_end(&w->marks);
 }
 
 /* Go past the last instruction of a run, which is the n-th one that is not in
@@ -6753,38 +6928,37 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
                                      const ipt_cache_line *run, unsigned n)
 {
     const uint64_t target = run->target_;
-    const uint64_t next = (run->ip_ + run->size_) & w->code.mask;
-    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->code.mask;
+    const uint64_t next = (run->ip_ + run->size_) & w->place.mask;
+    const uint64_t ip = (next - (run->last_ & IPTI_INSN_MAX)) & w->place.mask;
     const uint8_t kind = run->kind_;
-    const uint8_t taken = w->out.taken;
+    const uint8_t taken = w->prev.taken;
     int status;
 
     if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
-        if (IPTI_UNLIKELY(w->next.fresh))
+        if (IPTI_UNLIKELY(w->stamp.fresh))
             ipti_walk_tick(w, at, ipti_next_taken(&w->next) ? target : next,
                            w->next.tnt_offset);
-        ipti_walk_cond(w, run, w->code.mask);
+        ipti_walk_cond(w, run, w->place.mask);
         return IPT_OK;
     }
-    w->out.trail = 0;
+    (void) ipti_marks_end(&w->marks);
     if (w->out.count == 0) /* else they are this instruction's */
-        w->out.taken = 0;
-    w->flow.ip = ip;
-    w->flow.icnt += n; /* before what sets it, and them, to 0 */
+        ipti_prev_takes(&w->prev, 0);
+    ipti_flow_at(&w->flow, ip);
+    w->tally.icnt += n; /* before what sets it, and them, to 0 */
     status = ipti_walk_other(w, at, kind, next, target);
     if (IPTI_UNLIKELY(status < 0)) {
-        w->flow.icnt -= n;
+        w->tally.icnt -= n;
         if (w->out.count == 0 || w->out.waiting) /* flow is where it was */
-            w->out.taken |= taken;
+            ipti_prev_takes(&w->prev, w->prev.taken | taken);
         return status;
     }
     if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
         w->not_plain = 1;
         w->calm = 0;
     }
-    w->code.way = w->flow.ip != next;
-    w->flow.prev_ip = ip;
-    w->flow.prev_kind = kind;
+    w->place.way = w->flow.ip != next;
+    ipti_prev_is(&w->prev, ip, kind);
     return IPT_OK;
 }
 
@@ -6795,7 +6969,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     int status;
 
     if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind)) {
-        w->out.trail = 0;
+        (void) ipti_marks_end(&w->marks);
         return IPT_END;
     }
     ipti_walk_account(w);
@@ -6804,11 +6978,11 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         return status;
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
-        w->out.taken |= IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
-    w->code.count = w->code.whole = 0;
+        ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
+    ipti_code_none(&w->code);
     if (IPTI_UNLIKELY(w->flow.hidden)) /* what follows may take long */
-        w->out.waiting = w->out.count > 0;
-    w->out.unsettled = !w->out.waiting && !w->flow.hidden;
+        ipti_out_wait(&w->out);
+    ipti_item_unsettled(&w->item, !w->out.waiting && !w->flow.hidden);
     return IPT_OK;
 }
 
@@ -6825,15 +6999,15 @@ static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 /* A call succeeds: is there nothing to be looked at but flow? */
 static inline int ipti_walk_calm(const ipt_walk_ *w)
 {
-    return !w->out.lead && !w->out.count && !w->out.waiting
-           && !w->out.unsettled && !w->next.has_event && !w->code.count
+    return !w->marks.lead && !w->out.count && !w->out.waiting
+           && !w->item.unsettled && !w->next.has_event && !w->code.count
            && !w->not_plain;
 }
 
 /* Does it just go on from flow's ip? */
 static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
 {
-    return w->calm && w->code.version == w->cache->version_;
+    return w->calm && w->place.version == w->cache->version_;
 }
 
 #define IPTI_LINE_MASK UINT64_MAX /* no line goes on behind its last address */
@@ -6841,14 +7015,14 @@ static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
 /* The run there, if the cache has it where it is looked for first. */
 static IPTI_HOT const ipt_cache_line *ipti_walk_likely(ipt_walk_ *w)
 {
-    return ipti_cache_follow(w->cache, &w->code.line, w->code.way, w->code.key,
-                             w->flow.ip & w->code.mask);
+    return ipti_cache_follow(w->cache, &w->place.line, w->place.way,
+                             w->place.key, w->flow.ip & w->place.mask);
 }
 
 static IPTI_APART const ipt_cache_line *ipti_walk_seek(ipt_walk_ *w)
 {
-    return ipti_cache_seek(w->cache, &w->code.line, w->code.way, w->code.key,
-                           w->flow.ip & w->code.mask);
+    return ipti_cache_seek(w->cache, &w->place.line, w->place.way, w->place.key,
+                           w->flow.ip & w->place.mask);
 }
 
 /* The run there, if the cache has it; else NULL. */
@@ -6885,7 +7059,7 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
         return 0;
     if (ipti_walk_past(w, at, run, run->count_) >= 0)
         return 1;
-    w->flow.ip = run->ip_;
+    ipti_flow_at(&w->flow, run->ip_);
     return 0;
 }
 
@@ -6894,7 +7068,7 @@ static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
     return run && run->kind_ == IPT_INSN_JCC && ipti_next_tnt(&w->next)
-           && !w->next.fresh;
+           && !w->stamp.fresh;
 }
 
 /* Up to which instruction of the run at hand can flow just step? Not where
@@ -6903,7 +7077,7 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
     const uint64_t end = w->code.run.ip_ + w->code.run.size_;
 
-    return (end & w->code.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
+    return (end & w->place.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
 }
 
 /* Come to stand before an instruction with code at hand. */
@@ -6912,11 +7086,11 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
-    if (w->code.index < w->code.count && w->code.version == *w->valid)
+    if (w->code.index < w->code.count && w->place.version == *w->valid)
         return IPT_OK;
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
-    w->code.count = w->code.whole = 0;
+    ipti_code_none(&w->code);
     w->unproven = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
@@ -6940,16 +7114,17 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     if (IPTI_UNLIKELY(!w->flow.enabled))
         return IPT_ERR_CONTEXT;
     if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
-        w->code.count = 0;
+        ipti_code_none(&w->code);
         return IPT_ERR_LOOP;
     }
-    w->out.trail = 0;
-    w->flow.ip = ipti_wrap(w->flow.mode, w->flow.ip);
+    (void) ipti_marks_end(&w->marks);
+    ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
     if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
         && !(w->code.run.last_ & IPTI_CUT))
-        w->code.whole = (uint8_t) ipti_walk_whole(w, &w->code.run);
+        ipti_code_flows(&w->code, 0,
+                        (uint8_t) ipti_walk_whole(w, &w->code.run));
     return status;
 }
 
@@ -6976,16 +7151,15 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
         bytes += ipti_run_size(&w->code.run, i);
     size = ipti_run_size(&w->code.run, i - 1);
-    w->code.index = (uint8_t) (w->code.index + n);
-    w->flow.ip += bytes;
-    w->flow.prev_ip = (w->flow.ip - size) & w->code.mask;
-    w->flow.ip &= w->code.mask;
-    w->flow.prev_kind = IPT_INSN_OTHER;
+    ipti_code_step(&w->code, n);
+    ipti_prev_is(&w->prev, (w->flow.ip + bytes - size) & w->place.mask,
+                 IPT_INSN_OTHER);
+    ipti_flow_at(&w->flow, (w->flow.ip + bytes) & w->place.mask);
     if (w->code.index == w->code.count) {
         ipti_walk_account(w);
-        w->out.taken = 0;
-        w->out.unsettled = 1;
-        w->out.trail = 0;
+        ipti_prev_takes(&w->prev, 0);
+        ipti_item_unsettled(&w->item, 1);
+        (void) ipti_marks_end(&w->marks);
     }
     return n;
 }
@@ -6993,31 +7167,29 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 /* Forget all that is known of flow. */
 static void ipti_walk_clear(ipt_walk_ *w)
 {
-    w->out.lead = w->out.trail = 0;
     w->not_plain = 1;
-    w->next.tnt = IPTI_TNT_NONE;
-    w->next.has_tip = w->next.has_event = 0;
-    w->flow.has_resume = 0;
-    w->flow.mode = w->flow.next_mode = IPT_MODE_UNKNOWN;
-    w->flow.old_mode = 0;
-    w->flow.enabled = w->flow.hidden = w->flow.synced = 0;
-    w->flow.speculative = 0;
-    w->code.index = w->code.count = w->code.counted = 0;
-    w->code.simple = w->code.whole = 0;
-    w->out.unsettled = w->out.waiting = w->out.count = 0;
-    w->out.taken = IPTI_TAKEN_ALL;
-    w->flow.prev_kind = IPT_INSN_OTHER;
-    ipti_calls_back(&w->calls, 0, 0);
-    w->code.space = 0;
     w->unproven = 0;
-    w->resyncing = 0;
-    w->probe.count = 0;
-    w->out.used = 0;
-    w->next.fresh = 0;
     w->evt.ticked = 1;
-    w->flow.icnt = 0;
-    w->resync = 0;
+    w->stamp.fresh = 0;
+    w->resume.has = 0;
+    w->item.used = 0;
+    w->probe.count = 0;
+    w->resync.state = 0;
+    w->resync.offset = 0;
+    (void) ipti_marks_begin(&w->marks);
+    (void) ipti_marks_end(&w->marks);
+    ipti_next_drop(&w->next, IPTI_NEXT_ALL);
+    ipti_flow_state(&w->flow, 0, 0);
+    ipti_flow_synced(&w->flow, 0);
+    ipti_prev_none(&w->prev);
+    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN);
+    ipti_tally_none(&w->tally);
+    ipti_code_none(&w->code);
+    ipti_place_none(&w->place);
+    ipti_out_drop(&w->out);
+    ipti_item_unsettled(&w->item, 0);
     ipti_loop_end(&w->loop);
+    ipti_calls_back(&w->calls, 0, 0);
 }
 
 static void ipti_walk_reset(ipt_walk_ *w)
@@ -7029,7 +7201,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
 /* The status bits that tell how things stand behind an item. */
 static int ipti_walk_status(const ipt_walk_ *w)
 {
-    return (w->out.waiting && !w->out.full ? IPT_EVENT_PENDING : 0)
+    return (w->out.waiting && !w->item.full ? IPT_EVENT_PENDING : 0)
            | (w->flow.enabled ? 0 : IPT_IP_SUPPRESSED)
            | (w->unproven ? IPT_UNPROVEN : 0);
 }
@@ -7052,7 +7224,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
                             int status)
 {
     if (status >= 0) {
-        w->out.full = (uint8_t) in_progress;
+        ipti_item_full(&w->item, in_progress);
         ipti_walk_reset(w);
         ipti_walk_look(w, at);
         status = ipti_walk_status(w);
@@ -7072,10 +7244,10 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     status = ipti_evt_start(&w->cur, &w->evt, at, start);
     if (status < 0)
         return ipti_walk_leave(w, at, status);
-    w->out.full = (uint8_t) in_progress;
+    ipti_item_full(&w->item, in_progress);
     ipti_walk_clear(w);
-    w->flow.synced = 1;
-    w->flow.mode = start->mode;
+    ipti_flow_synced(&w->flow, 1);
+    ipti_mode_only(&w->mode, start->mode);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     i = start->stack_count > IPT_RETURN_STACK_
@@ -7095,19 +7267,17 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         return IPT_ERR_ARG;
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
-    w->code.count = w->code.simple = w->code.whole = 0;
+    ipti_code_none(&w->code);
+    ipti_place_none(&w->place);
     w->not_plain = 1;
-    w->code.space = 0;
     w->evt.vmx = (uint8_t) (1 + asid->nr);
     at->asid = *asid;
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
-        w->flow.enabled = 0;
-        w->flow.hidden = 1;
-        w->out.unsettled = 0;
-        w->next.tnt = IPTI_TNT_NONE;
-        w->next.has_tip = 0;
+        ipti_flow_state(&w->flow, 0, 1);
+        ipti_item_unsettled(&w->item, 0);
+        ipti_next_drop(&w->next, IPTI_NEXT_TNT | IPTI_NEXT_TIP);
         if (w->next.has_event && ipti_event_inside(&w->next.event))
-            w->next.has_event = 0;
+            ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
     }
     return IPT_OK;
 }
@@ -7135,27 +7305,26 @@ enum { /* ipt_walk_.resyncing */
     IPTI_RESYNC_ON
 };
 
-/* The event at hand says nothing about where flow is. */
-static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
+/* An event says nothing about where flow is. */
+static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at,
+                             const ipt_event *event)
 {
-    ipti_evt_time(at, &w->next.event);
+    ipti_evt_time(at, event);
     w->evt.ticked = 1;
-    ipti_walk_keep(w, at);
+    ipti_walk_keep(w, at, event);
 }
 
-/* Tracing was enabled when _resync began, and is enabled again: the packet that
- * disabled it is lost. */
+/* Tracing was enabled when _resync began, and is enabled again by the event at
+ * hand: the packet that disabled it is lost. */
 static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
 {
-    const ipt_event enabled = w->next.event;
+    ipt_event disabled = w->next.event;
 
-    w->next.event.type = IPT_EVT_DISABLED;
-    w->next.event.ip = 0;
-    w->next.event.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
-    w->next.event.u.branch.to = 0;
-    ipti_resync_keep(w, at);
-    w->next.event = enabled;
-    w->next.has_event = 1;
+    disabled.type = IPT_EVT_DISABLED;
+    disabled.ip = 0;
+    disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
+    disabled.u.branch.to = 0;
+    ipti_resync_keep(w, at, &disabled);
 }
 
 /* Take up flow at the event at hand, as far as it tells where that is. Returns
@@ -7164,49 +7333,53 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
-    const int seen = w->resync == event->offset + 1;
+    const int seen = w->resync.offset == event->offset + 1;
 
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        w->flow.synced = 0;
-        w->flow.old_mode = 1;
+        ipti_flow_synced(&w->flow, 0);
+        w->mode.old = 1;
         if (has_ip && event->type != IPT_EVT_ENABLED)
             ipti_walk_go(w, at, event->ip); /* that was given already */
         return 1;
     }
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        if (w->resyncing == IPTI_RESYNC_ON)
+        if (w->resync.state == IPTI_RESYNC_ON)
             ipti_resync_off(w, at);
         return 1;
     case IPT_EVT_OVERFLOW:
         return 1;
     case IPT_EVT_DISABLED: /* by what is not known */
-        ipti_resync_keep(w, at);
+        ipti_resync_keep(w, at, event);
+        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 1;
     case IPT_EVT_EXEC_MODE:
         if (has_ip)
             break;
         (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at);
+        ipti_resync_keep(w, at, event);
+        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0; /* it comes with a TIP.PGD, or while tracing is disabled */
     case IPT_EVT_PAGING:
     case IPT_EVT_VMCS:
         (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at);
+        ipti_resync_keep(w, at, event);
+        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
     case IPT_EVT_TIP:
-        w->next.has_event = 0;
+        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
     default:
         break;
     }
     if (has_ip && !seen) { /* seen: it did not help last time */
-        w->resync = event->offset + 1;
+        w->resync.offset = event->offset + 1;
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
     if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
-        ipti_resync_keep(w, at);
+        ipti_resync_keep(w, at, event);
+        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
     }
     return 1; /* tracing is disabled */
@@ -7223,40 +7396,39 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
-    if (!w->resyncing) {
+    if (!w->resync.state) {
         at->skip_from
             = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
         w->probe.count = 0;
-        w->resyncing = IPTI_RESYNC_OFF;
+        w->resync.state = IPTI_RESYNC_OFF;
         if (w->flow.enabled || w->flow.hidden) {
-            w->resyncing = IPTI_RESYNC_ON;
-            w->flow.has_resume = 0;
+            w->resync.state = IPTI_RESYNC_ON;
+            w->resume.has = 0;
         }
         ipti_walk_caused(w, at);
     }
-    w->code.count = w->code.simple = w->code.whole = 0;
-    w->out.waiting = w->out.unsettled = 0;
-    w->out.taken = IPTI_TAKEN_ALL;
     w->not_plain = 1;
-    w->flow.prev_kind = IPT_INSN_OTHER;
-    w->out.trail = 0;
+    ipti_code_none(&w->code);
+    ipti_item_unsettled(&w->item, 0);
+    ipti_prev_none(&w->prev);
+    (void) ipti_marks_end(&w->marks);
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
     while (!found) {
         if (w->out.count == IPT_REACHED_MAX_) { /* to be pulled first */
-            w->out.waiting = 1;
+            ipti_out_wait(&w->out);
             return ipti_walk_status(w);
         }
-        w->next.tnt = IPTI_TNT_NONE;
+        ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         status = ipti_walk_source(w, at);
         if (status < 0)
             return status;
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
             ipti_walk_go(w, at, w->next.tip);
-            w->flow.icnt = 0;
-            w->next.has_tip = 0;
+            ipti_tally_none(&w->tally);
+            ipti_next_drop(&w->next, IPTI_NEXT_TIP);
             found = 1;
         } else if (w->next.has_event) {
             found = ipti_resync_event(w, at);
@@ -7265,9 +7437,9 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     at->resyncs++;
     if (offset > at->skip_to) /* else there was a gap on the way */
         ipti_at_skip(at, offset);
-    w->out.lead |= IPT_FLOW_RESYNCED;
-    w->resyncing = 0;
-    w->out.waiting = w->out.count > 0;
+    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
+    w->resync.state = 0;
+    ipti_out_wait(&w->out);
     if (!w->out.waiting)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
@@ -7288,7 +7460,7 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
 
-    if (IPTI_UNLIKELY(w->resyncing) && status >= 0) {
+    if (IPTI_UNLIKELY(w->resync.state) && status >= 0) {
         status = ipti_resync_find(w, at);
         if (status >= 0 && w->out.waiting)
             status = IPT_EVENT_FIRST;
@@ -7302,15 +7474,15 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
-    if (!w->out.waiting || w->out.full) /* what is in progress comes first */
+    if (!w->out.waiting || w->item.full) /* what is in progress comes first */
         return IPT_END;
     *event = w->out.events[0];
-    w->out.used = 1;
+    w->item.used = 1;
     w->out.count--;
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
-    w->out.waiting = w->out.count > 0;
-    if (!w->out.waiting && !w->resyncing)
+    ipti_out_wait(&w->out);
+    if (!w->out.waiting && !w->resync.state)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
 }
@@ -7347,7 +7519,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at, decoder->block_.count > 0,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.out.used));
+                           decoder->walk_.item.used));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
@@ -7379,7 +7551,7 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     changes = !ipti_asid_same(asid, &decoder->at.asid);
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
-        decoder->walk_.out.full = 1; /* it ends where the address space does */
+        ipti_item_full(&decoder->walk_.item, 1); /* it ends where that does */
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
@@ -7387,7 +7559,7 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    decoder->walk_.out.full = decoder->block_.count > 0;
+    ipti_item_full(&decoder->walk_.item, decoder->block_.count > 0);
     return ipti_walk_leave(&decoder->walk_, &decoder->at,
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
@@ -7400,9 +7572,9 @@ static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
     ipt_block *block = &decoder->block_;
 
     block->offset = offset;
-    block->end_ip = w->flow.prev_ip;
+    block->end_ip = w->prev.ip;
     block->count = (uint16_t) (block->count + count);
-    block->kind = w->flow.prev_kind;
+    block->kind = w->prev.kind;
     block->last_size = last & IPTI_INSN_MAX;
 }
 
@@ -7412,13 +7584,11 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     const uint64_t offset = w->code.offset;
-    const uint16_t lead = w->out.lead;
-    int status;
+    const uint16_t lead = ipti_marks_begin(&w->marks);
+    const int status = ipti_walk_last(w, &decoder->at);
 
-    w->out.lead = 0;
-    status = ipti_walk_last(w, &decoder->at);
     if (status < 0) {
-        w->out.lead |= lead;
+        ipti_marks_lead(&w->marks, lead);
         return status;
     }
     block->flags |= lead;
@@ -7436,10 +7606,9 @@ static int ipti_blk_part(ipt_blk_decoder *decoder)
     const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
 
     if (n > 0) {
-        block->flags |= w->out.lead;
-        w->out.lead = 0;
+        block->flags |= ipti_marks_begin(&w->marks);
         ipti_blk_add(decoder, n, w->code.offset,
-                     (uint8_t) (w->flow.ip - w->flow.prev_ip));
+                     (uint8_t) (w->flow.ip - w->prev.ip));
     }
     return ipti_walk_at_last(w) && block->count < UINT16_MAX
                ? ipti_blk_last(decoder)
@@ -7464,12 +7633,12 @@ static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
 {
     block->offset = offset;
     block->ip = run->ip_;
-    block->end_ip = w->flow.prev_ip;
+    block->end_ip = w->prev.ip;
     block->count = run->count_;
-    block->flags = w->flow.speculative;
-    block->kind = w->flow.prev_kind;
+    block->flags = w->mode.speculative;
+    block->kind = w->prev.kind;
     block->last_size = run->last_;
-    block->mode = w->flow.mode;
+    block->mode = w->mode.now;
 }
 
 /* Add a run, and more, to the block in progress where flow just goes on.
@@ -7479,6 +7648,8 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
+    int flows;
+    int full;
 
     while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
         const uint64_t offset = ipti_walk_offset(w);
@@ -7488,10 +7659,12 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
             ipti_blk_set(w, block, run, offset);
-        w->out.full = ipti_blk_ends(w, block->count, block->kind);
-        w->out.unsettled = !ipti_walk_flow(w, &decoder->at);
-        if (w->out.unsettled || w->out.full)
-            return !w->out.unsettled;
+        full = ipti_blk_ends(w, block->count, block->kind);
+        flows = ipti_walk_flow(w, &decoder->at);
+        ipti_item_full(&w->item, full);
+        ipti_item_unsettled(&w->item, !flows);
+        if (!flows || full)
+            return flows;
         if (w->not_plain)
             return 0;
         run = ipti_walk_line(w);
@@ -7506,25 +7679,26 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     ipt_block *block = &decoder->block_;
     int status = IPT_OK;
 
-    while (!w->out.full) {
-        if (w->out.unsettled)
+    while (!w->item.full) {
+        if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
         if (status >= 0 && !(w->out.waiting && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            w->out.used = 1;
+            w->item.used = 1;
             if (block->count == 0) {
                 block->ip = w->flow.ip;
-                block->mode = w->flow.mode;
-                block->flags = w->flow.speculative;
+                block->mode = w->mode.now;
+                block->flags = w->mode.speculative;
             }
             status = ipti_blk_part(decoder);
         }
         if (status < 0)
             return status;
-        w->out.full = w->out.waiting || block->flags & IPT_FLOW_TRUNCATED
-                  || ipti_blk_ends(w, block->count, block->kind);
+        ipti_item_full(&w->item,
+                       w->out.waiting || block->flags & IPT_FLOW_TRUNCATED
+                           || ipti_blk_ends(w, block->count, block->kind));
     }
     return IPT_OK;
 }
@@ -7533,8 +7707,10 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    int status = w->out.full ? (int) IPT_OK : ipti_walk_resume(w, &decoder->at);
+    int status = IPT_OK;
 
+    if (!w->item.full)
+        status = ipti_walk_resume(w, &decoder->at);
     if (status < 0)
         return status;
     status = ipti_blk_fill(decoder);
@@ -7542,16 +7718,15 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
         if (decoder->block_.count == 0 || status == IPT_MORE
             || status == IPT_BUDGET || status == IPT_NEED_PAGE)
             return status;
-        w->out.full = 1; /* the error comes again */
+        ipti_item_full(&w->item, 1); /* the error comes again */
     }
-    if (w->out.unsettled) {
+    if (w->item.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
         if (status < 0)
             return status;
     }
-    decoder->block_.flags |= w->out.trail;
-    w->out.trail = 0;
-    w->out.full = 0;
+    decoder->block_.flags |= ipti_marks_end(&w->marks);
+    ipti_item_full(&w->item, 0);
     return ipti_walk_status(w);
 }
 
@@ -7581,7 +7756,7 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         return ipti_blk_slow(decoder, block);
     *block = decoder->block_;
     decoder->block_.count = 0;
-    w->out.full = 0;
+    ipti_item_full(&w->item, 0);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
@@ -7600,8 +7775,8 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
         return IPT_OK;
     }
     ipti_blk_set(w, &decoder->block_, run, offset);
-    w->out.full = 1;
-    w->out.unsettled = 1;
+    ipti_item_full(&w->item, 1);
+    ipti_item_unsettled(&w->item, 1);
     return ipti_blk_slow(decoder, block);
 }
 
@@ -7662,7 +7837,7 @@ IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -7671,9 +7846,9 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.out.used));
+                           decoder->walk_.item.used));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
@@ -7681,7 +7856,7 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.out.full,
+        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -7690,7 +7865,7 @@ IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_start(&decoder->walk_, &decoder->at,
-                           decoder->walk_.out.full, start);
+                           decoder->walk_.item.full, start);
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -7721,22 +7896,22 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->out.used = 1;
-    lead = w->out.lead;
-    w->out.lead = 0;
+    w->item.used = 1;
+    lead = ipti_marks_begin(&w->marks);
     insn->offset = w->code.offset;
     insn->ip = w->flow.ip;
-    insn->mode = w->flow.mode;
+    insn->mode = w->mode.now;
     insn->kind = IPT_INSN_OTHER;
-    insn->flags = (uint16_t) (lead | w->flow.speculative);
+    insn->flags = (uint16_t) (lead | w->mode.speculative);
     if (ipti_walk_pass(w, 1)) {
-        insn->size = (uint8_t) (w->flow.ip - w->flow.prev_ip);
-        w->code.simple = w->unproven ? 0 : ipti_walk_steps(w);
+        insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
+        ipti_code_flows(&w->code, w->unproven ? 0 : ipti_walk_steps(w),
+                        w->code.whole);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
     if (IPTI_UNLIKELY(status < 0)) {
-        w->out.lead |= lead;
+        ipti_marks_lead(&w->marks, lead);
         return status;
     }
     insn->kind = w->code.run.kind_;
@@ -7752,21 +7927,20 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status = IPT_OK;
 
-    if (!w->out.full || w->out.unsettled) /* else from before it synchronised */
+    if (!w->item.full || w->item.unsettled) /* else of before a _sync */
         status = ipti_walk_resume(w, &decoder->at);
-    if (status >= 0 && !w->out.full)
+    if (status >= 0 && !w->item.full)
         status = ipti_insn_step(decoder);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->out.full = 1;
-    if (w->out.unsettled) {
+    ipti_item_full(&w->item, 1);
+    if (w->item.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
         if (IPTI_UNLIKELY(status < 0))
             return status;
     }
-    decoder->insn_.flags |= w->out.trail;
-    w->out.trail = 0;
-    w->out.full = 0;
+    decoder->insn_.flags |= ipti_marks_end(&w->marks);
+    ipti_item_full(&w->item, 0);
     return ipti_walk_status(w);
 }
 
@@ -7780,7 +7954,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_LIKELY(status >= 0)) {
         *insn = decoder->insn_;
         decoder->insn_.kind = IPT_INSN_OTHER;
-        decoder->insn_.flags = decoder->walk_.flow.speculative;
+        decoder->insn_.flags = decoder->walk_.mode.speculative;
     }
     return status;
 }
@@ -7792,9 +7966,9 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     const ipt_walk_ *w = &decoder->walk_;
 
     *insn = decoder->insn_;
-    insn->ip = w->flow.prev_ip;
+    insn->ip = w->prev.ip;
     insn->size = w->code.run.last_;
-    insn->kind = w->flow.prev_kind;
+    insn->kind = w->prev.kind;
 }
 
 /* Stand before the run that follows. Returns 0 if that cannot be. */
@@ -7808,9 +7982,9 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     w->code.offset = ipti_walk_offset(w);
     decoder->insn_.offset = w->code.offset;
     w->code.run = *run;
-    w->flow.ip = w->code.run.ip_;
+    ipti_flow_at(&w->flow, w->code.run.ip_);
     w->code.index = 0;
-    w->code.counted = 0;
+    w->tally.counted = 0;
     w->code.count = w->code.run.count_;
     w->code.simple = (uint8_t) (w->code.run.count_ - 1);
     w->code.whole = 1;
@@ -7824,15 +7998,16 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     ipt_walk_ *w = &decoder->walk_;
 
     if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
-        w->code.count = w->code.simple = 0;
-        w->out.unsettled = w->out.full = 1;
+        ipti_code_none(&w->code);
+        ipti_item_unsettled(&w->item, 1);
+        ipti_item_full(&w->item, 1);
         ipti_insn_set(decoder, &decoder->insn_);
         return ipti_insn_slow(decoder, insn);
     }
     ipti_insn_set(decoder, insn);
     decoder->at.ip = w->flow.ip;
     if (w->not_plain || !ipti_insn_enter(decoder, ipti_walk_line(w)))
-        w->code.count = w->code.simple = 0;
+        ipti_code_none(&w->code);
     return IPT_OK;
 }
 
@@ -7842,7 +8017,7 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
     ipt_walk_ *w = &decoder->walk_;
 
     if (ipti_walk_past(w, &decoder->at, &w->code.run,
-                       w->code.simple + 1u - w->code.counted)
+                       w->code.simple + 1u - w->tally.counted)
         < 0)
         return ipti_insn_slow(decoder, insn); /* the error comes again */
     return ipti_insn_load(decoder, insn);
@@ -7853,9 +8028,9 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (IPTI_UNLIKELY(!w->code.whole || w->code.version != *w->valid))
+    if (IPTI_UNLIKELY(!w->code.whole || w->place.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
-    w->code.whole = 0;
+    ipti_code_flows(&w->code, w->code.simple, 0);
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
@@ -7879,15 +8054,15 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
         return IPT_ERR_ARG;
     w = &decoder->walk_;
     if (IPTI_UNLIKELY(w->code.index >= w->code.simple
-                      || w->code.version != *w->valid))
+                      || w->place.version != *w->valid))
         return ipti_insn_last(decoder, insn);
     size = ipti_run_size(&w->code.run, w->code.index);
     *insn = decoder->insn_;
     insn->ip = w->flow.ip;
     insn->size = (uint8_t) size;
-    w->flow.ip += size; /* see ipti_walk_steps */
+    ipti_flow_at(&w->flow, w->flow.ip + size); /* see ipti_walk_steps */
     decoder->at.ip = w->flow.ip;
-    w->code.index++;
+    ipti_code_step(&w->code, 1);
     return IPT_OK;
 }
 
@@ -7974,7 +8149,7 @@ static void ipti_cov_block_end(ipt_cov_decoder *decoder)
 static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
                            uint8_t kind)
 {
-    const uint8_t mode = decoder->walk_.flow.mode;
+    const uint8_t mode = decoder->walk_.mode.now;
 
     if (!decoder->cov_->block)
         return;
@@ -8201,7 +8376,7 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
     decoder->line_ = *line;
-    decoder->line_.next_ = ipti_wrap(w->flow.mode, ip);
+    decoder->line_.next_ = ipti_wrap(w->mode.now, ip);
     return &decoder->line_;
 }
 
@@ -8332,7 +8507,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
-    if (w->flow.prev_kind != IPT_INSN_RET)
+    if (w->prev.kind != IPT_INSN_RET)
         return w->calls.top == top || ipti_cov_frame(decoder);
     if (decoder->frames_)
         decoder->frames_--;
@@ -8370,7 +8545,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 
     if (!ipti_line_reaches(line, from))
         return 0;
-    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->flow.prev_kind)) {
+    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev.kind)) {
         name = ipti_cov_name(from, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
@@ -8380,7 +8555,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
             ipti_line_set_path(
                 line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    ipti_cov_upto(decoder, w->flow.prev_kind);
+    ipti_cov_upto(decoder, w->prev.kind);
     line->key_ += n;
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->flow.ip;
@@ -8396,9 +8571,9 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
     const ipt_walk_ *w = &decoder->walk_;
 
     if (!ipti_line_reaches(&decoder->line_, from)
-        || (w->flow.prev_kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
+        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         decoder->learning_ = IPTI_COV_ENDED;
-    else if (w->flow.enabled && ipti_kind_leaves(w->flow.prev_kind)
+    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
              && !ipti_cov_learned(decoder, from, n))
         decoder->learning_ = IPTI_COV_ENDED;
 }
@@ -8456,13 +8631,6 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 
 /* ---- the walk ---- */
 
-/* Drop the events that were reached: flow follows them already. */
-static void ipti_cov_events(ipt_walk_ *w)
-{
-    w->out.count = 0;
-    w->out.waiting = 0;
-}
-
 /* Pass the last instruction of the run. */
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
@@ -8471,7 +8639,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
     const int status = ipti_walk_last(w, &decoder->at);
-    const uint8_t kind = w->flow.prev_kind;
+    const uint8_t kind = w->prev.kind;
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
@@ -8482,7 +8650,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                    w->code.run.kind_);
     if (w->flow.enabled && ipti_kind_leaves(kind)
-        && w->flow.icnt == 0 /* else an INTO or RSM that is no branch */
+        && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
         && ipti_cov_counts(decoder->cov_, ip, kind))
         ipti_cov_edge(decoder, ip, w->flow.ip, kind);
     return IPT_OK;
@@ -8495,7 +8663,7 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     const uint64_t ip = w->flow.ip;
 
     if (ipti_walk_pass(w, IPT_RUN_MAX_))
-        ipti_cov_block(decoder, ip, ip + ((w->flow.ip - ip) & w->code.mask),
+        ipti_cov_block(decoder, ip, ip + ((w->flow.ip - ip) & w->place.mask),
                        IPT_INSN_OTHER);
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
@@ -8506,13 +8674,13 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status = IPT_OK;
 
-    if (w->out.unsettled)
+    if (w->item.unsettled)
         status = ipti_walk_settle(w, &decoder->at);
     if (status >= 0 && !w->out.waiting)
         status = ipti_walk_ready(w, &decoder->at);
-    w->out.lead = 0;
+    (void) ipti_marks_begin(&w->marks);
     if (IPTI_UNLIKELY(w->out.waiting)) {
-        ipti_cov_events(w);
+        ipti_out_drop(&w->out); /* flow follows them already */
         return 0;
     }
     return status < 0 ? status : 1;
@@ -8545,15 +8713,16 @@ static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
 /* Let the walk stand where the fast path is. */
 static void ipti_cov_stand(ipt_walk_ *w)
 {
-    w->out.taken = w->flow.prev_kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
-    if (ipti_kind_far(w->flow.prev_kind))
-        w->out.taken = IPTI_TAKEN_PAGING | IPTI_TAKEN_VMCS | IPTI_TAKEN_CFE;
-    w->next.tnt = IPTI_TNT_NONE;
-    w->next.has_tip = w->next.has_event = 0;
-    w->code.index = w->code.count = w->code.counted = 0;
-    w->next.fresh = 0;
+    uint8_t taken = w->prev.kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
+
+    if (ipti_kind_far(w->prev.kind))
+        taken = IPTI_TAKEN_FAR;
+    ipti_prev_takes(&w->prev, taken);
+    ipti_next_drop(&w->next, IPTI_NEXT_ALL);
+    ipti_code_none(&w->code);
+    w->stamp.fresh = 0;
     w->evt.ticked = 1;
-    w->flow.icnt = 0;
+    ipti_tally_none(&w->tally);
     ipti_loop_end(&w->loop);
 }
 
@@ -8575,14 +8744,14 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     }
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
-    w->flow.prev_ip = line->ip_ + ipti_sign32(line->from_);
-    w->flow.prev_kind = line->kind_ & 31;
-    w->flow.ip = behind == IPTI_COV_NONE ? line->next_ : leg->to;
+    ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
+                 line->kind_ & 31);
+    ipti_flow_at(&w->flow, behind == IPTI_COV_NONE ? line->next_ : leg->to);
     if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
-        w->flow.enabled = 0;
+        ipti_flow_state(&w->flow, 0, 0);
     if (w->flow.enabled && (behind == IPTI_COV_TIP || line->pop_)
-        && ipti_cov_counts(decoder->cov_, w->flow.prev_ip, w->flow.prev_kind))
-        ipti_cov_edge(decoder, w->flow.prev_ip, w->flow.ip, w->flow.prev_kind);
+        && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
+        ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
     return behind == leg->behind && left == 0;
 }
 
@@ -8591,10 +8760,9 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t behind)
 {
     ipti_cov_stand(w);
-    w->next.tnt = ipti_tnt_hold(tnt, ipti_top(tnt));
-    w->next.tip = leg->to;
-    w->next.has_tip = behind == IPTI_COV_TIP;
-    w->next.has_event = 0;
+    ipti_next_bits(&w->next, 0, ipti_tnt_hold(tnt, ipti_top(tnt)));
+    if (behind == IPTI_COV_TIP)
+        ipti_next_target(&w->next, 0, leg->to);
     if (behind <= IPTI_COV_TIP)
         return;
     w->next.event.offset = 0;
@@ -8608,7 +8776,7 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
         w->next.event.type = IPT_EVT_ENABLED;
         w->next.event.flags = IPT_EVENT_STATUS;
     }
-    ipti_walk_bind(w);
+    ipti_next_bind(&w->next);
 }
 
 /* The run that flow meets next, which is not the one it met last time. NULL: it
@@ -8622,12 +8790,12 @@ static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
 
     if (run)
         return run;
-    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->code.key,
-                           w->flow.ip & w->code.mask, &w->code.run, &number);
+    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->place.key,
+                           w->flow.ip & w->place.mask, &w->code.run, &number);
     if (number == UINT32_MAX)
         return NULL;
-    cache->lines_[w->code.line & cache->last_].next_[w->code.way] = number;
-    w->code.line = number;
+    cache->lines_[w->place.line & cache->last_].next_[w->place.way] = number;
+    w->place.line = number;
     return &cache->lines_[number];
 }
 
@@ -8639,7 +8807,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     uint64_t tnt;
     uint8_t top;
 
-    if (w->not_plain || w->code.count || w->code.version != *w->valid)
+    if (w->not_plain || w->code.count || w->place.version != *w->valid)
         return;
     while (decoder->learning_ == IPTI_COV_LEARNING
            && (ipti_next_tnt(&w->next)
@@ -8649,16 +8817,16 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
-        w->out.unsettled = 1;
+        ipti_item_unsettled(&w->item, 1);
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
-            ipti_walk_cond(w, run, w->code.mask);
-            if (!ipti_cov_learned(decoder, w->flow.prev_ip, 1))
+            ipti_walk_cond(w, run, w->place.mask);
+            if (!ipti_cov_learned(decoder, w->prev.ip, 1))
                 decoder->learning_ = IPTI_COV_ENDED;
         } else {
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
-            ipti_cov_learn_branch(decoder, w->flow.prev_ip,
+            ipti_cov_learn_branch(decoder, w->prev.ip,
                                   tnt != w->next.tnt, top);
         }
     }
@@ -8671,7 +8839,7 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     int status;
 
-    w->out.unsettled = 0;
+    ipti_item_unsettled(&w->item, 0);
     status = ipti_cov_ready(decoder);
     if (status <= 0)
         return status;
@@ -8726,9 +8894,9 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->line_;
-    const uint64_t prev_ip = w->flow.prev_ip;
-    const uint8_t prev_kind = w->flow.prev_kind;
-    const uint8_t unsettled = w->out.unsettled;
+    const uint64_t prev_ip = w->prev.ip;
+    const uint8_t prev_kind = w->prev.kind;
+    const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
     uint32_t some;
@@ -8746,12 +8914,11 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
     if (w->out.waiting)
-        ipti_cov_events(w);
-    w->flow.ip = line->ip_;
-    w->flow.prev_ip = prev_ip;
-    w->flow.prev_kind = prev_kind;
-    w->flow.enabled = 1;
-    w->out.unsettled = unsettled;
+        ipti_out_drop(&w->out);
+    ipti_flow_at(&w->flow, line->ip_);
+    ipti_flow_state(&w->flow, 1, 0);
+    ipti_prev_is(&w->prev, prev_ip, prev_kind);
+    ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->peak_);
     ipti_cov_stand(w);
@@ -8957,9 +9124,9 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     if (decoder->version_ != version)
         shared = 0;
     decoder->own_ =
-        own << IPTI_COV_SPACE | (uint32_t) w->flow.mode << IPTI_COV_MODE;
+        own << IPTI_COV_SPACE | (uint32_t) w->mode.now << IPTI_COV_MODE;
     decoder->shared_ = shared ? shared << IPTI_COV_SPACE
-                                    | (uint32_t) w->flow.mode << IPTI_COV_MODE
+                                    | (uint32_t) w->mode.now << IPTI_COV_MODE
                               : 0;
     return 1;
 }
@@ -8977,7 +9144,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
     if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
     decoder->at.asid = *asid;
-    w->code.space = 0;
+    ipti_place_none(&w->place);
     w->not_plain = 1;
     decoder->leg_.psb_size = 0;
     return ipti_cov_keys(decoder);
@@ -9000,7 +9167,7 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
     }
     if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX) {
         ipti_load_tsx(&packet, p);
-        return !packet.u.tsx.intx == !w->flow.speculative && !packet.u.tsx.abrt
+        return !packet.u.tsx.intx == !w->mode.speculative && !packet.u.tsx.abrt
                    ? IPTI_SIZE_MODE_TSX : 0;
     }
     if (*p != IPTI_EXT)
@@ -9124,7 +9291,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->enabled = size != 0;
         leg->line = NULL;
         leg->behind = IPTI_COV_TIP;
-        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
+        ipti_prev_none(&decoder->walk_.prev);
         return leg->enabled;
     }
     if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
@@ -9233,13 +9400,14 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 
     ipti_fuel_trace(w->cur.config, decoder->at.offset, offset);
     decoder->at.offset = offset;
-    w->flow.ip = leg->ip;
-    w->flow.enabled = w->evt.enabled = leg->enabled;
+    ipti_flow_at(&w->flow, leg->ip);
+    ipti_flow_state(&w->flow, leg->enabled, 0);
+    w->evt.enabled = leg->enabled;
     w->evt.last_ip = leg->was_ip;
-    if (leg->line) {
-        w->flow.prev_ip = leg->line->ip_ + ipti_sign32(leg->line->from_);
-        w->flow.prev_kind = leg->line->kind_ & 31;
-    }
+    if (leg->line)
+        ipti_prev_is(&w->prev,
+                     leg->line->ip_ + ipti_sign32(leg->line->from_),
+                     leg->line->kind_ & 31);
 }
 
 /* Go on with what the walk has done. */
@@ -9269,7 +9437,8 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
     if (used < held) {
-        w->next.tnt = ipti_tnt_hold(leg->held, held - used);
+        ipti_next_bits(&w->next, w->next.tnt_offset,
+                       ipti_tnt_hold(leg->held, held - used));
         return;
     }
     while (ipti_top(tnt) < used) {
@@ -9281,8 +9450,8 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
             p = ipti_cov_other(p, &tnt);
         }
     }
-    w->next.tnt = ipti_tnt_hold(tnt, ipti_top(tnt) - used);
-    w->next.tnt_offset = leg->offset + (uint64_t) (last - leg->window);
+    ipti_next_bits(&w->next, leg->offset + (uint64_t) (last - leg->window),
+                   ipti_tnt_hold(tnt, ipti_top(tnt) - used));
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
 
@@ -9453,7 +9622,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     }
     if (p != leg->p) {
         if (!leg->line) /* a PGE was last */
-            decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
+            ipti_prev_none(&decoder->walk_.prev);
         leg->moved = 1;
         leg->held = 1;
     }
@@ -9553,8 +9722,8 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
 
     if (!ipti_cov_enter(decoder))
         return;
-    if (decoder->walk_.out.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
-        decoder->walk_.flow.prev_kind = IPT_INSN_OTHER;
+    if (decoder->walk_.prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
+        ipti_prev_none(&decoder->walk_.prev);
     if (ipti_cov_fast(decoder) < 0) {
         ipti_cov_back(decoder);
         return;
@@ -9574,14 +9743,14 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
            && !(w->next.has_tip | w->next.has_event | w->out.waiting
-                | w->out.count | w->unproven | w->resyncing)
+                | w->out.count | w->unproven | w->resync.state)
            && w->flow.synced && w->code.index >= w->code.count
            && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0
            && evt->enabled == w->flow.enabled
            && ipti_walk_wanted(w, &decoder->at) && w->cur.state == IPTI_CUR_SYNC
-           && w->cur.block == 0 && w->flow.mode != IPT_MODE_UNKNOWN
-           && (!w->flow.enabled || w->out.taken == IPTI_TAKEN_ALL
-               || ipti_kind_leaves(w->flow.prev_kind));
+           && w->cur.block == 0 && w->mode.now != IPT_MODE_UNKNOWN
+           && (!w->flow.enabled || w->prev.taken == IPTI_TAKEN_ALL
+               || ipti_kind_leaves(w->prev.kind));
 }
 
 /* ---- runs ---- */
@@ -9748,11 +9917,11 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
     if (status >= 0)
         do {
             if (w->out.waiting)
-                ipti_cov_events(w);
+                ipti_out_drop(&w->out);
             status = ipti_walk_resume(w, &decoder->at);
-        } while (status == IPT_EVENT_FIRST && w->resyncing);
+        } while (status == IPT_EVENT_FIRST && w->resync.state);
     if (w->out.waiting)
-        ipti_cov_events(w);
+        ipti_out_drop(&w->out);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
             ipti_cov_skip(decoder);

@@ -2503,7 +2503,7 @@ static int flow_cr3(const flow *f)
            && f->e.theirs[0].type == ptev_disabled && w->next.has_event
            && w->next.event.type == IPT_EVT_DISABLED
            && w->next.event.flags & IPT_EVENT_NO_TO
-           && w->out.taken & IPTI_TAKEN_PAGING;
+           && w->prev.taken & IPTI_TAKEN_PAGING;
 }
 
 /* Ours ends tracing where flow has come to the IP of a TIP.PGD without a
@@ -2567,7 +2567,7 @@ static int flow_beyond(const flow *f)
 {
     const run *r = f->r;
     const size_t end = packet_at(r, f->ours.at.packet_offset + 1);
-    if (f->ours.walk_.flow.mode == IPT_MODE_64
+    if (f->ours.walk_.mode.now == IPT_MODE_64
         && (f->done == 0 || f->insn.mode == IPT_MODE_64))
         return 0;
     for (size_t i = end > 20 ? end - 20 : 0; i < end; i++) {
@@ -2783,7 +2783,7 @@ static uint64_t narrow(uint8_t mode, uint64_t ip)
 static int flow_popped(const flow *f, uint64_t ip)
 {
     const uint8_t mode =
-        f->our_status < 0 ? f->ours.walk_.flow.mode : f->insn.mode;
+        f->our_status < 0 ? f->ours.walk_.mode.now : f->insn.mode;
     return f->returned && narrow(mode, f->our_stack.popped) == ip
            && f->their_stack.popped == f->peer.ip
            && f->our_stack.popped != f->their_stack.popped;
@@ -2827,7 +2827,7 @@ static int flow_execs(const flow *f)
 static int flow_wrapped(const flow *f, uint64_t ip)
 {
     return f->peer.ip != ip
-           && narrow(f->ours.walk_.flow.mode, f->peer.ip) == ip;
+           && narrow(f->ours.walk_.mode.now, f->peer.ip) == ip;
 }
 
 /* Why both are at different places, -1 if nothing explains it. */
@@ -2919,7 +2919,7 @@ static int flow_undefined(const flow *f)
     uint8_t bytes[16] = {0};
     image_read(f->r->code, bytes, 15, f->ours.at.ip);
     return f->our_status == IPT_ERR_BAD_INSN && f->their_status >= 0
-           && is_undefined(bytes, f->ours.walk_.flow.mode);
+           && is_undefined(bytes, f->ours.walk_.mode.now);
 }
 
 /* Ours says that flow goes round for ever; does theirs? */
@@ -3005,9 +3005,9 @@ static int flow_insn_differs(flow *f)
         return 0;
     }
     if (!same_exec_mode(f->insn.mode, f->peer.mode)
-        && (same_exec_mode(f->ours.walk_.flow.next_mode, f->peer.mode)
+        && (same_exec_mode(f->ours.walk_.mode.next, f->peer.mode)
             || (f->insn.flags & IPT_FLOW_DISABLED
-                && same_exec_mode(f->ours.walk_.flow.mode, f->peer.mode))
+                && same_exec_mode(f->ours.walk_.mode.now, f->peer.mode))
             || flow_exec_early(f, to))) {
         allow(f->r, D_EXEC_EARLY);
         return 0;
@@ -3086,7 +3086,7 @@ static void flow_section(flow *f, uint64_t offset)
     memset(&f->peer, 0, sizeof f->peer);
     f->our_status = ipt_insn_sync_set(&f->ours, offset);
     if (f->our_status >= 0
-        && f->ours.walk_.out.full) { /* it waited for a page */
+        && f->ours.walk_.item.full) { /* it waited for a page */
         ipt_insn before;
         f->our_status = ipt_insn_next(&f->ours, &before);
     }

@@ -121,9 +121,10 @@ TEST(illegal)
             w->next.bind.how = IPTI_BIND_HERE, "next");
     ILLEGAL(w->code.count = 1; w->code.index = 2, "code");
     ILLEGAL(w->code.count = w->code.run.count_ + 1, "code");
+    ILLEGAL(w->code.count = w->tally.counted = 1; w->code.index = 0, "tally");
     ILLEGAL(w->out.count = IPT_REACHED_MAX_ + 1, "out");
     ILLEGAL(w->out.waiting = 1; w->out.count = 0, "out");
-    ILLEGAL(w->out.waiting = w->out.unsettled = w->out.count = 1, "out");
+    ILLEGAL(w->out.waiting = w->item.unsettled = w->out.count = 1, "out");
     ILLEGAL(w->loop.limit = w->loop.steps = 2, "loop");
     ILLEGAL(w->probe.count = IPTI_PROBE + 1, "probe");
     ILLEGAL(w->calls.top = IPT_RETURN_STACK_, "calls");

@@ -19,8 +19,7 @@ static inline int walk_same_bind(const ipt_bind_ *a, const ipt_bind_ *b)
 static inline int walk_code_holds(const ipt_code_at_ *code)
 {
     if (code->count == 0) return 1;
-    return code->counted <= code->index && code->index <= code->count
-           && code->count <= code->run.count_ && code->simple < code->count
+    return code->index <= code->count && code->count <= code->run.count_ && code->simple < code->count
            && (!code->whole || code->count == code->run.count_);
 }
 
@@ -37,9 +36,11 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (!walk_same_bind(&bind, &w->next.bind))
         return "next: bind is not that of event";
     if (!walk_code_holds(&w->code)) return "code: counts out of order";
+    if (w->code.count && w->tally.counted > w->code.index)
+        return "tally: more than were passed";
     if (out->count > IPT_REACHED_MAX_) return "out: more events than room";
     if (out->waiting && !out->count) return "out: nothing waits";
-    if (out->waiting && out->unsettled) return "out: waiting and unsettled";
+    if (out->waiting && w->item.unsettled) return "out: waiting and unsettled";
     if (w->loop.limit && w->loop.steps >= w->loop.limit)
         return "loop: steps not below limit";
     if (w->probe.count > IPTI_PROBE) return "probe: too far";

@@ -74,9 +74,21 @@ caught layers 'longer than 80'
 core "$second" "/* $(yes planted | head -n 12 | tr '\n' ' ') */"
 caught layers 'over 80 columns'
 blk=$(grep -n '^ \* \[blk\]' "$root/ipt_impl.h" | cut -d: -f1)
-core $((blk - 1)) 'static void ipti_planted(ipt_walk_ *w)\n{
-    w->calls.count = 1;\n}'
-caught layers 'ipti_planted writes calls'
+parts=
+for part in next:has_tip stamp:fresh flow:hidden prev:kind mode:now resume:has \
+    tally:icnt code:index place:space out:count item:full marks:lead \
+    resync:state loop:limit probe:count calls:count
+do
+    parts="$parts    w->${part%:*}.${part#*:} = 0;\n"
+done
+core $((blk - 1)) "static void ipti_planted(ipt_walk_ *w)\n{\n$parts}"
+caught layers 'ipti_planted writes next'
+for part in stamp flow prev mode resume tally code place out item marks \
+    resync loop probe calls
+do
+    grep -q "ipti_planted writes $part\$" "$tmp/out" && pass ||
+        fail "layers does not notice who writes $part"
+done
 
 core "$second" 'IPT_API int ipt_planted(void *p);
 IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'
@@ -177,9 +189,9 @@ make_fails pkt 'CHECK failed'
 edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
 make_fails pkt 'CHECK failed'
 # States of the walk that are not legal: tests/walk.h looks after every call.
-edit ipt_impl.h 's/    w->flow.hidden = !w->flow.enabled;/    w->flow.hidden = 1;/'
+edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = 1;/'
 make_fails insn 'after insn_.* flow: enabled and hidden'
-edit ipt_impl.h 's/        ipti_walk_bind(w);$/        w->next.has_event = 1;/'
+edit ipt_impl.h 's/    ipti_bind_event(&next->bind, &next->event);/    ;/'
 make_fails insn 'after insn_.* next: bind is not'
 
 # Executions at random, and faults that they found: a return that lies too far
@@ -190,7 +202,7 @@ copy
 quietly "on the tree as it is" make_test simulate
 edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->line_, from)$/if (0/'
 make_fails simulate 'replay: TEST_SEED='
-edit ipt_impl.h 's/w->out.taken = IPTI_TAKEN_ALL;/w->out.taken = 0;/'
+edit ipt_impl.h 's/prev->taken = IPTI_TAKEN_ALL;/prev->taken = 0;/'
 make_fails simulate 'replay: TEST_SEED='
 unset TEST_COUNT
 

@@ -91,12 +91,14 @@ awk -v names=" $NAMES " '
     ' tags functions "$impl" >bad
 expect_empty "public functions and sections" bad
 
-# The walk's parts: what the banner of [walk] says of who may write each.
-awk -v write='[a-z_]+(->|[.])[a-z]+(\[[^]]*\])? *([-+|&]?=([^=]|$)|[+][+]|--)' '
+# The walk's parts: what the banner of [walk] says of who may write each. What
+# stands above it has variables of such names, but no part except the calls.
+member='[a-z_]+(->|[.])[a-z0-9_]+(\[[^]]*\])?'
+awk -v write="$member *(([-+|&]|<<|>>)?=([^=]|\$)|[+][+]|--)" '
     /^\/\* =====/ {banner = 1}
     banner && /^ \* \[/ {section = $2; gsub(/[][]/, "", section)}
-    banner && section == "walk" && /Parts that nobody writes but/ {table = 1}
-    banner && table && /^ \*   ?[a-z ]/ {
+    banner && section == "walk" && /^ \* Each part is written by/ {table = 1}
+    banner && table && /ipti_/ {
         first = 2
         if (substr($0, 6, 1) != " ") {
             part = $2; order[++parts] = part; first = 3
@@ -104,7 +106,7 @@ awk -v write='[a-z_]+(->|[.])[a-z]+(\[[^]]*\])? *([-+|&]?=([^=]|$)|[+][+]|--)' '
         for (i = first; i <= NF; i++) if ($i ~ /^ipti_/) {
             if (!((part, $i) in may)) count[part]++
             may[part, $i] = 1 } }
-    / \*\/$/ && banner {banner = table = 0}
+    / \*\/$/ && banner {banner = 0; walk = table}
     /^[a-zA-Z].*\(/ {
         name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name) }
     {   line = $0
@@ -113,13 +115,17 @@ awk -v write='[a-z_]+(->|[.])[a-z]+(\[[^]]*\])? *([-+|&]?=([^=]|$)|[+][+]|--)' '
             line = substr(line, RSTART + RLENGTH)
             sub(/(->|\.).*/, "", part)
             sub(/_$/, "", part) # [gen] has calls_
-            for (i = 1; i <= parts; i++)
+            wrote[part, name] = 1
+            if (walk || part == "calls") for (i = 1; i <= parts; i++)
                 if (part == order[i] && !((part, name) in may))
                     print name " writes " part } }
     END {
         if (!parts) print "the banner of [walk] names no parts"
         for (part in count)
-            if (count[part] > 6) print part ": more than six writers" }
+            if (count[part] > 6) print part ": more than six writers"
+        for (key in may) if (!(key in wrote)) {
+            split(key, of, SUBSEP)
+            print of[2] " does not write " of[1] } }
     ' "$impl" >bad
 expect_empty "parts of the walk: other writers" bad
 
