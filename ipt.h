@@ -973,7 +973,7 @@ enum {
 /* One event. `type` says which member of u holds its data. */
 typedef struct ipt_event {
     uint64_t offset; /* of the packet that made it */
-    uint64_t ip;     /* where it binds, unless IPT_EVENT_NO_IP */
+    uint64_t ip;     /* where it binds; 0 with IPT_EVENT_NO_IP */
     uint64_t tsc;    /* when, see ipt_clock; of overflow and pwre: when they
                       * began */
     uint32_t lost_mtc;

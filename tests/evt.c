@@ -137,8 +137,8 @@ static int compare(const row *r, const char *way, unsigned i,
     SAME("type", got->type, w->type);
     if (!good) return 0;
     SAME("flags", got->flags, w->flags);
-    if (!(w->flags & NOIP)) SAME("ip", got->ip, w->ip);
-    if (!(w->flags & NOTO)) SAME("a", p.a, w->a);
+    SAME("ip", got->ip, w->ip); /* without one 0, as `to` is */
+    SAME("a", p.a, w->a);
     SAME("b", p.b, w->b);
     SAME("c", p.c, w->c);
     if (w->flags & CLK) SAME("tsc", got->tsc, w->tsc);
@@ -1024,6 +1024,8 @@ static const row apl12_rows[] = {
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(STOP, NOIP, 6, 0)}, 0},
     {"psb+ off", {ON, OVF, FUP(0x2000), PSB, PSBEND},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0)}, 0},
+    {"psb+ off, fup", {ON, OVF, FUP(0x2000), PSB, PSBEND, FUP(0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0)}, 0},
     {"psb+ elsewhere", {ON, OVF, FUP(0x2000), PSB, EXEC64, FUP(0x3000), PSBEND,
                         TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x3000),
@@ -1165,6 +1167,10 @@ static const row skd010_rows[] = {
     {"tsx, tip", {ON, OVF, TSX(0, 1), FUP(0x2000), TIP(0x3000)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), EB(TSX, 0, 5, 0x2000, 0, 1),
       EA(ASYNC_BRANCH, 0, 6, 0x2000, 0x3000)}, 0},
+    {"tsx without fup, tip",
+     {ON, OVF, TSX(1, 0), TIP(0x2000), FUP(0x2004), TIP(0x3000)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), EA(TSX, NOIP, 5, 0, 1),
+      EA(ASYNC_BRANCH, 0, 7, 0x2004, 0x3000)}, 0},
     {"power, fup",
      {ON, OVF, PWRE(2, 0, 0), EXSTOP(0), PWRX(3, 3, 1, 0, 0), FUP(0x2000),
       PGD0},
@@ -1796,6 +1802,10 @@ static const row gap_rows[] = {
      {ON, GAP(9), PSB, EXEC32, FUP(0x3000), PSBEND},
      {E_ON, E_GAP(4, 9), E(ENABLED, ST, ANY, 0x3000),
       EB(EXEC_MODE, ST, ANY, 0x3000, IPT_MODE_32, 0)}, 0},
+    {"the mode before it is not known to be the one after it",
+     {ON, GAP(9), OFF, EXEC64, PGE(0x2000)},
+     {E_ON, E_GAP(4, 9), E_OFF_AT(5), E(ENABLED, 0, 8, 0x2000),
+      EA(EXEC_MODE, 0, 7, 0x2000, IPT_MODE_64)}, 0},
 };
 
 TEST(gaps)
@@ -1868,6 +1878,7 @@ static const start_row start_rows[] = {
      {.enabled = 1, .has = IPT_START_LAST_IP, .last_ip = 0x123456789abc}, 0},
     {{"a psb gives it", {OFF, IP_(TIP_PGE, 1, 0x3000)},
       {E_OFF, E(ENABLED, 0, 2, 0x3000)}, 0}, {.enabled = 0}, 0},
+    {{"a psb+ that may be bdm70's", {ON}, {{0}}, 0}, {.enabled = 0}, 0},
     {{"an overflow gives it", {OVF, IP_(FUP, 1, 0x3000)},
       {E(OVERFLOW, 0, 0, 0x3000)}, 0}, {.enabled = 1}, 0},
     {{"not enabled", {PGE(0x1000), TNT(1, 1)},
