@@ -21,6 +21,123 @@
  *   [gen]       executed branches to a trace
  *   [hw]        registers of the processor that traced
  *   [strings]   names and texts
+ *
+ * HOW A BYTE BECOMES AN INSTRUCTION
+ *
+ *   segments -> cursor -> packet -> event -> next -> run -> block, instruction
+ *              [base]    [pkt]     [evt]   [walk]   [cache]   [blk]   [insn]
+ *
+ *   The cursor finds 16 bytes at a stream offset, in whatever piece they lie.
+ *   [pkt] makes one packet of them. [evt] puts packets together: a FUP and a
+ *   TIP are one interrupt, a PSB+ is the state that it repeats. What needs no
+ *   other packet, TNT and TIP, is an event as it is. [walk] puts what comes
+ *   next into `next`: TNT bits, a target, or an event, for which [bind] works
+ *   out once where it happened. It gets the run of code at flow's ip from
+ *   [cache], which reads it through config.read and classifies it once, and
+ *   goes through the run up to where the event binds, or to the branch at its
+ *   end, which takes a bit or the target. [blk] and [insn] hand out what was
+ *   passed, [cov] counts the edges. What proves an instruction is used up with
+ *   it, so that a call that stops for trace, fuel or a page goes on where it
+ *   stopped: all state is in the decoder, none on the stack.
+ *
+ * WORDS
+ *
+ *   piece      a segment of ipt_trace; a gap is one without bytes
+ *   window     bytes that lie together: 16 of trace, or those of code that one
+ *              config.read gave
+ *   quick      up to this offset the next packet needs no look at pieces, fuel
+ *              and the like
+ *   phase      [evt]: what the packets before make of those that come
+ *   record     [evt]: an event that waits for a packet to complete it
+ *   bind       [evt]: which packet completes a record. [bind] and below: at
+ *              which instruction an event happens
+ *   run        instructions one after another in memory of which the last may
+ *              branch; one line of the cache holds one run
+ *   space      a number for the code that an address space sees
+ *   flow       the instructions that executed, in order
+ *   taken      what an instruction has caused already, so that a second event
+ *              of the sort is of a later one
+ *   hidden     flow in an address space that config.flags do not want
+ *   settled    it is known what comes after the instruction in progress
+ *   calm       nothing is at hand but bits and a target
+ *   leap       flow passes a run as a whole
+ *   seam       a PSB+ before which nothing is left that matters after it
+ *   leg, line  see [cov]
+ *
+ * WHY IT IS SO
+ *
+ *   One event machine, one walk; the rest are views of them. Two decoders of
+ *   one thing disagree sooner or later.
+ *   Nothing is looked up ahead. Where a later packet decides what an earlier
+ *   one means, records wait: the trace may come byte by byte.
+ *   Across calls only stream offsets are kept, no pointers into trace, and the
+ *   caller may move its pieces. [cov] has pointers within a call.
+ *   An event is bound once, when it is fetched. Only errata that look at code
+ *   bind it anew, because they alone know what the processor got wrong.
+ *   Struct layouts, tables and jump tables need no relocation and no .data, so
+ *   that the code runs where no loader was.
+ *   A part of the walk is written by few functions, listed in the banner of
+ *   [walk]: to know why a field has a value, read those.
+ *
+ * FAST WAYS
+ *
+ *   Each does what a slower way does, too, and may be deleted. What it saves
+ *   was measured with callgrind on two traces of real programs (the larger one
+ *   first): instructions without it, as a multiple of those with it.
+ *
+ *   ipti_pkt_quick                   packets of the common kinds    2.1   2.1
+ *   ipti_evt_quick, _plain, _flow    events without the queue       4.0   4.0
+ *   ipti_walk_flows, _whole, _leap,
+ *     ipti_blk_more, _run            blocks by whole runs           2.8   2.8
+ *   ipti_walk_plain, ipti_blk_settle ... that end with a JCC        1.1   1.2
+ *   ipti_insn_enter, _load, _past,
+ *     _last; code.simple, code.whole instructions in a run          4.0   3.3
+ *   ipti_cache_follow; line.next_    blocks by links between runs   1.2   1.3
+ *   ipti_x86_plain, _branch,
+ *     ipti_run_plain                 coverage while code is cold    1.1   1.3
+ *   ipti_cov_dash, _reach, _look,
+ *     _halt                          coverage while the memo holds  2.4   2.4
+ *   ipti_cov_noise                   coverage of branches at random 1.6
+ *   ipti_cov_psb, _state, _off, ...  coverage of a trace with a PSB
+ *                                    every 162 bytes                3.6
+ *
+ *   [cov] reads a PSB+ of its own for that reason: through [evt] each of its
+ *   packets is a record in the queue, which keeps their order and place.
+ *
+ * TO ADD SOMETHING
+ *
+ *   In this order; each place is one case of a switch or one row of a list.
+ *
+ *   A packet   ipt.h: IPT_PKT_ and, if it has fields, its member of u.
+ *              [pkt]: a row of IPTI_FORMS (its bytes and size), a list of its
+ *              fields with a drawing of them, a case of ipti_load and one of
+ *              ipti_store_fields; ipti_pkt_block, if it may stand in a block
+ *              of PEBS items. [time]: IPTI_PKT_NEUTRAL, if it says nothing of
+ *              flow, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a case of
+ *              ipti_evt_rest, or of ipti_evt_dispatch if it takes more than a
+ *              record. [strings]. Tests: golden bytes in tests/pkt.c.
+ *   An event   ipt.h: IPT_EVT_ and its member of u. [evt]: the packet pushes a
+ *              record, ipti_evt_aside if it needs no IP, ipti_evt_take if a
+ *              FUP may follow; ipti_evt_payload if u does not begin with a
+ *              number of 64 bits. [bind]: ipti_bind_event, if an instruction
+ *              causes it; IPTI_TAKEN_ has a bit for each sort of which an
+ *              instruction causes one. [walk]: ipti_event_inside, if nobody
+ *              wants it while flow is hidden; ipti_walk_apply, if it changes
+ *              flow. [gen], [strings]. Tests: tests/evt.c, bind.c, insn.c.
+ *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
+ *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
+ *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is
+ *              in. [walk]: ipti_walk_other. [gen], [strings], zydis_glue.
+ *              Tests: tests/classify.c, insn.c.
+ *   An erratum ipt.h: IPT_ERRATUM_, IPT_ERRATUM_ALL_. [base]: ipti_cpus. One
+ *              function applies it, in the section that sees what is wrong:
+ *              bytes in [pkt] (ipti_pkt_skd007), clocks in [time], packets
+ *              that are missing or too many in [evt] (ipti_evt_bogus), wrong
+ *              places of flow in [walk] (ipti_walk_bdm64). Tests: one with the
+ *              flag and one without it.
+ *   A way to   [cache]: ipti_cache_put, which takes the place of a run for a
+ *   replace    new one. [cov]: ipti_memo_insert. Neither changes what is
+ *              decoded: make hashes. Tests: tests/cache.c, cov.c.
  */
 
 #ifndef IPT_IMPL_H
@@ -8080,6 +8197,42 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 /* ==========================================================================
  * [cov]  trace straight to coverage
  * Uses: [base], [sync], [cache], [bind], [walk].  State: ipt_cov_decoder.
+ *
+ * What flow does from an address on, given the next branches, is always the
+ * same as long as the code is. So it is walked once, learned, and from then on
+ * looked up:
+ *
+ *   trace   | TNT | TNT | PAD | TNT | TIP | TNT | MTC | TNT | TIP.PGD | ...
+ *           |------------ leg ------------|---------- leg ------------|
+ *
+ *   leg     bits 1 0 1 1 0 1 0 0 1 1 0 1, then a TIP to X
+ *           ip = A    |           |
+ *           |- line --|-- line ---|- line --------------|
+ *           A         B           C                     X
+ *
+ * A leg is TNT bits and what stands after them: a TIP, a TIP.PGD, or a PSB+
+ * that says what is known already. It also ends, with nothing after it, where
+ * it holds 57 bits or more. Time and PAD inside it are passed.
+ *
+ * A line of the memo says what flow does with a leg from `ip` on, or with the
+ * first bits of one: which edges it passes and how often (slots of the bitmap),
+ * which frames it leaves on the stack of calls, how many bits it takes, whether
+ * it takes what is after them (DONE), and where flow is then. One line does for
+ * most legs. Where it does not, as its items are used up or it popped a frame
+ * that it did not push, another goes on from its end.
+ *
+ * The key of a line is all that this depends on: space and mode, ip, the bits
+ * under a stop bit, and the kind of what is after them. Of its IP only those of
+ * a TIP.PGD and a PSB+ count; at a TIP flow just is there. The rest, filters,
+ * flags and the size of the bitmap, is the memo's formula.
+ *
+ * What no line is for, and all else that a trace may hold, goes to the walk, at
+ * the packet with the next bit (ipti_cov_back); the walk gives flow back when
+ * nothing is at hand but bits (ipti_cov_plain). Whoever takes fewer bits than
+ * there are leaves the rest under the stop bit.
+ *
+ * While the memo is full of lines that are not found again (noise), no line is
+ * made for a whole leg: lines of 8 bits are met again sooner.
  * ========================================================================== */
 
 #define IPTI_COV_PRIME 0x9e3779b97f4a7c15u
