@@ -1271,8 +1271,9 @@ uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
 static perfdata_piece *add_piece(perfdata_queues *q, uint64_t data,
                                  uint64_t size)
 {
-    perfdata_piece *const piece = &q->pieces[q->piece_count];
+    perfdata_piece *piece;
     if (q->piece_count == q->piece_max) return NULL;
+    piece = &q->pieces[q->piece_count];
     clear(piece, sizeof *piece);
     piece->data = data;
     piece->size = size;
@@ -1319,11 +1320,12 @@ static int add_sample(perfdata_queues *q, const perfdata_record *r)
 
 static int add_loss(perfdata_queues *q, const perfdata_record *r)
 {
-    perfdata_loss *const loss = &q->losses[q->loss_count];
+    perfdata_loss *loss;
     if (!(r->u.aux.flags & (PERFDATA_AUX_TRUNCATED | PERFDATA_AUX_PARTIAL
                             | PERFDATA_AUX_COLLISION)))
         return 0;
     if (q->loss_count == q->loss_max) return PERFDATA_ERR_MEMORY;
+    loss = &q->losses[q->loss_count];
     loss->position = r->u.aux.offset + r->u.aux.size;
     loss->flags = (uint32_t) (r->u.aux.flags & 0xff);
     loss->cpu = r->sample.has & PERFDATA_SAMPLE_CPU ? r->sample.cpu

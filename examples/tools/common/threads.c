@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "threads.h"
+#include "align.h"
 #include "window.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #define PLAUSIBLE  3 /* how_likely: it goes on where it stopped */
 #define KERNEL     ((uint64_t) 1 << 63)
 #define ANCESTORS  64
-#define ENOUGH     8u /* switches, to say what is usual */
 #define BIT_NORETC ((uint64_t) 1 << 11)
 
 /* A queue is
@@ -34,22 +34,70 @@ typedef struct scout {
     uint8_t ended;
 } scout;
 
+/* A decoder, of instructions or of blocks. */
+typedef union flow_decoder {
+    ipt_insn_decoder insn;
+    ipt_blk_decoder blk;
+} flow_decoder;
+
+#define AHEAD   512u /* stretches of flow */
+#define ENOUGH  12u  /* switches, to say what is always so */
+#define CLEAR   8u   /* of which so many in a row are in one run each: enough */
+#define PLANNED 256u /* runs */
+#define TURNS   6u   /* to find them in, if there are several queues */
+
+/* The flow to come, if it is that of a process. */
+typedef struct trial {
+    uint32_t pid;
+    uint8_t fits;     /* trace and code */
+    uint8_t has_next; /* it stops at .., and the next begins at .. */
+    uint64_t stop;
+    uint64_t ip;
+    uint64_t tsc;
+    uint64_t offset;
+    flow_decoder after;
+    uint8_t pulling;
+} trial;
+
+/* The flow to come, in stretches, see align.h: next up to count. The end of the
+ * last one may not have been looked for yet. */
+typedef struct flow_plan {
+    align_stretch list[AHEAD];
+    uint64_t offset[AHEAD]; /* of the packet where it begins, */
+    uint64_t lo[AHEAD];     /* ... and between which times */
+    uint64_t hi[AHEAD];
+    uint8_t differ[AHEAD];  /* what it is depends on the process */
+    size_t next;
+    size_t measured;        /* the end is known of so many */
+    size_t count;
+    size_t decided;         /* up to there the result stays */
+    size_t clear;           /* in one run each, so many in a row */
+    flow_decoder tail;           /* where the last one begins */
+    uint8_t pulling;
+    uint8_t open;           /* more can be found there */
+    uint8_t threads;        /* ... that it is about: */
+    uint32_t tid[ALIGN_THREADS];
+    align_run runs[PLANNED]; /* base up to base + run_count */
+    size_t base;
+    size_t run_count;
+    trial first;
+    trial other;
+} flow_plan;
+
 struct threads_queue_ {
     threads *in;
     const perfdata_queue *queue;
     ipt_config config;
     window trace;
-    union {
-        ipt_insn_decoder insn;
-        ipt_blk_decoder blk;
-    } decoder;
+    flow_decoder decoder;
     scout ahead;
+    flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
     threads_thread_ *thread; /* NULL: not known, or idle */
     size_t run;              /* of a cpu: the one in force; runs[.] up to ... */
     size_t run_end;
     size_t floor;            /* the earliest that may be in force */
-    size_t aux;              /* the next of its AUX records, up to ... */
+    size_t aux;              /* its AUX records, up to ... */
     size_t aux_end;
     uint8_t state;
     uint8_t pulling;         /* events are pending */
@@ -74,6 +122,7 @@ struct threads_queue_ {
     size_t try_;       /* the one to look at next */
     size_t best;       /* of those that were */
     int best_likely;   /* -1: none was */
+    uint8_t asked;     /* the plan was made with this */
 };
 
 static const char *const texts[THREADS_LOSSES] = {
@@ -217,7 +266,7 @@ static int add_run(threads *t, uint64_t time, uint32_t cpu, uint32_t pid,
     run->pid = pid;
     run->tid = tid;
     run->queue = UINT32_MAX;
-    run->before = SIZE_MAX;
+    run->before = run->after = SIZE_MAX;
     run->order = (uint32_t) (t->run_count++ << 1) | (uint32_t) in;
     return add_thread(t, pid, tid);
 }
@@ -382,7 +431,7 @@ static int compare_by_thread(const void *a, const void *b)
     return x->tsc != y->tsc ? order(x->tsc, y->tsc) : x < y ? -1 : x > y;
 }
 
-/* Find for each run the one of the same thread before it. */
+/* Find for each run those of the same thread before and after it. */
 static int link_runs(threads *t)
 {
     size_t *const by = (size_t *) malloc((t->run_count + 1) * sizeof *by);
@@ -391,9 +440,12 @@ static int link_runs(threads *t)
     all_runs = t->runs;
     if (t->run_count) qsort(by, t->run_count, sizeof *by, compare_by_thread);
     for (size_t i = 0; i < t->run_count; i++)
-        t->runs[by[i]].before =
-            i && t->runs[by[i - 1]].tid == t->runs[by[i]].tid ? by[i - 1]
-                                                              : SIZE_MAX;
+        t->runs[by[i]].before = t->runs[by[i]].after = SIZE_MAX;
+    for (size_t i = 1; i < t->run_count; i++) {
+        if (t->runs[by[i - 1]].tid != t->runs[by[i]].tid) continue;
+        t->runs[by[i]].before = by[i - 1];
+        t->runs[by[i - 1]].after = by[i];
+    }
     free(by);
     return 1;
 }
@@ -732,17 +784,23 @@ static uint64_t time_after(threads_queue_ *q, uint64_t offset)
 }
 
 /* What AUX records say of a place: [lo, hi] is narrowed. */
-static void bound_by_aux(threads_queue_ *q, uint64_t offset)
+static void bound_by_aux(threads_queue_ *q, uint64_t offset, uint64_t *lo,
+                         uint64_t *hi)
 {
     const uint64_t position = window_position(&q->trace, offset);
     const threads *const t = q->in;
+    size_t low = q->aux;
+    size_t high = q->aux_end;
     if (position == UINT64_MAX || t->queues.snapshot) return;
-    while (q->aux < q->aux_end && t->aux[q->aux].position <= position) {
-        if (t->aux[q->aux].tsc > q->lo) q->lo = t->aux[q->aux].tsc;
-        q->aux++;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->aux[middle].position <= position)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    if (q->aux < q->aux_end && t->aux[q->aux].tsc < q->hi)
-        q->hi = t->aux[q->aux].tsc;
+    if (low > q->aux && t->aux[low - 1].tsc > *lo) *lo = t->aux[low - 1].tsc;
+    if (low < q->aux_end && t->aux[low].tsc < *hi) *hi = t->aux[low].tsc;
 }
 
 /* ---- whose flow it is ---- */
@@ -776,20 +834,27 @@ static unsigned call_bit(uint64_t ip)
     return (unsigned) (ip * 0x9e3779b97f4a7c15u >> 54);
 }
 
-/* Can it be that a new thread begins at an address? Where the system call of
- * its parent came back to, unless the file does not say how it began. */
+/* Can it be that a new thread begins at an address, by code and time? After a
+ * system call, unless the file does not say how it began. */
 static int may_begin(threads_queue_ *q, const threads_thread_ *thread,
-                     uint64_t ip)
+                     uint64_t ip, uint64_t hi)
 {
-    const unsigned bit = call_bit(ip);
     const threads_thread_ *const parent = find_thread(q->in, thread->parent);
     uint8_t code[2];
     if (!has_code(q, thread->pid, ip - 2, code, 2)
         && (!parent || !has_code(q, parent->pid, ip - 2, code, 2)))
         return 0;
     if (!thread->parent) return 1;
-    if (q->hi != NO_TIME && thread->born > q->hi + q->in->slack) return 0;
-    if (code[0] != 0x0f || code[1] != 0x05) return 0;
+    if (hi != NO_TIME && thread->born > hi + q->in->slack) return 0;
+    return code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* ... and by what is known of the thread that made it? */
+static int was_made(const threads_queue_ *q, const threads_thread_ *thread,
+                    uint64_t ip)
+{
+    const unsigned bit = call_bit(ip);
+    const threads_thread_ *const parent = find_thread(q->in, thread->parent);
     return !parent || !parent->seen
         || (parent->calls[bit >> 6] >> (bit & 63) & 1);
 }
@@ -805,46 +870,80 @@ static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
     if (thread->known && thread->in_call
         && (thread->stops[0] - 2 == ip || was_at(thread, ip, 8)))
         return 2;
-    if (!thread->seen && may_begin(q, thread, ip)) return 2;
+    if (!thread->seen && may_begin(q, thread, ip, q->hi)
+        && was_made(q, thread, ip))
+        return 2;
     return has_code(q, thread->pid, ip, &code, 1)
         || next_row(q->in, thread->pid, q->hi) != SIZE_MAX;
 }
 
-/* Which runs can it be in? */
-static void find_range(threads_queue_ *q)
+/* Which runs can flow be in that began between two times, and in `first` or
+ * later? */
+static void find_range(const threads_queue_ *q, uint64_t lo, uint64_t hi,
+                       size_t *first, size_t *last)
 {
     const threads_run_ *const runs = q->in->runs;
     const uint64_t slack = q->in->slack;
-    q->first = q->floor;
-    while (q->first + 1 < q->run_end && runs[q->first + 1].tsc + slack < q->lo)
-        q->first++;
-    q->last = q->first;
-    while (q->last + 1 < q->run_end
-           && (q->hi == NO_TIME || runs[q->last + 1].in <= q->hi + slack)
-           && !(q->in->switches >= ENOUGH && q->in->gap > 0
-                && runs[q->last + 1].tsc > q->lo))
-        q->last++;
-    while (q->first < q->last && runs[q->first].tid == 0) q->first++;
-    q->try_ = q->best = q->first;
-    q->best_likely = -1;
+    while (*first + 1 < q->run_end && runs[*first + 1].tsc + slack < lo)
+        ++*first;
+    *last = *first;
+    while (*last + 1 < q->run_end
+           && (hi == NO_TIME || runs[*last + 1].in <= hi + slack)
+           && !(q->in->in_time && runs[*last + 1].tsc > lo))
+        ++*last;
+    while (*first < *last && runs[*first].tid == 0) ++*first;
+}
+
+/* Between which times did it begin, at a packet after which `tsc` is known? */
+static void find_times(threads_queue_ *q, uint64_t offset, uint64_t tsc,
+                       uint64_t *lo, uint64_t *hi)
+{
+    const threads *const t = q->in;
+    *lo = tsc;
+    *hi = NO_TIME;
+    if (!t->timed) return;
+    if (t->cyc && *lo)
+        *hi = *lo + t->slack + 16;
+    else if (q->by_cpu)
+        *hi = time_after(q, offset);
+    bound_by_aux(q, offset, lo, hi);
+}
+
+/* The place in the plan where flow begins at a packet; its count: none. What is
+ * before that is done with. */
+static size_t find_planned(const threads_queue_ *q, uint64_t offset)
+{
+    flow_plan *const p = q->plan;
+    while (p->next < p->count && p->offset[p->next] < offset) p->next++;
+    if (p->next < p->count && p->offset[p->next] == offset) return p->next;
+    p->next = p->measured = p->count = p->decided = p->run_count = 0;
+    return p->count;
 }
 
 /* Tracing begins at ip. */
 static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
 {
-    const threads *const t = q->in;
+    size_t known = SIZE_MAX;
     q->hold_ip = ip;
     q->hold_at = offset;
-    q->lo = t->timed && where(q)->valid & IPT_AT_TSC ? tsc : 0;
-    q->hi = NO_TIME;
     q->state = HELD;
-    if (!t->timed) return;
-    if (t->cyc && q->lo)
-        q->hi = q->lo + t->slack + 16;
-    else if (q->by_cpu)
-        q->hi = time_after(q, offset);
-    bound_by_aux(q, offset);
-    if (q->by_cpu && q->run < q->run_end) find_range(q);
+    q->asked = 0;
+    if (!(where(q)->valid & IPT_AT_TSC)) tsc = 0;
+    if (q->plan && find_planned(q, offset) < q->plan->count)
+        known = q->plan->next;
+    if (known < SIZE_MAX) {
+        q->lo = q->plan->lo[known];
+        q->hi = q->plan->hi[known];
+    } else {
+        find_times(q, offset, q->in->timed ? tsc : 0, &q->lo, &q->hi);
+    }
+    if (!q->in->timed || !q->by_cpu || q->run == q->run_end) return;
+    q->first = q->floor;
+    find_range(q, q->lo, q->hi, &q->first, &q->last);
+    q->try_ = q->best = q->first;
+    q->best_likely = -1;
+    if (known < SIZE_MAX && known < q->plan->decided)
+        q->try_ = q->plan->list[known].run;
 }
 
 static void set_thread(threads_queue_ *q, threads_thread_ *thread)
@@ -871,21 +970,6 @@ static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
     if (thread) thread->seen = 1;
 }
 
-/* May a thread go on here, although another one does `likely`? */
-static int may_be(threads_queue_ *q, const threads_thread_ *thread, int likely)
-{
-    const threads *const t = q->in;
-    const int own = how_likely(q, thread, q->hold_ip);
-    if (thread->seen && (own >= likely || likely < PLAUSIBLE)) return own > 0;
-    for (size_t i = 0; thread->group && i < t->thread_count; i++)
-        if (t->list[i].group == thread->group && was_at(&t->list[i],
-                                                        q->hold_ip,
-                                                        t->list[i].mixed))
-            return 1;
-    if (!thread->seen) return own > (likely > 1);
-    return thread->known ? 0 : own > 0;
-}
-
 /* Threads with the number of this one are in group `to` from here on. */
 static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 {
@@ -896,74 +980,65 @@ static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
         if (t->list[i].group == from) t->list[i].group = to;
 }
 
-/* The flow to come, if it is that of a process. */
-typedef struct trial {
-    uint8_t fits;     /* trace and code, as far as it was decoded */
-    uint8_t has_stop; /* it stops at .. */
-    uint8_t has_next; /* ... and the next begins at .. */
-    uint64_t stop;
-    uint64_t ip;
-    uint64_t lo;      /* ... at this time, or later */
-    uint64_t offset;
-} trial;
-
-#define TRIAL_BLOCKS 20000u
+#define TRIAL_BLOCKS 1000000u
 
 /* Follow an event; 0: this is the end of the flow. */
-static int try_event(trial *r, const ipt_event *e, uint64_t last_end)
+static int try_event(trial *r, const ipt_event *e, uint64_t last_end,
+                     uint8_t *has_stop)
 {
     if (e->flags & IPT_EVENT_STATUS) return 1;
     switch (e->type) {
     case IPT_EVT_ENABLED:
-        r->has_next = r->has_stop;
+        r->has_next = *has_stop;
         r->ip = e->ip;
-        r->lo = e->tsc;
+        r->tsc = e->tsc;
         r->offset = e->offset;
         return 0;
     case IPT_EVT_DISABLED:
         r->stop = e->flags & IPT_EVENT_NO_TO ? last_end : e->u.branch.to;
-        r->has_stop = 1;
+        *has_stop = 1;
         return 1;
     case IPT_EVT_ASYNC_DISABLED:
         r->stop = e->ip;
-        r->has_stop = 1;
+        *has_stop = 1;
         return 1;
     default: return e->type != IPT_EVT_OVERFLOW && e->type != IPT_EVT_GAP;
     }
 }
 
-/* Decode what is to come with the code of a process, and go back. */
-static trial try_flow(threads_queue_ *q, uint32_t pid)
+/* Decode a stretch of the plan with the code of a process; the decoder of the
+ * queue stays where it is. */
+static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
 {
     const uint32_t old_pid = q->who.pid;
-    const ipt_insn_decoder insn = q->decoder.insn;
-    const ipt_blk_decoder blk = q->decoder.blk;
-    int pulling = q->pulling;
+    const flow_decoder old = q->decoder;
+    int pulling = q->plan->pulling;
+    int more = 1;
+    uint8_t has_stop = 0;
     uint64_t last_end = 0;
     ipt_block block;
     ipt_event event;
-    trial r;
-    memset(&r, 0, sizeof r);
-    r.fits = 1;
-    q->who.pid = pid;
+    memset(r, 0, sizeof *r);
+    r->pid = q->who.pid = pid;
+    r->fits = 1;
+    q->decoder = q->plan->tail;
     set_space(q);
-    for (unsigned n = 0; n < TRIAL_BLOCKS; n++) {
+    for (unsigned n = 0; more && n < TRIAL_BLOCKS; n++) {
         int status = pulling ? next_event(q, &event) : next_block(q, &block);
         if (status == IPT_MORE && window_grow(&q->trace)) continue;
         if (status < 0 && status != IPT_EVENT_FIRST) {
-            r.fits = status == IPT_MORE || status == IPT_END;
+            r->fits = status == IPT_MORE || status == IPT_END;
             break;
         }
-        if (pulling && !try_event(&r, &event, last_end)) break;
+        if (pulling) more = try_event(r, &event, last_end, &has_stop);
         if (!pulling && status >= 0) last_end = block.end_ip + block.last_size;
         pulling = status == IPT_EVENT_FIRST || (status & IPT_EVENT_PENDING);
     }
-    if (q->in->config.insn)
-        q->decoder.insn = insn;
-    else
-        q->decoder.blk = blk;
+    if (r->has_next && !(where(q)->valid & IPT_AT_TSC)) r->tsc = 0;
+    r->after = q->decoder;
+    r->pulling = (uint8_t) pulling;
+    q->decoder = old;
     q->who.pid = old_pid;
-    return r;
 }
 
 /* Is what a thread did before a run known? */
@@ -980,102 +1055,313 @@ static int is_current(const threads_queue_ *q, size_t run)
             && other->try_ > before);
 }
 
-/* If it is run number `run`: does what comes then have a thread that goes on
- * there? 2: it has; 1: it may have; 0: it has not, but for a signal. */
-static int has_sequel(threads_queue_ *q, size_t run, const trial *r)
-{
-    const threads_run_ *const runs = q->in->runs;
-    const uint64_t slack = q->in->slack;
-    uint64_t hi = r->lo + slack + 16;
-    int best = 0;
-    if (!r->has_next) return 1;
-    if (!q->in->cyc) hi = time_after(q, r->offset);
-    for (size_t i = run; i < q->run_end && best < 2; i++) {
-        const threads_thread_ *const next = thread_of(q, i);
-        if (i > run && hi != NO_TIME && runs[i].in > hi + slack) break;
-        if (i + 1 < q->run_end && runs[i + 1].tsc + slack < r->lo) continue;
-        if (!next) continue;
-        if (runs[i].tid == runs[run].tid) {
-            if (r->ip == r->stop)
-                best = 2;
-            else if (r->ip == r->stop - 2 || was_at(next, r->ip, 8))
-                best = 1;
-        } else if (!next->seen && r->ip == r->stop) {
-            best = 2; /* made by this system call */
-        } else if (!is_current(q, i) || next->group) {
-            best = 1;
-        } else {
-            const int likely = how_likely(q, next, r->ip);
-            if (likely > 1) best = likely - 1;
-        }
-    }
-    return best;
-}
-
-#define CHOICES 16
-
-/* The runs, one for each thread, that it may be. */
+/* The threads that it may be. */
 typedef struct choice {
-    size_t run[CHOICES];
+    threads_thread_ *thread[ALIGN_THREADS];
     unsigned count;
     uint8_t differ; /* what would be decoded */
+    size_t low;     /* the earliest run that it may be in */
 } choice;
-
-static void find_choices(threads_queue_ *q, choice *c)
-{
-    c->count = 0;
-    c->differ = 0;
-    for (size_t i = q->first; i <= q->last && c->count < CHOICES; i++) {
-        const size_t run = i == q->first ? q->best : i;
-        const threads_thread_ *const thread = thread_of(q, run);
-        unsigned n = 0;
-        while (n < c->count && q->in->runs[c->run[n]].tid
-                                   != q->in->runs[run].tid)
-            n++;
-        if (n == c->count && thread
-            && (run == q->best || may_be(q, thread, q->best_likely)))
-            c->run[c->count++] = run;
-        if (i == q->first && run != i && q->in->runs[run].tid
-                                             != q->in->runs[i].tid) {
-            const threads_thread_ *const first = thread_of(q, i);
-            if (first && may_be(q, first, q->best_likely))
-                c->run[c->count++] = i;
-        }
-    }
-}
 
 /* The process whose code a thread has: if its own is not known yet, that of its
  * parent. */
-static uint32_t code_of(const threads_queue_ *q, const threads_thread_ *thread)
+static uint32_t code_of(const threads_queue_ *q, const threads_thread_ *thread,
+                        uint64_t ip)
 {
     const threads_thread_ *const parent = find_thread(q->in, thread->parent);
     uint8_t code;
-    return thread->seen || !parent
-                || has_code(q, thread->pid, q->hold_ip, &code, 1)
+    return thread->seen || !parent || has_code(q, thread->pid, ip, &code, 1)
              ? thread->pid : parent->pid;
 }
 
-/* Leave out those whose code does not fit what is to come; then those after
- * which no thread would go on where one does, if after another one does. */
-static void narrow(threads_queue_ *q, choice *c)
+/* ---- plans ---- */
+
+/* The number of a thread in a plan; ALIGN_THREADS if there are too many. */
+static unsigned number_of(flow_plan *p, uint32_t tid)
 {
-    int good[CHOICES];
-    for (int sequel = 0; sequel < 2 && c->count > 1; sequel++) {
-        unsigned n = 0;
-        int best = 0;
-        trial first;
-        for (unsigned i = 0; i < c->count; i++) {
-            const trial r = try_flow(q, code_of(q, thread_of(q, c->run[i])));
-            if (i == 0) first = r;
-            c->differ |= sequel && (r.stop != first.stop || r.ip != first.ip
-                                    || r.offset != first.offset);
-            good[i] = sequel ? has_sequel(q, c->run[i], &r) : 2 * r.fits;
-            if (good[i] > best) best = good[i];
-        }
-        for (unsigned i = 0; i < c->count; i++)
-            if (good[i] || best < 2) c->run[n++] = c->run[i];
-        c->count = n;
+    unsigned i = 0;
+    while (i < p->threads && p->tid[i] != tid) i++;
+    if (i == p->threads && i < ALIGN_THREADS) p->tid[p->threads++] = tid;
+    return i;
+}
+
+/* What the end of stretch k says of one thread. */
+static void note_trial(threads_queue_ *q, size_t k, unsigned bit,
+                       const trial *r, const trial *first)
+{
+    align_stretch *const s = &q->plan->list[k];
+    if (!r->fits) {
+        /* Perhaps its code is still to come. */
+        if (next_row(q->in, r->pid, q->plan->hi[k]) != SIZE_MAX)
+            s->fits |= (uint16_t) (1u << bit);
+        return;
     }
+    s->fits |= (uint16_t) (1u << bit);
+    if (r->has_next && r->stop == first->stop)
+        s->stops |= (uint16_t) (1u << bit);
+    if (r->stop != first->stop || r->offset != first->offset)
+        q->plan->differ[k] = 1;
+}
+
+/* What is known of a thread that may go on with stretch k. */
+static void note_thread(threads_queue_ *q, size_t k, unsigned bit,
+                        const threads_thread_ *thread)
+{
+    align_stretch *const s = &q->plan->list[k];
+    if (may_begin(q, thread, s->ip, q->plan->hi[k]))
+        s->news |= (uint16_t) (1u << bit);
+    if (was_at(thread, s->ip, 8)) s->backs |= (uint16_t) (1u << bit);
+}
+
+/* Decode the last stretch of the plan, for each thread that it may be of. 0:
+ * there are too many threads. */
+static int measure(threads_queue_ *q)
+{
+    flow_plan *const p = q->plan;
+    trial *const first = &p->first;
+    const size_t k = p->measured;
+    align_stretch *const s = &p->list[k];
+    uint16_t done = 0;
+    first->fits = 0;
+    for (size_t run = s->first; run <= s->last; run++) {
+        const threads_thread_ *const thread = thread_of(q, run);
+        uint32_t pid;
+        unsigned bit;
+        trial *r = first;
+        if (!thread) continue;
+        bit = number_of(p, thread->tid);
+        if (bit == ALIGN_THREADS) return 0;
+        if (done >> bit & 1) continue;
+        done |= (uint16_t) (1u << bit);
+        note_thread(q, k, bit, thread);
+        pid = code_of(q, thread, s->ip);
+        if (first->fits && first->pid != pid) r = &p->other;
+        if (!first->fits || r != first) try_flow(q, pid, r);
+        note_trial(q, k, bit, r, first);
+        if (r->fits && r->offset != first->offset) p->open = 0;
+    }
+    s->stop = first->stop;
+    if (!s->fits) s->fits = done;
+    if (!first->fits || !first->has_next) p->open = 0;
+    p->measured++;
+    return 1;
+}
+
+/* One more stretch. */
+static void extend(threads_queue_ *q, uint64_t ip, uint64_t offset,
+                   uint64_t tsc, size_t first)
+{
+    flow_plan *const p = q->plan;
+    const size_t k = p->count++;
+    align_stretch *const s = &p->list[k];
+    memset(s, 0, sizeof *s);
+    s->ip = ip;
+    s->first = first;
+    p->offset[k] = offset;
+    p->differ[k] = 0;
+    find_times(q, offset, tsc, &p->lo[k], &p->hi[k]);
+    find_range(q, p->lo[k], p->hi[k], &s->first, &s->last);
+    p->clear = s->first == s->last ? p->clear + 1 : 0;
+}
+
+/* Begin a plan where the queue is. */
+static void begin_plan(threads_queue_ *q)
+{
+    flow_plan *const p = q->plan;
+    p->next = p->measured = p->count = p->decided = 0;
+    p->threads = 0;
+    p->open = 1;
+    p->tail = q->decoder;
+    p->pulling = q->pulling;
+    if (q->state == HELD) {
+        extend(q, q->hold_ip, q->hold_at, q->lo, q->first);
+        p->lo[0] = q->lo;
+        p->hi[0] = q->hi;
+    } else {
+        extend(q, 0, where(q)->offset, q->who.tsc, q->run);
+    }
+}
+
+/* What is done with goes. */
+static void shift_plan(flow_plan *p)
+{
+    const size_t n = p->next;
+    const size_t left = p->count - n;
+    memmove(p->list, p->list + n, left * sizeof *p->list);
+    memmove(p->offset, p->offset + n, left * sizeof *p->offset);
+    memmove(p->lo, p->lo + n, left * sizeof *p->lo);
+    memmove(p->hi, p->hi + n, left * sizeof *p->hi);
+    memmove(p->differ, p->differ + n, left);
+    p->next = 0;
+    p->measured -= n < p->measured ? n : p->measured;
+    p->decided -= n < p->decided ? n : p->decided;
+    p->count = left;
+}
+
+/* Look ahead, from where the plan ends. 0 without memory. */
+static int look_ahead(threads_queue_ *q)
+{
+    const size_t clear = q->in->in_time || q->in->early ? CLEAR : AHEAD;
+    flow_plan *p = q->plan;
+    if (!p) p = q->plan = (flow_plan *) calloc(1, sizeof *p);
+    if (!p) return 0;
+    shift_plan(p);
+    if (p->count == 0) begin_plan(q);
+    p->clear = p->run_count = 0;
+    p->list->first = q->state == HELD ? q->first : q->run;
+    p->list->last = q->state == HELD ? q->last : q->run;
+    while (p->open && p->measured < p->count && p->clear < clear) {
+        const size_t k = p->measured;
+        if (p->list[k].last - p->list->first >= PLANNED || !measure(q)) {
+            p->open = 0;
+            p->count--;
+        } else if (p->open) {
+            p->tail = p->first.after;
+            p->pulling = p->first.pulling;
+            if (p->count == AHEAD) break;
+            extend(q, p->first.ip, p->first.offset, p->first.tsc,
+                   p->list[k].first);
+        }
+    }
+    return 1;
+}
+
+/* Where a thread stopped, as far as is known. */
+static void find_stops(const threads *t, const threads_thread_ *thread,
+                       align_places *places)
+{
+    if (!thread->group && thread->known) {
+        align_add(places, thread->stops[0]);
+        return;
+    }
+    if (!thread->group) places->count = ALIGN_PLACES + 1;
+    for (size_t i = 0; thread->group && i < t->thread_count; i++) {
+        const threads_thread_ *const other = &t->list[i];
+        if (other->group != thread->group) continue;
+        for (unsigned n = 0; n < other->mixed && n < other->stop_count; n++)
+            align_add(places, other->stops[n]);
+    }
+}
+
+/* The run in the plan of its queue; NULL if there is none. */
+static const align_run *in_plan(const threads *t, size_t run)
+{
+    const uint32_t queue = t->runs[run].queue;
+    const flow_plan *const p = queue == UINT32_MAX ? NULL : t->all[queue].plan;
+    return p && run - p->base < p->run_count ? &p->runs[run - p->base] : NULL;
+}
+
+/* What is known of a run before the stretches are looked at. */
+static void begin_run(threads_queue_ *q, align_run *a, size_t run)
+{
+    const threads *const t = q->in;
+    flow_plan *const p = q->plan;
+    const threads_thread_ *const thread = thread_of(q, run);
+    const size_t before = t->runs[run].before;
+    const size_t after = t->runs[run].after;
+    const align_run *other;
+    memset(a, 0, sizeof *a);
+    a->thread = ALIGN_THREADS;
+    a->out.count = ALIGN_PLACES + 1;
+    if (!thread) return;
+    a->thread = (uint8_t) number_of(p, thread->tid);
+    a->state = ALIGN_IN;
+    if (after != SIZE_MAX && t->runs[after].queue != q->who.queue
+        && (other = in_plan(t, after)) != NULL && other->begins.count)
+        a->out = other->begins;
+    if (run == q->run && q->state == FLOWING) {
+        a->in.count = ALIGN_PLACES + 1;
+    } else if (before != SIZE_MAX && t->runs[before].queue == q->who.queue
+               && before >= p->base) {
+        a->state = ALIGN_KEPT;
+    } else if (before != SIZE_MAX && !is_current(q, run)) {
+        other = in_plan(t, before);
+        a->in.count = ALIGN_PLACES + 1;
+        if (other && other->ends.count) a->in = other->ends;
+    } else if (!thread->seen) {
+        a->state = ALIGN_NEW;
+    } else {
+        find_stops(t, thread, &a->in);
+    }
+}
+
+/* Find the explanations for a queue, with what is known of others. How many
+ * stretches have one. */
+static size_t explain(threads_queue_ *q)
+{
+    flow_plan *const p = q->plan;
+    p->base = p->list->first;
+    p->run_count = 1;
+    for (size_t k = 0; k < p->measured; k++)
+        while (p->run_count < PLANNED
+               && p->base + p->run_count <= p->list[k].last)
+            p->run_count++;
+    for (size_t i = 0; i < p->run_count; i++)
+        begin_run(q, &p->runs[i], p->base + i);
+    return align_find(q->in->aligner, p->list, p->measured, p->runs, p->base,
+                      p->run_count);
+}
+
+/* Explain all queues, each with what is known of the others. Where there was no
+ * room for more, what is to come may still say something about the second
+ * half. */
+static void explain_all(threads *t, unsigned planned)
+{
+    for (unsigned turn = 0; turn < (planned > 1 ? TURNS : 1u); turn++) {
+        for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+            flow_plan *const p = t->all[i].plan;
+            size_t done;
+            if (!p || !p->measured || t->all[i].state == ENDED) continue;
+            done = explain(&t->all[i]);
+            p->decided = p->count == AHEAD && done > AHEAD / 2 ? AHEAD / 2
+                                                               : done;
+        }
+    }
+}
+
+/* Is the time that is known where a run begins always later than its record?
+ * Says 1 as soon as it is found out. */
+static int learn(threads *t)
+{
+    unsigned late = 0;
+    if (t->in_time || t->early) return 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        const flow_plan *const p = t->all[i].plan;
+        for (size_t k = 1; p && k < p->decided; k++) {
+            const uint16_t now = p->list[k].threads;
+            const uint16_t old = p->list[k - 1].threads;
+            if (now & (now - 1) || old & (old - 1) || now == old) continue;
+            if (p->lo[k] < t->runs[p->list[k].run].tsc)
+                t->early = 1;
+            else
+                late++;
+        }
+    }
+    t->in_time = !t->early && late >= ENOUGH;
+    return t->in_time;
+}
+
+/* Make plans for all queues together, or carry them on. */
+static void make_plans(threads *t)
+{
+    unsigned planned = 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        threads_queue_ *const q = &t->all[i];
+        if (q->plan) q->plan->run_count = 0;
+        if (q->state != HELD && q->state != FLOWING) continue;
+        if (!q->in || !q->by_cpu || q->run == q->run_end) continue;
+        if (!look_ahead(q)) return;
+        planned += q->plan->measured > 0;
+    }
+    explain_all(t, planned);
+    if (!learn(t)) return;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        flow_plan *const p = t->all[i].plan;
+        for (size_t k = 0; p && k < p->count; k++)
+            find_range(&t->all[i], p->lo[k], p->hi[k], &p->list[k].first,
+                       &p->list[k].last);
+    }
+    explain_all(t, planned);
 }
 
 static void doubt(threads_queue_ *q)
@@ -1084,27 +1370,56 @@ static void doubt(threads_queue_ *q)
     q->doubtful_at = where(q)->sync;
 }
 
+/* Is it in the part of the plan that stays? */
+static int is_decided(const threads_queue_ *q)
+{
+    const flow_plan *const p = q->plan;
+    return p && p->next < p->decided && p->offset[p->next] == q->hold_at;
+}
+
+/* The threads that it may be. */
+static void find_choices(const threads_queue_ *q, choice *c)
+{
+    const flow_plan *const p = q->plan;
+    const align_stretch *const s = p ? &p->list[p->next] : NULL;
+    memset(c, 0, sizeof *c);
+    c->low = q->best;
+    if (is_decided(q)) {
+        c->low = s->low < s->run ? s->low : s->run;
+        c->differ = p->differ[p->next];
+        for (unsigned i = 0; i < p->threads; i++)
+            if (s->threads >> i & 1)
+                c->thread[c->count++] = find_thread(q->in, p->tid[i]);
+        return;
+    }
+    for (size_t i = q->first; i <= q->last && c->count < ALIGN_THREADS; i++) {
+        threads_thread_ *const thread = thread_of(q, i);
+        unsigned n = 0;
+        while (n < c->count && c->thread[n] != thread) n++;
+        if (!thread || n < c->count) continue;
+        c->thread[c->count++] = thread;
+        c->differ = 1;
+        if (i < c->low) c->low = i;
+    }
+}
+
 /* It is the thread of run `best`, or of another one. If several are left,
  * nobody knows from here on where these stopped. */
 static void decide(threads_queue_ *q)
 {
     threads *const t = q->in;
-    threads_thread_ *thread;
+    threads_thread_ *const thread = thread_of(q, q->best);
     choice c;
     find_choices(q, &c);
-    if (c.count > 1) narrow(q, &c);
-    if (c.count) q->best = c.run[0];
-    thread = thread_of(q, q->best);
-    q->run = q->floor = q->best;
+    q->run = q->best;
+    q->floor = c.low;
     if (where(q)->sync != q->doubtful_at) q->doubtful = 0;
     q->who.sure = c.count == 1 && q->lo < t->lost_tsc && !q->doubtful;
-    if (c.count == 1) thread->group = 0;
-    if (c.count > 1) regroup(t, thread, ++t->groups);
-    for (unsigned i = 1; i < c.count; i++) {
-        regroup(t, thread_of(q, c.run[i]), thread->group);
-        if (c.differ) doubt(q);
-        if (c.run[i] < q->floor) q->floor = c.run[i];
-    }
+    if (c.count == 1) c.thread[0]->group = 0;
+    if (c.count > 1) regroup(t, c.thread[0], ++t->groups);
+    for (unsigned i = 1; i < c.count; i++)
+        regroup(t, c.thread[i], c.thread[0]->group);
+    if (c.count > 1 && c.differ) doubt(q);
     if (t->config.never_mark) q->who.sure = 1;
     begin_flow(q, thread);
 }
@@ -1115,7 +1430,19 @@ static void try_run(threads_queue_ *q)
 {
     const threads_run_ *const runs = q->in->runs;
     const threads_thread_ *const thread = thread_of(q, q->try_);
-    const int likely = thread ? how_likely(q, thread, q->hold_ip) : 0;
+    int likely;
+    if (!is_decided(q) && q->first < q->last && !q->asked) {
+        q->asked = 1;
+        make_plans(q->in);
+        if (is_decided(q)) q->try_ = q->plan->list[q->plan->next].run;
+        return;
+    }
+    if (is_decided(q)) {
+        q->best = q->try_;
+        decide(q);
+        return;
+    }
+    likely = thread ? how_likely(q, thread, q->hold_ip) : 0;
     if (likely > q->best_likely
         || (likely == q->best_likely && likely < PLAUSIBLE
             && runs[q->try_].tsc <= q->lo)) {
@@ -1394,6 +1721,8 @@ static void queue_close(threads_queue_ *q)
 {
     q->in->done += q->queue->size;
     scout_close(&q->ahead);
+    free(q->plan);
+    q->plan = NULL;
     window_close(&q->trace);
     q->state = ENDED;
 }
@@ -1519,14 +1848,17 @@ int threads_run(threads *t)
     ipt_cache_line *const lines =
         (ipt_cache_line *) malloc(LINES * sizeof *lines);
     int status = -1;
+    t->aligner = align_new();
     t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
                                        sizeof *t->all);
-    if (lines && t->all && ipt_cache_init(&t->cache, lines, LINES) >= 0)
+    if (lines && t->all && t->aligner
+        && ipt_cache_init(&t->cache, lines, LINES) >= 0)
         status = t->timed ? run_timed(t) : run_timeless(t);
     for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
         if (t->all[i].in && t->all[i].state != ENDED) queue_close(&t->all[i]);
     free(t->all);
     free(lines);
+    align_free(t->aligner);
     t->all = NULL;
     return status < 0 ? -1 : t->stopped;
 }

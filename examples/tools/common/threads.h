@@ -91,7 +91,8 @@ typedef struct threads_run_ {
     uint32_t tid;
     uint32_t order;
     uint32_t queue; /* of the cpu */
-    size_t before;  /* the run of the same thread before it; SIZE_MAX */
+    size_t before;  /* the run of the same thread before it, ... */
+    size_t after;   /* ... and after it; SIZE_MAX */
 } threads_run_;
 
 /* A record that is kept. */
@@ -164,10 +165,10 @@ typedef struct threads {
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
     uint32_t groups;      /* so far */
-    uint32_t switches;    /* whose thread is sure, and by what the time known at
-                             the first user code is above that of the record,
-                             at least: */
-    int64_t gap;
+    uint8_t in_time;      /* where a run begins, time is later than that of its
+                             record, in this file; ... */
+    uint8_t early;        /* ... not always */
+    struct align *aligner;
 } threads;
 
 /* config is copied. */
