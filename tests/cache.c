@@ -858,7 +858,6 @@ TEST(wrapped_run_is_not_kept)
 
 /* ---- code that changes under way ---- */
 
-/* In the middle of a run: the rest of it is new at once. */
 /* One unit of fuel for 16 lines; it goes on where it stopped. */
 TEST(invalidate_fuel)
 {
@@ -875,6 +874,7 @@ TEST(invalidate_fuel)
         cache.fuel = &units;
         CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_BUDGET);
         do {
+            CHECK_EQ(units, 0);
             units = step;
             if (!CHECK(++calls < 10)) break;
         } while (ipt_cache_invalidate(&cache, NULL, 0, 0) == IPT_BUDGET);
@@ -919,6 +919,7 @@ TEST(space_numbers_run_out)
     CHECK_EQ(without, 2 * 7);
 }
 
+/* In the middle of a run: the rest of it is new at once. */
 TEST(changed_inside_a_run)
 {
     for (unsigned at_insn = 1; at_insn < 10; at_insn++) {

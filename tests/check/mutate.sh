@@ -37,15 +37,17 @@ tests_of() {
     case $1 in
     base) echo base! pkt sync fuzz/pkt evt fuzz/insn ;;
     pkt) echo pkt base! sync fuzz/pkt fuzz/evt evt ;;
-    sync) echo sync base! fuzz/pkt fuzz/evt pkt evt insn! ;;
+    sync) echo sync base! fuzz/pkt fuzz/evt pkt evt qry hazards insn! ;;
     time) echo time clocks fuzz/pkt evt fuzz/evt ;;
     evt) echo evt fuzz/evt qry time fuzz/insn hazards insn! ;;
     qry) echo qry fuzz/qry ;;
     classify) echo classify fuzz/insn insn! ;;
     cache) echo cache fuzz/insn insn! blk:20 ;;
     insn) echo fuzz/insn insn! blk:20 simulate:20 ;;
-    bind | walk | blk) echo fuzz/insn hazards insn! fuzz/blk blk:20 cache \
+    bind | walk) echo "$1" fuzz/insn hazards insn! fuzz/blk blk:20 cache \
         simulate:20 fuzz/cov ;;
+    blk) echo fuzz/blk fuzz/insn hazards insn! blk:20 cache simulate:20 \
+        fuzz/cov ;;
     cov) echo cov:20 fuzz/cov ;;
     *) echo "$1" ;;
     esac
