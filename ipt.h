@@ -1758,6 +1758,32 @@ typedef struct ipt_cov_leg_ {
     uint8_t noisy;   /* no line for the whole of it */
 } ipt_cov_leg_;
 
+/* The block in progress. */
+typedef struct ipt_cov_block_ {
+    uint64_t ip;
+    uint64_t end; /* where it goes on */
+    uint8_t mode; /* 0: there is none */
+} ipt_cov_block_;
+
+/* What of a line's key is the same for a while. */
+typedef struct ipt_cov_keys_ {
+    uint64_t formula; /* what lines of a memo depend on, in this run */
+    ipt_asid asid;    /* that the following are for */
+    uint32_t own;     /* key_: space and mode in the memo, ... */
+    uint32_t shared;  /* ... and in the shared one; 0: not in there */
+    uint32_t epoch;   /* of the memo */
+    uint32_t version; /* of the cache, when the run began */
+} ipt_cov_keys_;
+
+/* Lines in the making. */
+typedef struct ipt_cov_learn_ {
+    ipt_cov_line line;  /* being learned from the walk */
+    ipt_cov_line whole; /* being made of others */
+    uint8_t state;      /* IPTI_COV_ */
+    uint8_t frames;     /* that the path leaves on the stack of calls, ... */
+    uint8_t peak;       /* ... and at most at a time */
+} ipt_cov_learn_;
+
 /* Coverage decoder. Complete so that you can place it. In `at`, time and
  * core:bus ratio are not kept. */
 typedef struct ipt_cov_decoder {
@@ -1768,25 +1794,14 @@ typedef struct ipt_cov_decoder {
     uint32_t magic_;
     const ipt_cov_config *cov_;
     ipt_walk_ walk_;
-    uint64_t block_;     /* the block in progress, ... */
-    uint64_t block_end_; /* ... and where it goes on */
-    uint64_t slow_;      /* walk up to this offset, at least */
-    uint64_t formula_;   /* what lines of a memo depend on, in this run */
-    ipt_asid asid_;      /* that the following are for */
-    uint32_t own_;       /* key_: space and mode in the memo, ... */
-    uint32_t shared_;    /* ... and in the shared one; 0: not in there */
-    uint32_t epoch_;     /* of the memo */
-    uint32_t version_;   /* of the cache, when the run began */
-    uint8_t block_mode_; /* 0: there is none */
-    uint8_t gave_up_;    /* a missing page */
-    uint8_t syncing_;    /* in _resync */
-    uint8_t fast_;       /* the memo is of use */
-    uint8_t learning_;   /* IPTI_COV_ */
-    uint8_t frames_;     /* that the path leaves on the stack of calls, ... */
-    uint8_t peak_;       /* ... and at most at a time, while learning */
-    ipt_cov_leg_ leg_;   /* the window into the trace is that of one call */
-    ipt_cov_line line_;  /* being learned */
-    ipt_cov_line whole_; /* being made of others */
+    ipt_cov_block_ block_;
+    ipt_cov_keys_ keys_;
+    ipt_cov_leg_ leg_; /* the window into the trace is that of one call */
+    ipt_cov_learn_ learn_;
+    uint64_t slow_;   /* walk up to this offset, at least */
+    uint8_t gave_up_; /* a missing page */
+    uint8_t syncing_; /* in _resync */
+    uint8_t fast_;    /* the memo is of use */
 } ipt_cov_decoder;
 
 /* Prepare a decoder for its first run. Both configs, and what they point to,
@@ -1909,6 +1924,16 @@ typedef struct ipt_gen_config {
 
 #define IPT_GEN_TIPS_ 8
 
+/* What a trace writer knows of time. */
+typedef struct ipt_gen_time_ {
+    uint64_t cyc;        /* clock of the last CYC */
+    uint64_t mtc;        /* clock when the next MTC is due */
+    uint64_t period;     /* MTC periods passed */
+    uint64_t base_clock; /* when the ratio was set, ... */
+    uint64_t base_tsc;   /* ... and the TSC then */
+    uint8_t cbr;         /* the ratio */
+} ipt_gen_time_;
+
 /* A trace writer. Yours are the first four fields: give it room with out and
  * size, take what it wrote, `used` bytes, and set that back to 0; move `clock`
  * on, in core cycles, between calls. An MTC is written at the next call, with
@@ -1926,11 +1951,7 @@ typedef struct ipt_gen {
     uint64_t vmcs_;
     uint64_t tnt_; /* branches not yet written, stop bit above them */
     uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
-    uint64_t cyc_;                 /* clock of the last CYC */
-    uint64_t mtc_;                 /* clock when the next MTC is due */
-    uint64_t period_;              /* MTC periods passed */
-    uint64_t base_clock_;          /* when the ratio was set, ... */
-    uint64_t base_tsc_;            /* ... and the TSC then */
+    ipt_gen_time_ time_;
     ipt_calls_ calls_;
     uint8_t tip_count_;
     uint8_t have_ip_;
@@ -1938,7 +1959,6 @@ typedef struct ipt_gen {
     uint8_t mode_;      /* IPTI_GEN_ */
     uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
     uint8_t nr_;
-    uint8_t cbr_;
     uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
     uint8_t started_;
     uint32_t magic_;

@@ -8289,12 +8289,12 @@ static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
 static void ipti_cov_block_end(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const uint8_t mode = decoder->block_mode_;
+    const uint8_t mode = decoder->block_.mode;
 
-    decoder->block_mode_ = IPT_MODE_UNKNOWN;
+    decoder->block_.mode = IPT_MODE_UNKNOWN;
     if (mode != IPT_MODE_UNKNOWN)
-        cov->block(decoder->block_,
-                   (uint32_t) (decoder->block_end_ - decoder->block_), mode,
+        cov->block(decoder->block_.ip,
+                   (uint32_t) (decoder->block_.end - decoder->block_.ip), mode,
                    cov->context);
 }
 
@@ -8306,14 +8306,14 @@ static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
 
     if (!decoder->cov_->block)
         return;
-    if (decoder->block_mode_ != mode || decoder->block_end_ != ip) {
+    if (decoder->block_.mode != mode || decoder->block_.end != ip) {
         ipti_cov_block_end(decoder);
-        decoder->block_ = ip;
-        decoder->block_mode_ = mode;
+        decoder->block_.ip = ip;
+        decoder->block_.mode = mode;
     }
-    decoder->block_end_ = end;
+    decoder->block_.end = end;
     if (kind == IPT_INSN_JMP || kind == IPT_INSN_CALL || ipti_kind_leaves(kind)
-        || end - decoder->block_ > UINT32_MAX / 2)
+        || end - decoder->block_.ip > UINT32_MAX / 2)
         ipti_cov_block_end(decoder);
 }
 
@@ -8357,7 +8357,7 @@ enum { /* ipt_cov_leg_.at */
     IPTI_LEG_PASSED
 };
 
-enum { /* ipt_cov_decoder.learning_ */
+enum { /* ipt_cov_learn_.state */
     IPTI_COV_IDLE,
     IPTI_COV_LEARNING,
     IPTI_COV_ENDED /* nothing more fits into line_ */
@@ -8528,9 +8528,9 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
         return line;
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
-    decoder->line_ = *line;
-    decoder->line_.next_ = ipti_wrap(w->mode.now, ip);
-    return &decoder->line_;
+    decoder->learn_.line = *line;
+    decoder->learn_.line.next_ = ipti_wrap(w->mode.now, ip);
+    return &decoder->learn_.line;
 }
 
 static inline uint64_t ipti_line_get_path(const ipt_cov_line *line)
@@ -8606,18 +8606,17 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
 
 /* A call pushed a frame that the line has to leave. Returns 0 if it has no room
  * for that. */
-static int ipti_cov_frame(ipt_cov_decoder *decoder)
+static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
+                          unsigned items)
 {
-    const ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->line_;
-    const uint8_t top = (uint8_t) ((w->calls.top + IPT_RETURN_STACK_ - 1)
+    ipt_cov_line *line = &learn->line;
+    const uint8_t top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
                                    % IPT_RETURN_STACK_);
-    const uint64_t delta = w->calls.ip[top] - line->ip_;
-    const unsigned frames = ++decoder->frames_;
-    const unsigned items = ipti_cov_items(decoder->cov_);
+    const uint64_t delta = calls->ip[top] - line->ip_;
+    const unsigned frames = ++learn->frames;
 
-    if (frames > decoder->peak_)
-        decoder->peak_ = (uint8_t) frames;
+    if (frames > learn->peak)
+        learn->peak = (uint8_t) frames;
     if (frames > 7 || ipti_line_edges(line) + frames > items
         || delta + 0x80000000u > UINT32_MAX)
         return 0;
@@ -8656,26 +8655,28 @@ static void ipti_line_set_path(ipt_cov_line *line, uint64_t hash)
 static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->line_;
+    ipt_cov_learn_ *learn = &decoder->learn_;
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
     if (w->prev.kind != IPT_INSN_RET)
-        return w->calls.top == top || ipti_cov_frame(decoder);
-    if (decoder->frames_)
-        decoder->frames_--;
+        return w->calls.top == top
+               || ipti_cov_frame(learn, &w->calls,
+                                 ipti_cov_items(decoder->cov_));
+    if (learn->frames)
+        learn->frames--;
     else
-        line->pop_ = 1;
+        learn->line.pop_ = 1;
     return 1;
 }
 
 /* The line goes up to where the walk is, behind a branch of that kind. */
-static inline void ipti_cov_upto(ipt_cov_decoder *decoder, unsigned kind)
+static inline void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
 {
-    ipt_cov_line *line = &decoder->line_;
+    ipt_cov_line *line = &learn->line;
 
-    line->kind_ = (uint8_t) ((unsigned) decoder->frames_ << 5 | kind);
-    line->counts_ = (uint8_t) ((unsigned) decoder->peak_ << 3
+    line->kind_ = (uint8_t) ((unsigned) learn->frames << 5 | kind);
+    line->counts_ = (uint8_t) ((unsigned) learn->peak << 3
                                | ipti_line_edges(line));
 }
 
@@ -8692,8 +8693,8 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 {
     const ipt_walk_ *w = &decoder->walk_;
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned room = ipti_cov_items(cov) - decoder->frames_;
-    ipt_cov_line *line = &decoder->line_;
+    const unsigned room = ipti_cov_items(cov) - decoder->learn_.frames;
+    ipt_cov_line *line = &decoder->learn_.line;
     uint64_t name;
 
     if (!ipti_line_reaches(line, from))
@@ -8708,7 +8709,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
             ipti_line_set_path(
                 line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    ipti_cov_upto(decoder, w->prev.kind);
+    ipti_cov_upto(&decoder->learn_, w->prev.kind);
     line->key_ += n;
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->flow.ip;
@@ -8723,16 +8724,16 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
 {
     const ipt_walk_ *w = &decoder->walk_;
 
-    if (!ipti_line_reaches(&decoder->line_, from)
+    if (!ipti_line_reaches(&decoder->learn_.line, from)
         || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
-        decoder->learning_ = IPTI_COV_ENDED;
+        decoder->learn_.state = IPTI_COV_ENDED;
     else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
              && !ipti_cov_learned(decoder, from, n))
-        decoder->learning_ = IPTI_COV_ENDED;
+        decoder->learn_.state = IPTI_COV_ENDED;
 }
 
-/* Add a piece to decoder->whole_, the line of a leg. Returns 0 if it does not
- * fit. A piece pops none of the frames before it, so a line never has more than
+/* Add a piece to the whole, the line of a leg. Returns 0 if it does not fit.
+ * A piece pops none of the frames before it, so a line never has more than
  * seven at a time above those that it leaves, which are seven at most. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
@@ -8740,7 +8741,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
     const unsigned more = ipti_line_frames(piece);
-    ipt_cov_line whole = decoder->whole_;
+    ipt_cov_line whole = decoder->learn_.whole;
     const uint64_t shift = piece->ip_ - whole.ip_;
     const unsigned frames = ipti_line_frames(&whole);
     const unsigned peak = frames + (piece->counts_ >> 3);
@@ -8778,7 +8779,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
     whole.from_ = piece->from_ + (uint32_t) shift;
     whole.next_ = piece->next_;
-    decoder->whole_ = whole;
+    decoder->learn_.whole = whole;
     return 1;
 }
 
@@ -8796,7 +8797,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (decoder->learning_) {
+    if (decoder->learn_.state) {
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
         return IPT_OK;
     }
@@ -8962,7 +8963,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 
     if (w->not_plain || w->code.count || w->place.version != *w->valid)
         return;
-    while (decoder->learning_ == IPTI_COV_LEARNING
+    while (decoder->learn_.state == IPTI_COV_LEARNING
            && (ipti_next_tnt(&w->next)
                || (w->next.has_tip && !w->next.has_event))) {
         tnt = w->next.tnt;
@@ -8974,7 +8975,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
-                decoder->learning_ = IPTI_COV_ENDED;
+                decoder->learn_.state = IPTI_COV_ENDED;
         } else {
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
@@ -9010,22 +9011,22 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
 static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->line_;
+    ipt_cov_line *line = &decoder->learn_.line;
     const unsigned items = ipti_cov_items(decoder->cov_);
     int status = IPT_OK;
     unsigned i;
 
-    decoder->frames_ = decoder->peak_ = 0;
-    decoder->learning_ = IPTI_COV_LEARNING;
+    decoder->learn_.frames = decoder->learn_.peak = 0;
+    decoder->learn_.state = IPTI_COV_LEARNING;
     for (;;) {
         ipti_cov_leap(decoder);
-        if (status < 0 || decoder->learning_ == IPTI_COV_ENDED
+        if (status < 0 || decoder->learn_.state == IPTI_COV_ENDED
             || !ipti_next_any(&w->next))
             break;
         status = ipti_cov_learn_step(decoder);
     }
-    if (status >= 0 && decoder->learning_ == IPTI_COV_LEARNING) {
-        ipti_cov_upto(decoder, line->kind_ & 31);
+    if (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING) {
+        ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
         line->key_ |= IPTI_COV_DONE;
     } else if (line->counts_ >> 3 == 0) { /* frames since the last branch */
         for (i = ipti_line_edges(line); i < items; i++)
@@ -9033,7 +9034,7 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
     }
     if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
-    decoder->learning_ = IPTI_COV_IDLE;
+    decoder->learn_.state = IPTI_COV_IDLE;
     return line->key_ & (IPTI_COV_USED | IPTI_COV_DONE);
 }
 
@@ -9046,7 +9047,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
 {
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->line_;
+    ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t prev_ip = w->prev.ip;
     const uint8_t prev_kind = w->prev.kind;
     const uint8_t unsettled = w->item.unsettled;
@@ -9057,7 +9058,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
-    line->key_ = decoder->own_ | (uint32_t) behind << IPTI_COV_BEHIND;
+    line->key_ = decoder->keys_.own | (uint32_t) behind << IPTI_COV_BEHIND;
     ipti_cov_load(w, leg, tnt, behind);
     some = ipti_cov_try(decoder);
     if (behind > IPTI_COV_TIP && some & IPTI_COV_DONE)
@@ -9073,7 +9074,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
-    ipti_calls_keep(&w->calls, decoder->peak_);
+    ipti_calls_keep(&w->calls, decoder->learn_.peak);
     ipti_cov_stand(w);
     return some ? line : NULL;
 }
@@ -9083,15 +9084,15 @@ static IPTI_APART const ipt_cov_line *
 ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
               uint64_t tnt, uint64_t to)
 {
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_cov_keys_ *keys = &decoder->keys_;
     const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
     const ipt_cov_line *line = NULL;
 
-    if (decoder->shared_)
-        line = ipti_memo_find(decoder->cov_->shared, decoder->shared_, key, ip,
-                              tnt, to);
+    if (keys->shared)
+        line = ipti_memo_find(cov->shared, keys->shared, key, ip, tnt, to);
     return line ? line
-                : ipti_memo_find(decoder->cov_->memo, decoder->own_, key, ip,
-                                 tnt, to);
+                : ipti_memo_find(cov->memo, keys->own, key, ip, tnt, to);
 }
 
 /* The memo does not know the leg as a whole: make a line for it of pieces, as
@@ -9101,7 +9102,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
-    ipt_cov_line *whole = &decoder->whole_;
+    ipt_cov_line *whole = &decoder->learn_.whole;
     const ipt_cov_line *line;
     int fits = 1;
     int status = 0;
@@ -9109,7 +9110,8 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     IPT_MEMSET(whole, 0, sizeof(*whole));
     whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
-    whole->key_ = decoder->own_ | (uint32_t) leg->behind << IPTI_COV_BEHIND;
+    whole->key_ =
+        decoder->keys_.own | (uint32_t) leg->behind << IPTI_COV_BEHIND;
     while (status == 0 && fits) {
         const unsigned n = ipti_top(leg->tnt);
         const int last = n <= IPTI_COV_PIECE;
@@ -9247,8 +9249,8 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     const ipt_asid *asid = &decoder->at.asid;
     const uint32_t version = w->cache ? w->cache->version_ : 0;
     ipt_cov_memo *memo = cov->memo;
-    uint32_t own = decoder->own_ >> IPTI_COV_SPACE;
-    uint32_t shared = decoder->shared_ >> IPTI_COV_SPACE;
+    uint32_t own = decoder->keys_.own >> IPTI_COV_SPACE;
+    uint32_t shared = decoder->keys_.shared >> IPTI_COV_SPACE;
 
     if (memo->renew_ && !ipti_memo_renew(memo, config))
         return 0;
@@ -9256,8 +9258,8 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         ipti_memo_forget(memo);
         memo->version_ = version;
     }
-    if (own == 0 || decoder->epoch_ != memo->epoch_
-        || !ipti_asid_same(asid, &decoder->asid_)) {
+    if (own == 0 || decoder->keys_.epoch != memo->epoch_
+        || !ipti_asid_same(asid, &decoder->keys_.asid)) {
         const int by_space = config->space != NULL;
         const uint64_t space = ipti_space_ask(config, asid);
         own = ipti_space_find(&memo->spaces_, by_space, asid, space);
@@ -9271,14 +9273,14 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         shared = cov->shared ? ipti_space_find(&cov->shared->spaces_, by_space,
                                                asid, space)
                              : 0;
-        decoder->asid_ = *asid;
-        decoder->epoch_ = memo->epoch_;
+        decoder->keys_.asid = *asid;
+        decoder->keys_.epoch = memo->epoch_;
     }
-    if (decoder->version_ != version)
+    if (decoder->keys_.version != version)
         shared = 0;
-    decoder->own_ =
+    decoder->keys_.own =
         own << IPTI_COV_SPACE | (uint32_t) w->mode.now << IPTI_COV_MODE;
-    decoder->shared_ = shared ? shared << IPTI_COV_SPACE
+    decoder->keys_.shared = shared ? shared << IPTI_COV_SPACE
                                     | (uint32_t) w->mode.now << IPTI_COV_MODE
                               : 0;
     return 1;
@@ -9712,8 +9714,9 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
 static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
-    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
+    const ipt_cov_keys_ *keys = &decoder->keys_;
+    const ipt_cov_memo *memo = keys->shared ? cov->shared : cov->memo;
+    const uint32_t own = keys->shared ? keys->shared : keys->own;
     const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
@@ -9795,8 +9798,9 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_memo *memo = decoder->shared_ ? cov->shared : cov->memo;
-    const uint32_t own = decoder->shared_ ? decoder->shared_ : decoder->own_;
+    const ipt_cov_keys_ *keys = &decoder->keys_;
+    const ipt_cov_memo *memo = keys->shared ? cov->shared : cov->memo;
+    const uint32_t own = keys->shared ? keys->shared : keys->own;
     uint8_t *const bitmap = cov->bitmap;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
@@ -9938,7 +9942,7 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     const uint64_t formula = ipti_cov_formula(config, cov);
     ipt_cov_memo *memo = cov->memo;
 
-    decoder->formula_ = formula;
+    decoder->keys_.formula = formula;
     decoder->fast_ = memo && !cov->edge && !cov->block
                      && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
     if (memo && memo->magic_ != ipti_magic(sizeof(*memo)))
@@ -9987,14 +9991,14 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
         return status;
     }
     decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
-    decoder->version_ = cache ? cache->version_ : 0;
-    decoder->own_ = 0;
-    decoder->shared_ = 0;
+    decoder->keys_.version = cache ? cache->version_ : 0;
+    decoder->keys_.own = 0;
+    decoder->keys_.shared = 0;
     decoder->slow_ = 0;
     decoder->begin = decoder->at.offset;
     decoder->hash = 0;
     decoder->verdict = IPT_COV_UNFINISHED;
-    decoder->block_mode_ = IPT_MODE_UNKNOWN;
+    decoder->block_.mode = IPT_MODE_UNKNOWN;
     decoder->gave_up_ = 0;
     decoder->syncing_ = 0;
     return IPT_OK;
@@ -10096,9 +10100,9 @@ static int ipti_cov_may(ipt_cov_decoder *decoder)
     if (!decoder->walk_.cur.trace)
         status = IPT_ERR_STATE;
     else if (decoder->fast_
-             && (cov->memo->formula_ != decoder->formula_
+             && (cov->memo->formula_ != decoder->keys_.formula
                  || (cov->shared
-                     && cov->shared->formula_ != decoder->formula_)))
+                     && cov->shared->formula_ != decoder->keys_.formula)))
         status = IPT_ERR_CONFIG;
     if (status < 0)
         decoder->at.error = status;
@@ -10146,7 +10150,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
         return IPTI_SELF_ERROR(decoder);
     if (decoder->walk_.cache) /* its version tells the memo */
         return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
-    decoder->version_ = 1; /* not that of the run: nothing shared holds */
+    decoder->keys_.version = 1; /* not that of the run: nothing shared holds */
     if (decoder->cov_->memo)
         ipti_memo_forget(decoder->cov_->memo);
     return IPT_OK;
@@ -10205,10 +10209,10 @@ static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
 /* The clock moves little during a call, so few of its packets take a CYC. */
 static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 {
-    if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->cyc_) {
+    if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->time_.cyc) {
         ipt_packet cyc = ipti_gen_packet(IPT_PKT_CYC);
-        cyc.u.cyc.value = gen->clock - gen->cyc_;
-        gen->cyc_ = gen->clock;
+        cyc.u.cyc.value = gen->clock - gen->time_.cyc;
+        gen->time_.cyc = gen->clock;
         ipti_gen_write(gen, &cyc);
     }
     ipti_gen_write(gen, packet);
@@ -10337,20 +10341,21 @@ static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 
 static uint64_t ipti_gen_tsc(const ipt_gen *gen)
 {
-    const uint64_t cycles = gen->clock - gen->base_clock_;
+    const ipt_gen_time_ *time = &gen->time_;
+    const uint64_t cycles = gen->clock - time->base_clock;
 
-    if (gen->config_.nom_freq == 0 || gen->cbr_ == 0)
-        return gen->base_tsc_ + cycles;
-    return gen->base_tsc_ + cycles * gen->config_.nom_freq / gen->cbr_;
+    if (gen->config_.nom_freq == 0 || time->cbr == 0)
+        return time->base_tsc + cycles;
+    return time->base_tsc + cycles * gen->config_.nom_freq / time->cbr;
 }
 
 /* From now on there are cbr core cycles to a cycle of the bus. */
 static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
 {
-    gen->base_tsc_ = ipti_gen_tsc(gen);
-    gen->base_clock_ = gen->clock;
-    gen->cbr_ = cbr;
-    gen->mtc_ = gen->clock; /* look again */
+    gen->time_.base_tsc = ipti_gen_tsc(gen);
+    gen->time_.base_clock = gen->clock;
+    gen->time_.cbr = cbr;
+    gen->time_.mtc = gen->clock; /* look again */
 }
 
 /* a * b / c, rounded down, where a alone may be large. */
@@ -10370,13 +10375,14 @@ static uint64_t ipti_gen_ctc(const ipt_gen *gen)
 static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 {
     const ipt_gen_config *config = &gen->config_;
+    const ipt_gen_time_ *time = &gen->time_;
     uint64_t ticks = ipti_gen_scale(period << config->mtc_freq,
                                     config->cpuid_15_ebx, config->cpuid_15_eax);
 
-    ticks = ticks > gen->base_tsc_ ? ticks - gen->base_tsc_ : 0;
-    if (config->nom_freq && gen->cbr_)
-        ticks = (ticks * gen->cbr_ + config->nom_freq - 1) / config->nom_freq;
-    return gen->base_clock_ + ticks;
+    ticks = ticks > time->base_tsc ? ticks - time->base_tsc : 0;
+    if (config->nom_freq && time->cbr)
+        ticks = (ticks * time->cbr + config->nom_freq - 1) / config->nom_freq;
+    return time->base_clock + ticks;
 }
 
 static void ipti_gen_put_tsc(ipt_gen *gen)
@@ -10398,8 +10404,8 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
         packet.u.tma.ctc = (uint16_t) ctc;
         packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
         ipti_gen_put(gen, &packet);
-        gen->period_ = ctc >> config->mtc_freq;
-        gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
+        gen->time_.period = ctc >> config->mtc_freq;
+        gen->time_.mtc = ipti_gen_edge(gen, gen->time_.period + 1);
     }
 }
 
@@ -10407,8 +10413,8 @@ static void ipti_gen_put_cbr(ipt_gen *gen)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_CBR);
 
-    packet.u.cbr.ratio = gen->cbr_;
-    if (gen->cbr_)
+    packet.u.cbr.ratio = gen->time_.cbr;
+    if (gen->time_.cbr)
         ipti_gen_put(gen, &packet);
 }
 
@@ -10421,21 +10427,22 @@ static void ipti_gen_tick(ipt_gen *gen)
     uint64_t period;
     uint64_t edge;
 
-    if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->mtc_
+    if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->time_.mtc
         || !gen->started_)
         return;
     period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
-    if (period - gen->period_ > UINT8_MAX && gen->config_.flags & IPT_GEN_TSC) {
+    if (period - gen->time_.period > UINT8_MAX
+        && gen->config_.flags & IPT_GEN_TSC) {
         ipti_gen_put_tsc(gen);
-    } else if (period > gen->period_) {
+    } else if (period > gen->time_.period) {
         edge = ipti_gen_edge(gen, period);
-        gen->clock = edge > gen->cyc_ ? edge : gen->cyc_;
+        gen->clock = edge > gen->time_.cyc ? edge : gen->time_.cyc;
         packet.u.mtc.ctc = (uint8_t) period;
         ipti_gen_put(gen, &packet);
         gen->clock = clock;
     }
-    gen->period_ = period;
-    gen->mtc_ = ipti_gen_edge(gen, period + 1);
+    gen->time_.period = period;
+    gen->time_.mtc = ipti_gen_edge(gen, period + 1);
 }
 
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
@@ -10493,10 +10500,10 @@ static void ipti_gen_start(ipt_gen *gen)
 {
     if (!gen->started_) {
         gen->started_ = 1;
-        gen->cyc_ = gen->clock; /* no CYC before the first PSB */
+        gen->time_.cyc = gen->clock; /* no CYC before the first PSB */
         if (gen->config_.flags & IPT_GEN_MTC) {
-            gen->period_ = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
-            gen->mtc_ = ipti_gen_edge(gen, gen->period_ + 1);
+            gen->time_.period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
+            gen->time_.mtc = ipti_gen_edge(gen, gen->time_.period + 1);
         }
         ipti_gen_put_psb(gen);
     }
@@ -10728,7 +10735,7 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
     gen->enabled_ = 0;
     gen->wait_ = 0;
     gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
-    gen->cyc_ = gen->clock; /* cycles were lost, too */
+    gen->time_.cyc = gen->clock; /* cycles were lost, too */
     ipti_gen_put_tsc(gen);
     if ((event->flags & IPT_EVENT_NO_IP) == 0) {
         ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
@@ -10838,8 +10845,8 @@ IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
     gen->mode_ = mode;
     gen->cr3_ = IPT_ASID_UNKNOWN;
     gen->vmcs_ = IPT_ASID_UNKNOWN;
-    gen->cbr_ = config->cbr;
-    gen->base_tsc_ = config->tsc;
+    gen->time_.cbr = config->cbr;
+    gen->time_.base_tsc = config->tsc;
     gen->tnt_ = 1;
     gen->magic_ = ipti_magic(sizeof(*gen));
     return IPT_OK;

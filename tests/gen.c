@@ -655,7 +655,7 @@ TEST(timing_without_ratio)
     for (i = 0; i < 2; i++) {
         begin_timed(IPT_GEN_TSC | IPT_GEN_MTC);
         gen.config_.nom_freq = i ? 20 : 0;
-        gen.cbr_ = i ? 0 : 24;
+        gen.time_.cbr = i ? 0 : 24;
         CHECK_EQ(enable(CODE), IPT_OK);
         CHECK_EQ(ipt_gen_flush(&gen), IPT_OK);
         gen.used = 0;

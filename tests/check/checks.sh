@@ -189,7 +189,7 @@ make_fails pkt 'CHECK failed'
 edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
 make_fails pkt 'CHECK failed'
 # States of the walk that are not legal: tests/walk.h looks after every call.
-edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = 1;/'
+edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = (uint8_t) (hidden | 1);/'
 make_fails insn 'after insn_.* flow: enabled and hidden'
 edit ipt_impl.h 's/    ipti_bind_event(&next->bind, &next->event);/    ;/'
 make_fails insn 'after insn_.* next: bind is not'
@@ -200,7 +200,7 @@ TEST_COUNT=2500
 export TEST_COUNT
 copy
 quietly "on the tree as it is" make_test simulate
-edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->line_, from)$/if (0/'
+edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->learn_.line, from)$/if (0/'
 make_fails simulate 'replay: TEST_SEED='
 edit ipt_impl.h 's/prev->taken = IPTI_TAKEN_ALL;/prev->taken = 0;/'
 make_fails simulate 'replay: TEST_SEED='
