@@ -90,6 +90,11 @@ do
         fail "layers does not notice who writes $part"
 done
 
+core "$second" "enum {\n$(seq -f '    IPTI_PLANTED_%g,' 99)\n};"
+caught layers 'base: .* lines of code, budget'
+edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
+caught layers 'ipt_gen: .* members'
+
 core "$second" 'IPT_API int ipt_planted(void *p);
 IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'
 caught cxx 'invalid conversion|cannot initialize'
