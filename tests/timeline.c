@@ -1,0 +1,241 @@
+/* timeline.c: calls over time in the formats of viewers
+ * (examples/tools/common/timeline.h). Other people's readers look at files in
+ * tests/views.sh; here it is about many events, many threads, hostile names. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "examples/tools/common/timeline.c"
+#include "test.h"
+#include <unistd.h>
+
+static char path[] = "/tmp/ipt-timeline-XXXXXX";
+
+static const char *text_of(uint32_t name, void *context)
+{
+    const char *const *const texts = (const char *const *) context;
+    return texts[name - 1];
+}
+
+static const char *const texts[] = {"main", "a\"b\\c\n", "\xc3\xa4", "\xff<",
+                                    "\xed\xa0\x80", ""};
+
+static char *load(size_t *size)
+{
+    FILE *const f = fopen(path, "rb");
+    char *bytes;
+    long n;
+    if (!f || fseek(f, 0, SEEK_END) != 0 || (n = ftell(f)) < 0) exit(2);
+    rewind(f);
+    bytes = (char *) calloc((size_t) n + 1, 1);
+    if (!bytes || fread(bytes, 1, (size_t) n, f) != (size_t) n) exit(2);
+    fclose(f);
+    *size = (size_t) n;
+    return bytes;
+}
+
+static int is_clean(const char *text, int json, const char *want)
+{
+    char out[TEXT];
+    return strcmp(clean(out, text, json), want) == 0;
+}
+
+TEST(names)
+{
+    static char large[3 * TEXT];
+    char out[TEXT];
+    CHECK(is_clean("main", 1, "main"));
+    CHECK(is_clean("a\"b\\c\n\x7f\x01", 1, "a\\\"b\\\\c   "));
+    CHECK(is_clean("a\"b\\c\n", 0, "a\"b\\c "));
+    CHECK(is_clean("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 1,
+                   "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"));
+    /* cut, too long, a surrogate, above 10FFFF, a lone byte */
+    CHECK(is_clean("\xe2\x82", 0, "\xef\xbf\xbd\xef\xbf\xbd"));
+    CHECK(is_clean("\xc0\x80", 0, "\xef\xbf\xbd\xef\xbf\xbd"));
+    CHECK(is_clean("\xe0\x80\x80", 0, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"));
+    CHECK(is_clean("\xed\xa0\x80", 0, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"));
+    CHECK(is_clean("\xf4\x90\x80\x80", 0, "\xef\xbf\xbd\xef\xbf\xbd"
+                                          "\xef\xbf\xbd\xef\xbf\xbd"));
+    CHECK(is_clean("x\xffy", 0, "x\xef\xbf\xbdy"));
+    memset(large, '"', sizeof large - 1);
+    CHECK(strlen(clean(out, large, 1)) < TEXT);
+}
+
+/* Threads, events in each of them, to a depth. */
+enum { THREADS = 40, EVENTS = 3000, DEPTH = 9 };
+
+static void write_file(timeline_format format)
+{
+    timeline t;
+    uint32_t depth[THREADS] = {0};
+    uint32_t stack[THREADS][DEPTH];
+    uint64_t roll = 1;
+    CHECK_EQ(timeline_open(&t, format, path, 0), 0);
+    for (uint32_t i = 0; i < THREADS; i++)
+        CHECK_EQ(timeline_thread(&t, 100 + i / 4, 1000 + i, "th\"read"), i);
+    for (uint32_t n = 0; n < THREADS * EVENTS; n++) {
+        uint32_t i;
+        roll = roll * 6364136223846793005u + 1442695040888963407u;
+        i = (uint32_t) (roll >> 40) % THREADS;
+        if (depth[i] < DEPTH && (depth[i] == 0 || roll >> 63)) {
+            const uint32_t name = 1 + (uint32_t) (roll >> 50) % 6;
+            stack[i][depth[i]++] = name;
+            timeline_enter(&t, i, name, texts[name - 1], n);
+        } else {
+            const uint32_t name = stack[i][--depth[i]];
+            timeline_leave(&t, i, name, texts[name - 1], n);
+        }
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        while (depth[i]) {
+            const uint32_t name = stack[i][--depth[i]];
+            timeline_leave(&t, i, name, texts[name - 1], 1u << 30);
+        }
+    CHECK_EQ(timeline_close(&t, text_of, (void *) texts), 0);
+}
+
+/* Each event is a line of its own; those of a thread are together, complete
+ * and in order. */
+TEST(speedscope)
+{
+    size_t size;
+    unsigned profiles = 0, events = 0;
+    unsigned depth = 0;
+    uint64_t last = 0;
+    unsigned stack[DEPTH + 1];
+    char *bytes;
+    write_file(TIMELINE_SPEEDSCOPE);
+    bytes = load(&size);
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        char kind;
+        unsigned frame;
+        uint64_t time;
+        if (strstr(line, "\"type\":\"evented\"")) {
+            CHECK_EQ(depth, 0);
+            last = 0;
+            profiles++;
+        }
+        line += strspn(line, " ,");
+        if (sscanf(line, "{\"type\":\"%c\",\"frame\":%u,\"at\":%" SCNu64 "}",
+                   &kind, &frame, &time) != 3)
+            continue;
+        events++;
+        CHECK(time >= last);
+        last = time;
+        CHECK(frame < 6);
+        if (kind == 'O' && depth < DEPTH)
+            stack[depth++] = frame;
+        else if (kind == 'C' && depth)
+            CHECK_EQ(stack[--depth], frame);
+        else
+            CHECK(!"kind and depth fit");
+    }
+    CHECK_EQ(profiles, THREADS);
+    CHECK(events >= THREADS * EVENTS);
+    free(bytes);
+}
+
+/* A number at *p, which is moved on. */
+static uint64_t varint(const uint8_t **p, const uint8_t *end)
+{
+    uint64_t n = 0;
+    unsigned shift = 0;
+    while (*p < end && shift < 64) {
+        n |= (uint64_t) (**p & 0x7f) << shift;
+        shift += 7;
+        if (!(*(*p)++ & 0x80)) return n;
+    }
+    CHECK(!"a whole number");
+    return n;
+}
+
+/* The value of a field of a message: a number, or how long it is, with *inner
+ * where it is. NULL, or 0, if there is none. */
+static uint64_t field_of(const uint8_t *p, size_t size, uint32_t field,
+                         const uint8_t **inner)
+{
+    const uint8_t *const end = p + size;
+    while (p < end) {
+        const uint64_t tag = varint(&p, end);
+        const uint64_t n = varint(&p, end);
+        if ((tag & 7) == 2) {
+            if (n > (uint64_t) (end - p)) {
+                CHECK(!"a field within its message");
+                return 0;
+            }
+            p += n;
+        }
+        if (tag >> 3 != field) continue;
+        if (inner) *inner = p - n;
+        return n;
+    }
+    return 0;
+}
+
+/* Slices of each track nest; names are interned once, before their use. */
+TEST(perfetto)
+{
+    size_t size;
+    unsigned begins = 0, ends = 0, names = 0;
+    unsigned depth[THREADS + 1] = {0};
+    uint8_t *bytes;
+    const uint8_t *p, *end;
+    write_file(TIMELINE_PERFETTO);
+    bytes = (uint8_t *) load(&size);
+    p = bytes;
+    end = p + size;
+    while (p < end) {
+        const uint8_t *event = NULL, *interned = NULL;
+        uint64_t n, event_size, track, type;
+        CHECK_EQ(varint(&p, end), TRACE_PACKET << 3 | 2);
+        n = varint(&p, end);
+        CHECK(n <= (uint64_t) (end - p));
+        event_size = field_of(p, n, PACKET_EVENT, &event);
+        if (field_of(p, n, PACKET_INTERNED, &interned)) names++;
+        CHECK_EQ(field_of(p, n, PACKET_SEQUENCE, NULL), 1);
+        p += n;
+        if (!event) continue;
+        type = field_of(event, event_size, EVENT_TYPE, NULL);
+        track = field_of(event, event_size, EVENT_TRACK, NULL);
+        if (!CHECK(track >= 1 && track <= THREADS)) continue;
+        if (type == TYPE_BEGIN) {
+            CHECK(field_of(event, event_size, EVENT_NAME_IID, NULL) <= 6);
+            begins++;
+            depth[track]++;
+        } else {
+            CHECK(depth[track]-- > 0);
+            ends++;
+        }
+    }
+    CHECK_EQ(begins, ends);
+    CHECK_EQ(names, 6);
+    CHECK(begins + ends >= THREADS * EVENTS);
+    free(bytes);
+}
+
+TEST(chrome)
+{
+    size_t size;
+    unsigned begins = 0, ends = 0;
+    char *bytes;
+    write_file(TIMELINE_CHROME);
+    bytes = load(&size);
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        begins += strncmp(line, "{\"ph\":\"B\"", 9) == 0;
+        ends += strncmp(line, "{\"ph\":\"E\"", 9) == 0;
+    }
+    CHECK_EQ(begins, ends);
+    CHECK(begins + ends >= THREADS * EVENTS);
+    free(bytes);
+}
+
+int main(void)
+{
+    const int f = mkstemp(path);
+    if (f < 0) return 2;
+    close(f);
+    RUN(names);
+    RUN(speedscope);
+    RUN(perfetto);
+    RUN(chrome);
+    unlink(path);
+    return test_report();
+}
