@@ -28,6 +28,9 @@ static stack_function whole_page(uint64_t ip, void *user)
     (void) user;
     f.first = ip & ~(uint64_t) 0xfff;
     f.last = ip | 0xfff;
+    f.name = (uint32_t) (f.first >> 12 & 31);
+    f.part = ip >> 16 == 0x80; /* 0x802000 is b.cold */
+    if (f.part) f.name = (uint32_t) (f.first >> 12 & 15);
     return f;
 }
 
@@ -202,6 +205,22 @@ TEST(jump_into_the_middle)
     RUNS(B(0x20), B(0x30), RET, "ab");
     RUNS(A(0x25), A(0x30), OTHER, "a");
     CHECK(was_told("+af+bc-bm+cm-cm+bm-bc"));
+}
+
+TEST(cold_part)
+{
+    begin_test();
+    RUNS(A(0x10), A(0x20), CALL, "a");
+    RUNS(B(0), B(0x10), JCC, "ab");
+    RUNS(0x802000, 0x802010, JCC, "ab"); /* where a call would enter */
+    RUNS(0x802040, 0x802050, CALL, "ab");
+    RUNS(C(0), C(0x10), RET, "abc");
+    RUNS(0x802055, 0x802060, JMP, "ab");
+    RUNS(B(0x20), B(0x30), CALL, "ab");
+    RUNS(C(0), C(0x10), JUMP, "abc");
+    RUNS(0x802080, 0x802090, JMP, "ab"); /* a landing pad */
+    RUNS(B(0x40), B(0x50), RET, "ab");
+    RUNS(A(0x25), A(0x30), OTHER, "a");
 }
 
 TEST(straight_into_the_next_function)
@@ -539,6 +558,7 @@ int main(void)
     RUN(start_in_the_middle);
     RUN(tail_call);
     RUN(jump_into_the_middle);
+    RUN(cold_part);
     RUN(straight_into_the_next_function);
     RUN(plt_stub);
     RUN(retpoline);

@@ -41,6 +41,20 @@ static stack_function function_at(const stack *s, uint64_t ip)
     return f;
 }
 
+/* Is an address, in f, where calls enter? */
+static int is_entry(const stack_function *f, uint64_t ip)
+{
+    return ip == f->first && !f->part;
+}
+
+/* Does an address, in f, belong to the function of a frame? */
+static int is_of(const stack_frame *frame, const stack_function *f,
+                 uint64_t ip)
+{
+    return holds(&frame->function, ip)
+        || (f->part && f->name == frame->function.name);
+}
+
 static int is_kernel(uint64_t ip)
 {
     return (int) (ip >> 63);
@@ -88,8 +102,8 @@ static void push(stack *s, stack_kind kind, uint64_t to, uint64_t back,
     frame.back = back;
     frame.kind = (uint8_t) kind;
     frame.inner = kind == STACK_CALL && s->frames.count
-               && to != frame.function.first
-               && top_of(&s->frames)->function.first == frame.function.first;
+               && !is_entry(&frame.function, to)
+               && is_of(top_of(&s->frames), &frame.function, to);
     enter(s, &frame, why);
 }
 
@@ -123,12 +137,13 @@ static size_t find_signal(const stack_frames_ *f, uint64_t back)
     return NONE;
 }
 
-/* The nearest frame whose function holds an address, or NONE. */
-static size_t find_function(const stack_frames_ *f, uint64_t ip)
+/* The nearest frame of the function of an address, or NONE. */
+static size_t find_function(const stack_frames_ *f,
+                            const stack_function *function, uint64_t ip)
 {
     size_t i = f->count;
     for (size_t n = 0; i > 0 && n < SEARCH; n++)
-        if (holds(&f->list[--i].function, ip)) return i;
+        if (is_of(&f->list[--i], function, ip)) return i;
     return NONE;
 }
 
@@ -229,11 +244,13 @@ static void jump(stack *s, uint64_t to, int indirect)
         }
     }
     f = function_at(s, to);
-    i = indirect && to != f.first ? find_function(&s->frames, to) : NONE;
+    if (is_of(top_of(&s->frames), &f, to)) return;
+    i = indirect && !is_entry(&f, to) ? find_function(&s->frames, &f, to)
+                                      : NONE;
     if (i != NONE)
         leave_to(s, i + 1, STACK_UNWOUND);
     else
-        replace(s, &f, to == f.first ? STACK_TAIL : STACK_MOVED);
+        replace(s, &f, is_entry(&f, to) ? STACK_TAIL : STACK_MOVED);
 }
 
 /* RET to an address that no frame returns to. */
@@ -250,15 +267,15 @@ static void ret_elsewhere(stack *s, uint64_t to)
     } else if (top.kind == STACK_SIGNAL) {
         replace(s, &f, STACK_TAIL);
         top_of(&s->frames)->restorer = 1;
-    } else if (to == f.first && top.inner) { /* retpoline */
+    } else if (is_entry(&f, to) && top.inner) { /* retpoline */
         leave(s, STACK_CALLED);
         replace(s, &f, STACK_TAIL);
-    } else if (to == f.first && s->size > 1) { /* RET n: an indirect jump */
+    } else if (is_entry(&f, to) && s->size > 1) { /* RET n: an indirect jump */
         replace(s, &f, STACK_TAIL);
-    } else if (to == f.first) {
+    } else if (is_entry(&f, to)) {
         park(s, 0);
         push(s, STACK_CALL, to, 0, STACK_CALLED);
-    } else if ((i = find_function(&s->frames, to)) != NONE) {
+    } else if ((i = find_function(&s->frames, &f, to)) != NONE) {
         leave_to(s, i + 1, STACK_UNWOUND);
     } else {
         leave_to(s, 0, STACK_CALLED);
@@ -292,6 +309,7 @@ static void after_call(stack *s, uint64_t to)
 {
     const size_t i = find_signal(&s->frames, to);
     const stack_frame top = *top_of(&s->frames);
+    stack_function f;
     uint64_t from = s->next;
     if (i != NONE) {
         leave_to(s, i + 1, STACK_UNWOUND);
@@ -303,8 +321,8 @@ static void after_call(stack *s, uint64_t to)
         leave(s, STACK_CALLED);
         if (s->frames.count == 0) begin(s, from);
         if (from - to == s->size) return;
-        if (holds(&top_of(&s->frames)->function, to)
-            && to != top_of(&s->frames)->function.first)
+        f = function_at(s, to);
+        if (is_of(top_of(&s->frames), &f, to) && !is_entry(&f, to))
             return; /* the handler has changed where flow goes on */
     }
     interrupted(s, from, to);

@@ -35,10 +35,13 @@
 #define STACK_H
 #include "ipt.h"
 
-/* Addresses of a function. It is known by its first one. */
+/* Addresses of a function, or of a part of one that the compiler has put
+ * elsewhere (NAME.cold). */
 typedef struct stack_function {
     uint64_t first;
     uint64_t last;
+    uint32_t name; /* the caller's; of a part, that of its function */
+    uint8_t part;  /* calls do not enter here */
 } stack_function;
 
 typedef enum stack_kind {
