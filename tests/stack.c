@@ -31,6 +31,8 @@ static stack_function whole_page(uint64_t ip, void *user)
     f.name = (uint32_t) (f.first >> 12 & 31);
     f.part = ip >> 16 == 0x80; /* 0x802000 is b.cold */
     if (f.part) f.name = (uint32_t) (f.first >> 12 & 15);
+    f.gap = f.name == 16;                /* p */
+    f.start = f.name == 17;              /* q */
     return f;
 }
 
@@ -221,6 +223,21 @@ TEST(cold_part)
     RUNS(0x802080, 0x802090, JMP, "ab"); /* a landing pad */
     RUNS(B(0x40), B(0x50), RET, "ab");
     RUNS(A(0x25), A(0x30), OTHER, "a");
+}
+
+/* Stubs without symbols have the file's name, and are entered anywhere. */
+TEST(code_without_symbols)
+{
+    begin_test();
+    RUNS(A(0x10), A(0x20), CALL, "a");
+    RUNS(B(0), B(0x10), JMP, "ab");
+    RUNS(AT(16, 0x40), AT(16, 0x46), JUMP, "ap");
+    RUNS(C(0), C(0x10), CALL, "ac");
+    RUNS(AT(16, 0x50), AT(16, 0x56), JUMP, "acp");
+    RUNS(D(0), D(0x10), RET, "acd");
+    RUNS(C(0x15), C(0x20), RET, "ac");
+    RUNS(A(0x25), A(0x30), OTHER, "a");
+    CHECK(was_told("+af+bc-bt+pt-pt+ct+pc-pt+dt-dc-cc"));
 }
 
 TEST(straight_into_the_next_function)
@@ -432,6 +449,17 @@ TEST(coroutine_by_jmp)
     RUNS(A(0x35), A(0x40), OTHER, "a");
 }
 
+TEST(exec)
+{
+    begin_test();
+    RUNS(A(0x10), A(0x20), CALL, "a");
+    RUNS(B(0), B(0x20), SYSCALL, "ab");
+    RUNS(AT(17, 0), AT(17, 0x10), CALL, "q");
+    RUNS(B(0), B(0x20), RET, "qb");
+    RUNS(AT(17, 0x15), AT(17, 0x20), OTHER, "q");
+    CHECK(was_told("+af+bc-be-ae+qf+bc-bc"));
+}
+
 /* More stacks than are kept: those that are gone begin anew. */
 TEST(many_coroutines)
 {
@@ -559,6 +587,7 @@ int main(void)
     RUN(tail_call);
     RUN(jump_into_the_middle);
     RUN(cold_part);
+    RUN(code_without_symbols);
     RUN(straight_into_the_next_function);
     RUN(plt_stub);
     RUN(retpoline);
@@ -575,6 +604,7 @@ int main(void)
     RUN(aborted_transaction);
     RUN(coroutine_by_ret);
     RUN(coroutine_by_jmp);
+    RUN(exec);
     RUN(many_coroutines);
     RUN(missing_trace);
     RUN(system_call_of_a_traced_kernel);

@@ -36,6 +36,9 @@
  * of N processors, which the threads share. With -o DIR there are, too,
  *
  *     DIR/TID.u64  what each thread executed, as in ips.u64
+ *     DIR/TID.calls  with --calls: for each CALL, but to the next instruction,
+ *                  each RET and each exec: instructions so far, 1 for a CALL and
+ *                  2 for exec, RSP after it; 8 bytes each, as in ips.u64
  *     DIR/log      the runs of the threads, each between two stops: "run", CPU
  *                  (the number of the queue), PID, TID, the index of its first
  *                  instruction in TID.u64, their number, and the TSC before and
@@ -112,6 +115,7 @@ typedef struct task {
     uint8_t maps_change;  /* by this system call, perhaps */
     uint8_t name_changes; /* by prctl */
     int deliver;          /* the signal to give to it next */
+    FILE *calls;          /* --calls */
     uint64_t restart;     /* of a SYSCALL the kernel will repeat, or 0 */
 } task;
 
@@ -121,6 +125,7 @@ static struct {
     const char *perf_data; /* NULL: only the first thread, into the folder */
     uint64_t max;          /* instructions; 0: no limit */
     int quiet;
+    int calls; /* say where the stack is at calls and returns */
     int qemu; /* the command is folders with recordings of QEMU's */
     machine_config config;
 
@@ -263,6 +268,18 @@ static void disable(task *t, uint64_t ip)
     machine_interrupted(&rec.machine, &t->m, ip);
 }
 
+/* --calls: see the top. */
+static void note_stack(const task *t, unsigned kind)
+{
+    const uint64_t numbers[3] = {t->m.count, kind, REGISTER(t, rsp)};
+    uint8_t bytes[24];
+    unsigned i;
+
+    for (i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t) (numbers[i / 8] >> 8 * (i % 8));
+    fwrite(bytes, sizeof(bytes), 1, t->calls);
+}
+
 static void executed(task *t, const process_code *info, uint64_t ip,
                      uint64_t to)
 {
@@ -281,6 +298,14 @@ static void executed(task *t, const process_code *info, uint64_t ip,
     machine_executed(&rec.machine, &t->m, &insn, to, mode);
     if (!t->m.on)
         t->p->epoch++;
+    if (!t->calls)
+        return;
+    if (info->kind == IPT_INSN_RET)
+        note_stack(t, 0);
+    else if ((info->kind == IPT_INSN_CALL
+              || info->kind == IPT_INSN_CALL_INDIRECT)
+             && to != ip + info->size)
+        note_stack(t, 1);
 }
 
 /* A step has ended at `ip`; say what happened to the instruction at t->m.ip. */
@@ -429,21 +454,27 @@ static task *find_task(pid_t tid)
     return NULL;
 }
 
-/* A file for the list of what the thread executes; NULL: none is kept. */
-static FILE *open_list(uint32_t tid)
+/* A file about a thread; NULL: none is kept. */
+static FILE *open_file(uint32_t tid, const char *suffix)
 {
     char name[32];
     FILE *f;
 
     if (!rec.folder)
         return NULL;
-    snprintf(name, sizeof(name), "%" PRIu32 ".u64", tid);
+    snprintf(name, sizeof(name), "%" PRIu32 ".%s", tid, suffix);
     if (!rec.perf_data)
-        snprintf(name, sizeof(name), "ips.u64");
+        snprintf(name, sizeof(name), "ips.%s", suffix);
     f = fopen(file_name(name), "wb");
     if (!f)
         fail("cannot create %s: %s", file_name(name), strerror(errno));
     return f;
+}
+
+/* ... for the list of what it executes. */
+static FILE *open_list(uint32_t tid)
+{
+    return open_file(tid, "u64");
 }
 
 /* A thread that has stopped before its first instruction. */
@@ -465,6 +496,8 @@ static task *new_task(pid_t tid, process *p, task *parent)
     t->m.ip = REGISTER(t, rip);
     t->m.mode = mode_of(t);
     t->m.list = open_list(t->m.tid);
+    if (rec.calls)
+        t->calls = open_file(t->m.tid, "calls");
     t->starting = 1;
     machine_add(&rec.machine, &t->m, parent ? &parent->m : NULL);
     return t;
@@ -477,6 +510,8 @@ static void end_task(task *t)
     disable(t, t->m.ip);
     machine_exit(&rec.machine, &t->m);
     if (t->m.list && ferror(t->m.list) | fclose(t->m.list))
+        fail("cannot write to %s", rec.folder);
+    if (t->calls && ferror(t->calls) | fclose(t->calls))
         fail("cannot write to %s", rec.folder);
     if (--t->p->threads == 0 && t->p != rec.first) {
         process_clear(t->p);
@@ -514,6 +549,8 @@ static void said_comm(const task *t, int exec)
     if (f)
         fclose(f);
     machine_comm(&rec.machine, &t->m, name, exec);
+    if (exec && t->calls)
+        note_stack(t, 2);
 }
 
 /* Without time all mappings hold for the whole trace. */
@@ -1039,6 +1076,8 @@ static void help(FILE *f)
         "  -o DIR            the folder to write; it is created",
         "  --perf-data FILE  write a perf.data of all threads and processes of",
         "                    the command; DIR gets what each executed, TID.u64",
+        "  --calls           and where the stack is at each call and return:",
+        "                    TID.calls; without --perf-data: ips.calls",
         "  --no-retcomp      no compressed returns",
         "  --psb-period N    bytes between PSB+ (default 4096; 0: one PSB+)",
         "  --max N           end the command after N instructions",
@@ -1153,7 +1192,9 @@ static void options(char **argv)
             argv++;
             break;
         }
-        if (!strcmp(*argv, "--no-retcomp")) {
+        if (!strcmp(*argv, "--calls")) {
+            rec.calls = 1;
+        } else if (!strcmp(*argv, "--no-retcomp")) {
             rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
         } else if (!strcmp(*argv, "--quiet")) {
             rec.quiet = 1;

@@ -30,6 +30,15 @@ void calltree_free(calltree *t)
     memset(t, 0, sizeof *t);
 }
 
+void calltree_clear(calltree *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) free(t->list[i].spread.counts);
+    memset(t->list, 0, sizeof *t->list);
+    memset(t->slots, 0, t->size * sizeof *t->slots);
+    t->count = 1;
+    t->full = 0;
+}
+
 /* ---- nodes ---- */
 
 /* Where the child of that name is in the table, or would be. */
@@ -104,8 +113,8 @@ static uint32_t range_of(uint64_t cost)
     return shift * STEPS + (uint32_t) (cost >> shift);
 }
 
-/* The middle of a range. */
-static uint64_t middle_of(uint32_t range)
+/* The middle of the range. */
+uint64_t calltree_cost_of(uint32_t range)
 {
     const uint32_t shift = range < 2 * STEPS ? 0 : range / STEPS - 1;
     const uint64_t first = (uint64_t) (range - shift * STEPS) << shift;
@@ -159,7 +168,7 @@ uint64_t calltree_quantile(const calltree_node *n, unsigned share)
     for (uint32_t i = 0; i < n->spread.size; i++) {
         sum += n->spread.counts[i];
         if (sum < want || sum == 0) continue;
-        cost = middle_of(n->spread.first + i);
+        cost = calltree_cost_of(n->spread.first + i);
         break;
     }
     if (cost < n->min) return n->min;

@@ -59,6 +59,9 @@ typedef struct calltree {
 int calltree_init(calltree *t);
 void calltree_free(calltree *t);
 
+/* Forget all nodes but the root. */
+void calltree_clear(calltree *t);
+
 /* The node of a function called by another one; it is made if there is none.
  * The parent itself if there is no room. */
 uint32_t calltree_child(calltree *t, uint32_t parent, uint32_t name);
@@ -75,6 +78,9 @@ void calltree_sort(calltree *t, int by_insn);
 /* The cost of which a share (of 1000) of the whole calls cost no more; it may
  * be off by 2 %. */
 uint64_t calltree_quantile(const calltree_node *n, unsigned share);
+
+/* The cost that stands for a range of a spread. */
+uint64_t calltree_cost_of(uint32_t range);
 
 /* The node after this one where each comes before its children; 0 after the
  * last. */

@@ -245,12 +245,12 @@ static void jump(stack *s, uint64_t to, int indirect)
     }
     f = function_at(s, to);
     if (is_of(top_of(&s->frames), &f, to)) return;
-    i = indirect && !is_entry(&f, to) ? find_function(&s->frames, &f, to)
-                                      : NONE;
+    i = indirect && !is_entry(&f, to) && !f.gap
+            ? find_function(&s->frames, &f, to) : NONE;
     if (i != NONE)
         leave_to(s, i + 1, STACK_UNWOUND);
     else
-        replace(s, &f, is_entry(&f, to) ? STACK_TAIL : STACK_MOVED);
+        replace(s, &f, is_entry(&f, to) || f.gap ? STACK_TAIL : STACK_MOVED);
 }
 
 /* RET to an address that no frame returns to. */
@@ -292,15 +292,19 @@ static void ret(stack *s, uint64_t to)
     }
     leave_to(s, i + 1, STACK_UNWOUND);
     leave(s, STACK_CALLED);
+    if (s->frames.count) jump(s, to, 0); /* the CALL may have been the last */
 }
 
 /* Flow was at `from` and goes on at `to`, by no branch. */
 static void interrupted(stack *s, uint64_t from, uint64_t to)
 {
-    stack_kind kind = STACK_SIGNAL;
+    const stack_function f = function_at(s, to);
     if (to == from) return;
-    if (is_kernel(to)) kind = STACK_INTERRUPT;
-    push(s, kind, to, from, STACK_CALLED);
+    if (f.start && is_entry(&f, to))
+        leave_to(s, 0, STACK_ENDED);
+    else
+        push(s, is_kernel(to) ? STACK_INTERRUPT : STACK_SIGNAL, to, from,
+             STACK_CALLED);
 }
 
 /* After a system call whose kernel part is not traced: a signal may have come,

@@ -24,6 +24,8 @@
  *                        frame of its own, until flow comes back
  *   interrupt, system    the same, where the kernel is traced
  *   call
+ *   exec                 from a system call to where programs begin: a new stack.
+ *                        Call stack_end where another source tells of it
  *   start in the middle  frames appear when they are returned into
  *   missing trace        all frames end. They come back if the first frame
  *                        after it returns into one of them
@@ -35,13 +37,15 @@
 #define STACK_H
 #include "ipt.h"
 
-/* Addresses of a function, or of a part of one that the compiler has put
- * elsewhere (NAME.cold). */
+/* Addresses of a function, of a part of one that the compiler has put elsewhere
+ * (NAME.cold), or of code of which no function is known. */
 typedef struct stack_function {
     uint64_t first;
     uint64_t last;
     uint32_t name; /* the caller's; of a part, that of its function */
-    uint8_t part;  /* calls do not enter here */
+    uint8_t part;  /* 1: calls do not enter here */
+    uint8_t gap;   /* 1: no function is known; calls enter anywhere */
+    uint8_t start; /* 1: where programs begin: after exec flow goes on here */
 } stack_function;
 
 typedef enum stack_kind {

@@ -120,7 +120,8 @@ static void finish(symbols_table *t, uint64_t end)
     }
 }
 
-static const symbol *find_in(const symbols_table *t, uint64_t place)
+/* How many symbols begin at a place or before it. */
+static size_t count_up_to(const symbols_table *t, uint64_t place)
 {
     size_t low = 0;
     size_t high = t->count;
@@ -131,10 +132,16 @@ static const symbol *find_in(const symbols_table *t, uint64_t place)
         else
             high = middle;
     }
-    for (unsigned i = 0; low && i < UPS; i++) {
-        const symbol *const s = &t->list[low - 1];
+    return low;
+}
+
+static const symbol *find_in(const symbols_table *t, uint64_t place)
+{
+    size_t n = count_up_to(t, place);
+    for (unsigned i = 0; n && i < UPS; i++) {
+        const symbol *const s = &t->list[n - 1];
         if (place <= s->last) return s;
-        low = s->up;
+        n = s->up;
     }
     return NULL;
 }
@@ -400,4 +407,20 @@ const symbol *symbols_find(symbols *s, const files_file *file,
 {
     symbols_table *const t = get_table(s, file);
     return t ? find_in(t, offset) : NULL;
+}
+
+void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
+                 uint64_t *first, uint64_t *last)
+{
+    const symbols_table *const t = get_table(s, file);
+    const size_t next = t ? count_up_to(t, offset) : 0;
+    size_t n = next;
+    *first = 0;
+    *last = t && next < t->count ? t->list[next].first - 1 : UINT64_MAX;
+    for (unsigned i = 0; n && i < UPS; i++) {
+        const symbol *const before = &t->list[n - 1];
+        if (before->last < offset && before->last >= *first)
+            *first = before->last + 1;
+        n = before->up;
+    }
 }

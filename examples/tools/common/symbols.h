@@ -58,6 +58,10 @@ int symbols_kernel(symbols *s, const char *path);
 const symbol *symbols_find(symbols *s, const files_file *file,
                            uint64_t offset);
 
+/* Where symbols_find finds none: the offsets around one that have none. */
+void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
+                 uint64_t *first, uint64_t *last);
+
 /* The function of the kernel at an address. */
 const symbol *symbols_at(const symbols *s, uint64_t ip);
 

@@ -1,0 +1,427 @@
+/* session.c: see session.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "session.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void session_init(session *s, const tool_args *args,
+                  const session_config *config, void *context)
+{
+    memset(s, 0, sizeof *s);
+    s->args = args;
+    s->config = config;
+    s->context = context;
+    s->to = UINT64_MAX;
+    spaces_init(&s->spaces, args);
+    symbols_init(&s->symbols);
+    s->view.all = &s->spaces;
+}
+
+void session_free(session *s)
+{
+    if (s->is_open) {
+        threads_free(&s->threads);
+        perffile_close(&s->file);
+    }
+    for (size_t i = 0; i < s->task_count; i++) free(s->list[i]);
+    free(s->list);
+    pids_free(&s->tasks);
+    free(s->tids.list);
+    free(s->pids.list);
+    free(s->cpus.list);
+    symbols_free(&s->symbols);
+    spaces_free(&s->spaces);
+}
+
+/* ---- options ---- */
+
+static int complain(const tool_args *args, const char *option,
+                    const char *value)
+{
+    fprintf(stderr, "%s: %s: bad argument: ", args->program, option);
+    tool_print(stderr, value);
+    fprintf(stderr, ".\n");
+    return 1;
+}
+
+static int parse_numbers(const tool_args *args, const char *option,
+                         const char *value, session_numbers *n)
+{
+    const char *s = value;
+    uint64_t number;
+    do {
+        if (!tool_scan(&s, &number) || number > UINT32_MAX
+            || (*s && *s != ','))
+            return complain(args, option, value);
+        if (!tool_grow(&n->list, n->count + 1, sizeof *n->list)) {
+            fprintf(stderr, "%s: out of memory.\n", args->program);
+            return 1;
+        }
+        n->list[n->count++] = (uint32_t) number;
+    } while (*s++ == ',');
+    return -1;
+}
+
+/* SECONDS[.FRACTION] at *s, to ns; 0 if there is none. */
+static int parse_seconds(const char **s, uint64_t *ns)
+{
+    uint64_t unit = 1000000000;
+    uint64_t n = 0;
+    const char *const begin = *s;
+    for (; **s >= '0' && **s <= '9'; ++*s) {
+        if (n > UINT64_MAX / unit / 20) return 0;
+        n = 10 * n + (uint64_t) (**s - '0');
+    }
+    *ns = n * unit;
+    if (**s == '.')
+        for (++*s; **s >= '0' && **s <= '9' && unit; ++*s)
+            *ns += (uint64_t) (**s - '0') * (unit /= 10);
+    return *s != begin;
+}
+
+static int parse_time(const tool_args *args, const char *value, session *s)
+{
+    const char *at = value;
+    int ok = *at == ',' || parse_seconds(&at, &s->from);
+    ok = ok && *at++ == ',' && (!*at || parse_seconds(&at, &s->to)) && !*at;
+    return ok ? -1 : complain(args, "--time", value);
+}
+
+int session_option(tool_args *args, session *s, const char *word)
+{
+    static const char *const names[] = {"--tid", "--pid", "--cpu", "--time",
+                                        "--comm"};
+    const char *value;
+    unsigned i = 0;
+    if (strcmp(word, "--quiet") == 0) {
+        s->quiet = 1;
+        return -1;
+    }
+    while (i < 5 && strcmp(word, names[i]) != 0) i++;
+    if (i == 5) return spaces_option(args, &s->spaces, word);
+    value = tool_argument(args, word);
+    if (!value) return 1;
+    switch (i) {
+    case 0: return parse_numbers(args, word, value, &s->tids);
+    case 1: return parse_numbers(args, word, value, &s->pids);
+    case 2: return parse_numbers(args, word, value, &s->cpus);
+    case 3: return parse_time(args, value, s);
+    default: s->comm = value; return -1;
+    }
+}
+
+/* ---- threads ---- */
+
+static int is_one_of(const session_numbers *n, uint32_t number)
+{
+    if (n->count == 0) return 1;
+    for (size_t i = 0; i < n->count; i++)
+        if (n->list[i] == number) return 1;
+    return 0;
+}
+
+static void choose_task(const session *s, session_task *t)
+{
+    t->wanted = is_one_of(&s->tids, t->tid) && is_one_of(&s->pids, t->pid)
+             && (!s->comm || strcmp(t->comm, s->comm) == 0);
+}
+
+/* NULL without memory. */
+static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
+{
+    session_task *t = (session_task *) pids_find(&s->tasks, tid);
+    if (t) return t;
+    if (s->task_count == s->task_max) {
+        if (!tool_grow(&s->list, 2 * s->task_max + 16, sizeof *s->list)) {
+            s->failed = 1;
+            return NULL;
+        }
+        s->task_max = 2 * s->task_max + 16;
+    }
+    t = (session_task *) calloc(1, sizeof *t);
+    if (!t || pids_set(&s->tasks, tid, t)) {
+        free(t);
+        s->failed = 1;
+        return NULL;
+    }
+    s->list[s->task_count++] = t;
+    t->tid = tid;
+    t->pid = pid;
+    choose_task(s, t);
+    return t;
+}
+
+static void set_comm(char comm[16], const char *name)
+{
+    size_t n = 0;
+    while (n < 15 && name[n]) n++;
+    memmove(comm, name, n);
+    memset(comm + n, 0, 16 - n);
+}
+
+static void name_task(session *s, uint32_t pid, uint32_t tid,
+                      const char *name)
+{
+    session_task *const t = find_task(s, pid, tid);
+    if (!t) return;
+    set_comm(t->comm, name);
+    t->pid = pid;
+    choose_task(s, t);
+}
+
+/* The name that a thread has in the end. */
+static void note_comm(session *s, const perfdata_record *r)
+{
+    const session_task *parent;
+    session_task *t = NULL;
+    if (r->type == PERFDATA_COMM) {
+        t = find_task(s, r->u.comm.pid, r->u.comm.tid);
+        if (t) set_comm(t->last_comm, r->u.comm.name);
+    } else if (r->type == PERFDATA_FORK) {
+        parent = (const session_task *) pids_find(&s->tasks, r->u.task.ptid);
+        if (parent) t = find_task(s, r->u.task.pid, r->u.task.tid);
+        if (t) set_comm(t->last_comm, parent->last_comm);
+    }
+}
+
+/* Without time threads have their last names. */
+static void use_last_comms(session *s)
+{
+    for (size_t i = 0; i < s->task_count && !s->threads.timed; i++) {
+        session_task *const t = s->list[i];
+        name_task(s, t->pid, t->tid, t->last_comm);
+    }
+}
+
+/* ---- what threads.h asks and says ---- */
+
+static int read_code(uint8_t *buffer, size_t size, uint32_t pid,
+                     const ipt_asid *asid, uint64_t ip, void *context)
+{
+    session *const s = (session *) context;
+    s->view.pid = pid;
+    return spaces_read(buffer, size, asid, ip, &s->view);
+}
+
+static void changed(session *s, const spaces_change *change)
+{
+    s->changes++;
+    threads_changed(&s->threads, change->ip, change->size);
+}
+
+static void note_names(session *s, const perfdata_record *r)
+{
+    const session_task *parent;
+    if (r->type == PERFDATA_COMM) {
+        name_task(s, r->u.comm.pid, r->u.comm.tid, r->u.comm.name);
+    } else if (r->type == PERFDATA_FORK) {
+        parent = (session_task *) pids_find(&s->tasks, r->u.task.ptid);
+        if (parent) name_task(s, r->u.task.pid, r->u.task.tid, parent->comm);
+    }
+}
+
+static void apply_record(const perfdata_record *r, void *context)
+{
+    session *const s = (session *) context;
+    spaces_change change;
+    if (spaces_apply(&s->spaces, r, &change)) changed(s, &change);
+    while (s->threads.timed && spaces_next(&s->spaces) <= r->sample.time
+           && spaces_advance(&s->spaces, r->sample.time, &change))
+        changed(s, &change);
+    if (s->threads.timed) note_names(s, r);
+    if (r->type == PERFDATA_COMM && r->misc & PERFDATA_MISC_COMM_EXEC
+        && s->config->exec) {
+        session_task *const t = find_task(s, r->u.comm.pid, r->u.comm.tid);
+        if (t) s->config->exec(s, t);
+    }
+}
+
+/* The thread of flow, an event or a loss; NULL if it is not wanted. */
+static session_task *wanted_task(session *s, const threads_who *who)
+{
+    session_task *const t = find_task(s, who->pid, who->tid);
+    uint64_t ns;
+    if (!t || !t->wanted || !is_one_of(&s->cpus, who->cpu)) return NULL;
+    if (s->from == 0 && s->to == UINT64_MAX) return t;
+    ns = session_ns(s, who->tsc);
+    return who->tsc && ns >= s->from && ns <= s->to ? t : NULL;
+}
+
+static void on_flow(const threads_who *who, const ipt_block *b, void *context)
+{
+    session *const s = (session *) context;
+    session_task *const t = wanted_task(s, who);
+    if (t) s->config->flow(s, t, who, b);
+}
+
+static void on_event(const threads_who *who, const ipt_event *e, void *context)
+{
+    session *const s = (session *) context;
+    session_task *const t = wanted_task(s, who);
+    if (t && s->config->event) s->config->event(s, t, who, e);
+}
+
+static void on_lost(const threads_who *who, threads_loss loss, int status,
+                    const ipt_where *at, void *context)
+{
+    session *const s = (session *) context;
+    session_task *const t = wanted_task(s, who);
+    (void) status;
+    if (t && s->config->lost) s->config->lost(s, t, who, loss, at);
+}
+
+static int want_thread(uint32_t pid, uint32_t tid, void *context)
+{
+    const session *const s = (const session *) context;
+    return is_one_of(&s->tids, tid) && is_one_of(&s->pids, pid);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
+}
+
+static int on_progress(uint64_t done, uint64_t size, void *context)
+{
+    session *const s = (session *) context;
+    const double now = s->is_screen ? seconds() : 0;
+    if (s->failed) return 1;
+    if (!s->is_screen || now - s->shown < 0.2) return 0;
+    s->shown = now;
+    fprintf(stderr, "\r%s: %3.0f %%, %" PRIu64 " instructions",
+            s->args->program,
+            size ? 100.0 * (double) done / (double) size : 100.0,
+            s->threads.instructions);
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+static int out_of_memory(const session *s)
+{
+    fprintf(stderr, "%s: out of memory.\n", s->args->program);
+    return 1;
+}
+
+static int read_records(session *s)
+{
+    perfdata_record r;
+    int status;
+    while ((status = perffile_next(&s->file, &r)) != PERFDATA_END) {
+        if (status < 0) {
+            perffile_complain(s->args, &s->file, status, r.offset);
+            if (status == PERFDATA_ERR_FIELDS || status == PERFDATA_ERR_STRING)
+                continue;
+            break;
+        }
+        spaces_index(&s->spaces, &r);
+        note_comm(s, &r);
+        if (threads_add(&s->threads, &r) || s->failed) return out_of_memory(s);
+    }
+    return status != PERFDATA_ERR_CUT && status != PERFDATA_END;
+}
+
+int session_open(session *s, const char *name)
+{
+    threads_config *const c = &s->decoder;
+    int status = perffile_open(s->args, name, &s->file);
+    if (status) return status;
+    s->is_open = 1;
+    s->is_screen = (uint8_t) (isatty(2) && !s->quiet);
+    c->code = read_code;
+    c->apply = apply_record;
+    c->flow = on_flow;
+    c->event = on_event;
+    c->lost = on_lost;
+    c->progress = on_progress;
+    c->wanted = want_thread;
+    c->context = s;
+    c->file = &s->file;
+    c->flags = s->config->flags;
+    c->insn = s->config->insn;
+    threads_init(&s->threads, c);
+    spaces_open(&s->spaces, s->file.data, s->file.folder);
+    status = read_records(s);
+    if (status == 0) status = spaces_start(&s->spaces);
+    if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);
+    use_last_comms(s);
+    return status;
+}
+
+int session_run(session *s)
+{
+    return threads_run(&s->threads) < 0 ? out_of_memory(s) : 0;
+}
+
+static void print_loss(const session *s, const char *what, uint64_t count)
+{
+    if (count)
+        fprintf(stderr, "%s: lost: %-36s %" PRIu64 "\n", s->args->program,
+                what, count);
+}
+
+void session_losses(const session *s)
+{
+    const spaces_losses *const l = &s->spaces.losses;
+    if (s->quiet) return;
+    fprintf(stderr, "%s%s: %" PRIu64 " instructions, %" PRIu32 " queues\n",
+            s->is_screen ? "\r" : "", s->args->program,
+            s->threads.instructions, s->threads.queues.queue_count);
+    for (unsigned i = 0; i < THREADS_LOSSES; i++)
+        print_loss(s, threads_text((threads_loss) i), s->threads.losses[i]);
+    print_loss(s, "mappings without a file", l->no_file);
+    print_loss(s, "mappings of another version", l->other_build);
+    print_loss(s, "jitdump files damaged", l->jit_damaged);
+    print_loss(s, "jitdump files of another clock", l->jit_unsure);
+    print_loss(s, "kernel code not in the copy", l->kernel_gone);
+}
+
+uint64_t session_ns(const session *s, uint64_t tsc)
+{
+    const uint64_t *const pt = s->threads.pt;
+    return perfdata_ns(pt[PERFDATA_PT_TIME_SHIFT], pt[PERFDATA_PT_TIME_MULT],
+                       pt[PERFDATA_PT_TIME_ZERO], tsc);
+}
+
+/* The addresses of a symbol, as far as they are mapped. */
+static void set_range(session_place *place, const spaces_found *at,
+                      uint64_t ip, uint64_t before, uint64_t after)
+{
+    place->first = ip - at->first < before ? at->first : ip - before;
+    place->last = at->last - ip < after ? at->last : ip + after;
+}
+
+int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
+{
+    static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    const symbol *func = NULL;
+    spaces_found at;
+    uint64_t offset, first, last;
+    memset(place, 0, sizeof *place);
+    s->view.pid = pid;
+    if (!spaces_find(&s->view, &asid, ip, &at)) return 0;
+    place->file = at.name;
+    place->first = at.first;
+    place->last = at.last;
+    offset = ip;
+    if (ip >> 63) func = symbols_at(&s->symbols, ip);
+    if (!func && at.file) {
+        offset = at.offset;
+        func = symbols_find(&s->symbols, at.file, offset);
+    }
+    if (func) {
+        place->name = func->name;
+        set_range(place, &at, ip, offset - func->first, func->last - offset);
+    } else if (at.file) {
+        symbols_gap(&s->symbols, at.file, offset, &first, &last);
+        set_range(place, &at, ip, offset - first, last - offset);
+    }
+    return 1;
+}

@@ -1,0 +1,123 @@
+/* session.h: the flow of a perf.data, as far as a user asks for it: what tools
+ * that show it in their ways have in common.
+ *
+ *     session_init(&s, &args, &config, context);
+ *     ... session_option(&args, &s, word) ...   // for each option
+ *     status = session_open(&s, "perf.data");
+ *     if (status == 0) status = session_run(&s); // calls config.flow, ...
+ *     session_losses(&s);
+ *     session_free(&s);
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef SESSION_H
+#define SESSION_H
+#include "pids.h"
+#include "spaces.h"
+#include "symbols.h"
+#include "threads.h"
+#include "tool.h"
+
+#define SESSION_HELP                                                          \
+    "  --tid <n>,...             these threads only.\n"                       \
+    "  --pid <n>,...             these processes only.\n"                     \
+    "  --comm <name>             threads with this name only.\n"              \
+    "  --cpu <n>,...             these cpus only.\n"                          \
+    "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"\
+    "                            either may be missing.\n"                    \
+    "  --quiet                   no progress, nothing about losses.\n"        \
+    SPACES_HELP
+
+/* Numbers of --tid, --pid or --cpu. */
+typedef struct session_numbers {
+    uint32_t *list;
+    size_t count;
+} session_numbers;
+
+/* A thread. */
+typedef struct session_task {
+    uint32_t tid;
+    uint32_t pid;
+    char comm[16];
+    char last_comm[16]; /* in the file */
+    uint8_t wanted;     /* by --tid, --pid and --comm */
+    void *user;
+} session_task;
+
+/* What is at an address. */
+typedef struct session_place {
+    const char *name;  /* of the function; NULL if none is known */
+    const char *file;  /* ... or what JIT code is called; NULL */
+    uint64_t first;    /* the function's addresses; without a name those that */
+    uint64_t last;     /* are known to have none, in the same file */
+} session_place;
+
+typedef struct session session;
+
+/* Each may be NULL. */
+typedef struct session_config {
+    /* Instructions, an event, a loss: of threads and times that are wanted. */
+    void (*flow)(session *s, session_task *t, const threads_who *who,
+                 const ipt_block *block);
+    void (*event)(session *s, session_task *t, const threads_who *who,
+                  const ipt_event *event);
+    void (*lost)(session *s, session_task *t, const threads_who *who,
+                 threads_loss loss, const ipt_where *at);
+    /* A process runs another program from here on. */
+    void (*exec)(session *s, session_task *t);
+    uint32_t flags; /* IPT_CONFIG_ */
+    uint8_t insn;   /* 1: blocks of one instruction each */
+} session_config;
+
+struct session {
+    const tool_args *args;
+    const session_config *config;
+    void *context;         /* the caller's */
+    perffile file;
+    spaces spaces;
+    spaces_view view;
+    symbols symbols;
+    threads threads;
+    session_task **list;   /* in the order in which they were found */
+    size_t task_count;
+    uint64_t changes;      /* of code: what session_find said may not hold */
+    int failed;            /* set it to end */
+    /* private */
+    threads_config decoder;
+    pids tasks;
+    size_t task_max;
+    session_numbers tids;
+    session_numbers pids;
+    session_numbers cpus;
+    const char *comm;
+    uint64_t from;         /* ns */
+    uint64_t to;
+    double shown;
+    uint8_t quiet;
+    uint8_t is_screen;
+    uint8_t is_open;
+};
+
+void session_init(session *s, const tool_args *args,
+                  const session_config *config, void *context);
+void session_free(session *s);
+
+/* Follow an option of SESSION_HELP: 0 if it is none of these, -1 if it was
+ * followed, else the exit status. */
+int session_option(tool_args *args, session *s, const char *word);
+
+/* Read the records of a file. 0, or the exit status with a message. */
+int session_open(session *s, const char *name);
+
+/* Decode. 0, or the exit status. */
+int session_run(session *s);
+
+/* Say what is lost, to standard error. */
+void session_losses(const session *s);
+
+/* A time of the trace in ns. */
+uint64_t session_ns(const session *s, uint64_t tsc);
+
+/* What is at an address of a process, until `changes` changes: 1, or 0. */
+int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place);
+
+#endif /* SESSION_H */

@@ -1,0 +1,954 @@
+/* ptprof: where the instructions and the time of a perf.data with Intel PT
+ * went, as call trees and as pictures.
+ *
+ *     ptprof [<options>] <file>
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#define IPT_IMPLEMENTATION
+#include "ipt.h"
+#include "common/calltree.h"
+#include "common/names.h"
+#include "common/session.h"
+#include "common/stack.h"
+#include "common/timeline.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const char help[] =
+    "usage: %s [<options>] <file>\n"
+    "\n"
+    "Adds up what each thread of a perf.data (a file, a folder that has one, or\n"
+    "- for the standard input) with Intel PT executed, function by function.\n"
+    "What is lost, and why, is said at the end, to standard error.\n"
+    "\n"
+    "options:\n"
+    "  --help|-h                 this text.\n"
+    "  --version                 the version of this tool.\n"
+    "  --tree                    print call trees; the default.\n"
+    "  --min <n>                 ... without what is below n in 1000; default\n"
+    "                            5, 0: all.\n"
+    "  --folded                  print each stack in a line with its share, as\n"
+    "                            flame graphs want it.\n"
+    "  --histogram <function>    print how long its calls took, and the slowest\n"
+    "                            one as a call tree.\n"
+    "  --last <n>                print the last n calls and returns of each\n"
+    "                            thread.\n"
+    "  --callgrind <file>        write a profile for KCachegrind.\n"
+    "  --chrome <file>           write a timeline: Chrome's JSON.\n"
+    "  --perfetto <file>         write a timeline for ui.perfetto.dev.\n"
+    "  --speedscope <file>       write a timeline for speedscope.app.\n"
+    "  --by insn|time            what costs are; default: time where the file\n"
+    "                            has it.\n"
+    SESSION_HELP
+    "\n"
+    "A function's time is spread over its instructions between two times that\n"
+    "the trace has. A file without times is measured in instructions.\n";
+
+typedef struct options {
+    const char *file;
+    const char *histogram;
+    const char *callgrind;
+    const char *timeline; /* --chrome, --perfetto, --speedscope */
+    timeline_format format;
+    uint64_t last;
+    uint64_t min; /* in 1000 */
+    uint8_t tree;
+    uint8_t folded;
+    uint8_t by;   /* 0: not said; else BY_ */
+} options;
+
+enum { BY_INSN = 1, BY_TIME = 2 };
+
+/* A call that has not ended. */
+typedef struct open_call {
+    uint32_t node;      /* of the call tree */
+    uint32_t instance;  /* of that of the call --histogram is about */
+    uint64_t begin;     /* cost of the thread then */
+    uint8_t whole;      /* its beginning was seen */
+} open_call;
+
+/* A line of --last. */
+typedef struct moment {
+    uint64_t cost;
+    uint32_t name;
+    uint16_t depth;
+    char sign;
+} moment;
+
+typedef struct ptprof ptprof;
+
+typedef struct thread {
+    ptprof *in;
+    session_task *task;
+    stack stack;
+    open_call *calls;    /* one for each frame of the stack */
+    size_t call_max;
+    uint32_t root;       /* node of the thread, and of its top frame */
+    uint32_t node;
+    calltree instance;   /* of the outermost call that --histogram is about */
+    size_t instance_top; /* frames with it; 0: there is none */
+    uint32_t instance_node;
+    uint32_t track;
+    uint32_t values[3];  /* tracks of PTWRITE, CBR, C-states; 0: none yet */
+    uint64_t insns;
+    uint64_t ns;         /* now; never goes back */
+    uint64_t tsc;        /* the trace's last time, the same in ns, ... */
+    uint64_t tick;
+    uint64_t tick_insns; /* ... and instructions then */
+    uint64_t rate;       /* ns an instruction, times 65536 */
+    uint64_t rest;       /* part of a ns, times 65536 */
+    moment *ring;
+    uint64_t put;
+    uint8_t stopped;     /* tracing was, since the last time */
+    uint8_t execs;       /* seen in flow whose records are to come */
+} thread;
+
+/* What session_find said of an address. */
+typedef struct known {
+    uint64_t ip;
+    uint64_t changes;
+    stack_function function;
+    uint32_t pid;
+} known;
+
+#define KNOWN 4096u
+#define SYMBOL 4096u /* bytes of a name, at most */
+
+struct ptprof {
+    const tool_args *args;
+    options opt;
+    session session;
+    names names;
+    calltree tree;       /* threads, then their functions */
+    timeline timeline;
+    uint32_t wanted;     /* name of --histogram */
+    calltree every;      /* its calls, added up in one node */
+    calltree slowest;    /* the slowest one */
+    uint64_t slowest_cost;
+    uint64_t slowest_at;
+    uint32_t slowest_tid;
+    known known[KNOWN];
+    thread **threads;
+    size_t thread_count;
+    size_t thread_max;
+    uint8_t by_insn;
+    int columns;         /* of the terminal; 0: it is none */
+};
+
+/* ---- functions ---- */
+
+static void out_of_memory(const ptprof *p)
+{
+    fprintf(stderr, "%s: out of memory.\n", p->args->program);
+    exit(1);
+}
+
+static uint32_t add_name(ptprof *p, const char *text)
+{
+    const uint32_t name = names_add(&p->names, text);
+    if (!name) out_of_memory(p);
+    return name;
+}
+
+/* What is shown for code without a symbol: its file. */
+static uint32_t file_name(ptprof *p, const char *file)
+{
+    const char *const slash = file ? strrchr(file, '/') : NULL;
+    char text[SYMBOL];
+    if (!file) return add_name(p, "[unknown]");
+    if (*file == '[') return add_name(p, file);
+    snprintf(text, sizeof text, "[%s]", slash && slash[1] ? slash + 1 : file);
+    return add_name(p, text);
+}
+
+/* A symbol without what it has besides the function's name: f.cold, f.cold.1
+ * and f@@VERSION become f. 1: it is a part of f. */
+static int cut_name(const char *whole, char function[SYMBOL])
+{
+    const char *const cold = strstr(whole, ".cold");
+    const int is_part = cold && cold > whole
+                     && (cold[5] == 0 || cold[5] == '.' || cold[5] == '@');
+    size_t n = is_part ? (size_t) (cold - whole) : strlen(whole);
+    const char *const at = (const char *) memchr(whole, '@', n);
+    if (at && at > whole) n = (size_t) (at - whole);
+    if (n >= SYMBOL) n = SYMBOL - 1;
+    memcpy(function, whole, n);
+    function[n] = 0;
+    return is_part;
+}
+
+static stack_function function_at(uint64_t ip, void *user)
+{
+    const thread *const t = (const thread *) user;
+    ptprof *const p = t->in;
+    const uint32_t pid = t->task->pid;
+    known *const k = &p->known[(ip ^ ip >> 12 ^ pid * 40503u) & (KNOWN - 1)];
+    session_place place;
+    char name[SYMBOL];
+    if (k->ip == ip && k->pid == pid && k->changes == p->session.changes + 1)
+        return k->function;
+    memset(&k->function, 0, sizeof k->function);
+    k->ip = ip;
+    k->pid = pid;
+    k->changes = p->session.changes + 1;
+    session_find(&p->session, pid, ip, &place);
+    k->function.first = place.first;
+    k->function.last = place.last;
+    k->function.gap = !place.name;
+    if (place.name) {
+        k->function.part = (uint8_t) cut_name(place.name, name);
+        k->function.name = add_name(p, name);
+        k->function.start = strcmp(name, "_start") == 0;
+    } else {
+        k->function.name = file_name(p, place.file);
+    }
+    return k->function;
+}
+
+/* ---- costs ---- */
+
+static uint64_t cost_of(const thread *t)
+{
+    return t->in->by_insn ? t->insns : t->ns;
+}
+
+static uint64_t own_of(const ptprof *p, const calltree_node *n)
+{
+    return p->by_insn ? n->own.insns : n->own.ns;
+}
+
+static uint64_t total_of(const ptprof *p, const calltree_node *n)
+{
+    return p->by_insn ? n->total.insns : n->total.ns;
+}
+
+/* The function at the top has taken so much. */
+static void spend(thread *t, uint64_t insns, uint64_t ns)
+{
+    calltree_node *const n = &t->in->tree.list[t->node];
+    t->insns += insns;
+    t->ns += ns;
+    n->own.insns += insns;
+    n->own.ns += ns;
+    if (t->instance_top) {
+        calltree_node *const i = &t->instance.list[t->instance_node];
+        i->own.insns += insns;
+        i->own.ns += ns;
+    }
+}
+
+/* The trace says what time it is. What has passed since the last instruction
+ * is the top function's: it waited, or its instructions took longer. */
+static void advance(thread *t, uint64_t tsc)
+{
+    const uint64_t now = session_ns(&t->in->session, tsc);
+    const uint64_t insns = t->insns - t->tick_insns;
+    if (tsc == 0 || tsc == t->tsc) return;
+    if (t->tsc == 0) t->ns = now;
+    if (t->tsc && now > t->tick && insns && !t->stopped) {
+        uint64_t rate = (now - t->tick) / insns >= 2
+                            ? 2u << 16
+                            : ((now - t->tick) << 16) / insns;
+        t->rate = (3 * t->rate + rate) / 4;
+    }
+    t->tsc = tsc;
+    t->tick = now;
+    t->tick_insns = t->insns;
+    t->stopped = 0;
+    if (now > t->ns) spend(t, 0, now - t->ns);
+}
+
+/* Instructions were executed. */
+static void execute(thread *t, uint32_t count)
+{
+    t->rest += t->tsc ? t->rate * count : 0;
+    spend(t, count, t->rest >> 16);
+    t->rest &= 0xffff;
+}
+
+/* ---- calls ---- */
+
+static void note_moment(thread *t, char sign, uint32_t name)
+{
+    moment *const m = &t->ring[t->put++ % t->in->opt.last];
+    const size_t depth = t->stack.frames.count - 1;
+    m->cost = cost_of(t);
+    m->name = name;
+    m->depth = (uint16_t) (depth < UINT16_MAX ? depth : UINT16_MAX);
+    m->sign = sign;
+}
+
+/* The call that --histogram is about begins, or one below it. */
+static uint32_t enter_instance(thread *t, uint32_t name, int whole)
+{
+    ptprof *const p = t->in;
+    if (t->instance_top)
+        return calltree_child(&t->instance, t->instance_node, name);
+    if (name != p->wanted || !whole) return 0;
+    calltree_clear(&t->instance);
+    t->instance_top = t->stack.frames.count;
+    return calltree_child(&t->instance, CALLTREE_ROOT, name);
+}
+
+static void enter(stack *s, stack_frame *frame, stack_why why)
+{
+    thread *const t = (thread *) s->user;
+    ptprof *const p = t->in;
+    const uint32_t name = frame->function.name;
+    const size_t depth = s->frames.count - 1;
+    const int whole = why == STACK_CALLED || why == STACK_TAIL;
+    open_call *call;
+    if (depth >= t->call_max) {
+        t->call_max = 2 * depth + 64;
+        if (!tool_grow(&t->calls, t->call_max, sizeof *t->calls))
+            out_of_memory(p);
+    }
+    call = &t->calls[depth];
+    call->node = calltree_child(
+        &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
+    call->begin = cost_of(t);
+    call->whole = (uint8_t) whole;
+    call->instance = p->wanted ? enter_instance(t, name, whole) : 0;
+    p->tree.list[call->node].calls += (uint64_t) whole;
+    t->node = call->node;
+    t->instance_node = call->instance;
+    if (t->ring) note_moment(t, '>', name);
+    if (p->opt.timeline)
+        timeline_enter(&p->timeline, t->track, name,
+                       names_text(&p->names, name), cost_of(t));
+}
+
+/* The call that --histogram is about ends. */
+static void leave_instance(thread *t, uint64_t cost, int whole)
+{
+    ptprof *const p = t->in;
+    const calltree kept = p->slowest;
+    t->instance_top = 0;
+    if (!whole || (p->every.list[0].whole && cost <= p->slowest_cost)) return;
+    p->slowest = t->instance;
+    t->instance = kept;
+    p->slowest_cost = cost;
+    p->slowest_at = t->ns;
+    p->slowest_tid = t->task->tid;
+}
+
+static void leave(stack *s, stack_frame *frame, stack_why why)
+{
+    thread *const t = (thread *) s->user;
+    ptprof *const p = t->in;
+    const uint32_t name = frame->function.name;
+    const size_t depth = s->frames.count - 1;
+    const open_call *const call = &t->calls[depth];
+    const uint64_t cost = cost_of(t) - call->begin;
+    const int whole = call->whole
+                   && (why == STACK_CALLED || why == STACK_TAIL
+                       || why == STACK_UNWOUND);
+    if (why == STACK_ENDED && depth == 0 && t->execs < UINT8_MAX) t->execs++;
+    if (whole) calltree_ended(&p->tree, call->node, cost);
+    if (t->instance_top == s->frames.count) leave_instance(t, cost, whole);
+    if (whole && name == p->wanted) calltree_ended(&p->every, 0, cost);
+    if (t->ring) note_moment(t, '<', name);
+    if (p->opt.timeline)
+        timeline_leave(&p->timeline, t->track, name,
+                       names_text(&p->names, name), cost_of(t));
+    t->node = depth ? t->calls[depth - 1].node : t->root;
+    t->instance_node = depth ? t->calls[depth - 1].instance : 0;
+}
+
+static const stack_config stack_calls = {function_at, enter, leave};
+
+/* ---- threads ---- */
+
+/* The node of a thread; after exec it is another one. */
+static void name_thread(thread *t)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s %" PRIu32,
+             *t->task->comm ? t->task->comm : "-", t->task->tid);
+    t->root = t->node = calltree_child(&t->in->tree, CALLTREE_ROOT,
+                                       add_name(t->in, text));
+}
+
+static thread *thread_of(ptprof *p, session_task *task)
+{
+    thread *t = (thread *) task->user;
+    if (t) return t;
+    t = (thread *) calloc(1, sizeof *t);
+    if (t && p->opt.last)
+        t->ring = (moment *) calloc((size_t) p->opt.last, sizeof *t->ring);
+    if (p->thread_count == p->thread_max) {
+        p->thread_max = 2 * p->thread_max + 16;
+        if (!tool_grow(&p->threads, p->thread_max, sizeof *p->threads))
+            out_of_memory(p);
+    }
+    if (!t || (p->opt.last && !t->ring) || calltree_init(&t->instance))
+        out_of_memory(p);
+    p->threads[p->thread_count++] = t;
+    task->user = t;
+    t->in = p;
+    t->task = task;
+    t->rate = 1u << 14;
+    stack_init(&t->stack, &stack_calls, t);
+    name_thread(t);
+    if (p->opt.timeline) {
+        t->track = timeline_thread(&p->timeline, task->pid, task->tid,
+                                   *task->comm ? task->comm : "-");
+        if (t->track == UINT32_MAX) out_of_memory(p);
+    }
+    return t;
+}
+
+static void on_flow(session *s, session_task *task, const threads_who *who,
+                    const ipt_block *b)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *const t = thread_of(p, task);
+    advance(t, who->tsc);
+    if (stack_flow(&t->stack, b)) out_of_memory(p);
+    execute(t, b->count);
+}
+
+/* A value that changes with time, shown as a track of its own. */
+static void set_value(thread *t, unsigned which, uint64_t value)
+{
+    static const char *const texts[3] = {"PTWRITE", "core:bus ratio",
+                                         "C-state"};
+    ptprof *const p = t->in;
+    if (!p->opt.timeline) return;
+    if (!t->values[which])
+        t->values[which] = timeline_value(&p->timeline, t->track,
+                                          texts[which]);
+    if (t->values[which] == UINT32_MAX) out_of_memory(p);
+    timeline_set(&p->timeline, t->values[which], value, cost_of(t));
+}
+
+static void on_event(session *s, session_task *task, const threads_who *who,
+                     const ipt_event *e)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *const t = thread_of(p, task);
+    if (e->flags & IPT_EVENT_STATUS) return;
+    advance(t, who->tsc);
+    if (stack_event(&t->stack, e)) out_of_memory(p);
+    switch (e->type) {
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED: t->stopped = 1; break;
+    case IPT_EVT_PTWRITE: set_value(t, 0, e->u.ptwrite.payload); break;
+    case IPT_EVT_CBR: set_value(t, 1, e->u.cbr.ratio); break;
+    case IPT_EVT_PWRE: set_value(t, 2, e->u.pwre.state); break;
+    case IPT_EVT_PWRX: set_value(t, 2, 0); break;
+    default: break;
+    }
+}
+
+static void on_lost(session *s, session_task *task, const threads_who *who,
+                    threads_loss loss, const ipt_where *at)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *const t = thread_of(p, task);
+    (void) at;
+    advance(t, who->tsc);
+    if (loss != THREADS_UNSURE) stack_break(&t->stack);
+    t->stopped = 1;
+    if (p->opt.timeline)
+        timeline_mark(&p->timeline, t->track, threads_text(loss), cost_of(t));
+}
+
+/* Where time is coarse the record may come after the program's first flow,
+ * which stack.h has known by itself. */
+static void on_exec(session *s, session_task *task)
+{
+    thread *const t = (thread *) task->user;
+    (void) s;
+    if (!t) return;
+    if (t->execs == 0) {
+        stack_end(&t->stack, STACK_ENDED);
+        name_thread(t);
+    }
+    t->execs = 0;
+}
+
+static void end_threads(ptprof *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++)
+        stack_end(&p->threads[i]->stack, STACK_ENDED);
+}
+
+/* ---- text ---- */
+
+/* A cost in at most seven characters. */
+static void put_cost(const ptprof *p, char text[16], uint64_t cost)
+{
+    static const char *const units[2][5] = {{"ns", "us", "ms", "s", "ks"},
+                                            {"", "k", "M", "G", "T"}};
+    double n = (double) cost;
+    unsigned i = 0;
+    for (; n >= 999.5 && i < 4; i++) n /= 1000;
+    snprintf(text, 16, i == 0 ? "%.0f%s" : n < 9.995 ? "%.2f%s"
+             : n < 99.95 ? "%.1f%s" : "%.0f%s", n, units[p->by_insn][i]);
+}
+
+/* A text without control characters, with dots in its middle if it is too
+ * wide. */
+static void print_name(const char *text, int width)
+{
+    const int n = (int) strlen(text);
+    const int head = width / 2 - 1;
+    for (int i = 0; i < n; i++) {
+        const char c = text[i];
+        if (width > 0 && n > width && i == head) {
+            fputs("..", stdout);
+            i = n - (width - head - 2);
+        }
+        putchar((uint8_t) text[i] < ' ' || c == 127 ? '?' : text[i]);
+    }
+}
+
+static void print_head(const ptprof *p)
+{
+    printf("  total    own      calls      min   median      max  %s\n",
+           p->by_insn ? "function (costs are instructions)" : "function");
+}
+
+static void print_node(const ptprof *p, const calltree *tree,
+                       const calltree_node *n, uint64_t all, unsigned depth)
+{
+    char costs[3][16] = {"-", "-", "-"};
+    const double share = all ? 100.0 / (double) all : 0;
+    const double total = share * (double) total_of(p, n);
+    const int colour = p->columns && total >= 10;
+    int width = p->columns ? p->columns - 56 - (int) (2 * depth) : 0;
+    (void) tree;
+    if (p->columns && width < 20) width = 20;
+    if (n->whole) {
+        put_cost(p, costs[0], n->min);
+        put_cost(p, costs[1], calltree_quantile(n, 500));
+        put_cost(p, costs[2], n->max);
+    }
+    printf("%s%6.1f%% %5.1f%% %10" PRIu64 " %8s %8s %8s  %*s",
+           colour ? "\033[1m" : "", total, share * (double) own_of(p, n),
+           n->calls, costs[0], costs[1], costs[2], (int) (2 * depth), "");
+    print_name(names_text(&p->names, n->name), width);
+    puts(colour ? "\033[0m" : "");
+}
+
+/* What is below a node, without what costs too little. */
+static void print_below(const ptprof *p, const calltree *tree, uint32_t top)
+{
+    const uint64_t all = total_of(p, &tree->list[top]);
+    const uint64_t least = all / 1000 * p->opt.min
+                         + all % 1000 * p->opt.min / 1000;
+    unsigned depth = 0;
+    uint32_t node = tree->list[top].child;
+    while (node) {
+        const calltree_node *const n = &tree->list[node];
+        const int shown = total_of(p, n) >= least;
+        if (shown) print_node(p, tree, n, all, depth);
+        if (shown && n->child) {
+            depth++;
+            node = n->child;
+            continue;
+        }
+        while (node != top && !tree->list[node].sibling) {
+            node = tree->list[node].parent;
+            depth--;
+        }
+        node = node == top ? 0 : tree->list[node].sibling;
+    }
+}
+
+static void print_tree(ptprof *p)
+{
+    const calltree *const tree = &p->tree;
+    char cost[16];
+    for (uint32_t t = tree->list[0].child; t; t = tree->list[t].sibling) {
+        const calltree_node *const n = &tree->list[t];
+        if (t != tree->list[0].child) putchar('\n');
+        print_name(names_text(&p->names, n->name), 0);
+        printf(": %" PRIu64 " instructions", n->total.insns);
+        put_cost(p, cost, n->total.ns);
+        if (!p->by_insn) printf(", %s", cost);
+        putchar('\n');
+        print_head(p);
+        print_below(p, tree, t);
+    }
+    if (tree->full)
+        fprintf(stderr, "%s: more than %u ways of calls: deeper ones count "
+                "for their callers\n", p->args->program, CALLTREE_NODES);
+}
+
+/* Names must not have what separates them. */
+static void print_folded_name(const ptprof *p, uint32_t name)
+{
+    for (const char *s = names_text(&p->names, name); *s; s++)
+        putchar((uint8_t) *s < ' ' || *s == 127 ? '?' : *s == ';' ? ',' : *s);
+}
+
+static void print_folded(const ptprof *p)
+{
+    const calltree *const tree = &p->tree;
+    uint32_t *const way = (uint32_t *) malloc(tree->count * sizeof *way);
+    if (!way) out_of_memory(p);
+    for (uint32_t i = calltree_next(tree, 0); i; i = calltree_next(tree, i)) {
+        uint32_t n = 0;
+        const uint64_t own = own_of(p, &tree->list[i]);
+        if (own == 0) continue;
+        for (uint32_t at = i; at; at = tree->list[at].parent) way[n++] = at;
+        while (n > 0) {
+            print_folded_name(p, tree->list[way[--n]].name);
+            putchar(n ? ';' : ' ');
+        }
+        printf("%" PRIu64 "\n", own);
+    }
+    free(way);
+}
+
+static void print_moments(const ptprof *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const thread *const t = p->threads[i];
+        uint64_t n = t->put > p->opt.last ? t->put - p->opt.last : 0;
+        printf("%s%s %" PRIu32 "\n", i ? "\n" : "",
+               *t->task->comm ? t->task->comm : "-", t->task->tid);
+        for (; n < t->put; n++) {
+            const moment *const m = &t->ring[n % p->opt.last];
+            if (p->by_insn)
+                printf("%16" PRIu64, m->cost);
+            else
+                printf("%6" PRIu64 ".%09" PRIu64, m->cost / 1000000000,
+                       m->cost % 1000000000);
+            printf(" %*s%c ", (m->depth < 100 ? m->depth : 100) * 2, "",
+                   m->sign);
+            print_name(names_text(&p->names, m->name), 0);
+            putchar('\n');
+        }
+    }
+}
+
+/* ---- --histogram ---- */
+
+/* Calls whose costs are below 1, 2, 4, ... */
+static void print_bars(const ptprof *p, const calltree_node *n)
+{
+    uint64_t counts[65] = {0};
+    uint64_t most = 0;
+    unsigned first = 65, last = 0;
+    for (uint32_t i = 0; i < n->spread.size; i++) {
+        const uint64_t cost = calltree_cost_of(n->spread.first + i);
+        unsigned bits = 0;
+        while (bits < 64 && cost >> bits) bits++;
+        counts[bits] += n->spread.counts[i];
+    }
+    for (unsigned i = 0; i < 65; i++) {
+        if (!counts[i]) continue;
+        if (first == 65) first = i;
+        last = i;
+        if (counts[i] > most) most = counts[i];
+    }
+    for (unsigned i = first; i <= last; i++) {
+        char low[16], high[16];
+        const int bar = (int) (50.0 * (double) counts[i] / (double) most + .5);
+        put_cost(p, low, i ? (uint64_t) 1 << (i - 1) : 0);
+        put_cost(p, high, i ? ((uint64_t) 1 << (i - 1)) * 2 - 1 : 0);
+        printf("%8s .. %8s %10" PRIu64 " ", low, high, counts[i]);
+        for (int j = 0; j < bar; j++) putchar('#');
+        putchar('\n');
+    }
+}
+
+static int print_histogram(ptprof *p)
+{
+    const calltree_node *const n = &p->every.list[0];
+    char text[16];
+    static const unsigned shares[] = {0, 500, 900, 990, 1000};
+    static const char *const labels[] = {"min", "median", "90 %", "99 %",
+                                         "max"};
+    if (n->whole == 0) {
+        fprintf(stderr, "%s: --histogram: no whole call of ", p->args->program);
+        tool_print(stderr, p->opt.histogram);
+        fprintf(stderr, ".\n");
+        return 1;
+    }
+    printf("%" PRIu64 " calls:", n->whole);
+    for (unsigned i = 0; i < 5; i++) {
+        put_cost(p, text, i == 0 ? n->min : i == 4 ? n->max
+                                    : calltree_quantile(n, shares[i]));
+        printf(" %s %s%c", labels[i], text, i < 4 ? ',' : '\n');
+    }
+    print_bars(p, n);
+    printf("\nthe slowest, of thread %" PRIu32, p->slowest_tid);
+    if (!p->by_insn)
+        printf(", ended at %" PRIu64 ".%09" PRIu64,
+               p->slowest_at / 1000000000, p->slowest_at % 1000000000);
+    puts(":");
+    print_head(p);
+    calltree_sum(&p->slowest);
+    calltree_sort(&p->slowest, p->by_insn);
+    print_below(p, &p->slowest, CALLTREE_ROOT);
+    return 0;
+}
+
+/* ---- --callgrind ---- */
+
+/* Who called whom: the functions below the root, below them what they called. */
+static int add_edges(const ptprof *p, calltree *edges)
+{
+    for (uint32_t i = 1; i < p->tree.count; i++) {
+        const calltree_node *const n = &p->tree.list[i];
+        const uint32_t to = calltree_child(edges, CALLTREE_ROOT, n->name);
+        uint32_t edge;
+        edges->list[to].own.insns += n->own.insns;
+        edges->list[to].own.ns += n->own.ns;
+        if (n->parent == CALLTREE_ROOT) continue;
+        edge = calltree_child(
+            edges, calltree_child(edges, CALLTREE_ROOT,
+                                  p->tree.list[n->parent].name), n->name);
+        edges->list[edge].calls += n->calls;
+        edges->list[edge].total.insns += n->total.insns;
+        edges->list[edge].total.ns += n->total.ns;
+    }
+    return edges->full;
+}
+
+static void write_costs(const ptprof *p, FILE *f, const calltree_cost *cost)
+{
+    fprintf(f, "0 %" PRIu64, cost->insns);
+    if (!p->by_insn) fprintf(f, " %" PRIu64, cost->ns);
+    fputc('\n', f);
+}
+
+static void write_function(const ptprof *p, FILE *f, const char *key,
+                           uint32_t name)
+{
+    fprintf(f, "%s=(%" PRIu32 ") ", key, name);
+    for (const char *s = names_text(&p->names, name); *s; s++)
+        fputc((uint8_t) *s < ' ' || *s == 127 ? '?' : *s, f);
+    fputc('\n', f);
+}
+
+static int write_callgrind(const ptprof *p)
+{
+    FILE *const f = fopen(p->opt.callgrind, "w");
+    calltree edges;
+    int failed;
+    if (!f) return -1;
+    if (calltree_init(&edges)) out_of_memory(p);
+    failed = add_edges(p, &edges);
+    fprintf(f, "# callgrind format\nversion: 1\ncreator: ptprof\n"
+            "positions: line\nevents: Instructions%s\n",
+            p->by_insn ? "" : " Nanoseconds");
+    for (uint32_t i = edges.list[0].child; i; i = edges.list[i].sibling) {
+        const calltree_node *const n = &edges.list[i];
+        fputs("\nfl=(1) ?\n", f);
+        write_function(p, f, "fn", n->name);
+        write_costs(p, f, &n->own);
+        for (uint32_t c = n->child; c; c = edges.list[c].sibling) {
+            const calltree_node *const call = &edges.list[c];
+            write_function(p, f, "cfn", call->name);
+            fprintf(f, "calls=%" PRIu64 " 0\n", call->calls ? call->calls : 1);
+            write_costs(p, f, &call->total);
+        }
+    }
+    fputs("\ntotals:", f);
+    fprintf(f, " %" PRIu64, p->tree.list[0].total.insns);
+    if (!p->by_insn) fprintf(f, " %" PRIu64, p->tree.list[0].total.ns);
+    fputc('\n', f);
+    calltree_free(&edges);
+    failed |= ferror(f);
+    return fclose(f) != 0 || failed ? -1 : 0;
+}
+
+/* ---- the command line ---- */
+
+static int parse_by(const tool_args *args, options *o, const char *value)
+{
+    if (strcmp(value, "insn") != 0 && strcmp(value, "time") != 0) {
+        fprintf(stderr, "%s: --by: insn or time.\n", args->program);
+        return 1;
+    }
+    o->by = value[0] == 'i' ? BY_INSN : BY_TIME;
+    return -1;
+}
+
+/* Options with a text. 0: not one of them. */
+static int parse_text(tool_args *args, options *o, const char *word)
+{
+    static const char *const words[] = {"--histogram", "--callgrind",
+                                        "--chrome", "--perfetto",
+                                        "--speedscope", "--by"};
+    const char *value;
+    unsigned i = 0;
+    while (i < 6 && strcmp(word, words[i]) != 0) i++;
+    if (i == 6) return 0;
+    value = tool_argument(args, word);
+    if (!value) return 1;
+    if (i == 5) return parse_by(args, o, value);
+    if (i == 0) o->histogram = value;
+    if (i == 1) o->callgrind = value;
+    if (i < 2) return -1;
+    if (o->timeline) {
+        fprintf(stderr, "%s: more than one timeline.\n", args->program);
+        return 1;
+    }
+    o->timeline = value;
+    o->format = (timeline_format) (i - 2);
+    return -1;
+}
+
+static int parse_option(tool_args *args, ptprof *p, const char *word)
+{
+    int status = -1;
+    if (strcmp(word, "--tree") == 0) {
+        p->opt.tree = 1;
+    } else if (strcmp(word, "--folded") == 0) {
+        p->opt.folded = 1;
+    } else if (strcmp(word, "--last") == 0) {
+        if (tool_number(args, word, 24, &p->opt.last)) status = 1;
+    } else if (strcmp(word, "--min") == 0) {
+        if (tool_number(args, word, 10, &p->opt.min)) status = 1;
+    } else {
+        status = parse_text(args, &p->opt, word);
+        if (status == 0) status = session_option(args, &p->session, word);
+        if (status == 0) {
+            fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
+            status = 1;
+        }
+    }
+    return status;
+}
+
+static int parse(tool_args *args, ptprof *p)
+{
+    int status = -1;
+    while (status < 0 && *args->next) {
+        const char *const word = *args->next++;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return tool_help(args, help);
+        if (strcmp(word, "--version") == 0) return tool_version(args);
+        if (word[0] == '-' && word[1]) {
+            status = parse_option(args, p, word);
+        } else if (p->opt.file) {
+            fprintf(stderr, "%s: more than one file.\n", args->program);
+            return 1;
+        } else {
+            p->opt.file = word;
+        }
+    }
+    if (status < 0 && !p->opt.file) {
+        fprintf(stderr, "%s: no file.\n", args->program);
+        return 1;
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static int cannot_write(const ptprof *p, const char *name)
+{
+    fprintf(stderr, "%s: cannot write ", p->args->program);
+    tool_print(stderr, name);
+    fprintf(stderr, ": %s.\n", strerror(errno));
+    return 1;
+}
+
+/* What costs are, once it is known what the file has. */
+static int choose_cost(ptprof *p)
+{
+    const int timed = p->session.threads.timed;
+    if (p->opt.by == BY_TIME && !timed) {
+        fprintf(stderr, "%s: --by time: the file has no times.\n",
+                p->args->program);
+        return 1;
+    }
+    p->by_insn = p->opt.by == BY_INSN || !timed;
+    return 0;
+}
+
+static const char *text_of(uint32_t name, void *context)
+{
+    return names_text((const names *) context, name);
+}
+
+static int show(ptprof *p)
+{
+    int status = 0;
+    calltree_sum(&p->tree);
+    calltree_sort(&p->tree, p->by_insn);
+    if (p->opt.tree) print_tree(p);
+    if (p->opt.folded) print_folded(p);
+    if (p->opt.histogram) status = print_histogram(p);
+    if (p->opt.last) print_moments(p);
+    if (p->opt.callgrind && write_callgrind(p))
+        status = cannot_write(p, p->opt.callgrind);
+    return status;
+}
+
+static int run(ptprof *p)
+{
+    int status = session_open(&p->session, p->opt.file);
+    if (status == 0) status = choose_cost(p);
+    if (status) return status;
+    if (p->opt.histogram) p->wanted = add_name(p, p->opt.histogram);
+    if (p->opt.timeline && timeline_open(&p->timeline, p->opt.format,
+                                         p->opt.timeline, p->by_insn))
+        return cannot_write(p, p->opt.timeline);
+    status = session_run(&p->session);
+    end_threads(p);
+    if (p->opt.timeline && timeline_close(&p->timeline, text_of, &p->names))
+        status = cannot_write(p, p->opt.timeline);
+    if (status == 0) status = show(p);
+    session_losses(&p->session);
+    return status;
+}
+
+static void free_all(ptprof *p)
+{
+    for (size_t i = 0; i < p->thread_count; i++) {
+        thread *const t = p->threads[i];
+        stack_free(&t->stack);
+        calltree_free(&t->instance);
+        free(t->calls);
+        free(t->ring);
+        free(t);
+    }
+    free(p->threads);
+    calltree_free(&p->tree);
+    calltree_free(&p->every);
+    calltree_free(&p->slowest);
+    names_free(&p->names);
+    session_free(&p->session);
+}
+
+int main(int argc, char **argv)
+{
+    static const session_config config = {
+        on_flow, on_event, on_lost, on_exec,
+        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0};
+    static ptprof p;
+    struct winsize size;
+    tool_args args;
+    int status;
+    args.program = argc > 0 ? argv[0] : "ptprof";
+    args.next = argc > 0 ? argv + 1 : argv;
+    p.args = &args;
+    p.opt.min = 5;
+    session_init(&p.session, &args, &config, &p);
+    if (calltree_init(&p.tree) || calltree_init(&p.every)
+        || calltree_init(&p.slowest))
+        out_of_memory(&p);
+    if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
+    status = parse(&args, &p);
+    if (status < 0) {
+        if (!p.opt.folded && !p.opt.histogram && !p.opt.last
+            && !p.opt.callgrind && !p.opt.timeline)
+            p.opt.tree = 1;
+        status = run(&p);
+    }
+    free_all(&p);
+    return tool_end(&args, status);
+}

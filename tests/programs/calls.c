@@ -1,0 +1,151 @@
+/* calls.c: calls without their returns, and returns without their calls, for
+ * ptprof. Each function does a little work of its own, so that it is seen; what
+ * has to be on the stack then is in tests/ptprof.sh. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#define FUNCTION __attribute__((noinline, noclone))
+
+static volatile int work;
+
+FUNCTION void leaf(void) { work++; }
+
+/* ---- tail call ---- */
+
+FUNCTION void tail_target(void)
+{
+    leaf();
+    work++;
+}
+
+/* GCC and clang make a jump of a last call where they optimise; this is one
+ * always. */
+void tail_caller(void);
+__asm__(".globl tail_caller\n"
+        ".type tail_caller, @function\n"
+        "tail_caller:\n"
+        "    nop\n"
+        "    jmp tail_target\n"
+        ".size tail_caller, . - tail_caller\n");
+
+/* ---- longjmp ---- */
+
+static jmp_buf place;
+
+FUNCTION void jumps(void)
+{
+    work++;
+    longjmp(place, 1);
+}
+
+FUNCTION void calls_jumps(void)
+{
+    jumps();
+    work++;
+}
+
+FUNCTION void after_longjmp(void)
+{
+    leaf();
+    work++;
+}
+
+FUNCTION void catches(void)
+{
+    if (!setjmp(place))
+        calls_jumps();
+    else
+        after_longjmp();
+    work++;
+}
+
+/* ---- signals ---- */
+
+static void handler(int number)
+{
+    (void) number;
+    leaf();
+    work++;
+}
+
+FUNCTION void faults(void)
+{
+    __asm__ volatile("int3");
+    leaf();
+    work++;
+}
+
+static void jumping_handler(int number)
+{
+    (void) number;
+    siglongjmp(place, 1);
+}
+
+FUNCTION void faults_and_jumps(void)
+{
+    if (!sigsetjmp(place, 1)) __asm__ volatile("ud2");
+    after_longjmp();
+    work++;
+}
+
+/* ---- coroutine ---- */
+
+static ucontext_t outside, inside;
+static char stack[65536];
+
+FUNCTION void switches(void)
+{
+    swapcontext(&inside, &outside);
+    work++;
+}
+
+FUNCTION void coroutine(void)
+{
+    leaf();
+    switches();
+    leaf();
+    work++;
+}
+
+FUNCTION void resumes(void)
+{
+    swapcontext(&outside, &inside);
+    leaf();
+    work++;
+}
+
+/* ---- recursion ---- */
+
+FUNCTION void recursion(int depth)
+{
+    if (depth) recursion(depth - 1);
+    work++;
+}
+
+FUNCTION void last(void)
+{
+    leaf();
+    work++;
+}
+
+int main(void)
+{
+    tail_caller();
+    catches();
+    signal(SIGTRAP, handler);
+    faults();
+    signal(SIGILL, jumping_handler);
+    faults_and_jumps();
+    getcontext(&inside);
+    inside.uc_stack.ss_sp = stack;
+    inside.uc_stack.ss_size = sizeof stack;
+    inside.uc_link = &outside;
+    makecontext(&inside, coroutine, 0);
+    resumes();
+    resumes();
+    recursion(3);
+    last();
+    return 0;
+}
