@@ -128,14 +128,12 @@ same tree
 
 # ---- views ----
 
-"$build/ptrecord" --quiet --time cyc --perf-data "$tmp/timed.data" -- /bin/ls -l / \
-    >"$tmp/recorded"
 for by in insn time; do
     # shellcheck disable=SC2016 # awk
-    sum=$(prof --folded --by $by "$tmp/timed.data" |
+    sum=$(prof --folded --by $by "$tmp/ls.data" |
         awk '{n += $NF} END {printf "%d", n}')
     column=$([ $by = insn ] && echo 1 || echo 2)
-    prof --callgrind "$tmp/callgrind" --by $by "$tmp/timed.data"
+    prof --callgrind "$tmp/callgrind" --by $by "$tmp/ls.data"
     says "callgrind's total is that of the stacks, by $by" \
         awk -v sum="$sum" -v column="$column" '
         /^totals:/ {total = $(column + 1)}
@@ -146,11 +144,11 @@ says "own costs add up in callgrind's file" awk '
     /^0 / {own += $2}
     /^totals:/ {total = $2}
     END {print own, total; exit !(own > 0 && own == total)}' "$tmp/callgrind"
-says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/timed.data' |
+says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
     awk '/ [<>] /{n++} END {exit n != 7}'"
 says "--histogram" sh -c "'$build/ptprof' --quiet --histogram malloc \
-    '$tmp/timed.data' | grep -q 'the slowest'"
-refuses "no whole call of none" --histogram none "$tmp/timed.data"
+    '$tmp/ls.data' | grep -q 'the slowest'"
+refuses "no whole call of none" --histogram none "$tmp/ls.data"
 "$build/ptrecord" --quiet --perf-data "$tmp/timeless.data" -- "$tmp/calls"
 refuses "the file has no times" --by time "$tmp/timeless.data"
 report
