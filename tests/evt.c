@@ -1210,6 +1210,10 @@ static const row skd010_rows[] = {
      {ON, OVF, EXEC32, PSB, PSBEND, EXEC32, PGE(0x2000)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0),
       E(ENABLED, 0, 9, 0x2000), EA(EXEC_MODE, 0, 8, 0x2000, IPT_MODE_32)}, 0},
+    {"exec, psb+ off, the same exec",
+     {ON, OVF, EXEC64, PSB, PSBEND, EXEC64, PGE(0x2000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(DISABLED, ST | NOIP | NOTO, 7, 0),
+      E(ENABLED, 0, 9, 0x2000), EA(EXEC_MODE, 0, 8, 0x2000, IPT_MODE_64)}, 0},
     {"tsx, psb+", {ON, OVF, TSX(1, 0), ON},
      {E_ON, E(OVERFLOW, 0, 4, 0x1000), EA(TSX, NOIP, 5, 0, 1),
       E(ENABLED, ST, 9, 0x1000), EA(EXEC_MODE, ST, 7, 0x1000, IPT_MODE_64)}, 0},
@@ -1898,6 +1902,10 @@ static const start_row start_rows[] = {
       {EA(CFE, NOIP, 0, 0, CFEV(VMENTRY, IPT_CFE_INFERRED, 0)),
        EB(PAGING, NOIP, 0, 0, 0x6000, 1)}, 0},
      {.enabled = 1, .has = IPT_START_ASID, .asid = {0x5000, 0, 0}}, 0},
+    {{"vmx, non-root", {PIP(0x6000, 0)},
+      {EA(CFE, NOIP, 0, 0, CFEV(VMEXIT, IPT_CFE_INFERRED, 0)),
+       EB(PAGING, NOIP, 0, 0, 0x6000, 0)}, 0},
+     {.enabled = 1, .has = IPT_START_ASID, .asid = {0x5000, 0, 1}}, 0},
 };
 
 static void start_row_run(const start_row *x, int way)
@@ -2219,7 +2227,7 @@ TEST(V4_between_ovf_and_tip)
 /* _start takes over what at has to say before the first packet. */
 TEST(V3_start_says)
 {
-    static const ipt_packet trace[] = {TNT(1, 1), PKT(NONE)};
+    static const ipt_packet trace[] = {TNT(1, 1), ON, PKT(NONE)};
     ipt_event e;
 
     build_all(&b, trace, LENGTH(trace));
@@ -2236,6 +2244,14 @@ TEST(V3_start_says)
         CHECK_EQ(next(&e), IPT_OK);
         CHECK_EQ(e.cbr, 17);
         CHECK_EQ(e.flags & IPT_EVENT_TSC, has_tsc ? IPT_EVENT_TSC : 0);
+        CHECK_EQ(places[place].at.asid.cr3, IPT_ASID_UNKNOWN);
+        start.offset = b.offset[1]; /* a PSB, of which it is known where */
+        start.has |= IPT_START_ASID;
+        start.asid.cr3 = 0x5000;
+        CHECK_EQ(ipt_evt_start(&places[place], &start), IPT_OK);
+        CHECK_EQ(places[place].at.valid & (IPT_AT_SYNC | IPT_AT_TSC),
+                 has_tsc ? IPT_AT_SYNC | IPT_AT_TSC : IPT_AT_SYNC);
+        CHECK_EQ(places[place].at.asid.cr3, 0x5000);
         feed_end(&f);
     }
 }
