@@ -125,7 +125,7 @@ struct threads_queue_ {
     uint8_t asked;     /* the plan was made with this */
 };
 
-static const char *const texts[THREADS_LOSSES] = {
+static const char *const loss_texts[THREADS_LOSSES] = {
     "processor overflow",
     "AUX buffer full (truncated)",
     "AUX partial",
@@ -141,7 +141,7 @@ static const char *const texts[THREADS_LOSSES] = {
 
 const char *threads_text(threads_loss loss)
 {
-    return texts[loss];
+    return loss_texts[loss];
 }
 
 static void lose(threads *t, const threads_queue_ *q, threads_loss loss,
@@ -308,7 +308,7 @@ static int add_aux(threads *t, const perfdata_record *r)
 }
 
 /* The trace in a sample is a snapshot. */
-static int add_sample(threads *t, const perfdata_record *r)
+static int add_snapshot(threads *t, const perfdata_record *r)
 {
     const perfdata_sample *const s = &r->sample;
     const int by_cpu = (s->has & PERFDATA_SAMPLE_CPU) != 0;
@@ -353,7 +353,7 @@ int threads_add(threads *t, const perfdata_record *r)
     case PERFDATA_SWITCH:
     case PERFDATA_SWITCH_CPU_WIDE: ok = add_switch(t, r); break;
     case PERFDATA_AUX: ok = add_aux(t, r); break;
-    case PERFDATA_SAMPLE: ok = add_sample(t, r); break;
+    case PERFDATA_SAMPLE: ok = add_snapshot(t, r); break;
     default: ok = add_row(t, r); break;
     }
     if (ok && r->type != PERFDATA_SAMPLE)
@@ -370,7 +370,7 @@ static uint64_t to_tsc(const threads *t, uint64_t ns)
                         t->pt[PERFDATA_PT_TIME_ZERO], ns);
 }
 
-static int order(uint64_t a, uint64_t b)
+static int sign(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
@@ -379,29 +379,29 @@ static int compare_rows(const void *a, const void *b)
 {
     const threads_row_ *const x = (const threads_row_ *) a;
     const threads_row_ *const y = (const threads_row_ *) b;
-    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : order(x->at, y->at);
+    return x->tsc != y->tsc ? sign(x->tsc, y->tsc) : sign(x->at, y->at);
 }
 
 static int compare_runs(const void *a, const void *b)
 {
     const threads_run_ *const x = (const threads_run_ *) a;
     const threads_run_ *const y = (const threads_run_ *) b;
-    if (x->cpu != y->cpu) return order(x->cpu, y->cpu);
-    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : order(x->order, y->order);
+    if (x->cpu != y->cpu) return sign(x->cpu, y->cpu);
+    return x->tsc != y->tsc ? sign(x->tsc, y->tsc) : sign(x->order, y->order);
 }
 
 static int compare_aux(const void *a, const void *b)
 {
     const threads_aux_ *const x = (const threads_aux_ *) a;
     const threads_aux_ *const y = (const threads_aux_ *) b;
-    return x->key != y->key ? order(x->key, y->key) : order(x->tsc, y->tsc);
+    return x->key != y->key ? sign(x->key, y->key) : sign(x->tsc, y->tsc);
 }
 
 static int compare_threads(const void *a, const void *b)
 {
     const threads_thread_ *const x = (const threads_thread_ *) a;
     const threads_thread_ *const y = (const threads_thread_ *) b;
-    return order(x->tid, y->tid);
+    return sign(x->tid, y->tid);
 }
 
 /* One run for each switch: an in record after the out record that named its
@@ -427,8 +427,8 @@ static int compare_by_thread(const void *a, const void *b)
 {
     const threads_run_ *const x = &all_runs[*(const size_t *) a];
     const threads_run_ *const y = &all_runs[*(const size_t *) b];
-    if (x->tid != y->tid) return order(x->tid, y->tid);
-    return x->tsc != y->tsc ? order(x->tsc, y->tsc) : x < y ? -1 : x > y;
+    if (x->tid != y->tid) return sign(x->tid, y->tid);
+    return x->tsc != y->tsc ? sign(x->tsc, y->tsc) : x < y ? -1 : x > y;
 }
 
 /* Find for each run those of the same thread before and after it. */
@@ -1738,7 +1738,7 @@ static uint64_t time_of(const threads_queue_ *q)
 }
 
 /* In which order queues go on: a run that began earlier is done with first. */
-static uint64_t key_of(const threads_queue_ *q)
+static uint64_t turn_of(const threads_queue_ *q)
 {
     if (!q->by_cpu || q->run == q->run_end) return time_of(q);
     return q->in->runs[q->state == HELD ? q->try_ : q->run].tsc;
@@ -1775,7 +1775,7 @@ static threads_queue_ *choose(threads *t, uint64_t limit)
         threads_queue_ *const q = &t->all[i];
         uint64_t key;
         if (q->state == ENDED || time_of(q) >= limit) continue;
-        key = key_of(q);
+        key = turn_of(q);
         if (!best || key < best_key) {
             best = q;
             best_key = key;

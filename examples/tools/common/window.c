@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK  4096u
+#define CHUNK  4096u
 #define FACTOR 0x9e3779b97f4a7c15u /* odd */
 #define PSB    16u                 /* bytes */
 
@@ -15,19 +15,19 @@
 typedef struct reader {
     const perffile *file;
     const perfdata_piece *piece;
-    uint64_t at; /* of the block; a multiple of BLOCK */
+    uint64_t at; /* of the block; a multiple of CHUNK */
     uint8_t valid;
-    uint8_t bytes[BLOCK];
+    uint8_t bytes[CHUNK];
 } reader;
 
 static uint8_t byte_at(reader *r, uint64_t i)
 {
-    const uint64_t at = i - i % BLOCK;
+    const uint64_t at = i - i % CHUNK;
     if (!r->valid || r->at != at) {
         const uint64_t left = r->piece->size - at;
         memset(r->bytes, 0, sizeof r->bytes);
         perffile_read(r->file, r->piece->data + at, r->bytes,
-                      left < BLOCK ? (size_t) left : BLOCK);
+                      left < CHUNK ? (size_t) left : CHUNK);
         r->at = at;
         r->valid = 1;
     }

@@ -1,0 +1,304 @@
+/* threads.c: whose flow trace is (examples/tools/common/threads.h), records and
+ * trace being made by hand. */
+#include "switches.h"
+#include "test.h"
+
+static threads t;
+static uint32_t tids[200]; /* of each instruction of a stretch's end */
+static uint8_t sures[200];
+static size_t ends;
+static uint64_t lost_count[THREADS_LOSSES];
+static unsigned applied;
+static int late; /* code comes with records */
+static int ends_early;
+
+static int code(uint8_t *buffer, size_t size, uint32_t pid,
+                const ipt_asid *asid, uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    return late && !applied ? IPT_NEED_PAGE : sw_code(buffer, size, pid, ip);
+}
+
+static void apply_one(const perfdata_record *r, void *context)
+{
+    (void) r;
+    (void) context;
+    applied++;
+}
+
+/* Stretches end with a SYSCALL. */
+static void flow(const threads_who *who, const ipt_block *block, void *context)
+{
+    (void) context;
+    if ((block->end_ip & 63) != 62 || ends == 200) return;
+    tids[ends] = who->tid;
+    sures[ends++] = who->sure;
+}
+
+static void lost(const threads_who *who, threads_loss loss, int status,
+                 const ipt_where *at, void *context)
+{
+    (void) who;
+    (void) status;
+    (void) at;
+    (void) context;
+    lost_count[loss]++;
+}
+
+static int progress(uint64_t done, uint64_t size, void *context)
+{
+    (void) context;
+    CHECK(done <= size);
+    return ends_early;
+}
+
+static void emit(const void *bytes, size_t size)
+{
+    memcpy(sw_trace + sw_size, bytes, size);
+    sw_size += size;
+}
+
+static void psb(uint64_t tsc)
+{
+    uint8_t bytes[28] = {0};
+    for (int i = 0; i < 16; i++) bytes[i] = i & 1 ? 0x82 : 0x02;
+    bytes[16] = 0x19;
+    for (int i = 0; i < 7; i++) bytes[17 + i] = (uint8_t) (tsc >> 8 * i);
+    memcpy(bytes + 24, "\x99\x01\x02\x23", 4); // MODE.Exec, PSBEND
+    emit(bytes, sizeof bytes);
+}
+
+/* From an address to the SYSCALL that ends its 64 bytes. */
+static void stretch(uint32_t ip)
+{
+    const uint8_t bytes[3] = {0x31, (uint8_t) ip, (uint8_t) (ip >> 8)};
+    emit(bytes, 3);          // TIP.PGE
+    emit("\x06\x01", 2);     // TNT: taken; TIP.PGD
+}
+
+static void begin(uint64_t bits, uint8_t never_mark)
+{
+    static const threads_config config = {
+        code, apply_one, flow, NULL, lost, progress, NULL, NULL, NULL, 0, 0, 0
+    };
+    threads_config own = config;
+    own.never_mark = never_mark;
+    sw_size = 0;
+    ends = applied = 0;
+    late = ends_early = 0;
+    memset(lost_count, 0, sizeof lost_count);
+    sw_begin(&t, &own, bits);
+}
+
+static int run(void)
+{
+    int status;
+    CHECK_EQ(threads_start(&t), 0);
+    status = threads_run(&t);
+    return status;
+}
+
+static sw_who who(uint32_t tid, uint32_t cpu, uint64_t time)
+{
+    const sw_who w = {tid & ~1u, tid, cpu, time};
+    return w;
+}
+
+static void switch_to(uint32_t from, uint32_t to, uint32_t cpu, uint64_t time)
+{
+    sw_who w = who(from, cpu, time);
+    sw_switch(&t, &w, 1, to & ~1u, to);
+    w = who(to, cpu, time + 2);
+    sw_switch(&t, &w, 0, from & ~1u, from);
+}
+
+/* Flow of a thread, all of it between two times. */
+static void known(uint32_t before, uint32_t tid, uint64_t tsc, uint32_t ip)
+{
+    switch_to(before, tid, 0, tsc);
+    psb(tsc + 10);
+    stretch(ip);
+    psb(tsc + 20);
+}
+
+/* Three threads that are known, then all in one interval: 2, 4, 6, 2, 4, three
+ * stretches each; then 4 again. */
+static void three(int alike)
+{
+    static const uint32_t turn[] = {2, 4, 6, 2, 4};
+    uint32_t next[8] = {0, 0, 0x1000, 0, 0x2000, 0, 0x3000, 0};
+    uint32_t before = 0;
+    for (uint32_t tid = 2; tid < 8; tid += 2) {
+        known(before, tid, 100 * tid, alike ? 0x4000 : next[tid]);
+        next[tid] += 64;
+        before = tid;
+    }
+    psb(1000);
+    for (unsigned i = 0; i < 5; i++) {
+        switch_to(before, turn[i], 0, 2000 + 1000 * i);
+        before = turn[i];
+        for (unsigned n = 0; n < 3; n++) {
+            stretch(alike ? 0x4000 : next[before]);
+            next[before] += 64;
+        }
+    }
+    psb(9000);
+    stretch(alike ? 0x4000 : next[4]);
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+}
+
+TEST(by_where_they_go_on)
+{
+    static const uint32_t want[] = {2, 4, 6, 2, 2, 2, 4, 4, 4, 6,
+                                    6, 6, 2, 2, 2, 4, 4, 4, 4};
+    begin(0x400, 0);
+    three(0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 19);
+    for (size_t i = 0; i < ends; i++) {
+        CHECK_EQ(tids[i], want[i]);
+        CHECK(sures[i]);
+    }
+    threads_free(&t);
+}
+
+TEST(what_cannot_be_told)
+{
+    begin(0x400, 0);
+    three(1);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 19);
+    CHECK(sures[0] && sures[1] && sures[2]); // by time
+    CHECK(!sures[9]);
+    CHECK(sures[18]);
+    CHECK_EQ(tids[18], 4);
+    CHECK(t.losses[THREADS_UNSURE] > 0);
+    threads_free(&t);
+    begin(0x400, 1);
+    three(1);
+    CHECK_EQ(run(), 0);
+    for (size_t i = 0; i < ends; i++) CHECK(sures[i]);
+    CHECK_EQ(t.losses[THREADS_UNSURE], 0);
+    threads_free(&t);
+}
+
+TEST(migration)
+{
+    unsigned count[4] = {0};
+    unsigned sure = 0;
+    uint64_t half;
+    begin(0x400, 0);
+    switch_to(0, 2, 0, 900);
+    switch_to(2, 4, 0, 2000);
+    switch_to(4, 2, 0, 3000);
+    switch_to(0, 6, 1, 900);
+    switch_to(6, 4, 1, 4000);
+    psb(1000);
+    stretch(0x1000);
+    stretch(0x1040);
+    stretch(0x2000);
+    stretch(0x2040);
+    stretch(0x1080);
+    psb(9000);
+    stretch(0x10c0);
+    half = sw_size;
+    sw_piece(&t, 0, 0, 0, half, 0);
+    psb(1000);
+    stretch(0x3000);
+    stretch(0x3040);
+    stretch(0x2080);
+    stretch(0x20c0);
+    psb(9000);
+    stretch(0x2100);
+    sw_piece(&t, 1, 0, half, sw_size - half, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 11);
+    for (size_t i = 0; i < ends; i++) {
+        count[tids[i] / 2 & 3]++;
+        sure += sures[i];
+    }
+    CHECK_EQ(count[1], 4);
+    CHECK_EQ(count[2], 5);
+    CHECK_EQ(count[3], 2);
+    CHECK(sure >= 9);
+    threads_free(&t);
+}
+
+TEST(queue_of_a_thread)
+{
+    begin(0, 0);
+    psb(0);
+    for (unsigned i = 0; i < 5; i++) stretch(0x1000 + 64 * i);
+    sw_piece(&t, UINT32_MAX, 6, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 5);
+    for (size_t i = 0; i < ends; i++) CHECK(tids[i] == 6 && sures[i]);
+    threads_free(&t);
+}
+
+TEST(code_that_comes_later)
+{
+    sw_who parent = {2, 2, 0, 1};
+    begin(0, 0);
+    late = 1;
+    sw_fork(&t, &parent, 6, 6);
+    psb(0);
+    for (unsigned i = 0; i < 5; i++) stretch(0x1000 + 64 * i);
+    sw_piece(&t, UINT32_MAX, 6, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(applied, 1);
+    CHECK_EQ(ends, 5);
+    CHECK_EQ(t.losses[THREADS_NO_CODE], 0);
+    threads_free(&t);
+}
+
+TEST(losses)
+{
+    const uint32_t word[4] = {0, 0, 7, 0};
+    sw_who w = who(2, 0, 1);
+    uint64_t half;
+    begin(0x400, 0);
+    sw_record(&t, PERFDATA_ITRACE_START, 0, &w, (const uint32_t[]){2, 2}, 2);
+    sw_record(&t, PERFDATA_LOST, 0, &w, word, 4);
+    psb(1000);
+    stretch(0x1000);
+    half = sw_size;
+    sw_aux(&t, &w, 0, half, PERFDATA_AUX_TRUNCATED);
+    sw_piece(&t, 0, 0, 0, half, 0);
+    psb(2000);
+    stretch(0x1040);
+    sw_piece(&t, 0, 0, half, sw_size - half, half);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 2);
+    CHECK_EQ(t.losses[THREADS_SIDEBAND], 7);
+    CHECK_EQ(t.losses[THREADS_TRUNCATED], 1);
+    CHECK_EQ(lost_count[THREADS_TRUNCATED], 1);
+    CHECK(!sures[0] && !sures[1]); // perhaps there were other threads
+    threads_free(&t);
+}
+
+TEST(an_end)
+{
+    begin(0, 0);
+    ends_early = 1;
+    psb(0);
+    stretch(0x1000);
+    sw_piece(&t, UINT32_MAX, 6, 0, sw_size, 0);
+    sw_piece(&t, UINT32_MAX, 8, 0, sw_size, 0);
+    CHECK_EQ(run(), 1);
+    CHECK(ends < 2);
+    threads_free(&t);
+}
+
+int main(void)
+{
+    RUN(by_where_they_go_on);
+    RUN(what_cannot_be_told);
+    RUN(migration);
+    RUN(queue_of_a_thread);
+    RUN(code_that_comes_later);
+    RUN(losses);
+    RUN(an_end);
+    return test_report();
+}
