@@ -9084,15 +9084,15 @@ static IPTI_APART const ipt_cov_line *
 ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
               uint64_t tnt, uint64_t to)
 {
-    const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_keys_ *keys = &decoder->keys_;
     const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
     const ipt_cov_line *line = NULL;
 
-    if (keys->shared)
-        line = ipti_memo_find(cov->shared, keys->shared, key, ip, tnt, to);
+    if (decoder->keys_.shared)
+        line = ipti_memo_find(decoder->cov_->shared, decoder->keys_.shared, key,
+                              ip, tnt, to);
     return line ? line
-                : ipti_memo_find(cov->memo, keys->own, key, ip, tnt, to);
+                : ipti_memo_find(decoder->cov_->memo, decoder->keys_.own, key,
+                                 ip, tnt, to);
 }
 
 /* The memo does not know the leg as a whole: make a line for it of pieces, as
@@ -9714,9 +9714,9 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
 static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_keys_ *keys = &decoder->keys_;
-    const ipt_cov_memo *memo = keys->shared ? cov->shared : cov->memo;
-    const uint32_t own = keys->shared ? keys->shared : keys->own;
+    const uint32_t shared = decoder->keys_.shared;
+    const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
+    const uint32_t own = shared ? shared : decoder->keys_.own;
     const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
@@ -9798,9 +9798,9 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const ipt_cov_keys_ *keys = &decoder->keys_;
-    const ipt_cov_memo *memo = keys->shared ? cov->shared : cov->memo;
-    const uint32_t own = keys->shared ? keys->shared : keys->own;
+    const uint32_t shared = decoder->keys_.shared;
+    const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
+    const uint32_t own = shared ? shared : decoder->keys_.own;
     uint8_t *const bitmap = cov->bitmap;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
