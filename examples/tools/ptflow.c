@@ -1066,7 +1066,8 @@ static void configure(ptflow *p)
     threads_config *const c = &p->config;
     c->code = read_trace_code;
     c->apply = apply_record;
-    c->flow = on_flow;
+    if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
+        c->flow = on_flow;
     c->event = on_event;
     c->lost = on_lost;
     c->progress = on_progress;

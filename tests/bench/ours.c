@@ -171,6 +171,7 @@ const bench_row bench_ours[] = {
     {"packets", "ipt", NULL, pass_packets, 0, 0, 0},
     {"events", "ipt", NULL, pass_events, 0, 0, 0},
     {"blocks", "ipt", prepare_warm, pass_blocks, 1, 0, 0},
+    {"perf.data", "ipt, blocks", prepare_warm, pass_blocks, 1, 1, 0.9},
     {"insns", "ipt", prepare_warm, pass_insns, 1, 0, 0},
     {"blocks cold", "ipt", prepare_empty, pass_blocks, 1, 0, 0},
     {"insns cold", "ipt", prepare_empty, pass_insns, 1, 0, 0},

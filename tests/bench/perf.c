@@ -1,8 +1,8 @@
-/* perf.c: the same work by perf, as Debian has it: processor time of `perf
- * script` that prints errors only, less its time for the same process without
- * trace. Its own cache of code is warm for most of that. It is not given a
- * kernel's code. It takes PIP.NR for a guest, of which it wants the files: the
- * bit is cleared for it. */
+/* perf.c: the same work by perf, as Debian has it, and by ptflow: processor time
+ * of `perf script` and `ptflow` that print errors only, or each instruction,
+ * less their time for the same process without trace. Their caches of code are
+ * warm for most of that. They are not given a kernel's code. perf takes PIP.NR
+ * for a guest, of which it wants the files: the bit is cleared for it. */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* wait4 */
 #include "bench.h"
@@ -16,11 +16,31 @@
 static char folder[] = "/tmp/ipt-bench-XXXXXX";
 enum { CODE, NONE, ONCE, TIMES, FILES };
 static char paths[FILES][sizeof folder + 8]; /* perf.data, but for the code */
-#define TIMED (1 << 20) /* as much trace is decoded at least, again and again */
+#define TIMED (1 << 22) /* as much trace is decoded at least, again and again */
 static size_t times;
 static const bench_case *written;
-static uint64_t insns;  /* 0: perf is missing, or finds none */
-static double start_up; /* seconds */
+
+/* One of the two tools. */
+typedef struct tool {
+    uint64_t insns;     /* 0: it is missing, or finds none */
+    double start_up;    /* seconds */
+    const char *const *quiet; /* its command line without the file */
+    const char *const *print;
+} tool;
+
+static char flow_path[256];
+static const char *const perf_quiet[] = {"perf", "script", "--no-inline", "-F",
+                                         "ip", "--itrace=e", "-i", NULL};
+static const char *const perf_print[] = {
+    "perf", "script", "--no-inline", "-F", "comm,tid,ip,sym,symoff",
+    "--itrace=i0ns", "-i", NULL};
+static const char *const flow_quiet[] = {flow_path, "--quiet", "--errors",
+                                         NULL};
+static const char *const flow_print[] = {
+    flow_path, "--quiet", "--fields", "comm,tid,ip,symoff", NULL};
+
+static tool by_perf = {0, 0, perf_quiet, perf_print};
+static tool by_flow = {0, 0, flow_quiet, flow_print};
 
 static void remove_files(void)
 {
@@ -31,20 +51,24 @@ static void remove_files(void)
     rmdir(folder);
 }
 
-/* Run perf on a file. Returns how many lines it printed, or -1. */
-static long long run(const char *file, char *itrace, double *seconds)
+/* Run it on a file. Returns how many lines it printed, or -1. */
+static long long run(const char *const *command, const char *file,
+                     double *seconds)
 {
-    char *argv[] = {"perf", "script", "--no-inline", "-F", "ip", "-i", NULL,
-                    itrace, NULL};
+    char *argv[12];
     struct rusage usage;
     char buffer[1 << 16];
     long long lines = 0;
     ssize_t n;
     int status;
     int ends[2];
+    int count = 0;
     pid_t pid;
 
-    argv[6] = (char *) (uintptr_t) file;
+    for (; command[count]; count++)
+        argv[count] = (char *) (uintptr_t) command[count];
+    argv[count] = (char *) (uintptr_t) file;
+    argv[count + 1] = NULL;
     if (pipe(ends) != 0 || (pid = fork()) < 0)
         return -1;
     if (pid == 0) {
@@ -136,44 +160,100 @@ static int write_files(const bench_case *c)
     return ok;
 }
 
-static int prepare(const bench_case *c)
+/* Files of a case; 0: there are none. */
+static int have_files(const bench_case *c)
 {
     static const char *const names[FILES] = {"code", "none", "once", "times"};
-    double seconds;
-    long long lines = 0;
+    static int ok;
+    const char *build = getenv("BUILD");
     size_t i;
 
     if (written == c)
-        return insns > 0;
+        return ok;
     if (!written) {
         if (!mkdtemp(folder))
             return 0;
         for (i = 0; i < FILES; i++)
             snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);
+        snprintf(flow_path, sizeof flow_path, "%s/ptflow",
+                 build ? build : "build");
         atexit(remove_files);
     }
     written = c;
+    by_perf.insns = by_flow.insns = UINT64_MAX;
     times = 1 + TIMED / c->size;
-    if (c->runs == 1 && write_files(c)
-        && run(paths[NONE], "--itrace=e", &start_up) >= 0)
-        lines = run(paths[ONCE], "--itrace=i1i", &seconds);
-    insns = lines > 0 ? (uint64_t) lines : 0;
-    return insns > 0;
+    ok = c->runs == 1 && write_files(c);
+    return ok;
 }
 
-static uint64_t pass(const bench_case *c)
+static int prepare(const bench_case *c, tool *t)
+{
+    double seconds;
+    long long lines = 0;
+
+    if (!have_files(c))
+        return 0;
+    if (t->insns == UINT64_MAX) {
+        if (run(t->quiet, paths[NONE], &t->start_up) >= 0)
+            lines = run(t->print, paths[ONCE], &seconds);
+        t->insns = lines > 0 ? (uint64_t) lines : 0;
+    }
+    return t->insns > 0;
+}
+
+static int prepare_perf(const bench_case *c)
+{
+    return prepare(c, &by_perf);
+}
+
+static int prepare_flow(const bench_case *c)
+{
+    return prepare(c, &by_flow);
+}
+
+/* The time for the trace alone, once. */
+static uint64_t pass(const tool *t, const char *const *command, int file)
 {
     double seconds = 0;
 
-    (void) c;
-    if (run(paths[TIMES], "--itrace=e", &seconds) < 0)
+    if (run(command, paths[file], &seconds) < 0)
         return 0;
-    seconds -= start_up;
-    bench_seconds = seconds > 0 ? seconds / (double) times : 1e-9;
-    return insns;
+    seconds -= t->start_up;
+    if (file == TIMES)
+        seconds /= (double) times;
+    bench_seconds = seconds > 0 ? seconds : 1e-9;
+    return t->insns;
+}
+
+static uint64_t pass_perf(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_perf, perf_quiet, TIMES);
+}
+
+static uint64_t pass_flow(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_flow, flow_quiet, TIMES);
+}
+
+static uint64_t print_perf(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_perf, perf_print, ONCE);
+}
+
+static uint64_t print_flow(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_flow, flow_print, ONCE);
 }
 
 const bench_row bench_perf[] = {
-    {"blocks", "perf", prepare, pass, 1, 1, 0},
+    {"blocks", "perf", prepare_perf, pass_perf, 1, 1, 0},
+    {"perf.data", "ptflow", prepare_flow, pass_flow, 1, 0, 0},
+    {"perf.data", "perf", prepare_perf, pass_perf, 1, 1, 0},
+    {"printed", "ptflow", prepare_flow, print_flow, 1, 0, 0},
+    {"printed", "perf", prepare_perf, print_perf, 1, 1, 1},
     {0},
 };

@@ -658,12 +658,11 @@ static ipt_where *where(threads_queue_ *q)
     return q->in->config.insn ? &q->decoder.insn.at : &q->decoder.blk.at;
 }
 
-static int next_block(threads_queue_ *q, ipt_block *block)
+/* An instruction as a block. */
+static int next_insn(threads_queue_ *q, ipt_block *block)
 {
     ipt_insn insn;
-    int status;
-    if (!q->in->config.insn) return ipt_blk_next(&q->decoder.blk, block);
-    status = ipt_insn_next(&q->decoder.insn, &insn);
+    const int status = ipt_insn_next(&q->decoder.insn, &insn);
     if (status < 0) return status;
     block->offset = insn.offset;
     block->ip = block->end_ip = insn.ip;
@@ -673,6 +672,12 @@ static int next_block(threads_queue_ *q, ipt_block *block)
     block->last_size = insn.size;
     block->mode = insn.mode;
     return status;
+}
+
+static int next_block(threads_queue_ *q, ipt_block *block)
+{
+    return q->in->config.insn ? next_insn(q, block)
+                              : ipt_blk_next(&q->decoder.blk, block);
 }
 
 static int next_event(threads_queue_ *q, ipt_event *event)
@@ -1613,17 +1618,6 @@ static void give_up(threads_queue_ *q, int status)
     synced(q, status);
 }
 
-static void put_block(threads_queue_ *q, const ipt_block *block)
-{
-    threads *const t = q->in;
-    q->who.tsc = where(q)->valid & IPT_AT_TSC ? where(q)->tsc : 0;
-    q->last_end = block->end_ip + block->last_size;
-    q->last_kind = block->kind;
-    t->instructions += block->count;
-    if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
-    if (t->config.flow) t->config.flow(&q->who, block, t->config.context);
-}
-
 /* With the kernel traced a switch is inside it, and time is all there is. */
 static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
 {
@@ -1638,21 +1632,49 @@ static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
     set_thread(q, thread_of(q, run));
 }
 
+/* Decode up to a time, or until something else than flow comes: its status. */
+static int flow_on(threads_queue_ *q, uint64_t limit)
+{
+    threads *const t = q->in;
+    const threads_config c = t->config;
+    const ipt_where *const at = where(q);
+    const uint8_t by_cpu = q->by_cpu;
+    uint64_t count = 0;
+    uint64_t unsure = 0;
+    uint64_t tsc;
+    ipt_block block;
+    int status;
+    do {
+        status = c.insn ? next_insn(q, &block)
+                        : ipt_blk_next(&q->decoder.blk, &block);
+        if (status < 0) break;
+        count += block.count;
+        q->who.tsc = tsc = at->valid & IPT_AT_TSC ? at->tsc : 0;
+        if (!q->who.sure) unsure += block.count;
+        if (c.flow) c.flow(&q->who, &block, c.context);
+        if (by_cpu) switch_in_kernel(q, &block);
+    } while (!(status & IPT_EVENT_PENDING) && (tsc < limit || !tsc));
+    if (count) {
+        t->instructions += count;
+        t->losses[THREADS_UNSURE] += unsure;
+        q->last_end = block.end_ip + block.last_size;
+        q->last_kind = block.kind;
+    }
+    q->pulling = status >= 0 && (status & IPT_EVENT_PENDING);
+    return status;
+}
+
 /* Decode up to the next place where the thread has to be found, or to a time.*/
 static void advance(threads_queue_ *q, uint64_t limit)
 {
-    ipt_block block;
-    int status;
     while (q->state == FLOWING) {
+        int status;
         if (q->pulling) {
             pull(q);
             continue;
         }
-        status = next_block(q, &block);
+        status = flow_on(q, limit);
         if (status >= 0) {
-            put_block(q, &block);
-            if (q->by_cpu) switch_in_kernel(q, &block);
-            q->pulling = (status & IPT_EVENT_PENDING) != 0;
             if (q->who.tsc >= limit && q->who.tsc) break;
         } else if (status == IPT_EVENT_FIRST) {
             q->pulling = 1;
