@@ -159,7 +159,7 @@ static void measure(const bench_case *c)
             continue;
         r->passes = 1; /* the first pass also warms up */
         t = sample(c, r);
-        if (t > 0 && t < SAMPLE)
+        if (t > 0 && t < SAMPLE && bench_seconds <= 0)
             r->passes = 1 + (unsigned) (SAMPLE / t);
     }
     for (round = 0; round < rounds; round++)
