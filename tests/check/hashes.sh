@@ -1,9 +1,10 @@
 #!/bin/sh
 # hashes.sh [DIR...]: does this tree decode as BASE does, a commit (default: HEAD)
-# or a directory that has another ipt.h and ipt_impl.h? Each case is decoded by both, layer by layer, and what comes out is
-# compared as hashes (see hashes.c): the recording, the corpus of the fuzzers,
-# generated executions, and each DIR/*/trace.pt. The base is compiled at -O1, so
-# that on an unchanged tree the optimizer is what is compared.
+# or a directory that has another ipt.h and ipt_impl.h? Each case is decoded by
+# both, layer by layer, and what comes out is compared as hashes (see hashes.c):
+# the recording, the corpus of the fuzzers, SEEDS=5000 executions that are
+# generated, and each DIR/*/trace.pt. The base is compiled at -O1, so that on an
+# unchanged tree the optimizer is what is compared.
 #
 # One test per case and layer; build/hashes/new has a line for each.
 
@@ -43,7 +44,7 @@ compile new -O2 -g && compile base -O1 -g -I"$dir/base" || {
 { for d in examples/recording fuzz/corpus/*/* fuzz/regress/*/*; do
       case $d in */perfdata/* | */pevent/* | */simulate/*) ;; *) echo "$d" ;; esac
   done
-  seq -f seed:%g 1 "${SEEDS:-200}"
+  seq -f seed:%g 1 "${SEEDS:-5000}"
 } >"$dir/cases"
 for d; do
     n=$(find "$d"/*/ -maxdepth 1 -name trace.pt | sed 's|/trace.pt$||' | sort |
