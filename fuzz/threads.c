@@ -15,8 +15,8 @@
  *     1       how many records there are
  *     2 on    these, eight bytes each, then the trace
  *
- * What is checked: no record is applied twice; flow is of a queue and thread that
- * there are; what is unsure is counted, and with never_mark nothing is. */
+ * What is checked: no record is applied twice; flow is of queues and threads
+ * that there are; what is unsure is counted, and with never_mark nothing is. */
 #include "tests/switches.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1877,7 +1877,7 @@ int threads_run(threads *t)
         && ipt_cache_init(&t->cache, lines, LINES) >= 0)
         status = t->timed ? run_timed(t) : run_timeless(t);
     for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
-        if (t->all[i].in && t->all[i].state != ENDED) queue_close(&t->all[i]);
+        if (t->all[i].trace.bytes) queue_close(&t->all[i]);
     free(t->all);
     free(lines);
     align_free(t->aligner);
