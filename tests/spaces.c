@@ -147,6 +147,16 @@ static void option(const char *word, const char *argument)
     CHECK_EQ((unsigned) spaces_option(&line, &s, word), (unsigned) -1);
 }
 
+/* An option for all, and for one process; the words have to stay. */
+static void option_twice(const char *name, const char *all, unsigned pid,
+                         const char *own)
+{
+    static char text[300];
+    option(name, at_top(all));
+    snprintf(text, sizeof text, "%u:%s", pid, at_top(own));
+    option(name, text);
+}
+
 static void start(void)
 {
     if (!is_started) CHECK_EQ(spaces_start(&s), 0);
@@ -423,11 +433,8 @@ TEST(builds)
 
 TEST(symfs)
 {
-    char text[300];
     begin();
-    option("--symfs", at_top("root"));
-    snprintf(text, sizeof text, "77:%s", at_top("other"));
-    option("--symfs", text);
+    option_twice("--symfs", "root", 77, "other");
     CHECK_EQ(apply(map(1, 0x1000, 4, 0, "/in/c")), 1);
     CHECK_EQ(apply(map(1, 0x2000, 4, 0, "/elsewhere/d")), 1); // by its name
     CHECK_EQ(apply(map(1, 0x3000, 4, 0, at_top("a"))), 1); // not there
@@ -473,11 +480,8 @@ TEST(names_of_memory)
 
 TEST(maps_of_the_user)
 {
-    char text[300];
     begin();
-    option("--map", at_top("code"));
-    snprintf(text, sizeof text, "2:%s", at_top("code2"));
-    option("--map", text);
+    option_twice("--map", "code", 2, "code2");
     CHECK_EQ(apply(map(1, 0x4000, 10, 0, at_top("b"))), 1);
     CHECK_EQ(apply(fork_of(2, 1, 0)), 1);
     CHECK_EQ(apply(fork_of(3, 2, 0)), 1);
