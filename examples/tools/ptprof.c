@@ -249,7 +249,7 @@ static void advance(thread *t, uint64_t tsc)
     const uint64_t now = session_ns(&t->in->session, tsc);
     const uint64_t insns = t->insns - t->tick_insns;
     if (tsc == 0 || tsc == t->tsc) return;
-    if (t->tsc == 0) t->ns = now;
+    if (t->insns == 0) t->ns = now;
     if (t->tsc && now > t->tick && insns && !t->stopped) {
         uint64_t rate = (now - t->tick) / insns >= 2
                             ? 2u << 16

@@ -5,7 +5,7 @@
 
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
 full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
-full="$full libzstd-dev"
+full="$full libzstd-dev protobuf-compiler nodejs"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel"
 # Where it runs: bare machines, firmware, kernels, other processors.
 full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"

@@ -1,0 +1,138 @@
+#!/bin/sh
+# views.sh: what ptprof writes for viewers, read back by programs that are not
+# ours. From each file the stacks are added up anew, and have to be those that
+# ptprof --folded prints.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "$root/${BUILD:-build}" && pwd) || exit 2
+CC=${CC:-cc}
+cd "$root" || exit 2
+
+prof() {
+    timeout 100 "$build/ptprof" --quiet "$@"
+}
+
+$CC -O1 -w -static -pthread -o "$tmp/tree" tests/programs/tree.c || exit 2
+"$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data "$tmp/x.data" -- \
+    "$tmp/tree" >"$tmp/recorded" 2>&1
+if [ $? -eq 77 ]; then
+    skip "programs cannot be recorded here"
+    report
+    exit
+fi
+for by in insn time; do
+    prof --folded --by $by "$tmp/x.data" | sort >"$tmp/folded.$by"
+    [ -s "$tmp/folded.$by" ] || fail "no stacks by $by"
+done
+
+# Reads lines `TRACK TIME + NAME`, `TRACK TIME -` and `TRACK TIME = LABEL`, the
+# name of a track; prints stacks with their own costs. Fails where a function is
+# left that was not entered, stays open, or time goes back.
+cat >"$tmp/add.awk" <<'END'
+$3 == "=" {path[$1] = $0; sub(/^[^ ]* [^ ]* = /, "", path[$1]); next}
+{
+    if ($1 in last) {
+        if ($2 < last[$1]) bad = "time goes back: " $0
+        own[path[$1]] += $2 - last[$1]
+    }
+    last[$1] = $2
+}
+$3 == "+" {name = $0; sub(/^[^ ]* [^ ]* [+] /, "", name)
+    path[$1] = path[$1] ";" name; depth[$1]++}
+$3 == "-" {if (depth[$1]-- <= 0) bad = "not entered: " $0
+    sub(/;[^;]*$/, "", path[$1])}
+END {
+    for (p in own) if (own[p]) print p, own[p]
+    for (t in depth) if (depth[t]) bad = "stays open on " t
+    if (bad) {print bad >"/dev/stderr"; exit 1}
+}
+END
+
+# same WHAT BY FILE: lines for add.awk on standard input.
+same() {
+    if awk -f "$tmp/add.awk" 2>"$tmp/why" | sort >"$tmp/added" &&
+        [ ! -s "$tmp/why" ] &&
+        diff "$tmp/folded.$2" "$tmp/added" >"$tmp/why"; then pass
+    else fail_with "$1" "$tmp/why"; fi
+}
+
+# ---- Perfetto ----
+
+# Text of protoc's to lines for add.awk. A field without a name is a fault.
+cat >"$tmp/perfetto.awk" <<'END'
+/^ *[0-9]+[:{ ]/ {print "a field that is not in the .proto: " $0 >"/dev/stderr"
+    bad = 1}
+function text() {sub(/^[^"]*"/, ""); sub(/"$/, ""); return $0}
+/^ *timestamp:/ {time = $2}
+/^ *uuid:/ {uuid = $2}
+/^ *tid:/ {tid = $2}
+/^ *thread_name:/ {thread = text()}
+/^ *iid:/ {iid = $2}
+/^ *type:/ {type = $2}
+/^ *name_iid:/ {name = $2}
+/^ *track_uuid:/ {track = $2}
+/^      name:/ {names[iid] = text()}
+/^}/ {
+    if (tid != "") print uuid, 0, "=", thread " " tid
+    if (type == 1) print track, time, "+", names[name]
+    if (type == 2) print track, time, "-"
+    tid = type = name = track = ""
+}
+END {exit bad}
+END
+
+# perfetto PROTO: lines for add.awk; fails where a field is unknown.
+perfetto() {
+    protoc -I"$(dirname "$1")" --decode=Trace "$1" <"$tmp/x.pftrace" \
+        >"$tmp/text" && awk -f "$tmp/perfetto.awk" "$tmp/text"
+}
+
+if have protoc protobuf-compiler; then
+    for by in insn time; do
+        prof --perfetto "$tmp/x.pftrace" --by $by "$tmp/x.data"
+        if perfetto tests/views.proto >"$tmp/lines" 2>"$tmp/why"; then pass
+        else fail_with "Perfetto's file has unknown fields" "$tmp/why"; fi
+        same "Perfetto, by $by" $by <"$tmp/lines"
+    done
+    sed 's/track_uuid = 11/track_uuid = 12/' tests/views.proto \
+        >"$tmp/wrong.proto"
+    if perfetto "$tmp/wrong.proto" >"$tmp/lines" 2>"$tmp/why"; then
+        fail "a wrong field number is not noticed"
+    else pass; fi
+fi
+
+# ---- Chrome ----
+
+if have node nodejs; then
+    cat >"$tmp/chrome.js" <<'END'
+const events = JSON.parse(require('fs').readFileSync(0, 'utf8')).traceEvents;
+const lines = [];
+for (const e of events) {
+    const time = Math.round(e.ts * 1000);
+    if (e.ph === 'M') lines.push(`${e.tid} 0 = ${e.args.name} ${e.tid}`);
+    if (e.ph === 'B') lines.push(`${e.tid} ${time} + ${e.name}`);
+    if (e.ph === 'E') lines.push(`${e.tid} ${time} -`);
+}
+console.log(lines.join('\n'));
+END
+    for by in insn time; do
+        prof --chrome "$tmp/x.json" --by $by "$tmp/x.data"
+        node "$tmp/chrome.js" <"$tmp/x.json" | same "Chrome, by $by" $by
+    done
+fi
+
+# ---- callgrind ----
+
+if have callgrind_annotate valgrind; then
+    prof --callgrind "$tmp/x.callgrind" --by insn "$tmp/x.data"
+    callgrind_annotate --threshold=100 "$tmp/x.callgrind" >"$tmp/annotated" 2>&1
+    awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); own[$0] += n}
+        END {for (f in own) print f, own[f]}' "$tmp/folded.insn" |
+        sort >"$tmp/want"
+    awk '/^ *[0-9,]+ \([ 0-9.]+%\)  [?]:/ {
+            n = $1; gsub(/,/, "", n); sub(/^.*[?]:/, ""); sub(/ \[\]$/, "")
+            if (n) print $0, n}' "$tmp/annotated" | sort >"$tmp/got"
+    if [ -s "$tmp/got" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+    else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
+fi
+report
