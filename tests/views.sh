@@ -121,6 +121,56 @@ END
     done
 fi
 
+# ---- speedscope ----
+
+page=$build/npm/node_modules/speedscope/dist/release/index.html
+
+# speedscope FILE: the profiles that speedscope shows in a browser, `NAME TOTAL`
+# each. What it complains of goes to standard error.
+speedscope() {
+    {
+        printf 'speedscope.loadFileFromBase64("%s", "' "$(basename "$1")"
+        base64 -w0 "$1"
+        printf '")\n'
+    } >"$tmp/profile.js"
+    timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-quic \
+        --no-first-run --disable-background-networking \
+        --disable-component-update --disable-sync --enable-logging=stderr \
+        --user-data-dir="$tmp/chromium" --virtual-time-budget=60000 \
+        --dump-dom "file://$page#localProfilePath=$tmp/profile.js" \
+        >"$tmp/dom" 2>"$tmp/console"
+    grep INFO:CONSOLE "$tmp/console" | grep -v WebGL |
+        grep -iE 'error|warn|open|fail' >&2
+    sed 's/<[^>]*>/\n/g' "$tmp/dom" | awk '
+        /^Total Weight$/ {list = 1; next}
+        /Export$/ {list = 0}
+        !list || /^[^0-9A-Za-z]*$/ {next}
+        /^[0-9]+$/ {name = ""; next}
+        name == "" {name = $0; next}
+        {print name, $0; name = ""}'
+}
+
+# A thread's time as speedscope writes it: that in which there are functions.
+awk '/;/ {n = $NF; sub(/[; ].*/, "", $2); all[$1 " " $2] += n}
+    END {for (t in all) {
+        n = all[t]
+        if (n >= 1e6) printf "%s %.2fms\n", t, n / 1e6
+        else if (n >= 1e3) printf "%s %.2fµs\n", t, n / 1e3
+        else printf "%s %.2fns\n", t, n}}' "$tmp/folded.time" |
+    sort >"$tmp/threads"
+if [ ! -f "$page" ]; then
+    skip "speedscope is missing (npm, by make deps-full)"
+elif have chromium chromium; then
+    for format in speedscope chrome; do
+        prof --$format "$tmp/$format.json" --by time "$tmp/x.data"
+        speedscope "$tmp/$format.json" 2>"$tmp/why" |
+            sed 's/(pid .*tid \([0-9]*\))/\1/' | sort >"$tmp/got"
+        if [ ! -s "$tmp/why" ] && [ -s "$tmp/got" ] &&
+            diff "$tmp/threads" "$tmp/got" >"$tmp/why"; then pass
+        else fail_with "speedscope reads --$format" "$tmp/why"; fi
+    done
+fi
+
 # ---- callgrind ----
 
 if have callgrind_annotate valgrind; then

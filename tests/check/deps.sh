@@ -6,6 +6,7 @@
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
 full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev protobuf-compiler nodejs"
+command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel"
 # Where it runs: bare machines, firmware, kernels, other processors.
 full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
@@ -19,7 +20,7 @@ done
 if grep -qs '^ID=ubuntu' /etc/os-release; then
     full="$full linux-headers-generic"
 else
-    full="$full linux-headers-amd64 linux-perf"
+    full="$full linux-headers-amd64 linux-perf chromium"
 fi
 
 case $1 in
@@ -43,8 +44,21 @@ missing() {
     done
 }
 
+# speedscope, which reads what ptprof writes, is no Debian package.
+speedscope=speedscope@1.25.0
+npm=${BUILD:-build}/npm
+get_speedscope() {
+    [ "$1" = full ] && [ "$DEPS" != no ] && command -v npm >/dev/null &&
+        [ ! -d "$npm/node_modules/speedscope" ] || return 0
+    echo "deps: installing from npm into $npm: $speedscope"
+    npm install --silent --no-audit --no-fund --prefix "$npm" $speedscope
+}
+
 need=$(missing)
-[ -z "$need" ] && exit 0
+if [ -z "$need" ]; then
+    get_speedscope "$1"
+    exit
+fi
 if [ "$DEPS" = no ]; then
     echo "deps: missing (not installed, DEPS=no):$need"
     exit 0
@@ -76,3 +90,4 @@ install || { $sudo apt-get update -q >>"$log" 2>&1 && install; } || {
     echo "deps: could not install:$need" >&2
     exit 1
 }
+get_speedscope "$1"

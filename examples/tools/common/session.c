@@ -174,19 +174,25 @@ static void name_task(session *s, uint32_t pid, uint32_t tid,
     choose_task(s, t);
 }
 
-/* The name that a thread has in the end. */
+/* The name that a thread has in the end. Until a record says otherwise at its
+ * time, it has the first one of the file. */
 static void note_comm(session *s, const perfdata_record *r)
 {
     const session_task *parent;
     session_task *t = NULL;
+    const char *comm = "";
     if (r->type == PERFDATA_COMM) {
         t = find_task(s, r->u.comm.pid, r->u.comm.tid);
-        if (t) set_comm(t->last_comm, r->u.comm.name);
+        comm = r->u.comm.name;
     } else if (r->type == PERFDATA_FORK) {
         parent = (const session_task *) pids_find(&s->tasks, r->u.task.ptid);
         if (parent) t = find_task(s, r->u.task.pid, r->u.task.tid);
-        if (t) set_comm(t->last_comm, parent->last_comm);
+        if (t) comm = parent->last_comm;
     }
+    if (!t) return;
+    if (!*t->comm) set_comm(t->comm, comm);
+    set_comm(t->last_comm, comm);
+    choose_task(s, t);
 }
 
 /* Without time threads have their last names. */
