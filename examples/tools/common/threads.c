@@ -1468,7 +1468,7 @@ static void decide_alone(threads_queue_ *q)
     threads_thread_ *const thread = find_thread(t, q->queue->tid);
     uint64_t hi = NO_TIME;
     uint8_t code;
-    q->who.sure = !q->by_cpu;
+    q->who.sure = !q->by_cpu || t->config.never_mark;
     begin_flow(q, thread);
     if (!thread || !thread->in_call || thread->stops[0] == q->hold_ip) return;
     while (!has_code(q, thread->pid, q->hold_ip, &code, 1)) {
@@ -1722,6 +1722,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     q->config.context = q;
     q->who.queue = number;
     q->who.cpu = q->queue->cpu;
+    q->who.sure = !q->by_cpu || t->config.never_mark;
     find_runs(q);
     if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;
     status = t->config.insn ? ipt_insn_init(&q->decoder.insn, &q->config,
