@@ -8914,9 +8914,10 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t behind)
 {
     ipti_cov_stand(w);
-    ipti_next_bits(&w->next, 0, ipti_tnt_hold(tnt, ipti_top(tnt)));
+    ipti_next_bits(&w->next, w->next.tnt_offset,
+                   ipti_tnt_hold(tnt, ipti_top(tnt)));
     if (behind == IPTI_COV_TIP)
-        ipti_next_target(&w->next, 0, leg->to);
+        ipti_next_target(&w->next, w->next.tip_offset, leg->to);
     if (behind <= IPTI_COV_TIP)
         return;
     w->next.event.offset = 0;
@@ -9901,7 +9902,8 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
            && !(w->next.has_tip | w->next.has_event | w->out.waiting
                 | w->out.count | w->unproven | w->resync.state)
-           && w->flow.synced && w->code.index >= w->code.count
+           && w->flow.synced && !w->flow.hidden
+           && w->code.index >= w->code.count
            && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0
            && evt->enabled == w->flow.enabled
            && ipti_walk_wanted(w, &decoder->at) && w->cur.state == IPTI_CUR_SYNC

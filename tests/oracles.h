@@ -18,6 +18,7 @@ static uint8_t sim_bytes[SIM_BYTES];
 static fuzz_log sim_whole; /* of [insn], plainly */
 static fuzz_log sim_other;
 static int sim_changed; /* packets were */
+static int sim_heavy;   /* they are in each case, and many of them */
 
 /* ---- the case ---- */
 
@@ -231,9 +232,16 @@ static inline void sim_make(fuzz_case *c)
     unsigned n;
 
     memset(c, 0, sizeof(*c));
-    simulate(chance(70) ? 10 + dice(40) : 100 + dice(200));
-    sim_changed = chance(50);
-    for (n = sim_changed ? 1 + dice(6) : 0; n--;)
+    if (sim_heavy) {
+        simulate(chance(70) ? 10 + dice(40) : 50 + dice(100));
+        sim_changed = 1;
+        n = 1 + dice(chance(50) ? 6 : 40);
+    } else {
+        simulate(chance(70) ? 10 + dice(40) : 100 + dice(200));
+        sim_changed = chance(50);
+        n = sim_changed ? 1 + dice(6) : 0;
+    }
+    while (n--)
         sim_change();
     if (fuzz_verbose())
         sim_print();
