@@ -6,11 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
-#include "common/pids.h"
-#include "common/spaces.h"
-#include "common/symbols.h"
-#include "common/threads.h"
-#include "common/tool.h"
+#include "common/session.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -49,12 +45,6 @@ static const char help[] =
     "                            the function, ? if there is none; symoff the\n"
     "                            place in it, or in the file; sure is 0 if it\n"
     "                            may have been another thread.\n"
-    "  --tid <n>,...             these threads only.\n"
-    "  --pid <n>,...             these processes only.\n"
-    "  --comm <name>             threads with this name only.\n"
-    "  --cpu <n>,...             these cpus only.\n"
-    "  --time <a>,<b>            from a to b, seconds as printed; either may\n"
-    "                            be missing.\n"
     "  --func <name>             instructions of this function only.\n"
     "  --last <n>                the last n lines of each thread only.\n"
     "  -j <n>                    use n threads: one decodes, the others put\n"
@@ -63,8 +53,7 @@ static const char help[] =
     "                            of it.\n"
     "  --never-mark              sure is always 1. For tests.\n"
     "  --threads                 print the threads, TID PID NAME, and end.\n"
-    "  --quiet                   no progress, nothing about losses.\n"
-    SPACES_HELP
+    SESSION_HELP
     "\n"
     "With GNU parallel, on several machines that have the same files:\n"
     "\n"
@@ -83,38 +72,19 @@ static const char *const field_names[FIELDS] = {
     "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure"
 };
 
-/* Numbers of --tid, --pid or --cpu. */
-typedef struct numbers {
-    uint32_t *list;
-    size_t count;
-} numbers;
-
 typedef struct options {
     const char *file;
     unsigned show; /* INSN, ... */
     uint8_t fields[64];
     unsigned field_count;
-    numbers tids;
-    numbers pids;
-    numbers cpus;
-    const char *comm;
     const char *func;
-    uint64_t from; /* ns */
-    uint64_t to;
     uint64_t last; /* 0: all */
     uint64_t threads; /* -j */
     uint8_t check;
     uint8_t never_mark;
     uint8_t list_threads;
     uint8_t symbols; /* names of functions or files are needed */
-    uint8_t quiet;
 } options;
-
-/* A name that a thread had. */
-typedef struct comm_name {
-    struct comm_name *next;
-    char text[16];
-} comm_name;
 
 /* A line to come, in numbers; what it points to stays to the end. */
 typedef struct line {
@@ -137,11 +107,7 @@ typedef struct line {
 
 /* What is kept of a thread. */
 typedef struct task {
-    uint32_t tid;
-    uint32_t pid;
-    const char *comm;
-    char last_comm[16];  /* in the file */
-    uint8_t wanted;      /* by --tid, --pid and --comm */
+    const session_task *of;
     uint8_t has_from;
     line from;           /* a branch whose target comes next */
     uint16_t depth;      /* of calls */
@@ -183,25 +149,12 @@ typedef struct batch {
 typedef struct ptflow {
     const tool_args *args;
     options opt;
-    perffile file;
-    spaces spaces;
-    spaces_view view;
-    symbols symbols;
-    threads threads;
-    threads_config config;
-    pids tasks;
-    task **list;
-    size_t task_count;
-    size_t task_max;
-    comm_name *names;
+    session session;
+    session_config config;
     found *found;       /* FOUND places that were looked up */
-    uint64_t changes;   /* of code */
     uint64_t checked;
     uint64_t differ;
     text out;
-    double shown;
-    uint8_t is_screen;
-    uint8_t failed;
 
     /* -j: batches are filled, taken and written in turn. */
     pthread_mutex_t lock; /* for states, `take` and `ended` */
@@ -286,124 +239,33 @@ static void put_number(text *t, uint64_t n)
     while (i < sizeof digits) put_char(t, digits[i++]);
 }
 
-static uint64_t to_ns(const ptflow *p, uint64_t tsc)
-{
-    const uint64_t *const pt = p->threads.pt;
-    return perfdata_ns(pt[PERFDATA_PT_TIME_SHIFT], pt[PERFDATA_PT_TIME_MULT],
-                       pt[PERFDATA_PT_TIME_ZERO], tsc);
-}
-
 /* ---- threads ---- */
 
-static int is_one_of(const numbers *n, uint32_t number)
+static task *task_of(ptflow *p, session_task *of)
 {
-    if (n->count == 0) return 1;
-    for (size_t i = 0; i < n->count; i++)
-        if (n->list[i] == number) return 1;
-    return 0;
-}
-
-static void choose_task(const ptflow *p, task *t)
-{
-    t->wanted = is_one_of(&p->opt.tids, t->tid)
-             && is_one_of(&p->opt.pids, t->pid)
-             && (!p->opt.comm || strcmp(t->comm, p->opt.comm) == 0);
-}
-
-static task *find_task(ptflow *p, uint32_t pid, uint32_t tid)
-{
-    task *t = (task *) pids_find(&p->tasks, tid);
-    if (!t) {
-        t = (task *) calloc(1, sizeof *t);
-        if (t && p->opt.last)
-            t->ring = (line *) calloc((size_t) p->opt.last, sizeof *t->ring);
-        if (!t || (p->opt.last && !t->ring) || pids_set(&p->tasks, tid, t)
-            || (p->task_count == p->task_max
-                && !tool_grow(&p->list, 2 * p->task_max + 16,
-                                  sizeof *p->list))) {
-            out_of_memory(p);
-        }
-        if (p->task_count == p->task_max) p->task_max = 2 * p->task_max + 16;
-        p->list[p->task_count++] = t;
-        t->tid = tid;
-        t->pid = pid;
-        t->comm = "";
-        choose_task(p, t);
-    }
+    task *t = (task *) of->user;
+    if (t) return t;
+    t = (task *) calloc(1, sizeof *t);
+    if (t && p->opt.last)
+        t->ring = (line *) calloc((size_t) p->opt.last, sizeof *t->ring);
+    if (!t || (p->opt.last && !t->ring)) out_of_memory(p);
+    t->of = of;
+    of->user = t;
     return t;
-}
-
-static void set_comm(char comm[16], const char *name)
-{
-    size_t n = 0;
-    while (n < 15 && name[n]) n++;
-    memmove(comm, name, n);
-    memset(comm + n, 0, 16 - n);
-}
-
-static void name_task(ptflow *p, uint32_t pid, uint32_t tid, const char *comm)
-{
-    task *const t = find_task(p, pid, tid);
-    comm_name *kept;
-    if (strncmp(t->comm, comm, 15) != 0) {
-        kept = (comm_name *) malloc(sizeof *kept);
-        if (!kept) out_of_memory(p);
-        set_comm(kept->text, comm);
-        kept->next = p->names;
-        p->names = kept;
-        t->comm = kept->text;
-    }
-    t->pid = pid;
-    choose_task(p, t);
-}
-
-/* The name that a thread has in the end. */
-static void note_comm(ptflow *p, const perfdata_record *r)
-{
-    const task *parent;
-    if (r->type == PERFDATA_COMM) {
-        set_comm(find_task(p, r->u.comm.pid, r->u.comm.tid)->last_comm,
-                 r->u.comm.name);
-    } else if (r->type == PERFDATA_FORK) {
-        parent = (const task *) pids_find(&p->tasks, r->u.task.ptid);
-        if (parent)
-            set_comm(find_task(p, r->u.task.pid, r->u.task.tid)->last_comm,
-                     parent->last_comm);
-    }
-}
-
-/* Without time threads have their last names. */
-static void use_last_comms(ptflow *p)
-{
-    for (size_t i = 0; i < p->task_count && !p->threads.timed; i++) {
-        task *const t = p->list[i];
-        name_task(p, t->pid, t->tid, t->last_comm);
-    }
 }
 
 /* ---- what is at an address ---- */
 
 static void look_up(ptflow *p, const line *l, found *f)
 {
-    static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-    const symbol *func = NULL;
-    spaces_found at;
+    session_place place;
+    session_find(&p->session, l->who.pid, l->ip, &place);
     f->ip = l->ip;
     f->pid = l->who.pid;
-    f->life = p->changes + 1;
-    f->func = f->dso = NULL;
-    f->place = l->ip;
-    p->view.pid = l->who.pid;
-    if (!spaces_find(&p->view, &asid, l->ip, &at)) return;
-    f->dso = at.name;
-    f->place = at.offset;
-    if (l->ip >> 63)
-        func = symbols_at(&p->symbols, l->ip);
-    if (func)
-        f->place = l->ip - func->first;
-    else if (at.file && (func = symbols_find(&p->symbols, at.file, at.offset)))
-        f->place = at.offset - func->first;
-    if (func) f->func = func->name;
+    f->life = p->session.changes + 1;
+    f->func = place.name;
+    f->dso = place.file;
+    f->place = place.offset;
 }
 
 static void name_line(ptflow *p, line *l)
@@ -411,7 +273,7 @@ static void name_line(ptflow *p, line *l)
     const uint64_t hash = (l->ip ^ (uint64_t) l->who.pid << 32)
                         * 0x9e3779b97f4a7c15u;
     found *const f = &p->found[hash >> 50 & (FOUND - 1)];
-    if (f->ip != l->ip || f->pid != l->who.pid || f->life != p->changes + 1)
+    if (f->ip != l->ip || f->pid != l->who.pid || f->life != p->session.changes + 1)
         look_up(p, l, f);
     l->func = f->func;
     l->dso = f->dso;
@@ -441,7 +303,7 @@ static void put_time(const ptflow *p, text *t, uint64_t tsc)
         put_text(t, t->time);
     } else {
         const size_t begin = t->used;
-        ns = to_ns(p, tsc);
+        ns = session_ns(&p->session, tsc);
         put_number(t, ns / 1000000000);
         put_char(t, '.');
         digits[9] = 0;
@@ -549,7 +411,7 @@ static void write_batch(ptflow *p, batch *b)
     b->state = EMPTY;
     pthread_mutex_unlock(&p->lock);
     flush(&b->text);
-    p->failed |= b->text.failed;
+    p->session.stop |= b->text.failed;
     b->count = 0;
 }
 
@@ -598,6 +460,7 @@ static void print_line(ptflow *p, const line *l)
     batch *b;
     if (!p->worker_count) {
         put_words(p, &p->out, l);
+        p->session.stop |= p->out.failed;
         return;
     }
     b = &p->batches[p->fill];
@@ -610,20 +473,16 @@ static void print_line(ptflow *p, const line *l)
 /* Is a place in the part that is asked for? */
 static int is_wanted(ptflow *p, const task *t, const line *l)
 {
-    const options *const o = &p->opt;
-    uint64_t ns;
-    if (!t->wanted || !is_one_of(&o->cpus, l->who.cpu)) return 0;
-    if (o->func && (!l->func || strcmp(l->func, o->func) != 0)) return 0;
-    if (o->from == 0 && o->to == UINT64_MAX) return 1;
-    ns = to_ns(p, l->who.tsc);
-    return l->who.tsc && ns >= o->from && ns <= o->to;
+    const char *const func = p->opt.func;
+    return (!func || (l->func && strcmp(l->func, func) == 0))
+        && session_wants(&p->session, t->of, &l->who);
 }
 
 static void put_line(ptflow *p, task *t, line *l)
 {
     if (p->opt.symbols) name_line(p, l);
     if (!is_wanted(p, t, l)) return;
-    l->comm = t->comm;
+    l->comm = t->of->comm;
     if (p->opt.last)
         t->ring[t->put++ % p->opt.last] = *l;
     else
@@ -632,48 +491,17 @@ static void put_line(ptflow *p, task *t, line *l)
 
 /* ---- what threads.h finds ---- */
 
-static int read_trace_code(uint8_t *buffer, size_t size, uint32_t pid,
-                           const ipt_asid *asid, uint64_t ip, void *context)
-{
-    ptflow *const p = (ptflow *) context;
-    p->view.pid = pid;
-    return spaces_read(buffer, size, asid, ip, &p->view);
-}
-
-static void changed(ptflow *p, const spaces_change *change)
-{
-    p->changes++;
-    threads_changed(&p->threads, change->ip, change->size);
-}
-
-static void apply_record(const perfdata_record *r, void *context)
-{
-    ptflow *const p = (ptflow *) context;
-    spaces_change change;
-    if (spaces_apply(&p->spaces, r, &change)) changed(p, &change);
-    while (p->threads.timed && spaces_next(&p->spaces) <= r->sample.time
-           && spaces_advance(&p->spaces, r->sample.time, &change))
-        changed(p, &change);
-    if (!p->threads.timed) return;
-    if (r->type == PERFDATA_COMM) {
-        name_task(p, r->u.comm.pid, r->u.comm.tid, r->u.comm.name);
-    } else if (r->type == PERFDATA_FORK) {
-        const task *const parent = (task *) pids_find(&p->tasks,
-                                                      r->u.task.ptid);
-        if (parent) name_task(p, r->u.task.pid, r->u.task.tid, parent->comm);
-    }
-}
-
 #ifdef HAVE_ZYDIS
 static void check(ptflow *p, const threads_who *who, const ipt_block *b)
 {
     static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    spaces_view *const view = &p->session.view;
     uint8_t bytes[15];
     size_t size = sizeof bytes;
     ipt_code code;
     int n = 0;
-    p->view.pid = who->pid;
-    while (size && (n = spaces_read(bytes, size, &asid, b->ip, &p->view)) <= 0)
+    view->pid = who->pid;
+    while (size && (n = spaces_read(bytes, size, &asid, b->ip, view)) <= 0)
         size--;
     p->checked++;
     memset(&code, 0, sizeof code);
@@ -711,11 +539,12 @@ static void show_calls(task *t, line *l)
     }
 }
 
-static void on_flow(const threads_who *who, const ipt_block *b, void *context)
+static void on_flow(session *s, session_task *of, const threads_who *who,
+                    const ipt_block *b)
 {
-    ptflow *const p = (ptflow *) context;
+    ptflow *const p = (ptflow *) s->context;
     const unsigned show = p->opt.show;
-    task *const t = find_task(p, who->pid, who->tid);
+    task *const t = task_of(p, of);
     line l;
     memset(&l, 0, sizeof l);
     l.who = *who;
@@ -742,10 +571,11 @@ static void on_flow(const threads_who *who, const ipt_block *b, void *context)
     }
 }
 
-static void on_event(const threads_who *who, const ipt_event *e, void *context)
+static void on_event(session *s, session_task *of, const threads_who *who,
+                     const ipt_event *e)
 {
-    ptflow *const p = (ptflow *) context;
-    task *const t = find_task(p, who->pid, who->tid);
+    ptflow *const p = (ptflow *) s->context;
+    task *const t = task_of(p, of);
     line l;
     if (e->flags & IPT_EVENT_STATUS || !(p->opt.show & EVENT)) return;
     memset(&l, 0, sizeof l);
@@ -762,13 +592,12 @@ static void on_event(const threads_who *who, const ipt_event *e, void *context)
     put_line(p, t, &l);
 }
 
-static void on_lost(const threads_who *who, threads_loss loss, int status,
-                    const ipt_where *at, void *context)
+static void on_lost(session *s, session_task *of, const threads_who *who,
+                    threads_loss loss, const ipt_where *at)
 {
-    ptflow *const p = (ptflow *) context;
-    task *const t = find_task(p, who->pid, who->tid);
+    ptflow *const p = (ptflow *) s->context;
+    task *const t = task_of(p, of);
     line l;
-    (void) status;
     t->has_from = 0;
     t->depth = 0;
     if (!(p->opt.show & ERRORS)) return;
@@ -781,33 +610,6 @@ static void on_lost(const threads_who *who, threads_loss loss, int status,
     put_line(p, t, &l);
 }
 
-static int want_thread(uint32_t pid, uint32_t tid, void *context)
-{
-    const ptflow *const p = (const ptflow *) context;
-    return is_one_of(&p->opt.tids, tid) && is_one_of(&p->opt.pids, pid);
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
-}
-
-static int on_progress(uint64_t done, uint64_t size, void *context)
-{
-    ptflow *const p = (ptflow *) context;
-    const double now = p->is_screen ? seconds() : 0;
-    if (p->failed || p->out.failed) return 1;
-    if (!p->is_screen || now - p->shown < 0.2) return 0;
-    p->shown = now;
-    fprintf(stderr, "\r%s: %3.0f %%, %" PRIu64 " instructions",
-            p->args->program,
-            size ? 100.0 * (double) done / (double) size : 100.0,
-            p->threads.instructions);
-    return 0;
-}
-
 /* ---- the command line ---- */
 
 static int complain(const tool_args *args, const char *option,
@@ -817,24 +619,6 @@ static int complain(const tool_args *args, const char *option,
     tool_print(stderr, value);
     fprintf(stderr, ".\n");
     return 1;
-}
-
-static int parse_numbers(const tool_args *args, const char *option,
-                         const char *value, numbers *n)
-{
-    const char *s = value;
-    uint64_t number;
-    do {
-        if (!tool_scan(&s, &number) || number > UINT32_MAX
-            || (*s && *s != ','))
-            return complain(args, option, value);
-        if (!tool_grow(&n->list, n->count + 1, sizeof *n->list)) {
-            fprintf(stderr, "%s: out of memory.\n", args->program);
-            return 1;
-        }
-        n->list[n->count++] = (uint32_t) number;
-    } while (*s++ == ',');
-    return -1;
 }
 
 static int parse_fields(const tool_args *args, const char *value, options *o)
@@ -855,56 +639,21 @@ static int parse_fields(const tool_args *args, const char *value, options *o)
     }
 }
 
-/* SECONDS[.FRACTION] at *s, to ns; 0 if there is none. */
-static int parse_seconds(const char **s, uint64_t *ns)
-{
-    uint64_t unit = 1000000000;
-    uint64_t n = 0;
-    const char *const begin = *s;
-    for (; **s >= '0' && **s <= '9'; ++*s) {
-        if (n > UINT64_MAX / unit / 20) return 0;
-        n = 10 * n + (uint64_t) (**s - '0');
-    }
-    *ns = n * unit;
-    if (**s == '.')
-        for (++*s; **s >= '0' && **s <= '9' && unit; ++*s)
-            *ns += (uint64_t) (**s - '0') * (unit /= 10);
-    return *s != begin;
-}
-
-static int parse_time(const tool_args *args, const char *value, options *o)
-{
-    const char *s = value;
-    int ok = *s == ',' || parse_seconds(&s, &o->from);
-    ok = ok && *s++ == ',' && (!*s || parse_seconds(&s, &o->to)) && !*s;
-    return ok ? -1 : complain(args, "--time", value);
-}
-
 /* Options with an argument; 0: not one of them. */
 static int parse_argument(tool_args *args, options *o, const char *word)
 {
-    static const char *const names[] = {"--fields", "--tid",  "--pid", "--cpu",
-                                        "--time",   "--comm", "--func"};
-    const unsigned count = sizeof names / sizeof names[0];
+    const int is_func = strcmp(word, "--func") == 0;
     const char *value;
-    unsigned i = 0;
     if (strcmp(word, "--last") == 0)
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
     if (strcmp(word, "-j") == 0)
         return tool_number(args, word, 8, &o->threads) ? 1 : -1;
-    while (i < count && strcmp(word, names[i]) != 0) i++;
-    if (i == count) return 0;
+    if (!is_func && strcmp(word, "--fields") != 0) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
-    switch (i) {
-    case 0: return parse_fields(args, value, o);
-    case 1: return parse_numbers(args, word, value, &o->tids);
-    case 2: return parse_numbers(args, word, value, &o->pids);
-    case 3: return parse_numbers(args, word, value, &o->cpus);
-    case 4: return parse_time(args, value, o);
-    case 5: o->comm = value; return -1;
-    default: o->func = value; return -1;
-    }
+    if (!is_func) return parse_fields(args, value, o);
+    o->func = value;
+    return -1;
 }
 
 static int parse_option(tool_args *args, ptflow *p, const char *word)
@@ -916,8 +665,7 @@ static int parse_option(tool_args *args, ptflow *p, const char *word)
         uint8_t *value;
     } flags[] = {{"--check", &p->opt.check},
                  {"--never-mark", &p->opt.never_mark},
-                 {"--threads", &p->opt.list_threads},
-                 {"--quiet", &p->opt.quiet}};
+                 {"--threads", &p->opt.list_threads}};
     int status;
     for (unsigned i = 0; i < sizeof shows / sizeof shows[0]; i++)
         if (strcmp(word, shows[i]) == 0) {
@@ -930,7 +678,7 @@ static int parse_option(tool_args *args, ptflow *p, const char *word)
             return -1;
         }
     status = parse_argument(args, &p->opt, word);
-    if (status == 0) status = spaces_option(args, &p->spaces, word);
+    if (status == 0) status = session_option(args, &p->session, word);
     if (status == 0) {
         fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
         return 1;
@@ -1005,77 +753,26 @@ static int check_options(const tool_args *args, options *o)
 
 /* ---- the whole ---- */
 
-static int read_records(const tool_args *args, ptflow *p)
-{
-    perfdata_record r;
-    int status;
-    while ((status = perffile_next(&p->file, &r)) != PERFDATA_END) {
-        if (status < 0) {
-            perffile_complain(args, &p->file, status, r.offset);
-            if (status == PERFDATA_ERR_FIELDS || status == PERFDATA_ERR_STRING)
-                continue;
-            break;
-        }
-        spaces_index(&p->spaces, &r);
-        note_comm(p, &r);
-        if (threads_add(&p->threads, &r)) {
-            fprintf(stderr, "%s: out of memory.\n", args->program);
-            return 1;
-        }
-    }
-    if (status == PERFDATA_ERR_CUT || status == PERFDATA_END) return 0;
-    return 1;
-}
-
-static void print_loss(const ptflow *p, const char *what, uint64_t count)
-{
-    if (count)
-        fprintf(stderr, "%s: lost: %-36s %" PRIu64 "\n", p->args->program,
-                what, count);
-}
-
-static void print_losses(const ptflow *p)
-{
-    const spaces_losses *const s = &p->spaces.losses;
-    fprintf(stderr, "%s%s: %" PRIu64 " instructions, %" PRIu32 " queues\n",
-            p->is_screen ? "\r" : "", p->args->program,
-            p->threads.instructions, p->threads.queues.queue_count);
-    for (unsigned i = 0; i < THREADS_LOSSES; i++)
-        print_loss(p, threads_text((threads_loss) i), p->threads.losses[i]);
-    print_loss(p, "mappings without a file", s->no_file);
-    print_loss(p, "mappings of another version", s->other_build);
-    print_loss(p, "jitdump files damaged", s->jit_damaged);
-    print_loss(p, "jitdump files of another clock", s->jit_unsure);
-    print_loss(p, "kernel code not in the copy", s->kernel_gone);
-    if (p->opt.check)
-        fprintf(stderr, "%s: %" PRIu64 " instructions checked, %" PRIu64
-                " differ\n", p->args->program, p->checked, p->differ);
-}
-
 static void print_lasts(ptflow *p)
 {
-    for (size_t i = 0; i < p->task_count; i++) {
-        task *const t = p->list[i];
-        uint64_t n = t->put > p->opt.last ? t->put - p->opt.last : 0;
-        for (; n < t->put; n++) print_line(p, &t->ring[n % p->opt.last]);
+    for (size_t i = 0; i < p->session.task_count; i++) {
+        const task *const t = (const task *) p->session.list[i]->user;
+        uint64_t n = t && t->put > p->opt.last ? t->put - p->opt.last : 0;
+        for (; t && n < t->put; n++)
+            print_line(p, &t->ring[n % p->opt.last]);
     }
 }
 
 static void configure(ptflow *p)
 {
-    threads_config *const c = &p->config;
-    c->code = read_trace_code;
-    c->apply = apply_record;
+    session_config *const c = &p->config;
     if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
         c->flow = on_flow;
     c->event = on_event;
     c->lost = on_lost;
-    c->progress = on_progress;
-    c->wanted = want_thread;
-    c->context = p;
-    c->file = &p->file;
     c->insn = (p->opt.show & INSN) != 0;
     c->never_mark = p->opt.never_mark;
+    c->symbols = p->opt.symbols;
     if (p->opt.show & CALL) c->flags |= IPT_CONFIG_END_ON_CALL;
     if (p->opt.show & BRANCH || p->opt.func)
         c->flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
@@ -1083,10 +780,10 @@ static void configure(ptflow *p)
 
 static int print_threads(const ptflow *p)
 {
-    const threads *const t = &p->threads;
+    const threads *const t = &p->session.threads;
     for (size_t i = 0; i < t->thread_count; i++) {
-        const task *const named =
-            (const task *) pids_find(&p->tasks, t->list[i].tid);
+        const session_task *const named =
+            session_task_of(&p->session, t->list[i].tid);
         printf("%" PRIu32 " %" PRIu32 " ", t->list[i].tid, t->list[i].pid);
         if (named) tool_print(stdout, named->last_comm);
         putchar('\n');
@@ -1094,45 +791,25 @@ static int print_threads(const ptflow *p)
     return 0;
 }
 
-static void start_symbols(ptflow *p)
+static int run(ptflow *p)
 {
-    char *const path = spaces_kallsyms(&p->spaces);
+    int status;
+    configure(p);
+    status = session_open(&p->session, p->opt.file);
+    if (status) return status;
+    if (p->opt.list_threads) return print_threads(p);
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
-    if (path) symbols_kernel(&p->symbols, path);
-    free(path);
-}
-
-static int run(const tool_args *args, ptflow *p)
-{
-    int status = perffile_open(args, p->opt.file, &p->file);
-    if (status) return status;
-    configure(p);
-    threads_init(&p->threads, &p->config);
-    spaces_open(&p->spaces, p->file.data, p->file.folder);
-    status = read_records(args, p);
-    if (status == 0) status = spaces_start(&p->spaces);
-    if (status == 0 && threads_start(&p->threads)) {
-        fprintf(stderr, "%s: out of memory.\n", args->program);
-        status = 1;
-    }
-    use_last_comms(p);
-    if (status == 0 && p->opt.symbols) start_symbols(p);
-    if (status == 0 && p->opt.list_threads) {
-        status = print_threads(p);
-    } else if (status == 0) {
-        start_workers(p);
-        status = threads_run(&p->threads) < 0;
-        if (status) fprintf(stderr, "%s: out of memory.\n", args->program);
-        if (p->opt.last) print_lasts(p);
-        end_workers(p);
-        flush(&p->out);
-        if (!p->opt.quiet) print_losses(p);
-        if (p->differ) status = 1;
-    }
-    threads_free(&p->threads);
-    perffile_close(&p->file);
-    return status;
+    start_workers(p);
+    status = session_run(&p->session);
+    if (p->opt.last) print_lasts(p);
+    end_workers(p);
+    flush(&p->out);
+    session_losses(&p->session);
+    if (p->opt.check && !p->session.quiet)
+        fprintf(stderr, "%s: %" PRIu64 " instructions checked, %" PRIu64
+                " differ\n", p->args->program, p->checked, p->differ);
+    return p->differ ? 1 : status;
 }
 
 int main(int argc, char **argv)
@@ -1144,34 +821,20 @@ int main(int argc, char **argv)
     args.next = argc > 0 ? argv + 1 : argv;
     p.args = &args;
     p.out.is_stdout = 1;
-    p.opt.to = UINT64_MAX;
     p.opt.threads = 1;
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.moved, NULL);
-    symbols_init(&p.symbols);
-    spaces_init(&p.spaces, &args);
-    p.view.all = &p.spaces;
+    session_init(&p.session, &args, &p.config, &p);
     status = parse(&args, &p);
     if (status < 0) status = check_options(&args, &p.opt);
-    p.is_screen = (uint8_t) (isatty(2) && !p.opt.quiet);
-    if (status < 0) status = run(&args, &p);
-    for (size_t i = 0; i < p.task_count; i++) {
-        free(p.list[i]->ring);
-        free(p.list[i]);
-    }
-    free(p.list);
-    pids_free(&p.tasks);
-    free(p.opt.tids.list);
-    free(p.opt.pids.list);
-    free(p.opt.cpus.list);
-    while (p.names) {
-        comm_name *const next = p.names->next;
-        free(p.names);
-        p.names = next;
+    if (status < 0) status = run(&p);
+    for (size_t i = 0; i < p.session.task_count; i++) {
+        task *const t = (task *) p.session.list[i]->user;
+        if (t) free(t->ring);
+        free(t);
     }
     free(p.found);
     free(p.out.bytes);
-    symbols_free(&p.symbols);
-    spaces_free(&p.spaces);
+    session_free(&p.session);
     return tool_end(&args, status);
 }

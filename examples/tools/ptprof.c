@@ -123,7 +123,7 @@ struct ptprof {
     const tool_args *args;
     options opt;
     session session;
-    names names;
+    names_table names;
     calltree tree;       /* threads, then their functions */
     timeline timeline;
     uint32_t wanted;     /* name of --histogram */
@@ -407,7 +407,9 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
                     const ipt_block *b)
 {
     ptprof *const p = (ptprof *) s->context;
-    thread *const t = thread_of(p, task);
+    thread *t;
+    if (!session_wants(s, task, who)) return;
+    t = thread_of(p, task);
     advance(t, who->tsc);
     if (stack_flow(&t->stack, b)) out_of_memory(p);
     execute(t, b->count);
@@ -431,8 +433,9 @@ static void on_event(session *s, session_task *task, const threads_who *who,
                      const ipt_event *e)
 {
     ptprof *const p = (ptprof *) s->context;
-    thread *const t = thread_of(p, task);
-    if (e->flags & IPT_EVENT_STATUS) return;
+    thread *t;
+    if (e->flags & IPT_EVENT_STATUS || !session_wants(s, task, who)) return;
+    t = thread_of(p, task);
     advance(t, who->tsc);
     if (stack_event(&t->stack, e)) out_of_memory(p);
     switch (e->type) {
@@ -450,8 +453,10 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
                     threads_loss loss, const ipt_where *at)
 {
     ptprof *const p = (ptprof *) s->context;
-    thread *const t = thread_of(p, task);
+    thread *t;
     (void) at;
+    if (!session_wants(s, task, who)) return;
+    t = thread_of(p, task);
     advance(t, who->tsc);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
     t->stopped = 1;
@@ -871,7 +876,7 @@ static int choose_cost(ptprof *p)
 
 static const char *text_of(uint32_t name, void *context)
 {
-    return names_text((const names *) context, name);
+    return names_text((const names_table *) context, name);
 }
 
 static int show(ptprof *p)
@@ -928,7 +933,7 @@ int main(int argc, char **argv)
 {
     static const session_config config = {
         on_flow, on_event, on_lost, on_exec,
-        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0};
+        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
     static ptprof p;
     struct winsize size;
     tool_args args;

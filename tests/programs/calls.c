@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#define FUNCTION __attribute__((noinline, noclone))
+#define FUNCTION __attribute__((noinline))
 
 static volatile int work;
 

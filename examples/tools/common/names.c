@@ -14,7 +14,7 @@ static uint32_t hash_of(const char *text)
 }
 
 /* Where a text is, or would be. At least half of the slots are free. */
-static uint32_t *slot_of(const names *n, const char *text)
+static uint32_t *slot_of(const names_table *n, const char *text)
 {
     uint32_t i = hash_of(text) & (n->size - 1);
     while (n->slots[i] && strcmp(n->list[n->slots[i] - 1], text) != 0)
@@ -22,7 +22,7 @@ static uint32_t *slot_of(const names *n, const char *text)
     return &n->slots[i];
 }
 
-static int grow(names *n)
+static int grow(names_table *n)
 {
     const uint32_t max = n->max ? 2 * n->max : 64;
     uint32_t *const slots = (uint32_t *) calloc(2 * (size_t) max,
@@ -43,7 +43,7 @@ static int grow(names *n)
     return 1;
 }
 
-uint32_t names_add(names *n, const char *text)
+uint32_t names_add(names_table *n, const char *text)
 {
     uint32_t *slot;
     if (n->count == n->max && !grow(n)) return 0;
@@ -53,12 +53,12 @@ uint32_t names_add(names *n, const char *text)
     return *slot;
 }
 
-const char *names_text(const names *n, uint32_t number)
+const char *names_text(const names_table *n, uint32_t number)
 {
     return number ? n->list[number - 1] : "?";
 }
 
-void names_free(names *n)
+void names_free(names_table *n)
 {
     for (uint32_t i = 0; i < n->count; i++) free(n->list[i]);
     free(n->list);

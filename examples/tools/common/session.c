@@ -31,6 +31,7 @@ void session_free(session *s)
     for (size_t i = 0; i < s->task_count; i++) free(s->list[i]);
     free(s->list);
     pids_free(&s->tasks);
+    names_free(&s->comms);
     free(s->tids.list);
     free(s->pids.list);
     free(s->cpus.list);
@@ -138,7 +139,7 @@ static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
     if (t) return t;
     if (s->task_count == s->task_max) {
         if (!tool_grow(&s->list, 2 * s->task_max + 16, sizeof *s->list)) {
-            s->failed = 1;
+            s->no_memory = 1;
             return NULL;
         }
         s->task_max = 2 * s->task_max + 16;
@@ -146,22 +147,31 @@ static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
     t = (session_task *) calloc(1, sizeof *t);
     if (!t || pids_set(&s->tasks, tid, t)) {
         free(t);
-        s->failed = 1;
+        s->no_memory = 1;
         return NULL;
     }
     s->list[s->task_count++] = t;
     t->tid = tid;
     t->pid = pid;
+    t->comm = t->last_comm = "";
     choose_task(s, t);
     return t;
 }
 
-static void set_comm(char comm[16], const char *name)
+session_task *session_task_of(const session *s, uint32_t tid)
 {
-    size_t n = 0;
-    while (n < 15 && name[n]) n++;
-    memmove(comm, name, n);
-    memset(comm + n, 0, 16 - n);
+    return (session_task *) pids_find(&s->tasks, tid);
+}
+
+/* The kernel's names of threads have 15 bytes at most. */
+static const char *keep_comm(session *s, const char *name)
+{
+    char comm[16] = "";
+    uint32_t number;
+    for (unsigned n = 0; n < 15 && name[n]; n++) comm[n] = name[n];
+    number = names_add(&s->comms, comm);
+    if (!number) s->no_memory = 1;
+    return names_text(&s->comms, number);
 }
 
 static void name_task(session *s, uint32_t pid, uint32_t tid,
@@ -169,7 +179,7 @@ static void name_task(session *s, uint32_t pid, uint32_t tid,
 {
     session_task *const t = find_task(s, pid, tid);
     if (!t) return;
-    set_comm(t->comm, name);
+    t->comm = keep_comm(s, name);
     t->pid = pid;
     choose_task(s, t);
 }
@@ -185,13 +195,13 @@ static void note_comm(session *s, const perfdata_record *r)
         t = find_task(s, r->u.comm.pid, r->u.comm.tid);
         comm = r->u.comm.name;
     } else if (r->type == PERFDATA_FORK) {
-        parent = (const session_task *) pids_find(&s->tasks, r->u.task.ptid);
+        parent = session_task_of(s, r->u.task.ptid);
         if (parent) t = find_task(s, r->u.task.pid, r->u.task.tid);
         if (t) comm = parent->last_comm;
     }
     if (!t) return;
-    if (!*t->comm) set_comm(t->comm, comm);
-    set_comm(t->last_comm, comm);
+    t->last_comm = keep_comm(s, comm);
+    if (!*t->comm) t->comm = t->last_comm;
     choose_task(s, t);
 }
 
@@ -226,7 +236,7 @@ static void note_names(session *s, const perfdata_record *r)
     if (r->type == PERFDATA_COMM) {
         name_task(s, r->u.comm.pid, r->u.comm.tid, r->u.comm.name);
     } else if (r->type == PERFDATA_FORK) {
-        parent = (session_task *) pids_find(&s->tasks, r->u.task.ptid);
+        parent = session_task_of(s, r->u.task.ptid);
         if (parent) name_task(s, r->u.task.pid, r->u.task.tid, parent->comm);
     }
 }
@@ -247,38 +257,37 @@ static void apply_record(const perfdata_record *r, void *context)
     }
 }
 
-/* The thread of flow, an event or a loss; NULL if it is not wanted. */
-static session_task *wanted_task(session *s, const threads_who *who)
+int session_wants(const session *s, const session_task *t,
+                  const threads_who *who)
 {
-    session_task *const t = find_task(s, who->pid, who->tid);
     uint64_t ns;
-    if (!t || !t->wanted || !is_one_of(&s->cpus, who->cpu)) return NULL;
-    if (s->from == 0 && s->to == UINT64_MAX) return t;
+    if (!t->wanted || !is_one_of(&s->cpus, who->cpu)) return 0;
+    if (s->from == 0 && s->to == UINT64_MAX) return 1;
     ns = session_ns(s, who->tsc);
-    return who->tsc && ns >= s->from && ns <= s->to ? t : NULL;
+    return who->tsc && ns >= s->from && ns <= s->to;
 }
 
 static void on_flow(const threads_who *who, const ipt_block *b, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = wanted_task(s, who);
+    session_task *const t = find_task(s, who->pid, who->tid);
     if (t) s->config->flow(s, t, who, b);
 }
 
 static void on_event(const threads_who *who, const ipt_event *e, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = wanted_task(s, who);
-    if (t && s->config->event) s->config->event(s, t, who, e);
+    session_task *const t = find_task(s, who->pid, who->tid);
+    if (t) s->config->event(s, t, who, e);
 }
 
 static void on_lost(const threads_who *who, threads_loss loss, int status,
                     const ipt_where *at, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = wanted_task(s, who);
+    session_task *const t = find_task(s, who->pid, who->tid);
     (void) status;
-    if (t && s->config->lost) s->config->lost(s, t, who, loss, at);
+    if (t) s->config->lost(s, t, who, loss, at);
 }
 
 static int want_thread(uint32_t pid, uint32_t tid, void *context)
@@ -298,7 +307,7 @@ static int on_progress(uint64_t done, uint64_t size, void *context)
 {
     session *const s = (session *) context;
     const double now = s->is_screen ? seconds() : 0;
-    if (s->failed) return 1;
+    if (s->stop || s->no_memory) return 1;
     if (!s->is_screen || now - s->shown < 0.2) return 0;
     s->shown = now;
     fprintf(stderr, "\r%s: %3.0f %%, %" PRIu64 " instructions",
@@ -329,41 +338,57 @@ static int read_records(session *s)
         }
         spaces_index(&s->spaces, &r);
         note_comm(s, &r);
-        if (threads_add(&s->threads, &r) || s->failed) return out_of_memory(s);
+        if (threads_add(&s->threads, &r) || s->no_memory)
+            return out_of_memory(s);
     }
     return status != PERFDATA_ERR_CUT && status != PERFDATA_END;
 }
 
-int session_open(session *s, const char *name)
+static void configure(session *s)
 {
+    const session_config *const from = s->config;
     threads_config *const c = &s->decoder;
-    int status = perffile_open(s->args, name, &s->file);
-    if (status) return status;
-    s->is_open = 1;
-    s->is_screen = (uint8_t) (isatty(2) && !s->quiet);
     c->code = read_code;
     c->apply = apply_record;
-    c->flow = on_flow;
-    c->event = on_event;
-    c->lost = on_lost;
+    if (from->flow) c->flow = on_flow;
+    if (from->event) c->event = on_event;
+    if (from->lost) c->lost = on_lost;
     c->progress = on_progress;
     c->wanted = want_thread;
     c->context = s;
     c->file = &s->file;
-    c->flags = s->config->flags;
-    c->insn = s->config->insn;
-    threads_init(&s->threads, c);
+    c->flags = from->flags;
+    c->insn = from->insn;
+    c->never_mark = from->never_mark;
+}
+
+static void start_symbols(session *s)
+{
+    char *const path = spaces_kallsyms(&s->spaces);
+    if (path) symbols_kernel(&s->symbols, path);
+    free(path);
+}
+
+int session_open(session *s, const char *name)
+{
+    int status = perffile_open(s->args, name, &s->file);
+    if (status) return status;
+    s->is_open = 1;
+    s->is_screen = (uint8_t) (isatty(2) && !s->quiet);
+    configure(s);
+    threads_init(&s->threads, &s->decoder);
     spaces_open(&s->spaces, s->file.data, s->file.folder);
     status = read_records(s);
     if (status == 0) status = spaces_start(&s->spaces);
     if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);
     use_last_comms(s);
+    if (status == 0 && s->config->symbols) start_symbols(s);
     return status;
 }
 
 int session_run(session *s)
 {
-    return threads_run(&s->threads) < 0 ? out_of_memory(s) : 0;
+    return threads_run(&s->threads) < 0 || s->no_memory ? out_of_memory(s) : 0;
 }
 
 static void print_loss(const session *s, const char *what, uint64_t count)
@@ -411,20 +436,21 @@ int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
     spaces_found at;
     uint64_t offset, first, last;
     memset(place, 0, sizeof *place);
+    place->offset = ip;
     s->view.pid = pid;
     if (!spaces_find(&s->view, &asid, ip, &at)) return 0;
     place->file = at.name;
     place->first = at.first;
     place->last = at.last;
-    offset = ip;
-    if (ip >> 63) func = symbols_at(&s->symbols, ip);
-    if (!func && at.file) {
-        offset = at.offset;
-        func = symbols_find(&s->symbols, at.file, offset);
-    }
+    place->offset = offset = at.offset;
+    if (!s->config->symbols) return 1;
+    if (ip >> 63 && (func = symbols_at(&s->symbols, ip)) != NULL)
+        offset = ip;
+    if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
     if (func) {
         place->name = func->name;
-        set_range(place, &at, ip, offset - func->first, func->last - offset);
+        place->offset = offset - func->first;
+        set_range(place, &at, ip, place->offset, func->last - offset);
     } else if (at.file) {
         symbols_gap(&s->symbols, at.file, offset, &first, &last);
         set_range(place, &at, ip, offset - first, last - offset);

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SESSION_H
 #define SESSION_H
+#include "names.h"
 #include "pids.h"
 #include "spaces.h"
 #include "symbols.h"
@@ -37,9 +38,9 @@ typedef struct session_numbers {
 typedef struct session_task {
     uint32_t tid;
     uint32_t pid;
-    char comm[16];
-    char last_comm[16]; /* in the file */
-    uint8_t wanted;     /* by --tid, --pid and --comm */
+    const char *comm;      /* its name now, until session_free */
+    const char *last_comm; /* ... and in the end */
+    uint8_t wanted;        /* by --tid, --pid and --comm */
     void *user;
 } session_task;
 
@@ -47,15 +48,16 @@ typedef struct session_task {
 typedef struct session_place {
     const char *name;  /* of the function; NULL if none is known */
     const char *file;  /* ... or what JIT code is called; NULL */
+    uint64_t offset;   /* in the function; else in the file; else the address */
     uint64_t first;    /* the function's addresses; without a name those that */
     uint64_t last;     /* are known to have none, in the same file */
 } session_place;
 
 typedef struct session session;
 
-/* Each may be NULL. */
+/* Each may be NULL. They are told of all threads whose trace is decoded; see
+ * session_wants. */
 typedef struct session_config {
-    /* Instructions, an event, a loss: of threads and times that are wanted. */
     void (*flow)(session *s, session_task *t, const threads_who *who,
                  const ipt_block *block);
     void (*event)(session *s, session_task *t, const threads_who *who,
@@ -64,8 +66,10 @@ typedef struct session_config {
                  threads_loss loss, const ipt_where *at);
     /* A process runs another program from here on. */
     void (*exec)(session *s, session_task *t);
-    uint32_t flags; /* IPT_CONFIG_ */
-    uint8_t insn;   /* 1: blocks of one instruction each */
+    uint32_t flags;     /* IPT_CONFIG_ */
+    uint8_t insn;       /* 1: blocks of one instruction each */
+    uint8_t symbols;    /* 1: session_find gives names of functions */
+    uint8_t never_mark; /* see threads.h */
 } session_config;
 
 struct session {
@@ -80,9 +84,11 @@ struct session {
     session_task **list;   /* in the order in which they were found */
     size_t task_count;
     uint64_t changes;      /* of code: what session_find said may not hold */
-    int failed;            /* set it to end */
+    int stop;              /* set it to end */
+    uint8_t quiet;         /* --quiet */
     /* private */
     threads_config decoder;
+    names_table comms;
     pids tasks;
     size_t task_max;
     session_numbers tids;
@@ -92,8 +98,8 @@ struct session {
     uint64_t from;         /* ns */
     uint64_t to;
     double shown;
-    uint8_t quiet;
     uint8_t is_screen;
+    uint8_t no_memory;
     uint8_t is_open;
 };
 
@@ -105,7 +111,8 @@ void session_free(session *s);
  * followed, else the exit status. */
 int session_option(tool_args *args, session *s, const char *word);
 
-/* Read the records of a file. 0, or the exit status with a message. */
+/* Read the records of a file. 0, or the exit status with a message. The config
+ * may be changed before it. */
 int session_open(session *s, const char *name);
 
 /* Decode. 0, or the exit status. */
@@ -113,6 +120,13 @@ int session_run(session *s);
 
 /* Say what is lost, to standard error. */
 void session_losses(const session *s);
+
+/* Is this thread, with this cpu and time, asked for? */
+int session_wants(const session *s, const session_task *t,
+                  const threads_who *who);
+
+/* The thread of that number, or NULL. */
+session_task *session_task_of(const session *s, uint32_t tid);
 
 /* A time of the trace in ns. */
 uint64_t session_ns(const session *s, uint64_t tsc);
