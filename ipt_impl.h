@@ -3050,6 +3050,13 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
     }
 }
 
+/* After an overflow: tracing is disabled. */
+static void ipti_evt_lost_off(ipt_evt_state_ *evt)
+{
+    ipti_evt_no_fup(evt);
+    ipti_evt_decided(evt, 0, 0);
+}
+
 /* Tracing goes on at `ip`. What waits for a FUP may still get one. */
 static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
 {
@@ -3187,8 +3194,7 @@ static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
 }
 
 /* That keeps order. Where so many are held that there would be no room for what
- * takes a FUP, the phase ends as it most likely will; what SKD010 looks past
- * then goes before them. */
+ * takes a FUP, the phase ends as it most likely will. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
@@ -3200,6 +3206,8 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
             ipti_evt_held_done(evt);
         else if (evt->phase == IPTI_EVT_BOGUS)
             ipti_evt_lost_on(evt, evt->psb_ip);
+        else if (evt->phase == IPTI_EVT_LOST)
+            ipti_evt_lost_off(evt);
         bind = IPTI_BIND_NOW;
     }
     record = ipti_evt_push(evt, packet, type, bind);
@@ -3399,13 +3407,6 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 
     ipti_evt_remove(evt, 0);
     evt->pending[evt->count++] = overflow;
-}
-
-/* Tracing is disabled. */
-static void ipti_evt_lost_off(ipt_evt_state_ *evt)
-{
-    ipti_evt_no_fup(evt);
-    ipti_evt_decided(evt, 0, 0);
 }
 
 /* SKD010 looks past these for the IP that the overflow lost. */

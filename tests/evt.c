@@ -2224,6 +2224,33 @@ TEST(V4_between_ovf_and_tip)
     }
 }
 
+/* ... and where there is no room for all of that, order stays. */
+TEST(many_between_ovf_and_pge)
+{
+    static const ipt_packet head[] = {ON, OVF, PTW(0, 0, 5)}, cbr = CBR(4),
+                            tail[] = {PIP(0x5000, 0), PGE(0x2000)};
+    ipt_event e = {.type = 0};
+    unsigned type = IPT_EVT_PTWRITE;
+
+    build_all(&b, head, LENGTH(head));
+    for (unsigned i = 0; i < IPT_PENDING_MAX_; i++) build_put(&b, &cbr);
+    for (unsigned i = 0; i < LENGTH(tail); i++) build_put(&b, &tail[i]);
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    f.config.errata = IPT_ERRATUM_SKD010;
+    CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+    CHECK_EQ(sync(), IPT_OK);
+    while (e.type != IPT_EVT_OVERFLOW)
+        if (!CHECK_EQ(next(&e), IPT_OK)) break;
+    for (unsigned i = 0; i < IPT_PENDING_MAX_ + 3; i++) {
+        CHECK_EQ(next(&e), IPT_OK);
+        CHECK_EQ(e.type, type);
+        type = i < IPT_PENDING_MAX_ ? IPT_EVT_CBR
+             : i == IPT_PENDING_MAX_ ? IPT_EVT_PAGING : IPT_EVT_ENABLED;
+    }
+    CHECK_EQ(e.ip, 0x2000);
+    feed_end(&f);
+}
+
 /* _start takes over what at has to say before the first packet. */
 TEST(V3_start_says)
 {
@@ -2418,6 +2445,7 @@ int main(void)
     RUN(V4_time_without_psbend);
     RUN(V4_forgotten);
     RUN(V4_between_ovf_and_tip);
+    RUN(many_between_ovf_and_pge);
     RUN(V3_start_says);
     RUN(V4_neutral_in_a_psb);
     RUN(synchronise);
