@@ -43,7 +43,7 @@ static align_stretch *flow(uint64_t ip, uint64_t stop)
 {
     align_stretch *const s = &list[count++];
     s->ip = ip;
-    s->stop = stop;
+    for (unsigned i = 0; i < ALIGN_THREADS; i++) s->stop[i] = stop;
     s->fits = s->stops = 0xffff;
     s->last = 99;
     return s;
@@ -173,6 +173,24 @@ TEST(what_costs)
     is(0, 2, 1);
 }
 
+/* Where each would have stopped, had it been the one, by its own code. */
+TEST(code_that_differs)
+{
+    begin();
+    at(0, 0x300);
+    run(1)->state = ALIGN_NEW;
+    run(0);
+    flow(0x300, 0x400)->last = 0;
+    flow(0x500, 0x600)->stop[1] = 0x700; // after a signal, or thread 1 begins
+    flow(0x800, 0x900)->news = 2;
+    list[2].first = list[2].last = 1;
+    flow(0x600, 0x610)->first = 2;
+    CHECK_EQ(find(), 4);
+    is(1, 1, 0);
+    is(2, 2, 1);
+    is(3, 1, 2);
+}
+
 TEST(other_processors)
 {
     begin();
@@ -290,6 +308,7 @@ int main(void)
     RUN(a_loop_of_both);
     RUN(later_flow_tells);
     RUN(what_costs);
+    RUN(code_that_differs);
     RUN(other_processors);
     RUN(no_explanation);
     RUN(many_places);

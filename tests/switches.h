@@ -1,6 +1,6 @@
 /* switches.h: a perf.data by hand for threads.h: its records and the trace of
- * its queues in memory, and code that is the same in each process but for one
- * branch. For tests/threads.c and fuzz/threads.c. */
+ * its queues in memory, and code that is the same in each process but for two
+ * branches. For tests/threads.c and fuzz/threads.c. */
 #ifndef SWITCHES_H
 #define SWITCHES_H
 #define IPT_IMPLEMENTATION
@@ -165,13 +165,15 @@ static int sw_piece(threads *t, uint32_t cpu, uint32_t tid, uint64_t data,
 
 /* ---- code ---- */
 
-/* Each 64 bytes: NOPs, at 32 a JNE to 48 (in even processes), at 62 SYSCALL. */
+/* Each 64 bytes: NOPs, at 32 a JNE to 48 (in even processes), at 62 SYSCALL (in
+ * processes without bit 3) or RET. */
 static int sw_code(uint8_t *buffer, size_t size, uint32_t pid, uint64_t ip)
 {
     for (size_t i = 0; i < size; i++) {
         const unsigned at = (unsigned) (ip + i) & 63;
         buffer[i] = at == 32 && !(pid & 1)   ? 0x75
                   : at == 33 && !(pid & 1) ? 0x0e
+                  : at == 62 && pid & 8      ? 0xc3
                   : at == 62                 ? 0x0f
                   : at == 63                 ? 0x05
                                              : 0x90;

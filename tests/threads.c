@@ -225,6 +225,36 @@ TEST(migration)
     threads_free(&t);
 }
 
+/* One thread goes on where it did not stop, as after a signal; another, whose
+ * code does not fit, may have the cpu, and nothing but a thread of its process
+ * is to come. */
+static void other_code(uint32_t pid)
+{
+    const sw_who parent = {pid, pid, 0, 8000};
+    const sw_who w = {2, 2, 0, 2000};
+    begin(0x400, 0);
+    known(0, 2, 900, 0x1000);
+    sw_switch(&t, &w, 1, pid, pid);
+    psb(1900);
+    stretch(0x1040);
+    stretch(0x3000);
+    stretch(0x3040);
+    sw_fork(&t, &parent, pid, 99);
+    psb(9000);
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 4);
+    for (size_t i = 0; i < ends; i++) CHECK(tids[i] == 2 && sures[i]);
+    CHECK_EQ(t.losses[THREADS_ERROR], 0);
+    threads_free(&t);
+}
+
+TEST(code_that_does_not_fit)
+{
+    other_code(7); /* no conditional branch */
+    other_code(8); /* the kernel is entered by RET */
+}
+
 TEST(queue_of_a_thread)
 {
     begin(0, 0);
@@ -296,6 +326,7 @@ int main(void)
     RUN(by_where_they_go_on);
     RUN(what_cannot_be_told);
     RUN(migration);
+    RUN(code_that_does_not_fit);
     RUN(queue_of_a_thread);
     RUN(code_that_comes_later);
     RUN(losses);

@@ -15,7 +15,7 @@
 /* What has to be assumed, and what that costs. */
 enum {
     RESTART = 1, /* a system call began anew */
-    RETURN = 1,  /* a thread goes on where one was before: a handler ended */
+    RETURN = 1,  /* a thread goes on where it stopped before: a handler ended */
     EMPTY = 1,   /* a run had no user code */
     BREAK = 4,   /* a thread goes on elsewhere: a signal, exec */
     SURE = 1,    /* explanations that cost so much more count, too; */
@@ -157,7 +157,8 @@ static unsigned going_on(const align *a, const align_stretch *all, size_t k,
     if (a->address[stop] - 2 == ip) return RESTART;
     if (all[k].backs >> thread & 1) return RETURN;
     for (size_t i = k > BACK ? k - BACK : 0; i < k; i++)
-        if (all[i].stops && all[i].stop == ip) return RETURN;
+        if ((all[i].stops >> thread & 1) && all[i].stop[thread] == ip)
+            return RETURN;
     return BREAK;
 }
 
@@ -165,8 +166,8 @@ static unsigned going_on(const align *a, const align_stretch *all, size_t k,
  * beginning of one with it. */
 static unsigned leaving(const align_stretch *s, const align_run *run)
 {
-    return (s->stops >> run->thread & 1) && !is_in(&run->out, s->stop) ? BREAK
-                                                                       : 0;
+    return (s->stops >> run->thread & 1)
+                && !is_in(&run->out, s->stop[run->thread]) ? BREAK : 0;
 }
 
 static unsigned entering(const align_stretch *s, const align_run *run)
@@ -203,7 +204,7 @@ static int follow(align *a, const align_stretch *all, size_t k,
         if (s.cost + cost > a->cheapest + KEEP) continue;
         next.stop[thread] = ANYWHERE;
         if (stretch->stops >> thread & 1)
-            next.stop[thread] = index_of(a, stretch->stop);
+            next.stop[thread] = index_of(a, stretch->stop[thread]);
         next.run = (uint32_t) run;
         next.cost = (uint16_t) (s.cost + cost);
         if (next.cost < a->cheapest) a->cheapest = next.cost;
@@ -272,10 +273,11 @@ static int forward(align *a, const align_stretch *all, size_t k,
 static void say_places(const align_stretch *all, size_t k, align_run *runs,
                        size_t before, size_t run)
 {
+    const unsigned thread = runs[before].thread & 15;
     if (k && run == before) return;
     align_add(&runs[run].begins, all[k].ip);
-    if (k && (all[k - 1].stops >> (runs[before].thread & 15) & 1))
-        align_add(&runs[before].ends, all[k - 1].stop);
+    if (k && (all[k - 1].stops >> thread & 1))
+        align_add(&runs[before].ends, all[k - 1].stop[thread]);
 }
 
 /* What the explanations say of stretch k. */

@@ -30,7 +30,7 @@ typedef struct align_places {
 
 typedef struct align_stretch {
     uint64_t ip;    /* it begins here; */
-    uint64_t stop;  /* its thread is to go on here */
+    uint64_t stop[ALIGN_THREADS]; /* where a thread is to go on, by its code */
     size_t first;   /* runs that it can be in, by time: first to last */
     size_t last;
     uint16_t fits;  /* threads whose code it can be: a bit each, */

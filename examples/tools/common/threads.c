@@ -180,19 +180,20 @@ void threads_init(threads *t, const threads_config *config)
 static int row_of(const perfdata_record *r, threads_row_ *row)
 {
     row->ppid = 0;
-    row->exec = 0;
+    row->brings = 0;
     switch (r->type) {
     case PERFDATA_MMAP:
     case PERFDATA_MMAP2:
         row->pid = r->u.mmap.pid;
+        row->brings = 1;
         return 1;
     case PERFDATA_COMM:
         row->pid = r->u.comm.pid;
-        row->exec = (r->misc & PERFDATA_MISC_COMM_EXEC) != 0;
         return 1;
     case PERFDATA_FORK:
         row->pid = r->u.task.pid;
         row->ppid = r->u.task.ppid;
+        row->brings = row->pid != row->ppid; /* or it is a thread */
         return 1;
     case PERFDATA_EXIT:
         row->pid = r->u.task.pid;
@@ -629,6 +630,15 @@ static size_t next_row(threads *t, uint32_t pid, uint64_t hi)
     return SIZE_MAX;
 }
 
+/* Is there code of a process that comes with a record, not later than `hi`? */
+static int has_code_to_come(const threads *t, uint32_t pid, uint64_t hi)
+{
+    for (size_t i = t->row_next; i < t->row_count && t->rows[i].tsc <= hi; i++)
+        if (!t->rows[i].applied && t->rows[i].brings && t->rows[i].pid == pid)
+            return 1;
+    return 0;
+}
+
 /* Apply it early, and before it what its parents did. 0 if there is none. */
 static int apply_early(threads *t, uint32_t pid, uint64_t hi)
 {
@@ -879,7 +889,7 @@ static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
         && was_made(q, thread, ip))
         return 2;
     return has_code(q, thread->pid, ip, &code, 1)
-        || next_row(q->in, thread->pid, q->hi) != SIZE_MAX;
+        || has_code_to_come(q->in, thread->pid, q->hi);
 }
 
 /* Which runs can flow be in that began between two times, and in `first` or
@@ -987,10 +997,13 @@ static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 
 #define TRIAL_BLOCKS 1000000u
 
-/* Follow an event; 0: this is the end of the flow. */
-static int try_event(trial *r, const ipt_event *e, uint64_t last_end,
+/* Follow an event; 0: this is the end of the flow. The kernel is not entered by
+ * a near branch: then the trace does not fit. */
+static int try_event(trial *r, const ipt_event *e, const ipt_block *last,
                      uint8_t *has_stop)
 {
+    const int is_near =
+        last->kind >= IPT_INSN_JCC && last->kind <= IPT_INSN_JMPABS;
     if (e->flags & IPT_EVENT_STATUS) return 1;
     switch (e->type) {
     case IPT_EVT_ENABLED:
@@ -1000,9 +1013,13 @@ static int try_event(trial *r, const ipt_event *e, uint64_t last_end,
         r->offset = e->offset;
         return 0;
     case IPT_EVT_DISABLED:
-        r->stop = e->flags & IPT_EVENT_NO_TO ? last_end : e->u.branch.to;
+        r->stop = e->u.branch.to;
+        if (e->flags & IPT_EVENT_NO_TO) {
+            r->stop = last->end_ip + last->last_size;
+            r->fits = !is_near;
+        }
         *has_stop = 1;
-        return 1;
+        return r->fits;
     case IPT_EVT_ASYNC_DISABLED:
         r->stop = e->ip;
         *has_stop = 1;
@@ -1020,10 +1037,13 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     int pulling = q->plan->pulling;
     int more = 1;
     uint8_t has_stop = 0;
-    uint64_t last_end = 0;
     ipt_block block;
+    ipt_block last;
     ipt_event event;
     memset(r, 0, sizeof *r);
+    memset(&last, 0, sizeof last);
+    last.end_ip = q->last_end;
+    last.kind = q->last_kind;
     r->pid = q->who.pid = pid;
     r->fits = 1;
     q->decoder = q->plan->tail;
@@ -1035,8 +1055,8 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
             r->fits = status == IPT_MORE || status == IPT_END;
             break;
         }
-        if (pulling) more = try_event(r, &event, last_end, &has_stop);
-        if (!pulling && status >= 0) last_end = block.end_ip + block.last_size;
+        if (pulling) more = try_event(r, &event, &last, &has_stop);
+        if (!pulling && status >= 0) last = block;
         pulling = status == IPT_EVENT_FIRST || (status & IPT_EVENT_PENDING);
     }
     if (r->has_next && !(where(q)->valid & IPT_AT_TSC)) r->tsc = 0;
@@ -1096,14 +1116,13 @@ static void note_trial(threads_queue_ *q, size_t k, unsigned bit,
 {
     align_stretch *const s = &q->plan->list[k];
     if (!r->fits) {
-        /* Perhaps its code is still to come. */
-        if (next_row(q->in, r->pid, q->plan->hi[k]) != SIZE_MAX)
+        if (has_code_to_come(q->in, r->pid, q->plan->hi[k]))
             s->fits |= (uint16_t) (1u << bit);
         return;
     }
     s->fits |= (uint16_t) (1u << bit);
-    if (r->has_next && r->stop == first->stop)
-        s->stops |= (uint16_t) (1u << bit);
+    if (r->has_next) s->stops |= (uint16_t) (1u << bit);
+    s->stop[bit] = r->stop;
     if (r->stop != first->stop || r->offset != first->offset)
         q->plan->differ[k] = 1;
 }
@@ -1145,7 +1164,6 @@ static int measure(threads_queue_ *q)
         note_trial(q, k, bit, r, first);
         if (r->fits && r->offset != first->offset) p->open = 0;
     }
-    s->stop = first->stop;
     if (!s->fits) s->fits = done;
     if (!first->fits || !first->has_next) p->open = 0;
     p->measured++;

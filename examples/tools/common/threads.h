@@ -103,7 +103,7 @@ typedef struct threads_row_ {
     uint32_t pid;   /* whose code it changes; UINT32_MAX: that of all */
     uint32_t ppid;  /* of FORK */
     uint16_t size;
-    uint8_t exec;
+    uint8_t brings; /* code of pid, where there was none or other code */
     uint8_t applied;
 } threads_row_;
 
