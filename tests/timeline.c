@@ -126,7 +126,7 @@ TEST(speedscope)
         else if (kind == 'C' && depth)
             CHECK_EQ(stack[--depth], frame);
         else
-            CHECK(!"kind and depth fit");
+            CHECK(0); /* one is left that was not entered */
     }
     CHECK_EQ(profiles, THREADS);
     CHECK(events >= THREADS * EVENTS);
@@ -143,7 +143,7 @@ static uint64_t varint(const uint8_t **p, const uint8_t *end)
         shift += 7;
         if (!(*(*p)++ & 0x80)) return n;
     }
-    CHECK(!"a whole number");
+    CHECK(0); /* the number is not whole */
     return n;
 }
 
@@ -158,7 +158,7 @@ static uint64_t field_of(const uint8_t *p, size_t size, uint32_t field,
         const uint64_t n = varint(&p, end);
         if ((tag & 7) == 2) {
             if (n > (uint64_t) (end - p)) {
-                CHECK(!"a field within its message");
+                CHECK(0); /* the field is longer than its message */
                 return 0;
             }
             p += n;
