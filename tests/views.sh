@@ -123,7 +123,7 @@ fi
 
 # ---- speedscope ----
 
-page=$build/npm/node_modules/speedscope/dist/release/index.html
+page=$root/build/npm/node_modules/speedscope/dist/release/index.html
 
 # speedscope FILE: the profiles that speedscope shows in a browser, `NAME TOTAL`
 # each. What it complains of goes to standard error.

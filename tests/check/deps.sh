@@ -46,7 +46,7 @@ missing() {
 
 # speedscope, which reads what ptprof writes, is no Debian package.
 speedscope=speedscope@1.25.0
-npm=${BUILD:-build}/npm
+npm=build/npm
 get_speedscope() {
     [ "$1" = full ] && [ "$DEPS" != no ] && command -v npm >/dev/null &&
         [ ! -d "$npm/node_modules/speedscope" ] || return 0
