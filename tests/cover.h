@@ -173,6 +173,8 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
 {
     edge e = {insn->ip, d->at.ip, insn->kind, 0, 0,
               insn->mode != IPT_MODE_64};
+    const uint64_t mask = insn->mode == IPT_MODE_64 ? UINT64_MAX
+                        : insn->mode == IPT_MODE_32 ? UINT32_MAX : 0xffff;
     const int hidden = status >= 0 && status & IPT_IP_SUPPRESSED;
     int moved = 0;
     int skipped = 0;
@@ -214,7 +216,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         e.unsure = 0;
     }
     if ((insn->kind == IPT_INSN_RSM || insn->kind == IPT_INSN_INTO)
-        && e.to == insn->ip + insn->size)
+        && ((e.to - insn->ip - insn->size) & mask) == 0)
         e.unsure = 1;
     *edge_add(l) = e;
 }
