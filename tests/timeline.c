@@ -149,10 +149,10 @@ static uint64_t varint(const uint8_t **p, const uint8_t *end)
 
 /* The value of a field of a message: a number, or how long it is, with *inner
  * where it is. NULL, or 0, if there is none. */
-static uint64_t field_of(const uint8_t *p, size_t size, uint32_t field,
+static uint64_t field_of(const uint8_t *p, uint64_t size, uint32_t field,
                          const uint8_t **inner)
 {
-    const uint8_t *const end = p + size;
+    const uint8_t *const end = p + (size_t) size;
     while (p < end) {
         const uint64_t tag = varint(&p, end);
         const uint64_t n = varint(&p, end);
