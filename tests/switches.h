@@ -101,6 +101,12 @@ typedef struct sw_who {
     uint64_t time;
 } sw_who;
 
+/* A number as the file has it: low byte first. */
+static void sw_put(uint8_t *to, uint32_t number, unsigned size)
+{
+    for (unsigned i = 0; i < size; i++) to[i] = (uint8_t) (number >> 8 * i);
+}
+
 /* A record of the kernel, with so many 32-bit words. */
 static int sw_record(threads *t, uint32_t type, uint16_t misc,
                      const sw_who *who, const uint32_t *word, size_t words)
@@ -110,11 +116,12 @@ static int sw_record(threads *t, uint32_t type, uint16_t misc,
     const uint32_t tail[6] = {who->pid, who->tid, (uint32_t) who->time,
                               (uint32_t) (who->time >> 32), who->cpu, 0};
     const uint16_t size = (uint16_t) (8 + 4 * words + sizeof tail);
-    memcpy(bytes, &type, 4);
-    memcpy(bytes + 4, &misc, 2);
-    memcpy(bytes + 6, &size, 2);
-    if (words) memcpy(bytes + 8, word, 4 * words);
-    memcpy(bytes + 8 + 4 * words, tail, sizeof tail);
+    sw_put(bytes, type, 4);
+    sw_put(bytes + 4, misc, 2);
+    sw_put(bytes + 6, size, 2);
+    for (size_t i = 0; i < words; i++) sw_put(bytes + 8 + 4 * i, word[i], 4);
+    for (size_t i = 0; i < 6; i++)
+        sw_put(bytes + 8 + 4 * (words + i), tail[i], 4);
     if (perfdata_parse(sw_events, 0, bytes, size, &r) < 0) return -1;
     r.event = 0;
     return threads_add(t, &r);
