@@ -612,15 +612,6 @@ static void on_lost(session *s, session_task *of, const threads_who *who,
 
 /* ---- the command line ---- */
 
-static int complain(const tool_args *args, const char *option,
-                    const char *value)
-{
-    fprintf(stderr, "%s: %s: bad argument: ", args->program, option);
-    tool_print(stderr, value);
-    fprintf(stderr, ".\n");
-    return 1;
-}
-
 static int parse_fields(const tool_args *args, const char *value, options *o)
 {
     const char *s = value;
@@ -632,7 +623,7 @@ static int parse_fields(const tool_args *args, const char *value, options *o)
                               || strncmp(field_names[f], s, n) != 0))
             f++;
         if (f == FIELDS || o->field_count == sizeof o->fields)
-            return complain(args, "--fields", value);
+            return tool_bad_argument(args, "--fields", value);
         o->fields[o->field_count++] = f;
         if (!s[n]) return -1;
         s += n + 1;
@@ -656,20 +647,20 @@ static int parse_argument(tool_args *args, options *o, const char *word)
     return -1;
 }
 
-static int parse_option(tool_args *args, ptflow *p, const char *word)
+static int parse_option(tool_args *args, session *s, const char *word)
 {
     static const char *const shows[] = {"--insn", "--block", "--branch",
                                         "--call", "--event", "--errors"};
+    options *const o = &((ptflow *) s->context)->opt;
     const struct {
         const char *name;
         uint8_t *value;
-    } flags[] = {{"--check", &p->opt.check},
-                 {"--never-mark", &p->opt.never_mark},
-                 {"--threads", &p->opt.list_threads}};
-    int status;
+    } flags[] = {{"--check", &o->check},
+                 {"--never-mark", &o->never_mark},
+                 {"--threads", &o->list_threads}};
     for (unsigned i = 0; i < sizeof shows / sizeof shows[0]; i++)
         if (strcmp(word, shows[i]) == 0) {
-            p->opt.show |= 1u << i;
+            o->show |= 1u << i;
             return -1;
         }
     for (unsigned i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -677,38 +668,7 @@ static int parse_option(tool_args *args, ptflow *p, const char *word)
             *flags[i].value = 1;
             return -1;
         }
-    status = parse_argument(args, &p->opt, word);
-    if (status == 0) status = session_option(args, &p->session, word);
-    if (status == 0) {
-        fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-        return 1;
-    }
-    return status;
-}
-
-static int parse(tool_args *args, ptflow *p)
-{
-    int status = -1;
-    while (status < 0 && *args->next) {
-        const char *const word = *args->next++;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return tool_help(args, help);
-        if (strcmp(word, "--version") == 0) return tool_version(args);
-        if (word[0] == '-' && word[1]) {
-            status = parse_option(args, p, word);
-        } else if (p->opt.file) {
-            fprintf(stderr, "%s: more than one file.\n", args->program);
-            return 1;
-        } else {
-            p->opt.file = word;
-        }
-    }
-    if (status >= 0) return status;
-    if (!p->opt.file) {
-        fprintf(stderr, "%s: no file.\n", args->program);
-        return 1;
-    }
-    return -1;
+    return parse_argument(args, o, word);
 }
 
 static int check_options(const tool_args *args, options *o)
@@ -824,8 +784,9 @@ int main(int argc, char **argv)
     p.opt.threads = 1;
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.moved, NULL);
+    p.config.option = parse_option;
     session_init(&p.session, &args, &p.config, &p);
-    status = parse(&args, &p);
+    status = session_parse(&args, &p.session, help, &p.opt.file);
     if (status < 0) status = check_options(&args, &p.opt);
     if (status < 0) status = run(&p);
     for (size_t i = 0; i < p.session.task_count; i++) {

@@ -805,50 +805,21 @@ static int parse_text(tool_args *args, options *o, const char *word)
     return -1;
 }
 
-static int parse_option(tool_args *args, ptprof *p, const char *word)
+static int parse_option(tool_args *args, session *s, const char *word)
 {
-    int status = -1;
+    options *const o = &((ptprof *) s->context)->opt;
     if (strcmp(word, "--tree") == 0) {
-        p->opt.tree = 1;
+        o->tree = 1;
     } else if (strcmp(word, "--folded") == 0) {
-        p->opt.folded = 1;
+        o->folded = 1;
     } else if (strcmp(word, "--last") == 0) {
-        if (tool_number(args, word, 24, &p->opt.last)) status = 1;
+        return tool_number(args, word, 24, &o->last) ? 1 : -1;
     } else if (strcmp(word, "--min") == 0) {
-        if (tool_number(args, word, 10, &p->opt.min)) status = 1;
+        return tool_number(args, word, 10, &o->min) ? 1 : -1;
     } else {
-        status = parse_text(args, &p->opt, word);
-        if (status == 0) status = session_option(args, &p->session, word);
-        if (status == 0) {
-            fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-            status = 1;
-        }
+        return parse_text(args, o, word);
     }
-    return status;
-}
-
-static int parse(tool_args *args, ptprof *p)
-{
-    int status = -1;
-    while (status < 0 && *args->next) {
-        const char *const word = *args->next++;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return tool_help(args, help);
-        if (strcmp(word, "--version") == 0) return tool_version(args);
-        if (word[0] == '-' && word[1]) {
-            status = parse_option(args, p, word);
-        } else if (p->opt.file) {
-            fprintf(stderr, "%s: more than one file.\n", args->program);
-            return 1;
-        } else {
-            p->opt.file = word;
-        }
-    }
-    if (status < 0 && !p->opt.file) {
-        fprintf(stderr, "%s: no file.\n", args->program);
-        return 1;
-    }
-    return status;
+    return -1;
 }
 
 /* ---- the whole ---- */
@@ -932,7 +903,7 @@ static void free_all(ptprof *p)
 int main(int argc, char **argv)
 {
     static const session_config config = {
-        on_flow, on_event, on_lost, on_exec,
+        on_flow, on_event, on_lost, parse_option, on_exec,
         IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
     static ptprof p;
     struct winsize size;
@@ -947,7 +918,7 @@ int main(int argc, char **argv)
         || calltree_init(&p.slowest))
         out_of_memory(&p);
     if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
-    status = parse(&args, &p);
+    status = session_parse(&args, &p.session, help, &p.opt.file);
     if (status < 0) {
         if (!p.opt.folded && !p.opt.histogram && !p.opt.last
             && !p.opt.callgrind && !p.opt.timeline)

@@ -41,15 +41,6 @@ void session_free(session *s)
 
 /* ---- options ---- */
 
-static int complain(const tool_args *args, const char *option,
-                    const char *value)
-{
-    fprintf(stderr, "%s: %s: bad argument: ", args->program, option);
-    tool_print(stderr, value);
-    fprintf(stderr, ".\n");
-    return 1;
-}
-
 static int parse_numbers(const tool_args *args, const char *option,
                          const char *value, session_numbers *n)
 {
@@ -58,7 +49,7 @@ static int parse_numbers(const tool_args *args, const char *option,
     do {
         if (!tool_scan(&s, &number) || number > UINT32_MAX
             || (*s && *s != ','))
-            return complain(args, option, value);
+            return tool_bad_argument(args, option, value);
         if (!tool_grow(&n->list, n->count + 1, sizeof *n->list)) {
             fprintf(stderr, "%s: out of memory.\n", args->program);
             return 1;
@@ -90,10 +81,11 @@ static int parse_time(const tool_args *args, const char *value, session *s)
     const char *at = value;
     int ok = *at == ',' || parse_seconds(&at, &s->from);
     ok = ok && *at++ == ',' && (!*at || parse_seconds(&at, &s->to)) && !*at;
-    return ok ? -1 : complain(args, "--time", value);
+    return ok ? -1 : tool_bad_argument(args, "--time", value);
 }
 
-int session_option(tool_args *args, session *s, const char *word)
+/* As spaces_option. */
+static int follow(tool_args *args, session *s, const char *word)
 {
     static const char *const names[] = {"--tid", "--pid", "--cpu", "--time",
                                         "--comm"};
@@ -114,6 +106,36 @@ int session_option(tool_args *args, session *s, const char *word)
     case 3: return parse_time(args, value, s);
     default: s->comm = value; return -1;
     }
+}
+
+int session_parse(tool_args *args, session *s, const char *help,
+                  const char **name)
+{
+    int status = -1;
+    *name = NULL;
+    while (status < 0 && *args->next) {
+        const char *const word = *args->next++;
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return tool_help(args, help);
+        if (strcmp(word, "--version") == 0) return tool_version(args);
+        if (word[0] != '-' || !word[1]) {
+            if (!*name) {
+                *name = word;
+                continue;
+            }
+            fprintf(stderr, "%s: more than one file.\n", args->program);
+            return 1;
+        }
+        status = s->config->option(args, s, word);
+        if (status == 0) status = follow(args, s, word);
+        if (status == 0) {
+            fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
+            return 1;
+        }
+    }
+    if (status >= 0 || *name) return status;
+    fprintf(stderr, "%s: no file.\n", args->program);
+    return 1;
 }
 
 /* ---- threads ---- */

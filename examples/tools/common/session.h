@@ -2,8 +2,8 @@
  * that show it in their ways have in common.
  *
  *     session_init(&s, &args, &config, context);
- *     ... session_option(&args, &s, word) ...   // for each option
- *     status = session_open(&s, "perf.data");
+ *     status = session_parse(&args, &s, help, &name);
+ *     if (status < 0) status = session_open(&s, name);
  *     if (status == 0) status = session_run(&s); // calls config.flow, ...
  *     session_losses(&s);
  *     session_free(&s);
@@ -64,6 +64,8 @@ typedef struct session_config {
                   const ipt_event *event);
     void (*lost)(session *s, session_task *t, const threads_who *who,
                  threads_loss loss, const ipt_where *at);
+    /* Follow an option of the tool's own, as spaces_option does. */
+    int (*option)(tool_args *args, session *s, const char *word);
     /* A process runs another program from here on. */
     void (*exec)(session *s, session_task *t);
     uint32_t flags;     /* IPT_CONFIG_ */
@@ -107,9 +109,10 @@ void session_init(session *s, const tool_args *args,
                   const session_config *config, void *context);
 void session_free(session *s);
 
-/* Follow an option of SESSION_HELP: 0 if it is none of these, -1 if it was
- * followed, else the exit status. */
-int session_option(tool_args *args, session *s, const char *word);
+/* Follow all options, those of SESSION_HELP, of the tool, --help and --version.
+ * Returns -1, with the name of the file, or the exit status. */
+int session_parse(tool_args *args, session *s, const char *help,
+                  const char **name);
 
 /* Read the records of a file. 0, or the exit status with a message. The config
  * may be changed before it. */

@@ -117,23 +117,12 @@ static void replace(stack *s, const stack_function *function, stack_why why)
     s->config->enter(s, top, why);
 }
 
-/* The nearest frame that returns to an address, or NONE. */
-static size_t find_back(const stack_frames_ *f, uint64_t back)
+/* The nearest frame of a kind that returns to an address, or NONE. */
+static size_t find_back(const stack_frames_ *f, stack_kind kind, uint64_t back)
 {
     size_t i = f->count;
     for (size_t n = 0; i > 0 && n < SEARCH; n++)
-        if (f->list[--i].back == back && f->list[i].kind == STACK_CALL)
-            return i;
-    return NONE;
-}
-
-/* The nearest frame of a signal that came at an address, or NONE. */
-static size_t find_signal(const stack_frames_ *f, uint64_t back)
-{
-    size_t i = f->count;
-    for (size_t n = 0; i > 0 && n < SEARCH; n++)
-        if (f->list[--i].back == back && f->list[i].kind == STACK_SIGNAL)
-            return i;
+        if (f->list[--i].back == back && f->list[i].kind == kind) return i;
     return NONE;
 }
 
@@ -202,7 +191,7 @@ static void go_on(stack *s, size_t index)
  * frame from before trace was missing? 1, and those are back. */
 static int find_lost(stack *s, uint64_t to)
 {
-    const size_t count = find_back(&s->lost, to);
+    const size_t count = find_back(&s->lost, STACK_CALL, to);
     if (s->frames.count != 1 || s->frames.list[0].kind != STACK_UNKNOWN
         || count == NONE)
         return 0;
@@ -228,7 +217,7 @@ static void jump(stack *s, uint64_t to, int indirect)
     size_t i;
     if (holds(here, to)) return;
     if (indirect) {
-        i = find_back(&s->frames, to);
+        i = find_back(&s->frames, STACK_CALL, to);
         if (i != NONE && i + 1 == s->frames.count) {
             leave(s, STACK_CALLED);
             return;
@@ -285,7 +274,7 @@ static void ret_elsewhere(stack *s, uint64_t to)
 
 static void ret(stack *s, uint64_t to)
 {
-    const size_t i = find_back(&s->frames, to);
+    const size_t i = find_back(&s->frames, STACK_CALL, to);
     if (i == NONE) {
         ret_elsewhere(s, to);
         return;
@@ -311,7 +300,7 @@ static void interrupted(stack *s, uint64_t from, uint64_t to)
  * or ended. A system call that is begun again has its own two bytes back. */
 static void after_call(stack *s, uint64_t to)
 {
-    const size_t i = find_signal(&s->frames, to);
+    const size_t i = find_back(&s->frames, STACK_SIGNAL, to);
     const stack_frame top = *top_of(&s->frames);
     stack_function f;
     uint64_t from = s->next;
@@ -351,7 +340,7 @@ static void system_ret(stack *s, uint64_t to)
            && s->frames.list[i - 1].kind != STACK_SYSCALL)
         i--;
     if (i == 0) {
-        i = find_signal(&s->frames, to); /* UIRET */
+        i = find_back(&s->frames, STACK_SIGNAL, to); /* UIRET */
         leave_to(s, i == NONE ? 0 : i, STACK_CALLED);
     } else {
         back = s->frames.list[i - 1].back;
@@ -359,7 +348,7 @@ static void system_ret(stack *s, uint64_t to)
         leave(s, STACK_CALLED);
         if (to == back || back - to == 2) i = NONE; /* 2: SYSCALL again */
         if (i != NONE && s->frames.count) {
-            i = find_signal(&s->frames, to);
+            i = find_back(&s->frames, STACK_SIGNAL, to);
             if (i != NONE)
                 leave_to(s, i, STACK_CALLED);
             else

@@ -25,7 +25,7 @@
  *   interrupt, system    the same, where the kernel is traced
  *   call
  *   exec                 from a system call to where programs begin: a new stack.
- *                        Call stack_end where another source tells of it
+ *                        Call stack_end where another source says so
  *   start in the middle  frames appear when they are returned into
  *   missing trace        all frames end. They come back if the first frame
  *                        after it returns into one of them

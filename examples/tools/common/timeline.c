@@ -438,8 +438,24 @@ uint32_t timeline_value(timeline *t, uint32_t parent, const char *name)
     return track;
 }
 
-static void note_time(timeline_track_ *of, uint64_t time)
+/* A function is entered, or left. */
+static void put_call(timeline *t, uint32_t track, int enters, uint32_t name,
+                     const char *text, uint64_t time)
 {
+    timeline_track_ *const of = &t->tracks[track];
+    switch (t->format) {
+    case TIMELINE_CHROME:
+        chrome_begin(t, track, enters ? 'B' : 'E', text, time);
+        fputc('}', t->file);
+        break;
+    case TIMELINE_PERFETTO:
+        perfetto_event(t, track, enters ? TYPE_BEGIN : TYPE_END, name, text, 0,
+                       time);
+        break;
+    default:
+        speedscope_event(t, track, enters ? 'O' : 'C', name, time);
+        break;
+    }
     if (!of->used) of->begin = time;
     of->end = time;
     of->used = 1;
@@ -448,33 +464,13 @@ static void note_time(timeline_track_ *of, uint64_t time)
 void timeline_enter(timeline *t, uint32_t track, uint32_t name,
                     const char *text, uint64_t time)
 {
-    switch (t->format) {
-    case TIMELINE_CHROME:
-        chrome_begin(t, track, 'B', text, time);
-        fputc('}', t->file);
-        break;
-    case TIMELINE_PERFETTO:
-        perfetto_event(t, track, TYPE_BEGIN, name, text, 0, time);
-        break;
-    default: speedscope_event(t, track, 'O', name, time); break;
-    }
-    note_time(&t->tracks[track], time);
+    put_call(t, track, 1, name, text, time);
 }
 
 void timeline_leave(timeline *t, uint32_t track, uint32_t name,
                     const char *text, uint64_t time)
 {
-    switch (t->format) {
-    case TIMELINE_CHROME:
-        chrome_begin(t, track, 'E', text, time);
-        fputc('}', t->file);
-        break;
-    case TIMELINE_PERFETTO:
-        perfetto_event(t, track, TYPE_END, name, text, 0, time);
-        break;
-    default: speedscope_event(t, track, 'C', name, time); break;
-    }
-    note_time(&t->tracks[track], time);
+    put_call(t, track, 0, name, text, time);
 }
 
 void timeline_mark(timeline *t, uint32_t track, const char *text,

@@ -33,6 +33,15 @@ int tool_scan(const char **text, uint64_t *value)
     return errno == 0;
 }
 
+int tool_bad_argument(const tool_args *args, const char *option,
+                      const char *value)
+{
+    fprintf(stderr, "%s: %s: bad argument: ", args->program, option);
+    tool_print(stderr, value);
+    fprintf(stderr, ".\n");
+    return 1;
+}
+
 int tool_number(tool_args *args, const char *option, unsigned bits,
                 uint64_t *value)
 {

@@ -38,6 +38,10 @@ typedef struct tool_file {
  * none, it is empty or looks like an option. */
 const char *tool_argument(tool_args *args, const char *option);
 
+/* Say that an option's argument is bad. Returns the exit status. */
+int tool_bad_argument(const tool_args *args, const char *option,
+                      const char *value);
+
 /* The next word as a number of at most `bits` bits, in C notation. */
 int tool_number(tool_args *args, const char *option, unsigned bits,
                 uint64_t *value);
