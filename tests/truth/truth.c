@@ -54,6 +54,9 @@
 #define ALL_TIME (IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC)
 #define MTC_PERIOD 672 /* ticks */
 #define ROUNDING 128   /* ticks; a CYC may lose one, and 66 were seen */
+#define NOMINAL 20     /* ticks to a bus cycle */
+#define LEAST_RATIO 8  /* cycles to a bus cycle */
+#define CYCLE ((NOMINAL + LEAST_RATIO - 1) / LEAST_RATIO) /* ticks, at most */
 
 static void fatal(const char *format, ...)
 {
@@ -929,7 +932,7 @@ static void change_ratio(void)
 {
     ipt_event e = event(IPT_EVT_CBR, NOWHERE, 0);
 
-    e.u.cbr.ratio = (uint8_t) (8 + below(30));
+    e.u.cbr.ratio = (uint8_t) (LEAST_RATIO + below(30));
     expect(e, out.proven);
     gen_event(e);
 }
@@ -1022,7 +1025,7 @@ static void configure(const model *m)
     out.config.cpuid_15_eax = 2;
     out.config.cpuid_15_ebx = 168;
     out.config.mtc_freq = 3;
-    out.config.nom_freq = 20;
+    out.config.nom_freq = NOMINAL;
     out.config.cbr = m->flags & (IPT_GEN_TSC | IPT_GEN_CYC) ? 24 : 0;
     if (m->with & EXACT)
         out.config.cbr = out.config.nom_freq;
@@ -1318,21 +1321,26 @@ static int same_data(const ipt_event *e, const ipt_event *w)
     }
 }
 
-/* An MTC is exact, and CYCs add to it, rounded down: time is never ahead. From
- * OVF to the next measure a cycle has no length, and time stands still, unless
- * the decoder is told that it keeps its length. Then, and with cycles of one
- * tick, there is no error. */
+/* An MTC is exact, and CYCs add to it, rounded down: time is late. It is early
+ * where the length of a cycle was measured between two MTCs: each stands at the
+ * first cycle after its moment, so that there may be one more cycle between
+ * them, and time gains at most one cycle by the next MTC.
+ *
+ * From OVF to the next measure a cycle has no length, and time stands still,
+ * unless the decoder is told that it keeps its length. Then, and with cycles of
+ * one tick, there is no error. */
 static int check_time(const ipt_event *e, uint64_t tsc)
 {
-    uint64_t most = ROUNDING;
+    const int exact = (out.model->with & EXACT) != 0;
+    const uint64_t late = e->tsc < tsc ? tsc - e->tsc : 0;
+    const uint64_t early = e->tsc > tsc ? e->tsc - tsc : 0;
+    uint64_t most = exact ? 0 : ROUNDING;
 
-    if (out.model->with & EXACT)
-        most = 0;
-    else if (out.model->with & LOSS)
-        most = MTC_PERIOD + ROUNDING;
-    if (at.error < tsc - e->tsc)
-        at.error = tsc - e->tsc;
-    if (e->tsc > tsc || tsc - e->tsc > most)
+    if (!exact && out.model->with & LOSS)
+        most += MTC_PERIOD;
+    if (at.error < late)
+        at.error = late;
+    if (late > most || early > (exact ? 0 : CYCLE))
         return bad("event %s at tsc %" PRIx64 ", was at %" PRIx64,
                    ipt_evt_name(e->type), e->tsc, tsc);
     return 0;
