@@ -16,32 +16,10 @@
 #include "examples/tools/common/pids.c"
 #include "examples/tools/common/spaces.c"
 #include "examples/tools/common/tool.c"
+#include "scratch.h"
 #include "test.h"
-#include <ftw.h>
-#include <sys/stat.h>
-
-static char top[] = "/tmp/ipt-spaces-XXXXXX"; /* everything is below it */
 
 /* ---- files ---- */
-
-/* top/name; the last 64 stay. */
-static char *at_top(const char *name)
-{
-    static char path[64][256];
-    static unsigned next;
-    char *to = path[next++ % 64];
-    snprintf(to, sizeof path[0], "%s/%s", top, name);
-    return to;
-}
-
-static void save(const char *name, const void *bytes, size_t size)
-{
-    FILE *f = fopen(at_top(name), "wb");
-    if (!f || fwrite(bytes, 1, size, f) != size || fclose(f)) {
-        perror(name);
-        exit(2);
-    }
-}
 
 static void save_text(const char *name, const char *text)
 {
@@ -87,13 +65,6 @@ static void save_elf(const char *name, const char *id, const char *code,
     memcpy(elf + 0xf0, id, 2);
     memcpy(elf + 0x100, code, 16);
     save(name, elf, sizeof elf);
-}
-
-static int forget(const char *path, const struct stat *info, int type,
-                  struct FTW *walk)
-{
-    (void) info, (void) type, (void) walk;
-    return remove(path);
 }
 
 /* What is printed to standard error goes to top/err until `loud`. */
@@ -992,7 +963,7 @@ TEST(many_processes)
 static void make_files(void)
 {
     char path[512];
-    if (!mkdtemp(top)) exit(2);
+    scratch_begin();
     save_text("a", "0123456789");
     save_text("b", "abcdefghij");
     save_elf("elf", "\1\2", "the first build.", 0);
@@ -1055,6 +1026,6 @@ int main(void)
     RUN(options);
     RUN(many_mappings);
     RUN(many_processes);
-    nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
+    scratch_end();
     return test_report();
 }

@@ -11,30 +11,11 @@
 #include "examples/tools/common/symbols.c"
 #include "examples/tools/common/tool.c"
 #include "elfbuild.h"
+#include "scratch.h"
 #include "test.h"
-#include <sys/stat.h>
 
-static char top[] = "/tmp/ipt-symbols-XXXXXX";
 static files disk;
 static symbols names;
-
-static char *at_top(const char *name)
-{
-    static char path[8][256];
-    static unsigned next;
-    char *const to = path[next++ % 8];
-    snprintf(to, sizeof path[0], "%s/%s", top, name);
-    return to;
-}
-
-static void save(const char *name, const void *bytes, size_t size)
-{
-    FILE *f = fopen(at_top(name), "wb");
-    if (!f || fwrite(bytes, 1, size, f) != size || fclose(f)) {
-        perror(name);
-        exit(2);
-    }
-}
 
 static const char *name_at(const char *file, uint64_t offset)
 {
@@ -231,8 +212,7 @@ TEST(kernel)
 
 int main(void)
 {
-    char command[64];
-    if (!mkdtemp(top)) return 2;
+    scratch_begin();
 #ifdef HAVE_LIBELF
     RUN(functions);
     RUN(aliases);
@@ -246,6 +226,6 @@ int main(void)
 #endif
     RUN(jit);
     RUN(kernel);
-    snprintf(command, sizeof command, "rm -rf %s", top);
-    return system(command) ? 2 : test_report();
+    scratch_end();
+    return test_report();
 }
