@@ -41,6 +41,7 @@ static ipt_event event_of(const row *r)
     if (r->type == IPT_EVT_CFE) {
         event.u.cfe.type = r->cfe;
         event.u.cfe.has = r->has;
+        event.u.cfe.data[0] = UINT64_MAX; // it is no matter what this says
     } else if (r->type == IPT_EVT_TRIG) {
         event.u.trig.icnt = r->cfe;
         event.u.trig.icntv = r->has;
