@@ -36,8 +36,8 @@ hash := \#
 found = $(if $(shell echo '$(hash)include <$1>' | $(CC) $(CFLAGS) -E - \
           >/dev/null 2>&1 && echo y),$2)
 LIBS := -Wl,--as-needed $(call found,Zydis/Zydis.h,-lZydis -lZycore) \
-       $(call found,libelf.h,-lelf) $(call found,intel-pt.h,-lipt) \
-       $(call found,zstd.h,-lzstd)
+       $(call found,elfutils/libdw.h,-ldw) $(call found,libelf.h,-lelf) \
+       $(call found,intel-pt.h,-lipt) $(call found,zstd.h,-lzstd)
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 

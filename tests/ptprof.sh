@@ -126,6 +126,78 @@ $CC -O1 -w -static -pthread -o "$tmp/tree" tests/programs/tree.c || exit 2
 record tree -- "$tmp/tree"
 same tree
 
+# ---- lines ----
+
+# lined WHAT PROGRAM OPTION...: the lines that --lines shows of $tmp/lines.data
+# cost what addr2line says of each instruction, inlined functions included.
+lined() {
+    what=$1 program=$2
+    shift 2
+    "$build/ptflow" --quiet --insn --fields ip "$tmp/lines.data" |
+        sort | uniq -c >"$tmp/counts"
+    awk '{print $2}' "$tmp/counts" | addr2line -a -f -i -e "$program" | awk '
+        NR == FNR {count[NR] = $1; next}
+        /^0x/ {n++; line = 0; next}
+        {line++}
+        line == 1 {function_ = $1}
+        line == 2 && !/:[0?]/ {
+            sub(/ .*/, ""); sub(/.*\//, "")
+            cost[$0 " " function_] += count[n]
+        }
+        END {for (l in cost) print l, cost[l]}' "$tmp/counts" - |
+        sort >"$tmp/want"
+    prof --lines --by insn --min 0 "$@" "$tmp/lines.data" |
+        sed -n 's/^ *[0-9.]*%  *\([0-9.kMG]*\)  .*\/\([^/ ]*:[0-9]* [^ ]*\)$/\2 \1/p' |
+        sort >"$tmp/got"
+    says "$what" awk '
+        function number(text) {
+            return text * (text ~ /k/ ? 1e3 : text ~ /M/ ? 1e6 : 1)
+        }
+        NR == FNR {want[$1 " " $2] = $3; next}
+        {
+            key = $1 " " $2; n = number($3); wrong = want[key] - n
+            if (wrong < 0) wrong = -wrong
+            if (wrong > n * 0.006) print key, "costs", want[key], "not", n
+            if (wrong > n * 0.006) bad = 1
+            all += n
+            delete want[key]
+        }
+        END {
+            for (l in want) {print l, "is missing"; bad = 1}
+            print all, "instructions have lines"
+            exit bad || all < 10000
+        }' "$tmp/want" "$tmp/got"
+}
+
+if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
+    $CC -O2 -gdwarf-4 -w -static -pthread -Wl,--build-id -o "$tmp/lines" \
+        "$root/tests/programs/tree.c" || exit 2
+    record lines -- "$tmp/lines"
+    lined "lines" "$tmp/lines"
+    id=$(readelf -n "$tmp/lines" | sed -n 's/.*Build ID: //p')
+    debug=$tmp/other/usr/lib/debug/.build-id/$(echo "$id" | cut -c 1-2)
+    mkdir -p "$debug" "$tmp/other$tmp"
+    objcopy --only-keep-debug "$tmp/lines" \
+        "$debug/$(echo "$id" | cut -c 3-).debug"
+    objcopy --strip-all "$tmp/lines" "$tmp/other$tmp/lines"
+    lined "lines of a separate debug file" "$tmp/lines" --symfs "$tmp/other"
+    file=$debug/$(echo "$id" | cut -c 3-).debug
+    cp "$file" "$tmp/whole.debug"
+    for i in 1 2 3 4 5 6 7 8 9 10; do # DWARF is hostile
+        cp "$tmp/whole.debug" "$file"
+        readelf -SW "$file" | sed -n 's/.* \.debug_[a-z]* *//p' |
+            awk '{print $3, $4}' >"$tmp/places"
+        while read -r at size; do
+            printf '\377' | dd of="$file" bs=1 conv=notrunc status=none \
+                seek=$((0x$at + 0x$size * i / 11))
+        done <"$tmp/places"
+        says "lines of a damaged debug file, $i" \
+            prof --lines --symfs "$tmp/other" "$tmp/lines.data"
+    done
+else
+    skip "lines: libdw is missing (package libdw-dev)"
+fi
+
 # ---- views ----
 
 for by in insn time; do

@@ -36,6 +36,8 @@ static const char help[] =
     "                            flame graphs want it.\n"
     "  --histogram <function>    print how long its calls took, and the slowest\n"
     "                            one as a call tree.\n"
+    "  --lines                   print what the lines of source code cost. Lines\n"
+    "                            are those of DWARF; inlined functions count.\n"
     "  --last <n>                print the last n calls and returns of each\n"
     "                            thread.\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
@@ -59,6 +61,7 @@ typedef struct options {
     uint64_t min; /* in 1000 */
     uint8_t tree;
     uint8_t folded;
+    uint8_t lines;
     uint8_t by;   /* 0: not said; else BY_ */
 } options;
 
@@ -88,6 +91,7 @@ typedef struct thread {
     stack stack;
     open_call *calls;    /* one for each frame of the stack */
     size_t call_max;
+    uint32_t line;       /* of --lines: the last instruction's, 1 + its index */
     uint32_t root;       /* node of the thread, and of its top frame */
     uint32_t node;
     calltree instance;   /* of the outermost call that --histogram is about */
@@ -108,15 +112,22 @@ typedef struct thread {
     uint8_t execs;       /* seen in flow whose records are to come */
 } thread;
 
+/* What a line costs. */
+typedef struct line {
+    uint32_t name;
+    calltree_cost cost;
+} line;
+
 /* What session_find said of an address. */
 typedef struct known {
     uint64_t ip;
     uint64_t changes;
     stack_function function;
     uint32_t pid;
+    uint32_t line; /* of --lines: 1 + its index */
 } known;
 
-#define KNOWN 4096u
+#define KNOWN 16384u
 #define SYMBOL 4096u /* bytes of a name, at most */
 
 struct ptprof {
@@ -132,6 +143,8 @@ struct ptprof {
     uint64_t slowest_cost;
     uint64_t slowest_at;
     uint32_t slowest_tid;
+    line *lines;         /* by the number of their name, minus 1 */
+    size_t line_max;
     known known[KNOWN];
     thread **threads;
     size_t thread_count;
@@ -182,16 +195,43 @@ static int cut_name(const char *whole, char function[SYMBOL])
     return is_part;
 }
 
-static stack_function function_at(uint64_t ip, void *user)
+/* What is shown for a line: FILE:LINE FUNCTION, or the function alone. */
+static uint32_t line_name(ptprof *p, const session_place *place,
+                          uint32_t function)
 {
-    const thread *const t = (const thread *) user;
+    const char *const whole = names_text(&p->names, function);
+    char text[3 * SYMBOL];
+    lines_place l;
+    if (!place->in
+        || !lines_find(&p->session.lines, place->in, place->in_offset, &l))
+        return function;
+    snprintf(text, sizeof text, "%.4096s:%d %.4096s", l.file, l.line,
+             l.function ? l.function : whole);
+    return add_name(p, text);
+}
+
+static uint32_t line_of(ptprof *p, uint32_t name)
+{
+    if (name > p->line_max) {
+        const size_t max = 2 * (size_t) name + 64;
+        if (!tool_grow(&p->lines, max, sizeof *p->lines)) out_of_memory(p);
+        memset(p->lines + p->line_max, 0,
+               (max - p->line_max) * sizeof *p->lines);
+        p->line_max = max;
+    }
+    p->lines[name - 1].name = name;
+    return name;
+}
+
+static const known *known_at(const thread *t, uint64_t ip)
+{
     ptprof *const p = t->in;
     const uint32_t pid = t->task->pid;
-    known *const k = &p->known[(ip ^ ip >> 12 ^ pid * 40503u) & (KNOWN - 1)];
+    known *const k = &p->known[(ip ^ ip >> 14 ^ pid * 40503u) & (KNOWN - 1)];
     session_place place;
     char name[SYMBOL];
     if (k->ip == ip && k->pid == pid && k->changes == p->session.changes + 1)
-        return k->function;
+        return k;
     memset(&k->function, 0, sizeof k->function);
     k->ip = ip;
     k->pid = pid;
@@ -207,7 +247,14 @@ static stack_function function_at(uint64_t ip, void *user)
     } else {
         k->function.name = file_name(p, place.file);
     }
-    return k->function;
+    if (p->opt.lines)
+        k->line = line_of(p, line_name(p, &place, k->function.name));
+    return k;
+}
+
+static stack_function function_at(uint64_t ip, void *user)
+{
+    return known_at((const thread *) user, ip)->function;
 }
 
 /* ---- costs ---- */
@@ -239,6 +286,11 @@ static void spend(thread *t, uint64_t insns, uint64_t ns)
         calltree_node *const i = &t->instance.list[t->instance_node];
         i->own.insns += insns;
         i->own.ns += ns;
+    }
+    if (t->line) {
+        calltree_cost *const c = &t->in->lines[t->line - 1].cost;
+        c->insns += insns;
+        c->ns += ns;
     }
 }
 
@@ -412,6 +464,7 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     t = thread_of(p, task);
     advance(t, who->tsc);
     if (stack_flow(&t->stack, b)) out_of_memory(p);
+    if (p->opt.lines) t->line = known_at(t, b->ip)->line;
     execute(t, b->count);
 }
 
@@ -542,12 +595,17 @@ static void print_node(const ptprof *p, const calltree *tree,
     puts(colour ? "\033[0m" : "");
 }
 
+/* What --min asks for of a cost. */
+static uint64_t least_of(const ptprof *p, uint64_t all)
+{
+    return all / 1000 * p->opt.min + all % 1000 * p->opt.min / 1000;
+}
+
 /* What is below a node, without what costs too little. */
 static void print_below(const ptprof *p, const calltree *tree, uint32_t top)
 {
     const uint64_t all = total_of(p, &tree->list[top]);
-    const uint64_t least = all / 1000 * p->opt.min
-                         + all % 1000 * p->opt.min / 1000;
+    const uint64_t least = least_of(p, all);
     unsigned depth = 0;
     uint32_t node = tree->list[top].child;
     while (node) {
@@ -632,6 +690,49 @@ static void print_moments(const ptprof *p)
             print_name(names_text(&p->names, m->name), 0);
             putchar('\n');
         }
+    }
+}
+
+/* ---- --lines ---- */
+
+static uint64_t line_cost(const ptprof *p, const line *l)
+{
+    return p->by_insn ? l->cost.insns : l->cost.ns;
+}
+
+static int by_insns(const void *a, const void *b)
+{
+    const uint64_t x = ((const line *) a)->cost.insns;
+    const uint64_t y = ((const line *) b)->cost.insns;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const uint64_t x = ((const line *) a)->cost.ns;
+    const uint64_t y = ((const line *) b)->cost.ns;
+    return x < y ? 1 : x > y ? -1 : by_insns(a, b);
+}
+
+static void print_lines(const ptprof *p)
+{
+    uint64_t all = 0;
+    char text[16];
+    for (size_t i = 0; i < p->line_max; i++) all += line_cost(p, &p->lines[i]);
+    if (p->line_max)
+        qsort(p->lines, p->line_max, sizeof *p->lines,
+              p->by_insn ? by_insns : by_ns);
+    printf("    own     cost  line%s\n",
+           p->by_insn ? " (costs are instructions)" : "");
+    for (size_t i = 0; i < p->line_max; i++) {
+        const line *const l = &p->lines[i];
+        const uint64_t cost = line_cost(p, l);
+        if (!cost || cost < least_of(p, all)) break;
+        put_cost(p, text, cost);
+        printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all, text);
+        print_name(names_text(&p->names, l->name),
+                   p->columns > 40 ? p->columns - 18 : 0);
+        putchar('\n');
     }
 }
 
@@ -812,6 +913,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->tree = 1;
     } else if (strcmp(word, "--folded") == 0) {
         o->folded = 1;
+    } else if (strcmp(word, "--lines") == 0) {
+        o->lines = 1;
     } else if (strcmp(word, "--last") == 0) {
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
     } else if (strcmp(word, "--min") == 0) {
@@ -857,6 +960,7 @@ static int show(ptprof *p)
     calltree_sort(&p->tree, p->by_insn);
     if (p->opt.tree) print_tree(p);
     if (p->opt.folded) print_folded(p);
+    if (p->opt.lines) print_lines(p);
     if (p->opt.histogram) status = print_histogram(p);
     if (p->opt.last) print_moments(p);
     if (p->opt.callgrind && write_callgrind(p))
@@ -893,6 +997,7 @@ static void free_all(ptprof *p)
         free(t);
     }
     free(p->threads);
+    free(p->lines);
     calltree_free(&p->tree);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
@@ -902,7 +1007,7 @@ static void free_all(ptprof *p)
 
 int main(int argc, char **argv)
 {
-    static const session_config config = {
+    static session_config config = {
         on_flow, on_event, on_lost, parse_option, on_exec,
         IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
     static ptprof p;
@@ -920,7 +1025,8 @@ int main(int argc, char **argv)
     if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
     status = session_parse(&args, &p.session, help, &p.opt.file);
     if (status < 0) {
-        if (!p.opt.folded && !p.opt.histogram && !p.opt.last
+        config.insn = p.opt.lines; /* a block may have many lines */
+        if (!p.opt.folded && !p.opt.lines && !p.opt.histogram && !p.opt.last
             && !p.opt.callgrind && !p.opt.timeline)
             p.opt.tree = 1;
         status = run(&p);

@@ -19,6 +19,7 @@ void session_init(session *s, const tool_args *args,
     s->to = UINT64_MAX;
     spaces_init(&s->spaces, args);
     symbols_init(&s->symbols);
+    lines_init(&s->lines);
     s->view.all = &s->spaces;
 }
 
@@ -36,6 +37,7 @@ void session_free(session *s)
     free(s->pids.list);
     free(s->cpus.list);
     symbols_free(&s->symbols);
+    lines_free(&s->lines);
     spaces_free(&s->spaces);
 }
 
@@ -465,6 +467,8 @@ int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
     place->first = at.first;
     place->last = at.last;
     place->offset = offset = at.offset;
+    place->in = at.file;
+    place->in_offset = offset;
     if (!s->config->symbols) return 1;
     if (ip >> 63 && (func = symbols_at(&s->symbols, ip)) != NULL)
         offset = ip;

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SESSION_H
 #define SESSION_H
+#include "lines.h"
 #include "names.h"
 #include "pids.h"
 #include "spaces.h"
@@ -51,6 +52,8 @@ typedef struct session_place {
     uint64_t offset;   /* in the function; else in the file; else the address */
     uint64_t first;    /* the function's addresses; without a name those that */
     uint64_t last;     /* are known to have none, in the same file */
+    const files_file *in; /* the code, and where in it; NULL: not known */
+    uint64_t in_offset;
 } session_place;
 
 typedef struct session session;
@@ -82,6 +85,7 @@ struct session {
     spaces spaces;
     spaces_view view;
     symbols symbols;
+    lines lines;
     threads threads;
     session_task **list;   /* in the order in which they were found */
     size_t task_count;

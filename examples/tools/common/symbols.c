@@ -30,7 +30,7 @@ enum { GLOBAL = 1, STRONG = 2, SIZED = 4 };
 void symbols_init(symbols *s)
 {
     memset(s, 0, sizeof *s);
-    s->debug = "/usr/lib/debug";
+    s->debug = SYMBOLS_DEBUG;
 }
 
 static void free_table(symbols_table *t)
@@ -148,6 +148,28 @@ static const symbol *find_in(const symbols_table *t, uint64_t place)
 
 /* ---- ELF files ---- */
 
+int symbols_open_debug(const char *folder, const files_file *file,
+                       const buildid *id)
+{
+    char path[256];
+    char text[2 * BUILDID_MAX + 1];
+    uint64_t size;
+    buildid found;
+    int fd;
+    if (id->size < 2 || !folder || strlen(folder) > 128) return -1;
+    buildid_text(id->bytes, id->size, text);
+    snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", folder, text,
+             text + 2);
+    fd = file->folder && file->in->open_below
+             ? file->in->open_below(file->folder, path, &size)
+             : files_open(path, &size);
+    if (fd < 0) return -1;
+    buildid_of_file(fd, size, &found);
+    if (buildid_is(&found, id->bytes, id->size)) return fd;
+    close(fd);
+    return -1;
+}
+
 #ifdef HAVE_LIBELF
 /* Where an address that the file asks for is in the file: *end is where that
  * segment ends. UINT64_MAX: not in it. */
@@ -244,29 +266,6 @@ static Elf *open_memory(symbols_table *t, const files_file *file)
     return elf;
 }
 
-/* The file DEBUG/.build-id/NN/NNN.debug of the same build. */
-static int open_debug(const symbols *s, const files_file *file,
-                      const buildid *id)
-{
-    char path[256];
-    char text[2 * BUILDID_MAX + 1];
-    uint64_t size;
-    buildid found;
-    int fd;
-    if (id->size < 2 || !s->debug || strlen(s->debug) > 128) return -1;
-    buildid_text(id->bytes, id->size, text);
-    snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", s->debug, text,
-             text + 2);
-    fd = file->folder && file->in->open_below
-             ? file->in->open_below(file->folder, path, &size)
-             : files_open(path, &size);
-    if (fd < 0) return -1;
-    buildid_of_file(fd, size, &found);
-    if (buildid_is(&found, id->bytes, id->size)) return fd;
-    close(fd);
-    return -1;
-}
-
 static void read_elf(const symbols *s, symbols_table *t)
 {
     const int fd = files_reopen(t->file);
@@ -283,7 +282,7 @@ static void read_elf(const symbols *s, symbols_table *t)
     }
     if (elf) {
         add_sections(t, elf, elf);
-        other = open_debug(s, t->file, &id);
+        other = symbols_open_debug(s->debug, t->file, &id);
         debug = other >= 0 ? open_elf(t, 1, other) : NULL;
         if (debug) add_sections(t, debug, elf);
     }

@@ -48,6 +48,8 @@ typedef struct symbols {
     const char *debug;   /* the folder of separate debug files; yours to set */
 } symbols;
 
+#define SYMBOLS_DEBUG "/usr/lib/debug" /* what `debug` is at first */
+
 void symbols_init(symbols *s);
 void symbols_free(symbols *s);
 
@@ -61,6 +63,11 @@ const symbol *symbols_find(symbols *s, const files_file *file,
 /* Where symbols_find finds none: the offsets around one that have none. */
 void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
                  uint64_t *first, uint64_t *last);
+
+/* Open a file's separate debug file, of the same build, in the folder of them:
+ * a file descriptor, or -1. */
+int symbols_open_debug(const char *folder, const files_file *file,
+                       const buildid *id);
 
 /* The function of the kernel at an address. */
 const symbol *symbols_at(const symbols *s, uint64_t ip);

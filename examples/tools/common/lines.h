@@ -1,0 +1,38 @@
+/* lines.h: from which line of its source code comes, and of which inlined
+ * function, as its DWARF says.
+ *
+ *     lines l;
+ *     lines_init(&l);
+ *     if (lines_find(&l, file, offset, &place)) ... // a files_file
+ *     lines_free(&l);
+ *
+ * A file's DWARF is read when it is asked for the first time: that of the file,
+ * or of its separate debug file, by build id (symbols.h). Without libdw no line
+ * is found.
+ *
+ * All these files are hostile. No line is found for what cannot be read.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef LINES_H
+#define LINES_H
+#include "files.h"
+
+typedef struct lines_place {
+    const char *file;     /* until lines_free */
+    const char *function; /* the innermost one, inlined or not; or NULL */
+    int line;
+} lines_place;
+
+typedef struct lines {
+    struct lines_of *list; /* a file each */
+    const char *debug;     /* the folder of separate debug files; yours to set */
+} lines;
+
+void lines_init(lines *l);
+void lines_free(lines *l);
+
+/* The line of the code at an offset of a file: 1, or 0. */
+int lines_find(lines *l, const files_file *file, uint64_t offset,
+               lines_place *place);
+
+#endif /* LINES_H */
