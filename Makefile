@@ -37,7 +37,8 @@ found = $(if $(shell echo '$(hash)include <$1>' | $(CC) $(CFLAGS) -E - \
           >/dev/null 2>&1 && echo y),$2)
 LIBS := -Wl,--as-needed $(call found,Zydis/Zydis.h,-lZydis -lZycore) \
        $(call found,elfutils/libdw.h,-ldw) $(call found,libelf.h,-lelf) \
-       $(call found,intel-pt.h,-lipt) $(call found,zstd.h,-lzstd)
+       $(call found,intel-pt.h,-lipt) $(call found,zstd.h,-lzstd) \
+       $(call found,libiberty/demangle.h,-liberty)
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 

@@ -48,10 +48,12 @@ record() {
 
 # ---- stacks, by hand ----
 
+option=
 # has NAME PATH...: stacks that are there; a first ! : that are not. Paths begin
 # with main, or with the function that a coroutine began with.
 has() {
-    prof --folded --by insn "$tmp/$1.data" |
+    # shellcheck disable=SC2086 # an option or none
+    prof --folded --by insn $option "$tmp/$1.data" |
         sed 's/ [0-9]*$//; s/^[^;]*;//; s/.*;main/main/' >"$tmp/stacks"
     shift
     for path; do
@@ -87,8 +89,16 @@ has calls "main;tail_target;leaf" "!main;tail_caller;tail_target" \
 if have "$CXX" g++; then
     $CXX -O1 -w -o "$tmp/throws" tests/programs/throws.cc || exit 2
     record throws -- "$tmp/throws"
+    if echo '#include <libiberty/demangle.h>' | $CC -E - >/dev/null 2>&1; then
+        has throws "main;catcher;thrower;thrower;thrower;thrower" \
+            "main;catcher;landed" "main;landed"
+    else
+        skip "names of C++: libiberty is missing (package libiberty-dev)"
+    fi
+    option=--no-demangle
     has throws "main;_Z7catcherv;_Z7throweri;_Z7throweri;_Z7throweri;_Z7throweri" \
         "main;_Z7catcherv;_Z6landedv" "main;_Z6landedv"
+    option=
 fi
 
 # ---- against stack pointers ----

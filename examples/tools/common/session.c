@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
+#include "demangle.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ void session_free(session *s)
     free(s->list);
     pids_free(&s->tasks);
     names_free(&s->comms);
+    names_free(&s->names);
     free(s->tids.list);
     free(s->pids.list);
     free(s->cpus.list);
@@ -95,6 +97,10 @@ static int follow(tool_args *args, session *s, const char *word)
     unsigned i = 0;
     if (strcmp(word, "--quiet") == 0) {
         s->quiet = 1;
+        return -1;
+    }
+    if (strcmp(word, "--no-demangle") == 0) {
+        s->mangled = 1;
         return -1;
     }
     while (i < 5 && strcmp(word, names[i]) != 0) i++;
@@ -445,6 +451,14 @@ uint64_t session_ns(const session *s, uint64_t tsc)
                        pt[PERFDATA_PT_TIME_ZERO], tsc);
 }
 
+static const char *source_name(session *s, const char *name)
+{
+    char *const text = s->mangled ? NULL : demangle(name);
+    const uint32_t number = text ? names_add(&s->names, text) : 0;
+    free(text);
+    return number ? names_text(&s->names, number) : name;
+}
+
 /* The addresses of a symbol, as far as they are mapped. */
 static void set_range(session_place *place, const spaces_found *at,
                       uint64_t ip, uint64_t before, uint64_t after)
@@ -474,7 +488,7 @@ int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
         offset = ip;
     if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
     if (func) {
-        place->name = func->name;
+        place->name = source_name(s, func->name);
         place->offset = offset - func->first;
         set_range(place, &at, ip, place->offset, func->last - offset);
     } else if (at.file) {

@@ -26,6 +26,7 @@
     "  --cpu <n>,...             these cpus only.\n"                          \
     "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"\
     "                            either may be missing.\n"                    \
+    "  --no-demangle             names of functions as the linker has them.\n" \
     "  --quiet                   no progress, nothing about losses.\n"        \
     SPACES_HELP
 
@@ -47,7 +48,7 @@ typedef struct session_task {
 
 /* What is at an address. */
 typedef struct session_place {
-    const char *name;  /* of the function; NULL if none is known */
+    const char *name;  /* of the function, demangled; NULL if none is known */
     const char *file;  /* ... or what JIT code is called; NULL */
     uint64_t offset;   /* in the function; else in the file; else the address */
     uint64_t first;    /* the function's addresses; without a name those that */
@@ -92,9 +93,11 @@ struct session {
     uint64_t changes;      /* of code: what session_find said may not hold */
     int stop;              /* set it to end */
     uint8_t quiet;         /* --quiet */
+    uint8_t mangled;       /* --no-demangle */
     /* private */
     threads_config decoder;
     names_table comms;
+    names_table names;     /* of functions, demangled */
     pids tasks;
     size_t task_max;
     session_numbers tids;

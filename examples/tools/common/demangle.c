@@ -1,0 +1,44 @@
+/* demangle.c: see demangle.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "demangle.h"
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __has_include
+#if __has_include(<libiberty/demangle.h>)
+#include <libiberty/demangle.h>
+#define HAVE_DEMANGLE
+#endif
+#endif
+
+#ifdef HAVE_DEMANGLE
+#define MANGLED_MAX 1024u /* bytes; the names of hostile files may be longer */
+
+char *demangle(const char *name)
+{
+    const size_t size = strcspn(name, ".@");
+    char text[MANGLED_MAX + 1];
+    char *found;
+    char *whole;
+    if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R')
+        || size > MANGLED_MAX)
+        return NULL;
+    memcpy(text, name, size);
+    text[size] = 0;
+    found = cplus_demangle(text, DMGL_NO_OPTS);
+    whole = found ? (char *) realloc(found, strlen(found) + strlen(name + size)
+                                                + 1) : NULL;
+    if (!whole) {
+        free(found);
+        return NULL;
+    }
+    return strcat(whole, name + size);
+}
+#else
+char *demangle(const char *name)
+{
+    (void) name;
+    return NULL;
+}
+#endif

@@ -1,0 +1,12 @@
+/* demangle.h: names of C++ and Rust functions as their source has them.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef COMMON_DEMANGLE_H
+#define COMMON_DEMANGLE_H
+
+/* The name without parameters; what the compiler added, .cold say, stays at its
+ * end. Allocated; NULL: it is not mangled, libiberty is missing, or there is no
+ * memory. */
+char *demangle(const char *name);
+
+#endif /* COMMON_DEMANGLE_H */
