@@ -2634,6 +2634,15 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
  * and ipti_evt_pop hands out what is bound to NOW in queue order. Nothing is
  * looked up ahead: where a later packet decides what an earlier one means
  * (PSB+, OVF), the records wait in the queue until it comes.
+ *
+ * Such a phase always has room for what the next packet makes. When one comes,
+ * at most 13 records wait, as no packet makes more than two; when a PSB comes,
+ * at most seven, as a PSB+ makes seven (one for itself, PIP, VMCS, MODE.TSX,
+ * CBR, two for MODE.Exec) and an OVF inside it one more. A phase in which more
+ * would wait ends before that packet, as it most likely would have: what waits
+ * is handed out in order, and none of it is lost. The queue only runs full of
+ * what no processor sends: packets over and over without the FUP, TIP, EXSTOP
+ * or PWRX that they announce, or a PSB+ that says the same more than once.
  * ========================================================================== */
 
 enum {                       /* ipt_pending_.bind */
@@ -2655,6 +2664,9 @@ enum {              /* ipt_evt_state_.phase */
     IPTI_EVT_LOST,  /* behind an OVF whose FUP may come */
     IPTI_EVT_BOGUS  /* behind that FUP, which may be APL12's */
 };
+
+#define IPTI_EVT_WAIT (IPT_PENDING_MAX_ - 2)     /* when a packet comes */
+#define IPTI_EVT_WAIT_PSB (IPT_PENDING_MAX_ - 8) /* when that is a PSB */
 
 #define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
 
@@ -3193,24 +3205,13 @@ static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
     return evt->phase <= IPTI_EVT_START ? IPTI_BIND_NOW : IPTI_BIND_HELD;
 }
 
-/* That keeps order. Where so many are held that there would be no room for what
- * takes a FUP, the phase ends as it most likely will. */
+/* That keeps order. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
-    uint8_t bind = ipti_evt_loose(evt);
-    ipt_pending_ *record;
+    const uint8_t bind = ipti_evt_loose(evt);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type, bind);
 
-    if (evt->count >= IPT_PENDING_MAX_ - 4) {
-        if (evt->phase == IPTI_EVT_HELD)
-            ipti_evt_held_done(evt);
-        else if (evt->phase == IPTI_EVT_BOGUS)
-            ipti_evt_lost_on(evt, evt->psb_ip);
-        else if (evt->phase == IPTI_EVT_LOST)
-            ipti_evt_lost_off(evt);
-        bind = IPTI_BIND_NOW;
-    }
-    record = ipti_evt_push(evt, packet, type, bind);
     record->flags = IPT_EVENT_NO_IP;
     if (bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
@@ -3490,7 +3491,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_PSBEND: /* of the PSB+ that the OVF is in */
         return 1;
     case IPT_PKT_PSB: /* its FUP tells, and it repeats the mode */
-        if (psb)
+        if (psb || evt->count > IPTI_EVT_WAIT_PSB)
             ipti_evt_lost_off(evt);
         ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
         ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE, 0);
@@ -3522,7 +3523,9 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     if (ipti_pkt_in(off, packet))
         ipti_evt_lost_off(evt);
-    else if (ipti_pkt_in(on, packet))
+    else if (ipti_pkt_in(on, packet)
+             || (packet->type == IPT_PKT_PSB
+                 && evt->count > IPTI_EVT_WAIT_PSB))
         ipti_evt_lost_on(evt, evt->psb_ip);
 }
 
@@ -3734,6 +3737,17 @@ static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
     return 1;
 }
 
+/* No packet has told how the phase ends: it ends as it most likely would. */
+static void ipti_evt_likely(ipt_evt_state_ *evt)
+{
+    if (evt->phase == IPTI_EVT_HELD)
+        ipti_evt_held_done(evt);
+    else if (evt->phase == IPTI_EVT_LOST)
+        ipti_evt_lost_off(evt);
+    else if (evt->phase == IPTI_EVT_BOGUS)
+        ipti_evt_lost_on(evt, evt->psb_ip);
+}
+
 /* Leave a phase that this packet ends. Returns 1 if it is used up thereby. */
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
@@ -3773,15 +3787,11 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
  * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
 static int ipti_evt_end(ipt_evt_state_ *evt)
 {
-    if (evt->phase == IPTI_EVT_HELD
-        && (!evt->synced || ipti_evt_find(evt, IPT_EVT_OVERFLOW)))
-        ipti_evt_held_done(evt);
-    else if (evt->phase == IPTI_EVT_LOST)
-        ipti_evt_lost_off(evt);
-    else if (evt->phase == IPTI_EVT_BOGUS)
-        ipti_evt_lost_on(evt, evt->psb_ip);
-    else
+    if (evt->phase < IPTI_EVT_HELD
+        || (evt->phase == IPTI_EVT_HELD && evt->synced
+            && !ipti_evt_find(evt, IPT_EVT_OVERFLOW)))
         return 0;
+    ipti_evt_likely(evt);
     return 1;
 }
 
@@ -3939,6 +3949,10 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             return IPT_OK;
         if (evt->error)
             return evt->error;
+        if (evt->phase >= IPTI_EVT_HELD && evt->count > IPTI_EVT_WAIT) {
+            ipti_evt_likely(evt);
+            continue;
+        }
         status = ipti_pkt_any(cur, at, &packet);
         ipti_cur_release(cur, at);
         if (status >= 0)
@@ -9366,8 +9380,9 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 
 /* A PSB+ at p that says nothing new, but for the IP while tracing is enabled or
  * the address space while it is not: returns where it ends, NULL: it is not
- * such. What counts instructions from the last IP finds none: TNT bits or a
- * target have to follow. */
+ * such, or makes more records (its own and up to n) than [evt] has room for.
+ * What counts instructions from the last IP finds none: TNT bits or a target
+ * have to follow. */
 static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               const uint8_t *p,
                                               const uint8_t *end, int enabled,
@@ -9381,7 +9396,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     *ip = 0;
     if (!ipti_is_psb(p, IPTI_SIZE_PSB))
         return NULL;
-    for (n = 0; size && n < 16; n++) {
+    for (n = 0; size && n < IPT_PENDING_MAX_; n += 1u + (*p == IPTI_MODE)) {
         p = ipti_cov_pads(p + size, end);
         if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
             break;

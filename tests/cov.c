@@ -1730,6 +1730,35 @@ TEST(V3_shapes_of_psb)
     }
 }
 
+/* There is an end to what may wait in a PSB+: no memo knows better. */
+TEST(full_psb)
+{
+    static const chunk code[] = V3_CODE;
+    static const ipt_packet one[] = {CBR(3), EXEC64, TSX(0, 0), PIP(0x5000, 0)};
+    static const ipt_packet on[] = {V3_PSB(PIP(0x5000, 0), EXEC64), V3_LEG},
+        off[] = {PGD(0x5000)}, psb = PSB, fup = FUP(0x1000), psbend = PSBEND,
+        pge = PGE(0x1000), end[] = {V3_END};
+    int errors[2] = {0};
+
+    for (unsigned i = 0; i < LENGTH(one); i++)
+        for (unsigned n = 1; n < 18; n++)
+            for (unsigned way = 0; way < 4; way++) {
+                build_all(&b, on, LENGTH(on));
+                if (way & 1) build_put(&b, off);
+                build_put(&b, &psb);
+                for (unsigned k = 0; k < n; k++) build_put(&b, &one[i]);
+                if (!(way & 1)) build_put(&b, &fup);
+                build_put(&b, &psbend);
+                if (way & 1) build_put(&b, &pge);
+                for (unsigned k = 0; k < LENGTH(end); k++)
+                    build_put(&b, &end[k]);
+                check_coverage("full psb", code,
+                               way & 2 ? IPT_CONFIG_IFLAGS : 0);
+                errors[want.errors != 0]++;
+            }
+    CHECK(errors[0] && errors[1]);
+}
+
 int main(void)
 {
     the.mode = IPT_MODE_64;
@@ -1763,5 +1792,6 @@ int main(void)
     RUN(R5_memo_is_emptied_in_parts);
     RUN(V3_arguments);
     RUN(V3_shapes_of_psb);
+    RUN(full_psb);
     return test_report();
 }

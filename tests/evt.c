@@ -1642,8 +1642,8 @@ TEST(V4_room_while_held)
             CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
             CHECK_EQ(sync(), IPT_OK);
             CHECK_EQ(next(&e), IPT_OK);
-            CHECK_EQ(e.type, waiting || held > 9 ? IPT_EVT_ENABLED
-                                                 : IPT_EVT_DISABLED);
+            CHECK_EQ(e.type, waiting || 2 + held > IPT_PENDING_MAX_ - 2
+                                 ? IPT_EVT_ENABLED : IPT_EVT_DISABLED);
             for (unsigned i = 0; i < 1 + held + waiting + !waiting; i++)
                 CHECK_EQ(next(&e), IPT_OK);
             CHECK_EQ(next(&e), IPT_END);
@@ -2228,31 +2228,92 @@ TEST(V4_between_ovf_and_tip)
     }
 }
 
-/* ... and where there is no room for all of that, order stays. */
-TEST(many_between_ovf_and_pge)
+/* All comes in order; the status of a PSB+ has the place of its PSB, MODE.Exec
+ * that of its TIP. Returns how many events there are, and in *placed whether
+ * the first overflow has an IP. */
+static unsigned many_in_order(const ipt_packet *head, const ipt_packet *one,
+                              unsigned n, const ipt_packet *tail, int *placed)
 {
-    static const ipt_packet head[] = {ON, OVF, PTW(0, 0, 5)}, cbr = CBR(4),
-                            tail[] = {PIP(0x5000, 0), PGE(0x2000)};
-    ipt_event e = {.type = 0};
-    unsigned type = IPT_EVT_PTWRITE;
+    ipt_packet trace[64] = {PKT(NONE)};
+    uint64_t before = 0, now = 0;
+    unsigned count = 0, packets = 0;
+    ipt_event e;
+    int status;
 
-    build_all(&b, head, LENGTH(head));
-    for (unsigned i = 0; i < IPT_PENDING_MAX_; i++) build_put(&b, &cbr);
-    for (unsigned i = 0; i < LENGTH(tail); i++) build_put(&b, &tail[i]);
+    *placed = -1;
+    while (head->type) trace[packets++] = *head++;
+    for (unsigned i = 0; i < n; i++) trace[packets++] = *one;
+    while (tail->type) trace[packets++] = *tail++;
+    build_all(&b, trace, packets);
     feed_begin(&f, b.bytes, b.size, WHOLE);
-    f.config.errata = IPT_ERRATUM_SKD010;
+    f.config.flags = IPT_CONFIG_IFLAGS;
+    f.config.errata = with_errata;
     CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
     CHECK_EQ(sync(), IPT_OK);
-    while (e.type != IPT_EVT_OVERFLOW)
-        if (!CHECK_EQ(next(&e), IPT_OK)) break;
-    for (unsigned i = 0; i < IPT_PENDING_MAX_ + 3; i++) {
-        CHECK_EQ(next(&e), IPT_OK);
-        CHECK_EQ(e.type, type);
-        type = i < IPT_PENDING_MAX_ ? IPT_EVT_CBR
-             : i == IPT_PENDING_MAX_ ? IPT_EVT_PAGING : IPT_EVT_ENABLED;
+    while ((status = next(&e)) == IPT_OK) {
+        if (e.type == IPT_EVT_OVERFLOW && *placed < 0)
+            *placed = !(e.flags & NOIP);
+        if (e.flags & ST && e.type <= IPT_EVT_DISABLED) { /* it is at PSBEND */
+            for (unsigned i = 0; i < packets && b.offset[i] < e.offset; i++)
+                if (trace[i].type == IPT_PKT_PSB) now = b.offset[i];
+        } else if (!(e.flags & ST) && e.type != IPT_EVT_EXEC_MODE
+                   && e.type != IPT_EVT_IFLAGS) {
+            now = e.offset;
+        }
+        if (!CHECK(before <= now)) printf("    event %u\n", count);
+        before = now;
+        count++;
     }
-    CHECK_EQ(e.ip, 0x2000);
+    CHECK_EQ(status, IPT_END);
     feed_end(&f);
+    return count;
+}
+
+/* The queue has room for what a processor sends while a phase holds it back:
+ * however many there are, none is lost and none goes before the others. */
+TEST(many_wait)
+{
+#define STATES PIP(0x9000, 1), VMCS(0xa000), EXEC64, TSX(0, 0), CBR(8)
+    static const struct {
+        uint32_t errata;
+        ipt_packet packets[12]; /* ... PKT(NONE) */
+    } heads[] = {
+        {IPT_ERRATUM_SKD010, {ON, OVF}},
+        {IPT_ERRATUM_SKD010, {PSB, STATES, OVF}},
+        {IPT_ERRATUM_APL12, {ON, OVF, FUP(0x1000)}},
+        {0, {ON, OVF, PSB, PSBEND}},
+        {0, {OFF, PSB, EXEC64, FUP(0x1000), PSBEND}},
+    };
+    static const ipt_packet one[] = {
+        PIP(0x5000, 0), VMCS(0x6000), CBR(4), MNT(7), EXSTOP(0),
+        PWRX(3, 4, 0, 0, 0), /* and those that only are of use in flow: */
+        PTW(0, 0, 5), CFE(SYSCALL, 0, 0), TRIG(1, 0, 1, 3, 0)};
+    static const ipt_packet tails[][18] = {
+        {EXEC32, PGE(0x2000)},
+        {PSB, STATES, PSBEND, PGE(0x2000)},
+        {PSB, STATES, FUP(0x2000), PSBEND, TNT(1, 1)},
+        {PSB, STATES, OVF, PGE(0x2000)},
+        {PSB, STATES, OVF, PSB, STATES, FUP(0x2000), PSBEND, TNT(1, 1)},
+    };
+    int placed;
+
+    for (unsigned h = 0; h < LENGTH(heads); h++)
+        for (unsigned i = 0; i < LENGTH(one); i++)
+            for (unsigned t = 0; t < (i < 6 ? LENGTH(tails) : 2); t++) {
+                unsigned none;
+                with_errata = heads[h].errata;
+                none = many_in_order(heads[h].packets, &one[i], 0, tails[t],
+                                     &placed);
+                for (unsigned n = 1; n < 2 * IPT_PENDING_MAX_; n++) {
+                    if (!CHECK_EQ(many_in_order(heads[h].packets, &one[i], n,
+                                                tails[t], &placed), none + n))
+                        printf("    head %u, %u x %s, tail %u\n", h, n,
+                               ipt_pkt_name(one[i].type), t);
+                    if (h == 0 && t == 2)
+                        CHECK_EQ(placed, 1 + n <= IPT_PENDING_MAX_ - 8);
+                }
+            }
+    with_errata = 0;
 }
 
 /* _start takes over what at has to say before the first packet. */
@@ -2449,7 +2510,7 @@ int main(void)
     RUN(V4_time_without_psbend);
     RUN(V4_forgotten);
     RUN(V4_between_ovf_and_tip);
-    RUN(many_between_ovf_and_pge);
+    RUN(many_wait);
     RUN(V3_start_says);
     RUN(V4_neutral_in_a_psb);
     RUN(synchronise);
