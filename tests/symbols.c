@@ -210,6 +210,31 @@ TEST(kernel)
     end();
 }
 
+TEST(perf_map)
+{
+    static const char list[] = "1000 10 one\n1010 8 two words\r\n"
+                               "0x2000 0x10 with 0x\nnonsense\n3000 0 empty\n"
+                               "fffffffffffffff0 20 too long\n4000 4 last";
+    static const struct {
+        uint64_t ip;
+        const char *name;
+    } rows[] = {{0x1000, "one"},      {0x100f, "one"},
+                {0x1010, "two words"}, {0x1017, "two words"},
+                {0x1018, NULL},       {0x200f, "with 0x"},
+                {0x3000, NULL},       {0xfffffffffffffff8, NULL},
+                {0x4003, "last"},     {0x4004, NULL}};
+    begin();
+    names.map = top;
+    save("perf-7.map", list, sizeof list - 1);
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const symbol *const s = symbols_mapped(&names, 7, rows[i].ip);
+        CHECK(s ? rows[i].name && strcmp(s->name, rows[i].name) == 0
+                : !rows[i].name);
+    }
+    CHECK(symbols_mapped(&names, 8, 0x1000) == NULL);
+    end();
+}
+
 int main(void)
 {
     scratch_begin();
@@ -226,6 +251,7 @@ int main(void)
 #endif
     RUN(jit);
     RUN(kernel);
+    RUN(perf_map);
     scratch_end();
     return test_report();
 }

@@ -487,6 +487,9 @@ int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
     if (ip >> 63 && (func = symbols_at(&s->symbols, ip)) != NULL)
         offset = ip;
     if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
+    if (!func && !(ip >> 63)
+        && (func = symbols_mapped(&s->symbols, pid, ip)) != NULL)
+        offset = ip;
     if (func) {
         place->name = source_name(s, func->name);
         place->offset = offset - func->first;

@@ -5,6 +5,7 @@
 #include "symbols.h"
 #include "jitdump.h"
 #include "tool.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #define SYMBOLS_MAX ((size_t) 1 << 23) /* of a file */
 #define NAME_BYTES  4096u /* of what a JIT compiler wrote */
 #define NAMES_BYTES ((size_t) 1 << 28)
-#define KALLSYMS_MAX ((uint64_t) 1 << 28)
+#define TEXT_MAX ((uint64_t) 1 << 28) /* of a file of lines */
 #define UPS 64 /* symbols around one */
 
 /* Of a rank: */
@@ -31,6 +32,7 @@ void symbols_init(symbols *s)
 {
     memset(s, 0, sizeof *s);
     s->debug = SYMBOLS_DEBUG;
+    s->map = "/tmp";
 }
 
 static void free_table(symbols_table *t)
@@ -43,14 +45,20 @@ static void free_table(symbols_table *t)
     free(t->list);
 }
 
-void symbols_free(symbols *s)
+static void free_tables(symbols_table *t)
 {
-    while (s->tables) {
-        symbols_table *const t = s->tables;
-        s->tables = t->next;
+    while (t) {
+        symbols_table *const next = t->next;
         free_table(t);
         free(t);
+        t = next;
     }
+}
+
+void symbols_free(symbols *s)
+{
+    free_tables(s->tables);
+    free_tables(s->maps);
     free_table(&s->kernel);
     symbols_init(s);
 }
@@ -333,47 +341,80 @@ static int read_jit(symbols_table *t)
     return 1;
 }
 
-/* ---- the kernel ---- */
+/* ---- the kernel, and perf-PID.map: lines of text ---- */
+
+/* The name at the end of a line: NULL if there is none. */
+static char *name_of(char *at, const char *end)
+{
+    at += strspn(at, " \t");
+    at[strcspn(at, end)] = 0;
+    return *at ? at : NULL;
+}
 
 /* A line is ADDRESS KIND NAME, and more for a module. */
-static void read_line(symbols_table *t, char *line)
+static void read_kernel_line(symbols_table *t, char *line)
 {
     char *rest;
     const uint64_t at = strtoull(line, &rest, 16);
-    char *name = rest + strspn(rest, " ");
-    const char kind = *name;
-    name += *name != 0;
-    name += strspn(name, " \t");
-    name[strcspn(name, " \t\r")] = 0;
-    if (at && *name && kind && strchr("tTwW", kind))
-        add(t, name, at, 0, kind == 'T' ? GLOBAL | STRONG
-                                        : kind == 't' ? STRONG : 0);
+    char *const kind = rest + strspn(rest, " ");
+    char *const name = *kind ? name_of(kind + 1, " \t\r") : NULL;
+    if (at && name && strchr("tTwW", *kind))
+        add(t, name, at, 0, *kind == 'T' ? GLOBAL | STRONG
+                                         : *kind == 't' ? STRONG : 0);
 }
 
-/* The text is allocated and has room for a zero at its end. */
-static void read_kernel(symbols *s, char *text, size_t size)
+/* A line is START SIZE NAME. */
+static void read_map_line(symbols_table *t, char *line)
 {
-    free_table(&s->kernel);
-    memset(&s->kernel, 0, sizeof s->kernel);
-    s->kernel.memory = (uint8_t *) text;
+    char *rest;
+    const uint64_t at = strtoull(line, &rest, 16);
+    const uint64_t size = strtoull(rest, &rest, 16);
+    char *const name = name_of(rest, "\r");
+    if (size && name) add(t, name, at, size, STRONG);
+}
+
+/* Lines of a file, which stays in memory. 0, or -1 if it is not there. */
+static int read_lines(symbols_table *t, const char *path,
+                      void (*read_line)(symbols_table *t, char *line))
+{
+    size_t size;
+    char *const text = (char *) files_load(path, 0, TEXT_MAX, &size);
+    if (!text) return -1;
+    t->memory = (uint8_t *) text;
     text[size] = 0;
     for (char *line = text; *line;) {
         char *const end = line + strcspn(line, "\n");
         const int more = *end != 0;
         *end = 0;
-        read_line(&s->kernel, line);
+        read_line(t, line);
         line = end + more;
     }
-    finish(&s->kernel, UINT64_MAX);
+    finish(t, UINT64_MAX);
+    return 0;
 }
 
 int symbols_kernel(symbols *s, const char *path)
 {
-    size_t size;
-    char *const text = (char *) files_load(path, 0, KALLSYMS_MAX, &size);
-    if (!text) return -1;
-    read_kernel(s, text, size);
-    return 0;
+    free_table(&s->kernel);
+    memset(&s->kernel, 0, sizeof s->kernel);
+    return read_lines(&s->kernel, path, read_kernel_line);
+}
+
+const symbol *symbols_mapped(symbols *s, uint32_t pid, uint64_t ip)
+{
+    symbols_table *t = s->maps;
+    char path[256];
+    while (t && t->pid != pid) t = t->next;
+    if (!t) {
+        t = (symbols_table *) calloc(1, sizeof *t);
+        if (!t) return NULL;
+        t->pid = pid;
+        t->next = s->maps;
+        s->maps = t;
+        snprintf(path, sizeof path, "%.200s/perf-%" PRIu32 ".map", s->map, pid);
+        read_lines(t, path, read_map_line);
+    }
+    return find_in(t, ip);
 }
 
 const symbol *symbols_at(const symbols *s, uint64_t ip)

@@ -5,12 +5,14 @@
  *     symbols_kernel(&names, "/proc/kallsyms");
  *     s = symbols_find(&names, file, offset); // a files_file
  *     s = symbols_at(&names, ip);             // of the kernel
+ *     s = symbols_mapped(&names, pid, ip);    // of perf-PID.map
  *     ...
  *     symbols_free(&names);
  *
  * A file is read when it is asked for the first time: an ELF file's .symtab,
  * .dynsym and, by build id, the .symtab of its separate debug file (libelf;
  * without it ELF files have no symbols); what a JIT compiler wrote (jitdump.h).
+ * A process's perf-PID.map, of other JIT compilers, has addresses and names.
  * Symbols lie at offsets in the file that has the code. Of several for the same
  * place the one that perf prefers counts: one with a size, not weak, global,
  * with fewer underscores in front, the longest. One without a size ends where
@@ -25,14 +27,16 @@
 
 typedef struct symbol {
     const char *name; /* until symbols_free */
-    uint64_t first;   /* offset in the file; of the kernel, address */
+    uint64_t first;   /* offset in the file; of the kernel and of
+                         perf-PID.map, address */
     uint64_t last;    /* inclusive */
     uint32_t up;      /* 1 + the index of a symbol around it; 0: none */
     uint8_t rank;     /* private */
 } symbol;
 
 typedef struct symbols_table {
-    const files_file *file;
+    const files_file *file; /* or */
+    uint32_t pid;
     symbol *list;     /* by address */
     size_t count;
     size_t max;
@@ -45,7 +49,9 @@ typedef struct symbols {
     symbols_table *tables;
     symbols_table *last; /* the one asked last */
     symbols_table kernel;
+    symbols_table *maps; /* perf-PID.map */
     const char *debug;   /* the folder of separate debug files; yours to set */
+    const char *map;     /* ... and that of perf-PID.map */
 } symbols;
 
 #define SYMBOLS_DEBUG "/usr/lib/debug" /* what `debug` is at first */
@@ -71,5 +77,8 @@ int symbols_open_debug(const char *folder, const files_file *file,
 
 /* The function of the kernel at an address. */
 const symbol *symbols_at(const symbols *s, uint64_t ip);
+
+/* What a process's perf-PID.map says of an address. */
+const symbol *symbols_mapped(symbols *s, uint32_t pid, uint64_t ip);
 
 #endif /* SYMBOLS_H */
