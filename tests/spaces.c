@@ -268,12 +268,15 @@ TEST(mappings)
     begin();
     CHECK_EQ(apply(map(1, 0x1000, 4, 2, at_top("a"))), 1);
     CHANGED(1, 0x1000, 4);
+    CHECK(last.is_new);
     sees(1, 0xfff, ".2345.");
     sees(2, 0x1000, "....");
     sees(0, 0x1000, "....");
     CHECK_EQ(apply(map(1, 0x1002, 4, 0, at_top("b"))), 1);
     sees(1, 0x1000, "23abcd.");
+    CHECK(!last.is_new);
     CHECK_EQ(apply(map(1, 0x2000, 0x1000, 8, at_top("b"))), 1);
+    CHECK(last.is_new);
     sees(1, 0x2000, "ij."); // the file ends
     CHECK_EQ(apply(map(1, 0x1000, 0, 8, at_top("b"))), 0);
     CHECK_EQ(apply(map(1, UINT64_MAX, 2, 0, at_top("b"))), 0);
@@ -325,6 +328,7 @@ TEST(forks_and_execs)
     begin();
     CHECK_EQ(apply(map(1, 0x1000, 4, 0, at_top("a"))), 1);
     CHECK_EQ(apply(fork_of(2, 1, 0)), 1);
+    CHECK(last.is_new);
     CHECK_EQ(number_of(1), number_of(2)); // until one of them changes
     sees(2, 0x1000, "0123.");
     before = number_of(1);
@@ -338,6 +342,8 @@ TEST(forks_and_execs)
     sees(1, 0x1000, "e123.");
     sees(3, 0x1000, "0123.");
     CHECK_EQ(apply(exec_of(1)), 1);
+    CHANGED(1, 0, 0); // what it had is gone, wherever that was
+    CHECK(!last.is_new);
     CHECK(number_of(1) != before);
     sees(1, 0x1000, "....");
     sees(3, 0x1000, "0123.");
@@ -348,6 +354,8 @@ TEST(forks_and_execs)
     sees(3, 0x1000, "0123.");
     // a number that is used again; one whose parent is not known
     CHECK_EQ(apply(fork_of(2, 3, 0)), 1);
+    CHANGED(2, 0, 0);
+    CHECK(!last.is_new);
     sees(2, 0x1000, "0123.");
     CHECK_EQ(apply(fork_of(2, 77, 0)), 1);
     sees(2, 0x1000, "....");

@@ -577,7 +577,7 @@ static void on_event(session *s, session_task *of, const threads_who *who,
     ptflow *const p = (ptflow *) s->context;
     task *const t = task_of(p, of);
     line l;
-    if (e->flags & IPT_EVENT_STATUS || !(p->opt.show & EVENT)) return;
+    if (e->flags & IPT_EVENT_STATUS) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
     l.what = EVENT;
@@ -728,7 +728,7 @@ static void configure(ptflow *p)
     session_config *const c = &p->config;
     if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
         c->flow = on_flow;
-    c->event = on_event;
+    if (p->opt.show & EVENT) c->event = on_event;
     c->lost = on_lost;
     c->insn = (p->opt.show & INSN) != 0;
     c->never_mark = p->opt.never_mark;

@@ -181,7 +181,7 @@ static int have_files(const bench_case *c)
     }
     written = c;
     by_perf.insns = by_flow.insns = UINT64_MAX;
-    times = 1 + TIMED / c->size;
+    times = 4 + TIMED / c->size;
     ok = c->runs == 1 && write_files(c);
     return ok;
 }

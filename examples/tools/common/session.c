@@ -257,7 +257,8 @@ static int read_code(uint8_t *buffer, size_t size, uint32_t pid,
 static void changed(session *s, const spaces_change *change)
 {
     s->changes++;
-    threads_changed(&s->threads, change->ip, change->size);
+    if (!change->is_new)
+        threads_changed(&s->threads, change->ip, change->size);
 }
 
 static void note_names(session *s, const perfdata_record *r)

@@ -154,6 +154,7 @@ static int changed(spaces_change *change, uint32_t pid, uint64_t ip,
     change->pid = pid;
     change->ip = ip;
     change->size = size;
+    change->is_new = 0;
     return 1;
 }
 
@@ -165,10 +166,12 @@ static int replace_code(spaces *s, spaces_process *p, spaces_code *code,
         s->losses.no_memory++;
         return 0;
     }
+    changed(change, p->pid, 0, 0);
+    change->is_new = sections_of(p->code) == 0;
     drop_code(s, p->code);
     p->code = code;
     p->life++;
-    return changed(change, p->pid, 0, 1);
+    return 1;
 }
 
 /* Put a part of a file into a layer of a process' code. */
@@ -191,6 +194,12 @@ static const char *folder_of(const spaces *s, const spaces_process *p)
     if (p->place && p->place->folder) return p->place->folder;
     all = place_of(s, UINT32_MAX);
     return all ? all->folder : NULL;
+}
+
+/* Does a layer show nothing in [ip, ip + size)? */
+static int is_free(image *layer, uint64_t ip, uint64_t size)
+{
+    return image_gap(layer, &image_everywhere, ip, (size_t) size) == size;
 }
 
 /* Is all of [ip, ip + size) from this place in the file already? */
@@ -244,11 +253,13 @@ static int apply_user_map(spaces *s, const perfdata_record *r,
     spaces_process *p = get_process(s, r->u.mmap.pid);
     const files_file *file;
     const char *why = NULL;
+    int is_new;
     if (!p || size == 0 || size - 1 > UINT64_MAX - ip) return 0;
+    is_new = is_free(&p->code->seen, ip, size)
+          && is_free(&p->code->jit, ip, size);
     file = is_code ? mapped_file(s, p, r) : NULL;
     if (file && is_shown(&p->code->seen, file, r->u.mmap.pgoff, ip, size)
-        && image_gap(&p->code->jit, &image_everywhere, ip, (size_t) size)
-               == size)
+        && is_free(&p->code->jit, ip, size))
         return 0;
     if (!own_code(s, p)) return 0;
     if (image_hide(&p->code->seen, ip, ip + (size - 1))
@@ -258,7 +269,9 @@ static int apply_user_map(spaces *s, const perfdata_record *r,
     if (file)
         why = put_part(s, &p->code->seen, file, r->u.mmap.pgoff, size, ip);
     s->losses.no_file += why != NULL;
-    return changed(change, p->pid, ip, size);
+    changed(change, p->pid, ip, size);
+    change->is_new = (uint8_t) is_new;
+    return 1;
 }
 
 /* ---- the kernel ---- */

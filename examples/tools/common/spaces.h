@@ -17,7 +17,7 @@
  *
  * Then, in the order of time, each record after what was executed before it:
  *
- *     if (spaces_apply(&s, &record, &change))
+ *     if (spaces_apply(&s, &record, &change) && !change.is_new)
  *         ipt_cache_invalidate(&cache, NULL, change.ip, change.size);
  *
  * JIT compilers write code and times into files of their own (jitdump). Where
@@ -66,8 +66,9 @@ typedef struct spaces_losses {
  * with an asid of NULL. */
 typedef struct spaces_change {
     uint64_t ip;
-    uint64_t size;
-    uint32_t pid; /* of the process; SPACES_KERNEL */
+    uint64_t size; /* 0: all code of the process */
+    uint32_t pid;  /* of the process; SPACES_KERNEL */
+    uint8_t is_new; /* no code was seen there before: no cache has any */
 } spaces_change;
 
 #define SPACES_KERNEL UINT32_MAX

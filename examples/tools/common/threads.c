@@ -1637,12 +1637,12 @@ static void give_up(threads_queue_ *q, int status)
 }
 
 /* With the kernel traced a switch is inside it, and time is all there is. */
-static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
+static void switch_in_kernel(threads_queue_ *q)
 {
     const threads *const t = q->in;
     const uint64_t now = q->who.tsc;
     size_t run = q->run;
-    if (!(block->end_ip & KERNEL) || !now) return;
+    if (!now) return;
     while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
     if (run == q->run) return;
     q->run = q->floor = run;
@@ -1650,31 +1650,44 @@ static void switch_in_kernel(threads_queue_ *q, const ipt_block *block)
     set_thread(q, thread_of(q, run));
 }
 
+static uint64_t time_now(threads_queue_ *q)
+{
+    const ipt_where *const at = where(q);
+    return at->valid & IPT_AT_TSC ? at->tsc : 0;
+}
+
+/* A block of a thread. */
+static void on_block(threads_queue_ *q, const ipt_block *block)
+{
+    threads *const t = q->in;
+    q->who.tsc = time_now(q);
+    if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
+    if (t->config.flow)
+        t->config.flow(&q->who, block, t->config.context);
+    if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
+}
+
 /* Decode up to a time, or until something else than flow comes: its status. */
 static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
-    const threads_config c = t->config;
+    const int each = t->config.flow || q->by_cpu || !q->who.sure;
+    const int insn = t->config.insn;
     const ipt_where *const at = where(q);
-    const uint8_t by_cpu = q->by_cpu;
     uint64_t count = 0;
-    uint64_t unsure = 0;
-    uint64_t tsc;
     ipt_block block;
     int status;
     do {
-        status = c.insn ? next_insn(q, &block)
-                        : ipt_blk_next(&q->decoder.blk, &block);
+        status = insn ? next_insn(q, &block)
+                      : ipt_blk_next(&q->decoder.blk, &block);
         if (status < 0) break;
         count += block.count;
-        q->who.tsc = tsc = at->valid & IPT_AT_TSC ? at->tsc : 0;
-        if (!q->who.sure) unsure += block.count;
-        if (c.flow) c.flow(&q->who, &block, c.context);
-        if (by_cpu) switch_in_kernel(q, &block);
-    } while (!(status & IPT_EVENT_PENDING) && (tsc < limit || !tsc));
+        if (each) on_block(q, &block);
+    } while (!(status & IPT_EVENT_PENDING)
+             && (at->tsc < limit || !(at->valid & IPT_AT_TSC)));
     if (count) {
         t->instructions += count;
-        t->losses[THREADS_UNSURE] += unsure;
+        q->who.tsc = time_now(q);
         q->last_end = block.end_ip + block.last_size;
         q->last_kind = block.kind;
     }
