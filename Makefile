@@ -142,15 +142,13 @@ test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
 	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
 	    "tests/truth/attribution.sh $(or $(PERF),all)"
 
-test-views: tools  ## Other people's programs read what ptprof writes
-	@CC="$(CC)" $(RUN) tests/views.sh
-
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
 
 include tests/bench/bench.mk  # bench, bench-...
 
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
+include $(CHECK_DIR)/views.mk  # test-views, picture
 
 fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh

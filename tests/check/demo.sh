@@ -1,6 +1,7 @@
 #!/bin/sh
 # demo.sh BUILD RECORDING COMMAND...: record a command with BUILD/ptrecord and
-# decode the trace; where nothing can be recorded, decode RECORDING instead.
+# decode the trace; where nothing can be recorded, decode RECORDING instead. Then
+# make pictures of where its time went.
 # Options of ptrecord are in DEMO_FLAGS.
 
 build=$1 recording=$2
@@ -13,4 +14,18 @@ if [ $status -eq 77 ]; then
 elif [ $status -ne 0 ]; then exit $status
 else recording=$build/demo
 fi
-exec "$build/ptdemo" "$recording"
+"$build/ptdemo" "$recording" || exit
+[ $status -eq 0 ] || exit 0
+
+# ---- pictures ----
+
+"$build/ptrecord" --time cyc --perf-data "$build/demo.data" -- "$@" \
+    >"$build/demo.log" &&
+    "$build/ptprof" --quiet --speedscope "$build/demo.speedscope.json" \
+        --folded "$build/demo.data" >"$build/demo.folded" || exit
+printf '\nThe same, recorded as a perf.data with times:\n'
+printf '    %-30s %s\n' \
+    "$build/demo.speedscope.json" "how functions called each other: open it in" \
+    "" "speedscope (speedscope.app, or from npm)" \
+    "$build/demo.folded" "stacks, for flame graphs" \
+    "$build/ptprof $build/demo.data" "prints a call tree"

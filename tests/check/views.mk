@@ -1,0 +1,8 @@
+# views.mk: targets about pictures. Part of ../../Makefile.
+
+test-views: tools  ## Other people's programs read what ptprof writes
+	@CC="$(CC)" $(RUN) tests/views.sh
+
+picture: demo  ## The README's picture anew, from what the demo recorded
+	@sh $(CHECK_DIR)/speedscope.sh $(BUILD)/demo.speedscope.json \
+	    --window-size=1200,440 --screenshot="$(CURDIR)/examples/picture.png"
