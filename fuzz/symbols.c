@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static files disk;
     symbols s;
     const files_file *file;
-    char *text;
+    char path[64];
     if (memory_fd < 0) memory_fd = memfd_create("symbols", MFD_CLOEXEC);
     if (memory_fd < 0 || size > 1 << 20 || ftruncate(memory_fd, 0)
         || pwrite(memory_fd, data, size, 0) != (ssize_t) size)
@@ -87,12 +87,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = files_get_below(&disk, "root", "file");
     if (file) check(symbols_find(&s, file, 0x180), 0x180);
     if (s.tables) check_table(&s, s.tables);
-    text = (char *) malloc(size + 1);
-    if (text) {
-        memcpy(text, data, size);
-        read_kernel(&s, text, size);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memory_fd);
+    if (symbols_kernel(&s, path) == 0) check_table(&s, &s.kernel);
+    free_table(&s.kernel);
+    memset(&s.kernel, 0, sizeof s.kernel);
+    if (read_lines(&s.kernel, path, read_map_line) == 0)
         check_table(&s, &s.kernel);
-    }
     symbols_free(&s);
     files_free(&disk);
     return 0;
