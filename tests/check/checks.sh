@@ -199,6 +199,33 @@ make_fails insn 'after insn_.* flow: enabled and hidden'
 edit ipt_impl.h 's/    ipti_bind_event(&next->bind, &next->event);/    ;/'
 make_fails insn 'after insn_.* next: bind is not'
 
+# A branch that no test takes, and a test that notices no fault: of one section.
+# net PASSES SCRIPT REASON [SETTING...]: the script passes or not, and says why.
+net() {
+    passes=$1 script=$2 reason=$3
+    shift 3
+    rm -rf "$tmp/net" # whatever is newer there
+    if (cd "$tree" && env BUILD="$tmp/net" "$@" sh "tests/check/$script.sh" \
+        strings) >"$tmp/out" 2>&1; then status=yes; else status=no; fi
+    if [ $status = "$passes" ] && grep -qE -- "$reason" "$tmp/out"; then pass
+    else fail_with "$script: passes: $status; not for: $reason" "$tmp/out"; fi
+}
+one="T=strings TOOLS= EXAMPLES= FUZZERS= PROGRAMS="
+edit ipt_impl.h \
+    's/^    return status >= 0 ? good/    if (status == 12345) return good;\n&/'
+net no coverage '^FAIL strings .* 1[0-9] of' MAKEFLAGS="$one"
+grep -q 'ipti_status_text: status == 12345: true' "$tmp/out" && pass ||
+    fail_with "coverage does not name the branch" "$tmp/out"
+copy
+net no coverage '^ok   strings' MAKEFLAGS="$one" # the others have no tests here
+net yes mutate '^1 passed, 0 failed' COUNT=3 SEED=1
+echo '[strings] planted: it => is not there' >>"$tree/tests/proof/equivalent"
+net no mutate 'names what is not there' COUNT=3 SEED=1
+printf '#define IPT_IMPLEMENTATION\n#include "../ipt.h"\n#include "test.h"
+TEST(a) { CHECK(1); }\nint main(void) { RUN(a); return test_report(); }\n' \
+    >"$tree/tests/strings.c"
+net no mutate '^FAIL strings  *0.0 %' COUNT=3 SEED=1
+
 # Executions at random, and faults that they found: a return that lies too far
 # away for a line of the memo, and an instruction of before a resync.
 TEST_COUNT=2500

@@ -25,7 +25,7 @@ done
 if [ "$TESTS" != kept ]; then
     rm -rf "$dir/profiles"
     mkdir -p "$dir/profiles" || exit 2
-    LLVM_PROFILE_FILE=$PWD/$dir/profiles/%m.profraw
+    LLVM_PROFILE_FILE=$(cd "$dir/profiles" && pwd)/%m.profraw
     export LLVM_PROFILE_FILE
     cp ipt_impl.h "$dir" # it may be worked on meanwhile
     make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \

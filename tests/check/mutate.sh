@@ -6,8 +6,8 @@
 # why it means the same. Fails below the limits. One test per section.
 #
 # A section's sample of less than 200 may by chance be worse than the section:
-# its limit gives way by five standard errors, that of all such samples together
-# by three: more than 1 in 500 seeds fail only where what they sample is worse.
+# its limit gives way by five standard errors, and so does that of all of them
+# together: it fails where the tests have become worse, not by chance.
 #
 # Tests are compiled once for all mutants of functions, and told which one it is
 # as they run. Only mutants of tables and macros are compiled one by one.
@@ -151,7 +151,7 @@ prepare() {
     tree "$group"
     for section; do
         grep "^[0-9]* $section " "$dir/all" |
-            if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 3 / 2 + 10)); else
+            if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 5 / 4 + 6)); else
                 cat; fi
     done >"$dir/$group/todo"
     awk '$4 == "body" {print $1}' "$dir/$group/todo" >"$dir/$group/numbers"
@@ -334,8 +334,8 @@ awk '
             due += judged * p; spread += judged * p * (1 - p)
         }
         if (samples > 1)
-            say(of && dead >= due - 3 * sqrt(spread), "samples", of, dead,
-                of ? 100 * due / of : 0, slack(of, spread, 3), alive " alive")
+            say(of && dead >= due - 5 * sqrt(spread), "samples", of, dead,
+                of ? 100 * due / of : 0, slack(of, spread, 5), alive " alive")
         print passed + 0, failed + 0 >totals
     }' totals="$dir/totals" "$dir/limits" "$dir/all" "$dir/results"
 read -r passed failed <"$dir/totals"
