@@ -4,6 +4,7 @@
 
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
 programs=$(cd tests/programs && pwd) || exit 2
+here=$(cd tests && pwd) || exit 2
 dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 2' HUP INT TERM
@@ -288,6 +289,82 @@ symfs() {
     cmp -s got want
 }
 check "--symfs" symfs
+
+# The vdso of this machine is what ran; one that the user gives comes first.
+cat >clock.c <<'END'
+#include <elf.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <time.h>
+int main(void)
+{
+    const char *vdso = (const char *) getauxval(AT_SYSINFO_EHDR);
+    const Elf64_Ehdr *e = (const Elf64_Ehdr *) vdso;
+    FILE *f = fopen("vdso", "wb");
+    struct timespec t;
+    if (!vdso || !f) return 1;
+    fwrite(vdso, 1, e->e_shoff + e->e_shnum * e->e_shentsize, f);
+    for (int i = 0; i < 9; i++) clock_gettime(CLOCK_MONOTONIC, &t);
+    return fclose(f) != 0;
+}
+END
+vdso() {
+    $CC -O1 -w -static -o clock clock.c && timeout 100 "$build/ptrecord" \
+        --quiet --perf-data vdso.data -o clocks -- ./clock >out 2>&1 || return 1
+    executed clocks >clock.want
+    for given in "" "--vdso vdso"; do
+        # shellcheck disable=SC2086 # words
+        flow $given --fields tid,ip vdso.data >got
+        cmp -s got clock.want && ! grep -q lost err || return 1
+    done
+    flow --fields dso vdso.data | grep -qF '[vdso]' || return 1
+    for given in "clock.c" "none"; do
+        flow --vdso $given --fields dso vdso.data >got
+        grep -q "lost: no code" err && ! grep -qF '[vdso]' got || return 1
+        cp err err.$given
+    done
+    grep -q "other version of the file; --force" err.clock.c &&
+        grep -q "lost: mappings without a file" err.none
+}
+check "--vdso" vdso
+
+# A program and its kernel, with the copy of that elsewhere; and both of them in
+# a virtual machine, whose code is not what the host has there.
+kernel=$dir/kernel
+(cd "$here/.." && $CC -O1 -w -I. -o "$kernel" tests/mock/kernel.c \
+    examples/tools/common/perfwrite.c) || exit 2
+kcore() {
+    ./kernel "$dir/k" 20000 && mv k/kcore_dir copy && executed k >kernel.want &&
+        [ "$(grep -c ' ffffffff8' kernel.want)" -gt 1000 ] || return 1
+    for given in copy copy/kcore; do
+        flow --kcore $given --fields tid,ip k >got
+        cmp -s got kernel.want || return 1
+    done
+    flow --kcore copy --fields sym k | grep -q '^fault$' || return 1
+    flow --fields tid,ip k >got
+    grep -q "lost: no code" err && ! grep -q ' ffffffff8' got || return 1
+    refuses "none: not a file" --kcore none k || return 1
+    sed 's/^ffffffff81000000/ffffffff82000000/' copy/kallsyms >other
+    mv other copy/kallsyms
+    flow --kcore copy --fields tid,ip k >got
+    grep -q "another boot of the kernel" err && ! grep -q ' ffffffff8' got
+}
+check "--kcore" kcore
+guest() {
+    for by in thread cpu; do
+        rm -rf g
+        ./kernel "$dir/g" 20000 guest $by && executed g >guest.want || return 1
+        flow --guest-map g/guest --fields tid,ip g >got
+        cmp -s got guest.want && ! grep -q lost err || return 1
+        flow --guest-map g/guest --fields guest,sym,dso g | sort -u >got
+        [ "$(cut -d ' ' -f 1,2 got | sort -u)" = "1 ?" ] &&
+            grep -q "guest/kcore" got || return 1
+        [ "$(flow --fields tid,ip g | wc -l)" -eq 0 ] || return 1
+        flow --fields tid,ip g
+        grep -q "lost: no code" err || return 1
+    done
+}
+check "--guest-map" guest
 
 # A file that is cut anywhere ends, without a crash.
 cuts() {

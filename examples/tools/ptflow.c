@@ -41,10 +41,11 @@ static const char help[] =
     "  --errors                  print what is lost where it is.\n"
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
-    "                            sym, symoff, dso, queue, offset, sure. sym is\n"
-    "                            the function, ? if there is none; symoff the\n"
-    "                            place in it, or in the file; sure is 0 if it\n"
-    "                            may have been another thread.\n"
+    "                            sym, symoff, dso, queue, offset, sure, guest.\n"
+    "                            sym is the function, ? if there is none;\n"
+    "                            symoff the place in it, or in the file; sure\n"
+    "                            is 0 if it may have been another thread;\n"
+    "                            guest 1 for code of a virtual machine.\n"
     "  --func <name>             instructions of this function only.\n"
     "  --last <n>                the last n lines of each thread only.\n"
     "  -j <n>                    use n threads: one decodes, the others put\n"
@@ -64,12 +65,14 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
-    F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE, FIELDS
+    F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE,
+    F_GUEST, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
-    "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure"
+    "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure",
+    "guest"
 };
 
 typedef struct options {
@@ -123,6 +126,7 @@ typedef struct found {
     const char *func;
     const char *dso;
     uint32_t pid;
+    uint8_t guest;
 } found;
 
 #define FOUND 16384u /* a power of two */
@@ -259,9 +263,10 @@ static task *task_of(ptflow *p, session_task *of)
 static void look_up(ptflow *p, const line *l, found *f)
 {
     session_place place;
-    session_find(&p->session, l->who.pid, l->ip, &place);
+    session_find(&p->session, l->who.pid, l->who.guest, l->ip, &place);
     f->ip = l->ip;
     f->pid = l->who.pid;
+    f->guest = l->who.guest;
     f->life = p->session.changes + 1;
     f->func = place.name;
     f->dso = place.file;
@@ -273,7 +278,8 @@ static void name_line(ptflow *p, line *l)
     const uint64_t hash = (l->ip ^ (uint64_t) l->who.pid << 32)
                         * 0x9e3779b97f4a7c15u;
     found *const f = &p->found[hash >> 50 & (FOUND - 1)];
-    if (f->ip != l->ip || f->pid != l->who.pid || f->life != p->session.changes + 1)
+    if (f->ip != l->ip || f->pid != l->who.pid || f->guest != l->who.guest
+        || f->life != p->session.changes + 1)
         look_up(p, l, f);
     l->func = f->func;
     l->dso = f->dso;
@@ -361,6 +367,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_DSO: put_text(t, l->dso ? l->dso : "?"); break;
     case F_QUEUE: put_number(t, l->who.queue); break;
     case F_OFFSET: put_hex(t, l->offset); break;
+    case F_GUEST: put_number(t, l->who.guest); break;
     default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
@@ -494,7 +501,7 @@ static void put_line(ptflow *p, task *t, line *l)
 #ifdef HAVE_ZYDIS
 static void check(ptflow *p, const threads_who *who, const ipt_block *b)
 {
-    static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, who->guest};
     spaces_view *const view = &p->session.view;
     uint8_t bytes[15];
     size_t size = sizeof bytes;

@@ -110,6 +110,7 @@ typedef struct thread {
     uint64_t put;
     uint8_t stopped;     /* tracing was, since the last time */
     uint8_t execs;       /* seen in flow whose records are to come */
+    uint8_t guest;       /* it runs one, now */
 } thread;
 
 /* What a line costs. */
@@ -125,6 +126,7 @@ typedef struct known {
     stack_function function;
     uint32_t pid;
     uint32_t line; /* of --lines: 1 + its index */
+    uint8_t guest;
 } known;
 
 #define KNOWN 16384u
@@ -230,13 +232,15 @@ static const known *known_at(const thread *t, uint64_t ip)
     known *const k = &p->known[(ip ^ ip >> 14 ^ pid * 40503u) & (KNOWN - 1)];
     session_place place;
     char name[SYMBOL];
-    if (k->ip == ip && k->pid == pid && k->changes == p->session.changes + 1)
+    if (k->ip == ip && k->pid == pid && k->guest == t->guest
+        && k->changes == p->session.changes + 1)
         return k;
     memset(&k->function, 0, sizeof k->function);
     k->ip = ip;
     k->pid = pid;
+    k->guest = t->guest;
     k->changes = p->session.changes + 1;
-    session_find(&p->session, pid, ip, &place);
+    session_find(&p->session, pid, t->guest, ip, &place);
     k->function.first = place.first;
     k->function.last = place.last;
     k->function.gap = !place.name;
@@ -462,6 +466,7 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     thread *t;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
+    t->guest = who->guest;
     advance(t, who->tsc);
     if (stack_flow(&t->stack, b)) out_of_memory(p);
     if (p->opt.lines) t->line = known_at(t, b->ip)->line;
@@ -489,6 +494,7 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     thread *t;
     if (e->flags & IPT_EVENT_STATUS || !session_wants(s, task, who)) return;
     t = thread_of(p, task);
+    t->guest = who->guest;
     advance(t, who->tsc);
     if (stack_event(&t->stack, e)) out_of_memory(p);
     switch (e->type) {

@@ -1,13 +1,14 @@
 /* kernel.c: a recording of a program and of the kernel that it calls, as perf
  * record --kcore makes it, without either.
  *
- *     kernel FOLDER COUNT [cpu] [large]
+ *     kernel FOLDER COUNT [cpu] [large] [guest]
  *
  * A processor made here runs a toy program and a toy kernel: calls and branches
  * in both, SYSCALL and SYSRET, faults and interrupts at any instruction, IRET.
  * Both are traced. FOLDER gets data, kcore_dir and the program; FOLDER/TID.u64
  * the COUNT instructions that executed. "cpu": with time, by cpu; "large": the
- * list is left out. */
+ * list is left out. "guest": all that is a virtual machine's, with its code in
+ * FOLDER/guest; what the host has at these addresses is other code. */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "examples/tools/common/perfwrite.h"
@@ -178,11 +179,26 @@ static void event(uint8_t type, uint64_t ip, uint64_t to)
     tell(ipt_gen_event(&gen, &e));
 }
 
+/* The machine is a guest from here on. */
+static void enter_guest(void)
+{
+    ipt_event e;
+
+    memset(&e, 0, sizeof(e));
+    e.type = IPT_EVT_PAGING;
+    e.flags = IPT_EVENT_NO_IP;
+    e.u.paging.cr3 = 0x1234000;
+    e.u.paging.nr = 1;
+    tell(ipt_gen_event(&gen, &e));
+}
+
 /* Run; list what executed. */
-static void run(FILE *list, unsigned long count)
+static void run(FILE *list, unsigned long count, int is_guest)
 {
     uint64_t ip = USER;
 
+    if (is_guest)
+        enter_guest();
     event(IPT_EVT_ENABLED, ip, 0);
     while (count-- > 0) {
         ipt_code insn;
@@ -258,16 +274,41 @@ static void write_elf(const char *folder, const char *name, unsigned type,
         fail("cannot write a file");
 }
 
-static void write_code(const char *folder)
+/* FOLDER/guest, with image.map; the host has NOPs in place of that. */
+static void write_guest(const char *folder)
 {
+    char path[4096];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/guest", folder);
+    if (mkdir(path, 0777))
+        fail("cannot create a folder");
+    write_elf(path, "program", 2, program, sizeof(program), USER);
+    write_elf(path, "kcore", 4, kernel, sizeof(kernel), KERNEL);
+    f = create(path, "image.map");
+    fprintf(f, "%x %x program %x\n%llx %x kcore %x\n", USER, PAGE, PAGE,
+            (unsigned long long) KERNEL, PAGE, PAGE);
+    fclose(f);
+}
+
+static void write_code(const char *folder, int is_guest)
+{
+    static uint8_t nops[PAGE];
     char path[4096];
     FILE *f;
 
     snprintf(path, sizeof(path), "%s/kcore_dir", folder);
     if (mkdir(path, 0777))
         fail("cannot create a folder");
-    write_elf(folder, "program", 2, program, sizeof(program), USER);
-    write_elf(path, "kcore", 4, kernel, sizeof(kernel), KERNEL);
+    memset(nops, 0x90, sizeof(nops));
+    if (is_guest) {
+        write_guest(folder);
+        write_elf(folder, "program", 2, nops, sizeof(nops), USER);
+        write_elf(path, "kcore", 4, nops, sizeof(nops), KERNEL);
+    } else {
+        write_elf(folder, "program", 2, program, sizeof(program), USER);
+        write_elf(path, "kcore", 4, kernel, sizeof(kernel), KERNEL);
+    }
     f = create(path, "kallsyms");
     fprintf(f, "%llx T _text\n%llx T _stext\n%llx T fault\n%llx T _etext\n",
             (unsigned long long) KERNEL, (unsigned long long) KERNEL,
@@ -311,13 +352,15 @@ int main(int argc, char **argv)
     FILE *list;
     int by_cpu = 0;
     int large = 0;
+    int is_guest = 0;
     int i;
 
     if (argc < 3 || mkdir(argv[1], 0777))
-        fail("usage: kernel FOLDER COUNT [cpu] [large]; FOLDER is made");
+        fail("usage: kernel FOLDER COUNT [cpu] [large] [guest]; FOLDER is made");
     for (i = 3; i < argc; i++) {
         by_cpu |= strcmp(argv[i], "cpu") == 0;
         large |= strcmp(argv[i], "large") == 0;
+        is_guest |= strcmp(argv[i], "guest") == 0;
     }
     memset(&config, 0, sizeof(config));
     config.psb_period = 2000;
@@ -342,12 +385,12 @@ int main(int argc, char **argv)
     gen.size = sizeof(trace);
     if (!out)
         fail("cannot create data");
-    write_code(argv[1]);
+    write_code(argv[1], is_guest);
     describe(argv[1], by_cpu);
     who.time = 0;
     snprintf(path, sizeof(path), "%d.u64", TID);
     list = large ? NULL : create(argv[1], path);
-    run(list, strtoul(argv[2], NULL, 10));
+    run(list, strtoul(argv[2], NULL, 10), is_guest);
     tell(ipt_gen_flush(&gen));
     take();
     who.time = by_cpu ? 1000000000000 : 0;

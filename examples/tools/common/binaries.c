@@ -181,11 +181,13 @@ static int is_build(files_file *file, const uint8_t *id, size_t size)
 static binaries_status find_vdso(binaries *b, const uint8_t *id, size_t size,
                                  files_file **file)
 {
-    if (b->vdso)
+    if (b->vdso) {
         *file = files_get(&b->disk, b->vdso);
-    else
-        *file = find_cached(b, id, size, "vdso");
-    if (*file || b->vdso) return *file ? BINARIES_FOUND : BINARIES_NO_FILE;
+        if (!*file) return BINARIES_NO_FILE;
+        return is_build(*file, id, size) ? BINARIES_FOUND : BINARIES_OTHER;
+    }
+    *file = find_cached(b, id, size, "vdso");
+    if (*file) return BINARIES_FOUND;
     *file = own_vdso(b);
     if (*file && is_build(*file, id, size) && (size || !b->other_host))
         return BINARIES_FOUND;

@@ -468,9 +468,10 @@ static void set_range(session_place *place, const spaces_found *at,
     place->last = at->last - ip < after ? at->last : ip + after;
 }
 
-int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
+int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
+                 session_place *place)
 {
-    static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, guest};
     const symbol *func = NULL;
     spaces_found at;
     uint64_t offset, first, last;
@@ -485,10 +486,11 @@ int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place)
     place->in = at.file;
     place->in_offset = offset;
     if (!s->config->symbols) return 1;
-    if (ip >> 63 && (func = symbols_at(&s->symbols, ip)) != NULL)
+    if (ip >> 63 && !guest
+        && (func = symbols_at(&s->symbols, ip)) != NULL)
         offset = ip;
     if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
-    if (!func && !(ip >> 63)
+    if (!func && !(ip >> 63) && !guest
         && (func = symbols_mapped(&s->symbols, pid, ip)) != NULL)
         offset = ip;
     if (func) {

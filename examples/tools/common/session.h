@@ -141,7 +141,9 @@ session_task *session_task_of(const session *s, uint32_t tid);
 /* A time of the trace in ns. */
 uint64_t session_ns(const session *s, uint64_t tsc);
 
-/* What is at an address of a process, until `changes` changes: 1, or 0. */
-int session_find(session *s, uint32_t pid, uint64_t ip, session_place *place);
+/* What is at an address of a process, or of its guest, until `changes` changes:
+ * 1, or 0. */
+int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
+                 session_place *place);
 
 #endif /* SESSION_H */

@@ -147,7 +147,7 @@ const char *threads_text(threads_loss loss)
 static void lose(threads *t, const threads_queue_ *q, threads_loss loss,
                  uint64_t count, int status)
 {
-    static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX, 0, 0};
+    static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX, 0, 0, 0};
     static const ipt_where nowhere;
     t->losses[loss] += count;
     if (t->config.lost && count)
@@ -663,7 +663,7 @@ static int apply_early(threads *t, uint32_t pid, uint64_t hi)
 
 /* ---- decoders of blocks and of instructions ---- */
 
-static ipt_where *where(threads_queue_ *q)
+static const ipt_where *where(const threads_queue_ *q)
 {
     return q->in->config.insn ? &q->decoder.insn.at : &q->decoder.blk.at;
 }
@@ -716,7 +716,7 @@ static int sync_queue(threads_queue_ *q, int how)
 }
 
 /* Address spaces have the numbers of processes, unless the trace has better
- * ones. */
+ * ones; those of guests it always has. */
 static void set_space(threads_queue_ *q)
 {
     const ipt_asid *const now = &where(q)->asid;
@@ -724,6 +724,7 @@ static void set_space(threads_queue_ *q)
     asid.cr3 = (uint64_t) q->who.pid << 12;
     asid.vmcs = IPT_ASID_UNKNOWN;
     asid.nr = 0;
+    if (now->nr) return;
     if (now->cr3 != IPT_ASID_UNKNOWN && now->cr3 > (uint64_t) UINT32_MAX << 12)
         return;
     if (now->cr3 == asid.cr3) return;
@@ -831,7 +832,7 @@ static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
     const threads *const t = q->in;
     ipt_asid asid;
     asid.cr3 = asid.vmcs = IPT_ASID_UNKNOWN;
-    asid.nr = 0;
+    asid.nr = where(q)->asid.nr;
     return t->config.code(bytes, size, pid, &asid, ip, t->config.context)
         == (int) size;
 }
@@ -972,6 +973,7 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
 static void tell_event(threads_queue_ *q, const ipt_event *event)
 {
     const threads_config *const c = &q->in->config;
+    q->who.guest = where(q)->asid.nr;
     if (c->event) c->event(&q->who, event, c->context);
 }
 
@@ -1608,7 +1610,7 @@ static int need_code(threads_queue_ *q)
 {
     threads *const t = q->in;
     uint64_t hi = NO_TIME;
-    if (!q->thread) return 0;
+    if (!q->thread || where(q)->asid.nr) return 0;
     if (t->timed) hi = time_after(q, where(q)->offset);
     return apply_early(t, q->who.pid, hi);
 }
@@ -1642,7 +1644,7 @@ static void switch_in_kernel(threads_queue_ *q)
     const threads *const t = q->in;
     const uint64_t now = q->who.tsc;
     size_t run = q->run;
-    if (!now) return;
+    if (!now || q->who.guest) return;
     while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
     if (run == q->run) return;
     q->run = q->floor = run;
@@ -1650,7 +1652,7 @@ static void switch_in_kernel(threads_queue_ *q)
     set_thread(q, thread_of(q, run));
 }
 
-static uint64_t time_now(threads_queue_ *q)
+static uint64_t time_now(const threads_queue_ *q)
 {
     const ipt_where *const at = where(q);
     return at->valid & IPT_AT_TSC ? at->tsc : 0;
@@ -1661,6 +1663,7 @@ static void on_block(threads_queue_ *q, const ipt_block *block)
 {
     threads *const t = q->in;
     q->who.tsc = time_now(q);
+    q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
     if (t->config.flow)
         t->config.flow(&q->who, block, t->config.context);

@@ -53,6 +53,7 @@ typedef struct threads_who {
     uint32_t queue; /* its number, in the order of the file */
     uint64_t tsc;   /* 0: not known */
     uint8_t sure;
+    uint8_t guest;  /* in VMX non-root operation: code of a guest */
 } threads_who;
 
 typedef struct threads_config {
