@@ -218,13 +218,13 @@ grep -q 'ipti_status_text: status == 12345: true' "$tmp/out" && pass ||
     fail_with "coverage does not name the branch" "$tmp/out"
 copy
 net no coverage '^ok   strings' MAKEFLAGS="$one" # the others have no tests here
-net yes mutate '^1 passed, 0 failed' COUNT=3 SEED=1
+net yes mutate '^2 passed, 0 failed' COUNT=3 SEED=1
 echo '[strings] planted: it => is not there' >>"$tree/tests/proof/equivalent"
 net no mutate 'names what is not there' COUNT=3 SEED=1
 printf '#define IPT_IMPLEMENTATION\n#include "../ipt.h"\n#include "test.h"
 TEST(a) { CHECK(1); }\nint main(void) { RUN(a); return test_report(); }\n' \
     >"$tree/tests/strings.c"
-net no mutate '^FAIL strings  *0.0 %' COUNT=3 SEED=1
+net no mutate '^FAIL together  *0.0 %' COUNT=3 SEED=1
 
 # Executions at random, and faults that they found: a return that lies too far
 # away for a line of the memo, and an instruction of before a resync.

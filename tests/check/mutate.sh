@@ -5,9 +5,9 @@
 # judged if it compiles to the same object, nor if tests/proof/equivalent says
 # why it means the same. Fails below the limits. One test per section.
 #
-# A section's sample of less than 200 may by chance be worse than the section:
-# its limit gives way by five standard errors, and so does that of all of them
-# together: it fails where the tests have become worse, not by chance.
+# Less than 200 of a section are a sample. Samples are judged together, and their
+# limit gives way by five standard errors: they fail where the tests have become
+# worse, not by chance.
 #
 # Tests are compiled once for all mutants of functions, and told which one it is
 # as they run. Only mutants of tables and macros are compiled one by one.
@@ -299,14 +299,10 @@ for section; do
     echo "$section $(limit_of "$section")" >>"$dir/limits"
 done
 awk '
-    # So many percent below the limit may be chance.
-    function slack(judged, spread, errors) {
-        return judged ? 100 * errors * sqrt(spread) / judged : 0
-    }
-    function say(ok, name, judged, killed, limit, may, rest) {
-        printf "%s %-8s %5.1f %% of %d killed (limit %.4g%s), %s\n",
+    function say(ok, name, judged, killed, limit, rest) {
+        printf "%s %-8s %5.1f %% of %d killed (limit %.4g), %s\n",
             ok ? "ok  " : "FAIL", name, judged ? 100 * killed / judged : 0,
-            judged, limit, may ? sprintf(" - %.1f", may) : "", rest
+            judged, limit, rest
         if (ok) passed++; else failed++
     }
     FILENAME ~ /limits$/ {limit[$1] = $2; order[++sections] = $1; next}
@@ -320,22 +316,21 @@ awk '
             equal = n[s, "equivalent"]
             share = equal ? 100 * equal / (judged + equal) : 0
             sample = looked_at[s] < there[s] && judged < 200
-            may = sample ? slack(judged, judged * p * (1 - p), 5) : 0
             ok = judged && !n[s, "wrong"] \
                 && (share < 6 || (judged < 100 && equal < 6)) \
-                && 100 * n[s, "killed"] >= (limit[s] - may) * judged
-            say(ok, s, judged, n[s, "killed"], limit[s], may, sprintf(\
+                && (sample || 100 * n[s, "killed"] >= limit[s] * judged)
+            say(ok, s, judged, n[s, "killed"], limit[s], sprintf(\
                 "%d alive, %d equivalent (%.1f %%), left out: " \
                 "%d do not compile, %d identical", n[s, "alive"], equal, share,
                 n[s, "left", "compiler"], n[s, "left", "identical"]))
             if (!sample) continue
-            samples++
             of += judged; dead += n[s, "killed"]; alive += n[s, "alive"]
             due += judged * p; spread += judged * p * (1 - p)
         }
-        if (samples > 1)
-            say(of && dead >= due - 5 * sqrt(spread), "samples", of, dead,
-                of ? 100 * due / of : 0, slack(of, spread, 5), alive " alive")
+        due -= 5 * sqrt(spread)
+        if (of)
+            say(dead >= due, "together", of, dead, 100 * due / of,
+                alive " alive")
         print passed + 0, failed + 0 >totals
     }' totals="$dir/totals" "$dir/limits" "$dir/all" "$dir/results"
 read -r passed failed <"$dir/totals"
