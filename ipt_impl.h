@@ -6192,9 +6192,13 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
             return status;
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         ipti_tally_none(&w->tally);
-        if (ipti_walk_shows(w, at))
+        if (ipti_walk_shows(w, at)) {
             ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
-        else if (w->next.has_event && event->type == IPT_EVT_TSX)
+            if (w->next.has_tip) { /* a branch, for BDM64; it causes nothing */
+                ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
+                ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
+            }
+        } else if (w->next.has_event && event->type == IPT_EVT_TSX)
             ipti_walk_speculative(w, event);
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;

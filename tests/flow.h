@@ -1099,6 +1099,13 @@ static const row S1_rows[] = { /* SKD022 */
      0, 0},
 };
 
+/* Flow is stepped over from 1004 on, and asked for again. */
+#define ASIDE_CODE CODE(0x1000, NOP MOV_CR3)
+#define ASIDE HOST, PIP(0x7000, 0), TNT(2, 1)
+#define S_ASIDE S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000)
+#define WANTED PIP(0x5000, 0)
+#define S_WANTED EA(PAGING, NOIP, 0, 0x5000)
+
 /* XBEGIN, NOP, JMP RAX, two NOPs; a wrong target, then the abort at 1009. */
 #define ABORTS CODE(0x1000, XBEGIN NOP JMP_RAX NOP NOP)
 #define ABORT_BEGINS ON, TSX(1, 0), FUP(0x1006)
@@ -1130,6 +1137,12 @@ static const row S2_rows[] = { /* BDM64 */
      {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE | ABORTED | INTERRUPTED),
       EA(TSX, 0, 0x3000, 1), EA(ASYNC_BRANCH, 0, 0x3000, 0x1106), I(0x1106)},
      0, 0, 0},
+    {"flow is taken up at the wrong target", {ASIDE_CODE, CODE(0x1106, JCC0)},
+     {ASIDE, TSX(1, 0), FUP(0x7777), WANTED, TIP(0x41414141), TSX(0, 1),
+      FUP(0x1009), TIP(0x1106), TNT(1, 0)},
+     {S_ASIDE, S_WANTED, EA(TSX, 0, 0x1009, 1),
+      EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), IF(0x1106, ASID)}, 0, 0,
+     IPT_CONFIG_CR3_ONLY},
     {"nor behind a jmp", {ABORTS, CODE(0x1106, JCC0),
                           CODE(0x2000, NOP JMP("\x7d"))},
      {ABORT_BEGINS, TIP(0x2000), TSX(0, 1), FUP(0x2080), TIP(0x1106),
@@ -1436,13 +1449,6 @@ static const row S8_rows[] = {
      {S_ON, I(0x1000), I(0x1001), EA(CFE, 0, 0x1001, IPT_CFE_IRET),
       EA(PAGING, NOIP, 0, 0x5000), IF(0x2000, ASID)}, 0, 0, 0},
 };
-
-/* Flow is stepped over from 1004 on, and asked for again. */
-#define ASIDE_CODE CODE(0x1000, NOP MOV_CR3)
-#define ASIDE HOST, PIP(0x7000, 0), TNT(2, 1)
-#define S_ASIDE S_HOST, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x7000)
-#define WANTED PIP(0x5000, 0)
-#define S_WANTED EA(PAGING, NOIP, 0, 0x5000)
 
 static const row S9_rows[] = { /* where flow is taken up */
     {"a transaction begins",
