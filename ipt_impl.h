@@ -6194,10 +6194,9 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
         ipti_tally_none(&w->tally);
         if (ipti_walk_shows(w, at)) {
             ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
-            if (w->next.has_tip) { /* a branch, for BDM64; it causes nothing */
-                ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
-                ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
-            }
+            /* BDM64 has to see a branch, which causes nothing */
+            ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
+            ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
         } else if (w->next.has_event && event->type == IPT_EVT_TSX)
             ipti_walk_speculative(w, event);
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))

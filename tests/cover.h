@@ -216,7 +216,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         e.unsure = 0;
     }
     if ((insn->kind == IPT_INSN_RSM || insn->kind == IPT_INSN_INTO)
-        && ((e.to - insn->ip - insn->size) & mask) == 0)
+        && (e.to_lost || ((e.to - insn->ip - insn->size) & mask) == 0))
         e.unsure = 1;
     *edge_add(l) = e;
 }

@@ -69,6 +69,7 @@ static inline int chance(unsigned percent)
     X(FILTER, "flow out of a filter")                               \
     X(CS_BASE, "linear IPs and a CS.base")                          \
     X(RELATIVE_IP, "IPs that count from CS.base")                   \
+    X(INTO, "an INTO that does not overflow")                       \
     X(SPIN, "a loop without trace, then TRIG")                      \
     X(PEBS, "a PEBS block")                                         \
     X(PSB_IN_TRANSACTION, "a PSB+ inside a transaction")            \
@@ -207,7 +208,8 @@ static const layout layouts[] = {
 #define MALL 7
 
 /* Forms of instructions; `width` bytes at the end of direct branches say where
- * they lead. The first two are those that a place ends with. */
+ * they lead. The first two are those that a place ends with, the last one is
+ * for programs with `into`. */
 static const struct {
     uint8_t kind;
     uint8_t size;
@@ -255,7 +257,9 @@ static const struct {
     {IPT_INSN_MOV_CR3, 3, MALL, 0, "\x0f\x22\xd8", 3},
     {IPT_INSN_VMPTRLD, 3, MALL, 0, "\x0f\xc7\x30", 2},
     {IPT_INSN_PTWRITE, 5, M64, 0, "\xf3\x48\x0f\xae\xe0", 4},
-    {IPT_INSN_PTWRITE, 4, M16 | M32, 0, "\xf3\x0f\xae\xe0", 4}};
+    {IPT_INSN_PTWRITE, 4, M16 | M32, 0, "\xf3\x0f\xae\xe0", 4},
+    /* in place of dec eax */
+    {IPT_INSN_INTO, 1, M16 | M32, 0, "\xce", 0}};
 
 static struct {
     const layout *lay;
@@ -265,6 +269,7 @@ static struct {
     unsigned insn_count;
     uint8_t variants; /* 1: CR3 says which variant of the code there is */
     uint8_t filtered; /* there is an address filter: the places */
+    uint8_t into;     /* INTO has the place of DEC */
 } program;
 
 static inline uint64_t wrap(uint8_t mode, uint64_t ip)
@@ -351,9 +356,10 @@ static inline unsigned random_form(uint8_t mode)
     unsigned k;
 
     do
-        k = dice(SIM_LENGTH(forms));
+        k = dice(SIM_LENGTH(forms) - 1);
     while (!(forms[k].modes & bit) || dice(12) >= forms[k].weight);
-    return k;
+    return program.into && forms[k].bytes[0] == 0x48 && forms[k].size == 1
+               ? SIM_LENGTH(forms) - 1 : k;
 }
 
 static uint8_t form_of[INSNS_MAX];
@@ -423,6 +429,7 @@ static inline void random_program(void)
     program.lay = &layouts[dice(SIM_LENGTH(layouts))];
     program.variants = (uint8_t) chance(20);
     program.filtered = (uint8_t) chance(20);
+    program.into = choice.seed >> 46 & 1; /* it takes no choice */
     room = chance(50) ? 240 : 12 + dice(60);
     for (i = 0; i < PLACES_MAX && program.lay->at[i].room; i++) {
         place *p = &program.places[program.place_count++];
@@ -537,6 +544,7 @@ static struct {
     uint8_t icnt_known;
     uint8_t fup_on_ptw;
     uint8_t defers; /* TIPs */
+    uint8_t into;   /* flow passed an INTO and no branch since */
     uint8_t far;    /* behind a gap of SIZE_MAX */
     fuzz_item *prev; /* the instruction before, if nothing parts it from here */
     size_t proven;   /* items of the truth that the trace proves */
@@ -1459,7 +1467,7 @@ static inline uint64_t behind(const sim_insn *x)
 static inline void far_disabled(const sim_insn *x)
 {
     const int call = x->kind == IPT_INSN_SYSCALL || x->kind == IPT_INSN_INT
-                     || x->kind == IPT_INSN_FAR_CALL
+                     || x->kind == IPT_INSN_FAR_CALL || x->kind == IPT_INSN_INTO
                      || x->kind == IPT_INSN_VMCALL;
     const uint64_t to = chance(50) ? 0 : ELSEWHERE;
 
@@ -1599,6 +1607,20 @@ static inline void leave(const sim_insn *x)
              lost && x->kind == IPT_INSN_CALL ? behind(x) : NOWHERE);
 }
 
+/* Does it overflow? If not it sends nothing; so it does, unless the next trace
+ * of this flow is a bit: what else flow causes could be of the INTO. */
+static inline int into_leaves(const sim_insn *x)
+{
+    const place *p = &program.places[x->place];
+    const sim_insn *next = x + 1;
+
+    while (next < &program.insns[p->first + p->count]
+           && (next->kind == IPT_INSN_OTHER || next->kind == IPT_INSN_XBEGIN))
+        next++;
+    return next == &program.insns[p->first + p->count]
+           || next->kind != IPT_INSN_JCC || next->leaves || chance(50);
+}
+
 static inline void direct(const sim_insn *x)
 {
     const uint64_t to = x->target[variant_of(cpu.cr3)];
@@ -1608,7 +1630,7 @@ static inline void direct(const sim_insn *x)
         leave(x);
         return;
     }
-    if (x->kind == IPT_INSN_JCC && !x->leaves && chance(2)) {
+    if (x->kind == IPT_INSN_JCC && !x->leaves && !cpu.into && chance(2)) {
         flush();
         disabled(ELSEWHERE, NOWHERE);
         return;
@@ -1617,8 +1639,10 @@ static inline void direct(const sim_insn *x)
         reached[REACH_WRAP_64K]++;
     if (x->kind == IPT_INSN_CALL && to != behind(x))
         push(x);
-    if (x->kind == IPT_INSN_JCC)
+    if (x->kind == IPT_INSN_JCC) {
         bit(taken);
+        cpu.into = 0;
+    }
     if (x->target[0] != x->target[1])
         reached[REACH_SPACES]++;
     go(taken ? to : behind(x));
@@ -1724,6 +1748,15 @@ static inline void execute(const sim_insn *x)
         go(behind(x));
         break;
     case IPT_INSN_PTWRITE: ptwrite(x); break;
+    case IPT_INSN_INTO:
+        cpu.into = !into_leaves(x);
+        reached[REACH_INTO] += cpu.into;
+        if (!cpu.into) {
+            far_branch(x);
+            break;
+        }
+        go(behind(x));
+        break;
     case IPT_INSN_XBEGIN:
     case IPT_INSN_OTHER: go(behind(x)); break;
     default: far_branch(x); break;
