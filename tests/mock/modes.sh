@@ -58,6 +58,8 @@ plain="setarch -R" # addresses are always the same
     $CC -O1 -static -o spin spin.c &&
         $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
         $CC -O1 -w -o turn "$here/turn.c" &&
+        (cd "$here/../.." && $CC -O1 -w -I. -o "$to/kernel" \
+            tests/mock/kernel.c examples/tools/common/perfwrite.c) &&
         $plain "$build/ptrecord" --quiet -o untimed ./spin &&
         $plain "$build/ptrecord" --quiet -o dense --psb-period 300 ./spin &&
         $plain "$build/ptrecord" --quiet --time cyc --perf-data timed.data \
@@ -109,7 +111,7 @@ check() {
         return
     }
     row "$1"
-    [ "$1" = compressed ] || turned "$1"
+    case $1 in compressed | kcore) ;; *) turned "$1" ;; esac
 }
 
 # turned MODE: ptsplit and perf find no less in the other byte order.
@@ -138,7 +140,7 @@ decode() {
     esac
     [ "$1" != big/killed ] || { ./turn finished.data f && mv f finished.data; }
     # shellcheck disable=SC2002
-    cat "$1.data" | HOME=$to/home timeout 100 perf script -f -i "$input" \
+    cat "$1.data" 2>/dev/null | HOME=$to/home timeout 100 perf script -f -i "$input" \
         --itrace=i0ns -F comm,event,ip 2>err |
         awk '$1 == "spin" && $2 ~ /^instructions/ {print $3}' >got
     [ -s got ]
@@ -213,7 +215,18 @@ untimed=intel_pt/tsc=0,mtc=0/u
 record thread --per-thread -e $untimed ./spin x
 check thread thread
 record compressed -z --per-thread -e $untimed ./spin x
-check compressed thread # turn does not know zstd
+check compressed thread # turn knows neither zstd nor folders
+
+# The kernel's code is copied as well: that of a kernel made here.
+export PMU_PROC=$to/machine/kcore_dir
+./kernel "$to/machine" 1 && record kcore --kcore --per-thread -e $untimed ./spin x
+for f in kcore kallsyms modules; do
+    [ $f = kcore ] && headers=4096 || headers=0
+    cmp -i $headers kcore.data/kcore_dir/$f "$PMU_PROC/$f" >out 2>&1 ||
+        fail "kcore: $(cat out)"
+done
+unset PMU_PROC
+check kcore thread
 record pipe --per-thread -e $untimed -o - ./spin x
 mv out pipe.data
 check pipe thread

@@ -19,6 +19,8 @@
  *                      there are 3.2 billion ticks in a second
  *     PMU_EVERY=MS     no more than a slice in so many milliseconds
  *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
+ *     PMU_PROC=DIR     DIR/kcore, DIR/kallsyms and DIR/modules stand for those
+ *                      of /proc, where they may be missing
  *     PMU_LOG=FILE     lines for what was done
  *
  * perf asks CPUID whether this is a processor of Intel's: its CPUID
@@ -40,6 +42,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -332,6 +335,52 @@ long syscall(long number, ...)
             return open_event(a, 0);
     }
     return system_call(number, a);
+}
+
+/* ---- the kernel's code, as /proc has it ---- */
+
+static const char *place_of(const char *path, char *room, size_t size)
+{
+    static const char *const names[] = {"kcore", "kallsyms", "modules"};
+    const char *folder = getenv("PMU_PROC");
+    size_t i;
+
+    for (i = 0; folder && strncmp(path, "/proc/", 6) == 0 && i < 3; i++)
+        if (strcmp(path + 6, names[i]) == 0) {
+            snprintf(room, size, "%s/%s", folder, names[i]);
+            return room;
+        }
+    return path;
+}
+
+int open64(const char *path, int flags, ...)
+{
+    char room[4096];
+    va_list list;
+    int mode;
+
+    va_start(list, flags);
+    mode = flags & O_CREAT ? va_arg(list, int) : 0;
+    va_end(list);
+    return openat(AT_FDCWD, place_of(path, room, sizeof(room)), flags, mode);
+}
+
+int stat64(const char *path, struct stat64 *to)
+{
+    char room[4096];
+
+    return fstatat64(AT_FDCWD, place_of(path, room, sizeof(room)), to, 0);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    static FILE *(*real)(const char *, const char *);
+    char room[4096];
+
+    if (!real)
+        real = (FILE * (*) (const char *, const char *) )
+            dlsym(RTLD_NEXT, "fopen64");
+    return real(place_of(path, room, sizeof(room)), mode);
 }
 
 int close(int fd)

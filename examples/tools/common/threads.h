@@ -63,7 +63,10 @@ typedef struct threads_config {
     /* Apply a record that may change code; by way of threads_changed it says
      * what did. Never called twice for a record. */
     void (*apply)(const perfdata_record *record, void *context);
-    /* Instructions; in the order of each thread. May be NULL. */
+    /* Instructions; in the order of each thread. Their offsets do not go back
+     * in a queue, unless trace is damaged: flow up to an interrupt has that of
+     * its FUP, and bits of a TNT between this and the TIP are used before. May
+     * be NULL. */
     void (*flow)(const threads_who *who, const ipt_block *block, void *context);
     /* An event between them. May be NULL. */
     void (*event)(const threads_who *who, const ipt_event *event,
