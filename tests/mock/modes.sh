@@ -321,6 +321,16 @@ else
     fail "sample: $bytes bytes, not what was played"
 fi
 
+# Compressed samples, whose trace has no place in the file: that is said.
+record sample-z -z --aux-sample=1024 --per-thread \
+    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
+"$build/ptflow" --comm spin --fields ip sample-z.data >flow.got 2>err
+if [ ! -s flow.got ] && grep -q "lost: trace missing in the file" err; then
+    passed=$((passed + 1))
+else
+    fail "sample-z: $(wc -l <flow.got) instructions"
+fi
+
 # Lost between two PSBs: the rest is there, in two pieces.
 psbs=$(LC_ALL=C grep -obUaP '\x02\x82(\x02\x82){7}' dense/thread.pt |
     cut -d: -f1)

@@ -308,13 +308,18 @@ static int add_aux(threads *t, const perfdata_record *r)
     return 1;
 }
 
-/* The trace in a sample is a snapshot. */
+/* The trace in a sample is a snapshot. Where it was compressed it cannot be read
+ * by its place in the file. */
 static int add_snapshot(threads *t, const perfdata_record *r)
 {
     const perfdata_sample *const s = &r->sample;
     const int by_cpu = (s->has & PERFDATA_SAMPLE_CPU) != 0;
     perfdata_record piece;
     if (r->u.event.aux_size == 0) return 1;
+    if (r->packed) {
+        t->losses[THREADS_MISSING]++;
+        return 1;
+    }
     memset(&piece, 0, sizeof piece);
     piece.type = PERFDATA_AUXTRACE;
     piece.u.auxtrace.size = piece.u.auxtrace.left = r->u.event.aux_size;
