@@ -44,11 +44,13 @@
  *   blocks         ipt_blk_*   straight runs of instructions, in order
  *   instructions   ipt_insn_*  the same, one instruction at a time
  *   coverage       ipt_cov_*   edges counted, as fast as it goes
+ *   hot traces     ipt_hot_*   blocks that often run one after the other
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
- *   All but the last read the same ipt_trace under the same ipt_config, and up
- *   to instructions they have the same verbs: _init, _sync_forward,
+ *   Those up to coverage read the same ipt_trace under the same ipt_config, and
+ *   up to instructions they have the same verbs: _init, _sync_forward,
  *   _sync_backward, _sync_set, _next. Coverage takes a whole trace a call.
+ *   Hot traces are made of the blocks that you hand on.
  *
  * CONTRACT
  *
@@ -227,6 +229,48 @@
  *
  *   An error never comes together with an item: what was decoded before it
  *   comes first, by itself.
+ *
+ * COMING FROM DYNAMORIO
+ *
+ *   What a program did is decoded later, perhaps elsewhere: no code is changed,
+ *   nothing is predicted, and traces are history. One ipt_hot, one thread; make
+ *   one for each stream of flow. Below, each call of DynamoRIO, then ours.
+ *
+ *   dr_register_trace_event    tells a trace before it enters the code cache,
+ *                              perhaps again later to translate addresses
+ *     config.trace             tells it once, before it is kept; may drop it.
+ *                              The list of its blocks comes in place of code
+ *   dr_register_end_trace_event
+ *                              asks before each further block whether the trace
+ *                              ends there
+ *     config.end_trace         asks likewise; IPT_HOT_CONTINUE is advice, too
+ *   CUSTOM_TRACE_DR_DECIDES, _END_NOW, _CONTINUE
+ *     IPT_HOT_DECIDE, _END, _CONTINUE
+ *   dr_register_delete_event   tells a deletion, perhaps after a new fragment
+ *                              with the tag exists
+ *     config.deleted           tells it at once, before any new trace
+ *   dr_mark_trace_head         makes the block a trace head
+ *     ipt_hot_mark_head        makes the tag one, until it is invalidated or
+ *                              the table of heads is full
+ *   dr_trace_head_at, dr_trace_exists_at
+ *     none: look at the heads and traces in your memory
+ *   dr_delete_fragment         deletes a fragment, perhaps later
+ *     ipt_hot_delete           deletes a trace at once
+ *   dr_flush_region, dr_delay_flush_region, dr_unlink_flush_region
+ *                              remove code at once, later, or unlinked
+ *     ipt_hot_invalidate       there is one way, at once
+ *   -trace_threshold 50        runs of a head until it is recorded; 0: never
+ *     config.threshold         0 stands for 50
+ *   -max_trace_bbs 128         0: no limit
+ *     config.max_blocks        0 stands for 128; IPT_HOT_NO_LIMIT
+ *   -trace_counter_on_delete 0 where a head's counter begins after a deletion
+ *     always 0; so it is after a trace was dropped or a recording was aborted
+ *   a tag                      an address
+ *     ipt_hot_tag              an address in an address space and a mode
+ *   DR_EMIT_MUST_END_TRACE     a block after which its trace ends
+ *     IPT_HOT_END              from config.end_trace, for the block after it
+ *   drcontext                  the thread
+ *     config.context           yours
  *
  * MACROS
  *
@@ -1846,6 +1890,212 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
                                uint64_t ip, uint64_t size);
+
+/* ==========================================================================
+ * [hot]  hot traces, made of blocks
+ *
+ * A trace is a list of blocks that ran one after the other and begins at a
+ * block that often runs, its head. Traces are built as DynamoRIO builds them:
+ * when a head has run often enough, the blocks that run next are recorded.
+ *
+ *     static ipt_hot_head heads[4096];
+ *     static ipt_hot_trace traces[1024];
+ *     static ipt_block blocks[16384];
+ *
+ *     config.heads = heads, config.head_count = 4096; ...
+ *     ipt_hot_init(&hot, &config);
+ *     for (;;) {
+ *         ipt_asid asid = decoder.at.asid;      // of the block to come
+ *         status = ipt_blk_next(&decoder, &block);
+ *         if (status >= 0)
+ *             ipt_hot_feed(&hot, &block, &asid);
+ *         else if (...)                          // an error: flow is lost
+ *             ipt_hot_break(&hot);
+ *     }
+ *
+ * A block becomes a head when flow gets there from a kept trace, in whatever
+ * way; or by a direct branch (the last instruction of the block before is JCC,
+ * JMP or CALL) and its address is at most that of the block before; or when you
+ * mark it. It counts each time it runs, except inside of a kept trace or while
+ * another trace is recorded. When it has run `threshold` times, that run is the
+ * first block of a recording. This ends before a block when
+ *   - it has max_blocks, or there is no more memory for it,
+ *   - config.end_trace says so, or
+ *   - that leaves it to ipt_hot, the recording has more than one block, and the
+ *     next block is a head or the first one of a kept trace.
+ * It is aborted, its head counts anew and config.aborted is told where flow
+ * does not go on by itself: trace was lost, tracing was disabled or enabled, an
+ * interrupt or a transaction's abort came between, mode or address space
+ * changed, and at ipt_hot_break.
+ *
+ * Flow is in a kept trace from its head on, as long as the blocks are those of
+ * the trace. Blocks may be in several traces.
+ *
+ * An event may cut a block in two (see ipt_block); each is a block here. With
+ * IPT_CONFIG_END_ON_CALL and _JUMP blocks are contiguous; without them it is
+ * not known what code they have, so ipt_hot_invalidate may miss one, and direct
+ * jumps inside of a block make no heads.
+ * ========================================================================== */
+
+/* What a trace, or its head, is known by: the address of the first block. */
+typedef struct ipt_hot_tag {
+    uint64_t ip;
+    ipt_asid asid;
+    uint8_t mode; /* IPT_MODE_ */
+} ipt_hot_tag;
+
+/* A head. Read-only. */
+typedef struct ipt_hot_head {
+    ipt_hot_tag tag;
+    uint32_t count;  /* runs; with a trace: how soon it gives up its place */
+    uint32_t trace_; /* kept: its index, plus 1 */
+    uint8_t used;    /* 0: there is none here */
+} ipt_hot_head;
+
+/* A kept trace. Read-only. */
+typedef struct ipt_hot_trace {
+    ipt_hot_tag tag;
+    uint64_t runs;  /* how often flow came to its head since it was kept */
+    uint64_t credit_; /* blocks of its runs, as far as they still count */
+    uint32_t first; /* index of its first block in config.blocks */
+    uint32_t count; /* blocks */
+    uint32_t head_; /* index of its head */
+    uint8_t dying_; /* deleted, and not told yet */
+} ipt_hot_trace;
+
+/* What config.end_trace returns. */
+enum { IPT_HOT_DECIDE, IPT_HOT_END, IPT_HOT_CONTINUE };
+
+/* What config.trace returns. */
+enum { IPT_HOT_KEEP, IPT_HOT_DROP };
+
+#define IPT_HOT_NO_LIMIT UINT32_MAX
+
+/* Memory, limits and callbacks. Fill it from zero. Callbacks may call
+ * ipt_hot_mark_head, _delete and _invalidate, but neither _feed nor _break. */
+typedef struct ipt_hot_config {
+    /* Handed to every callback below, for you to use. */
+    void *context;
+
+    /* Does the trace being recorded end before the block at `next`? It is asked
+     * before each block but the first. IPT_HOT_DECIDE (and any other value), 0:
+     * as above; IPT_HOT_END; IPT_HOT_CONTINUE: no, unless it has max_blocks. */
+    int (*end_trace)(const ipt_hot_tag *tag, uint64_t next, void *context);
+
+    /* A trace is complete. `blocks` holds until this returns. IPT_HOT_KEEP:
+     * keep it; any other value: drop it, its head counts anew. 0: keep all. A
+     * trace that is deleted, or invalidated, from inside is dropped. */
+    int (*trace)(const ipt_hot_tag *tag, const ipt_block *blocks,
+                 uint32_t count, void *context);
+
+    /* A kept trace was deleted: by ipt_hot_delete, _invalidate, or because
+     * there was no room; from inside a callback: when that has returned.
+     * Several at once come in the order in which they were kept. 0: it does
+     * not matter. */
+    void (*deleted)(const ipt_hot_tag *tag, void *context);
+
+    /* A recording was aborted. 0: it does not matter. */
+    void (*aborted)(const ipt_hot_tag *tag, void *context);
+
+    /* Your memory; none of the counts is 0. */
+    ipt_hot_head *heads;
+    ipt_hot_trace *traces;
+    ipt_block *blocks;
+    uint32_t head_count;  /* the largest power of two of them is used */
+    uint32_t trace_count; /* traces that can be kept */
+    uint32_t block_count; /* at least 2; max_blocks of them, but at most half,
+                           * are for the trace being recorded, the rest for
+                           * those kept */
+
+    uint32_t threshold;  /* runs of a head; 0: 50 */
+    uint32_t max_blocks; /* of a trace; 0: 128; IPT_HOT_NO_LIMIT */
+} ipt_hot_config;
+
+/* How often. The last four say what full tables did: with none of them, traces
+ * are those that unbounded memory gives. */
+typedef struct ipt_hot_stats {
+    uint64_t blocks;  /* fed */
+    uint64_t insns;   /* of them */
+    uint64_t inside;  /* instructions in kept traces */
+    uint64_t told;    /* traces: complete, ... */
+    uint64_t dropped; /* ... and not kept, because config.trace said so */
+    uint64_t deleted; /* kept traces deleted, `evicted` included */
+    uint64_t aborted; /* recordings */
+    uint64_t heads_lost; /* no room for a head: it, or another, was forgotten,
+                          * or counts one less */
+    uint64_t evicted;    /* kept traces deleted to have room */
+    uint64_t refused;    /* complete traces not told: no room, and those kept
+                          * run more often */
+    uint64_t cut;        /* traces that ended because there was no room to
+                          * record another block */
+} ipt_hot_stats;
+
+/* A builder of hot traces. Complete so that you can place it. A clone by memcpy
+ * needs copies of the three tables, and a config that points to them. */
+typedef struct ipt_hot {
+    ipt_hot_stats stats;
+    uint32_t kept; /* traces: the first ones of config.traces, in order */
+    uint32_t magic_;
+    const ipt_hot_config *config_;
+    ipt_hot_tag now_;     /* of the block fed last */
+    ipt_hot_tag tag_;     /* of the recording, if there is one, ... */
+    uint32_t recorded_;   /* ... and its blocks so far; 0: there is none */
+    uint32_t room_;       /* for the trace being recorded; the pool follows */
+    uint32_t max_blocks_;
+    uint32_t threshold_;
+    uint32_t mask_;       /* heads that are used - 1 */
+    uint32_t pool_end_;   /* index of the first block that is free */
+    uint32_t dying_;      /* traces */
+    uint32_t inside_;     /* index of the trace that flow is in, plus 1 */
+    uint32_t at_;         /* the block of it that comes next */
+    uint8_t kind_;        /* of the block fed last */
+    uint8_t cut_off_;     /* the next block does not follow it */
+    uint8_t busy_;        /* in so many callbacks */
+} ipt_hot;
+
+/* Prepare a builder. The config and its memory are borrowed.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG
+ *          IPT_ERR_CONFIG: memory is missing
+ * cost     linear in head_count: it clears them */
+IPT_API int ipt_hot_init(ipt_hot *hot, const ipt_hot_config *config);
+
+/* A block has run, after the one fed before.
+ *
+ * asid     its address space: decoder.at.asid before ipt_blk_next gave it
+ * returns  IPT_OK; IPT_ERR_ARG; IPT_ERR_STATE: also from inside a callback
+ * cost     bounded; where a trace is complete, linear in the memory for traces
+ *          and blocks */
+IPT_API int ipt_hot_feed(ipt_hot *hot, const ipt_block *block,
+                         const ipt_asid *asid);
+
+/* The next block does not follow the one fed last: after an error of the
+ * decoder, at a cut between two traces.
+ *
+ * returns  as ipt_hot_feed */
+IPT_API int ipt_hot_break(ipt_hot *hot);
+
+/* Make a block a head, if it is none. It has a place in a full table, too.
+ *
+ * returns  as ipt_hot_feed, but for callbacks */
+IPT_API int ipt_hot_mark_head(ipt_hot *hot, const ipt_hot_tag *tag);
+
+/* Delete the trace with this tag, or abort its recording. Its head counts anew.
+ *
+ * returns  1: there was one; 0: there was none
+ *          IPT_ERR_ARG, IPT_ERR_STATE */
+IPT_API int ipt_hot_delete(ipt_hot *hot, const ipt_hot_tag *tag);
+
+/* Code changes: delete the traces with code in [ip, ip + size), abort such a
+ * recording, and forget the heads that lie there, marked ones as well, in one
+ * address space or (asid NULL) in all; size 0 stands for the whole address
+ * space. Code between the first and the last instruction of a block counts as
+ * code of it.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
+ * cost     linear in the memory */
+IPT_API int ipt_hot_invalidate(ipt_hot *hot, const ipt_asid *asid, uint64_t ip,
+                               uint64_t size);
 
 /* ==========================================================================
  * [gen]  executed branches to a trace

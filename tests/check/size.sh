@@ -23,7 +23,7 @@ walk 900
 blk 280
 insn 350
 cov 800
-hot 300
+hot 350
 gen 800
 hw 200
 strings 200
@@ -110,12 +110,13 @@ while IFS='|' read -r only code state _; do
     events) layer=evt ;;
     instructions) layer=insn ;;
     coverage) layer=cov ;;
+    hot) layer=hot ;;
     all) layer= ;;
     *) fail "README.md: unknown layer $only"; continue ;;
     esac
     case $layer in
     '') wanted='^ipt_' ;;
-    pkt | evt) wanted="^ipt_${layer}_" ;;
+    pkt | evt | hot) wanted="^ipt_${layer}_" ;;
     *) wanted="^ipt_(${layer}|cache)_" ;;
     esac
     grep -qE "^ipt_${layer:-[a-z]*}_" functions || continue # not there yet

@@ -1,0 +1,537 @@
+/* hot.c: hot traces, against the model of hot.h: programs made by chance, with
+ * loss, invalidations and the like; small tables; calls from inside callbacks. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "hot.h"
+#include "test.h"
+
+static uint64_t seed;
+
+static unsigned below(unsigned n)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned) (seed >> 33) % n;
+}
+
+static const ipt_asid spaces[2]
+    = {{0x1000, IPT_ASID_UNKNOWN, 0}, {0x2000, IPT_ASID_UNKNOWN, 1}};
+
+static ipt_block block_at(uint64_t ip, uint8_t kind)
+{
+    ipt_block b;
+    memset(&b, 0, sizeof b);
+    b.ip = ip;
+    b.end_ip = ip + 6;
+    b.count = 3;
+    b.kind = kind;
+    b.last_size = 2;
+    b.mode = IPT_MODE_64;
+    return b;
+}
+
+/* ---- by hand ---- */
+
+static hot_pair p;
+
+static void begin(uint32_t threshold, uint32_t limit)
+{
+    CHECK_EQ(pair_begin(&p, threshold, limit, HOT_PLAIN, 64, 64, 1024), IPT_OK);
+}
+
+static void end(void)
+{
+    if (p.wrong[0]) printf("    %s\n", p.wrong);
+    CHECK(!p.wrong[0]);
+    pair_finish(&p);
+}
+
+static void feed(uint64_t ip, uint8_t kind, uint16_t flags)
+{
+    ipt_block b = block_at(ip, kind);
+    b.flags = flags;
+    pair_feed(&p, &b, &spaces[0]);
+}
+
+/* Once round a loop of three blocks: A, B, C, and a jump back. */
+static void go_round(void)
+{
+    feed(0x1000, IPT_INSN_JCC, 0);
+    feed(0x1010, IPT_INSN_RET, 0);
+    feed(0x1020, IPT_INSN_JMP, 0);
+}
+
+static const hot_entry *entry(size_t i)
+{
+    static hot_entry none;
+    return i < p.log.count ? &p.log.at[i] : &none;
+}
+
+/* The head runs at the end of the first round for the first time as such; it is
+ * recorded when it has run five times, and told when the round is over. */
+TEST(loop)
+{
+    begin(5, 128);
+    for (int i = 0; i < 6; i++) go_round();
+    CHECK_EQ(p.hot.stats.told, 0);
+    CHECK_EQ(p.log.count, 2); /* asked before B and C */
+    feed(0x1000, IPT_INSN_JCC, 0);
+    CHECK_EQ(p.hot.stats.told, 1);
+    CHECK_EQ(entry(2)->what, HOT_ASKED);
+    CHECK_EQ(entry(3)->what, HOT_TOLD);
+    CHECK_EQ(entry(3)->tag.ip, 0x1000);
+    CHECK_EQ(entry(3)->count, 3);
+    CHECK_EQ(p.config.traces[0].runs, 1);
+    CHECK_EQ(p.config.traces[0].count, 3);
+    CHECK_EQ(p.config.blocks[p.config.traces[0].first + 1].ip, 0x1010);
+    CHECK_EQ(p.hot.stats.inside, 3);
+    end();
+}
+
+/* A block that jumps to itself is reached from an address that is the same. */
+TEST(loop_of_one_block)
+{
+    begin(2, 128);
+    for (int i = 0; i < 3; i++) feed(0x1000, IPT_INSN_JCC, 0);
+    CHECK_EQ(p.log.count, 0);
+    feed(0x1000, IPT_INSN_JCC, 0); /* asked, goes on: it has one block */
+    CHECK_EQ(p.hot.recorded_, 2);
+    feed(0x1000, IPT_INSN_JCC, 0);
+    CHECK_EQ(entry(2)->what, HOT_TOLD);
+    CHECK_EQ(entry(2)->count, 2);
+    end();
+}
+
+TEST(limits)
+{
+    static const uint32_t limits[] = {1, 2, 3, 4};
+    for (unsigned i = 0; i < 4; i++) {
+        begin(3, limits[i]);
+        for (int k = 0; k < 9; k++) go_round();
+        CHECK_EQ(p.config.traces[0].count, limits[i] < 3 ? limits[i] : 3);
+        end();
+    }
+}
+
+/* Deletion: told, and the head counts from nothing. */
+TEST(deletion)
+{
+    const ipt_hot_tag tag = hot_tag_of(0x1000, &spaces[0], IPT_MODE_64);
+    begin(10, 128);
+    for (int i = 0; i < 20; i++) go_round();
+    CHECK_EQ(p.hot.stats.told, 1);
+    CHECK_EQ(ipt_hot_delete(&p.hot, &tag), 1);
+    CHECK_EQ(model_delete(&p.model, &tag), 1);
+    CHECK_EQ(entry(p.log.count - 1)->what, HOT_DELETED);
+    CHECK_EQ(ipt_hot_delete(&p.hot, &tag), 0);
+    for (int i = 0; i < 10; i++) go_round();
+    CHECK_EQ(p.hot.stats.told, 1);
+    go_round();
+    go_round();
+    CHECK_EQ(p.hot.stats.told, 2);
+    CHECK_EQ(p.hot.stats.deleted, 1);
+    end();
+}
+
+/* Each of what interrupts flow aborts a recording and says so. */
+TEST(aborts)
+{
+    static const uint16_t before[] = {IPT_FLOW_ENABLED, IPT_FLOW_RESYNCED,
+                                      IPT_FLOW_ASID, IPT_FLOW_STOPPED};
+    static const uint16_t behind[] = {IPT_FLOW_DISABLED, IPT_FLOW_INTERRUPTED,
+                                      IPT_FLOW_ABORTED};
+    for (unsigned i = 0; i < 10; i++) {
+        ipt_block b = block_at(0x1010, IPT_INSN_RET);
+        begin(5, 128);
+        for (int k = 0; k < 5; k++) go_round();
+        feed(0x1000, IPT_INSN_JCC, i >= 4 && i < 7 ? behind[i - 4] : 0);
+        CHECK_EQ(p.hot.recorded_, 1);
+        if (i < 4) b.flags = before[i];
+        if (i == 7) b.mode = IPT_MODE_32;
+        if (i == 9) pair_break(&p);
+        pair_feed(&p, &b, &spaces[i == 8]);
+        CHECK_EQ(p.hot.stats.aborted, 1);
+        CHECK_EQ(entry(p.log.count - 1)->what, HOT_ABORTED);
+        CHECK_EQ(p.hot.recorded_, 0);
+        end();
+    }
+    begin(5, 128); /* what does not */
+    for (int k = 0; k < 5; k++) go_round();
+    feed(0x1000, IPT_INSN_JCC, IPT_FLOW_SPECULATIVE | IPT_FLOW_COMMITTED);
+    feed(0x1010, IPT_INSN_RET, IPT_FLOW_SPECULATIVE | IPT_FLOW_TRUNCATED);
+    CHECK_EQ(p.hot.recorded_, 2);
+    end();
+}
+
+/* Marked, and reached only by indirect branches. */
+TEST(marked)
+{
+    const ipt_hot_tag tag = hot_tag_of(0x3000, &spaces[0], IPT_MODE_64);
+    begin(4, 128);
+    for (int i = 0; i < 9; i++) {
+        feed(0x3000, IPT_INSN_RET, 0);
+        feed(0x3010, IPT_INSN_RET, 0);
+    }
+    CHECK_EQ(p.log.count, 0);
+    pair_mark(&p, &tag);
+    pair_mark(&p, &tag);
+    for (int i = 0; i < 5; i++) {
+        feed(0x3000, IPT_INSN_RET, 0);
+        feed(0x3010, IPT_INSN_RET, 0);
+    }
+    CHECK_EQ(p.hot.stats.told, 1);
+    end();
+}
+
+/* An address in two spaces and in two modes is three heads. */
+TEST(spaces_and_modes)
+{
+    begin(3, 128);
+    for (unsigned i = 0; i < 3 * 6; i++) {
+        ipt_block b = block_at(0x1000, IPT_INSN_JMP);
+        if (i / 6 == 2) b.mode = IPT_MODE_32;
+        pair_feed(&p, &b, &spaces[i / 6 == 1]);
+    }
+    CHECK_EQ(p.hot.stats.told, 3);
+    pair_invalidate(&p, &spaces[1], 0, 0);
+    CHECK_EQ(p.hot.stats.deleted, 1);
+    pair_invalidate(&p, NULL, 0x1007, 1);
+    CHECK_EQ(p.hot.stats.deleted, 3);
+    end();
+}
+
+/* Which of the addresses around a block with 8 bytes belong to it; blocks that
+ * wrap, and those without bytes. */
+TEST(ranges)
+{
+    static const struct {
+        uint64_t ip, end_ip, from, size;
+        int hit;
+    } rows[] = {
+        {0x1000, 0x1006, 0xfff, 1, 0},       {0x1000, 0x1006, 0xfff, 2, 1},
+        {0x1000, 0x1006, 0x1007, 1, 1},      {0x1000, 0x1006, 0x1008, 9, 0},
+        {0x1000, 0x1006, 0x1008, 0, 1},      {0x1000, 0x1006, 0x1001, 1, 1},
+        {UINT64_MAX, 5, 0, 1, 1},            {UINT64_MAX, 5, 7, 1, 0},
+        {UINT64_MAX - 7, UINT64_MAX - 1, 0, 1, 0},
+        {0x1000, 0xffe, 0x1000, 1, 1},       {0x1000, 0xffe, 0x999, 1, 0},
+        {0x1000, 0x1006, UINT64_MAX, 0x1002, 1}};
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ipt_block b = block_at(rows[i].ip, IPT_INSN_JMP);
+        b.end_ip = rows[i].end_ip;
+        begin(2, 128);
+        for (int k = 0; k < 6; k++) pair_feed(&p, &b, &spaces[0]);
+        CHECK_EQ(p.hot.stats.told, 1);
+        pair_invalidate(&p, NULL, rows[i].from, rows[i].size);
+        CHECK_EQ(p.hot.stats.deleted, rows[i].hit);
+        end();
+    }
+}
+
+/* ---- by chance ---- */
+
+typedef struct graph {
+    ipt_block blocks[64];
+    uint8_t to[64][2], count;
+} graph;
+
+/* A program: short ways between neighbours, some long ones. */
+static void make_graph(graph *g)
+{
+    static const uint8_t kinds[]
+        = {IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JMP,
+           IPT_INSN_CALL, IPT_INSN_RET, IPT_INSN_JMP_INDIRECT, IPT_INSN_OTHER};
+    g->count = (uint8_t) (2 + below(62));
+    for (unsigned i = 0; i < g->count; i++) {
+        g->blocks[i] = block_at(0x1000 + 16 * i, kinds[below(8)]);
+        g->blocks[i].count = (uint16_t) (1 + below(9));
+        for (int k = 0; k < 2; k++) {
+            const unsigned near_ = i + below(8) + g->count - 3;
+            g->to[i][k] = (uint8_t) ((below(4) ? near_ : below(64)) % g->count);
+        }
+    }
+}
+
+/* Something happens now and then. */
+static void meddle(const graph *g)
+{
+    const ipt_asid *asid = &spaces[below(2)];
+    const ipt_hot_tag tag = hot_tag_of(g->blocks[below(g->count)].ip, asid,
+                                       (uint8_t) (below(8) ? 3 : 2));
+    switch (below(5)) {
+    case 0: pair_delete(&p, &tag); break;
+    case 1: pair_mark(&p, &tag); break;
+    case 2: pair_break(&p); break;
+    case 3: pair_invalidate(&p, below(2) ? asid : NULL, tag.ip + below(20) - 10,
+                            below(20) ? 1 + below(40) : 0); break;
+    default:
+        if (p.hot.kept) {
+            const ipt_hot_tag first = p.config.traces[0].tag;
+            pair_delete(&p, &first);
+        }
+    }
+}
+
+static void run_graph(unsigned steps, unsigned calm)
+{
+    unsigned at = 0;
+    unsigned space = 0;
+    graph g;
+
+    make_graph(&g);
+    for (unsigned i = 0; i < steps && !p.wrong[0]; i++) {
+        ipt_block b = g.blocks[at];
+        if (calm && below(calm) == 0) meddle(&g);
+        if (calm && below(calm) == 0) b.flags = (uint16_t) (1 << below(12));
+        if (calm && below(calm) == 0) b.mode = IPT_MODE_32;
+        if (calm && below(calm) == 0) space = below(2);
+        pair_feed(&p, &b, &spaces[space]);
+        at = g.to[at][below(8) == 0];
+    }
+}
+
+static const uint32_t thresholds[] = {1, 2, 5, 50};
+static const uint32_t limits[] = {1, 2, 7, 128, 0};
+
+/* With room for all, everything is as in the model. */
+TEST(like_the_model)
+{
+    for (seed = 1; seed < 400; seed++) {
+        const uint64_t first = seed;
+        CHECK_EQ(pair_begin(&p, thresholds[below(4)], limits[below(5)],
+                            (int) below(2), 4096, 1024, 65536), IPT_OK);
+        run_graph(3000, below(3) ? 100 + below(500) : 0);
+        CHECK_EQ(pair_lost(&p), 0);
+        if (p.wrong[0]) printf("    seed %u\n", (unsigned) first);
+        end();
+        seed = first;
+    }
+}
+
+/* With little, each trace told is one of the stream, and what makes a
+ * difference is counted: the pair compares up to the first count. */
+TEST(small_tables)
+{
+    unsigned lost = 0;
+    unsigned alike = 0;
+    for (seed = 1; seed < 1200; seed++) {
+        const uint64_t first = seed;
+        CHECK_EQ(pair_begin(&p, thresholds[below(4)], limits[below(5)],
+                            (int) below(2), 1 + below(9) * below(9),
+                            1 + below(5), 1 + below(40)), IPT_OK);
+        run_graph(1500, below(2) ? 40 + below(300) : 0);
+        pair_lost(&p) ? lost++ : alike++;
+        CHECK(p.hot.kept <= p.config.trace_count);
+        if (p.wrong[0]) printf("    seed %u\n", (unsigned) first);
+        end();
+        seed = first;
+    }
+    CHECK(lost > 100 && alike > 20);
+}
+
+/* Each kind of loss is counted where it happens. */
+TEST(each_loss)
+{
+    CHECK_EQ(pair_begin(&p, 2, 128, HOT_PLAIN, 1, 9, 99), IPT_OK);
+    for (unsigned i = 0; i < 40; i++) feed(0x1000 * (1 + i % 2), IPT_INSN_JMP, 0);
+    for (unsigned i = 0; i < 40; i++) feed(0x900 - i, IPT_INSN_JMP, 0);
+    CHECK(p.hot.stats.heads_lost > 0);
+    end();
+    CHECK_EQ(pair_begin(&p, 2, 128, HOT_PLAIN, 64, 1, 99), IPT_OK);
+    for (unsigned i = 0; i < 200; i++) feed(0x9000, IPT_INSN_JMP, 0);
+    for (unsigned i = 0; i < 6; i++) feed(0x8000, IPT_INSN_JMP, 0);
+    CHECK_EQ(p.hot.stats.refused, 1);
+    CHECK_EQ(p.hot.stats.evicted, 0);
+    for (unsigned i = 0; i < 90; i++) feed(0x7000, IPT_INSN_JMP, 0);
+    CHECK_EQ(p.hot.stats.evicted, 1);
+    CHECK_EQ(p.hot.stats.deleted, 1);
+    end();
+    CHECK_EQ(pair_begin(&p, 2, 0, HOT_PLAIN, 64, 9, 2), IPT_OK);
+    for (unsigned i = 0; i < 20; i++) go_round();
+    CHECK(p.hot.stats.cut > 0);
+    end();
+}
+
+/* ---- from inside callbacks ---- */
+
+static struct {
+    ipt_hot hot;
+    ipt_hot_config config;
+    ipt_hot_head heads[16];
+    ipt_hot_trace traces[4];
+    ipt_block blocks[32];
+    unsigned depth, deepest, kept;
+    int calm;
+} in;
+
+static void come_back(const ipt_hot_tag *tag)
+{
+    const ipt_block b = block_at(0x1000, IPT_INSN_JMP);
+    const ipt_hot_tag other
+        = hot_tag_of(0x1000 + 16 * below(16), &spaces[below(2)], IPT_MODE_64);
+    in.depth++;
+    if (in.depth > in.deepest) in.deepest = in.depth;
+    CHECK_EQ(ipt_hot_feed(&in.hot, &b, &spaces[0]), IPT_ERR_STATE);
+    CHECK_EQ(ipt_hot_break(&in.hot), IPT_ERR_STATE);
+    switch (in.calm ? 9 : below(8)) {
+    case 0: CHECK(ipt_hot_delete(&in.hot, tag) >= 0); break;
+    case 1: CHECK_EQ(ipt_hot_invalidate(&in.hot, NULL, 0, 0), IPT_OK); break;
+    case 2: CHECK(ipt_hot_delete(&in.hot, &other) >= 0); break;
+    case 3: CHECK_EQ(ipt_hot_mark_head(&in.hot, &other), IPT_OK); break;
+    case 4:
+        CHECK_EQ(ipt_hot_invalidate(&in.hot, &spaces[0], other.ip, 20), IPT_OK);
+        break;
+    case 5:
+        for (unsigned i = 0; i < 16; i++) {
+            const ipt_hot_tag t
+                = hot_tag_of(0x5000 + 16 * i, &spaces[0], IPT_MODE_64);
+            CHECK_EQ(ipt_hot_mark_head(&in.hot, &t), IPT_OK);
+        }
+        break;
+    default: break;
+    }
+    in.depth--;
+}
+
+static int inside_end(const ipt_hot_tag *tag, uint64_t next, void *context)
+{
+    (void) next, (void) context;
+    come_back(tag);
+    return (int) below(9) - 4; /* what is none of them stands for DECIDE */
+}
+
+static int inside_trace(const ipt_hot_tag *tag, const ipt_block *blocks,
+                        uint32_t count, void *context)
+{
+    (void) context;
+    CHECK(blocks == in.blocks && count > 0 && blocks[0].ip == tag->ip);
+    come_back(tag);
+    return in.calm ? (int) IPT_HOT_KEEP : (int) below(3) - 1;
+}
+
+static void inside_other(const ipt_hot_tag *tag, void *context)
+{
+    (void) context;
+    come_back(tag);
+}
+
+/* A head knows its trace, and a trace its head; what is counted is there. */
+static void check_tables(void)
+{
+    uint32_t kept = 0;
+    uint32_t pool = 0;
+    uint32_t heads = 0;
+    for (uint32_t i = 0; i < in.hot.kept; i++) {
+        const ipt_hot_trace *t = &in.traces[i];
+        CHECK(!t->dying_ && t->count > 0);
+        kept++;
+        CHECK_EQ(t->first, in.hot.room_ + pool);
+        pool += t->count;
+        CHECK(in.heads[t->head_].used && in.heads[t->head_].trace_ == i + 1);
+        CHECK(hot_same_tag(&in.heads[t->head_].tag, &t->tag));
+        CHECK_EQ(in.blocks[t->first].ip, t->tag.ip);
+    }
+    for (unsigned i = 0; i < 16; i++)
+        heads += in.heads[i].used && in.heads[i].trace_;
+    CHECK_EQ(heads, kept);
+    CHECK_EQ(in.hot.pool_end_, in.hot.room_ + pool);
+    CHECK(in.hot.pool_end_ <= 32);
+    CHECK_EQ(in.hot.dying_, 0);
+    CHECK(!in.hot.busy_);
+    CHECK(!(in.hot.inside_ && in.hot.recorded_));
+}
+
+TEST(callbacks_call_back)
+{
+    graph g;
+    memset(&in, 0, sizeof in);
+    in.config.end_trace = inside_end;
+    in.config.trace = inside_trace;
+    in.config.deleted = in.config.aborted = inside_other;
+    in.config.heads = in.heads, in.config.head_count = 16;
+    in.config.traces = in.traces, in.config.trace_count = 4;
+    in.config.blocks = in.blocks, in.config.block_count = 32;
+    in.config.threshold = 2;
+    for (seed = 1; seed < 300; seed++) {
+        const uint64_t first = seed;
+        unsigned at = 0;
+        CHECK_EQ(ipt_hot_init(&in.hot, &in.config), IPT_OK);
+        make_graph(&g);
+        for (unsigned i = 0; i < 500; i++) {
+            in.calm = below(8) != 0;
+            CHECK_EQ(ipt_hot_feed(&in.hot, &g.blocks[at], &spaces[0]), IPT_OK);
+            check_tables();
+            at = g.to[at][below(8) == 0];
+        }
+        in.kept += in.hot.kept;
+        seed = first;
+    }
+    CHECK(in.kept > 0);
+    CHECK(in.deepest > 1 && in.deepest <= 6);
+}
+
+/* ---- arguments ---- */
+
+TEST(arguments)
+{
+    static ipt_hot_head heads[3];
+    static ipt_hot_trace traces[1];
+    static ipt_block blocks[2];
+    const ipt_block b = block_at(0, IPT_INSN_JMP);
+    ipt_hot_config config;
+    ipt_hot_tag tag = hot_tag_of(0, &spaces[0], 0);
+    ipt_hot hot;
+
+    memset(&config, 0, sizeof config);
+    CHECK_EQ(ipt_hot_init(NULL, &config), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_init(&hot, NULL), IPT_ERR_ARG);
+    for (unsigned i = 0; i < 6; i++) { /* one of them is missing */
+        config.heads = i == 0 ? NULL : heads;
+        config.traces = i == 1 ? NULL : traces;
+        config.blocks = i == 2 ? NULL : blocks;
+        config.head_count = i == 3 ? 0 : 3;
+        config.trace_count = i == 4 ? 0 : 1;
+        config.block_count = i == 5 ? 1 : 2;
+        CHECK_EQ(ipt_hot_init(&hot, &config), IPT_ERR_CONFIG);
+        CHECK_EQ(ipt_hot_feed(&hot, &b, &spaces[0]), IPT_ERR_STATE);
+        CHECK_EQ(ipt_hot_break(&hot), IPT_ERR_STATE);
+        CHECK_EQ(ipt_hot_mark_head(&hot, &tag), IPT_ERR_STATE);
+        CHECK_EQ(ipt_hot_delete(&hot, &tag), IPT_ERR_STATE);
+        CHECK_EQ(ipt_hot_invalidate(&hot, NULL, 0, 0), IPT_ERR_STATE);
+    }
+    config.block_count = 2;
+    CHECK_EQ(ipt_hot_init(&hot, &config), IPT_OK);
+    CHECK_EQ(ipt_hot_feed(NULL, &b, &spaces[0]), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_feed(&hot, NULL, &spaces[0]), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_feed(&hot, &b, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_break(NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_mark_head(NULL, &tag), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_mark_head(&hot, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_delete(NULL, &tag), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_delete(&hot, NULL), IPT_ERR_ARG);
+    CHECK_EQ(ipt_hot_invalidate(NULL, NULL, 0, 0), IPT_ERR_ARG);
+    CHECK_EQ(hot.threshold_, 50);
+    CHECK_EQ(hot.max_blocks_, 128);
+    for (unsigned i = 0; i < 200; i++) /* without callbacks */
+        CHECK_EQ(ipt_hot_feed(&hot, &b, &spaces[0]), IPT_OK);
+    CHECK_EQ(hot.stats.told, 1);
+    CHECK_EQ(ipt_hot_delete(&hot, &tag), 0);
+    tag.mode = IPT_MODE_64;
+    CHECK_EQ(ipt_hot_delete(&hot, &tag), 1);
+}
+
+int main(void)
+{
+    RUN(loop);
+    RUN(loop_of_one_block);
+    RUN(limits);
+    RUN(deletion);
+    RUN(aborts);
+    RUN(marked);
+    RUN(spaces_and_modes);
+    RUN(ranges);
+    RUN(like_the_model);
+    RUN(small_tables);
+    RUN(each_loss);
+    RUN(callbacks_call_back);
+    RUN(arguments);
+    return test_report();
+}
