@@ -2058,7 +2058,7 @@ typedef struct ipt_hot {
  * returns  IPT_OK; IPT_ERR_ARG
  *          IPT_ERR_CONFIG: memory is missing
  * cost     linear in head_count: it clears them */
-IPT_API int ipt_hot_init(ipt_hot *hot, const ipt_hot_config *config);
+IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config);
 
 /* A block has run, after the one fed before.
  *
@@ -2066,25 +2066,25 @@ IPT_API int ipt_hot_init(ipt_hot *hot, const ipt_hot_config *config);
  * returns  IPT_OK; IPT_ERR_ARG; IPT_ERR_STATE: also from inside a callback
  * cost     bounded; where a trace is complete, linear in the memory for traces
  *          and blocks */
-IPT_API int ipt_hot_feed(ipt_hot *hot, const ipt_block *block,
+IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid);
 
 /* The next block does not follow the one fed last: after an error of the
  * decoder, at a cut between two traces.
  *
  * returns  as ipt_hot_feed */
-IPT_API int ipt_hot_break(ipt_hot *hot);
+IPT_API int ipt_hot_break(ipt_hot *h);
 
 /* Make a block a head, if it is none. It has a place in a full table, too.
  *
  * returns  as ipt_hot_feed, but for callbacks */
-IPT_API int ipt_hot_mark_head(ipt_hot *hot, const ipt_hot_tag *tag);
+IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag);
 
 /* Delete the trace with this tag, or abort its recording. Its head counts anew.
  *
  * returns  1: there was one; 0: there was none
  *          IPT_ERR_ARG, IPT_ERR_STATE */
-IPT_API int ipt_hot_delete(ipt_hot *hot, const ipt_hot_tag *tag);
+IPT_API int ipt_hot_delete(ipt_hot *h, const ipt_hot_tag *tag);
 
 /* Code changes: delete the traces with code in [ip, ip + size), abort such a
  * recording, and forget the heads that lie there, marked ones as well, in one
@@ -2094,7 +2094,7 @@ IPT_API int ipt_hot_delete(ipt_hot *hot, const ipt_hot_tag *tag);
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  * cost     linear in the memory */
-IPT_API int ipt_hot_invalidate(ipt_hot *hot, const ipt_asid *asid, uint64_t ip,
+IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
                                uint64_t size);
 
 /* ==========================================================================

@@ -10229,32 +10229,32 @@ static int ipti_hot_same(const ipt_hot_tag *a, const ipt_hot_tag *b)
 /* ---- heads ---- */
 
 /* A trace is kept no more. */
-static void ipti_hot_doom(ipt_hot *hot, uint32_t i)
+static void ipti_hot_doom(ipt_hot *h, uint32_t i)
 {
-    ipt_hot_trace *trace = &hot->config_->traces[i];
+    ipt_hot_trace *trace = &h->config_->traces[i];
 
-    hot->config_->heads[trace->head_].trace_ = 0;
-    hot->config_->heads[trace->head_].count = 0;
+    h->config_->heads[trace->head_].trace_ = 0;
+    h->config_->heads[trace->head_].count = 0;
     trace->count = 0;
     trace->dying_ = 1;
-    hot->dying_++;
-    hot->stats.deleted++;
-    if (hot->inside_ == i + 1)
-        hot->inside_ = 0;
+    h->dying_++;
+    h->stats.deleted++;
+    if (h->inside_ == i + 1)
+        h->inside_ = 0;
 }
 
 enum { IPTI_HOT_FIND, IPTI_HOT_TRY, IPTI_HOT_FORCE };
 
 /* The head with this tag. If there is none, FIND returns NULL, FORCE makes one,
  * and so does TRY if there is a place for it, else it returns NULL. */
-static ipt_hot_head *ipti_hot_head(ipt_hot *hot, const ipt_hot_tag *tag,
+static ipt_hot_head *ipti_hot_head(ipt_hot *h, const ipt_hot_tag *tag,
                                    int how)
 {
     const uint64_t hash = tag->ip ^ (tag->asid.cr3 + tag->asid.vmcs + tag->mode)
                                         * 0xd6e8feb86659fd93u;
-    const uint32_t any = hot->mask_ & 3u; /* four heads to a set */
-    uint32_t i = (uint32_t) (hash * 0x9e3779b97f4a7c15u >> 32) & hot->mask_;
-    ipt_hot_head *head = &hot->config_->heads[i &= ~any];
+    const uint32_t any = h->mask_ & 3u; /* four heads to a set */
+    uint32_t i = (uint32_t) (hash * 0x9e3779b97f4a7c15u >> 32) & h->mask_;
+    ipt_hot_head *head = &h->config_->heads[i &= ~any];
     ipt_hot_head *weakest = head;
 
     for (i = 0; i <= any; i++, head++) {
@@ -10266,13 +10266,13 @@ static ipt_hot_head *ipti_hot_head(ipt_hot *hot, const ipt_hot_tag *tag,
     if (how == IPTI_HOT_FIND)
         return NULL;
     if (weakest->used) {
-        hot->stats.heads_lost++;
+        h->stats.heads_lost++;
         weakest->count -= weakest->count > 0;
         if (weakest->count && how == IPTI_HOT_TRY)
             return NULL;
         if (weakest->trace_) {
-            hot->stats.evicted++;
-            ipti_hot_doom(hot, weakest->trace_ - 1);
+            h->stats.evicted++;
+            ipti_hot_doom(h, weakest->trace_ - 1);
         }
     }
     IPT_MEMSET(weakest, 0, sizeof(*weakest));
@@ -10283,24 +10283,24 @@ static ipt_hot_head *ipti_hot_head(ipt_hot *hot, const ipt_hot_tag *tag,
 
 /* Tell that traces were deleted, and close the holes; not from inside of a
  * callback. No trace is added here, so it ends. */
-static void ipti_hot_tell(ipt_hot *hot)
+static void ipti_hot_tell(ipt_hot *h)
 {
-    const ipt_hot_config *config = hot->config_;
-    uint32_t block = hot->room_;
+    const ipt_hot_config *config = h->config_;
+    uint32_t block = h->room_;
     uint32_t to = 0;
     uint32_t i = 0;
 
-    if (hot->busy_ || !hot->dying_)
+    if (h->busy_ || !h->dying_)
         return;
-    hot->busy_ = 1;
-    for (; hot->dying_; i = i + 1 < hot->kept ? i + 1 : 0) {
-        hot->dying_ -= config->traces[i].dying_;
+    h->busy_ = 1;
+    for (; h->dying_; i = i + 1 < h->kept ? i + 1 : 0) {
+        h->dying_ -= config->traces[i].dying_;
         if (config->traces[i].dying_ && config->deleted)
             config->deleted(&config->traces[i].tag, config->context);
         config->traces[i].dying_ = 0;
     }
-    hot->busy_ = 0;
-    for (i = 0; i < hot->kept; i++) {
+    h->busy_ = 0;
+    for (i = 0; i < h->kept; i++) {
         ipt_hot_trace *trace = &config->traces[to];
         if (config->traces[i].count == 0)
             continue;
@@ -10310,274 +10310,274 @@ static void ipti_hot_tell(ipt_hot *hot)
         trace->first = block;
         block += trace->count;
         config->heads[trace->head_].trace_ = ++to;
-        if (hot->inside_ == i + 1)
-            hot->inside_ = to;
+        if (h->inside_ == i + 1)
+            h->inside_ = to;
     }
-    hot->kept = to;
-    hot->pool_end_ = block;
+    h->kept = to;
+    h->pool_end_ = block;
 }
 
 /* ---- room for a trace ---- */
 
 /* The index of the trace with the least credit; there is one, none is dying. */
-static uint32_t ipti_hot_weakest(const ipt_hot *hot)
+static uint32_t ipti_hot_weakest(const ipt_hot *h)
 {
-    const ipt_hot_trace *traces = hot->config_->traces;
+    const ipt_hot_trace *traces = h->config_->traces;
     uint32_t weakest = 0;
     uint32_t i;
 
-    for (i = 1; i < hot->kept; i++)
+    for (i = 1; i < h->kept; i++)
         if (traces[i].credit_ < traces[weakest].credit_)
             weakest = i;
     return weakest;
 }
 
 /* Is there room for the recording without deleting anything? */
-static int ipti_hot_fits(const ipt_hot *hot)
+static int ipti_hot_fits(const ipt_hot *h)
 {
-    return hot->kept < hot->config_->trace_count
-           && hot->recorded_ <= hot->config_->block_count - hot->pool_end_;
+    return h->kept < h->config_->trace_count
+           && h->recorded_ <= h->config_->block_count - h->pool_end_;
 }
 
 /* May the recording, for which there is no room, take the place of others? All
  * runs of before count less from now on. */
-static int ipti_hot_yield(ipt_hot *hot)
+static int ipti_hot_yield(ipt_hot *h)
 {
-    ipt_hot_trace *trace = &hot->config_->traces[ipti_hot_weakest(hot)];
+    ipt_hot_trace *trace = &h->config_->traces[ipti_hot_weakest(h)];
     const uint64_t least = trace->credit_;
 
-    for (trace = hot->config_->traces;
-         trace < &hot->config_->traces[hot->kept]; trace++)
+    for (trace = h->config_->traces;
+         trace < &h->config_->traces[h->kept]; trace++)
         trace->credit_ -= (trace->credit_ + 3) / 4;
-    return least <= (uint64_t) hot->threshold_ * hot->recorded_;
+    return least <= (uint64_t) h->threshold_ * h->recorded_;
 }
 
 /* ---- the recording ---- */
 
 /* Forget the recording, if there is one: its head counts anew. */
-static void ipti_hot_stop(ipt_hot *hot, int aborted)
+static void ipti_hot_stop(ipt_hot *h, int aborted)
 {
-    ipt_hot_head *head = ipti_hot_head(hot, &hot->tag_, IPTI_HOT_FIND);
+    ipt_hot_head *head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FIND);
 
-    if (!hot->recorded_)
+    if (!h->recorded_)
         return;
-    hot->recorded_ = 0;
+    h->recorded_ = 0;
     if (head)
         head->count = 0;
-    hot->stats.aborted += aborted != 0;
-    hot->busy_++;
-    if (aborted && hot->config_->aborted)
-        hot->config_->aborted(&hot->tag_, hot->config_->context);
-    hot->busy_--;
+    h->stats.aborted += aborted != 0;
+    h->busy_++;
+    if (aborted && h->config_->aborted)
+        h->config_->aborted(&h->tag_, h->config_->context);
+    h->busy_--;
 }
 
 /* Does the recording end before the block at now_? reached: that is a head by
  * the way flow got there. */
-static int ipti_hot_ends(ipt_hot *hot, int reached)
+static int ipti_hot_ends(ipt_hot *h, int reached)
 {
-    const ipt_hot_config *config = hot->config_;
+    const ipt_hot_config *config = h->config_;
     int answer = IPT_HOT_DECIDE;
 
-    if (hot->recorded_ == hot->room_) {
-        hot->stats.cut += hot->room_ < hot->max_blocks_;
+    if (h->recorded_ == h->room_) {
+        h->stats.cut += h->room_ < h->max_blocks_;
         return 1;
     }
-    hot->busy_++;
+    h->busy_++;
     if (config->end_trace)
-        answer = config->end_trace(&hot->tag_, hot->now_.ip, config->context);
-    hot->busy_--;
+        answer = config->end_trace(&h->tag_, h->now_.ip, config->context);
+    h->busy_--;
     if (answer == IPT_HOT_END || answer == IPT_HOT_CONTINUE)
         return answer == IPT_HOT_END;
-    return hot->recorded_ > 1
-           && (reached || ipti_hot_head(hot, &hot->now_, IPTI_HOT_FIND));
+    return h->recorded_ > 1
+           && (reached || ipti_hot_head(h, &h->now_, IPTI_HOT_FIND));
 }
 
 /* Keep the recording, for which there is room. */
-static void ipti_hot_keep(ipt_hot *hot)
+static void ipti_hot_keep(ipt_hot *h)
 {
-    const ipt_hot_config *config = hot->config_;
-    ipt_hot_head *head = ipti_hot_head(hot, &hot->tag_, IPTI_HOT_FORCE);
-    ipt_hot_trace *trace = &config->traces[hot->kept++];
+    const ipt_hot_config *config = h->config_;
+    ipt_hot_head *head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FORCE);
+    ipt_hot_trace *trace = &config->traces[h->kept++];
 
     IPT_MEMSET(trace, 0, sizeof(*trace));
-    trace->tag = hot->tag_;
-    trace->credit_ = 2 * (uint64_t) hot->threshold_ * hot->recorded_;
-    trace->first = hot->pool_end_;
-    trace->count = hot->recorded_;
+    trace->tag = h->tag_;
+    trace->credit_ = 2 * (uint64_t) h->threshold_ * h->recorded_;
+    trace->first = h->pool_end_;
+    trace->count = h->recorded_;
     trace->head_ = (uint32_t) (head - config->heads);
     IPT_MEMCPY(&config->blocks[trace->first], config->blocks,
                trace->count * sizeof(config->blocks[0]));
-    head->trace_ = hot->kept;
-    head->count = hot->threshold_;
-    hot->pool_end_ += trace->count;
-    hot->recorded_ = 0;
+    head->trace_ = h->kept;
+    head->count = h->threshold_;
+    h->pool_end_ += trace->count;
+    h->recorded_ = 0;
 }
 
 /* The recording is complete. */
-static void ipti_hot_finish(ipt_hot *hot)
+static void ipti_hot_finish(ipt_hot *h)
 {
-    const ipt_hot_config *config = hot->config_;
-    int keep = ipti_hot_fits(hot) || ipti_hot_yield(hot);
+    const ipt_hot_config *config = h->config_;
+    int keep = ipti_hot_fits(h) || ipti_hot_yield(h);
 
-    hot->stats.refused += !keep;
+    h->stats.refused += !keep;
     if (keep) {
-        hot->stats.told++;
-        hot->busy_++;
+        h->stats.told++;
+        h->busy_++;
         if (config->trace)
-            keep = config->trace(&hot->tag_, config->blocks, hot->recorded_,
+            keep = config->trace(&h->tag_, config->blocks, h->recorded_,
                                  config->context) == IPT_HOT_KEEP;
-        hot->busy_--;
-        hot->stats.dropped += hot->recorded_ && !keep;
+        h->busy_--;
+        h->stats.dropped += h->recorded_ && !keep;
     }
     if (!keep)
-        ipti_hot_stop(hot, 0);
-    ipti_hot_tell(hot);
-    while (hot->recorded_ && !ipti_hot_fits(hot)) {
-        hot->stats.evicted++;
-        ipti_hot_doom(hot, ipti_hot_weakest(hot));
-        ipti_hot_tell(hot);
+        ipti_hot_stop(h, 0);
+    ipti_hot_tell(h);
+    while (h->recorded_ && !ipti_hot_fits(h)) {
+        h->stats.evicted++;
+        ipti_hot_doom(h, ipti_hot_weakest(h));
+        ipti_hot_tell(h);
     }
-    if (hot->recorded_)
-        ipti_hot_keep(hot);
+    if (h->recorded_)
+        ipti_hot_keep(h);
 }
 
 /* ---- blocks ---- */
 
 /* A block, at now_, ran outside of any kept trace, or begins one. */
-static IPTI_APART void ipti_hot_arrive(ipt_hot *hot, const ipt_block *block,
+static IPTI_APART void ipti_hot_arrive(ipt_hot *h, const ipt_block *block,
                                        int reached)
 {
     ipt_hot_head *head;
 
-    if (hot->recorded_) {
-        const int ends = ipti_hot_ends(hot, reached);
-        ipti_hot_tell(hot);
-        if (hot->recorded_ && !ends) {
-            hot->config_->blocks[hot->recorded_++] = *block;
+    if (h->recorded_) {
+        const int ends = ipti_hot_ends(h, reached);
+        ipti_hot_tell(h);
+        if (h->recorded_ && !ends) {
+            h->config_->blocks[h->recorded_++] = *block;
             return;
         }
-        if (hot->recorded_)
-            ipti_hot_finish(hot);
+        if (h->recorded_)
+            ipti_hot_finish(h);
     }
-    head = ipti_hot_head(hot, &hot->now_,
+    head = ipti_hot_head(h, &h->now_,
                          reached ? IPTI_HOT_TRY : IPTI_HOT_FIND);
     if (head && head->trace_) {
-        ipt_hot_trace *trace = &hot->config_->traces[head->trace_ - 1];
+        ipt_hot_trace *trace = &h->config_->traces[head->trace_ - 1];
         trace->runs++;
         trace->credit_ += trace->count;
-        head->count = hot->threshold_;
-        hot->stats.inside += block->count;
-        hot->inside_ = head->trace_;
-        hot->at_ = 1;
-    } else if (head && ++head->count >= hot->threshold_) {
-        hot->tag_ = hot->now_;
-        hot->config_->blocks[0] = *block;
-        hot->recorded_ = 1;
+        head->count = h->threshold_;
+        h->stats.inside += block->count;
+        h->inside_ = head->trace_;
+        h->at_ = 1;
+    } else if (head && ++head->count >= h->threshold_) {
+        h->tag_ = h->now_;
+        h->config_->blocks[0] = *block;
+        h->recorded_ = 1;
     }
-    ipti_hot_tell(hot);
+    ipti_hot_tell(h);
 }
 
-IPT_API int ipt_hot_init(ipt_hot *hot, const ipt_hot_config *config)
+IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
 {
-    if (!hot || !config)
+    if (!h || !config)
         return IPT_ERR_ARG;
-    IPT_MEMSET(hot, 0, sizeof(*hot));
+    IPT_MEMSET(h, 0, sizeof(*h));
     if (!config->heads || !config->traces || !config->blocks
         || !config->head_count || !config->trace_count
         || config->block_count < 2)
         return IPT_ERR_CONFIG;
-    hot->config_ = config;
-    hot->mask_ = ((uint32_t) 1 << ipti_top(config->head_count)) - 1;
-    IPT_MEMSET(config->heads, 0, sizeof(*config->heads) * (hot->mask_ + 1u));
-    hot->threshold_ = config->threshold ? config->threshold : 50;
-    hot->max_blocks_ = config->max_blocks ? config->max_blocks : 128;
-    hot->room_ = config->block_count / 2 < hot->max_blocks_
-                     ? config->block_count / 2 : hot->max_blocks_;
-    hot->pool_end_ = hot->room_;
-    hot->cut_off_ = 1;
-    return ipti_made(&hot->magic_, sizeof(*hot), IPT_OK);
+    h->config_ = config;
+    h->mask_ = ((uint32_t) 1 << ipti_top(config->head_count)) - 1;
+    IPT_MEMSET(config->heads, 0, sizeof(*config->heads) * (h->mask_ + 1u));
+    h->threshold_ = config->threshold ? config->threshold : 50;
+    h->max_blocks_ = config->max_blocks ? config->max_blocks : 128;
+    h->room_ = config->block_count / 2 < h->max_blocks_
+                     ? config->block_count / 2 : h->max_blocks_;
+    h->pool_end_ = h->room_;
+    h->cut_off_ = 1;
+    return ipti_made(&h->magic_, sizeof(*h), IPT_OK);
 }
 
-IPT_API int ipt_hot_feed(ipt_hot *hot, const ipt_block *block,
+IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid)
 {
     int cut_off;
     int reached;
 
-    if (IPTI_BAD_SELF(hot))
-        return IPTI_SELF_ERROR(hot);
+    if (IPTI_BAD_SELF(h))
+        return IPTI_SELF_ERROR(h);
     if (!block || !asid)
         return IPT_ERR_ARG;
-    if (hot->busy_)
+    if (h->busy_)
         return IPT_ERR_STATE;
-    cut_off = hot->cut_off_ || block->flags & IPTI_HOT_BEFORE
-              || block->mode != hot->now_.mode
-              || !ipti_asid_same(asid, &hot->now_.asid);
-    reached = block->ip <= hot->now_.ip
-              && hot->kind_ < IPT_INSN_COUNT
-              && ipti_kind_in(hot->kind_, IPTI_HOT_DIRECT);
-    hot->now_.ip = block->ip;
-    hot->now_.asid = *asid;
-    hot->now_.mode = block->mode;
-    hot->kind_ = block->kind;
-    hot->cut_off_ = (block->flags & IPTI_HOT_AFTER) != 0;
-    hot->stats.blocks++;
-    hot->stats.insns += block->count;
-    if (hot->inside_) {
-        const ipt_hot_trace *trace = &hot->config_->traces[hot->inside_ - 1];
-        if (!cut_off && hot->at_ < trace->count
-            && hot->config_->blocks[trace->first + hot->at_].ip == block->ip) {
-            hot->at_++;
-            hot->stats.inside += block->count;
+    cut_off = h->cut_off_ || block->flags & IPTI_HOT_BEFORE
+              || block->mode != h->now_.mode
+              || !ipti_asid_same(asid, &h->now_.asid);
+    reached = h->inside_ || (block->ip <= h->now_.ip
+                             && h->kind_ < IPT_INSN_COUNT
+                             && ipti_kind_in(h->kind_, IPTI_HOT_DIRECT));
+    h->now_.ip = block->ip;
+    h->kind_ = block->kind;
+    h->cut_off_ = (block->flags & IPTI_HOT_AFTER) != 0;
+    h->stats.blocks++;
+    h->stats.insns += block->count;
+    if (h->inside_ && !cut_off) {
+        const ipt_hot_trace *trace = &h->config_->traces[h->inside_ - 1];
+        if (h->at_ < trace->count
+            && h->config_->blocks[trace->first + h->at_].ip == block->ip) {
+            h->at_++;
+            h->stats.inside += block->count;
             return IPT_OK;
         }
-        hot->inside_ = 0;
-        reached = 1;
     }
-    if (cut_off)
-        ipti_hot_stop(hot, 1);
-    ipti_hot_arrive(hot, block, reached && !cut_off);
+    h->inside_ = 0;
+    if (cut_off) {
+        h->now_.asid = *asid;
+        h->now_.mode = block->mode;
+        ipti_hot_stop(h, 1);
+    }
+    ipti_hot_arrive(h, block, reached && !cut_off);
     return IPT_OK;
 }
 
-IPT_API int ipt_hot_break(ipt_hot *hot)
+IPT_API int ipt_hot_break(ipt_hot *h)
 {
-    if (IPTI_BAD_SELF(hot))
-        return IPTI_SELF_ERROR(hot);
-    if (hot->busy_)
+    if (IPTI_BAD_SELF(h))
+        return IPTI_SELF_ERROR(h);
+    if (h->busy_)
         return IPT_ERR_STATE;
-    hot->cut_off_ = 1;
-    ipti_hot_stop(hot, 1);
+    h->cut_off_ = 1;
+    ipti_hot_stop(h, 1);
     return IPT_OK;
 }
 
-IPT_API int ipt_hot_mark_head(ipt_hot *hot, const ipt_hot_tag *tag)
+IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag)
 {
-    if (IPTI_BAD_SELF(hot))
-        return IPTI_SELF_ERROR(hot);
+    if (IPTI_BAD_SELF(h))
+        return IPTI_SELF_ERROR(h);
     if (!tag)
         return IPT_ERR_ARG;
-    ipti_hot_head(hot, tag, IPTI_HOT_FORCE);
-    ipti_hot_tell(hot);
+    ipti_hot_head(h, tag, IPTI_HOT_FORCE);
+    ipti_hot_tell(h);
     return IPT_OK;
 }
 
-IPT_API int ipt_hot_delete(ipt_hot *hot, const ipt_hot_tag *tag)
+IPT_API int ipt_hot_delete(ipt_hot *h, const ipt_hot_tag *tag)
 {
     const ipt_hot_head *head;
 
-    if (IPTI_BAD_SELF(hot))
-        return IPTI_SELF_ERROR(hot);
+    if (IPTI_BAD_SELF(h))
+        return IPTI_SELF_ERROR(h);
     if (!tag)
         return IPT_ERR_ARG;
-    head = ipti_hot_head(hot, tag, IPTI_HOT_FIND);
+    head = ipti_hot_head(h, tag, IPTI_HOT_FIND);
     if (head && head->trace_)
-        ipti_hot_doom(hot, head->trace_ - 1);
-    else if (hot->recorded_ && ipti_hot_same(tag, &hot->tag_))
-        ipti_hot_stop(hot, 1);
+        ipti_hot_doom(h, head->trace_ - 1);
+    else if (h->recorded_ && ipti_hot_same(tag, &h->tag_))
+        ipti_hot_stop(h, 1);
     else
         return 0;
-    ipti_hot_tell(hot);
+    ipti_hot_tell(h);
     return 1;
 }
 
@@ -10592,30 +10592,30 @@ static int ipti_hot_touches(const ipt_block *b, uint32_t count, uint64_t ip,
     return 0;
 }
 
-IPT_API int ipt_hot_invalidate(ipt_hot *hot, const ipt_asid *asid, uint64_t ip,
+IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
                                uint64_t size)
 {
     uint32_t i;
 
-    if (IPTI_BAD_SELF(hot))
-        return IPTI_SELF_ERROR(hot);
-    for (i = 0; i < hot->kept; i++) {
-        const ipt_hot_trace *trace = &hot->config_->traces[i];
-        const ipt_block *first = &hot->config_->blocks[trace->first];
+    if (IPTI_BAD_SELF(h))
+        return IPTI_SELF_ERROR(h);
+    for (i = 0; i < h->kept; i++) {
+        const ipt_hot_trace *trace = &h->config_->traces[i];
+        const ipt_block *first = &h->config_->blocks[trace->first];
         if (ipti_hot_in(&trace->tag, asid)
             && ipti_hot_touches(first, trace->count, ip, size))
-            ipti_hot_doom(hot, i);
+            ipti_hot_doom(h, i);
     }
-    for (i = 0; i <= hot->mask_; i++) {
-        ipt_hot_head *head = &hot->config_->heads[i];
+    for (i = 0; i <= h->mask_; i++) {
+        ipt_hot_head *head = &h->config_->heads[i];
         if (ipti_hot_in(&head->tag, asid)
             && (size == 0 || head->tag.ip - ip < size))
             head->used = 0;
     }
-    if (ipti_hot_in(&hot->tag_, asid)
-        && ipti_hot_touches(hot->config_->blocks, hot->recorded_, ip, size))
-        ipti_hot_stop(hot, 1);
-    ipti_hot_tell(hot);
+    if (ipti_hot_in(&h->tag_, asid)
+        && ipti_hot_touches(h->config_->blocks, h->recorded_, ip, size))
+        ipti_hot_stop(h, 1);
+    ipti_hot_tell(h);
     return IPT_OK;
 }
 

@@ -76,7 +76,7 @@ each() {
 rows() {
     if [ -n "$TRACES" ]; then
         for name in ${CASES:-libxdc-mruby libxdc-qemu libxdc-foo}; do
-            each real "$name" packets events blocks insns coverage \
+            each real "$name" packets events blocks hot insns coverage \
                 "blocks cold" "insns cold" "coverage cold"
         done
     fi

@@ -73,12 +73,14 @@ static uint64_t pass_events(const bench_case *c)
     return count;
 }
 
-static uint64_t walk_blocks(const bench_case *c, ipt_cache *with)
+/* hot: traces are built of the blocks, too; NULL: they are not. */
+static uint64_t walk_blocks(const bench_case *c, ipt_cache *with, ipt_hot *hot)
 {
     const ipt_segment piece = {c->trace, c->size};
     const ipt_trace trace = {&piece, 1, 0, 0};
     const ipt_config config = config_of(c);
     static ipt_blk_decoder decoder;
+    ipt_asid asid;
     ipt_block block;
     ipt_event event;
     uint64_t count = 0;
@@ -88,12 +90,17 @@ static uint64_t walk_blocks(const bench_case *c, ipt_cache *with)
     if (status >= 0)
         status = ipt_blk_sync_forward(&decoder);
     while (status >= 0) {
-        while ((status = ipt_blk_next(&decoder, &block)) >= 0) {
+        while (asid = decoder.at.asid,
+               (status = ipt_blk_next(&decoder, &block)) >= 0) {
             count += block.count;
             sum += block.ip + block.end_ip;
+            if (hot)
+                ipt_hot_feed(hot, &block, &asid);
             while (status >= 0 && status & IPT_EVENT_PENDING)
                 status = ipt_blk_event(&decoder, &event);
         }
+        if (hot && status != IPT_EVENT_FIRST)
+            ipt_hot_break(hot);
         if (status != IPT_END && status != IPT_EVENT_FIRST)
             status = ipt_blk_sync_forward(&decoder);
         else if (status == IPT_EVENT_FIRST)
@@ -145,7 +152,7 @@ static int prepare_warm(const bench_case *c)
 {
     if (warm != c || warm_lines != bench_lines) {
         (void) prepare_empty(c);
-        (void) walk_blocks(c, &cache);
+        (void) walk_blocks(c, &cache, NULL);
         warm = c;
         warm_lines = bench_lines;
     }
@@ -154,7 +161,30 @@ static int prepare_warm(const bench_case *c)
 
 static uint64_t pass_blocks(const bench_case *c)
 {
-    return walk_blocks(c, &cache);
+    return walk_blocks(c, &cache, NULL);
+}
+
+static ipt_hot hot;
+
+static int prepare_hot(const bench_case *c)
+{
+    static ipt_hot_head heads[4096];
+    static ipt_hot_trace traces[1024];
+    static ipt_block blocks[16384];
+    static ipt_hot_config config;
+
+    config.heads = heads;
+    config.head_count = 4096;
+    config.traces = traces;
+    config.trace_count = 1024;
+    config.blocks = blocks;
+    config.block_count = 16384;
+    return prepare_warm(c) && ipt_hot_init(&hot, &config) >= 0;
+}
+
+static uint64_t pass_hot(const bench_case *c)
+{
+    return walk_blocks(c, &cache, &hot);
 }
 
 static uint64_t pass_insns(const bench_case *c)
@@ -171,6 +201,8 @@ const bench_row bench_ours[] = {
     {"packets", "ipt", NULL, pass_packets, 0, 0, 0},
     {"events", "ipt", NULL, pass_events, 0, 0, 0},
     {"blocks", "ipt", prepare_warm, pass_blocks, 1, 0, 0},
+    {"hot", "ipt", prepare_hot, pass_hot, 1, 0, 0},
+    {"hot", "ipt, blocks alone", prepare_warm, pass_blocks, 1, 1, 0},
     {"perf.data", "ipt, blocks", prepare_warm, pass_blocks, 1, 1, 0.9},
     {"insns", "ipt", prepare_warm, pass_insns, 1, 0, 0},
     {"blocks cold", "ipt", prepare_empty, pass_blocks, 1, 0, 0},
