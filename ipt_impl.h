@@ -5582,6 +5582,9 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
+#define IPTI_KINDS_STOP /* those that flow needs trace behind, always */ \
+    ((IPTI_KINDS_FAR & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))              \
+     | IPTI_KINDS_NEAR | IPTI_KIND(JCC))
 
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
@@ -6351,7 +6354,7 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
             w->probe.ip = run->target_;
-        else if (ipti_kind_leaves(run->kind_))
+        else if (ipti_kind_in(run->kind_, IPTI_KINDS_STOP))
             break;
     }
     return 0;
