@@ -13,6 +13,7 @@
 #include "zydis_glue/ipt_zydis.h"
 #include "test.h"
 #include "cover.h"
+#include "hot.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -795,6 +796,58 @@ TEST(instructions)
     }
 }
 
+/* ---- hot traces ---- */
+
+/* Feed a pair with all blocks of the case; behind an error go on. */
+static void feed_pair(hot_pair *pair)
+{
+    static ipt_cache_line lines[4096];
+    const setup how = {1, 0, 4096, 0, 0, 0, 0, 0, 0};
+    static run r;
+    ipt_block block;
+    int status;
+
+    memset(&r, 0, sizeof r);
+    r.how = how;
+    prepare(&r);
+    CHECK_EQ(ipt_cache_init(&r.cache, lines, 4096), IPT_OK);
+    status = ipt_blk_init(&r.blk, &r.config, &r.trace, &r.cache);
+    if (CHECK(status >= 0)) status = ipt_blk_sync_forward(&r.blk);
+    while (status >= 0) {
+        const ipt_asid asid = r.blk.at.asid;
+        status = ipt_blk_next(&r.blk, &block);
+        if (status >= 0) {
+            pair_feed(pair, &block, &asid);
+        } else if (status == IPT_EVENT_FIRST) {
+            status = IPT_OK;
+        } else if (status != IPT_END) {
+            pair_break(pair);
+            status = ipt_blk_sync_forward(&r.blk);
+        }
+    }
+    if (pair->wrong[0]) printf("    %s\n", pair->wrong);
+    CHECK(!pair->wrong[0]);
+    free(r.pieces);
+}
+
+TEST(hot)
+{
+    static const uint32_t thresholds[] = {2, 50, 1000};
+    static const uint32_t limits[] = {1, 2, 128, 0};
+    static hot_pair pair;
+    for (unsigned i = 0; i < 12; i++) {
+        CHECK_EQ(pair_begin(&pair, thresholds[i % 3], limits[i / 3],
+                            HOT_PLAIN, 1 << 16, 1 << 16, 1 << 20), IPT_OK);
+        feed_pair(&pair);
+        CHECK_EQ(pair_lost(&pair), 0);
+        pair_finish(&pair);
+    }
+    CHECK_EQ(pair_begin(&pair, 50, 128, HOT_PLAIN, 64, 16, 2048), IPT_OK);
+    feed_pair(&pair);
+    CHECK(2 * pair.hot.stats.inside >= pair.model.covered);
+    pair_finish(&pair);
+}
+
 /* ---- small cases: pieces, fuel, pages, cuts ---- */
 
 TEST(interrupted)
@@ -1393,6 +1446,7 @@ static void run_case(const char *name)
         run_one("common prefix", t_common_prefix);
     }
     if (the.has_code) run_one("coverage", t_coverage);
+    if (the.has_code) run_one("hot", t_hot);
     run_one("all ways", t_all_ways);
     close_case();
 }
