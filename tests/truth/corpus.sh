@@ -64,7 +64,7 @@ build() {
     to=$1
     shift
     if [ -e "$to" ] && echo "$*" | cmp -s - "$to.made" &&
-        [ -z "$(find ipt.h ipt_impl.h zydis_glue $here tests/perf.h \
+        [ -z "$(find ipt.h ipt_impl.h zydis_glue $here tests/perf.h tests/hot.h \
             -newer "$to" -type f |
             head -n 1)" ]; then return; fi
     echo "$*" >"$to.made"

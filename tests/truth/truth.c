@@ -22,6 +22,7 @@
 #endif
 #define IPT_IMPLEMENTATION
 #include "../../ipt.h"
+#include "../hot.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -1594,6 +1595,7 @@ static void decoder_config(ipt_config *config)
 
 static ipt_insn_decoder insns;
 static ipt_blk_decoder blocks;
+static hot_pair *hot; /* hot traces are built of blocks, too; NULL: not now */
 
 /* Make a decoder, and begin at a PSB. */
 static int begin_decode(const variant *v, const sync_point *from)
@@ -1640,8 +1642,11 @@ static int decode_next(const variant *v, int *good)
     int status;
 
     if (v->blocks) {
+        const ipt_asid asid = blocks.at.asid;
         ipt_block b;
         status = ipt_blk_next(&blocks, &b);
+        if (status >= 0 && hot)
+            pair_feed(hot, &b, &asid);
         if (status >= 0)
             *good = check_insns(b.ip, b.end_ip, b.count, b.kind, b.last_size,
                                 b.mode, b.flags) >= 0;
@@ -2005,6 +2010,43 @@ static void run_worlds(const char *name)
     }
 }
 
+/* Hot traces are those of the model, for each threshold and limit; with little
+ * memory they have half of the instructions. */
+static void run_hot(const char *name, int quick)
+{
+    static const uint32_t thresholds[] = {2, 50, 1000};
+    static const uint32_t limits[] = {1, 2, 128, 0};
+    static const variant v = {1, 0, 4096};
+    static hot_pair pair;
+    unsigned i;
+
+    hot = &pair;
+    for (i = 0; i < 13; i++) {
+        const int small = i == 12;
+        if (quick && !small && i % 5)
+            continue;
+        if (pair_begin(hot, small ? 50 : thresholds[i % 3],
+                       small ? 128 : limits[i / 3], HOT_PLAIN,
+                       small ? 64 : 1 << 17, small ? 16 : 1 << 17,
+                       small ? 2048 : 1 << 21) < 0)
+            fatal("ipt_hot_init");
+        if (decode_from(&v, NULL, out.count) < 0)
+            referee(name, "hot, blocks", -1);
+        if (hot->wrong[0])
+            bad("hot: %s", hot->wrong);
+        else if (!small && pair_lost(hot))
+            bad("hot: a table was full");
+        else if (small && 2 * hot->hot.stats.inside < hot->model.covered)
+            bad("hot: %" PRIu64 " instructions, not half of %" PRIu64,
+                hot->hot.stats.inside, hot->model.covered);
+        referee(name, "hot", hot->wrong[0] || (!small && pair_lost(hot))
+                || (small && 2 * hot->hot.stats.inside < hot->model.covered)
+                ? -1 : 0);
+        pair_finish(hot);
+    }
+    hot = NULL;
+}
+
 /* The same seed gives the same trace. */
 static void generate_again(const char *name, const model *m, uint64_t seed)
 {
@@ -2040,6 +2082,7 @@ static void run_case(const char *name, const model *m, uint64_t seed,
             check(name, &variants[i], NULL, out.count);
     }
     run_peers(name, seed, quick);
+    run_hot(name, quick);
     for (i = 0; i < 2 && !quick; i++) { /* another cache for each case */
         const variant v = {(uint8_t) i, (uint8_t) (seed & 1),
                            64u << (seed + 5 * i) % 11};
