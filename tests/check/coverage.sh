@@ -77,7 +77,7 @@ awk -v least=$LEAST -v list=$list -v tests="$tests" '
     END {
         for (i = 1; i <= sections; i++) {
             tag = order[i]
-            all = tag ~ /^(blk|bind|walk|cov|cache|gen|hw)$/ ? least : 100
+            all = tag ~ /^(blk|bind|walk|cov|cache|hot|gen|hw)$/ ? least : 100
             rate = n[tag] ? 100 * (taken[tag] + listed[tag]) / n[tag] : 0
             ok = rate >= all
             printf "%s %-8s %4d of %4d branches taken, %2d cannot be, " \
