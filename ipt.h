@@ -1960,6 +1960,7 @@ typedef struct ipt_hot_trace {
     uint32_t first; /* index of its first block in config.blocks */
     uint32_t count; /* blocks */
     uint32_t head_; /* index of its head */
+    uint32_t link_; /* index of the trace that came after it last, plus 1 */
     uint8_t dying_; /* deleted, and not told yet */
 } ipt_hot_trace;
 
@@ -2014,9 +2015,9 @@ typedef struct ipt_hot_config {
 /* How often. The last four say what full tables did: with none of them, traces
  * are those that unbounded memory gives. */
 typedef struct ipt_hot_stats {
-    uint64_t blocks;  /* fed */
-    uint64_t insns;   /* of them */
-    uint64_t inside;  /* instructions in kept traces */
+    uint64_t blocks;  /* fed, ... */
+    uint64_t inside;  /* ... their instructions in kept traces, ... */
+    uint64_t insns;   /* ... and all of them */
     uint64_t told;    /* traces: complete, ... */
     uint64_t dropped; /* ... and not kept, because config.trace said so */
     uint64_t deleted; /* kept traces deleted, `evicted` included */
@@ -2047,7 +2048,8 @@ typedef struct ipt_hot {
     uint32_t pool_end_;   /* index of the first block that is free */
     uint32_t dying_;      /* traces */
     uint32_t inside_;     /* index of the trace that flow is in, plus 1 */
-    uint32_t at_;         /* the block of it that comes next */
+    uint32_t left_;       /* blocks of it that may come */
+    const ipt_block *next_; /* the first of these; if none: behind its last */
     uint8_t kind_;        /* of the block fed last */
     uint8_t cut_off_;     /* the next block does not follow it */
     uint8_t busy_;        /* in so many callbacks */

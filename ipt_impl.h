@@ -10243,35 +10243,51 @@ static void ipti_hot_doom(ipt_hot *h, uint32_t i)
     h->dying_++;
     h->stats.deleted++;
     if (h->inside_ == i + 1)
-        h->inside_ = 0;
+        h->inside_ = h->left_ = 0;
 }
 
-enum { IPTI_HOT_FIND, IPTI_HOT_TRY, IPTI_HOT_FORCE };
-
-/* The head with this tag. If there is none, FIND returns NULL, FORCE makes one,
- * and so does TRY if there is a place for it, else it returns NULL. */
-static ipt_hot_head *ipti_hot_head(ipt_hot *h, const ipt_hot_tag *tag,
-                                   int how)
+/* The first of the four heads (fewer in a small table) that may have a tag. */
+static inline ipt_hot_head *ipti_hot_set(const ipt_hot *h,
+                                         const ipt_hot_tag *tag)
 {
-    const uint64_t hash = tag->ip ^ (tag->asid.cr3 + tag->asid.vmcs + tag->mode)
-                                        * 0xd6e8feb86659fd93u;
-    const uint32_t any = h->mask_ & 3u; /* four heads to a set */
-    uint32_t i = (uint32_t) (hash * 0x9e3779b97f4a7c15u >> 32) & h->mask_;
-    ipt_hot_head *head = &h->config_->heads[i &= ~any];
-    ipt_hot_head *weakest = head;
+    const uint64_t sum = tag->ip + tag->asid.cr3 + tag->asid.vmcs;
+    const uint64_t hash = sum * 0x9e3779b97f4a7c15u;
 
-    for (i = 0; i <= any; i++, head++) {
-        if (head->used && ipti_hot_same(&head->tag, tag))
-            return head;
-        if (weakest->used && (!head->used || head->count < weakest->count))
+    return &h->config_->heads[(uint32_t) (hash >> 32) & h->mask_ & ~3u];
+}
+
+/* The head with this tag, or NULL. */
+static inline ipt_hot_head *ipti_hot_find(const ipt_hot *h,
+                                          const ipt_hot_tag *tag)
+{
+    ipt_hot_head *head = ipti_hot_set(h, tag);
+    ipt_hot_head *end = head + (h->mask_ & 3u);
+
+    for (; !ipti_hot_same(&head->tag, tag) || !head->used; head++)
+        if (head == end)
+            return NULL;
+    return head;
+}
+
+/* The head with this tag; if there is none, one is made. NULL: there is no room
+ * for it, and it is not forced. */
+static IPTI_APART ipt_hot_head *ipti_hot_make(ipt_hot *h,
+                                              const ipt_hot_tag *tag,
+                                              int force)
+{
+    ipt_hot_head *weakest = ipti_hot_set(h, tag);
+    ipt_hot_head *end = weakest + (h->mask_ & 3u);
+    ipt_hot_head *head = ipti_hot_find(h, tag);
+
+    if (head)
+        return head;
+    for (head = weakest; weakest->used && head <= end; head++)
+        if (!head->used || head->count < weakest->count)
             weakest = head;
-    }
-    if (how == IPTI_HOT_FIND)
-        return NULL;
     if (weakest->used) {
         h->stats.heads_lost++;
         weakest->count -= weakest->count > 0;
-        if (weakest->count && how == IPTI_HOT_TRY)
+        if (weakest->count && !force)
             return NULL;
         if (weakest->trace_) {
             h->stats.evicted++;
@@ -10311,10 +10327,13 @@ static void ipti_hot_tell(ipt_hot *h)
         IPT_MEMMOVE(&config->blocks[block], &config->blocks[trace->first],
                     trace->count * sizeof(config->blocks[0]));
         trace->first = block;
+        trace->link_ = 0;
         block += trace->count;
         config->heads[trace->head_].trace_ = ++to;
-        if (h->inside_ == i + 1)
+        if (h->inside_ == i + 1) {
             h->inside_ = to;
+            h->next_ = &config->blocks[block - h->left_];
+        }
     }
     h->kept = to;
     h->pool_end_ = block;
@@ -10360,10 +10379,11 @@ static int ipti_hot_yield(ipt_hot *h)
 /* Forget the recording, if there is one: its head counts anew. */
 static void ipti_hot_stop(ipt_hot *h, int aborted)
 {
-    ipt_hot_head *head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FIND);
+    ipt_hot_head *head;
 
     if (!h->recorded_)
         return;
+    head = ipti_hot_find(h, &h->tag_);
     h->recorded_ = 0;
     if (head)
         head->count = 0;
@@ -10392,14 +10412,14 @@ static int ipti_hot_ends(ipt_hot *h, int reached)
     if (answer == IPT_HOT_END || answer == IPT_HOT_CONTINUE)
         return answer == IPT_HOT_END;
     return h->recorded_ > 1
-           && (reached || ipti_hot_head(h, &h->now_, IPTI_HOT_FIND));
+           && (reached || ipti_hot_find(h, &h->now_));
 }
 
 /* Keep the recording, for which there is room. */
 static void ipti_hot_keep(ipt_hot *h)
 {
     const ipt_hot_config *config = h->config_;
-    ipt_hot_head *head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FORCE);
+    ipt_hot_head *head = ipti_hot_make(h, &h->tag_, 1);
     ipt_hot_trace *trace = &config->traces[h->kept++];
 
     IPT_MEMSET(trace, 0, sizeof(*trace));
@@ -10446,38 +10466,60 @@ static void ipti_hot_finish(ipt_hot *h)
 
 /* ---- blocks ---- */
 
-/* A block, at now_, ran outside of any kept trace, or begins one. */
-static IPTI_APART void ipti_hot_arrive(ipt_hot *h, const ipt_block *block,
-                                       int reached)
+/* A block begins this trace (its index, plus 1). */
+static inline void ipti_hot_enter(ipt_hot *h, uint32_t i,
+                                  const ipt_block *block)
+{
+    ipt_hot_trace *trace = &h->config_->traces[i - 1];
+
+    trace->runs++;
+    trace->credit_ += trace->count;
+    h->config_->heads[trace->head_].count = h->threshold_;
+    h->stats.inside += block->count;
+    h->inside_ = i;
+    h->next_ = &h->config_->blocks[trace->first + 1];
+    h->left_ = trace->count - 1;
+}
+
+/* Is the block at now_ recorded? If not, the recording is over. */
+static IPTI_APART int ipti_hot_record(ipt_hot *h, const ipt_block *block,
+                                      int reached)
+{
+    const int ends = ipti_hot_ends(h, reached);
+
+    ipti_hot_tell(h);
+    if (!h->recorded_)
+        return 0;
+    if (ends)
+        ipti_hot_finish(h);
+    else
+        h->config_->blocks[h->recorded_++] = *block;
+    return !ends;
+}
+
+/* A block, at now_, ran outside of any kept trace, or begins one: then the one
+ * that flow came from (its index, plus 1; 0: none) is linked to it. */
+static void ipti_hot_arrive(ipt_hot *h, const ipt_block *block, int reached,
+                            uint32_t from)
 {
     ipt_hot_head *head;
 
-    if (h->recorded_) {
-        const int ends = ipti_hot_ends(h, reached);
-        ipti_hot_tell(h);
-        if (h->recorded_ && !ends) {
-            h->config_->blocks[h->recorded_++] = *block;
-            return;
-        }
-        if (h->recorded_)
-            ipti_hot_finish(h);
-    }
-    head = ipti_hot_head(h, &h->now_,
-                         reached ? IPTI_HOT_TRY : IPTI_HOT_FIND);
+    if (h->recorded_ && ipti_hot_record(h, block, reached))
+        return;
+    head = ipti_hot_find(h, &h->now_);
+    if (!head && reached)
+        head = ipti_hot_make(h, &h->now_, 0);
     if (head && head->trace_) {
-        ipt_hot_trace *trace = &h->config_->traces[head->trace_ - 1];
-        trace->runs++;
-        trace->credit_ += trace->count;
-        head->count = h->threshold_;
-        h->stats.inside += block->count;
-        h->inside_ = head->trace_;
-        h->at_ = 1;
+        ipti_hot_enter(h, head->trace_, block);
+        if (from)
+            h->config_->traces[from - 1].link_ = h->inside_;
     } else if (head && ++head->count >= h->threshold_) {
         h->tag_ = h->now_;
         h->config_->blocks[0] = *block;
         h->recorded_ = 1;
     }
-    ipti_hot_tell(h);
+    if (h->dying_)
+        ipti_hot_tell(h);
 }
 
 IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
@@ -10501,11 +10543,37 @@ IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
     return ipti_made(&h->magic_, sizeof(*h), IPT_OK);
 }
 
+/* A block that is not the next one of the trace that flow is in, nor begins the
+ * one that came after it last. asid: it does not follow the block before. */
+static IPTI_APART int ipti_hot_moves(ipt_hot *h, const ipt_block *block,
+                                     const ipt_asid *asid)
+{
+    uint32_t from = 0;
+    int reached = 0;
+
+    if (!asid) {
+        from = h->inside_;
+        reached = from || (block->ip <= h->now_.ip
+                           && h->kind_ < IPT_INSN_COUNT
+                           && ipti_kind_in(h->kind_, IPTI_HOT_DIRECT));
+    } else {
+        h->now_.asid = *asid;
+        h->now_.mode = block->mode;
+        ipti_hot_stop(h, 1);
+    }
+    h->now_.ip = block->ip;
+    h->kind_ = block->kind;
+    h->cut_off_ = (block->flags & IPTI_HOT_AFTER) != 0;
+    h->inside_ = h->left_ = 0;
+    ipti_hot_arrive(h, block, reached, from);
+    return IPT_OK;
+}
+
 IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid)
 {
-    int cut_off;
-    int reached;
+    const ipt_hot_trace *traces;
+    uint32_t link;
 
     if (IPTI_BAD_SELF(h))
         return IPTI_SELF_ERROR(h);
@@ -10513,33 +10581,27 @@ IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
         return IPT_ERR_ARG;
     if (h->busy_)
         return IPT_ERR_STATE;
-    cut_off = h->cut_off_ || block->flags & IPTI_HOT_BEFORE
-              || block->mode != h->now_.mode
-              || !ipti_asid_same(asid, &h->now_.asid);
-    reached = h->inside_ || (block->ip <= h->now_.ip
-                             && h->kind_ < IPT_INSN_COUNT
-                             && ipti_kind_in(h->kind_, IPTI_HOT_DIRECT));
-    h->now_.ip = block->ip;
-    h->kind_ = block->kind;
-    h->cut_off_ = (block->flags & IPTI_HOT_AFTER) != 0;
     h->stats.blocks++;
     h->stats.insns += block->count;
-    if (h->inside_ && !cut_off) {
-        const ipt_hot_trace *trace = &h->config_->traces[h->inside_ - 1];
-        if (h->at_ < trace->count
-            && h->config_->blocks[trace->first + h->at_].ip == block->ip) {
-            h->at_++;
-            h->stats.inside += block->count;
-            return IPT_OK;
-        }
+    if (h->cut_off_ || block->flags & IPTI_HOT_BEFORE
+        || block->mode != h->now_.mode
+        || !ipti_asid_same(asid, &h->now_.asid))
+        return ipti_hot_moves(h, block, asid);
+    if (h->left_ && h->next_->ip == block->ip) {
+        h->stats.inside += block->count;
+        h->next_++;
+        h->left_--;
+    } else {
+        traces = h->config_->traces;
+        link = h->inside_ ? traces[h->inside_ - 1].link_ : 0;
+        if (!link || traces[link - 1].tag.ip != block->ip)
+            return ipti_hot_moves(h, block, NULL);
+        ipti_hot_enter(h, link, block);
     }
-    h->inside_ = 0;
-    if (cut_off) {
-        h->now_.asid = *asid;
-        h->now_.mode = block->mode;
-        ipti_hot_stop(h, 1);
-    }
-    ipti_hot_arrive(h, block, reached && !cut_off);
+    h->now_.ip = block->ip;
+    h->kind_ = block->kind;
+    if (block->flags & IPTI_HOT_AFTER)
+        h->cut_off_ = 1;
     return IPT_OK;
 }
 
@@ -10560,7 +10622,7 @@ IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag)
         return IPTI_SELF_ERROR(h);
     if (!tag)
         return IPT_ERR_ARG;
-    ipti_hot_head(h, tag, IPTI_HOT_FORCE);
+    ipti_hot_make(h, tag, 1);
     ipti_hot_tell(h);
     return IPT_OK;
 }
@@ -10573,7 +10635,7 @@ IPT_API int ipt_hot_delete(ipt_hot *h, const ipt_hot_tag *tag)
         return IPTI_SELF_ERROR(h);
     if (!tag)
         return IPT_ERR_ARG;
-    head = ipti_hot_head(h, tag, IPTI_HOT_FIND);
+    head = ipti_hot_find(h, tag);
     if (head && head->trace_)
         ipti_hot_doom(h, head->trace_ - 1);
     else if (h->recorded_ && ipti_hot_same(tag, &h->tag_))

@@ -77,7 +77,7 @@ static void feed(const uint8_t *d, int both)
     b.count = (uint16_t) (d[2] >> 5);
     b.kind = d[2] & 31;
     b.last_size = d[1] >> 4;
-    b.flags = d[3] & 0x40 ? (uint16_t) (1u << (d[3] & 15)) : 0;
+    b.flags = (uint16_t) (d[3] & 0x40 ? 1u << (d[3] & 15) : 0u);
     b.mode = d[3] & 0x20 ? IPT_MODE_32 : IPT_MODE_64;
     if (both) pair_feed(&p, &b, asid);
     else if (ipt_hot_feed(&p.hot, &b, asid) != IPT_OK) abort();

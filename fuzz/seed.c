@@ -102,10 +102,10 @@ static void save_perfdata_files(const char *folder)
 /* Put the records that were built behind the head of an input: what is
  * printed, which samples, and where the second file begins. */
 static void save_pevent(const char *folder, const char *name, uint8_t flags,
-                        uint8_t samples, size_t first)
+                        uint8_t which, size_t first)
 {
     static uint8_t bytes[8 + sizeof(whole)];
-    const uint8_t head[8] = {flags, samples, 0, 1, 0, 0x20,
+    const uint8_t head[8] = {flags, which, 0, 1, 0, 0x20,
                              (uint8_t) (first / 8), 7};
     memcpy(bytes, head, 8);
     memcpy(bytes + 8, whole, whole_size);

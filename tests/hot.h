@@ -516,12 +516,8 @@ static inline void pair_feed(hot_pair *p, const ipt_block *b,
 
     if (!on) p->joined = p->fed;
     if (on && model_backward(&p->model, b)) p->model.tags[here].genuine = 1;
-    if (on && h->inside_) {
-        const ipt_hot_trace *t = &p->config.traces[h->inside_ - 1];
-        if (h->at_ == t->count
-            || p->config.blocks[t->first + h->at_].ip != b->ip)
-            p->model.tags[here].genuine = 1;
-    }
+    if (on && h->inside_ && (h->left_ == 0 || h->next_->ip != b->ip))
+        p->model.tags[here].genuine = 1;
     if (ipt_hot_feed(&p->hot, b, asid) != IPT_OK)
         pair_wrong(p, "not fed", &where);
     pair_remember(p, b);

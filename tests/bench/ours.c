@@ -73,14 +73,12 @@ static uint64_t pass_events(const bench_case *c)
     return count;
 }
 
-/* hot: traces are built of the blocks, too; NULL: they are not. */
-static uint64_t walk_blocks(const bench_case *c, ipt_cache *with, ipt_hot *hot)
+static uint64_t walk_blocks(const bench_case *c, ipt_cache *with)
 {
     const ipt_segment piece = {c->trace, c->size};
     const ipt_trace trace = {&piece, 1, 0, 0};
     const ipt_config config = config_of(c);
     static ipt_blk_decoder decoder;
-    ipt_asid asid;
     ipt_block block;
     ipt_event event;
     uint64_t count = 0;
@@ -90,17 +88,12 @@ static uint64_t walk_blocks(const bench_case *c, ipt_cache *with, ipt_hot *hot)
     if (status >= 0)
         status = ipt_blk_sync_forward(&decoder);
     while (status >= 0) {
-        while (asid = decoder.at.asid,
-               (status = ipt_blk_next(&decoder, &block)) >= 0) {
+        while ((status = ipt_blk_next(&decoder, &block)) >= 0) {
             count += block.count;
             sum += block.ip + block.end_ip;
-            if (hot)
-                ipt_hot_feed(hot, &block, &asid);
             while (status >= 0 && status & IPT_EVENT_PENDING)
                 status = ipt_blk_event(&decoder, &event);
         }
-        if (hot && status != IPT_EVENT_FIRST)
-            ipt_hot_break(hot);
         if (status != IPT_END && status != IPT_EVENT_FIRST)
             status = ipt_blk_sync_forward(&decoder);
         else if (status == IPT_EVENT_FIRST)
@@ -152,7 +145,7 @@ static int prepare_warm(const bench_case *c)
 {
     if (warm != c || warm_lines != bench_lines) {
         (void) prepare_empty(c);
-        (void) walk_blocks(c, &cache, NULL);
+        (void) walk_blocks(c, &cache);
         warm = c;
         warm_lines = bench_lines;
     }
@@ -161,11 +154,49 @@ static int prepare_warm(const bench_case *c)
 
 static uint64_t pass_blocks(const bench_case *c)
 {
-    return walk_blocks(c, &cache, NULL);
+    return walk_blocks(c, &cache);
 }
 
 static ipt_hot hot;
 
+/* Blocks with hot traces built of them. */
+static uint64_t pass_hot(const bench_case *c)
+{
+    const ipt_segment piece = {c->trace, c->size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    const ipt_config config = config_of(c);
+    static ipt_blk_decoder decoder;
+    ipt_asid asid;
+    ipt_block block;
+    ipt_event event;
+    uint64_t count = 0;
+    int status = ipt_blk_init(&decoder, &config, &trace, &cache);
+
+    if (status >= 0)
+        status = ipt_blk_sync_forward(&decoder);
+    while (status >= 0) {
+        asid = decoder.at.asid;
+        while ((status = ipt_blk_next(&decoder, &block)) >= 0) {
+            count += block.count;
+            ipt_hot_feed(&hot, &block, &asid);
+            if (!(status & IPT_EVENT_PENDING))
+                continue;
+            while (status >= 0 && status & IPT_EVENT_PENDING)
+                status = ipt_blk_event(&decoder, &event);
+            asid = decoder.at.asid;
+        }
+        if (status != IPT_EVENT_FIRST)
+            ipt_hot_break(&hot);
+        if (status != IPT_END && status != IPT_EVENT_FIRST)
+            status = ipt_blk_sync_forward(&decoder);
+        else if (status == IPT_EVENT_FIRST)
+            status = IPT_OK;
+    }
+    bench_sink += hot.stats.inside;
+    return count;
+}
+
+/* Know the hot traces of one pass. */
 static int prepare_hot(const bench_case *c)
 {
     static ipt_hot_head heads[4096];
@@ -179,12 +210,9 @@ static int prepare_hot(const bench_case *c)
     config.trace_count = 1024;
     config.blocks = blocks;
     config.block_count = 16384;
-    return prepare_warm(c) && ipt_hot_init(&hot, &config) >= 0;
-}
-
-static uint64_t pass_hot(const bench_case *c)
-{
-    return walk_blocks(c, &cache, &hot);
+    if (!prepare_warm(c) || ipt_hot_init(&hot, &config) < 0)
+        return 0;
+    return pass_hot(c) > 0;
 }
 
 static uint64_t pass_insns(const bench_case *c)

@@ -23,7 +23,7 @@ walk 900
 blk 280
 insn 350
 cov 800
-hot 350
+hot 400
 gen 800
 hw 200
 strings 200
