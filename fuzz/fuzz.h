@@ -955,8 +955,9 @@ static inline void fuzz_stop(fuzz_run *run, int status)
     item.what = FUZZ_STOP;
     item.status = status;
     item.offset = at->offset;
-    if (status >= IPT_ERR_EVENTS && status <= IPT_ERR_OPCODE)
-        item.end = at->packet_offset; /* else it may be one of several PADs */
+    if (status >= IPT_ERR_EVENTS && status <= IPT_ERR_OPCODE
+        && at->packet != IPT_PKT_PAD) /* it may be one of several */
+        item.end = at->packet_offset;
     if (at->valid & IPT_AT_IP)
         item.ip = at->ip;
     if (status == IPT_NEED_PAGE)
