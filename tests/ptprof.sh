@@ -193,7 +193,8 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
     lined "lines of a separate debug file" "$tmp/lines" --symfs "$tmp/other"
     file=$debug/$(echo "$id" | cut -c 3-).debug
     cp "$file" "$tmp/whole.debug"
-    for i in 1 2 3 4 5 6 7 8 9 10; do # DWARF is hostile
+    # DWARF is hostile. (libdw itself leaks where lines cannot be read.)
+    for i in 1 2 3 4 5 6 7 8 9 10; do
         cp "$tmp/whole.debug" "$file"
         readelf -SW "$file" | sed -n 's/.* \.debug_[a-z]* *//p' |
             awk '{print $3, $4}' >"$tmp/places"
@@ -202,7 +203,8 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
                 seek=$((0x$at + 0x$size * i / 11))
         done <"$tmp/places"
         says "lines of a damaged debug file, $i" \
-            prof --lines --symfs "$tmp/other" "$tmp/lines.data"
+            env ASAN_OPTIONS=detect_leaks=0 timeout 60 "$build/ptprof" --quiet \
+            --lines --symfs "$tmp/other" "$tmp/lines.data"
     done
 else
     skip "lines: libdw is missing (package libdw-dev)"
