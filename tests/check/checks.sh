@@ -196,12 +196,14 @@ make_fails pkt 'CHECK failed'
 # Rules of hot traces: one run too late, a loop of one block, a deletion after
 # which the head does not count from nothing.
 quietly "on the tree as it is" make_test hot
+export TEST_ONLY=like_the_model
 edit ipt_impl.h 's/++head->count >= h->threshold_/head->count++ >= h->threshold_/'
 make_fails hot 'FAIL like_the_model'
 edit ipt_impl.h 's/block->ip <= h->now_.ip/block->ip < h->now_.ip/'
 make_fails hot 'FAIL like_the_model'
 edit ipt_impl.h '/heads\[trace->head_\].count = 0;/d'
 make_fails hot 'FAIL like_the_model'
+unset TEST_ONLY
 # States of the walk that are not legal: tests/walk.h looks after every call.
 edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = (uint8_t) (hidden | 1);/'
 make_fails insn 'after insn_.* flow: enabled and hidden'
