@@ -66,7 +66,8 @@ unmarkable=0
 # row PROGRAM TIME CPUS GAP SEED
 row() {
     rm -rf "$dir/x" "$dir/x.data"
-    timeout 100 "$build/ptrecord" --quiet --perf-data "$dir/x.data" \
+    # Without an environment: it would change what runs, and when.
+    env -i timeout 100 "$build/ptrecord" --quiet --perf-data "$dir/x.data" \
         -o "$dir/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
         --quantum 15000 -- "$dir/$1" >"$dir/out" 2>&1 </dev/null
     status=$?
