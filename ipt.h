@@ -1979,23 +1979,24 @@ typedef struct ipt_hot_config {
     void *context;
 
     /* Does the trace being recorded end before the block at `next`? It is asked
-     * before each block but the first. IPT_HOT_DECIDE (and any other value), 0:
-     * as above; IPT_HOT_END; IPT_HOT_CONTINUE: no, unless it has max_blocks. */
+     * before each block but the first. IPT_HOT_END: yes. IPT_HOT_CONTINUE: no,
+     * unless it has max_blocks. IPT_HOT_DECIDE and any other value: the rules
+     * above say, as they do where this is 0. */
     int (*end_trace)(const ipt_hot_tag *tag, uint64_t next, void *context);
 
     /* A trace is complete. `blocks` holds until this returns. IPT_HOT_KEEP:
-     * keep it; any other value: drop it, its head counts anew. 0: keep all. A
-     * trace that is deleted, or invalidated, from inside is dropped. */
+     * keep it; any other value: drop it, its head counts anew. Where this is 0,
+     * all are kept. A trace that is deleted, or invalidated, from inside is
+     * dropped. */
     int (*trace)(const ipt_hot_tag *tag, const ipt_block *blocks,
                  uint32_t count, void *context);
 
     /* A kept trace was deleted: by ipt_hot_delete, _invalidate, or because
      * there was no room; from inside a callback: when that has returned.
-     * Several at once come in the order in which they were kept. 0: it does
-     * not matter. */
+     * Several at once come in the order in which they were kept. May be 0. */
     void (*deleted)(const ipt_hot_tag *tag, void *context);
 
-    /* A recording was aborted. 0: it does not matter. */
+    /* A recording was aborted. May be 0. */
     void (*aborted)(const ipt_hot_tag *tag, void *context);
 
     /* Your memory; none of the counts is 0. */
@@ -2015,9 +2016,9 @@ typedef struct ipt_hot_config {
 /* How often. The last four say what full tables did: with none of them, traces
  * are those that unbounded memory gives. */
 typedef struct ipt_hot_stats {
-    uint64_t blocks;  /* fed, ... */
-    uint64_t inside;  /* ... their instructions in kept traces, ... */
-    uint64_t insns;   /* ... and all of them */
+    uint64_t blocks;  /* fed */
+    uint64_t inside;  /* instructions in kept traces */
+    uint64_t insns;   /* all instructions */
     uint64_t told;    /* traces: complete, ... */
     uint64_t dropped; /* ... and not kept, because config.trace said so */
     uint64_t deleted; /* kept traces deleted, `evicted` included */
@@ -2049,7 +2050,7 @@ typedef struct ipt_hot {
     uint32_t dying_;      /* traces */
     uint32_t inside_;     /* index of the trace that flow is in, plus 1 */
     uint32_t left_;       /* blocks of it that may come */
-    const ipt_block *next_; /* the first of these; if none: behind its last */
+    const ipt_block *next_; /* the first of these, if there are any */
     uint8_t kind_;        /* of the block fed last */
     uint8_t cut_off_;     /* the next block does not follow it */
     uint8_t busy_;        /* in so many callbacks */

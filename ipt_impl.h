@@ -10186,13 +10186,18 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  * Uses: [base], [bind].  State: ipt_hot.
  *
  * Flow is in a kept trace (inside_), or it is recorded (recorded_), or neither;
- * never both. A head of a kept trace knows its trace, and the trace its head: a
- * head that loses its place takes its trace with it.
+ * never both. In a trace, left_ of its blocks may come, and next_ is the first
+ * of them; outside of one left_ is 0. The link_ of a trace is the trace that
+ * flow went to from it last, in the same address space and mode. Links are
+ * indices, so all are cleared when traces move.
  *
- * Memory: config.blocks begins with the recording; behind it lies the pool, in
- * which blocks of traces stand in the order of config.traces, which is that in
- * which they were kept. There are no holes in either, but for traces that are
- * deleted and not told yet.
+ * A head of a kept trace knows its trace, and the trace its head: a head that
+ * loses its place takes its trace with it.
+ *
+ * Memory: config.blocks begins with the recording; after it comes the pool. In
+ * the pool blocks of traces stand in the order of config.traces, in which the
+ * trace kept last is last. There are no holes in either, but for traces that
+ * are deleted and not told yet.
  *
  * Callbacks may come back through ipt_hot_mark_head, _delete and _invalidate.
  * So a trace that is deleted is unlinked at once, but told only when nothing is
@@ -10211,7 +10216,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 /* The block after these does not follow the one before it, ... */
 #define IPTI_HOT_BEFORE                                                        \
     (IPT_FLOW_ENABLED | IPT_FLOW_RESYNCED | IPT_FLOW_ASID | IPT_FLOW_STOPPED)
-/* ... nor does the one behind these. */
+/* ... nor does the one after these. */
 #define IPTI_HOT_AFTER                                                         \
     (IPT_FLOW_DISABLED | IPT_FLOW_INTERRUPTED | IPT_FLOW_ABORTED)
 

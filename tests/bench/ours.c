@@ -159,7 +159,8 @@ static uint64_t pass_blocks(const bench_case *c)
 
 static ipt_hot hot;
 
-/* Blocks with hot traces built of them. */
+/* Blocks with hot traces built of them, in a loop of its own so that the row of
+ * blocks does not pay for it. */
 static uint64_t pass_hot(const bench_case *c)
 {
     const ipt_segment piece = {c->trace, c->size};
