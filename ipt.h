@@ -1961,7 +1961,6 @@ typedef struct ipt_hot_trace {
     uint32_t count; /* blocks */
     uint32_t head_; /* index of its head */
     uint32_t link_; /* index of the trace that came after it last, plus 1 */
-    uint8_t dying_; /* deleted, and not told yet */
 } ipt_hot_trace;
 
 /* What config.end_trace returns. */

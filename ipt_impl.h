@@ -10209,7 +10209,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  * and its place at 0; a kept trace restores that count each time it runs. A
  * trace has credit, as if it had run 2 * threshold times at first; a run counts
  * for the number of its blocks. Each time there is no room for a new trace, all
- * lose a quarter; the new one, with `threshold` runs, takes the place of that
+ * lose an eighth; the new one, with `threshold` runs, takes the place of that
  * with the least credit, unless it has more.
  * ========================================================================== */
 
@@ -10236,57 +10236,30 @@ static int ipti_hot_same(const ipt_hot_tag *a, const ipt_hot_tag *b)
 
 /* ---- heads ---- */
 
-/* A trace is kept no more. */
-static void ipti_hot_doom(ipt_hot *h, uint32_t i)
+/* A trace is kept no more; evicted: to have room. */
+static void ipti_hot_doom(ipt_hot *h, uint32_t i, int evicted)
 {
     ipt_hot_trace *trace = &h->config_->traces[i];
 
     h->config_->heads[trace->head_].trace_ = 0;
     h->config_->heads[trace->head_].count = 0;
     trace->count = 0;
-    trace->dying_ = 1;
     h->dying_++;
     h->stats.deleted++;
+    h->stats.evicted += evicted != 0;
     if (h->inside_ == i + 1)
         h->inside_ = h->left_ = 0;
 }
 
-/* The first of the four heads (fewer in a small table) that may have a tag. */
-static inline ipt_hot_head *ipti_hot_set(const ipt_hot *h,
-                                         const ipt_hot_tag *tag)
+/* Make a head with this tag, in one of the places from head on. NULL: there is
+ * no room for it, and it is not forced. */
+static IPTI_APART ipt_hot_head *
+ipti_hot_make(ipt_hot *h, ipt_hot_head *head, const ipt_hot_tag *tag, int force)
 {
-    const uint64_t sum = tag->ip + tag->asid.cr3 + tag->asid.vmcs;
-    const uint64_t hash = sum * 0x9e3779b97f4a7c15u;
-
-    return &h->config_->heads[(uint32_t) (hash >> 32) & h->mask_ & ~3u];
-}
-
-/* The head with this tag, or NULL. */
-static inline ipt_hot_head *ipti_hot_find(const ipt_hot *h,
-                                          const ipt_hot_tag *tag)
-{
-    ipt_hot_head *head = ipti_hot_set(h, tag);
     ipt_hot_head *end = head + (h->mask_ & 3u);
+    ipt_hot_head *weakest = head;
 
-    for (; !ipti_hot_same(&head->tag, tag) || !head->used; head++)
-        if (head == end)
-            return NULL;
-    return head;
-}
-
-/* The head with this tag; if there is none, one is made. NULL: there is no room
- * for it, and it is not forced. */
-static IPTI_APART ipt_hot_head *ipti_hot_make(ipt_hot *h,
-                                              const ipt_hot_tag *tag,
-                                              int force)
-{
-    ipt_hot_head *weakest = ipti_hot_set(h, tag);
-    ipt_hot_head *end = weakest + (h->mask_ & 3u);
-    ipt_hot_head *head = ipti_hot_find(h, tag);
-
-    if (head)
-        return head;
-    for (head = weakest; weakest->used && head <= end; head++)
+    for (; weakest->used && head <= end; head++)
         if (!head->used || head->count < weakest->count)
             weakest = head;
     if (weakest->used) {
@@ -10294,10 +10267,8 @@ static IPTI_APART ipt_hot_head *ipti_hot_make(ipt_hot *h,
         weakest->count -= weakest->count > 0;
         if (weakest->count && !force)
             return NULL;
-        if (weakest->trace_) {
-            h->stats.evicted++;
-            ipti_hot_doom(h, weakest->trace_ - 1);
-        }
+        if (weakest->trace_)
+            ipti_hot_doom(h, weakest->trace_ - 1, 1);
     }
     IPT_MEMSET(weakest, 0, sizeof(*weakest));
     weakest->tag = *tag;
@@ -10305,81 +10276,89 @@ static IPTI_APART ipt_hot_head *ipti_hot_make(ipt_hot *h,
     return weakest;
 }
 
+/* What to do where there is no such head. */
+enum { IPTI_HOT_LOOK, IPTI_HOT_TRY, IPTI_HOT_FORCE };
+
+/* The head with this tag, which has one of four places, fewer in a small table.
+ * If there is none: NULL, or it is made. */
+static inline ipt_hot_head *ipti_hot_head(ipt_hot *h, const ipt_hot_tag *tag,
+                                          int how)
+{
+    const uint64_t sum = tag->ip + tag->asid.cr3 + tag->asid.vmcs;
+    const uint64_t hash = sum * 0x9e3779b97f4a7c15u;
+    ipt_hot_head *first
+        = &h->config_->heads[(uint32_t) (hash >> 32) & h->mask_ & ~3u];
+    ipt_hot_head *head = first;
+
+    for (; head <= first + (h->mask_ & 3u); head++)
+        if (ipti_hot_same(&head->tag, tag) && head->used)
+            return head;
+    return how ? ipti_hot_make(h, first, tag, how == IPTI_HOT_FORCE) : NULL;
+}
+
 /* Tell that traces were deleted, and close the holes; not from inside of a
- * callback. No trace is added here, so it ends. */
+ * callback. In each round those that have blocks move to the front; what calls
+ * back may delete traces that have moved, for which there is one more round. No
+ * trace is added here, so it ends. */
 static void ipti_hot_tell(ipt_hot *h)
 {
     const ipt_hot_config *config = h->config_;
-    uint32_t block = h->room_;
-    uint32_t to = 0;
-    uint32_t i = 0;
-
-    if (h->busy_ || !h->dying_)
-        return;
-    h->busy_ = 1;
-    for (; h->dying_; i = i + 1 < h->kept ? i + 1 : 0) {
-        h->dying_ -= config->traces[i].dying_;
-        if (config->traces[i].dying_ && config->deleted)
-            config->deleted(&config->traces[i].tag, config->context);
-        config->traces[i].dying_ = 0;
-    }
-    h->busy_ = 0;
-    for (i = 0; i < h->kept; i++) {
-        ipt_hot_trace *trace = &config->traces[to];
-        if (config->traces[i].count == 0)
-            continue;
-        *trace = config->traces[i];
-        IPT_MEMMOVE(&config->blocks[block], &config->blocks[trace->first],
-                    trace->count * sizeof(config->blocks[0]));
-        trace->first = block;
-        trace->link_ = 0;
-        block += trace->count;
-        config->heads[trace->head_].trace_ = ++to;
-        if (h->inside_ == i + 1) {
-            h->inside_ = to;
-            h->next_ = &config->blocks[block - h->left_];
-        }
-    }
-    h->kept = to;
-    h->pool_end_ = block;
-}
-
-/* ---- room for a trace ---- */
-
-/* The index of the trace with the least credit; there is one, none is dying. */
-static uint32_t ipti_hot_weakest(const ipt_hot *h)
-{
-    const ipt_hot_trace *traces = h->config_->traces;
-    uint32_t weakest = 0;
+    uint32_t to;
     uint32_t i;
 
-    for (i = 1; i < h->kept; i++)
-        if (traces[i].credit_ < traces[weakest].credit_)
-            weakest = i;
-    return weakest;
+    for (; h->dying_ && !h->busy_; h->kept = to) {
+        h->pool_end_ = h->room_;
+        for (to = i = 0; i < h->kept; i++) {
+            ipt_hot_trace trace = config->traces[i];
+            config->traces[i].count = 0;
+            if (!trace.count) {
+                h->dying_--;
+                h->busy_++;
+                if (config->deleted)
+                    config->deleted(&trace.tag, config->context);
+                h->busy_--;
+                continue;
+            }
+            IPT_MEMMOVE(&config->blocks[h->pool_end_],
+                        &config->blocks[trace.first],
+                        trace.count * sizeof(config->blocks[0]));
+            trace.first = h->pool_end_;
+            trace.link_ = 0;
+            h->pool_end_ += trace.count;
+            config->traces[to++] = trace;
+            config->heads[trace.head_].trace_ = to;
+            if (h->inside_ == i + 1) {
+                h->inside_ = to;
+                h->next_ = &config->blocks[h->pool_end_ - h->left_];
+            }
+        }
+    }
 }
 
-/* Is there room for the recording without deleting anything? */
+/* ---- the recording ---- */
+
+/* Is there room for it without deleting anything? */
 static int ipti_hot_fits(const ipt_hot *h)
 {
     return h->kept < h->config_->trace_count
            && h->recorded_ <= h->config_->block_count - h->pool_end_;
 }
 
-/* May the recording, for which there is no room, take the place of others? All
- * runs of before count less from now on. */
-static int ipti_hot_yield(ipt_hot *h)
+/* The index of the trace with the least credit; there is one, none is dying.
+ * All runs of before count less from now on. */
+static uint32_t ipti_hot_weakest(ipt_hot *h)
 {
-    ipt_hot_trace *trace = &h->config_->traces[ipti_hot_weakest(h)];
-    const uint64_t least = trace->credit_;
+    ipt_hot_trace *traces = h->config_->traces;
+    uint32_t weakest = 0;
+    uint32_t i;
 
-    for (trace = h->config_->traces;
-         trace < &h->config_->traces[h->kept]; trace++)
-        trace->credit_ -= (trace->credit_ + 3) / 4;
-    return least <= (uint64_t) h->threshold_ * h->recorded_;
+    for (i = 0; i < h->kept; i++) {
+        traces[i].credit_ -= (traces[i].credit_ + 7) / 8;
+        if (traces[i].credit_ < traces[weakest].credit_)
+            weakest = i;
+    }
+    return weakest;
 }
-
-/* ---- the recording ---- */
 
 /* Forget the recording, if there is one: its head counts anew. */
 static void ipti_hot_stop(ipt_hot *h, int aborted)
@@ -10388,7 +10367,7 @@ static void ipti_hot_stop(ipt_hot *h, int aborted)
 
     if (!h->recorded_)
         return;
-    head = ipti_hot_find(h, &h->tag_);
+    head = ipti_hot_head(h, &h->tag_, IPTI_HOT_LOOK);
     h->recorded_ = 0;
     if (head)
         head->count = 0;
@@ -10399,53 +10378,15 @@ static void ipti_hot_stop(ipt_hot *h, int aborted)
     h->busy_--;
 }
 
-/* Does the recording end before the block at now_? reached: that is a head by
- * the way flow got there. */
-static int ipti_hot_ends(ipt_hot *h, int reached)
-{
-    const ipt_hot_config *config = h->config_;
-    int answer = IPT_HOT_DECIDE;
-
-    if (h->recorded_ == h->room_) {
-        h->stats.cut += h->room_ < h->max_blocks_;
-        return 1;
-    }
-    h->busy_++;
-    if (config->end_trace)
-        answer = config->end_trace(&h->tag_, h->now_.ip, config->context);
-    h->busy_--;
-    if (answer == IPT_HOT_END || answer == IPT_HOT_CONTINUE)
-        return answer == IPT_HOT_END;
-    return h->recorded_ > 1
-           && (reached || ipti_hot_find(h, &h->now_));
-}
-
-/* Keep the recording, for which there is room. */
-static void ipti_hot_keep(ipt_hot *h)
-{
-    const ipt_hot_config *config = h->config_;
-    ipt_hot_head *head = ipti_hot_make(h, &h->tag_, 1);
-    ipt_hot_trace *trace = &config->traces[h->kept++];
-
-    IPT_MEMSET(trace, 0, sizeof(*trace));
-    trace->tag = h->tag_;
-    trace->credit_ = 2 * (uint64_t) h->threshold_ * h->recorded_;
-    trace->first = h->pool_end_;
-    trace->count = h->recorded_;
-    trace->head_ = (uint32_t) (head - config->heads);
-    IPT_MEMCPY(&config->blocks[trace->first], config->blocks,
-               trace->count * sizeof(config->blocks[0]));
-    head->trace_ = h->kept;
-    head->count = h->threshold_;
-    h->pool_end_ += trace->count;
-    h->recorded_ = 0;
-}
-
-/* The recording is complete. */
+/* The recording is complete. The callbacks may end it. */
 static void ipti_hot_finish(ipt_hot *h)
 {
     const ipt_hot_config *config = h->config_;
-    int keep = ipti_hot_fits(h) || ipti_hot_yield(h);
+    ipt_hot_head *head;
+    ipt_hot_trace *trace;
+    int keep = ipti_hot_fits(h)
+               || config->traces[ipti_hot_weakest(h)].credit_
+                  <= (uint64_t) h->threshold_ * h->recorded_;
 
     h->stats.refused += !keep;
     if (keep) {
@@ -10461,12 +10402,26 @@ static void ipti_hot_finish(ipt_hot *h)
         ipti_hot_stop(h, 0);
     ipti_hot_tell(h);
     while (h->recorded_ && !ipti_hot_fits(h)) {
-        h->stats.evicted++;
-        ipti_hot_doom(h, ipti_hot_weakest(h));
+        ipti_hot_doom(h, ipti_hot_weakest(h), 1);
         ipti_hot_tell(h);
     }
-    if (h->recorded_)
-        ipti_hot_keep(h);
+    if (!h->recorded_)
+        return;
+
+    head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FORCE);
+    trace = &config->traces[h->kept++];
+    IPT_MEMSET(trace, 0, sizeof(*trace));
+    trace->tag = h->tag_;
+    trace->credit_ = 2 * (uint64_t) h->threshold_ * h->recorded_;
+    trace->first = h->pool_end_;
+    trace->count = h->recorded_;
+    trace->head_ = (uint32_t) (head - config->heads);
+    IPT_MEMCPY(&config->blocks[trace->first], config->blocks,
+               trace->count * sizeof(config->blocks[0]));
+    head->trace_ = h->kept;
+    head->count = h->threshold_;
+    h->pool_end_ += trace->count;
+    h->recorded_ = 0;
 }
 
 /* ---- blocks ---- */
@@ -10486,45 +10441,30 @@ static inline void ipti_hot_enter(ipt_hot *h, uint32_t i,
     h->left_ = trace->count - 1;
 }
 
-/* Is the block at now_ recorded? If not, the recording is over. */
+/* Does the recording take the block at now_? If not, it is over. reached: that
+ * is a head by the way flow got there. */
 static IPTI_APART int ipti_hot_record(ipt_hot *h, const ipt_block *block,
                                       int reached)
 {
-    const int ends = ipti_hot_ends(h, reached);
+    const ipt_hot_config *config = h->config_;
+    int ends = h->recorded_ == h->room_ ? IPT_HOT_END : IPT_HOT_DECIDE;
 
-    ipti_hot_tell(h);
-    if (!h->recorded_)
-        return 0;
-    if (ends)
-        ipti_hot_finish(h);
-    else
-        h->config_->blocks[h->recorded_++] = *block;
-    return !ends;
-}
-
-/* A block, at now_, ran outside of any kept trace, or begins one: then the one
- * that flow came from (its index, plus 1; 0: none) is linked to it. */
-static void ipti_hot_arrive(ipt_hot *h, const ipt_block *block, int reached,
-                            uint32_t from)
-{
-    ipt_hot_head *head;
-
-    if (h->recorded_ && ipti_hot_record(h, block, reached))
-        return;
-    head = ipti_hot_find(h, &h->now_);
-    if (!head && reached)
-        head = ipti_hot_make(h, &h->now_, 0);
-    if (head && head->trace_) {
-        ipti_hot_enter(h, head->trace_, block);
-        if (from)
-            h->config_->traces[from - 1].link_ = h->inside_;
-    } else if (head && ++head->count >= h->threshold_) {
-        h->tag_ = h->now_;
-        h->config_->blocks[0] = *block;
-        h->recorded_ = 1;
-    }
-    if (h->dying_)
+    if (ends == IPT_HOT_END)
+        h->stats.cut += h->room_ < h->max_blocks_;
+    else if (config->end_trace) {
+        h->busy_++;
+        ends = config->end_trace(&h->tag_, block->ip, config->context);
+        h->busy_--;
         ipti_hot_tell(h);
+    }
+    if (ends != IPT_HOT_END && ends != IPT_HOT_CONTINUE && h->recorded_ > 1
+        && (reached || ipti_hot_head(h, &h->now_, IPTI_HOT_LOOK)))
+        ends = IPT_HOT_END;
+    if (h->recorded_ && ends != IPT_HOT_END)
+        config->blocks[h->recorded_++] = *block;
+    else if (h->recorded_)
+        ipti_hot_finish(h);
+    return h->recorded_ != 0;
 }
 
 IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
@@ -10544,24 +10484,21 @@ IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
     h->room_ = config->block_count / 2 < h->max_blocks_
                      ? config->block_count / 2 : h->max_blocks_;
     h->pool_end_ = h->room_;
-    h->cut_off_ = 1;
     return ipti_made(&h->magic_, sizeof(*h), IPT_OK);
 }
 
 /* A block that is not the next one of the trace that flow is in, nor begins the
  * one that came after it last. asid: it does not follow the block before. */
-static IPTI_APART int ipti_hot_moves(ipt_hot *h, const ipt_block *block,
-                                     const ipt_asid *asid)
+static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
+                                    const ipt_asid *asid)
 {
-    uint32_t from = 0;
-    int reached = 0;
+    const uint32_t from = asid ? 0 : h->inside_;
+    int reached = from != 0;
+    ipt_hot_head *head;
 
-    if (!asid) {
-        from = h->inside_;
-        reached = from || (block->ip <= h->now_.ip
-                           && h->kind_ < IPT_INSN_COUNT
-                           && ipti_kind_in(h->kind_, IPTI_HOT_DIRECT));
-    } else {
+    if (!asid && block->ip <= h->now_.ip && h->kind_ < IPT_INSN_COUNT)
+        reached |= ipti_kind_in(h->kind_, IPTI_HOT_DIRECT);
+    if (asid) {
         h->now_.asid = *asid;
         h->now_.mode = block->mode;
         ipti_hot_stop(h, 1);
@@ -10570,7 +10507,21 @@ static IPTI_APART int ipti_hot_moves(ipt_hot *h, const ipt_block *block,
     h->kind_ = block->kind;
     h->cut_off_ = (block->flags & IPTI_HOT_AFTER) != 0;
     h->inside_ = h->left_ = 0;
-    ipti_hot_arrive(h, block, reached, from);
+    if (h->recorded_ && ipti_hot_record(h, block, reached))
+        return IPT_OK;
+
+    head = ipti_hot_head(h, &h->now_, reached ? IPTI_HOT_TRY : IPTI_HOT_LOOK);
+    if (head && head->trace_) {
+        ipti_hot_enter(h, head->trace_, block);
+        if (from)
+            h->config_->traces[from - 1].link_ = h->inside_;
+    } else if (head && ++head->count >= h->threshold_) {
+        h->tag_ = h->now_;
+        h->config_->blocks[0] = *block;
+        h->recorded_ = 1;
+    }
+    if (h->dying_)
+        ipti_hot_tell(h);
     return IPT_OK;
 }
 
@@ -10580,18 +10531,14 @@ IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
     const ipt_hot_trace *traces;
     uint32_t link;
 
-    if (IPTI_BAD_SELF(h))
-        return IPTI_SELF_ERROR(h);
-    if (!block || !asid)
-        return IPT_ERR_ARG;
-    if (h->busy_)
-        return IPT_ERR_STATE;
+    if (IPTI_BAD_SELF(h) || h->busy_ || !block || !asid)
+        return h && block && asid ? IPT_ERR_STATE : IPT_ERR_ARG;
     h->stats.blocks++;
     h->stats.insns += block->count;
     if (h->cut_off_ || block->flags & IPTI_HOT_BEFORE
         || block->mode != h->now_.mode
         || !ipti_asid_same(asid, &h->now_.asid))
-        return ipti_hot_moves(h, block, asid);
+        return ipti_hot_move(h, block, asid);
     if (h->left_ && h->next_->ip == block->ip) {
         h->stats.inside += block->count;
         h->next_++;
@@ -10600,7 +10547,7 @@ IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
         traces = h->config_->traces;
         link = h->inside_ ? traces[h->inside_ - 1].link_ : 0;
         if (!link || traces[link - 1].tag.ip != block->ip)
-            return ipti_hot_moves(h, block, NULL);
+            return ipti_hot_move(h, block, NULL);
         ipti_hot_enter(h, link, block);
     }
     h->now_.ip = block->ip;
@@ -10612,10 +10559,8 @@ IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
 
 IPT_API int ipt_hot_break(ipt_hot *h)
 {
-    if (IPTI_BAD_SELF(h))
+    if (IPTI_BAD_SELF(h) || h->busy_)
         return IPTI_SELF_ERROR(h);
-    if (h->busy_)
-        return IPT_ERR_STATE;
     h->cut_off_ = 1;
     ipti_hot_stop(h, 1);
     return IPT_OK;
@@ -10623,11 +10568,9 @@ IPT_API int ipt_hot_break(ipt_hot *h)
 
 IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag)
 {
-    if (IPTI_BAD_SELF(h))
-        return IPTI_SELF_ERROR(h);
-    if (!tag)
-        return IPT_ERR_ARG;
-    ipti_hot_make(h, tag, 1);
+    if (IPTI_BAD_SELF(h) || !tag)
+        return h && tag ? IPT_ERR_STATE : IPT_ERR_ARG;
+    ipti_hot_head(h, tag, IPTI_HOT_FORCE);
     ipti_hot_tell(h);
     return IPT_OK;
 }
@@ -10636,13 +10579,11 @@ IPT_API int ipt_hot_delete(ipt_hot *h, const ipt_hot_tag *tag)
 {
     const ipt_hot_head *head;
 
-    if (IPTI_BAD_SELF(h))
-        return IPTI_SELF_ERROR(h);
-    if (!tag)
-        return IPT_ERR_ARG;
-    head = ipti_hot_find(h, tag);
+    if (IPTI_BAD_SELF(h) || !tag)
+        return h && tag ? IPT_ERR_STATE : IPT_ERR_ARG;
+    head = ipti_hot_head(h, tag, IPTI_HOT_LOOK);
     if (head && head->trace_)
-        ipti_hot_doom(h, head->trace_ - 1);
+        ipti_hot_doom(h, head->trace_ - 1, 0);
     else if (h->recorded_ && ipti_hot_same(tag, &h->tag_))
         ipti_hot_stop(h, 1);
     else
@@ -10674,7 +10615,7 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
         const ipt_block *first = &h->config_->blocks[trace->first];
         if (ipti_hot_in(&trace->tag, asid)
             && ipti_hot_touches(first, trace->count, ip, size))
-            ipti_hot_doom(h, i);
+            ipti_hot_doom(h, i, 0);
     }
     for (i = 0; i <= h->mask_; i++) {
         ipt_hot_head *head = &h->config_->heads[i];

@@ -421,7 +421,7 @@ static void check_tables(void)
     uint32_t heads = 0;
     for (uint32_t i = 0; i < in.hot.kept; i++) {
         const ipt_hot_trace *t = &in.traces[i];
-        CHECK(!t->dying_ && t->count > 0);
+        CHECK(t->count > 0);
         kept++;
         CHECK_EQ(t->first, in.hot.room_ + pool);
         pool += t->count;
