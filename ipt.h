@@ -973,7 +973,9 @@ enum {
                              * the trace after this packet: it is a note that
                              * somebody wrote into the trace. If an event with
                              * an IP comes after the note, and flow passes that
-                             * IP first, the status is IPT_ERR_MISMATCH */
+                             * IP first, the status is IPT_ERR_MISMATCH. So it
+                             * is where a note and three other events come
+                             * between a branch and its TIP */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
     IPT_EVT_PWRE,           /* u.pwre */

@@ -6899,32 +6899,33 @@ static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 }
 
 /* The instruction at flow's ip needs a TIP. What it causes besides comes before
- * its TIP, and is kept until that is there. */
+ * its TIP, and is kept until that is there: three events at most, so that there
+ * is room for DISABLED, OVERFLOW or a tick. Only notes can be more. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
+    const ipt_event *event = &w->next.event;
     int status;
 
     while (!w->next.has_tip) {
         if (w->next.has_event) {
-            if (w->next.event.type == IPT_EVT_TIP)
+            if (event->type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
-            if (w->next.event.type == IPT_EVT_OVERFLOW
-                || w->next.event.type == IPT_EVT_GAP)
+            if (event->type == IPT_EVT_OVERFLOW || event->type == IPT_EVT_GAP)
                 return ipti_walk_lost(w, at);
-            if (ipti_next_tnt(&w->next)
-                || w->next.event.flags & IPT_EVENT_STATUS)
+            if (ipti_next_tnt(&w->next) || event->flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
-            if (w->next.event.type == IPT_EVT_DISABLED)
+            if (event->type == IPT_EVT_DISABLED)
                 return ipti_walk_disable(w, at, kind, next);
             if (ipti_bind_of(&w->next.bind, kind, w->prev.taken))
-                ipti_prev_takes(&w->prev,
-                                w->prev.taken | w->next.bind.once);
+                ipti_prev_takes(&w->prev, w->prev.taken | w->next.bind.once);
             else if (!ipti_bind_notes(&w->next.bind))
                 return IPT_ERR_MISMATCH;
             else if (w->out.count == 0)
                 return ipti_walk_note(w, at);
-            ipti_walk_keep(w, at, &w->next.event);
+            if (w->out.count == IPT_REACHED_MAX_ - 1)
+                return IPT_ERR_MISMATCH;
+            ipti_walk_keep(w, at, event);
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
