@@ -303,42 +303,6 @@ run 0 ptxed --insn-decoder --no-inst --offset --event:ip \
 0000000000000022  0000000000001004
 [0000000000000022  disabled, at: 0000000000001005]
 END
-# S15: a packet that makes one event is taken off the trace with that event
-bytes cr3.bin "0f22d8"
-bytes cr3.pt "$psb 9901 7d001000000000 0223 0243000a00000000 0243000b00000000"
-run 0 ptxed --no-inst --raw cr3.bin:0x1000 --pt cr3.pt <<'END'
-0000000000001000
-[paging, cr3: 000000000000a000]
-[2b, 1003: error: no memory mapped at this address]
-END
-# S7: TIP to where there is no code, TIP.PGD, TIP.PGE without one before it
-bytes jmp.bin "ffe0 90"
-bytes jmp.pt "$psb 9901 7d001000000000 0223 2d0030 01 310010 2d0040 06 \
-    310210 3d0310 01"
-for decoder in --insn-decoder --block-decoder; do
-    run 0 ptxed $decoder --resync-on-error --no-inst --raw jmp.bin:0x1000 \
-        --pt jmp.pt <<'END'
-0000000000001000
-[1f, 3000: error: no memory mapped at this address]
-[disabled]
-[enabled]
-0000000000001000
-[26, 4000: error: no memory mapped at this address]
-[disabled]
-[enabled]
-0000000000001002
-[disabled]
-END
-done
-# S5: a PTW without FUP, of which libipt's tool says no IP
-bytes ptw.bin "f30faee0 90"
-bytes ptw.pt "$psb 9901 7d001000000000 0223 021205000000 3d0510 01"
-run 0 ptxed --no-inst --event:ip --raw ptw.bin:0x1000 --pt ptw.pt <<'END'
-0000000000001000
-[ptwrite: 5]
-0000000000001004
-[disabled, at: 0000000000001005]
-END
 # begin at 1000, abort at 1001 to 1003, CBR; CYC behind a TNT
 bytes tsx.bin "90 90 90 7400 90"
 bytes tsx.pt "$psb 9901 7d001000000000 0223 9921 3d0010 9922 3d0110 2d0310 \
