@@ -3433,14 +3433,13 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
 }
 
 /* The FUP of an OVF comes after a PSB+ without one: it is as if it stood in
- * that. */
+ * that. With SKD010 it may be that of what came before it. */
 static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
 {
     status->type = IPT_EVT_ENABLED;
     status->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     evt->synced = 1;
     ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-    ipti_evt_lost_fup(evt, evt->count);
     ipti_evt_lost_on(evt, evt->last_ip);
 }
 
@@ -3459,7 +3458,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         }
         if (psb) {
             ipti_evt_lost_psb(evt, psb);
-            return 1;
+            return !evt->skipped;
         }
         ipti_evt_lost_place(evt, evt->last_ip, evt->count);
         if (!evt->skipped)

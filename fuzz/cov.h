@@ -170,9 +170,9 @@ static void count_edges(fuzz_run *run, const fuzz_case *c, int way,
     }
 }
 
-/* A case without end, or with branches that are taken back, has no oracle. The
- * ways to decode are bits of `ways`, those to count with a memo of `lines`
- * lines (0: some number) are also bits of `counted`. */
+/* A case without end has no oracle. The ways to decode are bits of `ways`, those
+ * to count with a memo of `lines` lines (0: some number) are also bits of
+ * `counted`. */
 static void cov_all(const fuzz_case *given, unsigned ways, unsigned counted,
                     size_t lines)
 {
@@ -183,7 +183,6 @@ static void cov_all(const fuzz_case *given, unsigned ways, unsigned counted,
     int way;
 
     c.flags &= (uint8_t) ~FUZZ_OPEN;
-    c.errata &= (uint8_t) ~IPT_ERRATUM_BDM64;
     memset(&run, 0, sizeof(run));
     known = list_insns(&run, &c) && fuzz_pure(&c);
     run.decoder = malloc(sizeof(ipt_cov_decoder));

@@ -174,6 +174,7 @@ static void run_table(const table *t)
         run_table(&name);                \
     }
 FINDINGS(TEST_FINDING)
+BDM64_FINDINGS(TEST_FINDING)
 RESYNC_FINDINGS(TEST_FINDING)
 
 TEST(flow)
@@ -290,8 +291,7 @@ static int check_random(uint64_t start)
                                    : IPT_CONFIG_NON_ROOT_ONLY;
     only_cr3 = dice(2) ? 0x8000 : ONLY_CR3; /* that of random_packet's PIP */
     decode_errata = dice(3) ? 0
-                            : dice(IPT_ERRATUM_ALL_ + 1)
-                                  & ~(unsigned) IPT_ERRATUM_BDM64;
+                            : dice(IPT_ERRATUM_ALL_ + 1);
     return check_coverage(name, code, flags);
 }
 
@@ -1765,6 +1765,7 @@ int main(void)
     the.spaces = 3;
 #define RUN_FINDING(name, rows, errata) RUN(name);
     FINDINGS(RUN_FINDING)
+    BDM64_FINDINGS(RUN_FINDING)
     RESYNC_FINDINGS(RUN_FINDING)
     RUN(flow);
     RUN(R1_far_branches);

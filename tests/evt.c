@@ -2232,6 +2232,57 @@ TEST(V4_between_ovf_and_tip)
     }
 }
 
+/* The events of b's trace but for those of PSB+: types and IPs. */
+static unsigned events_of(uint64_t *list, unsigned most)
+{
+    unsigned n = 0;
+    ipt_event e;
+    int status;
+
+    feed_begin(&f, b.bytes, b.size, WHOLE);
+    f.config.errata = IPT_ERRATUM_SKD010;
+    CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+    CHECK_EQ(sync(), IPT_OK);
+    while ((status = next(&e)) == IPT_OK && n + 3 <= most) {
+        if (e.flags & ST) continue;
+        list[n++] = (uint64_t) e.type << 8 | e.flags;
+        list[n++] = e.ip;
+        list[n++] = e.type == IPT_EVT_ASYNC_BRANCH ? e.u.branch.to : 0;
+    }
+    CHECK_EQ(status, IPT_END);
+    feed_end(&f);
+    return n;
+}
+
+/* SKD010: a PSB+ without a FUP behind the OVF does not change what the packets
+ * behind it say. */
+TEST(S6_psb_between_ovf_and_fup)
+{
+    static const ipt_packet what[]
+        = {TSX(0, 1), TSX(1, 0), PIP(0x5000, 0), VMCS(0x6000), EXEC64,
+           PTW(0, 0, 5), PWRE(1, 2, 0), TRIG(1, 0, 1, 3, 0)};
+    static const ipt_packet head[] = {ON, OVF}, psb[] = {PSB, PSBEND},
+                            tail[] = {FUP(0x2000), TIP(0x3000)};
+
+    for (unsigned i = 0; i < LENGTH(what); i++) {
+        uint64_t events[2][64] = {{0}};
+        unsigned count[2];
+        for (unsigned with = 0; with < 2; with++) {
+            build_all(&b, head, LENGTH(head));
+            for (unsigned k = 0; with && k < LENGTH(psb); k++)
+                build_put(&b, &psb[k]);
+            build_put(&b, &what[i]);
+            for (unsigned k = 0; k < LENGTH(tail); k++)
+                build_put(&b, &tail[k]);
+            count[with] = events_of(events[with], LENGTH(events[with]));
+        }
+        CHECK(count[0] >= 6);
+        CHECK_EQ(count[1], count[0]);
+        if (!CHECK(!memcmp(events[0], events[1], sizeof events[0])))
+            printf("    packet %u\n", i);
+    }
+}
+
 /* All comes in order; the status of a PSB+ has the place of its PSB, MODE.Exec
  * that of its TIP. Returns how many events there are, and in *placed whether
  * the first overflow has an IP. */
@@ -2514,6 +2565,7 @@ int main(void)
     RUN(V4_time_without_psbend);
     RUN(V4_forgotten);
     RUN(V4_between_ovf_and_tip);
+    RUN(S6_psb_between_ovf_and_fup);
     RUN(many_wait);
     RUN(V3_start_says);
     RUN(V4_neutral_in_a_psb);
