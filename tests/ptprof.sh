@@ -232,6 +232,16 @@ says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
     awk '/ [<>] /{n++} END {exit n != 7}'"
 says "--histogram" sh -c "'$build/ptprof' --quiet --histogram malloc \
     '$tmp/ls.data' | grep -q 'the slowest'"
+
+# Rows without names, the first as an exact count.
+says "--hot: as DynamoRIO's rules say" sh -c "
+    '$build/ptflow' --quiet --insn --event --fields ip,count,kind \
+        '$tmp/ls.data' | awk -f tests/hot.awk | sort -rn >'$tmp/want'
+    '$build/ptprof' --quiet --hot --min 0 '$tmp/ls.data' | awk '
+        NR == 1 {print \$3, \$5, \$8} NR > 2 {print \$2, \$3}' |
+        sort -rn >'$tmp/got'
+    [ -s '$tmp/got' ] && diff '$tmp/want' '$tmp/got'"
+refuses "one of them" --hot --lines "$tmp/ls.data"
 refuses "no whole call of none" --histogram none "$tmp/ls.data"
 "$build/ptrecord" --quiet --perf-data "$tmp/timeless.data" -- "$tmp/calls"
 refuses "the file has no times" --by time "$tmp/timeless.data"

@@ -40,6 +40,8 @@ static const char help[] =
     "                            are those of DWARF; inlined functions count.\n"
     "  --last <n>                print the last n calls and returns of each\n"
     "                            thread.\n"
+    "  --hot                     print what ran often, block after block, and\n"
+    "                            its share of the thread's instructions.\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
     "  --chrome <file>           write a timeline: Chrome's JSON.\n"
     "  --perfetto <file>         write a timeline for ui.perfetto.dev.\n"
@@ -62,6 +64,7 @@ typedef struct options {
     uint8_t tree;
     uint8_t folded;
     uint8_t lines;
+    uint8_t hot;
     uint8_t by;   /* 0: not said; else BY_ */
 } options;
 
@@ -82,6 +85,27 @@ typedef struct moment {
     uint16_t depth;
     char sign;
 } moment;
+
+/* A hot trace, as [hot] of ipt.h makes them. */
+typedef struct path {
+    uint64_t *ips;   /* of its blocks; allocated */
+    uint64_t runs;   /* since it is known, ... */
+    uint64_t insns;  /* ... and its instructions in them */
+    uint32_t blocks;
+    uint32_t root;   /* node of its thread */
+    uint32_t name;   /* the functions that it goes through */
+} path;
+
+/* What finds those of a thread. */
+typedef struct finder {
+    ipt_hot hot;
+    ipt_hot_config config;
+    uint32_t path;   /* flow is in: 1 + its index; 0: it is in none */
+    uint32_t next;   /* block of it */
+    ipt_hot_head heads[4096];
+    ipt_hot_trace traces[1024];
+    ipt_block blocks[16384];
+} finder;
 
 typedef struct ptprof ptprof;
 
@@ -106,6 +130,7 @@ typedef struct thread {
     uint64_t tick_insns; /* ... and instructions then */
     uint64_t rate;       /* ns an instruction, times 65536 */
     uint64_t rest;       /* part of a ns, times 65536 */
+    finder *finder;      /* of --hot */
     moment *ring;
     uint64_t put;
     uint8_t stopped;     /* tracing was, since the last time */
@@ -130,6 +155,7 @@ typedef struct known {
 } known;
 
 #define KNOWN 16384u
+#define PATHS 4096u
 #define SYMBOL 4096u /* bytes of a name, at most */
 
 struct ptprof {
@@ -147,6 +173,10 @@ struct ptprof {
     uint32_t slowest_tid;
     line *lines;         /* by the number of their name, minus 1 */
     size_t line_max;
+    path *paths;
+    size_t path_count;
+    size_t path_max;
+    uint32_t path_at[PATHS]; /* by address: 1 + index of the last one found */
     known known[KNOWN];
     thread **threads;
     size_t thread_count;
@@ -418,6 +448,120 @@ static void leave(stack *s, stack_frame *frame, stack_why why)
 
 static const stack_config stack_calls = {function_at, enter, leave};
 
+/* ---- --hot ---- */
+
+static uint32_t *path_slot(ptprof *p, uint32_t root, uint64_t ip)
+{
+    return &p->path_at[(ip ^ ip >> 12 ^ root) & (PATHS - 1)];
+}
+
+/* The last one that begins there: 1 + its index, or 0. */
+static uint32_t find_path(ptprof *p, uint32_t root, uint64_t ip)
+{
+    uint32_t *const at = path_slot(p, root, ip);
+    size_t i = *at;
+    if (i && p->paths[i - 1].root == root && p->paths[i - 1].ips[0] == ip)
+        return *at;
+    for (i = p->path_count; i > 0; i--)
+        if (p->paths[i - 1].root == root && p->paths[i - 1].ips[0] == ip)
+            break;
+    return *at = (uint32_t) i;
+}
+
+/* The functions that blocks go through: f+0x12 > g > f. */
+static uint32_t path_name(const thread *t, const ipt_block *blocks,
+                          uint32_t count)
+{
+    char text[2 * SYMBOL];
+    uint32_t last = 0;
+    size_t n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const stack_function f = known_at(t, blocks[i].ip)->function;
+        if (f.name == last) continue;
+        if (n > SYMBOL - 8) break;
+        n += (size_t) snprintf(text + n, sizeof text - n, "%s%.2048s",
+                               n ? " > " : "",
+                               names_text(&t->in->names, f.name));
+        if (i == 0 && blocks[0].ip > f.first && !f.gap)
+            n += (size_t) snprintf(text + n, sizeof text - n, "+0x%" PRIx64,
+                                   blocks[0].ip - f.first);
+        last = f.name;
+    }
+    return add_name(t->in, text);
+}
+
+/* [hot] keeps a trace. It may be one that it had before. */
+static int keep_path(const ipt_hot_tag *tag, const ipt_block *blocks,
+                     uint32_t count, void *context)
+{
+    thread *const t = (thread *) context;
+    ptprof *const p = t->in;
+    const uint32_t before = find_path(p, t->root, tag->ip);
+    uint64_t *const ips = (uint64_t *) malloc(count * sizeof *ips);
+    path *n;
+    if (!ips) out_of_memory(p);
+    for (uint32_t i = 0; i < count; i++) ips[i] = blocks[i].ip;
+    if (before && p->paths[before - 1].blocks == count
+        && !memcmp(p->paths[before - 1].ips, ips, count * sizeof *ips)) {
+        free(ips);
+        return IPT_HOT_KEEP;
+    }
+    if (p->path_count == p->path_max) {
+        p->path_max = 2 * p->path_max + 64;
+        if (!tool_grow(&p->paths, p->path_max, sizeof *p->paths))
+            out_of_memory(p);
+    }
+    n = &p->paths[p->path_count++];
+    memset(n, 0, sizeof *n);
+    n->ips = ips;
+    n->blocks = count;
+    n->root = t->root;
+    n->name = path_name(t, blocks, count);
+    *path_slot(p, t->root, tag->ip) = (uint32_t) p->path_count;
+    return IPT_HOT_KEEP;
+}
+
+static void start_finder(thread *t)
+{
+    finder *const f = (finder *) calloc(1, sizeof *f);
+    if (!f) out_of_memory(t->in);
+    t->finder = f;
+    f->config.context = t;
+    f->config.trace = keep_path;
+    f->config.heads = f->heads;
+    f->config.head_count = sizeof f->heads / sizeof f->heads[0];
+    f->config.traces = f->traces;
+    f->config.trace_count = sizeof f->traces / sizeof f->traces[0];
+    f->config.blocks = f->blocks;
+    f->config.block_count = sizeof f->blocks / sizeof f->blocks[0];
+    ipt_hot_init(&f->hot, &f->config);
+}
+
+/* Blocks in a trace are those after the last one in it, or it is entered. */
+static void find_hot(thread *t, const ipt_block *b)
+{
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, t->guest};
+    finder *const f = t->finder;
+    ptprof *const p = t->in;
+    const uint64_t inside = f->hot.stats.inside;
+    path *at;
+    ipt_hot_feed(&f->hot, b, &asid);
+    if (f->hot.stats.inside == inside) {
+        f->path = 0;
+        return;
+    }
+    at = f->path ? &p->paths[f->path - 1] : NULL;
+    if (!at || f->next == at->blocks || at->ips[f->next] != b->ip) {
+        f->path = find_path(p, t->root, b->ip);
+        f->next = 0;
+        if (!f->path) return;
+        at = &p->paths[f->path - 1];
+        at->runs++;
+    }
+    f->next++;
+    at->insns += b->count;
+}
+
 /* ---- threads ---- */
 
 /* The node of a thread; after exec it is another one. */
@@ -451,6 +595,7 @@ static thread *thread_of(ptprof *p, session_task *task)
     t->rate = 1u << 14;
     stack_init(&t->stack, &stack_calls, t);
     name_thread(t);
+    if (p->opt.hot) start_finder(t);
     if (p->opt.timeline) {
         t->track = timeline_thread(&p->timeline, task->pid, task->tid,
                                    *task->comm ? task->comm : "-");
@@ -469,6 +614,7 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     t->guest = who->guest;
     advance(t, who->tsc);
     if (stack_flow(&t->stack, b)) out_of_memory(p);
+    if (t->finder) find_hot(t, b);
     if (p->opt.lines) t->line = known_at(t, b->ip)->line;
     execute(t, b->count);
 }
@@ -518,6 +664,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     t = thread_of(p, task);
     advance(t, who->tsc);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
+    if (t->finder) ipt_hot_break(&t->finder->hot);
     t->stopped = 1;
     if (p->opt.timeline)
         timeline_mark(&p->timeline, t->track, threads_text(loss), cost_of(t));
@@ -535,6 +682,7 @@ static void on_exec(session *s, session_task *task)
         name_thread(t);
     }
     t->execs = 0;
+    if (t->finder) ipt_hot_invalidate(&t->finder->hot, NULL, 0, 0);
 }
 
 static void end_threads(ptprof *p)
@@ -742,6 +890,49 @@ static void print_lines(const ptprof *p)
     }
 }
 
+/* ---- what --hot prints ---- */
+
+/* By thread, then the hottest first. */
+static int by_heat(const void *a, const void *b)
+{
+    const path *const x = (const path *) a;
+    const path *const y = (const path *) b;
+    if (x->root != y->root) return x->root < y->root ? -1 : 1;
+    return x->insns < y->insns ? 1 : x->insns > y->insns ? -1
+         : x->ips[0] < y->ips[0] ? -1 : x->ips[0] > y->ips[0];
+}
+
+static void print_hot(ptprof *p)
+{
+    if (p->path_count)
+        qsort(p->paths, p->path_count, sizeof *p->paths, by_heat);
+    for (size_t i = 0, end; i < p->path_count; i = end) {
+        const calltree_node *const n = &p->tree.list[p->paths[i].root];
+        const double share = 100.0 / (double) n->total.insns;
+        uint64_t sum = 0;
+        size_t count = 0;
+        for (end = i; end < p->path_count; end++) {
+            if (p->paths[end].root != p->paths[i].root) break;
+            sum += p->paths[end].insns;
+            count += p->paths[end].runs != 0;
+        }
+        if (i) putchar('\n');
+        print_name(names_text(&p->names, n->name), 0);
+        printf(": %" PRIu64 " of %" PRIu64 " instructions in %zu traces\n"
+               "  share       runs blocks  trace\n", sum, n->total.insns,
+               count);
+        for (; i < end; i++) {
+            const path *const at = &p->paths[i];
+            if (!at->runs || at->insns < least_of(p, n->total.insns)) continue;
+            printf("%6.1f%% %10" PRIu64 " %6" PRIu32 "  ",
+                   share * (double) at->insns, at->runs, at->blocks);
+            print_name(names_text(&p->names, at->name),
+                       p->columns > 50 ? p->columns - 28 : 0);
+            putchar('\n');
+        }
+    }
+}
+
 /* ---- --histogram ---- */
 
 /* Calls whose costs are below 1, 2, 4, ... */
@@ -921,6 +1112,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->folded = 1;
     } else if (strcmp(word, "--lines") == 0) {
         o->lines = 1;
+    } else if (strcmp(word, "--hot") == 0) {
+        o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
     } else if (strcmp(word, "--min") == 0) {
@@ -967,6 +1160,7 @@ static int show(ptprof *p)
     if (p->opt.tree) print_tree(p);
     if (p->opt.folded) print_folded(p);
     if (p->opt.lines) print_lines(p);
+    if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status = print_histogram(p);
     if (p->opt.last) print_moments(p);
     if (p->opt.callgrind && write_callgrind(p))
@@ -976,7 +1170,13 @@ static int show(ptprof *p)
 
 static int run(ptprof *p)
 {
-    int status = session_open(&p->session, p->opt.file);
+    int status;
+    if (p->opt.hot && p->opt.lines) {
+        fprintf(stderr, "%s: --hot and --lines: one of them.\n",
+                p->args->program);
+        return 1;
+    }
+    status = session_open(&p->session, p->opt.file);
     if (status == 0) status = choose_cost(p);
     if (status) return status;
     if (p->opt.histogram) p->wanted = add_name(p, p->opt.histogram);
@@ -999,10 +1199,13 @@ static void free_all(ptprof *p)
         stack_free(&t->stack);
         calltree_free(&t->instance);
         free(t->calls);
+        free(t->finder);
         free(t->ring);
         free(t);
     }
     free(p->threads);
+    for (size_t i = 0; i < p->path_count; i++) free(p->paths[i].ips);
+    free(p->paths);
     free(p->lines);
     calltree_free(&p->tree);
     calltree_free(&p->every);
@@ -1033,7 +1236,7 @@ int main(int argc, char **argv)
     if (status < 0) {
         config.insn = p.opt.lines; /* a block may have many lines */
         if (!p.opt.folded && !p.opt.lines && !p.opt.histogram && !p.opt.last
-            && !p.opt.callgrind && !p.opt.timeline)
+            && !p.opt.hot && !p.opt.callgrind && !p.opt.timeline)
             p.opt.tree = 1;
         status = run(&p);
     }
