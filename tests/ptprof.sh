@@ -35,6 +35,9 @@ refuses "insn or time" --by cycles f
 refuses "more than one timeline" --chrome a --perfetto b f
 refuses "bad argument: 1,a" --tid 1,a f
 refuses "No such file" "$tmp/none"
+refuses "No such file" --pt "$tmp/none"
+refuses "more than one file" --pt a b
+refuses "there is no --pt" --map examples/recording b
 says "help" sh -c "'$build/ptprof' --help | grep -q -- '--folded'"
 
 # record NAME -- COMMAND...: a perf.data with times, without which nobody knows
@@ -85,6 +88,23 @@ has calls "main;tail_target;leaf" "!main;tail_caller;tail_target" \
     "main;recursion;recursion;recursion;recursion" \
     "!main;recursion;recursion;recursion;recursion;recursion" \
     "main;last;leaf"
+
+# ---- a trace with its code ----
+
+"$build/ptsplit" -o "$tmp/split" "$tmp/calls.data" >/dev/null || exit 2
+prof --folded --by insn "$tmp/calls.data" | sed 's/^[^;]*;//' >"$tmp/want"
+prof --folded --elf "$tmp/calls" --pt "$tmp/split"/*-aux-idx0.bin |
+    sed 's/^[^;]*;//' >"$tmp/got"
+says "--pt and --elf give the stacks of the perf.data" sh -c \
+    "[ -s '$tmp/want' ] && diff '$tmp/want' '$tmp/got'"
+for code in "--raw examples/recording/pages.bin:0x401000" \
+    "--map examples/recording"; do
+    # shellcheck disable=SC2086 # two words
+    says "--pt and $code" sh -c "'$build/ptprof' --quiet \
+        --pt examples/recording/trace.pt $code | grep -q ': 9254 instructions'"
+done
+
+# ---- exceptions ----
 
 if have "$CXX" g++; then
     $CXX -O1 -w -o "$tmp/throws" tests/programs/throws.cc || exit 2

@@ -21,6 +21,7 @@ void session_init(session *s, const tool_args *args,
     spaces_init(&s->spaces, args);
     symbols_init(&s->symbols);
     lines_init(&s->lines);
+    bare_init(&s->bare);
     s->view.all = &s->spaces;
 }
 
@@ -40,6 +41,7 @@ void session_free(session *s)
     free(s->cpus.list);
     symbols_free(&s->symbols);
     lines_free(&s->lines);
+    bare_free(&s->bare);
     spaces_free(&s->spaces);
 }
 
@@ -104,7 +106,10 @@ static int follow(tool_args *args, session *s, const char *word)
         return -1;
     }
     while (i < 5 && strcmp(word, names[i]) != 0) i++;
-    if (i == 5) return spaces_option(args, &s->spaces, word);
+    if (i == 5) {
+        const int status = bare_option(args, &s->bare, word);
+        return status ? status : spaces_option(args, &s->spaces, word);
+    }
     value = tool_argument(args, word);
     if (!value) return 1;
     switch (i) {
@@ -119,6 +124,7 @@ static int follow(tool_args *args, session *s, const char *word)
 int session_parse(tool_args *args, session *s, const char *help,
                   const char **name)
 {
+    const char *why = NULL;
     int status = -1;
     *name = NULL;
     while (status < 0 && *args->next) {
@@ -141,8 +147,13 @@ int session_parse(tool_args *args, session *s, const char *help,
             return 1;
         }
     }
-    if (status >= 0 || *name) return status;
-    fprintf(stderr, "%s: no file.\n", args->program);
+    if (status >= 0) return status;
+    if (!*name == !s->bare.trace)
+        why = *name ? "more than one file" : "no file";
+    else if (*name && s->bare.code.space_count)
+        why = "--elf, --raw, --map: there is no --pt";
+    if (!why) return -1;
+    fprintf(stderr, "%s: %s.\n", args->program, why);
     return 1;
 }
 
@@ -400,9 +411,22 @@ static void start_symbols(session *s)
     free(path);
 }
 
+static int open_file(session *s, const char *name)
+{
+    char *made;
+    int status;
+    if (!s->bare.trace) return perffile_open(s->args, name, &s->file);
+    made = bare_write(s->args, &s->bare);
+    if (!made) return 1;
+    status = perffile_open(s->args, made, &s->file);
+    remove(made);
+    free(made);
+    return status;
+}
+
 int session_open(session *s, const char *name)
 {
-    int status = perffile_open(s->args, name, &s->file);
+    int status = open_file(s, name);
     if (status) return status;
     s->is_open = 1;
     s->is_screen = (uint8_t) (isatty(2) && !s->quiet);

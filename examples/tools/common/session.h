@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SESSION_H
 #define SESSION_H
+#include "bare.h"
 #include "lines.h"
 #include "names.h"
 #include "pids.h"
@@ -28,7 +29,7 @@
     "                            either may be missing.\n"                    \
     "  --no-demangle             names of functions as the linker has them.\n" \
     "  --quiet                   no progress, nothing about losses.\n"        \
-    SPACES_HELP
+    SPACES_HELP BARE_HELP
 
 /* Numbers of --tid, --pid or --cpu. */
 typedef struct session_numbers {
@@ -87,6 +88,7 @@ struct session {
     spaces_view view;
     symbols symbols;
     lines lines;
+    bare bare;             /* if it has a trace, the file is made of it */
     threads threads;
     session_task **list;   /* in the order in which they were found */
     size_t task_count;
@@ -117,7 +119,8 @@ void session_init(session *s, const tool_args *args,
 void session_free(session *s);
 
 /* Follow all options, those of SESSION_HELP, of the tool, --help and --version.
- * Returns -1, with the name of the file, or the exit status. */
+ * Returns -1, with the name of the file or with a bare trace, or the exit
+ * status. */
 int session_parse(tool_args *args, session *s, const char *help,
                   const char **name);
 
