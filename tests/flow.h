@@ -1887,6 +1887,8 @@ typedef struct entry {
     uint16_t count;
     uint64_t ip;
     uint64_t a; /* payload, or the address of the last instruction */
+    uint64_t offset; /* 0: not known */
+    uint64_t next;   /* at.ip then; 0: not known */
 } entry;
 
 #define LOG_MAX 4096
@@ -1949,6 +1951,8 @@ static inline void fold(const log *insns, log *blocks, uint32_t flags)
             open->flags |= x->flags;
             open->count++;
             open->a = x->a;
+            open->offset = x->offset;
+            open->next = x->next;
         }
         if (x->what != INSN_STEP || ends_block(x, flags)
             || open->count == UINT16_MAX)
@@ -2011,6 +2015,8 @@ static inline int same_logs(const char *name, const manner *m, const log *got,
         SAME(mode);
         SAME(size);
         SAME(a);
+        if (x->offset && y->offset) SAME(offset);
+        if (x->next && y->next) SAME(next);
 #undef SAME
     }
     if (got->count != want->count)

@@ -1,7 +1,10 @@
 /* mutant.c: in each program of mutate.sh: which mutant it is, from MUTANT in
- * the environment, and how long it may take, from MUTANT_MS, of CPU time. */
+ * the environment, and how long it may take, from MUTANT_MS, of CPU time. How
+ * long it took goes to the file that MUTANT_TIME names. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <time.h>
 
 int ipti_mutant = -1;
 
@@ -17,4 +20,15 @@ __attribute__((__constructor__)) static void mutant_start(void)
     limit.it_value.tv_sec = ms / 1000;
     limit.it_value.tv_usec = ms % 1000 * 1000;
     setitimer(ITIMER_PROF, &limit, NULL); /* SIGPROF ends the program */
+}
+
+__attribute__((__destructor__)) static void mutant_end(void)
+{
+    const char *const name = getenv("MUTANT_TIME");
+    FILE *const file = name ? fopen(name, "w") : NULL;
+
+    if (file) {
+        fprintf(file, "%ld\n", (long) (clock() / (CLOCKS_PER_SEC / 1000)));
+        fclose(file);
+    }
 }

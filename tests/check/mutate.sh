@@ -25,7 +25,7 @@ list=tests/proof/equivalent
 COUNT=${COUNT:-250}
 SEED=${SEED:-$(git rev-parse HEAD 2>/dev/null || echo none)}
 JOBS=${JOBS:-$(nproc)}
-[ $# -gt 0 ] || set -- pkt sync time evt bind walk blk cov cache
+[ $# -gt 0 ] || set -- pkt sync time evt bind walk blk cov hot cache
 
 for need in clang gcc; do
     command -v $need >/dev/null || {
@@ -46,13 +46,13 @@ tests_of() {
     evt) echo evt fuzz/evt qry time fuzz/insn hazards insn! ;;
     qry) echo qry fuzz/qry ;;
     classify) echo classify fuzz/insn insn! ;;
-    cache) echo cache fuzz/insn insn! blk:20 ;;
-    insn) echo fuzz/insn insn! blk:20 simulate:20 ;;
-    bind | walk) echo "$1" fuzz/insn hazards insn! fuzz/blk blk:20 cache \
-        simulate:20 fuzz/cov ;;
-    blk) echo fuzz/blk fuzz/insn hazards insn! blk:20 cache simulate:20 \
-        fuzz/cov ;;
-    cov) echo cov:20 fuzz/cov ;;
+    cache) echo cache simulate:300 fuzz/insn insn! blk:20 ;;
+    insn) echo fuzz/insn simulate:300 insn! blk:20 ;;
+    bind | walk) echo "$1" fuzz/insn simulate:300 hazards fuzz/blk blk:20 \
+        fuzz/cov insn! cache ;;
+    blk) echo fuzz/blk simulate:300 blk:20 hazards insn! cache fuzz/cov ;;
+    cov) echo fuzz/cov cov:20 simulate:300 ;;
+    hot) echo fuzz/hot hot ;;
     *) echo "$1" ;;
     esac
 }
@@ -178,16 +178,14 @@ prepare() {
 prepare_some() {
     share_of "$1" "$dir/$2/programs" | while read -r flags check; do
         case $flags,$check in sanitized,*!) continue ;; esac
-        started=$(date +%s%N)
         build "$2" "$flags" "$check"
-        built=$(date +%s%N)
-        run "$2" "$flags" "$check" -1 0 ||
-            echo "mutate: without a mutant $check fails ($flags)" >&3
-        ended=$(date +%s%N)
-        echo $(((ended - built) / 1000000)) \
-            >"$(program_of "$2" "$flags" "$check").ms"
+        (
+            MUTANT_TIME=$(program_of "$2" "$flags" "$check").ms
+            export MUTANT_TIME
+            run "$2" "$flags" "$check" -1 0
+        ) || echo "mutate: without a mutant $check fails ($flags)" >&3
         [ -z "$VERBOSE" ] || echo "built $check $flags" \
-            $(((built - started) / 1000000)) $(((ended - built) / 1000000)) >&4
+            "$(cat "$(program_of "$2" "$flags" "$check").ms") ms" >&4
     done 3>"$dir/$2/failed-$1"
 }
 

@@ -20,7 +20,7 @@ hashes:  ## Does all decode as in commit BASE=HEAD? TRACES=dir adds real traces
 coverage:  ## Branches of ipt_impl.h that run-tests takes; fails below limits
 	@BUILD=$(BUILD) sh $(CHECK_DIR)/coverage.sh
 
-SECTIONS = pkt sync time evt bind walk blk cov cache
+SECTIONS = pkt sync time evt bind walk blk cov hot cache
 mutate:  ## Faults that tests notice; SECTIONS=..., COUNT=250 each (0: all)
 	@BUILD=$(BUILD) CC="$(CC)" COUNT=$(COUNT) SEED=$(SEED) JOBS=$(JOBS) \
 	    sh $(CHECK_DIR)/mutate.sh $(SECTIONS)
