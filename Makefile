@@ -140,7 +140,7 @@ test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
 	@$(SUB) tools
 	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
 	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
-	    "tests/truth/attribution.sh $(or $(PERF),all)"
+	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh
 
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
