@@ -272,6 +272,37 @@ TEST(mutants_event_of_the_branch_before)
     for (size_t i = 0; i < LENGTH(behind_rows); i++) run_far(&behind_rows[i]);
 }
 
+/* A run of the memo calls four deep, in two pieces, and returns. With 61 calls
+ * before it that is one too many: the oldest is forgotten, as by [insn]. */
+TEST(mutants_calls_in_two_pieces)
+{
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, JCC("\xfe") CALL("\xf9") RET),
+           CODE(0x1100, JCC0 JCC0 CALL("\xf7") JCC0 JCC0 JCC0 JCC0 RET),
+           CODE(0x1200, CALL("\xfb") RET),
+           CODE(0x1300, CALL("\x01") RET JCC0 RET), CODE(0x1800, CALL_RAX RET)};
+    static const ipt_packet on[] = {ON}, off[] = {PGD(0x5000), PADS(60)},
+                            run[] = {TNT(6, 0x3e), TNT(6, 7), TNT(5, 1)},
+                            back = TIP(0x1000), call = TIP(0x1800),
+                            first = TIP(0x1802), six = TNT(6, 0x3f);
+
+    for (unsigned deep = 60; deep < 62; deep++) {
+        build_all(&b, on, LENGTH(on));
+        for (unsigned i = 0; i < 3; i++) {
+            for (unsigned k = 0; k < LENGTH(run); k++) build_put(&b, &run[k]);
+            build_put(&b, i < 2 ? &back : &call);
+        }
+        for (unsigned i = 1; i < deep; i++) build_put(&b, &call);
+        build_put(&b, &back);
+        for (unsigned k = 0; k < LENGTH(run); k++) build_put(&b, &run[k]);
+        build_put(&b, &first);
+        for (unsigned i = 0; i < (deep - 1) / 6; i++) build_put(&b, &six);
+        for (unsigned k = 0; k < LENGTH(off); k++) build_put(&b, &off[k]);
+        check_coverage("deep", code, 0);
+        CHECK_EQ(want.errors, deep - 60);
+    }
+}
+
 /* ---- at random ---- */
 
 static int check_random(uint64_t start)
@@ -1785,6 +1816,7 @@ int main(void)
     RUN(R11_two_sizes);
     RUN(mutants_psb_that_says_nothing_new);
     RUN(mutants_event_of_the_branch_before);
+    RUN(mutants_calls_in_two_pieces);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);
