@@ -206,35 +206,43 @@ TEST(boundaries_at_events)
 
 /* ---- long ones ---- */
 
+/* NOPs from 0x1000 on, and where *context says, a JNE back to there. */
 static int read_nops(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
-    const uint64_t end = *(const uint64_t *) context; /* a jne stands there */
+    const uint64_t end = *(const uint64_t *) context;
+    const uint32_t back = (uint32_t) (0x1000 - (end + 6));
+    const uint8_t jne[6] = {0x0f, 0x85, (uint8_t) back, (uint8_t) (back >> 8),
+                            (uint8_t) (back >> 16), (uint8_t) (back >> 24)};
     (void) asid;
     for (size_t i = 0; i < size; i++)
-        buffer[i] = ip + i == end ? 0x75 : ip + i == end + 1 ? 0 : 0x90;
+        buffer[i] = ip + i >= end && ip + i < end + 6 ? jne[ip + i - end]
+                                                      : 0x90;
     return (int) size;
 }
 
 static void check_long(unsigned nops, int c, int way)
 {
-    static const row r = {"long", {CODE(0, "")}, {ON, TNT(1, 0)},
+    static const row r = {"long", {CODE(0, "")}, {ON, TNT(4, 0xe)},
                           {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static ipt_cache_line many_lines[4096];
     manner how = manner_of(way, c, 0, 1);
     uint64_t end = 0x1000 + nops;
     uint64_t ip = 0x1000;
     unsigned left = nops + 1;
+    unsigned rounds = 4;
     ipt_block k;
     int status;
 
     build_all(&b, r.trace, PACKETS_MAX);
     begin(&how, r.code, 0);
+    CHECK_EQ(ipt_cache_init(&cache, many_lines, LENGTH(many_lines)), IPT_OK);
     f.config.read = read_nops;
     f.config.context = &end;
     do
         status = ipt_blk_sync_forward(&places[place].blk);
     while (again(status, 0));
-    while (left) {
+    while (rounds) {
         unsigned count = left < 65535 ? left : 65535;
         do
             status = ipt_blk_next(&places[place].blk, &k);
@@ -244,9 +252,14 @@ static void check_long(unsigned nops, int c, int way)
         CHECK_EQ(k.count, count);
         CHECK_EQ(k.end_ip, ip + count - 1);
         CHECK_EQ(k.kind, left == count ? IPT_INSN_JCC : IPT_INSN_OTHER);
-        CHECK_EQ(k.last_size, left == count ? 2 : 1);
+        CHECK_EQ(k.last_size, left == count ? 6 : 1);
         left -= count;
         ip += count;
+        if (left == 0) {
+            left = nops + 1;
+            ip = 0x1000;
+            rounds--;
+        }
     }
     do
         status = ipt_blk_next(&places[place].blk, &k);
@@ -288,6 +301,26 @@ TEST(endless_nops)
     feed_end(&f);
 }
 
+/* A jump to itself, where a block ends at each. */
+TEST(endless_jumps)
+{
+    static const row r = {"jumps", {CODE(0x1000, JMP("\xfe"))}, {ON, TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        unsigned n = 0;
+        ipt_block k;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, IPT_CONFIG_END_ON_JUMP);
+        CHECK(ipt_blk_sync_forward(d) >= 0);
+        while (n < 1000 && ipt_blk_next(d, &k) >= 0) n++;
+        CHECK(n < 1000);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_LOOP);
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 static const row two_psbs
@@ -308,6 +341,9 @@ TEST(synchronise)
     CHECK_EQ(ipt_blk_sync_set(d, b.size + 1), IPT_ERR_ARG);
     CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
     CHECK_EQ(d->at.sync, b.offset[5]);
+    CHECK_EQ(ipt_blk_event(d, &e), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    CHECK_EQ(d->at.sync, b.offset[5]); /* an event was used */
     CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING);
     CHECK_EQ(d->at.sync, 0);
     CHECK_EQ(ipt_blk_sync_backward(d), IPT_END);
@@ -396,6 +432,43 @@ TEST(block_in_progress)
         CHECK(ipt_blk_next(d, &k) >= 0);
         CHECK_EQ(k.ip, 0x2000);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
+        feed_end(&f);
+    }
+}
+
+/* Nor where flow is taken up elsewhere, be it of one instruction. */
+TEST(block_in_progress_is_left)
+{
+    static const row r
+        = {"left", {CODE(0x1000, JMP("\x7e")), CODE(0x2000, JCC0)},
+           {ON, TNT(1, 0), PSB, EXEC64, FUP(0x2000), PSBEND, TNT(1, 0)},
+           {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int how_left = 0; how_left < 5; how_left++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 0};
+        ipt_block k = {0};
+        ipt_start from;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        memset(&from, 0, sizeof from);
+        from.offset = b.offset[9];
+        from.ip = 0x2000;
+        from.enabled = 1;
+        from.mode = IPT_MODE_64;
+        CHECK((how_left == 0   ? ipt_blk_sync_forward(d)
+               : how_left == 1 ? ipt_blk_sync_backward(d)
+               : how_left == 2 ? ipt_blk_sync_set(d, 0)
+               : how_left == 3 ? ipt_blk_start(d, &from)
+                               : ipt_blk_set_asid(d, &asid))
+              >= 0);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.ip, 0x1000);
+        CHECK_EQ(k.count, 1);
+        CHECK_EQ(ipt_blk_next(d, &k) >= 0, how_left == 0 || how_left == 3);
+        if (how_left == 0 || how_left == 3) CHECK_EQ(k.ip, 0x2000);
         feed_end(&f);
     }
 }
@@ -608,10 +681,12 @@ int main(void)
     RUN(boundaries_contiguous);
     RUN(boundaries_at_events);
     RUN(long_blocks);
+    RUN(endless_jumps);
     RUN(endless_nops);
     RUN(synchronise);
     RUN(start);
     RUN(block_in_progress);
+    RUN(block_in_progress_is_left);
     RUN(block_in_progress_elsewhere);
     RUN(random);
     RUN(random_resync);

@@ -99,6 +99,7 @@ typedef struct row {
 #define NOPS(n) NOPS_##n
 #define NOPS_8 NOP NOP NOP NOP NOP NOP NOP NOP
 #define NOPS_16 NOPS_8 NOPS_8
+#define NOPS_64 NOPS_16 NOPS_16 NOPS_16 NOPS_16
 #define PTWRITE "\xf3\x48\x0f\xae\xe0" /* rax */
 #define PTWRITE4 "\xf3\x0f\xae\xe0"     /* eax */
 #define INTO "\xce"
@@ -1157,6 +1158,16 @@ static const row S2_rows[] = { /* BDM64 */
      {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), IF(0x2000, SPECULATIVE),
       IF(0x2001, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2080, 1),
       EA(ASYNC_BRANCH, 0, 0x2080, 0x1106), I(0x1106)}, 0, 0, 0},
+    {"too far on", {ABORTS, CODE(0x1106, JCC0),
+                    CODE(0x2000, NOPS_64 NOPS_64 NOPS_64 NOPS_64 NOP)},
+     {ABORT_BEGINS, TIP(0x2000), TSX(0, 1), FUP(0x2100), TIP(0x1106),
+      TNT(1, 0)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x2100, 1), EA(ASYNC_BRANCH, 0, 0x2100, 0x1106), I(0x1106)},
+     0, 0, 0},
+    {"no abort", {CODE(0x1000, JMP_RAX), CODE(0x2000, NOP JCC0)},
+     {ON, TIP(0x2000), TSX(1, 0), FUP(0x3000), TNT(1, 0)},
+     {S_ON, I(0x1000), I(0x2000)}, IPT_ERR_MISMATCH, 0x2001, 0},
 };
 
 /* S3, S6: 64-bit code that is 32-bit code as well. */
@@ -1377,9 +1388,38 @@ static const row R10_rows[] = {
       I(0x1ff0), EA(TSX, 0, 0x1ff6, 2),
       IF(0x1ff6, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2000, 1),
       EA(ASYNC_BRANCH, 0, 0x2000, 0x20f6), I(0x20f6)}, 0, 0, 0},
+    {"bdm64, not on the way",
+     {CODE(0x1ff0, XBEGIN JCC("\x08")), CODE(0x2000, RET NOP),
+      CODE(0x20f6, JCC0)},
+     {PSB, EXEC64, FUP(0x1ff0), PSBEND, TSX(1, 0), FUP(0x1ff6), TNT(1, 1),
+      TSX(0, 1), FUP(0x2001), TIP(0x20f6), TNT(1, 0)},
+     {E(ENABLED, SEAM, 0x1ff0), EA(EXEC_MODE, ST, 0x1ff0, IPT_MODE_64),
+      I(0x1ff0), EA(TSX, 0, 0x1ff6, 2),
+      IF(0x1ff6, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x2001, 1),
+      EA(ASYNC_BRANCH, 0, 0x2001, 0x20f6), I(0x20f6)}, 0, 0, 0},
 };
 
+#define TIMED PSB, TSC(0x9000), EXEC64, FUP(0x1000), PSBEND
+#define T IPT_EVENT_TSC
+#define S_TIMED                           \
+    E(ENABLED, SEAM | T, 0x1000),         \
+        EA(EXEC_MODE, ST | T, 0x1000, IPT_MODE_64)
+
 static const row S7_rows[] = {
+    {"a tip without ip", {STOPS},
+     {STOPPED_AT, TIP0, TIP(0x1000), FUP(0x1001), PGD0},
+     {S_STOPS, IF(0x1000, RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1001)}, 0, 0, 0},
+    {"enabled at a known time", {STOPS},
+     {TIMED, TNT(1, 1), PGE(0x1000), FUP(0x1001), PGD0},
+     {S_TIMED, I(0x1000), R, E(DISABLED, NOIP | NOTO | T, 0),
+      E(ENABLED, T, 0x1000), IF(0x1000, ENABLED | RESYNCED | DISABLED),
+      E(ASYNC_DISABLED, NOTO | T, 0x1001)}, 0, 0, 0},
+    {"resumed at a known time", {CODE(0x1000, SYSCALL NOP RET)},
+     {TIMED, PGD0, PGE(0x1002), FUP(0x1003), PGD0},
+     {S_TIMED, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO | T, 0),
+      E(ENABLED, BACK | T, 0x1002), IF(0x1002, ENABLED | RESUMED | DISABLED),
+      E(ASYNC_DISABLED, NOTO | T, 0x1003)}, 0, 0, 0},
     {"disabled", {STOPS},
      {STOPPED_AT, PGD0, PGE(0x1000), FUP(0x1001), PGD0},
      {S_STOPS, E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x1000),
