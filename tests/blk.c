@@ -225,7 +225,7 @@ static void check_long(unsigned nops, int c, int way)
 {
     static const row r = {"long", {CODE(0, "")}, {ON, TNT(4, 0xe)},
                           {{0, 0, 0, 0, 0}}, 0, 0, 0};
-    static ipt_cache_line many_lines[4096];
+    static ipt_cache_line many_lines[1 << 15];
     manner how = manner_of(way, c, 0, 1);
     uint64_t end = 0x1000 + nops;
     uint64_t ip = 0x1000;
