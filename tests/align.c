@@ -24,7 +24,7 @@ static align_run *run(unsigned thread)
 {
     align_run *const r = &runs[run_count++];
     r->thread = (uint8_t) thread;
-    r->state = ALIGN_KEPT;
+    r->kept = 1;
     r->in.count = r->out.count = ALIGN_PLACES + 1;
     return r;
 }
@@ -32,9 +32,17 @@ static align_run *run(unsigned thread)
 static align_run *at(unsigned thread, uint64_t ip)
 {
     align_run *const r = run(thread);
-    r->state = ALIGN_IN;
-    r->in.count = 0;
+    r->kept = r->in.count = 0;
     align_add(&r->in, ip);
+    return r;
+}
+
+/* A run of a thread that may begin. */
+static align_run *fresh(unsigned thread)
+{
+    align_run *const r = run(thread);
+    r->kept = r->in.count = 0;
+    r->in.fresh = 1;
     return r;
 }
 
@@ -138,7 +146,7 @@ TEST(what_costs)
 {
     begin(); // a new thread begins where it can
     at(0, 0x300);
-    run(1)->state = ALIGN_NEW;
+    fresh(1);
     flow(0x300, 0x400);
     flow(0x500, 0x510)->news = 2;
     CHECK_EQ(find(), 2);
@@ -151,20 +159,15 @@ TEST(what_costs)
     flow(0x3fe, 0x400);
     CHECK_EQ(find(), 2);
     is(1, 1, 0);
-    begin(); // a handler returns to where flow was
+    begin(); // a handler, that returns to where flow was
     at(0, 0x300);
-    run(1)->state = ALIGN_NEW;
+    fresh(1);
     flow(0x300, 0x400)->last = 0;
     flow(0x600, 0x700)->last = 0;
+    list[1].stops = 0;
     flow(0x400, 0x410);
     CHECK_EQ(find(), 3);
     is(2, 1, 0);
-    begin(); // ... before all this
-    at(0, 0x300);
-    at(1, 0x800);
-    flow(0x400, 0x410)->backs = 1;
-    CHECK_EQ(find(), 1);
-    is(0, 1, 0);
     begin(); // code that does not fit
     at(0, 0x300);
     at(1, 0x800);
@@ -173,12 +176,87 @@ TEST(what_costs)
     is(0, 2, 1);
 }
 
+/* A handler is as possible in the thread that runs as in one that is in one of
+ * several places, or has not begun; and a run may have no user code. */
+TEST(what_is_possible)
+{
+    begin();
+    at(0, 0x100)->in.fresh = 0;
+    at(1, 0x200);
+    align_add(&runs[1].in, 0x210);
+    flow(0x100, 0x110)->last = 0;
+    flow(0x900, 0x910);
+    CHECK_EQ(find(), 2);
+    CHECK_EQ(list[1].threads, 3);
+    CHECK_EQ(list[1].low, 0);
+    begin();
+    at(0, 0x100);
+    fresh(1);
+    flow(0x100, 0x110)->last = 0;
+    flow(0x900, 0x910);
+    CHECK_EQ(find(), 2);
+    CHECK_EQ(list[1].threads, 3);
+    begin(); // both go on at one address, as after fork
+    at(0, 0x100);
+    at(1, 0x100);
+    at(2, 0x200);
+    flow(0x100, 0x110);
+    flow(0x110, 0x120);
+    flow(0x200, 0x210);
+    CHECK_EQ(find(), 3);
+    CHECK_EQ(list[0].threads, 3);
+    CHECK_EQ(list[1].threads, 3);
+    is(2, 4, 2);
+    begin(); // runs without user code, and places that others say
+    at(0, 0x100);
+    at(1, 0x200);
+    at(2, 0x300);
+    align_add(&runs[1].in, 0x210);
+    flow(0x100, 0x110);
+    flow(0x300, 0x310);
+    CHECK_EQ(find(), 2);
+    is(1, 4, 2);
+    CHECK_EQ(runs[0].ends.count, 1);
+    CHECK_EQ(runs[1].ends.count, 2); // where it was
+    CHECK(runs[1].begins.count > ALIGN_PLACES);
+}
+
+/* Without any good explanation others count that are not much worse. */
+TEST(a_margin)
+{
+    begin();
+    at(0, 0x100);
+    at(1, 0x200);
+    flow(0x200, 0x110)->last = 0; // 0 goes on where 1 is
+    flow(0x110, 0x120);
+    flow(0x110, 0x130);
+    CHECK_EQ(find(), 3);
+    is(0, 1, 0);
+    CHECK_EQ(list[2].threads, 3);
+}
+
+/* More explanations than can be told apart: none is left out. */
+TEST(too_many_explanations)
+{
+    begin();
+    for (unsigned i = 0; i < 6; i++) at(i, 0x1000 * (i + 1));
+    for (unsigned i = 0; i < 42; i++) run(i % 6);
+    for (unsigned i = 0; i < 300; i++) {
+        // thread i % 6 in each of its runs, from its places to any of ten
+        flow(i < 6 ? 0x1000 * (i + 1) : 0x500 + i / 6 % 10,
+             0x500 + (i / 6 + 1) % 10);
+    }
+    CHECK_EQ(find(), 300);
+    for (size_t k = 12; k < 290; k++)
+        CHECK(list[k].threads & (list[k].threads - 1));
+}
+
 /* Where each would have stopped, had it been the one, by its own code. */
 TEST(code_that_differs)
 {
     begin();
     at(0, 0x300);
-    run(1)->state = ALIGN_NEW;
+    fresh(1);
     run(0);
     flow(0x300, 0x400)->last = 0;
     flow(0x500, 0x600)->stop[1] = 0x700; // after a signal, or thread 1 begins
@@ -196,7 +274,7 @@ TEST(other_processors)
     begin();
     at(0, 0x300)->out.count = 0;
     align_add(&runs[0].out, 0x420);
-    run(1)->state = ALIGN_IN;
+    run(1)->kept = 0;
     runs[1].in.count = 0;
     align_add(&runs[1].in, 0x410);
     align_add(&runs[1].in, 0x415);
@@ -308,6 +386,9 @@ int main(void)
     RUN(a_loop_of_both);
     RUN(later_flow_tells);
     RUN(what_costs);
+    RUN(what_is_possible);
+    RUN(a_margin);
+    RUN(too_many_explanations);
     RUN(code_that_differs);
     RUN(other_processors);
     RUN(no_explanation);

@@ -5,6 +5,7 @@
 
 static threads t;
 static uint32_t tids[200]; /* of each instruction of a stretch's end */
+static uint64_t ips[200];
 static uint8_t sures[200];
 static size_t ends;
 static uint64_t lost_count[THREADS_LOSSES];
@@ -33,6 +34,7 @@ static void flow(const threads_who *who, const ipt_block *block, void *context)
     (void) context;
     if ((block->end_ip & 63) != 62 || ends == 200) return;
     tids[ends] = who->tid;
+    ips[ends] = block->end_ip & ~(uint64_t) 63;
     sures[ends++] = who->sure;
 }
 
@@ -225,6 +227,38 @@ TEST(migration)
     threads_free(&t);
 }
 
+/* Two cpus, and a thread that left the one, nobody knows where exactly, for the
+ * other. There a signal comes, to the thread before it or to it. */
+TEST(a_signal_before_a_thread_that_may_be_anywhere)
+{
+    uint64_t half;
+    begin(0x400, 0);
+    switch_to(0, 4, 0, 900);
+    switch_to(4, 6, 0, 2000);
+    switch_to(0, 2, 1, 900);
+    switch_to(2, 4, 1, 4000);
+    switch_to(4, 2, 1, 5000);
+    switch_to(2, 4, 1, 6000);
+    psb(1000);
+    for (uint32_t i = 0; i < 5; i++) stretch(0x1000 + 64 * i);
+    stretch(0x3000);
+    psb(9000);
+    half = sw_size;
+    sw_piece(&t, 0, 0, 0, half, 0);
+    psb(1000);
+    stretch(0x2000);
+    psb(1500);
+    stretch(0x2040);
+    stretch(0x5000);
+    psb(9000);
+    sw_piece(&t, 1, 0, half, sw_size - half, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 9);
+    for (size_t i = 0; i < ends; i++)
+        if (ips[i] == 0x5000) CHECK(!sures[i]);
+    threads_free(&t);
+}
+
 /* One thread goes on where it did not stop, as after a signal; another, whose
  * code does not fit, may have the cpu, and nothing but a thread of its process
  * is to come. */
@@ -326,6 +360,7 @@ int main(void)
     RUN(by_where_they_go_on);
     RUN(what_cannot_be_told);
     RUN(migration);
+    RUN(a_signal_before_a_thread_that_may_be_anywhere);
     RUN(code_that_does_not_fit);
     RUN(queue_of_a_thread);
     RUN(code_that_comes_later);

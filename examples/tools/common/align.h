@@ -3,11 +3,19 @@
  * A stretch is the flow between two places where tracing was off. A run is the
  * time from one switch of a processor to the next, so it is that of a thread.
  * Stretches and runs are both in the order of time; by time alone a stretch can
- * be in one of several runs. A thread goes on where it stopped when its run
- * before this one ended. What has to be assumed besides, such as a signal, is
- * the cost of an explanation of all stretches; the cheapest ones are found
- * together, over where each thread may have stopped so far. What these do not
- * agree in is not sure.
+ * be in one of several runs. A thread goes on where it stopped, or where its
+ * system call begins anew, or anywhere once a signal handler ends. A run may
+ * have no user code. A new thread begins where the one that made it goes on.
+ * All explanations of this kind are found together, over where each thread may
+ * have stopped so far; what these do not agree in is not sure.
+ *
+ * Signals and exec make a thread go on elsewhere. Where no thread is known to
+ * have stopped that is as possible for each of them. Elsewhere it takes another
+ * thread's place, and costs; explanations count that have up to twice as much
+ * of this as the cheapest ones, which is normally none.
+ *
+ * Where too many explanations would have to be told apart, less is known of
+ * where the threads stopped: that makes more explanations, never fewer.
  *
  * Threads migrate: in which places a thread may be when a run begins, or has to
  * be when it ends, is given if another processor knows it, and is said for the
@@ -20,12 +28,13 @@
 #include <stdint.h>
 
 #define ALIGN_THREADS 16u
-#define ALIGN_PLACES  24u
+#define ALIGN_PLACES  120u
 
 /* Addresses; anywhere, if there are more than ALIGN_PLACES. */
 typedef struct align_places {
     uint64_t ip[ALIGN_PLACES];
     uint8_t count;
+    uint8_t fresh; /* or the thread has not begun */
 } align_places;
 
 typedef struct align_stretch {
@@ -35,8 +44,7 @@ typedef struct align_stretch {
     size_t last;
     uint16_t fits;  /* threads whose code it can be: a bit each, */
     uint16_t stops; /* ... and those for which `stop` is known */
-    uint16_t news;  /* threads that can begin here, */
-    uint16_t backs; /* ... and those that were here before all this */
+    uint16_t news;  /* threads that can begin here */
 
     /* result */
     uint16_t threads; /* that it may be of */
@@ -44,21 +52,16 @@ typedef struct align_stretch {
     size_t low;       /* ... and in any, at least */
 } align_stretch;
 
-enum {
-    ALIGN_KEPT, /* its thread is where it stopped in a run before */
-    ALIGN_NEW,  /* its thread begins */
-    ALIGN_IN    /* its thread is in one of the places `in` */
-};
-
 typedef struct align_run {
-    uint8_t state;
     uint8_t thread;      /* below ALIGN_THREADS, or no user code */
-    align_places in;     /* with ALIGN_IN */
+    uint8_t kept;        /* its thread is where it stopped in a run before; */
+    align_places in;     /* ... or in one of these places */
     align_places out;    /* its thread goes on in one of these later */
 
-    /* result, for a run that has stretches */
-    align_places begins; /* where its first one does; */
-    align_places ends;   /* where its last one stops */
+    /* result; nothing: not known */
+    align_places begins; /* where its first stretch does; */
+    align_places ends;   /* where its thread is when it ends */
+    uint16_t set;        /* of align.c */
 } align_run;
 
 typedef struct align align; /* memory */
@@ -68,6 +71,12 @@ align *align_new(void);
 void align_free(align *a);
 
 void align_add(align_places *p, uint64_t ip);
+
+/* All places of another. */
+void align_join(align_places *p, const align_places *more);
+
+/* Nothing is known. */
+void align_anywhere(align_places *p);
 
 /* Find the cheapest explanations, for as many of the stretches, from the first,
  * as have any; returns their number. 0 without memory. The number of the first

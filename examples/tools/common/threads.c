@@ -102,6 +102,8 @@ struct threads_queue_ {
     uint8_t state;
     uint8_t pulling;         /* events are pending */
     uint8_t in_order;        /* the thread goes on at a known place */
+    uint8_t begun;           /* there is trace before this */
+    uint8_t lost;            /* flow of any thread may be missing here */
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
@@ -225,6 +227,7 @@ static int add_thread(threads *t, uint32_t pid, uint32_t tid)
     memset(thread, 0, sizeof *thread);
     thread->pid = pid;
     thread->tid = tid;
+    align_anywhere(&thread->may);
     return 1;
 }
 
@@ -495,8 +498,12 @@ static int sort_threads(threads *t)
     }
     t->thread_count = n;
     for (size_t i = 0; i < n; i++) {
-        t->list[i].born = to_tsc(t, t->list[i].born);
         if (t->list[i].pid == UINT32_MAX) t->list[i].pid = t->list[i].tid;
+        if (!t->list[i].parent || !t->list[i].born || t->queues.snapshot)
+            continue;
+        t->list[i].born = to_tsc(t, t->list[i].born);
+        t->list[i].may.count = 0;
+        t->list[i].may.fresh = 1;
     }
     return 1;
 }
@@ -842,6 +849,19 @@ static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
         == (int) size;
 }
 
+/* Is it behind the system call that ends a signal handler? That goes back to
+ * where the signal came. */
+static int is_return(const threads_queue_ *q, uint32_t pid, uint64_t ip)
+{
+    uint8_t code[7]; /* mov $NUMBER,%eax (or the end of another form); call */
+    if (!has_code(q, pid, ip - 7, code, sizeof code)) return 0;
+    if (code[2] || code[3] || code[4]) return 0;
+    return code[5] == 0x0f && code[6] == 0x05
+             ? code[1] == 15 && (code[0] == 0xb8 || code[0] == 0xc0)
+             : code[5] == 0xcd && code[6] == 0x80
+                   && (code[1] == 119 || code[1] == 173) && code[0] == 0xb8;
+}
+
 /* Did the thread stop here, as one of its last stops? */
 static int was_at(const threads_thread_ *thread, uint64_t ip, unsigned last)
 {
@@ -870,14 +890,30 @@ static int may_begin(threads_queue_ *q, const threads_thread_ *thread,
     return code[0] == 0x0f && code[1] == 0x05;
 }
 
-/* ... and by what is known of the thread that made it? */
+/* Is there in a plan, or may there be after it, the system call that comes back
+ * to an address and made a thread at a time? */
+static int is_planned(const flow_plan *p, uint64_t ip, uint64_t born)
+{
+    if (!p || !p->count || p->lo[p->count - 1] < born) return 1;
+    for (size_t k = 0; k < p->measured; k++)
+        for (unsigned i = 0; i < p->threads; i++)
+            if ((p->list[k].stops >> i & 1) && p->list[k].stop[i] == ip)
+                return 1;
+    return 0;
+}
+
+/* ... and by what is known of the flow before that, of any thread? */
 static int was_made(const threads_queue_ *q, const threads_thread_ *thread,
                     uint64_t ip)
 {
+    const threads *const t = q->in;
     const unsigned bit = call_bit(ip);
-    const threads_thread_ *const parent = find_thread(q->in, thread->parent);
-    return !parent || !parent->seen
-        || (parent->calls[bit >> 6] >> (bit & 63) & 1);
+    if (!thread->parent || (t->calls[bit >> 6] >> (bit & 63) & 1)) return 1;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (t->all[i].in && t->all[i].by_cpu && t->all[i].state != ENDED
+            && is_planned(t->all[i].plan, ip, thread->born))
+            return 1;
+    return 0;
 }
 
 /* How likely is it that a thread goes on at an address? 3: there it stopped;
@@ -961,6 +997,11 @@ static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
     if (!q->in->timed || !q->by_cpu || q->run == q->run_end) return;
     q->first = q->floor;
     find_range(q, q->lo, q->hi, &q->first, &q->last);
+    for (size_t i = q->floor; q->lost && i <= q->last; i++) {
+        threads_thread_ *const thread = thread_of(q, i);
+        if (thread) align_anywhere(&thread->may);
+    }
+    q->lost = 0;
     q->try_ = q->best = q->first;
     q->best_likely = -1;
     if (known < SIZE_MAX && known < q->plan->decided)
@@ -992,11 +1033,22 @@ static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
     if (thread) thread->seen = 1;
 }
 
+/* The thread is known to be here: what it may have left elsewhere is others. */
+static void leave_group(threads *t, threads_thread_ *thread)
+{
+    const uint32_t group = thread->group;
+    thread->group = 0;
+    for (size_t i = 0; group && i < t->thread_count; i++) {
+        if (t->list[i].group != group) continue;
+        align_join(&t->list[i].may, &thread->may);
+        break;
+    }
+}
+
 /* Threads with the number of this one are in group `to` from here on. */
 static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 {
     const uint32_t from = thread->group;
-    if (!from) thread->mixed = 1;
     thread->group = to;
     for (size_t i = 0; from && i < t->thread_count; i++)
         if (t->list[i].group == from) t->list[i].group = to;
@@ -1128,7 +1180,8 @@ static void note_trial(threads_queue_ *q, size_t k, unsigned bit,
         return;
     }
     s->fits |= (uint16_t) (1u << bit);
-    if (r->has_next) s->stops |= (uint16_t) (1u << bit);
+    if (r->has_next && !is_return(q, r->pid, r->stop))
+        s->stops |= (uint16_t) (1u << bit);
     s->stop[bit] = r->stop;
     if (r->stop != first->stop || r->offset != first->offset)
         q->plan->differ[k] = 1;
@@ -1141,7 +1194,6 @@ static void note_thread(threads_queue_ *q, size_t k, unsigned bit,
     align_stretch *const s = &q->plan->list[k];
     if (may_begin(q, thread, s->ip, q->plan->hi[k]))
         s->news |= (uint16_t) (1u << bit);
-    if (was_at(thread, s->ip, 8)) s->backs |= (uint16_t) (1u << bit);
 }
 
 /* Decode the last stretch of the plan, for each thread that it may be of. 0:
@@ -1208,7 +1260,7 @@ static void begin_plan(threads_queue_ *q)
         p->lo[0] = q->lo;
         p->hi[0] = q->hi;
     } else {
-        extend(q, 0, where(q)->offset, q->who.tsc, q->run);
+        extend(q, 0, where(q)->offset, q->who.tsc, q->floor);
     }
 }
 
@@ -1238,7 +1290,7 @@ static int look_ahead(threads_queue_ *q)
     shift_plan(p);
     if (p->count == 0) begin_plan(q);
     p->clear = p->run_count = 0;
-    p->list->first = q->state == HELD ? q->first : q->run;
+    p->list->first = q->state == HELD ? q->first : q->floor;
     p->list->last = q->state == HELD ? q->last : q->run;
     while (p->open && p->measured < p->count && p->clear < clear) {
         const size_t k = p->measured;
@@ -1260,17 +1312,10 @@ static int look_ahead(threads_queue_ *q)
 static void find_stops(const threads *t, const threads_thread_ *thread,
                        align_places *places)
 {
-    if (!thread->group && thread->known) {
-        align_add(places, thread->stops[0]);
-        return;
-    }
-    if (!thread->group) places->count = ALIGN_PLACES + 1;
-    for (size_t i = 0; thread->group && i < t->thread_count; i++) {
-        const threads_thread_ *const other = &t->list[i];
-        if (other->group != thread->group) continue;
-        for (unsigned n = 0; n < other->mixed && n < other->stop_count; n++)
-            align_add(places, other->stops[n]);
-    }
+    *places = thread->may;
+    for (size_t i = 0; thread->group && i < t->thread_count; i++)
+        if (t->list[i].group == thread->group)
+            align_join(places, &t->list[i].may);
 }
 
 /* The run in the plan of its queue; NULL if there is none. */
@@ -1279,6 +1324,20 @@ static const align_run *in_plan(const threads *t, size_t run)
     const uint32_t queue = t->runs[run].queue;
     const flow_plan *const p = queue == UINT32_MAX ? NULL : t->all[queue].plan;
     return p && run - p->base < p->run_count ? &p->runs[run - p->base] : NULL;
+}
+
+/* Which threads can have begun where stretches do? Now the plans of all queues
+ * are there. */
+static void find_news(threads_queue_ *q)
+{
+    flow_plan *const p = q->plan;
+    for (unsigned i = 0; i < p->threads; i++) {
+        const threads_thread_ *const thread = find_thread(q->in, p->tid[i]);
+        for (size_t k = 0; k < p->measured; k++)
+            if ((p->list[k].news >> i & 1)
+                && !(thread->may.fresh && was_made(q, thread, p->list[k].ip)))
+                p->list[k].news &= (uint16_t) ~(1u << i);
+    }
 }
 
 /* What is known of a run before the stretches are looked at. */
@@ -1292,24 +1351,23 @@ static void begin_run(threads_queue_ *q, align_run *a, size_t run)
     const align_run *other;
     memset(a, 0, sizeof *a);
     a->thread = ALIGN_THREADS;
-    a->out.count = ALIGN_PLACES + 1;
+    align_anywhere(&a->out);
     if (!thread) return;
     a->thread = (uint8_t) number_of(p, thread->tid);
-    a->state = ALIGN_IN;
     if (after != SIZE_MAX && t->runs[after].queue != q->who.queue
         && (other = in_plan(t, after)) != NULL && other->begins.count)
         a->out = other->begins;
-    if (run == q->run && q->state == FLOWING) {
-        a->in.count = ALIGN_PLACES + 1;
+    if (run <= q->run && q->state == FLOWING) {
+        align_anywhere(&a->in);
     } else if (before != SIZE_MAX && t->runs[before].queue == q->who.queue
                && before >= p->base) {
-        a->state = ALIGN_KEPT;
+        a->kept = 1;
     } else if (before != SIZE_MAX && !is_current(q, run)) {
         other = in_plan(t, before);
-        a->in.count = ALIGN_PLACES + 1;
-        if (other && other->ends.count) a->in = other->ends;
-    } else if (!thread->seen) {
-        a->state = ALIGN_NEW;
+        if (other && (other->ends.count || other->ends.fresh))
+            a->in = other->ends;
+        else
+            align_anywhere(&a->in);
     } else {
         find_stops(t, thread, &a->in);
     }
@@ -1383,6 +1441,8 @@ static void make_plans(threads *t)
         if (!look_ahead(q)) return;
         planned += q->plan->measured > 0;
     }
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (t->all[i].plan && t->all[i].plan->measured) find_news(&t->all[i]);
     explain_all(t, planned);
     if (!learn(t)) return;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
@@ -1445,7 +1505,7 @@ static void decide(threads_queue_ *q)
     q->floor = c.low;
     if (where(q)->sync != q->doubtful_at) q->doubtful = 0;
     q->who.sure = c.count == 1 && q->lo < t->lost_tsc && !q->doubtful;
-    if (c.count == 1) c.thread[0]->group = 0;
+    if (c.count == 1) leave_group(t, c.thread[0]);
     if (c.count > 1) regroup(t, c.thread[0], ++t->groups);
     for (unsigned i = 1; i < c.count; i++)
         regroup(t, c.thread[i], c.thread[0]->group);
@@ -1464,12 +1524,12 @@ static void try_run(threads_queue_ *q)
     if (!is_decided(q) && q->first < q->last && !q->asked) {
         q->asked = 1;
         make_plans(q->in);
-        if (is_decided(q)) q->try_ = q->plan->list[q->plan->next].run;
         return;
     }
     if (is_decided(q)) {
-        q->best = q->try_;
-        decide(q);
+        q->best = q->plan->list[q->plan->next].run;
+        if (q->try_ == q->best) decide(q);
+        q->try_ = q->best;
         return;
     }
     likely = thread ? how_likely(q, thread, q->hold_ip) : 0;
@@ -1512,18 +1572,26 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
     memmove(thread->stops + 1, thread->stops,
             (THREADS_STOPS_ - 1) * sizeof *thread->stops);
     thread->stops[0] = ip;
-    if (thread->mixed < THREADS_STOPS_) thread->mixed++;
+    if (!thread->group) memset(&thread->may, 0, sizeof thread->may);
+    if (q->doubtful || (in_call && is_return(q, thread->pid, ip)))
+        align_anywhere(&thread->may);
+    else
+        align_add(&thread->may, ip);
     if (thread->stop_count < THREADS_STOPS_) thread->stop_count++;
     thread->known = 1;
     thread->in_call = (uint8_t) in_call;
     if (in_call)
-        thread->calls[call_bit(ip) >> 6] |= (uint64_t) 1 << (call_bit(ip) & 63);
+        q->in->calls[call_bit(ip) >> 6] |= (uint64_t) 1 << (call_bit(ip) & 63);
 }
 
-/* Where the thread goes on is not known. */
+/* Flow is missing. Where the thread goes on is not known, nor where those do
+ * that may have had the cpu until there is flow again. */
 static void forget(threads_queue_ *q)
 {
-    if (q->thread) q->thread->known = 0;
+    q->lost = 1;
+    if (!q->thread) return;
+    q->thread->known = 0;
+    align_anywhere(&q->thread->may);
 }
 
 static void report_gap(threads_queue_ *q)
@@ -1548,8 +1616,8 @@ static void see_event(threads_queue_ *q, const ipt_event *e)
     switch (e->type) {
     case IPT_EVT_ENABLED:
         if (!status || !q->in_order) {
-            if (!q->in_order) forget(q);
-            q->in_order = 1;
+            if (!q->in_order && q->begun) forget(q);
+            q->in_order = q->begun = 1;
             hold(q, e->ip, e->offset, e->tsc);
         }
         break;
@@ -1625,7 +1693,10 @@ static void give_up(threads_queue_ *q, int status)
     threads *const t = q->in;
     const uint32_t group = q->thread ? q->thread->group : 0;
     for (size_t i = 0; group && i < t->thread_count; i++)
-        if (t->list[i].group == group) t->list[i].known = 0;
+        if (t->list[i].group == group) {
+            t->list[i].known = 0;
+            align_anywhere(&t->list[i].may);
+        }
     if (q->by_cpu && !q->who.sure) doubt(q);
     lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,
          status);
@@ -1770,6 +1841,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
                                            &q->trace.trace, &t->cache);
     window_more(&q->trace, 0);
     if (status >= 0) status = sync_queue(q, SYNC);
+    q->begun = where(q)->sync != 0;
     q->state = FLOWING;
     if (!q->by_cpu) set_thread(q, find_thread(t, q->queue->tid));
     if (status < 0 && status != IPT_END)

@@ -25,6 +25,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef THREADS_H
 #define THREADS_H
+#include "align.h"
 #include "ipt.h"
 #include "perffile.h"
 #include "pids.h"
@@ -125,16 +126,15 @@ typedef struct threads_thread_ {
     uint32_t pid;
     uint32_t tid;
     uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
-    uint64_t calls[16]; /* a filter: where system calls came back to */
     uint64_t born;      /* when it was made, by .. */
     uint32_t parent;    /* ... this thread; 0: not known */
     uint8_t stop_count;
     uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
     uint8_t in_call; /* it stopped in a system call */
     uint8_t seen;    /* some of its flow was */
-    uint32_t group;  /* not 0: flow of this one and of others with the same
-                        number may have been mixed up ... */
-    uint8_t mixed;   /* ... since so many stops */
+    align_places may; /* where it goes on */
+    uint32_t group;   /* not 0: or where another one with this number does, as
+                         their flow may have been mixed up */
 } threads_thread_;
 
 typedef struct threads_queue_ threads_queue_;
@@ -168,6 +168,7 @@ typedef struct threads {
     uint64_t size;
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
+    uint64_t calls[16];   /* a filter: where system calls came back to */
     uint32_t groups;      /* so far */
     uint8_t in_time;      /* where a run begins, time is later than that of its
                              record, in this file; ... */
