@@ -980,6 +980,48 @@ TEST(outputs)
     edge_clear(&some.edges), edge_clear(&some.blocks);
 }
 
+static unsigned long code_reads;
+
+static int counted_read(uint8_t *to, size_t size, const ipt_asid *asid,
+                        uint64_t ip, void *context)
+{
+    code_reads++;
+    return program_read(to, size, asid, ip, context);
+}
+
+/* Code that the memo knows is not read again, in any address space and mode,
+ * nor because another input came between. */
+TEST(memo_saves_reading)
+{
+    static uint8_t bytes[2][INPUT];
+    unsigned long cold = 0, warm = 0;
+    for (unsigned turn = 0; turn < 8; turn++) {
+        const uint32_t gen = turn & 4 ? IPT_GEN_TNT_64 | IPT_GEN_DEFER : 0;
+        unsigned long reads[6] = {0};
+        size_t sizes[2];
+        seed = 900 + turn;
+        the.mode = turn & 1 ? IPT_MODE_32 : IPT_MODE_64;
+        the.vmx = turn >> 1 & 1;
+        write_program();
+        for (unsigned i = 0; i < 2; i++) sizes[i] = write_run(bytes[i], gen);
+        loop_init(&kept, 0, 0, 4096);
+        kept.config.read = counted_read;
+        kept.bare = 1;
+        for (unsigned n = 0; n < 6; n++) {
+            code_reads = 0;
+            CHECK(loop_run(&kept, bytes[n & 1], sizes[n & 1], n == 0));
+            reads[n] = code_reads;
+        }
+        CHECK(reads[2] * 2 < reads[0] && reads[3] * 2 < reads[1]);
+        CHECK(reads[4] == reads[2] && reads[5] == reads[3]);
+        cold += reads[0] + reads[1];
+        warm += reads[2] + reads[3];
+    }
+    CHECK(warm * 8 < cold);
+    the.mode = IPT_MODE_64;
+    the.vmx = 0;
+}
+
 /* A memo is emptied where what counts is another: size, formula, filter. */
 TEST(another_formula)
 {
@@ -1806,6 +1848,7 @@ int main(void)
     RUN(worlds);
     RUN(loops_at_random);
     RUN(outputs);
+    RUN(memo_saves_reading);
     RUN(another_formula);
     RUN(verdicts);
     RUN(overflows_and_errors);
