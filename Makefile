@@ -89,7 +89,9 @@ $(BUILD)/programs/%: tests/programs/%.c
 	$(COMPILE) -o $@ $<
 
 $(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
-	$(COMPILE) -o $@ $(filter %.c,$^) $(LIBS)
+	$(COMPILE) -o $@ $< fuzz/standalone.c $(LIBS)
+$(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
+    tests/*.c fuzz/*.c)): $(COMMON:%=examples/tools/common/%.c)
 
 # ---- demo ----
 

@@ -1033,7 +1033,7 @@ static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
     if (thread) thread->seen = 1;
 }
 
-/* The thread is known to be here: what it may have left elsewhere is others. */
+/* The thread is known to be here: where else it may have been, others are. */
 static void leave_group(threads *t, threads_thread_ *thread)
 {
     const uint32_t group = thread->group;
