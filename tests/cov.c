@@ -1755,6 +1755,10 @@ TEST(V3_arguments)
 #define V3_END TNT(2, 2), TIP(0x1000), TNT(2, 3), PGD(0x5000), PADS(60)
 #define V3_PSB(...) PSB, __VA_ARGS__, FUP(0x1000), PSBEND
 static const row shape_rows[] = {
+    {"off to here and there", V3_CODE,
+     {ON, TNT(2, 1), PGD(0x5000), PGE(0x1000), TNT(2, 1), PGD(0x6000),
+      PGE(0x1000), TNT(2, 1), PGD(0x5000), PGE(0x1000), V3_END}, {{0}}, 0, 0,
+     0},
     {"off, again", V3_CODE,
      {ON, TNT(2, 1), PGD(0x5000), PSB, PSBEND, PSB, PSBEND, PGE(0x1000),
       V3_END}, {{0}}, 0, 0, 0},
