@@ -335,7 +335,9 @@ TEST(random)
 
 #define BLOCKS 60
 #define BLOCK 16 /* bytes */
-#define BASE 0x400000u
+#define BASE the.base
+#define LOW 0x400000u
+#define HIGH 0xffffffff80400000u
 #define INPUT 4096
 
 #define EXIT_IP 0xffffffff81000000u
@@ -356,6 +358,7 @@ static struct {
 } ran[INPUT * 8];
 static size_t ran_count;
 static struct {
+    uint64_t base;    /* where the program is */
     uint64_t missing; /* a page that the image lacks; 0: none */
     uint8_t mode;     /* IPT_MODE_ of the program */
     uint8_t vmx;      /* it is a guest ... */
@@ -684,6 +687,7 @@ TEST(thousand_inputs)
         const uint32_t config = turn & 1 ? IPT_CONFIG_NO_RETCOMP : 0;
         seed = turn / 2 + 1;
         the.mode = turn / 4 ? IPT_MODE_32 : IPT_MODE_64;
+        the.base = turn == 1 ? HIGH : LOW;
         write_program();
         loop_init(&kept, config, flags[turn / 2], 4096);
         loop_init(&tiny, config, flags[turn / 2], 8);
@@ -1002,6 +1006,7 @@ TEST(memo_saves_reading)
         seed = 900 + turn;
         the.mode = turn & 1 ? IPT_MODE_32 : IPT_MODE_64;
         the.vmx = turn >> 1 & 1;
+        the.base = (turn & 5) == 4 ? HIGH : LOW;
         write_program();
         for (unsigned i = 0; i < 2; i++) sizes[i] = write_run(bytes[i], gen);
         loop_init(&kept, 0, 0, 4096);
@@ -1018,6 +1023,7 @@ TEST(memo_saves_reading)
         warm += reads[2] + reads[3];
     }
     CHECK(warm * 8 < cold);
+    the.base = LOW;
     the.mode = IPT_MODE_64;
     the.vmx = 0;
 }
@@ -1838,6 +1844,7 @@ TEST(full_psb)
 
 int main(void)
 {
+    the.base = LOW;
     the.mode = IPT_MODE_64;
     the.spaces = 3;
 #define RUN_FINDING(name, rows, errata) RUN(name);
