@@ -1472,8 +1472,38 @@ TEST(C1_all_or_nothing)
     }
 }
 
+/* All of what is asked for, or nothing. */
+static int stingy_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    const int n = area_read(buffer, size, asid, ip, context);
+
+    return n == (int) size ? n : 0;
+}
+
+/* Fuel counts each callback, also one that gives nothing. */
+TEST(fuel_counts_callbacks)
+{
+    uint64_t units = 1000;
+    ipt_insn insn;
+
+    fresh_config();
+    no_code();
+    PUT(nops(ANY, 0x1000, 2), 0x1000, "\xff\xe0");
+    add_on(IPT_MODE_64);
+    ADD(TIP(0x5000));
+    start(NULL);
+    config.read = stingy_read;
+    config.fuel = &units;
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK(insn.ip == 0x1000 && insn.kind == IPT_INSN_JMP_INDIRECT);
+    CHECK(reads > 2 && reads <= 20);
+    CHECK(1000 - units >= reads + 2); /* it was classified and walked */
+}
+
 int main(void)
 {
+    RUN(fuel_counts_callbacks);
     RUN(runs);
     RUN(runs_of_the_largest_size);
     RUN(sizes_of_instructions);
