@@ -10207,10 +10207,10 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  *
  * Full tables: a new head takes one off the count of the weakest of its set,
  * and its place at 0; a kept trace restores that count each time it runs. A
- * trace has credit, as if it had run 2 * threshold times at first; a run counts
- * for the number of its blocks. Each time there is no room for a new trace, all
- * lose an eighth; the new one, with `threshold` runs, takes the place of that
- * with the least credit, unless it has more.
+ * trace has credit, as if it had run `threshold` times at first; a run counts for
+ * the number of its blocks. Each time a place is looked for, all lose a
+ * sixteenth; the new one takes that of the trace with the least credit, unless
+ * this has more than the new one would.
  * ========================================================================== */
 
 /* The block after these does not follow the one before it, ... */
@@ -10353,7 +10353,7 @@ static uint32_t ipti_hot_weakest(ipt_hot *h)
     uint32_t i;
 
     for (i = 0; i < h->kept; i++) {
-        traces[i].credit_ -= (traces[i].credit_ + 7) / 8;
+        traces[i].credit_ -= (traces[i].credit_ + 15) / 16;
         if (traces[i].credit_ < traces[weakest].credit_)
             weakest = i;
     }
@@ -10412,7 +10412,7 @@ static void ipti_hot_finish(ipt_hot *h)
     trace = &config->traces[h->kept++];
     IPT_MEMSET(trace, 0, sizeof(*trace));
     trace->tag = h->tag_;
-    trace->credit_ = 2 * (uint64_t) h->threshold_ * h->recorded_;
+    trace->credit_ = (uint64_t) h->threshold_ * h->recorded_;
     trace->first = h->pool_end_;
     trace->count = h->recorded_;
     trace->head_ = (uint32_t) (head - config->heads);

@@ -340,7 +340,7 @@ TEST(each_loss)
     for (unsigned i = 0; i < 6; i++) feed(0x8000, IPT_INSN_JMP, 0);
     CHECK_EQ(p.hot.stats.refused, 1);
     CHECK_EQ(p.hot.stats.evicted, 0);
-    for (unsigned i = 0; i < 90; i++) feed(0x7000, IPT_INSN_JMP, 0);
+    for (unsigned i = 0; i < 900; i++) feed(0x7000, IPT_INSN_JMP, 0);
     CHECK_EQ(p.hot.stats.evicted, 1);
     CHECK_EQ(p.hot.stats.deleted, 1);
     end();

@@ -109,6 +109,7 @@ typedef struct model_trace {
     ipt_block *blocks;
     size_t count;
     int gone;
+    uint64_t covered; /* instructions */
 } model_trace;
 
 #define MODEL_BUCKETS 65536
@@ -193,6 +194,7 @@ static inline void model_complete(hot_model *m)
     t = &m->traces[m->trace_count++];
     t->tag = m->recorder;
     t->gone = 0;
+    t->covered = 0;
     t->count = n;
     t->blocks = (ipt_block *) malloc(n * sizeof *t->blocks);
     if (!t->blocks) abort();
@@ -257,10 +259,11 @@ static inline void model_step(hot_model *m, const ipt_block *b,
 
     if (!on) model_abort(m);
     if (m->walking) {
-        const model_trace *t = &m->traces[m->walking - 1];
+        model_trace *t = &m->traces[m->walking - 1];
         if (on && m->step < t->count && t->blocks[m->step].ip == b->ip) {
             m->step++;
             m->covered += b->count;
+            t->covered += b->count;
             return;
         }
         m->walking = 0;
@@ -278,10 +281,25 @@ static inline void model_step(hot_model *m, const ipt_block *b,
         m->walking = tag->trace;
         m->step = 1;
         m->covered += b->count;
+        m->traces[tag->trace - 1].covered += b->count;
     } else if (tag->head && ++tag->counter >= m->threshold) {
         m->recorder = here;
         model_record(m, b);
     }
+}
+
+/* Instructions of the traces, so many, that covered most; it spends them. */
+static inline uint64_t model_best(hot_model *m, unsigned traces)
+{
+    uint64_t sum = 0;
+    for (; traces && m->trace_count; traces--) {
+        model_trace *best = m->traces;
+        for (size_t i = 1; i < m->trace_count; i++)
+            if (m->traces[i].covered > best->covered) best = &m->traces[i];
+        sum += best->covered;
+        best->covered = 0;
+    }
+    return sum;
 }
 
 static inline void model_feed(hot_model *m, const ipt_block *b,
