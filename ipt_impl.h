@@ -10207,10 +10207,10 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  *
  * Full tables: a new head takes one off the count of the weakest of its set,
  * and its place at 0; a kept trace restores that count each time it runs. A
- * trace has credit, as if it had run `threshold` times at first; a run counts for
- * the number of its blocks. Each time a place is looked for, all lose a
- * sixteenth; the new one takes that of the trace with the least credit, unless
- * this has more than the new one would.
+ * trace has credit, as if it had run `threshold` times at first; a run counts
+ * for the number of its blocks. Each time a place is looked for, all lose a
+ * sixteenth. The new trace takes the place of the one with the least credit,
+ * unless that has more than the new one would.
  * ========================================================================== */
 
 /* The block after these does not follow the one before it, ... */
