@@ -691,8 +691,8 @@ int perfdata_read(const perfdata *p, uint64_t offset, uint8_t *buffer,
                   size_t size)
 {
     const perfdata_config *config = p->config;
-    if (offset > config->size || size > config->size - offset)
-        return PERFDATA_ERR_CUT;
+    const uint64_t end = config->size + config->kept;
+    if (offset > end || size > end - offset) return PERFDATA_ERR_CUT;
     if (size && config->read(buffer, size, offset, config->context))
         return PERFDATA_ERR_READ;
     return 0;
@@ -1296,18 +1296,24 @@ static int add_auxtrace(perfdata_queues *q, const perfdata_record *r)
     return 0;
 }
 
+uint64_t perfdata_trace_at(const perfdata_record *sample)
+{
+    const uint8_t *const aux = sample->u.event.aux;
+    return sample->packed ? sample->u.event.kept
+                          : sample->offset + (uint64_t) (aux - sample->bytes);
+}
+
 /* Trace that a sample has is a snapshot of its cpu or thread, whose number
  * stands for that of the queue. */
 static int add_sample(perfdata_queues *q, const perfdata_record *r)
 {
     perfdata_piece *piece;
     if (r->u.event.aux_size == 0) return 0;
-    if (r->packed) {
+    if (perfdata_trace_at(r) == 0) {
         q->packed++;
         return 0;
     }
-    piece = add_piece(q, r->offset + (uint64_t) (r->u.event.aux - r->bytes),
-                      r->u.event.aux_size);
+    piece = add_piece(q, perfdata_trace_at(r), r->u.event.aux_size);
     if (!piece) return PERFDATA_ERR_MEMORY;
     q->snapshot = 1;
     piece->reference = r->sample.time;

@@ -313,6 +313,8 @@ typedef struct perfdata_record {
             uint32_t aux_size;
             const uint8_t *raw; /* of a tracepoint */
             const uint8_t *aux; /* of the trace */
+            uint64_t kept;      /* if that was compressed: where the caller
+                                   has put it, see perfdata_config.kept, or 0 */
         } event;
         struct {            /* HEADER_ATTR */
             perfdata_attr attr;
@@ -469,6 +471,8 @@ typedef struct perfdata_config {
                    size_t *in_size, void *context);
     void *context;
     uint64_t size;         /* of the file */
+    uint64_t kept;         /* bytes that read finds after it besides: trace that
+                              was compressed, which the caller keeps */
     /* More records, each place as if it were a file of its own: data.0 and so
      * on of a folder, which the file has to be followed by. Then there is no
      * order among records, and FINISHED_ROUND, which says what is one, is not
@@ -618,11 +622,14 @@ typedef struct perfdata_queues {
     uint32_t loss_count;
     uint32_t queue_count;
     uint32_t records;       /* AUXTRACE records so far */
-    uint32_t packed;        /* samples whose trace was compressed; it cannot be
-                               read by its place in the file, and is missing */
+    uint32_t packed;        /* samples whose trace was compressed, and was not
+                               kept: it is missing */
     uint8_t snapshot;       /* AUXTRACE_INFO says so, or samples have trace */
     uint8_t by_cpu;         /* AUXTRACE_INFO says so, for trace in samples */
 } perfdata_queues;
+
+/* Where the trace in a sample can be read; 0: nowhere. */
+uint64_t perfdata_trace_at(const perfdata_record *sample);
 
 /* Note what a record says about queues; any record may be given.
  * returns  0; PERFDATA_ERR_MEMORY: double pieces, losses, and call again */

@@ -58,6 +58,8 @@ static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
                    void *context)
 {
     const perffile *f = (const perffile *) context;
+    if (offset >= f->config.size)
+        return read_fd(f->kept_fd, buffer, size, offset - f->config.size);
     while (size) {
         perfdata_place place;
         const int fd = find_fd(f, offset, &place);
@@ -90,6 +92,7 @@ static int inflate(uint8_t *out, size_t *out_size, const uint8_t *in,
     ZSTD_inBuffer from;
     ZSTD_outBuffer to;
     if (!in) {
+        f->kept = 0;
         ZSTD_freeDStream(stream);
         f->zstd = stream = ZSTD_createDStream();
         return !stream
@@ -135,30 +138,45 @@ static int cannot(const tool_args *args, const char *name, const char *why)
     return 1;
 }
 
+/* A file that has no name: its descriptor, or -1. */
+static int nameless(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    int fd;
+    if (!folder || !*folder) folder = "/tmp";
+    if (snprintf(path, sizeof path, "%s/ipt-perf-XXXXXX", folder)
+        >= (int) sizeof path)
+        return -1;
+    fd = mkstemp(path);
+    if (fd >= 0) unlink(path);
+    return fd;
+}
+
+/* All of it, to the end of a file. 0, or -1. */
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+    while (size) {
+        const ssize_t n = write(fd, bytes, size);
+        if (n < 0 && errno != EINTR) return -1;
+        if (n < 0) continue;
+        bytes += n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
 /* Copy what comes out of a pipe to a file that has no name. Returns its
  * descriptor, or -1. */
 static int spool(int from)
 {
     static uint8_t block[1 << 16];
-    const char *folder = getenv("TMPDIR");
-    char path[4096];
-    int to;
+    const int to = nameless();
     ssize_t n = 0;
-    if (!folder || !*folder) folder = "/tmp";
-    if (snprintf(path, sizeof path, "%s/ipt-perf-XXXXXX", folder)
-        >= (int) sizeof path)
-        return -1;
-    to = mkstemp(path);
     if (to < 0) return -1;
-    unlink(path);
     while ((n = read(from, block, sizeof block)) != 0) {
         if (n < 0 && errno == EINTR) continue;
-        for (ssize_t done = 0; n > 0 && done < n;) {
-            ssize_t w = write(to, block + done, (size_t) (n - done));
-            if (w < 0 && errno != EINTR) n = -1;
-            if (w > 0) done += w;
-        }
-        if (n < 0) break;
+        if (n < 0 || write_all(to, block, (size_t) n)) break;
     }
     if (n == 0) return to;
     n = errno;
@@ -285,7 +303,7 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
     const char *why;
     int status;
     memset(f, 0, sizeof *f);
-    f->fd = -1;
+    f->fd = f->kept_fd = -1;
     why = find_file(f, name);
     if (!why) why = make_seekable(f);
     if (why) {
@@ -314,6 +332,7 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
 void perffile_close(perffile *f)
 {
     if (f->fd >= 0) close(f->fd);
+    if (f->kept_fd >= 0) close(f->kept_fd);
     for (uint32_t i = 0; i < f->config.part_count; i++) close(f->part_fds[i]);
     free(f->part_fds);
     free(f->parts);
@@ -324,10 +343,30 @@ void perffile_close(perffile *f)
     free(f->name);
     free(f->folder);
     memset(f, 0, sizeof *f);
-    f->fd = -1;
+    f->fd = f->kept_fd = -1;
 }
 
 /* ---- records ---- */
+
+#define KEEP_AT_MOST ((uint64_t) 1 << 36) /* zstd makes much of a small file */
+
+/* Trace in a sample that was compressed goes to the end of what is kept, unless
+ * it is there since the records were read before. */
+static void keep(perffile *f, perfdata_record *r)
+{
+    const size_t size = r->u.event.aux_size;
+    perfdata_config *const c = &f->config;
+    if (f->kept_fd < 0) f->kept_fd = nameless();
+    f->kept_full |= f->kept_fd < 0 || f->kept + size > KEEP_AT_MOST
+                 || c->size > INT64_MAX - KEEP_AT_MOST;
+    if (!f->kept_full && f->kept == c->kept) {
+        f->kept_full = write_all(f->kept_fd, r->u.event.aux, size) != 0;
+        if (!f->kept_full) c->kept += size;
+    }
+    if (f->kept_full) return;
+    r->u.event.kept = c->size + f->kept;
+    f->kept += size;
+}
 
 int perffile_next(perffile *f, perfdata_record *record)
 {
@@ -335,6 +374,9 @@ int perffile_next(perffile *f, perfdata_record *record)
     do {
         status = perfdata_next(f->data, record);
     } while (status == PERFDATA_ERR_MEMORY && enlarge(f));
+    if (status >= 0 && record->packed && record->type == PERFDATA_SAMPLE
+        && record->u.event.aux_size)
+        keep(f, record);
     return status;
 }
 

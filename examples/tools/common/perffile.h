@@ -2,7 +2,7 @@
  *
  * perfdata.h reads; this gives it the bytes, the memory and zstd. What comes
  * out of a pipe is put into a file without a name first, so that trace can be
- * read when it is wanted. Of a folder, as perf record --kcore or --threads
+ * read when it is wanted; so is trace in samples that were compressed. Of a folder, as perf record --kcore or --threads
  * makes it, the files in it are read.
  *
  *     if (perffile_open(&args, "perf.data", &f)) return 1;
@@ -24,6 +24,9 @@ typedef struct perffile {
     int *part_fds;     /* of data.0 and so on, as config.parts has them */
     perfdata_place *parts;
     void *zstd;
+    int kept_fd;       /* trace of compressed samples, ... */
+    uint64_t kept;     /* ... since perfdata_rewind */
+    uint8_t kept_full; /* no more could be kept */
 } perffile;
 
 /* Open FILE, or a folder that has one, or - for the standard input. Prints

@@ -311,23 +311,21 @@ static int add_aux(threads *t, const perfdata_record *r)
     return 1;
 }
 
-/* The trace in a sample is a snapshot. Where it was compressed it cannot be read
- * by its place in the file. */
+/* The trace in a sample is a snapshot. */
 static int add_snapshot(threads *t, const perfdata_record *r)
 {
     const perfdata_sample *const s = &r->sample;
     const int by_cpu = (s->has & PERFDATA_SAMPLE_CPU) != 0;
     perfdata_record piece;
     if (r->u.event.aux_size == 0) return 1;
-    if (r->packed) {
+    if (perfdata_trace_at(r) == 0) {
         t->losses[THREADS_MISSING]++;
         return 1;
     }
     memset(&piece, 0, sizeof piece);
     piece.type = PERFDATA_AUXTRACE;
     piece.u.auxtrace.size = piece.u.auxtrace.left = r->u.event.aux_size;
-    piece.u.auxtrace.data = r->offset
-                          + (uint64_t) (r->u.event.aux - r->bytes);
+    piece.u.auxtrace.data = perfdata_trace_at(r);
     piece.u.auxtrace.idx = by_cpu ? s->cpu : s->tid;
     piece.u.auxtrace.tid = s->tid;
     piece.u.auxtrace.cpu = by_cpu ? s->cpu : UINT32_MAX;
