@@ -185,4 +185,43 @@ if have callgrind_annotate valgrind; then
     if [ -s "$tmp/got" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
     else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
 fi
+
+# ---- memory ----
+
+# A recording of 20,000 calls, 50 and 500 times.
+cat >"$tmp/many.c" <<'END'
+__attribute__((noinline)) static void leaf(void) {__asm__ volatile("");}
+int main(void)
+{
+    for (int i = 0; i < 20000; i++) leaf();
+    return 0;
+}
+END
+$CC -O1 -static -o "$tmp/many" "$tmp/many.c" &&
+    $CC -O1 -o "$tmp/peak" tests/mock/peak.c || exit 2
+"$build/ptrecord" --quiet -o "$tmp/many.d" -- "$tmp/many" >"$tmp/recorded" 2>&1
+for i in 1 2 3 4 5 6 7 8 9 10; do cat "$tmp/many.d/trace.pt"; done >"$tmp/ten"
+for i in 1 2 3 4 5; do cat "$tmp/ten"; done >"$tmp/small"
+for i in 1 2 3 4 5 6 7 8 9 10; do cat "$tmp/small"; done >"$tmp/large"
+
+# peak SIZE OPTION...: KiB
+peak() {
+    trace=$tmp/$1
+    shift
+    timeout 100 "$tmp/peak" "$tmp/kib" "$build/ptprof" --quiet --min 0 "$@" \
+        --elf "$tmp/many" --pt "$trace" >"$tmp/out" && cat "$tmp/kib"
+}
+
+for view in tree folded chrome perfetto speedscope callgrind; do
+    file=
+    [ $view = tree ] || [ $view = folded ] || file=/dev/null
+    few=$(peak small --$view $file)
+    # Of the tree's columns the third.
+    [ $view = tree ] && calls=$(awk '$NF == "leaf" {print $3}' "$tmp/out")
+    many=$(peak large --$view $file)
+    [ $view = tree ] && calls=$calls/$(awk '$NF == "leaf" {print $3}' "$tmp/out")
+    if [ "$calls" = 1000000/10000000 ] && [ "${few:-0}" -gt 0 ] &&
+        [ $((many * 10)) -le $((few * 11)) ]; then pass
+    else fail "--$view: $few KiB of a million calls, $many of ten ($calls)"; fi
+done
 report

@@ -13,30 +13,7 @@ trap 'exit 2' HUP INT TERM
 CC=${CC:-cc}
 passed=0 failed=0
 
-cat >"$dir/peak.c" <<'EOF'
-#define _DEFAULT_SOURCE
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-/* peak FILE COMMAND...: its status; the most memory it had, KiB, to FILE. */
-int main(int argc, char **argv)
-{
-    struct rusage usage;
-    int status = 1;
-    FILE *f = argc > 2 ? fopen(argv[1], "w") : NULL;
-    if (!f)
-        return 2;
-    if (fork() == 0) {
-        execvp(argv[2], argv + 2);
-        _exit(127);
-    }
-    wait4(-1, &status, 0, &usage);
-    fprintf(f, "%ld\n", usage.ru_maxrss);
-    return fclose(f) || status != 0;
-}
-EOF
-$CC -O1 -o "$dir/peak" "$dir/peak.c" &&
+$CC -O1 -o "$dir/peak" tests/mock/peak.c &&
     $CC -O2 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
         examples/tools/common/perfwrite.c || {
     echo "0 passed, 1 failed"
