@@ -186,6 +186,22 @@ if have callgrind_annotate valgrind; then
     else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
 fi
 
+# ---- speed ----
+
+# instructions TOOL...: that it takes for x.data
+instructions() {
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$build/$@" \
+        --quiet "$tmp/x.data" 2>&1 >/dev/null |
+        sed -n 's/.*Collected : //p'
+}
+
+if have valgrind valgrind; then
+    flow=$(instructions ptflow --errors)
+    tree=$(instructions ptprof)
+    if [ "${flow:-0}" -gt 0 ] && [ "${tree:-0}" -le $((flow * 3)) ]; then pass
+    else fail "a tree takes $tree instructions, its flow $flow"; fi
+fi
+
 # ---- memory ----
 
 # A recording of 20,000 calls, 50 and 500 times.

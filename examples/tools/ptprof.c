@@ -332,9 +332,10 @@ static void spend(thread *t, uint64_t insns, uint64_t ns)
  * is the top function's: it waited, or its instructions took longer. */
 static void advance(thread *t, uint64_t tsc)
 {
-    const uint64_t now = session_ns(&t->in->session, tsc);
     const uint64_t insns = t->insns - t->tick_insns;
+    uint64_t now;
     if (tsc == 0 || tsc == t->tsc) return;
+    now = session_ns(&t->in->session, tsc);
     if (t->insns == 0) t->ns = now;
     if (t->tsc && now > t->tick && insns && !t->stopped) {
         uint64_t rate = (now - t->tick) / insns >= 2

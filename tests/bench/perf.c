@@ -1,6 +1,6 @@
-/* perf.c: the same work by perf, as Debian has it, and by ptflow: processor time
- * of `perf script` and `ptflow` that print errors only, or each instruction,
- * less their time for the same process without trace. Their caches of code are
+/* perf.c: the same work by perf, as Debian has it, and by ptflow and ptprof:
+ * processor time of `perf script` and `ptflow` that print errors only, or each
+ * instruction, of `perf script --call-ret-trace` and `ptprof`'s call tree, less their time for the same process without trace. Their caches of code are
  * warm for most of that. They are not given a kernel's code. perf takes PIP.NR
  * for a guest, of which it wants the files: the bit is cleared for it. */
 #define _POSIX_C_SOURCE 200809L
@@ -28,7 +28,7 @@ typedef struct tool {
     const char *const *print;
 } tool;
 
-static char flow_path[256];
+static char flow_path[256], prof_path[256];
 static const char *const perf_quiet[] = {"perf", "script", "--no-inline", "-F",
                                          "ip", "--itrace=e", "-i", NULL};
 static const char *const perf_print[] = {
@@ -38,6 +38,10 @@ static const char *const flow_quiet[] = {flow_path, "--quiet", "--errors",
                                          NULL};
 static const char *const flow_print[] = {
     flow_path, "--quiet", "--fields", "comm,tid,ip,symoff", NULL};
+
+static const char *const perf_calls[] = {
+    "perf", "script", "--no-inline", "--call-ret-trace", "-i", NULL};
+static const char *const prof_tree[] = {prof_path, "--quiet", NULL};
 
 static tool by_perf = {0, 0, perf_quiet, perf_print};
 static tool by_flow = {0, 0, flow_quiet, flow_print};
@@ -177,6 +181,8 @@ static int have_files(const bench_case *c)
             snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);
         snprintf(flow_path, sizeof flow_path, "%s/ptflow",
                  build ? build : "build");
+        snprintf(prof_path, sizeof prof_path, "%s/ptprof",
+                 build ? build : "build");
         atexit(remove_files);
     }
     written = c;
@@ -249,11 +255,25 @@ static uint64_t print_flow(const bench_case *c)
     return pass(&by_flow, flow_print, ONCE);
 }
 
+static uint64_t calls_perf(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_perf, perf_calls, ONCE);
+}
+
+static uint64_t tree_prof(const bench_case *c)
+{
+    (void) c;
+    return pass(&by_flow, prof_tree, ONCE);
+}
+
 const bench_row bench_perf[] = {
     {"blocks", "perf", prepare_perf, pass_perf, 1, 1, 0},
     {"perf.data", "ptflow", prepare_flow, pass_flow, 1, 0, 0},
     {"perf.data", "perf", prepare_perf, pass_perf, 1, 1, 0},
     {"printed", "ptflow", prepare_flow, print_flow, 1, 0, 0},
     {"printed", "perf", prepare_perf, print_perf, 1, 1, 1},
+    {"call tree", "ptprof", prepare_flow, tree_prof, 1, 0, 0},
+    {"call tree", "perf", prepare_perf, calls_perf, 1, 1, 1},
     {0},
 };

@@ -77,9 +77,12 @@ static int grow(calltree *t)
 
 uint32_t calltree_child(calltree *t, uint32_t parent, uint32_t name)
 {
-    uint32_t *slot = slot_of(t, parent, name);
+    const uint32_t last = t->list[parent].last;
+    uint32_t *slot;
     calltree_node *n;
-    if (*slot) return *slot;
+    if (last && t->list[last].name == name) return last;
+    slot = slot_of(t, parent, name);
+    if (*slot) return t->list[parent].last = *slot;
     if (t->count == CALLTREE_NODES || (t->count == t->max && !grow(t))) {
         t->full = 1;
         return parent;

@@ -37,6 +37,7 @@ typedef struct calltree_node {
     uint32_t child;   /* the first; 0: none */
     uint32_t sibling; /* the next; 0: none */
     uint32_t name;
+    uint32_t last;    /* the child found last; 0: none */
     calltree_cost own;
     calltree_cost total; /* with what it called, after calltree_sum */
     uint64_t calls;

@@ -303,7 +303,8 @@ int session_wants(const session *s, const session_task *t,
                   const threads_who *who)
 {
     uint64_t ns;
-    if (!t->wanted || !is_one_of(&s->cpus, who->cpu)) return 0;
+    if (!t->wanted || (s->cpus.count && !is_one_of(&s->cpus, who->cpu)))
+        return 0;
     if (s->from == 0 && s->to == UINT64_MAX) return 1;
     ns = session_ns(s, who->tsc);
     return who->tsc && ns >= s->from && ns <= s->to;
@@ -312,8 +313,9 @@ int session_wants(const session *s, const session_task *t,
 static void on_flow(const threads_who *who, const ipt_block *b, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = find_task(s, who->pid, who->tid);
-    if (t) s->config->flow(s, t, who, b);
+    if (!s->last || s->last->tid != who->tid)
+        s->last = find_task(s, who->pid, who->tid);
+    if (s->last) s->config->flow(s, s->last, who, b);
 }
 
 static void on_event(const threads_who *who, const ipt_event *e, void *context)

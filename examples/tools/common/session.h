@@ -102,6 +102,7 @@ struct session {
     names_table names;     /* of functions, demangled */
     pids tasks;
     size_t task_max;
+    session_task *last;    /* whose flow came last; or NULL */
     session_numbers tids;
     session_numbers pids;
     session_numbers cpus;

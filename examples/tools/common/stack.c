@@ -392,6 +392,9 @@ static void go(stack *s, uint64_t to)
 static void arrive(stack *s, uint64_t to)
 {
     if (s->going && s->frames.count) {
+        if (s->kind == IPT_INSN_JCC && !s->aborted
+            && holds(&top_of(&s->frames)->function, to))
+            return; /* as jump() would, only sooner */
         if (s->aborted)
             jump(s, to, 1);
         else
