@@ -922,22 +922,31 @@ static void check_blocks(const edge_list *blocks, const uint8_t *bytes,
                          size_t size)
 {
     static uint32_t times[2][sizeof program];
+    static uint8_t ends[sizeof program + 16]; /* a branch does, here */
     const ipt_segment piece = {bytes, size};
     const ipt_trace trace = {&piece, 1, 0, 0};
     static ipt_insn_decoder d;
     ipt_insn insn;
     int status = ipt_insn_init(&d, &fresh.config, &trace, NULL);
     memset(times, 0, sizeof times);
+    memset(ends, 0, sizeof ends);
     if (status >= 0) status = ipt_insn_sync_forward(&d);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         status = ipt_insn_next(&d, &insn);
         for (unsigned i = 0; status >= 0 && i < insn.size; i++)
             if (insn.ip - BASE < sizeof program) times[0][insn.ip - BASE + i]++;
+        if (status >= 0 && insn.ip - BASE < sizeof program)
+            ends[insn.ip - BASE + insn.size]
+                |= is_branch(insn.kind) || insn.kind == IPT_INSN_JMP
+                   || insn.kind == IPT_INSN_CALL;
     }
     for (size_t k = 0; k < blocks->count; k++) {
         const edge *e = &blocks->edges[k];
         for (uint64_t ip = e->from; ip < e->to; ip++)
-            if (ip - BASE < sizeof program) times[1][ip - BASE]++;
+            if (ip - BASE < sizeof program) {
+                times[1][ip - BASE]++;
+                CHECK(ip == e->from || !ends[ip - BASE]);
+            }
     }
     CHECK(memcmp(times[0], times[1], sizeof times[0]) == 0);
 }
