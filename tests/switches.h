@@ -17,7 +17,7 @@
 
 static uint8_t sw_trace[SWITCHES_TRACE];
 static uint64_t sw_size; /* of it */
-static perfdata_attr sw_events[1];
+static perfdata_attr sw_events[2];
 static perfdata sw_data;
 static perffile sw_file;
 
@@ -76,11 +76,15 @@ static void sw_begin(threads *t, const threads_config *config, uint64_t bits)
     sw_events->sample_type = PERFDATA_SAMPLE_TID | PERFDATA_SAMPLE_TIME
                            | PERFDATA_SAMPLE_CPU;
     sw_events->flags = (uint64_t) 1 << 18; /* sample_id_all */
+    sw_events[1] = sw_events[0];
+    sw_events[1].type = 2; /* a tracepoint */
+    sw_events[1].config = 316;
+    sw_events[1].sample_type |= PERFDATA_SAMPLE_RAW;
     sw_file.data = &sw_data;
     sw_file.config.events = sw_events;
-    sw_file.config.event_max = 1;
+    sw_file.config.event_max = 2;
     sw_data.config = &sw_file.config;
-    sw_data.event_count = 1;
+    sw_data.event_count = 2;
     own.file = &sw_file;
     threads_init(t, &own);
     memset(&r, 0, sizeof r);
@@ -134,6 +138,29 @@ static int sw_switch(threads *t, const sw_who *who, int out, uint32_t pid,
     const uint32_t word[2] = {pid, tid};
     return sw_record(t, PERFDATA_SWITCH_CPU_WIDE,
                      out ? PERFDATA_MISC_SWITCH_OUT : 0, who, word, 2);
+}
+
+/* A switch, said by tracepoint 316 or another one. */
+static int sw_sched(threads *t, const sw_who *who, uint32_t number,
+                    uint32_t next)
+{
+    static uint8_t bytes[8 + 24 + 4 + 68];
+    const uint32_t word[6] = {who->pid, who->tid, (uint32_t) who->time,
+                              (uint32_t) (who->time >> 32), who->cpu, 0};
+    perfdata_record r;
+    memset(bytes, 0, sizeof bytes);
+    sw_put(bytes, PERFDATA_SAMPLE, 4);
+    sw_put(bytes + 6, sizeof bytes, 2);
+    for (size_t i = 0; i < 6; i++) sw_put(bytes + 8 + 4 * i, word[i], 4);
+    sw_put(bytes + 32, 68, 4);
+    sw_put(bytes + 36, number, 2);
+    sw_put(bytes + 40, who->tid, 4);
+    sw_put(bytes + 36 + 24, who->tid, 4);
+    sw_put(bytes + 36 + 56, next, 4);
+    if (perfdata_parse(&sw_events[1], 0, bytes, sizeof bytes, &r) < 0)
+        return -1;
+    r.event = 1;
+    return threads_add(t, &r);
 }
 
 static int sw_fork(threads *t, const sw_who *parent, uint32_t pid,

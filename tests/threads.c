@@ -165,6 +165,43 @@ TEST(by_where_they_go_on)
     threads_free(&t);
 }
 
+/* As above, but a tracepoint says it, which does not know processes. */
+TEST(switches_by_a_tracepoint)
+{
+    for (int other = 0; other < 2; other++) {
+        sw_who w = who(3, 0, 900);
+        perfdata_record r;
+        begin(0x400, 0);
+        memset(&r, 0, sizeof r);
+        r.type = PERFDATA_AUXTRACE_INFO;
+        r.u.info.kind = 1;
+        memcpy(r.u.info.word, t.pt, sizeof t.pt);
+        r.u.info.word[PERFDATA_PT_HAVE_SCHED_SWITCH] = 1;
+        CHECK_EQ(threads_add(&t, &r), 0);
+        w.tid = 2;
+        CHECK_EQ(sw_fork(&t, &w, 2, 3), 0);
+        CHECK_EQ(sw_sched(&t, &w, 316 + (uint32_t) other, 3), 0);
+        w = who(3, 0, 2900);
+        CHECK_EQ(sw_sched(&t, &w, 316, 2), 0);
+        psb(1000);
+        stretch(0x1000);
+        psb(2000);
+        stretch(0x1040);
+        psb(3000);
+        stretch(0x2000);
+        psb(4000);
+        sw_piece(&t, 0, 0, 0, sw_size, 0);
+        CHECK_EQ(run(), 0);
+        CHECK_EQ(ends, 3);
+        CHECK_EQ(tids[0], 3);
+        CHECK_EQ(tids[1], 3);
+        CHECK_EQ(tids[2], 2);
+        CHECK_EQ(find_thread(&t, 3)->pid, 2);
+        CHECK_EQ(t.run_count, other ? 2 : 3);
+        threads_free(&t);
+    }
+}
+
 TEST(what_cannot_be_told)
 {
     begin(0x400, 0);
@@ -358,6 +395,7 @@ TEST(an_end)
 int main(void)
 {
     RUN(by_where_they_go_on);
+    RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
     RUN(migration);
     RUN(a_signal_before_a_thread_that_may_be_anywhere);

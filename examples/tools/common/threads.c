@@ -297,6 +297,38 @@ static int add_switch(threads *t, const perfdata_record *r)
          : add_run(t, s->time, s->cpu, 0, 0, 0);
 }
 
+enum { /* of a sched_switch tracepoint, what its sample has */
+    SCHED_PREV = 24,
+    SCHED_NEXT = 56,
+    SCHED_SIZE = 64,
+    TRACEPOINT = 2 /* perf_event_attr.type */
+};
+
+/* Older kernels say by a tracepoint what SWITCH says: the thread that leaves the
+ * cpu is that of the sample; of the other one only the number is said. 1 if
+ * that is what it is, -1 without memory. */
+static int add_sched_switch(threads *t, const perfdata_attr *event,
+                            const perfdata_record *r)
+{
+    const uint8_t *const raw = r->u.event.raw;
+    const int big = t->config.file->data->big_endian;
+    const perfdata_sample *const s = &r->sample;
+    if (t->pt[PERFDATA_PT_HAVE_SCHED_SWITCH] != 1 || !event
+        || event->type != TRACEPOINT || r->u.event.raw_size < SCHED_SIZE
+        || !(s->has & PERFDATA_SAMPLE_CPU) || !(s->has & PERFDATA_SAMPLE_TID)
+        || (uint16_t) perfdata_u32(big, raw) != event->config
+        || perfdata_u32(big, raw + SCHED_PREV) != s->tid)
+        return 0;
+    if (!pids_find(&t->cpus, s->cpu)
+        && (pids_set(&t->cpus, s->cpu, t)
+            || !add_run(t, 0, s->cpu, s->pid, s->tid, 0)))
+        return -1;
+    return add_thread(t, s->pid, s->tid)
+                && add_run(t, s->time, s->cpu, UINT32_MAX,
+                           perfdata_u32(big, raw + SCHED_NEXT), 0)
+             ? 1 : -1;
+}
+
 static int add_aux(threads *t, const perfdata_record *r)
 {
     threads_aux_ *aux;
@@ -360,7 +392,10 @@ int threads_add(threads *t, const perfdata_record *r)
     case PERFDATA_SWITCH:
     case PERFDATA_SWITCH_CPU_WIDE: ok = add_switch(t, r); break;
     case PERFDATA_AUX: ok = add_aux(t, r); break;
-    case PERFDATA_SAMPLE: ok = add_snapshot(t, r); break;
+    case PERFDATA_SAMPLE:
+        ok = add_sched_switch(t, event, r);
+        ok = ok < 0 ? 0 : add_snapshot(t, r);
+        break;
     default: ok = add_row(t, r); break;
     }
     if (ok && r->type != PERFDATA_SAMPLE)
