@@ -125,7 +125,14 @@ static void add(threads *t, const uint8_t *a, unsigned n)
         sw_record(t, PERFDATA_COMM, a[7] & 1 ? PERFDATA_MISC_COMM_EXEC : 0,
                   &who, comm_word, 4);
         break;
-    case 4: sw_aux(t, &who, from, a[6], a[7]); break;
+    case 4:
+        if (a[7] & 0x80) {
+            t->pt[PERFDATA_PT_HAVE_SCHED_SWITCH] = 1;
+            sw_sched(t, &who, 316, a[5] & 7);
+        } else {
+            sw_aux(t, &who, from, a[6], a[7]);
+        }
+        break;
     case 5: sw_record(t, PERFDATA_ITRACE_START, 0, &who, task, 2); break;
     case 6:
         sw_record(t, a[7] & 1 ? PERFDATA_LOST : PERFDATA_SWITCH,

@@ -2,8 +2,9 @@
  *
  * perfdata.h reads; this gives it the bytes, the memory and zstd. What comes
  * out of a pipe is put into a file without a name first, so that trace can be
- * read when it is wanted; so is trace in samples that were compressed. Of a folder, as perf record --kcore or --threads
- * makes it, the files in it are read.
+ * read when it is wanted; so is trace in samples that were compressed. Of a
+ * folder, as perf record --kcore or --threads makes it, the files in it are
+ * read.
  *
  *     if (perffile_open(&args, "perf.data", &f)) return 1;
  *     while ((status = perffile_next(&f, &record)) >= 0) use(&record);

@@ -304,9 +304,9 @@ enum { /* of a sched_switch tracepoint, what its sample has */
     TRACEPOINT = 2 /* perf_event_attr.type */
 };
 
-/* Older kernels say by a tracepoint what SWITCH says: the thread that leaves the
- * cpu is that of the sample; of the other one only the number is said. 1 if
- * that is what it is, -1 without memory. */
+/* Older kernels have a tracepoint for what SWITCH says: the thread that leaves
+ * the cpu is that of the sample; of the other one only the number is known.
+ * 1: that is what it is; -1 without memory. */
 static int add_sched_switch(threads *t, const perfdata_attr *event,
                             const perfdata_record *r)
 {
