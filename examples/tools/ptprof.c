@@ -102,7 +102,7 @@ typedef struct finder {
     ipt_hot_config config;
     uint32_t path;   /* flow is in: 1 + its index; 0: it is in none */
     uint32_t next;   /* block of it */
-    ipt_hot_head heads[4096];
+    ipt_hot_head heads[16384];
     ipt_hot_trace traces[1024];
     ipt_block blocks[16384];
 } finder;
