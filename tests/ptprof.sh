@@ -37,7 +37,7 @@ refuses "bad argument: 1,a" --tid 1,a f
 refuses "No such file" "$tmp/none"
 refuses "No such file" --pt "$tmp/none"
 refuses "more than one file" --pt a b
-refuses "there is no --pt" --map examples/recording b
+refuses "there is no --pt" --raw Makefile:0 b
 says "help" sh -c "'$build/ptprof' --help | grep -q -- '--folded'"
 
 # record NAME -- COMMAND...: a perf.data with times, without which nobody knows

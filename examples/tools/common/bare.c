@@ -28,17 +28,15 @@ int bare_option(tool_args *args, bare *b, const char *word)
     const int is_raw = strcmp(word, "--raw") == 0;
     const int is_elf = strcmp(word, "--elf") == 0;
     const char *value;
-    if (!is_trace && !is_raw && !is_elf && strcmp(word, "--map") != 0)
-        return 0;
+    if (!is_trace && !is_raw && !is_elf) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
     if (is_trace) {
         b->trace = value;
         return -1;
     }
-    return (is_raw   ? code_add_raw(args, &b->code, value)
-            : is_elf ? code_add_elf(args, &b->code, value, NULL)
-                     : code_add_map(args, &b->code, value)) ? 1 : -1;
+    return (is_raw ? code_add_raw(args, &b->code, value)
+                   : code_add_elf(args, &b->code, value, NULL)) ? 1 : -1;
 }
 
 static int cannot(const tool_args *args, const char *what, const char *name,

@@ -3,7 +3,7 @@
  * Tools that read a perf.data are given one made of them: it has one thread and
  * no time. It is without a name once it is open.
  *
- *     bare_option(&args, &b, word);           // --pt, --raw, --elf, --map
+ *     bare_option(&args, &b, word);           // --pt, --raw, --elf
  *     if (b.trace) path = bare_write(&args, &b);
  *     ...
  *     remove(path);
@@ -21,8 +21,7 @@
     "                            that these add, as often as you like:\n"      \
     "  --elf <file>[:<base>]     ... an ELF file.\n"                           \
     "  --raw <file>[:<from>[-<to>]]:<base>\n"                                  \
-    "                            ... a flat file.\n"                           \
-    "  --map <folder>            ... what ptrecord -o has put there.\n"
+    "                            ... a flat file; --map gives code, too.\n"
 
 typedef struct bare {
     const char *trace; /* name; NULL: none was given */

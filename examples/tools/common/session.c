@@ -151,7 +151,7 @@ int session_parse(tool_args *args, session *s, const char *help,
     if (!*name == !s->bare.trace)
         why = *name ? "more than one file" : "no file";
     else if (*name && s->bare.code.space_count)
-        why = "--elf, --raw, --map: there is no --pt";
+        why = "--elf, --raw: there is no --pt";
     if (!why) return -1;
     fprintf(stderr, "%s: %s.\n", args->program, why);
     return 1;
