@@ -3085,7 +3085,7 @@ static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
 
     for (i = 0; i < count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind == IPTI_BIND_TAKE || record->bind == IPTI_BIND_FUP) {
+        if (record->bind == IPTI_BIND_TAKE) { /* PSB left no BIND_FUP */
             record->bind = IPTI_BIND_HELD;
             record->flags |= IPT_EVENT_NO_IP;
         }
