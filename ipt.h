@@ -973,8 +973,8 @@ enum {
                              * the trace after this packet: it is a note that
                              * somebody wrote into the trace. If an event with
                              * an IP comes after the note, and flow passes that
-                             * IP first, the status is IPT_ERR_MISMATCH. So it
-                             * is where a note and three other events come
+                             * IP first, the status is IPT_ERR_MISMATCH. It is
+                             * that, too, if a note and three other events come
                              * between a branch and its TIP */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
@@ -1960,7 +1960,7 @@ typedef struct ipt_hot_trace {
     uint64_t runs;  /* how often flow came to its head since it was kept */
     uint64_t credit_; /* blocks of its runs, as far as they still count */
     uint32_t first; /* index of its first block in config.blocks */
-    uint32_t count; /* blocks */
+    uint32_t count; /* blocks. 0 if deleted, which only a callback can see */
     uint32_t head_; /* index of its head */
     uint32_t link_; /* index of the trace that came after it last, plus 1 */
 } ipt_hot_trace;

@@ -3085,7 +3085,7 @@ static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
 
     for (i = 0; i < count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind == IPTI_BIND_TAKE) { /* PSB left no BIND_FUP */
+        if (record->bind == IPTI_BIND_TAKE) { /* a PSB ended BIND_FUP */
             record->bind = IPTI_BIND_HELD;
             record->flags |= IPT_EVENT_NO_IP;
         }
@@ -6899,7 +6899,8 @@ static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 
 /* The instruction at flow's ip needs a TIP. What it causes besides comes before
  * its TIP, and is kept until that is there: three events at most, so that there
- * is room for DISABLED, OVERFLOW or a tick. Only notes can be more. */
+ * is room for DISABLED, OVERFLOW or a tick. No instruction causes more than
+ * three, so one more is there only if one of them is a note. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
@@ -10276,7 +10277,8 @@ ipti_hot_make(ipt_hot *h, ipt_hot_head *head, const ipt_hot_tag *tag, int force)
     return weakest;
 }
 
-/* What to do where there is no such head. */
+/* What to do where there is no such head: none is made; one is made if there is
+ * room or the weakest can go; the weakest goes in any case. */
 enum { IPTI_HOT_LOOK, IPTI_HOT_TRY, IPTI_HOT_FORCE };
 
 /* The head with this tag, which has one of four places, fewer in a small table.

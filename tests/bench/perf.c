@@ -1,8 +1,9 @@
 /* perf.c: the same work by perf, as Debian has it, and by ptflow and ptprof:
  * processor time of `perf script` and `ptflow` that print errors only, or each
- * instruction, of `perf script --call-ret-trace` and `ptprof`'s call tree, less their time for the same process without trace. Their caches of code are
- * warm for most of that. They are not given a kernel's code. perf takes PIP.NR
- * for a guest, of which it wants the files: the bit is cleared for it. */
+ * instruction; of `perf script --call-ret-trace` and the call tree of `ptprof`;
+ * each less the time for the same process without trace. Their caches of code
+ * are warm for most of that. They are not given a kernel's code. perf takes
+ * PIP.NR for a guest, of which it wants the files: the bit is cleared for it. */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* wait4 */
 #include "bench.h"
