@@ -1105,7 +1105,7 @@ typedef struct ipt_pending_ {
     uint64_t ip;
     uint64_t data[2];
     uint8_t type;  /* IPT_EVT_ */
-    uint8_t bind;  /* IPTI_BIND_ */
+    uint8_t waits; /* IPTI_WAIT_ */
     uint8_t flags; /* IPT_EVENT_ */
     uint8_t arg[5];
 } ipt_pending_;

@@ -2630,9 +2630,9 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
  * [evt]  packets to events               SDM: "Packet Generation Scenarios"
  * Uses: [base], [pkt], [sync], [time].  State: ipt_evt_state_.
  *
- * Every event passes through one queue of records. A record is bound to what
- * completes it; the packet that does so gives it its IP and binds it to NOW,
- * and ipti_evt_pop hands out what is bound to NOW in queue order. Nothing is
+ * Every event passes through one queue of records. A record waits for what
+ * completes it; the packet that does so gives it its IP, and then it waits for
+ * nothing (NOW). ipti_evt_pop hands out those in queue order. Nothing is
  * looked up ahead: where a later packet decides what an earlier one means
  * (PSB+, OVF), the records wait in the queue until it comes.
  *
@@ -2646,15 +2646,15 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
  * or PWRX that they announce, or a PSB+ that says the same more than once.
  * ========================================================================== */
 
-enum {                       /* ipt_pending_.bind */
-    IPTI_BIND_NOW = 0x01,    /* nothing: it is complete */
-    IPTI_BIND_HELD = 0x02,   /* the packet that ends the phase */
-    IPTI_BIND_TIP = 0x04,    /* TIP, TIP.PGE, TIP.PGD */
-    IPTI_BIND_FUP = 0x08,    /* FUP, which also is the source of a branch */
-    IPTI_BIND_TAKE = 0x10,   /* FUP, which has no other use then */
-    IPTI_BIND_EXSTOP = 0x20, /* EXSTOP (MWAIT) */
-    IPTI_BIND_PWRX = 0x40,   /* PWRX (PWRE) */
-    IPTI_BIND_CFE = 0x80     /* CFE (EVD) */
+enum {                       /* ipt_pending_.waits: for what */
+    IPTI_WAIT_NOW = 0x01,    /* nothing: it is complete */
+    IPTI_WAIT_HELD = 0x02,   /* the packet that ends the phase */
+    IPTI_WAIT_TIP = 0x04,    /* TIP, TIP.PGE, TIP.PGD */
+    IPTI_WAIT_FUP = 0x08,    /* FUP, which also is the source of a branch */
+    IPTI_WAIT_TAKE = 0x10,   /* FUP, which has no other use then */
+    IPTI_WAIT_EXSTOP = 0x20, /* EXSTOP (MWAIT) */
+    IPTI_WAIT_PWRX = 0x40,   /* PWRX (PWRE) */
+    IPTI_WAIT_CFE = 0x80     /* CFE (EVD) */
 };
 
 enum {              /* ipt_evt_state_.phase */
@@ -2666,8 +2666,8 @@ enum {              /* ipt_evt_state_.phase */
     IPTI_EVT_BOGUS  /* behind that FUP, which may be APL12's */
 };
 
-#define IPTI_EVT_WAIT (IPT_PENDING_MAX_ - 2)     /* when a packet comes */
-#define IPTI_EVT_WAIT_PSB (IPT_PENDING_MAX_ - 8) /* when that is a PSB */
+#define IPTI_EVT_FULL (IPT_PENDING_MAX_ - 2)     /* when a packet comes */
+#define IPTI_EVT_FULL_PSB (IPT_PENDING_MAX_ - 8) /* when that is a PSB */
 
 #define IPTI_EXEC_KNOWN 8 /* with bits 0 CS.L, 1 CS.D, 2 IF */
 
@@ -2687,7 +2687,7 @@ static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
  * no room. */
 static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
                                      const ipt_packet *packet, uint8_t type,
-                                     uint8_t bind)
+                                     uint8_t waits)
 {
     ipt_pending_ *record = &evt->pending[at];
 
@@ -2700,17 +2700,17 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     evt->count++;
     record->offset = packet->offset;
     record->type = type;
-    record->bind = bind;
-    if (bind == IPTI_BIND_NOW)
+    record->waits = waits;
+    if (waits == IPTI_WAIT_NOW)
         record->flags = IPT_EVENT_NO_IP;
     return record;
 }
 
 static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
-                                   uint8_t bind)
+                                   uint8_t waits)
 {
-    return ipti_evt_insert(evt, evt->count, packet, type, bind);
+    return ipti_evt_insert(evt, evt->count, packet, type, waits);
 }
 
 /* The index of the first record of a type, or the end, where there always is
@@ -2732,31 +2732,31 @@ static ipt_pending_ *ipti_evt_find(ipt_evt_state_ *evt, uint8_t type)
     return i < evt->count ? &evt->pending[i] : NULL;
 }
 
-/* The index of the first record bound to one of `mask`, or the end. */
-static unsigned ipti_evt_bound(const ipt_evt_state_ *evt, unsigned mask)
+/* The index of the first record that waits for one of `mask`, or the end. */
+static unsigned ipti_evt_waiting(const ipt_evt_state_ *evt, unsigned mask)
 {
     unsigned i = 0;
 
-    while (i < evt->count && !(evt->pending[i].bind & mask))
+    while (i < evt->count && !(evt->pending[i].waits & mask))
         i++;
     return i;
 }
 
-/* What is bound to just `from` binds to `to`. */
-static void ipti_evt_rebind(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
-                            uint8_t flags)
+/* What waits for just `from` waits for `to` now. */
+static void ipti_evt_await(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
+                           uint8_t flags)
 {
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
-        if (evt->pending[i].bind == from) {
-            evt->pending[i].bind = to;
+        if (evt->pending[i].waits == from) {
+            evt->pending[i].waits = to;
             evt->pending[i].flags |= flags;
         }
     }
 }
 
-/* Complete what is bound to one of `mask`, with this IP. */
+/* Complete what waits for one of `mask`, with this IP. */
 static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
                              int has_ip)
 {
@@ -2764,9 +2764,9 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
 
     for (i = 0; i < evt->count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (!(record->bind & mask))
+        if (!(record->waits & mask))
             continue;
-        record->bind = IPTI_BIND_NOW;
+        record->waits = IPTI_WAIT_NOW;
         switch (record->type) {
         case IPT_EVT_ASYNC_BRANCH:
         case IPT_EVT_DISABLED: /* the IP is where flow went */
@@ -2784,11 +2784,11 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
     }
 }
 
-/* There will be no FUP for what is bound to one; MODE.Exec may get a TIP. */
+/* There will be no FUP for what waits for one; MODE.Exec may get a TIP. */
 static void ipti_evt_no_fup(ipt_evt_state_ *evt)
 {
-    ipti_evt_rebind(evt, IPTI_BIND_TAKE, IPTI_BIND_FUP, 0);
-    ipti_evt_release(evt, IPTI_BIND_FUP, 0, 0);
+    ipti_evt_await(evt, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
+    ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
 /* What is complete goes before what waits. */
@@ -2799,7 +2799,7 @@ static void ipti_evt_sort(ipt_evt_state_ *evt)
 
     for (i = 0; i < evt->count; i++) {
         const ipt_pending_ record = evt->pending[i];
-        if (record.bind == IPTI_BIND_NOW) {
+        if (record.waits == IPTI_WAIT_NOW) {
             IPT_MEMMOVE(to + 1, to,
                         (size_t) (&evt->pending[i] - to) * sizeof(*to));
             *to++ = record;
@@ -2814,12 +2814,12 @@ static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
                 (evt->count - i) * sizeof(evt->pending[0]));
 }
 
-/* What is bound to one of `mask` is lost. */
+/* What waits for one of `mask` is lost. */
 static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 {
     unsigned i;
 
-    while ((i = ipti_evt_bound(evt, mask)) < evt->count)
+    while ((i = ipti_evt_waiting(evt, mask)) < evt->count)
         ipti_evt_remove(evt, i);
 }
 
@@ -2956,7 +2956,7 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 {
     unsigned i;
 
-    while ((i = ipti_evt_bound(evt, IPTI_BIND_NOW)) < evt->count) {
+    while ((i = ipti_evt_waiting(evt, IPTI_WAIT_NOW)) < evt->count) {
         const uint8_t type = evt->pending[i].type;
         if (type != IPT_EVT_NONE)
             ipti_evt_fill(evt, &evt->pending[i], out);
@@ -2973,7 +2973,7 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
                                      const ipt_packet *packet, uint8_t type)
 {
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, IPTI_BIND_HELD);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type, IPTI_WAIT_HELD);
 
     record->flags = IPT_EVENT_STATUS;
     return record;
@@ -2981,12 +2981,12 @@ static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
 
 static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    unsigned open = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_CFE;
+    unsigned open = IPTI_WAIT_TIP | IPTI_WAIT_FUP | IPTI_WAIT_CFE;
 
     /* it may stand between MWAIT and EXSTOP and between PWRE and PWRX */
     if (!ipti_evt_find(evt, IPT_EVT_OVERFLOW))
-        open |= IPTI_BIND_TAKE;
-    if (ipti_evt_bound(evt, open) < evt->count)
+        open |= IPTI_WAIT_TAKE;
+    if (ipti_evt_waiting(evt, open) < evt->count)
         evt->error = IPT_ERR_CONTEXT;
     ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
     if (evt->error)
@@ -3016,7 +3016,7 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
     evt->psb_lost_mtc = evt->clock.lost_mtc;
     evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind == IPTI_BIND_HELD
+        if (evt->pending[i].waits == IPTI_WAIT_HELD
             && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
             ipti_evt_stamp(evt, &evt->pending[i]);
 }
@@ -3025,7 +3025,7 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
 static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
 {
     evt->phase = IPTI_EVT_FLOW;
-    ipti_evt_release(evt, IPTI_BIND_HELD, ip, has_ip);
+    ipti_evt_release(evt, IPTI_WAIT_HELD, ip, has_ip);
     ipti_evt_sort(evt);
 }
 
@@ -3039,7 +3039,7 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
 
     for (i = 0; i < count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind != IPTI_BIND_HELD)
+        if (record->waits != IPTI_WAIT_HELD)
             continue;
         switch (record->type) {
         case IPT_EVT_PAGING:
@@ -3085,8 +3085,8 @@ static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
 
     for (i = 0; i < count; i++) {
         ipt_pending_ *record = &evt->pending[i];
-        if (record->bind == IPTI_BIND_TAKE) { /* a PSB ended BIND_FUP */
-            record->bind = IPTI_BIND_HELD;
+        if (record->waits == IPTI_WAIT_TAKE) { /* a PSB ended WAIT_FUP */
+            record->waits = IPTI_WAIT_HELD;
             record->flags |= IPT_EVENT_NO_IP;
         }
     }
@@ -3104,7 +3104,7 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
         if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip, count);
         ipti_evt_lost_fup(evt, count);
-        lost->bind = IPTI_BIND_NOW;
+        lost->waits = IPTI_WAIT_NOW;
     } else if (lost) {
         ipti_evt_no_fup(evt);
     }
@@ -3154,10 +3154,10 @@ static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
 {
     static const uint8_t modes[4] /* CS.L and CS.D: not an execution mode */
         = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
-    const uint8_t bind = IPTI_BIND_TIP | IPTI_BIND_TAKE;
+    const uint8_t waits = IPTI_WAIT_TIP | IPTI_WAIT_TAKE;
     ipt_pending_ *record = evt->phase == IPTI_EVT_PSB
                                ? ipti_evt_status(evt, packet, type)
-                               : ipti_evt_push(evt, packet, type, bind);
+                               : ipti_evt_push(evt, packet, type, waits);
 
     ipti_evt_set(record, 0, modes[evt->exec & 3], packet->u.exec.iflag, 0);
 }
@@ -3186,46 +3186,46 @@ static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
 static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
-    uint8_t bind = IPTI_BIND_TAKE;
+    uint8_t waits = IPTI_WAIT_TAKE;
 
     if (!evt->enabled && evt->phase < IPTI_EVT_LOST)
-        bind = IPTI_BIND_NOW;
+        waits = IPTI_WAIT_NOW;
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
-        bind = IPTI_BIND_FUP;
+        waits = IPTI_WAIT_FUP;
     record = evt->phase == IPTI_EVT_PSB
                  ? ipti_evt_status(evt, packet, IPT_EVT_TSX)
-                 : ipti_evt_push(evt, packet, IPT_EVT_TSX, bind);
+                 : ipti_evt_push(evt, packet, IPT_EVT_TSX, waits);
     ipti_evt_set(record, 0, packet->u.tsx.intx, packet->u.tsx.abrt, 0);
 }
 
-/* ---- what binds to no IP ---- */
+/* ---- what waits for no IP ---- */
 
-/* What binds to nothing is complete, unless the phase holds it back. */
+/* What waits for nothing is complete, unless the phase holds it back. */
 static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
 {
-    return evt->phase <= IPTI_EVT_START ? IPTI_BIND_NOW : IPTI_BIND_HELD;
+    return evt->phase <= IPTI_EVT_START ? IPTI_WAIT_NOW : IPTI_WAIT_HELD;
 }
 
 /* That keeps order. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
-    const uint8_t bind = ipti_evt_loose(evt);
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, bind);
+    const uint8_t waits = ipti_evt_loose(evt);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type, waits);
 
     record->flags = IPT_EVENT_NO_IP;
-    if (bind != IPTI_BIND_NOW && evt->phase != IPTI_EVT_PSB)
+    if (waits != IPTI_WAIT_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
 }
 
-/* It binds to a FUP, if the packet says that there is one. */
+/* It waits for a FUP, if the packet says that there is one. */
 static ipt_pending_ *ipti_evt_take(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t ip)
 {
     if (ip)
-        return ipti_evt_push(evt, packet, type, IPTI_BIND_TAKE);
+        return ipti_evt_push(evt, packet, type, IPTI_WAIT_TAKE);
     return ipti_evt_aside(evt, packet, type);
 }
 
@@ -3240,7 +3240,7 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
     if (branch) { /* from there */
         const uint64_t ip = branch->ip;
         record = ipti_evt_insert(evt, (unsigned) (branch - evt->pending),
-                                 packet, IPT_EVT_CFE, IPTI_BIND_NOW);
+                                 packet, IPT_EVT_CFE, IPTI_WAIT_NOW);
         record->ip = ip;
         record->flags = 0;
     } else {
@@ -3250,7 +3250,7 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[0] = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
 }
 
-/* A new address space: behind a FUP it binds to the TIP, at index `at`. */
+/* A new address space: after a FUP it waits for the TIP, at index `at`. */
 static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
                                              const ipt_packet *packet,
                                              unsigned at, uint8_t type,
@@ -3259,7 +3259,7 @@ static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
     if (evt->phase == IPTI_EVT_PSB)
         return ipti_evt_status(evt, packet, async);
     if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
-        return ipti_evt_insert(evt, at, packet, async, IPTI_BIND_TIP);
+        return ipti_evt_insert(evt, at, packet, async, IPTI_WAIT_TIP);
     return ipti_evt_aside(evt, packet, type);
 }
 
@@ -3292,7 +3292,7 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (evt->enabled)
-        ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_BIND_NOW),
+        ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_WAIT_NOW),
                      packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
     else
         evt->error = IPT_ERR_CONTEXT;
@@ -3311,14 +3311,14 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
         return;
     }
-    if (ipti_evt_bound(evt, IPTI_BIND_TAKE) == evt->count)
-        ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_BIND_TIP)->ip
+    if (ipti_evt_waiting(evt, IPTI_WAIT_TAKE) == evt->count)
+        ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_WAIT_TIP)->ip
             = evt->last_ip;
-    ipti_evt_release(evt, IPTI_BIND_FUP | IPTI_BIND_TAKE, evt->last_ip, 1);
+    ipti_evt_release(evt, IPTI_WAIT_FUP | IPTI_WAIT_TAKE, evt->last_ip, 1);
 }
 
-/* TIP, TIP.PGE: what the packet is in itself goes before what else binds to its
- * IP. */
+/* TIP, TIP.PGE: what the packet is in itself goes before what else waits for
+ * its IP. */
 static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int pge = packet->type == IPT_PKT_TIP_PGE;
@@ -3332,9 +3332,9 @@ static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
     } else {
         evt->enabled = 1;
         if (!branch)
-            ipti_evt_insert(evt, ipti_evt_bound(evt, IPTI_BIND_TIP), packet,
-                            pge ? IPT_EVT_ENABLED : IPT_EVT_TIP, IPTI_BIND_TIP);
-        ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, has_ip);
+            ipti_evt_insert(evt, ipti_evt_waiting(evt, IPTI_WAIT_TIP), packet,
+                            pge ? IPT_EVT_ENABLED : IPT_EVT_TIP, IPTI_WAIT_TIP);
+        ipti_evt_release(evt, IPTI_WAIT_TIP, evt->last_ip, has_ip);
     }
 }
 
@@ -3351,14 +3351,14 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
     if (branch)
         branch->type = IPT_EVT_ASYNC_DISABLED;
     else
-        branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_BIND_NOW);
-    branch->bind = IPTI_BIND_NOW;
+        branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_NOW);
+    branch->waits = IPTI_WAIT_NOW;
     if (has_ip)
         branch->data[0] = evt->last_ip;
     else
         branch->flags |= IPT_EVENT_NO_TO;
     /* what changes with it has no place in the flow that we see */
-    ipti_evt_release(evt, IPTI_BIND_TIP, 0, 0);
+    ipti_evt_release(evt, IPTI_WAIT_TIP, 0, 0);
 }
 
 /* ---- overflow             SDM: "Internal Buffer Overflow" ----
@@ -3370,12 +3370,12 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const unsigned waiting = IPTI_BIND_TIP | IPTI_BIND_FUP | IPTI_BIND_TAKE
-                             | IPTI_BIND_EXSTOP | IPTI_BIND_PWRX;
+    const unsigned waiting = IPTI_WAIT_TIP | IPTI_WAIT_FUP | IPTI_WAIT_TAKE
+                             | IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX;
     ipt_pending_ *record = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
 
     if (record) /* if it has an IP, from APL12's FUP, that holds */
-        record->bind = IPTI_BIND_NOW;
+        record->waits = IPTI_WAIT_NOW;
     if (evt->phase == IPTI_EVT_PSB) {
         ipti_evt_psb_end(evt, packet, IPT_EVT_NONE);
         ipti_evt_no_fup(evt);
@@ -3384,12 +3384,12 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     record = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
     if (record)
         record->type = IPT_EVT_NONE; /* it went nowhere */
-    ipti_evt_drop(evt, IPTI_BIND_CFE);
+    ipti_evt_drop(evt, IPTI_WAIT_CFE);
     if (evt->enabled)
         ipti_evt_drop(evt, waiting);
     else
         ipti_evt_release(evt, waiting, 0, 0);
-    record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_BIND_HELD);
+    record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_WAIT_HELD);
     record->flags = IPT_EVENT_NO_IP;
     ipti_evt_stamp(evt, record);
     if (evt->error)
@@ -3472,7 +3472,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-            ipti_evt_release(evt, IPTI_BIND_TIP, evt->last_ip, 1);
+            ipti_evt_release(evt, IPTI_WAIT_TIP, evt->last_ip, 1);
             ipti_evt_no_fup(evt);
             ipti_evt_lost_on(evt, evt->last_ip);
             return 1;
@@ -3482,7 +3482,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         if (!skd010 && !(errata & IPT_ERRATUM_APL11))
             break;
         (void) ipti_evt_last_ip(evt, packet);
-        ipti_evt_release(evt, IPTI_BIND_TIP, 0, 0);
+        ipti_evt_release(evt, IPTI_WAIT_TIP, 0, 0);
         ipti_evt_lost_off(evt);
         return 1;
     case IPT_PKT_TNT_8:
@@ -3491,10 +3491,10 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     case IPT_PKT_PSBEND: /* of the PSB+ that the OVF is in */
         return 1;
     case IPT_PKT_PSB: /* its FUP tells, and it repeats the mode */
-        if (psb || evt->count > IPTI_EVT_WAIT_PSB)
+        if (psb || evt->count > IPTI_EVT_FULL_PSB)
             ipti_evt_lost_off(evt);
-        ipti_evt_drop(evt, IPTI_BIND_TIP | IPTI_BIND_CFE);
-        ipti_evt_rebind(evt, IPTI_BIND_FUP, IPTI_BIND_TAKE, 0);
+        ipti_evt_drop(evt, IPTI_WAIT_TIP | IPTI_WAIT_CFE);
+        ipti_evt_await(evt, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
         evt->exec = 0; /* the one that waited is not told of */
         return 0;
     default:
@@ -3525,7 +3525,7 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_lost_off(evt);
     else if (ipti_pkt_in(on, packet)
              || (packet->type == IPT_PKT_PSB
-                 && evt->count > IPTI_EVT_WAIT_PSB))
+                 && evt->count > IPTI_EVT_FULL_PSB))
         ipti_evt_lost_on(evt, evt->psb_ip);
 }
 
@@ -3534,7 +3534,7 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 /* EVD: half an event, until its CFE comes. */
 static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const unsigned at = ipti_evt_bound(evt, IPTI_BIND_CFE);
+    const unsigned at = ipti_evt_waiting(evt, IPTI_WAIT_CFE);
     const uint8_t type = packet->u.evd.type;
     ipt_pending_ *record = &evt->pending[at];
     unsigned has;
@@ -3543,7 +3543,7 @@ static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
         return;
     has = (unsigned) IPT_CFE_HAS_CR2 << type;
     if (at == evt->count) {
-        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_BIND_CFE);
+        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_WAIT_CFE);
     } else if ((record->arg[1] | has) & IPT_CFE_HAS_CR2
                || record->arg[1] & has) {
         evt->error = IPT_ERR_CONTEXT; /* twice, or CR2 with another */
@@ -3574,14 +3574,14 @@ static uint32_t ipti_cfe_takes(uint8_t has)
     return has & IPT_CFE_HAS_CR2 ? IPTI_CFE_BIT(INTR) : IPTI_CFE_VMEXITS;
 }
 
-/* CFE: if it announces no FUP of its own, it binds to that of the branch that
+/* CFE: if it announces no FUP of its own, it waits for that of the branch that
  * it causes, or flow finds the instruction that causes it. */
 static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint32_t type = (uint32_t) 1 << packet->u.cfe.type;
-    const unsigned at = ipti_evt_bound(evt, IPTI_BIND_CFE);
+    const unsigned at = ipti_evt_waiting(evt, IPTI_WAIT_CFE);
     ipt_pending_ *record = &evt->pending[at];
-    uint8_t bind = ipti_evt_loose(evt);
+    uint8_t waits = ipti_evt_loose(evt);
 
     evt->cfe = 1;
     if (type & IPTI_CFE_NO_IP && packet->u.cfe.ip) {
@@ -3589,21 +3589,21 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         return;
     }
     if (packet->u.cfe.ip)
-        bind = IPTI_BIND_TAKE;
+        waits = IPTI_WAIT_TAKE;
     else if (type & IPTI_CFE_BRANCHES
              && (evt->enabled || evt->phase >= IPTI_EVT_LOST))
-        bind = IPTI_BIND_FUP;
+        waits = IPTI_WAIT_FUP;
     if (at == evt->count) {
-        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, bind);
+        record = ipti_evt_push(evt, packet, IPT_EVT_CFE, waits);
     } else if (!(type & ipti_cfe_takes(record->arg[1]))) {
         evt->error = IPT_ERR_CONTEXT;
         return;
     }
     if (!(type & (IPTI_CFE_BRANCHES | IPTI_CFE_INSNS)))
         record->type = IPT_EVT_NONE;
-    if (type & IPTI_CFE_NO_IP || bind & (IPTI_BIND_NOW | IPTI_BIND_HELD))
+    if (type & IPTI_CFE_NO_IP || waits & (IPTI_WAIT_NOW | IPTI_WAIT_HELD))
         record->flags = IPT_EVENT_NO_IP;
-    record->bind = bind;
+    record->waits = waits;
     record->arg[0] = packet->u.cfe.type;
     record->arg[2] = packet->u.cfe.vector;
     if (type & IPTI_CFE_VECTORS)
@@ -3620,26 +3620,26 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
 
     switch (packet->type) {
     case IPT_PKT_MWAIT:
-        record = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_BIND_EXSTOP);
+        record = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_WAIT_EXSTOP);
         record->data[0] = packet->u.mwait.hints;
         record->data[1] = packet->u.mwait.ext;
         break;
     case IPT_PKT_EXSTOP:
         if (packet->u.exstop.ip)
-            ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, IPTI_BIND_TAKE, 0);
+            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, IPTI_WAIT_TAKE, 0);
         else
-            ipti_evt_rebind(evt, IPTI_BIND_EXSTOP, loose, IPT_EVENT_NO_IP);
+            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, loose, IPT_EVENT_NO_IP);
         ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
         break;
     case IPT_PKT_PWRE:
-        record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_BIND_PWRX);
+        record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_WAIT_PWRX);
         record->flags = IPT_EVENT_NO_IP;
         ipti_evt_stamp(evt, record);
         ipti_evt_set(record, 0, packet->u.pwre.state, packet->u.pwre.sub_state,
                      packet->u.pwre.hw);
         break;
     default: /* PWRX */
-        ipti_evt_rebind(evt, IPTI_BIND_PWRX, loose, IPT_EVENT_NO_IP);
+        ipti_evt_await(evt, IPTI_WAIT_PWRX, loose, IPT_EVENT_NO_IP);
         record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
         ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
                      packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
@@ -3800,9 +3800,9 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
 static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     (void) ipti_evt_end(evt);
-    ipti_evt_release(evt, IPTI_BIND_EXSTOP | IPTI_BIND_PWRX, 0, 0);
-    ipti_evt_drop(evt, ~(unsigned) IPTI_BIND_NOW);
-    ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_BIND_NOW)->data[0]
+    ipti_evt_release(evt, IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX, 0, 0);
+    ipti_evt_drop(evt, ~(unsigned) IPTI_WAIT_NOW);
+    ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_WAIT_NOW)->data[0]
         = packet->u.gap.lost;
     evt->phase = IPTI_EVT_FLOW;
     evt->enabled = 0;
@@ -3949,7 +3949,7 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             return IPT_OK;
         if (evt->error)
             return evt->error;
-        if (evt->phase >= IPTI_EVT_HELD && evt->count > IPTI_EVT_WAIT) {
+        if (evt->phase >= IPTI_EVT_HELD && evt->count > IPTI_EVT_FULL) {
             ipti_evt_likely(evt);
             continue;
         }

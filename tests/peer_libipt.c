@@ -2043,7 +2043,7 @@ static int bad_timing(const failure *f)
 static int is_waiting(const ipt_evt_state_ *evt)
 {
     for (unsigned i = 0; i < evt->count; i++)
-        if (evt->pending[i].bind != IPTI_BIND_NOW) return 1;
+        if (evt->pending[i].waits != IPTI_WAIT_NOW) return 1;
     return 0;
 }
 
