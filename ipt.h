@@ -2273,12 +2273,18 @@ typedef struct ipt_topa {
     uint64_t rtit_ctl;         /* IA32_RTIT_CTL: its bit ToPA is looked at */
     uint64_t output_base;      /* IA32_RTIT_OUTPUT_BASE, and ..._MASK_PTRS, */
     uint64_t output_mask_ptrs; /* read when tracing was off */
-    uint64_t table;  /* physical address of the table whose first entry tracing
-                      * began with; not used if wrapped or without ToPA */
-    uint8_t wrapped; /* 1: output came round to where it stands now, so that
-                      * what is oldest comes next. The hardware does not tell:
-                      * fill the output with zeros and look behind the end, or
-                      * use an entry with INT */
+    /* What these were when you looked last: only what is new since then is
+     * wanted. since_mask_ptrs 0, which the register never is: all is new, and
+     * tracing began with the first entry of the table at physical address
+     * `table`, which is not used otherwise or without ToPA. */
+    uint64_t since_base;
+    uint64_t since_mask_ptrs;
+    uint64_t table;
+    uint8_t wrapped; /* 1: output came round, to where it stands now or past
+                      * where it was since: all that is there is wanted, and
+                      * what is oldest comes next. The hardware does not say:
+                      * fill the output with zeros and look after the end, or
+                      * use a region with IPT_TOPA_INT */
     /* Where physical memory can be read: `size` bytes that stay there while the
      * segments are used (for an entry of a table, 8 bytes: during the call);
      * NULL: nowhere. Whatever a table holds may be asked for. */
@@ -2299,6 +2305,72 @@ typedef struct ipt_topa {
  *            IPT_ERR_ARG: also output that stands outside its region */
 IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
                                    const ipt_topa *topa);
+
+/* Output: `size` bytes from `physical` on, both multiples of 4096. */
+typedef struct ipt_region {
+    uint64_t physical; /* below 2^52 */
+    uint64_t size;
+    uint64_t flags; /* IPT_TOPA_, what happens when it is full */
+} ipt_region;
+
+#define IPT_TOPA_INT 0x04u  /* an interrupt; output goes on meanwhile */
+#define IPT_TOPA_STOP 0x10u /* output stops; IA32_RTIT_STATUS.Stopped */
+
+/* Regions to a Table of Physical Addresses, in their order. A region becomes as
+ * few entries as its address and its size allow; the flags are those of its
+ * last one. The entry after all is a link, to which output comes unless a
+ * region stops it.
+ *
+ *   table    8 bytes an entry, little-endian. For the processor it has to lie
+ *            in physical memory in one piece, at a multiple of 4096
+ *   room     entries there is room for
+ *   next     physical address of the table that the link leads to: that of this
+ *            one for a ring
+ *   returns  2 .. room: entries written. A processor without bit 1 of CPUID
+ *                leaf 14H, ECX, takes no more than 2, and a link to itself
+ *            IPT_ERR_ROOM; IPT_ERR_ARG: also no region, or one that is empty,
+ *                not of whole pages, or past 2^52 */
+IPT_API int ipt_topa_from_regions(uint8_t *table, uint32_t room, uint64_t next,
+                                  const ipt_region *regions, uint32_t count);
+
+/* IA32_RTIT_CTL: what is traced, and how. A field takes 0 .. 15. */
+#define IPT_RTIT_TRACE_EN 0x01u
+#define IPT_RTIT_CYC_EN 0x02u
+#define IPT_RTIT_OS 0x04u   /* CPL 0 */
+#define IPT_RTIT_USER 0x08u /* CPL 1 .. 3 */
+#define IPT_RTIT_PWR_EVT_EN 0x10u
+#define IPT_RTIT_FUP_ON_PTW 0x20u
+#define IPT_RTIT_FABRIC_EN 0x40u
+#define IPT_RTIT_CR3_FILTER 0x80u /* only where CR3 is IA32_RTIT_CR3_MATCH */
+#define IPT_RTIT_TOPA 0x100u
+#define IPT_RTIT_MTC_EN 0x200u
+#define IPT_RTIT_TSC_EN 0x400u
+#define IPT_RTIT_DIS_RETC 0x800u
+#define IPT_RTIT_PTW_EN 0x1000u
+#define IPT_RTIT_BRANCH_EN 0x2000u /* flow; erratum BDM106: always set it */
+#define IPT_RTIT_MTC_FREQ(n) ((uint64_t) (n) << 14)   /* 2^n clocks apart */
+#define IPT_RTIT_CYC_THRESH(n) ((uint64_t) (n) << 19) /* 2^(n-1) cycles apart */
+#define IPT_RTIT_PSB_FREQ(n) ((uint64_t) (n) << 24)   /* 2^(n+11) bytes apart */
+#define IPT_RTIT_EVENT_EN 0x80000000u
+#define IPT_RTIT_ADDR(i, kind) ((uint64_t) (kind) << (32 + 4 * (i)))
+                                  /* i: 0 .. 3; kind: IPT_FILTER_ */
+#define IPT_RTIT_DIS_TNT ((uint64_t) 1 << 55)
+#define IPT_RTIT_INJECT_PSB_PMI ((uint64_t) 1 << 56)
+
+/* CPUID leaf 14H. */
+typedef struct ipt_cpuid_14 {
+    uint32_t ebx; /* subleaf 0 */
+    uint32_t ecx;
+    uint32_t eax_1; /* subleaf 1; 0 where EAX of subleaf 0 is 0 */
+    uint32_t ebx_1;
+} ipt_cpuid_14;
+
+/* What a processor does not have of the IA32_RTIT_CTL that is wanted: bits, and
+ * fields as a whole. Writing the register raises #GP unless this is 0. Reserved
+ * bits count, too; so does IPT_RTIT_TOPA where it and FABRIC_EN are 0, but no
+ * single-range output is there. NULL: all bits. */
+IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
+                                      const ipt_cpuid_14 *cpu);
 
 /* What the processor says about itself and about how it traced. */
 typedef struct ipt_msrs {

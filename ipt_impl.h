@@ -11433,18 +11433,31 @@ IPT_API int ipt_gen_flush(ipt_gen *gen)
  *       SDM: "Trace Output", "IA32_RTIT_CTL MSR", CPUID leaves 14H and 15H
  * ========================================================================== */
 
-/* IA32_RTIT_CTL
+/* IA32_RTIT_CTL: the fields of 4 bits; ipt.h has the bits
  *
- *     | 47..44 | 43..40 | 39..36 | 35..32 | 17..14  |    11   |  8   |
- *     | ADDR3_ | ADDR2_ | ADDR1_ | ADDR0_ | MTCFreq | DisRETC | ToPA |
- *     |  CFG   |  CFG   |  CFG   |  CFG   |         |         |      |  */
-#define IPTI_CTL_TOPA (1u << 8)
-#define IPTI_CTL_DISRETC (1u << 11)
+ *     | 47..44 | 43..40 | 39..36 | 35..32 | 27..24  |  22..19   | 17..14  |
+ *     | ADDR3_ | ADDR2_ | ADDR1_ | ADDR0_ | PSBFreq | CycThresh | MTCFreq |
+ *     |  CFG   |  CFG   |  CFG   |  CFG   |         |           |         |  */
 #define IPTI_CTL_MTC_FREQ 14
+#define IPTI_CTL_CYC_THRESH 19
+#define IPTI_CTL_PSB_FREQ 24
 #define IPTI_CTL_ADDR_CFG 32
+#define IPTI_CTL_FIELDS 0x0000ffff0f7bc000u
 
-/* CPUID leaf 14H, ECX: IPs are linear addresses */
+/* CPUID leaf 14H, subleaf 0, EBX: what there is */
+#define IPTI_CPUID_CYC (1u << 1) /* CYC, CycThresh, PSBFreq */
+#define IPTI_CPUID_ADDR (1u << 2)
+#define IPTI_CPUID_MTC (1u << 3)
+/* ECX: output; IPs are linear addresses */
+#define IPTI_CPUID_TOPA (1u << 0)
+#define IPTI_CPUID_RANGE (1u << 2)
+#define IPTI_CPUID_FABRIC (1u << 3)
 #define IPTI_CPUID_LIP (1u << 31)
+/* subleaf 1: which values a field may have, a bit each, and how many ADDRn_CFG
+ *
+ *     EAX |    31..16    | 2..0  |    EBX |    31..16    |     15..0     |
+ *         | of MTCFreq   | ADDRn |        | of PSBFreq   | of CycThresh  |  */
+#define IPTI_CPUID_ADDRS 7u
 
 /* A ToPA entry
  *
@@ -11456,56 +11469,77 @@ IPT_API int ipt_gen_flush(ipt_gen *gen)
 #define IPTI_TOPA_SIZE 6
 #define IPTI_TOPA_ADDRESS 0x000ffffffffff000u
 
-/* A region of output; its entry is the place where its ToPA entry lies. */
-typedef struct ipti_hw_region {
+#define IPTI_TOPA_FLAGS ((uint64_t) (IPT_TOPA_INT | IPT_TOPA_STOP))
+#define IPTI_TOPA_SIZE_MAX ((uint64_t) 4096 << 15)
+
+/* A place in the output: the region of the ToPA entry at `entry`, and where in
+ * it. */
+typedef struct ipti_hw_spot {
     uint64_t entry;
     uint64_t physical;
     uint64_t size;
-} ipti_hw_region;
+    uint64_t offset;
+} ipti_hw_spot;
 
-/* The region of the ToPA entry at region->entry, or behind it if that links to
- * another table. A link to a link is refused. */
-static int ipti_hw_entry(ipti_hw_region *region, const ipt_topa *topa)
+/* The region of the ToPA entry at spot->entry, or of the one that it links to.
+ * A link to a link is refused. */
+static int ipti_hw_entry(ipti_hw_spot *spot, const ipt_topa *topa)
 {
-    const uint8_t *p = topa->map(region->entry, 8, topa->context);
+    const uint8_t *p = topa->map(spot->entry, 8, topa->context);
 
     if (p && ipti_le64(p) & IPTI_TOPA_END) {
-        region->entry = ipti_le64(p) & IPTI_TOPA_ADDRESS;
-        p = topa->map(region->entry, 8, topa->context);
+        spot->entry = ipti_le64(p) & IPTI_TOPA_ADDRESS;
+        p = topa->map(spot->entry, 8, topa->context);
     }
     if (!p)
         return IPT_ERR_CALLBACK;
-    region->physical = ipti_le64(p) & IPTI_TOPA_ADDRESS;
-    region->size = (uint64_t) 4096 << (ipti_le64(p) >> IPTI_TOPA_SIZE & 15);
+    spot->physical = ipti_le64(p) & IPTI_TOPA_ADDRESS;
+    spot->size = (uint64_t) 4096 << (ipti_le64(p) >> IPTI_TOPA_SIZE & 15);
     return ipti_le64(p) & IPTI_TOPA_END ? IPT_ERR_ARG : IPT_OK;
 }
 
-/* The region that output stands in, and where in it.
+/* Where output stands by two registers.
  *
  * IA32_RTIT_OUTPUT_MASK_PTRS
  *
  *     |   63 .. 32   |         31 .. 7         | 6 .. 0 |
  *     | OutputOffset | size - 1, or ToPA entry | 1 .. 1 |  */
-static int ipti_hw_output(ipti_hw_region *region, uint64_t *offset,
-                          const ipt_topa *topa)
+static int ipti_hw_output(ipti_hw_spot *spot, const ipt_topa *topa,
+                          uint64_t base, uint64_t mask_ptrs)
 {
-    const uint64_t low = topa->output_mask_ptrs & 0xffffffffu;
+    const uint64_t low = mask_ptrs & 0xffffffffu;
     int status = IPT_OK;
 
-    *offset = topa->output_mask_ptrs >> 32;
-    if (topa->rtit_ctl & IPTI_CTL_TOPA) {
-        region->entry
-            = (topa->output_base & IPTI_TOPA_ADDRESS) + (low >> 7) * 8;
-        status = ipti_hw_entry(region, topa);
+    spot->offset = mask_ptrs >> 32;
+    if (topa->rtit_ctl & IPT_RTIT_TOPA) {
+        spot->entry = (base & IPTI_TOPA_ADDRESS) + (low >> 7) * 8;
+        status = ipti_hw_entry(spot, topa);
     } else {
-        region->entry = 0;
-        region->physical = topa->output_base & ~(uint64_t) 0x7f;
-        region->size = (low | 0x7f) + 1;
+        spot->entry = 0;
+        spot->physical = base & ~(uint64_t) 0x7f;
+        spot->size = (low | 0x7f) + 1;
     }
-    return status >= 0 && *offset > region->size ? IPT_ERR_ARG : status;
+    return status >= 0 && spot->offset > spot->size ? IPT_ERR_ARG : status;
 }
 
-/* One more segment behind n; `size` 0: none. Returns how many there are. */
+/* Where what is wanted begins, if output stands at `last` now. */
+static int ipti_hw_first(ipti_hw_spot *first, const ipti_hw_spot *last,
+                         const ipt_topa *topa)
+{
+    *first = *last;
+    if (topa->wrapped)
+        return IPT_OK;
+    if (topa->since_mask_ptrs)
+        return ipti_hw_output(first, topa, topa->since_base,
+                              topa->since_mask_ptrs);
+    first->offset = 0;
+    if (!(topa->rtit_ctl & IPT_RTIT_TOPA))
+        return IPT_OK;
+    first->entry = topa->table;
+    return ipti_hw_entry(first, topa);
+}
+
+/* One more segment after n; `size` 0: none. Returns how many there are. */
 static int ipti_hw_add(ipt_segment *segments, uint32_t room, int n,
                        const ipt_topa *topa, uint64_t physical, uint64_t size)
 {
@@ -11521,34 +11555,147 @@ static int ipti_hw_add(ipt_segment *segments, uint32_t room, int n,
 IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
                                    const ipt_topa *topa)
 {
-    ipti_hw_region last;
-    ipti_hw_region region;
-    uint64_t offset;
+    ipti_hw_spot first;
+    ipti_hw_spot last;
     int status;
-    int n = 0;
+    int n;
 
     if (!segments || !topa || !topa->map || room > 0x7fffffffu)
         return IPT_ERR_ARG;
-    status = ipti_hw_output(&last, &offset, topa);
+    status = ipti_hw_output(&last, topa, topa->output_base,
+                            topa->output_mask_ptrs);
+    if (status >= 0)
+        status = ipti_hw_first(&first, &last, topa);
     if (status < 0)
         return status;
-    if (topa->wrapped)
-        n = ipti_hw_add(segments, room, 0, topa, last.physical + offset,
-                        last.size - offset);
-    if (topa->rtit_ctl & IPTI_CTL_TOPA) {
-        region.entry = topa->wrapped ? last.entry + 8 : topa->table;
-        while (n >= 0) {
-            status = ipti_hw_entry(&region, topa);
-            if (status < 0)
-                return status;
-            if (region.entry == last.entry)
-                break;
-            n = ipti_hw_add(segments, room, n, topa, region.physical,
-                            region.size);
-            region.entry += 8;
-        }
+    if (!topa->wrapped && first.entry == last.entry
+        && first.offset <= last.offset)
+        return ipti_hw_add(segments, room, 0, topa,
+                           last.physical + first.offset,
+                           last.offset - first.offset);
+    n = ipti_hw_add(segments, room, 0, topa, first.physical + first.offset,
+                    first.size - first.offset);
+    while (n >= 0 && topa->rtit_ctl & IPT_RTIT_TOPA) {
+        first.entry += 8;
+        status = ipti_hw_entry(&first, topa);
+        if (status < 0)
+            return status;
+        if (first.entry == last.entry)
+            break;
+        n = ipti_hw_add(segments, room, n, topa, first.physical, first.size);
     }
-    return ipti_hw_add(segments, room, n, topa, last.physical, offset);
+    return ipti_hw_add(segments, room, n, topa, last.physical, last.offset);
+}
+
+/* One more entry after n. Returns how many there are. */
+static int ipti_hw_put(uint8_t *table, uint32_t room, int n, uint64_t entry)
+{
+    if ((uint32_t) n >= room)
+        return IPT_ERR_ROOM;
+    ipti_put_bytes(table + (size_t) n * 8, entry, 8);
+    return n + 1;
+}
+
+/* Entries for a region after n: each has the size of a power of two, at a
+ * multiple of it. Returns how many there are. */
+static int ipti_hw_put_region(uint8_t *table, uint32_t room, int n,
+                              const ipt_region *region)
+{
+    uint64_t at = region->physical;
+    uint64_t left = region->size;
+
+    if (!left || (at | left) & 4095 || (region->flags & ~IPTI_TOPA_FLAGS)
+        || at > IPTI_TOPA_ADDRESS || left - 4096 > IPTI_TOPA_ADDRESS - at)
+        return IPT_ERR_ARG;
+    while (n >= 0 && left) {
+        uint64_t size = 4096;
+        uint64_t code = 0;
+
+        while (size < IPTI_TOPA_SIZE_MAX && !(at & size) && size * 2 <= left) {
+            size *= 2;
+            code++;
+        }
+        left -= size;
+        n = ipti_hw_put(table, room, n,
+                        at | code << IPTI_TOPA_SIZE
+                            | (left ? 0 : region->flags));
+        at += size;
+    }
+    return n;
+}
+
+IPT_API int ipt_topa_from_regions(uint8_t *table, uint32_t room, uint64_t next,
+                                  const ipt_region *regions, uint32_t count)
+{
+    int n = 0;
+    uint32_t i;
+
+    if (!table || !regions || !count || room > 0x7fffffffu
+        || next & ~IPTI_TOPA_ADDRESS)
+        return IPT_ERR_ARG;
+    for (i = 0; i < count && n >= 0; i++)
+        n = ipti_hw_put_region(table, room, n, &regions[i]);
+    return n < 0 ? n : ipti_hw_put(table, room, n, next | IPTI_TOPA_END);
+}
+
+/* The field at `shift`, if it is not 0 where `there` is not, or has, where it
+ * counts, a value that is not one of `values`. */
+static uint64_t ipti_hw_field(uint64_t rtit_ctl, unsigned shift, uint32_t there,
+                              uint32_t values, uint64_t counts)
+{
+    const unsigned value = rtit_ctl >> shift & 15;
+    const int bad = there ? (value || counts) && !(values >> value & 1)
+                          : value != 0;
+
+    return bad ? (uint64_t) 15 << shift : 0;
+}
+
+/* What RTIT_CTL may hold besides fields, by CPUID. */
+static uint64_t ipti_hw_bits(const ipt_cpuid_14 *cpu)
+{
+    static const uint64_t of[9] = { /* bit i of EBX */
+        IPT_RTIT_CR3_FILTER, IPT_RTIT_CYC_EN, 0, IPT_RTIT_MTC_EN,
+        IPT_RTIT_PTW_EN | IPT_RTIT_FUP_ON_PTW, IPT_RTIT_PWR_EVT_EN,
+        IPT_RTIT_INJECT_PSB_PMI, IPT_RTIT_EVENT_EN, IPT_RTIT_DIS_TNT
+    };
+    uint64_t bits = IPT_RTIT_TRACE_EN | IPT_RTIT_OS | IPT_RTIT_USER
+                    | IPT_RTIT_TSC_EN | IPT_RTIT_DIS_RETC | IPT_RTIT_BRANCH_EN;
+    unsigned i;
+
+    for (i = 0; i < 9; i++)
+        bits |= cpu->ebx >> i & 1 ? of[i] : 0;
+    bits |= cpu->ecx & IPTI_CPUID_TOPA ? IPT_RTIT_TOPA : 0;
+    return bits | (cpu->ecx & IPTI_CPUID_FABRIC ? IPT_RTIT_FABRIC_EN : 0);
+}
+
+IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
+                                      const ipt_cpuid_14 *cpu)
+{
+    uint64_t missing;
+    uint32_t cyc;
+    unsigned addrs;
+    unsigned i;
+
+    if (!cpu)
+        return ~(uint64_t) 0;
+    cyc = cpu->ebx & IPTI_CPUID_CYC;
+    addrs = cpu->ebx & IPTI_CPUID_ADDR ? cpu->eax_1 & IPTI_CPUID_ADDRS : 0;
+    missing = rtit_ctl & ~IPTI_CTL_FIELDS & ~ipti_hw_bits(cpu);
+    if (!(rtit_ctl & (IPT_RTIT_TOPA | IPT_RTIT_FABRIC_EN))
+        && !(cpu->ecx & IPTI_CPUID_RANGE))
+        missing |= IPT_RTIT_TOPA;
+    missing |= ipti_hw_field(rtit_ctl, IPTI_CTL_MTC_FREQ,
+                             cpu->ebx & IPTI_CPUID_MTC, cpu->eax_1 >> 16,
+                             rtit_ctl & IPT_RTIT_MTC_EN);
+    missing |= ipti_hw_field(rtit_ctl, IPTI_CTL_CYC_THRESH, cyc,
+                             cpu->ebx_1 & 0xffff, rtit_ctl & IPT_RTIT_CYC_EN);
+    missing |= ipti_hw_field(rtit_ctl, IPTI_CTL_PSB_FREQ, cyc,
+                             cpu->ebx_1 >> 16, 0);
+    for (i = 0; i < IPT_FILTERS; i++)
+        missing |= ipti_hw_field(rtit_ctl, IPTI_CTL_ADDR_CFG + 4 * i, i < addrs,
+                                 1 << IPT_FILTER_TRACE | 1 << IPT_FILTER_STOP,
+                                 0);
+    return missing;
 }
 
 /* CPUID leaf 1, EAX
@@ -11586,7 +11733,7 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
     }
     IPT_MEMCPY(config->filter, filter, sizeof(filter));
     config->flags &= ~(IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
-    if (msrs->rtit_ctl & IPTI_CTL_DISRETC)
+    if (msrs->rtit_ctl & IPT_RTIT_DIS_RETC)
         config->flags |= IPT_CONFIG_NO_RETCOMP;
     if (!(msrs->cpuid_14_ecx & IPTI_CPUID_LIP))
         config->flags |= IPT_CONFIG_RELATIVE_IP;

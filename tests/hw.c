@@ -1,5 +1,6 @@
 /* hw.c: segments from output registers and ToPA tables, written by a model of
- * the processor's output unit; configuration from MSRs and CPUID. */
+ * the processor's output unit; tables from regions; RTIT_CTL by CPUID;
+ * configuration from MSRs and CPUID. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
@@ -152,6 +153,260 @@ TEST(single_range)
     CHECK_EQ(ipt_segments_from_topa(s, 2, &topa), IPT_ERR_ARG);
 }
 
+/* What is new from each of these positions to each later one. */
+TEST(topa_since)
+{
+    static const uint64_t positions[] = {0, 1, 4096, 8191, 8192, 8193, 12288,
+        20000, 28672, 32768, CHAIN - 1, CHAIN, CHAIN + 1, CHAIN + 8192,
+        CHAIN + 20000, 2 * CHAIN - 1, 2 * CHAIN, 3 * CHAIN + 20000};
+    const size_t n = sizeof(positions) / sizeof(positions[0]);
+    ipt_segment s[ENTRIES + 1];
+    size_t i, k;
+
+    for (i = 0; i < n; i++) {
+        for (k = i; k < n; k++) {
+            const ipt_topa then = run(positions[i]);
+            ipt_topa now = run(positions[k]);
+            const uint64_t from = positions[i];
+            const uint64_t to = positions[k];
+
+            now.since_base = then.output_base;
+            now.since_mask_ptrs = then.output_mask_ptrs;
+            now.table = 0x55; /* not used */
+            now.wrapped = to - from > CHAIN;
+            if (to - from == CHAIN) { /* no difference can be seen */
+                CHECK_EQ(ipt_segments_from_topa(s, ENTRIES + 1, &now), 0);
+                now.wrapped = 1;
+            }
+            CHECK(holds(s, ipt_segments_from_topa(s, ENTRIES + 1, &now),
+                        now.wrapped ? to - CHAIN : from, to));
+        }
+    }
+}
+
+TEST(single_range_since)
+{
+    ipt_topa topa = {0};
+    ipt_segment s[2];
+    uint64_t k;
+
+    tables();
+    topa.output_base = topa.since_base = 0x40000;
+    topa.map = map;
+    for (k = 0; k < 5000; k++)
+        memory[0x40000 + k % 4096] = traced(k);
+    topa.output_mask_ptrs = (uint64_t) (5000 % 4096) << 32 | 4095;
+    topa.since_mask_ptrs = (uint64_t) 2000 << 32 | 4095;
+    CHECK_EQ(ipt_segments_from_topa(s, 2, &topa), 2);
+    CHECK(holds(s, 2, 2000, 5000));
+    topa.since_mask_ptrs = (uint64_t) 4 << 32 | 4095;
+    CHECK_EQ(ipt_segments_from_topa(s, 2, &topa), 1);
+    CHECK(holds(s, 1, 4100, 5000));
+    topa.since_mask_ptrs = topa.output_mask_ptrs;
+    CHECK_EQ(ipt_segments_from_topa(s, 2, &topa), 0);
+    topa.since_mask_ptrs = (uint64_t) 4097 << 32 | 4095;
+    CHECK_EQ(ipt_segments_from_topa(s, 2, &topa), IPT_ERR_ARG);
+}
+
+static uint64_t entry_at(const uint8_t *table, int n)
+{
+    uint64_t value = 0;
+    unsigned i;
+
+    for (i = 8; i-- > 0;)
+        value = value << 8 | table[8 * n + (int) i];
+    return value;
+}
+
+/* Bits 51..12 the address, 9..6 the size, 4 STOP, 2 INT, 0 END: each entry is
+ * aligned to its size, together they are the region, and a pair of neighbours
+ * never could be one. */
+static int is_region(const uint8_t *table, int first, int last,
+                     const ipt_region *region)
+{
+    uint64_t at = region->physical;
+    uint64_t before = 0;
+
+    for (; first < last; first++) {
+        const uint64_t e = entry_at(table, first);
+        const uint64_t size = (uint64_t) 4096 << (e >> 6 & 15);
+        const uint64_t flags = first == last - 1 ? region->flags : 0;
+
+        if ((e & 0xffffffffff000u) != at || at % size
+            || (e & ~0xffffffffff3c0u) != flags
+            || (before == size && size < 4096u << 15
+                && (at - before) % (2 * size) == 0))
+            return 0;
+        at += size;
+        before = size;
+    }
+    return at == region->physical + region->size;
+}
+
+TEST(topa_from_regions)
+{
+    static const ipt_region rows[] = {
+        {0x1000, 0x1000, 0},
+        {0x1000, 0x1000, IPT_TOPA_INT},
+        {0x3000, 0x5000, IPT_TOPA_STOP | IPT_TOPA_INT},
+        {0x8000000, 0x8000000, IPT_TOPA_STOP},
+        {0, 0x18000000, IPT_TOPA_INT},
+        {0x7fff000, 0x8002000, 0},
+        {0xffffffffff000u, 0x1000, 0},
+        {0xfffff80000000u, 0x80000000u, IPT_TOPA_INT},
+        {0x123456000u, 0xabcdef000u, 0},
+    };
+    static uint8_t table[8 * 2048];
+    const uint32_t count = sizeof(rows) / sizeof(rows[0]);
+    ipt_region bad;
+    int first = 0;
+    uint32_t i;
+    int n = ipt_topa_from_regions(table, 2048, 0x7000, rows, count);
+
+    CHECK(n > (int) count);
+    for (i = 0; i < count; i++) {
+        int one = ipt_topa_from_regions(table, 2048, 0x7000, &rows[i], 1);
+        CHECK(one >= 2);
+        CHECK(is_region(table, 0, one - 1, &rows[i]));
+        CHECK_EQ(entry_at(table, one - 1), 0x7001);
+        CHECK_EQ(ipt_topa_from_regions(table, (uint32_t) one - 1, 0x7000,
+                                       &rows[i], 1), IPT_ERR_ROOM);
+        CHECK_EQ(ipt_topa_from_regions(table, (uint32_t) one, 0x7000,
+                                       &rows[i], 1), one);
+        CHECK_EQ(ipt_topa_from_regions(table, 0, 0x7000, &rows[i], 1),
+                 IPT_ERR_ROOM);
+        first += one - 1;
+    }
+    CHECK_EQ(n, first + 1);
+    memset(table, 0xa5, sizeof(table));
+    CHECK_EQ(ipt_topa_from_regions(table, (uint32_t) n, 0x7000, rows, count),
+             n);
+    CHECK_EQ(table[8 * n], 0xa5);
+    for (first = 0, i = 0; i < count; i++) {
+        int end = first;
+        uint64_t size = 0;
+        while (size < rows[i].size && end < n)
+            size += (uint64_t) 4096 << (entry_at(table, end++) >> 6 & 15);
+        CHECK(is_region(table, first, end, &rows[i]));
+        first = end;
+    }
+
+    CHECK_EQ(ipt_topa_from_regions(NULL, 9, 0, rows, 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_topa_from_regions(table, 9, 0, NULL, 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_topa_from_regions(table, 9, 0, rows, 0), IPT_ERR_ARG);
+    CHECK_EQ(ipt_topa_from_regions(table, 9, 0x7008, rows, 1), IPT_ERR_ARG);
+    CHECK_EQ(ipt_topa_from_regions(table, 9, (uint64_t) 1 << 52, rows, 1),
+             IPT_ERR_ARG);
+    CHECK_EQ(ipt_topa_from_regions(table, 0x80000000u, 0, rows, 1),
+             IPT_ERR_ARG);
+#define BAD(field, value)                                               \
+    bad = rows[0];                                                      \
+    bad.field = value;                                                  \
+    CHECK_EQ(ipt_topa_from_regions(table, 9, 0, &bad, 1), IPT_ERR_ARG)
+    BAD(size, 0);
+    BAD(size, 0x1800);
+    BAD(size, 0xfffffffffffff000u);
+    BAD(size, 0x10000000000000u);
+    BAD(physical, 0x1080);
+    BAD(physical, 0x10000000000000u);
+    BAD(flags, 1);
+    BAD(flags, 8);
+#undef BAD
+}
+
+/* IA32_RTIT_CTL, bit by bit, and what of CPUID leaf 14H allows it: by the SDM's
+ * tables, in numbers. */
+TEST(rtit_ctl)
+{
+    static const struct {
+        unsigned bit, width;
+        unsigned ebx, ecx; /* a bit that allows it; 32: none is needed */
+    } rows[] = {
+        {0, 1, 32, 32}, {1, 1, 1, 32},  {2, 1, 32, 32}, {3, 1, 32, 32},
+        {4, 1, 5, 32},  {5, 1, 4, 32},  {6, 1, 32, 3},  {7, 1, 0, 32},
+        {8, 1, 32, 0},  {9, 1, 3, 32},  {10, 1, 32, 32}, {11, 1, 32, 32},
+        {12, 1, 4, 32}, {13, 1, 32, 32}, {14, 4, 3, 32}, {19, 4, 1, 32},
+        {24, 4, 1, 32}, {31, 1, 7, 32}, {32, 4, 2, 32}, {36, 4, 2, 32},
+        {40, 4, 2, 32}, {44, 4, 2, 32}, {55, 1, 8, 32}, {56, 1, 6, 32},
+    };
+    const ipt_cpuid_14 all = {0x1ff, 0x8000000f, 0xffff0004, 0xffffffff};
+    uint64_t known = 0;
+    unsigned i, value;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint64_t field = ((uint64_t) 1 << rows[i].width) - 1;
+        known |= field << rows[i].bit;
+        for (value = 1; value <= (rows[i].bit >= 32 && field == 15 ? 2 : field);
+             value++) {
+            const uint64_t ctl = (uint64_t) value << rows[i].bit;
+            ipt_cpuid_14 cpu = all;
+            CHECK_EQ(ipt_rtit_ctl_missing(ctl, &cpu), 0);
+            if (rows[i].ebx < 32)
+                cpu.ebx &= ~(1u << rows[i].ebx);
+            else if (rows[i].ecx < 32)
+                cpu.ecx &= ~(1u << rows[i].ecx);
+            else
+                cpu.ebx = 0, cpu.ecx = 4, cpu.eax_1 = 0, cpu.ebx_1 = 0;
+            CHECK_EQ(ipt_rtit_ctl_missing(ctl, &cpu),
+                     rows[i].ebx < 32 || rows[i].ecx < 32
+                         ? field << rows[i].bit : 0);
+        }
+    }
+    for (i = 0; i < 64; i++) {
+        const uint64_t bit = (uint64_t) 1 << i;
+        if (!(known & bit)) CHECK_EQ(ipt_rtit_ctl_missing(bit, &all), bit);
+    }
+    for (i = 32; i < 48; i += 4)
+        for (value = 3; value < 16; value++)
+            CHECK_EQ(ipt_rtit_ctl_missing((uint64_t) value << i, &all),
+                     (uint64_t) 15 << i);
+    CHECK_EQ(ipt_rtit_ctl_missing(0, NULL), UINT64_MAX);
+}
+
+/* Values of the fields, one allowed each time; how many ADDRn_CFG there are;
+ * output. */
+TEST(rtit_ctl_values)
+{
+    ipt_cpuid_14 cpu = {0x1ff, 0x80000007, 0, 0};
+    unsigned can, want, n;
+
+    for (can = 0; can < 16; can++) {
+        cpu.eax_1 = 0x10000u << can;
+        cpu.ebx_1 = 0x10000u << can | 1u << (can ^ 5);
+        for (want = 0; want < 16; want++) {
+            const int mtc = want == can, cyc = want == (can ^ 5);
+            CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_MTC_FREQ(want)
+                                          | IPT_RTIT_MTC_EN, &cpu),
+                     mtc ? 0 : 15u << 14);
+            CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_MTC_FREQ(want), &cpu),
+                     mtc || !want ? 0 : 15u << 14);
+            CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_CYC_THRESH(want)
+                                          | IPT_RTIT_CYC_EN, &cpu),
+                     cyc ? 0 : 15u << 19);
+            CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_CYC_THRESH(want), &cpu),
+                     cyc || !want ? 0 : 15u << 19);
+            CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_PSB_FREQ(want), &cpu),
+                     mtc || !want ? 0 : 15u << 24);
+        }
+    }
+    for (n = 0; n < 8; n++) {
+        uint64_t missing = 0;
+        uint64_t all = 0;
+        cpu.eax_1 = n;
+        for (want = 0; want < 4; want++) {
+            all |= IPT_RTIT_ADDR(want, IPT_FILTER_STOP);
+            missing |= want < n ? 0 : (uint64_t) 15 << (32 + 4 * want);
+        }
+        CHECK_EQ(ipt_rtit_ctl_missing(all, &cpu), missing);
+    }
+    cpu.ecx = 3; /* no single range */
+    CHECK_EQ(ipt_rtit_ctl_missing(0, &cpu), IPT_RTIT_TOPA);
+    CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_TOPA, &cpu), 0);
+    cpu.ecx = 8; /* another place only */
+    CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_FABRIC_EN, &cpu), 0);
+    CHECK_EQ(ipt_rtit_ctl_missing(IPT_RTIT_TOPA, &cpu), IPT_RTIT_TOPA);
+}
+
 /* What is decoded from the segments is what was traced. */
 TEST(decoded)
 {
@@ -290,6 +545,11 @@ int main(void)
 {
     RUN(topa);
     RUN(single_range);
+    RUN(topa_since);
+    RUN(single_range_since);
+    RUN(topa_from_regions);
+    RUN(rtit_ctl);
+    RUN(rtit_ctl_values);
     RUN(decoded);
     RUN(hostile_tables);
     RUN(changed_bits);

@@ -12,7 +12,8 @@ api=$root/ipt.h
 LONG="ipti_load ipti_store_fields ipti_evt_dispatch"
 # Public functions that are not named after a section.
 NAMES="ipt_status_name ipt_status_cause ipt_status_remedy ipt_cpu_errata"
-NAMES="$NAMES ipt_segments_from_topa ipt_config_from_msrs"
+NAMES="$NAMES ipt_segments_from_topa ipt_topa_from_regions"
+NAMES="$NAMES ipt_rtit_ctl_missing ipt_config_from_msrs"
 
 # ---- banners: line number and tag of each, in order ----
 awk '/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/ {
@@ -70,7 +71,7 @@ done
 # The section that a name of ipt.h belongs to has to define it; [sync] and
 # [strings] also define functions of the others.
 awk '/^IPT_API/ {print $0}' "$api" | sed 's/(.*//; s/.*[ *]//' >functions
-[ "$(wc -l <functions)" -le 70 ] && pass || fail "ipt.h: over 70 functions"
+[ "$(wc -l <functions)" -lt 80 ] && pass || fail "ipt.h: 80 functions or more"
 awk -v names=" $NAMES " '
     FILENAME == "tags" {tag[$2] = 1; at[$1] = $2; next}
     FILENAME == "functions" {
