@@ -306,7 +306,7 @@ extern "C" {
 #elif defined(__GNUC__)
 #define IPT_API static __attribute__((__unused__))
 #else
-#define IPT_API static
+#define IPT_API static inline
 #endif
 #endif
 

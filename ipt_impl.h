@@ -178,6 +178,11 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
 #define IPTI_HOT inline __attribute__((__always_inline__))
+#elif defined(_MSC_VER)
+#define IPTI_LIKELY(x) (x)
+#define IPTI_UNLIKELY(x) (x)
+#define IPTI_APART __declspec(noinline)
+#define IPTI_HOT __forceinline
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
@@ -236,11 +241,23 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
     return ipti_le64(p) >> bit & (~(uint64_t) 0 >> (64 - width));
 }
 
+#if defined(_MSC_VER) && !defined(__GNUC__) \
+    && (defined(_M_X64) || defined(_M_ARM64))
+#define IPTI_BIT_SCAN
+unsigned char _BitScanReverse64(unsigned long *index, uint64_t value);
+unsigned char _BitScanForward64(unsigned long *index, uint64_t value);
+#pragma intrinsic(_BitScanReverse64, _BitScanForward64)
+#endif
+
 /* The index of the highest bit that is set; value is not 0. */
 static inline unsigned ipti_top(uint64_t value)
 {
-#ifdef __GNUC__
+#if defined(__GNUC__)
     return 63u ^ (unsigned) __builtin_clzll(value);
+#elif defined(IPTI_BIT_SCAN)
+    unsigned long top;
+    _BitScanReverse64(&top, value);
+    return top;
 #else
     unsigned top = 0;
     while (value >>= 1)
@@ -249,13 +266,39 @@ static inline unsigned ipti_top(uint64_t value)
 #endif
 }
 
-/* The same of the lowest one. */
+/* The index of the lowest bit that is set; value is not 0. */
 static inline unsigned ipti_low(uint64_t value)
 {
-#ifdef __GNUC__
+#if defined(__GNUC__) && SIZE_MAX > 0xffffffffu
     return (unsigned) __builtin_ctzll(value);
+#elif defined(IPTI_BIT_SCAN)
+    unsigned long low;
+    _BitScanForward64(&low, value);
+    return low;
 #else
     return ipti_top(value & (0 - value));
+#endif
+}
+
+/* n / d, where d is not 0. For it a compiler for 32 bits calls its library,
+ * which not every place has. */
+static inline uint64_t ipti_div(uint64_t n, uint64_t d)
+{
+#if SIZE_MAX > 0xffffffffu
+    return n / d;
+#else
+    uint64_t quotient = 0;
+    unsigned bit;
+
+    if (n < d)
+        return 0;
+    for (bit = ipti_top(n) - ipti_top(d) + 1; bit-- > 0;) {
+        if (n >> bit >= d) {
+            n -= d << bit;
+            quotient |= (uint64_t) 1 << bit;
+        }
+    }
+    return quotient;
 #endif
 }
 
@@ -2265,7 +2308,7 @@ static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
     if (!config->cpuid_15_eax || !config->cpuid_15_ebx)
         return IPT_ERR_CONFIG;
     parts = (uint64_t) ctc * config->cpuid_15_ebx + *rest;
-    *ticks = parts / config->cpuid_15_eax;
+    *ticks = ipti_div(parts, config->cpuid_15_eax);
     *rest = (uint32_t) (parts - *ticks * config->cpuid_15_eax);
     return IPT_OK;
 }
@@ -2296,7 +2339,7 @@ static void ipti_time_show(ipt_clock *clock)
 /* ticks < 2^56, so the shift loses nothing. */
 static int ipti_cal_set(ipt_clock *clock, uint64_t ticks, uint64_t cycles)
 {
-    const uint64_t fcr = (ticks << IPTI_TIME_FCR_BITS) / cycles;
+    const uint64_t fcr = ipti_div(ticks << IPTI_TIME_FCR_BITS, cycles);
 
     if (!fcr) /* no clock is that fast; without it time would stand still */
         return IPT_ERR_PACKET;
@@ -2355,7 +2398,7 @@ static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
     if (config->mtc_freq >= 10 || !clock->fcr || !ticks)
         return 0;
     /* Would 0xf00 more cycles still be less than the ticks? */
-    ticks = ((ticks << IPTI_TIME_FCR_BITS) - 1) / clock->fcr;
+    ticks = ipti_div((ticks << IPTI_TIME_FCR_BITS) - 1, clock->fcr);
     return ticks >= 0xf00 && cycles <= ticks - 0xf00;
 }
 
@@ -2532,7 +2575,7 @@ static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
 
     /* MTCs moved the time, so that ticks are known */
     (void) ipti_time_ctc_ticks(config, ctc, &rest, &before);
-    before = (before << IPTI_TIME_FCR_BITS) / clock->fcr;
+    before = ipti_div(before << IPTI_TIME_FCR_BITS, clock->fcr);
     return cycles > before ? cycles - before : 0;
 }
 
@@ -2547,7 +2590,8 @@ static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
     }
     if (!clock->fc_ && clock->ctc_ != clock->ctc_cyc_)
         cycles = ipti_time_cyc_left(clock, cycles);
-    if (IPTI_UNLIKELY((cycles | fcr) >> 32) && cycles > UINT64_MAX / fcr) {
+    if (IPTI_UNLIKELY((cycles | fcr) >> 32)
+        && cycles > ipti_div(UINT64_MAX, fcr)) {
         ipti_time_count(&clock->lost_cyc);
         return IPT_ERR_PACKET;
     }
@@ -10822,7 +10866,8 @@ static uint64_t ipti_gen_tsc(const ipt_gen *gen)
 
     if (gen->config_.nom_freq == 0 || time->cbr == 0)
         return time->base_tsc + cycles;
-    return time->base_tsc + cycles * gen->config_.nom_freq / time->cbr;
+    return time->base_tsc
+           + ipti_div(cycles * gen->config_.nom_freq, time->cbr);
 }
 
 /* From now on there are cbr core cycles to a cycle of the bus. */
@@ -10837,7 +10882,9 @@ static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
 /* a * b / c, rounded down, where a alone may be large. */
 static uint64_t ipti_gen_scale(uint64_t a, uint32_t b, uint32_t c)
 {
-    return a / c * b + a % c * b / c;
+    const uint64_t whole = ipti_div(a, c);
+
+    return whole * b + ipti_div((a - whole * c) * b, c);
 }
 
 /* The crystal clock. */
@@ -10857,7 +10904,8 @@ static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 
     ticks = ticks > time->base_tsc ? ticks - time->base_tsc : 0;
     if (config->nom_freq && time->cbr)
-        ticks = (ticks * time->cbr + config->nom_freq - 1) / config->nom_freq;
+        ticks = ipti_div(ticks * time->cbr + config->nom_freq - 1,
+                         config->nom_freq);
     return time->base_clock + ticks;
 }
 

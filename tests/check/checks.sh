@@ -61,6 +61,11 @@ extern size_t strlen(const char *text);\
 size_t perfdata_planted(const char *p);\
 size_t perfdata_planted(const char *p) { return strlen(p); }'
 caught freestanding 'perfdata.* imports'
+core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
+IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
+caught freestanding '-m32.* imports'
+edit ipt_impl.h 's/__declspec(noinline)/__attribute__((planted))/'
+caught freestanding 'Windows'
 
 core "$third" 'IPT_API int ipt_planted(void)\n{
     return ipt_pkt_name(0) != NULL;\n}'

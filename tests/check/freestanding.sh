@@ -101,6 +101,27 @@ for cc in gcc clang; do
         grep -vE '/(stddef|stdint|stdint-gcc|__stddef_.*)\.h$' >bad
     expect_empty "$cc: includes more than its own headers" bad
 done
+# Processors of 32 bits have no division of 64 bits but their compiler's.
+for cc in "gcc -m32" "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb" \
+    "clang --target=i386-linux-gnu" "clang --target=i686-pc-windows-msvc"; do
+    package=${cc%% *}
+    [ $package != arm-none-eabi-gcc ] || package=gcc-arm-none-eabi
+    have "${cc%% *}" $package || continue
+    for opt in -O0 -Os; do
+        quietly "compile for 32 bits" $cc -std=c99 $WARN -ffreestanding $opt \
+            -fno-pic -I"$root" -c impl.c || continue
+        nm -u impl.o | awk '{print $2}' |
+            grep -vxE '_?(memcpy|memmove|memset|memcmp)' >bad
+        expect_empty "$cc $opt imports" bad
+    done
+done
+# What Microsoft's compiler sees: its intrinsics, no warning.
+have clang clang && for cpu in x86_64 i686 aarch64; do
+    for opt in "-xc -std=c99" "-xc -std=c99 -DIPT_STATIC" "-xc++"; do
+        quietly "$cpu Windows" clang --target=$cpu-pc-windows-msvc \
+            $opt $WARN -ffreestanding -Os -I"$root" -c impl.c
+    done
+done
 grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" \
     "$root/$PERFDATA" "$root/${PERFDATA%c}h" |
     grep -vE '(<std(def|int)\.h>|"(ipt(_impl)?|perfdata)\.h")' >bad
