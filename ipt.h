@@ -874,6 +874,15 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet);
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet);
 
+/* The IP that a packet stands for, for readers of packets alone. Call it for
+ * each packet, in order, with *last_ip 0 at first (SDM: "IP Compression").
+ *
+ * returns  1: it has one, *last_ip
+ *          0: it has none, because it is suppressed or the packet is no TIP,
+ *             TIP.PGE, TIP.PGD or FUP; PSB and OVF set *last_ip to 0
+ *          IPT_ERR_ARG for NULL */
+IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
+
 /* ==========================================================================
  * [time]  timing packets to time          SDM: "Tracking Time Stamp Counter"
  * ========================================================================== */

@@ -2006,6 +2006,27 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
     return used;
 }
 
+IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet)
+{
+    if (!last_ip || !packet)
+        return IPT_ERR_ARG;
+    switch (packet->type) {
+    case IPT_PKT_PSB:
+    case IPT_PKT_OVF:
+        *last_ip = 0;
+        return 0;
+    case IPT_PKT_TIP:
+    case IPT_PKT_TIP_PGE:
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_FUP:
+        *last_ip = ipti_ip_after(*last_ip, packet->u.ip.ipc & 7,
+                                 packet->u.ip.payload);
+        return packet->u.ip.ipc != 0;
+    default:
+        return 0;
+    }
+}
+
 /* ---- decoder ---- */
 
 IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,

@@ -1616,8 +1616,53 @@ TEST(fuel)
     CHECK(used >= stream_size / 16 / 2 && used <= stream_size / 16 + 2);
 }
 
+/* SDM, table of IPBytes: what of the last IP stays, what the payload gives. */
+TEST(last_ip)
+{
+    static const struct {
+        uint64_t last;
+        uint8_t ipc;
+        uint64_t payload, ip;
+        int has;
+    } rows[] = {
+        {0x1122334455667788, 0, 0, 0x1122334455667788, 0},
+        {0x1122334455667788, 1, 0xaabb, 0x112233445566aabb, 1},
+        {0x1122334455667788, 2, 0xaabbccdd, 0x11223344aabbccdd, 1},
+        {0x1122334455667788, 3, 0x7fbbccddeeff, 0x7fbbccddeeff, 1},
+        {0x1122334455667788, 3, 0x80bbccddeeff, 0xffff80bbccddeeff, 1},
+        {0x1122334455667788, 4, 0x80bbccddeeff, 0x112280bbccddeeff, 1},
+        {0x1122334455667788, 6, 0xaabbccddeeff0011, 0xaabbccddeeff0011, 1},
+    };
+    static const uint8_t types[] = {IPT_PKT_TIP, IPT_PKT_TIP_PGE,
+                                    IPT_PKT_TIP_PGD, IPT_PKT_FUP};
+    ipt_packet packet = {0};
+    uint64_t ip = 5;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; k < sizeof types; k++) {
+            ip = rows[i].last;
+            packet.type = types[k];
+            packet.u.ip.ipc = rows[i].ipc;
+            packet.u.ip.payload = rows[i].payload;
+            CHECK_EQ(ipt_pkt_last_ip(&ip, &packet), rows[i].has);
+            CHECK_EQ(ip, rows[i].ip);
+        }
+    }
+    for (unsigned type = 0; type < IPT_PKT_COUNT; type++) {
+        if (memchr(types, (int) type, sizeof types)) continue;
+        memset(&packet.u, 0x66, sizeof packet.u);
+        packet.type = (uint8_t) type;
+        ip = 5;
+        CHECK_EQ(ipt_pkt_last_ip(&ip, &packet), 0);
+        CHECK_EQ(ip, type == IPT_PKT_PSB || type == IPT_PKT_OVF ? 0 : 5);
+    }
+    CHECK_EQ(ipt_pkt_last_ip(NULL, &packet), IPT_ERR_ARG);
+    CHECK_EQ(ipt_pkt_last_ip(&ip, NULL), IPT_ERR_ARG);
+}
+
 int main(void)
 {
+    RUN(last_ip);
     RUN(golden_decode);
     RUN(golden_encode);
     RUN(golden_rows_cover_every_type);

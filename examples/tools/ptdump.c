@@ -153,15 +153,8 @@ static void show_ip(line *l, const ipt_packet *p)
 
 static void update_last_ip(last_ip *last, const ipt_packet *p)
 {
-    static const int bits[] = {0, 16, 32, 64, 48, 0, 64, 0};
-    uint64_t ip = p->u.ip.payload;
-    int n = bits[p->u.ip.ipc & 7];
-    last->suppressed = n == 0;
-    if (n == 0) return;
-    if (p->u.ip.ipc == 3 && ip >> 47 & 1) ip |= UINT64_MAX << 48;
-    if (n < 64) ip |= last->ip >> n << n;
-    last->ip = ip;
-    last->have = 1;
+    last->suppressed = ipt_pkt_last_ip(&last->ip, p) == 0;
+    last->have |= !last->suppressed;
 }
 
 static void track_last_ip(dumper *d, line *l, const ipt_packet *p)
