@@ -355,7 +355,8 @@ struct fuzz_run {
     uint8_t present[FUZZ_PAGES / 8]; /* lazy: which pages are there */
     ipt_cache_line *lines;
     ipt_cache cache;
-    ipt_clock clock; /* packets: of those seen */
+    ipt_clock clock;
+    uint64_t last_ip; /* packets: of those seen */
 };
 
 static inline void fuzz_check(fuzz_run *run, int ok, int line,
@@ -1423,6 +1424,27 @@ static inline uint64_t fuzz_tell(fuzz_run *run, const ipt_packet *packet)
     return run->clock.tsc ^ run->clock.fcr << 1 ^ run->clock.lost_cyc;
 }
 
+/* The IP of a packet has the payload's bits, and what was before above them or,
+ * with IPBytes 3, copies of bit 47. */
+static inline void fuzz_last_ip(fuzz_run *run, const ipt_packet *packet)
+{
+    static const unsigned sent[8] = {0, 16, 32, 48, 48, 0, 64, 0};
+    const uint64_t before = run->last_ip;
+    const int has = ipt_pkt_last_ip(&run->last_ip, packet);
+    const unsigned n = has ? sent[packet->u.ip.ipc] : 0;
+    unsigned i;
+
+    FUZZ_CHECK(run, !has || n);
+    for (i = 0; has && i < 64; i++) {
+        const uint64_t from = i < n ? packet->u.ip.payload >> i
+                              : packet->u.ip.ipc == 3
+                                  ? packet->u.ip.payload >> 47
+                                  : before >> i;
+        FUZZ_CHECK(run, ((run->last_ip >> i ^ from) & 1) == 0);
+    }
+    FUZZ_CHECK(run, has || run->last_ip == before || run->last_ip == 0);
+}
+
 static inline int fuzz_pkt_next(fuzz_run *run)
 {
     ipt_where *at = fuzz_at(run);
@@ -1457,6 +1479,7 @@ static inline int fuzz_pkt_next(fuzz_run *run)
     item.count = packet.size;
     item.hash = fuzz_packet(run, &packet);
     item.end = fuzz_tell(run, &packet);
+    fuzz_last_ip(run, &packet);
     last = run->log->count ? &run->log->item[run->log->count - 1] : NULL;
     if (packet.type == IPT_PKT_PAD && last && last->what == FUZZ_PACKET
         && last->kind == IPT_PKT_PAD && last->offset + last->count
