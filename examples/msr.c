@@ -1,0 +1,150 @@
+/* msr TRACE [REGIONS [LATE]]: what a driver does around tracing, on a model of
+ * a processor that plays TRACE again and again. From what is wanted, and what
+ * the processor can do, to IA32_RTIT_CTL; from regions of memory to a Table of
+ * Physical Addresses; from the interrupt of a full region, which comes LATE
+ * bytes after it, to what is new, and to packets. STOP moves ahead of output,
+ * so that nothing is overwritten before it was looked at. */
+#define IPT_IMPLEMENTATION
+#define IPT_STATIC
+#include "ipt.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define PAGE 4096u
+#define MOST 64u /* regions, of a page each */
+
+static uint8_t memory[(1 + 2 * MOST) * PAGE]; /* physical: the table is first */
+static uint64_t rtit_ctl, output_base, output_mask_ptrs = 0x7f; /* registers */
+static int stopped, interrupt;
+static ipt_region regions[MOST];
+static uint32_t count = 4;
+static uint8_t carry[2 * PAGE]; /* what the decoder still needs */
+static ipt_segment pieces[MOST + 2];
+static ipt_trace trace = {pieces, 0, 1, 0}; /* open: more will come */
+static ipt_pkt_decoder decoder;
+static ipt_topa topa;
+static unsigned long long packets, looked, interrupts, stops;
+
+static uint64_t entry_at(uint64_t at)
+{
+    uint64_t value = 0;
+    for (unsigned i = 8; i-- > 0;)
+        value = value << 8 | memory[at + i];
+    return value;
+}
+
+/* The processor puts out a byte. SDM: "Table of Physical Addresses (ToPA)" */
+static void put_out(uint8_t byte)
+{
+    uint64_t at = output_base + (output_mask_ptrs >> 7 & 0x1ffffff) * 8;
+    uint64_t entry = entry_at(at), offset = output_mask_ptrs >> 32;
+    memory[(entry & 0xffffffffff000) + offset] = byte;
+    output_mask_ptrs += (uint64_t) 1 << 32; /* OutputOffset */
+    if (offset + 1 < (uint64_t) PAGE << (entry >> 6 & 15))
+        return;
+    interrupt |= (entry & IPT_TOPA_INT) != 0;
+    stopped |= (entry & IPT_TOPA_STOP) != 0;
+    output_mask_ptrs = ((output_mask_ptrs & 0xffffff80) + 0x80) | 0x7f;
+    if (entry_at(at + 8) & 1) { /* END: on to the table it links to */
+        output_base = entry_at(at + 8) & 0xffffffffff000;
+        output_mask_ptrs = 0x7f;
+    }
+}
+
+static const uint8_t *map(uint64_t physical, uint64_t size, void *context)
+{
+    (void) context;
+    return size <= sizeof(memory) && physical <= sizeof(memory) - size
+        ? memory + physical : NULL;
+}
+
+/* The table, with STOP after the region before the one that output stands in.
+ * Tracing is off meanwhile. */
+static int lay_table(void)
+{
+    uint32_t here = (uint32_t) (output_mask_ptrs >> 7 & 0x1ffffff);
+    for (uint32_t i = 0; i < count; i++)
+        regions[i].flags = (i + 1) % count == here
+            ? IPT_TOPA_INT | IPT_TOPA_STOP : IPT_TOPA_INT;
+    return ipt_topa_from_regions(memory, PAGE / 8, 0, regions, count);
+}
+
+/* What the decoder still needs goes out of the way of output. */
+static void keep(void)
+{
+    uint64_t begin = trace.offset, release = decoder.at.release;
+    size_t kept = 0;
+    for (uint32_t i = 0; i < trace.count; begin += pieces[i++].size)
+        for (size_t k = 0; k < pieces[i].size; k++)
+            if (begin + k >= release && kept < sizeof(carry))
+                carry[kept++] = pieces[i].data[k];
+    trace.offset = begin - kept;
+    trace.count = 1;
+    pieces[0].data = carry;
+    pieces[0].size = kept;
+}
+
+/* The interrupt: decode what is new since the last one. */
+static int look(void)
+{
+    ipt_packet packet;
+    int n, status;
+    topa.rtit_ctl = rtit_ctl;
+    topa.output_base = output_base;
+    topa.output_mask_ptrs = output_mask_ptrs;
+    topa.wrapped = stopped && topa.since_mask_ptrs == output_mask_ptrs;
+    n = ipt_segments_from_topa(pieces + 1, MOST + 1, &topa);
+    if (n < 0)
+        return n;
+    topa.since_base = output_base;
+    topa.since_mask_ptrs = output_mask_ptrs;
+    for (int i = 1; i <= n; i++)
+        looked += pieces[i].size;
+    trace.count = (uint32_t) n + 1;
+    status = packets ? IPT_OK : ipt_pkt_sync_forward(&decoder);
+    while (status >= 0 && (status = ipt_pkt_next(&decoder, &packet)) >= 0)
+        packets++;
+    keep();
+    interrupts++;
+    stops += stopped != 0;
+    stopped = interrupt = 0;
+    return status == IPT_MORE ? lay_table() : status;
+}
+
+int main(int argc, char **argv)
+{
+    static const ipt_config config;
+    static const ipt_cpuid_14 skylake = {0xf, 7, 0x2490002, 0x3f3fff};
+    static uint8_t played[1 << 16];
+    FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    size_t size = file ? fread(played, 1, sizeof(played), file) : 0;
+    unsigned long late = argc > 3 ? strtoul(argv[3], NULL, 0) : 0, due = 0;
+    uint64_t wanted = IPT_RTIT_OS | IPT_RTIT_USER | IPT_RTIT_BRANCH_EN
+        | IPT_RTIT_TSC_EN | IPT_RTIT_MTC_EN | IPT_RTIT_MTC_FREQ(3)
+        | IPT_RTIT_PTW_EN | IPT_RTIT_TOPA, written = 0;
+    count = argc > 2 ? (uint32_t) strtoul(argv[2], NULL, 0) : count;
+    if (!size || !count || count > MOST)
+        return fprintf(stderr, "usage: msr TRACE [REGIONS [LATE]]\n"), 2;
+    rtit_ctl = wanted & ~ipt_rtit_ctl_missing(wanted, &skylake);
+    printf("rtit_ctl %llx of %llx\n", (unsigned long long) rtit_ctl,
+           (unsigned long long) wanted);
+    for (uint32_t i = 0; i < count; i++) /* with holes between them */
+        regions[i] = (ipt_region){PAGE * (1 + 2 * i), PAGE, 0};
+    int status = lay_table();
+    for (uint32_t i = 0; i <= count; i++)
+        printf("entry %llx\n", (unsigned long long) entry_at(8 * i));
+    topa.map = map;
+    topa.since_mask_ptrs = output_mask_ptrs;
+    ipt_pkt_init(&decoder, &config, &trace);
+    while (status > 0 && written < size * (PAGE * (2 * count + 3) / size + 1)) {
+        put_out(played[written++ % size]);
+        due = interrupt ? due + 1 : 0;
+        if (stopped || due > late) /* what is traced waits if it stopped */
+            status = look();
+    }
+    status = status > 0 ? look() : status;
+    printf("%llu bytes in %u regions, %llu looked at, %llu interrupts, %llu "
+           "stops, %llu packets\n", (unsigned long long) written, count, looked,
+           interrupts, stops, packets);
+    return status < 0 || looked != written;
+}
