@@ -6354,7 +6354,7 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
         w->place.version = *w->valid;
     }
     w->place.key = ipti_cache_key(w->place.space, w->mode.now);
-    if (!w->cache || w->place.space == 0)
+    if (w->place.space == 0)
         return ipti_run_read(config, at, w->mode.now, ip & w->place.mask,
                              &w->code.run);
     return ipti_cache_get(w->cache, config, at, w->place.key,
@@ -6374,7 +6374,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return status;
     w->code.count = w->code.run.count_;
     w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
-    w->not_plain = !w->cache || !w->place.space || config->fuel || w->unproven
+    w->not_plain = !w->place.space || config->fuel || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
@@ -6854,10 +6854,8 @@ static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
                                         uint8_t kind, uint64_t next)
 {
-    int status;
+    const int status = ipti_walk_take_event(w, at);
 
-    w->resume.has = 0;
-    status = ipti_walk_take_event(w, at);
     if (status < 0)
         return status;
     w->resume.ip = next;
@@ -7374,7 +7372,6 @@ static void ipti_walk_clear(ipt_walk_ *w)
 {
     w->not_plain = 1;
     w->unproven = 0;
-    w->evt.ticked = 1;
     w->stamp.fresh = 0;
     w->resume.has = 0;
     w->item.used = 0;
@@ -7868,10 +7865,8 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
         ipti_item_unsettled(&w->item, !flows);
-        if (!flows || full)
+        if (!flows || full || w->not_plain)
             return flows;
-        if (w->not_plain)
-            return 0;
         run = ipti_walk_line(w);
     }
     return 0;
@@ -9060,7 +9055,6 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
-        ipti_item_unsettled(&w->item, 1);
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
@@ -9163,7 +9157,6 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
-    ipti_calls_keep(&w->calls, decoder->learn_.peak);
     ipti_cov_stand(w);
     return some ? line : NULL;
 }

@@ -321,6 +321,30 @@ TEST(endless_jumps)
     }
 }
 
+/* A way into an endless loop, behind another way without trace. */
+TEST(endless_behind_a_branch)
+{
+    static const row r
+        = {"way", {CODE(0x1000, JMP("\x00") JMP("\x00") JMP("\x00")
+                                JMP("\x00") JMP("\x00") JMP("\x00") JCC0
+                                JMP("\x00") JMP("\x00") JMP("\x00")
+                                JMP("\xfc"))},
+           {ON, TNT(2, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        unsigned n = 0;
+        ipt_block k;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, IPT_CONFIG_END_ON_JUMP);
+        CHECK(ipt_blk_sync_forward(d) >= 0);
+        while (n < 100 && ipt_blk_next(d, &k) >= 0) n++;
+        CHECK(n >= 11 && n < 100);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_LOOP);
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 static const row two_psbs
@@ -504,6 +528,83 @@ TEST(block_in_progress_elsewhere)
     }
 }
 
+/* A block in progress comes first, then what the cache has in the new mode. */
+TEST(block_in_progress_in_another_mode)
+{
+    static const row r /* rex.w jne; or dec eax, jne */
+        = {"mode", {CODE(0x1000, JMP("\x7e")),
+                    CODE(0x2000, "\x48" JCC0 JMP_RAX)},
+           {PSB, EXEC64, FUP(0x2000), PSBEND, TNT(1, 0), TIP(0x1000),
+            TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_block k = {0};
+        ipt_start from;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.count, 1);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.ip, 0x2003);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
+        memset(&from, 0, sizeof from);
+        from.offset = b.offset[6];
+        from.ip = 0x2000;
+        from.enabled = 1;
+        from.mode = IPT_MODE_32;
+        CHECK_EQ(ipt_blk_start(d, &from), IPT_OK);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.ip, 0x1000);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.ip, 0x2000);
+        CHECK_EQ(k.count, 2);
+        CHECK_EQ(k.mode, IPT_MODE_32);
+        CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
+        feed_end(&f);
+    }
+}
+
+/* BDM64 waits for a page that is then given up: where it had looked for that
+ * abort is of no interest at the next one. */
+TEST(bdm64_page_is_given_up)
+{
+    static const row r
+        = {"given up", {CODE(0x1000, XBEGIN NOP JMP_RAX), CODE(0x1106, JCC0),
+                        CODE(0x1ff0, NOPS_16), CODE(0x3000, JMP_RAX),
+                        CODE(0x4000, NOP NOP NOP NOP)},
+           {ON, TSX(1, 0), FUP(0x1006), TIP(0x1ff0), TSX(0, 1), FUP(0x2005),
+            TIP(0x3000), TSX(1, 0), FUP(0x3000), TIP(0x4000), TSX(0, 1),
+            FUP(0x4003), TIP(0x1106), TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        unsigned pages = 0;
+        unsigned counts[2] = {0};
+        ipt_block k = {0};
+        int status;
+        decode_errata = IPT_ERRATUM_BDM64;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        status = ipt_blk_sync_forward(d);
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            status = ipt_blk_next(d, &k);
+            if (status >= 0 && k.ip == 0x1ff0) counts[0] += k.count;
+            if (status >= 0 && k.ip == 0x4000) counts[1] += k.count;
+            if (status != IPT_NEED_PAGE) continue;
+            CHECK_EQ(d->at.missing, 0x2000);
+            pages++;
+            status = ipt_blk_resync(d);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(pages, 1);
+        CHECK_EQ(counts[1], 3);
+        feed_end(&f);
+        decode_errata = 0;
+    }
+}
+
 static log insns, blocks;
 
 /* In all manners the same, blocks the folded instructions. */
@@ -683,11 +784,14 @@ int main(void)
     RUN(long_blocks);
     RUN(endless_jumps);
     RUN(endless_nops);
+    RUN(endless_behind_a_branch);
     RUN(synchronise);
     RUN(start);
     RUN(block_in_progress);
     RUN(block_in_progress_is_left);
     RUN(block_in_progress_elsewhere);
+    RUN(block_in_progress_in_another_mode);
+    RUN(bdm64_page_is_given_up);
     RUN(random);
     RUN(random_resync);
     RUN(R3_the_one_before);

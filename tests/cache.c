@@ -1318,6 +1318,25 @@ TEST(more_classifiers)
     CHECK(n <= 100);
 }
 
+/* No instruction is longer than 15 bytes: no more are read for one. */
+TEST(a_classifier_that_wants_more)
+{
+    for (size_t size = 1; size < 40; size++) {
+        ipt_insn insn;
+        fresh_config();
+        no_code();
+        nops(ANY, 0x1000, size);
+        add_on(IPT_MODE_64);
+        ADD(TNT(1, 0));
+        config.classify = liar;
+        says = IPT_MORE;
+        start(NULL);
+        CHECK_EQ(ipt_insn_next(&insn_decoder, &insn),
+                 size < 15 ? IPT_NEED_PAGE : IPT_ERR_BAD_INSN);
+        if (size < 15) CHECK_EQ(insn_decoder.at.missing, 0x1000 + size);
+    }
+}
+
 /* ---- where mappings end ---- */
 
 #define PARTS 0x1000u /* code of two mappings, up to `part_end` */
@@ -1509,9 +1528,43 @@ TEST(fuel_counts_callbacks)
     }
 }
 
+static unsigned spaces_asked;
+
+static uint64_t counted_space(const ipt_asid *asid, void *context)
+{
+    spaces_asked++;
+    return one_space(asid, context);
+}
+
+/* config.space is one of them: with it, that much more fuel is burned. */
+TEST(fuel_counts_spaces)
+{
+    uint64_t burned[2];
+    for (unsigned turn = 0; turn < 2; turn++) {
+        uint64_t units = 1000;
+        ipt_insn insn;
+        fresh_config();
+        no_code();
+        PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x5000));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        config.space = turn ? counted_space : NULL;
+        start(&cache);
+        spaces_asked = 0;
+        config.fuel = &units;
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(spaces_asked, turn);
+        burned[turn] = 1000 - units;
+    }
+    CHECK_EQ(burned[1], burned[0] + 1);
+}
+
 int main(void)
 {
     RUN(fuel_counts_callbacks);
+    RUN(fuel_counts_spaces);
+    RUN(a_classifier_that_wants_more);
     RUN(runs);
     RUN(runs_of_the_largest_size);
     RUN(sizes_of_instructions);

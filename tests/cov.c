@@ -254,6 +254,15 @@ static const row behind_rows[] = {
       TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
 };
 
+/* Bits of a TNT-64 and as many before it as would be one too many. */
+#define MANY TNT(6, 0x3f), TNT(6, 0x3f), TNT(5, 0x1f), TNT64(47, BITS_47), \
+        TIP(0x1000)
+#define BITS_47 0x7ffffffffffe
+static const row many_rows[] = {
+    {"64 bits", {CODE(0x1000, JCC("\xfe") JMP_RAX)},
+     {ON, MANY, MANY, TNT(2, 2), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 static void run_far(const row *r)
 {
     build_all(&b, r->trace, PACKETS_MAX);
@@ -270,6 +279,11 @@ TEST(R1_far_branches)
 TEST(mutants_event_of_the_branch_before)
 {
     for (size_t i = 0; i < LENGTH(behind_rows); i++) run_far(&behind_rows[i]);
+}
+
+TEST(mutants_bits_of_a_line)
+{
+    for (size_t i = 0; i < LENGTH(many_rows); i++) run_far(&many_rows[i]);
 }
 
 /* A run of the memo calls four deep, in two pieces, and returns. With 61 calls
@@ -371,8 +385,9 @@ static void aim_at(uint8_t *p, uint64_t next, unsigned block)
     for (int i = 0; i < 4; i++) p[i] = (uint8_t) (to >> 8 * i);
 }
 
-/* Each block ends in a branch, or a call and a JMP to the next one. With an odd
- * seed nearly all branches are conditional. */
+/* Each block begins with a branch. Behind one that comes back, or is not taken,
+ * NOPs lead to a JMP to the next block, which follows it. With an odd seed
+ * nearly all branches are conditional. */
 static void write_program(void)
 {
     static const uint8_t some[] = {IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JCC,
@@ -401,8 +416,9 @@ static void write_program(void)
             p[1] = 0xe0;
         }
         if (p == &program[BLOCK * i]) continue;
+        p = &program[BLOCK * i + BLOCK - 5];
         p[0] = 0xe9;
-        aim_at(p + 1, BASE + (uint64_t) (p - program) + 5, (i + 1) % BLOCKS);
+        aim_at(p + 1, ip + BLOCK, (i + 1) % BLOCKS);
     }
 }
 
@@ -1606,6 +1622,67 @@ TEST(mutants_gap_forgets_the_space)
     }
 }
 
+/* The address space changes while tracing is disabled: what is learned then is
+ * the code of the new one, though the cache has that of the old one. */
+TEST(mutants_space_of_what_is_learned)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    static const ipt_packet other[] = {TNT(1, 1), PGD(0x5000), PIP(0x9000, 0),
+                                       PGE(0x1000), PKT(NONE)},
+                            back[] = {TNT(1, 1), TIP(0x1000)};
+    size_t size = hand_trace(bytes, HAND_CR3, 3);
+    build_all(&b, other, LENGTH(other));
+    memcpy(bytes + size, b.bytes, b.size);
+    size += b.size;
+    for (unsigned i = 0; i < 8; i++)
+        size += (size_t) ipt_pkt_encode(bytes + size, 16, &back[i % 2]);
+    memset(bytes + size, 0, 64);
+    const ipt_segment piece = {bytes, size + 64};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    hand_write(1, 4);
+    hand_write(0, 8);
+    loop_init(&kept, 0, 0, 64);
+    hand_init(&kept, &trace);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    CHECK_EQ(hand_slot(0x1000, 0x1004), 4);
+    CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
+}
+
+/* What the memo knows costs a unit of fuel for 16 bytes of trace: no call goes
+ * much further than its fuel, none behind the end, and nothing is walked. */
+TEST(fuel_of_what_is_known)
+{
+    enum { ROUNDS = 3000, UNITS = 500 };
+    static uint8_t bytes[ROUNDS * 4 + 64];
+    static const size_t ahead[] = {UNITS, UNITS * 15, UNITS * 16 - 8,
+                                   UNITS * 16 + 40, UNITS * 17 + 8};
+    static const ipt_packet some[] = {TNT(1, 1), IP_(TIP, 1, 0x1000)};
+    const size_t begin = hand_trace(bytes, HAND_CR3, 1);
+    size_t size = begin;
+    uint64_t units = 0;
+    for (unsigned i = 0; i < 2 * ROUNDS - 2; i++)
+        size += (size_t) ipt_pkt_encode(bytes + size, 16, &some[i % 2]);
+    if (!CHECK(size > ahead[LENGTH(ahead) - 1] + 1000)) return;
+    hand_write(1, 4);
+    loop_init(&kept, 0, 0, 64);
+    for (unsigned i = 0; i < LENGTH(ahead); i++) {
+        ipt_segment piece = {bytes, begin + 100};
+        ipt_trace trace = {&piece, 1, 1, 0};
+        kept.config.fuel = NULL;
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
+        const uint64_t from = kept.decoder.at.offset;
+        piece.size = (size_t) from + ahead[i];
+        kept.config.fuel = &units;
+        units = UNITS;
+        const int status = ipt_cov_run(&kept.decoder);
+        const uint64_t passed = kept.decoder.at.offset - from;
+        CHECK(status == IPT_BUDGET || status == IPT_MORE);
+        CHECK(passed <= ahead[i] && passed <= UNITS * 16 + 32);
+        CHECK(passed + 64 >= (ahead[i] < UNITS * 16 ? ahead[i] : UNITS * 16));
+    }
+}
+
 /* A PSB+ that ends nowhere, or with what is no packet, has told nothing yet: in
  * at stands what the walk alone has found. */
 TEST(R7_broken_psb)
@@ -1774,6 +1851,12 @@ static const row shape_rows[] = {
      {ON, TNT(2, 1), PGD(0x5000), PGE(0x1000), TNT(2, 1), PGD(0x6000),
       PGE(0x1000), TNT(2, 1), PGD(0x5000), PGE(0x1000), V3_END}, {{0}}, 0, 0,
      0},
+    {"off before a call and behind it",
+     {CODE(0x1000, JCC0 CALL("\x09") JCC0 JMP_RAX), CODE(0x1010, RET)},
+     {ON, TNT(1, 0), PGD(0x1002), PGE(0x1000), TNT(1, 0), PGD(0x1010),
+      PGE(0x1010), TNT(2, 2), TIP(0x1000), TNT(1, 0), PGD(0x1002), PGE(0x1000),
+      TNT(1, 0), PGD(0x1010), PGE(0x1010), TNT(2, 2), PADS(60)}, {{0}}, 0, 0,
+     0},
     {"off, again", V3_CODE,
      {ON, TNT(2, 1), PGD(0x5000), PSB, PSBEND, PSB, PSBEND, PGE(0x1000),
       V3_END}, {{0}}, 0, 0, 0},
@@ -1879,7 +1962,10 @@ int main(void)
     RUN(R11_two_sizes);
     RUN(mutants_psb_that_says_nothing_new);
     RUN(mutants_event_of_the_branch_before);
+    RUN(mutants_bits_of_a_line);
     RUN(mutants_calls_in_two_pieces);
+    RUN(mutants_space_of_what_is_learned);
+    RUN(fuel_of_what_is_known);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);

@@ -1498,6 +1498,13 @@ static const row S8_rows[] = {
       IF(0x2000, ENABLED), IF(0x2001, DISABLED),
       EA(CFE, 0, 0x2001, IPT_CFE_IRET), E(DISABLED, NOIP | NOTO, 0)}, 0, 0,
      0},
+    {"behind a ptwrite, which is no iret, the next time",
+     {CODE(0x1000, PTWRITE4 JMP("\xfa")), CODE(0x2000, JCC0)},
+     {ON, PTW(0, 1, 7), FUP(0x1000), CFE(IRET, 1, 0), FUP(0x1000), FUP(0x1004),
+      TIP(0x2000), TNT(1, 0)},
+     {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 7), I(0x1004),
+      IF(0x1000, INTERRUPTED), EA(CFE, 0, 0x1000, IPT_CFE_IRET),
+      EA(ASYNC_BRANCH, 0, 0x1004, 0x2000), I(0x2000)}, 0, 0, 0},
     {"with another address space", {CODE(0x1000, NOP IRETQ),
                                     CODE(0x2000, JCC0)},
      {ON, CFE(IRET, 1, 0), FUP(0x1001), PIP(0x5000, 0), TIP(0x2000),
@@ -1910,7 +1917,7 @@ static inline int compare_event(const row *r, const manner *m,
     if (!(s->flags & NOIP) && e->ip != s->ip)
         return failed(r->name, m->text, what, e->ip, s->ip), 0;
     snprintf(what, sizeof what, "payload of %s", name);
-    if (!(s->flags & NOTO) && event_word(e) != s->a)
+    if (event_word(e) != s->a)
         return failed(r->name, m->text, what, event_word(e), s->a), 0;
     return 1;
 }
@@ -1963,7 +1970,7 @@ static inline void log_event(log *l, const ipt_event *e)
     x->type = e->type;
     x->flags = e->flags & (uint8_t) ~IPT_EVENT_SEAM; /* compare_event looks at that */
     x->ip = e->flags & NOIP ? 0 : e->ip;
-    x->a = e->flags & NOTO ? 0 : event_word(e);
+    x->a = event_word(e);
 }
 
 /* Does a block end behind such an instruction? */
