@@ -6176,7 +6176,9 @@ static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* Fetch what comes next. The time of TNT and TIP waits until they are used. */
+/* Fetch what comes next. The time of TNT and TIP waits until they are used. An
+ * event that is older than the clock came before the timing packet that moved
+ * it: the next TNT or TIP sees that one. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
@@ -6787,7 +6789,6 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
             w->next.event.flags |= IPT_EVENT_SEAM;
     }
     ipti_evt_time(at, &w->next.event);
-    w->evt.ticked = 1; /* the event may be older than the clock */
     ipti_walk_keep(w, at, &w->next.event);
     ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
     ipti_code_none(&w->code);
@@ -7512,7 +7513,6 @@ static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at,
                              const ipt_event *event)
 {
     ipti_evt_time(at, event);
-    w->evt.ticked = 1;
     ipti_walk_keep(w, at, event);
 }
 
