@@ -17,6 +17,7 @@ done
 for port in i386 arm64 armhf riscv64 s390x ppc64; do
     full="$full libc6-dev-$port-cross"
 done
+grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || full="$full cbmc"
 if grep -qs '^ID=ubuntu' /etc/os-release; then
     full="$full linux-headers-generic"
 else
@@ -54,9 +55,46 @@ get_speedscope() {
     npm install --silent --no-audit --no-fund --prefix "$npm" $speedscope
 }
 
+# CBMC is not in Debian 12. There that of the next release is unpacked, from the
+# mirror that apt uses, with the libraries it is linked with; it is not
+# installed.
+cbmc=build/cbmc
+get_cbmc() {
+    [ "$1" = full ] && [ "$DEPS" != no ] && ! command -v cbmc >/dev/null &&
+        [ ! -x $cbmc/cbmc ] && grep -qs '^VERSION_CODENAME=bookworm' \
+        /etc/os-release && [ "$(dpkg --print-architecture)" = amd64 ] ||
+        return 0
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' \
+        'Created-By: Packages' 'Codename: bookworm' | head -n 1)
+    packages="cbmc minisat libc6 libstdc++6 libgcc-s1"
+    echo "deps: unpacking Debian 13's CBMC into $cbmc, with $packages"
+    mkdir -p $cbmc/lists/partial $cbmc/cache/archives/partial || return
+    here=$PWD/$cbmc
+    keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    echo "deb [signed-by=$keys] $mirror trixie main" >$cbmc/sources.list
+    # shellcheck disable=SC2086 # $packages is a list
+    (
+        cd $cbmc || exit
+        set -- -o Dir::Etc::SourceList="$here/sources.list" \
+            -o Dir::Etc::SourceParts=/dev/null \
+            -o Dir::State::Lists="$here/lists" -o Dir::Cache="$here/cache"
+        apt-get "$@" update -q && apt-get "$@" download -q $packages
+    ) >$cbmc/log 2>&1 || { echo "deps: no CBMC: see $cbmc/log"; return 0; }
+    for package in $cbmc/*.deb; do dpkg -x "$package" $cbmc/root; done
+    cat >$cbmc/cbmc <<END
+#!/bin/sh
+lib="$here/root/usr/lib"
+exec "\$lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \\
+    "\$lib/x86_64-linux-gnu:\$lib" "$here/root/usr/bin/cbmc" "\$@"
+END
+    chmod +x $cbmc/cbmc
+    rm -rf $cbmc/*.deb $cbmc/lists $cbmc/cache
+}
+
 need=$(missing)
 if [ -z "$need" ]; then
     get_speedscope "$1"
+    get_cbmc "$1"
     exit
 fi
 if [ "$DEPS" = no ]; then
@@ -91,3 +129,4 @@ install || { $sudo apt-get update -q >>"$log" 2>&1 && install; } || {
     exit 1
 }
 get_speedscope "$1"
+get_cbmc "$1"

@@ -12,7 +12,7 @@ bad() { echo "      $1"; failed=$((failed + 1)); verdict=FAIL; }
 # judge PROGRAM [ARGUMENT...]: runs one, prints what there is to say, and adds
 # its numbers to $dir/totals.
 judge() {
-    name=$(basename "${1%.sh}")
+    name=$(basename "${1%.sh}")${2:+ $2}
     out=$dir/out.$$
     case $1 in *.sh) set -- sh "$@" ;; esac
     start=$(date +%s)

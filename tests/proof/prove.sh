@@ -1,0 +1,92 @@
+#!/bin/sh
+# prove.sh HARNESS: let CBMC prove what prove_HARNESS in tests/proof claims.
+# prove.sh --list: the harnesses; without FULL=1 a third of them, by the
+# commit's hash, without those marked slow.
+#
+# A harness is judged three times: all its properties hold, and are no fewer
+# than in tests/proof/properties; each place marked REACH is reached; and it
+# fails with each fault of tests/proof/plants in ipt_impl.h.
+#
+# BUILD=build  where CBMC and logs are   CBMC=command   CBMC_SECONDS=900
+
+here=tests/proof
+if [ "$1" = --list ]; then
+    hash=$(git rev-parse HEAD 2>/dev/null | tr -d '0-7\n' | wc -c)
+    sed -n "$([ -n "$FULL" ] || echo '/slow/d;')
+        s/^void prove_\([a-z_]*\)(void).*/\1/p" $here/*.c |
+        awk -v full="$FULL" -v turn="$hash" 'full || (NR + turn) % 3 == 0'
+    exit
+fi
+
+harness=$1
+build=${BUILD:-build}
+out=$build/prove/$harness
+file=$here/${harness%%_*}.c
+passed=0 failed=0
+finish() { echo "$passed passed, $failed failed$1"; [ $failed -eq 0 ]; exit; }
+good() { passed=$((passed + 1)); echo "ok    $harness: $*"; }
+bad() { failed=$((failed + 1)); echo "FAIL  $harness: $*"; }
+
+for cbmc in "$CBMC" "$build/cbmc/cbmc" build/cbmc/cbmc cbmc; do
+    command -v "$cbmc" >/dev/null && break
+done
+command -v "$cbmc" >/dev/null || {
+    echo "SKIP prove: CBMC is missing (package cbmc, or make deps-full)"
+    finish ", 1 skipped"
+}
+mkdir -p "$out/plant/tests" || exit 2
+ulimit -v 8000000 # KiB
+
+# A loop goes round 42 times at most, or as the line of the harness says.
+rounds=$(sed -n "s/^void prove_$harness(void) .*unwind \([0-9]*\).*/\1/p" "$file")
+
+# judge LOG ROOT FLAGS...
+judge() {
+    log=$out/$1 root=$2
+    shift 2
+    timeout "${CBMC_SECONDS:-900}" "$cbmc" "$root/$file" \
+        --function "prove_$harness" --unwind "${rounds:-42}" \
+        --drop-unused-functions "$@" >"$log" 2>&1
+}
+all="--unwinding-assertions --bounds-check --pointer-check
+    --pointer-overflow-check --signed-overflow-check --undefined-shift-check
+    --div-by-zero-check"
+
+# shellcheck disable=SC2086 # flags
+judge log . $all
+least=$(sed -n "s/^$harness //p" $here/properties)
+n=$(sed -n 's/^\*\* 0 of \([0-9]*\) failed.*/\1/p' "$out/log")
+if ! grep -q '^VERIFICATION SUCCESSFUL' "$out/log"; then
+    bad "not proved"
+    grep -E 'FAILURE|error|ERROR' "$out/log" | head -n 5
+elif [ "$n" -lt "${least:-9999}" ]; then
+    bad "$n properties, ${least:-none} in $here/properties"
+else
+    good "$n properties"
+fi
+judge cover . -DCOVER --cover cover
+if grep -Eq '^\*\* ([1-9][0-9]*) of \1 covered' "$out/cover"; then
+    good "each place is reached"
+else
+    bad "what it claims may be empty"
+    grep -E ': FAILED|error|ERROR' "$out/cover" | head -n 5
+fi
+
+# A plant: HARNESS, then what sed does to ipt_impl.h.
+cp ipt.h "$out/plant/" && rm -rf "$out/plant/$here" &&
+    cp -r $here "$out/plant/tests/" || exit 2
+grep "^$harness " $here/plants >"$out/plants"
+while read -r _ edit; do
+    sed "$edit" ipt_impl.h >"$out/plant/ipt_impl.h"
+    # shellcheck disable=SC2086
+    judge plant.log "$out/plant" $all --stop-on-fail
+    if cmp -s ipt_impl.h "$out/plant/ipt_impl.h"; then
+        bad "the plant changes nothing: $edit"
+    elif grep -q '^VERIFICATION FAILED' "$out/plant.log"; then
+        good "notices $edit"
+    else
+        bad "does not notice $edit"
+    fi
+done <"$out/plants"
+[ "$(wc -l <"$out/plants")" -ge 2 ] || bad "fewer than two plants"
+finish
