@@ -18,7 +18,9 @@
 #ifndef IPT_MEMMOVE
 #define IPT_MEMMOVE memmove
 #endif
+#ifndef IPT_MEMSET
 #define IPT_MEMSET memset
+#endif
 #define IPT_MEMCMP memcmp
 #define IPT_IMPLEMENTATION
 #include "../../ipt.h"
