@@ -5,7 +5,7 @@
 #include "proof.h"
 
 /* One packet from any bytes: a size that the bytes hold, or a code. */
-void prove_pkt_shape(void)
+void prove_pkt_shape(void) /* slow: only with FULL=1 */
 {
     proof_place place;
     ipt_packet packet;
@@ -93,7 +93,7 @@ void prove_pkt_encode(void)
 
 /* The quick way is the slow one: where it takes a packet, the packet and the
  * place are those of ipti_pkt_parse. */
-void prove_pkt_quick(void)
+void prove_pkt_quick(void) /* slow: only with FULL=1 */
 {
     uint8_t trace[IPTI_SWALLOWED + IPTI_WINDOW];
     proof_place place;

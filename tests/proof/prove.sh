@@ -35,6 +35,7 @@ command -v "$cbmc" >/dev/null || {
     finish ", 1 skipped"
 }
 mkdir -p "$out/plant/tests" || exit 2
+# shellcheck disable=SC3045 # dash has it
 ulimit -v 8000000 # KiB
 
 # A loop goes round 42 times at most, or as the line of the harness says.
