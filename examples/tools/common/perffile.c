@@ -84,8 +84,8 @@ int perffile_read(const perffile *f, uint64_t offset, uint8_t *buffer,
 
 #define WINDOW_LOG 27 /* zstd -22; memory for more is not allocated */
 
-static int inflate(uint8_t *out, size_t *out_size, const uint8_t *in,
-                   size_t *in_size, void *context)
+static int unpack(uint8_t *out, size_t *out_size, const uint8_t *in,
+                  size_t *in_size, void *context)
 {
     perffile *f = (perffile *) context;
     ZSTD_DStream *stream = (ZSTD_DStream *) f->zstd;
@@ -119,7 +119,7 @@ static void free_zstd(perffile *f)
 
 #else
 
-#define inflate NULL
+#define unpack NULL
 
 static void free_zstd(perffile *f)
 {
@@ -167,16 +167,20 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 }
 
 /* Copy what comes out of a pipe to a file that has no name. Returns its
- * descriptor, or -1. */
+ * descriptor, or -1; errno is EFBIG if the pipe does not end. */
 static int spool(int from)
 {
     static uint8_t block[1 << 16];
     const int to = nameless();
+    uint64_t left = PERFFILE_SPOOL;
     ssize_t n = 0;
     if (to < 0) return -1;
     while ((n = read(from, block, sizeof block)) != 0) {
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 || write_all(to, block, (size_t) n)) break;
+        if (n > 0 && (uint64_t) n > left) errno = EFBIG;
+        if (n < 0 || (uint64_t) n > left || write_all(to, block, (size_t) n))
+            break;
+        left -= (uint64_t) n;
     }
     if (n == 0) return to;
     n = errno;
@@ -312,7 +316,7 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
         return 1;
     }
     f->config.read = read_at;
-    f->config.inflate = inflate;
+    f->config.inflate = unpack;
     f->config.context = f;
     status = open_data(f);
     if (status < 0) {
@@ -348,17 +352,16 @@ void perffile_close(perffile *f)
 
 /* ---- records ---- */
 
-#define KEEP_AT_MOST ((uint64_t) 1 << 36) /* zstd makes much of a small file */
-
 /* Trace in a sample that was compressed goes to the end of what is kept, unless
- * it is there since the records were read before. */
+ * it is there since the records were read before. zstd makes much of a small
+ * file. */
 static void keep(perffile *f, perfdata_record *r)
 {
     const size_t size = r->u.event.aux_size;
     perfdata_config *const c = &f->config;
     if (f->kept_fd < 0) f->kept_fd = nameless();
-    f->kept_full |= f->kept_fd < 0 || f->kept + size > KEEP_AT_MOST
-                 || c->size > INT64_MAX - KEEP_AT_MOST;
+    f->kept_full |= f->kept_fd < 0 || f->kept + size > PERFFILE_SPOOL
+                 || c->size > INT64_MAX - PERFFILE_SPOOL;
     if (!f->kept_full && f->kept == c->kept) {
         f->kept_full = write_all(f->kept_fd, r->u.event.aux, size) != 0;
         if (!f->kept_full) c->kept += size;

@@ -16,6 +16,10 @@
 #include "perfdata.h"
 #include "tool.h"
 
+#ifndef PERFFILE_SPOOL /* bytes that a file without a name has at most */
+#define PERFFILE_SPOOL ((uint64_t) 1 << 36)
+#endif
+
 typedef struct perffile {
     perfdata *data;    /* see perfdata.h; allocated */
     char *name;        /* of the file; allocated */
