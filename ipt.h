@@ -507,6 +507,10 @@ typedef struct ipt_config {
                             * MSR_PLATFORM_INFO. 0: CBR packets do not tell how
                             * long a cycle is */
 
+    /* The mode to assume where the trace has not said one yet, for traces that
+     * begin without MODE.Exec. 0: the status is IPT_ERR_MODE there. */
+    uint8_t mode; /* IPT_MODE_ */
+
     /* The filters in force. Used only to tell where SKL014 lost an IP. */
     ipt_filter filter[IPT_FILTERS];
 
@@ -607,6 +611,8 @@ typedef struct ipt_where {
     uint8_t packet;         /* type of the packet read last, IPT_PKT_ */
     uint8_t cbr;            /* core:bus ratio, 0: unknown */
     uint8_t valid;          /* IPT_AT_ */
+    uint8_t mode;           /* IPT_MODE_ of the code traced now, assumed or not;
+                             * not in [pkt] */
 } ipt_where;
 
 /* at.valid: which fields are known */
@@ -1170,7 +1176,7 @@ typedef struct ipt_start {
     uint32_t stack_count;  /* compressed returns. Copied; the last 64 count */
     uint8_t has;     /* IPT_START_: which of the above are known */
     uint8_t enabled; /* 1: tracing is enabled, at ip */
-    uint8_t mode;    /* IPT_MODE_ */
+    uint8_t mode;    /* IPT_MODE_; 0: config.mode */
     uint8_t cbr;     /* core:bus ratio, 0: unknown */
 } ipt_start;
 
@@ -1876,6 +1882,12 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
+
+/* After _init or _begin: the run begins at a packet that need not be a PSB, as
+ * with ipt_insn_start.
+ *
+ * returns  as ipt_insn_start */
+IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
 
 /* Decode from the first PSB as far as the trace goes.
  *

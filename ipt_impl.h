@@ -573,6 +573,7 @@ static int ipti_config_values(const ipt_config *config)
 
     if (config->flags & ~IPT_CONFIG_FLAGS_
         || config->errata & ~IPT_ERRATUM_ALL_ || config->mtc_freq > 15
+        || config->mode >= IPT_MODE_COUNT
         || (config->flags & IPT_CONFIG_ROOT_ONLY
             && config->flags & IPT_CONFIG_NON_ROOT_ONLY))
         return IPT_ERR_CONFIG;
@@ -6052,12 +6053,12 @@ static inline void ipti_prev_none(ipt_prev_ *prev)
     prev->taken = IPTI_TAKEN_ALL;
 }
 
-/* Nothing else is known, now. */
-static void ipti_mode_only(ipt_mode_ *mode, uint8_t now)
+/* Nothing else is known, now. Without `now`, `assumed` stands for it. */
+static void ipti_mode_only(ipt_mode_ *mode, uint8_t now, uint8_t assumed)
 {
-    mode->now = now;
+    mode->now = now == IPT_MODE_UNKNOWN ? assumed : now;
     mode->next = IPT_MODE_UNKNOWN;
-    mode->old = 0;
+    mode->old = now == IPT_MODE_UNKNOWN;
     mode->speculative = 0;
 }
 
@@ -6622,7 +6623,7 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
     ipti_flow_state(&w->flow, 0, 0);
     ipti_flow_synced(&w->flow, 0);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN);
+    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
     w->resume.has = 0;
     ipti_calls_clear(&w->calls);
     ipti_place_none(&w->place);
@@ -7385,7 +7386,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     ipti_flow_state(&w->flow, 0, 0);
     ipti_flow_synced(&w->flow, 0);
     ipti_prev_none(&w->prev);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN);
+    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, IPT_MODE_UNKNOWN);
     ipti_tally_none(&w->tally);
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
@@ -7399,6 +7400,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
     ipti_walk_clear(w);
+    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
 }
 
 /* The status bits that tell how things stand behind an item. */
@@ -7414,6 +7416,7 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
 {
     w->calm = 0;
     at->ip = w->flow.ip;
+    at->mode = w->mode.now;
     if (w->flow.enabled)
         at->valid |= IPT_AT_IP;
     else
@@ -7450,7 +7453,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     ipti_item_full(&w->item, in_progress);
     ipti_walk_clear(w);
     ipti_flow_synced(&w->flow, 1);
-    ipti_mode_only(&w->mode, start->mode);
+    ipti_mode_only(&w->mode, start->mode, w->cur.config->mode);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     i = start->stack_count > IPT_RETURN_STACK_
@@ -10190,6 +10193,18 @@ static int ipti_cov_may(ipt_cov_decoder *decoder)
         status = IPT_ERR_CONFIG;
     if (status < 0)
         decoder->at.error = status;
+    return status;
+}
+
+IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
+{
+    int status = ipti_cov_may(decoder);
+
+    if (status < 0)
+        return status;
+    status = ipti_walk_start(&decoder->walk_, &decoder->at, 0, start);
+    if (status >= 0)
+        decoder->begin = start->offset;
     return status;
 }
 

@@ -60,6 +60,8 @@ static int cov_again(int status)
     return feed_again(&f, status, b.size);
 }
 
+static uint8_t assumed_mode; /* config.mode */
+
 /* Set the feed up as `how` says. */
 static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
 {
@@ -69,6 +71,7 @@ static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
     f.config.flags = flags;
     f.config.cr3 = only_cr3;
     f.config.errata = decode_errata;
+    f.config.mode = assumed_mode;
     CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
 }
 
@@ -1745,6 +1748,98 @@ TEST(R9_nowhere_to_begin)
             }
 }
 
+/* ---- where a PSB+ is missing, or says no mode ---- */
+
+static const chunk start_code[] = {CODE(0x1000, JCC0 JMP_RAX),
+                                   CODE(0x5000, JCC0 JMP_RAX),
+                                   CODE(0x6000, JCC0 JCC0), {0}};
+#define START_FLOW TNT(1, 1), TIP(0x5000), TNT(1, 0), TIP(0x6000), TNT(1, 1)
+
+/* Begun at the packet after a PSB+, with what that says: the same run. */
+TEST(C2_start)
+{
+    static const ipt_packet packets[] = {ON, START_FLOW, {0}};
+    ipt_start from = {0};
+    uint64_t hash = 0;
+    build_all(&b, packets, PACKETS_MAX);
+    insn_decode(start_code, 0, &want);
+    CHECK(want.count > 3);
+    from.offset = b.offset[4];
+    from.ip = 0x1000;
+    from.enabled = 1;
+    for (int turn = 0; turn < 12; turn++) {
+        manner how = manner_of(WHOLE, turn & 1 ? TINY_CACHE : NO_CACHE, 0, 0);
+        ipt_cov_config cov = {0};
+        ipt_cov_decoder *d = &decoders[0];
+        from.mode = turn / 4 != 1 ? IPT_MODE_64 : IPT_MODE_UNKNOWN;
+        assumed_mode = turn / 4 == 1 ? IPT_MODE_64
+                       : turn / 4 == 2 ? IPT_MODE_16 : IPT_MODE_UNKNOWN;
+        cov_feed(&how, start_code, 0);
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 64), IPT_OK);
+        cov.flags = IPT_COV_INDIRECT | IPT_COV_HASH;
+        if (turn & 2)
+            cov.memo = &memo;
+        else
+            cov.edge = list_edge;
+        cov.context = &got;
+        CHECK_EQ(ipt_cov_init(d, &f.config, &cov, &f.trace,
+                              how.cache ? &cache : NULL), IPT_OK);
+        for (int again = 0; again < 3; again++) {
+            got.count = 0;
+            CHECK_EQ(ipt_cov_start(d, &from), IPT_OK);
+            CHECK_EQ(d->begin, from.offset);
+            CHECK_EQ(d->at.mode, IPT_MODE_64);
+            CHECK_EQ(ipt_cov_run(d), IPT_END);
+            CHECK_EQ(d->verdict, 0);
+            CHECK_EQ(d->at.valid & IPT_AT_SYNC, 0);
+            CHECK(d->hash);
+            if (hash) CHECK_EQ(d->hash, hash);
+            hash = d->hash;
+            if (!cov.memo) CHECK(edges_same(&want, &got));
+            CHECK_EQ(ipt_cov_begin(d, &f.trace), IPT_OK);
+        }
+        from.mode = f.config.mode = IPT_MODE_UNKNOWN;
+        CHECK_EQ(ipt_cov_start(d, &from), IPT_OK);
+        CHECK_EQ(ipt_cov_run(d), IPT_ERR_MODE);
+        CHECK_EQ(d->at.mode, IPT_MODE_UNKNOWN);
+        CHECK_EQ(ipt_cov_start(d, NULL), IPT_ERR_ARG);
+        CHECK_EQ(ipt_cov_start(NULL, &from), IPT_ERR_ARG);
+        feed_end(&f);
+    }
+    assumed_mode = 0;
+}
+
+/* A PSB+ without MODE.Exec: with a mode assumed, the run of one that has it,
+ * and a MODE.Exec that says otherwise later is no contradiction. */
+TEST(C2_assumed_mode)
+{
+    static const ipt_packet whole[] = {
+        ON, START_FLOW, PSB, EXEC64, FUP(0x6002), PSBEND, TNT(1, 1), {0}};
+    static const ipt_packet less[] = {
+        PSB, FUP(0x1000), PSBEND, START_FLOW, PSB, EXEC64, FUP(0x6002), PSBEND,
+        TNT(1, 1), {0}};
+    static const uint8_t modes[] = {IPT_MODE_64, IPT_MODE_32};
+    edge_list full = {0};
+    build_all(&b, whole, PACKETS_MAX);
+    insn_decode(start_code, 0, &full);
+    build_all(&b, less, PACKETS_MAX);
+    for (size_t i = 0; i < LENGTH(modes); i++) {
+        assumed_mode = modes[i];
+        insn_decode(start_code, 0, &want);
+        CHECK_EQ(want.errors, 0);
+        CHECK(edges_same(&full, &want));
+        check_coverage("assumed", start_code, 0);
+    }
+    assumed_mode = 0;
+    insn_decode(start_code, 0, &want);
+    CHECK(want.errors > 0 || want.count < full.count);
+    cov_feed(&(manner){0}, start_code, 0);
+    f.config.mode = IPT_MODE_COUNT;
+    CHECK_EQ(ipt_cov_init(&decoders[0], &f.config, &(ipt_cov_config){0},
+                          &f.trace, NULL), IPT_ERR_CONFIG);
+    feed_end(&f);
+}
+
 /* ---- more address spaces than there are numbers ---- */
 
 /* The memo is emptied when that happens, but not in one go. */
@@ -1971,6 +2066,8 @@ int main(void)
     RUN(mutants_gap_forgets_the_space);
     RUN(R7_broken_psb);
     RUN(R9_nowhere_to_begin);
+    RUN(C2_start);
+    RUN(C2_assumed_mode);
     RUN(R5_memo_is_emptied_in_parts);
     RUN(V3_arguments);
     RUN(V3_shapes_of_psb);

@@ -51,6 +51,8 @@ static int sync(void)
 
 static int next(ipt_insn *insn)
 {
+    static int calm; /* no event waits: the next instruction has at.mode */
+    const uint8_t at_mode = places[place].at.mode;
     int status;
     ipt_insn before;
     memset(insn, 0xee, sizeof *insn);
@@ -59,6 +61,8 @@ static int next(ipt_insn *insn)
         status = ipt_insn_next(decoder(), insn);
         if (status < 0) CHECK(!memcmp(&before, insn, sizeof *insn));
     } while (again(status));
+    if (status >= 0 && calm) CHECK_EQ(insn->mode, at_mode);
+    calm = status == IPT_OK;
     return status;
 }
 

@@ -89,6 +89,7 @@ WALK_CALL(insn_start, (ipt_insn_decoder * d, const ipt_start *s), (d, s))
 WALK_CALL(insn_set_asid, (ipt_insn_decoder * d, const ipt_asid *a),
           (d, a))
 WALK_CALL(cov_run, (ipt_cov_decoder * d), (d))
+WALK_CALL(cov_start, (ipt_cov_decoder * d, const ipt_start *s), (d, s))
 WALK_CALL(cov_resync, (ipt_cov_decoder * d), (d))
 
 #define ipt_blk_next walk_blk_next
@@ -108,5 +109,6 @@ WALK_CALL(cov_resync, (ipt_cov_decoder * d), (d))
 #define ipt_insn_start walk_insn_start
 #define ipt_insn_set_asid walk_insn_set_asid
 #define ipt_cov_run walk_cov_run
+#define ipt_cov_start walk_cov_start
 #define ipt_cov_resync walk_cov_resync
 #endif /* IPT_TESTS_WALK_H */
