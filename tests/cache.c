@@ -21,6 +21,7 @@ typedef struct area {
 static area areas[4];
 static unsigned area_count;
 static unsigned reads; /* calls of config.read */
+static size_t read_size; /* bytes that the first call asked for */
 static uint64_t read_low, read_high;
 
 /* Code at ip; what is not a nop is written over it with put(). */
@@ -49,6 +50,7 @@ static int area_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     reads++;
     CHECK(size > 0);
     CHECK(ip % 4096 + size <= 4096);
+    if (reads == 1) read_size = size;
     if (reads == 1 || ip < read_low) read_low = ip;
     if (reads == 1 || ip + size > read_high) read_high = ip + size;
     for (unsigned i = 0; i < area_count; i++) {
@@ -233,6 +235,21 @@ TEST(runs_of_one_window)
         check_run((unsigned) (0x1005 - ip), (unsigned) (0x1006 - ip),
                   IPT_INSN_JCC, 2);
         CHECK_EQ(reads, 1);
+    }
+}
+
+/* A window of which 15 bytes are left is not read anew, nor one of less. */
+TEST(ends_of_a_window)
+{
+    for (uint64_t ahead = 70; ahead < 110; ahead++) {
+        no_code();
+        PUT(nops(ANY, 0x1000, SPAN), 0x1000, "\xc3");
+        PUT(&areas[0], 0x1000 + ahead, "\xc3");
+        CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
+        CHECK_EQ(reads, 1);
+        CHECK_EQ(go_on(0x1000 + ahead), IPT_OK);
+        check_run(1, 1, IPT_INSN_RET, 1);
+        CHECK_EQ(reads, 1 + (ahead + 15 > read_size));
     }
 }
 
@@ -861,14 +878,16 @@ TEST(wrapped_run_is_not_kept)
 /* One unit of fuel for 16 lines; it goes on where it stopped. */
 TEST(invalidate_fuel)
 {
-    for (uint64_t step = 1; step < 6; step++) {
+    for (uint64_t turn = 0; turn < 10; turn++) {
+        const uint64_t step = 1 + turn / 2;
+        const unsigned count = turn % 2 ? 1024 : 64;
         uint64_t units = 0;
         unsigned calls = 0;
         fresh_config();
         no_code();
         add_on(IPT_MODE_64);
         add_loop(4, 5, ANY);
-        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        CHECK_EQ(ipt_cache_init(&cache, lines, count), IPT_OK);
         start(&cache);
         pass(4);
         cache.fuel = &units;
@@ -876,10 +895,10 @@ TEST(invalidate_fuel)
         do {
             CHECK_EQ(units, 0);
             units = step;
-            if (!CHECK(++calls < 10)) break;
+            if (!CHECK(++calls < 100)) break;
         } while (ipt_cache_invalidate(&cache, NULL, 0, 0) == IPT_BUDGET);
-        CHECK_EQ(calls, (4 + step - 1) / step);
-        CHECK_EQ(units, calls * step - 4);
+        CHECK_EQ(calls, (count / 16 + step - 1) / step);
+        CHECK_EQ(units, calls * step - count / 16);
         pass(4);
         CHECK_EQ(reads, 8); /* all four are forgotten */
         pass(4);
@@ -908,6 +927,7 @@ TEST(space_numbers_run_out)
         id = ipti_cache_space(&cache, &config, &asid);
         CHECK(units >= 1000 - 64);
         without += id == 0;
+        if (id == 0) CHECK(units < 1000); /* forgetting is work, too */
         if (id == 0) continue;
         if (cache.version_ != version) CHECK_EQ(id, 1);
         if (id == 1)
@@ -1285,6 +1305,58 @@ static int silent(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
     return IPT_OK;
 }
 
+/* Code of two bytes each: 00 is plain, else it is a JMP, of which something is
+ * not said. */
+static unsigned tired_of; /* bits: 1 size, 2 kind, 4 displacement, 8 ip16 */
+
+static int tired(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
+                 void *context)
+{
+    const unsigned n = *p;
+    (void) size;
+    (void) mode;
+    (void) context;
+    if (n == 0 || !(tired_of & 1)) code->size = 2;
+    if (n == 0 || !(tired_of & 2))
+        code->kind = n ? IPT_INSN_JMP : IPT_INSN_OTHER;
+    if (n == 0 || !(tired_of & 4)) code->displacement = n ? 4 : 6;
+    if (n == 0 || !(tired_of & 8)) code->ip16 = n == 0;
+    return IPT_OK;
+}
+
+/* What a classifier does not say of an instruction is not that of the one
+ * before. */
+TEST(classifiers_that_say_little)
+{
+    for (tired_of = 0; tired_of < 16; tired_of++) {
+        ipt_insn insn;
+        fresh_config();
+        no_code();
+        memset(nops(ANY, 0xf000, SPAN)->bytes, 0, SPAN);
+        areas[0].bytes[0xffa] = 1;
+        nops(ANY, 0x10000, SPAN);
+        used = 0;
+        ADD(PSB);
+        ADD(EXEC32);
+        ADD(FUP(0xfff8));
+        ADD(PSBEND);
+        ADD(TNT(1, 0));
+        config.classify = tired;
+        config.flags = IPT_CONFIG_RELATIVE_IP;
+        start(NULL);
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0xfff8);
+        if (tired_of & 3) {
+            CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_ERR_CALLBACK);
+            continue;
+        }
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0xfffa);
+        CHECK_EQ(insn.kind, IPT_INSN_JMP);
+        CHECK_EQ(insn_decoder.at.ip, tired_of & 4 ? 0xfffc : 0x10000);
+    }
+}
+
 /* A size greater than the bytes that are there. */
 static int greedy(ipt_code *code, const uint8_t *p, size_t size, uint8_t mode,
                   void *context)
@@ -1572,6 +1644,7 @@ int main(void)
     RUN(code_over_pages);
     RUN(second_page_missing);
     RUN(runs_of_one_window);
+    RUN(ends_of_a_window);
     RUN(cut_by_mappings);
     RUN(too_long);
     RUN(top_of_addresses);
@@ -1600,6 +1673,7 @@ int main(void)
     RUN(misses_are_not_cached);
     RUN(classifiers);
     RUN(more_classifiers);
+    RUN(classifiers_that_say_little);
     RUN(R4_ends_of_mappings);
     RUN(C1_all_or_nothing);
     return test_report();

@@ -99,6 +99,17 @@ static void cov_decode(const manner *how, const chunk *code, uint32_t flags,
     feed_end(&f);
 }
 
+/* Where a decoder stands in the end is no matter of its memo; when that was is
+ * not known of what the memo passes. */
+static int ends_same(const ipt_where *x, const ipt_where *y)
+{
+    return x->offset == y->offset && x->sync == y->sync
+           && ((x->valid ^ y->valid) & ~(unsigned) IPT_AT_TSC) == 0
+           && (x->ip == y->ip || !(x->valid & IPT_AT_IP))
+           && x->asid.cr3 == y->asid.cr3 && x->asid.vmcs == y->asid.vmcs
+           && x->asid.nr == y->asid.nr;
+}
+
 /* The oracle. */
 static void insn_decode(const chunk *code, uint32_t flags, edge_list *l)
 {
@@ -116,6 +127,7 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
     int bad_ = test_.bad;
     uint32_t cov_flags = IPT_COV_INDIRECT;
     edge_list again = {0};
+    ipt_where end;
     unsigned turn = 0;
 
     insn_decode(code, flags, &want);
@@ -128,6 +140,7 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
         cov.context = &got;
         got.count = 0;
         cov_decode(&how, code, flags, &cov, &got);
+        end = decoders[which].at;
         if (!edges_same(&want, &got)) failed(name, how.text, "edges", 0, 0);
         if (!how.pages && got.errors != want.errors)
             failed(name, how.text, "errors", (uint64_t) got.errors,
@@ -148,6 +161,8 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
             cov_decode(&how, code, flags, &cov, &again);
             if (memcmp(map, want_map, cov.bitmap_size))
                 failed(name, how.text, "bitmap of decode", (uint64_t) k, turn);
+            if (!ends_same(&decoders[which].at, &end))
+                failed(name, how.text, "end of decode", (uint64_t) k, turn);
             if (cov.flags & IPT_COV_HASH && cov.flags & IPT_COV_INDIRECT
                 && again.hash != got.hash)
                 failed(name, how.text, "hash of decode", (uint64_t) k, turn);
@@ -1657,8 +1672,8 @@ TEST(fuel_of_what_is_known)
 {
     enum { ROUNDS = 3000, UNITS = 500 };
     static uint8_t bytes[ROUNDS * 4 + 64];
-    static const size_t ahead[] = {UNITS, UNITS * 15, UNITS * 16 - 8,
-                                   UNITS * 16 + 40, UNITS * 17 + 8};
+    static const size_t ahead[] = {UNITS, UNITS * 15 + 100, UNITS * 16 - 8,
+                                   UNITS * 16 + 40, UNITS * 17 - 250};
     static const ipt_packet some[] = {TNT(1, 1), IP_(TIP, 1, 0x1000)};
     const size_t begin = hand_trace(bytes, HAND_CR3, 1);
     size_t size = begin;
@@ -1683,6 +1698,33 @@ TEST(fuel_of_what_is_known)
         CHECK(status == IPT_BUDGET || status == IPT_MORE);
         CHECK(passed <= ahead[i] && passed <= UNITS * 16 + 32);
         CHECK(passed + 64 >= (ahead[i] < UNITS * 16 ? ahead[i] : UNITS * 16));
+    }
+}
+
+static unsigned spaces_asked;
+
+static uint64_t counted_space(const ipt_asid *asid, void *context)
+{
+    (void) context;
+    spaces_asked++;
+    return asid->cr3;
+}
+
+/* config.space is asked once for each change of the address space. */
+TEST(spaces_are_asked_once)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    const size_t size = hand_trace(bytes, HAND_CR3, 400);
+    hand_write(1, 4);
+    loop_init(&kept, 0, 0, 64);
+    kept.config.read = hand_read;
+    kept.config.space = counted_space;
+    kept.bare = 1;
+    kept.most = 3;
+    for (unsigned i = 0; i < 3; i++) {
+        spaces_asked = 0;
+        CHECK(loop_run(&kept, bytes, size, i == 0));
+        CHECK_EQ(spaces_asked, 1);
     }
 }
 
@@ -1965,6 +2007,9 @@ static const row shape_rows[] = {
     {"address space", V3_CODE,
      {V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64), V3_LEG,
       V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64), V3_END}, {{0}}, 0, 0, 0},
+    {"off to a guest", V3_CODE,
+     {V3_PSB(PIP(0x5000, 0), EXEC64), V3_LEG, TNT(2, 1), PGD(0x5000),
+      PIP(0x5000, 1), VMCS(0x7000), PGE(0x1000), V3_END}, {{0}}, 0, 0, 0},
     {"no transaction", V3_CODE,
      {V3_PSB(EXEC64, TSX(0, 0)), V3_LEG, V3_PSB(EXEC64, TSX(0, 0)), V3_LEG,
       V3_END}, {{0}}, 0, 0, 0},
@@ -1997,6 +2042,90 @@ TEST(V3_shapes_of_psb)
         build_all(&b, shape_rows[i].trace, PACKETS_MAX);
         check_coverage(shape_rows[i].name, shape_rows[i].code, 0);
         CHECK(want.count > 2);
+    }
+}
+
+static int counted_spaces_read(uint8_t *buffer, size_t size,
+                               const ipt_asid *asid, uint64_t ip,
+                               void *context)
+{
+    code_reads++;
+    return spaces_read(buffer, size, asid, ip, context);
+}
+
+/* What the memo knows is passed without a look at code, however often it comes:
+ * bits, time, and PSB+s that say nothing new or while tracing is disabled. */
+#define FREE_HEAD V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64)
+#define FREE_MAX 16
+static const struct {
+    const char *name;
+    ipt_packet trace[FREE_MAX];
+} free_rows[] = {
+    {"legs", {TNT(2, 2), TIP(0x1000)}},
+    {"a leg of two lines", {TNT(2, 1), TIP(0x1002), TNT(1, 0), TIP(0x1000)}},
+    {"no bit", {TNT(2, 1), TIP(0x1004), TIP(0x1000)}},
+    {"shorter ips", {TNT(2, 1), IP_(TIP, 1, 0x1004), IP_(TIP, 2, 0x1000)}},
+    {"sign-extended, 48 bits", {V3_LEG, TNT(2, 2), IP_(TIP, 3, 0x1000),
+                                TNT(2, 0), IP_(TIP, 4, 0x1000)}},
+    {"time in a leg", {TNT(1, 0), MTC(5), TSC(0x1234), TNT(1, 1), CYC(7),
+                       CYC(0x7777), TIP(0x1000), TSC(7), TNT(2, 1), MTC(9),
+                       TIP(0x1000)}},
+    {"a long tnt", {TNT64(2, 1), TIP(0x1000), TNT(1, 1), TNT64(1, 0),
+                    TIP(0x1000)}},
+    {"pads", {PADS(3), TNT(1, 1), PADS(20), TNT(1, 0), PADS(1), TIP(0x1000)}},
+    {"psb+", {ON, V3_LEG}},
+    {"with all that is known", {FREE_HEAD, V3_LEG}},
+    {"with time", {V3_PSB(TSC(5), TMA(1, 2), CBR(3), EXEC64, MTC(3)), V3_LEG}},
+    {"with a transaction that is none", {V3_PSB(EXEC64, TSX(0, 0)), V3_LEG}},
+    {"with pads", {PSB, PADS(5), EXEC64, PADS(1), FUP(0x1000), PADS(9), PSBEND,
+                   PADS(2), V3_LEG}},
+    {"with a shorter ip", {PSB, EXEC64, IP_(FUP, 2, 0x1000), PSBEND, V3_LEG}},
+    {"elsewhere", {TNT(1, 0), PSB, EXEC64, FUP(0x1002), PSBEND, TNT(1, 1),
+                   TIP(0x1000)}},
+    {"before a tip", {TNT(2, 0), PSB, EXEC64, FUP(0x1004), PSBEND, TIP(0x1000)}},
+    {"off", {TNT(2, 1), PGD(0x5000), PGE(0x1000)}},
+    {"off, no ip", {TNT(2, 1), PGD0, PGE(0x1000)}},
+    {"off on the way", {TNT(1, 1), PGD(0x1002), PGE(0x1000)}},
+    {"off and pads", {TNT(2, 1), PGD(0x5000), PADS(11), PGE(0x1000)}},
+    {"off and time", {TNT(2, 1), PGD(0x5000), TSC(9), CBR(7), TMA(3, 4), MTC(8),
+                      PGE(0x1000)}},
+    {"off and mode", {TNT(2, 1), PGD0, EXEC64, PGE(0x1000)}},
+    {"off and psb+", {TNT(2, 1), PGD(0x5000), PSB, EXEC64, PSBEND, PGE(0x1000)}},
+    {"off and two of them", {TNT(2, 1), PGD(0x5000), PSB, PSBEND, PSB, PSBEND,
+                             PGE(0x1000)}},
+    {"off and another space", {TNT(2, 1), PGD(0x5000), PIP(0x9000, 0),
+                               PGE(0x1000), TNT(2, 2), PGD(0x5000),
+                               PIP(0x5000, 0), PGE(0x1000)}},
+    {"off and another guest", {TNT(2, 1), PGD(0x5000), VMCS(0x8000),
+                               PGE(0x1000), TNT(2, 2), PGD(0x5000),
+                               VMCS(0x6000), PGE(0x1000)}},
+};
+
+TEST(what_is_known_is_not_looked_at)
+{
+    static const ipt_packet head[] = {FREE_HEAD, PKT(NONE)},
+                            tail[] = {TNT(2, 3), TIP(0x1000), PGD(0x5000)};
+    for (size_t i = 0; i < LENGTH(free_rows); i++) {
+        unsigned long reads[2];
+        for (unsigned turn = 0; turn < 2; turn++) {
+            build_all(&b, head, LENGTH(head));
+            for (unsigned n = 0; n < (turn ? 20 : 2); n++)
+                for (unsigned k = 0; k < FREE_MAX; k++)
+                    if (free_rows[i].trace[k].type != IPT_PKT_NONE)
+                        build_put(&b, &free_rows[i].trace[k]);
+            for (unsigned k = 0; k < LENGTH(tail); k++) build_put(&b, &tail[k]);
+            memset(b.bytes + b.size, 0, 64); /* PAD: what is last is walked */
+            loop_init(&kept, 0, 0, 256);
+            kept.config.read = counted_spaces_read;
+            kept.bare = 1;
+            for (unsigned n = 0; n < 3; n++) {
+                code_reads = 0;
+                CHECK(loop_run(&kept, b.bytes, b.size + 64, n == 0));
+            }
+            reads[turn] = code_reads;
+        }
+        if (!CHECK_EQ(reads[1], reads[0]))
+            printf("    %s\n", free_rows[i].name);
     }
 }
 
@@ -2061,6 +2190,7 @@ int main(void)
     RUN(mutants_calls_in_two_pieces);
     RUN(mutants_space_of_what_is_learned);
     RUN(fuel_of_what_is_known);
+    RUN(spaces_are_asked_once);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);
@@ -2071,6 +2201,7 @@ int main(void)
     RUN(R5_memo_is_emptied_in_parts);
     RUN(V3_arguments);
     RUN(V3_shapes_of_psb);
+    RUN(what_is_known_is_not_looked_at);
     RUN(full_psb);
     return test_report();
 }
