@@ -1641,11 +1641,14 @@ TEST(mutants_gap_forgets_the_space)
 }
 
 /* The address space changes while tracing is disabled: what is learned then is
- * the code of the new one, though the cache has that of the old one. */
+ * the code of the new one, though the cache has that of the old one, where all
+ * up to there is known. */
 TEST(mutants_space_of_what_is_learned)
 {
     static uint8_t bytes[TRACE_BYTES];
-    static const ipt_packet other[] = {TNT(1, 1), PGD(0x5000), PIP(0x9000, 0),
+    static const ipt_packet other[] = {TNT(1, 1), PGD(0x5000), PGE(0x1000),
+                                       TNT(1, 1), TIP(0x1006), TIP(0x1000),
+                                       TNT(1, 1), PGD(0x5000), PIP(0x9000, 0),
                                        PGE(0x1000), PKT(NONE)},
                             back[] = {TNT(1, 1), TIP(0x1000)};
     size_t size = hand_trace(bytes, HAND_CR3, 3);
@@ -1662,7 +1665,7 @@ TEST(mutants_space_of_what_is_learned)
     loop_init(&kept, 0, 0, 64);
     hand_init(&kept, &trace);
     CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
-    CHECK_EQ(hand_slot(0x1000, 0x1004), 4);
+    CHECK_EQ(hand_slot(0x1000, 0x1004), 6);
     CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
 }
 
