@@ -220,6 +220,13 @@ static const row far_rows[] = {
      {ON, TIP(0x402000), TNT(1, 1), TIP(0x1002), TNT(2, 2), TIP(0x402000),
       TNT(1, 1), TIP(0x1002), TNT(2, 2), PGD(0x5000), PADS(40)}, {{0}}, 0, 0,
      0},
+    {"a frame 2 GiB away",
+     {CODE(0x1000, JMP_RAX RET), CODE(0x402000, "\x0f\x85\xf5\xff\xff\x7f"),
+      CODE(0x80401ffb, "\xe8\x00\x01\x00\x80" JCC0 JMP_RAX),
+      CODE(0x402100, JMP_RAX)},
+     {ON, TIP(0x402000), TNT(1, 1), TIP(0x1002), TNT(2, 2), TIP(0x402000),
+      TNT(1, 1), TIP(0x1002), TNT(2, 2), PGD(0x5000), PADS(40)}, {{0}}, 0, 0,
+     0},
     {"a frame of the second piece", /* 0.9 GiB and 1.5 GiB away */
      {CODE(0x1000, LOOP "\x00\x00\x00\x38"),
       CODE(0x38001008, "\x0f\x85\x00\x00\x00\x60"),
@@ -297,6 +304,19 @@ TEST(R1_far_branches)
 TEST(mutants_event_of_the_branch_before)
 {
     for (size_t i = 0; i < LENGTH(behind_rows); i++) run_far(&behind_rows[i]);
+}
+
+/* A TNT-64 without a stop bit has no bits, and is no packet. */
+TEST(mutants_tnt_without_bits)
+{
+    static const chunk code[CODES_MAX] = {CODE(0x1000, JCC0 JCC0 JMP_RAX)};
+    static const ipt_packet packets[]
+        = {ON, TNT(2, 1), TIP(0x1000), TNT(1, 0), TNT64(1, 0), TIP(0x1000),
+           PADS(60), PKT(NONE)};
+    build_all(&b, packets, LENGTH(packets));
+    memset(b.bytes + b.offset[7] + 2, 0, 6);
+    check_coverage("no bits", code, 0);
+    CHECK(want.errors > 0);
 }
 
 TEST(mutants_bits_of_a_line)
@@ -1669,6 +1689,39 @@ TEST(mutants_space_of_what_is_learned)
     CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
 }
 
+/* Between two runs the memo is made anew, and with it its numbers of spaces:
+ * the decoder does not go on with the one it had. */
+TEST(mutants_memo_made_anew)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    static const ipt_packet other[] = {TNT(1, 1), PGD(0x5000), PIP(0x9000, 0),
+                                       PGE(0x1000), PKT(NONE)},
+                            back[] = {TNT(1, 1), TIP(0x1000)};
+    const size_t first = hand_trace(bytes, HAND_CR3, 4);
+    size_t size = first;
+    build_all(&b, other, LENGTH(other));
+    memcpy(bytes + size, b.bytes, b.size);
+    size += b.size;
+    for (unsigned i = 0; i < 8; i++)
+        size += (size_t) ipt_pkt_encode(bytes + size, 16, &back[i % 2]);
+    memset(bytes + size, 0, 64);
+    ipt_segment piece = {bytes, first};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    hand_write(1, 4);
+    hand_write(0, 8);
+    loop_init(&kept, 0, 0, 64);
+    kept.bare = 1;
+    hand_init(&kept, &trace);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    CHECK_EQ(ipt_cov_memo_init(&kept.memo, kept.lines, 64), IPT_OK);
+    memset(kept.map, 0, sizeof kept.map);
+    piece.size = size + 64;
+    CHECK_EQ(ipt_cov_begin(&kept.decoder, &trace), IPT_OK);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    CHECK_EQ(hand_slot(0x1000, 0x1004), 5);
+    CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
+}
+
 /* What the memo knows costs a unit of fuel for 16 bytes of trace: no call goes
  * much further than its fuel, none behind the end, and nothing is walked. */
 TEST(fuel_of_what_is_known)
@@ -2190,8 +2243,10 @@ int main(void)
     RUN(mutants_psb_that_says_nothing_new);
     RUN(mutants_event_of_the_branch_before);
     RUN(mutants_bits_of_a_line);
+    RUN(mutants_tnt_without_bits);
     RUN(mutants_calls_in_two_pieces);
     RUN(mutants_space_of_what_is_learned);
+    RUN(mutants_memo_made_anew);
     RUN(fuel_of_what_is_known);
     RUN(spaces_are_asked_once);
     RUN(mutants_code_changes_in_a_run);
