@@ -218,6 +218,8 @@
  *   -pte_event_ignored         no error: at.dropped counts
  *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
  *                              iret, smi, ..., swintr, syscall
+ *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ says how things stand
+ *   pt_last_ip (internal)      ipt_pkt_last_ip
  *   pt_insn.isid, raw          not here: your callback knows; image_section_at
  *                              of examples/tools/common
  *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
@@ -229,6 +231,36 @@
  *
  *   An error never comes together with an item: what was decoded before it
  *   comes first, by itself.
+ *
+ * COMING FROM LIBXDC
+ *
+ *   libxdc_init, libxdc_free   ipt_cov_init; nothing to free
+ *     filter                   ipt_cov_config.filter: of edges only. What is
+ *                              traced at all, the processor's filters decide
+ *     page_cache_fetch         ipt_config.read, with the address space
+ *     bitmap, size             ipt_cov_config.bitmap: the same counters, if
+ *                              size is a power of two
+ *   libxdc_decode              ipt_cov_begin with the trace, ipt_cov_run; the
+ *                              buffer needs no end mark and no room
+ *     where no PSB is          ipt_cov_start, and config.mode
+ *     decoder_success          IPT_END, and decoder.verdict 0
+ *     decoder_success_pt_overflow
+ *                              IPT_END, and IPT_COV_OVERFLOW in verdict
+ *     decoder_page_fault, libxdc_get_page_fault_addr
+ *                              IPT_NEED_PAGE, which goes on; at.missing
+ *     decoder_unkown_packet, decoder_error
+ *                              IPT_ERR_; ipt_cov_resync goes on
+ *   libxdc_bitmap_reset        clear your bitmap
+ *   libxdc_bitmap_get_hash     hash your bitmap; IPT_COV_HASH is of the path
+ *   libxdc_reset_trace_cache   ipt_cov_invalidate
+ *   libxdc_register_edge_callback, libxdc_register_bb_callback
+ *                              ipt_cov_config.edge; .block, which comes each
+ *                              time that a block executes
+ *   libxdc_register_ip_callback
+ *                              none: ipt_evt_next has the IPs
+ *   libxdc_enable_tracing, libxdc_disable_tracing
+ *                              ipt_cov_config.edge
+ *   libxdc_get_release_version IPT_VERSION
  *
  * COMING FROM DYNAMORIO
  *
@@ -411,7 +443,10 @@ typedef struct ipt_segment {
  * After IPT_MORE you may also cut the trace into other pieces: merge some, or
  * copy the bytes from at.release on in front of new ones and begin there. The
  * bytes and their stream offsets stay the same. Packets of config.unknown
- * apart, at most 31 bytes are carried over in this way. */
+ * apart, at most 31 bytes are carried over in this way.
+ *
+ * A _sync function does not look for other changes: to decode other trace from
+ * the same buffer, call _init again, or ipt_cov_begin. */
 typedef struct ipt_trace {
     const ipt_segment *seg;
     uint32_t count;  /* segments */
@@ -979,7 +1014,8 @@ enum {
                              * next packet does not allow for one, the error
                              * IPT_ERR_CONTEXT stands for it. What is known
                              * then: see LOSS */
-    IPT_EVT_EXEC_MODE,      /* u.exec, at ip */
+    IPT_EVT_EXEC_MODE,      /* u.exec, at ip: the mode changes here; with
+                             * IPT_EVENT_STATUS it may be as it was */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
     IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next. [blk],
