@@ -2101,16 +2101,24 @@ TEST(V3_shapes_of_psb)
     }
 }
 
-static int counted_spaces_read(uint8_t *buffer, size_t size,
-                               const ipt_asid *asid, uint64_t ip,
-                               void *context)
+static const char free_code[] = JCC0 JCC0 JMP_RAX JCC("\xfe") JMP_RAX;
+
+static int free_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
 {
+    const size_t n = sizeof free_code - 1;
+    (void) asid;
+    (void) context;
     code_reads++;
-    return spaces_read(buffer, size, asid, ip, context);
+    if (ip - 0x1000 >= n) return 0;
+    if (size > n - (ip - 0x1000)) size = n - (size_t) (ip - 0x1000);
+    memcpy(buffer, free_code + (ip - 0x1000), size);
+    return (int) size;
 }
 
-/* What the memo knows is passed without a look at code, however often it comes:
- * bits, time, and PSB+s that say nothing new or while tracing is disabled. */
+/* What the memo knows is passed without a look at code, and not learned again,
+ * however often it comes: bits, time, and PSB+s that say nothing new or while
+ * tracing is disabled. What is learned is cleared first. */
 #define FREE_HEAD V3_PSB(PIP(0x5000, 0), VMCS(0x6000), EXEC64)
 #define FREE_MAX 16
 static const struct {
@@ -2128,6 +2136,11 @@ static const struct {
                        TIP(0x1000)}},
     {"a long tnt", {TNT64(2, 1), TIP(0x1000), TNT(1, 1), TNT64(1, 0),
                     TIP(0x1000)}},
+    {"more bits than a piece", {TNT(2, 1), TIP(0x1006), TNT(6, 0x3f),
+                                TNT(6, 0x3e), TIP(0x1000)}},
+    {"more than a leg", {TNT(2, 1), TIP(0x1006), TNT64(47, 0x7fffffffffff),
+                         TNT(6, 0x3f), TNT(6, 0x3f), TNT(6, 0x3e),
+                         TIP(0x1000)}},
     {"pads", {PADS(3), TNT(1, 1), PADS(20), TNT(1, 0), PADS(1), TIP(0x1000)}},
     {"psb+", {ON, V3_LEG}},
     {"with all that is known", {FREE_HEAD, V3_LEG}},
@@ -2163,6 +2176,7 @@ TEST(what_is_known_is_not_looked_at)
                             tail[] = {TNT(2, 3), TIP(0x1000), PGD(0x5000)};
     for (size_t i = 0; i < LENGTH(free_rows); i++) {
         unsigned long reads[2];
+        size_t bytes_set = 0, set[2];
         for (unsigned turn = 0; turn < 2; turn++) {
             build_all(&b, head, LENGTH(head));
             for (unsigned n = 0; n < (turn ? 20 : 2); n++)
@@ -2172,15 +2186,19 @@ TEST(what_is_known_is_not_looked_at)
             for (unsigned k = 0; k < LENGTH(tail); k++) build_put(&b, &tail[k]);
             memset(b.bytes + b.size, 0, 64); /* PAD: what is last is walked */
             loop_init(&kept, 0, 0, 256);
-            kept.config.read = counted_spaces_read;
+            kept.config.read = free_read;
             kept.bare = 1;
+            cleared = &bytes_set;
             for (unsigned n = 0; n < 3; n++) {
                 code_reads = 0;
+                bytes_set = 0;
                 CHECK(loop_run(&kept, b.bytes, b.size + 64, n == 0));
             }
+            cleared = NULL;
             reads[turn] = code_reads;
+            set[turn] = bytes_set;
         }
-        if (!CHECK_EQ(reads[1], reads[0]))
+        if (!CHECK_EQ(reads[1], reads[0]) || !CHECK_EQ(set[1], set[0]))
             printf("    %s\n", free_rows[i].name);
     }
 }
