@@ -13,6 +13,7 @@
 #define IPT_IMPLEMENTATION
 #include "../../ipt.h"
 #include "common/image.h"
+#include "common/symbols.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,6 @@
 #if __has_include(<Zydis/Zydis.h>)
 #define HAVE_ZYDIS
 #include "../../zydis_glue/ipt_zydis.h"
-#endif
-#if __has_include(<libelf.h>) && __has_include(<gelf.h>)
-#define HAVE_LIBELF
-#include <fcntl.h>
-#include <gelf.h>
 #endif
 #endif
 
@@ -157,24 +153,19 @@ static int compare_tallies(const void *a, const void *b)
 
 /* ---- symbols ---- */
 
-typedef struct symbol {
-    uint64_t offset; /* in the file */
-    uint64_t size;   /* 0: up to the next one */
-    char *name;
-} symbol;
-
 /* A line of the file `maps`. */
 typedef struct mapping {
     uint64_t base;
     uint64_t size;
     uint64_t offset;
     char *file;
-    symbol *symbols; /* by offset */
-    size_t count;
+    const files_file *contents; /* NULL: not there */
 } mapping;
 
 static mapping *mappings;
 static size_t mapping_count;
+static files disk;
+static symbols names;
 
 static const char *short_name(const char *path)
 {
@@ -183,82 +174,16 @@ static const char *short_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int compare_symbols(const void *a, const void *b)
-{
-    const symbol *x = (const symbol *) a;
-    const symbol *y = (const symbol *) b;
-
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->size < y->size ? -1 : x->size > y->size;
-}
-
-#ifdef HAVE_LIBELF
-static void add_symbols(mapping *m, Elf *elf, Elf_Scn *section,
-                        const GElf_Shdr *header)
-{
-    Elf_Data *data = elf_getdata(section, NULL);
-    size_t headers = 0;
-    GElf_Phdr p;
-    GElf_Sym s;
-    int i;
-    size_t k;
-
-    elf_getphdrnum(elf, &headers);
-    for (i = 0; data && gelf_getsym(data, i, &s); i++) {
-        const int type = GELF_ST_TYPE(s.st_info);
-        const char *name = elf_strptr(elf, header->sh_link, s.st_name);
-        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || s.st_shndx == 0
-            || !name)
-            continue;
-        for (k = 0; k < headers; k++) { /* where in the file is it? */
-            if (!gelf_getphdr(elf, (int) k, &p) || p.p_type != PT_LOAD
-                || s.st_value < p.p_vaddr
-                || s.st_value - p.p_vaddr >= p.p_filesz)
-                continue;
-            m->symbols = (symbol *) more_memory(m->symbols, m->count + 1,
-                                                sizeof(*m->symbols));
-            m->symbols[m->count].offset = s.st_value - p.p_vaddr + p.p_offset;
-            m->symbols[m->count].size = s.st_size;
-            m->symbols[m->count++].name = strdup(name);
-            break;
-        }
-    }
-}
-#endif
-
-/* .symtab and .dynsym of the file a mapping is from, if it is there. A name
- * without a slash at its beginning is relative to the recording. */
-static void load_symbols(mapping *m)
-{
-#ifdef HAVE_LIBELF
-    Elf_Scn *section = NULL;
-    GElf_Shdr header;
-    const int file = open(m->file[0] == '/' ? m->file : file_name(m->file),
-                          O_RDONLY);
-    Elf *elf;
-
-    if (file < 0)
-        return;
-    elf_version(EV_CURRENT);
-    elf = elf_begin(file, ELF_C_READ, NULL);
-    while (elf && (section = elf_nextscn(elf, section)) != NULL)
-        if (gelf_getshdr(section, &header)
-            && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-            add_symbols(m, elf, section, &header);
-    elf_end(elf);
-    close(file);
-#endif
-    if (m->count)
-        qsort(m->symbols, m->count, sizeof(*m->symbols), compare_symbols);
-}
-
+/* A file's name without a slash at its beginning is relative to the recording.
+ */
 static void load_mappings(void)
 {
     size_t size;
     char *text = (char *) load("maps", &size);
     char *line;
 
+    files_init(&disk);
+    symbols_init(&names);
     for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         mapping m;
         int name = 0;
@@ -269,7 +194,8 @@ static void load_mappings(void)
             || !name)
             fail(file_name("maps"), "not a line of BASE LENGTH OFFSET NAME");
         m.file = strdup(line + name);
-        load_symbols(&m);
+        m.contents = files_get(&disk, m.file[0] == '/' ? m.file
+                                                       : file_name(m.file));
         mappings = (mapping *) more_memory(mappings, mapping_count + 1,
                                            sizeof(m));
         mappings[mapping_count++] = m;
@@ -289,23 +215,8 @@ static const mapping *find_mapping(uint64_t ip)
 
 static const symbol *find_symbol(const mapping *m, uint64_t ip)
 {
-    const uint64_t offset = ip - m->base + m->offset;
-    size_t low = 0;
-    size_t high = m->count;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (m->symbols[middle].offset <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0)
-        return NULL;
-    if (m->symbols[low - 1].size
-        && offset - m->symbols[low - 1].offset >= m->symbols[low - 1].size)
-        return NULL;
-    return &m->symbols[low - 1];
+    return m->contents
+         ? symbols_find(&names, m->contents, ip - m->base + m->offset) : NULL;
 }
 
 /* ---- functions that ran most ---- */
@@ -604,6 +515,8 @@ int main(int argc, char **argv)
     show_instructions(&result, &code);
     show_functions(result.decoded ? result.decoded : 1);
     status = verdict(&result, &decoder, ips, executed);
+    symbols_free(&names);
+    files_free(&disk);
     if (fflush(stdout) || ferror(stdout))
         fail("standard output", "cannot be written");
     return status;
