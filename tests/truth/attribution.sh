@@ -6,37 +6,27 @@
 # tried with --never-mark. Prints the table of the README.
 
 mode=${1:-quick}
+set -- .
+. "$(dirname "$0")/../check/lib.sh"
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 2' HUP INT TERM
 CC=${CC:-cc}
-passed=0 failed=0 skipped=0
-mkdir "$dir/home"
+mkdir "$tmp/home"
 
 finish() {
-    [ $skipped -gt 0 ] && tail=", $skipped skipped" || tail=
-    echo "$passed passed, $failed failed$tail"
-    [ $failed -eq 0 ]
+    report
     exit
-}
-
-fail() {
-    echo "FAIL $*"
-    failed=$((failed + 1))
 }
 
 has_perf=
 if perf version >/dev/null 2>&1; then
     has_perf=1
 else
-    echo "SKIP attribution: perf is missing (package linux-perf)"
-    skipped=1
+    skip "attribution: perf is missing (package linux-perf)"
 fi
 {
-    $CC -O2 -o "$dir/attribution" tests/truth/attribution.c &&
-        $CC -O1 -w -static -pthread -o "$dir/tree" tests/programs/tree.c &&
-        $CC -O1 -w -static -pthread -o "$dir/loops" tests/programs/loops.c
+    $CC -O2 -o "$tmp/attribution" tests/truth/attribution.c &&
+        $CC -O1 -w -static -pthread -o "$tmp/tree" tests/programs/tree.c &&
+        $CC -O1 -w -static -pthread -o "$tmp/loops" tests/programs/loops.c
 } || {
     failed=1
     finish
@@ -45,14 +35,14 @@ fi
 # All of it: TOTAL RIGHT UNMARKED MARKED.
 ours() {
     timeout 100 "$build/ptflow" --quiet --fields cpu,tid,ip,sure "$@" \
-        "$dir/x.data" | "$dir/attribution" "$dir/x"
+        "$tmp/x.data" | "$tmp/attribution" "$tmp/x"
 }
 
 perfs() {
-    HOME=$dir/home PERF_CONFIG=/dev/null LC_ALL=C timeout 200 perf script -f \
-        -i "$dir/x.data" --itrace=i0ns -F tid,cpu,ip 2>/dev/null |
+    HOME=$tmp/home PERF_CONFIG=/dev/null LC_ALL=C timeout 200 perf script -f \
+        -i "$tmp/x.data" --itrace=i0ns -F tid,cpu,ip 2>/dev/null |
         awk '{gsub(/[][]/, "", $2); print $2 + 0, $1, $3, 1}' |
-        "$dir/attribution" "$dir/x"
+        "$tmp/attribution" "$tmp/x"
 }
 
 # share PART WHOLE: in per cent, and 0 for nothing only.
@@ -65,18 +55,17 @@ share() {
 unmarkable=0
 # row PROGRAM TIME CPUS GAP SEED
 row() {
-    rm -rf "$dir/x" "$dir/x.data"
+    rm -rf "$tmp/x" "$tmp/x.data"
     # Without an environment: it would change what runs, and when.
-    env -i timeout 100 "$build/ptrecord" --quiet --perf-data "$dir/x.data" \
-        -o "$dir/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
-        --quantum 15000 -- "$dir/$1" >"$dir/out" 2>&1 </dev/null
+    env -i timeout 100 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
+        -o "$tmp/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
+        --quantum 15000 -- "$tmp/$1" >"$tmp/out" 2>&1 </dev/null
     status=$?
     if [ $status -eq 77 ]; then
-        echo "SKIP attribution: no ptrace here"
-        skipped=$((skipped + 1))
+        skip "attribution: no ptrace here"
         finish
     fi
-    [ $status -eq 0 ] || fail "ptrecord: $(tail -n 1 "$dir/out")"
+    [ $status -eq 0 ] || fail "ptrecord: $(tail -n 1 "$tmp/out")"
     [ "$3" -eq 1 ] && unit=cpu || unit=cpus
     # shellcheck disable=SC2046 # four numbers each
     set -- "$1, $2, $3 $unit, gap $4" $(ours) ${has_perf:+$(perfs)}
@@ -90,7 +79,7 @@ row() {
     elif [ -n "$has_perf" ] && [ "$marked" -gt $wrong ]; then
         fail "$name: $marked instructions are marked, perf has $wrong wrong"
     else
-        passed=$((passed + 1))
+        pass
     fi
     perf=-
     [ -z "$has_perf" ] || perf=$(share $wrong "$total")
@@ -121,7 +110,7 @@ fi
 
 # Without marks there are wrong ones, or the rows above prove nothing.
 if [ $unmarkable -gt 0 ]; then
-    passed=$((passed + 1))
+    pass
 else
     fail "with --never-mark nothing is wrong either"
 fi
