@@ -36,6 +36,7 @@ HOME=$to/home perf record -q -o try.data -e dummy:u true 2>/dev/null ||
 # ---- the program, and its trace with and without time ----
 
 cat >spin.c <<'END'
+#include <stdlib.h>
 #include <time.h>
 static volatile long n;
 static int add(int i) { return (int) n + i; }
@@ -44,12 +45,11 @@ static int (*volatile const ways[])(int) = {add, take, add, take};
 int main(int argc, char **argv)
 {
     struct timespec a, b;
-    (void) argv;
     for (int i = 1; i < 2000; i++) n += ways[i * 7 % 4](i);
     clock_gettime(CLOCK_MONOTONIC, &a);
     do clock_gettime(CLOCK_MONOTONIC, &b);
     while (argc > 1 && (b.tv_sec - a.tv_sec) * 1000
-                       + (b.tv_nsec - a.tv_nsec) / 1000000 < 1500);
+                       + (b.tv_nsec - a.tv_nsec) / 1000000 < atoi(argv[1]));
     return 0;
 }
 END
@@ -111,7 +111,7 @@ check() {
         return
     }
     row "$1"
-    case $1 in compressed | kcore) ;; *) turned "$1" ;; esac
+    case $1 in compressed | kcore | sched) ;; *) turned "$1" ;; esac
 }
 
 # turned MODE: ptsplit and perf find no less in the other byte order.
@@ -216,14 +216,15 @@ record() {
 }
 
 untimed=intel_pt/tsc=0,mtc=0/u
-record thread --per-thread -e $untimed ./spin x
+record thread --per-thread -e $untimed ./spin 1500
 check thread thread
-record compressed -z --per-thread -e $untimed ./spin x
-check compressed thread # turn knows neither zstd nor folders
+record compressed -z --per-thread -e $untimed ./spin 1500
+check compressed thread # turn knows no zstd, folders, tracepoints
 
 # The kernel's code is copied as well: that of a kernel made here.
 export PMU_PROC=$to/machine/kcore_dir
-./kernel "$to/machine" 1 && record kcore --kcore --per-thread -e $untimed ./spin x
+./kernel "$to/machine" 1 &&
+    record kcore --kcore --per-thread -e $untimed ./spin 1500
 for f in kcore kallsyms modules; do
     [ $f = kcore ] && headers=4096 || headers=0
     cmp -i $headers kcore.data/kcore_dir/$f "$PMU_PROC/$f" >out 2>&1 ||
@@ -231,20 +232,31 @@ for f in kcore kallsyms modules; do
 done
 unset PMU_PROC
 check kcore thread
-record pipe --per-thread -e $untimed -o - ./spin x
+record pipe --per-thread -e $untimed -o - ./spin 1500
 mv out pipe.data
 check pipe thread
 
 # With time: it is that of the program running, which nobody may interrupt.
 alone="chrt -f 10 taskset -c 0"
-export PMU_AT=700000000
+export PMU_AT=2500000000 # a busy machine begins late
 if $alone true 2>/dev/null; then
     # shellcheck disable=SC2086 # words
-    record command -e intel_pt//u $alone ./spin x
+    record command -e intel_pt//u $alone ./spin 4500
     check command 0
     # shellcheck disable=SC2086
-    record all -a -e intel_pt//u $alone ./spin x
+    record all -a -e intel_pt//u $alone ./spin 4500
     check all 0
+    # As kernels without SWITCH records have it: by a tracepoint.
+    if HOME=$to/home perf record -q -a -o try.data -e sched:sched_switch true \
+        2>out; then
+        export PMU_NO_SWITCH=1
+        # shellcheck disable=SC2086
+        record sched -a -e intel_pt//u -e sched:sched_switch $alone ./spin 4500
+        unset PMU_NO_SWITCH
+        check sched 0
+    else
+        echo "sched: tracepoints are not permitted here"
+    fi
 else
     echo "command, all: chrt and taskset are not permitted here"
 fi
@@ -268,7 +280,7 @@ behind() {
 
 # Killed when it has written the trace, but no end.
 size=$(($(wc -c <thread.pt) + 1000))
-behind "perf record -q -o killed.data --per-thread -e $untimed ./spin x &
+behind "perf record -q -o killed.data --per-thread -e $untimed ./spin 1500 &
     until_larger killed.data $size
     kill -9 \$!"
 check killed thread
@@ -296,7 +308,7 @@ is_played() {
 played=$to/dense
 export PMU_SLICE=900 PMU_EVERY=120
 behind "perf record -q -o snapshot.data -S4096 --per-thread -e $untimed \
-        ./spin x &
+        ./spin 1500 &
     until_larger snapshot.data 0
     for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
         kill -USR2 \$! || break
@@ -317,7 +329,7 @@ fi
 
 # Samples with the trace before them; each from a PSB to a PSB.
 record sample --aux-sample=1024 --per-thread \
-    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
+    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin 1500
 if is_played sample && parts sample dense; then
     row sample
     turned sample
@@ -328,7 +340,7 @@ fi
 # Compressed samples, whose trace has no place in the file. With no room to keep
 # it, that is said.
 record sample-z -z --aux-sample=1024 --per-thread \
-    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin x
+    -e "{$untimed,cpu-clock:u}" -c 20000000 ./spin 1500
 if is_played sample-z; then
     flow_parts sample-z dense
     : >got # perf does not decode these
@@ -350,7 +362,7 @@ psbs=$(LC_ALL=C grep -obUaP '\x02\x82(\x02\x82){7}' dense/thread.pt |
 # shellcheck disable=SC2086 # numbers
 set -- $psbs
 export PMU_LOSE=$4,$(($7 - $4))
-record lost --per-thread -e $untimed ./spin x
+record lost --per-thread -e $untimed ./spin 1500
 unset PMU_LOSE
 { head -c "$4" dense/thread.pt; tail -c +$(($7 + 1)) dense/thread.pt; } >rest.pt
 rm -rf split

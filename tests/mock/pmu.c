@@ -21,6 +21,7 @@
  *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
  *     PMU_PROC=DIR     DIR/kcore, DIR/kallsyms and DIR/modules stand for those
  *                      of /proc, where they may be missing
+ *     PMU_NO_SWITCH=1  the kernel has no SWITCH records, as before Linux 4.3
  *     PMU_LOG=FILE     lines for what was done
  *
  * perf asks CPUID whether this is a processor of Intel's: its CPUID
@@ -328,6 +329,10 @@ long syscall(long number, ...)
     if (number == SYS_perf_event_open && pmu_type) {
         const struct perf_event_attr *attr =
             (const struct perf_event_attr *) (uintptr_t) a[0];
+        if (attr->context_switch && getenv("PMU_NO_SWITCH")) {
+            errno = EINVAL;
+            return -1;
+        }
         if (attr->type == pmu_type)
             return open_event(a, 1);
         if (attr->size > offsetof(struct perf_event_attr, aux_sample_size)
