@@ -61,7 +61,7 @@ void prove_hw_msrs(void)
 
 /* Regions into a table: each entry is one that the processor takes, the last
  * one is the link, and none is written after the room. */
-void prove_hw_regions(void) /* unwind 18; slow: only with FULL=1 */
+void prove_hw_regions(void) /* unwind 18 */
 {
     enum { ROOM = 3, REGIONS = 2 };
     uint8_t table[ROOM * 8];

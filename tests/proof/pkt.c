@@ -23,6 +23,8 @@ void prove_pkt_shape(void) /* slow: only with FULL=1 */
     } else if (size > 0) {
         CHECK((size_t) size <= place.n);
         CHECK(type != IPT_PKT_NONE);
+        packet.type = type;
+        CHECK(is_packet(&packet));
     } else {
         CHECK(size == IPT_MORE || size == IPT_ERR_OPCODE
               || size == IPT_ERR_PACKET || size == IPT_ERR_CALLBACK);
@@ -31,7 +33,7 @@ void prove_pkt_shape(void) /* slow: only with FULL=1 */
     }
     REACH(size == IPTI_WINDOW && type == IPT_PKT_PSB);
     REACH(size == 1 && type == IPT_PKT_TNT_8);
-    REACH(size == 15 && type == IPT_PKT_CYC);
+    REACH(size == 10 && type == IPT_PKT_CYC);
     REACH(size == 9 && type == IPT_PKT_BIP);
     REACH(size == 255 && type == IPT_PKT_UNKNOWN);
     REACH(size == IPTI_SIZE_TMA + 1 && type == IPT_PKT_INVALID);

@@ -98,6 +98,27 @@ typedef struct proof_place {
 ipt_config nondet_config(void);
 ipt_packet nondet_packet(void);
 
+/* What [pkt] reads keeps to the width of its fields; see prove_pkt_shape. */
+static int is_packet(const ipt_packet *packet)
+{
+    switch (packet->type) {
+    case IPT_PKT_TIP:
+    case IPT_PKT_TIP_PGE:
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_FUP:
+        return packet->u.ip.ipc <= 7;
+    case IPT_PKT_CFE:
+        return packet->u.cfe.type <= 31;
+    default:
+        return 1;
+    }
+}
+
+static void assume_packet(const ipt_packet *packet)
+{
+    __CPROVER_assume(is_packet(packet));
+}
+
 /* BBP says how long items are; see prove_pkt_block. */
 static void assume_block(uint8_t block)
 {

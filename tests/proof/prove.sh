@@ -7,7 +7,7 @@
 # than in tests/proof/properties; each place marked REACH is reached; and it
 # fails with each fault of tests/proof/plants in ipt_impl.h.
 #
-# BUILD=build  where CBMC and logs are   CBMC=command   CBMC_SECONDS=900
+# BUILD=build  where CBMC and logs are   CBMC=command   CBMC_SECONDS=3600
 
 here=tests/proof
 if [ "$1" = --list ]; then
@@ -45,7 +45,7 @@ rounds=$(sed -n "s/^void prove_$harness(void) .*unwind \([0-9]*\).*/\1/p" "$file
 judge() {
     log=$out/$1 root=$2
     shift 2
-    timeout "${CBMC_SECONDS:-900}" "$cbmc" "$root/$file" \
+    timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$root/$file" \
         --function "prove_$harness" --unwind "${rounds:-42}" \
         --drop-unused-functions "$@" >"$log" 2>&1
 }
