@@ -157,7 +157,7 @@ void prove_evt_fup(void) /* unwind 9 */
     REACH(evt.count > WAITING && !evt.error);
 }
 
-void prove_evt_space(void) /* unwind 9; slow: only with FULL=1 */
+void prove_evt_space(void) /* unwind 9 */
 {
     switch (nondet_u8()) {
     case 0:
@@ -213,7 +213,7 @@ void prove_evt_cfe(void) /* unwind 9 */
     REACH(evt.count == WAITING + 1);
 }
 
-void prove_evt_ovf(void) /* unwind 9; slow: only with FULL=1 */
+void prove_evt_ovf(void) /* unwind 9 */
 {
     if (nondet_u8())
         step_evt(IPT_PKT_PSB, IPTI_EVT_FLOW);
