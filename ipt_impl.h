@@ -9160,6 +9160,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
+    ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
     ipti_cov_stand(w);
     return some ? line : NULL;
 }
