@@ -515,8 +515,10 @@ BOTH(others)
     CHECK_EQ(rec.u.build_id.size, 16);
     for (unsigned size = 21; size < 256; size += 234) { // more than it can have
         built[8 + 4 + 20] = (uint8_t) size;
+        built[big ? 3 : 0] = 0;
         CHECK_EQ(perfdata_parse_build_id(big, built, built_size, &rec), 0);
         CHECK_EQ(rec.u.build_id.size, 20);
+        built[big ? 3 : 0] = 67;
         parse_plain();
         CHECK_EQ(rec.u.build_id.size, 20);
     }
