@@ -134,7 +134,8 @@ s390x s390x-linux-gnu qemu-s390x
 ppc64 powerpc64-linux-gnu qemu-ppc64'
 
 # Test programs that need more of a system than C has.
-HOSTED=' image record spaces symbols traces peer_libipt peer_zydis ptsplit '
+HOSTED=' image perffile record spaces symbols traces peer_libipt peer_zydis '
+HOSTED="$HOSTED ptsplit "
 
 # All other test programs, on each processor or on those in ARCHS="name ...".
 check_portable() {
