@@ -248,6 +248,17 @@ says "own costs add up in callgrind's file" awk '
     /^0 / {own += $2}
     /^totals:/ {total = $2}
     END {print own, total; exit !(own > 0 && own == total)}' "$tmp/callgrind"
+for by in insn time; do
+    for name in ls tree; do
+        prof --tree --min 0 --by $by "$tmp/$name.data" >"$tmp/trees"
+        says "$name: siblings never exceed their parent, by $by" \
+            awk -f tests/tree.awk "$tmp/trees"
+    done
+done
+awk '!n && / [0-9.]+%/ && / main$/ {n = sub(/[0-9.]+%/, "0.1%")} {print}' \
+    "$tmp/trees" >"$tmp/wrong"
+says "... and one that does is found" sh -c \
+    "! awk -f tests/tree.awk '$tmp/wrong' >/dev/null"
 says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
     awk '/ [<>] /{n++} END {exit n != 7}'"
 says "--histogram" sh -c "'$build/ptprof' --quiet --histogram malloc \
