@@ -85,6 +85,8 @@ has calls "main;tail_target;leaf" "!main;tail_caller;tail_target" \
     "main;faults_and_jumps;after_longjmp;leaf" \
     "coroutine;leaf" "coroutine;switches" "main;resumes;leaf" \
     "!main;resumes;coroutine" \
+    "jumped;leaf" "jumped;jump_pauses" "jumped;jump_pauses;jump_switch" \
+    "main;jump_resumes;leaf" "!jump_resumes;leaf" "!jump_pauses" \
     "main;recursion;recursion;recursion;recursion" \
     "!main;recursion;recursion;recursion;recursion;recursion" \
     "main;last;leaf"

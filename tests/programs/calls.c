@@ -116,6 +116,47 @@ FUNCTION void resumes(void)
     work++;
 }
 
+/* ---- coroutine that is entered and left by jumps ---- */
+
+static void **away, **back; /* stack pointers of who does not run */
+static void *other_stack[8192];
+
+/* As Boost's contexts do it: the return address is jumped to. */
+void jump_switch(void ***from, void **to);
+__asm__(".globl jump_switch\n"
+        ".type jump_switch, @function\n"
+        "jump_switch:\n"
+        "    push %rbp\n"
+        "    push %rbx\n"
+        "    mov %rsp, (%rdi)\n"
+        "    mov %rsi, %rsp\n"
+        "    pop %rbx\n"
+        "    pop %rbp\n"
+        "    pop %rdx\n"
+        "    jmp *%rdx\n"
+        ".size jump_switch, . - jump_switch\n");
+
+FUNCTION void jump_pauses(void)
+{
+    jump_switch(&away, back);
+    work++;
+}
+
+FUNCTION void jumped(void)
+{
+    for (;;) {
+        leaf();
+        jump_pauses();
+    }
+}
+
+FUNCTION void jump_resumes(void)
+{
+    jump_switch(&back, away);
+    leaf();
+    work++;
+}
+
 /* ---- recursion ---- */
 
 FUNCTION void recursion(int depth)
@@ -145,6 +186,11 @@ int main(void)
     makecontext(&inside, coroutine, 0);
     resumes();
     resumes();
+    away = other_stack + 8192 - 4; /* rbx, rbp, where it begins, nothing */
+    away[2] = (void *) jumped;
+    jump_resumes();
+    jump_resumes();
+    jump_resumes();
     recursion(3);
     last();
     return 0;

@@ -154,6 +154,7 @@ static void park(stack *s, size_t from)
         s->failed = 1;
     } else {
         memcpy(kept.list, s->frames.list + from, count * sizeof *kept.list);
+        if (from) kept.list[0].back = 0; /* it begins a stack of its own */
         if (s->parked_count == STACK_PARKED) {
             free(s->parked[0].list);
             s->parked_count--;
