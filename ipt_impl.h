@@ -190,6 +190,10 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_HOT inline
 #endif
 
+#if defined(__LP64__) || defined(_WIN64)
+#define IPTI_64 /* 64 bits are counted and divided in one instruction */
+#endif
+
 #define IPTI_STATIC_ASSERT(name, x) \
     typedef char ipti_assert_##name[(x) ? 1 : -1]
 
@@ -269,7 +273,7 @@ static inline unsigned ipti_top(uint64_t value)
 /* The index of the lowest bit that is set; value is not 0. */
 static inline unsigned ipti_low(uint64_t value)
 {
-#if defined(__GNUC__) && SIZE_MAX > 0xffffffffu
+#if defined(__GNUC__) && defined(IPTI_64)
     return (unsigned) __builtin_ctzll(value);
 #elif defined(IPTI_BIT_SCAN)
     unsigned long low;
@@ -284,7 +288,7 @@ static inline unsigned ipti_low(uint64_t value)
  * which not every place has. */
 static inline uint64_t ipti_div(uint64_t n, uint64_t d)
 {
-#if SIZE_MAX > 0xffffffffu
+#ifdef IPTI_64
     return n / d;
 #else
     uint64_t quotient = 0;

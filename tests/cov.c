@@ -1869,9 +1869,11 @@ TEST(C2_start)
         manner how = manner_of(WHOLE, turn & 1 ? TINY_CACHE : NO_CACHE, 0, 0);
         ipt_cov_config cov = {0};
         ipt_cov_decoder *d = &decoders[0];
-        from.mode = turn / 4 != 1 ? IPT_MODE_64 : IPT_MODE_UNKNOWN;
-        assumed_mode = turn / 4 == 1 ? IPT_MODE_64
-                       : turn / 4 == 2 ? IPT_MODE_16 : IPT_MODE_UNKNOWN;
+        from.mode = IPT_MODE_64;
+        if (turn / 4 == 1) from.mode = IPT_MODE_UNKNOWN;
+        assumed_mode = IPT_MODE_UNKNOWN;
+        if (turn / 4 == 1) assumed_mode = IPT_MODE_64;
+        if (turn / 4 == 2) assumed_mode = IPT_MODE_16;
         cov_feed(&how, start_code, 0);
         CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 64), IPT_OK);
         cov.flags = IPT_COV_INDIRECT | IPT_COV_HASH;

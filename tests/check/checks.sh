@@ -64,7 +64,7 @@ caught freestanding 'perfdata.* imports'
 core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
 IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
 caught freestanding '-m32.* imports'
-edit ipt_impl.h 's/__declspec(noinline)/__attribute__((planted))/'
+edit ipt_impl.h 's/_BitScanForward64(&low, value);/_BitScanForward64(low, value);/'
 caught freestanding 'Windows'
 
 core "$third" 'IPT_API int ipt_planted(void)\n{
