@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <ucontext.h>
 
 #define FUNCTION __attribute__((noinline))
@@ -187,7 +188,7 @@ int main(void)
     resumes();
     resumes();
     away = other_stack + 8192 - 4; /* rbx, rbp, where it begins, nothing */
-    away[2] = (void *) jumped;
+    away[2] = (void *) (uintptr_t) jumped;
     jump_resumes();
     jump_resumes();
     jump_resumes();
