@@ -213,7 +213,7 @@ void prove_evt_cfe(void) /* unwind 9 */
     REACH(evt.count == WAITING + 1);
 }
 
-void prove_evt_ovf(void) /* unwind 9 */
+void prove_evt_ovf(void) /* unwind 9, slow */
 {
     if (nondet_u8())
         step_evt(IPT_PKT_PSB, IPTI_EVT_FLOW);
