@@ -1937,6 +1937,7 @@ TEST(C2_assumed_mode)
     f.config.mode = IPT_MODE_COUNT;
     CHECK_EQ(ipt_cov_init(&decoders[0], &f.config, &(ipt_cov_config){0},
                           &f.trace, NULL), IPT_ERR_CONFIG);
+    edge_clear(&full);
     feed_end(&f);
 }
 
