@@ -117,6 +117,7 @@ typedef struct task {
     int deliver;          /* the signal to give to it next */
     FILE *calls;          /* --calls */
     uint64_t restart;     /* of a SYSCALL the kernel will repeat, or 0 */
+    uint8_t watched;      /* it has a breakpoint of the processor */
 } task;
 
 static struct {
@@ -638,10 +639,30 @@ static process *new_process(pid_t pid)
     return p;
 }
 
-/* Go on for a step; 0: it was killed. */
-static int resume(const task *t, int signal)
+/* Set or clear the breakpoint of the processor; 0: it has none. */
+static int watch(task *t, uint64_t ip)
 {
-    if (ptrace(PTRACE_SINGLESTEP, (pid_t) t->m.tid, NULL, signal) == 0)
+    const pid_t tid = (pid_t) t->m.tid;
+    const size_t registers = offsetof(struct user, u_debugreg);
+
+    t->watched = ip
+                 && ptrace(PTRACE_POKEUSER, tid, registers, ip) == 0
+                 && ptrace(PTRACE_POKEUSER, tid, registers + 7 * 8, 1) == 0;
+    if (!ip)
+        ptrace(PTRACE_POKEUSER, tid, registers + 7 * 8, 0);
+    return t->watched;
+}
+
+/* Go on for a step; 0: it was killed. In some virtual machines the step over
+ * CPUID, which the hypervisor does, ends one instruction late: a breakpoint is
+ * exact. */
+static int resume(task *t, int signal)
+{
+    const int to_breakpoint =
+        t->has_info && t->info.cpuid && !signal && watch(t, t->m.ip + 2);
+
+    if (ptrace(to_breakpoint ? PTRACE_CONT : PTRACE_SINGLESTEP,
+               (pid_t) t->m.tid, NULL, signal) == 0)
         return 1;
     if (errno != ESRCH)
         fail("cannot step: %s", strerror(errno));
@@ -746,6 +767,8 @@ static int stopped(task *t, int status)
         return 0;
     }
     ip = REGISTER(t, rip);
+    if (t->watched)
+        watch(t, 0);
     switch (status >> 16) {
     case PTRACE_EVENT_FORK:
     case PTRACE_EVENT_VFORK:

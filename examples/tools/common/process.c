@@ -337,6 +337,7 @@ const process_code *process_find(process *p, pid_t tid, uint64_t ip,
             info->size = code.size;
             info->kind = code.kind;
             info->rep = is_rep(bytes, code.size, mode);
+            info->cpuid = code.size == 2 && bytes[0] == 0x0f && bytes[1] == 0xa2;
         }
     }
     if (page->writable) {

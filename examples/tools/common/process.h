@@ -18,6 +18,7 @@ typedef struct process_code {
     uint8_t size; /* 0: not looked at yet */
     uint8_t kind; /* IPT_INSN_ or PROCESS_BAD */
     uint8_t rep;  /* REP string instruction */
+    uint8_t cpuid;
 } process_code;
 
 typedef struct process_page {
