@@ -75,8 +75,8 @@
  *
  *   Every function but those for texts returns an int.
  *     >= 0         success: what the function says it writes was written.
- *                  The bits IPT_EVENT_PENDING, IPT_IP_SUPPRESSED and, behind
- *                  the end of the trace, IPT_UNPROVEN may be set.
+ *                  The bits IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST
+ *                  and, behind the end of the trace, IPT_UNPROVEN may be set.
  *     -1 .. -15    a note: nothing is wrong, and nothing was written. Call
  *                  again when what it names has changed.
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
@@ -195,7 +195,7 @@
  *   pt_asid                    ipt_asid, with the VMX non-root bit
  *   pts_event_pending, pts_ip_suppressed
  *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
- *   pts_eos                    IPT_END, with the call after the last item;
+ *   pts_eos                    IPT_LAST, which says where it is missing;
  *                              IPT_CONFIG_WALK_ON goes on behind it
  *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
  *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
@@ -415,6 +415,12 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
                              * stepped over (IPT_CONFIG_ROOT_ONLY ...) */
 #define IPT_UNPROVEN 4      /* the trace no longer proves this item; its offset
                              * is that of the end of the trace */
+#define IPT_LAST 8          /* [blk] [insn]: the trace is closed, and proves no
+                             * item and has no event after this one. Not set
+                             * where flow is stepped over, or where packets are
+                             * left that lead no further; after an event, or an
+                             * item that waited for a _sync or _resync, as far
+                             * as fuel and code allow to look ahead */
 
 /* ==========================================================================
  * [base]  trace, image and configuration
@@ -1600,6 +1606,7 @@ typedef struct ipt_walk_ {
     ipt_cache *cache;      /* NULL: none */
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
     uint8_t unproven;      /* the trace has ended, and flow goes on */
+    uint8_t ended;         /* it ends behind the item and events given */
     uint8_t not_plain;     /* there is more than flow to look at */
     uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
                             * and a target, and there is a cache */

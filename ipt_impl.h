@@ -6829,6 +6829,7 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 
     while (status > 0 && w->out.count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
+        w->ended = status == IPT_END;
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
         if (status == IPT_MORE || status == IPT_BUDGET
@@ -7300,7 +7301,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
     ipti_code_none(&w->code);
-    w->unproven = 0;
+    w->unproven = w->ended = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
         if (status == IPT_END && w->flow.enabled
@@ -7377,7 +7378,7 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 static void ipti_walk_clear(ipt_walk_ *w)
 {
     w->not_plain = 1;
-    w->unproven = 0;
+    w->unproven = w->ended = 0;
     w->stamp.fresh = 0;
     w->resume.has = 0;
     w->item.used = 0;
@@ -7412,7 +7413,8 @@ static int ipti_walk_status(const ipt_walk_ *w)
 {
     return (w->out.waiting && !w->item.full ? IPT_EVENT_PENDING : 0)
            | (w->flow.enabled ? 0 : IPT_IP_SUPPRESSED)
-           | (w->unproven ? IPT_UNPROVEN : 0);
+           | (w->unproven ? IPT_UNPROVEN | IPT_LAST : 0)
+           | (w->ended && !w->out.count && !w->item.full ? IPT_LAST : 0);
 }
 
 /* The end of every call but of those that find flow just going on. */
@@ -7618,6 +7620,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_walk_caused(w, at);
     }
     w->not_plain = 1;
+    w->ended = 0;
     ipti_code_none(&w->code);
     ipti_item_unsettled(&w->item, 0);
     ipti_prev_none(&w->prev);

@@ -312,6 +312,7 @@ typedef struct fuzz_layer {
 } fuzz_layer;
 
 enum { FUZZ_WHOLE, FUZZ_PIECES, FUZZ_FEED }; /* fuzz_run.way */
+enum { FUZZ_TOLD_NONE, FUZZ_TOLD_NOT, FUZZ_TOLD_EVENT, FUZZ_TOLD_LAST };
 
 #define FUZZ_LINES 64
 #define FUZZ_WORK 65536 /* units in all, where only fuel ends a run; ... */
@@ -344,6 +345,7 @@ struct fuzz_run {
     uint64_t work;   /* fuel that may still be given */
     uint64_t last;   /* at.sync of the last synchronisation */
     uint64_t path;   /* items since trace was used */
+    int told;        /* FUZZ_TOLD_: did the last item or event say IPT_LAST? */
     uint64_t resyncs;
     fuzz_item before; /* the instruction before; what 0: none */
     uint32_t calls;   /* of config.read */
@@ -987,6 +989,7 @@ static inline int fuzz_forward(fuzz_run *run, int once)
     FUZZ_CHECK(run, at->error == 0);
     run->last = at->sync;
     run->before.what = 0;
+    run->told = FUZZ_TOLD_NONE;
     run->path = 0;
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;
@@ -1007,6 +1010,7 @@ static inline int fuzz_resync(fuzz_run *run)
     status = fuzz_call(run, FUZZ_DO_RESYNC);
     FUZZ_CHECK(run, ++run->resyncs <= 4 * run->given + 64);
     run->before.what = 0;
+    run->told = FUZZ_TOLD_NONE;
     run->path = 0;
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;
@@ -1089,6 +1093,7 @@ static inline void fuzz_jump(fuzz_run *run)
     for (i = 0; i < 8 && !run->stop; i++) {
         const uint64_t offset = at->offset;
         run->before.what = 0;
+        run->told = FUZZ_TOLD_NONE;
         run->path = 0;
         run->fuel = FUZZ_WORK;
         status = i & 1 ? run->layer->next(run)
@@ -1248,6 +1253,7 @@ static inline void fuzz_use(fuzz_run *run)
     FUZZ_CHECK(run, ipt_time_init(&run->clock, &run->config) == IPT_OK);
     run->stop = 0;
     run->before.what = 0;
+    run->told = FUZZ_TOLD_NONE;
     run->path = 0;
 }
 
@@ -1612,6 +1618,7 @@ static inline void fuzz_event(fuzz_run *run, const ipt_event *event)
     if (event->type == IPT_EVT_TNT)
         item.mode = event->u.tnt.count;
     run->before.what = 0;
+    run->told = FUZZ_TOLD_NONE;
     run->path = 0;
     fuzz_put(run, &item);
 }
@@ -1758,6 +1765,43 @@ static const fuzz_layer fuzz_qry
 /* ---- flow: blocks and instructions ---- */
 
 /* Pull what is pending. */
+static inline const ipt_walk_ *fuzz_walk(const fuzz_run *run);
+
+/* IPT_LAST: an item or an event (told: FUZZ_TOLD_EVENT) came with `status`. The
+ * one before was not the last one, unless this one is unproven. */
+static inline void fuzz_told(fuzz_run *run, int status, int told)
+{
+    FUZZ_CHECK(run, run->told != FUZZ_TOLD_LAST
+                        || (told != FUZZ_TOLD_EVENT
+                            && status & IPT_UNPROVEN));
+    FUZZ_CHECK(run, !(status & IPT_LAST) || !(status & IPT_EVENT_PENDING));
+    FUZZ_CHECK(run, !(status & IPT_LAST) || !run->trace.open);
+    FUZZ_CHECK(run, !(status & IPT_UNPROVEN) || status & IPT_LAST
+                        || status & IPT_EVENT_PENDING);
+    if (run->told == FUZZ_TOLD_NONE) /* it may have waited for a _sync */
+        told = FUZZ_TOLD_EVENT;
+    run->told = status & IPT_LAST ? FUZZ_TOLD_LAST : told;
+}
+
+/* Nothing came. Where the trace ends, that was said before, unless flow is
+ * stepped over, something is left that leads no further, or an event could not
+ * look ahead, as in the middle of a _resync. */
+static inline void fuzz_told_end(fuzz_run *run, int status)
+{
+    const ipt_walk_ *w = fuzz_walk(run);
+    const int left = ipti_next_any(&w->next) || w->out.count || w->flow.hidden
+                     || w->resync.state;
+
+    if (run->told == FUZZ_TOLD_LAST && !run->trace.open)
+        FUZZ_CHECK(run, status == IPT_END
+                            || run->config.flags & IPT_CONFIG_WALK_ON);
+    if (status == IPT_END && run->told == FUZZ_TOLD_NOT && !run->quiet)
+        FUZZ_CHECK(run, left);
+    if (status == IPT_END && run->told == FUZZ_TOLD_EVENT && run->first
+        && fuzz_reads(run->c) != FUZZ_HOLES)
+        FUZZ_CHECK(run, left);
+}
+
 static inline int fuzz_pull(fuzz_run *run, int status,
                             int (*pull)(fuzz_run *run, ipt_event *event))
 {
@@ -1772,6 +1816,7 @@ static inline int fuzz_pull(fuzz_run *run, int status,
             break;
         FUZZ_CHECK(run, status == IPT_EVENT_FIRST
                             || status & IPT_EVENT_PENDING);
+        fuzz_told(run, again, FUZZ_TOLD_EVENT);
         fuzz_event(run, &event);
         if (!(again & IPT_EVENT_PENDING)) {
             memset(&event, 0xa5, sizeof(event));
@@ -1873,9 +1918,11 @@ static inline int fuzz_blk_next(fuzz_run *run)
         item.kind = block.kind;
         item.size = block.last_size;
         item.mode = block.mode;
+        fuzz_told(run, status, FUZZ_TOLD_NOT);
         fuzz_put(run, &item);
         fuzz_path(run, block.kind);
     } else {
+        fuzz_told_end(run, status);
         FUZZ_CHECK(run, fuzz_untouched(&block, sizeof(block)));
         FUZZ_CHECK(run, fuzz_at(run)->error == status);
     }
@@ -1890,7 +1937,7 @@ static inline int fuzz_blk_start(void *decoder, const ipt_start *start)
 static const fuzz_layer fuzz_blk
     = {"blk", sizeof(ipt_blk_decoder), fuzz_blk_init, fuzz_blk_forward,
        fuzz_blk_backward, fuzz_blk_set, fuzz_blk_next, fuzz_blk_resync,
-       IPT_ERR_MODE, 1, 7, fuzz_blk_start};
+       IPT_ERR_MODE, 1, 15, fuzz_blk_start};
 
 static inline int fuzz_insn_init(void *decoder, const ipt_config *config,
                                  const ipt_trace *trace, ipt_cache *cache)
@@ -2035,9 +2082,11 @@ static inline int fuzz_insn_next(fuzz_run *run)
         item.size = insn.size;
         item.mode = insn.mode;
         fuzz_insn_check(run, &item);
+        fuzz_told(run, status, FUZZ_TOLD_NOT);
         fuzz_put(run, &item);
         fuzz_path(run, insn.kind);
     } else {
+        fuzz_told_end(run, status);
         FUZZ_CHECK(run, fuzz_untouched(&insn, sizeof(insn)));
         FUZZ_CHECK(run, fuzz_at(run)->error == status);
     }
@@ -2052,7 +2101,15 @@ static inline int fuzz_insn_start(void *decoder, const ipt_start *start)
 static const fuzz_layer fuzz_insn
     = {"insn", sizeof(ipt_insn_decoder), fuzz_insn_init, fuzz_insn_forward,
        fuzz_insn_backward, fuzz_insn_set, fuzz_insn_next, fuzz_insn_resync,
-       IPT_ERR_MODE, 1, 7, fuzz_insn_start};
+       IPT_ERR_MODE, 1, 15, fuzz_insn_start};
+
+static inline const ipt_walk_ *fuzz_walk(const fuzz_run *run)
+{
+    return run->layer == &fuzz_blk
+               ? &((const ipt_blk_decoder *) run->decoder)->walk_
+               : &((const ipt_insn_decoder *) run->decoder)->walk_;
+}
+
 
 /* ---- comparing ---- */
 

@@ -382,7 +382,7 @@ TEST(synchronise)
     CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_STATUS); /* off while on */
     CHECK_EQ(ipt_blk_sync_set(d, d->at.sync),
              IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
-    CHECK_EQ(ipt_blk_next(d, &k), IPT_OK);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_LAST);
     CHECK_EQ(d->at.dropped, 3);
     CHECK_EQ(k.ip, 0x2000);
     CHECK_EQ(k.flags, ENABLED);
@@ -414,7 +414,7 @@ TEST(start)
     CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_ERR_ARG);
     asid.nr = 1;
     CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_OK);
-    CHECK_EQ(ipt_blk_next(d, &k), IPT_OK);
+    CHECK_EQ(ipt_blk_next(d, &k), IPT_LAST);
     CHECK_EQ(k.ip, 0x2000);
     CHECK_EQ(k.count, 2);
     CHECK_EQ(d->at.asid.cr3, 0x9000);

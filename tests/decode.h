@@ -60,6 +60,29 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
              IPT_OK);
 }
 
+enum { TOLD_NONE, TOLD_NOT, TOLD_EVENT, TOLD_LAST }; /* by the last item or event */
+
+/* It came with `status`: IPT_LAST is right. */
+static inline void check_told(int *told, int status, int by)
+{
+    CHECK(*told != TOLD_LAST || status & IPT_UNPROVEN);
+    CHECK(!(status & IPT_LAST) || !(status & IPT_EVENT_PENDING));
+    if (*told == TOLD_NONE) by = TOLD_EVENT; /* it may have waited for a sync */
+    *told = status & IPT_LAST ? TOLD_LAST : by;
+}
+
+/* The trace has ended: that was told, unless something is left that leads no
+ * further, or flow is stepped over. An event tells it as far as it can see. */
+static inline void check_told_end(const manner *how, int told, int insns)
+{
+    const ipt_walk_ *w = insns ? &places[place].insn.walk_
+                               : &places[place].blk.walk_;
+    if (told == TOLD_NOT
+        || (told == TOLD_EVENT && how->way == WHOLE && !how->pages))
+        CHECK(ipti_next_any(&w->next) || w->out.count || w->flow.hidden
+              || w->resync.state);
+}
+
 /* Go on behind an error, if that can be; returns the status. */
 static inline int resync(int insns, log *l)
 {
@@ -83,6 +106,7 @@ static inline void decode_once(const manner *how, const chunk *code,
     ipt_insn i = {.size = 0};
     ipt_event e = {.type = 0};
     unsigned rounds = 0;
+    int told = TOLD_NONE;
 
     l->count = 0;
     begin(how, code, flags);
@@ -98,6 +122,7 @@ static inline void decode_once(const manner *how, const chunk *code,
             status = insns ? ipt_insn_event(&places[place].insn, &e)
                            : ipt_blk_event(&places[place].blk, &e);
             if (!CHECK(status >= 0)) break;
+            check_told(&told, status, TOLD_EVENT);
             log_event(l, &e);
             pending = status & IPT_EVENT_PENDING;
         }
@@ -110,6 +135,7 @@ static inline void decode_once(const manner *how, const chunk *code,
         } while (again(status, insns));
         if (status >= 0) {
             entry *x = log_add(l);
+            check_told(&told, status, TOLD_NOT);
             x->what = INSN_STEP;
             x->type = insns ? i.kind : k.kind;
             x->mode = insns ? i.mode : k.mode;
@@ -123,9 +149,11 @@ static inline void decode_once(const manner *how, const chunk *code,
                 x->next = where(insns)->ip;
             CHECK(x->count > 0);
         } else if (on && status != IPT_END && status != IPT_EVENT_FIRST) {
+            told = TOLD_NONE;
             status = resync(insns, l);
         }
     }
+    if (status == IPT_END && !how->silent) check_told_end(how, told, insns);
     l->status = status;
     l->ip = where(insns)->valid & IPT_AT_IP ? where(insns)->ip : 0;
     f.fuel = 1000000;

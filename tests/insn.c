@@ -420,7 +420,7 @@ TEST(start)
         CHECK_EQ(places[place].at.asid.cr3, 0x9000);
         CHECK_EQ(places[place].at.asid.nr, 1);
         for (unsigned i = 0; i < LENGTH(want); i++) {
-            CHECK_EQ(next(&insn), IPT_OK);
+            CHECK_EQ(next(&insn), i + 1 == LENGTH(want) ? IPT_LAST : IPT_OK);
             CHECK_EQ(insn.ip, want[i]);
             CHECK_EQ(insn.flags, 0);
         }
@@ -448,7 +448,7 @@ TEST(set_asid)
     for (int c = 0; c < CACHES; c++) {
         manner how = manner_of(WHOLE, c, 0, 0);
         ipt_insn insn;
-        ipt_event e;
+        ipt_event e = {.type = 0};
         begin(&start_row, &how);
         f.config.flags = IPT_CONFIG_NON_ROOT_ONLY;
         CHECK_EQ(ipt_insn_sync_forward(decoder()),
@@ -466,7 +466,7 @@ TEST(set_asid)
         CHECK_EQ(places[place].at.asid.vmcs, 0x8000);
         CHECK_EQ(next(&insn), IPT_ERR_RETURN);
         CHECK_EQ(ipt_insn_resync(decoder()), IPT_OK);
-        CHECK_EQ(next(&insn), IPT_OK);
+        CHECK_EQ(next(&insn), IPT_LAST);
         CHECK_EQ(insn.ip, 0x6000);
         CHECK_EQ(next(&insn), IPT_END);
         /* at once */
@@ -1190,8 +1190,10 @@ TEST(walk_on)
     static const struct {
         uint64_t ip;
         int status;
-    } want[] = {{0x1000, 0}, {0x1001, 0}, {0x1003, IPT_UNPROVEN},
-                {0x1004, IPT_UNPROVEN}, {0x1006, IPT_UNPROVEN}};
+    } want[] = {{0x1000, 0}, {0x1001, IPT_LAST},
+                {0x1003, IPT_UNPROVEN | IPT_LAST},
+                {0x1004, IPT_UNPROVEN | IPT_LAST},
+                {0x1006, IPT_UNPROVEN | IPT_LAST}};
     for (int way = 0; way < WAYS; way++) {
         manner how = manner_of(way, way % CACHES, 0, 1);
         ipt_insn insn;
@@ -1259,7 +1261,7 @@ TEST(open_trace)
     CHECK_EQ(e.type, IPT_EVT_ASYNC_BRANCH);
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
     f.trace.open = 0;
-    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_LAST);
     CHECK_EQ(insn.ip, 0x2000);
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
     feed_end(&f);
@@ -1294,7 +1296,7 @@ TEST(instruction_in_progress)
         CHECK_EQ(e.type, IPT_EVT_ENABLED);
         CHECK_EQ(e.ip, 0x2000);
         CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
-        CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+        CHECK_EQ(ipt_insn_next(d, &insn), IPT_LAST);
         CHECK_EQ(insn.ip, 0x2000);
         CHECK_EQ(ipt_insn_next(d, &insn), IPT_END);
         feed_end(&f);
