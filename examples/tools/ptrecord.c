@@ -117,7 +117,6 @@ typedef struct task {
     int deliver;          /* the signal to give to it next */
     FILE *calls;          /* --calls */
     uint64_t restart;     /* of a SYSCALL the kernel will repeat, or 0 */
-    uint8_t watched;      /* it has a breakpoint of the processor */
 } task;
 
 static struct {
@@ -639,30 +638,10 @@ static process *new_process(pid_t pid)
     return p;
 }
 
-/* Set or clear the breakpoint of the processor; 0: it has none. */
-static int watch(task *t, uint64_t ip)
+/* Go on for a step; 0: it was killed. */
+static int resume(const task *t, int signal)
 {
-    const pid_t tid = (pid_t) t->m.tid;
-    const size_t registers = offsetof(struct user, u_debugreg);
-
-    t->watched = ip
-                 && ptrace(PTRACE_POKEUSER, tid, registers, ip) == 0
-                 && ptrace(PTRACE_POKEUSER, tid, registers + 7 * 8, 1) == 0;
-    if (!ip)
-        ptrace(PTRACE_POKEUSER, tid, registers + 7 * 8, 0);
-    return t->watched;
-}
-
-/* Go on for a step; 0: it was killed. In some virtual machines the step over
- * CPUID, which the hypervisor does, ends one instruction late: a breakpoint is
- * exact. */
-static int resume(task *t, int signal)
-{
-    const int to_breakpoint =
-        t->has_info && t->info.cpuid && !signal && watch(t, t->m.ip + 2);
-
-    if (ptrace(to_breakpoint ? PTRACE_CONT : PTRACE_SINGLESTEP,
-               (pid_t) t->m.tid, NULL, signal) == 0)
+    if (ptrace(PTRACE_SINGLESTEP, (pid_t) t->m.tid, NULL, signal) == 0)
         return 1;
     if (errno != ESRCH)
         fail("cannot step: %s", strerror(errno));
@@ -767,8 +746,6 @@ static int stopped(task *t, int status)
         return 0;
     }
     ip = REGISTER(t, rip);
-    if (t->watched)
-        watch(t, 0);
     switch (status >> 16) {
     case PTRACE_EVENT_FORK:
     case PTRACE_EVENT_VFORK:
@@ -862,6 +839,30 @@ static void await(task *t, int may_sleep)
     }
 }
 
+/* Do what CPUID does: where a hypervisor does it, a step over it may end one
+ * instruction late. */
+static void do_cpuid(task *t, const process_code *info)
+{
+    struct user_regs_struct r;
+    uint32_t a;
+    uint32_t b;
+    uint32_t c;
+    uint32_t d;
+
+    if (ptrace(PTRACE_GETREGS, (pid_t) t->m.tid, NULL, &r))
+        return;
+    __asm__ volatile("cpuid"
+                     : "=a"(a), "=b"(b), "=c"(c), "=d"(d)
+                     : "0"((uint32_t) r.rax), "2"((uint32_t) r.rcx));
+    r.rax = a;
+    r.rbx = b;
+    r.rcx = c;
+    r.rdx = d;
+    r.rip += info->size;
+    if (ptrace(PTRACE_SETREGS, (pid_t) t->m.tid, NULL, &r) == 0)
+        stepped(t, info, r.rip);
+}
+
 /* Let a thread do one step. */
 static void step(task *t)
 {
@@ -878,6 +879,10 @@ static void step(task *t)
             REGISTER(t, rax) == SYS_prctl && REGISTER(t, rdi) == PR_SET_NAME;
     }
     t->delivered = t->deliver != 0;
+    if (info && info->cpuid && !t->deliver && !t->restart) {
+        do_cpuid(t, info);
+        return;
+    }
     if (resume(t, t->deliver)) {
         t->deliver = 0;
         await(t, rec.perf_data && (kernel || t->restart));

@@ -205,6 +205,19 @@ static void loops(void)
     done("loop $");
 }
 
+/* A hypervisor does CPUID, and a step over it may be too long. */
+static void processor(void)
+{
+    uint32_t name[4];
+
+    __asm__ volatile("xor %%eax, %%eax; cpuid; xor %%eax, %%eax; cpuid; jmp 1f;"
+                     "nop; 1: nop"
+                     : "=a"(name[3]), "=b"(name[0]), "=c"(name[2]),
+                       "=d"(name[1]));
+    name[3] = 0;
+    done((const char *) name);
+}
+
 /* Recursion without any traced branch until the stack ends. */
 static void recursion(void)
 {
@@ -387,6 +400,11 @@ static void far(void)
     stack[1] = 0x33;
     entry.to = (uint32_t) (uintptr_t) low;
     entry.cs = 0x23;
+    on(SIGSEGV, leave, SA_NODEFER | SA_ONSTACK);
+    if (sigsetjmp(away, 1)) { /* a kernel without IA32_EMULATION */
+        done("no 32-bit code");
+        return;
+    }
     __asm__ volatile("mov %%rsp, %%r9; lea 1f(%%rip), %%r8; mov %2, %%rsp;"
                      "xor %%eax, %%eax; ljmp *(%1); 1: mov %%r9, %%rsp"
                      : "=&a"(result)
@@ -425,6 +443,7 @@ int main(int argc, char **argv)
     signals();
     restarts();
     loops();
+    processor();
     recursion();
     faults();
     returns();
