@@ -14,10 +14,14 @@
  *     PMU_TRACE=DIR    plays DIR/CPU.pt, or DIR/thread.pt for an event of a
  *                      thread. None is no trace
  *     PMU_TYPE=N       the type of PT, as in /sys
- *     PMU_AFTER=NAME   nothing is played before a COMM record with that name
- *     PMU_AT=NS        TSC 1 << 40 is that long after perf opened its events;
- *                      there are 3.2 billion ticks in a second
- *     PMU_EVERY=MS     no more than a slice in so many milliseconds
+ *     PMU_AFTER=FILE   nothing is played before a thread maps the code of a
+ *                      file whose name ends with this
+ *     PMU_MOVED=FILE   traces of cpus are played as if they had been recorded
+ *                      while that thread had the cpu, at the first time since
+ *                      then that it had it long enough. As it was played, the
+ *                      trace is in FILE
+ *     PMU_SNAPSHOT=1   a snapshot is taken after each slice
+ *     PMU_DONE=FILE    made when all was played, and perf has got it
  *     PMU_LOSE=AT,SIZE of each file those bytes are lost: AUX truncated
  *     PMU_PROC=DIR     DIR/kcore, DIR/kallsyms and DIR/modules stand for those
  *                      of /proc, where they may be missing
@@ -51,7 +55,11 @@
 
 #define EVENTS     256
 #define TIME_SHIFT 31
-#define TIME_MULT  672770566u
+#define TIME_MULT  672770566u /* 3.2 GHz */
+#define FIRST_TSC  ((uint64_t) 1 << 40) /* of a trace */
+#define LONGEST    300000               /* ns that a trace takes */
+#define MTC_AGAIN  26214400 /* ticks after which MTC and TMA are the same */
+#define SWITCHES   32768    /* bytes of their ring */
 
 typedef struct event {
     int fd;  /* -1: not used */
@@ -67,21 +75,26 @@ typedef struct event {
     uint64_t aux_size;
     uint64_t head; /* bytes played into it */
     int overwrite;
+    int asked; /* for a snapshot, and perf has not taken it */
     uint8_t *trace;
     uint64_t size;
     uint64_t played;
-    uint64_t last; /* when, with PMU_EVERY */
 } event;
 
 static event events[EVENTS];
 static unsigned event_count;
 static uint32_t pmu_type;
 static uint64_t slice = 4096;
-static uint64_t every; /* ns */
 static uint64_t lose_at = UINT64_MAX;
 static uint64_t lose_size;
 static uint64_t time_zero;
 static const char *play_after;
+static const char *moved;    /* traces of cpus have to be; NULL: they are */
+static const char *done;     /* to be made; NULL: it is */
+static int snapshots;
+static struct perf_event_mmap_page *switches; /* of the thread, if moved */
+static uint64_t came;        /* perf's time when it got its cpu; 0: not known */
+static uint64_t newest;      /* time of a switch */
 static FILE *log_file;
 
 static int (*real_ioctl)(int, unsigned long, ...);
@@ -211,8 +224,10 @@ __attribute__((constructor)) static void begin(void)
     log_file = name ? fopen(name, "ae") : NULL;
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
-    every = 1000000 * number("PMU_EVERY", 0);
     play_after = getenv("PMU_AFTER");
+    moved = getenv("PMU_MOVED");
+    done = getenv("PMU_DONE");
+    snapshots = getenv("PMU_SNAPSHOT") != NULL;
     if (getenv("PMU_LOSE"))
         sscanf(getenv("PMU_LOSE"), "%" SCNu64 ",%" SCNu64, &lose_at,
                &lose_size);
@@ -470,6 +485,41 @@ static size_t add_trace(uint8_t *record, size_t size)
     return size;
 }
 
+/* A thread will be moved to: see when it has a cpu. */
+static void watch(pid_t tid)
+{
+    struct perf_event_attr attr;
+    long a[6] = {(long) (uintptr_t) &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC};
+    void *p;
+
+    memset(&attr, 0, sizeof(attr));
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_DUMMY;
+    attr.context_switch = 1;
+    attr.sample_id_all = 1;
+    attr.sample_type = PERF_SAMPLE_TIME;
+    p = real_mmap(NULL, 4096 + SWITCHES, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  (int) system_call(SYS_perf_event_open, a), 0);
+    switches = p == MAP_FAILED ? NULL : (struct perf_event_mmap_page *) p;
+    say("thread %d: %s\n", (int) tid, switches ? "watched" : "no event");
+}
+
+/* Is it the record of what is waited for? */
+static void see_record(const uint8_t *record, const char *name)
+{
+    const size_t whole = strlen(name);
+    const size_t end = strlen(play_after);
+    uint32_t tid;
+
+    if (whole < end || strcmp(name + whole - end, play_after))
+        return;
+    play_after = NULL;
+    memcpy(&tid, record + 12, 4);
+    if (moved)
+        watch((pid_t) tid);
+}
+
 /* Hand on what the kernel wrote. */
 static void copy_records(event *e)
 {
@@ -489,9 +539,8 @@ static void copy_records(event *e)
         memcpy(&header, record, sizeof(header));
         for (; i < header.size; i++)
             record[i] = ring(e->kernel)[(tail + i) % e->ring_size];
-        if (header.type == PERF_RECORD_COMM && play_after
-            && !strcmp((char *) record + 16, play_after))
-            play_after = NULL;
+        if (header.type == PERF_RECORD_MMAP2 && play_after)
+            see_record(record, (char *) record + 72);
         size = add_trace(record, header.size);
         if (!put_record(e, record, size))
             break;
@@ -508,7 +557,7 @@ static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
         uint64_t value;
     } trailer[] = {{PERF_SAMPLE_TID,
                     (uint64_t) (uint32_t) e->pid << 32 | (uint32_t) e->pid},
-                   {PERF_SAMPLE_TIME, now()},
+                   {PERF_SAMPLE_TIME, now() > newest ? now() : newest},
                    {PERF_SAMPLE_ID, e->id},
                    {PERF_SAMPLE_CPU, (uint32_t) e->cpu},
                    {PERF_SAMPLE_IDENTIFIER, e->id}};
@@ -541,6 +590,8 @@ int ioctl(int fd, unsigned long request, ...)
     result = real_ioctl(fd, request, argument);
     if (find(fd) && request == PERF_EVENT_IOC_DISABLE)
         copy_records(find(fd));
+    if (find(fd) && request == PERF_EVENT_IOC_ENABLE)
+        find(fd)->asked = 0;
     return result;
 }
 
@@ -548,8 +599,7 @@ int ioctl(int fd, unsigned long request, ...)
 static void set_time(struct perf_event_mmap_page *page)
 {
     if (!time_zero)
-        time_zero = now() + number("PMU_AT", 0)
-                    - ((uint64_t) 1 << (40 - TIME_SHIFT)) * TIME_MULT;
+        time_zero = now() - (FIRST_TSC >> TIME_SHIFT) * TIME_MULT;
     page->capabilities |= 3u << 3; /* cap_user_time, cap_user_time_zero */
     page->time_shift = TIME_SHIFT;
     page->time_mult = TIME_MULT;
@@ -597,6 +647,77 @@ void *mmap64(void *where, size_t size, int prot, int flags, int fd,
 
 /* ---- trace ---- */
 
+static uint64_t ticks(uint64_t ns)
+{
+    const uint64_t t = ns - time_zero;
+
+    return (t / TIME_MULT << TIME_SHIFT)
+           + (t % TIME_MULT << TIME_SHIFT) / TIME_MULT;
+}
+
+/* Move a trace by a multiple of MTC_AGAIN, so that TSC packets are all that
+ * changes. */
+static void move(event *e, uint64_t by)
+{
+    FILE *f = fopen(moved, "wbe");
+    uint64_t i;
+
+    for (i = 0; i + 8 <= e->size; i++) {
+        uint64_t tsc;
+        memcpy(&tsc, e->trace + i, 8);
+        if ((tsc & 0xff) != 0x19
+            || (tsc >> 8) - FIRST_TSC > ticks(time_zero + LONGEST))
+            continue;
+        tsc += by << 8;
+        memcpy(e->trace + i, &tsc, 8);
+        i += 7;
+    }
+    if (f) {
+        fwrite(e->trace, 1, e->size, f);
+        fclose(f);
+    }
+}
+
+/* The thread had its cpu between two times. */
+static void had_cpu(uint64_t from, uint64_t to)
+{
+    const int64_t after = (int64_t) (ticks(from + 10000) - FIRST_TSC);
+    const int64_t n = (after + (after > 0 ? MTC_AGAIN - 1 : 0)) / MTC_AGAIN;
+    const uint64_t by = (uint64_t) n * MTC_AGAIN;
+    unsigned i;
+
+    if (FIRST_TSC + by > ticks(to - LONGEST))
+        return;
+    for (i = 0; i < event_count; i++)
+        if (events[i].fd >= 0 && events[i].cpu >= 0 && events[i].size)
+            move(&events[i], by);
+    say("moved to %" PRIu64 " ns after %" PRIu64 "\n", to - from, from);
+    moved = NULL;
+}
+
+static void see_switches(void)
+{
+    uint64_t head;
+    uint64_t tail;
+
+    head = __atomic_load_n(&switches->data_head, __ATOMIC_ACQUIRE);
+    for (tail = switches->data_tail; tail < head && moved; tail += 16) {
+        struct perf_event_header header; /* which the time follows */
+        const uint8_t *const at = ring(switches) + tail % SWITCHES;
+        memcpy(&header, at, sizeof(header));
+        memcpy(&newest, at + 8, 8);
+        if (header.type != PERF_RECORD_SWITCH || header.size != 16)
+            came = 0; /* records were lost, or there are others */
+        else if (!(header.misc & PERF_RECORD_MISC_SWITCH_OUT))
+            came = newest;
+        else if (came && newest - came > LONGEST)
+            had_cpu(came, newest);
+        if (header.size != 16)
+            tail += header.size - 16u;
+    }
+    __atomic_store_n(&switches->data_tail, tail, __ATOMIC_RELEASE);
+}
+
 /* How much is to be played now: up to what is lost, as far as there is room. */
 static uint64_t next_slice(const event *e)
 {
@@ -623,9 +744,8 @@ static uint64_t play(event *e)
     uint64_t n;
     uint64_t i;
 
-    if (!e->page || !e->aux || (every && now() - e->last < every))
+    if (!e->page || !e->aux || e->asked)
         return 0;
-    e->last = every ? now() : 0;
     n = next_slice(e);
     for (i = 0; i < n; i++)
         e->aux[(e->head + i) % e->aux_size] = e->trace[e->played + i];
@@ -641,6 +761,53 @@ static uint64_t play(event *e)
     __atomic_store_n(&e->page->aux_head,
                      e->overwrite ? e->head % e->aux_size : e->head,
                      __ATOMIC_RELEASE);
+    e->asked = n && snapshots && e->overwrite;
+    return n;
+}
+
+/* Does perf have all of an event? */
+static int has_all(const event *e)
+{
+    if (e->fd < 0 || e->size == 0 || (!e->aux && !e->aux_sample))
+        return 1;
+    if (e->played < e->size || e->asked)
+        return 0;
+    return e->aux_sample || e->overwrite
+           || __atomic_load_n(&e->page->aux_tail, __ATOMIC_ACQUIRE) == e->head;
+}
+
+static int all_done(void)
+{
+    unsigned i;
+
+    for (i = 0; i < event_count && has_all(&events[i]); i++)
+        ;
+    return i == event_count;
+}
+
+/* As far as it can be played now: how much was. */
+static uint64_t play_all(void)
+{
+    uint64_t n = 0;
+    unsigned i;
+
+    if (play_after)
+        return 0;
+    if (moved && switches)
+        see_switches();
+    for (i = 0; i < event_count && !moved; i++) {
+        if (events[i].fd < 0)
+            continue;
+        n += play(&events[i]);
+        if (events[i].asked)
+            raise(SIGUSR2);
+    }
+    if (done && !moved && all_done()) {
+        FILE *f = fopen(done, "we");
+        if (f)
+            fclose(f);
+        done = NULL;
+    }
     return n;
 }
 
@@ -655,8 +822,7 @@ static void copy_all(void)
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    uint64_t n = 0;
-    unsigned i;
+    uint64_t n;
     nfds_t k;
     int ours = 0;
     int result;
@@ -667,10 +833,8 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     if (!ours)
         return real_poll(fds, count, timeout);
     copy_all();
-    for (i = 0; i < event_count && !play_after; i++)
-        if (events[i].fd >= 0)
-            n += play(&events[i]);
-    if (n || play_after || every)
+    n = play_all();
+    if (n || done)
         timeout = n ? 0 : 20;
     result = real_poll(fds, count, timeout);
     error = errno;
