@@ -29,7 +29,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = checks freestanding layers cxx stack fuel readme
+CHECKS = checks freestanding layers cxx stack fuel readme install
 
 # $(call found,header,flags): the flags, if the compiler finds the header.
 hash := \#
@@ -165,6 +165,7 @@ check-layers:  ## Sections only use those above them; limits of the house style
 check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
 check-stack:  ## Deepest call chain below 1 KiB, no recursion
 check-fuel:  ## A unit of fuel costs no more than the README says
+check-install:  ## make install, make uninstall: what is found where
 check-readme:  ## README shows examples/minimal.c; its commands exist
 check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
@@ -185,14 +186,13 @@ size:  ## Lines, code, structs by section and layer; fails above the limits
 
 # ---- installation ----
 
-install:  ## Copy the headers to PREFIX/include
-	install -d $(DESTDIR)$(PREFIX)/include
-	install -m 644 ipt.h ipt_impl.h $(wildcard zydis_glue/*.h) \
-	    $(DESTDIR)$(PREFIX)/include
+INSTALLER = BUILD="$(BUILD)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" \
+            sh $(CHECK_DIR)/installer.sh
+install: tools  ## Headers, tools, man pages, ipt.pc, ... to DESTDIR PREFIX
+	@$(INSTALLER) install
 
 uninstall:  ## Remove them again
-	cd $(DESTDIR)$(PREFIX)/include && \
-	    rm -f ipt.h ipt_impl.h $(notdir $(wildcard zydis_glue/*.h))
+	@$(INSTALLER) uninstall
 
 clean:  ## Remove build/
 	rm -rf $(BUILD)

@@ -177,6 +177,7 @@ refuse() {
 : >"$tmp/in"
 refuse "no pt file"
 refuse "unknown option" --what
+refuse "bad argument: 0" --threads 0
 refuse "no such range" --pt "$tmp/typed.pt" --segments 9:10
 refuse "no such range" --pt "$tmp/typed.pt" --segments 1:1
 refuse "no PSB" --map "$tmp" --pt "$tmp/loop.bin"

@@ -2,6 +2,7 @@
 # tools.sh: what ptdump and ptxed print, and their exit statuses, on small
 # traces whose bytes are written here. The expected lines were typed by hand.
 
+home=$(cd "$(dirname "$0")/.." && pwd) # before the next line goes elsewhere
 . "$(dirname "$0")/check/tool.sh"
 
 # ---- ptdump: lines ----
@@ -421,11 +422,17 @@ for tool in ptdump ptxed; do
             echo "FAIL $tool $option"
         fi
     done
-    if $tool --version | grep -q "^$tool-[0-9.]* / ipt-[0-9.]*$"; then
+done
+
+# Each tool says its version, and shows an example of its use.
+for source in "$home"/examples/tools/*.c; do
+    tool=$(basename "$source" .c)
+    if "$build/$tool" --version | grep -q "/$tool-[0-9.]* / ipt-[0-9.]*$" &&
+        "$build/$tool" --help | grep -qE "^(Example:|  ).*$tool.* [a-z]"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAIL $tool --version"
+        echo "FAIL $tool --version, or no example in $tool --help"
     fi
 done
 
@@ -454,7 +461,9 @@ if [ -c /dev/full ]; then
     full "$build/ptparallel" --map map --pt run.pt
     full "$build/ptparallel" --pt run.pt --index
     full "$build/ptrecord" --help
+    full "$build/ptrecord" --version
     full "$build/ptdemo" --help
+    full "$build/ptdemo" --version
 fi
 
 # Nothing is recorded into a folder without a name, which would be /.

@@ -39,7 +39,9 @@ static const char help[] =
     "\n"
     "A <file> to be written may be - for the standard output. What was decoded\n"
     "is said on standard error, in one line; the exit status is 0 if that was\n"
-    "all of it, else 1.\n";
+    "all of it, else 1.\n"
+    "\n"
+    "Example: ptcov --elf program --bitmap - trace.pt >bitmap\n";
 
 typedef struct options {
     const char *bitmap;

@@ -14,6 +14,7 @@
 #include "../../ipt.h"
 #include "common/image.h"
 #include "common/symbols.h"
+#include "common/tool.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -457,6 +458,16 @@ static int verdict(const outcome *o, const ipt_insn_decoder *decoder,
     return 1;
 }
 
+static const char help[] =
+    "usage: %s DIR\n"
+    "\n"
+    "Decodes what ptrecord -o DIR recorded, shows the first and the last\n"
+    "instructions, and compares all of them with the list of those that\n"
+    "executed. Ends with 0 if they are the same, with 1 if not.\n"
+    "DEMO_CORRUPT=1 in the environment flips one bit of the trace first.\n"
+    "\n"
+    "Example: ptrecord -o ls -- ls -l / && ptdemo ls\n";
+
 int main(int argc, char **argv)
 {
     static ipt_cache_line lines[4096];
@@ -476,12 +487,13 @@ int main(int argc, char **argv)
     uint64_t executed;
     int status;
 
+    if (argc == 2 && !strcmp(argv[1], "--version"))
+        return tool_version(&(tool_args){argv[0], argv});
+    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+        return tool_help(&(tool_args){argv[0], argv}, help);
     if (argc != 2 || argv[1][0] == '-') {
-        const int asked = argc == 2 && !strcmp(argv[1], "--help");
-        fprintf(asked ? stdout : stderr, "usage: ptdemo DIR\n");
-        if (fflush(stdout))
-            fail("standard output", "cannot be written");
-        return asked ? 0 : 2;
+        fprintf(stderr, help, argv[0]);
+        return 2;
     }
     folder = argv[1];
     bytes = load("trace.pt", &piece.size);

@@ -44,7 +44,9 @@ static const char help[] =
     "\n"
     "Sideband is only printed: --sb:warn and --pevent:kernel-start, :sysroot,\n"
     ":kcore and :vdso-* are accepted, without effect. --pevent <file> is the\n"
-    "same as --pevent:primary.\n";
+    "same as --pevent:primary.\n"
+    "\n"
+    "Example: ptdump --lastip trace.pt\n";
 
 typedef struct options {
     uint8_t no_sync;

@@ -56,6 +56,8 @@ static const char help[] =
     "  --threads                 print the threads, TID PID NAME, and end.\n"
     SESSION_HELP
     "\n"
+    "Example: ptflow --call --func main perf.data\n"
+    "\n"
     "With GNU parallel, on several machines that have the same files:\n"
     "\n"
     "  ptflow --threads perf.data | cut -d ' ' -f 1 |\n"

@@ -946,8 +946,10 @@ static int parse_argument(tool_args *args, parallel *p, const char *word)
     const char *value;
     unsigned i = 0;
     int ok = 1;
-    if (strcmp(word, "--threads") == 0)
-        return tool_number(args, word, 16, &p->opt.threads) ? 1 : -1;
+    if (strcmp(word, "--threads") == 0) {
+        if (tool_number(args, word, 16, &p->opt.threads)) return 1;
+        return p->opt.threads ? -1 : tool_bad_argument(args, word, "0");
+    }
     if (strcmp(word, "--part") == 0)
         return tool_number(args, word, 48, &p->opt.part) ? 1 : -1;
     if (strcmp(word, "--pt") == 0) return parse_pt(args, p);

@@ -51,7 +51,9 @@ static const char help[] =
     SESSION_HELP
     "\n"
     "A function's time is spread over its instructions between two times that\n"
-    "the trace has. A file without times is measured in instructions.\n";
+    "the trace has. A file without times is measured in instructions.\n"
+    "\n"
+    "Example: ptprof --speedscope calls.json perf.data\n";
 
 typedef struct options {
     const char *file;

@@ -80,6 +80,7 @@ int main(void)
 #include "common/machine.h"
 #include "common/process.h"
 #include "common/qemu.h"
+#include "common/tool.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1110,6 +1111,7 @@ static void help(FILE *f)
         "  --psb-period N    bytes between PSB+ (default 4096; 0: one PSB+)",
         "  --max N           end the command after N instructions",
         "  --quiet           no progress, no summary",
+        "  --version         the version of this tool",
         "With --perf-data:",
         "  --time WHAT       packets of time: none (default), tsc, mtc or cyc;",
         "                    each of them adds to those before it",
@@ -1121,7 +1123,10 @@ static void help(FILE *f)
         "  --seed N          of what is random in the simulation (1)",
         "  --qemu            COMMAND is folders that tests/truth/qplugin.c",
         "                    wrote under QEMU, a process each; their code is",
-        "                    written to FILE.PID.elf"};
+        "                    written to FILE.PID.elf",
+        "",
+        "Example: ptrecord --perf-data ls.data --time cyc -- ls -l /",
+        "         ptprof ls.data"};
     size_t i;
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
@@ -1211,6 +1216,8 @@ static void check_options(void)
 
 static void options(char **argv)
 {
+    const tool_args self = {argv[0], argv};
+
     rec.config.gen.psb_period = 4096;
     rec.config.seed = 1;
     rec.config.quantum = 20000;
@@ -1233,6 +1240,8 @@ static void options(char **argv)
             if (fflush(stdout))
                 fail("--help");
             exit(0);
+        } else if (!strcmp(*argv, "--version")) {
+            exit(tool_version(&self));
         } else if (valued_option(argv[0], argv[1])) {
             argv++;
         } else {

@@ -54,7 +54,9 @@ static const char help[] =
     "  f-sideband.pevent         records of none.\n"
     "  sysroot/<path>            code: from perf's cache, else from <path>.\n"
     "  sysroot/vdso/             vdso-x64.so, vdso-x32.so, vdso-ia32.so.\n"
-    "  kcore_dir/                kcore, kallsyms.\n";
+    "  kcore_dir/                kcore, kallsyms.\n"
+    "\n"
+    "Example: ptsplit -o parts perf.data\n";
 
 typedef struct options {
     const char *file;

@@ -44,7 +44,9 @@ static const char help[] =
     "                            expected output; one per .exp directive.\n"
     "  root[-<src>]-<format>-<primary|secondary>[,<configuration>].sb\n"
     "                            perf sideband.\n"
-    "and prints the names of the .exp and .sb files.\n";
+    "and prints the names of the .exp and .sb files.\n"
+    "\n"
+    "Example: pttc --cpu 6/142 test.ptt\n";
 
 /* ---- failures ---- */
 

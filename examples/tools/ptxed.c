@@ -66,8 +66,9 @@ static const char help[] =
     SIDEBAND_HELP
     "  --sb:switch                       print switches of context.\n"
     "\n"
-    "With sideband, --event:tick before --pt lets it act as soon as time moves\n"
-    "on, and not only at other events.\n";
+    "With --event:tick before --pt sideband acts when time moves on, too.\n"
+    "\n"
+    "Example: ptxed --elf program --pt trace.pt\n";
 
 typedef struct options {
     uint8_t insn_decoder;

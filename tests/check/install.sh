@@ -1,0 +1,105 @@
+#!/bin/sh
+# install.sh [TREE]: make install puts everything where it belongs, below a
+# folder with a blank, too; what is installed is found by pkg-config and CMake,
+# and make uninstall takes away exactly that.
+
+. "$(dirname "$0")/lib.sh"
+cd "$root" || exit 2
+build=${BUILD:-build}
+unset MAKEFLAGS MAKELEVEL
+
+# installer install|uninstall DESTDIR PREFIX
+installer() {
+    quietly "make $1" make "$1" BUILD="$build" DESTDIR="$2" PREFIX="$3"
+}
+
+git status --porcelain >"$tmp/before" 2>&1
+installer install "$tmp/a b" "/opt/i p t"
+to="$tmp/a b/opt/i p t"
+(cd "$tmp/a b" && find . -type f -o -type l) | LC_ALL=C sort >"$tmp/files"
+tools=$(cd examples/tools && ls -- *.c | sed 's/\.c$//' | grep -v ptdemo)
+{
+    for f in ipt.h ipt_impl.h ipt_zydis.h; do echo "include/$f"; done
+    for f in ipt-config.cmake ipt-config-version.cmake; do
+        echo "share/cmake/ipt/$f"
+    done
+    echo share/pkgconfig/ipt.pc
+    for t in $tools; do
+        printf '%s\n' "bin/$t" "share/man/man1/$t.1" \
+            "share/bash-completion/completions/$t"
+    done
+} | sed 's|^|./opt/i p t/|' | LC_ALL=C sort >"$tmp/want"
+diff "$tmp/files" "$tmp/want" >"$tmp/bad"
+expect_empty "installed (<) and wanted (>) differ" "$tmp/bad"
+git status --porcelain >"$tmp/after" 2>&1
+diff "$tmp/before" "$tmp/after" >"$tmp/bad"
+expect_empty "make install changes the source tree" "$tmp/bad"
+
+version=$(sed -n 's/^Version: //p' "$to/share/pkgconfig/ipt.pc")
+for t in $tools; do
+    "$to/bin/$t" --version | grep -qx ".*/$t-$version / ipt-$version" ||
+        echo "$t"
+done >"$tmp/bad"
+expect_empty "tools whose --version is not that of ipt.pc" "$tmp/bad"
+for t in $tools; do
+    page=$to/share/man/man1/$t.1
+    ! have mandoc mandoc || mandoc -Tlint -Werror "$page"
+    "$to/bin/$t" --help | grep -oE '^  +--[a-z-]+' | tr -d ' ' |
+        while read -r o; do # in the page a - is \-
+            grep -qF -e "$(echo "$o" | sed 's/-/\\-/g')" "$page" ||
+                echo "$t.1: no $o"
+        done
+done >"$tmp/bad" 2>&1
+expect_empty "pages of the manual" "$tmp/bad"
+
+# What bash offers for a word of a command line.
+offers() {
+    bash -c '. "$1" && COMP_LINE=$2 COMP_POINT=${#2} && "_ipt_${2%% *}" &&
+        echo "${COMPREPLY[*]}"' _ \
+        "$to/share/bash-completion/completions/${1%% *}" "$1"
+}
+{
+    [ "$(offers 'ptdump --las')" = --lastip ] || echo "ptdump --las"
+    [ "$(offers 'ptxed --sb:fi')" = filename ] || echo "ptxed --sb:fi"
+    [ "$(offers 'ptdump la')" = "" ] || echo "ptdump la"
+} >"$tmp/bad" 2>&1
+expect_empty "completion" "$tmp/bad"
+
+# Others' files stay, where others have files.
+find "$to" -type d -exec touch {}/foreign \;
+(cd "$tmp/a b" && find . -name foreign) | LC_ALL=C sort >"$tmp/want"
+installer uninstall "$tmp/a b" "/opt/i p t"
+(cd "$tmp/a b" && find . -type f) | LC_ALL=C sort >"$tmp/files"
+diff "$tmp/files" "$tmp/want" >"$tmp/bad"
+expect_empty "left by make uninstall (<) and foreign files (>)" "$tmp/bad"
+
+# As a user finds it.
+installer install "" "$tmp/in st"
+PKG_CONFIG_PATH="$tmp/in st/share/pkgconfig"
+export PKG_CONFIG_PATH
+if have pkg-config pkg-config; then
+    eval "quietly 'minimal.c with pkg-config' \"${CC:-cc}\" -std=c99 \
+        $(pkg-config --cflags ipt) -o '$tmp/minimal' examples/minimal.c"
+fi
+if have cmake cmake; then
+    mkdir "$tmp/project" && cp examples/minimal.c "$tmp/project"
+    # The program names ipt.h as one of its own folder would be.
+    cat >"$tmp/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(x C)
+find_package(ipt 0.1 REQUIRED)
+add_executable(minimal minimal.c)
+target_link_libraries(minimal ipt::ipt)
+END
+    quietly "CMake finds ipt" cmake -S "$tmp/project" -B "$tmp/project/b" \
+        -DCMAKE_PREFIX_PATH="$tmp/in st" &&
+        quietly "minimal.c with CMake" cmake --build "$tmp/project/b"
+    sed -i 's/ipt 0.1/ipt 99/' "$tmp/project/CMakeLists.txt"
+    ! cmake -S "$tmp/project" -B "$tmp/project/c" \
+        -DCMAKE_PREFIX_PATH="$tmp/in st" >/dev/null 2>&1 && pass ||
+        fail "CMake takes this version for 99"
+fi
+installer uninstall "" "$tmp/in st"
+find "$tmp/in st" -type f >"$tmp/bad"
+expect_empty "left by make uninstall" "$tmp/bad"
+report
