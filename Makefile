@@ -80,7 +80,7 @@ $(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
 $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
                        $(BUILD)/common/common.a $(HEADERS)
 	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
-$(BUILD)/ptparallel $(BUILD)/ptflow: private LIBS += -pthread
+$(BUILD)/ptparallel $(BUILD)/ptflow $(BUILD)/ptcapture: private LIBS += -pthread
 
 $(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)
@@ -143,6 +143,10 @@ test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
 	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
 	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
 	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh
+
+test-capture:  ## ptcapture next to perf record, on a mock of PT
+	@$(SUB) tools
+	@CC="$(CC)" VERBOSE=1 $(RUN) tests/mock/capture.sh
 
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"

@@ -26,6 +26,9 @@
  *     PMU_PROC=DIR     DIR/kcore, DIR/kallsyms and DIR/modules stand for those
  *                      of /proc, where they may be missing
  *     PMU_NO_SWITCH=1  the kernel has no SWITCH records, as before Linux 4.3
+ *     PMU_REFUSE=WHAT,ERRNO  open, data, aux, filter or side (events that are
+ *                      not PT) fails with that number
+ *     PMU_FLAGS=N      of the AUX record of the last slice: 4 partial, ...
  *     PMU_LOG=FILE     lines for what was done
  *
  * perf asks CPUID whether this is a processor of Intel's: its CPUID
@@ -39,6 +42,7 @@
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,6 +100,9 @@ static struct perf_event_mmap_page *switches; /* of the thread, if moved */
 static uint64_t came;        /* perf's time when it got its cpu; 0: not known */
 static uint64_t newest;      /* time of a switch */
 static FILE *log_file;
+
+/* Of poll and ioctl; perf calls one in the handler of a signal in the other. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static int (*real_ioctl)(int, unsigned long, ...);
 static int (*real_poll)(struct pollfd *, nfds_t, int);
@@ -193,6 +200,8 @@ static void patch_program(void)
     sigaction(SIGILL, &action, NULL);
     say("%u CPUID in %s\n", count, program);
     if (count)
+        say("process %d\n", (int) getpid());
+    if (count)
         unsetenv("LD_PRELOAD"); /* this is perf: not for what it starts */
 }
 
@@ -203,6 +212,18 @@ static uint64_t number(const char *name, uint64_t otherwise)
     return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+/* Is that to fail? Then errno says how. */
+static int refused(const char *what)
+{
+    const char *text = getenv("PMU_REFUSE");
+    const size_t n = strlen(what);
+
+    if (!text || strncmp(text, what, n) || text[n] != ',')
+        return 0;
+    errno = atoi(text + n + 1);
+    return 1;
+}
+
 static uint64_t now(void)
 {
     struct timespec t;
@@ -211,16 +232,24 @@ static uint64_t now(void)
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
-__attribute__((constructor)) static void begin(void)
+/* The constructors of other libraries may come before ours. */
+static void find_functions(void)
 {
-    const char *name = getenv("PMU_LOG");
-
+    if (real_mmap)
+        return;
     real_ioctl = (int (*)(int, unsigned long, ...)) dlsym(RTLD_NEXT, "ioctl");
     real_poll =
         (int (*)(struct pollfd *, nfds_t, int)) dlsym(RTLD_NEXT, "poll");
     real_close = (int (*)(int)) dlsym(RTLD_NEXT, "close");
     real_mmap = (void *(*) (void *, size_t, int, int, int, off_t)) dlsym(
         RTLD_NEXT, "mmap");
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *name = getenv("PMU_LOG");
+
+    find_functions();
     log_file = name ? fopen(name, "ae") : NULL;
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
@@ -348,6 +377,8 @@ long syscall(long number, ...)
             errno = EINVAL;
             return -1;
         }
+        if (refused(attr->type == pmu_type ? "open" : "side"))
+            return -1;
         if (attr->type == pmu_type)
             return open_event(a, 1);
         if (attr->size > offsetof(struct perf_event_attr, aux_sample_size)
@@ -412,6 +443,7 @@ int close(int fd)
         memset(e, 0, sizeof(*e));
         e->fd = -1;
     }
+    find_functions();
     return real_close(fd);
 }
 
@@ -576,25 +608,6 @@ static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
     put_record(e, words, 8 * n);
 }
 
-int ioctl(int fd, unsigned long request, ...)
-{
-    va_list args;
-    void *argument;
-    int result;
-
-    va_start(args, request);
-    argument = va_arg(args, void *);
-    va_end(args);
-    if (find(fd) && request == PERF_EVENT_IOC_SET_FILTER)
-        return 0;
-    result = real_ioctl(fd, request, argument);
-    if (find(fd) && request == PERF_EVENT_IOC_DISABLE)
-        copy_records(find(fd));
-    if (find(fd) && request == PERF_EVENT_IOC_ENABLE)
-        find(fd)->asked = 0;
-    return result;
-}
-
 /* What the kernel's page of a virtual machine may not say. */
 static void set_time(struct perf_event_mmap_page *page)
 {
@@ -611,6 +624,9 @@ void *mmap(void *where, size_t size, int prot, int flags, int fd, off_t offset)
     event *e = fd >= 0 ? find(fd) : NULL;
     void *p;
 
+    find_functions();
+    if (e && refused(offset ? "aux" : "data"))
+        return MAP_FAILED;
     if (e && offset != 0) {
         p = real_mmap(NULL, size, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -734,6 +750,8 @@ static uint64_t next_slice(const event *e)
         if (n > room)
             n = room;
     }
+    if (snapshots && e->overwrite) /* for perf joins no packets */
+        n = up_to_psb(e->trace + e->played, n);
     return n;
 }
 
@@ -756,11 +774,15 @@ static uint64_t play(event *e)
         e->played +=
             lose_size < e->size - e->played ? lose_size : e->size - e->played;
     }
+    if (n && e->played == e->size)
+        flags |= number("PMU_FLAGS", 0);
     if (n && !e->overwrite)
         put_aux(e, e->head - n, n, flags);
     __atomic_store_n(&e->page->aux_head,
                      e->overwrite ? e->head % e->aux_size : e->head,
                      __ATOMIC_RELEASE);
+    if (n)
+        say("event %d: %" PRIu64 " bytes played\n", e->fd, e->played);
     e->asked = n && snapshots && e->overwrite;
     return n;
 }
@@ -785,21 +807,22 @@ static int all_done(void)
     return i == event_count;
 }
 
-/* As far as it can be played now: how much was. */
-static uint64_t play_all(void)
+/* Of what is polled, as far as it can be played now: how much was. */
+static uint64_t play_all(const struct pollfd *fds, nfds_t count)
 {
     uint64_t n = 0;
-    unsigned i;
+    nfds_t k;
 
     if (play_after)
         return 0;
     if (moved && switches)
         see_switches();
-    for (i = 0; i < event_count && !moved; i++) {
-        if (events[i].fd < 0)
+    for (k = 0; k < count && !moved; k++) {
+        event *const e = fds[k].fd >= 0 ? find(fds[k].fd) : NULL;
+        if (!e)
             continue;
-        n += play(&events[i]);
-        if (events[i].asked)
+        n += play(e);
+        if (e->asked)
             raise(SIGUSR2);
     }
     if (done && !moved && all_done()) {
@@ -811,13 +834,41 @@ static uint64_t play_all(void)
     return n;
 }
 
-static void copy_all(void)
+int ioctl(int fd, unsigned long request, ...)
 {
-    unsigned i;
+    event *const e = fd >= 0 ? find(fd) : NULL;
+    va_list args;
+    void *argument;
+    int result;
 
-    for (i = 0; i < event_count; i++)
-        if (events[i].fd >= 0)
-            copy_records(&events[i]);
+    find_functions();
+    va_start(args, request);
+    argument = va_arg(args, void *);
+    va_end(args);
+    if (e && request == PERF_EVENT_IOC_SET_FILTER) {
+        say("event %d: filter %s\n", fd, (const char *) argument);
+        return refused("filter") ? -1 : 0;
+    }
+    result = real_ioctl(fd, request, argument);
+    if (e && request == PERF_EVENT_IOC_DISABLE) {
+        pthread_mutex_lock(&lock);
+        copy_records(e);
+        if (e->overwrite && !e->played && !play_after && !moved)
+            play(e); /* nobody polls what has no reader */
+        pthread_mutex_unlock(&lock);
+    }
+    if (e && request == PERF_EVENT_IOC_ENABLE)
+        e->asked = 0;
+    return result;
+}
+
+static void copy_all(const struct pollfd *fds, nfds_t count)
+{
+    nfds_t k;
+
+    for (k = 0; k < count; k++)
+        if (fds[k].fd >= 0 && find(fds[k].fd))
+            copy_records(find(fds[k].fd));
 }
 
 int poll(struct pollfd *fds, nfds_t count, int timeout)
@@ -828,17 +879,22 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
     int result;
     int error;
 
+    find_functions();
     for (k = 0; k < count; k++)
         ours |= fds[k].fd >= 0 && find(fds[k].fd) != NULL;
     if (!ours)
         return real_poll(fds, count, timeout);
-    copy_all();
-    n = play_all();
+    pthread_mutex_lock(&lock); /* each of several threads polls its own */
+    copy_all(fds, count);
+    n = play_all(fds, count);
+    pthread_mutex_unlock(&lock);
     if (n || done)
         timeout = n ? 0 : 20;
     result = real_poll(fds, count, timeout);
     error = errno;
-    copy_all();
+    pthread_mutex_lock(&lock);
+    copy_all(fds, count);
+    pthread_mutex_unlock(&lock);
     for (k = 0; n && result == 0 && k < count; k++) {
         if (fds[k].fd >= 0 && find(fds[k].fd) && fds[k].events & POLLIN) {
             fds[k].revents = POLLIN; /* as the kernel wakes perf */

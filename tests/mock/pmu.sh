@@ -1,7 +1,8 @@
 #!/bin/sh
 # pmu.sh PMU.SO COMMAND...: run a command on a machine that has, it seems, Intel
 # PT. As root: /sys/bus/event_source/devices is replaced in a mount namespace.
-# See pmu.c for what the environment says.
+# See pmu.c for what the environment says; and PMU_CAPS="NAME=VALUE ..." is for
+# other capabilities.
 
 type=200 # no other event has it
 devices=/sys/bus/event_source/devices
@@ -36,6 +37,7 @@ branch 13
 mtc_period 14-17
 cyc_thresh 19-22
 psb_period 24-27
+event 31
 END
 while read -r name value; do
     echo "$value" >"$pt/caps/$name"
@@ -57,6 +59,9 @@ single_range_output 1
 topa_multiple_entries 1
 topa_output 1
 END
+for cap in $PMU_CAPS; do
+    echo "${cap#*=}" >"$pt/caps/${cap%%=*}"
+done
 mount --bind "$new" $devices || exit 2
 PMU_TYPE=$type LD_PRELOAD=$pmu "$@"
 status=$?
