@@ -151,8 +151,8 @@ test-capture:  ## ptcapture next to perf record, on a mock of PT
 test-corpus:  ## Traces of real programs in every configuration
 	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
 
+include tests/compat/compat.mk  # compat, test-compat
 include tests/bench/bench.mk  # bench, bench-...
-
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
 include $(CHECK_DIR)/views.mk  # test-views, picture
 

@@ -1,0 +1,412 @@
+/* config.c: configurations, errors, events.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "shim.h"
+#include <stdint.h>
+#include <string.h>
+
+struct pt_version pt_library_version(void)
+{
+    struct pt_version version;
+    memset(&version, 0, sizeof version);
+    version.major = LIBIPT_VERSION_MAJOR;
+    version.minor = LIBIPT_VERSION_MINOR;
+    version.patch = LIBIPT_VERSION_PATCH;
+    version.ext = "";
+    return version;
+}
+
+const char *pt_errstr(enum pt_error_code code)
+{
+    static const char *const texts[] = {
+        "OK", "internal error", "invalid argument", "decoder out of sync",
+        "unknown opcode", "unknown packet", "unexpected packet context",
+        "reached end of trace stream", "trace stream does not match query",
+        "out of memory", "bad configuration", "no ip",
+        "ip has been suppressed", "no memory mapped at this address",
+        "unknown instruction", "no timing information", "no core:bus ratio",
+        "bad image", "locking error", "not supported",
+        "compressed return without call", "bad compressed return",
+        "bad status update", "expected tracing enabled event",
+        "event ignored", "overflow", "bad file", "unknown cpu"
+    };
+    const unsigned number = (unsigned) code;
+    if (number < sizeof texts / sizeof texts[0]) return texts[number];
+    return "internal error.";
+}
+
+/* ---- errata ---- */
+
+static const struct {
+    uint32_t ours;
+    uint32_t theirs;
+} errata_bits[] = {
+    {IPT_ERRATUM_BDM64, 0x02}, {IPT_ERRATUM_SKD007, 0x04},
+    {IPT_ERRATUM_SKD022, 0x08}, {IPT_ERRATUM_SKD010, 0x10},
+    {IPT_ERRATUM_SKL014, 0x20}, {IPT_ERRATUM_APL12, 0x40},
+    {IPT_ERRATUM_APL11, 0x80}, {IPT_ERRATUM_SKL168, 0x100},
+    {IPT_ERRATUM_SKZ84, 0x200}
+};
+
+#define ERRATA (sizeof errata_bits / sizeof errata_bits[0])
+#define BDM70 1u
+
+int pt_cpu_errata(struct pt_errata *errata, const struct pt_cpu *cpu)
+{
+    uint32_t ours = 0;
+    uint32_t bits = 0;
+    if (!errata || !cpu) return -pte_invalid;
+    memset(errata, 0, sizeof *errata);
+    if (cpu->vendor != pcv_intel
+        || !ipt_cpu_errata(&ours, cpu->family, cpu->model))
+        return -pte_bad_cpu;
+    for (size_t i = 0; i < ERRATA; i++)
+        if (ours & errata_bits[i].ours) bits |= errata_bits[i].theirs;
+    /* Of the processors with BDM70 each has one of these, and no other. */
+    if (ours & (IPT_ERRATUM_BDM64 | IPT_ERRATUM_SKD022)) bits |= BDM70;
+    memcpy(errata, &bits, sizeof bits);
+    return 0;
+}
+
+static uint32_t our_errata(const struct pt_errata *errata)
+{
+    uint32_t ours = 0;
+    uint32_t bits;
+    memcpy(&bits, errata, sizeof bits);
+    for (size_t i = 0; i < ERRATA; i++)
+        if (bits & errata_bits[i].theirs) ours |= errata_bits[i].ours;
+    return ours;
+}
+
+/* ---- configurations ---- */
+
+void shim_copy(void *to, size_t to_size, const void *from, size_t from_size)
+{
+    const size_t both = to_size < from_size ? to_size : from_size;
+    memcpy(to, from, both);
+    if (to_size > both) memset((uint8_t *) to + both, 0, to_size - both);
+}
+
+int shim_copy_config(struct pt_config *to, const struct pt_config *from)
+{
+    if (!from) return -pte_internal;
+    if (from->size < offsetof(struct pt_config, decode))
+        return -pte_bad_config;
+    if (!from->begin || !from->end || from->end < from->begin)
+        return -pte_bad_config;
+    shim_copy(to, sizeof *to, from, from->size);
+    to->size = sizeof *to;
+    return 0;
+}
+
+static int unknown(ipt_packet *packet, const uint8_t *bytes, size_t size,
+                   void *context)
+{
+    shim_trace *t = context;
+    const uint8_t *at = t->theirs.begin + packet->offset;
+    (void) bytes;
+    (void) size;
+    memset(&t->packet, 0, sizeof t->packet);
+    t->unknown = t->theirs.decode.callback(&t->packet, &t->theirs, at,
+                                           t->theirs.decode.context);
+    if (t->unknown > UINT8_MAX) t->unknown = -pte_invalid;
+    else if (t->unknown > t->theirs.end - at) t->unknown = -pte_eos;
+    else if (t->unknown == 0) t->unknown = -pte_bad_opc;
+    t->packet.packet = at;
+    return t->unknown < 0 ? -1 : t->unknown;
+}
+
+static void set_filter(ipt_filter *to, const struct pt_conf_addr_filter *from)
+{
+    const uint64_t range[IPT_FILTERS][2] = {
+        {from->addr0_a, from->addr0_b}, {from->addr1_a, from->addr1_b},
+        {from->addr2_a, from->addr2_b}, {from->addr3_a, from->addr3_b}
+    };
+    for (unsigned i = 0; i < IPT_FILTERS; i++) {
+        const unsigned kind = from->config.addr_cfg >> 4 * i & 15;
+        to[i].first = range[i][0];
+        to[i].last = range[i][1];
+        to[i].kind = kind <= IPT_FILTER_STOP ? (uint8_t) kind : 0;
+    }
+}
+
+int shim_trace_init(shim_trace *t, const struct pt_config *config)
+{
+    const int status = shim_copy_config(&t->theirs, config);
+    if (status < 0) return status;
+    t->piece.data = t->theirs.begin;
+    t->piece.size = (size_t) (t->theirs.end - t->theirs.begin);
+    t->trace.seg = &t->piece;
+    t->trace.count = 1;
+    t->config.context = t;
+    if (t->theirs.decode.callback) t->config.unknown = unknown;
+    t->config.errata = our_errata(&t->theirs.errata);
+    t->config.cpuid_15_eax = t->theirs.cpuid_0x15_eax;
+    t->config.cpuid_15_ebx = t->theirs.cpuid_0x15_ebx;
+    t->config.mtc_freq = t->theirs.mtc_freq & 15;
+    t->config.nom_freq = t->theirs.nom_freq;
+    set_filter(t->config.filter, &t->theirs.addr_filter);
+    return 0;
+}
+
+/* ---- errors ---- */
+
+int shim_error(const shim_trace *t, int status)
+{
+    switch (status) {
+    case IPT_END:
+    case IPT_MORE:
+    case IPT_ERR_TRUNCATED: return -pte_eos;
+    case IPT_NEED_PAGE: return -pte_nomap;
+    case IPT_NO_TIME: return -pte_no_time;
+    case IPT_ERR_ARG: return -pte_invalid;
+    case IPT_ERR_CONFIG: return -pte_bad_config;
+    case IPT_ERR_NOSYNC: return -pte_nosync;
+    case IPT_ERR_OPCODE:
+        return t->config.unknown && t->unknown < 0 ? t->unknown : -pte_bad_opc;
+    case IPT_ERR_PACKET: return -pte_bad_packet;
+    case IPT_ERR_CONTEXT: return -pte_bad_context;
+    case IPT_ERR_NO_IP: return -pte_noip;
+    case IPT_ERR_STATUS: return -pte_bad_status_update;
+    case IPT_ERR_EVENTS: return -pte_nomem;
+    case IPT_ERR_QUERY:
+    case IPT_ERR_MISMATCH:
+    case IPT_ERR_LOOP: return -pte_bad_query;
+    case IPT_ERR_RETURN: return -pte_retstack_empty;
+    case IPT_ERR_RETCOMP: return -pte_bad_retcomp;
+    case IPT_ERR_MODE:
+    case IPT_ERR_BAD_INSN: return -pte_bad_insn;
+    default: return -pte_internal;
+    }
+}
+
+enum pt_insn_class shim_class(uint8_t kind)
+{
+    static const uint8_t classes[IPT_INSN_COUNT] = {
+        [IPT_INSN_OTHER] = ptic_other,
+        [IPT_INSN_JCC] = ptic_cond_jump,
+        [IPT_INSN_JMP] = ptic_jump,
+        [IPT_INSN_CALL] = ptic_call,
+        [IPT_INSN_JMP_INDIRECT] = ptic_jump,
+        [IPT_INSN_CALL_INDIRECT] = ptic_call,
+        [IPT_INSN_RET] = ptic_return,
+        [IPT_INSN_JMPABS] = ptic_jump,
+        [IPT_INSN_FAR_CALL] = ptic_far_call,
+        [IPT_INSN_FAR_JMP] = ptic_far_jump,
+        [IPT_INSN_FAR_RET] = ptic_far_return,
+        [IPT_INSN_INT] = ptic_far_call,
+        [IPT_INSN_SYSCALL] = ptic_far_call,
+        [IPT_INSN_VMCALL] = ptic_far_call,
+        [IPT_INSN_IRET] = ptic_far_return,
+        [IPT_INSN_UIRET] = ptic_far_return,
+        [IPT_INSN_VMENTRY] = ptic_far_return,
+        [IPT_INSN_RSM] = ptic_other,
+        [IPT_INSN_XBEGIN] = ptic_other,
+        [IPT_INSN_PTWRITE] = ptic_ptwrite,
+        [IPT_INSN_MOV_CR3] = ptic_other,
+        [IPT_INSN_VMPTRLD] = ptic_other,
+        [IPT_INSN_INTO] = ptic_far_call
+    };
+    return (enum pt_insn_class) classes[kind];
+}
+
+/* ---- events ---- */
+
+static int their_type(const ipt_event *e)
+{
+    switch (e->type) {
+    case IPT_EVT_ENABLED:
+    case IPT_EVT_DISABLED:
+        if (e->flags & IPT_EVENT_STATUS) return -1;
+        return e->type == IPT_EVT_ENABLED ? ptev_enabled : ptev_disabled;
+    case IPT_EVT_ASYNC_DISABLED: return ptev_async_disabled;
+    case IPT_EVT_ASYNC_BRANCH: return ptev_async_branch;
+    case IPT_EVT_PAGING: return ptev_paging;
+    case IPT_EVT_ASYNC_PAGING: return ptev_async_paging;
+    case IPT_EVT_OVERFLOW: return ptev_overflow;
+    case IPT_EVT_EXEC_MODE: return ptev_exec_mode;
+    case IPT_EVT_TSX: return ptev_tsx;
+    case IPT_EVT_STOP: return ptev_stop;
+    case IPT_EVT_VMCS: return ptev_vmcs;
+    case IPT_EVT_ASYNC_VMCS: return ptev_async_vmcs;
+    case IPT_EVT_EXSTOP: return ptev_exstop;
+    case IPT_EVT_MWAIT: return ptev_mwait;
+    case IPT_EVT_PWRE: return ptev_pwre;
+    case IPT_EVT_PWRX: return ptev_pwrx;
+    case IPT_EVT_PTWRITE: return ptev_ptwrite;
+    case IPT_EVT_TICK: return ptev_tick;
+    case IPT_EVT_CBR: return ptev_cbr;
+    case IPT_EVT_MNT: return ptev_mnt;
+    default: return -1;
+    }
+}
+
+/* Its own data; ip is 0 where it is not known. */
+static void set_variant(struct pt_event *to, const ipt_event *e)
+{
+    switch (e->type) {
+    case IPT_EVT_ENABLED:
+        to->variant.enabled.ip = e->ip;
+        to->variant.enabled.resumed = (e->flags & IPT_EVENT_RESUMED) != 0;
+        break;
+    case IPT_EVT_DISABLED: to->variant.disabled.ip = e->u.branch.to; break;
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH: /* at and ip, from and to: the same places */
+        to->variant.async_branch.from = e->ip;
+        to->variant.async_branch.to = e->u.branch.to;
+        break;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        to->variant.async_paging.cr3 = e->u.paging.cr3;
+        to->variant.async_paging.non_root = e->u.paging.nr & 1u;
+        to->variant.async_paging.ip =
+            e->type == IPT_EVT_ASYNC_PAGING ? e->ip : 0;
+        break;
+    case IPT_EVT_VMCS: to->variant.vmcs.base = e->u.vmcs.base; break;
+    case IPT_EVT_ASYNC_VMCS:
+        to->variant.async_vmcs.base = e->u.vmcs.base;
+        to->variant.async_vmcs.ip = e->ip;
+        break;
+    case IPT_EVT_EXEC_MODE:
+        to->variant.exec_mode.mode = (enum pt_exec_mode) e->u.exec.mode;
+        to->variant.exec_mode.ip = e->ip;
+        break;
+    case IPT_EVT_TSX:
+        to->variant.tsx.ip = e->ip;
+        to->variant.tsx.speculative = e->u.tsx.speculative & 1u;
+        to->variant.tsx.aborted = e->u.tsx.aborted & 1u;
+        break;
+    case IPT_EVT_MWAIT:
+        to->variant.mwait.ip = e->ip;
+        to->variant.mwait.hints = e->u.mwait.hints;
+        to->variant.mwait.ext = e->u.mwait.ext;
+        break;
+    case IPT_EVT_PWRE:
+        to->variant.pwre.state = e->u.pwre.state;
+        to->variant.pwre.sub_state = e->u.pwre.sub_state;
+        to->variant.pwre.hw = e->u.pwre.hw & 1u;
+        break;
+    case IPT_EVT_PWRX:
+        to->variant.pwrx.last = e->u.pwrx.last;
+        to->variant.pwrx.deepest = e->u.pwrx.deepest;
+        to->variant.pwrx.interrupt = e->u.pwrx.interrupt & 1u;
+        to->variant.pwrx.store = e->u.pwrx.store & 1u;
+        to->variant.pwrx.autonomous = e->u.pwrx.autonomous & 1u;
+        break;
+    case IPT_EVT_PTWRITE:
+        to->variant.ptwrite.ip = e->ip;
+        to->variant.ptwrite.size = e->u.ptwrite.size;
+        to->variant.ptwrite.payload = e->u.ptwrite.payload;
+        break;
+    case IPT_EVT_CBR: to->variant.cbr.ratio = e->u.cbr.ratio; break;
+    case IPT_EVT_MNT: to->variant.mnt.payload = e->u.mnt.payload; break;
+    default: /* OVERFLOW, EXSTOP, TICK: an ip, and all in the same place */
+        to->variant.overflow.ip = e->ip;
+        break;
+    }
+}
+
+/* Is what ip_suppressed is about not known? */
+static int is_suppressed(const ipt_event *e)
+{
+    switch (e->type) {
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_BRANCH: return (e->flags & IPT_EVENT_NO_TO) != 0;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_VMCS:
+    case IPT_EVT_STOP:
+    case IPT_EVT_PWRE:
+    case IPT_EVT_PWRX:
+    case IPT_EVT_CBR:
+    case IPT_EVT_MNT: return 0; /* they have none */
+    default: return (e->flags & IPT_EVENT_NO_IP) != 0;
+    }
+}
+
+int shim_event(struct pt_event *to, const ipt_event *e)
+{
+    const int type = their_type(e);
+    if (type < 0) return 0;
+    memset(to, 0, sizeof *to);
+    to->type = (enum pt_event_type) type;
+    to->ip_suppressed = (unsigned) is_suppressed(e) & 1u;
+    to->status_update = (e->flags & IPT_EVENT_STATUS) != 0;
+    to->has_tsc = (e->flags & IPT_EVENT_TSC) != 0;
+    to->tsc = e->tsc;
+    to->lost_mtc = e->lost_mtc;
+    to->lost_cyc = e->lost_cyc;
+    set_variant(to, e);
+    return 1;
+}
+
+/* ---- offsets ---- */
+
+int shim_psb_at(const shim_trace *t, uint64_t offset)
+{
+    const uint8_t *at = t->piece.data + offset;
+    uint64_t left;
+    if (offset > t->piece.size) return -pte_eos;
+    left = t->piece.size - offset;
+    if (left < 2) return -pte_eos;
+    if (at[0] != 0x02 || at[1] != 0x82) return -pte_nosync;
+    if (left < 16) return -pte_eos;
+    for (int i = 2; i < 16; i++)
+        if (at[i] != at[i - 2]) return -pte_bad_packet;
+    return 0;
+}
+
+#define BIT(type) ((uint64_t) 1 << IPT_PKT_##type)
+
+uint64_t shim_ahead(const shim_trace *t, uint64_t offset, int taken)
+{
+    const uint64_t passed = BIT(PAD) | BIT(TSC) | BIT(TMA) | BIT(MTC)
+                            | BIT(CYC);
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    if (ipt_pkt_init(&d, &t->config, &t->trace) < 0
+        || ipt_pkt_sync_set(&d, offset) < 0)
+        return offset;
+    for (;;) {
+        if (ipt_pkt_next(&d, &p) < 0) return d.at.offset;
+        if (!(passed >> p.type & 1) && !(taken && p.offset == offset))
+            return p.offset;
+    }
+}
+
+/* The packets that an event waits for, whose first packet is p; 0: none. */
+static uint64_t waits_for(const ipt_event *e, const ipt_packet *p)
+{
+    const int has_ip = !(e->flags & IPT_EVENT_NO_IP);
+    if (e->flags & IPT_EVENT_STATUS) return BIT(PSBEND);
+    switch (e->type) {
+    case IPT_EVT_ASYNC_BRANCH:
+    case IPT_EVT_ASYNC_DISABLED:
+    case IPT_EVT_ASYNC_PAGING:
+    case IPT_EVT_ASYNC_VMCS: return BIT(TIP) | BIT(TIP_PGD);
+    case IPT_EVT_EXEC_MODE:
+        return BIT(FUP) | BIT(TIP) | BIT(TIP_PGE) | BIT(TIP_PGD);
+    case IPT_EVT_PTWRITE:
+        return p->type == IPT_PKT_PTW && p->u.ptw.ip ? BIT(FUP) : 0;
+    case IPT_EVT_TSX:
+    case IPT_EVT_EXSTOP:
+    case IPT_EVT_OVERFLOW: return has_ip ? BIT(FUP) : 0;
+    case IPT_EVT_MWAIT: return has_ip ? BIT(FUP) : BIT(EXSTOP);
+    case IPT_EVT_PWRE: return BIT(PWRX);
+    default: return 0;
+    }
+}
+
+uint64_t shim_event_offset(const shim_trace *t, const ipt_event *e)
+{
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    uint64_t wanted;
+    if (ipt_pkt_init(&d, &t->config, &t->trace) < 0
+        || ipt_pkt_sync_set(&d, e->offset) < 0 || ipt_pkt_next(&d, &p) < 0)
+        return e->offset;
+    wanted = waits_for(e, &p);
+    while (wanted && !(wanted >> p.type & 1))
+        if (ipt_pkt_next(&d, &p) < 0) return e->offset;
+    return p.offset;
+}

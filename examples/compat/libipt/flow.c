@@ -1,0 +1,290 @@
+/* flow.c: see flow.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "flow.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    shim_flow *f = context; /* which begins with the trace */
+    const int got = shim_image_read(f->image, buffer, size, asid, ip);
+    /* With IPT_NEED_PAGE a block would wait for the code that is missing. */
+    if (got == IPT_NEED_PAGE && f->blocks) return -pte_nomap + SHIM_USER_ERROR;
+    return got;
+}
+
+int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
+{
+    const int status = shim_trace_init(&f->t, config);
+    const struct pt_conf_flags *flags = &f->t.theirs.flags;
+    if (status < 0) return status;
+    f->t.config.read = read_code;
+    f->t.config.flags = IPT_CONFIG_WALK_ON;
+    f->blocks = blocks != 0;
+    if (blocks ? flags->variant.block.enable_tick_events
+               : flags->variant.insn.enable_tick_events)
+        f->t.config.flags |= IPT_CONFIG_TICKS;
+    if (blocks && flags->variant.block.end_on_call)
+        f->t.config.flags |= IPT_CONFIG_END_ON_CALL;
+    if (blocks && flags->variant.block.end_on_jump)
+        f->t.config.flags |= IPT_CONFIG_END_ON_JUMP;
+    shim_image_init(&f->own);
+    f->image = &f->own;
+    return 0;
+}
+
+void shim_flow_end(shim_flow *f)
+{
+    shim_cache_drop(f->cache);
+    shim_image_end(&f->own);
+}
+
+/* ---- synchronising ---- */
+
+/* The decoder begins with the first synchronisation, when its image is known.
+ */
+static int prepare(shim_flow *f)
+{
+    int status = IPT_OK;
+    f->pending = 0;
+    if (!f->cache) {
+        f->cache = shim_cache_take(f->image);
+        if (!f->cache) return -pte_nomem;
+        status = f->blocks
+            ? ipt_blk_init(&f->d.blk, &f->t.config, &f->t.trace,
+                           &f->cache->cache)
+            : ipt_insn_init(&f->d.insn, &f->t.config, &f->t.trace,
+                            &f->cache->cache);
+    }
+    if (status < 0) return shim_error(&f->t, status);
+    /* What a callback says now need not be what it said before. */
+    if (f->image->callback) f->cache->version = 0;
+    shim_flow_code(f);
+    return 0;
+}
+
+void shim_flow_renew(shim_flow *f)
+{
+    if (ipt_cache_invalidate(&f->cache->cache, NULL, 0, 0) >= 0)
+        f->cache->version = f->image->version;
+}
+
+static int synced(shim_flow *f, int status)
+{
+    if (status < 0) {
+        f->error = status;
+        return shim_flow_error(f, status);
+    }
+    f->synced = f->fresh = 1;
+    f->sync = f->d.at.sync;
+    f->asid.cr3 = f->asid.vmcs = IPT_ASID_UNKNOWN;
+    f->error = 0;
+    memset(&f->last, 0, sizeof f->last);
+    f->disabled = (status & IPT_IP_SUPPRESSED) != 0;
+    status = shim_flow_flags(f, status);
+    return status & pts_eos ? -pte_eos : status;
+}
+
+int shim_flow_sync_forward(shim_flow *f)
+{
+    int status;
+    status = prepare(f);
+    if (status < 0) return status;
+    return synced(f, f->blocks ? ipt_blk_sync_forward(&f->d.blk)
+                               : ipt_insn_sync_forward(&f->d.insn));
+}
+
+static int search_backward(shim_flow *f)
+{
+    return f->blocks ? ipt_blk_sync_backward(&f->d.blk)
+                     : ipt_insn_sync_backward(&f->d.insn);
+}
+
+static int search_from(shim_flow *f, uint64_t offset)
+{
+    return f->blocks ? ipt_blk_sync_set(&f->d.blk, offset)
+                     : ipt_insn_sync_set(&f->d.insn, offset);
+}
+
+int shim_flow_sync_backward(shim_flow *f)
+{
+    int status;
+    status = prepare(f);
+    if (status < 0) return status;
+    if (!f->fresh) return synced(f, search_backward(f));
+    /* Reading ahead has passed the PSB: not that one, the one before it. */
+    status = search_from(f, f->sync);
+    if (status >= 0) status = search_backward(f);
+    if (status >= 0) return synced(f, status);
+    (void) synced(f, search_from(f, f->sync));
+    return shim_error(&f->t, status);
+}
+
+int shim_flow_sync_set(shim_flow *f, uint64_t offset)
+{
+    int status = shim_psb_at(&f->t, offset);
+    if (status == 0) status = prepare(f);
+    if (status < 0) return status;
+    return synced(f, search_from(f, offset));
+}
+
+/* ---- where it stands ---- */
+
+int shim_flow_offset(const shim_flow *f, uint64_t *offset)
+{
+    const ipt_where *at = &f->d.at;
+    const uint64_t here = at->packet_offset;
+    if (!offset) return -pte_invalid;
+    if (!f->synced) return -pte_nosync;
+    *offset = here;
+    if (f->error <= IPT_ERR_OPCODE && f->error > IPT_ERR_MISMATCH) return 0;
+    switch (at->packet) {
+    case IPT_PKT_NONE:
+    case IPT_PKT_PAD: *offset = shim_ahead(&f->t, at->offset, 0); break;
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+    case IPT_PKT_PIP: *offset = shim_ahead(&f->t, here, 1); break;
+    case IPT_PKT_TIP_PGD: /* alone, it is used at once */
+        if (f->last.type == IPT_EVT_DISABLED && f->last.offset == here)
+            *offset = shim_ahead(&f->t, here, 1);
+        break;
+    default: break;
+    }
+    return 0;
+}
+
+int shim_flow_sync_offset(const shim_flow *f, uint64_t *offset)
+{
+    if (!offset) return -pte_invalid;
+    if (!f->synced) return -pte_nosync;
+    *offset = f->sync;
+    return 0;
+}
+
+int shim_flow_set_image(shim_flow *f, struct pt_image *image)
+{
+    f->image = image ? image : &f->own;
+    return 0;
+}
+
+int shim_flow_time(const shim_flow *f, uint64_t *time, uint32_t *lost_mtc,
+                   uint32_t *lost_cyc)
+{
+    if (!time) return -pte_invalid;
+    *time = f->d.at.tsc;
+    if (lost_mtc) *lost_mtc = f->d.at.lost_mtc;
+    if (lost_cyc) *lost_cyc = f->d.at.lost_cyc;
+    return f->d.at.valid & IPT_AT_TSC ? 0 : -pte_no_time;
+}
+
+int shim_flow_cbr(const shim_flow *f, uint32_t *cbr)
+{
+    if (!cbr) return -pte_invalid;
+    if (!f->d.at.cbr) return -pte_no_cbr;
+    *cbr = f->d.at.cbr;
+    return 0;
+}
+
+int shim_flow_asid(const shim_flow *f, struct pt_asid *asid, size_t size)
+{
+    struct pt_asid now;
+    if (!asid) return -pte_invalid;
+    if (size < offsetof(struct pt_asid, cr3)) return -pte_invalid;
+    pt_asid_init(&now);
+    if (f->synced) {
+        now.cr3 = f->asid.cr3;
+        now.vmcs = f->asid.vmcs;
+    }
+    if (size < sizeof now) now.size = size;
+    shim_copy(asid, size, &now, sizeof now);
+    return 0;
+}
+
+/* ---- status ---- */
+
+/* What an event says of tracing. */
+static uint8_t is_disabled(const ipt_event *e, uint8_t before)
+{
+    switch (e->type) {
+    case IPT_EVT_ENABLED: return 0;
+    case IPT_EVT_DISABLED:
+    case IPT_EVT_ASYNC_DISABLED: return 1;
+    case IPT_EVT_OVERFLOW: return (e->flags & IPT_EVENT_NO_IP) != 0;
+    default: return before;
+    }
+}
+
+/* Those that 2.0.5 does not have are passed. */
+static int pull(shim_flow *f, int status)
+{
+    f->pending = 0;
+    while (status & IPT_EVENT_PENDING && !f->pending) {
+        status = f->blocks ? ipt_blk_event(&f->d.blk, &f->last)
+                           : ipt_insn_event(&f->d.insn, &f->last);
+        if (status < 0) return status;
+        f->pending = shim_event(&f->event, &f->last) != 0;
+        f->rest = status;
+        if (!f->pending) f->disabled = is_disabled(&f->last, f->disabled);
+    }
+    return status;
+}
+
+int shim_flow_flags(shim_flow *f, int status)
+{
+    const int suppressed = status & IPT_IP_SUPPRESSED;
+    int flags = 0;
+    status = pull(f, status);
+    if (!f->pending && suppressed) f->disabled = 1;
+    if (f->disabled) flags |= pts_ip_suppressed;
+    if (f->pending) return flags | pts_event_pending;
+    if (status >= 0 && status & (IPT_UNPROVEN | IPT_LAST)) flags |= pts_eos;
+    return flags;
+}
+
+int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
+{
+    if (!event) return -pte_invalid;
+    if (!f->pending) return -pte_bad_query;
+    f->fresh = 0;
+    shim_copy(event, size, &f->event, sizeof f->event);
+    f->disabled = is_disabled(&f->last, f->disabled);
+    switch (f->last.type) {
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING: f->asid.cr3 = f->last.u.paging.cr3; break;
+    case IPT_EVT_VMCS:
+    case IPT_EVT_ASYNC_VMCS: f->asid.vmcs = f->last.u.vmcs.base; break;
+    default: break;
+    }
+    return shim_flow_flags(f, f->rest);
+}
+
+int shim_flow_error(shim_flow *f, int status)
+{
+    f->error = status;
+    if (status == IPT_ERR_IMAGE) {
+        const int theirs = f->d.at.image_error;
+        return theirs <= SHIM_USER_ERROR ? theirs - SHIM_USER_ERROR : theirs;
+    }
+    if (status == IPT_ERR_CONTEXT && f->disabled) return -pte_no_enable;
+    return shim_error(&f->t, status);
+}
+
+int shim_flow_bytes(shim_flow *f, uint8_t *raw, const ipt_asid *asid,
+                    uint64_t ip, uint8_t size)
+{
+    int got = shim_image_read(f->image, raw, SHIM_RAW, asid, ip);
+    if (got <= 0 && size) {
+        got = shim_image_read(f->image, raw, size, asid, ip);
+        if (got <= 0) return 0;
+    }
+    while (got > 0 && got < size) { /* it goes on in another section */
+        const int more =
+            shim_image_read(f->image, raw + got, (size_t) (size - got), asid,
+                            ip + (uint64_t) got);
+        if (more <= 0) break;
+        got += more;
+    }
+    return got > 0 ? got : 0;
+}

@@ -1,0 +1,73 @@
+/* flow.h: what the decoders of instructions and of blocks have in common.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FLOW_H
+#define FLOW_H
+#include "shim.h"
+
+typedef struct shim_flow {
+    shim_trace t;
+    struct pt_image *image;
+    struct pt_image own;  /* the default image */
+    shim_cache *cache;    /* NULL: the decoder is not there yet */
+    struct pt_event event; /* to be handed out, if pending */
+    ipt_event last;       /* the one of ours that it was made of */
+    ipt_asid asid;        /* of what was handed out last */
+    uint64_t sync;        /* where it was synchronised */
+    uint8_t pending;
+    uint8_t synced;
+    uint8_t fresh; /* since then nothing was asked */
+    uint8_t blocks;  /* which of the two */
+    uint8_t disabled; /* tracing is, behind what was handed out */
+    int rest;        /* the status behind the event that is pending; ours */
+    int error;       /* what the last call returned, if negative; ours */
+    union {
+        ipt_where at; /* both begin with it */
+        ipt_insn_decoder insn;
+        ipt_blk_decoder blk;
+    } d;
+} shim_flow;
+
+HIDDEN int shim_flow_init(shim_flow *f, const struct pt_config *config,
+                          int blocks);
+HIDDEN void shim_flow_end(shim_flow *f);
+
+HIDDEN int shim_flow_sync_forward(shim_flow *f);
+HIDDEN int shim_flow_sync_backward(shim_flow *f);
+HIDDEN int shim_flow_sync_set(shim_flow *f, uint64_t offset);
+HIDDEN int shim_flow_offset(const shim_flow *f, uint64_t *offset);
+HIDDEN int shim_flow_sync_offset(const shim_flow *f, uint64_t *offset);
+HIDDEN int shim_flow_set_image(shim_flow *f, struct pt_image *image);
+HIDDEN int shim_flow_time(const shim_flow *f, uint64_t *time,
+                          uint32_t *lost_mtc, uint32_t *lost_cyc);
+HIDDEN int shim_flow_cbr(const shim_flow *f, uint32_t *cbr);
+HIDDEN int shim_flow_asid(const shim_flow *f, struct pt_asid *asid,
+                          size_t size);
+HIDDEN int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size);
+
+/* The code has changed since the cache was filled. */
+HIDDEN void shim_flow_renew(shim_flow *f);
+
+static inline void shim_flow_code(shim_flow *f)
+{
+    if (!LIKELY(f->cache->version == f->image->version)) shim_flow_renew(f);
+}
+
+/* Their status for one of ours that is not negative: events that they have are
+ * pending; the trace has ended; tracing is disabled. */
+HIDDEN int shim_flow_flags(shim_flow *f, int status);
+
+static inline int shim_flow_status(shim_flow *f, int status)
+{
+    if (LIKELY(status == 0)) return 0;
+    return shim_flow_flags(f, status);
+}
+
+/* Their error for one of ours. */
+HIDDEN int shim_flow_error(shim_flow *f, int status);
+
+/* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
+HIDDEN int shim_flow_bytes(shim_flow *f, uint8_t *raw, const ipt_asid *asid,
+                           uint64_t ip, uint8_t size);
+
+#endif /* FLOW_H */

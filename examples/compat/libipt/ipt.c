@@ -1,0 +1,3 @@
+/* ipt.c: the decoder. */
+#define IPT_IMPLEMENTATION
+#include "ipt.h"

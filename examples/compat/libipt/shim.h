@@ -1,0 +1,126 @@
+/* shim.h: what the parts of this libipt.so.2 share. It is libipt's interface,
+ * as Debian's intel-pt.h declares it, on top of ipt.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef SHIM_H
+#define SHIM_H
+#include "ipt.h"
+#include <intel-pt.h>
+#include <stddef.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+/* A trace under a configuration. Decoders begin with one. */
+typedef struct shim_trace {
+    struct pt_config theirs; /* a copy, without what its caller left out */
+    ipt_config config;
+    ipt_segment piece;
+    ipt_trace trace;
+    int unknown; /* what the callback for unknown packets returned last */
+    struct pt_packet_unknown packet; /* ... and wrote */
+} shim_trace;
+
+/* Copy a user's configuration: 0, or a negative error. */
+HIDDEN int shim_copy_config(struct pt_config *to, const struct pt_config *from);
+
+/* Prepare what a decoder decodes: 0, or a negative error. The trace borrows
+ * itself, so it stays where it is. */
+HIDDEN int shim_trace_init(shim_trace *t, const struct pt_config *config);
+
+/* An error of theirs for one of ours. */
+HIDDEN int shim_error(const shim_trace *t, int status);
+
+/* Their class of an instruction of ours. */
+HIDDEN enum pt_insn_class shim_class(uint8_t kind);
+
+/* Make an event of theirs. Returns 0 for one that 2.0.5 does not have. */
+HIDDEN int shim_event(struct pt_event *to, const ipt_event *from);
+
+/* Copy to a struct of the user's: as much as both have, the rest zero. */
+HIDDEN void shim_copy(void *to, size_t to_size, const void *from,
+                      size_t from_size);
+
+/* Is there a PSB at an offset? 0, or the error that says that there is not. */
+HIDDEN int shim_psb_at(const shim_trace *t, uint64_t offset);
+
+/* Where libipt's decoder stands while the packet at an offset is the next one
+ * that says more than the time: at it, or, if that one is `taken`, behind it at
+ * the next such packet. */
+HIDDEN uint64_t shim_ahead(const shim_trace *t, uint64_t offset, int taken);
+
+/* The packet that completes an event. */
+HIDDEN uint64_t shim_event_offset(const shim_trace *t, const ipt_event *e);
+
+/* ---- images ---- */
+
+#define SHIM_RAW pt_max_insn_size
+
+/* A part of a section, at an address. */
+typedef struct shim_part {
+    uint64_t begin;
+    uint64_t size;
+    const uint8_t *bytes; /* NULL: the section is not mapped for this image */
+    struct shim_section *section;
+    uint64_t offset; /* into the section */
+    struct pt_asid asid;
+    int isid;
+} shim_part;
+
+struct pt_image {
+    char *name;
+    shim_part *parts;
+    size_t count;
+    size_t room;
+    size_t hit;     /* where a byte was found last */
+    uint32_t pins;  /* parts that are mapped */
+    uint64_t version; /* of the code; no two images have the same */
+    struct shim_cache *cache; /* left by the last decoder; NULL: none yet */
+    read_memory_callback_t *callback;
+    void *context;
+};
+
+/* Code that was read and classified. One decoder uses it at a time; it is the
+ * image's, too, so that the next decoder need not begin anew. */
+typedef struct shim_cache {
+    ipt_cache cache;
+    uint64_t version; /* of the image that it is right for */
+    int owners;
+    int busy;
+    ipt_cache_line lines[16384];
+} shim_cache;
+
+/* A cache that nobody else uses, the image's if possible; NULL: no memory. */
+HIDDEN shim_cache *shim_cache_take(struct pt_image *image);
+HIDDEN void shim_cache_drop(shim_cache *c);
+
+/* What a callback returned, if it is an error, below all statuses of ours. */
+#define SHIM_USER_ERROR (-1000)
+
+/* Images that are part of a decoder. */
+HIDDEN void shim_image_init(struct pt_image *image);
+HIDDEN void shim_image_end(struct pt_image *image);
+
+/* An ipt_config.read on an image. */
+HIDDEN int shim_image_read(struct pt_image *image, uint8_t *buffer,
+                           size_t size, const ipt_asid *asid, uint64_t ip);
+
+/* The part at an address, mapped; NULL: there is none. */
+HIDDEN const shim_part *shim_image_find(struct pt_image *image,
+                                        const ipt_asid *asid, uint64_t ip);
+
+/* The same, at once where it is that of the last time. */
+static inline const shim_part *shim_image_at(struct pt_image *image,
+                                             const ipt_asid *asid, uint64_t ip)
+{
+    if (LIKELY(image->hit < image->count)) {
+        const shim_part *p = &image->parts[image->hit];
+        if (ip - p->begin < p->size && p->bytes
+            && (p->asid.cr3 == pt_asid_no_cr3 || asid->cr3 == p->asid.cr3)
+            && (p->asid.vmcs == pt_asid_no_vmcs || asid->vmcs == p->asid.vmcs))
+            return p;
+    }
+    return shim_image_find(image, asid, ip);
+}
+
+#endif /* SHIM_H */

@@ -1,0 +1,28 @@
+/* api.c: see api.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "api.h"
+#include <dlfcn.h>
+
+static const char *open_one(api *a, const char *path)
+{
+    a->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!a->handle) return dlerror();
+#define API_FIND_(name)                                                      \
+    *(void **) (void *) &a->name = dlsym(a->handle, #name);                  \
+    if (!a->name) return "missing: " #name;
+    API_LIST(API_FIND_)
+    return 0;
+}
+
+/* By its name the system's is found only as long as no other of that name is
+ * loaded. */
+const char *api_open_both(api *system, api *ours, const char *path)
+{
+    const char *why = open_one(system, "libipt.so.2");
+    if (!why) why = open_one(ours, path);
+    if (!why && system->pt_errstr == ours->pt_errstr)
+        why = "libipt.so.2 and LIBIPT are the same library";
+    return why;
+}

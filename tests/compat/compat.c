@@ -1,0 +1,511 @@
+/* compat.c: libipt.so.2 as it is built here, next to the system's, in one
+ * process: on the recording of examples/, on folders of hardware traces, on a
+ * decoder suite.
+ *
+ *     LIBIPT=build/compat/libipt.so.2 compat [--traces DIR] [--suite DIR] */
+#define _DEFAULT_SOURCE
+#define IPT_IMPLEMENTATION
+#include "lockstep.h"
+#include "calls.h"
+#include <dirent.h>
+#include <unistd.h>
+
+#define STEPS 60000ul /* of a trace by one layer */
+
+static uint8_t *load(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    uint8_t *bytes = NULL;
+    long n;
+    *size = 0;
+    if (!f) return NULL;
+    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0) {
+        rewind(f);
+        bytes = malloc((size_t) n + 1);
+        if (bytes) *size = fread(bytes, 1, (size_t) n, f);
+        if (bytes) bytes[*size] = 0;
+    }
+    fclose(f);
+    return bytes;
+}
+
+/* ---- code ---- */
+
+static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const int got = image_read(buffer, size, &image_everywhere, ip, context);
+    (void) asid;
+    return got > 0 ? got : -pte_nomap;
+}
+
+/* Does the trace have packets, or bits, that came after 2.0.5? */
+static int has_new(const subject *s)
+{
+    ipt_segment piece = {s->config.begin,
+                         (size_t) (s->config.end - s->config.begin)};
+    ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_config config;
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    int status;
+    memset(&config, 0, sizeof config);
+    CHECK(ipt_pkt_init(&d, &config, &trace) >= 0);
+    status = ipt_pkt_sync_forward(&d);
+    while (status >= 0 || status == IPT_ERR_PACKET) {
+        if (status < 0) status = ipt_pkt_sync_forward(&d);
+        else status = ipt_pkt_next(&d, &p);
+        if (status < 0) continue;
+        switch (p.type) {
+        case IPT_PKT_CFE:
+        case IPT_PKT_EVD:
+        case IPT_PKT_TRIG:
+        case IPT_PKT_BBP:
+        case IPT_PKT_BEP: return 1;
+        case IPT_PKT_MODE_EXEC:
+            if (p.u.exec.iflag) return 1;
+            break;
+        default: break;
+        }
+    }
+    return 0;
+}
+
+/* All layers, with an image by a callback, and with one of files. */
+static void compare(subject *s, image *code, struct pt_image *const by_file[2],
+                    int flows)
+{
+    s->is_new = has_new(s);
+    s->over = 0;
+    packets(s);
+    if (!flows) return;
+    s->over = 0;
+    follow(s, QUERY, NULL, STEPS);
+    for (int how = 0; how < 2; how++) {
+        for (int i = 0; i < 2; i++) {
+            s->image[i] = by_file[i];
+            if (how == 0) {
+                s->image[i] = sides[i]->pt_image_alloc(NULL);
+                CHECK_EQ(sides[i]->pt_image_set_callback(s->image[i],
+                                                         read_code, code), 0);
+            }
+        }
+        s->over = 0;
+        follow(s, INSN, code, STEPS);
+        s->config.flags.variant.block.end_on_call = how == 0;
+        s->config.flags.variant.block.end_on_jump = how == 0;
+        s->over = 0;
+        follow(s, BLOCK, code, STEPS);
+        memset(&s->config.flags, 0, sizeof s->config.flags);
+        for (int i = 0; i < 2 && how == 0; i++)
+            sides[i]->pt_image_free(s->image[i]);
+    }
+}
+
+static void set_config(struct pt_config *c, uint8_t *bytes, size_t size)
+{
+    pt_config_init(c);
+    c->begin = bytes;
+    c->end = bytes + size;
+}
+
+static void set_cpu(struct pt_config *c, const char *text)
+{
+    unsigned family;
+    unsigned model;
+    if (sscanf(text, "%u/%u", &family, &model) != 2) return;
+    c->cpu.vendor = pcv_intel;
+    c->cpu.family = (uint16_t) family;
+    c->cpu.model = (uint8_t) model;
+    (void) theirs.pt_cpu_errata(&c->errata, &c->cpu);
+}
+
+/* ---- a folder with trace.pt and image.map ---- */
+
+typedef struct sections {
+    struct pt_image *image[2];
+    struct pt_image_section_cache *cache[2];
+} sections;
+
+/* What image.map lists, as sections of files. */
+static void add_map(const char *folder, sections *all)
+{
+    char path[700];
+    char line[700];
+    char file[300];
+    unsigned long long base;
+    unsigned long long size;
+    unsigned long long from;
+    FILE *f;
+    snprintf(path, sizeof path, "%s/image.map", folder);
+    f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        int id[2];
+        if (sscanf(line, "%llx %llx %299s %llx", &base, &size, file, &from) != 4
+            || strcmp(file, "-") == 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, file);
+        for (int i = 0; i < 2; i++) {
+            id[i] = sides[i]->pt_iscache_add_file(all->cache[i], path, from,
+                                                  size, base);
+            CHECK_EQ(sides[i]->pt_image_add_cached(all->image[i],
+                                                   all->cache[i], id[i], NULL),
+                     0);
+        }
+        CHECK_EQ(id[1], id[0]);
+    }
+    if (f) fclose(f);
+}
+
+static void sections_begin(sections *all)
+{
+    for (int i = 0; i < 2; i++) {
+        all->image[i] = sides[i]->pt_image_alloc("image");
+        all->cache[i] = sides[i]->pt_iscache_alloc("cache");
+    }
+}
+
+static void sections_end(sections *all)
+{
+    for (int i = 0; i < 2; i++) {
+        sides[i]->pt_image_free(all->image[i]);
+        sides[i]->pt_iscache_free(all->cache[i]);
+    }
+}
+
+static void folder(const char *name)
+{
+    static subject s;
+    char path[700];
+    size_t size;
+    uint8_t *bytes;
+    sections all;
+    image code;
+    snprintf(path, sizeof path, "%s/trace.pt", name);
+    bytes = load(path, &size);
+    if (!bytes) return;
+    memset(&s, 0, sizeof s);
+    snprintf(s.name, sizeof s.name, "%s", name);
+    set_config(&s.config, bytes, size);
+    s.config.errata.bdm70 = 1;
+    image_init(&code);
+    (void) image_add_map(&code, NULL, name);
+    sections_begin(&all);
+    add_map(name, &all);
+    compare(&s, &code, all.image, 1);
+    sections_end(&all);
+    image_free(&code);
+    free(bytes);
+}
+
+TEST(recording)
+{
+    folder("examples/recording");
+    for (int i = 0; i < LAYERS; i++) CHECK(compared[i] > 500);
+    for (int i = 0; i < D_COUNT; i++)
+        CHECK(seen[i] == 0 || i == D_AHEAD || i == D_NEW_CPU);
+}
+
+/* ---- images, searches ---- */
+
+/* The same of both, with objects of a side: i. */
+#define EACH(call)                                                            \
+    do {                                                                      \
+        long long said[2];                                                    \
+        for (int i = 0; i < 2; i++) {                                         \
+            const api *by = sides[i];                                         \
+            said[i] = (long long) (call);                                     \
+        }                                                                     \
+        CHECK_EQ(said[1], said[0]);                                           \
+    } while (0)
+
+/* A hash of what executed, as an image has it, and of the error at the end. */
+static uint64_t trail(const api *by, const struct pt_config *config,
+                      struct pt_image *of)
+{
+    struct pt_insn_decoder *d = by->pt_insn_alloc_decoder(config);
+    struct pt_insn insn;
+    struct pt_event e;
+    uint64_t hash = 0;
+    int status = by->pt_insn_set_image(d, of);
+    CHECK(by->pt_insn_get_image(d) == of);
+    if (CHECK_EQ(status, 0)) status = by->pt_insn_sync_forward(d);
+    while (status >= 0) {
+        if (status & pts_event_pending) {
+            status = by->pt_insn_event(d, &e, sizeof e);
+            continue;
+        }
+        status = by->pt_insn_next(d, &insn, sizeof insn);
+        if (status < 0) break;
+        hash = (hash ^ insn.ip) * 0x100000001b3u;
+        hash = (hash ^ insn.raw[insn.size - 1]) * 0x100000001b3u;
+        hash = (hash ^ (unsigned) insn.isid) * 0x100000001b3u;
+    }
+    by->pt_insn_free_decoder(d);
+    return hash + (uint64_t) (unsigned) -status;
+}
+
+#define RECORDED "examples/recording/"
+#define TRAIL(image) EACH(trail(by, &c, image))
+
+TEST(images)
+{
+    struct pt_config c;
+    struct pt_image *a[2];
+    struct pt_image *b[2];
+    struct pt_image_section_cache *cache[2];
+    struct pt_asid asid;
+    uint8_t got[2][64];
+    size_t size;
+    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    uint64_t whole;
+    if (!CHECK(bytes != NULL)) return;
+    set_config(&c, bytes, size);
+    pt_asid_init(&asid);
+    asid.cr3 = 0x1000;
+    for (int i = 0; i < 2; i++) {
+        a[i] = sides[i]->pt_image_alloc("a");
+        b[i] = sides[i]->pt_image_alloc(NULL);
+        cache[i] = sides[i]->pt_iscache_alloc("c");
+    }
+    EACH(strcmp(by->pt_image_name(a[i]), "a"));
+    EACH(by->pt_image_name(b[i]) == NULL);
+    EACH(strcmp(by->pt_iscache_name(cache[i]), "c"));
+    TRAIL(a[i]); /* empty */
+    EACH(by->pt_image_add_file(a[i], "not there", 0, 1, NULL, 0));
+    EACH(by->pt_image_add_file(a[i], RECORDED "pages.bin", 0, 4096, NULL,
+                               0x401000));
+    TRAIL(a[i]);
+    whole = trail(&ours, &c, a[1]);
+    EACH(by->pt_image_copy(b[i], a[i]));
+    TRAIL(b[i]);
+    CHECK_EQ(trail(&ours, &c, b[1]), whole);
+    /* Over the middle of it, so that it is split; then a hole. */
+    EACH(by->pt_image_add_file(a[i], RECORDED "pages.bin", 0x200, 0x100, NULL,
+                               0x401200));
+    TRAIL(a[i]);
+    EACH(by->pt_image_add_file(a[i], RECORDED "program", 0x1080, 0x100, NULL,
+                               0x401080)); /* the same code */
+    TRAIL(a[i]);
+    CHECK_EQ(trail(&ours, &c, a[1]), whole);
+    EACH(by->pt_image_remove_by_filename(a[i], RECORDED "program", NULL));
+    TRAIL(a[i]);
+    CHECK(trail(&ours, &c, a[1]) != whole);
+    EACH(by->pt_image_copy(a[i], b[i]));
+    TRAIL(a[i]);
+    CHECK_EQ(trail(&ours, &c, a[1]), whole);
+    /* Of another address space. */
+    EACH(by->pt_image_add_file(a[i], RECORDED "program", 0, 0x1000, &asid,
+                               0x500000));
+    EACH(by->pt_image_remove_by_asid(a[i], &asid));
+    EACH(by->pt_image_remove_by_asid(a[i], &asid));
+    TRAIL(a[i]);
+    EACH(by->pt_image_remove_by_filename(b[i], RECORDED "pages.bin", NULL));
+    TRAIL(b[i]);
+    /* Sections of a cache. */
+    EACH(by->pt_iscache_add_file(cache[i], "not there", 0, 1, 0));
+    for (int n = 0; n < 2; n++) {
+        EACH(by->pt_iscache_add_file(cache[i], RECORDED "pages.bin", 0, 4096,
+                                     0x401000));
+        EACH(by->pt_iscache_add_file(cache[i], RECORDED "program", 0x10, 0x90,
+                                     0x7000));
+        EACH(by->pt_iscache_set_limit(cache[i], 64));
+    }
+    for (int isid = -1; isid < 4; isid++)
+        for (uint64_t at = 0x6ff0; at < 0x70a0; at += 8) {
+            memset(got, 0, sizeof got);
+            EACH(by->pt_iscache_read(cache[i], got[i], sizeof got[i], isid,
+                                     at));
+            CHECK(memcmp(got[0], got[1], sizeof got[0]) == 0);
+        }
+    EACH(by->pt_image_add_cached(b[i], cache[i], 9, NULL));
+    EACH(by->pt_image_add_cached(b[i], cache[i], 1, NULL));
+    TRAIL(b[i]);
+    for (int i = 0; i < 2; i++) sides[i]->pt_iscache_free(cache[i]);
+    TRAIL(b[i]);
+    for (int i = 0; i < 2; i++) {
+        sides[i]->pt_image_free(a[i]);
+        sides[i]->pt_image_free(b[i]);
+    }
+    free(bytes);
+}
+
+static void search(int status[2])
+{
+    if (status[0] == 0 && status[1] > 0) seen[D_BACKWARD]++;
+    else CHECK_EQ(status[1], status[0]);
+}
+
+/* From PSB to PSB backward, and to each offset at which one may be. */
+TEST(searches)
+{
+    struct pt_config c;
+    struct pt_query_decoder *q[2];
+    struct pt_insn_decoder *n[2];
+    struct pt_block_decoder *k[2];
+    uint64_t ip[2] = {0, 0};
+    uint64_t at[2] = {0, 0};
+    size_t size;
+    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    if (!CHECK(bytes != NULL)) return;
+    set_config(&c, bytes, size);
+    c.errata.bdm70 = 1;
+    for (int i = 0; i < 2; i++) {
+        q[i] = sides[i]->pt_qry_alloc_decoder(&c);
+        n[i] = sides[i]->pt_insn_alloc_decoder(&c);
+        k[i] = sides[i]->pt_blk_alloc_decoder(&c);
+    }
+    for (int turn = 0; turn < 20; turn++) {
+        int status[3][2];
+        for (int i = 0; i < 2; i++) {
+            status[0][i] = sides[i]->pt_qry_sync_backward(q[i], &ip[i]);
+            status[1][i] = sides[i]->pt_insn_sync_backward(n[i]);
+            status[2][i] = sides[i]->pt_blk_sync_backward(k[i]);
+        }
+        for (int i = 0; i < 3; i++) search(status[i]);
+        CHECK_EQ(ip[1], ip[0]);
+        EACH(by->pt_qry_get_sync_offset(q[i], &at[i]));
+        CHECK_EQ(at[1], at[0]);
+        EACH(by->pt_insn_get_sync_offset(n[i], &at[i]));
+        CHECK_EQ(at[1], at[0]);
+        EACH(by->pt_blk_get_sync_offset(k[i], &at[i]));
+        CHECK_EQ(at[1], at[0]);
+    }
+    for (uint64_t to = 0; to < size + 2; to++) {
+        EACH(by->pt_qry_sync_set(q[i], &ip[i], to));
+        CHECK_EQ(ip[1], ip[0]);
+        EACH(by->pt_insn_sync_set(n[i], to));
+        EACH(by->pt_blk_sync_set(k[i], to));
+    }
+    for (int i = 0; i < 2; i++) {
+        sides[i]->pt_qry_free_decoder(q[i]);
+        sides[i]->pt_insn_free_decoder(n[i]);
+        sides[i]->pt_blk_free_decoder(k[i]);
+    }
+    free(bytes);
+}
+
+static const char *traces_dir;
+static const char *suite_dir;
+
+TEST(traces)
+{
+    DIR *d = opendir(traces_dir);
+    struct dirent *e;
+    int count = 0;
+    if (!CHECK(d != NULL)) return;
+    while ((e = readdir(d))) {
+        char path[600];
+        if (e->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", traces_dir, e->d_name);
+        folder(path);
+        count++;
+    }
+    closedir(d);
+    CHECK(count > 0);
+}
+
+/* ---- a decoder suite ---- */
+
+static uint64_t option(const char *options, const char *name)
+{
+    const char *at = strstr(options, name);
+    return at ? strtoull(at + strlen(name), NULL, 0) : 0;
+}
+
+/* test, suite, cpu, tool, expected, address, arguments, ... */
+static void suite_row(char *line)
+{
+    static subject s;
+    char *field[7];
+    char path[700];
+    size_t size;
+    uint8_t *bytes;
+    sections all;
+    image code;
+    uint64_t base;
+    for (int i = 0; i < 7; i++) {
+        field[i] = strsep(&line, "\t");
+        if (!field[i]) return;
+    }
+    snprintf(path, sizeof path, "%s/tests/%s/%s.pt", suite_dir, field[0],
+             field[0]);
+    bytes = load(path, &size);
+    if (!bytes) return;
+    memset(&s, 0, sizeof s);
+    snprintf(s.name, sizeof s.name, "%s, cpu %s", field[0], field[2]);
+    set_config(&s.config, bytes, size);
+    set_cpu(&s.config, field[2]);
+    s.config.mtc_freq = (uint8_t) option(field[6], "--mtc-freq ");
+    s.config.nom_freq = (uint8_t) option(field[6], "--nom-freq ");
+    s.config.cpuid_0x15_eax = (uint32_t) option(field[6], "--cpuid-0x15.eax ");
+    s.config.cpuid_0x15_ebx = (uint32_t) option(field[6], "--cpuid-0x15.ebx ");
+    s.config.addr_filter.config.addr_cfg =
+        option(field[6], "--filter:addr0_cfg ");
+    s.config.addr_filter.addr0_a = option(field[6], "--filter:addr0_a ");
+    s.config.addr_filter.addr0_b = option(field[6], "--filter:addr0_b ");
+    base = strtoull(field[5], NULL, 0);
+    snprintf(path, sizeof path, "%s/tests/%s/%s.bin", suite_dir, field[0],
+             field[0]);
+    image_init(&code);
+    sections_begin(&all);
+    if (!image_add_file(&code, NULL, path, 0, UINT64_MAX, base))
+        for (int i = 0; i < 2; i++)
+            CHECK_EQ(sides[i]->pt_image_add_file(all.image[i], path, 0,
+                                                 UINT64_MAX, NULL, base), 0);
+    compare(&s, &code, all.image, strcmp(field[3], "ptxed") == 0);
+    sections_end(&all);
+    image_free(&code);
+    free(bytes);
+}
+
+TEST(suite)
+{
+    char path[600];
+    size_t size;
+    char *text;
+    char *line;
+    char *rest;
+    snprintf(path, sizeof path, "%s/index.tsv", suite_dir);
+    rest = text = (char *) load(path, &size);
+    CHECK(text != NULL);
+    while ((line = strsep(&rest, "\n"))) suite_row(line);
+    free(text);
+}
+
+static void print_differences(void)
+{
+    printf("the same: %lu packets, %lu answers, %lu instructions, %lu of "
+           "blocks\n", compared[PACKET], compared[QUERY], compared[INSN],
+           compared[BLOCK]);
+    for (int i = 0; i < D_COUNT; i++)
+        printf("%-12s %8lu  2.0.5 %s\n", differences[i].name, seen[i],
+               differences[i].reason);
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = getenv("LIBIPT");
+    const char *why = path ? api_open_both(&theirs, &ours, path)
+                           : "LIBIPT=path";
+    if (why) {
+        printf("%s\n0 passed, 1 failed\n", why);
+        return 1;
+    }
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--traces") == 0) traces_dir = argv[i + 1];
+        if (strcmp(argv[i], "--suite") == 0) suite_dir = argv[i + 1];
+    }
+    RUN(strings);
+    RUN(cpus);
+    RUN(no_decoder);
+    RUN(arguments);
+    RUN(encoder);
+    RUN(recording);
+    RUN(images);
+    RUN(searches);
+    if (suite_dir) RUN(suite);
+    if (traces_dir) RUN(traces);
+    print_differences();
+    return test_report();
+}

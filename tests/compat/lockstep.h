@@ -1,0 +1,699 @@
+/* lockstep.h: two libraries decode one trace, step by step, and are compared.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef COMPAT_LOCKSTEP_H
+#define COMPAT_LOCKSTEP_H
+#include "api.h"
+#include "ipt.h"
+#include "../test.h"
+#include "examples/tools/common/image.h"
+#include <stdarg.h>
+#include <stddef.h>
+
+static api theirs, ours;
+
+/* What 2.0.5 does otherwise. */
+#define DIFFERENCES(X)                                                        \
+    X(EXEC_REPEAT, "gives exec_mode for each MODE.Exec, though it changes "   \
+                   "nothing")                                                 \
+    X(TIME, "gives events the time of their first packet, or none")           \
+    X(AHEAD, "stands elsewhere: ours has read the packet that is needed next")\
+    X(NEW_PACKET, "stops at CFE, EVD, TRIG and PEBS packets")                 \
+    X(NEW_CPU, "does not know processors that came after it, and thinks that "\
+               "Alder Lake and Sapphire Rapids have SKL014")                  \
+    X(ORDER, "gives what binds to a TIP before it, and pwre at once, not at " \
+             "PWRX")                                                          \
+    X(EARLY, "tells of an error that it has read ahead")                      \
+    X(LOST, "drops at an OVF what waits for another packet")                  \
+    X(CONTEXT, "takes packets where they may not stand")                      \
+    X(BDM70, "has BDM70 only where it is told of it")                         \
+    X(NEW_INSN, "does not know JMPABS, UIRET, ERETS, ERETU")                  \
+    X(SKD007, "applies SKD007 to queries only")                               \
+    X(BACKWARD, "does not say after a search backward that tracing is "       \
+                "disabled, or that an event is pending")
+
+#define DIFFERENCE_(id, reason) D_##id,
+enum { DIFFERENCES(DIFFERENCE_) D_COUNT };
+static const struct {
+    const char *name;
+    const char *reason;
+} differences[] = {
+#define DIFFERENCE_NAME_(id, reason) {#id, reason},
+    DIFFERENCES(DIFFERENCE_NAME_)
+};
+static unsigned long seen[D_COUNT];
+
+/* Packets, and items of each layer, that were the same. */
+enum { QUERY, INSN, BLOCK, PACKET, LAYERS };
+static unsigned long compared[LAYERS];
+
+typedef struct subject {
+    char name[300];
+    struct pt_config config;
+    struct pt_image *image[2]; /* of theirs, of ours; NULL: there is none */
+    unsigned long steps;
+    int failures;
+    int over;     /* what follows cannot be compared */
+    image *code;
+    uint64_t last; /* instruction of a block */
+    int is_new;   /* there are packets that 2.0.5 does not know */
+    uint8_t ratio[256]; /* 1: a CBR says that */
+} subject;
+
+static api *const sides[2] = {&theirs, &ours};
+
+static int differ(subject *s, const char *what, const char *format, ...)
+{
+    va_list list;
+    char text[400];
+    s->over = 1;
+    if (s->is_new) {
+        seen[D_NEW_PACKET]++;
+        return 0;
+    }
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (s->failures++ == 0 && test_fail_(__FILE__, 0, what))
+        printf("    %s, step %lu: %s\n", s->name, s->steps, text);
+    return 0;
+}
+
+/* ---- packets ---- */
+
+static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
+{
+    if (a->type != b->type || a->size != b->size) return 0;
+    switch (a->type) {
+    case ppt_tnt_8:
+    case ppt_tnt_64:
+        return a->payload.tnt.bit_size == b->payload.tnt.bit_size
+            && a->payload.tnt.payload == b->payload.tnt.payload;
+    case ppt_fup:
+    case ppt_tip:
+    case ppt_tip_pge:
+    case ppt_tip_pgd:
+        return a->payload.ip.ipc == b->payload.ip.ipc
+            && a->payload.ip.ip == b->payload.ip.ip;
+    case ppt_mode:
+        if (a->payload.mode.leaf != b->payload.mode.leaf) return 0;
+        if (a->payload.mode.leaf == pt_mol_exec)
+            return a->payload.mode.bits.exec.csl
+                       == b->payload.mode.bits.exec.csl
+                && a->payload.mode.bits.exec.csd
+                       == b->payload.mode.bits.exec.csd;
+        return a->payload.mode.bits.tsx.intx == b->payload.mode.bits.tsx.intx
+            && a->payload.mode.bits.tsx.abrt == b->payload.mode.bits.tsx.abrt;
+    case ppt_pip:
+        return a->payload.pip.cr3 == b->payload.pip.cr3
+            && a->payload.pip.nr == b->payload.pip.nr;
+    case ppt_vmcs: return a->payload.vmcs.base == b->payload.vmcs.base;
+    case ppt_tsc: return a->payload.tsc.tsc == b->payload.tsc.tsc;
+    case ppt_cbr: return a->payload.cbr.ratio == b->payload.cbr.ratio;
+    case ppt_tma:
+        return a->payload.tma.ctc == b->payload.tma.ctc
+            && a->payload.tma.fc == b->payload.tma.fc;
+    case ppt_mtc: return a->payload.mtc.ctc == b->payload.mtc.ctc;
+    case ppt_cyc: return a->payload.cyc.value == b->payload.cyc.value;
+    case ppt_mnt: return a->payload.mnt.payload == b->payload.mnt.payload;
+    case ppt_exstop: return a->payload.exstop.ip == b->payload.exstop.ip;
+    case ppt_mwait:
+        return a->payload.mwait.hints == b->payload.mwait.hints
+            && a->payload.mwait.ext == b->payload.mwait.ext;
+    case ppt_pwre:
+        return a->payload.pwre.state == b->payload.pwre.state
+            && a->payload.pwre.sub_state == b->payload.pwre.sub_state
+            && a->payload.pwre.hw == b->payload.pwre.hw;
+    case ppt_pwrx:
+        return a->payload.pwrx.last == b->payload.pwrx.last
+            && a->payload.pwrx.deepest == b->payload.pwrx.deepest
+            && a->payload.pwrx.interrupt == b->payload.pwrx.interrupt
+            && a->payload.pwrx.store == b->payload.pwrx.store
+            && a->payload.pwrx.autonomous == b->payload.pwrx.autonomous;
+    case ppt_ptw:
+        return a->payload.ptw.payload == b->payload.ptw.payload
+            && a->payload.ptw.plc == b->payload.ptw.plc
+            && a->payload.ptw.ip == b->payload.ptw.ip;
+    case ppt_unknown:
+        return a->payload.unknown.packet == b->payload.unknown.packet
+            && a->payload.unknown.priv == b->payload.unknown.priv;
+    default: return 1;
+    }
+}
+
+static void packets(subject *s)
+{
+    struct pt_packet_decoder *d[2];
+    struct pt_packet p[2];
+    int status[2];
+    uint64_t offset[2];
+    s->steps = 0;
+    for (int i = 0; i < 2; i++) {
+        d[i] = sides[i]->pt_pkt_alloc_decoder(&s->config);
+        status[i] = sides[i]->pt_pkt_sync_forward(d[i]);
+    }
+    while (!s->over) {
+        s->steps++;
+        if (status[0] != status[1]) {
+            differ(s, "packets", "sync %d, ours %d", status[0], status[1]);
+            break;
+        }
+        if (status[0] < 0) break;
+        do {
+            s->steps++;
+            for (int i = 0; i < 2; i++)
+                status[i] = sides[i]->pt_pkt_next(d[i], &p[i], sizeof p[i]);
+            if (status[0] >= 0 && status[1] >= 0 && p[0].type == ppt_cyc
+                && p[1].type == ppt_ovf && s->config.errata.skd007) {
+                seen[D_SKD007]++;
+                goto done;
+            }
+            if (status[0] != status[1]
+                || (status[0] >= 0 && !same_packet(&p[0], &p[1]))) {
+                differ(s, "packets", "%d type %d, ours %d type %d", status[0],
+                       p[0].type, status[1], p[1].type);
+                goto done;
+            }
+            compared[PACKET]++;
+            if (status[0] >= 0 && p[0].type == ppt_cbr)
+                s->ratio[p[0].payload.cbr.ratio] = 1;
+            for (int i = 0; i < 2; i++)
+                CHECK_EQ(sides[i]->pt_pkt_get_offset(d[i], &offset[i]), 0);
+            CHECK_EQ(offset[1], offset[0]);
+            for (int i = 0; i < 2; i++)
+                CHECK_EQ(sides[i]->pt_pkt_get_sync_offset(d[i], &offset[i]),
+                         0);
+            CHECK_EQ(offset[1], offset[0]);
+        } while (status[0] >= 0);
+        for (int i = 0; i < 2; i++)
+            status[i] = sides[i]->pt_pkt_sync_forward(d[i]);
+    }
+done:
+    for (int i = 0; i < 2; i++) sides[i]->pt_pkt_free_decoder(d[i]);
+}
+
+/* ---- events ---- */
+
+/* 0: they are the same; else bits of what differs. */
+#define E_TYPE 1
+#define E_DATA 2
+#define E_TIME 4
+
+static unsigned event_data(const struct pt_event *a, const struct pt_event *b)
+{
+    const struct pt_event x = *a;
+    const struct pt_event y = *b;
+    switch (a->type) {
+    case ptev_enabled:
+        return x.variant.enabled.ip != y.variant.enabled.ip
+            || x.variant.enabled.resumed != y.variant.enabled.resumed;
+    case ptev_disabled:
+        return !x.ip_suppressed
+            && x.variant.disabled.ip != y.variant.disabled.ip;
+    case ptev_async_disabled:
+        return x.variant.async_disabled.at != y.variant.async_disabled.at
+            || (!x.ip_suppressed
+                && x.variant.async_disabled.ip != y.variant.async_disabled.ip);
+    case ptev_async_branch:
+        return x.variant.async_branch.from != y.variant.async_branch.from
+            || (!x.ip_suppressed
+                && x.variant.async_branch.to != y.variant.async_branch.to);
+    case ptev_paging:
+        return x.variant.paging.cr3 != y.variant.paging.cr3
+            || x.variant.paging.non_root != y.variant.paging.non_root;
+    case ptev_async_paging:
+        return x.variant.async_paging.cr3 != y.variant.async_paging.cr3
+            || x.variant.async_paging.non_root
+                   != y.variant.async_paging.non_root
+            || (!x.ip_suppressed
+                && x.variant.async_paging.ip != y.variant.async_paging.ip);
+    case ptev_exec_mode:
+        return x.variant.exec_mode.mode != y.variant.exec_mode.mode
+            || (!x.ip_suppressed
+                && x.variant.exec_mode.ip != y.variant.exec_mode.ip);
+    case ptev_tsx:
+        return (!x.ip_suppressed && x.variant.tsx.ip != y.variant.tsx.ip)
+            || x.variant.tsx.speculative != y.variant.tsx.speculative
+            || x.variant.tsx.aborted != y.variant.tsx.aborted;
+    case ptev_vmcs: return x.variant.vmcs.base != y.variant.vmcs.base;
+    case ptev_async_vmcs:
+        return x.variant.async_vmcs.base != y.variant.async_vmcs.base
+            || (!x.ip_suppressed
+                && x.variant.async_vmcs.ip != y.variant.async_vmcs.ip);
+    case ptev_overflow:
+    case ptev_exstop:
+    case ptev_tick:
+        return !x.ip_suppressed
+            && x.variant.overflow.ip != y.variant.overflow.ip;
+    case ptev_mwait:
+        return (!x.ip_suppressed && x.variant.mwait.ip != y.variant.mwait.ip)
+            || x.variant.mwait.hints != y.variant.mwait.hints
+            || x.variant.mwait.ext != y.variant.mwait.ext;
+    case ptev_pwre:
+        return x.variant.pwre.state != y.variant.pwre.state
+            || x.variant.pwre.sub_state != y.variant.pwre.sub_state
+            || x.variant.pwre.hw != y.variant.pwre.hw;
+    case ptev_pwrx:
+        return x.variant.pwrx.last != y.variant.pwrx.last
+            || x.variant.pwrx.deepest != y.variant.pwrx.deepest
+            || x.variant.pwrx.interrupt != y.variant.pwrx.interrupt
+            || x.variant.pwrx.store != y.variant.pwrx.store
+            || x.variant.pwrx.autonomous != y.variant.pwrx.autonomous;
+    case ptev_ptwrite:
+        return (!x.ip_suppressed
+                && x.variant.ptwrite.ip != y.variant.ptwrite.ip)
+            || x.variant.ptwrite.size != y.variant.ptwrite.size
+            || x.variant.ptwrite.payload != y.variant.ptwrite.payload;
+    case ptev_cbr: return x.variant.cbr.ratio != y.variant.cbr.ratio;
+    case ptev_mnt: return x.variant.mnt.payload != y.variant.mnt.payload;
+    default: return 0;
+    }
+}
+
+static unsigned event_differs(const struct pt_event *a,
+                              const struct pt_event *b)
+{
+    unsigned bits = 0;
+    if (a->type != b->type) return E_TYPE;
+    if (a->ip_suppressed != b->ip_suppressed
+        || a->status_update != b->status_update || event_data(a, b))
+        bits |= E_DATA;
+    if (a->has_tsc != b->has_tsc || a->tsc != b->tsc
+             || a->lost_mtc != b->lost_mtc || a->lost_cyc != b->lost_cyc)
+        bits |= E_TIME;
+    return bits;
+}
+
+/* Is what differs of an event something that 2.0.5 does wrong? */
+static int allowed(unsigned bits)
+{
+    if (bits & (E_TYPE | E_DATA)) return 0;
+    if (bits & E_TIME) seen[D_TIME]++;
+    return 1;
+}
+
+/* ---- flow ---- */
+
+/* One of the three decoders with events. */
+typedef struct flow {
+    const api *by;
+    int layer;
+    void *d;
+    int status;
+    struct pt_event event;
+    struct pt_insn insn; /* of a block: what it holds, one by one */
+    struct pt_block block;
+    uint64_t ip; /* QUERY: what came of it */
+    int taken;
+    int target;
+    uint64_t at;   /* BLOCK: the next instruction of it, ... */
+    unsigned left; /* ... and how many are left */
+    unsigned early; /* events that ours has not given yet: pwre, ... */
+    unsigned execs; /* ... and perhaps exec_mode */
+} flow;
+
+static void flow_begin(flow *f, const subject *s, int side, int layer)
+{
+    memset(f, 0, sizeof *f);
+    f->by = sides[side];
+    f->layer = layer;
+    switch (layer) {
+    case QUERY: f->d = f->by->pt_qry_alloc_decoder(&s->config); break;
+    case INSN:
+        f->d = f->by->pt_insn_alloc_decoder(&s->config);
+        if (s->image[side])
+            CHECK_EQ(f->by->pt_insn_set_image(f->d, s->image[side]), 0);
+        break;
+    default:
+        f->d = f->by->pt_blk_alloc_decoder(&s->config);
+        if (s->image[side])
+            CHECK_EQ(f->by->pt_blk_set_image(f->d, s->image[side]), 0);
+        break;
+    }
+    CHECK(f->d != NULL);
+}
+
+static void flow_end(flow *f)
+{
+    switch (f->layer) {
+    case QUERY: f->by->pt_qry_free_decoder(f->d); break;
+    case INSN: f->by->pt_insn_free_decoder(f->d); break;
+    default: f->by->pt_blk_free_decoder(f->d); break;
+    }
+}
+
+static void flow_sync(flow *f)
+{
+    f->ip = 0;
+    switch (f->layer) {
+    case QUERY: f->status = f->by->pt_qry_sync_forward(f->d, &f->ip); break;
+    case INSN: f->status = f->by->pt_insn_sync_forward(f->d); break;
+    default: f->status = f->by->pt_blk_sync_forward(f->d); break;
+    }
+}
+
+static void flow_event(flow *f)
+{
+    struct pt_event *e = &f->event;
+    memset(e, 0, sizeof *e);
+    switch (f->layer) {
+    case QUERY: f->status = f->by->pt_qry_event(f->d, e, sizeof *e); break;
+    case INSN: f->status = f->by->pt_insn_event(f->d, e, sizeof *e); break;
+    default: f->status = f->by->pt_blk_event(f->d, e, sizeof *e); break;
+    }
+}
+
+/* The next branch, instruction or block. */
+static void flow_next(flow *f)
+{
+    switch (f->layer) {
+    case QUERY:
+        f->target = 0;
+        f->ip = 0;
+        f->status = f->by->pt_qry_cond_branch(f->d, &f->taken);
+        if (f->status != -pte_bad_query) break;
+        f->target = 1;
+        f->status = f->by->pt_qry_indirect_branch(f->d, &f->ip);
+        break;
+    case INSN:
+        f->status = f->by->pt_insn_next(f->d, &f->insn, sizeof f->insn);
+        break;
+    default:
+        f->status = f->by->pt_blk_next(f->d, &f->block, sizeof f->block);
+        break;
+    }
+}
+
+/* What the getters say, compared: offsets, time, ratio, address space. */
+static void getters(const flow f[2], uint64_t out[2][8])
+{
+    for (int i = 0; i < 2; i++) {
+        const api *by = f[i].by;
+        uint64_t *o = out[i];
+        struct pt_asid asid;
+        uint32_t lost[2] = {0, 0};
+        uint32_t cbr = 0;
+        memset(o, 0, 8 * sizeof *o);
+        pt_asid_init(&asid);
+        switch (f[i].layer) {
+        case QUERY:
+            CHECK_EQ(by->pt_qry_get_offset(f[i].d, &o[0]), 0);
+            CHECK_EQ(by->pt_qry_get_sync_offset(f[i].d, &o[1]), 0);
+            o[2] = by->pt_qry_time(f[i].d, &o[3], &lost[0], &lost[1]) == 0;
+            o[4] = by->pt_qry_core_bus_ratio(f[i].d, &cbr) == 0;
+            break;
+        case INSN:
+            CHECK_EQ(by->pt_insn_get_offset(f[i].d, &o[0]), 0);
+            CHECK_EQ(by->pt_insn_get_sync_offset(f[i].d, &o[1]), 0);
+            o[2] = by->pt_insn_time(f[i].d, &o[3], &lost[0], &lost[1]) == 0;
+            o[4] = by->pt_insn_core_bus_ratio(f[i].d, &cbr) == 0;
+            CHECK_EQ(by->pt_insn_asid(f[i].d, &asid, sizeof asid), 0);
+            break;
+        default:
+            CHECK_EQ(by->pt_blk_get_offset(f[i].d, &o[0]), 0);
+            CHECK_EQ(by->pt_blk_get_sync_offset(f[i].d, &o[1]), 0);
+            o[2] = by->pt_blk_time(f[i].d, &o[3], &lost[0], &lost[1]) == 0;
+            o[4] = by->pt_blk_core_bus_ratio(f[i].d, &cbr) == 0;
+            CHECK_EQ(by->pt_blk_asid(f[i].d, &asid, sizeof asid), 0);
+            break;
+        }
+        o[5] = cbr;
+        o[6] = asid.cr3;
+        o[7] = asid.vmcs;
+    }
+}
+
+#define EVENTS_MAX 64
+
+/* Take all events that are pending. */
+static unsigned drain(flow *f, struct pt_event *list)
+{
+    unsigned count = 0;
+    while (f->status >= 0 && f->status & pts_event_pending) {
+        flow_event(f);
+        if (f->status < 0) break;
+        if (count < EVENTS_MAX) list[count++] = f->event;
+    }
+    return count;
+}
+
+/* Events between two items: the same, but for what is allowed. */
+static int same_events(subject *s, flow f[2])
+{
+    static struct pt_event list[2][EVENTS_MAX];
+    unsigned count[2];
+    uint8_t used[EVENTS_MAX] = {0};
+    unsigned next = 0;
+    for (int i = 0; i < 2; i++) count[i] = drain(&f[i], list[i]);
+    for (unsigned n = 0; n < count[0]; n++) {
+        const struct pt_event *e = &list[0][n];
+        unsigned k = 0;
+        while (k < count[1]
+               && (used[k]
+                   || event_differs(e, &list[1][k]) & (E_TYPE | E_DATA)))
+            k++;
+        if (k < count[1]) {
+            used[k] = 1;
+            (void) allowed(event_differs(e, &list[1][k]));
+            if (k != next) seen[D_ORDER]++;
+            next = k + 1;
+        } else if (e->type == ptev_pwre) { /* ours comes with PWRX */
+            seen[D_ORDER]++;
+            f[0].early++;
+        } else if (!s->config.errata.bdm70 && e->status_update) {
+            seen[D_BDM70]++;
+        } else if (e->type == ptev_exec_mode) {
+            seen[D_EXEC_REPEAT]++;
+            f[0].execs++;
+        } else {
+            const struct pt_event *o = &list[1][k < count[1] ? k : 0];
+            for (k = 0; k < count[1] && used[k]; k++) {}
+            if (k < count[1]) o = &list[1][k];
+            return differ(s, "events", "event %u of %u, type %d %d%d "
+                          "%llx %llx, ours with %u, type %d %d%d %llx %llx; "
+                          "status %d, ours %d", n, count[0], (int) e->type,
+                          (int) e->ip_suppressed, (int) e->status_update,
+                          (unsigned long long) e->variant.async_branch.from,
+                          (unsigned long long) e->variant.async_branch.to,
+                          count[1], (int) o->type,
+                          (int) o->ip_suppressed, (int) o->status_update,
+                          (unsigned long long) o->variant.async_branch.from,
+                          (unsigned long long) o->variant.async_branch.to,
+                          f[0].status, f[1].status);
+        }
+    }
+    for (unsigned k = 0; k < count[1]; k++) {
+        const struct pt_event *e = &list[1][k];
+        if (used[k]) continue;
+        if (e->type == ptev_pwre && f[0].early) f[0].early--;
+        else if (e->type == ptev_exec_mode && f[0].execs) f[0].execs--;
+        else if (e->type == ptev_mwait || e->type == ptev_pwre
+                 || e->type == ptev_exstop)
+            seen[D_LOST]++;
+        else if (!s->config.errata.bdm70 && e->status_update)
+            seen[D_BDM70]++;
+        else
+            return differ(s, "events", "ours has one more, of type %d",
+                          (int) e->type);
+    }
+    return 1;
+}
+
+/* Where flow goes on inside of a block. */
+static void walk_block(flow *f, const struct pt_config *config, image *code)
+{
+    uint8_t raw[15];
+    ipt_code c;
+    const int size = image_read(raw, sizeof raw, &image_everywhere, f->at,
+                                code);
+    f->left--;
+    if (size <= 0
+        || ipt_classify(&c, raw, (size_t) size, (uint8_t) f->block.mode, NULL)
+               < 0)
+        return;
+    if (config->flags.variant.block.end_on_call && c.kind == IPT_INSN_CALL)
+        CHECK_EQ(f->left, 0);
+    if (config->flags.variant.block.end_on_jump && c.kind == IPT_INSN_JMP)
+        CHECK_EQ(f->left, 0);
+    f->at += c.size;
+    if (c.kind == IPT_INSN_JMP || c.kind == IPT_INSN_CALL)
+        f->at += (uint64_t) c.displacement;
+    if (f->block.mode != ptem_64bit) f->at = (uint32_t) f->at;
+}
+
+/* Fetch the next item of a side that has none left. */
+static void more(flow *f)
+{
+    if (f->layer == BLOCK && f->left) return;
+    flow_next(f);
+    if (f->layer != BLOCK || f->status < 0) return;
+    f->at = f->block.ip;
+    f->left = f->block.ninsn;
+}
+
+/* JMPABS, and those of REX2. */
+static int is_new_insn(const uint8_t *raw)
+{
+    return raw[0] == 0xd5;
+}
+
+static int passed_new_insn(subject *s)
+{
+    uint8_t raw[15] = {0};
+    (void) image_read(raw, sizeof raw, &image_everywhere, s->last, s->code);
+    if (!is_new_insn(raw)) return 0;
+    seen[D_NEW_INSN]++;
+    s->over = 1;
+    return 1;
+}
+
+static int same_item(subject *s, flow f[2], image *code)
+{
+    const struct pt_insn *a = &f[0].insn;
+    const struct pt_insn *b = &f[1].insn;
+    switch (f[0].layer) {
+    case QUERY:
+        if (f[0].target == f[1].target && f[0].ip == f[1].ip
+            && (f[0].target || f[0].taken == f[1].taken))
+            return 1;
+        return differ(s, "queries", "%d %d %llx, ours %d %d %llx", f[0].target,
+                      f[0].taken, (unsigned long long) f[0].ip, f[1].target,
+                      f[1].taken, (unsigned long long) f[1].ip);
+    case INSN:
+        if (a->ip == b->ip && a->mode == b->mode && a->iclass == b->iclass
+            && a->size == b->size && a->isid == b->isid
+            && a->speculative == b->speculative
+            && a->truncated == b->truncated
+            && memcmp(a->raw, b->raw, a->size) == 0)
+            return 1;
+        if (is_new_insn(b->raw)) {
+            seen[D_NEW_INSN]++;
+            s->over = 1;
+            return 0;
+        }
+        return differ(s, "instructions", "%llx class %d size %d isid %d%s, "
+                      "ours %llx class %d size %d isid %d%s",
+                      (unsigned long long) a->ip, (int) a->iclass, a->size,
+                      a->isid, a->truncated ? " cut" : "",
+                      (unsigned long long) b->ip, (int) b->iclass, b->size,
+                      b->isid, b->truncated ? " cut" : "");
+    default:
+        if (f[0].at != f[1].at || f[0].block.isid != f[1].block.isid
+            || f[0].block.mode != f[1].block.mode
+            || f[0].block.speculative != f[1].block.speculative) {
+            if (passed_new_insn(s)) return 0;
+            return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
+                          (unsigned long long) f[0].at, f[0].block.isid,
+                          (unsigned long long) f[1].at, f[1].block.isid);
+        }
+        s->last = f[0].at;
+        for (int i = 0; i < 2; i++) walk_block(&f[i], &s->config, code);
+        return 1;
+    }
+}
+
+#define AHEAD 1024 /* bytes */
+
+static int same_getters(subject *s, const flow f[2])
+{
+    static const char *const names[8] = {"offset", "sync offset", "has time",
+        "time", "has ratio", "ratio", "cr3", "vmcs"};
+    uint64_t out[2][8];
+    getters(f, out);
+    for (int i = 0; i < 8; i++) {
+        if (out[0][i] == out[1][i]) continue;
+        if (i == 2 || i == 3) seen[D_TIME]++;
+        else if (i < 2 && out[1][i] + AHEAD > out[0][i]
+                 && out[0][i] + AHEAD > out[1][i])
+            seen[D_AHEAD]++, s->over |= i == 1;
+        else if ((i == 4 || i == 5) && f[0].layer != QUERY
+                 && (!out[1][4] || s->ratio[out[1][5] & 255]))
+            seen[D_AHEAD]++;
+        else
+            return differ(s, "getters", "%s %llx, ours %llx", names[i],
+                          (unsigned long long) out[0][i],
+                          (unsigned long long) out[1][i]);
+    }
+    return 1;
+}
+
+/* Theirs has an error: does ours come to the same one? */
+static int is_early(flow f[2])
+{
+    const int error = f[0].status;
+    for (int n = 0; n < 200 && f[1].status >= 0; n++) {
+        if (f[1].status & pts_event_pending) flow_event(&f[1]);
+        else if (f[1].status & pts_eos) return 0;
+        else flow_next(&f[1]);
+    }
+    f[1].left = 0;
+    return f[1].status == error;
+}
+
+/* The status of an item, of both. */
+static int same_status(subject *s, flow f[2], const char *what)
+{
+    const int a = f[0].status;
+    const int b = f[1].status;
+    if (a == b || (a >= 0 && b >= 0 && !((a ^ b) & ~pts_event_pending)))
+        return 1;
+    if (!s->config.errata.bdm70 && a >= 0 && b == (a | pts_ip_suppressed)) {
+        seen[D_BDM70]++; /* tracing is not enabled as its PSB+ says */
+        s->over = 1;
+        return 0;
+    }
+    s->last = f[0].layer == BLOCK ? f[0].block.ip : f[0].insn.ip;
+    if (a < 0 && f[0].layer != QUERY && passed_new_insn(s)) return 0;
+    if (a < 0 && b >= 0 && is_early(f)) {
+        seen[D_EARLY]++;
+        return 1;
+    }
+    if (a >= 0 && b == -pte_bad_context) {
+        seen[D_CONTEXT]++;
+        s->over = 1;
+        return 0;
+    }
+    return differ(s, what, "status %d, ours %d (layer %d, %llx, ours %llx)", a,
+                  b, (int) f[0].layer,
+                  (unsigned long long) (f[0].layer == BLOCK ? f[0].block.ip
+                                                            : f[0].insn.ip),
+                  (unsigned long long) s->last);
+}
+
+/* Follow a trace to its end, over errors, with both. */
+static void follow(subject *s, int layer, image *code, unsigned long limit)
+{
+    flow f[2];
+    s->steps = 0;
+    s->code = code;
+    for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
+    while (!s->over && s->steps < limit) {
+        for (int i = 0; i < 2; i++) {
+            flow_sync(&f[i]);
+            f[i].left = 0;
+        }
+        if (!same_status(s, f, "sync") || f[0].status < 0) break;
+        if (layer == QUERY && f[0].ip != f[1].ip) differ(s, "sync", "ip");
+        if (!same_getters(s, f) || s->over) break;
+        while (f[0].status >= 0 && s->steps < limit) {
+            if (!f[0].left && !f[1].left) {
+                if (!same_events(s, f) || !same_status(s, f, "event")) break;
+                if (f[0].status < 0 || f[0].status & pts_eos) break;
+            }
+            s->steps++;
+            for (int i = 0; i < 2; i++) more(&f[i]);
+            if (f[0].left && f[1].left
+                    ? 0 : !same_status(s, f, "next")) break;
+            if (f[0].status < 0) break;
+            if (!same_item(s, f, code)) break;
+            compared[layer]++;
+            if (s->steps % 64 == 1 && !f[0].left && !f[1].left
+                && !same_getters(s, f))
+                break;
+        }
+        if (f[0].status >= 0) break; /* the end, or they differ */
+    }
+    for (int i = 0; i < 2; i++) flow_end(&f[i]);
+}
+
+#endif /* COMPAT_LOCKSTEP_H */

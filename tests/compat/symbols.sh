@@ -1,0 +1,33 @@
+#!/bin/sh
+# symbols.sh LIBRARY: it exports what the system's libipt.so.2 does, under the
+# same name and without versions, and neither needs nor opens that.
+ours=$1
+set -- .
+. "$(dirname "$0")/../check/lib.sh"
+
+theirs=$(ls /usr/lib/*/libipt.so.2 /usr/lib/libipt.so.2 2>/dev/null | head -n 1)
+[ -e "$ours" ] || fail "no $ours"
+[ -n "$theirs" ] || fail "no libipt.so.2 in the system (package libipt-dev)"
+
+# Names with their versions, if there are any, and types.
+symbols() { nm -D --defined-only "$1" | awk '{ print $2, $3 }' | sort; }
+
+symbols "$ours" >"$tmp/ours"
+symbols "$theirs" >"$tmp/theirs"
+quietly "the same symbols" diff "$tmp/theirs" "$tmp/ours"
+[ "$(wc -l <"$tmp/ours")" -eq 76 ] && pass || fail "76 symbols"
+
+dynamic() { LC_ALL=C readelf -d "$1"; }
+soname() { dynamic "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'; }
+[ "$(soname "$ours")" = "$(soname "$theirs")" ] && pass || fail SONAME
+dynamic "$ours" | grep NEEDED | grep ipt >"$tmp/needed"
+expect_empty "it needs libipt" "$tmp/needed"
+nm -D --undefined-only "$ours" | grep -E 'dlopen|dlsym|dlmopen| pt_' \
+    >"$tmp/opens"
+expect_empty "it opens libraries" "$tmp/opens"
+
+# What the test calls is all that there is.
+grep -o 'X(pt_[a-z_]*)' tests/compat/api.h | sed 's/X(\(.*\))/T \1/' | sort \
+    >"$tmp/listed"
+quietly "each symbol is in api.h" diff "$tmp/theirs" "$tmp/listed"
+report
