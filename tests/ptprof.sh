@@ -91,6 +91,13 @@ has calls "main;tail_target;leaf" "!main;tail_caller;tail_target" \
     "!main;recursion;recursion;recursion;recursion;recursion" \
     "main;last;leaf"
 
+# One block is in three functions.
+prof --folded --by insn "$tmp/calls.data" |
+    sed -n 's/.*;main;\(runs_[a-z]* \)/\1/p' | sort >"$tmp/stacks"
+says "each function has its part of a block" sh -c \
+    "printf '%s\n' 'runs_further 1' 'runs_on 2' 'runs_out 3' |
+     diff - '$tmp/stacks'"
+
 # ---- a trace with its code ----
 
 "$build/ptsplit" -o "$tmp/split" "$tmp/calls.data" >/dev/null || exit 2

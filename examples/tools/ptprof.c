@@ -607,19 +607,59 @@ static thread *thread_of(ptprof *p, session_task *task)
     return t;
 }
 
+/* Where a block runs on into the next function: its part before that, without
+ * which `rest` is left. 0: it does not, or its code cannot be read. */
+static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
+{
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, t->guest};
+    spaces_view *const view = &t->in->session.view;
+    uint64_t ip = rest->ip;
+    uint8_t bytes[15];
+    ipt_code code;
+    uint64_t last;
+    if (rest->count < 2) return 0;
+    last = known_at(t, ip)->function.last;
+    if (rest->end_ip <= last) return 0;
+    *part = *rest;
+    part->count = 0;
+    part->kind = IPT_INSN_OTHER;
+    view->pid = t->task->pid;
+    while (ip <= last && part->count < rest->count - 1) {
+        const int n = spaces_read(bytes, sizeof bytes, &asid, ip, view);
+        if (n <= 0 || ipt_classify(&code, bytes, (size_t) n, rest->mode, NULL))
+            return 0;
+        part->end_ip = ip;
+        part->last_size = code.size;
+        part->count++;
+        ip += code.size;
+    }
+    if (ip <= last || part->count == 0) return 0;
+    rest->ip = ip;
+    rest->count = (uint16_t) (rest->count - part->count);
+    return 1;
+}
+
+static void run_block(thread *t, const ipt_block *b)
+{
+    if (stack_flow(&t->stack, b)) out_of_memory(t->in);
+    if (t->in->opt.lines) t->line = known_at(t, b->ip)->line;
+    execute(t, b->count);
+}
+
 static void on_flow(session *s, session_task *task, const threads_who *who,
                     const ipt_block *b)
 {
     ptprof *const p = (ptprof *) s->context;
+    ipt_block rest = *b;
+    ipt_block part;
     thread *t;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
     t->guest = who->guest;
     advance(t, who->tsc);
-    if (stack_flow(&t->stack, b)) out_of_memory(p);
     if (t->finder) find_hot(t, b);
-    if (p->opt.lines) t->line = known_at(t, b->ip)->line;
-    execute(t, b->count);
+    while (cut_block(t, &part, &rest)) run_block(t, &part);
+    run_block(t, &rest);
 }
 
 /* A value that changes with time, shown as a track of its own. */

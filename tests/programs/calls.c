@@ -31,6 +31,28 @@ __asm__(".globl tail_caller\n"
         "    jmp tail_target\n"
         ".size tail_caller, . - tail_caller\n");
 
+/* ---- code that runs on into the next function ---- */
+
+void runs_on(void);
+__asm__(".globl runs_on\n"
+        ".type runs_on, @function\n"
+        "runs_on:\n"
+        "    nop\n"
+        "    nop\n"
+        ".size runs_on, . - runs_on\n"
+        ".globl runs_further\n"
+        ".type runs_further, @function\n"
+        "runs_further:\n"
+        "    nop\n"
+        ".size runs_further, . - runs_further\n"
+        ".globl runs_out\n"
+        ".type runs_out, @function\n"
+        "runs_out:\n"
+        "    nop\n"
+        "    nop\n"
+        "    ret\n"
+        ".size runs_out, . - runs_out\n");
+
 /* ---- longjmp ---- */
 
 static jmp_buf place;
@@ -175,6 +197,7 @@ FUNCTION void last(void)
 int main(void)
 {
     tail_caller();
+    runs_on();
     catches();
     signal(SIGTRAP, handler);
     faults();
