@@ -138,20 +138,12 @@ fuzz-peer:  ## The same for FUZZ_SECONDS on changed traces, of SUITE=dir too
 corpus:  ## Record the programs of the corpus (needs qemu-user)
 	@BUILD=$(BUILD) sh tests/truth/corpus.sh record
 
-test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
-	@$(SUB) tools
-	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
-	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
-	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh
-
-test-capture:  ## ptcapture next to perf record, on a mock of PT
-	@$(SUB) tools
-	@CC="$(CC)" VERBOSE=1 $(RUN) tests/mock/capture.sh
-
-test-corpus:  ## Traces of real programs in every configuration
-	@TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) "tests/truth/corpus.sh all"
+test-corpus: tools  ## Traces of real programs, and the call stacks in them
+	@CC="$(CC)" TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) \
+	    "tests/truth/corpus.sh all" "tests/truth/calls.sh all"
 
 include tests/compat/compat.mk  # compat, test-compat
+include tests/mock/mock.mk  # test-perf, test-capture
 include tests/bench/bench.mk  # bench, bench-...
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
 include $(CHECK_DIR)/views.mk  # test-views, picture
