@@ -235,6 +235,13 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
             env ASAN_OPTIONS=detect_leaks=0 timeout 60 "$build/ptprof" --quiet \
             --lines --symfs "$tmp/other" "$tmp/lines.data"
     done
+    # libdwfl would, libdw alone does not.
+    rm "$file"
+    says "debuginfod is not asked for a debug file that is missing" sh -c "
+        DEBUGINFOD_URLS=http://127.0.0.1:1/ LD_DEBUG=files '$build/ptprof' \
+            --quiet --lines --symfs '$tmp/other' '$tmp/lines.data' 2>&1 |
+            awk '/libdw/ {dw = 1} /debuginfod/ {bad = 1}
+                END {exit !dw || bad}'"
 else
     skip "lines: libdw is missing (package libdw-dev)"
 fi
