@@ -1,11 +1,14 @@
 # net.mk: targets that measure how much the tests notice. Part of ../../Makefile.
 
-# These scripts build what they run themselves, in flags of their own.
+# These scripts build what they run themselves, in flags of their own, ...
 OWN = afl bench cov scale share
+# ... and these record for minutes, which takes no less time under sanitizers:
+# make sanitize SLOW= runs them, too.
+SLOW = perf ptparallel ptprof truth views
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all" \
-	    SCRIPTS="$(filter-out $(OWN:%=tests/%.sh),$(SCRIPTS))"
+	    SCRIPTS="$(filter-out $(patsubst %,tests/%.sh,$(OWN) $(SLOW)),$(SCRIPTS))"
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
