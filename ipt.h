@@ -1606,7 +1606,7 @@ typedef struct ipt_walk_ {
     ipt_cache *cache;      /* NULL: none */
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
     uint8_t unproven;      /* the trace has ended, and flow goes on */
-    uint8_t ended;         /* it ends behind the item and events given */
+    uint8_t ended;         /* nothing comes after the item and events given */
     uint8_t not_plain;     /* there is more than flow to look at */
     uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
                             * and a target, and there is a cache */

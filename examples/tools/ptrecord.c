@@ -841,8 +841,8 @@ static void await(task *t, int may_sleep)
 }
 
 /* Do what CPUID does: where a hypervisor does it, a step over it may end one
- * instruction late. */
-static void do_cpuid(task *t, const process_code *info)
+ * instruction late. 0: the thread was killed. */
+static int do_cpuid(task *t, const process_code *info)
 {
     struct user_regs_struct r;
     uint32_t a;
@@ -851,7 +851,7 @@ static void do_cpuid(task *t, const process_code *info)
     uint32_t d;
 
     if (ptrace(PTRACE_GETREGS, (pid_t) t->m.tid, NULL, &r))
-        return;
+        return 0;
     __asm__ volatile("cpuid"
                      : "=a"(a), "=b"(b), "=c"(c), "=d"(d)
                      : "0"((uint32_t) r.rax), "2"((uint32_t) r.rcx));
@@ -860,8 +860,10 @@ static void do_cpuid(task *t, const process_code *info)
     r.rcx = c;
     r.rdx = d;
     r.rip += info->size;
-    if (ptrace(PTRACE_SETREGS, (pid_t) t->m.tid, NULL, &r) == 0)
-        stepped(t, info, r.rip);
+    if (ptrace(PTRACE_SETREGS, (pid_t) t->m.tid, NULL, &r))
+        return 0;
+    stepped(t, info, r.rip);
+    return 1;
 }
 
 /* Let a thread do one step. */
@@ -880,10 +882,8 @@ static void step(task *t)
             REGISTER(t, rax) == SYS_prctl && REGISTER(t, rdi) == PR_SET_NAME;
     }
     t->delivered = t->deliver != 0;
-    if (info && info->cpuid && !t->deliver && !t->restart) {
-        do_cpuid(t, info);
+    if (info && info->cpuid && !t->deliver && !t->restart && do_cpuid(t, info))
         return;
-    }
     if (resume(t, t->deliver)) {
         t->deliver = 0;
         await(t, rec.perf_data && (kernel || t->restart));
