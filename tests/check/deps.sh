@@ -8,7 +8,7 @@ full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
 full="$full pkg-config cmake mandoc"
 command -v npm >/dev/null || full="$full npm"
-full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel"
+full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb"
 # Where it runs: bare machines, firmware, kernels, other processors.
 full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
 full="$full gcc-arm-none-eabi gcc-arm-linux-gnueabihf"

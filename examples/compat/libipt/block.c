@@ -216,7 +216,7 @@ int pt_blk_next(struct pt_block_decoder *d, struct pt_block *block,
     int status;
     if (!d || !block) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
-    d->f.fresh = 0;
+    d->f.fresh = d->f.evented = 0;
     if (LIKELY(size == sizeof all)) return next(d, block);
     status = next(d, &all);
     shim_copy(block, size, &all, sizeof all);

@@ -78,6 +78,7 @@ static int synced(shim_flow *f, int status)
         return shim_flow_error(f, status);
     }
     f->synced = f->fresh = 1;
+    f->evented = 0;
     f->sync = f->d.at.sync;
     f->asid.cr3 = f->asid.vmcs = IPT_ASID_UNKNOWN;
     f->error = 0;
@@ -144,7 +145,9 @@ int shim_flow_offset(const shim_flow *f, uint64_t *offset)
     case IPT_PKT_NONE:
     case IPT_PKT_PAD: *offset = shim_ahead(&f->t, at->offset, 0); break;
     case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64:
+    case IPT_PKT_TNT_64: /* it follows an event, or flow has used of it */
+        *offset = shim_ahead(&f->t, here, !f->evented);
+        break;
     case IPT_PKT_PIP: *offset = shim_ahead(&f->t, here, 1); break;
     case IPT_PKT_TIP_PGD: /* alone, it is used at once */
         if (f->last.type == IPT_EVT_DISABLED && f->last.offset == here)
@@ -248,6 +251,7 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     if (!event) return -pte_invalid;
     if (!f->pending) return -pte_bad_query;
     f->fresh = 0;
+    f->evented = 1;
     shim_copy(event, size, &f->event, sizeof f->event);
     f->disabled = is_disabled(&f->last, f->disabled);
     switch (f->last.type) {

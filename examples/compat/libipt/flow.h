@@ -17,6 +17,7 @@ typedef struct shim_flow {
     uint8_t pending;
     uint8_t synced;
     uint8_t fresh; /* since then nothing was asked */
+    uint8_t evented; /* the last that was handed out is an event */
     uint8_t blocks;  /* which of the two */
     uint8_t disabled; /* tracing is, behind what was handed out */
     int rest;        /* the status behind the event that is pending; ours */

@@ -154,7 +154,7 @@ int pt_insn_next(struct pt_insn_decoder *d, struct pt_insn *insn, size_t size)
     int status;
     if (!d || !insn) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
-    d->f.fresh = 0;
+    d->f.fresh = d->f.evented = 0;
     if (LIKELY(size == sizeof all)) return next(&d->f, insn);
     status = next(&d->f, &all);
     shim_copy(insn, size, &all, sizeof all);

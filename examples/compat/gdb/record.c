@@ -1,0 +1,237 @@
+/* record.c: gdb's `record btrace pt` without a processor that traces. To be
+ * preloaded to gdb; it takes the place of the kernel's intel_pt events:
+ *
+ *     ptrecord --perf-data program.data -- ./program
+ *     LD_PRELOAD=./gdb_record.so GDB_RECORD=program.data gdb ./program
+ *
+ * The thread that gdb traces first gets the trace of the first thread in the
+ * perf.data, the next one that of the next, as if it had executed all of it.
+ * So gdb has to stop the program where its recording ended, and the program
+ * has to be at the same addresses: without randomisation, or static.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "examples/tools/common/perfdata.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TYPE 0x69707421u /* of the events: no PMU has such a number */
+#define TYPE_FILE "/sys/bus/event_source/devices/intel_pt/type"
+#define EVENTS 1024u
+#define PAGE 4096u
+
+/* An event that was opened: a file without a name, so that its descriptor is
+ * one that no other file has. */
+static struct {
+    dev_t device;
+    ino_t inode;
+    struct perf_event_mmap_page *page; /* NULL: not mapped yet */
+} opened[EVENTS];
+static unsigned opened_count;
+
+/* What the program must not inherit: its loader, and so its addresses, would be
+ * others than when it was recorded. gdb copies its environment after this. */
+__attribute__((constructor)) static void begin(void)
+{
+    (void) unsetenv("LD_PRELOAD");
+    (void) unsetenv("LD_LIBRARY_PATH");
+}
+
+/* The function that is found after this one. */
+static void next_of(void *function, const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    memcpy(function, &found, sizeof found);
+}
+
+/* ---- the recording ---- */
+
+static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
+                   void *context)
+{
+    const int *fd = context;
+    while (size > 0) {
+        const ssize_t n = pread(*fd, buffer, size, (off_t) offset);
+        if (n <= 0) return -1;
+        buffer += n;
+        offset += (uint64_t) n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
+/* Put the trace of a thread into a ring, as the processor does. Returns how
+ * many bytes that were. */
+static uint64_t fill(int fd, uint32_t thread, uint8_t *ring, size_t size)
+{
+    static perfdata file;
+    static perfdata_attr events[64];
+    static perfdata_id ids[1 << 16];
+    perfdata_config config;
+    perfdata_record r;
+    struct stat st;
+    uint64_t head = 0;
+    if (fstat(fd, &st) != 0) return 0;
+    memset(&config, 0, sizeof config);
+    config.read = read_at;
+    config.context = &fd;
+    config.size = (uint64_t) st.st_size;
+    config.events = events;
+    config.event_max = sizeof events / sizeof events[0];
+    config.ids = ids;
+    config.id_max = sizeof ids / sizeof ids[0];
+    if (perfdata_open(&file, &config) < 0) return 0;
+    while (perfdata_next(&file, &r) >= 0) {
+        uint64_t at = r.u.auxtrace.data;
+        uint64_t left = r.u.auxtrace.left;
+        if (r.type != PERFDATA_AUXTRACE || r.u.auxtrace.idx != thread) continue;
+        while (left > 0) {
+            const uint64_t room = size - head % size;
+            const uint64_t n = left < room ? left : room;
+            if (perfdata_read(&file, at, ring + head % size, (size_t) n) < 0)
+                return head;
+            head += n;
+            at += n;
+            left -= n;
+        }
+    }
+    return head;
+}
+
+/* ---- what gdb calls ---- */
+
+typedef FILE *fopen_function(const char *, const char *);
+typedef long syscall_function(long, ...);
+typedef void *mmap_function(void *, size_t, int, int, int, off_t);
+
+static FILE *open_file(const char *name, const char *path, const char *mode)
+{
+    static char type[32];
+    fopen_function *real;
+    if (strcmp(path, TYPE_FILE) == 0) {
+        const int n = snprintf(type, sizeof type, "%u\n", TYPE);
+        return fmemopen(type, (size_t) n, "r");
+    }
+    next_of(&real, name);
+    return real(path, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    return open_file("fopen", path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    return open_file("fopen64", path, mode);
+}
+
+static long open_event(void)
+{
+    struct stat st;
+    const int fd = memfd_create("intel_pt", MFD_CLOEXEC);
+    if (fd < 0 || opened_count == EVENTS || fstat(fd, &st) != 0) {
+        if (fd >= 0) close(fd);
+        errno = EMFILE;
+        return -1;
+    }
+    opened[opened_count].device = st.st_dev;
+    opened[opened_count].inode = st.st_ino;
+    opened_count++;
+    return fd;
+}
+
+long syscall(long number, ...)
+{
+    syscall_function *real;
+    long a[6];
+    va_list arguments;
+    va_start(arguments, number);
+    for (int i = 0; i < 6; i++) a[i] = va_arg(arguments, long);
+    va_end(arguments);
+    if (number == SYS_perf_event_open) {
+        const struct perf_event_attr *attr;
+        memcpy(&attr, &a[0], sizeof attr);
+        if (attr->type == TYPE) return open_event();
+    }
+    next_of(&real, "syscall");
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Which event a descriptor is; EVENTS: none. */
+static unsigned event_of(int fd)
+{
+    struct stat st;
+    unsigned i = 0;
+    if (fd < 0 || opened_count == 0 || fstat(fd, &st) != 0) return EVENTS;
+    while (i < opened_count
+           && (opened[i].device != st.st_dev || opened[i].inode != st.st_ino))
+        i++;
+    return i < opened_count ? i : EVENTS;
+}
+
+/* First the page that says how much there is, with the records of perf, of
+ * which there are none; then the trace. */
+static void *map_event(unsigned event, size_t size, int is_trace)
+{
+    struct perf_event_mmap_page *page = opened[event].page;
+    uint8_t *at;
+    int fd;
+    if (is_trace && !page) {
+        errno = EINVAL;
+        return MAP_FAILED;
+    }
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+              -1, 0);
+    if (at == MAP_FAILED) return at;
+    if (!is_trace) {
+        page = (void *) at;
+        page->data_offset = PAGE;
+        page->data_size = size - PAGE;
+        opened[event].page = page;
+        return at;
+    }
+    fd = open(getenv("GDB_RECORD"), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        const int why = errno;
+        munmap(at, size);
+        errno = why;
+        return MAP_FAILED;
+    }
+    page->aux_head = fill(fd, event, at, size);
+    close(fd);
+    return at;
+}
+
+static void *map(const char *name, void *at, size_t size, int protection,
+                 int flags, int fd, off_t offset)
+{
+    mmap_function *real;
+    const unsigned event = event_of(fd);
+    if (event != EVENTS && size >= PAGE)
+        return map_event(event, size, offset != 0);
+    next_of(&real, name);
+    return real(at, size, protection, flags, fd, offset);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int fd,
+           off_t offset)
+{
+    return map("mmap", at, size, protection, flags, fd, offset);
+}
+
+void *mmap64(void *at, size_t size, int protection, int flags, int fd,
+             off64_t offset)
+{
+    return map("mmap64", at, size, protection, flags, fd, offset);
+}
