@@ -162,7 +162,7 @@ check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
 check-stack:  ## Deepest call chain below 1 KiB, no recursion
 check-fuel:  ## A unit of fuel costs no more than the README says
 check-install:  ## make install, make uninstall: what is found where
-check-readme:  ## README shows examples/minimal.c; its commands exist
+check-readme:  ## Each command on each page runs, and prints what is said
 check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
 	@sh $(CHECK_DIR)/$*.sh .

@@ -134,11 +134,19 @@ edit README.md '/^```c/,/^```$/s/return/retrun/'
 caught readme 'differ'
 edit README.md '$s/$/\n\n    make planted/'
 caught readme 'planted'
+edit README.md 's/^cc -I. -o minimal/false &/'
+caught readme 'README.md, block 1'
+edit README.md 's/^   1.7%   1.7%          3/   1.7%   1.7%          4/'
+caught readme 'README.md .<. and what block 2'
+edit examples/hypervisor.md 's/(tools\/capture/(capture/'
+caught readme 'lead nowhere'
 
 edit README.md 's/^| packets | 12 KiB/| packets | 1 KiB/'
 caught size 'bytes of code, limit'
 edit README.md 's/^| packets | 12 KiB | 256/| packets | 12 KiB | 128/'
 caught size 'bytes of state, limit'
+edit README.md 's/^\(| packets .*\) 9 KiB |$/\1 4 KiB |/'
+caught size 'a loop over packets'
 
 # What decodes otherwise than before: another event, and a place.
 hashes_fail() {

@@ -1,7 +1,9 @@
 #!/bin/sh
 # readme.sh [TREE]: the README shows examples/minimal.c byte for byte, in the C
-# block behind the line `<!-- examples/minimal.c -->`; that program keeps its
-# limits, compiles and runs; each `make TARGET` and file that it names exists.
+# block after the line `<!-- examples/minimal.c -->`; that program keeps its
+# limits, compiles and runs. In the README and in all other pages each
+# `make TARGET`, file and link exists, and each `sh` block runs, from the root
+# of the source; where a `text` block follows, that is what it prints last.
 
 . "$(dirname "$0")/lib.sh"
 readme=$root/README.md
@@ -42,8 +44,12 @@ recording=$root/examples/recording
 [ $(($(wc -l <"$tmp/out") - 1)) -eq "$(sed -n 's/^instructions=//p' \
     "$recording/meta")" ] && pass || fail "minimal: number of instructions"
 
+(cd "$root" && find . -name build -prune -o -name '*.md' -print) |
+    sed 's/^..//' | sort >"$tmp/pages"
+(cd "$root" && xargs cat) <"$tmp/pages" >"$tmp/all.md"
+
 # `make x`, in code spans and blocks.
-grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$readme" | sed 's/.*make //' |
+grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$tmp/all.md" | sed 's/.*make //' |
     sort -u >"$tmp/targets"
 cat "$root/Makefile" "$root"/tests/*/*.mk >"$tmp/make"
 grep -oE '^[a-z][a-z-]*:' "$tmp/make" | tr -d : >"$tmp/known"
@@ -53,10 +59,70 @@ grep -vxF -f "$tmp/known" "$tmp/targets" >"$tmp/bad"
 expect_empty "targets that do not exist" "$tmp/bad"
 
 # `path/file.ext`, in code spans; build/ is made by make.
-grep -oE '`[a-z_./-]+\.(c|h|md|sh|map|py)`|`[a-z_-]+/[a-z_./-]*`' "$readme" |
-    tr -d '`' | grep -v '^build/' | sort -u >"$tmp/files"
+grep -oE '`[a-z_./-]+\.(c|h|md|sh|map|py)`|`[a-z_-]+/[a-z_./-]*`' \
+    "$tmp/all.md" | tr -d '`' | grep -v '^build/' | sort -u >"$tmp/files"
 while read -r f; do [ -e "$root/$f" ] || echo "$f"; done <"$tmp/files" \
     >"$tmp/bad"
 expect_empty "files that do not exist" "$tmp/bad"
+
+# [text](path), from where the page is.
+while read -r page; do
+    grep -oE '\]\([^):]+\)' "$root/$page" | sed 's/^](//; s/)$//' |
+        while read -r to; do
+            [ -e "$root/$(dirname "$page")/$to" ] || echo "$page: $to"
+        done
+done <"$tmp/pages" >"$tmp/bad"
+expect_empty "links that lead nowhere" "$tmp/bad"
+
+# ---- the commands ----
+
+# They run in a folder that looks like the source and takes what they write.
+# What make does there is done once: demo, test and deps are steps of their own.
+site=$tmp/site
+build=${BUILD:-build}
+mkdir -p "$site" "$tmp/bin" "$build"
+build=$(cd "$build" && pwd)
+for f in "$root"/*; do
+    [ "$f" = "$root/build" ] || ln -s "$f" "$site"
+done
+ln -s "$build" "$site/build"
+printf '#!/bin/sh\ncase $1 in demo | test | deps*) exit 0 ;; esac
+exec flock "%s" "%s" DEPS=no "$@"\n' "$build" "$(command -v make)" \
+    >"$tmp/bin/make"
+chmod +x "$tmp/bin/make"
+
+# cut_blocks PAGE: $tmp/N.sh and, where text follows at once, $tmp/N.text, for
+# N = 1, 2, ... Prints how many there are.
+cut_blocks() {
+    rm -f "$tmp"/[0-9]*.sh "$tmp"/[0-9]*.text
+    awk -v dir="$tmp" '
+        /^```sh$/ {to = dir "/" ++n ".sh"; next}
+        /^```text$/ && after {to = dir "/" n ".text"; next}
+        /^```$/ && to {after = to ~ /sh$/; to = ""; next}
+        to {print >to; next}
+        {after = 0}
+        END {print n + 0}' "$root/$1"
+}
+
+while read -r page; do
+    blocks=$(cut_blocks "$page")
+    n=0
+    while [ $n -lt "$blocks" ]; do
+        n=$((n + 1))
+        if ! (cd "$site" && unset MAKEFLAGS MAKELEVEL BUILD &&
+            PATH=$tmp/bin:$PATH sh -e "$tmp/$n.sh") >"$tmp/out" \
+            2>"$tmp/log" </dev/null
+        then
+            cat "$tmp/out" >>"$tmp/log"
+            fail_with "$page, block $n: $(head -n 1 "$tmp/$n.sh")" "$tmp/log"
+            continue
+        fi
+        pass
+        [ -f "$tmp/$n.text" ] || continue
+        tail -n "$(wc -l <"$tmp/$n.text")" "$tmp/out" |
+            diff "$tmp/$n.text" - >"$tmp/bad"
+        expect_empty "$page (<) and what block $n prints (>)" "$tmp/bad"
+    done
+done <"$tmp/pages"
 
 report

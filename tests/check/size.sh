@@ -94,7 +94,7 @@ bytes_of() {
     esac
 }
 
-# The README's table: | only | code | state |.
+# The README's table: | only | code | state | a loop |.
 sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/README.md" |
     grep -E '^[a-z]+[|][0-9]' >limits
 [ -s limits ] && pass || fail "no table of limits in README.md"
@@ -103,8 +103,30 @@ sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/README.md" |
 # the compiler keeps them.
 sed -n 's/^IPT_API [^(]*[ *]\(ipt_[a-z0-9_]*\)(.*/\1/p' "$root/ipt.h" |
     grep -vE '_name$|^ipt_status_' >functions
-printf '%-14s %8s %8s\n' only code state
-while IFS='|' read -r only code state _; do
+# one_loop LAYER: a program that needs one loop over a layer.
+one_loop() {
+    case $1 in
+    pkt | evt) first="ipt_$1_init(&d, &c, &t) + ipt_$1_sync_forward(&d)" ;;
+    insn) first="ipt_insn_init(&d, &c, &t, NULL) + ipt_insn_sync_forward(&d)" ;;
+    cov) first="ipt_cov_init(&d, &c, &item, &t, NULL)
+        + ipt_cov_begin(&d, &t)" ;;
+    esac
+    case $1 in
+    pkt) item=ipt_packet ;;
+    evt) item=ipt_event ;;
+    insn) item=ipt_insn ;;
+    cov) item=ipt_cov_config ;;
+    esac
+    [ "$1" = cov ] && next='ipt_cov_run(&d)' || next="ipt_$1_next(&d, &item)"
+    printf '#define IPT_STATIC\n#define IPT_NO_STRINGS\n'
+    cat impl.c
+    printf 'extern ipt_config c;\nextern ipt_trace t;\nint loop(void);
+static ipt_%s_decoder d;\nstatic %s item;
+int loop(void)\n{\n    return %s + %s;\n}\n' "$1" "$item" "$first" "$next"
+}
+
+printf '%-14s %8s %8s %8s\n' only code state loop
+while IFS='|' read -r only code state loop _; do
     case $only in
     packets) layer=pkt ;;
     events) layer=evt ;;
@@ -132,7 +154,16 @@ while IFS='|' read -r only code state _; do
     is=$(size only.o | awk 'NR == 2 {print $1}')
     struct=$(sed -n "s/^ipt_${layer:-none}_decoder  *\([0-9]*\) bytes/\1/p" \
         structs.txt)
-    printf '%-14s %8d %8s\n' "$only" "$is" "$struct"
+    looped=
+    if [ -n "$loop" ]; then
+        one_loop "$layer" >loop.c
+        quietly "a loop over $only" $CC -std=c99 -Os -ffreestanding \
+            -I"$root" -c loop.c &&
+            looped=$(size loop.o | awk 'NR == 2 {print $1}')
+        [ -z "$measured" ] || [ "${looped:-1}" -le "$(bytes_of "$loop")" ] &&
+            pass || fail "a loop over $only: $looped bytes, limit $loop"
+    fi
+    printf '%-14s %8d %8s %8s\n' "$only" "$is" "$struct" "$looped"
     [ -z "$measured" ] || [ "$is" -le "$(bytes_of "$code")" ] && pass ||
         fail "$only: $is bytes of code, limit $code"
     [ -z "$lp64" ] || [ -z "$struct" ] ||
