@@ -11,6 +11,7 @@ static size_t ends;
 static uint64_t lost_count[THREADS_LOSSES];
 static unsigned applied;
 static int late; /* code comes with records */
+static uint32_t returns; /* in these 64 bytes a signal handler does */
 static int ends_early;
 
 static int code(uint8_t *buffer, size_t size, uint32_t pid,
@@ -18,7 +19,14 @@ static int code(uint8_t *buffer, size_t size, uint32_t pid,
 {
     (void) asid;
     (void) context;
-    return late && !applied ? IPT_NEED_PAGE : sw_code(buffer, size, pid, ip);
+    if (late && !applied) return IPT_NEED_PAGE;
+    for (size_t i = 0; i < size; i++) {
+        const uint64_t at = ip + i - returns;
+        sw_code(buffer + i, 1, pid, ip + i);
+        if (returns && at >= 57 && at < 62) /* mov $15,%eax */
+            buffer[i] = at == 57 ? 0xb8 : at == 58 ? 15 : 0;
+    }
+    return (int) size;
 }
 
 static void apply_one(const perfdata_record *r, void *context)
@@ -89,6 +97,7 @@ static void begin(uint64_t bits, uint8_t never_mark)
     sw_size = 0;
     ends = applied = 0;
     late = ends_early = 0;
+    returns = 0;
     memset(lost_count, 0, sizeof lost_count);
     sw_begin(&t, &own, bits);
 }
@@ -264,6 +273,77 @@ TEST(migration)
     threads_free(&t);
 }
 
+/* Two threads change places, twice, while nothing tells the time: where each
+ * goes on depends on where it stopped on the other cpu. Each stops in few
+ * places, and that is enough, though neither cpu is known before the other. */
+TEST(changing_places)
+{
+    unsigned count[3] = {0};
+    uint64_t half;
+    begin(0x400, 0);
+    switch_to(0, 2, 0, 900);
+    switch_to(2, 4, 0, 2500);
+    switch_to(4, 2, 0, 5000);
+    switch_to(0, 4, 1, 900);
+    switch_to(4, 2, 1, 3000);
+    switch_to(2, 4, 1, 5500);
+    psb(1000);
+    stretch(0x1000);
+    psb(2000);
+    for (uint32_t i = 1; i < 3; i++) stretch(0x1000 + 64 * i);
+    for (uint32_t i = 3; i < 6; i++) stretch(0x2000 + 64 * i);
+    for (uint32_t i = 6; i < 9; i++) stretch(0x1000 + 64 * i);
+    half = sw_size;
+    sw_piece(&t, 0, 0, 0, half, 0);
+    psb(1000);
+    stretch(0x2000);
+    psb(2000);
+    for (uint32_t i = 1; i < 3; i++) stretch(0x2000 + 64 * i);
+    for (uint32_t i = 3; i < 6; i++) stretch(0x1000 + 64 * i);
+    for (uint32_t i = 6; i < 9; i++) stretch(0x2000 + 64 * i);
+    sw_piece(&t, 1, 0, half, sw_size - half, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 18);
+    for (size_t i = 0; i < ends; i++) {
+        CHECK(sures[i]);
+        count[tids[i] / 2 & 3]++;
+    }
+    CHECK_EQ(count[1], 9);
+    CHECK_EQ(count[2], 9);
+    threads_free(&t);
+}
+
+/* A signal found a thread where another one waits. Its handler returns on one
+ * cpu, and who goes on there on the other? */
+TEST(a_handler_returns_elsewhere)
+{
+    uint64_t half;
+    begin(0x400, 0);
+    sw_events->flags |= PERFDATA_ATTR_ENABLE_ON_EXEC;
+    returns = 0x5040;
+    known(0, 4, 400, 0x1000);
+    known(4, 2, 500, 0x1000);
+    known(2, 6, 600, 0x6000);
+    known(6, 2, 700, 0x5000);
+    switch_to(2, 6, 0, 2000);
+    switch_to(6, 2, 0, 4000);
+    switch_to(2, 4, 0, 5000);
+    switch_to(0, 2, 1, 2500);
+    switch_to(2, 0, 1, 3500);
+    psb(1000);
+    stretch(0x6040);
+    stretch(0x1040);
+    half = sw_size;
+    sw_piece(&t, 0, 0, 0, half, 0);
+    psb(1000);
+    stretch(0x5040);
+    sw_piece(&t, 1, 0, half, sw_size - half, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 7);
+    for (size_t i = 0; i < ends; i++) CHECK_EQ(sures[i], ips[i] != 0x1040);
+    threads_free(&t);
+}
+
 /* Two cpus, and a thread that left the one, nobody knows where exactly, for the
  * other. There a signal comes, to the thread before it or to it. */
 TEST(a_signal_before_a_thread_that_may_be_anywhere)
@@ -398,6 +478,8 @@ int main(void)
     RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
     RUN(migration);
+    RUN(changing_places);
+    RUN(a_handler_returns_elsewhere);
     RUN(a_signal_before_a_thread_that_may_be_anywhere);
     RUN(code_that_does_not_fit);
     RUN(queue_of_a_thread);

@@ -92,7 +92,7 @@ void align_free(align *a)
     free(a);
 }
 
-static int is_in(const align_places *p, uint64_t ip)
+int align_has(const align_places *p, uint64_t ip)
 {
     if (p->count > ALIGN_PLACES) return 1;
     for (unsigned i = 0; i < p->count; i++)
@@ -107,7 +107,7 @@ void align_anywhere(align_places *p)
 
 void align_add(align_places *p, uint64_t ip)
 {
-    if (is_in(p, ip)) return;
+    if (align_has(p, ip)) return;
     if (p->count < ALIGN_PLACES) p->ip[p->count] = ip;
     p->count++;
 }
@@ -255,8 +255,8 @@ static uint32_t going_on(const align *a, const align_stretch *s,
 static uint32_t leaving(const align_stretch *s, const align_run *run)
 {
     const uint64_t stop = s->stop[run->thread & 15];
-    return (s->stops >> run->thread & 1) && !is_in(&run->out, stop)
-                && !is_in(&run->out, stop - 2)
+    return (s->stops >> run->thread & 1) && !align_has(&run->out, stop)
+                && !align_has(&run->out, stop - 2)
              ? BREAK : 0;
 }
 

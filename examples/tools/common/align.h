@@ -71,6 +71,7 @@ align *align_new(void);
 void align_free(align *a);
 
 void align_add(align_places *p, uint64_t ip);
+int align_has(const align_places *p, uint64_t ip);
 
 /* All places of another. */
 void align_join(align_places *p, const align_places *more);

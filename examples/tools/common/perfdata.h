@@ -101,6 +101,7 @@ enum {
  * numbered as in linux/perf_event.h, `disabled` being bit 0. */
 #define PERFDATA_ATTR_EXCLUDE_USER ((uint64_t) 1 << 4)
 #define PERFDATA_ATTR_EXCLUDE_KERNEL ((uint64_t) 1 << 5)
+#define PERFDATA_ATTR_ENABLE_ON_EXEC ((uint64_t) 1 << 12)
 #define PERFDATA_ATTR_SAMPLE_ID_ALL ((uint64_t) 1 << 18)
 #define PERFDATA_ATTR_USE_CLOCKID ((uint64_t) 1 << 25)
 

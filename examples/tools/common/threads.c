@@ -50,7 +50,9 @@ typedef union flow_decoder {
 typedef struct trial {
     uint32_t pid;
     uint8_t fits;     /* trace and code */
-    uint8_t has_next; /* it stops at .., and the next begins at .. */
+    uint8_t has_stop; /* it stops at .. */
+    uint8_t has_next; /* ... and the next begins at .. */
+    uint8_t ended;    /* that was all of the trace */
     uint64_t stop;
     uint64_t ip;
     uint64_t tsc;
@@ -58,6 +60,9 @@ typedef struct trial {
     flow_decoder after;
     uint8_t pulling;
 } trial;
+
+/* A signal handler returns there; it does not stop, as far as is known. */
+enum { RETURNS = 1, NO_STOP = 2 };
 
 /* The flow to come, in stretches, see align.h: next up to count. The end of the
  * last one may not have been looked for yet. */
@@ -67,6 +72,7 @@ typedef struct flow_plan {
     uint64_t lo[AHEAD];     /* ... and between which times */
     uint64_t hi[AHEAD];
     uint8_t differ[AHEAD];  /* what it is depends on the process */
+    uint8_t vague[AHEAD];   /* where it stops is not known: RETURNS, NO_STOP */
     size_t next;
     size_t measured;        /* the end is known of so many */
     size_t count;
@@ -75,6 +81,7 @@ typedef struct flow_plan {
     flow_decoder tail;           /* where the last one begins */
     uint8_t pulling;
     uint8_t open;           /* more can be found there */
+    uint8_t whole;          /* there is no more, and all ends are known */
     uint8_t threads;        /* ... that it is about: */
     uint32_t tid[ALIGN_THREADS];
     align_run runs[PLANNED]; /* base up to base + run_count */
@@ -213,6 +220,13 @@ static int row_of(const perfdata_record *r, threads_row_ *row)
     }
 }
 
+/* Flow of a thread is not known. */
+static void lose_places(threads_thread_ *thread)
+{
+    align_anywhere(&thread->may);
+    align_anywhere(&thread->left);
+}
+
 static int add_thread(threads *t, uint32_t pid, uint32_t tid)
 {
     threads_thread_ *thread;
@@ -227,7 +241,7 @@ static int add_thread(threads *t, uint32_t pid, uint32_t tid)
     memset(thread, 0, sizeof *thread);
     thread->pid = pid;
     thread->tid = tid;
-    align_anywhere(&thread->may);
+    lose_places(thread);
     return 1;
 }
 
@@ -532,10 +546,11 @@ static int sort_threads(threads *t)
     t->thread_count = n;
     for (size_t i = 0; i < n; i++) {
         if (t->list[i].pid == UINT32_MAX) t->list[i].pid = t->list[i].tid;
+        if (t->from_exec) t->list[i].left.count = 0;
         if (!t->list[i].parent || !t->list[i].born || t->queues.snapshot)
             continue;
         t->list[i].born = to_tsc(t, t->list[i].born);
-        t->list[i].may.count = 0;
+        t->list[i].may.count = t->list[i].left.count = 0;
         t->list[i].may.fresh = 1;
     }
     return 1;
@@ -577,7 +592,11 @@ static void configure(threads *t)
     info.u.info.kind = 1;
     info.u.info.count = PERFDATA_PT_WORDS;
     event = perfdata_pt_event(f->data, &info);
-    if (event != PERFDATA_NO_EVENT) bits = f->config.events[event].config;
+    if (event != PERFDATA_NO_EVENT) {
+        bits = f->config.events[event].config;
+        t->from_exec = t->lost_tsc == NO_TIME && !t->queues.snapshot
+            && f->config.events[event].flags & PERFDATA_ATTR_ENABLE_ON_EXEC;
+    }
     t->decoder.flags = t->config.flags;
     if (bits & BIT_NORETC) t->decoder.flags |= IPT_CONFIG_NO_RETCOMP;
     t->decoder.mtc_freq = (uint8_t) (bits >> 14 & 15);
@@ -1032,7 +1051,7 @@ static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
     find_range(q, q->lo, q->hi, &q->first, &q->last);
     for (size_t i = q->floor; q->lost && i <= q->last; i++) {
         threads_thread_ *const thread = thread_of(q, i);
-        if (thread) align_anywhere(&thread->may);
+        if (thread) lose_places(thread);
     }
     q->lost = 0;
     q->try_ = q->best = q->first;
@@ -1091,15 +1110,14 @@ static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 
 /* Follow an event; 0: this is the end of the flow. The kernel is not entered by
  * a near branch: then the trace does not fit. */
-static int try_event(trial *r, const ipt_event *e, const ipt_block *last,
-                     uint8_t *has_stop)
+static int try_event(trial *r, const ipt_event *e, const ipt_block *last)
 {
     const int is_near =
         last->kind >= IPT_INSN_JCC && last->kind <= IPT_INSN_JMPABS;
     if (e->flags & IPT_EVENT_STATUS) return 1;
     switch (e->type) {
     case IPT_EVT_ENABLED:
-        r->has_next = *has_stop;
+        r->has_next = r->has_stop;
         r->ip = e->ip;
         r->tsc = e->tsc;
         r->offset = e->offset;
@@ -1110,11 +1128,11 @@ static int try_event(trial *r, const ipt_event *e, const ipt_block *last,
             r->stop = last->end_ip + last->last_size;
             r->fits = !is_near;
         }
-        *has_stop = 1;
+        r->has_stop = 1;
         return r->fits;
     case IPT_EVT_ASYNC_DISABLED:
         r->stop = e->ip;
-        *has_stop = 1;
+        r->has_stop = 1;
         return 1;
     default: return e->type != IPT_EVT_OVERFLOW && e->type != IPT_EVT_GAP;
     }
@@ -1128,7 +1146,6 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     const flow_decoder old = q->decoder;
     int pulling = q->plan->pulling;
     int more = 1;
-    uint8_t has_stop = 0;
     ipt_block block;
     ipt_block last;
     ipt_event event;
@@ -1145,9 +1162,10 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
         if (status == IPT_MORE && window_grow(&q->trace)) continue;
         if (status < 0 && status != IPT_EVENT_FIRST) {
             r->fits = status == IPT_MORE || status == IPT_END;
+            r->ended = status == IPT_END;
             break;
         }
-        if (pulling) more = try_event(r, &event, &last, &has_stop);
+        if (pulling) more = try_event(r, &event, &last);
         if (!pulling && status >= 0) last = block;
         pulling = status == IPT_EVENT_FIRST || (status & IPT_EVENT_PENDING);
     }
@@ -1158,18 +1176,23 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     q->who.pid = old_pid;
 }
 
+/* Is all flow of a run decoded? */
+static int is_done(const threads *t, size_t run)
+{
+    const threads_queue_ *q;
+    if (t->runs[run].queue == UINT32_MAX) return 0; /* not traced */
+    q = &t->all[t->runs[run].queue];
+    return q->state == ENDED || q->floor > run
+        || (q->floor == run && q->state == HELD && q->try_ > run);
+}
+
 /* Is what a thread did before a run known? */
 static int is_current(const threads_queue_ *q, size_t run)
 {
     const threads *const t = q->in;
     const size_t before = t->runs[run].before;
-    const threads_queue_ *other;
-    if (before == SIZE_MAX || t->runs[before].queue == q->who.queue) return 1;
-    if (t->runs[before].queue == UINT32_MAX) return 0; /* not traced */
-    other = &t->all[t->runs[before].queue];
-    return other->state == ENDED || other->floor > before
-        || (other->floor == before && other->state == HELD
-            && other->try_ > before);
+    return before == SIZE_MAX || t->runs[before].queue == q->who.queue
+        || is_done(t, before);
 }
 
 /* The threads that it may be. */
@@ -1207,14 +1230,17 @@ static void note_trial(threads_queue_ *q, size_t k, unsigned bit,
                        const trial *r, const trial *first)
 {
     align_stretch *const s = &q->plan->list[k];
+    const int returns = r->has_stop && is_return(q, r->pid, r->stop);
     if (!r->fits) {
+        q->plan->vague[k] |= NO_STOP;
         if (has_code_to_come(q->in, r->pid, q->plan->hi[k]))
             s->fits |= (uint16_t) (1u << bit);
         return;
     }
     s->fits |= (uint16_t) (1u << bit);
-    if (r->has_next && !is_return(q, r->pid, r->stop))
-        s->stops |= (uint16_t) (1u << bit);
+    if (r->has_next && !returns) s->stops |= (uint16_t) (1u << bit);
+    if (!r->has_stop) q->plan->vague[k] |= NO_STOP;
+    if (returns) q->plan->vague[k] |= RETURNS;
     s->stop[bit] = r->stop;
     if (r->stop != first->stop || r->offset != first->offset)
         q->plan->differ[k] = 1;
@@ -1258,6 +1284,7 @@ static int measure(threads_queue_ *q)
     }
     if (!s->fits) s->fits = done;
     if (!first->fits || !first->has_next) p->open = 0;
+    p->whole = first->fits && first->ended && !p->differ[k];
     p->measured++;
     return 1;
 }
@@ -1273,7 +1300,7 @@ static void extend(threads_queue_ *q, uint64_t ip, uint64_t offset,
     s->ip = ip;
     s->first = first;
     p->offset[k] = offset;
-    p->differ[k] = 0;
+    p->differ[k] = p->vague[k] = 0;
     find_times(q, offset, tsc, &p->lo[k], &p->hi[k]);
     find_range(q, p->lo[k], p->hi[k], &s->first, &s->last);
     p->clear = s->first == s->last ? p->clear + 1 : 0;
@@ -1286,6 +1313,7 @@ static void begin_plan(threads_queue_ *q)
     p->next = p->measured = p->count = p->decided = 0;
     p->threads = 0;
     p->open = 1;
+    p->whole = 0;
     p->tail = q->decoder;
     p->pulling = q->pulling;
     if (q->state == HELD) {
@@ -1307,6 +1335,7 @@ static void shift_plan(flow_plan *p)
     memmove(p->lo, p->lo + n, left * sizeof *p->lo);
     memmove(p->hi, p->hi + n, left * sizeof *p->hi);
     memmove(p->differ, p->differ + n, left);
+    memmove(p->vague, p->vague + n, left);
     p->next = 0;
     p->measured -= n < p->measured ? n : p->measured;
     p->decided -= n < p->decided ? n : p->decided;
@@ -1373,6 +1402,71 @@ static void find_news(threads_queue_ *q)
     }
 }
 
+/* Are all stretches that can be in a run in the plan of its queue? */
+static int is_covered(const threads *t, size_t run)
+{
+    const uint32_t queue = t->runs[run].queue;
+    const flow_plan *const p = queue == UINT32_MAX ? NULL : t->all[queue].plan;
+    return p && p->measured
+        && (p->whole || p->list[p->measured - 1].first > run);
+}
+
+/* The latest run of a thread before another one that is of a queue and is not
+ * done with; SIZE_MAX if there is none. */
+static size_t last_on(const threads *t, size_t run, uint32_t queue)
+{
+    do
+        run = t->runs[run].before;
+    while (run != SIZE_MAX && !is_done(t, run) && t->runs[run].queue != queue);
+    return run == SIZE_MAX || is_done(t, run) ? SIZE_MAX : run;
+}
+
+/* Add where a signal handler may return to, also one that forked. */
+static void add_left(const threads *t, const threads_thread_ *thread,
+                     align_places *places)
+{
+    for (unsigned n = 0; thread && n < ANCESTORS; n++) {
+        align_join(places, &thread->left);
+        thread = find_thread(t, thread->parent);
+    }
+}
+
+/* Add where a thread stops in stretches that can be in run `last` or before. */
+static void add_stops(const threads *t, const flow_plan *p,
+                      const threads_thread_ *thread, size_t last,
+                      align_places *places)
+{
+    unsigned i = 0;
+    while (i < p->threads && p->tid[i] != thread->tid) i++;
+    if (i == p->threads) return;
+    for (size_t k = 0; k < p->measured && p->list[k].first <= last; k++) {
+        if (!(p->list[k].fits >> i & 1)) continue;
+        if (p->vague[k] & NO_STOP) align_anywhere(places);
+        if (p->vague[k] & RETURNS) add_left(t, thread, places);
+        align_add(places, p->list[k].stop[i]);
+    }
+}
+
+/* Where a thread may be when a run begins, whatever it did before that, on any
+ * processor. */
+static void find_places(const threads_queue_ *q, size_t run,
+                        align_places *places)
+{
+    const threads *const t = q->in;
+    const threads_thread_ *const thread = thread_of(q, run);
+    find_stops(t, thread, places);
+    for (size_t i = t->runs[run].before; i != SIZE_MAX && !is_done(t, i);
+         i = t->runs[i].before)
+        if (t->runs[i].queue != q->who.queue && !is_covered(t, i))
+            align_anywhere(places);
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        const size_t last = last_on(t, run, i);
+        if (places->count > ALIGN_PLACES) return;
+        if (last != SIZE_MAX && t->all[i].plan)
+            add_stops(t, t->all[i].plan, thread, last, places);
+    }
+}
+
 /* What is known of a run before the stretches are looked at. */
 static void begin_run(threads_queue_ *q, align_run *a, size_t run)
 {
@@ -1397,10 +1491,11 @@ static void begin_run(threads_queue_ *q, align_run *a, size_t run)
         a->kept = 1;
     } else if (before != SIZE_MAX && !is_current(q, run)) {
         other = in_plan(t, before);
-        if (other && (other->ends.count || other->ends.fresh))
+        if (other && (other->ends.count || other->ends.fresh)
+            && other->ends.count <= ALIGN_PLACES)
             a->in = other->ends;
         else
-            align_anywhere(&a->in);
+            find_places(q, run, &a->in);
     } else {
         find_stops(t, thread, &a->in);
     }
@@ -1526,6 +1621,16 @@ static void find_choices(const threads_queue_ *q, choice *c)
     }
 }
 
+/* A thread goes on at hold_ip, or may. If it did not stop there a signal found
+ * it where it did, and it comes back to that. */
+static void note_signal(const threads_queue_ *q, threads_thread_ *thread)
+{
+    align_places places;
+    find_stops(q->in, thread, &places);
+    if (!align_has(&places, q->hold_ip) && !align_has(&places, q->hold_ip + 2))
+        align_join(&thread->left, &places);
+}
+
 /* It is the thread of run `best`, or of another one. If several are left,
  * nobody knows from here on where these stopped. */
 static void decide(threads_queue_ *q)
@@ -1538,6 +1643,7 @@ static void decide(threads_queue_ *q)
     q->floor = c.low;
     if (where(q)->sync != q->doubtful_at) q->doubtful = 0;
     q->who.sure = c.count == 1 && q->lo < t->lost_tsc && !q->doubtful;
+    for (unsigned i = 0; i < c.count; i++) note_signal(q, c.thread[i]);
     if (c.count == 1) leave_group(t, c.thread[0]);
     if (c.count > 1) regroup(t, c.thread[0], ++t->groups);
     for (unsigned i = 1; i < c.count; i++)
@@ -1606,7 +1712,9 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
             (THREADS_STOPS_ - 1) * sizeof *thread->stops);
     thread->stops[0] = ip;
     if (!thread->group) memset(&thread->may, 0, sizeof thread->may);
-    if (q->doubtful || (in_call && is_return(q, thread->pid, ip)))
+    if (q->doubtful)
+        lose_places(thread);
+    else if (in_call && is_return(q, thread->pid, ip))
         align_anywhere(&thread->may);
     else
         align_add(&thread->may, ip);
@@ -1624,7 +1732,7 @@ static void forget(threads_queue_ *q)
     q->lost = 1;
     if (!q->thread) return;
     q->thread->known = 0;
-    align_anywhere(&q->thread->may);
+    lose_places(q->thread);
 }
 
 static void report_gap(threads_queue_ *q)
@@ -1728,7 +1836,7 @@ static void give_up(threads_queue_ *q, int status)
     for (size_t i = 0; group && i < t->thread_count; i++)
         if (t->list[i].group == group) {
             t->list[i].known = 0;
-            align_anywhere(&t->list[i].may);
+            lose_places(&t->list[i]);
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
     lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,

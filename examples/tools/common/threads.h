@@ -133,6 +133,7 @@ typedef struct threads_thread_ {
     uint8_t in_call; /* it stopped in a system call */
     uint8_t seen;    /* some of its flow was */
     align_places may; /* where it goes on */
+    align_places left; /* ... if a signal handler returns */
     uint32_t group;   /* not 0: or where another one with this number does, as
                          their flow may have been mixed up */
 } threads_thread_;
@@ -147,6 +148,7 @@ typedef struct threads {
     uint8_t has_pt;
     uint8_t timed;
     uint8_t cyc;
+    uint8_t from_exec;    /* there is no trace of threads before an exec */
     uint8_t started;
     uint8_t stopped;      /* by progress, or without memory */
     uint64_t slack;       /* what a ns is, in ticks, and a little */
