@@ -254,8 +254,8 @@
  *   libxdc_bitmap_get_hash     hash your bitmap; IPT_COV_HASH is of the path
  *   libxdc_reset_trace_cache   ipt_cov_invalidate
  *   libxdc_register_edge_callback, libxdc_register_bb_callback
- *                              ipt_cov_config.edge; .block, which comes each
- *                              time that a block executes
+ *                              ipt_cov_config.edge; .block with .seen: once
+ *                              for each block that executed
  *   libxdc_register_ip_callback
  *                              none: ipt_evt_next has the IPs
  *   libxdc_enable_tracing, libxdc_disable_tracing
@@ -1777,6 +1777,8 @@ typedef struct ipt_cov_memo {
     uint32_t renew_;   /* lines to be emptied before it does */
     uint8_t noise_;    /* how full it was, lately */
     ipt_spaces_ spaces_;
+    uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
+    uint32_t tables_;  /* how many it named */
 } ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
@@ -1785,6 +1787,34 @@ typedef struct ipt_cov_memo {
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
+                              size_t count);
+
+/* A block that was seen. Not yours to read; public so that you can make an
+ * array of it. 16 bytes. */
+typedef struct ipt_cov_mark {
+    uint64_t ip_;
+    uint32_t size_;
+    uint32_t mode_; /* 0: the place is free */
+} ipt_cov_mark;
+
+/* The blocks that were seen: address, size and mode, in whatever address space.
+ * For any number of decoders that are used by one thread at a time. */
+typedef struct ipt_cov_seen {
+    uint64_t count; /* blocks in it */
+    uint64_t lost;  /* times that there was no room for a block: it was taken
+                     * for a new one then, and will be again */
+    ipt_cov_mark *marks_;
+    uint64_t name_; /* for memos; 0: it has none yet */
+    uint32_t mask_; /* number of marks - 1 */
+    uint32_t magic_;
+} ipt_cov_seen;
+
+/* Give a table its memory, or empty it: `count` marks, at least 64. The largest
+ * power of two of them is used. Twice as many as there are blocks will do.
+ *
+ * returns  IPT_OK; IPT_ERR_ARG
+ * cost     linear in `count`: it clears them */
+IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
                               size_t count);
 
 /* What coverage is wanted. Fill it from zero; any outputs go together.
@@ -1803,12 +1833,13 @@ typedef struct ipt_cov_config {
     uint32_t flags; /* IPT_COV_ */
 
     /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. Without
-     * edge and block, runs that the memo knows are not walked. */
+     * edge, and block without seen, runs that the memo knows are not walked. */
     void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
 
     /* Called for each block, `size` bytes of code at ip that executed one
      * behind the other. It ends behind every branch and where an event leads
-     * away, and comes when it has ended. 0: nobody is. */
+     * away, and comes when it has ended; with `seen` only where it is new to
+     * that table. 0: nobody is. */
     void (*block)(uint64_t ip, uint32_t size, uint8_t mode, void *context);
 
     void *context; /* handed to both */
@@ -1820,6 +1851,11 @@ typedef struct ipt_cov_config {
     ipt_cov_memo *memo;         /* 0: walk everything */
     const ipt_cov_memo *shared; /* a memo that was filled before: looked into
                                  * first, and only read. 0: none */
+
+    /* Blocks that were seen before, to which new ones are added. Those on paths
+     * that `shared` knows are not looked at: they were when it was filled,
+     * which has to be with a table, too. 0: every block counts as new. */
+    ipt_cov_seen *seen;
 } ipt_cov_config;
 
 /* ipt_cov_config.flags */
@@ -1837,6 +1873,14 @@ typedef struct ipt_cov_config {
 #define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
+/* The block in progress. */
+typedef struct ipt_cov_block_ {
+    uint64_t ip;
+    uint64_t end; /* where it goes on */
+    uint8_t mode; /* 0: there is none */
+    uint8_t causes; /* there are instructions in it that may cause events */
+} ipt_cov_block_;
+
 /* A leg of the way: TNT bits and what stands behind them. */
 typedef struct ipt_cov_leg_ {
     uint64_t ip;       /* where flow is */
@@ -1851,6 +1895,8 @@ typedef struct ipt_cov_leg_ {
     const uint8_t *next; /* where what is behind them ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
+    uint64_t from; /* where flow, and ... */
+    ipt_cov_block_ block; /* ... the block in progress were at first */
     uint64_t held; /* bits that the walk had of a packet before p, and ... */
     uint64_t all;  /* ... all of them, under a stop bit */
     uint32_t psb_size;
@@ -1861,13 +1907,6 @@ typedef struct ipt_cov_leg_ {
     uint8_t moved;   /* flow is not where the walk was */
     uint8_t noisy;   /* no line for the whole of it */
 } ipt_cov_leg_;
-
-/* The block in progress. */
-typedef struct ipt_cov_block_ {
-    uint64_t ip;
-    uint64_t end; /* where it goes on */
-    uint8_t mode; /* 0: there is none */
-} ipt_cov_block_;
 
 /* What of a line's key is the same for a while. */
 typedef struct ipt_cov_keys_ {
@@ -1883,6 +1922,8 @@ typedef struct ipt_cov_keys_ {
 typedef struct ipt_cov_learn_ {
     ipt_cov_line line;  /* being learned from the walk */
     ipt_cov_line whole; /* being made of others */
+    const ipt_cache_line *run; /* that flow passes */
+    uint8_t mode;       /* before the instruction that flow passes */
     uint8_t state;      /* IPTI_COV_ */
     uint8_t frames;     /* that the path leaves on the stack of calls, ... */
     uint8_t peak;       /* ... and at most at a time */

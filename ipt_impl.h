@@ -8378,33 +8378,84 @@ static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
         cov->edge(from, to, kind, cov->context);
 }
 
+#define IPTI_SEEN_WAYS 32 /* marks from its own on where a block may be */
+
+/* Is the block new to the table? Where there is no room for it, it is. */
+static int ipti_seen_new(ipt_cov_seen *seen, uint64_t ip, uint32_t size,
+                         uint8_t mode)
+{
+    const uint64_t at = ipti_cov_mix(ip + (uint64_t) size * mode) >> 32;
+    ipt_cov_mark *mark;
+    unsigned i;
+
+    for (i = 0; i < IPTI_SEEN_WAYS; i++) {
+        mark = &seen->marks_[(at + i) & seen->mask_];
+        if (mark->mode_ == IPT_MODE_UNKNOWN) {
+            mark->ip_ = ip;
+            mark->size_ = size;
+            mark->mode_ = mode;
+            seen->count++;
+            return 1;
+        }
+        if (mark->ip_ == ip && mark->size_ == size && mark->mode_ == mode)
+            return 0;
+    }
+    seen->lost++;
+    return 1;
+}
+
+IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
+                              size_t count)
+{
+    uint32_t used = 64;
+
+    if (!seen || !marks || count < used)
+        return IPT_ERR_ARG;
+    while (used <= UINT32_MAX / 4 && used * 2 <= count)
+        used *= 2;
+    IPT_MEMSET(seen, 0, sizeof(*seen));
+    seen->marks_ = marks;
+    seen->mask_ = used - 1;
+    seen->magic_ = ipti_magic(sizeof(*seen));
+    IPT_MEMSET(marks, 0, used * sizeof(marks[0]));
+    return IPT_OK;
+}
+
 /* The block in progress has ended. */
 static void ipti_cov_block_end(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
+    const uint64_t ip = decoder->block_.ip;
+    const uint32_t size = (uint32_t) (decoder->block_.end - ip);
     const uint8_t mode = decoder->block_.mode;
 
     decoder->block_.mode = IPT_MODE_UNKNOWN;
-    if (mode != IPT_MODE_UNKNOWN)
-        cov->block(decoder->block_.ip,
-                   (uint32_t) (decoder->block_.end - decoder->block_.ip), mode,
-                   cov->context);
+    if (mode != IPT_MODE_UNKNOWN
+        && (!cov->seen || ipti_seen_new(cov->seen, ip, size, mode))
+        && cov->block)
+        cov->block(ip, size, mode, cov->context);
 }
 
-/* Flow passes code from `ip` up to `end`. */
-static void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip, uint64_t end,
-                           uint8_t kind)
+/* Does flow go on with the block in progress? */
+static int ipti_cov_block_on(const ipt_cov_decoder *decoder, uint64_t ip,
+                             uint8_t mode)
 {
-    const uint8_t mode = decoder->walk_.mode.now;
+    return decoder->block_.mode == mode
+           && ipti_wrap(mode, decoder->block_.end - ip) == 0;
+}
 
-    if (!decoder->cov_->block)
-        return;
-    if (decoder->block_.mode != mode || decoder->block_.end != ip) {
+/* Flow passes code of that mode from `ip` up to `end`. */
+static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
+                                      uint64_t end, uint8_t kind, uint8_t mode)
+{
+    if (!ipti_cov_block_on(decoder, ip, mode)) {
         ipti_cov_block_end(decoder);
-        decoder->block_.ip = ip;
+        decoder->block_.ip = decoder->block_.end = ip;
         decoder->block_.mode = mode;
+        decoder->block_.causes = 0;
     }
-    decoder->block_.end = end;
+    end = decoder->block_.end += end - ip;
+    decoder->block_.causes |= kind != IPT_INSN_OTHER;
     if (kind == IPT_INSN_JMP || kind == IPT_INSN_CALL || ipti_kind_leaves(kind)
         || end - decoder->block_.ip > UINT32_MAX / 2)
         ipti_cov_block_end(decoder);
@@ -8885,17 +8936,21 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint64_t ip = w->flow.ip;
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
-    const int status = ipti_walk_last(w, &decoder->at);
-    const uint8_t kind = w->prev.kind;
+    int status;
+    uint8_t kind;
 
+    decoder->learn_.mode = w->mode.now;
+    status = ipti_walk_last(w, &decoder->at);
+    kind = w->prev.kind;
     if (IPTI_UNLIKELY(status < 0))
         return status;
+    if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
+        ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
+                       w->code.run.kind_, decoder->learn_.mode);
     if (decoder->learn_.state) {
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
         return IPT_OK;
     }
-    ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
-                   w->code.run.kind_);
     if (w->flow.enabled && ipti_kind_leaves(kind)
         && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
         && ipti_cov_counts(decoder->cov_, ip, kind))
@@ -8909,9 +8964,10 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t ip = w->flow.ip;
 
-    if (ipti_walk_pass(w, IPT_RUN_MAX_))
+    if (ipti_walk_pass(w, IPT_RUN_MAX_)
+        && IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + ((w->flow.ip - ip) & w->place.mask),
-                       IPT_INSN_OTHER);
+                       IPT_INSN_OTHER, w->mode.now);
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
@@ -8994,6 +9050,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
                  line->kind_ & 31);
     ipti_flow_at(&w->flow, behind == IPTI_COV_NONE ? line->next_ : leg->to);
+    if (behind == IPTI_COV_PSB && decoder->cov_->seen)
+        ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
     if (w->flow.enabled && (behind == IPTI_COV_TIP || line->pop_)
@@ -9065,6 +9123,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
+        decoder->learn_.run = run; /* takes no stack */
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
@@ -9075,6 +9134,11 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
                 return;
             ipti_cov_learn_branch(decoder, w->prev.ip,
                                   tnt != w->next.tnt, top);
+        }
+        if (decoder->cov_->seen) {
+            run = decoder->learn_.run;
+            ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run->kind_,
+                           w->mode.now);
         }
     }
 }
@@ -9131,6 +9195,25 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
     return line->key_ & (IPTI_COV_USED | IPTI_COV_DONE);
 }
 
+/* A PSB+ came in the middle of a block: have the line that passes it, which
+ * takes no bits and counts no edge, say where the block began, for flow to go
+ * on there: at a branch the whole block is passed. Returns 0 if it cannot, or
+ * what is passed twice then may cause an event; or if tracing was disabled in
+ * the middle of a block. */
+static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t behind)
+{
+    ipt_cov_line *line = &decoder->learn_.line;
+    const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
+                                             : decoder->leg_.to;
+
+    if (behind != IPTI_COV_PSB)
+        return behind <= IPTI_COV_TIP || !decoder->block_.mode;
+    line->items_[0] = (uint32_t) (ip - line->ip_);
+    return ipti_line_reaches(line, ip)
+           && !(decoder->block_.mode && decoder->block_.causes)
+           && decoder->learn_.frames < ipti_cov_items(decoder->cov_);
+}
+
 /* Learn a line for `tnt`, which is all of the leg's bits with `behind`, or the
  * first of them: as much of it as the walk follows and has room. Flow stays.
  * Returns NULL if that is nothing. */
@@ -9158,6 +9241,10 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
         line->next_ = leg->to;
     if (behind == IPTI_COV_PSB && some & IPTI_COV_DONE)
         line->kind_ &= 0xe0;
+    if (some & IPTI_COV_DONE && decoder->cov_->seen
+        && !ipti_cov_rewind(decoder, behind))
+        some = 0;
+    decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
     if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
     if (w->out.waiting)
@@ -9195,6 +9282,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    const int apart = leg->behind == IPTI_COV_PSB && decoder->cov_->seen;
     ipt_cov_line *whole = &decoder->learn_.whole;
     const ipt_cov_line *line;
     int fits = 1;
@@ -9207,11 +9295,11 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         decoder->keys_.own | (uint32_t) leg->behind << IPTI_COV_BEHIND;
     while (status == 0 && fits) {
         const unsigned n = ipti_top(leg->tnt);
-        const int last = n <= IPTI_COV_PIECE;
-        const uint64_t tnt = last ? leg->tnt
-                                  : leg->tnt >> (n - IPTI_COV_PIECE);
+        const int last = apart ? n == 0 : n <= IPTI_COV_PIECE;
+        const uint64_t tnt = n <= IPTI_COV_PIECE
+                                 ? leg->tnt : leg->tnt >> (n - IPTI_COV_PIECE);
         const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
-        line = tnt == whole->tnt_ /* which is not known */
+        line = last && tnt == whole->tnt_ /* which is not known */
                    ? NULL
                    : ipti_cov_find(decoder, behind, decoder->walk_.flow.ip, tnt,
                                    leg->to);
@@ -9221,7 +9309,8 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         }
         if (!line)
             return IPT_ERR_MISMATCH; /* or another one: the walk will tell */
-        fits = !whole->pop_ && (leg->noisy || ipti_cov_join(decoder, line));
+        fits = !whole->pop_ && !(apart && last)
+               && (leg->noisy || ipti_cov_join(decoder, line));
         if (!fits && whole->key_ & some)
             break;
         status = ipti_cov_take(decoder, line);
@@ -9728,6 +9817,11 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
     ipti_cov_reload(leg, w, 0);
+    leg->from = leg->ip;
+    leg->block = decoder->block_;
+    if (decoder->block_.mode)
+        leg->ip = decoder->block_.ip;
+    decoder->block_.mode = IPT_MODE_UNKNOWN;
     return 1;
 }
 
@@ -9966,7 +10060,8 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     }
 }
 
-/* The same, from where the walk is; then the walk is where that led. */
+/* The same, from where the walk is or its block began; then the walk is where
+ * that led. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
@@ -9981,8 +10076,12 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
     }
     leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
-    if (leg->moved)
+    if (leg->moved) {
         ipti_cov_stand(&decoder->walk_);
+    } else {
+        ipti_flow_at(&decoder->walk_.flow, leg->from);
+        decoder->block_ = leg->block;
+    }
     decoder->slow_ = decoder->at.offset + 1;
 }
 
@@ -10001,6 +10100,9 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
            && evt->enabled == w->flow.enabled
            && ipti_walk_wanted(w, &decoder->at) && w->cur.state == IPTI_CUR_SYNC
            && w->cur.block == 0 && w->mode.now != IPT_MODE_UNKNOWN
+           && (!decoder->block_.mode
+               || (w->flow.enabled && !decoder->block_.causes
+                   && ipti_cov_block_on(decoder, w->flow.ip, w->mode.now)))
            && (!w->flow.enabled || w->prev.taken == IPTI_TAKEN_ALL
                || ipti_kind_leaves(w->prev.kind));
 }
@@ -10014,6 +10116,7 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     const uint64_t flags
         = config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
     uint64_t sum = (cov->flags & ~IPT_COV_SATURATE) | flags << 16 | 1 << 24
+                   | (uint64_t) (cov->seen != NULL) << 25
                    | (uint64_t) config->errata << 32;
     unsigned i;
 
@@ -10030,6 +10133,20 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     return sum;
 }
 
+/* What a memo calls the table that has the blocks of its lines. One that was
+ * emptied gets another name. */
+static uint64_t ipti_cov_name_seen(const ipt_cov_config *cov)
+{
+    ipt_cov_memo *memo = cov->memo;
+
+    if (!cov->seen)
+        return 0;
+    if (!cov->seen->name_)
+        cov->seen->name_ = ipti_cov_mix((uint64_t) (uintptr_t) memo
+                                        + ++memo->tables_) | 1;
+    return cov->seen->name_;
+}
+
 /* Does the memo suit? It is emptied where it does not. */
 static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
 {
@@ -10038,17 +10155,21 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     ipt_cov_memo *memo = cov->memo;
 
     decoder->keys_.formula = formula;
-    decoder->fast_ = memo && !cov->edge && !cov->block
+    decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
                      && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
     if (memo && memo->magic_ != ipti_magic(sizeof(*memo)))
         return IPT_ERR_STATE;
     if (cov->shared && cov->shared->magic_ != ipti_magic(sizeof(*memo)))
         return IPT_ERR_STATE;
+    if (cov->seen && cov->seen->magic_ != ipti_magic(sizeof(*cov->seen)))
+        return IPT_ERR_STATE;
     if (cov->shared && cov->shared->formula_ != formula)
         return IPT_ERR_CONFIG;
-    if (memo && memo->formula_ != formula) {
+    if (memo && (memo->formula_ != formula
+                 || memo->seen_ != ipti_cov_name_seen(cov))) {
         ipti_memo_forget(memo);
         memo->formula_ = formula;
+        memo->seen_ = ipti_cov_name_seen(cov);
     }
     return IPT_OK;
 }
@@ -10196,6 +10317,7 @@ static int ipti_cov_may(ipt_cov_decoder *decoder)
         status = IPT_ERR_STATE;
     else if (decoder->fast_
              && (cov->memo->formula_ != decoder->keys_.formula
+                 || cov->memo->seen_ != (cov->seen ? cov->seen->name_ : 0)
                  || (cov->shared
                      && cov->shared->formula_ != decoder->keys_.formula)))
         status = IPT_ERR_CONFIG;

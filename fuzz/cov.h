@@ -10,9 +10,13 @@
 
 #define MEMO_LINES 65536
 #define MAP_SIZE 256
+#define MARKS 16384
 #define EDGES_MAX 200000 /* a long way without trace: not compared */
 
 static edge_list want, got;
+static edge_list want_blocks, walked_blocks, got_blocks;
+static ipt_cov_mark marks[MARKS];
+static ipt_cov_seen seen;
 static uint8_t map[MAP_SIZE], want_map[MAP_SIZE];
 static ipt_cov_line memo_lines[MEMO_LINES], small_lines[4];
 static ipt_cov_memo memo, small_memo;
@@ -98,10 +102,23 @@ static int list_insns(fuzz_run *run, const fuzz_case *c)
     edge_clear(&want);
     edges_by_insn(&want, &run->config, &run->trace, NULL);
     close_run(run);
+    open_run(run, c, FUZZ_RUN_QUIET);
+    run->fuel = 4 * FUZZ_WORK;
+    edge_clear(&want_blocks);
+    blocks_by_blk(&want_blocks, &run->config, &run->trace, NULL);
+    blocks_unique(&want_blocks);
+    close_run(run);
     return want.status == IPT_END && want.count < EDGES_MAX;
 }
 
-/* Edges as they come. Returns 0 if the run was cut short. */
+static void walked_block(uint64_t ip, uint32_t size, uint8_t mode,
+                         void *context)
+{
+    (void) context;
+    list_block(ip, size, mode, &walked_blocks);
+}
+
+/* Edges as they come, and new blocks. Returns 0 if the run was cut short. */
 static int list_edges(fuzz_run *run, const fuzz_case *c, int way)
 {
     ipt_cov_config cov;
@@ -111,7 +128,10 @@ static int list_edges(fuzz_run *run, const fuzz_case *c, int way)
     cov.flags = IPT_COV_INDIRECT | IPT_COV_HASH;
     cov.edge = list_edge;
     cov.context = &got;
-    got.count = 0;
+    cov.seen = &seen;
+    cov.block = walked_block;
+    walked_blocks.count = got.count = 0;
+    FUZZ_CHECK(run, ipt_cov_seen_init(&seen, marks, MARKS) == IPT_OK);
     open_run(run, c, way);
     FUZZ_CHECK(run, ipt_cache_init(&code_cache, code_lines, FUZZ_LINES) >= 0);
     FUZZ_CHECK(run, ipt_cov_init((ipt_cov_decoder *) run->decoder,
@@ -120,6 +140,11 @@ static int list_edges(fuzz_run *run, const fuzz_case *c, int way)
                         == IPT_OK);
     done = cover_run(run, &got);
     close_run(run);
+    if (seen.lost == 0)
+        FUZZ_CHECK(run, walked_blocks.count == seen.count);
+    blocks_unique(&walked_blocks);
+    if (seen.lost == 0)
+        FUZZ_CHECK(run, walked_blocks.count == seen.count);
     return done;
 }
 
@@ -140,6 +165,13 @@ static void count_edges(fuzz_run *run, const fuzz_case *c, int way,
                 | (turn & 1 ? IPT_COV_INDIRECT : 0u)
                 | (turn & 2 ? IPT_COV_SATURATE : 0u);
     cov.memo = &memo;
+    if (c->clone & 2) {
+        cov.seen = &seen;
+        cov.block = list_block;
+        cov.context = &got_blocks;
+        got_blocks.count = 0;
+        FUZZ_CHECK(run, ipt_cov_seen_init(&seen, marks, MARKS) == IPT_OK);
+    }
     edges_map(&got, cov.flags, want_map, cov.bitmap_size);
     FUZZ_CHECK(run, ipt_cov_memo_init(&memo, memo_lines, lines) == IPT_OK);
     FUZZ_CHECK(run, ipt_cov_memo_init(&small_memo, small_lines, 4) == IPT_OK);
@@ -165,6 +197,11 @@ static void count_edges(fuzz_run *run, const fuzz_case *c, int way,
             FUZZ_CHECK(run, again.verdict == got.verdict);
             if (cov.flags & IPT_COV_HASH && cov.flags & IPT_COV_INDIRECT)
                 FUZZ_CHECK(run, again.hash == got.hash);
+            if (cov.seen && seen.lost == 0) {
+                const int same = blocks_same(&walked_blocks, &got_blocks);
+                fflush(stdout);
+                FUZZ_CHECK(run, same);
+            }
         }
         close_run(run);
     }
@@ -195,6 +232,11 @@ static void cov_all(const fuzz_case *given, unsigned ways, unsigned counted,
             fflush(stdout);
             FUZZ_CHECK(&run, same);
             FUZZ_CHECK(&run, got.errors == want.errors);
+            if (want_blocks.status == IPT_END && seen.lost == 0) {
+                const int alike = blocks_same(&want_blocks, &walked_blocks);
+                fflush(stdout);
+                FUZZ_CHECK(&run, alike);
+            }
             FUZZ_CHECK(&run, !hash || hash == got.hash);
             hash = got.hash;
         }

@@ -32,7 +32,12 @@ static void *clear(void *bytes, int value, size_t size)
 #define MEMO_LINES 64
 #define MAP_MAX 4096
 
+#define MARKS 4096
+
 static edge_list want, got;
+static edge_list want_blocks, got_blocks;
+static ipt_cov_seen seen;
+static ipt_cov_mark marks[MARKS];
 static ipt_cov_decoder decoders[2];
 static unsigned which;
 static ipt_cov_memo memo;
@@ -118,6 +123,34 @@ static void insn_decode(const chunk *code, uint32_t flags, edge_list *l)
     edge_clear(l);
     edges_by_insn(l, &f.config, &f.trace, NULL);
     feed_end(&f);
+    cov_feed(&plain, code, flags);
+    edge_clear(&want_blocks);
+    blocks_by_blk(&want_blocks, &f.config, &f.trace, NULL);
+    blocks_unique(&want_blocks);
+    feed_end(&f);
+}
+
+/* Blocks that are new: those of [blk], each once, and the second time none. */
+static void check_seen(const char *name, const manner *how, const chunk *code,
+                       uint32_t flags, const ipt_cov_config *config)
+{
+    ipt_cov_config cov = *config;
+    edge_list again = {0};
+    got_blocks.count = 0;
+    cov.block = list_block;
+    cov.context = &got_blocks;
+    cov.seen = &seen;
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+    for (int k = 0; k < 2; k++) {
+        memset(map, 0, sizeof map);
+        cov_decode(how, code, flags, &cov, &again);
+        if (memcmp(map, want_map, cov.bitmap_size))
+            failed(name, how->text, "bitmap with seen", (uint64_t) k, 0);
+        if (!blocks_same(&want_blocks, &got_blocks))
+            failed(name, how->text, "blocks", (uint64_t) k, cov.memo != NULL);
+    }
+    CHECK_EQ(seen.count, want_blocks.count);
+    CHECK_EQ(seen.lost, 0);
 }
 
 /* All ways to cover the trace in b, against the instructions. */
@@ -169,6 +202,7 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
             if (again.verdict != got.verdict || again.errors != got.errors)
                 failed(name, how.text, "verdict", again.verdict, got.verdict);
         }
+        if (test_.bad == bad_) check_seen(name, &how, code, flags, &cov);
         turn++;
     }
     return test_.bad == bad_;
@@ -1045,6 +1079,103 @@ TEST(outputs)
     the.vmx = 0;
     edge_clear(&alone.edges), edge_clear(&alone.blocks);
     edge_clear(&some.edges), edge_clear(&some.blocks);
+}
+
+/* Run the fresh loop with a table; blocks that come go to got_blocks. */
+static void run_seen(ipt_cov_seen *one, const uint8_t *bytes, size_t size)
+{
+    fresh.cov.block = list_block;
+    fresh.cov.context = &got_blocks;
+    fresh.cov.seen = one;
+    got_blocks.count = 0;
+    CHECK(loop_run(&fresh, bytes, size, 0));
+}
+
+/* A table that is full takes blocks for new ones, and counts them; one that was
+ * emptied, and another one, have all of them told anew, whatever the memo
+ * knows. Lines of a shared memo are of blocks that were seen. */
+TEST(seen)
+{
+    static uint8_t bytes[INPUT];
+    static ipt_cov_mark few[64], others[MARKS];
+    const ipt_trace trace = {0};
+    ipt_cov_seen small, other;
+    size_t size;
+    CHECK_EQ(ipt_cov_seen_init(NULL, marks, MARKS), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_seen_init(&seen, NULL, MARKS), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, 63), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cov_seen_init(&small, few, LENGTH(few)), IPT_OK);
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS - 1), IPT_OK);
+    CHECK_EQ(ipt_cov_seen_init(&other, others, MARKS), IPT_OK);
+    seed = 7;
+    write_program();
+    size = write_run(bytes, 0);
+    loop_init(&fresh, 0, 0, 4096);
+    CHECK(loop_run(&fresh, bytes, size, 1));
+    run_seen(&seen, bytes, size); /* the memo knows all of it */
+    const uint64_t count = seen.count;
+    CHECK(count > LENGTH(few) && got_blocks.count == count);
+    run_seen(&seen, bytes, size);
+    CHECK_EQ(got_blocks.count, 0);
+    run_seen(&other, bytes, size);
+    CHECK_EQ(got_blocks.count, count);
+    run_seen(&seen, bytes, size);
+    CHECK_EQ(got_blocks.count, 0);
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+    run_seen(&seen, bytes, size);
+    CHECK_EQ(got_blocks.count, count);
+    CHECK_EQ(seen.count, count);
+    CHECK_EQ(seen.lost, 0);
+    run_seen(&small, bytes, size);
+    CHECK(got_blocks.count >= count);
+    CHECK_EQ(got_blocks.count, small.count + small.lost);
+    CHECK(small.count <= LENGTH(few) && small.lost >= count - LENGTH(few));
+    blocks_unique(&got_blocks);
+    CHECK_EQ(got_blocks.count, count);
+    run_seen(&seen, bytes, size); /* lines of `seen` again */
+    fresh.cov.block = NULL;       /* which may only count */
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+    CHECK(loop_run(&fresh, bytes, size, 0));
+    CHECK_EQ(seen.count, count);
+    /* a memo that was frozen */
+    CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, MEMO_LINES), IPT_OK);
+    fresh.cov.shared = fresh.cov.memo;
+    fresh.cov.memo = &memo;
+    run_seen(&other, bytes, size);
+    CHECK_EQ(got_blocks.count, 0);
+    fresh.cov.seen = NULL; /* it was filled with a table */
+    fresh.cov.block = NULL;
+    CHECK_EQ(ipt_cov_begin(&fresh.decoder, &trace), IPT_ERR_CONFIG);
+    fresh.cov.shared = NULL;
+    fresh.cov.seen = &other;
+    other.magic_++;
+    CHECK_EQ(ipt_cov_begin(&fresh.decoder, &trace), IPT_ERR_STATE);
+}
+
+/* The table of a memo is emptied within a run: begin anew. */
+TEST(seen_changes_within_a_run)
+{
+    static uint8_t bytes[INPUT];
+    ipt_segment piece = {bytes, 0};
+    ipt_trace trace = {&piece, 1, 1, 0};
+    size_t size;
+    seed = 8;
+    write_program();
+    size = write_run(bytes, 0);
+    loop_init(&fresh, 0, 0, 4096);
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+    CHECK(loop_run(&fresh, bytes, size, 1));
+    run_seen(&seen, bytes, size);
+    piece.size = size / 2;
+    CHECK_EQ(ipt_cov_begin(&fresh.decoder, &trace), IPT_OK);
+    CHECK_EQ(ipt_cov_run(&fresh.decoder), IPT_MORE);
+    CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+    piece.size = size;
+    CHECK_EQ(ipt_cov_run(&fresh.decoder), IPT_ERR_CONFIG);
+    trace.open = 0;
+    CHECK_EQ(ipt_cov_begin(&fresh.decoder, &trace), IPT_OK);
+    CHECK_EQ(ipt_cov_run(&fresh.decoder), IPT_END);
+    CHECK(seen.count > 0);
 }
 
 static unsigned long code_reads;
@@ -2252,6 +2383,8 @@ int main(void)
     RUN(worlds);
     RUN(loops_at_random);
     RUN(outputs);
+    RUN(seen);
+    RUN(seen_changes_within_a_run);
     RUN(memo_saves_reading);
     RUN(another_formula);
     RUN(verdicts);

@@ -248,6 +248,103 @@ static inline void edges_by_insn(edge_list *l, const ipt_config *config,
     l->status = status;
 }
 
+/* ---- blocks, in an edge_list: from is the address, to the size, kind the mode
+ * ---- */
+
+static inline void list_block(uint64_t ip, uint32_t size, uint8_t mode,
+                              void *context)
+{
+    edge *e = edge_add(context);
+    e->from = ip;
+    e->to = size;
+    e->kind = mode;
+}
+
+static inline int block_order(const void *left, const void *right)
+{
+    const edge *x = left, *y = right;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    if (x->to != y->to) return x->to < y->to ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+/* Each once. */
+static inline void blocks_unique(edge_list *l)
+{
+    size_t n = 0;
+    if (l->count) qsort(l->edges, l->count, sizeof *l->edges, block_order);
+    for (size_t i = 0; i < l->count; i++)
+        if (!n || block_order(&l->edges[n - 1], &l->edges[i]))
+            l->edges[n++] = l->edges[i];
+    l->count = n;
+}
+
+/* Are they the same, and each there once? want: unique. */
+static inline int blocks_same(const edge_list *want_blocks, edge_list *l)
+{
+    const size_t count = l->count;
+    blocks_unique(l);
+    for (size_t i = 0; i < l->count || i < want_blocks->count; i++)
+        if (i == l->count || i == want_blocks->count
+            || block_order(&l->edges[i], &want_blocks->edges[i])) {
+            if (i < want_blocks->count)
+                printf("    want %llx size %u\n",
+                       (unsigned long long) want_blocks->edges[i].from,
+                       (unsigned) want_blocks->edges[i].to);
+            if (i < l->count)
+                printf("    got %llx size %u\n",
+                       (unsigned long long) l->edges[i].from,
+                       (unsigned) l->edges[i].to);
+            return 0;
+        }
+    return count == l->count;
+}
+
+/* Add a block of [blk], to the one before if that goes on with it: an event cut
+ * them. Returns whether more of it may follow. */
+static inline int blocks_add(edge_list *l, int more, const ipt_block *block)
+{
+    const uint64_t mask
+        = block->mode == IPT_MODE_64 ? UINT64_MAX : UINT32_MAX;
+    const uint64_t size
+        = ((block->end_ip - block->ip) & mask) + block->last_size;
+    edge *last = more ? &l->edges[l->count - 1] : NULL;
+    if (last && last->kind == block->mode
+        && ((last->from + last->to - block->ip) & mask) == 0)
+        last->to += size;
+    else
+        list_block(block->ip & mask, (uint32_t) size, block->mode, l);
+    return !is_branch(block->kind) && block->kind != IPT_INSN_JMP
+           && block->kind != IPT_INSN_CALL;
+}
+
+/* The blocks of [blk], contiguous, in their order. One may wait until the end:
+ * that of a page that is missing. */
+static inline void blocks_by_blk(edge_list *l, const ipt_config *config,
+                                 const ipt_trace *trace, ipt_cache *code)
+{
+    static ipt_blk_decoder d;
+    ipt_config own = *config;
+    ipt_block block;
+    int more = 0;
+    int status;
+    own.flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
+    status = ipt_blk_init(&d, &own, trace, code);
+    memset(l, 0, sizeof *l);
+    if (status >= 0) status = ipt_blk_sync_forward(&d);
+    while (status != IPT_END && status != IPT_BUDGET) {
+        status = ipt_blk_next(&d, &block);
+        if (status >= 0) more = blocks_add(l, more, &block);
+        if (status >= 0 || status == IPT_EVENT_FIRST || status == IPT_END)
+            continue;
+        l->errors++;
+        status = ipt_blk_resync(&d);
+        if (status < 0 && status != IPT_END) status = ipt_blk_sync_forward(&d);
+    }
+    l->status = status;
+    if (ipt_blk_next(&d, &block) >= 0) (void) blocks_add(l, more, &block);
+}
+
 /* ---- [cov] ---- */
 
 static inline void list_edge(uint64_t from, uint64_t to, uint8_t kind,

@@ -5,6 +5,7 @@
 
 #define CODE_LINES 4096
 #define MEMO_LINES 16384 /* 1 MiB */
+#define MARKS 65536
 
 static ipt_cache_line code_lines[CODE_LINES];
 static ipt_cov_line memo_lines[MEMO_LINES];
@@ -55,6 +56,10 @@ static int set_up(const bench_case *c, uint32_t config_flags, uint32_t flags)
     cov.bitmap_size = BENCH_MAP;
     cov.flags = flags;
     cov.memo = &memo;
+#ifndef NO_SEEN
+    cov.block = NULL;
+    cov.seen = NULL;
+#endif
     return ipt_cache_init(&code, code_lines, CODE_LINES) >= 0
            && ipt_cov_memo_init(&memo, memo_lines, MEMO_LINES) >= 0
            && ipt_cov_init(&decoder, &config, &cov, &trace, &code) >= 0;
@@ -133,6 +138,36 @@ static int prepare_new(const bench_case *c)
     return 1;
 }
 
+#ifndef NO_SEEN /* the ipt.h of another commit may be without */
+static void new_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
+{
+    (void) mode;
+    (void) context;
+    bench_sink += ip + size;
+}
+
+/* Blocks that are new are told, too. */
+static int prepare_blocks(const bench_case *c)
+{
+    static ipt_cov_mark marks[MARKS];
+    static ipt_cov_seen seen;
+    const uint32_t want = 1u << 31;
+
+    if (warm != c || warm_flags != want) {
+        if (!set_up(c, plain_flags(c), 0)
+            || ipt_cov_seen_init(&seen, marks, MARKS) < 0)
+            return 0;
+        cov.block = new_block;
+        cov.seen = &seen;
+        learn(c, c->runs);
+        warm = c;
+        warm_flags = want;
+    }
+    memset(map, 0, sizeof(map));
+    return seen.count > 0 && seen.lost == 0;
+}
+#endif
+
 static int prepare_stack(const bench_case *c)
 {
     return prepare_warm(c, 0, 0);
@@ -147,6 +182,9 @@ const bench_row bench_cover[] = {
     {"coverage", "ipt", prepare_plain, pass, 1, 0, 0},
     {"coverage cold", "ipt", prepare_cold, pass, 1, 0, 0},
     {"coverage, new", "ipt", prepare_new, pass, 1, 0, 0},
+#ifndef NO_SEEN
+    {"coverage, blocks", "ipt", prepare_blocks, pass, 1, 0, 0},
+#endif
     {"coverage, calls", "ipt", prepare_stack, pass, 1, 0, 0},
     {"coverage, all", "ipt", prepare_indirect, pass, 1, 0, 0},
     {0},

@@ -134,10 +134,11 @@ expect_empty "parts of the walk: other writers" bad
 
 # Those above the design's (base 380, sync 160, bind and walk 1320, cov 1350)
 # are what they take today: they may only go down. In base, division on 32 bits
-# and what Microsoft's compiler needs were added.
+# and what Microsoft's compiler needs were added; in cov, the table of blocks that
+# were seen.
 cat >budgets <<'END'
 base 460 pkt 1060 sync 166 time 350 evt 1300 qry 180 classify 530 cache 560
-bind 145 walk 1490 blk 280 insn 240 cov 1609 hot 350 gen 670 hw 260 strings 90
+bind 145 walk 1490 blk 280 insn 240 cov 1713 hot 350 gen 670 hw 260 strings 90
 END
 bare() { # FILE without comments and blank lines
     awk '{  line = ""
