@@ -118,7 +118,7 @@ test-traces:  ## Test with real hardware traces: TRACES=dir
 	@test -n "$(TRACES)" || { echo "make test-traces TRACES=dir"; exit 2; }
 	@TRACES=$(TRACES) VERBOSE=1 $(RUN) $(BUILD)/tests/traces \
 	    "$(BUILD)/tests/peer_zydis --vectors $(TRACES)/vectors" \
-	    $(BUILD)/tests/perfdata
+	    $(BUILD)/tests/perfdata "tests/truth/hardware.sh $(TRACES)"
 
 test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
 	@$(SUB) tools

@@ -1,6 +1,5 @@
 #!/bin/sh
-# ptflow.sh: ptflow's options, what it says of files that are damaged or cut,
-# and with TRACES=dir the files of real hardware.
+# ptflow.sh: ptflow's options, and what it says of files that are damaged or cut.
 
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
 programs=$(cd tests/programs && pwd) || exit 2
@@ -431,29 +430,4 @@ cuts() {
 }
 check "cut files" cuts
 
-if [ -n "$TRACES" ]; then
-    for case in hase-control_flow hase-loopy-snapshot; do
-        hardware() {
-            flow --map "$TRACES/$case" --fields ip "$TRACES/$case/perf.data" |
-                wc -l >got
-            [ "$(cat got)" -eq "$(sed -n 's/^instructions[= ]*//p' \
-                "$TRACES/$case/expected")" ]
-        }
-        check "$case" hardware
-
-        # Branches that were taken, and where tracing begins, with their times.
-        times_of() {
-            flow --map "$TRACES/$case" --branch --event \
-                --fields tid,cpu,ip,to,time,size,kind "$TRACES/$case/perf.data" |
-                sed 's/\([0-9]\)\.\([0-9]\)/\1\2/' |
-                awk "$number"'$7 == "enabled" {print $1, $2, 0, $3, $5}
-                    $6 && $4 != "-" && number($4) != number($3) + $6 {
-                        print $1, $2, $3, $4, $5 }' >got
-            awk -F '\t' '!/^#/ && $2 != "0" {print $4, $5 + 0, $1, $2, $6}' \
-                "$TRACES/$case/branches.tsv" >times
-            [ -s times ] && cmp got times 2>err
-        }
-        check "$case: times" times_of
-    done
-fi
 finish

@@ -1,11 +1,12 @@
 # mock.mk: targets with perf as referee, and the mock of PT for its record. Part
 # of ../../Makefile.
 
-test-perf:  ## perf finds what executed in the perf.data we write; PERF=quick
+test-perf:  ## perf finds what executed in our perf.data; PERF=quick TRACES=dir
 	@$(SUB) tools
 	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
 	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
-	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh
+	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh \
+	    $(TRACES:%="tests/truth/hardware.sh %")
 
 test-capture:  ## ptcapture next to perf record, on a mock of PT
 	@$(SUB) tools

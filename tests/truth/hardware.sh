@@ -1,0 +1,65 @@
+#!/bin/sh
+# hardware.sh DIR: the perf.data of real processors in DIR/CASE give the streams
+# and times of these folders. ip_md5 is of each instruction; branches.tsv has
+# where each branch that was taken came from and went, whose it was, and when.
+
+traces=$1
+set -- .
+. "$(dirname "$0")/../check/lib.sh"
+build=${BUILD:-build}
+
+flow() {
+    timeout 60 "$build/ptflow" "$@" 2>"$tmp/err"
+}
+
+# stream CASE FROM OPTION...: all instructions, with code from there.
+stream() {
+    folder=$traces/$1 name="$1, $2"
+    shift 2
+    flow --fields ip "$@" >"$tmp/ips"
+    sum=$(perl -ne 'print pack("V2", hex(substr("0" x 16 . $1, -8)),
+        hex(substr("0" x 16 . $1, -16, 8))) if /([0-9a-f]+)/' "$tmp/ips" |
+        md5sum | cut -d ' ' -f 1)
+    want=$(sed -n 's/^ip_md5=//p' "$folder/expected")
+    if [ -n "$want" ] && [ "$sum" = "$want" ]; then
+        pass
+        printf 'same   %-36s %6d instructions\n' "$name" \
+            "$(wc -l <"$tmp/ips")"
+    else
+        fail_with "$name: $(wc -l <"$tmp/ips") instructions" "$tmp/err"
+    fi
+}
+
+# timed CASE: where branches were taken and where tracing began.
+timed() {
+    flow --map "$traces/$1" --branch --event \
+        --fields tid,cpu,ip,to,time,size,kind "$traces/$1/perf.data" |
+        sed 's/\([0-9]\)\.\([0-9]\)/\1\2/' |
+        awk 'function number(hex,  i, n) {
+                for (i = n = 0; i < length(hex); i++)
+                    n = 16 * n + index("123456789abcdef", substr(hex, i + 1, 1))
+                return n
+            }
+            $7 == "enabled" {print $1, $2, 0, $3, $5}
+            $6 && $4 != "-" && number($4) != number($3) + $6 {
+                print $1, $2, $3, $4, $5 }' >"$tmp/got"
+    awk -F '\t' '!/^#/ && $2 != "0" {print $4, $5 + 0, $1, $2, $6}' \
+        "$traces/$1/branches.tsv" >"$tmp/want"
+    if [ -s "$tmp/want" ] && cmp -s "$tmp/got" "$tmp/want"; then
+        pass
+        printf 'same   %-36s %6d branches with their times\n' "$1" \
+            "$(wc -l <"$tmp/want")"
+    else
+        diff "$tmp/want" "$tmp/got" >"$tmp/err"
+        fail_with "$1: times" "$tmp/err"
+    fi
+}
+
+for file in "$traces"/*/perf.data; do
+    [ -e "$file" ] || { fail "$traces has no CASE/perf.data"; break; }
+    case=$(basename "$(dirname "$file")")
+    stream "$case" --map --map "$traces/$case" "$file"
+    stream "$case" --symfs --symfs "$traces/$case" "$file"
+    timed "$case"
+done
+report
