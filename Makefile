@@ -38,7 +38,7 @@ found = $(if $(shell echo '$(hash)include <$1>' | $(CC) $(CFLAGS) -E - \
 LIBS := -Wl,--as-needed $(call found,Zydis/Zydis.h,-lZydis -lZycore) \
        $(call found,elfutils/libdw.h,-ldw) $(call found,libelf.h,-lelf) \
        $(call found,intel-pt.h,-lipt) $(call found,zstd.h,-lzstd) \
-       $(call found,libiberty/demangle.h,-liberty)
+       $(call found,libiberty/demangle.h,-liberty) -ldl
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 

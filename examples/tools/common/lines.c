@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "lines.h"
-#include "symbols.h"
 #include "tool.h"
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@ void lines_init(lines *l)
 {
     l->list = NULL;
     l->debug = SYMBOLS_DEBUG;
+    l->fetch = NULL;
 }
 
 #ifdef HAVE_LIBDW
@@ -158,7 +158,7 @@ static void read_file(const lines *l, struct lines_of *f)
     open_dwarf(f, fd);
     if (!f->dwarf) {
         buildid_of_file(fd, f->file->size, &id);
-        other = symbols_open_debug(l->debug, f->file, &id);
+        other = symbols_open_debug(l->debug, l->fetch, f->file, &id);
     }
     if (other >= 0) open_dwarf(f, other);
     if (f->dwarf) add_units(f);

@@ -15,7 +15,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef LINES_H
 #define LINES_H
-#include "files.h"
+#include "symbols.h"
 
 typedef struct lines_place {
     const char *file;     /* until lines_free */
@@ -25,7 +25,8 @@ typedef struct lines_place {
 
 typedef struct lines {
     struct lines_of *list; /* a file each */
-    const char *debug;     /* the folder of separate debug files; yours to set */
+    const char *debug;     /* both as in symbols.h; yours to set */
+    symbols_fetch *fetch;
 } lines;
 
 void lines_init(lines *l);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
+#include "debuginfod.h"
 #include "demangle.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,6 +91,17 @@ static int parse_time(const tool_args *args, const char *value, session *s)
     return ok ? -1 : tool_bad_argument(args, "--time", value);
 }
 
+static int use_debuginfod(const tool_args *args, session *s)
+{
+    const char *const why = debuginfod_start();
+    if (why) {
+        fprintf(stderr, "%s: --debuginfod: %s.\n", args->program, why);
+        return 1;
+    }
+    s->symbols.fetch = s->lines.fetch = debuginfod_fetch;
+    return -1;
+}
+
 /* As spaces_option. */
 static int follow(tool_args *args, session *s, const char *word)
 {
@@ -105,6 +117,7 @@ static int follow(tool_args *args, session *s, const char *word)
         s->mangled = 1;
         return -1;
     }
+    if (strcmp(word, "--debuginfod") == 0) return use_debuginfod(args, s);
     while (i < 5 && strcmp(word, names[i]) != 0) i++;
     if (i == 5) {
         const int status = bare_option(args, &s->bare, word);
@@ -445,7 +458,9 @@ int session_open(session *s, const char *name)
 
 int session_run(session *s)
 {
-    return threads_run(&s->threads) < 0 || s->no_memory ? out_of_memory(s) : 0;
+    const int status = threads_run(&s->threads);
+    if (s->shown > 0) fputs("\r\033[K", stderr); /* what comes is alone there */
+    return status < 0 || s->no_memory ? out_of_memory(s) : 0;
 }
 
 static void print_loss(const session *s, const char *what, uint64_t count)
@@ -459,9 +474,9 @@ void session_losses(const session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
     if (s->quiet) return;
-    fprintf(stderr, "%s%s: %" PRIu64 " instructions, %" PRIu32 " queues\n",
-            s->is_screen ? "\r" : "", s->args->program,
-            s->threads.instructions, s->threads.queues.queue_count);
+    fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queues\n",
+            s->args->program, s->threads.instructions,
+            s->threads.queues.queue_count);
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
         print_loss(s, threads_text((threads_loss) i), s->threads.losses[i]);
     print_loss(s, "mappings without a file", l->no_file);

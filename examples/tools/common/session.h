@@ -28,6 +28,8 @@
     "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"\
     "                            either may be missing.\n"                    \
     "  --no-demangle             names of functions as the linker has them.\n" \
+    "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"\
+    "                            files that are not here.\n"                  \
     "  --quiet                   no progress, nothing about losses.\n"        \
     SPACES_HELP BARE_HELP
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef __has_include
@@ -156,8 +157,8 @@ static const symbol *find_in(const symbols_table *t, uint64_t place)
 
 /* ---- ELF files ---- */
 
-int symbols_open_debug(const char *folder, const files_file *file,
-                       const buildid *id)
+int symbols_open_debug(const char *folder, symbols_fetch *ask,
+                       const files_file *file, const buildid *id)
 {
     char path[256];
     char text[2 * BUILDID_MAX + 1];
@@ -171,6 +172,11 @@ int symbols_open_debug(const char *folder, const files_file *file,
     fd = file->folder && file->in->open_below
              ? file->in->open_below(file->folder, path, &size)
              : files_open(path, &size);
+    if (fd < 0 && ask) {
+        struct stat s;
+        fd = ask(id);
+        size = fd >= 0 && fstat(fd, &s) == 0 ? (uint64_t) s.st_size : 0;
+    }
     if (fd < 0) return -1;
     buildid_of_file(fd, size, &found);
     if (buildid_is(&found, id->bytes, id->size)) return fd;
@@ -231,15 +237,20 @@ static void add_section(symbols_table *t, Elf *elf, Elf_Scn *section,
     }
 }
 
-/* The names that were asked for stay in memory. */
-static void add_sections(symbols_table *t, Elf *elf, Elf *code)
+/* The names that were asked for stay in memory. 1: it is not stripped. */
+static int add_sections(symbols_table *t, Elf *elf, Elf *code)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
-    while ((section = elf_nextscn(elf, section)) != NULL)
-        if (gelf_getshdr(section, &header)
-            && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-            add_section(t, elf, section, header.sh_link, code);
+    int whole = 0;
+    while ((section = elf_nextscn(elf, section)) != NULL) {
+        if (!gelf_getshdr(section, &header)
+            || (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
+            continue;
+        whole |= header.sh_type == SHT_SYMTAB;
+        add_section(t, elf, section, header.sh_link, code);
+    }
+    return whole;
 }
 
 /* An ELF file in one of a table's places; its names stay there. */
@@ -289,8 +300,9 @@ static void read_elf(const symbols *s, symbols_table *t)
         if (elf) buildid_of_file(fd, t->file->size, &id);
     }
     if (elf) {
-        add_sections(t, elf, elf);
-        other = symbols_open_debug(s->debug, t->file, &id);
+        const int whole = add_sections(t, elf, elf);
+        other = symbols_open_debug(s->debug, whole ? NULL : s->fetch, t->file,
+                                   &id);
         debug = other >= 0 ? open_elf(t, 1, other) : NULL;
         if (debug) add_sections(t, debug, elf);
     }

@@ -45,12 +45,16 @@ typedef struct symbols_table {
     struct symbols_table *next;
 } symbols_table;
 
+/* The debug file of a build, by debuginfod: a file descriptor, or -1. */
+typedef int symbols_fetch(const buildid *id);
+
 typedef struct symbols {
     symbols_table *tables;
     symbols_table *last; /* the one asked last */
     symbols_table kernel;
     symbols_table *maps; /* perf-PID.map */
     const char *debug;   /* the folder of separate debug files; yours to set */
+    symbols_fetch *fetch; /* ... and who has others; NULL: nobody is asked */
     const char *map;     /* ... and that of perf-PID.map */
 } symbols;
 
@@ -70,10 +74,10 @@ const symbol *symbols_find(symbols *s, const files_file *file,
 void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
                  uint64_t *first, uint64_t *last);
 
-/* Open a file's separate debug file, of the same build, in the folder of them:
- * a file descriptor, or -1. */
-int symbols_open_debug(const char *folder, const files_file *file,
-                       const buildid *id);
+/* Open a file's separate debug file, of the same build, in the folder of them,
+ * or where `ask`, unless it is NULL, finds it: a file descriptor, or -1. */
+int symbols_open_debug(const char *folder, symbols_fetch *ask,
+                       const files_file *file, const buildid *id);
 
 /* The function of the kernel at an address. */
 const symbol *symbols_at(const symbols *s, uint64_t ip);
