@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root/${BUILD:-build}" && pwd) || exit 2
+unset DEBUGINFOD_URLS
+debug= # where separate debug files are
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 
@@ -97,6 +99,27 @@ prof --folded --by insn "$tmp/calls.data" |
 says "each function has its part of a block" sh -c \
     "printf '%s\n' 'runs_further 1' 'runs_on 2' 'runs_out 3' |
      diff - '$tmp/stacks'"
+
+# ---- before a signal or an event ----
+
+# Two signals come; the first one is a breakpoint of `faults`.
+prof --last 3 --before signal "$tmp/calls.data" >"$tmp/before"
+says "--before signal" awk '
+    /^[^ ].*, before signal at [0-9]*[.][0-9]*$/ {if (n++ == 1) at = last}
+    {if ($0 != "") last = $0}
+    / [<>] / {lines++}
+    END {
+        print n, "signals,", lines, "lines; before the first:", at
+        exit n != 2 || lines != 6 || at !~ /> faults$/
+    }' "$tmp/before"
+events=$("$build/ptflow" --quiet --event --fields kind "$tmp/calls.data" |
+    grep -cx disabled)
+says "--before an event" sh -c "[ $events -gt 0 ] && [ $events -eq \
+    \"\$('$build/ptprof' --quiet --last 1 --before disabled \
+        '$tmp/calls.data' | grep -c ', before disabled at ')\" ]"
+refuses "there is none" --last 1 --before paging "$tmp/calls.data"
+refuses "there is no --last" --before signal "$tmp/calls.data"
+refuses "bad argument: nothing" --last 1 --before nothing "$tmp/calls.data"
 
 # ---- a trace with its code ----
 
@@ -246,6 +269,56 @@ else
     skip "lines: libdw is missing (package libdw-dev)"
 fi
 
+# ---- debuginfod ----
+
+# A server that says on which port, notes what it is asked, and has one file.
+cat >"$tmp/server.js" <<'END'
+const fs = require('fs');
+const [port, log, file] = process.argv.slice(2);
+setTimeout(process.exit, 300000);
+require('http').createServer((ask, answer) => {
+    fs.appendFileSync(log, ask.url + '\n');
+    answer.end(fs.readFileSync(file));
+}).listen(0, '127.0.0.1', function () {
+    fs.writeFileSync(port, this.address().port + '\n');
+});
+END
+refuses "DEBUGINFOD_URLS is not set" --debuginfod "$tmp/calls.data"
+DEBUGINFOD_URLS=http://127.0.0.1:1/ "$build/ptprof" --debuginfod "$tmp/none" \
+    >"$tmp/said" 2>&1
+if grep -q "libdebuginfod is missing" "$tmp/said"; then
+    skip "debuginfod: libdebuginfod is missing (package libdebuginfod-dev)"
+elif [ -n "$debug" ] && have node nodejs; then
+    : >"$tmp/asked"
+    cp "$tmp/whole.debug" "$tmp/served"
+    node "$tmp/server.js" "$tmp/port" "$tmp/asked" "$tmp/served" &
+    server=$!
+    n=0
+    while [ ! -s "$tmp/port" ] && [ $n -lt 300 ]; do
+        sleep 0.1
+        n=$((n + 1))
+    done
+    export DEBUGINFOD_URLS="http://127.0.0.1:$(cat "$tmp/port")/"
+    export DEBUGINFOD_CACHE_PATH="$tmp/cache" no_proxy='*'
+    prof --folded --by insn --symfs "$tmp/other" "$tmp/lines.data" >"$tmp/none"
+    says "nobody asks a server without --debuginfod" sh -c \
+        "[ ! -s '$tmp/asked' ] && ! grep -q ';main;' '$tmp/none'"
+    cp "$build/ptprof" "$tmp/served" # of another build
+    prof --folded --by insn --symfs "$tmp/other" --debuginfod \
+        "$tmp/lines.data" >"$tmp/got"
+    says "a debug file of another build is asked for, and not taken" sh -c \
+        "grep -qx '/buildid/$id/debuginfo' '$tmp/asked' &&
+         cmp '$tmp/none' '$tmp/got'"
+    rm -rf "$tmp/cache"
+    cp "$tmp/whole.debug" "$tmp/served"
+    prof --folded --by insn --symfs "$tmp/other" --debuginfod \
+        "$tmp/lines.data" >"$tmp/got"
+    says "a server's names" grep -q ';main;' "$tmp/got"
+    lined "a server's lines" "$tmp/lines" --symfs "$tmp/other" --debuginfod
+    kill $server
+    unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH no_proxy
+fi
+
 # ---- views ----
 
 for by in insn time; do
@@ -293,4 +366,48 @@ refuses "one of them" --hot --lines "$tmp/ls.data"
 refuses "no whole call of none" --histogram none "$tmp/ls.data"
 "$build/ptrecord" --quiet --perf-data "$tmp/timeless.data" -- "$tmp/calls"
 refuses "the file has no times" --by time "$tmp/timeless.data"
+"$build/ptprof" "$tmp/timeless.data" >"$tmp/out" 2>"$tmp/err"
+says "without time it says what costs are" sh -c "
+    grep -q 'no times: costs are instructions' '$tmp/err' &&
+    grep -q '(costs are instructions)' '$tmp/out'"
+
+# ---- on a terminal ----
+
+# screen COLUMNS ARGUMENT...: what ptprof shows on a terminal.
+screen() {
+    columns=$1
+    shift
+    timeout 60 script -qec "stty cols $columns; '$build/ptprof' $*" /dev/null \
+        </dev/null | tr -d '\r'
+}
+esc=$(printf '\033')
+text="$esc\\[[01]*m" # bold, and its end
+if have script bsdutils; then
+    screen 80 "'$tmp/timeless.data'" >"$tmp/terminal"
+    says "progress on a terminal, which goes" grep -q \
+        "ptprof: *[0-9]* %, [0-9]* instructions$esc\[K[^ ]* [0-9]*: [0-9]* ins" \
+        "$tmp/terminal"
+    screen 80 "--quiet '$tmp/timeless.data'" >"$tmp/terminal"
+    says "... but not with --quiet" sh -c "! grep ' %, ' '$tmp/terminal'"
+    "$build/ptprof" "$tmp/timeless.data" >"$tmp/out" 2>&1
+    says "... nor to a file" sh -c "! grep -e ' %, ' -e '$esc' '$tmp/out'"
+    screen 80 "--quiet --min 0 '$tmp/calls.data'" >"$tmp/terminal"
+    says "bold on a terminal" grep -q "^$text *[0-9.]*% .* _start$text\$" \
+        "$tmp/terminal"
+    # What goes to a file is whole; on the terminal names are cut, and what is
+    # deep has its depth in front.
+    sed "s/$text//g" "$tmp/terminal" >"$tmp/plain"
+    prof --min 0 "$tmp/calls.data" >"$tmp/out"
+    says "80 columns are respected" awk '
+        FNR == NR && length($0) > 80 {print; bad = 1}
+        / [0-9]+> / {deep++}
+        /[^.][.][.][^.]/ {cut++}
+        FNR == NR {n++}
+        FNR != NR && (/> / || /[^.][.][.][^.]/) {print "in a file:", $0; bad = 1}
+        FNR != NR {n--}
+        END {
+            print n, "lines too many;", deep, "deep,", cut, "cut"
+            exit bad || n || !deep || !cut
+        }' "$tmp/plain" "$tmp/out"
+fi
 report

@@ -25,6 +25,18 @@ for by in insn time; do
     [ -s "$tmp/folded.$by" ] || fail "no stacks by $by"
 done
 
+# Costs of each thread, `COMM-TID COST`, as the stacks in a file say.
+threads() {
+    awk '{n = $NF; sub(/[; ].*/, ""); all[$0] += n}
+        END {for (t in all) print t, all[t]}' "$1" | sort
+}
+prof --by insn "$tmp/x.data" |
+    sed -n 's/^\([^ ]*\) \([0-9]*: [0-9]*\) instructions$/\1-\2/p' |
+    sed 's/://' | sort >"$tmp/want"
+threads "$tmp/folded.insn" | diff "$tmp/want" - >"$tmp/why"
+if [ -s "$tmp/want" ] && [ ! -s "$tmp/why" ]; then pass
+else fail_with "the tree (<) and the stacks (>) have other totals" "$tmp/why"; fi
+
 # Reads lines `TRACK TIME + NAME`, `TRACK TIME -` and `TRACK TIME = LABEL`, the
 # name of a track; prints stacks with their own costs. Fails where a function is
 # left that was not entered, stays open, or time goes back.
@@ -73,7 +85,7 @@ function text() {sub(/^[^"]*"/, ""); sub(/"$/, ""); return $0}
 /^ *track_uuid:/ {track = $2}
 /^      name:/ {names[iid] = text()}
 /^}/ {
-    if (tid != "") print uuid, 0, "=", thread " " tid
+    if (tid != "") print uuid, 0, "=", thread "-" tid
     if (type == 1) print track, time, "+", names[name]
     if (type == 2) print track, time, "-"
     tid = type = name = track = ""
@@ -109,7 +121,7 @@ const events = JSON.parse(require('fs').readFileSync(0, 'utf8')).traceEvents;
 const lines = [];
 for (const e of events) {
     const time = Math.round(e.ts * 1000);
-    if (e.ph === 'M') lines.push(`${e.tid} 0 = ${e.args.name} ${e.tid}`);
+    if (e.ph === 'M') lines.push(`${e.tid} 0 = ${e.args.name}-${e.tid}`);
     if (e.ph === 'B') lines.push(`${e.tid} ${time} + ${e.name}`);
     if (e.ph === 'E') lines.push(`${e.tid} ${time} -`);
 }
@@ -120,6 +132,80 @@ END
         node "$tmp/chrome.js" <"$tmp/x.json" | same "Chrome, by $by" $by
     done
 fi
+
+# ---- values, states, losses ----
+
+# What mock/values.c wrote there, by time and in instructions: THREAD, track,
+# time, and value or text.
+cat >"$tmp/want.time" <<'END'
+41 core:bus ratio 3000 10
+41 PTWRITE 5000 77
+41 PTWRITE 7000 1099511627781
+41 core:bus ratio 9000 25
+41 C-state 11000 7
+41 C-state 13000 0
+41 PTWRITE 15000 77
+41 lost 15000 processor overflow
+41 PTWRITE 17000 3
+42 core:bus ratio 4000 12
+42 PTWRITE 6000 1000
+42 lost 8000 AUX buffer full (truncated)
+END
+# A PTWRITE counts itself. When the others were, no instruction says.
+cat >"$tmp/want.insn" <<'END'
+41 PTWRITE 1 77
+41 PTWRITE 3 1099511627781
+41 PTWRITE 6 77
+41 PTWRITE 8 3
+42 PTWRITE 1 1000
+END
+
+# tracks WHAT BY: those on standard input are these.
+tracks() {
+    if [ "$2" = insn ]; then grep PTWRITE; else cat; fi | sort >"$tmp/got"
+    if sort "$tmp/want.$2" | diff - "$tmp/got" >"$tmp/why"; then pass
+    else fail_with "values: $1, by $2" "$tmp/why"; fi
+}
+
+# shellcheck disable=SC2086 # flags
+$CC -std=c99 $WARN -O1 -I. -o "$tmp/values" tests/mock/values.c &&
+    "$tmp/values" "$tmp/v.data" "$tmp/code" || exit 2
+for by in insn time; do
+    if command -v protoc >/dev/null; then
+        prof --perfetto "$tmp/x.pftrace" --by $by "$tmp/v.data"
+        protoc -Itests --decode=Trace tests/views.proto <"$tmp/x.pftrace" |
+            awk '
+            function text() {sub(/^[^"]*"/, ""); sub(/"$/, ""); return $0}
+            /^packet/ {time = uuid = tid = parent = track = value = ""}
+            /^ *timestamp:/ {time = $2}
+            /^ *uuid:/ {uuid = $2}
+            /^ *tid:/ {tid = $2}
+            /^ *parent_uuid:/ {parent = $2}
+            /^ *type:/ {type = $2}
+            /^ *track_uuid:/ {track = $2}
+            /^    name:/ {value = text()}
+            /^ *counter_value:/ {value = $2}
+            /^}/ && tid != "" {thread[uuid] = tid}
+            /^}/ && tid == "" && uuid != "" {
+                thread[uuid] = thread[parent]
+                name[uuid] = value
+            }
+            /^}/ && track != "" && type > 2 {
+                print thread[track], name[track], time, value
+            }' | tracks Perfetto $by
+    fi
+    if command -v node >/dev/null; then
+        prof --chrome "$tmp/x.json" --by $by "$tmp/v.data"
+        node -e '
+            const text = require("fs").readFileSync(0, "utf8");
+            for (const e of JSON.parse(text).traceEvents) {
+                const at = Math.round(e.ts * 1000);
+                if (e.ph === "C")
+                    console.log(e.id, e.name, at, e.args.value);
+                if (e.ph === "n") console.log(e.id, e.cat, at, e.name);
+            }' <"$tmp/x.json" | tracks Chrome $by
+    fi
+done
 
 # ---- speedscope ----
 
@@ -141,8 +227,8 @@ speedscope() {
 }
 
 # Each thread's time in ns, in which there are functions.
-awk '/;/ {n = $NF; sub(/[; ].*/, "", $2); all[$1 " " $2] += n}
-    END {for (t in all) print t, all[t]}' "$tmp/folded.time" | sort >"$tmp/threads"
+grep ';' "$tmp/folded.time" >"$tmp/inside"
+threads "$tmp/inside" | sed 's/-/ /' >"$tmp/threads"
 
 # shown: what speedscope says of the threads is their time, rounded to two
 # digits, a half up or down.
@@ -184,6 +270,47 @@ if have callgrind_annotate valgrind; then
             if (n) print $0, n}' "$tmp/annotated" | sort >"$tmp/got"
     if [ -s "$tmp/got" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
     else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
+fi
+
+# ---- flame graph ----
+
+# Brendan Gregg's program, as Debian has it: a frame is a title, NAME (COUNT
+# samples, SHARE), and a rectangle, 16 high, with its callees above it. It makes
+# round brackets of pointed ones.
+flames=/usr/share/perl5/Devel/NYTProf/flamegraph.pl
+if [ ! -f $flames ]; then
+    skip "flamegraph.pl is missing (package libdevel-nytprof-perl)"
+else
+    for by in insn time; do
+        perl $flames --hash --minwidth 0 "$tmp/folded.$by" >"$tmp/x.svg"
+        sed -n 's/.*<title>\(.*\) (\([0-9,]*\) samples[^(]*<rect.* y="\([0-9.]*\)".* rx=.*/\3 \2 \1/p' \
+            "$tmp/x.svg" | sed 's/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g' |
+            awk '
+            $3 == "all" && NF == 3 {bottom = $1}
+            {
+                y[NR] = $1; gsub(/,/, "", $2); count[NR] = $2
+                sub(/^[^ ]* [^ ]* /, ""); name[NR] = $0
+            }
+            END {for (i in y) print (bottom - y[i]) / 16, name[i], count[i]}
+            ' | sort >"$tmp/got"
+        # What a stack costs counts for each of its beginnings.
+        awk '{
+                count = $NF; sub(/ [0-9]+$/, ""); gsub(/</, "("); gsub(/>/, ")")
+                n = split($0, frames, ";"); path = ""
+                all += count
+                for (i = 1; i <= n; i++) {
+                    path = path ";" frames[i]
+                    sum[path] += count; high[path] = i
+                    name[path] = frames[i]
+                }
+            }
+            END {
+                for (p in sum) print high[p], name[p], sum[p]
+                print 0, "all", all
+            }' "$tmp/folded.$by" | sort >"$tmp/want"
+        if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+        else fail_with "a flame graph, by $by" "$tmp/why"; fi
+    done
 fi
 
 # ---- speed ----

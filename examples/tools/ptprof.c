@@ -40,6 +40,8 @@ static const char help[] =
     "                            are those of DWARF; inlined functions count.\n"
     "  --last <n>                print the last n calls and returns of each\n"
     "                            thread.\n"
+    "  --before signal|<event>   ... those before each signal, or before each\n"
+    "                            event that ptflow --event calls so.\n"
     "  --hot                     print what ran often, block after block, and\n"
     "                            its share of the thread's instructions.\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
@@ -61,6 +63,7 @@ typedef struct options {
     const char *callgrind;
     const char *timeline; /* --chrome, --perfetto, --speedscope */
     timeline_format format;
+    const char *before; /* --last: what; NULL: the end */
     uint64_t last;
     uint64_t min; /* in 1000 */
     uint8_t tree;
@@ -98,6 +101,9 @@ typedef struct path {
     uint32_t name;   /* the functions that it goes through */
 } path;
 
+/* Tracks of a thread besides that of its calls. */
+enum { PTWRITES, RATIO, C_STATE, LOSSES, PARTS };
+
 /* What finds those of a thread. */
 typedef struct finder {
     ipt_hot hot;
@@ -124,7 +130,7 @@ typedef struct thread {
     size_t instance_top; /* frames with it; 0: there is none */
     uint32_t instance_node;
     uint32_t track;
-    uint32_t values[3];  /* tracks of PTWRITE, CBR, C-states; 0: none yet */
+    uint32_t parts[PARTS]; /* tracks besides the calls'; 0: none yet */
     uint64_t insns;
     uint64_t ns;         /* now; never goes back */
     uint64_t tsc;        /* the trace's last time, the same in ns, ... */
@@ -180,6 +186,7 @@ struct ptprof {
     size_t path_max;
     uint32_t path_at[PATHS]; /* by address: 1 + index of the last one found */
     known known[KNOWN];
+    uint64_t befores;    /* how often --before was followed */
     thread **threads;
     size_t thread_count;
     size_t thread_max;
@@ -360,6 +367,109 @@ static void execute(thread *t, uint32_t count)
     t->rest &= 0xffff;
 }
 
+/* ---- text ---- */
+
+/* A cost in at most seven characters. */
+static void put_cost(const ptprof *p, char text[16], uint64_t cost)
+{
+    static const char *const units[2][5] = {{"ns", "us", "ms", "s", "ks"},
+                                            {"", "k", "M", "G", "T"}};
+    double n = (double) cost;
+    unsigned i = 0;
+    for (; n >= 999.5 && i < 4; i++) n /= 1000;
+    snprintf(text, 16, i == 0 ? "%.0f%s" : n < 9.995 ? "%.2f%s"
+             : n < 99.95 ? "%.1f%s" : "%.0f%s", n, units[p->by_insn][i]);
+}
+
+/* Not the first byte of a character? */
+static int is_inner(char c)
+{
+    return ((uint8_t) c & 0xc0) == 0x80;
+}
+
+/* A text without control characters, with dots in its middle if it is too
+ * wide. */
+static void print_name(const char *text, int width)
+{
+    const int n = (int) strlen(text);
+    int head = n;
+    int tail = n;
+    if (width > 2 && n > width) {
+        head = width / 2 - 1;
+        tail = n - (width - head - 2);
+        while (head && is_inner(text[head])) head--;
+        while (is_inner(text[tail])) tail++;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == head) {
+            fputs("..", stdout);
+            i = tail;
+        }
+        putchar((uint8_t) text[i] < ' ' || text[i] == 127 ? '?' : text[i]);
+    }
+}
+
+/* Columns of the terminal that are left for a name; 0: it is none. */
+static int room_after(const ptprof *p, int used)
+{
+    return p->columns == 0 ? 0 : p->columns - used > 8 ? p->columns - used : 8;
+}
+
+/* What is `depth` calls deep begins here: where there is no room for that, its
+ * depth is shown. Returns the columns that it took. */
+static int indent(const ptprof *p, int used, uint32_t depth)
+{
+    const uint32_t most = p->columns ? (uint32_t) room_after(p, used + 20) / 2
+                                     : UINT32_MAX;
+    if (depth > most) return printf("%" PRIu32 "> ", depth);
+    for (uint32_t i = 0; i < depth; i++) fputs("  ", stdout);
+    return 2 * (int) depth;
+}
+
+/* A moment of a thread. */
+static void print_time(const ptprof *p, int width, uint64_t cost)
+{
+    if (p->by_insn)
+        printf("%*" PRIu64, width, cost);
+    else
+        printf("%*" PRIu64 ".%09" PRIu64, width > 10 ? width - 10 : 0,
+               cost / 1000000000, cost % 1000000000);
+}
+
+/* ---- --last ---- */
+
+static void print_last(const thread *t, const char *what)
+{
+    const ptprof *const p = t->in;
+    const uint64_t last = p->opt.last;
+    uint64_t n = t->put > last ? t->put - last : 0;
+    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
+    if (what) {
+        printf(", before %s at ", what);
+        print_time(p, 0, cost_of(t));
+    }
+    putchar('\n');
+    for (; n < t->put; n++) {
+        const moment *const m = &t->ring[n % last];
+        int used;
+        print_time(p, 16, m->cost);
+        putchar(' ');
+        used = 19 + indent(p, 19, m->depth);
+        printf("%c ", m->sign);
+        print_name(names_text(&p->names, m->name), room_after(p, used));
+        putchar('\n');
+    }
+}
+
+/* This comes now: is it what --before asks for? */
+static void show_before(thread *t, const char *what)
+{
+    ptprof *const p = t->in;
+    if (!p->opt.before || strcmp(p->opt.before, what) != 0) return;
+    if (p->befores++) putchar('\n');
+    print_last(t, what);
+}
+
 /* ---- calls ---- */
 
 static void note_moment(thread *t, char sign, uint32_t name)
@@ -392,6 +502,8 @@ static void enter(stack *s, stack_frame *frame, stack_why why)
     const size_t depth = s->frames.count - 1;
     const int whole = why == STACK_CALLED || why == STACK_TAIL;
     open_call *call;
+    if (why == STACK_CALLED && frame->kind == STACK_SIGNAL)
+        show_before(t, "signal");
     if (depth >= t->call_max) {
         t->call_max = 2 * depth + 64;
         if (!tool_grow(&t->calls, t->call_max, sizeof *t->calls))
@@ -662,18 +774,35 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     run_block(t, &rest);
 }
 
-/* A value that changes with time, shown as a track of its own. */
-static void set_value(thread *t, unsigned which, uint64_t value)
+/* A track besides that of the calls. It is made when there is something for
+ * it. */
+static uint32_t part_of(thread *t, unsigned which)
 {
-    static const char *const texts[3] = {"PTWRITE", "core:bus ratio",
-                                         "C-state"};
+    static const char *const texts[PARTS] = {"PTWRITE", "core:bus ratio",
+                                             "C-state", "lost"};
     ptprof *const p = t->in;
-    if (!p->opt.timeline) return;
-    if (!t->values[which])
-        t->values[which] = timeline_value(&p->timeline, t->track,
-                                          texts[which]);
-    if (t->values[which] == UINT32_MAX) out_of_memory(p);
-    timeline_set(&p->timeline, t->values[which], value, cost_of(t));
+    uint32_t *const part = &t->parts[which];
+    if (!*part)
+        *part = (which == LOSSES ? timeline_moments : timeline_value)(
+            &p->timeline, t->track, texts[which]);
+    if (*part == UINT32_MAX) out_of_memory(p);
+    return *part;
+}
+
+/* When that is: flow may be told with a later time than what comes after it,
+ * if the trace says more before the next branch. */
+static uint64_t part_time(const thread *t, const threads_who *who)
+{
+    return t->in->by_insn || !who->tsc ? cost_of(t)
+                                       : session_ns(&t->in->session, who->tsc);
+}
+
+static void set_value(thread *t, const threads_who *who, unsigned which,
+                      uint64_t value)
+{
+    if (!t->in->opt.timeline) return;
+    timeline_set(&t->in->timeline, part_of(t, which), value,
+                 part_time(t, who));
 }
 
 static void on_event(session *s, session_task *task, const threads_who *who,
@@ -681,18 +810,23 @@ static void on_event(session *s, session_task *task, const threads_who *who,
 {
     ptprof *const p = (ptprof *) s->context;
     thread *t;
-    if (e->flags & IPT_EVENT_STATUS || !session_wants(s, task, who)) return;
+    const int status = e->flags & IPT_EVENT_STATUS; /* it was so before */
+    if ((status && e->type != IPT_EVT_CBR) || !session_wants(s, task, who))
+        return;
     t = thread_of(p, task);
     t->guest = who->guest;
     advance(t, who->tsc);
-    if (stack_event(&t->stack, e)) out_of_memory(p);
+    if (!status) show_before(t, ipt_evt_name(e->type));
+    if (!status && stack_event(&t->stack, e)) out_of_memory(p);
     switch (e->type) {
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED: t->stopped = 1; break;
-    case IPT_EVT_PTWRITE: set_value(t, 0, e->u.ptwrite.payload); break;
-    case IPT_EVT_CBR: set_value(t, 1, e->u.cbr.ratio); break;
-    case IPT_EVT_PWRE: set_value(t, 2, e->u.pwre.state); break;
-    case IPT_EVT_PWRX: set_value(t, 2, 0); break;
+    case IPT_EVT_PTWRITE: set_value(t, who, PTWRITES, e->u.ptwrite.payload); break;
+    case IPT_EVT_CBR: set_value(t, who, RATIO, e->u.cbr.ratio); break;
+    case IPT_EVT_PWRE: /* counted from C1 */
+        set_value(t, who, C_STATE, (e->u.pwre.state + 1u) & 15);
+        break;
+    case IPT_EVT_PWRX: set_value(t, who, C_STATE, 0); break;
     default: break;
     }
 }
@@ -710,7 +844,8 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     if (t->finder) ipt_hot_break(&t->finder->hot);
     t->stopped = 1;
     if (p->opt.timeline)
-        timeline_mark(&p->timeline, t->track, threads_text(loss), cost_of(t));
+        timeline_mark(&p->timeline, part_of(t, LOSSES), threads_text(loss),
+                      part_time(t, who));
 }
 
 /* Where time is coarse the record may come after the program's first flow,
@@ -734,40 +869,14 @@ static void end_threads(ptprof *p)
         stack_end(&p->threads[i]->stack, STACK_ENDED);
 }
 
-/* ---- text ---- */
-
-/* A cost in at most seven characters. */
-static void put_cost(const ptprof *p, char text[16], uint64_t cost)
-{
-    static const char *const units[2][5] = {{"ns", "us", "ms", "s", "ks"},
-                                            {"", "k", "M", "G", "T"}};
-    double n = (double) cost;
-    unsigned i = 0;
-    for (; n >= 999.5 && i < 4; i++) n /= 1000;
-    snprintf(text, 16, i == 0 ? "%.0f%s" : n < 9.995 ? "%.2f%s"
-             : n < 99.95 ? "%.1f%s" : "%.0f%s", n, units[p->by_insn][i]);
-}
-
-/* A text without control characters, with dots in its middle if it is too
- * wide. */
-static void print_name(const char *text, int width)
-{
-    const int n = (int) strlen(text);
-    const int head = width / 2 - 1;
-    for (int i = 0; i < n; i++) {
-        const char c = text[i];
-        if (width > 0 && n > width && i == head) {
-            fputs("..", stdout);
-            i = n - (width - head - 2);
-        }
-        putchar((uint8_t) text[i] < ' ' || c == 127 ? '?' : text[i]);
-    }
-}
+/* ---- --tree and --folded ---- */
 
 static void print_head(const ptprof *p)
 {
-    printf("  total    own      calls      min   median      max  %s\n",
-           p->by_insn ? "function (costs are instructions)" : "function");
+    fputs("  total    own      calls      min   median      max  ", stdout);
+    print_name(p->by_insn ? "function (costs are instructions)" : "function",
+               room_after(p, 54));
+    putchar('\n');
 }
 
 static void print_node(const ptprof *p, const calltree *tree,
@@ -777,18 +886,18 @@ static void print_node(const ptprof *p, const calltree *tree,
     const double share = all ? 100.0 / (double) all : 0;
     const double total = share * (double) total_of(p, n);
     const int colour = p->columns && total >= 10;
-    int width = p->columns ? p->columns - 56 - (int) (2 * depth) : 0;
+    int used;
     (void) tree;
-    if (p->columns && width < 20) width = 20;
     if (n->whole) {
         put_cost(p, costs[0], n->min);
         put_cost(p, costs[1], calltree_quantile(n, 500));
         put_cost(p, costs[2], n->max);
     }
-    printf("%s%6.1f%% %5.1f%% %10" PRIu64 " %8s %8s %8s  %*s",
+    printf("%s%6.1f%% %5.1f%% %10" PRIu64 " %8s %8s %8s  ",
            colour ? "\033[1m" : "", total, share * (double) own_of(p, n),
-           n->calls, costs[0], costs[1], costs[2], (int) (2 * depth), "");
-    print_name(names_text(&p->names, n->name), width);
+           n->calls, costs[0], costs[1], costs[2]);
+    used = 54 + indent(p, 54, depth);
+    print_name(names_text(&p->names, n->name), room_after(p, used));
     puts(colour ? "\033[0m" : "");
 }
 
@@ -828,6 +937,7 @@ static void print_tree(ptprof *p)
     char cost[16];
     for (uint32_t t = tree->list[0].child; t; t = tree->list[t].sibling) {
         const calltree_node *const n = &tree->list[t];
+        if (total_of(p, n) == 0) continue; /* nothing but events */
         if (t != tree->list[0].child) putchar('\n');
         print_name(names_text(&p->names, n->name), 0);
         printf(": %" PRIu64 " instructions", n->total.insns);
@@ -842,11 +952,16 @@ static void print_tree(ptprof *p)
                 "for their callers\n", p->args->program, CALLTREE_NODES);
 }
 
-/* Names must not have what separates them. */
+/* Names must not have what separates them, nor a number as their last word:
+ * flamegraph.pl takes it for another cost. */
 static void print_folded_name(const ptprof *p, uint32_t name)
 {
-    for (const char *s = names_text(&p->names, name); *s; s++)
-        putchar((uint8_t) *s < ' ' || *s == 127 ? '?' : *s == ';' ? ',' : *s);
+    const char *const text = names_text(&p->names, name);
+    const char *const word = strrchr(text, ' ');
+    const int number = word && word[1 + strspn(word + 1, "0123456789.")] == 0;
+    for (const char *s = text; *s; s++)
+        putchar((uint8_t) *s < ' ' || *s == 127 ? '?' : *s == ';' ? ','
+                : number && s == word ? '-' : *s);
 }
 
 static void print_folded(const ptprof *p)
@@ -868,26 +983,18 @@ static void print_folded(const ptprof *p)
     free(way);
 }
 
-static void print_moments(const ptprof *p)
+/* Those before the end of each thread; 1: what --before asks for was not
+ * there. */
+static int print_moments(const ptprof *p)
 {
-    for (size_t i = 0; i < p->thread_count; i++) {
-        const thread *const t = p->threads[i];
-        uint64_t n = t->put > p->opt.last ? t->put - p->opt.last : 0;
-        printf("%s%s %" PRIu32 "\n", i ? "\n" : "",
-               *t->task->comm ? t->task->comm : "-", t->task->tid);
-        for (; n < t->put; n++) {
-            const moment *const m = &t->ring[n % p->opt.last];
-            if (p->by_insn)
-                printf("%16" PRIu64, m->cost);
-            else
-                printf("%6" PRIu64 ".%09" PRIu64, m->cost / 1000000000,
-                       m->cost % 1000000000);
-            printf(" %*s%c ", (m->depth < 100 ? m->depth : 100) * 2, "",
-                   m->sign);
-            print_name(names_text(&p->names, m->name), 0);
-            putchar('\n');
-        }
+    for (size_t i = 0; i < p->thread_count && !p->opt.before; i++) {
+        if (i) putchar('\n');
+        print_last(p->threads[i], NULL);
     }
+    if (!p->opt.before || p->befores) return 0;
+    fprintf(stderr, "%s: --before %s: there is none.\n", p->args->program,
+            p->opt.before);
+    return 1;
 }
 
 /* ---- --lines ---- */
@@ -927,8 +1034,7 @@ static void print_lines(const ptprof *p)
         if (!cost || cost < least_of(p, all)) break;
         put_cost(p, text, cost);
         printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all, text);
-        print_name(names_text(&p->names, l->name),
-                   p->columns > 40 ? p->columns - 18 : 0);
+        print_name(names_text(&p->names, l->name), room_after(p, 18));
         putchar('\n');
     }
 }
@@ -969,8 +1075,7 @@ static void print_hot(ptprof *p)
             if (!at->runs || at->insns < least_of(p, n->total.insns)) continue;
             printf("%6.1f%% %10" PRIu64 " %6" PRIu32 "  ",
                    share * (double) at->insns, at->runs, at->blocks);
-            print_name(names_text(&p->names, at->name),
-                       p->columns > 50 ? p->columns - 28 : 0);
+            print_name(names_text(&p->names, at->name), room_after(p, 28));
             putchar('\n');
         }
     }
@@ -982,6 +1087,8 @@ static void print_hot(ptprof *p)
 static void print_bars(const ptprof *p, const calltree_node *n)
 {
     uint64_t counts[65] = {0};
+    const int room = room_after(p, 33);
+    const double widest = room && room < 50 ? room : 50;
     uint64_t most = 0;
     unsigned first = 65, last = 0;
     for (uint32_t i = 0; i < n->spread.size; i++) {
@@ -998,7 +1105,7 @@ static void print_bars(const ptprof *p, const calltree_node *n)
     }
     for (unsigned i = first; i <= last; i++) {
         char low[16], high[16];
-        const int bar = (int) (50.0 * (double) counts[i] / (double) most + .5);
+        const int bar = (int) (widest * (double) counts[i] / (double) most + .5);
         put_cost(p, low, i ? (uint64_t) 1 << (i - 1) : 0);
         put_cost(p, high, i ? ((uint64_t) 1 << (i - 1)) * 2 - 1 : 0);
         printf("%8s .. %8s %10" PRIu64 " ", low, high, counts[i]);
@@ -1111,6 +1218,16 @@ static int write_callgrind(const ptprof *p)
 
 /* ---- the command line ---- */
 
+static int parse_before(const tool_args *args, options *o, const char *value)
+{
+    unsigned type = 1;
+    while (type < IPT_EVT_COUNT && strcmp(value, ipt_evt_name((uint8_t) type)))
+        type++;
+    o->before = value;
+    return type < IPT_EVT_COUNT || strcmp(value, "signal") == 0
+               ? -1 : tool_bad_argument(args, "--before", value);
+}
+
 static int parse_by(const tool_args *args, options *o, const char *value)
 {
     if (strcmp(value, "insn") != 0 && strcmp(value, "time") != 0) {
@@ -1126,14 +1243,15 @@ static int parse_text(tool_args *args, options *o, const char *word)
 {
     static const char *const words[] = {"--histogram", "--callgrind",
                                         "--chrome", "--perfetto",
-                                        "--speedscope", "--by"};
+                                        "--speedscope", "--by", "--before"};
     const char *value;
     unsigned i = 0;
-    while (i < 6 && strcmp(word, words[i]) != 0) i++;
-    if (i == 6) return 0;
+    while (i < 7 && strcmp(word, words[i]) != 0) i++;
+    if (i == 7) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
     if (i == 5) return parse_by(args, o, value);
+    if (i == 6) return parse_before(args, o, value);
     if (i == 0) o->histogram = value;
     if (i == 1) o->callgrind = value;
     if (i < 2) return -1;
@@ -1187,6 +1305,9 @@ static int choose_cost(ptprof *p)
         return 1;
     }
     p->by_insn = p->opt.by == BY_INSN || !timed;
+    if (!timed && !p->opt.by && !p->session.quiet)
+        fprintf(stderr, "%s: the file has no times: costs are instructions\n",
+                p->args->program);
     return 0;
 }
 
@@ -1205,7 +1326,7 @@ static int show(ptprof *p)
     if (p->opt.lines) print_lines(p);
     if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status = print_histogram(p);
-    if (p->opt.last) print_moments(p);
+    if (p->opt.last) status |= print_moments(p);
     if (p->opt.callgrind && write_callgrind(p))
         status = cannot_write(p, p->opt.callgrind);
     return status;
@@ -1214,9 +1335,11 @@ static int show(ptprof *p)
 static int run(ptprof *p)
 {
     int status;
-    if (p->opt.hot && p->opt.lines) {
-        fprintf(stderr, "%s: --hot and --lines: one of them.\n",
-                p->args->program);
+    const char *why = NULL;
+    if (p->opt.hot && p->opt.lines) why = "--hot and --lines: one of them";
+    if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
+    if (why) {
+        fprintf(stderr, "%s: %s.\n", p->args->program, why);
         return 1;
     }
     status = session_open(&p->session, p->opt.file);

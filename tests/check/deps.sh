@@ -6,7 +6,7 @@
 base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
 full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
-full="$full pkg-config cmake mandoc"
+full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
 command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb"
 # Where it runs: bare machines, firmware, kernels, other processors.

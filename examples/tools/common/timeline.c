@@ -1,6 +1,6 @@
 /* timeline.c: see timeline.h. The formats:
  *
- *   Chrome      Trace Event Format: an array of objects with ph B, E, i, C, M
+ *   Chrome      Trace Event Format: an array of objects with ph B, E, n, C, M
  *   Perfetto    a sequence of TracePacket messages, each as field 1
  *   speedscope  https://www.speedscope.app/file-format-schema.json
  *
@@ -24,7 +24,7 @@ struct timeline_track_ {
     uint64_t begin; /* the first and the last time */
     uint64_t end;
     uint8_t used;   /* there was one */
-    uint8_t is_value;
+    uint8_t is_part; /* of a thread */
     /* SPEEDSCOPE */
     uint64_t first; /* chunk in the spool */
     uint64_t at;    /* ... where the one at hand will be */
@@ -161,7 +161,7 @@ static void perfetto_process(timeline *t, uint32_t pid)
 {
     message track, process;
     for (uint32_t i = 0; i + 1 < t->count; i++)
-        if (t->tracks[i].pid == pid && !t->tracks[i].is_value) return;
+        if (t->tracks[i].pid == pid && !t->tracks[i].is_part) return;
     process.size = track.size = 0;
     put_field(&process, PROCESS_PID, pid);
     put_field(&track, TRACK_UUID, process_uuid(pid));
@@ -184,14 +184,15 @@ static void perfetto_thread(timeline *t, uint32_t index)
     describe(t, &track);
 }
 
-static void perfetto_value(timeline *t, uint32_t index, uint32_t parent)
+static void perfetto_part(timeline *t, uint32_t index, uint32_t parent,
+                          int is_value)
 {
     message track;
     track.size = 0;
     put_field(&track, TRACK_UUID, index + 1);
     put_string(&track, TRACK_NAME, t->tracks[index].name);
     put_field(&track, TRACK_PARENT, parent + 1);
-    put_bytes(&track, TRACK_COUNTER, "", 0);
+    if (is_value) put_bytes(&track, TRACK_COUNTER, "", 0);
     describe(t, &track);
 }
 
@@ -428,14 +429,26 @@ uint32_t timeline_thread(timeline *t, uint32_t pid, uint32_t tid,
     return track;
 }
 
-uint32_t timeline_value(timeline *t, uint32_t parent, const char *name)
+static uint32_t add_part(timeline *t, uint32_t parent, const char *name,
+                         int is_value)
 {
     const uint32_t track = add_track(t, t->tracks[parent].pid,
                                      t->tracks[parent].tid, name);
     if (track == UINT32_MAX) return track;
-    t->tracks[track].is_value = 1;
-    if (t->format == TIMELINE_PERFETTO) perfetto_value(t, track, parent);
+    t->tracks[track].is_part = 1;
+    if (t->format == TIMELINE_PERFETTO)
+        perfetto_part(t, track, parent, is_value);
     return track;
+}
+
+uint32_t timeline_value(timeline *t, uint32_t parent, const char *name)
+{
+    return add_part(t, parent, name, 1);
+}
+
+uint32_t timeline_moments(timeline *t, uint32_t parent, const char *name)
+{
+    return add_part(t, parent, name, 0);
 }
 
 /* A function is entered, or left. */
@@ -477,8 +490,10 @@ void timeline_mark(timeline *t, uint32_t track, const char *text,
                    uint64_t time)
 {
     if (t->format == TIMELINE_CHROME) {
-        chrome_begin(t, track, 'i', text, time);
-        fputs(",\"s\":\"t\"}", t->file);
+        chrome_begin(t, track, 'n', text, time);
+        fputs(",\"cat\":\"", t->file);
+        print_json(t, t->tracks[track].name);
+        fprintf(t->file, "\",\"id\":%" PRIu32 "}", t->tracks[track].tid);
     } else if (t->format == TIMELINE_PERFETTO) {
         perfetto_event(t, track, TYPE_INSTANT, 0, text, 0, time);
     }
@@ -488,7 +503,9 @@ void timeline_set(timeline *t, uint32_t track, uint64_t value, uint64_t time)
 {
     if (t->format == TIMELINE_CHROME) {
         chrome_begin(t, track, 'C', t->tracks[track].name, time);
-        fprintf(t->file, ",\"args\":{\"value\":%" PRIu64 "}}", value);
+        /* Without a number all threads of a process share a value. */
+        fprintf(t->file, ",\"id\":%" PRIu32 ",\"args\":{\"value\":%" PRIu64
+                "}}", t->tracks[track].tid, value);
     } else if (t->format == TIMELINE_PERFETTO) {
         perfetto_event(t, track, TYPE_COUNTER, 0, NULL, value, time);
     }

@@ -48,11 +48,12 @@ typedef struct timeline {
 int timeline_open(timeline *t, timeline_format format, const char *path,
                   int by_insn);
 
-/* A track for a thread, or for a value (a counter) that it has; parent is the
- * track of the thread. UINT32_MAX without memory. */
+/* A track for a thread, or one of the thread's, its parent, for a value (a
+ * counter) or for moments. UINT32_MAX without memory. */
 uint32_t timeline_thread(timeline *t, uint32_t pid, uint32_t tid,
                          const char *name);
 uint32_t timeline_value(timeline *t, uint32_t parent, const char *name);
+uint32_t timeline_moments(timeline *t, uint32_t parent, const char *name);
 
 /* name: from 1 on, always the same for a text; numbers are dense. */
 void timeline_enter(timeline *t, uint32_t track, uint32_t name,
@@ -60,7 +61,7 @@ void timeline_enter(timeline *t, uint32_t track, uint32_t name,
 void timeline_leave(timeline *t, uint32_t track, uint32_t name,
                     const char *text, uint64_t time);
 
-/* A moment on a thread's track: loss, a signal. Not in SPEEDSCOPE. */
+/* A moment: a loss, say. Not in SPEEDSCOPE. */
 void timeline_mark(timeline *t, uint32_t track, const char *text,
                    uint64_t time);
 
