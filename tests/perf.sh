@@ -20,10 +20,18 @@ if ! perf version >/dev/null 2>&1; then
     skip "perf: perf is missing (package linux-perf)"
     finish
 fi
+perf=$(command -v perf)
+
+# What our tools would find: it says that it was started.
+mkdir "$tmp/bin"
+echo "echo perf \"\$@\" >>'$tmp/started'; exit 1" >"$tmp/bin/perf"
+sed -i '1i #!/bin/sh' "$tmp/bin/perf"
+chmod +x "$tmp/bin/perf"
+PATH=$tmp/bin:$PATH
 
 # As little as possible of this machine: no configuration, no cache, no colour.
 perf() {
-    HOME=$tmp/home PERF_CONFIG=/dev/null LC_ALL=C timeout 300 perf "$@"
+    HOME=$tmp/home PERF_CONFIG=/dev/null LC_ALL=C timeout 300 "$perf" "$@"
 }
 
 # decoded FILE: lines TID IP of every instruction that perf finds.
@@ -233,4 +241,13 @@ if programs; then
 else
     skip "perf: qemu-x86_64 is missing (package qemu-user)"
 fi
+
+# No tool of ours starts perf; those that read could not start anything.
+touch "$tmp/started"
+for tool in ptflow ptprof ptsplit ptxed ptdump; do
+    nm -D -u "$build/$tool" >"$tmp/imports" || fail "nm $tool"
+    grep -E ' (exec|v?fork|clone|popen|system|posix_spawn)' "$tmp/imports" |
+        sed "s/^ */$tool: /" >>"$tmp/started"
+done
+expect_empty "programs that our tools start" "$tmp/started"
 finish
