@@ -6,8 +6,10 @@ LIBIPT_PARTS = $(notdir $(wildcard examples/compat/libipt/*.c))
 COMPAT_TEST = tests/compat/api.c examples/tools/common/image.c \
               examples/tools/common/files.c
 
-compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 on top of ipt, and a preload
-compat: $(COMPAT)/gdb_record.so
+XDC = libxdc.so libxdc.a api2/libxdc.so api2/libxdc.a
+
+compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 and libxdc.so on top of ipt
+compat: $(COMPAT)/gdb_record.so $(XDC:%=$(COMPAT)/%)
 
 $(COMPAT)/libipt/%.o: examples/compat/libipt/%.c $(HEADERS)
 	$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
@@ -22,13 +24,35 @@ $(COMPAT)/gdb_record.so: examples/compat/gdb/record.c \
                          examples/tools/common/perfdata.c $(HEADERS)
 	$(COMPILE) -fPIC -shared -o $@ $(filter %.c,$^) -ldl
 
+# libxdc's interface: callbacks as its header has them, and (api2) with a mode.
+$(COMPAT)/libxdc.o $(COMPAT)/api2/libxdc.o: \
+    examples/compat/libxdc/libxdc.c $(HEADERS)
+	$(COMPILE) $(if $(findstring api2,$@),-DLIBXDC_API_VERSION=2) \
+	    -fPIC -c -o $@ $<
+%/libxdc.a: %/libxdc.o
+	@rm -f $@ && $(AR) rcs $@ $<
+%/libxdc.so: %/libxdc.o examples/compat/libxdc/libxdc.map
+	@echo "  LD  $@" && $(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) \
+	    -Wl,--version-script=examples/compat/libxdc/libxdc.map -o $@ $<
+
+XDC_TEST = tests/compat/xdc.c examples/tools/common/image.c \
+           examples/tools/common/files.c
+$(COMPAT)/xdc: $(XDC_TEST) $(COMPAT)/libxdc.a $(HEADERS)
+	$(COMPILE) -DWRAPPED -o $@ $(XDC_TEST) $(COMPAT)/libxdc.a -ldl \
+	    -Wl,--wrap=posix_memalign -Wl,--wrap=calloc
+$(COMPAT)/xdc2: $(XDC_TEST) $(COMPAT)/api2/libxdc.so $(HEADERS)
+	$(COMPILE) -DLIBXDC_API_VERSION=2 -o $@ $(XDC_TEST) \
+	    $(COMPAT)/api2/libxdc.so -ldl -Wl,-rpath,'$$ORIGIN/api2'
+
 $(COMPAT)/compat: tests/compat/compat.c $(COMPAT_TEST) $(HEADERS)
 	$(COMPILE) -o $@ $< $(COMPAT_TEST) -ldl
 
-test-compat: compat  ## Compare it with libipt; TRACES=dir and SUITE=dir too
-	@$(SUB) $(COMPAT)/compat $(BUILD)/tests/peer_libipt $(BUILD)/ptrecord
+test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
+	@$(SUB) $(COMPAT)/compat $(BUILD)/tests/peer_libipt $(BUILD)/ptrecord \
+	    $(COMPAT)/xdc $(COMPAT)/xdc2
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
-	    "tests/compat/gdb.sh $(BUILD)" \
+	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
+	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
 	    "$(COMPAT)/compat $(TRACES:%=--traces %) $(SUITE:%=--suite %)" \
 	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --other yes"
