@@ -222,6 +222,7 @@
  *   pt_last_ip (internal)      ipt_pkt_last_ip
  *   pt_insn.isid, raw          not here: your callback knows; image_section_at
  *                              of examples/tools/common
+ *   pt_block.isid              config.section ends blocks where it changes
  *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
  *   pt_library_version         IPT_VERSION
  *   pt_get_exec_mode, pt_set_exec_mode
@@ -526,6 +527,13 @@ typedef struct ipt_config {
      * may. 0: CS begins at 0, or you do not know: IPT_CONFIG_RELATIVE_IP. */
     uint64_t (*cs_base)(const ipt_asid *asid, uint64_t ip, uint8_t mode,
                         void *context);
+
+    /* A number for what the code at ip is mapped from, a file, say. Blocks end
+     * where it changes; equal numbers go on. It is asked when code is read, for
+     * each instruction, with the address that `read` is asked for, and may
+     * change its answers when `read` may. Decoders with one cache have the same
+     * one. 0: mappings end no blocks. */
+    uint64_t (*section)(const ipt_asid *asid, uint64_t ip, void *context);
 
     /* Work that calls may do until they return IPT_BUDGET: one unit per 16
      * trace bytes, per instruction walked or classified, per callback. Calls
@@ -1363,6 +1371,7 @@ typedef struct ipt_cache_line {
     uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
     uint8_t kind_;  /* of its last instruction; the others are OTHER */
     uint8_t last_;  /* size of its last instruction */
+    uint8_t leaves_; /* flow goes on from it in another section */
     uint32_t next_[2]; /* lines that were met behind this one; to be checked */
     uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
 } ipt_cache_line;
@@ -1448,10 +1457,11 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 /* Instructions that executed one after the other. A block ends behind every
  * instruction that needs trace to go on (conditional, indirect and far
  * branches, returns), at every event, behind an instruction in two mappings,
- * and after 65535 instructions; with IPT_CONFIG_END_ON_CALL and _JUMP also
- * behind direct calls and jumps, and is contiguous then. Otherwise it goes on
- * at their targets: ipt_classify tells where. Nothing else ends it, so blocks
- * are the same for every cache, cut of the trace and amount of fuel. */
+ * where config.section changes, and after 65535 instructions; with
+ * IPT_CONFIG_END_ON_CALL and _JUMP also behind direct calls and jumps, and is
+ * contiguous then. Otherwise it goes on at their targets: ipt_classify tells
+ * where. Nothing else ends it, so blocks are the same for every cache, cut of
+ * the trace and amount of fuel. */
 typedef struct ipt_block {
     uint64_t offset;   /* of the packet that proves its last instruction */
     uint64_t ip;       /* of its first instruction */
@@ -1837,9 +1847,9 @@ typedef struct ipt_cov_config {
     void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
 
     /* Called for each block, `size` bytes of code at ip that executed one
-     * behind the other. It ends behind every branch and where an event leads
-     * away, and comes when it has ended; with `seen` only where it is new to
-     * that table. 0: nobody is. */
+     * behind the other. It ends behind every branch, where an event leads away
+     * and where config.section changes, and comes when it has ended; with
+     * `seen` only where it is new to that table. 0: nobody is. */
     void (*block)(uint64_t ip, uint32_t size, uint8_t mode, void *context);
 
     void *context; /* handed to both */

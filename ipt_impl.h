@@ -5088,6 +5088,16 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
     return config->cs_base(asid, ip, mode, config->context);
 }
 
+/* The address that callbacks are asked for. */
+static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
+                                 uint8_t mode, uint64_t ip)
+{
+    ip = ipti_wrap(mode, ip);
+    if (config->flags & IPT_CONFIG_RELATIVE_IP)
+        ip = ipti_wrap(mode, ip + ipti_code_base(config, asid, mode, ip));
+    return ip;
+}
+
 /* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
  * that is known. It is said here, so that nobody has to think of it again. */
 static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
@@ -5116,6 +5126,25 @@ static inline uint64_t ipti_code_target(const ipt_config *config,
         target = ipti_code_narrow(config, asid, mode,
                                   ipti_wrap(mode, next - code->size), target);
     return ipti_wrap(mode, target);
+}
+
+/* Does flow go on from the end of a run in another section? */
+static IPTI_APART uint8_t ipti_run_leaves(const ipt_config *config,
+                                          const ipt_asid *asid, uint8_t mode,
+                                          const ipt_cache_line *run,
+                                          const ipt_code *code)
+{
+    const uint64_t next = run->ip_ + run->size_;
+    const uint64_t from = ipti_code_linear(config, asid, mode,
+                                           next - code->size);
+    uint64_t to = next;
+
+    if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
+        to = ipti_code_target(config, asid, mode, run, code);
+    to = ipti_code_linear(config, asid, mode, to);
+    ipti_fuel_burn(config, 2);
+    return config->section(asid, from, config->context)
+           != config->section(asid, to, config->context);
 }
 
 /* Ask config.read. Returns the number of bytes, 0: there is none at ip. */
@@ -5182,9 +5211,7 @@ static int ipti_code_read(const ipt_config *config, ipt_where *at,
     size_t page;
     int n;
 
-    ip = ipti_wrap(mode, ip);
-    if (config->flags & IPT_CONFIG_RELATIVE_IP)
-        ip = ipti_wrap(mode, ip + ipti_code_base(config, &at->asid, mode, ip));
+    ip = ipti_code_linear(config, &at->asid, mode, ip);
     page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
     *ended = size < page ? IPTI_READ_FULL : IPTI_READ_PAGE;
     if (size > page)
@@ -5313,6 +5340,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     run->size_ = 0;
     run->count_ = 0;
     run->last_ = 0;
+    run->leaves_ = 0;
     run->kind_ = IPT_INSN_OTHER;
     run->next_[0] = run->next_[1] = 0;
     window->cut = 0;
@@ -5323,8 +5351,8 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
         status = ipti_window_fill(config, at, mode, window, ip);
     }
     while (status >= 0 && run->count_ < IPT_RUN_MAX_
-           && run->kind_ == IPT_INSN_OTHER && !window->cut) {
-        if (!config->classify)
+           && run->kind_ == IPT_INSN_OTHER && !window->cut && !run->leaves_) {
+        if (!config->classify && !config->section)
             ipti_run_plain(run, &code, window, mode);
         if (run->count_ == IPT_RUN_MAX_ || run->kind_ != IPT_INSN_OTHER)
             break;
@@ -5336,6 +5364,8 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
         run->size_ = (uint16_t) (run->size_ + code.size);
         run->last_ = (uint8_t) (code.size | window->cut);
         run->kind_ = code.kind;
+        if (config->section)
+            run->leaves_ = ipti_run_leaves(config, &at->asid, mode, run, &code);
     }
     if (window->cut || status < 0) /* what is wrong may be right next time */
         window->size = 0;
@@ -7807,6 +7837,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     ipti_blk_add(decoder, 1, offset, w->code.run.last_);
     if (w->code.run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
+    ipti_item_full(&w->item, w->code.run.leaves_);
     return IPT_OK;
 }
 
@@ -7871,7 +7902,7 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
             ipti_blk_set(w, block, run, offset);
-        full = ipti_blk_ends(w, block->count, block->kind);
+        full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
         ipti_item_unsettled(&w->item, !flows);
@@ -7907,7 +7938,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         if (status < 0)
             return status;
         ipti_item_full(&w->item,
-                       w->out.waiting || block->flags & IPT_FLOW_TRUNCATED
+                       w->item.full || w->out.waiting
+                           || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }
     return IPT_OK;
@@ -8444,10 +8476,14 @@ static int ipti_cov_block_on(const ipt_cov_decoder *decoder, uint64_t ip,
            && ipti_wrap(mode, decoder->block_.end - ip) == 0;
 }
 
-/* Flow passes code of that mode from `ip` up to `end`. */
+/* Flow passes code of that mode from `ip` up to `end`, that of the run; NULL:
+ * not up to there. */
 static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
-                                      uint64_t end, uint8_t kind, uint8_t mode)
+                                      uint64_t end, const ipt_cache_line *run,
+                                      uint8_t mode)
 {
+    const uint8_t kind = run ? run->kind_ : (uint8_t) IPT_INSN_OTHER;
+
     if (!ipti_cov_block_on(decoder, ip, mode)) {
         ipti_cov_block_end(decoder);
         decoder->block_.ip = decoder->block_.end = ip;
@@ -8457,7 +8493,7 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
     end = decoder->block_.end += end - ip;
     decoder->block_.causes |= kind != IPT_INSN_OTHER;
     if (kind == IPT_INSN_JMP || kind == IPT_INSN_CALL || ipti_kind_leaves(kind)
-        || end - decoder->block_.ip > UINT32_MAX / 2)
+        || (run && run->leaves_) || end - decoder->block_.ip > UINT32_MAX / 2)
         ipti_cov_block_end(decoder);
 }
 
@@ -8946,7 +8982,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
         return status;
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
-                       w->code.run.kind_, decoder->learn_.mode);
+                       &w->code.run, decoder->learn_.mode);
     if (decoder->learn_.state) {
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
         return IPT_OK;
@@ -8967,7 +9003,7 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     if (ipti_walk_pass(w, IPT_RUN_MAX_)
         && IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + ((w->flow.ip - ip) & w->place.mask),
-                       IPT_INSN_OTHER, w->mode.now);
+                       NULL, w->mode.now);
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
@@ -9137,7 +9173,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         }
         if (decoder->cov_->seen) {
             run = decoder->learn_.run;
-            ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run->kind_,
+            ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run,
                            w->mode.now);
         }
     }
@@ -10117,6 +10153,7 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
         = config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
     uint64_t sum = (cov->flags & ~IPT_COV_SATURATE) | flags << 16 | 1 << 24
                    | (uint64_t) (cov->seen != NULL) << 25
+                   | (uint64_t) (config->section != NULL) << 26
                    | (uint64_t) config->errata << 32;
     unsigned i;
 

@@ -634,6 +634,21 @@ static inline uint64_t fuzz_space(const ipt_asid *asid, void *context)
     return fuzz_mapping(run->c, asid);
 }
 
+/* Mappings of 16 bytes, if there are such. Where CS begins is no matter. */
+static inline uint64_t fuzz_section(const ipt_asid *asid, uint64_t ip,
+                                    void *context)
+{
+    (void) asid;
+    (void) context;
+    return ip >> 3 & 1;
+}
+
+static inline int fuzz_crosses(const fuzz_case *c, uint64_t from, uint64_t to)
+{
+    return c->clone % 8 == 5
+           && fuzz_section(NULL, from, NULL) != fuzz_section(NULL, to, NULL);
+}
+
 /* Segments of 64 KiB, or one that begins elsewhere. */
 static inline uint64_t fuzz_cs_base(const ipt_asid *asid, uint64_t ip,
                                     uint8_t mode, void *context)
@@ -1148,6 +1163,8 @@ static inline void fuzz_setup(fuzz_run *run)
         config->space = fuzz_space;
     if (c->more & FUZZ_MORE_CS)
         config->cs_base = fuzz_cs_base;
+    if (c->clone % 8 == 5)
+        config->section = fuzz_section;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
     if (c->configure)
@@ -2198,6 +2215,7 @@ static inline int fuzz_gather(const fuzz_case *c, const fuzz_item *block,
         if (insn->what != FUZZ_INSN || insn->mode != block->mode)
             return 0;
         if (insn < last && (fuzz_ends(c, insn->kind)
+                            || fuzz_crosses(c, insn->ip, insn[1].ip)
                             || insn->flags & IPT_FLOW_TRUNCATED))
             return 0;
     }
@@ -2254,6 +2272,7 @@ static inline int fuzz_gathered(const fuzz_case *c, const fuzz_log *insns,
             || !fuzz_gather(c, block, insn, insn + block->count - 1)
             || (k + 1 < blocks->count && block[1].what == FUZZ_BLOCK
                 && !fuzz_ends(c, block->kind) && block->count < UINT16_MAX
+                && !fuzz_crosses(c, block->end, block[1].ip)
                 && !(block->flags & IPT_FLOW_TRUNCATED)))
             return fuzz_differ(insns, i, blocks, k);
         i += block->count;

@@ -189,6 +189,29 @@ TEST(boundaries_contiguous)
     check_blocks(&r, blocks, LENGTH(blocks));
 }
 
+/* Mappings of 16 bytes: a jump into another one, a call within one, and code
+ * that goes on from one to the next. */
+TEST(boundaries_of_sections)
+{
+    static const want_block blocks[] = {
+        {0x1000, 0x1002, 4, 3, 0, IPT_INSN_JMP, 2},
+        {0x1010, 0x1033, 4, 6, INTERRUPTED, IPT_INSN_RET, 1},
+        {0x2000, 0x2002, 8, 3, 0, IPT_INSN_JMP_INDIRECT, 2},
+        {0x1016, 0x1016, 9, 1, 0, IPT_INSN_JCC, 2}};
+    static const row straight = {
+        "straight",
+        {CODE(0x100e, NOP NOP NOP NOP JCC0)},
+        {PSB, EXEC64, FUP(0x100e), PSBEND, TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const want_block parts[] = {
+        {0x100e, 0x100f, 4, 2, 0, IPT_INSN_OTHER, 1},
+        {0x1010, 0x1012, 4, 3, 0, IPT_INSN_JCC, 2}};
+    flow_sections = 4;
+    check_blocks(&by_hand, blocks, LENGTH(blocks));
+    check_blocks(&straight, parts, LENGTH(parts));
+    flow_sections = 0;
+}
+
 /* An event in the middle of a run, and one right behind it. */
 TEST(boundaries_at_events)
 {
@@ -626,8 +649,12 @@ static int check_random(uint64_t start)
     flags |= dice(4) ? 0 : IPT_CONFIG_WALK_ON;
     flags |= dice(4) ? 0 : IPT_CONFIG_IFLAGS;
     decode_errata = dice(3) ? 0 : dice(IPT_ERRATUM_ALL_ + 1);
+    flow_sections = dice(3) ? 0 : 1 + dice(3);
     decode(&plain, code, flags, 1, &insns);
-    if (insns.count >= LOG_MAX - 100) return 0; /* a long way without trace */
+    if (insns.count >= LOG_MAX - 100) { /* a long way without trace */
+        flow_sections = 0;
+        return 0;
+    }
     CHECK(insns.status != IPT_ERR_INTERNAL);
     FOR_ALL_MANNERS(how)
     {
@@ -641,6 +668,7 @@ static int check_random(uint64_t start)
         strcat(how.text, " blk");
         if (!same_logs(name, &how, &blocks, &want)) break;
     }
+    flow_sections = 0;
     return test_.bad == bad_;
 }
 
@@ -780,6 +808,7 @@ int main(void)
     RUN(firmware);
     RUN(boundaries);
     RUN(boundaries_contiguous);
+    RUN(boundaries_of_sections);
     RUN(boundaries_at_events);
     RUN(long_blocks);
     RUN(endless_jumps);

@@ -409,7 +409,10 @@ static int check_random(uint64_t start)
     only_cr3 = dice(2) ? 0x8000 : ONLY_CR3; /* that of random_packet's PIP */
     decode_errata = dice(3) ? 0
                             : dice(IPT_ERRATUM_ALL_ + 1);
-    return check_coverage(name, code, flags);
+    flow_sections = dice(3) ? 0 : 1 + dice(3);
+    const int fine = check_coverage(name, code, flags);
+    flow_sections = 0;
+    return fine;
 }
 
 TEST(random)

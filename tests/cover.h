@@ -335,6 +335,11 @@ static inline void blocks_by_blk(edge_list *l, const ipt_config *config,
     while (status != IPT_END && status != IPT_BUDGET) {
         status = ipt_blk_next(&d, &block);
         if (status >= 0) more = blocks_add(l, more, &block);
+        if (more && config->section
+            && config->section(&d.at.asid, block.end_ip, config->context)
+                   != config->section(&d.at.asid, block.end_ip + block.last_size,
+                                      config->context))
+            more = 0;
         if (status >= 0 || status == IPT_EVENT_FIRST || status == IPT_END)
             continue;
         l->errors++;

@@ -1829,8 +1829,19 @@ static inline void memory_begin(memory *m, const row *r, int pages)
     memory_place(m, r->code, pages, r->flags);
 }
 
+static unsigned flow_sections; /* 0: no config.section; else: of how many bits */
+
+static inline uint64_t memory_section(const ipt_asid *asid, uint64_t ip,
+                                      void *context)
+{
+    (void) asid;
+    (void) context;
+    return flow_sections ? ip >> flow_sections & 1 : 0;
+}
+
 static inline void memory_config(memory *m, ipt_config *config)
 {
+    config->section = flow_sections ? memory_section : NULL;
     config->read = memory_read;
     config->context = m;
     config->cs_base = is_firmware(m->code) ? memory_cs_base : NULL;
@@ -2010,8 +2021,12 @@ static inline void fold(const log *insns, log *blocks, uint32_t flags)
             open->offset = x->offset;
             open->next = x->next;
         }
+        const int last = i + 1 == insns->count || x[1].what != INSN_STEP;
+        const uint64_t next = last ? insns->ip : x[1].ip;
         if (x->what != INSN_STEP || ends_block(x, flags)
-            || open->count == UINT16_MAX)
+            || open->count == UINT16_MAX
+            || memory_section(NULL, x->ip, NULL)
+                   != memory_section(NULL, next, NULL))
             open = NULL;
     }
     if (open && insns->status == IPT_NEED_PAGE)
