@@ -1028,8 +1028,9 @@ enum {
                              * next packet does not allow for one, the error
                              * IPT_ERR_CONTEXT stands for it. What is known
                              * then: see LOSS */
-    IPT_EVT_EXEC_MODE,      /* u.exec, at ip: the mode changes here; with
-                             * IPT_EVENT_STATUS it may be as it was */
+    IPT_EVT_EXEC_MODE,      /* u.exec, at ip: the mode changes here. A MODE.Exec
+                             * that repeats the mode is no event, but in a PSB+:
+                             * with IPT_EVENT_STATUS it may be as it was */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
     IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next. [blk],
