@@ -86,17 +86,45 @@ expect_empty "edges of guests" some
 ok "cr3" 0 --map "$recording" --edges some --cr3 0x1000
 expect_empty "edges under another CR3" some
 
-# drcov: blocks behind five lines of text, eight bytes each
+# drcov, as its readers have it: a block's address is that of its module's
+# start, plus 32 bits; what is shown is the file, from where that was loaded.
+# read_drcov FILE: lines ADDRESS OFFSET PATH, all in hex but the path.
+read_drcov() {
+    blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' "$1")
+    head -n "$(grep -an '^BB Table' "$1" | cut -d: -f1)" "$1" >head
+    [ $(($(wc -c <"$1") - $(wc -c <head))) -eq $((8 * blocks)) ] && pass ||
+        fail "size of the drcov file, $blocks blocks"
+    sed -n 's/^\([0-9]*\), \(0x[0-9a-f]*\), 0x.*, \(.*\)/\1 \2 \3/p' \
+        head >modules
+    tail -c +$(($(wc -c <head) + 1)) "$1" | od -An -v -tx2 -w8 |
+        while read -r low high _ id; do
+            # shellcheck disable=SC2046 # two words
+            set -- $((0x$high$low)) \
+                $(sed -n "s/^$((0x$id)) //p" modules)
+            printf '%x %x %s\n' $(($1 + $2)) "$1" "$3"
+        done | sort -u
+}
 ok "drcov" 0 --map "$recording" --drcov cov
-blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' cov)
-head -n 6 cov | wc -c >size
-[ $(($(wc -c <cov) - $(cat size))) -eq $((8 * blocks)) ] && pass ||
-    fail "size of the drcov file, $blocks blocks"
-tail -c +$(($(cat size) + 1)) cov | od -An -v -tx4 -w8 |
-    awk '{ print $1 }' | sort -u >starts
-cut -c4- ips | sort -u | sed 's/^/00000/' >offsets
-comm -23 starts offsets >wrong
+read_drcov cov >shown
+cut -d' ' -f1 shown >starts
+sed 's/^0*//' ips | sort -u >executed
+comm -23 starts executed >wrong
 expect_empty "blocks begin where instructions are" wrong
+awk '$1 != "40" $2 || $3 != "program"' shown >wrong
+[ -s starts ] && expect_empty "offsets are the program's, from 400000" wrong
+
+# A module is a file, whatever its segments.
+ok "drcov of an ELF file" 0 --elf "$recording/program" --drcov cov
+read_drcov cov >elf
+awk '{print $1, $2}' shown >want
+awk '{print $1, $2}' elf >got
+same "drcov: a folder's maps (<) and an ELF file (>)" want got
+[ "$(wc -l <modules)" -eq 1 ] && pass || fail_with "one module" modules
+ok "drcov of a part" 0 --raw "$recording/program:0x1000-0x2000:0x401000" \
+    --drcov cov
+read_drcov cov >raw
+awk '{print $1, $2}' raw >got
+same "drcov: a folder's maps (<) and a part of a file (>)" want got
 
 # what is missing is told
 ok "without code" 1

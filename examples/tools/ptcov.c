@@ -43,11 +43,26 @@ static const char help[] =
     "\n"
     "Example: ptcov --elf program --bitmap - trace.pt >bitmap\n";
 
+/* A file in memory, as readers of drcov have it: from where its first byte is,
+ * or would be, to where the last of its pieces ends. */
+typedef struct module {
+    char *name;
+    uint64_t lowest; /* address of a piece of it */
+    uint64_t start;  /* blocks count from here, in 32 bits */
+    uint64_t end;
+} module;
+
+typedef struct modules {
+    module *list;
+    size_t count;
+} modules;
+
 typedef struct options {
     const char *bitmap;
     const char *edges;
     const char *drcov;
     const char *file;
+    modules files; /* that folders of --map name */
     uint64_t bitmap_size;
     uint32_t flags; /* IPT_COV_ */
     uint32_t config_flags;
@@ -189,43 +204,122 @@ static void put(FILE *f, uint64_t value, unsigned bytes)
     for (; bytes > 0; bytes--, value >>= 8) fputc((int) (value & 0xff), f);
 }
 
-/* Modules are the sections of the image. */
-static int write_drcov(const tool_args *args, const options *opt, image *im,
+/* ---- drcov ---- */
+
+/* A piece of a file is at [base, base + size), offset bytes into it. A piece
+ * that others of the name are too far from begins a module of its own. */
+static int modules_add(modules *all, const char *name, uint64_t base,
+                       uint64_t size, uint64_t offset)
+{
+    const uint64_t start = offset <= base ? base - offset : base;
+    const uint64_t end = base + size < base ? UINT64_MAX : base + size;
+    module *m = all->list;
+    size_t i = 0;
+    for (; i < all->count; i++, m++) {
+        const uint64_t from = base < m->lowest ? start : m->start;
+        if (strcmp(m->name, name) == 0
+            && (end > m->end ? end : m->end) - from <= UINT32_MAX)
+            break;
+    }
+    if (i == all->count) {
+        char *copy = tool_copy(name, strlen(name));
+        if (!copy || !tool_grow(&all->list, all->count + 1, sizeof(*m))) {
+            free(copy);
+            return 1;
+        }
+        m = &all->list[all->count++];
+        *m = (module){copy, base, start, end};
+    } else if (base < m->lowest) {
+        m->lowest = base;
+        m->start = start;
+    }
+    if (end > m->end) m->end = end;
+    return 0;
+}
+
+/* The module at an address. */
+static const module *modules_find(const modules *all, uint64_t ip)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (ip >= all->list[i].lowest && ip < all->list[i].end)
+            return &all->list[i];
+    return NULL;
+}
+
+static void modules_free(modules *all)
+{
+    for (size_t i = 0; i < all->count; i++) free(all->list[i].name);
+    free(all->list);
+}
+
+/* The list of files beside an image.map: BASE LENGTH OFFSET NAME. A folder need
+ * not have one. */
+static int modules_add_maps(modules *all, const char *folder)
+{
+    char *name = tool_join(folder, "maps");
+    FILE *f = name ? fopen(name, "r") : NULL;
+    char line[4400], path[4096];
+    uint64_t base, size, offset;
+    int failed = !name;
+    while (!failed && f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %" SCNx64 " %4095[^\n]",
+                   &base, &size, &offset, path) == 4)
+            failed = modules_add(all, path, base, size, offset);
+    if (f) fclose(f);
+    free(name);
+    return failed;
+}
+
+/* Add files that code was given in, where maps names none. */
+static int modules_add_image(modules *all, const image *im)
+{
+    const size_t named = all->count;
+    for (uint32_t i = 0; i < im->section_count; i++) {
+        const image_section *s = &im->sections[i];
+        const modules from_maps = {all->list, named};
+        if (!modules_find(&from_maps, s->base)
+            && modules_add(all, s->name ? s->name : "-", s->base, s->size,
+                           s->data || s->file ? s->from : 0))
+            return 1;
+    }
+    return 0;
+}
+
+static int write_drcov(const tool_args *args, options *opt, image *im,
                        table *t)
 {
     const ipt_asid any = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-    FILE *f;
-    uint32_t known = 0;
-    size_t i;
-    if (im->section_count > 0xffff) {
+    modules *all = &opt->files;
+    FILE *f = NULL;
+    size_t known = 0, i;
+    int status = 1;
+    if (modules_add_image(all, im) || all->count > 0xffff)
         fprintf(stderr, "%s: too many modules for drcov.\n", args->program);
-        return 1;
+    else f = create(args, opt->drcov);
+    if (f) {
+        table_sort(t);
+        fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
+                   "Module Table: version 2, count %zu\n"
+                   "Columns: id, base, end, entry, checksum, timestamp, path\n",
+                all->count);
+        for (i = 0; i < all->count; i++)
+            fprintf(f, "%zu, 0x%016" PRIx64 ", 0x%016" PRIx64
+                       ", 0x0, 0x0, 0x0, %s\n",
+                    i, all->list[i].start, all->list[i].end, all->list[i].name);
+        for (i = 0; i < t->used; i++)
+            known += image_section_at(im, &any, t->entries[i].a) != 0;
+        fprintf(f, "BB Table: %zu bbs\n", known);
+        for (i = 0; i < t->used; i++) {
+            const module *m = modules_find(all, t->entries[i].a);
+            const uint64_t size = t->entries[i].b;
+            if (!m || !image_section_at(im, &any, t->entries[i].a)) continue;
+            put(f, t->entries[i].a - m->start, 4);
+            put(f, size < 0xffff ? size : 0xffff, 2);
+            put(f, (uint64_t) (m - all->list), 2);
+        }
+        status = finish(args, opt->drcov, f);
     }
-    f = create(args, opt->drcov);
-    if (!f) return 1;
-    table_sort(t);
-    fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
-               "Module Table: version 2, count %" PRIu32 "\n"
-               "Columns: id, base, end, entry, checksum, timestamp, path\n",
-            im->section_count);
-    for (i = 0; i < im->section_count; i++) {
-        const image_section *s = &im->sections[i];
-        fprintf(f, "%zu, 0x%016" PRIx64 ", 0x%016" PRIx64
-                   ", 0x0, 0x0, 0x0, %s\n",
-                i, s->base, s->base + s->size, s->name ? s->name : "-");
-    }
-    for (i = 0; i < t->used; i++)
-        known += image_section_at(im, &any, t->entries[i].a) != 0;
-    fprintf(f, "BB Table: %" PRIu32 " bbs\n", known);
-    for (i = 0; i < t->used; i++) {
-        const uint32_t id = image_section_at(im, &any, t->entries[i].a);
-        const uint64_t size = t->entries[i].b;
-        if (id == 0) continue;
-        put(f, t->entries[i].a - im->sections[id - 1].base, 4);
-        put(f, size < 0xffff ? size : 0xffff, 2);
-        put(f, id - 1, 2);
-    }
-    return finish(args, opt->drcov, f);
+    return status;
 }
 
 /* ---- decoding ---- */
@@ -251,7 +345,7 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
     fprintf(stderr, ".\n");
 }
 
-static int cover(const tool_args *args, const options *opt, image *im,
+static int cover(const tool_args *args, options *opt, image *im,
                  const tool_file *file)
 {
     static ipt_cache_line code_lines[16384];
@@ -329,14 +423,17 @@ static int add_filter(tool_args *args, options *opt)
     return 0;
 }
 
-static int add_code(tool_args *args, image *im, const char *word)
+static int add_code(tool_args *args, options *opt, image *im,
+                    const char *word)
 {
     const char *text = tool_argument(args, word);
     const char *why;
     if (!text) return 1;
     if (strcmp(word, "--raw") == 0) return code_add_raw(args, im, text);
     if (strcmp(word, "--elf") == 0) return code_add_elf(args, im, text, NULL);
-    if (strcmp(word, "--map") == 0) return code_add_map(args, im, text);
+    if (strcmp(word, "--map") == 0)
+        return code_add_map(args, im, text)
+            || modules_add_maps(&opt->files, text);
     why = image_add_pages(im, NULL, text);
     if (why)
         fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
@@ -359,7 +456,7 @@ static int parse_option(tool_args *args, options *opt, image *im,
 {
     if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0
         || strcmp(word, "--map") == 0 || strcmp(word, "--pages") == 0)
-        return add_code(args, im, word);
+        return add_code(args, opt, im, word);
     if (strcmp(word, "--bitmap") == 0)
         return set_name(args, word, &opt->bitmap);
     if (strcmp(word, "--edges") == 0) return set_name(args, word, &opt->edges);
@@ -424,5 +521,6 @@ int main(int argc, char **argv)
         free(file.data);
     }
     image_free(&im);
+    modules_free(&opt.files);
     return status;
 }
