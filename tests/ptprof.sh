@@ -350,8 +350,29 @@ says "... and one that does is found" sh -c \
     "! awk -f tests/tree.awk '$tmp/wrong' >/dev/null"
 says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
     awk '/ [<>] /{n++} END {exit n != 7}'"
-says "--histogram" sh -c "'$build/ptprof' --quiet --histogram malloc \
-    '$tmp/ls.data' | grep -q 'the slowest'"
+# The calls of a function in the timeline, which views.sh has read back.
+prof --by insn --chrome "$tmp/x.json" --histogram recursion "$tmp/calls.data" \
+    >"$tmp/histogram"
+says "--histogram" awk '
+    FNR == NR && /"ph":"[BE]"/ {
+        at = $0; sub(/.*"ts":/, "", at); at = int((at + 0) * 1000 + 0.5)
+        name = $0; sub(/.*"name":"/, "", name); sub(/".*/, "", name)
+        if (/"ph":"B"/) {begin[++depth] = at; next}
+        cost = at - begin[depth--]
+        if (name != "recursion") next
+        if (!calls++ || cost < min) min = cost
+        if (cost > max) max = cost
+    }
+    FNR == NR {next}
+    FNR == 1 {
+        got = $1 " " $4 " " $NF; sub(/,/, "", got)
+        want = calls " " min " " max
+    }
+    / recursion$/ {deep++} # all calls are in the slowest one
+    END {
+        print got, "not", want ",", deep, "deep"
+        exit got != want || calls < 2 || deep != calls
+    }' "$tmp/x.json" "$tmp/histogram"
 
 # Rows without names. The program has fixed addresses: where two heads meet in a
 # full set of the table, one is forgotten, which the rules do not know.
