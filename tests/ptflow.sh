@@ -321,6 +321,24 @@ map() {
 }
 check "--map, --symfs: of a process" map
 
+# Names with control bytes: of a thread, a file and a function.
+names() {
+    esc=$(printf '\033') file=$(printf 't\033\ne')
+    perl -pe 's/tree\0/t\e\ne\0/g' none.data >names.data
+    perl -pe 's/\0work\0/\0w\e\nk\0/g' tree >"$file"
+    flow --quiet --fields comm,sym,dso names.data >got
+    grep -q '^t\\x1b\\x0ae w\\x1b\\x0ak .*/t\\x1b\\x0ae$' got &&
+        ! grep -q "$esc" got || return 1
+    rm "$file"
+    mv names.data "n$esc.data"
+    flow --fields comm,dso "n$esc.data" >got
+    grep -q "lost: no code" err && ! grep -q "$esc" got err || return 1
+    head -c 150 "n$esc.data" >"cut$esc"
+    ! flow "cut$esc" >got && grep -q 'cut\\x1b: at 0x' err &&
+        ! grep -q "$esc" got err
+}
+check "names with control bytes" names
+
 # On a terminal it says how far it is; elsewhere it does not.
 progress() {
     script -qec "'$build/ptflow' --errors none.data" /dev/null \
