@@ -40,14 +40,14 @@ done
 printf '#include <libxdc.h>\nint main(void) { return libxdc_init%s }\n' \
     '(NULL, NULL, NULL, NULL, 0) != NULL; ' >"$tmp/user.c"
 cp "$tmp/user.c" "$tmp/user.cc"
-for user in user.c user.cc; do
-    std=c99
-    [ $user = user.c ] || std=c++11
-    # shellcheck disable=SC2086 # CFLAGS are a list
-    quietly "$user, linked" ${cc} -std=$std -Wall -Wextra -Wpedantic -Werror \
-        $CFLAGS -Iexamples/compat/libxdc -o "$tmp/user" "$tmp/$user" \
-        "$build/compat/libxdc.a" && quietly "$user, run" "$tmp/user"
-done
+flags="-Wall -Wextra -Wpedantic -Werror $CFLAGS -Iexamples/compat/libxdc"
+# shellcheck disable=SC2086 # flags
+quietly "from C" $cc -std=c99 $flags -o "$tmp/user" "$tmp/user.c" \
+    "$build/compat/libxdc.a" && quietly "from C, run" "$tmp/user"
+# shellcheck disable=SC2086
+quietly "from C++" $cc -std=c++11 $flags -c -o "$tmp/user.o" "$tmp/user.cc"
+nm -u "$tmp/user.o" >"$tmp/wants"
+quietly "from C++, the name" grep -qw libxdc_init "$tmp/wants"
 
 # ---- another libxdc ----
 

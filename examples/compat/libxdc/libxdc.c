@@ -14,6 +14,7 @@
 #define RANGES 4
 #define CODE_LINES 16384 /* 1 MiB */
 #define MEMO_LINES 65536 /* 4 MiB: more would not fit the TLB */
+#define BLOCKS_SEEN 65536 /* 1 MiB; more blocks are only slower */
 #define BLOCK_MAX 65536u /* instructions */
 #define NOWHERE UINT64_MAX
 #define MURMUR_SEED 0xaaaaaaaau
@@ -35,6 +36,7 @@ struct libxdc_s {
     /* Each line is one of the processor's. */
     ipt_cache_line code_lines[CODE_LINES];
     ipt_cov_line memo_lines[MEMO_LINES];
+    ipt_cov_mark marks[BLOCKS_SEEN];
 
     void *(*fetch)(void *, uint64_t, bool *);
     void *fetch_opaque;
@@ -62,6 +64,7 @@ struct libxdc_s {
     ipt_cov_config cov;
     ipt_cache cache;
     ipt_cov_memo memo;
+    ipt_cov_seen seen;
     ipt_cov_decoder decoder;
     ipt_blk_decoder walk;
 };
@@ -219,7 +222,7 @@ static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 {
     libxdc_t *self = (libxdc_t *) context;
 
-    (void) size; /* an event may have cut it */
+    (void) size; /* an event may have cut it, and it is new again if not */
     if (self->bb && add_known(&self->blocks, key(ip, mode)))
         self->bb(self->bb_opaque, WITH_MODE(mode) ip,
                  branch_of(self, ip, mode));
@@ -280,6 +283,7 @@ static decoder_result_t cover(libxdc_t *self)
 
     self->cov.bitmap = self->tracing ? NULL : self->bitmap;
     self->cov.block = self->bb ? on_block : NULL;
+    self->cov.seen = self->bb ? &self->seen : NULL;
     status = ipt_cov_begin(d, &self->trace);
     while (status >= 0 && (status = ipt_cov_run(d)) == IPT_ERR_LOOP)
         status = ipt_cov_resync(d);
@@ -468,6 +472,7 @@ static int set_up(libxdc_t *self)
     self->cov.memo = &self->memo;
     return ipt_cache_init(&self->cache, self->code_lines, CODE_LINES) >= 0
            && ipt_cov_memo_init(&self->memo, self->memo_lines, MEMO_LINES) >= 0
+           && ipt_cov_seen_init(&self->seen, self->marks, BLOCKS_SEEN) >= 0
            && ipt_cov_init(&self->decoder, &self->config, &self->cov,
                            &self->trace, &self->cache) >= 0;
 }
