@@ -330,6 +330,45 @@ TEST(images)
     free(bytes);
 }
 
+/* A copy maps what its image does, where sections split another, too. */
+TEST(copies)
+{
+    struct pt_config c;
+    size_t size;
+    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    if (!CHECK(bytes != NULL)) return;
+    set_config(&c, bytes, size);
+    for (int parts = 0; parts < 6; parts++) {
+        uint64_t whole[2];
+        uint64_t copied[2];
+        for (int i = 0; i < 2; i++) {
+            const api *by = sides[i];
+            struct pt_image *a = by->pt_image_alloc(NULL);
+            struct pt_image *b = by->pt_image_alloc(NULL);
+            struct pt_image_section_cache *cache = by->pt_iscache_alloc(NULL);
+            CHECK_EQ(by->pt_image_add_file(a, RECORDED "pages.bin", 0, 4096,
+                                           NULL, 0x401000), 0);
+            for (uint64_t n = 0; n < (uint64_t) parts; n++) {
+                const int isid =
+                    by->pt_iscache_add_file(cache, RECORDED "pages.bin",
+                                            0x100 + 0x300 * n, 0x80,
+                                            0x401100 + 0x300 * n);
+                CHECK_EQ(by->pt_image_add_cached(a, cache, isid, NULL), 0);
+            }
+            whole[i] = trail(by, &c, a);
+            CHECK_EQ(by->pt_image_copy(b, a), 0);
+            copied[i] = trail(by, &c, b);
+            by->pt_image_free(a);
+            by->pt_image_free(b);
+            by->pt_iscache_free(cache);
+        }
+        CHECK_EQ(whole[1], whole[0]);
+        CHECK_EQ(copied[1], whole[1]);
+        if (copied[0] != whole[0]) seen[D_COPY]++;
+    }
+    free(bytes);
+}
+
 static void search(int status[2])
 {
     if (status[0] == 0 && status[1] > 0) seen[D_BACKWARD]++;
@@ -503,6 +542,7 @@ int main(int argc, char **argv)
     RUN(encoder);
     RUN(recording);
     RUN(images);
+    RUN(copies);
     RUN(searches);
     if (suite_dir) RUN(suite);
     if (traces_dir) RUN(traces);

@@ -3,8 +3,16 @@
 
 COMPAT = $(BUILD)/compat
 LIBIPT_PARTS = $(notdir $(wildcard examples/compat/libipt/*.c))
-COMPAT_TEST = tests/compat/api.c examples/tools/common/image.c \
-              examples/tools/common/files.c
+COMPAT_TEST = tests/compat/api.c tests/compat/memory.c
+COMPAT_IMAGE = examples/tools/common/image.c examples/tools/common/files.c
+
+# The same with sanitizers, in folders of their own; our library's allocations
+# are renamed there, see tests/compat/memory.h.
+, := ,
+RENAMED = -DMEMORY_RENAMED $(foreach name,malloc calloc realloc strdup,\
+          -D$(name)=memory_$(name))
+SANITIZED = $(SUB) BUILD=$(COMPAT)/$1 SHIM_FLAGS="$(RENAMED)" \
+    CFLAGS="-O0 -g -fsanitize=$2 -fno-sanitize-recover=all"
 
 XDC = libxdc.so libxdc.a api2/libxdc.so api2/libxdc.a
 
@@ -12,7 +20,7 @@ compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 and libxdc.so on top of ipt
 compat: $(COMPAT)/gdb_record.so $(XDC:%=$(COMPAT)/%)
 
 $(COMPAT)/libipt/%.o: examples/compat/libipt/%.c $(HEADERS)
-	$(COMPILE) -fPIC -fvisibility=hidden -c -o $@ $<
+	$(COMPILE) $(SHIM_FLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
 
 $(COMPAT)/libipt.so.2: $(LIBIPT_PARTS:%.c=$(COMPAT)/libipt/%.o) \
                        examples/compat/libipt/libipt.map
@@ -44,15 +52,32 @@ $(COMPAT)/xdc2: $(XDC_TEST) $(COMPAT)/api2/libxdc.so $(HEADERS)
 	$(COMPILE) -DLIBXDC_API_VERSION=2 -o $@ $(XDC_TEST) \
 	    $(COMPAT)/api2/libxdc.so -ldl -Wl,-rpath,'$$ORIGIN/api2'
 
-$(COMPAT)/compat: tests/compat/compat.c $(COMPAT_TEST) $(HEADERS)
-	$(COMPILE) -o $@ $< $(COMPAT_TEST) -ldl
+# The library's malloc is the program's: -rdynamic.
+$(COMPAT)/compat: tests/compat/compat.c $(COMPAT_TEST) $(COMPAT_IMAGE) \
+                  $(HEADERS)
+	$(COMPILE) $(findstring -DMEMORY_RENAMED,$(SHIM_FLAGS)) -rdynamic \
+	    -o $@ $(filter %.c,$^) -ldl
+$(COMPAT)/faults: tests/compat/faults.c $(COMPAT_TEST) $(HEADERS)
+	$(COMPILE) $(findstring -DMEMORY_RENAMED,$(SHIM_FLAGS)) -rdynamic \
+	    -pthread -o $@ $(filter %.c,$^) -ldl
 
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
-	@$(SUB) $(COMPAT)/compat $(BUILD)/tests/peer_libipt $(BUILD)/ptrecord \
-	    $(COMPAT)/xdc $(COMPAT)/xdc2
+	@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
+	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2
+	@$(call SANITIZED,asan,address$(,)undefined) \
+	    $(addprefix $(COMPAT)/asan/compat/,libipt.so.2 compat faults)
+	@$(call SANITIZED,tsan,thread) \
+	    $(addprefix $(COMPAT)/tsan/compat/,libipt.so.2 faults)
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
 	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
+	    "$(COMPAT)/faults" \
+	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \
+	        $(COMPAT)/asan/compat/faults" \
+	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \
+	        $(COMPAT)/asan/compat/compat" \
+	    "env LIBIPT=$(COMPAT)/tsan/compat/libipt.so.2 \
+	        $(COMPAT)/tsan/compat/faults threads" \
 	    "$(COMPAT)/compat $(TRACES:%=--traces %) $(SUITE:%=--suite %)" \
 	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --other yes"

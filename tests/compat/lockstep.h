@@ -29,6 +29,9 @@ static api theirs, ours;
     X(BDM70, "has BDM70 only where it is told of it")                         \
     X(NEW_INSN, "does not know JMPABS, UIRET, ERETS, ERETU")                  \
     X(SKD007, "applies SKD007 to queries only")                               \
+    X(COPY, "copies an image wrongly in which sections split others")         \
+    X(NOMEM, "says -pte_invalid or -pte_internal where there is no memory "   \
+             "for a section")                                                 \
     X(BACKWARD, "does not say after a search backward that tracing is "       \
                 "disabled, or that an event is pending")
 

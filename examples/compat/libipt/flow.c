@@ -11,8 +11,9 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     shim_flow *f = context; /* which begins with the trace */
     const int got = shim_image_read(f->image, buffer, size, asid, ip);
     /* With IPT_NEED_PAGE a block would wait for the code that is missing. */
-    if (got == IPT_NEED_PAGE && f->blocks) return -pte_nomap + SHIM_USER_ERROR;
-    return got;
+    if (got != IPT_NEED_PAGE || !f->blocks) return got;
+    f->image->error = -pte_nomap;
+    return SHIM_USER_ERROR;
 }
 
 int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
@@ -267,10 +268,7 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
 int shim_flow_error(shim_flow *f, int status)
 {
     f->error = status;
-    if (status == IPT_ERR_IMAGE) {
-        const int theirs = f->d.at.image_error;
-        return theirs <= SHIM_USER_ERROR ? theirs - SHIM_USER_ERROR : theirs;
-    }
+    if (status == IPT_ERR_IMAGE) return f->image->error;
     if (status == IPT_ERR_CONTEXT && f->disabled) return -pte_no_enable;
     return shim_error(&f->t, status);
 }

@@ -302,9 +302,10 @@ static int ask(struct pt_image *image, uint8_t *buffer, size_t size,
     theirs.cr3 = asid->cr3;
     theirs.vmcs = asid->vmcs;
     got = image->callback(buffer, size, &theirs, ip, image->context);
-    if (got == 0 || got == -pte_nomap) return IPT_NEED_PAGE;
-    if (got < 0) return got > INT32_MIN / 2 ? got + SHIM_USER_ERROR : got;
-    return got < (int) size ? got : (int) size;
+    if (got == -pte_nomap) return IPT_NEED_PAGE;
+    if (got > 0) return got < (int) size ? got : (int) size;
+    image->error = got < 0 ? got : -pte_internal;
+    return SHIM_USER_ERROR;
 }
 
 int shim_image_read(struct pt_image *image, uint8_t *buffer, size_t size,

@@ -94,10 +94,11 @@ static int start(struct pt_query_decoder *d, uint64_t *ip)
     fetch(d);
     if (ip) *ip = 0;
     if (d->status < 0) return shim_error(&d->t, d->status);
+    if (!ip) return flags(d); /* nobody asks where tracing is enabled */
     if (status < 0 || e.type != IPT_EVT_ENABLED
         || !(e.flags & IPT_EVENT_STATUS))
         return flags(d) | pts_ip_suppressed;
-    if (ip) *ip = e.ip;
+    *ip = e.ip;
     return flags(d);
 }
 

@@ -78,6 +78,7 @@ struct pt_image {
     struct shim_cache *cache; /* left by the last decoder; NULL: none yet */
     read_memory_callback_t *callback;
     void *context;
+    int error; /* what the callback returned last, if that was one */
 };
 
 /* Code that was read and classified. One decoder uses it at a time; it is the
@@ -94,7 +95,7 @@ typedef struct shim_cache {
 HIDDEN shim_cache *shim_cache_take(struct pt_image *image);
 HIDDEN void shim_cache_drop(shim_cache *c);
 
-/* What a callback returned, if it is an error, below all statuses of ours. */
+/* The callback has an error: the image's. It is below all statuses of ours. */
 #define SHIM_USER_ERROR (-1000)
 
 /* Images that are part of a decoder. */
