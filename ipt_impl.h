@@ -5047,6 +5047,9 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * ========================================================================== */
 
 #define IPTI_WAYS 4       /* lines of a set */
+#define IPTI_NEAR 8       /* lines in which a run is looked for */
+#define IPTI_SHIFT 2      /* a line for so much code: 1 << 2 bytes */
+#define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
 #define IPTI_FEW 16       /* ... for a while if those are not there */
@@ -5496,14 +5499,16 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
     return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-/* The lines that may hold the run at ip: this one and the next three. */
-static inline uint32_t ipti_cache_set(const ipt_cache *cache, uint16_t key,
-                                      uint64_t ip)
+/* The line where the run at ip is looked for first. Neighbouring code has
+ * neighbouring lines, one for 4 bytes: flow that stays in some of a program's
+ * code meets few pages of the cache. */
+static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t key,
+                                        uint64_t ip)
 {
-    uint64_t hash = ip ^ key * 0xd6e8feb86659fd93u;
+    uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) key << 26;
 
     hash *= 0x9e3779b97f4a7c15u;
-    return (uint32_t) (hash >> 32) & cache->last_ & ~(IPTI_WAYS - 1u);
+    return (uint32_t) ((hash >> 32) + (ip >> IPTI_SHIFT)) & cache->last_;
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5512,31 +5517,37 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
     return line->ip_ == ip && line->key_ == key;
 }
 
-/* The number of the line with the run at ip; UINT32_MAX if there is none. */
-static uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
+/* The number of the line with the run at ip; UINT32_MAX if there is none. Past
+ * an empty line it can only be if another was forgotten there. */
+static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint32_t set = ipti_cache_set(cache, key, ip);
+    const uint32_t first = ipti_cache_first(cache, key, ip);
     uint32_t i;
 
-    for (i = set; i < set + IPTI_WAYS; i++)
-        if (ipti_line_is(&cache->lines_[i], key, ip))
-            return i;
+    for (i = 0; i < IPTI_NEAR; i++) {
+        const ipt_cache_line *line = &cache->lines_[first ^ i];
+        if (ipti_line_is(line, key, ip))
+            return first ^ i;
+        if (line->key_ == 0)
+            break;
+    }
     return UINT32_MAX;
 }
 
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    const uint32_t set = ipti_cache_set(cache, run->key_, run->ip_);
+    uint32_t to = ipti_cache_first(cache, run->key_, run->ip_);
     uint32_t i;
 
-    for (i = set; i < set + IPTI_WAYS && cache->lines_[i].key_; i++)
+    for (i = 0; i < IPTI_NEAR && cache->lines_[to ^ i].key_; i++)
         ;
-    if (i == set + IPTI_WAYS)
-        i = set + cache->clock_++ % IPTI_WAYS;
-    cache->lines_[i] = *run;
-    return i;
+    if (i == IPTI_NEAR)
+        i = cache->clock_++ % IPTI_NEAR;
+    to ^= i;
+    cache->lines_[to] = *run;
+    return to;
 }
 
 /* Get the run at ip into *run by reading the code, and keep it; *number is then
