@@ -294,10 +294,11 @@ static void say_rights(FILE *to)
         fprintf(to, ": your own threads, with the kernel");
     else
         fprintf(to, ": everything is allowed");
-    if (level > -1)
+    if (level > -1) /* cap_perfmon does not help at Debian's */
         fprintf(to, "; as root: sysctl kernel.perf_event_paranoid=%d, or "
-                    "setcap cap_perfmon,cap_ipc_lock=ep %s",
-                rec.all ? 0 : rec.kernel ? 1 : 2, rec.program);
+                    "setcap %s,cap_ipc_lock=ep %s",
+                rec.all ? 0 : rec.kernel ? 1 : 2,
+                level >= 3 ? "cap_sys_admin" : "cap_perfmon", rec.program);
 }
 
 static void say_memory(FILE *to)
@@ -562,6 +563,31 @@ static const symbol *only(const symbols_table *t, const char *name,
     return found;
 }
 
+/* Those of the running kernel, which are read once. */
+static const symbols_table *kernel_symbols(void)
+{
+    static symbols names;
+    char *path;
+    char *text;
+    int fd;
+
+    if (names.kernel.count)
+        return &names.kernel;
+    path = (char *) need(tool_join(rec.root, "proc/kallsyms"));
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    text = fd < 0 ? NULL : kcopy_text(fd);
+    if (!text)
+        fail("%s: %s", path, strerror(errno));
+    symbols_init(&names);
+    symbols_kernel_text(&names, text);
+    if (names.kernel.count == 0)
+        fail("%s shows no addresses: as root: sysctl kernel.kptr_restrict=0 "
+             "kernel.perf_event_paranoid=1", path);
+    close(fd);
+    free(path);
+    return &names.kernel;
+}
+
 static void add_filter(const char *action, uint64_t from, uint64_t size,
                        const char *file)
 {
@@ -617,8 +643,7 @@ static void filter_option(const char *action, const char *text)
         symbols_init(&names);
         files_init(&disk);
         if (kernel) {
-            symbols_kernel(&names, "/proc/kallsyms");
-            s = only(&names.kernel, what, "the kernel");
+            s = only(kernel_symbols(), what, "the kernel");
         } else {
             const files_file *f = files_get(&disk, file);
             if (!f)
@@ -1346,8 +1371,11 @@ int main(int argc, char **argv)
     set_up();
     make_up(&info, &records);
     if (rec.kcore && kcopy_open(&rec.kernel_code, rec.root))
-        fail("the kernel's code cannot be read: /proc/kcore needs root (or "
-             "cap_sys_rawio and cap_syslog) and a kernel with it: %s",
+        fail("the kernel's code cannot be read: %s: %s",
+             is_locked_down()
+                 ? "the kernel is locked down: boot without it"
+                 : "/proc/kcore needs root (or cap_sys_rawio and cap_syslog) "
+                   "and a kernel with it",
              strerror(errno));
     drop_rights();
 

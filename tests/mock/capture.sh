@@ -453,7 +453,7 @@ refused open,38 "a container's seccomp profile forbids it"
 refused open,24 'too many open files: raise ulimit -n'
 refused open,22 'does not take this configuration: try without --pt'
 refused open,3 'a thread has ended'
-refused open,13 'sysctl kernel.perf_event_paranoid=2, or setcap cap_perfmon'
+refused open,13 'sysctl kernel.perf_event_paranoid=2, or setcap cap_'
 refused open,13 'kernel.perf_event_paranoid=0' -a
 refused open,1 'kernel.perf_event_paranoid=1' --kernel
 refused data,1 'kernel.perf_event_mlock_kb.*use a smaller --size'

@@ -548,12 +548,15 @@ void capture_drain(capture *c, size_t ring, capfile *f, int live)
     if (c->config.overwrite)
         return;
     head = __atomic_load_n(&page->aux_head, __ATOMIC_ACQUIRE);
-    if (head == r->at || head - r->at > c->config.aux_size)
-        return;
-    put_trace(c, ring, f, r->at, head);
-    r->at = head;
-    __atomic_store_n(&page->aux_tail, head, __ATOMIC_RELEASE);
-    if (live) /* it stops when the ring is full */
+    if (head != r->at && head - r->at <= c->config.aux_size) {
+        put_trace(c, ring, f, r->at, head);
+        r->at = head;
+        __atomic_store_n(&page->aux_tail, head, __ATOMIC_RELEASE);
+    }
+    /* The kernel stops it when the ring is full, perhaps not before all has
+     * been read: so this is not left to when there is more. What has not begun
+     * is begun by an exec. */
+    if (live && r->at)
         set_pt(c, ring, PERF_EVENT_IOC_ENABLE);
 }
 

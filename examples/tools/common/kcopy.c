@@ -74,8 +74,7 @@ static int write_all(int fd, const void *bytes, size_t size)
     return 0;
 }
 
-/* All of a text, with a zero; NULL with errno. */
-static char *read_text(int fd)
+char *kcopy_text(int fd)
 {
     char *text = NULL;
     size_t size = 0;
@@ -116,20 +115,27 @@ static int write_text(const char *folder, const char *name, const char *text)
     return close(fd) || status ? -1 : 0;
 }
 
-/* Code of the kernel itself: [_stext, _etext). */
+/* Does a line of kallsyms end with that name? */
+static int is_named(const char *line, size_t size, const char *name)
+{
+    const size_t n = strlen(name);
+
+    return size > n && line[size - n - 1] == ' '
+           && memcmp(line + size - n, name, n) == 0;
+}
+
+/* Code of the kernel itself: [_stext, _etext). sscanf looks for the text's end
+ * at each call, which is far away. */
 static void find_kernel(const char *kallsyms, part *to)
 {
     const char *p;
 
     for (p = kallsyms; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        uint64_t at;
-        char name[32];
-        if (sscanf(p, "%" SCNx64 " %*c %31[^ \t\n]", &at, name) != 2)
-            continue;
-        if (!to->from && strcmp(name, "_stext") == 0)
-            to->from = at;
-        if (!to->end && strcmp(name, "_etext") == 0)
-            to->end = at;
+        const size_t size = strcspn(p, "\n");
+        if (!to->from && is_named(p, size, "_stext"))
+            to->from = strtoull(p, NULL, 16);
+        if (!to->end && is_named(p, size, "_etext"))
+            to->end = strtoull(p, NULL, 16);
         if (to->from && to->end)
             return;
     }
@@ -257,8 +263,8 @@ static int write_kcore(const kcopy *k, const char *folder, const part *parts)
 
 int kcopy_write(kcopy *k, const char *folder)
 {
-    char *kallsyms = read_text(k->kallsyms);
-    char *modules = read_text(k->modules);
+    char *kallsyms = kcopy_text(k->kallsyms);
+    char *modules = kcopy_text(k->modules);
     part parts[PARTS] = {{0, 0}, {0, 0}};
     int status = -1;
     int error;

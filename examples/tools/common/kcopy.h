@@ -11,6 +11,10 @@ typedef struct kcopy { /* descriptors, opened while there are rights */
     int modules;
 } kcopy;
 
+/* All of a text, with a zero; NULL with errno. Files of /proc do not say how
+ * long they are. */
+char *kcopy_text(int fd);
+
 /* root: in front of /proc. 0; -1 with errno. */
 int kcopy_open(kcopy *k, const char *root);
 

@@ -385,15 +385,11 @@ static void read_map_line(symbols_table *t, char *line)
     if (size && name) add(t, name, at, size, STRONG);
 }
 
-/* Lines of a file, which stays in memory. 0, or -1 if it is not there. */
-static int read_lines(symbols_table *t, const char *path,
+/* Lines of a text, which stays in memory. */
+static void read_text(symbols_table *t, char *text,
                       void (*read_line)(symbols_table *t, char *line))
 {
-    size_t size;
-    char *const text = (char *) files_load(path, 0, TEXT_MAX, &size);
-    if (!text) return -1;
     t->memory = (uint8_t *) text;
-    text[size] = 0;
     for (char *line = text; *line;) {
         char *const end = line + strcspn(line, "\n");
         const int more = *end != 0;
@@ -402,14 +398,36 @@ static int read_lines(symbols_table *t, const char *path,
         line = end + more;
     }
     finish(t, UINT64_MAX);
+}
+
+/* Those of a file: 0, or -1 if it is not there. */
+static int read_lines(symbols_table *t, const char *path,
+                      void (*read_line)(symbols_table *t, char *line))
+{
+    size_t size;
+    char *const text = (char *) files_load(path, 0, TEXT_MAX, &size);
+    if (!text) return -1;
+    text[size] = 0;
+    read_text(t, text, read_line);
     return 0;
+}
+
+static void forget_kernel(symbols *s)
+{
+    free_table(&s->kernel);
+    memset(&s->kernel, 0, sizeof s->kernel);
 }
 
 int symbols_kernel(symbols *s, const char *path)
 {
-    free_table(&s->kernel);
-    memset(&s->kernel, 0, sizeof s->kernel);
+    forget_kernel(s);
     return read_lines(&s->kernel, path, read_kernel_line);
+}
+
+void symbols_kernel_text(symbols *s, char *text)
+{
+    forget_kernel(s);
+    read_text(&s->kernel, text, read_kernel_line);
 }
 
 const symbol *symbols_mapped(symbols *s, uint32_t pid, uint64_t ip)

@@ -66,6 +66,9 @@ void symbols_free(symbols *s);
 /* Read a copy of /proc/kallsyms. 0, or -1 if it is not there. */
 int symbols_kernel(symbols *s, const char *path);
 
+/* The same of its text, which was allocated, and is freed with it. */
+void symbols_kernel_text(symbols *s, char *text);
+
 /* The function at an offset of a file; NULL if none is known. */
 const symbol *symbols_find(symbols *s, const files_file *file,
                            uint64_t offset);
