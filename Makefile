@@ -170,7 +170,7 @@ $(CHECKS:%=check-%): check-%:
 PLACES = pvh uefi linux windows cortex-m portable
 check-pvh:  ## Decodes on a bare machine, with 4 KiB of stack
 check-uefi:  ## ... as a UEFI application
-check-linux:  ## ... as a kernel module; frames of at most 512 bytes
+check-linux:  ## ... as a kernel module; ptcapture on a PMU there
 check-windows:  ## ... as a Windows driver
 check-cortex-m:  ## ... on a Cortex-M3 that faults on unaligned accesses
 check-portable:  ## Tests on six other cpus; ARCHS="armhf s390x" for two

@@ -10,7 +10,8 @@
 #
 # The first five build examples/targets/WHAT, run it, and compare what it
 # decodes with what this machine does. With TRACES=dir real traces are decoded
-# as well, those in CASES.
+# as well, those in CASES. In Linux ptcapture is tried as well, on a PMU that is
+# a module (tests/mock/linux).
 
 target=$1
 [ $# -eq 0 ] || shift
@@ -123,6 +124,24 @@ check_linux() {
     expect_empty "the module imports" "$tmp/bad"
 }
 
+# ptcapture there, on a PMU that is a module.
+check_capture() {
+    [ -r "$kernel" ] && command -v qemu-system-x86_64 >/dev/null || return
+    quietly "build ptcapture" make -s -C "$root" build/ptcapture build/ptflow ||
+        return
+    BUILD=$root/build sh "$root/tests/mock/linux/machine.sh" "$kernel" \
+        "$headers" "$build/machine" >"$tmp/machine" 2>&1
+    tr -d '\r' <"$tmp/machine" | sed -n \
+        's/^machine: \([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' >"$tmp/total"
+    if read -r p f <"$tmp/total"; then
+        passed=$((passed + p)) failed=$((failed + f))
+        [ "$f" -eq 0 ] || cat "$tmp/machine"
+    else
+        fail "ptcapture on a PMU that is a module"
+        tail -n 40 "$tmp/machine"
+    fi
+}
+
 # ---- other processors ----
 
 # NAME of Debian's port, prefix of the compiler, emulator
@@ -188,7 +207,8 @@ pvh | uefi | linux | windows | cortex-m)
         [ -d "$case" ] || { skip "no $TRACES/$name"; continue; }
         $check
         known
-    done ;;
+    done
+    [ "$target" != linux ] || check_capture ;;
 *)
     sed -n '2,/^$/s/^# *//p' "$0" >&2
     exit 2 ;;
