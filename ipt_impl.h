@@ -5046,7 +5046,6 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * says nothing, and no result may depend on it.
  * ========================================================================== */
 
-#define IPTI_WAYS 4       /* lines of a set */
 #define IPTI_NEAR 8       /* lines in which a run is looked for */
 #define IPTI_SHIFT 2      /* a line for so much code: 1 << 2 bytes */
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
@@ -8524,6 +8523,8 @@ enum { /* what stands behind the bits */
     IPTI_COV_PGD_NO_IP,
     IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
 };
+
+#define IPTI_WAYS 4 /* lines of a memo that may hold the same */
 
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
