@@ -138,6 +138,8 @@ edit README.md 's/^cc -I. -o minimal/false &/'
 caught readme 'README.md, block 1'
 edit README.md 's/^   1.7%   1.7%          3/   1.7%   1.7%          4/'
 caught readme 'README.md .<. and what block 2'
+edit README.md 's/^```text$/\n&/'
+caught readme 'follows no commands'
 edit examples/hypervisor.md 's/(tools\/capture/(capture/'
 caught readme 'lead nowhere'
 

@@ -3,7 +3,8 @@
 # block after the line `<!-- examples/minimal.c -->`; that program keeps its
 # limits, compiles and runs. In the README and in all other pages each
 # `make TARGET`, file and link exists, and each `sh` block runs, from the root
-# of the source; where a `text` block follows, that is what it prints last.
+# of the source; where a `text` block follows, that is what it prints last. No
+# `text` block stands anywhere else.
 
 . "$(dirname "$0")/lib.sh"
 readme=$root/README.md
@@ -106,6 +107,9 @@ cut_blocks() {
 
 while read -r page; do
     blocks=$(cut_blocks "$page")
+    find "$tmp" -maxdepth 1 -name '[0-9]*.text' >"$tmp/texts"
+    [ "$(wc -l <"$tmp/texts")" -eq "$(grep -c '^```text$' "$root/$page")" ] &&
+        pass || fail "$page: a text that follows no commands"
     n=0
     while [ $n -lt "$blocks" ]; do
         n=$((n + 1))
