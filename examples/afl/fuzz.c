@@ -6,11 +6,14 @@
  *
  *     cc -O1 -c examples/afl/target.c
  *     clang -O1 -I. -c examples/afl/fuzz.c
- *     clang -fsanitize=fuzzer -o fuzz fuzz.o target.o && ./fuzz
+ *     clang -no-pie -fsanitize=fuzzer -o fuzz fuzz.o target.o && ./fuzz
+ *
+ * -no-pie because coverage is counted by address: at another address in each
+ * run, an input would count elsewhere, and two branches may share a counter.
  *
  * AFL++: afl-clang-fast for clang, without instrumentation of fuzz.c:
  *
- *     afl-clang-fast -fsanitize=fuzzer -o fuzz fuzz.o target.o
+ *     afl-clang-fast -no-pie -fsanitize=fuzzer -o fuzz fuzz.o target.o
  *     afl-fuzz -i seeds -o found ./fuzz
  *
  * BLIND=1 in the environment fuzzes without coverage. Linux on x86-64 only.
