@@ -162,149 +162,6 @@
  *      at.image_error and the decoder returns IPT_ERR_IMAGE.
  *   5. It does not call into the same decoder or cache.
  *
- * COMING FROM LIBIPT
- *
- *   pt_config_init             ipt_config config = {0}
- *   pt_config.begin, .end      ipt_trace: pieces, of a trace that may go on
- *   pt_config.decode.callback  config.unknown
- *   pt_config.cpu, pt_cpu_errata
- *                              ipt_cpu_errata; an unknown cpu is no error
- *   pt_config.cpuid_0x15_*, mtc_freq, nom_freq, addr_filter, flags
- *                              config.cpuid_15_*, mtc_freq, nom_freq, filter,
- *                              flags: one set for all layers
- *   pt_asid_init               ipt_asid asid = {0}, or what at.asid says
- *   pt_alloc_encoder, pt_enc_next, _sync_set, _get_offset, pt_free_encoder
- *                              ipt_pkt_encode, to where you like; ipt_gen_* for
- *                              whole traces
- *   pt_L_alloc_decoder (L: pkt, evt, qry, insn, blk)
- *                              ipt_L_init; the struct is yours
- *   pt_L_free_decoder          nothing to free
- *   pt_L_sync_forward, _backward, _set, pt_L_next, pt_L_event,
- *   pt_insn_resync, pt_blk_resync, pt_qry_cond_branch, pt_qry_indirect_branch
- *                              ipt_L_ and the same verb, without size argument
- *   pt_L_get_offset, pt_L_get_sync_offset
- *                              decoder.at.offset, decoder.at.sync
- *   pt_L_time, pt_L_core_bus_ratio, pt_L_asid
- *                              decoder.at.tsc, lost_mtc, lost_cyc, cbr, asid
- *   pt_L_get_config, pt_enc_get_config
- *                              you have it
- *   pt_image_*, pt_iscache_*, pt_L_set_image, pt_L_get_image
- *                              config.read, the only image; a file or ELF image
- *                              behind it is in examples/tools/common
- *   block cache (internal)     ipt_cache, which works with the callback
- *   pt_asid                    ipt_asid, with the VMX non-root bit
- *   pts_event_pending, pts_ip_suppressed
- *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
- *   pts_eos                    IPT_LAST, which says where it is missing;
- *                              IPT_CONFIG_WALK_ON goes on behind it
- *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
- *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
- *   -pte_bad_query             IPT_ERR_MISMATCH; in [qry] IPT_ERR_QUERY
- *   -pte_bad_context           IPT_ERR_CONTEXT
- *   -pte_bad_opc, -pte_bad_packet
- *                              IPT_ERR_OPCODE, IPT_ERR_PACKET
- *   -pte_bad_retcomp, -pte_retstack_empty
- *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN
- *   -pte_bad_status_update     IPT_ERR_STATUS
- *   -pte_no_enable             IPT_ERR_CONTEXT
- *   -pte_nomem, -pte_overflow  IPT_ERR_EVENTS
- *   -pte_bad_insn              IPT_ERR_BAD_INSN
- *   -pte_no_time, -pte_no_cbr  no IPT_AT_TSC in at.valid; at.cbr is 0
- *   -pte_bad_config, -pte_internal
- *                              IPT_ERR_CONFIG, by _init; IPT_ERR_INTERNAL
- *   -pte_noip, -pte_ip_suppressed
- *                              IPT_ERR_NO_IP
- *   -pte_nosync, -pte_invalid  IPT_ERR_NOSYNC, IPT_ERR_ARG
- *   -pte_event_ignored         no error: at.dropped counts
- *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
- *                              iret, smi, ..., swintr, syscall
- *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ says how things stand
- *   pt_last_ip (internal)      ipt_pkt_last_ip
- *   pt_insn.isid, raw          not here: your callback knows; image_section_at
- *                              of examples/tools/common
- *   pt_block.isid              config.section ends blocks where it changes
- *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
- *   pt_library_version         IPT_VERSION
- *   pt_get_exec_mode, pt_set_exec_mode
- *                              event.u.exec.mode; packet.u.exec
- *   pt_ptw_size                event.u.ptwrite.size
- *   libipt-sb                  not here
- *
- *   An error never comes together with an item: what was decoded before it
- *   comes first, by itself.
- *
- * COMING FROM LIBXDC
- *
- *   libxdc_init, libxdc_free   ipt_cov_init; nothing to free
- *     filter                   ipt_cov_config.filter: of edges only. What is
- *                              traced at all, the processor's filters decide
- *     page_cache_fetch         ipt_config.read, with the address space
- *     bitmap, size             ipt_cov_config.bitmap: the same counters, if
- *                              size is a power of two
- *   libxdc_decode              ipt_cov_begin with the trace, ipt_cov_run; the
- *                              buffer needs no end mark and no room
- *     where no PSB is          ipt_cov_start, and config.mode
- *     decoder_success          IPT_END, and decoder.verdict 0
- *     decoder_success_pt_overflow
- *                              IPT_END, and IPT_COV_OVERFLOW in verdict
- *     decoder_page_fault, libxdc_get_page_fault_addr
- *                              IPT_NEED_PAGE, which goes on; at.missing
- *     decoder_unkown_packet, decoder_error
- *                              IPT_ERR_; ipt_cov_resync goes on
- *   libxdc_bitmap_reset        clear your bitmap
- *   libxdc_bitmap_get_hash     hash your bitmap; IPT_COV_HASH is of the path
- *   libxdc_reset_trace_cache   ipt_cov_invalidate
- *   libxdc_register_edge_callback, libxdc_register_bb_callback
- *                              ipt_cov_config.edge; .block with .seen: once
- *                              for each block that executed
- *   libxdc_register_ip_callback
- *                              none: ipt_evt_next has the IPs
- *   libxdc_enable_tracing, libxdc_disable_tracing
- *                              ipt_cov_config.edge
- *   libxdc_get_release_version IPT_VERSION
- *
- * COMING FROM DYNAMORIO
- *
- *   What a program did is decoded later, perhaps elsewhere: no code is changed,
- *   nothing is predicted, and traces are history. One ipt_hot, one thread; make
- *   one for each stream of flow. Below, each call of DynamoRIO, then ours.
- *
- *   dr_register_trace_event    tells a trace before it enters the code cache,
- *                              perhaps again later to translate addresses
- *     config.trace             tells it once, before it is kept; may drop it.
- *                              The list of its blocks comes in place of code
- *   dr_register_end_trace_event
- *                              asks before each further block whether the trace
- *                              ends there
- *     config.end_trace         asks likewise; IPT_HOT_CONTINUE is advice, too
- *   CUSTOM_TRACE_DR_DECIDES, _END_NOW, _CONTINUE
- *     IPT_HOT_DECIDE, _END, _CONTINUE
- *   dr_register_delete_event   tells a deletion, perhaps after a new fragment
- *                              with the tag exists
- *     config.deleted           tells it at once, before any new trace
- *   dr_mark_trace_head         makes the block a trace head
- *     ipt_hot_mark_head        makes the tag one, until it is invalidated or
- *                              the table of heads is full
- *   dr_trace_head_at, dr_trace_exists_at
- *     none: look at the heads and traces in your memory
- *   dr_delete_fragment         deletes a fragment, perhaps later
- *     ipt_hot_delete           deletes a trace at once
- *   dr_flush_region, dr_delay_flush_region, dr_unlink_flush_region
- *                              remove code at once, later, or unlinked
- *     ipt_hot_invalidate       there is one way, at once
- *   -trace_threshold 50        runs of a head until it is recorded; 0: never
- *     config.threshold         0 stands for 50
- *   -max_trace_bbs 128         0: no limit
- *     config.max_blocks        0 stands for 128; IPT_HOT_NO_LIMIT
- *   -trace_counter_on_delete 0 where a head's counter begins after a deletion
- *     always 0; so it is after a trace was dropped or a recording was aborted
- *   a tag                      an address
- *     ipt_hot_tag              an address in an address space and a mode
- *   DR_EMIT_MUST_END_TRACE     a block after which its trace ends
- *     IPT_HOT_END              from config.end_trace, for the block after it
- *   drcontext                  the thread
- *     config.context           yours
- *
  * MACROS
  *
  *   IPT_IMPLEMENTATION  in one file: compile the bodies
@@ -422,6 +279,16 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
                              * left that lead no further; after an event, or an
                              * item that waited for a _sync or _resync, as far
                              * as fuel and code allow to look ahead */
+
+#ifndef IPT_NO_STRINGS
+
+/* Name, cause and remedy of a status, in English, never NULL. Non-negative ones
+ * are "IPT_OK". */
+IPT_API const char *ipt_status_name(int status);
+IPT_API const char *ipt_status_cause(int status);
+IPT_API const char *ipt_status_remedy(int status);
+
+#endif
 
 /* ==========================================================================
  * [base]  trace, image and configuration
@@ -845,30 +712,8 @@ struct ipt_packet {
     } u;
 };
 
-/* The cursor over trace segments, shared by all decoders. */
-typedef struct ipt_cursor_ {
-    const ipt_config *config;
-    const ipt_trace *trace;
-    uint64_t origin; /* trace->offset when seg_begin was worked out */
-    uint64_t begin;  /* stream offset where segment `piece` begins */
-    uint64_t limit;  /* sync forward reads nothing below this again */
-    uint64_t quick;  /* in segment `seg`, up to here, packets of common kinds
-                      * need no other check; 0: they do */
-    uint32_t piece;  /* index of the segment that holds the position */
-    uint32_t seg;    /* the same, if that is not a gap */
-    uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
-                      * went backward, whether it passed a gap */
-    uint8_t state;   /* IPTI_CUR_ */
-    uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item,
-                      * and IPTI_BLOCK_ */
-} ipt_cursor_;
-
-/* Packet decoder. Complete so that you can place it. */
-typedef struct ipt_pkt_decoder {
-    ipt_where at;
-    ipt_cursor_ cur_;
-    uint32_t magic_;
-} ipt_pkt_decoder;
+/* A decoder of packets. */
+typedef struct ipt_pkt_decoder ipt_pkt_decoder;
 
 /* Prepare a decoder; it is not synchronised afterwards.
  *
@@ -942,40 +787,27 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  * [time]  timing packets to time          SDM: "Tracking Time Stamp Counter"
  * ========================================================================== */
 
-/* A clock that timing packets set and move. TSC packets set it; MTC and CYC
- * move it in between, MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
+/* A clock that timing packets set and move. TSC packets set it. MTC and CYC
+ * move it in between: MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
  * CYC by core cycles. How long a cycle is follows from MTCs and the CYCs
- * between them, from TSCs of PSB+ if there are no MTCs, or from CBR
+ * between them; without MTCs from the TSCs of PSB+; or from CBR
  * (config.nom_freq).
  *
- * What a packet does not tell is not guessed: a packet that cannot be used is
- * counted, and time stands still until one can. Without IPT_CONFIG_MONOTONIC,
- * time may step back when a better measure corrects a faster estimate.
+ * What a packet does not say is not guessed: a packet that cannot be used is
+ * counted, and time stands still until one can be used. Time may step back when
+ * a better measure corrects an estimate that was too fast;
+ * IPT_CONFIG_MONOTONIC prevents that.
  *
- * Complete so that you can place it; read the fields without underscore
- * whenever you like, write none. */
-typedef struct ipt_clock {
-    uint64_t tsc;      /* estimated TSC; without has_tsc: ticks since some time
-                        * before */
-    uint64_t fcr;      /* TSC ticks a core cycle takes, times 256; 0: unknown */
-    uint32_t lost_mtc; /* MTCs that could not be used since the last TSC */
-    uint32_t lost_cyc; /* CYCs that could not since the last TSC or MTC */
-    uint8_t has_tsc;   /* there was a TSC packet */
-    uint8_t cbr;       /* core:bus ratio, 0: unknown */
-    uint8_t state_;    /* IPTI_TIME_ */
-    uint32_t magic_;
-    const ipt_config *config_;
-    uint64_t base_;    /* TSC at the last TSC, MTC */
-    uint64_t fc_;      /* ticks since then, by CYC and TMA */
-    uint64_t cal_tsc_; /* calibration: the last TSC, 0: none; ... */
-    uint64_t cal_tsc_cyc_; /* ... and cycles since then */
-    uint64_t cal_mtc_cyc_; /* cycles since cal_ctc_ */
-    uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
-    uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
-    uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
-    uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
-                        * cpuid_15_eax */
-} ipt_clock;
+ * Read these fields whenever you like, write none:
+ *
+ *   uint64_t tsc       the estimated TSC; without has_tsc: ticks since an
+ *                      unknown time
+ *   uint64_t fcr       TSC ticks that a core cycle takes, times 256; 0: unknown
+ *   uint32_t lost_mtc  MTCs since the last TSC that could not be used
+ *   uint32_t lost_cyc  CYCs since the last TSC or MTC that could not be used
+ *   uint8_t has_tsc    there was a TSC packet
+ *   uint8_t cbr        core:bus ratio, 0: unknown */
+typedef struct ipt_clock ipt_clock;
 
 /* Prepare a clock, which keeps `config`; only flags, errata, cpuid_15_*,
  * mtc_freq and nom_freq matter to it. Event decoders and those above them have
@@ -1165,47 +997,8 @@ typedef struct ipt_event {
     } u;
 } ipt_event;
 
-/* An event that waits for the packet that completes it, or to be handed out. */
-typedef struct ipt_pending_ {
-    uint64_t offset;
-    uint64_t ip;
-    uint64_t data[2];
-    uint8_t type;  /* IPT_EVT_ */
-    uint8_t waits; /* IPTI_WAIT_ */
-    uint8_t flags; /* IPT_EVENT_ */
-    uint8_t arg[5];
-} ipt_pending_;
-
-#define IPT_PENDING_MAX_ 15
-
-typedef struct ipt_evt_state_ {
-    ipt_clock clock;
-    uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
-    uint64_t psb_ip;     /* of the FUP in the last PSB+, or after an OVF */
-    uint32_t psb_lost_mtc; /* the clock's counters at its end */
-    uint32_t psb_lost_cyc;
-    int error;           /* comes when all before it is handed out */
-    uint8_t phase;       /* IPTI_EVT_ */
-    uint8_t psb_fup;     /* the last PSB+ has a FUP */
-    uint8_t enabled;     /* tracing is enabled */
-    uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
-    uint8_t synced;      /* a PSB+ has told whether it is */
-    uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
-    uint8_t skipped;     /* packets were passed since the OVF */
-    uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
-    uint8_t cfe;         /* there are CFE packets */
-    uint8_t ticked;      /* [blk]: time may have moved */
-    uint8_t count;       /* of pending */
-    ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
-} ipt_evt_state_;
-
-/* Event decoder. Complete so that you can place it. */
-typedef struct ipt_evt_decoder {
-    ipt_where at;
-    ipt_cursor_ cur_;
-    ipt_evt_state_ evt_;
-    uint32_t magic_;
-} ipt_evt_decoder;
+/* A decoder of events. */
+typedef struct ipt_evt_decoder ipt_evt_decoder;
 
 /* As for packets. Event, block and instruction decoders synchronise only onto a
  * PSB, and know nothing of the trace before it. */
@@ -1258,19 +1051,8 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event);
  * [qry]  for those who walk the code themselves
  * ========================================================================== */
 
-/* Query decoder. Complete so that you can place it. */
-typedef struct ipt_qry_decoder {
-    ipt_where at;
-    ipt_cursor_ cur_;
-    ipt_evt_state_ evt_;
-    ipt_event event_;    /* the next one, if have_event_ */
-    uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
-    uint8_t tnt_count_;
-    uint8_t have_event_;
-    uint8_t used_;  /* something was handed out since synchronising */
-    uint8_t fresh_; /* event_ made tnt_, of which no bit is used yet */
-    uint32_t magic_;
-} ipt_qry_decoder;
+/* A decoder for queries. */
+typedef struct ipt_qry_decoder ipt_qry_decoder;
 
 /* As for events. *ip is written with the address where tracing goes on, unless
  * the status has IPT_IP_SUPPRESSED: tracing is disabled there.
@@ -1361,63 +1143,18 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * [cache]  code that was read and classified, in your memory
  * ========================================================================== */
 
-/* A run of instructions: one line of the cache. Not yours to read; public so
- * that you can make an array of it. 64 bytes. */
-#define IPT_RUN_MAX_ 32
-typedef struct ipt_cache_line {
-    uint64_t ip_;     /* of its first instruction */
-    uint64_t target_; /* of its last one, if that is a direct branch */
-    uint16_t key_;    /* address space and mode; 0: the line is empty */
-    uint16_t size_;   /* bytes */
-    uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
-    uint8_t kind_;  /* of its last instruction; the others are OTHER */
-    uint8_t last_;  /* size of its last instruction */
-    uint8_t leaves_; /* flow goes on from it in another section */
-    uint32_t next_[2]; /* lines that were met behind this one; to be checked */
-    uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
-} ipt_cache_line;
-
-#define IPT_SPACES_ 16
-
-/* Address spaces seen lately, and small numbers for them. */
-typedef struct ipt_spaces_ {
-    uint16_t next_id;
-    uint8_t next_slot;
-    struct {
-        ipt_asid asid;
-        uint64_t space;
-        uint16_t id; /* 0: free */
-    } at[IPT_SPACES_];
-} ipt_spaces_;
-
-/* Bytes of code that were read last. */
-typedef struct ipt_window_ {
-    uint64_t ip;   /* of the first one */
-    uint16_t key;  /* address space and mode */
-    uint8_t size;
-    uint8_t ended; /* IPTI_READ_: what ended them */
-    uint8_t cut;   /* the instruction at hand goes on in another mapping */
-    uint8_t bytes[96]; /* as many as one call of config.read asks for */
-} ipt_window_;
+/* A line of the cache, 64 bytes: one run of instructions. */
+typedef struct ipt_cache_line ipt_cache_line;
 
 /* A code cache, for any number of decoders that read the same code and are used
- * by one thread at a time. For a config.read whose answer depends only on asid
- * and ip it never changes what is decoded, only how fast. When code changes,
- * call ipt_cache_invalidate. */
-typedef struct ipt_cache {
-    uint64_t *fuel; /* yours to set behind ipt_cache_init; it bounds what
-                     * ipt_cache_invalidate does: one unit for 16 lines. NULL:
-                     * unbounded */
-    ipt_cache_line *lines_;
-    uint32_t last_;    /* number of lines - 1 */
-    uint32_t magic_;
-    uint32_t version_; /* counts invalidations */
-    uint32_t clock_;
-    uint32_t sweep_; /* the line where ipt_cache_invalidate goes on */
-    uint32_t renew_; /* the same for forgetting all */
-    ipt_window_ window_;
-    ipt_spaces_ spaces_;
-} ipt_cache;
+ * by one thread at a time. It never changes what is decoded, only how fast, if
+ * the answers of config.read depend on asid and ip alone. When code changes,
+ * call ipt_cache_invalidate.
+ *
+ *   uint64_t *fuel  yours to set, after ipt_cache_init. It bounds the work of
+ *                   ipt_cache_invalidate: one unit for 16 lines. NULL:
+ *                   unbounded */
+typedef struct ipt_cache ipt_cache;
 
 /* Give a cache its memory: `count` lines, at least 64 (4 KiB). The largest
  * power of two of them is used.
@@ -1474,178 +1211,8 @@ typedef struct ipt_block {
     uint8_t mode;      /* IPT_MODE_ */
 } ipt_block;
 
-#define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
-
-/* Calls that were not returned from: the `count` entries below `top`, modulo
- * the size. A call too many takes the place of the oldest. */
-typedef struct ipt_calls_ {
-    uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
-    uint8_t top;                    /* index of the next push */
-    uint8_t count;
-} ipt_calls_;
-
-#define IPT_REACHED_MAX_ 4
-
-typedef struct ipt_bind_ {
-    uint64_t ip;    /* if AT or AFTER */
-    uint32_t kinds; /* bits 1 << IPT_INSN_ */
-    uint32_t count; /* if COUNT: instructions */
-    uint8_t how;    /* IPTI_BIND_ */
-    uint8_t once;   /* IPTI_TAKEN_ */
-} ipt_bind_;
-
-/* Flow since trace was last used. */
-typedef struct ipt_loop_ {
-    uint64_t ip;    /* passed since then, if limit is not 0 */
-    uint32_t steps; /* branches since ip was picked, below limit */
-    uint32_t limit; /* ... to pass until another is picked */
-    uint32_t total; /* runs passed */
-} ipt_loop_;
-
-/* BDM64: how far ahead of flow the code was looked at. */
-typedef struct ipt_probe_ {
-    uint64_t ip;    /* if count is not 0 */
-    uint32_t count; /* instructions so far */
-} ipt_probe_;
-
-/* What says how flow goes on: TNT bits, the target of a TIP, or an event. If
- * there are more than one, bits come before the TIP (a deferred one may be used
- * before them), and both before the event. */
-typedef struct ipt_next_ {
-    uint64_t tnt;        /* branches to come, the oldest in bit 63, those after
-                          * it below, then a stop bit */
-    uint64_t tnt_offset; /* of the packet they are from */
-    uint64_t tip;        /* where the next indirect branch goes, if has_tip */
-    uint64_t tip_offset;
-    uint8_t has_tip;
-    uint8_t has_event; /* event is the next one, not reached yet */
-    ipt_event event;
-    ipt_bind_ bind; /* of event */
-} ipt_next_;
-
-/* When a TNT or a TIP came. */
-typedef struct ipt_stamp_ {
-    ipt_event time; /* of which only the time counts */
-    uint8_t fresh;  /* they have not been used yet */
-} ipt_stamp_;
-
-/* Where flow is. */
-typedef struct ipt_flow_ {
-    uint64_t ip;     /* of the next instruction, if enabled */
-    uint8_t enabled; /* ip is known */
-    uint8_t hidden;  /* tracing is enabled, but flow is stepped over */
-    uint8_t synced;  /* a PSB+ was seen since synchronising */
-} ipt_flow_;
-
-/* The instruction before flow's ip. */
-typedef struct ipt_prev_ {
-    uint64_t ip;
-    uint8_t kind;  /* IPT_INSN_ */
-    uint8_t taken; /* IPTI_TAKEN_: what it has caused */
-} ipt_prev_;
-
-/* How code at flow's ip executes. */
-typedef struct ipt_mode_ {
-    uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
-    uint8_t now;          /* IPT_MODE_ */
-    uint8_t next;         /* ... from where tracing ends on, if not UNKNOWN */
-    uint8_t old;          /* it is from before an overflow */
-} ipt_mode_;
-
-/* Where tracing was disabled. */
-typedef struct ipt_resume_ {
-    uint64_t ip;
-    uint8_t has; /* there is such a place */
-} ipt_resume_;
-
-/* Instructions since the last IP from the trace. */
-typedef struct ipt_tally_ {
-    uint32_t icnt;   /* how many, ... */
-    uint8_t counted; /* ... so many of the run at hand among them */
-} ipt_tally_;
-
-/* The run of code at flow's ip, and where in it that is. */
-typedef struct ipt_code_at_ {
-    uint64_t offset; /* of the packet that proves `run` */
-    uint8_t count;   /* instructions of `run` up to where an event cuts it,
-                      * 0: run is not what is at ip */
-    uint8_t index;   /* of the instruction at ip in `run` */
-    uint8_t simple;  /* up to this index nothing happens between them */
-    uint8_t whole;   /* flow just goes on after the run, too */
-    ipt_cache_line run;
-} ipt_code_at_;
-
-/* Where code is looked for. */
-typedef struct ipt_place_ {
-    uint64_t mask;    /* of addresses in the mode at hand */
-    uint32_t version; /* *valid when `key` was made */
-    uint32_t line;    /* the one of the cache that was passed last, ... */
-    uint16_t way;     /* ... and which of its next_ flow took */
-    uint16_t key;     /* of lines */
-    uint16_t space;   /* cache's number for the address space, 0: ask */
-} ipt_place_;
-
-/* Events that were reached. */
-typedef struct ipt_out_ {
-    ipt_event events[IPT_REACHED_MAX_];
-    uint8_t count;
-    uint8_t waiting; /* they are to be pulled */
-} ipt_out_;
-
-/* The instruction or the block in progress. */
-typedef struct ipt_item_ {
-    uint8_t full;      /* it is complete */
-    uint8_t used;      /* one was handed out since synchronising */
-    uint8_t unsettled; /* what follows it is not known */
-} ipt_item_;
-
-/* IPT_FLOW_ */
-typedef struct ipt_marks_ {
-    uint16_t lead;  /* for the next instruction */
-    uint16_t trail; /* for the one before flow's ip */
-} ipt_marks_;
-
-/* A _resync that is not done. */
-typedef struct ipt_resync_ {
-    uint64_t offset; /* of the event it began at, plus 1 */
-    uint8_t state;   /* IPTI_RESYNC_ */
-} ipt_resync_;
-
-typedef struct ipt_walk_ {
-    ipt_cursor_ cur;
-    ipt_evt_state_ evt;
-    ipt_cache *cache;      /* NULL: none */
-    const uint32_t *valid; /* cache's version_; without a cache always 0 */
-    uint8_t unproven;      /* the trace has ended, and flow goes on */
-    uint8_t ended;         /* nothing comes after the item and events given */
-    uint8_t not_plain;     /* there is more than flow to look at */
-    uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
-                            * and a target, and there is a cache */
-    ipt_next_ next;
-    ipt_stamp_ stamp;
-    ipt_flow_ flow;
-    ipt_prev_ prev;
-    ipt_mode_ mode;
-    ipt_resume_ resume;
-    ipt_tally_ tally;
-    ipt_code_at_ code;
-    ipt_place_ place;
-    ipt_out_ out;
-    ipt_item_ item;
-    ipt_marks_ marks;
-    ipt_resync_ resync;
-    ipt_loop_ loop;
-    ipt_probe_ probe;
-    ipt_calls_ calls;
-} ipt_walk_;
-
-/* Block decoder. Complete so that you can place it. */
-typedef struct ipt_blk_decoder {
-    ipt_where at;
-    ipt_walk_ walk_;
-    ipt_block block_; /* in progress; count 0: none */
-    uint32_t magic_;
-} ipt_blk_decoder;
+/* A decoder of blocks. */
+typedef struct ipt_blk_decoder ipt_blk_decoder;
 
 /* As for packets; config.read is needed. `cache` may be NULL: code is then
  * read and classified each time it is passed. A block (an instruction) that
@@ -1683,13 +1250,8 @@ typedef struct ipt_insn {
     uint8_t mode;   /* IPT_MODE_ */
 } ipt_insn;
 
-/* Instruction decoder. Complete so that you can place it. */
-typedef struct ipt_insn_decoder {
-    ipt_where at;
-    ipt_walk_ walk_;
-    ipt_insn insn_; /* executed, not yet handed out, if walk_.full */
-    uint32_t magic_;
-} ipt_insn_decoder;
+/* A decoder of instructions. */
+typedef struct ipt_insn_decoder ipt_insn_decoder;
 
 /* As for blocks. */
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
@@ -1753,44 +1315,17 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
  * [cov]  trace straight to coverage
  * ========================================================================== */
 
-/* A line of a memo. Not yours to read; public so that you can make an array of
- * it. 64 bytes. */
-#define IPT_COV_ITEMS_ 7
-typedef struct ipt_cov_line {
-    uint64_t ip_;    /* where flow is, ... */
-    uint64_t tnt_;   /* ... and the TNT bits from there on, under a stop bit */
-    uint64_t next_;  /* where it is then */
-    uint32_t key_;   /* space, mode, what is behind the bits, what is used of
-                      * it; 0: the line is empty */
-    uint32_t from_;  /* the last branch, relative to ip_ */
-    uint8_t kind_;   /* of it; above: frames that are left */
-    uint8_t counts_; /* edges; above: frames at most at a time */
-    uint16_t pop_;   /* the last branch pops a frame from before */
-    uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
-                                      * the end, relative to ip_. The last two
-                                      * are the hash, with IPT_COV_HASH */
-} ipt_cov_line;
+/* A line of a memo, 64 bytes. */
+typedef struct ipt_cov_line ipt_cov_line;
 
 /* A memo: where runs of TNT bits lead, so that they need not be walked again.
- * It never changes what is found, only how fast. Decoders with equal configs
- * and caches may use one in turn. One whose config differs empties it when it
- * begins, and others cannot go on with their runs then. Any number of threads
- * may read one in parallel while nobody changes it: see
- * ipt_cov_config.shared. */
-typedef struct ipt_cov_memo {
-    ipt_cov_line *lines_;
-    uint64_t formula_; /* what the lines depend on */
-    uint32_t mask_;    /* number of lines - 1 */
-    uint32_t magic_;
-    uint32_t clock_;
-    uint32_t version_; /* of the code cache */
-    uint32_t epoch_;   /* changes when spaces_ begins anew */
-    uint32_t renew_;   /* lines to be emptied before it does */
-    uint8_t noise_;    /* how full it was, lately */
-    ipt_spaces_ spaces_;
-    uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
-    uint32_t tables_;  /* how many it named */
-} ipt_cov_memo;
+ * It never changes what is found, only how fast.
+ *
+ * Decoders with equal configs and caches may use one memo in turn. A decoder
+ * with another config empties it when it begins; the others then cannot go on
+ * with their runs. While nobody changes a memo, any number of threads may read
+ * it in parallel: see ipt_cov_config.shared. */
+typedef struct ipt_cov_memo ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
  * of them is used. 16384 (1 MiB) suit most programs.
@@ -1800,25 +1335,16 @@ typedef struct ipt_cov_memo {
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
                               size_t count);
 
-/* A block that was seen. Not yours to read; public so that you can make an
- * array of it. 16 bytes. */
-typedef struct ipt_cov_mark {
-    uint64_t ip_;
-    uint32_t size_;
-    uint32_t mode_; /* 0: the place is free */
-} ipt_cov_mark;
+/* A block that was seen, 16 bytes. */
+typedef struct ipt_cov_mark ipt_cov_mark;
 
 /* The blocks that were seen: address, size and mode, in whatever address space.
- * For any number of decoders that are used by one thread at a time. */
-typedef struct ipt_cov_seen {
-    uint64_t count; /* blocks in it */
-    uint64_t lost;  /* times that there was no room for a block: it was taken
-                     * for a new one then, and will be again */
-    ipt_cov_mark *marks_;
-    uint64_t name_; /* for memos; 0: it has none yet */
-    uint32_t mask_; /* number of marks - 1 */
-    uint32_t magic_;
-} ipt_cov_seen;
+ * For any number of decoders that are used by one thread at a time.
+ *
+ *   uint64_t count  blocks in it
+ *   uint64_t lost   how often there was no room for a block. It counted as new
+ *                   then, and will count as new again */
+typedef struct ipt_cov_seen ipt_cov_seen;
 
 /* Give a table its memory, or empty it: `count` marks, at least 64. The largest
  * power of two of them is used. Twice as many as there are blocks will do.
@@ -1884,81 +1410,13 @@ typedef struct ipt_cov_config {
 #define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
-/* The block in progress. */
-typedef struct ipt_cov_block_ {
-    uint64_t ip;
-    uint64_t end; /* where it goes on */
-    uint8_t mode; /* 0: there is none */
-    uint8_t causes; /* there are instructions in it that may cause events */
-} ipt_cov_block_;
-
-/* A leg of the way: TNT bits and what stands behind them. */
-typedef struct ipt_cov_leg_ {
-    uint64_t ip;       /* where flow is */
-    uint64_t tnt;      /* bits to be used, under a stop bit */
-    uint64_t to;       /* the IP behind them */
-    uint64_t last_ip;  /* for decompression, ... */
-    uint64_t was_ip;   /* ... and as it was before this leg */
-    uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
-    const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
-    const uint8_t *window;
-    const uint8_t *end;
-    const uint8_t *next; /* where what is behind them ends */
-    const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
-    const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
-    uint64_t from; /* where flow, and ... */
-    ipt_cov_block_ block; /* ... the block in progress were at first */
-    uint64_t held; /* bits that the walk had of a packet before p, and ... */
-    uint64_t all;  /* ... all of them, under a stop bit */
-    uint32_t psb_size;
-    uint8_t full;    /* there may be more */
-    uint8_t behind;  /* IPTI_COV_ */
-    uint8_t at;      /* IPTI_LEG_ */
-    uint8_t enabled; /* tracing is */
-    uint8_t moved;   /* flow is not where the walk was */
-    uint8_t noisy;   /* no line for the whole of it */
-} ipt_cov_leg_;
-
-/* What of a line's key is the same for a while. */
-typedef struct ipt_cov_keys_ {
-    uint64_t formula; /* what lines of a memo depend on, in this run */
-    ipt_asid asid;    /* that the following are for */
-    uint32_t own;     /* key_: space and mode in the memo, ... */
-    uint32_t shared;  /* ... and in the shared one; 0: not in there */
-    uint32_t epoch;   /* of the memo */
-    uint32_t version; /* of the cache, when the run began */
-} ipt_cov_keys_;
-
-/* Lines in the making. */
-typedef struct ipt_cov_learn_ {
-    ipt_cov_line line;  /* being learned from the walk */
-    ipt_cov_line whole; /* being made of others */
-    const ipt_cache_line *run; /* that flow passes */
-    uint8_t mode;       /* before the instruction that flow passes */
-    uint8_t state;      /* IPTI_COV_ */
-    uint8_t frames;     /* that the path leaves on the stack of calls, ... */
-    uint8_t peak;       /* ... and at most at a time */
-} ipt_cov_learn_;
-
-/* Coverage decoder. Complete so that you can place it. In `at`, time and
- * core:bus ratio are not kept. */
-typedef struct ipt_cov_decoder {
-    ipt_where at;
-    uint64_t begin;   /* stream offset of the run's first PSB */
-    uint64_t hash;    /* of the path so far, with IPT_COV_HASH */
-    uint32_t verdict; /* IPT_COV_UNFINISHED ... on this run */
-    uint32_t magic_;
-    const ipt_cov_config *cov_;
-    ipt_walk_ walk_;
-    ipt_cov_block_ block_;
-    ipt_cov_keys_ keys_;
-    ipt_cov_leg_ leg_; /* the window into the trace is that of one call */
-    ipt_cov_learn_ learn_;
-    uint64_t slow_;   /* walk up to this offset, at least */
-    uint8_t gave_up_; /* a missing page */
-    uint8_t syncing_; /* in _resync */
-    uint8_t fast_;    /* the memo is of use */
-} ipt_cov_decoder;
+/* A decoder of coverage. In `at`, time and core:bus ratio are not kept.
+ *
+ *   uint64_t begin    stream offset of the run's first PSB
+ *   uint64_t hash     of the path so far, with IPT_COV_HASH
+ *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
+ *                     others below; 0: it was decoded to its end, all of it */
+typedef struct ipt_cov_decoder ipt_cov_decoder;
 
 /* Prepare a decoder for its first run. Both configs, and what they point to,
  * are borrowed like `trace` and `cache`, which may be NULL.
@@ -2149,29 +1607,12 @@ typedef struct ipt_hot_stats {
                           * record another block */
 } ipt_hot_stats;
 
-/* A builder of hot traces. Complete so that you can place it. A clone by memcpy
- * needs copies of the three tables, and a config that points to them. */
-typedef struct ipt_hot {
-    ipt_hot_stats stats;
-    uint32_t kept; /* traces: the first ones of config.traces, in order */
-    uint32_t magic_;
-    const ipt_hot_config *config_;
-    ipt_hot_tag now_;     /* of the block fed last */
-    ipt_hot_tag tag_;     /* of the recording, if there is one, ... */
-    uint32_t recorded_;   /* ... and its blocks so far; 0: there is none */
-    uint32_t room_;       /* for the trace being recorded; the pool follows */
-    uint32_t max_blocks_;
-    uint32_t threshold_;
-    uint32_t mask_;       /* heads that are used - 1 */
-    uint32_t pool_end_;   /* index of the first block that is free */
-    uint32_t dying_;      /* traces */
-    uint32_t inside_;     /* index of the trace that flow is in, plus 1 */
-    uint32_t left_;       /* blocks of it that may come */
-    const ipt_block *next_; /* the first of these, if there are any */
-    uint8_t kind_;        /* of the block fed last */
-    uint8_t cut_off_;     /* the next block does not follow it */
-    uint8_t busy_;        /* in so many callbacks */
-} ipt_hot;
+/* A builder of hot traces. A clone by memcpy needs copies of the three tables,
+ * and a config that points to them.
+ *
+ *   ipt_hot_stats stats
+ *   uint32_t kept   traces: the first ones of config.traces, in order */
+typedef struct ipt_hot ipt_hot;
 
 /* Prepare a builder. The config and its memory are borrowed.
  *
@@ -2292,47 +1733,15 @@ typedef struct ipt_gen_config {
 #define IPT_GEN_CYC 0x100000u   /* CYC before packets */
 #define IPT_GEN_FLAGS_ 0x1f0000u
 
-#define IPT_GEN_TIPS_ 8
-
-/* What a trace writer knows of time. */
-typedef struct ipt_gen_time_ {
-    uint64_t cyc;        /* clock of the last CYC */
-    uint64_t mtc;        /* clock when the next MTC is due */
-    uint64_t period;     /* MTC periods passed */
-    uint64_t base_clock; /* when the ratio was set, ... */
-    uint64_t base_tsc;   /* ... and the TSC then */
-    uint8_t cbr;         /* the ratio */
-} ipt_gen_time_;
-
-/* A trace writer. Yours are the first four fields: give it room with out and
- * size, take what it wrote, `used` bytes, and set that back to 0; move `clock`
- * on, in core cycles, between calls. An MTC is written at the next call, with
- * the CYC of the time when it was due; of several only the last. */
-typedef struct ipt_gen {
-    uint8_t *out;
-    size_t size;
-    size_t used;
-    uint64_t clock;
-    ipt_gen_config config_;
-    uint64_t last_ip_;
-    uint64_t from_psb_; /* bytes since the last PSB */
-    uint64_t ip_;       /* where flow is, if enabled */
-    uint64_t cr3_;
-    uint64_t vmcs_;
-    uint64_t tnt_; /* branches not yet written, stop bit above them */
-    uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
-    ipt_gen_time_ time_;
-    ipt_calls_ calls_;
-    uint8_t tip_count_;
-    uint8_t have_ip_;
-    uint8_t enabled_;
-    uint8_t mode_;      /* IPTI_GEN_ */
-    uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
-    uint8_t nr_;
-    uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
-    uint8_t started_;
-    uint32_t magic_;
-} ipt_gen;
+/* A trace writer. These fields are yours:
+ *
+ *   uint8_t *out    where it writes, and ...
+ *   size_t size     ... how many bytes fit there
+ *   size_t used     bytes written: take them and set this back to 0
+ *   uint64_t clock  core cycles: move it on between calls. An MTC is written at
+ *                   the next call, with the CYC of the time when it was due; if
+ *                   several are due, only the last is written */
+typedef struct ipt_gen ipt_gen;
 
 /* Room that any one call needs at most, bytes. */
 #define IPT_GEN_ROOM 256
@@ -2513,12 +1922,6 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs);
 
 #ifndef IPT_NO_STRINGS
 
-/* Name, cause and remedy of a status, in English, never NULL. Non-negative ones
- * are "IPT_OK". */
-IPT_API const char *ipt_status_name(int status);
-IPT_API const char *ipt_status_cause(int status);
-IPT_API const char *ipt_status_remedy(int status);
-
 /* Names of IPT_PKT_, IPT_EVT_ and IPT_INSN_ values as in this file, in lower
  * case and without the prefix; "?" if out of range. */
 IPT_API const char *ipt_pkt_name(uint8_t type);
@@ -2526,6 +1929,671 @@ IPT_API const char *ipt_evt_name(uint8_t type);
 IPT_API const char *ipt_insn_name(uint8_t kind);
 
 #endif /* IPT_NO_STRINGS */
+
+/* ==========================================================================
+ * Coming from elsewhere
+ * ========================================================================== */
+
+/* COMING FROM LIBIPT
+ *
+ *   pt_config_init             ipt_config config = {0}
+ *   pt_config.begin, .end      ipt_trace: pieces, of a trace that may go on
+ *   pt_config.decode.callback  config.unknown
+ *   pt_config.cpu, pt_cpu_errata
+ *                              ipt_cpu_errata; an unknown cpu is no error
+ *   pt_config.cpuid_0x15_*, mtc_freq, nom_freq, addr_filter, flags
+ *                              config.cpuid_15_*, mtc_freq, nom_freq, filter,
+ *                              flags: one set for all layers
+ *   pt_asid_init               ipt_asid asid = {0}, or what at.asid says
+ *   pt_alloc_encoder, pt_enc_next, _sync_set, _get_offset, pt_free_encoder
+ *                              ipt_pkt_encode, to where you like; ipt_gen_* for
+ *                              whole traces
+ *   pt_L_alloc_decoder (L: pkt, evt, qry, insn, blk)
+ *                              ipt_L_init; the struct is yours
+ *   pt_L_free_decoder          nothing to free
+ *   pt_L_sync_forward, _backward, _set, pt_L_next, pt_L_event,
+ *   pt_insn_resync, pt_blk_resync, pt_qry_cond_branch, pt_qry_indirect_branch
+ *                              ipt_L_ and the same verb, without size argument
+ *   pt_L_get_offset, pt_L_get_sync_offset
+ *                              decoder.at.offset, decoder.at.sync
+ *   pt_L_time, pt_L_core_bus_ratio, pt_L_asid
+ *                              decoder.at.tsc, lost_mtc, lost_cyc, cbr, asid
+ *   pt_L_get_config, pt_enc_get_config
+ *                              you have it
+ *   pt_image_*, pt_iscache_*, pt_L_set_image, pt_L_get_image
+ *                              config.read, the only image; a file or ELF image
+ *                              behind it is in examples/tools/common
+ *   block cache (internal)     ipt_cache, which works with the callback
+ *   pt_asid                    ipt_asid, with the VMX non-root bit
+ *   pts_event_pending, pts_ip_suppressed
+ *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
+ *   pts_eos                    IPT_LAST, which says where it is missing;
+ *                              IPT_CONFIG_WALK_ON goes on behind it
+ *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
+ *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
+ *   -pte_bad_query             IPT_ERR_MISMATCH; in [qry] IPT_ERR_QUERY
+ *   -pte_bad_context           IPT_ERR_CONTEXT
+ *   -pte_bad_opc, -pte_bad_packet
+ *                              IPT_ERR_OPCODE, IPT_ERR_PACKET
+ *   -pte_bad_retcomp, -pte_retstack_empty
+ *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN
+ *   -pte_bad_status_update     IPT_ERR_STATUS
+ *   -pte_no_enable             IPT_ERR_CONTEXT
+ *   -pte_nomem, -pte_overflow  IPT_ERR_EVENTS
+ *   -pte_bad_insn              IPT_ERR_BAD_INSN
+ *   -pte_no_time, -pte_no_cbr  no IPT_AT_TSC in at.valid; at.cbr is 0
+ *   -pte_bad_config, -pte_internal
+ *                              IPT_ERR_CONFIG, by _init; IPT_ERR_INTERNAL
+ *   -pte_noip, -pte_ip_suppressed
+ *                              IPT_ERR_NO_IP
+ *   -pte_nosync, -pte_invalid  IPT_ERR_NOSYNC, IPT_ERR_ARG
+ *   -pte_event_ignored         no error: at.dropped counts
+ *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
+ *                              iret, smi, ..., swintr, syscall
+ *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ says how things stand
+ *   pt_last_ip (internal)      ipt_pkt_last_ip
+ *   pt_insn.isid, raw          not here: your callback knows; image_section_at
+ *                              of examples/tools/common
+ *   pt_block.isid              config.section ends blocks where it changes
+ *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
+ *   pt_library_version         IPT_VERSION
+ *   pt_get_exec_mode, pt_set_exec_mode
+ *                              event.u.exec.mode; packet.u.exec
+ *   pt_ptw_size                event.u.ptwrite.size
+ *   libipt-sb                  not here
+ *
+ *   An error never comes together with an item: what was decoded before it
+ *   comes first, by itself. */
+
+/* COMING FROM LIBXDC
+ *
+ *   libxdc_init, libxdc_free   ipt_cov_init; nothing to free
+ *     filter                   ipt_cov_config.filter: of edges only. What is
+ *                              traced at all, the processor's filters decide
+ *     page_cache_fetch         ipt_config.read, with the address space
+ *     bitmap, size             ipt_cov_config.bitmap: the same counters, if
+ *                              size is a power of two
+ *   libxdc_decode              ipt_cov_begin with the trace, ipt_cov_run; the
+ *                              buffer needs no end mark and no room
+ *     where no PSB is          ipt_cov_start, and config.mode
+ *     decoder_success          IPT_END, and decoder.verdict 0
+ *     decoder_success_pt_overflow
+ *                              IPT_END, and IPT_COV_OVERFLOW in verdict
+ *     decoder_page_fault, libxdc_get_page_fault_addr
+ *                              IPT_NEED_PAGE, which goes on; at.missing
+ *     decoder_unkown_packet, decoder_error
+ *                              IPT_ERR_; ipt_cov_resync goes on
+ *   libxdc_bitmap_reset        clear your bitmap
+ *   libxdc_bitmap_get_hash     hash your bitmap; IPT_COV_HASH is of the path
+ *   libxdc_reset_trace_cache   ipt_cov_invalidate
+ *   libxdc_register_edge_callback, libxdc_register_bb_callback
+ *                              ipt_cov_config.edge; .block with .seen: once
+ *                              for each block that executed
+ *   libxdc_register_ip_callback
+ *                              none: ipt_evt_next has the IPs
+ *   libxdc_enable_tracing, libxdc_disable_tracing
+ *                              ipt_cov_config.edge
+ *   libxdc_get_release_version IPT_VERSION */
+
+/* COMING FROM DYNAMORIO
+ *
+ *   What a program did is decoded later, perhaps elsewhere: no code is changed,
+ *   nothing is predicted, and traces are history. One ipt_hot, one thread; make
+ *   one for each stream of flow. Below, each call of DynamoRIO, then ours.
+ *
+ *   dr_register_trace_event    tells a trace before it enters the code cache,
+ *                              perhaps again later to translate addresses
+ *     config.trace             tells it once, before it is kept; may drop it.
+ *                              The list of its blocks comes in place of code
+ *   dr_register_end_trace_event
+ *                              asks before each further block whether the trace
+ *                              ends there
+ *     config.end_trace         asks likewise; IPT_HOT_CONTINUE is advice, too
+ *   CUSTOM_TRACE_DR_DECIDES, _END_NOW, _CONTINUE
+ *     IPT_HOT_DECIDE, _END, _CONTINUE
+ *   dr_register_delete_event   tells a deletion, perhaps after a new fragment
+ *                              with the tag exists
+ *     config.deleted           tells it at once, before any new trace
+ *   dr_mark_trace_head         makes the block a trace head
+ *     ipt_hot_mark_head        makes the tag one, until it is invalidated or
+ *                              the table of heads is full
+ *   dr_trace_head_at, dr_trace_exists_at
+ *     none: look at the heads and traces in your memory
+ *   dr_delete_fragment         deletes a fragment, perhaps later
+ *     ipt_hot_delete           deletes a trace at once
+ *   dr_flush_region, dr_delay_flush_region, dr_unlink_flush_region
+ *                              remove code at once, later, or unlinked
+ *     ipt_hot_invalidate       there is one way, at once
+ *   -trace_threshold 50        runs of a head until it is recorded; 0: never
+ *     config.threshold         0 stands for 50
+ *   -max_trace_bbs 128         0: no limit
+ *     config.max_blocks        0 stands for 128; IPT_HOT_NO_LIMIT
+ *   -trace_counter_on_delete 0 where a head's counter begins after a deletion
+ *     always 0; so it is after a trace was dropped or a recording was aborted
+ *   a tag                      an address
+ *     ipt_hot_tag              an address in an address space and a mode
+ *   DR_EMIT_MUST_END_TRACE     a block after which its trace ends
+ *     IPT_HOT_END              from config.end_trace, for the block after it
+ *   drcontext                  the thread
+ *     config.context           yours */
+
+/* ==========================================================================
+ * Layouts
+ *
+ * Nothing from here on needs reading: it is here so that you can place structs
+ * and so that the compiler knows their sizes. Fields that are for you are named
+ * where the struct is declared, above.
+ * ========================================================================== */
+
+/* The cursor over trace segments, shared by all decoders. */
+typedef struct ipt_cursor_ {
+    const ipt_config *config;
+    const ipt_trace *trace;
+    uint64_t origin; /* trace->offset when seg_begin was worked out */
+    uint64_t begin;  /* stream offset where segment `piece` begins */
+    uint64_t limit;  /* sync forward reads nothing below this again */
+    uint64_t quick;  /* in segment `seg`, up to here, packets of common kinds
+                      * need no other check; 0: they do */
+    uint32_t piece;  /* index of the segment that holds the position */
+    uint32_t seg;    /* the same, if that is not a gap */
+    uint8_t run;     /* bytes of a PSB that a search met when it stopped; if it
+                      * went backward, whether it passed a gap */
+    uint8_t state;   /* IPTI_CUR_ */
+    uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item,
+                      * and IPTI_BLOCK_ */
+} ipt_cursor_;
+
+struct ipt_pkt_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    uint32_t magic_;
+};
+
+struct ipt_clock {
+    uint64_t tsc;      /* estimated TSC; without has_tsc: ticks since some time
+                        * before */
+    uint64_t fcr;      /* TSC ticks a core cycle takes, times 256; 0: unknown */
+    uint32_t lost_mtc; /* MTCs that could not be used since the last TSC */
+    uint32_t lost_cyc; /* CYCs that could not since the last TSC or MTC */
+    uint8_t has_tsc;   /* there was a TSC packet */
+    uint8_t cbr;       /* core:bus ratio, 0: unknown */
+    uint8_t state_;    /* IPTI_TIME_ */
+    uint32_t magic_;
+    const ipt_config *config_;
+    uint64_t base_;    /* TSC at the last TSC, MTC */
+    uint64_t fc_;      /* ticks since then, by CYC and TMA */
+    uint64_t cal_tsc_; /* calibration: the last TSC, 0: none; ... */
+    uint64_t cal_tsc_cyc_; /* ... and cycles since then */
+    uint64_t cal_mtc_cyc_; /* cycles since cal_ctc_ */
+    uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
+    uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
+    uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
+    uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
+                        * cpuid_15_eax */
+};
+
+/* An event that waits for the packet that completes it, or to be handed out. */
+typedef struct ipt_pending_ {
+    uint64_t offset;
+    uint64_t ip;
+    uint64_t data[2];
+    uint8_t type;  /* IPT_EVT_ */
+    uint8_t waits; /* IPTI_WAIT_ */
+    uint8_t flags; /* IPT_EVENT_ */
+    uint8_t arg[5];
+} ipt_pending_;
+
+#define IPT_PENDING_MAX_ 15
+
+typedef struct ipt_evt_state_ {
+    ipt_clock clock;
+    uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
+    uint64_t psb_ip;     /* of the FUP in the last PSB+, or after an OVF */
+    uint32_t psb_lost_mtc; /* the clock's counters at its end */
+    uint32_t psb_lost_cyc;
+    int error;           /* comes when all before it is handed out */
+    uint8_t phase;       /* IPTI_EVT_ */
+    uint8_t psb_fup;     /* the last PSB+ has a FUP */
+    uint8_t enabled;     /* tracing is enabled */
+    uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
+    uint8_t synced;      /* a PSB+ has told whether it is */
+    uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
+    uint8_t skipped;     /* packets were passed since the OVF */
+    uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
+    uint8_t cfe;         /* there are CFE packets */
+    uint8_t ticked;      /* [blk]: time may have moved */
+    uint8_t count;       /* of pending */
+    ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
+} ipt_evt_state_;
+
+struct ipt_evt_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    uint32_t magic_;
+};
+
+struct ipt_qry_decoder {
+    ipt_where at;
+    ipt_cursor_ cur_;
+    ipt_evt_state_ evt_;
+    ipt_event event_;    /* the next one, if have_event_ */
+    uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
+    uint8_t tnt_count_;
+    uint8_t have_event_;
+    uint8_t used_;  /* something was handed out since synchronising */
+    uint8_t fresh_; /* event_ made tnt_, of which no bit is used yet */
+    uint32_t magic_;
+};
+
+#define IPT_RUN_MAX_ 32
+struct ipt_cache_line {
+    uint64_t ip_;     /* of its first instruction */
+    uint64_t target_; /* of its last one, if that is a direct branch */
+    uint16_t key_;    /* address space and mode; 0: the line is empty */
+    uint16_t size_;   /* bytes */
+    uint8_t count_; /* instructions, 1 .. IPT_RUN_MAX_ */
+    uint8_t kind_;  /* of its last instruction; the others are OTHER */
+    uint8_t last_;  /* size of its last instruction */
+    uint8_t leaves_; /* flow goes on from it in another section */
+    uint32_t next_[2]; /* lines that were met behind this one; to be checked */
+    uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
+};
+
+#define IPT_SPACES_ 16
+/* Address spaces seen lately, and small numbers for them. */
+typedef struct ipt_spaces_ {
+    uint16_t next_id;
+    uint8_t next_slot;
+    struct {
+        ipt_asid asid;
+        uint64_t space;
+        uint16_t id; /* 0: free */
+    } at[IPT_SPACES_];
+} ipt_spaces_;
+
+/* Bytes of code that were read last. */
+typedef struct ipt_window_ {
+    uint64_t ip;   /* of the first one */
+    uint16_t key;  /* address space and mode */
+    uint8_t size;
+    uint8_t ended; /* IPTI_READ_: what ended them */
+    uint8_t cut;   /* the instruction at hand goes on in another mapping */
+    uint8_t bytes[96]; /* as many as one call of config.read asks for */
+} ipt_window_;
+
+struct ipt_cache {
+    uint64_t *fuel; /* yours to set behind ipt_cache_init; it bounds what
+                     * ipt_cache_invalidate does: one unit for 16 lines. NULL:
+                     * unbounded */
+    ipt_cache_line *lines_;
+    uint32_t last_;    /* number of lines - 1 */
+    uint32_t magic_;
+    uint32_t version_; /* counts invalidations */
+    uint32_t clock_;
+    uint32_t sweep_; /* the line where ipt_cache_invalidate goes on */
+    uint32_t renew_; /* the same for forgetting all */
+    ipt_window_ window_;
+    ipt_spaces_ spaces_;
+};
+
+#define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
+/* Calls that were not returned from: the `count` entries below `top`, modulo
+ * the size. A call too many takes the place of the oldest. */
+typedef struct ipt_calls_ {
+    uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
+    uint8_t top;                    /* index of the next push */
+    uint8_t count;
+} ipt_calls_;
+
+#define IPT_REACHED_MAX_ 4
+
+typedef struct ipt_bind_ {
+    uint64_t ip;    /* if AT or AFTER */
+    uint32_t kinds; /* bits 1 << IPT_INSN_ */
+    uint32_t count; /* if COUNT: instructions */
+    uint8_t how;    /* IPTI_BIND_ */
+    uint8_t once;   /* IPTI_TAKEN_ */
+} ipt_bind_;
+
+/* Flow since trace was last used. */
+typedef struct ipt_loop_ {
+    uint64_t ip;    /* passed since then, if limit is not 0 */
+    uint32_t steps; /* branches since ip was picked, below limit */
+    uint32_t limit; /* ... to pass until another is picked */
+    uint32_t total; /* runs passed */
+} ipt_loop_;
+
+/* BDM64: how far ahead of flow the code was looked at. */
+typedef struct ipt_probe_ {
+    uint64_t ip;    /* if count is not 0 */
+    uint32_t count; /* instructions so far */
+} ipt_probe_;
+
+/* What says how flow goes on: TNT bits, the target of a TIP, or an event. If
+ * there are more than one, bits come before the TIP (a deferred one may be used
+ * before them), and both before the event. */
+typedef struct ipt_next_ {
+    uint64_t tnt;        /* branches to come, the oldest in bit 63, those after
+                          * it below, then a stop bit */
+    uint64_t tnt_offset; /* of the packet they are from */
+    uint64_t tip;        /* where the next indirect branch goes, if has_tip */
+    uint64_t tip_offset;
+    uint8_t has_tip;
+    uint8_t has_event; /* event is the next one, not reached yet */
+    ipt_event event;
+    ipt_bind_ bind; /* of event */
+} ipt_next_;
+
+/* When a TNT or a TIP came. */
+typedef struct ipt_stamp_ {
+    ipt_event time; /* of which only the time counts */
+    uint8_t fresh;  /* they have not been used yet */
+} ipt_stamp_;
+
+/* Where flow is. */
+typedef struct ipt_flow_ {
+    uint64_t ip;     /* of the next instruction, if enabled */
+    uint8_t enabled; /* ip is known */
+    uint8_t hidden;  /* tracing is enabled, but flow is stepped over */
+    uint8_t synced;  /* a PSB+ was seen since synchronising */
+} ipt_flow_;
+
+/* The instruction before flow's ip. */
+typedef struct ipt_prev_ {
+    uint64_t ip;
+    uint8_t kind;  /* IPT_INSN_ */
+    uint8_t taken; /* IPTI_TAKEN_: what it has caused */
+} ipt_prev_;
+
+/* How code at flow's ip executes. */
+typedef struct ipt_mode_ {
+    uint16_t speculative; /* IPT_FLOW_SPECULATIVE or 0 */
+    uint8_t now;          /* IPT_MODE_ */
+    uint8_t next;         /* ... from where tracing ends on, if not UNKNOWN */
+    uint8_t old;          /* it is from before an overflow */
+} ipt_mode_;
+
+/* Where tracing was disabled. */
+typedef struct ipt_resume_ {
+    uint64_t ip;
+    uint8_t has; /* there is such a place */
+} ipt_resume_;
+
+/* Instructions since the last IP from the trace. */
+typedef struct ipt_tally_ {
+    uint32_t icnt;   /* how many, ... */
+    uint8_t counted; /* ... so many of the run at hand among them */
+} ipt_tally_;
+
+/* The run of code at flow's ip, and where in it that is. */
+typedef struct ipt_code_at_ {
+    uint64_t offset; /* of the packet that proves `run` */
+    uint8_t count;   /* instructions of `run` up to where an event cuts it,
+                      * 0: run is not what is at ip */
+    uint8_t index;   /* of the instruction at ip in `run` */
+    uint8_t simple;  /* up to this index nothing happens between them */
+    uint8_t whole;   /* flow just goes on after the run, too */
+    ipt_cache_line run;
+} ipt_code_at_;
+
+/* Where code is looked for. */
+typedef struct ipt_place_ {
+    uint64_t mask;    /* of addresses in the mode at hand */
+    uint32_t version; /* *valid when `key` was made */
+    uint32_t line;    /* the one of the cache that was passed last, ... */
+    uint16_t way;     /* ... and which of its next_ flow took */
+    uint16_t key;     /* of lines */
+    uint16_t space;   /* cache's number for the address space, 0: ask */
+} ipt_place_;
+
+/* Events that were reached. */
+typedef struct ipt_out_ {
+    ipt_event events[IPT_REACHED_MAX_];
+    uint8_t count;
+    uint8_t waiting; /* they are to be pulled */
+} ipt_out_;
+
+/* The instruction or the block in progress. */
+typedef struct ipt_item_ {
+    uint8_t full;      /* it is complete */
+    uint8_t used;      /* one was handed out since synchronising */
+    uint8_t unsettled; /* what follows it is not known */
+} ipt_item_;
+
+/* IPT_FLOW_ */
+typedef struct ipt_marks_ {
+    uint16_t lead;  /* for the next instruction */
+    uint16_t trail; /* for the one before flow's ip */
+} ipt_marks_;
+
+/* A _resync that is not done. */
+typedef struct ipt_resync_ {
+    uint64_t offset; /* of the event it began at, plus 1 */
+    uint8_t state;   /* IPTI_RESYNC_ */
+} ipt_resync_;
+
+typedef struct ipt_walk_ {
+    ipt_cursor_ cur;
+    ipt_evt_state_ evt;
+    ipt_cache *cache;      /* NULL: none */
+    const uint32_t *valid; /* cache's version_; without a cache always 0 */
+    uint8_t unproven;      /* the trace has ended, and flow goes on */
+    uint8_t ended;         /* nothing comes after the item and events given */
+    uint8_t not_plain;     /* there is more than flow to look at */
+    uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
+                            * and a target, and there is a cache */
+    ipt_next_ next;
+    ipt_stamp_ stamp;
+    ipt_flow_ flow;
+    ipt_prev_ prev;
+    ipt_mode_ mode;
+    ipt_resume_ resume;
+    ipt_tally_ tally;
+    ipt_code_at_ code;
+    ipt_place_ place;
+    ipt_out_ out;
+    ipt_item_ item;
+    ipt_marks_ marks;
+    ipt_resync_ resync;
+    ipt_loop_ loop;
+    ipt_probe_ probe;
+    ipt_calls_ calls;
+} ipt_walk_;
+
+struct ipt_blk_decoder {
+    ipt_where at;
+    ipt_walk_ walk_;
+    ipt_block block_; /* in progress; count 0: none */
+    uint32_t magic_;
+};
+
+struct ipt_insn_decoder {
+    ipt_where at;
+    ipt_walk_ walk_;
+    ipt_insn insn_; /* executed, not yet handed out, if walk_.full */
+    uint32_t magic_;
+};
+
+#define IPT_COV_ITEMS_ 7
+struct ipt_cov_line {
+    uint64_t ip_;    /* where flow is, ... */
+    uint64_t tnt_;   /* ... and the TNT bits from there on, under a stop bit */
+    uint64_t next_;  /* where it is then */
+    uint32_t key_;   /* space, mode, what is behind the bits, what is used of
+                      * it; 0: the line is empty */
+    uint32_t from_;  /* the last branch, relative to ip_ */
+    uint8_t kind_;   /* of it; above: frames that are left */
+    uint8_t counts_; /* edges; above: frames at most at a time */
+    uint16_t pop_;   /* the last branch pops a frame from before */
+    uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
+                                      * the end, relative to ip_. The last two
+                                      * are the hash, with IPT_COV_HASH */
+};
+
+struct ipt_cov_memo {
+    ipt_cov_line *lines_;
+    uint64_t formula_; /* what the lines depend on */
+    uint32_t mask_;    /* number of lines - 1 */
+    uint32_t magic_;
+    uint32_t clock_;
+    uint32_t version_; /* of the code cache */
+    uint32_t epoch_;   /* changes when spaces_ begins anew */
+    uint32_t renew_;   /* lines to be emptied before it does */
+    uint8_t noise_;    /* how full it was, lately */
+    ipt_spaces_ spaces_;
+    uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
+    uint32_t tables_;  /* how many it named */
+};
+
+struct ipt_cov_mark {
+    uint64_t ip_;
+    uint32_t size_;
+    uint32_t mode_; /* 0: the place is free */
+};
+
+struct ipt_cov_seen {
+    uint64_t count; /* blocks in it */
+    uint64_t lost;  /* times that there was no room for a block: it was taken
+                     * for a new one then, and will be again */
+    ipt_cov_mark *marks_;
+    uint64_t name_; /* for memos; 0: it has none yet */
+    uint32_t mask_; /* number of marks - 1 */
+    uint32_t magic_;
+};
+
+/* The block in progress. */
+typedef struct ipt_cov_block_ {
+    uint64_t ip;
+    uint64_t end; /* where it goes on */
+    uint8_t mode; /* 0: there is none */
+    uint8_t causes; /* there are instructions in it that may cause events */
+} ipt_cov_block_;
+
+/* A leg of the way: TNT bits and what stands behind them. */
+typedef struct ipt_cov_leg_ {
+    uint64_t ip;       /* where flow is */
+    uint64_t tnt;      /* bits to be used, under a stop bit */
+    uint64_t to;       /* the IP behind them */
+    uint64_t last_ip;  /* for decompression, ... */
+    uint64_t was_ip;   /* ... and as it was before this leg */
+    uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
+    const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
+    const uint8_t *window;
+    const uint8_t *end;
+    const uint8_t *next; /* where what is behind them ends */
+    const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
+    const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
+    uint64_t from; /* where flow, and ... */
+    ipt_cov_block_ block; /* ... the block in progress were at first */
+    uint64_t held; /* bits that the walk had of a packet before p, and ... */
+    uint64_t all;  /* ... all of them, under a stop bit */
+    uint32_t psb_size;
+    uint8_t full;    /* there may be more */
+    uint8_t behind;  /* IPTI_COV_ */
+    uint8_t at;      /* IPTI_LEG_ */
+    uint8_t enabled; /* tracing is */
+    uint8_t moved;   /* flow is not where the walk was */
+    uint8_t noisy;   /* no line for the whole of it */
+} ipt_cov_leg_;
+
+/* What of a line's key is the same for a while. */
+typedef struct ipt_cov_keys_ {
+    uint64_t formula; /* what lines of a memo depend on, in this run */
+    ipt_asid asid;    /* that the following are for */
+    uint32_t own;     /* key_: space and mode in the memo, ... */
+    uint32_t shared;  /* ... and in the shared one; 0: not in there */
+    uint32_t epoch;   /* of the memo */
+    uint32_t version; /* of the cache, when the run began */
+} ipt_cov_keys_;
+
+/* Lines in the making. */
+typedef struct ipt_cov_learn_ {
+    ipt_cov_line line;  /* being learned from the walk */
+    ipt_cov_line whole; /* being made of others */
+    const ipt_cache_line *run; /* that flow passes */
+    uint8_t mode;       /* before the instruction that flow passes */
+    uint8_t state;      /* IPTI_COV_ */
+    uint8_t frames;     /* that the path leaves on the stack of calls, ... */
+    uint8_t peak;       /* ... and at most at a time */
+} ipt_cov_learn_;
+
+struct ipt_cov_decoder {
+    ipt_where at;
+    uint64_t begin;   /* stream offset of the run's first PSB */
+    uint64_t hash;    /* of the path so far, with IPT_COV_HASH */
+    uint32_t verdict; /* IPT_COV_UNFINISHED ... on this run */
+    uint32_t magic_;
+    const ipt_cov_config *cov_;
+    ipt_walk_ walk_;
+    ipt_cov_block_ block_;
+    ipt_cov_keys_ keys_;
+    ipt_cov_leg_ leg_; /* the window into the trace is that of one call */
+    ipt_cov_learn_ learn_;
+    uint64_t slow_;   /* walk up to this offset, at least */
+    uint8_t gave_up_; /* a missing page */
+    uint8_t syncing_; /* in _resync */
+    uint8_t fast_;    /* the memo is of use */
+};
+
+struct ipt_hot {
+    ipt_hot_stats stats;
+    uint32_t kept; /* traces: the first ones of config.traces, in order */
+    uint32_t magic_;
+    const ipt_hot_config *config_;
+    ipt_hot_tag now_;     /* of the block fed last */
+    ipt_hot_tag tag_;     /* of the recording, if there is one, ... */
+    uint32_t recorded_;   /* ... and its blocks so far; 0: there is none */
+    uint32_t room_;       /* for the trace being recorded; the pool follows */
+    uint32_t max_blocks_;
+    uint32_t threshold_;
+    uint32_t mask_;       /* heads that are used - 1 */
+    uint32_t pool_end_;   /* index of the first block that is free */
+    uint32_t dying_;      /* traces */
+    uint32_t inside_;     /* index of the trace that flow is in, plus 1 */
+    uint32_t left_;       /* blocks of it that may come */
+    const ipt_block *next_; /* the first of these, if there are any */
+    uint8_t kind_;        /* of the block fed last */
+    uint8_t cut_off_;     /* the next block does not follow it */
+    uint8_t busy_;        /* in so many callbacks */
+};
+
+/* What a trace writer knows of time. */
+typedef struct ipt_gen_time_ {
+    uint64_t cyc;        /* clock of the last CYC */
+    uint64_t mtc;        /* clock when the next MTC is due */
+    uint64_t period;     /* MTC periods passed */
+    uint64_t base_clock; /* when the ratio was set, ... */
+    uint64_t base_tsc;   /* ... and the TSC then */
+    uint8_t cbr;         /* the ratio */
+} ipt_gen_time_;
+
+#define IPT_GEN_TIPS_ 8
+struct ipt_gen {
+    uint8_t *out;
+    size_t size;
+    size_t used;
+    uint64_t clock;
+    ipt_gen_config config_;
+    uint64_t last_ip_;
+    uint64_t from_psb_; /* bytes since the last PSB */
+    uint64_t ip_;       /* where flow is, if enabled */
+    uint64_t cr3_;
+    uint64_t vmcs_;
+    uint64_t tnt_; /* branches not yet written, stop bit above them */
+    uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
+    ipt_gen_time_ time_;
+    ipt_calls_ calls_;
+    uint8_t tip_count_;
+    uint8_t have_ip_;
+    uint8_t enabled_;
+    uint8_t mode_;      /* IPTI_GEN_ */
+    uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
+    uint8_t nr_;
+    uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
+    uint8_t started_;
+    uint32_t magic_;
+};
 
 #ifdef __cplusplus
 }

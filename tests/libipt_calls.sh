@@ -1,7 +1,7 @@
 #!/bin/sh
-# Each function of libipt's header has a row in the manual's table "COMING FROM
+# Each function of libipt's header has a row in ipt.h's table "COMING FROM
 # LIBIPT". There pt_L_x stands for pt_pkt_x, pt_evt_x, ..., pt_x_* for all that
-# begin so, and _y behind a name for one that shares its beginning.
+# begin so, and _y after a name for one that shares its beginning.
 cd "$(dirname "$0")/.." || exit 1
 set -f # patterns are not for files
 h=$(echo '#include <intel-pt.h>' | ${CC:-cc} -E - 2>/dev/null |
@@ -13,7 +13,7 @@ if [ -z "$h" ]; then
 fi
 
 # The table's left column, one name a line, as patterns of `case`.
-patterns=$(sed -n '/COMING FROM LIBIPT/,/^ \* MACROS/p' ipt.h |
+patterns=$(sed -n '/COMING FROM LIBIPT/,/COMING FROM LIBXDC/p' ipt.h |
     sed 's/^ \*   //; /^ /d; s/   .*//; s/([^)]*)//' | tr -c 'a-zA-Z0-9_*' '\n' |
     awk '/^pt_/ { last = $0; print; next }
          /^_/ { s = last
@@ -43,7 +43,7 @@ for call in $calls; do
     if [ "$found" ]; then
         passed=$((passed + 1))
     else
-        echo "the manual does not say what $call becomes"
+        echo "ipt.h does not say what $call becomes"
         failed=$((failed + 1))
     fi
 done
