@@ -1,8 +1,12 @@
 #!/bin/sh
 # memory.sh [quick|all]: how much memory ptflow and ptsplit take does not depend
 # on how much trace there is: ten times as much with the same records takes at
-# most 1.1 times the memory, and 256 KiB, by which two runs on one file differ.
-# all: 100 MB and 1 GB, by thread and by cpu; quick: 10 and 100 MB, by cpu.
+# most 1.1 times the memory. all: 100 MB and 1 GB, by thread and by cpu; quick:
+# 10 and 100 MB, by cpu.
+#
+# ptsplit takes 2 MB, most of it pages of libraries. How many of those count
+# depends on where they are: two runs on one file differ by 400 KiB if addresses
+# are random, and not at all if they are not.
 
 small=15 ways=cpu # million instructions
 [ "${1:-quick}" = all ] && small=150 ways='thread cpu'
@@ -12,6 +16,8 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 2' HUP INT TERM
 CC=${CC:-cc}
 passed=0 failed=0
+fixed= slack=512
+! setarch -R true 2>/dev/null || fixed="setarch -R" slack=0
 
 $CC -O1 -o "$dir/peak" tests/mock/peak.c &&
     $CC -O2 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
@@ -27,7 +33,7 @@ compare() {
     shift
     for size in 1 1 10; do
         rm -rf "$dir/out"
-        timeout 900 "$dir/peak" "$dir/peak.$size" "$@" "$dir/$size" \
+        timeout 900 $fixed "$dir/peak" "$dir/peak.$size" "$@" "$dir/$size" \
             >"$dir/lines.$size" 2>"$dir/err" || {
             failed=$((failed + 1))
             echo "FAIL $name"
@@ -36,7 +42,7 @@ compare() {
         }
     done
     a=$(cat "$dir/peak.1") b=$(cat "$dir/peak.10")
-    if [ "$a" -gt 0 ] && [ "$b" -le $((a * 11 / 10 + 256)) ] &&
+    if [ "$a" -gt 0 ] && [ "$b" -le $((a * 11 / 10 + slack)) ] &&
         [ -s "$dir/lines.10" ]; then
         passed=$((passed + 1))
         result=ok
