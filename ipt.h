@@ -4,37 +4,48 @@
  *
  * DO THIS
  *
- *   Copy ipt.h and ipt_impl.h. In one C (or C++) file of your project:
+ *   Copy ipt.h and ipt_impl.h. Include "ipt.h" wherever you need it; in one C
+ *   or C++ file put `#define IPT_IMPLEMENTATION` before it. To decode a trace:
  *
- *       #define IPT_IMPLEMENTATION
- *       #include "ipt.h"
- *
- *   and include "ipt.h" without the define wherever else you need it. Then:
- *
- *       static int read_code(uint8_t *buffer, size_t size,
- *                            const ipt_asid *asid, uint64_t ip, void *context);
- *
- *       static ipt_cache_line lines[4096];      // 256 KiB, or none at all
+ *       static ipt_cache_line lines[4096];      // 256 KiB
  *       static ipt_insn_decoder decoder;        // less than 4 KiB
  *       ipt_segment piece = {trace_bytes, trace_size};
  *       ipt_trace trace = {&piece, 1, 0, 0};
  *       ipt_config config = {0};
- *       ipt_cache cache;
+ *       ipt_cache cache;                        // makes it faster
  *       ipt_insn insn;
  *       int status;
  *
- *       config.read = read_code;
+ *       config.read = read_code;                // see CODE
  *       ipt_cache_init(&cache, lines, 4096);
- *       ipt_insn_init(&decoder, &config, &trace, &cache);
+ *       ipt_insn_init(&decoder, &config, &trace, &cache); // or NULL: none
  *       status = ipt_insn_sync_forward(&decoder);
  *       while (status >= 0 || status == IPT_EVENT_FIRST) {
  *           status = ipt_insn_next(&decoder, &insn);
  *           if (status >= 0)
- *               printf("%llx\n", (unsigned long long) insn.ip);
+ *               use(&insn);
  *       }
  *       // IPT_END: done. Anything else: decoder.at says where and why.
  *
- *   examples/minimal.c is this program with every status checked.
+ *   To decode a stream, with trace.open = 1, config.fuel = &fuel, and recovery
+ *   from errors:
+ *
+ *       int (*find)(ipt_insn_decoder *) = ipt_insn_sync_forward;
+ *       do {
+ *           status = find ? find(&decoder) : ipt_insn_next(&decoder, &insn);
+ *           if (status >= 0 || status == IPT_EVENT_FIRST) {
+ *               if (!find && status >= 0)
+ *                   use(&insn);
+ *               find = NULL;
+ *           } else if (status == IPT_MORE)
+ *               more(&trace);                   // append, or open = 0
+ *           else if (status == IPT_BUDGET)
+ *               fuel = 10000;                   // when there is time
+ *           else if (status != IPT_END)         // an error, a missing page
+ *               find = find ? ipt_insn_sync_forward : ipt_insn_resync;
+ *       } while (status != IPT_END);
+ *
+ *   examples/minimal.c is the first as a program, vmm.c the second in a VMM.
  *
  * WHICH LAYER
  *
@@ -47,135 +58,106 @@
  *   hot traces     ipt_hot_*   blocks that often run one after the other
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
- *   Those up to coverage read the same ipt_trace under the same ipt_config, and
- *   up to instructions they have the same verbs: _init, _sync_forward,
- *   _sync_backward, _sync_set, _next. Coverage takes a whole trace a call.
- *   Hot traces are made of the blocks that you hand on.
+ *   The first five have the same verbs: _init, _sync_forward, _sync_backward,
+ *   _sync_set, _next. Coverage takes a whole trace in one call. All six read an
+ *   ipt_trace under an ipt_config. Hot traces are made of blocks that you feed.
  *
  * CONTRACT
  *
- *   Memory.   You place every struct and every array; plain memcpy clones a
- *             decoder, and a clone has the same future. Nothing to free.
+ *   Memory.   You place every struct and array. There is nothing to free. A
+ *             plain memcpy clones a decoder, and the clone has the same future.
  *             ipt_config, ipt_trace, its segments and ipt_cache are borrowed:
- *             they must live, at the same place, while the decoder is used.
- *   Fields    that end in an underscore are not yours.
+ *             they stay at one place for as long as the decoder is used.
+ *   Fields    that end in an underscore are not yours. Each decoder begins with
+ *             `ipt_where at`, which is: it says where it stands and why.
  *   Zero      in a config field means the default.
  *   Trust.    Trace bytes, code bytes and what callbacks return are hostile:
  *             whatever they hold, you get a status, never undefined behaviour.
  *             Pointers and struct contents that you pass are trusted.
- *   Threads.  One decoder, one thread at a time; one cache likewise. Nothing
- *             is global.
- *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2
- *             or -Os on x86-64, your callbacks apart). Every loop over a _next
- *             ends on every finite trace; config.fuel bounds each call's work.
- *   Trace     bytes are only read, and none outside the pieces you gave.
- *             Forward decoding never goes back below at.release.
+ *   Threads.  Nothing is global. One thread at a time uses a decoder, and one
+ *             thread at a time uses a cache, with all decoders that share it.
+ *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2 or
+ *             -Os on x86-64, without your callbacks). Every loop over a _next
+ *             ends on every finite trace. config.fuel bounds each call's work.
+ *   Trace     bytes are only read, and only inside the pieces you gave. Forward
+ *             decoding never reads below at.release again.
  *
  * STATUS
  *
- *   Every function but those for texts returns an int.
- *     >= 0         success: what the function says it writes was written.
- *                  The bits IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST
- *                  and, behind the end of the trace, IPT_UNPROVEN may be set.
- *     -1 .. -15    a note: nothing is wrong, and nothing was written. Call
- *                  again when what it names has changed.
+ *   Every function returns an int, except those for texts.
+ *     >= 0         success: what the function says it writes was written. Bits:
+ *                  IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST, and, after
+ *                  the end of the trace, IPT_UNPROVEN
+ *     -1 .. -15    a note: nothing is wrong and nothing was written. Call again
+ *                  when what it names has changed
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
  *     -64 .. -95   the image or the code is   -127        we are: please report
- *   A negative return writes no item. What was decoded before an error is
- *   handed out first; the error comes with the next call, and trace and code
- *   errors come again until you synchronise. Each decoder begins with a public
- *   `ipt_where at` that locates the error.
+ *   With a negative status no item is written. What was decoded before an error
+ *   comes first; the next call returns the error. Errors of trace and code come
+ *   again with each call until you synchronise.
  *
- * EVENTS  (see ipt_insn_next)
- *
- *   Interrupts, mode changes, loss of trace and the like are events. They bind
- *   to a place between two instructions and come in order. While a status has
- *   IPT_EVENT_PENDING set, ipt_insn_event (ipt_blk_event) gives them, one each
- *   call. If you do not ask, you lose nothing else: flow already follows them.
- *
- * LOSS
- *
- *   What is missing is told, each kind by its own sign, and never guessed:
- *     the processor lost packets        IPT_EVT_OVERFLOW, at.overflows
- *     pieces of trace were lost         IPT_EVT_GAP, at.gaps
- *     there is no PSB to begin at       IPT_END, at.valid without IPT_AT_SYNC
- *     the trace ends inside a packet    IPT_ERR_TRUNCATED
- *     trace before it was dropped       IPT_ERR_GONE
- *     bytes are no packet               IPT_ERR_OPCODE, IPT_ERR_PACKET
- *     packets do not fit each other     IPT_ERR_CONTEXT, IPT_ERR_STATUS
- *     a packet lacks its IP             IPT_ERR_NO_IP
- *     trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
- *     code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
- *     trace was passed over             IPT_FLOW_RESYNCED, at.resyncs,
- *                                       at.skipped, at.skip_from, at.skip_to
- *     events were not pulled            at.dropped
- *     clock packets were of no use      at.lost_mtc, at.lost_cyc
- *
- *   After an OVF only its IP is a fact, and IPT_FLOW_RESYNCED says so with the
- *   next instruction: MODE.Exec, PIP, VMCS and MODE.TSX may be among what was
- *   lost. Until packets say it anew, flow goes on in the mode and address space
- *   (at.asid) of before, not IPT_FLOW_SPECULATIVE, and with the return stack of
- *   before; at.tsc stands still. A PSB+ that says otherwise is no
- *   contradiction; IPT_FLOW_ASID is set where it names another address space.
- *   Without an IP tracing is taken to be disabled, and where it resumes is not
- *   known.
- *
- * IN PARALLEL
- *
- *   Each PSB is a place to synchronise, so a trace can be cut at PSBs and the
- *   parts decoded at a time, each with its own decoder and cache. A decoder
- *   that comes from before a PSB and one that synchronises there give the same
- *   behind the first instruction that takes trace (JCC, RET, ...) after the
- *   same event with IPT_EVENT_SEAM, if ip, mode, address space and
- *   IPT_FLOW_SPECULATIVE are the same there. Up to there the first one is
- *   right. What it knows and the other does not:
- *     - mode, address space, TSX state, where the PSB+ does not repeat them
- *     - whether tracing resumes where it was disabled, and what else flags of
- *       the next instruction say (IPT_FLOW_RESYNCED, _ASID, _STOPPED)
- *     - events that have begun: PWRE, MWAIT. Where there are such,
- *       IPT_EVENT_SEAM is missing (and sometimes elsewhere)
- *     - time: how long a cycle is, lost_mtc, lost_cyc; at.tsc and at.cbr may
- *       differ as far as they depend on packets before the PSB
- *   Branches are never in flight across a PSB, and it empties the return stack.
- *   examples/tools/ptparallel.c does all that.
+ *   Interrupts, mode changes, loss of trace and the like are events. Each is
+ *   bound to a place between two instructions, and they come in order. As long
+ *   as a status has IPT_EVENT_PENDING, ipt_insn_event (ipt_blk_event) gives one
+ *   event a call. Flow follows events anyway: if you do not ask for them, you
+ *   lose nothing else.
  *
  * CODE
  *
- *   The only way to the traced code is config.read:
+ *   All traced code comes from config.read, and from nowhere else:
  *
  *       int read(uint8_t *buffer, size_t size, const ipt_asid *asid,
  *                uint64_t ip, void *context);
  *
- *   1. It may be asked for any ip, in any order, canonical or not. An ip is a
- *      linear address; see IPT_CONFIG_RELATIVE_IP.
- *   2. It returns 1 .. size, the bytes copied; fewer than size only because the
- *      mapping ends there. It is asked for at most 96 bytes, all in one page of
- *      4 KiB. A callback that gives all or nothing will do: where it gives
- *      nothing it is asked for fewer, down to a single byte, at most 20 times
- *      for an instruction of which a byte is missing.
+ *   1. It copies the bytes at the linear address ip (IPT_CONFIG_RELATIVE_IP has
+ *      more on that). Any ip may come, in any order, canonical or not.
+ *   2. It returns how many bytes it copied, 1 .. size: fewer than size only if
+ *      the mapping ends there. size is at most 96, all in one 4 KiB page. It
+ *      may also give all or nothing: if it gives nothing, it is asked for fewer
+ *      bytes, down to one: at most 20 calls for an instruction of which a byte
+ *      is missing.
  *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
- *      decoder then stops with IPT_NEED_PAGE, at.missing and at.asid say what
- *      it lacks, and the next call asks again: nothing is repeated or lost.
- *      For the errata BDM64 and SKD022 code is looked at that flow need not
- *      reach: what is not there is not waited for, and counts as no code.
- *   4. Any other negative value is an error of yours: it is kept in
- *      at.image_error and the decoder returns IPT_ERR_IMAGE.
+ *      decoder stops with IPT_NEED_PAGE, and at.missing and at.asid say what is
+ *      missing. The next call asks again; nothing is repeated or lost. For
+ *      errata BDM64 and SKD022 the decoder also looks at code that flow may not
+ *      reach. It does not wait for that code: if missing, it is no code.
+ *   4. It returns any other negative value for an error of yours: the decoder
+ *      keeps it in at.image_error and returns IPT_ERR_IMAGE.
  *   5. It does not call into the same decoder or cache.
  *
- * MACROS
+ * TRACE
  *
- *   IPT_IMPLEMENTATION  in one file: compile the bodies
- *   IPT_STATIC          with it: every function static, what you do not call is
- *                       dropped by the compiler
- *   IPT_API             linkage of the functions, if `extern` does not suit
- *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
- *                       used in place of the compiler's own (all four or none)
- *   IPT_NO_STRINGS      leaves out the text functions
+ *   One ipt_trace holds what one logical processor (or thread) wrote. Its
+ *   segments are the pieces of memory that the trace is in, oldest first.
+ *     perf      the AUX ring, as two segments; ptsplit cuts up a perf.data
+ *     KVM       a perf event with exclude_host. kAFL and Nyx: the ToPA buffer
+ *               of a vcpu, which is mapped, after each run
+ *     Xen       vmtrace, a ring per vcpu: [position, size), then [0, position)
+ *     own MSRs  ipt_segments_from_topa, ipt_config_from_msrs: examples/msr.c
+ *   A ring that came round begins inside a packet: _sync_forward goes to a PSB.
  *
- *   No macro changes a struct.
+ * IN PARALLEL
+ *
+ *   A trace can be cut at any PSB and its parts decoded in parallel, each with
+ *   a decoder and a cache of its own. To join two parts, let decoder A, which
+ *   comes from before the PSB, go on past it; B synchronises at the PSB. Both
+ *   give the same event with IPT_EVENT_SEAM, and then a first instruction that
+ *   takes trace (JCC, RET, ...). If its ip, mode, address space (at.asid) and
+ *   IPT_FLOW_SPECULATIVE are the same in A and B, then so is all that comes
+ *   after it. Use A up to and including it, then B. If they differ, or if there
+ *   is no such event, use A up to a later PSB. Until then only A knows:
+ *     - mode, address space and TSX state that the PSB+ does not repeat
+ *     - whether tracing resumes where it was disabled, and the next
+ *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
+ *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then (nor
+ *       in some other cases)
+ *   Even after it, time can differ as far as it depends on packets before the
+ *   PSB: at.tsc, at.cbr, lost_mtc, lost_cyc, how long a cycle is. No branch is
+ *   in flight across a PSB, and a PSB empties the return stack.
+ *   examples/tools/ptparallel.c does all of this.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
- * Trace", as of order number 325462-081. */
+ * Trace", order number 325462-081. */
 
 #ifndef IPT_H
 #define IPT_H
@@ -190,6 +172,15 @@ extern "C" {
 /* 0xMMmmpp. _init stores it, mixed with the struct's size, in each struct. */
 #define IPT_VERSION 0x000100
 
+/* Macros, to be defined before ipt.h is included. None changes a struct.
+ *
+ *   IPT_IMPLEMENTATION  in one file: compile the bodies
+ *   IPT_STATIC          with it: all functions are static, and the compiler
+ *                       drops what you do not call
+ *   IPT_API             linkage of the functions, if `extern` does not suit
+ *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
+ *                       in place of the compiler's own: all four or none
+ *   IPT_NO_STRINGS      leaves out the functions for texts */
 #ifndef IPT_API
 #ifndef IPT_STATIC
 #define IPT_API extern
@@ -535,6 +526,31 @@ typedef struct ipt_where {
 #define IPT_AT_SYNC 1
 #define IPT_AT_IP 2
 #define IPT_AT_TSC 4
+
+/* What was lost. Each kind of loss has its own sign, and nothing is guessed:
+ *
+ *   the processor lost packets        IPT_EVT_OVERFLOW, at.overflows
+ *   pieces of trace were lost         IPT_EVT_GAP, at.gaps
+ *   there is no PSB to begin at       IPT_END, at.valid without IPT_AT_SYNC
+ *   the trace ends inside a packet    IPT_ERR_TRUNCATED
+ *   trace before it was dropped       IPT_ERR_GONE
+ *   bytes are no packet               IPT_ERR_OPCODE, IPT_ERR_PACKET
+ *   packets do not fit each other     IPT_ERR_CONTEXT, IPT_ERR_STATUS
+ *   an IP is missing in a packet      IPT_ERR_NO_IP
+ *   trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
+ *   code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
+ *   trace was skipped                 IPT_FLOW_RESYNCED, at.resyncs,
+ *                                     at.skipped, at.skip_from, at.skip_to
+ *   events were not pulled            at.dropped
+ *   clock packets were of no use      at.lost_mtc, at.lost_cyc
+ *
+ * After an OVF only its IP is a fact. IPT_FLOW_RESYNCED says so with the next
+ * instruction. MODE.Exec, PIP, VMCS and MODE.TSX may be among the lost packets.
+ * Until packets say them anew, flow goes on with the mode, the address space
+ * (at.asid) and the return stack of before, and not IPT_FLOW_SPECULATIVE;
+ * at.tsc stands still. A PSB+ that says otherwise is no contradiction; where it
+ * names another address space, IPT_FLOW_ASID is set. An OVF without an IP
+ * counts as tracing disabled, and where tracing resumes is not known. */
 
 /* ==========================================================================
  * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"

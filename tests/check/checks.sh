@@ -97,6 +97,8 @@ done
 
 core "$second" "enum {\n$(seq -f '    IPTI_PLANTED_%g,' 99)\n};"
 caught layers 'base: .* lines of code, budget'
+edit ipt.h '/^ \* WHICH LAYER/s/^/ *\n *\n *\n *\n *\n *\n *\n/'
+caught layers 'manual: .* lines'
 edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
 caught layers 'ipt_gen: .* members'
 
@@ -130,6 +132,8 @@ caught stack 'indirect call'
 edit README.md 's/at most 25,000 host/at most 5,000 host/'
 caught fuel 'over 5000'
 
+edit ipt.h 's/^\( \* *\)find = NULL;/\1;/'
+caught readme 'programs of ipt.h should give'
 edit README.md '/^```c/,/^```$/s/return/retrun/'
 caught readme 'differ'
 edit README.md '$s/$/\n\n    make planted/'

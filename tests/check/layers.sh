@@ -168,6 +168,12 @@ tr -s ' ' '\n' <budgets | paste -d' ' - - | awk '
     ' - sizes >bad
 expect_empty "sections with more lines of code than their budget" bad
 
+# What a reader meets first: the manual, up to the guard, and the first function.
+awk '/^#ifndef IPT_H$/ && NR > 162 {print "manual: " NR - 2 " lines"}
+    /^IPT_API/ {if (NR >= 300) print "first prototype: line " NR; exit}' \
+    "$api" >bad
+expect_empty "ipt.h: a long way to the first function" bad
+
 # Members of the structs that are ours, and of two that a user has a part of.
 bare "$api" | awk '
     /^(typedef )?struct .* [{]$/ {n = 0; name = $(NF - 1)}

@@ -4,7 +4,7 @@
 # limits, compiles and runs. In the README and in all other pages each
 # `make TARGET`, file and link exists, and each `sh` block runs, from the root
 # of the source; where a `text` block follows, that is what it prints last. No
-# `text` block stands anywhere else.
+# `text` block stands anywhere else. The programs at the top of ipt.h run, too.
 
 . "$(dirname "$0")/lib.sh"
 readme=$root/README.md
@@ -13,6 +13,73 @@ CC=${CC:-cc}
 
 [ -f "$readme" ] && [ -f "$program" ] || {
     fail "README.md or examples/minimal.c is missing"; report; exit; }
+
+recording=$root/examples/recording
+
+# The two programs at the top of ipt.h, on the recording: at once; as a stream,
+# in pieces and on little fuel; and that with a byte changed, which has to end.
+awk -v dir="$tmp" '/^ \* WHICH LAYER/ {exit}
+    / To decode a/ {n++}
+    /^ \*       / {print substr($0, 9) >dir "/manual" n ".c"}' "$root/ipt.h"
+cat >"$tmp/manual.c" <<END
+#define IPT_IMPLEMENTATION
+#include "ipt.h"
+#include <stdio.h>
+static uint8_t trace_bytes[4096], code[1 << 16];
+static size_t trace_size, code_size, offered;
+static int used;
+static void use(const ipt_insn *insn) { used += insn->size > 0; }
+static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    size_t n = 0;
+    for (; n < size && ip - 0x401000 < code_size - n; n++)
+        buffer[n] = code[ip - 0x401000 + n];
+    return (void) asid, (void) context, (int) n;
+}
+static ipt_segment pieces[64];
+static void more(ipt_trace *trace)
+{
+    ipt_segment next = {trace_bytes + offered, trace_size - offered};
+    if (next.size > 100) next.size = 100;
+    if (!next.size) trace->open = 0;
+    else pieces[trace->count++] = next;
+    offered += next.size;
+}
+int main(int argc, char **argv)
+{
+    FILE *t = fopen(argv[1], "rb"), *c = fopen(argv[2], "rb");
+    uint64_t fuel = 1;
+    int bad;
+    if (argc < 3 || !t || !c) return 2;
+    trace_size = fread(trace_bytes, 1, sizeof trace_bytes, t);
+    code_size = fread(code, 1, sizeof code, c);
+$(cat "$tmp/manual1.c")
+    printf("%d %d\n", used, status);
+    config.fuel = &fuel;
+    for (bad = 0; bad < 2; bad++) {
+        used = 0, offered = 0, fuel = 1;
+        trace.seg = pieces, trace.count = 0, trace.open = 1;
+        trace_bytes[700] ^= (uint8_t) (bad ? 0xff : 0);
+        ipt_insn_init(&decoder, &config, &trace, &cache);
+{
+$(cat "$tmp/manual2.c")
+}
+        if (!bad) printf("%d %d\n", used, status);
+    }
+    return 0;
+}
+END
+n=$(sed -n 's/^instructions=//p' "$recording/meta")
+printf '%s -1\n%s -1\n' "$n" "$n" >"$tmp/wanted"
+quietly "programs of ipt.h" "$CC" -std=c99 $WARN -I"$root" "$tmp/manual.c" \
+    -o "$tmp/manual" && {
+    timeout 60 "$tmp/manual" "$recording/trace.pt" "$recording/pages.bin" \
+        >"$tmp/out" && pass || fail "the second program of ipt.h does not end"
+    diff "$tmp/wanted" "$tmp/out" >"$tmp/bad"
+    expect_empty "what the programs of ipt.h should give (<) and give (>)" \
+        "$tmp/bad"
+}
 
 awk '/^<!-- examples\/minimal.c -->$/ {armed = 1; next}
     /^```/ && copy {exit}
@@ -39,7 +106,6 @@ for opt in -O0 -O2 -O3; do
 done
 
 # On the recording, as the README runs it.
-recording=$root/examples/recording
 "$tmp/minimal" "$recording/trace.pt" "$recording/pages.bin" 401000 \
     >"$tmp/out" 2>&1 && pass || fail "minimal on the recording"
 [ $(($(wc -l <"$tmp/out") - 1)) -eq "$(sed -n 's/^instructions=//p' \
