@@ -229,7 +229,7 @@ extern "C" {
       "append the rest, or take it as the end")                               \
     X(IPT_ERR_CONTEXT, -35, "the packet is not legal at this place",          \
       "synchronise forward")                                                  \
-    X(IPT_ERR_NO_IP, -36, "a packet lacks the IP that is needed here",        \
+    X(IPT_ERR_NO_IP, -36, "the IP that is needed here is not in the packet",  \
       "synchronise forward")                                                  \
     X(IPT_ERR_STATUS, -37, "a PSB+ contradicts what was decoded before it",   \
       "synchronise to at.sync; trace was lost or corrupted before it")        \
@@ -281,6 +281,41 @@ IPT_API const char *ipt_status_remedy(int status);
 
 #endif
 
+/* Which function returns which notes and faults (IPT_ and IPT_ERR_ left out).
+ * X is any layer; + f: those of f as well. Not shown: every function checks its
+ * arguments and its struct (ARG, STATE), and every one that reads trace says
+ * GONE if you dropped what is not below at.release.
+ *
+ *   function                      notes                   faults
+ *   ipt_X_init                                            CONFIG
+ *   ipt_X_sync_forward            END MORE BUDGET
+ *   ipt_X_sync_backward           END BUDGET              GONE
+ *   ipt_X_sync_set                BUDGET                  NOSYNC; not [pkt]
+ *   ipt_X_start                   BUDGET
+ *   ipt_pkt_next                  END MORE BUDGET         OPCODE PACKET NOSYNC
+ *                                                         TRUNCATED CALLBACK
+ *   ipt_evt_next                  + ipt_pkt_next          CONTEXT NO_IP STATUS
+ *                                                         EVENTS
+ *   ipt_qry_cond_branch, _indirect_branch, _event
+ *                                 + ipt_evt_next          QUERY
+ *   ipt_insn_next, ipt_blk_next   + ipt_evt_next          MISMATCH RETURN MODE
+ *                                 NEED_PAGE EVENT_FIRST   RETCOMP IMAGE LOOP
+ *                                                         BAD_INSN CALLBACK
+ *   ipt_insn_resync, ipt_blk_     + ipt_evt_next
+ *   ipt_insn_event, ipt_blk_      END                     NOSYNC
+ *   ipt_insn_set_asid, ipt_blk_                           NOSYNC
+ *   ipt_cov_begin                                         CONFIG
+ *   ipt_cov_run                   + ipt_insn_next, but    CONFIG
+ *                                 not EVENT_FIRST
+ *   ipt_cov_resync                END MORE BUDGET
+ *   ipt_cache_invalidate, ipt_cov_  BUDGET
+ *   ipt_time_packet               NO_TIME                 CONTEXT CONFIG PACKET
+ *   ipt_pkt_encode                                        ROOM PACKET
+ *   ipt_classify                  MORE                    BAD_INSN
+ *   ipt_gen_branch, _event, _flush                        ROOM CONTEXT
+ *   ipt_segments_from_topa                                ROOM CALLBACK
+ *   ipt_topa_from_regions                                 ROOM */
+
 /* ==========================================================================
  * [base]  trace, image and configuration
  * ========================================================================== */
@@ -288,30 +323,32 @@ IPT_API const char *ipt_status_remedy(int status);
 /* A piece of trace, as it lies in memory, in trace order: one for a plain
  * buffer, two for a ring, many for ToPA. Packets may straddle them.
  *
- * A gap is a piece without bytes: it says that the piece behind it begins after
- * lost trace, and `size` of how many bytes (if you do not know, any number, up
- * to SIZE_MAX). They count in stream offsets, which saturate: no gap leads
- * beyond 2^63, and after that each counts for one byte. A gap, and a packet
- * that straddles into it, is one packet IPT_PKT_GAP and one event IPT_EVT_GAP;
- * decoding goes on by itself at the next PSB. A gap is appended as a whole; it
- * does not grow. */
+ * A gap is a piece without bytes. It says that `size` bytes of trace were lost
+ * between the pieces before and after it; if you do not know how many, any
+ * number up to SIZE_MAX will do. They count in stream offsets, which saturate:
+ * no gap leads beyond 2^63, and from there on each gap counts for one byte.
+ *
+ * A gap, with the packet that it cuts if there is one, is one IPT_PKT_GAP and
+ * one IPT_EVT_GAP. Decoding goes on by itself at the next PSB. Append a gap as
+ * a whole: it does not grow. */
 typedef struct ipt_segment {
     const uint8_t *data; /* NULL: a gap, if size is not 0 */
     size_t size;         /* bytes */
 } ipt_segment;
 
-/* The trace. You own it and its segments. Between calls you may append segments
- * (or let the last one grow), drop those that end at or below at.release, and
- * close the trace. When you drop some, move offset up by what they count for;
- * an empty one goes only together with one that is not.
+/* The trace. You own it and its segments. Between calls you may
+ *   - append segments, or let the last one grow,
+ *   - drop segments that end at or below at.release: move offset up by what
+ *     they count for, and drop an empty one only with one that is not,
+ *   - close the trace: open = 0.
  *
- * After IPT_MORE you may also cut the trace into other pieces: merge some, or
- * copy the bytes from at.release on in front of new ones and begin there. The
- * bytes and their stream offsets stay the same. Packets of config.unknown
- * apart, at most 31 bytes are carried over in this way.
+ * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
+ * and stream offsets stay the same: merge some, or copy the bytes from
+ * at.release on in front of new ones and begin there. These are at most 31
+ * bytes, except inside a packet of config.unknown.
  *
- * A _sync function does not look for other changes: to decode other trace from
- * the same buffer, call _init again, or ipt_cov_begin. */
+ * No other changes are noticed, not by a _sync function either. To decode other
+ * trace from the same buffer, call _init again, or ipt_cov_begin. */
 typedef struct ipt_trace {
     const ipt_segment *seg;
     uint32_t count;  /* segments */
@@ -321,7 +358,7 @@ typedef struct ipt_trace {
                       * the first byte ever traced */
 } ipt_trace;
 
-/* An address space. Until the trace tells, cr3 and vmcs are unknown. */
+/* An address space. Until the trace names them, cr3 and vmcs are unknown. */
 #define IPT_ASID_UNKNOWN UINT64_MAX
 typedef struct ipt_asid {
     uint64_t cr3;  /* bits 51:5 of CR3 from the last PIP, others 0. The page
@@ -379,51 +416,53 @@ typedef struct ipt_config {
      * 0: each (cr3, vmcs, nr) is a space of its own. */
     uint64_t (*space)(const ipt_asid *asid, void *context);
 
-    /* Where the code segment of the code at ip begins, CS.base, for firmware:
-     * real mode, SMM, segments of 16 and 32 bits. It is asked when code is
-     * read, not in 64-bit mode, and may change its answers when config.read
-     * may. 0: CS begins at 0, or you do not know: IPT_CONFIG_RELATIVE_IP. */
+    /* CS.base, where the code segment of the code at ip begins. For firmware:
+     * real mode, SMM, segments of 16 and 32 bits. It is called when code is
+     * read, except in 64-bit mode. Its answers may change whenever those of
+     * config.read may. 0: CS begins at 0, or you do not know where:
+     * IPT_CONFIG_RELATIVE_IP. */
     uint64_t (*cs_base)(const ipt_asid *asid, uint64_t ip, uint8_t mode,
                         void *context);
 
-    /* A number for what the code at ip is mapped from, a file, say. Blocks end
-     * where it changes; equal numbers go on. It is asked when code is read, for
-     * each instruction, with the address that `read` is asked for, and may
-     * change its answers when `read` may. Decoders with one cache have the same
-     * one. 0: mappings end no blocks. */
+    /* A number for what the code at ip is mapped from, for example a file.
+     * Blocks end where the number changes. It is called when code is read, for
+     * each instruction, with the address that `read` gets. Its answers may
+     * change whenever those of `read` may. Decoders that share a cache share
+     * this callback, too. 0: mappings end no blocks. */
     uint64_t (*section)(const ipt_asid *asid, uint64_t ip, void *context);
 
-    /* Work that calls may do until they return IPT_BUDGET: one unit per 16
-     * trace bytes, per instruction walked or classified, per callback. Calls
-     * count it down; one of them may finish a packet or a run of at most 32
-     * instructions past zero. Refill it and call again: decoding goes on
-     * where it stopped. A unit takes at most 25,000 host instructions (gcc -O2
-     * on x86-64), callbacks and pieces without bytes apart. 0: unbounded. */
+    /* Work that calls may do until they return IPT_BUDGET. One unit pays for 16
+     * trace bytes, for an instruction walked or classified, or for a callback.
+     * Calls count it down; after zero a call only finishes its packet, or its
+     * run of at most 32 instructions. Refill it and call again: decoding goes
+     * on where it stopped. A unit takes at most 25,000 host instructions (gcc
+     * -O2 on x86-64), without callbacks and pieces without bytes.
+     * 0: unbounded. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
     uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
 
-    /* What time is worked out from. Without them it is coarser; nothing else
-     * changes. */
+    /* What time is worked out from. Without these time is coarser, and nothing
+     * else changes. */
     uint32_t cpuid_15_eax; /* the traced cpu's CPUID leaf 0x15: the TSC makes */
-    uint32_t cpuid_15_ebx; /* ebx ticks in eax of its crystal clock. Either 0:
-                            * MTC packets tell nothing */
+    uint32_t cpuid_15_ebx; /* ebx ticks in eax of its crystal clock. If one is
+                            * 0, MTC packets are of no use */
     uint8_t mtc_freq;      /* RTIT_CTL.MTCFreq when it was traced, 0 .. 15 */
     uint8_t nom_freq;      /* TSC rate in units of the bus clock: bits 15:8 of
-                            * MSR_PLATFORM_INFO. 0: CBR packets do not tell how
+                            * MSR_PLATFORM_INFO. 0: CBR packets do not say how
                             * long a cycle is */
 
     /* The mode to assume where the trace has not said one yet, for traces that
      * begin without MODE.Exec. 0: the status is IPT_ERR_MODE there. */
     uint8_t mode; /* IPT_MODE_ */
 
-    /* The filters in force. Used only to tell where SKL014 lost an IP. */
+    /* The filters in force. Used only to see where SKL014 lost an IP. */
     ipt_filter filter[IPT_FILTERS];
 
-    /* With IPT_CONFIG_CR3_ONLY: what is decoded is where these bits of CR3 are
-     * those of `cr3`, as software or a VMCS has it. PIP packets hold its bits
-     * 51:5, and no others are compared. cr3_mask 0: all of them. */
+    /* With IPT_CONFIG_CR3_ONLY: decode only where CR3 equals `cr3`, as software
+     * or a VMCS has it, in the bits of cr3_mask. PIP packets hold bits 51:5, so
+     * only these are compared. cr3_mask 0: all of them. */
     uint64_t cr3;
     uint64_t cr3_mask; /* without bit 12, say: both halves of a process under
                         * Linux's page-table isolation; without 11:5: under
@@ -434,38 +473,41 @@ typedef struct ipt_config {
 #define IPT_CONFIG_NO_RETCOMP 0x01u /* traced with RTIT_CTL.DisRETC = 1 */
 #define IPT_CONFIG_IFLAGS 0x02u     /* give IPT_EVT_IFLAGS events */
 #define IPT_CONFIG_STRICT 0x04u     /* a PSB+ without PSBEND is an error */
-#define IPT_CONFIG_WALK_ON 0x08u    /* go on behind the end of a closed trace
-                                     * while flow needs none: IPT_UNPROVEN */
-#define IPT_CONFIG_END_ON_CALL 0x10u /* end blocks behind direct near calls */
-#define IPT_CONFIG_END_ON_JUMP 0x20u /* end blocks behind direct near jumps */
+#define IPT_CONFIG_WALK_ON 0x08u    /* go on after the end of a closed trace,
+                                     * as far as flow needs none:
+                                     * IPT_UNPROVEN */
+#define IPT_CONFIG_END_ON_CALL 0x10u /* end blocks after direct near calls */
+#define IPT_CONFIG_END_ON_JUMP 0x20u /* end blocks after direct near jumps */
 #define IPT_CONFIG_TICKS 0x40u     /* give IPT_EVT_TICK events */
 #define IPT_CONFIG_KEEP_TCAL 0x80u /* OVF leaves the length of a cycle known */
 #define IPT_CONFIG_MONOTONIC 0x100u /* time does not go backwards: an estimate
                                      * below an earlier one is put off, and a
                                      * TSC that wraps at 56 bits goes on above
                                      * them */
-/* Of these, [blk], [insn] and [cov] give only the flow asked for, and step over
- * the other: they do not read its code, and give of its events only those about
- * address spaces, modes, tracing and loss. Flow is taken up where the first
- * packet with an IP behind the PIP says that it is. An address space that is
- * not known counts as root operation, and as none of CR3_ONLY's; see _set_asid.
- * What is stepped over is taken to return from the calls it makes, as VM exit
- * handlers do, or returns behind it must not be compressed. Nor must its TIPs
- * be deferred (SDM: "Deferred TIPs"): all TNT bits that come before flow is
- * taken up are taken for bits of what is stepped over. */
+/* With one of the next three, [blk], [insn] and [cov] give only the flow asked
+ * for. They step over other flow: its code is not read, and of its events only
+ * those about address spaces, modes, tracing and loss are given. After the PIP
+ * that leads back, flow is taken up at the first packet with an IP. While the
+ * address space is not known, it counts as root operation, and as another than
+ * config.cr3; see _set_asid.
+ *
+ * Two things are required of the flow that is stepped over. It returns from the
+ * calls it makes, as VM exit handlers do, unless returns after it are not
+ * compressed. Its TIPs are not deferred (SDM: "Deferred TIPs"): all TNT bits
+ * that come before flow is taken up are taken for its bits. */
 #define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
 #define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
 #define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3, see there */
-#define IPT_CONFIG_VMX_EVENTS 0x1000u /* give CFE events for VM entries and
-                                       * exits that only PIP.NR tells, with
-                                       * IPT_CFE_INFERRED, as long as there
-                                       * are no CFE packets */
-/* Traced by a processor with CPUID.14H:ECX[31] = 0: outside of 64-bit mode IPs
- * count from CS.base. They do in all that is handed out, in filters and for
- * ipt_cache_invalidate, too; config.read is asked for cs_base + ip. Without it
- * IPs are linear addresses. Either way direct branches with 16-bit operands
- * stay in the 64 KiB from CS.base on, but where IPs are linear and there is no
- * config.cs_base: then they do not. */
+#define IPT_CONFIG_VMX_EVENTS 0x1000u /* give CFE events, with
+                                       * IPT_CFE_INFERRED, for VM entries and
+                                       * exits that show in PIP.NR alone, as
+                                       * long as there are no CFE packets */
+/* Set: IPs count from CS.base outside of 64-bit mode, as processors with
+ * CPUID.14H:ECX[31] = 0 trace. So they do in all that is handed out, in filters
+ * and for ipt_cache_invalidate; config.read is called with cs_base + ip.
+ * Not set: IPs are linear addresses.
+ * Direct branches with 16-bit operands stay in the 64 KiB from CS.base on,
+ * unless IPs are linear and there is no config.cs_base. */
 #define IPT_CONFIG_RELATIVE_IP 0x2000u
 #define IPT_CONFIG_FLAGS_ 0x3fffu
 
@@ -484,7 +526,7 @@ typedef struct ipt_config {
 /* The errata of a processor, for config.errata: CPUID leaf 1's family (with the
  * extended one added) and model (with the extended one above).
  *
- * returns  1: *errata was written; 0: it is not in our list, *errata is 0
+ * returns  1: *errata was written; 0: it is not in the list, *errata is 0
  *          IPT_ERR_ARG */
 IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model);
 
@@ -504,13 +546,13 @@ typedef struct ipt_where {
                              * IPT_AT_TSC it counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */
     uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
-    uint64_t skip_to;       /* by _sync_forward, or behind a gap */
+    uint64_t skip_to;       /* by _sync_forward, or after a gap */
     /* These count from _init on. */
     uint64_t skipped;       /* bytes of such trace, gaps included */
     uint64_t dropped;       /* events that nobody pulled */
     uint32_t overflows;     /* OVF packets */
     uint32_t gaps;          /* pieces without bytes, see ipt_segment */
-    uint32_t resyncs;       /* times that decoding went on behind such trace */
+    uint32_t resyncs;       /* how often decoding went on after such trace */
     uint32_t lost_mtc;      /* MTC and CYC packets since the last TSC that */
     uint32_t lost_cyc;      /* could not be used, as of tsc */
     int error;              /* the last negative status, 0 if none since sync */
@@ -738,16 +780,15 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace);
 
 /* Go to the next PSB after the current position (the first one after _init).
- * A PSB that begins up to 15 bytes before the position is found too, so that
- * one whose first bytes a corrupt packet swallowed is not lost. Eight or more
- * "02 82" pairs are one PSB: the last eight count. Gaps are passed and only
- * counted.
+ * A PSB that begins up to 15 bytes before the position is found, too: a corrupt
+ * packet may have swallowed its first bytes. Eight or more "02 82" pairs are
+ * one PSB, of which the last eight count. Gaps are passed and only counted.
  *
  * returns  IPT_OK: at.sync and at.offset are the PSB's offset
  *          IPT_END: there is none; the position stays where this call found it
- *          IPT_MORE, IPT_BUDGET: there is none in what was searched. The
- *          decoder is not synchronised any more; the search, which another
- *          call goes on with, stands at at.offset
+ *          IPT_MORE, IPT_BUDGET: none was found yet, up to at.offset. Another
+ *          call goes on there; until one finds a PSB the decoder is not
+ *          synchronised
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
@@ -832,9 +873,9 @@ typedef struct ipt_clock ipt_clock;
  * returns  IPT_OK; IPT_ERR_ARG for NULL; IPT_ERR_CONFIG */
 IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config);
 
-/* Tell the clock of a packet. Pass them all, in order: it picks TSC, TMA, MTC,
- * CYC and CBR, and follows PSB, PSBEND and OVF. No packet breaks it: after an
- * error go on with the next packet.
+/* Feed a packet to the clock. Pass all packets, in order: it uses TSC, TMA,
+ * MTC, CYC and CBR, and follows PSB, PSBEND and OVF. No packet breaks it: after
+ * an error go on with the next packet.
  *
  * returns  IPT_OK: clock->tsc and the other fields hold as of this packet
  *          IPT_NO_TIME: a CYC, and the length of a cycle is not known
@@ -847,8 +888,8 @@ IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config);
  * cost     constant; at most three divisions, for an MTC */
 IPT_API int ipt_time_packet(ipt_clock *clock, const ipt_packet *packet);
 
-/* The two halves of ipt_time_packet, for who wants to know which of them failed
- * or to leave out the first: ipt_time_calibrate works out how long a cycle is
+/* The two halves of ipt_time_packet, if you want to know which of them failed,
+ * or to leave out the first. ipt_time_calibrate works out how long a cycle is
  * (fcr); ipt_time_update moves the time (all other fields).
  *
  * returns  as ipt_time_packet */
@@ -863,32 +904,33 @@ enum {
     IPT_EVT_NONE,
     IPT_EVT_ENABLED,        /* tracing enabled at ip */
     IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target.
-                             * Without that, a MOV CR3 may do it as well, and is
-                             * thought to if one stands before that branch and
-                             * has no PAGING of its own */
+                             * If the target is not known, a MOV CR3 may have
+                             * done it: one that comes before that branch and
+                             * has no PAGING of its own is taken for it */
     IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to */
     IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
     IPT_EVT_PAGING,         /* u.paging, by an instruction */
     IPT_EVT_ASYNC_PAGING,   /* u.paging, at ip */
     IPT_EVT_VMCS,           /* u.vmcs, by an instruction */
     IPT_EVT_ASYNC_VMCS,     /* u.vmcs, at ip */
-    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. Where the
-                             * next packet does not allow for one, the error
-                             * IPT_ERR_CONTEXT stands for it. What is known
-                             * then: see LOSS */
+    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. If the
+                             * next packet does not fit an overflow, there is
+                             * the error IPT_ERR_CONTEXT and no event. What is
+                             * known then: see ipt_where */
     IPT_EVT_EXEC_MODE,      /* u.exec, at ip: the mode changes here. A MODE.Exec
-                             * that repeats the mode is no event, but in a PSB+:
-                             * with IPT_EVENT_STATUS it may be as it was */
+                             * that repeats the mode is no event. Only with
+                             * IPT_EVENT_STATUS, from a PSB+, the mode may be as
+                             * it was */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
-    IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip or next. [blk],
-                             * [insn]: with IPT_EVENT_NO_IP while tracing is
-                             * enabled, flow came to no PTWRITE before it needed
-                             * the trace after this packet: it is a note that
-                             * somebody wrote into the trace. If an event with
-                             * an IP comes after the note, and flow passes that
-                             * IP first, the status is IPT_ERR_MISMATCH. It is
-                             * that, too, if a note and three other events come
+    IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip, or by the next
+                             * one. [blk], [insn]: it has IPT_EVENT_NO_IP while
+                             * tracing is enabled if flow came to no PTWRITE
+                             * before it needed the trace after this packet.
+                             * Then it is a note that somebody wrote into the
+                             * trace. A note is IPT_ERR_MISMATCH if an event
+                             * with an IP comes after it and flow passes that IP
+                             * first, or if it and three other events come
                              * between a branch and its TIP */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
@@ -900,8 +942,8 @@ enum {
     IPT_EVT_TNT,            /* [evt] only: u.tnt */
     IPT_EVT_CFE,            /* u.cfe: interrupt, SMI, VM exit, ..., at ip.
                              * IRET, UIRET and VMENTRY come after their
-                             * instruction, SYSCALL comes before it, with or
-                             * without an IP */
+                             * instruction, SYSCALL before it, with or without
+                             * an IP */
     IPT_EVT_TRIG,           /* u.trig: a trigger fired */
     IPT_EVT_IFLAGS,         /* u.exec.iflag changed, at ip */
     IPT_EVT_PEBS_BEGIN,     /* u.pebs: a PEBS block begins; id is its type */
@@ -920,8 +962,8 @@ enum {
 #define IPT_EVENT_TSC 8    /* there was a TSC packet, so tsc is absolute */
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
 #define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED:
-                           * nothing before this PSB waits for what is behind
-                           * it. See IN PARALLEL above */
+                           * nothing before this PSB waits for what comes
+                           * after it. See IN PARALLEL above */
 
 /* u.cfe.has */
 #define IPT_CFE_HAS_VECTOR 1
@@ -1073,9 +1115,9 @@ typedef struct ipt_qry_decoder ipt_qry_decoder;
 /* As for events. *ip is written with the address where tracing goes on, unless
  * the status has IPT_IP_SUPPRESSED: tracing is disabled there.
  *
- * All functions here set IPT_EVENT_PENDING as soon as no TNT bit stands before
- * the next event, which may bind further on: its ip tells. An error that comes
- * next shows in the same way; ipt_qry_event returns it. */
+ * All functions here set IPT_EVENT_PENDING as soon as no TNT bit comes before
+ * the next event. That may happen further on: its ip says where. An error that
+ * comes next is pending in the same way; ipt_qry_event returns it. */
 IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace);
 IPT_API int ipt_qry_sync_forward(ipt_qry_decoder *decoder, uint64_t *ip);
@@ -1107,7 +1149,7 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event);
 
 /* Kinds of instructions: what a decoder of trace must know about them. */
 enum {
-    IPT_INSN_OTHER,         /* flow goes on behind it */
+    IPT_INSN_OTHER,         /* flow goes on after it */
     IPT_INSN_JCC,           /* conditional: Jcc, LOOPcc, JCXZ: one TNT bit */
     IPT_INSN_JMP,           /* near direct: no trace */
     IPT_INSN_CALL,          /* near direct: no trace */
@@ -1208,14 +1250,16 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPT_FLOW_STOPPED 0x200     /* there was a TraceStop before it */
 #define IPT_FLOW_TRUNCATED 0x400   /* its bytes are from two mappings */
 
-/* Instructions that executed one after the other. A block ends behind every
- * instruction that needs trace to go on (conditional, indirect and far
- * branches, returns), at every event, behind an instruction in two mappings,
- * where config.section changes, and after 65535 instructions; with
- * IPT_CONFIG_END_ON_CALL and _JUMP also behind direct calls and jumps, and is
- * contiguous then. Otherwise it goes on at their targets: ipt_classify tells
- * where. Nothing else ends it, so blocks are the same for every cache, cut of
- * the trace and amount of fuel. */
+/* Instructions that executed one after the other. A block ends
+ *   - after each instruction that needs trace to go on: conditional, indirect
+ *     and far branches, returns
+ *   - at each event
+ *   - after an instruction in two mappings, and where config.section changes
+ *   - after 65535 instructions
+ *   - with IPT_CONFIG_END_ON_CALL and _JUMP after direct calls and jumps.
+ * Nothing else ends it: blocks are the same for every cache, cut of the trace
+ * and amount of fuel. With both flags a block is contiguous. Without them it
+ * goes on at the targets of calls and jumps: ipt_classify says where. */
 typedef struct ipt_block {
     uint64_t offset;   /* of the packet that proves its last instruction */
     uint64_t ip;       /* of its first instruction */
@@ -1231,10 +1275,11 @@ typedef struct ipt_block {
 typedef struct ipt_blk_decoder ipt_blk_decoder;
 
 /* As for packets; config.read is needed. `cache` may be NULL: code is then
- * read and classified each time it is passed. A block (an instruction) that
- * waits when you synchronise, because it is not known yet what comes behind it,
- * is proven all the same: it comes with the next ipt_blk_next (ipt_insn_next),
- * and events of the new place behind it. */
+ * read and classified each time it is passed.
+ *
+ * When you synchronise, a block (an instruction) may wait because it is not
+ * known yet what comes after it. It is proven: the next ipt_blk_next
+ * (ipt_insn_next) gives it, and then come the events of the new place. */
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace, ipt_cache *cache);
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);
@@ -1275,7 +1320,7 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
 
 /* These return IPT_EVENT_PENDING if an event comes before the first
  * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there, as far as
- * the trace at hand tells. */
+ * the trace at hand shows it. */
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
@@ -1283,19 +1328,19 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
 /* As ipt_evt_start; returns as ipt_insn_sync_forward. */
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start);
 
-/* Say in which address space the next instruction is, where the trace does not
- * tell: VMX controls may conceal PIP and VMCS packets. It holds until the next
+/* Set the address space of the next instruction where the trace does not name
+ * it: VMX controls may conceal PIP and VMCS packets. It holds until the next
  * PIP, VMCS, gap or synchronisation.
  *
  * returns  IPT_OK; IPT_ERR_NOSYNC, IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
 
 /* Go on after an error, or give up a page: drop what flow needed at at.ip and
- * take it up where the next packet tells an IP. The return stack and the
- * address space stay. Each call uses up trace, so a loop over it ends. Events
- * that are met on the way are given, and what they say holds. If the next one
- * about flow is ENABLED although tracing was enabled, a DISABLED without IP and
- * target is given before it: its packet is lost.
+ * take flow up where the next packet has an IP. Return stack and address space
+ * stay. Each call uses up trace, so a loop over it ends. Events that are
+ * met on the way are given, and what they say holds. If the next event about
+ * flow is ENABLED although tracing was enabled, the packet of a DISABLED was
+ * lost: one without IP and target is given before it.
  *
  * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
  *          the errors of ipt_evt_next: only a _sync function gets past a packet
@@ -1306,16 +1351,17 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  * at hand proves.
  *
  * returns  >= 0: *insn was written. IPT_EVENT_PENDING: events follow this
- *          instruction; pull them with ipt_insn_event before the next call,
- *          which drops (and counts, at.dropped) those you did not pull.
- *          IPT_IP_SUPPRESSED: tracing is disabled behind this instruction
- *          IPT_EVENT_FIRST: an event that became known only now stands before
- *          the next instruction: pull it, or call again to drop it. Happens
- *          only with open traces, fuel, or pages that were missing, and where
- *          the packet is lost that the next instruction needs.
+ *          instruction. Pull them with ipt_insn_event before the next call,
+ *          which drops those that you did not pull and counts them
+ *          (at.dropped). IPT_IP_SUPPRESSED: tracing is disabled after this
+ *          instruction
+ *          IPT_EVENT_FIRST: an event that became known only now comes before
+ *          the next instruction. Pull it, or call again to drop it. This
+ *          happens with open traces, fuel or missing pages, and where a packet
+ *          is lost that the next instruction needs
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
- *          IPT_ERR_RETURN, IPT_ERR_MODE, IPT_ERR_STATUS, IPT_ERR_CONTEXT
+ *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);
@@ -1373,8 +1419,9 @@ IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
 /* What coverage is wanted. Fill it from zero; any outputs go together.
  *
  * An edge leads from the address of a branch to where it went. Edges of
- * conditional branches always count, those of indirect and far branches and of
- * returns with IPT_COV_INDIRECT; not those that end tracing. */
+ * conditional branches always count; with IPT_COV_INDIRECT those of indirect
+ * and far branches and of returns do, too. Branches that end tracing have
+ * none. */
 typedef struct ipt_cov_config {
     /* Counters: an edge adds one to counter s % bitmap_size, where s is the low
      * half of mix(to) ^ mix(from) >> 1 and mix(v) is (v ^ v >> 31) times
@@ -1385,29 +1432,30 @@ typedef struct ipt_cov_config {
 
     uint32_t flags; /* IPT_COV_ */
 
-    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. Without
-     * edge, and block without seen, runs that the memo knows are not walked. */
+    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. What the
+     * memo knows is walked all the same if there is `edge`, or `block` without
+     * `seen`. */
     void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
 
-    /* Called for each block, `size` bytes of code at ip that executed one
-     * behind the other. It ends behind every branch, where an event leads away
-     * and where config.section changes, and comes when it has ended; with
-     * `seen` only where it is new to that table. 0: nobody is. */
+    /* Called for each block when it has ended: `size` bytes of code at ip that
+     * executed one after the other. A block ends after every branch, where an
+     * event leads away, and where config.section changes. With `seen` it is
+     * called only for a block that is new to that table. 0: nobody is. */
     void (*block)(uint64_t ip, uint32_t size, uint8_t mode, void *context);
 
     void *context; /* handed to both */
 
     /* IPT_FILTERS ranges of branch addresses whose edges count, or (STOP) do
-     * not. It changes nothing but that. 0: all do. */
+     * not count. Nothing else depends on it. 0: all count. */
     const ipt_filter *filter;
 
     ipt_cov_memo *memo;         /* 0: walk everything */
     const ipt_cov_memo *shared; /* a memo that was filled before: looked into
                                  * first, and only read. 0: none */
 
-    /* Blocks that were seen before, to which new ones are added. Those on paths
-     * that `shared` knows are not looked at: they were when it was filled,
-     * which has to be with a table, too. 0: every block counts as new. */
+    /* Blocks that were seen before; new ones are added. `shared` has to be
+     * filled with a table, too: blocks on paths that it knows are not looked up
+     * again. 0: every block counts as new. */
     ipt_cov_seen *seen;
 } ipt_cov_config;
 
@@ -1422,7 +1470,7 @@ typedef struct ipt_cov_config {
 #define IPT_COV_SKIPPED 0x02u    /* nothing was decoded before the first PSB */
 #define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
 #define IPT_COV_GAP 0x08u        /* trace was lost between two pieces */
-#define IPT_COV_NO_PAGE 0x10u    /* at.missing lacks, or lacked */
+#define IPT_COV_NO_PAGE 0x10u    /* at.missing is not there, or was not */
 #define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
@@ -1443,11 +1491,10 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
                          const ipt_cov_config *cov, const ipt_trace *trace,
                          ipt_cache *cache);
 
-/* Begin the next run: forget flow, hash and verdict; keep code and memo.
- * Contents of the bitmap are yours to keep or clear. The configs are looked at
- * anew, so change them before this call, not within a run; where that changes
- * what the memo depends on, the memo is emptied. After an error there is no
- * run, until a _begin succeeds.
+/* Begin the next run: forget flow, hash and verdict; keep code and memo. The
+ * bitmap is yours to keep or clear. The configs are read again here: change
+ * them before this call and not within a run. If a change matters to the memo,
+ * the memo is emptied. After an error there is no run until a _begin succeeds.
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
@@ -1460,24 +1507,24 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
 
 /* Decode from the first PSB as far as the trace goes.
  *
- * returns  IPT_END: the end was reached. decoder->verdict says what lacks.
+ * returns  IPT_END: the end was reached. decoder->verdict says what is missing
  *          IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE: supply it and call again
  *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
  *          IPT_ERR_STATE: the last _begin failed
- *          IPT_ERR_CONFIG: the memo is that of decoders with another config
- *          now: ipt_cov_begin
- *          At each of them all outputs hold as of decoder->at. */
+ *          IPT_ERR_CONFIG: a decoder with another config has begun to use the
+ *          memo: ipt_cov_begin
+ *          With each of them all outputs hold as of decoder->at. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
 
-/* Behind an error, or to give up a missing page: take flow up where the trace
- * tells it, at the next PSB at the latest. Then call ipt_cov_run.
+/* After an error, or to give up a missing page: take flow up where the trace
+ * says where it is, at the next PSB at the latest. Then call ipt_cov_run.
  *
- * returns  >= 0; IPT_END: it tells it nowhere; IPT_MORE, IPT_BUDGET */
+ * returns  >= 0; IPT_END: the trace says it nowhere; IPT_MORE, IPT_BUDGET */
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
-/* Forget code, as ipt_cache_invalidate, in the decoder's cache; its memo is
- * emptied, at once, and the shared one no more looked into, until the next
- * _begin. So it is, too, where the cache was invalidated otherwise.
+/* Forget code in the decoder's cache, as ipt_cache_invalidate does. At once the
+ * decoder's memo is emptied, and the shared one is not looked into until the
+ * next _begin. ipt_cache_invalidate on that cache has the same effect.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
@@ -1505,28 +1552,31 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  *             ipt_hot_break(&hot);
  *     }
  *
- * A block becomes a head when flow gets there from a kept trace, in whatever
- * way; or by a direct branch (the last instruction of the block before is JCC,
- * JMP or CALL) and its address is at most that of the block before; or when you
- * mark it. It counts each time it runs, except inside of a kept trace or while
- * another trace is recorded. When it has run `threshold` times, that run is the
- * first block of a recording. This ends before a block when
+ * A block becomes a head when
+ *   - flow gets there from a kept trace, in whatever way,
+ *   - flow gets there by a direct branch (the last instruction of the block
+ *     before is JCC, JMP or CALL), at an address not above that of the block
+ *     before, or
+ *   - you mark it.
+ * A head counts its runs, except inside of a kept trace and while another trace
+ * is recorded. When it has run `threshold` times, that run is the first block
+ * of a recording. The recording ends before a block when
  *   - it has max_blocks, or there is no more memory for it,
  *   - config.end_trace says so, or
- *   - that leaves it to ipt_hot, the recording has more than one block, and the
- *     next block is a head or the first one of a kept trace.
- * It is aborted, its head counts anew and config.aborted is told where flow
- * does not go on by itself: trace was lost, tracing was disabled or enabled, an
- * interrupt or a transaction's abort came between, mode or address space
- * changed, and at ipt_hot_break.
+ *   - config.end_trace leaves it to ipt_hot, the recording has more than one
+ *     block, and the next block is a head or the first one of a kept trace.
+ * The recording is aborted where flow does not go on by itself: trace was lost,
+ * tracing was disabled or enabled, an interrupt or a transaction's abort came
+ * between, mode or address space changed, and at ipt_hot_break. Its head then
+ * counts anew, and config.aborted is called.
  *
  * Flow is in a kept trace from its head on, as long as the blocks are those of
  * the trace. Blocks may be in several traces.
  *
- * An event may cut a block in two (see ipt_block); each is a block here. With
- * IPT_CONFIG_END_ON_CALL and _JUMP blocks are contiguous; without them it is
- * not known what code they have, so ipt_hot_invalidate may miss one, and direct
- * jumps inside of a block make no heads.
+ * An event may cut a block in two (see ipt_block); each part is a block here.
+ * Use IPT_CONFIG_END_ON_CALL and _JUMP: blocks are contiguous then. Without
+ * them it is not known what code a block has, so ipt_hot_invalidate may miss
+ * one, and direct jumps inside of a block make no heads.
  * ========================================================================== */
 
 /* What a trace, or its head, is known by: the address of the first block. */
@@ -1569,10 +1619,10 @@ typedef struct ipt_hot_config {
     /* Handed to every callback below, for you to use. */
     void *context;
 
-    /* Does the trace being recorded end before the block at `next`? It is asked
-     * before each block but the first. IPT_HOT_END: yes. IPT_HOT_CONTINUE: no,
-     * unless it has max_blocks. IPT_HOT_DECIDE and any other value: the rules
-     * above say, as they do where this is 0. */
+    /* Does the trace being recorded end before the block at `next`? Called
+     * before each block except the first. IPT_HOT_END: yes. IPT_HOT_CONTINUE:
+     * no, unless it has max_blocks. IPT_HOT_DECIDE and any other value: the
+     * rules above decide, as they do where this is 0. */
     int (*end_trace)(const ipt_hot_tag *tag, uint64_t next, void *context);
 
     /* A trace is complete. `blocks` holds until this returns. IPT_HOT_KEEP:
@@ -1610,15 +1660,15 @@ typedef struct ipt_hot_stats {
     uint64_t blocks;  /* fed */
     uint64_t inside;  /* instructions in kept traces */
     uint64_t insns;   /* all instructions */
-    uint64_t told;    /* traces: complete, ... */
+    uint64_t told;    /* complete traces that config.trace got, ... */
     uint64_t dropped; /* ... and not kept, because config.trace said so */
     uint64_t deleted; /* kept traces deleted, `evicted` included */
     uint64_t aborted; /* recordings */
     uint64_t heads_lost; /* no room for a head: it, or another, was forgotten,
                           * or counts one less */
     uint64_t evicted;    /* kept traces deleted to have room */
-    uint64_t refused;    /* complete traces not told: no room, and those kept
-                          * run more often */
+    uint64_t refused;    /* complete traces that it did not get: there was no
+                          * room, and those kept run more often */
     uint64_t cut;        /* traces that ended because there was no room to
                           * record another block */
 } ipt_hot_stats;
@@ -1677,7 +1727,7 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
 /* ==========================================================================
  * [gen]  executed branches to a trace
  *
- * For emulators, simulators and tests: tell what ran, in order, and get the
+ * For emulators, simulators and tests: report what ran, in order, and get the
  * trace that a processor writes. One ipt_gen for each logical processor; no
  * code is read, nothing is allocated. examples/emit.c is a toy processor that
  * traces itself, examples/tools/ptrecord.c does that for any program under
@@ -1737,14 +1787,14 @@ typedef struct ipt_gen_config {
     uint32_t cpuid_15_ebx; /* them 0, and ebx at most 511 times eax */
     uint8_t mtc_freq;
     uint8_t nom_freq; /* 0: the TSC counts core cycles, whatever the ratio */
-    uint8_t cbr;      /* core:bus ratio at the start, 0: not told */
+    uint8_t cbr;      /* core:bus ratio at the start, 0: no CBR */
 } ipt_gen_config;
 
 /* ipt_gen_config.flags */
 #define IPT_GEN_TNT_64 0x10000u /* up to 47 branches in a packet */
 #define IPT_GEN_DEFER 0x20000u  /* TIPs wait for the TNT packet in progress;
                                  * those of returns only with NO_RETCOMP */
-#define IPT_GEN_TSC 0x40000u    /* TSC (with MTC: TMA) in PSB+, behind OVF */
+#define IPT_GEN_TSC 0x40000u    /* TSC (with MTC: TMA) in PSB+, after OVF */
 #define IPT_GEN_MTC 0x80000u    /* MTC every 1 << mtc_freq crystal clocks */
 #define IPT_GEN_CYC 0x100000u   /* CYC before packets */
 #define IPT_GEN_FLAGS_ 0x1f0000u
@@ -1762,8 +1812,8 @@ typedef struct ipt_gen ipt_gen;
 /* Room that any one call needs at most, bytes. */
 #define IPT_GEN_ROOM 256
 
-/* Prepare a writer: everything in it is cleared, so set out and size behind
- * this call. The trace begins with a PSB+ at the first event.
+/* Prepare a writer: everything in it is cleared, so set out and size after this
+ * call. The trace begins with a PSB+ at the first event.
  *
  * mode     IPT_MODE_: the first execution mode
  * returns  IPT_OK; IPT_ERR_ARG */
@@ -1821,11 +1871,12 @@ typedef struct ipt_topa {
     uint64_t since_base;
     uint64_t since_mask_ptrs;
     uint64_t table;
-    uint8_t wrapped; /* 1: output came round, to where it stands now or past
-                      * where it was since: all that is there is wanted, and
-                      * what is oldest comes next. The hardware does not say:
-                      * fill the output with zeros and look after the end, or
-                      * use a region with IPT_TOPA_INT */
+    uint8_t wrapped; /* 1: output came round, to where it is now or past where
+                      * it was then: all that is there is wanted, the oldest
+                      * from the current position on. The hardware does not say
+                      * so: fill the output with zeros and look whether bytes
+                      * after the end changed, or use a region with
+                      * IPT_TOPA_INT */
     /* Where physical memory can be read: `size` bytes that stay there while the
      * segments are used (for an entry of a table, 8 bytes: during the call);
      * NULL: nowhere. Whatever a table holds may be asked for. */
@@ -1906,10 +1957,10 @@ typedef struct ipt_cpuid_14 {
     uint32_t ebx_1;
 } ipt_cpuid_14;
 
-/* What a processor does not have of the IA32_RTIT_CTL that is wanted: bits, and
+/* What is wanted in IA32_RTIT_CTL and this processor does not have: bits, and
  * fields as a whole. Writing the register raises #GP unless this is 0. Reserved
- * bits count, too; so does IPT_RTIT_TOPA where it and FABRIC_EN are 0, but no
- * single-range output is there. NULL: all bits. */
+ * bits count, too. So does IPT_RTIT_TOPA where it and FABRIC_EN are 0 but the
+ * processor has no single-range output. cpu NULL: all bits. */
 IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
                                       const ipt_cpuid_14 *cpu);
 
@@ -1925,7 +1976,7 @@ typedef struct ipt_msrs {
     uint32_t cpuid_15_ebx;
 } ipt_msrs;
 
-/* Set what these tell in a config: errata, filter, mtc_freq, nom_freq,
+/* Set what follows from these in a config: errata, filter, mtc_freq, nom_freq,
  * cpuid_15_* and the flags IPT_CONFIG_NO_RETCOMP and IPT_CONFIG_RELATIVE_IP.
  * All else stays as it is.
  *
@@ -1977,14 +2028,14 @@ IPT_API const char *ipt_insn_name(uint8_t kind);
  *   pt_L_get_config, pt_enc_get_config
  *                              you have it
  *   pt_image_*, pt_iscache_*, pt_L_set_image, pt_L_get_image
- *                              config.read, the only image; a file or ELF image
- *                              behind it is in examples/tools/common
+ *                              config.read, the only image; one for files and
+ *                              ELF is in examples/tools/common
  *   block cache (internal)     ipt_cache, which works with the callback
  *   pt_asid                    ipt_asid, with the VMX non-root bit
  *   pts_event_pending, pts_ip_suppressed
  *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
- *   pts_eos                    IPT_LAST, which says where it is missing;
- *                              IPT_CONFIG_WALK_ON goes on behind it
+ *   pts_eos                    IPT_LAST, which says where it is not set;
+ *                              IPT_CONFIG_WALK_ON goes on after it
  *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
  *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
  *   -pte_bad_query             IPT_ERR_MISMATCH; in [qry] IPT_ERR_QUERY
@@ -2057,19 +2108,19 @@ IPT_API const char *ipt_insn_name(uint8_t kind);
  *   nothing is predicted, and traces are history. One ipt_hot, one thread; make
  *   one for each stream of flow. Below, each call of DynamoRIO, then ours.
  *
- *   dr_register_trace_event    tells a trace before it enters the code cache,
+ *   dr_register_trace_event    called before a trace enters the code cache, and
  *                              perhaps again later to translate addresses
- *     config.trace             tells it once, before it is kept; may drop it.
+ *     config.trace             called once, before it is kept; may drop it.
  *                              The list of its blocks comes in place of code
  *   dr_register_end_trace_event
  *                              asks before each further block whether the trace
  *                              ends there
- *     config.end_trace         asks likewise; IPT_HOT_CONTINUE is advice, too
+ *     config.end_trace         so does this; IPT_HOT_CONTINUE is advice, too
  *   CUSTOM_TRACE_DR_DECIDES, _END_NOW, _CONTINUE
  *     IPT_HOT_DECIDE, _END, _CONTINUE
- *   dr_register_delete_event   tells a deletion, perhaps after a new fragment
- *                              with the tag exists
- *     config.deleted           tells it at once, before any new trace
+ *   dr_register_delete_event   says what was deleted, perhaps after there is a
+ *                              new fragment with the tag
+ *     config.deleted           says so at once, before any new trace
  *   dr_mark_trace_head         makes the block a trace head
  *     ipt_hot_mark_head        makes the tag one, until it is invalidated or
  *                              the table of heads is full
@@ -2172,7 +2223,7 @@ typedef struct ipt_evt_state_ {
     uint8_t psb_fup;     /* the last PSB+ has a FUP */
     uint8_t enabled;     /* tracing is enabled */
     uint8_t was_enabled; /* ... and was, before the PSB+ in progress */
-    uint8_t synced;      /* a PSB+ has told whether it is */
+    uint8_t synced;      /* a PSB+ has said whether it is */
     uint8_t exec;        /* last MODE.Exec: IPTI_EXEC_, 0: none */
     uint8_t skipped;     /* packets were passed since the OVF */
     uint8_t vmx;         /* 1 + last PIP.NR, 0: not known */
@@ -2212,7 +2263,7 @@ struct ipt_cache_line {
     uint8_t kind_;  /* of its last instruction; the others are OTHER */
     uint8_t last_;  /* size of its last instruction */
     uint8_t leaves_; /* flow goes on from it in another section */
-    uint32_t next_[2]; /* lines that were met behind this one; to be checked */
+    uint32_t next_[2]; /* lines met after this one; to be checked */
     uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
 };
 
@@ -2239,9 +2290,7 @@ typedef struct ipt_window_ {
 } ipt_window_;
 
 struct ipt_cache {
-    uint64_t *fuel; /* yours to set behind ipt_cache_init; it bounds what
-                     * ipt_cache_invalidate does: one unit for 16 lines. NULL:
-                     * unbounded */
+    uint64_t *fuel;
     ipt_cache_line *lines_;
     uint32_t last_;    /* number of lines - 1 */
     uint32_t magic_;
