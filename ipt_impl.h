@@ -223,6 +223,8 @@ static int ipti_made(uint32_t *magic, size_t size, int status)
     (!(self) || (self)->magic_ != ipti_magic(sizeof(*(self))))
 #define IPTI_SELF_ERROR(self) ((self) ? IPT_ERR_STATE : IPT_ERR_ARG)
 
+/* Little-endian loads, made of bytes: trace and code may lie anywhere, and the
+ * host may have the other byte order. */
 static inline uint16_t ipti_le16(const uint8_t *p)
 {
     return (uint16_t) (p[0] | p[1] << 8);
@@ -308,6 +310,8 @@ static inline uint64_t ipti_div(uint64_t n, uint64_t d)
 
 /* ---- fuel ---- */
 
+/* Work is refused before it begins, and paid for after it is done: a call may
+ * go below zero by one packet or run, which counts as zero. */
 static IPTI_HOT int ipti_fuel_empty(const ipt_config *config)
 {
     return config->fuel && *config->fuel == 0;
@@ -346,10 +350,12 @@ enum {                /* ipt_cursor_.state */
     IPTI_CUR_FORWARD, /* a search for a PSB ran out of fuel or trace */
     IPTI_CUR_BACKWARD,
     IPTI_CUR_SYNC, /* at a packet */
-    IPTI_CUR_PSB,  /* at a packet, or behind a PSB with more than 8 pairs */
-    IPTI_CUR_GAP   /* behind a gap: a PSB is searched */
+    IPTI_CUR_PSB,  /* at a packet, or after a PSB with more than 8 pairs */
+    IPTI_CUR_GAP   /* after a gap: a PSB is searched */
 };
 
+/* A segment without bytes that says how many were lost. An empty segment that
+ * says 0 is no gap. */
 static IPTI_HOT int ipti_seg_gap(const ipt_segment *seg)
 {
     return !seg->data && seg->size;
@@ -363,8 +369,8 @@ static IPTI_HOT uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
     return begin + (ipti_seg_gap(seg) && seg->size > most ? most : seg->size);
 }
 
-/* Where a segment that ends at `end` begins. Returns 0 if that cannot be told:
- * it is the gap that leads to IPTI_GAP_LIMIT. */
+/* Where a segment that ends at `end` begins. Returns 0 if that cannot be worked
+ * out: the gap that leads to IPTI_GAP_LIMIT may begin anywhere. */
 static inline int ipti_seg_begin(const ipt_segment *seg, uint64_t *end)
 {
     if (ipti_seg_gap(seg) && *end == IPTI_GAP_LIMIT)
@@ -373,8 +379,8 @@ static inline int ipti_seg_begin(const ipt_segment *seg, uint64_t *end)
     return 1;
 }
 
-/* A segment is passed while one is looked for. Returns 0 if that was the last
- * one that fuel allows for. */
+/* Pay for a segment that a search passes: segments without bytes cost nothing,
+ * IPTI_PIECES others cost one unit. Returns 0 when fuel is used up. */
 static IPTI_HOT int ipti_cur_paid(const ipt_cursor_ *cur,
                                   const ipt_segment *seg, uint32_t *passed)
 {
@@ -431,8 +437,8 @@ static uint64_t ipti_cur_piece_end(const ipt_cursor_ *cur)
                : cur->begin;
 }
 
-/* Of pos, which `piece` holds and few bytes follow: where the gap ends that
- * ends them. 0: the trace does. */
+/* Few bytes follow pos, which is in `piece`. If a gap cuts them off, returns
+ * where that gap ends; if the trace ends, 0. */
 static IPTI_APART uint64_t ipti_cur_gap(const ipt_cursor_ *cur, uint64_t pos)
 {
     const ipt_trace *trace = cur->trace;
@@ -464,8 +470,8 @@ static int ipti_cur_holds(const ipt_cursor_ *cur, uint64_t pos, uint64_t size)
     return 0;
 }
 
-/* Collect up to 16 bytes at pos, which is in the current segment, and fill up
- * with zeros. */
+/* Collect up to 16 bytes at pos, which is in the current segment, from it and
+ * the segments after it. The rest of the window is filled with zeros. */
 static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
                                uint8_t *window)
 {
@@ -487,8 +493,8 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
     return n;
 }
 
-/* The bytes at pos if 16 or more of them lie together in the segment read last:
- * *n of them at the address returned; else NULL. */
+/* The fast way to the bytes at pos: if 16 or more of them lie together in the
+ * segment read last, returns where, and how many in *n; else NULL. */
 static inline const uint8_t *ipti_cur_here(const ipt_cursor_ *cur, uint64_t pos,
                                            size_t *n)
 {
@@ -534,7 +540,9 @@ static inline int ipti_cur_bytes(ipt_cursor_ *cur, uint64_t pos,
     return IPT_OK;
 }
 
-/* What a search forward may still read, the caller must keep. */
+/* Set at->release, below which the caller may drop trace. Bytes that a later
+ * search for a PSB may still read are kept: 15 before the position, or the
+ * pattern that a search in progress has met. */
 static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 {
     if (IPTI_UNLIKELY(cur->state == IPTI_CUR_FORWARD
@@ -546,8 +554,9 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
         at->release = at->offset;
 }
 
-/* Where at->offset is at a packet: see what needs no look at each of the next
- * ones. All that changes it makes `quick` 0; the trace only grows. */
+/* At a packet: find out up to which offset the next packets need no check of
+ * state, fuel and pieces (`quick`). All that may change the answer sets `quick`
+ * to 0. Trace that grows does not change it. */
 static void ipti_cur_quicken(ipt_cursor_ *cur, const ipt_where *at)
 {
     size_t n;
@@ -565,12 +574,13 @@ static inline int ipti_cur_quick(const ipt_cursor_ *cur, uint64_t pos)
     return pos < cur->quick && cur->origin == cur->trace->offset;
 }
 
-/* Then, the bytes there, of which 16 can be read. */
+/* The bytes at pos where `quick` holds; 16 can be read. */
 static IPTI_HOT const uint8_t *ipti_cur_at(const ipt_cursor_ *cur, uint64_t pos)
 {
     return &cur->trace->seg[cur->seg].data[(size_t) (pos - cur->begin)];
 }
 
+/* Each field of a config is in its range. Pointers are trusted. */
 static int ipti_config_values(const ipt_config *config)
 {
     unsigned i;
@@ -587,6 +597,7 @@ static int ipti_config_values(const ipt_config *config)
     return IPT_OK;
 }
 
+/* What _init checks of its arguments, before a decoder borrows them. */
 static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
 {
     if (!config || !trace || (trace->count && !trace->seg))
@@ -626,6 +637,8 @@ static const struct ipti_cpu {
     {6, IPT_ERRATUM_APL11, {0x7a, 0x86, 0x96, 0x9c, 0xb6, 0xaf, 0xdd}},
 };
 
+/* The lists are short and are read once for each trace, so they are
+ * searched. */
 IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model)
 {
     unsigned i;
@@ -646,6 +659,7 @@ IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model)
     return 0;
 }
 
+/* Before the first PIP and VMCS, and after trace was lost. */
 static inline void ipti_asid_unknown(ipt_asid *asid)
 {
     asid->cr3 = IPT_ASID_UNKNOWN;
@@ -653,6 +667,7 @@ static inline void ipti_asid_unknown(ipt_asid *asid)
     asid->nr = 0;
 }
 
+/* Compared field by field, as padding has no value. */
 static inline int ipti_asid_same(const ipt_asid *a, const ipt_asid *b)
 {
     return a->cr3 == b->cr3 && a->vmcs == b->vmcs && a->nr == b->nr;
@@ -679,8 +694,8 @@ static int ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     return IPT_OK;
 }
 
-/* Every public call on a decoder ends here. Where more trace is needed, pieces
- * may be cut differently afterwards: the position is looked for again. */
+/* Every public call on a decoder ends here. After IPT_MORE the caller may cut
+ * the trace into other pieces, so the cursor looks for its position again. */
 static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 {
     ipti_cur_release(cur, at);
@@ -696,6 +711,7 @@ static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 
 /* ---- the stack of calls         SDM: "Return Compression" ---- */
 
+/* A call too many overwrites the oldest, as in the processor. */
 static void ipti_calls_push(ipt_calls_ *calls, uint64_t ip)
 {
     calls->ip[calls->top] = ip;
@@ -704,7 +720,8 @@ static void ipti_calls_push(ipt_calls_ *calls, uint64_t ip)
         calls->count++;
 }
 
-/* Every near return pops, compressed or not. Returns 0 if there is nothing. */
+/* Every near return pops, compressed or not. Returns 0 if the stack is
+ * empty. */
 static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
 {
     if (calls->count == 0)
@@ -722,14 +739,16 @@ static inline void ipti_calls_clear(ipt_calls_ *calls)
     calls->count = 0;
 }
 
-/* So many more were on it at a time: the oldest are lost. */
+/* [cov]: a path that was not walked had up to `more` frames on top of these at
+ * one time. The oldest ones that this pushed out are lost. */
 static inline void ipti_calls_keep(ipt_calls_ *calls, unsigned more)
 {
     if (calls->count + more > IPT_RETURN_STACK_)
         calls->count = (uint8_t) (IPT_RETURN_STACK_ - more);
 }
 
-/* As it was, but for entries that were overwritten since. */
+/* Go back to a state from before. Entries that were overwritten since then are
+ * not brought back. */
 static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
                                    uint8_t count)
 {
@@ -741,15 +760,16 @@ static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
  * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"
  * Uses: [base].  State: ipt_pkt_decoder.
  *
- * A packet is known by its first byte or, behind 02, by its second one. What
+ * The first byte says which packet it is; after 02 the second byte does. What
  * follows has a fixed layout that decoder and encoder share: a list
  *     F(C type, member of u, byte, bit, width, scale)
  * says that the member's value, shifted right by scale, stands in `width` bits
  * from bit `bit` of byte `byte` up. A reserved bit is neither checked nor set.
  * ========================================================================== */
 
-/* X(packet, first byte, second byte or 0, size) of all that have one size:
- * those behind 02 first, the frequent ones before the others */
+/* X(packet, first byte, second byte or 0, size) of all packets that have one
+ * size. Those after 02 come first, because ipti_shape_ext searches them, and
+ * among them the frequent ones. */
 #define IPTI_FORMS(X)           \
     X(TNT_64, 0x02, 0xa3, 8)    \
     X(PSB, 0x02, 0x82, 16)      \
@@ -796,7 +816,7 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 /* First bytes, and the mask under which they are one. */
 #define IPTI_PAD 0x00
 #define IPTI_EXT 0x02     /* an extended opcode follows */
-#define IPTI_MODE 0x99    /* which, bits 7:5 of the next byte tell */
+#define IPTI_MODE 0x99    /* bits 7:5 of the next byte say which */
 #define IPTI_TRIG 0xd9
 #define IPTI_MNT_3RD 0x88 /* MNT alone has a third opcode byte */
 #define IPTI_IP_MASK 0x1f /* above it: IPBytes */
@@ -808,7 +828,7 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 #define IPTI_CYC 0x03      /* xxxxxx11 */
 #define IPTI_BIP_MASK 0x07 /* only inside a PEBS block: 0 is TNT's bit 0 */
 #define IPTI_BIP 0x04      /* xxxxx100 */
-/* Second bytes behind 02 that hold a field. */
+/* Second bytes after 02 that hold a field. */
 #define IPTI_PTW_MASK 0x1f
 #define IPTI_PTW 0x12    /* IP, plc, plc, 10010 */
 #define IPTI_EXT_IP 0x80 /* EXSTOP and BEP: a FUP follows */
@@ -962,8 +982,8 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 
 /* ---- shape: which packet, and how long ---- */
 
-/* IP packets by the first byte, which is odd: the size, 0: it is none, or has a
- * reserved IPBytes; before that, the type. */
+/* A table for IP packets by the first byte f, which is odd. [f]: the size, or 0
+ * if f is no IP packet or has a reserved IPBytes. [f - 1]: the type. */
 #define IPTI_X(opcode, type) ((opcode) == IPTI_##type ? IPT_PKT_##type : 0)
 #define IPTI_IP_TYPE(opcode)                                                 \
     (IPTI_X(opcode, TIP) | IPTI_X(opcode, TIP_PGE) | IPTI_X(opcode, TIP_PGD) \
@@ -985,7 +1005,8 @@ static const uint64_t ipti_ip_mask[8]
     = {0, 0xffff, 0xffffffff, 0xffffffffffff, 0xffffffffffff, 0,
        0xffffffffffffffff, 0};
 
-/* The IP behind `last`. SDM: "IP Compression" */
+/* The IP that a packet stands for: its payload replaces the low bytes of the
+ * last IP. SDM: "IP Compression" */
 static inline uint64_t ipti_ip_after(uint64_t last, unsigned ipc,
                                      uint64_t payload)
 {
@@ -994,7 +1015,8 @@ static inline uint64_t ipti_ip_after(uint64_t last, unsigned ipc,
     return (last & ~ipti_ip_mask[ipc]) | payload;
 }
 
-/* Each returns the packet's size, or IPT_MORE if n bytes do not tell. */
+/* The ipti_shape functions return the size of the packet at p, or IPT_MORE if
+ * its n bytes do not say how long it is. */
 static int ipti_shape_cyc(const uint8_t *p, size_t n)
 {
     /* CYC: 5 bits with EXP in bit 2, then 7 bits with EXP in bit 0 a byte, up
@@ -1023,6 +1045,8 @@ static inline int ipti_is_psb(const uint8_t *p, size_t n)
     return IPT_MEMCMP(p, ipti_psb, n) == 0;
 }
 
+/* A PSB is compared as a whole: a part of one that contradicts the pattern is
+ * an error as soon as it is seen. */
 static int ipti_shape_psb(const uint8_t *p, size_t n)
 {
     if (n >= IPTI_SIZE_PSB)
@@ -1031,7 +1055,7 @@ static int ipti_shape_psb(const uint8_t *p, size_t n)
     return ipti_is_psb(p, n) ? IPT_MORE : IPT_ERR_PACKET;
 }
 
-/* The packet behind 02, by its second byte. */
+/* The packet after 02, by its second byte. */
 static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
 {
     const ipti_form *form = ipti_forms;
@@ -1065,7 +1089,7 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     return form->size;
 }
 
-/* All but those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
+/* All packets except those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
 static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 {
     switch (p[0]) {
@@ -1115,6 +1139,7 @@ static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
     return IPT_OK;
 }
 
+/* The bits of a CYC as ipti_shape_cyc describes them: 5, then 7 a byte. */
 static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
 {
     uint64_t value = p[0] >> 3;
@@ -1128,7 +1153,8 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
 #define IPTI_LOAD(type, member, byte, bit, width, scale) \
     out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
 
-/* Those that others look at without the rest. */
+/* Loaders of single packets, for [evt] and [cov], which know the type
+ * already. */
 #define IPTI_LOADER(name, fields)                                      \
     static inline void ipti_load_##name(ipt_packet *out, const uint8_t *p) \
     {                                                                  \
@@ -1140,6 +1166,8 @@ IPTI_LOADER(pip, IPTI_PIP)
 IPTI_LOADER(vmcs, IPTI_VMCS)
 #undef IPTI_LOADER
 
+/* Bytes that are 0 are checked: SKZ84 corrupts them, and nothing else of a
+ * corrupt TMA would show it. */
 static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
 {
     if (p[4] || p[6] > 1)
@@ -1148,8 +1176,9 @@ static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
     return IPT_OK;
 }
 
-/* Fill out->u for a packet of this type and size; all its bytes are there. PAD,
- * PSB, PSBEND, OVF and STOP have nothing to load. What fails writes nothing. */
+/* Fill out->u for a packet of this type and size, all of whose bytes are at p.
+ * PAD, PSB, PSBEND, OVF and STOP have nothing to load. If it fails, nothing is
+ * written. */
 static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
                      uint32_t size)
 {
@@ -1303,9 +1332,9 @@ static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
     }
 }
 
-/* SKD007: an OVF may overwrite the second byte of a CYC and go on behind it.
- * What then reads as a CYC of two bytes is one cut byte and "02 f3". Returns
- * the size. */
+/* SKD007: an OVF may overwrite the second byte of a CYC, and its own second
+ * byte follows. What reads as a CYC of two bytes is then one byte of a CYC and
+ * "02 f3". Returns the size. */
 static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 {
     if (p[1] != IPTI_FIRST_OVF)
@@ -1320,8 +1349,9 @@ static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 
 #define IPTI_PADS 9 /* that are stepped over at once, at most */
 
-/* How many PADs are at p? One is, and eight bytes after it can be read: their
- * lowest bit is in the first byte that is no PAD. */
+/* The number of PADs at p, at least 1 and at most IPTI_PADS. Eight bytes after
+ * the first one are read: the lowest bit among them is in the first byte that
+ * is no PAD. */
 static IPTI_HOT unsigned ipti_pads(const uint8_t *p)
 {
     const uint64_t next = ipti_le64(p + 1);
@@ -1332,7 +1362,8 @@ static IPTI_HOT unsigned ipti_pads(const uint8_t *p)
 /* A run of PAD is one packet, up to this many of them. */
 #define IPTI_PAD_RUN 4096
 
-/* The PADs at p, of which n bytes belong to the trace, however many. */
+/* The number of PADs at p, where n bytes belong to the trace; at most
+ * IPTI_PAD_RUN. */
 static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
 {
     const uint32_t limit = n < IPTI_PAD_RUN ? (uint32_t) n : IPTI_PAD_RUN;
@@ -1345,7 +1376,7 @@ static IPTI_APART uint32_t ipti_pkt_run(const uint8_t *p, size_t n)
     return size;
 }
 
-/* Behind a PSB: step over further "02 82" pairs, which are part of it. */
+/* After a PSB: step over further "02 82" pairs, which are part of it. */
 static int ipti_pkt_pairs(ipt_cursor_ *cur, ipt_where *at)
 {
     uint8_t window[IPTI_WINDOW];
@@ -1393,7 +1424,8 @@ static size_t ipti_psb_scan(const uint8_t *p, size_t n, uint32_t *run)
     return i;
 }
 
-/* How much of a run of m pattern bytes may still become, or is, a PSB. */
+/* How many of m bytes of the pattern may still become a PSB, or are one: a
+ * search that goes on later needs them. */
 static uint32_t ipti_psb_kept(uint32_t m)
 {
     return m < IPTI_SIZE_PSB ? m : IPTI_SIZE_PSB + (m & 1);
@@ -1401,7 +1433,7 @@ static uint32_t ipti_psb_kept(uint32_t m)
 
 /* Search forward from *pos with *run bytes of the pattern before it.
  *
- * returns  IPT_OK: *run tells of the PSB that ended at *pos
+ * returns  IPT_OK: a PSB ended at *pos, and *run is the length of its pattern
  *          1: there is none before *gap, the end of the gap at *pos
  *          IPT_END, IPT_MORE, IPT_BUDGET */
 static int ipti_psb_search(ipt_cursor_ *cur, uint64_t *pos, uint32_t *run,
@@ -1439,14 +1471,15 @@ static int ipti_psb_search(ipt_cursor_ *cur, uint64_t *pos, uint32_t *run,
 
 /* ---- gaps: trace that was lost ---- */
 
-/* Trace up to `to` is not decoded. */
+/* Count the trace up to `to` as skipped, from where it was counted before. */
 static void ipti_at_skip(ipt_where *at, uint64_t to)
 {
     at->skipped += to - at->skip_to;
     at->skip_to = to;
 }
 
-/* The bytes from at->offset up to `end`, where a gap ends, are one packet. */
+/* Make one packet of the bytes from at->offset up to `end`, where a gap ends.
+ * Nothing after it is decoded before the next PSB. */
 static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
                         uint64_t end)
 {
@@ -1471,7 +1504,7 @@ static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return IPT_OK;
 }
 
-/* Behind a gap: go to the next PSB. Returns 1 if there is another gap. */
+/* After a gap: go to the next PSB. Returns 1 if another gap comes first. */
 static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
 {
     uint64_t pos = at->offset;
@@ -1490,7 +1523,9 @@ static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
     return status;
 }
 
-/* What the packet at p says of the cursor itself. */
+/* Keep what a packet means to the cursor: a PEBS block begins, goes on or ends;
+ * a PSB is the last one seen, and pairs after it belong to it; an OVF
+ * counts. */
 static inline void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
                                  const ipt_packet *packet, const uint8_t *p,
                                  size_t n)
@@ -1512,9 +1547,9 @@ static inline void ipti_pkt_note(ipt_cursor_ *cur, ipt_where *at,
     }
 }
 
-/* Any packet but those of ipti_pkt_tnt and ipti_pkt_pad_ip. Returns its size or
- * IPT_MORE if n bytes do not hold it; *type is set in any case, out->u only on
- * success. */
+/* Any packet except those of ipti_pkt_tnt and ipti_pkt_pad_ip. Returns its
+ * size, or IPT_MORE if n bytes do not hold it. *type is always set, out->u only
+ * on success. */
 static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
                           ipt_packet *out, uint8_t *type, const uint8_t *p,
                           size_t n)
@@ -1552,7 +1587,8 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
     return status < 0 ? status : size;
 }
 
-/* TNT-8 by the byte, which is even: how many bits; behind that, which. */
+/* A table for TNT-8 by its byte b, which is even. [b]: how many bits; [b + 1]:
+ * which bits. */
 #define IPTI_TNT_1(b, n) n, (b) >> 1 & ((1 << (n)) - 1)
 #define IPTI_TNT_2(b, n) IPTI_TNT_1(b, n), IPTI_TNT_1((b) + 2, n)
 #define IPTI_TNT_4(b, n) IPTI_TNT_2(b, n), IPTI_TNT_2((b) + 4, n)
@@ -1571,10 +1607,10 @@ static const uint8_t ipti_tnts[256]
  *   IP      | IPBytes   | opcode            |  TIP, TIP.PGE, TIP.PGD, FUP:
  *   1-.     |        payload                |  SDM: "Target IP (TIP) Packet"
  *
- * Each returns the size, or 0 if it is another one: nothing is written then. A
- * branch tells TNT from the rest, so that what follows need not wait for this
- * byte; a table has the size of IP packets, which a branch would often guess
- * wrong. */
+ * Each returns the size, or 0 if it is another packet: nothing is written then.
+ * TNT and the rest are told apart by a branch, so that the processor goes on
+ * before it has this byte. The size of IP packets comes from a table, because a
+ * branch on it would often be predicted wrong. */
 static IPTI_HOT uint64_t ipti_pkt_tnt(ipt_packet *out, const uint8_t *p)
 {
     const size_t first = p[0];
@@ -1611,8 +1647,8 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
     return size;
 }
 
-/* At no ordinary packet: behind a PSB or a gap, or not synchronised. Returns 1
- * if another gap was found: it is the packet. */
+/* Get to a packet where the cursor is at none: after a PSB, after a gap, or not
+ * synchronised. Returns 1 if another gap was found, which is the packet. */
 static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
                                      ipt_packet *out)
 {
@@ -1628,7 +1664,8 @@ static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
     return status;
 }
 
-/* There is no packet at at->offset, or only a part of one. */
+/* There is no packet at at->offset (`none`), or only a part of one: a gap cut
+ * it, more trace may come, or the trace ends. */
 static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
                         int none)
 {
@@ -1641,8 +1678,9 @@ static int ipti_pkt_cut(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return none ? IPT_END : IPT_ERR_TRUNCATED;
 }
 
-/* Any packet at p, where 16 bytes can be read and n belong to the trace; it
- * returns and writes the same. */
+/* The size and type of whatever packet is at p, and its fields in out->u. 16
+ * bytes at p can be read, of which n belong to the trace. Returns as
+ * ipti_pkt_other. */
 static int ipti_pkt_shape(const ipt_cursor_ *cur, uint64_t pos,
                           ipt_packet *out, uint8_t *type, const uint8_t *p,
                           size_t n)
@@ -1690,7 +1728,7 @@ static IPTI_APART int ipti_pkt_parse(ipt_cursor_ *cur, ipt_where *at,
     return IPT_OK;
 }
 
-/* The same at at->offset, if there is a packet. */
+/* Decode the packet at at->offset, wherever its bytes lie, and step over it. */
 static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
                                     ipt_packet *packet)
 {
@@ -1711,7 +1749,7 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
     return status;
 }
 
-/* The same whatever is there. */
+/* Decode the next packet, whatever the cursor's state is, and step over it. */
 static IPTI_HOT int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
                                  ipt_packet *packet)
 {
@@ -1866,7 +1904,7 @@ static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
 #define IPTI_STORE(type, member, byte, bit, width, scale) \
     fits &= ipti_store(p + (byte), bit, width, scale, packet->u.member);
 
-/* Write the fields of a fixed layout behind the opcode. Returns the size. */
+/* Write the fields of a fixed layout after the opcode. Returns the size. */
 static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
 {
     int size = ipti_store_opcode(p, packet->type);
@@ -2011,6 +2049,7 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
     return used;
 }
 
+/* Only these packets have an IP, and only PSB and OVF forget the last one. */
 IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet)
 {
     if (!last_ip || !packet)
@@ -2045,6 +2084,7 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
         ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
+/* Not inlined, so that ipt_pkt_next saves no registers for it. */
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                                     ipt_packet *packet)
 {
@@ -2072,7 +2112,8 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
  * A PSB is the last eight of a run of eight or more "02 82" pairs.
  * ========================================================================== */
 
-/* Stand at the PSB at `offset`; nothing is known of what lies before it. */
+/* Be synchronised to the PSB at `offset`. What was known from trace before it
+ * is forgotten. */
 static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
 {
     at->offset = offset;
@@ -2091,6 +2132,9 @@ static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
     cur->limit = offset + IPTI_SIZE_PSB;
 }
 
+/* A search that ran out of trace or fuel goes on where it stopped, with the
+ * bytes of the pattern that it had met. A new one begins 15 bytes early, but
+ * not before the end of the last PSB or gap. */
 static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
 {
     uint64_t pos = at->offset;
@@ -2130,8 +2174,8 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     return status;
 }
 
-/* Does a PSB begin at pos, which was sought? Returns 2 if a ninth pair follows.
- * No bytes are missing for want of fuel: at most 16 pieces are passed. */
+/* Does a PSB begin at pos, to which the cursor was moved? Returns 2 if a ninth
+ * pair follows. Fuel is no matter: at most 16 pieces are passed. */
 static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 {
     uint8_t window[IPTI_WINDOW];
@@ -2145,7 +2189,9 @@ static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
     return n >= 2 && ipti_is_psb(p, 2) ? 2 : 1;
 }
 
-/* Below which offset a search backward looks for the start of a PSB. */
+/* Set *limit: a search backward finds PSBs that begin below it. That is the
+ * position or, if the decoder was not synchronised yet, the end of the
+ * trace. */
 static int ipti_sync_limit(ipt_cursor_ *cur, uint64_t offset, uint64_t *limit)
 {
     const int all = cur->state == IPTI_CUR_NOSYNC
@@ -2157,6 +2203,8 @@ static int ipti_sync_limit(ipt_cursor_ *cur, uint64_t offset, uint64_t *limit)
     return status;
 }
 
+/* Byte by byte, as a PSB is rare and going backward rarer. Of a run of more
+ * than eight pairs the last eight are the PSB, and they come first here. */
 static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
 {
     const uint64_t begin = cur->trace->offset;
@@ -2193,8 +2241,9 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     return begin == 0 && !gaps ? (int) IPT_END : IPT_ERR_GONE;
 }
 
-/* Going back begins at the PSB stood at, as long as nothing was handed out:
- * what lies behind it was read only to tell of the first events. */
+/* [qry] and above: as long as nothing was handed out, a step back starts at the
+ * PSB that the decoder is at. Packets after it were read only to see which
+ * events come first. */
 static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
 {
     const uint64_t offset = at->offset;
@@ -2208,6 +2257,7 @@ static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
     return status;
 }
 
+/* [pkt] may begin at any packet; then nothing before it may be read again. */
 static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
                          int need_psb)
 {
@@ -2278,7 +2328,7 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
 
 #define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
 
-/* Is it in the set? Its type is below IPT_PKT_COUNT. */
+/* Is the packet in a set of types? Its type is below IPT_PKT_COUNT. */
 static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
 {
     return (int) (types >> packet->type & 1);
@@ -2324,8 +2374,9 @@ static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
     return (to - from) & ipti_time_ctc_mask(config);
 }
 
-/* CTC ticks in TSC ticks: at most 2^55, as ctc is less than 2^23. *rest is what
- * was left of a tick before, in parts of cpuid_15_eax, and is so then. */
+/* Convert ticks of the crystal clock (less than 2^23) to TSC ticks (at most
+ * 2^55). *rest carries what is less than a tick from one call to the next, in
+ * parts of cpuid_15_eax. */
 static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
                                uint32_t *rest, uint64_t *ticks)
 {
@@ -2339,13 +2390,15 @@ static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
     return IPT_OK;
 }
 
+/* Counters of lost packets stop at their largest value. */
 static inline void ipti_time_count(uint32_t *lost)
 {
     *lost += *lost != UINT32_MAX;
 }
 
-/* base + fc is what we know of the time; hand it out. A clock that is not to
- * go back takes the difference in 56 bits, so that a wrap is a step ahead. */
+/* Hand out the time, base + fc. With IPT_CONFIG_MONOTONIC it only moves ahead:
+ * the difference is taken in 56 bits, so that a wrap of the TSC is a step
+ * ahead. */
 static void ipti_time_show(ipt_clock *clock)
 {
     const uint64_t tsc = clock->base_ + clock->fc_;
@@ -2362,7 +2415,8 @@ static void ipti_time_show(ipt_clock *clock)
 
 /* ---- calibration: how many TSC ticks a cycle takes ---- */
 
-/* ticks < 2^56, so the shift loses nothing. */
+/* Set fcr from an interval of ticks and cycles. ticks is less than 2^56, so the
+ * shift loses nothing. */
 static int ipti_cal_set(ipt_clock *clock, uint64_t ticks, uint64_t cycles)
 {
     const uint64_t fcr = ipti_div(ticks << IPTI_TIME_FCR_BITS, cycles);
@@ -2380,8 +2434,9 @@ static void ipti_cal_restart(ipt_clock *clock)
     clock->state_ &= (uint8_t) ~(IPTI_TIME_CAL | IPTI_TIME_SKL168);
 }
 
-/* TSCs of two PSB+ tell how long the cycles between them took. One elsewhere
- * comes where time was lost, so it only begins an interval. MTCs tell more. */
+/* The TSCs of two PSB+ and the cycles between them say how long a cycle is. A
+ * TSC elsewhere comes where time was lost, so it only begins an interval. Where
+ * there are MTCs, these are used instead: they are closer together. */
 static int ipti_cal_tsc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t last = clock->cal_tsc_;
@@ -2398,7 +2453,8 @@ static int ipti_cal_tsc(ipt_clock *clock, const ipt_packet *packet)
     return ipti_cal_set(clock, ticks, cycles);
 }
 
-/* Outside of a PSB+ the ratio has changed, and what was measured is void. */
+/* A CBR outside of a PSB+ says that the ratio has changed: what was measured
+ * before it is void. */
 static int ipti_cal_cbr(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint8_t nominal = clock->config_->nom_freq;
@@ -2412,8 +2468,9 @@ static int ipti_cal_cbr(ipt_clock *clock, const ipt_packet *packet)
     return nominal ? ipti_cal_set(clock, nominal, packet->u.cbr.ratio) : IPT_OK;
 }
 
-/* SKL168: before a PSB, a CYC that only says that its counter wrapped (4096
- * cycles), or an MTC, may be missing. Is one, at the first MTC behind it? */
+/* SKL168: before a PSB a packet may be missing: an MTC, or a CYC that only says
+ * that its counter wrapped (4096 cycles). At the first MTC after the PSB: does
+ * it look as if one is? */
 static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
                            uint64_t cycles)
 {
@@ -2428,8 +2485,8 @@ static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
     return ticks >= 0xf00 && cycles <= ticks - 0xf00;
 }
 
-/* MTCs tell how long the cycles between them took. If there were none, the
- * next CYC brings them, and the interval goes on. */
+/* Two MTCs and the cycles between them say how long a cycle is. If no CYC came
+ * between them, the interval goes on: the next CYC has those cycles, too. */
 static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
 {
     const ipt_config *config = clock->config_;
@@ -2461,6 +2518,8 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     return ipti_cal_set(clock, ticks, cycles);
 }
 
+/* Cycles since the last TSC and since the last MTC. Sums that overflow stay at
+ * the largest value, from which no ratio is made that could be used. */
 static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t cycles = packet->u.cyc.value;
@@ -2473,6 +2532,7 @@ static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
         clock->cal_mtc_cyc_ = UINT64_MAX;
 }
 
+/* Calibration sees each packet once, apart from time: see the banner. */
 static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 {
     switch (packet->type) {
@@ -2507,6 +2567,8 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 
 /* ---- time ---- */
 
+/* A TSC sets the time, and all that was counted since the last one is done
+ * with. Its TMA, if there is one, comes next. */
 static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
 {
     clock->state_ &= (uint8_t) ~(IPTI_TIME_TMA | IPTI_TIME_MTC);
@@ -2553,6 +2615,10 @@ static uint32_t ipti_time_tma_ctc(const ipt_clock *clock, uint32_t mtc)
     return ctc & ipti_time_ctc_mask(clock->config_);
 }
 
+/* An MTC moves the base by the crystal clock. Cycles since the last MTC are
+ * dropped, as it says more exactly how much time passed. Before a TMA, or if
+ * the time of the last MTC is not known, it only says where the crystal clock
+ * is. */
 static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
 {
     const ipt_config *config = clock->config_;
@@ -2588,9 +2654,9 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
     return IPT_OK;
 }
 
-/* There may be several MTCs to a CYC. The first CYC behind them also counts
- * the cycles before the last MTC: take those off, as far as we can tell. Rather
- * too few remain than too many. */
+/* Several MTCs may come between two CYCs. The CYC after them also counts the
+ * cycles before the last MTC, which has moved the time already: subtract these,
+ * as far as they are known. The result is rather too small than too large. */
 static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
 {
     const ipt_config *config = clock->config_;
@@ -2605,6 +2671,7 @@ static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
     return cycles > before ? cycles - before : 0;
 }
 
+/* A CYC moves the time by its cycles. Without fcr it is counted as lost. */
 static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t fcr = clock->fcr;
@@ -2626,6 +2693,7 @@ static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
     return IPT_OK;
 }
 
+/* Time sees each packet once, after calibration. */
 static int ipti_time_update(ipt_clock *clock, const ipt_packet *packet)
 {
     switch (packet->type) {
