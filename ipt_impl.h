@@ -2768,20 +2768,22 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet)
  * [evt]  packets to events               SDM: "Packet Generation Scenarios"
  * Uses: [base], [pkt], [sync], [time].  State: ipt_evt_state_.
  *
- * Every event passes through one queue of records. A record waits for what
- * completes it; the packet that does so gives it its IP, and then it waits for
- * nothing (NOW). ipti_evt_pop hands out those in queue order. Nothing is
- * looked up ahead: where a later packet decides what an earlier one means
- * (PSB+, OVF), the records wait in the queue until it comes.
+ * Every event passes through one queue of records. A record waits for the
+ * packet that completes it and gives it its IP. Then it waits for nothing
+ * (NOW), and ipti_evt_pop hands it out in queue order. Nothing is looked up
+ * ahead: where a later packet decides what an earlier one means (PSB+, OVF),
+ * the records wait in the queue until it comes. That is a phase.
  *
- * Such a phase always has room for what the next packet makes. When one comes,
- * at most 13 records wait, as no packet makes more than two; when a PSB comes,
- * at most seven, as a PSB+ makes seven (one for itself, PIP, VMCS, MODE.TSX,
- * CBR, two for MODE.Exec) and an OVF inside it one more. A phase in which more
- * would wait ends before that packet, as it most likely would have: what waits
- * is handed out in order, and none of it is lost. The queue only runs full of
- * what no processor sends: packets over and over without the FUP, TIP, EXSTOP
- * or PWRX that they announce, or a PSB+ that says the same more than once.
+ * In a phase the queue always has room for the next packet. No packet makes
+ * more than two records, so at most 13 wait when one comes. A PSB+ makes seven
+ * (one for itself, PIP, VMCS, MODE.TSX, CBR, two for MODE.Exec) and an OVF
+ * inside it one more, so at most seven wait when a PSB comes. If more would
+ * wait, the phase ends before that packet in the way that is most likely: what
+ * waits is handed out in order, and none of it is lost.
+ *
+ * So the queue runs full only of what no processor sends: packets over and over
+ * without the FUP, TIP, EXSTOP or PWRX that they announce, or a PSB+ that says
+ * something twice.
  * ========================================================================== */
 
 enum {                       /* ipt_pending_.waits: for what */
@@ -2799,9 +2801,9 @@ enum {              /* ipt_evt_state_.phase */
     IPTI_EVT_FLOW,  /* nothing particular */
     IPTI_EVT_START, /* begun with no IP to decompress others with */
     IPTI_EVT_PSB,   /* between PSB and PSBEND */
-    IPTI_EVT_HELD,  /* behind a PSB+ that may be BDM70's */
-    IPTI_EVT_LOST,  /* behind an OVF whose FUP may come */
-    IPTI_EVT_BOGUS  /* behind that FUP, which may be APL12's */
+    IPTI_EVT_HELD,  /* after a PSB+ that may be BDM70's */
+    IPTI_EVT_LOST,  /* after an OVF whose FUP may come */
+    IPTI_EVT_BOGUS  /* after that FUP, which may be APL12's */
 };
 
 #define IPTI_EVT_FULL (IPT_PENDING_MAX_ - 2)     /* when a packet comes */
@@ -2811,7 +2813,8 @@ enum {              /* ipt_evt_state_.phase */
 
 /* ---- last IP                              SDM: "IP Compression" ---- */
 
-/* Returns 0 if the packet's IP is suppressed; last_ip then stays. */
+/* Move last_ip on by an IP packet. Returns 0 if its IP is suppressed; last_ip
+ * then stays. */
 static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     evt->last_ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
@@ -2821,8 +2824,8 @@ static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- the queue ---- */
 
-/* A new record before index `at`; one that is lost, and an error, if there is
- * no room. */
+/* Insert a record before index `at`. If there is no room, that is an error, and
+ * the record returned is one that nobody reads. */
 static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
                                      const ipt_packet *packet, uint8_t type,
                                      uint8_t waits)
@@ -2844,6 +2847,7 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     return record;
 }
 
+/* A new record at the end of the queue. */
 static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t waits)
@@ -2851,8 +2855,8 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
     return ipti_evt_insert(evt, evt->count, packet, type, waits);
 }
 
-/* The index of the first record of a type, or the end, where there always is
- * room for one that is lost. */
+/* The index of the first record of a type, or the end: a record can be written
+ * there, but is not in the queue. */
 static unsigned ipti_evt_first(const ipt_evt_state_ *evt, uint8_t type)
 {
     unsigned i = 0;
@@ -2880,7 +2884,7 @@ static unsigned ipti_evt_waiting(const ipt_evt_state_ *evt, unsigned mask)
     return i;
 }
 
-/* What waits for just `from` waits for `to` now. */
+/* Records that wait for exactly `from` wait for `to` from now on. */
 static void ipti_evt_await(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
                            uint8_t flags)
 {
@@ -2894,7 +2898,8 @@ static void ipti_evt_await(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
     }
 }
 
-/* Complete what waits for one of `mask`, with this IP. */
+/* Complete the records that wait for one of `mask` with this IP, or without
+ * one. */
 static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
                              int has_ip)
 {
@@ -2922,14 +2927,15 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
     }
 }
 
-/* There will be no FUP for what waits for one; MODE.Exec may get a TIP. */
+/* No FUP will come: records that wait for one are complete without an IP.
+ * MODE.Exec also waits for a TIP and may still get that. */
 static void ipti_evt_no_fup(ipt_evt_state_ *evt)
 {
     ipti_evt_await(evt, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
     ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
-/* What is complete goes before what waits. */
+/* Move complete records before those that wait; both keep their order. */
 static void ipti_evt_sort(ipt_evt_state_ *evt)
 {
     ipt_pending_ *to = evt->pending;
@@ -2945,6 +2951,7 @@ static void ipti_evt_sort(ipt_evt_state_ *evt)
     }
 }
 
+/* Take a record out of the queue. */
 static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
 {
     evt->count--;
@@ -2952,7 +2959,7 @@ static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
                 (evt->count - i) * sizeof(evt->pending[0]));
 }
 
-/* What waits for one of `mask` is lost. */
+/* Drop the records that wait for one of `mask`: they never happened. */
 static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 {
     unsigned i;
@@ -2963,9 +2970,9 @@ static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 
 /* ---- handing out ---- */
 
-/* Fill the part of an event that depends on its type. Those that begin with the
- * same members share their place in the union: u.pebs stands for all that have
- * a number of 64 bits, u.pwre for those of bytes. */
+/* Fill the part of an event that depends on its type. Types with the same first
+ * members share their place in the union: u.pebs stands for all those with a
+ * number of 64 bits, u.pwre for those with bytes. */
 static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 {
     switch (r->type) {
@@ -3012,7 +3019,7 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
     }
 }
 
-/* What ipti_evt_payload finds. */
+/* Set what ipti_evt_payload hands out later. */
 static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
                          uint8_t arg_1, uint8_t arg_2)
 {
@@ -3022,12 +3029,15 @@ static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
     record->arg[2] = arg_2;
 }
 
-/* The time at which a record's first packet came, where that counts. */
+/* An event has the time at which it is complete. A record with this flag has
+ * the time at which its first packet came. */
 #define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
 #define IPTI_EVENT_CBR 4        /* ... and arg[] here the core:bus ratio */
 
-/* What was lost by then has a place where the event needs none: ip if it has
- * none, data[0] in an overflow. Those of a PSB+ have one in common. */
+/* Where a stamped record keeps the counts of lost clock packets: in a member
+ * that this event does not need, which is ip if it has none, and data[0] for an
+ * overflow. All records of a PSB+ share those in evt. NULL: there is no
+ * place. */
 static uint64_t *ipti_evt_stamp_lost(ipt_pending_ *record)
 {
     if (record->flags & IPT_EVENT_STATUS)
@@ -3037,6 +3047,7 @@ static uint64_t *ipti_evt_stamp_lost(ipt_pending_ *record)
     return record->flags & IPT_EVENT_NO_IP ? &record->ip : NULL;
 }
 
+/* Keep the time of now in a record. */
 static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
 {
     uint64_t *lost = ipti_evt_stamp_lost(record);
@@ -3050,7 +3061,7 @@ static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
         *lost = (uint64_t) evt->clock.lost_mtc << 32 | evt->clock.lost_cyc;
 }
 
-/* The event happens now. */
+/* Give an event the time of now. */
 static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
 {
     const ipt_clock *clock = &evt->clock;
@@ -3063,6 +3074,8 @@ static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
         out->flags |= IPT_EVENT_TSC;
 }
 
+/* Make an event of a complete record: its time is that of now, unless it is
+ * stamped. */
 static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
                           ipt_event *out)
 {
@@ -3089,7 +3102,8 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
     ipti_evt_payload(out, r);
 }
 
-/* Hand out the first record that is complete. Returns 0 if there is none. */
+/* Hand out the first complete record. Returns 0 if there is none. A record of
+ * type NONE is there only to use up an IP. */
 static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 {
     unsigned i;
@@ -3117,6 +3131,8 @@ static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
     return record;
 }
 
+/* A PSB begins: tracing counts as disabled until a FUP in the PSB+ says where
+ * it is. Nothing may wait for a TIP or FUP across it. */
 static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     unsigned open = IPTI_WAIT_TIP | IPTI_WAIT_FUP | IPTI_WAIT_CFE;
@@ -3136,8 +3152,8 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->last_ip = 0;
 }
 
-/* The PSB+ ends: this gives its time to all that is in it, and the place to the
- * event that it begins with; of the type `off` if it has no FUP. */
+/* The PSB+ ends. All its records get the time of now. The record that it began
+ * with is ENABLED if there was a FUP, else it is of type `off`. */
 static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
                              uint8_t off)
 {
@@ -3159,7 +3175,8 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
             ipti_evt_stamp(evt, &evt->pending[i]);
 }
 
-/* What the phase held back is complete, with this IP. */
+/* A phase ends: the records that it held back are complete, with this IP or
+ * without one, and go before those that still wait. */
 static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
 {
     evt->phase = IPTI_EVT_FLOW;
@@ -3167,9 +3184,10 @@ static void ipti_evt_decided(ipt_evt_state_ *evt, uint64_t ip, int has_ip)
     ipti_evt_sort(evt);
 }
 
-/* Tracing goes on at `ip` after an overflow. What came since, the first `count`
- * records, and has no IP takes effect there, as no instruction is seen that
- * causes it. What only is of use with that instruction is lost. */
+/* Tracing goes on at `ip` after an overflow. The first `count` records came
+ * since. No instruction will be seen that causes them, so those without an IP
+ * take effect at `ip`; those that mean nothing without their instruction are
+ * lost. */
 static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
                                 unsigned count)
 {
@@ -3201,21 +3219,22 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
     }
 }
 
-/* After an overflow: tracing is disabled. */
+/* The phase after an overflow ends: tracing is disabled. */
 static void ipti_evt_lost_off(ipt_evt_state_ *evt)
 {
     ipti_evt_no_fup(evt);
     ipti_evt_decided(evt, 0, 0);
 }
 
-/* Tracing goes on at `ip`. What waits for a FUP may still get one. */
+/* The phase after an overflow ends: tracing goes on at `ip`. What waits for a
+ * FUP may still get one. */
 static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
 {
     evt->enabled = 1;
     ipti_evt_decided(evt, ip, 1);
 }
 
-/* What waits for a FUP since an overflow, among the first `count` records, gets
+/* Of the first `count` records, those that wait for a FUP since an overflow get
  * none. */
 static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
 {
@@ -3230,9 +3249,10 @@ static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
     }
 }
 
-/* Its FUP holds, or BDM70 has been seen to. It says where an overflow before it
- * left off, unless that has an IP, from APL12's FUP; what came before the PSB+
- * is of the overflow. */
+/* The PSB+ holds: its FUP is right, or what BDM70 did was undone. If there was
+ * an overflow before it, records before the PSB+ belong to the overflow, and
+ * the FUP says where that left off, unless it has an IP already (from APL12's
+ * FUP). */
 static void ipti_evt_held_done(ipt_evt_state_ *evt)
 {
     ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
@@ -3250,9 +3270,10 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
     ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
 }
 
-/* The PSB+ is complete. Where tracing was not known to be enabled, its FUP may
- * be wrong: the next packet that is about flow tells. After an overflow without
- * IP a PSB+ without FUP may stand before the FUP of the OVF. */
+/* The PSB+ is complete. It holds at once if tracing was known to be enabled, or
+ * if it has no FUP. Otherwise its FUP may be wrong (BDM70), and the next packet
+ * about flow shows it. After an overflow without an IP, a PSB+ without a FUP
+ * may come before the FUP of the OVF. */
 static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const ipt_pending_ *lost = ipti_evt_find(evt, IPT_EVT_OVERFLOW);
@@ -3266,8 +3287,8 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_held_done(evt);
 }
 
-/* BDM70: TIP.PGE follows a PSB+ that says that tracing is enabled already. It
- * is not; neither its FUP nor its MODE.Exec hold. */
+/* BDM70: a TIP.PGE follows a PSB+ that says that tracing is enabled. It was
+ * not: neither the FUP nor the MODE.Exec of the PSB+ holds. */
 static void ipti_evt_bdm70(ipt_evt_state_ *evt)
 {
     ipt_pending_ *record
@@ -3287,6 +3308,8 @@ static inline uint8_t ipti_evt_says(const ipt_packet *packet)
                       | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
 }
 
+/* A mode waits for its FUP or for the TIP of the branch that changes it; in a
+ * PSB+ it is part of the state. */
 static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
                                uint8_t type)
 {
@@ -3321,6 +3344,8 @@ static void ipti_evt_exec(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_push_exec(evt, packet, IPT_EVT_IFLAGS);
 }
 
+/* A transaction begins or commits at its FUP. If it aborts, the FUP is also the
+ * source of a branch. While tracing is disabled there is no FUP. */
 static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
@@ -3338,13 +3363,15 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- what waits for no IP ---- */
 
-/* What waits for nothing is complete, unless the phase holds it back. */
+/* How a record waits that needs no IP: not at all, unless the phase holds
+ * everything back. */
 static uint8_t ipti_evt_loose(const ipt_evt_state_ *evt)
 {
     return evt->phase <= IPTI_EVT_START ? IPTI_WAIT_NOW : IPTI_WAIT_HELD;
 }
 
-/* That keeps order. */
+/* Push a record that needs no IP. In order with the others; if it is held back,
+ * with the time of now. */
 static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
@@ -3357,7 +3384,7 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
     return record;
 }
 
-/* It waits for a FUP, if the packet says that there is one. */
+/* Push a record that waits for a FUP if the packet says that one follows. */
 static ipt_pending_ *ipti_evt_take(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t ip)
@@ -3369,7 +3396,8 @@ static ipt_pending_ *ipti_evt_take(ipt_evt_state_ *evt,
 
 /* ---- address spaces ---- */
 
-/* PIP.NR has changed, and no CFE packets tell of it: make an event. */
+/* Make an event of a change of PIP.NR, which no CFE packet announced. It
+ * happens where the branch in progress starts, if there is one. */
 static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const ipt_pending_ *branch = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
@@ -3388,7 +3416,9 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[0] = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
 }
 
-/* A new address space: after a FUP it waits for the TIP, at index `at`. */
+/* A new address space. Between a FUP and its TIP it is part of the asynchronous
+ * branch and waits for the TIP, at index `at`; else an instruction caused
+ * it. */
 static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
                                              const ipt_packet *packet,
                                              unsigned at, uint8_t type,
@@ -3401,6 +3431,7 @@ static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
     return ipti_evt_aside(evt, packet, type);
 }
 
+/* The first PIP only says what NR is; later ones may say that it changed. */
 static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
                          const ipt_packet *packet)
 {
@@ -3416,6 +3447,7 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
     ipti_evt_set(record, packet->u.pip.cr3, packet->u.pip.nr, 0, 0);
 }
 
+/* A VMCS comes before the paging that it brings. */
 static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const unsigned at /* before that */
@@ -3427,6 +3459,7 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- TNT, and packets with an IP ---- */
 
+/* Branches cannot be taken while tracing is disabled. */
 static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (evt->enabled)
@@ -3436,6 +3469,8 @@ static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->error = IPT_ERR_CONTEXT;
 }
 
+/* In a PSB+ a FUP says where flow is. Elsewhere it completes what waits for
+ * one; if nothing does, it is the source of a branch whose TIP comes next. */
 static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int has_ip = ipti_evt_last_ip(evt, packet);
@@ -3455,8 +3490,8 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_release(evt, IPTI_WAIT_FUP | IPTI_WAIT_TAKE, evt->last_ip, 1);
 }
 
-/* TIP, TIP.PGE: what the packet is in itself goes before what else waits for
- * its IP. */
+/* TIP, TIP.PGE. If no FUP came before it, the packet is an event of its own,
+ * which goes before the others that wait for its IP. */
 static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int pge = packet->type == IPT_PKT_TIP_PGE;
@@ -3476,6 +3511,8 @@ static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
+/* Tracing is disabled, by the branch before or by the asynchronous one in
+ * progress. */
 static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int has_ip = ipti_evt_last_ip(evt, packet);
@@ -3501,11 +3538,14 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- overflow             SDM: "Internal Buffer Overflow" ----
  *
- * A FUP behind OVF says where tracing goes on; it does not, yet, if another
- * packet about flow comes first. Errata: SKD010 loses that FUP or TIP.PGE, and
- * another packet must tell; APL12 sends a FUP although tracing is disabled;
- * APL11 sends a TIP.PGD in its place. */
+ * A FUP after OVF says where tracing goes on. If another packet about flow
+ * comes first, tracing is disabled. Errata: SKD010 loses that FUP or TIP.PGE,
+ * so that the place has to come from another packet; APL12 sends a FUP although
+ * tracing is disabled; APL11 sends a TIP.PGD in place of the FUP. */
 
+/* Packets were lost. What waits for one of them gets nothing any more: while
+ * tracing was enabled it is dropped, else it is complete as it is. Mode, NR and
+ * last IP are not known. */
 static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const unsigned waiting = IPTI_WAIT_TIP | IPTI_WAIT_FUP | IPTI_WAIT_TAKE
@@ -3540,7 +3580,8 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->last_ip = 0;
 }
 
-/* The overflow, which is the first, behind what came between it and its IP. */
+/* Move the overflow, the first record, after those that came between it and its
+ * IP. */
 static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 {
     const ipt_pending_ overflow = evt->pending[0];
@@ -3549,7 +3590,7 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = overflow;
 }
 
-/* SKD010 looks past these for the IP that the overflow lost. */
+/* Packets that SKD010 allows between an OVF and the packet that has its IP. */
 static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(MODE_EXEC)
@@ -3570,8 +3611,8 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
-/* The FUP of an OVF comes after a PSB+ without one: it is as if it stood in
- * that. With SKD010 it may be that of what came before it. */
+/* The FUP of an OVF comes after a PSB+ that had none: it counts as the FUP of
+ * that PSB+. With SKD010 it may be the FUP of what came before it. */
 static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
 {
     status->type = IPT_EVT_ENABLED;
@@ -3581,7 +3622,8 @@ static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
     ipti_evt_lost_on(evt, evt->last_ip);
 }
 
-/* Returns 1 if the packet is used up. */
+/* A packet in the phase after an overflow: does it say where tracing goes on,
+ * or that it is disabled? Returns 1 if that was all that it says. */
 static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
                          const ipt_packet *packet)
 {
@@ -3628,12 +3670,12 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         break;
     case IPT_PKT_PSBEND: /* of the PSB+ that the OVF is in */
         return 1;
-    case IPT_PKT_PSB: /* its FUP tells, and it repeats the mode */
+    case IPT_PKT_PSB: /* its FUP says it, and it repeats the mode */
         if (psb || evt->count > IPTI_EVT_FULL_PSB)
             ipti_evt_lost_off(evt);
         ipti_evt_drop(evt, IPTI_WAIT_TIP | IPTI_WAIT_CFE);
         ipti_evt_await(evt, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
-        evt->exec = 0; /* the one that waited is not told of */
+        evt->exec = 0; /* the one that waited was dropped */
         return 0;
     default:
         if (skd010 && ipti_evt_skd010(evt, packet))
@@ -3650,8 +3692,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
     return 1;
 }
 
-/* Behind the FUP that APL12 may have made up: these packets tell, and others
- * may come whether tracing is enabled or not. A PSB+'s FUP tells, too. */
+/* After a FUP that APL12 may have made up. These packets say whether tracing is
+ * enabled; others may come in either case. The FUP of a PSB+ says it, too. */
 static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t off = IPTI_PKT(TIP_PGE) | IPTI_PKT(STOP);
@@ -3669,7 +3711,8 @@ static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- event trace          SDM: "Event Trace" ---- */
 
-/* EVD: half an event, until its CFE comes. */
+/* An EVD is a part of the event whose CFE comes next: CR2 alone, or VMXQ and
+ * VMXR. Types that are not known are ignored. */
 static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const unsigned at = ipti_evt_waiting(evt, IPTI_WAIT_CFE);
@@ -3706,14 +3749,14 @@ static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
     (IPTI_CFE_BIT(IRET) | IPTI_CFE_BIT(VMENTRY) | IPTI_CFE_BIT(SHUTDOWN) \
      | IPTI_CFE_BIT(UIRET) | IPTI_CFE_BIT(SYSCALL))
 
-/* The types of CFE that may carry what the EVDs before it said. */
+/* The types of CFE that may follow EVDs that said this. */
 static uint32_t ipti_cfe_takes(uint8_t has)
 {
     return has & IPT_CFE_HAS_CR2 ? IPTI_CFE_BIT(INTR) : IPTI_CFE_VMEXITS;
 }
 
-/* CFE: if it announces no FUP of its own, it waits for that of the branch that
- * it causes, or flow finds the instruction that causes it. */
+/* A CFE happens at its FUP, if it announces one; else at that of the branch
+ * that it causes; else [bind] finds the instruction that causes it. */
 static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint32_t type = (uint32_t) 1 << packet->u.cfe.type;
@@ -3786,6 +3829,8 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
+/* A trigger with a FUP happens at it, so it may count no instructions since
+ * then. */
 static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (packet->u.trig.ip
@@ -3798,7 +3843,7 @@ static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
             packet->u.trig.mult);
 }
 
-/* Packets that are events as they are; those about time alone are none. */
+/* Packets that are one event each. Those about time alone make none. */
 static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     ipt_pending_ *record;
@@ -3848,8 +3893,8 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
      | IPTI_PKT(CYC) | IPTI_PKT(PSB) | IPTI_PKT(PSBEND) | IPTI_PKT(OVF) \
      | IPTI_PKT(GAP))
 
-/* No IP is known yet that others could be decompressed with. Returns 1 if this
- * one would have to be. */
+/* Phase START: there is no last IP yet. A full IP sets it. Returns 1, with an
+ * error, for one that would need it. */
 static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (packet->type < IPT_PKT_TIP || packet->type > IPT_PKT_FUP
@@ -3863,7 +3908,7 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
 }
 
 /* This FUP comes right after a PSB+ that said where an OVF left off. Returns 1
- * if it is that OVF's and says the same again. */
+ * if it is the OVF's own FUP, which says the same. */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
@@ -3875,7 +3920,7 @@ static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
     return 1;
 }
 
-/* No packet has told how the phase ends: it ends as it most likely would. */
+/* End the phase in the way that is most likely, as no packet has said which. */
 static void ipti_evt_likely(ipt_evt_state_ *evt)
 {
     if (evt->phase == IPTI_EVT_HELD)
@@ -3886,7 +3931,8 @@ static void ipti_evt_likely(ipt_evt_state_ *evt)
         ipti_evt_lost_on(evt, evt->psb_ip);
 }
 
-/* Leave a phase that this packet ends. Returns 1 if it is used up thereby. */
+/* Leave the phases that this packet ends. Returns 1 if it has no other
+ * effect. */
 static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
                           const ipt_packet *packet)
 {
@@ -3921,8 +3967,8 @@ static int ipti_evt_phase(ipt_evt_state_ *evt, const ipt_config *config,
     return 0;
 }
 
-/* The trace ends: decide what waited for a packet to come. But if tracing was
- * disabled before a PSB+ with a FUP, nothing tells whether it is BDM70's. */
+/* The trace ends: decide what waited for a further packet. Only a PSB+ with a
+ * FUP after tracing was disabled is left undecided: it may be BDM70's. */
 static int ipti_evt_end(ipt_evt_state_ *evt)
 {
     if (evt->phase < IPTI_EVT_HELD
@@ -3933,8 +3979,8 @@ static int ipti_evt_end(ipt_evt_state_ *evt)
     return 1;
 }
 
-/* Trace was lost. What still waits for it never happened as far as we know, but
- * for MWAIT and PWRE, which say something in themselves. */
+/* Trace was lost. What waits for a packet never happened as far as is known,
+ * except MWAIT and PWRE, which say something in themselves. */
 static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     (void) ipti_evt_end(evt);
@@ -3950,6 +3996,7 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->last_ip = 0;
 }
 
+/* What a packet means in phase FLOW, or where the phase let it through. */
 static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
                               const ipt_packet *packet)
 {
@@ -4013,7 +4060,7 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     }
 }
 
-/* Let a packet do what it does to the state. */
+/* One packet: time first, then the phase, then what it means. */
 static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
@@ -4034,8 +4081,8 @@ static inline int ipti_evt_idle(const ipt_evt_state_ *evt)
     return !(evt->count | evt->phase | evt->error); /* IPTI_EVT_FLOW is 0 */
 }
 
-/* Then TNT, TIP, TIP.PGE and TIP.PGD are events as they are; they would only
- * pass through the queue. */
+/* While all is idle, TNT, TIP, TIP.PGE and TIP.PGD are events as they are and
+ * need no record: make the event of such a packet. */
 static IPTI_HOT void ipti_evt_plain(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, ipt_event *out)
 {
@@ -4066,7 +4113,7 @@ static IPTI_HOT void ipti_evt_plain(ipt_evt_state_ *evt,
     }
 }
 
-/* Is this IP packet one of them? */
+/* May ipti_evt_plain make an event of this IP packet? */
 static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
                                   const ipt_packet *packet)
 {
@@ -4075,7 +4122,8 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
     return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
-/* The next event, or 1: there is none before all is idle. */
+/* The next event, through the queue. Returns 1 when all is idle and the quick
+ * way can go on. */
 static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                     ipt_where *at, ipt_event *out)
 {
@@ -4102,8 +4150,8 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     return 1;
 }
 
-/* The next packet that is an event as it is, PADs before it apart. Returns 0 if
- * that is not what comes. */
+/* Step over PADs to the next packet. Returns 0 if that is not one for
+ * ipti_evt_plain, or if the cursor has to look closer. */
 static IPTI_HOT int ipti_evt_quick(const ipt_cursor_ *cur,
                                    const ipt_evt_state_ *evt, ipt_where *at,
                                    ipt_packet *packet)
@@ -4160,7 +4208,7 @@ static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
         at->valid |= IPT_AT_TSC;
 }
 
-/* What an event tells about the address space. */
+/* Keep the address space that an event names. */
 static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
 {
     switch (event->type) {
@@ -4196,6 +4244,7 @@ static void ipti_evt_reset(ipt_evt_state_ *evt, const ipt_config *config)
     ipti_time_init(&evt->clock, config);
 }
 
+/* The numbers of an ipt_start are in range. */
 static int ipti_start_check(const ipt_start *start)
 {
     if (start->enabled > 1 || start->mode >= IPT_MODE_COUNT
@@ -4252,6 +4301,7 @@ IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
         ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
+/* A _sync function ends here. */
 static int ipti_evt_synced(ipt_evt_decoder *decoder, int status)
 {
     if (status >= 0)
@@ -4294,7 +4344,7 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
                                      &decoder->at, start));
 }
 
-/* As ipti_evt_slow. */
+/* As ipti_evt_slow; not inlined, so that ipt_evt_next stays short. */
 static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
     const int status = ipti_evt_slow(&decoder->cur_, &decoder->evt_,
@@ -4330,7 +4380,7 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
  * [qry]  what a walker of its own needs: branches, events, time
  * Uses: [base], [sync], [evt].  State: ipt_qry_decoder.
  *
- * A view of [evt]: TNT bits are collected, the event behind them is held. It
+ * A view of [evt]: TNT bits are collected, and the event after them is held. It
  * has no rules of its own about what binds where.
  * ========================================================================== */
 
@@ -4345,7 +4395,7 @@ IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
         ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
-/* The time of TNT bits is that of their event, from the first one used on. */
+/* TNT bits take the time of their event when the first of them is used. */
 static void ipti_qry_tnt_time(ipt_qry_decoder *decoder)
 {
     if (decoder->fresh_)
@@ -4353,7 +4403,7 @@ static void ipti_qry_tnt_time(ipt_qry_decoder *decoder)
     decoder->fresh_ = 0;
 }
 
-/* Hold the next event, or collect its TNT bits. */
+/* Fetch an event: its TNT bits are collected, any other event is held. */
 static int ipti_qry_fetch(ipt_qry_decoder *decoder)
 {
     ipt_event *event = &decoder->event_;
@@ -4378,7 +4428,7 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
     return IPT_OK;
 }
 
-/* Have TNT bits or an event at hand. */
+/* Make sure that TNT bits or an event are at hand. */
 static int ipti_qry_fill(ipt_qry_decoder *decoder)
 {
     if (decoder->cur_.state < IPTI_CUR_SYNC)
@@ -4388,18 +4438,20 @@ static int ipti_qry_fill(ipt_qry_decoder *decoder)
                : ipti_qry_fetch(decoder);
 }
 
-/* The status bits behind what was just given. */
+/* The status bits that go with what is handed out: is an event pending? An
+ * error that comes next counts as one, and ipti_qry_event returns it. */
 static int ipti_qry_status(ipt_qry_decoder *decoder)
 {
     const int status = ipti_qry_fill(decoder);
 
     if (decoder->tnt_count_)
         return IPT_OK;
-    if (status < 0) /* an error is told in the place of an event */
+    if (status < 0)
         return status > IPT_ERR_ARG ? IPT_OK : IPT_EVENT_PENDING;
     return decoder->event_.type == IPT_EVT_TIP ? IPT_OK : IPT_EVENT_PENDING;
 }
 
+/* A _sync function ends here: read on to the first event, which has the IP. */
 static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
 {
     if (status >= 0) {
@@ -4449,6 +4501,7 @@ IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
         decoder, ip, ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1));
 }
 
+/* The oldest TNT bit. */
 static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
 {
     const int status = ipti_qry_fill(decoder);
@@ -4464,7 +4517,8 @@ static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
     return ipti_qry_status(decoder);
 }
 
-/* A TIP may have been deferred behind TNT bits, which are kept. */
+/* The next TIP. TNT bits that come before it, because it was deferred, are
+ * kept. */
 static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
 {
     int status;
@@ -4487,6 +4541,7 @@ static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
     return ipti_qry_status(decoder);
 }
 
+/* The event that is held, if no TNT bit comes before it. */
 static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
 {
     const int status = ipti_qry_fill(decoder);
