@@ -4592,14 +4592,16 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
  * Uses: [base].  State: none.
  * ========================================================================== */
 
-/* A table-driven length decoder. The length is right for every instruction
- * that can execute; the kind names what matters to a trace. Bytes no processor
- * executes are refused where that costs nothing. Where the encoding fixes the
- * length whatever the opcode means (VEX, EVEX, XOP, 0F 38, 0F 3A) any opcode
- * is accepted, so that tomorrow's vector instructions need no update.
+/* A table-driven length decoder. The length is right for every instruction that
+ * can execute; the kind says what matters to a trace. Bytes that no processor
+ * executes are refused where that costs nothing.
  *
- * An opcode's description is one byte, `flags`: the low nibble says what
- * follows as immediate, the high nibble is a set of bits. */
+ * In the maps where the encoding alone fixes the length (VEX, EVEX, XOP, 0F 38,
+ * 0F 3A) any opcode is accepted, so that vector instructions to come need no
+ * update.
+ *
+ * The description of an opcode is one byte, `flags`: the low nibble says which
+ * immediate follows, the high nibble is a set of bits. */
 enum {
     /* 0 to 3: so many bytes (3 is ENTER's iw ib) */
     IPTI_X86_IMM8 = 1,
@@ -4718,7 +4720,7 @@ static int ipti_x86_need(const ipti_x86 *x, size_t n)
     return x->pos + n > IPTI_X86_SIZE_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
 }
 
-/* The flags of an opcode behind VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
+/* The flags of an opcode after VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
 static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
 {
     if (lead != 0x8F && map > 7) return IPT_ERR_BAD_INSN;
@@ -4755,7 +4757,7 @@ static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
     }
 }
 
-/* Behind C4, C5, 62 or 8F: returns the opcode's flags, or a status.
+/* After C4, C5, 62 or 8F: returns the opcode's flags, or a status.
  *
  *     C5  RvvvvLpp             map is 1
  *     C4  RXBmmmmm Wvvvvlpp    XOP (8F) the same, mmmmm from 8 up
@@ -4795,7 +4797,7 @@ static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
     return ipti_x86_vector_flags(lead, map, x->opcode);
 }
 
-/* Behind REX2's D5 in 64-bit mode: MRXBWRXB, then the opcode in map M. The
+/* After REX2's D5 in 64-bit mode: MRXBWRXB, then the opcode in map M. The
  * upper R X B extend the lower. Returns the opcode's flags, or a status. */
 static int ipti_x86_rex2(ipti_x86 *x)
 {
@@ -4823,7 +4825,7 @@ static int ipti_x86_rex2(ipti_x86 *x)
     return ipti_x86_map0[opcode];
 }
 
-/* Behind 0F: returns the opcode's flags, or a status. */
+/* After 0F: returns the opcode's flags, or a status. */
 static int ipti_x86_escape(ipti_x86 *x)
 {
     int status = ipti_x86_need(x, 1);
@@ -4948,7 +4950,7 @@ static int ipti_x86_kind0(const ipti_x86 *x, int *flags)
         if (reg) return IPT_ERR_BAD_INSN;
         return IPT_INSN_OTHER;
     case 0x9A: return IPT_INSN_FAR_CALL;
-    case 0xA1: return IPT_INSN_JMPABS; // KEY behind REX2 only
+    case 0xA1: return IPT_INSN_JMPABS; // KEY only after REX2
     case 0xC2: case 0xC3: return IPT_INSN_RET;
     case 0xC6: case 0xC7: // MOV; XABORT, XBEGIN
         if (x->modrm == 0xF8)
@@ -5773,8 +5775,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * [bind]  where an event binds
  * Uses: [base].  State: ipt_bind_.
  *
- * Worked out once, when the event is fetched. The trace says where it happened
- * in one of six ways:
+ * At which instruction did an event happen? That is worked out once, when the
+ * event is fetched. The trace says it in one of six ways:
  *
  *   HERE     wherever flow is: there is no IP, and no instruction to wait for
  *   AT       before the instruction at `ip`
@@ -5784,11 +5786,11 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  *   COUNT    before the `count`-th instruction after the last IP of the trace,
  *            counted from 0
  *
- * An instruction causes one event of a sort at most. `once` is the sort of one
- * that an instruction causes, as a bit of what the walk has in `taken`: those
- * that the instruction before flow's ip has caused already. An event whose bit
- * is set there is of a later instruction, and so is a second one AFTER the same
- * instruction. Legal are:
+ * An instruction causes at most one event of each sort. `once` is the sort of
+ * an event that an instruction causes, as a bit. The walk keeps in `taken` the
+ * bits of those that the instruction before flow's ip has caused already: an
+ * event whose bit is set there belongs to a later instruction. So does a second
+ * event AFTER the same instruction. These combinations exist:
  *
  *   how      kinds                    once
  *   HERE     0, or those of which it  0 if kinds are, else a bit
@@ -5814,21 +5816,23 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
-#define IPTI_KINDS_STOP /* those that flow needs trace behind, always */ \
+#define IPTI_KINDS_STOP /* flow always needs trace to go on after them */ \
     ((IPTI_KINDS_FAR & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))              \
      | IPTI_KINDS_NEAR | IPTI_KIND(JCC))
 
+/* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
     return kinds >> kind & 1;
 }
 
+/* Far branches may change mode, ring and address space. */
 static inline int ipti_kind_far(uint8_t kind)
 {
     return ipti_kind_in(kind, IPTI_KINDS_FAR);
 }
 
-/* Does flow need trace to go on behind such an instruction? */
+/* May flow need trace to go on after an instruction of this kind? */
 static inline int ipti_kind_leaves(uint8_t kind)
 {
     return ipti_kind_in(kind,
@@ -5847,7 +5851,7 @@ enum { /* ipt_bind_.how */
 };
 
 enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
-        * ip, or flow was told where it is after it; prev_ip means nothing. */
+        * ip, or the trace said after it where flow is: it causes no more. */
     IPTI_TAKEN_PAGING = 1, /* a MOV CR3 that disables tracing sends no PIP */
     IPTI_TAKEN_VMCS = 2,
     IPTI_TAKEN_PTWRITE = 4,
@@ -5858,8 +5862,8 @@ enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
     IPTI_TAKEN_ALL = 31
 };
 
-/* It is an effect of an instruction of one of these kinds: of the one at its IP
- * if it has one, else of the next. */
+/* The event is an effect of an instruction of one of these kinds: of the one at
+ * its IP, if it has one; else of the next one of them. */
 static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
 {
     bind->kinds = kinds;
@@ -5867,6 +5871,8 @@ static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
     bind->how = bind->how == IPTI_BIND_AT ? IPTI_BIND_AFTER : IPTI_BIND_CAUSED;
 }
 
+/* IRET, UIRET and VM entries are instructions that cause the event. SYSCALL
+ * comes before its instruction, all others at their IP. */
 static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
 {
     const int inferred = event->u.cfe.has & IPT_CFE_INFERRED;
@@ -5896,9 +5902,9 @@ static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
     }
 }
 
-/* Tracing is disabled: before the instruction at the target that the packet
- * gives. Without one by the branch at hand, which is the walk's business, or by
- * a MOV CR3. */
+/* Tracing is disabled before the instruction at the target that the packet
+ * gives. If it gives none, the branch at hand did it, which the walk sees
+ * itself, or a MOV CR3. */
 static void ipti_bind_disabled(ipt_bind_ *bind, const ipt_event *event)
 {
     bind->how = IPTI_BIND_AT;
@@ -5910,8 +5916,8 @@ static void ipti_bind_disabled(ipt_bind_ *bind, const ipt_event *event)
         ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
 }
 
-/* Where does the event bind? Those of PSB+ that say how things stand are no
- * effect of an instruction. */
+/* Where does the event bind? Events of a PSB+ repeat the state: no instruction
+ * causes them. */
 static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
 {
     const int status = event->flags & IPT_EVENT_STATUS;
@@ -5956,20 +5962,22 @@ static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
     }
 }
 
-/* May it be an effect of an instruction of this kind that has `taken`? */
+/* May the event be an effect of an instruction of this kind that has caused
+ * `taken`? */
 static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
 {
     return ipti_kind_in(kind, bind->kinds) && bind->once & ~taken;
 }
 
-/* Does it wait for an instruction that flow must come to, at no known IP? */
+/* Does the event wait for an instruction that flow has to come to, at an IP
+ * that is not known? */
 static int ipti_bind_waits(const ipt_bind_ *bind)
 {
     return bind->how >= IPTI_BIND_CAUSED;
 }
 
-/* Does it wait for a PTWRITE? If flow comes to none, the PTW is a note that
- * somebody wrote into the trace. */
+/* Does the event wait for a PTWRITE? If flow comes to none, the PTW is a note
+ * that somebody wrote into the trace. */
 static int ipti_bind_notes(const ipt_bind_ *bind)
 {
     return bind->how == IPTI_BIND_CAUSED
@@ -10571,22 +10579,23 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  * loses its place takes its trace with it.
  *
  * Memory: config.blocks begins with the recording; after it comes the pool. In
- * the pool blocks of traces stand in the order of config.traces, in which the
- * trace kept last is last. There are no holes in either, but for traces that
- * are deleted and not told yet.
+ * the pool the blocks of traces are in the order of config.traces, where the
+ * trace kept last is last. Neither has holes, except traces that were deleted
+ * while config.deleted was not called for them yet.
  *
- * Callbacks may come back through ipt_hot_mark_head, _delete and _invalidate.
- * So a trace that is deleted is unlinked at once, but told only when nothing is
- * half done: when the callback has returned. Only ipt_hot_feed adds traces or
- * begins a recording; and who has called back looks anew at heads, traces, and
- * whether the recording is still there.
+ * Callbacks may call ipt_hot_mark_head, _delete and _invalidate. So a deleted
+ * trace is unlinked at once, but config.deleted is called only when nothing is
+ * half done, after the callback has returned. Only ipt_hot_feed adds traces or
+ * begins a recording. After a callback its caller looks again at heads, traces,
+ * and whether the recording is still there.
  *
- * Full tables: a new head takes one off the count of the weakest of its set,
- * and its place at 0; a kept trace restores that count each time it runs. A
- * trace has credit, as if it had run `threshold` times at first; a run counts
- * for the number of its blocks. Each time a place is looked for, all lose a
- * sixteenth. The new trace takes the place of the one with the least credit,
- * unless that has more than the new one would.
+ * Full tables: a new head takes one off the count of the weakest head of its
+ * set, and takes its place when that count is 0. A kept trace restores the
+ * count of its head each time it runs. A trace has credit: at first as if it
+ * had run `threshold` times, then each run adds its number of blocks. Each time
+ * a place is searched, all traces lose a sixteenth of it. The new trace takes
+ * the place of the one with the least credit, unless that has more than the new
+ * one would.
  * ========================================================================== */
 
 /* The block after these does not follow the one before it, ... */
@@ -10599,12 +10608,13 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 /* A direct branch ends the block: its target is in the code. */
 #define IPTI_HOT_DIRECT (IPTI_KIND(JCC) | IPTI_KIND(JMP) | IPTI_KIND(CALL))
 
-/* asid: NULL: any */
+/* Is the tag in this address space? NULL: any. */
 static int ipti_hot_in(const ipt_hot_tag *tag, const ipt_asid *asid)
 {
     return !asid || ipti_asid_same(asid, &tag->asid);
 }
 
+/* Do two tags name the same block? */
 static int ipti_hot_same(const ipt_hot_tag *a, const ipt_hot_tag *b)
 {
     return a->ip == b->ip && a->mode == b->mode && ipti_hot_in(a, &b->asid);
@@ -10612,7 +10622,8 @@ static int ipti_hot_same(const ipt_hot_tag *a, const ipt_hot_tag *b)
 
 /* ---- heads ---- */
 
-/* A trace is kept no more; evicted: to have room. */
+/* Delete trace i, which leaves a hole until ipti_hot_tell. evicted: it had to
+ * make room. */
 static void ipti_hot_doom(ipt_hot *h, uint32_t i, int evicted)
 {
     ipt_hot_trace *trace = &h->config_->traces[i];
@@ -10673,10 +10684,10 @@ static inline ipt_hot_head *ipti_hot_head(ipt_hot *h, const ipt_hot_tag *tag,
     return how ? ipti_hot_make(h, first, tag, how == IPTI_HOT_FORCE) : NULL;
 }
 
-/* Tell that traces were deleted, and close the holes; not from inside of a
- * callback. In each round those that have blocks move to the front; what calls
- * back may delete traces that have moved, for which there is one more round. No
- * trace is added here, so it ends. */
+/* Call config.deleted for the traces that were deleted, and close the holes;
+ * not while a callback runs. In each round the traces that have blocks move to
+ * the front. A callback may delete traces that have moved: then there is
+ * another round. No trace is added here, so it ends. */
 static void ipti_hot_tell(ipt_hot *h)
 {
     const ipt_hot_config *config = h->config_;
@@ -10714,15 +10725,15 @@ static void ipti_hot_tell(ipt_hot *h)
 
 /* ---- the recording ---- */
 
-/* Is there room for it without deleting anything? */
+/* Is there room for the recording without deleting a trace? */
 static int ipti_hot_fits(const ipt_hot *h)
 {
     return h->kept < h->config_->trace_count
            && h->recorded_ <= h->config_->block_count - h->pool_end_;
 }
 
-/* The index of the trace with the least credit; there is one, none is dying.
- * All runs of before count less from now on. */
+/* The index of the trace with the least credit; there is at least one, and none
+ * is deleted. All runs from before count less from now on. */
 static uint32_t ipti_hot_weakest(ipt_hot *h)
 {
     ipt_hot_trace *traces = h->config_->traces;
@@ -10755,7 +10766,8 @@ static void ipti_hot_stop(ipt_hot *h, int aborted)
     h->busy_--;
 }
 
-/* The recording is complete. The callbacks may end it. */
+/* The recording is complete: offer it to config.trace, make room, keep it. The
+ * callbacks may end it meanwhile, so it is looked for after each. */
 static void ipti_hot_finish(ipt_hot *h)
 {
     const ipt_hot_config *config = h->config_;
@@ -10803,7 +10815,7 @@ static void ipti_hot_finish(ipt_hot *h)
 
 /* ---- blocks ---- */
 
-/* A block begins this trace (its index, plus 1). */
+/* Flow is at the first block of trace i - 1. */
 static inline void ipti_hot_enter(ipt_hot *h, uint32_t i,
                                   const ipt_block *block)
 {
@@ -10818,8 +10830,9 @@ static inline void ipti_hot_enter(ipt_hot *h, uint32_t i,
     h->left_ = trace->count - 1;
 }
 
-/* Does the recording take the block at now_? If not, it is over. reached: that
- * is a head by the way flow got there. */
+/* Add the block at now_ to the recording, or end the recording before it.
+ * reached: flow got to the block in a way that makes it a head. Returns 1 if it
+ * was added. */
 static IPTI_APART int ipti_hot_record(ipt_hot *h, const ipt_block *block,
                                       int reached)
 {
@@ -10864,8 +10877,9 @@ IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config)
     return ipti_made(&h->magic_, sizeof(*h), IPT_OK);
 }
 
-/* A block that is not the next one of the trace that flow is in, nor begins the
- * one that came after it last. asid: it does not follow the block before. */
+/* The rest of ipt_hot_feed: the block is neither the next one of the trace that
+ * flow is in, nor the head of the trace that came after it last time. asid: not
+ * NULL if the block does not follow the one before. */
 static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
                                     const ipt_asid *asid)
 {
@@ -11012,7 +11026,7 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
  * Uses: [base], [pkt].  State: ipt_gen.
  *
  * Everything is checked before anything is written, so that a call that fails
- * leaves no half of its packets behind. A PSB+ follows only a packet that says
+ * has written nothing. A PSB+ follows only a packet that says
  * exactly where flow is: a TNT bit, a TIP, a TIP.PGE, an OVF with its FUP.
  * ========================================================================== */
 
@@ -11033,6 +11047,7 @@ enum { /* ipt_gen.wait_ */
 
 /* ---- packets ---- */
 
+/* A packet with all fields 0. */
 static ipt_packet ipti_gen_packet(uint8_t type)
 {
     ipt_packet packet;
@@ -11042,8 +11057,9 @@ static ipt_packet ipti_gen_packet(uint8_t type)
     return packet;
 }
 
-/* Room and fields were checked: ipt_pkt_encode cannot fail here. If it does, it
- * is our fault, and every later call says IPT_ERR_STATE. */
+/* Append a packet. Room and fields were checked, so ipt_pkt_encode cannot fail
+ * here. If it does, that is our fault, and every later call says
+ * IPT_ERR_STATE. */
 static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
 {
     int size = ipt_pkt_encode(gen->out + gen->used, gen->size - gen->used,
@@ -11057,7 +11073,7 @@ static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
     gen->from_psb_ += (uint64_t) size;
 }
 
-/* The clock moves little during a call, so few of its packets take a CYC. */
+/* Append a packet, after a CYC if the clock has moved since the last one. */
 static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 {
     if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->time_.cyc) {
@@ -11069,6 +11085,7 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
     ipti_gen_write(gen, packet);
 }
 
+/* A packet without fields. */
 static void ipti_gen_put_plain(ipt_gen *gen, uint8_t type)
 {
     ipt_packet packet = ipti_gen_packet(type);
@@ -11099,8 +11116,8 @@ static void ipti_gen_put_tsx(ipt_gen *gen, int aborted)
 
 /* ---- addresses                                 SDM: "IP Compression" ---- */
 
-/* The IPBytes of `ip`: the shortest form that yields it. While there is no last
- * IP a processor sends 48 or 64 bits, and so do we. */
+/* The IPBytes of `ip`: the shortest form that gives it. While there is no last
+ * IP, processors send 48 or 64 bits, and so does this. */
 static uint8_t ipti_gen_ipc(const ipt_gen *gen, uint64_t ip)
 {
     const uint64_t change = ip ^ gen->last_ip_;
@@ -11132,7 +11149,7 @@ static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 }
 
 /* Write the branches collected so far: the TNT bits, then the TIPs that waited
- * for them. Every packet that has a place in the flow comes behind them.
+ * for them. Every packet that has a place in the flow comes after them.
  *                                                 SDM: "Deferred TIPs" */
 static void ipti_gen_put_tnt(ipt_gen *gen)
 {
@@ -11154,6 +11171,7 @@ static void ipti_gen_put_tnt(ipt_gen *gen)
     gen->tip_count_ = 0;
 }
 
+/* A TNT bit: a full TNT packet is written at once. */
 static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
 {
     const uint64_t full = gen->config_.flags & IPT_GEN_TNT_64 ? IPTI_GEN_TNT_64
@@ -11190,6 +11208,7 @@ static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 
 /* ---- time             SDM: "Tracking Time Based on Packets" ---- */
 
+/* The TSC now: core cycles since the ratio was set, by that ratio. */
 static uint64_t ipti_gen_tsc(const ipt_gen *gen)
 {
     const ipt_gen_time_ *time = &gen->time_;
@@ -11201,7 +11220,8 @@ static uint64_t ipti_gen_tsc(const ipt_gen *gen)
            + ipti_div(cycles * gen->config_.nom_freq, time->cbr);
 }
 
-/* From now on there are cbr core cycles to a cycle of the bus. */
+/* The ratio changes: time goes on from here, with cbr core cycles to one of the
+ * bus. */
 static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
 {
     gen->time_.base_tsc = ipti_gen_tsc(gen);
@@ -11218,14 +11238,15 @@ static uint64_t ipti_gen_scale(uint64_t a, uint32_t b, uint32_t c)
     return whole * b + ipti_div((a - whole * c) * b, c);
 }
 
-/* The crystal clock. */
+/* The crystal clock now. */
 static uint64_t ipti_gen_ctc(const ipt_gen *gen)
 {
     return ipti_gen_scale(ipti_gen_tsc(gen), gen->config_.cpuid_15_eax,
                           gen->config_.cpuid_15_ebx);
 }
 
-/* The clock when this MTC period begins, or TSC has passed that moment. */
+/* gen->clock when this MTC period begins; if the TSC is past that moment, when
+ * its base was set. */
 static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
 {
     const ipt_gen_config *config = &gen->config_;
@@ -11240,6 +11261,7 @@ static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
     return time->base_clock + ticks;
 }
 
+/* TSC and, with MTC, the TMA that says where the crystal clock is. */
 static void ipti_gen_put_tsc(ipt_gen *gen)
 {
     const ipt_gen_config *config = &gen->config_;
@@ -11264,6 +11286,7 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
     }
 }
 
+/* CBR, if a ratio is known. */
 static void ipti_gen_put_cbr(ipt_gen *gen)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_CBR);
@@ -11273,8 +11296,9 @@ static void ipti_gen_put_cbr(ipt_gen *gen)
         ipti_gen_put(gen, &packet);
 }
 
-/* MTC, if one is due, of the time when it was. An MTC has eight bits: after a
- * longer time, TSC. */
+/* Write an MTC if one is due, with the CYC of the time when it was due. An MTC
+ * has eight bits of the crystal clock: after a longer time a TSC takes its
+ * place. */
 static void ipti_gen_tick(ipt_gen *gen)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_MTC);
@@ -11319,6 +11343,8 @@ static void ipti_gen_put_vmcs(ipt_gen *gen)
     ipti_gen_put(gen, &packet);
 }
 
+/* A PSB+ repeats all state. It forgets the last IP and the calls, as the
+ * decoder does. */
 static void ipti_gen_put_psb(ipt_gen *gen)
 {
     ipti_gen_put_tnt(gen);
@@ -11340,8 +11366,8 @@ static void ipti_gen_put_psb(ipt_gen *gen)
     ipti_gen_put_plain(gen, IPT_PKT_PSBEND);
 }
 
-/* Flow is at gen->ip_, or tracing is disabled, and the trace says so: the place
- * for a PSB+, if one is due. */
+/* The trace says exactly where flow is (gen->ip_), or that tracing is disabled:
+ * write a PSB+ here if one is due. */
 static void ipti_gen_settle(ipt_gen *gen)
 {
     const uint32_t period = gen->config_.psb_period;
@@ -11350,7 +11376,7 @@ static void ipti_gen_settle(ipt_gen *gen)
         ipti_gen_put_psb(gen);
 }
 
-/* The first packets of the trace. */
+/* The first call writes a PSB+; MTCs begin there. */
 static void ipti_gen_start(ipt_gen *gen)
 {
     if (!gen->started_) {
@@ -11374,6 +11400,7 @@ static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
     return (gen->mode_ & IPTI_GEN_MODE) == IPT_MODE_64 ? ip : (uint32_t) ip;
 }
 
+/* The decoder and the processor push the same, or neither does. */
 static void ipti_gen_call(ipt_gen *gen, uint64_t next)
 {
     if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
@@ -11381,7 +11408,8 @@ static void ipti_gen_call(ipt_gen *gen, uint64_t next)
     ipti_calls_push(&gen->calls_, next);
 }
 
-/* A near RET always pops. Returns 1 if a taken branch says where it went. */
+/* A near RET pops a call, whether it is compressed or not. Returns 1 if it can
+ * be: a taken branch says that it went there. */
 static int ipti_gen_return(ipt_gen *gen, uint64_t to)
 {
     uint64_t ip;
@@ -11392,6 +11420,7 @@ static int ipti_gen_return(ipt_gen *gen, uint64_t to)
 
 /* ---- events ---- */
 
+/* The packet of a power event, or IPT_ERR_ARG. */
 static int ipti_gen_power(const ipt_event *event, ipt_packet *packet)
 {
     switch (event->type) {
@@ -11860,8 +11889,8 @@ typedef struct ipti_hw_spot {
     uint64_t offset;
 } ipti_hw_spot;
 
-/* The region of the ToPA entry at spot->entry, or of the one that it links to.
- * A link to a link is refused. */
+/* Read the ToPA entry at spot->entry or, if that is a link, the one it leads
+ * to. A link to a link is refused, so this ends whatever the tables hold. */
 static int ipti_hw_entry(ipti_hw_spot *spot, const ipt_topa *topa)
 {
     const uint8_t *p = topa->map(spot->entry, 8, topa->context);
@@ -11877,7 +11906,7 @@ static int ipti_hw_entry(ipti_hw_spot *spot, const ipt_topa *topa)
     return ipti_le64(p) & IPTI_TOPA_END ? IPT_ERR_ARG : IPT_OK;
 }
 
-/* Where output stands by two registers.
+/* Where output goes on, by two registers.
  *
  * IA32_RTIT_OUTPUT_MASK_PTRS
  *
@@ -11901,7 +11930,7 @@ static int ipti_hw_output(ipti_hw_spot *spot, const ipt_topa *topa,
     return status >= 0 && spot->offset > spot->size ? IPT_ERR_ARG : status;
 }
 
-/* Where what is wanted begins, if output stands at `last` now. */
+/* Where the trace that is wanted begins, if output goes on at `last`. */
 static int ipti_hw_first(ipti_hw_spot *first, const ipti_hw_spot *last,
                          const ipt_topa *topa)
 {
@@ -11918,7 +11947,8 @@ static int ipti_hw_first(ipti_hw_spot *first, const ipti_hw_spot *last,
     return ipti_hw_entry(first, topa);
 }
 
-/* One more segment after n; `size` 0: none. Returns how many there are. */
+/* Append a segment to the n there are; none if size is 0. n may be a status,
+ * which stays. Returns how many there are then. */
 static int ipti_hw_add(ipt_segment *segments, uint32_t room, int n,
                        const ipt_topa *topa, uint64_t physical, uint64_t size)
 {
@@ -11966,7 +11996,7 @@ IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
     return ipti_hw_add(segments, room, n, topa, last.physical, last.offset);
 }
 
-/* One more entry after n. Returns how many there are. */
+/* Append an entry to the n there are. Returns how many there are then. */
 static int ipti_hw_put(uint8_t *table, uint32_t room, int n, uint64_t entry)
 {
     if ((uint32_t) n >= room)
@@ -11975,8 +12005,8 @@ static int ipti_hw_put(uint8_t *table, uint32_t room, int n, uint64_t entry)
     return n + 1;
 }
 
-/* Entries for a region after n: each has the size of a power of two, at a
- * multiple of it. Returns how many there are. */
+/* Append the entries of a region: the size of each is a power of two, and its
+ * address a multiple of that. Returns how many there are then. */
 static int ipti_hw_put_region(uint8_t *table, uint32_t room, int n,
                               const ipt_region *region)
 {
@@ -12017,8 +12047,9 @@ IPT_API int ipt_topa_from_regions(uint8_t *table, uint32_t room, uint64_t next,
     return n < 0 ? n : ipti_hw_put(table, room, n, next | IPTI_TOPA_END);
 }
 
-/* The field at `shift`, if it is not 0 where `there` is not, or has, where it
- * counts, a value that is not one of `values`. */
+/* Which bits of the field at `shift` cannot be written: all or none. Without
+ * the feature (`there`) the field has to be 0. With it, it has to be one of
+ * `values`, unless it is 0 and does not count. */
 static uint64_t ipti_hw_field(uint64_t rtit_ctl, unsigned shift, uint32_t there,
                               uint32_t values, uint64_t counts)
 {
@@ -12029,7 +12060,7 @@ static uint64_t ipti_hw_field(uint64_t rtit_ctl, unsigned shift, uint32_t there,
     return bad ? (uint64_t) 15 << shift : 0;
 }
 
-/* What RTIT_CTL may hold besides fields, by CPUID. */
+/* The bits that IA32_RTIT_CTL may have on this processor, apart from fields. */
 static uint64_t ipti_hw_bits(const ipt_cpuid_14 *cpu)
 {
     static const uint64_t of[9] = { /* bit i of EBX */
@@ -12128,7 +12159,7 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
  * [strings]  names and texts
  * Uses: nothing.  State: none.
  *
- * Each table is one array of texts behind each other: an array of pointers to
+ * Each table is one array of texts, one after another: an array of pointers to
  * them would need relocation.
  * ========================================================================== */
 
