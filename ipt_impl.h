@@ -5988,16 +5988,16 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * [walk]  the walk over the code that executed
  * Uses: [base], [sync], [evt], [classify], [cache], [bind].  State: ipt_walk_.
  *
- * The walk stands before the instruction at flow's ip with the run of code that
- * begins or goes on there, and with what says how flow goes on: TNT bits, the
- * target of a TIP, or an event. It goes through the run, instruction by
- * instruction or as a whole, up to where the event binds or, at the run's last
- * instruction, takes what that one needs. Having used up what there was, it is
- * unsettled: before the instruction is handed out the next one is fetched,
- * because it may be an event that binds right after it.
+ * The walk is before the instruction at flow's ip. It has the run of code that
+ * begins or goes on there, and what says how flow goes on: TNT bits, the target
+ * of a TIP, or an event. It passes the run, instruction by instruction or as a
+ * whole, up to where the event binds. The last instruction of the run takes the
+ * bit or target that it needs. When there is none left, the walk is unsettled:
+ * before that instruction is handed out, the next item is fetched from the
+ * trace, because it may be an event that binds right after the instruction.
  *
- * Between two calls, whatever the trace, the code and the caller did (tests/
- * walk.h checks each line after every call):
+ * This holds between two calls, whatever the trace, the code and the caller did
+ * (tests/walk.h checks each line after every call):
  *
  *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
  *           has_event
@@ -6042,13 +6042,14 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_calls_back
  * ========================================================================== */
 
-/* Runs of code without a use of trace that no program has. */
+/* More runs without a use of trace than any program has. */
 #define IPTI_PATH_MAX (1u << 20)
 
 static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
+/* Is ip in a filter of this kind? */
 static int ipti_filter_hit(const ipt_filter *filter, uint64_t ip, uint8_t kind)
 {
     unsigned i;
@@ -6075,7 +6076,7 @@ static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 
 /* ---- loops without trace: Brent's algorithm ---- */
 
-/* Trace was used: whatever the path since then, it was no endless loop. */
+/* Trace was used: the path up to here was no endless loop. */
 static inline void ipti_loop_end(ipt_loop_ *loop)
 {
     loop->limit = 0;
@@ -6088,9 +6089,9 @@ static inline void ipti_loop_run(ipt_loop_ *loop)
     loop->total++;
 }
 
-/* Flow passed a run that ends with a direct branch. Where that leads to an
- * address that was passed since trace was last used, it will do so for ever,
- * unless something else ends it. */
+/* Flow passed a run that ends with a direct branch. If the branch leads to an
+ * address that was passed since trace was last used, it will do so for ever.
+ * `ends`: an event will end it. */
 static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target, int ends)
 {
     loop->total++;
@@ -6115,29 +6116,32 @@ static inline int ipti_loop_stuck(const ipt_loop_ *loop)
 
 #define IPTI_TNT_NONE ((uint64_t) 1 << 63) /* ipt_next_.tnt: its stop bit */
 
-/* So many bits, 63 at most, which the trace has in the low end of `bits`. */
+/* The form of ipt_next_.tnt: `count` bits, at most 63, are in the low end of
+ * `bits`, as in the trace. */
 static inline uint64_t ipti_tnt_hold(uint64_t bits, unsigned count)
 {
     return (bits << 1 | 1) << (63 - count);
 }
 
-/* Back: as the trace has them, with a stop bit above. */
+/* The reverse: bits as in the trace, under a stop bit. */
 static inline uint64_t ipti_tnt_held(uint64_t tnt)
 {
     return (tnt >> 1 | IPTI_TNT_NONE) >> ipti_low(tnt);
 }
 
+/* Is there a TNT bit? */
 static IPTI_HOT int ipti_next_tnt(const ipt_next_ *next)
 {
     return next->tnt != IPTI_TNT_NONE;
 }
 
-/* Is there flow, or anything, that goes on? */
+/* Is there a TNT bit or the target of a TIP? */
 static IPTI_HOT int ipti_next_flow(const ipt_next_ *next)
 {
     return ipti_next_tnt(next) || next->has_tip;
 }
 
+/* Is there anything that says how flow goes on? */
 static inline int ipti_next_any(const ipt_next_ *next)
 {
     return ipti_next_flow(next) || next->has_event;
@@ -6163,6 +6167,7 @@ static IPTI_HOT void ipti_next_take(ipt_next_ *next)
     next->tnt <<= 1;
 }
 
+/* A TIP came, with the target of the next indirect branch. */
 static inline void ipti_next_target(ipt_next_ *next, uint64_t offset,
                                     uint64_t ip)
 {
@@ -6181,7 +6186,7 @@ static void ipti_next_bind(ipt_next_ *next)
 enum { IPTI_NEXT_TNT = 1, IPTI_NEXT_TIP = 2, IPTI_NEXT_EVENT = 4 };
 #define IPTI_NEXT_ALL (IPTI_NEXT_TNT | IPTI_NEXT_TIP | IPTI_NEXT_EVENT)
 
-/* These are used, or nobody wants them. */
+/* Drop bits, target or event: they were used, or nobody wants them. */
 static IPTI_HOT void ipti_next_drop(ipt_next_ *next, unsigned what)
 {
     if (what & IPTI_NEXT_TNT)
@@ -6221,14 +6226,16 @@ static IPTI_HOT void ipti_prev_takes(ipt_prev_ *prev, unsigned taken)
     prev->taken = (uint8_t) taken;
 }
 
-/* Flow is somewhere else; what comes is not of the instruction before. */
+/* Flow is somewhere else: no event to come is an effect of the instruction
+ * before. */
 static inline void ipti_prev_none(ipt_prev_ *prev)
 {
     prev->kind = IPT_INSN_OTHER;
     prev->taken = IPTI_TAKEN_ALL;
 }
 
-/* Nothing else is known, now. Without `now`, `assumed` stands for it. */
+/* Only the mode is known, and holds from now on. If it is UNKNOWN, `assumed`
+ * takes its place. */
 static void ipti_mode_only(ipt_mode_ *mode, uint8_t now, uint8_t assumed)
 {
     mode->now = now == IPT_MODE_UNKNOWN ? assumed : now;
@@ -6237,7 +6244,7 @@ static void ipti_mode_only(ipt_mode_ *mode, uint8_t now, uint8_t assumed)
     mode->speculative = 0;
 }
 
-/* The trace gave an IP. */
+/* The trace gave an IP: instructions count from here. */
 static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
 {
     tally->icnt = 0;
@@ -6245,7 +6252,7 @@ static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
 
 /* ---- code, place: the run at flow's ip ---- */
 
-/* What is at flow's ip is to be looked for. */
+/* There is no run at hand: the one at flow's ip has to be looked for. */
 static inline void ipti_code_none(ipt_code_at_ *code)
 {
     code->count = code->simple = code->whole = 0;
@@ -6256,7 +6263,8 @@ static IPTI_HOT void ipti_code_step(ipt_code_at_ *code, unsigned n)
     code->index = (uint8_t) (code->index + n);
 }
 
-/* How far flow just goes on. */
+/* Up to instruction `simple`, and after the run if `whole`, flow just goes
+ * on. */
 static inline void ipti_code_flows(ipt_code_at_ *code, uint8_t simple,
                                    uint8_t whole)
 {
@@ -6264,7 +6272,7 @@ static inline void ipti_code_flows(ipt_code_at_ *code, uint8_t simple,
     code->whole = whole;
 }
 
-/* The address space is another one. */
+/* The address space changed: its number in the cache has to be looked for. */
 static inline void ipti_place_none(ipt_place_ *place)
 {
     place->space = 0;
@@ -6278,7 +6286,7 @@ static inline void ipti_out_drop(ipt_out_ *out)
     out->waiting = 0;
 }
 
-/* What was reached, if anything, is to be pulled. */
+/* If events were reached, the user may pull them now. */
 static inline void ipti_out_wait(ipt_out_ *out)
 {
     out->waiting = out->count > 0;
@@ -6304,7 +6312,7 @@ static inline void ipti_marks_trail(ipt_marks_ *marks, unsigned flags)
     marks->trail = (uint16_t) (marks->trail | flags);
 }
 
-/* An instruction begins: what is for it. */
+/* An instruction begins and takes the marks that wait for it. */
 static inline uint16_t ipti_marks_begin(ipt_marks_ *marks)
 {
     const uint16_t lead = marks->lead;
@@ -6313,7 +6321,8 @@ static inline uint16_t ipti_marks_begin(ipt_marks_ *marks)
     return lead;
 }
 
-/* It ended, or is not the one before flow's ip. */
+/* Take the marks of the instruction before flow's ip; drop them if flow is
+ * elsewhere. */
 static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
 {
     const uint16_t trail = marks->trail;
@@ -6324,7 +6333,7 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
 
 /* ---- fetching ---- */
 
-/* Time as of the packet that was fetched. */
+/* Keep the time of the packet that was fetched, until it is used. */
 static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 {
     w->evt.ticked = 0;
@@ -6352,9 +6361,9 @@ static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* Fetch what comes next. The time of TNT and TIP waits until they are used. An
+/* Fetch what comes next. The time of a TNT or TIP waits until it is used. An
  * event that is older than the clock came before the timing packet that moved
- * it: the next TNT or TIP sees that one. */
+ * it, so the next TNT or TIP takes that time. */
 static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
@@ -6366,13 +6375,15 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 
 /* ---- flow that is stepped over ----
  *
- * While the address space is not one that config.flags want, `hidden` is set
- * and `enabled` is not: nothing is read, and only events about address spaces,
- * modes, tracing and loss are of interest. `speculative` is kept right. In a
- * wanted one, flow is taken up at the first IP, be it of a TIP or an event. */
+ * While config.flags exclude the address space, `hidden` is set and `enabled`
+ * is not: no code is read, and only events about address spaces, modes, tracing
+ * and loss are given. `speculative` is kept up to date. When the address space
+ * is a wanted one again, flow is taken up at the first IP, of a TIP or an
+ * event. */
 
 #define IPTI_CR3 0xfffffffffffe0u /* the bits of CR3 that a PIP has */
 
+/* Do config.flags ask for flow in the address space of now? */
 static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
@@ -6386,6 +6397,7 @@ static int ipti_walk_wanted(const ipt_walk_ *w, const ipt_where *at)
                     || (at->asid.cr3 ^ config->cr3) & mask));
 }
 
+/* Flow goes on at an IP that the trace gave. */
 static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 {
     const int wanted = ipti_walk_wanted(w, at);
@@ -6419,7 +6431,8 @@ static int ipti_event_inside(const ipt_event *event)
     }
 }
 
-/* Is flow at the IP of the TIP or the event at hand, and asked for there? */
+/* Does the TIP or the event at hand say where flow is, and is flow wanted
+ * there? */
 static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
 {
     return (w->next.has_tip
@@ -6427,7 +6440,8 @@ static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
            && ipti_walk_wanted(w, at);
 }
 
-/* Fetch an event that matters, or up to where flow is taken up. */
+/* Flow is hidden: fetch the next event that is given all the same, or go on to
+ * where flow is taken up. */
 static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
@@ -6452,7 +6466,7 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_fetch(w, at);
 }
 
-/* See to it that there is one. */
+/* Make sure that something says how flow goes on. */
 static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
     if (ipti_next_any(&w->next))
@@ -6461,13 +6475,15 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
                                     : ipti_walk_fetch(w, at);
 }
 
-/* The event, if it is what comes next; NULL if TNT bits or a TIP are. */
+/* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
+ * it. */
 static inline const ipt_event *ipti_walk_event(const ipt_walk_ *w)
 {
     return w->next.has_event && !ipti_next_flow(&w->next) ? &w->next.event
                                                           : NULL;
 }
 
+/* The offset of the packet that what comes next is from. */
 static uint64_t ipti_walk_offset(const ipt_walk_ *w)
 {
     if (ipti_next_tnt(&w->next))
@@ -6484,7 +6500,7 @@ static inline void ipti_walk_account(ipt_walk_ *w)
     w->tally.counted = w->code.index;
 }
 
-/* Cut the run where the event at hand may bind. */
+/* Cut the run at hand where the event may bind. */
 static void ipti_walk_cut(ipt_walk_ *w)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -6539,7 +6555,7 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
                           ip & w->place.mask, &w->code.run, &w->place.line);
 }
 
-/* Get the run at flow's ip and cut it at the address where an event binds. */
+/* Get the run at flow's ip, and cut it where an event binds. */
 static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_config *config = w->cur.config;
@@ -6564,10 +6580,10 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
 
 #define IPTI_PROBE 256
 
-/* Is `target` passed within 256 instructions from flow's ip, as far as flow
- * needs no trace and there is code? Code in the page of the target is waited
- * for: all of that page will be there. Called again after IPT_BUDGET or
- * IPT_NEED_PAGE, it goes on. */
+/* For BDM64: would flow pass `target` within 256 instructions from its ip, as
+ * far as it needs no trace and there is code? A missing page is waited for only
+ * if it is that of the target: all of it will be there then. After IPT_BUDGET
+ * or IPT_NEED_PAGE another call goes on. */
 static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
 {
     const ipt_cache_line *run = &w->code.run;
@@ -6602,8 +6618,9 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
     return 0;
 }
 
-/* BDM64: the target of the branch before a transaction's abort may be wrong. If
- * the abort is not on the way from there, flow was where the abort is. */
+/* BDM64: the target of the branch before a transaction's abort may be wrong. It
+ * is, if the abort is not on the way from there: flow then was where the abort
+ * is. */
 static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     const uint8_t kind = w->prev.kind;
@@ -6639,8 +6656,8 @@ static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint32_t kinds)
 }
 
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
- * the TIP.PGD. It is not interrupted. Code that is not there or is no
- * instruction was interrupted. */
+ * the TIP.PGD, as if it were interrupted. It is not. If the code is missing or
+ * no instruction, it was a real interrupt. */
 static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
 {
     int status;
@@ -6694,6 +6711,8 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     }
 }
 
+/* Tracing is enabled. A PSB+ only repeats it, and contradicts flow if flow is
+ * known to be disabled. */
 static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
                               ipt_event *event)
 {
@@ -6724,6 +6743,8 @@ static void ipti_walk_off(ipt_walk_ *w)
     w->mode.next = IPT_MODE_UNKNOWN;
 }
 
+/* Tracing is disabled. If it is enabled again at the place where it would go
+ * on, it is resumed: that place is kept where it is known. */
 static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
 {
     const int hidden = w->flow.hidden;
@@ -6754,6 +6775,7 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
     return IPT_OK;
 }
 
+/* The mode changes. Only after an overflow may a PSB+ contradict it. */
 static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS && w->flow.enabled && w->flow.synced
@@ -6769,6 +6791,7 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
     return IPT_OK;
 }
 
+/* What became of the transaction is a mark of the instruction before. */
 static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->u.tsx.aborted)
@@ -6778,8 +6801,8 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
     ipti_walk_speculative(w, event);
 }
 
-/* Mode and address space stay, but are no facts: packets that changed them may
- * be lost. Nor is it one that tracing is disabled. */
+/* Mode and address space stay, although packets that changed them may be lost.
+ * If there is no IP, it is not known for sure that tracing is disabled. */
 static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
                                 const ipt_event *event)
 {
@@ -6794,6 +6817,7 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
 }
 
+/* After lost trace nothing is known until the next PSB+. */
 static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
 {
     ipti_flow_state(&w->flow, 0, 0);
@@ -6806,6 +6830,8 @@ static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
     ipti_asid_unknown(&at->asid);
 }
 
+/* The address space changes: flow may leave or enter what is wanted. The first
+ * one that a PSB+ names is no change. */
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     ipt_asid asid = at->asid;
@@ -6829,9 +6855,9 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         ipti_marks_lead(&w->marks, IPT_FLOW_ASID);
 }
 
-/* The event at hand may be an effect of the instruction before ip. Any other
- * event with an IP says that flow was traced up to there: what follows is
- * later. */
+/* Is the event at hand an effect of the instruction before ip? Then it cannot
+ * cause a second one of the sort. Any other event with an IP says that flow was
+ * traced up to there: what follows is an effect of later instructions. */
 static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -6851,7 +6877,7 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
     }
 }
 
-/* Let the event at hand do to flow what it does. */
+/* Apply the event at hand to flow. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     int status = IPT_OK;
@@ -6937,7 +6963,8 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     return 1;
 }
 
-/* Is nothing from before the PSB+ at hand kept for what is behind it? */
+/* Is the PSB+ at hand a seam: does nothing from before it wait for a packet
+ * after it? */
 static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
 {
     unsigned i;
@@ -6948,8 +6975,8 @@ static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
     return 1;
 }
 
-/* Apply the event and keep it. PSB+ begins with one of two status events: the
- * processor's return stack is empty there. */
+/* Apply the event at hand and keep it for the user. A PSB+ begins with a status
+ * event of ENABLED or DISABLED: the processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_walk_apply(w, at, &w->next.event);
@@ -6971,8 +6998,8 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* TNT bits or a TIP are used for the first time. If time has moved since the
- * event before, a tick says so, if such are wanted. */
+/* TNT bits or a TIP are used for the first time: their time is the time now. If
+ * it has moved, IPT_CONFIG_TICKS makes an event of that. */
 static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
                                       uint64_t offset)
 {
@@ -6990,10 +7017,10 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
     ipti_walk_keep(w, at, &tick);
 }
 
-/* After an instruction: which events bind right behind it? Not what comes after
- * one that disables tracing: that may take long. Code that an event waits for
- * is a matter of the next instruction. A page that BDM64 looks at is not: the
- * event may be this instruction's, so it waits for the page. */
+/* After an instruction: get the events that bind right after it. After one that
+ * disables tracing no more are looked for, as that may take long. An event that
+ * waits for an instruction to come is left to that. A page that BDM64 looks at
+ * is waited for: the event may belong to this instruction. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
     int status = 1;
@@ -7017,7 +7044,8 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* The same where no instruction waits for it: as far as the trace tells now. */
+/* Get the events that come before the next instruction, as far as the trace at
+ * hand says; no instruction waits for them. */
 static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
@@ -7043,8 +7071,8 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
     return IPT_OK;
 }
 
-/* A CALL: the address behind it. In 16-bit code that is never behind the end of
- * the 64 KiB of CS, if they are known. */
+/* Push the address after a CALL. In 16-bit code it wraps at the end of the 64
+ * KiB of CS, if it is known where these are. */
 static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
                                   uint64_t next)
 {
@@ -7061,10 +7089,10 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
     ipti_calls_push(&w->calls, next);
 }
 
-/* A direct branch, JMP or CALL. It may be one of an endless loop, unless an
- * event comes after a number of instructions.
- * SKL014: if it leads out of the filters, the TIP.PGD that tells so may lack
- * its IP. */
+/* A direct JMP or CALL. It may belong to an endless loop, unless an event comes
+ * after a number of instructions. A CALL to the next instruction only reads the
+ * IP: it pushes nothing. SKL014: if the branch leads out of the filters, the
+ * TIP.PGD that says so may have no IP. */
 static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                    uint64_t next, uint64_t target)
 {
@@ -7084,8 +7112,8 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* A deferred TIP comes behind TNT bits that are still to be used; time stays
- * that of the bits. */
+/* Fetch a deferred TIP, before which TNT bits are still to be used. Time stays
+ * that of the bits. More bits would be an error, which stays. */
 static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t bits = w->next.tnt;
@@ -7100,7 +7128,8 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
-/* What the instruction at hand causes was kept before its TIP. */
+/* Apply the address spaces among the events that were kept: the instruction at
+ * hand has caused them before its TIP. */
 static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
 {
     unsigned i;
@@ -7111,7 +7140,8 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
             ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
-/* The event at hand comes before the next instruction. */
+/* The event at hand comes before the next instruction: hand it out as
+ * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 {
     int status = ipti_walk_take_event(w, at);
@@ -7122,15 +7152,16 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
 }
 
-/* A PTW comes before the branch at ip: no PTWRITE before that caused it. */
+/* A PTW comes before what the branch at ip needs, so no PTWRITE caused it: it
+ * is a note. */
 static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
 {
     ipti_prev_takes(&w->prev, w->prev.taken | w->next.bind.once);
     return ipti_walk_first(w, at, 0);
 }
 
-/* The TIP of the instruction at hand is lost: nothing proves that it executed.
- * What it caused, and the loss, come before what comes then. */
+/* The TIP of the instruction at hand is lost, so nothing proves that it
+ * executed. What it caused and the loss come before what follows. */
 static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
 {
     ipti_next_drop(&w->next, IPTI_NEXT_TNT);
@@ -7138,10 +7169,10 @@ static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_first(w, at, 0);
 }
 
-/* The instruction at flow's ip needs a TIP. What it causes besides comes before
- * its TIP, and is kept until that is there: three events at most, so that there
- * is room for DISABLED, OVERFLOW or a tick. No instruction causes more than
- * three, so one more is there only if one of them is a note. */
+/* Get the TIP that the instruction at flow's ip needs. Other events that it
+ * causes come before the TIP and are kept: at most three, so that there is room
+ * for DISABLED, OVERFLOW or a tick. No instruction causes more than three, so a
+ * fourth is there only if one of them is a note. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
@@ -7177,7 +7208,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* It is there now, or tracing is disabled. */
+/* An indirect or far branch: go to its target, or tracing is disabled by it. */
 static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                      uint64_t next)
 {
@@ -7195,7 +7226,8 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* A near return, compressed or not. */
+/* A near return. Compressed, it takes a TNT bit of 1 and goes where the last
+ * call came from; else it takes a TIP. It pops in either case. */
 static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
     uint64_t ip = 0;
@@ -7222,7 +7254,8 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return IPT_OK;
 }
 
-/* A conditional branch without a TNT bit. */
+/* A conditional branch for which there is no TNT bit: it disabled tracing, a
+ * note comes first, or trace and code do not fit. */
 static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
     const ipt_event *event = ipti_walk_event(w);
@@ -7235,7 +7268,7 @@ static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
 }
 
-/* Any instruction, but for conditional branches that have their TNT bit. */
+/* Pass any instruction except a conditional branch that has its TNT bit. */
 static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                   uint64_t next, uint64_t target)
 {
@@ -7284,7 +7317,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* Go past a run that ends with a conditional branch, with a TNT bit. */
+/* Pass a whole run that ends with a conditional branch, which has a TNT bit. */
 static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
                                     uint64_t mask)
 {
@@ -7303,8 +7336,8 @@ static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     (void) ipti_marks_end(&w->marks);
 }
 
-/* Go past the last instruction of a run, which is the n-th one that is not in
- * icnt yet. On an error flow stays before it. */
+/* Pass the last instruction of a run; n instructions up to it are not in icnt
+ * yet. On an error flow stays before it. */
 static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
                                      const ipt_cache_line *run, unsigned n)
 {
@@ -7432,7 +7465,8 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
     return !ipti_kind_in(run->kind_, not_now);
 }
 
-/* Go past it. Returns 0 if that cannot be; an error comes again. */
+/* Pass a whole run. Returns 0 if something may happen in it; an error comes
+ * again on the slower way. */
 static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
                                    const ipt_cache_line *run)
 {
@@ -7444,7 +7478,8 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
     return 0;
 }
 
-/* Does it end with a conditional branch, with nothing else to be done? */
+/* Does the run end with a conditional branch that has a bit, and is nothing
+ * else to be done? */
 static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
@@ -7452,8 +7487,8 @@ static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
            && !w->stamp.fresh;
 }
 
-/* Up to which instruction of the run at hand can flow just step? Not where
- * addresses wrap. */
+/* Up to which instruction of the run at hand may flow step without a look at
+ * anything? 0 where addresses wrap in the run. */
 static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
     const uint64_t end = w->code.run.ip_ + w->code.run.size_;
@@ -7461,7 +7496,8 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
     return (end & w->place.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
 }
 
-/* Come to stand before an instruction with code at hand. */
+/* Get to an instruction, with its code at hand: take the events that come
+ * before it first. */
 static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 {
     int dropping = ipti_walk_drop(w, at);
@@ -7516,8 +7552,8 @@ static inline int ipti_walk_at_last(const ipt_walk_ *w)
            && w->code.index < w->code.count;
 }
 
-/* Go past the instructions up to where an event cuts the run, but not past its
- * last one, and past `most` of them at most. Returns how many these were. */
+/* Pass the instructions up to where an event cuts the run, at most `most` of
+ * them and not the last one of the run. Returns how many. */
 static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 {
     const unsigned whole = w->code.count == w->code.run.count_;
@@ -7545,7 +7581,7 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget all that is known of flow. */
+/* Forget everything about flow. */
 static void ipti_walk_clear(ipt_walk_ *w)
 {
     w->not_plain = 1;
@@ -7572,6 +7608,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     ipti_calls_back(&w->calls, 0, 0);
 }
 
+/* As after _init. */
 static void ipti_walk_reset(ipt_walk_ *w)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
@@ -7579,7 +7616,7 @@ static void ipti_walk_reset(ipt_walk_ *w)
     ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
 }
 
-/* The status bits that tell how things stand behind an item. */
+/* The status bits that go with an item. */
 static int ipti_walk_status(const ipt_walk_ *w)
 {
     return (w->out.waiting && !w->item.full ? IPT_EVENT_PENDING : 0)
@@ -7588,7 +7625,7 @@ static int ipti_walk_status(const ipt_walk_ *w)
            | (w->ended && !w->out.count && !w->item.full ? IPT_LAST : 0);
 }
 
-/* The end of every call but of those that find flow just going on. */
+/* Every call ends here, except those that find that flow just goes on. */
 static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
 {
     w->calm = 0;
@@ -7601,8 +7638,8 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
-/* A synchronisation ended with `status`. What is in progress, if anything, was
- * decoded: it comes first, whatever comes then. */
+/* A _sync function ends here. An item in progress was proven: it is handed out
+ * first. */
 static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
                             int status)
 {
@@ -7641,7 +7678,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     return ipti_walk_leave(w, at, ipti_walk_status(w));
 }
 
-/* The user knows better in which address space flow is. */
+/* The user names the address space that flow is in. */
 static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
 {
     if (w->cur.state < IPTI_CUR_SYNC)
@@ -7665,6 +7702,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     return IPT_OK;
 }
 
+/* What decoders with a walk have in common. */
 static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
@@ -7688,7 +7726,7 @@ enum { /* ipt_walk_.resyncing */
     IPTI_RESYNC_ON
 };
 
-/* An event says nothing about where flow is. */
+/* Hand out an event that does not say where flow is. */
 static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at,
                              const ipt_event *event)
 {
@@ -7696,8 +7734,8 @@ static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at,
     ipti_walk_keep(w, at, event);
 }
 
-/* Tracing was enabled when _resync began, and is enabled again by the event at
- * hand: the packet that disabled it is lost. */
+/* Tracing was enabled when _resync began, and the event at hand enables it
+ * again: the packet that disabled it is lost. Give a DISABLED for it. */
 static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
 {
     ipt_event disabled = w->next.event;
@@ -7709,8 +7747,8 @@ static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     ipti_resync_keep(w, at, &disabled);
 }
 
-/* Take up flow at the event at hand, as far as it tells where that is. Returns
- * 0 if it does not, and a later one must. */
+/* Take up flow at the event at hand if it says where flow is. Returns 0 if a
+ * later one has to. */
 static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
@@ -7767,7 +7805,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     return 1; /* tracing is disabled */
 }
 
-/* Give up what flow needed here and take it up at the next packet that tells an
+/* Drop what flow needed here, and take flow up at the next packet that has an
  * IP. */
 static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
 {
@@ -7828,7 +7866,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_status(w);
 }
 
-/* What a _resync does. Each call uses up a packet at least. */
+/* _resync. Each call uses up at least one packet. */
 static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
 {
     if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
@@ -7837,8 +7875,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     return ipti_resync_find(w, at);
 }
 
-/* Before a _next: go on with a _resync that is not done: it needs trace, fuel
- * or room for events. An error that it comes to stays. */
+/* Before a _next: finish a _resync that stopped for trace, fuel or room for
+ * events. An error that it meets stays. */
 static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
@@ -7851,6 +7889,8 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
+/* Hand out the first event that was reached. After the last one, look for more
+ * that come before the next instruction. */
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     unsigned i;
@@ -7947,7 +7987,8 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
-/* Add instructions of which the last one is the one passed last. */
+/* Add `count` instructions to the block in progress. The last of them is the
+ * one before flow's ip; `last` is its size. */
 static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
                                   uint64_t offset, uint8_t last)
 {
@@ -7961,7 +8002,8 @@ static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
     block->last_size = last & IPTI_INSN_MAX;
 }
 
-/* Add the last instruction of the run. */
+/* Pass the last instruction of the run at hand and add it to the block. On an
+ * error it was not passed, and the error comes again. */
 static int ipti_blk_last(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -7982,7 +8024,8 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Add the run, or what of it comes before an event, as far as it fits. */
+/* Add the run at hand, up to where an event cuts it, as far as the block has
+ * room. */
 static int ipti_blk_part(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -7999,7 +8042,7 @@ static int ipti_blk_part(ipt_blk_decoder *decoder)
                : (int) IPT_OK;
 }
 
-/* Does a block of so many instructions end behind one of this kind? */
+/* Does a block of `count` instructions end after one of this kind? */
 static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
                                     uint8_t kind)
 {
@@ -8011,7 +8054,7 @@ static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
-/* A block of the run that was passed last. */
+/* Make a block of the whole run that was passed last. */
 static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
                                   const ipt_cache_line *run, uint64_t offset)
 {
@@ -8025,9 +8068,9 @@ static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
     block->mode = w->mode.now;
 }
 
-/* Add a run, and more, to the block in progress where flow just goes on.
- * Returns 0 if it does not: that block, or what is behind it, is not settled
- * then. */
+/* Add whole runs, from `run` on, to the block in progress while flow just goes
+ * on. Returns 1 if the block is complete and settled; 0 if the block, or what
+ * comes after it, is for the slower way. */
 static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8054,7 +8097,8 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
     return 0;
 }
 
-/* Decode until the block in progress is full. */
+/* Decode until the block in progress is complete: at an event, at its last
+ * instruction, or where it is full. */
 static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8086,7 +8130,9 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     return IPT_OK;
 }
 
-/* Have the next block in decoder->block_, settled. */
+/* Get the next block into decoder->block_, settled. Before an error the block
+ * in progress is handed out; the error comes again with the next call. Where a
+ * call can go on, the block stays in progress. */
 static int ipti_blk_next(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8113,7 +8159,7 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* Where something may happen before or behind the block, or in it. */
+/* The way for blocks where something may happen before, in or after them. */
 static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
 {
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
@@ -8127,8 +8173,8 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     return status;
 }
 
-/* Where flow may just go on: the block that begins with a run, if that is known
- * already. */
+/* The way for blocks of whole runs, where flow just goes on. NULL: the run is
+ * not the one that followed last time and has to be looked for. */
 static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
@@ -8144,7 +8190,8 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
     return IPT_OK;
 }
 
-/* A run was passed that is a block. */
+/* A run that is a block was passed, and used the last TNT bit: hand it out if
+ * flow just goes on after it. */
 static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
                                       ipt_block *block,
                                       const ipt_cache_line *run,
@@ -8269,7 +8316,7 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
-/* Execute the next instruction into decoder->insn_. */
+/* Pass the next instruction and write it to decoder->insn_. */
 static int ipti_insn_step(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8304,7 +8351,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     return IPT_OK;
 }
 
-/* Have the next instruction in decoder->insn_, settled. */
+/* Get the next instruction into decoder->insn_, settled. */
 static int ipti_insn_next(ipt_insn_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8327,8 +8374,9 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     return ipti_walk_status(w);
 }
 
-/* Where something may happen before or behind the instruction. What is handed
- * out remains in decoder->insn_, to be made the next one from. */
+/* The way for instructions where something may happen before or after them. The
+ * last one stays in decoder->insn_, because the quick way makes the next one
+ * from it. */
 static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
@@ -8342,7 +8390,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     return status;
 }
 
-/* The instruction that ended the run at hand. */
+/* Write the last instruction of the run at hand, which was passed. */
 static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
                                    ipt_insn *insn)
 {
@@ -8354,7 +8402,8 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     insn->kind = w->prev.kind;
 }
 
-/* Stand before the run that follows. Returns 0 if that cannot be. */
+/* Take up the run that comes next: it is passed instruction by instruction.
+ * Returns 0 if something may happen in it. */
 static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
                                     const ipt_cache_line *run)
 {
@@ -8374,8 +8423,8 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     return 1;
 }
 
-/* A run was passed: hand out its last instruction if flow goes on, with the
- * next run if that is one that just follows. */
+/* A run was passed. If flow goes on, hand out its last instruction and take up
+ * the next run, if it is the one that followed last time. */
 static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8394,7 +8443,8 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     return IPT_OK;
 }
 
-/* Go past the last instruction of a run that was loaded. */
+/* Pass the last instruction of the run at hand, whatever its kind, and hand it
+ * out. */
 static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8406,7 +8456,8 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
     return ipti_insn_load(decoder, insn);
 }
 
-/* The last instruction of a run behind which flow just goes on. */
+/* Hand out the last instruction of the run at hand, after which flow just goes
+ * on. */
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
