@@ -273,6 +273,16 @@ rounds() {
 }
 check "rounds" rounds
 
+# An event of PT that begins paused: aux_action is at 116 of the first attr.
+paused() {
+    flow --event none.data >got && ! grep -q paused err || return 1
+    perl -0777 -pe 'substr($_, unpack("Q", substr($_, 24)) + 116, 1) = "\1"' \
+        none.data >paused.data
+    flow --event paused.data | cmp -s - got &&
+        grep -q "lost: AUX paused by an event, or at first *1$" err
+}
+check "AUX paused" paused
+
 # Without the program's file there is no code, and that is said.
 no_code() {
     mv tree away
@@ -339,12 +349,21 @@ names() {
 }
 check "names with control bytes" names
 
-# On a terminal it says how far it is; elsewhere it does not.
+# On a terminal it says how far it is, until lines come to the same terminal;
+# elsewhere it does not.
 progress() {
-    script -qec "'$build/ptflow' --errors none.data" /dev/null \
-        </dev/null >screen
+    for way in "--errors none.data" "--fields ip none.data >file"; do
+        script -qec "'$build/ptflow' $way" /dev/null </dev/null >screen
+        grep -q ' %, [0-9]* instructions' screen || return 1
+    done
     flow --errors none.data
-    grep -q ' %, [0-9]* instructions' screen && ! grep -q ' %' err
+    ! grep -q ' %' err || return 1
+    for n in 1 2; do
+        script -qec "'$build/ptflow' -j $n --fields tid,ip none.data" /dev/null \
+            </dev/null | sed 's/^.*\x1b\[K//; s/\r$//; /ptflow: /d' |
+            sort -s -n -k 1,1 >got
+        cmp -s got want || return 1
+    done
 }
 if command -v script >/dev/null; then
     check "progress" progress

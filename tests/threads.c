@@ -459,6 +459,27 @@ TEST(losses)
     threads_free(&t);
 }
 
+/* Each sample of an event that pauses tracing; and PT that begins so. */
+TEST(paused)
+{
+    sw_who w = who(2, 0, 1);
+    begin(0x400, 0);
+    CHECK_EQ(sw_sched(&t, &w, 1, 2), 0);
+    sw_events[1].aux_action = 4; /* resumes it */
+    CHECK_EQ(sw_sched(&t, &w, 1, 2), 0);
+    CHECK_EQ(t.losses[THREADS_PAUSED], 0);
+    sw_events[1].aux_action = 2;
+    CHECK_EQ(sw_sched(&t, &w, 1, 2), 0);
+    CHECK_EQ(sw_sched(&t, &w, 1, 2), 0);
+    sw_events[0].aux_action = 1;
+    psb(1000);
+    stretch(0x1000);
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(t.losses[THREADS_PAUSED], 3);
+    threads_free(&t);
+}
+
 TEST(an_end)
 {
     begin(0, 0);
@@ -485,6 +506,7 @@ int main(void)
     RUN(queue_of_a_thread);
     RUN(code_that_comes_later);
     RUN(losses);
+    RUN(paused);
     RUN(an_end);
     return test_report();
 }

@@ -184,8 +184,9 @@ static void out_of_memory(const ptflow *p)
     exit(1);
 }
 
-static void flush(text *t)
+static void flush(ptflow *p, text *t)
 {
+    if (t->used) session_prints(&p->session);
     if (t->used && fwrite(t->bytes, 1, t->used, stdout) != t->used)
         t->failed = 1;
     t->used = 0;
@@ -194,11 +195,11 @@ static void flush(text *t)
 #define FIELD 20000u /* bytes of a field, at most */
 
 /* Room for a field. */
-static void make_room(const ptflow *p, text *t)
+static void make_room(ptflow *p, text *t)
 {
     if (t->room - t->used >= FIELD) return;
     if (t->is_stdout && t->used) {
-        flush(t);
+        flush(p, t);
         return;
     }
     if (!tool_grow(&t->bytes, 2 * t->room + ROOM, 1)) out_of_memory(p);
@@ -374,7 +375,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     }
 }
 
-static void put_words(const ptflow *p, text *t, const line *l)
+static void put_words(ptflow *p, text *t, const line *l)
 {
     for (unsigned i = 0; i < p->opt.field_count; i++) {
         make_room(p, t);
@@ -419,7 +420,7 @@ static void write_batch(ptflow *p, batch *b)
         pthread_cond_wait(&p->moved, &p->lock);
     b->state = EMPTY;
     pthread_mutex_unlock(&p->lock);
-    flush(&b->text);
+    flush(p, &b->text);
     p->session.stop |= b->text.failed;
     b->count = 0;
 }
@@ -773,7 +774,7 @@ static int run(ptflow *p)
     status = session_run(&p->session);
     if (p->opt.last) print_lasts(p);
     end_workers(p);
-    flush(&p->out);
+    flush(p, &p->out);
     session_losses(&p->session);
     if (p->opt.check && !p->session.quiet)
         fprintf(stderr, "%s: %" PRIu64 " instructions checked, %" PRIu64

@@ -456,10 +456,22 @@ int session_open(session *s, const char *name)
     return status;
 }
 
+/* What comes next on the screen is alone in its line. */
+static void wipe(session *s)
+{
+    if (s->is_screen && s->shown > 0) fputs("\r\033[K", stderr);
+    s->is_screen = 0;
+}
+
+void session_prints(session *s)
+{
+    if (s->is_screen && isatty(1)) wipe(s);
+}
+
 int session_run(session *s)
 {
     const int status = threads_run(&s->threads);
-    if (s->shown > 0) fputs("\r\033[K", stderr); /* what comes is alone there */
+    wipe(s);
     return status < 0 || s->no_memory ? out_of_memory(s) : 0;
 }
 

@@ -134,6 +134,10 @@ int session_open(session *s, const char *name);
 /* Decode. 0, or the exit status. */
 int session_run(session *s);
 
+/* Lines are about to be printed while it decodes: where both are on a terminal
+ * there is no progress from now on. */
+void session_prints(session *s);
+
 /* Say what is lost, to standard error. */
 void session_losses(const session *s);
 

@@ -141,7 +141,7 @@ static const char *const loss_texts[THREADS_LOSSES] = {
     "AUX collision",
     "trace missing in the file",
     "trace before a snapshot",
-    "AUX paused by an event",
+    "AUX paused by an event, or at first",
     "sideband records lost",
     "no code",
     "trace does not fit",
@@ -387,7 +387,7 @@ int threads_add(threads *t, const perfdata_record *r)
     if (r->type < PERFDATA_USER_TYPES
         && r->event < t->config.file->data->event_count)
         event = &t->config.file->config.events[r->event];
-    if (event && event->aux_action & 3 && r->type == PERFDATA_SAMPLE)
+    if (event && event->aux_action & 2 && r->type == PERFDATA_SAMPLE)
         t->losses[THREADS_PAUSED]++;
     switch (r->type) {
     case PERFDATA_AUXTRACE_INFO:
@@ -623,7 +623,10 @@ static void configure(threads *t)
 
 int threads_start(threads *t)
 {
+    const perffile *const f = t->config.file;
     configure(t);
+    for (uint32_t i = 0; i < f->data->event_count; i++)
+        t->losses[THREADS_PAUSED] += f->config.events[i].aux_action & 1;
     to_ticks(t);
     if (perffile_queues_finish(&t->queues) || !sort_threads(t)
         || !link_runs(t))

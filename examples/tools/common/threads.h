@@ -38,7 +38,7 @@ typedef enum threads_loss {
     THREADS_COLLISION, /* AUX: with another user of the unit */
     THREADS_MISSING,   /* the file has no record of some trace */
     THREADS_SNAPSHOT,  /* trace before a snapshot or sample is not there */
-    THREADS_PAUSED,    /* events may pause tracing: aux_action */
+    THREADS_PAUSED,    /* tracing began paused, or an event paused it */
     THREADS_SIDEBAND,  /* LOST: records that would say what runs where */
     THREADS_NO_CODE,   /* flow is at an address where no code is known */
     THREADS_ERROR,     /* trace that cannot be decoded, or not with this code */
