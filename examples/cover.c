@@ -97,7 +97,7 @@ int main(int argc, char **argv)
         memset(counters, 0, sizeof counters);
         status = ipt_cov_begin(&d, &all);
         while (status >= 0 && (status = ipt_cov_run(&d)) != IPT_END)
-            status = ipt_cov_resync(&d); /* the verdict tells */
+            status = ipt_cov_resync(&d); /* see the verdict */
         if (status == IPT_END)
             status = IPT_OK;
         report(argv[i], &d, add_run());

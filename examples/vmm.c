@@ -35,7 +35,7 @@ static int read_guest(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) (size < left ? size : left);
 }
 
-/* Control flow: each return has to lead behind a call that led there. */
+/* Control flow: each return has to lead after a call that led there. */
 static void check(const ipt_insn *insn)
 {
     if (insn->flags & IPT_FLOW_RESYNCED)

@@ -3,7 +3,7 @@
  * An input is FUZZ_HEAD bytes of configuration (fuzz_case), code, trace. It is
  * decoded once plainly, which is the reference, and then again in other ways
  * (while fuzzing, in one of them: see way.h) that must not matter: in pieces, a
- * piece at a time with pieces dropped behind the decoder, on little fuel,
+ * piece at a time with pieces dropped after the decoder, on little fuel,
  * through a cache, by a clone, with pages that come late, with events that
  * nobody pulls. A run writes a log of all that the
  * decoder said; the logs must be equal. Every call is checked by itself:
@@ -35,13 +35,13 @@
 #endif
 
 /* Everything that a decoder hands out ends here, so that no compiler can drop
- * the loads behind it. */
+ * the loads after it. */
 static volatile uint64_t fuzz_sink;
 
 /* ---- the input ---- */
 
 enum { /* fuzz_case.flags */
-    FUZZ_RESYNC = 0x01,   /* resync behind errors, where the layer can */
+    FUZZ_RESYNC = 0x01,   /* resync after errors, where the layer can */
     FUZZ_CLASSIFY = 0x02, /* config.classify is set; .lie says what it does */
     FUZZ_UNKNOWN = 0x04,  /* config.unknown is set */
     FUZZ_SPACE = 0x08,    /* config.space is set */
@@ -1014,7 +1014,7 @@ static inline int fuzz_forward(fuzz_run *run, int once)
     return status;
 }
 
-/* Take flow up behind an error; if that fails, synchronise. */
+/* Take flow up after an error; if that fails, synchronise. */
 static inline int fuzz_resync(fuzz_run *run)
 {
     fuzz_item item;
@@ -1212,7 +1212,7 @@ static inline int fuzz_start(fuzz_run *run)
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;
     fuzz_put(run, &item);
-    run->last = (uint64_t) 0 - 16; /* any PSB is behind it */
+    run->last = (uint64_t) 0 - 16; /* any PSB is after it */
     return status;
 }
 
@@ -1732,7 +1732,7 @@ static inline int fuzz_qry_indirect(fuzz_run *run)
         = ipt_qry_indirect_branch((ipt_qry_decoder *) run->decoder, &ip);
 
     FUZZ_CHECK(run, status >= 0 || ip == before);
-    if (status >= 0) /* suppressed: by it, or behind it */
+    if (status >= 0) /* suppressed: by it, or after it */
         fuzz_branch(run, IPT_EVT_TIP, ip == before ? 0 : ip);
     return status;
 }
@@ -2184,7 +2184,7 @@ static inline int fuzz_same(const fuzz_log *a, const fuzz_log *b, int quiet)
     return fuzz_counted(a, b);
 }
 
-/* Does a block end behind this kind of instruction? */
+/* Does a block end after this kind of instruction? */
 static inline int fuzz_ends(const fuzz_case *c, uint8_t kind)
 {
     switch (kind) {
@@ -2225,7 +2225,7 @@ static inline int fuzz_gather(const fuzz_case *c, const fuzz_item *block,
            && block->status == last->status;
 }
 
-/* What a missing page or missing trace keeps: a block in progress comes behind
+/* What a missing page or missing trace keeps: a block in progress comes after
  * the status, if flow is taken up elsewhere. */
 static inline size_t fuzz_held(const fuzz_log *insns, size_t i)
 {

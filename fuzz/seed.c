@@ -99,7 +99,7 @@ static void save_perfdata_files(const char *folder)
 
 /* ---- sideband: see pevent.c ---- */
 
-/* Put the records that were built behind the head of an input: what is
+/* Put the records that were built after the head of an input: what is
  * printed, which samples, and where the second file begins. */
 static void save_pevent(const char *folder, const char *name, uint8_t flags,
                         uint8_t which, size_t first)
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
                 save(argv[1], "blk", samples[i].name, bytes, size);
         }
     }
-    for (i = 0; i < 24; i++) { /* the generator goes on behind these */
+    for (i = 0; i < 24; i++) { /* the generator goes on after these */
         char name[8];
         bytes[0] = (uint8_t) i;
         snprintf(name, sizeof(name), "n%u", i);

@@ -845,7 +845,7 @@ TEST(errata)
 #define HALF ((uint64_t) 1 << 63)
 
 /* Where a gap that begins at `offset` ends, as ipt.h says. */
-static uint64_t behind(uint64_t offset, size_t gap)
+static uint64_t after(uint64_t offset, size_t gap)
 {
     if (offset >= HALF) return offset + 1;
     return gap > HALF - offset ? HALF : offset + gap;
@@ -859,8 +859,8 @@ static void check_gaps(size_t gap, size_t gap2, uint64_t *fuel)
     const ipt_segment pieces[] = {{b.bytes, b.size}, {NULL, gap},
                                   {b.bytes, b.size}, {NULL, gap2},
                                   {b.bytes, b.size}};
-    const uint64_t second = behind(b.size, gap);
-    const uint64_t begins[] = {0, second, behind(second + b.size, gap2)};
+    const uint64_t second = after(b.size, gap);
+    const uint64_t begins[] = {0, second, after(second + b.size, gap2)};
     ipt_trace trace = {pieces, 5, 0, 0};
     ipt_config config = {0};
     ipt_pkt_decoder d = {0};
@@ -1057,7 +1057,7 @@ static double time_of_units(uint32_t count, int what)
 }
 
 /* A unit of work is not the larger the more pieces there are: 512 times as many
- * here. The clock tells 1 us. */
+ * here. The clock counts 1 us. */
 TEST(R5_pieces)
 {
     static const ipt_packet packets[] = {PSB, PSBEND, PKT(NONE)};

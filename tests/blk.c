@@ -26,7 +26,7 @@ static void check_row(const row *r, uint32_t flags)
     }
 }
 
-/* What insn.c and the other tables do not do: both decoders go on behind an
+/* What insn.c and the other tables do not do: both decoders go on after an
  * error. See check_resync. */
 static void check_resynced(const row *r)
 {
@@ -212,7 +212,7 @@ TEST(boundaries_of_sections)
     flow_sections = 0;
 }
 
-/* An event in the middle of a run, and one right behind it. */
+/* An event in the middle of a run, and one right after it. */
 TEST(boundaries_at_events)
 {
     static const row r = {
@@ -344,7 +344,7 @@ TEST(endless_jumps)
     }
 }
 
-/* A way into an endless loop, behind another way without trace. */
+/* A way into an endless loop, after another way without trace. */
 TEST(endless_behind_a_branch)
 {
     static const row r
@@ -414,7 +414,7 @@ TEST(synchronise)
     feed_end(&f);
 }
 
-/* From a given state on, in an address space that the user tells. */
+/* From a given state on, in an address space that the user names. */
 TEST(start)
 {
     manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
@@ -672,7 +672,7 @@ static int check_random(uint64_t start)
     return test_.bad == bad_;
 }
 
-/* Do events stand behind the same instructions, whoever gives them? */
+/* Do events stand after the same instructions, whoever gives them? */
 static int same_places(const char *name, const log *x, const log *y)
 {
     const log *const logs[] = {x, y};
@@ -695,7 +695,7 @@ static int same_places(const char *name, const log *x, const log *y)
     }
 }
 
-/* Going on behind errors is the same in all manners, too, and it ends. Pages
+/* Going on after errors is the same in all manners, too, and it ends. Pages
  * that are missing at first, and events that nobody pulls, are other stories:
  * resync takes the first for an error and drops the others. */
 static int check_resync(uint64_t start)
@@ -744,7 +744,7 @@ TEST(random_resync)
 /* ---- what is left of the instruction before ---- */
 
 /* An instruction that was passed before flow was lost, or before the decoder
- * was told where it is, causes nothing behind it. */
+ * was told where it is, causes nothing after it. */
 TEST(R3_the_one_before)
 {
     static const ipt_packet trace[]

@@ -254,7 +254,7 @@ TEST(ends_of_a_window)
 }
 
 /* A run ends before an instruction of two mappings, which stays one of two
- * however often the code behind it is read. Nothing of it is kept. */
+ * however often the code after it is read. Nothing of it is kept. */
 TEST(cut_by_mappings)
 {
     no_code();
@@ -690,7 +690,7 @@ TEST(one_space_for_all)
 
 /* ---- invalidation ---- */
 
-/* A loop of `n` jne, each behind nops, at 1000, 1100, ...; passed again and
+/* A loop of `n` jne, each after nops, at 1000, 1100, ...; passed again and
  * again. */
 static void add_loop(unsigned n, unsigned times, uint64_t cr3)
 {
@@ -850,7 +850,7 @@ TEST(invalidate_shared_spaces)
     CHECK_EQ(reads, 2);
 }
 
-/* Code behind 4 GiB is at the bottom; such a run is not kept, so nothing of it
+/* Code after 4 GiB is at the bottom; such a run is not kept, so nothing of it
  * has to be forgotten. */
 TEST(wrapped_run_is_not_kept)
 {

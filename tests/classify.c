@@ -431,7 +431,7 @@ static const struct {
 /* [0F] opcode modrm 11 11 11 .. is that long, in hex; a dot: not valid so, or
  * no opcode. Written by Zydis 4.0. */
 static const struct {
-    int escape; // behind 0F
+    int escape; // after 0F
     uint8_t mode, modrm;
     const char *sizes;
 } grids[] = {
@@ -573,7 +573,7 @@ static const struct {
     {ALL, "f08338"}, // CMP
     {M64, "f0f6f0"}, {ALL, "f0f600"}, {ALL, "f0ff30"}, {ALL, "f00fba2000"},
     {ALL, "f00fa300"}, {ALL, "f00fc730"},
-    {ALL, "66c5f877"}, // VEX behind 66
+    {ALL, "66c5f877"}, // VEX after 66
     {ALL, "f2c5f877"}, {ALL, "f3c4e17877"}, {ALL, "f0c5f877"},
     {M64, "48c5f877"}, {M64, "40c4e17877"}, {M64, "6662f17c4858c0"},
     {M64, "c4e07800"}, // map 0
@@ -619,7 +619,7 @@ static int cuts(const char *hex, uint8_t mode, int kind)
 }
 
 /* Classify the instruction in hex, alone, in front of others, and cut off
- * behind each of its bytes. The copy of the right size on the heap lets a
+ * after each of its bytes. The copy of the right size on the heap lets a
  * sanitizer see any byte read too many. */
 static void check_code(const char *hex, uint8_t mode, int kind,
                        int64_t displacement)

@@ -448,7 +448,7 @@ static struct {
 static size_t ran_count;
 static struct {
     uint64_t base;    /* where the program is */
-    uint64_t missing; /* a page that the image lacks; 0: none */
+    uint64_t missing; /* a page that is not in the image; 0 */
     uint8_t mode;     /* IPT_MODE_ of the program */
     uint8_t vmx;      /* it is a guest ... */
     uint8_t spaces;   /* ... under so many CR3 */
@@ -460,7 +460,7 @@ static void aim_at(uint8_t *p, uint64_t next, unsigned block)
     for (int i = 0; i < 4; i++) p[i] = (uint8_t) (to >> 8 * i);
 }
 
-/* Each block begins with a branch. Behind one that comes back, or is not taken,
+/* Each block begins with a branch. After one that comes back, or is not taken,
  * NOPs lead to a JMP to the next block, which follows it. With an odd seed
  * nearly all branches are conditional. */
 static void write_program(void)
@@ -1388,7 +1388,7 @@ TEST(overflows_and_errors)
     CHECK(overflows > 10 && errors > 50);
 }
 
-/* A page that lacks is asked for; at each stop the outputs hold so far, and
+/* A missing page is asked for; at each stop the outputs hold so far, and
  * with it they are whole. Given up, that is told. */
 TEST(missing_page)
 {
@@ -1523,7 +1523,7 @@ TEST(invalidate)
 
 /* ---- runs that cannot begin, or go on ---- */
 
-/* Behind a _begin that failed there is no run, until one succeeds. */
+/* After a _begin that failed there is no run, until one succeeds. */
 TEST(R8_begin_fails)
 {
     static uint8_t bytes[INPUT];
@@ -1657,7 +1657,7 @@ static void hand_write(int space, uint8_t to)
     hand_code[space][1] = (uint8_t) (to - 2);
 }
 
-/* `rounds` of a taken branch and a jump back, behind a PSB+ of space `cr3`. */
+/* `rounds` of a taken branch and a jump back, after a PSB+ of space `cr3`. */
 static size_t hand_trace(uint8_t *out, uint64_t cr3, unsigned rounds)
 {
     const ipt_packet some[] = {PSB, PIP(cr3, 0), EXEC64, FUP(0x1000), PSBEND,
@@ -1762,7 +1762,7 @@ TEST(mutants_numbers_begin_anew)
     free(far_);
 }
 
-/* Behind a gap the address space is not known, and code is that of none. */
+/* After a gap the address space is not known, and code is that of none. */
 TEST(mutants_gap_forgets_the_space)
 {
     static uint8_t bytes[TRACE_BYTES];
@@ -1857,7 +1857,7 @@ TEST(mutants_memo_made_anew)
 }
 
 /* What the memo knows costs a unit of fuel for 16 bytes of trace: no call goes
- * much further than its fuel, none behind the end, and nothing is walked. */
+ * much further than its fuel, none after the end, and nothing is walked. */
 TEST(fuel_of_what_is_known)
 {
     enum { ROUNDS = 3000, UNITS = 500 };
@@ -2181,7 +2181,7 @@ static const row shape_rows[] = {
      {ON, TNT(2, 1), PGD(0x5000), PGE(0x1000), TNT(2, 1), PGD(0x6000),
       PGE(0x1000), TNT(2, 1), PGD(0x5000), PGE(0x1000), V3_END}, {{0}}, 0, 0,
      0},
-    {"off before a call and behind it",
+    {"off before a call and after it",
      {CODE(0x1000, JCC0 CALL("\x09") JCC0 JMP_RAX), CODE(0x1010, RET)},
      {ON, TNT(1, 0), PGD(0x1002), PGE(0x1000), TNT(1, 0), PGD(0x1010),
       PGE(0x1010), TNT(2, 2), TIP(0x1000), TNT(1, 0), PGD(0x1002), PGE(0x1000),

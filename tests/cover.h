@@ -11,7 +11,7 @@ typedef struct edge {
     uint64_t to;
     uint8_t kind;
     uint8_t to_lost; /* an overflow hides where it went */
-    uint8_t unsure;  /* tracing ended at it, or right behind */
+    uint8_t unsure;  /* tracing ended at it, or right after */
     uint8_t narrow;  /* in `want`: outside of 64-bit mode, where a TIP has more
                       * bits than an address only if it is corrupt */
 } edge;
@@ -54,7 +54,7 @@ static inline int edge_same(const edge *want, const edge *got)
 
 #define EDGES_UNSURE 64 /* those in doubt, at any one time */
 
-/* Where in `got` one may be behind edge e of `want`, in rising order, if one
+/* Where in `got` one may be after edge e of `want`, in rising order, if one
  * may be at each of the `count` places of `at` before it. Returns how many. */
 static inline size_t edges_after(const edge *e, const edge_list *got,
                                  const size_t *at, size_t count, size_t *next)
@@ -157,7 +157,7 @@ static inline int is_branch(uint8_t kind)
     }
 }
 
-/* Is flow skipped in the address space that the event tells of? */
+/* Is flow skipped in the address space that the event names? */
 static inline int is_skipped(const ipt_config *config, const ipt_event *event)
 {
     const ipt_asid asid = {event->u.paging.cr3, 0, event->u.paging.nr};
@@ -226,7 +226,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     *edge_add(l) = e;
 }
 
-/* Edges of the instructions of a closed trace; behind errors it goes on, to
+/* Edges of the instructions of a closed trace; after errors it goes on, to
  * the end or until there is no fuel left. */
 static inline void edges_by_insn(edge_list *l, const ipt_config *config,
                                  const ipt_trace *trace, ipt_cache *code)

@@ -72,7 +72,7 @@ static inline void check_told(int *told, int status, int by)
 }
 
 /* The trace has ended: that was told, unless something is left that leads no
- * further, or flow is stepped over. An event tells it as far as it can see. */
+ * further, or flow is stepped over. An event says so as far as it can see. */
 static inline void check_told_end(const manner *how, int told, int insns)
 {
     const ipt_walk_ *w = insns ? &places[place].insn.walk_
@@ -83,7 +83,7 @@ static inline void check_told_end(const manner *how, int told, int insns)
               || w->resync.state);
 }
 
-/* Go on behind an error, if that can be; returns the status. */
+/* Go on after an error, if that can be; returns the status. */
 static inline int resync(int insns, log *l)
 {
     int status;
@@ -97,7 +97,7 @@ static inline int resync(int insns, log *l)
 }
 
 /* Decode to the end; with `silent`, events are not pulled; with `on`, go on
- * behind errors. */
+ * after errors. */
 static inline void decode_once(const manner *how, const chunk *code,
                                uint32_t flags, int insns, int on, log *l)
 {

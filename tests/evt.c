@@ -335,14 +335,14 @@ static const row psb_rows[] = {
     {"no psbend, tip while off", {PSB, TIP(0x1000)},
      {E(DISABLED, ST | NOIP | NOTO, ANY, 0)}, IPT_ERR_CONTEXT},
     /* what waits for a FUP, TIP or CFE may not wait across a PSB */
-    {"psb behind fup", {ON, FUP(0x1004), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind mode.exec", {ON, EXEC32, PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind mode.tsx", {ON, TSX(1, 0), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind abort", {ON, TSX(0, 1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind ptw", {ON, PTW(0, 1, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind bep", {ON, BEP(1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind evd", {ON, EVD(0, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
-    {"psb behind cfe", {ON, CFE(INTR, 0, 3), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after fup", {ON, FUP(0x1004), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after mode.exec", {ON, EXEC32, PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after mode.tsx", {ON, TSX(1, 0), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after abort", {ON, TSX(0, 1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after ptw", {ON, PTW(0, 1, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after bep", {ON, BEP(1), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after evd", {ON, EVD(0, 5), PSB}, {E_ON}, IPT_ERR_CONTEXT},
+    {"psb after cfe", {ON, CFE(INTR, 0, 3), PSB}, {E_ON}, IPT_ERR_CONTEXT},
 };
 
 TEST(psb)
@@ -411,7 +411,7 @@ static const row bdm70_rows[] = {
       EA(CBR, NOIP, 5, 0, 7), E(ENABLED, 0, 6, 0x1000)}, 0},
     {"what needs no fup is first", {ON, TSX(0, 0), CBR(7), FUP(0x1004)},
      {E_ON, EA(CBR, NOIP, 5, 0, 7), E(TSX, 0, 4, 0x1004)}, 0},
-    {"many packets behind it",
+    {"many packets after it",
      {ON, VMCS(0x1000), VMCS(0x2000), VMCS(0x3000), VMCS(0x4000), VMCS(0x5000),
       VMCS(0x6000), VMCS(0x7000), VMCS(0x8000), VMCS(0x9000), VMCS(0xa000),
       VMCS(0xb000), VMCS(0xc000), VMCS(0xd000), VMCS(0xe000), VMCS(0xf000),
@@ -450,9 +450,9 @@ static const row flow_rows[] = {
     {"tnt while off", {OFF, TNT(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
     {"tnt-64 while off", {OFF, TNT64(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
     {"tip while off", {OFF, TIP(0x1000)}, {E_OFF}, IPT_ERR_CONTEXT},
-    {"tnt behind pgd", {ON, PGD(0x2000), TNT(1, 1)},
+    {"tnt after pgd", {ON, PGD(0x2000), TNT(1, 1)},
      {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000)}, IPT_ERR_CONTEXT},
-    {"tip behind pgd", {ON, PGD0, TIP(0x2000)},
+    {"tip after pgd", {ON, PGD0, TIP(0x2000)},
      {E_ON, E(DISABLED, NOIP | NOTO, 4, 0)}, IPT_ERR_CONTEXT},
     {"fup, tip", {ON, FUP(0x1004), TIP(0x2000), TIP(0x3000)},
      {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000), E(TIP, 0, 6, 0x3000)}, 0},
@@ -644,7 +644,7 @@ static const row asid_rows[] = {
      {E_ON, EA(ASYNC_DISABLED, 0, 4, 0x1004, 0x2000),
       EA(ASYNC_VMCS, NOIP, 6, 0, 0x6000),
       EA(ASYNC_PAGING, NOIP, 5, 0, 0x5000)}, 0},
-    {"behind a branch they are sync again",
+    {"after a branch they are sync again",
      {ON, FUP(0x1004), PIP(0x5000, 0), TIP(0x2000), VMCS(0x6000), PIP(0, 0)},
      {E_ON, EA(ASYNC_BRANCH, 0, 4, 0x1004, 0x2000),
       EA(ASYNC_PAGING, 0, 5, 0x2000, 0x5000), EA(VMCS, NOIP, 7, 0, 0x6000),
@@ -764,13 +764,13 @@ static const row ovf_rows[] = {
      {EA(EXEC_MODE, ST | NOIP, 1, 0, IPT_MODE_64),
       EA(ASYNC_PAGING, ST | NOIP, 2, 0, 0x5000), E(OVERFLOW, 0, 3, 0x2000)},
      0},
-    {"a psb+ that it cuts, behind mwait",
+    {"a psb+ that it cuts, after mwait",
      {ON, TNT(1, 1), MWAIT(1, 2), PSB, EXEC64, OVF, FUP(0x2000)},
      {E_ON, E_TNT(4, 1, 1), EA(EXEC_MODE, ST | NOIP, 7, 0, IPT_MODE_64),
       EB(MWAIT, NOIP, 5, 0, 1, 2), E(OVERFLOW, 0, 8, 0x2000)}, 0},
     {"psb, ovf", {PSB, OVF, PGE(0x2000)},
      {E(OVERFLOW, NOIP, 1, 0), E(ENABLED, 0, 2, 0x2000)}, 0},
-    {"behind psb+", {ON, OVF}, {E_ON, E(OVERFLOW, NOIP, 4, 0)}, 0},
+    {"after psb+", {ON, OVF}, {E_ON, E(OVERFLOW, NOIP, 4, 0)}, 0},
     /* what waits is dropped while tracing is enabled, ... */
     {"drops, on",
      {ON, TNT(1, 1), MWAIT(1, 2), PWRE(1, 0, 0), EXEC32, PTW(0, 1, 4),
@@ -797,7 +797,7 @@ TEST(overflow)
     ROWS(ovf_rows);
 }
 
-/* An OVF may come before, in or behind a PSB+, and its FUP behind that. */
+/* An OVF may come before, in or after a PSB+, and its FUP after that. */
 static const row ovf_psb_rows[] = {
     {"psb+ with fup", {ON, OVF, PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
@@ -805,13 +805,13 @@ static const row ovf_psb_rows[] = {
     {"at the end", {ON, OVF, PSB, EXEC32, FUP(0x2000), PSBEND},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
       EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_32)}, 0},
-    {"and a vmcs and pip behind it",
+    {"and a vmcs and pip after it",
      {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND, VMCS(0x6000), PIP(0x5000, 0),
       TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
       EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64), EA(VMCS, NOIP, 9, 0, 0x6000),
       EA(PAGING, NOIP, 10, 0, 0x5000), E_TNT(11, 1, 1)}, 0},
-    {"and a transaction behind it",
+    {"and a transaction after it",
      {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND, TSX(1, 0), FUP(0x2004),
       TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
@@ -882,7 +882,7 @@ static const row ovf_psb_rows[] = {
       E(OVERFLOW, 0, 3, 0x2000), E_TNT(6, 1, 1)}, 0},
     {"in psb+, psbend, pge", {PSB, OVF, PSBEND, PGE(0x2000)},
      {E(OVERFLOW, NOIP, 1, 0), E(ENABLED, 0, 3, 0x2000)}, 0},
-    {"ovf in psb+ behind ovf", {ON, OVF, PSB, OVF, PSBEND, FUP(0x2000),
+    {"ovf in psb+ after ovf", {ON, OVF, PSB, OVF, PSBEND, FUP(0x2000),
                                 TNT(1, 1)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(OVERFLOW, 0, 6, 0x2000),
       E_TNT(9, 1, 1)}, 0},
@@ -929,7 +929,7 @@ TEST(S14_order_at_an_overflow)
     ROWS(rows);
 }
 
-/* What began before the first TSC has no time, though it ends behind it. */
+/* What began before the first TSC has no time, though it ends after it. */
 static const row untimed_rows[] = {
     {"what is held", {ON, CBR(7), TSC(0x100), TNT(1, 1)},
      {E_ON, EA(CBR, NOIP, 4, 0, 7), TE(TNT, NOIP, 6, 0, 1, 1, 0x100)}, 0},
@@ -953,7 +953,7 @@ TEST(untimed)
 /* What waits until a PSB+ or an overflow is decided has the time at which it
  * came; what is in a PSB+, the time at which that ended. */
 static const row held_time_rows[] = {
-    {"behind a psb+",
+    {"after a psb+",
      {ON_TSC, CBR(7), TSC(0x200), MNT(8), TSC(0x300), TNT(1, 1)},
      {E_ON_TSC, TE(CBR, NOIP, 5, 0, 7, 0, 0x100),
       TE(MNT, NOIP, 7, 0, 8, 0, 0x200), TE(TNT, NOIP, 9, 0, 1, 1, 0x300)}, 0},
@@ -962,7 +962,7 @@ static const row held_time_rows[] = {
      {TE(ENABLED, ST, 6, 0x1000, 0, 0, 0x200), TE(MNT, NOIP, 2, 0, 8, 0, 0x200),
       TE(EXEC_MODE, ST, 4, 0x1000, IPT_MODE_64, 0, 0x200),
       TE(TNT, NOIP, 8, 0, 1, 1, 0x300)}, 0},
-    {"behind an overflow", {ON_TSC, OVF, MNT(8), TSC(0x200), FUP(0x2000)},
+    {"after an overflow", {ON_TSC, OVF, MNT(8), TSC(0x200), FUP(0x2000)},
      {E_ON_TSC, TE(MNT, NOIP, 6, 0, 8, 0, 0x100),
       TE(OVERFLOW, 0, 5, 0x2000, 0, 0, 0x100)}, 0},
     {"where nothing is held", {ON_TSC, TNT(1, 1), TSC(0x200), CBR(7)},
@@ -1236,7 +1236,7 @@ static const row skd010_rows[] = {
       EA(EXEC_MODE, ST, 7, 0x1000, IPT_MODE_64)}, 0},
     {"tsx, pgd", {ON, OVF, TSX(1, 0), PGD(0x2000)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(TSX, NOIP, 5, 0, 1)}, 0},
-    /* what tells nothing: as without the erratum */
+    /* what says nothing: as without the erratum */
     {"pip, pge", {ON, OVF, PIP(0x5000, 0), PGE(0x2000)},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), EA(PAGING, NOIP, 5, 0, 0x5000),
       E(ENABLED, 0, 6, 0x2000)}, 0},
@@ -1626,7 +1626,7 @@ TEST(V4_pads_in_flow)
     }
 }
 
-/* Behind a PSB+ nine events are held until it is decided. However many come,
+/* After a PSB+ nine events are held until it is decided. However many come,
  * there is room for four packets that wait for a FUP. */
 TEST(V4_room_while_held)
 {
@@ -1786,7 +1786,7 @@ static const row gap_rows[] = {
      {E_ON, E_GAP(4, 3), E_ON_AT(9)}, 0},
     {"two of them", {ON, GAP(3), GAP(5), TNT(1, 1), GAP(1), ON},
      {E_ON, E_GAP(4, 3), E_GAP(5, 5), E_GAP(7, 1), E_ON_AT(8)}, 0},
-    {"no psb behind it", {ON, GAP(3), TNT(1, 1), PADS(20)},
+    {"no psb after it", {ON, GAP(3), TNT(1, 1), PADS(20)},
      {E_ON, E_GAP(4, 3)}, 0},
     {"psbs on both sides of one", {ON, PSB, GAP(3), ON},
      {E_ON, E_GAP(5, 3), E_ON_AT(6)}, 0},
@@ -1794,11 +1794,11 @@ static const row gap_rows[] = {
      {ON, GAP(16), PADS(1), ON}, {E_ON, E_GAP(4, 16), E_ON_AT(6)}, 0},
     {"inside a psb+", {ON, PSB, EXEC64, FUP(0x3000), GAP(9), ON},
      {E_ON, E_GAP(7, 9), E_ON_AT(8)}, 0},
-    {"behind a psb+ that could be bdm70's",
+    {"after a psb+ that could be bdm70's",
      {OFF, PGE(0x2000), PGD0, ON, GAP(9), ON},
      {E_OFF, E(ENABLED, 0, 2, 0x2000), E(DISABLED, NOIP | NOTO, 3, 0),
       E_GAP(8, 9), E_ON_AT(9)}, 0},
-    {"behind an overflow", {ON, OVF, GAP(9), OFF},
+    {"after an overflow", {ON, OVF, GAP(9), OFF},
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E_GAP(5, 9), E_OFF_AT(6)}, 0},
     {"before a tip", /* what was to bind to it is lost with it */
      {ON, FUP(0x1004), PIP(0x5000, 1), GAP(9), OFF},
@@ -1810,7 +1810,7 @@ static const row gap_rows[] = {
       E_GAP(6, 9), E_OFF_AT(7)}, 0},
     {"last ip is not kept", {ON, GAP(9), OFF, IP_(TIP_PGE, 1, 0x2000)},
      {E_ON, E_GAP(4, 9), E_OFF_AT(5), E(ENABLED, 0, 7, 0x2000)}, 0},
-    {"other modes behind it are no contradiction",
+    {"other modes after it are no contradiction",
      {ON, GAP(9), PSB, EXEC32, FUP(0x3000), PSBEND},
      {E_ON, E_GAP(4, 9), E(ENABLED, ST, ANY, 0x3000),
       EB(EXEC_MODE, ST, ANY, 0x3000, IPT_MODE_32, 0)}, 0},
@@ -2086,7 +2086,7 @@ TEST(V4_lost_when_it_began)
         {{ON, CYC(1), MWAIT(1, 2), CYC(1), EXSTOP(1), FUP(0x1000)},
          IPT_EVT_EXSTOP, 2, 0x1000, 0},
         {{ON, CYC(1), TNT(2, 1), CYC(1)}, IPT_EVT_TNT, 1, 0, 0},
-        /* each MTC but the first: nothing tells how long its ticks are */
+        /* each MTC but the first: nothing says how long its ticks are */
         {{OFF, MTC(1), MTC(2), CYC(1), PWRE(1, 2, 0), MTC(3),
           PWRX(3, 4, 0, 0, 0)}, IPT_EVT_PWRE, 1, 0, 1},
         {{OFF, MTC(1), MTC(2), CYC(1), PWRE(1, 2, 0), MTC(3),
@@ -2122,7 +2122,7 @@ TEST(V4_lost_when_it_began)
     }
 }
 
-/* Time goes on behind a PSB+ whose PSBEND is missing as if it were there. */
+/* Time goes on after a PSB+ whose PSBEND is missing as if it were there. */
 TEST(V4_time_without_psbend)
 {
     static const ipt_packet traces[2][PACKETS_MAX]
@@ -2254,8 +2254,8 @@ static unsigned events_of(uint64_t *list, unsigned most)
     return n;
 }
 
-/* SKD010: a PSB+ without a FUP behind the OVF does not change what the packets
- * behind it say. */
+/* SKD010: a PSB+ without a FUP after the OVF does not change what the packets
+ * after it say. */
 TEST(S6_psb_between_ovf_and_fup)
 {
     static const ipt_packet what[]
@@ -2478,7 +2478,7 @@ TEST(synchronise)
     feed_end(&f);
 }
 
-/* What an EVD said before an overflow is not of the CFE behind it. */
+/* What an EVD said before an overflow is not of the CFE after it. */
 TEST(mutants_evd_and_overflow)
 {
     static const ipt_packet packets[]
@@ -2504,7 +2504,7 @@ TEST(mutants_evd_and_overflow)
     CHECK_EQ(found, 1);
 }
 
-/* Losses of time are counted anew behind a PSB that was synchronised to. */
+/* Losses of time are counted anew after a PSB that was synchronised to. */
 TEST(mutants_lost_time_and_synchronising)
 {
     static const ipt_packet packets[]

@@ -152,7 +152,7 @@ static const row branch_rows[] = {
     {"an indirect call to the next one pushes",
      {CODE(0x1000, CALL_RAX RET JCC0)},
      {ON, TIP(0x1002), TNT(1, 1), TIP(0x1003), TNT(1, 0)},
-     /* to itself, behind the call; then with an empty stack */
+     /* to itself, after the call; then with an empty stack */
      {S_ON, I(0x1000), I(0x1002), I(0x1002), I(0x1003)}, 0, 0, 0},
     {"retpoline", /* its ret goes elsewhere, but pops the call before it */
      {CODE(0x1000, CALL("\x1b") JCC0),
@@ -161,13 +161,13 @@ static const row branch_rows[] = {
      {ON, TIP(0x1040), TNT(2, 2)},
      {S_ON, I(0x1000), I(0x1020), I(0x1027), I(0x102b), I(0x1040), I(0x1041),
       I(0x1005)}, 0, 0, 0},
-    {"longjmp", /* two frames stay behind; later returns pop them */
+    {"longjmp", /* two frames remain; later returns pop them */
      {CODE(0x1000, CALL("\x0b") CALL("\x36") RET), CODE(0x1010, CALL("\x0b")),
       CODE(0x1020, JMP_RAX), CODE(0x1040, RET)},
      {ON, TIP(0x1005), TNT(1, 1), TIP(0x2000)},
      {S_ON, I(0x1000), I(0x1010), I(0x1020), I(0x1005), I(0x1040), I(0x100a)},
      0, 0, 0},
-    {"a ret that pops a frame left behind",
+    {"a ret that pops a frame that remained",
      {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, CALL("\x0b")),
       CODE(0x1020, JMP_RAX), CODE(0x1030, RET), CODE(0x1040, RET)},
      /* 1030 returns to 1040 as the stack's top says 1015; then 1005 is left */
@@ -179,7 +179,7 @@ static const row branch_rows[] = {
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
      {S_ON, I(0x1000), I(0x1010), E(ENABLED, SEAM, 0x1012),
       EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
-    {"and a ret behind it is not compressed",
+    {"and a ret after it is not compressed",
      {CODE(0x1000, CALL("\x0b") JCC0), CODE(0x1010, JCC0 RET)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TIP(0x1005), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1010), E(ENABLED, SEAM, 0x1012),
@@ -216,13 +216,13 @@ static const row branch_rows[] = {
      {CODE(0x1000, JCC0 JMP_RAX), CODE(0x1010, JCC0)},
      {ON, TNT(2, 0), MTC(1), PADS(3), TIP(0x1010)},
      {S_ON, I(0x1000), I(0x1002), I(0x1010)}, 0, 0, 0},
-    {"no tip behind the bits", {CODE(0x1000, JCC0 JMP_RAX)},
+    {"no tip after the bits", {CODE(0x1000, JCC0 JMP_RAX)},
      {ON, TNT(2, 0), TNT(1, 0)}, {S_ON, I(0x1000)}, IPT_ERR_MISMATCH, 0x1002,
      0},
-    {"an interrupt behind the bits", {CODE(0x1000, JCC0 JMP_RAX)},
+    {"an interrupt after the bits", {CODE(0x1000, JCC0 JMP_RAX)},
      {ON, TNT(2, 0), FUP(0x1010), TIP(0x2000)}, {S_ON, I(0x1000)},
      IPT_ERR_MISMATCH, 0x1002, 0},
-    {"the end behind the bits", {CODE(0x1000, JCC0 JMP_RAX)}, {ON, TNT(2, 0)},
+    {"the end after the bits", {CODE(0x1000, JCC0 JMP_RAX)}, {ON, TNT(2, 0)},
      {S_ON, I(0x1000)}, 0, 0, 0},
     {"bits are left at the end", {CODE(0x1000, NOP JCC0 NOP NOP)},
      {ON, TNT(1, 0)}, {S_ON, I(0x1000), I(0x1001)}, 0, 0, 0},
@@ -248,11 +248,11 @@ static const row event_rows[] = {
      {ON, FUP(0x1001), TIP(0x2000), TIP(0x1001), TNT(1, 0)},
      {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
       I(0x2000), I(0x1001)}, 0, 0, 0},
-    {"interrupt behind a jcc", {CODE(0x1000, JCC0 NOP), CODE(0x2000, JCC0)},
+    {"interrupt after a jcc", {CODE(0x1000, JCC0 NOP), CODE(0x2000, JCC0)},
      {ON, TNT(1, 0), FUP(0x1002), TIP(0x2000), TNT(1, 0)},
      {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1002, 0x2000),
       I(0x2000)}, 0, 0, 0},
-    {"interrupt behind a jmp", {CODE(0x1000, JMP("\x10")), CODE(0x1012, NOP),
+    {"interrupt after a jmp", {CODE(0x1000, JMP("\x10")), CODE(0x1012, NOP),
                                 CODE(0x2000, JCC0)},
      {ON, FUP(0x1012), TIP(0x2000), TNT(1, 0)},
      {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1012, 0x2000),
@@ -507,7 +507,7 @@ static const row cause_rows[] = {
       TNT(1, 0)},
      {S_ON, EA(ASYNC_PAGING, ST, 0x1000, 0x8000), I(0x1000),
       EA(PAGING, NOIP, 0, 0x8000), I(0x1003)}, 0, 0, 0},
-    {"pip behind a syscall is of the mov cr3 to come", /* KPTI */
+    {"pip after a syscall is of the mov cr3 to come", /* KPTI */
      {CODE(0x1000, SYSCALL), CODE(0x5000, NOP MOV_CR3 JCC0)},
      {ON, TIP(0x5000), PIP(0x8000, 0), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x5000), I(0x5001), EA(PAGING, NOIP, 0, 0x8000),
@@ -517,13 +517,13 @@ static const row cause_rows[] = {
      {ON, TIP(0x5000), PIP(0x8000, 0), TIP(0x6000), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x5000), EA(PAGING, NOIP, 0, 0x8000),
       IF(0x6000, ASID)}, 0, 0, 0},
-    {"pip behind re-enabling",
+    {"pip after re-enabling",
      {CODE(0x1000, MOV_CR3), CODE(0x2000, NOP MOV_CR3 JCC0)},
      {ON, PGD0, PGE(0x2000), PIP(0x8000, 0), TNT(1, 0)},
      {S_ON, IF(0x1000, DISABLED), E(DISABLED, NOIP | NOTO, 0),
       E(ENABLED, 0, 0x2000), IF(0x2000, ENABLED), I(0x2001),
       EA(PAGING, NOIP, 0, 0x8000), IF(0x2004, ASID)}, 0, 0, 0},
-    {"pip behind an interrupt",
+    {"pip after an interrupt",
      {CODE(0x1000, MOV_CR3 NOP), CODE(0x2000, NOP MOV_CR3 JCC0)},
      {ON, FUP(0x1003), TIP(0x2000), PIP(0x8000, 0), TNT(1, 0)},
      {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1003, 0x2000),
@@ -688,7 +688,7 @@ static const row cause_rows[] = {
      {ON, TNT(1, 0), TRIG(3, 0, 1, 2, 0), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(TRIG, 0, 0x1004, 3), I(0x1004),
       I(0x1005)}, 0, 0, 0},
-    {"trig behind a jmp", {CODE(0x1000, JCC0 NOP JMP("\x00") NOP JCC0)},
+    {"trig after a jmp", {CODE(0x1000, JCC0 NOP JMP("\x00") NOP JCC0)},
      {ON, TNT(1, 0), TRIG(3, 0, 1, 3, 0), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1002), I(0x1003), I(0x1005),
       EA(TRIG, 0, 0x1006, 3), I(0x1006)}, 0, 0, 0},
@@ -727,13 +727,13 @@ static const row wrap_rows[] = {
      {E(ENABLED, SEAM, 0xfffffffb),
       EA(EXEC_MODE, ST, 0xfffffffb, IPT_MODE_32), I(0xfffffffb), I(0x40),
       I(0)}, 0, 0, 0},
-    {"a far jmp from 64-bit code", /* and an event that waits behind it */
+    {"a far jmp from 64-bit code", /* and an event that waits after it */
      {CODE(0x1000, FAR_JMP), CODE(0x2000, NOP SYSCALL), CODE(0x3000, JCC0)},
      {ON, EXEC32, TIP(0x100002000), CFE(SYSCALL, 0, 0), TIP(0x3000),
       TNT(1, 0)},
      {S_ON, I(0x1000), EA(EXEC_MODE, 0, 0x100002000, IPT_MODE_32), I(0x2000),
       EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x2001), I(0x3000)}, 0, 0, 0},
-    {"an interrupt behind it",
+    {"an interrupt after it",
      {CODE(0xfffffffd, NOP NOP NOP), CODE(0, NOP NOP NOP),
       CODE(0x2000, JCC0)},
      {PSB, EXEC32, FUP(0xfffffffd), PSBEND, FUP(1), TIP(0x2000), TNT(1, 0)},
@@ -890,7 +890,7 @@ static const row gap_rows[] = {
      {S_ON, I(0x1000), I(0x1001), EA(GAP, NOIP, 0, 50), E(ENABLED, SEAM, 0x2000),
       EA(EXEC_MODE, ST, 0x2000, IPT_MODE_64), IF(0x2000, RESYNCED),
       I(0x2001)}, 0, 0, 0},
-    {"gap, another mode behind it",
+    {"gap, another mode after it",
      {CODE(0x1000, JCC0), CODE(0x2000, "\x40" JCC0)},
      {ON, TNT(1, 0), GAP(1), PSB, EXEC32, FUP(0x2000), PSBEND, TNT(1, 0)},
      {S_ON, I(0x1000), EA(GAP, NOIP, 0, 1), E(ENABLED, SEAM, 0x2000),
@@ -913,7 +913,7 @@ static const row gap_rows[] = {
      {ON, TNT(1, 0), GAP(1), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(1, 1)},
      {S_ON, I(0x1000), I(0x1010), EA(GAP, NOIP, 0, 1), E(ENABLED, SEAM, 0x1012),
       EA(EXEC_MODE, ST, 0x1012, IPT_MODE_64)}, IPT_ERR_RETURN, 0x1012, 0},
-    {"the address space is not known behind it", {CODE(0x1000, JCC0)},
+    {"the address space is not known after it", {CODE(0x1000, JCC0)},
      {PSB, PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0), GAP(1), PSB,
       PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0)},
      {E(ENABLED, SEAM, 0x1000), EA(ASYNC_PAGING, ST, 0x1000, 0x5000),
@@ -1085,7 +1085,7 @@ static const row S1_rows[] = { /* SKD022 */
       E(ASYNC_DISABLED, NOTO, 0x41414141), E(ENABLED, 0, 0x1000),
       IF(0x1000, ENABLED), IF(0x1001, DISABLED),
       E(ASYNC_DISABLED, NOTO, 0x1002)}, 0, 0, 0},
-    {"behind a branch", {CODE(0x1000, NOP NOP JMP_RAX)},
+    {"after a branch", {CODE(0x1000, NOP NOP JMP_RAX)},
      {ON, TIP(0x41414141), FUP(0x41414141), PGD0, PGE(0x1000), FUP(0x1001),
       PGD0},
      {S_ON, I(0x1000), I(0x1001), IF(0x1002, DISABLED),
@@ -1160,7 +1160,7 @@ static const row S2_rows[] = { /* BDM64 */
      {S_ASIDE, S_WANTED, EA(TSX, 0, 0x1009, 1),
       EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), IF(0x1106, ASID)}, 0, 0,
      IPT_CONFIG_CR3_ONLY},
-    {"nor behind a jmp", {ABORTS, CODE(0x1106, JCC0),
+    {"nor after a jmp", {ABORTS, CODE(0x1106, JCC0),
                           CODE(0x2000, NOP JMP("\x7d"))},
      {ABORT_BEGINS, TIP(0x2000), TSX(0, 1), FUP(0x2080), TIP(0x1106),
       TNT(1, 0)},
@@ -1186,19 +1186,19 @@ static const row S2_rows[] = { /* BDM64 */
     E(ENABLED, SEAM, ip), EA(EXEC_MODE, ST, ip, IPT_MODE_32)
 
 static const row S3_rows[] = {
-    {"another mode behind an overflow", {JCCS},
+    {"another mode after an overflow", {JCCS},
      {ON, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB32(0x1006), TNT(2, 0),
       TIP(0x1000), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
       IF(0x1003, RESYNCED), I(0x1004), S_PSB32(0x1006), I(0x1006), I(0x1007),
       I(0x1009), I(0x100a), I(0x100c), I(0x100d), I(0x1000), I(0x1001)}, 0, 0,
      0},
-    {"behind one without ip", {JCCS},
+    {"after one without ip", {JCCS},
      {ON, TNT(1, 0), OVF, PGE(0x1003), TNT(1, 0), PSB32(0x1006), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0),
       E(ENABLED, 0, 0x1003), IF(0x1003, RESYNCED | ENABLED), I(0x1004),
       S_PSB32(0x1006), I(0x1006), I(0x1007)}, 0, 0, 0},
-    {"but not behind the mode that was told since", {JCCS},
+    {"but not after the mode that was told since", {JCCS},
      {ON, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB, EXEC64, FUP(0x1006),
       PSBEND, TNT(1, 0), PSB32(0x1009), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
@@ -1262,12 +1262,12 @@ static const row S3_resync_rows[] = {
 #define CR3_IRETQ NOP MOV_CR3 NOP NOP IRETQ
 
 static const row S4_rows[] = { /* a MOV CR3 either disables or has a PIP */
-    {"behind its pip, a branch disables", {CODE(0x1000, CR3_IRETQ)},
+    {"after its pip, a branch disables", {CODE(0x1000, CR3_IRETQ)},
      {ON, PIP(0x5000, 0), PGD0},
      {S_ON, I(0x1000), I(0x1001), EA(PAGING, NOIP, 0, 0x5000),
       IF(0x1004, ASID), I(0x1005), IF(0x1006, DISABLED),
       E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
-    {"behind bits", {CODE(0x1000, JCC0 CR3_IRETQ)},
+    {"after bits", {CODE(0x1000, JCC0 CR3_IRETQ)},
      {ON, TNT(1, 0), PIP(0x5000, 0), PGD0},
      {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(PAGING, NOIP, 0, 0x5000),
       IF(0x1006, ASID), I(0x1007), IF(0x1008, DISABLED),
@@ -1306,7 +1306,7 @@ static const row S11_rows[] = {
      {ON32, FUP(0x1002), PGD0},
      {S_ON32, I(0x1000), IF(0x1001, DISABLED),
       E(ASYNC_DISABLED, NOTO, 0x1002)}, 0, 0, 0},
-    {"bits behind it", {CODE(0x1000, NOP INTO NOP JCC0 INTO JCC0)},
+    {"bits after it", {CODE(0x1000, NOP INTO NOP JCC0 INTO JCC0)},
      {ON32, TNT(2, 0)},
      {S_ON32, I(0x1000), I(0x1001), I(0x1002), I(0x1003), I(0x1005),
       I(0x1006)}, 0, 0, 0},
@@ -1343,7 +1343,7 @@ static const row S5_rows[] = {
       I(0x1008), I(0x1009), I(0x100a), I(0x100b), I(0x100c), I(0x100d),
       I(0x100e), IF(0x100f, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1010)}, 0, 0,
      0},
-    {"a psb+ behind bits", {CODE(0x1000, JCC0 NOP NOP NOP NOP JCC0)},
+    {"a psb+ after bits", {CODE(0x1000, JCC0 NOP NOP NOP NOP JCC0)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1004), PSBEND, TRIG(5, 0, 1, 1, 0),
       TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1002), I(0x1003), E(ENABLED, SEAM, 0x1004),
@@ -1355,7 +1355,7 @@ static const row S5_rows[] = {
      {S_ON, I(0x1000), I(0x1001), EA(PTWRITE, 0, 0x1001, 7), I(0x1005),
       EA(TRIG, 0, 0x1006, 5), IF(0x1006, DISABLED),
       E(ASYNC_DISABLED, NOTO, 0x1007)}, 0, 0, 0},
-    {"nor does one behind bits", {CODE(0x1000, JCC0 NOP PTWRITE4 NOP JCC0)},
+    {"nor does one after bits", {CODE(0x1000, JCC0 NOP PTWRITE4 NOP JCC0)},
      {ON, TNT(1, 0), PTW(0, 0, 7), TRIG(5, 0, 1, 3, 0), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1002), I(0x1003), EA(PTWRITE, 0, 0x1003, 7),
       I(0x1007), EA(TRIG, 0, 0x1008, 5), I(0x1008)}, 0, 0, 0},
@@ -1373,7 +1373,7 @@ static const row R6_rows[] = {
      {S_ON, I(0x1000), I(0x1001), I(0x1002), I(0x1000), I(0x1001), I(0x1002),
       IF(0x1000, INTERRUPTED), EA(TRIG, 0, 0x1001, 3),
       EA(ASYNC_BRANCH, 0, 0x1001, 0x2000), I(0x2000)}, 0, 0, 0},
-    {"but not behind it",
+    {"but not after it",
      {CODE(0x1000, NOP NOP JMP("\xfc")), CODE(0x2000, JCC0)},
      {ON, TRIG(3, 0, 1, 4, 0), FUP(0x1fff), TIP(0x2000), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), I(0x1002), I(0x1000), EA(TRIG, 0, 0x1001, 3),
@@ -1498,7 +1498,7 @@ static const row S8_rows[] = {
       IF(0x2000, ENABLED), IF(0x2001, DISABLED),
       EA(CFE, 0, 0x2001, IPT_CFE_IRET), E(DISABLED, NOIP | NOTO, 0)}, 0, 0,
      0},
-    {"behind a ptwrite, which is no iret, the next time",
+    {"after a ptwrite, which is no iret, the next time",
      {CODE(0x1000, PTWRITE4 JMP("\xfa")), CODE(0x2000, JCC0)},
      {ON, PTW(0, 1, 7), FUP(0x1000), CFE(IRET, 1, 0), FUP(0x1000), FUP(0x1004),
       TIP(0x2000), TNT(1, 0)},
@@ -1594,7 +1594,7 @@ static const row S13_rows[] = { /* CFEs of SYSCALLs */
     {"cfe syscall at once", {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)},
      {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
      {S_ON, EA(CFE, NOIP, 0, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0, 0},
-    {"cfe syscall behind a jmp",
+    {"cfe syscall after a jmp",
      {CODE(0x1000, NOP JMP("\x0d")), CODE(0x1010, NOP SYSCALL),
       CODE(0x2000, JCC0)},
      {ON, CFE(SYSCALL, 0, 0), TIP(0x2000), TNT(1, 0)},
@@ -1637,11 +1637,11 @@ static const row C10_rows[] = { /* PTWs that no PTWRITE caused */
      {ON, PTW(0, 0, 5), TIP(0x1005), PTW(0, 0, 6), TNT(1, 0)},
      {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5), I(0x1010),
       EA(PTWRITE, NOIP, 0, 6), I(0x1005)}, 0, 0, 0},
-    {"behind that of a ptwrite", {CODE(0x1000, PTWRITE NOP JCC0)},
+    {"after that of a ptwrite", {CODE(0x1000, PTWRITE NOP JCC0)},
      {ON, PTW(0, 0, 5), PTW(0, 0, 6), TNT(1, 0)},
      {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), I(0x1005),
       EA(PTWRITE, NOIP, 0, 6), I(0x1006)}, 0, 0, 0},
-    {"right behind it", {CODE(0x1000, PTWRITE JCC0)},
+    {"right after it", {CODE(0x1000, PTWRITE JCC0)},
      {ON, PTW(0, 0, 5), PTW(0, 0, 6), TNT(1, 0)},
      {S_ON, I(0x1000), EA(PTWRITE, 0, 0x1000, 5), EA(PTWRITE, NOIP, 0, 6),
       I(0x1005)}, 0, 0, 0},
@@ -1690,7 +1690,7 @@ typedef struct table {
     const row *rows;
     size_t count;
     uint32_t errata; /* config.errata */
-    int resync;      /* go on behind errors */
+    int resync;      /* go on after errors */
 } table;
 
 /* X(name, rows, errata) */
@@ -1736,7 +1736,7 @@ enum { NO_CACHE, TINY_CACHE, CACHES };
 typedef struct memory {
     const chunk *code;
     unsigned count;
-    int pages;         /* a page is there only behind its first IPT_NEED_PAGE */
+    int pages;         /* a page is there only after its first IPT_NEED_PAGE */
     uint64_t have[64]; /* ... those that are */
     unsigned have_count;
     unsigned calls;
@@ -1984,7 +1984,7 @@ static inline void log_event(log *l, const ipt_event *e)
     x->a = event_word(e);
 }
 
-/* Does a block end behind such an instruction? */
+/* Does a block end after such an instruction? */
 static inline int ends_block(const entry *x, uint32_t flags)
 {
     if (x->flags & TRUNCATED) return 1;

@@ -322,7 +322,7 @@ TEST(longjmp)
 {
     int i;
 
-    /* Three calls deep, then a jump out: the innermost frames stay behind, and
+    /* Three calls deep, then a jump out: the innermost frames remain, and
      * the RET of the outermost finds a stranger on top. */
     begin_at_code(0, 0);
     call(CODE, CODE + 0x100);
@@ -415,7 +415,7 @@ TEST(modes)
 {
     ipt_event e = event(IPT_EVT_EXEC_MODE, 0, 0);
 
-    /* MODE.Exec comes with the next IP, behind the TNT bits before it, and
+    /* MODE.Exec comes with the next IP, after the TNT bits before it, and
      * between FUP and TIP of an asynchronous branch. */
     begin_at_code(0, 0);
     e.u.exec.mode = IPT_MODE_32;
@@ -949,7 +949,7 @@ TEST(arguments)
     e = event(IPT_EVT_TSX, 0, 0); /* it is at an instruction, ... */
     e.flags = IPT_EVENT_NO_IP;
     CHECK_EQ(put(e), IPT_ERR_ARG);
-    e.u.tsx.aborted = 1; /* ... or the branch behind it says where */
+    e.u.tsx.aborted = 1; /* ... or the branch after it says where */
     CHECK_EQ(put(e), IPT_OK);
 }
 

@@ -177,7 +177,7 @@ static void defaults(void)
 
 static const chunk plain[CHUNKS] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
 
-/* ---- H1: a search backward behind a run of more than eight pairs ---- */
+/* ---- H1: a search backward after a run of more than eight pairs ---- */
 
 static void long_psb(unsigned pairs)
 {
@@ -603,7 +603,7 @@ TEST(h15)
 
 /* ---- errata in flow ---- */
 
-/* The FUP shows that tracing was enabled behind MOV CR3. */
+/* The FUP shows that tracing was enabled after MOV CR3. */
 TEST(skd022_flow)
 {
     static const chunk code[CHUNKS]
@@ -687,7 +687,7 @@ TEST(twice)
                "[async_paging 2000] 2000 2001 IPT_END",
          ON, FUP(0x1001), PIP(0x5000, 0), PIP(0x6000, 0), TIP(0x2000),
          TIP(0x1000));
-    /* without IP it is told at once, but the mode is that behind the branch */
+    /* without IP it is told at once, but the mode is that after the branch */
     FLOW(code, "[exec_mode] 1000 1001 1003 [disabled] [enabled 2000] 2000 2001 "
                "IPT_END",
          ON, EXEC32, PGD(0x5000), PGE(0x2000), TIP(0x1000));

@@ -161,7 +161,7 @@ TEST(prefixes)
     }
 }
 
-/* Two pieces that meet anywhere, both there at once or one behind the other. */
+/* Two pieces that meet anywhere, both there at once or one after the other. */
 TEST(halves)
 {
     const fuzz_layer *const *layer;
@@ -234,7 +234,7 @@ TEST(gaps)
     }
 }
 
-/* What lies behind the first PSB+, begun from a state that is given. */
+/* What lies after the first PSB+, begun from a state that is given. */
 TEST(started)
 {
     const fuzz_layer *const *layer;
@@ -360,7 +360,7 @@ TEST(code_bytes)
     }
 }
 
-/* A byte more, a byte less: all behind it moves. */
+/* A byte more, a byte less: all after it moves. */
 TEST(bytes_moved)
 {
     const fuzz_layer *const *layer;
@@ -652,7 +652,7 @@ TEST(dropped_pieces)
 
 /* ---- arguments ---- */
 
-/* The same for each layer: L, its init arguments behind the trace, its sync
+/* The same for each layer: L, its init arguments after the trace, its sync
  * arguments, its item. */
 #define CHECK_CALLS(L, MORE, IP, ITEM)                                        \
     do {                                                                      \

@@ -137,13 +137,13 @@ TEST(aborts)
 {
     static const uint16_t before[] = {IPT_FLOW_ENABLED, IPT_FLOW_RESYNCED,
                                       IPT_FLOW_ASID, IPT_FLOW_STOPPED};
-    static const uint16_t behind[] = {IPT_FLOW_DISABLED, IPT_FLOW_INTERRUPTED,
+    static const uint16_t after[] = {IPT_FLOW_DISABLED, IPT_FLOW_INTERRUPTED,
                                       IPT_FLOW_ABORTED};
     for (unsigned i = 0; i < 10; i++) {
         ipt_block b = block_at(0x1010, IPT_INSN_RET);
         begin(5, 128);
         for (int k = 0; k < 5; k++) go_round();
-        feed(0x1000, IPT_INSN_JCC, i >= 4 && i < 7 ? behind[i - 4] : 0);
+        feed(0x1000, IPT_INSN_JCC, i >= 4 && i < 7 ? after[i - 4] : 0);
         CHECK_EQ(p.hot.recorded_, 1);
         if (i < 4) b.flags = before[i];
         if (i == 7) b.mode = IPT_MODE_32;

@@ -231,9 +231,9 @@ static inline int model_goes_on(const hot_model *m, const ipt_block *b,
 {
     const unsigned before = IPT_FLOW_ENABLED | IPT_FLOW_RESYNCED | IPT_FLOW_ASID
                             | IPT_FLOW_STOPPED;
-    const unsigned behind
+    const unsigned after
         = IPT_FLOW_DISABLED | IPT_FLOW_INTERRUPTED | IPT_FLOW_ABORTED;
-    if (!m->follows || b->flags & before || m->last.flags & behind) return 0;
+    if (!m->follows || b->flags & before || m->last.flags & after) return 0;
     return b->mode == m->last.mode && asid->cr3 == m->last_asid.cr3
            && asid->vmcs == m->last_asid.vmcs && asid->nr == m->last_asid.nr;
 }
@@ -393,7 +393,7 @@ static inline void pair_wrong(hot_pair *p, const char *what,
 {
     if (!p->wrong[0])
         snprintf(p->wrong, sizeof p->wrong,
-                 "%s: %" PRIx64 " in mode %u, behind block %" PRIu64
+                 "%s: %" PRIx64 " in mode %u, after block %" PRIu64
                  ", callback %zu", what, tag->ip, tag->mode, p->fed, p->same);
 }
 

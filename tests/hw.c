@@ -419,7 +419,7 @@ TEST(decoded)
     ipt_pkt_decoder decoder = {0};
     ipt_packet packet;
 
-    /* The PSB straddles two regions; PAD is behind it. */
+    /* The PSB straddles two regions; PAD is after it. */
     memset(memory + 0x40000, 0, 0x40000);
     memcpy(memory + 0x42000 - 8, psb, 8);
     memcpy(memory + 0x50000, psb + 8, 8);

@@ -125,7 +125,7 @@ static int compare_insn(const row *r, const manner *how, const ipt_insn *insn,
     (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY     \
      | IPT_CONFIG_CR3_ONLY)
 
-/* Is tracing disabled behind this instruction? */
+/* Is tracing disabled after this instruction? */
 static int disables(const step *s, int status)
 {
     return (s->flags & DISABLED)
@@ -570,7 +570,7 @@ TEST(the_oldest_is_lost)
         CHECK(next(&insn) >= 0);
         CHECK_EQ(insn.ip, 0x1000 + 6 * i);
     }
-    for (i = 0; i < 64; i++) { /* the last ret, then those behind the calls */
+    for (i = 0; i < 64; i++) { /* the last ret, then those after the calls */
         CHECK(next(&insn) >= 0);
         CHECK_EQ(insn.ip, 0x1000 + (i ? 6 * (depth - i + 1) - 1 : 6 * depth));
     }
@@ -617,7 +617,7 @@ static const row loop_rows[] = {
                       CODE(0x1030, NOP JMP("\x0d")),
                       CODE(0x1040, NOP NOP JMP("\xbc"))},
      {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"behind a way to it", {CODE(0x1000, JCC0 NOP JMP("\x0b")),
+    {"after a way to it", {CODE(0x1000, JCC0 NOP JMP("\x0b")),
                             CODE(0x1010, JMP("\x0e")),
                             CODE(0x1020, NOP JMP("\xfd"))},
      {ON, TNT(2, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
@@ -642,7 +642,7 @@ TEST(loops)
 
 /* ---- code that is not there, or not as it should be ---- */
 
-static int answer; /* what read_answer returns at `lie_at` and behind */
+static int answer; /* what read_answer returns at `lie_at` and after */
 static uint64_t lie_at;
 
 static int read_answer(uint8_t *buffer, size_t size, const ipt_asid *asid,
@@ -655,7 +655,7 @@ static int read_answer(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) (lie_at - ip < size ? lie_at - ip : size);
 }
 
-/* Nops from 1000 up to 1000 + good; what is behind is `result`. */
+/* Nops from 1000 up to 1000 + good; what is after is `result`. */
 static void check_answer(unsigned good, int result, int status)
 {
     static const row r = {"answer", {CODE(0x1000, NOP)}, {ON, TNT(1, 0)},
@@ -1009,7 +1009,7 @@ TEST(psb_only)
 
 /* ---- resync ---- */
 
-/* After an error go on where the next packet tells an IP. */
+/* After an error go on where the next packet has an IP. */
 static void check_resync(const row *r, int error, const uint64_t *ips,
                          unsigned count, int last)
 {
@@ -1112,8 +1112,8 @@ TEST(resync_error_stays)
     feed_end(&f);
 }
 
-/* A MODE.Exec tells the mode behind the TIP.PGD that it comes with. Flow never
- * gets there: it holds for what _resync finds, not behind the next PSB+. */
+/* A MODE.Exec says the mode after the TIP.PGD that it comes with. Flow never
+ * gets there: it holds for what _resync finds, not after the next PSB+. */
 TEST(resync_mode)
 {
     static const row r = {
@@ -1145,7 +1145,7 @@ TEST(resync_mode)
     }
 }
 
-/* ---- behind the end ---- */
+/* ---- after the end ---- */
 
 /* What is skipped is told, and counted. */
 TEST(resync_skips)
@@ -1220,7 +1220,7 @@ TEST(walk_on)
 /* ---- trace that comes later ---- */
 
 /* Without bytes to prove more, nothing more is handed out: neither what did not
- * happen for sure, nor an instruction behind which more may have happened. */
+ * happen for sure, nor an instruction after which more may have happened. */
 TEST(open_trace)
 {
     static const row r = {"open", {CODE(0x1000, JCC0 NOP NOP),
@@ -1240,7 +1240,7 @@ TEST(open_trace)
     CHECK_EQ(ipt_insn_event(d, &e), IPT_EVENT_PENDING);
     CHECK_EQ(ipt_insn_event(d, &e), IPT_OK);
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
-    f.pieces[0].size = b.offset[6]; /* CBR: one event behind 1000 */
+    f.pieces[0].size = b.offset[6]; /* CBR: one event after 1000 */
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
     f.pieces[0].size = b.offset[7]; /* FUP: not yet an event */
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);

@@ -111,7 +111,7 @@ static inline void lockstep_ways(fuzz_case *c, unsigned turn)
 }
 
 /* In bytes one by one, and in two pieces that meet at `count` places: both at
- * hand or one behind the other, in turn; each, if the trace is small. */
+ * hand or one after the other, in turn; each, if the trace is small. */
 static inline void lockstep_cuts(fuzz_case *c, size_t count, unsigned turn)
 {
     unsigned layer;

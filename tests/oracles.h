@@ -6,7 +6,7 @@
  *   - pieces, fuel, clones, caches, late pages and decoders used before change
  *     nothing, on any layer
  *   - blocks are the instructions, and edges are theirs, whatever the memo
- *   - from any PSB on a decoder gives the suffix behind the seam */
+ *   - from any PSB on a decoder gives the suffix after the seam */
 #ifndef IPT_TESTS_ORACLES_H
 #define IPT_TESTS_ORACLES_H
 #include "simulate.h"
@@ -341,7 +341,7 @@ static inline void sim_part(const fuzz_log *log, uint32_t flags)
         if (item->what == FUZZ_STOP && item->status != IPT_END) {
             if (!(flags & (IPT_CONFIG_WALK_ON | IPT_CONFIG_STRICT)))
                 (void) fuzz_differ(&did, k, log, i);
-            return; /* the address space behind it may not be known */
+            return; /* the address space after it may not be known */
         }
         if (item->what != FUZZ_INSN || item->status & IPT_UNPROVEN)
             continue;

@@ -62,7 +62,7 @@ int main(void)
                                   "packet, also while disabled")             \
     X(EXEC_FUP, "exec-fup", "2.0.5 does not bind MODE.Exec to a FUP")        \
     X(TIMING, "timing", "libipt stops at timing packets without sense")      \
-    X(TIME_AHEAD, "time-ahead", "pt_insn_time tells of what 2.0.5 has read " \
+    X(TIME_AHEAD, "time-ahead", "pt_insn_time counts what 2.0.5 has read " \
                                 "ahead")                                     \
     X(NEW_INSN, "new-insn", "2.0.5 does not know JMPABS, UIRET, ERETS, "     \
                             "ERETU")                                         \
@@ -84,14 +84,14 @@ int main(void)
                               "or gives them another length")      \
     X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
-    X(OVF_PSB, "ovf-psb", "for libipt a PSB+ or PSBEND behind an OVF says " \
+    X(OVF_PSB, "ovf-psb", "for libipt a PSB+ or PSBEND after an OVF says "  \
                           "nothing about where that left off")               \
     X(INTO, "into", "libipt takes an INTO for a branch whatever the trace " \
                     "has")                                                   \
     X(CR3_PIP, "cr3-pip", "2.0.5 takes a TIP.PGD without IP for a MOV "      \
                           "CR3's although that one has its PIP")             \
     X(BDM70, "bdm70", "ours handles BDM70 without being told of it, with "   \
-                      "several FUPs, with SKZ84, behind a PSB+ without FUP") \
+                      "several FUPs, with SKZ84, after a PSB+ without FUP")  \
     X(MWAIT, "mwait", "2.0.5 binds MWAIT to the next FUP, with or without "  \
                       "an EXSTOP that has one")                              \
     X(EXEC_PGD, "exec-pgd", "2.0.5 gives no disabled for a TIP.PGD that a "  \
@@ -101,7 +101,7 @@ int main(void)
     X(PASSED_IP, "passed-ip", "for libipt a FUP or TIP.PGD that an erratum " \
                               "lets it skip does not change the last IP")    \
     X(SKIPPED, "ovf-skipped", "libipt gives no events for what it skips "     \
-                             "behind an OVF, for an erratum")                \
+                             "after an OVF, for an erratum")                 \
     X(PWRE_HW, "pwre-hw", "PWRE.HW is bit 7 in the SDM, bit 3 in libipt")    \
     X(SKZ84_CUT, "skz84-cut", "libipt gives SKZ84's packet though the "      \
                               "trace ends inside it")                        \
@@ -109,10 +109,10 @@ int main(void)
                           "that is cut off")                                 \
     X(MODE, "mode", "libipt takes an unknown mode for 16 bits (H7)")         \
     X(PSBEND, "no-psbend", "ours takes a PSB+ without PSBEND")               \
-    X(UNBOUND, "unbound", "a packet waits for its FUP or TIP: 2.0.5 tells " \
+    X(UNBOUND, "unbound", "a packet waits for its FUP or TIP: 2.0.5 says "  \
                           "no branches, or gives it up")                     \
     X(CONTEXT, "context", "2.0.5 takes packets where they may not stand: "   \
-                          "FUP behind FUP, PGE or STOP while enabled, ...")  \
+                          "FUP after FUP, PGE or STOP while enabled, ...")   \
     X(FUP0, "psb-fups", "a PSB+ without FUP, with a suppressed one, or with "\
                         "several: for 2.0.5 tracing goes on, or the first "  \
                         "one counts")                                        \
@@ -132,7 +132,7 @@ int main(void)
                                   "look past what SKZ84 has spoilt")         \
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
     X(VMCS_SWAPS, "vmcs-swaps", "a VMCS makes libipt put the PIP before it " \
-                                "behind all that waits for the TIP")         \
+                                "after all that waits for the TIP")          \
     X(CTC_OLD, "ctc-old", "libipt takes cycles off for MTCs that came "      \
                           "before the last TSC")                             \
     X(PSB_OVF, "psb-ovf", "2.0.5 takes a PSB+ that an OVF ends for one "     \
@@ -151,16 +151,16 @@ int main(void)
     X(STATUS_CBR, "status-cbr", "ours gives the events of a PSB+ together, " \
                                 "at the IP of its FUP")                      \
     X(RESUMED, "resumed-cr3", "2.0.5: a MOV CR3 that disables tracing is "   \
-                              "resumed behind it; ours, as master: at it")   \
+                              "resumed after it; ours, as master: at it")    \
     X(RESUMED_0, "resumed-0", "2.0.5 takes 0 for where tracing was disabled "\
                               "when it does not know")                       \
-    X(PSB_TWICE, "psb-twice", "with SKD010 libipt reads the PSB+ behind an " \
+    X(PSB_TWICE, "psb-twice", "with SKD010 libipt reads the PSB+ after an "  \
                               "OVF twice")                                   \
     X(TIME_LAST, "time-last", "with an erratum libipt gives overflow the "   \
                               "time of what decided, not of the OVF")        \
     X(OVF_TWICE, "ovf-twice", "with SKD010 libipt takes the IP of a second " \
                               "overflow for that of the first")              \
-    X(EARLY, "early", "2.0.5 tells of an error that it reads ahead, ours "   \
+    X(EARLY, "early", "2.0.5 reports an error that it reads ahead, ours "   \
                       "when it gets there")
 
 /* What stays different, and is not compared here; tests/check/suite.sh lists it
@@ -170,7 +170,7 @@ int main(void)
  *        falls back by up to one each. Here an MTC period has no fraction.
  *   S13  A CFE of type SYSCALL without IP comes before the SYSCALL, as one with
  *        an IP does, whose FUP has the address of the SYSCALL: the SDM has the
- *        event happen there, whether the packet tells where or not. master's
+ *        event happen there, whether the packet says where or not. master's
  *        tools print it after the instruction, which its comment denies; 2.0.5
  *        does not know CFE.
  *   S14  An OVF while tracing is disabled completes what waits. master gives
@@ -392,7 +392,7 @@ static void run_end(run *r)
     r->packets = NULL;
 }
 
-/* The index of the first packet at or behind an offset. */
+/* The index of the first packet at or after an offset. */
 static size_t packet_at(const run *r, uint64_t offset)
 {
     size_t low = 0;
@@ -614,7 +614,7 @@ static uint64_t packets_offset(const packets *c)
     return offset;
 }
 
-/* Take theirs over the pairs that stand behind the eight of a PSB. */
+/* Take theirs over the pairs that stand after the eight of a PSB. */
 static void packets_pairs(packets *c, uint64_t to)
 {
     const uint64_t at = packets_offset(c);
@@ -1217,7 +1217,7 @@ static int time_of_first(const events *e, const ipt_event *o,
                          const struct pt_event *t)
 {
     const ipt_clock c = clock_at(e->r, e->sync, o->offset);
-    const uint64_t end /* of a PSB+ or what theirs looks at behind an OVF */
+    const uint64_t end /* of a PSB+ or what theirs looks at after an OVF */
         = o->flags & IPT_EVENT_STATUS || o->type == IPT_EVT_OVERFLOW
                   || o->type == IPT_EVT_MNT || o->type == IPT_EVT_CBR
               ? o->offset + 256
@@ -1387,7 +1387,7 @@ static uint8_t mode_of(const ipt_packet *p)
 }
 
 /* Is their exec_mode that of a MODE.Exec which ours drops at the PSB that
- * SKD010 looks for behind an OVF, and which theirs lets wait for the next
+ * SKD010 looks for after an OVF, and which theirs lets wait for the next
  * TIP.PGE? */
 static int exec_before_psb(const events *e, uint64_t to)
 {
@@ -1436,7 +1436,7 @@ static int psb_without_fup(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Is the PSB+ around an offset BDM70's: FUPs in it, and TIP.PGE behind it? The
+/* Is the PSB+ around an offset BDM70's: FUPs in it, and TIP.PGE after it? The
  * number of FUPs, and of TMAs that SKZ84 has spoilt, which stop libipt. */
 static int bdm70_at(const run *r, uint64_t offset)
 {
@@ -1556,7 +1556,7 @@ static int psb_twice(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Is there an OVF that a PSB+ or PSBEND comes behind, as far as flow is
+/* Is there an OVF that a PSB+ or PSBEND comes after, as far as flow is
  * concerned? Not long before `to`. */
 static int ovf_then_psb(const run *r, uint64_t from, uint64_t to)
 {
@@ -1573,7 +1573,7 @@ static int ovf_then_psb(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* An abort which BDM64 puts right behind a branch, though a CBR or the like
+/* An abort which BDM64 puts right after a branch, though a CBR or the like
  * stands between the branch and the abort's FUP. */
 static int bdm64_between(const run *r, const ipt_event *e)
 {
@@ -1610,7 +1610,7 @@ static int is_skipped(const run *r, size_t i)
     return 0;
 }
 
-/* Does theirs lack an event for such a packet, or for one that looks like it?
+/* Is theirs missing an event for such a packet, or for one that looks like it?
  * Which one of them is missing cannot be told. */
 static int ovf_skipped(const run *r, const ipt_event *e)
 {
@@ -1634,7 +1634,7 @@ static int exec_skipped(const run *r, uint64_t from, uint64_t to)
 }
 
 /* Does a TIP.PGE or FUP continue the last IP of a packet that libipt passed
- * over, for an erratum, behind an OVF? */
+ * over, for an erratum, after an OVF? */
 static int bogus_last_ip(const events *e)
 {
     const run *r = e->r;
@@ -1730,7 +1730,7 @@ static int missing_psbend(const run *r, uint64_t offset)
     return 0;
 }
 
-/* Does theirs look, for an erratum, behind an OVF into a PSB+ that has no
+/* Does theirs look, for an erratum, after an OVF into a PSB+ that has no
  * PSBEND? */
 static int ovf_open_psb(const run *r, uint64_t from, uint64_t to)
 {
@@ -1761,7 +1761,7 @@ static int fup_no_ip(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Do several things wait for one TIP, and a VMCS behind a PIP and another of
+/* Do several things wait for one TIP, and a VMCS after a PIP and another of
  * them, which makes libipt put the PIP last? */
 static int vmcs_swaps(const events *e)
 {
@@ -1784,7 +1784,7 @@ static int vmcs_swaps(const events *e)
     return 0;
 }
 
-/* Does theirs look ahead over one OVF for a FUP, for APL12 also behind one, or
+/* Does theirs look ahead over one OVF for a FUP, for APL12 also after one, or
  * over a PSB+ for BDM70's TIP.PGE, and past an OVF that SKD007 hides in a
  * CYC? */
 static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
@@ -1807,7 +1807,7 @@ static int skd007_ahead(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Does libipt, for an erratum, look past a packet behind an OVF, or behind its
+/* Does libipt, for an erratum, look past a packet after an OVF, or after its
  * FUP? */
 static int looks_past(const run *r, const ipt_packet *p, int fup)
 {
@@ -1847,7 +1847,7 @@ static int skd007_passed(const events *e)
     return 0;
 }
 
-/* Is there what SKZ84 has spoilt behind an OVF, where the erratum matters? */
+/* Is there what SKZ84 has spoilt after an OVF, where the erratum matters? */
 static int skz84_ahead(const run *r, uint64_t from, uint64_t to)
 {
     int ovf = 0;
@@ -2027,7 +2027,7 @@ static int full_header(const run *r, uint64_t offset)
     return n >= 7;
 }
 
-/* Do they stop at a timing packet that tells no time, there or in the PSB+
+/* Do they stop at a timing packet that gives no time, there or in the PSB+
  * there? */
 static int bad_timing(const failure *f)
 {
@@ -2314,7 +2314,7 @@ static void query_section(query *q, uint64_t offset)
     while (query_events(q) && query_branch(q)) { }
 }
 
-/* The next PSB behind what either decoder has seen, or 0. */
+/* The next PSB after what either decoder has seen, or 0. */
 static uint64_t next_psb(const run *r, uint64_t ours, uint64_t theirs)
 {
     uint64_t from = ours;
@@ -2553,7 +2553,7 @@ static int flow_near(const flow *f)
 }
 
 /* Ours holds the first status event of a PSB+, which binds further on; theirs,
- * which lacks that one, goes on with what stands behind it ... */
+ * which does not have that one, goes on with what stands after it ... */
 static int flow_held(const flow *f)
 {
     const ipt_walk_ *w = &f->ours.walk_;
@@ -3069,7 +3069,7 @@ static int flow_insn_differs(flow *f)
     return flow_differs(f, "instruction");
 }
 
-/* One instruction and the events behind it. */
+/* One instruction and the events after it. */
 static int flow_step(flow *f)
 {
     if (f->their_status >= 0 && f->their_status & pts_eos)
@@ -3207,7 +3207,7 @@ static int is_direct(uint8_t kind)
            || kind == IPT_INSN_CALL;
 }
 
-/* Kinds that go somewhere that only the trace tells. */
+/* Kinds that go somewhere that only the trace knows. */
 static int is_indirect(uint8_t kind)
 {
     return kind >= IPT_INSN_JMP_INDIRECT && kind <= IPT_INSN_VMENTRY;
@@ -3883,7 +3883,7 @@ static const struct directed {
     uint32_t errata;
     uint8_t no_bdm70;
     ipt_packet packets[16];
-    const char *raw; /* hex digits of bytes behind them */
+    const char *raw; /* hex digits of bytes after them */
 } directed[] = {
     {D_NEW_PACKET, 0, 0, {START(0x1060), TIP(0x1060), CFE(INTR, 1, 3),
                           FUP(0x1060), TIP(0x1000)}, NULL},
@@ -4101,7 +4101,7 @@ TEST(cpus)
 
 /* ---- files ---- */
 
-/* A whole file with a NUL behind it; NULL if there is none. */
+/* A whole file with a NUL after it; NULL if there is none. */
 static uint8_t *load(const char *dir, const char *name, size_t *size)
 {
     char path[900];
@@ -4131,7 +4131,7 @@ typedef struct suite_row {
     char options[400];
 } suite_row;
 
-/* Number behind an option such as "--mtc-freq", 0 if it is not there. */
+/* Number after an option such as "--mtc-freq", 0 if it is not there. */
 static uint64_t option(const char *options, const char *name)
 {
     const char *at = strstr(options, name);

@@ -125,7 +125,7 @@ static int is_long_map(const pair *p)
         && (byte_at(p, 1) == 0x38 || byte_at(p, 1) == 0x3A);
 }
 
-/* ModRM's reg and mod of an opcode behind 0F that has operands Zydis checks */
+/* ModRM's reg and mod of an opcode after 0F that has operands Zydis checks */
 static int is_register(const pair *p)
 {
     uint8_t op = byte_at(p, 1);
@@ -188,7 +188,7 @@ static difference differences[] = {
 };
 enum { DIFFERENCES = (int)(sizeof differences / sizeof differences[0]) };
 
-/* What was compared, behind a failed CHECK. */
+/* What was compared, after a failed CHECK. */
 static void print_pair(const pair *p, const char *where)
 {
     if (test_.bad > 20) return;

@@ -26,7 +26,7 @@ static void perf_put(FILE *f, uint64_t value, size_t size)
 
     for (i = 0; i < size; i++)
         bytes[i] = (uint8_t) (value >> 8 * i);
-    fwrite(bytes, 1, size, f); /* ferror at the end tells */
+    fwrite(bytes, 1, size, f); /* ferror at the end says so */
 }
 
 static void perf_words(FILE *f, const uint64_t *words, size_t count)
@@ -144,7 +144,7 @@ static void perf_maps(FILE *f, const perf_case *c, const char *path)
     }
 }
 
-/* Everything behind the file's header and events. */
+/* Everything after the file's header and events. */
 static void perf_data(FILE *f, const perf_case *c, const char *path)
 {
     const uint64_t info[18] = {1, PERF_PT, 0, 0, 0, 0, 0, 0x800};

@@ -585,7 +585,7 @@ TEST(broken_records)
         {3, "01000000020000006161616161616161", 0, "unknown packet"},
         {3, "0100000002000000", 0, "unknown packet"},
         {3, "010000000200000061006161616161610000000000000000", 0,
-         "decoder out of sync"}, // too much behind the name
+         "decoder out of sync"}, // too much after the name
         {3, "01000000020000006100", 0, "decoder out of sync"}, // no padding
         {12, "0100000002000000", 17, NULL}, // beyond the file
         {14, "", 9, NULL},
@@ -709,7 +709,7 @@ static void fork_of(uint32_t pid, uint32_t ppid, uint32_t tid,
     append_sampled(TASKED, ppid, time);
 }
 
-/* The file goes on behind a record that cannot be applied. */
+/* The file goes on after a record that cannot be applied. */
 TEST(errors_keep_the_file)
 {
     open_session(0);
@@ -721,7 +721,7 @@ TEST(errors_keep_the_file)
     mmap_of(1, 0x1000, 4, 0, "/proc/self/mem", 1);
     add_to("proc", 0);
     mmap_of(1, 0x1000, 4, 10, in_folder("code"), 1);
-    add_to("behind", 0);
+    add_to("after", 0);
     mmap_of(1, 0x1000, 0, 1, in_folder("code"), 1);
     add_to("nothing", 0);
     mmap_of(1, UINT64_MAX - 2, 4, 0, in_folder("code"), 1);
@@ -743,7 +743,7 @@ TEST(errors_keep_the_file)
             "[missing:0000000000000000 sideband error: bad file]\n"
             "[folder:0000000000000000 sideband error: bad file]\n"
             "[proc:0000000000000000 sideband error: bad file]\n"
-            "[behind:0000000000000000 sideband error: invalid argument]\n"
+            "[after:0000000000000000 sideband error: invalid argument]\n"
             "[nothing:0000000000000000 sideband error: invalid argument]\n"
             "[top:0000000000000000 sideband error: invalid argument]\n"
             "[vdso:0000000000000000 sideband error: bad configuration]\n"
@@ -1043,7 +1043,7 @@ static void open_switch(uint64_t kernel_start)
 }
 
 /* Does a switch take place at this event, between two in user code? Whether it
- * comes with the event or with the one behind it must not matter. */
+ * comes with the event or with the one after it must not matter. */
 static void check_place(ipt_event e, int line, int switches)
 {
     ipt_event user = an_event(IPT_EVT_TICK, 0x1000, 3);

@@ -720,7 +720,7 @@ TEST(reserved)
         "02 82 02 82 02 82 02 82 02 82 02 82 02 82 82 82", "02 82 00"
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        uint8_t bytes[48] = {0}; // a PAD before, a PSB behind
+        uint8_t bytes[48] = {0}; // a PAD before, a PSB after
         ipt_packet p;
         bench b;
         size_t size = unhex(bytes + 1, rows[i]);
@@ -873,7 +873,7 @@ TEST(V4_edges)
     start(&b, (const uint8_t *) "\x99", 1); /* one of two MODEs */
     CHECK_EQ(next(&b, &p), IPT_ERR_TRUNCATED);
     CHECK_EQ(b.decoder.at.packet, IPT_PKT_NONE);
-    /* ICNT is not that of the bytes behind a TRIG without it */
+    /* ICNT is not that of the bytes after a TRIG without it */
     start(&b, (const uint8_t *) "\xd9\x00\x01\x59\xff\x59\xff", 7);
     CHECK_EQ(next(&b, &p), IPT_OK);
     CHECK_EQ(p.size, 3);
@@ -1149,7 +1149,7 @@ TEST(unknown_is_for_unknown)
 
 /* ---- PEBS blocks ---- */
 
-/* Whether a BIP is read as one behind: BBP, then these bytes. Its first byte
+/* Is a BIP read as such after a BBP and these bytes? Its first byte
  * alone is a TNT packet with one branch. */
 static void check_block(const char *bytes_text, int stays)
 {
@@ -1168,7 +1168,7 @@ static void check_block(const char *bytes_text, int stays)
         CHECK_EQ(next(&b, &p), IPT_OK);
         CHECK_EQ(p.type, stays ? IPT_PKT_BIP : IPT_PKT_TNT_8);
         if (!CHECK_EQ(p.size, stays ? bip : 1))
-            printf("    behind \"%s\"\n", bytes_text);
+            printf("    after \"%s\"\n", bytes_text);
     }
 }
 

@@ -37,7 +37,7 @@ refuse() {
     else fail_with "ptcov $*: status $status, want $want: $text" err; fi
 }
 
-# Each edge leads between instructions that executed one behind the other, as
+# Each edge leads between instructions that executed one after the other, as
 # often.
 ok "edges" 0 --map "$recording" --edges edges
 od -An -v -tx8 -w8 "$recording/ips.u64" | sed 's/^ *0*//' >ips
@@ -78,7 +78,7 @@ ok "filter" 0 --map "$recording" --edges some --filter "0x$from-0x$from"
 grep "^$from	" edges >want
 same "filtered edges" want some
 
-# address spaces: the trace tells none, so it is a host's
+# address spaces: the trace names none, so it is a host's
 ok "root" 0 --map "$recording" --edges some --root
 same "edges of the host" edges some
 ok "non-root" 0 --map "$recording" --edges some --non-root

@@ -4,7 +4,7 @@
 #
 #     ;args WORDS            arguments in front of the file's name
 #     ;exit N                exit status, if not 0
-#     ;out WORDS             standard output, a blank behind each word
+#     ;out WORDS             standard output, a blank after each word
 #     ;err TEXT              a line of standard error
 #     ;sb NAME ...           the sideband files
 #     ;no-trace              no .pt file is written
@@ -88,7 +88,7 @@ check_sideband() {
 }
 
 # expectations FOLDER: the names of the sample's .exp files in it. The stems of
-# all samples differ, also with a - behind them.
+# all samples differ, also with a - after them.
 expectations() {
     (cd "$1" && ls) | awk -v stem="$name-" 'index($0, stem) == 1 && /[.]exp$/'
 }

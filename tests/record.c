@@ -184,7 +184,7 @@ static void decode(const char *what, const ipt_config *config, size_t lines)
 }
 
 /* Where flow begins at a PSB; 0: tracing is disabled there. It may end right
- * behind the PSB+, so that the IP is that of the PSB+'s own event. */
+ * after the PSB+, so that the IP is that of the PSB+'s own event. */
 static uint64_t begins_at(const ipt_config *config, const ipt_trace *trace,
                           uint64_t psb)
 {
@@ -403,7 +403,7 @@ TEST(flow)
     CHECK(meta && strstr((char *) meta, "\nended=exit 42\n"));
     free(meta);
 
-    /* Code that changes is refused, and nothing wrong is left behind. */
+    /* Code that changes is refused, and nothing wrong remains. */
     CHECK_EQ(shell("%s/ptrecord --quiet -o %s/changed %s/flow rewrite "
                    "2>/dev/null",
                    build, folder, folder),

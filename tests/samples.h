@@ -44,7 +44,7 @@ typedef struct sample {
 #define OFF "psb exec:64 psbend "
 
 static const sample samples[] = {
-    /* packets, each one behind a PSB+ */
+    /* packets, each one after a PSB+ */
     {"empty", "90", "", 0, 0, 0, 0, 0},
     {"psb", "90", "psb psbend", 0, 0, 0, 0, 0},
     {"psb_only", "90", "psb", 0, 0, 0, 0, 0},
@@ -261,7 +261,7 @@ typedef struct sample_word {
     char text[80];
     uint64_t arg[5];
     unsigned args;
-    unsigned ipc; /* behind a point; 7: none */
+    unsigned ipc; /* after a point; 7: none */
     uint8_t plus;
 } sample_word;
 

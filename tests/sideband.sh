@@ -106,7 +106,7 @@ for decoder in insn block; do
 [context: pid-1]
 [context: pid-2]
 END
-    # code before the first switch is that of --raw, behind it it is not
+    # code before the first switch is that of --raw, after it it is not
     run 0 ptxed --$decoder-decoder --no-inst --raw code.bin:0x1000 --pt two.pt \
         --pevent:primary empty.sb --pevent:secondary less.sb 2>&1 <<'END'
 0000000000001000
@@ -196,7 +196,7 @@ run 0 ptdump --quiet --sb --sb:filename --pevent:sample-type 0 \
 one.sb  PERF_RECORD_LOST  1, 2  { 0/0 5 }
 one.sb  PERF_RECORD_LOST  1, 3  { 0/0 6 }
 END
-# it is not tracing that lasts: records behind the end of the trace come, too,
+# it is not tracing that lasts: records after the end of the trace come, too,
 # and without a PSB
 bytes nothing.pt 00
 run 0 ptdump --sb $one nothing.pt <<'END'

@@ -98,7 +98,7 @@ static inline int chance(unsigned percent)
     X(MEMO_TINY, "[cov] = with a memo of 4 lines, used and shared") \
     X(MEMO_SOME, "[cov] = with a memo of 8 to 32768, likewise")     \
     X(MEMO_LARGE, "[cov] = with a memo of 65536, likewise")         \
-    X(SEAM, "a decode from a PSB = the suffix behind the seam")
+    X(SEAM, "a decode from a PSB = the suffix after the seam")
 
 #define REACH_NAME(name, text) REACH_##name,
 enum { REACH_LIST(REACH_NAME) REACHED };
@@ -524,7 +524,7 @@ static struct {
     unsigned depth;
     uint64_t bits; /* branches whose TNT packet is not full */
     unsigned bit_count;
-    uint64_t tips[8]; /* they come behind it */
+    uint64_t tips[8]; /* they come after it */
     unsigned tip_count;
     uint64_t last_ip; /* of the trace */
     uint64_t cr3;
@@ -545,7 +545,7 @@ static struct {
     uint8_t fup_on_ptw;
     uint8_t defers; /* TIPs */
     uint8_t into;   /* flow passed an INTO and no branch since */
-    uint8_t far;    /* behind a gap of SIZE_MAX */
+    uint8_t far;    /* after a gap of SIZE_MAX */
     fuzz_item *prev; /* the instruction before, if nothing parts it from here */
     size_t proven;   /* items of the truth that the trace proves */
     uint32_t flags;  /* that it was traced with, of ipt_config */
@@ -914,7 +914,7 @@ static inline void bit(int taken)
         flush();
 }
 
-/* A near branch took a TIP; `late`: it may come behind branches that follow. */
+/* A near branch took a TIP; `late`: it may come after branches that follow. */
 static inline void tip(uint64_t to, int late)
 {
     if (late && cpu.defers && cpu.bit_count
@@ -1213,7 +1213,7 @@ static inline void interrupt(void)
         pip(IPT_EVT_ASYNC_PAGING, 0, to->ip, 0); /* a VM exit, maybe */
         emit_pip();
         if (guest)
-            emit_vmcs(); /* behind it, but handed out before it */
+            emit_vmcs(); /* after it, but handed out before it */
     }
     if (to->mode != cpu.mode) {
         emit_exec(to->mode);
@@ -1259,7 +1259,7 @@ static inline void transaction(void)
     }
 }
 
-/* What no trace tells of is lost. */
+/* What no trace reports is lost. */
 static inline void unproven(void)
 {
     did.count = cpu.proven;
@@ -1324,7 +1324,7 @@ static inline void overflow(void)
     }
 }
 
-/* Trace is lost behind the processor's back, up to a PSB. */
+/* Trace is lost without the processor knowing it, up to a PSB. */
 static inline void gap(void)
 {
     ipt_packet p;
@@ -1459,7 +1459,7 @@ static inline void between(void)
 
 /* ---- instructions ---- */
 
-static inline uint64_t behind(const sim_insn *x)
+static inline uint64_t after(const sim_insn *x)
 {
     return wrap(x->mode, x->ip + x->size);
 }
@@ -1476,7 +1476,7 @@ static inline void far_disabled(const sim_insn *x)
         emit_ip(IPT_PKT_FUP, x->ip);
         reached[REACH_SKD022]++;
     }
-    disabled(to, call ? behind(x) : NOWHERE);
+    disabled(to, call ? after(x) : NOWHERE);
 }
 
 static inline void far_branch(const sim_insn *x)
@@ -1551,10 +1551,10 @@ static inline void announce(const sim_insn *x)
                  syscall ? 0 : IPT_CFE_HAS_VECTOR << 8 | 0x80);
 }
 
-/* The address behind a call. In 16-bit code it wraps with the segment. */
+/* The address after a call. In 16-bit code it wraps with the segment. */
 static inline void push(const sim_insn *x)
 {
-    uint64_t ip = behind(x);
+    uint64_t ip = after(x);
 
     if (x->mode == L16 && program.lay->has_cs && ip - cs_seen() == 0x10000) {
         ip = cs_seen();
@@ -1604,7 +1604,7 @@ static inline void leave(const sim_insn *x)
     reached[REACH_FILTER]++;
     reached[REACH_SKL014] += (unsigned) lost;
     disabled(lost ? 0 : to,
-             lost && x->kind == IPT_INSN_CALL ? behind(x) : NOWHERE);
+             lost && x->kind == IPT_INSN_CALL ? after(x) : NOWHERE);
 }
 
 /* Does it overflow? If not it sends nothing; so it does, unless the next trace
@@ -1637,7 +1637,7 @@ static inline void direct(const sim_insn *x)
     }
     if (taken && x->wraps)
         reached[REACH_WRAP_64K]++;
-    if (x->kind == IPT_INSN_CALL && to != behind(x))
+    if (x->kind == IPT_INSN_CALL && to != after(x))
         push(x);
     if (x->kind == IPT_INSN_JCC) {
         bit(taken);
@@ -1645,7 +1645,7 @@ static inline void direct(const sim_insn *x)
     }
     if (x->target[0] != x->target[1])
         reached[REACH_SPACES]++;
-    go(taken ? to : behind(x));
+    go(taken ? to : after(x));
 }
 
 /* An indirect branch, in a transaction that aborts at once: its target may be
@@ -1666,7 +1666,7 @@ static inline void indirect(const sim_insn *x)
     }
     if (x->kind == IPT_INSN_CALL_INDIRECT && chance(5)) {
         flush();
-        disabled(ELSEWHERE, behind(x));
+        disabled(ELSEWHERE, after(x));
         return;
     }
     tip(to, 1);
@@ -1684,7 +1684,7 @@ static inline void ptwrite(const sim_insn *x)
         emit_ip(IPT_PKT_FUP, x->ip);
     happens_with(IPT_EVT_PTWRITE, 0, x->ip, 0x77, wide ? 8 : 4);
     cpu.icnt_known = 0; /* is the IP this one's or the next one's? */
-    go(behind(x));
+    go(after(x));
 }
 
 /* It may switch to where nothing is traced; then there is no PIP. */
@@ -1697,7 +1697,7 @@ static inline void mov_cr3(const sim_insn *x)
     }
     pip(IPT_EVT_PAGING, IPT_EVENT_NO_IP, 0, cpu.nr);
     emit_pip();
-    go(behind(x));
+    go(after(x));
 }
 
 static inline void count_insn(const sim_insn *x)
@@ -1745,7 +1745,7 @@ static inline void execute(const sim_insn *x)
         flush();
         vmcs(IPT_EVT_VMCS, IPT_EVENT_NO_IP, 0);
         emit_vmcs();
-        go(behind(x));
+        go(after(x));
         break;
     case IPT_INSN_PTWRITE: ptwrite(x); break;
     case IPT_INSN_INTO:
@@ -1755,10 +1755,10 @@ static inline void execute(const sim_insn *x)
             far_branch(x);
             break;
         }
-        go(behind(x));
+        go(after(x));
         break;
     case IPT_INSN_XBEGIN:
-    case IPT_INSN_OTHER: go(behind(x)); break;
+    case IPT_INSN_OTHER: go(after(x)); break;
     default: far_branch(x); break;
     }
 }
@@ -1777,7 +1777,7 @@ static inline int passed(const sim_insn *x)
     return 0;
 }
 
-/* Flow goes round without trace. Only an instruction count tells how often. */
+/* Flow goes round without trace. Only an instruction count says how often. */
 static inline void spin(void)
 {
     unsigned n = 1 + dice(60);

@@ -191,7 +191,7 @@ TEST(long_runs)
             begin();
             put(n, 0x82);
             put_pairs(pairs);
-            if (pairs & 4) put(2, 0x02); // half a pair behind it
+            if (pairs & 4) put(2, 0x02); // half a pair after it
             hand_over(n & 1 ? 5 : MAX);
             forward(want);
             expect_psb();
@@ -375,7 +375,7 @@ TEST(set_in_a_later_window)
 
 /* ---- traces that grow ---- */
 
-/* One byte at a time: a PSB is found when the byte behind it is there, since
+/* One byte at a time: a PSB is found when the byte after it is there, since
  * another pair would move it. */
 TEST(open_forward)
 {
@@ -719,7 +719,7 @@ TEST(empty_pieces)
     put(3, 0x06);
     put_psb();
     put(1, 0x06);
-    // an empty piece before, between and behind any two bytes
+    // an empty piece before, between and after any two bytes
     for (size_t i = 0; i < b.size; i++) {
         b.pieces[k++].size = 0;
         b.pieces[k].data = b.bytes + i;
@@ -856,7 +856,7 @@ TEST(across_a_gap)
     }
 }
 
-/* Pairs before and behind a gap make no PSB; eight before it do. */
+/* Pairs before and after a gap make no PSB; eight before it do. */
 TEST(psb_and_gap)
 {
     for (size_t pairs = 6; pairs <= 9; pairs++) {
@@ -882,7 +882,7 @@ TEST(psb_and_gap)
     }
 }
 
-/* Behind a gap the pattern begins anew: all but its first byte is no PSB. */
+/* After a gap the pattern begins anew: all but its first byte is no PSB. */
 TEST(V4_a_psb_without_its_first_byte)
 {
     begin();

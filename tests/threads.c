@@ -273,7 +273,7 @@ TEST(migration)
     threads_free(&t);
 }
 
-/* Two threads change places, twice, while nothing tells the time: where each
+/* Two threads change places, twice, while nothing gives the time: where each
  * goes on depends on where it stopped on the other cpu. Each stops in few
  * places, and that is enough, though neither cpu is known before the other. */
 TEST(changing_places)

@@ -264,7 +264,7 @@ TEST(ratio_is_rounded_down)
 
 /* ---- CYC ---- */
 
-/* MTCs before a TSC say nothing of the cycles behind it. */
+/* MTCs before a TSC say nothing of the cycles after it. */
 TEST(cyc_behind_tsc)
 {
     begin(4, 1, 4);
@@ -321,7 +321,7 @@ TEST(cbr_zero)
     CHECK_EQ(t.fcr, 2 << 8);
 }
 
-/* Without the nominal ratio CBR still tells that the rate has changed, if it
+/* Without the nominal ratio CBR still says that the rate has changed, if it
  * stands outside of a PSB+. */
 TEST(cbr_without_nom_freq)
 {
@@ -500,7 +500,7 @@ TEST(psb_goes_on)
     }
 }
 
-/* The first CYC behind two MTCs counts from before the first of them. */
+/* The first CYC after two MTCs counts from before the first of them. */
 TEST(cyc_over_mtcs)
 {
     begin(4, 1, 4);
@@ -773,7 +773,7 @@ TEST(skl168_slow_mtc)
     CHECK_EQ(t.fcr, 0x200);
 }
 
-/* Without a ratio nothing tells whether cycles are missing. */
+/* Without a ratio nothing says whether cycles are missing. */
 TEST(V3_skl168_no_ratio)
 {
     begin(4, 1, 4); /* 0x40 ticks from one MTC to the next */
@@ -802,7 +802,7 @@ TEST(V4_skl168_few_ticks)
     CHECK_EQ(t.fcr, 0x1e00);
 }
 
-/* The MTC behind the PSB repeats the one before it: no clock is that fast, and
+/* The MTC after the PSB repeats the one before it: no clock is that fast, and
  * that nothing was lost is clear. */
 TEST(skl168_no_time_between)
 {
@@ -812,7 +812,7 @@ TEST(skl168_no_time_between)
     CHECK_EQ(t.fcr, 0x100);
 }
 
-/* The first MTC behind the PSB may also be the very first one. */
+/* The first MTC after the PSB may also be the very first one. */
 TEST(skl168_first_mtc)
 {
     begin(4, 1, 4);

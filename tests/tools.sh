@@ -291,7 +291,7 @@ END
 END
 done
 
-# where the decoder stands: behind TNTs, at what makes the event
+# where the decoder stands: after TNTs, at what makes the event
 run 0 ptxed --insn-decoder --no-inst --offset --event:ip \
     --raw code.bin:0x1000 --pt run.pt <<'END'
 000000000000001c  0000000000001000
@@ -304,7 +304,7 @@ run 0 ptxed --insn-decoder --no-inst --offset --event:ip \
 0000000000000022  0000000000001004
 [0000000000000022  disabled, at: 0000000000001005]
 END
-# begin at 1000, abort at 1001 to 1003, CBR; CYC behind a TNT
+# begin at 1000, abort at 1001 to 1003, CBR; CYC after a TNT
 bytes tsx.bin "90 90 90 7400 90"
 bytes tsx.pt "$psb 9901 7d001000000000 0223 9921 3d0010 9922 3d0110 2d0310 \
     02032400 04 23 3d0510 01"

@@ -34,7 +34,7 @@ static const char *path_of(const char *folder, const char *name)
     return path;
 }
 
-/* A whole file with a NUL behind it; NULL if there is none. */
+/* A whole file with a NUL after it; NULL if there is none. */
 static char *load(const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
@@ -51,7 +51,7 @@ static char *load(const char *path, size_t *size)
     return data;
 }
 
-/* A file that may be there with .xz behind its name. */
+/* A file that may be there with .xz after its name. */
 typedef struct stream {
     FILE *file;
     int piped;
@@ -110,7 +110,7 @@ typedef struct trace_case {
 
 static trace_case the; /* the one under test */
 
-/* The text behind `key=` in `expected`, in static memory; NULL: not there. */
+/* The text after `key=` in `expected`, in static memory; NULL: not there. */
 static const char *expected(const char *key)
 {
     static char value[400];
@@ -366,7 +366,7 @@ TEST(events)
             char key[60];
             sprintf(key, "event_%s%s", ipt_evt_name(type),
                     again ? "_status" : "");
-            // libipt tells at each PSB+ whether tracing is enabled
+            // libipt says at each PSB+ whether tracing is enabled
             if (again && (type == IPT_EVT_ENABLED || type == IPT_EVT_DISABLED))
                 continue;
             if (!CHECK_EQ(counts[type][again], expected_number(key, 10)))
@@ -485,8 +485,8 @@ static void take(run *r, uint64_t ip, uint8_t kind)
     }
 }
 
-/* Where flow goes behind an instruction inside of a block. */
-static uint64_t behind(uint64_t ip, const ipt_code *code, uint8_t mode)
+/* Where flow goes after an instruction inside of a block. */
+static uint64_t after(uint64_t ip, const ipt_code *code, uint8_t mode)
 {
     ip += code->size;
     if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
@@ -511,7 +511,7 @@ static void take_block(run *r, const ipt_block *block, const ipt_asid *asid)
             return;
         take(r, ip, code.kind);
         last = ip;
-        ip = behind(ip, &code, block->mode);
+        ip = after(ip, &code, block->mode);
     }
     CHECK_EQ(last, block->end_ip);
     CHECK_EQ(code.kind, block->kind);
@@ -614,7 +614,7 @@ static void check_error(run *r, int status)
     r->error_count++;
 }
 
-/* Decode the whole trace; behind an error go on with the next PSB. */
+/* Decode the whole trace; after an error go on with the next PSB. */
 static void loop(run *r)
 {
     int status = call(r, sync_once);
@@ -758,7 +758,7 @@ static void explain(const setup *how)
     for (uint64_t i = n > 3 ? n - 3 : 0; i < n; i++)
         printf("        before: %llx\n", ull(ips[i]));
     for (size_t i = 0; i < r->error_count && i < 3; i++)
-        printf("        behind %llu: %s at offset %llx, ip %llx\n",
+        printf("        after %llu: %s at offset %llx, ip %llx\n",
                ull(r->errors[i].before), ipt_status_name(r->errors[i].status),
                ull(r->errors[i].offset), ull(r->errors[i].ip));
     free(ips);
@@ -798,7 +798,7 @@ TEST(instructions)
 
 /* ---- hot traces ---- */
 
-/* Feed a pair with all blocks of the case; behind an error go on. */
+/* Feed a pair with all blocks of the case; after an error go on. */
 static void feed_pair(hot_pair *pair)
 {
     static ipt_cache_line lines[4096];
@@ -1224,12 +1224,12 @@ static int parse_vector(const char *line, vector *v)
 {
     char hex[40];
     char context[10];
-    char behind[10];
+    char after[10];
     unsigned long long payload;
     unsigned length;
     if (line[0] == '#'
         || sscanf(line, "%39s %9s %19s %u %llx %u %9s %d", hex, context,
-                  v->type, &v->count, &payload, &length, behind,
+                  v->type, &v->count, &payload, &length, after,
                   &v->unchanged) != 8)
         return 0;
     for (v->size = 0; hex[2 * v->size]; v->size++) {
@@ -1240,7 +1240,7 @@ static int parse_vector(const char *line, vector *v)
     v->block = block_size(context);
     v->payload = payload;
     v->length = length;
-    v->new_block = block_size(behind);
+    v->new_block = block_size(after);
     return 1;
 }
 
@@ -1344,8 +1344,8 @@ static uint64_t payload_mask(const vector *v)
 }
 
 /* Decode v inside a PEBS block with items of that size; check what it is and
- * whether the block is still open behind it. */
-static void decode_vector(const vector *v, int block, int behind, ipt_packet *p)
+ * whether the block is still open after it. */
+static void decode_vector(const vector *v, int block, int after, ipt_packet *p)
 {
     static const uint8_t item[] = {0x04, 0, 0, 0, 0, 0, 0, 0, 0};
     uint8_t bytes[64] = {0x02, 0x63, (uint8_t) (block == 4 ? 0x80 : 0)};
@@ -1370,8 +1370,8 @@ static void decode_vector(const vector *v, int block, int behind, ipt_packet *p)
     CHECK_EQ(got.count, v->count);
     CHECK_EQ((got.payload ^ v->payload) & payload_mask(v), 0);
     CHECK_EQ(ipt_pkt_next(&d, &q), IPT_OK);
-    CHECK_EQ(q.type, behind ? IPT_PKT_BIP : IPT_PKT_TNT_8);
-    CHECK_EQ(q.size, behind ? behind + 1 : 1);
+    CHECK_EQ(q.type, after ? IPT_PKT_BIP : IPT_PKT_TNT_8);
+    CHECK_EQ(q.size, after ? after + 1 : 1);
 }
 
 static void encode_vector(const vector *v, const ipt_packet *p)

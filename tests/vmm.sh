@@ -1,6 +1,6 @@
 #!/bin/sh
 # vmm.sh: examples/vmm.c sees every instruction of its guest's two runs, and a
-# return that leads elsewhere than behind its call.
+# return that leads elsewhere than after its call.
 
 . "$(dirname "$0")/check/lib.sh"
 vmm=${BUILD:-build}/examples/vmm

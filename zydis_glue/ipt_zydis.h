@@ -16,7 +16,7 @@
  * own immediates and so needs a little-endian host to be right.
  *
  * What Zydis 4.1 does not know: FRED and APX. ERETU, ERETS and JMPABS decide
- * control flow and are recognised here; anything else behind REX2 or in EVEX
+ * control flow and are recognised here; anything else after REX2 or in EVEX
  * map 4, LKGS and other newcomers give IPT_ERR_BAD_INSN.
  *
  * SPDX-License-Identifier: MIT */

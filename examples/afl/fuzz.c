@@ -1,6 +1,6 @@
 /* fuzz.c: fuzzes target.c by coverage that comes from a trace.
  *
- * PT hardware is not needed: the processor traps behind each instruction of the
+ * PT hardware is not needed: the processor traps after each instruction of the
  * target, and the trap writes the trace that PT would. With PT, leave out what
  * is under "the trace", and let the processor write it.
  *

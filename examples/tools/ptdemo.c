@@ -58,7 +58,7 @@ static void *more_memory(void *old, size_t count, size_t size)
     return p;
 }
 
-/* The bytes of a file, a zero behind them. */
+/* The bytes of a file, a zero after them. */
 static uint8_t *load(const char *name, size_t *size)
 {
     FILE *f = fopen(file_name(name), "rb");

@@ -58,7 +58,7 @@ static const char help[] =
     "                                    standard input, in order.\n"
     "\n"
     "Instructions are printed as ip, mode and flags (IPT_FLOW_, hex); where\n"
-    "the trace tells, cr3, vmcs and VMX non-root operation follow. The last\n"
+    "the trace names, cr3, vmcs and VMX non-root operation follow. The last\n"
     "line is \"total\" instructions, events, errors and a hash of them all.\n"
     "Time is not printed: it depends on packets before a part. As with\n"
     "ptxed, errors in the trace do not change the exit status.\n"
@@ -141,7 +141,7 @@ static void text_add(text *t, const char *line)
 
 /* ---- one decoder's way through the trace ---- */
 
-/* A place where two decoders can be found to be in step: behind the first
+/* A place where two decoders can be found to be in step: after the first
  * instruction that takes trace after an event with IPT_EVENT_SEAM. */
 typedef struct mark {
     uint64_t offset; // of that event
@@ -402,7 +402,7 @@ static int takes_trace(uint8_t kind)
         || kind == IPT_INSN_JMP_INDIRECT || kind == IPT_INSN_CALL_INDIRECT;
 }
 
-/* Decode up to behind the next mark, which it returns; NULL: the trace ends. */
+/* Decode up to after the next mark, which it returns; NULL: the trace ends. */
 static const mark *flow_run(flow *f)
 {
     const size_t marks = f->count;
@@ -458,7 +458,7 @@ typedef struct parallel {
     ipt_trace trace;
     uint64_t *psbs; // all of them, for --index and --segments
     size_t psb_count;
-    part *parts; // one more than part_count if the range has a part behind it
+    part *parts; // one more than part_count if the range has a part after it
     size_t part_count;
     size_t start_count;
     pthread_mutex_t lock; // for all below
@@ -579,7 +579,7 @@ typedef struct piece {
     mark to;
     uint8_t begins; // with the part: there is no mark `from`
     uint8_t ends;   // with the trace
-    tally total;    // behind it
+    tally total;    // after it
 } piece;
 
 static void print_place(const char *what, const mark *m, const tally *t)
@@ -741,7 +741,7 @@ static int same_place(const char *a, const char *b)
     return n == strcspn(b, ":") && memcmp(a, b, n) == 0;
 }
 
-/* The offset of a place; the end of the trace is behind all others. */
+/* The offset of a place; the end of the trace is after all others. */
 static uint64_t offset_of(const char *place)
 {
     return *place == '-' ? UINT64_MAX : strtoull(place, NULL, 16);
@@ -849,7 +849,7 @@ static int check(parallel *p, const piece *pieces, size_t n)
 
 /* ---- where to cut ---- */
 
-/* The first PSB at or behind an offset; UINT64_MAX: none. */
+/* The first PSB at or after an offset; UINT64_MAX: none. */
 static uint64_t psb_from(const parallel *p, const ipt_config *config,
                          uint64_t offset)
 {

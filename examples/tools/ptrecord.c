@@ -14,7 +14,7 @@
  * What the trace shows is what CPL3-only tracing by hardware would:
  *
  *   - The kernel is not traced. SYSCALL disables tracing; where the kernel
- *     comes back to (behind it, a signal handler, the place that sigreturn
+ *     comes back to (after it, a signal handler, the place that sigreturn
  *     restores) it is enabled again. Signals and faults disable it before the
  *     instruction that did not execute.
  *   - All iterations of a REP string instruction are one instruction. One that
@@ -188,7 +188,7 @@ static void kill_all(void)
         kill(rec.pid, SIGKILL);
 }
 
-/* Give up: no half recording stays behind, and no stopped process. */
+/* Give up: no half recording remains, and no stopped process. */
 static void fail(const char *format, ...)
 {
     static const char *const names[] = {"trace.pt",  "ips.u64",   "meta",

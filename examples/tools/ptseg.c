@@ -31,7 +31,7 @@ static const char help[] =
     "\n"
     "The state is that at the PSB: enabled, with the ip of the next\n"
     "instruction, disabled, or unknown, if what follows the PSB is damaged or\n"
-    "cut off. The columns behind the ip are those of --all, as far as known.\n"
+    "cut off. The columns after the ip are those of --all, as far as known.\n"
     "\n"
     "--ranges counts offsets from the beginning of the file and is made for\n"
     "the other tools. To use all processors:\n"

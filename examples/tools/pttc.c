@@ -127,7 +127,7 @@ typedef struct text {
     size_t room;
 } text;
 
-/* Add bytes; a NUL, not counted, stands behind them. */
+/* Add bytes; a NUL, not counted, stands after them. */
 static void add(text *t, const void *bytes, size_t size)
 {
     if (t->room - t->size <= size) {
@@ -420,7 +420,7 @@ static int number(const char *word, unsigned bits, uint64_t *value)
  *                                    before ends its part with '-'
  *     NUMBER         TEXT            a label, a directive, an empty line
  *     NUMBER         %line N+M FILE  the next row is line N of FILE, the one
- *                                    behind it line N + M, and so on
+ *                                    after it line N + M, and so on
  */
 
 typedef struct row {
@@ -447,7 +447,7 @@ static void read_row(const char *line, row *r)
     r->text = skip_blanks(line);
 }
 
-/* The words behind `[NAME `, if the row is that directive; NULL if not. */
+/* The words after `[NAME `, if the row is that directive; NULL if not. */
 static const char *bracket(const row *r, const char *name)
 {
     size_t n = strlen(name);
@@ -1571,7 +1571,7 @@ static void add_label_value(text *out, label_form form, uint64_t value)
     add(out, digits, strlen(digits));
 }
 
-/* The .n behind a code label. */
+/* The .n after a code label. */
 static int read_label_bytes(const char **s, label_form *form)
 {
     char *end;
@@ -1584,7 +1584,7 @@ static int read_label_bytes(const char **s, label_form *form)
     return 0;
 }
 
-/* Put the value of the label at *s, behind its %, in its place. */
+/* Put the value of the label at *s, after its %, in its place. */
 static int expand_label(const pttc *t, const char **s, text *out)
 {
     label_form form = {0, 8};
@@ -1653,7 +1653,7 @@ typedef struct directive {
     int sideband;
 } directive;
 
-/* The text behind the first @pt or @sb of a comment; NULL if there is none. */
+/* The text after the first @pt or @sb of a comment; NULL if there is none. */
 static char *find_directive(char *line, int *is_sideband)
 {
     char *comment = strchr(line, ';');

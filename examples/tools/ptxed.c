@@ -55,7 +55,7 @@ static const char help[] =
     "  --event:tick                      print when time moves on.\n"
     "  --event:iflags                    print changes of RFLAGS.IF.\n"
     "  --resync-on-error                 after an error, go on where the\n"
-    "                                    trace next tells an ip.\n"
+    "                                    trace next has an ip.\n"
     "  --stat                            print statistics.\n"
     "  --stat:insn --stat:blocks         print these only.\n"
     "  --check                           compare each instruction's length and\n"
@@ -163,7 +163,7 @@ static uint64_t stand_at(const ptxed *x, uint64_t offset)
 }
 
 /* Is the TIP.PGD that was read last the only packet of its event? It is not
- * behind the FUP of an asynchronous one. */
+ * after the FUP of an asynchronous one. */
 static int pgd_alone(ptxed *x)
 {
     ipt_evt_decoder d;
@@ -421,7 +421,7 @@ static int fetch(ptxed *x, const ipt_asid *asid, shown *s, uint8_t *bytes,
 }
 
 /* Where flow goes on inside of a block. */
-static uint64_t behind(const shown *s, const ipt_code *code)
+static uint64_t after(const shown *s, const ipt_code *code)
 {
     uint64_t ip = s->ip + s->size;
     if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
@@ -453,7 +453,7 @@ static int print_insns(ptxed *x, const ipt_block *block, const ipt_asid *asid,
         print_insn(x, &s);
         check_insn(x, asid, &s);
         last = s.ip;
-        s.ip = behind(&s, &code);
+        s.ip = after(&s, &code);
     }
     if (last == block->end_ip) return 0;
     if (x->opt.check)
@@ -780,7 +780,7 @@ static int next_psb(ptxed *x, int *status)
     return 0;
 }
 
-/* Go on behind an error without a PSB; returns as follow. */
+/* Go on after an error without a PSB; returns as follow. */
 static int follow_on(ptxed *x, int status)
 {
     while (x->opt.resync && !at_end(status)) {

@@ -8,7 +8,7 @@
 
 #define BENCH_RUNS 64
 
-/* A trace with its code; or what a program left on several inputs, one behind
+/* A trace with its code; or what a program left on several inputs, one after
  * the other: coverage only. */
 typedef struct bench_case {
     char name[80];

@@ -17,7 +17,7 @@
 #define PAGE 4096u
 #define PAGES 65536u
 #define TRACE_END 0x55
-#define BEHIND 64 /* it reads on behind the end */
+#define ROOM 64 /* it reads on after the end */
 
 typedef struct page {
     uint64_t base;
@@ -134,11 +134,11 @@ static int copy_runs(const bench_case *c)
     for (i = 0; i < c->runs; from = c->ends[i++]) {
         sizes[i] = c->ends[i] - from;
         free(traces[i]);
-        traces[i] = malloc(sizes[i] + BEHIND);
+        traces[i] = malloc(sizes[i] + ROOM);
         if (!traces[i])
             return 0;
         memcpy(traces[i], c->trace + from, sizes[i]);
-        memset(traces[i] + sizes[i], TRACE_END, BEHIND);
+        memset(traces[i] + sizes[i], TRACE_END, ROOM);
         begins[i] = 0;
         while (begins[i] < sizes[i]
                && memcmp(traces[i] + begins[i], "\2\202\2\202", 4) != 0)

@@ -5,8 +5,8 @@
  * so that what is compared is the same but for what the packets say. */
 #include "bench.h"
 
-static uint8_t by_first[256];  /* 0: the second byte tells; 255: CYC */
-static uint8_t by_second[256]; /* behind 02 */
+static uint8_t by_first[256];  /* 0: see the second byte; 255: CYC */
+static uint8_t by_second[256]; /* after 02 */
 
 static int prepare_table(const bench_case *c)
 {

@@ -31,7 +31,7 @@ function text(l1, c1, l2, c2,    out) {
     return out
 }
 
-# The part of the record behind "name": up to ]] or ].
+# The part of the record after "name": up to ]] or ].
 function part(name, close_,    from, rest) {
     from = index($0, "\"" name "\":[")
     if (!from)

@@ -11,7 +11,7 @@
 #define CACHE 64   /* lines; in storms ... */
 #define STORM 4096 /* ... so many */
 
-/* A sea: `unit` over and over, behind a PSB+ at 0x1000 in 64-bit mode, and code
+/* A sea: `unit` over and over, after a PSB+ at 0x1000 in 64-bit mode, and code
  * that repeats through all of the address space. In hex. */
 typedef struct row {
     const char *name;
@@ -78,7 +78,7 @@ static const row rows[] = {
     {"TIP", "2d0010 2d0030", "ffe0", 0, 0},
     {"TIP, pages change", "4d00100000 4d00300040 4d0f200050", "ffe0", 0, 0},
     {"TIP, all code invalidated", "2d0010 2d0030", "ffe0", 0, 1},
-    {"TIP behind long prefixes", "2d0010",
+    {"TIP after long prefixes", "2d0010",
      "6666666666666666666666660f1f00 ffe0", 0, 0},
     {"TIP, short instructions", "2d0010", "9090909090909090909090909090 ffe0",
      0, 0},
@@ -217,7 +217,7 @@ static void invalidate(int layer)
         (void) ipt_cache_invalidate(&cache, NULL, 0, 0);
 }
 
-/* Decode all of it, going on behind every error; IPT_BUDGET ends it. */
+/* Decode all of it, going on after every error; IPT_BUDGET ends it. */
 static void decode(int layer, unsigned storm)
 {
     unsigned calls = 0;

@@ -68,7 +68,7 @@ make_files() {
     for t in $tools; do
         man_page "$t" >"$made/$t.1" && completion "$t" >"$made/$t" || return
     done
-    # pkg-config wants blanks behind a backslash.
+    # pkg-config wants blanks after a backslash.
     cat >"$made/ipt.pc" <<END
 prefix=$(echo "$prefix" | sed 's/ /\\ /g')
 includedir=\${prefix}/include

@@ -23,7 +23,7 @@ static api theirs, ours;
                "Alder Lake and Sapphire Rapids have SKL014")                  \
     X(ORDER, "gives what binds to a TIP before it, and pwre at once, not at " \
              "PWRX")                                                          \
-    X(EARLY, "tells of an error that it has read ahead")                      \
+    X(EARLY, "reports an error that it has read ahead")                       \
     X(LOST, "drops at an OVF what waits for another packet")                  \
     X(CONTEXT, "takes packets where they may not stand")                      \
     X(BDM70, "has BDM70 only where it is told of it")                         \

@@ -228,7 +228,7 @@ typedef struct run {
     uint64_t resumed; /* tracing was off, but flow did not go elsewhere */
     unsigned calls[256];
     unsigned depth;
-    int is_sure; /* the trace tells that flow is at ip, and not for how long
+    int is_sure; /* the trace says that flow is at ip, and not for how long
                   * it has been in a loop */
 } run;
 
@@ -292,7 +292,7 @@ static inline void leave(run *r, const place *s)
     begin_at(r, slot_ip(dice(SLOTS)));
 }
 
-/* Something comes in between, behind the first instruction of a slot. */
+/* Something comes in between, after the first instruction of a slot. */
 static inline void interrupt(run *r, unsigned at)
 {
     const uint64_t ip = slot_ip(at) + 3;

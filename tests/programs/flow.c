@@ -130,7 +130,7 @@ static void until_it_sleeps(pid_t pid)
         if (n <= 0)
             _exit(1);
         text[n] = 0;
-        state = strrchr(text, ')'); /* behind its name */
+        state = strrchr(text, ')'); /* after its name */
     } while (!state || state[2] != 'S');
 }
 
@@ -279,7 +279,7 @@ static void faults(void)
         __asm__ volatile("mov $39, %%eax; xor %%edx, %%edx; syscall;"
                          "mov %%eax, (%%rdx)"
                          ::: "rax", "rcx", "rdx", "r11", "memory");
-    done("fault behind a system call");
+    done("fault after a system call");
 
     /* REP in one go, and interrupted by a fault. */
     guarded = (uint8_t *) mmap(NULL, 8192, PROT_READ | PROT_WRITE,

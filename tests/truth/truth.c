@@ -355,7 +355,7 @@ static void add_jump(uint64_t from, uint64_t to)
     rec.jumps[rec.jump_count++].to = to;
 }
 
-static int is_plain(uint8_t kind) /* flow goes on behind it */
+static int is_plain(uint8_t kind) /* flow goes on after it */
 {
     return kind == IPT_INSN_OTHER || kind == IPT_INSN_PTWRITE
            || kind == IPT_INSN_XBEGIN || kind == IPT_INSN_MOV_CR3
@@ -519,7 +519,7 @@ typedef struct edge { /* from a branch that leaves trace */
 } edge;
 
 typedef struct loss {
-    size_t index; /* of the instruction, or event, that comes behind it */
+    size_t index; /* of the instruction, or event, that comes after it */
     size_t first; /* in out.lost: what did not make it into the trace */
     size_t count;
 } loss;
@@ -621,7 +621,7 @@ static void gen_event(ipt_event e)
     settle(ipt_gen_event(&out.gen, &e), ipt_evt_name(e.type));
 }
 
-/* A decoder is to find this event behind `index` instructions. */
+/* A decoder is to find this event after `index` instructions. */
 static void expect(ipt_event e, size_t index)
 {
     out.places = (place *) grow(out.places, out.place_count, &out.place_room,
@@ -868,7 +868,7 @@ static void vm_exit(uint64_t ip)
         e.flags = IPT_EVENT_STATUS;
         gen_event(e);
         e.flags = 0;
-        expect(e, out.count); /* behind its PSB+ */
+        expect(e, out.count); /* after its PSB+ */
         out.proven = out.count;
         return;
     }
@@ -1167,10 +1167,10 @@ static struct {
     uint8_t mode;
     uint8_t speculative;
     uint64_t error;   /* of time, the largest */
-    size_t resumed;   /* losses behind which an instruction came */
+    size_t resumed;   /* losses after which an instruction came */
     unsigned gap;     /* gaps passed */
     size_t crossings; /* of the border between host and guest */
-    uint8_t resync;   /* an instruction behind lost trace is to come */
+    uint8_t resync;   /* an instruction after lost trace is to come */
     uint8_t iflag;    /* 2: not known */
     char why[400];
 } at;
@@ -1405,7 +1405,7 @@ static int check_gap(const ipt_event *e)
         return bad("a gap of %" PRIu64 " bytes, not %" PRIu64, e->u.gap.lost,
                    size);
     if (at.index != cut.gap[at.gap].index)
-        return bad("a gap behind %zu, not %zu", at.index,
+        return bad("a gap after %zu, not %zu", at.index,
                    cut.gap[at.gap].index);
     at.resync = 1;
     if (cut.gap[at.gap].sync) {
@@ -1448,7 +1448,7 @@ static int check_event(const ipt_event *e)
         return 0;
     }
     if (e->type == IPT_EVT_EXEC_MODE && e->u.exec.mode == at.mode)
-        return 0; /* behind an OVF it need not be news */
+        return 0; /* after an OVF it need not be news */
     if (e->type == IPT_EVT_CBR && e->u.cbr.ratio == out.config.cbr
         && at.index == 0)
         return 0;
@@ -1476,9 +1476,9 @@ static int check_event(const ipt_event *e)
     if (e->type != w->type || out.places[at.place].index != at.index
         || ((e->flags ^ w->flags) & mask)
         || (mask && !(w->flags & mask) && e->ip != w->ip) || !same_data(e, w))
-        return bad("event %s ip %" PRIx64 " flags %x data %" PRIx64 " behind "
+        return bad("event %s ip %" PRIx64 " flags %x data %" PRIx64 " after "
                    "%zu, expected %s ip %" PRIx64 " flags %x data %" PRIx64
-                   " behind %zu",
+                   " after %zu",
                    ipt_evt_name(e->type), e->ip, e->flags, e->u.branch.to,
                    at.index, ipt_evt_name(w->type), w->ip, w->flags,
                    w->u.branch.to, out.places[at.place].index);
@@ -1532,7 +1532,7 @@ static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
                    c->mode);
     if (at.place < out.place_count
         && out.places[at.place].index < at.index + count)
-        return bad("event %s behind %zu is missing",
+        return bad("event %s after %zu is missing",
                    ipt_evt_name(out.places[at.place].event.type),
                    out.places[at.place].index);
     if (!!(flags & IPT_FLOW_SPECULATIVE) != at.speculative)
@@ -1557,7 +1557,7 @@ static int check_asid(const ipt_where *where)
     return 0;
 }
 
-/* How often something comes behind a loss. */
+/* How often something comes after a loss. */
 static size_t resumptions(void)
 {
     size_t n = 0;
@@ -1660,7 +1660,7 @@ static int decode_next(const variant *v, int *good)
     return status == IPT_EVENT_FIRST ? (int) IPT_EVENT_PENDING : status;
 }
 
-/* Is all there, behind the last instruction? */
+/* Is all there, after the last instruction? */
 static int check_end(const sync_point *from)
 {
     if (out.only == IPT_CONFIG_VMX_EVENTS && at.crossings != out.crossings)
@@ -1671,7 +1671,7 @@ static int check_end(const sync_point *from)
     if (!from && !cut.count && at.resumed != resumptions())
         return bad("%zu resumptions, not %zu", at.resumed, resumptions());
     if (at.index != out.count || at.place != out.place_count)
-        return bad("the end behind %zu of %zu instructions, %zu of %zu events",
+        return bad("the end after %zu of %zu instructions, %zu of %zu events",
                    at.index, out.count, at.place, out.place_count);
     return 0;
 }

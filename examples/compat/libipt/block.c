@@ -116,7 +116,7 @@ static int fetch(shim_flow *f, ipt_code *code, uint8_t *raw,
     return ipt_classify(code, raw, SHIM_RAW, mode, NULL);
 }
 
-static uint64_t behind(const ipt_code *code, uint64_t ip, uint8_t mode)
+static uint64_t after(const ipt_code *code, uint64_t ip, uint8_t mode)
 {
     ip += code->size;
     if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
@@ -141,7 +141,7 @@ static void cut(struct pt_block_decoder *d, ipt_block *b, int isid)
     for (; n < b->count; n++) {
         uint64_t next;
         if (fetch(&d->f, &code, raw, &d->f.asid, ip, b->mode) < 0) return;
-        next = behind(&code, ip, b->mode);
+        next = after(&code, ip, b->mode);
         if (isid_at(&d->f, &d->f.asid, next) != isid) {
             d->rest = *b;
             d->rest.ip = next;

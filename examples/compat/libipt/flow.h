@@ -19,8 +19,8 @@ typedef struct shim_flow {
     uint8_t fresh; /* since then nothing was asked */
     uint8_t evented; /* the last that was handed out is an event */
     uint8_t blocks;  /* which of the two */
-    uint8_t disabled; /* tracing is, behind what was handed out */
-    int rest;        /* the status behind the event that is pending; ours */
+    uint8_t disabled; /* tracing is, after what was handed out */
+    int rest;        /* the status after the event that is pending; ours */
     int error;       /* what the last call returned, if negative; ours */
     union {
         ipt_where at; /* both begin with it */

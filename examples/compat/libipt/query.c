@@ -1,5 +1,5 @@
 /* query.c: the query decoder, on ours of events. One event is read ahead: it
- * tells whether one is pending, and where the trace ends.
+ * says whether one is pending, and where the trace ends.
  *
  * SPDX-License-Identifier: MIT */
 #include "shim.h"

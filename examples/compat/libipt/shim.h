@@ -45,7 +45,7 @@ HIDDEN void shim_copy(void *to, size_t to_size, const void *from,
 HIDDEN int shim_psb_at(const shim_trace *t, uint64_t offset);
 
 /* Where libipt's decoder stands while the packet at an offset is the next one
- * that says more than the time: at it, or, if that one is `taken`, behind it at
+ * that says more than the time: at it, or, if that one is `taken`, after it at
  * the next such packet. */
 HIDDEN uint64_t shim_ahead(const shim_trace *t, uint64_t offset, int taken);
 

@@ -327,7 +327,7 @@ static int is_tnt(const ipt_segment *s, uint64_t offset)
     return first != 0 && first % 2 == 0;
 }
 
-/* A conditional branch that ends tracing needs no bit; libxdc tells only those
+/* A conditional branch that ends tracing needs no bit; libxdc gives only those
  * that have one. */
 static void take_block(libxdc_t *self, const ipt_block *block, int status,
                        branch *b)

@@ -64,7 +64,7 @@ struct align {
     place_set *sets;    /* the first is ANYWHERE, then those of the runs */
     size_t set_count, set_max;
     uint16_t here;      /* the place where the stretch begins, if known; */
-    uint16_t anew;      /* ... and that behind the system call there */
+    uint16_t anew;      /* ... and that after the system call there */
     uint8_t odd;        /* nobody stopped there, as far as is known */
     size_t base;    /* number of the first run; */
     size_t runs;    /* ... how many there are */

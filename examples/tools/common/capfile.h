@@ -81,7 +81,7 @@ uint64_t capfile_size(const capfile *f);
 /* The error so far: errno, or 0. */
 int capfile_error(const capfile *f);
 
-/* Behind all records, once. */
+/* After all records, once. */
 void capfile_features(capfile *f, const capfile_about *about);
 
 /* Returns 0; -1, with errno, if anything could not be written. */

@@ -1,4 +1,4 @@
-/* image.h: traced code from files, behind ipt_config.read.
+/* image.h: traced code from files, for ipt_config.read.
  *
  *     image code;
  *     image_init(&code);

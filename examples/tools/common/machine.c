@@ -43,7 +43,7 @@ static uint64_t clock_of(const machine_cpu *cpu)
     return cpu->gen.clock + (cpu->thread ? cpu->thread->kernel : 0);
 }
 
-/* The clock of the processors that are furthest behind; if none runs, of the
+/* The clock of the processors that are last in time; if none runs, of the
  * one that is furthest ahead. */
 static uint64_t present(const machine *m)
 {

@@ -643,7 +643,7 @@ int perfdata_queues_finish(perfdata_queues *q);
 
 /* After that: take from each snapshot what it repeats of the one before, with
  * which it is one stream then. A repetition without a PSB in it stays; flow
- * begins behind it anyway.
+ * begins after it anyway.
  * returns  0; PERFDATA_ERR_READ, _CUT */
 int perfdata_queues_trim(perfdata_queues *q, const perfdata *p);
 

@@ -124,23 +124,23 @@ static int read_record(pevent_file *file, const char **why)
     return !*why;
 }
 
-/* Put a file in its place of the list: `behind` files of the same time, or in
+/* Put a file in its place of the list: `after` files of the same time, or in
  * front of them. */
-static void insert(pevent *p, pevent_file *file, int behind)
+static void insert(pevent *p, pevent_file *file, int after)
 {
     pevent_file **place = &p->due;
     while (*place && ((*place)->tsc < file->tsc
-                      || (behind && (*place)->tsc == file->tsc)))
+                      || (after && (*place)->tsc == file->tsc)))
         place = &(*place)->later;
     file->later = *place;
     *place = file;
 }
 
 /* Read the record at file->at and wait for its time. */
-static void await(pevent *p, pevent_file *file, int behind)
+static void await(pevent *p, pevent_file *file, int after)
 {
     const char *why;
-    if (read_record(file, &why)) insert(p, file, behind);
+    if (read_record(file, &why)) insert(p, file, after);
     else if (why) message(p, file, "error", why);
 }
 
@@ -506,7 +506,7 @@ static const char *map_name(pevent *p, pevent_context *context,
     return why;
 }
 
-/* Mappings that no file is behind. */
+/* Mappings of no file. */
 static int is_pseudo(const char *name)
 {
     static const char deleted[] = " (deleted)";

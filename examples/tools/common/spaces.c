@@ -713,7 +713,7 @@ int spaces_find(const spaces_view *view, const ipt_asid *asid, uint64_t ip,
 
 /* ---- options ---- */
 
-/* [PID:]TEXT: the place of PID, or of all others; *text is moved behind it.
+/* [PID:]TEXT: the place of PID, or of all others; *text is moved after it.
  * NULL without memory. */
 static spaces_place *get_place(spaces *s, const char **text)
 {

@@ -116,7 +116,7 @@ struct threads_queue_ {
     uint64_t doubtful_at;
     uint8_t by_cpu;
     uint32_t gaps;           /* that were reported */
-    uint64_t last_end;       /* behind the last instruction */
+    uint64_t last_end;       /* after the last instruction */
     uint8_t last_kind;
 
     /* HELD */
@@ -832,7 +832,7 @@ static int scout_open(threads_queue_ *q)
     return 1;
 }
 
-/* The time of the first packet behind `offset` that tells one; NO_TIME. */
+/* The time of the first packet after `offset` that has one; NO_TIME. */
 static uint64_t time_after(threads_queue_ *q, uint64_t offset)
 {
     scout *const s = &q->ahead;
@@ -904,7 +904,7 @@ static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
         == (int) size;
 }
 
-/* Is it behind the system call that ends a signal handler? That goes back to
+/* Is it after the system call that ends a signal handler? That goes back to
  * where the signal came. */
 static int is_return(const threads_queue_ *q, uint32_t pid, uint64_t ip)
 {

@@ -50,7 +50,7 @@ int tool_number(tool_args *args, const char *option, unsigned bits,
 int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
                    const char *end);
 
-/* A number in C notation at *text, which is moved behind it; 1 if there is
+/* A number in C notation at *text, which is moved after it; 1 if there is
  * one. */
 int tool_scan(const char **text, uint64_t *value);
 
@@ -86,7 +86,7 @@ int tool_version(const tool_args *args);
  * 0 if some of it could not be written. */
 int tool_end(const tool_args *args, int status);
 
-/* The next option of a tool with one trace: [<options>] <ptfile>. NULL behind
+/* The next option of a tool with one trace: [<options>] <ptfile>. NULL after
  * the last one; then *status is -1 and *file the trace's name, or *status is
  * the exit status: of --help, --version or a fault. */
 const char *tool_option(tool_args *args, const char *help, const char **file,
