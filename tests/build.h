@@ -234,12 +234,23 @@ static inline void *feed_move(const feed *f, void *from, void *to, size_t size)
 
 /* ---- saying what failed ---- */
 
+/* A row's name begins with its place, for `failed` to name it. */
+#define ROW_TEXT_(line) #line
+#define ROW_LINE_(line) ROW_TEXT_(line)
+#define ROW __FILE__ ":" ROW_LINE_(__LINE__) ": "
+
 static inline int failed(const char *name, const char *way, const char *what,
                   uint64_t got, uint64_t want)
 {
-    char text[200];
+    const char *end = strchr(name, ':');
+    char file[100] = "row", text[200];
+    const int line = end ? atoi(end + 1) : 0;
+    if (line) {
+        snprintf(file, sizeof file, "%.*s", (int) (end - name), name);
+        name = strchr(end + 1, ':') + 2;
+    }
     snprintf(text, sizeof text, "%s (%s): %s: got 0x%llx, want 0x%llx", name,
              way, what, (unsigned long long) got, (unsigned long long) want);
-    return test_fail_("table", 0, text);
+    return test_fail_(file, line, text);
 }
 #endif /* IPT_BUILD_H */

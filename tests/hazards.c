@@ -177,7 +177,7 @@ static void defaults(void)
 
 static const chunk plain[CHUNKS] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
 
-/* ---- H1: a search backward after a run of more than eight pairs ---- */
+/* ---- a search backward after a run of more than eight pairs ---- */
 
 static void long_psb(unsigned pairs)
 {
@@ -191,7 +191,7 @@ static void long_psb(unsigned pairs)
     s.config.context = (void *) (uintptr_t) plain;
 }
 
-TEST(h1)
+TEST(psb_backward_in_long_run)
 {
     for (unsigned pairs = 8; pairs < 40; pairs++) {
         const uint64_t psb = 2 * (pairs - 8); /* the last eight count */
@@ -223,9 +223,9 @@ TEST(h1)
     }
 }
 
-/* ---- H2: software interrupts and system calls where flow stands ---- */
+/* ---- software interrupts and system calls where flow stands ---- */
 
-TEST(h2)
+TEST(swint_where_flow_stands)
 {
     static const chunk code[CHUNKS] = {CODE(0x1000, INT80),
                                        CODE(0x2000, SYSCALL),
@@ -244,9 +244,9 @@ TEST(h2)
          CFE(SYSCALL, 0, 0), TIP(0x3000), TNT(1, 0));
 }
 
-/* ---- H3: MODE.Exec right before TIP.PGD ---- */
+/* ---- MODE.Exec right before TIP.PGD ---- */
 
-TEST(h3)
+TEST(mode_before_pgd)
 {
     defaults();
     EVENTS("[disabled] IPT_END", ON, EXEC64, PGD(0x2000));
@@ -261,9 +261,9 @@ TEST(h3)
            EXEC(1, 0, 1), PGD0);
 }
 
-/* ---- H4: a PSB+ between what belongs together ---- */
+/* ---- a PSB+ between what belongs together ---- */
 
-TEST(h4)
+TEST(psb_in_between)
 {
     defaults();
     EVENTS("[pwre] [pwrx] IPT_END", OFF, PWRE(3, 1, 0), OFF,
@@ -273,9 +273,9 @@ TEST(h4)
            EXSTOP(1), FUP(0x1001));
 }
 
-/* ---- H5: the end of the trace is no contradiction ---- */
+/* ---- the end of the trace is no contradiction ---- */
 
-TEST(h5)
+TEST(end_is_no_contradiction)
 {
     static ipt_insn_decoder d;
     ipt_insn insn;
@@ -304,9 +304,9 @@ TEST(h5)
     check_text(walk(code), "1000 1001 IPT_ERR_TRUNCATED at 1003", __LINE__);
 }
 
-/* ---- H6: the end of a 32-bit address space ---- */
+/* ---- the end of a 32-bit address space ---- */
 
-TEST(h6)
+TEST(end_of_4_gib)
 {
     static const chunk code[CHUNKS] = {
         CODE(0x1000, NOP JCC0), CODE(0xfffffff0, "\xe9\x0b\x10\x00\x00"),
@@ -323,9 +323,9 @@ TEST(h6)
          FUP(0xfffffff0), PSBEND, TNT(1, 0));
 }
 
-/* ---- H7: an execution mode is not guessed ---- */
+/* ---- an execution mode is not guessed ---- */
 
-TEST(h7)
+TEST(mode_not_guessed)
 {
     defaults();
     FLOW(plain, "IPT_ERR_MODE at 1000", PSB, FUP(0x1000), PSBEND, TNT(1, 0));
@@ -335,9 +335,9 @@ TEST(h7)
          PSBEND, EXEC64, PGE(0x1000), TNT(1, 0));
 }
 
-/* ---- H8: nothing need be aligned ---- */
+/* ---- nothing need be aligned ---- */
 
-TEST(h8)
+TEST(nothing_aligned)
 {
     static const chunk code[CHUNKS] = {
         CODE(0x1000, NOP "\xe9\xfb\x0f\x00\x00"),      /* 1001: jmp 2001 */
@@ -355,7 +355,7 @@ TEST(h8)
     }
 }
 
-/* ---- H9: no input leads to a state that should not exist ---- */
+/* ---- no input leads to a state that should not exist ---- */
 
 static uint32_t random_state = 12345;
 
@@ -386,7 +386,7 @@ static void check_not_internal(void)
     CHECK(status != IPT_BUDGET);
 }
 
-TEST(h9)
+TEST(no_internal_error)
 {
     const ipt_packet packets[] = {
         ON, TNT(3, 5), FUP(0x1001), TIP(0x1002), EXSTOP(1), FUP(0x1001),
@@ -404,9 +404,9 @@ TEST(h9)
     }
 }
 
-/* ---- H10: TRIG while tracing is disabled ---- */
+/* ---- TRIG while tracing is disabled ---- */
 
-TEST(h10)
+TEST(trig_while_disabled)
 {
     defaults();
     FLOW(plain, "[trig] IPT_END", OFF, TRIG(1, 0, 0, 0, 0));
@@ -416,9 +416,9 @@ TEST(h10)
          TNT(1, 0));
 }
 
-/* ---- H11: APL11 alone decides; a deferred TIP needs its IP ---- */
+/* ---- APL11 alone decides; a deferred TIP needs its IP ---- */
 
-TEST(h11)
+TEST(apl11_and_deferred_tip)
 {
     static const chunk code[CHUNKS] = {CODE(0x1000, JMP_RAX)};
     const ipt_packet deferred[] = {ON, TNT(1, 0), TIP0};
@@ -433,9 +433,9 @@ TEST(h11)
     CHECK(ends_with(flow(code, deferred, LENGTH(deferred)), " at 1000"));
 }
 
-/* ---- H12: code that goes on for ever without trace ---- */
+/* ---- code that goes on for ever without trace ---- */
 
-TEST(h12)
+TEST(endless_code)
 {
     static const chunk self[CHUNKS] = {CODE(0x1000, "\xeb\xfe")};
     static const chunk ring[CHUNKS] = {
@@ -463,7 +463,7 @@ TEST(h12)
     CHECK_EQ(status, IPT_ERR_LOOP);
 }
 
-/* ---- H13: what the calls do with NULL, and with a lying callback ---- */
+/* ---- what the calls do with NULL, and with a lying callback ---- */
 
 static int unknown_zero(ipt_packet *packet, const uint8_t *bytes, size_t size,
                         void *context)
@@ -502,7 +502,7 @@ static void check_nulls(void)
     CHECK_EQ(ipt_cpu_errata(NULL, 6, 0x4e), IPT_ERR_ARG);
 }
 
-TEST(h13)
+TEST(null_and_lying_callback)
 {
     const ipt_packet packets[] = {ON};
     static ipt_pkt_decoder d;
@@ -521,7 +521,7 @@ TEST(h13)
     CHECK_EQ(d.at.offset, s.b.size - 1);
 }
 
-/* ---- H14: reserved bits mean nothing yet; the longest TNT ---- */
+/* ---- reserved bits mean nothing yet; the longest TNT ---- */
 
 static ipt_packet decode_one(const char *hex)
 {
@@ -542,7 +542,7 @@ static ipt_packet decode_one(const char *hex)
     return p;
 }
 
-TEST(h14)
+TEST(reserved_bits)
 {
     ipt_packet p = decode_one("02032aff"); /* CBR, reserved byte set */
     CHECK_EQ(p.type, IPT_PKT_CBR);
@@ -563,7 +563,7 @@ TEST(h14)
     CHECK_EQ(p.type, IPT_PKT_CYC);
 }
 
-/* ---- H15: each resync gets further ---- */
+/* ---- each resync gets further ---- */
 
 /* Resync until it says no; returns how often. */
 static int count_resyncs(const ipt_packet *packets, size_t max)
@@ -588,7 +588,7 @@ static int count_resyncs(const ipt_packet *packets, size_t max)
     return n;
 }
 
-TEST(h15)
+TEST(resync_gets_further)
 {
     const ipt_packet writes[] = {ON, PTW(0, 1, 1), FUP(0x5000), PTW(0, 1, 2),
                                  FUP(0x6000), TIP(0x1000), TNT(1, 0)};
@@ -740,21 +740,21 @@ TEST(N2_cr3)
 
 int main(void)
 {
-    RUN(h1);
-    RUN(h2);
-    RUN(h3);
-    RUN(h4);
-    RUN(h5);
-    RUN(h6);
-    RUN(h7);
-    RUN(h8);
-    RUN(h9);
-    RUN(h10);
-    RUN(h11);
-    RUN(h12);
-    RUN(h13);
-    RUN(h14);
-    RUN(h15);
+    RUN(psb_backward_in_long_run);
+    RUN(swint_where_flow_stands);
+    RUN(mode_before_pgd);
+    RUN(psb_in_between);
+    RUN(end_is_no_contradiction);
+    RUN(end_of_4_gib);
+    RUN(mode_not_guessed);
+    RUN(nothing_aligned);
+    RUN(no_internal_error);
+    RUN(trig_while_disabled);
+    RUN(apl11_and_deferred_tip);
+    RUN(endless_code);
+    RUN(null_and_lying_callback);
+    RUN(reserved_bits);
+    RUN(resync_gets_further);
     RUN(out_of_place);
     RUN(rsm);
     RUN(twice);

@@ -271,11 +271,11 @@ TEST(firmware)
 /* ---- errata that change flow ---- */
 
 static const row skd022_rows[] = {
-    {"vm entry that disables", {CODE(0x1000, NOP VMLAUNCH JCC0)},
+    {ROW "vm entry that disables", {CODE(0x1000, NOP VMLAUNCH JCC0)},
      {ON, FUP(0x1001), PGD0, PGE(0x1004), TNT(1, 0)},
      {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
       E(ENABLED, 0, 0x1004), IF(0x1004, ENABLED)}, 0, 0, 0},
-    {"anything else", {CODE(0x1000, NOP SYSCALL JCC0)},
+    {ROW "anything else", {CODE(0x1000, NOP SYSCALL JCC0)},
      {ON, FUP(0x1001), PGD0, PGE(0x1001), PGD0},
      {S_ON, IF(0x1000, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1001),
       E(ENABLED, BACK, 0x1001), IF(0x1001, ENABLED | RESUMED | DISABLED),
@@ -283,7 +283,7 @@ static const row skd022_rows[] = {
 };
 
 static const row bdm64_rows[] = {
-    {"abort off the way",
+    {ROW "abort off the way",
      {CODE(0x1000, XBEGIN JCC("\x10")), CODE(0x1018, NOP NOP JMP_RAX),
       CODE(0x1106, JCC0)},
      {ON, TSX(1, 0), FUP(0x1006), TNT(1, 1), TSX(0, 1), FUP(0x3000),
@@ -291,7 +291,7 @@ static const row bdm64_rows[] = {
      {S_ON, I(0x1000), EA(TSX, 0, 0x1006, 2),
       IF(0x1006, SPECULATIVE | ABORTED | INTERRUPTED), EA(TSX, 0, 0x3000, 1),
       EA(ASYNC_BRANCH, 0, 0x3000, 0x1106), I(0x1106)}, 0, 0, 0},
-    {"abort on the way",
+    {ROW "abort on the way",
      {CODE(0x1000, XBEGIN JCC("\x10")), CODE(0x1018, NOP JMP("\x10")),
       CODE(0x102b, NOP NOP), CODE(0x1106, JCC0)},
      {ON, TSX(1, 0), FUP(0x1006), TNT(1, 1), TSX(0, 1), FUP(0x102c),
@@ -301,7 +301,7 @@ static const row bdm64_rows[] = {
       IF(0x102b, SPECULATIVE | ABORTED | INTERRUPTED),
       EA(TSX, 0, 0x102c, 1), EA(ASYNC_BRANCH, 0, 0x102c, 0x1106), I(0x1106)},
      0, 0, 0},
-    {"abort on the way, over a page",
+    {ROW "abort on the way, over a page",
      {CODE(0x1ff0, XBEGIN JCC("\x04")), CODE(0x1ffc, NOP NOP NOP NOP),
       CODE(0x2000, NOP NOP), CODE(0x20f6, JCC0)},
      {PSB, EXEC64, FUP(0x1ff0), PSBEND, TSX(1, 0), FUP(0x1ff6), TNT(1, 1),
@@ -316,17 +316,17 @@ static const row bdm64_rows[] = {
 };
 
 static const row skl014_rows[] = { /* traced: 1000 to 1fff */
-    {"call out of the filter",
+    {ROW "call out of the filter",
      {CODE(0x1000, JMP("\x0e")),
       CODE(0x1010, NOP "\xe8\xea\x1f\x00\x00" JCC0)}, /* to 3000 */
      {ON, PGD0, PGE(0x1016), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1010), IF(0x1011, DISABLED),
       E(DISABLED, NOIP | NOTO, 0), E(ENABLED, BACK, 0x1016),
       IF(0x1016, ENABLED | RESUMED)}, 0, 0, 0},
-    {"mov cr3", {CODE(0x1000, NOP MOV_CR3 "\xe9\x00\x20\x00\x00")},
+    {ROW "mov cr3", {CODE(0x1000, NOP MOV_CR3 "\xe9\x00\x20\x00\x00")},
      {ON, PGD0}, {S_ON, I(0x1000), IF(0x1001, DISABLED),
                   E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
-    {"indirect", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD0},
+    {ROW "indirect", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD0},
      {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0,
      0, 0},
 };
@@ -608,28 +608,29 @@ static void check_loop(const char *name, const row *r, unsigned most)
 }
 
 static const row loop_rows[] = {
-    {"jmp $", {CODE(0x1000, JMP("\xfe"))}, {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}},
+    {ROW "jmp $",
+     {CODE(0x1000, JMP("\xfe"))}, {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}},
      0, 0, 0},
-    {"call $", {CODE(0x1000, "\xe8\xfb\xff\xff\xff")}, {ON, TNT(1, 0)},
+    {ROW "call $", {CODE(0x1000, "\xe8\xfb\xff\xff\xff")}, {ON, TNT(1, 0)},
      {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"a longer one", {CODE(0x1000, NOP NOP JMP("\x1c")),
+    {ROW "a longer one", {CODE(0x1000, NOP NOP JMP("\x1c")),
                       CODE(0x1020, NOP CALL("\x0a")),
                       CODE(0x1030, NOP JMP("\x0d")),
                       CODE(0x1040, NOP NOP JMP("\xbc"))},
      {ON, TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"after a way to it", {CODE(0x1000, JCC0 NOP JMP("\x0b")),
+    {ROW "after a way to it", {CODE(0x1000, JCC0 NOP JMP("\x0b")),
                             CODE(0x1010, JMP("\x0e")),
                             CODE(0x1020, NOP JMP("\xfd"))},
      {ON, TNT(2, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"an interrupt elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
+    {ROW "an interrupt elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
      {ON, FUP(0x3000), TIP(0x2000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"disabled elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
+    {ROW "disabled elsewhere", {CODE(0x1000, NOP JMP("\xfd"))},
      {ON, PGD(0x3000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"a ptwrite that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
+    {ROW "a ptwrite that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
      {ON, PTW(1, 0, 5), TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"a syscall that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
+    {ROW "a syscall that does not come", {CODE(0x1000, NOP JMP("\xfd"))},
      {ON, CFE(SYSCALL, 0, 0), TIP(0x2000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
-    {"a trigger far away", {CODE(0x1000, NOP JMP("\xfd"))},
+    {ROW "a trigger far away", {CODE(0x1000, NOP JMP("\xfd"))},
      {ON, TRIG(1, 0, 1, 0xffff, 0), PTW(1, 0, 5), TNT(1, 0)},
      {{0, 0, 0, 0, 0}}, 0, 0, 0},
 };
