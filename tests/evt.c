@@ -569,7 +569,7 @@ static const row mode_rows[] = {
      {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000)}, 0},
     {ROW "same exec, pge", {ON, PGD0, EXEC64, PGE(0x1000)},
      {E_ON, E(DISABLED, NOIP | NOTO, 4, 0), E(ENABLED, 0, 6, 0x1000)}, 0},
-    {ROW "same exec, pgd", {ON, TNT(1, 1), EXEC64, PGD(0x2000)}, /* H3 */
+    {ROW "same exec, pgd", {ON, TNT(1, 1), EXEC64, PGD(0x2000)}, /* hazards.c */
      {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
     {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)},
      {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
@@ -1004,7 +1004,7 @@ static const row iflags_rows[] = {
                                TIP(0x2000)},
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, 0, 5, 0x1004, 1),
       E(TIP, 0, 7, 0x2000)}, 0},
-    {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)}, /* H3 */
+    {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)}, /* hazards.c */
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, NOIP, 5, 0, 1),
       EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
     {ROW "both", {ON, TNT(1, 1), EXEC(0, 1, 1), TIP(0x2000)},
@@ -1351,7 +1351,7 @@ static const row data_rows[] = {
       E(EXSTOP, NOIP, 6, 0)}, 0},
     {ROW "mwait without exstop", {ON, MWAIT(1, 2), TNT(1, 1)},
      {E_ON, E_TNT(5, 1, 1)}, 0},
-    {ROW "mwait over psb", /* H4 */
+    {ROW "mwait over psb", /* hazards.c */
      {OFF, MWAIT(1, 2), PSB, PSBEND, EXSTOP(0)},
      {E_OFF, E(DISABLED, ST | NOIP | NOTO, 4, 0), EB(MWAIT, NOIP, 2, 0, 1, 2),
       E(EXSTOP, NOIP, 5, 0)}, 0},
@@ -1373,7 +1373,7 @@ static const row data_rows[] = {
               .b = 2, .tsc = 1},
       {.type = IPT_EVT_PWRX, .flags = NOIP | CLK, .from = 5, .a = 3, .b = 4,
        .tsc = 2}}, 0},
-    {ROW "pwre over psb", /* H4 */
+    {ROW "pwre over psb", /* hazards.c */
      {OFF, PWRE(1, 2, 0), PSB, PSBEND, PWRX(3, 4, 0, 0, 0)},
      {E_OFF, E(DISABLED, ST | NOIP | NOTO, 4, 0),
       EC(PWRE, NOIP, 2, 0, 1, 2, 0), EC(PWRX, NOIP, 5, 0, 3, 4, 0)}, 0},

@@ -1623,7 +1623,7 @@ static const row S13_rows[] = { /* CFEs of SYSCALLs */
      {S_ON, I(0x1000), EA(CFE, 0, 0x1001, IPT_CFE_SYSCALL), I(0x1001),
       I(0x2000)}, 0, 0, 0},
     {ROW "cfe syscall with ip, at once",
-     {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)}, /* H2 */
+     {CODE(0x1000, SYSCALL), CODE(0x2000, JCC0)}, /* hazards.c */
      {ON, CFE(SYSCALL, 1, 0), FUP(0x1000), TIP(0x2000), TNT(1, 0)},
      {S_ON, EA(CFE, 0, 0x1000, IPT_CFE_SYSCALL), I(0x1000), I(0x2000)}, 0, 0,
      0},

@@ -1056,7 +1056,7 @@ TEST(resync)
         "status", {CODE(0x1000, NOP RET), CODE(0x2000, NOP JCC0)},
         {ON, TNT(3, 7), PSB, EXEC64, FUP(0x2000), PSBEND, TNT(1, 0)},
         {{0, 0, 0, 0, 0}}, 0, 0, 0};
-    static const row page = { /* H15: an event at an IP that is not there */
+    static const row page = { /* an event at an IP that is not there */
         "page", {CODE(0x1000, NOP JMP_RAX)},
         {ON, TIP(0x5000), PTW(1, 1, 5), FUP(0x5000), TNT(1, 0), PTW(1, 1, 5),
          FUP(0x5000)},

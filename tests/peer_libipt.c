@@ -82,7 +82,7 @@ int main(void)
                         "returns, and does not clear it at PSB")             \
     X(UNDEFINED, "undefined", "libipt takes opcodes that mean nothing, "     \
                               "or gives them another length")      \
-    X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits (H6)")       \
+    X(WRAP, "wrap", "libipt does not wrap IPs of 16 and 32 bits")            \
     X(QUEUE, "queue", "2.0.5 keeps 7 events of a PSB+ at most")              \
     X(OVF_PSB, "ovf-psb", "for libipt a PSB+ or PSBEND after an OVF says "  \
                           "nothing about where that left off")               \
@@ -95,7 +95,7 @@ int main(void)
     X(MWAIT, "mwait", "2.0.5 binds MWAIT to the next FUP, with or without "  \
                       "an EXSTOP that has one")                              \
     X(EXEC_PGD, "exec-pgd", "2.0.5 gives no disabled for a TIP.PGD that a "  \
-                            "MODE.Exec binds to (H3)")                       \
+                            "MODE.Exec binds to")                            \
     X(PGD_IP, "pgd-ip", "2.0.5 binds a TIP.PGD to a branch, ours to its IP, "\
                         "however flow comes there")                          \
     X(PASSED_IP, "passed-ip", "for libipt a FUP or TIP.PGD that an erratum " \
@@ -107,7 +107,7 @@ int main(void)
                               "trace ends inside it")                        \
     X(PSB_CUT, "psb-cut", "libipt takes a broken PSB near the end for one "  \
                           "that is cut off")                                 \
-    X(MODE, "mode", "libipt takes an unknown mode for 16 bits (H7)")         \
+    X(MODE, "mode", "libipt takes an unknown mode for 16 bits")              \
     X(PSBEND, "no-psbend", "ours takes a PSB+ without PSBEND")               \
     X(UNBOUND, "unbound", "a packet waits for its FUP or TIP: 2.0.5 says "  \
                           "no branches, or gives it up")                     \
@@ -140,9 +140,9 @@ int main(void)
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \
     X(SKL014, "skl014-cpus", "2.0.5 thinks that Alder Lake and Sapphire "    \
                              "Rapids have SKL014")                           \
-    X(LOOP, "loop", "libipt walks round code without trace for ever (H12)")  \
+    X(LOOP, "loop", "libipt walks round code without trace for ever")        \
     X(BACKWARD, "backward", "libipt's search backward can find the same "    \
-                            "PSB for ever (H1)")                             \
+                            "PSB for ever")                                  \
     X(CYC_10, "cyc-10", "2.0.5 takes CYCs of 9 bytes at most")               \
     X(BDM64, "bdm64-between", "an event between makes libipt forget the "    \
                               "branch that BDM64 may have spoilt")           \
@@ -3892,7 +3892,7 @@ static const struct directed {
                           PWRX(1, 1, 1, 0, 0), TIP(0x1060)}, NULL},
     {D_PWRE_EARLY, 0, 0, {PSB, EXEC64, PSBEND, PWRE(1, 0, 1), PSB, EXEC64,
                           PSBEND, PWRX(1, 1, 1, 0, 0), PGE(0x1000)},
-     NULL}, /* H4 */
+     NULL}, /* hazards.c */
     {D_TIP_FIRST, 0, 0, {START(0x1060), EXEC32, TIP(0x1070), TNT(1, 1)}, NULL},
     {D_EXEC_REPEAT, 0, 0, {START(0x1060), EXEC64, TIP(0x1060), TIP(0x1060)},
      NULL},
@@ -3920,7 +3920,7 @@ static const struct directed {
     {D_MWAIT, 0, 0, {START(0x1000), MWAIT(1, 0), FUP(0x1001), TIP(0x1060)},
      NULL},
     {D_EXEC_PGD, 0, 0, {START(0x1060), EXEC64, PGD0, PGE(0x1000)},
-     NULL}, /* H3 */
+     NULL}, /* hazards.c */
     {D_PASSED_IP, IPT_ERRATUM_APL12, 0,
      {PSB, EXEC64, PSBEND, OVF, FUP(0x7f0000001000), PGE16(0x1000)}, NULL},
     {D_SKIPPED, IPT_ERRATUM_SKD010, 0,
@@ -3929,9 +3929,9 @@ static const struct directed {
                         PSBEND, CYC(0xc418300041b2cf), FUP(0x1001), PGD0},
      NULL},
     {D_MODE, 0, 0, {PSB, FUP(0x1000), PSBEND, FUP(0x1001), PGD0},
-     NULL}, /* H7 */
+     NULL}, /* hazards.c */
     {D_PSBEND, 0, 0, {PSB, EXEC64, FUP(0x1060), TIP(0x1060)}, NULL},
-    {D_LOOP, 0, 0, {START(0x1080), TNT(1, 0)}, NULL}, /* H12 */
+    {D_LOOP, 0, 0, {START(0x1080), TNT(1, 0)}, NULL}, /* hazards.c */
     {D_UNDEFINED, 0, 0, {START(0x1020), FUP(0x1030), PGD0}, NULL},
     {D_RESUMED_0, 0, 0, {PSB, EXEC64, PSBEND, PGE(0)}, NULL},
     {D_SKZ84_CUT, IPT_ERRATUM_SKZ84, 0, {START(0x1000)}, "02730100010000"},
@@ -3993,7 +3993,7 @@ static const struct directed {
                       PIP(0x5000, 0), TNT(1, 1)}, NULL},
 };
 
-/* Twelve pairs: H1, and a ninth pair that is no broken PSB. */
+/* Twelve pairs, and a ninth pair that is no broken PSB. */
 TEST(long_psb)
 {
     static run r;

@@ -204,7 +204,7 @@ TEST(long_runs)
     }
 }
 
-/* H1: libipt never comes back from this one. */
+/* libipt never comes back from this one. */
 TEST(backward_over_a_long_run)
 {
     size_t first;
