@@ -569,7 +569,7 @@ static const row mode_rows[] = {
      {E_ON, E_TNT(4, 1, 1), E(TIP, 0, 7, 0x2000)}, 0},
     {ROW "same exec, pge", {ON, PGD0, EXEC64, PGE(0x1000)},
      {E_ON, E(DISABLED, NOIP | NOTO, 4, 0), E(ENABLED, 0, 6, 0x1000)}, 0},
-    {ROW "same exec, pgd", {ON, TNT(1, 1), EXEC64, PGD(0x2000)}, /* hazards.c */
+    {ROW "same exec, pgd", {ON, TNT(1, 1), EXEC64, PGD(0x2000)},
      {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
     {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)},
      {E_ON, E_TNT(4, 1, 1), EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
@@ -1004,7 +1004,7 @@ static const row iflags_rows[] = {
                                TIP(0x2000)},
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, 0, 5, 0x1004, 1),
       E(TIP, 0, 7, 0x2000)}, 0},
-    {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)}, /* hazards.c */
+    {ROW "only if, pgd", {ON, TNT(1, 1), EXEC(1, 0, 1), PGD(0x2000)},
      {E_ON, E_IF(1, 0x1000, 0), E_TNT(4, 1, 1), EA(IFLAGS, NOIP, 5, 0, 1),
       EA(DISABLED, NOIP, 6, 0, 0x2000)}, 0},
     {ROW "both", {ON, TNT(1, 1), EXEC(0, 1, 1), TIP(0x2000)},
