@@ -1297,6 +1297,7 @@ TEST(time)
     CHECK_EQ(perfdata_ns(0, 1, 0, 77), 77);
     CHECK_EQ(perfdata_tsc(0, 1, 0, 77), 77);
     CHECK_EQ(perfdata_tsc(0, 1, 70, 77), 7);
+    CHECK_EQ(perfdata_tsc(0, 1, 70, 69), 0); /* before the clock began */
     CHECK_EQ(perfdata_tsc(31, 672770566, zero, 0), 0);
     CHECK_EQ(perfdata_ns(64, 1, 0, 77), 0);
     CHECK_EQ(perfdata_ns(31, 0, 5, 77), 0);

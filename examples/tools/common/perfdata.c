@@ -1261,7 +1261,7 @@ uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
                       uint64_t ns)
 {
     const uint64_t since = ns - zero;
-    if (ns == 0 || mult == 0 || shift > 63) return 0;
+    if (ns == 0 || since >> 63 || mult == 0 || shift > 63) return 0;
     return (since / mult << shift) + (since % mult << shift) / mult;
 }
 

@@ -560,8 +560,9 @@ uint32_t perfdata_pt_event(const perfdata *p, const perfdata_record *info);
 
 /* perf's ns of a TSC and back, by the three numbers of AUXTRACE_INFO or
  * TIME_CONV. One is not the exact inverse of the other: compare in one unit.
- * The TSC of time 0, which says "before everything", is 0. Numbers that no
- * clock has, mult 0 or shift above 63, make everything 0. */
+ * The TSC of time 0, which says "before everything", is 0, as is that of a time
+ * before the clock began, by less than 2^63 ns. Numbers that no clock has, mult
+ * 0 or shift above 63, make everything 0. */
 uint64_t perfdata_ns(uint64_t shift, uint64_t mult, uint64_t zero,
                      uint64_t tsc);
 uint64_t perfdata_tsc(uint64_t shift, uint64_t mult, uint64_t zero,
