@@ -5,9 +5,10 @@ OWN = afl bench cov scale share
 # ... and these record for minutes, which takes no less time under sanitizers:
 # make sanitize SLOW= runs them, too.
 SLOW = perf ptparallel ptprof truth views
+SANITIZED = BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
+    -fsanitize=address,undefined -fno-sanitize-recover=all"
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
-	@$(SUB) run-tests BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
-	    -fsanitize=address,undefined -fno-sanitize-recover=all" \
+	@$(SUB) run-tests $(SANITIZED) \
 	    SCRIPTS="$(filter-out $(patsubst %,tests/%.sh,$(OWN) $(SLOW)),$(SCRIPTS))"
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each

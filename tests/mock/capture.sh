@@ -4,6 +4,7 @@
 # AUXTRACE_INFO and the same trace, and both perf and ptflow find in ptcapture's
 # the instructions that were played. Then what perf has nothing of: refusals and
 # their remedies, rights, and files of a recorder that was killed.
+# CAPTURE=FILE is another ptcapture, one that was built with sanitizers.
 #
 # What is different in the files, and not compared: read_format (LOST is new in
 # Linux 6.0), identifiers, ID_INDEX, THREAD_MAP, CPU_MAP and FINISHED_INIT (only
@@ -17,6 +18,9 @@ build=$(cd "${BUILD:-build}" && pwd) || exit 2
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 top=$(cd "$here/../.." && pwd) || exit 2
 CC=${CC:-cc}
+capture=$(realpath "${CAPTURE:-$build/ptcapture}") || exit 2
+# The mock comes before the sanitizer's library; leaks are for the kernel to free.
+export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
 passed=0 failed=0
 export LC_ALL=C PERF_CONFIG=/dev/null
 
@@ -104,7 +108,7 @@ export PMU_TRACE="$to" PMU_SLICE=1000000 # all at once
 ours() {
     name=$1
     shift
-    PMU_LOG=$to/$name.o.log timeout 100 $mock "$build/ptcapture" -q -o "$name.o" \
+    PMU_LOG=$to/$name.o.log timeout 100 $mock "$capture" -q -o "$name.o" \
         "$@" >out 2>err || { fail "$name: ptcapture: status $?"; return 1; }
 }
 
@@ -267,7 +271,7 @@ until_larger() {
 stopped() {
     name=$1
     shift
-    PMU_LOG=$to/$name.log $mock "$build/ptcapture" -o "$name" "$@" >out 2>err &
+    PMU_LOG=$to/$name.log $mock "$capture" -o "$name" "$@" >out 2>err &
     outer=$!
     until_played "$name.log"
     sleep 0.2
@@ -401,12 +405,12 @@ for size in 4096 65536; do
     snapped $m.p signal perf record -q -N -B --no-bpf-event -o $m.p -S$size \
         --per-thread -e $untimed ./spin 3000
     # shellcheck disable=SC2086
-    snapped $m.o signal "$build/ptcapture" -q -o $m.o -S -m $size --per-thread \
+    snapped $m.o signal "$capture" -q -o $m.o -S -m $size --per-thread \
         $no_time ./spin 3000
     same $m
 done
 # shellcheck disable=SC2086
-snapped fifo.o fifo "$build/ptcapture" -q -o fifo.o -S -m 4096 --per-thread \
+snapped fifo.o fifo "$capture" -q -o fifo.o -S -m 4096 --per-thread \
     --control fifo $no_time ./spin 3000
 trace fifo.o >o.trace
 trace snap4096.o >p.trace
@@ -427,7 +431,7 @@ says() {
 
 lossy() {
     # shellcheck disable=SC2086
-    timeout 100 $mock "$build/ptcapture" -o loss.o --per-thread $no_time \
+    timeout 100 $mock "$capture" -o loss.o --per-thread $no_time \
         ./spin 50 >out 2>err
 }
 PMU_LOSE=500,100 lossy
@@ -437,12 +441,52 @@ says 'lost: trace, 1 times, while a hypervisor used the processor'
 PMU_FLAGS=8 lossy
 says 'lost: trace, perhaps, 1 times, when something else used PT'
 
+# Records: more mappings, while ptcapture is stopped, than its ring has room for.
+# The kernel says how many it left out as soon as there is room again.
+cat >flood.c <<'E'
+#include <signal.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static void map_code(int times)
+{
+    while (times--)
+        munmap(mmap(0, 4096, PROT_READ | PROT_EXEC,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+}
+int main(void)
+{
+    const struct timespec time = {0, 20000000};
+    kill(getppid(), SIGSTOP);
+    map_code(1000);
+    kill(getppid(), SIGCONT);
+    for (int i = 0; i < 50; i++) {
+        nanosleep(&time, 0);
+        map_code(1);
+    }
+    return 0;
+}
+E
+$CC -O1 -static -w -o flood flood.c
+# shellcheck disable=SC2086
+timeout 100 $mock "$capture" -o flood.o --per-thread --data 8K $no_time \
+    ./flood >out 2>err
+said=$(sed -n 's/.*lost: \([0-9]*\) records of processes.*larger --data$/\1/p' err)
+perf report -D -i flood.o 2>/dev/null >flood.raw
+there=$(grep -c 'PERF_RECORD_MMAP2.* //anon$' flood.raw)
+lost=$(sed -n 's/.*PERF_RECORD_LOST.* lost:\([0-9]*\)$/\1/p' flood.raw)
+[ -n "$said" ] && [ "$said" -gt 500 ] && [ "$said" = "$lost" ] &&
+    [ $((said + there)) -eq 1050 ] && pass ||
+    fail "$said of 1050 records lost, the file says $lost, $there are there"
+"$build/ptflow" --event flood.o >out 2>err
+says "lost: sideband records lost  *$said\$"
+
 # ---- refusals ----
 
 # refused WHAT,ERRNO TEXT OPTION...: status 1, no file, the command did not run.
 refused() {
     rm -f ran no.o
-    PMU_REFUSE=$1 timeout 100 $mock "$build/ptcapture" -o no.o $3 $4 $5 \
+    PMU_REFUSE=$1 timeout 100 $mock "$capture" -o no.o $3 $4 $5 \
         touch ran >out 2>err
     [ $? -eq 1 ] && [ ! -e no.o ] && [ ! -e ran ] && grep -q "$2" err && pass ||
         fail "$1: it does not say: $2"
@@ -456,6 +500,8 @@ refused open,3 'a thread has ended'
 refused open,13 'sysctl kernel.perf_event_paranoid=2, or setcap cap_'
 refused open,13 'kernel.perf_event_paranoid=0' -a
 refused open,1 'kernel.perf_event_paranoid=1' --kernel
+refused side,13 'records of processes cannot be had: .*perf_event_paranoid'
+refused side,24 'records of processes cannot be had: .*raise ulimit -n'
 refused data,1 'kernel.perf_event_mlock_kb.*use a smaller --size'
 refused aux,1 'ring for trace.*kernel.perf_event_mlock_kb.*smaller --size'
 refused aux,12 'there is not as much memory: use a smaller --size'
@@ -467,7 +513,7 @@ refused filter,95 'has no filter of that kind' --filter 0x1000/16
 bad() {
     text=$1
     shift
-    timeout 100 $mock "$build/ptcapture" -o no.o "$@" >out 2>err
+    timeout 100 $mock "$capture" -o no.o "$@" >out 2>err
     [ $? -eq 1 ] && [ ! -e no.o ] && grep -q -- "$text" err && pass ||
         fail "$*: it does not say: $text"
 }
@@ -496,7 +542,7 @@ machine() {
     mkdir -p root/proc/sys/kernel root/proc/self root/sys/kernel/security
     printf 'vendor_id\t: %s\nflags\t\t: fpu %s\n' "$1" "$2" >root/proc/cpuinfo
     echo "$3" >root/proc/sys/kernel/osrelease
-    PTCAPTURE_ROOT=$to/root "$build/ptcapture" --list >err 2>&1
+    PTCAPTURE_ROOT=$to/root "$capture" --list >err 2>&1
     [ $? -eq 1 ] || fail "--list: its status is not 1"
     says "$4"
 }
@@ -511,7 +557,7 @@ mv intel_pt root/sys/bus/event_source/devices
 # listed TEXT: so it says if the kernel answers EACCES.
 listed() {
     PTCAPTURE_ROOT=$to/root PMU_REFUSE=open,13 PMU_TYPE=200 \
-        LD_PRELOAD=$to/pmu.so "$build/ptcapture" --list >err 2>&1
+        LD_PRELOAD=$to/pmu.so "$capture" --list >err 2>&1
     says "$1"
 }
 for level in -1 0 1 2 3 4; do
@@ -525,13 +571,19 @@ echo 'Seccomp:	2' >root/proc/self/status
 listed 'a seccomp filter forbids it'
 echo 'none integrity [confidentiality]' >root/sys/kernel/security/lockdown
 listed 'the kernel is locked down (confidentiality)'
-"$build/ptcapture" --help >err && says '--filter <where>'
-"$build/ptcapture" --version >err && says '/ ipt-'
+# Without the kernel's addresses there is no filter by its functions.
+echo '0000000000000000 T do_exit' >root/proc/kallsyms
+PTCAPTURE_ROOT=$to/root "$capture" -o no.o -a --kernel --filter do_exit@kernel \
+    >out 2>err
+[ $? -eq 1 ] && [ ! -e no.o ] && pass || fail "kallsyms without addresses"
+says 'shows no addresses: as root: sysctl kernel.kptr_restrict=0 kernel.perf_'
+"$capture" --help >err && says '--filter <where>'
+"$capture" --version >err && says '/ ipt-'
 
 # ---- ends ----
 
 # The command's status; Ctrl-C, after which the file is whole.
-$mock "$build/ptcapture" -q -o s.o --per-thread ./spin 20 7 >out 2>err
+$mock "$capture" -q -o s.o --per-thread ./spin 20 7 >out 2>err
 [ $? -eq 7 ] && pass || fail "the command's status"
 # shellcheck disable=SC2086
 stopped int.o --per-thread $no_time ./spin 100000
@@ -550,7 +602,7 @@ for z in '' -z; do
         head -c $bytes dense/thread.pt >cut/thread.pt
         # shellcheck disable=SC2086
         PMU_TRACE=$to/cut PMU_SLICE=1500 PMU_AFTER=/spin PMU_DONE=$to/played \
-            PMU_LOG=$to/k.log $mock "$build/ptcapture" -q -o killed.o $z \
+            PMU_LOG=$to/k.log $mock "$capture" -q -o killed.o $z \
             --per-thread $no_time ./spin 60000 >out 2>err &
         outer=$!
         until_there played
@@ -586,7 +638,7 @@ chmod 755 rights spin
 user=65534
 mkdir -m 777 free
 setpriv --reuid $user --regid $user --init-groups ./rights >want </dev/null
-SUDO_UID=$user SUDO_GID=$user $mock "$build/ptcapture" -q -o free/sudo.o \
+SUDO_UID=$user SUDO_GID=$user $mock "$capture" -q -o free/sudo.o \
     ./rights >got 2>err </dev/null
 cmp -s want got && pass || { diff want got >err; fail "rights after sudo"; }
 [ "$(stat -c %u:%a free/sudo.o)" = $user:600 ] && pass ||

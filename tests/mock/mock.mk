@@ -10,4 +10,6 @@ test-perf:  ## perf finds what executed in our perf.data; PERF=quick TRACES=dir
 
 test-capture:  ## ptcapture next to perf record, on a mock of PT
 	@$(SUB) tools
-	@CC="$(CC)" VERBOSE=1 $(RUN) tests/mock/capture.sh
+	@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
+	@CC="$(CC)" VERBOSE=1 CAPTURE=$(BUILD)/sanitize/ptcapture $(RUN) \
+	    tests/mock/capture.sh
