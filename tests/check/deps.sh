@@ -8,7 +8,7 @@ full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
 full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
 command -v npm >/dev/null || full="$full npm"
-full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb"
+full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.
 full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
 full="$full gcc-arm-none-eabi gcc-arm-linux-gnueabihf"
@@ -20,9 +20,11 @@ for port in i386 arm64 armhf riscv64 s390x ppc64; do
 done
 grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || full="$full cbmc"
 if grep -qs '^ID=ubuntu' /etc/os-release; then
-    full="$full linux-headers-generic"
+    headers=linux-headers-generic
+    full="$full $headers"
 else
-    full="$full linux-headers-amd64 linux-perf chromium"
+    headers=linux-headers-amd64
+    full="$full $headers linux-perf chromium"
 fi
 
 case $1 in
@@ -92,10 +94,38 @@ END
     rm -rf $cbmc/*.deb $cbmc/lists $cbmc/cache
 }
 
+# The kernel that check-linux boots, of the headers' version: unpacked, not
+# installed. Where it is not to be had any more there are newer headers.
+kernel=build/kernel
+fetch_kernel() {
+    version=$(ls -d /usr/src/linux-headers-*-amd64 \
+        /usr/src/linux-headers-*-generic 2>/dev/null | sort -V | tail -n 1)
+    version=${version#*headers-}
+    [ ! -r "/boot/vmlinuz-$version" ] &&
+        [ ! -r "$kernel/boot/vmlinuz-$version" ] || return 0
+    echo "deps: unpacking into $kernel: linux-image-$version"
+    rm -rf $kernel && mkdir -p $kernel || return
+    (cd $kernel && apt-get download -q "linux-image-$version") \
+        >$kernel/log 2>&1 &&
+        dpkg-deb --fsys-tarfile $kernel/*.deb | tar -C $kernel -xf - ./boot &&
+        rm $kernel/*.deb
+}
+get_kernel() {
+    [ "$1" = full ] && [ "$DEPS" != no ] || return 0
+    fetch_kernel && return
+    { $sudo apt-get update -q && $sudo apt-get install -y -q \
+        --no-install-recommends $headers; } >/dev/null 2>&1
+    fetch_kernel || echo "deps: no kernel: see $kernel/log"
+}
+
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+
 need=$(missing)
 if [ -z "$need" ]; then
     get_speedscope "$1"
     get_cbmc "$1"
+    get_kernel "$1"
     exit
 fi
 if [ "$DEPS" = no ]; then
@@ -103,13 +133,9 @@ if [ "$DEPS" = no ]; then
     exit 0
 fi
 
-sudo=
-if [ "$(id -u)" != 0 ]; then
-    sudo=sudo
-    if ! command -v sudo >/dev/null; then
-        echo "deps: neither root nor sudo; as root: apt-get install -y$need" >&2
-        exit 1
-    fi
+if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
+    echo "deps: neither root nor sudo; as root: apt-get install -y$need" >&2
+    exit 1
 fi
 
 log=$(mktemp) || exit 1
@@ -131,3 +157,4 @@ install || { $sudo apt-get update -q >>"$log" 2>&1 && install; } || {
 }
 get_speedscope "$1"
 get_cbmc "$1"
+get_kernel "$1"

@@ -92,22 +92,16 @@ check_windows() {
 }
 
 # The module is loaded if there is a kernel of the headers' version: installed,
-# or among the packages.
+# or fetched by make deps-full.
 check_linux() {
     headers=$(ls -d /usr/src/linux-headers-*-amd64 \
-        /usr/src/linux-headers-*-generic 2>/dev/null | tail -n 1)
+        /usr/src/linux-headers-*-generic 2>/dev/null | sort -V | tail -n 1)
     [ -n "$headers" ] || {
         skip "no kernel headers (package linux-headers-amd64 or -generic)"
         return; }
     version=${headers#*headers-}
     kernel=/boot/vmlinuz-$version
-    [ -r "$kernel" ] || kernel=$build/boot/vmlinuz-$version
-    if [ ! -r "$kernel" ] && (cd "$tmp" &&
-        apt-get download "linux-image-$version" >/dev/null 2>&1); then
-        mkdir -p "$build"
-        dpkg-deb --fsys-tarfile "$tmp"/linux-image-*.deb |
-            (cd "$build" && tar xf - ./boot)
-    fi
+    [ -r "$kernel" ] || kernel=$root/build/kernel/boot/vmlinuz-$version
     if [ -r "$kernel" ] && command -v qemu-system-x86_64 >/dev/null; then
         same KERNEL="$kernel"
         if grep -q '^ipt: loaded' "$tmp/run"; then pass
@@ -115,7 +109,8 @@ check_linux() {
     else
         rm -rf "$out"
         quietly "build" recipe linux
-        echo "note: built, but no kernel $version to load it into"
+        skip "no kernel to load the module into: make deps-full fetches it" \
+            "(packages linux-image-$version, qemu-system-x86)"
     fi
     [ -f "$out/linux/ipt_decode.ko" ] || { fail "no module"; return; }
     nm -u "$out/linux/ipt_decode.ko" | awk '{print $2}' |
@@ -126,7 +121,9 @@ check_linux() {
 
 # ptcapture there, on a PMU that is a module.
 check_capture() {
-    [ -r "$kernel" ] && command -v qemu-system-x86_64 >/dev/null || return
+    [ -r "$kernel" ] && command -v qemu-system-x86_64 >/dev/null ||
+        { skip "ptcapture on a PMU that is a module: no kernel to boot" \
+            "(packages linux-image-$version, qemu-system-x86)"; return; }
     quietly "build ptcapture" make -s -C "$root" build/ptcapture build/ptflow ||
         return
     BUILD=$root/build sh "$root/tests/mock/linux/machine.sh" "$kernel" \

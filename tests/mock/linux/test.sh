@@ -219,6 +219,11 @@ refused 'perf_event_paranoid=0, or setcap cap_perfmon,cap_ipc_lock=ep' -a
 capable 38 # cap_perfmon
 echo 1 >$kernel/perf_event_paranoid
 recorded user --kernel machine work 60
+echo 2 >$kernel/kptr_restrict
+refused 'no addresses: as root: sysctl kernel.kptr_restrict=0' --kernel \
+    --filter do_exit@kernel
+echo 0 >$kernel/kptr_restrict
+recorded user --kernel --user --filter do_exit@kernel machine work 60
 echo 0 >$kernel/perf_event_paranoid
 recorded user -a machine work 60
 refused '/proc/kcore needs root' --kcore
