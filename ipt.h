@@ -134,18 +134,19 @@
  *               of a vcpu, which is mapped, after each run
  *     Xen       vmtrace, a ring per vcpu: [position, size), then [0, position)
  *     own MSRs  ipt_segments_from_topa, ipt_config_from_msrs: examples/msr.c
- *   A ring that came round begins inside a packet: _sync_forward goes to a PSB.
+ *   A ring that came round begins inside a packet: use _sync_forward.
  *
  * IN PARALLEL
  *
  *   A trace can be cut at any PSB and its parts decoded in parallel, each with
  *   a decoder and a cache of its own. To join two parts, let decoder A, which
  *   comes from before the PSB, go on past it; B synchronises at the PSB. Both
- *   give the same event with IPT_EVENT_SEAM, and then a first instruction that
- *   takes trace (JCC, RET, ...). If its ip, mode, address space (at.asid) and
- *   IPT_FLOW_SPECULATIVE are the same in A and B, then so is all that comes
- *   after it. Use A up to and including it, then B. If they differ, or if there
- *   is no such event, use A up to a later PSB. Until then only A knows:
+ *   give the same event with IPT_EVENT_SEAM. Compare the first instruction
+ *   after it that takes trace (JCC, RET, ...): if ip, mode, address space
+ *   (at.asid) and IPT_FLOW_SPECULATIVE are the same in A and B, so is all that
+ *   follows. Use A up to that instruction, and B from the next one on. If they
+ *   differ, or if there is no such event, use A up to a later PSB. Before the
+ *   join only A is right, for only A knows:
  *     - mode, address space and TSX state that the PSB+ does not repeat
  *     - whether tracing resumes where it was disabled, and the next
  *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
@@ -153,8 +154,7 @@
  *       in some other cases)
  *   Even after it, time can differ as far as it depends on packets before the
  *   PSB: at.tsc, at.cbr, lost_mtc, lost_cyc, how long a cycle is. No branch is
- *   in flight across a PSB, and a PSB empties the return stack.
- *   examples/tools/ptparallel.c does all of this.
+ *   in flight across a PSB, and it empties the return stack. See ptparallel.c.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
  * Trace", order number 325462-081. */

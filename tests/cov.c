@@ -795,8 +795,9 @@ TEST(thousand_inputs)
             CHECK(loop_run(&tiny, bytes, size, n == 0));
             CHECK(loop_run(&both, bytes, size, n == 0));
             if (!CHECK(loop_is_true(&fresh))
-                || !CHECK(loop_same(&kept, &fresh) && loop_same(&tiny, &fresh)
-                          && loop_same(&both, &fresh)))
+                || !CHECK(loop_same(&kept, &fresh))
+                || !CHECK(loop_same(&tiny, &fresh))
+                || !CHECK(loop_same(&both, &fresh)))
                 return;
         }
         CHECK(both.edges > 1000);
@@ -858,8 +859,9 @@ static int worlds(uint32_t gen, uint32_t config_flags, unsigned runs)
         CHECK(loop_run(&both, bytes, size, n == 0));
         CHECK(loop_run(&kept, bytes, size, n == 0));
         CHECK(loop_run(&tiny, bytes, size, n == 0));
-        CHECK(loop_is_true(&both) && loop_is_true(&kept)
-              && loop_is_true(&tiny)); /* fills `want` */
+        CHECK(loop_is_true(&both));
+        CHECK(loop_is_true(&kept));
+        CHECK(loop_is_true(&tiny)); /* fills `want` */
         if (!CHECK(edges_same(&want, &got))) return 0;
         edges += got.count;
     }
@@ -1068,7 +1070,8 @@ TEST(outputs)
         ran_edges(&want, 0, flags);
         CHECK(edges_same(&want, &alone.edges));
         check_blocks(&alone.blocks, bytes, size);
-        CHECK(alone.hash != 0 && alone.blocks.count > alone.edges.count / 2);
+        CHECK(alone.hash != 0);
+        CHECK(alone.blocks.count > alone.edges.count / 2);
         for (unsigned what = 0; what < ALL; what++) {
             ask(&some, what, flags, bytes, size);
             CHECK(!memcmp(some.map, what & MAP ? alone.map : zeros, MAP_MAX));
@@ -1117,7 +1120,8 @@ TEST(seen)
     CHECK(loop_run(&fresh, bytes, size, 1));
     run_seen(&seen, bytes, size); /* the memo knows all of it */
     const uint64_t count = seen.count;
-    CHECK(count > LENGTH(few) && got_blocks.count == count);
+    CHECK(count > LENGTH(few));
+    CHECK_EQ(got_blocks.count, count);
     run_seen(&seen, bytes, size);
     CHECK_EQ(got_blocks.count, 0);
     run_seen(&other, bytes, size);
@@ -1132,7 +1136,8 @@ TEST(seen)
     run_seen(&small, bytes, size);
     CHECK(got_blocks.count >= count);
     CHECK_EQ(got_blocks.count, small.count + small.lost);
-    CHECK(small.count <= LENGTH(few) && small.lost >= count - LENGTH(few));
+    CHECK(small.count <= LENGTH(few));
+    CHECK(small.lost >= count - LENGTH(few));
     blocks_unique(&got_blocks);
     CHECK_EQ(got_blocks.count, count);
     run_seen(&seen, bytes, size); /* lines of `seen` again */
@@ -1214,8 +1219,10 @@ TEST(memo_saves_reading)
             CHECK(loop_run(&kept, bytes[n & 1], sizes[n & 1], n == 0));
             reads[n] = code_reads;
         }
-        CHECK(reads[2] * 2 < reads[0] && reads[3] * 2 < reads[1]);
-        CHECK(reads[4] == reads[2] && reads[5] == reads[3]);
+        CHECK(reads[2] * 2 < reads[0]);
+        CHECK(reads[3] * 2 < reads[1]);
+        CHECK_EQ(reads[4], reads[2]);
+        CHECK_EQ(reads[5], reads[3]);
         cold += reads[0] + reads[1];
         warm += reads[2] + reads[3];
     }
@@ -1385,7 +1392,8 @@ TEST(overflows_and_errors)
                      IPT_COV_ERROR);
         errors += (kept.decoder.verdict & IPT_COV_ERROR) != 0;
     }
-    CHECK(overflows > 10 && errors > 50);
+    CHECK(overflows > 10);
+    CHECK(errors > 50);
 }
 
 /* A missing page is asked for; at each stop the outputs hold so far, and
@@ -1886,7 +1894,8 @@ TEST(fuel_of_what_is_known)
         const int status = ipt_cov_run(&kept.decoder);
         const uint64_t passed = kept.decoder.at.offset - from;
         CHECK(status == IPT_BUDGET || status == IPT_MORE);
-        CHECK(passed <= ahead[i] && passed <= UNITS * 16 + 32);
+        CHECK(passed <= ahead[i]);
+        CHECK(passed <= UNITS * 16 + 32);
         CHECK(passed + 64 >= (ahead[i] < UNITS * 16 ? ahead[i] : UNITS * 16));
     }
 }
@@ -2377,7 +2386,8 @@ TEST(full_psb)
                                way & 2 ? IPT_CONFIG_IFLAGS : 0);
                 errors[want.errors != 0]++;
             }
-    CHECK(errors[0] && errors[1]);
+    CHECK(errors[0]);
+    CHECK(errors[1]);
 }
 
 int main(void)

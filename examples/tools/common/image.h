@@ -106,7 +106,8 @@ const char *image_add_map(image *im, const ipt_asid *asid, const char *folder);
 const char *image_add_pages(image *im, const ipt_asid *asid,
                             const char *prefix);
 
-/* An ipt_config.read; context is the image. */
+/* An ipt_config.read; context is the image. It writes to the image, which keeps
+ * where it looked last: one thread at a time uses an image. */
 int image_read(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
                void *context);
 
