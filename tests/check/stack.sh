@@ -16,7 +16,7 @@ if ! gcc -dumpmachine | grep -q '^x86_64'; then
 fi
 
 # Members of structs in ipt.h that are pointers to functions: the callbacks.
-callbacks=$(sed -n 's/^ .*(\*\([a-z_]*\))(.*/\1/p' "$root/ipt.h" |
+callbacks=$(sed -n '/^ \*/!s/^ .*(\*\([a-z_]*\))(.*/\1/p' "$root/ipt.h" |
     sort -u | tr '\n' ' ')
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
 
