@@ -2485,7 +2485,7 @@ struct ipt_cov_line {
     uint64_t ip_;    /* where flow is, ... */
     uint64_t tnt_;   /* ... and the TNT bits from there on, under a stop bit */
     uint64_t next_;  /* where it is then */
-    uint32_t key_;   /* space, mode, what is behind the bits, what is used of
+    uint32_t key_;   /* space, mode, what comes after the bits, what is used of
                       * it; 0: the line is empty */
     uint32_t from_;  /* the last branch, relative to ip_ */
     uint8_t kind_;   /* of it; above: frames that are left */
@@ -2535,18 +2535,18 @@ typedef struct ipt_cov_block_ {
     uint8_t causes; /* there are instructions in it that may cause events */
 } ipt_cov_block_;
 
-/* A leg of the way: TNT bits and what stands behind them. */
+/* A leg of the way: TNT bits and what comes after them. */
 typedef struct ipt_cov_leg_ {
     uint64_t ip;       /* where flow is */
     uint64_t tnt;      /* bits to be used, under a stop bit */
-    uint64_t to;       /* the IP behind them */
+    uint64_t to;       /* the IP after them */
     uint64_t last_ip;  /* for decompression, ... */
     uint64_t was_ip;   /* ... and as it was before this leg */
     uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
     const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
     const uint8_t *window;
     const uint8_t *end;
-    const uint8_t *next; /* where what is behind them ends */
+    const uint8_t *next; /* where what comes after ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
     uint64_t from; /* where flow, and ... */

@@ -203,7 +203,7 @@ IPTI_STATIC_ASSERT(pkt, sizeof(ipt_pkt_decoder) <= 256);
 IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1024);
 IPTI_STATIC_ASSERT(insn, sizeof(ipt_insn_decoder) <= 4096);
 
-/* What _init leaves in a struct: it tells versions and sizes apart. */
+/* What _init leaves in a struct: it differs by version and size. */
 static uint32_t ipti_magic(size_t size)
 {
     return 0x49505400u ^ (IPT_VERSION * 0x9e3779b1u) ^ (uint32_t) size;
@@ -5043,7 +5043,7 @@ static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
 }
 
 /* A near branch as it mostly is: its opcode, of the map of that number, is
- * before p, and n bytes of displacement are behind. Returns its size from
+ * before p, and n bytes of displacement follow. Returns its size from
  * `bytes` on, 0: it is another KEY opcode. */
 static IPTI_HOT unsigned ipti_x86_branch(ipt_code *code, const uint8_t *bytes,
                                        const uint8_t *p, unsigned map,
@@ -5070,7 +5070,7 @@ static IPTI_HOT unsigned ipti_x86_branch(ipt_code *code, const uint8_t *bytes,
 
 /* What most instructions need: the size of the one at `bytes`, of which there
  * are 15, if it has no prefix but REX and is OTHER, or a plain near branch that
- * *code then tells of. 0: see ipt_classify. */
+ * *code then describes. 0: see ipt_classify. */
 static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
                                         uint8_t mode)
 {
@@ -5165,10 +5165,10 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * [cache]  read callback, decoded code, address spaces
  * Uses: [base], [classify].  State: ipt_cache.
  *
- * Code is kept in runs: instructions one behind the other, of which only the
- * last is anything but OTHER. A run ends there, after IPT_RUN_MAX_ instructions
- * or where the code cannot be read or classified any further; so where it ends
- * says nothing, and no result may depend on it.
+ * Code is kept in runs: instructions one after another, of which all but the
+ * last are OTHER. A run ends at an instruction of another kind, after
+ * IPT_RUN_MAX_ instructions, or where code cannot be read or classified any
+ * further. So where a run ends says nothing, and no result may depend on it.
  * ========================================================================== */
 
 #define IPTI_NEAR 8       /* lines in which a run is looked for */
@@ -5215,7 +5215,7 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
     return config->cs_base(asid, ip, mode, config->context);
 }
 
-/* The address that callbacks are asked for. */
+/* The address that callbacks get: they want linear ones. */
 static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
                                  uint8_t mode, uint64_t ip)
 {
@@ -5226,7 +5226,7 @@ static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
 }
 
 /* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
- * that is known. It is said here, so that nobody has to think of it again. */
+ * that is known. Targets are cut here once, when the run is built. */
 static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
                                  uint8_t mode, uint64_t ip, uint64_t target)
 {
@@ -5274,7 +5274,7 @@ static IPTI_APART uint8_t ipti_run_leaves(const ipt_config *config,
            != config->section(asid, to, config->context);
 }
 
-/* Ask config.read. Returns the number of bytes, 0: there is none at ip. */
+/* Call config.read. Returns the number of bytes; 0: there is none at ip. */
 static int ipti_code_ask(const ipt_config *config, ipt_where *at, uint64_t ip,
                          uint8_t *buffer, size_t size)
 {
@@ -5296,8 +5296,8 @@ enum { /* what ends the bytes that were read */
     IPTI_READ_PAGE
 };
 
-/* Fewer than `size` bytes at ip are there, if config.read gives all or nothing:
- * how many? It is asked for `few` first, which will do if it is IPTI_FEW. */
+/* config.read gave nothing for `size` bytes at ip, but may give fewer: how
+ * many? `few` are asked for first, and IPTI_FEW will do. */
 static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
                            uint8_t *buffer, size_t size, size_t few,
                            uint8_t *ended)
@@ -5372,9 +5372,9 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
     return IPT_OK;
 }
 
-/* Have a window show the code from ip on, of which it has too little. Where it
- * is full inside a page, its bytes may end where their mapping does: that has
- * to be known, and is by reading from ip on. */
+/* Read code from ip on into the window, which shows too little of it. If it is
+ * full inside a page, its bytes may end where their mapping does: reading from
+ * ip on shows whether that is so. */
 static int ipti_window_fill(const ipt_config *config, ipt_where *at,
                             uint8_t mode, ipt_window_ *window, uint64_t ip)
 {
@@ -5406,9 +5406,9 @@ static int ipti_window_fill(const ipt_config *config, ipt_where *at,
     return IPT_OK;
 }
 
-/* Classify the instruction at ip, which the window shows at least the start of
- * if it shows anything. Returns IPT_MORE if it goes on after the end of a
- * mapping: a run ends before such an instruction, unless that is its first. */
+/* Classify the instruction at ip; the window shows at least its start, if
+ * anything. Returns IPT_MORE if it goes on after the end of a mapping: a run
+ * ends before such an instruction, unless it is the first. */
 static IPTI_APART int ipti_window_classify(const ipt_config *config,
                                            ipt_where *at, uint8_t mode,
                                            ipt_window_ *window, uint64_t ip,
@@ -5430,7 +5430,7 @@ static IPTI_APART int ipti_window_classify(const ipt_config *config,
     return status;
 }
 
-/* Append the plain instructions behind a run that the window shows. */
+/* Append the plain instructions after a run that the window shows. */
 static void ipti_run_plain(ipt_cache_line *run, ipt_code *code,
                            const ipt_window_ *window, uint8_t mode)
 {
@@ -5451,9 +5451,9 @@ static void ipti_run_plain(ipt_cache_line *run, ipt_code *code,
     run->size_ = (uint16_t) (window->ip + pos - run->ip_);
 }
 
-/* Read and classify the run at ip; `window` may show the code there already. An
- * error is that of its first instruction; what is wrong further on is found
- * when flow gets there. */
+/* Read and classify the run at ip; `window` may show its code already. An error
+ * is that of the first instruction: what is wrong further on is found when flow
+ * gets there. */
 static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
                                      uint8_t mode, uint64_t ip,
                                      ipt_window_ *window, ipt_cache_line *run)
@@ -5502,7 +5502,7 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     return run->count_ ? (int) IPT_OK : status;
 }
 
-/* The same without a cache. */
+/* Read and classify the run at ip, without a cache. */
 static IPTI_APART int ipti_run_read(const ipt_config *config, ipt_where *at,
                                     uint8_t mode, uint64_t ip,
                                     ipt_cache_line *run)
@@ -5525,8 +5525,8 @@ static uint64_t ipti_space_ask(const ipt_config *config, const ipt_asid *asid)
     return config->space(asid, config->context);
 }
 
-/* The small number that stands for an address space, 0: it has none. by_space:
- * what config.space said of it counts. */
+/* The number of an address space, 0: it has none. by_space: spaces are the same
+ * if config.space says so. */
 static uint16_t ipti_space_find(const ipt_spaces_ *spaces, int by_space,
                                 const ipt_asid *asid, uint64_t space)
 {
@@ -5542,9 +5542,9 @@ static uint16_t ipti_space_find(const ipt_spaces_ *spaces, int by_space,
     return 0;
 }
 
-/* Give it one. Numbers are not used twice, so a line of a space that was
- * forgotten is never found. Returns 0 when there are no more; then they begin
- * anew. */
+/* Give an address space a number. No number is used twice, so a line of a space
+ * that was forgotten is never found. Returns 0 when there are no more; then
+ * they begin again. */
 static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
                                uint64_t space)
 {
@@ -5560,7 +5560,7 @@ static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
     return spaces->next_id;
 }
 
-/* One unit of fuel is good for so many lines. */
+/* One unit of fuel pays for so many lines. */
 #define IPTI_SWEEP 16
 
 /* Empty the lines from *at on that hold code of [ip, ip + size) in `space` (0:
@@ -5583,8 +5583,8 @@ static int ipti_cache_sweep(ipt_cache *cache, uint32_t *at, uint64_t *fuel,
     return IPT_OK;
 }
 
-/* All numbers of spaces were used: forget everything, to begin anew, but not
- * more than a bit at each call. Returns 0 while there is more to forget. */
+/* All numbers of spaces were used: forget all lines, a part of them in each
+ * call, and begin again. Returns 0 while there are more to forget. */
 static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
 {
     uint64_t some = 64;
@@ -5674,9 +5674,9 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
     return to;
 }
 
-/* Get the run at ip into *run by reading the code, and keep it; *number is then
- * its line's. What lies in two mappings, or goes on behind the last address of
- * the mode, is not kept. */
+/* Read the run at ip into *run and keep it in the line *number. A run in two
+ * mappings, or one that goes on after the last address of the mode, is not
+ * kept. */
 static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
                            ipt_where *at, uint16_t key, uint64_t ip,
                            ipt_cache_line *run, uint32_t *number)
@@ -5696,7 +5696,7 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
     return status;
 }
 
-/* The same from the cache, if it is there. */
+/* Get the run at ip from the cache, or read it if it is not there. */
 static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
                           ipt_where *at, uint16_t key, uint64_t ip,
                           ipt_cache_line *run, uint32_t *number)
@@ -5710,9 +5710,9 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
     return IPT_OK;
 }
 
-/* The line with the run at ip, if it is the one that flow met last time behind
- * line `*number` by way `way`; else NULL. What a line knows of that is only
- * where to look first. */
+/* The line with the run at ip, if that is the line which flow met last time
+ * after line `*number` on the way `way`; else NULL. The link only says where to
+ * look first: the line is compared. */
 static IPTI_HOT const ipt_cache_line *
 ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
                   uint16_t key, uint64_t ip)
@@ -5726,7 +5726,7 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
     return line;
 }
 
-/* The same wherever it is; NULL if there is none. */
+/* The line with the run at ip, wherever it is; NULL if there is none. */
 static const ipt_cache_line *ipti_cache_seek(ipt_cache *cache, uint32_t *number,
                                              unsigned way, uint16_t key,
                                              uint64_t ip)
@@ -7424,7 +7424,7 @@ static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
     return w->calm && w->place.version == w->cache->version_;
 }
 
-#define IPTI_LINE_MASK UINT64_MAX /* no line goes on behind its last address */
+#define IPTI_LINE_MASK UINT64_MAX /* no line goes on after its last address */
 
 /* The run there, if the cache has it where it is looked for first. */
 static IPTI_HOT const ipt_cache_line *ipti_walk_likely(ipt_walk_ *w)
@@ -8567,7 +8567,7 @@ static inline uint64_t ipti_cov_name(uint64_t from, uint64_t to)
     return ipti_cov_mix(to) ^ ipti_cov_mix(from) >> 1;
 }
 
-/* Do edges from there count? */
+/* Do edges from this address count, by the filter? */
 static IPTI_HOT int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
                                     uint8_t kind)
 {
@@ -8604,7 +8604,8 @@ static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
 
 #define IPTI_SEEN_WAYS 32 /* marks from its own on where a block may be */
 
-/* Is the block new to the table? Where there is no room for it, it is. */
+/* Is the block new to the table? If there is no room for it, it counts as
+ * new. */
 static int ipti_seen_new(ipt_cov_seen *seen, uint64_t ip, uint32_t size,
                          uint8_t mode)
 {
@@ -8692,13 +8693,13 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 /* ---- the memo ----
  *
  * A line says what flow does from `ip` on, given the TNT bits that come next
- * and, once they are used up, what stands behind them. It takes `used` of the
- * bits and, if DONE, what is behind, and is then at `next`. On the way it
- * passes edges and leaves frames on the stack of calls; popping one that it did
- * not push itself (POP) is the last thing it does. All of that follows from the
- * key and the code, so what a line says need not be walked again. */
+ * and, when they are used up, what comes after them. It takes `used` of the
+ * bits and, if DONE, what comes after them; flow is then at `next`. On the way
+ * it passes edges and leaves frames on the stack of calls. Popping a frame that
+ * it did not push itself (POP) is the last thing it does. All of that follows
+ * from the key and the code, so what a line says need not be walked again. */
 
-enum { /* what stands behind the bits */
+enum { /* what comes after the bits */
     IPTI_COV_NONE, /* nothing, so far */
     IPTI_COV_TIP,
     IPTI_COV_PGD, /* its IP, like that of those below, is part of the key */
@@ -8744,8 +8745,8 @@ IPTI_STATIC_ASSERT(cov_full, IPTI_COV_FULL <= (uint64_t) 1 << 57);
 
 #define IPTI_MEMO_CLEAR 1024 /* lines that one call empties at most */
 
-/* All numbers of spaces were used: empty the lines that are left to be emptied,
- * but not more than a bit at each call. Returns 0 while there are more. */
+/* All numbers of spaces were used: empty the lines, a part of them in each
+ * call. Returns 0 while there are more. */
 static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
 {
     const uint32_t n
@@ -8764,8 +8765,8 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
     memo->epoch_++;
 }
 
-/* The number of the line that it should be; those of its set differ in the low
- * bits. `own`: what of the key spreads lines. */
+/* The number of the line that a key belongs to; those of its set differ in the
+ * low bits. `own`: the part of the key that spreads lines. */
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
                                     uint64_t tnt)
 {
@@ -8775,7 +8776,7 @@ static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
     return hash >> 40 & mask;
 }
 
-/* Does it matter what the IP behind the bits is? */
+/* Is the IP after the bits part of the key? */
 static inline int ipti_cov_limits(uint32_t key)
 {
     return key & IPTI_COV_DONE
@@ -8790,7 +8791,7 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
            && (!ipti_cov_limits(line->key_) || line->next_ == to);
 }
 
-/* The line itself. */
+/* Look for the line with this key. */
 static IPTI_HOT const ipt_cov_line *
 ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
                uint64_t ip, uint64_t tnt, uint64_t to)
@@ -8807,7 +8808,8 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
 
 #define IPTI_NOISY 64 /* the memo is full: most long lines will be of no use */
 
-/* Is it too full to have a line for the whole of a leg, most of the time? */
+/* Is the memo too full for lines of whole legs to be found again, most of the
+ * time? */
 static inline int ipti_memo_noisy(ipt_cov_memo *memo)
 {
     return memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_NOISY;
@@ -8876,7 +8878,7 @@ static inline unsigned ipti_line_frames(const ipt_cov_line *line)
     return line->kind_ >> 5;
 }
 
-/* What of that which is behind the bits a line takes. */
+/* What a line takes of what comes after the bits. */
 static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
 {
     return line->key_ & IPTI_COV_DONE
@@ -8884,8 +8886,9 @@ static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
                : (uint8_t) IPTI_COV_NONE;
 }
 
-/* Leave the frames of a line, or pop the one it pops. Returns the line, with
- * next_ as it was popped; NULL: there is none, and nobody else tells the IP. */
+/* Push the frames that a line leaves, or pop the one it pops. Returns the line,
+ * with the popped IP as next_; NULL: the stack is empty, and nothing else says
+ * the IP. */
 static IPTI_APART const ipt_cov_line *
 ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
 {
@@ -9044,7 +9047,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
     return 1;
 }
 
-/* The line goes up to where the walk is, behind a branch of that kind. */
+/* The line goes up to where the walk is, after a branch of that kind. */
 static inline void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
 {
     ipt_cov_line *line = &learn->line;
@@ -9106,9 +9109,9 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
         decoder->learn_.state = IPTI_COV_ENDED;
 }
 
-/* Add a piece to the whole, the line of a leg. Returns 0 if it does not fit.
- * A piece pops none of the frames before it, so a line never has more than
- * seven at a time above those that it leaves, which are seven at most. */
+/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. A
+ * piece pops no frames from before it, so a line has at most seven frames above
+ * those that it leaves, which are seven at most. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
 {
@@ -9201,7 +9204,8 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
-/* Come to stand before code. Returns 0 if events were taken instead. */
+/* Get to an instruction with its code at hand. Returns 0 if events were taken
+ * instead. */
 static int ipti_cov_ready(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -9229,11 +9233,11 @@ static int ipti_cov_step(ipt_cov_decoder *decoder)
 
 /* ---- the fast path ----
  *
- * Where nothing but TNT bits, targets and the like decide where flow goes, they
- * are taken straight from the trace's bytes: as many bits as a line may use,
- * and what stands behind them. What the memo does not know is walked, and
- * learned. Whatever is not as expected goes to the walk as if this had never
- * been tried: from the same place, with the same bits and packets to come. */
+ * Where only TNT bits, targets and the like decide where flow goes, they are
+ * taken straight from the trace's bytes: as many bits as a line may use, and
+ * what comes after them. What the memo does not know is walked and learned.
+ * Anything else goes to the walk as if this had never been tried: from the same
+ * place, with the same bits and packets to come. */
 
 /* The bits of a run below bit n. */
 static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
@@ -9243,7 +9247,7 @@ static inline uint64_t ipti_cov_left(uint64_t tnt, unsigned n)
     return (tnt & (stop - 1)) | stop;
 }
 
-/* Let the walk stand where the fast path is. */
+/* Put the walk where the fast path is. */
 static void ipti_cov_stand(ipt_walk_ *w)
 {
     uint8_t taken = w->prev.kind == IPT_INSN_OTHER ? IPTI_TAKEN_ALL : 0;
@@ -9259,9 +9263,9 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_loop_end(&w->loop);
 }
 
-/* Do what a line says that was found for decoder->leg_, or for the first of its
- * bits. Returns 1 if the leg is used up, 0 if it is not yet, and < 0 if it is
- * for the walk. */
+/* Do what the line says that was found for decoder->leg_ or its first bits.
+ * Returns 1 if the leg is used up, 0 if a part of it is left, and < 0 if the
+ * walk has to go on. */
 static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *line)
 {
@@ -9373,8 +9377,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     }
 }
 
-/* A step of the walk, while a line is learned. Fails, too, where the order of
- * packets matters that were thrown together: at a deferred TIP. */
+/* A step of the walk, while a line is learned. Fails at a deferred TIP, too:
+ * the leg does not keep the order of packets that matters there. */
 static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -9393,8 +9397,8 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     return ipti_cov_pass(decoder);
 }
 
-/* Have the walk go over what the leg holds, up to the bits of the line that is
- * learned and what is behind. Returns how much of it the line is about. */
+/* Walk what the leg holds: the bits of the line that is learned and what comes
+ * after them. Returns how much of it the line is about. */
 static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -9425,11 +9429,11 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
     return line->key_ & (IPTI_COV_USED | IPTI_COV_DONE);
 }
 
-/* A PSB+ came in the middle of a block: have the line that passes it, which
- * takes no bits and counts no edge, say where the block began, for flow to go
- * on there: at a branch the whole block is passed. Returns 0 if it cannot, or
- * what is passed twice then may cause an event; or if tracing was disabled in
- * the middle of a block. */
+/* A PSB+ came in the middle of a block. The line that passes it takes no bits
+ * and counts no edge. Make it say where the block began, so that flow goes on
+ * there and the whole block is passed at its branch. Returns 0 if that cannot
+ * be: what is passed twice may cause an event, or tracing was disabled in the
+ * middle of the block. */
 static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t behind)
 {
     ipt_cov_line *line = &decoder->learn_.line;
@@ -9505,8 +9509,8 @@ ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
                                  ip, tnt, to);
 }
 
-/* The memo does not know the leg as a whole: make a line for it of pieces, as
- * far as they fit into one, and learn those that lack. Returns as
+/* The memo does not know the leg as a whole: make a line for it from pieces, as
+ * far as they fit into one, and learn the pieces that are missing. Returns as
  * ipti_cov_take. */
 static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
@@ -9538,7 +9542,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
             leg->noisy = 1; /* the next time it may be worth it */
         }
         if (!line)
-            return IPT_ERR_MISMATCH; /* or another one: the walk will tell */
+            return IPT_ERR_MISMATCH; /* or another one: see the walk */
         fits = !whole->pop_ && !(apart && last)
                && (leg->noisy || ipti_cov_join(decoder, line));
         if (!fits && whole->key_ & some)
@@ -9577,8 +9581,8 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
     return p;
 }
 
-/* The same for one packet of other kinds: TNT-64 and timing. Returns p if it is
- * none, or its bits do not fit. */
+/* Add the bits of a packet of another kind: TNT-64 or timing. Returns where it
+ * ends, or p if it is none or its bits do not fit. */
 static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
 {
     uint64_t more;
@@ -9604,7 +9608,7 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
     return p + IPTI_SIZE_TNT_64;
 }
 
-/* May that be one at p? */
+/* May a packet for ipti_cov_other be at p? */
 static inline int ipti_cov_is_other(const uint8_t *p)
 {
     return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
@@ -9612,7 +9616,8 @@ static inline int ipti_cov_is_other(const uint8_t *p)
                                 || *p == IPTI_FIRST_TSC;
 }
 
-/* All of them, up to `full` or to a packet that is neither. */
+/* Collect bits from packets of both kinds, up to `full` or to another
+ * packet. */
 static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
                                                const uint8_t *end,
                                                uint64_t full, uint64_t *tnt)
@@ -9635,8 +9640,9 @@ static inline unsigned ipti_cov_expand(uint64_t *last, const uint8_t *p,
     return ipti_ips[ipc << 5 | IPTI_TIP];
 }
 
-/* Decompress the IP of the packet at p. Returns its size, 0: it has none. By
- * branches: what follows need not wait for tables. */
+/* Decompress the IP of the packet at p. Returns its size, 0: it has none. It
+ * branches on the size, so that the processor goes on before a table would
+ * answer. */
 static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
 {
     const unsigned ipc = p[0] >> 5;
@@ -9717,8 +9723,8 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
     return ipti_cov_keys(decoder);
 }
 
-/* The packet at p tells a state. Returns its size if that is known already or
- * goes to *asid, 0: it is for the walk. */
+/* The packet at p names a state. Returns its size if that state is known
+ * already or goes to *asid; 0: it is for the walk. */
 static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
                                ipt_asid *asid)
 {
@@ -9758,8 +9764,8 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
     }
 }
 
-/* That was in *asid. Returns 0 if it is for the walk: it changes while tracing
- * is enabled, or such. */
+/* A PSB+ named the address space *asid. Returns 0 if it is for the walk: it
+ * changes while tracing is enabled, or the like. */
 static int ipti_cov_stated(ipt_cov_decoder *decoder, const ipt_asid *asid,
                            int enabled)
 {
@@ -9774,11 +9780,11 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* A PSB+ at p that says nothing new, but for the IP while tracing is enabled or
- * the address space while it is not: returns where it ends, NULL: it is not
- * such, or makes more records (its own and up to n) than [evt] has room for.
- * What counts instructions from the last IP finds none: TNT bits or a target
- * have to follow. */
+/* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
+ * the address space while it is disabled. Returns where it ends; NULL: it is
+ * another one, or makes more records (its own and up to n) than [evt] has room
+ * for. TNT bits or a target have to follow, so that nothing counts instructions
+ * from its IP. */
 static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               const uint8_t *p,
                                               const uint8_t *end, int enabled,
@@ -9820,8 +9826,8 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 }
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
- * will be, or nothing new. Returns 0 if it does not. A MODE.Exec waits for a
- * TIP.PGE: what may come between the two is for the walk. */
+ * will be, or nothing new. Returns 0 if it says more. A MODE.Exec waits for a
+ * TIP.PGE: whatever comes between the two is for the walk. */
 static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
@@ -9840,8 +9846,8 @@ static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     return 1;
 }
 
-/* Tracing is disabled: pass what stands at leg->next. Returns 0 if that is not
- * something to be passed here. */
+/* Tracing is disabled: pass what is at leg->next. Returns 0 if that is for the
+ * walk. */
 static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
@@ -9877,8 +9883,8 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     return 1;
 }
 
-/* Tracing is enabled: what stands at leg->next, behind the bits? Returns 0 if
- * there is neither a bit nor anything to be passed here. */
+/* Tracing is enabled: what is at leg->next, after the bits? Returns 0 if there
+ * is no bit and nothing that can be passed here. */
 static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
@@ -9945,7 +9951,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
     decoder->at.sync = offset;
 }
 
-/* The leg was passed. Returns 0 if what comes is for the walk. */
+/* The leg was passed. Returns 0 if the walk has to go on. */
 static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->p = leg->next;
@@ -9959,7 +9965,7 @@ static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     return leg->behind != IPTI_COV_NONE || leg->full;
 }
 
-/* Tell the rest of the decoder where the fast path is. */
+/* Copy where the fast path is to the rest of the decoder. */
 static void ipti_cov_flush(ipt_cov_decoder *decoder)
 {
     const ipt_cov_leg_ *leg = &decoder->leg_;
@@ -10023,7 +10029,7 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
 
-/* Begin where the walk is. Returns 0: there is no trace to be seen, or no memo
+/* Begin where the walk is. Returns 0 if there is no trace at hand, or no memo
  * for it. */
 static int ipti_cov_enter(ipt_cov_decoder *decoder)
 {
@@ -10073,9 +10079,9 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
                          tnt, to);
 }
 
-/* Collect the leg from p on: its bits, the key of what is behind them, which is
- * a TIP, a PGD or that there are more of them, and its IP. Returns where it
- * ends; NULL: something else is behind. */
+/* Collect the leg from p on: its bits, its IP, and the key of what comes after
+ * the bits, which is a TIP, a PGD, or more bits. Returns where the leg ends;
+ * NULL: something else comes after the bits. */
 static IPTI_HOT const uint8_t *
 ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
                uint64_t *tnt, uint32_t *key, uint64_t *to)
@@ -10125,10 +10131,10 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
     leg->noisy = (uint8_t) ipti_memo_noisy(memo);
 }
 
-/* Pass legs that end at a TIP, at a PGD that a PGE follows, or because they are
- * full, while the memo has lines for them: nearly all of them. Bits are held of
- * less than a full leg, so that each leg uses up trace. Returns 1 if it ended
- * in a leg, 0 if before one. */
+/* Pass legs while the memo has lines for them, which is nearly always: those
+ * that end at a TIP, at a PGD that a PGE follows, or because they are full.
+ * Fewer bits than a full leg are kept, so each leg uses up trace. Returns 1 if
+ * it ended inside a leg, 0 if before one. */
 static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -10209,10 +10215,10 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     return 1;
 }
 
-/* The memo has no line for the leg, and is noisy: take short ones as long as
- * they only count edges, of all of their bits. What comes next then depends on
- * next_ alone, and as little as can be has to wait for that. If there are but
- * bits behind, those that are left begin the next leg. */
+/* The memo is noisy and has no line for the leg: take short lines as long as
+ * they only count edges and use all of their bits. What comes next then depends
+ * on next_ alone, so that little has to wait for it. If only bits come after
+ * these, those that are left begin the next leg. */
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -10254,8 +10260,8 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     }
 }
 
-/* Go as far as the memo and what it can learn lead. Returns < 0 if the walk has
- * to go on in the middle of a leg. */
+/* Go on as far as there are lines or lines can be learned. Returns < 0 if the
+ * walk has to go on in the middle of a leg. */
 static int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -10290,8 +10296,8 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     }
 }
 
-/* The same, from where the walk is or its block began; then the walk is where
- * that led. */
+/* Take the fast path from where the walk is, or where its block began; put the
+ * walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
@@ -10315,7 +10321,7 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
     decoder->slow_ = decoder->at.offset + 1;
 }
 
-/* Is there nothing in the walk that the fast path does not know of? */
+/* Does the walk hold only what the fast path can take over? */
 static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 {
     const ipt_walk_ *w = &decoder->walk_;
@@ -10339,7 +10345,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 
 /* ---- runs ---- */
 
-/* All that lines depend on besides the code. */
+/* Everything that lines depend on, except the code and their key. */
 static uint64_t ipti_cov_formula(const ipt_config *config,
                                  const ipt_cov_config *cov)
 {
@@ -10378,7 +10384,7 @@ static uint64_t ipti_cov_name_seen(const ipt_cov_config *cov)
     return cov->seen->name_;
 }
 
-/* Does the memo suit? It is emptied where it does not. */
+/* Does the memo belong to this formula? If not, it is emptied. */
 static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
 {
     const ipt_cov_config *cov = decoder->cov_;
@@ -10417,7 +10423,8 @@ static int ipti_cov_check(const ipt_cov_config *cov)
     return IPT_OK;
 }
 
-/* If it fails there is no trace, which ipti_cov_may looks for. */
+/* Begin a run. If that fails, the decoder has no trace, and ipti_cov_may sees
+ * that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache)
 {
@@ -10491,7 +10498,7 @@ static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
     return IPT_OK;
 }
 
-/* A run stops: what does that say of it? */
+/* A run stops: set the verdict. */
 static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
 {
     if (status == IPT_NEED_PAGE)
@@ -10534,7 +10541,7 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
     return status;
 }
 
-/* May a run go on? Not where its _begin failed, or where a memo is now that of
+/* May a run go on? Not if its _begin failed, or if the memo now belongs to
  * decoders with another config. */
 static int ipti_cov_may(ipt_cov_decoder *decoder)
 {
@@ -10608,7 +10615,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    if (decoder->walk_.cache) /* its version tells the memo */
+    if (decoder->walk_.cache) /* the memo sees its version */
         return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
     decoder->keys_.version = 1; /* not that of the run: nothing shared holds */
     if (decoder->cov_->memo)
