@@ -502,11 +502,14 @@ refused open,13 'kernel.perf_event_paranoid=0' -a
 refused open,1 'kernel.perf_event_paranoid=1' --kernel
 refused side,13 'records of processes cannot be had: .*perf_event_paranoid'
 refused side,24 'records of processes cannot be had: .*raise ulimit -n'
+refused data,22 'a ring for records cannot be mapped: .*try without --pt'
 refused data,1 'kernel.perf_event_mlock_kb.*use a smaller --size'
 refused aux,1 'ring for trace.*kernel.perf_event_mlock_kb.*smaller --size'
 refused aux,12 'there is not as much memory: use a smaller --size'
 refused aux,22 'topa_multiple_entries takes at most 4M' -S
 refused filter,22 'refuses the filter: it has to be a range' --filter 0x1000/16
+refused filter,13 'refuses the filter: kernel addresses need --kernel' \
+    --filter 0x1000/16
 refused filter,95 'has no filter of that kind' --filter 0x1000/16
 
 # bad TEXT OPTION...: refused before anything is opened.

@@ -48,7 +48,6 @@
 enum { RECORD_MMAP = 1,
        RECORD_LOST = 2,
        RECORD_COMM = 3,
-       RECORD_THROTTLE = 5,
        RECORD_FORK = 7,
        RECORD_MMAP2 = 10,
        RECORD_AUX = 11,
@@ -475,7 +474,6 @@ static void count_losses(capture *c, const uint8_t *records, size_t size)
         switch (header.type) {
         case RECORD_LOST: c->losses.records += word[1]; break;
         case RECORD_LOST_SAMPLES: c->losses.records += word[0]; break;
-        case RECORD_THROTTLE: c->losses.throttled++; break;
         case RECORD_AUX:
             c->losses.truncated += word[2] & 1;
             c->losses.partial += word[2] >> 2 & 1;

@@ -68,7 +68,6 @@ typedef struct capture_losses {
     uint64_t truncated; /* AUX records with such a flag */
     uint64_t partial;
     uint64_t collisions;
-    uint64_t throttled;
 } capture_losses;
 
 typedef struct capture {
