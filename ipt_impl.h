@@ -7376,7 +7376,8 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     return IPT_OK;
 }
 
-/* The same for the run at hand, and whatever comes with it. */
+/* Pass the last instruction of the run at hand, as ipti_walk_past, and do all
+ * that has to be done then. */
 static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 {
     const uint8_t kind = w->code.run.kind_;
@@ -8962,7 +8963,7 @@ static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
     }
 }
 
-/* The same whatever else is wanted. */
+/* Count the edges of a line, whatever other outputs are wanted. */
 static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
