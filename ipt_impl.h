@@ -8963,7 +8963,8 @@ static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
     }
 }
 
-/* Count the edges of a line, whatever other outputs are wanted. */
+/* Count the edges of a line and bring the hash up to date, whatever the
+ * flags. */
 static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
