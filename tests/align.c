@@ -5,6 +5,7 @@
 #include "ipt.h"
 #include "examples/tools/common/align.c"
 #include "examples/tools/common/tool.c"
+#include "dice.h"
 #include "test.h"
 
 static align *a;
@@ -316,14 +317,6 @@ TEST(many_places)
     CHECK_EQ(find(), 400);
     CHECK_EQ(list[0].threads, 1);
     CHECK_EQ(list[100].run, 0);
-}
-
-static uint64_t seed = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (seed >> 33) % below;
 }
 
 /* Threads that stop where no other does, or at a few places that are those of

@@ -51,6 +51,7 @@
 #define PADS(n) {.type = IPT_PKT_PAD, .size = n}
 #define PSB PKT(PSB)
 #define PSBEND PKT(PSBEND)
+#define ON PSB, EXEC64, FUP(0x1000), PSBEND /* tracing is enabled at 1000 */
 #define OVF PKT(OVF)
 #define STOP PKT(STOP)
 #define GAP(n) {.type = IPT_PKT_GAP, .u.gap = {n}} /* n bytes are lost */
@@ -231,6 +232,17 @@ static inline void *feed_move(const feed *f, void *from, void *to, size_t size)
     memset(from, 0xa5, size);
     return to;
 }
+
+/* ---- code ---- */
+
+/* A piece of code, somewhere. */
+typedef struct chunk {
+    uint64_t ip;
+    size_t size;
+    const char *bytes;
+} chunk;
+
+#define CODE(at, text) {at, sizeof(text) - 1, text}
 
 /* ---- saying what failed ---- */
 

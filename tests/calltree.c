@@ -1,14 +1,7 @@
 /* calltree.c: calls added up (examples/tools/common/calltree.h). */
 #include "examples/tools/common/calltree.c"
+#include "dice.h"
 #include "test.h"
-
-static uint64_t state = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (state >> 33) % below;
-}
 
 TEST(nodes_and_totals)
 {

@@ -28,7 +28,6 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) n;
 }
 
-#define ON PSB, EXEC64, FUP(0x1000), PSBEND
 #define TIMED(t) PSB, TSC(t), EXEC64, FUP(0x1000), PSBEND
 
 static struct setup {

@@ -239,8 +239,7 @@ static void run_rows(const row *rows, size_t count)
 
 /* ---- traces that many rows begin with, and what they give ---- */
 
-/* Four packets: tracing is enabled at 1000 in 64-bit mode. */
-#define ON PSB, EXEC64, FUP(0x1000), PSBEND
+/* What ON, of four packets, gives. */
 #define E_ON                                                     \
     {.type = IPT_EVT_ENABLED, .flags = ST, .from = 3, .ip = 0x1000}, \
     {.type = IPT_EVT_EXEC_MODE, .flags = ST, .from = 1, .ip = 0x1000, \

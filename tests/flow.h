@@ -6,13 +6,6 @@
 
 /* ---- programs ---- */
 
-typedef struct chunk {
-    uint64_t ip;
-    size_t size;
-    const char *bytes;
-} chunk;
-
-#define CODE(at, text) {at, sizeof(text) - 1, text}
 #define CODES_MAX 5
 
 /* ---- what is expected: instructions and events, in order ---- */
@@ -65,7 +58,6 @@ typedef struct row {
 } row;
 
 /* Tracing is enabled at 1000 in 64-bit mode. */
-#define ON PSB, EXEC64, FUP(0x1000), PSBEND
 #define S_ON E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_64)
 #define ON32 PSB, EXEC32, FUP(0x1000), PSBEND
 #define S_ON32 E(ENABLED, SEAM, 0x1000), EA(EXEC_MODE, ST, 0x1000, IPT_MODE_32)

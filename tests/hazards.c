@@ -9,13 +9,6 @@
 
 /* ---- code: pieces of it, each somewhere ---- */
 
-typedef struct chunk {
-    uint64_t ip;
-    size_t size;
-    const char *bytes;
-} chunk;
-
-#define CODE(at, text) {at, sizeof(text) - 1, text}
 #define CHUNKS 4
 
 #define NOP "\x90"
@@ -167,7 +160,6 @@ static void check_text(const char *got, const char *want, int line)
                    __LINE__);                                          \
     } while (0)
 
-#define ON PSB, EXEC64, FUP(0x1000), PSBEND
 #define OFF PSB, EXEC64, PSBEND
 
 static void defaults(void)

@@ -10,7 +10,6 @@ static ipt_segment piece;
 static ipt_trace trace;
 static ipt_qry_decoder d;
 
-#define ON PSB, EXEC64, FUP(0x1000), PSBEND
 #define OFF PSB, PSBEND
 #define P(...) (const ipt_packet[16]){__VA_ARGS__}
 

@@ -2,6 +2,7 @@
  * letters: a has the addresses from 0x1000 on, b those from 0x2000, and so on;
  * capitals are kernel code. Expectations are written by hand. */
 #include "examples/tools/common/stack.c"
+#include "dice.h"
 #include "test.h"
 
 #define KERNEL 0xffffffff80000000u
@@ -546,14 +547,6 @@ TEST(very_deep)
     CHECK_EQ(s.frames.count, 101);
     for (unsigned i = 0; i < 200; i++) run_block(A(0x25), A(0x30), RET);
     CHECK_EQ(s.frames.count, 1);
-}
-
-static uint64_t state = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (state >> 33) % below;
 }
 
 /* Any flow at all: frames are entered and left in order, which entered() and

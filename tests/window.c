@@ -3,6 +3,7 @@
  * overlap. The file is an array. */
 #define _POSIX_C_SOURCE 200809L
 #include "examples/tools/common/window.c"
+#include "dice.h"
 #include "test.h"
 
 #define PIECES 40u
@@ -22,14 +23,6 @@ int perffile_read(const perffile *f, uint64_t offset, uint8_t *buffer,
     if (offset > file_size || size > file_size - offset) return -1;
     memcpy(buffer, file + offset, size);
     return 0;
-}
-
-static uint64_t state = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (state >> 33) % below;
 }
 
 static void begin(void)
