@@ -789,7 +789,7 @@ static uint32_t part_of(thread *t, unsigned which)
     return *part;
 }
 
-/* When that is: flow may be told with a later time than what comes after it,
+/* When that is: flow may come with a later time than what comes after it,
  * if the trace says more before the next branch. */
 static uint64_t part_time(const thread *t, const threads_who *who)
 {

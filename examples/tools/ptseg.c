@@ -99,7 +99,7 @@ static void take_event(state *s, const ipt_event *event)
 }
 
 /* The events of a PSB+ are those that are marked as such. Whatever ends them,
- * what they told holds. */
+ * what they said holds. */
 static void read_state(const lister *l, uint64_t offset, state *s)
 {
     ipt_evt_decoder decoder;

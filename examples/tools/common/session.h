@@ -62,7 +62,7 @@ typedef struct session_place {
 
 typedef struct session session;
 
-/* Each may be NULL. They are told of all threads whose trace is decoded; see
+/* Each may be NULL. They are called for all threads whose trace is decoded; see
  * session_wants. */
 typedef struct session_config {
     void (*flow)(session *s, session_task *t, const threads_who *who,

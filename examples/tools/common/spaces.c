@@ -240,7 +240,7 @@ static const files_file *mapped_file(spaces *s, const spaces_process *p,
     return s->force ? file : NULL;
 }
 
-/* Memory without a file may hold code that a JIT compiler told of. It stays:
+/* Memory without a file may hold code that a JIT compiler named. It stays:
  * mprotect writes such a record, too. */
 static int apply_user_map(spaces *s, const perfdata_record *r,
                           spaces_change *change)

@@ -123,7 +123,7 @@ struct threads_queue_ {
     uint64_t hold_ip;
     uint64_t hold_at;  /* offset of the packet */
     ipt_event begin;   /* that says so; ... */
-    uint8_t has_begin; /* ... it is told once the thread is known */
+    uint8_t has_begin; /* ... it is said once the thread is known */
     uint64_t lo;       /* it began not before, ... */
     uint64_t hi;       /* ... and not after */
     size_t first;      /* runs that it can be in: first to last; */
