@@ -1,7 +1,7 @@
 /* peer_libipt.c: ipt against libipt (Debian's libipt-dev, 2.0.5).
  *
  *     peer_libipt [--traces DIR] [--suite DIR] [--record DIR]
- *                 [--fuzz SECONDS FIRST] [--other yes]
+ *                 [--fuzz SECONDS FIRST [--runs COUNT]] [--other yes]
  *
  * Packets, query answers and instruction streams of both are compared, item by
  * item, on the same trace under the same configuration: on traces that this
@@ -12,9 +12,10 @@
  * --other: the libipt.so.2 that is loaded is that of examples/compat.
  *
  * --fuzz changes the suite's traces, and those that this file makes, at random
- * for so many seconds. Its runs are numbered from FIRST on, and nothing but the
- * number decides what a run does: `--fuzz 0 NUMBER` repeats one. With the
- * environment's PEER_SAVE=dir traces that differ are kept there. */
+ * for so many seconds and at least COUNT runs. They are numbered from FIRST on,
+ * and nothing but the number decides what a run does: `--fuzz 0 NUMBER` repeats
+ * one. With the environment's PEER_SAVE=dir traces that differ are kept there.
+ */
 #define _POSIX_C_SOURCE 200809L
 #define IPT_IMPLEMENTATION
 #include "../ipt.h"
@@ -333,6 +334,7 @@ static struct fuzz {
     unsigned seeds;
     unsigned seconds;
     uint64_t number; /* of the run */
+    uint64_t count;  /* ... of which there are at least so many */
     run r;
     image code;
     machine maker;
@@ -487,6 +489,7 @@ TEST(fuzz)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
     const time_t start = time(NULL);
+    const uint64_t end = fuzz.number + fuzz.count;
     unsigned differ = 0;
     for (size_t i = 0; i < LENGTH(signals); i++) signal(signals[i], fuzz_crash);
     if (suite_dir) fuzz_load(suite_dir);
@@ -497,7 +500,7 @@ TEST(fuzz)
         if (fuzz.r.failures && ++differ > 20) /* the others say more */
             printf("    run %llu differs, too\n", ull(fuzz.number));
         fuzz.number++;
-    } while (difftime(time(NULL), start) < fuzz.seconds);
+    } while (fuzz.number < end || difftime(time(NULL), start) < fuzz.seconds);
     printf("fuzz: %llu runs, %u differ for no known reason\n", runs[FUZZ],
            differ);
 }
@@ -544,6 +547,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--traces") == 0) traces_dir = argv[i + 1];
         if (strcmp(argv[i], "--record") == 0) record_dir = argv[i + 1];
         if (strcmp(argv[i], "--other") == 0) is_other = 1;
+        if (strcmp(argv[i], "--runs") == 0)
+            fuzz.count = strtoull(argv[i + 1], NULL, 0);
         if (strcmp(argv[i], "--fuzz") == 0 && i + 2 < argc) {
             fuzzing = 1;
             fuzz.seconds = (unsigned) strtoul(argv[i + 1], NULL, 0);
@@ -553,6 +558,7 @@ int main(int argc, char **argv)
     }
     if (fuzzing) {
         RUN(fuzz);
+        if (is_other) RUN(no_faults);
         print_table();
         return test_report();
     }

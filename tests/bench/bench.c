@@ -1,9 +1,14 @@
 /* bench.c: how fast each layer is, next to others that do the same work.
  *
  *     bench [-t] [-r ROUNDS] [-l LAYER] [-c COUNTS] FOLDER...
+ *     bench -a [-l LAYER] FOLDER...  each row but perf's once, in bench_once.
+ *                                 Prints case, layer, row and items
  *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind. Prints
  *                                 bytes and items
  *     bench -k FOLDER...          blocks by size of the cache, for gnuplot
+ *
+ * LIBIPT=build/compat/libipt.so.2 measures that one, too, next to the system's:
+ * layers "compat ..."; -l compat is all of these.
  *
  * NAME=FOLDER+FOLDER...: a program on several inputs, for coverage.
  *
@@ -37,7 +42,7 @@ const uint8_t *bench_map;
 double bench_seconds;
 
 #define ROUNDS_MAX 99
-#define ROWS_MAX 40
+#define ROWS_MAX 64
 #define SAMPLE 2e-3 /* seconds a sample takes at least */
 
 typedef struct result {
@@ -53,6 +58,7 @@ typedef struct result {
 static result results[ROWS_MAX];
 static unsigned result_count;
 static unsigned rounds = 5;
+static int compat; /* LIBIPT is there */
 static int tsv;
 static unsigned passed;
 static unsigned failed;
@@ -131,6 +137,11 @@ static int is_new(const bench_row *row)
     return strcmp(row->layer, "coverage, new") == 0;
 }
 
+static int is_compat(const bench_row *row)
+{
+    return strncmp(row->layer, "compat", 6) == 0;
+}
+
 /* Noise that a memo has seen says nothing: see scale.sh for noise that is new.
  */
 static void choose(const bench_row *rows, const bench_case *c,
@@ -140,7 +151,9 @@ static void choose(const bench_row *rows, const bench_case *c,
         if ((rows->needs_code && !c->has_code)
             || (c->runs > 1 ? !is_coverage(rows) : is_new(rows))
             || (is_coverage(rows) && strcmp(c->name, "random-tnt") == 0)
-            || (layer && strcmp(layer, rows->layer) != 0))
+            || (is_compat(rows) && !compat)
+            || (layer && strcmp(layer, rows->layer) != 0
+                && !(is_compat(rows) && strcmp(layer, "compat") == 0)))
             continue;
         memset(&results[result_count], 0, sizeof(result));
         results[result_count++].row = rows;
@@ -251,14 +264,20 @@ static void print_case(const bench_case *c)
     fflush(stdout);
 }
 
-static void bench(const bench_case *c, const char *layer)
+static void choose_all(const bench_case *c, const char *layer)
 {
     result_count = 0;
     choose(bench_ours, c, layer);
     choose(bench_cover, c, layer);
     choose(bench_walk, c, layer);
+    choose(bench_compat, c, layer);
     choose(bench_libipt, c, layer);
     choose(bench_libxdc, c, layer);
+}
+
+static void bench(const bench_case *c, const char *layer)
+{
+    choose_all(c, layer);
     choose(bench_perf, c, layer);
     measure(c);
     if (result_count)
@@ -285,6 +304,22 @@ static int once(const bench_case *c, const bench_row *rows, const char *layer)
         return 0;
     }
     return 2;
+}
+
+static void each_once(const bench_case *c, const char *layer)
+{
+    unsigned i;
+
+    choose_all(c, layer);
+    for (i = 0; i < result_count; i++) {
+        const bench_row *row = results[i].row;
+        uint64_t items = 0;
+        for (bench_run = 0; row->pass && bench_run < c->runs; bench_run++)
+            if (!row->prepare || row->prepare(c))
+                items += bench_once(c, row);
+        printf("%s\t%s\t%s\t%llu\n", c->name, row->layer, row->name,
+               (unsigned long long) items);
+    }
 }
 
 /* ---- the curve ---- */
@@ -318,7 +353,10 @@ int main(int argc, char **argv)
 {
     const char *layer = NULL;
     const char *only_once = NULL;
+    const char *libipt = getenv("LIBIPT");
+    const char *wrong = libipt ? bench_compat_open(libipt) : NULL;
     int curves = 0;
+    int all_once = 0;
     int status = 0;
     int i = 1;
 
@@ -327,6 +365,8 @@ int main(int argc, char **argv)
             tsv = 1;
         else if (argv[i][1] == 'k')
             curves = 1;
+        else if (argv[i][1] == 'a')
+            all_once = 1;
         else if (argv[i][1] == 'r' && i + 1 < argc)
             rounds = (unsigned) atoi(argv[++i]);
         else if (argv[i][1] == 'l' && i + 1 < argc)
@@ -341,10 +381,15 @@ int main(int argc, char **argv)
             i = argc;
     }
     if (i >= argc || rounds == 0 || rounds > ROUNDS_MAX) {
-        fprintf(stderr, "usage: bench [-t] [-k] [-r ROUNDS] [-l LAYER] "
+        fprintf(stderr, "usage: bench [-t] [-k] [-a] [-r ROUNDS] [-l LAYER] "
                         "[-1 LAYER] [-c COUNTS] FOLDER...\n");
         return 2;
     }
+    if (wrong) {
+        fprintf(stderr, "bench: LIBIPT: %s\n", wrong);
+        return 2;
+    }
+    compat = libipt != NULL;
     if (tsv)
         printf("case\tlayer\trow\tMB/s\tM items/s\titems\tratio\tfloor\t"
                "verdict\n");
@@ -357,6 +402,8 @@ int main(int argc, char **argv)
         } else if (only_once) {
             status = once(c, bench_ours, only_once) == 0
                          ? 0 : once(c, bench_cover, only_once);
+        } else if (all_once) {
+            each_once(c, layer);
         } else if (!curves) {
             bench(c, layer);
         } else if (c->has_code) {
@@ -364,7 +411,7 @@ int main(int argc, char **argv)
         }
         /* rows remember their case by its address: it is not freed */
     }
-    if (!tsv && !curves && !only_once) {
+    if (!tsv && !curves && !only_once && !all_once) {
         printf("\n%u passed, %u failed", passed, failed);
         if (skipped)
             printf(", %u skipped", skipped);

@@ -55,8 +55,13 @@ extern const bench_row bench_ours[];   /* ours.c; name NULL ends it */
 extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
 extern const bench_row bench_libipt[]; /* libipt.c */
+extern const bench_row bench_compat[]; /* compat.c */
 extern const bench_row bench_libxdc[]; /* libxdc.c */
 extern const bench_row bench_perf[];   /* perf.c */
+
+/* Rows of bench_compat are made by this library. NULL, or what is wrong with
+ * it. */
+const char *bench_compat_open(const char *library);
 
 /* The counters that a pass left, BENCH_MAP of them. NULL: it does not count. */
 #define BENCH_MAP 65536

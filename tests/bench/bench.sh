@@ -1,10 +1,12 @@
 #!/bin/sh
-# bench.sh [run|smoke|curve]: build the bench and run it; see bench.c.
+# bench.sh [run|smoke|compat|curve]: build the bench and run it; see bench.c.
 #
 #     run      the table, over TRACES/* and build/corpus (make corpus)
 #     smoke    every row once, over a small recording of our own, and check
 #              that all agree on the number of instructions; and libxdc's,
 #              with what stands in for it
+#     compat   the libipt.so.2 of examples/compat next to the system's: the same
+#              items of each row, and instructions by callgrind
 #     curve    speed of blocks by size of the cache, as tests/bench/cache.svg
 #
 # TRACES=dir   folders with trace.pt and image.map, of at least MIN=16384 bytes
@@ -128,9 +130,64 @@ has() {
     exit 1
 }
 
+# The library of `make compat` next to the system's: both in one process, then
+# the bench linked with either. All find the same items, and theirs takes at
+# least as many instructions, twice as many for blocks with a callback, as
+# callgrind counts them. Neither trace has flow that only one of them follows.
+compat() {
+    command -v valgrind >/dev/null || {
+        echo "SKIP valgrind is missing (package valgrind)"
+        echo "0 passed, 0 failed, 1 skipped"
+        exit
+    }
+    unset LIBIPT
+    set -- examples/recording
+    [ ! -e "$TRACES/libxdc-foo" ] || set -- "$@" "$TRACES/libxdc-foo"
+    rm -f "$out"/compat.*
+    LIBIPT=$build/compat/libipt.so.2 valgrind --tool=callgrind \
+        --callgrind-out-file="$out/compat.callgrind" \
+        --toggle-collect=bench_once --dump-after=bench_once \
+        "$out/bench" -a -l compat "$@" >"$out/compat.rows" 2>"$out/compat.log"
+    i=0
+    while read -r row; do
+        i=$((i + 1))
+        printf '%s\t%s\n' "$row" \
+            "$(sed -n 's/^summary: //p' "$out/compat.callgrind.$i")"
+    done <"$out/compat.rows" >"$out/compat.counted"
+    # With a library that is linked, as others' programs are.
+    for path in "" "$build/compat"; do
+        LD_LIBRARY_PATH=$path "$out/bench" -a "$@" | grep "	libipt"
+    done >"$out/compat.linked"
+    awk -F'\t' '
+        function judge(good, what) {
+            if (good) passed++; else failed++
+            print good ? "ok  " : "FAIL", what
+        }
+        { key = $1 "\t" $2 "\t" $3 }
+        NF == 4 {
+            if (key in linked) judge($4 == linked[key] && $4 > 0, $0)
+            else linked[key] = $4
+            next
+        }
+        $3 == "on ipt" { items[$1, $2] = $4; ours[$1, $2] = $5; next }
+        {
+            floor = $2 == "compat blk call" ? 2 : 1
+            ratio = ours[$1, $2] ? $5 / ours[$1, $2] : 0
+            judge($4 == items[$1, $2] && $4 > 0 && ratio >= floor,
+                $1 " " $2 ": " $4 " items, " sprintf("%.2f", ratio) " of " floor)
+        }
+        END {
+            printf "%d passed, %d failed\n", passed, failed
+            exit failed > 0 || passed < 14
+        }' "$out/compat.counted" "$out/compat.linked"
+}
+
 case $mode in
 smoke)
     smoke
+    ;;
+compat)
+    compat
     ;;
 curve)
     # shellcheck disable=SC2046 # one word a folder
@@ -146,6 +203,8 @@ run)
     # shellcheck disable=SC2046
     [ "${LAYER:-parallel}" != parallel ] || COUNTS=$out/counts \
         sh $here/parallel.sh $(cases | grep -v =)
+    [ -e "$build/compat/libipt.so.2" ] &&
+        export LIBIPT="${LIBIPT-$build/compat/libipt.so.2}"
     # shellcheck disable=SC2046
     "$out/bench" ${TSV:+-t} ${LAYER:+-l "$LAYER"} -r "${ROUNDS:-5}" \
         -c "$(cat "$out/counts")" $(cases)

@@ -15,7 +15,8 @@ compile() {
     compiled=$1
     shift
     libs=
-    echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 && libs=-lipt
+    echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 &&
+        libs="-I. tests/compat/api.c -lipt -ldl"
     rm -f "$compiled.of"
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$compiled" "$@" \

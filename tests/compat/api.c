@@ -5,7 +5,7 @@
 #include "api.h"
 #include <dlfcn.h>
 
-static const char *open_one(api *a, const char *path)
+const char *api_open(api *a, const char *path)
 {
     a->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!a->handle) return dlerror();
@@ -13,15 +13,15 @@ static const char *open_one(api *a, const char *path)
     *(void **) (void *) &a->name = dlsym(a->handle, #name);                  \
     if (!a->name) return "missing: " #name;
     API_LIST(API_FIND_)
-    return 0;
+    return NULL;
 }
 
 /* By its name the system's is found only as long as no other of that name is
  * loaded. */
 const char *api_open_both(api *system, api *ours, const char *path)
 {
-    const char *why = open_one(system, "libipt.so.2");
-    if (!why) why = open_one(ours, path);
+    const char *why = api_open(system, "libipt.so.2");
+    if (!why) why = api_open(ours, path);
     if (!why && system->pt_errstr == ours->pt_errstr)
         why = "libipt.so.2 and LIBIPT are the same library";
     return why;

@@ -40,8 +40,10 @@ typedef struct api {
     API_LIST(API_POINTER_)
 } api;
 
-/* Open the system's library, and the one at a path with a slash in it. NULL, or
- * what is wrong. */
+/* Open a library. NULL, or what is wrong. */
+const char *api_open(api *a, const char *path);
+
+/* Open the system's library, and the one at a path with a slash in it. */
 const char *api_open_both(api *system, api *ours, const char *path);
 
 #endif /* API_H */

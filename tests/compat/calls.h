@@ -53,10 +53,10 @@ TEST(cpus)
         memset(e, 0xff, sizeof e);
         for (int k = 0; k < 2; k++)
             status[k] = sides[k]->pt_cpu_errata(&e[k], &cpu);
-        if (status[0] == -pte_bad_cpu && status[1] == 0) seen[D_NEW_CPU]++;
+        if (status[0] == -pte_bad_cpu && status[1] == 0) seen[D_NEW]++;
         else if (!CHECK_EQ(status[1], status[0])) break;
         else if (e[0].skl014 && !e[1].skl014) {
-            seen[D_NEW_CPU]++; /* Alder Lake, Sapphire Rapids */
+            seen[D_ERRATA]++; /* Alder Lake, Sapphire Rapids */
             e[0].skl014 = 0;
             CHECK(e[1].bdm70 && e[1].skd022);
         } else {

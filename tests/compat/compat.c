@@ -1,8 +1,9 @@
 /* compat.c: libipt.so.2 as it is built here, next to the system's, in one
  * process: on the recording of examples/, on folders of hardware traces, on a
- * decoder suite.
+ * decoder suite, and on damaged copies of the first.
  *
- *     LIBIPT=build/compat/libipt.so.2 compat [--traces DIR] [--suite DIR] */
+ *     LIBIPT=build/compat/libipt.so.2 compat [--traces DIR] [--suite DIR]
+ *                                            [--mutants COUNT] */
 #define _DEFAULT_SOURCE
 #define IPT_IMPLEMENTATION
 #include "lockstep.h"
@@ -10,7 +11,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#define STEPS 60000ul /* of a trace by one layer */
+#define STEPS 200000ul /* of a trace by one layer */
 
 static uint8_t *load(const char *path, size_t *size)
 {
@@ -203,7 +204,7 @@ TEST(recording)
     folder("examples/recording");
     for (int i = 0; i < LAYERS; i++) CHECK(compared[i] > 500);
     for (int i = 0; i < D_COUNT; i++)
-        CHECK(seen[i] == 0 || i == D_AHEAD || i == D_NEW_CPU);
+        CHECK(seen[i] == 0 || i == D_AHEAD || i == D_NEW || i == D_ERRATA);
 }
 
 /* ---- images, searches ---- */
@@ -424,6 +425,65 @@ TEST(searches)
     free(bytes);
 }
 
+/* ---- damaged traces ---- */
+
+static uint32_t dice(uint32_t n)
+{
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t) (state >> 33) % n;
+}
+
+/* Damage a trace: bits, bytes, or a piece that is lost, or doubled. */
+static void damage(uint8_t *bytes, size_t size)
+{
+    for (unsigned n = 1 + dice(3); n > 0; n--) {
+        const size_t at = 16 + dice((uint32_t) size - 16);
+        size_t length = 1 + dice(20);
+        if (at + length > size) length = size - at;
+        switch (dice(4)) {
+        case 0: bytes[at] ^= (uint8_t) (1u << dice(8)); break;
+        case 1: bytes[at] = (uint8_t) dice(256); break;
+        case 2: memset(bytes + at, 0, length); break;
+        default:
+            memmove(bytes + dice((uint32_t) (size - length)), bytes + at,
+                    length);
+            break;
+        }
+    }
+}
+
+static unsigned mutants = 1000;
+
+/* Damaged copies of the recording. */
+TEST(mutants)
+{
+    static subject s;
+    size_t size;
+    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    uint8_t *copy = malloc(size);
+    sections all;
+    image code;
+    image_init(&code);
+    CHECK(image_add_map(&code, NULL, "examples/recording") == NULL);
+    sections_begin(&all);
+    add_map("examples/recording", &all);
+    for (unsigned i = 0; bytes && copy && i < mutants; i++) {
+        memcpy(copy, bytes, size);
+        damage(copy, size);
+        memset(&s, 0, sizeof s);
+        snprintf(s.name, sizeof s.name, "damage %u", i);
+        set_config(&s.config, copy, size);
+        s.config.errata.bdm70 = 1;
+        compare(&s, &code, all.image, 1);
+    }
+    CHECK(mutants < 1000 || (seen[D_RETURN] && seen[D_EARLY] && seen[D_PGD]));
+    sections_end(&all);
+    image_free(&code);
+    free(copy);
+    free(bytes);
+}
+
 static const char *traces_dir;
 static const char *suite_dir;
 
@@ -534,6 +594,8 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--traces") == 0) traces_dir = argv[i + 1];
         if (strcmp(argv[i], "--suite") == 0) suite_dir = argv[i + 1];
+        if (strcmp(argv[i], "--mutants") == 0)
+            mutants = (unsigned) strtoul(argv[i + 1], NULL, 10);
     }
     RUN(strings);
     RUN(cpus);
@@ -544,6 +606,7 @@ int main(int argc, char **argv)
     RUN(images);
     RUN(copies);
     RUN(searches);
+    RUN(mutants);
     if (suite_dir) RUN(suite);
     if (traces_dir) RUN(traces);
     print_differences();

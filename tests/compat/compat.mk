@@ -76,8 +76,12 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \
 	        $(COMPAT)/asan/compat/faults" \
 	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \
-	        $(COMPAT)/asan/compat/compat" \
+	        $(COMPAT)/asan/compat/compat --mutants 50" \
 	    "env LIBIPT=$(COMPAT)/tsan/compat/libipt.so.2 \
 	        $(COMPAT)/tsan/compat/faults threads" \
 	    "$(COMPAT)/compat $(TRACES:%=--traces %) $(SUITE:%=--suite %)" \
-	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --other yes"
+	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --other yes" \
+	    "$(PEER) --fuzz 0 1 --runs 20000" \
+	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --fuzz 0 1 --runs 20000 \
+	        --other yes" \
+	    "tests/bench/bench.sh compat"

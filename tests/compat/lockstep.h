@@ -18,17 +18,23 @@ static api theirs, ours;
                    "nothing")                                                 \
     X(TIME, "gives events the time of their first packet, or none")           \
     X(AHEAD, "stands elsewhere: ours has read the packet that is needed next")\
-    X(NEW_PACKET, "stops at CFE, EVD, TRIG and PEBS packets")                 \
-    X(NEW_CPU, "does not know processors that came after it, and thinks that "\
-               "Alder Lake and Sapphire Rapids have SKL014")                  \
+    X(NEW, "stops at CFE, EVD, TRIG and PEBS packets, and does not know "     \
+           "processors that came after it")                                   \
     X(ORDER, "gives what binds to a TIP before it, and pwre at once, not at " \
              "PWRX")                                                          \
-    X(EARLY, "reports an error that it has read ahead")                       \
+    X(EARLY, "reports an error that it has read ahead, or goes on in code "  \
+             "though what comes next in the trace is broken")                 \
     X(LOST, "drops at an OVF what waits for another packet")                  \
-    X(CONTEXT, "takes packets where they may not stand")                      \
-    X(BDM70, "has BDM70 only where it is told of it")                         \
-    X(NEW_INSN, "does not know JMPABS, UIRET, ERETS, ERETU")                  \
-    X(SKD007, "applies SKD007 to queries only")                               \
+    X(CONTEXT, "takes packets where they may not stand, but no PSB+ without " \
+               "PSBEND")                                                      \
+    X(ERRATA, "has BDM70 only where it is told of it, applies SKD007 to "     \
+              "queries only, and thinks that Alder Lake and Sapphire Rapids " \
+              "have SKL014")                                                  \
+    X(INSN, "does not know JMPABS, UIRET, ERETS, ERETU, and takes opcodes "   \
+            "that mean nothing")                                              \
+    X(RETURN, "takes its return stack's top for compressed returns only, so " \
+              "that later ones go astray")                                    \
+    X(PGD, "takes a TIP.PGD without IP only at MOV CR3 and far branches")     \
     X(COPY, "copies an image wrongly in which sections split others")         \
     X(NOMEM, "says -pte_invalid or -pte_internal where there is no memory "   \
              "for a section")                                                 \
@@ -58,7 +64,9 @@ typedef struct subject {
     int failures;
     int over;     /* what follows cannot be compared */
     image *code;
-    uint64_t last; /* instruction of a block */
+    uint64_t last; /* instruction that was the same */
+    uint8_t mode;  /* ... and how it executes */
+    int new_insn;  /* blocks at hand have one that 2.0.5 does not know */
     int is_new;   /* there are packets that 2.0.5 does not know */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;
@@ -71,7 +79,7 @@ static int differ(subject *s, const char *what, const char *format, ...)
     char text[400];
     s->over = 1;
     if (s->is_new) {
-        seen[D_NEW_PACKET]++;
+        seen[D_NEW]++;
         return 0;
     }
     va_start(list, format);
@@ -168,7 +176,7 @@ static void packets(subject *s)
                 status[i] = sides[i]->pt_pkt_next(d[i], &p[i], sizeof p[i]);
             if (status[0] >= 0 && status[1] >= 0 && p[0].type == ppt_cyc
                 && p[1].type == ppt_ovf && s->config.errata.skd007) {
-                seen[D_SKD007]++;
+                seen[D_ERRATA]++;
                 goto done;
             }
             if (status[0] != status[1]
@@ -440,6 +448,41 @@ static unsigned drain(flow *f, struct pt_event *list)
     return count;
 }
 
+/* One has an error: does the other come to it, too? An IP that is missing has
+ * two names. */
+static int comes_to(flow *f, int error)
+{
+    for (int n = 0; n < 200 && f->status >= 0; n++) {
+        if (f->status & pts_event_pending) flow_event(f);
+        else if (f->status & pts_eos) return 0;
+        else flow_next(f);
+    }
+    f->left = 0;
+    return f->status == error
+        || (f->status == -pte_noip && error == -pte_ip_suppressed);
+}
+
+static uint64_t offset_of(const flow *f)
+{
+    uint64_t offset = 0;
+    if (f->layer == QUERY) (void) f->by->pt_qry_get_offset(f->d, &offset);
+    if (f->layer == INSN) (void) f->by->pt_insn_get_offset(f->d, &offset);
+    if (f->layer == BLOCK) (void) f->by->pt_blk_get_offset(f->d, &offset);
+    return offset;
+}
+
+/* Do both meet the same error, one of them earlier? Or theirs another one, that
+ * is farther on in the trace? */
+static int is_early(flow f[2])
+{
+    if (f[0].status < 0 && f[1].status >= 0 && comes_to(&f[1], f[0].status))
+        return 1;
+    if (f[1].status < 0 && f[0].status >= 0 && comes_to(&f[0], f[1].status))
+        return 1;
+    return f[0].status < 0 && f[1].status < 0
+        && offset_of(&f[0]) > offset_of(&f[1]);
+}
+
 /* Events between two items: the same, but for what is allowed. */
 static int same_events(subject *s, flow f[2])
 {
@@ -464,7 +507,7 @@ static int same_events(subject *s, flow f[2])
             seen[D_ORDER]++;
             f[0].early++;
         } else if (!s->config.errata.bdm70 && e->status_update) {
-            seen[D_BDM70]++;
+            seen[D_ERRATA]++;
         } else if (e->type == ptev_exec_mode) {
             seen[D_EXEC_REPEAT]++;
             f[0].execs++;
@@ -485,6 +528,10 @@ static int same_events(subject *s, flow f[2])
                           f[0].status, f[1].status);
         }
     }
+    if (f[0].status < 0 && is_early(f)) {
+        seen[D_EARLY]++;
+        return 1;
+    }
     for (unsigned k = 0; k < count[1]; k++) {
         const struct pt_event *e = &list[1][k];
         if (used[k]) continue;
@@ -494,7 +541,7 @@ static int same_events(subject *s, flow f[2])
                  || e->type == ptev_exstop)
             seen[D_LOST]++;
         else if (!s->config.errata.bdm70 && e->status_update)
-            seen[D_BDM70]++;
+            seen[D_ERRATA]++;
         else
             return differ(s, "events", "ours has one more, of type %d",
                           (int) e->type);
@@ -503,20 +550,21 @@ static int same_events(subject *s, flow f[2])
 }
 
 /* Where flow goes on inside of a block. */
-static void walk_block(flow *f, const struct pt_config *config, image *code)
+static void walk_block(flow *f, const subject *s)
 {
+    const struct pt_conf_flags *flags = &s->config.flags;
     uint8_t raw[15];
     ipt_code c;
     const int size = image_read(raw, sizeof raw, &image_everywhere, f->at,
-                                code);
+                                s->code);
     f->left--;
     if (size <= 0
         || ipt_classify(&c, raw, (size_t) size, (uint8_t) f->block.mode, NULL)
                < 0)
         return;
-    if (config->flags.variant.block.end_on_call && c.kind == IPT_INSN_CALL)
+    if (flags->variant.block.end_on_call && !s->new_insn && c.kind == IPT_INSN_CALL)
         CHECK_EQ(f->left, 0);
-    if (config->flags.variant.block.end_on_jump && c.kind == IPT_INSN_JMP)
+    if (flags->variant.block.end_on_jump && !s->new_insn && c.kind == IPT_INSN_JMP)
         CHECK_EQ(f->left, 0);
     f->at += c.size;
     if (c.kind == IPT_INSN_JMP || c.kind == IPT_INSN_CALL)
@@ -540,12 +588,24 @@ static int is_new_insn(const uint8_t *raw)
     return raw[0] == 0xd5;
 }
 
-static int passed_new_insn(subject *s)
+/* Why both may differ behind the last instruction, or at it; -1: nothing. */
+static int why_last(const subject *s)
 {
     uint8_t raw[15] = {0};
-    (void) image_read(raw, sizeof raw, &image_everywhere, s->last, s->code);
-    if (!is_new_insn(raw)) return 0;
-    seen[D_NEW_INSN]++;
+    ipt_code c;
+    const int size = image_read(raw, sizeof raw, &image_everywhere, s->last,
+                                s->code);
+    if (s->new_insn || is_new_insn(raw)) return D_INSN;
+    if (size > 0 && ipt_classify(&c, raw, (size_t) size, s->mode, NULL) >= 0
+        && c.kind == IPT_INSN_RET)
+        return D_RETURN;
+    return -1;
+}
+
+static int explained(subject *s, int why)
+{
+    if (why < 0) return 0;
+    seen[why]++;
     s->over = 1;
     return 1;
 }
@@ -554,6 +614,7 @@ static int same_item(subject *s, flow f[2], image *code)
 {
     const struct pt_insn *a = &f[0].insn;
     const struct pt_insn *b = &f[1].insn;
+    uint8_t raw[15] = {0};
     switch (f[0].layer) {
     case QUERY:
         if (f[0].target == f[1].target && f[0].ip == f[1].ip
@@ -567,13 +628,13 @@ static int same_item(subject *s, flow f[2], image *code)
             && a->size == b->size && a->isid == b->isid
             && a->speculative == b->speculative
             && a->truncated == b->truncated
-            && memcmp(a->raw, b->raw, a->size) == 0)
+            && memcmp(a->raw, b->raw, a->size) == 0) {
+            s->last = a->ip;
+            s->mode = (uint8_t) a->mode;
             return 1;
-        if (is_new_insn(b->raw)) {
-            seen[D_NEW_INSN]++;
-            s->over = 1;
-            return 0;
         }
+        if (explained(s, is_new_insn(b->raw) ? (int) D_INSN : why_last(s)))
+            return 0;
         return differ(s, "instructions", "%llx class %d size %d isid %d%s, "
                       "ours %llx class %d size %d isid %d%s",
                       (unsigned long long) a->ip, (int) a->iclass, a->size,
@@ -584,13 +645,17 @@ static int same_item(subject *s, flow f[2], image *code)
         if (f[0].at != f[1].at || f[0].block.isid != f[1].block.isid
             || f[0].block.mode != f[1].block.mode
             || f[0].block.speculative != f[1].block.speculative) {
-            if (passed_new_insn(s)) return 0;
+            if (explained(s, why_last(s))) return 0;
             return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
                           (unsigned long long) f[0].at, f[0].block.isid,
                           (unsigned long long) f[1].at, f[1].block.isid);
         }
         s->last = f[0].at;
-        for (int i = 0; i < 2; i++) walk_block(&f[i], &s->config, code);
+        s->mode = (uint8_t) f[0].block.mode;
+        (void) image_read(raw, sizeof raw, &image_everywhere, s->last, code);
+        s->new_insn |= is_new_insn(raw);
+        for (int i = 0; i < 2; i++) walk_block(&f[i], s);
+        if (!f[0].left && !f[1].left) s->new_insn = 0;
         return 1;
     }
 }
@@ -620,19 +685,6 @@ static int same_getters(subject *s, const flow f[2])
     return 1;
 }
 
-/* Theirs has an error: does ours come to the same one? */
-static int is_early(flow f[2])
-{
-    const int error = f[0].status;
-    for (int n = 0; n < 200 && f[1].status >= 0; n++) {
-        if (f[1].status & pts_event_pending) flow_event(&f[1]);
-        else if (f[1].status & pts_eos) return 0;
-        else flow_next(&f[1]);
-    }
-    f[1].left = 0;
-    return f[1].status == error;
-}
-
 /* The status of an item, of both. */
 static int same_status(subject *s, flow f[2], const char *what)
 {
@@ -641,20 +693,29 @@ static int same_status(subject *s, flow f[2], const char *what)
     if (a == b || (a >= 0 && b >= 0 && !((a ^ b) & ~pts_event_pending)))
         return 1;
     if (!s->config.errata.bdm70 && a >= 0 && b == (a | pts_ip_suppressed)) {
-        seen[D_BDM70]++; /* tracing is not enabled as its PSB+ says */
+        seen[D_ERRATA]++; /* tracing is not enabled as its PSB+ says */
         s->over = 1;
         return 0;
     }
+    if (f[0].layer != QUERY && explained(s, why_last(s))) return 0;
     s->last = f[0].layer == BLOCK ? f[0].block.ip : f[0].insn.ip;
-    if (a < 0 && f[0].layer != QUERY && passed_new_insn(s)) return 0;
-    if (a < 0 && b >= 0 && is_early(f)) {
-        seen[D_EARLY]++;
-        return 1;
+    if (f[0].layer != QUERY && explained(s, why_last(s))) return 0;
+    if (b == -pte_bad_insn && explained(s, D_INSN)) return 0;
+    if (a >= 0 && b == -pte_bad_context && explained(s, D_CONTEXT)) return 0;
+    if (a == -pte_bad_context && b >= 0 && strcmp(what, "sync") == 0)
+        return !explained(s, D_CONTEXT); /* for want of a PSBEND */
+    if (b >= 0 && b & pts_event_pending
+        && (a == -pte_bad_query || a == -pte_eos)) {
+        flow_event(&f[1]);
+        if (f[1].event.type == ptev_disabled && explained(s, D_PGD)) return 0;
     }
-    if (a >= 0 && b == -pte_bad_context) {
-        seen[D_CONTEXT]++;
-        s->over = 1;
+    if (a == -pte_bad_query && strcmp(what, "event") == 0
+        && explained(s, D_ORDER))
         return 0;
+    if (is_early(f)) {
+        seen[D_EARLY]++;
+        s->over |= f[0].status != f[1].status;
+        return !s->over;
     }
     return differ(s, what, "status %d, ours %d (layer %d, %llx, ours %llx)", a,
                   b, (int) f[0].layer,
@@ -669,6 +730,7 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     flow f[2];
     s->steps = 0;
     s->code = code;
+    s->new_insn = 0;
     for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
     while (!s->over && s->steps < limit) {
         for (int i = 0; i < 2; i++) {

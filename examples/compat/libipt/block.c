@@ -1,5 +1,4 @@
-/* block.c: the decoder of blocks. Theirs end where the section does; of ours
- * those are cut in two that begin in one and end in another.
+/* block.c: the decoder of blocks.
  *
  * SPDX-License-Identifier: MIT */
 #include "flow.h"
@@ -8,8 +7,6 @@
 
 struct pt_block_decoder {
     shim_flow f;
-    ipt_block rest; /* of a block that was cut; count 0: none */
-    int status;     /* ... and what it came with */
 };
 
 struct pt_block_decoder *pt_blk_alloc_decoder(const struct pt_config *config)
@@ -28,23 +25,17 @@ void pt_blk_free_decoder(struct pt_block_decoder *d)
 
 int pt_blk_sync_forward(struct pt_block_decoder *d)
 {
-    if (!d) return -pte_invalid;
-    d->rest.count = 0;
-    return shim_flow_sync_forward(&d->f);
+    return d ? shim_flow_sync_forward(&d->f) : -pte_invalid;
 }
 
 int pt_blk_sync_backward(struct pt_block_decoder *d)
 {
-    if (!d) return -pte_invalid;
-    d->rest.count = 0;
-    return shim_flow_sync_backward(&d->f);
+    return d ? shim_flow_sync_backward(&d->f) : -pte_invalid;
 }
 
 int pt_blk_sync_set(struct pt_block_decoder *d, uint64_t offset)
 {
-    if (!d) return -pte_invalid;
-    d->rest.count = 0;
-    return shim_flow_sync_set(&d->f, offset);
+    return d ? shim_flow_sync_set(&d->f, offset) : -pte_invalid;
 }
 
 int pt_blk_get_offset(const struct pt_block_decoder *d, uint64_t *offset)
@@ -97,76 +88,9 @@ int pt_blk_event(struct pt_block_decoder *d, struct pt_event *event,
 
 /* ---- blocks ---- */
 
-/* Read and classify one instruction. */
-static int fetch(shim_flow *f, ipt_code *code, uint8_t *raw,
-                 const ipt_asid *asid, uint64_t ip, uint8_t mode)
+static void fill(shim_flow *f, struct pt_block *to, const ipt_block *b)
 {
-    int size = shim_flow_bytes(f, raw, asid, ip, 0);
-    int status = IPT_MORE;
-    while (size < SHIM_RAW) { /* up to where nothing is, or all is there */
-        int more;
-        if (size > 0)
-            status = ipt_classify(code, raw, (size_t) size, mode, NULL);
-        if (status != IPT_MORE) return status;
-        more = shim_image_read(f->image, raw + size, (size_t) (SHIM_RAW - size),
-                               asid, ip + (uint64_t) size);
-        if (more <= 0) return IPT_NEED_PAGE;
-        size += more;
-    }
-    return ipt_classify(code, raw, SHIM_RAW, mode, NULL);
-}
-
-static uint64_t after(const ipt_code *code, uint64_t ip, uint8_t mode)
-{
-    ip += code->size;
-    if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
-        ip += (uint64_t) code->displacement;
-    return mode == IPT_MODE_64 ? ip : (uint32_t) ip;
-}
-
-static int isid_at(shim_flow *f, const ipt_asid *asid, uint64_t ip)
-{
-    const shim_part *p = shim_image_at(f->image, asid, ip);
-    return p ? p->isid : 0;
-}
-
-/* Cut a block before its first instruction that is in another section than the
- * one that the block begins in; the rest waits. */
-static void cut(struct pt_block_decoder *d, ipt_block *b, int isid)
-{
-    uint8_t raw[SHIM_RAW];
-    ipt_code code;
-    uint64_t ip = b->ip;
-    uint16_t n = 1;
-    for (; n < b->count; n++) {
-        uint64_t next;
-        if (fetch(&d->f, &code, raw, &d->f.asid, ip, b->mode) < 0) return;
-        next = after(&code, ip, b->mode);
-        if (isid_at(&d->f, &d->f.asid, next) != isid) {
-            d->rest = *b;
-            d->rest.ip = next;
-            d->rest.count = (uint16_t) (b->count - n);
-            b->end_ip = ip;
-            b->count = n;
-            b->kind = code.kind;
-            b->last_size = code.size;
-            b->flags &= (uint16_t) ~IPT_FLOW_TRUNCATED;
-            return;
-        }
-        ip = next;
-    }
-}
-
-static void fill(struct pt_block_decoder *d, struct pt_block *to, ipt_block *b)
-{
-    shim_flow *f = &d->f;
-    const shim_part *p = NULL;
-    if (f->image->count) p = shim_image_at(f->image, &d->f.asid, b->ip);
-    to->isid = p ? p->isid : 0;
-    if (f->image->count
-        && (!p || b->end_ip - p->begin >= p->size)
-        && isid_at(f, &d->f.asid, b->end_ip) != to->isid)
-        cut(d, b, to->isid);
+    to->isid = shim_flow_isid(f, &f->asid, b->ip);
     to->ip = b->ip;
     to->end_ip = b->end_ip;
     to->mode = (enum pt_exec_mode) b->mode;
@@ -176,22 +100,15 @@ static void fill(struct pt_block_decoder *d, struct pt_block *to, ipt_block *b)
     to->truncated = (b->flags & IPT_FLOW_TRUNCATED) != 0;
     if (!to->truncated) return;
     to->size = b->last_size;
-    (void) shim_flow_bytes(f, to->raw, &d->f.asid, b->end_ip, b->last_size);
+    (void) shim_flow_bytes(f, to->raw, &f->asid, b->end_ip, b->last_size);
 }
 
-static int next(struct pt_block_decoder *d, struct pt_block *to)
+static int next(shim_flow *f, struct pt_block *to)
 {
-    shim_flow *f = &d->f;
     ipt_block b;
     int status;
     shim_flow_code(f);
     memset(to, 0, sizeof *to);
-    if (!LIKELY(!d->rest.count)) {
-        b = d->rest;
-        d->rest.count = 0;
-        fill(d, to, &b);
-        return d->rest.count ? 0 : shim_flow_status(f, d->status);
-    }
     f->asid = f->d.at.asid; /* before a MOV CR3 changes it */
     do status = ipt_blk_next(&f->d.blk, &b);
     while (status == IPT_EVENT_FIRST);
@@ -204,9 +121,8 @@ static int next(struct pt_block_decoder *d, struct pt_block *to)
     }
     f->error = 0;
     f->disabled = 0;
-    fill(d, to, &b);
-    d->status = status;
-    return d->rest.count ? 0 : shim_flow_status(f, status);
+    fill(f, to, &b);
+    return shim_flow_status(f, status);
 }
 
 int pt_blk_next(struct pt_block_decoder *d, struct pt_block *block,
@@ -217,8 +133,8 @@ int pt_blk_next(struct pt_block_decoder *d, struct pt_block *block,
     if (!d || !block) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
     d->f.fresh = d->f.evented = 0;
-    if (LIKELY(size == sizeof all)) return next(d, block);
-    status = next(d, &all);
+    if (LIKELY(size == sizeof all)) return next(&d->f, block);
+    status = next(&d->f, &all);
     shim_copy(block, size, &all, sizeof all);
     return status;
 }

@@ -151,7 +151,7 @@ int shim_trace_init(shim_trace *t, const struct pt_config *config)
 
 /* ---- errors ---- */
 
-int shim_error(const shim_trace *t, int status)
+int shim_error(const shim_trace *t, const ipt_where *at, int status)
 {
     switch (status) {
     case IPT_END:
@@ -166,7 +166,8 @@ int shim_error(const shim_trace *t, int status)
         return t->config.unknown && t->unknown < 0 ? t->unknown : -pte_bad_opc;
     case IPT_ERR_PACKET: return -pte_bad_packet;
     case IPT_ERR_CONTEXT: return -pte_bad_context;
-    case IPT_ERR_NO_IP: return -pte_noip;
+    case IPT_ERR_NO_IP:
+        return at->packet == IPT_PKT_TIP_PGE ? -pte_bad_packet : -pte_noip;
     case IPT_ERR_STATUS: return -pte_bad_status_update;
     case IPT_ERR_EVENTS: return -pte_nomem;
     case IPT_ERR_QUERY:

@@ -16,12 +16,20 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return SHIM_USER_ERROR;
 }
 
+/* Blocks end where the section does. Both kinds of decoders are told so, as they
+ * use the same cache. */
+static uint64_t section_of(const ipt_asid *asid, uint64_t ip, void *context)
+{
+    return (uint64_t) shim_flow_isid(context, asid, ip);
+}
+
 int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
 {
     const int status = shim_trace_init(&f->t, config);
     const struct pt_conf_flags *flags = &f->t.theirs.flags;
     if (status < 0) return status;
     f->t.config.read = read_code;
+    f->t.config.section = section_of;
     f->t.config.flags = IPT_CONFIG_WALK_ON;
     f->blocks = blocks != 0;
     if (blocks ? flags->variant.block.enable_tick_events
@@ -51,17 +59,17 @@ static int prepare(shim_flow *f)
     int status = IPT_OK;
     f->pending = 0;
     if (!f->cache) {
-        f->cache = shim_cache_take(f->image);
+        f->cache = shim_cache_take(f->image, f->t.piece.size);
         if (!f->cache) return -pte_nomem;
         status = f->blocks
             ? ipt_blk_init(&f->d.blk, &f->t.config, &f->t.trace,
                            &f->cache->cache)
             : ipt_insn_init(&f->d.insn, &f->t.config, &f->t.trace,
                             &f->cache->cache);
+    } else if (f->image->callback) {
+        f->cache->version = 0;
     }
-    if (status < 0) return shim_error(&f->t, status);
-    /* What a callback says now need not be what it said before. */
-    if (f->image->callback) f->cache->version = 0;
+    if (status < 0) return shim_error(&f->t, &f->d.at, status);
     shim_flow_code(f);
     return 0;
 }
@@ -121,7 +129,7 @@ int shim_flow_sync_backward(shim_flow *f)
     if (status >= 0) status = search_backward(f);
     if (status >= 0) return synced(f, status);
     (void) synced(f, search_from(f, f->sync));
-    return shim_error(&f->t, status);
+    return shim_error(&f->t, &f->d.at, status);
 }
 
 int shim_flow_sync_set(shim_flow *f, uint64_t offset)
@@ -265,12 +273,23 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     return shim_flow_flags(f, f->rest);
 }
 
+/* Is the code at flow's ip there, but for the end of its instruction? */
+static int is_cut(shim_flow *f)
+{
+    const ipt_where *at = &f->d.at;
+    uint8_t raw[SHIM_RAW];
+    return at->valid & IPT_AT_IP
+        && shim_flow_bytes(f, raw, &f->asid, at->ip, 0) > 0;
+}
+
 int shim_flow_error(shim_flow *f, int status)
 {
+    int error = shim_error(&f->t, &f->d.at, status);
     f->error = status;
-    if (status == IPT_ERR_IMAGE) return f->image->error;
-    if (status == IPT_ERR_CONTEXT && f->disabled) return -pte_no_enable;
-    return shim_error(&f->t, status);
+    if (status == IPT_ERR_IMAGE) error = f->image->error;
+    if (error == -pte_nomap && is_cut(f)) error = -pte_bad_insn;
+    if (status == IPT_ERR_CONTEXT && f->disabled) error = -pte_no_enable;
+    return error;
 }
 
 int shim_flow_bytes(shim_flow *f, uint8_t *raw, const ipt_asid *asid,

@@ -54,6 +54,16 @@ static inline void shim_flow_code(shim_flow *f)
     if (!LIKELY(f->cache->version == f->image->version)) shim_flow_renew(f);
 }
 
+/* The identifier of the section at an ip; 0: it has none. */
+static inline int shim_flow_isid(shim_flow *f, const ipt_asid *asid,
+                                 uint64_t ip)
+{
+    const shim_part *p;
+    if (!f->image->count) return 0;
+    p = shim_image_at(f->image, asid, ip);
+    return p ? p->isid : 0;
+}
+
 /* Their status for one of ours that is not negative: events that they have are
  * pending; the trace has ended; tracing is disabled. */
 HIDDEN int shim_flow_flags(shim_flow *f, int status);

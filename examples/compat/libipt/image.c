@@ -33,29 +33,49 @@ static int matches(const struct pt_asid *a, uint64_t cr3, uint64_t vmcs)
 
 /* ---- caches ---- */
 
-shim_cache *shim_cache_take(struct pt_image *image)
+static void disown(shim_cache *c)
 {
+    if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)) free(c);
+}
+
+/* What a callback says now need not be what it said before. */
+static void empty(shim_cache *c, const struct pt_image *image)
+{
+    if (c->version == image->version && !image->callback) return;
+    (void) ipt_cache_init(&c->cache, c->lines, c->count);
+    c->version = image->version;
+}
+
+/* A short trace would spend more on a large cache than it gains. */
+static size_t lines_for(uint64_t size)
+{
+    size_t count = 64;
+    while (count < 16384 && count < size / 2) count *= 2;
+    return count;
+}
+
+shim_cache *shim_cache_take(struct pt_image *image, uint64_t size)
+{
+    const size_t count = lines_for(size);
     shim_cache *c = image->cache;
-    if (c && !__atomic_exchange_n(&c->busy, 1, __ATOMIC_ACQUIRE)) {
+    if (c && c->count >= count
+        && !__atomic_exchange_n(&c->busy, 1, __ATOMIC_ACQUIRE)) {
         __atomic_add_fetch(&c->owners, 1, __ATOMIC_RELAXED);
+        empty(c, image);
         return c;
     }
-    c = malloc(sizeof *c);
+    c = malloc(sizeof *c + count * sizeof c->lines[0]);
     if (!c) return NULL;
-    (void) ipt_cache_init(&c->cache, c->lines,
-                          sizeof c->lines / sizeof c->lines[0]);
+    c->count = count;
     c->version = 0;
     c->owners = c->busy = 1;
-    if (!image->cache) {
+    empty(c, image);
+    if (!image->cache || image->cache->count < count) {
+        disown(image->cache);
         c->owners = 2;
         image->cache = c;
     }
     return c;
-}
-
-static void disown(shim_cache *c)
-{
-    if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)) free(c);
 }
 
 void shim_cache_drop(shim_cache *c)

@@ -45,7 +45,7 @@ static int settle(struct pt_packet_decoder *d)
 
 static int synced(struct pt_packet_decoder *d, int status)
 {
-    if (status < 0) return shim_error(&d->t, status);
+    if (status < 0) return shim_error(&d->t, &d->d.at, status);
     d->synced = 1;
     d->sync = d->d.at.offset;
     return 0;
@@ -191,7 +191,7 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
 static int other_packet(struct pt_packet_decoder *d, struct pt_packet *to,
                         const ipt_packet *p, int status)
 {
-    if (status < 0) return shim_error(&d->t, status);
+    if (status < 0) return shim_error(&d->t, &d->d.at, status);
     if (NAMELESS >> p->type & 1) {
         (void) ipt_pkt_sync_set(&d->d, p->offset);
         return -pte_bad_opc;

@@ -93,7 +93,7 @@ static int start(struct pt_query_decoder *d, uint64_t *ip)
            && e.type != IPT_EVT_ENABLED && e.type != IPT_EVT_DISABLED);
     fetch(d);
     if (ip) *ip = 0;
-    if (d->status < 0) return shim_error(&d->t, d->status);
+    if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (!ip) return flags(d); /* nobody asks where tracing is enabled */
     if (status < 0 || e.type != IPT_EVT_ENABLED
         || !(e.flags & IPT_EVENT_STATUS))
@@ -104,7 +104,7 @@ static int start(struct pt_query_decoder *d, uint64_t *ip)
 
 static int synced(struct pt_query_decoder *d, int status, uint64_t *ip)
 {
-    return status < 0 ? shim_error(&d->t, status) : start(d, ip);
+    return status < 0 ? shim_error(&d->t, &d->d.at, status) : start(d, ip);
 }
 
 int pt_qry_sync_forward(struct pt_query_decoder *d, uint64_t *ip)
@@ -123,7 +123,7 @@ int pt_qry_sync_backward(struct pt_query_decoder *d, uint64_t *ip)
     if (status >= 0) status = ipt_evt_sync_backward(&d->d);
     if (status >= 0) return start(d, ip);
     (void) synced(d, ipt_evt_sync_set(&d->d, d->sync), ip);
-    return shim_error(&d->t, status);
+    return shim_error(&d->t, &d->d.at, status);
 }
 
 int pt_qry_sync_set(struct pt_query_decoder *d, uint64_t *ip, uint64_t offset)
@@ -174,7 +174,7 @@ int pt_qry_cond_branch(struct pt_query_decoder *d, int *taken)
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
     if (!d->count) {
-        if (d->status < 0) return shim_error(&d->t, d->status);
+        if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
         if (d->next.type != IPT_EVT_TNT) return -pte_bad_query;
         take_tnt(d);
     }
@@ -188,10 +188,10 @@ int pt_qry_indirect_branch(struct pt_query_decoder *d, uint64_t *ip)
     if (!d || !ip) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
-    if (d->status < 0) return shim_error(&d->t, d->status);
+    if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (d->next.type == IPT_EVT_TNT && !d->count) {
         take_tnt(d); /* of branches before a deferred TIP */
-        if (d->status < 0) return shim_error(&d->t, d->status);
+        if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     }
     if (d->next.type != IPT_EVT_TIP) return -pte_bad_query;
     if (d->next.flags & IPT_EVENT_NO_IP) suppressed = pts_ip_suppressed;
@@ -209,7 +209,7 @@ int pt_qry_event(struct pt_query_decoder *d, struct pt_event *event,
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
     if (d->count) return -pte_bad_query;
-    if (d->status < 0) return shim_error(&d->t, d->status);
+    if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (is_branch(&d->next)) return -pte_bad_query;
     shim_copy(event, size, &d->event, sizeof d->event);
     keep_time(d);

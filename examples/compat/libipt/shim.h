@@ -28,8 +28,8 @@ HIDDEN int shim_copy_config(struct pt_config *to, const struct pt_config *from);
  * itself, so it stays where it is. */
 HIDDEN int shim_trace_init(shim_trace *t, const struct pt_config *config);
 
-/* An error of theirs for one of ours. */
-HIDDEN int shim_error(const shim_trace *t, int status);
+/* An error of theirs for one of ours, of a decoder that stands there. */
+HIDDEN int shim_error(const shim_trace *t, const ipt_where *at, int status);
 
 /* Their class of an instruction of ours. */
 HIDDEN enum pt_insn_class shim_class(uint8_t kind);
@@ -88,11 +88,13 @@ typedef struct shim_cache {
     uint64_t version; /* of the image that it is right for */
     int owners;
     int busy;
-    ipt_cache_line lines[16384];
+    size_t count;
+    ipt_cache_line lines[];
 } shim_cache;
 
-/* A cache that nobody else uses, the image's if possible; NULL: no memory. */
-HIDDEN shim_cache *shim_cache_take(struct pt_image *image);
+/* A cache that nobody else uses, the image's if possible, for a trace of so
+ * many bytes; NULL: no memory. */
+HIDDEN shim_cache *shim_cache_take(struct pt_image *image, uint64_t size);
 HIDDEN void shim_cache_drop(shim_cache *c);
 
 /* The callback has an error: the image's. It is below all statuses of ours. */
