@@ -29,7 +29,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = checks freestanding layers cxx stack fuel readme install
+CHECKS = checks freestanding layers cxx stack fuel readme install deb
 
 # $(call found,header,flags): the flags, if the compiler finds the header.
 hash := \#
@@ -50,10 +50,10 @@ help:  ## Show this list
 # ---- what it needs ----
 
 deps:  ## Install what demo and test need (DEPS=no: only name it)
-	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh base
+	@CC="$(CC)" DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh base
 
 deps-full:  ## Install what all checks need
-	@DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh full
+	@CC="$(CC)" DEPS=$(DEPS) sh $(CHECK_DIR)/deps.sh full
 
 # ---- programs ----
 
@@ -162,6 +162,7 @@ check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
 check-stack:  ## Deepest call chain below 1 KiB, no recursion
 check-fuel:  ## A unit of fuel costs no more than the README says
 check-install:  ## make install, make uninstall: what is found where
+check-deb:  ## Debian packages: the same files, no error by lintian
 check-readme:  ## Each command on each page runs, and prints what is said
 check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
@@ -189,6 +190,9 @@ install: tools  ## Headers, tools, man pages, ipt.pc, ... to DESTDIR PREFIX
 
 uninstall:  ## Remove them again
 	@$(INSTALLER) uninstall
+
+deb:  ## Debian packages of headers and tools, in build/deb
+	@sh examples/packaging/deb.sh $(BUILD)/deb
 
 clean:  ## Remove build/
 	rm -rf $(BUILD)

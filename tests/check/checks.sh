@@ -147,6 +147,9 @@ caught readme 'follows no commands'
 edit examples/hypervisor.md 's/(tools\/capture/(capture/'
 caught readme 'lead nowhere'
 
+edit examples/packaging/debian/control 's/^Maintainer: .*/Maintainer: ipt/'
+caught deb 'E: ipt source: '
+
 edit README.md 's/^| packets | 12 KiB/| packets | 1 KiB/'
 caught size 'bytes of code, limit'
 edit README.md 's/^| packets | 12 KiB | 256/| packets | 12 KiB | 128/'

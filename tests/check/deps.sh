@@ -3,10 +3,12 @@
 # and tests with. Prints what it installs; quick when nothing is missing.
 # DEPS=no only names what is missing.
 
-base="gcc libc6-dev libzydis-dev libzycore-dev libelf-dev"
-full="$base g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
+base="libc6-dev libzydis-dev libzycore-dev libelf-dev"
+command -v "${CC%% *}" >/dev/null || base="gcc $base" # any compiler will do
+full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
 full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
+full="$full build-essential debhelper lintian"
 command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.
@@ -135,6 +137,7 @@ fi
 
 if [ -n "$sudo" ] && ! command -v sudo >/dev/null; then
     echo "deps: neither root nor sudo; as root: apt-get install -y$need" >&2
+    echo "deps: or go on without them, with DEPS=no" >&2
     exit 1
 fi
 

@@ -10,7 +10,9 @@ unset MAKEFLAGS MAKELEVEL
 
 # installer install|uninstall DESTDIR PREFIX
 installer() {
-    quietly "make $1" make "$1" BUILD="$build" DESTDIR="$2" PREFIX="$3"
+    mkdir -p "$build"
+    quietly "make $1" flock "$build" \
+        make "$1" BUILD="$build" DESTDIR="$2" PREFIX="$3"
 }
 
 git status --porcelain >"$tmp/before" 2>&1

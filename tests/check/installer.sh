@@ -1,6 +1,7 @@
 #!/bin/sh
 # installer.sh install|uninstall: what make install copies, and make uninstall
-# takes away: exactly these files, and folders that are empty then.
+# takes away: exactly these files, and folders that are empty then. version: of
+# what.
 #
 # DESTDIR  stands before each path; packages are made so
 # PREFIX   /usr/local
@@ -120,5 +121,6 @@ uninstall)
     rmdir "$to/share/cmake/ipt" 2>/dev/null
     true
     ;;
-*) echo "usage: installer.sh install|uninstall" >&2; exit 2 ;;
+version) echo "$version" ;;
+*) echo "usage: installer.sh install|uninstall|version" >&2; exit 2 ;;
 esac
