@@ -562,10 +562,9 @@ static void walk_block(flow *f, const subject *s)
         || ipt_classify(&c, raw, (size_t) size, (uint8_t) f->block.mode, NULL)
                < 0)
         return;
-    if (flags->variant.block.end_on_call && !s->new_insn && c.kind == IPT_INSN_CALL)
-        CHECK_EQ(f->left, 0);
-    if (flags->variant.block.end_on_jump && !s->new_insn && c.kind == IPT_INSN_JMP)
-        CHECK_EQ(f->left, 0);
+    if ((flags->variant.block.end_on_call && c.kind == IPT_INSN_CALL)
+        || (flags->variant.block.end_on_jump && c.kind == IPT_INSN_JMP))
+        CHECK(s->new_insn || f->left == 0);
     f->at += c.size;
     if (c.kind == IPT_INSN_JMP || c.kind == IPT_INSN_CALL)
         f->at += (uint64_t) c.displacement;

@@ -16,8 +16,8 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return SHIM_USER_ERROR;
 }
 
-/* Blocks end where the section does. Both kinds of decoders are told so, as they
- * use the same cache. */
+/* Blocks end where the section does. Both kinds of decoders are told so, as
+ * they use the same cache. */
 static uint64_t section_of(const ipt_asid *asid, uint64_t ip, void *context)
 {
     return (uint64_t) shim_flow_isid(context, asid, ip);
