@@ -1229,7 +1229,10 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_BUDGET: cache->fuel is used up. Call again, with the same
  *          arguments, before you decode anything
- * cost     looks at every line */
+ * cost     in one address space: 8 lines are looked at for every 32 of
+ *          size + 512 bytes, however large the cache is. In all: the same for
+ *          each that is known, but no line twice. Nothing for a whole space
+ *          that is known */
 IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size);
 
@@ -1383,10 +1386,11 @@ typedef struct ipt_cov_line ipt_cov_line;
 /* A memo: where runs of TNT bits lead, so that they need not be walked again.
  * It never changes what is found, only how fast.
  *
- * Decoders with equal configs and caches may use one memo in turn. A decoder
- * with another config empties it when it begins; the others then cannot go on
- * with their runs. While nobody changes a memo, any number of threads may read
- * it in parallel: see ipt_cov_config.shared. */
+ * Decoders with equal configs and the same cache may use one memo in turn. A
+ * decoder with another config empties it when it begins; the others then cannot
+ * go on with their runs. One with another cache empties it, too. While nobody
+ * changes a memo, any number of threads may read it in parallel: see
+ * ipt_cov_config.shared. */
 typedef struct ipt_cov_memo ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
@@ -1524,7 +1528,8 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
 /* Forget code in the decoder's cache, as ipt_cache_invalidate does. At once the
  * decoder's memo is emptied, and the shared one is not looked into until the
- * next _begin. ipt_cache_invalidate on that cache has the same effect.
+ * next _begin, unless it is certain that no such code is known.
+ * ipt_cache_invalidate on that cache has the same effect.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
@@ -2267,18 +2272,6 @@ struct ipt_cache_line {
     uint8_t sizes_[IPT_RUN_MAX_]; /* of each instruction */
 };
 
-#define IPT_SPACES_ 16
-/* Address spaces seen lately, and small numbers for them. */
-typedef struct ipt_spaces_ {
-    uint16_t next_id;
-    uint8_t next_slot;
-    struct {
-        ipt_asid asid;
-        uint64_t space;
-        uint16_t id; /* 0: free */
-    } at[IPT_SPACES_];
-} ipt_spaces_;
-
 /* Bytes of code that were read last. */
 typedef struct ipt_window_ {
     uint64_t ip;   /* of the first one */
@@ -2294,12 +2287,15 @@ struct ipt_cache {
     ipt_cache_line *lines_;
     uint32_t last_;    /* number of lines - 1 */
     uint32_t magic_;
-    uint32_t version_; /* counts invalidations */
+    uint32_t version_; /* counts changes of code that somebody may know */
     uint32_t clock_;
-    uint32_t sweep_; /* the line where ipt_cache_invalidate goes on */
-    uint32_t renew_; /* the same for forgetting all */
+    uint32_t sweep_;   /* where ipt_cache_invalidate goes on */
+    uint32_t renew_;   /* lines emptied so that numbers can begin anew */
+    uint16_t next_id_; /* the last number that was given to a space */
+    uint8_t aliases_;  /* config.space was asked */
+    uint64_t pages_[16]; /* bits, by the page's hash: code of these pages may
+                          * be known that is in no line */
     ipt_window_ window_;
-    ipt_spaces_ spaces_;
 };
 
 #define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
@@ -2502,11 +2498,12 @@ struct ipt_cov_memo {
     uint32_t mask_;    /* number of lines - 1 */
     uint32_t magic_;
     uint32_t clock_;
-    uint32_t version_; /* of the code cache */
-    uint32_t epoch_;   /* changes when spaces_ begins anew */
-    uint32_t renew_;   /* lines to be emptied before it does */
+    const ipt_cache *cache_;
+    uint64_t epoch_;   /* changes when all lines are forgotten */
+    uint32_t version_; /* of the cache */
+    uint32_t renew_;   /* lines to be emptied so that numbers can begin anew */
+    uint32_t next_id_; /* the last number that was given to a space */
     uint8_t noise_;    /* how full it was, lately */
-    ipt_spaces_ spaces_;
     uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
     uint32_t tables_;  /* how many it named */
 };
@@ -2568,7 +2565,7 @@ typedef struct ipt_cov_keys_ {
     ipt_asid asid;    /* that the following are for */
     uint32_t own;     /* key_: space and mode in the memo, ... */
     uint32_t shared;  /* ... and in the shared one; 0: not in there */
-    uint32_t epoch;   /* of the memo */
+    uint64_t epoch;   /* of the memo */
     uint32_t version; /* of the cache, when the run began */
 } ipt_cov_keys_;
 

@@ -308,6 +308,14 @@ static inline uint64_t ipti_div(uint64_t n, uint64_t d)
 #endif
 }
 
+/* The largest power of two up to `count`, or `most`, which is one. */
+static uint32_t ipti_power(size_t count, uint32_t most)
+{
+    while (most > count)
+        most /= 2;
+    return most;
+}
+
 /* ---- fuel ---- */
 
 /* Work is refused before it begins, and paid for after it is done: a call may
@@ -5171,13 +5179,17 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * further. So where a run ends says nothing, and no result may depend on it.
  * ========================================================================== */
 
-#define IPTI_NEAR 8       /* lines in which a run is looked for */
-#define IPTI_SHIFT 2      /* a line for so much code: 1 << 2 bytes */
+#define IPTI_GROUP 8      /* lines in which a run is looked for, ... */
+#define IPTI_SHIFT 2      /* ... each of them for code of 1 << 2 bytes */
+#define IPTI_BLOCK (IPTI_GROUP << IPTI_SHIFT)
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
+#define IPTI_SWEEP 16     /* lines that one unit of fuel empties */
+#define IPTI_CLEAR 1024   /* lines that one call empties at most */
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
 #define IPTI_FEW 16       /* ... for a while if those are not there */
 #define IPTI_INSN_MAX 15  /* bytes of an instruction */
+#define IPTI_RUN_BYTES (IPT_RUN_MAX_ * IPTI_INSN_MAX)
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
 /* key_: the space, and below it the mode */
@@ -5185,8 +5197,14 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_MODE_MAX 3
 #define IPTI_SPACE_MAX (UINT16_MAX >> IPTI_MODE_BITS)
 
+enum { /* key_ of a line that names an address space: there is none in it */
+    IPTI_ALIAS = 1, /* by asid, what config.space said of it */
+    IPTI_BY_ASID,   /* by asid, its number */
+    IPTI_BY_SPACE   /* by what config.space said, its number */
+};
+
 IPTI_STATIC_ASSERT(window, sizeof(((ipt_window_ *) 0)->bytes) == IPTI_ASK);
-IPTI_STATIC_ASSERT(run, IPT_RUN_MAX_ * IPTI_INSN_MAX <= UINT16_MAX);
+IPTI_STATIC_ASSERT(run, IPTI_RUN_BYTES <= UINT16_MAX);
 IPTI_STATIC_ASSERT(mode, IPT_MODE_COUNT - 1 <= IPTI_MODE_MAX);
 
 /* In 16 and 32-bit mode addresses wrap at 4 GiB. */
@@ -5514,108 +5532,6 @@ static IPTI_APART int ipti_run_read(const ipt_config *config, ipt_where *at,
     return ipti_run_build(config, at, mode, ip, &window, run);
 }
 
-/* ---- spaces ---- */
-
-/* What config.space says of an address space. */
-static uint64_t ipti_space_ask(const ipt_config *config, const ipt_asid *asid)
-{
-    if (!config->space)
-        return 0;
-    ipti_fuel_burn(config, 1);
-    return config->space(asid, config->context);
-}
-
-/* The number of an address space, 0: it has none. by_space: spaces are the same
- * if config.space says so. */
-static uint16_t ipti_space_find(const ipt_spaces_ *spaces, int by_space,
-                                const ipt_asid *asid, uint64_t space)
-{
-    unsigned i;
-
-    for (i = 0; i < IPT_SPACES_; i++) {
-        const ipt_asid *known = &spaces->at[i].asid;
-        if (spaces->at[i].id
-            && (by_space ? spaces->at[i].space == space
-                         : ipti_asid_same(known, asid)))
-            return spaces->at[i].id;
-    }
-    return 0;
-}
-
-/* Give an address space a number. No number is used twice, so a line of a space
- * that was forgotten is never found. Returns 0 when there are no more; then
- * they begin again. */
-static uint16_t ipti_space_add(ipt_spaces_ *spaces, const ipt_asid *asid,
-                               uint64_t space)
-{
-    const unsigned i = spaces->next_slot++ % IPT_SPACES_;
-
-    if (++spaces->next_id == 0) {
-        IPT_MEMSET(spaces, 0, sizeof(*spaces));
-        return 0;
-    }
-    spaces->at[i].asid = *asid;
-    spaces->at[i].space = space;
-    spaces->at[i].id = spaces->next_id;
-    return spaces->next_id;
-}
-
-/* One unit of fuel pays for so many lines. */
-#define IPTI_SWEEP 16
-
-/* Empty the lines from *at on that hold code of [ip, ip + size) in `space` (0:
- * any; size 0: all of it). Returns IPT_BUDGET, or IPT_OK with *at 0. */
-static int ipti_cache_sweep(ipt_cache *cache, uint32_t *at, uint64_t *fuel,
-                            uint16_t space, uint64_t ip, uint64_t size)
-{
-    for (; *at <= cache->last_; ++*at) {
-        ipt_cache_line *line = &cache->lines_[*at];
-        if (fuel && *at % IPTI_SWEEP == 0 && (*fuel)-- == 0) {
-            *fuel = 0;
-            return IPT_BUDGET;
-        }
-        if (line->key_ && (!space || line->key_ >> IPTI_MODE_BITS == space)
-            && (size == 0 || line->ip_ - ip < size
-                || ip - line->ip_ < line->size_))
-            line->key_ = 0;
-    }
-    *at = 0;
-    return IPT_OK;
-}
-
-/* All numbers of spaces were used: forget all lines, a part of them in each
- * call, and begin again. Returns 0 while there are more to forget. */
-static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
-{
-    uint64_t some = 64;
-
-    if (cache->renew_ == 0)
-        cache->version_++; /* nobody uses a number, or a line, from now on */
-    cache->window_.size = 0;
-    ipti_fuel_burn(config, some);
-    if (ipti_cache_sweep(cache, &cache->renew_, &some, 0, 0, 0) < 0)
-        return 0;
-    IPT_MEMSET(&cache->spaces_, 0, sizeof(cache->spaces_));
-    return 1;
-}
-
-/* The small number that stands for an address space in lines; 0: none, do
- * without the cache. Numbers are not used twice, so a line of a space that was
- * forgotten is never found. */
-static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
-                                 const ipt_asid *asid)
-{
-    uint64_t space;
-    uint16_t id;
-
-    if (IPTI_UNLIKELY(cache->spaces_.next_id == IPTI_SPACE_MAX)
-        && !ipti_cache_renew(cache, config))
-        return 0;
-    space = ipti_space_ask(config, asid);
-    id = ipti_space_find(&cache->spaces_, config->space != NULL, asid, space);
-    return id ? id : ipti_space_add(&cache->spaces_, asid, space);
-}
-
 /* ---- lines ---- */
 
 static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
@@ -5623,16 +5539,17 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
     return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-/* The line where the run at ip is looked for first. Neighbouring code has
- * neighbouring lines, one for 4 bytes: flow that stays in some of a program's
- * code meets few pages of the cache. */
-static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t key,
+/* The line where the run at ip is looked for first, and then in the others of
+ * its group. Neighbouring code has neighbouring lines, a group for 32 bytes:
+ * flow that stays in some of a program's code meets few pages of the cache, and
+ * what is to be forgotten is found by its address. */
+static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
                                         uint64_t ip)
 {
-    uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) key << 26;
+    uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
-    hash *= 0x9e3779b97f4a7c15u;
-    return (uint32_t) ((hash >> 32) + (ip >> IPTI_SHIFT)) & cache->last_;
+    hash = hash * 0x9e3779b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
+    return (uint32_t) (hash + (ip >> IPTI_SHIFT)) & cache->last_;
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5646,10 +5563,10 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint32_t first = ipti_cache_first(cache, key, ip);
+    const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
     uint32_t i;
 
-    for (i = 0; i < IPTI_NEAR; i++) {
+    for (i = 0; i < IPTI_GROUP; i++) {
         const ipt_cache_line *line = &cache->lines_[first ^ i];
         if (ipti_line_is(line, key, ip))
             return first ^ i;
@@ -5659,20 +5576,229 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
     return UINT32_MAX;
 }
 
+/* ---- pages of which code is in use but in no line ---- */
+
+static uint64_t *ipti_cache_page(ipt_cache *cache, uint64_t ip, uint64_t *bit)
+{
+    const uint64_t hash = ip / IPTI_PAGE * 0x9e3779b97f4a7c15u >> 54;
+
+    *bit = (uint64_t) 1 << hash % 64;
+    return &cache->pages_[hash / 64];
+}
+
+/* The run is in no line, or will be in none, but decoders and memos may still
+ * use what they know of it. */
+static void ipti_cache_lose(ipt_cache *cache, const ipt_cache_line *run)
+{
+    const uint64_t last = ipti_wrap(run->key_ & IPTI_MODE_MAX,
+                                    run->ip_ + run->size_ - 1);
+    uint64_t bit;
+
+    *ipti_cache_page(cache, run->ip_, &bit) |= bit;
+    *ipti_cache_page(cache, last, &bit) |= bit;
+}
+
+/* The same for any code. */
+static void ipti_cache_unsure(ipt_cache *cache)
+{
+    IPT_MEMSET(cache->pages_, 0xff, sizeof(cache->pages_));
+}
+
+/* May code of [ip, ip + size) be in use that is in no line? */
+static int ipti_cache_lost(ipt_cache *cache, uint64_t ip, uint64_t size)
+{
+    uint64_t pages = (ip % IPTI_PAGE + size - 1) / IPTI_PAGE;
+    uint64_t bit;
+
+    if (size == 0 || size > 64 * IPTI_PAGE)
+        return 1;
+    do
+        if (*ipti_cache_page(cache, ip + pages * IPTI_PAGE, &bit) & bit)
+            return 1;
+    while (pages--);
+    return 0;
+}
+
+/* Decoders and memos forget what they know of code. */
+static void ipti_cache_change(ipt_cache *cache)
+{
+    cache->version_++;
+    IPT_MEMSET(cache->pages_, 0, sizeof(cache->pages_));
+    if (cache->renew_)
+        ipti_cache_unsure(cache);
+}
+
+/* ---- lines that name address spaces ----
+ *
+ * Only the first two lines of a group can be names, and code never takes their
+ * place. next_ says nothing in them: a hint may be written to any line. */
+
+static inline int ipti_line_names(const ipt_cache_line *line)
+{
+    return line->key_ && line->key_ >> IPTI_MODE_BITS == 0;
+}
+
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    uint32_t to = ipti_cache_first(cache, run->key_, run->ip_);
+    uint32_t to
+        = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
     uint32_t i;
 
-    for (i = 0; i < IPTI_NEAR && cache->lines_[to ^ i].key_; i++)
+    for (i = 0; i < IPTI_GROUP && cache->lines_[to ^ i].key_; i++)
         ;
-    if (i == IPTI_NEAR)
-        i = cache->clock_++ % IPTI_NEAR;
-    to ^= i;
+    if (i == IPTI_GROUP) {
+        to ^= cache->clock_++ % IPTI_GROUP;
+        if (ipti_line_names(&cache->lines_[to]))
+            to ^= 2;
+        ipti_cache_lose(cache, &cache->lines_[to]);
+    } else
+        to ^= i;
     cache->lines_[to] = *run;
     return to;
 }
+
+/* Put what an address space is known by into *name: itself or, with
+ * config.space, what that says of it. Returns 1 in the second case. */
+static int ipti_asid_name(ipt_asid *name, const ipt_config *config,
+                          const ipt_asid *asid)
+{
+    *name = *asid;
+    if (!config->space)
+        return 0;
+    ipti_fuel_burn(config, 1);
+    name->cr3 = config->space(asid, config->context);
+    name->vmcs = 0;
+    name->nr = 0;
+    return 1;
+}
+
+static uint32_t ipti_asid_hash(const ipt_asid *name)
+{
+    const uint64_t hash
+        = (name->cr3 + name->nr) * 0x9e3779b97f4a7c15u ^ name->vmcs;
+
+    return (uint32_t) (hash * 0xd6e8feb86659fd93u >> 32);
+}
+
+/* NULL: there is none. */
+static ipt_cache_line *ipti_name_find(const ipt_cache *cache, uint16_t key,
+                                      const ipt_asid *name)
+{
+    ipt_cache_line *line = &cache->lines_[ipti_asid_hash(name) & cache->last_
+                                          & ~(IPTI_GROUP - 1u)];
+    ipt_cache_line *const end = line + 2;
+
+    for (; line < end; line++)
+        if (ipti_line_is(line, key, name->cr3) && line->target_ == name->vmcs
+            && line->size_ == name->nr)
+            return line;
+    return NULL;
+}
+
+static uint64_t ipti_name_value(const ipt_cache_line *line)
+{
+    return ipti_le64(line->sizes_);
+}
+
+/* Keep a name in place of code, of an alias or of an older name. An alias does
+ * not take the place of a name that has a number. */
+static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
+                          uint64_t value)
+{
+    ipt_cache_line *line = &cache->lines_[ipti_asid_hash(name) & cache->last_
+                                          & ~(IPTI_GROUP - 1u)];
+    unsigned i;
+
+    if (line->key_ > IPTI_ALIAS && ipti_line_names(line)
+        && (!ipti_line_names(line + 1) || line[1].key_ == IPTI_ALIAS
+            || cache->clock_++ % 2))
+        line++;
+    if (line->key_ > IPTI_ALIAS && ipti_line_names(line)) {
+        if (key == IPTI_ALIAS)
+            return;
+        ipti_cache_unsure(cache); /* code of that space is not found by it */
+    } else if (line->key_ > IPTI_ALIAS)
+        ipti_cache_lose(cache, line);
+    IPT_MEMSET(line, 0, sizeof(*line));
+    line->ip_ = name->cr3;
+    line->target_ = name->vmcs;
+    line->size_ = name->nr;
+    line->key_ = key;
+    for (i = 0; i < 8; i++)
+        line->sizes_[i] = (uint8_t) (value >> 8 * i);
+}
+
+/* All numbers of spaces were used: empty all lines, a part of them in each
+ * call, and begin again. Returns 0 while there are more to empty. */
+static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
+{
+    const uint32_t left = cache->last_ + 1 - cache->renew_;
+    const uint32_t n = left < IPTI_CLEAR ? left : IPTI_CLEAR;
+
+    if (cache->renew_ == 0)
+        cache->version_++; /* nobody uses a number, or a line, from now on */
+    ipti_cache_unsure(cache);
+    cache->window_.size = 0;
+    ipti_fuel_burn(config, n / IPTI_SWEEP);
+    IPT_MEMSET(&cache->lines_[cache->renew_], 0, n * sizeof(cache->lines_[0]));
+    cache->renew_ += n;
+    if (n < left)
+        return 0;
+    cache->renew_ = 0;
+    cache->next_id_ = 0;
+    return 1;
+}
+
+/* The small number that stands for an address space in lines; 0: none, do
+ * without the cache. Numbers are not used twice, so a line of a space that was
+ * forgotten is never found. */
+static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
+                                 const ipt_asid *asid)
+{
+    ipt_cache_line *line;
+    ipt_asid name;
+    uint16_t key;
+    uint16_t id;
+
+    if (IPTI_UNLIKELY(cache->next_id_ == IPTI_SPACE_MAX)
+        && !ipti_cache_renew(cache, config))
+        return 0;
+    key = ipti_asid_name(&name, config, asid) ? IPTI_BY_SPACE : IPTI_BY_ASID;
+    line = ipti_name_find(cache, key, &name);
+    id = line ? (uint16_t) ipti_name_value(line) : ++cache->next_id_;
+    if (!line)
+        ipti_name_put(cache, key, &name, id);
+    if (config->space) { /* whom an invalidation means */
+        cache->aliases_ = 1;
+        line = ipti_name_find(cache, IPTI_ALIAS, asid);
+        if (line && ipti_name_value(line) != name.cr3)
+            line->key_ = 0;
+        if (!line || !line->key_)
+            ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
+    }
+    return id;
+}
+
+/* The line with the number of an address space; NULL: it has none, or it is not
+ * known which. */
+static ipt_cache_line *ipti_cache_known(const ipt_cache *cache,
+                                        const ipt_asid *asid)
+{
+    ipt_cache_line *line = ipti_name_find(cache, IPTI_BY_ASID, asid);
+    const ipt_cache_line *alias;
+    ipt_asid name = {0, 0, 0};
+
+    if (!cache->aliases_)
+        return line;
+    alias = ipti_name_find(cache, IPTI_ALIAS, asid);
+    if (line || !alias) /* decoders name it in both ways, or may do so */
+        return NULL;
+    name.cr3 = ipti_name_value(alias);
+    return ipti_name_find(cache, IPTI_BY_SPACE, &name);
+}
+
+/* ---- code ---- */
 
 /* Read the run at ip into *run and keep it in the line *number. A run in two
  * mappings, or one that goes on after the last address of the mode, is not
@@ -5693,6 +5819,8 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
     if (status >= 0 && !(run->last_ & IPTI_CUT)
         && ipti_wrap(mode, ip + run->size_) > ip)
         *number = ipti_cache_put(cache, run);
+    else if (status >= 0)
+        ipti_cache_lose(cache, run);
     return status;
 }
 
@@ -5743,32 +5871,98 @@ static const ipt_cache_line *ipti_cache_seek(ipt_cache *cache, uint32_t *number,
 IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
                            size_t count)
 {
-    uint32_t used = 64;
+    const uint32_t used = ipti_power(count, (uint32_t) 1 << 31);
 
-    if (!cache || !lines || count < used)
+    if (!cache || !lines || count < 64)
         return IPT_ERR_ARG;
-    while (used <= UINT32_MAX / 4 && used * 2 <= count)
-        used *= 2;
     IPT_MEMSET(cache, 0, sizeof(*cache));
     cache->lines_ = lines;
     cache->last_ = used - 1;
     cache->magic_ = ipti_magic(sizeof(*cache));
+    ipti_cache_unsure(cache); /* a memo may be older */
     IPT_MEMSET(lines, 0, used * sizeof(lines[0]));
+    return IPT_OK;
+}
+
+/* Empty the lines of a group that hold code of [ip, ip + size) (size 0: any) in
+ * `space` (0: any). Returns whether there were some. */
+static int ipti_group_forget(ipt_cache_line *line, uint16_t space, uint64_t ip,
+                             uint64_t size)
+{
+    const ipt_cache_line *const end = line + IPTI_GROUP;
+    int some = 0;
+
+    for (; line < end; line++) {
+        const uint16_t is = line->key_ >> IPTI_MODE_BITS;
+        if (is && (!space || is == space)
+            && (size == 0 || line->ip_ - ip < size
+                || ip - line->ip_ < line->size_)) {
+            line->key_ = 0;
+            some = 1;
+        }
+    }
+    return some;
+}
+
+/* The same for all groups or, where those are fewer, for those that can hold
+ * such code in the spaces from `space` to `last`. It goes on from sweep_. */
+static int ipti_cache_sweep(ipt_cache *cache, uint16_t space, uint16_t last,
+                            uint64_t ip, uint64_t size)
+{
+    const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
+    const uint32_t spaces = last + 1u - space;
+    const uint64_t blocks
+        = size / IPTI_BLOCK + IPTI_RUN_BYTES / IPTI_BLOCK + 2;
+    const int few = size && blocks < groups && blocks * spaces < groups;
+    const uint32_t all = few ? (uint32_t) blocks * spaces : groups;
+    const uint16_t only = space == last ? space : 0;
+    int some = 0;
+    uint32_t i;
+
+    for (; cache->sweep_ < all; cache->sweep_++) {
+        if (cache->fuel && cache->sweep_ % (IPTI_SWEEP / IPTI_GROUP) == 0) {
+            if (*cache->fuel == 0)
+                break;
+            --*cache->fuel;
+        }
+        i = cache->sweep_ * IPTI_GROUP;
+        if (few)
+            i = ipti_cache_first(
+                    cache, (uint16_t) (space + cache->sweep_ % spaces),
+                    ip - IPTI_RUN_BYTES
+                        + (uint64_t) IPTI_BLOCK * (cache->sweep_ / spaces))
+                & ~(IPTI_GROUP - 1u);
+        some |= ipti_group_forget(&cache->lines_[i], only, ip, size);
+    }
+    if (some)
+        ipti_cache_change(cache);
+    if (cache->sweep_ < all)
+        return IPT_BUDGET;
+    cache->sweep_ = 0;
     return IPT_OK;
 }
 
 IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size)
 {
-    uint16_t space; /* of asid; 0: any, or not known: forget in all */
+    ipt_cache_line *known;
+    uint16_t first = 1;
+    uint16_t last;
 
     if (IPTI_BAD_SELF(cache))
         return IPTI_SELF_ERROR(cache);
-    space = asid ? ipti_space_find(&cache->spaces_, 0, asid, 0) : 0;
-    cache->version_++;
+    last = cache->next_id_;
     cache->window_.size = 0;
-    return ipti_cache_sweep(cache, &cache->sweep_, cache->fuel, space, ip,
-                            size);
+    known = asid ? ipti_cache_known(cache, asid) : NULL;
+    if (known) /* else forget in all */
+        first = last = (uint16_t) ipti_name_value(known);
+    if (ipti_cache_lost(cache, ip, size))
+        ipti_cache_change(cache);
+    if (known && size == 0) {
+        known->key_ = 0; /* no line with its number is found any more */
+        return IPT_OK;
+    }
+    return ipti_cache_sweep(cache, first, last, ip, size);
 }
 
 /* ==========================================================================
@@ -8633,12 +8827,10 @@ static int ipti_seen_new(ipt_cov_seen *seen, uint64_t ip, uint32_t size,
 IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
                               size_t count)
 {
-    uint32_t used = 64;
+    const uint32_t used = ipti_power(count, (uint32_t) 1 << 31);
 
-    if (!seen || !marks || count < used)
+    if (!seen || !marks || count < 64)
         return IPT_ERR_ARG;
-    while (used <= UINT32_MAX / 4 && used * 2 <= count)
-        used *= 2;
     IPT_MEMSET(seen, 0, sizeof(*seen));
     seen->marks_ = marks;
     seen->mask_ = used - 1;
@@ -8719,6 +8911,9 @@ enum { /* what comes after the bits */
 #define IPTI_COV_BEHIND 10
 #define IPTI_COV_REST 0xfcffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
+#define IPTI_COV_SPACES UINT16_MAX
+#define IPTI_COV_BY_ASID 0x100u  /* it has no space: it names one */
+#define IPTI_COV_BY_SPACE 0x200u
 
 #define IPTI_COV_TIMES 0x3fu             /* items_: of an edge; slot above it */
 #define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
@@ -8744,26 +8939,72 @@ IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 IPTI_STATIC_ASSERT(cov_held, IPTI_COV_FULL >> 48);
 IPTI_STATIC_ASSERT(cov_full, IPTI_COV_FULL <= (uint64_t) 1 << 57);
 
-#define IPTI_MEMO_CLEAR 1024 /* lines that one call empties at most */
-
 /* All numbers of spaces were used: empty the lines, a part of them in each
  * call. Returns 0 while there are more. */
 static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
 {
     const uint32_t n
-        = memo->renew_ < IPTI_MEMO_CLEAR ? memo->renew_ : IPTI_MEMO_CLEAR;
+        = memo->renew_ < IPTI_CLEAR ? memo->renew_ : IPTI_CLEAR;
 
     memo->renew_ -= n;
     IPT_MEMSET(&memo->lines_[memo->renew_], 0, n * sizeof(memo->lines_[0]));
     ipti_fuel_burn(config, n / IPTI_SWEEP);
+    if (memo->renew_ == 0)
+        memo->next_id_ = 0;
     return memo->renew_ == 0;
 }
 
 /* Forget all lines at once: spaces get other numbers, so that none is found. */
 static void ipti_memo_forget(ipt_cov_memo *memo)
 {
-    IPT_MEMSET(memo->spaces_.at, 0, sizeof(memo->spaces_.at));
     memo->epoch_++;
+}
+
+/* Does a line name an address space? Only the first two of a set can, and
+ * others never take their place. */
+static int ipti_memo_names(const ipt_cov_memo *memo, const ipt_cov_line *line)
+{
+    return line->key_ && line->key_ >> IPTI_COV_SPACE == 0
+           && line->next_ == memo->epoch_;
+}
+
+/* The one that names this one, with its number in from_; NULL: there is none.
+ * The key says what gave the name. */
+static const ipt_cov_line *ipti_memo_named(const ipt_cov_memo *memo,
+                                           uint32_t key, const ipt_asid *name)
+{
+    const ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
+                                             & ~(IPTI_WAYS - 1u)];
+    const ipt_cov_line *const end = line + 2;
+
+    for (; line < end; line++)
+        if (line->key_ == key && line->next_ == memo->epoch_
+            && line->ip_ == name->cr3 && line->tnt_ == name->vmcs
+            && line->pop_ == name->nr)
+            return line;
+    return NULL;
+}
+
+/* Give it a number; 0: there are no more. */
+static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
+                               const ipt_asid *name)
+{
+    ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
+                                       & ~(IPTI_WAYS - 1u)];
+
+    if (memo->next_id_ == IPTI_COV_SPACES)
+        return 0;
+    if (ipti_memo_names(memo, line)
+        && (!ipti_memo_names(memo, line + 1) || memo->clock_++ % 2))
+        line++;
+    IPT_MEMSET(line, 0, sizeof(*line));
+    line->ip_ = name->cr3;
+    line->tnt_ = name->vmcs;
+    line->pop_ = name->nr;
+    line->next_ = memo->epoch_;
+    line->from_ = ++memo->next_id_;
+    line->key_ = key;
+    return line->from_;
 }
 
 /* The number of the line that a key belongs to; those of its set differ in the
@@ -8834,6 +9075,8 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
                 break;
         to ^= i % IPTI_WAYS;
+        if (ipti_memo_names(memo, &memo->lines_[to]))
+            to ^= 2;
         memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
     memo->lines_[to] = *line;
@@ -8842,12 +9085,10 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
                               size_t count)
 {
-    uint32_t used = IPTI_WAYS;
+    const uint32_t used = ipti_power(count, (uint32_t) 1 << 24);
 
     if (!memo || !lines || count < IPTI_WAYS)
         return IPT_ERR_ARG;
-    while (used < (uint32_t) 1 << 24 && used * 2 <= count)
-        used *= 2;
     IPT_MEMSET(memo, 0, sizeof(*memo));
     memo->lines_ = lines;
     memo->mask_ = used - 1;
@@ -9674,25 +9915,25 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
 
     if (memo->renew_ && !ipti_memo_renew(memo, config))
         return 0;
-    if (memo->version_ != version) { /* code was invalidated */
-        ipti_memo_forget(memo);
+    if (memo->version_ != version || memo->cache_ != w->cache) {
+        ipti_memo_forget(memo); /* code was invalidated, or may have been */
         memo->version_ = version;
+        memo->cache_ = w->cache;
     }
     if (own == 0 || decoder->keys_.epoch != memo->epoch_
         || !ipti_asid_same(asid, &decoder->keys_.asid)) {
-        const int by_space = config->space != NULL;
-        const uint64_t space = ipti_space_ask(config, asid);
-        own = ipti_space_find(&memo->spaces_, by_space, asid, space);
-        if (own == 0)
-            own = ipti_space_add(&memo->spaces_, asid, space);
+        ipt_asid name;
+        const uint32_t key = ipti_asid_name(&name, config, asid)
+                                 ? IPTI_COV_BY_SPACE : IPTI_COV_BY_ASID;
+        const ipt_cov_line *known = ipti_memo_named(memo, key, &name);
+        own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
             memo->epoch_++;
             return 0;
         }
-        shared = cov->shared ? ipti_space_find(&cov->shared->spaces_, by_space,
-                                               asid, space)
-                             : 0;
+        known = cov->shared ? ipti_memo_named(cov->shared, key, &name) : NULL;
+        shared = known ? known->from_ : 0;
         decoder->keys_.asid = *asid;
         decoder->keys_.epoch = memo->epoch_;
     }
@@ -10448,6 +10689,8 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     }
     decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
     decoder->keys_.version = cache ? cache->version_ : 0;
+    if (cache && decoder->cov_->shared)
+        ipti_cache_unsure(cache); /* it holds code that others read */
     decoder->keys_.own = 0;
     decoder->keys_.shared = 0;
     decoder->slow_ = 0;

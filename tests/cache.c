@@ -930,12 +930,12 @@ TEST(space_numbers_run_out)
         if (id == 0) CHECK(units < 1000); /* forgetting is work, too */
         if (id == 0) continue;
         if (cache.version_ != version) CHECK_EQ(id, 1);
-        if (id == 1)
+        if (id == 1) /* but for the one that has the number */
             for (unsigned k = 0; k < LENGTH(many); k++)
-                CHECK_EQ(many[k].key_, 0);
-        many[i % LENGTH(many)].ip_ = 0x1000;
-        many[i % LENGTH(many)].size_ = 1;
-        many[i % LENGTH(many)].key_ = ipti_cache_key(id, IPT_MODE_64);
+                CHECK(many[k].key_ == 0 || many[k].key_ == IPTI_BY_ASID);
+        ipt_cache_line one = {.ip_ = 0x1000, .size_ = 1};
+        one.key_ = ipti_cache_key(id, IPT_MODE_64);
+        (void) ipti_cache_put(&cache, &one);
         CHECK_EQ(ipti_cache_space(&cache, &config, &asid),
                  id == IPTI_SPACE_MAX ? 0 : id);
         without += id == IPTI_SPACE_MAX;
@@ -1632,8 +1632,241 @@ TEST(fuel_counts_spaces)
     CHECK_EQ(burned[1], burned[0] + 1);
 }
 
+/* ---- names of address spaces, and pages of code that is in no line ---- */
+
+static const ipt_asid first_space = {0x8000, IPT_ASID_UNKNOWN, 0};
+
+static uint16_t number_of(ipt_cache *of, uint64_t cr3)
+{
+    const ipt_asid asid = {cr3, IPT_ASID_UNKNOWN, 0};
+    return ipti_cache_space(of, &config, &asid);
+}
+
+/* Keep a run of one byte. */
+static void keep_run(uint16_t space, uint64_t ip)
+{
+    ipt_cache_line one = {.ip_ = ip, .size_ = 1, .count_ = 1};
+    one.key_ = ipti_cache_key(space, IPT_MODE_64);
+    (void) ipti_cache_put(&cache, &one);
+}
+
+static int has_run(uint16_t space, uint64_t ip)
+{
+    for (uint32_t i = 0; i <= cache.last_; i++)
+        if (ipti_line_is(&cache.lines_[i],
+                         ipti_cache_key(space, IPT_MODE_64), ip))
+            return 1;
+    return 0;
+}
+
+/* Does anybody have to forget what it knows, if this is forgotten? */
+static int changes(const ipt_asid *asid, uint64_t ip, uint64_t size)
+{
+    const uint32_t before = cache.version_;
+    CHECK_EQ(ipt_cache_invalidate(&cache, asid, ip, size), IPT_OK);
+    return cache.version_ != before;
+}
+
+/* A cache in which nothing is known of any page. */
+static void sure_cache(size_t count)
+{
+    fresh_config();
+    CHECK_EQ(ipt_cache_init(&cache, lines, count), IPT_OK);
+    CHECK(changes(NULL, 0x1000, 1)); /* memos may be older than it */
+    CHECK(!changes(NULL, 0x1000, 1));
+}
+
+/* Numbers last, whatever is written to lines as a hint, and whatever code comes
+ * where they are. */
+TEST(numbers_last)
+{
+    uint16_t ids[8];
+    sure_cache(64);
+    for (unsigned i = 0; i < 8; i++) ids[i] = number_of(&cache, 4096 * i);
+    for (unsigned i = 0; i < 8; i++)
+        CHECK_EQ(number_of(&cache, 4096 * i), ids[i]);
+    for (unsigned k = 0; k < 1000; k++) keep_run(ids[k % 8], 0x1000 + 4 * k);
+    for (unsigned k = 0; k < 64; k++)
+        for (unsigned way = 0; way < 2; way++) {
+            uint32_t from = k;
+            keep_run(ids[0], 0x1000);
+            CHECK(ipti_cache_seek(&cache, &from, way,
+                                  ipti_cache_key(ids[0], IPT_MODE_64), 0x1000)
+                  != NULL);
+        }
+    for (unsigned i = 0; i < 8; i++)
+        CHECK_EQ(number_of(&cache, 4096 * i), ids[i]);
+    CHECK_EQ(cache.next_id_, 8);
+}
+
+/* More spaces than there is room for names of: those that lost theirs get other
+ * numbers, and a memo may know code under the old ones. */
+TEST(numbers_are_lost)
+{
+    uint16_t id;
+    unsigned n = 0;
+    sure_cache(64);
+    id = number_of(&cache, first_space.cr3);
+    keep_run(id, 0x1000);
+    do
+        (void) number_of(&cache, 0x10000 + 4096 * n++);
+    while (ipti_name_find(&cache, IPTI_BY_ASID, &first_space) && n < 10000);
+    CHECK(n < 10000);
+    CHECK(number_of(&cache, first_space.cr3) != id);
+    CHECK(changes(&first_space, 0x5000, 1)); /* nothing says that it is not */
+}
+
+/* Spaces that differ in one member only have two numbers. */
+TEST(numbers_of_all_members)
+{
+    uint16_t last = 0;
+    sure_cache(64);
+    for (uint64_t i = 0; i < 8; i++)
+        for (uint8_t nr = 0; nr < 2; nr++) {
+            const ipt_asid asid = {0x8000, 4096 * i, nr};
+            CHECK_EQ(ipti_cache_space(&cache, &config, &asid), ++last);
+            CHECK_EQ(ipti_cache_space(&cache, &config, &asid), last);
+        }
+}
+
+/* An alias takes no name's place that has a number. */
+TEST(numbers_before_aliases)
+{
+    unsigned n = 0;
+    sure_cache(64);
+    for (unsigned i = 0; i < 1000; i++) (void) number_of(&cache, 4096 * i);
+    for (unsigned i = 0; i < 100; i++) {
+        const ipt_asid asid = {4096 * i, IPT_ASID_UNKNOWN, 0};
+        ipti_name_put(&cache, IPTI_ALIAS, &asid, i);
+        CHECK(!ipti_name_find(&cache, IPTI_ALIAS, &asid));
+    }
+    for (unsigned k = 0; k < 64; k++) n += cache.lines_[k].key_ == IPTI_BY_ASID;
+    CHECK_EQ(n, 16);
+}
+
+/* The same while all numbers are used up, and once they begin anew. */
+TEST(numbers_begin_anew)
+{
+    static ipt_cache_line many[4096];
+    sure_cache(64);
+    cache.next_id_ = IPTI_SPACE_MAX; /* all at once, if there are few lines */
+    CHECK_EQ(number_of(&cache, 0x7000), 1);
+    CHECK(changes(NULL, 0x1000, 1));
+    CHECK(!changes(NULL, 0x1000, 1));
+    CHECK_EQ(ipt_cache_init(&cache, many, LENGTH(many)), IPT_OK);
+    (void) number_of(&cache, first_space.cr3);
+    cache.next_id_ = IPTI_SPACE_MAX;
+    (void) changes(NULL, 0x1000, 1);
+    for (unsigned i = 1; i < 4; i++) {
+        CHECK_EQ(number_of(&cache, first_space.cr3), 0);
+        CHECK(changes(&first_space, 0x1000, 1));
+        CHECK(changes(&first_space, 0x1000, 1));
+    }
+    CHECK_EQ(number_of(&cache, first_space.cr3), 1);
+    CHECK(changes(&first_space, 0x1000, 1));
+    CHECK(!changes(&first_space, 0x1000, 1));
+}
+
+static uint64_t half_space(const ipt_asid *asid, void *context)
+{
+    (void) context;
+    return asid->cr3 >> 13;
+}
+
+/* Decoders with config.space and without know the same space by two names: both
+ * are forgotten. What config.space said last counts. */
+TEST(numbers_by_both_names)
+{
+    uint16_t with, without, other;
+    for (int how = 0; how < 4; how++) { /* 1, 3: its alias is lost */
+        sure_cache(64);
+        without = number_of(&cache, first_space.cr3);
+        config.space = half_space;
+        other = number_of(&cache, 0xa000);
+        if (how == 2) config.space = one_space;
+        with = number_of(&cache, first_space.cr3);
+        config.space = half_space;
+        if (how == 2) with = number_of(&cache, first_space.cr3);
+        CHECK(with != without && with != other);
+        keep_run(without, 0x1000);
+        keep_run(with, 0x1000);
+        keep_run(with, 0x2000);
+        keep_run(other, 0x3000);
+        if (how == 1 || how == 3)
+            ipti_name_find(&cache, IPTI_ALIAS, &first_space)->key_ = 0;
+        if (how >= 2) /* it has no other name */
+            ipti_name_find(&cache, IPTI_BY_ASID, &first_space)->key_ = 0;
+        CHECK(changes(&first_space, 0x1000, 1));
+        CHECK(has_run(without, 0x1000) == (how == 2));
+        CHECK(!has_run(with, 0x1000));
+        CHECK(has_run(with, 0x2000));
+        CHECK(has_run(other, 0x3000));
+        CHECK(!changes(&first_space, 0x3000, 1) == (how == 2));
+        CHECK(changes(&first_space, 0, 0));
+        CHECK_EQ(number_of(&cache, 0xa000), other);
+        if (how == 2) CHECK(number_of(&cache, first_space.cr3) != with);
+    }
+}
+
+/* A page matters if code of it is in a line, or was. */
+TEST(pages_of_code)
+{
+    for (unsigned lost = 0; lost < 2; lost++) {
+        sure_cache(64);
+        const uint16_t id = number_of(&cache, first_space.cr3);
+        keep_run(id, 0x1fff);
+        for (unsigned k = 1; lost && has_run(id, 0x1fff); k++)
+            keep_run(id, 0x800000 + 4 * k);
+        CHECK(!changes(&first_space, 0x4000, 0x1000));
+        if (!lost) { /* it is known to the byte */
+            CHECK(!changes(&first_space, 0x1000, 0xfff));
+            CHECK(!changes(&first_space, 0x2000, 1));
+        }
+        CHECK(changes(&first_space, lost ? 0x1000 : 0x1fff, 1));
+        CHECK(!changes(&first_space, 0x1000, 0x1000));
+    }
+}
+
+/* What is forgotten is found by its address, wherever that is. */
+TEST(invalidate_by_address)
+{
+    static ipt_cache_line many[4096];
+    for (unsigned k = 0; k < 3000; k++) {
+        const uint64_t ip = k % 3 ? 0x1ffe00 + 4 * k : 0 - (uint64_t) 4 * k;
+        const uint64_t to = ip + k % 480;
+        ipt_cache_line one = {.ip_ = ip, .size_ = (uint16_t) (1 + k % 480)};
+        ipt_asid asid = {0, IPT_ASID_UNKNOWN, 0};
+        uint64_t fuel = UINT64_MAX;
+        if (k % 500 == 0) {
+            fresh_config();
+            CHECK_EQ(ipt_cache_init(&cache, many, LENGTH(many)), IPT_OK);
+        }
+        asid.cr3 = 4096 * (k % 3);
+        one.key_ = ipti_cache_key(number_of(&cache, asid.cr3), IPT_MODE_64);
+        (void) ipti_cache_put(&cache, &one);
+        (void) changes(&asid, to + 1, k % 7 + 1);
+        (void) changes(NULL, ip - k % 600 - 1, k % 600 + 1);
+        CHECK(has_run(one.key_ >> IPTI_MODE_BITS, ip));
+        cache.fuel = &fuel;
+        CHECK(changes(k % 2 ? &asid : NULL, k % 5 ? to : ip - k % 600,
+                      k % 5 ? 1 : k % 600 + 1));
+        CHECK(!has_run(one.key_ >> IPTI_MODE_BITS, ip));
+        CHECK(UINT64_MAX - fuel <= LENGTH(many) / IPTI_SWEEP);
+        CHECK(k % 2 == 0 || k % 5 == 0 || UINT64_MAX - fuel <= 10);
+        cache.fuel = NULL;
+    }
+}
+
 int main(void)
 {
+    RUN(numbers_last);
+    RUN(numbers_are_lost);
+    RUN(numbers_of_all_members);
+    RUN(numbers_before_aliases);
+    RUN(numbers_begin_anew);
+    RUN(numbers_by_both_names);
+    RUN(pages_of_code);
+    RUN(invalidate_by_address);
     RUN(fuel_counts_callbacks);
     RUN(fuel_counts_spaces);
     RUN(a_classifier_that_wants_more);

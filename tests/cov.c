@@ -1732,6 +1732,48 @@ TEST(mutants_code_changes_in_a_run)
     }
 }
 
+/* A page of which no code is known leaves the memo as it is. One that is known
+ * to a shared memo alone does not: the cache never saw it. */
+TEST(pages_without_code)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    const size_t size = hand_trace(bytes, HAND_CR3, 100);
+    ipt_segment piece = {bytes, size};
+    ipt_trace trace = {&piece, 1, 0, 0};
+    uint64_t epoch = 0;
+    hand_write(1, 4);
+    loop_init(&both, 0, 0, 64);
+    for (int n = 0; n < 5; n++) { /* the first ever may be of any page */
+        hand_init(&both, &trace);
+        CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
+        if (n == 2 || n == 3) CHECK_EQ(both.memo.epoch_, epoch);
+        if (n == 4) CHECK(both.memo.epoch_ != epoch);
+        epoch = both.memo.epoch_;
+        CHECK_EQ(ipt_cov_invalidate(&both.decoder, NULL,
+                                    n == 3 ? 0x1000 : 0x4000, 4096), IPT_OK);
+    }
+    loop_init(&kept, 0, 0, 64);
+    kept.cov.shared = &both.memo;
+    hand_init(&kept, &trace);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    for (int n = 0; n < 3; n++) {
+        const uint32_t version = kept.cache.version_;
+        CHECK_EQ(ipt_cov_begin(&kept.decoder, &trace), IPT_OK);
+        CHECK_EQ(ipt_cov_invalidate(&kept.decoder, NULL, 0x1000, 4096), IPT_OK);
+        CHECK(kept.cache.version_ != version);
+    }
+    /* the same memo, and another cache as old as that one */
+    kept.cov.shared = NULL;
+    kept.cov.memo = &both.memo;
+    kept.cache.version_ = both.cache.version_;
+    hand_init(&both, &trace);
+    CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
+    hand_write(1, 8);
+    hand_init(&kept, &trace);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    CHECK_EQ(hand_slot(0x1000, 0x1008), 100);
+}
+
 /* A decoder is in a space while another one uses up the numbers of spaces, of
  * the code cache or of the memo: none is given to two spaces. */
 TEST(mutants_numbers_begin_anew)
@@ -2415,6 +2457,7 @@ int main(void)
     RUN(overflows_and_errors);
     RUN(missing_page);
     RUN(shared);
+    RUN(pages_without_code);
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
