@@ -79,8 +79,8 @@ $(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
 
 $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
                        $(BUILD)/common/common.a $(HEADERS)
-	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS)
-$(BUILD)/ptparallel $(BUILD)/ptflow $(BUILD)/ptcapture: private LIBS += -pthread
+	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS) \
+	    $(if $(filter ptparallel ptflow ptcapture,$(@F)),-pthread)
 
 $(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)
@@ -96,14 +96,14 @@ $(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
 # ---- demo ----
 
 demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
-	@$(SUB) tools
+	+@$(SUB) tools
 	@DEMO_FLAGS="$(DEMO_FLAGS)" sh $(CHECK_DIR)/demo.sh $(BUILD) \
 	    $(DEMO_RECORDING) $(DEMO_CMD)
 
 # ---- tests ----
 
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
-	@$(SUB) run-tests
+	+@$(SUB) run-tests
 
 ifeq ($(T),*)
 REPLAY = $(if $(FUZZERS),$(CHECK_DIR)/replay.sh)
@@ -113,7 +113,7 @@ run-tests: tools examples tests $(if $(REPLAY),fuzzers)
 	@$(RUN) $(SCRIPTS) $(REPLAY) $(TESTS:%=$(BUILD)/tests/%)
 
 test-traces:  ## Test with real hardware traces: TRACES=dir
-	@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis \
+	+@$(SUB) tools $(BUILD)/tests/traces $(BUILD)/tests/peer_zydis \
 	    $(BUILD)/tests/perfdata
 	@test -n "$(TRACES)" || { echo "make test-traces TRACES=dir"; exit 2; }
 	@TRACES=$(TRACES) VERBOSE=1 $(RUN) $(BUILD)/tests/traces \
@@ -121,18 +121,18 @@ test-traces:  ## Test with real hardware traces: TRACES=dir
 	    $(BUILD)/tests/perfdata "tests/truth/hardware.sh $(TRACES)"
 
 test-suite:  ## Reproduce the output of libipt's tools: SUITE=dir
-	@$(SUB) tools
+	+@$(SUB) tools
 	@test -n "$(SUITE)" || { echo "make test-suite SUITE=dir"; exit 2; }
 	@BUILD=$(BUILD) bash $(CHECK_DIR)/suite.sh $(SUITE)
 
 PEER = $(BUILD)/tests/peer_libipt $(TRACES:%=--traces %) \
        $(SUITE:%=--suite %) --record $(DEMO_RECORDING)
 test-peer:  ## Compare with libipt, with TRACES=dir and SUITE=dir as well
-	@$(SUB) $(BUILD)/tests/peer_libipt
+	+@$(SUB) $(BUILD)/tests/peer_libipt
 	@$(PEER)
 
 fuzz-peer:  ## The same for FUZZ_SECONDS on changed traces, of SUITE=dir too
-	@$(SUB) $(BUILD)/tests/peer_libipt
+	+@$(SUB) $(BUILD)/tests/peer_libipt
 	@$(PEER) --fuzz $(FUZZ_SECONDS) $(or $(FUZZ_FIRST),1)
 
 corpus:  ## Record the programs of the corpus (needs qemu-user)

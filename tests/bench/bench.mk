@@ -3,7 +3,7 @@
 BENCH = BUILD=$(BUILD) CC="$(CC)" BASE="$(BASE)" sh tests/bench
 
 bench:  ## Speed next to libipt; see tests/bench/bench.sh for TRACES, TSV, ...
-	@$(SUB) $(BUILD)/ptparallel $(BUILD)/ptflow $(BUILD)/ptprof \
+	+@$(SUB) $(BUILD)/ptparallel $(BUILD)/ptflow $(BUILD)/ptprof \
 	    $(COMPAT)/libipt.so.2
 	@$(BENCH)/bench.sh run
 

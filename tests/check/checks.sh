@@ -99,6 +99,8 @@ core "$second" "enum {\n$(seq -f '    IPTI_PLANTED_%g,' 99)\n};"
 caught layers 'base: .* lines of code, budget'
 edit ipt.h '/^ \* WHICH LAYER/s/^/ *\n *\n *\n *\n *\n *\n *\n/'
 caught layers 'manual: .* lines'
+edit Makefile 's/^LIBS := /x: private &/'
+caught layers 'newer than 3.81'
 edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
 caught layers 'ipt_gen: .* members'
 

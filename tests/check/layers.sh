@@ -189,4 +189,9 @@ done <tags
 [ "$(wc -l <"$root/tests/test.h")" -le 80 ] && pass ||
     fail "tests/test.h: > 80 lines"
 
+# GNU make 3.81 reads it, and make -j reaches the makes below it.
+(cd "$root" && grep -nE '(: *|^)private |^(undefine|load) |^define .*=|!=|::=|&:|^\.ONESHELL|\$\((file|guile|let|intcmp) |^'"$(printf '\t')"'@?\$\((SUB\)|call SANITIZED)' \
+    Makefile tests/*/*.mk) >"$tmp/bad"
+expect_empty "make: newer than 3.81, or \$(SUB) without +" "$tmp/bad"
+
 report

@@ -8,7 +8,7 @@ SLOW = perf ptparallel ptprof truth views
 SANITIZED = BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
     -fsanitize=address,undefined -fno-sanitize-recover=all"
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
-	@$(SUB) run-tests $(SANITIZED) \
+	+@$(SUB) run-tests $(SANITIZED) \
 	    SCRIPTS="$(filter-out $(patsubst %,tests/%.sh,$(OWN) $(SLOW)),$(SCRIPTS))"
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each

@@ -62,11 +62,11 @@ $(COMPAT)/faults: tests/compat/faults.c $(COMPAT_TEST) $(HEADERS)
 	    -pthread -o $@ $(filter %.c,$^) -ldl
 
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
-	@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
+	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
 	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2
-	@$(call SANITIZED,asan,address$(,)undefined) \
+	+@$(call SANITIZED,asan,address$(,)undefined) \
 	    $(addprefix $(COMPAT)/asan/compat/,libipt.so.2 compat faults)
-	@$(call SANITIZED,tsan,thread) \
+	+@$(call SANITIZED,tsan,thread) \
 	    $(addprefix $(COMPAT)/tsan/compat/,libipt.so.2 faults)
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \

@@ -2,14 +2,14 @@
 # of ../../Makefile.
 
 test-perf:  ## perf finds what executed in our perf.data; PERF=quick TRACES=dir
-	@$(SUB) tools
+	+@$(SUB) tools
 	@CC="$(CC)" VERBOSE=1 $(RUN) "tests/perf.sh $(or $(PERF),all)" \
 	    tests/mock/modes.sh "tests/mock/memory.sh $(or $(PERF),all)" \
 	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh \
 	    $(TRACES:%="tests/truth/hardware.sh %")
 
 test-capture:  ## ptcapture next to perf record, on a mock of PT
-	@$(SUB) tools
-	@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
+	+@$(SUB) tools
+	+@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
 	@CC="$(CC)" VERBOSE=1 CAPTURE=$(BUILD)/sanitize/ptcapture $(RUN) \
 	    tests/mock/capture.sh
