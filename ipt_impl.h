@@ -5753,8 +5753,9 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
 /* The small number that stands for an address space in lines; 0: none, do
  * without the cache. Numbers are not used twice, so a line of a space that was
  * forgotten is never found. */
-static uint16_t ipti_cache_space(ipt_cache *cache, const ipt_config *config,
-                                 const ipt_asid *asid)
+static IPTI_APART uint16_t ipti_cache_space(ipt_cache *cache,
+                                            const ipt_config *config,
+                                            const ipt_asid *asid)
 {
     ipt_cache_line *line;
     ipt_asid name;
