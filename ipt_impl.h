@@ -5273,23 +5273,35 @@ static inline uint64_t ipti_code_target(const ipt_config *config,
     return ipti_wrap(mode, target);
 }
 
-/* Does flow go on from the end of a run in another section? */
+/* What config.section says of the code at ip. */
+static uint64_t ipti_code_section(const ipt_config *config,
+                                  const ipt_asid *asid, uint8_t mode,
+                                  uint64_t ip)
+{
+    ip = ipti_code_linear(config, asid, mode, ip);
+    ipti_fuel_burn(config, 1);
+    return config->section(asid, ip, config->context);
+}
+
+/* Does flow go on from the end of a run in another section? Until the run is
+ * complete, target_ is the section of the instruction that comes next. Blocks
+ * end after conditional branches and returns anyway. */
 static IPTI_APART uint8_t ipti_run_leaves(const ipt_config *config,
                                           const ipt_asid *asid, uint8_t mode,
-                                          const ipt_cache_line *run,
+                                          ipt_cache_line *run,
                                           const ipt_code *code)
 {
-    const uint64_t next = run->ip_ + run->size_;
-    const uint64_t from = ipti_code_linear(config, asid, mode,
-                                           next - code->size);
-    uint64_t to = next;
+    uint64_t was = run->target_;
+    uint64_t to = run->ip_ + run->size_;
 
+    if (code->kind == IPT_INSN_JCC || code->kind == IPT_INSN_RET)
+        return 0;
+    if (run->count_ == 1)
+        was = ipti_code_section(config, asid, mode, run->ip_);
     if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL)
         to = ipti_code_target(config, asid, mode, run, code);
-    to = ipti_code_linear(config, asid, mode, to);
-    ipti_fuel_burn(config, 2);
-    return config->section(asid, from, config->context)
-           != config->section(asid, to, config->context);
+    run->target_ = ipti_code_section(config, asid, mode, to);
+    return run->target_ != was;
 }
 
 /* Call config.read. Returns the number of bytes; 0: there is none at ip. */

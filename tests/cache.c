@@ -116,6 +116,45 @@ TEST(runs)
     }
 }
 
+static unsigned sections_asked;
+
+static uint64_t counted_section(const ipt_asid *asid, uint64_t ip,
+                                void *context)
+{
+    (void) asid, (void) context;
+    sections_asked++;
+    return ip >> 4;
+}
+
+/* A run ends where the section does, and each instruction is asked for once. */
+TEST(runs_of_sections)
+{
+    static const struct { uint64_t ip; const char *end; uint8_t kind, leaves;
+                          unsigned count, asked; } rows[] = {
+        {0x1003, "\x75\xfe", IPT_INSN_JCC, 0, 8, 8},
+        {0x1009, "\x75\xfe", IPT_INSN_JCC, 0, 2, 2},
+        {0x100a, "\x75\xfe", IPT_INSN_JCC, 0, 1, 0},
+        {0x1009, "\xc3", IPT_INSN_RET, 0, 2, 2},
+        {0x1009, "\xeb\x02", IPT_INSN_JMP, 0, 2, 3},
+        {0x1009, "\xeb\x04", IPT_INSN_JMP, 1, 2, 3},
+        {0x1009, "\x90", IPT_INSN_OTHER, 1, 7, 8}};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        no_code();
+        put(nops(ANY, 0x1000, 64), 0x100a, rows[i].end, strlen(rows[i].end));
+        (void) build_run(0x1000, IPT_MODE_64);
+        config.section = counted_section;
+        sections_asked = 0;
+        window.size = 0;
+        CHECK_EQ(ipti_run_build(&config, &at, IPT_MODE_64, rows[i].ip, &window,
+                                &run),
+                 IPT_OK);
+        CHECK_EQ(run.count_, rows[i].count);
+        CHECK_EQ(run.kind_, rows[i].kind);
+        CHECK_EQ(run.leaves_, rows[i].leaves);
+        CHECK_EQ(sections_asked, rows[i].asked);
+    }
+}
+
 TEST(runs_of_the_largest_size)
 {
     for (unsigned n = MAX; n < MAX + 4; n++) {
@@ -1871,6 +1910,7 @@ int main(void)
     RUN(fuel_counts_spaces);
     RUN(a_classifier_that_wants_more);
     RUN(runs);
+    RUN(runs_of_sections);
     RUN(runs_of_the_largest_size);
     RUN(sizes_of_instructions);
     RUN(code_that_ends);
