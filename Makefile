@@ -154,7 +154,7 @@ fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 # ---- checks: one script each, usable on any copy of the tree ----
 
 check:  ## Run the checks below it
-	@$(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
+	@TEST_TIMEOUT=2400 $(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
 
 check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib
 check-layers:  ## Sections only use those above them; limits of the house style
