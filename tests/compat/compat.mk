@@ -11,7 +11,7 @@ COMPAT_IMAGE = examples/tools/common/image.c examples/tools/common/files.c
 , := ,
 RENAMED = -DMEMORY_RENAMED $(foreach name,malloc calloc realloc strdup,\
           -D$(name)=memory_$(name))
-SANITIZED = $(SUB) BUILD=$(COMPAT)/$1 SHIM_FLAGS="$(RENAMED)" \
+COMPAT_SANITIZED = $(SUB) BUILD=$(COMPAT)/$1 SHIM_FLAGS="$(RENAMED)" \
     CFLAGS="-O0 -g -fsanitize=$2 -fno-sanitize-recover=all"
 
 XDC = libxdc.so libxdc.a api2/libxdc.so api2/libxdc.a
@@ -64,9 +64,9 @@ $(COMPAT)/faults: tests/compat/faults.c $(COMPAT_TEST) $(HEADERS)
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
 	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
 	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2
-	+@$(call SANITIZED,asan,address$(,)undefined) \
+	+@$(call COMPAT_SANITIZED,asan,address$(,)undefined) \
 	    $(addprefix $(COMPAT)/asan/compat/,libipt.so.2 compat faults)
-	+@$(call SANITIZED,tsan,thread) \
+	+@$(call COMPAT_SANITIZED,tsan,thread) \
 	    $(addprefix $(COMPAT)/tsan/compat/,libipt.so.2 faults)
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
