@@ -244,6 +244,17 @@ record() {
     }
 }
 
+# whole MODE OPTION... COMMAND...: up to three times, until no record is lost:
+# under load perf may be too late to read all switches of a cpu.
+whole() {
+    for _ in 1 2 3; do
+        record "$@"
+        "$build/ptflow" --errors "$1.data" >out 2>&1
+        grep -q 'sideband records lost' out || return 0
+    done
+    return 1
+}
+
 untimed=intel_pt/tsc=0,mtc=0/u
 record thread --per-thread -e $untimed ./spin done
 check thread thread
@@ -269,9 +280,9 @@ check pipe thread
 export PMU_MOVED=$to/moved.pt
 cp 0.want moved.want
 if taskset -c 0 true 2>/dev/null; then
-    record command -e intel_pt//u taskset -c 0 ./spin done
+    whole command -e intel_pt//u taskset -c 0 ./spin done
     check command moved
-    record all -a -e intel_pt//u taskset -c 0 ./spin done
+    whole all -a -e intel_pt//u taskset -c 0 ./spin done
     check all moved
     # As kernels without SWITCH records have it: by a tracepoint.
     if HOME=$to/home perf record -q -a -o try.data -e sched:sched_switch true \
@@ -279,12 +290,8 @@ if taskset -c 0 true 2>/dev/null; then
         export PMU_NO_SWITCH=1
         # All switches of the machine: under load the kernel loses some of them,
         # and with them what cannot be known.
-        for _ in 1 2 3; do
-            record sched -a -e intel_pt//u -e sched:sched_switch \
-                taskset -c 0 ./spin done
-            "$build/ptflow" --errors sched.data >out 2>&1
-            grep -q 'sideband records lost' out || break
-        done
+        whole sched -a -e intel_pt//u -e sched:sched_switch \
+            taskset -c 0 ./spin done
         unset PMU_NO_SWITCH
         if grep -q 'sideband records lost' out; then
             echo "sched: the kernel loses records here"
