@@ -5610,7 +5610,7 @@ static void ipti_cache_lose(ipt_cache *cache, const ipt_cache_line *run)
     *ipti_cache_page(cache, last, &bit) |= bit;
 }
 
-/* The same for any code. */
+/* Any code may be in use that is in no line. */
 static void ipti_cache_unsure(ipt_cache *cache)
 {
     IPT_MEMSET(cache->pages_, 0xff, sizeof(cache->pages_));
@@ -5917,7 +5917,7 @@ static int ipti_group_forget(ipt_cache_line *line, uint16_t space, uint64_t ip,
     return some;
 }
 
-/* The same for all groups or, where those are fewer, for those that can hold
+/* Forget it so in all groups or, where those are fewer, in those that can hold
  * such code in the spaces from `space` to `last`. It goes on from sweep_. */
 static int ipti_cache_sweep(ipt_cache *cache, uint16_t space, uint16_t last,
                             uint64_t ip, uint64_t size)
