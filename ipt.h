@@ -2552,7 +2552,7 @@ typedef struct ipt_cov_leg_ {
     uint64_t all;  /* ... all of them, under a stop bit */
     uint32_t psb_size;
     uint8_t full;    /* there may be more */
-    uint8_t behind;  /* IPTI_COV_ */
+    uint8_t after;   /* IPTI_COV_ */
     uint8_t at;      /* IPTI_LEG_ */
     uint8_t enabled; /* tracing is */
     uint8_t moved;   /* flow is not where the walk was */

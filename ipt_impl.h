@@ -8921,7 +8921,7 @@ enum { /* what comes after the bits */
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
 #define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
 #define IPTI_COV_MODE 8
-#define IPTI_COV_BEHIND 10
+#define IPTI_COV_AFTER 10
 #define IPTI_COV_REST 0xfcffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
@@ -9035,7 +9035,7 @@ static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
 static inline int ipti_cov_limits(uint32_t key)
 {
     return key & IPTI_COV_DONE
-           && (key >> IPTI_COV_BEHIND & 7) >= IPTI_COV_PGD;
+           && (key >> IPTI_COV_AFTER & 7) >= IPTI_COV_PGD;
 }
 
 static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
@@ -9134,10 +9134,10 @@ static inline unsigned ipti_line_frames(const ipt_cov_line *line)
 }
 
 /* What a line takes of what comes after the bits. */
-static inline uint8_t ipti_line_behind(const ipt_cov_line *line)
+static inline uint8_t ipti_line_after(const ipt_cov_line *line)
 {
     return line->key_ & IPTI_COV_DONE
-               ? (uint8_t) (line->key_ >> IPTI_COV_BEHIND & 7)
+               ? (uint8_t) (line->key_ >> IPTI_COV_AFTER & 7)
                : (uint8_t) IPTI_COV_NONE;
 }
 
@@ -9159,7 +9159,7 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     if (!line->pop_)
         return line;
     if (!ipti_calls_pop(&w->calls, &ip))
-        return ipti_line_behind(line) == IPTI_COV_TIP ? line : NULL;
+        return ipti_line_after(line) == IPTI_COV_TIP ? line : NULL;
     decoder->learn_.line = *line;
     decoder->learn_.line.next_ = ipti_wrap(w->mode.now, ip);
     return &decoder->learn_.line;
@@ -9405,7 +9405,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
         whole.counts_ = (uint8_t) (ipti_line_edges(&whole) | peak << 3);
     whole.key_ |= piece->key_ & IPTI_COV_STACK;
     whole.key_ += piece->key_ & IPTI_COV_USED;
-    if (((piece->key_ ^ whole.key_) >> IPTI_COV_BEHIND & 7) == 0
+    if (((piece->key_ ^ whole.key_) >> IPTI_COV_AFTER & 7) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
     whole.pop_ |= piece->pop_;
@@ -9529,7 +9529,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
-    const uint8_t behind = ipti_line_behind(line);
+    const uint8_t after = ipti_line_after(line);
 
     if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line))) {
         ipti_cov_stand(w);
@@ -9539,36 +9539,36 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     leg->tnt = ipti_cov_left(leg->tnt, left);
     ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
                  line->kind_ & 31);
-    ipti_flow_at(&w->flow, behind == IPTI_COV_NONE ? line->next_ : leg->to);
-    if (behind == IPTI_COV_PSB && decoder->cov_->seen)
+    ipti_flow_at(&w->flow, after == IPTI_COV_NONE ? line->next_ : leg->to);
+    if (after == IPTI_COV_PSB && decoder->cov_->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
-    if (behind == IPTI_COV_PGD || behind == IPTI_COV_PGD_NO_IP)
+    if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
-    if (w->flow.enabled && (behind == IPTI_COV_TIP || line->pop_)
+    if (w->flow.enabled && (after == IPTI_COV_TIP || line->pop_)
         && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
         ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
-    return behind == leg->behind && left == 0;
+    return after == leg->after && left == 0;
 }
 
 /* Give the walk what a run holds, in place of its packets. */
 static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
-                          uint8_t behind)
+                          uint8_t after)
 {
     ipti_cov_stand(w);
     ipti_next_bits(&w->next, w->next.tnt_offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt)));
-    if (behind == IPTI_COV_TIP)
+    if (after == IPTI_COV_TIP)
         ipti_next_target(&w->next, w->next.tip_offset, leg->to);
-    if (behind <= IPTI_COV_TIP)
+    if (after <= IPTI_COV_TIP)
         return;
     w->next.event.offset = 0;
     w->next.event.ip = leg->to;
     w->next.event.u.branch.to = leg->to;
     w->next.event.type = IPT_EVT_DISABLED;
     w->next.event.flags = IPT_EVENT_NO_IP;
-    if (behind == IPTI_COV_PGD_NO_IP)
+    if (after == IPTI_COV_PGD_NO_IP)
         w->next.event.flags |= IPT_EVENT_NO_TO;
-    if (behind == IPTI_COV_PSB) {
+    if (after == IPTI_COV_PSB) {
         w->next.event.type = IPT_EVT_ENABLED;
         w->next.event.flags = IPT_EVENT_STATUS;
     }
@@ -9690,26 +9690,26 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
  * there and the whole block is passed at its branch. Returns 0 if that cannot
  * be: what is passed twice may cause an event, or tracing was disabled in the
  * middle of the block. */
-static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t behind)
+static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
 {
     ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
                                              : decoder->leg_.to;
 
-    if (behind != IPTI_COV_PSB)
-        return behind <= IPTI_COV_TIP || !decoder->block_.mode;
+    if (after != IPTI_COV_PSB)
+        return after <= IPTI_COV_TIP || !decoder->block_.mode;
     line->items_[0] = (uint32_t) (ip - line->ip_);
     return ipti_line_reaches(line, ip)
            && !(decoder->block_.mode && decoder->block_.causes)
            && decoder->learn_.frames < ipti_cov_items(decoder->cov_);
 }
 
-/* Learn a line for `tnt`, which is all of the leg's bits with `behind`, or the
+/* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
  * first of them: as much of it as the walk follows and has room. Flow stays.
  * Returns NULL if that is nothing. */
 static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
-                                                     uint8_t behind)
+                                                     uint8_t after)
 {
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
@@ -9724,15 +9724,15 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
-    line->key_ = decoder->keys_.own | (uint32_t) behind << IPTI_COV_BEHIND;
-    ipti_cov_load(w, leg, tnt, behind);
+    line->key_ = decoder->keys_.own | (uint32_t) after << IPTI_COV_AFTER;
+    ipti_cov_load(w, leg, tnt, after);
     some = ipti_cov_try(decoder);
-    if (behind > IPTI_COV_TIP && some & IPTI_COV_DONE)
+    if (after > IPTI_COV_TIP && some & IPTI_COV_DONE)
         line->next_ = leg->to;
-    if (behind == IPTI_COV_PSB && some & IPTI_COV_DONE)
+    if (after == IPTI_COV_PSB && some & IPTI_COV_DONE)
         line->kind_ &= 0xe0;
     if (some & IPTI_COV_DONE && decoder->cov_->seen
-        && !ipti_cov_rewind(decoder, behind))
+        && !ipti_cov_rewind(decoder, after))
         some = 0;
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
     if (some)
@@ -9751,10 +9751,10 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
 
 /* The line for flow at ip, in one memo or the other. */
 static IPTI_APART const ipt_cov_line *
-ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t behind, uint64_t ip,
+ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t after, uint64_t ip,
               uint64_t tnt, uint64_t to)
 {
-    const uint32_t key = (uint32_t) behind << IPTI_COV_BEHIND;
+    const uint32_t key = (uint32_t) after << IPTI_COV_AFTER;
     const ipt_cov_line *line = NULL;
 
     if (decoder->keys_.shared)
@@ -9772,7 +9772,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
-    const int apart = leg->behind == IPTI_COV_PSB && decoder->cov_->seen;
+    const int apart = leg->after == IPTI_COV_PSB && decoder->cov_->seen;
     ipt_cov_line *whole = &decoder->learn_.whole;
     const ipt_cov_line *line;
     int fits = 1;
@@ -9782,19 +9782,19 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
     whole->key_ =
-        decoder->keys_.own | (uint32_t) leg->behind << IPTI_COV_BEHIND;
+        decoder->keys_.own | (uint32_t) leg->after << IPTI_COV_AFTER;
     while (status == 0 && fits) {
         const unsigned n = ipti_top(leg->tnt);
         const int last = apart ? n == 0 : n <= IPTI_COV_PIECE;
         const uint64_t tnt = n <= IPTI_COV_PIECE
                                  ? leg->tnt : leg->tnt >> (n - IPTI_COV_PIECE);
-        const uint8_t behind = last ? leg->behind : (uint8_t) IPTI_COV_NONE;
+        const uint8_t after = last ? leg->after : (uint8_t) IPTI_COV_NONE;
         line = last && tnt == whole->tnt_ /* which is not known */
                    ? NULL
-                   : ipti_cov_find(decoder, behind, decoder->walk_.flow.ip, tnt,
+                   : ipti_cov_find(decoder, after, decoder->walk_.flow.ip, tnt,
                                    leg->to);
         if (!line) {
-            line = ipti_cov_learn(decoder, tnt, behind);
+            line = ipti_cov_learn(decoder, tnt, after);
             leg->noisy = 1; /* the next time it may be worth it */
         }
         if (!line)
@@ -10098,7 +10098,7 @@ static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     if (!size || !ipti_cov_stated(decoder, &asid, 0))
         return 0;
     leg->next = p + size;
-    leg->behind = IPTI_COV_TIP;
+    leg->after = IPTI_COV_TIP;
     return 1;
 }
 
@@ -10120,7 +10120,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->ip = leg->last_ip;
         leg->enabled = size != 0;
         leg->line = NULL;
-        leg->behind = IPTI_COV_TIP;
+        leg->after = IPTI_COV_TIP;
         ipti_prev_none(&decoder->walk_.prev);
         return leg->enabled;
     }
@@ -10134,7 +10134,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     }
     leg->psb = p;
     leg->last_ip = 0;
-    leg->behind = IPTI_COV_PSB;
+    leg->after = IPTI_COV_PSB;
     leg->next = p + leg->psb_size;
     return 1;
 }
@@ -10152,17 +10152,17 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     if (p < leg->end && leg->tnt < IPTI_COV_FULL) {
         if ((*p & IPTI_IP_MASK) == IPTI_TIP
             || (*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
-            leg->behind = (*p & IPTI_IP_MASK) == IPTI_TIP ? IPTI_COV_TIP
-                                                          : IPTI_COV_PGD;
+            leg->after = (*p & IPTI_IP_MASK) == IPTI_TIP ? IPTI_COV_TIP
+                                                         : IPTI_COV_PGD;
             next = p + ipti_cov_ip(&leg->last_ip, p);
             if (*p == IPTI_TIP_PGD) {
-                leg->behind = IPTI_COV_PGD_NO_IP;
+                leg->after = IPTI_COV_PGD_NO_IP;
                 next = p + 1;
             }
         } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
             psb = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
             if (psb) {
-                leg->behind = IPTI_COV_PSB;
+                leg->after = IPTI_COV_PSB;
                 leg->last_ip = ip;
                 leg->psb = p;
                 leg->psb_size = 0;
@@ -10171,10 +10171,10 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         }
     }
     leg->next = next;
-    leg->to = leg->behind == IPTI_COV_PGD_NO_IP ? 0 : leg->last_ip;
+    leg->to = leg->after == IPTI_COV_PGD_NO_IP ? 0 : leg->last_ip;
     if (IPTI_LIKELY(next != p))
         return 1;
-    leg->behind = IPTI_COV_NONE;
+    leg->after = IPTI_COV_NONE;
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
                     && p[1] == IPTI_SECOND_TNT_64);
@@ -10214,11 +10214,11 @@ static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     leg->held = 1;
     leg->moved = 1;
     leg->at = IPTI_LEG_IDLE;
-    if (leg->behind == IPTI_COV_PSB)
+    if (leg->after == IPTI_COV_PSB)
         ipti_cov_psb_passed(decoder,
                             leg->offset + (uint64_t) (leg->psb - leg->window),
                             leg->enabled, leg->last_ip);
-    return leg->behind != IPTI_COV_NONE || leg->full;
+    return leg->after != IPTI_COV_NONE || leg->full;
 }
 
 /* Copy where the fast path is to the rest of the decoder. */
@@ -10327,11 +10327,11 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
-                    && (key <= (own | IPTI_COV_TIP << IPTI_COV_BEHIND)
+                    && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
                         || !ipti_cov_limits(line->key_)
                         || line->next_ == to)))
         return line;
-    return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_BEHIND & 7), ip,
+    return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
                          tnt, to);
 }
 
@@ -10342,7 +10342,7 @@ static IPTI_HOT const uint8_t *
 ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
                uint64_t *tnt, uint32_t *key, uint64_t *to)
 {
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
+    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
     const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
     uint64_t more;
     unsigned size;
@@ -10358,7 +10358,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
         if (*tnt >= IPTI_COV_FULL)
             *key = own;
         else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-            *key = own | IPTI_COV_PGD << IPTI_COV_BEHIND;
+            *key = own | IPTI_COV_PGD << IPTI_COV_AFTER;
         else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
             return NULL;
     }
@@ -10382,7 +10382,7 @@ static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
     leg->all = leg->held;
     (void) ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->all);
     leg->tnt = tnt;
-    leg->behind = (uint8_t) (key >> IPTI_COV_BEHIND & 7);
+    leg->after = (uint8_t) (key >> IPTI_COV_AFTER & 7);
     leg->full = 1;
     leg->noisy = (uint8_t) ipti_memo_noisy(memo);
 }
@@ -10397,14 +10397,14 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint32_t shared = decoder->keys_.shared;
     const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
     const uint32_t own = shared ? shared : decoder->keys_.own;
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_BEHIND;
+    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint8_t *const end = leg->end;
     const uint8_t *p = leg->p;
     const uint8_t *next;
-    const uint8_t *behind;
+    const uint8_t *after;
     const ipt_cov_line *line = NULL;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
@@ -10446,10 +10446,10 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             continue;
         }
         next = ipti_cov_pads(p, end);
-        behind = next;
+        after = next;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
             next += ipti_cov_ip(&last_ip, next);
-        leg->enabled = next != behind;
+        leg->enabled = next != after;
         if (IPTI_UNLIKELY(!leg->enabled))
             break;
         leg->line = NULL;
@@ -10502,7 +10502,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
         }
         leg->ip = ip;
         leg->tnt = ipti_cov_left(tnt, n);
-        if (!leg->full || leg->behind != IPTI_COV_NONE || n > IPTI_COV_PIECE)
+        if (!leg->full || leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
             return;
         leg->p = leg->next;
         leg->held = tnt = leg->tnt;
@@ -10543,7 +10543,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
             continue;
         ipti_cov_flush(decoder);
         line = missed ? NULL
-                      : ipti_cov_find(decoder, leg->behind, leg->ip, leg->tnt,
+                      : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
                                       leg->to);
         status = line ? ipti_cov_take(decoder, line) : ipti_cov_miss(decoder);
         if (status < 0)

@@ -345,7 +345,7 @@ TEST(endless_jumps)
 }
 
 /* A way into an endless loop, after another way without trace. */
-TEST(endless_behind_a_branch)
+TEST(endless_after_a_branch)
 {
     static const row r
         = {"way", {CODE(0x1000, JMP("\x00") JMP("\x00") JMP("\x00")
@@ -813,7 +813,7 @@ int main(void)
     RUN(long_blocks);
     RUN(endless_jumps);
     RUN(endless_nops);
-    RUN(endless_behind_a_branch);
+    RUN(endless_after_a_branch);
     RUN(synchronise);
     RUN(start);
     RUN(block_in_progress);

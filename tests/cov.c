@@ -306,7 +306,7 @@ TEST(mutants_psb_that_says_nothing_new)
 }
 
 /* A PTW at the IP of the branch before it, where the fast path ends. */
-static const row behind_rows[] = {
+static const row ptw_rows[] = {
     {ROW "a ptw of the branch before",
      {CODE(0x1000, JCC0 JMP_RAX JCC0 JCC0 JMP_RAX)},
      {ON, TNT(1, 0), TIP(0x1004), PTW(1, 1, 5), FUP(0x1002), TNT(2, 0),
@@ -337,7 +337,7 @@ TEST(R1_far_branches)
 
 TEST(mutants_event_of_the_branch_before)
 {
-    for (size_t i = 0; i < LENGTH(behind_rows); i++) run_far(&behind_rows[i]);
+    for (size_t i = 0; i < LENGTH(ptw_rows); i++) run_far(&ptw_rows[i]);
 }
 
 /* A TNT-64 without a stop bit has no bits, and is no packet. */

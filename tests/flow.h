@@ -1706,8 +1706,8 @@ typedef struct table {
 /* X(name, rows, errata) */
 #define FINDINGS(X)                                              \
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
-    X(S4_disabled_behind_mov_cr3, S4_rows, 0)                    \
-    X(S3_mode_behind_overflow, S3_rows, 0)                       \
+    X(S4_disabled_after_mov_cr3, S4_rows, 0)                     \
+    X(S3_mode_after_overflow, S3_rows, 0)                        \
     X(S6_overflow_and_psb, S6_rows, 0)                           \
     X(S11_into, S11_rows, 0)                                     \
     X(R6_loop_that_counts, R6_rows, 0) \

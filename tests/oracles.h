@@ -392,17 +392,17 @@ static inline int sim_is_seam(const fuzz_item *item)
  * trace. Returns 0 if there is none before an error. */
 static inline int sim_find(const fuzz_log *log, uint64_t offset, sim_mark *m)
 {
-    int behind_it = 0;
+    int after_it = 0;
 
     memset(m, 0, sizeof(*m));
     for (; m->at < log->count; m->at++) {
         const fuzz_item *item = &log->item[m->at];
         sim_follow(m, item);
         if (sim_is_seam(item) && item->offset == offset)
-            behind_it = 1;
-        else if (behind_it && item->what == FUZZ_INSN && is_branch(item->kind))
+            after_it = 1;
+        else if (after_it && item->what == FUZZ_INSN && is_branch(item->kind))
             return 1;
-        else if (behind_it && item->what == FUZZ_STOP)
+        else if (after_it && item->what == FUZZ_STOP)
             return 0;
     }
     return 0;

@@ -266,7 +266,7 @@ TEST(many)
     end();
 }
 
-TEST(forward_from_behind_a_psb)
+TEST(forward_from_after_a_psb)
 {
     ipt_packet p;
     size_t second;
@@ -1262,7 +1262,7 @@ int main(void)
     RUN(backward_over_a_long_run);
     RUN(a_trace_of_pairs);
     RUN(many);
-    RUN(forward_from_behind_a_psb);
+    RUN(forward_from_after_a_psb);
     RUN(swallowed);
     RUN(how_far_back);
     RUN(set);

@@ -265,7 +265,7 @@ TEST(ratio_is_rounded_down)
 /* ---- CYC ---- */
 
 /* MTCs before a TSC say nothing of the cycles after it. */
-TEST(cyc_behind_tsc)
+TEST(cyc_after_tsc)
 {
     begin(4, 1, 4);
     config.nom_freq = 4;
@@ -1043,7 +1043,7 @@ int main(void)
     RUN(mtc_above_tma_carry);
     RUN(mtc_only);
     RUN(ratio_is_rounded_down);
-    RUN(cyc_behind_tsc);
+    RUN(cyc_after_tsc);
     RUN(cyc_without_calibration);
     RUN(cyc_by_cbr);
     RUN(cbr_zero);

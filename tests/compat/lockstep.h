@@ -587,7 +587,7 @@ static int is_new_insn(const uint8_t *raw)
     return raw[0] == 0xd5;
 }
 
-/* Why both may differ behind the last instruction, or at it; -1: nothing. */
+/* Why both may differ after the last instruction, or at it; -1: nothing. */
 static int why_last(const subject *s)
 {
     uint8_t raw[15] = {0};

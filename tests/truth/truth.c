@@ -1539,7 +1539,7 @@ static int check_insns(uint64_t ip, uint64_t end_ip, unsigned count,
         return bad("%" PRIx64 " is %sspeculative", ip,
                    at.speculative ? "" : "not ");
     if (!!(flags & IPT_FLOW_RESYNCED) != at.resync)
-        return bad("%" PRIx64 " is %sbehind a loss", ip,
+        return bad("%" PRIx64 " is %safter a loss", ip,
                    at.resync ? "" : "not ");
     at.resumed += at.resync;
     at.resync = 0;
