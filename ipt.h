@@ -1215,7 +1215,9 @@ typedef struct ipt_cache_line ipt_cache_line;
 typedef struct ipt_cache ipt_cache;
 
 /* Give a cache its memory: `count` lines, at least 64 (4 KiB). The largest
- * power of two of them is used.
+ * power of two of them is used. Decoders that used it have to be initialised
+ * again, too. A memo need not be: what it knew of the code is forgotten. Of
+ * several memos of one cache, initialise either all or none.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
@@ -2293,6 +2295,7 @@ struct ipt_cache {
     uint32_t renew_;   /* lines emptied so that numbers can begin anew */
     uint16_t next_id_; /* the last number that was given to a space */
     uint8_t aliases_;  /* config.space was asked */
+    uint64_t name_;    /* for memos; 0: it has none yet */
     uint64_t pages_[16]; /* bits, by the page's hash: code of these pages may
                           * be known that is in no line */
     ipt_window_ window_;
@@ -2500,12 +2503,13 @@ struct ipt_cov_memo {
     uint32_t clock_;
     const ipt_cache *cache_;
     uint64_t epoch_;   /* changes when all lines are forgotten */
-    uint32_t version_; /* of the cache */
     uint32_t renew_;   /* lines to be emptied so that numbers can begin anew */
     uint32_t next_id_; /* the last number that was given to a space */
     uint8_t noise_;    /* how full it was, lately */
     uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
-    uint32_t tables_;  /* how many it named */
+    uint64_t code_;    /* the name of cache_, which has another one when it is
+                        * initialised again, plus its version */
+    uint32_t named_;   /* caches and tables that it gave a name */
 };
 
 struct ipt_cov_mark {

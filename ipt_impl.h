@@ -8973,6 +8973,16 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
     memo->epoch_++;
 }
 
+/* The name of a cache or a table, for memos; it gets one if it has none. One
+ * that is initialised again gets another. */
+static uint64_t ipti_memo_call(ipt_cov_memo *memo, uint64_t *name)
+{
+    if (!*name)
+        *name = ipti_cov_mix(ipti_cov_mix((uint64_t) (uintptr_t) memo)
+                             + ++memo->named_) | 1;
+    return *name;
+}
+
 /* Does a line name an address space? Only the first two of a set can, and
  * others never take their place. */
 static int ipti_memo_names(const ipt_cov_memo *memo, const ipt_cov_line *line)
@@ -9922,15 +9932,18 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     const ipt_cov_config *cov = decoder->cov_;
     const ipt_asid *asid = &decoder->at.asid;
     const uint32_t version = w->cache ? w->cache->version_ : 0;
+    const uint32_t mode = (uint32_t) w->mode.now << IPTI_COV_MODE;
     ipt_cov_memo *memo = cov->memo;
+    const uint64_t code
+        = version + (w->cache ? ipti_memo_call(memo, &w->cache->name_) : 0);
     uint32_t own = decoder->keys_.own >> IPTI_COV_SPACE;
     uint32_t shared = decoder->keys_.shared >> IPTI_COV_SPACE;
 
     if (memo->renew_ && !ipti_memo_renew(memo, config))
         return 0;
-    if (memo->version_ != version || memo->cache_ != w->cache) {
+    if (memo->code_ != code || memo->cache_ != w->cache) {
         ipti_memo_forget(memo); /* code was invalidated, or may have been */
-        memo->version_ = version;
+        memo->code_ = code;
         memo->cache_ = w->cache;
     }
     if (own == 0 || decoder->keys_.epoch != memo->epoch_
@@ -9952,11 +9965,8 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     }
     if (decoder->keys_.version != version)
         shared = 0;
-    decoder->keys_.own =
-        own << IPTI_COV_SPACE | (uint32_t) w->mode.now << IPTI_COV_MODE;
-    decoder->keys_.shared = shared ? shared << IPTI_COV_SPACE
-                                    | (uint32_t) w->mode.now << IPTI_COV_MODE
-                              : 0;
+    decoder->keys_.own = own << IPTI_COV_SPACE | mode;
+    decoder->keys_.shared = shared ? shared << IPTI_COV_SPACE | mode : 0;
     return 1;
 }
 
@@ -10626,26 +10636,13 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     return sum;
 }
 
-/* What a memo calls the table that has the blocks of its lines. One that was
- * emptied gets another name. */
-static uint64_t ipti_cov_name_seen(const ipt_cov_config *cov)
-{
-    ipt_cov_memo *memo = cov->memo;
-
-    if (!cov->seen)
-        return 0;
-    if (!cov->seen->name_)
-        cov->seen->name_ = ipti_cov_mix((uint64_t) (uintptr_t) memo
-                                        + ++memo->tables_) | 1;
-    return cov->seen->name_;
-}
-
 /* Does the memo belong to this formula? If not, it is emptied. */
 static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint64_t formula = ipti_cov_formula(config, cov);
     ipt_cov_memo *memo = cov->memo;
+    uint64_t seen = 0;
 
     decoder->keys_.formula = formula;
     decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
@@ -10658,11 +10655,12 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
         return IPT_ERR_STATE;
     if (cov->shared && cov->shared->formula_ != formula)
         return IPT_ERR_CONFIG;
-    if (memo && (memo->formula_ != formula
-                 || memo->seen_ != ipti_cov_name_seen(cov))) {
+    if (memo && cov->seen)
+        seen = ipti_memo_call(memo, &cov->seen->name_);
+    if (memo && (memo->formula_ != formula || memo->seen_ != seen)) {
         ipti_memo_forget(memo);
         memo->formula_ = formula;
-        memo->seen_ = ipti_cov_name_seen(cov);
+        memo->seen_ = seen;
     }
     return IPT_OK;
 }

@@ -1774,6 +1774,27 @@ TEST(pages_without_code)
     CHECK_EQ(hand_slot(0x1000, 0x1008), 100);
 }
 
+/* The cache is initialised again, and again as young as it was: the memo stays,
+ * but what it knows is of code from before. */
+TEST(cache_made_anew)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    const size_t size = hand_trace(bytes, HAND_CR3, 100);
+    ipt_segment piece = {bytes, size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    loop_init(&kept, 0, 0, 64);
+    for (int n = 0; n < 6; n++) {
+        hand_write(1, n % 2 ? 8 : 4);
+        CHECK_EQ(ipt_cache_init(&kept.cache, kept.code, LENGTH(kept.code)),
+                 IPT_OK);
+        memset(kept.map, 0, sizeof kept.map);
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK_EQ(hand_slot(0x1000, 0x1004), n % 2 ? 0 : 100);
+        CHECK_EQ(hand_slot(0x1000, 0x1008), n % 2 ? 100 : 0);
+    }
+}
+
 /* A decoder is in a space while another one uses up the numbers of spaces, of
  * the code cache or of the memo: none is given to two spaces. */
 TEST(mutants_numbers_begin_anew)
@@ -2458,6 +2479,7 @@ int main(void)
     RUN(missing_page);
     RUN(shared);
     RUN(pages_without_code);
+    RUN(cache_made_anew);
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
