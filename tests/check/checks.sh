@@ -67,7 +67,7 @@ caught freestanding '-m32.* imports'
 edit ipt_impl.h 's/_BitScanForward64(&low, value);/_BitScanForward64(low, value);/'
 caught freestanding 'Windows'
 
-core "$third" 'IPT_API int ipt_planted(void)\n{
+core "$third" 'static int ipti_planted(void)\n{
     return ipt_pkt_name(0) != NULL;\n}'
 caught layers 'uses a later section'
 edit ipt_impl.h "s/^ \*  *  \[$last_tag\].*/ * planted/"
@@ -101,6 +101,12 @@ edit ipt.h '/^ \* WHICH LAYER/s/^/ *\n *\n *\n *\n *\n *\n *\n/'
 caught layers 'manual: .* lines'
 edit Makefile 's/^LIBS := /x: private &/'
 caught layers 'newer than 3.81'
+edit Makefile 's/+@\$(SUB) tools$/@$(SUB) tools/'
+caught layers '@[$][(]SUB[)] tools'
+edit examples/hypervisor.md '$s/$/ The page is be''hind./'
+caught layers 'The page is be''hind'
+edit ipt_impl.h '/^ *\/[*] .*[*]\/$/d; s/ *\/[*] .*[*]\/$//'
+caught layers 'of the lines have comments'
 edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
 caught layers 'ipt_gen: .* members'
 

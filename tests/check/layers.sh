@@ -27,20 +27,6 @@ head -n "$((first - 2))" "$impl" |
 cut -d' ' -f2 tags | diff contents - >bad
 expect_empty "contents list (<) and banners (>) differ" bad
 
-# ---- the prefix test: the file cut at each banner stands alone ----
-{ cat tags; echo "$(($(wc -l <"$impl") + 3)) end"; } | tail -n +2 >cuts
-previous=$(head -n 1 tags | cut -d' ' -f2)
-while have gcc gcc && read -r line tag; do
-    { head -n $((line - 2)) "$impl"; [ "$tag" = end ] || echo '#endif'; } \
-        >prefix.c
-    if gcc -std=c99 -w -O0 -fkeep-static-functions -I"$root" -c prefix.c \
-        -o prefix.o 2>bad; then
-        nm -u prefix.o | grep 'ipti\?_' >bad
-    fi
-    expect_empty "[$previous] uses a later section" bad
-    previous=$tag
-done <cuts
-
 # ---- style of the code ----
 
 # A function begins with a brace in column 1 and ends so.
@@ -194,5 +180,45 @@ done <tags
 (cd "$root" && grep -nE '(: *|^)private |^(undefine|load) |^define .*=|!=|::=|&:|^\.ONESHELL|\$\((file|guile|let|intcmp) |^'"$(printf '\t')"'@?\$\((SUB\)|call COMPAT_SANITIZED)' \
     Makefile tests/*/*.mk) >"$tmp/bad"
 expect_empty "make: newer than 3.81, or \$(SUB) without +" "$tmp/bad"
+
+# Words that a reader stumbles over, and ours for them: after, is missing, says,
+# until, written out. The patterns are split so that this file has none of them.
+(cd "$root" && grep -rniIE --exclude-dir=.git --exclude-dir=build \
+    --exclude-dir=data 'be''hind|\b(la''cks?|la''cking|te''lls|ti''ll|whil''st)\b|\b[ei]\.''[ge]\.' .) \
+    >bad
+expect_empty "words" bad
+grep -nE '^ *(/\*|//) (It|They|The same)\b' "$impl" "$api" >bad
+expect_empty "comments that begin with a pronoun" bad
+
+# Comments: of the lines that are not blank, those with a comment or a part of
+# one.
+awk '/[^ ]/ {
+        lines++; with = inside; rest = $0
+        while (match(rest, inside ? "[*]/" : "/[*/]")) {
+            with = 1
+            if (substr(rest, RSTART, 2) == "//") break
+            inside = !inside; rest = substr(rest, RSTART + 2)
+        }
+        comments += with }
+    END {
+        share = 100 * comments / lines
+        if (share < 15 || share > 30)
+            printf "%.1f %% of the lines have comments: 15 to 30\n", share }
+    ' "$impl" >bad
+expect_empty "ipt_impl.h: comments" bad
+
+# ---- the prefix test: the file cut at each banner stands alone ----
+{ cat tags; echo "$(($(wc -l <"$impl") + 3)) end"; } | tail -n +2 >cuts
+previous=$(head -n 1 tags | cut -d' ' -f2)
+while have gcc gcc && read -r line tag; do
+    { head -n $((line - 2)) "$impl"; [ "$tag" = end ] || echo '#endif'; } \
+        >prefix.c
+    if gcc -std=c99 -w -O0 -fkeep-static-functions -I"$root" -c prefix.c \
+        -o prefix.o 2>bad; then
+        nm -u prefix.o | grep 'ipti\?_' >bad
+    fi
+    expect_empty "[$previous] uses a later section" bad
+    previous=$tag
+done <cuts
 
 report
