@@ -29,7 +29,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = checks freestanding layers cxx stack fuel readme install deb
+CHECKS = checks tests freestanding layers cxx stack fuel readme install deb
 
 # $(call found,header,flags): the flags, if the compiler finds the header.
 hash := \#

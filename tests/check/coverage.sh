@@ -29,6 +29,7 @@ if [ "$TESTS" != kept ]; then
     export LLVM_PROFILE_FILE
     cp ipt_impl.h "$dir" # it may be worked on meanwhile
     make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \
+        ${SCRIPTS:+SCRIPTS="$SCRIPTS"} \
         CFLAGS="-O2 -g -fprofile-instr-generate -fcoverage-mapping" |
         tee "$dir/log"
 fi

@@ -2,14 +2,16 @@
 
 # These scripts build what they run themselves, in flags of their own, ...
 OWN = afl bench cov scale share
-# ... and these record for minutes, which takes no less time under sanitizers:
-# make sanitize SLOW= runs them, too.
+# ... and these run programs for minutes, which takes no less time under
+# sanitizers, and takes no branch that others do not: SLOW= runs them, too.
 SLOW = perf ptparallel ptprof truth views
+# $(call scripts_but,NAMES): all scripts but these.
+scripts_but = SCRIPTS="$(filter-out $(patsubst %,tests/%.sh,$1),$(SCRIPTS))"
 SANITIZED = BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
     -fsanitize=address,undefined -fno-sanitize-recover=all"
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	+@$(SUB) run-tests $(SANITIZED) \
-	    SCRIPTS="$(filter-out $(patsubst %,tests/%.sh,$(OWN) $(SLOW)),$(SCRIPTS))"
+	    $(call scripts_but,$(OWN) $(SLOW))
 
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
 	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
@@ -22,7 +24,9 @@ hashes:  ## Does all decode as in commit BASE=HEAD? TRACES=dir adds real traces
 	@BUILD=$(BUILD) CC="$(CC)" BASE=$(BASE) LIBS="$(LIBS)" sh $(CHECK_DIR)/hashes.sh $(TRACES)
 
 coverage:  ## Branches of ipt_impl.h that run-tests takes; fails below limits
-	@BUILD=$(BUILD) sh $(CHECK_DIR)/coverage.sh
+	@BUILD=$(BUILD) $(call scripts_but,$(SLOW)) sh $(CHECK_DIR)/coverage.sh
+
+check-tests:  ## Tests, hashes, coverage, ... fail on a planted fault
 
 SECTIONS = pkt sync time evt bind walk blk cov hot cache
 mutate:  ## Faults that tests notice; SECTIONS=..., COUNT=250 each (0: all)

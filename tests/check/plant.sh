@@ -1,0 +1,28 @@
+# plant.sh: what checks.sh and tests.sh share: copies of the tree with one fault.
+
+. "$(dirname "$0")/lib.sh"
+tree=$tmp/tree
+
+# A fresh copy of the tree.
+copy() {
+    rm -rf "$tree"
+    mkdir "$tree"
+    (cd "$root" && tar cf - --exclude=./.git --exclude=./build .) |
+        (cd "$tree" && tar xf -)
+}
+
+# core LINE TEXT: a copy with TEXT in ipt_impl.h before LINE.
+core() {
+    copy
+    { head -n $(($1 - 1)) "$root/ipt_impl.h"
+      printf '%b\n\n' "$2"
+      tail -n +"$1" "$root/ipt_impl.h"
+    } >"$tree/ipt_impl.h"
+}
+
+# edit FILE SED-SCRIPT: a copy with one file changed; it has to change.
+edit() {
+    copy
+    sed "$2" "$root/$1" >"$tree/$1"
+    if cmp -s "$root/$1" "$tree/$1"; then fail "nothing planted in $1: $2"; fi
+}

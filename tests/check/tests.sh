@@ -1,0 +1,140 @@
+#!/bin/sh
+# tests.sh [TREE]: the tests notice. Test programs and their runner, hashes,
+# coverage, mutate and prove each fail, for the right reason, on a copy of the
+# tree with one fault planted.
+
+. "$(dirname "$0")/plant.sh"
+
+# What decodes otherwise than before: another event, and a place.
+hashes_fail() {
+    if (cd "$tree" && BUILD="$tmp/hashes" SEEDS=5 BASE="$root" \
+        sh tests/check/hashes.sh) >"$tmp/out" 2>&1; then
+        fail "hashes does not notice: $1"
+    elif grep -qE -- "$1" "$tmp/out"; then pass
+    else fail_with "hashes fails, but not for: $1" "$tmp/out"; fi
+}
+edit ipt_impl.h 's/evt->psb_lost_cyc = evt->clock.lost_cyc;/;/'
+hashes_fail 'FAIL .* evt: items differ'
+edit ipt_impl.h 's/^    at->ip = w->flow.ip;$/    ;/'
+hashes_fail 'FAIL .* blk: '
+
+# The test runner: failing, crashing, hanging, silent and lying programs.
+copy
+run() {
+    printf '%s\n' "$1" >"$tmp/planted.sh"
+    printf 'echo "3 passed, 0 failed"\n' >"$tmp/good.sh"
+    TEST_TIMEOUT=1 sh "$tree/tests/check/run.sh" "$tmp/good.sh" \
+        "$tmp/planted.sh" >"$tmp/out" 2>&1
+    status=$?
+    if [ $status -eq "$2" ] && [ "$(tail -n 1 "$tmp/out")" = "$3" ]; then pass
+    else fail_with "runner: status $status, want $2 and '$3' for: $1" \
+        "$tmp/out"; fi
+}
+run 'echo "2 passed, 0 failed, 1 skipped"' 0 '5 passed, 0 failed, 1 skipped'
+run 'echo "2 passed, 1 failed"; exit 1' 1 '5 passed, 1 failed'
+run 'echo "2 passed, 1 failed"' 1 '5 passed, 2 failed'
+run 'echo "2 passed, 0 failed"; exit 1' 1 '5 passed, 1 failed'
+run 'echo "2 passed, 0 failed"; kill -SEGV $$' 1 '3 passed, 1 failed'
+run 'sleep 9; echo "2 passed, 0 failed"' 1 '3 passed, 1 failed'
+run 'echo "all is well"' 1 '3 passed, 1 failed'
+
+# The tests: a wrong check, a crash, a byte of the tables changed.
+# make_fails TAG REASON: `make test T=TAG` fails in the copy and says REASON.
+make_test() {
+    MAKEFLAGS='' make -C "$tree" run-tests T="$1" TOOLS= EXAMPLES= FUZZERS= \
+        PROGRAMS=
+}
+make_fails() {
+    if make_test "$1" >"$tmp/out" 2>&1; then
+        fail "make test T=$1 does not notice: $2"
+    elif grep -qE -- "$2" "$tmp/out"; then pass
+    else fail_with "make test T=$1 fails, but not for: $2" "$tmp/out"; fi
+}
+copy
+printf '#include "test.h"\nTEST(a) { %s; }\nint main(void) { RUN(a);
+    return test_report(); }\n' 'CHECK_EQ(1, 2)' >"$tree/tests/planted.c"
+make_fails planted 'want 0x2 \(2\)'
+printf '#include "test.h"\nTEST(a) { %s; }\nint main(void) { RUN(a);
+    return test_report(); }\n' 'abort()' >"$tree/tests/planted.c"
+make_fails planted 'exit status 134'
+# A golden byte; a field in the table that encoder and decoder share.
+quietly "on the tree as it is" make_test pkt
+edit tests/pkt.c 's/{"02 a3 35 12 /{"02 a3 35 13 /'
+make_fails pkt 'CHECK failed'
+edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
+make_fails pkt 'CHECK failed'
+# Rules of hot traces: one run too late, a loop of one block, a deletion after
+# which the head does not count from nothing.
+quietly "on the tree as it is" make_test hot
+export TEST_ONLY=like_the_model
+edit ipt_impl.h 's/++head->count >= h->threshold_/head->count++ >= h->threshold_/'
+make_fails hot 'FAIL like_the_model'
+edit ipt_impl.h 's/block->ip <= h->now_.ip/block->ip < h->now_.ip/'
+make_fails hot 'FAIL like_the_model'
+edit ipt_impl.h '/heads\[trace->head_\].count = 0;/d'
+make_fails hot 'FAIL like_the_model'
+unset TEST_ONLY
+# States of the walk that are not legal: tests/walk.h looks after every call.
+edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = (uint8_t) (hidden | 1);/'
+make_fails insn 'after insn_.* flow: enabled and hidden'
+edit ipt_impl.h 's/    ipti_bind_event(&next->bind, &next->event);/    ;/'
+make_fails insn 'after insn_.* next: bind is not'
+
+# A branch that no test takes, and a test that notices no fault: of one section.
+# net PASSES SCRIPT REASON [SETTING...]: the script passes or not, and says why.
+net() {
+    passes=$1 script=$2 reason=$3
+    shift 3
+    rm -rf "$tmp/net" # whatever is newer there
+    if (cd "$tree" && env BUILD="$tmp/net" "$@" sh "tests/check/$script.sh" \
+        strings) >"$tmp/out" 2>&1; then status=yes; else status=no; fi
+    if [ $status = "$passes" ] && grep -qE -- "$reason" "$tmp/out"; then pass
+    else fail_with "$script: passes: $status; not for: $reason" "$tmp/out"; fi
+}
+one="T=strings TOOLS= EXAMPLES= FUZZERS= PROGRAMS="
+edit ipt_impl.h \
+    's/^    return status >= 0 ? good/    if (status == 12345) return good;\n&/'
+net no coverage '^FAIL strings .* 1[0-9] of' MAKEFLAGS="$one"
+grep -q 'ipti_status_text: status == 12345: true' "$tmp/out" && pass ||
+    fail_with "coverage does not name the branch" "$tmp/out"
+copy
+net no coverage '^ok   strings' MAKEFLAGS="$one" # the others have no tests here
+net yes mutate '^2 passed, 0 failed' COUNT=3 SEED=1
+echo '[strings] planted: it => is not there' >>"$tree/tests/proof/equivalent"
+net no mutate 'names what is not there' COUNT=3 SEED=1
+printf '#define IPT_IMPLEMENTATION\n#include "../ipt.h"\n#include "test.h"
+TEST(a) { CHECK(1); }\nint main(void) { RUN(a); return test_report(); }\n' \
+    >"$tree/tests/strings.c"
+net no mutate '^FAIL together  *0.0 %' COUNT=3 SEED=1
+
+# Executions at random, and faults that they found: a return that lies too far
+# away for a line of the memo, and an instruction of before a resync.
+TEST_COUNT=2500
+export TEST_COUNT
+copy
+quietly "on the tree as it is" make_test simulate
+edit ipt_impl.h 's/if (!ipti_line_reaches(&decoder->learn_.line, from)$/if (0/'
+make_fails simulate 'replay: TEST_SEED='
+edit ipt_impl.h 's/prev->taken = IPTI_TAKEN_ALL;/prev->taken = 0;/'
+make_fails simulate 'replay: TEST_SEED='
+unset TEST_COUNT
+
+# A proof without its claim, or with assumptions that nothing fulfils.
+# proof REASON: that of one harness fails, and says why.
+proof() {
+    for cbmc in "$root/build/cbmc/cbmc" cbmc; do
+        command -v "$cbmc" >/dev/null && break
+    done
+    command -v "$cbmc" >/dev/null ||
+        { skip "prove: CBMC is missing (package cbmc)"; return; }
+    if (cd "$tree" && CBMC=$cbmc BUILD=$tmp/proof sh tests/proof/prove.sh \
+        pkt_block) >"$tmp/out" 2>&1; then fail "prove passes; not: $1"
+    elif grep -qE -- "$1" "$tmp/out"; then pass
+    else fail_with "prove fails, but not for: $1" "$tmp/out"; fi
+}
+edit tests/proof/pkt.c 's/announced ? size : 0/cur.block/'
+proof 'does not notice'
+edit tests/proof/pkt.c 's/__CPROVER_assume(cur.block || /__CPROVER_assume(0 \&\& /'
+proof 'may be empty'
+
+report
