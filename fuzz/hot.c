@@ -13,6 +13,8 @@
  * call back by chance, and only what sanitizers see counts. */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
+#define HOT_STREAM 4096 /* no run has more blocks */
+#define MODEL_BUCKETS 1024
 #include "tests/hot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

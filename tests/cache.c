@@ -491,6 +491,51 @@ TEST(init)
     }
 }
 
+static uint64_t some_base(const ipt_asid *asid, uint64_t ip, uint8_t mode,
+                          void *context)
+{
+    (void) asid, (void) ip, (void) mode, (void) context;
+    return 0x10000;
+}
+
+/* Is asked for what config.read was asked for, and no more. */
+static uint64_t linear_section(const ipt_asid *asid, uint64_t ip, void *context)
+{
+    (void) asid, (void) context;
+    sections_asked++;
+    CHECK(reads && ip - areas[0].ip < areas[0].size);
+    return ip >> 4;
+}
+
+TEST(sections_at_linear_addresses)
+{
+    for (unsigned turn = 0; turn < 4; turn++) {
+        ipt_insn insn;
+        ipt_block block;
+        fresh_config();
+        no_code();
+        PUT(nops(ANY, 0x11000, 64), 0x11023, "\x75\xfe");
+        config.flags = IPT_CONFIG_RELATIVE_IP;
+        config.cs_base = some_base;
+        config.section = linear_section;
+        add_on(IPT_MODE_32);
+        ADD(TNT(1, 0));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(turn & 1 ? &cache : NULL);
+        sections_asked = 0;
+        for (unsigned i = 0; turn < 2 && i < 36; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000 + i);
+        }
+        for (unsigned i = 0; turn >= 2 && i < 3; i++) {
+            CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+            CHECK_EQ(block.ip, 0x1000 + 0x10 * i);
+            CHECK_EQ(block.count, i < 2 ? 16 : 4);
+        }
+        CHECK(sections_asked >= 36);
+    }
+}
+
 /* Far more runs than lines, each passed three times. */
 TEST(eviction)
 {
@@ -1933,6 +1978,7 @@ int main(void)
     RUN(invalidate_spaces);
     RUN(invalidate_shared_spaces);
     RUN(wrapped_run_is_not_kept);
+    RUN(sections_at_linear_addresses);
     RUN(invalidate_fuel);
     RUN(space_numbers_run_out);
     RUN(changed_inside_a_run);

@@ -2,6 +2,8 @@
  * loss, invalidations and the like; small tables; calls from inside callbacks. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
+#define HOT_STREAM 4096 /* no run has more blocks */
+#define MODEL_BUCKETS 1024
 #include "hot.h"
 #include "test.h"
 
@@ -297,7 +299,7 @@ TEST(like_the_model)
     for (seed = 1; seed < 400 && !p.wrong[0]; seed++) {
         const uint64_t first = seed;
         CHECK_EQ(pair_begin(&p, thresholds[below(4)], limits[below(5)],
-                            (int) below(2), 4096, 1024, 65536), IPT_OK);
+                            (int) below(2), 4096, 1024, 8192), IPT_OK);
         run_graph(3000, below(3) ? 100 + below(500) : 0);
         CHECK_EQ(pair_lost(&p), 0);
         if (p.wrong[0]) printf("    seed %u\n", (unsigned) first);

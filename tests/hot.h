@@ -112,7 +112,9 @@ typedef struct model_trace {
     uint64_t covered; /* instructions */
 } model_trace;
 
+#ifndef MODEL_BUCKETS
 #define MODEL_BUCKETS 65536
+#endif
 
 typedef struct hot_model {
     uint64_t threshold, limit; /* limit 0: none */
@@ -375,7 +377,9 @@ static inline void model_end(hot_model *m)
 
 /* ---- the pair ---- */
 
+#ifndef HOT_STREAM
 #define HOT_STREAM 65536 /* blocks that are remembered, a power of two */
+#endif
 
 typedef struct hot_pair {
     hot_model model;
