@@ -1684,6 +1684,26 @@ TEST(fuel_counts_callbacks)
     }
 }
 
+/* One byte is asked for once. */
+TEST(a_byte_that_is_missing)
+{
+    uint64_t units = 1000;
+    ipt_insn insn;
+    fresh_config();
+    no_code();
+    add_on(IPT_MODE_64);
+    add_ip(IPT_PKT_FUP, 0x1000);
+    add_ip(IPT_PKT_TIP, 0x1fff);
+    ADD(TNT(1, 0));
+    start(NULL);
+    config.fuel = &units;
+    for (unsigned i = 1; i < 4; i++) {
+        CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_NEED_PAGE);
+        CHECK_EQ(reads, i);
+        CHECK_EQ(insn_decoder.at.missing, 0x1fff);
+    }
+}
+
 static unsigned spaces_asked;
 
 static uint64_t counted_space(const ipt_asid *asid, void *context)
@@ -1950,9 +1970,9 @@ int main(void)
     RUN(numbers_begin_anew);
     RUN(numbers_by_both_names);
     RUN(pages_of_code);
-    RUN(invalidate_by_address);
     RUN(fuel_counts_callbacks);
     RUN(fuel_counts_spaces);
+    RUN(a_byte_that_is_missing);
     RUN(a_classifier_that_wants_more);
     RUN(runs);
     RUN(runs_of_sections);
@@ -1969,8 +1989,6 @@ int main(void)
     RUN(init);
     RUN(eviction);
     RUN(modes);
-    RUN(many_spaces);
-    RUN(very_many_spaces);
     RUN(guest_spaces);
     RUN(shared_spaces);
     RUN(one_space_for_all);
@@ -1993,6 +2011,9 @@ int main(void)
     RUN(classifiers);
     RUN(more_classifiers);
     RUN(classifiers_that_say_little);
+    RUN(invalidate_by_address);
+    RUN(many_spaces);
+    RUN(very_many_spaces);
     RUN(R4_ends_of_mappings);
     RUN(C1_all_or_nothing);
     return test_report();

@@ -329,6 +329,400 @@ TEST(small_tables)
     CHECK(lost > 100 && alike > 20);
 }
 
+/* ---- full tables, to the letter ----
+ *
+ * What ipt_impl.h says of full tables, done plainly: a table of heads that is
+ * one set, few traces, a pool of few blocks. Callbacks, statistics and what is
+ * public of the tables have to be the same after each call. */
+
+typedef struct exact_trace {
+    ipt_hot_tag tag;
+    uint64_t credit, runs;
+    uint32_t count;
+    int gone;
+    ipt_block blocks[24];
+} exact_trace;
+
+typedef struct exact_model {
+    uint32_t heads, traces, pool, room, limit, threshold; /* how many */
+    int client;
+    struct {
+        ipt_hot_tag tag;
+        uint32_t count;
+        int used;
+    } head[4];
+    exact_trace kept[8], recording; /* its count 0: there is none */
+    uint32_t kept_count, inside, pos; /* inside: a trace, plus 1 */
+    ipt_hot_tag now;
+    uint8_t kind;
+    int cut_off;
+    ipt_hot_stats stats;
+    hot_log log;
+} exact_model;
+
+static exact_model x;
+static hot_log exact_log; /* of the real one */
+
+/* The place of a head, or of the trace with this tag; -1: there is none. */
+static int exact_head(const ipt_hot_tag *tag)
+{
+    for (uint32_t i = 0; i < x.heads; i++)
+        if (x.head[i].used && hot_same_tag(&x.head[i].tag, tag)) return (int) i;
+    return -1;
+}
+
+static int exact_trace_of(const ipt_hot_tag *tag)
+{
+    for (uint32_t i = 0; i < x.kept_count; i++)
+        if (!x.kept[i].gone && hot_same_tag(&x.kept[i].tag, tag))
+            return (int) i;
+    return -1;
+}
+
+/* Its head counts anew. It goes, and is told, when all else is done. */
+static void exact_doom(uint32_t i, int evicted)
+{
+    const int head = exact_head(&x.kept[i].tag);
+    if (head >= 0) x.head[head].count = 0;
+    x.kept[i].gone = 1;
+    x.stats.deleted++;
+    x.stats.evicted += evicted != 0;
+    if (x.inside == i + 1) x.inside = 0;
+}
+
+static void exact_tell(void)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < x.kept_count; i++) {
+        if (x.kept[i].gone) {
+            hot_say(&x.log, HOT_DELETED, &x.kept[i].tag, 0, 0);
+            continue;
+        }
+        if (x.inside == i + 1) x.inside = to + 1;
+        x.kept[to++] = x.kept[i];
+    }
+    x.kept_count = to;
+}
+
+static int exact_make(const ipt_hot_tag *tag, int force)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < x.heads; i++)
+        if (!x.head[i].used) {
+            to = i;
+            break;
+        } else if (x.head[i].count < x.head[to].count)
+            to = i;
+    if (x.head[to].used) {
+        const int trace = exact_trace_of(&x.head[to].tag);
+        x.stats.heads_lost++;
+        if (x.head[to].count) x.head[to].count--;
+        if (x.head[to].count && !force) return -1;
+        if (trace >= 0) exact_doom((uint32_t) trace, 1);
+    }
+    x.head[to].used = 1;
+    x.head[to].tag = *tag;
+    x.head[to].count = 0;
+    return (int) to;
+}
+
+static void exact_stop(int aborted)
+{
+    const int head = exact_head(&x.recording.tag);
+    if (!x.recording.count) return;
+    if (head >= 0) x.head[head].count = 0;
+    x.recording.count = 0;
+    x.stats.aborted += aborted != 0;
+    if (aborted) hot_say(&x.log, HOT_ABORTED, &x.recording.tag, 0, 0);
+}
+
+/* The one with least credit, the first of them; all lose a sixteenth. */
+static uint32_t exact_weakest(void)
+{
+    uint32_t weakest = 0;
+    for (uint32_t i = 0; i < x.kept_count; i++) {
+        const uint64_t part = x.kept[i].credit / 16;
+        x.kept[i].credit -= part + (x.kept[i].credit % 16 != 0);
+        if (x.kept[i].credit < x.kept[weakest].credit) weakest = i;
+    }
+    return weakest;
+}
+
+static int exact_fits(void)
+{
+    uint32_t blocks = x.recording.count;
+    for (uint32_t i = 0; i < x.kept_count; i++) blocks += x.kept[i].count;
+    return x.kept_count < x.traces && blocks <= x.pool;
+}
+
+static void exact_complete(void)
+{
+    exact_trace *r = &x.recording;
+    int head;
+    r->credit = (uint64_t) x.threshold * r->count;
+    r->runs = 0;
+    r->gone = 0;
+    if (!exact_fits() && x.kept[exact_weakest()].credit > r->credit) {
+        x.stats.refused++;
+        exact_stop(0);
+        return;
+    }
+    x.stats.told++;
+    hot_say(&x.log, HOT_TOLD, &r->tag, r->count, hot_hash(r->blocks, r->count));
+    if (hot_answer_trace(x.client, &r->tag, r->count) != IPT_HOT_KEEP) {
+        x.stats.dropped++;
+        exact_stop(0);
+        return;
+    }
+    while (!exact_fits()) {
+        exact_doom(exact_weakest(), 1);
+        exact_tell();
+    }
+    head = exact_head(&r->tag);
+    if (head < 0) head = exact_make(&r->tag, 1);
+    x.head[head].count = x.threshold;
+    x.kept[x.kept_count++] = *r;
+    r->count = 0;
+}
+
+/* Does the recording end before this block? */
+static int exact_ends(int reached)
+{
+    const exact_trace *r = &x.recording;
+    int says;
+    if (r->count == x.room) {
+        x.stats.cut += x.room < x.limit;
+        return 1;
+    }
+    hot_say(&x.log, HOT_ASKED, &r->tag, x.now.ip, 0);
+    says = hot_answer_end(x.client, &r->tag, x.now.ip);
+    return says == IPT_HOT_END
+           || (says != IPT_HOT_CONTINUE && r->count > 1
+               && (reached || exact_head(&x.now) >= 0));
+}
+
+static void exact_step(const ipt_block *b, const ipt_asid *asid)
+{
+    const ipt_hot_tag tag = hot_tag_of(b->ip, asid, b->mode);
+    const ipt_hot_tag before = hot_tag_of(b->ip, &x.now.asid, x.now.mode);
+    const int on = hot_same_tag(&tag, &before) && !x.cut_off
+                   && !(b->flags & (IPT_FLOW_ENABLED | IPT_FLOW_RESYNCED
+                                    | IPT_FLOW_ASID | IPT_FLOW_STOPPED));
+    const int direct = x.kind == IPT_INSN_JCC || x.kind == IPT_INSN_JMP
+                       || x.kind == IPT_INSN_CALL;
+    const int reached
+        = on && (x.inside || (direct && b->ip <= x.now.ip));
+    exact_trace *in_ = x.inside && on ? &x.kept[x.inside - 1] : NULL;
+    int head;
+    x.stats.blocks++;
+    x.stats.insns += b->count;
+    if (!on) exact_stop(1);
+    x.now = tag;
+    x.kind = b->kind;
+    x.cut_off = (b->flags & (IPT_FLOW_DISABLED | IPT_FLOW_INTERRUPTED
+                             | IPT_FLOW_ABORTED)) != 0;
+    if (in_ && x.pos < in_->count && in_->blocks[x.pos].ip == b->ip) {
+        x.stats.inside += b->count;
+        x.pos++;
+        return;
+    }
+    x.inside = 0;
+    if (x.recording.count) {
+        if (!exact_ends(reached)) {
+            x.recording.blocks[x.recording.count++] = *b;
+            return;
+        }
+        exact_complete();
+    }
+    head = exact_head(&tag);
+    if (head < 0 && reached) head = exact_make(&tag, 0);
+    if (exact_trace_of(&tag) >= 0) {
+        in_ = &x.kept[exact_trace_of(&tag)];
+        in_->runs++;
+        in_->credit += in_->count;
+        x.head[head].count = x.threshold;
+        x.stats.inside += b->count;
+        x.inside = (uint32_t) (in_ - x.kept) + 1;
+        x.pos = 1;
+    } else if (head >= 0 && ++x.head[head].count >= x.threshold) {
+        x.recording.tag = tag;
+        x.recording.blocks[0] = *b;
+        x.recording.count = 1;
+    }
+    exact_tell();
+}
+
+static void exact_invalidate(const ipt_asid *asid, uint64_t ip, uint64_t size)
+{
+    for (uint32_t i = 0; i < x.kept_count; i++)
+        if (model_in(asid, &x.kept[i].tag)
+            && model_hit(x.kept[i].blocks, x.kept[i].count, ip, size))
+            exact_doom(i, 0);
+    for (uint32_t i = 0; i < x.heads; i++)
+        if (x.head[i].used && model_in(asid, &x.head[i].tag)
+            && (size == 0 || x.head[i].tag.ip - ip < size))
+            x.head[i].used = 0;
+    if (model_in(asid, &x.recording.tag)
+        && model_hit(x.recording.blocks, x.recording.count, ip, size))
+        exact_stop(1);
+    exact_tell();
+}
+
+static int exact_end_trace(const ipt_hot_tag *tag, uint64_t next, void *context)
+{
+    hot_say((hot_log *) context, HOT_ASKED, tag, next, 0);
+    return hot_answer_end(x.client, tag, next);
+}
+
+static int exact_told(const ipt_hot_tag *tag, const ipt_block *blocks,
+                      uint32_t count, void *context)
+{
+    hot_say((hot_log *) context, HOT_TOLD, tag, count, hot_hash(blocks, count));
+    return hot_answer_trace(x.client, tag, count);
+}
+
+static void exact_deleted(const ipt_hot_tag *tag, void *context)
+{
+    hot_say((hot_log *) context, HOT_DELETED, tag, 0, 0);
+}
+
+static void exact_aborted(const ipt_hot_tag *tag, void *context)
+{
+    hot_say((hot_log *) context, HOT_ABORTED, tag, 0, 0);
+}
+
+static int exact_same(const ipt_hot *h)
+{
+    const ipt_hot_config *c = h->config_;
+    size_t i;
+    if (exact_log.count != x.log.count || h->kept != x.kept_count
+        || memcmp(&h->stats, &x.stats, sizeof x.stats))
+        return 0;
+    for (i = 0; i < x.log.count; i++)
+        if (exact_log.at[i].what != x.log.at[i].what
+            || !hot_same_tag(&exact_log.at[i].tag, &x.log.at[i].tag)
+            || exact_log.at[i].count != x.log.at[i].count
+            || exact_log.at[i].hash != x.log.at[i].hash)
+            return 0;
+    for (i = 0; i < x.heads; i++)
+        if (!c->heads[i].used != !x.head[i].used
+            || (x.head[i].used
+                && (c->heads[i].count != x.head[i].count
+                    || !hot_same_tag(&c->heads[i].tag, &x.head[i].tag))))
+            return 0;
+    for (i = 0; i < x.kept_count; i++)
+        if (c->traces[i].runs != x.kept[i].runs
+            || c->traces[i].count != x.kept[i].count
+            || !hot_same_tag(&c->traces[i].tag, &x.kept[i].tag)
+            || hot_hash(c->blocks + c->traces[i].first, x.kept[i].count)
+               != hot_hash(x.kept[i].blocks, x.kept[i].count))
+            return 0;
+    exact_log.count = x.log.count = 0;
+    return 1;
+}
+
+/* A call, by chance. */
+static void exact_meddle(ipt_hot *h, const graph *g)
+{
+    const ipt_hot_tag tag
+        = hot_tag_of(g->blocks[below(g->count)].ip, &spaces[below(8) == 0],
+                     (uint8_t) (below(8) ? IPT_MODE_64 : IPT_MODE_32));
+    const ipt_asid *asid = below(2) ? &tag.asid : NULL;
+    const uint64_t size = below(20) ? 1 + below(20) : 0;
+    const int trace = exact_trace_of(&tag);
+    switch (below(4)) {
+    case 0:
+        CHECK_EQ(ipt_hot_break(h), IPT_OK);
+        x.cut_off = 1;
+        exact_stop(1);
+        break;
+    case 1:
+        CHECK_EQ(ipt_hot_mark_head(h, &tag), IPT_OK);
+        if (exact_head(&tag) < 0) (void) exact_make(&tag, 1);
+        break;
+    case 2:
+        if (trace >= 0) exact_doom((uint32_t) trace, 0);
+        CHECK_EQ(ipt_hot_delete(h, &tag),
+                 trace >= 0
+                     || (x.recording.count
+                         && hot_same_tag(&x.recording.tag, &tag)));
+        if (trace < 0 && hot_same_tag(&x.recording.tag, &tag)) exact_stop(1);
+        break;
+    default:
+        CHECK_EQ(ipt_hot_invalidate(h, asid, tag.ip - 3, size), IPT_OK);
+        exact_invalidate(asid, tag.ip - 3, size);
+    }
+    exact_tell();
+}
+
+static void exact_run(const ipt_hot_config *config, unsigned calm)
+{
+    unsigned at = 0;
+    unsigned space = 0;
+    unsigned i;
+    int same = 1;
+    ipt_hot h;
+    graph g;
+    memset(&x, 0, sizeof x);
+    x.heads = config->head_count < 2 ? 1 : config->head_count < 4 ? 2 : 4;
+    x.traces = config->trace_count;
+    x.limit = config->max_blocks;
+    x.room = config->block_count / 2;
+    if (x.room > x.limit) x.room = x.limit;
+    x.pool = config->block_count - x.room;
+    x.threshold = config->threshold;
+    x.client = (int) below(2);
+    make_graph(&g);
+    g.count = (uint8_t) (2 + below(14));
+    CHECK_EQ(ipt_hot_init(&h, config), IPT_OK);
+    for (i = 0; i < 400 && same; i++) {
+        ipt_block b = g.blocks[at % g.count];
+        if (below(calm) == 0) exact_meddle(&h, &g);
+        if (below(calm) == 0) b.flags = (uint16_t) (1 << below(12));
+        if (below(calm) == 0) b.mode = IPT_MODE_32;
+        if (below(calm) == 0) space = below(2);
+        same &= exact_same(&h);
+        exact_step(&b, &spaces[space]);
+        CHECK_EQ(ipt_hot_feed(&h, &b, &spaces[space]), IPT_OK);
+        same &= exact_same(&h);
+        at = g.to[at % g.count][below(8) == 0];
+    }
+    CHECK(same);
+    free(x.log.at);
+    free(exact_log.at);
+    memset(&exact_log, 0, sizeof exact_log);
+}
+
+TEST(full_tables)
+{
+    static ipt_hot_head heads[7];
+    static ipt_hot_trace traces[8];
+    static ipt_block blocks[48];
+    uint64_t lost[3] = {0, 0, 0};
+    for (seed = 1; seed < 600 && !test_.bad; seed++) {
+        const uint64_t first = seed;
+        ipt_hot_config config;
+        memset(&config, 0, sizeof config);
+        config.context = &exact_log;
+        config.end_trace = exact_end_trace;
+        config.trace = exact_told;
+        config.deleted = exact_deleted;
+        config.aborted = exact_aborted;
+        config.heads = heads, config.head_count = 1 + below(7);
+        config.traces = traces, config.trace_count = 1 + below(8);
+        config.blocks = blocks, config.block_count = 2 + below(47);
+        config.threshold = 1 + below(5) * below(5);
+        config.max_blocks = 1 + below(32);
+        exact_run(&config, below(2) ? 10 + below(40) : 1000000);
+        lost[0] += x.stats.heads_lost;
+        lost[1] += x.stats.evicted;
+        lost[2] += x.stats.refused;
+        if (test_.bad) printf("    seed %u\n", (unsigned) first);
+        seed = first;
+    }
+    CHECK(lost[0] && lost[1] && lost[2]);
+}
+
 /* Each kind of loss is counted where it happens. */
 TEST(each_loss)
 {
@@ -522,6 +916,7 @@ TEST(arguments)
 
 int main(void)
 {
+    RUN(full_tables);
     RUN(loop);
     RUN(loop_of_one_block);
     RUN(limits);

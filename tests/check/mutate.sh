@@ -46,12 +46,12 @@ tests_of() {
     evt) echo evt fuzz/evt qry time fuzz/insn hazards insn! ;;
     qry) echo qry fuzz/qry ;;
     classify) echo classify fuzz/insn insn! ;;
-    cache) echo cache simulate:300 fuzz/insn insn! blk:20 ;;
-    insn) echo fuzz/insn simulate:300 insn! blk:20 ;;
-    bind | walk) echo "$1" fuzz/insn simulate:300 hazards fuzz/blk blk:20 \
+    cache) echo cache fuzz/insn simulate:300! insn! blk:20! ;;
+    insn) echo fuzz/insn simulate:300! insn! blk:20! ;;
+    bind | walk) echo "$1" fuzz/insn simulate:300! hazards fuzz/blk blk:20! \
         fuzz/cov insn! cache ;;
-    blk) echo fuzz/blk simulate:300 blk:20 hazards insn! cache fuzz/cov ;;
-    cov) echo fuzz/cov cov:20 simulate:300 ;;
+    blk) echo fuzz/blk simulate:300! blk:20! hazards insn! cache fuzz/cov ;;
+    cov) echo fuzz/cov cov:20 simulate:300! ;;
     hot) echo fuzz/hot hot ;;
     *) echo "$1" ;;
     esac
@@ -98,7 +98,7 @@ object() {
 
 # The programs of a tree are TREE/FLAGS-TEST, FLAGS plain or sanitized.
 program_of() {
-    echo "$dir/$1/$2-$(echo "${3%[:!]*}" | tr / -)"
+    echo "$dir/$1/$2-$(echo "${3%%[:!]*}" | tr / -)"
 }
 
 sanitizers='-fsanitize=address,undefined -fsanitize-trap=undefined'
@@ -116,7 +116,7 @@ build() {
     esac
     case $3 in
     fuzz/*) source="$dir/$1/$3.c $dir/$1/fuzz/standalone.c" ;;
-    *) source=$dir/$1/tests/${3%[:!]*}.c ;;
+    *) source=$dir/$1/tests/${3%%[:!]*}.c ;;
     esac
     # shellcheck disable=SC2086 # lists
     clang -std=c99 -w $options -I"$dir/$1" -o "$(program_of "$@")" \
@@ -130,7 +130,8 @@ run() {
         2>/dev/null) ;;
     *) inputs= ;;
     esac
-    case $3 in *:*) count="TEST_COUNT=${3#*:}" ;; *) count= ;; esac
+    count=${3#*:}
+    case $3 in *:*) count="TEST_COUNT=${count%!}" ;; *) count= ;; esac
     # shellcheck disable=SC2086 # a list
     env $count TEST_STOP=1 ASAN_OPTIONS=detect_leaks=0 MUTANT="$4" \
         MUTANT_MS="$5" timeout 300 "$(program_of "$@")" $inputs >/dev/null 2>&1
