@@ -178,16 +178,19 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
 #define IPTI_HOT inline __attribute__((__always_inline__))
+#define IPTI_FALL_THROUGH __attribute__((__fallthrough__));
 #elif defined(_MSC_VER)
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART __declspec(noinline)
 #define IPTI_HOT __forceinline
+#define IPTI_FALL_THROUGH
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART
 #define IPTI_HOT inline
+#define IPTI_FALL_THROUGH
 #endif
 
 #if defined(__LP64__) || defined(_WIN64)
@@ -4773,9 +4776,11 @@ static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
  */
 static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
 {
+    const size_t payload = lead == 0xC5 ? 1 : lead == 0x62 ? 3 : 2;
     int status = ipti_x86_need(x, 1);
+    uint8_t first, map = 1;
     if (status) return status;
-    uint8_t first = x->bytes[x->pos];
+    first = x->bytes[x->pos];
     if (lead == 0x8F && (first & 0x18) == 0) { // POP
         x->opcode = lead;
         return IPTI_X86_MODRM | IPTI_X86_KEY;
@@ -4786,10 +4791,8 @@ static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
     }
     if (x->rex || x->data || x->rep || x->lock) return IPT_ERR_BAD_INSN;
 
-    size_t payload = lead == 0xC5 ? 1 : lead == 0x62 ? 3 : 2;
     status = ipti_x86_need(x, payload + 1);
     if (status) return status;
-    uint8_t map = 1;
     if (lead != 0xC5) {
         uint8_t second = x->bytes[x->pos + 1];
         map = (uint8_t)(first & (lead == 0x62 ? 0x07 : 0x1F));
@@ -4810,11 +4813,12 @@ static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
 static int ipti_x86_rex2(ipti_x86 *x)
 {
     int status = ipti_x86_need(x, 2);
+    uint8_t payload, opcode, row;
     if (status) return status;
     if (x->rex) return IPT_ERR_BAD_INSN;
-    uint8_t payload = x->bytes[x->pos++];
-    uint8_t opcode = x->bytes[x->pos++];
-    uint8_t row = opcode >> 4;
+    payload = x->bytes[x->pos++];
+    opcode = x->bytes[x->pos++];
+    row = opcode >> 4;
     x->rex = (uint8_t)(0x40 | (payload & 0x0F) | (payload >> 4 & 0x07));
     x->map = payload >> 7;
     x->opcode = opcode;
@@ -4837,13 +4841,14 @@ static int ipti_x86_rex2(ipti_x86 *x)
 static int ipti_x86_escape(ipti_x86 *x)
 {
     int status = ipti_x86_need(x, 1);
+    int flags;
     if (status) return status;
     x->opcode = x->bytes[x->pos++];
     x->map = 1;
     if (x->opcode != 0x38 && x->opcode != 0x3A)
         return ipti_x86_map1[x->opcode];
 
-    int flags = IPTI_X86_MODRM | (x->opcode == 0x3A ? IPTI_X86_IMM8 : 0);
+    flags = IPTI_X86_MODRM | (x->opcode == 0x3A ? IPTI_X86_IMM8 : 0);
     status = ipti_x86_need(x, 1);
     if (status) return status;
     x->opcode = x->bytes[x->pos++];
@@ -4857,13 +4862,14 @@ static int ipti_x86_opcode(ipti_x86 *x)
 {
     for (;;) {
         int status = ipti_x86_need(x, 1);
+        uint8_t byte, flags;
         if (status) return status;
-        uint8_t byte = x->bytes[x->pos++];
+        byte = x->bytes[x->pos++];
         if ((byte & 0xF0) == 0x40 && x->mode == IPT_MODE_64) {
             x->rex = byte;
             continue;
         }
-        uint8_t flags = ipti_x86_map0[byte];
+        flags = ipti_x86_map0[byte];
         if (!(flags & IPTI_X86_ODD)) {
             x->opcode = byte;
             return flags;
@@ -4892,10 +4898,11 @@ static int ipti_x86_opcode(ipti_x86 *x)
 static int ipti_x86_modrm(ipti_x86 *x)
 {
     int status = ipti_x86_need(x, 1);
+    uint8_t mod, base;
     if (status) return status;
     x->modrm = x->bytes[x->pos++];
-    uint8_t mod = x->modrm >> 6;
-    uint8_t base = x->modrm & 7;
+    mod = x->modrm >> 6;
+    base = x->modrm & 7;
     if (mod == 3 || ((x->opcode & 0xFC) == 0x20 && x->map == 1)) return 0;
     if (x->mode != IPT_MODE_64 && (x->mode == IPT_MODE_16) != x->addr) {
         if (mod == 1) x->pos += 1;
@@ -5124,27 +5131,25 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
     return (unsigned) (p - bytes) + flags;
 }
 
-IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
-                         uint8_t mode, void *context)
+static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                             uint8_t mode)
 {
-    (void)context;
-    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
-        return IPT_ERR_ARG;
     ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0};
+    int flags, status, kind = IPT_INSN_OTHER;
+    size_t immediate;
     if (size > IPTI_X86_SIZE_MAX) x.size = IPTI_X86_SIZE_MAX;
 
-    int flags = ipti_x86_opcode(&x);
+    flags = ipti_x86_opcode(&x);
     if (flags < 0) return flags;
     if ((flags & IPTI_X86_ODD)
         || ((flags & IPTI_X86_NOT64) && mode == IPT_MODE_64))
         return IPT_ERR_BAD_INSN;
     if (flags & IPTI_X86_MODRM) {
-        int status = ipti_x86_modrm(&x);
+        status = ipti_x86_modrm(&x);
         if (status) return status;
     } else {
         x.modrm = 0xC0; // no memory operand
     }
-    int kind = IPT_INSN_OTHER;
     if (flags & IPTI_X86_KEY) {
         kind = x.map == 1 ? ipti_x86_kind1(&x, &flags)
             : ipti_x86_kind0(&x, &flags);
@@ -5152,8 +5157,8 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
     }
     if (x.lock && !ipti_x86_lockable(&x)) return IPT_ERR_BAD_INSN;
 
-    size_t immediate = ipti_x86_imm(&x, flags);
-    int status = ipti_x86_need(&x, immediate);
+    immediate = ipti_x86_imm(&x, flags);
+    status = ipti_x86_need(&x, immediate);
     if (status) return status;
     x.pos += immediate;
     code->size = (uint8_t)x.pos;
@@ -5167,6 +5172,15 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
     } else if (kind == IPT_INSN_JMPABS)
         code->displacement = (int64_t)ipti_le64(bytes + x.pos - 8);
     return 0;
+}
+
+IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                         uint8_t mode, void *context)
+{
+    (void)context;
+    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
+        return IPT_ERR_ARG;
+    return ipti_x86_classify(code, bytes, size, mode);
 }
 
 /* ==========================================================================
@@ -9216,12 +9230,12 @@ static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
     const uint32_t *item = line->items_;
 
     switch (line->counts_ & 7) {
-    case 7: ipti_cov_item(bitmap, item[6]); /* fall through */
-    case 6: ipti_cov_item(bitmap, item[5]); /* fall through */
-    case 5: ipti_cov_item(bitmap, item[4]); /* fall through */
-    case 4: ipti_cov_item(bitmap, item[3]); /* fall through */
-    case 3: ipti_cov_item(bitmap, item[2]); /* fall through */
-    case 2: ipti_cov_item(bitmap, item[1]); /* fall through */
+    case 7: ipti_cov_item(bitmap, item[6]); IPTI_FALL_THROUGH
+    case 6: ipti_cov_item(bitmap, item[5]); IPTI_FALL_THROUGH
+    case 5: ipti_cov_item(bitmap, item[4]); IPTI_FALL_THROUGH
+    case 4: ipti_cov_item(bitmap, item[3]); IPTI_FALL_THROUGH
+    case 3: ipti_cov_item(bitmap, item[2]); IPTI_FALL_THROUGH
+    case 2: ipti_cov_item(bitmap, item[1]); IPTI_FALL_THROUGH
     case 1: ipti_cov_item(bitmap, item[0]); break;
     default: break;
     }
@@ -11963,14 +11977,14 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
         break;
     case IPT_EVT_ASYNC_PAGING:
         gen->wait_ |= IPTI_GEN_WAIT_PIP;
-        /* fall through */
+        IPTI_FALL_THROUGH
     case IPT_EVT_PAGING:
         gen->cr3_ = event->u.paging.cr3;
         gen->nr_ = event->u.paging.nr;
         break;
     case IPT_EVT_ASYNC_VMCS:
         gen->wait_ |= IPTI_GEN_WAIT_VMCS;
-        /* fall through */
+        IPTI_FALL_THROUGH
     case IPT_EVT_VMCS:
         gen->vmcs_ = event->u.vmcs.base;
         break;

@@ -29,6 +29,28 @@ cp api.c api.cc
 printf '#define IPT_IMPLEMENTATION\n#include "zydis_glue/ipt_zydis.h"\n' >glue.c
 cp glue.c glue.cc
 printf '#include "ipt_impl.h"\n' >alone.c # what an editor sees
+# What looks uninitialised to a compiler that follows a client into it.
+cat >client.c <<'END'
+#define IPT_IMPLEMENTATION
+#include "ipt.h"
+int client(const ipt_config *config, const ipt_trace *trace, uint64_t *sum);
+int client(const ipt_config *config, const ipt_trace *trace, uint64_t *sum)
+{
+    ipt_insn_decoder decoder;
+    ipt_event event;
+    ipt_insn insn;
+    int status;
+    ipt_insn_init(&decoder, config, trace, NULL);
+    status = ipt_insn_sync_forward(&decoder);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        while ((status = ipt_insn_event(&decoder, &event)) >= 0 && event.type)
+            *sum += event.ip;
+        if ((status = ipt_insn_next(&decoder, &insn)) >= 0)
+            *sum += insn.ip;
+    }
+    return status;
+}
+END
 printf '#include "examples/tools/common/perfdata.c"\n' >perfdata.c
 cp perfdata.c perfdata.cc
 
@@ -72,7 +94,9 @@ for cc in gcc clang; do
         try "-std=c99 -fsyntax-only $v $ATTRIBUTES" $cc impl.c
     done
     try "-std=c99 -fsyntax-only -Wsign-conversion -Wcast-qual -Wcast-align
-        -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes" $cc impl.c
+        -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes
+        -Wimplicit-fallthrough -Wdeclaration-after-statement" $cc impl.c
+    for opt in -O1 -Os -Ofast; do try "-std=c99 $opt" $cc client.c; done
 done
 
 # Other machines: 32-bit, big-endian, strict alignment, LLP64. No headers of
