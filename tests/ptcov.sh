@@ -32,7 +32,7 @@ refuse() {
     shift 2
     "$ptcov" "$@" >out 2>err
     status=$?
-    if [ $status -eq "$want" ] && [ "$(sed 's/^[^ ]*ptcov: //' err)" = "$text" ]
+    if [ $status -eq "$want" ] && [ "$(sed 's/^.*ptcov: //' err)" = "$text" ]
     then pass
     else fail_with "ptcov $*: status $status, want $want: $text" err; fi
 }
@@ -94,6 +94,16 @@ read_drcov() {
     head -n "$(grep -an '^BB Table' "$1" | cut -d: -f1)" "$1" >head
     [ $(($(wc -c <"$1") - $(wc -c <head))) -eq $((8 * blocks)) ] && pass ||
         fail "size of the drcov file, $blocks blocks"
+    awk -F', ' '
+        NR == 1 && $0 != "DRCOV VERSION: 2" {print "version: " $0}
+        NR == 2 && !/^DRCOV FLAVOR: ./ {print "flavor: " $0}
+        NR == 3 && (!/^Module Table: version 2, count [0-9]+$/) {print}
+        NR == 3 {count = $2; sub(/count /, "", count)}
+        NR == 4 && $0 != "Columns: id, base, end, entry, " \
+            "checksum, timestamp, path" {print}
+        NR > 4 && !/^BB/ && ($1 != n++ || NF != 7) {print}
+        END {if (n != count) print n + 0 " of " count " modules"}' head >wrong
+    expect_empty "drcov: header" wrong
     sed -n 's/^\([0-9]*\), \(0x[0-9a-f]*\), 0x.*, \(.*\)/\1 \2 \3/p' \
         head >modules
     tail -c +$(($(wc -c <head) + 1)) "$1" | od -An -v -tx2 -w8 |
