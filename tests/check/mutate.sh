@@ -51,7 +51,7 @@ tests_of() {
     bind | walk) echo "$1" fuzz/insn simulate:300! hazards fuzz/blk blk:20! \
         fuzz/cov insn! cache ;;
     blk) echo fuzz/blk simulate:300! blk:20! hazards insn! cache fuzz/cov ;;
-    cov) echo fuzz/cov cov:20 simulate:300! ;;
+    cov) echo fuzz/cov cov:20! simulate:300! ;;
     hot) echo fuzz/hot hot ;;
     *) echo "$1" ;;
     esac
