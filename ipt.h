@@ -211,8 +211,8 @@ extern "C" {
       "check the call")                                                       \
     X(IPT_ERR_STATE, -17, "the struct was not initialised by this version",   \
       "call its _init; build all files with the same ipt.h")                  \
-    X(IPT_ERR_CONFIG, -18, "a field of ipt_config is out of range",           \
-      "check the config against ipt.h")                                       \
+    X(IPT_ERR_CONFIG, -18, "a field of the config is NULL or out of range",   \
+      "check read, flags, errata, mode, mtc_freq, filter, cpuid_15_*, memo")  \
     X(IPT_ERR_NOSYNC, -19, "the decoder is not synchronised",                 \
       "call a _sync function; _sync_set wants the offset of a PSB")           \
     X(IPT_ERR_ROOM, -20, "the buffer given is too small",                     \

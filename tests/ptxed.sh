@@ -53,5 +53,21 @@ run 0 ptxed --no-inst --raw cr3.bin:0x1000 --pt cr3.pt <<'END'
 END
 fi
 
+# code at f0100, where CS begins at f0000: IPs count from there
+bytes cs.bin "85c0 7401 90 ffe0"
+bytes cs.pt "$psb 9900 7d000100000000 0223 04 2d0201 3d0201 01"
+for decoder in --insn-decoder --block-decoder; do
+    run 0 ptxed $decoder --check --raw-insn --event:ip --cs-base 0xf0000 \
+        --raw cs.bin:0xf0100 --pt cs.pt <<'END'
+0000000000000100 85 c0                                         test ax, ax
+0000000000000102 74 01                                         jz 0x105
+0000000000000104 90                                            nop
+0000000000000105 ff e0                                         jmp ax
+[disabled, at: 0000000000000102]
+END
+done
+refuse 1 "ptxed: --cs-base: value too big: 0x100000000." \
+    ptxed --cs-base 0x100000000
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

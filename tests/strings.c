@@ -167,6 +167,37 @@ TEST(unknown_statuses)
     CHECK(same(ipt_status_name(-257), "?")); /* -1 in eight bits */
 }
 
+static int read_none(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    (void) buffer, (void) size, (void) asid, (void) ip, (void) context;
+    return 0;
+}
+
+/* A config is refused for the fields that the remedy names, one by one. */
+TEST(fields_of_a_config)
+{
+    static const char *const names[] = {"read", "flags", "errata", "mode",
+                                        "mtc_freq", "filter"};
+    const ipt_trace trace = {NULL, 0, 0, 0};
+    static ipt_insn_decoder decoder;
+
+    for (unsigned i = 0; i <= LENGTH(names); i++) {
+        ipt_config config;
+        memset(&config, 0, sizeof(config));
+        config.read = i == 0 ? NULL : read_none;
+        config.flags = i == 1 ? UINT32_MAX : 0;
+        config.errata = i == 2 ? UINT32_MAX : 0;
+        config.mode = i == 3 ? IPT_MODE_COUNT : 0;
+        config.mtc_freq = i == 4 ? 16 : 0;
+        config.filter[IPT_FILTERS - 1].kind = i == 5 ? 9 : 0;
+        CHECK_EQ(ipt_insn_init(&decoder, &config, &trace, NULL),
+                 i < LENGTH(names) ? IPT_ERR_CONFIG : IPT_OK);
+        if (i < LENGTH(names))
+            CHECK(strstr(ipt_status_remedy(IPT_ERR_CONFIG), names[i]));
+    }
+}
+
 int main(void)
 {
     RUN(packet_names);
@@ -176,5 +207,6 @@ int main(void)
     RUN(status_texts);
     RUN(good_statuses);
     RUN(unknown_statuses);
+    RUN(fields_of_a_config);
     return test_report();
 }

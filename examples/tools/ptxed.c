@@ -35,6 +35,7 @@ static const char help[] =
     "  --block:end-on-jump               end blocks at near direct jumps.\n"
     "  --cpu none|f/m[/s]                the cpu that was traced, for its\n"
     "                                    errata.\n"
+    "  --cs-base <n>                     IPs out of 64-bit mode count from CS.\n"
     "  --filter:addr<n>_cfg <0|1|2>      filter n = 0..3: off, trace, stop;\n"
     "  --filter:addr<n>_a <addr>         its first\n"
     "  --filter:addr<n>_b <addr>         and its last address.\n"
@@ -54,8 +55,7 @@ static const char help[] =
     "  --event:ip                        print the ip of events.\n"
     "  --event:tick                      print when time moves on.\n"
     "  --event:iflags                    print changes of RFLAGS.IF.\n"
-    "  --resync-on-error                 after an error, go on where the\n"
-    "                                    trace next has an ip.\n"
+    "  --resync-on-error                 after errors, go on at the next ip.\n"
     "  --stat                            print statistics.\n"
     "  --stat:insn --stat:blocks         print these only.\n"
     "  --check                           compare each instruction's length and\n"
@@ -99,6 +99,7 @@ typedef struct options {
     uint64_t cpuid_eax;
     uint64_t cpuid_ebx;
     uint64_t iscache_limit;
+    uint64_t cs_base;
     ipt_filter filter[IPT_FILTERS];
 } options;
 
@@ -333,10 +334,13 @@ static const char *class_name(uint8_t kind)
     }
 }
 
+static uint64_t the_cs_base; /* --cs-base: config.context is the session */
+
 /* Code that the trace runs in now. */
 static int read_now(ptxed *x, uint8_t *buffer, size_t size,
                     const ipt_asid *asid, uint64_t ip)
 {
+    if (x->config.cs_base && x->mode != IPT_MODE_64) ip += the_cs_base;
     return pevent_read(buffer, size, asid, ip, &x->sideband.session);
 }
 
@@ -843,6 +847,12 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return status == IPT_NEED_PAGE ? IPT_ERR_IMAGE : status;
 }
 
+static uint64_t cs_base(const ipt_asid *asid, uint64_t ip, uint8_t mode,
+                        void *context)
+{
+    return (void) asid, (void) ip, (void) mode, (void) context, the_cs_base;
+}
+
 /* What the options so far say of decoding. */
 static void configure(ptxed *x)
 {
@@ -861,6 +871,11 @@ static void configure(ptxed *x)
         | (o->end_on_jump ? IPT_CONFIG_END_ON_JUMP : 0);
     if (o->insn_decoder ? o->insn_keep_tcal : o->block_keep_tcal)
         c->flags |= IPT_CONFIG_KEEP_TCAL;
+    if (o->cs_base) {
+        the_cs_base = o->cs_base;
+        c->cs_base = cs_base;
+        c->flags |= IPT_CONFIG_RELATIVE_IP;
+    }
     if (o->cpu.known
         && !ipt_cpu_errata(&c->errata, o->cpu.family, o->cpu.model))
         printf("[0, 0: config error: unknown cpu]\n");
@@ -1015,7 +1030,8 @@ static int set_number(tool_args *args, ptxed *x, const char *word)
         {"--nom-freq", 8, &x->opt.nom_freq},
         {"--cpuid-0x15.eax", 32, &x->opt.cpuid_eax},
         {"--cpuid-0x15.ebx", 32, &x->opt.cpuid_ebx},
-        {"--iscache-limit", 64, &x->opt.iscache_limit}
+        {"--iscache-limit", 64, &x->opt.iscache_limit},
+        {"--cs-base", 32, &x->opt.cs_base}
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (strcmp(word, numbers[i].name) == 0)
