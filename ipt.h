@@ -1392,7 +1392,11 @@ typedef struct ipt_cov_line ipt_cov_line;
  * decoder with another config empties it when it begins; the others then cannot
  * go on with their runs. One with another cache empties it, too. While nobody
  * changes a memo, any number of threads may read it in parallel: see
- * ipt_cov_config.shared. */
+ * ipt_cov_config.shared.
+ *
+ *   uint64_t lost   lines that others took the place of. If a run of a program
+ *                   that was run before still has misses, and they grow with
+ *                   this, a larger memo is faster */
 typedef struct ipt_cov_memo ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
@@ -1484,6 +1488,8 @@ typedef struct ipt_cov_config {
  *
  *   uint64_t begin    stream offset of the run's first PSB
  *   uint64_t hash     of the path so far, with IPT_COV_HASH
+ *   uint64_t hits     steps of this run that the memos knew, ...
+ *   uint64_t misses   ... and that had to be walked to be learned
  *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
  *                     others below; 0: it was decoded to its end, all of it */
 typedef struct ipt_cov_decoder ipt_cov_decoder;
@@ -2496,6 +2502,7 @@ struct ipt_cov_line {
 };
 
 struct ipt_cov_memo {
+    uint64_t lost;     /* lines that others took the place of */
     ipt_cov_line *lines_;
     uint64_t formula_; /* what the lines depend on */
     uint32_t mask_;    /* number of lines - 1 */
@@ -2588,6 +2595,8 @@ struct ipt_cov_decoder {
     ipt_where at;
     uint64_t begin;   /* stream offset of the run's first PSB */
     uint64_t hash;    /* of the path so far, with IPT_COV_HASH */
+    uint64_t hits;    /* steps of this run that the memos knew, ... */
+    uint64_t misses;  /* ... and that had to be walked to be learned */
     uint32_t verdict; /* IPT_COV_UNFINISHED ... on this run */
     uint32_t magic_;
     const ipt_cov_config *cov_;

@@ -8989,11 +8989,11 @@ static void ipti_memo_forget(ipt_cov_memo *memo)
 
 /* The name of a cache or a table, for memos; it gets one if it has none. One
  * that is initialised again gets another. */
-static uint64_t ipti_memo_call(ipt_cov_memo *memo, uint64_t *name)
+static IPTI_APART uint64_t ipti_memo_call(ipt_cov_memo *memo, uint64_t *name)
 {
     if (!*name)
-        *name = ipti_cov_mix(ipti_cov_mix((uint64_t) (uintptr_t) memo)
-                             + ++memo->named_) | 1;
+        *name = ipti_cov_mix((uint64_t) (uintptr_t) memo
+                             + ++memo->named_ * IPTI_COV_PRIME) | 1;
     return *name;
 }
 
@@ -9114,6 +9114,7 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         to ^= i % IPTI_WAYS;
         if (ipti_memo_names(memo, &memo->lines_[to]))
             to ^= 2;
+        memo->lost++;
         memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
     memo->lines_[to] = *line;
@@ -9751,6 +9752,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     line->key_ = decoder->keys_.own | (uint32_t) after << IPTI_COV_AFTER;
     ipti_cov_load(w, leg, tnt, after);
     some = ipti_cov_try(decoder);
+    decoder->misses++;
     if (after > IPTI_COV_TIP && some & IPTI_COV_DONE)
         line->next_ = leg->to;
     if (after == IPTI_COV_PSB && some & IPTI_COV_DONE)
@@ -9817,6 +9819,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
                    ? NULL
                    : ipti_cov_find(decoder, after, decoder->walk_.flow.ip, tnt,
                                    leg->to);
+        decoder->hits += line != NULL;
         if (!line) {
             line = ipti_cov_learn(decoder, tnt, after);
             leg->noisy = 1; /* the next time it may be worth it */
@@ -10083,7 +10086,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
         if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
             break;
         if ((*p & IPTI_IP_MASK) == IPTI_FUP)
-            size = has_ip = ipti_cov_ip(ip, p);
+            size = has_ip = *p > IPTI_FUP ? ipti_cov_expand(ip, p, *p >> 5) : 0;
         else
             size = ipti_cov_state(&decoder->walk_, p, &asid);
     }
@@ -10450,6 +10453,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
                 break;
             ipti_cov_add(bitmap, line);
             leg->line = line;
+            decoder->hits++;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
                 break;
             ip = line->next_;
@@ -10483,8 +10487,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     if (p != leg->p) {
         if (!leg->line) /* a PGE was last */
             ipti_prev_none(&decoder->walk_.prev);
-        leg->moved = 1;
-        leg->held = 1;
+        leg->held = leg->moved = 1;
     }
     leg->p = p;
     leg->ip = ip;
@@ -10522,6 +10525,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
                 break;
             ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
             leg->line = line;
+            decoder->hits++;
             ip = line->next_;
         }
         leg->ip = ip;
@@ -10569,6 +10573,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         line = missed ? NULL
                       : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
                                       leg->to);
+        decoder->hits += line != NULL;
         status = line ? ipti_cov_take(decoder, line) : ipti_cov_miss(decoder);
         if (status < 0)
             return status;
@@ -10661,11 +10666,9 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     decoder->keys_.formula = formula;
     decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
                      && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
-    if (memo && memo->magic_ != ipti_magic(sizeof(*memo)))
-        return IPT_ERR_STATE;
-    if (cov->shared && cov->shared->magic_ != ipti_magic(sizeof(*memo)))
-        return IPT_ERR_STATE;
-    if (cov->seen && cov->seen->magic_ != ipti_magic(sizeof(*cov->seen)))
+    if ((memo && IPTI_BAD_SELF(memo))
+        || (cov->shared && IPTI_BAD_SELF(cov->shared))
+        || (cov->seen && IPTI_BAD_SELF(cov->seen)))
         return IPT_ERR_STATE;
     if (cov->shared && cov->shared->formula_ != formula)
         return IPT_ERR_CONFIG;
@@ -10716,15 +10719,13 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     decoder->keys_.version = cache ? cache->version_ : 0;
     if (cache && decoder->cov_->shared)
         ipti_cache_unsure(cache); /* it holds code that others read */
-    decoder->keys_.own = 0;
-    decoder->keys_.shared = 0;
+    decoder->keys_.own = decoder->keys_.shared = 0;
     decoder->slow_ = 0;
     decoder->begin = decoder->at.offset;
-    decoder->hash = 0;
+    decoder->hash = decoder->hits = decoder->misses = 0;
     decoder->verdict = IPT_COV_UNFINISHED;
     decoder->block_.mode = IPT_MODE_UNKNOWN;
-    decoder->gave_up_ = 0;
-    decoder->syncing_ = 0;
+    decoder->gave_up_ = decoder->syncing_ = 0;
     return IPT_OK;
 }
 

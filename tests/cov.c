@@ -1195,6 +1195,41 @@ static int counted_read(uint8_t *to, size_t size, const ipt_asid *asid,
     return program_read(to, size, asid, ip, context);
 }
 
+/* What the memo knows is counted, what it has to learn, and what others take
+ * the place of: all of it if there are few lines, nothing if there are many. */
+TEST(memo_counts)
+{
+    static uint8_t bytes[INPUT];
+    for (unsigned turn = 0; turn < 6; turn++) {
+        const int large = turn & 1;
+        const size_t count = large ? 4096 : 8;
+        uint64_t first, used = 0;
+        seed = 40 + turn;
+        write_program();
+        const size_t size = write_run(bytes, 0);
+        loop_init(&kept, 0, turn & 2 ? IPT_COV_HASH : 0, count);
+        CHECK(loop_run(&kept, bytes, size, 1));
+        first = kept.decoder.misses;
+        CHECK(first > 8);
+        for (unsigned n = 0; n < 2; n++)
+            CHECK(loop_run(&kept, bytes, size, 0));
+        for (size_t i = 0; i < count; i++) used += kept.lines[i].key_ != 0;
+        if (large) {
+            CHECK_EQ(kept.decoder.misses, 0);
+            CHECK(kept.decoder.hits > 8);
+            CHECK_EQ(kept.memo.lost, 0);
+            CHECK(used > first);
+        } else {
+            CHECK(kept.decoder.misses > 0);
+            CHECK(kept.memo.lost > first);
+            CHECK_EQ(used, count);
+        }
+        loop_init(&fresh, 0, 0, 0);
+        CHECK(loop_run(&fresh, bytes, size, 1));
+        CHECK_EQ(fresh.decoder.hits + fresh.decoder.misses, 0);
+    }
+}
+
 /* Code that the memo knows is not read again, in any address space and mode,
  * nor because another input came between. */
 TEST(memo_saves_reading)
@@ -2472,6 +2507,7 @@ int main(void)
     RUN(outputs);
     RUN(seen);
     RUN(seen_changes_within_a_run);
+    RUN(memo_counts);
     RUN(memo_saves_reading);
     RUN(another_formula);
     RUN(verdicts);

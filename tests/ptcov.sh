@@ -50,6 +50,20 @@ expect_empty "edges that did not happen" wrong
 ok "to standard output" 0 --map "$recording" --edges -
 same "edges on standard output" edges out
 
+# What the memo knew: without one less than with one of any use, and as many
+# counters. One that is too small loses lines.
+for kib in 1 1024; do
+    ok "memo of $kib KiB" 0 --map "$recording" --stat --memo $kib \
+        --bitmap map.$kib
+    sed -n 's/^.*: memo of \([0-9]*\) KiB: \([0-9]*\) hits, \([0-9]*\) misses, \([0-9]*\) lines lost[.]$/\1 \2 \3 \4/p' err
+done >stat
+same "counters with a small memo" map.1 map.1024
+awk 'NR == 1 && $1 == 1 && $4 > 0 { misses = $3; small = 1 }
+    NR == 2 && $1 == 1024 && $2 > $3 && $3 > 0 && $3 < misses { large = 1 }
+    END { if (!small || !large) print "not as it should be" }' stat >wrong
+[ -s wrong ] && cat stat >>wrong
+expect_empty "counts of the memo" wrong
+
 # libxdc's page cache; a page that is not mapped, and one that is there twice
 base=$(cut -d' ' -f1 "$recording/image.map" | head -1)
 printf '\001\000\000\000\000\000\000\000' >page.addr

@@ -36,6 +36,9 @@ static const char help[] =
     "  --filter <first>-<last>   edges of branches there only; up to four.\n"
     "  --root|--non-root         only VMX root operation, or only guests.\n"
     "  --cr3 <n>                 only where CR3 is that.\n"
+    "  --memo <KiB>              memory for the memo; default: 1024.\n"
+    "  --stat                    say what the memo knew, on standard error.\n"
+    "                            --edges and --drcov do without it.\n"
     "\n"
     "A <file> to be written may be - for the standard output. What was decoded\n"
     "is said on standard error, in one line; the exit status is 0 if that was\n"
@@ -64,6 +67,8 @@ typedef struct options {
     const char *file;
     modules files; /* that folders of --map name */
     uint64_t bitmap_size;
+    uint64_t memo; /* KiB */
+    int stat;
     uint32_t flags; /* IPT_COV_ */
     uint32_t config_flags;
     uint64_t cr3;
@@ -345,11 +350,21 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
     fprintf(stderr, ".\n");
 }
 
+#define LINES_PER_KIB (1024 / sizeof(ipt_cov_line))
+#define MEMO_MAX ((uint64_t) 1 << 20) /* KiB: no memo uses more */
+
+static void print_stat(const tool_args *args, const ipt_cov_decoder *d,
+                       const ipt_cov_memo *memo, uint64_t kib)
+{
+    fprintf(stderr, "%s: memo of %" PRIu64 " KiB: %" PRIu64 " hits, %" PRIu64
+            " misses, %" PRIu64 " lines lost.\n", args->program, kib, d->hits,
+            d->misses, memo->lost);
+}
+
 static int cover(const tool_args *args, options *opt, image *im,
                  const tool_file *file)
 {
     static ipt_cache_line code_lines[16384];
-    static ipt_cov_line memo_lines[16384];
     static ipt_cov_decoder d;
     static ipt_cache cache;
     static ipt_cov_memo memo;
@@ -360,10 +375,17 @@ static int cover(const tool_args *args, options *opt, image *im,
     ipt_cov_config cov;
     unsigned errors = 0;
     int status;
+    const size_t lines = opt->memo < MEMO_MAX
+                             ? (size_t) opt->memo * LINES_PER_KIB
+                             : (size_t) MEMO_MAX * LINES_PER_KIB;
     uint8_t *map = (uint8_t *) calloc((size_t) opt->bitmap_size, 1);
+    ipt_cov_line *memo_lines
+        = (ipt_cov_line *) calloc(lines, sizeof(*memo_lines));
 
-    if (!map) {
+    if (!map || !memo_lines) {
         fprintf(stderr, "%s: not enough memory.\n", args->program);
+        free(map);
+        free(memo_lines);
         return 1;
     }
     memset(&config, 0, sizeof config);
@@ -381,7 +403,7 @@ static int cover(const tool_args *args, options *opt, image *im,
     cov.filter = opt->filters ? opt->filter : NULL;
     cov.memo = &memo;
     (void) ipt_cache_init(&cache, code_lines, 16384);
-    (void) ipt_cov_memo_init(&memo, memo_lines, 16384);
+    (void) ipt_cov_memo_init(&memo, memo_lines, lines);
     status = ipt_cov_init(&d, &config, &cov, &trace, &cache);
     while (status >= 0 && (status = ipt_cov_run(&d)) != IPT_END) {
         if (errors++ < 10)
@@ -391,11 +413,13 @@ static int cover(const tool_args *args, options *opt, image *im,
         status = ipt_cov_resync(&d);
     }
     print_verdict(args, &d, file->size, errors);
+    if (opt->stat) print_stat(args, &d, &memo, opt->memo);
     status = d.verdict || !(d.at.valid & IPT_AT_SYNC) || c.edges.failed || c.blocks.failed;
     if (opt->bitmap) status |= write_bitmap(args, opt, map);
     if (opt->edges) status |= write_edges(args, opt, &c.edges);
     if (opt->drcov) status |= write_drcov(args, opt, im, &c.blocks);
     free(map);
+    free(memo_lines);
     free(c.edges.entries);
     free(c.blocks.entries);
     return status;
@@ -451,6 +475,14 @@ static int set_name(tool_args *args, const char *word, const char **name)
     return *name == NULL;
 }
 
+static int set_size(tool_args *args, const char *word, uint64_t *size)
+{
+    if (tool_number(args, word, 32, size)) return 1;
+    if (*size) return 0;
+    fprintf(stderr, "%s: %s: bad argument: 0.\n", args->program, word);
+    return 1;
+}
+
 static int parse_option(tool_args *args, options *opt, image *im,
                         const char *word)
 {
@@ -472,14 +504,11 @@ static int parse_option(tool_args *args, options *opt, image *im,
                                             : IPT_CONFIG_NON_ROOT_ONLY;
         return 0;
     }
-    if (strcmp(word, "--bitmap-size") == 0) {
-        if (tool_number(args, word, 32, &opt->bitmap_size)) return 1;
-        if (opt->bitmap_size) return 0;
-        fprintf(stderr, "%s: --bitmap-size: bad argument: 0.\n",
-                args->program);
-        return 1;
-    }
-    if (strcmp(word, "--saturate") == 0) opt->flags |= IPT_COV_SATURATE;
+    if (strcmp(word, "--bitmap-size") == 0)
+        return set_size(args, word, &opt->bitmap_size);
+    if (strcmp(word, "--memo") == 0) return set_size(args, word, &opt->memo);
+    if (strcmp(word, "--stat") == 0) opt->stat = 1;
+    else if (strcmp(word, "--saturate") == 0) opt->flags |= IPT_COV_SATURATE;
     else if (strcmp(word, "--indirect") == 0) opt->flags |= IPT_COV_INDIRECT;
     else if (strcmp(word, "--no-retcomp") == 0)
         opt->config_flags |= IPT_CONFIG_NO_RETCOMP;
@@ -512,6 +541,7 @@ int main(int argc, char **argv)
     args.next = argc > 0 ? argv + 1 : argv;
     memset(&opt, 0, sizeof opt);
     opt.bitmap_size = 65536;
+    opt.memo = 1024;
     image_init(&im);
     status = parse(&args, &opt, &im);
     if (status < 0) status = tool_load_argument(&args, opt.file, 2, &file);
