@@ -1224,6 +1224,24 @@ typedef struct ipt_cache ipt_cache;
 IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
                            size_t count);
 
+/* Copy the bytes of code at ip, those of an instruction, say, from what was
+ * read to decode them. What is asked for stays in the cache, in lines of their
+ * own; config.read is asked only for what is not there (any more).
+ *
+ *   cache    that of the decoder
+ *   config   that of the decoder
+ *   asid     the address space that it executed in: at.asid before the _next
+ *            that gave the instruction, which may have changed it
+ *   mode     of the instruction or block
+ *   returns  IPT_OK: `size` bytes were written
+ *            IPT_NEED_PAGE: not all of them are there
+ *            IPT_BUDGET: call again, with the same arguments
+ *            IPT_ERR_IMAGE, IPT_ERR_CALLBACK; IPT_ERR_ARG, IPT_ERR_STATE
+ *   cost     a line for every 32 bytes of code is looked for */
+IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
+                           const ipt_asid *asid, uint8_t mode, uint64_t ip,
+                           uint8_t *buffer, size_t size);
+
 /* Forget code: [ip, ip + size), in one address space or (asid NULL) in all;
  * size 0 stands for the whole address space. Takes effect at once, also for
  * decoders in the middle of it.
@@ -2072,7 +2090,8 @@ IPT_API const char *ipt_insn_name(uint8_t kind);
  *                              iret, smi, ..., swintr, syscall
  *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ says how things stand
  *   pt_last_ip (internal)      ipt_pkt_last_ip
- *   pt_insn.isid, raw          not here: your callback knows; image_section_at
+ *   pt_insn.raw                ipt_cache_code
+ *   pt_insn.isid               not here: your callback knows; image_section_at
  *                              of examples/tools/common
  *   pt_block.isid              config.section ends blocks where it changes
  *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation

@@ -5911,6 +5911,96 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
     return IPT_OK;
 }
 
+/* ---- bytes of code ----
+ *
+ * Those that were asked for are kept in lines, too: those of IPTI_BLOCK, from
+ * ip_ on, are sizes_. target_ has a bit for each that is there. kind_ is the
+ * mode, of which there is none in key_. */
+
+IPTI_STATIC_ASSERT(bytes, IPTI_BLOCK == IPT_RUN_MAX_);
+
+/* Put what the window shows of the block at ip into line i; UINT32_MAX: there
+ * is none yet. Returns the line. */
+static const ipt_cache_line *ipti_bytes_put(ipt_cache *cache, uint32_t i,
+                                            uint64_t ip)
+{
+    const ipt_window_ *window = &cache->window_;
+    const uint8_t mode = window->key & IPTI_MODE_MAX;
+    ipt_cache_line *line;
+    ipt_cache_line empty;
+    unsigned n;
+
+    if (i == UINT32_MAX) {
+        IPT_MEMSET(&empty, 0, sizeof(empty));
+        empty.ip_ = ip;
+        empty.key_ = (uint16_t) (window->key - mode);
+        empty.size_ = IPTI_BLOCK;
+        i = ipti_cache_put(cache, &empty);
+    }
+    line = &cache->lines_[i];
+    if (line->kind_ != mode)
+        line->target_ = 0;
+    line->kind_ = mode;
+    for (n = 0; n < IPTI_BLOCK; n++)
+        if (ip + n - window->ip < window->size) {
+            line->sizes_[n] = window->bytes[ip + n - window->ip];
+            line->target_ |= (uint64_t) 1 << n;
+        }
+    return line;
+}
+
+IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
+                           const ipt_asid *asid, uint8_t mode, uint64_t ip,
+                           uint8_t *buffer, size_t size)
+{
+    const ipt_cache_line *line;
+    ipt_window_ *window;
+    ipt_where at;
+    uint16_t space;
+    int status;
+    uint32_t i;
+    unsigned n;
+
+    if (IPTI_BAD_SELF(cache))
+        return IPTI_SELF_ERROR(cache);
+    if (!config || !config->read || !asid || !buffer
+        || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
+        return IPT_ERR_ARG;
+    if (ipti_fuel_empty(config))
+        return IPT_BUDGET;
+    ipti_fuel_burn(config, 1 + size / 16);
+    space = ipti_cache_space(cache, config, asid);
+    if (!space)
+        return IPT_BUDGET;
+    window = &cache->window_;
+    if (window->key != ipti_cache_key(space, mode))
+        window->size = 0;
+    window->key = ipti_cache_key(space, mode);
+    at.asid = *asid;
+    while (size) {
+        ip = ipti_wrap(mode, ip);
+        n = ip % IPTI_BLOCK;
+        i = ipti_cache_find(cache, ipti_cache_key(space, 0), ip - n);
+        line = &cache->lines_[i & cache->last_];
+        if (i == UINT32_MAX || line->kind_ != mode
+            || !(line->target_ >> n & 1)) {
+            if (ip - window->ip >= window->size) {
+                window->ip = ip;
+                window->size = 0;
+                status = ipti_window_fill(config, &at, mode, window, ip);
+                if (status < 0)
+                    return status;
+            }
+            line = ipti_bytes_put(cache, i, ip - n);
+        }
+        do
+            *buffer++ = line->sizes_[ip++ % IPTI_BLOCK];
+        while (--size && ip % IPTI_BLOCK
+               && line->target_ >> ip % IPTI_BLOCK & 1);
+    }
+    return IPT_OK;
+}
+
 /* Empty the lines of a group that hold code of [ip, ip + size) (size 0: any) in
  * `space` (0: any). Returns whether there were some. */
 static int ipti_group_forget(ipt_cache_line *line, uint16_t space, uint64_t ip,

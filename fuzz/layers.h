@@ -631,9 +631,8 @@ static inline uint64_t fuzz_segment(const fuzz_run *run, uint8_t mode,
 
 /* Copy the code at ip, of however many mappings. Returns how many bytes. */
 static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
-                            uint8_t mode, uint64_t ip)
+                            uint8_t mode, uint64_t ip, const ipt_asid *asid)
 {
-    const ipt_asid *asid = &fuzz_at(run)->asid;
     uint64_t base = 0;
     size_t n;
     int got;
@@ -657,6 +656,34 @@ static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
     return (int) n;
 }
 
+/* Are the bytes that the cache gives those that stand there? `asid` is where
+ * the instruction executed. */
+static inline void fuzz_bytes(fuzz_run *run, const fuzz_item *item,
+                              const ipt_asid *asid)
+{
+    const int answer = run->answer;
+    const uint32_t calls = run->calls;
+    ipt_config config = run->config;
+    uint8_t bytes[15];
+    uint8_t got[15];
+    uint64_t ip = item->ip;
+    int n;
+
+    if (item->mode != IPT_MODE_64)
+        ip = (uint32_t) ip;
+    config.fuel = NULL;
+    n = ipt_cache_code(&run->cache, &config, asid, item->mode, ip, got,
+                       item->size);
+    FUZZ_CHECK(run, n == IPT_OK || n == IPT_NEED_PAGE || n == IPT_ERR_IMAGE
+                        || n == IPT_BUDGET);
+    if (n == IPT_OK) {
+        n = fuzz_code(run, bytes, item->size, item->mode, ip, asid);
+        FUZZ_CHECK(run, n == item->size && !memcmp(bytes, got, item->size));
+    }
+    run->answer = answer;
+    run->calls = calls;
+}
+
 /* Is it the instruction that stands there, and does it follow the last? */
 static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
 {
@@ -674,7 +701,8 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
         return;
     if (item->mode != IPT_MODE_64)
         got = (uint32_t) got;
-    status = fuzz_code(run, bytes, sizeof(bytes), item->mode, got);
+    status = fuzz_code(run, bytes, sizeof(bytes), item->mode, got,
+                       &fuzz_at(run)->asid);
     status = ipt_classify(&code, bytes, (size_t) status, item->mode, NULL);
     FUZZ_CHECK(run, status == IPT_OK || fuzz_base(c) >= 0xffffffe0);
     if (status == IPT_OK && fuzz_base(c) < 0xffffffe0) {
@@ -707,12 +735,14 @@ static inline int fuzz_insn_next(fuzz_run *run)
 {
     ipt_insn insn;
     fuzz_item item;
+    ipt_asid asid;
     int status;
 
     if (run->log->count
         && run->log->item[run->log->count - 1].what == FUZZ_SYNC
         && !run->quiet)
         (void) fuzz_pull(run, IPT_EVENT_PENDING, fuzz_insn_event);
+    asid = fuzz_at(run)->asid;
     memset(&insn, 0xa5, sizeof(insn));
     status = ipt_insn_next((ipt_insn_decoder *) run->decoder, &insn);
     if (status >= 0) {
@@ -729,6 +759,8 @@ static inline int fuzz_insn_next(fuzz_run *run)
         item.size = insn.size;
         item.mode = insn.mode;
         fuzz_insn_check(run, &item);
+        if (run->cached && run->c->clone % 4 == 0 && fuzz_pure(run->c))
+            fuzz_bytes(run, &item, &asid);
         fuzz_told(run, status, FUZZ_TOLD_NOT);
         fuzz_put(run, &item);
         fuzz_path(run, insn.kind);

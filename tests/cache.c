@@ -1293,6 +1293,207 @@ TEST(misses_are_not_cached)
     CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
 }
 
+/* ---- bytes of code ---- */
+
+/* Decode all, and ask for the bytes of each instruction, which are in `a`.
+ * Returns how often config.read was called for them. */
+static unsigned ask_for_bytes(ipt_cache *c, const area *a)
+{
+    unsigned asked = 0, n = 0;
+    ipt_insn insn;
+
+    start(c);
+    while (ipt_insn_next(&insn_decoder, &insn) >= 0) {
+        uint8_t got[17];
+        const unsigned before = reads;
+        memset(got, 0xa5, sizeof got);
+        CHECK_EQ(ipt_cache_code(c, &config, &insn_decoder.at.asid, insn.mode,
+                                insn.ip, got + 1, insn.size),
+                 IPT_OK);
+        CHECK(!memcmp(got + 1, a->bytes + (insn.ip - a->ip), insn.size));
+        CHECK_EQ(got[0], 0xa5);
+        CHECK_EQ(got[insn.size + 1], 0xa5);
+        asked += reads - before;
+        n++;
+    }
+    CHECK_EQ(n, 207);
+    return asked;
+}
+
+/* 101 nops of 9 bytes, one of them in two pages, from 0x1c90 on; twice. */
+static area *add_long_nops(void)
+{
+    area *a;
+
+    no_code();
+    a = nops(ANY, 0x1c00, 0x1000);
+    for (unsigned i = 0; i < 101; i++)
+        put(a, 0x1c90 + 9 * i, "\x66\x0f\x1f\x84\x00\x01\x02\x03\x04", 9);
+    PUT(a, 0x1c90 + 9 * 101, "\x75\x02\x90\x90\x90\xe9");
+    put(a, 0x1c90 + 9 * 101 + 6, "\x68\xfc\xff\xff", 4);
+    used = 0;
+    ADD(PSB);
+    ADD(EXEC64);
+    ADD(FUP(0x1c90));
+    ADD(PSBEND);
+    ADD(TNT(2, 2));
+    return a;
+}
+
+/* The bytes from `ip` on, by ipt_cache_code. */
+static const uint8_t *bytes_at(uint8_t mode, uint64_t ip, size_t size)
+{
+    static uint8_t got[128];
+    const ipt_asid asid = {ANY, ANY, 0};
+
+    config.read = area_read;
+    CHECK_EQ(ipt_cache_code(&cache, &config, &asid, mode, ip, got, size),
+             IPT_OK);
+    return got;
+}
+
+TEST(C4_bytes)
+{
+    const ipt_asid asid = {ANY, ANY, 0};
+    uint8_t got[17];
+    area *a;
+
+    fresh_config();
+    a = add_long_nops();
+    for (unsigned n = 64; n <= LENGTH(lines); n *= 4) {
+        unsigned asked;
+        CHECK_EQ(ipt_cache_init(&cache, lines, n), IPT_OK);
+        asked = ask_for_bytes(&cache, a);
+        CHECK(asked < 20); /* of 909 bytes: where the window has moved on */
+        asked = ask_for_bytes(&cache, a);
+        CHECK(n == 64 || asked == 0);
+    }
+    reads = 0;
+    CHECK(!memcmp(bytes_at(IPT_MODE_64, 0x1c90 + 900, 3), a->bytes + 0x90 + 900,
+                  3));
+    CHECK_EQ(reads, 0);
+    /* more than instructions, or than one read; in another mode; none */
+    CHECK(!memcmp(bytes_at(IPT_MODE_64, 0x1c90 + 880, 128),
+                  a->bytes + 0x90 + 880, 128));
+    CHECK(!memcmp(bytes_at(IPT_MODE_32, ((uint64_t) 1 << 32) + 0x1c90, 9),
+                  a->bytes + 0x90, 9));
+    CHECK(reads > 0);
+    CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x2bf0, got,
+                            17),
+             IPT_NEED_PAGE);
+    /* code that changes */
+    CHECK_EQ(bytes_at(IPT_MODE_64, 0x1c90, 9)[4], 0);
+    PUT(a, 0x1c94, "\x7f");
+    CHECK_EQ(bytes_at(IPT_MODE_64, 0x1c90, 9)[4], 0);
+    CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1c94, 1), IPT_OK);
+    CHECK_EQ(bytes_at(IPT_MODE_64, 0x1c90, 9)[4], 0x7f);
+}
+
+/* With IPT_CONFIG_RELATIVE_IP bytes at an ip depend on the mode, too. */
+static uint64_t base_by_mode(const ipt_asid *asid, uint64_t ip, uint8_t mode,
+                             void *context)
+{
+    (void) asid;
+    (void) ip;
+    (void) context;
+    return mode == IPT_MODE_16 ? 0x100 : 0;
+}
+
+TEST(C4_bytes_of_modes)
+{
+    area *a;
+
+    fresh_config();
+    a = add_long_nops();
+    config.flags = IPT_CONFIG_RELATIVE_IP;
+    config.cs_base = base_by_mode;
+    PUT(a, 0x1c00, "\x11\x22\x33\x44");
+    PUT(a, 0x1d00, "\x55\x66\x77\x88");
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(bytes_at(IPT_MODE_16, 0x1c00, 2)[1], 0x66);
+        CHECK_EQ(bytes_at(IPT_MODE_32, 0x1c02, 2)[1], 0x44);
+        CHECK_EQ(bytes_at(IPT_MODE_32, 0x1c00, 4)[0], 0x11);
+    }
+    reads = 0;
+    CHECK_EQ(bytes_at(IPT_MODE_32, 0x1c00, 4)[3], 0x44);
+    CHECK_EQ(reads, 0);
+}
+
+TEST(C4_bytes_that_wrap)
+{
+    area *a;
+
+    fresh_config();
+    no_code();
+    a = nops(ANY, 0xfffff000, 0x1000);
+    PUT(a, 0xffffffff, "\x11");
+    a = nops(ANY, 0, 0x1000);
+    PUT(a, 0, "\x22\x33");
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (int i = 0; i < 2; i++)
+        CHECK(!memcmp(bytes_at(IPT_MODE_32, 0xffffffff, 3), "\x11\x22\x33", 3));
+}
+
+TEST(C4_bytes_of_spaces)
+{
+    uint8_t got[2];
+    ipt_asid asid = {0, ANY, 0};
+
+    for (int shared = 0; shared < 2; shared++) {
+        CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+        check_visits(9, 600, &cache, shared ? space_by_code : 0);
+        for (unsigned again = 0; again < 2; again++) {
+            reads = 0;
+            for (uint64_t i = 1; i <= 9; i++) {
+                asid.cr3 = i << 12;
+                CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64,
+                                        0x1000 + visit_nops(i), got, 2),
+                         IPT_OK);
+                CHECK_EQ(got[0], 0x75);
+                CHECK_EQ(got[1], 0xfe);
+            }
+            CHECK(again ? reads == 0 : reads > 0);
+        }
+        asid.cr3 = 77 << 12; /* never met */
+        reads = 0;
+        (void) ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1000, got,
+                              2);
+        CHECK(shared || reads == 1);
+    }
+}
+
+TEST(C4_bytes_refused)
+{
+    static ipt_cache never;
+    const ipt_asid asid = {ANY, ANY, 0};
+    uint64_t fuel = 0;
+    uint8_t got[1];
+
+    fresh_config();
+    no_code();
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+#define GET(...) ipt_cache_code(__VA_ARGS__, got, 1)
+    CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_ERR_ARG);
+    config.read = area_read;
+    CHECK_EQ(GET(NULL, &config, &asid, 3, 0), IPT_ERR_ARG);
+    CHECK_EQ(GET(&never, &config, &asid, 3, 0), IPT_ERR_STATE);
+    CHECK_EQ(GET(&cache, NULL, &asid, 3, 0), IPT_ERR_ARG);
+    CHECK_EQ(GET(&cache, &config, NULL, 3, 0), IPT_ERR_ARG);
+    CHECK_EQ(GET(&cache, &config, &asid, 0, 0), IPT_ERR_ARG);
+    CHECK_EQ(GET(&cache, &config, &asid, 4, 0), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_code(&cache, &config, &asid, 3, 0, NULL, 1),
+             IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_code(&cache, &config, &asid, 3, 0, got, 0), IPT_OK);
+    CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_NEED_PAGE);
+    config.fuel = &fuel;
+    CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_BUDGET);
+    fuel = 100;
+    CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_NEED_PAGE);
+    CHECK(fuel < 100);
+#undef GET
+}
+
 /* ---- classifiers ---- */
 
 static ipt_code said;
@@ -2008,6 +2209,11 @@ int main(void)
     RUN(changed_with_a_cache);
     RUN(shared_cache);
     RUN(misses_are_not_cached);
+    RUN(C4_bytes);
+    RUN(C4_bytes_of_modes);
+    RUN(C4_bytes_that_wrap);
+    RUN(C4_bytes_of_spaces);
+    RUN(C4_bytes_refused);
     RUN(classifiers);
     RUN(more_classifiers);
     RUN(classifiers_that_say_little);
