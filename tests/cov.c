@@ -963,6 +963,32 @@ TEST(loops_at_random)
     many(100, check_loop);
 }
 
+/* What was passed before is walked no more: a unit pays for 16 bytes of trace,
+ * and some for where it begins and ends. */
+TEST(what_is_known_costs_its_trace)
+{
+    static uint8_t bytes[INPUT + 64];
+    for (unsigned turn = 0; turn < 64; turn++) {
+        const uint32_t config = turn & 1 ? IPT_CONFIG_NO_RETCOMP : 0;
+        uint64_t units = 1000000;
+        seed = turn + 1;
+        the.base = turn & 32 ? HIGH : LOW;
+        write_program();
+        loop_init(&kept, config, turn / 2 % (IPT_COV_FLAGS_ + 1), 4096);
+        const size_t size
+            = write_run(bytes, config | (turn & 16 ? IPT_GEN_TNT_64 : 0));
+        memset(bytes + size, 0, 64); /* PAD: what is last is walked */
+        for (unsigned n = 0; n < 3; n++)
+            CHECK(loop_run(&kept, bytes, size + 64, n == 0));
+        const ipt_segment piece = {bytes, size + 64};
+        const ipt_trace trace = {&piece, 1, 0, 0};
+        kept.config.fuel = &units;
+        CHECK_EQ(ipt_cov_begin(&kept.decoder, &trace), IPT_OK);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK(1000000 - units <= (size + 64) / 16 + 10);
+    }
+}
+
 /* ---- outputs ---- */
 
 typedef struct outputs {
@@ -2504,6 +2530,7 @@ int main(void)
     RUN(long_tnts);
     RUN(worlds);
     RUN(loops_at_random);
+    RUN(what_is_known_costs_its_trace);
     RUN(outputs);
     RUN(seen);
     RUN(seen_changes_within_a_run);
