@@ -1,33 +1,14 @@
 #!/bin/sh
-# size.sh [TREE]: how large each section of ipt_impl.h is: lines against its
-# budget, bytes of code at -Os and -O2; the sizes of the public structs; what is
-# left of it for those who use one layer only. Fails above the README's limits.
+# size.sh [TREE]: how large each section of ipt_impl.h is: lines (layers.sh has
+# their limits), bytes of code at -Os and -O2; the sizes of the public structs;
+# what is left of it for those who use one layer only. Fails above the README's
+# limits.
 
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 2
 CC=${CC:-cc}
 impl=$root/ipt_impl.h
 
-# Lines per section that the design allows.
-cat >budget <<'END'
-base 350
-pkt 1100
-sync 250
-time 500
-evt 1500
-qry 250
-classify 700
-cache 500
-bind 420
-walk 900
-blk 280
-insn 350
-cov 800
-hot 400
-gen 800
-hw 200
-strings 200
-END
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
 for opt in -Os -O2; do
     $CC -std=c99 $opt -ffreestanding -I"$root" -c impl.c -o impl.o &&
@@ -44,7 +25,6 @@ function number(text,    i, n) {
         n = n * 16 + index(hex, substr(text, i, 1)) - 1
     return n
 }
-FILENAME == "budget" {budget[$1] = $2; next}
 FILENAME == "symbols" && $2 == "text" {total[$1] = $3; next}
 FILENAME == "symbols" {
     if (NF == 5) {sub(/[.].*/, "", $5); bytes[$1, $5] += number($3); name[$5]}
@@ -57,17 +37,17 @@ FILENAME == "symbols" {
     if ((id in name) && !(id in home)) {
         home[id] = 1
         small[tag] += bytes["-Os", id]; fast[tag] += bytes["-O2", id] } }
-function row(tag, lines, most, s, f) {
-    printf "%-10s %6s %6s %8d %8d\n", tag, lines, most, s, f }
+function row(tag, lines, s, f) {
+    printf "%-10s %6s %8d %8d\n", tag, lines, s, f }
 END {
-    printf "%-10s %6s %6s %8s %8s\n", "section", "lines", "budget", "-Os", "-O2"
+    printf "%-10s %6s %8s %8s\n", "section", "lines", "-Os", "-O2"
     for (i = 1; i <= count; i++) {
         tag = order[i]
-        row(tag, n[tag], budget[tag], small[tag], fast[tag])
-        most += budget[tag]; s += small[tag]; f += fast[tag] }
-    row("other", "", "", total["-Os"] - s, total["-O2"] - f)
-    row("all", FNR, most, total["-Os"], total["-O2"]) }
-' budget symbols "$impl"
+        row(tag, n[tag], small[tag], fast[tag])
+        s += small[tag]; f += fast[tag] }
+    row("other", "", total["-Os"] - s, total["-O2"] - f)
+    row("all", FNR, total["-Os"], total["-O2"]) }
+' symbols "$impl"
 echo
 
 # What sizes hold for: the machine and the compiler that the README names.
