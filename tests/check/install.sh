@@ -101,6 +101,16 @@ END
         -DCMAKE_PREFIX_PATH="$tmp/in st" >/dev/null 2>&1 && pass ||
         fail "CMake takes this version for 99"
 fi
+# Tests run in a folder with a blank in its name, too.
+ln -s "$root" "$tmp/a folder"
+case $build in /*) ;; *) build="$tmp/a folder/$build" ;; esac
+quietly "make examples" flock "$build" make BUILD="${BUILD:-build}" DEPS=no \
+    examples
+for t in ptcov ptseg nopsb msr; do
+    (cd "$tmp/a folder" && BUILD=$build sh "tests/$t.sh") >"$tmp/out" 2>&1 &&
+        pass || fail_with "tests/$t.sh in a folder with a blank" "$tmp/out"
+done
+
 installer uninstall "" "$tmp/in st"
 find "$tmp/in st" -type f >"$tmp/bad"
 expect_empty "left by make uninstall" "$tmp/bad"
