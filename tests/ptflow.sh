@@ -108,7 +108,7 @@ check "--tid" one --tid "$tid"
 # The recipe of --help, with two jobs on this machine.
 by_parts() {
     flow --threads none.data | cut -d ' ' -f 1 |
-        parallel --will-cite -k -j 2 "$build/ptflow" --quiet --fields tid,ip \
+        parallel --will-cite -q -k -j 2 "$build/ptflow" --quiet --fields tid,ip \
             --tid {} none.data >got 2>err && [ -s want ] && cmp -s got want
 }
 if parallel --version 2>/dev/null | grep -q GNU; then

@@ -155,7 +155,7 @@ if have parallel parallel && parallel --version 2>/dev/null | grep -q GNU; then
     n=$("$tool" --pt "$tmp/many.pt" --index | wc -l)
     "$tool" --map "$tmp" --pt "$tmp/many.pt" --threads 1 --insn >"$tmp/one"
     seq 0 4 $((n - 1)) |
-        parallel --will-cite -k -j 2 "$tool" --map "$tmp" \
+        parallel --will-cite -q -k -j 2 "$tool" --map "$tmp" \
             --pt "$tmp/many.pt" --insn --segments {}:+4 |
         "$tool" --join 2>&1 | cmp - "$tmp/one" >"$tmp/out" 2>&1 && pass ||
         fail_with "GNU parallel" "$tmp/out"
