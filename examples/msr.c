@@ -6,16 +6,12 @@
  * so that nothing is overwritten before it was looked at. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
-#include "ipt.h"
+#include "processor.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define PAGE 4096u
-#define MOST 64u /* regions, of a page each */
 
-static uint8_t memory[(1 + 2 * MOST) * PAGE]; /* physical: the table is first */
-static uint64_t rtit_ctl, output_base, output_mask_ptrs = 0x7f; /* registers */
-static int stopped, interrupt;
+static uint64_t rtit_ctl;
 static ipt_region regions[MOST];
 static uint32_t count = 4;
 static uint8_t carry[2 * PAGE]; /* what the decoder still needs */
@@ -24,39 +20,6 @@ static ipt_trace trace = {pieces, 0, 1, 0}; /* open: more will come */
 static ipt_pkt_decoder decoder;
 static ipt_topa topa;
 static unsigned long long packets, looked, interrupts, stops;
-
-static uint64_t entry_at(uint64_t at)
-{
-    uint64_t value = 0;
-    for (unsigned i = 8; i-- > 0;)
-        value = value << 8 | memory[at + i];
-    return value;
-}
-
-/* The processor puts out a byte. SDM: "Table of Physical Addresses (ToPA)" */
-static void put_out(uint8_t byte)
-{
-    uint64_t at = output_base + (output_mask_ptrs >> 7 & 0x1ffffff) * 8;
-    uint64_t entry = entry_at(at), offset = output_mask_ptrs >> 32;
-    memory[(entry & 0xffffffffff000) + offset] = byte;
-    output_mask_ptrs += (uint64_t) 1 << 32; /* OutputOffset */
-    if (offset + 1 < (uint64_t) PAGE << (entry >> 6 & 15))
-        return;
-    interrupt |= (entry & IPT_TOPA_INT) != 0;
-    stopped |= (entry & IPT_TOPA_STOP) != 0;
-    output_mask_ptrs = ((output_mask_ptrs & 0xffffff80) + 0x80) | 0x7f;
-    if (entry_at(at + 8) & 1) { /* END: on to the table it links to */
-        output_base = entry_at(at + 8) & 0xffffffffff000;
-        output_mask_ptrs = 0x7f;
-    }
-}
-
-static const uint8_t *map(uint64_t physical, uint64_t size, void *context)
-{
-    (void) context;
-    return size <= sizeof(memory) && physical <= sizeof(memory) - size
-        ? memory + physical : NULL;
-}
 
 /* The table, with STOP after the region before the one that output stands in.
  * Tracing is off meanwhile. */
@@ -128,8 +91,8 @@ int main(int argc, char **argv)
     rtit_ctl = wanted & ~ipt_rtit_ctl_missing(wanted, &skylake);
     printf("rtit_ctl %llx of %llx\n", (unsigned long long) rtit_ctl,
            (unsigned long long) wanted);
-    for (uint32_t i = 0; i < count; i++) /* with holes between them */
-        regions[i] = (ipt_region){PAGE * (1 + 2 * i), PAGE, 0};
+    for (uint32_t i = 0; i < count; i++)
+        regions[i] = (ipt_region){REGION_AT(i), PAGE, 0};
     int status = lay_table();
     for (uint32_t i = 0; i <= count; i++)
         printf("entry %llx\n", (unsigned long long) entry_at(8 * i));
