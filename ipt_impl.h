@@ -8522,6 +8522,9 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
     return ipti_blk_slow(decoder, block);
 }
 
+/* The short way is for a run that ends in a conditional branch, while there are
+ * bits. What may have to wait for trace, or for events, goes through _settle,
+ * _run and _slow. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
     const ipt_cache_line *run;
@@ -8789,6 +8792,9 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     return IPT_OK;
 }
 
+/* While the run at hand has simple instructions, and no code was forgotten
+ * since it was looked up, each is a copy of insn_ at another address. All else
+ * is _last's: the end of the run, and code that has to be looked up. */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w;
@@ -9152,6 +9158,8 @@ static inline int ipti_cov_limits(uint32_t key)
            && (key >> IPTI_COV_AFTER & 7) >= IPTI_COV_PGD;
 }
 
+/* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
+ * which it is not looked up. */
 static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
                                uint64_t tnt, uint32_t key, uint64_t to)
 {
@@ -9184,6 +9192,9 @@ static inline int ipti_memo_noisy(ipt_cov_memo *memo)
     return memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_NOISY;
 }
 
+/* Put a line into its group: where nothing is, else in place of another, which
+ * is lost; names of spaces keep their places. noise_ says how full the memo is:
+ * it goes up with each line that is lost and down with each empty place. */
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
     const uint32_t best = (uint32_t) ipti_memo_at(
@@ -10879,6 +10890,9 @@ static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
+/* Go on until there is a reason to stop: by the memo where flow allows that,
+ * else by a step of the walk. Nobody pulls events here, so what waits is
+ * dropped. */
 static int ipti_cov_run(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -10948,6 +10962,9 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
     return ipti_cov_stop(decoder, ipti_cov_run(decoder));
 }
 
+/* First as the walk does, with the next IP in the trace; where that fails, only
+ * a PSB helps. A search for one that has used up its bytes or fuel goes on in
+ * the next call: syncing_. */
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w;
@@ -11335,6 +11352,9 @@ static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
     return IPT_OK;
 }
 
+/* Mostly it is the block that the trace has next, or the first block of a trace
+ * that is linked to this one. Where neither holds, _move looks for the trace.
+ * */
 IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid)
 {
@@ -11413,6 +11433,8 @@ static int ipti_hot_touches(const ipt_block *b, uint32_t count, uint64_t ip,
     return 0;
 }
 
+/* Traces, heads and what is being recorded. Callbacks come last, when all of it
+ * is gone. */
 IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
                                uint64_t size)
 {
