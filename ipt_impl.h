@@ -11353,8 +11353,7 @@ static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
 }
 
 /* Mostly it is the block that the trace has next, or the first block of a trace
- * that is linked to this one. Where neither holds, _move looks for the trace.
- * */
+ * that is linked to this one. Else _move looks for a trace. */
 IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid)
 {
