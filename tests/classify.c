@@ -2,6 +2,7 @@
  * manuals; peer_zydis.c is the comparison with another decoder. */
 #define IPT_IMPLEMENTATION
 #include "../ipt.h"
+#include "hex.h"
 #include "test.h"
 
 enum { M16 = 1, M32 = 2, M64 = 4, LEGACY = 3, ALL = 7 };
@@ -589,17 +590,6 @@ static const struct {
     {M64, "66d500a1"}, {M64, "67d500a1"}, {M64, "f2d500a1"}, {M64, "f3d500a1"},
     {M64, "f0d500a1"}, {M64, "48d500a1"}, {M64, "d50006"}
 };
-
-/* Hex digits to bytes; returns how many. */
-static size_t unhex(uint8_t *bytes, const char *hex)
-{
-    size_t size = strlen(hex) / 2;
-    for (size_t i = 0; i < size; i++) {
-        char digits[3] = {hex[2 * i], hex[2 * i + 1], 0};
-        bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
-    }
-    return size;
-}
 
 /* Direct branches in 16-bit code without a prefix 66, in 32-bit code with one,
  * cut their target. */

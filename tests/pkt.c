@@ -3,6 +3,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "ipt.h"
+#include "hex.h"
 #include "test.h"
 
 /* ---- helpers ---- */
@@ -10,21 +11,6 @@
 static unsigned long long ull(uint64_t value)
 {
     return value;
-}
-
-/* Bytes from hex text; blanks are skipped. Returns how many. */
-static size_t unhex(uint8_t *out, const char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t n = 0;
-    for (; *text; text++) {
-        const char *high = strchr(digits, *text);
-        if (*text == ' ' || !high) continue;
-        text++;
-        out[n++] = (uint8_t) ((high - digits) << 4
-                              | (strchr(digits, *text) - digits));
-    }
-    return n;
 }
 
 typedef struct text {

@@ -2,6 +2,7 @@
  * callgrind: each row is one dump, named "LAYER, ROW: UNITS". */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
+#include "../hex.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,21 +93,6 @@ static ipt_segment pieces[SIZE + 64];
 static uint8_t code[64];
 static size_t code_size;
 static uint64_t fuel;
-
-static size_t hex(uint8_t *out, const char *text)
-{
-    size_t n = 0;
-    unsigned byte;
-
-    for (; *text; text += 2) {
-        while (*text == ' ')
-            text++;
-        if (sscanf(text, "%2x", &byte) != 1)
-            break;
-        out[n++] = (uint8_t) byte;
-    }
-    return n;
-}
 
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
@@ -244,8 +230,8 @@ static void run(const row *r, int layer)
     ipt_trace trace = {pieces, 0, 0, 0};
     ipt_config config;
     uint8_t unit[64];
-    const size_t unit_size = hex(unit, r->unit);
-    size_t size = hex(trace_bytes, head);
+    const size_t unit_size = unhex(unit, r->unit);
+    size_t size = unhex(trace_bytes, head);
     size_t at;
     char name[200];
 
@@ -258,7 +244,7 @@ static void run(const row *r, int layer)
     config.cpuid_15_ebx = 292;
     config.mtc_freq = 3;
     config.nom_freq = 35;
-    code_size = hex(code, r->code);
+    code_size = unhex(code, r->code);
     for (; size + unit_size <= SIZE; size += unit_size)
         memcpy(trace_bytes + size, unit, unit_size);
     for (at = 0; at < size; at += pieces[trace.count++].size) {
