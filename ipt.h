@@ -1418,7 +1418,9 @@ typedef struct ipt_cov_line ipt_cov_line;
 typedef struct ipt_cov_memo ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
- * of them is used. 16384 (1 MiB) suit most programs.
+ * of them is used. As many lines as blocks that a program executes, each
+ * counted once, hold nearly all that the memo can know; twice as many are
+ * better where all blocks run equally often. 16384 (1 MiB) suit most programs.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
