@@ -66,7 +66,7 @@ get_speedscope() {
 cbmc=build/cbmc
 get_cbmc() {
     [ "$1" = full ] && [ "$DEPS" != no ] && ! command -v cbmc >/dev/null &&
-        [ ! -x $cbmc/cbmc ] && grep -qs '^VERSION_CODENAME=bookworm' \
+        [ ! -x $cbmc/goto-cc ] && grep -qs '^VERSION_CODENAME=bookworm' \
         /etc/os-release && [ "$(dpkg --print-architecture)" = amd64 ] ||
         return 0
     mirror=$(apt-get indextargets --format '$(REPO_URI)' \
@@ -86,13 +86,15 @@ get_cbmc() {
         apt-get "$@" update -q && apt-get "$@" download -q $packages
     ) >$cbmc/log 2>&1 || { echo "deps: no CBMC: see $cbmc/log"; return 0; }
     for package in $cbmc/*.deb; do dpkg -x "$package" $cbmc/root; done
-    cat >$cbmc/cbmc <<END
+    for tool in cbmc goto-instrument goto-cc; do
+        cat >$cbmc/$tool <<END
 #!/bin/sh
 lib="$here/root/usr/lib"
 exec "\$lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \\
-    "\$lib/x86_64-linux-gnu:\$lib" "$here/root/usr/bin/cbmc" "\$@"
+    "\$lib/x86_64-linux-gnu:\$lib" "$here/root/usr/bin/$tool" "\$@"
 END
-    chmod +x $cbmc/cbmc
+        chmod +x $cbmc/$tool
+    done
     rm -rf $cbmc/*.deb $cbmc/lists $cbmc/cache
 }
 

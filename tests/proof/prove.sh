@@ -28,9 +28,10 @@ good() { passed=$((passed + 1)); echo "ok    $harness: $*"; }
 bad() { failed=$((failed + 1)); echo "FAIL  $harness: $*"; }
 
 for cbmc in "$CBMC" "$build/cbmc/cbmc" build/cbmc/cbmc cbmc; do
-    command -v "$cbmc" >/dev/null && break
+    tools=$(command -v "$cbmc") && tools=${tools%/*} &&
+        [ -x "$tools/goto-cc" ] && break
 done
-command -v "$cbmc" >/dev/null || {
+[ -x "$tools/goto-cc" ] || {
     echo "SKIP prove: CBMC is missing (package cbmc, or make deps-full)"
     finish ", 1 skipped"
 }
@@ -38,16 +39,41 @@ mkdir -p "$out/plant/tests" || exit 2
 # shellcheck disable=SC3045 # dash has it
 ulimit -v 8000000 # KiB
 
-# A loop goes round 42 times at most, or as the line of the harness says.
-rounds=$(sed -n "s/^void prove_$harness(void) .*unwind \([0-9]*\).*/\1/p" "$file")
+# says WORD CLASS: what stands after it in the comment on the harness.
+says() {
+    sed -n "/^void prove_$harness(void) \/\*/{:more
+        /\*\//!{N;b more
+        }
+        s/\n *\*\{0,1\}/ /g
+        s/.* $1 \($2\).*/\1/p
+        q
+    }" "$file"
+}
+# A loop goes round 42 times at most, or as often as that says.
+rounds=$(says unwind '[0-9][0-9]*')
+sets=$(says unwindset '[a-z_0-9.:,]*[0-9]')
+# Functions that are replaced by what is claimed of them: given_...
+given=$(says given '[a-z_0-9 ]*')
 
 # judge LOG ROOT FLAGS...
 judge() {
-    log=$out/$1 root=$2
+    log=$out/$1 program=$2/$file define=-DPROVE
     shift 2
-    timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$root/$file" \
+    [ "$1" = -DCOVER ] && define=$1
+    : >"$log"
+    if [ -n "$given" ]; then
+        "$tools/goto-cc" -w "$define" --function "prove_$harness" \
+            -o "$out/given" "$program" >>"$log" 2>&1 || return
+        program=$out/given
+        for name in $given; do
+            "$tools/goto-instrument" --replace-calls "$name:given_$name" \
+                "$program" "$program" >>"$log" 2>&1 || return
+        done
+    fi
+    timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$program" \
         --function "prove_$harness" --unwind "${rounds:-42}" \
-        --drop-unused-functions "$@" >"$log" 2>&1
+        ${sets:+--unwindset "$sets"} --drop-unused-functions "$@" \
+        >>"$log" 2>&1
 }
 all="--unwinding-assertions --bounds-check --pointer-check
     --pointer-overflow-check --signed-overflow-check --undefined-shift-check
