@@ -5619,9 +5619,11 @@ static void ipti_cache_lose(ipt_cache *cache, const ipt_cache_line *run)
     const uint64_t last = ipti_wrap(run->key_ & IPTI_MODE_MAX,
                                     run->ip_ + run->size_ - 1);
     uint64_t bit;
+    uint64_t *page = ipti_cache_page(cache, run->ip_, &bit);
 
-    *ipti_cache_page(cache, run->ip_, &bit) |= bit;
-    *ipti_cache_page(cache, last, &bit) |= bit;
+    *page |= bit;
+    page = ipti_cache_page(cache, last, &bit);
+    *page |= bit;
 }
 
 /* Any code may be in use that is in no line. */
@@ -5638,10 +5640,12 @@ static int ipti_cache_lost(ipt_cache *cache, uint64_t ip, uint64_t size)
 
     if (size == 0 || size > 64 * IPTI_PAGE)
         return 1;
-    do
-        if (*ipti_cache_page(cache, ip + pages * IPTI_PAGE, &bit) & bit)
+    do {
+        const uint64_t *page
+            = ipti_cache_page(cache, ip + pages * IPTI_PAGE, &bit);
+        if (*page & bit)
             return 1;
-    while (pages--);
+    } while (pages--);
     return 0;
 }
 

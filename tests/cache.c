@@ -957,6 +957,39 @@ TEST(wrapped_run_is_not_kept)
     }
 }
 
+/* Such a run that is in use is forgotten all the same. */
+TEST(wrapped_run_in_use)
+{
+    for (unsigned at_insn = 1; at_insn < 5; at_insn++) {
+        ipt_insn insn;
+        area *low;
+        fresh_config();
+        no_code();
+        nops(ANY, 0xfffffff0, 0x10);
+        low = nops(ANY, 0, 0x100);
+        add_on(IPT_MODE_32);
+        add_ip(IPT_PKT_FUP, 0x1000);
+        add_ip(IPT_PKT_TIP, 0xfffffffd);
+        ADD(TNT(1, 1));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x1000, 1), IPT_OK);
+        start(&cache);
+        for (unsigned i = 0; i < at_insn; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, (uint32_t) (0xfffffffd + i));
+            CHECK_EQ(insn.kind, IPT_INSN_OTHER);
+        }
+        PUT(low, 4, "\x75\xfe");
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 4, 2), IPT_OK);
+        for (unsigned i = at_insn; i < 7; i++) {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.ip, (uint32_t) (0xfffffffd + i));
+        }
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK(insn.ip == 4 && insn.kind == IPT_INSN_JCC);
+    }
+}
+
 /* ---- code that changes under way ---- */
 
 /* One unit of fuel for 16 lines; it goes on where it stopped. */
@@ -2197,6 +2230,7 @@ int main(void)
     RUN(invalidate_spaces);
     RUN(invalidate_shared_spaces);
     RUN(wrapped_run_is_not_kept);
+    RUN(wrapped_run_in_use);
     RUN(sections_at_linear_addresses);
     RUN(invalidate_fuel);
     RUN(space_numbers_run_out);
