@@ -88,6 +88,7 @@
  *
  *   ipti_pkt_quick                   packets of the common kinds    2.1   2.1
  *   ipti_evt_quick, _plain, _flow    events without the queue       4.0   4.0
+ *   ipti_pkt_clock, ipti_evt_clock   events, two traces of MTC, CYC 2.7   2.0
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           2.8   2.8
  *   ipti_walk_plain, ipti_blk_settle ... that end with a JCC        1.1   1.2
@@ -1046,6 +1047,7 @@ static int ipti_shape_cyc(const uint8_t *p, size_t n)
 }
 
 #define IPTI_PSB_PAIR IPTI_FIRST_PSB, IPTI_SECOND_PSB
+#define IPTI_PSB_BITS (IPTI_FIRST_PSB ^ IPTI_SECOND_PSB) /* they differ there */
 static const uint8_t ipti_psb[IPTI_SIZE_PSB]
     = {IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR,
        IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR, IPTI_PSB_PAIR};
@@ -1164,13 +1166,13 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
 #define IPTI_LOAD(type, member, byte, bit, width, scale) \
     out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
 
-/* Loaders of single packets, for [evt] and [cov], which know the type
- * already. */
+/* Loaders of single packets, for those who know the type already. */
 #define IPTI_LOADER(name, fields)                                      \
     static inline void ipti_load_##name(ipt_packet *out, const uint8_t *p) \
     {                                                                  \
         fields(IPTI_LOAD)                                              \
     }
+IPTI_LOADER(mtc, IPTI_MTC)
 IPTI_LOADER(exec, IPTI_MODE_EXEC)
 IPTI_LOADER(tsx, IPTI_MODE_TSX)
 IPTI_LOADER(pip, IPTI_PIP)
@@ -1442,6 +1444,18 @@ static uint32_t ipti_psb_kept(uint32_t m)
     return m < IPTI_SIZE_PSB ? m : IPTI_SIZE_PSB + (m & 1);
 }
 
+/* Returns how many of the n bytes at p begin no PSB, by looking at each 16th:
+ * if it is in none, no PSB begins at it or at the 15 before it. */
+static size_t ipti_psb_none(const uint8_t *p, size_t n)
+{
+    size_t i = 0;
+
+    while (n - i >= IPTI_SIZE_PSB
+           && (p[i + IPTI_SIZE_PSB - 1] ^ IPTI_FIRST_PSB) & ~IPTI_PSB_BITS)
+        i += IPTI_SIZE_PSB;
+    return i;
+}
+
 /* Search forward from *pos with *run bytes of the pattern before it.
  *
  * returns  IPT_OK: a PSB ended at *pos, and *run is the length of its pattern
@@ -1473,7 +1487,10 @@ static int ipti_psb_search(ipt_cursor_ *cur, uint64_t *pos, uint32_t *run,
             return IPT_BUDGET;
         if (config->fuel && n / 16 >= *config->fuel)
             n = (size_t) (*config->fuel * 16);
-        used = ipti_psb_scan(p, n, run);
+        used = *run ? 0 : ipti_psb_none(p, n);
+        if (n - used > 4 * IPTI_SIZE_PSB) /* and then by each 16th again */
+            n = used + 4 * IPTI_SIZE_PSB;
+        used += ipti_psb_scan(p + used, n - used, run);
         ipti_fuel_trace(config, *pos, *pos + used);
         *pos += used;
     }
@@ -1658,6 +1675,28 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
     return size;
 }
 
+/* MTC, and CYC of one or two bytes, of which a trace with exact times is full.
+ * Returns as ipti_pkt_pad_ip, which is asked first. */
+static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
+                                      uint32_t errata)
+{
+    const uint32_t size = p[0] & 4 ? 2 : 1;
+
+    if (p[0] == IPTI_FIRST_MTC) {
+        out->type = IPT_PKT_MTC;
+        ipti_load_mtc(out, p);
+        return IPTI_SIZE_MTC;
+    }
+    if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC
+        || (size == 2 && (p[1] & 1 || errata & IPT_ERRATUM_SKD007)))
+        return 0;
+    out->type = IPT_PKT_CYC;
+    out->u.cyc.value = p[0] >> 3;
+    if (size == 2)
+        out->u.cyc.value |= (uint64_t) (p[1] >> 1) << 5;
+    return size;
+}
+
 /* Get to a packet where the cursor is at none: after a PSB, after a gap, or not
  * synchronised. Returns 1 if another gap was found, which is the packet. */
 static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
@@ -1806,8 +1845,11 @@ static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
         return 1;
     }
     size = ipti_pkt_pad_ip(out, p);
-    if (IPTI_UNLIKELY(!size))
-        return 0;
+    if (IPTI_UNLIKELY(!size)) {
+        size = ipti_pkt_clock(out, p, cur->config->errata);
+        if (!size)
+            return 0;
+    }
     ipti_pkt_step(at, out, pos, size);
     return 1;
 }
@@ -4133,6 +4175,32 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
     return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
+/* Step over packets that do nothing but move the clock, if anything. Returns 0
+ * if there is none, or if the cursor has to look closer. */
+static int ipti_evt_clock(const ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                          ipt_where *at)
+{
+    const uint64_t from = at->offset;
+    const uint8_t *p;
+    ipt_packet packet;
+    uint64_t size;
+
+    while (ipti_cur_quick(cur, at->offset)) {
+        p = ipti_cur_at(cur, at->offset);
+        size = *p == IPTI_PAD
+                   ? ipti_pkt_pad_ip(&packet, p)
+                   : ipti_pkt_clock(&packet, p, cur->config->errata);
+        if (!size)
+            break;
+        ipti_pkt_step(at, &packet, at->offset, size);
+        if (packet.type == IPT_PKT_PAD)
+            continue;
+        (void) ipti_time_packet(&evt->clock, &packet);
+        evt->ticked = 1;
+    }
+    return at->offset > from;
+}
+
 /* The next event, through the queue. Returns 1 when all is idle and the quick
  * way can go on. */
 static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
@@ -4150,6 +4218,8 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             ipti_evt_likely(evt);
             continue;
         }
+        if (ipti_evt_clock(cur, evt, at))
+            continue;
         status = ipti_pkt_any(cur, at, &packet);
         ipti_cur_release(cur, at);
         if (status >= 0)

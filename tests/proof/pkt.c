@@ -127,6 +127,8 @@ void prove_pkt_quick(void) /* slow: only with FULL=1 */
     REACH(packet.type == IPT_PKT_TNT_8);
     REACH(packet.type == IPT_PKT_PAD);
     REACH(packet.type == IPT_PKT_TIP_PGD);
+    REACH(packet.type == IPT_PKT_MTC);
+    REACH(packet.type == IPT_PKT_CYC && packet.size == 2);
 }
 
 /* BBP, BIP, BEP and whatever ends a block: what assume_block says. */
@@ -215,4 +217,26 @@ void prove_pkt_psb(void)
     REACH(before == 0 && used == 17 && run == IPTI_SIZE_PSB && used < n);
     REACH(before == 3 && used == 13 && run == IPTI_SIZE_PSB && used < n);
     REACH(run == 18);
+}
+
+/* What is passed by each 16th byte begins no PSB. */
+void prove_pkt_none(void)
+{
+    enum { ROOM = 40 };
+    uint8_t bytes[ROOM];
+    const size_t n = nondet_size();
+    const size_t i = nondet_size();
+    const uint8_t *p;
+    size_t used;
+
+    __CPROVER_assume(n <= ROOM);
+    p = bytes + (ROOM - n);
+    used = ipti_psb_none(p, n);
+    CHECK(used <= n);
+    if (i < used && n - i >= IPTI_SIZE_PSB)
+        CHECK(!ipti_is_psb(p + i, IPTI_SIZE_PSB));
+    if (i < used) /* nor does one go on after the n bytes */
+        CHECK(!(n - i < IPTI_SIZE_PSB && ipti_is_psb(p + i, n - i)));
+    REACH(used == 32 && n == 32);
+    REACH(used == 16 && n == ROOM);
 }
