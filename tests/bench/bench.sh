@@ -133,7 +133,9 @@ has() {
 # The library of `make compat` next to the system's: both in one process, then
 # the bench linked with either. All find the same items, and theirs takes at
 # least as many instructions, twice as many for blocks with a callback, as
-# callgrind counts them. Neither trace has flow that only one of them follows.
+# callgrind counts them. No trace has flow that only one of them follows; three
+# are short: PADs, MTCs and CYCs, and hardly any flow. Fewer than 1,000
+# instructions do not pay for a cache, so rows with so few are only shown.
 compat() {
     command -v valgrind >/dev/null || {
         echo "SKIP valgrind is missing (package valgrind)"
@@ -142,7 +144,9 @@ compat() {
     }
     unset LIBIPT
     set -- examples/recording
-    [ ! -e "$TRACES/libxdc-foo" ] || set -- "$@" "$TRACES/libxdc-foo"
+    for name in libxdc-foo dynamorio-hello hase-control_flow lldb-multi-file; do
+        [ ! -e "$TRACES/$name" ] || set -- "$@" "$TRACES/$name"
+    done
     rm -f "$out"/compat.*
     LIBIPT=$build/compat/libipt.so.2 valgrind --tool=callgrind \
         --callgrind-out-file="$out/compat.callgrind" \
@@ -172,6 +176,7 @@ compat() {
         $3 == "on ipt" { items[$1, $2] = $4; ours[$1, $2] = $5; next }
         {
             floor = $2 == "compat blk call" ? 2 : 1
+            if ($2 ~ /blk|insn/ && $4 < 1000) floor = 0
             ratio = ours[$1, $2] ? $5 / ours[$1, $2] : 0
             judge($4 == items[$1, $2] && $4 > 0 && ratio >= floor,
                 $1 " " $2 ": " $4 " items, " sprintf("%.2f", ratio) " of " floor)

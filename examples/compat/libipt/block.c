@@ -11,7 +11,7 @@ struct pt_block_decoder {
 
 struct pt_block_decoder *pt_blk_alloc_decoder(const struct pt_config *config)
 {
-    struct pt_block_decoder *d = calloc(1, sizeof *d);
+    struct pt_block_decoder *d = malloc(sizeof *d);
     if (d && shim_flow_init(&d->f, config, 1) == 0) return d;
     free(d);
     return NULL;

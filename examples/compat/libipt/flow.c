@@ -25,8 +25,10 @@ static uint64_t section_of(const ipt_asid *asid, uint64_t ip, void *context)
 
 int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
 {
-    const int status = shim_trace_init(&f->t, config);
     const struct pt_conf_flags *flags = &f->t.theirs.flags;
+    int status;
+    memset(f, 0, offsetof(shim_flow, d) + sizeof f->d.at); /* prepare: d */
+    status = shim_trace_init(&f->t, config);
     if (status < 0) return status;
     f->t.config.read = read_code;
     f->t.config.section = section_of;
@@ -261,7 +263,8 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     if (!f->pending) return -pte_bad_query;
     f->fresh = 0;
     f->evented = 1;
-    shim_copy(event, size, &f->event, sizeof f->event);
+    if (LIKELY(size == sizeof *event)) *event = f->event;
+    else shim_copy(event, size, &f->event, sizeof f->event);
     f->disabled = is_disabled(&f->last, f->disabled);
     switch (f->last.type) {
     case IPT_EVT_PAGING:

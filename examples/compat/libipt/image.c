@@ -38,19 +38,11 @@ static void disown(shim_cache *c)
     if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)) free(c);
 }
 
-/* What a callback says now need not be what it said before. */
-static void empty(shim_cache *c, const struct pt_image *image)
-{
-    if (c->version == image->version && !image->callback) return;
-    (void) ipt_cache_init(&c->cache, c->lines, c->count);
-    c->version = image->version;
-}
-
 /* A short trace would spend more on a large cache than it gains. */
 static size_t lines_for(uint64_t size)
 {
     size_t count = 64;
-    while (count < 16384 && count < size / 2) count *= 2;
+    while (count < 16384 && count < size / 4) count *= 2;
     return count;
 }
 
@@ -61,15 +53,15 @@ shim_cache *shim_cache_take(struct pt_image *image, uint64_t size)
     if (c && c->count >= count
         && !__atomic_exchange_n(&c->busy, 1, __ATOMIC_ACQUIRE)) {
         __atomic_add_fetch(&c->owners, 1, __ATOMIC_RELAXED);
-        empty(c, image);
+        if (image->callback) c->version = 0; /* it may say another thing now */
         return c;
     }
     c = malloc(sizeof *c + count * sizeof c->lines[0]);
     if (!c) return NULL;
+    (void) ipt_cache_init(&c->cache, c->lines, count);
     c->count = count;
-    c->version = 0;
+    c->version = image->version;
     c->owners = c->busy = 1;
-    empty(c, image);
     if (!image->cache || image->cache->count < count) {
         disown(image->cache);
         c->owners = 2;

@@ -11,7 +11,7 @@ struct pt_insn_decoder {
 
 struct pt_insn_decoder *pt_insn_alloc_decoder(const struct pt_config *config)
 {
-    struct pt_insn_decoder *d = calloc(1, sizeof *d);
+    struct pt_insn_decoder *d = malloc(sizeof *d);
     if (d && shim_flow_init(&d->f, config, 0) == 0) return d;
     free(d);
     return NULL;

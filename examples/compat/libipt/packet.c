@@ -157,8 +157,6 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
         to->payload.tma.ctc = p->u.tma.ctc;
         to->payload.tma.fc = p->u.tma.fc;
         break;
-    case IPT_PKT_MTC: to->payload.mtc.ctc = p->u.mtc.ctc; break;
-    case IPT_PKT_CYC: to->payload.cyc.value = p->u.cyc.value; break;
     case IPT_PKT_MNT: to->payload.mnt.payload = p->u.mnt.payload; break;
     case IPT_PKT_EXSTOP: to->payload.exstop.ip = p->u.exstop.ip & 1u; break;
     case IPT_PKT_MWAIT:
@@ -187,7 +185,7 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
     }
 }
 
-/* One that is not as common as PAD, TNT and TIP, or none. */
+/* One that is not as common as those of next, or none. */
 static int other_packet(struct pt_packet_decoder *d, struct pt_packet *to,
                         const ipt_packet *p, int status)
 {
@@ -228,22 +226,37 @@ static int next(struct pt_packet_decoder *d, struct pt_packet *to)
         to->payload.ip.ipc = (enum pt_ip_compression) p.u.ip.ipc;
         to->payload.ip.ip = p.u.ip.payload;
         return to->size = (uint8_t) p.size;
+    case IPT_PKT_MTC:
+        to->type = ppt_mtc;
+        to->payload.mtc.ctc = p.u.mtc.ctc;
+        return to->size = 2;
+    case IPT_PKT_CYC:
+        to->type = ppt_cyc;
+        to->payload.cyc.value = p.u.cyc.value;
+        return to->size = (uint8_t) p.size;
     default: return other_packet(d, to, &p, status);
     }
+}
+
+/* For a struct that is not as ours. */
+static int next_resized(struct pt_packet_decoder *d, struct pt_packet *to,
+                        size_t size)
+{
+    struct pt_packet p;
+    int status;
+    memset(&p, 0, sizeof p);
+    status = pt_pkt_next(d, &p, sizeof p);
+    if (status >= 0) shim_copy(to, size, &p, sizeof p);
+    return status;
 }
 
 int pt_pkt_next(struct pt_packet_decoder *d, struct pt_packet *packet,
                 size_t size)
 {
-    struct pt_packet p;
-    int status;
     if (!d || !packet) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
-    if (LIKELY(size == sizeof p)) return next(d, packet);
-    memset(&p, 0, sizeof p);
-    status = next(d, &p);
-    if (status >= 0) shim_copy(packet, size, &p, sizeof p);
-    return status;
+    if (!LIKELY(size == sizeof *packet)) return next_resized(d, packet, size);
+    return next(d, packet);
 }
 
 /* ---- the encoder ---- */

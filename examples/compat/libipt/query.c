@@ -211,7 +211,8 @@ int pt_qry_event(struct pt_query_decoder *d, struct pt_event *event,
     if (d->count) return -pte_bad_query;
     if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (is_branch(&d->next)) return -pte_bad_query;
-    shim_copy(event, size, &d->event, sizeof d->event);
+    if (LIKELY(size == sizeof *event)) *event = d->event;
+    else shim_copy(event, size, &d->event, sizeof d->event);
     keep_time(d);
     fetch(d);
     return flags(d);
