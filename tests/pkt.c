@@ -926,6 +926,21 @@ TEST(skd007)
     b.piece.size = 3;
     CHECK_EQ(next(&b, &p), IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_OVF);
+    // in the middle of a trace, where MTC and CYC are read the quick way
+    {
+        static uint8_t bytes[64];
+        size_t at = 20;
+        memset(bytes, 4, sizeof bytes);
+        memcpy(bytes + at, "\x07\x02\xf3\x07\x04", 5);
+        start(&b, bytes, sizeof bytes);
+        b.config.errata = IPT_ERRATUM_SKD007;
+        while (at--) CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_OVF);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_CYC);
+        CHECK_EQ(p.size, 2);
+    }
 }
 
 /* A TMA with reserved bits set, and a byte too many. */
