@@ -212,7 +212,8 @@ extern "C" {
     X(IPT_ERR_STATE, -17, "the struct was not initialised by this version",   \
       "call its _init; build all files with the same ipt.h")                  \
     X(IPT_ERR_CONFIG, -18, "a field of the config is NULL or out of range",   \
-      "check read, flags, errata, mode, mtc_freq, filter, cpuid_15_*, memo")  \
+      "check read, flags, errata, unwanted, mode, mtc_freq, filter, "         \
+      "cpuid_15_*, memo")                                                     \
     X(IPT_ERR_NOSYNC, -19, "the decoder is not synchronised",                 \
       "call a _sync function; _sync_set wants the offset of a PSB")           \
     X(IPT_ERR_ROOM, -20, "the buffer given is too small",                     \
@@ -267,9 +268,11 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 #define IPT_LAST 8          /* [blk] [insn]: the trace is closed, and proves no
                              * item and has no event after this one. Not set
                              * where flow is stepped over, or where packets are
-                             * left that lead no further; after an event, or an
-                             * item that waited for a _sync or _resync, as far
-                             * as fuel and code allow to look ahead */
+                             * left that lead no further; not always where only
+                             * events come that config.unwanted has; after an
+                             * event, or an item that waited for a _sync or
+                             * _resync, as far as fuel and code allow to look
+                             * ahead */
 
 #ifndef IPT_NO_STRINGS
 
@@ -442,6 +445,12 @@ typedef struct ipt_config {
 
     uint32_t flags;  /* IPT_CONFIG_ */
     uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
+
+    /* Events not to give: a bit 1u << IPT_EVT_ for each type; TNT and TIP are
+     * always given. What an event says is applied all the same: to flow, to
+     * modes and address spaces, to time. Blocks go on where it stands, and it
+     * does not count as dropped. 0: all are given. */
+    uint32_t unwanted;
 
     /* What time is worked out from. Without these time is coarser, and nothing
      * else changes. */
@@ -954,6 +963,10 @@ enum {
                              * is known until the events of the next PSB+ */
     IPT_EVT_COUNT
 };
+
+/* What config.unwanted may hold. */
+#define IPT_UNWANTED_ \
+    (((1u << IPT_EVT_COUNT) - 1) & ~(1u << IPT_EVT_TIP | 1u << IPT_EVT_TNT))
 
 /* ipt_event.flags */
 #define IPT_EVENT_NO_IP 1  /* ip is not known, or tracing is disabled */

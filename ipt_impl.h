@@ -597,7 +597,7 @@ static int ipti_config_values(const ipt_config *config)
 {
     unsigned i;
 
-    if (config->flags & ~IPT_CONFIG_FLAGS_
+    if (config->flags & ~IPT_CONFIG_FLAGS_ || config->unwanted & ~IPT_UNWANTED_
         || config->errata & ~IPT_ERRATUM_ALL_ || config->mtc_freq > 15
         || config->mode >= IPT_MODE_COUNT
         || (config->flags & IPT_CONFIG_ROOT_ONLY
@@ -4177,8 +4177,8 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
 
 /* Step over packets that do nothing but move the clock, if anything. Returns 0
  * if there is none, or if the cursor has to look closer. */
-static int ipti_evt_clock(const ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                          ipt_where *at)
+static IPTI_APART int ipti_evt_clock(const ipt_cursor_ *cur,
+                                     ipt_evt_state_ *evt, ipt_where *at)
 {
     const uint64_t from = at->offset;
     const uint8_t *p;
@@ -4318,6 +4318,13 @@ static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
         ipti_evt_asid(&at->asid, event);
 }
 
+/* Does the user want no events of this type? What they say is applied all the
+ * same. */
+static inline int ipti_evt_unwanted(const ipt_config *config, uint8_t type)
+{
+    return (int) (config->unwanted >> type & 1);
+}
+
 /* Forget all; the decoder has synchronised. */
 static void ipti_evt_reset(ipt_evt_state_ *evt, const ipt_config *config)
 {
@@ -4438,6 +4445,26 @@ static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
     return status;
 }
 
+/* The next event that the user wants. */
+static IPTI_APART int ipti_evt_wanted(ipt_evt_decoder *decoder,
+                                      ipt_event *event)
+{
+    ipt_event next;
+    int status;
+
+    do {
+        status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
+                                &next);
+        if (status < 0) {
+            decoder->at.error = status;
+            return status;
+        }
+        ipti_evt_given(&decoder->at, &next);
+    } while (ipti_evt_unwanted(decoder->cur_.config, next.type));
+    *event = next;
+    return IPT_OK;
+}
+
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
     ipt_packet packet; /* never in memory */
@@ -4446,6 +4473,8 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
         return IPTI_SELF_ERROR(decoder);
     if (IPTI_UNLIKELY(!event))
         return IPT_ERR_ARG;
+    if (IPTI_UNLIKELY(decoder->cur_.config->unwanted))
+        return ipti_evt_wanted(decoder, event);
     while (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
                                          &decoder->at, &packet))) {
         const int status = ipti_evt_next(decoder, event);
@@ -4491,10 +4520,15 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
     int status;
 
     ipti_qry_tnt_time(decoder); /* before another event takes its place */
-    status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
-                            event);
-    if (status < 0)
-        return status;
+    for (;;) {
+        status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
+                                event);
+        if (status < 0)
+            return status;
+        if (!ipti_evt_unwanted(decoder->cur_.config, event->type))
+            break;
+        ipti_evt_given(&decoder->at, event);
+    }
     if (event->type != IPT_EVT_TNT) {
         decoder->have_event_ = 1;
         return IPT_OK;
@@ -6409,7 +6443,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wait ipti_walk_pull
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_wait
+ *           ipti_walk_pull
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
  *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
@@ -6664,9 +6699,24 @@ static inline void ipti_out_drop(ipt_out_ *out)
     out->waiting = 0;
 }
 
-/* If events were reached, the user may pull them now. */
-static inline void ipti_out_wait(ipt_out_ *out)
+/* Drop the events that the user does not want. */
+static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
 {
+    const unsigned count = out->count;
+    unsigned i;
+
+    out->count = 0;
+    for (i = 0; i < count; i++)
+        if (!ipti_evt_unwanted(config, out->events[i].type))
+            out->events[out->count++] = out->events[i];
+}
+
+/* If events were reached, the user may pull them now. Until now they said what
+ * the instruction at hand has caused: those that nobody wants go only here. */
+static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
+{
+    if (IPTI_UNLIKELY(config->unwanted))
+        ipti_out_wanted(out, config);
     out->waiting = out->count > 0;
 }
 
@@ -7418,7 +7468,7 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
         /* an error comes again */
     }
     ipti_item_unsettled(&w->item, 0);
-    ipti_out_wait(&w->out);
+    ipti_out_wait(&w->out, w->cur.config);
     return IPT_OK;
 }
 
@@ -7429,10 +7479,22 @@ static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
     (void) ipti_walk_settle(w, at);
     ipti_item_unsettled(&w->item, 0);
     (void) ipti_marks_end(&w->marks);
-    ipti_out_wait(&w->out);
+    ipti_out_wait(&w->out, w->cur.config);
 }
 
 /* ---- instructions that end a run ---- */
+
+/* Apply the address spaces among the events that were kept: the instruction at
+ * hand has caused them before its TIP. */
+static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
+{
+    unsigned i;
+
+    for (i = 0; i < w->out.count; i++)
+        if (w->out.events[i].type == IPT_EVT_PAGING
+            || w->out.events[i].type == IPT_EVT_VMCS)
+            ipti_apply_asid(w, at, &w->out.events[i]);
+}
 
 /* The instruction at flow's ip ended tracing. */
 static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
@@ -7445,7 +7507,8 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
     w->resume.ip = next;
     w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
     ipti_item_unsettled(&w->item, 0);
-    ipti_out_wait(&w->out);
+    ipti_walk_caused(w, at);
+    ipti_out_wait(&w->out, w->cur.config);
     return IPT_OK;
 }
 
@@ -7506,28 +7569,23 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
-/* Apply the address spaces among the events that were kept: the instruction at
- * hand has caused them before its TIP. */
-static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
-{
-    unsigned i;
-
-    for (i = 0; i < w->out.count; i++)
-        if (w->out.events[i].type == IPT_EVT_PAGING
-            || w->out.events[i].type == IPT_EVT_VMCS)
-            ipti_apply_asid(w, at, &w->out.events[i]);
-}
-
 /* The event at hand comes before the next instruction: hand it out as
- * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. */
+ * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. If the user
+ * does not want it, nothing waits then: see ipti_walk_again. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 {
     int status = ipti_walk_take_event(w, at);
 
     if (status < 0)
         return status;
-    ipti_out_wait(&w->out);
+    ipti_out_wait(&w->out, w->cur.config);
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
+}
+
+/* Is it IPT_EVENT_FIRST for events that the user does not want? */
+static inline int ipti_walk_again(const ipt_walk_ *w, int status)
+{
+    return status == IPT_EVENT_FIRST && !w->out.waiting;
 }
 
 /* A PTW comes before what the branch at ip needs, so no PTWRITE caused it: it
@@ -7769,13 +7827,14 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     status = ipti_walk_past(w, at, &w->code.run, 1);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    ipti_walk_caused(w, at);
+    if (!w->out.waiting) /* else ipti_walk_disable did it */
+        ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
     if (IPTI_UNLIKELY(w->flow.hidden)) /* what follows may take long */
-        ipti_out_wait(&w->out);
-    ipti_item_unsettled(&w->item, !w->out.waiting && !w->flow.hidden);
+        ipti_out_wait(&w->out, w->cur.config);
+    ipti_item_unsettled(&w->item, w->flow.enabled);
     return IPT_OK;
 }
 
@@ -7904,7 +7963,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
-        if (status < 0)
+        if (status < 0 && !ipti_walk_again(w, status))
             return status;
     }
     if (IPTI_UNLIKELY(!w->flow.enabled))
@@ -8217,8 +8276,9 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     ipti_loop_end(&w->loop);
     while (!found) {
         if (w->out.count == IPT_REACHED_MAX_) { /* to be pulled first */
-            ipti_out_wait(&w->out);
-            return ipti_walk_status(w);
+            ipti_out_wait(&w->out, w->cur.config);
+            if (w->out.waiting)
+                return ipti_walk_status(w);
         }
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         status = ipti_walk_source(w, at);
@@ -8239,7 +8299,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_at_skip(at, offset);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
-    ipti_out_wait(&w->out);
+    ipti_out_wait(&w->out, w->cur.config);
     if (!w->out.waiting)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
@@ -8283,7 +8343,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     w->out.count--;
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
-    ipti_out_wait(&w->out);
+    ipti_out_wait(&w->out, w->cur.config);
     if (!w->out.waiting && !w->resync.state)
         ipti_walk_look(w, at);
     return ipti_walk_status(w);
@@ -8498,6 +8558,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
                 block->flags = w->mode.speculative;
             }
             status = ipti_blk_part(decoder);
+            if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
+                continue;
         }
         if (status < 0)
             return status;
@@ -8742,7 +8804,9 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     if (!w->item.full || w->item.unsettled) /* else of before a _sync */
         status = ipti_walk_resume(w, &decoder->at);
     if (status >= 0 && !w->item.full)
-        status = ipti_insn_step(decoder);
+        do
+            status = ipti_insn_step(decoder);
+        while (ipti_walk_again(w, status));
     if (IPTI_UNLIKELY(status < 0))
         return status;
     ipti_item_full(&w->item, 1);

@@ -437,7 +437,7 @@ static inline void fuzz_told_end(fuzz_run *run, int status)
 {
     const ipt_walk_ *w = fuzz_walk(run);
     const int left = ipti_next_any(&w->next) || w->out.count || w->flow.hidden
-                     || w->resync.state;
+                     || w->resync.state || run->c->unwanted;
 
     if (run->told == FUZZ_TOLD_LAST && !run->trace.open)
         FUZZ_CHECK(run, status == IPT_END
@@ -709,7 +709,8 @@ static inline void fuzz_insn_check(fuzz_run *run, const fuzz_item *item)
         FUZZ_CHECK(run, code.size == item->size);
         FUZZ_CHECK(run, code.kind == item->kind);
     }
-    if (before->what && before->mode == item->mode && !run->quiet) {
+    if (before->what && before->mode == item->mode && !run->quiet
+        && !c->unwanted) { /* else events say where flow went */
         const uint64_t base = relative || !config->cs_base
                                   ? 0
                                   : fuzz_segment(run, item->mode, before->ip);

@@ -140,6 +140,7 @@ typedef struct fuzz_case {
     size_t lines;     /* of the code cache; 0: FUZZ_LINES */
     int warm;         /* the code cache has been used before */
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
+    uint32_t unwanted; /* config.unwanted */
 } fuzz_case;
 
 /* Where code lies: across two pages; the last two run over the end of the
@@ -1152,6 +1153,7 @@ static inline void fuzz_setup(fuzz_run *run)
         config->section = fuzz_section;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
+    config->unwanted = c->unwanted;
     if (c->configure)
         c->configure(config, c->context);
     run->fuel = run->fueled ? c->fuel + 1u : FUZZ_WORK;

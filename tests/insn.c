@@ -1356,6 +1356,39 @@ TEST(event_first)
     }
 }
 
+/* Events that are not wanted are applied, and that is all: none is pending, none
+ * comes first, none counts as dropped. */
+TEST(unwanted_events)
+{
+    static const row r = {"unwanted", {CODE(0x1000, NOP JCC0)},
+                          {OFF, CBR(5), CBR(6), PGE(0x1000), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_insn_decoder *d = &places[place];
+    ipt_insn insn;
+    ipt_event e;
+    begin(&r, &how);
+    f.config.unwanted = 1u << IPT_EVT_CBR | 1u << IPT_EVT_ENABLED;
+    f.trace.open = 1;
+    f.pieces[0].size = b.offset[4]; /* up to the first CBR */
+    CHECK_EQ(ipt_insn_sync_forward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
+    for (unsigned i = 0; i < 2; i++)
+        CHECK_EQ(ipt_insn_event(d, &e),
+                 i < 1 ? IPT_EVENT_PENDING | IPT_IP_SUPPRESSED
+                       : IPT_IP_SUPPRESSED);
+    CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
+    CHECK_EQ(d->at.cbr, 5); /* it was applied */
+    f.pieces[0].size = b.offset[5];
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
+    f.pieces[0].size = b.size;
+    CHECK_EQ(ipt_insn_next(d, &insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x1000);
+    CHECK_EQ(insn.flags, ENABLED);
+    CHECK_EQ(d->at.cbr, 6);
+    CHECK_EQ(d->at.dropped, 0);
+    feed_end(&f);
+}
+
 int main(void)
 {
 #define RUN_FINDING(name, rows, errata) RUN(name);
@@ -1393,5 +1426,6 @@ int main(void)
     RUN(open_trace);
     RUN(instruction_in_progress);
     RUN(event_first);
+    RUN(unwanted_events);
     return test_report();
 }

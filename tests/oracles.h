@@ -6,6 +6,7 @@
  *   - pieces, fuel, clones, caches, late pages and decoders used before change
  *     nothing, on any layer
  *   - blocks are the instructions, and edges are theirs, whatever the memo
+ *   - what is not wanted of events is not given, and all else as it was
  *   - from any PSB on a decoder gives the suffix after the seam */
 #ifndef IPT_TESTS_ORACLES_H
 #define IPT_TESTS_ORACLES_H
@@ -477,6 +478,34 @@ static const fuzz_layer *const sim_layers[]
     = {&fuzz_insn, &fuzz_blk, &fuzz_insn, &fuzz_blk,
        &fuzz_evt,  &fuzz_qry, &fuzz_pkt};
 
+/* Events of some types are not wanted: all else is as it was. */
+static inline void sim_unwanted(fuzz_case *c, const fuzz_layer *layer,
+                                const fuzz_log *whole)
+{
+    fuzz_log *log = &sim_other;
+    size_t i = 0;
+    size_t k = 0;
+
+    c->unwanted = chance(20) ? IPT_UNWANTED_ : 0;
+    while (!c->unwanted || chance(70))
+        c->unwanted |= 1u << dice(IPT_EVT_COUNT) & IPT_UNWANTED_;
+    fuzz_reference(layer, c, log);
+    for (; i < whole->count; i++) {
+        const fuzz_item *item = &whole->item[i];
+        if (item->what == FUZZ_EVENT && c->unwanted >> item->kind & 1) {
+            reached[REACH_UNWANTED]++;
+            continue;
+        }
+        if (k == log->count || memcmp(item, &log->item[k], sizeof(*item)))
+            break;
+        k++;
+    }
+    if (i < whole->count && whole->item[i].what == FUZZ_SYNC)
+        return; /* it had no room for events, and now it goes on to an error */
+    if ((i < whole->count && !log->cut) || (k < log->count && !whole->cut))
+        (void) fuzz_differ(whole, i, log, k);
+}
+
 /* Pick how a way is done, and count it. */
 static inline void sim_way(fuzz_case *c, int way)
 {
@@ -569,6 +598,8 @@ static inline void sim_all(void)
 {
     uint32_t flags;
     fuzz_case c;
+    fuzz_case plain;
+    unsigned n;
 
     sim_make(&c);
     if (!sim_changed) {
@@ -592,8 +623,18 @@ static inline void sim_all(void)
     reached[REACH_INSN_BLK]++;
     if (!(flags & IPT_CONFIG_WALK_ON))
         sim_seams(&c, flags);
+    plain = c;
     sim_ways(&c);
     sim_cover(&c);
+    sim_unwanted(&plain, &fuzz_insn, &sim_whole);
+    if (chance(30))
+        sim_ways(&plain);
+    for (n = 0; n < 2; n++) {
+        const fuzz_layer *layer = n ? &fuzz_qry : &fuzz_evt;
+        plain.unwanted = 0;
+        fuzz_reference(layer, &plain, &fuzz_logs[0]);
+        sim_unwanted(&plain, layer, &fuzz_logs[0]);
+    }
 }
 
 #endif /* IPT_TESTS_ORACLES_H */

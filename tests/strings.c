@@ -178,7 +178,7 @@ static int read_none(uint8_t *buffer, size_t size, const ipt_asid *asid,
 TEST(fields_of_a_config)
 {
     static const char *const names[] = {"read", "flags", "errata", "mode",
-                                        "mtc_freq", "filter"};
+                                        "mtc_freq", "filter", "unwanted"};
     const ipt_trace trace = {NULL, 0, 0, 0};
     static ipt_insn_decoder decoder;
 
@@ -191,6 +191,9 @@ TEST(fields_of_a_config)
         config.mode = i == 3 ? IPT_MODE_COUNT : 0;
         config.mtc_freq = i == 4 ? 16 : 0;
         config.filter[IPT_FILTERS - 1].kind = i == 5 ? 9 : 0;
+        config.unwanted = i == 6 ? 1u << IPT_EVT_TIP
+                                 : ~(1u << IPT_EVT_TIP | 1u << IPT_EVT_TNT)
+                                       & ((1u << IPT_EVT_COUNT) - 1);
         CHECK_EQ(ipt_insn_init(&decoder, &config, &trace, NULL),
                  i < LENGTH(names) ? IPT_ERR_CONFIG : IPT_OK);
         if (i < LENGTH(names))

@@ -125,8 +125,8 @@ expect_empty "parts of the walk: other writers" bad
 # code; in cov, the table of the blocks that were seen; in pkt and evt, the
 # quick way through MTC, CYC and to a PSB.
 cat >budgets <<'END'
-base 469 pkt 1084 sync 166 time 350 evt 1312 qry 180 classify 530 cache 720
-bind 145 walk 1490 blk 280 insn 240 cov 1756 hot 350 gen 670 hw 260 strings 90
+base 469 pkt 1084 sync 166 time 350 evt 1331 qry 180 classify 530 cache 720
+bind 145 walk 1508 blk 280 insn 240 cov 1756 hot 350 gen 670 hw 260 strings 90
 END
 bare() { # FILE without comments and blank lines
     awk '{  line = ""
