@@ -8,7 +8,7 @@
  *   or C++ file put `#define IPT_IMPLEMENTATION` before it. To decode a trace:
  *
  *       static ipt_cache_line lines[4096];      // 256 KiB
- *       static ipt_insn_decoder decoder;        // less than 4 KiB
+ *       static ipt_insn_decoder decoder;        // less than 3 KiB
  *       ipt_segment piece = {trace_bytes, trace_size};
  *       ipt_trace trace = {&piece, 1, 0, 0};
  *       ipt_config config = {0};
@@ -25,10 +25,10 @@
  *           if (status >= 0)
  *               use(&insn);
  *       }
- *       // IPT_END: done. Anything else: decoder.at says where and why.
+ *       // IPT_END: done. IPT_ERR_STATE: _init failed. Else see decoder.at.
  *
  *   To decode a stream, with trace.open = 1, config.fuel = &fuel, and recovery
- *   from errors:
+ *   from errors (a VM exit handler returns where this calls more()):
  *
  *       int (*find)(ipt_insn_decoder *) = ipt_insn_sync_forward;
  *       do {
@@ -43,7 +43,7 @@
  *               fuel = 10000;                   // when there is time
  *           else if (status != IPT_END)         // an error, a missing page
  *               find = find ? ipt_insn_sync_forward : ipt_insn_resync;
- *       } while (status != IPT_END);
+ *       } while (status != IPT_END && status != IPT_ERR_STATE);
  *
  *   examples/minimal.c is the first as a program, vmm.c the second in a VMM.
  *
@@ -66,8 +66,8 @@
  *
  *   Memory.   You place every struct and array. There is nothing to free. A
  *             plain memcpy clones a decoder, and the clone has the same future.
- *             ipt_config, ipt_trace, its segments and ipt_cache are borrowed:
- *             they stay at one place for as long as the decoder is used.
+ *             What _init is given, and what that points to, is borrowed: it
+ *             stays in place while the decoder is used. Pieces: see ipt_trace.
  *   Fields    that end in an underscore are not yours. Each decoder begins with
  *             `ipt_where at`, which is: it says where it stands and why.
  *   Zero      in a config field means the default.
@@ -75,7 +75,9 @@
  *             whatever they hold, you get a status, never undefined behaviour.
  *             Pointers and struct contents that you pass are trusted.
  *   Threads.  Nothing is global. One thread at a time uses a decoder, and one
- *             thread at a time uses a cache, with all decoders that share it.
+ *             thread at a time uses a cache, a memo or a counter of fuel, with
+ *             all decoders that share it. In parallel they may share a trace,
+ *             and a config without fuel whose callbacks may run in parallel.
  *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2 or
  *             -Os on x86-64, without your callbacks). Every loop over a _next
  *             ends on every finite trace. config.fuel bounds each call's work.
@@ -89,12 +91,12 @@
  *                  IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST, and, after
  *                  the end of the trace, IPT_UNPROVEN
  *     -1 .. -15    a note: nothing is wrong and nothing was written. Call again
- *                  when what it names has changed
+ *                  when what it names has changed; EVENT_FIRST: at once
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
  *     -64 .. -95   the image or the code is   -127        we are: please report
  *   With a negative status no item is written. What was decoded before an error
  *   comes first; the next call returns the error. Errors of trace and code come
- *   again with each call until you synchronise.
+ *   again until a _sync or _resync; IPT_ERR_IMAGE only until config.read works.
  *
  *   Interrupts, mode changes, loss of trace and the like are events. Each is
  *   bound to a place between two instructions, and they come in order. As long
@@ -150,11 +152,9 @@
  *     - mode, address space and TSX state that the PSB+ does not repeat
  *     - whether tracing resumes where it was disabled, and the next
  *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
- *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then (nor
- *       in some other cases)
+ *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then
  *   Even after it, time can differ as far as it depends on packets before the
- *   PSB: at.tsc, at.cbr, lost_mtc, lost_cyc, how long a cycle is. No branch is
- *   in flight across a PSB, and it empties the return stack. See ptparallel.c.
+ *   PSB: at.tsc, at.cbr, lost_mtc, lost_cyc, and cycles. See ptparallel.c.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
  * Trace", order number 325462-081. */
@@ -175,11 +175,12 @@ extern "C" {
 /* Macros, to be defined before ipt.h is included. None changes a struct.
  *
  *   IPT_IMPLEMENTATION  in one file: compile the bodies
- *   IPT_STATIC          with it: all functions are static, and the compiler
- *                       drops what you do not call
+ *   IPT_STATIC          only with it: all functions are static, for this file
+ *                       alone, and the compiler drops what that does not call
  *   IPT_API             linkage of the functions, if `extern` does not suit
  *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
- *                       in place of the compiler's own: all four or none
+ *                       in place of the compiler's own: all four or none, with
+ *                       libc's arguments (EDK II's SetMem has another order)
  *   IPT_NO_STRINGS      leaves out the functions for texts */
 #ifndef IPT_API
 #ifndef IPT_STATIC
@@ -294,7 +295,7 @@ IPT_API const char *ipt_status_remedy(int status);
  *   ipt_X_sync_forward            END MORE BUDGET
  *   ipt_X_sync_backward           END BUDGET              GONE
  *   ipt_X_sync_set                BUDGET                  NOSYNC; not [pkt]
- *   ipt_X_start                   BUDGET
+ *   ipt_X_start                   BUDGET                  [cov]: CONFIG
  *   ipt_pkt_next                  END MORE BUDGET         OPCODE PACKET NOSYNC
  *                                                         TRUNCATED CALLBACK
  *   ipt_evt_next                  + ipt_pkt_next          CONTEXT NO_IP STATUS
@@ -310,7 +311,7 @@ IPT_API const char *ipt_status_remedy(int status);
  *   ipt_cov_begin                                         CONFIG
  *   ipt_cov_run                   + ipt_insn_next, but    CONFIG
  *                                 not EVENT_FIRST
- *   ipt_cov_resync                END MORE BUDGET
+ *   ipt_cov_resync                END MORE BUDGET         CONFIG
  *   ipt_cache_invalidate, ipt_cov_  BUDGET
  *   ipt_time_packet               NO_TIME                 CONTEXT CONFIG PACKET
  *   ipt_pkt_encode                                        ROOM PACKET
@@ -343,7 +344,10 @@ typedef struct ipt_segment {
  *   - append segments, or let the last one grow,
  *   - drop segments that end at or below at.release: move offset up by what
  *     they count for, and drop an empty one only with one that is not,
+ *   - have seg point to a copy of the array, for example to a larger one,
  *   - close the trace: open = 0.
+ * If several decoders read the trace, this goes by the lowest at.release, and
+ * below by the IPT_MORE of all of them.
  *
  * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
  * and stream offsets stay the same: merge some, or copy the bytes from
@@ -1411,6 +1415,28 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
 
 /* ==========================================================================
  * [cov]  trace straight to coverage
+ *
+ *     static uint8_t bitmap[65536];
+ *     static ipt_cache_line cache_lines[16384];    // 1 MiB
+ *     static ipt_cov_line memo_lines[16384];       // 1 MiB
+ *     static ipt_cov_decoder decoder;
+ *     ipt_cov_config cov = {0};
+ *     ipt_cov_memo memo;                           // the rest as at the top
+ *
+ *     cov.bitmap = bitmap, cov.bitmap_size = sizeof(bitmap), cov.memo = &memo;
+ *     ipt_cache_init(&cache, cache_lines, 16384);
+ *     ipt_cov_memo_init(&memo, memo_lines, 16384);
+ *     status = ipt_cov_init(&decoder, &config, &cov, &trace, &cache);
+ *     while (status >= 0 && run_target(&piece)) {  // its trace is in `piece`
+ *         memset(bitmap, 0, sizeof(bitmap));
+ *         status = ipt_cov_begin(&decoder, &trace);
+ *         while (status >= 0 && (status = ipt_cov_run(&decoder)) != IPT_END)
+ *             status = ipt_cov_resync(&decoder);   // gives up missing pages
+ *         if (status == IPT_END) {
+ *             look_at(bitmap, decoder.verdict);    // 0: this is all that ran
+ *             status = IPT_OK;
+ *         }
+ *     }
  * ========================================================================== */
 
 /* A line of a memo, 64 bytes. */
@@ -1419,11 +1445,12 @@ typedef struct ipt_cov_line ipt_cov_line;
 /* A memo: where runs of TNT bits lead, so that they need not be walked again.
  * It never changes what is found, only how fast.
  *
- * Decoders with equal configs and the same cache may use one memo in turn. A
- * decoder with another config empties it when it begins; the others then cannot
- * go on with their runs. One with another cache empties it, too. While nobody
- * changes a memo, any number of threads may read it in parallel: see
- * ipt_cov_config.shared.
+ * Decoders with equal configs, the same cache and the same table of blocks may
+ * use one memo, in any order of calls, by one thread at a time. A decoder with
+ * another config or table empties it when it begins; the others then cannot go
+ * on with their runs. One with another cache empties it whenever it is used;
+ * the others go on, and learn anew. While nobody changes a memo, any number of
+ * threads may read it in parallel: see ipt_cov_config.shared.
  *
  *   uint64_t lost   lines that others took the place of. If a run of a program
  *                   that was run before still has misses, and they grow with
@@ -1471,13 +1498,13 @@ typedef struct ipt_cov_config {
      * 0x7fb5d329728ea185. These are libxdc's, where the size is a power of two.
      * Nobody clears it but you. 0: none. */
     uint8_t *bitmap;
-    uint32_t bitmap_size; /* counters, at least 1 if there is a bitmap */
+    uint32_t bitmap_size; /* counters, at least 1 if there is a bitmap; if there
+                           * are more than 1 << 26, no memo is used */
 
     uint32_t flags; /* IPT_COV_ */
 
-    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. What the
-     * memo knows is walked all the same if there is `edge`, or `block` without
-     * `seen`. */
+    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. With
+     * `edge`, or with `block` but without `seen`, no memo is used. */
     void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
 
     /* Called for each block when it has ended: `size` bytes of code at ip that
@@ -1488,17 +1515,20 @@ typedef struct ipt_cov_config {
 
     void *context; /* handed to both */
 
-    /* IPT_FILTERS ranges of branch addresses whose edges count, or (STOP) do
-     * not count. Nothing else depends on it. 0: all count. */
+    /* An array of IPT_FILTERS ranges of branch addresses, all of which are
+     * read: edges in TRACE ranges count, or all if there are none of these, but
+     * not those in STOP ranges. Nothing else depends on it. 0: all count. */
     const ipt_filter *filter;
 
     ipt_cov_memo *memo;         /* 0: walk everything */
     const ipt_cov_memo *shared; /* a memo that was filled before: looked into
-                                 * first, and only read. 0: none */
+                                 * first, and only read. When a run begins, code
+                                 * has to be what it was filled with: nothing
+                                 * checks that. 0: none */
 
     /* Blocks that were seen before; new ones are added. `shared` has to be
-     * filled with a table, too: blocks on paths that it knows are not looked up
-     * again. 0: every block counts as new. */
+     * filled with a table, too: blocks on paths that it knows count as seen,
+     * and are not added. 0: every block counts as new. */
     ipt_cov_seen *seen;
 } ipt_cov_config;
 
@@ -1508,7 +1538,8 @@ typedef struct ipt_cov_config {
 #define IPT_COV_HASH 0x04u     /* work out the hash of the path */
 #define IPT_COV_FLAGS_ 0x07u
 
-/* ipt_cov_decoder.verdict: 0: the run was decoded to its end, all of it. */
+/* ipt_cov_decoder.verdict: 0: the run was decoded to its end, all of it. Trace
+ * without any byte has 0, too: at.valid is then without IPT_AT_SYNC. */
 #define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
 #define IPT_COV_SKIPPED 0x02u    /* nothing was decoded before the first PSB */
 #define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
@@ -1524,11 +1555,11 @@ typedef struct ipt_cov_config {
  *   uint64_t hits     steps of this run that the memos knew, ...
  *   uint64_t misses   ... and that had to be walked to be learned
  *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
- *                     others below; 0: it was decoded to its end, all of it */
+ *                     others above; 0: it was decoded to its end, all of it */
 typedef struct ipt_cov_decoder ipt_cov_decoder;
 
 /* Prepare a decoder for its first run. Both configs, and what they point to,
- * are borrowed like `trace` and `cache`, which may be NULL.
+ * are borrowed like `trace` and `cache`. `cache` may be NULL.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_ERR_CONFIG: also if `shared` was filled under other configs */
@@ -1538,8 +1569,11 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
 
 /* Begin the next run: forget flow, hash and verdict; keep code and memo. The
  * bitmap is yours to keep or clear. The configs are read again here: change
- * them before this call and not within a run. If a change matters to the memo,
- * the memo is emptied. After an error there is no run until a _begin succeeds.
+ * them before this call and not within a run. If flags, errata, filters, the
+ * size of the bitmap or the table of blocks are others, the memo is emptied. It
+ * is not if callbacks, their context or what they answer are others: then call
+ * ipt_cov_invalidate for all code after this. After an error there is no run
+ * until a _begin succeeds.
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
@@ -1547,7 +1581,7 @@ IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
 /* After _init or _begin: the run begins at a packet that need not be a PSB, as
  * with ipt_insn_start.
  *
- * returns  as ipt_insn_start */
+ * returns  as ipt_insn_start; IPT_ERR_STATE, IPT_ERR_CONFIG: as ipt_cov_run */
 IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
 
 /* Decode from the first PSB as far as the trace goes.
@@ -1557,20 +1591,23 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
  *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
  *          IPT_ERR_STATE: the last _begin failed
  *          IPT_ERR_CONFIG: a decoder with another config has begun to use the
- *          memo: ipt_cov_begin
+ *          memo, or its table of blocks was initialised again: ipt_cov_begin
  *          With each of them all outputs hold as of decoder->at. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
 
 /* After an error, or to give up a missing page: take flow up where the trace
  * says where it is, at the next PSB at the latest. Then call ipt_cov_run.
  *
- * returns  >= 0; IPT_END: the trace says it nowhere; IPT_MORE, IPT_BUDGET */
+ * returns  >= 0; IPT_END: the trace says it nowhere; IPT_MORE, IPT_BUDGET
+ *          IPT_ERR_STATE, IPT_ERR_CONFIG: as ipt_cov_run */
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
 /* Forget code in the decoder's cache, as ipt_cache_invalidate does. At once the
- * decoder's memo is emptied, and the shared one is not looked into until the
- * next _begin, unless it is certain that no such code is known.
- * ipt_cache_invalidate on that cache has the same effect.
+ * decoder's memo is emptied, and the shared one is not looked into in this run,
+ * unless it is certain that no such code is known. The next _begin trusts the
+ * shared one again: if code is not again what that was filled with, set
+ * ipt_cov_config.shared to 0 first. ipt_cache_invalidate on that cache has the
+ * same effect.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
@@ -2444,7 +2481,7 @@ typedef struct ipt_code_at_ {
 /* Where code is looked for. */
 typedef struct ipt_place_ {
     uint64_t mask;    /* of addresses in the mode at hand */
-    uint32_t version; /* *valid when `key` was made */
+    uint32_t version; /* *valid when `space` was looked for */
     uint32_t line;    /* the one of the cache that was passed last, ... */
     uint16_t way;     /* ... and which of its next_ flow took */
     uint16_t key;     /* of lines */
@@ -2515,7 +2552,7 @@ struct ipt_blk_decoder {
 struct ipt_insn_decoder {
     ipt_where at;
     ipt_walk_ walk_;
-    ipt_insn insn_; /* executed, not yet handed out, if walk_.full */
+    ipt_insn insn_; /* executed, not yet handed out, if walk_.item.full */
     uint32_t magic_;
 };
 

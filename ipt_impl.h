@@ -60,9 +60,11 @@
  *              of the sort is of a later one
  *   hidden     flow in an address space that config.flags do not want
  *   settled    it is known what comes after the instruction in progress
+ *   note       a PTW that no PTWRITE caused: somebody wrote it into the trace
  *   calm       nothing is at hand but bits and a target
+ *   plain      without anything particular; what that is, each place says
  *   leap       flow passes a run as a whole
- *   seam       a PSB+ before which nothing is left that matters after it
+ *   seam       a PSB+ after which nothing from before it waits for a packet
  *   leg, line  see [cov]
  *
  * WHY IT IS SO
@@ -110,22 +112,32 @@
  *
  *   In this order; each place is one case of a switch or one row of a list.
  *
- *   A packet   ipt.h: IPT_PKT_ and, if it has fields, its member of u.
- *              [pkt]: a row of IPTI_FORMS (its bytes and size), a list of its
- *              fields with a drawing of them, a case of ipti_load and one of
- *              ipti_store_fields; ipti_pkt_block, if it may stand in a block
- *              of PEBS items. [time]: IPTI_PKT_NEUTRAL, if it says nothing of
- *              flow, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a case of
- *              ipti_evt_rest, or of ipti_evt_dispatch if it takes more than a
- *              record. [strings]. Tests: golden bytes in tests/pkt.c.
+ *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
+ *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
+ *              (its bytes and size) if it has one size, a list of its fields
+ *              with a drawing of them, a case of ipti_load and one of
+ *              ipti_store_fields; ipti_shape, if its first byte is not 02, or
+ *              ipti_shape_ext, if its second byte has a field or its size
+ *              varies; ipti_pkt_block, if it may stand in a block of PEBS
+ *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
+ *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
+ *              case of ipti_evt_rest, or of ipti_evt_dispatch if it takes more
+ *              than a record; ipti_evt_skd010, if it may come between an OVF
+ *              and its IP. [strings], ptdump, pttc. Tests: golden bytes in
+ *              tests/pkt.c.
  *   An event   ipt.h: IPT_EVT_ and its member of u. [evt]: the packet pushes a
- *              record, ipti_evt_aside if it needs no IP, ipti_evt_take if a
- *              FUP may follow; ipti_evt_payload if u does not begin with a
- *              number of 64 bits. [bind]: ipti_bind_event, if an instruction
- *              causes it; IPTI_TAKEN_ has a bit for each sort of which an
- *              instruction causes one. [walk]: ipti_event_inside, if nobody
- *              wants it while flow is hidden; ipti_walk_apply, if it changes
- *              flow. [gen], [strings]. Tests: tests/evt.c, bind.c, insn.c.
+ *              record, ipti_evt_aside if it needs no IP, ipti_evt_take if a FUP
+ *              may follow. Its payload is in data[0] and arg[0] to arg[3]: if
+ *              it is held back, its time takes the rest. ipti_evt_payload, if u
+ *              does not begin with a number of 64 bits; ipti_evt_lost_place, if
+ *              an instruction causes it. [bind]: ipti_bind_event, if an
+ *              instruction causes it; without an IP it is otherwise before the
+ *              next one. IPTI_TAKEN_ has a bit for each sort of which an
+ *              instruction causes one, and ALL has all of them. [walk]:
+ *              ipti_event_inside, if nobody wants it while flow is hidden;
+ *              ipti_walk_apply, if it changes flow, and ipti_resync_event, if
+ *              it does so without an IP. [gen], [strings], ptxed, ptparallel.
+ *              Tests: tests/evt.c, bind.c, insn.c, fuzz/layers.h.
  *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
  *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
  *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is
@@ -137,9 +149,14 @@
  *              that are missing or too many in [evt] (ipti_evt_bogus), wrong
  *              places of flow in [walk] (ipti_walk_bdm64). Tests: one with the
  *              flag and one without it.
- *   A way to   [cache]: ipti_cache_put, which takes the place of a run for a
- *   replace    new one. [cov]: ipti_memo_insert. Neither changes what is
- *              decoded: make hashes. Tests: tests/cache.c, cov.c.
+ *   A way to   [cache]: ipti_cache_put, which puts a new run in the place of
+ *   replace    another. A run takes the first empty line of its group, as
+ *              ipti_cache_find stops there; one that goes is given to
+ *              ipti_cache_lose, or an invalidation misses it; names stay where
+ *              they are. ipti_name_put and ipti_bytes_put take the place of
+ *              runs, too. [cov]: ipti_memo_insert, ipti_memo_name. None
+ *              changes what is decoded: make hashes. Tests: tests/cache.c,
+ *              cov.c.
  */
 
 #ifndef IPT_IMPL_H
@@ -4175,6 +4192,18 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
     return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
+/* May a packet for ipti_evt_clock be there? Asked where the call would cost. */
+static inline int ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
+{
+    uint8_t first;
+
+    if (!ipti_cur_quick(cur, pos))
+        return 0;
+    first = *ipti_cur_at(cur, pos);
+    return (first & IPTI_CYC_MASK) == IPTI_CYC || first == IPTI_FIRST_MTC
+           || first == IPTI_PAD;
+}
+
 /* Step over packets that do nothing but move the clock, if anything. Returns 0
  * if there is none, or if the cursor has to look closer. */
 static IPTI_APART int ipti_evt_clock(const ipt_cursor_ *cur,
@@ -4218,7 +4247,7 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             ipti_evt_likely(evt);
             continue;
         }
-        if (ipti_evt_clock(cur, evt, at))
+        if (ipti_evt_ticks(cur, at->offset) && ipti_evt_clock(cur, evt, at))
             continue;
         status = ipti_pkt_any(cur, at, &packet);
         ipti_cur_release(cur, at);
@@ -6262,7 +6291,7 @@ enum { /* ipt_bind_.how */
     IPTI_BIND_COUNT
 };
 
-enum { /* ipt_bind_.once, ipt_walk_.taken. ALL: there is no instruction before
+enum { /* ipt_bind_.once, ipt_prev_.taken. ALL: there is no instruction before
         * ip, or the trace said after it where flow is: it causes no more. */
     IPTI_TAKEN_PAGING = 1, /* a MOV CR3 that disables tracing sends no PIP */
     IPTI_TAKEN_VMCS = 2,
@@ -6404,9 +6433,10 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * begins or goes on there, and what says how flow goes on: TNT bits, the target
  * of a TIP, or an event. It passes the run, instruction by instruction or as a
  * whole, up to where the event binds. The last instruction of the run takes the
- * bit or target that it needs. When there is none left, the walk is unsettled:
- * before that instruction is handed out, the next item is fetched from the
- * trace, because it may be an event that binds right after the instruction.
+ * bit or target that it needs. After it, or where an event cuts the run, the
+ * walk is unsettled: before the instruction is handed out, what comes next is
+ * fetched if nothing is at hand, because it may be an event that binds right
+ * after that instruction.
  *
  * This holds between two calls, whatever the trace, the code and the caller did
  * (tests/walk.h checks each line after every call):
@@ -6423,10 +6453,13 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing of out waits, no event, no code at hand, there is a cache
+ *   calm    nothing of out waits, no event, no code at hand, there is a cache.
+ *           Set by the slower way of [blk], for its quick way
  *
  * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them:
+ * for some); all else calls them. Through a pointer two more are written:
+ * next.event by what fetches, applies or replaces the event at hand, and
+ * place.line by what looks for a line:
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
@@ -7885,8 +7918,9 @@ static IPTI_HOT const ipt_cache_line *ipti_walk_line(ipt_walk_ *w)
     return IPTI_LIKELY(run != NULL) ? run : ipti_walk_seek(w);
 }
 
-/* Can it be passed as a whole? Not if its last instruction may cause events, or
- * trace is not there for that one. */
+/* Can it be passed as a whole? Not if it ends with a far branch, as what that
+ * causes comes before its TIP; with a conditional one that has no bit; or,
+ * while there are bits, with one that takes a TIP. */
 static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
@@ -8158,7 +8192,7 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
     return IPT_OK;
 }
 
-enum { /* ipt_walk_.resyncing */
+enum { /* ipt_resync_.state */
     IPTI_RESYNC_NONE,
     IPTI_RESYNC_OFF, /* since tracing was disabled */
     IPTI_RESYNC_ON
@@ -9185,7 +9219,7 @@ enum { /* ipt_cov_leg_.at */
 enum { /* ipt_cov_learn_.state */
     IPTI_COV_IDLE,
     IPTI_COV_LEARNING,
-    IPTI_COV_ENDED /* nothing more fits into line_ */
+    IPTI_COV_ENDED /* nothing more fits into ipt_cov_learn_.line */
 };
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
