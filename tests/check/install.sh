@@ -101,6 +101,10 @@ END
         -DCMAKE_PREFIX_PATH="$tmp/in st" >/dev/null 2>&1 && pass ||
         fail "CMake takes this version for 99"
 fi
+installer uninstall "" "$tmp/in st"
+find "$tmp/in st" -type f >"$tmp/bad"
+expect_empty "left by make uninstall" "$tmp/bad"
+
 # Tests run in a folder with a blank in its name, too.
 ln -s "$root" "$tmp/a folder"
 case $build in /*) ;; *) build="$tmp/a folder/$build" ;; esac
@@ -110,8 +114,4 @@ for t in ptcov ptseg nopsb msr; do
     (cd "$tmp/a folder" && BUILD=$build sh "tests/$t.sh") >"$tmp/out" 2>&1 &&
         pass || fail_with "tests/$t.sh in a folder with a blank" "$tmp/out"
 done
-
-installer uninstall "" "$tmp/in st"
-find "$tmp/in st" -type f >"$tmp/bad"
-expect_empty "left by make uninstall" "$tmp/bad"
 report
