@@ -2,7 +2,6 @@
 # tools.sh: what ptdump and ptxed print, and their exit statuses, on small
 # traces whose bytes are written here. The expected lines were typed by hand.
 
-home=$(cd "$(dirname "$0")/.." && pwd) # before the next line goes elsewhere
 . "$(dirname "$0")/check/tool.sh"
 
 # ---- ptdump: lines ----
@@ -422,18 +421,6 @@ for tool in ptdump ptxed; do
             echo "FAIL $tool $option"
         fi
     done
-done
-
-# Each tool says its version, and shows an example of its use.
-for source in "$home"/examples/tools/*.c; do
-    tool=$(basename "$source" .c)
-    if "$build/$tool" --version | grep -q "/$tool-[0-9.]* / ipt-[0-9.]*$" &&
-        "$build/$tool" --help | grep -qE "^(Example:|  ).*$tool.* [a-z]"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $tool --version, or no example in $tool --help"
-    fi
 done
 
 # ---- what cannot be written is not a success ----

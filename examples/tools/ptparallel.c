@@ -63,6 +63,8 @@ static const char help[] =
     "Time is not printed: it depends on packets before a part. As with\n"
     "ptxed, errors in the trace do not change the exit status.\n"
     "\n"
+    "Example: ptparallel --elf program --pt trace.pt --insn\n"
+    "\n"
     "With GNU parallel, on several machines that have the same files:\n"
     "\n"
     "  n=$(ptparallel --pt trace.pt --index | wc -l)\n"
