@@ -14,6 +14,7 @@
 #
 #     COUNT=250  mutants judged in each section; 0: all
 #     SEED       picks them; default: the commit
+#     ONLY       those of functions and macros with names that match this regex
 #     JOBS       in parallel; default: one for each processor
 #
 # build/mutate/results has a line for each: verdict, section, line, what did it,
@@ -75,25 +76,34 @@ tree() {
         zydis_glue examples/tools/common | (cd "$dir/$1" && tar xf -)
 }
 
-# object TREE SECTION: the sections up to this one, with all their functions,
-# then all sections: two objects. Prints their sums.
-object() {
+# prefix TREE SECTION: sums the object of the sections up to this one, with all
+# their functions, each once for itself. All of the object counts: also what it
+# refers to.
+prefix() {
     awk -v tag="$2" '/^\/\* ====/ {
             getline next_line
             if (seen && next_line ~ /^ \* \[/) {print "#endif"; exit}
             seen = seen || next_line ~ "^ \\* \\[" tag "\\]"
             print; print next_line; next}
-        {print}' "$dir/$1/ipt_impl.h" >"$dir/$1/prefix.c"
+        {sub(/__attribute__\(\(__always_inline__\)\)/, ""); print}' \
+        "$dir/$1/ipt_impl.h" >"$dir/$1/prefix.c"
+    object "$1" prefix -fkeep-static-functions -fkeep-inline-functions
+}
+
+# whole TREE: the same of all sections, as a user compiles them.
+whole() {
     printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >"$dir/$1/whole.c"
-    for f in "prefix -fkeep-static-functions" whole; do
-        # shellcheck disable=SC2086 # a name and perhaps a flag
-        set -- "$1" $f
-        # shellcheck disable=SC2086
-        gcc -std=c99 -w -O2 $3 -I"$dir/$1" -c "$dir/$1/$2.c" \
-            -o "$dir/$1/$2.o" 2>/dev/null
-        objcopy -O binary -j '.text*' -j '.rodata*' "$dir/$1/$2.o" \
-            "$dir/$1/$2.bin" && sha256sum <"$dir/$1/$2.bin"
-    done
+    object "$1" whole
+}
+
+# object TREE NAME FLAGS...
+object() {
+    tree=$1 name=$2
+    shift 2
+    rm -f "$dir/$tree/$name.o"
+    gcc -std=c99 -w -O2 "$@" -I"$dir/$tree" -c "$dir/$tree/$name.c" \
+        -o "$dir/$tree/$name.o" 2>/dev/null
+    sha256sum <"$dir/$tree/$name.o"
 }
 
 # The programs of a tree are TREE/FLAGS-TEST, FLAGS plain or sanitized.
@@ -151,7 +161,8 @@ prepare() {
     shift
     tree "$group"
     for section; do
-        grep "^[0-9]* $section " "$dir/all" |
+        awk -v s="$section" '{name = $6; sub(/:$/, "", name)}
+            $2 == s && name ~ ENVIRON["ONLY"]' "$dir/all" |
             if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 5 / 4 + 6)); else
                 cat; fi
     done >"$dir/$group/todo"
@@ -241,12 +252,16 @@ try() {
     echo "alive -"
 }
 
-# identical WORKER NUMBER SECTION: is the object as without the mutant?
+# identical WORKER NUMBER SECTION WHERE: is the object as without the mutant? A
+# table or a macro may be there for later sections only.
 identical() {
-    [ -s "$dir/base/$3" ] || object base "$3" >"$dir/base/$3"
     "$dir/mutate" apply "$dir/base/ipt_impl.h" "$2" >"$dir/$1/ipt_impl.h"
-    object "$1" "$3" >"$dir/$1/sums"
-    grep -qFf "$dir/$1/sums" "$dir/base/$3"
+    if [ "$4" = body ]; then
+        [ -s "$dir/base/$3" ] || prefix base "$3" >"$dir/base/$3"
+        prefix "$1" "$3" | cmp -s - "$dir/base/$3" && return
+    fi
+    [ -s "$dir/base/all" ] || whole base >"$dir/base/all"
+    whole "$1" | cmp -s - "$dir/base/all"
 }
 
 # judge WORKER TREE: adds lines to the results, until a section has enough.
@@ -264,7 +279,7 @@ judge() {
                 killed) verdict=wrong ;;
                 esac
             elif [ "$verdict" = alive ] &&
-                identical "$1" "$number" "$section"; then
+                identical "$1" "$number" "$section" "$where"; then
                 verdict=left by=identical
             fi
             printf '%s %s %s %s %s\n' "$verdict" "$section" "$line" "$by" \
