@@ -368,6 +368,61 @@ TEST(endless_after_a_branch)
     }
 }
 
+/* ---- a bit at a time ---- */
+
+/* A loop of two blocks, where each block uses up the bits at hand; with TICKS
+ * each is at another time. */
+TEST(one_bit_a_packet)
+{
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, NOP JCC("\x01") NOP NOP NOP JCC("\xf8"))};
+    static const ipt_packet on[] = {ON}, bit = TNT(1, 1);
+    enum { ROUNDS = 40 };
+    for (unsigned turn = 0; turn < CACHES * 4; turn++) {
+        const unsigned timed = turn / CACHES & 1;
+        const unsigned ticks = turn / CACHES >> 1;
+        manner how = manner_of(WHOLE, (int) (turn % CACHES), 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        unsigned offsets[ROUNDS];
+        ipt_event e;
+        build_all(&b, on, LENGTH(on));
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            const ipt_packet time = TSC(100 * (i + 1));
+            if (timed) build_put(&b, &time);
+            offsets[i] = b.count;
+            build_put(&b, &bit);
+        }
+        begin(&how, code, ticks ? IPT_CONFIG_TICKS : 0);
+        CHECK(ipt_blk_sync_forward(d) >= 0);
+        while (ipt_blk_event(d, &e) >= 0) ;
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            const uint64_t ip = i & 1 ? 0x1004 : 0x1000;
+            ipt_block k;
+            memset(&k, 0xa5, sizeof k);
+            const int status = ipt_blk_next(d, &k);
+            if (!CHECK(status >= 0)) break;
+            CHECK_EQ(k.ip, ip);
+            CHECK_EQ(k.end_ip, i & 1 ? 0x1006 : 0x1001);
+            CHECK_EQ(k.offset, b.offset[offsets[i]]);
+            CHECK_EQ(k.count, i & 1 ? 3 : 2);
+            CHECK_EQ(k.kind, IPT_INSN_JCC);
+            CHECK_EQ(k.last_size, 2);
+            CHECK_EQ(k.mode, IPT_MODE_64);
+            CHECK_EQ(k.flags, 0);
+            CHECK_EQ(d->at.ip, i & 1 ? 0x1000 : 0x1004);
+            if (timed) CHECK_EQ(d->at.tsc, 100 * (i + 1));
+            CHECK_EQ(!(status & IPT_EVENT_PENDING), !(timed && ticks));
+            if (!(status & IPT_EVENT_PENDING)) continue;
+            CHECK(ipt_blk_event(d, &e) >= 0);
+            CHECK_EQ(e.type, IPT_EVT_TICK);
+            CHECK_EQ(e.tsc, 100 * (i + 1));
+            CHECK_EQ(e.ip, d->at.ip);
+            CHECK_EQ(ipt_blk_event(d, &e), IPT_END);
+        }
+        feed_end(&f);
+    }
+}
+
 /* ---- synchronising ---- */
 
 static const row two_psbs
@@ -412,6 +467,67 @@ TEST(synchronise)
     CHECK_EQ(ipt_blk_sync_forward(d), IPT_END);
     CHECK_EQ(ipt_blk_next(d, &k), IPT_END);
     feed_end(&f);
+}
+
+/* A mode that was given has to be that of a PSB+; one that is assumed gives way
+ * to it. */
+TEST(start_in_a_mode)
+{
+    static const row r = {"mode", {CODE(0x1000, NOP JCC0 NOP JCC0)},
+                          {ON, TNT(1, 0), PSB, EXEC32, FUP(0x1003), PSBEND,
+                           TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int assumed = 0; assumed < 2; assumed++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_start from;
+        ipt_block k;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        memset(&from, 0, sizeof from);
+        f.config.mode = assumed ? IPT_MODE_64 : IPT_MODE_UNKNOWN;
+        from.mode = assumed ? IPT_MODE_UNKNOWN : IPT_MODE_64;
+        from.offset = b.offset[4];
+        from.ip = 0x1000;
+        from.enabled = 1;
+        CHECK(ipt_blk_start(d, &from) >= 0);
+        CHECK(ipt_blk_next(d, &k) >= 0);
+        CHECK_EQ(k.mode, IPT_MODE_64);
+        if (assumed) CHECK(ipt_blk_next(d, &k) >= 0);
+        else CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_STATUS);
+        if (assumed) CHECK_EQ(k.mode, IPT_MODE_32);
+        feed_end(&f);
+    }
+}
+
+/* Nothing is left of a transaction, nor of a mode that was to hold after a
+ * TIP.PGD, where the decoder synchronises. */
+TEST(synchronise_forgets)
+{
+    static const row r = {"forgets", {CODE(0x1000, NOP NOP JCC0 JMP_RAX)},
+                          {ON, TSX(1, 0), FUP(0x1001), TNT(1, 0), EXEC32,
+                           PGD(0x5000), ON, TNT(1, 0), PGD(0x5000),
+                           PGE(0x1000), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_event e;
+        ipt_block k;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        CHECK(ipt_blk_sync_forward(d) >= 0);
+        do CHECK(ipt_blk_next(d, &k) >= 0);
+        while (k.kind != IPT_INSN_JCC);
+        CHECK_EQ(k.flags, SPECULATIVE);
+        CHECK(ipt_blk_sync_forward(d) >= 0);
+        for (int i = 0; i < 3; i++) {
+            while (ipt_blk_event(d, &e) >= 0) ;
+            CHECK(ipt_blk_next(d, &k) >= 0);
+            CHECK_EQ(k.flags & SPECULATIVE, 0);
+            CHECK_EQ(k.mode, IPT_MODE_64);
+        }
+        feed_end(&f);
+    }
 }
 
 /* From a given state on, in an address space that the user names. */
@@ -814,8 +930,11 @@ int main(void)
     RUN(endless_jumps);
     RUN(endless_nops);
     RUN(endless_after_a_branch);
+    RUN(one_bit_a_packet);
     RUN(synchronise);
+    RUN(synchronise_forgets);
     RUN(start);
+    RUN(start_in_a_mode);
     RUN(block_in_progress);
     RUN(block_in_progress_is_left);
     RUN(block_in_progress_elsewhere);

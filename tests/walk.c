@@ -18,19 +18,20 @@ static int read_code(uint8_t *to, size_t size, const ipt_asid *asid,
     return (int)n;
 }
 
-/* Returns a decoder at flow, after one block. */
-static ipt_blk_decoder *decoder(void)
+#define ON_ /* PSB, MODE.Exec, FUP 1000, PSBEND: 27 bytes */                 \
+    2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82,  \
+        0x99, 1, 0x7d, 0, 0x10, 0, 0, 0, 0, 2, 0x23
+
+/* Returns a decoder at flow, after one block of the trace. */
+static ipt_blk_decoder *decoder_of(const uint8_t *trace, size_t size)
 {
     static ipt_blk_decoder d;
     static ipt_config config;
-    static const uint8_t trace[]
-        = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2,
-           0x82, 0x99, 1, 0x7d, 0, 0x10, 0, 0, 0, 0, 2, 0x23, 0x1e, 0x1e};
     static ipt_segment segment;
     static ipt_trace whole;
     ipt_block block;
 
-    segment.data = trace, segment.size = sizeof(trace);
+    segment.data = trace, segment.size = size;
     whole.seg = &segment, whole.count = 1;
     config.read = read_code;
     CHECK(ipt_blk_init(&d, &config, &whole, NULL) >= 0);
@@ -41,6 +42,30 @@ static ipt_blk_decoder *decoder(void)
     CHECK(ipt_blk_next(&d, &block) >= 0);
     CHECK_EQ(block.count, 2);
     return &d;
+}
+
+static ipt_blk_decoder *decoder(void)
+{
+    static const uint8_t trace[] = {ON_, 0x1e, 0x1e};
+
+    return decoder_of(trace, sizeof(trace));
+}
+
+/* More events after a block than the walk has room for at a time. */
+TEST(many_events)
+{
+    static const uint8_t trace[] /* TNT, EXSTOP, ..., TNT */
+        = {ON_, 6, 2, 0x62, 2, 0x62, 2, 0x62, 2, 0x62, 2, 0x62, 2, 0x62, 6};
+    ipt_blk_decoder *const d = decoder_of(trace, sizeof(trace));
+    ipt_event event;
+    unsigned i;
+
+    for (i = 0; i < 6; i++) {
+        CHECK(ipt_blk_event(d, &event) >= 0);
+        CHECK_EQ(event.type, IPT_EVT_EXSTOP);
+        CHECK_EQ(event.offset, 28 + 2 * i);
+    }
+    CHECK_EQ(ipt_blk_event(d, &event), IPT_END);
 }
 
 TEST(loops)
@@ -60,8 +85,41 @@ TEST(loops)
     CHECK(!ipti_loop_stuck(&loop));
     for (i = 0; i < 1000; i++) ipti_loop_branch(&loop, 7, 1);
     CHECK(!ipti_loop_stuck(&loop)); /* something else ends it */
-    for (i = 0; i < IPTI_PATH_MAX; i++) ipti_loop_run(&loop);
+    ipti_loop_end(&loop);
+    for (i = 0; i < IPTI_PATH_MAX; i++) {
+        CHECK(!ipti_loop_stuck(&loop));
+        ipti_loop_run(&loop);
+    }
     CHECK(ipti_loop_stuck(&loop)); /* but not for ever */
+    ipti_loop_end(&loop);
+    ipti_loop_branch(&loop, 7, 0);
+    ipti_loop_branch(&loop, 8, 1); /* what was before does not count */
+    ipti_loop_branch(&loop, 7, 0);
+    CHECK(!ipti_loop_stuck(&loop));
+    ipti_loop_end(&loop);
+    for (i = 0; i < IPTI_PATH_MAX; i++) {
+        CHECK(!ipti_loop_stuck(&loop));
+        ipti_loop_branch(&loop, i, 0);
+    }
+    CHECK(ipti_loop_stuck(&loop));
+}
+
+/* An endless loop is found where the address is met again that was remembered
+ * after 1, 3, 7, 15, ... branches. */
+TEST(loops_are_found)
+{
+    static const unsigned sizes[][2]
+        = {{1, 2}, {2, 3}, {3, 6}, {5, 12}, {500, 1011}};
+    ipt_loop_ loop;
+    unsigned k, i;
+
+    memset(&loop, 0, sizeof(loop));
+    for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        ipti_loop_end(&loop);
+        for (i = 0; !ipti_loop_stuck(&loop); i++)
+            ipti_loop_branch(&loop, 7 + i % sizes[k][0], 0);
+        CHECK_EQ(i, sizes[k][1]);
+    }
 }
 
 TEST(calls)
@@ -134,6 +192,8 @@ TEST(illegal)
 int main(void)
 {
     RUN(loops);
+    RUN(loops_are_found);
+    RUN(many_events);
     RUN(calls);
     RUN(bits);
     RUN(illegal);
