@@ -69,5 +69,4 @@ done
 refuse 1 "ptxed: --cs-base: value too big: 0x100000000." \
     ptxed --cs-base 0x100000000
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+report

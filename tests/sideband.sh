@@ -435,7 +435,6 @@ done
 
 # ---- what ptrecord records and ptsplit cuts up is what executed ----
 
-skipped=0
 cat >tasks.c <<'END'
 /* Processes that fork, exec and wait for each other, without a libc. */
 static long call(long number, long a, long b, long c)
@@ -583,6 +582,4 @@ else
     skipped=$((skipped + 1))
 fi
 
-[ $skipped -eq 0 ] && tail= || tail=", $skipped skipped"
-echo "$passed passed, $failed failed$tail"
-[ $failed -eq 0 ]
+report

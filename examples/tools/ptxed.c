@@ -3,6 +3,7 @@
  *     ptxed [<options>] --raw code.bin:0x1000 --pt trace.pt
  *
  * Options and output are those of libipt's ptxed; the disassembly is Zydis'.
+ * Without Zydis the bytes of instructions are printed in its place.
  *
  * SPDX-License-Identifier: MIT */
 #define IPT_IMPLEMENTATION
@@ -11,11 +12,17 @@
 #include "common/image.h"
 #include "common/sideband.h"
 #include "common/tool.h"
-#include "zydis_glue/ipt_zydis.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __has_include
+#if __has_include(<Zydis/Zydis.h>)
+#include "zydis_glue/ipt_zydis.h"
+#define HAVE_ZYDIS
+#endif
+#endif
 
 static const char help[] =
     "usage: %s [<options>]\n"
@@ -281,6 +288,7 @@ static void print_bytes(const shown *s)
     printf("%*s", s->size < 15 ? 3 * (15 - s->size) : 0, "");
 }
 
+#ifdef HAVE_ZYDIS
 static void print_text(const ptxed *x, const shown *s)
 {
     char text[256];
@@ -294,6 +302,7 @@ static void print_text(const ptxed *x, const shown *s)
     else
         printf(" [zydis decode error]");
 }
+#endif
 
 static void print_insn(const ptxed *x, const shown *s)
 {
@@ -302,12 +311,27 @@ static void print_insn(const ptxed *x, const shown *s)
     if (x->opt.time) printf("%016" PRIx64 "  ", at(x)->tsc);
     printf("%s%016" PRIx64, s->speculative ? "? " : "", s->ip);
     if (!x->opt.no_inst) {
+#ifdef HAVE_ZYDIS
         if (x->opt.raw_insn) print_bytes(s);
         print_text(x, s);
+#else
+        print_bytes(s);
+#endif
     }
     putchar('\n');
 }
 
+static uint64_t the_cs_base; /* --cs-base: config.context is the session */
+
+/* Code that the trace runs in now. */
+static int read_now(ptxed *x, uint8_t *buffer, size_t size,
+                    const ipt_asid *asid, uint64_t ip)
+{
+    if (x->config.cs_base && x->mode != IPT_MODE_64) ip += the_cs_base;
+    return pevent_read(buffer, size, asid, ip, &x->sideband.session);
+}
+
+#ifdef HAVE_ZYDIS
 /* libipt's name of an instruction's class. */
 static const char *class_name(uint8_t kind)
 {
@@ -334,16 +358,6 @@ static const char *class_name(uint8_t kind)
     }
 }
 
-static uint64_t the_cs_base; /* --cs-base: config.context is the session */
-
-/* Code that the trace runs in now. */
-static int read_now(ptxed *x, uint8_t *buffer, size_t size,
-                    const ipt_asid *asid, uint64_t ip)
-{
-    if (x->config.cs_base && x->mode != IPT_MODE_64) ip += the_cs_base;
-    return pevent_read(buffer, size, asid, ip, &x->sideband.session);
-}
-
 /* Does Zydis say the same of it as the decoder? (--check) */
 static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
 {
@@ -364,6 +378,14 @@ static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
                "iclass: %s]\n", s->offset, s->ip, class_name(s->kind),
                class_name(code.kind));
 }
+#else
+static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
+{
+    (void) x;
+    (void) asid;
+    (void) s;
+}
+#endif
 
 static int step_insn(ptxed *x)
 {
@@ -1073,6 +1095,13 @@ static int parse(tool_args *args, ptxed *x)
         const char *word = *args->next++;
         status = parse_option(args, x, word);
     }
+#ifndef HAVE_ZYDIS
+    if (status < 0 && x->opt.check) {
+        fprintf(stderr, "%s: --check: made without Zydis (package "
+                "libzydis-dev).\n", args->program);
+        return 1;
+    }
+#endif
     if (status >= 0 || late(x)) return status;
     fprintf(stderr, "%s: no pt file.\n", args->program);
     return 1;
