@@ -1915,6 +1915,7 @@ TEST(fuel_counts_callbacks)
         if (size == 2) CHECK(reads > 2 && reads <= 20);
         else CHECK_EQ(reads, 2); /* fewer, and that will do */
         CHECK(1000 - units >= reads + 2); /* it was classified and walked */
+        config.fuel = NULL;
     }
 }
 
@@ -1936,6 +1937,7 @@ TEST(a_byte_that_is_missing)
         CHECK_EQ(reads, i);
         CHECK_EQ(insn_decoder.at.missing, 0x1fff);
     }
+    config.fuel = NULL;
 }
 
 static unsigned spaces_asked;
@@ -1966,6 +1968,7 @@ TEST(fuel_counts_spaces)
         CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
         CHECK_EQ(spaces_asked, turn);
         burned[turn] = 1000 - units;
+        config.fuel = NULL;
     }
     CHECK_EQ(burned[1], burned[0] + 1);
 }
