@@ -40,43 +40,32 @@ static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid,
     return got > 0 ? got : -pte_nomap;
 }
 
-/* Does the trace have packets, or bits, that came after 2.0.5? */
-static int has_new(const subject *s)
+/* Where the trace has packets, or bits, that came after 2.0.5. */
+static uint64_t first_new(const subject *s)
 {
-    ipt_segment piece = {s->config.begin,
-                         (size_t) (s->config.end - s->config.begin)};
-    ipt_trace trace = {&piece, 1, 0, 0};
-    ipt_config config;
-    ipt_pkt_decoder d;
-    ipt_packet p;
-    int status;
-    memset(&config, 0, sizeof config);
-    CHECK(ipt_pkt_init(&d, &config, &trace) >= 0);
-    status = ipt_pkt_sync_forward(&d);
-    while (status >= 0 || status == IPT_ERR_PACKET) {
-        if (status < 0) status = ipt_pkt_sync_forward(&d);
-        else status = ipt_pkt_next(&d, &p);
-        if (status < 0) continue;
-        switch (p.type) {
+    walker w;
+    walk(&w, s);
+    while (walk_on(&w)) {
+        switch (w.p.type) {
         case IPT_PKT_CFE:
         case IPT_PKT_EVD:
         case IPT_PKT_TRIG:
         case IPT_PKT_BBP:
-        case IPT_PKT_BEP: return 1;
+        case IPT_PKT_BEP: return w.p.offset;
         case IPT_PKT_MODE_EXEC:
-            if (p.u.exec.iflag) return 1;
+            if (w.p.u.exec.iflag) return w.p.offset;
             break;
         default: break;
         }
     }
-    return 0;
+    return UINT64_MAX;
 }
 
 /* All layers, with an image by a callback, and with one of files. */
 static void compare(subject *s, image *code, struct pt_image *const by_file[2],
                     int flows)
 {
-    s->is_new = has_new(s);
+    s->new_at = first_new(s);
     s->over = 0;
     packets(s);
     if (!flows) return;
@@ -427,33 +416,28 @@ TEST(searches)
 
 /* ---- damaged traces ---- */
 
-static uint32_t dice(uint32_t n)
-{
-    static uint64_t state = 1;
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (state >> 33) % n;
-}
-
 /* Damage a trace: bits, bytes, or a piece that is lost, or doubled. */
 static void damage(uint8_t *bytes, size_t size)
 {
-    for (unsigned n = 1 + dice(3); n > 0; n--) {
-        const size_t at = 16 + dice((uint32_t) size - 16);
-        size_t length = 1 + dice(20);
+    if (size < 32) return;
+    for (unsigned n = 1 + random_below(3); n > 0; n--) {
+        const size_t at = 16 + random_below((unsigned) size - 16);
+        size_t length = 1 + random_below(20);
         if (at + length > size) length = size - at;
-        switch (dice(4)) {
-        case 0: bytes[at] ^= (uint8_t) (1u << dice(8)); break;
-        case 1: bytes[at] = (uint8_t) dice(256); break;
+        switch (random_below(4)) {
+        case 0: bytes[at] ^= (uint8_t) (1u << random_below(8)); break;
+        case 1: bytes[at] = (uint8_t) random_below(256); break;
         case 2: memset(bytes + at, 0, length); break;
         default:
-            memmove(bytes + dice((uint32_t) (size - length)), bytes + at,
-                    length);
+            memmove(bytes + random_below((unsigned) (size - length)),
+                    bytes + at, length);
             break;
         }
     }
 }
 
 static unsigned mutants = 1000;
+static unsigned windows = 20; /* of each hardware trace */
 
 /* Damaged copies of the recording. */
 TEST(mutants)
@@ -464,6 +448,7 @@ TEST(mutants)
     uint8_t *copy = malloc(size);
     sections all;
     image code;
+    random_state = 1;
     image_init(&code);
     CHECK(image_add_map(&code, NULL, "examples/recording") == NULL);
     sections_begin(&all);
@@ -487,21 +472,71 @@ TEST(mutants)
 static const char *traces_dir;
 static const char *suite_dir;
 
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Each folder of TRACES=, always in the same order. */
+static void each_trace(void (*use)(const char *name))
+{
+    struct dirent **all;
+    const int count = scandir(traces_dir, &all, NULL, by_name);
+    CHECK(count > 2);
+    for (int i = 0; i < count; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%s", traces_dir, all[i]->d_name);
+        if (all[i]->d_name[0] != '.') use(path);
+        free(all[i]);
+    }
+    if (count >= 0) free(all);
+}
+
 TEST(traces)
 {
-    DIR *d = opendir(traces_dir);
-    struct dirent *e;
-    int count = 0;
-    if (!CHECK(d != NULL)) return;
-    while ((e = readdir(d))) {
-        char path[600];
-        if (e->d_name[0] == '.') continue;
-        snprintf(path, sizeof path, "%s/%s", traces_dir, e->d_name);
-        folder(path);
-        count++;
+    each_trace(folder);
+}
+
+#define WINDOW 8192ul /* bytes of a trace */
+
+/* Damaged pieces of a hardware trace; each begins somewhere in it. */
+static void damaged(const char *name)
+{
+    static subject s;
+    static uint8_t piece[WINDOW];
+    char path[700];
+    size_t size;
+    uint8_t *bytes;
+    sections all;
+    image code;
+    snprintf(path, sizeof path, "%s/trace.pt", name);
+    bytes = load(path, &size);
+    if (!bytes) return;
+    image_init(&code);
+    (void) image_add_map(&code, NULL, name);
+    sections_begin(&all);
+    add_map(name, &all);
+    for (unsigned i = 0; i < windows; i++) {
+        const size_t length = size < WINDOW ? size : WINDOW;
+        const size_t from =
+            size > WINDOW ? random_below((unsigned) (size - WINDOW)) : 0;
+        memcpy(piece, bytes + from, length);
+        damage(piece, length);
+        memset(&s, 0, sizeof s);
+        snprintf(s.name, sizeof s.name, "%s, damage %u", name, i);
+        set_config(&s.config, piece, length);
+        s.config.errata.bdm70 = 1;
+        compare(&s, &code, all.image, 1);
     }
-    closedir(d);
-    CHECK(count > 0);
+    sections_end(&all);
+    image_free(&code);
+    free(bytes);
+}
+
+TEST(damaged_traces)
+{
+    random_state = 1;
+    each_trace(damaged);
 }
 
 /* ---- a decoder suite ---- */
@@ -596,6 +631,8 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--suite") == 0) suite_dir = argv[i + 1];
         if (strcmp(argv[i], "--mutants") == 0)
             mutants = (unsigned) strtoul(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--windows") == 0)
+            windows = (unsigned) strtoul(argv[i + 1], NULL, 10);
     }
     RUN(strings);
     RUN(cpus);
@@ -609,6 +646,7 @@ int main(int argc, char **argv)
     RUN(mutants);
     if (suite_dir) RUN(suite);
     if (traces_dir) RUN(traces);
+    if (traces_dir) RUN(damaged_traces);
     print_differences();
     return test_report();
 }

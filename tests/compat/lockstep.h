@@ -16,25 +16,27 @@ static api theirs, ours;
 #define DIFFERENCES(X)                                                        \
     X(EXEC_REPEAT, "gives exec_mode for each MODE.Exec, though it changes "   \
                    "nothing")                                                 \
-    X(TIME, "gives events the time of their first packet, or none")           \
+    X(TIME, "gives events the time of their first packet, or none, and stops "\
+            "at a CBR of 0")                                                  \
     X(AHEAD, "stands elsewhere: ours has read the packet that is needed next")\
     X(NEW, "stops at CFE, EVD, TRIG and PEBS packets, and does not know "     \
            "processors that came after it")                                   \
     X(ORDER, "gives what binds to a TIP before it, and pwre at once, not at " \
              "PWRX")                                                          \
-    X(EARLY, "reports an error that it has read ahead, or goes on in code "  \
-             "though what comes next in the trace is broken")                 \
+    X(EARLY, "reports an error that it has read ahead, or goes on in code "   \
+             "though what comes next in the trace is broken, or does not fit")\
     X(LOST, "drops at an OVF what waits for another packet")                  \
     X(CONTEXT, "takes packets where they may not stand, but no PSB+ without " \
-               "PSBEND")                                                      \
+               "PSBEND, and no PSB that is longer than others")               \
     X(ERRATA, "has BDM70 only where it is told of it, applies SKD007 to "     \
               "queries only, and thinks that Alder Lake and Sapphire Rapids " \
               "have SKL014")                                                  \
-    X(INSN, "does not know JMPABS, UIRET, ERETS, ERETU, and takes opcodes "   \
-            "that mean nothing")                                              \
+    X(INSN, "does not know JMPABS, UIRET, ERETS, ERETU, takes opcodes that "  \
+            "mean nothing, and executes 16 and 32-bit code beyond 4 GiB")     \
     X(RETURN, "takes its return stack's top for compressed returns only, so " \
               "that later ones go astray")                                    \
-    X(PGD, "takes a TIP.PGD without IP only at MOV CR3 and far branches")     \
+    X(PGD, "takes a TIP.PGD without IP only at MOV CR3 and far branches; "    \
+           "after one with IP, tracing that begins at 0 counts as resumed")   \
     X(COPY, "copies an image wrongly in which sections split others")         \
     X(NOMEM, "says -pte_invalid or -pte_internal where there is no memory "   \
              "for a section")                                                 \
@@ -67,18 +69,52 @@ typedef struct subject {
     uint64_t last; /* instruction that was the same */
     uint8_t mode;  /* ... and how it executes */
     int new_insn;  /* blocks at hand have one that 2.0.5 does not know */
-    int is_new;   /* there are packets that 2.0.5 does not know */
+    uint64_t new_at; /* the first packet that 2.0.5 does not know */
+    uint64_t at;     /* offset of the packet that is compared */
+    const struct flow *flow; /* of theirs; NULL: packets are compared */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;
 
 static api *const sides[2] = {&theirs, &ours};
+
+/* One of the three decoders with events. */
+typedef struct flow {
+    const api *by;
+    int layer;
+    void *d;
+    int status;
+    struct pt_event event;
+    struct pt_insn insn; /* of a block: what it holds, one by one */
+    struct pt_block block;
+    uint64_t ip; /* QUERY: what came of it */
+    int taken;
+    int target;
+    uint64_t at;   /* BLOCK: the next instruction of it, ... */
+    unsigned left; /* ... and how many are left */
+    unsigned early; /* events that ours has not given yet: pwre, ... */
+    unsigned execs; /* ... and perhaps exec_mode */
+} flow;
+
+static uint64_t offset_of(const flow *f)
+{
+    uint64_t offset = 0;
+    if (f->layer == QUERY) (void) f->by->pt_qry_get_offset(f->d, &offset);
+    if (f->layer == INSN) (void) f->by->pt_insn_get_offset(f->d, &offset);
+    if (f->layer == BLOCK) (void) f->by->pt_blk_get_offset(f->d, &offset);
+    return offset;
+}
+
+static uint64_t where(const subject *s)
+{
+    return s->flow ? offset_of(s->flow) : s->at;
+}
 
 static int differ(subject *s, const char *what, const char *format, ...)
 {
     va_list list;
     char text[400];
     s->over = 1;
-    if (s->is_new) {
+    if (where(s) >= s->new_at) {
         seen[D_NEW]++;
         return 0;
     }
@@ -90,7 +126,54 @@ static int differ(subject *s, const char *what, const char *format, ...)
     return 0;
 }
 
+#define AHEAD 1024 /* bytes */
+
+static int near(uint64_t a, uint64_t b)
+{
+    return a + AHEAD > b && b + AHEAD > a;
+}
+
 /* ---- packets ---- */
+
+/* Our packets of the trace. */
+typedef struct walker {
+    ipt_segment piece;
+    ipt_trace trace;
+    ipt_config config;
+    ipt_pkt_decoder d;
+    ipt_packet p;
+} walker;
+
+static void walk(walker *w, const subject *s)
+{
+    memset(w, 0, sizeof *w);
+    w->piece.data = s->config.begin;
+    w->piece.size = (size_t) (s->config.end - s->config.begin);
+    w->trace.seg = &w->piece;
+    w->trace.count = 1;
+    CHECK(ipt_pkt_init(&w->d, &w->config, &w->trace) >= 0);
+}
+
+/* The next packet of ours, beyond what is broken; 0: there is none. */
+static int walk_on(walker *w)
+{
+    int status = ipt_pkt_next(&w->d, &w->p);
+    while (status < 0) {
+        if (ipt_pkt_sync_forward(&w->d) < 0) return 0;
+        status = ipt_pkt_next(&w->d, &w->p);
+    }
+    return 1;
+}
+
+/* Does a PSB go on there that is longer than others? */
+static int is_long_psb(const subject *s, uint64_t offset)
+{
+    static const uint8_t psb[18] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02,
+        0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
+    const uint64_t size = (uint64_t) (s->config.end - s->config.begin);
+    return offset >= 16 && offset + 2 <= size
+        && memcmp(s->config.begin + offset - 16, psb, sizeof psb) == 0;
+}
 
 static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
 {
@@ -172,11 +255,17 @@ static void packets(subject *s)
         if (status[0] < 0) break;
         do {
             s->steps++;
-            for (int i = 0; i < 2; i++)
+            for (int i = 0; i < 2; i++) {
+                (void) sides[i]->pt_pkt_get_offset(d[i], &s->at);
                 status[i] = sides[i]->pt_pkt_next(d[i], &p[i], sizeof p[i]);
+            }
             if (status[0] >= 0 && status[1] >= 0 && p[0].type == ppt_cyc
                 && p[1].type == ppt_ovf && s->config.errata.skd007) {
                 seen[D_ERRATA]++;
+                goto done;
+            }
+            if (status[0] == -pte_bad_packet && is_long_psb(s, s->at)) {
+                seen[D_CONTEXT]++;
                 goto done;
             }
             if (status[0] != status[1]
@@ -305,24 +394,6 @@ static int allowed(unsigned bits)
 
 /* ---- flow ---- */
 
-/* One of the three decoders with events. */
-typedef struct flow {
-    const api *by;
-    int layer;
-    void *d;
-    int status;
-    struct pt_event event;
-    struct pt_insn insn; /* of a block: what it holds, one by one */
-    struct pt_block block;
-    uint64_t ip; /* QUERY: what came of it */
-    int taken;
-    int target;
-    uint64_t at;   /* BLOCK: the next instruction of it, ... */
-    unsigned left; /* ... and how many are left */
-    unsigned early; /* events that ours has not given yet: pwre, ... */
-    unsigned execs; /* ... and perhaps exec_mode */
-} flow;
-
 static void flow_begin(flow *f, const subject *s, int side, int layer)
 {
     memset(f, 0, sizeof *f);
@@ -448,39 +519,235 @@ static unsigned drain(flow *f, struct pt_event *list)
     return count;
 }
 
-/* One has an error: does the other come to it, too? An IP that is missing has
- * two names. */
-static int comes_to(flow *f, int error)
+static uint64_t sync_offset_of(const flow *f)
 {
-    for (int n = 0; n < 200 && f->status >= 0; n++) {
-        if (f->status & pts_event_pending) flow_event(f);
-        else if (f->status & pts_eos) return 0;
-        else flow_next(f);
+    uint64_t at = 0;
+    if (f->layer == QUERY) (void) f->by->pt_qry_get_sync_offset(f->d, &at);
+    if (f->layer == INSN) (void) f->by->pt_insn_get_sync_offset(f->d, &at);
+    if (f->layer == BLOCK) (void) f->by->pt_blk_get_sync_offset(f->d, &at);
+    return at;
+}
+
+/* ---- errors ---- */
+
+/* Go on to the next error, for so many items, and over events or not. */
+static void go_on(flow *f, unsigned items, int events)
+{
+    while (f->status >= 0 && items > 0) {
+        if (f->status & pts_event_pending) {
+            if (!events) break;
+            flow_event(f);
+        } else {
+            if (f->status & pts_eos) break;
+            flow_next(f);
+            items--;
+        }
     }
     f->left = 0;
-    return f->status == error
-        || (f->status == -pte_noip && error == -pte_ip_suppressed);
 }
 
-static uint64_t offset_of(const flow *f)
+/* Is there at an offset a PSB+ without PSBEND, or a packet of one? */
+static int is_open_psb(const subject *s, uint64_t offset)
 {
-    uint64_t offset = 0;
-    if (f->layer == QUERY) (void) f->by->pt_qry_get_offset(f->d, &offset);
-    if (f->layer == INSN) (void) f->by->pt_insn_get_offset(f->d, &offset);
-    if (f->layer == BLOCK) (void) f->by->pt_blk_get_offset(f->d, &offset);
-    return offset;
+    walker w;
+    int in = 0;
+    walk(&w, s);
+    while (walk_on(&w)) {
+        if (w.p.offset > offset && !in) return 0;
+        switch (w.p.type) {
+        case IPT_PKT_PSBEND: in = 0; break;
+        case IPT_PKT_PSB:
+            if (w.p.offset > offset) return 1;
+            in = 1;
+            break;
+        case IPT_PKT_TNT_8:
+        case IPT_PKT_TNT_64:
+        case IPT_PKT_TIP:
+        case IPT_PKT_TIP_PGE:
+        case IPT_PKT_TIP_PGD:
+            if (w.p.offset >= offset && in) return 1;
+            break;
+        default: break;
+        }
+    }
+    return in;
 }
 
-/* Do both meet the same error, one of them earlier? Or theirs another one, that
- * is farther on in the trace? */
-static int is_early(flow f[2])
+/* Does the first CBR from an offset on say 0? */
+static int is_cbr_0(const subject *s, uint64_t offset)
 {
-    if (f[0].status < 0 && f[1].status >= 0 && comes_to(&f[1], f[0].status))
-        return 1;
-    if (f[1].status < 0 && f[0].status >= 0 && comes_to(&f[0], f[1].status))
-        return 1;
-    return f[0].status < 0 && f[1].status < 0
-        && offset_of(&f[0]) > offset_of(&f[1]);
+    walker w;
+    walk(&w, s);
+    while (walk_on(&w))
+        if (w.p.type == IPT_PKT_CBR && w.p.offset >= offset)
+            return w.p.u.cbr.ratio == 0 && near(w.p.offset, offset);
+    return 0;
+}
+
+/* Does a FUP wait for its ip to be reached, when flow needs what is there? */
+static int is_fup_pending(const subject *s, uint64_t offset)
+{
+    walker w;
+    int fup = 0;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset < offset) {
+        switch (w.p.type) {
+        case IPT_PKT_FUP: fup = 1; break;
+        case IPT_PKT_PSB:
+        case IPT_PKT_TIP:
+        case IPT_PKT_TIP_PGE:
+        case IPT_PKT_TIP_PGD: fup = 0; break;
+        default: break;
+        }
+    }
+    return fup;
+}
+
+/* Do two FUPs come just before an offset, with no flow in between? */
+static int is_fup_twice(const subject *s, uint64_t offset)
+{
+    walker w;
+    unsigned fups = 0;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset <= offset) {
+        switch (w.p.type) {
+        case IPT_PKT_FUP:
+            if (++fups > 1 && w.p.offset + AHEAD > offset) return 1;
+            break;
+        case IPT_PKT_PSB:
+        case IPT_PKT_TNT_8:
+        case IPT_PKT_TNT_64:
+        case IPT_PKT_TIP:
+        case IPT_PKT_TIP_PGE:
+        case IPT_PKT_TIP_PGD: fups = 0; break;
+        default: break;
+        }
+    }
+    return 0;
+}
+
+static int is_context(int error)
+{
+    return error == -pte_bad_context || error == -pte_no_enable;
+}
+
+static int is_of_packet(int error)
+{
+    return error == -pte_bad_opc || error == -pte_bad_packet
+        || is_context(error) || error == -pte_noip
+        || error == -pte_bad_status_update || error == -pte_eos;
+}
+
+static uint64_t start_of(const flow *f)
+{
+    return f->layer == BLOCK ? f->block.ip : f->insn.ip;
+}
+
+/* Of the last instruction, also of one that has an error. */
+static uint64_t ip_of(const flow *f)
+{
+    return f->layer == BLOCK ? f->block.end_ip : f->insn.ip;
+}
+
+#define AGREE 200u /* items until both have met an error */
+
+/* One has an error, or comes to one: why is that not the other's? -1: for
+ * nothing that 2.0.5 does wrong. Neither can go on after this. */
+static int why_error(const subject *s, flow f[2], int events)
+{
+    uint64_t at[2];
+    int a;
+    int b;
+    go_on(&f[0], AGREE, 1);
+    go_on(&f[1], AGREE, events);
+    a = f[0].status;
+    b = f[1].status;
+    for (int i = 0; i < 2; i++) at[i] = offset_of(&f[i]);
+    if (a < 0 && a == b && (is_of_packet(a) || near(at[0], at[1])))
+        return D_EARLY;
+    if (a == -pte_ip_suppressed && b == -pte_noip) return D_EARLY;
+    if (a > 0 && a & pts_eos && b == -pte_eos) return D_EARLY;
+    if (is_context(b) && (a >= 0 || at[0] >= at[1])) return D_CONTEXT;
+    if (a == -pte_bad_context
+        && (is_open_psb(s, at[0]) || is_long_psb(s, at[0] + 16)))
+        return D_CONTEXT;
+    if (a == -pte_bad_packet && is_long_psb(s, at[0])) return D_CONTEXT;
+    if (a == -pte_bad_packet && is_cbr_0(s, at[0])) return D_TIME;
+    if (b < 0 && is_of_packet(a) && at[0] >= at[1]) return D_EARLY;
+    if (a < 0 && is_of_packet(b)) return D_EARLY;
+    if (b == -pte_bad_query && is_fup_pending(s, at[1])) return D_EARLY;
+    return -1;
+}
+
+static int explained(subject *s, int why)
+{
+    if (why < 0) return 0;
+    seen[why]++;
+    s->over = 1;
+    return 1;
+}
+
+/* The same, where an error is met: both go on if it is the same. */
+static int excused(subject *s, flow f[2], int events)
+{
+    const int why = why_error(s, f, events);
+    if (why < 0) return 0;
+    seen[why]++;
+    s->over |= f[0].status != f[1].status;
+    return 1;
+}
+
+/* JMPABS, and those of REX2. */
+static int is_new_insn(const uint8_t *raw)
+{
+    return raw[0] == 0xd5;
+}
+
+/* Of the last instruction that was the same; -1: there is none. */
+static int last_kind(const subject *s)
+{
+    uint8_t raw[15] = {0};
+    ipt_code c;
+    const int size = image_read(raw, sizeof raw, &image_everywhere, s->last,
+                                s->code);
+    if (size <= 0 || is_new_insn(raw)
+        || ipt_classify(&c, raw, (size_t) size, s->mode, NULL) < 0)
+        return -1;
+    return c.kind;
+}
+
+/* Ours has stopped there for a TIP.PGD that theirs does not take. */
+static int is_pgd(const subject *s, const flow *f, const struct pt_event *e)
+{
+    if (f->layer == QUERY || e->type != ptev_disabled || !e->ip_suppressed)
+        return 0;
+    switch (last_kind(s)) {
+    case IPT_INSN_JCC:
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL:
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_CALL_INDIRECT:
+    case IPT_INSN_RET: return 1;
+    default: return 0;
+    }
+}
+
+/* Theirs has an event that ours has not, or has otherwise. */
+static int without_ours(subject *s, flow f[2], const struct pt_event *e,
+                        const struct pt_event *o)
+{
+    if (is_fup_twice(s, offset_of(&f[0]))) return !explained(s, D_CONTEXT);
+    if (o && e->type == ptev_enabled
+        && e->variant.enabled.ip == 0 && o->variant.enabled.ip == 0
+        && e->variant.enabled.resumed && !o->variant.enabled.resumed)
+        return !explained(s, D_PGD);
+    if (!o && excused(s, f, 0)) return 1;
+    return differ(s, "events", "type %d %d%d %llx %llx, ours type %d, "
+                  "status %d, ours %d", (int) e->type, (int) e->ip_suppressed,
+                  (int) e->status_update,
+                  (unsigned long long) e->variant.async_branch.from,
+                  (unsigned long long) e->variant.async_branch.to,
+                  o ? (int) o->type : -1, f[0].status, f[1].status);
 }
 
 /* Events between two items: the same, but for what is allowed. */
@@ -512,26 +779,14 @@ static int same_events(subject *s, flow f[2])
             seen[D_EXEC_REPEAT]++;
             f[0].execs++;
         } else {
-            const struct pt_event *o = &list[1][k < count[1] ? k : 0];
-            for (k = 0; k < count[1] && used[k]; k++) {}
-            if (k < count[1]) o = &list[1][k];
-            return differ(s, "events", "event %u of %u, type %d %d%d "
-                          "%llx %llx, ours with %u, type %d %d%d %llx %llx; "
-                          "status %d, ours %d", n, count[0], (int) e->type,
-                          (int) e->ip_suppressed, (int) e->status_update,
-                          (unsigned long long) e->variant.async_branch.from,
-                          (unsigned long long) e->variant.async_branch.to,
-                          count[1], (int) o->type,
-                          (int) o->ip_suppressed, (int) o->status_update,
-                          (unsigned long long) o->variant.async_branch.from,
-                          (unsigned long long) o->variant.async_branch.to,
-                          f[0].status, f[1].status);
+            k = 0;
+            while (k < count[1] && (used[k] || list[1][k].type != e->type))
+                k++;
+            return without_ours(s, f, e, k < count[1] ? &list[1][k] : NULL);
         }
     }
-    if (f[0].status < 0 && is_early(f)) {
-        seen[D_EARLY]++;
+    if (f[0].status < 0 && f[0].status != f[1].status && excused(s, f, 1))
         return 1;
-    }
     for (unsigned k = 0; k < count[1]; k++) {
         const struct pt_event *e = &list[1][k];
         if (used[k]) continue;
@@ -542,6 +797,9 @@ static int same_events(subject *s, flow f[2])
             seen[D_LOST]++;
         else if (!s->config.errata.bdm70 && e->status_update)
             seen[D_ERRATA]++;
+        else if (is_pgd(s, &f[1], e)) return !explained(s, D_PGD);
+        else if (is_fup_twice(s, offset_of(&f[1])))
+            return !explained(s, D_CONTEXT);
         else
             return differ(s, "events", "ours has one more, of type %d",
                           (int) e->type);
@@ -581,12 +839,6 @@ static void more(flow *f)
     f->left = f->block.ninsn;
 }
 
-/* JMPABS, and those of REX2. */
-static int is_new_insn(const uint8_t *raw)
-{
-    return raw[0] == 0xd5;
-}
-
 /* Why both may differ after the last instruction, or at it; -1: nothing. */
 static int why_last(const subject *s)
 {
@@ -599,14 +851,6 @@ static int why_last(const subject *s)
         && c.kind == IPT_INSN_RET)
         return D_RETURN;
     return -1;
-}
-
-static int explained(subject *s, int why)
-{
-    if (why < 0) return 0;
-    seen[why]++;
-    s->over = 1;
-    return 1;
 }
 
 static int same_item(subject *s, flow f[2], image *code)
@@ -659,8 +903,6 @@ static int same_item(subject *s, flow f[2], image *code)
     }
 }
 
-#define AHEAD 1024 /* bytes */
-
 static int same_getters(subject *s, const flow f[2])
 {
     static const char *const names[8] = {"offset", "sync offset", "has time",
@@ -670,8 +912,7 @@ static int same_getters(subject *s, const flow f[2])
     for (int i = 0; i < 8; i++) {
         if (out[0][i] == out[1][i]) continue;
         if (i == 2 || i == 3) seen[D_TIME]++;
-        else if (i < 2 && out[1][i] + AHEAD > out[0][i]
-                 && out[0][i] + AHEAD > out[1][i])
+        else if (i < 2 && near(out[0][i], out[1][i]))
             seen[D_AHEAD]++, s->over |= i == 1;
         else if ((i == 4 || i == 5) && f[0].layer != QUERY
                  && (!out[1][4] || s->ratio[out[1][5] & 255]))
@@ -697,12 +938,15 @@ static int same_status(subject *s, flow f[2], const char *what)
         return 0;
     }
     if (f[0].layer != QUERY && explained(s, why_last(s))) return 0;
-    s->last = f[0].layer == BLOCK ? f[0].block.ip : f[0].insn.ip;
-    if (f[0].layer != QUERY && explained(s, why_last(s))) return 0;
+    if (f[0].layer != QUERY && b == -pte_nomap
+        && ip_of(&f[1]) == (uint32_t) start_of(&f[0])
+        && start_of(&f[0]) > UINT32_MAX)
+        return !explained(s, D_INSN);
+    for (int i = 0; i < 2 && f[0].layer != QUERY; i++) {
+        s->last = start_of(&f[i]);
+        if (explained(s, why_last(s))) return 0;
+    }
     if (b == -pte_bad_insn && explained(s, D_INSN)) return 0;
-    if (a >= 0 && b == -pte_bad_context && explained(s, D_CONTEXT)) return 0;
-    if (a == -pte_bad_context && b >= 0 && strcmp(what, "sync") == 0)
-        return !explained(s, D_CONTEXT); /* for want of a PSBEND */
     if (b >= 0 && b & pts_event_pending
         && (a == -pte_bad_query || a == -pte_eos)) {
         flow_event(&f[1]);
@@ -711,16 +955,37 @@ static int same_status(subject *s, flow f[2], const char *what)
     if (a == -pte_bad_query && strcmp(what, "event") == 0
         && explained(s, D_ORDER))
         return 0;
-    if (is_early(f)) {
-        seen[D_EARLY]++;
-        s->over |= f[0].status != f[1].status;
-        return !s->over;
-    }
+    if (excused(s, f, 1)) return !s->over;
     return differ(s, what, "status %d, ours %d (layer %d, %llx, ours %llx)", a,
                   b, (int) f[0].layer,
                   (unsigned long long) (f[0].layer == BLOCK ? f[0].block.ip
                                                             : f[0].insn.ip),
                   (unsigned long long) s->last);
+}
+
+/* Synchronise both. Theirs has read ahead an error in a PSB+, and meets it
+ * there once more; or it has read ahead all of it, and does not find it. */
+static void sync_both(flow f[2])
+{
+    const uint64_t before = offset_of(&f[0]);
+    for (int i = 0; i < 2; i++) {
+        flow_sync(&f[i]);
+        f[i].left = 0;
+    }
+    for (;;) {
+        const uint64_t psb = sync_offset_of(&f[1]);
+        if (f[0].status < 0 && f[0].status != -pte_eos
+            && (f[1].status < 0 || offset_of(&f[0]) < psb)) {
+            seen[D_EARLY]++;
+            flow_sync(&f[0]);
+        } else if (f[1].status >= 0 && psb < before
+                   && (f[0].status < 0 || sync_offset_of(&f[0]) > psb)) {
+            seen[D_AHEAD]++;
+            flow_sync(&f[1]);
+        } else {
+            break;
+        }
+    }
 }
 
 /* Follow a trace to its end, over errors, with both. */
@@ -730,12 +995,10 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     s->steps = 0;
     s->code = code;
     s->new_insn = 0;
+    s->flow = f;
     for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
     while (!s->over && s->steps < limit) {
-        for (int i = 0; i < 2; i++) {
-            flow_sync(&f[i]);
-            f[i].left = 0;
-        }
+        sync_both(f);
         if (!same_status(s, f, "sync") || f[0].status < 0) break;
         if (layer == QUERY && f[0].ip != f[1].ip) differ(s, "sync", "ip");
         if (!same_getters(s, f) || s->over) break;
@@ -758,6 +1021,7 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
         if (f[0].status >= 0) break; /* the end, or they differ */
     }
     for (int i = 0; i < 2; i++) flow_end(&f[i]);
+    s->flow = NULL;
 }
 
 #endif /* COMPAT_LOCKSTEP_H */

@@ -63,9 +63,13 @@ static void keep_time(struct pt_query_decoder *d)
     d->has_tsc = (d->next.flags & IPT_EVENT_TSC) != 0;
 }
 
+/* Nothing is left, or no more than a part of an opcode. */
 static int is_end(const struct pt_query_decoder *d)
 {
-    return d->status == IPT_END || d->status == IPT_ERR_TRUNCATED;
+    const uint8_t *at = d->t.piece.data + d->d.at.packet_offset;
+    const size_t left = (size_t) (d->t.theirs.end - at);
+    if (d->status != IPT_ERR_TRUNCATED) return d->status == IPT_END;
+    return at[0] == 0x02 && (left == 1 || (left == 2 && at[1] == 0xc3));
 }
 
 static int flags(const struct pt_query_decoder *d)
@@ -85,6 +89,7 @@ static int start(struct pt_query_decoder *d, uint64_t *ip)
     ipt_event e;
     int status;
     d->count = 0;
+    d->tsc = d->lost_mtc = d->lost_cyc = d->cbr = d->has_tsc = 0;
     d->synced = d->fresh = 1;
     d->sync = d->d.at.sync;
     memset(&e, 0, sizeof e);
