@@ -346,7 +346,7 @@ static IPTI_HOT int ipti_fuel_empty(const ipt_config *config)
     return config->fuel && *config->fuel == 0;
 }
 
-static IPTI_HOT void ipti_fuel_burn(const ipt_config *config, uint64_t units)
+static inline void ipti_fuel_burn(const ipt_config *config, uint64_t units)
 {
     if (config->fuel)
         *config->fuel -= units < *config->fuel ? units : *config->fuel;
@@ -391,7 +391,7 @@ static IPTI_HOT int ipti_seg_gap(const ipt_segment *seg)
 }
 
 /* Where a segment that begins at stream offset `begin` ends. */
-static IPTI_HOT uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
+static inline uint64_t ipti_seg_end(const ipt_segment *seg, uint64_t begin)
 {
     const uint64_t most = begin < IPTI_GAP_LIMIT ? IPTI_GAP_LIMIT - begin : 1;
 
@@ -604,7 +604,7 @@ static inline int ipti_cur_quick(const ipt_cursor_ *cur, uint64_t pos)
 }
 
 /* The bytes at pos where `quick` holds; 16 can be read. */
-static IPTI_HOT const uint8_t *ipti_cur_at(const ipt_cursor_ *cur, uint64_t pos)
+static inline const uint8_t *ipti_cur_at(const ipt_cursor_ *cur, uint64_t pos)
 {
     return &cur->trace->seg[cur->seg].data[(size_t) (pos - cur->begin)];
 }
@@ -5686,7 +5686,6 @@ static IPTI_APART int ipti_run_read(const ipt_config *config, ipt_where *at,
 {
     ipt_window_ window;
 
-    window.ip = ip;
     window.size = 0;
     return ipti_run_build(config, at, mode, ip, &window, run);
 }
@@ -5964,6 +5963,17 @@ static ipt_cache_line *ipti_cache_known(const ipt_cache *cache,
 
 /* ---- code ---- */
 
+/* The window, which shows nothing if it was one on another space or mode. */
+static ipt_window_ *ipti_cache_window(ipt_cache *cache, uint16_t key)
+{
+    ipt_window_ *window = &cache->window_;
+
+    if (window->key != key)
+        window->size = 0;
+    window->key = key;
+    return window;
+}
+
 /* Read the run at ip into *run and keep it in the line *number. A run in two
  * mappings, or one that goes on after the last address of the mode, is not
  * kept. */
@@ -5972,13 +5982,9 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
                            ipt_cache_line *run, uint32_t *number)
 {
     const uint8_t mode = key & IPTI_MODE_MAX;
-    ipt_window_ *window = &cache->window_;
-    int status;
+    ipt_window_ *window = ipti_cache_window(cache, key);
+    const int status = ipti_run_build(config, at, mode, ip, window, run);
 
-    if (window->key != key)
-        window->size = 0;
-    window->key = key;
-    status = ipti_run_build(config, at, mode, ip, window, run);
     run->key_ = key;
     if (status >= 0 && !(run->last_ & IPTI_CUT)
         && ipti_wrap(mode, ip + run->size_) > ip)
@@ -6057,26 +6063,36 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
 
 IPTI_STATIC_ASSERT(bytes, IPTI_BLOCK == IPT_RUN_MAX_);
 
-/* Put what the window shows of the block at ip into its line. */
-static void ipti_bytes_put(ipt_cache *cache, ipt_cache_line *line, uint64_t ip)
+/* The line with the bytes of the block at ip; it has none yet if it was another
+ * one's. */
+static ipt_cache_line *ipti_bytes_line(ipt_cache *cache, uint16_t space,
+                                       uint8_t mode, uint64_t ip)
 {
-    const ipt_window_ *window = &cache->window_;
-    const uint8_t mode = window->key & IPTI_MODE_MAX;
-    const uint16_t key = (uint16_t) (window->key - mode);
-    unsigned n;
+    const uint16_t key = ipti_cache_key(space, 0);
+    ipt_cache_line *line
+        = &cache->lines_[ipti_cache_first(cache, space, ip) ^ 2];
 
     if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
         if (line->key_)
             ipti_cache_lose(cache, line);
-        IPT_MEMSET(line, 0, sizeof(*line));
         line->ip_ = ip;
+        line->target_ = 0;
         line->key_ = key;
         line->size_ = IPTI_BLOCK;
         line->kind_ = mode;
     }
+    return line;
+}
+
+/* Put what the window shows of the block into its line. */
+static void ipti_bytes_put(ipt_cache_line *line, const ipt_window_ *window)
+{
+    const uint64_t pos = line->ip_ - window->ip;
+    unsigned n;
+
     for (n = 0; n < IPTI_BLOCK; n++)
-        if (ip + n - window->ip < window->size) {
-            line->sizes_[n] = window->bytes[ip + n - window->ip];
+        if (pos + n < window->size) {
+            line->sizes_[n] = window->bytes[pos + n];
             line->target_ |= (uint64_t) 1 << n;
         }
 }
@@ -6085,7 +6101,7 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
                            const ipt_asid *asid, uint8_t mode, uint64_t ip,
                            uint8_t *buffer, size_t size)
 {
-    ipt_cache_line *line;
+    ipt_cache_line *line = NULL;
     ipt_window_ *window;
     ipt_where at;
     uint16_t space;
@@ -6103,17 +6119,14 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     space = ipti_cache_space(cache, config, asid);
     if (!space)
         return IPT_BUDGET;
-    window = &cache->window_;
-    if (window->key != ipti_cache_key(space, mode))
-        window->size = 0;
-    window->key = ipti_cache_key(space, mode);
+    window = ipti_cache_window(cache, ipti_cache_key(space, mode));
     at.asid = *asid;
-    while (size) {
+    for (; size; size--, ip++) {
         ip = ipti_wrap(mode, ip);
         n = ip % IPTI_BLOCK;
-        line = &cache->lines_[ipti_cache_first(cache, space, ip - n) ^ 2];
-        if (!ipti_line_is(line, ipti_cache_key(space, 0), ip - n)
-            || line->kind_ != mode || !(line->target_ >> n & 1)) {
+        if (!line || n == 0)
+            line = ipti_bytes_line(cache, space, mode, ip - n);
+        if (!(line->target_ >> n & 1)) {
             if (ip - window->ip >= window->size) {
                 window->ip = ip;
                 window->size = 0;
@@ -6121,12 +6134,9 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
                 if (status < 0)
                     return status;
             }
-            ipti_bytes_put(cache, line, ip - n);
+            ipti_bytes_put(line, window);
         }
-        do
-            *buffer++ = line->sizes_[ip++ % IPTI_BLOCK];
-        while (--size && ip % IPTI_BLOCK
-               && line->target_ >> ip % IPTI_BLOCK & 1);
+        *buffer++ = line->sizes_[n];
     }
     return IPT_OK;
 }
