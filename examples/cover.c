@@ -31,7 +31,7 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) size;
 }
 
-/* How often, roughly, as AFL has it: 1, 2, 3, 4-7, 8-15, 16-31, 32-127, more. */
+/* How often, as AFL has it: 1, 2, 3, 4-7, 8-15, 16-31, 32-127, more. */
 static uint8_t magnitude(uint8_t n)
 {
     static const uint8_t first[8] = {1, 2, 3, 4, 8, 16, 32, 128};

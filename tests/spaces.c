@@ -446,7 +446,7 @@ TEST(names_of_memory)
 {
     static const char *const names[] = {
         "//anon", "[stack]", "[heap]", "[vsyscall]", "/dev/zero", "",
-        "anon_inode:[perf_event]", "/memfd:x", "/SYSV00000000", "a",
+        "anon_inode:[perf_event]", "/memfd:x", "/SYSV00000000",
         "/proc/self/maps", "/dev/null", "/bin/ls (deleted)"
     };
     begin();
@@ -454,6 +454,29 @@ TEST(names_of_memory)
         apply(map(1, 0x1000 * (i + 1), 16, 0, names[i]));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         sees(1, 0x1000 * (i + 1), "....");
+    finish();
+}
+
+/* A name that does not begin with / is that of a file in the current folder,
+ * not in the one of the recording; memory is not, whatever files there are. */
+TEST(relative_names)
+{
+    const int here = open(".", O_RDONLY);
+    begin();
+    CHECK_EQ(chdir(at_top("")), 0);
+    save_text("[heap]", "0123");
+    save_text("x:[y]", "0123");
+    CHECK_EQ(apply(map(1, 0x1000, 4, 2, "a")), 1);
+    CHECK_EQ(apply(map(1, 0x2000, 4, 0, "[heap]")), 1);
+    CHECK_EQ(apply(map(1, 0x3000, 4, 0, "x:[y]")), 1);
+    CHECK_EQ(s.losses.no_file, 0);
+    CHECK_EQ(apply(map(1, 0x4000, 4, 0, "none")), 1);
+    CHECK_EQ(s.losses.no_file, 1);
+    sees(1, 0x1000, "2345.");
+    sees(1, 0x2000, "....");
+    sees(1, 0x3000, "....");
+    CHECK_EQ(fchdir(here), 0);
+    close(here);
     finish();
 }
 
@@ -1017,6 +1040,7 @@ int main(void)
     RUN(builds);
     RUN(symfs);
     RUN(names_of_memory);
+    RUN(relative_names);
     RUN(maps_of_the_user);
     RUN(guests);
     RUN(vdso);

@@ -107,7 +107,8 @@ int binaries_is_file(const char *name)
                                       "/anon_hugepage", "/[", "/dev/shm/"};
     static const char gone[] = " (deleted)";
     const size_t length = strlen(name);
-    if (name[0] != '/') return 0;
+    if (name[0] != '/' && (!name[0] || name[0] == '[' || strstr(name, ":[")))
+        return 0; // [stack], anon_inode:[perf_event]
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (strncmp(name, memory[i], strlen(memory[i])) == 0) return 0;
     return length < sizeof gone

@@ -59,7 +59,8 @@ binaries_status binaries_find(binaries *b, const char *folder,
                               const char *name, const uint8_t *id, size_t size,
                               files_file **file);
 
-/* Is it the name of a file? Memory of all kinds has names, too. */
+/* Is it the name of a file? Memory of all kinds has names, too. A name that
+ * does not begin with / is looked up from the current folder, as perf does. */
 int binaries_is_file(const char *name);
 
 #endif /* BINARIES_H */
