@@ -329,7 +329,7 @@ static void simulate(uint32_t shared, int *unsure)
     unsigned seen = 0;
     begin();
     while (count < 120) {
-        const unsigned now = roll(4);
+        const unsigned now = dice(4);
         if (now == last) continue;
         last = now;
         if (seen >> now & 1)
@@ -337,10 +337,10 @@ static void simulate(uint32_t shared, int *unsure)
         else
             at(now, place[now]);
         seen |= 1u << now;
-        for (uint32_t n = 1 + roll(5); n > 0; n--) {
+        for (uint32_t n = 1 + dice(5); n > 0; n--) {
             const uint64_t from = place[now];
-            place[now] = roll(shared) ? 0x10000 + roll(1 << 30)
-                                      : 0x500 + roll(3);
+            place[now] = dice(shared) ? 0x10000 + dice(1 << 30)
+                                      : 0x500 + dice(3);
             truth[count] = now;
             flow(from, place[now]);
         }

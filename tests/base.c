@@ -4,6 +4,7 @@
 #define IPT_STATIC
 #include "../ipt.h"
 #include "build.h"
+#include "dice.h"
 #include <time.h>
 
 /* ---- loads ---- */
@@ -926,14 +927,6 @@ TEST(R2_gaps_of_any_size)
 
 /* ---- pieces that are cut anew ---- */
 
-static uint64_t cut_seed;
-
-static size_t cut_dice(size_t n)
-{
-    cut_seed = cut_seed * 6364136223846793005u + 1442695040888963407u;
-    return (size_t) (cut_seed >> 33) % n;
-}
-
 /* The bytes from trace->offset up to `end` in pieces of other sizes, at other
  * places of a buffer that is used again and again. */
 static void cut_anew(ipt_trace *trace, ipt_segment *pieces, uint64_t end)
@@ -944,7 +937,7 @@ static void cut_anew(ipt_trace *trace, ipt_segment *pieces, uint64_t end)
     while (from < end && trace->count < 63) {
         ipt_segment *piece = &pieces[trace->count];
         uint8_t *place = places[trace->count];
-        size_t n = 1 + cut_dice(cut_dice(2) ? 4 : 32);
+        size_t n = 1 + dice(dice(2) ? 4 : 32);
         if (n > end - from) n = (size_t) (end - from);
         memcpy(place, b.bytes + from, n);
         memset(place + n, 0xdb, 32 - n);
@@ -973,7 +966,7 @@ static void check_recut(int keep)
             if (!keep || d.at.release > trace.offset + 100)
                 trace.offset = d.at.release;
             CHECK(end - d.at.release <= 31);
-            end += 1 + cut_dice(cut_dice(2) ? 3 : 20);
+            end += 1 + dice(dice(2) ? 3 : 20);
             if (end > b.size) end = b.size;
             cut_anew(&trace, pieces, end);
             if (end == b.size) trace.open = 0;
@@ -995,10 +988,10 @@ TEST(N5_cut_anew)
            TIP(0x3000), PSB, EXEC64, FUP(0x3000), PSBEND, TIP(0x4000),
            PKT(NONE)};
     build_all(&b, packets, LENGTH(packets));
-    for (cut_seed = 0; cut_seed < 4000 && test_.bad == 0; cut_seed++) {
-        const uint64_t seed = cut_seed;
-        check_recut(seed % 2);
-        cut_seed = seed;
+    for (seed = 0; seed < 4000 && test_.bad == 0; seed++) {
+        const uint64_t first = seed;
+        check_recut(first % 2);
+        seed = first;
     }
 }
 

@@ -43,8 +43,8 @@ TEST(large_trees)
     uint32_t seen = 0;
     CHECK_EQ(calltree_init(&t), 0);
     while (t.count < NODES) {
-        const uint32_t n = calltree_child(&t, roll(t.count), roll(20));
-        const uint32_t cost = roll(1000);
+        const uint32_t n = calltree_child(&t, dice(t.count), dice(20));
+        const uint32_t cost = dice(1000);
         t.list[n].own.insns += cost;
         sum += cost;
     }
@@ -86,8 +86,8 @@ TEST(quantiles)
         CHECK_EQ(calltree_init(&t), 0);
         n = calltree_child(&t, CALLTREE_ROOT, 1);
         for (unsigned i = 0; i < COSTS; i++) {
-            const uint64_t any = (uint64_t) roll(1u << 31) << 33 ^ roll(1u << 31);
-            costs[i] = (any >> (64 - bits)) >> roll(bits);
+            const uint64_t any = (uint64_t) dice(1u << 31) << 33 ^ dice(1u << 31);
+            costs[i] = (any >> (64 - bits)) >> dice(bits);
             calltree_ended(&t, n, costs[i]);
         }
         qsort(costs, COSTS, sizeof *costs, order);

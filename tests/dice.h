@@ -3,11 +3,11 @@
 #define IPT_DICE_H
 #include <stdint.h>
 
-static uint64_t dice_state = 1;
+static uint64_t seed = 1;
 
-static inline uint32_t roll(uint32_t below)
+static inline unsigned dice(unsigned n)
 {
-    dice_state = dice_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t) (dice_state >> 33) % below;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned) (seed >> 33) % n;
 }
 #endif /* IPT_DICE_H */

@@ -4,16 +4,9 @@
 #define IPT_STATIC
 #define HOT_STREAM 4096 /* no run has more blocks */
 #define MODEL_BUCKETS 1024
+#include "dice.h"
 #include "hot.h"
 #include "test.h"
-
-static uint64_t seed;
-
-static unsigned below(unsigned n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (seed >> 33) % n;
-}
 
 static const ipt_asid spaces[2]
     = {{0x1000, IPT_ASID_UNKNOWN, 0}, {0x2000, IPT_ASID_UNKNOWN, 1}};
@@ -241,13 +234,13 @@ static void make_graph(graph *g)
     static const uint8_t kinds[]
         = {IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JCC, IPT_INSN_JMP,
            IPT_INSN_CALL, IPT_INSN_RET, IPT_INSN_JMP_INDIRECT, IPT_INSN_OTHER};
-    g->count = (uint8_t) (2 + below(62));
+    g->count = (uint8_t) (2 + dice(62));
     for (unsigned i = 0; i < g->count; i++) {
-        g->blocks[i] = block_at(0x1000 + 16 * i, kinds[below(8)]);
-        g->blocks[i].count = (uint16_t) (1 + below(9));
+        g->blocks[i] = block_at(0x1000 + 16 * i, kinds[dice(8)]);
+        g->blocks[i].count = (uint16_t) (1 + dice(9));
         for (int k = 0; k < 2; k++) {
-            const unsigned near_ = i + below(8) + g->count - 3;
-            g->to[i][k] = (uint8_t) ((below(4) ? near_ : below(64)) % g->count);
+            const unsigned near_ = i + dice(8) + g->count - 3;
+            g->to[i][k] = (uint8_t) ((dice(4) ? near_ : dice(64)) % g->count);
         }
     }
 }
@@ -255,15 +248,15 @@ static void make_graph(graph *g)
 /* Something happens now and then. */
 static void meddle(const graph *g)
 {
-    const ipt_asid *asid = &spaces[below(2)];
-    const ipt_hot_tag tag = hot_tag_of(g->blocks[below(g->count)].ip, asid,
-                                       (uint8_t) (below(8) ? 3 : 2));
-    switch (below(5)) {
+    const ipt_asid *asid = &spaces[dice(2)];
+    const ipt_hot_tag tag = hot_tag_of(g->blocks[dice(g->count)].ip, asid,
+                                       (uint8_t) (dice(8) ? 3 : 2));
+    switch (dice(5)) {
     case 0: pair_delete(&p, &tag); break;
     case 1: pair_mark(&p, &tag); break;
     case 2: pair_break(&p); break;
-    case 3: pair_invalidate(&p, below(2) ? asid : NULL, tag.ip + below(20) - 10,
-                            below(20) ? 1 + below(40) : 0); break;
+    case 3: pair_invalidate(&p, dice(2) ? asid : NULL, tag.ip + dice(20) - 10,
+                            dice(20) ? 1 + dice(40) : 0); break;
     default:
         if (p.hot.kept) {
             const ipt_hot_tag first = p.config.traces[0].tag;
@@ -281,12 +274,12 @@ static void run_graph(unsigned steps, unsigned calm)
     make_graph(&g);
     for (unsigned i = 0; i < steps && !p.wrong[0]; i++) {
         ipt_block b = g.blocks[at];
-        if (calm && below(calm) == 0) meddle(&g);
-        if (calm && below(calm) == 0) b.flags = (uint16_t) (1 << below(12));
-        if (calm && below(calm) == 0) b.mode = IPT_MODE_32;
-        if (calm && below(calm) == 0) space = below(2);
+        if (calm && dice(calm) == 0) meddle(&g);
+        if (calm && dice(calm) == 0) b.flags = (uint16_t) (1 << dice(12));
+        if (calm && dice(calm) == 0) b.mode = IPT_MODE_32;
+        if (calm && dice(calm) == 0) space = dice(2);
         pair_feed(&p, &b, &spaces[space]);
-        at = g.to[at][below(8) == 0];
+        at = g.to[at][dice(8) == 0];
     }
 }
 
@@ -298,9 +291,9 @@ TEST(like_the_model)
 {
     for (seed = 1; seed < 400 && !p.wrong[0]; seed++) {
         const uint64_t first = seed;
-        CHECK_EQ(pair_begin(&p, thresholds[below(4)], limits[below(5)],
-                            (int) below(2), 4096, 1024, 8192), IPT_OK);
-        run_graph(3000, below(3) ? 100 + below(500) : 0);
+        CHECK_EQ(pair_begin(&p, thresholds[dice(4)], limits[dice(5)],
+                            (int) dice(2), 4096, 1024, 8192), IPT_OK);
+        run_graph(3000, dice(3) ? 100 + dice(500) : 0);
         CHECK_EQ(pair_lost(&p), 0);
         if (p.wrong[0]) printf("    seed %u\n", (unsigned) first);
         end();
@@ -316,10 +309,10 @@ TEST(small_tables)
     unsigned alike = 0;
     for (seed = 1; seed < 1200 && !p.wrong[0]; seed++) {
         const uint64_t first = seed;
-        CHECK_EQ(pair_begin(&p, thresholds[below(4)], limits[below(5)],
-                            (int) below(2), 1 + below(9) * below(9),
-                            1 + below(5), 1 + below(40)), IPT_OK);
-        run_graph(1500, below(2) ? 40 + below(300) : 0);
+        CHECK_EQ(pair_begin(&p, thresholds[dice(4)], limits[dice(5)],
+                            (int) dice(2), 1 + dice(9) * dice(9),
+                            1 + dice(5), 1 + dice(40)), IPT_OK);
+        run_graph(1500, dice(2) ? 40 + dice(300) : 0);
         pair_lost(&p) ? lost++ : alike++;
         CHECK(p.hot.kept <= p.config.trace_count);
         if (p.wrong[0]) printf("    seed %u\n", (unsigned) first);
@@ -625,12 +618,12 @@ static int exact_same(const ipt_hot *h)
 static void exact_meddle(ipt_hot *h, const graph *g)
 {
     const ipt_hot_tag tag
-        = hot_tag_of(g->blocks[below(g->count)].ip, &spaces[below(8) == 0],
-                     (uint8_t) (below(8) ? IPT_MODE_64 : IPT_MODE_32));
-    const ipt_asid *asid = below(2) ? &tag.asid : NULL;
-    const uint64_t size = below(20) ? 1 + below(20) : 0;
+        = hot_tag_of(g->blocks[dice(g->count)].ip, &spaces[dice(8) == 0],
+                     (uint8_t) (dice(8) ? IPT_MODE_64 : IPT_MODE_32));
+    const ipt_asid *asid = dice(2) ? &tag.asid : NULL;
+    const uint64_t size = dice(20) ? 1 + dice(20) : 0;
     const int trace = exact_trace_of(&tag);
-    switch (below(4)) {
+    switch (dice(4)) {
     case 0:
         CHECK_EQ(ipt_hot_break(h), IPT_OK);
         x.cut_off = 1;
@@ -671,21 +664,21 @@ static void exact_run(const ipt_hot_config *config, unsigned calm)
     if (x.room > x.limit) x.room = x.limit;
     x.pool = config->block_count - x.room;
     x.threshold = config->threshold;
-    x.client = (int) below(2);
+    x.client = (int) dice(2);
     make_graph(&g);
-    g.count = (uint8_t) (2 + below(14));
+    g.count = (uint8_t) (2 + dice(14));
     CHECK_EQ(ipt_hot_init(&h, config), IPT_OK);
     for (i = 0; i < 400 && same; i++) {
         ipt_block b = g.blocks[at % g.count];
-        if (below(calm) == 0) exact_meddle(&h, &g);
-        if (below(calm) == 0) b.flags = (uint16_t) (1 << below(12));
-        if (below(calm) == 0) b.mode = IPT_MODE_32;
-        if (below(calm) == 0) space = below(2);
+        if (dice(calm) == 0) exact_meddle(&h, &g);
+        if (dice(calm) == 0) b.flags = (uint16_t) (1 << dice(12));
+        if (dice(calm) == 0) b.mode = IPT_MODE_32;
+        if (dice(calm) == 0) space = dice(2);
         same &= exact_same(&h);
         exact_step(&b, &spaces[space]);
         CHECK_EQ(ipt_hot_feed(&h, &b, &spaces[space]), IPT_OK);
         same &= exact_same(&h);
-        at = g.to[at % g.count][below(8) == 0];
+        at = g.to[at % g.count][dice(8) == 0];
     }
     CHECK(same);
     free(x.log.at);
@@ -708,12 +701,12 @@ TEST(full_tables)
         config.trace = exact_told;
         config.deleted = exact_deleted;
         config.aborted = exact_aborted;
-        config.heads = heads, config.head_count = 1 + below(7);
-        config.traces = traces, config.trace_count = 1 + below(8);
-        config.blocks = blocks, config.block_count = 2 + below(47);
-        config.threshold = 1 + below(5) * below(5);
-        config.max_blocks = 1 + below(32);
-        exact_run(&config, below(2) ? 10 + below(40) : 1000000);
+        config.heads = heads, config.head_count = 1 + dice(7);
+        config.traces = traces, config.trace_count = 1 + dice(8);
+        config.blocks = blocks, config.block_count = 2 + dice(47);
+        config.threshold = 1 + dice(5) * dice(5);
+        config.max_blocks = 1 + dice(32);
+        exact_run(&config, dice(2) ? 10 + dice(40) : 1000000);
         lost[0] += x.stats.heads_lost;
         lost[1] += x.stats.evicted;
         lost[2] += x.stats.refused;
@@ -762,12 +755,12 @@ static void come_back(const ipt_hot_tag *tag)
 {
     const ipt_block b = block_at(0x1000, IPT_INSN_JMP);
     const ipt_hot_tag other
-        = hot_tag_of(0x1000 + 16 * below(16), &spaces[below(2)], IPT_MODE_64);
+        = hot_tag_of(0x1000 + 16 * dice(16), &spaces[dice(2)], IPT_MODE_64);
     in.depth++;
     if (in.depth > in.deepest) in.deepest = in.depth;
     CHECK_EQ(ipt_hot_feed(&in.hot, &b, &spaces[0]), IPT_ERR_STATE);
     CHECK_EQ(ipt_hot_break(&in.hot), IPT_ERR_STATE);
-    switch (in.calm ? 9 : below(8)) {
+    switch (in.calm ? 9 : dice(8)) {
     case 0: CHECK(ipt_hot_delete(&in.hot, tag) >= 0); break;
     case 1: CHECK_EQ(ipt_hot_invalidate(&in.hot, NULL, 0, 0), IPT_OK); break;
     case 2: CHECK(ipt_hot_delete(&in.hot, &other) >= 0); break;
@@ -791,7 +784,7 @@ static int inside_end(const ipt_hot_tag *tag, uint64_t next, void *context)
 {
     (void) next, (void) context;
     come_back(tag);
-    return (int) below(9) - 4; /* what is none of them stands for DECIDE */
+    return (int) dice(9) - 4; /* what is none of them stands for DECIDE */
 }
 
 static int inside_trace(const ipt_hot_tag *tag, const ipt_block *blocks,
@@ -800,7 +793,7 @@ static int inside_trace(const ipt_hot_tag *tag, const ipt_block *blocks,
     (void) context;
     CHECK(blocks == in.blocks && count > 0 && blocks[0].ip == tag->ip);
     come_back(tag);
-    return in.calm ? (int) IPT_HOT_KEEP : (int) below(3) - 1;
+    return in.calm ? (int) IPT_HOT_KEEP : (int) dice(3) - 1;
 }
 
 static void inside_other(const ipt_hot_tag *tag, void *context)
@@ -852,10 +845,10 @@ TEST(callbacks_call_back)
         CHECK_EQ(ipt_hot_init(&in.hot, &in.config), IPT_OK);
         make_graph(&g);
         for (unsigned i = 0; i < 500; i++) {
-            in.calm = below(8) != 0;
+            in.calm = dice(8) != 0;
             CHECK_EQ(ipt_hot_feed(&in.hot, &g.blocks[at], &spaces[0]), IPT_OK);
             check_tables();
-            at = g.to[at][below(8) == 0];
+            at = g.to[at][dice(8) == 0];
         }
         in.kept += in.hot.kept;
         seed = first;

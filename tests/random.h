@@ -2,14 +2,7 @@
 #ifndef IPT_RANDOM_H
 #define IPT_RANDOM_H
 #include "decode.h"
-
-static uint64_t seed;
-
-static inline unsigned dice(unsigned n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (seed >> 33) % n;
-}
+#include "dice.h"
 
 /* Instructions of one to eight bytes, direct branches that stay near. */
 static inline size_t random_insn(char *p)

@@ -555,14 +555,14 @@ TEST(any_flow)
 {
     begin_test();
     for (unsigned i = 0; i < 200000; i++) {
-        uint64_t ip = AT(1 + roll(8), roll(3) ? 0 : 16 * roll(4));
-        if (roll(16) == 0) ip += KERNEL;
-        if (roll(2) && s.going) ip = s.next;
-        if (roll(50) == 0) event_at(IPT_EVT_ASYNC_BRANCH, s.next);
-        if (roll(900) == 0) event_at(IPT_EVT_TSX, s.next);
-        if (roll(700) == 0) stack_break(&s);
-        if (roll(3000) == 0) stack_end(&s, STACK_ENDED);
-        run_block(ip, ip + 8, (uint8_t) roll(IPT_INSN_COUNT));
+        uint64_t ip = AT(1 + dice(8), dice(3) ? 0 : 16 * dice(4));
+        if (dice(16) == 0) ip += KERNEL;
+        if (dice(2) && s.going) ip = s.next;
+        if (dice(50) == 0) event_at(IPT_EVT_ASYNC_BRANCH, s.next);
+        if (dice(900) == 0) event_at(IPT_EVT_TSX, s.next);
+        if (dice(700) == 0) stack_break(&s);
+        if (dice(3000) == 0) stack_end(&s, STACK_ENDED);
+        run_block(ip, ip + 8, (uint8_t) dice(IPT_INSN_COUNT));
         CHECK(s.frames.count != 0);
         CHECK(s.parked_count <= STACK_PARKED);
         told_count = 0;

@@ -50,8 +50,8 @@ static void add(const uint8_t *bytes, size_t size, uint32_t gap)
 /* Random bytes with a PSB now and then. */
 static void make(uint8_t *bytes, size_t size)
 {
-    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t) (1 + roll(255));
-    for (size_t i = 20; i + 16 < size; i += 150 + roll(60))
+    for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t) (1 + dice(255));
+    for (size_t i = 20; i + 16 < size; i += 150 + dice(60))
         for (size_t j = 0; j < 16; j++) bytes[i + j] = j & 1 ? 0x82 : 0x02;
 }
 
@@ -65,7 +65,7 @@ static size_t read_all(void)
     gaps = 0;
     CHECK_EQ(window_open(&w, NULL, &queues, 0), 0);
     for (unsigned turns = 0; turns < 1000; turns++) {
-        const uint64_t back = roll(32);
+        const uint64_t back = dice(32);
         uint64_t at;
         if (turns && !w.trace.open) break;
         window_more(&w, done > back ? done - back : 0);
@@ -94,7 +94,7 @@ TEST(pieces_are_joined)
     begin();
     make(bytes, sizeof bytes);
     while (at < sizeof bytes && queue.count < PIECES - 1) {
-        size_t n = roll(3) ? roll(9000) : roll(20);
+        size_t n = dice(3) ? dice(9000) : dice(20);
         if (n > sizeof bytes - at) n = sizeof bytes - at;
         add(bytes + at, n, 0);
         at += n;
@@ -135,10 +135,10 @@ TEST(snapshots_that_overlap_are_joined)
     const uint8_t zeros[8] = {0};
     make(bytes, sizeof bytes);
     for (unsigned i = 0; i < 200; i++) {
-        const size_t first = 500 + roll(8000);
-        const size_t over = roll(4) ? 200 + roll((uint32_t) first - 199) : first;
-        const size_t more = roll(8000);
-        const unsigned pad = roll(8);
+        const size_t first = 500 + dice(8000);
+        const size_t over = dice(4) ? 200 + dice((uint32_t) first - 199) : first;
+        const size_t more = dice(8000);
+        const unsigned pad = dice(8);
         begin();
         add(bytes, first, 0);
         add(zeros, pad, 0);

@@ -7,6 +7,7 @@
 #ifndef XDC_H
 #define XDC_H
 #include "ipt.h"
+#include "../dice.h"
 #include "../test.h"
 #include "examples/compat/libxdc/libxdc.h"
 
@@ -17,16 +18,6 @@
 #define OUTSIDE 0x7fff00000000u /* not traced: filters leave it out */
 #define STEPS_MAX 4000
 #define NOWHERE UINT64_MAX
-
-/* ---- choices ---- */
-
-static uint64_t seed;
-
-static inline unsigned dice(unsigned n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (seed >> 33) % n;
-}
 
 /* ---- pairs and lists of them ---- */
 
