@@ -485,22 +485,10 @@ static inline int fuzz_pull(fuzz_run *run, int status,
 /* Flow that uses no trace comes to an end: no address repeats for ever. */
 static inline void fuzz_path(fuzz_run *run, uint8_t kind)
 {
-    switch (kind) {
-    case IPT_INSN_OTHER:
-    case IPT_INSN_JMP:
-    case IPT_INSN_CALL:
-    case IPT_INSN_XBEGIN:
-    case IPT_INSN_PTWRITE:
-    case IPT_INSN_MOV_CR3:
-    case IPT_INSN_VMPTRLD:
-    case IPT_INSN_RSM:
-    case IPT_INSN_INTO:
-        run->path++;
-        break;
-    default:
+    if (is_branch(kind) && kind != IPT_INSN_RSM && kind != IPT_INSN_INTO)
         run->path = 0;
-        break;
-    }
+    else
+        run->path++;
     if (fuzz_pure(run->c) && fuzz_reads(run->c) != FUZZ_MIRROR
         && !run->c->image)
         FUZZ_CHECK(run, run->path <= 8 * run->c->code_size + 160);

@@ -7,6 +7,7 @@
 #define IPT_STATIC
 #include "ipt.h"
 #include "tests/gaps.h"
+#include "tests/kinds.h"
 
 #include <limits.h>
 #include <stdio.h>

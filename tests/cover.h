@@ -2,6 +2,7 @@
 #ifndef IPT_COVER_H
 #define IPT_COVER_H
 #include "gaps.h"
+#include "kinds.h"
 #include "test.h"
 
 /* ---- lists of edges ---- */
@@ -141,20 +142,6 @@ static inline int is_tnt(const ipt_trace *trace, uint64_t offset)
     uint8_t first = trace_byte(trace, offset);
     if (first == 2) return trace_byte(trace, offset + 1) == 0xa3;
     return first && !(first & 1);
-}
-
-static inline int is_branch(uint8_t kind)
-{
-    switch (kind) {
-    case IPT_INSN_OTHER:
-    case IPT_INSN_JMP:
-    case IPT_INSN_CALL:
-    case IPT_INSN_XBEGIN:
-    case IPT_INSN_PTWRITE:
-    case IPT_INSN_MOV_CR3:
-    case IPT_INSN_VMPTRLD: return 0;
-    default: return 1;
-    }
 }
 
 /* Is flow skipped in the address space that the event names? */
