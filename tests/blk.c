@@ -881,6 +881,69 @@ TEST(R3_the_one_before)
         }
 }
 
+/* The last event of that type in a trace; its number of them. */
+static unsigned last_event(const row *r, uint8_t type, int c, ipt_event *last)
+{
+    manner how = manner_of(WHOLE, c, 0, 0);
+    ipt_blk_decoder *d = &places[place].blk;
+    ipt_event e;
+    ipt_block k;
+    unsigned n = 0;
+    int status;
+    build_all(&b, r->trace, PACKETS_MAX);
+    begin(&how, r->code, r->flags);
+    status = ipt_blk_sync_forward(d);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        while (ipt_blk_event(d, &e) >= 0)
+            if (e.type == type) {
+                *last = e;
+                n++;
+            }
+        status = ipt_blk_next(d, &k);
+    }
+    CHECK_EQ(status, IPT_END);
+    feed_end(&f);
+    return n;
+}
+
+/* After an event that says where flow is, a PTW is not of the PTWRITE before
+ * that place. */
+TEST(traced_up_to_there)
+{
+    static const row r
+        = {"there", {CODE(0x1000, "\xf3\x0f\xae\xe0" JMP_RAX)},
+           {ON, EXSTOP(1), FUP(0x1004), PTW(0, 0, 7), TIP(0x1000), PTW(0, 0, 8),
+            TIP(0x1000)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    row one = r;
+    ipt_event e;
+    for (int c = 0; c < CACHES; c++) {
+        CHECK_EQ(last_event(&r, IPT_EVT_PTWRITE, c, &e), 2);
+        CHECK_EQ(e.ip, 0x1000);
+        CHECK_EQ(e.flags & IPT_EVENT_NO_IP, 0);
+        memset(&one.trace[8], 0, sizeof one.trace[8]);
+        CHECK_EQ(last_event(&one, IPT_EVT_PTWRITE, c, &e), 1);
+        CHECK_EQ(e.flags & IPT_EVENT_NO_IP, IPT_EVENT_NO_IP);
+    }
+}
+
+/* Where tracing was to go on is not known after lost trace. */
+TEST(not_resumed_after_a_gap)
+{
+    static const row rows[]
+        = {{"resumed", {CODE(0x1000, NOP NOP JCC0)},
+            {ON, FUP(0x1001), PGD0, PSB, EXEC64, PSBEND, PGE(0x1001),
+             TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0},
+           {"after a gap", {CODE(0x1000, NOP NOP JCC0)},
+            {ON, FUP(0x1001), PGD0, GAP(3), PSB, EXEC64, PSBEND, PGE(0x1001),
+             TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0}};
+    ipt_event e;
+    for (int c = 0; c < CACHES; c++)
+        for (int i = 0; i < 2; i++) {
+            CHECK_EQ(last_event(&rows[i], IPT_EVT_ENABLED, c, &e), 2);
+            CHECK_EQ(e.flags & IPT_EVENT_RESUMED, i ? 0 : IPT_EVENT_RESUMED);
+        }
+}
+
 /* The same decoder, begun again, gives what it gave at first. */
 TEST(R3_begun_again)
 {
@@ -943,6 +1006,8 @@ int main(void)
     RUN(random);
     RUN(random_resync);
     RUN(R3_the_one_before);
+    RUN(traced_up_to_there);
+    RUN(not_resumed_after_a_gap);
     RUN(R3_begun_again);
     return test_report();
 }

@@ -290,6 +290,14 @@ static const row psb_rows[] = {
      {CODE(0x1000, CALL("\x0b") JCC0 JMP_RAX), CODE(0x1010, JCC0 JCC0 RET)},
      {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1012), PSBEND, TNT(2, 1), TNT(1, 0),
       PADS(60)}, {{0}}, 0, 0, 0},
+    {ROW "a psb+ in the block after a call",
+     {CODE(0x1000, JCC0 CALL("\x09")), CODE(0x1010, NOP NOP RET)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1011), PSBEND, TNT(1, 1), PADS(60)},
+     {{0}}, 0, 0, 0},
+    {ROW "a psb+ right after a call",
+     {CODE(0x1000, JCC0 CALL("\x09")), CODE(0x1010, NOP NOP RET)},
+     {ON, TNT(1, 0), PSB, EXEC64, FUP(0x1010), PSBEND, TNT(1, 1), PADS(60)},
+     {{0}}, 0, 0, 0},
     {ROW "a psb+ between mode and tip.pge",
      {CODE(0x1000, JCC0 JMP_RAX)},
      {ON, TNT(1, 0), PGD0, EXEC64, PSB, PSBEND, PGE(0x1000), TNT(1, 0), PGD0,
@@ -2243,16 +2251,15 @@ static void legs_begin(loop *l, size_t count)
  * four lines. The third leg is one too many. */
 TEST(memo_fills_up)
 {
-    static const ipt_packet legs[][2]
-        = {{TNT(2, 0), TIP(0x1000)}, {TNT(2, 1), TIP(0x1000)},
-           {TNT(2, 3), TIP(0x1000)}},
-        on[] = {ON};
-    for (unsigned n = 1; n <= LENGTH(legs); n++) {
+    static const ipt_packet on[] = {ON}, tip = TIP(0x1000);
+    for (unsigned turn = 0; turn < 12; turn++) {
+        const unsigned n = 1 + turn / 4, from = turn % 4;
         unsigned used = 0;
         build_all(&b, on, LENGTH(on));
         for (unsigned i = 0; i < 8; i++) {
-            build_put(&b, &legs[i % n][0]);
-            build_put(&b, &legs[i % n][1]);
+            const ipt_packet bits = TNT(2, (from + i % n) % 4);
+            build_put(&b, &bits);
+            build_put(&b, &tip);
         }
         legs_begin(&kept, 4);
         for (int again = 0; again < 3; again++) {
@@ -2634,15 +2641,14 @@ TEST(a_page_after_an_error)
         CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_ERR_IMAGE);
         CHECK_EQ(ipt_cov_resync(&kept.decoder), IPT_OK);
         page_is_there = 0;
-        if (turn < 2) {
-            CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_NEED_PAGE);
-            CHECK(kept.decoder.verdict & IPT_COV_NO_PAGE);
-        }
+        CHECK_EQ(ipt_cov_invalidate(&kept.decoder, NULL, 0, 1), IPT_OK);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_NEED_PAGE);
+        CHECK(kept.decoder.verdict & IPT_COV_NO_PAGE);
         if (gives_up) CHECK_EQ(ipt_cov_resync(&kept.decoder), IPT_OK);
         page_is_there = 1;
         CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
         CHECK_EQ(kept.decoder.verdict,
-                 IPT_COV_ERROR | (turn == 1 ? IPT_COV_NO_PAGE : 0));
+                 IPT_COV_ERROR | (gives_up ? IPT_COV_NO_PAGE : 0));
     }
 }
 
