@@ -457,7 +457,8 @@ static inline unsigned fuzz_mapping(const fuzz_case *c, const ipt_asid *asid)
                : 0;
 }
 
-/* Copy what is there of `size` bytes at ip. Returns how many. */
+/* Copy what is there of `size` bytes at ip. Returns how many. In a page code is
+ * in one piece, except where it begins anew. */
 static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
                             const ipt_asid *asid, uint64_t ip)
 {
@@ -472,7 +473,9 @@ static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
         size_t i = fuzz_index(c, ip + n);
         if (i == c->code_size)
             break;
-        to[n++] = c->code[(i + shift) % c->code_size];
+        do
+            to[n++] = c->code[shift ? (i + shift) % c->code_size : i];
+        while (++i < c->code_size && n < size && (ip + n) % 4096);
     }
     return (int) n;
 }
@@ -541,10 +544,10 @@ static inline int fuzz_answer(fuzz_run *run, uint8_t *buffer, size_t size,
         return ip & 1 ? IPT_NEED_PAGE : 0;
     if (most > size)
         most = size;
-    for (i = 1; i < most && !c->image; i++)
-        if (fuzz_hole(c, ip + i) || !fuzz_is_present(run, ip + i))
-            break;
-    i = (size_t) fuzz_copy(c, buffer, c->image ? most : i, asid, ip);
+    for (i = 1; i < most && fuzz_reads(c) == FUZZ_HOLES && !c->image; i++)
+        if (fuzz_hole(c, ip + i)) /* of pages there is one */
+            most = i;
+    i = (size_t) fuzz_copy(c, buffer, most, asid, ip);
     return i == 0 && ip & 1 ? IPT_NEED_PAGE : (int) i;
 }
 
