@@ -60,6 +60,7 @@ TEST(many_events)
     ipt_event event;
     unsigned i;
 
+    memset(&event, 0, sizeof(event));
     for (i = 0; i < 6; i++) {
         CHECK(ipt_blk_event(d, &event) >= 0);
         CHECK_EQ(event.type, IPT_EVT_EXSTOP);
@@ -76,7 +77,8 @@ TEST(loops)
     memset(&loop, 0, sizeof(loop));
     for (i = 0; i < 1000; i++) { /* never the same address */
         ipti_loop_branch(&loop, i, 0);
-        CHECK(!ipti_loop_stuck(&loop) && loop.steps < loop.limit);
+        CHECK(!ipti_loop_stuck(&loop));
+        CHECK(loop.steps < loop.limit);
     }
     for (i = 0; i < 4000 && !ipti_loop_stuck(&loop); i++)
         ipti_loop_branch(&loop, 7 + i % 5, 0);
