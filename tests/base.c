@@ -93,7 +93,8 @@ static void expect_packets(ipt_pkt_decoder *d, unsigned i, uint64_t offset)
             if (!CHECK_EQ(ipt_pkt_next(d, &p), IPT_OK)) return;
             if (!CHECK_EQ(p.type, mixed[i].type)) return;
             CHECK_EQ(p.offset, at + offset);
-            CHECK(p.size > 0 && p.size <= end - at);
+            CHECK(p.size > 0);
+            CHECK(p.size <= end - at);
             if (p.type != IPT_PKT_PAD) CHECK_EQ(p.size, end - at);
             if (p.type == IPT_PKT_MNT)
                 CHECK_EQ(p.u.mnt.payload, mixed[i].u.mnt.payload);
@@ -898,7 +899,8 @@ static void check_gaps(size_t gap, size_t gap2, uint64_t *fuel)
         FUELLED(ipt_pkt_sync_set(&d, begins[copy]));
         CHECK_EQ(status, IPT_OK);
         FUELLED(ipt_pkt_next(&d, &p));
-        CHECK(status == IPT_OK && p.type == IPT_PKT_PSB);
+        CHECK(status == IPT_OK);
+        CHECK(p.type == IPT_PKT_PSB);
         trace.seg = pieces + 2 * copy; /* drop what is before */
         trace.count = 5 - 2 * copy;
         trace.offset = begins[copy];

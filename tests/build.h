@@ -78,7 +78,8 @@ static inline void build_put(build *b, const ipt_packet *packet)
     int n;
     if (packet->type == IPT_PKT_GAP) {
         size_t lost = (size_t) packet->u.gap.lost;
-        CHECK(b->gap_count < GAPS_MAX && b->size + lost <= sizeof b->bytes);
+        CHECK(b->gap_count < GAPS_MAX);
+        CHECK(b->size + lost <= sizeof b->bytes);
         memset(b->bytes + b->size, 0x82, lost);
         b->gaps[b->gap_count].at = b->size;
         b->gaps[b->gap_count++].size = lost;
@@ -87,7 +88,8 @@ static inline void build_put(build *b, const ipt_packet *packet)
         return;
     }
     n = ipt_pkt_encode(b->bytes + b->size, sizeof b->bytes - b->size, packet);
-    CHECK(n > 0 && b->count < LENGTH(b->offset));
+    CHECK(n > 0);
+    CHECK(b->count < LENGTH(b->offset));
     b->offset[b->count++] = b->size;
     b->size += n > 0 ? (size_t) n : 0;
 }

@@ -11,7 +11,9 @@ TEST(nodes_and_totals)
     a = calltree_child(&t, CALLTREE_ROOT, 7);
     b = calltree_child(&t, a, 8);
     c = calltree_child(&t, a, 7);
-    CHECK(a != b && b != c && a != c);
+    CHECK(a != b);
+    CHECK(b != c);
+    CHECK(a != c);
     CHECK_EQ(calltree_child(&t, a, 8), b);
     CHECK_EQ(calltree_child(&t, a, 7), c);
     t.list[a].own.insns = 10;

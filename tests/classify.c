@@ -701,7 +701,9 @@ TEST(bad)
             int status = ipt_classify(&code, bytes, 20, mode, NULL);
             if (!CHECK_EQ(status, IPT_ERR_BAD_INSN))
                 printf("    %s in mode %d\n", bad[i].hex, mode);
-            CHECK(code.size == 77 && code.kind == 77 && code.ip16 == 77);
+            CHECK(code.size == 77);
+            CHECK(code.kind == 77);
+            CHECK(code.ip16 == 77);
         }
     }
 }
@@ -764,8 +766,10 @@ TEST(sweep)
         if (!CHECK(code.size && code.size <= 15 && code.kind < IPT_INSN_COUNT))
             continue;
         status = ipt_classify(&again, bytes, code.size, mode, NULL);
-        CHECK(status == 0 && again.size == code.size && again.kind == code.kind
-              && again.displacement == code.displacement);
+        CHECK(status == 0);
+        CHECK(again.size == code.size);
+        CHECK(again.kind == code.kind);
+        CHECK(again.displacement == code.displacement);
         status = ipt_classify(&again, bytes, code.size - 1u, mode, NULL);
         CHECK_EQ(status, IPT_MORE);
     }
@@ -790,7 +794,8 @@ TEST(plain)
         size = ipti_x86_plain(&plain, bytes, mode);
         if (!size) continue;
         CHECK_EQ(ipt_classify(&code, bytes, sizeof bytes, mode, NULL), 0);
-        CHECK(code.size == size && code.kind == plain.kind);
+        CHECK(code.size == size);
+        CHECK(code.kind == plain.kind);
         if (code.kind != IPT_INSN_OTHER)
             CHECK(code.displacement == plain.displacement
                   && code.ip16 == plain.ip16);

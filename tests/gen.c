@@ -530,7 +530,8 @@ TEST(psb_period)
             psbs++;
         }
     }
-    CHECK(psbs >= gen.used / 203 && psbs <= gen.used / 200 + 1);
+    CHECK(psbs >= gen.used / 203);
+    CHECK(psbs <= gen.used / 200 + 1);
 }
 
 TEST(long_tnt)
@@ -793,7 +794,8 @@ TEST(room)
     CHECK_EQ(guard[0], 0xcc);
     gen.size = IPT_GEN_ROOM;
     CHECK_EQ(ipt_gen_event(&gen, &e), IPT_OK);
-    CHECK(gen.used > 0 && gen.used <= IPT_GEN_ROOM);
+    CHECK(gen.used > 0);
+    CHECK(gen.used <= IPT_GEN_ROOM);
     CHECK_EQ(guard[IPT_GEN_ROOM], 0xcc);
     before = gen;
     CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ROOM);
@@ -827,7 +829,8 @@ TEST(room_is_enough)
     CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000,
                        0x8765432100000000)),
              IPT_OK);
-    CHECK(gen.used > 60 && gen.used <= IPT_GEN_ROOM);
+    CHECK(gen.used > 60);
+    CHECK(gen.used <= IPT_GEN_ROOM);
 
     /* With everything on: CYC, TSC instead of MTC, seven deferred TIPs. */
     {
@@ -868,7 +871,8 @@ TEST(room_is_enough)
         CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000,
                            0x8765432100000000)),
                  IPT_OK);
-        CHECK(gen.used > 180 && gen.used <= IPT_GEN_ROOM);
+        CHECK(gen.used > 180);
+        CHECK(gen.used <= IPT_GEN_ROOM);
     }
 }
 

@@ -319,7 +319,8 @@ TEST(small_tables)
         end();
         seed = first;
     }
-    CHECK(lost > 100 && alike > 20);
+    CHECK(lost > 100);
+    CHECK(alike > 20);
 }
 
 /* ---- full tables, to the letter ----
@@ -791,7 +792,9 @@ static int inside_trace(const ipt_hot_tag *tag, const ipt_block *blocks,
                         uint32_t count, void *context)
 {
     (void) context;
-    CHECK(blocks == in.blocks && count > 0 && blocks[0].ip == tag->ip);
+    CHECK(blocks == in.blocks);
+    CHECK(count > 0);
+    CHECK(blocks[0].ip == tag->ip);
     come_back(tag);
     return in.calm ? (int) IPT_HOT_KEEP : (int) dice(3) - 1;
 }
@@ -854,7 +857,8 @@ TEST(callbacks_call_back)
         seed = first;
     }
     CHECK(in.kept > 0);
-    CHECK(in.deepest > 1 && in.deepest <= 6);
+    CHECK(in.deepest > 1);
+    CHECK(in.deepest <= 6);
 }
 
 /* ---- arguments ---- */

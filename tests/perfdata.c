@@ -678,7 +678,8 @@ static void check_inside(const uint8_t *block, size_t size)
 {
     const perfdata_record *r = &rec;
     const char *name = NULL;
-    CHECK(r->bytes == block && r->size <= size);
+    CHECK(r->bytes == block);
+    CHECK(r->size <= size);
     CHECK(r->body + r->trailer <= r->size);
     if (r->type == PERFDATA_MMAP || r->type == PERFDATA_MMAP2)
         name = r->u.mmap.name;
@@ -727,7 +728,8 @@ static int read_file(uint8_t *buffer, size_t size, uint64_t offset,
                      void *context)
 {
     CHECK(context == &whole_size);
-    CHECK(offset <= whole_size && size <= whole_size - offset);
+    CHECK(offset <= whole_size);
+    CHECK(size <= whole_size - offset);
     reads++;
     if (offset > whole_size || size > whole_size - offset) return 1;
     memcpy(buffer, whole + offset, size);
@@ -1039,7 +1041,8 @@ static unsigned read_all(void)
     }
     do {
         status = perfdata_next(&reader, &rec);
-        CHECK(rec.offset >= last && rec.offset <= whole_size);
+        CHECK(rec.offset >= last);
+        CHECK(rec.offset <= whole_size);
         last = rec.offset;
         if (status >= 0 && rec.type == PERFDATA_AUXTRACE)
             CHECK(rec.u.auxtrace.left <= whole_size
@@ -1306,7 +1309,8 @@ TEST(time)
         const uint64_t tsc = (uint64_t) roll(1 << 24) << 24 | roll(1 << 24);
         const uint64_t ns = perfdata_ns(31, 672770566, zero, tsc);
         const uint64_t back = perfdata_tsc(31, 672770566, zero, ns);
-        CHECK(back <= tsc && tsc - back <= 4); // a ns has 3.2 ticks
+        CHECK(back <= tsc);
+        CHECK(tsc - back <= 4); // a ns has 3.2 ticks
     }
 }
 
@@ -1683,7 +1687,8 @@ TEST(random_queues)
             if (i && pieces[i].idx == pieces[i - 1].idx)
                 CHECK(pieces[i].data >= pieces[i - 1].data);
         }
-        CHECK(sum <= size && size - sum < 8 * 24);
+        CHECK(sum <= size);
+        CHECK(size - sum < 8 * 24);
     }
 }
 

@@ -26,7 +26,8 @@ static void load(void)
     FILE *f = fopen(path, "rb");
     length = f ? fread(file, 1, sizeof file, f) : 0;
     if (f) fclose(f);
-    CHECK(length > 104 && length < sizeof file);
+    CHECK(length > 104);
+    CHECK(length < sizeof file);
     CHECK(!memcmp(file, "PERFILE2", 8));
     CHECK_EQ(get(8, 8), 104);
 }
@@ -333,7 +334,8 @@ static void check_pieces(uint32_t number, size_t size, unsigned least)
                && get(later + 32, 4) != number) {
         }
         const uint64_t real = (later ? get(later + 16, 8) : size) - done;
-        CHECK(real <= bytes && bytes - real < 8);
+        CHECK(real <= bytes);
+        CHECK(bytes - real < 8);
         CHECK(!memcmp(file + found + 48, trace + done, (size_t) real));
         for (uint64_t i = real; i < bytes; i++)
             CHECK_EQ(file[found + 48 + i], 0);

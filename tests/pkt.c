@@ -1022,7 +1022,9 @@ TEST(unknown_sizes)
         CHECK_EQ(p.u.unknown[0], 0x1234);
         CHECK_EQ(t.first, 0x05);
         CHECK_EQ(t.offset, 1);
-        CHECK(t.given <= 16 && t.given >= 1 && t.given <= 2 * (size_t) size);
+        CHECK(t.given <= 16);
+        CHECK(t.given >= 1);
+        CHECK(t.given <= 2 * (size_t) size);
         CHECK_EQ(next(&b, &p), IPT_OK);
         CHECK_EQ(p.offset, 1 + size);
         CHECK_EQ(next(&b, &p), IPT_END);
@@ -1568,7 +1570,8 @@ TEST(where)
     CHECK_EQ(b.decoder.at.packet, IPT_PKT_NONE);
     CHECK(b.decoder.at.valid & IPT_AT_SYNC);
     CHECK_EQ(b.decoder.at.sync, 0);
-    CHECK(b.decoder.at.release <= 30 && b.decoder.at.release >= 15);
+    CHECK(b.decoder.at.release <= 30);
+    CHECK(b.decoder.at.release >= 15);
 }
 
 TEST(clone)
@@ -1614,7 +1617,8 @@ TEST(fuel)
         append(&cut, &p);
     }
     check_lists(&cut, &whole, 0);
-    CHECK(used >= stream_size / 16 / 2 && used <= stream_size / 16 + 2);
+    CHECK(used >= stream_size / 16 / 2);
+    CHECK(used <= stream_size / 16 + 2);
 }
 
 /* SDM, table of IPBytes: what of the last IP stays, what the payload gives. */

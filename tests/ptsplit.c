@@ -865,8 +865,10 @@ static void run_damaged(void)
         execl(tool, "ptsplit", "-o", "out.d", "perf.data", (char *) NULL);
         _exit(2);
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
+    CHECK(child > 0);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) <= 1);
     remove_all("out.d");
 }
 

@@ -167,7 +167,8 @@ static void sees_as(uint32_t pid, const ipt_asid *asid, uint64_t ip,
         uint8_t bytes[64];
         const size_t there = strcspn(want, ".");
         const int n = spaces_read(bytes, there, asid, ip, &view);
-        CHECK(n == (int) there && memcmp(bytes, want, there) == 0);
+        CHECK(n == (int) there);
+        CHECK(memcmp(bytes, want, there) == 0);
     }
 }
 
@@ -936,7 +937,8 @@ TEST(found)
     CHECK_EQ(apply(map(1, 0x1000, 8, 2, at_top("a"))), 1);
     CHECK_EQ(apply(map(1, 0x1004, 2, 0, at_top("b"))), 1);
     CHECK_EQ(spaces_find(&view, &image_everywhere, 0x1001, &found), 1);
-    CHECK(strcmp(found.name, at_top("a")) == 0 && found.file);
+    CHECK(strcmp(found.name, at_top("a")) == 0);
+    CHECK(found.file);
     CHECK_EQ(found.offset, 3);
     CHECK_EQ(found.first, 0x1000);
     CHECK_EQ(found.last, 0x1003);

@@ -59,7 +59,8 @@ static void entered(stack *from, stack_frame *f, stack_why why)
     CHECK(f == &from->frames.list[from->frames.count - 1]);
     CHECK_EQ(from->frames.count, ++depth);
     if (why == STACK_CALLED || why == STACK_FOUND) f->user = &told[told_count];
-    CHECK(why != STACK_UNWOUND && why != STACK_ENDED);
+    CHECK(why != STACK_UNWOUND);
+    CHECK(why != STACK_ENDED);
     CHECK(f->user != NULL);
     tell('+', f, why);
 }

@@ -127,8 +127,10 @@ TEST(status_texts)
     for (unsigned i = 0; i < LENGTH(statuses); i++) {
         const char *cause = ipt_status_cause(statuses[i].value);
         const char *remedy = ipt_status_remedy(statuses[i].value);
-        CHECK(strlen(cause) > 5 && strlen(cause) < 80);
-        CHECK(strlen(remedy) > 5 && strlen(remedy) < 80);
+        CHECK(strlen(cause) > 5);
+        CHECK(strlen(cause) < 80);
+        CHECK(strlen(remedy) > 5);
+        CHECK(strlen(remedy) < 80);
         CHECK(strcmp(cause, remedy) != 0);
         for (unsigned k = 0; k < i; k++)
             CHECK(strcmp(cause, ipt_status_cause(statuses[k].value)) != 0);

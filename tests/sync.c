@@ -602,13 +602,16 @@ TEST(fuel)
     b.config.fuel = &units;
     CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_OK);
     expect_at(4000);
-    CHECK(calls > 40 && calls < 300);
+    CHECK(calls > 40);
+    CHECK(calls < 300);
     CHECK_EQ(burn(ipt_pkt_sync_forward, &calls), IPT_END);
-    CHECK(calls > 40 && calls < 300);
+    CHECK(calls > 40);
+    CHECK(calls < 300);
     CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
     CHECK_EQ(burn(ipt_pkt_sync_backward, &calls), IPT_OK);
     expect_at(4000);
-    CHECK(calls > 40 && calls < 5000);
+    CHECK(calls > 40);
+    CHECK(calls < 5000);
     CHECK_EQ(burn(ipt_pkt_sync_backward, &calls), IPT_END);
     end();
 }
@@ -660,7 +663,8 @@ TEST(fuel_where_events_were_read)
         calls++;
         status = ipt_qry_sync_backward(&d, &ip);
     } while (status == IPT_BUDGET && d.at.sync && calls < 2000);
-    CHECK(calls > 40 && calls < 1100);
+    CHECK(calls > 40);
+    CHECK(calls < 1100);
     CHECK_EQ(d.at.sync, 0);
     offset = d.at.offset;
     units = 10000;
