@@ -530,6 +530,34 @@ TEST(synchronise_forgets)
     }
 }
 
+/* A mode that comes with a TIP.PGD holds from there on, not again after the
+ * next one. */
+TEST(mode_of_one_pgd)
+{
+    static const row r = {"once", {CODE(0x1000, NOP JCC0 JMP_RAX)},
+                          {ON, TNT(1, 0), EXEC32, PGD(0x5000), EXEC64,
+                           PGE(0x1000), TNT(1, 0), PGD(0x5000), PGE(0x1000),
+                           TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_block k;
+        int status;
+        unsigned n = 0;
+        build_all(&b, r.trace, PACKETS_MAX);
+        begin(&how, r.code, 0);
+        status = ipt_blk_sync_forward(d);
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            status = ipt_blk_next(d, &k);
+            n += status >= 0;
+            if (status >= 0) CHECK_EQ(k.mode, IPT_MODE_64);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(n, 5);
+        feed_end(&f);
+    }
+}
+
 /* From a given state on, in an address space that the user names. */
 TEST(start)
 {
@@ -998,6 +1026,7 @@ int main(void)
     RUN(synchronise_forgets);
     RUN(start);
     RUN(start_in_a_mode);
+    RUN(mode_of_one_pgd);
     RUN(block_in_progress);
     RUN(block_in_progress_is_left);
     RUN(block_in_progress_elsewhere);
