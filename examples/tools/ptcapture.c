@@ -26,7 +26,6 @@ int main(void)
 #include "common/kcopy.h"
 #include "common/symbols.h"
 #include "common/tool.h"
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include <errno.h>
 #include <fcntl.h>

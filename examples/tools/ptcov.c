@@ -3,7 +3,6 @@
  *     ptcov [<options>] <ptfile>[:<from>[-<to>]]
  *
  * SPDX-License-Identifier: MIT */
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/code.h"
 #include "common/tool.h"

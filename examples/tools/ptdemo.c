@@ -10,7 +10,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#define IPT_IMPLEMENTATION
 #include "../../ipt.h"
 #include "common/image.h"
 #include "common/symbols.h"

@@ -5,7 +5,6 @@
  * Options and output are those of libipt's ptdump.
  *
  * SPDX-License-Identifier: MIT */
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/sideband.h"
 #include "common/tool.h"

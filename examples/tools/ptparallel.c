@@ -14,7 +14,6 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/code.h"
 #include "common/image.h"

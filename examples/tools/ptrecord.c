@@ -74,7 +74,6 @@ int main(void)
 
 #else
 
-#define IPT_IMPLEMENTATION
 #include "common/buildid.h"
 #include "common/files.h"
 #include "common/machine.h"

@@ -3,7 +3,6 @@
  *     ptseg [<options>] <ptfile>[:<from>[-<to>]]
  *
  * SPDX-License-Identifier: MIT */
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/tool.h"
 #include <inttypes.h>

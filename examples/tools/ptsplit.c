@@ -8,7 +8,6 @@
 #include "common/binaries.h"
 #include "common/kallsyms.h"
 #include "common/perffile.h"
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include <errno.h>
 #include <fcntl.h>

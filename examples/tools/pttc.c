@@ -11,7 +11,6 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/tool.h"
 #include <ctype.h>

@@ -6,7 +6,6 @@
  * Without Zydis the bytes of instructions are printed in its place.
  *
  * SPDX-License-Identifier: MIT */
-#define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "common/code.h"
 #include "common/image.h"
