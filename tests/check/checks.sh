@@ -10,9 +10,10 @@ second=$(echo "$lines" | sed -n 2p) # where the second section begins
 third=$(echo "$lines" | sed -n 3p)
 last_tag=$(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' "$root/ipt_impl.h" | tail -n 1)
 
-# caught CHECK REASON: the check fails on the copy and its output has REASON.
+# caught CHECK REASON [PART]: the check, or a part of it, fails on the copy and
+# its output has REASON.
 caught() {
-    if STOP=1 sh "$tree/tests/check/$1.sh" "$tree" >"$tmp/out" 2>&1; then
+    if STOP=1 PARTS=$3 sh "$tree/tests/check/$1.sh" "$tree" >"$tmp/out" 2>&1; then
         fail "$1 does not notice: $2"
     elif grep -qE -- "$2" "$tmp/out"; then pass
     else fail_with "$1 fails, but not for: $2" "$tmp/out"; fi
@@ -28,7 +29,7 @@ core "$second" 'extern const char *const ipt_planted[2];
 const char *const ipt_planted[2] = {"planted", "here"};'
 caught freestanding 'relocat'
 core "$second" '#include <string.h>'
-caught freestanding 'includes|headers'
+caught freestanding 'more than its own headers' headers
 core "$second" 'int planted(void);\nint planted(void)\n{\n    return 1;\n}'
 caught freestanding 'names outside'
 edit examples/tools/common/perfdata.c '/^static uint64_t load/i\
@@ -38,9 +39,9 @@ size_t perfdata_planted(const char *p) { return strlen(p); }'
 caught freestanding 'perfdata.* imports'
 core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
 IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
-caught freestanding '-m32.* imports'
+caught freestanding '-m32.* imports' narrow
 edit ipt_impl.h 's/_BitScanForward64(&low, value);/_BitScanForward64(low, value);/'
-caught freestanding 'Windows'
+caught freestanding 'Windows' windows
 
 core "$third" 'static int ipti_planted(void)\n{
     return ipt_pkt_name(0) != NULL;\n}'
@@ -87,18 +88,18 @@ caught layers 'ipt_gen: .* members'
 
 core "$second" 'IPT_API int ipt_planted(void *p);
 IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'
-caught cxx 'invalid conversion|cannot initialize'
+caught cxx 'invalid conversion|cannot initialize' plus
 core "$second" '#pragma GCC diagnostic ignored "-Wall"'
-caught cxx 'pragmas'
+caught cxx 'pragmas' texts
 edit Makefile 's/-Wextra/& -W''no-shadow/'
-caught cxx 'silenced'
+caught cxx 'silenced' texts
 core "$second" 'IPT_API int ipt_planted(const ipt_trace *t);
 IPT_API int ipt_planted(const ipt_trace *t)\n{\n    int n = t->offset;
     return n;\n}'
-caught cxx 'conversion|loses|narrow'
+caught cxx 'conversion|loses|narrow' plain
 core "$second" 'IPT_API int ipt_planted(void) __attribute__((noinline));
 IPT_API int ipt_planted(void)\n{\n    return 1;\n}'
-caught cxx 'Dnoinline='
+caught cxx 'Dnoinline=' attributes
 
 core "$second" 'IPT_API int ipt_planted(int n)\n{
     volatile char b[1100];\n    b[n] = 1;\n    return b[0];\n}'

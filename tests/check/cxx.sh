@@ -1,23 +1,27 @@
 #!/bin/sh
 # cxx.sh [TREE]: the headers compile without a warning as every C and C++, with
-# every macro, on every kind of target; nothing is silenced.
+# every macro, on every kind of target; nothing is silenced. PARTS= takes some
+# of its parts: texts plus plain attributes targets glue.
 
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 2
 
 # Nothing may be silenced, and the core calls nothing. The patterns are split
 # so that this file does not hold them.
-find "$root" -name .git -prune -o -path "$root/build" -prune -o -type f \
-    -print >files
-xargs grep -nE '^ *# *pragma|_Prag''ma' <files |
-    grep -v ':#pragma intrinsic(' >bad # Microsoft's: of functions, not warnings
-expect_empty "pragmas" bad
-xargs grep -nE -e '-W''no-' <files >bad
-expect_empty "silenced warnings" bad
-grep -nE '(^|[^_a-zA-Z])(assert|malloc|calloc|realloc|free|abort|printf)\(' \
-    "$root/ipt.h" "$root/ipt_impl.h" "$root"/zydis_glue/*.h |
-    grep -vE ':[0-9]+: *(\*|//)' >bad
-expect_empty "calls that the core must not make" bad
+texts() {
+    find "$root" -name .git -prune -o -path "$root/build" -prune -o -type f \
+        -print >files
+    xargs grep -nE '^ *# *pragma|_Prag''ma' <files | # but Microsoft's, of
+        grep -v ':#pragma intrinsic(' >bad           # functions, not warnings
+    expect_empty "pragmas" bad
+    xargs grep -nE -e '-W''no-' <files >bad
+    expect_empty "silenced warnings" bad
+    names='assert|malloc|calloc|realloc|free|abort|printf'
+    grep -nE "(^|[^_a-zA-Z])($names)\(" "$root/ipt.h" \
+        "$root/ipt_impl.h" "$root"/zydis_glue/*.h |
+        grep -vE ':[0-9]+: *(\*|//)' >bad
+    expect_empty "calls that the core must not make" bad
+}
 
 INC="-I$root"
 
@@ -64,60 +68,74 @@ try() {
     done
 }
 
-for cc in g++ clang++; do
-    have $cc ${cc%++} || continue
-    for std in c++11 c++17 c++20; do
-        try "-std=$std -fsyntax-only" $cc api.cc impl.cc
+plus() {
+    for cc in g++ clang++; do
+        have $cc ${cc%++} || continue
+        for std in c++11 c++17 c++20; do
+            try "-std=$std -fsyntax-only" $cc api.cc impl.cc
+        done
+        try "-std=c++11 -O2" $cc impl.cc perfdata.cc
+        try "-std=c++17 -O1 -DIPT_STATIC" $cc impl.cc
+        try "-std=c++17 -O1 -DIPT_NO_STRINGS" $cc impl.cc
     done
-    try "-std=c++11 -O2" $cc impl.cc perfdata.cc
-    try "-std=c++17 -O1 -DIPT_STATIC" $cc impl.cc
-    try "-std=c++17 -O1 -DIPT_NO_STRINGS" $cc impl.cc
-done
+}
 
 # Other code bases define the names of attributes, as Linux does noinline.
 ATTRIBUTES=$(for name in noinline always_inline unused cold hot packed aligned \
     noreturn; do printf -- "-D%s=1+ " $name; done)
+attributes() {
+    for cc in gcc clang; do
+        have $cc $cc || continue
+        for v in "" -DIPT_STATIC; do
+            try "-std=c99 -fsyntax-only $v $ATTRIBUTES" $cc impl.c
+        done
+    done
+}
 
 VARIANTS="-DIPT_STATIC -DIPT_NO_STRINGS -funsigned-char -fsigned-char
     -fshort-enums -fno-strict-aliasing"
-for cc in gcc clang; do
-    have $cc $cc || continue
-    for std in c99 c11 c2x; do
-        try "-std=$std -fsyntax-only" $cc api.c impl.c alone.c
+plain() {
+    for cc in gcc clang; do
+        have $cc $cc || continue
+        for std in c99 c11 c2x; do
+            try "-std=$std -fsyntax-only" $cc api.c impl.c alone.c
+        done
+        for opt in -O0 -O2 -O3 -Os; do
+            try "-std=c99 $opt" $cc impl.c perfdata.c
+        done
+        for v in $VARIANTS; do try "-std=c99 -O1 $v" $cc impl.c; done
+        try "-std=c99 -O1 -DIPT_STATIC -DIPT_NO_STRINGS" $cc impl.c
+        try "-std=c99 -fsyntax-only -Wsign-conversion -Wcast-qual -Wcast-align
+            -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes
+            -Wimplicit-fallthrough -Wdeclaration-after-statement" $cc impl.c
+        for opt in -O1 -Os "-O3 -ffast-math"; do
+            try "-std=c99 $opt" $cc client.c
+        done
     done
-    for opt in -O0 -O2 -O3 -Os; do
-        try "-std=c99 $opt" $cc impl.c perfdata.c
-    done
-    for v in $VARIANTS; do try "-std=c99 -O1 $v" $cc impl.c; done
-    try "-std=c99 -O1 -DIPT_STATIC -DIPT_NO_STRINGS" $cc impl.c
-    for v in "" -DIPT_STATIC; do
-        try "-std=c99 -fsyntax-only $v $ATTRIBUTES" $cc impl.c
-    done
-    try "-std=c99 -fsyntax-only -Wsign-conversion -Wcast-qual -Wcast-align
-        -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes
-        -Wimplicit-fallthrough -Wdeclaration-after-statement" $cc impl.c
-    for opt in -O1 -Os "-O3 -ffast-math"; do
-        try "-std=c99 $opt" $cc client.c
-    done
-done
+}
 
 # Other machines: 32-bit, big-endian, strict alignment, LLP64. No headers of
 # theirs are needed to compile a freestanding file.
-if have clang clang; then
-    for target in i686-linux-gnu armv7m-none-eabi aarch64-linux-gnu \
-        riscv32-unknown-elf s390x-linux-gnu powerpc64-linux-gnu \
-        mips-linux-gnu wasm32-unknown-unknown x86_64-unknown-uefi \
-        x86_64-pc-windows-msvc; do
-        try "-std=c99 -ffreestanding -fsyntax-only --target=$target" clang \
-            impl.c perfdata.c
-    done
-fi
+targets() {
+    if have clang clang; then
+        for target in i686-linux-gnu armv7m-none-eabi aarch64-linux-gnu \
+            riscv32-unknown-elf s390x-linux-gnu powerpc64-linux-gnu \
+            mips-linux-gnu wasm32-unknown-unknown x86_64-unknown-uefi \
+            x86_64-pc-windows-msvc; do
+            try "-std=c99 -ffreestanding -fsyntax-only --target=$target" clang \
+                impl.c perfdata.c
+        done
+    fi
+}
 
-if echo '#include <Zydis/Zydis.h>' | cc -E - >/dev/null 2>&1; then
-    for cc in gcc clang; do try "-std=c99 -O1" $cc glue.c; done
-    for cc in g++ clang++; do try "-std=c++17 -O1" $cc glue.cc; done
-else
-    skip "zydis_glue: no Zydis (package libzydis-dev)"
-fi
+glue() {
+    if echo '#include <Zydis/Zydis.h>' | cc -E - >/dev/null 2>&1; then
+        for cc in gcc clang; do try "-std=c99 -O1" $cc glue.c; done
+        for cc in g++ clang++; do try "-std=c++17 -O1" $cc glue.cc; done
+    else
+        skip "zydis_glue: no Zydis (package libzydis-dev)"
+    fi
+}
 
+for part in ${PARTS:-texts plus plain attributes targets glue}; do $part; done
 report

@@ -1,7 +1,8 @@
 #!/bin/sh
 # freestanding.sh [TREE]: the core, and perfdata.c of the tools, need nothing but
 # a C compiler. No libc, no heap, no globals, no relocation in read-only data,
-# few imports, clean names.
+# few imports, clean names. PARTS= takes some of its parts: headers objects
+# narrow windows.
 
 . "$(dirname "$0")/lib.sh"
 FREE="-std=c99 $WARN -ffreestanding -nostdlib -fPIC -I$root"
@@ -78,53 +79,71 @@ object() {
     expect_empty "$1 has names outside of $3 and $4" bad
 }
 
-for cc in gcc clang; do
-    have $cc $cc || continue
-    for opt in -O0 -O2 -Os; do
-        quietly "compile" $cc $FREE $opt -c impl.c || continue
-        object "$cc $opt:" impl.o '^ipt_' '^ipti_|[.]'
-        quietly "compile" $cc $FREE $opt -c "$root/$PERFDATA" -o perfdata.o &&
-            object "perfdata, $cc $opt:" perfdata.o '^perfdata_' .
-        quietly "static: unused functions" $cc $FREE $opt -c static.c
-        nm static.o | awk 'NF == 3 && $2 ~ /[A-Z]/ {print $3}' >bad
-        expect_empty "$cc $opt: IPT_STATIC exports" bad
-        quietly "second file" $cc $FREE $opt -c other.c start.c &&
-            quietly "link without libc" $cc -nostdlib -static \
-                impl.o other.o start.o -o program
+headers() {
+    grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" \
+        "$root/$PERFDATA" "$root/${PERFDATA%c}h" |
+        grep -vE '(<std(def|int)\.h>|"(ipt(_impl)?|perfdata)\.h")' >bad
+    expect_empty "includes" bad
+    for cc in gcc clang; do # ... and what these include
+        have $cc $cc || continue
+        $cc -std=c99 -ffreestanding -I"$root" -M impl.c | tr ' \\' '\n\n' |
+            grep '/' | grep -vxF -e "$root/ipt.h" -e "$root/ipt_impl.h" |
+            grep -vE '/(stddef|stdint|stdint-gcc|__stddef_.*)\.h$' >bad
+        expect_empty "$cc: includes more than its own headers" bad
     done
-    # Their own memory functions, all four, in place of the compiler's names.
-    quietly "IPT_MEM*" $cc $FREE -O2 -DIPT_MEMCPY=my_cpy -DIPT_MEMMOVE=my_move \
-        -DIPT_MEMSET=my_set -DIPT_MEMCMP=my_cmp -include mem.h -c impl.c
-    # What is included, directly or not.
-    $cc -std=c99 -ffreestanding -I"$root" -M impl.c | tr ' \\' '\n\n' |
-        grep '/' | grep -vxF -e "$root/ipt.h" -e "$root/ipt_impl.h" |
-        grep -vE '/(stddef|stdint|stdint-gcc|__stddef_.*)\.h$' >bad
-    expect_empty "$cc: includes more than its own headers" bad
-done
-# Processors of 32 bits have no division of 64 bits but their compiler's.
-for cc in "gcc -m32" "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb" \
-    "clang --target=i386-linux-gnu" "clang --target=i686-pc-windows-msvc"; do
-    package=${cc%% *}
-    [ $package != arm-none-eabi-gcc ] || package=gcc-arm-none-eabi
-    have "${cc%% *}" $package || continue
-    for opt in -O0 -Os; do
-        quietly "compile for 32 bits" $cc -std=c99 $WARN -ffreestanding $opt \
-            -fno-pic -I"$root" -c impl.c || continue
-        nm -u impl.o | awk '{print $2}' |
-            grep -vxE '_?(memcpy|memmove|memset|memcmp)' >bad
-        expect_empty "$cc $opt imports" bad
-    done
-done
-# What Microsoft's compiler sees: its intrinsics, no warning.
-have clang clang && for cpu in x86_64 i686 aarch64; do
-    for opt in "-xc -std=c99" "-xc -std=c99 -DIPT_STATIC" "-xc++"; do
-        quietly "$cpu Windows" clang --target=$cpu-pc-windows-msvc \
-            $opt $WARN -ffreestanding -Os -I"$root" -c impl.c
-    done
-done
-grep -nE '^ *# *include' "$root/ipt.h" "$root/ipt_impl.h" \
-    "$root/$PERFDATA" "$root/${PERFDATA%c}h" |
-    grep -vE '(<std(def|int)\.h>|"(ipt(_impl)?|perfdata)\.h")' >bad
-expect_empty "includes" bad
+}
 
+objects() {
+    for cc in gcc clang; do
+        have $cc $cc || continue
+        for opt in -O0 -O2 -Os; do
+            quietly "compile" $cc $FREE $opt -c impl.c || continue
+            object "$cc $opt:" impl.o '^ipt_' '^ipti_|[.]'
+            quietly "compile" $cc $FREE $opt -c "$root/$PERFDATA" \
+                -o perfdata.o &&
+                object "perfdata, $cc $opt:" perfdata.o '^perfdata_' .
+            quietly "static: unused functions" $cc $FREE $opt -c static.c
+            nm static.o | awk 'NF == 3 && $2 ~ /[A-Z]/ {print $3}' >bad
+            expect_empty "$cc $opt: IPT_STATIC exports" bad
+            quietly "second file" $cc $FREE $opt -c other.c start.c &&
+                quietly "link without libc" $cc -nostdlib -static \
+                    impl.o other.o start.o -o program
+        done
+        # Four memory functions of the user's own, not the compiler's names.
+        quietly "IPT_MEM*" $cc $FREE -O2 -DIPT_MEMCPY=my_cpy \
+            -DIPT_MEMMOVE=my_move -DIPT_MEMSET=my_set -DIPT_MEMCMP=my_cmp \
+            -include mem.h -c impl.c
+    done
+}
+
+# Processors of 32 bits have no division of 64 bits but their compiler's.
+narrow() {
+    for cc in "gcc -m32" "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb" \
+        "clang --target=i386-linux-gnu" \
+        "clang --target=i686-pc-windows-msvc"
+    do
+        package=${cc%% *}
+        [ $package != arm-none-eabi-gcc ] || package=gcc-arm-none-eabi
+        have "${cc%% *}" $package || continue
+        for opt in -O0 -Os; do
+            quietly "compile for 32 bits" $cc -std=c99 $WARN \
+                -ffreestanding $opt -fno-pic -I"$root" -c impl.c || continue
+            nm -u impl.o | awk '{print $2}' |
+                grep -vxE '_?(memcpy|memmove|memset|memcmp)' >bad
+            expect_empty "$cc $opt imports" bad
+        done
+    done
+}
+
+# What Microsoft's compiler sees: its intrinsics, no warning.
+windows() {
+    have clang clang && for cpu in x86_64 i686 aarch64; do
+        for opt in "-xc -std=c99" "-xc -std=c99 -DIPT_STATIC" "-xc++"; do
+            quietly "$cpu Windows" clang --target=$cpu-pc-windows-msvc \
+                $opt $WARN -ffreestanding -Os -I"$root" -c impl.c
+        done
+    done
+}
+
+for part in ${PARTS:-headers objects narrow windows}; do $part; done
 report
