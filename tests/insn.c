@@ -481,6 +481,45 @@ TEST(set_asid)
     }
 }
 
+/* Two spaces with other code at 1000: jne 1000; nop, jne 1000. */
+static int asid_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    static const uint8_t code[] = {0x75, 0xfe, 0xcc, 0x90, 0x75, 0xfd};
+    const uint8_t *from = code + (asid->cr3 == 0x9000 ? 3 : 0);
+    (void) context;
+    if (ip - 0x1000 >= 3) return 0;
+    if (size > 3 - (ip - 0x1000)) size = 3 - (size_t) (ip - 0x1000);
+    memcpy(buffer, from + (ip - 0x1000), size);
+    return (int) size;
+}
+
+/* Code is that of the space which the user has named last. */
+TEST(set_asid_while_it_flows)
+{
+    static const row r = {"named", {CODE(0x1000, "")}, {ON, TNT(6, 0x3f)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES; c++) {
+        manner how = manner_of(WHOLE, c, 0, 1);
+        ipt_insn insn;
+        ipt_asid asid = {0x8000, 0, 0};
+        begin(&r, &how);
+        f.config.read = asid_read;
+        CHECK(sync() >= 0);
+        for (unsigned i = 0; i < 6; i++) {
+            asid.cr3 = i & 1 ? 0x9000 : 0x8000;
+            CHECK_EQ(ipt_insn_set_asid(decoder(), &asid), IPT_OK);
+            CHECK(next(&insn) >= 0);
+            CHECK_EQ(insn.ip, 0x1000);
+            CHECK_EQ(insn.size, i & 1 ? 1 : 2);
+            if (i & 1) CHECK(next(&insn) >= 0);
+            CHECK_EQ(insn.kind, IPT_INSN_JCC);
+        }
+        CHECK_EQ(next(&insn), IPT_END);
+        feed_end(&f);
+    }
+}
+
 /* ---- the return stack has 64 entries ---- */
 
 /* A function calls itself `depth` times; then `returns` compressed ones. */
@@ -1406,6 +1445,7 @@ int main(void)
     RUN(offsets);
     RUN(start);
     RUN(set_asid);
+    RUN(set_asid_while_it_flows);
     RUN(deep_calls);
     RUN(the_oldest_is_lost);
     RUN(loops);
