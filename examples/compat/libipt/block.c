@@ -100,7 +100,7 @@ static void fill(shim_flow *f, struct pt_block *to, const ipt_block *b)
     to->truncated = (b->flags & IPT_FLOW_TRUNCATED) != 0;
     if (!to->truncated) return;
     to->size = b->last_size;
-    (void) shim_flow_bytes(f, to->raw, &f->asid, b->end_ip, b->last_size);
+    shim_flow_code_at(f, to->raw, b->mode, b->end_ip, b->last_size);
 }
 
 static int next(shim_flow *f, struct pt_block *to)

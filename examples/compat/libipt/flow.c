@@ -282,7 +282,7 @@ static int is_cut(shim_flow *f)
     const ipt_where *at = &f->d.at;
     uint8_t raw[SHIM_RAW];
     return at->valid & IPT_AT_IP
-        && shim_flow_bytes(f, raw, &f->asid, at->ip, 0) > 0;
+        && shim_flow_bytes(f, raw, at->ip) > 0;
 }
 
 int shim_flow_error(shim_flow *f, int status)
@@ -295,20 +295,8 @@ int shim_flow_error(shim_flow *f, int status)
     return error;
 }
 
-int shim_flow_bytes(shim_flow *f, uint8_t *raw, const ipt_asid *asid,
-                    uint64_t ip, uint8_t size)
+int shim_flow_bytes(shim_flow *f, uint8_t *raw, uint64_t ip)
 {
-    int got = shim_image_read(f->image, raw, SHIM_RAW, asid, ip);
-    if (got <= 0 && size) {
-        got = shim_image_read(f->image, raw, size, asid, ip);
-        if (got <= 0) return 0;
-    }
-    while (got > 0 && got < size) { /* it goes on in another section */
-        const int more =
-            shim_image_read(f->image, raw + got, (size_t) (size - got), asid,
-                            ip + (uint64_t) got);
-        if (more <= 0) break;
-        got += more;
-    }
+    const int got = shim_image_read(f->image, raw, SHIM_RAW, &f->asid, ip);
     return got > 0 ? got : 0;
 }

@@ -78,7 +78,14 @@ static inline int shim_flow_status(shim_flow *f, int status)
 HIDDEN int shim_flow_error(shim_flow *f, int status);
 
 /* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
-HIDDEN int shim_flow_bytes(shim_flow *f, uint8_t *raw, const ipt_asid *asid,
-                           uint64_t ip, uint8_t size);
+HIDDEN int shim_flow_bytes(shim_flow *f, uint8_t *raw, uint64_t ip);
+
+/* The bytes of an instruction that executed, from the cache. */
+static inline void shim_flow_code_at(shim_flow *f, uint8_t *raw, uint8_t mode,
+                                     uint64_t ip, uint8_t size)
+{
+    (void) ipt_cache_code(&f->cache->cache, &f->t.config, &f->asid, mode, ip,
+                          raw, size);
+}
 
 #endif /* FLOW_H */

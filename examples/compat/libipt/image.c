@@ -38,11 +38,12 @@ static void disown(shim_cache *c)
     if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)) free(c);
 }
 
-/* A short trace would spend more on a large cache than it gains. */
+/* A short trace would spend more on a large cache than it gains; the code of a
+ * long one repeats itself, and all of it is worth keeping. */
 static size_t lines_for(uint64_t size)
 {
     size_t count = 64;
-    while (count < 16384 && count < size / 4) count *= 2;
+    while (count < 16384 && count < size / 512 * (size / 512)) count *= 2;
     return count;
 }
 

@@ -103,7 +103,7 @@ static void fill(shim_flow *f, struct pt_insn *to)
         }
         to->truncated = p->size - from < to->size;
     }
-    (void) shim_flow_bytes(f, to->raw, &f->asid, to->ip, to->size);
+    shim_flow_code_at(f, to->raw, (uint8_t) to->mode, to->ip, to->size);
 }
 
 /* An error comes with the instruction that it is about. */
@@ -115,7 +115,7 @@ static int culprit(shim_flow *f, struct pt_insn *to, int status)
     if (f->d.at.valid & IPT_AT_IP && !f->disabled) {
         to->ip = f->d.at.ip;
         to->mode = (enum pt_exec_mode) f->d.at.mode;
-        size = shim_flow_bytes(f, to->raw, &f->asid, to->ip, 0);
+        size = shim_flow_bytes(f, to->raw, to->ip);
         if (size > 0 && status != IPT_ERR_BAD_INSN
             && ipt_classify(&code, to->raw, (size_t) size, f->d.at.mode, NULL)
                    >= 0) {
