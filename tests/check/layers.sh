@@ -126,7 +126,7 @@ expect_empty "parts of the walk: other writers" bad
 # quick way through MTC, CYC and to a PSB; in evt and walk, events that are not
 # wanted.
 cat >budgets <<'END'
-base 469 pkt 1084 sync 166 time 350 evt 1340 qry 180 classify 530 cache 720
+base 474 pkt 1084 sync 166 time 350 evt 1340 qry 180 classify 530 cache 720
 bind 145 walk 1508 blk 280 insn 240 cov 1756 hot 350 gen 670 hw 260 strings 90
 END
 bare() { # FILE without comments and blank lines
