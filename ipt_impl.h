@@ -195,20 +195,28 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
-#define IPTI_HOT inline __attribute__((__always_inline__))
+#define IPTI_PART inline __attribute__((__always_inline__))
 #define IPTI_FALL_THROUGH __attribute__((__fallthrough__));
 #elif defined(_MSC_VER)
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART __declspec(noinline)
-#define IPTI_HOT __forceinline
+#define IPTI_PART __forceinline
 #define IPTI_FALL_THROUGH
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART
-#define IPTI_HOT inline
+#define IPTI_PART inline
 #define IPTI_FALL_THROUGH
+#endif
+
+/* IPTI_PART: a call more would be too deep. IPTI_HOT: it would take too long,
+ * where time is what counts. */
+#ifdef __OPTIMIZE_SIZE__
+#define IPTI_HOT inline
+#else
+#define IPTI_HOT IPTI_PART
 #endif
 
 #if defined(__LP64__) || defined(_WIN64)
@@ -341,7 +349,7 @@ static uint32_t ipti_power(size_t count, uint32_t most)
 
 /* Work is refused before it begins, and paid for after it is done: a call may
  * go below zero by one packet or run, which counts as zero. */
-static IPTI_HOT int ipti_fuel_empty(const ipt_config *config)
+static IPTI_PART int ipti_fuel_empty(const ipt_config *config)
 {
     return config->fuel && *config->fuel == 0;
 }
@@ -385,7 +393,7 @@ enum {                /* ipt_cursor_.state */
 
 /* A segment without bytes that says how many were lost. An empty segment that
  * says 0 is no gap. */
-static IPTI_HOT int ipti_seg_gap(const ipt_segment *seg)
+static IPTI_PART int ipti_seg_gap(const ipt_segment *seg)
 {
     return !seg->data && seg->size;
 }
@@ -410,7 +418,7 @@ static inline int ipti_seg_begin(const ipt_segment *seg, uint64_t *end)
 
 /* Pay for a segment that a search passes: segments without bytes cost nothing,
  * IPTI_PIECES others cost one unit. Returns 0 when fuel is used up. */
-static IPTI_HOT int ipti_cur_paid(const ipt_cursor_ *cur,
+static IPTI_PART int ipti_cur_paid(const ipt_cursor_ *cur,
                                   const ipt_segment *seg, uint32_t *passed)
 {
     *passed += seg->size != 0;
@@ -1668,21 +1676,26 @@ static IPTI_HOT uint64_t ipti_pkt_tnt(ipt_packet *out, const uint8_t *p)
     return 1;
 }
 
+static IPTI_HOT uint64_t ipti_pkt_pad(ipt_packet *out, const uint8_t *p)
+{
+    uint64_t size = p[0] == IPTI_PAD ? ipti_pads(p) : IPTI_WINDOW;
+
+    if (size == IPTI_PADS) /* or more: look at the other bytes, too */
+        size = 7 + ipti_pads(p + 7);
+    if (IPTI_UNLIKELY(size == IPTI_WINDOW))
+        return 0;
+    out->type = IPT_PKT_PAD;
+    return size;
+}
+
 static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 {
     const size_t first = p[0];
     const size_t ipc = first >> 5;
     uint64_t size;
 
-    if (first % 2 == 0) {
-        size = first == IPTI_PAD ? ipti_pads(p) : IPTI_WINDOW;
-        if (size == IPTI_PADS) /* or more: look at the other bytes, too */
-            size = 7 + ipti_pads(p + 7);
-        if (IPTI_UNLIKELY(size == IPTI_WINDOW))
-            return 0;
-        out->type = IPT_PKT_PAD;
-        return size;
-    }
+    if (first % 2 == 0)
+        return ipti_pkt_pad(out, p);
     size = ipti_ips[first];
     if (IPTI_UNLIKELY(!size))
         return 0;
@@ -1817,7 +1830,7 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
 }
 
 /* Decode the next packet, whatever the cursor's state is, and step over it. */
-static IPTI_HOT int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
+static IPTI_PART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
                                  ipt_packet *packet)
 {
     int status = IPT_OK;
@@ -2184,7 +2197,8 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 
 /* Be synchronised to the PSB at `offset`. What was known from trace before it
  * is forgotten. */
-static void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at, uint64_t offset)
+static IPTI_APART void ipti_sync_found(ipt_cursor_ *cur, ipt_where *at,
+                                       uint64_t offset)
 {
     at->offset = offset;
     at->release = offset;
@@ -2487,7 +2501,8 @@ static void ipti_time_show(ipt_clock *clock)
 
 /* Set fcr from an interval of ticks and cycles. ticks is less than 2^56, so the
  * shift loses nothing. */
-static int ipti_cal_set(ipt_clock *clock, uint64_t ticks, uint64_t cycles)
+static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
+                                   uint64_t cycles)
 {
     const uint64_t fcr = ipti_div(ticks << IPTI_TIME_FCR_BITS, cycles);
 
@@ -4217,7 +4232,7 @@ static IPTI_APART int ipti_evt_clock(const ipt_cursor_ *cur,
     while (ipti_cur_quick(cur, at->offset)) {
         p = ipti_cur_at(cur, at->offset);
         size = *p == IPTI_PAD
-                   ? ipti_pkt_pad_ip(&packet, p)
+                   ? ipti_pkt_pad(&packet, p)
                    : ipti_pkt_clock(&packet, p, cur->config->errata);
         if (!size)
             break;
@@ -5795,9 +5810,10 @@ static void ipti_cache_change(ipt_cache *cache)
  * Only the first two lines of a group can be names, and code never takes their
  * place. next_ says nothing in them: a hint may be written to any line. */
 
-static inline int ipti_line_names(const ipt_cache_line *line)
+/* Does the line name an address space that has a number, not only an alias? */
+static inline int ipti_line_numbers(const ipt_cache_line *line)
 {
-    return line->key_ && line->key_ >> IPTI_MODE_BITS == 0;
+    return line->key_ == IPTI_BY_ASID || line->key_ == IPTI_BY_SPACE;
 }
 
 /* Keep a run. Returns the number of its line. */
@@ -5811,7 +5827,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
         ;
     if (i == IPTI_GROUP) {
         to ^= cache->clock_++ % IPTI_GROUP;
-        if (ipti_line_names(&cache->lines_[to]))
+        if (cache->lines_[to].key_ >> IPTI_MODE_BITS == 0) /* a name */
             to ^= 2;
         ipti_cache_lose(cache, &cache->lines_[to]);
     } else
@@ -5872,11 +5888,10 @@ static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
                                           & ~(IPTI_GROUP - 1u)];
     unsigned i;
 
-    if (line->key_ > IPTI_ALIAS && ipti_line_names(line)
-        && (!ipti_line_names(line + 1) || line[1].key_ == IPTI_ALIAS
-            || cache->clock_++ % 2))
+    if (ipti_line_numbers(line)
+        && (!ipti_line_numbers(line + 1) || cache->clock_++ % 2))
         line++;
-    if (line->key_ > IPTI_ALIAS && ipti_line_names(line)) {
+    if (ipti_line_numbers(line)) {
         if (key == IPTI_ALIAS)
             return;
         ipti_cache_unsure(cache); /* code of that space is not found by it */
@@ -6814,7 +6829,7 @@ static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
 }
 
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
-static IPTI_HOT int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
+static IPTI_PART int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
     int status = ipti_evt_fetch(&w->cur, &w->evt, at, &w->next.event);
@@ -7206,7 +7221,7 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
 }
 
 /* Tracing is disabled: a MODE.Exec that came with the TIP.PGD takes effect. */
-static void ipti_walk_off(ipt_walk_ *w)
+static IPTI_APART void ipti_walk_off(ipt_walk_ *w)
 {
     ipti_flow_state(&w->flow, 0, 0);
     if (w->mode.next != IPT_MODE_UNKNOWN)
@@ -7797,7 +7812,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
 }
 
 /* Pass a whole run that ends with a conditional branch, which has a TNT bit. */
-static IPTI_HOT void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
+static IPTI_PART void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
                                     uint64_t mask)
 {
     const uint64_t target = run->target_;
@@ -7949,7 +7964,7 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
 
 /* Pass a whole run. Returns 0 if something may happen in it; an error comes
  * again on the slower way. */
-static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
+static IPTI_PART int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
                                    const ipt_cache_line *run)
 {
     if (!ipti_walk_whole(w, run))
@@ -7962,7 +7977,7 @@ static IPTI_HOT int ipti_walk_leap(ipt_walk_ *w, ipt_where *at,
 
 /* Does the run end with a conditional branch that has a bit, and is nothing
  * else to be done? */
-static IPTI_HOT int ipti_walk_plain(const ipt_walk_ *w,
+static IPTI_PART int ipti_walk_plain(const ipt_walk_ *w,
                                     const ipt_cache_line *run)
 {
     return run && run->kind_ == IPT_INSN_JCC && ipti_next_tnt(&w->next)
@@ -9605,7 +9620,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 }
 
 /* The line goes up to where the walk is, after a branch of that kind. */
-static inline void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
+static IPTI_APART void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
 {
     ipt_cov_line *line = &learn->line;
 
