@@ -4,8 +4,8 @@
  * a negative one, an end within a bound, and the same result in pieces, byte by
  * byte, on one unit of fuel, by a clone, with and without cache.
  *
- * TEST_COUNT=n in the environment, for slow machines: of 1000 changed inputs
- * about n are decoded, spread over samples and layers. */
+ * TEST_COUNT: see chosen.h. */
+#include "chosen.h"
 #include "test.h"
 
 static char what_[160]; /* the input that is running */
@@ -62,16 +62,6 @@ static void say(const input *in, const fuzz_layer *layer, const char *how,
 {
     snprintf(what_, sizeof(what_), "sample %s, [%s], %s %u 0x%02x", in->name,
              layer->name, how, (unsigned) at, value);
-}
-
-static unsigned long per_1000 = 1000; /* TEST_COUNT */
-
-/* Is the next changed input one to decode? */
-static int chosen(void)
-{
-    static uint32_t random = 1;
-
-    return fuzz_random(&random) % 1000 < per_1000;
 }
 
 /* For each sample and layer. */
@@ -835,10 +825,6 @@ TEST(other_calls)
 
 int main(void)
 {
-    const char *count = getenv("TEST_COUNT");
-
-    if (count)
-        per_1000 = strtoul(count, NULL, 0);
     RUN(whole);
     RUN(prefixes);
     RUN(halves);

@@ -1,0 +1,19 @@
+/* chosen.h: TEST_COUNT=n in the environment, for slow machines: of 1000 changed
+ * inputs about n are tried, spread over all of them. */
+#ifndef IPT_CHOSEN_H
+#define IPT_CHOSEN_H
+#include "dice.h"
+#include <stdlib.h>
+
+/* Is the next changed input one to try? */
+static int chosen(void)
+{
+    static unsigned long per_1000 = 0;
+
+    if (!per_1000) {
+        const char *count = getenv("TEST_COUNT");
+        per_1000 = count ? strtoul(count, NULL, 0) : 1000;
+    }
+    return dice(1000) < per_1000;
+}
+#endif /* IPT_CHOSEN_H */
