@@ -145,5 +145,43 @@ windows() {
     done
 }
 
-for part in ${PARTS:-headers objects narrow windows}; do $part; done
+# ... and that they are used right: stand-ins for them, which do as they do.
+intrinsics() {
+    cat >intrinsics.c <<'END'
+#include <stddef.h>
+#include <stdint.h>
+#undef __GNUC__
+#define _MSC_VER 1920
+#define _M_X64 100
+#define __forceinline inline
+#define __declspec(x)
+#define IPT_IMPLEMENTATION
+#include "ipt.h"
+static int used;
+unsigned char _BitScanReverse64(unsigned long *index, uint64_t value)
+{
+    for (*index = 63; !(value >> *index & 1); --*index)
+        ;
+    return (unsigned char) (used |= 1);
+}
+unsigned char _BitScanForward64(unsigned long *index, uint64_t value)
+{
+    for (*index = 0; !(value >> *index & 1); ++*index)
+        ;
+    return (unsigned char) (used |= 2);
+}
+int main(void)
+{
+    uint64_t bit = 1;
+    for (unsigned i = 0; i < 64; i++, bit <<= 1)
+        if (ipti_top(bit | (bit - 1) / 3) != i || ipti_low(bit | bit << 1) != i)
+            return 1;
+    return used == 3 ? 0 : 2;
+}
+END
+    quietly "intrinsics, stand-ins" cc -std=c99 -O1 -I"$root" intrinsics.c \
+        -o intrinsics && quietly "intrinsics, their results" ./intrinsics
+}
+
+for part in ${PARTS:-headers objects narrow windows intrinsics}; do $part; done
 report
