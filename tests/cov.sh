@@ -12,8 +12,8 @@ with() {
         cp "$root/ipt.h" "$tmp" &&
         sed "s/^\(#define IPTI_COV_FULL .* << \)57/\1$1/; $2" \
             "$root/ipt_impl.h" >"$tmp/ipt_impl.h" &&
-        $cc -std=c99 -O1 -I"$tmp" -o "$tmp/cov" "$tmp/tests/cov.c" \
-            >"$tmp/why" 2>&1
+        $cc -std=c99 -O1 -DOTHER_LEGS -I"$tmp" "$tmp/tests/cov.c" \
+            -o "$tmp/cov" >"$tmp/why" 2>&1
 }
 
 case R12 in
