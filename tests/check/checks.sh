@@ -7,7 +7,7 @@
 lines=$(awk '/^ \* \[[a-z]+\]/ && last ~ /^\/\* ====/ {print NR - 1}
     {last = $0}' "$root/ipt_impl.h")
 second=$(echo "$lines" | sed -n 2p) # where the second section begins
-third=$(echo "$lines" | sed -n 3p)
+last=$(echo "$lines" | tail -n 1)
 last_tag=$(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' "$root/ipt_impl.h" | tail -n 1)
 
 # caught CHECK REASON [PART]: the check, or a part of it, fails on the copy and
@@ -43,7 +43,7 @@ caught freestanding '-m32.* imports' narrow
 edit ipt_impl.h 's/_BitScanForward64(&low, value);/_BitScanForward64(low, value);/'
 caught freestanding 'Windows' windows
 
-core "$third" 'static int ipti_planted(void)\n{
+core "$last" 'static int ipti_planted(void)\n{
     return ipt_pkt_name(0) != NULL;\n}'
 caught layers 'uses a later section'
 edit ipt_impl.h "s/^ \*  *  \[$last_tag\].*/ * planted/"
