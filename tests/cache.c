@@ -1466,6 +1466,9 @@ TEST(C4_bytes_that_wrap)
     CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
     for (int i = 0; i < 2; i++)
         CHECK(!memcmp(bytes_at(IPT_MODE_32, 0xffffffff, 3), "\x11\x22\x33", 3));
+    reads = 0; /* those after the wrap are of the lowest addresses */
+    CHECK(!memcmp(bytes_at(IPT_MODE_32, 0, 2), "\x22\x33", 2));
+    CHECK_EQ(reads, 0);
 }
 
 TEST(C4_bytes_of_spaces)

@@ -2553,6 +2553,41 @@ TEST(mutants_lost_time_and_synchronising)
     CHECK_EQ(d.at.lost_mtc, 0);
 }
 
+/* Events that are not wanted are left out, of one type or of all. */
+TEST(unwanted)
+{
+    static const ipt_packet packets[]
+        = {ON, CBR(20), TNT(1, 1), PTW(1, 0, 7), CBR(21), TSX(1, 0),
+           FUP(0x1001), PTW(1, 0, 8), PKT(NONE)};
+    static build t;
+    build_all(&t, packets, LENGTH(packets));
+    const ipt_segment piece = {t.bytes, t.size};
+    const ipt_trace all = {&piece, 1, 0, 0};
+    unsigned count[IPT_EVT_COUNT] = {0};
+    for (unsigned type = 0; type <= IPT_EVT_COUNT; type++) {
+        static ipt_evt_decoder d;
+        ipt_config config = {0};
+        ipt_event e;
+        int status;
+        if (type == IPT_EVT_COUNT) config.unwanted = IPT_UNWANTED_;
+        else if (type) config.unwanted = 1u << type & IPT_UNWANTED_;
+        unsigned got[IPT_EVT_COUNT] = {0};
+        CHECK_EQ(ipt_evt_init(&d, &config, &all), IPT_OK);
+        status = ipt_evt_sync_forward(&d);
+        while (status >= 0)
+            if ((status = ipt_evt_next(&d, &e)) >= 0) got[e.type]++;
+        CHECK_EQ(status, IPT_END);
+        for (unsigned i = 0; i < IPT_EVT_COUNT; i++) {
+            if (!type) count[i] = got[i]; /* all are wanted */
+            CHECK_EQ(got[i], config.unwanted >> i & 1 ? 0 : count[i]);
+        }
+    }
+    CHECK_EQ(count[IPT_EVT_CBR], 2);
+    CHECK_EQ(count[IPT_EVT_PTWRITE], 2);
+    CHECK_EQ(count[IPT_EVT_TSX], 1);
+    CHECK_EQ(count[IPT_EVT_TNT], 1);
+}
+
 int main(void)
 {
     RUN(psb);
@@ -2597,5 +2632,6 @@ int main(void)
     RUN(synchronise);
     RUN(mutants_evd_and_overflow);
     RUN(mutants_lost_time_and_synchronising);
+    RUN(unwanted);
     return test_report();
 }
