@@ -1,9 +1,11 @@
-/* msr TRACE [REGIONS [LATE]]: what a driver does around tracing, on a model of
- * a processor that plays TRACE again and again. From what is wanted, and what
- * the processor can do, to IA32_RTIT_CTL; from regions of memory to a Table of
- * Physical Addresses; from the interrupt of a full region, which comes LATE
- * bytes after it, to what is new, and to packets. STOP moves ahead of output,
- * so that nothing is overwritten before it was looked at. */
+/* msr TRACE [REGIONS [LATE [list]]]: what a driver does around tracing, on a
+ * model of a processor that plays TRACE again and again. From what is wanted,
+ * and what the processor can do, to IA32_RTIT_CTL; from regions of memory to a
+ * Table of Physical Addresses; from the interrupt of a full region, which comes
+ * LATE bytes after it, to what is new, and to packets. STOP moves ahead of
+ * output, so that nothing is overwritten before it was looked at. With `list`
+ * it prints the packets, then those of what memory still holds at the end, and
+ * of what came since the interrupt before the last. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "processor.h"
@@ -19,7 +21,8 @@ static ipt_segment pieces[MOST + 2];
 static ipt_trace trace = {pieces, 0, 1, 0}; /* open: more will come */
 static ipt_pkt_decoder decoder;
 static ipt_topa topa;
-static unsigned long long packets, looked, interrupts, stops;
+static ipt_topa before; /* what was new at the last interrupt */
+static unsigned long long packets, looked, interrupts, stops, list;
 
 /* The table, with STOP after the region before the one that output stands in.
  * Tracing is off meanwhile. */
@@ -47,6 +50,13 @@ static void keep(void)
     pieces[0].size = kept;
 }
 
+static void show(const char *reading, const ipt_packet *packet)
+{
+    if (list)
+        printf("%s %llx %u %s\n", reading, (unsigned long long) packet->offset,
+               (unsigned) packet->size, ipt_pkt_name(packet->type));
+}
+
 /* The interrupt: decode what is new since the last one. */
 static int look(void)
 {
@@ -59,19 +69,41 @@ static int look(void)
     n = ipt_segments_from_topa(pieces + 1, MOST + 1, &topa);
     if (n < 0)
         return n;
+    before = topa;
     topa.since_base = output_base;
     topa.since_mask_ptrs = output_mask_ptrs;
     for (int i = 1; i <= n; i++)
         looked += pieces[i].size;
     trace.count = (uint32_t) n + 1;
     status = packets ? IPT_OK : ipt_pkt_sync_forward(&decoder);
-    while (status >= 0 && (status = ipt_pkt_next(&decoder, &packet)) >= 0)
+    while (status >= 0 && (status = ipt_pkt_next(&decoder, &packet)) >= 0) {
         packets++;
+        show("first", &packet);
+    }
     keep();
     interrupts++;
     stops += stopped != 0;
     stopped = interrupt = 0;
     return status == IPT_MORE ? lay_table() : status;
+}
+
+/* Another reading of what memory still holds, from its first PSB on. */
+static int read_again(const char *reading, const ipt_topa *from)
+{
+    static const ipt_config config;
+    ipt_trace all = {pieces, 0, 0, looked};
+    ipt_packet packet;
+    int n = ipt_segments_from_topa(pieces, MOST + 1, from);
+    for (int i = 0; i < n; i++)
+        all.offset -= pieces[i].size;
+    all.count = n > 0 ? (uint32_t) n : 0;
+    printf("%s: %llu bytes\n", reading,
+           (unsigned long long) (looked - all.offset));
+    int status = n < 0 ? n : ipt_pkt_init(&decoder, &config, &all);
+    status = status < 0 ? status : ipt_pkt_sync_forward(&decoder);
+    while (status >= 0 && (status = ipt_pkt_next(&decoder, &packet)) >= 0)
+        show(reading, &packet);
+    return status == IPT_END ? IPT_OK : status;
 }
 
 int main(int argc, char **argv)
@@ -85,9 +117,10 @@ int main(int argc, char **argv)
     uint64_t wanted = IPT_RTIT_OS | IPT_RTIT_USER | IPT_RTIT_BRANCH_EN
         | IPT_RTIT_TSC_EN | IPT_RTIT_MTC_EN | IPT_RTIT_MTC_FREQ(3)
         | IPT_RTIT_PTW_EN | IPT_RTIT_TOPA, written = 0;
+    list = argc > 4;
     count = argc > 2 ? (uint32_t) strtoul(argv[2], NULL, 0) : count;
     if (!size || !count || count > MOST)
-        return fprintf(stderr, "usage: msr TRACE [REGIONS [LATE]]\n"), 2;
+        return fprintf(stderr, "usage: msr TRACE [REGIONS [LATE [list]]]\n"), 2;
     rtit_ctl = wanted & ~ipt_rtit_ctl_missing(wanted, &skylake);
     printf("rtit_ctl %llx of %llx\n", (unsigned long long) rtit_ctl,
            (unsigned long long) wanted);
@@ -106,6 +139,10 @@ int main(int argc, char **argv)
             status = look();
     }
     status = status > 0 ? look() : status;
+    topa.since_mask_ptrs = 0; /* from the start; output came round since */
+    topa.wrapped = 1;
+    if (status > 0 && list && (status = read_again("all", &topa)) >= 0)
+        status = read_again("new", &before);
     printf("%llu bytes in %u regions, %llu looked at, %llu interrupts, %llu "
            "stops, %llu packets\n", (unsigned long long) written, count, looked,
            interrupts, stops, packets);

@@ -45,6 +45,26 @@ done <<'END'
 64 200000 0
 64 300000 1
 END
+# A second reading: the packets are those that the first one ended with, from
+# the first PSB on. From the start that is all that the regions hold.
+while read -r regions late; do
+    name="a second reading, $regions regions, $late bytes late"
+    "$bin/examples/msr" "$trace" "$regions" "$late" list >"$tmp/list" 2>&1 &&
+        pass || fail "$name"
+    grep -qx "all: $((regions * 4096)) bytes" "$tmp/list" && pass ||
+        fail "$name: not all that is there"
+    sed -n 's/^first //p' "$tmp/list" >"$tmp/first"
+    for reading in all new; do
+        sed -n "s/^$reading \([0-9a-f]* [0-9]\)/\1/p" "$tmp/list" >"$tmp/again"
+        n=$(wc -l <"$tmp/again")
+        [ "$n" -ge $((packets - 1)) ] && pass || fail "$name: $n of $reading"
+        tail -n "$n" "$tmp/first" | cmp -s - "$tmp/again" && pass ||
+            fail "$name: other packets, $reading"
+    done
+done <<'END'
+2 5000
+64 200000
+END
 # OS, user, ToPA, MTC and how often, TSC, branches; no PTW on this processor.
 grep -qx 'rtit_ctl e70c of f70c' "$tmp/out" && pass || fail "RTIT_CTL"
 "$bin/examples/msr" "$trace" 65 >/dev/null 2>&1
