@@ -66,6 +66,9 @@ static int cov_again(int status)
 }
 
 static uint8_t assumed_mode; /* config.mode */
+static ipt_cache_line many_lines[4096];
+static ipt_cov_line many_memo_lines[4096];
+static size_t cache_size; /* of many_lines; 0: those of decode.h */
 
 /* Set the feed up as `how` says. */
 static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
@@ -77,7 +80,8 @@ static void cov_feed(const manner *how, const chunk *code, uint32_t flags)
     f.config.cr3 = only_cr3;
     f.config.errata = decode_errata;
     f.config.mode = assumed_mode;
-    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    CHECK_EQ(ipt_cache_init(&cache, cache_size ? many_lines : lines,
+                            cache_size ? cache_size : LENGTH(lines)), IPT_OK);
 }
 
 static void cov_decode(const manner *how, const chunk *code, uint32_t flags,
@@ -153,6 +157,28 @@ static void check_seen(const char *name, const manner *how, const chunk *code,
     CHECK_EQ(seen.lost, 0);
 }
 
+/* The same with no memo, the smallest, and one that loses nothing; and with
+ * such caches. */
+static void check_seen_sizes(const char *name, const chunk *code,
+                             uint32_t flags, const ipt_cov_config *config)
+{
+    static const size_t sizes[] = {0, 4, LENGTH(many_memo_lines)};
+    static const size_t caches[] = {0, 64, LENGTH(many_lines)};
+    for (size_t i = 0; i < 9; i++) {
+        const size_t size = sizes[i / 3];
+        const int cached = caches[i % 3] ? TINY_CACHE : NO_CACHE;
+        manner how = manner_of(WHOLE, cached, 0, 0);
+        ipt_cov_config cov = *config;
+        cache_size = caches[i % 3];
+        cov.memo = size ? &memo : NULL;
+        if (size)
+            CHECK_EQ(ipt_cov_memo_init(&memo, many_memo_lines, size), IPT_OK);
+        check_seen(name, &how, code, flags, &cov);
+        if (size == LENGTH(many_memo_lines)) CHECK_EQ(memo.lost, 0);
+    }
+    cache_size = 0;
+}
+
 /* All ways to cover the trace in b, against the instructions. */
 static int check_coverage(const char *name, const chunk *code, uint32_t flags)
 {
@@ -203,6 +229,8 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
                 failed(name, how.text, "verdict", again.verdict, got.verdict);
         }
         if (test_.bad == bad_) check_seen(name, &how, code, flags, &cov);
+        if (test_.bad == bad_ && turn == 0)
+            check_seen_sizes(name, code, flags, &cov);
         turn++;
     }
     return test_.bad == bad_;
