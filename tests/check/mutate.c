@@ -40,10 +40,10 @@ typedef struct mutant {
     uint64_t order;
 } mutant;
 
-#define NEGATE  "!("
-#define TOKENS  200000
+#define NEGATE "!("
+#define TOKENS 200000
 #define MUTANTS 60000
-#define BODIES  4000
+#define BODIES 4000
 
 static char *text;
 static size_t text_size;
@@ -100,10 +100,10 @@ static size_t no_code(const char *p)
 
 static size_t punctuation(const char *p)
 {
-    static const char *const longer[] = {
-        "<<=", ">>=", "...", "->", "++", "--", "<<", ">>",
-        "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=",
-        "*=",  "/=",  "%=",  "&=", "|=", "^=", "##"};
+    static const char *const longer[]
+        = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>", "<=", ">=", "==",
+           "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+           "##"};
     size_t i;
 
     for (i = 0; i < sizeof(longer) / sizeof(longer[0]); i++)
@@ -150,8 +150,8 @@ static void tokenize(void)
 
 static int is(size_t i, const char *what)
 {
-    return i < token_count && tokens[i].size == strlen(what) &&
-           !strncmp(text + tokens[i].at, what, tokens[i].size);
+    return i < token_count && tokens[i].size == strlen(what)
+           && !strncmp(text + tokens[i].at, what, tokens[i].size);
 }
 
 static int is_one(size_t i, const char *const *words)
@@ -215,37 +215,37 @@ static int operand(size_t i)
 {
     static const char *const words[] = {"return", "case", "sizeof", NULL};
 
-    return tokens[i].kind == '0' || is(i, ")") || is(i, "]") ||
-           (tokens[i].kind == 'a' && !is_one(i, words));
+    return tokens[i].kind == '0' || is(i, ")") || is(i, "]")
+           || (tokens[i].kind == 'a' && !is_one(i, words));
 }
 
 /* A name of a type, after which a star declares a pointer. */
 static int type_name(size_t i)
 {
-    static const char *const words[] = {"int",      "char", "void",
-                                        "unsigned", "type", NULL};
+    static const char *const words[] = {"int",  "char", "void", "unsigned",
+                                        "type", NULL};
     const size_t size = tokens[i].size;
 
-    return tokens[i].kind == 'a' &&
-           (is_one(i, words) ||
-            (size > 2 && text[tokens[i].at + size - 2] == '_' &&
-             text[tokens[i].at + size - 1] == 't') ||
-            !strncmp(text + tokens[i].at, "ipt_", 4));
+    return tokens[i].kind == 'a'
+           && (is_one(i, words)
+               || (size > 2 && text[tokens[i].at + size - 2] == '_'
+                   && text[tokens[i].at + size - 1] == 't')
+               || !strncmp(text + tokens[i].at, "ipt_", 4));
 }
 
 static void swap(size_t i)
 {
-    static const char *const swaps[][3] = {
-        {"+", "-", NULL},   {"-", "+", NULL},     {"*", "+", NULL},
-        {"/", "*", NULL},   {"%", "/", NULL},     {"<", "<=", ">="},
-        {">", ">=", "<="},  {"<=", "<", ">"},     {">=", ">", "<"},
-        {"==", "!=", NULL}, {"!=", "==", NULL},   {"&&", "||", NULL},
-        {"||", "&&", NULL}, {"&", "|", NULL},     {"|", "&", NULL},
-        {"^", "|", NULL},   {"<<", ">>", NULL},   {">>", "<<", NULL},
-        {"+=", "-=", "="},  {"-=", "+=", "="},    {"*=", "+=", NULL},
-        {"/=", "*=", NULL}, {"%=", "/=", NULL},   {"&=", "|=", "="},
-        {"|=", "&=", "="},  {"^=", "|=", NULL},   {"++", "--", NULL},
-        {"--", "++", NULL}, {"<<=", ">>=", NULL}, {">>=", "<<=", NULL}};
+    static const char *const swaps[][3]
+        = {{"+", "-", NULL},   {"-", "+", NULL},   {"*", "+", NULL},
+           {"/", "*", NULL},   {"%", "/", NULL},   {"<", "<=", ">="},
+           {">", ">=", "<="},  {"<=", "<", ">"},   {">=", ">", "<"},
+           {"==", "!=", NULL}, {"!=", "==", NULL}, {"&&", "||", NULL},
+           {"||", "&&", NULL}, {"&", "|", NULL},   {"|", "&", NULL},
+           {"^", "|", NULL},   {"<<", ">>", NULL}, {">>", "<<", NULL},
+           {"+=", "-=", "="},  {"-=", "+=", "="},  {"*=", "+=", NULL},
+           {"/=", "*=", NULL}, {"%=", "/=", NULL}, {"&=", "|=", "="},
+           {"|=", "&=", "="},  {"^=", "|=", NULL}, {"++", "--", NULL},
+           {"--", "++", NULL}, {"<<=", ">>=", NULL}, {">>=", "<<=", NULL}};
     const int unary = tokens[i].size == 1 && !operand(i - 1);
     size_t k;
 
@@ -290,34 +290,19 @@ static void negate(size_t i)
 /* A statement that begins with this token: an assignment, a call, a jump. */
 static void statement(size_t i)
 {
-    static const char *const others[] = {"if",
-                                         "else",
-                                         "while",
-                                         "for",
-                                         "do",
-                                         "switch",
-                                         "return",
-                                         "case",
-                                         "default",
-                                         "const",
-                                         "static",
-                                         "typedef",
-                                         "struct",
-                                         "extern",
-                                         "enum",
-                                         "goto",
-                                         "IPTI_STATIC_ASSERT",
-                                         "IPT_API",
-                                         NULL};
+    static const char *const others[]
+        = {"if",     "else",   "while", "for",    "do",     "switch", "return",
+           "case",   "default", "const", "static", "typedef", "struct",
+           "extern", "enum",   "goto",  "IPTI_STATIC_ASSERT", "IPT_API", NULL};
     size_t last = i;
 
-    if (tokens[i].kind != 'a' && !is(i, "++") && !is(i, "--") && !is(i, "*") &&
-        !is(i, "("))
+    if (tokens[i].kind != 'a' && !is(i, "++") && !is(i, "--") && !is(i, "*")
+        && !is(i, "("))
         return;
-    if (is_one(i, others) || is(i + 1, ":") ||
-        (tokens[i].kind == 'a' &&
-         (tokens[i + 1].kind == 'a' ||
-          (is(i + 1, "*") && tokens[i + 2].kind == 'a'))))
+    if (is_one(i, others) || is(i + 1, ":")
+        || (tokens[i].kind == 'a'
+            && (tokens[i + 1].kind == 'a'
+                || (is(i + 1, "*") && tokens[i + 2].kind == 'a'))))
         return;
     while (last < token_count && !is(last, ";")) {
         if (is(last, "{") || is(last, "}"))
@@ -358,10 +343,10 @@ static void find_mutants(void)
         }
         if (is(i, "for") && is(i + 1, "("))
             condition = closing(i + 1);
-        if (depth > 0 && (!inside || is(i, "(")) &&
-            (is(i - 1, ";") || is(i - 1, "{") || is(i - 1, "}") ||
-             is(i - 1, "else") || is(i - 1, ":") ||
-             (condition && condition == i - 1)))
+        if (depth > 0 && (!inside || is(i, "("))
+            && (is(i - 1, ";") || is(i - 1, "{") || is(i - 1, "}")
+                || is(i - 1, "else") || is(i - 1, ":")
+                || (condition && condition == i - 1)))
             statement(i);
     }
 }
@@ -384,8 +369,9 @@ static void name_function(char *to, const char *line)
     while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '='))
         n--;
     from = n;
-    while (from > 0 &&
-           (isalnum((unsigned char) line[from - 1]) || line[from - 1] == '_'))
+    while (from > 0
+           && (isalnum((unsigned char) line[from - 1])
+               || line[from - 1] == '_'))
         from--;
     snprintf(to, 64, "%.*s", (int) (n - from), line + from);
 }
@@ -511,9 +497,8 @@ static void number_repeats(void)
     for (i = 0; i < mutant_count; i++) {
         make_key(&mutants[i], key, sizeof(key));
         seen[i] = hash_text(0, key);
-        for (j = i;
-             j > 0 && !strcmp(mutants[j - 1].function, mutants[i].function);
-             j--)
+        for (j = i; j > 0
+             && !strcmp(mutants[j - 1].function, mutants[i].function); j--)
             mutants[i].repeat += seen[j - 1] == seen[i];
     }
 }
