@@ -78,7 +78,8 @@ static const char help[] =
     "                         is off.\n"
     "\n"
     "how:\n"
-    "  -o|--out <file>        default: perf.data. Only you can read it.\n"
+    "  -o|--out <file>        default: perf.data. Only you can read it. What\n"
+    "                         it was before is kept as <file>.old.\n"
     "  -S|--snapshot          keep the last bytes of each ring, and write\n"
     "                         them at SIGUSR2.\n"
     "  --at-exit              ... and at the end.\n"
@@ -1267,6 +1268,9 @@ static void create(void)
 {
     char *path = NULL;
 
+    if (tool_keep_old(rec.out))
+        fail("cannot rename %s to %s.old: %s", rec.out, rec.out,
+             strerror(errno));
     if (rec.kcore) {
         if (mkdir(rec.out, 0700))
             fail("cannot create %s: %s", rec.out, strerror(errno));

@@ -1287,21 +1287,6 @@ static int make_folder(const char *name)
 
 /* ---- recording ---- */
 
-/* As perf record does: what was recorded before is kept as FILE.old. */
-static void keep_old(const char *path)
-{
-    char old[4096];
-    struct stat there;
-
-    if (stat(path, &there) || there.st_size == 0)
-        return; /* nothing, or no file: a pipe, /dev/null */
-    if (snprintf(old, sizeof(old), "%s.old", path) >= (int) sizeof(old))
-        errno = ENAMETOOLONG;
-    else if (rename(path, old) == 0)
-        return;
-    fail("cannot rename %s to %s.old: %s", path, path, strerror(errno));
-}
-
 /* A processor like those of many servers: 3.2 GHz, a crystal of 24 MHz, an MTC
  * every eight of its ticks. */
 static void prepare(void)
@@ -1341,7 +1326,9 @@ static void prepare(void)
     out.stepping = 3;
     out.cpus = rec.config.cpus;
     out.command = rec.command;
-    keep_old(rec.perf_data);
+    if (tool_keep_old(rec.perf_data))
+        fail("cannot rename %s to %s.old: %s", rec.perf_data, rec.perf_data,
+             strerror(errno));
     rec.config.out = perfwrite_open(rec.perf_data, &out);
     if (!rec.config.out)
         fail("cannot create %s: %s", rec.perf_data, strerror(errno));

@@ -595,6 +595,34 @@ flows int thread
 perf script --header-only -i int.o 2>/dev/null | grep -q '^# cmdline' && pass ||
     fail "after Ctrl-C the file has no features"
 
+# What the file was is kept, as perf record keeps it. A recording that is refused
+# leaves both as they are.
+kept() {
+    # shellcheck disable=SC2086
+    timeout 100 $mock "$capture" -q -o kept.o --per-thread $no_time \
+        ./spin 20 >out 2>err
+}
+echo first >kept.o
+kept && [ "$(cat kept.o.old)" = first ] &&
+    [ "$(head -c 8 kept.o)" = PERFILE2 ] && pass || fail "kept.o.old"
+cp kept.o second
+kept && cmp -s kept.o.old second && pass || fail "kept.o.old replaced"
+cp kept.o third
+! PMU_REFUSE=open,16 kept && cmp -s kept.o third && cmp -s kept.o.old second &&
+    pass || fail "a refused recording renames"
+rm kept.o.old && mkdir kept.o.old
+! kept && cmp -s kept.o third && pass || fail "kept.o.old is a folder"
+says 'cannot rename kept.o to kept.o.old: '
+: >empty.o && ln -s second kept.link
+# shellcheck disable=SC2086
+for name in empty.o kept.link; do
+    timeout 100 $mock "$capture" -q -o $name --per-thread $no_time \
+        ./spin 20 >out 2>err || fail "$name"
+done
+[ ! -e empty.o.old ] && pass || fail "an empty file is kept"
+[ "$(readlink kept.link.old)" = second ] && [ -f kept.link ] &&
+    [ ! -L kept.link ] && pass || fail "a link is kept"
+
 # Killed when so many bytes are played and taken: they are in the file. The
 # program goes on until then.
 whole=$(wc -l <dense.want)

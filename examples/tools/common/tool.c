@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- arguments ---- */
 
@@ -281,6 +282,22 @@ char *tool_join(const char *folder, const char *name)
     char *path = (char *) malloc(size);
     if (path) snprintf(path, size, "%s/%s", folder, name);
     return path;
+}
+
+int tool_keep_old(const char *path)
+{
+    struct stat there;
+    char *old;
+    int error;
+
+    if (stat(path, &there) || there.st_size == 0) return 0;
+    old = (char *) malloc(strlen(path) + sizeof(".old"));
+    if (!old) return -1;
+    sprintf(old, "%s.old", path);
+    error = rename(path, old) ? errno : 0;
+    free(old);
+    errno = error;
+    return error ? -1 : 0;
 }
 
 void tool_print(FILE *out, const char *text)

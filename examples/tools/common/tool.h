@@ -75,6 +75,10 @@ int tool_grow(void *array, size_t size, size_t item);
 /* FOLDER/NAME, allocated; NULL without memory. */
 char *tool_join(const char *folder, const char *name);
 
+/* As perf record does: what is at PATH and not empty becomes PATH.old. Returns
+ * 0; -1 with errno. Prints nothing. */
+int tool_keep_old(const char *path);
+
 /* Print a text that may be hostile: control bytes as \xNN. */
 void tool_print(FILE *out, const char *text);
 
