@@ -296,7 +296,9 @@ no_code() {
     flow --fields tid,ip none.data >got
     mv away tree
     grep -q "lost: no code" err &&
-        grep -q "lost: mappings without a file" err || return 1
+        grep -q "lost: mappings without a file" err &&
+        [ "$(grep -c 'not there: .*/tree; .*: --symfs <folder>$' err)" -eq 1 ] ||
+        return 1
     mv tree away
     flow --quiet --errors --fields tid,ip,kind none.data >got
     mv away tree
@@ -421,7 +423,8 @@ vdso() {
         cp err err.$given
     done
     grep -q "other version of the file; --force" err.clock.c &&
-        grep -q "lost: mappings without a file" err.none
+        grep -q "lost: mappings without a file" err.none &&
+        grep -qF 'not there: [vdso]; say where a copy is: --vdso <file>' err.none
 }
 check "--vdso" vdso
 

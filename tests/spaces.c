@@ -285,8 +285,14 @@ TEST(mappings)
     CHECK_EQ(apply(map(1, 0x1002, 1, 0, at_top("none"))), 1);
     sees(1, 0x1000, "23.bcd.");
     CHECK_EQ(s.losses.no_file, 1);
+    CHECK_EQ(apply(map(1, 0x1002, 1, 0, at_top("none"))), 1);
+    CHECK_EQ(apply(map(1, 0x1002, 1, 0, at_top("nor this"))), 1);
+    CHECK_EQ(s.losses.no_file, 3);
+    CHECK(strcmp(s.no_file[0], at_top("none")) == 0);
+    CHECK(strcmp(s.no_file[1], at_top("nor this")) == 0);
+    CHECK(!s.no_file[2]); // each name once
     CHECK_EQ(apply(map(1, 0x1003, 1, 100, at_top("a"))), 1); // beyond its end
-    CHECK_EQ(s.losses.no_file, 2);
+    CHECK_EQ(s.losses.no_file, 4);
     sees(1, 0x1000, "23..cd.");
     finish();
 }

@@ -482,6 +482,20 @@ static void print_loss(const session *s, const char *what, uint64_t count)
                 what, count);
 }
 
+/* The first files that are not there, and what helps. Where no code was missing
+ * nobody needs them. */
+static void print_no_files(const session *s)
+{
+    for (size_t i = 0; i < SPACES_NO_FILE && s->spaces.no_file[i]; i++) {
+        const char *const name = s->spaces.no_file[i];
+        if (!s->threads.losses[THREADS_NO_CODE]) return;
+        fprintf(stderr, "%s: not there: ", s->args->program);
+        tool_print(stderr, name);
+        fprintf(stderr, "; say where a copy is: %s\n",
+                strcmp(name, "[vdso]") ? "--symfs <folder>" : "--vdso <file>");
+    }
+}
+
 void session_losses(const session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
@@ -492,6 +506,7 @@ void session_losses(const session *s)
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
         print_loss(s, threads_text((threads_loss) i), s->threads.losses[i]);
     print_loss(s, "mappings without a file", l->no_file);
+    print_no_files(s);
     print_loss(s, "mappings of another version", l->other_build);
     print_loss(s, "jitdump files damaged", l->jit_damaged);
     print_loss(s, "jitdump files of another clock", l->jit_unsure);

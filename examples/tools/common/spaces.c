@@ -216,6 +216,19 @@ static int is_shown(image *layer, const files_file *file, uint64_t from,
         && section->from + (ip - section->base) == from;
 }
 
+/* Keep the first names, to be shown: each once. */
+static void note_no_file(spaces *s, const char *name)
+{
+    s->losses.no_file++;
+    for (size_t i = 0; i < SPACES_NO_FILE; i++) {
+        if (!s->no_file[i]) {
+            s->no_file[i] = tool_copy(name, strlen(name));
+            return;
+        }
+        if (strcmp(s->no_file[i], name) == 0) return;
+    }
+}
+
 /* The file of a mapping, if it is one and of the build that ran. */
 static const files_file *mapped_file(spaces *s, const spaces_process *p,
                                    const perfdata_record *r)
@@ -226,9 +239,7 @@ static const files_file *mapped_file(spaces *s, const spaces_process *p,
                           r->u.mmap.build_id, r->u.mmap.build_id_size,
                           &file)) {
     case BINARIES_FOUND: return file;
-    case BINARIES_NO_FILE:
-        s->losses.no_file++;
-        return NULL;
+    case BINARIES_NO_FILE: note_no_file(s, name); return NULL;
     case BINARIES_OTHER: break;
     default: return NULL;
     }
@@ -935,6 +946,7 @@ static void free_map(image *map)
 void spaces_free(spaces *s)
 {
     for (size_t i = 0; i < s->jit_count; i++) free_jit(s, s->jits[i]);
+    for (size_t i = 0; i < SPACES_NO_FILE; i++) free(s->no_file[i]);
     for (size_t i = 0; i < s->processes.size; i++) {
         spaces_process *p = (spaces_process *) s->processes.slots[i].item;
         if (p) drop_code(s, p->code);

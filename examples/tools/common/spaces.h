@@ -49,6 +49,8 @@
     "  --guest-map <folder>      code of guests: what its image.map lists.\n" \
     "  --force                   take files of another build, too.\n"
 
+#define SPACES_NO_FILE 4u /* names of files that are not there are kept */
+
 /* What cannot be found, counted. */
 typedef struct spaces_losses {
     uint64_t no_file;     /* mappings whose file is not there */
@@ -106,6 +108,7 @@ typedef struct spaces {
     uint8_t has_time;  /* the trace's clock is known: */
     uint64_t time[3];  /* its shift, mult, zero */
     spaces_losses losses;
+    char *no_file[SPACES_NO_FILE]; /* the first of those names, or NULL */
 
     /* private */
     char *own_cache;   /* defaults of options */
