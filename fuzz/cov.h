@@ -30,7 +30,8 @@ static int cov_next(fuzz_run *run)
     ipt_cov_decoder *d = (ipt_cov_decoder *) run->decoder;
     const int status = ipt_cov_run(d);
 
-    FUZZ_CHECK(run, status < 0 && status != IPT_EVENT_FIRST);
+    FUZZ_CHECK(run, status < 0);
+    FUZZ_CHECK(run, status != IPT_EVENT_FIRST);
     FUZZ_CHECK(run, status == IPT_END || d->verdict & IPT_COV_UNFINISHED);
     FUZZ_CHECK(run, status != IPT_END || !(d->verdict & IPT_COV_UNFINISHED));
     FUZZ_CHECK(run, status != IPT_NEED_PAGE || d->verdict & IPT_COV_NO_PAGE);

@@ -54,7 +54,8 @@ static inline uint64_t fuzz_packet(fuzz_run *run, const ipt_packet *packet)
         return packet->u.gap.lost;
     copy.size = 1; /* of a run of PAD */
     size = ipt_pkt_encode(bytes, sizeof(bytes), &copy);
-    FUZZ_CHECK(run, size > 0 && size <= (int) packet->size);
+    FUZZ_CHECK(run, size > 0);
+    FUZZ_CHECK(run, size <= (int) packet->size);
     FUZZ_CHECK(run, size == (int) packet->size || packet->type == IPT_PKT_PAD
                         || packet->type == IPT_PKT_CYC
                         || run->config.errata & IPT_ERRATUM_SKD007);
@@ -113,7 +114,8 @@ static inline int fuzz_pkt_next(fuzz_run *run)
         FUZZ_CHECK(run, fuzz_untouched(&packet, sizeof(packet)));
         return status;
     }
-    FUZZ_CHECK(run, packet.type && packet.type < IPT_PKT_COUNT);
+    FUZZ_CHECK(run, packet.type);
+    FUZZ_CHECK(run, packet.type < IPT_PKT_COUNT);
     FUZZ_CHECK(run, packet.size > 0);
     FUZZ_CHECK(run, packet.offset >= from
                         || (packet.type == IPT_PKT_PSB && run->lost
@@ -249,9 +251,10 @@ static inline void fuzz_event(fuzz_run *run, const ipt_event *event)
     const uint64_t begin = fuzz_begin(run->c);
     fuzz_item item;
 
-    FUZZ_CHECK(run, event->type && event->type < IPT_EVT_COUNT);
-    FUZZ_CHECK(run, event->offset >= begin
-                        && event->offset < fuzz_at(run)->offset);
+    FUZZ_CHECK(run, event->type);
+    FUZZ_CHECK(run, event->type < IPT_EVT_COUNT);
+    FUZZ_CHECK(run, event->offset >= begin);
+    FUZZ_CHECK(run, event->offset < fuzz_at(run)->offset);
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_EVENT;
     item.kind = event->type;
@@ -540,8 +543,10 @@ static inline int fuzz_blk_next(fuzz_run *run)
     if (status >= 0) {
         FUZZ_CHECK(run, block.count > 0);
         FUZZ_CHECK(run, block.kind < IPT_INSN_COUNT);
-        FUZZ_CHECK(run, block.last_size > 0 && block.last_size <= 15);
-        FUZZ_CHECK(run, block.mode && block.mode < IPT_MODE_COUNT);
+        FUZZ_CHECK(run, block.last_size > 0);
+        FUZZ_CHECK(run, block.last_size <= 15);
+        FUZZ_CHECK(run, block.mode);
+        FUZZ_CHECK(run, block.mode < IPT_MODE_COUNT);
         memset(&item, 0, sizeof(item));
         item.what = FUZZ_BLOCK;
         item.offset = block.offset;
@@ -666,7 +671,8 @@ static inline void fuzz_bytes(fuzz_run *run, const fuzz_item *item,
                         || n == IPT_BUDGET);
     if (n == IPT_OK) {
         n = fuzz_code(run, bytes, item->size, item->mode, ip, asid);
-        FUZZ_CHECK(run, n == item->size && !memcmp(bytes, got, item->size));
+        FUZZ_CHECK(run, n == item->size);
+        FUZZ_CHECK(run, !memcmp(bytes, got, item->size));
     }
     run->answer = answer;
     run->calls = calls;
@@ -736,8 +742,10 @@ static inline int fuzz_insn_next(fuzz_run *run)
     status = ipt_insn_next((ipt_insn_decoder *) run->decoder, &insn);
     if (status >= 0) {
         FUZZ_CHECK(run, insn.kind < IPT_INSN_COUNT);
-        FUZZ_CHECK(run, insn.size > 0 && insn.size <= 15);
-        FUZZ_CHECK(run, insn.mode && insn.mode < IPT_MODE_COUNT);
+        FUZZ_CHECK(run, insn.size > 0);
+        FUZZ_CHECK(run, insn.size <= 15);
+        FUZZ_CHECK(run, insn.mode);
+        FUZZ_CHECK(run, insn.mode < IPT_MODE_COUNT);
         memset(&item, 0, sizeof(item));
         item.what = FUZZ_INSN;
         item.offset = insn.offset;

@@ -556,7 +556,8 @@ static inline int fuzz_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
 {
     fuzz_run *run = (fuzz_run *) context;
 
-    FUZZ_CHECK(run, size > 0 && size <= 4096);
+    FUZZ_CHECK(run, size > 0);
+    FUZZ_CHECK(run, size <= 4096);
     FUZZ_CHECK(run, ip % 4096 + size <= 4096);
     run->calls++;
     memset(buffer, 0xcc, size); /* all of it is the callback's to write */
@@ -604,7 +605,8 @@ static inline int fuzz_unknown(ipt_packet *packet, const uint8_t *bytes,
     fuzz_run *run = (fuzz_run *) context;
     const unsigned key = bytes[0] ^ (size > 1 && bytes[0] == 2 ? bytes[1] : 0u);
 
-    FUZZ_CHECK(run, size > 0 && size <= 16);
+    FUZZ_CHECK(run, size > 0);
+    FUZZ_CHECK(run, size <= 16);
     fuzz_sink += bytes[size - 1];
     memset(&packet->u, (int) key, sizeof(packet->u));
     if (key % 4 != 3)
@@ -828,15 +830,20 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
         fprintf(stderr, "%s: status %d (%s)\n", run->layer->name, status,
                 ipt_status_name(status));
     FUZZ_CHECK(run, fuzz_known(run, status, sync));
-    FUZZ_CHECK(run, at->offset >= begin && at->offset <= end);
+    FUZZ_CHECK(run, at->offset >= begin);
+    FUZZ_CHECK(run, at->offset <= end);
     FUZZ_CHECK(run, at->release <= at->offset);
     FUZZ_CHECK(run, at->release >= begin);
     FUZZ_CHECK(run, status >= 0 || at->error == status
                         || (layer->flow && at->error == IPT_END));
-    if (at->valid & IPT_AT_SYNC)
-        FUZZ_CHECK(run, at->sync >= begin && at->sync + 16 <= end);
-    if (status == IPT_BUDGET)
-        FUZZ_CHECK(run, run->config.fuel && run->fuel == 0);
+    if (at->valid & IPT_AT_SYNC) {
+        FUZZ_CHECK(run, at->sync >= begin);
+        FUZZ_CHECK(run, at->sync + 16 <= end);
+    }
+    if (status == IPT_BUDGET) {
+        FUZZ_CHECK(run, run->config.fuel);
+        FUZZ_CHECK(run, run->fuel == 0);
+    }
     if (status == IPT_MORE)
         FUZZ_CHECK(run, run->trace.open);
     if (status == IPT_END)
@@ -851,15 +858,18 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
                                 && run->config.flags & IPT_CONFIG_RELATIVE_IP)
                             || !fuzz_pure(run->c));
     }
-    if (status == IPT_ERR_IMAGE)
-        FUZZ_CHECK(run, run->answer < 0 && at->image_error == run->answer);
+    if (status == IPT_ERR_IMAGE) {
+        FUZZ_CHECK(run, run->answer < 0);
+        FUZZ_CHECK(run, at->image_error == run->answer);
+    }
     if (status <= IPT_ERR_IMAGE && run->layer->flow)
         FUZZ_CHECK(run, at->valid & IPT_AT_IP
                             || (run->config.unknown
                                 && status == IPT_ERR_CALLBACK));
-    if (status <= IPT_ERR_OPCODE && !sync)
-        FUZZ_CHECK(run, at->packet_offset >= begin
-                            && at->packet_offset <= at->offset);
+    if (status <= IPT_ERR_OPCODE && !sync) {
+        FUZZ_CHECK(run, at->packet_offset >= begin);
+        FUZZ_CHECK(run, at->packet_offset <= at->offset);
+    }
 }
 
 /* Bring the page that is missing. Returns 0 if there is none. */
@@ -1068,9 +1078,10 @@ static inline void fuzz_back(fuzz_run *run)
         fprintf(stderr, "%s: back: %d, on little fuel %d\n",
                 run->layer->name, want, got);
     FUZZ_CHECK(run, got < 0 ? got == want : want >= 0);
-    if (got >= 0 && !run->layer->most) /* others look ahead, as fuel allows */
-        FUZZ_CHECK(run, fuzz_at(run)->sync == there.sync
-                            && fuzz_at(run)->offset == there.offset);
+    if (got >= 0 && !run->layer->most) { // others look ahead, as fuel allows
+        FUZZ_CHECK(run, fuzz_at(run)->sync == there.sync);
+        FUZZ_CHECK(run, fuzz_at(run)->offset == there.offset);
+    }
     memcpy(run->decoder, keep, size);
     free(keep);
 }

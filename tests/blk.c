@@ -319,7 +319,8 @@ TEST(endless_nops)
     CHECK(ipt_blk_sync_forward(&places[place].blk) >= 0);
     while ((status = ipt_blk_next(&places[place].blk, &k)) >= 0) n++;
     CHECK_EQ(status, IPT_ERR_LOOP);
-    CHECK(n > 2 && n < 100000);
+    CHECK(n > 2);
+    CHECK(n < 100000);
     CHECK_EQ(ipt_blk_next(&places[place].blk, &k), IPT_ERR_LOOP);
     feed_end(&f);
 }
@@ -362,7 +363,8 @@ TEST(endless_after_a_branch)
         begin(&how, r.code, IPT_CONFIG_END_ON_JUMP);
         CHECK(ipt_blk_sync_forward(d) >= 0);
         while (n < 100 && ipt_blk_next(d, &k) >= 0) n++;
-        CHECK(n >= 11 && n < 100);
+        CHECK(n >= 11);
+        CHECK(n < 100);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_ERR_LOOP);
         feed_end(&f);
     }
@@ -860,8 +862,10 @@ static int check_resync(uint64_t start)
     decode_on(&plain, code, flags, 0, 1, &blocks);
     if (insns.count >= LOG_MAX - 100) return 0;
     CHECK(insns.status != IPT_ERR_INTERNAL);
-    CHECK(insns.status < 0 && insns.status != IPT_ERR_LOOP
-          && insns.status != IPT_ERR_MISMATCH && insns.status != IPT_NEED_PAGE);
+    CHECK(insns.status < 0);
+    CHECK(insns.status != IPT_ERR_LOOP);
+    CHECK(insns.status != IPT_ERR_MISMATCH);
+    CHECK(insns.status != IPT_NEED_PAGE);
     CHECK_EQ(blocks.status, insns.status);
     if (!same_places(name, &insns, &blocks)) return 0;
     FOR_ALL_MANNERS(how)

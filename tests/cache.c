@@ -28,7 +28,8 @@ static uint64_t read_low, read_high;
 static area *nops(uint64_t cr3, uint64_t ip, size_t size)
 {
     area *a = &areas[area_count++];
-    CHECK(area_count <= LENGTH(areas) && size <= SPAN);
+    CHECK(area_count <= LENGTH(areas));
+    CHECK(size <= SPAN);
     a->cr3 = cr3;
     a->ip = ip;
     a->size = size;
@@ -503,7 +504,8 @@ static uint64_t linear_section(const ipt_asid *asid, uint64_t ip, void *context)
 {
     (void) asid, (void) context;
     sections_asked++;
-    CHECK(reads && ip - areas[0].ip < areas[0].size);
+    CHECK(reads);
+    CHECK(ip - areas[0].ip < areas[0].size);
     return ip >> 4;
 }
 
@@ -986,7 +988,8 @@ TEST(wrapped_run_in_use)
             CHECK_EQ(insn.ip, (uint32_t) (0xfffffffd + i));
         }
         CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
-        CHECK(insn.ip == 4 && insn.kind == IPT_INSN_JCC);
+        CHECK(insn.ip == 4);
+        CHECK(insn.kind == IPT_INSN_JCC);
     }
 }
 
@@ -1587,7 +1590,8 @@ static void check_liar(int result, uint8_t size, uint8_t kind, int status)
             CHECK_EQ(ipt_blk_next(&blk_decoder, &block), status);
             CHECK_EQ(insn_decoder.at.ip, 0x1000);
         }
-        CHECK(asked_least > 0 && asked_most <= 4096);
+        CHECK(asked_least > 0);
+        CHECK(asked_most <= 4096);
         CHECK_EQ(asked_mode, IPT_MODE_32);
         CHECK(asked_context == &said);
         CHECK(asked < 1000);
@@ -1746,7 +1750,9 @@ static int part_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     (void) asid;
     (void) context;
     part_reads++;
-    CHECK(size >= 1 && size <= 96 && ip % 4096 + size <= 4096);
+    CHECK(size >= 1);
+    CHECK(size <= 96);
+    CHECK(ip % 4096 + size <= 4096);
     if (part_whole) memset(buffer, 0xc3, size); /* it is not to be looked at */
     if (ip < PARTS || ip >= end) return 0;
     if (size > end - ip && part_whole) return IPT_NEED_PAGE;
@@ -1914,9 +1920,14 @@ TEST(fuel_counts_callbacks)
         config.read = stingy_read;
         config.fuel = &units;
         CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
-        CHECK(insn.ip == 0x1000 && insn.kind == IPT_INSN_JMP_INDIRECT);
-        if (size == 2) CHECK(reads > 2 && reads <= 20);
-        else CHECK_EQ(reads, 2); /* fewer, and that will do */
+        CHECK(insn.ip == 0x1000);
+        CHECK(insn.kind == IPT_INSN_JMP_INDIRECT);
+        if (size == 2) {
+            CHECK(reads > 2);
+            CHECK(reads <= 20);
+        } else {
+            CHECK_EQ(reads, 2); /* fewer, and that will do */
+        }
         CHECK(1000 - units >= reads + 2); /* it was classified and walked */
         config.fuel = NULL;
     }
@@ -2131,7 +2142,8 @@ TEST(numbers_by_both_names)
         with = number_of(&cache, first_space.cr3);
         config.space = half_space;
         if (how == 2) with = number_of(&cache, first_space.cr3);
-        CHECK(with != without && with != other);
+        CHECK(with != without);
+        CHECK(with != other);
         keep_run(without, 0x1000);
         keep_run(with, 0x1000);
         keep_run(with, 0x2000);

@@ -627,8 +627,9 @@ static void check_code(const char *hex, uint8_t mode, int kind,
         free(copy);
         if (size < whole) {
             good &= CHECK_EQ(status, IPT_MORE);
-            good &= CHECK(code.size == 77 && code.kind == 77
-                          && code.ip16 == 77 && code.displacement == -77);
+            good &= CHECK_EQ(code.size, 77) && CHECK_EQ(code.kind, 77)
+                && CHECK_EQ(code.ip16, 77)
+                && CHECK_EQ(code.displacement, -77);
             continue;
         }
         good &= CHECK_EQ(status, 0) && CHECK_EQ(code.size, whole)
@@ -763,7 +764,8 @@ TEST(sweep)
             CHECK_EQ(status, IPT_ERR_BAD_INSN);
             continue;
         }
-        if (!CHECK(code.size && code.size <= 15 && code.kind < IPT_INSN_COUNT))
+        if (!CHECK(code.size) || !CHECK(code.size <= 15)
+            || !CHECK(code.kind < IPT_INSN_COUNT))
             continue;
         status = ipt_classify(&again, bytes, code.size, mode, NULL);
         CHECK(status == 0);
@@ -796,9 +798,10 @@ TEST(plain)
         CHECK_EQ(ipt_classify(&code, bytes, sizeof bytes, mode, NULL), 0);
         CHECK(code.size == size);
         CHECK(code.kind == plain.kind);
-        if (code.kind != IPT_INSN_OTHER)
-            CHECK(code.displacement == plain.displacement
-                  && code.ip16 == plain.ip16);
+        if (code.kind != IPT_INSN_OTHER) {
+            CHECK_EQ(code.displacement, plain.displacement);
+            CHECK_EQ(code.ip16, plain.ip16);
+        }
         seen |= 1u << size;
         ends |= 1u << code.kind;
     }

@@ -1340,7 +1340,7 @@ TEST(largest_bitmap)
     const size_t size = write_run(bytes, 0);
     for (size_t i = 0; i < LENGTH(sizes); i++) {
         uint8_t *maps[2] = {calloc(1, sizes[i]), calloc(1, sizes[i])};
-        if (!CHECK(maps[0] && maps[1])) return;
+        if (!CHECK(maps[0]) || !CHECK(maps[1])) return;
         loop_init(&kept, 0, 0, 4096);
         kept.cov.bitmap = maps[0];
         kept.cov.bitmap_size = sizes[i];
@@ -2321,7 +2321,7 @@ TEST(R5_memo_is_emptied_in_parts)
     uint64_t fuel = 0;
     size_t bytes_set = 0, worst = 0, all = 0;
     int status = IPT_BUDGET;
-    if (!CHECK(many && bytes)) return;
+    if (!CHECK(many) || !CHECK(bytes)) return;
     static const ipt_packet two = TNT(2, 2);
     const ipt_segment piece = {bytes, spaces_trace(bytes, &two)};
     const ipt_trace trace = {&piece, 1, 0, 0};

@@ -75,13 +75,14 @@ TEST(a_part_is_loaded)
     uint8_t *data;
     write_at(in_folder("plain"), 0, "0123456789", 10);
     data = files_load(path, 2, 5, &size);
-    if (CHECK(data && size == 3)) CHECK(memcmp(data, "234", 3) == 0);
+    if (CHECK(data) && CHECK(size == 3)) CHECK(memcmp(data, "234", 3) == 0);
     free(data);
     data = files_load(path, 8, UINT64_MAX, &size);
-    if (CHECK(data && size == 2)) CHECK(memcmp(data, "89", 2) == 0);
+    if (CHECK(data) && CHECK(size == 2)) CHECK(memcmp(data, "89", 2) == 0);
     free(data);
     data = files_load(path, 10, UINT64_MAX, &size);
-    CHECK(data && size == 0);
+    CHECK(data);
+    CHECK_EQ(size, 0);
     free(data);
     CHECK(!files_load(path, 11, UINT64_MAX, &size));
     CHECK_EQ(size, 1);
@@ -182,7 +183,9 @@ TEST(many_names)
             if (!again) write_at(in_folder(name), 0, name, 5);
             file = files_get(&disk, in_folder(name));
             if (!again) first[i] = file;
-            CHECK(file && file == first[i] && strcmp(file->name, path) == 0);
+            if (!CHECK(file)) return;
+            CHECK(file == first[i]);
+            CHECK(strcmp(file->name, path) == 0);
         }
     }
     CHECK_EQ(disk.count, 300);

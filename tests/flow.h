@@ -1806,7 +1806,8 @@ static int memory_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     size_t n;
     (void) asid;
     m->calls++;
-    CHECK(size > 0 && buffer);
+    CHECK(size > 0);
+    CHECK(buffer);
     if (!c || !memory_here(m, ip)) return m->calls % 2 ? 0 : IPT_NEED_PAGE;
     n = c->size - (size_t) (ip - c->ip);
     if (n > size) n = size;

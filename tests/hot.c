@@ -714,7 +714,9 @@ TEST(full_tables)
         if (test_.bad) printf("    seed %u\n", (unsigned) first);
         seed = first;
     }
-    CHECK(lost[0] && lost[1] && lost[2]);
+    CHECK(lost[0]);
+    CHECK(lost[1]);
+    CHECK(lost[2]);
 }
 
 /* Each kind of loss is counted where it happens. */
@@ -817,7 +819,8 @@ static void check_tables(void)
         kept++;
         CHECK_EQ(t->first, in.hot.room_ + pool);
         pool += t->count;
-        CHECK(in.heads[t->head_].used && in.heads[t->head_].trace_ == i + 1);
+        CHECK(in.heads[t->head_].used);
+        CHECK(in.heads[t->head_].trace_ == i + 1);
         CHECK(hot_same_tag(&in.heads[t->head_].tag, &t->tag));
         CHECK_EQ(in.blocks[t->first].ip, t->tag.ip);
     }

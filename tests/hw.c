@@ -485,9 +485,11 @@ TEST(changed_bits)
             n = ipt_segments_from_topa(s, 64, &topa);
             CHECK(n > 0 || n == IPT_ERR_ROOM || n == IPT_ERR_ARG ||
                   n == IPT_ERR_CALLBACK);
-            while (n-- > 0)
-                CHECK(s[n].size && s[n].data >= memory &&
-                      s[n].data + s[n].size <= memory + MEMORY);
+            while (n-- > 0) {
+                CHECK(s[n].size);
+                CHECK(s[n].data >= memory);
+                CHECK(s[n].data + s[n].size <= memory + MEMORY);
+            }
         }
     }
 }

@@ -769,7 +769,8 @@ TEST(endless_nops)
     CHECK(sync() >= 0);
     while ((status = ipt_insn_next(&places[place], &insn)) >= 0) n++;
     CHECK_EQ(status, IPT_ERR_LOOP);
-    CHECK(n > 65536 && n < UINT32_MAX);
+    CHECK(n > 65536);
+    CHECK(n < UINT32_MAX);
     CHECK_EQ(ipt_insn_next(&places[place], &insn), IPT_ERR_LOOP);
     feed_end(&f);
 }

@@ -81,7 +81,7 @@ static inline void lockstep(const fuzz_layer *layer, const fuzz_case *c,
     }
     fuzz_close(&a);
     fuzz_close(&b);
-    if (!CHECK(!a.log->cut && !b.log->cut))
+    if (!CHECK(!a.log->cut) || !CHECK(!b.log->cut))
         printf("    %s: an item that is too long\n", lockstep_what);
     else if (same)
         lockstep_compare(a.log, b.log, 1, b.quiet);

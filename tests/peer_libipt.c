@@ -236,7 +236,8 @@ static int files_map(files *f, const char *dir)
         r->bytes = NULL;
         if (strcmp(name, "-") != 0) {
             int i = files_open(f, dir, name);
-            if (!CHECK(i >= 0 && offset + length <= f->size[i])) continue;
+            if (!CHECK(i >= 0)) continue;
+            if (!CHECK(offset + length <= f->size[i])) continue;
             r->bytes = f->bytes[i] + offset;
         }
         f->code.count++;

@@ -396,7 +396,7 @@ static void check_cuts(const pair *whole)
     for (size_t size = 0; size < whole->our.size; size++) {
         pair p;
         look(&p, whole->bytes, size, whole->mode);
-        if (!CHECK(p.ours == IPT_MORE && p.theirs == IPT_MORE))
+        if (!CHECK(p.ours == IPT_MORE) || !CHECK(p.theirs == IPT_MORE))
             print_pair(&p, "cut");
     }
 }

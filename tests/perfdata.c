@@ -1044,9 +1044,10 @@ static unsigned read_all(void)
         CHECK(rec.offset >= last);
         CHECK(rec.offset <= whole_size);
         last = rec.offset;
-        if (status >= 0 && rec.type == PERFDATA_AUXTRACE)
-            CHECK(rec.u.auxtrace.left <= whole_size
-                  && rec.u.auxtrace.data <= whole_size - rec.u.auxtrace.left);
+        if (status >= 0 && rec.type == PERFDATA_AUXTRACE) {
+            CHECK(rec.u.auxtrace.left <= whole_size);
+            CHECK(rec.u.auxtrace.data <= whole_size - rec.u.auxtrace.left);
+        }
         if (status >= 0) count++;
         if (count > 100000) break;
     } while (status >= 0 || status == PERFDATA_ERR_FIELDS
@@ -1578,8 +1579,10 @@ TEST(snapshots_that_repeat)
         CHECK_EQ(perfdata_queues_trim(&q, &ring_file), 0);
         CHECK_EQ(queues[0].count, 3);
         if (!pieces[1].gap) CHECK_EQ(pieces[1].size, 0);
-        for (unsigned i = 0; i < 3; i++)
-            CHECK(pieces[i].size <= 1200 && pieces[i].data <= used);
+        for (unsigned i = 0; i < 3; i++) {
+            CHECK(pieces[i].size <= 1200);
+            CHECK(pieces[i].data <= used);
+        }
     }
     no_queues(); // no PSB, other queues, and a file that ends
     q.snapshot = 1;

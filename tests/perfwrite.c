@@ -40,7 +40,7 @@ static size_t find_record(size_t *at, unsigned type)
         const size_t found = *at;
         const unsigned this_type = (unsigned) get(found, 4);
         const size_t size = (size_t) get(found + 6, 2);
-        if (!CHECK(size >= 8 && size % 8 == 0)) return 0;
+        if (!CHECK(size >= 8) || !CHECK(size % 8 == 0)) return 0;
         *at += size;
         if (this_type == 71) *at += (size_t) get(found + 8, 8);
         if (this_type == type) return found;
@@ -327,7 +327,7 @@ static void check_pieces(uint32_t number, size_t size, unsigned least)
         CHECK_EQ(bytes % 8, 0);
         if (get(found + 32, 4) != number) continue;
         CHECK_EQ(get(found + 16, 8), done);
-        if (!CHECK(done < size && begins[done])) return;
+        if (!CHECK(done < size) || !CHECK(begins[done])) return;
         /* what follows is padding; the next piece says how much */
         size_t next = at, later;
         while ((later = find_record(&next, 71)) != 0

@@ -400,7 +400,7 @@ TEST(flow)
     CHECK_EQ(shell("%s | cmp - %s.out", path, path), 0);
     text(path, sizeof(path), "%s/flow.on", folder);
     meta = load(path, "meta", &size);
-    CHECK(meta && strstr((char *) meta, "\nended=exit 42\n"));
+    if (CHECK(meta)) CHECK(strstr((char *) meta, "\nended=exit 42\n"));
     free(meta);
 
     /* Code that changes is refused, and nothing wrong remains. */

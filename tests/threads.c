@@ -217,7 +217,9 @@ TEST(what_cannot_be_told)
     three(1);
     CHECK_EQ(run(), 0);
     CHECK_EQ(ends, 19);
-    CHECK(sures[0] && sures[1] && sures[2]); // by time
+    CHECK(sures[0]);
+    CHECK(sures[1]);
+    CHECK(sures[2]); // by time
     CHECK(!sures[9]);
     CHECK(sures[18]);
     CHECK_EQ(tids[18], 4);
@@ -395,7 +397,10 @@ static void other_code(uint32_t pid)
     sw_piece(&t, 0, 0, 0, sw_size, 0);
     CHECK_EQ(run(), 0);
     CHECK_EQ(ends, 4);
-    for (size_t i = 0; i < ends; i++) CHECK(tids[i] == 2 && sures[i]);
+    for (size_t i = 0; i < ends; i++) {
+        CHECK_EQ(tids[i], 2);
+        CHECK(sures[i]);
+    }
     CHECK_EQ(t.losses[THREADS_ERROR], 0);
     threads_free(&t);
 }
@@ -414,7 +419,10 @@ TEST(queue_of_a_thread)
     sw_piece(&t, UINT32_MAX, 6, 0, sw_size, 0);
     CHECK_EQ(run(), 0);
     CHECK_EQ(ends, 5);
-    for (size_t i = 0; i < ends; i++) CHECK(tids[i] == 6 && sures[i]);
+    for (size_t i = 0; i < ends; i++) {
+        CHECK_EQ(tids[i], 6);
+        CHECK(sures[i]);
+    }
     threads_free(&t);
 }
 
@@ -455,7 +463,8 @@ TEST(losses)
     CHECK_EQ(t.losses[THREADS_SIDEBAND], 7);
     CHECK_EQ(t.losses[THREADS_TRUNCATED], 1);
     CHECK_EQ(lost_count[THREADS_TRUNCATED], 1);
-    CHECK(!sures[0] && !sures[1]); // perhaps there were other threads
+    CHECK(!sures[0]);
+    CHECK(!sures[1]); // perhaps there were other threads
     threads_free(&t);
 }
 

@@ -195,7 +195,7 @@ TEST(perfetto)
         if (!event) continue;
         type = field_of(event, event_size, EVENT_TYPE, NULL);
         track = field_of(event, event_size, EVENT_TRACK, NULL);
-        if (!CHECK(track >= 1 && track <= THREADS)) continue;
+        if (!CHECK(track >= 1) || !CHECK(track <= THREADS)) continue;
         if (type == TYPE_BEGIN) {
             CHECK(field_of(event, event_size, EVENT_NAME_IID, NULL) <= 6);
             begins++;

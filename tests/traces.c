@@ -353,7 +353,7 @@ TEST(events)
     status = ipt_evt_sync_forward(&decoder);
     while (status >= 0) {
         while ((status = ipt_evt_next(&decoder, &e)) >= 0)
-            if (CHECK(e.type > IPT_EVT_NONE && e.type < IPT_EVT_COUNT))
+            if (CHECK(e.type > IPT_EVT_NONE) && CHECK(e.type < IPT_EVT_COUNT))
                 counts[e.type][(e.flags & IPT_EVENT_STATUS) != 0]++;
         if (status == IPT_END) break;
         if (expected_number("event_errors", 10) == 0)
@@ -564,7 +564,8 @@ static int answer(run *r, int status)
         else r->trace.open = 0;
         return 1;
     case IPT_BUDGET:
-        CHECK(r->how.fuel && r->fuel == 0);
+        CHECK(r->how.fuel);
+        CHECK_EQ(r->fuel, 0);
         r->fuel = r->how.fuel;
         return 1;
     case IPT_NEED_PAGE: return supply(r, at(r));
@@ -1381,7 +1382,7 @@ static void encode_vector(const vector *v, const ipt_packet *p)
     CHECK_EQ(size, v->length);
     if (strcmp(v->type, "PWRE") == 0 || strcmp(v->type, "PWRX") == 0)
         return; // some of the rows have reserved bits set
-    CHECK(size > 0 && memcmp(bytes, v->bytes, (size_t) size) == 0);
+    if (CHECK(size > 0)) CHECK(memcmp(bytes, v->bytes, (size_t) size) == 0);
 }
 
 TEST(vectors)

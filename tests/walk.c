@@ -133,7 +133,10 @@ TEST(calls)
     CHECK(!ipti_calls_pop(&calls, &ip));
     for (i = 1; i <= 70; i++) ipti_calls_push(&calls, i);
     CHECK_EQ(calls.count, 64);
-    for (i = 70; i > 6; i--) CHECK(ipti_calls_pop(&calls, &ip) && ip == i);
+    for (i = 70; i > 6; i--) {
+        CHECK(ipti_calls_pop(&calls, &ip));
+        CHECK_EQ(ip, i);
+    }
     CHECK(!ipti_calls_pop(&calls, &ip)); /* the oldest six are lost */
     for (i = 1; i <= 60; i++) ipti_calls_push(&calls, i);
     ipti_calls_keep(&calls, 4);

@@ -212,14 +212,16 @@ TEST(page_faults)
             libxdc_enable_tracing(xdc);
         while ((result = decode(xdc)) == decoder_page_fault && faults < 9) {
             const uint64_t page = libxdc_get_page_fault_addr(xdc) - prog.base;
-            CHECK(page % PAGE == 0 && page / PAGE < PAGES);
+            CHECK(page % PAGE == 0);
+            CHECK(page / PAGE < PAGES);
             CHECK(b.absent[page / PAGE % PAGES]);
             b.absent[page / PAGE % PAGES] = 0;
             libxdc_bitmap_reset(xdc);
             faults++;
         }
         CHECK_EQ(result, decoder_success);
-        CHECK(faults > 0 && faults <= PAGES);
+        CHECK(faults > 0);
+        CHECK(faults <= PAGES);
         libxdc_disable_tracing(xdc);
         libxdc_bitmap_reset(xdc);
         CHECK_EQ(decode(xdc), decoder_success);
@@ -977,7 +979,7 @@ static void compare(const char *name, uint64_t filter[4][2],
     double best[2] = {1e9, 1e9};
     int is_slow; /* with a trace that can be timed */
 
-    if (!CHECK(copy && a && b)) return;
+    if (!CHECK(copy) || !CHECK(a) || !CHECK(b)) return;
     memcpy(copy, trace, size);
     memset(copy + size, 0x55, 64);
     for (int i = 0; i < ROUNDS; i++) {

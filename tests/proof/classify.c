@@ -6,7 +6,9 @@
 
 static void check_code(const ipt_code *code, size_t size)
 {
-    CHECK(code->size >= 1 && code->size <= 15 && code->size <= size);
+    CHECK(code->size >= 1);
+    CHECK(code->size <= 15);
+    CHECK(code->size <= size);
     CHECK(code->kind < IPT_INSN_COUNT);
 }
 

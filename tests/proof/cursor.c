@@ -175,7 +175,8 @@ static void move(void)
 
 int given_ipti_cur_seek(ipt_cursor_ *c, uint64_t pos)
 {
-    CHECK(c == cur && is_place());
+    CHECK(c == cur);
+    CHECK(is_place());
     cur->quick = 0;
     if (pos < trace.offset) {
         cur->seg = IPTI_NOWHERE;
@@ -202,7 +203,8 @@ int given_ipti_cur_bytes(ipt_cursor_ *c, uint64_t pos, uint8_t *window,
     int status = IPT_OK;
     unsigned i;
 
-    CHECK(c == cur && is_place());
+    CHECK(c == cur);
+    CHECK(is_place());
     if (cur->origin != trace.offset || cur->seg >= trace.count || nondet_u8())
         status = given_ipti_cur_seek(c, pos);
     if (status == IPT_OK && most == 0 && nondet_u8())
@@ -228,7 +230,9 @@ int given_ipti_psb_search(ipt_cursor_ *c, uint64_t *pos, uint32_t *run,
     const uint32_t kept = ipti_psb_kept(*run);
     const int status = nondet_int();
 
-    CHECK(c == cur && is_place() && *run <= 18);
+    CHECK(c == cur);
+    CHECK(is_place());
+    CHECK(*run <= 18);
     move();
     cur->quick = 0;
     *pos = nondet_u64();
@@ -245,7 +249,8 @@ int given_ipti_sync_here(ipt_cursor_ *c, uint64_t pos)
 {
     const int status = nondet_int();
 
-    CHECK(c == cur && is_place());
+    CHECK(c == cur);
+    CHECK(is_place());
     (void) pos;
     move();
     cur->quick = 0;
@@ -270,7 +275,8 @@ void prove_cursor_init(void) /* unwind 5 */
         return;
     }
     CHECK(is_cursor());
-    CHECK(cur->state == IPTI_CUR_NOSYNC && cur->block == 0);
+    CHECK(cur->state == IPTI_CUR_NOSYNC);
+    CHECK(cur->block == 0);
     CHECK(ipti_config_values(&config) >= 0);
     REACH(trace.count == SEGMENTS);
 }
@@ -286,13 +292,17 @@ void prove_cursor_seek(void) /* unwind 5, slow: only with FULL=1 */
     status = ipti_cur_seek(cur, pos);
     CHECK(is_cursor());
     CHECK(cur->quick == 0);
-    if (status == IPT_OK)
+    if (status == IPT_OK) {
         CHECK(is_here(pos));
-    else if (status == IPT_BUDGET)
-        CHECK(config.fuel && fuel == 0 && cur->seg == IPTI_NOWHERE
-              && cur->origin == trace.offset);
-    else
-        CHECK(status == IPT_ERR_GONE && pos < trace.offset);
+    } else if (status == IPT_BUDGET) {
+        CHECK(config.fuel);
+        CHECK(fuel == 0);
+        CHECK(cur->seg == IPTI_NOWHERE);
+        CHECK(cur->origin == trace.offset);
+    } else {
+        CHECK(status == IPT_ERR_GONE);
+        CHECK(pos < trace.offset);
+    }
     REACH(status == IPT_OK && cur->piece == 2 && pos == begins[3]);
     REACH(status == IPT_OK && cur->seg == 1);
     REACH(status == IPT_ERR_GONE);
@@ -343,7 +353,8 @@ void prove_cursor_here(void) /* unwind 17, given ipti_cur_bytes */
     stop = nondet_u64();
     status = ipti_sync_here(cur, nondet_u64());
     CHECK(is_place());
-    CHECK(status >= 0 && status <= 2);
+    CHECK(status >= 0);
+    CHECK(status <= 2);
     REACH(status == 0);
     REACH(status == 1);
     REACH(status == 2);

@@ -55,7 +55,8 @@ static void proof_move(void *to, const void *from, size_t size)
 
     CHECK(size % sizeof(ipt_pending_) == 0);
     CHECK(n <= QUEUE);
-    CHECK(t <= QUEUE - n && f <= QUEUE - n);
+    CHECK(t <= QUEUE - n);
+    CHECK(f <= QUEUE - n);
     CHECK(is_queue());
     for (i = 0; i < QUEUE; i++) {
         evt.pending[i] = nondet_pending();

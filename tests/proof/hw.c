@@ -36,8 +36,10 @@ void prove_hw_topa(void) /* unwind 6 */
     CHECK(n <= (int) room);
     CHECK(n >= 0 || n == IPT_ERR_ROOM || n == IPT_ERR_CALLBACK
           || n == IPT_ERR_ARG);
-    if (n > 0)
-        CHECK(segments[ROOM - room].data && segments[ROOM - room].size);
+    if (n > 0) {
+        CHECK(segments[ROOM - room].data);
+        CHECK(segments[ROOM - room].size);
+    }
     REACH(n == ROOM);
     REACH(n == 0);
     REACH(n == IPT_ERR_ROOM);

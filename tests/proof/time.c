@@ -20,7 +20,8 @@ static void check_time(const ipt_clock *clock, const ipt_clock *before,
 {
     CHECK(status == IPT_OK || status == IPT_NO_TIME || status == IPT_ERR_CONTEXT
           || status == IPT_ERR_CONFIG || status == IPT_ERR_PACKET);
-    CHECK(clock->config_ == config && clock->magic_ == before->magic_);
+    CHECK(clock->config_ == config);
+    CHECK(clock->magic_ == before->magic_);
     CHECK(clock->lost_mtc == 0 || clock->lost_mtc >= before->lost_mtc);
     CHECK(clock->lost_cyc == 0 || clock->lost_cyc >= before->lost_cyc);
     /* A clock that is not to go back: not by a TSC's 56 bits. */
