@@ -44,9 +44,14 @@ static int cov_resync(void *decoder)
     return ipt_cov_resync((ipt_cov_decoder *) decoder);
 }
 
+static int cov_start(void *decoder, const ipt_start *start)
+{
+    return ipt_cov_start((ipt_cov_decoder *) decoder, start);
+}
+
 static const fuzz_layer fuzz_cov
     = {"cov", sizeof(ipt_cov_decoder), NULL, NULL, NULL, NULL, cov_next,
-       cov_resync, IPT_ERR_MODE, 1, 0, NULL};
+       cov_resync, IPT_ERR_MODE, 1, 0, cov_start};
 
 /* Give the trace anew, in pieces of the way. */
 static void open_run(fuzz_run *run, const fuzz_case *c, int way)
@@ -69,9 +74,13 @@ static void close_run(fuzz_run *run)
 /* Cover the trace of an open run. Returns 0 if it was cut short. */
 static int cover_run(fuzz_run *run, edge_list *l)
 {
+    const ipt_start *start = fuzz_state(run->c);
     const ipt_cov_decoder *d;
-    int status = fuzz_call(run, FUZZ_DO_NEXT);
+    int status;
 
+    if (start)
+        FUZZ_CHECK(run, cov_start(run->decoder, start) >= 0);
+    status = fuzz_call(run, FUZZ_DO_NEXT);
     l->errors = 0;
     while (status != IPT_END && !run->stop) {
         l->errors++;
@@ -101,12 +110,14 @@ static int list_insns(fuzz_run *run, const fuzz_case *c)
     open_run(run, c, FUZZ_RUN_QUIET);
     run->fuel = 4 * FUZZ_WORK;
     edge_clear(&want);
-    edges_by_insn(&want, &run->config, &run->trace, NULL);
+    run->config.unwanted = 0; /* some say where an edge leads */
+    edges_by_insn(&want, &run->config, &run->trace, NULL, fuzz_state(c));
     close_run(run);
     open_run(run, c, FUZZ_RUN_QUIET);
     run->fuel = 4 * FUZZ_WORK;
     edge_clear(&want_blocks);
-    blocks_by_blk(&want_blocks, &run->config, &run->trace, NULL);
+    blocks_by_blk(&want_blocks, &run->config, &run->trace, NULL,
+                  fuzz_state(c));
     blocks_unique(&want_blocks);
     close_run(run);
     return want.status == IPT_END && want.count < EDGES_MAX;

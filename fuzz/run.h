@@ -87,6 +87,12 @@ enum { /* fuzz_case.wide */
     FUZZ_WIDE_OFF = 0x80 /* ... while tracing is disabled */
 };
 
+enum { /* fuzz_case.extra */
+    FUZZ_EXTRA_MODE = 0x03,    /* config.mode; _start says none then */
+    FUZZ_EXTRA_UNWANTED = 0xfc /* config.unwanted: 0 none, 63 all that may be,
+                                * else the type of this number less 1 */
+};
+
 enum { /* bytes of the configuration */
     FUZZ_AT_FLAGS,
     FUZZ_AT_CONFIG, /* low bits of config.flags */
@@ -102,6 +108,7 @@ enum { /* bytes of the configuration */
     FUZZ_AT_WIDE,  /* FUZZ_WIDE_ */
     FUZZ_AT_WAY,   /* while fuzzing: the way that is compared with the plain one;
                     * every other trace draws it itself, so that none is rare */
+    FUZZ_AT_EXTRA, /* FUZZ_EXTRA_ */
     FUZZ_HEAD
 };
 
@@ -125,6 +132,7 @@ typedef struct fuzz_case {
     uint8_t base;
     uint8_t wide;
     uint8_t way;
+    uint8_t extra;
     size_t code_size;
     size_t trace_size;
     const uint8_t *code;
@@ -142,6 +150,8 @@ typedef struct fuzz_case {
     int warm;         /* the code cache has been used before */
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
     uint32_t unwanted; /* config.unwanted */
+    int section;       /* config.section is set, whatever clone is */
+    const ipt_start *start; /* FUZZ_WIDE_START: the state, but for its offset */
 } fuzz_case;
 
 /* Where code lies: across two pages; the last two run over the end of the
@@ -189,6 +199,11 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
     c->code_size = data[FUZZ_AT_CODE];
     c->wide = data[FUZZ_AT_WIDE];
     c->way = data[FUZZ_AT_WAY];
+    c->extra = data[FUZZ_AT_EXTRA];
+    if (c->extra / 4 == 63)
+        c->unwanted = IPT_UNWANTED_;
+    else if (c->extra / 4 > 0 && c->extra / 4 <= 32)
+        c->unwanted = (uint32_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -635,9 +650,14 @@ static inline uint64_t fuzz_section(const ipt_asid *asid, uint64_t ip,
     return ip >> 3 & 1;
 }
 
+static inline int fuzz_sections(const fuzz_case *c)
+{
+    return c->section || c->clone % 8 == 5;
+}
+
 static inline int fuzz_crosses(const fuzz_case *c, uint64_t from, uint64_t to)
 {
-    return c->clone % 8 == 5
+    return fuzz_sections(c)
            && fuzz_section(NULL, from, NULL) != fuzz_section(NULL, to, NULL);
 }
 
@@ -1164,11 +1184,12 @@ static inline void fuzz_setup(fuzz_run *run)
         config->space = fuzz_space;
     if (c->more & FUZZ_MORE_CS)
         config->cs_base = fuzz_cs_base;
-    if (c->clone % 8 == 5)
+    if (fuzz_sections(c))
         config->section = fuzz_section;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
     config->unwanted = c->unwanted;
+    config->mode = c->extra & FUZZ_EXTRA_MODE;
     if (c->configure)
         c->configure(config, c->context);
     run->fuel = run->fueled ? c->fuel + 1u : FUZZ_WORK;
@@ -1192,24 +1213,39 @@ static inline void fuzz_setup(fuzz_run *run)
     }
 }
 
-/* Begin at the first byte, PSB or not. */
-static inline int fuzz_start(fuzz_run *run)
+/* The state at the first byte, PSB or not. Returns NULL if the case begins at a
+ * PSB. */
+static inline const ipt_start *fuzz_state(const fuzz_case *c)
 {
-    const fuzz_case *c = run->c;
-    const uint64_t stack[2] = {fuzz_base(c) + 2, fuzz_base(c)};
-    ipt_start start;
-    fuzz_item item;
-    int status;
+    static ipt_start start;
+    static uint64_t stack[2];
 
+    if (!(c->wide & FUZZ_WIDE_START))
+        return NULL;
+    stack[0] = fuzz_base(c) + 2;
+    stack[1] = fuzz_base(c);
     memset(&start, 0, sizeof(start));
-    start.offset = fuzz_begin(c);
     start.ip = start.last_ip = fuzz_base(c);
     start.has = c->wide & FUZZ_WIDE_LAST_IP ? IPT_START_LAST_IP : 0;
     start.enabled = !(c->wide & FUZZ_WIDE_OFF);
     start.mode = fuzz_base(c) == fuzz_bases[4] ? IPT_MODE_32 : IPT_MODE_64;
+    if (c->extra & FUZZ_EXTRA_MODE)
+        start.mode = 0;
     start.stack = stack;
     start.stack_count = c->wide & FUZZ_WIDE_STACK ? 2 : 0;
-    status = run->layer->start(run->decoder, &start);
+    if (c->start)
+        start = *c->start;
+    start.offset = fuzz_begin(c);
+    return &start;
+}
+
+/* Begin there. */
+static inline int fuzz_start(fuzz_run *run)
+{
+    const int status
+        = run->layer->start(run->decoder, fuzz_state(run->c));
+    fuzz_item item;
+
     FUZZ_CHECK(run, status >= 0);
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;

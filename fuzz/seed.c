@@ -35,6 +35,29 @@ static size_t seed(uint8_t *out, const sample *s, unsigned turn)
     return FUZZ_HEAD + code + (size_t) trace;
 }
 
+/* Let an input of flow begin after its first PSB+, by _start: with the mode or
+ * with one that is assumed, some events unwanted. Returns its size; 0: there is
+ * no PSB+. */
+static size_t seed_start(uint8_t *bytes, size_t size, unsigned turn)
+{
+    static const uint8_t psbend[] = {0x02, 0x23};
+    const size_t from = FUZZ_HEAD + bytes[FUZZ_AT_CODE];
+    size_t i;
+
+    for (i = from; i + 2 < size && memcmp(bytes + i, psbend, 2); i++)
+        ;
+    if (i + 2 >= size)
+        return 0;
+    memmove(bytes + from, bytes + i + 2, size - i - 2);
+    bytes[FUZZ_AT_WIDE] = FUZZ_WIDE_START
+                          | (turn % 3 ? FUZZ_WIDE_LAST_IP : 0)
+                          | (turn % 4 ? FUZZ_WIDE_STACK : 0)
+                          | (turn % 5 ? 0 : FUZZ_WIDE_OFF);
+    bytes[FUZZ_AT_EXTRA] = (uint8_t) ((turn / 2 % 2 ? IPT_MODE_64 : 0)
+                                      | (turn % 4 ? turn % 64 * 4 : 0));
+    return size - (i + 2 - from);
+}
+
 static void save(const char *folder, const char *tag, const char *name,
                  const uint8_t *bytes, size_t size)
 {
@@ -321,6 +344,22 @@ static void save_symbols_files(const char *folder)
     save(folder, "symbols", "jitdump", elf, 104);
 }
 
+/* The same input, but begun by _start. */
+static void save_start(const char *folder, const char *sample_name,
+                       uint8_t *bytes, size_t size, unsigned turn)
+{
+    static const char *const tags[] = {"insn", "blk", "evt"};
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s_start", sample_name);
+    size = seed_start(bytes, size, turn);
+    if (size == 0)
+        return;
+    save(folder, "cov", name, bytes, size);
+    if (turn % 2)
+        save(folder, tags[turn / 2 % 3], name, bytes, size);
+}
+
 int main(int argc, char **argv)
 {
     uint8_t bytes[FUZZ_HEAD + 2 * SAMPLE_MAX];
@@ -349,6 +388,7 @@ int main(int argc, char **argv)
             save(argv[1], "cov", samples[i].name, bytes, size);
             if (i % 3 == 1)
                 save(argv[1], "blk", samples[i].name, bytes, size);
+            save_start(argv[1], samples[i].name, bytes, size, i);
         }
     }
     for (i = 0; i < 24; i++) { /* the generator goes on after these */

@@ -125,11 +125,11 @@ static void insn_decode(const chunk *code, uint32_t flags, edge_list *l)
     manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
     cov_feed(&plain, code, flags);
     edge_clear(l);
-    edges_by_insn(l, &f.config, &f.trace, NULL);
+    edges_by_insn(l, &f.config, &f.trace, NULL, NULL);
     feed_end(&f);
     cov_feed(&plain, code, flags);
     edge_clear(&want_blocks);
-    blocks_by_blk(&want_blocks, &f.config, &f.trace, NULL);
+    blocks_by_blk(&want_blocks, &f.config, &f.trace, NULL, NULL);
     blocks_unique(&want_blocks);
     feed_end(&f);
 }
@@ -1975,7 +1975,7 @@ TEST(mutants_gap_forgets_the_space)
     for (int cached = 0; cached < 2; cached++) {
         edge_list l;
         CHECK_EQ(ipt_cache_init(&code, some, LENGTH(some)), IPT_OK);
-        edges_by_insn(&l, &config, &trace, cached ? &code : NULL);
+        edges_by_insn(&l, &config, &trace, cached ? &code : NULL, NULL);
         CHECK_EQ(l.status, IPT_END);
         unsigned there = 0;
         for (size_t i = 0; i < l.count; i++)

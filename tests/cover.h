@@ -213,16 +213,19 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     *edge_add(l) = e;
 }
 
-/* Edges of the instructions of a closed trace; after errors it goes on, to
- * the end or until there is no fuel left. */
+/* Edges of the instructions of a closed trace, from the first PSB or from
+ * `start`; after errors it goes on, to the end or until there is no fuel left.
+ */
 static inline void edges_by_insn(edge_list *l, const ipt_config *config,
-                                 const ipt_trace *trace, ipt_cache *code)
+                                 const ipt_trace *trace, ipt_cache *code,
+                                 const ipt_start *start)
 {
     static ipt_insn_decoder d;
     ipt_insn insn;
     int status = ipt_insn_init(&d, config, trace, code);
     memset(l, 0, sizeof *l);
-    if (status >= 0) status = ipt_insn_sync_forward(&d);
+    if (status >= 0)
+        status = start ? ipt_insn_start(&d, start) : ipt_insn_sync_forward(&d);
     while (status != IPT_END && status != IPT_BUDGET) {
         status = ipt_insn_next(&d, &insn);
         if (status >= 0) edge_of_insn(l, &d, &insn, status);
@@ -305,10 +308,11 @@ static inline int blocks_add(edge_list *l, int more, const ipt_block *block)
            && block->kind != IPT_INSN_CALL;
 }
 
-/* The blocks of [blk], contiguous, in their order. One may wait until the end:
- * that of a page that is missing. */
+/* The blocks of [blk], contiguous, in their order, as edges_by_insn. One may
+ * wait until the end: that of a page that is missing. */
 static inline void blocks_by_blk(edge_list *l, const ipt_config *config,
-                                 const ipt_trace *trace, ipt_cache *code)
+                                 const ipt_trace *trace, ipt_cache *code,
+                                 const ipt_start *start)
 {
     static ipt_blk_decoder d;
     ipt_config own = *config;
@@ -318,7 +322,8 @@ static inline void blocks_by_blk(edge_list *l, const ipt_config *config,
     own.flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
     status = ipt_blk_init(&d, &own, trace, code);
     memset(l, 0, sizeof *l);
-    if (status >= 0) status = ipt_blk_sync_forward(&d);
+    if (status >= 0)
+        status = start ? ipt_blk_start(&d, start) : ipt_blk_sync_forward(&d);
     while (status != IPT_END && status != IPT_BUDGET) {
         status = ipt_blk_next(&d, &block);
         if (status >= 0) more = blocks_add(l, more, &block);

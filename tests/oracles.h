@@ -227,6 +227,22 @@ static inline void sim_print(void)
         fuzz_print(&did.item[i]);
 }
 
+/* What is not part of the execution is drawn from the bytes of its trace: an
+ * input makes the simulator do what it always did. */
+static inline uint64_t sim_drawn(const fuzz_case *c)
+{
+    return fuzz_hash(c->trace, c->trace_size) * 0x9e3779b97f4a7c15u >> 16;
+}
+
+static inline void sim_aside(fuzz_case *c)
+{
+    const uint64_t drawn = sim_drawn(c);
+
+    c->section = drawn % 4 == 0;
+    c->extra = (uint8_t) (drawn >> 8 & FUZZ_EXTRA_MODE);
+    reached[REACH_SECTIONS] += c->section != 0;
+}
+
 /* Simulate, change packets, and make a case of it. */
 static inline void sim_make(fuzz_case *c)
 {
@@ -258,6 +274,7 @@ static inline void sim_make(fuzz_case *c)
     c->configure = sim_configure;
     c->flags = (uint8_t) (program.variants ? FUZZ_ASID : 0);
     c->touched = program.places[0].ip;
+    sim_aside(c);
     sim_cr3 = (uint64_t) (1 + dice(3)) << 12;
     sim_flags(c, cpu.flags, cpu.errata);
 }
@@ -555,14 +572,44 @@ static inline void sim_ways(fuzz_case *c)
     }
 }
 
-static inline void sim_cover(fuzz_case *c)
+/* Let the case begin at the packet that the instruction number i of sim_whole
+ * is the first to need. Returns 0 if there is none. */
+static inline int sim_start(fuzz_case *c, ipt_start *start, size_t i)
 {
+    const fuzz_item *const item = &sim_whole.item[i];
+
+    if (i == 0 || c->losses || item->what != FUZZ_INSN
+        || item[-1].what != FUZZ_INSN || item->offset <= item[-1].offset
+        || item->offset >= c->trace_size)
+        return 0;
+    memset(start, 0, sizeof(*start));
+    start->ip = start->last_ip = item->ip;
+    start->has = item->ip & 1 ? IPT_START_LAST_IP : 0;
+    start->enabled = 1;
+    start->mode = c->extra & FUZZ_EXTRA_MODE ? 0 : item->mode;
+    c->trace += item->offset;
+    c->trace_size -= (size_t) item->offset;
+    c->wide |= FUZZ_WIDE_START;
+    c->start = start;
+    reached[start->mode ? REACH_COV_START : REACH_ASSUMED]++;
+    return 1;
+}
+
+static inline void sim_cover(fuzz_case *given)
+{
+    const uint64_t drawn = sim_drawn(given) >> 16;
+    fuzz_case from = *given;
+    fuzz_case *const c = &from;
+    ipt_start start;
+    size_t i = (size_t) (drawn >> 2) % (sim_whole.count + 1);
     const unsigned way = dice(FUZZ_RUN_COUNT);
     const unsigned size = dice(16); /* 4 lines at least, 65536 at most */
     const size_t lines = size < 15 ? (size_t) 4 << size : 4;
     const int counts = chance(80);
 
     sim_way(c, (int) way);
+    while (drawn % 4 == 0 && i < sim_whole.count && !sim_start(c, &start, i))
+        i++;
     cov_all(c, 1u << way, counts ? 1u << way : 0, lines);
     reached[REACH_INSN_COV]++;
     if (counts)

@@ -99,6 +99,9 @@ static inline int chance(unsigned percent)
     X(MEMO_TINY, "[cov] = with a memo of 4 lines, used and shared") \
     X(MEMO_SOME, "[cov] = with a memo of 8 to 32768, likewise")     \
     X(MEMO_LARGE, "[cov] = with a memo of 65536, likewise")         \
+    X(COV_START, "[insn] = [cov], begun where no PSB is")           \
+    X(ASSUMED, "... with the mode that is assumed")                 \
+    X(SECTIONS, "blocks end where the mapping changes")             \
     X(SEAM, "a decode from a PSB = the suffix after the seam")
 
 #define REACH_NAME(name, text) REACH_##name,

@@ -1056,7 +1056,7 @@ TEST(coverage)
     ipt_cov_memo memo;
     edge_list want = {0};
     edge_list got = {0};
-    edges_by_insn(&want, &cover_setup(0)->config, &the_run.trace, NULL);
+    edges_by_insn(&want, &cover_setup(0)->config, &the_run.trace, NULL, NULL);
     free(the_run.pieces);
     for (uint32_t flags = 0; flags < 4; flags++) {
         cov.flags = flags;
