@@ -95,14 +95,13 @@
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
  *     -64 .. -95   the image or the code is   -127        we are: please report
  *   With a negative status no item is written. What was decoded before an error
- *   comes first; the next call returns the error. Errors of trace and code come
- *   again until a _sync or _resync; IPT_ERR_IMAGE only until config.read works.
+ *   comes first. Errors of trace and code come again until a _sync or _resync;
+ *   with IPT_ERR_IMAGE, _CALLBACK, _BAD_INSN a callback's new answer will do.
  *
  *   Interrupts, mode changes, loss of trace and the like are events. Each is
  *   bound to a place between two instructions, and they come in order. As long
  *   as a status has IPT_EVENT_PENDING, ipt_insn_event (ipt_blk_event) gives one
- *   event a call. Flow follows events anyway: if you do not ask for them, you
- *   lose nothing else.
+ *   event a call. If you do not ask, you lose only them: flow follows anyway.
  *
  * CODE
  *
@@ -141,20 +140,21 @@
  * IN PARALLEL
  *
  *   A trace can be cut at any PSB and its parts decoded in parallel, each with
- *   a decoder and a cache of its own. To join two parts, let decoder A, which
- *   comes from before the PSB, go on past it; B synchronises at the PSB. Both
- *   give the same event with IPT_EVENT_SEAM. Compare the first instruction
- *   after it that takes trace (JCC, RET, ...): if ip, mode, address space
- *   (at.asid) and IPT_FLOW_SPECULATIVE are the same in A and B, so is all that
- *   follows. Use A up to that instruction, and B from the next one on. If they
- *   differ, or if there is no such event, use A up to a later PSB. Before the
- *   join only A is right, for only A knows:
+ *   a decoder and a cache of its own: no branch is in flight across a PSB, and
+ *   a PSB empties the return stack. To join two parts, let decoder A, which
+ *   comes from before the PSB, go on past it; B synchronises at the PSB, which
+ *   is A's at.sync. Both give the same event with IPT_EVENT_SEAM. Compare the
+ *   first instruction after it that takes trace (JCC, RET, ...): if ip, mode,
+ *   address space (at.asid before its _next) and IPT_FLOW_SPECULATIVE are the
+ *   same in A and B, so is all that follows. Use A up to that instruction, then
+ *   B. If they differ, or if there is no such event, use A up to a later PSB.
+ *   Before the join only A is right, for only A knows:
  *     - mode, address space and TSX state that the PSB+ does not repeat
  *     - whether tracing resumes where it was disabled, and the next
  *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
  *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then
- *   Even after it, time can differ as far as it depends on packets before the
- *   PSB: at.tsc, at.cbr, lost_mtc, lost_cyc, and cycles. See ptparallel.c.
+ *   Time may differ even after it, where packets before the PSB count: at.tsc,
+ *   at.cbr, lost_mtc, lost_cyc, how long a cycle is. See ptparallel.c.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
  * Trace", order number 325462-081. */
@@ -351,8 +351,8 @@ typedef struct ipt_segment {
  *
  * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
  * and stream offsets stay the same: merge some, or copy the bytes from
- * at.release on in front of new ones and begin there. These are at most 31
- * bytes, except inside a packet of config.unknown.
+ * at.release on in front of new ones and begin there. At most 31 bytes are
+ * copied so; only inside a packet of config.unknown there may be more.
  *
  * No other changes are noticed, not by a _sync function either. To decode other
  * trace from the same buffer, call _init again, or ipt_cov_begin. */
@@ -440,11 +440,11 @@ typedef struct ipt_config {
 
     /* Work that calls may do until they return IPT_BUDGET. One unit pays for 16
      * trace bytes, for an instruction walked or classified, or for a callback.
-     * Calls count it down; after zero a call only finishes its packet, or its
-     * run of at most 32 instructions. Refill it and call again: decoding goes
-     * on where it stopped. A unit takes at most 25,000 host instructions (gcc
-     * -O2 on x86-64), without callbacks and pieces without bytes.
-     * 0: unbounded. */
+     * Calls count it down. At zero they only finish a packet, or a run of at
+     * most 32 instructions, that has begun; then they do nothing. Refill it and
+     * call again: decoding goes on where it stopped. A unit takes at most
+     * 25,000 host instructions (gcc -O2 on x86-64), without callbacks and
+     * pieces without bytes. 0: unbounded. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
@@ -943,8 +943,9 @@ enum {
                              * Then it is a note that somebody wrote into the
                              * trace. A note is IPT_ERR_MISMATCH if an event
                              * with an IP comes after it and flow passes that IP
-                             * first, or if it and three other events come
-                             * between a branch and its TIP */
+                             * first. So it is if four events come before a
+                             * branch's TIP: one that the branch has caused,
+                             * then others and the note */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
     IPT_EVT_PWRE,           /* u.pwre */
@@ -980,7 +981,8 @@ enum {
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
 #define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED:
                            * nothing before this PSB waits for what comes
-                           * after it. See IN PARALLEL above */
+                           * after it. Not set where anything might. See IN
+                           * PARALLEL above */
 
 /* u.cfe.has */
 #define IPT_CFE_HAS_VECTOR 1
@@ -1490,8 +1492,8 @@ IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
  *
  * An edge leads from the address of a branch to where it went. Edges of
  * conditional branches always count; with IPT_COV_INDIRECT those of indirect
- * and far branches and of returns do, too. Branches that end tracing have
- * none. */
+ * and far branches and of returns do, too. Branches that end tracing have none.
+ * The path is the edges that count, in their order. */
 typedef struct ipt_cov_config {
     /* Counters: an edge adds one to counter s % bitmap_size, where s is the low
      * half of mix(to) ^ mix(from) >> 1 and mix(v) is (v ^ v >> 31) times

@@ -722,6 +722,9 @@ static void check_answer(unsigned good, int result, int status)
             if (status == IPT_NEED_PAGE) CHECK_EQ(at->missing, 0x1000 + good);
             if (status == IPT_ERR_IMAGE) CHECK_EQ(at->image_error, result);
         }
+        lie_at = UINT64_MAX; /* a new answer will do */
+        CHECK(next(&insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000 + good);
         feed_end(&f);
     }
 }
