@@ -129,12 +129,12 @@ int pt_blk_next(struct pt_block_decoder *d, struct pt_block *block,
                 size_t size)
 {
     struct pt_block all;
+    struct pt_block *to = LIKELY(size == sizeof all) ? block : &all;
     int status;
     if (!d || !block) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
     d->f.fresh = d->f.evented = 0;
-    if (LIKELY(size == sizeof all)) return next(&d->f, block);
-    status = next(&d->f, &all);
-    shim_copy(block, size, &all, sizeof all);
+    status = next(&d->f, to);
+    if (to == &all) shim_copy(block, size, &all, sizeof all);
     return status;
 }

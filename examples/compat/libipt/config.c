@@ -213,33 +213,35 @@ enum pt_insn_class shim_class(uint8_t kind)
 
 /* ---- events ---- */
 
-static int their_type(const ipt_event *e)
+/* 0: there is none. */
+static unsigned their_type(const ipt_event *e)
 {
-    switch (e->type) {
-    case IPT_EVT_ENABLED:
-    case IPT_EVT_DISABLED:
-        if (e->flags & IPT_EVENT_STATUS) return -1;
-        return e->type == IPT_EVT_ENABLED ? ptev_enabled : ptev_disabled;
-    case IPT_EVT_ASYNC_DISABLED: return ptev_async_disabled;
-    case IPT_EVT_ASYNC_BRANCH: return ptev_async_branch;
-    case IPT_EVT_PAGING: return ptev_paging;
-    case IPT_EVT_ASYNC_PAGING: return ptev_async_paging;
-    case IPT_EVT_OVERFLOW: return ptev_overflow;
-    case IPT_EVT_EXEC_MODE: return ptev_exec_mode;
-    case IPT_EVT_TSX: return ptev_tsx;
-    case IPT_EVT_STOP: return ptev_stop;
-    case IPT_EVT_VMCS: return ptev_vmcs;
-    case IPT_EVT_ASYNC_VMCS: return ptev_async_vmcs;
-    case IPT_EVT_EXSTOP: return ptev_exstop;
-    case IPT_EVT_MWAIT: return ptev_mwait;
-    case IPT_EVT_PWRE: return ptev_pwre;
-    case IPT_EVT_PWRX: return ptev_pwrx;
-    case IPT_EVT_PTWRITE: return ptev_ptwrite;
-    case IPT_EVT_TICK: return ptev_tick;
-    case IPT_EVT_CBR: return ptev_cbr;
-    case IPT_EVT_MNT: return ptev_mnt;
-    default: return -1;
-    }
+    static const uint8_t types[IPT_EVT_COUNT] = {
+        [IPT_EVT_ENABLED] = 1 + ptev_enabled,
+        [IPT_EVT_DISABLED] = 1 + ptev_disabled,
+        [IPT_EVT_ASYNC_DISABLED] = 1 + ptev_async_disabled,
+        [IPT_EVT_ASYNC_BRANCH] = 1 + ptev_async_branch,
+        [IPT_EVT_PAGING] = 1 + ptev_paging,
+        [IPT_EVT_ASYNC_PAGING] = 1 + ptev_async_paging,
+        [IPT_EVT_OVERFLOW] = 1 + ptev_overflow,
+        [IPT_EVT_EXEC_MODE] = 1 + ptev_exec_mode,
+        [IPT_EVT_TSX] = 1 + ptev_tsx,
+        [IPT_EVT_STOP] = 1 + ptev_stop,
+        [IPT_EVT_VMCS] = 1 + ptev_vmcs,
+        [IPT_EVT_ASYNC_VMCS] = 1 + ptev_async_vmcs,
+        [IPT_EVT_EXSTOP] = 1 + ptev_exstop,
+        [IPT_EVT_MWAIT] = 1 + ptev_mwait,
+        [IPT_EVT_PWRE] = 1 + ptev_pwre,
+        [IPT_EVT_PWRX] = 1 + ptev_pwrx,
+        [IPT_EVT_PTWRITE] = 1 + ptev_ptwrite,
+        [IPT_EVT_TICK] = 1 + ptev_tick,
+        [IPT_EVT_CBR] = 1 + ptev_cbr,
+        [IPT_EVT_MNT] = 1 + ptev_mnt
+    };
+    if (e->flags & IPT_EVENT_STATUS
+        && (e->type == IPT_EVT_ENABLED || e->type == IPT_EVT_DISABLED))
+        return 0;
+    return types[e->type];
 }
 
 /* Its own data; ip is 0 where it is not known. */
@@ -325,12 +327,17 @@ static int is_suppressed(const ipt_event *e)
     }
 }
 
-int shim_event(struct pt_event *to, const ipt_event *e)
+int shim_has_event(const ipt_event *e)
 {
-    const int type = their_type(e);
-    if (type < 0) return 0;
+    return their_type(e) != 0;
+}
+
+void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
+{
+    struct pt_event all;
+    struct pt_event *to = LIKELY(size == sizeof all) ? user : &all;
     memset(to, 0, sizeof *to);
-    to->type = (enum pt_event_type) type;
+    to->type = (enum pt_event_type) (their_type(e) - 1);
     to->ip_suppressed = (unsigned) is_suppressed(e) & 1u;
     to->status_update = (e->flags & IPT_EVENT_STATUS) != 0;
     to->has_tsc = (e->flags & IPT_EVENT_TSC) != 0;
@@ -338,7 +345,7 @@ int shim_event(struct pt_event *to, const ipt_event *e)
     to->lost_mtc = e->lost_mtc;
     to->lost_cyc = e->lost_cyc;
     set_variant(to, e);
-    return 1;
+    if (to == &all) shim_copy(user, size, &all, sizeof all);
 }
 
 /* ---- offsets ---- */

@@ -5,11 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Keep what was read: flow passes most of it next. */
+static void show(shim_flow *f, const uint8_t *bytes, size_t size,
+                 const ipt_asid *asid, uint64_t ip)
+{
+    if (size > sizeof f->shown.bytes) size = sizeof f->shown.bytes;
+    memcpy(f->shown.bytes, bytes, size);
+    f->shown.size = size;
+    f->shown.ip = ip;
+    f->shown.asid = *asid;
+}
+
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
     shim_flow *f = context; /* which begins with the trace */
     const int got = shim_image_read(f->image, buffer, size, asid, ip);
+    if (got > 0 && !f->image->count) show(f, buffer, (size_t) got, asid, ip);
     /* With IPT_NEED_PAGE a block would wait for the code that is missing. */
     if (got != IPT_NEED_PAGE || !f->blocks) return got;
     f->image->error = -pte_nomap;
@@ -23,6 +35,12 @@ static uint64_t section_of(const ipt_asid *asid, uint64_t ip, void *context)
     return (uint64_t) shim_flow_isid(context, asid, ip);
 }
 
+/* Code that comes from a callback only is in none. */
+static void set_section(shim_flow *f)
+{
+    f->t.config.section = f->image->count ? section_of : NULL;
+}
+
 int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
 {
     const struct pt_conf_flags *flags = &f->t.theirs.flags;
@@ -31,7 +49,6 @@ int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
     status = shim_trace_init(&f->t, config);
     if (status < 0) return status;
     f->t.config.read = read_code;
-    f->t.config.section = section_of;
     f->t.config.flags = IPT_CONFIG_WALK_ON;
     f->blocks = blocks != 0;
     if (blocks ? flags->variant.block.enable_tick_events
@@ -73,11 +90,14 @@ static int prepare(shim_flow *f)
     }
     if (status < 0) return shim_error(&f->t, &f->d.at, status);
     shim_flow_code(f);
+    set_section(f);
     return 0;
 }
 
 void shim_flow_renew(shim_flow *f)
 {
+    set_section(f);
+    f->shown.size = 0;
     if (ipt_cache_invalidate(&f->cache->cache, NULL, 0, 0) >= 0)
         f->cache->version = f->image->version;
 }
@@ -238,7 +258,7 @@ static int pull(shim_flow *f, int status)
         status = f->blocks ? ipt_blk_event(&f->d.blk, &f->last)
                            : ipt_insn_event(&f->d.insn, &f->last);
         if (status < 0) return status;
-        f->pending = shim_event(&f->event, &f->last) != 0;
+        f->pending = shim_has_event(&f->last) != 0;
         f->rest = status;
         if (!f->pending) f->disabled = is_disabled(&f->last, f->disabled);
     }
@@ -263,8 +283,7 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     if (!f->pending) return -pte_bad_query;
     f->fresh = 0;
     f->evented = 1;
-    if (LIKELY(size == sizeof *event)) *event = f->event;
-    else shim_copy(event, size, &f->event, sizeof f->event);
+    shim_event(event, size, &f->last);
     f->disabled = is_disabled(&f->last, f->disabled);
     switch (f->last.type) {
     case IPT_EVT_PAGING:

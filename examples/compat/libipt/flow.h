@@ -4,14 +4,14 @@
 #ifndef FLOW_H
 #define FLOW_H
 #include "shim.h"
+#include <string.h>
 
 typedef struct shim_flow {
     shim_trace t;
     struct pt_image *image;
     struct pt_image own;  /* the default image */
     shim_cache *cache;    /* NULL: the decoder is not there yet */
-    struct pt_event event; /* to be handed out, if pending */
-    ipt_event last;       /* the one of ours that it was made of */
+    ipt_event last;       /* to be handed out, if pending */
     ipt_asid asid;        /* of what was handed out last */
     uint64_t sync;        /* where it was synchronised */
     uint8_t pending;
@@ -22,6 +22,12 @@ typedef struct shim_flow {
     uint8_t disabled; /* tracing is, after what was handed out */
     int rest;        /* the status after the event that is pending; ours */
     int error;       /* what the last call returned, if negative; ours */
+    struct { /* code that a callback gave last */
+        uint64_t ip;
+        size_t size;
+        ipt_asid asid;
+        uint8_t bytes[128];
+    } shown;
     union {
         ipt_where at; /* both begin with it */
         ipt_insn_decoder insn;
@@ -80,10 +86,18 @@ HIDDEN int shim_flow_error(shim_flow *f, int status);
 /* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
 HIDDEN int shim_flow_bytes(shim_flow *f, uint8_t *raw, uint64_t ip);
 
-/* The bytes of an instruction that executed, from the cache. */
+/* The bytes of an instruction that executed: those that were read last, or from
+ * the cache. */
 static inline void shim_flow_code_at(shim_flow *f, uint8_t *raw, uint8_t mode,
                                      uint64_t ip, uint8_t size)
 {
+    const uint64_t at = ip - f->shown.ip;
+    if (at < f->shown.size && f->shown.size - at >= SHIM_RAW
+        && f->shown.asid.cr3 == f->asid.cr3
+        && f->shown.asid.vmcs == f->asid.vmcs) {
+        memcpy(raw, f->shown.bytes + at, SHIM_RAW);
+        return;
+    }
     (void) ipt_cache_code(&f->cache->cache, &f->t.config, &f->asid, mode, ip,
                           raw, size);
 }

@@ -33,16 +33,48 @@ static int matches(const struct pt_asid *a, uint64_t cr3, uint64_t vmcs)
 
 /* ---- caches ---- */
 
+#define SMALL 64
+
+/* The first small one costs no memory, and nothing to be filled with zeros. */
+static struct {
+    shim_cache c;
+    ipt_cache_line lines[SMALL];
+} spare;
+
 static void disown(shim_cache *c)
 {
-    if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)) free(c);
+    if (c && !__atomic_sub_fetch(&c->owners, 1, __ATOMIC_ACQ_REL)
+        && c != &spare.c)
+        free(c);
+}
+
+/* A cache with one owner; NULL: no memory. */
+static shim_cache *make_cache(size_t count)
+{
+    shim_cache *c = &spare.c;
+    ipt_cache_line *lines = spare.lines;
+    int nobody = 0;
+    if (count > SMALL
+        || !__atomic_compare_exchange_n(&c->owners, &nobody, 1, 0,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        c = malloc(sizeof *c + count * sizeof *lines);
+        if (!c) return NULL;
+        lines = (ipt_cache_line *) (c + 1);
+        c->owners = 1;
+        c->count = 0;
+    }
+    if (!c->count) (void) ipt_cache_init(&c->cache, lines, count);
+    c->count = count;
+    c->version = 0; /* it may have code, of an image that was */
+    c->busy = 1;
+    return c;
 }
 
 /* A short trace would spend more on a large cache than it gains; the code of a
  * long one repeats itself, and all of it is worth keeping. */
 static size_t lines_for(uint64_t size)
 {
-    size_t count = 64;
+    size_t count = SMALL;
     while (count < 16384 && count < size / 512 * (size / 512)) count *= 2;
     return count;
 }
@@ -57,15 +89,11 @@ shim_cache *shim_cache_take(struct pt_image *image, uint64_t size)
         if (image->callback) c->version = 0; /* it may say another thing now */
         return c;
     }
-    c = malloc(sizeof *c + count * sizeof c->lines[0]);
+    c = make_cache(count);
     if (!c) return NULL;
-    (void) ipt_cache_init(&c->cache, c->lines, count);
-    c->count = count;
-    c->version = image->version;
-    c->owners = c->busy = 1;
     if (!image->cache || image->cache->count < count) {
         disown(image->cache);
-        c->owners = 2;
+        __atomic_add_fetch(&c->owners, 1, __ATOMIC_RELAXED);
         image->cache = c;
     }
     return c;

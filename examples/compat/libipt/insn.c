@@ -151,12 +151,12 @@ static int next(shim_flow *f, struct pt_insn *to)
 int pt_insn_next(struct pt_insn_decoder *d, struct pt_insn *insn, size_t size)
 {
     struct pt_insn all;
+    struct pt_insn *to = LIKELY(size == sizeof all) ? insn : &all;
     int status;
     if (!d || !insn) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
     d->f.fresh = d->f.evented = 0;
-    if (LIKELY(size == sizeof all)) return next(&d->f, insn);
-    status = next(&d->f, &all);
-    shim_copy(insn, size, &all, sizeof all);
+    status = next(&d->f, to);
+    if (to == &all) shim_copy(insn, size, &all, sizeof all);
     return status;
 }

@@ -13,7 +13,6 @@ struct pt_query_decoder {
     int status;       /* of reading it; IPT_ERR_NOSYNC before the first */
     uint64_t tnt;     /* branches to come, the oldest on top, ... */
     unsigned count;   /* ... so many */
-    struct pt_event event; /* next, as they have it, if it is one of theirs */
     uint64_t tsc;     /* of what was used last */
     uint32_t lost_mtc;
     uint32_t lost_cyc;
@@ -50,7 +49,7 @@ static void fetch(struct pt_query_decoder *d)
 {
     do d->status = ipt_evt_next(&d->d, &d->next);
     while (d->status >= 0 && !is_branch(&d->next)
-           && !shim_event(&d->event, &d->next));
+           && !shim_has_event(&d->next));
 }
 
 /* What was read ahead is used. */
@@ -216,8 +215,7 @@ int pt_qry_event(struct pt_query_decoder *d, struct pt_event *event,
     if (d->count) return -pte_bad_query;
     if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (is_branch(&d->next)) return -pte_bad_query;
-    if (LIKELY(size == sizeof *event)) *event = d->event;
-    else shim_copy(event, size, &d->event, sizeof d->event);
+    shim_event(event, size, &d->next);
     keep_time(d);
     fetch(d);
     return flags(d);

@@ -34,8 +34,11 @@ HIDDEN int shim_error(const shim_trace *t, const ipt_where *at, int status);
 /* Their class of an instruction of ours. */
 HIDDEN enum pt_insn_class shim_class(uint8_t kind);
 
-/* Make an event of theirs. Returns 0 for one that 2.0.5 does not have. */
-HIDDEN int shim_event(struct pt_event *to, const ipt_event *from);
+/* Does 2.0.5 have it? */
+HIDDEN int shim_has_event(const ipt_event *event);
+
+/* Make one that it has an event of theirs, in a struct of the user's. */
+HIDDEN void shim_event(struct pt_event *to, size_t size, const ipt_event *from);
 
 /* Copy to a struct of the user's: as much as both have, the rest zero. */
 HIDDEN void shim_copy(void *to, size_t to_size, const void *from,
@@ -88,8 +91,7 @@ typedef struct shim_cache {
     uint64_t version; /* of the image that it is right for */
     int owners;
     int busy;
-    size_t count;
-    ipt_cache_line lines[];
+    size_t count; /* of its lines, which come after it */
 } shim_cache;
 
 /* A cache that nobody else uses, the image's if possible, for a trace of so
