@@ -139,9 +139,10 @@ has() {
 # the bench linked with either. All find the same items, and theirs takes at
 # least as many instructions, twice as many for blocks with a callback, as
 # callgrind counts them. No trace has flow that only one of them follows; three
-# are short: PADs, MTCs and CYCs, and hardly any flow. Fewer than 1,000
-# instructions do not pay for a cache that the first of them has to fill, so
-# rows with so few and a callback, where that is the first pass, have less.
+# are short: PADs, MTCs and CYCs, and hardly any flow. Where a callback is asked
+# for fewer than 1,000 instructions, most of the work is events: three quarters
+# of the original's on lldb-multi-file, whose queries alone are 1.1 times as
+# fast. Blocks cannot be twice as fast there; such rows may cost a little more.
 compat() {
     command -v valgrind >/dev/null || {
         echo "SKIP valgrind is missing (package valgrind)"
@@ -182,7 +183,7 @@ compat() {
         $3 == "on ipt" { items[$1, $2] = $4; ours[$1, $2] = $5; next }
         {
             floor = $2 == "compat blk call" ? 2 : 1
-            if ($2 ~ /call/ && $4 < 1000) floor = 0.7
+            if ($2 ~ /call/ && $4 < 1000) floor = 0.95
             ratio = ours[$1, $2] ? $5 / ours[$1, $2] : 0
             judge($4 == items[$1, $2] && $4 > 0 && ratio >= floor,
                 $1 " " $2 ": " $4 " items, " sprintf("%.2f", ratio) " of " floor)
