@@ -47,7 +47,7 @@ $(COMPAT)/libxdc.o $(COMPAT)/api2/libxdc.o: \
 	@echo "  LD  $@" && $(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) \
 	    -Wl,--version-script=examples/compat/libxdc/libxdc.map -o $@ $<
 
-XDC_TEST = tests/compat/xdc.c examples/tools/common/image.c \
+XDC_TEST = tests/compat/xdc.c tests/compat/api.c examples/tools/common/image.c \
            examples/tools/common/files.c
 $(COMPAT)/xdc: $(XDC_TEST) $(COMPAT)/libxdc.a $(HEADERS)
 	$(COMPILE) -DWRAPPED -o $@ $(XDC_TEST) $(COMPAT)/libxdc.a -ldl \

@@ -402,18 +402,61 @@ static inline void execute(unsigned steps, unsigned events, int is_lossy,
     list_unite(&did.blocks);
 }
 
-/* The counters of edges, by the formula of the reference. */
-static inline void map_of(const list *edges, uint8_t *map, size_t size)
+/* The counter of an edge, by the formula of the reference. */
+static inline uint8_t *counter_of(uint8_t *map, size_t size, uint64_t a,
+                                  uint64_t b)
 {
     const uint64_t factor = 0x7fb5d329728ea185u;
+    const uint64_t from = (a ^ a >> 31) * factor;
+    const uint64_t to = (b ^ b >> 31) * factor;
+    return &map[(uint32_t) (to ^ from >> 1) & (size - 1)];
+}
+
+static inline void map_of(const list *edges, uint8_t *map, size_t size)
+{
     size_t i;
 
     memset(map, 0, size);
-    for (i = 0; i < edges->count; i++) {
-        const pair *e = &edges->pairs[i];
-        const uint64_t from = (e->a ^ e->a >> 31) * factor;
-        const uint64_t to = (e->b ^ e->b >> 31) * factor;
-        map[(uint32_t) (to ^ from >> 1) & (size - 1)]++;
+    for (i = 0; i < edges->count; i++)
+        ++*counter_of(map, size, edges->pairs[i].a, edges->pairs[i].b);
+}
+
+static inline uint64_t rotated(uint64_t v, unsigned n)
+{
+    return v << n | v >> (64 - n);
+}
+
+static inline uint64_t scattered(uint64_t v)
+{
+    v = (v ^ v >> 33) * 0xff51afd7ed558ccdu;
+    v = (v ^ v >> 33) * 0xc4ceb9fe1a85ec53u;
+    return v ^ v >> 33;
+}
+
+/* MurmurHash3 for x64, its first 64 bits; each word is used as it comes. */
+static inline uint64_t murmur(const uint8_t *map, size_t size)
+{
+    static const uint64_t factor[2] = {0x87c37b91114253d5u,
+                                       0x4cf5ad432745937fu};
+    static const unsigned turn[2][2] = {{31, 27}, {33, 31}};
+    static const uint32_t plus[2] = {0x52dce729, 0x38495ab5};
+    uint64_t h[2] = {0xaaaaaaaau, 0xaaaaaaaau};
+    size_t at;
+    unsigned i;
+
+    for (at = 0; at < size; at += 8) {
+        const unsigned n = at / 8 % 2;
+        uint64_t word = 0;
+        for (i = 0; i < 8 && at + i < size; i++)
+            word += (uint64_t) map[at + i] << 8 * i;
+        h[n] ^= rotated(word * factor[n], turn[n][0]) * factor[1 - n];
+        if (size >= 16)
+            h[n] = (rotated(h[n], turn[n][1]) + h[1 - n]) * 5 + plus[n];
     }
+    h[0] ^= size;
+    h[1] ^= size;
+    h[0] += h[1];
+    h[1] += h[0];
+    return scattered(h[0]) + scattered(h[1]);
 }
 #endif /* XDC_H */
