@@ -511,6 +511,30 @@ TEST(system_call_of_a_traced_kernel)
     RUNS(A(0x22), A(0x30), OTHER, "a");
 }
 
+/* Flow that comes back is in another function, from a kernel that is traced or is
+ * not, and after a signal. */
+TEST(system_call_that_ends_a_function)
+{
+    begin_test();
+    RUNS(A(0x10), A(0x20), CALL, "a");
+    RUNS(B(0), B(0xffe), SYSCALL, "ab");
+    RUNS(C(0), C(0x10), RET, "ac");
+    RUNS(A(0x25), A(0x30), CALL, "a");
+    CHECK(was_told("+af+bc-bt+ct-cc"));
+    RUNS(B(0), B(0xffe), SYSCALL, "ab");
+    RUNS(K(0), K(0x10), IRET, "abA");
+    RUNS(C(0), C(0x10), RET, "ac");
+    RUNS(A(0x35), A(0x40), CALL, "a");
+    RUNS(B(0), B(0xffe), SYSCALL, "ab");
+    RUNS(D(0), D(0x10), RET, "abd");
+    RUNS(E(0x30), E(0x38), SYSCALL, "abe");
+    RUNS(C(0), C(0x10), RET, "ac");
+    RUNS(A(0x45), A(0x50), CALL, "a");
+    RUNS(B(0), B(0xffe), SYSCALL, "ab");
+    RUNS(K(0), K(0x10), IRET, "abA");
+    RUNS(B(0xffe), B(0xffe), SYSCALL, "ab"); /* begun again */
+}
+
 TEST(signal_from_a_traced_kernel)
 {
     begin_test();
@@ -602,6 +626,7 @@ int main(void)
     RUN(many_coroutines);
     RUN(missing_trace);
     RUN(system_call_of_a_traced_kernel);
+    RUN(system_call_that_ends_a_function);
     RUN(signal_from_a_traced_kernel);
     RUN(user_interrupt);
     RUN(start_in_the_kernel);

@@ -103,6 +103,24 @@ TEST(aliases)
     }
 }
 
+/* A label without a size inside a function with one, as after the system call
+ * of glibc 2.41, is part of it. After the function it counts. */
+TEST(labels_in_a_function)
+{
+    static const elf_symbol list[] = {
+        {"outer", A, 0x40, 2, 1, 1}, {"inner", A + 0x10, 8, 2, 1, 1},
+        {"label", A + 0x14, 0, 0, 1, 1}, {"last", A + 0x3f, 0, 0, 1, 1},
+        {"after", A + 0x40, 0, 0, 1, 1}, {"more", A + 0x48, 0, 0, 1, 1}};
+    begin();
+    save("labels", elf, elf_build(elf, list, 6, NULL));
+    check_name("labels", ELF_AT + 0x14, "inner");
+    check_name("labels", ELF_AT + 0x18, "outer");
+    check_name("labels", ELF_AT + 0x3f, "outer");
+    check_name("labels", ELF_AT + 0x40, "after");
+    check_name("labels", ELF_AT + 0x48, "more");
+    end();
+}
+
 /* After a function inside another one the outer one goes on. */
 TEST(nested)
 {
@@ -247,6 +265,7 @@ int main(void)
 #ifdef HAVE_LIBELF
     RUN(functions);
     RUN(aliases);
+    RUN(labels_in_a_function);
     RUN(nested);
     RUN(debug_files);
     RUN(memory_and_cuts);

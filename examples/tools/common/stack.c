@@ -243,6 +243,13 @@ static void jump(stack *s, uint64_t to, int indirect)
         replace(s, &f, is_entry(&f, to) || f.gap ? STACK_TAIL : STACK_MOVED);
 }
 
+/* Flow goes on after what was called. That may be in the next function: the CALL
+ * or SYSCALL may have been the last instruction of its own. */
+static void straight_on(stack *s, uint64_t to)
+{
+    if (s->frames.count) jump(s, to, 0);
+}
+
 /* RET to an address that no frame returns to. */
 static void ret_elsewhere(stack *s, uint64_t to)
 {
@@ -282,7 +289,7 @@ static void ret(stack *s, uint64_t to)
     }
     leave_to(s, i + 1, STACK_UNWOUND);
     leave(s, STACK_CALLED);
-    if (s->frames.count) jump(s, to, 0); /* the CALL may have been the last */
+    straight_on(s, to);
 }
 
 /* Flow was at `from` and goes on at `to`, by no branch. */
@@ -308,6 +315,7 @@ static void after_call(stack *s, uint64_t to)
     if (i != NONE) {
         leave_to(s, i + 1, STACK_UNWOUND);
         leave(s, STACK_CALLED);
+        straight_on(s, to);
         return;
     }
     if (top.kind == STACK_SIGNAL && top.restorer) {
@@ -324,8 +332,9 @@ static void after_call(stack *s, uint64_t to)
 
 static void system_call(stack *s, uint64_t to)
 {
-    if (to == s->next) return;
-    if (!is_kernel(to))
+    if (to == s->next)
+        straight_on(s, to);
+    else if (!is_kernel(to))
         after_call(s, to);
     else
         push(s, is_kernel(s->next) ? STACK_INTERRUPT : STACK_SYSCALL, to,
@@ -347,8 +356,9 @@ static void system_ret(stack *s, uint64_t to)
         back = s->frames.list[i - 1].back;
         leave_to(s, i, STACK_UNWOUND);
         leave(s, STACK_CALLED);
-        if (to == back || back - to == 2) i = NONE; /* 2: SYSCALL again */
-        if (i != NONE && s->frames.count) {
+        if (to == back || back - to == 2) { /* 2: SYSCALL again */
+            straight_on(s, to);
+        } else if (s->frames.count) {
             i = find_back(&s->frames, STACK_SIGNAL, to);
             if (i != NONE)
                 leave_to(s, i, STACK_CALLED);

@@ -109,14 +109,27 @@ static int compare(const void *a, const void *b)
     return n ? n : strcmp(x->name, y->name);
 }
 
+/* Sort them, and keep one of each place: none without a size that is inside of
+ * one with a size. */
+static size_t choose(symbols_table *t)
+{
+    uint64_t end = 0; /* of those with a size, the furthest, exclusive */
+    size_t n = 0;
+    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
+    for (size_t i = 0; i < t->count; i++) {
+        const symbol s = t->list[i];
+        if (n && t->list[n - 1].first == s.first) continue;
+        if (!(s.rank & SIZED) && s.first < end) continue;
+        if (s.rank & SIZED && s.last >= end) end = s.last + 1;
+        t->list[n++] = s;
+    }
+    return n;
+}
+
 /* All were added; the last one ends before `end`. */
 static void finish(symbols_table *t, uint64_t end)
 {
-    size_t n = 0;
-    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
-    for (size_t i = 0; i < t->count; i++)
-        if (n == 0 || t->list[n - 1].first != t->list[i].first)
-            t->list[n++] = t->list[i];
+    const size_t n = choose(t);
     t->count = n;
     for (size_t i = 0; i < n; i++) {
         symbol *const s = &t->list[i];

@@ -16,7 +16,7 @@
  * Symbols lie at offsets in the file that has the code. Of several for the same
  * place the one that perf prefers counts: one with a size, not weak, global,
  * with fewer underscores in front, the longest. One without a size ends where
- * the next one begins.
+ * the next one begins; inside of one with a size it does not count.
  *
  * All these files are hostile. No symbol is found for what cannot be read.
  *
