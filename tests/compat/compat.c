@@ -163,29 +163,52 @@ static void sections_end(sections *all)
     }
 }
 
-static void folder(const char *name)
-{
-    static subject s;
-    char path[700];
+/* A trace and its code, by a callback and in sections. */
+typedef struct recorded {
+    uint8_t *bytes; /* NULL: there is none */
     size_t size;
-    uint8_t *bytes;
     sections all;
     image code;
+} recorded;
+
+static int recorded_open(recorded *r, const char *name)
+{
+    char path[700];
     snprintf(path, sizeof path, "%s/trace.pt", name);
-    bytes = load(path, &size);
-    if (!bytes) return;
+    r->bytes = load(path, &r->size);
+    if (!r->bytes) return 0;
+    image_init(&r->code);
+    (void) image_add_map(&r->code, NULL, name);
+    sections_begin(&r->all);
+    add_map(name, &r->all);
+    return 1;
+}
+
+static void recorded_close(recorded *r)
+{
+    sections_end(&r->all);
+    image_free(&r->code);
+    free(r->bytes);
+}
+
+/* Compare on a trace with the code of a recording. */
+static void compare_recorded(recorded *r, uint8_t *bytes, size_t size,
+                             const char *name)
+{
+    static subject s;
     memset(&s, 0, sizeof s);
     snprintf(s.name, sizeof s.name, "%s", name);
     set_config(&s.config, bytes, size);
     s.config.errata.bdm70 = 1;
-    image_init(&code);
-    (void) image_add_map(&code, NULL, name);
-    sections_begin(&all);
-    add_map(name, &all);
-    compare(&s, &code, all.image, 1);
-    sections_end(&all);
-    image_free(&code);
-    free(bytes);
+    compare(&s, &r->code, r->all.image, 1);
+}
+
+static void folder(const char *name)
+{
+    recorded r;
+    if (!recorded_open(&r, name)) return;
+    compare_recorded(&r, r.bytes, r.size, name);
+    recorded_close(&r);
 }
 
 TEST(recording)
@@ -359,6 +382,25 @@ TEST(copies)
     free(bytes);
 }
 
+/* Blocks end where a section does, be it within an instruction. */
+TEST(split_sections)
+{
+    for (uint64_t size = 0x20; size < 0x30; size++) {
+        recorded r;
+        if (!CHECK(recorded_open(&r, "examples/recording"))) return;
+        for (uint64_t at = size; at + size <= 4096; at += 2 * size)
+            for (int i = 0; i < 2; i++) {
+                const int isid = sides[i]->pt_iscache_add_file(
+                    r.all.cache[i], RECORDED "pages.bin", at, size,
+                    0x401000 + at);
+                CHECK_EQ(sides[i]->pt_image_add_cached(
+                             r.all.image[i], r.all.cache[i], isid, NULL), 0);
+            }
+        compare_recorded(&r, r.bytes, r.size, "split sections");
+        recorded_close(&r);
+    }
+}
+
 static void search(int status[2])
 {
     if (status[0] == 0 && status[1] > 0) seen[D_BACKWARD]++;
@@ -439,34 +481,32 @@ static void damage(uint8_t *bytes, size_t size)
 static unsigned mutants = 1000;
 static unsigned windows = 20; /* of each hardware trace */
 
-/* Damaged copies of the recording. */
+/* Damaged copies of a part of its trace, of which each begins somewhere. */
+static void compare_damaged(recorded *r, const char *name, unsigned count,
+                            size_t most)
+{
+    const size_t length = r->size < most ? r->size : most;
+    uint8_t *piece = malloc(length);
+    for (unsigned i = 0; CHECK(piece != NULL) && i < count; i++) {
+        const size_t rest = r->size - length;
+        const size_t from = rest ? random_below((unsigned) rest) : 0;
+        char text[300];
+        memcpy(piece, r->bytes + from, length);
+        damage(piece, length);
+        snprintf(text, sizeof text, "%s, damage %u", name, i);
+        compare_recorded(r, piece, length, text);
+    }
+    free(piece);
+}
+
 TEST(mutants)
 {
-    static subject s;
-    size_t size;
-    uint8_t *bytes = load(RECORDED "trace.pt", &size);
-    uint8_t *copy = malloc(size);
-    sections all;
-    image code;
+    recorded r;
+    if (!CHECK(recorded_open(&r, "examples/recording"))) return;
     random_state = 1;
-    image_init(&code);
-    CHECK(image_add_map(&code, NULL, "examples/recording") == NULL);
-    sections_begin(&all);
-    add_map("examples/recording", &all);
-    for (unsigned i = 0; bytes && copy && i < mutants; i++) {
-        memcpy(copy, bytes, size);
-        damage(copy, size);
-        memset(&s, 0, sizeof s);
-        snprintf(s.name, sizeof s.name, "damage %u", i);
-        set_config(&s.config, copy, size);
-        s.config.errata.bdm70 = 1;
-        compare(&s, &code, all.image, 1);
-    }
+    compare_damaged(&r, "recording", mutants, r.size);
     CHECK(mutants < 1000 || (seen[D_RETURN] && seen[D_EARLY] && seen[D_PGD]));
-    sections_end(&all);
-    image_free(&code);
-    free(copy);
-    free(bytes);
+    recorded_close(&r);
 }
 
 static const char *traces_dir;
@@ -499,38 +539,12 @@ TEST(traces)
 
 #define WINDOW 8192ul /* bytes of a trace */
 
-/* Damaged pieces of a hardware trace; each begins somewhere in it. */
 static void damaged(const char *name)
 {
-    static subject s;
-    static uint8_t piece[WINDOW];
-    char path[700];
-    size_t size;
-    uint8_t *bytes;
-    sections all;
-    image code;
-    snprintf(path, sizeof path, "%s/trace.pt", name);
-    bytes = load(path, &size);
-    if (!bytes) return;
-    image_init(&code);
-    (void) image_add_map(&code, NULL, name);
-    sections_begin(&all);
-    add_map(name, &all);
-    for (unsigned i = 0; i < windows; i++) {
-        const size_t length = size < WINDOW ? size : WINDOW;
-        const size_t from =
-            size > WINDOW ? random_below((unsigned) (size - WINDOW)) : 0;
-        memcpy(piece, bytes + from, length);
-        damage(piece, length);
-        memset(&s, 0, sizeof s);
-        snprintf(s.name, sizeof s.name, "%s, damage %u", name, i);
-        set_config(&s.config, piece, length);
-        s.config.errata.bdm70 = 1;
-        compare(&s, &code, all.image, 1);
-    }
-    sections_end(&all);
-    image_free(&code);
-    free(bytes);
+    recorded r;
+    if (!recorded_open(&r, name)) return;
+    compare_damaged(&r, name, windows, WINDOW);
+    recorded_close(&r);
 }
 
 TEST(damaged_traces)
@@ -642,6 +656,7 @@ int main(int argc, char **argv)
     RUN(recording);
     RUN(images);
     RUN(copies);
+    RUN(split_sections);
     RUN(searches);
     RUN(mutants);
     if (suite_dir) RUN(suite);
