@@ -67,7 +67,7 @@ cd "$dir" || exit 2
 for time in none cyc; do
     case $time in cyc) cpus="--cpus 2" ;; *) cpus= ;; esac
     # shellcheck disable=SC2086 # words
-    timeout 100 "$build/ptrecord" --quiet --perf-data $time.data -o $time \
+    timeout 300 "$build/ptrecord" --quiet --perf-data $time.data -o $time \
         --time $time $cpus -- ./tree >out 2>&1 </dev/null
     if [ $? -eq 77 ]; then
         echo "SKIP ptflow: no ptrace here"
@@ -408,7 +408,7 @@ int main(void)
 }
 END
 vdso() {
-    $CC -O1 -w -static -o clock clock.c && timeout 100 "$build/ptrecord" \
+    $CC -O1 -w -static -o clock clock.c && timeout 300 "$build/ptrecord" \
         --quiet --perf-data vdso.data -o clocks -- ./clock >out 2>&1 || return 1
     executed clocks >clock.want
     for given in "" "--vdso vdso"; do
