@@ -82,14 +82,14 @@ $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
 	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS) \
 	    $(if $(filter ptparallel ptflow ptcapture,$(@F)),-pthread)
 
-$(BUILD)/%: %.c $(HEADERS)
-	$(COMPILE) -o $@ $< $(LIBS)
-
 $(BUILD)/programs/%: tests/programs/%.c
 	$(COMPILE) -o $@ $<
 
 $(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
 	$(COMPILE) -o $@ $< fuzz/standalone.c $(LIBS)
+
+$(BUILD)/%: %.c $(HEADERS)
+	$(COMPILE) -o $@ $< $(LIBS)
 $(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
     tests/*.c fuzz/*.c)): $(COMMON:%=examples/tools/common/%.c)
 
