@@ -560,7 +560,7 @@ typedef struct ipt_where {
     ipt_asid asid;          /* the address space traced now */
     uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
     uint64_t skip_to;       /* by _sync_forward, or after a gap */
-    /* These count from _init on. */
+    /* Counts from _init on. */
     uint64_t skipped;       /* bytes of such trace, gaps included */
     uint64_t dropped;       /* events that nobody pulled */
     uint32_t overflows;     /* OVF packets */
@@ -1360,7 +1360,7 @@ typedef struct ipt_insn_decoder ipt_insn_decoder;
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache);
 
-/* These return IPT_EVENT_PENDING if an event comes before the first
+/* To a PSB. The status has IPT_EVENT_PENDING if an event comes before the first
  * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there, as far as
  * the trace at hand shows it. */
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);

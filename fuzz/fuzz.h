@@ -40,7 +40,7 @@ static inline int fuzz_differ(const fuzz_log *a, size_t i, const fuzz_log *b,
     return 0;
 }
 
-/* The same was lost. */
+/* Is what was lost the same? */
 static inline int fuzz_counted(const fuzz_log *a, const fuzz_log *b)
 {
     if (a->skipped == b->skipped && a->overflows == b->overflows

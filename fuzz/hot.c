@@ -9,8 +9,8 @@
  * An input is a byte each for the tables' sizes, threshold, limit and client,
  * then blocks of four bytes, or calls, where the first byte is at least 0xe0.
  * tests/hot.h says what is checked: that all is as in its model as long as no
- * table is full, and always that what is told ran. With an odd client callbacks
- * call back by chance, and only what sanitizers see counts. */
+ * table is full, and always that what is given ran. With an odd client
+ * callbacks call back by chance, and only what sanitizers see counts. */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #define HOT_STREAM 4096 /* no run has more blocks */

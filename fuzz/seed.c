@@ -344,7 +344,7 @@ static void save_symbols_files(const char *folder)
     save(folder, "symbols", "jitdump", elf, 104);
 }
 
-/* The same input, but begun by _start. */
+/* An input begun by _start. */
 static void save_start(const char *folder, const char *sample_name,
                        uint8_t *bytes, size_t size, unsigned turn)
 {

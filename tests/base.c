@@ -398,7 +398,7 @@ TEST(gone)
 }
 
 /* Nothing is read outside the pieces: one byte beyond them belongs to others,
- * and AddressSanitizer would tell. Here: nothing is written to them. */
+ * and AddressSanitizer would say so. Here: nothing is written to them. */
 TEST(read_only)
 {
     static uint8_t copy[4096];

@@ -113,7 +113,7 @@ TEST(effects)
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-// Instead of CFE packets a PIP told of it: its far branch is not known.
+// Instead of CFE packets a PIP says it: its far branch is not known.
 TEST(inferred)
 {
     static const row rows[] = {

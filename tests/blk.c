@@ -60,56 +60,19 @@ static void run_table(const table *t)
     decode_errata = 0;
 }
 
-#define TEST_FINDING(name, rows, errata) \
-    TEST(name)                           \
-    {                                    \
-        run_table(&name);                \
-    }
-FINDINGS(TEST_FINDING)
-BDM64_FINDINGS(TEST_FINDING)
-RESYNC_FINDINGS(TEST_FINDING)
-
-TEST(branches)
-{
-    run_table(&tables[0]);
-}
-
-TEST(events)
-{
-    run_table(&tables[1]);
-}
-
-TEST(causes)
-{
-    run_table(&tables[2]);
-}
-
-TEST(wrap)
-{
-    run_table(&tables[3]);
-}
-
-TEST(errors)
-{
-    run_table(&tables[4]);
-}
-
-TEST(gaps)
-{
-    run_table(&tables[5]);
-}
-
-TEST(host_and_guest)
-{
-    run_table(&tables[6]);
-}
-
-TEST(firmware)
-{
-    run_table(&tables[7]);
-}
+TABLES(TEST_TABLE)
+FINDINGS(TEST_TABLE)
+BDM64_FINDINGS(TEST_TABLE)
+RESYNC_FINDINGS(TEST_TABLE)
 
 /* ---- some boundaries by hand ---- */
+
+/* The row's trace and code; config.flags are these. */
+static void begin_row(const manner *how, const row *r, uint32_t flags)
+{
+    build_all(&b, r->trace, PACKETS_MAX);
+    begin(how, r->code, flags);
+}
 
 typedef struct want_block {
     uint64_t ip, end_ip;
@@ -126,8 +89,7 @@ static void check_blocks(const row *r, const want_block *w, unsigned count)
         ipt_block k = {0, 0, 0, 0, 0, 0, 0, 0};
         unsigned n = 0;
         int status;
-        build_all(&b, r->trace, PACKETS_MAX);
-        begin(&how, r->code, r->flags);
+        begin_row(&how, r, r->flags);
         do {
             move();
             status = ipt_blk_sync_forward(&places[place].blk);
@@ -257,8 +219,7 @@ static void check_long(unsigned nops, int c, int way)
     ipt_block k;
     int status;
 
-    build_all(&b, r.trace, PACKETS_MAX);
-    begin(&how, r.code, 0);
+    begin_row(&how, &r, 0);
     CHECK_EQ(ipt_cache_init(&cache, many_lines, LENGTH(many_lines)), IPT_OK);
     f.config.read = read_nops;
     f.config.context = &end;
@@ -312,8 +273,7 @@ TEST(endless_nops)
     unsigned n = 0;
     ipt_block k;
     int status;
-    build_all(&b, r.trace, PACKETS_MAX);
-    begin(&how, r.code, 0);
+    begin_row(&how, &r, 0);
     f.config.read = read_nops;
     f.config.context = &end;
     CHECK(ipt_blk_sync_forward(&places[place].blk) >= 0);
@@ -335,8 +295,7 @@ TEST(endless_jumps)
         ipt_blk_decoder *d = &places[place].blk;
         unsigned n = 0;
         ipt_block k;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, IPT_CONFIG_END_ON_JUMP);
+        begin_row(&how, &r, IPT_CONFIG_END_ON_JUMP);
         CHECK(ipt_blk_sync_forward(d) >= 0);
         while (n < 1000 && ipt_blk_next(d, &k) >= 0) n++;
         CHECK(n < 1000);
@@ -359,8 +318,7 @@ TEST(endless_after_a_branch)
         ipt_blk_decoder *d = &places[place].blk;
         unsigned n = 0;
         ipt_block k;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, IPT_CONFIG_END_ON_JUMP);
+        begin_row(&how, &r, IPT_CONFIG_END_ON_JUMP);
         CHECK(ipt_blk_sync_forward(d) >= 0);
         while (n < 100 && ipt_blk_next(d, &k) >= 0) n++;
         CHECK(n >= 11);
@@ -439,8 +397,7 @@ TEST(synchronise)
     ipt_event e;
     ipt_block k = {0};
 
-    build_all(&b, two_psbs.trace, PACKETS_MAX);
-    begin(&how, two_psbs.code, 0);
+    begin_row(&how, &two_psbs, 0);
     CHECK_EQ(ipt_blk_sync_set(d, 1), IPT_ERR_NOSYNC);
     CHECK_EQ(ipt_blk_sync_set(d, b.size + 1), IPT_ERR_ARG);
     CHECK_EQ(ipt_blk_sync_backward(d), IPT_EVENT_PENDING | IPT_IP_SUPPRESSED);
@@ -483,8 +440,7 @@ TEST(start_in_a_mode)
         ipt_blk_decoder *d = &places[place].blk;
         ipt_start from;
         ipt_block k;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         memset(&from, 0, sizeof from);
         f.config.mode = assumed ? IPT_MODE_64 : IPT_MODE_UNKNOWN;
         from.mode = assumed ? IPT_MODE_UNKNOWN : IPT_MODE_64;
@@ -515,8 +471,7 @@ TEST(synchronise_forgets)
         ipt_blk_decoder *d = &places[place].blk;
         ipt_event e;
         ipt_block k;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         CHECK(ipt_blk_sync_forward(d) >= 0);
         do CHECK(ipt_blk_next(d, &k) >= 0);
         while (k.kind != IPT_INSN_JCC);
@@ -546,8 +501,7 @@ TEST(mode_of_one_pgd)
         ipt_block k;
         int status;
         unsigned n = 0;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         status = ipt_blk_sync_forward(d);
         while (status >= 0 || status == IPT_EVENT_FIRST) {
             status = ipt_blk_next(d, &k);
@@ -573,8 +527,7 @@ TEST(start)
     from.ip = 0x2000;
     from.enabled = 1;
     from.mode = IPT_MODE_64;
-    build_all(&b, two_psbs.trace, PACKETS_MAX);
-    begin(&how, two_psbs.code, 0);
+    begin_row(&how, &two_psbs, 0);
     from.offset = b.offset[9]; /* the last TNT */
     CHECK_EQ(ipt_blk_start(d, NULL), IPT_ERR_ARG);
     CHECK_EQ(ipt_blk_set_asid(d, &asid), IPT_ERR_NOSYNC);
@@ -605,8 +558,7 @@ TEST(block_in_progress)
         ipt_event e;
         ipt_block k = {0};
         int status;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
@@ -642,8 +594,7 @@ TEST(block_in_progress_is_left)
         ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 0};
         ipt_block k = {0};
         ipt_start from;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
         memset(&from, 0, sizeof from);
@@ -679,8 +630,7 @@ TEST(block_in_progress_elsewhere)
         ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, (uint8_t) (c / CACHES & 1)};
         const int hide = c / CACHES & 2 && asid.nr;
         ipt_block k = {0};
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, hide ? IPT_CONFIG_ROOT_ONLY : 0);
+        begin_row(&how, &r, hide ? IPT_CONFIG_ROOT_ONLY : 0);
         CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
         CHECK_EQ(ipt_blk_next(d, &k), IPT_NEED_PAGE);
         CHECK_EQ(ipt_blk_set_asid(d, &d->at.asid), IPT_OK); /* as it was */
@@ -710,8 +660,7 @@ TEST(block_in_progress_in_another_mode)
         ipt_blk_decoder *d = &places[place].blk;
         ipt_block k = {0};
         ipt_start from;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
         CHECK(ipt_blk_next(d, &k) >= 0);
         CHECK_EQ(k.count, 1);
@@ -754,8 +703,7 @@ TEST(bdm64_page_is_given_up)
         ipt_block k = {0};
         int status;
         decode_errata = IPT_ERRATUM_BDM64;
-        build_all(&b, r.trace, PACKETS_MAX);
-        begin(&how, r.code, 0);
+        begin_row(&how, &r, 0);
         status = ipt_blk_sync_forward(d);
         while (status >= 0 || status == IPT_EVENT_FIRST) {
             status = ipt_blk_next(d, &k);
@@ -892,7 +840,7 @@ TEST(random_resync)
 /* ---- what is left of the instruction before ---- */
 
 /* An instruction that was passed before flow was lost, or before the decoder
- * was told where it is, causes nothing after it. */
+ * was set to another place, causes nothing after it. */
 TEST(R3_the_one_before)
 {
     static const ipt_packet trace[]
@@ -922,8 +870,7 @@ static unsigned last_event(const row *r, uint8_t type, int c, ipt_event *last)
     ipt_block k;
     unsigned n = 0;
     int status;
-    build_all(&b, r->trace, PACKETS_MAX);
-    begin(&how, r->code, r->flags);
+    begin_row(&how, r, r->flags);
     status = ipt_blk_sync_forward(d);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         while (ipt_blk_event(d, &e) >= 0)
@@ -976,7 +923,7 @@ TEST(not_resumed_after_a_gap)
         }
 }
 
-/* The same decoder, begun again, gives what it gave at first. */
+/* A decoder, begun again, gives what it gave at first. */
 TEST(R3_begun_again)
 {
     static const ipt_packet trace[]
@@ -1005,18 +952,10 @@ TEST(R3_begun_again)
 
 int main(void)
 {
-#define RUN_FINDING(name, rows, errata) RUN(name);
-    FINDINGS(RUN_FINDING)
-    BDM64_FINDINGS(RUN_FINDING)
-    RESYNC_FINDINGS(RUN_FINDING)
-    RUN(branches);
-    RUN(events);
-    RUN(causes);
-    RUN(wrap);
-    RUN(errors);
-    RUN(gaps);
-    RUN(host_and_guest);
-    RUN(firmware);
+    TABLES(RUN_TEST)
+    FINDINGS(RUN_TEST)
+    BDM64_FINDINGS(RUN_TEST)
+    RESYNC_FINDINGS(RUN_TEST)
     RUN(boundaries);
     RUN(boundaries_contiguous);
     RUN(boundaries_of_sections);

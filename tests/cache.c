@@ -4,6 +4,7 @@
 #define IPT_STATIC
 #include "../ipt.h"
 #include "build.h"
+#include "range.h"
 
 #define MAX IPT_RUN_MAX_ /* instructions of a run */
 
@@ -47,6 +48,7 @@ static void put(area *a, uint64_t ip, const char *bytes, size_t n)
 static int area_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
+    int n = 0;
     (void) context;
     reads++;
     CHECK(size > 0);
@@ -54,18 +56,12 @@ static int area_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     if (reads == 1) read_size = size;
     if (reads == 1 || ip < read_low) read_low = ip;
     if (reads == 1 || ip + size > read_high) read_high = ip + size;
-    for (unsigned i = 0; i < area_count; i++) {
+    for (unsigned i = 0; i < area_count && n == 0; i++) {
         const area *a = &areas[i];
-        size_t n;
-        if ((a->cr3 != IPT_ASID_UNKNOWN && a->cr3 != asid->cr3)
-            || ip - a->ip >= a->size)
-            continue;
-        n = a->size - (size_t) (ip - a->ip);
-        if (n > size) n = size;
-        memcpy(buffer, a->bytes + (ip - a->ip), n);
-        return (int) n;
+        if (a->cr3 == IPT_ASID_UNKNOWN || a->cr3 == asid->cr3)
+            n = range_read(buffer, size, ip, a->ip, a->bytes, a->size);
     }
-    return 0;
+    return n;
 }
 
 static void no_code(void)
@@ -426,6 +422,13 @@ static void fresh_config(void)
     memset(&config, 0, sizeof config);
 }
 
+/* An empty config, and no code. */
+static void fresh(void)
+{
+    fresh_config();
+    no_code();
+}
+
 /* Decode all; returns a hash of what was executed. */
 static uint64_t decode(ipt_cache *c, uint64_t *count)
 {
@@ -444,7 +447,7 @@ static uint64_t decode(ipt_cache *c, uint64_t *count)
     return hash;
 }
 
-/* The same with a cache of n lines as with none, twice: cold and warm. */
+/* With a cache of n lines as with none, twice: cold and warm. */
 static void check_cached(size_t n, uint64_t want_count)
 {
     uint64_t count;
@@ -514,8 +517,7 @@ TEST(sections_at_linear_addresses)
     for (unsigned turn = 0; turn < 4; turn++) {
         ipt_insn insn;
         ipt_block block;
-        fresh_config();
-        no_code();
+        fresh();
         PUT(nops(ANY, 0x11000, 64), 0x11023, "\x75\xfe");
         config.flags = IPT_CONFIG_RELATIVE_IP;
         config.cs_base = some_base;
@@ -558,7 +560,7 @@ TEST(eviction)
     check_cached(1024, 3 * (500 + 167 + 2 * 166 + 1));
 }
 
-/* The same address in two modes is two pieces of code. */
+/* An address in two modes is two pieces of code. */
 TEST(modes)
 {
     area *a;
@@ -670,7 +672,7 @@ TEST(very_many_spaces)
     check_visits(17, 1000, &cache, 0);
 }
 
-/* VMCS and the non-root bit tell spaces apart, too. */
+/* VMCS and the non-root bit make other spaces, too. */
 static int guest_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                       uint64_t ip, void *context)
 {
@@ -753,8 +755,7 @@ static uint64_t one_space(const ipt_asid *asid, void *context)
 
 TEST(one_space_for_all)
 {
-    fresh_config();
-    no_code();
+    fresh();
     PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
     add_on(IPT_MODE_64);
     for (unsigned i = 0; i < 100; i++) {
@@ -838,8 +839,7 @@ TEST(invalidate_ranges)
     static const ipt_asid here = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
     for (unsigned i = 0; i < LENGTH(rows); i++) {
         for (unsigned k = 0; k < 2; k++) {
-            fresh_config();
-            no_code();
+            fresh();
             add_on(IPT_MODE_64);
             add_loop(4, 5, ANY);
             CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
@@ -873,8 +873,7 @@ TEST(invalidate_spaces)
                 {NULL, 0x1002, 1, 1, 1}};
     for (unsigned i = 0; i < LENGTH(rows); i++) {
         unsigned n = 0;
-        fresh_config();
-        no_code();
+        fresh();
         PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
         add_on(IPT_MODE_64);
         for (unsigned k = 0; k < 6; k++) {
@@ -910,8 +909,7 @@ TEST(invalidate_shared_spaces)
 {
     static const ipt_asid second = {0x9000, IPT_ASID_UNKNOWN, 0};
     ipt_insn insn;
-    fresh_config();
-    no_code();
+    fresh();
     PUT(nops(ANY, 0x1000, 64), 0x1003, "\x75\xfe");
     add_on(IPT_MODE_64);
     for (unsigned k = 0; k < 3; k++) {
@@ -941,8 +939,7 @@ TEST(invalidate_shared_spaces)
 TEST(wrapped_run_is_not_kept)
 {
     ipt_insn insn;
-    fresh_config();
-    no_code();
+    fresh();
     nops(ANY, 0xfffffff0, 0x10);
     PUT(nops(ANY, 0, 0x100), 1, "\x75\xfa"); /* to fffffffd */
     add_on(IPT_MODE_32);
@@ -965,8 +962,7 @@ TEST(wrapped_run_in_use)
     for (unsigned at_insn = 1; at_insn < 5; at_insn++) {
         ipt_insn insn;
         area *low;
-        fresh_config();
-        no_code();
+        fresh();
         nops(ANY, 0xfffffff0, 0x10);
         low = nops(ANY, 0, 0x100);
         add_on(IPT_MODE_32);
@@ -1003,8 +999,7 @@ TEST(invalidate_fuel)
         const unsigned count = turn % 2 ? 1024 : 64;
         uint64_t units = 0;
         unsigned calls = 0;
-        fresh_config();
-        no_code();
+        fresh();
         add_on(IPT_MODE_64);
         add_loop(4, 5, ANY);
         CHECK_EQ(ipt_cache_init(&cache, lines, count), IPT_OK);
@@ -1072,8 +1067,7 @@ TEST(changed_inside_a_run)
         ipt_insn insn;
         area *a;
         unsigned i;
-        fresh_config();
-        no_code();
+        fresh();
         a = nops(ANY, 0x1000, 64);
         PUT(a, 0x100a, "\x75\xfe");
         add_on(IPT_MODE_64);
@@ -1104,13 +1098,12 @@ TEST(changed_inside_a_run)
     }
 }
 
-/* The same for blocks, which stop inside of a run at an event. */
+/* Blocks, too, which stop inside of a run at an event. */
 TEST(changed_between_blocks)
 {
     ipt_block block;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     PUT(a, 0x100a, "\x75\xfe");
     add_on(IPT_MODE_64);
@@ -1138,8 +1131,7 @@ TEST(changed_before_an_error)
     ipt_block block;
     ipt_insn insn;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     PUT(a, 0x1003, "\x48\xcf"); /* iretq */
     add_on(IPT_MODE_64);
@@ -1168,8 +1160,7 @@ TEST(changed_before_a_trigger)
     ipt_block block;
     ipt_event event = {0};
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     add_on(IPT_MODE_64);
     ADD(TRIG(1, 0, 1, 5, 0));
@@ -1198,8 +1189,7 @@ TEST(changed_inside_a_block)
 {
     ipt_block block;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1ff0, 0x10);
     PUT(a, 0x1ff0, "\xeb\x00");
     add_on(IPT_MODE_64);
@@ -1228,8 +1218,7 @@ TEST(changed_without_a_cache)
 {
     ipt_insn insn;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     PUT(a, 0x1001, "\x75\xfd"); /* to 1000 */
     add_on(IPT_MODE_64);
@@ -1247,13 +1236,12 @@ TEST(changed_without_a_cache)
     CHECK_EQ(ipt_insn_next(&insn_decoder, &insn), IPT_END);
 }
 
-/* With a cache it need not be seen, before the cache is told. */
+/* With a cache it need not be seen, before ipt_cache_invalidate. */
 TEST(changed_with_a_cache)
 {
     ipt_insn insn;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     PUT(a, 0x1001, "\x75\xfd");
     add_on(IPT_MODE_64);
@@ -1281,8 +1269,7 @@ TEST(shared_cache)
     ipt_insn insn;
     ipt_block block;
     area *a;
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0x1000, 64);
     PUT(a, 0x1008, "\x75\x00");
     add_on(IPT_MODE_64);
@@ -1307,8 +1294,7 @@ TEST(shared_cache)
 TEST(misses_are_not_cached)
 {
     ipt_insn insn;
-    fresh_config();
-    no_code();
+    fresh();
     add_on(IPT_MODE_64);
     ADD(TNT(1, 0));
     CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
@@ -1460,8 +1446,7 @@ TEST(C4_bytes_that_wrap)
 {
     area *a;
 
-    fresh_config();
-    no_code();
+    fresh();
     a = nops(ANY, 0xfffff000, 0x1000);
     PUT(a, 0xffffffff, "\x11");
     a = nops(ANY, 0, 0x1000);
@@ -1509,8 +1494,7 @@ TEST(C4_bytes_refused)
     uint64_t fuel = 0;
     uint8_t got[1];
 
-    fresh_config();
-    no_code();
+    fresh();
     CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
 #define GET(...) ipt_cache_code(__VA_ARGS__, got, 1)
     CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_ERR_ARG);
@@ -1561,8 +1545,7 @@ static void check_liar(int result, uint8_t size, uint8_t kind, int status)
     for (unsigned cached = 0; cached < 2; cached++) {
         ipt_insn insn;
         ipt_block block;
-        fresh_config();
-        no_code();
+        fresh();
         nops(ANY, 0x1000, SPAN);
         add_on(IPT_MODE_32);
         ADD(TNT(6, 0));
@@ -1661,8 +1644,7 @@ TEST(classifiers_that_say_little)
 {
     for (tired_of = 0; tired_of < 16; tired_of++) {
         ipt_insn insn;
-        fresh_config();
-        no_code();
+        fresh();
         memset(nops(ANY, 0xf000, SPAN)->bytes, 0, SPAN);
         areas[0].bytes[0xffa] = 1;
         nops(ANY, 0x10000, SPAN);
@@ -1706,8 +1688,7 @@ TEST(more_classifiers)
     ipt_insn insn;
     unsigned n = 0;
     int status;
-    fresh_config();
-    no_code();
+    fresh();
     nops(ANY, 0x1000, 100);
     add_on(IPT_MODE_64);
     ADD(TNT(1, 0));
@@ -1726,8 +1707,7 @@ TEST(a_classifier_that_wants_more)
 {
     for (size_t size = 1; size < 40; size++) {
         ipt_insn insn;
-        fresh_config();
-        no_code();
+        fresh();
         nops(ANY, 0x1000, size);
         add_on(IPT_MODE_64);
         ADD(TNT(1, 0));
@@ -1917,8 +1897,7 @@ TEST(fuel_counts_callbacks)
     for (size_t size = 2; size <= 64; size += 62) {
         uint64_t units = 1000;
         ipt_insn insn;
-        fresh_config();
-        no_code();
+        fresh();
         PUT(nops(ANY, 0x1000, size), 0x1000, "\xff\xe0");
         add_on(IPT_MODE_64);
         ADD(TIP(0x5000));
@@ -1944,8 +1923,7 @@ TEST(a_byte_that_is_missing)
 {
     uint64_t units = 1000;
     ipt_insn insn;
-    fresh_config();
-    no_code();
+    fresh();
     add_on(IPT_MODE_64);
     add_ip(IPT_PKT_FUP, 0x1000);
     add_ip(IPT_PKT_TIP, 0x1fff);
@@ -1975,8 +1953,7 @@ TEST(fuel_counts_spaces)
     for (unsigned turn = 0; turn < 2; turn++) {
         uint64_t units = 1000;
         ipt_insn insn;
-        fresh_config();
-        no_code();
+        fresh();
         PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
         add_on(IPT_MODE_64);
         ADD(TIP(0x5000));
@@ -2105,7 +2082,7 @@ TEST(numbers_before_aliases)
     CHECK_EQ(n, 16);
 }
 
-/* The same while all numbers are used up, and once they begin anew. */
+/* So it is while all numbers are used up, and once they begin anew. */
 TEST(numbers_begin_anew)
 {
     static ipt_cache_line many[4096];

@@ -4,6 +4,7 @@
 #define IPT_STATIC
 #include "../ipt.h"
 #include "build.h"
+#include "range.h"
 
 /* ---- code and its trace ---- */
 
@@ -17,15 +18,9 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
 {
     const uint8_t *code = ip < 0x2000 ? code_1000 : code_2000;
     const size_t length = ip < 0x2000 ? sizeof code_1000 : sizeof code_2000;
-    const uint64_t at = ip & 0xfff;
-    size_t n = 0;
     (void) asid;
     (void) context;
-    while (n < size && at + n < length) {
-        buffer[n] = code[at + n];
-        n++;
-    }
-    return (int) n;
+    return range_read(buffer, size, ip & 0xfff, 0, code, length);
 }
 
 #define TIMED(t) PSB, TSC(t), EXEC64, FUP(0x1000), PSBEND
@@ -241,7 +236,7 @@ TEST(monotonic)
           TIP(0x2000));
 }
 
-/* ---- packets that tell no time are counted ---- */
+/* ---- packets that say no time are counted ---- */
 
 TEST(lost)
 {

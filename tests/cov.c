@@ -26,6 +26,7 @@ static void *clear(void *bytes, int value, size_t size)
 #include "decode.h"
 #include "random.h"
 #include "cover.h"
+#include "range.h"
 
 /* ---- a decoder in every manner ---- */
 
@@ -157,7 +158,7 @@ static void check_seen(const char *name, const manner *how, const chunk *code,
     CHECK_EQ(seen.lost, 0);
 }
 
-/* The same with no memo, the smallest, and one that loses nothing; and with
+/* With no memo, the smallest, and one that loses nothing; and with
  * such caches. */
 static void check_seen_sizes(const char *name, const chunk *code,
                              uint32_t flags, const ipt_cov_config *config)
@@ -248,18 +249,13 @@ static void run_table(const table *t)
     decode_errata = 0;
 }
 
-#define TEST_FINDING(name, rows, errata) \
-    TEST(name)                           \
-    {                                    \
-        run_table(&name);                \
-    }
-FINDINGS(TEST_FINDING)
-BDM64_FINDINGS(TEST_FINDING)
-RESYNC_FINDINGS(TEST_FINDING)
+FINDINGS(TEST_TABLE)
+BDM64_FINDINGS(TEST_TABLE)
+RESYNC_FINDINGS(TEST_TABLE)
 
 TEST(flow)
 {
-    for (size_t i = 0; i < LENGTH(tables); i++) run_table(&tables[i]);
+    TABLES(RUN_TABLE)
 }
 
 /* A branch further than 2 GiB from where a line of the memo begins is not part
@@ -1047,7 +1043,7 @@ static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 
 enum { MAP = 1, EDGES = 2, BLOCKS_ = 4, HASH = 8, MEMO = 16, ALL = 32 };
 
-/* Those that are asked for. */
+/* Ways that are asked for. */
 static void ask(outputs *o, unsigned what, uint32_t flags, const uint8_t *bytes,
                 size_t size)
 {
@@ -1398,7 +1394,7 @@ TEST(another_formula)
     }
 }
 
-/* ---- what is not whole is told ---- */
+/* ---- the verdict says what is not whole ---- */
 
 /* Cover `count` pieces to the end. Returns the errors. */
 static int cover_pieces(loop *l, const ipt_segment *pieces, uint32_t count)
@@ -1503,7 +1499,7 @@ TEST(overflows_and_errors)
         CHECK(loop_run(&kept, bytes, size, 1));
         CHECK_EQ(kept.decoder.verdict, has);
         overflows += has != 0;
-        /* another program's: where it cannot be this one's, that is told */
+        /* another program's: the verdict says so if it cannot be this one's */
         ran_edges(&want, 0, 0);
         edges_map(&want, 0, want_map, MAP_MAX);
         write_program();
@@ -1519,7 +1515,7 @@ TEST(overflows_and_errors)
 }
 
 /* A missing page is asked for; at each stop the outputs hold so far, and
- * with it they are whole. Given up, that is told. */
+ * with it they are whole. Given up, they are not, and the verdict says so. */
 TEST(missing_page)
 {
     static uint8_t bytes[INPUT];
@@ -1731,12 +1727,9 @@ static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                        uint64_t ip, void *context)
 {
     const uint64_t first = asid->cr3 >> 12 <= 65535 ? 0xfff : 0x1000;
-    const size_t n = sizeof spaces_code - 1;
     (void) context;
-    if (ip - first >= n) return 0;
-    if (size > n - (ip - first)) size = n - (size_t) (ip - first);
-    memcpy(buffer, spaces_code + (ip - first), size);
-    return (int) size;
+    return range_read(buffer, size, ip, first, spaces_code,
+                      sizeof spaces_code - 1);
 }
 
 #define SPACES 65735 /* 200 more than a memo has, four times a cache */
@@ -1769,11 +1762,7 @@ static int hand_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
 {
     const uint8_t *code = hand_code[asid->cr3 == HAND_CR3];
     (void) context;
-    if (ip - 0x1000 >= sizeof hand_code[0]) return 0;
-    if (size > sizeof hand_code[0] - (ip - 0x1000))
-        size = sizeof hand_code[0] - (size_t) (ip - 0x1000);
-    memcpy(buffer, code + (ip - 0x1000), size);
-    return (int) size;
+    return range_read(buffer, size, ip, 0x1000, code, sizeof hand_code[0]);
 }
 
 /* A conditional branch to `to`, where a JMP_RAX stands, as elsewhere. */
@@ -2110,7 +2099,7 @@ TEST(spaces_are_asked_once)
     }
 }
 
-/* A PSB+ that ends nowhere, or with what is no packet, has told nothing yet: in
+/* A PSB+ that ends nowhere, or with what is no packet, says nothing yet: in
  * at stands what the walk alone has found. */
 TEST(R7_broken_psb)
 {
@@ -2405,8 +2394,8 @@ TEST(V3_arguments)
 
 /* ---- PSB+s in every shape ---- */
 
-/* The same one again and others, while tracing is enabled and while it is not:
- * what [cov] passes over must have said nothing. */
+/* An address space again, and others, while tracing is enabled and while it is
+ * not: what [cov] passes over must have said nothing. */
 #define V3_CODE {CODE(0x1000, JCC0 JCC0 JMP_RAX)}
 #define V3_LEG TNT(2, 1), TIP(0x1000)
 #define V3_END TNT(2, 2), TIP(0x1000), TNT(2, 3), PGD(0x5000), PADS(60)
@@ -2479,14 +2468,11 @@ static const char free_code[] = JCC0 JCC0 JMP_RAX JCC("\xfe") JMP_RAX;
 static int free_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
-    const size_t n = sizeof free_code - 1;
     (void) asid;
     (void) context;
     code_reads++;
-    if (ip - 0x1000 >= n) return 0;
-    if (size > n - (ip - 0x1000)) size = n - (size_t) (ip - 0x1000);
-    memcpy(buffer, free_code + (ip - 0x1000), size);
-    return (int) size;
+    return range_read(buffer, size, ip, 0x1000, free_code,
+                      sizeof free_code - 1);
 }
 
 /* Legs of two pieces are learned in pieces, then found in pieces, then as a
@@ -2649,8 +2635,8 @@ static int page_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                        context);
 }
 
-/* A page that is there in the end is not told, whatever was given up before: an
- * error, or, in the run before, this page. */
+/* The verdict has no page that is there in the end, whatever was given up
+ * before: an error, or, in the run before, this page. */
 TEST(a_page_after_an_error)
 {
     static const ipt_packet packets[]
@@ -2710,10 +2696,9 @@ int main(void)
     the.base = LOW;
     the.mode = IPT_MODE_64;
     the.spaces = 3;
-#define RUN_FINDING(name, rows, errata) RUN(name);
-    FINDINGS(RUN_FINDING)
-    BDM64_FINDINGS(RUN_FINDING)
-    RESYNC_FINDINGS(RUN_FINDING)
+    FINDINGS(RUN_TEST)
+    BDM64_FINDINGS(RUN_TEST)
+    RESYNC_FINDINGS(RUN_TEST)
     RUN(flow);
     RUN(R1_far_branches);
     RUN(random);

@@ -62,7 +62,7 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
 
 enum { TOLD_NONE, TOLD_NOT, TOLD_EVENT, TOLD_LAST }; /* by the last item or event */
 
-/* It came with `status`: IPT_LAST is right. */
+/* An item or event came with `status`: IPT_LAST is right. */
 static inline void check_told(int *told, int status, int by)
 {
     CHECK(*told != TOLD_LAST || status & IPT_UNPROVEN);
@@ -71,7 +71,7 @@ static inline void check_told(int *told, int status, int by)
     *told = status & IPT_LAST ? TOLD_LAST : by;
 }
 
-/* The trace has ended: that was told, unless something is left that leads no
+/* The trace has ended: IPT_LAST said so, unless something is left that leads no
  * further, or flow is stepped over. An event says so as far as it can see. */
 static inline void check_told_end(const manner *how, int told, int insns)
 {

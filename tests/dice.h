@@ -5,9 +5,24 @@
 
 static uint64_t seed = 1;
 
+/* The next state, whose upper bits are the better ones. */
+static inline uint64_t dice_next(uint64_t *n)
+{
+    *n = *n * 6364136223846793005u + 1442695040888963407u;
+    return *n;
+}
+
+/* Below n. */
 static inline unsigned dice(unsigned n)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (seed >> 33) % n;
+    return (unsigned) (dice_next(&seed) >> 33) % n;
+}
+
+/* 64 bits. */
+static inline uint64_t dice_bits(void)
+{
+    const uint64_t high = dice_next(&seed);
+
+    return high ^ dice_next(&seed) >> 32;
 }
 #endif /* IPT_DICE_H */

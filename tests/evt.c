@@ -262,7 +262,7 @@ static void run_rows(const row *rows, size_t count)
     {.type = IPT_EVT_##t, .flags = f, .from = n, .ip = i, .a = x, .b = y, \
      .c = z}
 #define E_TNT(n, count, bits) EB(TNT, NOIP, n, 0, bits, count)
-/* The same with a TSC. */
+/* With a TSC. */
 #define TE(t, f, n, i, x, y, ts)                                            \
     {.type = IPT_EVT_##t, .flags = (f) | CLK, .from = n, .ip = i, .a = x,   \
      .b = y, .tsc = ts}

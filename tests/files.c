@@ -2,6 +2,7 @@
  * and bytes against a copy of the file in memory. */
 #define _POSIX_C_SOURCE 200809L
 #include "examples/tools/common/files.c"
+#include "dice.h"
 #include "test.h"
 
 static char folder[] = "/tmp/ipt-files-XXXXXX";
@@ -98,7 +99,6 @@ TEST(blocks)
     static uint8_t got[3 * FILES_BLOCK];
     static files disk;
     const files_file *file;
-    uint32_t seed = 1;
     for (size_t i = 0; i < SIZE; i++) bytes[i] = (uint8_t) (i * 7 + i / 251);
     write_at(in_folder("large"), 0, bytes, SIZE);
     files_init(&disk);
@@ -107,14 +107,10 @@ TEST(blocks)
     CHECK_EQ(file->size, SIZE);
     CHECK(files_get(&disk, path) == file);
     for (int i = 0; i < 2000; i++) {
-        size_t from;
-        size_t size;
-        size_t want;
-        seed = seed * 1664525u + 1013904223u;
-        from = (seed >> 4) % (SIZE + 10);
-        seed = seed * 1664525u + 1013904223u;
-        size = (seed >> 8) % (i % 8 ? 300 : sizeof got);
-        want = from >= SIZE ? 0 : size > SIZE - from ? SIZE - from : size;
+        const size_t from = dice(SIZE + 10);
+        const size_t size = dice(i % 8 ? 300 : sizeof got);
+        const size_t want
+            = from >= SIZE ? 0 : size > SIZE - from ? SIZE - from : size;
         if (!CHECK_EQ(files_read(file, from, got, size), want)) break;
         if (!CHECK(memcmp(got, bytes + from, want) == 0)) break;
     }

@@ -1208,7 +1208,7 @@ static const row S3_rows[] = {
      {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0),
       E(ENABLED, 0, 0x1003), IF(0x1003, RESYNCED | ENABLED), I(0x1004),
       S_PSB32(0x1006), I(0x1006), I(0x1007)}, 0, 0, 0},
-    {ROW "but not after the mode that was told since", {JCCS},
+    {ROW "but not after the mode that came since", {JCCS},
      {ON, TNT(1, 0), OVF, FUP(0x1003), TNT(1, 0), PSB, EXEC64, FUP(0x1006),
       PSBEND, TNT(1, 0), PSB32(0x1009), TNT(1, 0)},
      {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1003),
@@ -1703,7 +1703,16 @@ typedef struct table {
     int resync;      /* go on after errors */
 } table;
 
-/* X(name, rows, errata) */
+/* X(name, rows, errata): a table, and its test in each file. */
+#define TABLES(X)                      \
+    X(branches, branch_rows, 0)        \
+    X(events, event_rows, 0)           \
+    X(causes, cause_rows, 0)           \
+    X(wrap, wrap_rows, 0)              \
+    X(errors, error_rows, 0)           \
+    X(gaps, gap_rows, 0)               \
+    X(host_and_guest, vmx_rows, 0)     \
+    X(firmware, firmware_rows, 0)
 #define FINDINGS(X)                                              \
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
     X(S4_disabled_after_mov_cr3, S4_rows, 0)                     \
@@ -1724,19 +1733,25 @@ typedef struct table {
     X(S3_resync_mode, S3_resync_rows, 0)         \
     X(S7_resync_events, S7_rows, 0)
 
-#define FINDING(name, rows, errata) \
-    static const table name = {#name, rows, LENGTH(rows), errata, 0};
-#define RESYNC_FINDING(name, rows, errata) \
-    static const table name = {#name, rows, LENGTH(rows), errata, 1};
-FINDINGS(FINDING)
-BDM64_FINDINGS(FINDING)
-RESYNC_FINDINGS(RESYNC_FINDING)
+#define TABLE(name, rows, errata)         \
+    static const table name##_table       \
+        = {#name, rows, LENGTH(rows), errata, 0};
+#define RESYNC_TABLE(name, rows, errata)  \
+    static const table name##_table       \
+        = {#name, rows, LENGTH(rows), errata, 1};
+TABLES(TABLE)
+FINDINGS(TABLE)
+BDM64_FINDINGS(TABLE)
+RESYNC_FINDINGS(RESYNC_TABLE)
 
-#define TABLE(name) {#name, name, LENGTH(name), 0, 0}
-static const table tables[] = {TABLE(branch_rows), TABLE(event_rows),
-                               TABLE(cause_rows), TABLE(wrap_rows),
-                               TABLE(error_rows), TABLE(gap_rows),
-                               TABLE(vmx_rows), TABLE(firmware_rows)};
+/* By the run_table() of who includes this. */
+#define RUN_TABLE(name, rows, errata) run_table(&name##_table);
+#define TEST_TABLE(name, rows, errata)            \
+    TEST(name)                                    \
+    {                                             \
+        RUN_TABLE(name, rows, errata)             \
+    }
+#define RUN_TEST(name, rows, errata) RUN(name);
 
 /* ---- the traced code ---- */
 

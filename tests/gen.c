@@ -639,7 +639,7 @@ TEST(timing)
     gen.clock += 100; /* five edges: one MTC, the last, 111 after CBR */
     jcc(1);
     BYTES("df04 596d 4b 06");
-    gen.clock += 100000; /* more than MTC can tell */
+    gen.clock += 100000; /* more than MTC can say */
     CHECK_EQ(put(event(IPT_EVT_OVERFLOW, CODE, 0)), IPT_OK);
     CHECK(gen.used < IPT_GEN_ROOM);
     gen.used = 0;

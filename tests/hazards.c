@@ -6,6 +6,8 @@
 #define IPT_STATIC
 #include "../ipt.h"
 #include "build.h"
+#include "dice.h"
+#include "range.h"
 
 /* ---- code: pieces of it, each somewhere ---- */
 
@@ -24,12 +26,9 @@ static int read_chunks(uint8_t *buffer, size_t size, const ipt_asid *asid,
     const chunk *c = context;
     (void) asid;
     for (unsigned i = 0; i < CHUNKS && c[i].bytes; i++) {
-        size_t n;
-        if (ip - c[i].ip >= c[i].size) continue;
-        n = c[i].size - (size_t) (ip - c[i].ip);
-        if (n > size) n = size;
-        memcpy(buffer, c[i].bytes + (ip - c[i].ip), n);
-        return (int) n;
+        const int n
+            = range_read(buffer, size, ip, c[i].ip, c[i].bytes, c[i].size);
+        if (n) return n;
     }
     return 0;
 }
@@ -349,14 +348,6 @@ TEST(nothing_aligned)
 
 /* ---- no input leads to a state that should not exist ---- */
 
-static uint32_t random_state = 12345;
-
-static unsigned random_below(unsigned n)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return (random_state >> 8) % n;
-}
-
 static void check_not_internal(void)
 {
     static ipt_insn_decoder d;
@@ -366,7 +357,7 @@ static void check_not_internal(void)
     set_trace();
     s.config.read = read_chunks;
     s.config.context = (void *) (uintptr_t) plain;
-    s.config.errata = random_below(IPT_ERRATUM_ALL_ + 1);
+    s.config.errata = dice(IPT_ERRATUM_ALL_ + 1);
     s.config.fuel = &fuel;
     ipt_insn_init(&d, &s.config, &s.trace, NULL);
     status = ipt_insn_sync_forward(&d);
@@ -387,11 +378,11 @@ TEST(no_internal_error)
         EVD(IPT_EVD_CR2, 1), CFE(INTR, 1, 3), PGE(0x1000), TNT(6, 63),
         TRIG(1, 0, 1, 2, 0), CFE(INTR, 0, 14), FUP(0x1001), TIP(0x1000)};
     for (int i = 0; i < 20000; i++) {
-        unsigned n = 1 + random_below(6);
+        unsigned n = 1 + dice(6);
         begin(packets, LENGTH(packets));
         while (n-- > 0)
-            s.b.bytes[16 + random_below((unsigned) s.b.size - 16)]
-                = (uint8_t) random_below(256);
+            s.b.bytes[16 + dice((unsigned) s.b.size - 16)]
+                = (uint8_t) dice(256);
         check_not_internal();
     }
 }
@@ -679,7 +670,7 @@ TEST(twice)
                "[async_paging 2000] 2000 2001 IPT_END",
          ON, FUP(0x1001), PIP(0x5000, 0), PIP(0x6000, 0), TIP(0x2000),
          TIP(0x1000));
-    /* without IP it is told at once, but the mode is that after the branch */
+    /* without IP it is given at once, but the mode is that after the branch */
     FLOW(code, "[exec_mode] 1000 1001 1003 [disabled] [enabled 2000] 2000 2001 "
                "IPT_END",
          ON, EXEC32, PGD(0x5000), PGE(0x2000), TIP(0x1000));

@@ -642,7 +642,7 @@ TEST(dropped_pieces)
 
 /* ---- arguments ---- */
 
-/* The same for each layer: L, its init arguments after the trace, its sync
+/* For each layer: L, its init arguments after the trace, its sync
  * arguments, its item. */
 #define CHECK_CALLS(L, MORE, IP, ITEM)                                        \
     do {                                                                      \

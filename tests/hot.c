@@ -62,7 +62,7 @@ static const hot_entry *entry(size_t i)
 }
 
 /* The head runs at the end of the first round for the first time as such; it is
- * recorded when it has run five times, and told when the round is over. */
+ * recorded when it has run five times, and given when the round is over. */
 TEST(loop)
 {
     begin(5, 128);
@@ -107,7 +107,7 @@ TEST(limits)
     }
 }
 
-/* Deletion: told, and the head counts from nothing. */
+/* Deletion: config.deleted is called, and the head counts from nothing. */
 TEST(deletion)
 {
     const ipt_hot_tag tag = hot_tag_of(0x1000, &spaces[0], IPT_MODE_64);
@@ -301,7 +301,7 @@ TEST(like_the_model)
     }
 }
 
-/* With little, each trace told is one of the stream, and what makes a
+/* With little, each trace given is one of the stream, and what makes a
  * difference is counted: the pair compares up to the first count. */
 TEST(small_tables)
 {
@@ -373,7 +373,8 @@ static int exact_trace_of(const ipt_hot_tag *tag)
     return -1;
 }
 
-/* Its head counts anew. It goes, and is told, when all else is done. */
+/* The head counts anew. The trace goes, and config.deleted is called, when all
+ * else is done. */
 static void exact_doom(uint32_t i, int evicted)
 {
     const int head = exact_head(&x.kept[i].tag);

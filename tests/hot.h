@@ -3,8 +3,8 @@
  * known of DynamoRIO's traces, not of ipt_impl.h; it looks slow and plain.
  *
  * A pair compares each callback with that of the model, one by one, as long as
- * no table was full; and of each trace that is told, always, that it is a piece
- * of the stream, begins at a head and is not told twice. */
+ * no table was full; and of each trace given, always, that it is a piece of the
+ * stream, begins at a head and is not given twice. */
 #ifndef IPT_TESTS_HOT_H
 #define IPT_TESTS_HOT_H
 #include "../ipt.h"
@@ -22,7 +22,7 @@ static inline void *hot_grow(void *array, size_t count, size_t size)
     return array;
 }
 
-/* ---- what was told ---- */
+/* ---- what was given ---- */
 
 enum { HOT_ASKED, HOT_TOLD, HOT_DELETED, HOT_ABORTED };
 

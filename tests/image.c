@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
+#include "dice.h"
 #include "test.h"
 #include <unistd.h>
 
@@ -11,14 +12,6 @@
 
 static char path[] = "/tmp/ipt-image-XXXXXX";
 static ipt_asid nowhere = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-
-static uint32_t seed = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % below;
-}
 
 static uint8_t *bytes_of(size_t size, uint8_t fill)
 {
@@ -47,7 +40,7 @@ static void check_model(image *im, const ipt_asid *a, const model *m)
     for (uint32_t i = 0; i < SPAN; i++) {
         uint8_t got[40];
         uint32_t n = 0;
-        size_t ask = 1 + roll(40);
+        size_t ask = 1 + dice(40);
         int status = image_read(got, ask, a, BASE + i, im);
         CHECK_EQ(image_section_at(im, a, BASE + i), m->section[i]);
         while (n < ask && i + n < SPAN && m->section[i + n]) n++;
@@ -65,8 +58,8 @@ TEST(overlaps)
         memset(&m, 0, sizeof m);
         image_init(&im);
         for (uint32_t id = 1; id <= 12; id++) {
-            uint32_t from = roll(SPAN - 1);
-            uint32_t size = 1 + roll(SPAN - from < 90 ? SPAN - from : 90);
+            uint32_t from = dice(SPAN - 1);
+            uint32_t size = 1 + dice(SPAN - from < 90 ? SPAN - from : 90);
             uint8_t fill = (uint8_t) (id * 7);
             const char *why = image_add(&im, NULL, "x", 0,
                                         bytes_of(size, fill), size,
@@ -161,9 +154,9 @@ TEST(copies)
         image_init(&im);
         image_init(&copy);
         for (int i = 0; i < 9; i++) {
-            uint32_t size = 1 + roll(60);
+            uint32_t size = 1 + dice(60);
             CHECK(!image_add(&im, NULL, "x", 0, bytes_of(size, (uint8_t) i),
-                             size, BASE + roll(SPAN)));
+                             size, BASE + dice(SPAN)));
         }
         CHECK(!image_copy(&copy, &im));
         CHECK_EQ(copy.section_count, im.spaces[0].count);

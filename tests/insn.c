@@ -5,6 +5,7 @@
 #include "../ipt.h"
 #include "walk.h"
 #include "flow.h"
+#include "range.h"
 
 /* ---- a decoder on a row ---- */
 
@@ -220,53 +221,9 @@ static void run_table(const table *t)
     with_errata = errata;
 }
 
-#define TEST_FINDING(name, rows, errata) \
-    TEST(name)                           \
-    {                                    \
-        run_table(&name);                \
-    }
-FINDINGS(TEST_FINDING)
-BDM64_FINDINGS(TEST_FINDING)
-
-TEST(branches)
-{
-    run_table(&tables[0]);
-}
-
-TEST(events)
-{
-    run_table(&tables[1]);
-}
-
-TEST(causes)
-{
-    run_table(&tables[2]);
-}
-
-TEST(wrap)
-{
-    run_table(&tables[3]);
-}
-
-TEST(errors)
-{
-    run_table(&tables[4]);
-}
-
-TEST(gaps)
-{
-    run_table(&tables[5]);
-}
-
-TEST(host_and_guest)
-{
-    run_table(&tables[6]);
-}
-
-TEST(firmware)
-{
-    run_table(&tables[7]);
-}
+TABLES(TEST_TABLE)
+FINDINGS(TEST_TABLE)
+BDM64_FINDINGS(TEST_TABLE)
 
 /* ---- errata that change flow ---- */
 
@@ -335,17 +292,17 @@ TEST(errata)
 {
     static const ipt_filter filter = {0x1000, 0x1fff, IPT_FILTER_TRACE};
     static const ipt_filter none = {0, 0, IPT_FILTER_OFF};
-    static const table skd022 = TABLE(skd022_rows);
-    static const table bdm64 = TABLE(bdm64_rows);
-    static const table skl014 = TABLE(skl014_rows);
+    TABLE(skd022, skd022_rows, 0)
+    TABLE(bdm64, bdm64_rows, 0)
+    TABLE(skl014, skl014_rows, 0)
 
     with_errata = IPT_ERRATUM_SKD022;
-    run_table(&skd022);
+    run_table(&skd022_table);
     with_errata = IPT_ERRATUM_BDM64;
-    run_table(&bdm64);
+    run_table(&bdm64_table);
     with_errata = IPT_ERRATUM_SKL014;
     with_filter = filter;
-    run_table(&skl014);
+    run_table(&skl014_table);
     with_errata = 0;
     with_filter = none;
 }
@@ -488,10 +445,7 @@ static int asid_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     static const uint8_t code[] = {0x75, 0xfe, 0xcc, 0x90, 0x75, 0xfd};
     const uint8_t *from = code + (asid->cr3 == 0x9000 ? 3 : 0);
     (void) context;
-    if (ip - 0x1000 >= 3) return 0;
-    if (size > 3 - (ip - 0x1000)) size = 3 - (size_t) (ip - 0x1000);
-    memcpy(buffer, from + (ip - 0x1000), size);
-    return (int) size;
+    return range_read(buffer, size, ip, 0x1000, from, 3);
 }
 
 /* Code is that of the space which the user has named last. */
@@ -928,7 +882,7 @@ TEST(two_mappings)
     int bad_ = test_.bad;
     FOR_ALL_MANNERS(how)
     if (!how.pages) run_row(&r, &how);
-    /* a page is read on its own; nobody can tell whether it is a mapping */
+    /* a page is read on its own; nobody knows whether it is a mapping */
     FOR_ALL_MANNERS(other)
     run_row(&page, &other);
 }
@@ -1191,7 +1145,7 @@ TEST(resync_mode)
 
 /* ---- after the end ---- */
 
-/* What is skipped is told, and counted. */
+/* What is skipped is reported, and counted. */
 TEST(resync_skips)
 {
     static const row r = {"skip", {CODE(0x1000, JMP_RAX), CODE(0x2000, JCC0)},
@@ -1434,17 +1388,9 @@ TEST(unwanted_events)
 
 int main(void)
 {
-#define RUN_FINDING(name, rows, errata) RUN(name);
-    FINDINGS(RUN_FINDING)
-    BDM64_FINDINGS(RUN_FINDING)
-    RUN(branches);
-    RUN(events);
-    RUN(causes);
-    RUN(wrap);
-    RUN(errors);
-    RUN(gaps);
-    RUN(host_and_guest);
-    RUN(firmware);
+    TABLES(RUN_TEST)
+    FINDINGS(RUN_TEST)
+    BDM64_FINDINGS(RUN_TEST)
     RUN(errata);
     RUN(offsets);
     RUN(start);

@@ -26,9 +26,9 @@ static int sim_heavy;   /* they are in each case, and many of them */
 /* Below n, which may be large. */
 static inline size_t pick(size_t n)
 {
-    const size_t high = dice(256);
+    const size_t high = draw(256);
 
-    return n ? (high * 256 + dice(256)) % n : 0;
+    return n ? (high * 256 + draw(256)) % n : 0;
 }
 
 /* A packet that says something about flow. */
@@ -43,11 +43,11 @@ static inline ipt_packet random_packet(void)
     ipt_packet p;
 
     memset(&p, 0, sizeof(p));
-    p.type = types[dice(SIM_LENGTH(types))];
+    p.type = types[draw(SIM_LENGTH(types))];
     switch (p.type) {
     case IPT_PKT_TNT_8:
-        p.u.tnt.count = (uint8_t) (1 + dice(6));
-        p.u.tnt.bits = dice(1u << p.u.tnt.count);
+        p.u.tnt.count = (uint8_t) (1 + draw(6));
+        p.u.tnt.bits = draw(1u << p.u.tnt.count);
         break;
     case IPT_PKT_TIP:
     case IPT_PKT_FUP:
@@ -57,29 +57,29 @@ static inline ipt_packet random_packet(void)
         p.u.ip.payload = p.u.ip.ipc ? any_insn()->ip : 0;
         break;
     case IPT_PKT_MODE_EXEC:
-        p.u.exec.csl = (uint8_t) dice(2);
-        p.u.exec.csd = !p.u.exec.csl && dice(2);
-        p.u.exec.iflag = (uint8_t) dice(2);
+        p.u.exec.csl = (uint8_t) draw(2);
+        p.u.exec.csd = !p.u.exec.csl && draw(2);
+        p.u.exec.iflag = (uint8_t) draw(2);
         break;
     case IPT_PKT_MODE_TSX:
-        p.u.tsx.intx = (uint8_t) dice(2);
-        p.u.tsx.abrt = !p.u.tsx.intx && dice(2);
+        p.u.tsx.intx = (uint8_t) draw(2);
+        p.u.tsx.abrt = !p.u.tsx.intx && draw(2);
         break;
     case IPT_PKT_PIP:
-        p.u.pip.cr3 = (uint64_t) (1 + dice(3)) << 12;
-        p.u.pip.nr = (uint8_t) dice(2);
+        p.u.pip.cr3 = (uint64_t) (1 + draw(3)) << 12;
+        p.u.pip.nr = (uint8_t) draw(2);
         break;
-    case IPT_PKT_PTW: p.u.ptw.ip = (uint8_t) dice(2); break;
-    case IPT_PKT_EXSTOP: p.u.exstop.ip = (uint8_t) dice(2); break;
+    case IPT_PKT_PTW: p.u.ptw.ip = (uint8_t) draw(2); break;
+    case IPT_PKT_EXSTOP: p.u.exstop.ip = (uint8_t) draw(2); break;
     case IPT_PKT_CFE:
-        p.u.cfe.type = (uint8_t) (1 + dice(15));
-        p.u.cfe.ip = (uint8_t) dice(2);
+        p.u.cfe.type = (uint8_t) (1 + draw(15));
+        p.u.cfe.ip = (uint8_t) draw(2);
         break;
     case IPT_PKT_TRIG:
-        p.u.trig.icntv = (uint8_t) dice(2);
-        p.u.trig.icnt = (uint16_t) (p.u.trig.icntv ? dice(20) : 0);
+        p.u.trig.icntv = (uint8_t) draw(2);
+        p.u.trig.icnt = (uint16_t) (p.u.trig.icntv ? draw(20) : 0);
         break;
-    case IPT_PKT_VMCS: p.u.vmcs.base = (uint64_t) dice(8) << 12; break;
+    case IPT_PKT_VMCS: p.u.vmcs.base = (uint64_t) draw(8) << 12; break;
     default: break;
     }
     return p;
@@ -114,7 +114,7 @@ static inline void sim_change(void)
 
     if (packet_count < 2)
         return;
-    switch (dice(6)) {
+    switch (draw(6)) {
     case 0: /* it is lost */
         packet_count--;
         memmove(&packets[i], &packets[i + 1],
@@ -250,13 +250,13 @@ static inline void sim_make(fuzz_case *c)
 
     memset(c, 0, sizeof(*c));
     if (sim_heavy) {
-        simulate(chance(70) ? 10 + dice(40) : 50 + dice(100));
+        simulate(chance(70) ? 10 + draw(40) : 50 + draw(100));
         sim_changed = 1;
-        n = 1 + dice(chance(50) ? 6 : 40);
+        n = 1 + draw(chance(50) ? 6 : 40);
     } else {
-        simulate(chance(70) ? 10 + dice(40) : 100 + dice(200));
+        simulate(chance(70) ? 10 + draw(40) : 100 + draw(200));
         sim_changed = chance(50);
-        n = sim_changed ? 1 + dice(6) : 0;
+        n = sim_changed ? 1 + draw(6) : 0;
     }
     while (n--)
         sim_change();
@@ -266,7 +266,7 @@ static inline void sim_make(fuzz_case *c)
     if (sim_changed) {
         reached[REACH_CHANGED]++;
         if (chance(15))
-            sim_bytes[pick(c->trace_size)] ^= (uint8_t) (1u << dice(8));
+            sim_bytes[pick(c->trace_size)] ^= (uint8_t) (1u << draw(8));
         if (chance(10))
             c->trace_size -= pick(c->trace_size < 40 ? c->trace_size : 40);
     }
@@ -275,7 +275,7 @@ static inline void sim_make(fuzz_case *c)
     c->flags = (uint8_t) (program.variants ? FUZZ_ASID : 0);
     c->touched = program.places[0].ip;
     sim_aside(c);
-    sim_cr3 = (uint64_t) (1 + dice(3)) << 12;
+    sim_cr3 = (uint64_t) (1 + draw(3)) << 12;
     sim_flags(c, cpu.flags, cpu.errata);
 }
 
@@ -426,7 +426,7 @@ static inline int sim_find(const fuzz_log *log, uint64_t offset, sim_mark *m)
     return 0;
 }
 
-/* The same, but for time and what says how a decoder began. */
+/* Equal, but for time and what says how a decoder began. */
 static inline int sim_alike(const fuzz_item *a, const fuzz_item *b)
 {
     const unsigned own = IPT_EVENT_TSC | IPT_EVENT_SEAM;
@@ -505,7 +505,7 @@ static inline void sim_unwanted(fuzz_case *c, const fuzz_layer *layer,
 
     c->unwanted = chance(20) ? IPT_UNWANTED_ : 0;
     while (!c->unwanted || chance(70))
-        c->unwanted |= 1u << dice(IPT_EVT_COUNT) & IPT_UNWANTED_;
+        c->unwanted |= 1u << draw(IPT_EVT_COUNT) & IPT_UNWANTED_;
     fuzz_reference(layer, c, log);
     for (; i < whole->count; i++) {
         const fuzz_item *item = &whole->item[i];
@@ -528,13 +528,13 @@ static inline void sim_way(fuzz_case *c, int way)
 {
     const int all = way == FUZZ_RUN_ALL;
 
-    c->clone = (uint8_t) (2 * dice(20));
-    c->cut = (uint8_t) (chance(50) ? 0 : 1 + dice(255));
-    c->fuel = (uint8_t) (chance(50) ? 0 : dice(64));
+    c->clone = (uint8_t) (2 * draw(20));
+    c->cut = (uint8_t) (chance(50) ? 0 : 1 + draw(255));
+    c->fuel = (uint8_t) (chance(50) ? 0 : draw(64));
     c->lines = chance(50) ? 64 : 4096;
     c->warm = chance(50);
     c->touched = chance(50) ? any_insn()->ip : ELSEWHERE;
-    c->piece = chance(80) ? 0 : 2 + dice(254);
+    c->piece = chance(80) ? 0 : 2 + draw(254);
     c->flags = (uint8_t) (c->flags & ~(FUZZ_GROW | FUZZ_FAR));
     c->flags |= (uint8_t) ((chance(50) ? FUZZ_GROW : 0)
                            | (chance(20) ? FUZZ_FAR : 0));
@@ -561,7 +561,7 @@ static inline void sim_ways(fuzz_case *c)
 
     for (n = 0; n < SIM_LENGTH(sim_layers); n++) {
         const fuzz_layer *layer = sim_layers[n];
-        const int way = (int) dice(FUZZ_RUN_COUNT + 1);
+        const int way = (int) draw(FUZZ_RUN_COUNT + 1);
         if (!fuzz_useful(layer, way))
             continue;
         sim_way(c, way);
@@ -602,8 +602,8 @@ static inline void sim_cover(fuzz_case *given)
     fuzz_case *const c = &from;
     ipt_start start;
     size_t i = (size_t) (drawn >> 2) % (sim_whole.count + 1);
-    const unsigned way = dice(FUZZ_RUN_COUNT);
-    const unsigned size = dice(16); /* 4 lines at least, 65536 at most */
+    const unsigned way = draw(FUZZ_RUN_COUNT);
+    const unsigned size = draw(16); /* 4 lines at least, 65536 at most */
     const size_t lines = size < 15 ? (size_t) 4 << size : 4;
     const int counts = chance(80);
 
@@ -636,7 +636,7 @@ static inline uint32_t random_flags(void)
         if (chance(15))
             flags |= some[i];
     if (chance(25))
-        flags |= only[dice(3)];
+        flags |= only[draw(3)];
     return flags;
 }
 
@@ -655,7 +655,7 @@ static inline void sim_all(void)
     }
     flags = random_flags();
     sim_flags(&c, flags,
-              sim_changed && chance(30) ? dice(256) * 2 & IPT_ERRATUM_ALL_
+              sim_changed && chance(30) ? draw(256) * 2 & IPT_ERRATUM_ALL_
                                         : cpu.errata);
     if (chance(70))
         c.flags |= FUZZ_RESYNC;

@@ -48,28 +48,7 @@ int main(void)
 #include "peer/explain.h"
 #include "peer/flow.h"
 #include "peer/made.h"
-
-/* ---- files ---- */
-
-/* A whole file with a NUL after it; NULL if there is none. */
-static uint8_t *load(const char *dir, const char *name, size_t *size)
-{
-    char path[900];
-    FILE *f;
-    uint8_t *data = NULL;
-    long n;
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    *size = 0;
-    f = fopen(path, "rb");
-    if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0) {
-        rewind(f);
-        data = calloc((size_t) n + 1, 1);
-        if (data) *size = fread(data, 1, (size_t) n, f);
-    }
-    fclose(f);
-    return data;
-}
+#include "whole.h"
 
 /* ---- a decoder suite ---- */
 
@@ -132,9 +111,9 @@ static void suite_run(const char *dir, const suite_row *row)
     uint8_t *bytes;
     uint8_t *bin;
     snprintf(name, sizeof name, "tests/%s/%s.pt", row->test, row->test);
-    bytes = load(dir, name, &size);
+    bytes = (uint8_t *) whole_in(dir, name, &size);
     snprintf(name, sizeof name, "tests/%s/%s.bin", row->test, row->test);
-    bin = load(dir, name, &code_size);
+    bin = (uint8_t *) whole_in(dir, name, &code_size);
     if (!CHECK(bytes != NULL)) return;
     memset(&code, 0, sizeof code);
     code.count = 1;
@@ -171,7 +150,7 @@ TEST(suite)
 {
     suite_row last = {{0}, {0}, 0, {0}};
     size_t size;
-    char *text = (char *) load(suite_dir, "index.tsv", &size);
+    char *text = whole_in(suite_dir, "index.tsv", &size);
     char *line = text;
     if (!CHECK(text != NULL)) return;
     while (line && *line) {
@@ -207,7 +186,7 @@ static int files_open(files *f, const char *dir, const char *name)
     while (i < f->count && strcmp(f->name[i], name) != 0) i++;
     if (i < f->count) return (int) i;
     if (i == FILES_MAX) return -1;
-    f->bytes[i] = load(dir, name, &f->size[i]);
+    f->bytes[i] = (uint8_t *) whole_in(dir, name, &f->size[i]);
     if (!f->bytes[i]) return -1;
     snprintf(f->name[i], sizeof f->name[i], "%s", name);
     return (int) f->count++;
@@ -279,12 +258,12 @@ static int case_run(const char *dir, int part)
     static files f;
     size_t size;
     size_t meta_size;
-    uint8_t *bytes = load(dir, "trace.pt", &size);
+    uint8_t *bytes = (uint8_t *) whole_in(dir, "trace.pt", &size);
     char *meta;
     if (!bytes) return 0;
     memset(&r, 0, sizeof r);
     memset(&f, 0, sizeof f);
-    meta = (char *) load(dir, "meta", &meta_size);
+    meta = whole_in(dir, "meta", &meta_size);
     snprintf(r.name, sizeof r.name, "%.199s", dir);
     r.part = part;
     if (files_map(&f, dir)) r.code = &f.code;
@@ -355,7 +334,7 @@ static void fuzz_load(const char *dir)
 {
     suite_row last = {{0}, {0}, 0, {0}};
     size_t size;
-    char *text = (char *) load(dir, "index.tsv", &size);
+    char *text = whole_in(dir, "index.tsv", &size);
     char *line = text;
     while (line && *line && fuzz.seeds < SEEDS_MAX) {
         suite_row row = {{0}, {0}, 0, {0}};
@@ -366,9 +345,11 @@ static void fuzz_load(const char *dir)
             const unsigned i = fuzz.seeds++;
             fuzz.seed[i].row = last = row;
             snprintf(name, sizeof name, "tests/%s/%s.pt", row.test, row.test);
-            fuzz.seed[i].bytes = load(dir, name, &fuzz.seed[i].size);
+            fuzz.seed[i].bytes
+                = (uint8_t *) whole_in(dir, name, &fuzz.seed[i].size);
             snprintf(name, sizeof name, "tests/%s/%s.bin", row.test, row.test);
-            fuzz.seed[i].code = load(dir, name, &fuzz.seed[i].code_size);
+            fuzz.seed[i].code
+                = (uint8_t *) whole_in(dir, name, &fuzz.seed[i].code_size);
             if (!fuzz.seed[i].bytes) fuzz.seeds--;
         }
         line = end;
@@ -390,8 +371,8 @@ static void fuzz_suite(unsigned i)
     const suite_row *row = &fuzz.seed[i].row;
     ipt_filter filter[IPT_FILTERS];
     fuzz_append(fuzz.seed[i].bytes, fuzz.seed[i].size);
-    if (random_below(6) == 0) {
-        const unsigned more = random_below(fuzz.seeds);
+    if (dice(6) == 0) {
+        const unsigned more = dice(fuzz.seeds);
         fuzz_append(fuzz.seed[more].bytes, fuzz.seed[more].size);
     }
     memset(&fuzz.code, 0, sizeof fuzz.code);
@@ -402,7 +383,7 @@ static void fuzz_suite(unsigned i)
     if (fuzz.seed[i].code_size) fuzz.r.code = &fuzz.code;
     suite_config(row, &fuzz.r.config);
     memcpy(filter, fuzz.r.config.filter, sizeof filter);
-    if (random_below(3) == 0) random_config(&fuzz.r);
+    if (dice(3) == 0) random_config(&fuzz.r);
     memcpy(fuzz.r.config.filter, filter, sizeof filter);
     snprintf(fuzz.r.name, sizeof fuzz.r.name, "run %llu, %s cpu %s",
              ull(fuzz.number), row->test, row->cpu);
@@ -412,8 +393,8 @@ static void fuzz_suite(unsigned i)
 static void fuzz_own(void)
 {
     static writer w;
-    const size_t size = machine_run(&fuzz.maker, 5 + random_below(60));
-    if (random_below(2)) {
+    const size_t size = machine_run(&fuzz.maker, 5 + dice(60));
+    if (dice(2)) {
         fuzz_append(fuzz.maker.out, size);
     } else {
         put_stream(&w, &fuzz.maker);
@@ -429,7 +410,7 @@ static void fuzz_timing(void)
 {
     static uint8_t timed[sizeof fuzz.bytes / 2];
     const size_t size = add_timing(fuzz.bytes, fuzz.size, timed, sizeof timed,
-                                   3 + random_below(6));
+                                   3 + dice(6));
     if (size <= 20) return;
     memcpy(fuzz.bytes, timed, size);
     fuzz.size = size;
@@ -445,8 +426,8 @@ static void fuzz_packet(void)
         IPT_PKT_PWRE, IPT_PKT_PWRX, IPT_PKT_PIP, IPT_PKT_VMCS, IPT_PKT_STOP,
         IPT_PKT_MNT};
     const ipt_packet p
-        = random_packet(&the_machine, types[random_below(LENGTH(types))]);
-    const unsigned at = random_below((unsigned) fuzz.size + 1);
+        = random_packet(&the_machine, types[dice(LENGTH(types))]);
+    const unsigned at = dice((unsigned) fuzz.size + 1);
     uint8_t bytes[32];
     const int n = ipt_pkt_encode(bytes, sizeof bytes, &p);
     if (!CHECK(n > 0)) return;
@@ -459,18 +440,18 @@ static void fuzz_run(void)
 {
     run *r = &fuzz.r;
     uint8_t *copy;
-    random_state = (fuzz.number + 1) * 0x9e3779b97f4a7c15u;
+    seed = (fuzz.number + 1) * 0x9e3779b97f4a7c15u;
     timing_tsc = timing_ctc = 0;
     fuzz.size = 0;
     memset(r, 0, sizeof *r);
     r->part = FUZZ;
     r->wild = 1;
-    if (fuzz.seeds && random_below(5)) fuzz_suite(random_below(fuzz.seeds));
+    if (fuzz.seeds && dice(5)) fuzz_suite(dice(fuzz.seeds));
     else fuzz_own();
-    r->bdm70 = random_below(4) != 0;
-    if (random_below(4) == 0) fuzz_timing();
-    for (unsigned n = 1 + random_below(3); n > 0; n--) {
-        const unsigned how = random_below(6);
+    r->bdm70 = dice(4) != 0;
+    if (dice(4) == 0) fuzz_timing();
+    for (unsigned n = 1 + dice(3); n > 0; n--) {
+        const unsigned how = dice(6);
         if (how < 2) fuzz_packet();
         if (how > 0) fuzz.size = mutate(fuzz.bytes, fuzz.size,
                                         sizeof fuzz.bytes - 200);
@@ -494,7 +475,7 @@ TEST(fuzz)
     unsigned differ = 0;
     for (size_t i = 0; i < LENGTH(signals); i++) signal(signals[i], fuzz_crash);
     if (suite_dir) fuzz_load(suite_dir);
-    random_state = 0x600d;
+    seed = 0x600d;
     machine_run(&the_machine, 10);
     do {
         fuzz_run();

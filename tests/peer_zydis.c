@@ -29,6 +29,7 @@ int main(void)
 }
 #else
 #include "../zydis_glue/ipt_zydis.h"
+#include "dice.h"
 #include <elf.h>
 
 /* ---- one comparison ---- */
@@ -352,16 +353,7 @@ TEST(modes)
 
 /* ---- random bytes ---- */
 
-static uint64_t random_state;
 static unsigned long random_count = 1000000;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* 15 bytes. Half of the strings begin with prefixes and an escape, which
  * bytes from a hat seldom do. */
@@ -375,9 +367,9 @@ static void random_code(uint8_t *bytes)
         0x0F, 0x0F, 0x0F, 0x0F, 0x0F, 0x0F, 0x0F, 0xC4,
         0xC5, 0x62, 0x8F, 0xD5, 0xFF, 0xF7, 0xC7, 0xD5
     };
-    uint64_t a = random_bits();
-    uint64_t b = random_bits();
-    uint64_t shape = random_bits();
+    uint64_t a = dice_bits();
+    uint64_t b = dice_bits();
+    uint64_t shape = dice_bits();
     for (int i = 0; i < 15; i++)
         bytes[i] = (uint8_t)((i < 8 ? a >> 8 * i : b >> 8 * (i - 8)));
     if (shape & 1) return;
@@ -405,7 +397,7 @@ TEST(random)
 {
     for (uint8_t mode = IPT_MODE_16; mode <= IPT_MODE_64; mode++) {
         unsigned long agreed = 0, refused = 0, different = 0;
-        random_state = 0x9E3779B97F4A7C15u + mode;
+        seed = 0x9E3779B97F4A7C15u + mode;
         for (unsigned long i = 0; i < random_count; i++) {
             uint8_t bytes[15];
             pair p;

@@ -264,7 +264,7 @@ static inline void make_file(void)
     finish_file();
 }
 
-/* The same events and records in the form that goes through a pipe. */
+/* Events and records in the form that goes through a pipe. */
 static inline void make_pipe(void)
 {
     whole_size = built_size = 0;

@@ -2,6 +2,7 @@
  * records and files put together here, in both byte orders. */
 #define _POSIX_C_SOURCE 200809L
 #include "examples/tools/common/perfdata.c"
+#include "dice.h"
 #include "test.h"
 #include "perfbuild.h"
 #include <glob.h>
@@ -665,14 +666,6 @@ BOTH(attrs)
 
 /* ---- hostile records ---- */
 
-static uint32_t seed = 1;
-
-static uint32_t roll(uint32_t below)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % below;
-}
-
 /* Whatever a record says, what was parsed lies within it. */
 static void check_inside(const uint8_t *block, size_t size)
 {
@@ -694,22 +687,22 @@ TEST(random_records)
 {
     int good = 0;
     for (unsigned round = 0; round < 200000; round++) {
-        const size_t size = 8 + roll(round % 3 ? 64 : 300);
+        const size_t size = 8 + dice(round % 3 ? 64 : 300);
         uint8_t *block = malloc(size);
         perfdata_attr a;
         int status;
         memset(&a, 0, sizeof a);
         a.flags = PERFDATA_ATTR_SAMPLE_ID_ALL;
-        a.sample_type = roll(2) ? (uint64_t) roll(1u << 24) << 1 | roll(2) : 0;
-        a.read_format = roll(32);
-        a.sample_regs_user = a.sample_regs_intr = roll(16);
+        a.sample_type = dice(2) ? (uint64_t) dice(1u << 24) << 1 | dice(2) : 0;
+        a.read_format = dice(32);
+        a.sample_regs_user = a.sample_regs_intr = dice(16);
         for (size_t i = 0; i < size; i++)
-            block[i] = (uint8_t) (roll(3) ? 0 : roll(256));
-        big = (int) roll(2);
+            block[i] = (uint8_t) (dice(3) ? 0 : dice(256));
+        big = (int) dice(2);
         built_size = 0;
-        put(roll(2) ? roll(24) : 64 + roll(20), 4);
-        put(roll(65536), 2);
-        put(roll(8) ? size : roll(300), 2);
+        put(dice(2) ? dice(24) : 64 + dice(20), 4);
+        put(dice(65536), 2);
+        put(dice(8) ? size : dice(300), 2);
         memcpy(block, built, 8);
         status = perfdata_parse(&a, big, block, size, &rec);
         CHECK(status <= 0);
@@ -1307,7 +1300,7 @@ TEST(time)
     CHECK_EQ(perfdata_ns(31, 0, 5, 77), 0);
     CHECK_EQ(perfdata_tsc(31, 0, 5, 77), 0);
     for (unsigned i = 0; i < 1000; i++) {
-        const uint64_t tsc = (uint64_t) roll(1 << 24) << 24 | roll(1 << 24);
+        const uint64_t tsc = (uint64_t) dice(1 << 24) << 24 | dice(1 << 24);
         const uint64_t ns = perfdata_ns(31, 672770566, zero, tsc);
         const uint64_t back = perfdata_tsc(31, 672770566, zero, ns);
         CHECK(back <= tsc);
@@ -1495,10 +1488,10 @@ static void make_stream(size_t size, unsigned kinds, unsigned psb)
 {
     uint8_t *to = ring_bytes + 32768;
     for (size_t i = 0; i < size;) {
-        if (roll(psb) == 0 && size - i >= 16) {
+        if (dice(psb) == 0 && size - i >= 16) {
             for (unsigned k = 0; k < 16; k++) to[i++] = k % 2 ? 0x82 : 2;
         } else {
-            to[i++] = (uint8_t) (3 + roll(kinds));
+            to[i++] = (uint8_t) (3 + dice(kinds));
         }
     }
     memset(&ring_file, 0, sizeof ring_file);
@@ -1529,12 +1522,12 @@ TEST(snapshots_that_overlap)
         size_t used = 0;
         size_t at = 0;
         size_t made = 0;
-        const unsigned count = 2 + roll(14);
+        const unsigned count = 2 + dice(14);
         no_queues();
         q.snapshot = 1;
         make_stream(16384, 200, 40);
         for (unsigned i = 0; i < count; i++) {
-            at += roll(8) ? roll(900) : roll(1500);
+            at += dice(8) ? dice(900) : dice(1500);
             end[i] = at;
             add_snapshot(at < 1024 ? 0 : at - 1024, at, &used);
         }
@@ -1571,10 +1564,10 @@ TEST(snapshots_that_repeat)
         size_t used = 0;
         no_queues();
         q.snapshot = 1;
-        make_stream(4096, 1 + roll(2), 1 + roll(30));
+        make_stream(4096, 1 + dice(2), 1 + dice(30));
         add_snapshot(0, 1024, &used);
         add_snapshot(0, 1024, &used);
-        add_snapshot(roll(100), 1024 + roll(100), &used);
+        add_snapshot(dice(100), 1024 + dice(100), &used);
         CHECK_EQ(perfdata_queues_finish(&q), 0);
         CHECK_EQ(perfdata_queues_trim(&q, &ring_file), 0);
         CHECK_EQ(queues[0].count, 3);
@@ -1670,15 +1663,15 @@ TEST(random_queues)
         uint64_t sum = 0;
         uint32_t next = 0;
         no_queues();
-        q.snapshot = roll(8) == 0;
-        for (unsigned i = roll(24); i > 0; i--) {
-            const uint64_t bytes_of = roll(100);
-            add_trace(roll(3), roll(2), roll(3) ? roll(2) : BY_THREAD,
-                      roll(300), bytes_of);
+        q.snapshot = dice(8) == 0;
+        for (unsigned i = dice(24); i > 0; i--) {
+            const uint64_t bytes_of = dice(100);
+            add_trace(dice(3), dice(2), dice(3) ? dice(2) : BY_THREAD,
+                      dice(300), bytes_of);
             size += bytes_of;
         }
-        for (unsigned i = roll(16); i > 0; i--)
-            add_aux(roll(2), roll(2), roll(200), roll(200), 1 + roll(8));
+        for (unsigned i = dice(16); i > 0; i--)
+            add_aux(dice(2), dice(2), dice(200), dice(200), 1 + dice(8));
         CHECK_EQ(perfdata_queues_finish(&q), 0);
         for (uint32_t i = 0; i < q.queue_count; i++) {
             CHECK_EQ(queues[i].first, next);

@@ -10,6 +10,7 @@
 #include "examples/tools/common/pevent.c"
 #include "examples/tools/common/pids.c"
 #include "examples/tools/common/tool.c"
+#include "dice.h"
 #include "perfbuild.h"
 #include "test.h"
 
@@ -1398,7 +1399,6 @@ static void survive(const uint8_t *data, size_t size, uint64_t type)
 
 TEST(cut_and_changed)
 {
-    uint32_t seed = 7;
     append_kinds(ALL);
     write_file("a file", "0123456789", 10);
     for (size_t n = 0; n <= whole_size; n++) survive(whole, n, ALL);
@@ -1413,13 +1413,12 @@ TEST(cut_and_changed)
     for (int round = 0; round < 3000; round++) {
         uint8_t noise[256];
         for (size_t i = 0; i < sizeof noise; i++) {
-            seed = seed * 1664525u + 1013904223u;
-            noise[i] = (uint8_t) (seed >> 24);
+            noise[i] = (uint8_t) dice(256);
             // types and sizes that let the reader come further
             if (i % 8 < 4) noise[i] = i % 8 ? 0 : noise[i] & 15;
             if (i % 8 == 7) noise[i] = 0;
         }
-        survive(noise, sizeof noise, seed >> 8 & ALL);
+        survive(noise, sizeof noise, dice(ALL + 1) & ALL);
     }
     whole_size = 0;
 }

@@ -1080,7 +1080,7 @@ TEST(unknown_lies)
     }
 }
 
-/* It may fill packet->u, and what else it fills does not count. */
+/* config.unknown may fill packet->u; what else it fills does not count. */
 TEST(unknown_scribbles)
 {
     uint8_t bytes[100];
@@ -1129,7 +1129,7 @@ TEST(V4_unknown_fills_nothing)
     CHECK_EQ(p.u.unknown[1], 0);
 }
 
-/* It is not asked about packets that are known, whole or not. */
+/* config.unknown is not asked about known packets, whole or not. */
 TEST(unknown_is_for_unknown)
 {
     for (size_t i = 0; i < GOLDEN; i++) {

@@ -150,7 +150,7 @@ read_drcov cov >raw
 awk '{print $1, $2}' raw >got
 same "drcov: a folder's maps (<) and a part of a file (>)" want got
 
-# what is missing is told
+# what is missing is reported
 ok "without code" 1
 grep -q 'code missing' err && pass || fail_with "code missing" err
 "$ptcov" --map "$recording" "$recording/trace.pt:0-1000" >out 2>err

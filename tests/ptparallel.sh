@@ -138,7 +138,7 @@ typed "disabled and resumed across a PSB" 3 3 \
     "$plus$taken$pgd$psb\\231\\001\\002\\043$pge$taken$plus$taken"
 typed "a job whose first part ends where the job before it did" 5 4 \
     "$plus$taken$plus$taken$plus$taken$pgd$psb\\231\\001\\002\\043$plus$pge$taken"
-typed "disabled, and the mode is not told" 3 2 \
+typed "disabled, and no mode comes" 3 2 \
     "$plus$taken$pgd$psb\\002\\043$pge$taken$plus$taken"
 typed "an error, and flow after it" 4 3 \
     "$plus$taken\\015\\000\\060$taken$plus$taken$plus\\002\\377$plus$taken"

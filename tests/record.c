@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #endif
 #include "lockstep.h"
+#include "whole.h"
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -56,28 +57,10 @@ static const char *text(char *out, size_t size, const char *format, ...)
 
 static uint8_t *load(const char *name, const char *file, size_t *size)
 {
-    char path[1024];
-    uint8_t *data = NULL;
-    long n = -1;
-    FILE *f;
+    uint8_t *data = (uint8_t *) whole_in(name, file, size);
 
-    text(path, sizeof(path), "%s/%s", name, file);
-    f = fopen(path, "rb");
-    if (f && fseek(f, 0, SEEK_END) == 0)
-        n = ftell(f);
-    if (n >= 0)
-        data = (uint8_t *) malloc((size_t) n + 1);
-    *size = n > 0 ? (size_t) n : 0;
-    if (data) {
-        rewind(f);
-        if (fread(data, 1, *size, f) != *size)
-            *size = 0;
-        data[*size] = 0;
-    }
-    if (f)
-        fclose(f);
     if (!CHECK(data != NULL))
-        printf("    cannot read %s\n", path);
+        printf("    cannot read %s/%s\n", name, file);
     return data;
 }
 
@@ -347,7 +330,7 @@ static void program(const char *name, const char *options, const char *command)
     check_ways(path);
     text(path, sizeof(path), "%s/%s.off", folder, name);
     check_recording(path, IPT_CONFIG_NO_RETCOMP);
-    check_recording(path, 0); /* it need not be told */
+    check_recording(path, 0); /* it need not be named */
 }
 
 TEST(bin_true)
@@ -395,7 +378,7 @@ TEST(flow)
         return;
     program("flow", "--psb-period 300", path);
 
-    /* It noticed nothing. */
+    /* The program noticed nothing. */
     text(path, sizeof(path), "%s/flow", folder);
     CHECK_EQ(shell("%s | cmp - %s.out", path, path), 0);
     text(path, sizeof(path), "%s/flow.on", folder);

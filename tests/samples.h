@@ -40,7 +40,7 @@ typedef struct sample {
 
 /* PSB+ with 64-bit mode, tracing enabled at the first byte of code. */
 #define AT "psb exec:64 fup:400fc0 psbend "
-/* The same, tracing disabled. */
+/* ON, with tracing disabled. */
 #define OFF "psb exec:64 psbend "
 
 static const sample samples[] = {

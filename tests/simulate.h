@@ -11,6 +11,7 @@
 #ifndef IPT_TESTS_SIMULATE_H
 #define IPT_TESTS_SIMULATE_H
 #include "fuzz/fuzz.h"
+#include "tests/dice.h"
 
 #define SIM_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -23,19 +24,18 @@ static struct {
 } choice;
 
 /* Below n, which is at most 256. */
-static inline unsigned dice(unsigned n)
+static inline unsigned draw(unsigned n)
 {
     if (choice.left) {
         choice.left--;
         return *choice.bytes++ % n;
     }
-    choice.seed = choice.seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (choice.seed >> 33) % n;
+    return (unsigned) (dice_next(&choice.seed) >> 33) % n;
 }
 
 static inline int chance(unsigned percent)
 {
-    return dice(100) < percent;
+    return draw(100) < percent;
 }
 
 /* ---- what was reached ---- */
@@ -289,18 +289,18 @@ static inline uint64_t cs_seen(void)
 
 static inline const sim_insn *any_insn(void)
 {
-    return &program.insns[dice(program.insn_count)];
+    return &program.insns[draw(program.insn_count)];
 }
 
 /* Any instruction of a mode; there is one. */
 static inline const sim_insn *any_of(uint8_t mode)
 {
-    unsigned i = dice(program.place_count);
+    unsigned i = draw(program.place_count);
 
     while (program.places[i].mode != mode)
         i = (i + 1) % program.place_count;
     return &program.insns[program.places[i].first
-                          + dice(program.places[i].count)];
+                          + draw(program.places[i].count)];
 }
 
 /* What a branch with this displacement leads to. */
@@ -360,8 +360,8 @@ static inline unsigned random_form(uint8_t mode)
     unsigned k;
 
     do
-        k = dice(SIM_LENGTH(forms) - 1);
-    while (!(forms[k].modes & bit) || dice(12) >= forms[k].weight);
+        k = draw(SIM_LENGTH(forms) - 1);
+    while (!(forms[k].modes & bit) || draw(12) >= forms[k].weight);
     return program.into && forms[k].bytes[0] == 0x48 && forms[k].size == 1
                ? SIM_LENGTH(forms) - 1 : k;
 }
@@ -409,13 +409,13 @@ static inline uint64_t place_at(const place *p)
 }
 
 /* A mapping ends inside a place, now and then within an instruction. Where a
- * page ends, too, nobody could tell. */
+ * page ends, too, nobody could know. */
 static inline void split_place(place *p)
 {
     const uint64_t at = place_at(p);
     sim_insn *x;
 
-    p->split = (uint16_t) (chance(50) ? 96 : 1 + dice(255));
+    p->split = (uint16_t) (chance(50) ? 96 : 1 + draw(255));
     if (p->split >= p->size || (at + p->split) % 4096 == 0)
         p->split = 0;
     for (x = &program.insns[p->first];
@@ -430,11 +430,11 @@ static inline void random_program(void)
     unsigned v;
 
     memset(&program, 0, sizeof(program));
-    program.lay = &layouts[dice(SIM_LENGTH(layouts))];
+    program.lay = &layouts[draw(SIM_LENGTH(layouts))];
     program.variants = (uint8_t) chance(20);
     program.filtered = (uint8_t) chance(20);
     program.into = choice.seed >> 46 & 1; /* it takes no choice */
-    room = chance(50) ? 240 : 12 + dice(60);
+    room = chance(50) ? 240 : 12 + draw(60);
     for (i = 0; i < PLACES_MAX && program.lay->at[i].room; i++) {
         place *p = &program.places[program.place_count++];
         p->mode = program.lay->at[i].mode;
@@ -543,7 +543,7 @@ static struct {
     uint8_t settled;  /* no more may happen before the next instruction */
     unsigned events;  /* that happened here */
     unsigned since;   /* instructions since trace was used */
-    unsigned icnt;    /* ... since an IP was told */
+    unsigned icnt;    /* ... since an IP was sent */
     unsigned gaps;
     uint8_t icnt_known;
     uint8_t fup_on_ptw;
@@ -569,7 +569,7 @@ static inline void emit_type(uint8_t type)
     memset(&p, 0, sizeof(p));
     p.type = type;
     if (type == IPT_PKT_PAD)
-        p.size = 1 + dice(4);
+        p.size = 1 + draw(4);
     emit(p);
 }
 
@@ -720,15 +720,15 @@ static inline void emit_time(void)
     ipt_packet p;
 
     memset(&p, 0, sizeof(p));
-    switch (dice(5)) {
+    switch (draw(5)) {
     case 0: emit_type(IPT_PKT_PAD); return;
     case 1:
         p.type = IPT_PKT_MTC;
-        p.u.mtc.ctc = (uint8_t) dice(256);
+        p.u.mtc.ctc = (uint8_t) draw(256);
         break;
     case 2:
         p.type = IPT_PKT_CYC;
-        p.u.cyc.value = dice(256) * 9;
+        p.u.cyc.value = draw(256) * 9;
         break;
     case 3: emit_tma(); return;
     default:
@@ -787,7 +787,7 @@ static inline void used_trace(void)
     cpu.proven_lead = cpu.lead;
 }
 
-/* The payload of an event, whose most telling part is `a`. */
+/* The payload of an event, whose main part is `a`. */
 static inline uint64_t sim_payload(uint8_t type, uint8_t flags, uint64_t a,
                                    uint64_t b)
 {
@@ -968,13 +968,13 @@ static inline void emit_vmcs(void)
 
 static inline void pip(uint8_t type, uint8_t flags, uint64_t ip, uint8_t nr)
 {
-    new_asid((uint64_t) (1 + dice(3)) << 12, cpu.vmcs, nr);
+    new_asid((uint64_t) (1 + draw(3)) << 12, cpu.vmcs, nr);
     happens(type, flags, ip, 0);
 }
 
 static inline void vmcs(uint8_t type, uint8_t flags, uint64_t ip)
 {
-    new_asid(cpu.cr3, (uint64_t) (5 + dice(3)) << 12, cpu.nr);
+    new_asid(cpu.cr3, (uint64_t) (5 + draw(3)) << 12, cpu.nr);
     happens(type, flags, ip, 0);
 }
 
@@ -1117,9 +1117,9 @@ static inline void while_off(uint64_t resume)
     cpu.prev = NULL;
     cpu.resume = resume;
     while (chance(30)) {
-        switch (dice(8)) {
+        switch (draw(8)) {
         case 0:
-            pip(IPT_EVT_PAGING, no_ip, 0, (uint8_t) dice(2));
+            pip(IPT_EVT_PAGING, no_ip, 0, (uint8_t) draw(2));
             emit_pip();
             break;
         case 1:
@@ -1150,7 +1150,7 @@ static inline void while_off(uint64_t resume)
         emit_noise();
     }
     if (chance(10) && !cpu.speculative && !(cpu.lead & IPT_FLOW_RESYNCED))
-        bogus_psb(); /* after an OVF nobody could tell */
+        bogus_psb(); /* after an OVF nobody could know */
     enable(0, 0);
 }
 
@@ -1188,7 +1188,7 @@ static inline void interrupt(void)
     const sim_insn *to = any_insn();
     const int space = chance(20);
     const int guest = chance(10);
-    const unsigned how = dice(4);
+    const unsigned how = draw(4);
 
     if (how == 1 && cpu.errata & IPT_ERRATUM_SKD022
         && cpu.at->kind == IPT_INSN_VMENTRY)
@@ -1340,9 +1340,9 @@ static inline void gap(void)
     cpu.gaps++;
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_GAP;
-    p.u.gap.lost = chance(70)   ? 1 + dice(100)
+    p.u.gap.lost = chance(70)   ? 1 + draw(100)
                    : chance(50) ? SIZE_MAX
-                                : (uint64_t) 1 << (32 + dice(28));
+                                : (uint64_t) 1 << (32 + draw(28));
     reached[REACH_GAP]++;
     reached[REACH_GAP_HUGE] += p.u.gap.lost >> 32 != 0;
     reached[REACH_GAP_MAX] += p.u.gap.lost == SIZE_MAX;
@@ -1380,8 +1380,8 @@ static inline void trigger(void)
 /* A block of a PEBS record. */
 static inline void pebs(void)
 {
-    const uint8_t size = (uint8_t) dice(2);
-    const uint8_t ip = (uint8_t) dice(2);
+    const uint8_t size = (uint8_t) draw(2);
+    const uint8_t ip = (uint8_t) draw(2);
     const uint8_t no_ip = IPT_EVENT_NO_IP;
     ipt_packet p;
     unsigned n;
@@ -1393,10 +1393,10 @@ static inline void pebs(void)
     p.u.bbp.sz = size;
     emit(p);
     happens(IPT_EVT_PEBS_BEGIN, no_ip, 0, 4);
-    for (n = dice(6); n--;) {
+    for (n = draw(6); n--;) {
         memset(&p, 0, sizeof(p));
         p.type = IPT_PKT_BIP;
-        p.u.bip.id = (uint8_t) dice(32);
+        p.u.bip.id = (uint8_t) draw(32);
         p.u.bip.payload = 0x1000 + n;
         p.u.bip.sz = size;
         emit(p);
@@ -1418,7 +1418,7 @@ static inline void between(void)
     ipt_packet p;
 
     memset(&p, 0, sizeof(p));
-    switch (dice(10)) {
+    switch (draw(10)) {
     case 0:
     case 1:
         if (cpu.events <= 1)
@@ -1691,7 +1691,7 @@ static inline void ptwrite(const sim_insn *x)
     go(after(x));
 }
 
-/* It may switch to where nothing is traced; then there is no PIP. */
+/* A MOV CR3 may lead to where nothing is traced; then there is no PIP. */
 static inline void mov_cr3(const sim_insn *x)
 {
     flush();
@@ -1784,7 +1784,7 @@ static inline int passed(const sim_insn *x)
 /* Flow goes round without trace. Only an instruction count says how often. */
 static inline void spin(void)
 {
-    unsigned n = 1 + dice(60);
+    unsigned n = 1 + draw(60);
 
     if (!cpu.icnt_known || chance(50)) {
         overflow();
@@ -1802,8 +1802,8 @@ static inline uint32_t random_errata(void)
     uint32_t errata = 0;
     unsigned n;
 
-    for (n = chance(40) ? 1 + dice(2) : 0; n--;)
-        errata |= 1u << dice(9);
+    for (n = chance(40) ? 1 + draw(2) : 0; n--;)
+        errata |= 1u << draw(9);
     return errata;
 }
 
@@ -1821,8 +1821,8 @@ static inline void simulate(unsigned steps)
     cpu.flags = chance(25) ? IPT_CONFIG_NO_RETCOMP : 0;
     cpu.errata = random_errata();
     if (chance(50)) {
-        cpu.cr3 = (uint64_t) (1 + dice(3)) << 12;
-        cpu.nr = (uint8_t) dice(2);
+        cpu.cr3 = (uint64_t) (1 + draw(3)) << 12;
+        cpu.nr = (uint8_t) draw(2);
     }
     if (chance(80)) {
         cpu.at = any_insn();

@@ -297,7 +297,7 @@ TEST(mappings)
     finish();
 }
 
-/* A mapping that is told of again, whole, and one that is not code now. */
+/* A mapping that is reported again, whole, and one that is not code now. */
 TEST(mprotect)
 {
     perfdata_record *r;

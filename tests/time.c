@@ -5,6 +5,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "ipt.h"
+#include "dice.h"
 #include "test.h"
 
 static ipt_config config;
@@ -75,7 +76,7 @@ static int cbr(uint8_t ratio)
         CHECK_EQ(t.tsc, want);        \
     } while (0)
 
-/* It was not, for this reason; time stood still. */
+/* A packet was not used, for this reason; time stood still. */
 #define REFUSED(call, status)         \
     do {                              \
         uint64_t before_ = t.tsc;     \
@@ -963,16 +964,6 @@ TEST(hostile_ratios)
     CHECK_EQ(cyc(2), IPT_ERR_PACKET);
 }
 
-static uint64_t seed;
-
-static uint64_t dice(void)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
-}
-
 static ipt_packet random_packet(void)
 {
     static const uint8_t type[] = {
@@ -980,16 +971,16 @@ static ipt_packet random_packet(void)
         IPT_PKT_MTC, IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_PSB, IPT_PKT_PSBEND,
         IPT_PKT_OVF, IPT_PKT_TNT_8, IPT_PKT_NONE, IPT_PKT_COUNT, 255
     };
-    ipt_packet p = packet(type[dice() % sizeof type]);
+    ipt_packet p = packet(type[dice_bits() % sizeof type]);
     if (p.type == IPT_PKT_TSC)
-        p.u.tsc.value = dice() >> (8 + dice() % 56);
+        p.u.tsc.value = dice_bits() >> (8 + dice_bits() % 56);
     if (p.type == IPT_PKT_TMA) {
-        p.u.tma.ctc = (uint16_t) dice();
-        p.u.tma.fc = (uint16_t) (dice() & 0x1ff);
+        p.u.tma.ctc = (uint16_t) dice_bits();
+        p.u.tma.fc = (uint16_t) (dice_bits() & 0x1ff);
     }
-    if (p.type == IPT_PKT_MTC) p.u.mtc.ctc = (uint8_t) dice();
-    if (p.type == IPT_PKT_CYC) p.u.cyc.value = dice() >> dice() % 64;
-    if (p.type == IPT_PKT_CBR) p.u.cbr.ratio = (uint8_t) (dice() >> 56);
+    if (p.type == IPT_PKT_MTC) p.u.mtc.ctc = (uint8_t) dice_bits();
+    if (p.type == IPT_PKT_CYC) p.u.cyc.value = dice_bits() >> dice_bits() % 64;
+    if (p.type == IPT_PKT_CBR) p.u.cbr.ratio = (uint8_t) (dice_bits() >> 56);
     return p;
 }
 
@@ -1002,12 +993,12 @@ TEST(hostile_sequences)
     for (int run = 0; run < 2000; run++) {
         ipt_clock clone;
         uint64_t last = 0;
-        begin((uint8_t) (dice() & 15), (uint32_t) (dice() >> dice() % 64),
-              (uint32_t) (dice() >> dice() % 64));
-        config.nom_freq = (uint8_t) dice();
-        config.flags = dice() & 1 ? IPT_CONFIG_MONOTONIC : 0;
-        config.flags |= dice() & 1 ? IPT_CONFIG_KEEP_TCAL : 0;
-        config.errata = dice() & 1 ? IPT_ERRATUM_SKL168 : 0;
+        begin((uint8_t) dice(16), (uint32_t) (dice_bits() >> dice(64)),
+              (uint32_t) (dice_bits() >> dice(64)));
+        config.nom_freq = (uint8_t) dice_bits();
+        config.flags = dice_bits() & 1 ? IPT_CONFIG_MONOTONIC : 0;
+        config.flags |= dice_bits() & 1 ? IPT_CONFIG_KEEP_TCAL : 0;
+        config.errata = dice_bits() & 1 ? IPT_ERRATUM_SKL168 : 0;
         clone = t;
         for (int i = 0; i < 200; i++) {
             ipt_packet p = random_packet();

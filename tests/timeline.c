@@ -4,7 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include "examples/tools/common/timeline.c"
+#include "dice.h"
 #include "test.h"
+#include "whole.h"
 #include <unistd.h>
 
 static char path[] = "/tmp/ipt-timeline-XXXXXX";
@@ -20,15 +22,8 @@ static const char *const texts[] = {"main", "a\"b\\c\n", "\xc3\xa4", "\xff<",
 
 static char *load(size_t *size)
 {
-    FILE *const f = fopen(path, "rb");
-    char *bytes;
-    long n;
-    if (!f || fseek(f, 0, SEEK_END) != 0 || (n = ftell(f)) < 0) exit(2);
-    rewind(f);
-    bytes = (char *) calloc((size_t) n + 1, 1);
-    if (!bytes || fread(bytes, 1, (size_t) n, f) != (size_t) n) exit(2);
-    fclose(f);
-    *size = (size_t) n;
+    char *const bytes = whole_file(path, size);
+    if (!bytes) exit(2);
     return bytes;
 }
 
@@ -67,16 +62,13 @@ static void write_file(timeline_format format)
     timeline t;
     uint32_t depth[THREADS] = {0};
     uint32_t stack[THREADS][DEPTH];
-    uint64_t roll = 1;
     CHECK_EQ(timeline_open(&t, format, path, 0), 0);
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK_EQ(timeline_thread(&t, 100 + i / 4, 1000 + i, "th\"read"), i);
     for (uint32_t n = 0; n < THREADS * EVENTS; n++) {
-        uint32_t i;
-        roll = roll * 6364136223846793005u + 1442695040888963407u;
-        i = (uint32_t) (roll >> 40) % THREADS;
-        if (depth[i] < DEPTH && (depth[i] == 0 || roll >> 63)) {
-            const uint32_t name = 1 + (uint32_t) (roll >> 50) % 6;
+        const uint32_t i = dice(THREADS);
+        if (depth[i] < DEPTH && (depth[i] == 0 || dice(2))) {
+            const uint32_t name = 1 + dice(6);
             stack[i][depth[i]++] = name;
             timeline_enter(&t, i, name, texts[name - 1], n);
         } else {

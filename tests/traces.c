@@ -14,6 +14,7 @@
 #include "test.h"
 #include "cover.h"
 #include "hot.h"
+#include "whole.h"
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -32,23 +33,6 @@ static const char *path_of(const char *folder, const char *name)
     static char path[900];
     snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
     return path;
-}
-
-/* A whole file with a NUL after it; NULL if there is none. */
-static char *load(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    char *data = NULL;
-    long n;
-    *size = 0;
-    if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0) {
-        rewind(f);
-        data = calloc((size_t) n + 1, 1);
-        if (data) *size = fread(data, 1, (size_t) n, f);
-    }
-    fclose(f);
-    return data;
 }
 
 /* A file that may be there with .xz after its name. */
@@ -143,7 +127,7 @@ static int is_authoritative(void)
 static void load_checkpoints(void)
 {
     size_t size;
-    char *text = load(path_of(the.name, "checkpoints.tsv"), &size);
+    char *text = whole_file(path_of(the.name, "checkpoints.tsv"), &size);
     char *line = text;
     size_t lines = 1;
     for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
@@ -172,8 +156,8 @@ static void open_case(const char *name)
     FILE *map;
     memset(&the, 0, sizeof the);
     the.name = name;
-    the.expected = load(path_of(name, "expected"), &size);
-    the.trace = (uint8_t *) load(path_of(name, "trace.pt"), &the.size);
+    the.expected = whole_file(path_of(name, "expected"), &size);
+    the.trace = (uint8_t *) whole_file(path_of(name, "trace.pt"), &the.size);
     image_init(&the.code);
     map = fopen(path_of(name, "image.map"), "r");
     if (map) {
@@ -1105,7 +1089,7 @@ static uint64_t meta_number(const char *text, const char *key)
 static void set_clock(ipt_config *config)
 {
     size_t size;
-    char *text = load(path_of(the.name, "meta"), &size);
+    char *text = whole_file(path_of(the.name, "meta"), &size);
     if (!CHECK(text != NULL)) return;
     config->mtc_freq = (uint8_t) meta_number(text, "\nmtc_freq=");
     config->nom_freq = (uint8_t) meta_number(text, "\nnom_freq=");

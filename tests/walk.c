@@ -1,5 +1,6 @@
 /* walk.c: the walk's parts, and that the check of its states notices. The walk
  * itself is tested through its views: blk.c, insn.c, cov.c, simulate.c. */
+#include "range.h"
 #include "walk.h"
 #include "test.h"
 
@@ -8,14 +9,8 @@ static const uint8_t code_[] = {0x90, 0x74, 0xfd, 0xff, 0xe0}; /* nop, jz */
 static int read_code(uint8_t *to, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
-    size_t n = 0;
-
     (void)asid, (void)context;
-    while (n < size && ip + n >= 0x1000 && ip + n < 0x1000 + sizeof(code_)) {
-        to[n] = code_[ip + n - 0x1000];
-        n++;
-    }
-    return (int)n;
+    return range_read(to, size, ip, 0x1000, code_, sizeof(code_));
 }
 
 #define ON_ /* PSB, MODE.Exec, FUP 1000, PSBEND: 27 bytes */                 \

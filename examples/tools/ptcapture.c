@@ -563,7 +563,7 @@ static const symbol *only(const symbols_table *t, const char *name,
     return found;
 }
 
-/* Those of the running kernel, which are read once. */
+/* Symbols of the running kernel, which are read once. */
 static const symbols_table *kernel_symbols(void)
 {
     static symbols names;
@@ -673,7 +673,7 @@ static void set_ids(uid_t uid, gid_t gid)
         fail("rights were not dropped");
 }
 
-/* Those of the caller are left. */
+/* The caller's are left. */
 static void drop_rights(void)
 {
     const char *uid = getenv("SUDO_UID");
@@ -713,7 +713,7 @@ static void drop_rights(void)
 
 static sigset_t ours; /* signals that come by signalfd */
 
-/* It waits until its events are there. */
+/* The child waits until its events are there. */
 static void start_command(void)
 {
     int go[2];

@@ -735,7 +735,7 @@ static int read_tally(const char *line, tally *t)
                            &t->hash) == 4;
 }
 
-/* The same place? Both end at " : ". */
+/* Is it the same place? Both end at " : ". */
 static int same_place(const char *a, const char *b)
 {
     const size_t n = strcspn(a, ":");

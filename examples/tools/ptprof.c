@@ -460,7 +460,7 @@ static void print_last(const thread *t, const char *what)
     }
 }
 
-/* This comes now: is it what --before asks for? */
+/* Is what comes now what --before asks for? */
 static void show_before(thread *t, const char *what)
 {
     ptprof *const p = t->in;
@@ -982,7 +982,7 @@ static void print_folded(const ptprof *p)
     free(way);
 }
 
-/* Those before the end of each thread; 1: what --before asks for was not
+/* Calls before the end of each thread; 1: what --before asks for was not
  * there. */
 static int print_moments(const ptprof *p)
 {

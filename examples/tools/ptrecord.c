@@ -20,8 +20,8 @@
  *   - All iterations of a REP string instruction are one instruction. One that
  *     a signal interrupts is listed when it completes.
  *   - A loop without any traced branch can only be left by a signal. The trace
- *     cannot tell how often it went round, so the list has it as a decoder will
- *     find it: up to the first time it comes to where the signal struck.
+ *     does not say how often it went round, so the list has it as a decoder
+ *     will find it: up to the first time it comes to where the signal struck.
  *
  * With -o alone only the first thread of the command itself is recorded: other
  * threads and child processes run freely. An exec by the command is followed.
@@ -139,7 +139,7 @@ static struct {
     struct {
         pid_t tid;
         int status;
-    } early[64]; /* stops of children that their parents did not yet tell of */
+    } early[64]; /* stops of children that no parent has reported yet */
     size_t early_count;
     process *first; /* of the command, for the folder */
     FILE *trace_file;

@@ -127,7 +127,7 @@ typedef struct ptxed {
     uint64_t blocks;
     int something; /* an instruction came since the last synchronisation */
     int events;    /* ... an event */
-    uint8_t mode;  /* of the next instruction, as far as events tell */
+    uint8_t mode;  /* of the next instruction, as far as events say */
     uint64_t error_ip;
     uint64_t pgd_offset; /* that pgd_alone was worked out for */
     int pgd_alone;

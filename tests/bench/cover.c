@@ -146,7 +146,7 @@ static void new_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
     bench_sink += ip + size;
 }
 
-/* Blocks that are new are told, too. */
+/* New blocks are reported, too. */
 static int prepare_blocks(const bench_case *c)
 {
     static ipt_cov_mark marks[MARKS];

@@ -79,7 +79,7 @@ static uint64_t pass_queries(const bench_case *c)
             if (status & pts_event_pending) {
                 status = pt_qry_event(decoder, &event, sizeof(event));
                 sum += (uint64_t) event.type;
-                /* Some libraries tell of modes that have not changed. */
+                /* Some libraries report modes that have not changed. */
                 count += event.type != ptev_exec_mode;
                 continue;
             }

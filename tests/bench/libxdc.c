@@ -101,7 +101,7 @@ static int decode(size_t run)
     return (int) libxdc_decode(xdc, traces[run], sizes[run]);
 }
 
-/* It may end the process where it finds what it does not know. */
+/* libxdc may end the process where it finds what it does not know. */
 static int decodes(const bench_case *c)
 {
     const pid_t child = fork();

@@ -2,33 +2,12 @@
  * ptrecord and tests/truth record; or with page_cache.addr and page_cache.dump,
  * as kAFL and Nyx leave it, and libxdc's own tests have it. */
 #include "load.h"
+#include "../whole.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PAGE 4096
-
-static uint8_t *load(const char *folder, const char *name, size_t *size)
-{
-    char path[1024];
-    FILE *f;
-    uint8_t *data = NULL;
-    long n;
-
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) > 0) {
-        rewind(f);
-        data = malloc((size_t) n + 1);
-        *size = data ? fread(data, 1, (size_t) n, f) : 0;
-        if (data)
-            data[*size] = 0;
-    }
-    fclose(f);
-    return data;
-}
 
 /* What was traced: what the file `meta` says, if there is one; or all code.
  * libxdc asserts that ranges do not overlap, and those that are not used are
@@ -38,7 +17,7 @@ static void set_filter(bench_case *c, const char *folder)
     static const char key[] = "filter range ";
     const image_space *space = c->code.space_count ? c->code.spaces : NULL;
     size_t size;
-    char *meta = folder ? (char *) load(folder, "meta", &size) : NULL;
+    char *meta = folder ? whole_in(folder, "meta", &size) : NULL;
     const char *at = meta ? strstr(meta, key) : NULL;
     unsigned long long first;
     unsigned long long end;
@@ -59,7 +38,7 @@ static void set_filter(bench_case *c, const char *folder)
 static const char *add_trace(bench_case *c, const char *folder)
 {
     size_t size;
-    uint8_t *trace = load(folder, "trace.pt", &size);
+    uint8_t *trace = (uint8_t *) whole_in(folder, "trace.pt", &size);
     uint8_t *both = trace && c->runs < BENCH_RUNS
                         ? realloc(c->trace, c->size + size) : NULL;
 

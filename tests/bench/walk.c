@@ -34,7 +34,7 @@ static int prepare_table(const bench_case *c)
     return 1;
 }
 
-/* The size of a packet whose first byte does not tell. */
+/* The size of a packet whose first byte does not say it. */
 static unsigned size_of_other(const uint8_t *p, const uint8_t *end)
 {
     unsigned size = 1;

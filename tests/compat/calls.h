@@ -5,10 +5,11 @@
  * SPDX-License-Identifier: MIT */
 #ifndef COMPAT_CALLS_H
 #define COMPAT_CALLS_H
+#include "../dice.h"
 #include "lockstep.h"
 #include <unistd.h>
 
-/* The same call of both. */
+/* A call of both, with one result. */
 #define SAME(call)                                                            \
     do {                                                                      \
         const api *by = &theirs;                                              \
@@ -319,85 +320,77 @@ TEST(arguments)
 
 /* ---- the encoder ---- */
 
-static uint64_t random_state;
-
-static unsigned random_below(unsigned n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (random_state >> 33) % n;
-}
-
 static uint64_t some_bits(void)
 {
-    const uint64_t x = (uint64_t) random_below(1u << 30) << 34
-        ^ (uint64_t) random_below(1u << 30) << 12 ^ random_below(1u << 12);
-    return x >> random_below(64);
+    const uint64_t x = (uint64_t) dice(1u << 30) << 34
+        ^ (uint64_t) dice(1u << 30) << 12 ^ dice(1u << 12);
+    return x >> dice(64);
 }
 
 static struct pt_packet random_packet_(void)
 {
     struct pt_packet p;
     memset(&p, 0, sizeof p);
-    p.type = (enum pt_packet_type) random_below(ppt_ptw + 3);
-    p.size = (uint8_t) random_below(256);
+    p.type = (enum pt_packet_type) dice(ppt_ptw + 3);
+    p.size = (uint8_t) dice(256);
     switch (p.type) {
     case ppt_fup:
     case ppt_tip:
     case ppt_tip_pge:
     case ppt_tip_pgd:
-        p.payload.ip.ipc = (enum pt_ip_compression) random_below(8);
+        p.payload.ip.ipc = (enum pt_ip_compression) dice(8);
         p.payload.ip.ip = some_bits();
         break;
     case ppt_tnt_8: /* 2.0.5 makes something else of none, and of too many */
-        p.payload.tnt.bit_size = (uint8_t) (1 + random_below(8));
+        p.payload.tnt.bit_size = (uint8_t) (1 + dice(8));
         p.payload.tnt.payload = some_bits();
         if (p.payload.tnt.bit_size < 7)
             p.payload.tnt.payload &= (1u << p.payload.tnt.bit_size) - 1;
         break;
     case ppt_tnt_64:
-        p.payload.tnt.bit_size = (uint8_t) (1 + random_below(50));
+        p.payload.tnt.bit_size = (uint8_t) (1 + dice(50));
         p.payload.tnt.payload =
             some_bits() & ((1ull << p.payload.tnt.bit_size) - 1);
         break;
     case ppt_mode:
         p.payload.mode.leaf =
-            random_below(2) ? pt_mol_exec : pt_mol_tsx;
-        p.payload.mode.bits.exec.csl = random_below(2) & 1u;
-        p.payload.mode.bits.exec.csd = random_below(2) & 1u;
+            dice(2) ? pt_mol_exec : pt_mol_tsx;
+        p.payload.mode.bits.exec.csl = dice(2) & 1u;
+        p.payload.mode.bits.exec.csd = dice(2) & 1u;
         break;
     case ppt_pip:
         p.payload.pip.cr3 = some_bits() & 0xfffffffffffe0;
-        p.payload.pip.nr = random_below(2) & 1u;
+        p.payload.pip.nr = dice(2) & 1u;
         break;
     case ppt_vmcs: p.payload.vmcs.base = some_bits() & 0xffffffffff000; break;
     case ppt_tsc: p.payload.tsc.tsc = some_bits(); break;
-    case ppt_cbr: p.payload.cbr.ratio = (uint8_t) random_below(256); break;
+    case ppt_cbr: p.payload.cbr.ratio = (uint8_t) dice(256); break;
     case ppt_tma:
-        p.payload.tma.ctc = (uint16_t) random_below(0x10000);
-        p.payload.tma.fc = (uint16_t) random_below(0x400);
+        p.payload.tma.ctc = (uint16_t) dice(0x10000);
+        p.payload.tma.fc = (uint16_t) dice(0x400);
         break;
-    case ppt_mtc: p.payload.mtc.ctc = (uint8_t) random_below(256); break;
+    case ppt_mtc: p.payload.mtc.ctc = (uint8_t) dice(256); break;
     case ppt_cyc: p.payload.cyc.value = some_bits() >> 4; break;
     case ppt_mnt: p.payload.mnt.payload = some_bits(); break;
-    case ppt_exstop: p.payload.exstop.ip = random_below(2) & 1u; break;
+    case ppt_exstop: p.payload.exstop.ip = dice(2) & 1u; break;
     case ppt_mwait:
         p.payload.mwait.hints = (uint32_t) some_bits();
-        p.payload.mwait.ext = random_below(4);
+        p.payload.mwait.ext = dice(4);
         break;
     case ppt_pwre:
-        p.payload.pwre.state = (uint8_t) random_below(16);
-        p.payload.pwre.sub_state = (uint8_t) random_below(16);
+        p.payload.pwre.state = (uint8_t) dice(16);
+        p.payload.pwre.sub_state = (uint8_t) dice(16);
         break;
     case ppt_pwrx:
-        p.payload.pwrx.last = (uint8_t) random_below(16);
-        p.payload.pwrx.deepest = (uint8_t) random_below(16);
-        p.payload.pwrx.interrupt = random_below(2) & 1u;
-        p.payload.pwrx.store = random_below(2) & 1u;
-        p.payload.pwrx.autonomous = random_below(2) & 1u;
+        p.payload.pwrx.last = (uint8_t) dice(16);
+        p.payload.pwrx.deepest = (uint8_t) dice(16);
+        p.payload.pwrx.interrupt = dice(2) & 1u;
+        p.payload.pwrx.store = dice(2) & 1u;
+        p.payload.pwrx.autonomous = dice(2) & 1u;
         break;
     case ppt_ptw:
-        p.payload.ptw.plc = (uint8_t) random_below(4);
-        p.payload.ptw.ip = random_below(2) & 1u;
+        p.payload.ptw.plc = (uint8_t) dice(4);
+        p.payload.ptw.ip = dice(2) & 1u;
         p.payload.ptw.payload = some_bits();
         break;
     default: break;
@@ -409,9 +402,9 @@ TEST(encoder)
 {
     static uint8_t bytes[2][96];
     struct pt_encoder *e[2];
-    random_state = 23;
+    seed = 23;
     for (int n = 0; n < 20000 && !test_.bad; n++) {
-        const unsigned room = random_below(90);
+        const unsigned room = dice(90);
         uint64_t at[2];
         memset(bytes, 0xa5, sizeof bytes);
         for (int i = 0; i < 2; i++) {
@@ -421,8 +414,8 @@ TEST(encoder)
         }
         for (int k = 0; k < 8; k++) {
             const struct pt_packet p = random_packet_();
-            const unsigned to = random_below(100);
-            if (!random_below(8)) BOTH(by->pt_enc_sync_set(e[i], to));
+            const unsigned to = dice(100);
+            if (!dice(8)) BOTH(by->pt_enc_sync_set(e[i], to));
             BOTH(by->pt_enc_next(e[i], &p));
             if (test_.bad) printf("    packet type %d\n", (int) p.type);
             BOTH(by->pt_enc_get_offset(e[i], &at[i]));

@@ -8,27 +8,11 @@
 #define IPT_IMPLEMENTATION
 #include "lockstep.h"
 #include "calls.h"
+#include "../whole.h"
 #include <dirent.h>
 #include <unistd.h>
 
 #define STEPS 200000ul /* of a trace by one layer */
-
-static uint8_t *load(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    uint8_t *bytes = NULL;
-    long n;
-    *size = 0;
-    if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0) {
-        rewind(f);
-        bytes = malloc((size_t) n + 1);
-        if (bytes) *size = fread(bytes, 1, (size_t) n, f);
-        if (bytes) bytes[*size] = 0;
-    }
-    fclose(f);
-    return bytes;
-}
 
 /* ---- code ---- */
 
@@ -175,7 +159,7 @@ static int recorded_open(recorded *r, const char *name)
 {
     char path[700];
     snprintf(path, sizeof path, "%s/trace.pt", name);
-    r->bytes = load(path, &r->size);
+    r->bytes = (uint8_t *) whole_file(path, &r->size);
     if (!r->bytes) return 0;
     image_init(&r->code);
     (void) image_add_map(&r->code, NULL, name);
@@ -221,7 +205,7 @@ TEST(recording)
 
 /* ---- images, searches ---- */
 
-/* The same of both, with objects of a side: i. */
+/* A call of both, with objects of a side: i. */
 #define EACH(call)                                                            \
     do {                                                                      \
         long long said[2];                                                    \
@@ -270,7 +254,7 @@ TEST(images)
     struct pt_asid asid;
     uint8_t got[2][64];
     size_t size;
-    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    uint8_t *bytes = (uint8_t *) whole_file(RECORDED "trace.pt", &size);
     uint64_t whole;
     if (!CHECK(bytes != NULL)) return;
     set_config(&c, bytes, size);
@@ -348,7 +332,7 @@ TEST(copies)
 {
     struct pt_config c;
     size_t size;
-    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    uint8_t *bytes = (uint8_t *) whole_file(RECORDED "trace.pt", &size);
     if (!CHECK(bytes != NULL)) return;
     set_config(&c, bytes, size);
     for (int parts = 0; parts < 6; parts++) {
@@ -417,7 +401,7 @@ TEST(searches)
     uint64_t ip[2] = {0, 0};
     uint64_t at[2] = {0, 0};
     size_t size;
-    uint8_t *bytes = load(RECORDED "trace.pt", &size);
+    uint8_t *bytes = (uint8_t *) whole_file(RECORDED "trace.pt", &size);
     if (!CHECK(bytes != NULL)) return;
     set_config(&c, bytes, size);
     c.errata.bdm70 = 1;
@@ -462,16 +446,16 @@ TEST(searches)
 static void damage(uint8_t *bytes, size_t size)
 {
     if (size < 32) return;
-    for (unsigned n = 1 + random_below(3); n > 0; n--) {
-        const size_t at = 16 + random_below((unsigned) size - 16);
-        size_t length = 1 + random_below(20);
+    for (unsigned n = 1 + dice(3); n > 0; n--) {
+        const size_t at = 16 + dice((unsigned) size - 16);
+        size_t length = 1 + dice(20);
         if (at + length > size) length = size - at;
-        switch (random_below(4)) {
-        case 0: bytes[at] ^= (uint8_t) (1u << random_below(8)); break;
-        case 1: bytes[at] = (uint8_t) random_below(256); break;
+        switch (dice(4)) {
+        case 0: bytes[at] ^= (uint8_t) (1u << dice(8)); break;
+        case 1: bytes[at] = (uint8_t) dice(256); break;
         case 2: memset(bytes + at, 0, length); break;
         default:
-            memmove(bytes + random_below((unsigned) (size - length)),
+            memmove(bytes + dice((unsigned) (size - length)),
                     bytes + at, length);
             break;
         }
@@ -489,7 +473,7 @@ static void compare_damaged(recorded *r, const char *name, unsigned count,
     uint8_t *piece = malloc(length);
     for (unsigned i = 0; CHECK(piece != NULL) && i < count; i++) {
         const size_t rest = r->size - length;
-        const size_t from = rest ? random_below((unsigned) rest) : 0;
+        const size_t from = rest ? dice((unsigned) rest) : 0;
         char text[300];
         memcpy(piece, r->bytes + from, length);
         damage(piece, length);
@@ -503,7 +487,7 @@ TEST(mutants)
 {
     recorded r;
     if (!CHECK(recorded_open(&r, "examples/recording"))) return;
-    random_state = 1;
+    seed = 1;
     compare_damaged(&r, "recording", mutants, r.size);
     CHECK(mutants < 1000 || (seen[D_RETURN] && seen[D_EARLY] && seen[D_PGD]));
     recorded_close(&r);
@@ -549,7 +533,7 @@ static void damaged(const char *name)
 
 TEST(damaged_traces)
 {
-    random_state = 1;
+    seed = 1;
     each_trace(damaged);
 }
 
@@ -578,7 +562,7 @@ static void suite_row(char *line)
     }
     snprintf(path, sizeof path, "%s/tests/%s/%s.pt", suite_dir, field[0],
              field[0]);
-    bytes = load(path, &size);
+    bytes = (uint8_t *) whole_file(path, &size);
     if (!bytes) return;
     memset(&s, 0, sizeof s);
     snprintf(s.name, sizeof s.name, "%s, cpu %s", field[0], field[2]);
@@ -615,7 +599,7 @@ TEST(suite)
     char *line;
     char *rest;
     snprintf(path, sizeof path, "%s/index.tsv", suite_dir);
-    rest = text = (char *) load(path, &size);
+    rest = text = whole_file(path, &size);
     CHECK(text != NULL);
     while ((line = strsep(&rest, "\n"))) suite_row(line);
     free(text);

@@ -687,7 +687,7 @@ static int explained(subject *s, int why)
     return 1;
 }
 
-/* The same, where an error is met: both go on if it is the same. */
+/* Where an error is met: both go on if it is the same. */
 static int excused(subject *s, flow f[2], int events)
 {
     const int why = why_error(s, f, events);

@@ -7,6 +7,7 @@
 #define IPT_STATIC
 #include "api.h"
 #include "xdc.h"
+#include "../whole.h"
 #include "examples/tools/common/image.h"
 #include <dirent.h>
 #include <dlfcn.h>
@@ -674,26 +675,6 @@ typedef struct folder {
     uint8_t page[PAGE];
 } folder;
 
-static char *load(const char *dir, const char *name, size_t *size)
-{
-    char path[700];
-    FILE *f;
-    char *bytes = NULL;
-    long n;
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    f = fopen(path, "rb");
-    if (!f) return NULL;
-    if (fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0) {
-        rewind(f);
-        bytes = malloc((size_t) n + 1);
-        if (bytes) *size = fread(bytes, 1, (size_t) n, f);
-        if (bytes) bytes[*size] = 0;
-    }
-    fclose(f);
-    return bytes;
-}
-
 static int open_folder(folder *f, const char *dir, const char *name)
 {
     size_t size;
@@ -701,9 +682,9 @@ static int open_folder(folder *f, const char *dir, const char *name)
     snprintf(f->path, sizeof f->path, "%s/%s", dir, name);
     image_init(&f->code);
     f->expected = NULL;
-    f->trace = (uint8_t *) load(f->path, "trace.pt", &f->size);
+    f->trace = (uint8_t *) whole_in(f->path, "trace.pt", &f->size);
     if (!f->trace) return 0;
-    f->expected = load(f->path, "expected", &size);
+    f->expected = whole_in(f->path, "expected", &size);
     (void) image_add_map(&f->code, NULL, f->path); /* or there is no code */
     return 1;
 }
@@ -792,7 +773,7 @@ static decoder_result_t plain(folder *f, uint64_t *missing)
 static void check_cond(const folder *f, const list *edges)
 {
     size_t size;
-    char *text = load(f->path, "cond_edges.tsv", &size);
+    char *text = whole_in(f->path, "cond_edges.tsv", &size);
     const char *line = text;
     size_t i = 0;
 
@@ -873,7 +854,7 @@ static uint64_t libipt_starts(folder *f, list *starts)
 static void count_cond(const folder *f, size_t size)
 {
     size_t length;
-    char *text = load(f->path, "cond_edges.tsv", &length);
+    char *text = whole_in(f->path, "cond_edges.tsv", &length);
     const char *line = text;
 
     memset(want_sized, 0, size);
@@ -1108,7 +1089,7 @@ static void compare(const char *name, uint64_t filter[4][2],
 static void folder_filter(const folder *f, uint64_t filter[4][2])
 {
     size_t size;
-    char *meta = load(f->path, "meta", &size);
+    char *meta = whole_in(f->path, "meta", &size);
     const char *at = meta ? strstr(meta, "IP filter range ") : NULL;
     unsigned long long from = 0x1000;
     unsigned long long to = 0x7ffffffff000;

@@ -12,6 +12,7 @@
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "examples/tools/common/perfwrite.h"
+#include "tests/dice.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,15 +77,8 @@ static unsigned depth;
 static uint64_t interrupted[8]; /* where IRET goes */
 static unsigned level;
 static uint64_t syscall_from;
-static uint64_t seed = 1;
 static uint8_t ecx;
 static uint8_t zero;
-
-static unsigned roll(unsigned n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned) (seed >> 33) % n;
-}
 
 static const uint8_t *code_at(uint64_t ip, size_t *left)
 {
@@ -114,7 +108,7 @@ static void compute(const uint8_t *bytes)
     else if (bytes[0] == 0xf6)
         zero = !(ecx & bytes[2]);
     else if (bytes[0] == 0x85)
-        zero = (uint8_t) roll(2);
+        zero = (uint8_t) dice(2);
 }
 
 /* Execute the instruction; returns where flow goes. */
@@ -138,9 +132,9 @@ static uint64_t execute(uint64_t ip, const ipt_code *insn,
     case 0x48: return bytes[1] == 0xcf ? interrupted[--level] : syscall_from;
     case 0xff:
         if (bytes[1] == 0xe0)
-            return next + roll(2);
+            return next + dice(2);
         if (bytes[1] == 0xd0)
-            return call(next, KERNEL + (roll(2) ? 0x20 : 0x30));
+            return call(next, KERNEL + (dice(2) ? 0x20 : 0x30));
         break;
     default: break;
     }
@@ -209,7 +203,7 @@ static void run(FILE *list, unsigned long count, int is_guest)
         if (gen.size - gen.used < 4 * IPT_GEN_ROOM)
             take();
         gen.clock += 3;
-        if (roll(200) == 0 && level < 4) {
+        if (dice(200) == 0 && level < 4) {
             interrupted[level++] = ip;
             event(IPT_EVT_ASYNC_BRANCH, ip, KERNEL + FAULT);
             ip = KERNEL + FAULT;

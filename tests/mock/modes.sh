@@ -201,7 +201,7 @@ flow() {
 
 # flow_parts MODE TRACE [TENTHS]: of the instructions of the trace at least so
 # many are in the file, in their order; parts: and perf has some of them. Without
-# time a piece that comes twice cannot be told from one that is there twice.
+# time a piece that comes twice looks like one that is there twice.
 flow_parts() {
     "$build/ptflow" --comm spin --fields ip "$1.data" >flow.got 2>err
     flow_count=$(wc -l <flow.got)

@@ -283,7 +283,7 @@ static void turn_build_ids(size_t at, size_t end)
     }
 }
 
-/* Those that are kept. */
+/* Threads that are kept. */
 static int is_known(unsigned bit)
 {
     return (bit >= 2 && bit <= 6) || bit == 8 || bit == 9 || bit == 11

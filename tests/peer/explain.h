@@ -144,7 +144,7 @@ static int bdm70_at(const run *r, uint64_t offset)
 }
 
 /* An overflow that SKD010 looks for the IP of, and another in the PSB+ that
- * should tell it. */
+ * should say it. */
 static int overflow_twice(const run *r, uint64_t from, uint64_t to)
 {
     int ovf = 0;
@@ -298,7 +298,7 @@ static int is_skipped(const run *r, size_t i)
 }
 
 /* Is theirs missing an event for such a packet, or for one that looks like it?
- * Which one of them is missing cannot be told. */
+ * Which one of them is missing is not known. */
 static int ovf_skipped(const run *r, const ipt_event *e)
 {
     const size_t i = packet_at(r, e->offset);
@@ -598,7 +598,7 @@ static int ovf_bdm70(const events *e)
            && bdm70_at(e->r, e->r->packets[psb].offset);
 }
 
-/* That PSB+ has no FUP, so that for theirs tracing is disabled. Ours takes a
+/* The PSB+ has no FUP, so that for theirs tracing is disabled. Ours takes a
  * FUP after it for that of the OVF. */
 static int ovf_psb_fup(const events *e)
 {

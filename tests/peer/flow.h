@@ -467,7 +467,7 @@ static int flow_waiting(const flow *f)
            && is_waiting(&f->ours.walk_.evt);
 }
 
-/* Did one of the last packets tell an IP that code of this mode cannot reach?
+/* Did one of the last packets give an IP that code of this mode cannot reach?
  * Ours wraps it. */
 static int flow_beyond(const flow *f)
 {
@@ -487,7 +487,7 @@ static int flow_beyond(const flow *f)
     return 0;
 }
 
-/* Only a PSB+ with FUP has told ours that tracing is enabled; theirs, which
+/* Only a PSB+ with FUP says to ours that tracing is enabled; theirs, which
  * does not take it for that, gives at once what ours gives with an instruction.
  */
 static int flow_status(const flow *f)

@@ -1,25 +1,8 @@
-/* given.h: random numbers, code, and a trace under a configuration. A part of
+/* given.h: code, and a trace under a configuration. A part of
  * peer_libipt.c. */
 #ifndef PEER_GIVEN_H
 #define PEER_GIVEN_H
-
-/* ---- random numbers ---- */
-
-static uint64_t random_state;
-
-static uint64_t random64(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state * 0x2545f4914f6cdd1du;
-}
-
-/* 0 .. n - 1 */
-static unsigned random_below(unsigned n)
-{
-    return (unsigned) ((random64() >> 32) % n);
-}
+#include "../dice.h"
 
 /* ---- code ---- */
 
@@ -105,7 +88,7 @@ typedef struct run {
 /* Processors with one of these have BDM70, too. */
 #define BDM70_TOO (IPT_ERRATUM_BDM64 | IPT_ERRATUM_SKD022)
 
-/* Those about what follows an OVF. */
+/* Errata about what follows an OVF. */
 #define OVF_ERRATA \
     (IPT_ERRATUM_SKD010 | IPT_ERRATUM_APL11 | IPT_ERRATUM_APL12)
 

@@ -79,8 +79,8 @@ static unsigned displacement_size(uint8_t mode)
 static const struct form *pick_form(uint8_t mode, int last)
 {
     for (;;) {
-        const struct form *f = &forms[random_below(LENGTH(forms))];
-        if (random_below(3) == 0) f = &forms[random_below(10)];
+        const struct form *f = &forms[dice(LENGTH(forms))];
+        if (dice(3) == 0) f = &forms[dice(10)];
         if (!(f->modes >> mode & 1)) continue;
         if (!last || f->kind == IPT_INSN_JMP_INDIRECT) return f;
     }
@@ -97,9 +97,9 @@ static void program_link(program *p)
         if (!is_direct(c->kind)) continue;
         at = &p->bytes[c->ip - p->base + c->size - width];
         c->target = c->kind == IPT_INSN_JCC
-                        ? random_below(CODE_MAX)
-                        : i + 1 + random_below(CODE_MAX - 1 - i);
-        if (c->kind == IPT_INSN_CALL && random_below(8) == 0)
+                        ? dice(CODE_MAX)
+                        : i + 1 + dice(CODE_MAX - 1 - i);
+        if (c->kind == IPT_INSN_CALL && dice(8) == 0)
             c->target = i + 1;
         rel = p->insn[c->target].ip - (c->ip + c->size);
         for (unsigned k = 0; k < width; k++) at[k] = (uint8_t) (rel >> 8 * k);
@@ -158,20 +158,20 @@ static void machine_event(machine *m, uint8_t type, uint8_t flags, uint64_t to)
     e.ip = machine_ip(m);
     switch (type) {
     case IPT_EVT_PAGING:
-        e.u.paging.cr3 = (random64() & 0xffffffff) << 12;
-        e.u.paging.nr = random_below(2) & 1;
+        e.u.paging.cr3 = (dice_bits() & 0xffffffff) << 12;
+        e.u.paging.nr = dice(2) & 1;
         break;
-    case IPT_EVT_VMCS: e.u.vmcs.base = (random64() & 0xffffff) << 12; break;
+    case IPT_EVT_VMCS: e.u.vmcs.base = (dice_bits() & 0xffffff) << 12; break;
     case IPT_EVT_TSX:
         e.u.tsx.speculative = to & 1;
         e.u.tsx.aborted = to >> 1 & 1;
         break;
     case IPT_EVT_EXEC_MODE: e.u.exec.mode = (uint8_t) to; break;
     case IPT_EVT_PTWRITE:
-        e.u.ptwrite.size = random_below(2) ? 8 : 4;
-        e.u.ptwrite.payload = random64() >> (e.u.ptwrite.size == 8 ? 0 : 32);
+        e.u.ptwrite.size = dice(2) ? 8 : 4;
+        e.u.ptwrite.payload = dice_bits() >> (e.u.ptwrite.size == 8 ? 0 : 32);
         break;
-    case IPT_EVT_CBR: e.u.cbr.ratio = (uint8_t) (1 + random_below(60)); break;
+    case IPT_EVT_CBR: e.u.cbr.ratio = (uint8_t) (1 + dice(60)); break;
     default: e.u.branch.to = to; break;
     }
     ipt_gen_event(&m->gen, &e);
@@ -180,12 +180,12 @@ static void machine_event(machine *m, uint8_t type, uint8_t flags, uint64_t to)
 /* Go anywhere: sometimes to another program, of another mode. */
 static void machine_jump(machine *m, int far)
 {
-    if (far && random_below(4) == 0) {
-        m->p = &m->programs[random_below(3)];
+    if (far && dice(4) == 0) {
+        m->p = &m->programs[dice(3)];
         machine_event(m, IPT_EVT_EXEC_MODE, 0, m->p->mode);
         m->depth = 0;
     }
-    m->at = random_below(CODE_MAX);
+    m->at = dice(CODE_MAX);
 }
 
 static void machine_enable(machine *m)
@@ -200,7 +200,7 @@ static void machine_outside(machine *m)
     ipt_event e;
     memset(&e, 0, sizeof e);
     e.ip = ip;
-    switch (random_below(7)) {
+    switch (dice(7)) {
     case 0:
         e.type = IPT_EVT_ASYNC_BRANCH;
         machine_jump(m, 1);
@@ -209,29 +209,29 @@ static void machine_outside(machine *m)
         break;
     case 1:
         e.type = IPT_EVT_ASYNC_DISABLED;
-        e.flags = random_below(2) ? IPT_EVENT_NO_TO : 0;
+        e.flags = dice(2) ? IPT_EVENT_NO_TO : 0;
         e.u.branch.to = 0x123456;
         ipt_gen_event(&m->gen, &e);
-        if (random_below(2)) machine_jump(m, 1);
-        if (random_below(4) == 0) machine_event(m, IPT_EVT_STOP, 0, 0);
-        if (random_below(4) == 0) machine_event(m, IPT_EVT_PAGING, 0, 0);
+        if (dice(2)) machine_jump(m, 1);
+        if (dice(4) == 0) machine_event(m, IPT_EVT_STOP, 0, 0);
+        if (dice(4) == 0) machine_event(m, IPT_EVT_PAGING, 0, 0);
         machine_enable(m);
         break;
-    case 2: machine_event(m, IPT_EVT_TSX, 0, random_below(2)); break;
+    case 2: machine_event(m, IPT_EVT_TSX, 0, dice(2)); break;
     case 3:
         machine_event(m, IPT_EVT_TSX, 0, 2);
         e.type = IPT_EVT_ASYNC_BRANCH;
-        m->at = random_below(CODE_MAX);
+        m->at = dice(CODE_MAX);
         e.u.branch.to = machine_ip(m);
         ipt_gen_event(&m->gen, &e);
         break;
     case 4:
-        m->at = random_below(CODE_MAX);
+        m->at = dice(CODE_MAX);
         machine_event(m, IPT_EVT_OVERFLOW, 0, 0);
         break;
     case 5:
         machine_event(m, IPT_EVT_OVERFLOW, IPT_EVENT_NO_IP, 0);
-        m->at = random_below(CODE_MAX);
+        m->at = dice(CODE_MAX);
         machine_enable(m);
         break;
     default: machine_event(m, IPT_EVT_CBR, 0, 0); break;
@@ -247,18 +247,18 @@ static void machine_leave(machine *m, const code_insn *c)
         machine_event(m, IPT_EVT_DISABLED, IPT_EVENT_NO_TO, 0);
     else
         machine_event(m, IPT_EVT_DISABLED, 0, 0x7654321);
-    m->at = random_below(CODE_MAX);
+    m->at = dice(CODE_MAX);
     machine_enable(m);
 }
 
 /* Where a return goes: mostly where its call was. */
 static void machine_return(machine *m)
 {
-    if (m->depth && random_below(16)) {
+    if (m->depth && dice(16)) {
         const uint64_t ip = m->calls[--m->depth];
         for (m->at = 0; machine_ip(m) != ip; m->at++) { }
     } else {
-        m->at = random_below(CODE_MAX);
+        m->at = dice(CODE_MAX);
     }
 }
 
@@ -272,15 +272,15 @@ static void machine_insn(machine *m)
 {
     const code_insn *c = &m->p->insn[m->at];
     const uint8_t kind = c->kind;
-    const int pip = kind == IPT_INSN_MOV_CR3 && random_below(2); /* or it ... */
+    const int pip = kind == IPT_INSN_MOV_CR3 && dice(2); /* or it ... */
     if (kind == IPT_INSN_PTWRITE)
-        machine_event(m, IPT_EVT_PTWRITE, random_below(2) & 1, 0);
+        machine_event(m, IPT_EVT_PTWRITE, dice(2) & 1, 0);
     if (pip) machine_event(m, IPT_EVT_PAGING, 0, 0);
-    if (kind == IPT_INSN_VMPTRLD && random_below(2))
+    if (kind == IPT_INSN_VMPTRLD && dice(2))
         machine_event(m, IPT_EVT_VMCS, 0, 0);
-    if ((is_indirect(kind) && kind != IPT_INSN_RET && random_below(6) == 0)
+    if ((is_indirect(kind) && kind != IPT_INSN_RET && dice(6) == 0)
         || (kind == IPT_INSN_MOV_CR3 && !pip /* ... may end tracing */
-            && random_below(6) == 0)) {
+            && dice(6) == 0)) {
         machine_leave(m, c);
         return;
     }
@@ -289,7 +289,7 @@ static void machine_insn(machine *m)
     else if (kind == IPT_INSN_JCC || is_indirect(kind)) m->cr3 = 0;
     if (kind == IPT_INSN_CALL || kind == IPT_INSN_CALL_INDIRECT)
         machine_call(m, c);
-    if (is_direct(kind) && (kind != IPT_INSN_JCC || random_below(2)))
+    if (is_direct(kind) && (kind != IPT_INSN_JCC || dice(2)))
         m->at = c->target;
     else if (kind == IPT_INSN_RET)
         machine_return(m);
@@ -306,8 +306,8 @@ static size_t machine_run(machine *m, unsigned count)
     static const uint64_t bases[3] = {0x7f0000401000, 0x8048000, 0x2000};
     ipt_gen_config config;
     memset(&config, 0, sizeof config);
-    config.psb_period = random_below(2) ? 64 + random_below(400) : 0;
-    config.flags = random_below(4) ? 0 : IPT_CONFIG_NO_RETCOMP;
+    config.psb_period = dice(2) ? 64 + dice(400) : 0;
+    config.flags = dice(4) ? 0 : IPT_CONFIG_NO_RETCOMP;
     memset(&m->code, 0, sizeof m->code);
     for (unsigned i = 0; i < 3; i++) {
         region *r = &m->code.list[2 - i];
@@ -317,8 +317,8 @@ static size_t machine_run(machine *m, unsigned count)
         r->bytes = m->programs[i].bytes;
     }
     m->code.count = 3;
-    m->p = &m->programs[random_below(3)];
-    m->at = random_below(CODE_MAX);
+    m->p = &m->programs[dice(3)];
+    m->at = dice(CODE_MAX);
     m->depth = 0;
     m->cr3 = 0;
     CHECK_EQ(ipt_gen_init(&m->gen, &config, m->p->mode), IPT_OK);
@@ -326,10 +326,10 @@ static size_t machine_run(machine *m, unsigned count)
     m->gen.size = sizeof m->out;
     machine_enable(m);
     while (count-- > 0 && m->gen.size - m->gen.used > 16 * IPT_GEN_ROOM) {
-        if (random_below(40) == 0) machine_outside(m);
+        if (dice(40) == 0) machine_outside(m);
         machine_insn(m);
     }
-    if (random_below(2)) machine_event(m, IPT_EVT_ASYNC_DISABLED, 0, 0);
+    if (dice(2)) machine_event(m, IPT_EVT_ASYNC_DISABLED, 0, 0);
     CHECK(ipt_gen_flush(&m->gen) >= 0);
     return m->gen.used;
 }
@@ -348,20 +348,20 @@ static ipt_packet timing_packet(uint8_t before)
         IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_CYC, IPT_PKT_CBR, IPT_PKT_PAD};
     ipt_packet p;
     memset(&p, 0, sizeof p);
-    p.type = types[random_below(LENGTH(types))];
-    if (before == IPT_PKT_TSC && random_below(100)) p.type = IPT_PKT_TMA;
-    else if (p.type == IPT_PKT_TMA && random_below(50)) p.type = IPT_PKT_CYC;
-    timing_tsc += random_below(100000);
+    p.type = types[dice(LENGTH(types))];
+    if (before == IPT_PKT_TSC && dice(100)) p.type = IPT_PKT_TMA;
+    else if (p.type == IPT_PKT_TMA && dice(50)) p.type = IPT_PKT_CYC;
+    timing_tsc += dice(100000);
     switch (p.type) {
     case IPT_PKT_TSC: p.u.tsc.value = timing_tsc & 0xffffffffffffff; break;
     case IPT_PKT_TMA:
-        p.u.tma.ctc = (uint16_t) random64();
-        p.u.tma.fc = (uint16_t) random_below(512);
+        p.u.tma.ctc = (uint16_t) dice_bits();
+        p.u.tma.fc = (uint16_t) dice(512);
         break;
     case IPT_PKT_MTC: p.u.mtc.ctc = timing_ctc++; break;
-    case IPT_PKT_CYC: p.u.cyc.value = random_below(3000); break;
-    case IPT_PKT_CBR: p.u.cbr.ratio = (uint8_t) (1 + random_below(50)); break;
-    default: p.size = 1 + random_below(9); break;
+    case IPT_PKT_CYC: p.u.cyc.value = dice(3000); break;
+    case IPT_PKT_CBR: p.u.cbr.ratio = (uint8_t) (1 + dice(50)); break;
+    default: p.size = 1 + dice(9); break;
     }
     return p;
 }
@@ -383,7 +383,7 @@ static size_t add_timing(const uint8_t *from, size_t size, uint8_t *to,
     ipt_pkt_init(&d, &config, &trace);
     ipt_pkt_sync_set(&d, 0);
     while (ipt_pkt_next(&d, &p) >= 0 && used + 64 < room) {
-        while (p.offset && (before == IPT_PKT_TSC || random_below(n) == 0)
+        while (p.offset && (before == IPT_PKT_TSC || dice(n) == 0)
                && used + 64 < room) {
             const ipt_packet extra = timing_packet(before);
             before = extra.type;
@@ -399,14 +399,14 @@ static size_t add_timing(const uint8_t *from, size_t size, uint8_t *to,
 /* Change a trace: bytes, or pieces of it moved, doubled, left out. */
 static size_t mutate(uint8_t *bytes, size_t size, size_t room)
 {
-    unsigned n = 1 + random_below(4);
+    unsigned n = 1 + dice(4);
     while (n-- > 0 && size > 20) {
-        const unsigned at = 16 + random_below((unsigned) size - 16);
-        unsigned length = 1 + random_below(20);
+        const unsigned at = 16 + dice((unsigned) size - 16);
+        unsigned length = 1 + dice(20);
         if (at + length > size) length = (unsigned) size - at;
-        switch (random_below(6)) {
-        case 0: bytes[at] ^= (uint8_t) (1u << random_below(8)); break;
-        case 1: bytes[at] = (uint8_t) random64(); break;
+        switch (dice(6)) {
+        case 0: bytes[at] ^= (uint8_t) (1u << dice(8)); break;
+        case 1: bytes[at] = (uint8_t) dice_bits(); break;
         case 2:
             memmove(bytes + at, bytes + at + length, size - at - length);
             size -= length;
@@ -416,9 +416,9 @@ static size_t mutate(uint8_t *bytes, size_t size, size_t room)
             memmove(bytes + at + length, bytes + at, size - at);
             size += length;
             break;
-        case 4: size = random_below(8) ? size : at; break;
+        case 4: size = dice(8) ? size : at; break;
         default: {
-            const unsigned to = random_below((unsigned) (size - length));
+            const unsigned to = dice((unsigned) (size - length));
             memmove(bytes + to, bytes + at, length);
             break;
         }
@@ -431,9 +431,9 @@ static size_t mutate(uint8_t *bytes, size_t size, size_t room)
 
 static uint64_t random_ip(const machine *m)
 {
-    const program *p = &m->programs[random_below(3)];
-    if (random_below(12) == 0) return random64();
-    return p->insn[random_below(CODE_MAX)].ip;
+    const program *p = &m->programs[dice(3)];
+    if (dice(12) == 0) return dice_bits();
+    return p->insn[dice(CODE_MAX)].ip;
 }
 
 /* Fields at random, but such that the packet can be encoded. */
@@ -446,56 +446,56 @@ static ipt_packet random_packet(const machine *m, uint8_t type)
     p.type = type;
     switch (type) {
     case IPT_PKT_TNT_8:
-        p.u.tnt.count = (uint8_t) (1 + random_below(6));
-        p.u.tnt.bits = random64() & ((1u << p.u.tnt.count) - 1);
+        p.u.tnt.count = (uint8_t) (1 + dice(6));
+        p.u.tnt.bits = dice_bits() & ((1u << p.u.tnt.count) - 1);
         break;
     case IPT_PKT_TNT_64:
-        p.u.tnt.count = (uint8_t) (1 + random_below(47));
-        p.u.tnt.bits = random64() >> (64 - p.u.tnt.count);
+        p.u.tnt.count = (uint8_t) (1 + dice(47));
+        p.u.tnt.bits = dice_bits() >> (64 - p.u.tnt.count);
         break;
     case IPT_PKT_TIP:
     case IPT_PKT_TIP_PGE:
     case IPT_PKT_TIP_PGD:
     case IPT_PKT_FUP:
-        p.u.ip.ipc = ipcs[random_below(LENGTH(ipcs))];
+        p.u.ip.ipc = ipcs[dice(LENGTH(ipcs))];
         if (bits[p.u.ip.ipc])
             p.u.ip.payload = random_ip(m) & ~(uint64_t) 0
                                                 >> (64 - bits[p.u.ip.ipc]);
         break;
     case IPT_PKT_MODE_EXEC:
-        p.u.exec.csl = random_below(2) & 1;
-        p.u.exec.csd = !p.u.exec.csl && random_below(2);
+        p.u.exec.csl = dice(2) & 1;
+        p.u.exec.csd = !p.u.exec.csl && dice(2);
         break;
     case IPT_PKT_MODE_TSX:
-        p.u.tsx.intx = random_below(2) & 1;
-        p.u.tsx.abrt = !p.u.tsx.intx && random_below(2);
+        p.u.tsx.intx = dice(2) & 1;
+        p.u.tsx.abrt = !p.u.tsx.intx && dice(2);
         break;
     case IPT_PKT_PIP:
-        p.u.pip.cr3 = (random64() & 0xffffff) << 12;
-        p.u.pip.nr = random_below(2) & 1;
+        p.u.pip.cr3 = (dice_bits() & 0xffffff) << 12;
+        p.u.pip.nr = dice(2) & 1;
         break;
-    case IPT_PKT_VMCS: p.u.vmcs.base = (random64() & 0xffffff) << 12; break;
+    case IPT_PKT_VMCS: p.u.vmcs.base = (dice_bits() & 0xffffff) << 12; break;
     case IPT_PKT_PTW:
-        p.u.ptw.plc = random_below(2) & 1;
-        p.u.ptw.ip = random_below(2) & 1;
-        p.u.ptw.payload = random64() >> (p.u.ptw.plc ? 0 : 32);
+        p.u.ptw.plc = dice(2) & 1;
+        p.u.ptw.ip = dice(2) & 1;
+        p.u.ptw.payload = dice_bits() >> (p.u.ptw.plc ? 0 : 32);
         break;
-    case IPT_PKT_EXSTOP: p.u.exstop.ip = random_below(2) & 1; break;
-    case IPT_PKT_MWAIT: p.u.mwait.hints = random_below(256); break;
-    case IPT_PKT_PWRE: p.u.pwre.state = random_below(16) & 15; break;
-    case IPT_PKT_PWRX: p.u.pwrx.last = random_below(16) & 15; break;
-    case IPT_PKT_MNT: p.u.mnt.payload = random64(); break;
+    case IPT_PKT_EXSTOP: p.u.exstop.ip = dice(2) & 1; break;
+    case IPT_PKT_MWAIT: p.u.mwait.hints = dice(256); break;
+    case IPT_PKT_PWRE: p.u.pwre.state = dice(16) & 15; break;
+    case IPT_PKT_PWRX: p.u.pwrx.last = dice(16) & 15; break;
+    case IPT_PKT_MNT: p.u.mnt.payload = dice_bits(); break;
     case IPT_PKT_CFE:
-        p.u.cfe.type = random_below(16) & 15;
-        p.u.cfe.ip = random_below(2) & 1;
+        p.u.cfe.type = dice(16) & 15;
+        p.u.cfe.ip = dice(2) & 1;
         break;
     case IPT_PKT_EVD:
-        p.u.evd.type = (uint8_t) random_below(3);
-        p.u.evd.payload = random64();
+        p.u.evd.type = (uint8_t) dice(3);
+        p.u.evd.payload = dice_bits();
         break;
-    case IPT_PKT_BBP: p.u.bbp.sz = random_below(2) & 1; break;
-    case IPT_PKT_BEP: p.u.bep.ip = random_below(2) & 1; break;
-    case IPT_PKT_TRIG: p.u.trig.trbv = (uint8_t) random64(); break;
+    case IPT_PKT_BBP: p.u.bbp.sz = dice(2) & 1; break;
+    case IPT_PKT_BEP: p.u.bep.ip = dice(2) & 1; break;
+    case IPT_PKT_TRIG: p.u.trig.trbv = (uint8_t) dice_bits(); break;
     default: break;
     }
     return p;
@@ -516,12 +516,12 @@ static void put(writer *w, const machine *m, uint8_t type)
 static void put_psb(writer *w, const machine *m, int enabled)
 {
     put(w, m, IPT_PKT_PSB);
-    if (random_below(2)) put(w, m, IPT_PKT_PIP);
-    if (random_below(4) == 0) put(w, m, IPT_PKT_VMCS);
-    if (random_below(2)) put(w, m, IPT_PKT_MODE_EXEC);
-    if (random_below(2)) put(w, m, IPT_PKT_MODE_TSX);
+    if (dice(2)) put(w, m, IPT_PKT_PIP);
+    if (dice(4) == 0) put(w, m, IPT_PKT_VMCS);
+    if (dice(2)) put(w, m, IPT_PKT_MODE_EXEC);
+    if (dice(2)) put(w, m, IPT_PKT_MODE_TSX);
     if (enabled) put(w, m, IPT_PKT_FUP);
-    if (random_below(16)) put(w, m, IPT_PKT_PSBEND);
+    if (dice(16)) put(w, m, IPT_PKT_PSBEND);
 }
 
 /* One thing that happens, as the packets that a processor sends for it. */
@@ -533,7 +533,7 @@ static int put_scenario(writer *w, const machine *m, int enabled)
         IPT_PKT_MODE_EXEC};
     static const uint8_t new_ones[] = {IPT_PKT_CFE, IPT_PKT_EVD, IPT_PKT_BBP,
                                        IPT_PKT_BEP, IPT_PKT_TRIG};
-    switch (random_below(24)) {
+    switch (dice(24)) {
     case 0:
     case 1:
     case 2:
@@ -545,10 +545,10 @@ static int put_scenario(writer *w, const machine *m, int enabled)
     case 8:
     case 9:
         put(w, m, IPT_PKT_FUP);
-        if (random_below(4) == 0) put(w, m, IPT_PKT_PIP);
-        if (random_below(8) == 0) put(w, m, IPT_PKT_VMCS);
-        if (random_below(4) == 0) put(w, m, IPT_PKT_MODE_EXEC);
-        put(w, m, random_below(3) ? IPT_PKT_TIP : IPT_PKT_TIP_PGD);
+        if (dice(4) == 0) put(w, m, IPT_PKT_PIP);
+        if (dice(8) == 0) put(w, m, IPT_PKT_VMCS);
+        if (dice(4) == 0) put(w, m, IPT_PKT_MODE_EXEC);
+        put(w, m, dice(3) ? IPT_PKT_TIP : IPT_PKT_TIP_PGD);
         break;
     case 10:
     case 11: put(w, m, IPT_PKT_TIP_PGD); return 0;
@@ -558,15 +558,15 @@ static int put_scenario(writer *w, const machine *m, int enabled)
     case 15: put_psb(w, m, enabled); break;
     case 16:
         put(w, m, IPT_PKT_OVF);
-        if (random_below(2)) put(w, m, IPT_PKT_FUP);
+        if (dice(2)) put(w, m, IPT_PKT_FUP);
         break;
     case 17: put(w, m, IPT_PKT_STOP); break;
     case 18:
-        if (random_below(8) == 0)
-            put(w, m, new_ones[random_below(LENGTH(new_ones))]);
+        if (dice(8) == 0)
+            put(w, m, new_ones[dice(LENGTH(new_ones))]);
         break;
     case 19: put(w, m, IPT_PKT_FUP); break;
-    default: put(w, m, others[random_below(LENGTH(others))]); break;
+    default: put(w, m, others[dice(LENGTH(others))]); break;
     }
     return enabled;
 }
@@ -574,12 +574,12 @@ static int put_scenario(writer *w, const machine *m, int enabled)
 /* Packets in an order that mostly makes sense. */
 static void put_stream(writer *w, const machine *m)
 {
-    int enabled = (int) random_below(2);
-    unsigned n = 5 + random_below(60);
+    int enabled = (int) dice(2);
+    unsigned n = 5 + dice(60);
     w->size = 0;
     put_psb(w, m, enabled);
     while (n-- > 0 && w->size + 512 < sizeof w->bytes) {
-        if (!enabled && random_below(2)) {
+        if (!enabled && dice(2)) {
             put(w, m, IPT_PKT_TIP_PGE);
             enabled = 1;
         }
@@ -595,22 +595,22 @@ static machine the_machine;
 static void random_config(run *r)
 {
     memset(&r->config, 0, sizeof r->config);
-    r->bdm70 = random_below(2) & 1;
+    r->bdm70 = dice(2) & 1;
     r->config.cpuid_15_eax = 2;
     r->config.cpuid_15_ebx = 216;
     r->config.mtc_freq = 3;
     r->config.nom_freq = 24;
-    if (random_below(2)) return;
-    if (random_below(2))
-        r->config.errata = (uint32_t) random64() & IPT_ERRATUM_ALL_;
-    r->config.cpuid_15_eax = random_below(8) ? 1 + random_below(3) : 0;
-    r->config.cpuid_15_ebx = 1 + random_below(300);
-    r->config.mtc_freq = (uint8_t) random_below(13);
+    if (dice(2)) return;
+    if (dice(2))
+        r->config.errata = (uint32_t) dice_bits() & IPT_ERRATUM_ALL_;
+    r->config.cpuid_15_eax = dice(8) ? 1 + dice(3) : 0;
+    r->config.cpuid_15_ebx = 1 + dice(300);
+    r->config.mtc_freq = (uint8_t) dice(13);
     if (r->config.cpuid_15_eax
         && (r->config.cpuid_15_ebx << r->config.mtc_freq)
                % r->config.cpuid_15_eax) /* S12 */
         r->config.cpuid_15_ebx *= r->config.cpuid_15_eax;
-    r->config.nom_freq = (uint8_t) random_below(40);
+    r->config.nom_freq = (uint8_t) dice(40);
 }
 
 static void compare_bytes(const char *name, uint8_t *bytes, size_t size,
@@ -644,14 +644,14 @@ static unsigned rounds = 400;
 TEST(programs)
 {
     static uint8_t bytes[1 << 15];
-    random_state = 0x1234567;
+    seed = 0x1234567;
     for (unsigned i = 0; i < rounds; i++) {
         char name[60];
-        size_t size = machine_run(&the_machine, 20 + random_below(600));
+        size_t size = machine_run(&the_machine, 20 + dice(600));
         snprintf(name, sizeof name, "program %u", i);
         compare_copy(name, the_machine.out, size, 0);
         size = add_timing(the_machine.out, size, bytes, sizeof bytes,
-                          2 + random_below(6));
+                          2 + dice(6));
         snprintf(name, sizeof name, "program %u with time", i);
         compare_copy(name, bytes, size, 0);
     }
@@ -660,7 +660,7 @@ TEST(programs)
 TEST(streams)
 {
     static writer w;
-    random_state = 0x89abcdef;
+    seed = 0x89abcdef;
     machine_run(&the_machine, 10);
     for (unsigned i = 0; i < 4 * rounds; i++) {
         char name[60];
@@ -674,12 +674,12 @@ TEST(mutants)
 {
     static uint8_t bytes[1 << 15];
     static writer w;
-    random_state = 0x5a5a5a5a;
+    seed = 0x5a5a5a5a;
     for (unsigned i = 0; i < 8 * rounds; i++) {
         char name[60];
         size_t size;
         if (i % 2) {
-            size = machine_run(&the_machine, 20 + random_below(100));
+            size = machine_run(&the_machine, 20 + dice(100));
             size = add_timing(the_machine.out, size, bytes, sizeof bytes, 20);
         } else {
             put_stream(&w, &the_machine);

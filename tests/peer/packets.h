@@ -299,7 +299,7 @@ static void compare_packets(run *r)
 
 /* ---- events ---- */
 
-/* Their type for one of ours, -1 if there is none in 2.0.5. */
+/* libipt's type for one of ours, -1 if there is none in 2.0.5. */
 static int peer_type(uint8_t type)
 {
     static const int types[IPT_EVT_COUNT] = {
@@ -530,7 +530,7 @@ static void events_add(events *e, const ipt_event *event)
     else e->ours[e->count++] = *event;
 }
 
-/* Their first event, if it explains by itself why ours has none like it. */
+/* libipt's first event, if it explains by itself why ours has none like it. */
 static int events_extra(events *e)
 {
     const struct pt_event *t = &e->theirs[0];

@@ -76,7 +76,7 @@ static void threads(void)
         pthread_join(ids[i], NULL);
 }
 
-/* A child that is told when to exec. */
+/* A child that waits until it may exec. */
 static void child(char **argv)
 {
     int fds[2];

@@ -1,6 +1,6 @@
 /* cover.h: [cov] against the truth: the edges, one by one, and the counters,
  * with memos of any size, the trace in pieces, little fuel. Where code changes,
- * it does as soon as edges tell that the old one is not needed any more. */
+ * it does as soon as edges show that the old one is not needed any more. */
 #define MAP_SIZE 65536u
 #define MEMO_LINES 16384u
 

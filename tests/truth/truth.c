@@ -15,7 +15,7 @@
  * the recording and the seed. The trace of a user-mode program shows CPL 3
  * only; in other cases the same execution is taken for that of a kernel, with
  * interrupts, or of a guest, with VM exits to a handler at the address of the
- * guest's own code. Where QEMU does not tell how far the code got before a
+ * guest's own code. Where QEMU does not say how far the code got before a
  * signal, the instruction it interrupted counts as not executed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,6 +23,7 @@
 #define IPT_IMPLEMENTATION
 #include "../../ipt.h"
 #include "../hot.h"
+#include "../whole.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -140,19 +141,10 @@ static void classify(code *c)
 
 static uint8_t *load(const char *path, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
-    uint8_t *data = NULL;
-    long n = -1;
+    uint8_t *data = (uint8_t *) whole_file(path, size);
 
-    if (f && fseek(f, 0, SEEK_END) == 0)
-        n = ftell(f);
-    if (n >= 0)
-        data = (uint8_t *) malloc((size_t) n + 1);
     if (!data)
         fatal("cannot read %s", path);
-    rewind(f);
-    *size = fread(data, 1, (size_t) n, f);
-    fclose(f);
     return data;
 }
 
@@ -909,8 +901,9 @@ static void begin_transaction(size_t i)
     both(e);
 }
 
-/* It commits, or it aborts, and what it did is done once more, unless code
- * changed meanwhile. Returns where the program goes on, before `i`. */
+/* A transaction commits; or it aborts, and what it did is done once more,
+ * unless code changed meanwhile. Returns where the program goes on, before
+ * `i`. */
 static size_t end_transaction(size_t i, uint64_t ip)
 {
     const int again = i > out.begun && out.change_count == out.begun_changes;
@@ -928,7 +921,7 @@ static size_t end_transaction(size_t i, uint64_t ip)
 
 /* ---- the whole trace ---- */
 
-/* A new core:bus ratio. Where in flow it came only the branches tell. */
+/* A new core:bus ratio. Where in flow it came only the branches show. */
 static void change_ratio(void)
 {
     ipt_event e = event(IPT_EVT_CBR, NOWHERE, 0);
@@ -1328,7 +1321,7 @@ static int same_data(const ipt_event *e, const ipt_event *w)
  * them, and time gains at most one cycle by the next MTC.
  *
  * From OVF to the next measure a cycle has no length, and time stands still,
- * unless the decoder is told that it keeps its length. Then, and with cycles of
+ * unless the config says that it keeps its length. Then, and with cycles of
  * one tick, there is no error. */
 static int check_time(const ipt_event *e, uint64_t tsc)
 {
@@ -2060,7 +2053,7 @@ static void run_hot(const char *name, int quick)
     hot = NULL;
 }
 
-/* The same seed gives the same trace. */
+/* A seed gives the same trace each time. */
 static void generate_again(const char *name, const model *m, uint64_t seed)
 {
     const size_t size = out.gen.used;

@@ -28,7 +28,7 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return SHIM_USER_ERROR;
 }
 
-/* Blocks end where the section does. Both kinds of decoders are told so, as
+/* Blocks end where the section does. Both kinds of decoders do so, as
  * they use the same cache. */
 static uint64_t section_of(const ipt_asid *asid, uint64_t ip, void *context)
 {
@@ -250,7 +250,7 @@ static uint8_t is_disabled(const ipt_event *e, uint8_t before)
     }
 }
 
-/* Those that 2.0.5 does not have are passed. */
+/* Events that 2.0.5 does not have are passed. */
 static int pull(shim_flow *f, int status)
 {
     f->pending = 0;

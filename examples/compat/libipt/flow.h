@@ -70,7 +70,7 @@ static inline int shim_flow_isid(shim_flow *f, const ipt_asid *asid,
     return p ? p->isid : 0;
 }
 
-/* Their status for one of ours that is not negative: events that they have are
+/* libipt's status for one of ours that is not negative: events that it has are
  * pending; the trace has ended; tracing is disabled. */
 HIDDEN int shim_flow_flags(shim_flow *f, int status);
 
@@ -80,7 +80,7 @@ static inline int shim_flow_status(shim_flow *f, int status)
     return shim_flow_flags(f, status);
 }
 
-/* Their error for one of ours. */
+/* libipt's error for one of ours. */
 HIDDEN int shim_flow_error(shim_flow *f, int status);
 
 /* Up to SHIM_RAW bytes at an ip. Returns how many there are. */

@@ -30,8 +30,8 @@ HIDDEN int shim_section_make(shim_section **section, const char *name,
 HIDDEN void shim_section_use(shim_section *s);
 HIDDEN void shim_section_drop(shim_section *s);
 
-/* Its bytes, which stay until they are unpinned; NULL: the file is gone, or
- * is not the one it was. */
+/* A section's bytes, which stay until they are unpinned; NULL: the file is
+ * gone, or is not the one it was. */
 HIDDEN const uint8_t *shim_section_pin(shim_section *s);
 
 HIDDEN void shim_section_unpin(shim_section *s);

@@ -31,7 +31,7 @@ HIDDEN int shim_trace_init(shim_trace *t, const struct pt_config *config);
 /* An error of theirs for one of ours, of a decoder that stands there. */
 HIDDEN int shim_error(const shim_trace *t, const ipt_where *at, int status);
 
-/* Their class of an instruction of ours. */
+/* libipt's class of an instruction of ours. */
 HIDDEN enum pt_insn_class shim_class(uint8_t kind);
 
 /* Does 2.0.5 have it? */
@@ -114,7 +114,7 @@ HIDDEN int shim_image_read(struct pt_image *image, uint8_t *buffer,
 HIDDEN const shim_part *shim_image_find(struct pt_image *image,
                                         const ipt_asid *asid, uint64_t ip);
 
-/* The same, at once where it is that of the last time. */
+/* As the one above, at once where it is that of the last time. */
 static inline const shim_part *shim_image_at(struct pt_image *image,
                                              const ipt_asid *asid, uint64_t ip)
 {

@@ -88,7 +88,7 @@ typedef struct how {
 #define NO_MAGICLINKS 2
 #define IN_ROOT 0x10
 
-/* The same without links, for kernels before 5.6. */
+/* Without links, for kernels before 5.6. */
 static int find_without_links(int folder, const char *path)
 {
     char name[NAME_SIZE];

@@ -159,7 +159,7 @@ static files_file *find_below(binaries *b, const char *folder,
                          : files_get_below(&b->disk, folder, last + 1);
 }
 
-/* This process' vdso, up to the end of its section table. */
+/* The vdso of this process, up to the end of its section table. */
 static files_file *own_vdso(binaries *b)
 {
     const uint8_t *base = (const uint8_t *) getauxval(AT_SYSINFO_EHDR);

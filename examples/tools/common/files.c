@@ -66,7 +66,7 @@ static int open_file(const char *name, struct stat *info)
     return -1;
 }
 
-/* The same below a folder that stands for the root, if it is not NULL. */
+/* As above, below a folder that stands for the root, if it is not NULL. */
 static int open_in(const files *disk, const char *folder, const char *name,
                    struct stat *info)
 {

@@ -744,7 +744,7 @@ static int read_place(const perfdata *p, uint64_t offset,
 
 /* ---- events and their ids ---- */
 
-/* Those that came last are looked at one by one until there are many, so that
+/* The last to come are looked at one by one until there are many, so that
  * events and other records by turns do not make a sort for each. */
 uint32_t perfdata_event(perfdata *p, uint64_t id)
 {

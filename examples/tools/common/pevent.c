@@ -487,7 +487,7 @@ static const char *map_file(pevent *p, pevent_context *context,
     return why;
 }
 
-/* The same for a name that may need the system's root in front of it. */
+/* As above, for a name that may need the system's root in front of it. */
 static const char *map_name(pevent *p, pevent_context *context,
                             const pevent_file *file)
 {

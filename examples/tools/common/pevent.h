@@ -16,7 +16,7 @@
  *
  * There is one context, that is code, for each process. A record is due at the
  * first event whose time is not before its own. A switch of context then waits
- * for an event in the kernel or at its border, as far as ips tell: perf notes
+ * for an event in the kernel or at its border, as far as ips say: perf notes
  * it while the kernel runs.
  *
  * Files are hostile: a record that cannot be read ends its file with a message,

@@ -6,7 +6,7 @@
 #include "pevent.h"
 #include "tool.h"
 
-/* Their help, for tools that apply records; ptdump only prints them. */
+/* Help on options, for tools that apply records; ptdump only prints them. */
 #define SIDEBAND_HELP                                                         \
     "  --sb[:compact|:verbose]           print perf sideband records.\n"      \
     "  --sb:filename --sb:offset --sb:time\n"                                 \

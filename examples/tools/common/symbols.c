@@ -413,7 +413,7 @@ static void read_text(symbols_table *t, char *text,
     finish(t, UINT64_MAX);
 }
 
-/* Those of a file: 0, or -1 if it is not there. */
+/* Symbols of a file: 0, or -1 if it is not there. */
 static int read_lines(symbols_table *t, const char *path,
                       void (*read_line)(symbols_table *t, char *line))
 {

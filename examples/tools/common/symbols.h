@@ -66,7 +66,7 @@ void symbols_free(symbols *s);
 /* Read a copy of /proc/kallsyms. 0, or -1 if it is not there. */
 int symbols_kernel(symbols *s, const char *path);
 
-/* The same of its text, which was allocated, and is freed with it. */
+/* Names from a text, which was allocated, and is freed with it. */
 void symbols_kernel_text(symbols *s, char *text);
 
 /* The function at an offset of a file; NULL if none is known. */

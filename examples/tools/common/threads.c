@@ -1634,7 +1634,7 @@ static void note_signal(const threads_queue_ *q, threads_thread_ *thread)
         align_join(&thread->left, &places);
 }
 
-/* It is the thread of run `best`, or of another one. If several are left,
+/* The thread is that of run `best`, or of another one. If several are left,
  * nobody knows from here on where these stopped. */
 static void decide(threads_queue_ *q)
 {

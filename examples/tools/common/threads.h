@@ -9,7 +9,7 @@
  *     threads_free(&t);
  *
  * A queue is of a thread, or of a cpu, which threads share. There the records
- * of switches tell whose turn it is, as far as time is known: tracing of user
+ * of switches say whose turn it is, as far as time is known: tracing of user
  * code ends before a switch and begins again after it, and a thread that got
  * the cpu at a certain time runs from then on. All that is known of the moment
  * when tracing begins again is that it lies between two times, which are those

@@ -61,7 +61,7 @@ int tool_split_range(const char *text, tool_range *range);
 /* Read a part of a file. TO past its end is an error. */
 int tool_load(const tool_args *args, const tool_range *range, tool_file *file);
 
-/* The same for an argument; `bad_range` is the exit status if TO <= FROM. */
+/* As above, for an argument; `bad_range` is the exit status if TO <= FROM. */
 int tool_load_argument(const tool_args *args, const char *text, int bad_range,
                        tool_file *file);
 
