@@ -441,10 +441,11 @@ typedef struct ipt_config {
     /* Work that calls may do until they return IPT_BUDGET. One unit pays for 16
      * trace bytes, for an instruction walked or classified, or for a callback.
      * Calls count it down. At zero they only finish a packet, or a run of at
-     * most 32 instructions, that has begun; then they do nothing. Refill it and
-     * call again: decoding goes on where it stopped. A unit takes at most
-     * 25,000 host instructions (gcc -O2 on x86-64), without callbacks and
-     * pieces without bytes. 0: unbounded. */
+     * most 32 instructions, that has begun; then they do nothing. Up to 256
+     * bytes of trace are paid for by a later call, at the latest by one that
+     * fails. Refill it and call again: decoding goes on where it stopped. A
+     * unit takes at most 25,000 host instructions (gcc -O2 on x86-64), without
+     * callbacks and pieces without bytes. 0: unbounded. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
@@ -2254,6 +2255,8 @@ typedef struct ipt_cursor_ {
     uint8_t state;   /* IPTI_CUR_ */
     uint8_t block;   /* BBP context: 0 none, 4 or 8 payload bytes an item,
                       * and IPTI_BLOCK_ */
+    uint32_t paid;   /* if `quick` is not 0, up to this unit of fuel trace is
+                      * paid for; modulo 2^32 */
 } ipt_cursor_;
 
 struct ipt_pkt_decoder {

@@ -364,8 +364,7 @@ static inline void ipti_fuel_burn(const ipt_config *config, uint64_t units)
 static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
                                    uint64_t to)
 {
-    if (config->fuel)
-        ipti_fuel_burn(config, to / 16 - from / 16);
+    ipti_fuel_burn(config, to / 16 - from / 16);
 }
 
 /* ---- the cursor: the only code that touches trace bytes ----
@@ -381,6 +380,7 @@ static inline void ipti_fuel_trace(const ipt_config *config, uint64_t from,
 #define IPTI_NOWHERE UINT32_MAX /* ipt_cursor_.seg, piece */
 #define IPTI_GAP_LIMIT ((uint64_t) 1 << 63)
 #define IPTI_PIECES 1024 /* one unit of fuel pays for so many passed */
+#define IPTI_AHEAD 16    /* units that the quick way may owe */
 
 enum {                /* ipt_cursor_.state */
     IPTI_CUR_NOSYNC,  /* at no packet */
@@ -593,16 +593,36 @@ static inline void ipti_cur_release(const ipt_cursor_ *cur, ipt_where *at)
 
 /* At a packet: find out up to which offset the next packets need no check of
  * state, fuel and pieces (`quick`). All that may change the answer sets `quick`
- * to 0. Trace that grows does not change it. */
+ * to 0. Trace that grows does not change it. With fuel, there is enough for
+ * trace up to `quick`; ipti_cur_pay takes it. */
 static void ipti_cur_quicken(ipt_cursor_ *cur, const ipt_where *at)
 {
+    const uint64_t *const fuel = cur->config->fuel;
+    uint64_t most = UINT64_MAX;
     size_t n;
 
+    if (fuel)
+        most = (at->offset / 16 + (*fuel < IPTI_AHEAD ? *fuel : IPTI_AHEAD))
+               * 16;
     cur->quick = 0;
-    if (cur->state == IPTI_CUR_SYNC && !cur->block && !cur->config->fuel
+    cur->paid = (uint32_t) (at->offset / 16);
+    if (cur->state == IPTI_CUR_SYNC && !cur->block && at->offset < most
         && at->offset >= at->release + IPTI_SWALLOWED
-        && ipti_cur_here(cur, at->offset, &n))
+        && ipti_cur_here(cur, at->offset, &n)) {
         cur->quick = at->offset + n - (IPTI_WINDOW - 1);
+        if (cur->quick > most)
+            cur->quick = most;
+    }
+}
+
+/* Pay for trace up to `to`: from `from` on, and for what the quick way has
+ * passed before that, which leaves `paid` alone. */
+static void ipti_cur_pay(ipt_cursor_ *cur, uint64_t from, uint64_t to)
+{
+    if (cur->quick)
+        ipti_fuel_burn(cur->config, (uint32_t) (from / 16) - cur->paid);
+    ipti_fuel_trace(cur->config, from, to);
+    cur->paid = (uint32_t) (to / 16);
 }
 
 /* Does `quick` hold at pos? */
@@ -731,13 +751,15 @@ static int ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
     return IPT_OK;
 }
 
-/* Every public call on a decoder ends here. After IPT_MORE the caller may cut
- * the trace into other pieces, so the cursor looks for its position again. */
+/* Every public call on a decoder ends here. One that fails owes no fuel. After
+ * IPT_MORE the caller may cut the trace into other pieces, so the cursor looks
+ * for its position again. */
 static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 {
     ipti_cur_release(cur, at);
     if (IPTI_UNLIKELY(status < 0)) {
         at->error = status;
+        ipti_cur_pay(cur, at->offset, at->offset);
         if (status == IPT_MORE) {
             cur->seg = cur->piece = IPTI_NOWHERE;
             cur->quick = 0;
@@ -1802,8 +1824,8 @@ static IPTI_APART int ipti_pkt_parse(ipt_cursor_ *cur, ipt_where *at,
     packet->offset = pos;
     packet->type = type;
     packet->size = (uint32_t) size;
+    ipti_cur_pay(cur, pos, pos + packet->size);
     ipti_pkt_note(cur, at, packet, p, n);
-    ipti_fuel_trace(cur->config, pos, pos + packet->size);
     at->offset = pos + packet->size;
     return IPT_OK;
 }
@@ -1817,6 +1839,7 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
     size_t n;
     int status;
 
+    ipti_cur_pay(cur, at->offset, at->offset);
     if (ipti_fuel_empty(cur->config))
         return IPT_BUDGET;
     status = ipti_cur_bytes(cur, at->offset, window, &p, &n);
@@ -1837,8 +1860,8 @@ static IPTI_PART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
 
     if (IPTI_LIKELY(ipti_cur_quick(cur, at->offset)))
         return ipti_pkt_parse(cur, at, packet, ipti_cur_at(cur, at->offset),
-                              (size_t) (cur->quick - at->offset)
-                                  + (IPTI_WINDOW - 1));
+                              cur->trace->seg[cur->seg].size
+                                  - (size_t) (at->offset - cur->begin));
     if (cur->state != IPTI_CUR_SYNC)
         status = ipti_pkt_ready(cur, at, packet);
     if (status)
@@ -2227,6 +2250,8 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
     uint64_t gap;
     int status;
 
+    ipti_cur_pay(cur, pos, pos);
+    cur->quick = 0;
     if (cur->state == IPTI_CUR_FORWARD) {
         run = cur->run;
     } else {
@@ -2280,9 +2305,12 @@ static int ipti_sync_limit(ipt_cursor_ *cur, uint64_t offset, uint64_t *limit)
 {
     const int all = cur->state == IPTI_CUR_NOSYNC
                     || cur->state == IPTI_CUR_FORWARD;
-    const int status = ipti_cur_seek(cur, all ? UINT64_MAX : offset);
-    const uint64_t end = ipti_cur_piece_end(cur);
+    int status;
+    uint64_t end;
 
+    ipti_cur_pay(cur, offset, offset);
+    status = ipti_cur_seek(cur, all ? UINT64_MAX : offset);
+    end = ipti_cur_piece_end(cur);
     *limit = all || offset > end ? end : offset;
     return status;
 }
@@ -2333,6 +2361,8 @@ static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
     const uint64_t offset = at->offset;
     int status;
 
+    ipti_cur_pay(cur, offset, offset);
+    cur->quick = 0;
     if (!used && cur->state >= IPTI_CUR_SYNC)
         at->offset = at->sync;
     status = ipti_sync_backward(cur, at);
@@ -2349,6 +2379,7 @@ static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
 
     if (offset < cur->trace->offset)
         return IPT_ERR_ARG;
+    ipti_cur_pay(cur, at->offset, at->offset);
     status = ipti_cur_seek(cur, offset);
     if (status >= 0 && offset > ipti_cur_piece_end(cur))
         return IPT_ERR_ARG;
@@ -4499,10 +4530,8 @@ static IPTI_APART int ipti_evt_wanted(ipt_evt_decoder *decoder,
     do {
         status = ipti_evt_fetch(&decoder->cur_, &decoder->evt_, &decoder->at,
                                 &next);
-        if (status < 0) {
-            decoder->at.error = status;
-            return status;
-        }
+        if (status < 0)
+            return ipti_leave(&decoder->cur_, &decoder->at, status);
         ipti_evt_given(&decoder->at, &next);
     } while (ipti_evt_unwanted(decoder->cur_.config, next.type));
     *event = next;
@@ -9253,11 +9282,11 @@ IPTI_STATIC_ASSERT(cov_held, IPTI_COV_FULL >> 48);
 IPTI_STATIC_ASSERT(cov_full, IPTI_COV_FULL <= (uint64_t) 1 << 57);
 
 /* All numbers of spaces were used: empty the lines, a part of them in each
- * call. Returns 0 while there are more. */
+ * call, as far as there is fuel. Returns 0 while there are more. */
 static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
 {
-    const uint32_t n
-        = memo->renew_ < IPTI_CLEAR ? memo->renew_ : IPTI_CLEAR;
+    const uint32_t most = ipti_fuel_empty(config) ? 0 : IPTI_CLEAR;
+    const uint32_t n = memo->renew_ < most ? memo->renew_ : most;
 
     memo->renew_ -= n;
     IPT_MEMSET(&memo->lines_[memo->renew_], 0, n * sizeof(memo->lines_[0]));
@@ -10546,7 +10575,7 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t offset = leg->offset + (uint64_t) (leg->p - leg->window);
 
-    ipti_fuel_trace(w->cur.config, decoder->at.offset, offset);
+    ipti_cur_pay(&w->cur, decoder->at.offset, offset);
     decoder->at.offset = offset;
     ipti_flow_at(&w->flow, leg->ip);
     ipti_flow_state(&w->flow, leg->enabled, 0);

@@ -2588,6 +2588,34 @@ TEST(unwanted)
     CHECK_EQ(count[IPT_EVT_TNT], 1);
 }
 
+/* After IPT_MORE the trace may be cut in other places, whatever is wanted. */
+TEST(unwanted_and_cut_anew)
+{
+    static const ipt_packet packets[] = {ON, CBR(20), TNT(1, 1), TNT(2, 2),
+                                         TNT(3, 3), TNT(1, 0), PKT(NONE)};
+    static build t;
+    build_all(&t, packets, LENGTH(packets));
+    const ipt_config config = {.unwanted = 1u << IPT_EVT_CBR};
+    ipt_segment pieces[2] = {{t.bytes, t.size - 4}, {t.bytes + t.size - 4, 2}};
+    ipt_trace all = {pieces, 2, 1, 0};
+    static ipt_evt_decoder d;
+    ipt_event e;
+    int status;
+    CHECK_EQ(ipt_evt_init(&d, &config, &all), IPT_OK);
+    status = ipt_evt_sync_forward(&d);
+    while (status >= 0) status = ipt_evt_next(&d, &e);
+    CHECK_EQ(status, IPT_MORE);
+    pieces[0].size = 3;
+    pieces[1].data = t.bytes + 3;
+    pieces[1].size = t.size - 3;
+    all.open = 0;
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK);
+    CHECK_EQ(e.u.tnt.count, 3);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_OK);
+    CHECK_EQ(e.u.tnt.count, 1);
+    CHECK_EQ(ipt_evt_next(&d, &e), IPT_END);
+}
+
 int main(void)
 {
     RUN(psb);
@@ -2633,5 +2661,6 @@ int main(void)
     RUN(mutants_evd_and_overflow);
     RUN(mutants_lost_time_and_synchronising);
     RUN(unwanted);
+    RUN(unwanted_and_cut_anew);
     return test_report();
 }

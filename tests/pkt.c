@@ -1593,32 +1593,54 @@ TEST(clone)
     }
 }
 
-TEST(fuel)
+/* Packets of all kinds, in portions of fuel and pieces: the same packets, and a
+ * unit for each 16 bytes. A packet that is longer than the fuel takes the rest
+ * of it. */
+static void check_fuel(uint64_t portion, size_t piece)
 {
     uint64_t units = 0;
-    uint64_t used = 0;
+    uint64_t given = 0;
+    uint64_t passed;
+    size_t count;
+    ipt_segment *pieces = make_pieces(piece, &count);
     ipt_packet p;
     bench b;
-    read_whole();
-    start(&b, stream, stream_size);
+
+    start(&b, NULL, 0);
+    b.trace.seg = pieces;
+    b.trace.count = (uint32_t) count;
     b.config.fuel = &units;
+    CHECK_EQ(ipt_pkt_init(&b.decoder, &b.config, &b.trace), IPT_OK);
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
     memset(&cut, 0, sizeof cut);
-    for (;;) {
-        int status = next(&b, &p);
-        if (status == IPT_BUDGET) {
+    do {
+        cut.status = next(&b, &p);
+        if (cut.status >= 0) append(&cut, &p);
+        passed = b.decoder.at.offset / 16;
+        CHECK(given - units <= passed);
+        if (cut.status < 0 && portion == 1000)
+            CHECK_EQ(given - units, passed);
+        if (portion == 1000) CHECK(passed - (given - units) <= IPTI_AHEAD);
+        if (cut.status == IPT_BUDGET) {
             CHECK_EQ(units, 0);
             CHECK_EQ(p.type, 0xee);
-            units = 1;
-            used++;
-            continue;
+            given += units = portion;
         }
-        cut.status = status;
-        if (status < 0) break;
-        append(&cut, &p);
-    }
-    check_lists(&cut, &whole, 0);
-    CHECK(used >= stream_size / 16 / 2);
-    CHECK(used <= stream_size / 16 + 2);
+    } while (cut.status >= 0 || cut.status == IPT_BUDGET);
+    check_lists(&cut, &whole, piece);
+    CHECK(given - units >= stream_size / 16 / 2);
+    free_pieces(pieces, count);
+}
+
+TEST(fuel)
+{
+    read_whole();
+    for (uint64_t portion = 1; portion < 6; portion++)
+        for (size_t piece = 1; piece < 40; piece += 3)
+            check_fuel(portion, piece);
+    for (uint64_t portion = 1; portion < 40; portion++)
+        check_fuel(portion, sizeof stream);
+    check_fuel(1000, sizeof stream);
 }
 
 /* SDM, table of IPBytes: what of the last IP stays, what the payload gives. */

@@ -639,7 +639,7 @@ TEST(fuel_in_a_long_run)
  * a search that finds nothing leaves the place alone. */
 TEST(fuel_where_events_were_read)
 {
-    static ipt_qry_decoder d;
+    static ipt_qry_decoder d, clone;
     uint64_t ip, offset;
     size_t calls = 0;
     int status;
@@ -658,6 +658,10 @@ TEST(fuel_where_events_were_read)
     CHECK_EQ(ipt_qry_init(&d, &b.config, &b.trace), IPT_OK);
     CHECK(ipt_qry_sync_set(&d, 1018, &ip) >= 0);
     CHECK(d.at.offset >= 1036);
+    clone = d;
+    CHECK(ipt_qry_sync_backward(&clone, &ip) >= 0);
+    CHECK_EQ(clone.at.sync, 0);
+    CHECK(units > 9000);
     do {
         units = 1;
         calls++;
@@ -697,6 +701,90 @@ TEST(fuel_and_change_of_mind)
     CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
     forward(2016);
     end();
+}
+
+/* Read n packets, move elsewhere, read on to the end, in pieces of that size.
+ * Returns the fuel for it, which is in small portions. */
+static uint64_t moved(size_t n, size_t piece, int how, uint64_t portion)
+{
+    uint64_t given = portion;
+    uint64_t fuel = portion;
+    ipt_packet p;
+    int status;
+
+    begin();
+    put_psb();
+    put(300, 0x06);
+    put_psb();
+    put(301, 0x06);
+    hand_over(piece);
+    b.config.fuel = &fuel;
+    CHECK_EQ(ipt_pkt_sync_set(&b.decoder, 0), IPT_OK);
+    for (size_t i = 0; i < n;) {
+        status = ipt_pkt_next(&b.decoder, &p);
+        CHECK(status == IPT_OK || (status == IPT_BUDGET && fuel == 0));
+        if (status == IPT_OK) i++;
+        if (status == IPT_BUDGET) given += fuel = portion;
+    }
+    do {
+        status = how == 1   ? ipt_pkt_sync_forward(&b.decoder)
+                 : how == 2 ? ipt_pkt_sync_backward(&b.decoder)
+                 : how == 3 ? ipt_pkt_sync_set(&b.decoder, 316)
+                            : IPT_OK;
+        if (status == IPT_BUDGET) given += fuel = portion;
+    } while (status == IPT_BUDGET);
+    CHECK_EQ(status, IPT_OK);
+    if (how == 4) { /* the caller drops what was read */
+        b.trace.offset = b.decoder.at.release;
+        b.trace.offset -= b.trace.offset % piece;
+        b.trace.seg += b.trace.offset / piece;
+        b.trace.count -= (uint32_t) (b.trace.offset / piece);
+    }
+    while ((status = ipt_pkt_next(&b.decoder, &p)) != IPT_END) {
+        if (!CHECK(status == IPT_OK || (status == IPT_BUDGET && fuel == 0)))
+            break;
+        if (status == IPT_BUDGET) given += fuel = portion;
+    }
+    b.trace.seg = b.pieces;
+    b.trace.count = (uint32_t) ((b.size + piece - 1) / piece);
+    end();
+    return given - fuel;
+}
+
+/* The quick way owes some of its fuel. Whatever comes next, it is paid: as much
+ * in large pieces as in small ones, which there is no quick way through. */
+TEST(fuel_that_is_owed)
+{
+    for (int how = 0; how < 5; how++)
+        for (size_t n = 1; n < 302; n += n > 40 && n < 280 ? 7 : 1)
+            for (uint64_t portion = 1; portion < 60; portion += portion + 1) {
+                const uint64_t most = portion < 40 ? portion : 1000;
+                const uint64_t used = moved(n, 8, how, most);
+                CHECK_EQ(moved(n, MAX, how, most), used);
+                CHECK_EQ(moved(n, 256, how, most), used);
+            }
+}
+
+/* A packet that is none is an error, after which nothing is owed. */
+TEST(fuel_up_to_an_error)
+{
+    for (size_t n = 0; n < 100; n++) {
+        ipt_packet p;
+        begin();
+        put_psb();
+        put(n, 0x06);
+        put(40, 0xd5);
+        hand_over(MAX);
+        b.config.fuel = &units;
+        units = 1000;
+        forward(0);
+        while (ipt_pkt_next(&b.decoder, &p) == IPT_OK)
+            ;
+        CHECK_EQ(b.decoder.at.error, IPT_ERR_OPCODE);
+        CHECK_EQ(b.decoder.at.offset, 16 + n);
+        CHECK_EQ(1000 - units, 1 + (16 + n) / 16);
+        end();
+    }
 }
 
 /* ---- odd calls ---- */
@@ -1282,6 +1370,8 @@ int main(void)
     RUN(fuel_in_a_long_run);
     RUN(fuel_where_events_were_read);
     RUN(fuel_and_change_of_mind);
+    RUN(fuel_that_is_owed);
+    RUN(fuel_up_to_an_error);
     RUN(empty);
     RUN(empty_pieces);
     RUN(arguments);

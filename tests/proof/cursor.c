@@ -101,7 +101,7 @@ static int is_quick(void)
 {
     return cur->quick == 0 || cur->origin != trace.offset
            || (cur->seg < trace.count && cur->state == IPTI_CUR_SYNC
-               && !cur->block && !config.fuel
+               && !cur->block
                && segments[cur->seg].size >= IPTI_WINDOW
                && at->offset >= cur->begin
                && cur->quick - cur->begin
