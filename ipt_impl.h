@@ -4023,8 +4023,8 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
     return evt->error != 0;
 }
 
-/* This FUP comes right after a PSB+ that said where an OVF left off. Returns 1
- * if it is the OVF's own FUP, which says the same. */
+/* A FUP comes right after a PSB+ that said where an OVF left off: is it the
+ * OVF's own, which says the same? */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,

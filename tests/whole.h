@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Its bytes, with a NUL after them; NULL: it cannot be read, *size is 0. */
+/* All bytes, with a NUL after them; NULL: it cannot be read, *size is 0. */
 static inline char *whole_file(const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");

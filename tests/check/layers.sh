@@ -189,8 +189,13 @@ expect_empty "make: newer than 3.81, or \$(SUB) without +" "$tmp/bad"
     --exclude-dir=data 'be''hind|\b(la''cks?|la''cking|te''lls|ti''ll|whil''st)\b|\b[ei]\.''[ge]\.' .) \
     >bad
 expect_empty "words" bad
-grep -nE '^ *(/\*|//) (It|They|The same)\b' "$impl" "$api" >bad
+(cd "$root" && grep -rnE --include='*.[ch]' --exclude-dir=build \
+    '^ *(/\*|//) (It|They|Th[ei]se|This|Those|That|Its|Their|The same)\b' .) \
+    >bad
 expect_empty "comments that begin with a pronoun" bad
+(cd "$root" && grep -rnE --include='*.[ch]' \
+    '\b(FUZZ_)?CHECK\(([^()"]|\([^()]*\))*&&' tests fuzz) >bad
+expect_empty "checks of two comparisons" bad
 
 # Comments: of the lines that are not blank, those with a comment or a part of
 # one.

@@ -487,7 +487,7 @@ static void make_key(const mutant *m, char *key, size_t room)
         snprintf(key + strlen(key), room - strlen(key), " (%d)", m->repeat + 1);
 }
 
-/* Those with one key in a function are numbered. */
+/* Mutants with one key in a function are numbered. */
 static void number_repeats(void)
 {
     static uint64_t seen[MUTANTS];

@@ -726,7 +726,7 @@ static void *fetch_folder(void *opaque, uint64_t ip, bool *ok)
     return f->page;
 }
 
-/* The same for a decoder of ipt's own. */
+/* As above, for a decoder of ipt's own. */
 static int read_folder(uint8_t *buffer, size_t size, const ipt_asid *asid,
                        uint64_t ip, void *context)
 {
@@ -1051,7 +1051,7 @@ static double seconds(const peer *p, libxdc_t *xdc, uint8_t *trace, size_t size)
            + (double) (to.tv_nsec - from.tv_nsec) / 1e9;
 }
 
-/* The same answers; and the best of several rounds, taken in turn. */
+/* Both answer alike; and the best of several rounds, taken in turn. */
 static void compare(const char *name, uint64_t filter[4][2],
                     void *(*get)(void *, uint64_t, bool *), void *opaque,
                     const uint8_t *trace, size_t size)

@@ -160,7 +160,7 @@ static void any_place(proof_place *place)
     assume_block(cur->block);
 }
 
-/* The same at any offset, with fuel and config.unknown or without. */
+/* As above, at any offset, with fuel and config.unknown or without. */
 static void any_far_place(proof_place *place)
 {
     const uint64_t before = nondet_u64();

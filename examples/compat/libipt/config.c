@@ -244,7 +244,7 @@ static unsigned their_type(const ipt_event *e)
     return types[e->type];
 }
 
-/* Its own data; ip is 0 where it is not known. */
+/* Data of its own; ip is 0 where it is not known. */
 static void set_variant(struct pt_event *to, const ipt_event *e)
 {
     switch (e->type) {
