@@ -8108,7 +8108,7 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 }
 
 /* Forget everything about flow. */
-static void ipti_walk_clear(ipt_walk_ *w)
+static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, uint8_t mode)
 {
     w->not_plain = 1;
     w->unproven = w->ended = 0;
@@ -8124,7 +8124,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
     ipti_flow_state(&w->flow, 0, 0);
     ipti_flow_synced(&w->flow, 0);
     ipti_prev_none(&w->prev);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, IPT_MODE_UNKNOWN);
+    ipti_mode_only(&w->mode, mode, w->cur.config->mode);
     ipti_tally_none(&w->tally);
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
@@ -8138,8 +8138,7 @@ static void ipti_walk_clear(ipt_walk_ *w)
 static void ipti_walk_reset(ipt_walk_ *w)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
-    ipti_walk_clear(w);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
+    ipti_walk_clear(w, IPT_MODE_UNKNOWN);
 }
 
 /* The status bits that go with an item. */
@@ -8191,9 +8190,8 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     ipti_item_full(&w->item, in_progress);
-    ipti_walk_clear(w);
+    ipti_walk_clear(w, start->mode);
     ipti_flow_synced(&w->flow, 1);
-    ipti_mode_only(&w->mode, start->mode, w->cur.config->mode);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     i = start->stack_count > IPT_RETURN_STACK_
@@ -10984,17 +10982,19 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     uint64_t seen = 0;
 
     decoder->keys_.formula = formula;
-    decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
-                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
     if ((memo && IPTI_BAD_SELF(memo))
         || (cov->shared && IPTI_BAD_SELF(cov->shared))
         || (cov->seen && IPTI_BAD_SELF(cov->seen)))
         return IPT_ERR_STATE;
     if (cov->shared && cov->shared->formula_ != formula)
         return IPT_ERR_CONFIG;
-    if (memo && cov->seen)
+    if (!memo)
+        return IPT_OK;
+    decoder->fast_ = !cov->edge && (!cov->block || cov->seen)
+                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
+    if (cov->seen)
         seen = ipti_memo_call(memo, &cov->seen->name_);
-    if (memo && (memo->formula_ != formula || memo->seen_ != seen)) {
+    if (memo->formula_ != formula || memo->seen_ != seen) {
         ipti_memo_forget(memo);
         memo->formula_ = formula;
         memo->seen_ = seen;
@@ -11017,13 +11017,14 @@ static int ipti_cov_check(const ipt_cov_config *cov)
 /* Begin a run. If that fails, the decoder has no trace, and ipti_cov_may sees
  * that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
-                          const ipt_trace *trace, ipt_cache *cache)
+                          const ipt_cov_config *cov, const ipt_trace *trace,
+                          ipt_cache *cache)
 {
-    int status = ipti_cov_check(decoder->cov_);
+    int status = ipti_cov_check(cov);
 
-    IPT_MEMSET(&decoder->at, 0, sizeof(decoder->at));
-    IPT_MEMSET(&decoder->walk_, 0, sizeof(decoder->walk_));
-    ipti_walk_clear(&decoder->walk_);
+    IPT_MEMSET(decoder, 0, sizeof(*decoder));
+    decoder->cov_ = cov;
+    decoder->verdict = IPT_COV_UNFINISHED;
     decoder->walk_.cur.config = config; /* for a _begin, if this one fails */
     decoder->walk_.cache = cache;
     if (status >= 0)
@@ -11035,17 +11036,12 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
         decoder->walk_.cur.trace = NULL;
         return status;
     }
-    decoder->walk_.cur.state = IPTI_CUR_NOSYNC;
-    decoder->keys_.version = cache ? cache->version_ : 0;
-    if (cache && decoder->cov_->shared)
-        ipti_cache_unsure(cache); /* it holds code that others read */
-    decoder->keys_.own = decoder->keys_.shared = 0;
-    decoder->slow_ = 0;
     decoder->begin = decoder->at.offset;
-    decoder->hash = decoder->hits = decoder->misses = 0;
-    decoder->verdict = IPT_COV_UNFINISHED;
-    decoder->block_.mode = IPT_MODE_UNKNOWN;
-    decoder->gave_up_ = decoder->syncing_ = 0;
+    if (!cache)
+        return IPT_OK;
+    decoder->keys_.version = cache->version_;
+    if (cov->shared)
+        ipti_cache_unsure(cache); /* it holds code that others read */
     return IPT_OK;
 }
 
@@ -11055,18 +11051,20 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
 {
     if (!decoder || !cov)
         return IPT_ERR_ARG;
-    IPT_MEMSET(decoder, 0, sizeof(*decoder));
-    decoder->cov_ = cov;
     return ipti_made(&decoder->magic_, sizeof(*decoder),
-                     ipti_cov_begin(decoder, config, trace, cache));
+                     ipti_cov_begin(decoder, config, cov, trace, cache));
 }
 
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace)
 {
+    int status;
+
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_cov_begin(decoder, decoder->walk_.cur.config, trace,
-                          decoder->walk_.cache);
+    status = ipti_cov_begin(decoder, decoder->walk_.cur.config, decoder->cov_,
+                            trace, decoder->walk_.cache);
+    decoder->magic_ = ipti_magic(sizeof(*decoder));
+    return status;
 }
 
 /* Go to the next PSB. */

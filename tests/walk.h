@@ -29,6 +29,7 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     const ipt_out_ *out = &w->out;
     ipt_bind_ bind = w->next.bind;
 
+    if (!w->cur.trace) return NULL; /* there is none: _begin failed */
     if (w->flow.enabled && w->flow.hidden) return "flow: enabled and hidden";
     if (!w->next.tnt) return "next: no stop bit";
     if (w->next.tnt << 48) return "next: more than 47 TNT bits";
