@@ -344,6 +344,68 @@ static void save_symbols_files(const char *folder)
     save(folder, "symbols", "jitdump", elf, 104);
 }
 
+/* ---- registers and tables of a processor: see hw.c ---- */
+
+static void save_hw_files(const char *folder)
+{
+    static const struct {
+        const char *name, *hex;
+    } rows[] = {
+        {"regions", "00 02 3f 01 0000000000 10 3000000000 0500"
+                    "50 0800000000 0800 00 ffffff0000 0900"},
+        {"regions_large", "00 00 3f 01 0700000000 02 0000000000"
+                          "0000001800000000"},
+        {"regions_last", "00 00 02 01 0000000000 00 ffffffffff 0100"},
+        {"regions_room", "00 00 03 01 0000000000 40 0100000000 2000"},
+        {"regions_unaligned", "00 00 20 00 0008000000000000 01"
+                              "8000000000000000 0100"},
+        {"regions_flags", "00 00 20 01 0000000000 04 0100000000 0100"
+                          "0100000000000000"},
+        {"ring", "01 04 07 03 00 00 0f 11 02 1f 1f 1f 000000 341200"},
+        {"ring_since", "01 02 01 00 03 07 00 05 453000 452000"},
+        {"ring_whole", "01 00 00 00 001000 001000"},
+        {"ring_round", "01 01 01 00 01 00 003000 ff3f00"},
+        {"ring_first", "01 01 01 00 01 00 000000 010000 01"},
+        {"tables", "02 40 00 01 34120000 00 02 00000000 00 02 4000 00 00"
+                   "0000 00 01 5000 01 00 0000 00 01 0200 00 01"},
+        {"tables_round", "02 40 00 01 00000000 ff 01 00000000 00 01"
+                         "0000 00 00 0000 00 00 0000 00 01 0100 00 01"},
+        {"tables_links", "02 04 00 00 00000000 00 00 00000000 00 00"
+                         "0100 00 01 0200 00 01"},
+        {"tables_nowhere", "02 08 40 02 01000000 00 02 00000000 00 02"
+                           "ffff 00 00 ffff 0f 00"},
+        {"range", "02 02 1f 0000000000000000 0000040000000000"
+                  "ff0f000034120000 0000040000000000 ff0f000010000000 00"},
+        {"range_wrapped", "02 02 5f 0000000000000000 0000040000000000"
+                          "ff0f000034020000 0000000000000000"
+                          "0000000000000000 00"},
+        {"wishes", "03 0d26c00b00000000 ff010000 0f000080 0200ff0f ff0fff0f"},
+        {"wishes_all", "03 ffffffffffffffff ff010000 0f000080 0400ffff"
+                       "ffffffff"},
+        {"wishes_zeros", "03 0203000000000000 0a000000 05000000 0000feff"
+                         "fefffeff"},
+        {"wishes_none", "03 0d20000000000000 00000000 00000000 00000000"
+                        "00000000"},
+        {"registers", "04 00000000 0d26c00b21000000 0010000000000000"
+                      "ff1f000000000000 0000000000000080 ffffffffffffffff"
+                      "0000000000000000 0000000000000000 0000000000000000"
+                      "0000000000000000 00181b0000000000 e3060500 00000080"
+                      "02000000 d8000000"},
+        {"registers_family", "04 ffffffff 0008000003000000"
+                             "0000000000000000 0000000000000000"
+                             "0000000000000000 0000000000000000"
+                             "0000000000000000 0000000000000000"
+                             "0000000000000000 0000000000000000"
+                             "0000000000000000 110f3000"},
+    };
+    uint8_t buffer[SAMPLE_MAX];
+    size_t i;
+
+    for (i = 0; i < sizeof rows / sizeof *rows; i++)
+        save(folder, "hw", rows[i].name, buffer,
+             sample_hex(buffer, rows[i].hex));
+}
+
 /* An input begun by _start. */
 static void save_start(const char *folder, const char *sample_name,
                        uint8_t *bytes, size_t size, unsigned turn)
@@ -374,6 +436,7 @@ int main(int argc, char **argv)
     save_pevent_files(argv[1]);
     save_spaces_files(argv[1]);
     save_symbols_files(argv[1]);
+    save_hw_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");
