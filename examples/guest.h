@@ -32,6 +32,17 @@ static int load_guest(const char *folder)
     return guest_trace_size > 0;
 }
 
+/* Returns how many bytes there are, up to size; 0: none. */
+static int copy_guest(uint8_t *buffer, size_t size, uint64_t ip)
+{
+    if (ip - guest_base >= guest_code_size)
+        return 0;
+    size_t from = (size_t) (ip - guest_base), left = guest_code_size - from;
+    size = size < left ? size : left;
+    memcpy(buffer, guest_code + from, size);
+    return (int) size;
+}
+
 static void run_guest_for(const uint8_t *data, size_t size)
 {
     for (; size--; data++) {
@@ -42,6 +53,12 @@ static void run_guest_for(const uint8_t *data, size_t size)
         put_out(*data);
         put++;
     }
+}
+
+static void print_guest(unsigned count)
+{
+    printf("%u bytes in %u regions, waited %u times for room\n", put,
+           count, waits);
 }
 
 static void run_guest(void)

@@ -1,9 +1,10 @@
 /* vmm [FOLDER]: the loop of a VMM. Its guest (guest.h) runs, and the processor
  * writes trace into a ring of regions. Each VM exit decodes and checks some of
- * it, on a bounded amount of work, and gives regions back. */
+ * it (shadow.h), on a bounded amount of work, and gives regions back. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "guest.h"
+#include "shadow.h"
 #define REGIONS 2u
 #define PIECES 256u /* what one exit finds new is one piece, or two */
 #define FUEL 100    /* work of one VM exit */
@@ -14,10 +15,9 @@ static ipt_segment pieces[PIECES]; /* trace that is still needed */
 static ipt_trace trace = {pieces, 0, 1, 0}; /* open: more will come */
 static ipt_insn_decoder decoder;
 static ipt_cache_line lines[64];
-static int paged_in;         /* the guest's code is there */
-static int lost = 1, wanted; /* trace; a page */
-static uint64_t fuel, calls[4096], owed; /* owed: where a return must lead */
-static unsigned depth, exits, insns, returns, bad, overflows;
+static int lost = 1, wanted, paged_in; /* trace; a page; it is there now */
+static uint64_t fuel;
+static unsigned exits, overflows;
 
 /* Copy guest memory: walk the page tables at asid->cr3. Do not wait for a page
  * that is not there; say so. What maps it comes later, see vm_exit. */
@@ -25,26 +25,7 @@ static int read_guest(uint8_t *buffer, size_t size, const ipt_asid *asid,
                       uint64_t ip, void *context)
 {
     (void) asid, (void) context;
-    if (!paged_in || ip - guest_base >= guest_code_size)
-        return IPT_NEED_PAGE;
-    size_t from = (size_t) (ip - guest_base), left = guest_code_size - from;
-    memcpy(buffer, guest_code + from, size < left ? size : left);
-    return (int) (size < left ? size : left);
-}
-
-/* Control flow: each return has to lead after a call that led there. */
-static void check(const ipt_insn *insn)
-{
-    if (insn->flags & IPT_FLOW_RESYNCED)
-        owed = depth = 0; /* calls were lost with the trace */
-    insns++;
-    returns += owed != 0;
-    bad += owed && owed != insn->ip;
-    owed = 0;
-    if (insn->kind == IPT_INSN_CALL || insn->kind == IPT_INSN_CALL_INDIRECT)
-        calls[depth++ % 4096] = insn->ip + insn->size;
-    else if (insn->kind == IPT_INSN_RET && depth)
-        owed = calls[--depth % 4096];
+    return paged_in ? copy_guest(buffer, size, ip) : (int) IPT_NEED_PAGE;
 }
 
 /* What happened between two instructions. */
@@ -55,7 +36,7 @@ static void take_events(void)
         overflows += event.type == IPT_EVT_OVERFLOW; /* code ran unseen */
         if (event.type != IPT_EVT_PAGING)
             continue;
-        owed = depth = 0; /* another task, another stack */
+        shadow_forget(); /* another task, another stack */
         printf("exit %u: cr3 is %llx, after %u instructions\n", exits,
                (unsigned long long) event.u.paging.cr3, insns);
     }
@@ -87,7 +68,7 @@ static int decode(void)
         if (lost) /* at the start, and after errors: go to the next PSB */
             lost = (status = ipt_insn_sync_forward(&decoder)) < 0;
         else if ((status = ipt_insn_next(&decoder, &insn)) >= 0)
-            check(&insn);
+            shadow_check(&insn);
         take_events();
         wanted = status == IPT_NEED_PAGE && !paged_in;
         if (status <= IPT_ERR_ARG || (status == IPT_NEED_PAGE && paged_in)) {
@@ -120,10 +101,8 @@ static int write_table(void)
             oldest = i;
     stopped = stopped && trace.count && oldest == here;
     for (uint32_t i = 0; i < REGIONS; i++)
-        regions[i] = (ipt_region){REGION_AT(i), PAGE,
-                                  (i + 1) % REGIONS == oldest
-                                      ? IPT_TOPA_INT | IPT_TOPA_STOP
-                                      : IPT_TOPA_INT};
+        regions[i] = (ipt_region){REGION_AT(i), PAGE, IPT_TOPA_INT};
+    regions[(oldest + REGIONS - 1) % REGIONS].flags |= IPT_TOPA_STOP;
     return ipt_topa_from_regions(memory, PAGE / 8, 0, regions, REGIONS);
 }
 
@@ -163,8 +142,7 @@ int main(int argc, char **argv)
     trace.open = 0; /* the guest is gone: decode the rest */
     while (status == IPT_MORE || status == IPT_BUDGET)
         status = vm_exit();
-    printf("%u bytes in %u regions, waited %u times for room\n", put, REGIONS,
-           waits);
+    print_guest(REGIONS);
     printf("%u exits, %u instructions, %u overflows; %u returns checked, %u "
            "astray; %s\n", exits, insns, overflows, returns, bad,
            ipt_status_name(status));
