@@ -636,6 +636,8 @@ int main(int argc, char **argv)
     RUN(cpus);
     RUN(no_decoder);
     RUN(arguments);
+    RUN(pointers);
+    RUN(sections_of_nothing);
     RUN(encoder);
     RUN(recording);
     RUN(images);

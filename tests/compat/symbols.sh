@@ -30,4 +30,16 @@ expect_empty "it opens libraries" "$tmp/opens"
 grep -o 'X(pt_[a-z_]*)' tests/compat/api.h | sed 's/X(\(.*\))/T \1/' | sort \
     >"$tmp/listed"
 quietly "each symbol is in api.h" diff "$tmp/theirs" "$tmp/listed"
+
+# ... and each is called where what it returns is compared with what the other
+# library returns, or, with nothing to return, is called: see memory.h for what
+# comes of it.
+cat tests/compat/calls.h tests/compat/compat.c tests/compat/lockstep.h \
+    tests/compat/faults.c | tr '\n' ' ' >"$tmp/tests"
+{ grep -oE '(SAME|BOTH|EACH|STATUS|OBJECT|CALL|CHECK_EQ|CHECK)\([^;]*;' \
+      "$tmp/tests"
+  grep -oE 'by->pt_(([a-z]*_)?free(_decoder|_encoder)?)\(' "$tmp/tests"
+} | grep -oE '[>.]pt_[a-z_]+ ?\(' | sed 's/^./T /; s/ *($//' | sort -u \
+    >"$tmp/called"
+quietly "each symbol is called" diff "$tmp/theirs" "$tmp/called"
 report

@@ -103,20 +103,29 @@ static void fill(shim_flow *f, struct pt_block *to, const ipt_block *b)
     shim_flow_code_at(f, to->raw, b->mode, b->end_ip, b->last_size);
 }
 
+/* Where flow is, without a block. */
+static void nothing(const shim_flow *f, struct pt_block *to)
+{
+    if (!(f->d.at.valid & IPT_AT_IP) || f->disabled) return;
+    to->ip = to->end_ip = f->d.at.ip;
+    to->mode = (enum pt_exec_mode) f->d.at.mode;
+}
+
 static int next(shim_flow *f, struct pt_block *to)
 {
     ipt_block b;
     int status;
     shim_flow_code(f);
     memset(to, 0, sizeof *to);
+    if (f->pending) { /* it is asked for first */
+        nothing(f, to);
+        return pts_event_pending | (f->disabled ? pts_ip_suppressed : 0);
+    }
     f->asid = f->d.at.asid; /* before a MOV CR3 changes it */
     do status = ipt_blk_next(&f->d.blk, &b);
     while (status == IPT_EVENT_FIRST);
     if (status < 0) {
-        if (f->d.at.valid & IPT_AT_IP && !f->disabled) {
-            to->ip = to->end_ip = f->d.at.ip;
-            to->mode = (enum pt_exec_mode) f->d.at.mode;
-        }
+        nothing(f, to);
         return shim_flow_error(f, status);
     }
     f->error = 0;

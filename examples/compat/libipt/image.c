@@ -8,16 +8,15 @@
 
 /* ---- address spaces ---- */
 
-/* Fields that the caller's struct does not have are not known. */
+/* What the caller's struct does not have is not known. */
 static struct pt_asid asid_from(const struct pt_asid *from)
 {
     struct pt_asid asid;
     pt_asid_init(&asid);
-    if (!from) return asid;
-    if (from->size >= offsetof(struct pt_asid, cr3) + sizeof asid.cr3)
-        asid.cr3 = from->cr3;
-    if (from->size >= offsetof(struct pt_asid, vmcs) + sizeof asid.vmcs)
-        asid.vmcs = from->vmcs;
+    if (from)
+        memcpy(&asid, from, from->size < sizeof asid ? from->size
+                                                     : sizeof asid);
+    asid.size = sizeof asid;
     return asid;
 }
 
@@ -208,21 +207,23 @@ static void cut(struct pt_image *image, size_t i, const shim_part *by)
     take_away(image, i);
 }
 
-/* Add a part; it hides what is there. */
-static int add(struct pt_image *image, const shim_part *part)
+/* Add a part; it hides what is there. One that is empty, or goes on after the
+ * last address, is counted, and no ip is in it. */
+static int add(struct pt_image *image, const shim_part *from)
 {
     const size_t before = image->count;
-    const uint64_t last = part->begin + (part->size - 1);
-    if (last < part->begin) return -pte_bad_image; /* it would wrap */
+    const uint64_t last = from->begin + (from->size - 1);
+    shim_part part = *from;
+    if (last < part.begin) part.size = 0;
     if (reserve(image, 2 * before + 1) < 0) return -pte_nomem;
     change(image);
-    for (size_t i = before; i-- > 0;) {
+    for (size_t i = before; part.size && i-- > 0;) {
         const shim_part *p = &image->parts[i];
-        if (matches(&p->asid, part->asid.cr3, part->asid.vmcs)
-            && p->begin <= last && part->begin <= p->begin + (p->size - 1))
-            cut(image, i, part);
+        if (p->size && matches(&p->asid, part.asid.cr3, part.asid.vmcs)
+            && p->begin <= last && part.begin <= p->begin + (p->size - 1))
+            cut(image, i, &part);
     }
-    put(image, part);
+    put(image, &part);
     return 0;
 }
 

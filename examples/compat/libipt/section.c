@@ -14,7 +14,6 @@ static int fill(shim_section *s, uint64_t offset, uint64_t size)
 {
     struct stat st;
     if (stat(s->name, &st) < 0) return -pte_invalid;
-    if (!S_ISREG(st.st_mode)) return -pte_bad_file;
     if (offset >= (uint64_t) st.st_size) return -pte_invalid;
     s->offset = offset;
     s->size = (uint64_t) st.st_size - offset;
