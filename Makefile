@@ -85,11 +85,18 @@ $(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
 $(BUILD)/programs/%: tests/programs/%.c
 	$(COMPILE) -o $@ $<
 
-$(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(HEADERS)
-	$(COMPILE) -o $@ $< fuzz/standalone.c $(LIBS)
+# Tests and harnesses that need only what is public are linked with the decoder
+# of the archive: see tests/linked.h.
+$(BUILD)/tests/%: tests/%.c $(BUILD)/common/common.a $(HEADERS)
+	$(COMPILE) -DIPT_LINKED -o $@ $< $(BUILD)/common/common.a $(LIBS)
+
+$(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(BUILD)/common/common.a $(HEADERS)
+	$(COMPILE) -DIPT_LINKED -o $@ $< fuzz/standalone.c \
+	    $(BUILD)/common/common.a $(LIBS)
 
 $(BUILD)/%: %.c $(HEADERS)
 	$(COMPILE) -o $@ $< $(LIBS)
+
 $(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
     tests/*.c fuzz/*.c)): $(COMMON:%=examples/tools/common/%.c)
 

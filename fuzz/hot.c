@@ -11,8 +11,7 @@
  * tests/hot.h says what is checked: that all is as in its model as long as no
  * table is full, and always that what is given ran. With an odd client
  * callbacks call back by chance, and only what sanitizers see counts. */
-#define IPT_IMPLEMENTATION
-#include "ipt.h"
+#include "tests/linked.h"
 #define HOT_STREAM 4096 /* no run has more blocks */
 #define MODEL_BUCKETS 1024
 #include "tests/hot.h"

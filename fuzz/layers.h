@@ -439,8 +439,9 @@ static inline void fuzz_told(fuzz_run *run, int status, int told)
 static inline void fuzz_told_end(fuzz_run *run, int status)
 {
     const ipt_walk_ *w = fuzz_walk(run);
-    const int left = ipti_next_any(&w->next) || w->out.count || w->flow.hidden
-                     || w->resync.state || run->c->unwanted;
+    const int left = w->next.tnt << 1 != 0 /* bits, after which a 1 stands */
+                     || w->next.has_tip || w->next.has_event || w->out.count
+                     || w->flow.hidden || w->resync.state || run->c->unwanted;
 
     if (run->told == FUZZ_TOLD_LAST && !run->trace.open)
         FUZZ_CHECK(run, status == IPT_END

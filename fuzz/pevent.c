@@ -23,9 +23,7 @@
  * again, and the same for all records at once and for some at a time; code is
  * the same in one piece and byte by byte. */
 #define _POSIX_C_SOURCE 200809L
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "tests/linked.h"
 #include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
 #include "examples/tools/common/perfdata.c"

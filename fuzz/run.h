@@ -3,9 +3,7 @@
 #ifndef FUZZ_RUN_H
 #define FUZZ_RUN_H
 
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "tests/linked.h"
 #include "tests/gaps.h"
 #include "tests/kinds.h"
 

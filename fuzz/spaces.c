@@ -19,9 +19,7 @@
  * it has changed, or in the process that has another number; it is the same in
  * one piece and byte by byte, and a process finds what it reads. */
 #define _GNU_SOURCE // memfd_create, below.c's O_PATH
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "tests/linked.h"
 #include "examples/tools/common/below.c"
 #include "examples/tools/common/binaries.c"
 #include "examples/tools/common/buildid.c"

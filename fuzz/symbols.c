@@ -12,9 +12,7 @@
  * An input is such a file. A symbol that is found is at the place that was asked
  * for and has a name; at its beginning one is found, too. */
 #define _GNU_SOURCE // memfd_create, below.c's O_PATH
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "tests/linked.h"
 #include "examples/tools/common/below.c"
 #include "examples/tools/common/buildid.c"
 #include "examples/tools/common/files.c"

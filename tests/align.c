@@ -1,8 +1,6 @@
 /* align.c: in which run each stretch of flow was (examples/tools/common/
  * align.h), by hand and for threads that are simulated. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "examples/tools/common/align.c"
 #include "examples/tools/common/tool.c"
 #include "dice.h"

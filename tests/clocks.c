@@ -1,8 +1,6 @@
 /* clocks.c: time, ticks and lost counters as instructions, blocks, events and
  * queries see them. What each must be was worked out by hand. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "../ipt.h"
+#include "linked.h"
 #include "build.h"
 #include "range.h"
 

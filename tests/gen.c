@@ -1,7 +1,6 @@
 /* [gen] on its own: the exact bytes for small flows, worked out by hand from
  * the SDM's packet tables. That they decode again is for tests/record.c. */
-#define IPT_IMPLEMENTATION
-#include "../ipt.h"
+#include "linked.h"
 #include "test.h"
 
 #define PSB "0282028202820282 0282028202820282 "

@@ -2,9 +2,7 @@
  *
  * Each test is one trap known from libipt; what it must give was worked out
  * from the SDM, not from what the decoder gave. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "../ipt.h"
+#include "linked.h"
 #include "build.h"
 #include "dice.h"
 #include "range.h"

@@ -1,10 +1,9 @@
 /* hot.c: hot traces, against the model of hot.h: programs made by chance, with
  * loss, invalidations and the like; small tables; calls from inside callbacks. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
 #define HOT_STREAM 4096 /* no run has more blocks */
 #define MODEL_BUCKETS 1024
 #include "dice.h"
+#include "linked.h"
 #include "hot.h"
 #include "test.h"
 

@@ -1,9 +1,7 @@
 /* hw.c: segments from output registers and ToPA tables, written by a model of
  * the processor's output unit; tables from regions; RTIT_CTL by CPUID;
  * configuration from MSRs and CPUID. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "../ipt.h"
+#include "linked.h"
 #include "test.h"
 
 #define MEMORY   (1u << 20)

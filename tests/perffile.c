@@ -1,7 +1,6 @@
 /* perffile.c: a perf.data from a file, a folder, a pipe. */
 #define _GNU_SOURCE
-#define IPT_IMPLEMENTATION
-#include "ipt.h"
+#include "linked.h"
 #define PERFFILE_SPOOL 300000u
 #include "test.h"
 #include "scratch.h"

@@ -1,8 +1,7 @@
 /* perfwrite.c: the writer of perf.data (examples/tools/common/perfwrite.h). What
  * it writes is parsed here anew, from the facts about the file, not with the
  * project's reader; perf judges it in perf.sh. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
+#include "linked.h"
 #include "examples/tools/common/perfwrite.c"
 #include "test.h"
 #include <unistd.h>

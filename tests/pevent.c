@@ -1,9 +1,7 @@
 /* pevent.c: the tools' sideband session (examples/tools/common/pevent.h), on
  * records that are made here. Expected lines were typed by hand. */
 #define _POSIX_C_SOURCE 200809L
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
 #include "examples/tools/common/perfdata.c"

@@ -1,8 +1,6 @@
 /* pkt.c: packets. The golden bytes were typed from the SDM's tables, not made
  * by our encoder, which shares its tables with the decoder. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "hex.h"
 #include "test.h"
 

@@ -1,7 +1,6 @@
 /* qry.c: [qry], the view of events for those who walk the code themselves.
  * Expectations follow libipt's query decoder as the SDM's packets imply. */
-#define IPT_IMPLEMENTATION
-#include "../ipt.h"
+#include "linked.h"
 #include "build.h"
 
 static build b;

@@ -1,9 +1,7 @@
 /* spaces.c: which code was where, as time goes on (examples/tools/common/
  * spaces.h), with files made here and records filled in by hand. */
 #define _GNU_SOURCE // below.c's O_PATH
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "examples/tools/common/below.c"
 #include "examples/tools/common/binaries.c"
 #include "examples/tools/common/buildid.c"

@@ -1,7 +1,5 @@
 /* strings.c: names and texts. The names were typed from the enums of ipt.h. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "../ipt.h"
+#include "linked.h"
 #include "test.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

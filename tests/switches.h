@@ -3,9 +3,7 @@
  * branches. For tests/threads.c and fuzz/threads.c. */
 #ifndef SWITCHES_H
 #define SWITCHES_H
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "examples/tools/common/align.c"
 #include "examples/tools/common/perfdata.c"
 #include "examples/tools/common/pids.c"

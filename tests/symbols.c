@@ -1,9 +1,7 @@
 /* symbols.c: which function is where in a file (examples/tools/common/symbols.h),
  * of files made here. */
 #define _GNU_SOURCE // below.c's O_PATH
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "examples/tools/common/below.c"
 #include "examples/tools/common/buildid.c"
 #include "examples/tools/common/files.c"

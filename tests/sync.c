@@ -1,7 +1,5 @@
 /* sync.c: finding PSBs: forward, backward, at an offset. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
+#include "linked.h"
 #include "test.h"
 
 #define MAX 8192

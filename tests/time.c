@@ -2,10 +2,8 @@
  *
  * Unless a test says otherwise, the crystal clock ticks once for 4 ticks of the
  * TSC, and MTC gives its bits 11:4: an MTC period is 16 * 4 = 0x40 ticks. */
-#define IPT_IMPLEMENTATION
-#define IPT_STATIC
-#include "ipt.h"
 #include "dice.h"
+#include "linked.h"
 #include "test.h"
 
 static ipt_config config;

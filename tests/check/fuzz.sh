@@ -60,6 +60,26 @@ libfuzzer() {
     echo "$tag: $name, $(stat "$log" number_of_executed_units) executions"
 }
 
+# decoder COMMAND...: the archive with the decoder in that build, made once.
+# Harnesses that need only what is public are linked with it: tests/linked.h.
+decoder() {
+    archive=$dir/$(echo "$*" | cksum | tr -d ' ').a
+    [ "$archive" -nt ipt_impl.h ] && [ "$archive" -nt ipt.h ] || {
+        "$@" -c -o "$archive.o" examples/tools/common/ipt.c &&
+            ar rcs "$archive" "$archive.o"
+    } || return 1
+    echo "-DIPT_LINKED $archive"
+}
+
+# build OUT TAG COMMAND...
+build() {
+    out=$1 tag=$2
+    shift 2
+    linked=$(decoder "$@") || return 1
+    # shellcheck disable=SC2086 # lists
+    "$@" ${linked% *} -o "$out" "fuzz/$tag.c" ${linked#* } $libs
+}
+
 # fuzz TAG: 0 when nothing was found.
 fuzz() {
     seeds="$dir/$1/seeds" found="$dir/$1/found" corpus="$dir/$1/corpus"
@@ -71,8 +91,8 @@ fuzz() {
     if [ "$engine" = libfuzzer ]; then
         mkdir -p "$(dirname "$HISTORY")" "$dir/$1/merged"
         # shellcheck disable=SC2086 # commands with arguments
-        $cc $flags -o "$dir/$1/sanitized" "fuzz/$1.c" $libs &&
-            $fast $flags -o "$dir/$1/fast" "fuzz/$1.c" $libs || return 1
+        build "$dir/$1/sanitized" "$1" $cc $flags &&
+            build "$dir/$1/fast" "$1" $fast $flags || return 1
         libfuzzer "$1" fast "$seconds" "$corpus" "$seeds" || return 1
         "$dir/$1/fast" -merge=1 "$dir/$1/merged" "$corpus" "$seeds" \
             >"$dir/$1/merge.log" 2>&1 || return 1
@@ -81,7 +101,7 @@ fuzz() {
         FUZZ_ALL_WAYS=1 libfuzzer "$1" sanitized $((seconds / 4 + 1)) "$corpus"
     else
         # shellcheck disable=SC2086
-        $cc $flags -o "$dir/$1/fuzz" "fuzz/$1.c" $libs || return 1
+        build "$dir/$1/fuzz" "$1" $cc $flags || return 1
         afl-fuzz -V "$seconds" -t 10000 -i "$seeds" -o "$found" -- \
             "$dir/$1/fuzz" >"$dir/$1/log" 2>&1 || {
             tail -n 40 "$dir/$1/log"; return 1; }

@@ -170,9 +170,14 @@ check_portable() {
             "$prefix-gcc" -static "$tmp/empty.c" -o "$tmp/empty" || continue
         # A processor that runs i386 programs needs no emulator.
         [ "$name" = i386 ] && "$tmp/empty" 2>/dev/null && emulator=
+        decoder=$out/ipt-$name.o
+        quietly "the decoder for $name" "$prefix-gcc" -std=c99 $WARN -O2 \
+            -I"$root" -c -o "$decoder" "$root/examples/tools/common/ipt.c" &&
+            ar rcs "$decoder.a" "$decoder" || continue
         for program in $programs; do
             echo "cd '$root' && $prefix-gcc -static -std=c99 $WARN -O2 -I." \
-                "-o '$out/$program-$name' tests/$program.c &&" \
+                "-DIPT_LINKED -o '$out/$program-$name' tests/$program.c" \
+                "'$decoder.a' &&" \
                 "exec $emulator '$out/$program-$name'" \
                 >"$out/$program-$name.sh"
         done
