@@ -95,6 +95,17 @@ else
     done
 fi
 
+# With -j the inner make takes part in the outer one's jobs. -n shows what it
+# would do, and that it is called at all.
+for goal in demo test; do
+    (
+        unset MAKEFLAGS MAKELEVEL
+        cd "$here" && make -n -j2 "$goal" BUILD="$tmp/none" CC="${CC:-cc}"
+    ) >jobs 2>&1
+    ! grep -q jobserver jobs && grep -q "CC  $tmp/none/ptdump" jobs && pass ||
+        fail_with "make -j2 $goal" jobs
+done
+
 # GNU make 3.81 has no `private`, and takes the first pattern that fits a file.
 cat "$here/Makefile" "$here"/tests/*/*.mk >makefiles
 grep -nw private makefiles >bad
