@@ -831,7 +831,7 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset);
  *          IPT_ERR_OPCODE, IPT_ERR_PACKET: not a packet; the position stays
  *          IPT_ERR_TRUNCATED: the closed trace ends inside this packet
  *          IPT_ERR_NOSYNC, IPT_ERR_CALLBACK, IPT_ERR_ARG, IPT_ERR_STATE
- * cost     at most 16 bytes read, PAD runs apart */
+ * cost     at most 16 bytes read; of a run of PAD, all */
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet);
 
 /* Write one packet. packet->offset and size are not used, except that size is
@@ -1519,8 +1519,9 @@ typedef struct ipt_cov_config {
     void *context; /* handed to both */
 
     /* An array of IPT_FILTERS ranges of branch addresses, all of which are
-     * read: edges in TRACE ranges count, or all if there are none of these, but
-     * not those in STOP ranges. Nothing else depends on it. 0: all count. */
+     * read. Edges in STOP ranges do not count. Of the others, those in TRACE
+     * ranges do, or all if there is no such range. Nothing else depends on it.
+     * 0: all count. */
     const ipt_filter *filter;
 
     ipt_cov_memo *memo;         /* 0: walk everything */
@@ -1790,7 +1791,7 @@ IPT_API int ipt_hot_break(ipt_hot *h);
 
 /* Make a block a head, if it is none. It has a place in a full table, too.
  *
- * returns  as ipt_hot_feed, but for callbacks */
+ * returns  as ipt_hot_feed. Callbacks may call it, too */
 IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag);
 
 /* Delete the trace with this tag, or abort its recording. Its head counts anew.

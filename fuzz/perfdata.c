@@ -8,7 +8,7 @@
  *            fuzz/perfdata.c
  * Replay: cc -g -I. -o fuzz-perfdata fuzz/perfdata.c fuzz/standalone.c
  *
- * An input is a file, but for its last byte, whose bits say how it is read:
+ * An input is a file, except its last byte, whose bits say how it is read:
  * 0 with a fake zstd, 1 by small amounts of what it makes, 2 with its second half
  * as a part of a folder, too. What is checked:
  * nothing outside of the file is asked for; offsets only grow; an end or an

@@ -149,7 +149,7 @@ typedef struct fuzz_case {
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
     uint32_t unwanted; /* config.unwanted */
     int section;       /* config.section is set, whatever clone is */
-    const ipt_start *start; /* FUZZ_WIDE_START: the state, but for its offset */
+    const ipt_start *start; /* FUZZ_WIDE_START: the state, except its offset */
 } fuzz_case;
 
 /* Where code lies: across two pages; the last two run over the end of the

@@ -15,9 +15,9 @@
  *     3 on    that file, then actions of eight bytes: what, process, misc,
  *             address, size, offset, name, time
  *
- * After each action code is what it was before, but where the action says that
- * it has changed, or in the process that has another number; it is the same in
- * one piece and byte by byte, and a process finds what it reads. */
+ * After each action code is what it was before, except where the action says
+ * that it has changed, or in the process that has another number; it is the
+ * same in one piece and byte by byte, and a process finds what it reads. */
 #define _GNU_SOURCE // memfd_create, below.c's O_PATH
 #include "tests/linked.h"
 #include "examples/tools/common/below.c"

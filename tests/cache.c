@@ -605,7 +605,7 @@ static int visit_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return (int) size;
 }
 
-/* The number of the i-th visit: `spaces` of them in turn, but for the first,
+/* The number of the i-th visit: `spaces` of them in turn, except the first,
  * which is of the space that is not known. */
 static uint64_t visit(unsigned i, unsigned spaces)
 {
@@ -1045,7 +1045,7 @@ TEST(space_numbers_run_out)
         if (id == 0) CHECK(units < 1000); /* forgetting is work, too */
         if (id == 0) continue;
         if (cache.version_ != version) CHECK_EQ(id, 1);
-        if (id == 1) /* but for the one that has the number */
+        if (id == 1) /* except the one that has the number */
             for (unsigned k = 0; k < LENGTH(many); k++)
                 CHECK(many[k].key_ == 0 || many[k].key_ == IPTI_BY_ASID);
         ipt_cache_line one = {.ip_ = 0x1000, .size_ = 1};

@@ -2255,7 +2255,7 @@ TEST(V4_between_ovf_and_tip)
     }
 }
 
-/* The events of b's trace but for those of PSB+: types and IPs. */
+/* The events of b's trace except those of PSB+: types and IPs. */
 static unsigned events_of(uint64_t *list, unsigned most)
 {
     unsigned n = 0;

@@ -426,7 +426,7 @@ static inline int sim_find(const fuzz_log *log, uint64_t offset, sim_mark *m)
     return 0;
 }
 
-/* Equal, but for time and what says how a decoder began. */
+/* Equal, except time and what says how a decoder began. */
 static inline int sim_alike(const fuzz_item *a, const fuzz_item *b)
 {
     const unsigned own = IPT_EVENT_TSC | IPT_EVENT_SEAM;

@@ -701,7 +701,7 @@ TEST(vdso)
 
 /* ---- hostile names ---- */
 
-/* Write down what is there, but in out.d and what each run makes. */
+/* Write down what is there, except in out.d and what each run makes. */
 static void list_files(const char *to)
 {
     char command[512];

@@ -368,7 +368,7 @@ static inline unsigned random_form(uint8_t mode)
 
 static uint8_t form_of[INSNS_MAX];
 
-/* Fill a place: kinds and sizes of instructions, and bytes but for targets. */
+/* Fill a place: kinds and sizes of instructions, and bytes except targets. */
 static inline void fill_place(unsigned number, unsigned room)
 {
     place *p = &program.places[number];

@@ -1,5 +1,5 @@
 /* switches.h: a perf.data by hand for threads.h: its records and the trace of
- * its queues in memory, and code that is the same in each process but for two
+ * its queues in memory, and code that is the same in each process except two
  * branches. For tests/threads.c and fuzz/threads.c. */
 #ifndef SWITCHES_H
 #define SWITCHES_H

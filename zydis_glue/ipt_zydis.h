@@ -173,7 +173,7 @@ static inline int ipt_zydis_newer_(ipt_code *out, const uint8_t *bytes,
     return rest && rest < 3 && bytes[i] == 0xD5 && i + 3 <= 15 ? IPT_MORE : 1;
 }
 
-/* What ipt_classify says, by Zydis: same arguments, same results but for the
+/* What ipt_classify says, by Zydis: same arguments, same results except the
  * instructions Zydis does not know (above) and for some encodings that no
  * processor executes. Can be config.classify. */
 static inline int ipt_zydis_classify(ipt_code *out, const uint8_t *bytes,

@@ -15,10 +15,9 @@
  * Rows run in turn, ROUNDS times (5), so that all meet the same neighbours on
  * the machine; a row's figure is the median of its rounds, in processor time.
  * A row is compared with those of its layer in the same run. Each row with a
- * floor passes or fails, those that only print apart: one that FALLS SHORT of
- * its floor fails, and one whose counters are not those of ours. Where the peer
- * is not here, or cannot decode it, a row with a floor is not measured, which
- * counts as skipped. The exit status is 1 if a row failed. -t: tab-separated.
+ * floor passes or fails. It fails if it FALLS SHORT of its floor, or if its
+ * counters are not those of ours. Where the peer is not here, or cannot decode
+ * it, it is not measured, which counts as skipped. The exit status is 1 if a row failed. -t: tab-separated.
  * -c 2,1,0: rows that passed, failed and were skipped elsewhere.
  *
  * The decoder is a translation unit of its own, as libipt is a library; every

@@ -44,7 +44,7 @@ recorded() {
 }
 
 # Noise: a loop of three branches, each taken or not at random, always the same
-# way; 1 MB of TNT packets and nothing else, but for the end of tracing.
+# way; 1 MB of TNT packets and nothing else, except the end of tracing.
 noise() {
     dir=$out/random-tnt
     mkdir -p "$dir"

@@ -16,7 +16,7 @@
 
 static char folder[] = "/tmp/ipt-bench-XXXXXX";
 enum { CODE, NONE, ONCE, TIMES, FILES };
-static char paths[FILES][sizeof folder + 8]; /* perf.data, but for the code */
+static char paths[FILES][sizeof folder + 8]; /* perf.data, except the code */
 #define TIMED (1 << 22) /* as much trace is decoded at least, again and again */
 static size_t times;
 static const bench_case *written;

@@ -2,7 +2,7 @@
  * nothing of what is in them and counts each PAD by itself. "table walk" only
  * counts, in one loop: its state never leaves the registers. "walk by calls"
  * hands out each packet's offset and size by a call, as a decoder's _next does,
- * so that what is compared is the same but for what the packets say. */
+ * so that what is compared is the same except what the packets say. */
 #include "bench.h"
 
 static uint8_t by_first[256];  /* 0: see the second byte; 255: CYC */

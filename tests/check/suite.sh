@@ -1,6 +1,6 @@
 #!/bin/bash
 # suite.sh SUITE: run ptdump and ptxed of $BUILD over the rows of
-# SUITE/index.tsv and compare what they print, but for the amount of white
+# SUITE/index.tsv and compare what they print, except the amount of white
 # space, and their exit status.
 
 # differs TOOL TEST: are these rows known to print something else? They must.

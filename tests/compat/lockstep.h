@@ -750,7 +750,7 @@ static int without_ours(subject *s, flow f[2], const struct pt_event *e,
                   o ? (int) o->type : -1, f[0].status, f[1].status);
 }
 
-/* Events between two items: the same, but for what is allowed. */
+/* Events between two items: the same, except what is allowed. */
 static int same_events(subject *s, flow f[2])
 {
     static struct pt_event list[2][EVENTS_MAX];

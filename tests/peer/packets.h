@@ -372,7 +372,7 @@ static int same_exec_mode(uint8_t ours, enum pt_exec_mode theirs)
     }
 }
 
-/* What an event says, its time apart. */
+/* What an event says, without its time. */
 static int same_event(const ipt_event *e, const struct pt_event *t)
 {
     if (peer_type(e->type) != (int) t->type) return 0;

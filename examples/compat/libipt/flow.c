@@ -295,7 +295,7 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     return shim_flow_flags(f, f->rest);
 }
 
-/* Is the code at flow's ip there, but for the end of its instruction? */
+/* Is the code at flow's ip there, except the end of its instruction? */
 static int is_cut(shim_flow *f)
 {
     const ipt_where *at = &f->d.at;

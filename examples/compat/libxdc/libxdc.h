@@ -76,7 +76,7 @@ libxdc_t *libxdc_init(uint64_t filter[4][2],
 decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t len);
 
 /* In trace mode, which enable and disable switch, the bitmap stays as it is,
- * and the callback gets every branch that executed, but for the last before an
+ * and the callback gets every branch that executed, except the last before an
  * overflow: where it is and where it went. (~0, ip) says that tracing began,
  * (ip, ~0) that it ended; ip is that of the packet, or, if it has none, of the
  * one before it. */

@@ -1379,7 +1379,7 @@ static void find_queues(perfdata_queues *q)
     }
 }
 
-/* What positions say: full trace goes on where the piece before ended, but for
+/* What positions say: full trace goes on where the piece before ended, except
  * at most 7 bytes that perf appended to make its size a multiple of 8. */
 static void join_pieces(perfdata_queues *q)
 {

@@ -77,7 +77,7 @@ typedef struct pevent_context {
     uint32_t pid;
     uint32_t users; /* how many pointers there are to it */
     uint8_t abi;    /* PEVENT_ABI_, of the first ELF file */
-    image code;     /* but for the kernel's, which all have */
+    image code;     /* except the kernel's, which all have */
 } pevent_context;
 
 typedef struct pevent_file {

@@ -114,7 +114,7 @@ static void add_plain(program *p, block *b)
     b->count++;
 }
 
-/* The bytes of the branch, but for its target. */
+/* The bytes of the branch, except its target. */
 static void add_branch(program *p, block *b)
 {
     static const struct { uint8_t size, bytes[3]; } branches[] = {
