@@ -24,6 +24,7 @@
  * the same in one piece and byte by byte. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/linked.h"
+#include "tests/dice.h"
 #include "examples/tools/common/files.c"
 #include "examples/tools/common/image.c"
 #include "examples/tools/common/perfdata.c"
@@ -121,12 +122,6 @@ static char *finish(run_state *r)
 
 /* ---- what is done with it ---- */
 
-static uint32_t roll(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
 static void check_code(run_state *r, uint64_t ip)
 {
     static const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
@@ -145,23 +140,23 @@ static void check_code(run_state *r, uint64_t ip)
 static char *run_events(const uint8_t *data, size_t size)
 {
     static run_state r;
-    uint32_t seed = data[7];
+    uint32_t state = data[7];
     uint64_t tsc = 0;
     start(&r, data, size);
     for (unsigned i = 0; i < 24; i++) {
         ipt_event e;
         memset(&e, 0, sizeof e);
-        e.type = (uint8_t) (roll(&seed) % IPT_EVT_COUNT);
-        e.flags = (uint8_t) (roll(&seed) & 7);
-        e.ip = roll(&seed) & 0xffff;
+        e.type = (uint8_t) (dice_24(&state) % IPT_EVT_COUNT);
+        e.flags = (uint8_t) (dice_24(&state) & 7);
+        e.ip = dice_24(&state) & 0xffff;
         e.tsc = i < 20 ? tsc : UINT64_MAX;
         if (e.type == IPT_EVT_CFE)
-            e.u.cfe.type = (uint8_t) (roll(&seed) & 15);
+            e.u.cfe.type = (uint8_t) (dice_24(&state) & 15);
         else
-            e.u.branch.to = roll(&seed) & 0xffff;
-        tsc = i < 10 ? tsc + roll(&seed) % 4 : tsc * 5 + 1;
+            e.u.branch.to = dice_24(&state) & 0xffff;
+        tsc = i < 10 ? tsc + dice_24(&state) % 4 : tsc * 5 + 1;
         pevent_event(&r.session, &e);
-        if (i % 4 == 3) check_code(&r, 0x1000 + roll(&seed) % 96);
+        if (i % 4 == 3) check_code(&r, 0x1000 + dice_24(&state) % 96);
     }
     require(r.session.due == NULL, "records are left");
     return finish(&r);

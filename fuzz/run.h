@@ -4,6 +4,7 @@
 #define FUZZ_RUN_H
 
 #include "tests/linked.h"
+#include "tests/dice.h"
 #include "tests/gaps.h"
 #include "tests/kinds.h"
 
@@ -377,12 +378,6 @@ static inline ipt_where *fuzz_at(const fuzz_run *run)
     return (ipt_where *) run->decoder; /* the first member of each decoder */
 }
 
-static inline uint32_t fuzz_random(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 static inline uint64_t fuzz_hash(const void *bytes, size_t size)
 {
     const uint8_t *p = (const uint8_t *) bytes;
@@ -544,10 +539,10 @@ static inline int fuzz_answer(fuzz_run *run, uint8_t *buffer, size_t size,
     case FUZZ_STATUS:
     case FUZZ_BYTES:
         for (i = 0; i < size; i++)
-            buffer[i] = (uint8_t) fuzz_random(&run->random);
-        if (fuzz_reads(c) == FUZZ_STATUS && fuzz_random(&run->random) % 8 == 0)
-            return (int) fuzz_random(&run->random) % 260 - 130;
-        return 1 + (int) (fuzz_random(&run->random) % size);
+            buffer[i] = (uint8_t) dice_24(&run->random);
+        if (fuzz_reads(c) == FUZZ_STATUS && dice_24(&run->random) % 8 == 0)
+            return (int) dice_24(&run->random) % 260 - 130;
+        return 1 + (int) (dice_24(&run->random) % size);
     default:
         break;
     }
@@ -588,7 +583,7 @@ static inline int fuzz_classify(ipt_code *code, const uint8_t *bytes,
     int status;
 
     FUZZ_CHECK(run, size > 0);
-    if (lie != FUZZ_C_HONEST && fuzz_random(&run->random) % 4 == 0) {
+    if (lie != FUZZ_C_HONEST && dice_24(&run->random) % 4 == 0) {
         if (lie == FUZZ_C_SILENT)
             return IPT_OK;
         if (lie >= FUZZ_C_MORE && lie != FUZZ_C_KINDS)
@@ -635,7 +630,7 @@ static inline uint64_t fuzz_space(const ipt_asid *asid, void *context)
     fuzz_run *run = (fuzz_run *) context;
 
     if (!fuzz_pure(run->c))
-        return fuzz_random(&run->random) % 20;
+        return dice_24(&run->random) % 20;
     return fuzz_mapping(run->c, asid);
 }
 
@@ -669,7 +664,7 @@ static inline uint64_t fuzz_cs_base(const ipt_asid *asid, uint64_t ip,
     FUZZ_CHECK(run, ip <= UINT32_MAX);
     fuzz_sink += asid->cr3;
     if (!fuzz_pure(run->c))
-        return fuzz_random(&run->random) * (uint64_t) 0x100010001;
+        return dice_24(&run->random) * (uint64_t) 0x100010001;
     return fuzz_relative(run->c) ? FUZZ_CS : ip & 0xffff0000u;
 }
 
@@ -748,7 +743,7 @@ static inline int fuzz_give(fuzz_run *run)
         size = loss.at - run->given;
     if (run->way != FUZZ_WHOLE && !c->halves) {
         const uint32_t most = c->piece ? (uint32_t) c->piece : 19;
-        size_t want = c->cut == 0 ? 1 : fuzz_random(&run->random) % most;
+        size_t want = c->cut == 0 ? 1 : dice_24(&run->random) % most;
         want += want == 0 && seg && seg->size == 0; /* not two empty ones */
         size = size < want ? size : want;
     }
@@ -1198,7 +1193,7 @@ static inline void fuzz_setup(fuzz_run *run)
     run->random = c->cut;
     if (c->cut % 2) /* some pages are there at once */
         for (i = 0; i < FUZZ_PAGES / 8; i++)
-            run->present[i] = (uint8_t) fuzz_random(&run->random);
+            run->present[i] = (uint8_t) dice_24(&run->random);
     run->trace.offset = fuzz_begin(c);
     run->trace.open = run->way == FUZZ_FEED || c->flags & FUZZ_OPEN;
     if (run->way != FUZZ_FEED && c->trace_size) {

@@ -10,7 +10,7 @@
 #include "tests/samples.h"
 
 /* The input for a sample: `turn` varies what the sample leaves open. */
-static size_t seed(uint8_t *out, const sample *s, unsigned turn)
+static size_t make_seed(uint8_t *out, const sample *s, unsigned turn)
 {
     const size_t code = sample_hex(out + FUZZ_HEAD, s->code);
     const int trace = sample_trace(out + FUZZ_HEAD + code, s->trace);
@@ -438,7 +438,7 @@ int main(int argc, char **argv)
     save_symbols_files(argv[1]);
     save_hw_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
-        const size_t size = seed(bytes, &samples[i], i);
+        const size_t size = make_seed(bytes, &samples[i], i);
         flow |= !strcmp(samples[i].name, "loop");
         if (!flow)
             save(argv[1], "pkt", samples[i].name, bytes, size);

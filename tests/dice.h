@@ -18,6 +18,13 @@ static inline unsigned dice(unsigned n)
     return (unsigned) (dice_next(&seed) >> 33) % n;
 }
 
+/* 24 bits from a state of the caller's: what inputs of fuzzers stand for. */
+static inline uint32_t dice_24(uint32_t *n)
+{
+    *n = *n * 1664525u + 1013904223u;
+    return *n >> 8;
+}
+
 /* 64 bits. */
 static inline uint64_t dice_bits(void)
 {

@@ -97,7 +97,7 @@ static inline void lockstep_ways(fuzz_case *c, unsigned turn)
         for (way = 0; way < FUZZ_RUN_COUNT; way++) {
             if (!fuzz_useful(lockstep_layers[layer], way))
                 continue;
-            (void) fuzz_random(&turn);
+            (void) dice_24(&turn);
             c->cut = (uint8_t) (turn >> 24);
             c->fuel = (uint8_t) (turn >> 8 & turn >> 16 & 63);
             c->clone = (uint8_t) (turn >> 16 & 0xfe); /* qry: no odd questions */
@@ -123,7 +123,7 @@ static inline void lockstep_cuts(fuzz_case *c, size_t count, unsigned turn)
         lockstep(l, c, FUZZ_RUN_PIECES);
         lockstep(l, c, FUZZ_RUN_FEED);
         for (i = 1; i < c->trace_size && i <= count; i++) {
-            (void) fuzz_random(&turn);
+            (void) dice_24(&turn);
             c->halves = count >= c->trace_size
                             ? i
                             : 1 + (turn >> 4) % (c->trace_size - 1);

@@ -478,7 +478,7 @@ static void make_key(const mutant *m, char *key, size_t room)
     squeeze(becomes, sizeof(becomes), m->with, m->with + strlen(m->with));
     if (!strcmp(m->with, NEGATE)) {
         squeeze(becomes, sizeof(becomes), at, at + m->size);
-        squeeze(becomes, sizeof(becomes), ")", ")" + 1);
+        squeeze(becomes, sizeof(becomes), ")", &")"[1]);
     }
     squeeze(becomes, sizeof(becomes), at + m->size, text + m->to);
     snprintf(key, room, "%s: %s => %s", m->function, trimmed(was),
