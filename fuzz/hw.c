@@ -81,7 +81,8 @@ static int said(const uint8_t *table, int first, int count,
         const uint64_t size = (uint64_t) 4096 << field(e, 6, 9);
         const int last = at + size == r->physical + r->size;
 
-        CHECK(field(e, 12, 51) == at >> 12 && at % size == 0);
+        CHECK(field(e, 12, 51) == at >> 12);
+        CHECK(at % size == 0);
         CHECK((e & ~(uint64_t) 0xffffffffff3c0) == (last ? r->flags : 0));
         CHECK(before != size || size == 4096u << 15
               || (at - before) % (2 * size));
@@ -331,8 +332,10 @@ static void hostile(void)
     CHECK(n >= 0 || wanted < 0 || (uint32_t) wanted > room
           || n == IPT_ERR_ROOM);
     CHECK(n != IPT_ERR_ROOM || wanted < 0 || (uint32_t) wanted > room);
-    for (k = 0; k < n; k++)
-        CHECK(s[k].data == want[k].data && s[k].size == want[k].size);
+    for (k = 0; k < n; k++) {
+        CHECK(s[k].data == want[k].data);
+        CHECK(s[k].size == want[k].size);
+    }
     free(s);
 }
 
