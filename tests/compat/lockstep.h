@@ -58,6 +58,8 @@ static unsigned long seen[D_COUNT];
 enum { QUERY, INSN, BLOCK, PACKET, LAYERS };
 static unsigned long compared[LAYERS];
 
+#define CALLS 4096u
+
 typedef struct subject {
     char name[300];
     struct pt_config config;
@@ -72,6 +74,11 @@ typedef struct subject {
     uint64_t new_at; /* the first packet that 2.0.5 does not know */
     uint64_t at;     /* offset of the packet that is compared */
     const struct flow *flow; /* of theirs; NULL: packets are compared */
+    uint64_t called[CALLS]; /* where calls lead back to that were the same, */
+    unsigned calls;         /* ... the last ones of so many, ... */
+    uint64_t back[64];      /* ... and those that no return has used yet */
+    unsigned depth;
+    uint64_t returned; /* what the last return used; 0: none, or it is none */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;
 
@@ -127,10 +134,16 @@ static int differ(subject *s, const char *what, const char *format, ...)
 }
 
 #define AHEAD 1024 /* bytes */
+#define PLACE 256  /* within which both meet an error of the trace */
+
+static int within(uint64_t bytes, uint64_t a, uint64_t b)
+{
+    return a + bytes > b && b + bytes > a;
+}
 
 static int near(uint64_t a, uint64_t b)
 {
-    return a + AHEAD > b && b + AHEAD > a;
+    return within(AHEAD, a, b);
 }
 
 /* ---- packets ---- */
@@ -663,8 +676,7 @@ static int why_error(const subject *s, flow f[2], int events)
     a = f[0].status;
     b = f[1].status;
     for (int i = 0; i < 2; i++) at[i] = offset_of(&f[i]);
-    if (a < 0 && a == b && (is_of_packet(a) || near(at[0], at[1])))
-        return D_EARLY;
+    if (a < 0 && a == b && within(PLACE, at[0], at[1])) return D_EARLY;
     if (a == -pte_ip_suppressed && b == -pte_noip) return D_EARLY;
     if (a > 0 && a & pts_eos && b == -pte_eos) return D_EARLY;
     if (is_context(b) && (a >= 0 || at[0] >= at[1])) return D_CONTEXT;
@@ -839,18 +851,44 @@ static void more(flow *f)
     f->left = f->block.ninsn;
 }
 
-/* Why both may differ after the last instruction, or at it; -1: nothing. */
-static int why_last(const subject *s)
+/* Calls and returns, of what was the same last. */
+static void keep_calls(subject *s)
 {
     uint8_t raw[15] = {0};
     ipt_code c;
     const int size = image_read(raw, sizeof raw, &image_everywhere, s->last,
                                 s->code);
+    s->returned = 0;
+    if (size <= 0
+        || ipt_classify(&c, raw, (size_t) size, s->mode, NULL) < 0)
+        return;
+    if (c.kind == IPT_INSN_CALL_INDIRECT
+        || (c.kind == IPT_INSN_CALL && c.displacement)) {
+        s->called[s->calls++ % CALLS] = s->last + c.size;
+        s->back[s->depth++ % 64] = s->last + c.size;
+    } else if (c.kind == IPT_INSN_RET && s->depth) {
+        s->returned = s->back[--s->depth % 64];
+    }
+}
+
+/* Has theirs returned to where an earlier call leads back to, while ours has
+ * to where the last one does? */
+static int is_astray(const subject *s, uint64_t at, uint64_t our)
+{
+    if (!s->returned || our != s->returned) return 0;
+    for (unsigned i = 0; i < s->calls && i < CALLS; i++)
+        if (s->called[i] == at) return 1;
+    return 0;
+}
+
+/* Why both may differ after the last instruction, or at it, where they are at
+ * these addresses; -1: nothing. */
+static int why_last(const subject *s, uint64_t at, uint64_t our)
+{
+    uint8_t raw[15] = {0};
+    (void) image_read(raw, sizeof raw, &image_everywhere, s->last, s->code);
     if (s->new_insn || is_new_insn(raw)) return D_INSN;
-    if (size > 0 && ipt_classify(&c, raw, (size_t) size, s->mode, NULL) >= 0
-        && c.kind == IPT_INSN_RET)
-        return D_RETURN;
-    return -1;
+    return is_astray(s, at, our) ? (int) D_RETURN : -1;
 }
 
 static int same_item(subject *s, flow f[2], image *code)
@@ -874,9 +912,11 @@ static int same_item(subject *s, flow f[2], image *code)
             && memcmp(a->raw, b->raw, a->size) == 0) {
             s->last = a->ip;
             s->mode = (uint8_t) a->mode;
+            keep_calls(s);
             return 1;
         }
-        if (explained(s, is_new_insn(b->raw) ? (int) D_INSN : why_last(s)))
+        if (explained(s, is_new_insn(b->raw) ? (int) D_INSN
+                                             : why_last(s, a->ip, b->ip)))
             return 0;
         return differ(s, "instructions", "%llx class %d size %d isid %d%s, "
                       "ours %llx class %d size %d isid %d%s",
@@ -888,7 +928,7 @@ static int same_item(subject *s, flow f[2], image *code)
         if (f[0].at != f[1].at || f[0].block.isid != f[1].block.isid
             || f[0].block.mode != f[1].block.mode
             || f[0].block.speculative != f[1].block.speculative) {
-            if (explained(s, why_last(s))) return 0;
+            if (explained(s, why_last(s, f[0].at, f[1].at))) return 0;
             return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
                           (unsigned long long) f[0].at, f[0].block.isid,
                           (unsigned long long) f[1].at, f[1].block.isid);
@@ -899,6 +939,7 @@ static int same_item(subject *s, flow f[2], image *code)
         s->new_insn |= is_new_insn(raw);
         for (int i = 0; i < 2; i++) walk_block(&f[i], s);
         if (!f[0].left && !f[1].left) s->new_insn = 0;
+        keep_calls(s);
         return 1;
     }
 }
@@ -937,14 +978,17 @@ static int same_status(subject *s, flow f[2], const char *what)
         s->over = 1;
         return 0;
     }
-    if (f[0].layer != QUERY && explained(s, why_last(s))) return 0;
+    if (f[0].layer != QUERY
+        && explained(s, why_last(s, start_of(&f[0]), start_of(&f[1]))))
+        return 0;
+    if (b == -pte_retstack_empty && a >= 0 && explained(s, D_RETURN)) return 0;
     if (f[0].layer != QUERY && b == -pte_nomap
         && ip_of(&f[1]) == (uint32_t) start_of(&f[0])
         && start_of(&f[0]) > UINT32_MAX)
         return !explained(s, D_INSN);
     for (int i = 0; i < 2 && f[0].layer != QUERY; i++) {
         s->last = start_of(&f[i]);
-        if (explained(s, why_last(s))) return 0;
+        if (explained(s, why_last(s, 0, 0))) return 0;
     }
     if (b == -pte_bad_insn && explained(s, D_INSN)) return 0;
     if (b >= 0 && b & pts_event_pending
@@ -965,9 +1009,11 @@ static int same_status(subject *s, flow f[2], const char *what)
 
 /* Synchronise both. Theirs has read ahead an error in a PSB+, and meets it
  * there once more; or it has read ahead all of it, and does not find it. */
-static void sync_both(flow f[2])
+static void sync_both(subject *s, flow f[2])
 {
     const uint64_t before = offset_of(&f[0]);
+    s->calls = s->depth = 0;
+    s->returned = 0;
     for (int i = 0; i < 2; i++) {
         flow_sync(&f[i]);
         f[i].left = 0;
@@ -998,7 +1044,7 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     s->flow = f;
     for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
     while (!s->over && s->steps < limit) {
-        sync_both(f);
+        sync_both(s, f);
         if (!same_status(s, f, "sync") || f[0].status < 0) break;
         if (layer == QUERY && f[0].ip != f[1].ip) differ(s, "sync", "ip");
         if (!same_getters(s, f) || s->over) break;
