@@ -433,6 +433,19 @@ static inline void fuzz_told(fuzz_run *run, int status, int told)
     run->told = status & IPT_LAST ? FUZZ_TOLD_LAST : told;
 }
 
+/* at.mode, as it was before the call, is that of the code at at.ip, unless an
+ * event comes first. Flow may be past an item that was held back, and where it
+ * began, if it ends with a branch. */
+static inline void fuzz_mode(fuzz_run *run, int status, const fuzz_item *item,
+                             const ipt_where *was)
+{
+    if (run->calm && was->ip == item->ip && was->valid & IPT_AT_IP
+        && (run->first || !is_branch(item->kind)))
+        FUZZ_CHECK(run, item->mode == was->mode);
+    run->calm = !run->c->unwanted
+                && !(status & (IPT_EVENT_PENDING | IPT_IP_SUPPRESSED));
+}
+
 /* Nothing came. Where the trace ends, that was said before, unless flow is
  * stepped over, something is left that leads no further, or an event could not
  * look ahead, as in the middle of a _resync. */
@@ -468,6 +481,7 @@ static inline int fuzz_pull(fuzz_run *run, int status,
         FUZZ_CHECK(run, status == IPT_EVENT_FIRST
                             || status & IPT_EVENT_PENDING);
         fuzz_told(run, again, FUZZ_TOLD_EVENT);
+        run->calm = 0;
         fuzz_event(run, &event);
         if (!(again & IPT_EVENT_PENDING)) {
             memset(&event, 0xa5, sizeof(event));
@@ -533,12 +547,14 @@ static inline int fuzz_blk_next(fuzz_run *run)
 {
     ipt_block block;
     fuzz_item item;
+    ipt_where was;
     int status;
 
     if (run->log->count
         && run->log->item[run->log->count - 1].what == FUZZ_SYNC
         && !run->quiet) /* events may be there before the first block */
         (void) fuzz_pull(run, IPT_EVENT_PENDING, fuzz_blk_event);
+    was = *fuzz_at(run);
     memset(&block, 0xa5, sizeof(block));
     status = ipt_blk_next((ipt_blk_decoder *) run->decoder, &block);
     if (status >= 0) {
@@ -559,10 +575,12 @@ static inline int fuzz_blk_next(fuzz_run *run)
         item.kind = block.kind;
         item.size = block.last_size;
         item.mode = block.mode;
+        fuzz_mode(run, status, &item, &was);
         fuzz_told(run, status, FUZZ_TOLD_NOT);
         fuzz_put(run, &item);
         fuzz_path(run, block.kind);
     } else {
+        run->calm &= status > IPT_EVENT_FIRST;
         fuzz_told_end(run, status);
         FUZZ_CHECK(run, fuzz_untouched(&block, sizeof(block)));
         FUZZ_CHECK(run, fuzz_at(run)->error == status);
@@ -731,14 +749,14 @@ static inline int fuzz_insn_next(fuzz_run *run)
 {
     ipt_insn insn;
     fuzz_item item;
-    ipt_asid asid;
+    ipt_where was;
     int status;
 
     if (run->log->count
         && run->log->item[run->log->count - 1].what == FUZZ_SYNC
         && !run->quiet)
         (void) fuzz_pull(run, IPT_EVENT_PENDING, fuzz_insn_event);
-    asid = fuzz_at(run)->asid;
+    was = *fuzz_at(run);
     memset(&insn, 0xa5, sizeof(insn));
     status = ipt_insn_next((ipt_insn_decoder *) run->decoder, &insn);
     if (status >= 0) {
@@ -756,13 +774,15 @@ static inline int fuzz_insn_next(fuzz_run *run)
         item.kind = insn.kind;
         item.size = insn.size;
         item.mode = insn.mode;
+        fuzz_mode(run, status, &item, &was);
         fuzz_insn_check(run, &item);
         if (run->cached && run->c->clone % 4 == 0 && fuzz_pure(run->c))
-            fuzz_bytes(run, &item, &asid);
+            fuzz_bytes(run, &item, &was.asid);
         fuzz_told(run, status, FUZZ_TOLD_NOT);
         fuzz_put(run, &item);
         fuzz_path(run, insn.kind);
     } else {
+        run->calm &= status > IPT_EVENT_FIRST;
         fuzz_told_end(run, status);
         FUZZ_CHECK(run, fuzz_untouched(&insn, sizeof(insn)));
         FUZZ_CHECK(run, fuzz_at(run)->error == status);

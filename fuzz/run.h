@@ -346,6 +346,7 @@ struct fuzz_run {
     uint64_t last;   /* at.sync of the last synchronisation */
     uint64_t path;   /* items since trace was used */
     int told;        /* FUZZ_TOLD_: did the last item or event say IPT_LAST? */
+    int calm;        /* no event waits: what comes next is in at.mode */
     uint64_t resyncs;
     fuzz_item before; /* the instruction before; what 0: none */
     uint32_t calls;   /* of config.read */
@@ -1018,6 +1019,7 @@ static inline int fuzz_forward(fuzz_run *run, int once)
     run->last = at->sync;
     run->before.what = 0;
     run->told = FUZZ_TOLD_NONE;
+    run->calm = 0;
     run->path = 0;
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;
@@ -1039,6 +1041,7 @@ static inline int fuzz_resync(fuzz_run *run)
     FUZZ_CHECK(run, ++run->resyncs <= 4 * run->given + 64);
     run->before.what = 0;
     run->told = FUZZ_TOLD_NONE;
+    run->calm = 0;
     run->path = 0;
     memset(&item, 0, sizeof(item));
     item.what = FUZZ_SYNC;
@@ -1123,6 +1126,7 @@ static inline void fuzz_jump(fuzz_run *run)
         const uint64_t offset = at->offset;
         run->before.what = 0;
         run->told = FUZZ_TOLD_NONE;
+    run->calm = 0;
         run->path = 0;
         run->fuel = FUZZ_WORK;
         status = i & 1 ? run->layer->next(run)
@@ -1302,6 +1306,7 @@ static inline void fuzz_use(fuzz_run *run)
     run->stop = 0;
     run->before.what = 0;
     run->told = FUZZ_TOLD_NONE;
+    run->calm = 0;
     run->path = 0;
 }
 
