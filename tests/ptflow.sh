@@ -76,6 +76,30 @@ for time in none cyc; do
     fi
 done
 
+# A file without trace of PT, as perf record without -e intel_pt makes it, is no
+# success; its threads are shown nonetheless.
+no_trace() {
+    # shellcheck disable=SC2016 # perl
+    perl -0777 -pe '
+        my ($at, $size) = unpack("x40 Q Q", $_);
+        for (my $end = $at + $size; $at < $end;) {
+            my ($type, $left) = unpack("L x2 S", substr($_, $at, 8));
+            $at += $left, next if $type != 71; # AUXTRACE, and its bytes
+            $left += unpack("Q", substr($_, $at + 8, 8));
+            for (my $n; $left; $at += $n, $left -= $n) {
+                $n = $left < 32768 ? $left : 32768;
+                substr($_, $at, 8) = pack("L S S", 1000, 0, $n);
+            }
+        }' none.data >plain.data
+    for tool in ptflow ptprof; do
+        "$build/$tool" plain.data >got 2>err
+        [ $? -eq 1 ] && [ ! -s got ] && grep -q "no trace in it: perf" err ||
+            return 1
+    done
+    flow --threads plain.data | grep -q tree
+}
+check "a file without trace" no_trace
+
 executed() {
     for list in "$1"/*.u64; do
         tid=$(basename "$list" .u64)

@@ -767,6 +767,8 @@ static int run(ptflow *p)
     status = session_open(&p->session, p->opt.file);
     if (status) return status;
     if (p->opt.list_threads) return print_threads(p);
+    status = session_has_trace(&p->session);
+    if (status) return status;
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
     start_workers(p);

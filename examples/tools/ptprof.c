@@ -1342,6 +1342,7 @@ static int run(ptprof *p)
         return 1;
     }
     status = session_open(&p->session, p->opt.file);
+    if (status == 0) status = session_has_trace(&p->session);
     if (status == 0) status = choose_cost(p);
     if (status) return status;
     if (p->opt.histogram) p->wanted = add_name(p, p->opt.histogram);

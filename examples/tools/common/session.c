@@ -468,6 +468,14 @@ void session_prints(session *s)
     if (s->is_screen && isatty(1)) wipe(s);
 }
 
+int session_has_trace(const session *s)
+{
+    if (s->threads.queues.queue_count) return 0;
+    fprintf(stderr, "%s: there is no trace in it: perf record -e intel_pt//u "
+                    "makes one, or ptcapture.\n", s->args->program);
+    return 1;
+}
+
 int session_run(session *s)
 {
     const int status = threads_run(&s->threads);

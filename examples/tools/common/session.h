@@ -131,6 +131,9 @@ int session_parse(tool_args *args, session *s, const char *help,
  * may be changed before it. */
 int session_open(session *s, const char *name);
 
+/* Is there anything to decode? 0; without any it is said, and 1. */
+int session_has_trace(const session *s);
+
 /* Decode. 0, or the exit status. */
 int session_run(session *s);
 
