@@ -153,10 +153,14 @@
  *   replace    another. A run takes the first empty line of its group, as
  *              ipti_cache_find stops there; one that goes is given to
  *              ipti_cache_lose, or an invalidation misses it; names stay where
- *              they are. ipti_name_put and ipti_bytes_put take the place of
- *              runs, too. [cov]: ipti_memo_insert, ipti_memo_name. None
- *              changes what is decoded: make hashes. Tests: tests/cache.c,
- *              cov.c.
+ *              they are, and have no space in key_. Lines of bytes may go as
+ *              runs do: they have no mode in key_, and their count_ is of no
+ *              meaning. ipti_name_put and ipti_bytes_line take the place of
+ *              runs, too. That a run is used, ipti_cache_find and _follow see.
+ *              [cov]: ipti_memo_insert, which has to keep noise_; there any
+ *              line of a set will do except a name, ipti_memo_name's. Nothing
+ *              of it changes what is decoded: make hashes. Tests:
+ *              tests/cache.c, cov.c.
  */
 
 #ifndef IPT_IMPL_H
@@ -9951,8 +9955,6 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     while (decoder->learn_.state == IPTI_COV_LEARNING
            && (ipti_next_tnt(&w->next)
                || (w->next.has_tip && !w->next.has_event))) {
-        tnt = w->next.tnt;
-        top = w->calls.top;
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
@@ -9962,6 +9964,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
                 decoder->learn_.state = IPTI_COV_ENDED;
         } else {
+            tnt = w->next.tnt;
+            top = w->calls.top;
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
@@ -9976,13 +9980,16 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     }
 }
 
-/* A step of the walk, while a line is learned. Fails at a deferred TIP, too:
- * the leg does not keep the order of packets that matters there. */
+/* A leap and a step of the walk, while a line is learned. Fails at a deferred
+ * TIP, too: the leg does not keep the order of packets that matters there. */
 static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     int status;
 
+    ipti_cov_leap(decoder);
+    if (decoder->learn_.state == IPTI_COV_ENDED || !ipti_next_any(&w->next))
+        return IPT_OK;
     ipti_item_unsettled(&w->item, 0);
     status = ipti_cov_ready(decoder);
     if (status <= 0)
@@ -10008,13 +10015,9 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
 
     decoder->learn_.frames = decoder->learn_.peak = 0;
     decoder->learn_.state = IPTI_COV_LEARNING;
-    for (;;) {
-        ipti_cov_leap(decoder);
-        if (status < 0 || decoder->learn_.state == IPTI_COV_ENDED
-            || !ipti_next_any(&w->next))
-            break;
+    while (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING
+           && ipti_next_any(&w->next))
         status = ipti_cov_learn_step(decoder);
-    }
     if (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING) {
         ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
         line->key_ |= IPTI_COV_DONE;
@@ -10848,7 +10851,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
         }
         leg->ip = ip;
         leg->tnt = ipti_cov_left(tnt, n);
-        if (!leg->full || leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
+        if (leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
             return;
         leg->p = leg->next;
         leg->held = tnt = leg->tnt;
