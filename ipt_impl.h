@@ -123,8 +123,8 @@
  *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
  *              case of ipti_evt_rest, or of ipti_evt_dispatch if it takes more
  *              than a record; ipti_evt_skd010, if it may come between an OVF
- *              and its IP. [strings], ptdump, pttc. Tests: golden bytes in
- *              tests/pkt.c.
+ *              and its IP. [strings], ptdump, pttc, compat/libipt/packet.c.
+ *              Tests: golden bytes in tests/pkt.c, samples.h.
  *   An event   ipt.h: IPT_EVT_ and its member of u. [evt]: the packet pushes a
  *              record, ipti_evt_aside if it needs no IP, ipti_evt_take if a FUP
  *              may follow. Its payload is in data[0] and arg[0] to arg[3]: if
@@ -136,8 +136,9 @@
  *              instruction causes one, and ALL has all of them. [walk]:
  *              ipti_event_inside, if nobody wants it while flow is hidden;
  *              ipti_walk_apply, if it changes flow, and ipti_resync_event, if
- *              it does so without an IP. [gen], [strings], ptxed, ptparallel.
- *              Tests: tests/evt.c, bind.c, insn.c, fuzz/layers.h.
+ *              it does so without an IP. [gen], [strings], ptxed, ptparallel,
+ *              compat/libipt/config.c. Tests: tests/evt.c, bind.c, insn.c,
+ *              flow.h, fuzz/layers.h.
  *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
  *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
  *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is
