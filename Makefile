@@ -100,13 +100,6 @@ $(BUILD)/%: %.c $(HEADERS)
 $(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
     tests/*.c fuzz/*.c)): $(COMMON:%=examples/tools/common/%.c)
 
-# ---- demo ----
-
-demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
-	+@$(SUB) tools
-	@DEMO_FLAGS="$(DEMO_FLAGS)" sh $(CHECK_DIR)/demo.sh $(BUILD) \
-	    $(DEMO_RECORDING) $(DEMO_CMD)
-
 # ---- tests ----
 
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
@@ -153,7 +146,7 @@ include tests/compat/compat.mk  # compat, test-compat
 include tests/mock/mock.mk  # test-perf, test-capture
 include tests/bench/bench.mk  # bench, bench-...
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
-include $(CHECK_DIR)/views.mk  # test-views, picture
+include $(CHECK_DIR)/views.mk  # demo, test-views, picture
 
 fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh

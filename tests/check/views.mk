@@ -1,4 +1,9 @@
-# views.mk: targets about pictures. Part of ../../Makefile.
+# views.mk: the demo, and targets about pictures. Part of ../../Makefile.
+
+demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
+	+@$(SUB) tools
+	@DEMO_FLAGS="$(DEMO_FLAGS)" sh $(CHECK_DIR)/demo.sh $(BUILD) \
+	    $(DEMO_RECORDING) $(DEMO_CMD)
 
 test-views: tools  ## Other people's programs read what ptprof writes
 	@CC="$(CC)" $(RUN) tests/views.sh
