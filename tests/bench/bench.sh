@@ -183,7 +183,7 @@ compat() {
         $3 == "on ipt" { items[$1, $2] = $4; ours[$1, $2] = $5; next }
         {
             floor = $2 == "compat blk call" ? 2 : 1
-            if ($2 ~ /call/ && $4 < 1000) floor = 0.95
+            if ($2 ~ /call/ && $4 < 1000) floor = 0.9
             ratio = ours[$1, $2] ? $5 / ours[$1, $2] : 0
             judge($4 == items[$1, $2] && $4 > 0 && ratio >= floor,
                 $1 " " $2 ": " $4 " items, " sprintf("%.2f", ratio) " of " floor)
