@@ -7088,7 +7088,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return status;
     w->code.count = w->code.run.count_;
     w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
-    w->not_plain = !w->place.space || config->fuel || w->unproven
+    w->not_plain = !w->place.space || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
@@ -7940,18 +7940,29 @@ static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
                && !w->next.has_event);
 }
 
-/* A call succeeds: is there nothing to be looked at but flow? */
-static inline int ipti_walk_calm(const ipt_walk_ *w)
+/* What calm and code.whole are where flow just goes on: with fuel there is more
+ * to do for a run. */
+enum { IPTI_FLOWS = 1, IPTI_BURNS };
+
+static inline uint8_t ipti_walk_going(const ipt_walk_ *w)
 {
-    return !w->marks.lead && !w->out.count && !w->out.waiting
-           && !w->item.unsettled && !w->next.has_event && !w->code.count
-           && !w->not_plain;
+    return w->cur.config->fuel ? IPTI_BURNS : IPTI_FLOWS;
+}
+
+/* A call succeeds: is there nothing to be looked at but flow? */
+static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
+{
+    const int calm = !w->marks.lead && !w->out.count && !w->out.waiting
+                     && !w->item.unsettled && !w->next.has_event
+                     && !w->code.count && !w->not_plain;
+
+    return calm ? ipti_walk_going(w) : 0;
 }
 
 /* Does it just go on from flow's ip? */
-static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w)
+static IPTI_HOT int ipti_walk_flows(const ipt_walk_ *w, uint8_t calm)
 {
-    return w->calm && w->place.version == w->cache->version_;
+    return w->calm == calm && w->place.version == w->cache->version_;
 }
 
 #define IPTI_LINE_MASK UINT64_MAX /* no line goes on after its last address */
@@ -8070,9 +8081,9 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
     if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
-        && !(w->code.run.last_ & IPTI_CUT))
-        ipti_code_flows(&w->code, 0,
-                        (uint8_t) ipti_walk_whole(w, &w->code.run));
+        && !(w->code.run.last_ & IPTI_CUT)
+        && ipti_walk_whole(w, &w->code.run))
+        ipti_code_flows(&w->code, 0, ipti_walk_going(w));
     return status;
 }
 
@@ -8610,8 +8621,10 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
 
     while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
         const uint64_t offset = ipti_walk_offset(w);
-        if (!ipti_walk_leap(w, &decoder->at, run))
+        if (ipti_fuel_empty(w->cur.config)
+            || !ipti_walk_leap(w, &decoder->at, run))
             return 0;
+        ipti_fuel_burn(w->cur.config, run->count_);
         if (block->count)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
@@ -8700,18 +8713,31 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     if (IPTI_LIKELY(status >= 0)) {
         *block = decoder->block_;
         decoder->block_.count = 0;
-        decoder->walk_.calm = (uint8_t) ipti_walk_calm(&decoder->walk_);
+        decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
     }
     return status;
 }
 
-/* The way for blocks of whole runs, where flow just goes on. NULL: the run is
- * not the one that followed last time and has to be looked for. */
+/* The way for blocks of whole runs, where flow just goes on. NULL: there is
+ * fuel to burn, or the run is not the one that followed last time and has to be
+ * looked for. With fuel the short way is taken here, while it leaves a bit. */
 static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = w->next.tnt_offset;
 
+    if (w->calm == IPTI_BURNS) {
+        run = ipti_walk_likely(w);
+        if (IPTI_LIKELY(ipti_walk_plain(w, run) && w->next.tnt >= 4
+                        && !ipti_fuel_empty(w->cur.config))) {
+            ipti_fuel_burn(w->cur.config, run->count_);
+            ipti_walk_cond(w, run, IPTI_LINE_MASK);
+            ipti_blk_set(w, block, run, offset);
+            decoder->at.ip = w->flow.ip;
+            return IPT_OK;
+        }
+    }
     if (!ipti_walk_flow(w, &decoder->at)
         || !ipti_blk_more(decoder, run ? run : ipti_walk_seek(w)))
         return ipti_blk_slow(decoder, block);
@@ -8756,8 +8782,10 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
     if (IPTI_UNLIKELY(!block))
         return IPT_ERR_ARG;
     w = &decoder->walk_;
-    if (IPTI_UNLIKELY(!ipti_walk_flows(w)))
-        return ipti_blk_slow(decoder, block);
+    if (IPTI_UNLIKELY(!ipti_walk_flows(w, IPTI_FLOWS)))
+        return ipti_walk_flows(w, IPTI_BURNS)
+                   ? ipti_blk_run(decoder, block, NULL)
+                   : ipti_blk_slow(decoder, block);
     run = ipti_walk_likely(w);
     if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
         return ipti_blk_run(decoder, block, run);
@@ -8956,7 +8984,20 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     w->tally.counted = 0;
     w->code.count = w->code.run.count_;
     w->code.simple = (uint8_t) (w->code.run.count_ - 1);
-    w->code.whole = 1;
+    w->code.whole = IPTI_FLOWS;
+    return 1;
+}
+
+/* With fuel: burn it for all of the run that comes next, and take that up. */
+static IPTI_APART int ipti_insn_burn(ipt_insn_decoder *decoder)
+{
+    ipt_walk_ *w = &decoder->walk_;
+
+    if (ipti_fuel_empty(w->cur.config)
+        || !ipti_insn_enter(decoder, ipti_walk_line(w)))
+        return 0;
+    ipti_fuel_burn(w->cur.config, w->code.count);
+    ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
     return 1;
 }
 
@@ -8975,7 +9016,10 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     }
     ipti_insn_set(decoder, insn);
     decoder->at.ip = w->flow.ip;
-    if (w->not_plain || !ipti_insn_enter(decoder, ipti_walk_line(w)))
+    if (w->not_plain
+        || !(w->cur.config->fuel
+                 ? ipti_insn_burn(decoder)
+                 : ipti_insn_enter(decoder, ipti_walk_line(w))))
         ipti_code_none(&w->code);
     return IPT_OK;
 }
@@ -8999,7 +9043,9 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (IPTI_UNLIKELY(!w->code.whole || w->place.version != *w->valid))
+    const uint8_t whole = w->code.whole;
+
+    if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
     ipti_code_flows(&w->code, w->code.simple, 0);
     if (!ipti_walk_plain(w, &w->code.run))
@@ -9008,7 +9054,8 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (!ipti_next_tnt(&w->next))
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
-    if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
+    if (whole == IPTI_FLOWS ? !ipti_insn_enter(decoder, ipti_walk_likely(w))
+                            : !ipti_insn_burn(decoder))
         return ipti_insn_load(decoder, insn);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
@@ -9951,7 +9998,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     uint64_t tnt;
     uint8_t top;
 
-    if (w->not_plain || w->code.count || w->place.version != *w->valid)
+    if (w->not_plain || w->cur.config->fuel || w->code.count
+        || w->place.version != *w->valid)
         return;
     while (decoder->learn_.state == IPTI_COV_LEARNING
            && (ipti_next_tnt(&w->next)

@@ -794,6 +794,90 @@ TEST(fuel_bounds_work)
     }
 }
 
+/* nop, nop, jcc to the first, jmp to the first. */
+static int read_loop(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    static const uint8_t code[] = {0x90, 0x90, 0x74, 0xfc, 0xeb, 0xfa};
+    size_t n = 0;
+
+    (void) asid;
+    (void) context;
+    for (; n < size && ip - 0x1000 + n < sizeof(code); n++)
+        buffer[n] = code[ip - 0x1000 + n];
+    return (int) n;
+}
+
+/* Decode, in portions of fuel; returns what is burned for instructions, and how
+ * many there were. */
+static uint64_t burned(const ipt_trace *trace, ipt_cache *code, int blocks,
+                       uint64_t portion, uint64_t *count)
+{
+    static ipt_insn_decoder insns;
+    static ipt_blk_decoder blks;
+    uint64_t fuel = portion;
+    uint64_t given = portion;
+    ipt_config config = {0};
+    ipt_block block;
+    ipt_insn insn;
+    int status;
+
+    config.read = read_loop;
+    config.fuel = &fuel;
+    *count = 0;
+    if (blocks) {
+        CHECK_EQ(ipt_blk_init(&blks, &config, trace, code), IPT_OK);
+        status = ipt_blk_sync_set(&blks, 0);
+    } else {
+        CHECK_EQ(ipt_insn_init(&insns, &config, trace, code), IPT_OK);
+        status = ipt_insn_sync_set(&insns, 0);
+    }
+    while (status >= 0 || status == IPT_BUDGET || status == IPT_EVENT_FIRST) {
+        if (status == IPT_BUDGET) {
+            CHECK_EQ(fuel, 0);
+            given += fuel = portion;
+        }
+        status = blocks ? ipt_blk_next(&blks, &block)
+                        : ipt_insn_next(&insns, &insn);
+        if (status >= 0) *count += blocks ? block.count : 1;
+    }
+    CHECK_EQ(status, IPT_END);
+    CHECK(given - fuel >= trace->seg->size / 16);
+    return given - fuel - trace->seg->size / 16;
+}
+
+/* From a cache that holds all code, instructions cost a unit each, whether they
+ * go the quick way or not. A run longer than the fuel takes the rest of it. */
+TEST(fuel_of_instructions)
+{
+    static const char head[] = "\x02\x82\x02\x82\x02\x82\x02\x82"
+                               "\x02\x82\x02\x82\x02\x82\x02\x82"
+                               "\x99\x01\x7d\x00\x10\x00\x00\x00\x00\x02\x23";
+    static uint8_t bytes[400];
+    ipt_segment piece = {bytes, sizeof(bytes)};
+    ipt_trace trace = {&piece, 1, 0, 0};
+    uint64_t want, count, all;
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t) (i * 6 % 249 | 0x80) & 0xfe;
+    memcpy(bytes, head, sizeof(head) - 1);
+    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    (void) burned(&trace, &cache, 0, 1000000, &want);
+    CHECK(want > 6000);
+    for (int blocks = 0; blocks < 2; blocks++) {
+        all = burned(&trace, &cache, blocks, 1000000, &count);
+        CHECK_EQ(count, want);
+        CHECK(all >= want);
+        CHECK(all <= want + 3);
+        for (uint64_t portion = 1; portion < 60; portion += 1 + portion / 4) {
+            all = burned(&trace, &cache, blocks, portion, &count);
+            CHECK_EQ(count, want);
+            CHECK(all <= want + 3);
+            CHECK(all >= want / 4);
+        }
+    }
+}
+
 /* ---- pages that come later ---- */
 
 /* Instructions that straddle pages; each page is asked for once, in order. */
@@ -1402,6 +1486,7 @@ int main(void)
     RUN(answers);
     RUN(endless_nops);
     RUN(fuel_bounds_work);
+    RUN(fuel_of_instructions);
     RUN(pages);
     RUN(read_ahead);
     RUN(two_mappings);
