@@ -2685,6 +2685,7 @@ struct ipt_cov_decoder {
     uint64_t slow_;   /* walk up to this offset, at least */
     uint8_t gave_up_; /* a missing page */
     uint8_t syncing_; /* in _resync */
+    uint8_t begun_;   /* `begin` is known */
     uint8_t fast_;    /* the memo is of use */
 };
 

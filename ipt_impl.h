@@ -8621,10 +8621,10 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
 
     while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
         const uint64_t offset = ipti_walk_offset(w);
-        if (ipti_fuel_empty(w->cur.config)
-            || !ipti_walk_leap(w, &decoder->at, run))
+        if (!ipti_walk_leap(w, &decoder->at, run))
             return 0;
-        ipti_fuel_burn(w->cur.config, run->count_);
+        if (w->calm != IPTI_FLOWS)
+            ipti_fuel_burn(w->cur.config, run->count_);
         if (block->count)
             ipti_blk_add(decoder, run->count_, offset, run->last_);
         else
@@ -8635,6 +8635,8 @@ static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
         ipti_item_unsettled(&w->item, !flows);
         if (!flows || full || w->not_plain)
             return flows;
+        if (w->calm != IPTI_FLOWS && ipti_fuel_empty(w->cur.config))
+            return 0;
         run = ipti_walk_line(w);
     }
     return 0;
@@ -8728,9 +8730,10 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
     const uint64_t offset = w->next.tnt_offset;
 
     if (w->calm == IPTI_BURNS) {
+        if (ipti_fuel_empty(w->cur.config))
+            return ipti_blk_slow(decoder, block);
         run = ipti_walk_likely(w);
-        if (IPTI_LIKELY(ipti_walk_plain(w, run) && w->next.tnt >= 4
-                        && !ipti_fuel_empty(w->cur.config))) {
+        if (IPTI_LIKELY(ipti_walk_plain(w, run) && w->next.tnt >= 4)) {
             ipti_fuel_burn(w->cur.config, run->count_);
             ipti_walk_cond(w, run, IPTI_LINE_MASK);
             ipti_blk_set(w, block, run, offset);
@@ -10602,6 +10605,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
     ipti_calls_clear(&w->calls);
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
+    decoder->at.valid |= IPT_AT_SYNC;
 }
 
 /* The leg was passed. Returns 0 if the walk has to go on. */
@@ -11123,10 +11127,10 @@ IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace)
 static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const int first = !(decoder->at.valid & IPT_AT_SYNC);
     const int status = ipti_sync_forward(&w->cur, &decoder->at);
 
-    if (first && (status >= 0 || status == IPT_END)) {
+    if (!decoder->begun_ && (status >= 0 || status == IPT_END)) {
+        decoder->begun_ = status >= 0;
         if (status < 0) /* nothing is decoded, of all that there is */
             decoder->at.offset = ipti_cur_piece_end(&w->cur);
         if (decoder->begin != decoder->at.offset)
@@ -11215,8 +11219,10 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
     if (status < 0)
         return status;
     status = ipti_walk_start(&decoder->walk_, &decoder->at, 0, start);
-    if (status >= 0)
+    if (status >= 0) {
         decoder->begin = start->offset;
+        decoder->begun_ = 1;
+    }
     return status;
 }
 

@@ -2225,6 +2225,55 @@ TEST(C2_start)
     assumed_mode = 0;
 }
 
+/* A run begun without a PSB, and an error that only a PSB helps against, before
+ * the first one or after it: `begin` and verdict are as they were, and what
+ * passed a PSB+ says so, memo or not. */
+TEST(C2_start_and_an_error)
+{
+    static const ipt_packet leg[] = {TNT(2, 2), TIP(0x1000)},
+                            psb[] = {PSB, FUP(0x1000), PSBEND};
+    ipt_start from = {0};
+    from.ip = 0x1000;
+    from.mode = IPT_MODE_64;
+    from.enabled = 1;
+    for (int way = 0; way < 4; way++) {
+        ipt_where at[2];
+        for (int memo_ = 0; memo_ < 2; memo_++) {
+            build_all(&b, leg, LENGTH(leg));
+            for (int part = 0; part < 4; part++) {
+                if (part == 3) { /* there is no such packet */
+                    b.bytes[b.size++] = 0x02;
+                    b.bytes[b.size++] = 0xff;
+                    build_put(&b, &leg[0]); /* is lost */
+                }
+                if (part == 3 || part & way)
+                    for (size_t i = 0; i < LENGTH(psb); i++)
+                        build_put(&b, &psb[i]);
+                for (size_t i = 0; i < 20 * LENGTH(leg); i++)
+                    build_put(&b, &leg[i % LENGTH(leg)]);
+            }
+            const ipt_segment piece = {b.bytes, b.size};
+            const ipt_trace trace = {&piece, 1, 0, 0};
+            loop_init(&kept, 0, 0, memo_ ? 64 : 0);
+            kept.config.read = spaces_read;
+            kept.config.mode = IPT_MODE_64;
+            CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov,
+                                  &trace, NULL), IPT_OK);
+            CHECK_EQ(ipt_cov_start(&kept.decoder, &from), IPT_OK);
+            CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_ERR_OPCODE);
+            CHECK_EQ(kept.decoder.at.valid & IPT_AT_SYNC,
+                     way ? IPT_AT_SYNC : 0);
+            CHECK_EQ(ipt_cov_resync(&kept.decoder), IPT_OK);
+            CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+            CHECK_EQ(kept.decoder.verdict, IPT_COV_ERROR);
+            CHECK_EQ(kept.decoder.begin, 0);
+            CHECK_EQ(kept.decoder.misses + kept.decoder.hits > 0, memo_);
+            at[memo_] = kept.decoder.at;
+        }
+        CHECK(ends_same(&at[0], &at[1]));
+    }
+}
+
 /* A PSB+ without MODE.Exec: with a mode assumed, the run of one that has it,
  * and a MODE.Exec that says otherwise later is no contradiction. */
 TEST(C2_assumed_mode)
@@ -2744,6 +2793,7 @@ int main(void)
     RUN(R9_nowhere_to_begin);
     RUN(C2_start);
     RUN(C2_assumed_mode);
+    RUN(C2_start_and_an_error);
     RUN(R5_memo_is_emptied_in_parts);
     RUN(V3_arguments);
     RUN(V3_shapes_of_psb);
