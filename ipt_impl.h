@@ -6640,6 +6640,12 @@ static IPTI_HOT int ipti_next_tnt(const ipt_next_ *next)
     return next->tnt != IPTI_TNT_NONE;
 }
 
+/* Are there two? */
+static IPTI_HOT int ipti_next_two(const ipt_next_ *next)
+{
+    return next->tnt << 2 != 0;
+}
+
 /* Is there a TNT bit or the target of a TIP? */
 static IPTI_HOT int ipti_next_flow(const ipt_next_ *next)
 {
@@ -8720,6 +8726,19 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     return status;
 }
 
+/* Hand out a run that ends with a conditional branch, which has a TNT bit. */
+static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
+                                  const ipt_cache_line *run)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = w->next.tnt_offset;
+
+    ipti_walk_cond(w, run, IPTI_LINE_MASK);
+    ipti_blk_set(w, block, run, offset);
+    decoder->at.ip = w->flow.ip;
+    return IPT_OK;
+}
+
 /* The way for blocks of whole runs, where flow just goes on. NULL: there is
  * fuel to burn, or the run is not the one that followed last time and has to be
  * looked for. With fuel the short way is taken here, while it leaves a bit. */
@@ -8727,18 +8746,14 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t offset = w->next.tnt_offset;
 
     if (w->calm == IPTI_BURNS) {
         if (ipti_fuel_empty(w->cur.config))
             return ipti_blk_slow(decoder, block);
         run = ipti_walk_likely(w);
-        if (IPTI_LIKELY(ipti_walk_plain(w, run) && w->next.tnt >= 4)) {
+        if (IPTI_LIKELY(ipti_walk_plain(w, run) && ipti_next_two(&w->next))) {
             ipti_fuel_burn(w->cur.config, run->count_);
-            ipti_walk_cond(w, run, IPTI_LINE_MASK);
-            ipti_blk_set(w, block, run, offset);
-            decoder->at.ip = w->flow.ip;
-            return IPT_OK;
+            return ipti_blk_cond(decoder, block, run);
         }
     }
     if (!ipti_walk_flow(w, &decoder->at)
@@ -8751,34 +8766,29 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
     return IPT_OK;
 }
 
-/* A run that is a block was passed, and used the last TNT bit: hand it out if
- * flow just goes on after it. */
+/* Hand out one that uses the last TNT bit, if flow just goes on after it. */
 static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
                                       ipt_block *block,
-                                      const ipt_cache_line *run,
-                                      uint64_t offset)
+                                      const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
 
+    (void) ipti_blk_cond(decoder, &decoder->block_, run);
     if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
-        ipti_blk_set(w, block, run, offset);
+        *block = decoder->block_;
+        decoder->block_.count = 0;
         decoder->at.ip = w->flow.ip;
         return IPT_OK;
     }
-    ipti_blk_set(w, &decoder->block_, run, offset);
     ipti_item_full(&w->item, 1);
     ipti_item_unsettled(&w->item, 1);
     return ipti_blk_slow(decoder, block);
 }
 
-/* The short way is for a run that ends in a conditional branch, while there are
- * bits. What may have to wait for trace, or for events, goes through _settle,
- * _run and _slow. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
     const ipt_cache_line *run;
     ipt_walk_ *w;
-    uint64_t offset;
 
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
@@ -8792,13 +8802,9 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
     run = ipti_walk_likely(w);
     if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
         return ipti_blk_run(decoder, block, run);
-    offset = w->next.tnt_offset;
-    ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    if (!ipti_next_tnt(&w->next))
-        return ipti_blk_settle(decoder, block, run, offset);
-    ipti_blk_set(w, block, run, offset);
-    decoder->at.ip = w->flow.ip;
-    return IPT_OK;
+    return IPTI_LIKELY(ipti_next_two(&w->next))
+               ? ipti_blk_cond(decoder, block, run)
+               : ipti_blk_settle(decoder, block, run);
 }
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)

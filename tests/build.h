@@ -113,12 +113,14 @@ enum {
     APPEND, /* open, a piece of one byte is appended at each */
     DROP,   /* the same, and pieces below at.release are taken away */
     FUEL,   /* one unit of fuel, refilled at each IPT_BUDGET */
+    PLENTY, /* more fuel than it takes */
     CLONE,  /* the decoder is moved by memcpy before each call */
     WAYS
 };
 
 static const char *const way_names[] = {"whole", "pieces", "threes", "grow",
-                                        "append", "drop", "fuel", "clone"};
+                                        "append", "drop", "fuel", "much fuel",
+                                        "clone"};
 
 typedef struct feed {
     ipt_config config;
@@ -171,8 +173,8 @@ static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size,
     feed_pieces(f, bytes, at, size, step);
     if (!size) feed_piece(f, NULL, 0);
     f->trace.count = (uint32_t) f->count;
-    f->fuel = 1;
-    if (way == FUEL) f->config.fuel = &f->fuel;
+    f->fuel = way == PLENTY ? 1000000 : 1;
+    if (way == FUEL || way == PLENTY) f->config.fuel = &f->fuel;
     if (way == GROW || way == APPEND || way == DROP) {
         f->trace.open = 1;
         f->trace.count = way == GROW;
