@@ -28,7 +28,7 @@
  *       // IPT_END: done. IPT_ERR_STATE: _init failed. Else see decoder.at.
  *
  *   To decode a stream, with trace.open = 1, config.fuel = &fuel, and recovery
- *   from errors (a VM exit handler returns where this calls more()):
+ *   from errors (a VM exit handler returns for more(), fuel and missing pages):
  *
  *       int (*find)(ipt_insn_decoder *) = ipt_insn_sync_forward;
  *       do {
@@ -41,7 +41,7 @@
  *               more(&trace);                   // append, or open = 0
  *           else if (status == IPT_BUDGET)
  *               fuel = 10000;                   // when there is time
- *           else if (status != IPT_END)         // an error, a missing page
+ *           else if (status != IPT_END)         // error, page given up
  *               find = find ? ipt_insn_sync_forward : ipt_insn_resync;
  *       } while (status != IPT_END && status != IPT_ERR_STATE);
  *
@@ -59,8 +59,8 @@
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
  *   The first five have the same verbs: _init, _sync_forward, _sync_backward,
- *   _sync_set, _next. Coverage takes a whole trace in one call. All six read an
- *   ipt_trace under an ipt_config. Hot traces are made of blocks that you feed.
+ *   _sync_set, _next. Only queries have no _next. Coverage takes a trace in one
+ *   call. All six read an ipt_trace under an ipt_config. You feed hot traces.
  *
  * CONTRACT
  *
@@ -79,14 +79,14 @@
  *             all decoders that share it. In parallel they may share a trace,
  *             and a config without fuel whose callbacks may run in parallel.
  *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2 or
- *             -Os on x86-64, without your callbacks). Every loop over a _next
- *             ends on every finite trace. config.fuel bounds each call's work.
+ *             -Os on x86-64, without your callbacks). A loop over a _next that
+ *             stops at errors ends on a finite trace; fuel bounds each call.
  *   Trace     bytes are only read, and only inside the pieces you gave. Forward
  *             decoding never reads below at.release again.
  *
  * STATUS
  *
- *   Every function returns an int, except those for texts.
+ *   Every function returns an int, except for texts and ipt_rtit_ctl_missing.
  *     >= 0         success: what the function says it writes was written. Bits:
  *                  IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST, and, after
  *                  the end of the trace, IPT_UNPROVEN
@@ -139,22 +139,22 @@
  *
  * IN PARALLEL
  *
- *   A trace can be cut at any PSB and its parts decoded in parallel, each with
- *   a decoder and a cache of its own: no branch is in flight across a PSB, and
- *   a PSB empties the return stack. To join two parts, let decoder A, which
- *   comes from before the PSB, go on past it; B synchronises at the PSB, which
- *   is A's at.sync. Both give the same event with IPT_EVENT_SEAM. Compare the
- *   first instruction after it that takes trace (JCC, RET, ...): if ip, mode,
- *   address space (at.asid before its _next) and IPT_FLOW_SPECULATIVE are the
- *   same in A and B, so is all that follows. Use A up to that instruction, then
- *   B. If they differ, or if there is no such event, use A up to a later PSB.
- *   Before the join only A is right, for only A knows:
+ *   A trace can be cut at any PSB, which ipt_pkt_sync_forward finds, and its
+ *   parts decoded in parallel, each with a decoder and a cache of its own: no
+ *   branch is in flight across a PSB, and a PSB empties the return stack. To
+ *   join two parts, let B begin at the PSB by _sync_set, and let A, which comes
+ *   from before it, go on past it. Find an event with IPT_EVENT_SEAM that both
+ *   give, with one offset. Compare the first instruction after it that takes a
+ *   TNT bit or a TIP: if ip, mode, address space (at.asid before its _next) and
+ *   IPT_FLOW_SPECULATIVE are the same in A and B, so is all that follows. Use A
+ *   up to and with it, then B. If not, or if an error comes first, go on to the
+ *   next such event. Before the join only A is right, for only A knows:
  *     - mode, address space and TSX state that the PSB+ does not repeat
  *     - whether tracing resumes where it was disabled, and the next
  *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
  *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then
- *   Time may differ even after it, where packets before the PSB count: at.tsc,
- *   at.cbr, lost_mtc, lost_cyc, how long a cycle is. See ptparallel.c.
+ *   Even after it time may differ (at.tsc, at.cbr, lost_mtc, lost_cyc), as may
+ *   how long a cycle is, TICK events and inferred CFE events. See ptparallel.c.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
  * Trace", order number 325462-081. */
@@ -286,9 +286,9 @@ IPT_API const char *ipt_status_remedy(int status);
 #endif
 
 /* Which function returns which notes and faults (IPT_ and IPT_ERR_ left out).
- * X is any layer; + f: those of f as well. Not shown: every function checks its
- * arguments and its struct (ARG, STATE), and every one that reads trace says
- * GONE if you dropped what is not below at.release.
+ * X is any layer that has the function; + f: those of f as well. Not shown:
+ * every function checks its arguments and its struct (ARG, STATE), and every
+ * one that reads trace says GONE if you dropped what is not below at.release.
  *
  *   function                      notes                   faults
  *   ipt_X_init                                            CONFIG
@@ -346,8 +346,8 @@ typedef struct ipt_segment {
  *     they count for, and drop an empty one only with one that is not,
  *   - have seg point to a copy of the array, for example to a larger one,
  *   - close the trace: open = 0.
- * If several decoders read the trace, this goes by the lowest at.release, and
- * below by the IPT_MORE of all of them.
+ * If several decoders read the trace, none of them is in a call meanwhile. This
+ * goes by the lowest at.release, and below by the IPT_MORE of all of them.
  *
  * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
  * and stream offsets stay the same: merge some, or copy the bytes from
@@ -550,10 +550,12 @@ typedef struct ipt_where {
     uint64_t release;       /* below this, forward decoding reads no more trace;
                              * it is up to 15 bytes below offset, up to 31 while
                              * a _sync_forward is not done */
-    uint64_t sync;          /* offset of the last PSB passed (IPT_AT_SYNC) */
+    uint64_t sync;          /* offset of the last PSB read (IPT_AT_SYNC); flow
+                             * may not have come to it yet */
     uint64_t packet_offset; /* offset of the packet read last; see packet */
-    uint64_t ip;            /* [blk] [insn]: the next instruction (IPT_AT_IP);
-                             * with IPT_ERR_ code statuses, the one concerned */
+    uint64_t ip;            /* [blk] [insn] [cov]: the next instruction
+                             * (IPT_AT_IP); with IPT_ERR_ code statuses, the
+                             * one concerned */
     uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there,
                              * as config.read was asked for it */
     uint64_t tsc;           /* time of the last event used; without
@@ -561,7 +563,7 @@ typedef struct ipt_where {
     ipt_asid asid;          /* the address space traced now */
     uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
     uint64_t skip_to;       /* by _sync_forward, or after a gap */
-    /* Counts from _init on. */
+    /* Counts from _init on; in [cov] from the last _begin on. */
     uint64_t skipped;       /* bytes of such trace, gaps included */
     uint64_t dropped;       /* events that nobody pulled */
     uint32_t overflows;     /* OVF packets */
@@ -595,8 +597,9 @@ typedef struct ipt_where {
  *   an IP is missing in a packet      IPT_ERR_NO_IP
  *   trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
  *   code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
- *   trace was skipped                 IPT_FLOW_RESYNCED, at.resyncs,
- *                                     at.skipped, at.skip_from, at.skip_to
+ *   trace was skipped                 at.resyncs, at.skipped, at.skip_from,
+ *                                     at.skip_to; IPT_FLOW_RESYNCED, but not
+ *                                     after a _sync function
  *   events were not pulled            at.dropped
  *   clock packets were of no use      at.lost_mtc, at.lost_cyc
  *
@@ -807,7 +810,9 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
 /* Go to the last PSB that begins before the current position (the last one of
- * the trace after _init).
+ * the trace after _init). [qry], [blk] and [insn] begin at the PSB that they
+ * are at as long as no item and no event was taken since they synchronised.
+ * After that they begin at at.offset, and may find the same PSB once more.
  *
  * returns  IPT_OK
  *          IPT_END: there is none before, and the trace is there from its start
@@ -980,10 +985,11 @@ enum {
 #define IPT_EVENT_STATUS 4 /* PSB+ repeats the state; nothing happened here */
 #define IPT_EVENT_TSC 8    /* there was a TSC packet, so tsc is absolute */
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
-#define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED:
-                           * nothing before this PSB waits for what comes
-                           * after it. Not set where anything might. See IN
-                           * PARALLEL above */
+#define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED,
+                           * which config.unwanted must not have: nothing before
+                           * this PSB waits for what comes after it. Not set
+                           * where anything might, and perhaps not where another
+                           * PSB+ comes next. See IN PARALLEL above */
 
 /* u.cfe.has */
 #define IPT_CFE_HAS_VECTOR 1
@@ -994,7 +1000,8 @@ enum {
 
 /* One event. `type` says which member of u holds its data. */
 typedef struct ipt_event {
-    uint64_t offset; /* of the packet that made it */
+    uint64_t offset; /* of the packet that made it. Of what a PSB+ says with
+                      * ENABLED or DISABLED: of its PSBEND */
     uint64_t ip;     /* where it binds; 0 with IPT_EVENT_NO_IP */
     uint64_t tsc;    /* when, see ipt_clock; of overflow and pwre: when they
                       * began */
@@ -1094,8 +1101,9 @@ typedef struct ipt_start {
     uint64_t ip;      /* of the next instruction, if enabled */
     uint64_t tsc;     /* the time */
     ipt_asid asid;
-    const uint64_t *stack; /* [blk] [insn] return addresses, newest last, for */
-    uint32_t stack_count;  /* compressed returns. Copied; the last 64 count */
+    const uint64_t *stack; /* [blk] [insn] [cov] return addresses, newest last,
+                            * for compressed returns. Copied */
+    uint32_t stack_count;  /* of which the last 64 count */
     uint8_t has;     /* IPT_START_: which of the above are known */
     uint8_t enabled; /* 1: tracing is enabled, at ip */
     uint8_t mode;    /* IPT_MODE_; 0: config.mode */
@@ -1284,7 +1292,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPT_FLOW_SPECULATIVE 0x001 /* executed inside a transaction */
 #define IPT_FLOW_ENABLED 0x002     /* tracing was enabled just before it */
 #define IPT_FLOW_RESUMED 0x004     /* ... where it had been disabled */
-#define IPT_FLOW_RESYNCED 0x008    /* trace was lost just before it */
+#define IPT_FLOW_RESYNCED 0x008    /* trace was lost just before it, or _resync
+                                    * skipped some; a _sync does not set it */
 #define IPT_FLOW_ASID 0x010        /* the address space changed before it */
 #define IPT_FLOW_DISABLED 0x020    /* tracing was disabled just after it */
 #define IPT_FLOW_INTERRUPTED 0x040 /* an asynchronous branch just after it */
@@ -1318,7 +1327,8 @@ typedef struct ipt_block {
 typedef struct ipt_blk_decoder ipt_blk_decoder;
 
 /* As for packets; config.read is needed. `cache` may be NULL: code is then
- * read and classified each time it is passed.
+ * read and classified each time flow comes to it. What was read is kept for up
+ * to 32 instructions. Only a cache can be told that code has changed.
  *
  * When you synchronise, a block (an instruction) may wait because it is not
  * known yet what comes after it. It is proven: the next ipt_blk_next
@@ -1333,7 +1343,8 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset);
 IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start);
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid);
 
-/* As ipt_insn_resync. A block in progress comes with the next ipt_blk_next. */
+/* As ipt_insn_resync. A block in progress comes with the next ipt_blk_next,
+ * whatever this returns: call that once more even after IPT_END. */
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder);
 
 /* The next block; otherwise exactly as ipt_insn_next. */
@@ -1363,7 +1374,8 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
 
 /* To a PSB. The status has IPT_EVENT_PENDING if an event comes before the first
  * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there, as far as
- * the trace at hand shows it. */
+ * the trace at hand shows it. To see that, trace is read ahead: a further PSB
+ * that is met there is at.sync, and _sync_forward does not find it again. */
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
@@ -1380,10 +1392,11 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
 
 /* Go on after an error, or give up a page: drop what flow needed at at.ip and
  * take flow up where the next packet has an IP. Return stack and address space
- * stay. Each call uses up trace, so a loop over it ends. Events that are
- * met on the way are given, and what they say holds. If the next event about
- * flow is ENABLED although tracing was enabled, the packet of a DISABLED was
- * lost: one without IP and target is given before it.
+ * stay. A loop over it that stops at errors ends. If it returns a note, the
+ * next call goes on with it, and so does a _next. Events that are met on the
+ * way are given, and what they say holds. If the next event about flow is
+ * ENABLED although tracing was enabled, the packet of a DISABLED was lost: one
+ * without IP and target is given before it.
  *
  * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
  *          the errors of ipt_evt_next: only a _sync function gets past a packet
@@ -1451,8 +1464,10 @@ typedef struct ipt_cov_line ipt_cov_line;
  * Decoders with equal configs, the same cache and the same table of blocks may
  * use one memo, in any order of calls, by one thread at a time. A decoder with
  * another config or table empties it when it begins; the others then cannot go
- * on with their runs. One with another cache empties it whenever it is used;
- * the others go on, and learn anew. While nobody changes a memo, any number of
+ * on with their runs. What counts there is listed at ipt_cov_begin. One with
+ * another cache empties it whenever it is used; the others go on, and learn
+ * anew. Decoders without a cache count as having the same one: they have to
+ * read the same code. While nobody changes a memo, any number of
  * threads may read it in parallel: see ipt_cov_config.shared.
  *
  *   uint64_t lost   lines that others took the place of. If a run of a program
@@ -1464,6 +1479,7 @@ typedef struct ipt_cov_memo ipt_cov_memo;
  * of them is used. As many lines as blocks that a program executes, each
  * counted once, hold nearly all that the memo can know; twice as many are
  * better where all blocks run equally often. 16384 (1 MiB) suit most programs.
+ * A run that uses the memo cannot go on after this: ipt_cov_begin.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
@@ -1478,7 +1494,7 @@ typedef struct ipt_cov_mark ipt_cov_mark;
  *
  *   uint64_t count  blocks in it
  *   uint64_t lost   how often there was no room for a block. It counted as new
- *                   then, and will count as new again */
+ *                   then, and does so again each time that it is walked */
 typedef struct ipt_cov_seen ipt_cov_seen;
 
 /* Give a table its memory, or empty it: `count` marks, at least 64. The largest
@@ -1520,15 +1536,16 @@ typedef struct ipt_cov_config {
 
     /* An array of IPT_FILTERS ranges of branch addresses, all of which are
      * read. Edges in STOP ranges do not count. Of the others, those in TRACE
-     * ranges do, or all if there is no such range. Nothing else depends on it.
+     * ranges do, or all if there is no such range. Only memos are tied to it.
      * 0: all count. */
     const ipt_filter *filter;
 
-    ipt_cov_memo *memo;         /* 0: walk everything */
-    const ipt_cov_memo *shared; /* a memo that was filled before: looked into
-                                 * first, and only read. When a run begins, code
-                                 * has to be what it was filled with: nothing
-                                 * checks that. 0: none */
+    ipt_cov_memo *memo;         /* 0: walk everything, whatever `shared` is */
+    const ipt_cov_memo *shared; /* a memo that a run has filled: looked into
+                                 * first, and only read. It needs `memo`, which
+                                 * may be small. When a run begins, code has to
+                                 * be what it was filled with: nothing checks
+                                 * that. 0: none */
 
     /* Blocks that were seen before; new ones are added. `shared` has to be
      * filled with a table, too: blocks on paths that it knows count as seen,
@@ -1543,18 +1560,22 @@ typedef struct ipt_cov_config {
 #define IPT_COV_FLAGS_ 0x07u
 
 /* ipt_cov_decoder.verdict: 0: the run was decoded to its end, all of it. Trace
- * without any byte has 0, too: at.valid is then without IPT_AT_SYNC. */
+ * without any byte has 0, too: at.valid is then without IPT_AT_SYNC. So it is
+ * after ipt_cov_start until there is a PSB. */
 #define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
-#define IPT_COV_SKIPPED 0x02u    /* nothing was decoded before the first PSB */
+#define IPT_COV_SKIPPED 0x02u    /* there is trace before the first PSB, or
+                                  * there is no PSB: it was not decoded */
 #define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
 #define IPT_COV_GAP 0x08u        /* trace was lost between two pieces */
 #define IPT_COV_NO_PAGE 0x10u    /* at.missing is not there, or was not */
-#define IPT_COV_ERROR 0x20u      /* flow was lost: at.error says how */
+#define IPT_COV_ERROR 0x20u      /* flow was lost: ipt_cov_run returned an
+                                  * error, other than IPT_ERR_TRUNCATED */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
 /* A decoder of coverage. In `at`, time and core:bus ratio are not kept.
  *
- *   uint64_t begin    stream offset of the run's first PSB
+ *   uint64_t begin    stream offset of the run's first PSB; after
+ *                     ipt_cov_start that of its first packet
  *   uint64_t hash     of the path so far, with IPT_COV_HASH
  *   uint64_t hits     steps of this run that the memos knew, ...
  *   uint64_t misses   ... and that had to be walked to be learned
@@ -1566,7 +1587,8 @@ typedef struct ipt_cov_decoder ipt_cov_decoder;
  * are borrowed like `trace` and `cache`. `cache` may be NULL.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
- *          IPT_ERR_CONFIG: also if `shared` was filled under other configs */
+ *          IPT_ERR_CONFIG: also if `shared` was filled under other configs, or
+ *          not at all */
 IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
                          const ipt_cov_config *cov, const ipt_trace *trace,
                          ipt_cache *cache);
@@ -1595,8 +1617,11 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
  *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
  *          IPT_ERR_STATE: the last _begin failed
  *          IPT_ERR_CONFIG: a decoder with another config has begun to use the
- *          memo, or its table of blocks was initialised again: ipt_cov_begin
- *          With each of them all outputs hold as of decoder->at. */
+ *          memo, or the memo, or the table of blocks that it goes with, was
+ *          initialised again: ipt_cov_begin
+ *          With each of them all outputs hold as of decoder->at. Only the block
+ *          in progress is missing: it comes when it ends, at the latest with
+ *          IPT_END. If the run is given up before, it does not come. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
 
 /* After an error, or to give up a missing page: take flow up where the trace
@@ -1611,7 +1636,8 @@ IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
  * unless it is certain that no such code is known. The next _begin trusts the
  * shared one again: if code is not again what that was filled with, set
  * ipt_cov_config.shared to 0 first. ipt_cache_invalidate on that cache has the
- * same effect.
+ * same effect. Without a cache the memo is always emptied, and only this
+ * decoder stops looking into a shared one: call it for each that has one.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,

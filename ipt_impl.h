@@ -6505,20 +6505,28 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   flow    at most one of enabled, hidden; both 0: tracing is disabled, or not
  *           known to be enabled. ip is of interest if enabled
  *   prev    ip is of interest unless all of taken is set
- *   code    count 0: none is at hand. Else index <= count <= the run's; simple
- *           is below count; whole: the event cuts nothing
+ *   code    count 0: none is at hand. Else index <= count <= the run's, and
+ *           simple is below count. whole: count is the run's, and when it was
+ *           set no event was at hand
  *   tally   counted <= code.index, if code is at hand
  *   out     waiting: count is not 0, and what follows is settled
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing of out waits, no event, no code at hand, there is a cache.
- *           Set by the slower way of [blk], for its quick way
+ *   calm    nothing in out, no event, no code at hand, no mark for the next
+ *           instruction, nothing unsettled; not_plain is 0, there is a cache
+ *
+ * Four fields are of no part. calm is set by the slower way of [blk], for its
+ * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
+ * says that runs cannot be passed as a whole: ticks, no cache, or an event,
+ * another address space or such a loop since code was last got. Only
+ * ipti_walk_run clears it; [cov] sets it, too. unproven says that flow goes on
+ * after the end of the trace, ended that there was nothing left to fetch.
  *
  * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them. Through a pointer two more are written:
- * next.event by what fetches, applies or replaces the event at hand, and
- * place.line by what looks for a line:
+ * for some); all else calls them. Three members have other writers, too:
+ * next.event what fetches, applies or replaces the event at hand, code.run what
+ * reads or copies a run of code, and place.line what looks for a line:
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
@@ -9125,7 +9133,9 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
  *
  * A leg is TNT bits and what stands after them: a TIP, a TIP.PGD, or a PSB+
  * that says what is known already. It also ends, with nothing after it, where
- * it holds 57 bits or more. Time and PAD inside it are passed.
+ * it holds 57 bits or more. Time and PAD inside it are passed. While tracing is
+ * disabled there are no lines: a TIP.PGE, a PSB+ and packets that name a state
+ * or an address space are each a leg that is just passed.
  *
  * A line of the memo says what flow does with a leg from `ip` on, or with the
  * first bits of one: which edges it passes and how often (slots of the bitmap),
