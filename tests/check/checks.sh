@@ -134,6 +134,8 @@ edit README.md 's/^```text$/\n&/'
 caught readme 'follows no commands'
 edit examples/hypervisor.md 's/(tools\/capture/(capture/'
 caught readme 'lead nowhere'
+edit README.md 's/^### In place of libxdc/&s/'
+caught readme 'README.md: #in-place-of-libxdc'
 
 edit examples/packaging/debian/control 's/^Maintainer: .*/Maintainer: ipt/'
 caught deb 'E: ipt source: '

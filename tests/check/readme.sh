@@ -115,9 +115,9 @@ done
     sed 's/^..//' | sort >"$tmp/pages"
 (cd "$root" && xargs cat) <"$tmp/pages" >"$tmp/all.md"
 
-# `make x`, in code spans and blocks.
-grep -oE '(^|`|\$ |    )make [a-z][a-z-]*' "$tmp/all.md" | sed 's/.*make //' |
-    sort -u >"$tmp/targets"
+# `make x`, in code spans and blocks; not `make build/x`, which is a file.
+grep -oE '(^|`|\$ |    )make [a-z][a-z-]*/?' "$tmp/all.md" |
+    sed '/\/$/d; s/.*make //' | sort -u >"$tmp/targets"
 cat "$root/Makefile" "$root"/tests/*/*.mk >"$tmp/make"
 grep -oE '^[a-z][a-z-]*:' "$tmp/make" | tr -d : >"$tmp/known"
 sed -n 's/^CHECKS *= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
@@ -132,11 +132,15 @@ while read -r f; do [ -e "$root/$f" ] || echo "$f"; done <"$tmp/files" \
     >"$tmp/bad"
 expect_empty "files that do not exist" "$tmp/bad"
 
-# [text](path), from where the page is.
+# [text](path), from where the page is, or [text](#heading) of the page.
 while read -r page; do
     grep -oE '\]\([^):]+\)' "$root/$page" | sed 's/^](//; s/)$//' |
         while read -r to; do
-            [ -e "$root/$(dirname "$page")/$to" ] || echo "$page: $to"
+            case $to in
+            \#*) sed -n 's/^##* //p' "$root/$page" | tr 'A-Z ' 'a-z-' |
+                grep -qxF -e "${to#?}" ;;
+            *) [ -e "$root/$(dirname "$page")/$to" ] ;;
+            esac || echo "$page: $to"
         done
 done <"$tmp/pages" >"$tmp/bad"
 expect_empty "links that lead nowhere" "$tmp/bad"
