@@ -7,5 +7,5 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #endif
-#include "../ipt.h"
+#include "ipt.h" /* of the first folder that has one: see hashes.sh */
 #endif
