@@ -95,8 +95,8 @@
  *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
  *     -64 .. -95   the image or the code is   -127        we are: please report
  *   With a negative status no item is written. What was decoded before an error
- *   comes first. Errors of trace and code come again until a _sync or _resync;
- *   with IPT_ERR_IMAGE, _CALLBACK, _BAD_INSN a callback's new answer will do.
+ *   comes first. Errors of trace and code come again until a _sync or _resync.
+ *   A new answer ends _IMAGE, _CALLBACK, _BAD_INSN; the rest ends _TRUNCATED.
  *
  *   Interrupts, mode changes, loss of trace and the like are events. Each is
  *   bound to a place between two instructions, and they come in order. As long
@@ -144,8 +144,8 @@
  *   branch is in flight across a PSB, and a PSB empties the return stack. To
  *   join two parts, let B begin at the PSB by _sync_set, and let A, which comes
  *   from before it, go on past it. Find an event with IPT_EVENT_SEAM that both
- *   give, with one offset. Compare the first instruction after it that takes a
- *   TNT bit or a TIP: if ip, mode, address space (at.asid before its _next) and
+ *   give, with one offset. Compare the first JCC, RET or indirect branch (kind)
+ *   after it: if ip, mode, address space (at.asid before its _next) and
  *   IPT_FLOW_SPECULATIVE are the same in A and B, so is all that follows. Use A
  *   up to and with it, then B. If not, or if an error comes first, go on to the
  *   next such event. Before the join only A is right, for only A knows:
@@ -810,15 +810,19 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
 /* Go to the last PSB that begins before the current position (the last one of
- * the trace after _init). [qry], [blk] and [insn] begin at the PSB that they
- * are at as long as no item and no event was taken since they synchronised.
- * After that they begin at at.offset, and may find the same PSB once more.
+ * the trace after _init). [qry], [blk] and [insn] begin at at.sync as long as
+ * no item and no event was taken since they synchronised: at the PSB that they
+ * are at, or at a further one that they met ahead. Once something was taken
+ * they begin at at.offset. Then, or after a further one, they may find the same
+ * PSB once more.
  *
  * returns  IPT_OK
  *          IPT_END: there is none before, and the trace is there from its start
  *          IPT_ERR_GONE: there is none in what is left of the trace: its start
  *          was dropped, or there are gaps
- *          IPT_BUDGET; IPT_ERR_ARG, IPT_ERR_STATE */
+ *          IPT_BUDGET: none was found yet. Another call goes on; until one
+ *          finds a PSB the decoder is not synchronised
+ *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder);
 
 /* Go to a stream offset. Packet decoders take any; the others want a PSB there.
@@ -1141,7 +1145,10 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event);
 typedef struct ipt_qry_decoder ipt_qry_decoder;
 
 /* As for events. *ip is written with the address where tracing goes on, unless
- * the status has IPT_IP_SUPPRESSED: tracing is disabled there.
+ * the status has IPT_IP_SUPPRESSED: tracing is disabled there. If trace or fuel
+ * ends, or an error comes, before the PSB+ is read, the status has it, too,
+ * although tracing may be enabled. *ip comes from ENABLED and DISABLED: without
+ * them (config.unwanted) it is of no use.
  *
  * All functions here set IPT_EVENT_PENDING as soon as no TNT bit comes before
  * the next event. That may happen further on: its ip says where. An error that
@@ -1373,9 +1380,11 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache);
 
 /* To a PSB. The status has IPT_EVENT_PENDING if an event comes before the first
- * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there, as far as
- * the trace at hand shows it. To see that, trace is read ahead: a further PSB
- * that is met there is at.sync, and _sync_forward does not find it again. */
+ * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there. To see that,
+ * trace is read ahead. If trace or fuel ends, or an error comes, before the
+ * PSB+ is read, the status has IPT_IP_SUPPRESSED although tracing may be
+ * enabled. A further PSB that is met ahead is at.sync, and _sync_forward does
+ * not find it again. */
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
@@ -1413,8 +1422,10 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          instruction
  *          IPT_EVENT_FIRST: an event that became known only now comes before
  *          the next instruction. Pull it, or call again to drop it. This
- *          happens with open traces, fuel or missing pages, and where a packet
- *          is lost that the next instruction needs
+ *          happens with open traces, fuel or missing pages. It also happens
+ *          where a packet is lost that the next instruction needs, before a
+ *          note (see IPT_EVT_PTWRITE), and while a _resync that met more than
+ *          four events is not done
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
@@ -1536,20 +1547,24 @@ typedef struct ipt_cov_config {
 
     /* An array of IPT_FILTERS ranges of branch addresses, all of which are
      * read. Edges in STOP ranges do not count. Of the others, those in TRACE
-     * ranges do, or all if there is no such range. Only memos are tied to it.
+     * ranges do, or all if there is no such range. With another filter the memo
+     * is emptied. Blocks, and the table of them, do not depend on it.
      * 0: all count. */
     const ipt_filter *filter;
 
-    ipt_cov_memo *memo;         /* 0: walk everything, whatever `shared` is */
+    ipt_cov_memo *memo;         /* 0: walk everything. `shared` is then not
+                                 * looked into, but _init and _begin check it
+                                 * all the same */
     const ipt_cov_memo *shared; /* a memo that a run has filled: looked into
                                  * first, and only read. It needs `memo`, which
                                  * may be small. When a run begins, code has to
                                  * be what it was filled with: nothing checks
                                  * that. 0: none */
 
-    /* Blocks that were seen before; new ones are added. `shared` has to be
-     * filled with a table, too: blocks on paths that it knows count as seen,
-     * and are not added. 0: every block counts as new. */
+    /* Blocks that were seen before; new ones are added. 0: every block counts
+     * as new. `shared` has to be filled with a table if there is one here, and
+     * without if not. Blocks on paths that it knows count as seen, and are not
+     * added. */
     ipt_cov_seen *seen;
 } ipt_cov_config;
 
@@ -1559,20 +1574,25 @@ typedef struct ipt_cov_config {
 #define IPT_COV_HASH 0x04u     /* work out the hash of the path */
 #define IPT_COV_FLAGS_ 0x07u
 
-/* ipt_cov_decoder.verdict: 0: the run was decoded to its end, all of it. Trace
- * without any byte has 0, too: at.valid is then without IPT_AT_SYNC. So it is
- * after ipt_cov_start until there is a PSB. */
+/* ipt_cov_decoder.verdict, as of the end of the last _run or _resync. 0: the
+ * run was decoded to its end, all of it. Trace without any byte has 0, too.
+ * at.valid is then without IPT_AT_SYNC. After ipt_cov_start it also is, until
+ * there is a PSB. */
 #define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
 #define IPT_COV_SKIPPED 0x02u    /* there is trace before the first PSB, or
                                   * there is no PSB: it was not decoded */
 #define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
 #define IPT_COV_GAP 0x08u        /* trace was lost between two pieces */
-#define IPT_COV_NO_PAGE 0x10u    /* at.missing is not there, or was not */
-#define IPT_COV_ERROR 0x20u      /* flow was lost: ipt_cov_run returned an
-                                  * error, other than IPT_ERR_TRUNCATED */
+#define IPT_COV_NO_PAGE 0x10u    /* at.missing is not there. The next
+                                  * ipt_cov_run takes this back. After a
+                                  * _resync, which gives it up, it stays */
+#define IPT_COV_ERROR 0x20u      /* ipt_cov_run returned an error, other than
+                                  * IPT_ERR_TRUNCATED. It stays, even if a
+                                  * callback's new answer let flow go on */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
-/* A decoder of coverage. In `at`, time and core:bus ratio are not kept.
+/* A decoder of coverage. Of `at`, tsc, cbr, lost_mtc, lost_cyc and IPT_AT_TSC
+ * mean nothing: they may be set or not, and may be old.
  *
  *   uint64_t begin    stream offset of the run's first PSB; after
  *                     ipt_cov_start that of its first packet
@@ -1595,17 +1615,20 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
 
 /* Begin the next run: forget flow, hash and verdict; keep code and memo. The
  * bitmap is yours to keep or clear. The configs are read again here: change
- * them before this call and not within a run. If flags, errata, filters, the
- * size of the bitmap or the table of blocks are others, the memo is emptied. It
- * is not if callbacks, their context or what they answer are others: then call
- * ipt_cov_invalidate for all code after this. After an error there is no run
- * until a _begin succeeds.
+ * them before this call and not within a run. The memo is emptied if one of
+ * these is another: flags (of ipt_cov_config all but SATURATE, of ipt_config
+ * NO_RETCOMP and RELATIVE_IP), errata, either filter, the size of the bitmap,
+ * the table of blocks, or whether there is a bitmap or a config.section. It is
+ * not if callbacks, their context or what they answer are otherwise others:
+ * then call ipt_cov_invalidate for all code after this. After an error there is
+ * no run until a _begin succeeds.
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
 
 /* After _init or _begin: the run begins at a packet that need not be a PSB, as
- * with ipt_insn_start.
+ * with ipt_insn_start. Without IPT_START_LAST_IP no memo is used until there is
+ * a full IP, a PSB or an OVF.
  *
  * returns  as ipt_insn_start; IPT_ERR_STATE, IPT_ERR_CONFIG: as ipt_cov_run */
 IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);

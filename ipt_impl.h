@@ -6498,7 +6498,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * after that instruction.
  *
  * This holds between two calls, whatever the trace, the code and the caller did
- * (tests/walk.h checks each line after every call):
+ * (tests/walk.h checks it after every call that decodes. It does not check
+ * prev, nor whether an ip is of interest, nor when whole was set):
  *
  *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
  *           has_event
@@ -6518,10 +6519,12 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
- * says that runs cannot be passed as a whole: ticks, no cache, or an event,
- * another address space or such a loop since code was last got. Only
- * ipti_walk_run clears it; [cov] sets it, too. unproven says that flow goes on
- * after the end of the trace, ended that there was nothing left to fetch.
+ * says that runs cannot be passed as a whole. It is set where there are ticks,
+ * no cache, or unproven flow. Until code is got again, it is also set by an
+ * event, another address space, a _sync or _start, a resync, and such a loop.
+ * Only ipti_walk_run clears it; [cov] sets it, too. unproven says that flow
+ * goes on after the end of the trace, ended that there was nothing left to
+ * fetch.
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
@@ -9133,9 +9136,11 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
  *
  * A leg is TNT bits and what stands after them: a TIP, a TIP.PGD, or a PSB+
  * that says what is known already. It also ends, with nothing after it, where
- * it holds 57 bits or more. Time and PAD inside it are passed. While tracing is
- * disabled there are no lines: a TIP.PGE, a PSB+ and packets that name a state
- * or an address space are each a leg that is just passed.
+ * it holds 57 bits or more, and before a TNT-64 that does not fit. MTC, TSC,
+ * CYC and PAD inside it are passed. TMA and CBR are not: outside of a PSB+
+ * they are for the walk. While tracing is disabled there are no lines: a
+ * TIP.PGE, a PSB+ and packets that name a state or an address space are each a
+ * leg that is just passed.
  *
  * A line of the memo says what flow does with a leg from `ip` on, or with the
  * first bits of one: which edges it passes and how often (slots of the bitmap),
@@ -9146,16 +9151,22 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
  *
  * The key of a line is all that this depends on: space and mode, ip, the bits
  * under a stop bit, and the kind of what is after them. Of its IP only those of
- * a TIP.PGD and a PSB+ count; at a TIP flow just is there. The rest, filters,
- * flags and the size of the bitmap, is the memo's formula.
+ * a TIP.PGD and a PSB+ count; at a TIP flow just is there. The rest is the
+ * memo's formula: filters, flags, errata, the size of the bitmap, and whether
+ * there are a table of blocks and a config.section.
  *
  * What no line is for, and all else that a trace may hold, goes to the walk, at
  * the packet with the next bit (ipti_cov_back); the walk gives flow back when
  * nothing is at hand but bits (ipti_cov_plain). Whoever takes fewer bits than
  * there are leaves the rest under the stop bit.
  *
+ * A leg that the memo does not know is taken in pieces of up to 8 bits. A piece
+ * that is not known is walked, and a line is learned for it. A line for the
+ * whole leg is made only when all of its pieces were known: the second time.
+ *
  * While the memo is full of lines that are not found again (noise), no line is
- * made for a whole leg: lines of 8 bits are met again sooner.
+ * made for a whole leg: lines of 8 bits are met again sooner. One leg in 64 is
+ * tried as a whole even then.
  * ========================================================================== */
 
 #define IPTI_COV_PRIME 0x9e3779b97f4a7c15u
@@ -11250,6 +11261,7 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
         return status;
     if (!decoder->gave_up_)
         decoder->verdict &= ~IPT_COV_NO_PAGE;
+    decoder->keys_.own = 0; /* memos may have been initialised meanwhile */
     return ipti_cov_stop(decoder, ipti_cov_run(decoder));
 }
 
