@@ -1490,7 +1490,8 @@ typedef struct ipt_cov_memo ipt_cov_memo;
  * of them is used. As many lines as blocks that a program executes, each
  * counted once, hold nearly all that the memo can know; twice as many are
  * better where all blocks run equally often. 16384 (1 MiB) suit most programs.
- * A run that uses the memo cannot go on after this: ipt_cov_begin.
+ * A run that uses the memo, or shares it, must not go on after this:
+ * ipt_cov_begin. That is noticed only until another decoder uses the memo.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */

@@ -11261,7 +11261,6 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
         return status;
     if (!decoder->gave_up_)
         decoder->verdict &= ~IPT_COV_NO_PAGE;
-    decoder->keys_.own = 0; /* memos may have been initialised meanwhile */
     return ipti_cov_stop(decoder, ipti_cov_run(decoder));
 }
 

@@ -1975,44 +1975,6 @@ TEST(mutants_gap_forgets_the_space)
     }
 }
 
-/* The memo, or the one that is shared, is initialised again in the middle of a
- * run, and another decoder begins on it in another space: the number of a space
- * is that of the memo as it is now. */
-TEST(memo_made_anew_by_another)
-{
-    static uint8_t bytes[TRACE_BYTES], others[TRACE_BYTES];
-    const size_t size = hand_trace(bytes, HAND_CR3, 100);
-    const ipt_segment visit = {others, hand_trace(others, 0x5000, 100)};
-    const ipt_trace other = {&visit, 1, 0, 0};
-    hand_write(1, 4);
-    hand_write(0, 8);
-    for (int shared = 0; shared < 2; shared++) {
-        ipt_segment piece = {bytes, size / 2};
-        ipt_trace trace = {&piece, 1, 1, 0};
-        loop_init(&both, 0, 0, 64);
-        loop_init(&kept, 0, 0, 64);
-        both.bare = kept.bare = 1;
-        if (shared) {
-            ipt_segment whole = {bytes, size};
-            const ipt_trace first = {&whole, 1, 0, 0};
-            hand_init(&both, &first);
-            CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
-            kept.cov.shared = &both.memo;
-        } else
-            kept.cov.memo = &both.memo;
-        hand_init(&kept, &trace);
-        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
-        CHECK_EQ(ipt_cov_memo_init(&both.memo, both.lines, 64), IPT_OK);
-        hand_init(&both, &other);
-        CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
-        piece.size = size;
-        trace.open = 0;
-        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
-        CHECK_EQ(hand_slot(0x1000, 0x1004), 100);
-        CHECK_EQ(hand_slot(0x1000, 0x1008), 0);
-    }
-}
-
 /* The address space changes while tracing is disabled: what is learned then is
  * the code of the new one, though the cache has that of the old one, where all
  * up to there is known. */
@@ -2826,7 +2788,6 @@ int main(void)
     RUN(spaces_are_asked_once);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
-    RUN(memo_made_anew_by_another);
     RUN(mutants_gap_forgets_the_space);
     RUN(R7_broken_psb);
     RUN(R9_nowhere_to_begin);
