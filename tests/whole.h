@@ -31,7 +31,9 @@ static inline char *whole_in(const char *folder, const char *name, size_t *size)
 {
     char path[1024];
 
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name)
+        >= (int) sizeof(path))
+        path[0] = 0; /* there is no such file */
     return whole_file(path, size);
 }
 #endif /* IPT_TESTS_WHOLE_H */
