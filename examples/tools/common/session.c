@@ -470,7 +470,8 @@ void session_prints(session *s)
 
 int session_has_trace(const session *s)
 {
-    if (s->threads.queues.queue_count) return 0;
+    const threads *const t = &s->threads;
+    if (t->queues.queue_count || t->losses[THREADS_MISSING]) return 0;
     fprintf(stderr, "%s: there is no trace in it: perf record -e intel_pt//u "
                     "makes one, or ptcapture.\n", s->args->program);
     return 1;

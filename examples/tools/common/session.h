@@ -131,7 +131,8 @@ int session_parse(tool_args *args, session *s, const char *help,
  * may be changed before it. */
 int session_open(session *s, const char *name);
 
-/* Is there anything to decode? 0; without any it is said, and 1. */
+/* Is there trace, or a sample whose trace could not be kept? 0; with neither
+ * that is said, and 1. */
 int session_has_trace(const session *s);
 
 /* Decode. 0, or the exit status. */
