@@ -1576,9 +1576,9 @@ typedef struct ipt_cov_config {
 #define IPT_COV_FLAGS_ 0x07u
 
 /* ipt_cov_decoder.verdict, as of the end of the last _run or _resync. 0: the
- * run was decoded to its end, all of it. Trace without any byte has 0, too.
- * at.valid is then without IPT_AT_SYNC. After ipt_cov_start it also is, until
- * there is a PSB. */
+ * run was decoded to its end, all of it. Trace without any byte has 0, too,
+ * but at.valid has no IPT_AT_SYNC then; nor has it after ipt_cov_start, until
+ * a PSB comes. */
 #define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
 #define IPT_COV_SKIPPED 0x02u    /* there is trace before the first PSB, or
                                   * there is no PSB: it was not decoded */
@@ -2530,7 +2530,7 @@ typedef struct ipt_code_at_ {
                       * 0: run is not what is at ip */
     uint8_t index;   /* of the instruction at ip in `run` */
     uint8_t simple;  /* up to this index nothing happens between them */
-    uint8_t whole;   /* flow just goes on after the run, too */
+    uint8_t whole;   /* not 0: flow just goes on after the run, too */
     ipt_cache_line run;
 } ipt_code_at_;
 
@@ -2578,8 +2578,8 @@ typedef struct ipt_walk_ {
     uint8_t unproven;      /* the trace has ended, and flow goes on */
     uint8_t ended;         /* nothing comes after the item and events given */
     uint8_t not_plain;     /* there is more than flow to look at */
-    uint8_t calm;          /* flow just goes on: nothing is at hand but TNT bits
-                            * and a target, and there is a cache */
+    uint8_t calm;          /* not 0: flow just goes on: nothing is at hand but TNT
+                            * bits and a target, and there is a cache */
     ipt_next_ next;
     ipt_stamp_ stamp;
     ipt_flow_ flow;

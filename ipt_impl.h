@@ -93,7 +93,8 @@
  *   ipti_pkt_clock, ipti_evt_clock   events, two traces of MTC, CYC 2.7   2.0
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           2.8   2.8
- *   ipti_walk_plain, ipti_blk_settle ... that end with a JCC        1.1   1.2
+ *   ipti_walk_plain, ipti_blk_cond,
+ *     _settle                        ... that end with a JCC        1.1   1.2
  *   ipti_insn_enter, _load, _past,
  *     _last; code.simple, code.whole instructions in a run          4.0   3.3
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.2   1.3
@@ -8750,9 +8751,9 @@ static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
     return IPT_OK;
 }
 
-/* The way for blocks of whole runs, where flow just goes on. NULL: there is
- * fuel to burn, or the run is not the one that followed last time and has to be
- * looked for. With fuel the short way is taken here, while it leaves a bit. */
+/* The way for blocks of whole runs, where flow just goes on. run: what follows,
+ * or NULL if that has to be looked for, as where there is fuel to burn. With
+ * fuel the short way is taken here, while it leaves a bit. */
 static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
@@ -8788,7 +8789,6 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
     if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
         *block = decoder->block_;
         decoder->block_.count = 0;
-        decoder->at.ip = w->flow.ip;
         return IPT_OK;
     }
     ipti_item_full(&w->item, 1);
@@ -8796,6 +8796,9 @@ static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
     return ipti_blk_slow(decoder, block);
 }
 
+/* The short way is for a run that ends with a conditional branch, while there
+ * are bits. What may have to wait for trace, or for events, goes through
+ * _settle, _run and _slow. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
     const ipt_cache_line *run;
@@ -9062,7 +9065,6 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
-
     const uint8_t whole = w->code.whole;
 
     if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))

@@ -479,7 +479,7 @@ static inline int fuzz_pull(fuzz_run *run, int status,
         if (again < 0)
             break;
         FUZZ_CHECK(run, status == IPT_EVENT_FIRST
-                            || status & IPT_EVENT_PENDING);
+                            || (status >= 0 && status & IPT_EVENT_PENDING));
         fuzz_told(run, again, FUZZ_TOLD_EVENT);
         run->calm = 0;
         fuzz_event(run, &event);
@@ -495,7 +495,7 @@ static inline int fuzz_pull(fuzz_run *run, int status,
         FUZZ_CHECK(run, again == IPT_END || status == again || status >= 0);
         FUZZ_CHECK(run, fuzz_untouched(&event, sizeof(event)));
         FUZZ_CHECK(run, status == IPT_EVENT_FIRST || n == 1
-                            || status & IPT_EVENT_PENDING);
+                            || (status >= 0 && status & IPT_EVENT_PENDING));
     }
     return status;
 }
