@@ -2578,8 +2578,8 @@ typedef struct ipt_walk_ {
     uint8_t unproven;      /* the trace has ended, and flow goes on */
     uint8_t ended;         /* nothing comes after the item and events given */
     uint8_t not_plain;     /* there is more than flow to look at */
-    uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a target
-                            * are at hand, and there is a cache */
+    uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a
+                            * target are at hand, and there is a cache */
     ipt_next_ next;
     ipt_stamp_ stamp;
     ipt_flow_ flow;
