@@ -2,18 +2,26 @@
 # size.sh [TREE]: how large each section of ipt_impl.h is: lines (layers.sh has
 # their limits), bytes of code at -Os and -O2; the sizes of the public structs;
 # what is left of it for those who use one layer only. Fails above the README's
-# limits.
+# limits. Unwind tables (.eh_frame), which no code here reads, count nowhere;
+# one row says what they add where a compiler makes them.
 
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 2
 CC=${CC:-cc}
 impl=$root/ipt_impl.h
+bare=-fno-asynchronous-unwind-tables
+
+# text FILE: its bytes of code and constants.
+text() { size "$1" | awk 'NR == 2 {print $1}'; }
 
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
 for opt in -Os -O2; do
-    $CC -std=c99 $opt -ffreestanding -I"$root" -c impl.c -o impl.o &&
+    $CC -std=c99 $opt -ffreestanding -I"$root" $bare -c impl.c -o impl.o &&
+        $CC -std=c99 $opt -ffreestanding -I"$root" -fasynchronous-unwind-tables \
+            -c impl.c -o unwound.o &&
         { nm -S impl.o | sed "s/^/$opt /"
-          size impl.o | awk -v opt=$opt 'NR == 2 {print opt, "text", $1}'; }
+          echo "$opt text $(text impl.o)"
+          echo "$opt tables $(($(text unwound.o) - $(text impl.o)))"; }
 done >symbols
 
 # A symbol belongs to the section in which a line that begins in column 1
@@ -26,6 +34,7 @@ function number(text,    i, n) {
     return n
 }
 FILENAME == "symbols" && $2 == "text" {total[$1] = $3; next}
+FILENAME == "symbols" && $2 == "tables" {tables[$1] = $3; next}
 FILENAME == "symbols" {
     if (NF == 5) {sub(/[.].*/, "", $5); bytes[$1, $5] += number($3); name[$5]}
     next }
@@ -46,7 +55,8 @@ END {
         row(tag, n[tag], small[tag], fast[tag])
         s += small[tag]; f += fast[tag] }
     row("other", "", total["-Os"] - s, total["-O2"] - f)
-    row("all", FNR, total["-Os"], total["-O2"]) }
+    row("all", FNR, total["-Os"], total["-O2"])
+    row("and tables", "", tables["-Os"], tables["-O2"]) }
 ' symbols "$impl"
 echo
 
@@ -113,9 +123,9 @@ int memcmp(const void *a, const void *b, size_t n) { return n && a == b; }
 END
 # linked FLAG...: bytes of the program of loop.c, with what it needs of ipt.
 linked() {
-    $CC -std=c99 -Os -ffreestanding -fno-builtin -fno-asynchronous-unwind-tables \
-        -nostdlib -static -I"$root" "$@" -Wl,--gc-sections memory.c core.c loop.c \
-        -o loop 2>linked.err && size loop | awk 'NR == 2 {print $1}'
+    $CC -std=c99 -Os -ffreestanding -fno-builtin $bare -nostdlib -static \
+        -I"$root" "$@" -Wl,--gc-sections memory.c core.c loop.c -o loop \
+        2>linked.err && text loop
 }
 
 printf '%-14s %8s %8s %8s %8s\n' only code state loop lto
@@ -142,9 +152,9 @@ while IFS='|' read -r only code state loop lto _; do
       grep -E "$wanted" functions | sed 's/.*/    use = (void (*)(void)) &;/'
       printf '}\n'
     } >only.c
-    quietly "$only" $CC -std=c99 -Os -ffreestanding -I"$root" -c only.c ||
-        continue
-    is=$(size only.o | awk 'NR == 2 {print $1}')
+    quietly "$only" $CC -std=c99 -Os -ffreestanding $bare -I"$root" \
+        -c only.c || continue
+    is=$(text only.o)
     struct=$(sed -n "s/^ipt_${layer:-none}_decoder  *\([0-9]*\) bytes/\1/p" \
         structs.txt)
     looped='' optimised=''
