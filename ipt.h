@@ -810,11 +810,9 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
 /* Go to the last PSB that begins before the current position (the last one of
- * the trace after _init). [qry], [blk] and [insn] begin at at.sync as long as
- * no item and no event was taken since they synchronised: at the PSB that they
- * are at, or at a further one that they met ahead. Once something was taken
- * they begin at at.offset. Then, or after a further one, they may find the same
- * PSB once more.
+ * the trace after _init). [qry], [blk] and [insn] begin where they synchronised
+ * as long as no item and no event was taken since then. Once something was
+ * taken they begin at at.offset, and may find the same PSB once more.
  *
  * returns  IPT_OK
  *          IPT_END: there is none before, and the trace is there from its start
@@ -2385,10 +2383,10 @@ struct ipt_qry_decoder {
     ipt_cursor_ cur_;
     ipt_evt_state_ evt_;
     ipt_event event_;    /* the next one, if have_event_ */
+    uint64_t from_;      /* as in ipt_item_ */
     uint64_t tnt_;       /* tnt_count_ branches to come, oldest on top */
     uint8_t tnt_count_;
     uint8_t have_event_;
-    uint8_t used_;  /* something was handed out since synchronising */
     uint8_t fresh_; /* event_ made tnt_, of which no bit is used yet */
     uint32_t magic_;
 };
@@ -2553,8 +2551,9 @@ typedef struct ipt_out_ {
 
 /* The instruction or the block in progress. */
 typedef struct ipt_item_ {
+    uint64_t from;     /* where it synchronised; UINT64_MAX: something was handed
+                        * out since then */
     uint8_t full;      /* it is complete */
-    uint8_t used;      /* one was handed out since synchronising */
     uint8_t unsettled; /* what follows it is not known */
 } ipt_item_;
 

@@ -2359,18 +2359,18 @@ static int ipti_sync_backward(ipt_cursor_ *cur, ipt_where *at)
     return begin == 0 && !gaps ? (int) IPT_END : IPT_ERR_GONE;
 }
 
-/* [qry] and above: as long as nothing was handed out, a step back starts at the
- * PSB that the decoder is at. Packets after it were read only to see which
- * events come first. */
-static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, int used)
+/* [qry] and above: as long as nothing was handed out, a step back starts at
+ * `from`, where the decoder was synchronised: packets after it were read only
+ * to see which events come first. Then `from` is UINT64_MAX. */
+static int ipti_sync_stepback(ipt_cursor_ *cur, ipt_where *at, uint64_t from)
 {
     const uint64_t offset = at->offset;
     int status;
 
     ipti_cur_pay(cur, offset, offset);
     cur->quick = 0;
-    if (!used && cur->state >= IPTI_CUR_SYNC)
-        at->offset = at->sync;
+    if (from != UINT64_MAX && cur->state >= IPTI_CUR_SYNC)
+        at->offset = from;
     status = ipti_sync_backward(cur, at);
     if (status < 0 && status != IPT_BUDGET)
         at->offset = offset;
@@ -4652,7 +4652,7 @@ static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
         ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
         decoder->tnt_count_ = 0;
         decoder->have_event_ = 0;
-        decoder->used_ = 0;
+        decoder->from_ = decoder->at.sync;
         decoder->fresh_ = 0;
         status = ipti_qry_status(decoder);
         if (!decoder->have_event_ || decoder->event_.flags & IPT_EVENT_NO_IP)
@@ -4681,7 +4681,7 @@ IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
         return IPT_ERR_ARG;
     return ipti_qry_synced(decoder, ip,
                            ipti_sync_stepback(&decoder->cur_, &decoder->at,
-                                              decoder->used_));
+                                              decoder->from_));
 }
 
 IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
@@ -4705,7 +4705,7 @@ static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
     if (decoder->tnt_count_ == 0)
         return IPT_ERR_QUERY;
     ipti_qry_tnt_time(decoder);
-    decoder->used_ = 1;
+    decoder->from_ = UINT64_MAX;
     decoder->tnt_count_--;
     *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
     return ipti_qry_status(decoder);
@@ -4726,7 +4726,7 @@ static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
     }
     if (decoder->event_.type != IPT_EVT_TIP)
         return IPT_ERR_QUERY;
-    decoder->used_ = 1;
+    decoder->from_ = UINT64_MAX;
     decoder->have_event_ = 0;
     ipti_evt_time(&decoder->at, &decoder->event_);
     if (decoder->event_.flags & IPT_EVENT_NO_IP)
@@ -4745,7 +4745,7 @@ static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
     if (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP)
         return IPT_ERR_QUERY;
     *event = decoder->event_;
-    decoder->used_ = 1;
+    decoder->from_ = UINT64_MAX;
     decoder->have_event_ = 0;
     ipti_evt_given(&decoder->at, event);
     return ipti_qry_status(decoder);
@@ -8148,7 +8148,6 @@ static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, uint8_t mode)
     w->unproven = w->ended = 0;
     w->stamp.fresh = 0;
     w->resume.has = 0;
-    w->item.used = 0;
     w->probe.count = 0;
     w->resync.state = 0;
     w->resync.offset = 0;
@@ -8204,6 +8203,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
 {
     if (status >= 0) {
         ipti_item_full(&w->item, in_progress);
+        w->item.from = at->sync;
         ipti_walk_reset(w);
         ipti_walk_look(w, at);
         status = ipti_walk_status(w);
@@ -8224,6 +8224,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     ipti_item_full(&w->item, in_progress);
+    w->item.from = at->sync;
     ipti_walk_clear(w, start->mode);
     ipti_flow_synced(&w->flow, 1);
     if (start->enabled)
@@ -8459,7 +8460,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
         return IPT_END;
     *event = w->out.events[0];
-    w->item.used = 1;
+    w->item.from = UINT64_MAX;
     w->out.count--;
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
@@ -8501,7 +8502,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at, decoder->block_.count > 0,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.item.used));
+                           decoder->walk_.item.from));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
@@ -8675,7 +8676,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            w->item.used = 1;
+            w->item.from = UINT64_MAX;
             if (block->count == 0) {
                 block->ip = w->flow.ip;
                 block->mode = w->mode.now;
@@ -8864,7 +8865,7 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
     return ipti_walk_synced(
         &decoder->walk_, &decoder->at, decoder->walk_.item.full,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.item.used));
+                           decoder->walk_.item.from));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
@@ -8912,7 +8913,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->item.used = 1;
+    w->item.from = UINT64_MAX;
     lead = ipti_marks_begin(&w->marks);
     insn->offset = w->code.offset;
     insn->ip = w->flow.ip;

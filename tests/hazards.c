@@ -212,6 +212,47 @@ TEST(psb_backward_in_long_run)
     }
 }
 
+/* ---- searches backward over PSB+s with nothing between them ---- */
+
+/* Where each of them was found, the last first; then 1, the end. */
+#define BACKWARD(WHERE, INIT, CALL)                                            \
+    do {                                                                       \
+        CHECK_EQ(INIT, IPT_OK);                                                \
+        for (size_t i = 3; i-- > 0;) {                                         \
+            CHECK(CALL >= 0);                                                  \
+            CHECK_EQ((WHERE)->at.sync >= psb[i], 1);                           \
+        }                                                                      \
+        CHECK_EQ(CALL, IPT_END);                                               \
+    } while (0)
+
+TEST(psb_backward_with_nothing_between)
+{
+    static const ipt_packet off[] = {OFF}, on[] = {PSB, EXEC64, FUP(0x1000),
+                                                   PSBEND};
+    for (int is_on = 0; is_on < 2; is_on++) {
+        static ipt_qry_decoder q;
+        static ipt_blk_decoder b;
+        static ipt_insn_decoder d;
+        const ipt_packet *const packets = is_on ? on : off;
+        uint64_t psb[3], ip;
+        memset(&s, 0, sizeof s);
+        for (size_t i = 0; i < 3; i++) {
+            psb[i] = s.b.size;
+            for (size_t j = 0; j < (is_on ? LENGTH(on) : LENGTH(off)); j++)
+                build_put(&s.b, &packets[j]);
+        }
+        set_trace();
+        s.config.read = read_chunks;
+        s.config.context = (void *) (uintptr_t) plain;
+        BACKWARD(&q, ipt_qry_init(&q, &s.config, &s.trace),
+                 ipt_qry_sync_backward(&q, &ip));
+        BACKWARD(&b, ipt_blk_init(&b, &s.config, &s.trace, NULL),
+                 ipt_blk_sync_backward(&b));
+        BACKWARD(&d, ipt_insn_init(&d, &s.config, &s.trace, NULL),
+                 ipt_insn_sync_backward(&d));
+    }
+}
+
 /* ---- software interrupts and system calls where flow stands ---- */
 
 TEST(swint_where_flow_stands)
@@ -722,6 +763,7 @@ TEST(N2_cr3)
 int main(void)
 {
     RUN(psb_backward_in_long_run);
+    RUN(psb_backward_with_nothing_between);
     RUN(swint_where_flow_stands);
     RUN(mode_before_pgd);
     RUN(psb_in_between);
