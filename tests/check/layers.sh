@@ -128,7 +128,7 @@ expect_empty "parts of the walk: other writers" bad
 # evt, the quick way through MTC, CYC and to a PSB; in evt and walk, events that
 # are not wanted; in walk, where a step back begins.
 cat >budgets <<'END'
-base 491 pkt 1084 sync 173 time 350 evt 1340 qry 180 classify 530 cache 720
+base 491 pkt 1084 sync 173 time 350 evt 1341 qry 180 classify 530 cache 720
 bind 145 walk 1517 blk 300 insn 240 cov 1758 hot 350 gen 670 hw 260 strings 90
 END
 bare() { # FILE without comments and blank lines
