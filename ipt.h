@@ -523,7 +523,13 @@ typedef struct ipt_config {
  * Direct branches with 16-bit operands stay in the 64 KiB from CS.base on,
  * unless IPs are linear and there is no config.cs_base. */
 #define IPT_CONFIG_RELATIVE_IP 0x2000u
-#define IPT_CONFIG_FLAGS_ 0x3fffu
+#define IPT_CONFIG_NO_TIME 0x4000u /* no time: timing packets are stepped over.
+                                    * tsc, cbr, lost_mtc and lost_cyc of `at`
+                                    * and of events are 0, there is no
+                                    * IPT_AT_TSC and no IPT_EVENT_TSC, and
+                                    * IPT_EVT_TICK is not given. All else is
+                                    * the same. Not for ipt_time_ */
+#define IPT_CONFIG_FLAGS_ 0x7fffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */

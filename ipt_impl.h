@@ -4182,15 +4182,22 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     }
 }
 
+/* A timing packet moves the clock, unless nobody wants to know the time. */
+static inline void ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    if (evt->clock.config_->flags & IPT_CONFIG_NO_TIME)
+        return;
+    (void) ipti_time_packet(&evt->clock, packet);
+    evt->ticked = 1;
+}
+
 /* One packet: time first, then the phase, then what it means. */
 static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
 {
-    if (ipti_pkt_in(IPTI_EVT_TIMING, packet)) {
-        (void) ipti_time_packet(&evt->clock, packet);
-        evt->ticked = 1;
-    }
+    if (ipti_pkt_in(IPTI_EVT_TIMING, packet))
+        ipti_evt_tick(evt, packet);
     if (packet->type == IPT_PKT_GAP)
         ipti_evt_gap(evt, packet);
     else if (!ipti_evt_phase(evt, config, packet) && !evt->error)
@@ -4274,10 +4281,8 @@ static IPTI_APART int ipti_evt_clock(const ipt_cursor_ *cur,
         if (!size)
             break;
         ipti_pkt_step(at, &packet, at->offset, size);
-        if (packet.type == IPT_PKT_PAD)
-            continue;
-        (void) ipti_time_packet(&evt->clock, &packet);
-        evt->ticked = 1;
+        if (packet.type != IPT_PKT_PAD)
+            ipti_evt_tick(evt, &packet);
     }
     return at->offset > from;
 }
@@ -4447,11 +4452,11 @@ static int ipti_evt_start(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
     packet.type = IPT_PKT_CBR;
     packet.u.cbr.ratio = start->cbr;
     if (start->cbr)
-        (void) ipti_time_packet(&evt->clock, &packet);
+        ipti_evt_tick(evt, &packet);
     packet.type = IPT_PKT_TSC;
     packet.u.tsc.value = start->tsc;
     if (start->has & IPT_START_TSC)
-        (void) ipti_time_packet(&evt->clock, &packet);
+        ipti_evt_tick(evt, &packet);
     at->tsc = evt->clock.tsc;
     at->cbr = evt->clock.cbr;
     if (evt->clock.has_tsc)

@@ -264,6 +264,9 @@ static inline void fuzz_event(fuzz_run *run, const ipt_event *event)
     item.end = event->tsc;
     item.count = event->lost_mtc * 65537 + event->lost_cyc;
     item.size = event->cbr;
+    FUZZ_CHECK(run, !run->c->no_time
+                        || !(item.end || item.count || item.size
+                             || item.flags & IPT_EVENT_TSC));
     item.hash = fuzz_event_data(event);
     if (event->type == IPT_EVT_TNT)
         item.mode = event->u.tnt.count;

@@ -89,7 +89,8 @@ enum { /* fuzz_case.wide */
 enum { /* fuzz_case.extra */
     FUZZ_EXTRA_MODE = 0x03,    /* config.mode; _start says none then */
     FUZZ_EXTRA_UNWANTED = 0xfc /* config.unwanted: 0 none, 63 all that may be,
-                                * else the type of this number less 1 */
+                                * else the type of this number less 1. 62: all
+                                * are wanted, but IPT_CONFIG_NO_TIME is set */
 };
 
 enum { /* bytes of the configuration */
@@ -149,6 +150,7 @@ typedef struct fuzz_case {
     int warm;         /* the code cache has been used before */
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
     uint32_t unwanted; /* config.unwanted */
+    int no_time;       /* IPT_CONFIG_NO_TIME */
     int section;       /* config.section is set, whatever clone is */
     const ipt_start *start; /* FUZZ_WIDE_START: the state, except its offset */
 } fuzz_case;
@@ -203,6 +205,7 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
         c->unwanted = IPT_UNWANTED_;
     else if (c->extra / 4 > 0 && c->extra / 4 <= 32)
         c->unwanted = (uint32_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
+    c->no_time = c->extra / 4 == 62;
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -1185,6 +1188,8 @@ static inline void fuzz_setup(fuzz_run *run)
         config->section = fuzz_section;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
+    if (c->no_time)
+        config->flags |= IPT_CONFIG_NO_TIME;
     config->unwanted = c->unwanted;
     config->mode = c->extra & FUZZ_EXTRA_MODE;
     if (c->configure)

@@ -234,6 +234,40 @@ TEST(monotonic)
           TIP(0x2000));
 }
 
+/* ---- nobody wants to know the time ---- */
+
+TEST(no_time)
+{
+    static const struct {
+        void (*view)(void);
+        const char *timed;
+        const char *not_timed;
+    } rows[] = {
+        {events,
+         "[cbr@100/0/1] [tnt@200] [cbr@200/0/1] [tip@300] IPT_END",
+         "[cbr] [tnt] [cbr] [tip] IPT_END"},
+        {queries,
+         "[cbr@100/0/1] 0@200 0@200 [cbr@200/0/1] 2000@300 IPT_END",
+         "[cbr] 0 0 [cbr] 2000 IPT_END"},
+        {blocks,
+         "[cbr@100/0/1] 1000-1000@200 [tick 1002@200] "
+         "1002-1002@200/0/1 [cbr@200/0/1] 1004-1004@300 [tick 1004@300] "
+         "IPT_END",
+         "[cbr] 1000-1000 1002-1002 [cbr] 1004-1004 IPT_END"},
+        {insns,
+         "[cbr@100/0/1] 1000@200 [tick 1002@200] 1002@200/0/1 "
+         "[cbr@200/0/1] 1004@300 [tick 1004@300] IPT_END",
+         "[cbr] 1000 1002 [cbr] 1004 IPT_END"}};
+    for (unsigned i = 0; i < LENGTH(rows); i++)
+        for (unsigned n = 0; n < 2; n++) {
+            config(n ? IPT_CONFIG_NO_TIME | IPT_CONFIG_TICKS
+                     : IPT_CONFIG_TICKS);
+            TIMES(rows[i].view, n ? rows[i].not_timed : rows[i].timed,
+                  TIMED(0x100), CYC(9), CBR(20), TSC(0x200), TNT(2, 0), MTC(1),
+                  CYC(9), CBR(21), TSC(0x300), TIP(0x2000));
+        }
+}
+
 /* ---- packets that say no time are counted ---- */
 
 TEST(lost)
@@ -289,6 +323,7 @@ int main(void)
     RUN(ticks);
     RUN(deferred_ticks);
     RUN(monotonic);
+    RUN(no_time);
     RUN(lost);
     RUN(waiting);
     return test_report();

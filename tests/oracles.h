@@ -201,6 +201,7 @@ static inline void sim_flags(fuzz_case *c, uint32_t flags, uint32_t errata)
                          | (errata >> 6 & FUZZ_MORE_ERRATA));
     c->wide = (uint8_t) (flags >> 9 & FUZZ_WIDE_FLAGS);
     c->errata = (uint8_t) errata;
+    c->no_time = (flags & IPT_CONFIG_NO_TIME) != 0;
 }
 
 /* With FUZZ_VERBOSE in the environment: what the case is. */
@@ -523,6 +524,35 @@ static inline void sim_unwanted(fuzz_case *c, const fuzz_layer *layer,
         (void) fuzz_differ(whole, i, log, k);
 }
 
+/* Nobody wants to know the time: all else is as it was. */
+static inline void sim_no_time(fuzz_case *c, const fuzz_layer *layer,
+                               fuzz_log *whole)
+{
+    fuzz_log *log = &sim_other;
+    size_t i;
+    size_t k = 0;
+
+    c->no_time = 1;
+    fuzz_reference(layer, c, log);
+    for (i = 0; i < whole->count; i++) {
+        fuzz_item *item = &whole->item[i];
+        if (item->what == FUZZ_EVENT && item->kind == IPT_EVT_TICK)
+            continue;
+        if (item->what == FUZZ_EVENT) {
+            reached[REACH_NO_TIME] += item->end || item->count || item->size;
+            item->flags &= (uint16_t) ~IPT_EVENT_TSC;
+            item->end = item->count = item->size = 0;
+        }
+        if (k == log->count || memcmp(item, &log->item[k], sizeof(*item)))
+            break;
+        k++;
+    }
+    if (i < whole->count && whole->item[i].what == FUZZ_SYNC)
+        return; /* it had no room for ticks, and now it goes on to an error */
+    if ((i < whole->count && !log->cut) || (k < log->count && !whole->cut))
+        (void) fuzz_differ(whole, i, log, k);
+}
+
 /* Pick how a way is done, and count it. */
 static inline void sim_way(fuzz_case *c, int way)
 {
@@ -625,7 +655,7 @@ static inline uint32_t random_flags(void)
         = {IPT_CONFIG_IFLAGS, IPT_CONFIG_STRICT, IPT_CONFIG_WALK_ON,
            IPT_CONFIG_END_ON_CALL, IPT_CONFIG_END_ON_JUMP, IPT_CONFIG_TICKS,
            IPT_CONFIG_KEEP_TCAL, IPT_CONFIG_MONOTONIC,
-           IPT_CONFIG_VMX_EVENTS};
+           IPT_CONFIG_VMX_EVENTS, IPT_CONFIG_NO_TIME};
     static const uint32_t only[] = {IPT_CONFIG_ROOT_ONLY,
                                     IPT_CONFIG_NON_ROOT_ONLY,
                                     IPT_CONFIG_CR3_ONLY};
@@ -646,6 +676,7 @@ static inline void sim_all(void)
     uint32_t flags;
     fuzz_case c;
     fuzz_case plain;
+    fuzz_case no_time;
     unsigned n;
 
     sim_make(&c);
@@ -673,7 +704,9 @@ static inline void sim_all(void)
     plain = c;
     sim_ways(&c);
     sim_cover(&c);
+    no_time = plain;
     sim_unwanted(&plain, &fuzz_insn, &sim_whole);
+    sim_no_time(&no_time, &fuzz_insn, &sim_whole);
     if (chance(30))
         sim_ways(&plain);
     for (n = 0; n < 2; n++) {
@@ -681,6 +714,9 @@ static inline void sim_all(void)
         plain.unwanted = 0;
         fuzz_reference(layer, &plain, &fuzz_logs[0]);
         sim_unwanted(&plain, layer, &fuzz_logs[0]);
+        plain.unwanted = 0;
+        sim_no_time(&plain, layer, &fuzz_logs[0]);
+        plain.no_time = c.no_time;
     }
 }
 

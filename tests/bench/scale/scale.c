@@ -109,6 +109,7 @@ static unsigned skipped;
 #define TWICE {10000, 0, 0, NO_RET, 2 * MANY, 2}
 #define CACHE(bytes) {bytes, 0, 0, 0, 0, 0}
 #define BOTH(cache, memo) {cache, memo, 0, 0, 0, 0}
+#define UNTIMED {16 * MIB, 0, 0, 0, 0, SCALE_NO_TIME}
 
 /* Blocks and libipt with its sections. */
 #define BLOCKS_GROUP(title, program, cache, floor, goal, base)               \
@@ -139,7 +140,7 @@ static unsigned skipped;
 
 #define SPACES_GROUP(title, name, layer, count, floor)                       \
     {title, name ", one code space", NOW, layer, SPACES(count),              \
-     {64 * MIB, 64 * MIB, 0, 0, 0, 1}, 0, 0, 0, 0},                          \
+     {64 * MIB, 64 * MIB, 0, 0, 0, SCALE_ONE_SPACE}, 0, 0, 0, 0},            \
     {NULL, name, NOW, layer, SPACES(count),                                  \
      {64 * MIB, 64 * MIB, 0, 0, 0, 0}, 1, floor, 1 / 1.2, 0}
 
@@ -169,6 +170,12 @@ static const plan plans[] = {
                  AS_PEER, 1.2, 2, 0),
     BLOCKS_GROUP("blocks, TSC, MTC and CYC", PROGRAM(1000, 0, TIME), 16 * MIB,
                  1.5, 2, .95),
+    {NULL, "blocks, no time", NOW, SCALE_BLOCKS, PROGRAM(1000, 0, TIME),
+     UNTIMED, 2, 1, 1.08, 0},
+    {"events, TSC, MTC and CYC", "events", NOW, SCALE_EVENTS,
+     PROGRAM(1000, 0, TIME), CACHE(16 * MIB), 0, 0, 0, .95},
+    {NULL, "events, no time", NOW, SCALE_EVENTS, PROGRAM(1000, 0, TIME),
+     UNTIMED, 1, 1.05, 1.15, 0},
     {"insns, 1,000 functions", "insns", NOW, SCALE_INSNS, PROGRAM(1000, 0, 0),
      CACHE(16 * MIB), 0, 0, 0, .95},
     {NULL, "libipt sections", SECTIONS, SCALE_INSNS, PROGRAM(1000, 0, 0),
@@ -616,6 +623,7 @@ static int invalidate(size_t size, int any, const scale_side *side)
 }
 
 #define LONG(functions, flags) {functions, 0, 0, flags, MANY / 4, 1}
+#define TIMED {1000, 0, 0, TIME, MANY / 8, 1}
 #define ROOM {16 * MIB, 16 * MIB, 0, 0, 0, 0}
 
 static int once(const char *program, const char *name, const scale_side *side)
@@ -632,6 +640,12 @@ static int once(const char *program, const char *name, const scale_side *side)
         {"unif-1000", "coverage", SCALE_COVERAGE, SHORT, ROOM},
         {"unif-1000", "coverage, no retcomp", SCALE_COVERAGE,
          LONG(1000, NO_RET), ROOM},
+        {"unif-1000", "events, CYC", SCALE_EVENTS, TIMED, ROOM},
+        {"unif-1000", "events, no time", SCALE_EVENTS, TIMED, UNTIMED},
+        {"unif-1000", "blocks, CYC", SCALE_BLOCKS, TIMED, ROOM},
+        {"unif-1000", "blocks, no time", SCALE_BLOCKS, TIMED, UNTIMED},
+        {"unif-1000", "insns, CYC", SCALE_INSNS, TIMED, ROOM},
+        {"unif-1000", "insns, no time", SCALE_INSNS, TIMED, UNTIMED},
         {"unif-10000", "blocks", SCALE_BLOCKS, LONG(10000, 0), ROOM},
         {"unif-10000", "coverage", SCALE_COVERAGE, LONG(10000, 0), ROOM},
         {"unif-10000", "coverage, no retcomp", SCALE_COVERAGE,

@@ -39,6 +39,11 @@ typedef enum scale_layer {
     SCALE_COVERAGE
 } scale_layer;
 
+enum { /* scale_how.flags */
+    SCALE_ONE_SPACE = 1, /* config.space says that all spaces have one code */
+    SCALE_NO_TIME = 2    /* IPT_CONFIG_NO_TIME, in a tree that has it */
+};
+
 typedef struct scale_how {
     size_t cache;  /* bytes */
     size_t memo;   /* bytes */
@@ -46,7 +51,7 @@ typedef struct scale_how {
     size_t piece;  /* bytes of trace at a time; 0: all at once */
     uint32_t invalidate; /* a page that was never cached, every so many blocks;
                           * SCALE_COVERAGE: after each piece. 0: never */
-    uint8_t one_space;   /* config.space says that all spaces have one code */
+    uint8_t flags;       /* SCALE_ */
 } scale_how;
 
 typedef struct scale_side {

@@ -358,9 +358,13 @@ static void *side_open(const scale_trace *t, scale_layer layer,
     }
     s->config.context = s;
     s->config.read = read_code;
-    s->config.space = how->one_space ? one_space : NULL;
+    s->config.space = how->flags & SCALE_ONE_SPACE ? one_space : NULL;
     s->config.fuel = how->fuel ? &s->fuel : NULL;
     s->config.flags = t->want.gen_flags & IPT_CONFIG_NO_RETCOMP;
+#ifdef IPT_CONFIG_NO_TIME
+    if (how->flags & SCALE_NO_TIME)
+        s->config.flags |= IPT_CONFIG_NO_TIME;
+#endif
     s->config.cpuid_15_eax = c->cpuid_15_eax;
     s->config.cpuid_15_ebx = c->cpuid_15_ebx;
     s->config.mtc_freq = c->mtc_freq;
