@@ -2557,8 +2557,8 @@ typedef struct ipt_out_ {
 
 /* The instruction or the block in progress. */
 typedef struct ipt_item_ {
-    uint64_t from;     /* where it synchronised; UINT64_MAX: something was handed
-                        * out since then */
+    uint64_t from;     /* where the decoder synchronised; UINT64_MAX: something
+                        * was handed out since then */
     uint8_t full;      /* it is complete */
     uint8_t unsettled; /* what follows it is not known */
 } ipt_item_;

@@ -8146,13 +8146,15 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget everything about flow. */
-static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, uint8_t mode)
+/* Forget everything about flow: the decoder is synchronised anew. */
+static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
+                                       uint8_t mode)
 {
     w->not_plain = 1;
     w->unproven = w->ended = 0;
     w->stamp.fresh = 0;
     w->resume.has = 0;
+    w->item.from = at->sync;
     w->probe.count = 0;
     w->resync.state = 0;
     w->resync.offset = 0;
@@ -8173,10 +8175,10 @@ static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, uint8_t mode)
 }
 
 /* As after _init. */
-static void ipti_walk_reset(ipt_walk_ *w)
+static void ipti_walk_reset(ipt_walk_ *w, const ipt_where *at)
 {
     ipti_evt_reset(&w->evt, w->cur.config);
-    ipti_walk_clear(w, IPT_MODE_UNKNOWN);
+    ipti_walk_clear(w, at, IPT_MODE_UNKNOWN);
 }
 
 /* The status bits that go with an item. */
@@ -8208,8 +8210,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
 {
     if (status >= 0) {
         ipti_item_full(&w->item, in_progress);
-        w->item.from = at->sync;
-        ipti_walk_reset(w);
+        ipti_walk_reset(w, at);
         ipti_walk_look(w, at);
         status = ipti_walk_status(w);
     }
@@ -8229,8 +8230,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     ipti_item_full(&w->item, in_progress);
-    w->item.from = at->sync;
-    ipti_walk_clear(w, start->mode);
+    ipti_walk_clear(w, at, start->mode);
     ipti_flow_synced(&w->flow, 1);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
@@ -8280,7 +8280,7 @@ static int ipti_walk_init(ipt_walk_ *w, ipt_where *at, const ipt_config *config,
         return IPT_ERR_STATE;
     w->cache = cache;
     w->valid = cache ? &cache->version_ : &ipti_always;
-    ipti_walk_reset(w);
+    ipti_walk_reset(w, at);
     return IPT_OK;
 }
 
@@ -11174,7 +11174,7 @@ static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
     }
     if (status < 0)
         return status;
-    ipti_walk_reset(w);
+    ipti_walk_reset(w, &decoder->at);
     return IPT_OK;
 }
 
