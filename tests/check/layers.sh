@@ -7,7 +7,7 @@ cd "$tmp" || exit 2
 impl=$root/ipt_impl.h
 api=$root/ipt.h
 
-# The function that may be longer than 80 lines: one switch over the packet types,
+# The function that may be longer than 80 lines: a switch over the packet types,
 # a few lines for each.
 LONG="ipti_evt_dispatch"
 # Public functions that are not named after a section.
