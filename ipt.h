@@ -181,7 +181,8 @@ extern "C" {
  *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
  *                       in place of the compiler's own: all four or none, with
  *                       libc's arguments (EDK II's SetMem has another order)
- *   IPT_NO_STRINGS      leaves out the functions for texts */
+ *   IPT_NO_STRINGS      leaves out the functions for texts
+ *   IPT_NO_CLOCK        as if each config had IPT_CONFIG_NO_TIME: less code */
 #ifndef IPT_API
 #ifndef IPT_STATIC
 #define IPT_API extern

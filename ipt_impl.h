@@ -2790,6 +2790,17 @@ static int ipti_time_packet(ipt_clock *clock, const ipt_packet *packet)
     return updated < 0 ? updated : calibrated;
 }
 
+/* Does the decoder of this clock leave out time? ipt_time_ never does. */
+static inline int ipti_time_unwanted(const ipt_clock *clock)
+{
+#ifdef IPT_NO_CLOCK
+    (void) clock;
+    return 1;
+#else
+    return (clock->config_->flags & IPT_CONFIG_NO_TIME) != 0;
+#endif
+}
+
 IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config)
 {
     if (!clock || !config)
@@ -4120,7 +4131,7 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
 /* A timing packet moves the clock, unless nobody wants to know the time. */
 static inline void ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    if (evt->clock.config_->flags & IPT_CONFIG_NO_TIME)
+    if (ipti_time_unwanted(&evt->clock))
         return;
     (void) ipti_time_packet(&evt->clock, packet);
     evt->ticked = 1;

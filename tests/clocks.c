@@ -236,6 +236,12 @@ TEST(monotonic)
 
 /* ---- nobody wants to know the time ---- */
 
+#ifdef IPT_NO_CLOCK /* by macros.sh, which runs no other test here */
+#define KEEPS_TIME 0
+#else
+#define KEEPS_TIME 1
+#endif
+
 TEST(no_time)
 {
     static const struct {
@@ -262,7 +268,8 @@ TEST(no_time)
         for (unsigned n = 0; n < 2; n++) {
             config(n ? IPT_CONFIG_NO_TIME | IPT_CONFIG_TICKS
                      : IPT_CONFIG_TICKS);
-            TIMES(rows[i].view, n ? rows[i].not_timed : rows[i].timed,
+            TIMES(rows[i].view,
+                  KEEPS_TIME && !n ? rows[i].timed : rows[i].not_timed,
                   TIMED(0x100), CYC(9), CBR(20), TSC(0x200), TNT(2, 0), MTC(1),
                   CYC(9), CBR(21), TSC(0x300), TIP(0x2000));
         }

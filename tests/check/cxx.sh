@@ -92,7 +92,7 @@ attributes() {
     done
 }
 
-VARIANTS="-DIPT_STATIC -DIPT_NO_STRINGS -funsigned-char -fsigned-char
+VARIANTS="-DIPT_STATIC -DIPT_NO_STRINGS -DIPT_NO_CLOCK -funsigned-char -fsigned-char
     -fshort-enums -fno-strict-aliasing"
 plain() {
     for cc in gcc clang; do
