@@ -9836,6 +9836,7 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     (void) ipti_marks_begin(&w->marks);
     if (IPTI_UNLIKELY(w->out.waiting)) {
         ipti_out_drop(&w->out); /* flow follows them already */
+        decoder->block_.causes |= !decoder->learn_.state; /* another space */
         return 0;
     }
     return status < 0 ? status : 1;
@@ -10668,11 +10669,10 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->offset = decoder->at.offset;
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
-    leg->psb_size = 0;
+    leg->psb_size = leg->moved = 0;
     leg->held = ipti_tnt_held(w->next.tnt);
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
-    leg->moved = 0;
     ipti_cov_reload(leg, w, 0);
     leg->from = leg->ip;
     leg->block = decoder->block_;

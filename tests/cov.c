@@ -762,17 +762,21 @@ static int loop_run(loop *l, const uint8_t *bytes, size_t size, int first)
                        : ipt_cov_begin(&l->decoder, &trace);
     memset(l->map, 0, sizeof l->map);
     l->config.fuel = l->most ? &l->fuel : NULL;
-    while (status >= 0 && (status = ipt_cov_run(&l->decoder)) != IPT_END) {
+    int lost = 0; /* what comes next is a _resync */
+    while (status >= 0) {
+        status = lost ? ipt_cov_resync(&l->decoder) : ipt_cov_run(&l->decoder);
+        lost = lost && status < 0;
+        if (status == IPT_END
+            || (lost && status != IPT_BUDGET && status != IPT_MORE)) break;
         if (l->most) l->fuel = 1 + dice(l->most);
         if (status == IPT_MORE) loop_grow(l, &trace, bytes, size);
         if (l->stir && dice(4) == 0)
             CHECK_EQ(ipt_cov_invalidate(&l->decoder, NULL, BASE + dice(900),
                                         dice(100)), IPT_OK);
         if (l->stir && status == IPT_NEED_PAGE) the.missing = 0;
-        if (status == IPT_BUDGET || status == IPT_MORE
-            || (l->stir && status == IPT_NEED_PAGE))
-            status = IPT_OK;
-        else status = ipt_cov_resync(&l->decoder);
+        else if (status < 0 && status != IPT_BUDGET && status != IPT_MORE)
+            lost = 1;
+        status = IPT_OK;
     }
     return status == IPT_END && !(l->decoder.verdict & ~IPT_COV_OVERFLOW);
 }
@@ -993,6 +997,496 @@ static int check_loop(uint64_t start)
 TEST(loops_at_random)
 {
     many(100, check_loop);
+}
+
+/* ---- all that lines have to be told apart by ----
+ *
+ * A program of places of 32 bytes, with other branches in each address space
+ * and in each mode, and a trace of it in which all of that changes on the way:
+ * by MOV CR3, while tracing is disabled, in a PSB+ in the middle of a block.
+ * Between two packets flow only goes up, so that it is clear where an event
+ * is. */
+
+#define PLACES 12
+#define PLACE 32
+#define PLANS 3 /* address spaces */
+
+static uint8_t plan[PLANS][PLACES * PLACE];
+
+/* The trace in the making, and where its flow is. */
+static struct {
+    uint8_t *out;
+    size_t size;
+    uint64_t last_ip;
+    uint64_t ip;
+    uint64_t bits;
+    uint64_t stack[8];
+    uint64_t ways; /* which branches are taken, by and by */
+    unsigned count, depth, space, turn, most;
+    uint8_t mode, kept; /* kept: returns are not compressed */
+    uint64_t vmcs;
+} act;
+
+static uint64_t act_cr3(unsigned space)
+{
+    return 0x7000u + 0x1000u * space;
+}
+
+static int plan_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    const unsigned space = (unsigned) (asid->cr3 - act_cr3(0)) >> 12;
+    (void) context;
+    return range_read(buffer, size, ip, BASE, plan[space < PLANS ? space : 0],
+                      sizeof plan[0]);
+}
+
+/* Where a place has other sections than the one before. */
+static uint64_t plan_section(const ipt_asid *asid, uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    return (ip - BASE) / (4 * PLACE);
+}
+
+static void plan_aim(uint8_t *p, size_t at, unsigned size, size_t to)
+{
+    const uint32_t by = (uint32_t) (to - at - size);
+    for (unsigned i = 0; i < 4; i++) p[size - 4 + i] = (uint8_t) (by >> 8 * i);
+}
+
+/* One place: NOPs or MOV CR3; in a third of them an instruction that ends with
+ * a JMP EAX in 32-bit mode; a branch, NOPs, and a JMP to the next one. */
+static void plan_place(uint8_t *code, unsigned i, int moves)
+{
+    static const uint8_t some[][3] = {{0xff, 0xe0, 0x90}, {0xff, 0xd0, 0x90},
+                                      {0xc3, 0x90, 0x90}, {0x0f, 0x01, 0xc2}};
+    size_t at = (size_t) i * PLACE;
+    uint8_t *p = code + at;
+    memset(p, 0x90, PLACE);
+    if (moves) p[4] = 0x0f, p[5] = 0x22, p[6] = 0xd8;
+    at += 7;
+    p = code + at;
+    if (dice(3) == 0) {
+        memset(p, 0, 6);
+        p[0] = 0x48, p[1] = 0xb8, p[6] = 0xff, p[7] = 0xe0;
+        at += 10;
+    } else {
+        at += dice(6);
+    }
+    p = code + at;
+    switch (dice(10)) {
+    case 0: case 1: case 2: memcpy(p, some[dice(4)], 3); break;
+    case 3:
+    case 4: /* it comes back */
+        if (i + 4 >= PLACES) break;
+        p[0] = 0xe8;
+        plan_aim(p, at, 5, (i + 1 + dice(3)) * PLACE + dice(4));
+        break;
+    case 5:
+        if (i + 1 < PLACES) break;
+        /* fall through */
+    default:
+        p[0] = 0x0f, p[1] = (uint8_t) (0x80 + dice(16));
+        plan_aim(p, at, 6, dice(PLACES) * PLACE + dice(4));
+    }
+    p = code + i * PLACE + PLACE - 5;
+    p[0] = 0xe9;
+    plan_aim(p, i * PLACE + PLACE - 5, 5, (i + 1) % PLACES * PLACE);
+    if (i + 1 == PLACES && code[at] != 0x0f)
+        memcpy(code + at, some[0], 2); /* nothing goes round without trace */
+}
+
+static void plan_all(void)
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        const int moves = dice(4) == 0;
+        for (unsigned space = 0; space < PLANS; space++)
+            plan_place(plan[space], i, moves);
+    }
+}
+
+static void act_put(const ipt_packet *packet)
+{
+    const int n = ipt_pkt_encode(act.out + act.size, INPUT - act.size, packet);
+    CHECK(n > 0);
+    act.size += n > 0 ? (size_t) n : 0;
+}
+
+/* Time and padding. */
+static void act_time(void)
+{
+    const ipt_packet some[] = {MTC(7), TSC(0x12345), CYC(5), CYC(0x3333),
+                               PADS(1), PADS(9)};
+    act_put(&some[dice(LENGTH(some))]);
+}
+
+static void act_bits(void)
+{
+    ipt_packet tnt = TNT(1, 0);
+    tnt.type = act.count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8;
+    tnt.u.tnt.count = (uint8_t) act.count;
+    tnt.u.tnt.bits = act.bits;
+    if (act.count) act_put(&tnt);
+    act.count = 0;
+    act.bits = 0;
+}
+
+static void act_bit(int bit)
+{
+    act.bits = act.bits << 1 | (uint64_t) bit;
+    if (++act.count >= act.most) act_bits();
+}
+
+/* A packet with an IP, as short as may be or longer. */
+static void act_ip(uint8_t type, uint64_t ip)
+{
+    ipt_packet packet = TIP(0);
+    const uint64_t differ = ip ^ act.last_ip;
+    static const uint8_t longer[] = {2, 4, 3, 6, 6, 6, 6};
+    uint8_t ipc = differ >> 48 ? 3 : differ >> 32 ? 4 : differ >> 16 ? 2 : 1;
+    while (dice(3) == 0) ipc = longer[ipc];
+    packet.type = type;
+    packet.u.ip.ipc = ipc;
+    packet.u.ip.payload
+        = ipc == 6 ? ip : ip & (((uint64_t) 1 << (ipc < 3 ? 16 * ipc : 48)) - 1);
+    act_put(&packet);
+    act.last_ip = ip;
+}
+
+static void act_says(unsigned what)
+{
+    const ipt_packet vmcs = VMCS(act.vmcs), pip = PIP(act_cr3(act.space), 0),
+                     l = EXEC64, s = EXEC32;
+    if (what == 0) act_put(&pip);
+    else if (what == 1) act_put(&vmcs);
+    else act_put(act.mode == IPT_MODE_64 ? &l : &s);
+}
+
+static void act_psb(int enabled)
+{
+    static const ipt_packet psb = PSB, end = PSBEND, cbr = CBR(9),
+                            tma = TMA(5, 6), none = TSX(0, 0);
+    act_bits();
+    act_put(&psb);
+    act.last_ip = 0;
+    act.depth = 0;
+    if (dice(2)) act_time();
+    if (dice(3) == 0) act_put(&tma);
+    if (dice(3) == 0) act_put(&cbr);
+    for (unsigned what = 0; what < 3; what++)
+        if (what == 2 || ran_count == 0 || dice(2)) act_says(what);
+    if (dice(3) == 0) act_put(&none);
+    if (enabled) act_ip(IPT_PKT_FUP, act.ip);
+    if (dice(3) == 0) act_time();
+    act_put(&end);
+}
+
+static uint64_t act_place(void)
+{
+    return BASE + (act.ways >> 7 & 15) % PLACES * PLACE + (act.ways >> 3 & 3);
+}
+
+/* Tracing is off; it goes on somewhere, maybe in another space and mode. */
+static void act_off(void)
+{
+    const unsigned mode = act.mode;
+    act.depth = 0;
+    for (unsigned n = dice(4); n > 0; n--)
+        switch (dice(4)) {
+        case 0:
+            act.space = dice(PLANS);
+            act_says(0);
+            break;
+        case 1:
+            act.vmcs = 0x5000u + 0x1000u * dice(2);
+            act_says(1);
+            break;
+        case 2: act_psb(0); break;
+        default: act_time();
+        }
+    if (dice(3) == 0 && BASE == LOW)
+        act.mode = dice(2) ? IPT_MODE_64 : IPT_MODE_32;
+    if (act.mode != mode || dice(4) == 0) act_says(2);
+    act.ip = act_place();
+    act_ip(IPT_PKT_TIP_PGE, act.ip);
+}
+
+/* Something happens before the instruction at act.ip. */
+static void act_happen(void)
+{
+    static const ipt_packet ovf = OVF, pgd0 = PGD0;
+    act_bits();
+    switch (dice(12)) {
+    case 0:
+        act_put(&ovf);
+        act.depth = 0;
+        act.last_ip = 0;
+        act.ip = act_place();
+        act_ip(IPT_PKT_FUP, act.ip);
+        break;
+    case 1:
+        act_ip(IPT_PKT_FUP, act.ip);
+        act_put(&pgd0);
+        act_off();
+        break;
+    case 2:
+    case 3:
+        act_ip(IPT_PKT_FUP, act.ip);
+        act.ip = act_place();
+        act_ip(IPT_PKT_TIP, act.ip);
+        break;
+    case 4: case 5: case 6: case 7: act_psb(1); break;
+    default: act_time();
+    }
+}
+
+static void act_edge(uint8_t kind, uint64_t from)
+{
+    const edge e = {.from = from, .to = act.ip, .kind = kind};
+    if (CHECK(ran_count < LENGTH(ran))) ran[ran_count++].e = e;
+}
+
+/* A VM entry, which may lead to another space and mode. */
+static void act_enter(void)
+{
+    act.depth = 0;
+    if (dice(2)) {
+        act.space = dice(PLANS);
+        act_says(0);
+    }
+    if (dice(2) && BASE == LOW) {
+        act.mode = dice(2) ? IPT_MODE_64 : IPT_MODE_32;
+        act_says(2);
+    }
+}
+
+/* A branch of that kind at `from`; its direct target, and what follows it. */
+static void act_branch(uint8_t kind, uint64_t from, uint64_t to, uint64_t next)
+{
+    static const ipt_packet pgd0 = PGD0;
+    const int taken = act.ways >> act.turn++ % 17 & 1;
+    const int direct = kind == IPT_INSN_JCC;
+    int ends = dice(25) == 0 && (!direct || !taken || to > from);
+    if (kind == IPT_INSN_CALL || kind == IPT_INSN_CALL_INDIRECT) {
+        if (act.depth == LENGTH(act.stack)) act.depth = 0;
+        act.stack[act.depth++] = next;
+    }
+    act.ip = direct ? (taken ? to : next)
+           : kind == IPT_INSN_CALL ? to : act_place();
+    if (kind == IPT_INSN_CALL) return;
+    if (kind == IPT_INSN_RET && act.depth && !act.kept) {
+        act.ip = act.stack[--act.depth];
+        act_bit(1);
+    } else if (ends) {
+        act_bits();
+        if (!direct && dice(2)) act_put(&pgd0);
+        else act_ip(IPT_PKT_TIP_PGD, direct ? act.ip : BASE + 0x5000);
+        act_off();
+        return;
+    } else if (direct) {
+        act_bit(taken);
+    } else {
+        act_bits();
+        if (kind == IPT_INSN_VMENTRY) act_enter();
+        act_ip(IPT_PKT_TIP, act.ip);
+    }
+    act_edge(kind, from);
+}
+
+/* The instruction at act.ip executes. */
+static void act_step(void)
+{
+    const uint64_t from = act.ip;
+    const uint8_t *p = &plan[act.space][from - BASE];
+    const int jcc = p[0] == 0x0f && p[1] >> 4 == 8;
+    const unsigned size = jcc ? 6 : 5;
+    const uint64_t by = p[size - 4] | (uint64_t) p[size - 3] << 8;
+    const uint64_t to = BASE + (uint16_t) (from - BASE + size + by);
+    if (p[0] == 0x0f && p[1] == 0x22) {
+        act_bits();
+        act.space = dice(PLANS);
+        act.depth = 0; /* other code is where it came from */
+        act_says(0);
+        act.ip += 3;
+    } else if (p[0] == 0x48) {
+        act.ip += act.mode == IPT_MODE_64 ? 10 : 6;
+    } else if (p[0] == 0xe9) {
+        act.ip = to;
+    } else if (p[0] == 0xe8) {
+        act_branch(IPT_INSN_CALL, from, to, from + 5);
+    } else if (jcc) {
+        act_branch(IPT_INSN_JCC, from, to, from + 6);
+    } else if (p[0] == 0xff) {
+        act_branch(p[1] == 0xe0 ? IPT_INSN_JMP_INDIRECT
+                                : IPT_INSN_CALL_INDIRECT, from, 0, from + 2);
+    } else if (p[0] == 0x0f && p[1] == 0x01) {
+        act_branch(IPT_INSN_VMENTRY, from, 0, from + 3);
+    } else if (p[0] == 0xc3) {
+        act_branch(IPT_INSN_RET, from, 0, from + 1);
+    } else {
+        act.ip++;
+    }
+}
+
+/* A trace of so many instructions, and its edges in `ran`. */
+static size_t act_run(uint8_t *out, unsigned steps, int kept_)
+{
+    const unsigned noise = dice(3) ? 3 : 40, events = dice(2) ? 15 : 80;
+    memset(&act, 0, sizeof act);
+    act.out = out;
+    act.kept = (uint8_t) kept_;
+    act.most = dice(2) ? 6 : 1 + dice(47);
+    act.mode = (uint8_t) (dice(3) || BASE != LOW ? IPT_MODE_64 : IPT_MODE_32);
+    act.space = dice(PLANS);
+    act.ways = 0x9e3779b97f4a7c15u * (1 + dice(5));
+    act.vmcs = 0x5000;
+    act.ip = act_place();
+    ran_count = 0;
+    act_psb(1);
+    for (unsigned i = 0; i < steps && act.size < INPUT - 300; i++) {
+        if (dice(100) < noise) act.ways = act.ways * 5 + i;
+        if (dice(events) == 0) act_happen();
+        act_step();
+    }
+    act_bits();
+    return act.size;
+}
+
+/* Of `ran` those that count. */
+static void act_edges(edge_list *l, const ipt_cov_config *cov)
+{
+    const ipt_filter *only = cov->filter;
+    size_t n = 0;
+    ran_edges(l, 0, cov->flags);
+    for (size_t i = 0; i < l->count; i++) {
+        const uint64_t from = l->edges[i].from;
+        const int in = only && from >= only->first && from <= only->last;
+        if (!only || in == (only->kind == IPT_FILTER_TRACE))
+            l->edges[n++] = l->edges[i];
+    }
+    l->count = n;
+}
+
+static ipt_filter world_filter[IPT_FILTERS];
+static edge_list world_blocks;
+
+/* One thing that a memo depends on is another. */
+static void world_changes(unsigned what)
+{
+    ipt_cov_config *cov = &kept.cov;
+    switch (what) {
+    case 0: cov->flags = dice(IPT_COV_FLAGS_ + 1); break;
+    case 1: cov->bitmap_size = dice(3) ? MAP_MAX : 1 + dice(300); break;
+    case 2: kept.config.section = dice(2) ? plan_section : NULL; break;
+    default:
+        world_filter[0].kind = dice(2) ? IPT_FILTER_TRACE : IPT_FILTER_STOP;
+        world_filter[0].first = BASE + dice(PLACES) * PLACE;
+        world_filter[0].last
+            = world_filter[0].first + dice(PLACES * PLACE / 2);
+        cov->filter = dice(2) ? world_filter : NULL;
+    }
+}
+
+/* `kept` covers the trace thrice, as `fresh` did, in whatever manner. */
+static void world_covers(const uint8_t *bytes, size_t size, int first,
+                         int complete)
+{
+    for (unsigned k = 0; k < 3 && !test_.bad; k++) {
+        kept.most = dice(3) ? 0 : 1 + dice(dice(2) ? 4 : 400);
+        kept.piece = dice(3) ? 0 : 1 + dice(dice(2) ? 4 : 600);
+        kept.stir = complete && dice(4) == 0;
+        if (!first && dice(20) == 0) share_memo(&kept);
+        CHECK_EQ(loop_run(&kept, bytes, size, first), complete);
+        CHECK(!memcmp(kept.map, want_map, MAP_MAX));
+        CHECK_EQ(kept.decoder.hash, fresh.decoder.hash);
+        CHECK_EQ(kept.decoder.verdict, fresh.decoder.verdict);
+        if (complete)
+            CHECK(ends_same(&kept.decoder.at, &fresh.decoder.at));
+        if (complete && kept.cov.seen)
+            CHECK(blocks_same(&world_blocks, &got_blocks));
+        first = 0;
+    }
+}
+
+/* The blocks that [blk] finds are those that may be seen from now on. */
+static void world_sees(const uint8_t *bytes, size_t size)
+{
+    const ipt_segment piece = {bytes, size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    edge_clear(&want_blocks);
+    blocks_by_blk(&want_blocks, &fresh.config, &trace, NULL, NULL);
+    for (size_t i = 0; i < want_blocks.count; i++)
+        *edge_add(&world_blocks) = want_blocks.edges[i];
+    blocks_unique(&world_blocks);
+}
+
+/* A trace, its last one damaged: edges are those that executed, if it is whole,
+ * and those of the walk. */
+static void world_runs(int first, int damaged, int returns)
+{
+    static uint8_t bytes[INPUT + 64];
+    size_t size = act_run(bytes, 100 + dice(500), returns);
+    for (unsigned i = dice(3); damaged && i < 3; i++)
+        bytes[16 + dice((unsigned) size - 16)] ^= (uint8_t) (1u << dice(8));
+    memset(bytes + size, 0, 64);
+    size += dice(65);
+    loop_init(&fresh, kept.config.flags, kept.cov.flags, 0);
+    fresh.config = kept.config;
+    fresh.config.fuel = NULL;
+    fresh.cov.filter = kept.cov.filter;
+    fresh.cov.edge = list_edge;
+    fresh.cov.context = &got;
+    got.count = 0;
+    const int complete = loop_run(&fresh, bytes, size, 1);
+    edges_of_kind(&got, kept.cov.flags);
+    if (!damaged) {
+        CHECK(complete);
+        act_edges(&want, &fresh.cov);
+        CHECK(edges_same(&want, &got));
+    }
+    if (kept.cov.seen && complete) world_sees(bytes, size);
+    memset(want_map, 0, sizeof want_map);
+    edges_map(&got, kept.cov.flags, want_map, kept.cov.bitmap_size);
+    world_covers(bytes, size, first, complete);
+}
+
+static void check_world(uint64_t start)
+{
+    seed = (start + 1) * 0x9e3779b97f4a7c15u;
+    the.base = dice(4) ? LOW : HIGH;
+    plan_all();
+    const int returns = (int) dice(2);
+    loop_init(&kept, returns ? IPT_CONFIG_NO_RETCOMP : 0,
+              dice(IPT_COV_FLAGS_ + 1), dice(2) ? 4096 : 4u << dice(11));
+    kept.config.read = plan_read;
+    kept.bare = dice(4) == 0;
+    got_blocks.count = world_blocks.count = 0;
+    if (dice(3) == 0) {
+        CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+        kept.cov.seen = &seen;
+        kept.cov.block = list_block;
+        kept.cov.context = &got_blocks;
+    }
+    for (unsigned what = 0; what < 4; what++)
+        if (dice(3) == 0) world_changes(what);
+    for (unsigned n = 0; n < 4 && !test_.bad; n++) {
+        const int changes = n == 0 || dice(4) == 0;
+        if (n && changes) {
+            kept.cov.shared = NULL;
+            world_changes(dice(4));
+        }
+        world_runs(changes, n == 3 && dice(3), returns);
+    }
+    the.base = LOW;
+    if (test_.bad) printf("    seed %llu\n", (unsigned long long) start);
+}
+
+TEST(worlds_at_random)
+{
+    const char *first = getenv("TEST_SEED");
+    const uint64_t from = first ? strtoull(first, NULL, 0) : 0;
+    for (uint64_t i = from; i < from + 1000 && !test_.bad; i++) check_world(i);
 }
 
 /* What was passed before is walked no more: a unit pays for 16 bytes of trace,
@@ -2004,6 +2498,36 @@ TEST(mutants_space_of_what_is_learned)
     CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
 }
 
+/* A PSB+ says that flow is in another space, in the middle of a block: a trace
+ * that contradicts itself. What began in the one space is not walked again in
+ * the other, where it has another branch. */
+TEST(space_within_a_block)
+{
+    static const ipt_packet packets[]
+        = {PSB, PIP(HAND_CR3, 0), EXEC64, FUP(0x1000), PSBEND,
+           PSB, PIP(0x9000, 0), EXEC64, FUP(0x1004), PSBEND, TNT(1, 1),
+           TIP(0x1006), TNT(1, 1), TIP(0x1006), TNT(1, 1), PADS(60),
+           PKT(NONE)};
+    static const uint8_t nops[] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
+    build_all(&b, packets, LENGTH(packets));
+    const ipt_segment piece = {b.bytes, b.size};
+    const ipt_trace trace = {&piece, 1, 0, 0};
+    hand_write(1, 4);
+    memcpy(hand_code[1], nops, sizeof nops);
+    hand_write(0, 8);
+    memcpy(&hand_code[0][4], nops, 2);
+    memcpy(&hand_code[0][6], "\x75\x02", 2); /* and a JMP_RAX at 100a */
+    for (int memo_ = 0; memo_ < 2; memo_++) {
+        loop_init(&kept, 0, 0, memo_ ? 64 : 0);
+        CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+        kept.cov.seen = &seen;
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK_EQ(hand_slot(0x1006, 0x100a), 3);
+        CHECK_EQ(hand_slot(0x1000, 0x1008), 0);
+    }
+}
+
 /* Between two runs the memo is made anew, and with it its numbers of spaces:
  * the decoder does not go on with the one it had. */
 TEST(mutants_memo_made_anew)
@@ -2756,6 +3280,7 @@ int main(void)
     RUN(long_tnts);
     RUN(worlds);
     RUN(loops_at_random);
+    RUN(worlds_at_random);
     RUN(what_is_known_costs_its_trace);
     RUN(outputs);
     RUN(seen);
@@ -2783,6 +3308,7 @@ int main(void)
     RUN(mutants_tnt_without_bits);
     RUN(mutants_calls_in_two_pieces);
     RUN(mutants_space_of_what_is_learned);
+    RUN(space_within_a_block);
     RUN(mutants_memo_made_anew);
     RUN(fuel_of_what_is_known);
     RUN(spaces_are_asked_once);
