@@ -116,11 +116,10 @@
  *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
  *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
  *              (its bytes and size) if it has one size, a list of its fields
- *              with a drawing of them, a row of IPTI_LAYOUTS or, if there is
- *              more to them, a case of ipti_load and one of ipti_store_fields;
- *              ipti_shape, if its first byte is not 02, or ipti_shape_ext, if
- *              its second byte has a field or its size varies;
- *              ipti_pkt_block, if it may stand in a block of PEBS
+ *              with a drawing of them, a case of ipti_load and one of
+ *              ipti_store_fields; ipti_shape, if its first byte is not 02, or
+ *              ipti_shape_ext, if its second byte has a field or its size
+ *              varies; ipti_pkt_block, if it may stand in a block of PEBS
  *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
  *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
  *              case of ipti_evt_rest, or of ipti_evt_dispatch if it takes more
@@ -1046,24 +1045,6 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
     F(uint8_t, trig.trbv, 2, 0, 8, 0)
 #define IPTI_TRIG_5(F) IPTI_TRIG_3(F) F(uint16_t, trig.icnt, 3, 0, 16, 0)
 
-/* X(packet, its fields) of the packets that have one layout. */
-#define IPTI_LAYOUTS(X)            \
-    X(MODE_EXEC, IPTI_MODE_EXEC)   \
-    X(MODE_TSX, IPTI_MODE_TSX)     \
-    X(PIP, IPTI_PIP)               \
-    X(VMCS, IPTI_VMCS)             \
-    X(TSC, IPTI_TSC)               \
-    X(CBR, IPTI_CBR)               \
-    X(MTC, IPTI_MTC)               \
-    X(MNT, IPTI_MNT)               \
-    X(EXSTOP, IPTI_EXSTOP)         \
-    X(MWAIT, IPTI_MWAIT)           \
-    X(PWRX, IPTI_PWRX)             \
-    X(BBP, IPTI_BBP)               \
-    X(BEP, IPTI_BEP)               \
-    X(CFE, IPTI_CFE)               \
-    X(EVD, IPTI_EVD)
-
 /* ---- shape: which packet, and how long ---- */
 
 /* A table for IP packets by the first byte f, which is odd. [f]: the size, or 0
@@ -1261,11 +1242,6 @@ static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
     return IPT_OK;
 }
 
-#define IPTI_CASE(packet, fields) \
-    case IPT_PKT_##packet:        \
-        fields(IPTI_LOAD)         \
-        break;
-
 /* Fill out->u for a packet of this type and size, all of whose bytes are at p.
  * PAD, PSB, PSBEND, OVF and STOP have nothing to load. If it fails, nothing is
  * written. */
@@ -1273,7 +1249,6 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
                      uint32_t size)
 {
     switch (type) {
-    IPTI_LAYOUTS(IPTI_CASE)
     case IPT_PKT_TNT_64:
         return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
     case IPT_PKT_CYC:
@@ -1281,6 +1256,30 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
         break;
     case IPT_PKT_TMA:
         return ipti_load_tma(out, p);
+    case IPT_PKT_MODE_EXEC:
+        ipti_load_exec(out, p);
+        break;
+    case IPT_PKT_MODE_TSX:
+        ipti_load_tsx(out, p);
+        break;
+    case IPT_PKT_PIP:
+        ipti_load_pip(out, p);
+        break;
+    case IPT_PKT_VMCS:
+        ipti_load_vmcs(out, p);
+        break;
+    case IPT_PKT_TSC:
+        IPTI_TSC(IPTI_LOAD)
+        break;
+    case IPT_PKT_CBR:
+        IPTI_CBR(IPTI_LOAD)
+        break;
+    case IPT_PKT_MTC:
+        IPTI_MTC(IPTI_LOAD)
+        break;
+    case IPT_PKT_MNT:
+        IPTI_MNT(IPTI_LOAD)
+        break;
     case IPT_PKT_PTW:
         if (size == 6) {
             IPTI_PTW_4(IPTI_LOAD)
@@ -1288,9 +1287,21 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
             IPTI_PTW_8(IPTI_LOAD)
         }
         break;
+    case IPT_PKT_EXSTOP:
+        IPTI_EXSTOP(IPTI_LOAD)
+        break;
+    case IPT_PKT_MWAIT:
+        IPTI_MWAIT(IPTI_LOAD)
+        break;
     case IPT_PKT_PWRE:
         IPTI_PWRE(IPTI_LOAD)
         out->u.pwre.hw |= p[2] >> 7;
+        break;
+    case IPT_PKT_PWRX:
+        IPTI_PWRX(IPTI_LOAD)
+        break;
+    case IPT_PKT_BBP:
+        IPTI_BBP(IPTI_LOAD)
         break;
     case IPT_PKT_BIP:
         out->u.bip.sz = size == 5;
@@ -1299,6 +1310,15 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
         } else {
             IPTI_BIP_8(IPTI_LOAD)
         }
+        break;
+    case IPT_PKT_BEP:
+        IPTI_BEP(IPTI_LOAD)
+        break;
+    case IPT_PKT_CFE:
+        IPTI_CFE(IPTI_LOAD)
+        break;
+    case IPT_PKT_EVD:
+        IPTI_EVD(IPTI_LOAD)
         break;
     case IPT_PKT_TRIG:
         out->u.trig.icnt = 0;
@@ -1313,7 +1333,6 @@ static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
     }
     return IPT_OK;
 }
-#undef IPTI_CASE
 #undef IPTI_LOAD
 
 /* Ask config.unknown. It may name a size beyond the bytes at hand. */
@@ -1981,7 +2000,6 @@ static int ipti_store_opcode(uint8_t *p, uint8_t type)
         if (ipti_forms[i].type == type) {
             p[0] = ipti_forms[i].first;
             p[1] = ipti_forms[i].second;
-            p[2] = type == IPT_PKT_MNT ? IPTI_MNT_3RD : 0;
             return ipti_forms[i].size;
         }
     }
@@ -2000,11 +2018,6 @@ static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
 #define IPTI_STORE(type, member, byte, bit, width, scale) \
     fits &= ipti_store(p + (byte), bit, width, scale, packet->u.member);
 
-#define IPTI_CASE(packet, fields) \
-    case IPT_PKT_##packet:        \
-        fields(IPTI_STORE)        \
-        break;
-
 /* Write the fields of a fixed layout after the opcode. Returns the size. */
 static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
 {
@@ -2012,9 +2025,34 @@ static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
     int fits = 1;
 
     switch (packet->type) {
-    IPTI_LAYOUTS(IPTI_CASE)
-    IPTI_CASE(TMA, IPTI_TMA)
-    IPTI_CASE(PWRE, IPTI_PWRE)
+    case IPT_PKT_PIP:
+        IPTI_PIP(IPTI_STORE)
+        break;
+    case IPT_PKT_VMCS:
+        IPTI_VMCS(IPTI_STORE)
+        break;
+    case IPT_PKT_CBR:
+        IPTI_CBR(IPTI_STORE)
+        break;
+    case IPT_PKT_TMA:
+        IPTI_TMA(IPTI_STORE)
+        break;
+    case IPT_PKT_TSC:
+        IPTI_TSC(IPTI_STORE)
+        break;
+    case IPT_PKT_MTC:
+        IPTI_MTC(IPTI_STORE)
+        break;
+    case IPT_PKT_MNT:
+        p[2] = IPTI_MNT_3RD;
+        IPTI_MNT(IPTI_STORE)
+        break;
+    case IPT_PKT_MODE_EXEC:
+        IPTI_MODE_EXEC(IPTI_STORE)
+        break;
+    case IPT_PKT_MODE_TSX:
+        IPTI_MODE_TSX(IPTI_STORE)
+        break;
     case IPT_PKT_PTW:
         p[0] = IPTI_EXT;
         p[1] = IPTI_PTW;
@@ -2026,6 +2064,21 @@ static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
             IPTI_PTW_8(IPTI_STORE)
         }
         break;
+    case IPT_PKT_EXSTOP:
+        IPTI_EXSTOP(IPTI_STORE)
+        break;
+    case IPT_PKT_MWAIT:
+        IPTI_MWAIT(IPTI_STORE)
+        break;
+    case IPT_PKT_PWRE:
+        IPTI_PWRE(IPTI_STORE)
+        break;
+    case IPT_PKT_PWRX:
+        IPTI_PWRX(IPTI_STORE)
+        break;
+    case IPT_PKT_BBP:
+        IPTI_BBP(IPTI_STORE)
+        break;
     case IPT_PKT_BIP:
         p[0] = IPTI_BIP;
         size = packet->u.bip.sz ? 5 : 9;
@@ -2035,6 +2088,15 @@ static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
         } else {
             IPTI_BIP_8(IPTI_STORE)
         }
+        break;
+    case IPT_PKT_BEP:
+        IPTI_BEP(IPTI_STORE)
+        break;
+    case IPT_PKT_CFE:
+        IPTI_CFE(IPTI_STORE)
+        break;
+    case IPT_PKT_EVD:
+        IPTI_EVD(IPTI_STORE)
         break;
     case IPT_PKT_TRIG:
         p[0] = IPTI_TRIG;
@@ -2046,7 +2108,6 @@ static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
     }
     return fits && size ? size : (int) IPT_ERR_PACKET;
 }
-#undef IPTI_CASE
 #undef IPTI_STORE
 
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,

@@ -492,12 +492,9 @@ static int try_all(int self, int want)
     ipt_insn i;
     uint64_t ip = 0;
     int taken = 0;
+    int got = want;
 
-#define TRY(call)                              \
-    do {                                       \
-        int got = call;                        \
-        if (!CHECK_EQ(got, want)) return got; \
-    } while (0)
+#define TRY(call) (void) (got == want && CHECK_EQ(got = (call), want))
 #define SELF(s) (self ? &(s) : NULL)
     TRY(ipt_pkt_sync_forward(SELF(pkt)));
     TRY(ipt_pkt_sync_backward(SELF(pkt)));
@@ -538,7 +535,7 @@ static int try_all(int self, int want)
     TRY(ipt_gen_event(SELF(gen), &event_in));
     TRY(ipt_gen_flush(SELF(gen)));
 #undef TRY
-    return want;
+    return got;
 }
 
 static void fill(int byte)

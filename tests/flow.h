@@ -2091,30 +2091,33 @@ static inline void log_row(log *l, const row *r, const memory *m)
 static inline int same_logs(const char *name, const manner *m, const log *got,
                             const log *want)
 {
-    char what[64];
     for (size_t i = 0; i < got->count && i < want->count; i++) {
         const entry *x = &got->entries[i];
         const entry *y = &want->entries[i];
-#define SAME(f)                                                         \
-    do {                                                                \
-        snprintf(what, sizeof what, "item %u at %llx: " #f, (unsigned) i, \
-                 (unsigned long long) y->ip);                           \
-        if (x->f != y->f) {                                             \
-            failed(name, m->text, what, x->f, y->f);                    \
-            return 0;                                                   \
-        }                                                               \
-    } while (0)
-        SAME(what);
-        SAME(type);
-        SAME(ip);
-        SAME(flags);
-        SAME(count);
-        SAME(mode);
-        SAME(size);
-        SAME(a);
-        if (x->offset && y->offset) SAME(offset);
-        if (x->next && y->next) SAME(next);
-#undef SAME
+        const int offsets = x->offset && y->offset;
+        const int nexts = x->next && y->next;
+        const struct {
+            const char *name;
+            uint64_t got, want;
+        } fields[] = {{"what", x->what, y->what},
+                      {"type", x->type, y->type},
+                      {"ip", x->ip, y->ip},
+                      {"flags", x->flags, y->flags},
+                      {"count", x->count, y->count},
+                      {"mode", x->mode, y->mode},
+                      {"size", x->size, y->size},
+                      {"a", x->a, y->a},
+                      {"offset", offsets ? x->offset : 0,
+                       offsets ? y->offset : 0},
+                      {"next", nexts ? x->next : 0, nexts ? y->next : 0}};
+        for (size_t f = 0; f < LENGTH(fields); f++) {
+            char what[64];
+            if (fields[f].got == fields[f].want) continue;
+            snprintf(what, sizeof what, "item %u at %llx: %s", (unsigned) i,
+                     (unsigned long long) y->ip, fields[f].name);
+            failed(name, m->text, what, fields[f].got, fields[f].want);
+            return 0;
+        }
     }
     if (got->count != want->count)
         return failed(name, m->text, "items", got->count, want->count), 0;

@@ -95,12 +95,15 @@ enum { FAILURES(X) FAIL_NONE = 0 };
 
 static const char *failure_text(int failure)
 {
-    switch (failure) {
-#define X(name, status, text) case name: return text;
-    FAILURES(X)
+#define X(name, status, text) {name, text},
+    static const struct {
+        int failure;
+        const char *text;
+    } texts[] = {FAILURES(X) {FAIL_NONE, "success"}};
 #undef X
-    default: return "success";
-    }
+    size_t i = 0;
+    while (texts[i].failure != failure && texts[i].failure != FAIL_NONE) i++;
+    return texts[i].text;
 }
 
 /* ---- memory and texts ---- */

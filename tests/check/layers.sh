@@ -7,9 +7,9 @@ cd "$tmp" || exit 2
 impl=$root/ipt_impl.h
 api=$root/ipt.h
 
-# The function that may be longer than 80 lines: a switch over the packet types,
+# Functions that may be longer than 80 lines: one switch over the packet types,
 # a few lines for each.
-LONG="ipti_evt_dispatch"
+LONG="ipti_load ipti_store_fields ipti_evt_dispatch"
 # Public functions that are not named after a section.
 NAMES="ipt_status_name ipt_status_cause ipt_status_remedy ipt_cpu_errata"
 NAMES="$NAMES ipt_segments_from_topa ipt_topa_from_regions"
@@ -198,6 +198,20 @@ expect_empty "comments that begin with a pronoun" bad
 (cd "$root" && grep -rnE --include='*.[ch]' \
     '\b(FUZZ_)?CHECK\(([^()"]|\([^()]*\))*&&' tests fuzz) >bad
 expect_empty "checks of two comparisons" bad
+
+# A macro that makes a whole function may have them, in that function.
+find "$root" -name build -prune -o -name '*.[ch]' -print | sort | xargs awk '
+    function judge() {
+        gsub(/"([^"\\]|\\.)*"|\/\*[^*]*\*\//, "", text)
+        if (text !~ /static/ && match(text,
+            /(^|[^A-Za-z_0-9])(return|goto|break|case)([^A-Za-z_0-9]|$)/))
+            print at
+        text = ""
+    }
+    !text && /^ *# *define/ {at = FILENAME ": " FNR}
+    text || /^ *# *define/ {text = text $0; if (!/\\$/) judge()}
+    ' >bad
+expect_empty "macros that hide return, goto, break or case" bad
 
 # Comments: of the lines that are not blank, those with a comment or a part of
 # one.

@@ -7,13 +7,14 @@
 
 const char *api_open(api *a, const char *path)
 {
+    const char *why = NULL;
     a->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!a->handle) return dlerror();
 #define API_FIND_(name)                                                      \
     *(void **) (void *) &a->name = dlsym(a->handle, #name);                  \
-    if (!a->name) return "missing: " #name;
+    if (!a->name) why = "missing: " #name;
     API_LIST(API_FIND_)
-    return NULL;
+    return why;
 }
 
 /* By its name the system's is found only as long as no other of that name is

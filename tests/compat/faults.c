@@ -99,10 +99,11 @@ static void note(user *u, long said)
     do {                                                                      \
         long said_ = 0;                                                       \
         int turn_ = 0;                                                        \
-        if (u->over) break;                                                   \
-        do said_ = (call);                                                    \
-        while (again(u, said_, how, turn_++));                                \
-        note(u, said_);                                                       \
+        if (!u->over) {                                                       \
+            do said_ = (call);                                                \
+            while (again(u, said_, how, turn_++));                            \
+            note(u, said_);                                                   \
+        }                                                                     \
     } while (0)
 #define STATUS(call) CALL(BY_STATUS, call)
 #define OBJECT(object, call) CALL(BY_NULL, (object = (call)) != NULL)
