@@ -124,7 +124,8 @@ expect_empty "parts of the walk: other writers" bad
 # at -Os and fuel that is owed were added, in sync that it is paid, and in walk,
 # blk and cov that flow goes on with it, in blk at no cost without it; in cache,
 # names of spaces in lines, what is forgotten by address, bytes of code, and
-# code spaces of ranges (config.space_at), for which cov has a line, too; in cov, the table of the blocks that were seen, and where a run began; in pkt and
+# code spaces of ranges (config.space_at), for which cov has a line, too; in
+# cov, the table of the blocks that were seen, and where a run began; in pkt and
 # evt, the quick way through MTC, CYC and to a PSB; in evt and walk, events that
 # are not wanted; in walk, where a step back begins.
 cat >budgets <<'END'
