@@ -424,6 +424,17 @@ typedef struct ipt_config {
      * 0: each (cr3, vmcs, nr) is a space of its own. */
     uint64_t (*space)(const ipt_asid *asid, void *context);
 
+    /* Names the code space of ip alone: between two invalidations spaces with
+     * equal numbers hold the same code at the same addresses from *first to
+     * *last. That range of whole pages around ip is up to you; before the call
+     * it is the page of ip. With one range for the kernel and one for the rest,
+     * a kernel is read once for all processes. It is called where flow enters a
+     * range, and takes the place of `space` for the cache, but not for memos:
+     * these learn the kernel anew for each `space`. ip and range count as for
+     * ipt_cache_invalidate. 0: `space` goes for all addresses. */
+    uint64_t (*space_at)(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                         uint64_t *last, void *context);
+
     /* CS.base, where the code segment of the code at ip begins. For firmware:
      * real mode, SMM, segments of 16 and 32 bits. It is called when code is
      * read, except in 64-bit mode. Its answers may change whenever those of
@@ -1284,7 +1295,12 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
 
 /* Forget code: [ip, ip + size), in one address space or (asid NULL) in all;
  * size 0 stands for the whole address space. Takes effect at once, also for
- * decoders in the middle of it.
+ * decoders in the middle of it. With config.space_at it means all, whatever
+ * asid is.
+ *
+ * It wants linear addresses. If you learn of physical pages that were written,
+ * have config.read note asid and page for each frame that it copies from:
+ * these are all that there can be of the frame. See examples/hypervisor.md.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_BUDGET: cache->fuel is used up. Call again, with the same
@@ -2542,6 +2558,8 @@ typedef struct ipt_code_at_ {
 /* Where code is looked for. */
 typedef struct ipt_place_ {
     uint64_t mask;    /* of addresses in the mode at hand */
+    uint64_t first;   /* `space` is for code from here on, ... */
+    uint64_t more;    /* ... and so many bytes after this one */
     uint32_t version; /* *valid when `space` was looked for */
     uint32_t line;    /* the one of the cache that was passed last, ... */
     uint16_t way;     /* ... and which of its next_ flow took */

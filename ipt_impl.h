@@ -5957,26 +5957,67 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
     return 1;
 }
 
-/* The small number that stands for an address space in lines; 0: none, do
- * without the cache. Numbers are not used twice, so a line of a space that was
- * forgotten is never found. */
-static IPTI_APART uint16_t ipti_cache_space(ipt_cache *cache,
-                                            const ipt_config *config,
-                                            const ipt_asid *asid)
+/* The number of what has this name; it gets one if it has none. */
+static uint16_t ipti_name_number(ipt_cache *cache, uint16_t key,
+                                 const ipt_asid *name)
+{
+    const ipt_cache_line *line = ipti_name_find(cache, key, name);
+
+    if (line)
+        return (uint16_t) ipti_name_value(line);
+    ipti_name_put(cache, key, name, ++cache->next_id_);
+    return cache->next_id_;
+}
+
+/* The number of the code space that config.space_at names, in the range that it
+ * says. That is part of the name: under its number lines are kept, and found,
+ * for addresses in the range alone, so whoever leaves it finds none. */
+static uint16_t ipti_cache_space_at(ipt_cache *cache, const ipt_config *config,
+                                    const ipt_asid *asid, uint64_t ip,
+                                    ipt_place_ *place)
+{
+    uint64_t first = ip & ~(uint64_t) (IPTI_PAGE - 1);
+    uint64_t last = ip | (IPTI_PAGE - 1);
+    ipt_asid name;
+
+    ipti_fuel_burn(config, 1);
+    name.cr3 = config->space_at(asid, ip, &first, &last, config->context);
+    place->first = ip < first ? ip : first;
+    place->more = (last < ip ? ip : last) - place->first;
+    name.vmcs = place->first;
+    name.nr = 1;
+    name.cr3 = ipti_name_number(cache, IPTI_BY_SPACE, &name);
+    name.vmcs = place->more;
+    name.nr = 2;
+    return ipti_name_number(cache, IPTI_BY_SPACE, &name);
+}
+
+/* Find the small number that stands for the address space at ip in lines; 0:
+ * none, do without the cache. Numbers are not used twice, so a line of a space
+ * that was forgotten is never found. */
+static IPTI_APART void ipti_cache_space(ipt_cache *cache,
+                                        const ipt_config *config,
+                                        const ipt_asid *asid, uint64_t ip,
+                                        ipt_place_ *place)
 {
     ipt_cache_line *line;
     ipt_asid name;
     uint16_t key;
-    uint16_t id;
 
-    if (IPTI_UNLIKELY(cache->next_id_ == IPTI_SPACE_MAX)
+    place->space = 0;
+    place->first = 0;
+    place->more = UINT64_MAX;
+    if (IPTI_UNLIKELY(cache->next_id_ + (config->space_at != NULL)
+                      >= IPTI_SPACE_MAX) /* two numbers for a range */
         && !ipti_cache_renew(cache, config))
-        return 0;
+        return;
+    if (config->space_at) {
+        cache->aliases_ = 1; /* an invalidation means all */
+        place->space = ipti_cache_space_at(cache, config, asid, ip, place);
+        return;
+    }
     key = ipti_asid_name(&name, config, asid) ? IPTI_BY_SPACE : IPTI_BY_ASID;
-    line = ipti_name_find(cache, key, &name);
-    id = line ? (uint16_t) ipti_name_value(line) : ++cache->next_id_;
-    if (!line)
-        ipti_name_put(cache, key, &name, id);
+    place->space = ipti_name_number(cache, key, &name);
     if (config->space) { /* whom an invalidation means */
         cache->aliases_ = 1;
         line = ipti_name_find(cache, IPTI_ALIAS, asid);
@@ -5985,7 +6026,12 @@ static IPTI_APART uint16_t ipti_cache_space(ipt_cache *cache,
         if (!line || !line->key_)
             ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
     }
-    return id;
+}
+
+/* Is it the number for code at ip? */
+static int ipti_place_holds(const ipt_place_ *place, uint64_t ip)
+{
+    return place->space && ip - place->first <= place->more;
 }
 
 /* The line with the number of an address space; NULL: it has none, or it is not
@@ -6019,20 +6065,38 @@ static ipt_window_ *ipti_cache_window(ipt_cache *cache, uint16_t key)
     return window;
 }
 
+/* Cut a run after `last`, where another code space begins, of which the window
+ * may show something. Returns 0 if the first instruction goes on there. */
+static int ipti_run_within(ipt_cache_line *run, ipt_window_ *window,
+                           uint64_t last)
+{
+    if (window->ip + window->size - 1 > last)
+        window->size = 0;
+    while (run->ip_ + run->size_ - 1 > last && run->count_ > 1) {
+        run->size_ = (uint16_t) (run->size_ - run->sizes_[--run->count_]);
+        run->last_ = run->sizes_[run->count_ - 1];
+        run->kind_ = IPT_INSN_OTHER;
+        run->leaves_ = 0;
+    }
+    return run->ip_ + run->size_ - 1 <= last;
+}
+
 /* Read the run at ip into *run and keep it in the line *number. A run in two
  * mappings, or one that goes on after the last address of the mode, is not
- * kept. */
+ * kept; nor is what was read of another code space. */
 static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
-                           ipt_where *at, uint16_t key, uint64_t ip,
+                           ipt_where *at, const ipt_place_ *place, uint64_t ip,
                            ipt_cache_line *run, uint32_t *number)
 {
-    const uint8_t mode = key & IPTI_MODE_MAX;
-    ipt_window_ *window = ipti_cache_window(cache, key);
+    const uint8_t mode = place->key & IPTI_MODE_MAX;
+    ipt_window_ *window = ipti_cache_window(cache, place->key);
     const int status = ipti_run_build(config, at, mode, ip, window, run);
 
-    run->key_ = key;
-    if (status >= 0 && !(run->last_ & IPTI_CUT)
-        && ipti_wrap(mode, ip + run->size_) > ip)
+    run->key_ = place->key;
+    if (status >= 0
+        && (place->more == UINT64_MAX
+            || ipti_run_within(run, window, place->first + place->more))
+        && !(run->last_ & IPTI_CUT) && ipti_wrap(mode, ip + run->size_) > ip)
         *number = ipti_cache_put(cache, run);
     else if (status >= 0)
         ipti_cache_lose(cache, run);
@@ -6041,15 +6105,16 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
 
 /* Get the run at ip from the cache, or read it if it is not there. */
 static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
-                          ipt_where *at, uint16_t key, uint64_t ip,
-                          ipt_cache_line *run, uint32_t *number)
+                          ipt_where *at, ipt_place_ *place, uint64_t ip,
+                          ipt_cache_line *run)
 {
-    const uint32_t i = ipti_cache_find(cache, key, ip);
+    const uint32_t i = ipti_cache_find(cache, place->key, ip);
 
     if (i == UINT32_MAX)
-        return ipti_cache_read(cache, config, at, key, ip, run, number);
+        return ipti_cache_read(cache, config, at, place, ip, run,
+                               &place->line);
     *run = cache->lines_[i];
-    *number = i;
+    place->line = i;
     return IPT_OK;
 }
 
@@ -6148,8 +6213,8 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
 {
     ipt_cache_line *line = NULL;
     ipt_window_ *window;
+    ipt_place_ place;
     ipt_where at;
-    uint16_t space;
     int status;
     unsigned n;
 
@@ -6161,16 +6226,20 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     ipti_fuel_burn(config, 1 + size / 16);
-    space = ipti_cache_space(cache, config, asid);
-    if (!space)
-        return IPT_BUDGET;
-    window = ipti_cache_window(cache, ipti_cache_key(space, mode));
+    place.space = 0;
     at.asid = *asid;
     for (; size; size--, ip++) {
         ip = ipti_wrap(mode, ip);
         n = ip % IPTI_BLOCK;
+        if (!ipti_place_holds(&place, ip)) {
+            ipti_cache_space(cache, config, asid, ip, &place);
+            if (!place.space)
+                return IPT_BUDGET;
+            line = NULL;
+        }
         if (!line || n == 0)
-            line = ipti_bytes_line(cache, space, mode, ip - n);
+            line = ipti_bytes_line(cache, place.space, mode, ip - n);
+        window = ipti_cache_window(cache, ipti_cache_key(place.space, mode));
         if (!(line->target_ >> n & 1)) {
             if (ip - window->ip >= window->size) {
                 window->ip = ip;
@@ -7076,16 +7145,16 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     w->place.mask = ipti_mask(w->mode.now);
-    if (w->cache && (w->place.space == 0 || w->place.version != *w->valid)) {
-        w->place.space = ipti_cache_space(w->cache, config, &at->asid);
+    ip &= w->place.mask;
+    if (w->cache && (w->place.version != *w->valid
+                     || !ipti_place_holds(&w->place, ip))) {
+        ipti_cache_space(w->cache, config, &at->asid, ip, &w->place);
         w->place.version = *w->valid;
     }
     w->place.key = ipti_cache_key(w->place.space, w->mode.now);
     if (w->place.space == 0)
-        return ipti_run_read(config, at, w->mode.now, ip & w->place.mask,
-                             &w->code.run);
-    return ipti_cache_get(w->cache, config, at, w->place.key,
-                          ip & w->place.mask, &w->code.run, &w->place.line);
+        return ipti_run_read(config, at, w->mode.now, ip, &w->code.run);
+    return ipti_cache_get(w->cache, config, at, &w->place, ip, &w->code.run);
 }
 
 /* Get the run at flow's ip, and cut it where an event binds. */
@@ -10006,12 +10075,13 @@ static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_cache *cache = w->cache;
     const ipt_cache_line *run = ipti_walk_seek(w);
+    const uint64_t ip = w->flow.ip & w->place.mask;
     uint32_t number = UINT32_MAX;
 
-    if (run)
+    if (run || !ipti_place_holds(&w->place, ip))
         return run;
-    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, w->place.key,
-                           w->flow.ip & w->place.mask, &w->code.run, &number);
+    (void) ipti_cache_read(cache, w->cur.config, &decoder->at, &w->place, ip,
+                           &w->code.run, &number);
     if (number == UINT32_MAX)
         return NULL;
     cache->lines_[w->place.line & cache->last_].next_[w->place.way] = number;

@@ -638,6 +638,27 @@ static inline uint64_t fuzz_space(const ipt_asid *asid, void *context)
     return fuzz_mapping(run->c, asid);
 }
 
+/* Ranges of one page or of 8. A number that is used again in another range says
+ * nothing of that. */
+static inline uint64_t fuzz_space_at(const ipt_asid *asid, uint64_t ip,
+                                     uint64_t *first, uint64_t *last,
+                                     void *context)
+{
+    fuzz_run *run = (fuzz_run *) context;
+    const uint64_t range = run->c->clone & 4 ? 0x7fff : 0xfff;
+
+    FUZZ_CHECK(run, *first == (ip & ~(uint64_t) 0xfff));
+    FUZZ_CHECK(run, *last == (ip | 0xfff));
+    *first = ip & ~range;
+    *last = ip | range;
+    if (!fuzz_pure(run->c)) {
+        *first += dice_24(&run->random);
+        *last -= dice_24(&run->random);
+        return dice_24(&run->random) % 20;
+    }
+    return (fuzz_mapping(run->c, asid) + ip / (range + 1)) % 5;
+}
+
 /* Mappings of 16 bytes, if there are such. Where CS begins is no matter. */
 static inline uint64_t fuzz_section(const ipt_asid *asid, uint64_t ip,
                                     void *context)
@@ -1182,6 +1203,8 @@ static inline void fuzz_setup(fuzz_run *run)
         config->unknown = fuzz_unknown;
     if (c->flags & FUZZ_SPACE)
         config->space = fuzz_space;
+    if (c->flags & FUZZ_SPACE && c->clone & 2)
+        config->space_at = fuzz_space_at;
     if (c->more & FUZZ_MORE_CS)
         config->cs_base = fuzz_cs_base;
     if (fuzz_sections(c))

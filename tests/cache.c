@@ -460,6 +460,14 @@ static void check_cached(size_t n, uint64_t want_count)
     }
 }
 
+/* The number of an address space in lines. */
+static uint16_t space_of(ipt_cache *c, const ipt_asid *asid)
+{
+    ipt_place_ place;
+    ipti_cache_space(c, &config, asid, 0, &place);
+    return place.space;
+}
+
 TEST(init)
 {
     static ipt_cache_line guarded[300];
@@ -934,6 +942,153 @@ TEST(invalidate_shared_spaces)
     CHECK_EQ(reads, 2);
 }
 
+/* ---- config.space_at ---- */
+
+static unsigned entries;
+
+/* User code below 2000 of each process, and the kernel of all. */
+static uint64_t kernel_at(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                          uint64_t *last, void *context)
+{
+    (void) context;
+    entries++;
+    CHECK_EQ(*first, ip & ~0xfffull);
+    CHECK_EQ(*last, ip | 0xfff);
+    *first = ip < 0x2000 ? 0 : 0x2000;
+    *last = ip < 0x2000 ? 0x1fff : UINT64_MAX;
+    return ip < 0x2000 ? asid->cr3 : 0x8000;
+}
+
+static unsigned wide;
+
+/* Code below 2000 is that of all, and the rest that of each: but these numbers
+ * are not of the same code elsewhere. wide: one process has both in one. */
+static uint64_t library_at(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                           uint64_t *last, void *context)
+{
+    (void) context;
+    if (wide && asid->cr3 == 0x8000) {
+        *first = 0x1000;
+        *last = 0x2fff;
+    }
+    return ip < 0x2000 || asid->cr3 == 0x8000 ? 7 : 8;
+}
+
+/* Two processes in turn, and a kernel that was met by the other one before. */
+static void user_and_kernel(void)
+{
+    fresh();
+    PUT(nops(0x8000, 0x1000, 64), 0x1003, "\x75\xfe");
+    PUT(nops(0x9000, 0x1000, 64), 0x1005, "\x75\xfe");
+    PUT(nops(ANY, 0x2000, 64), 0x2002, "\x75\xfe");
+    add_on(IPT_MODE_64);
+    add_ip(IPT_PKT_FUP, 0x1000);
+    add_pip(0x8000);
+    ADD(TIP(0x1000));
+    for (unsigned k = 0; k < 6; k++) {
+        ADD(TNT(1, 0));
+        add_ip(IPT_PKT_FUP, k % 2 ? 0x1007 : 0x1005);
+        ADD(TIP(0x2000));
+        ADD(TNT(1, 0));
+        add_ip(IPT_PKT_FUP, 0x2004);
+        add_pip(k % 2 ? 0x8000 : 0x9000);
+        ADD(TIP(0x1000));
+    }
+    ADD(TNT(1, 0));
+    config.space_at = kernel_at;
+}
+
+#define USER_AND_KERNEL (3 * (4 + 3 + 6 + 3) + 4)
+
+TEST(kernel_is_shared)
+{
+    static const ipt_asid other = {0x9000, IPT_ASID_UNKNOWN, 0};
+    uint64_t count;
+
+    user_and_kernel();
+    check_cached(64, USER_AND_KERNEL);
+    check_cached(1024, USER_AND_KERNEL);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        entries = 0;
+        (void) decode(&cache, &count);
+        CHECK_EQ(reads, i ? 0 : 3);
+        CHECK_EQ(entries, 13); /* where flow enters user code, or the kernel */
+    }
+    config.space_at = NULL; /* a decoder without it knows the processes */
+    (void) decode(&cache, &count);
+    config.space_at = kernel_at;
+    /* whoever's kernel it is that changes */
+    PUT(&areas[2], 0x2000, "\x66\x90\x75\xfe");
+    (void) decode(&cache, &count);
+    CHECK_EQ(count, USER_AND_KERNEL);
+    CHECK_EQ(ipt_cache_invalidate(&cache, &other, 0x2000, 64), IPT_OK);
+    (void) decode(&cache, &count);
+    CHECK_EQ(count, USER_AND_KERNEL - 6);
+    CHECK_EQ(reads, 1);
+    config.space_at = NULL;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    (void) decode(&cache, &count);
+    CHECK_EQ(reads, 4);
+    CHECK_EQ(count, USER_AND_KERNEL - 6);
+}
+
+/* Flow goes on from code of all, in the middle of an instruction, to code of
+ * each: 0f 1f 00 in one process, 0f a2 in the other. */
+TEST(end_of_a_range)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned split = i % 2;
+        wide = i / 2;
+        fresh();
+        nops(ANY, 0x1ff0, 16);
+        if (split) PUT(&areas[0], 0x1fff, "\x0f");
+        PUT(nops(0x8000, 0x2000, 64), 0x2000, "\x1f\0\x90\x75\xfe");
+        PUT(nops(0x9000, 0x2000, 64), 0x2000, "\xa2\x90\x90\x90\x75\xfe");
+        if (!split) areas[1].bytes[0] = areas[2].bytes[0] = 0x90;
+        areas[1].bytes[1] = split ? 0 : 0x90;
+        add_on(IPT_MODE_64);
+        add_ip(IPT_PKT_FUP, 0x1000);
+        add_pip(0x8000);
+        ADD(TIP(0x1ff0));
+        for (unsigned k = 0; k < 6; k++) {
+            ADD(TNT(1, 0));
+            add_ip(IPT_PKT_FUP, k % 2 ? 0x2006 : 0x2005);
+            add_pip(k % 2 ? 0x8000 : 0x9000);
+            ADD(TIP(0x1ff0));
+        }
+        config.space_at = library_at;
+        for (size_t n = 64; n <= 1024; n *= 16)
+            check_cached(n, split ? 6 * 16 + 3 * (2 + 4)
+                                  : 6 * 16 + 3 * (4 + 5));
+        CHECK(split ? reads > 0 : reads == 0);
+    }
+}
+
+/* The bytes of instructions are found so, too. */
+TEST(bytes_of_ranges)
+{
+    static const ipt_asid first = {0x8000, IPT_ASID_UNKNOWN, 0};
+    static const ipt_asid second = {0x9000, IPT_ASID_UNKNOWN, 0};
+    uint8_t got[4];
+
+    user_and_kernel();
+    areas[0].ip = areas[1].ip = 0x1ffe;
+    PUT(&areas[0], 0x1ffe, "\1\2");
+    PUT(&areas[1], 0x1ffe, "\3\4");
+    areas[0].size = areas[1].size = 2;
+    config.read = area_read;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        reads = 0;
+        CHECK_EQ(ipt_cache_code(&cache, &config, i % 2 ? &second : &first,
+                                IPT_MODE_64, 0x1ffe, got, 4),
+                 IPT_OK);
+        CHECK(!memcmp(got, i % 2 ? "\3\4\x90\x90" : "\1\2\x90\x90", 4));
+        CHECK_EQ(reads, i == 0 ? 2 : i == 1 ? 1 : 0);
+    }
+}
+
 /* Code after 4 GiB is at the bottom; such a run is not kept, so nothing of it
  * has to be forgotten. */
 TEST(wrapped_run_is_not_kept)
@@ -1039,7 +1194,7 @@ TEST(space_numbers_run_out)
         uint32_t version = cache.version_;
         asid.cr3 = (uint64_t) i << 12;
         units = 1000;
-        id = ipti_cache_space(&cache, &config, &asid);
+        id = space_of(&cache, &asid);
         CHECK(units >= 1000 - 64);
         without += id == 0;
         if (id == 0) CHECK(units < 1000); /* forgetting is work, too */
@@ -1051,7 +1206,7 @@ TEST(space_numbers_run_out)
         ipt_cache_line one = {.ip_ = 0x1000, .size_ = 1};
         one.key_ = ipti_cache_key(id, IPT_MODE_64);
         (void) ipti_cache_put(&cache, &one);
-        CHECK_EQ(ipti_cache_space(&cache, &config, &asid),
+        CHECK_EQ(space_of(&cache, &asid),
                  id == IPTI_SPACE_MAX ? 0 : id);
         without += id == IPTI_SPACE_MAX;
     }
@@ -1977,7 +2132,7 @@ static const ipt_asid first_space = {0x8000, IPT_ASID_UNKNOWN, 0};
 static uint16_t number_of(ipt_cache *of, uint64_t cr3)
 {
     const ipt_asid asid = {cr3, IPT_ASID_UNKNOWN, 0};
-    return ipti_cache_space(of, &config, &asid);
+    return space_of(of, &asid);
 }
 
 /* Keep a run of one byte. */
@@ -2062,8 +2217,8 @@ TEST(numbers_of_all_members)
     for (uint64_t i = 0; i < 8; i++)
         for (uint8_t nr = 0; nr < 2; nr++) {
             const ipt_asid asid = {0x8000, 4096 * i, nr};
-            CHECK_EQ(ipti_cache_space(&cache, &config, &asid), ++last);
-            CHECK_EQ(ipti_cache_space(&cache, &config, &asid), last);
+            CHECK_EQ(space_of(&cache, &asid), ++last);
+            CHECK_EQ(space_of(&cache, &asid), last);
         }
 }
 
@@ -2230,6 +2385,9 @@ int main(void)
     RUN(invalidate_ranges);
     RUN(invalidate_spaces);
     RUN(invalidate_shared_spaces);
+    RUN(kernel_is_shared);
+    RUN(end_of_a_range);
+    RUN(bytes_of_ranges);
     RUN(wrapped_run_is_not_kept);
     RUN(wrapped_run_in_use);
     RUN(sections_at_linear_addresses);

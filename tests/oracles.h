@@ -565,11 +565,14 @@ static inline void sim_way(fuzz_case *c, int way)
     c->warm = chance(50);
     c->touched = chance(50) ? any_insn()->ip : ELSEWHERE;
     c->piece = chance(80) ? 0 : 2 + draw(254);
-    c->flags = (uint8_t) (c->flags & ~(FUZZ_GROW | FUZZ_FAR));
+    c->flags = (uint8_t) (c->flags & ~(FUZZ_GROW | FUZZ_FAR | FUZZ_SPACE));
     c->flags |= (uint8_t) ((chance(50) ? FUZZ_GROW : 0)
+                           | (chance(30) ? FUZZ_SPACE : 0)
                            | (chance(20) ? FUZZ_FAR : 0));
     if (way == FUZZ_RUN_PIECES)
         reached[c->cut ? REACH_PIECES : REACH_BYTES]++;
+    reached[REACH_SPACE_AT] += c->flags & FUZZ_SPACE && c->clone & 2
+                               && c->flags & FUZZ_ASID;
     reached[REACH_FREED] += way == FUZZ_RUN_FEED || all;
     if (way == FUZZ_RUN_FUEL || all)
         reached[c->fuel ? REACH_FUEL_N : REACH_FUEL_1]++;

@@ -76,6 +76,7 @@ static inline int chance(unsigned percent)
     X(CHANGED, "a trace with changed packets")                      \
     X(UNWANTED, "an event that is not wanted")                      \
     X(NO_TIME, "an event whose time is not wanted")                 \
+    X(SPACE_AT, "code of several CR3s, by config.space_at")         \
     X(RESYNC, "flow taken up by _resync")                           \
     X(ROOT_ONLY, "ROOT_ONLY and flow that is not")                  \
     X(NON_ROOT_ONLY, "NON_ROOT_ONLY and flow that is not")          \
