@@ -1065,6 +1065,57 @@ TEST(end_of_a_range)
     }
 }
 
+static void cover(uint8_t *map, ipt_cache *c, ipt_cov_memo *memo)
+{
+    static ipt_cov_decoder decoder;
+    ipt_cov_config cov = {0};
+
+    memset(map, 0, 256);
+    cov.bitmap = map;
+    cov.bitmap_size = 256;
+    cov.memo = memo;
+    CHECK_EQ(ipt_cov_init(&decoder, &config, &cov, &trace, c), IPT_OK);
+    CHECK_EQ(ipt_cov_run(&decoder), IPT_END);
+    CHECK_EQ(decoder.verdict, 0);
+}
+
+/* What coverage learns on its way from the kernel down to user code is not
+ * found by the kernel's name in another process. */
+TEST(covered_ranges)
+{
+    static ipt_cov_line memo_lines[1024];
+    static uint8_t want[256], got[256];
+    ipt_cov_memo memo;
+
+    fresh();
+    PUT(nops(0x8000, 0x1000, 64), 0x1003, "\x75\xfe");
+    PUT(nops(0x9000, 0x1000, 64), 0x1005, "\x75\xfe");
+    PUT(nops(ANY, 0x2000, 64), 0x2000, "\x75\xfe\xff\xe0");
+    add_on(IPT_MODE_64);
+    add_ip(IPT_PKT_FUP, 0x1000);
+    for (unsigned k = 0; k < 8; k++) {
+        add_pip(k % 2 ? 0x9000 : 0x8000);
+        ADD(TIP(0x2000));
+        for (unsigned i = 0; i < 2; i++) {
+            ADD(TNT(1, 0));
+            ADD(TIP(0x1000));
+            ADD(TNT(1, 0));
+            add_ip(IPT_PKT_FUP, k % 2 ? 0x1007 : 0x1005);
+            if (i == 0) ADD(TIP(0x2000));
+        }
+    }
+    ADD(TIP(0x2000));
+    config.space_at = kernel_at;
+    start(NULL);
+    cover(want, NULL, NULL);
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 1024), IPT_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        cover(got, &cache, &memo);
+        CHECK(!memcmp(got, want, sizeof got));
+    }
+}
+
 /* The bytes of instructions are found so, too. */
 TEST(bytes_of_ranges)
 {
@@ -2387,6 +2438,7 @@ int main(void)
     RUN(invalidate_shared_spaces);
     RUN(kernel_is_shared);
     RUN(end_of_a_range);
+    RUN(covered_ranges);
     RUN(bytes_of_ranges);
     RUN(wrapped_run_is_not_kept);
     RUN(wrapped_run_in_use);
