@@ -106,6 +106,11 @@ for goal in demo test; do
         fail_with "make -j2 $goal" jobs
 done
 
+# BUILD may be a path from the root, so nothing stands before it.
+find "$here/tests" "$here/examples" "$here/fuzz" -name '*.sh' -exec \
+    grep -nE '/[$][{]?BUILD' {} + >bad
+expect_empty "what puts a folder before BUILD" bad
+
 # GNU make 3.81 has no `private`, and takes the first pattern that fits a file.
 cat "$here/Makefile" "$here"/tests/*/*.mk >makefiles
 grep -nw private makefiles >bad

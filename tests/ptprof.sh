@@ -4,7 +4,7 @@
 # ptprof's views have in common; its options.
 
 . "$(dirname "$0")/check/lib.sh"
-build=$(cd "$root/${BUILD:-build}" && pwd) || exit 2
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 unset DEBUGINFOD_URLS
 debug= # where separate debug files are
 CC=${CC:-cc}

@@ -4,7 +4,7 @@
 # ptprof --folded prints.
 
 . "$(dirname "$0")/check/lib.sh"
-build=$(cd "$root/${BUILD:-build}" && pwd) || exit 2
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 cd "$root" || exit 2
 

@@ -7,7 +7,7 @@
 # none. Ends with a table.
 
 . "$(dirname "$0")/../check/lib.sh"
-build=$(cd "$root/${BUILD:-build}" && pwd) || exit 2
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 if ! perf version >/dev/null 2>&1; then
