@@ -299,6 +299,13 @@ static const row far_rows[] = {
       CODE(0x9800100e, JMP_RAX)},
      {ON, NINE, TIP(0x1000), NINE, TIP(0x1000), NINE, TIP(0x1000), NINE,
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
+    {ROW "the last branch of a piece between two", /* it comes back */
+     {CODE(0x1000, LOOP "\x00\x00\x00\x60"),
+      CODE(0x60001008, "\x0f\x85\xf2\x00\x00\xa0"),
+      CODE(0x1100, JCC0 JCC0 JCC0 JMP_RAX)},
+     {ON, TNT(6, 0x3f), TNT(6, 0x3f), TNT(6, 0x2c), TNT(1, 0), TIP(0x1000),
+      TNT(6, 0x3f), TNT(6, 0x3f), TNT(6, 0x2c), TNT(1, 0), TIP(0x1000),
+      PADS(40)}, {{0}}, 0, 0, 0},
     {ROW "the second piece",
      {CODE(0x1000, LOOP "\x00\x00\x00\x60"),
       CODE(0x60001008, "\x0f\x85\x00\x00\x00\x38"),
@@ -1007,6 +1014,8 @@ TEST(loops_at_random)
  * Between two packets flow only goes up, so that it is clear where an event
  * is. */
 
+#define WORLD_LOW 0x3fff40u /* the upper bits of addresses change, too */
+#define WORLD_HIGH 0xfffffffeffffff40u
 #define PLACES 12
 #define PLACE 32
 #define PLANS 3 /* address spaces */
@@ -1205,7 +1214,7 @@ static void act_off(void)
         case 2: act_psb(0); break;
         default: act_time();
         }
-    if (dice(3) == 0 && BASE == LOW)
+    if (dice(3) == 0 && BASE == WORLD_LOW)
         act.mode = dice(2) ? IPT_MODE_64 : IPT_MODE_32;
     if (act.mode != mode || dice(4) == 0) act_says(2);
     act.ip = act_place();
@@ -1255,7 +1264,7 @@ static void act_enter(void)
         act.space = dice(PLANS);
         act_says(0);
     }
-    if (dice(2) && BASE == LOW) {
+    if (dice(2) && BASE == WORLD_LOW) {
         act.mode = dice(2) ? IPT_MODE_64 : IPT_MODE_32;
         act_says(2);
     }
@@ -1337,7 +1346,8 @@ static size_t act_run(uint8_t *out, unsigned steps, int kept_)
     act.out = out;
     act.kept = (uint8_t) kept_;
     act.most = dice(2) ? 6 : 1 + dice(47);
-    act.mode = (uint8_t) (dice(3) || BASE != LOW ? IPT_MODE_64 : IPT_MODE_32);
+    act.mode = IPT_MODE_64;
+    if (dice(3) == 0 && BASE == WORLD_LOW) act.mode = IPT_MODE_32;
     act.space = dice(PLANS);
     act.ways = 0x9e3779b97f4a7c15u * (1 + dice(5));
     act.vmcs = 0x5000;
@@ -1384,7 +1394,7 @@ static void world_changes(unsigned what)
         world_filter[0].first = BASE + dice(PLACES) * PLACE;
         world_filter[0].last
             = world_filter[0].first + dice(PLACES * PLACE / 2);
-        cov->filter = dice(2) ? world_filter : NULL;
+        cov->filter = dice(3) ? world_filter : NULL;
     }
 }
 
@@ -1454,7 +1464,7 @@ static void world_runs(int first, int damaged, int returns)
 static void check_world(uint64_t start)
 {
     seed = (start + 1) * 0x9e3779b97f4a7c15u;
-    the.base = dice(4) ? LOW : HIGH;
+    the.base = dice(4) ? WORLD_LOW : WORLD_HIGH;
     plan_all();
     const int returns = (int) dice(2);
     loop_init(&kept, returns ? IPT_CONFIG_NO_RETCOMP : 0,
@@ -1471,10 +1481,10 @@ static void check_world(uint64_t start)
     for (unsigned what = 0; what < 4; what++)
         if (dice(3) == 0) world_changes(what);
     for (unsigned n = 0; n < 4 && !test_.bad; n++) {
-        const int changes = n == 0 || dice(4) == 0;
+        const int changes = n == 0 || dice(2);
         if (n && changes) {
             kept.cov.shared = NULL;
-            world_changes(dice(4));
+            world_changes(dice(7)); /* most often the filter */
         }
         world_runs(changes, n == 3 && dice(3), returns);
     }
@@ -2217,11 +2227,16 @@ TEST(R11_two_sizes)
 
 static const char spaces_code[] = NOP JCC0 JCC0 JMP_RAX;
 
-/* At 1000 there is the NOP only in spaces that come after 65,535 others. */
+static int spaces_alternate;
+
+/* At 1000 there is the NOP only in spaces that come after 65,535 others; or in
+ * each second one. */
 static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                        uint64_t ip, void *context)
 {
-    const uint64_t first = asid->cr3 >> 12 <= 65535 ? 0xfff : 0x1000;
+    const uint64_t n = asid->cr3 >> 12;
+    const int early = spaces_alternate ? n % 2 : n <= 65535;
+    const uint64_t first = early ? 0xfff : 0x1000;
     (void) context;
     return range_read(buffer, size, ip, first, spaces_code,
                       sizeof spaces_code - 1);
@@ -2871,6 +2886,35 @@ TEST(memo_fills_up)
     }
 }
 
+/* Names of spaces keep their places: two of them, and a line of each, are what
+ * the smallest memo holds. */
+TEST(names_keep_their_places)
+{
+    static uint8_t bytes[TRACE_BYTES];
+    static const ipt_packet head[] = {PSB, PIP(0x9000, 0), EXEC64, PSBEND,
+                                        PKT(NONE)};
+    build_all(&b, head, LENGTH(head));
+    size_t size = b.size;
+    memcpy(bytes, b.bytes, size);
+    for (unsigned i = 0; i < 20; i++) {
+        const ipt_packet visit[] = {PIP(i & 1 ? HAND_CR3 : 0x9000, 0),
+                                    PGE(0x1000), TNT(1, 1), PGD(0x5000)};
+        for (unsigned k = 0; k < LENGTH(visit); k++)
+            size += (size_t) ipt_pkt_encode(bytes + size, 16, &visit[k]);
+    }
+    memset(bytes + size, 0, 64);
+    hand_write(1, 4);
+    hand_write(0, 8);
+    loop_init(&kept, 0, 0, 4);
+    kept.config.read = hand_read;
+    for (unsigned n = 0; n < 3; n++) {
+        CHECK(loop_run(&kept, bytes, size + 64, n == 0));
+        if (n) CHECK_EQ(kept.decoder.misses, 0);
+        CHECK_EQ(hand_slot(0x1000, 0x1004), 10);
+        CHECK_EQ(hand_slot(0x1000, 0x1008), 10);
+    }
+}
+
 /* ---- more address spaces than there are numbers ---- */
 
 /* The memo is emptied when that happens, but not in one go. What it had of the
@@ -2914,6 +2958,19 @@ TEST(R5_memo_is_emptied_in_parts)
         CHECK_EQ(hand_slot(ip, ip + 2), 3 * 65535 % 256);
         CHECK_EQ(hand_slot(ip + 1, ip + 3), 3 * (SPACES - 65535) % 256);
     }
+    /* without fuel, and all lines in one go: it is learned as before */
+    loop_init(&kept, 0, 0, 1024);
+    kept.config.read = spaces_read;
+    spaces_alternate = 1;
+    CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov, &trace,
+                          &kept.cache), IPT_OK);
+    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    spaces_alternate = 0;
+    for (uint64_t ip = 0x1000; ip < 0x1004; ip += 2) {
+        CHECK_EQ(hand_slot(ip, ip + 2), 3 * (SPACES / 2 + 1) % 256);
+        CHECK_EQ(hand_slot(ip + 1, ip + 3), 3 * (SPACES / 2) % 256);
+    }
+    CHECK(kept.decoder.hits + kept.decoder.misses > 3 * SPACES - 20);
     free(bytes);
     free(many);
 }
@@ -3321,6 +3378,7 @@ int main(void)
     RUN(C2_assumed_mode);
     RUN(C2_start_and_an_error);
     RUN(R5_memo_is_emptied_in_parts);
+    RUN(names_keep_their_places);
     RUN(V3_arguments);
     RUN(V3_shapes_of_psb);
     RUN(what_is_known_is_not_looked_at);

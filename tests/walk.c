@@ -46,6 +46,66 @@ static ipt_blk_decoder *decoder(void)
     return decoder_of(trace, sizeof(trace));
 }
 
+/* An address space that is set says what the next PIP changes: trace ON_, FUP
+ * 1001, PIP of the root, TIP 1000. */
+TEST(set_asid_is_a_guest)
+{
+    static const uint8_t trace[]
+        = {ON_, 0x1e, 0x3d, 1, 0x10, 2, 0x43, 0, 5, 0, 0, 0, 0, 0x2d, 0, 0x10};
+    static const ipt_config plain = {0};
+    for (unsigned nr = 0; nr < 2; nr++) {
+        const ipt_asid asid = {0x7000, IPT_ASID_UNKNOWN, (uint8_t) nr};
+        const ipt_segment segment = {trace, sizeof(trace)};
+        const ipt_trace whole = {&segment, 1, 0, 0};
+        static ipt_insn_decoder d;
+        ipt_config config = plain;
+        ipt_insn insn;
+        ipt_event event;
+        unsigned exits = 0;
+
+        config.read = read_code;
+        config.flags = IPT_CONFIG_VMX_EVENTS;
+        CHECK(ipt_insn_init(&d, &config, &whole, NULL) >= 0);
+        int status = ipt_insn_sync_forward(&d);
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            while (ipt_insn_event(&d, &event) >= 0)
+                exits += event.type == IPT_EVT_CFE
+                         && event.u.cfe.type == IPT_CFE_VMEXIT;
+            if (d.at.ip == 0x1001 && d.at.asid.cr3 == IPT_ASID_UNKNOWN)
+                CHECK_EQ(ipt_insn_set_asid(&d, &asid), IPT_OK);
+            status = ipt_insn_next(&d, &insn);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(exits, nr);
+    }
+}
+
+/* A range of a filter has its first and its last address, and no others. */
+TEST(ends_of_a_filter)
+{
+    static const uint8_t trace[] = {ON_, 0x1e, 0x1e};
+    static const ipt_config plain = {0};
+    const ipt_segment segment = {trace, sizeof(trace)};
+    const ipt_trace whole = {&segment, 1, 0, 0};
+    for (unsigned i = 0; i < 9; i++) {
+        const uint64_t first = 0x1000 + i / 3, last = 0x1000 + i % 3;
+        static ipt_cov_decoder d;
+        uint8_t map = 0;
+        ipt_filter only[IPT_FILTERS] = {{0, 0, 0}};
+        ipt_cov_config cov = {0};
+        ipt_config config = plain;
+
+        only[0].first = first, only[0].last = last;
+        only[0].kind = IPT_FILTER_TRACE;
+        config.read = read_code;
+        cov.bitmap = &map, cov.bitmap_size = 1;
+        cov.filter = only;
+        CHECK(ipt_cov_init(&d, &config, &cov, &whole, NULL) >= 0);
+        CHECK_EQ(ipt_cov_run(&d), IPT_END);
+        CHECK_EQ(map, first <= 0x1001 && last >= 0x1001 ? 6 : 0);
+    }
+}
+
 /* More events after a block than the walk has room for at a time. */
 TEST(many_events)
 {
@@ -194,6 +254,8 @@ int main(void)
     RUN(loops);
     RUN(loops_are_found);
     RUN(many_events);
+    RUN(set_asid_is_a_guest);
+    RUN(ends_of_a_filter);
     RUN(calls);
     RUN(bits);
     RUN(illegal);
