@@ -114,6 +114,7 @@ static void cov_decode(const manner *how, const chunk *code, uint32_t flags,
 static int ends_same(const ipt_where *x, const ipt_where *y)
 {
     return x->offset == y->offset && x->sync == y->sync
+           && x->release == y->release
            && ((x->valid ^ y->valid) & ~(unsigned) IPT_AT_TSC) == 0
            && (x->ip == y->ip || !(x->valid & IPT_AT_IP))
            && x->asid.cr3 == y->asid.cr3 && x->asid.vmcs == y->asid.vmcs
