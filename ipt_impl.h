@@ -5279,7 +5279,8 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
         opcode = *p++;
         if ((opcode & 0xf0) == 0x40)
             return 0;
-    }
+    } else if (mode == IPT_MODE_16)
+        return 0;
     flags = ipti_x86_map0[opcode];
     if (opcode == 0x0f) {
         map = 1;
@@ -5287,12 +5288,11 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
         flags = (opcode & 0xfc) == 0x20 ? (int) IPTI_X86_ODD
                                         : ipti_x86_map1[opcode];
     }
-    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)
-        || mode == IPT_MODE_16) {
-        if (flags & (IPTI_X86_ODD | IPTI_X86_NOT64) || mode == IPT_MODE_16)
-            return 0;
-        return ipti_x86_branch(code, bytes, p, map, flags & IPTI_X86_IMM);
-    }
+    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64))
+        return flags & (IPTI_X86_ODD | IPTI_X86_NOT64)
+                   ? 0
+                   : ipti_x86_branch(code, bytes, p, map,
+                                     flags & IPTI_X86_IMM);
     if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
         modrm = *p++;
         if (modrm < 0xc0) {
@@ -5683,15 +5683,8 @@ static IPTI_APART int ipti_run_build(const ipt_config *config, ipt_where *at,
     int status = IPT_OK;
     ipt_code code;
 
+    IPT_MEMSET(run, 0, sizeof(*run)); /* kind_: IPT_INSN_OTHER */
     run->ip_ = ip;
-    run->target_ = 0;
-    run->key_ = 0;
-    run->size_ = 0;
-    run->count_ = 0;
-    run->last_ = 0;
-    run->leaves_ = 0;
-    run->kind_ = IPT_INSN_OTHER;
-    run->next_[0] = run->next_[1] = 0;
     window->cut = 0;
     if (window->size < IPTI_INSN_MAX
         || ip - window->ip > window->size - (unsigned) IPTI_INSN_MAX) {
@@ -6587,7 +6580,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * says that runs cannot be passed as a whole. It is set where there are ticks,
  * no cache, or unproven flow. Until code is got again, it is also set by an
  * event, another address space, a _sync or _start, a resync, and such a loop.
- * Only ipti_walk_run clears it; [cov] sets it, too. unproven says that flow
+ * Only ipti_walk_run clears it; [cov] does not ask it. unproven says that flow
  * goes on after the end of the trace, ended that there was nothing left to
  * fetch.
  *
@@ -10024,10 +10017,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint8_t after = ipti_line_after(line);
 
-    if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line))) {
-        ipti_cov_stand(w);
+    if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
-    }
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
     ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
@@ -10089,16 +10080,20 @@ static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
     return &cache->lines_[number];
 }
 
-/* Pass runs that nothing can cut, as long as there are bits or a target. */
+/* Pass runs that nothing can cut, as long as there are bits or a target. What
+ * not_plain says is asked anew: the events of legs disable tracing or repeat
+ * its state, after which what is known of the place mostly holds. */
 static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
+    const ipt_config *config = w->cur.config;
     const ipt_cache_line *run;
     uint64_t tnt;
     uint8_t top;
 
-    if (w->not_plain || w->cur.config->fuel || w->code.count
-        || w->place.version != *w->valid)
+    if (!w->place.space || w->place.version != *w->valid || w->code.count
+        || w->place.key != ipti_cache_key(w->place.space, w->mode.now)
+        || config->fuel || config->flags & IPT_CONFIG_TICKS)
         return;
     while (decoder->learn_.state == IPTI_COV_LEARNING
            && (ipti_next_tnt(&w->next)
@@ -10222,13 +10217,14 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_cov_load(w, leg, tnt, after);
     some = ipti_cov_try(decoder);
     decoder->misses++;
-    if (after > IPTI_COV_TIP && some & IPTI_COV_DONE)
-        line->next_ = leg->to;
-    if (after == IPTI_COV_PSB && some & IPTI_COV_DONE)
-        line->kind_ &= 0xe0;
-    if (some & IPTI_COV_DONE && decoder->cov_->seen
-        && !ipti_cov_rewind(decoder, after))
-        some = 0;
+    if (some & IPTI_COV_DONE) {
+        if (after > IPTI_COV_TIP)
+            line->next_ = leg->to;
+        if (after == IPTI_COV_PSB)
+            line->kind_ &= 0xe0;
+        if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
+            some = 0;
+    }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
     if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
@@ -10240,7 +10236,6 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
-    ipti_cov_stand(w);
     return some ? line : NULL;
 }
 
@@ -10470,7 +10465,6 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
     decoder->at.asid = *asid;
     ipti_place_none(&w->place);
-    w->not_plain = 1;
     decoder->leg_.psb_size = 0;
     return ipti_cov_keys(decoder);
 }
@@ -10760,6 +10754,7 @@ static void ipti_cov_back(ipt_cov_decoder *decoder)
     uint64_t tnt = leg->held;
     uint64_t before;
 
+    ipti_cov_stand(w);
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
