@@ -258,6 +258,11 @@ static int ipti_made(uint32_t *magic, size_t size, int status)
     (!(self) || (self)->magic_ != ipti_magic(sizeof(*(self))))
 #define IPTI_SELF_ERROR(self) ((self) ? IPT_ERR_STATE : IPT_ERR_ARG)
 
+/* What a call checks with an argument that may not be NULL. */
+#define IPTI_BAD_CALL(self, arg) (IPTI_BAD_SELF(self) || IPTI_UNLIKELY(!(arg)))
+#define IPTI_CALL_ERROR(self) \
+    (IPTI_BAD_SELF(self) ? IPTI_SELF_ERROR(self) : IPT_ERR_ARG)
+
 /* Little-endian loads, made of bytes: trace and code may lie anywhere, and the
  * host may have the other byte order. */
 static inline uint16_t ipti_le16(const uint8_t *p)
@@ -2203,10 +2208,8 @@ static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (IPTI_UNLIKELY(!packet))
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, packet))
+        return IPTI_CALL_ERROR(decoder);
     if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, packet)))
         return ipti_pkt_slow(decoder, packet);
     return IPT_OK;
@@ -4516,10 +4519,8 @@ IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset)
 
 IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!start)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, start))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_leave(&decoder->cur_, &decoder->at,
                       ipti_evt_start(&decoder->cur_, &decoder->evt_,
                                      &decoder->at, start));
@@ -4560,10 +4561,8 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
     ipt_packet packet; /* never in memory */
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (IPTI_UNLIKELY(!event))
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, event))
+        return IPTI_CALL_ERROR(decoder);
     if (IPTI_UNLIKELY(decoder->cur_.config->unwanted))
         return ipti_evt_wanted(decoder, event);
     while (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
@@ -4677,20 +4676,16 @@ static int ipti_qry_synced(ipt_qry_decoder *decoder, uint64_t *ip, int status)
 
 IPT_API int ipt_qry_sync_forward(ipt_qry_decoder *decoder, uint64_t *ip)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!ip)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, ip))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_qry_synced(decoder, ip,
                            ipti_sync_forward(&decoder->cur_, &decoder->at));
 }
 
 IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!ip)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, ip))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_qry_synced(decoder, ip,
                            ipti_sync_stepback(&decoder->cur_, &decoder->at,
                                               decoder->from_));
@@ -4699,10 +4694,8 @@ IPT_API int ipt_qry_sync_backward(ipt_qry_decoder *decoder, uint64_t *ip)
 IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
                              uint64_t *ip)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!ip)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, ip))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_qry_synced(
         decoder, ip, ipti_sync_set(&decoder->cur_, &decoder->at, offset, 1));
 }
@@ -4765,30 +4758,24 @@ static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
 
 IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!taken)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, taken))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_leave(&decoder->cur_, &decoder->at,
                       ipti_qry_cond_branch(decoder, taken));
 }
 
 IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!ip)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, ip))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_leave(&decoder->cur_, &decoder->at,
                       ipti_qry_indirect_branch(decoder, ip));
 }
 
 IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!event)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, event))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_leave(&decoder->cur_, &decoder->at,
                       ipti_qry_event(decoder, event));
 }
@@ -8584,10 +8571,8 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     int changes;
     int status;
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!asid)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, asid))
+        return IPTI_CALL_ERROR(decoder);
     changes = !ipti_asid_same(asid, &decoder->at.asid);
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
@@ -8862,10 +8847,8 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
     const ipt_cache_line *run;
     ipt_walk_ *w;
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (IPTI_UNLIKELY(!block))
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, block))
+        return IPTI_CALL_ERROR(decoder);
     w = &decoder->walk_;
     if (IPTI_UNLIKELY(!ipti_walk_flows(w, IPTI_FLOWS)))
         return ipti_walk_flows(w, IPTI_BURNS)
@@ -8881,10 +8864,8 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!event)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, event))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_walk_leave(
         &decoder->walk_, &decoder->at,
         ipti_walk_pull(&decoder->walk_, &decoder->at, event));
@@ -8944,10 +8925,8 @@ IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!asid)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, asid))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_walk_leave(&decoder->walk_, &decoder->at,
                            ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
 }
@@ -9149,10 +9128,8 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     ipt_walk_ *w;
     unsigned size;
 
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (IPTI_UNLIKELY(!insn))
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, insn))
+        return IPTI_CALL_ERROR(decoder);
     w = &decoder->walk_;
     if (IPTI_UNLIKELY(w->code.index >= w->code.simple
                       || w->place.version != *w->valid))
@@ -9169,10 +9146,8 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 
 IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    if (!event)
-        return IPT_ERR_ARG;
+    if (IPTI_BAD_CALL(decoder, event))
+        return IPTI_CALL_ERROR(decoder);
     return ipti_walk_leave(
         &decoder->walk_, &decoder->at,
         ipti_walk_pull(&decoder->walk_, &decoder->at, event));
