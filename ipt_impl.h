@@ -1366,6 +1366,14 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
     return size;
 }
 
+#define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
+
+/* Is the packet in a set of types? Its type is below IPT_PKT_COUNT. */
+static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
+{
+    return (int) (types >> packet->type & 1);
+}
+
 #define IPTI_BLOCK_SIZE 0x0f /* in ipt_cursor_.block: payload bytes an item */
 #define IPTI_BLOCK_FUP 0x10  /* the next FUP is that of an EXSTOP inside */
 
@@ -1373,34 +1381,20 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
  * packets may stand inside. SDM: "Block Item Packet (BIP)" */
 static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
 {
-    switch (packet->type) {
-    case IPT_PKT_BBP:
+    const uint64_t inside
+        = IPTI_PKT(BIP) | IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA)
+          | IPTI_PKT(MTC) | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT)
+          | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(UNKNOWN);
+
+    if (packet->type == IPT_PKT_BBP)
         cur->block = packet->u.bbp.sz ? 4 : 8;
-        break;
-    case IPT_PKT_BIP:
-    case IPT_PKT_PAD:
-    case IPT_PKT_TSC:
-    case IPT_PKT_TMA:
-    case IPT_PKT_MTC:
-    case IPT_PKT_CYC:
-    case IPT_PKT_CBR:
-    case IPT_PKT_MNT:
-    case IPT_PKT_PWRE:
-    case IPT_PKT_PWRX:
-    case IPT_PKT_UNKNOWN:
-        break;
-    case IPT_PKT_EXSTOP:
-        if (packet->u.exstop.ip)
-            cur->block |= IPTI_BLOCK_FUP;
-        break;
-    case IPT_PKT_FUP:
+    else if (packet->type == IPT_PKT_EXSTOP)
+        cur->block |= packet->u.exstop.ip ? IPTI_BLOCK_FUP : 0;
+    else if (packet->type == IPT_PKT_FUP)
         cur->block = cur->block & IPTI_BLOCK_FUP
                          ? (uint8_t) (cur->block & IPTI_BLOCK_SIZE) : 0;
-        break;
-    default:
+    else if (!ipti_pkt_in(inside, packet))
         cur->block = 0;
-        break;
-    }
 }
 
 /* SKD007: an OVF may overwrite the second byte of a CYC, and its own second
@@ -2445,14 +2439,6 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  *
  * Calibration and time share no state but fcr: either works alone.
  * ========================================================================== */
-
-#define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
-
-/* Is the packet in a set of types? Its type is below IPT_PKT_COUNT. */
-static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
-{
-    return (int) (types >> packet->type & 1);
-}
 
 /* Packets that are about time or nothing at all. */
 #define IPTI_PKT_NEUTRAL                                                 \
@@ -4414,11 +4400,19 @@ static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
         ipti_evt_asid(&at->asid, event);
 }
 
+#define IPTI_EVT(type) ((uint32_t) 1 << IPT_EVT_##type) /* in sets of types */
+
+/* Is an event type in a set? It is below 32. */
+static inline int ipti_evt_in(uint32_t types, uint8_t type)
+{
+    return (int) (types >> type & 1);
+}
+
 /* Does the user want no events of this type? What they say is applied all the
  * same. */
 static inline int ipti_evt_unwanted(const ipt_config *config, uint8_t type)
 {
-    return (int) (config->unwanted >> type & 1);
+    return ipti_evt_in(config->unwanted, type);
 }
 
 /* Forget all; the decoder has synchronised. */
@@ -6997,20 +6991,11 @@ static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
 /* Is the event about nothing but the flow that is stepped over? */
 static int ipti_event_inside(const ipt_event *event)
 {
-    switch (event->type) {
-    case IPT_EVT_ASYNC_BRANCH:
-    case IPT_EVT_TIP:
-    case IPT_EVT_TSX:
-    case IPT_EVT_PTWRITE:
-    case IPT_EVT_TRIG:
-    case IPT_EVT_IFLAGS:
-    case IPT_EVT_PEBS_BEGIN:
-    case IPT_EVT_PEBS_ITEM:
-    case IPT_EVT_PEBS_END:
-        return 1;
-    default:
-        return 0;
-    }
+    return ipti_evt_in(IPTI_EVT(ASYNC_BRANCH) | IPTI_EVT(TIP) | IPTI_EVT(TSX)
+                           | IPTI_EVT(PTWRITE) | IPTI_EVT(TRIG)
+                           | IPTI_EVT(IFLAGS) | IPTI_EVT(PEBS_BEGIN)
+                           | IPTI_EVT(PEBS_ITEM) | IPTI_EVT(PEBS_END),
+                       event->type);
 }
 
 /* Does the TIP or the event at hand say where flow is, and is flow wanted
@@ -7878,18 +7863,6 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status >= 0 && w->flow.enabled)
             ipti_walk_call(w, at, next);
         return status;
-    case IPT_INSN_JMP_INDIRECT:
-    case IPT_INSN_JMPABS:
-    case IPT_INSN_FAR_CALL:
-    case IPT_INSN_FAR_JMP:
-    case IPT_INSN_FAR_RET:
-    case IPT_INSN_INT:
-    case IPT_INSN_SYSCALL:
-    case IPT_INSN_VMCALL:
-    case IPT_INSN_IRET:
-    case IPT_INSN_UIRET:
-    case IPT_INSN_VMENTRY:
-        return ipti_walk_indirect(w, at, kind, next);
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
     case IPT_INSN_INTO: /* on overflow it is a far call */
         event = ipti_walk_event(w);
@@ -7900,6 +7873,8 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
+        if (ipti_kind_in(kind, IPTI_KINDS_STOP))
+            return ipti_walk_indirect(w, at, kind, next);
         break;
     }
     ipti_loop_run(&w->loop);
@@ -11803,7 +11778,7 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
 
 /* ==========================================================================
  * [gen]  executed branches to a trace
- * Uses: [base], [pkt].  State: ipt_gen.
+ * Uses: [base], [pkt], [evt], [bind].  State: ipt_gen.
  *
  * Everything is checked before anything is written, so that a call that fails
  * has written nothing. A PSB+ follows only a packet that says
@@ -12293,43 +12268,28 @@ static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
 /* Can this event happen now, and does it say all that it has to? */
 static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
 {
+    const uint32_t from = IPTI_EVT(ENABLED) | IPTI_EVT(ASYNC_BRANCH)
+                          | IPTI_EVT(ASYNC_DISABLED);
     const int no_ip = (event->flags & IPT_EVENT_NO_IP) != 0;
-    const int no_to = (event->flags & IPT_EVENT_NO_TO) != 0;
+    uint32_t on = IPTI_EVT(ASYNC_BRANCH) | IPTI_EVT(ASYNC_DISABLED)
+                  | IPTI_EVT(DISABLED) | IPTI_EVT(PTWRITE)
+                  | IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS);
 
-    switch (event->type) {
-    case IPT_EVT_ENABLED:
-        if (no_ip)
-            return IPT_ERR_ARG;
-        return gen->enabled_ ? IPT_ERR_CONTEXT : (int) IPT_OK;
-    case IPT_EVT_ASYNC_BRANCH:
-        if (no_ip || no_to)
-            return IPT_ERR_ARG;
-        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
-    case IPT_EVT_ASYNC_DISABLED:
-        if (no_ip)
-            return IPT_ERR_ARG;
-        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_PTWRITE:
-    case IPT_EVT_ASYNC_PAGING:
-    case IPT_EVT_ASYNC_VMCS:
-        return gen->enabled_ ? (int) IPT_OK : IPT_ERR_CONTEXT;
-    case IPT_EVT_CFE:
-    case IPT_EVT_EXSTOP:
-        return gen->enabled_ || no_ip ? (int) IPT_OK : IPT_ERR_CONTEXT;
-    case IPT_EVT_STOP:
-        return gen->enabled_ ? IPT_ERR_CONTEXT : (int) IPT_OK;
-    case IPT_EVT_EXEC_MODE:
-        return event->u.exec.mode == IPT_MODE_UNKNOWN
-                       || event->u.exec.mode >= IPT_MODE_COUNT
-                   ? IPT_ERR_ARG
-                   : (int) IPT_OK;
-    case IPT_EVT_TSX:
-        return gen->enabled_ && no_ip && !event->u.tsx.aborted ? IPT_ERR_ARG
-                                                               : (int) IPT_OK;
-    default:
-        return IPT_OK;
-    }
+    if (!no_ip)
+        on |= IPTI_EVT(CFE) | IPTI_EVT(EXSTOP);
+    if ((no_ip && ipti_evt_in(from, event->type))
+        || (event->type == IPT_EVT_ASYNC_BRANCH
+            && event->flags & IPT_EVENT_NO_TO)
+        || (event->type == IPT_EVT_EXEC_MODE
+            && (event->u.exec.mode == IPT_MODE_UNKNOWN
+                || event->u.exec.mode >= IPT_MODE_COUNT))
+        || (event->type == IPT_EVT_TSX && gen->enabled_ && no_ip
+            && !event->u.tsx.aborted))
+        return IPT_ERR_ARG;
+    if (ipti_evt_in(gen->enabled_ ? IPTI_EVT(ENABLED) | IPTI_EVT(STOP) : on,
+                    event->type))
+        return IPT_ERR_CONTEXT;
+    return IPT_OK;
 }
 
 /* The FUP of an asynchronous event, and what comes between it and the TIP. */
@@ -12535,13 +12495,6 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
     gen->ip_ = to;
     ipti_gen_tick(gen);
     switch (kind) {
-    case IPT_INSN_OTHER:
-    case IPT_INSN_JMP:
-    case IPT_INSN_XBEGIN:
-    case IPT_INSN_PTWRITE:
-    case IPT_INSN_MOV_CR3:
-    case IPT_INSN_VMPTRLD:
-        return IPT_OK; /* no trace, so no place for a PSB+ */
     case IPT_INSN_CALL:
         if (to != next) /* "call next" reads the IP, it will not return */
             ipti_gen_call(gen, next);
@@ -12570,7 +12523,9 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
     case IPT_INSN_JMPABS:
         ipti_gen_indirect(gen, to);
         break;
-    default: /* far branches */
+    default:
+        if (!ipti_kind_far(kind))
+            return IPT_OK; /* no trace, so no place for a PSB+ */
         ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         break;
     }
