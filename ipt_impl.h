@@ -1914,20 +1914,6 @@ static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
 
 /* ---- encode ---- */
 
-/* Put value into bits [bit, bit + width) at p. Returns 0 if it does not fit. */
-static int ipti_put(uint8_t *p, unsigned bit, unsigned width, uint64_t value)
-{
-    unsigned n = (bit + width + 7) / 8;
-    unsigned i;
-
-    if (value & ~(~(uint64_t) 0 >> (64 - width)))
-        return 0;
-    value <<= bit;
-    for (i = 0; i < n; i++)
-        p[i] |= (uint8_t) (value >> (8 * i));
-    return 1;
-}
-
 /* A whole number of bytes at p, from the low end of value. */
 static void ipti_put_bytes(uint8_t *p, uint64_t value, unsigned n)
 {
@@ -2005,12 +1991,17 @@ static int ipti_store_opcode(uint8_t *p, uint8_t type)
     return 0;
 }
 
-/* Store value / 2^scale. Returns 0 if the field cannot hold all of it. */
+/* Put value / 2^scale into bits [bit, bit + width) at p. Returns 0 if that is
+ * not all of it. */
 static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
                       uint64_t value)
 {
-    return ipti_put(p, bit, width, value >> scale)
-           && value >> scale << scale == value;
+    const uint64_t most = ~(uint64_t) 0 >> (64 - width);
+    unsigned i;
+
+    for (i = 0; i < (bit + width + 7) / 8; i++)
+        p[i] |= (uint8_t) ((value >> scale & most) << bit >> (8 * i));
+    return (value >> scale & most) << scale == value;
 }
 
 /* Every field of the layout fits, or the packet cannot be written. */
@@ -4695,83 +4686,71 @@ IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
 }
 
 /* The oldest TNT bit. */
-static int ipti_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
+IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
 {
-    const int status = ipti_qry_fill(decoder);
+    int status;
 
-    if (status < 0)
-        return status;
-    if (decoder->tnt_count_ == 0)
-        return IPT_ERR_QUERY;
-    ipti_qry_tnt_time(decoder);
-    decoder->from_ = UINT64_MAX;
-    decoder->tnt_count_--;
-    *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
-    return ipti_qry_status(decoder);
+    if (IPTI_BAD_CALL(decoder, taken))
+        return IPTI_CALL_ERROR(decoder);
+    status = ipti_qry_fill(decoder);
+    if (status >= 0 && decoder->tnt_count_ == 0)
+        status = IPT_ERR_QUERY;
+    if (status >= 0) {
+        ipti_qry_tnt_time(decoder);
+        decoder->from_ = UINT64_MAX;
+        decoder->tnt_count_--;
+        *taken = (int) (decoder->tnt_ >> decoder->tnt_count_ & 1);
+        status = ipti_qry_status(decoder);
+    }
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 /* The next TIP. TNT bits that come before it, because it was deferred, are
  * kept. */
-static int ipti_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
+IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
 {
-    int status;
+    int status = IPT_OK;
 
+    if (IPTI_BAD_CALL(decoder, ip))
+        return IPTI_CALL_ERROR(decoder);
     if (decoder->cur_.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
-    while (!decoder->have_event_) {
+        status = IPT_ERR_NOSYNC;
+    while (status >= 0 && !decoder->have_event_)
         status = ipti_qry_fetch(decoder);
-        if (status < 0)
-            return status;
+    if (status >= 0 && decoder->event_.type != IPT_EVT_TIP)
+        status = IPT_ERR_QUERY;
+    if (status >= 0) {
+        decoder->from_ = UINT64_MAX;
+        decoder->have_event_ = 0;
+        ipti_evt_time(&decoder->at, &decoder->event_);
+        status = decoder->event_.flags & IPT_EVENT_NO_IP ? IPT_IP_SUPPRESSED
+                                                         : IPT_OK;
+        if (status == IPT_OK)
+            *ip = decoder->event_.ip;
+        status |= ipti_qry_status(decoder);
     }
-    if (decoder->event_.type != IPT_EVT_TIP)
-        return IPT_ERR_QUERY;
-    decoder->from_ = UINT64_MAX;
-    decoder->have_event_ = 0;
-    ipti_evt_time(&decoder->at, &decoder->event_);
-    if (decoder->event_.flags & IPT_EVENT_NO_IP)
-        return ipti_qry_status(decoder) | IPT_IP_SUPPRESSED;
-    *ip = decoder->event_.ip;
-    return ipti_qry_status(decoder);
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 /* The event that is held, if no TNT bit comes before it. */
-static int ipti_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
-{
-    const int status = ipti_qry_fill(decoder);
-
-    if (status < 0)
-        return status;
-    if (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP)
-        return IPT_ERR_QUERY;
-    *event = decoder->event_;
-    decoder->from_ = UINT64_MAX;
-    decoder->have_event_ = 0;
-    ipti_evt_given(&decoder->at, event);
-    return ipti_qry_status(decoder);
-}
-
-IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken)
-{
-    if (IPTI_BAD_CALL(decoder, taken))
-        return IPTI_CALL_ERROR(decoder);
-    return ipti_leave(&decoder->cur_, &decoder->at,
-                      ipti_qry_cond_branch(decoder, taken));
-}
-
-IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip)
-{
-    if (IPTI_BAD_CALL(decoder, ip))
-        return IPTI_CALL_ERROR(decoder);
-    return ipti_leave(&decoder->cur_, &decoder->at,
-                      ipti_qry_indirect_branch(decoder, ip));
-}
-
 IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
 {
+    int status;
+
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_leave(&decoder->cur_, &decoder->at,
-                      ipti_qry_event(decoder, event));
+    status = ipti_qry_fill(decoder);
+    if (status >= 0
+        && (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP))
+        status = IPT_ERR_QUERY;
+    if (status >= 0) {
+        *event = decoder->event_;
+        decoder->from_ = UINT64_MAX;
+        decoder->have_event_ = 0;
+        ipti_evt_given(&decoder->at, event);
+        status = ipti_qry_status(decoder);
+    }
+    return ipti_leave(&decoder->cur_, &decoder->at, status);
 }
 
 /* ==========================================================================
@@ -7327,18 +7306,16 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         return IPT_OK;
     }
     ipti_marks_trail(&w->marks, IPT_FLOW_DISABLED);
-    if (event->type == IPT_EVT_ASYNC_DISABLED) {
+    if (event->type == IPT_EVT_ASYNC_DISABLED)
         w->resume.ip = event->ip;
-        w->resume.has = 1;
-    } else if (w->prev.kind == IPT_INSN_MOV_CR3
-               && event->flags & IPT_EVENT_NO_TO) {
+    else if (w->prev.kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO)
         w->resume.ip = w->prev.ip;
-        w->resume.has = 1;
-    } else if (!(event->flags & IPT_EVENT_NO_TO)
-               && w->flow.ip == event->u.branch.to) {
+    else if (!(event->flags & IPT_EVENT_NO_TO)
+             && w->flow.ip == event->u.branch.to)
         w->resume.ip = w->flow.ip;
-        w->resume.has = 1;
-    }
+    else
+        return IPT_OK;
+    w->resume.has = 1;
     return IPT_OK;
 }
 
@@ -8304,12 +8281,12 @@ enum { /* ipt_resync_.state */
     IPTI_RESYNC_ON
 };
 
-/* Hand out an event that does not say where flow is. */
-static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at,
-                             const ipt_event *event)
+/* Hand out the event at hand, which does not say where flow is. */
+static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
 {
-    ipti_evt_time(at, event);
-    ipti_walk_keep(w, at, event);
+    ipti_evt_time(at, &w->next.event);
+    ipti_walk_keep(w, at, &w->next.event);
+    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
 }
 
 /* Tracing was enabled when _resync began, and the event at hand enables it
@@ -8322,7 +8299,8 @@ static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     disabled.ip = 0;
     disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
     disabled.u.branch.to = 0;
-    ipti_resync_keep(w, at, &disabled);
+    ipti_evt_time(at, &disabled);
+    ipti_walk_keep(w, at, &disabled);
 }
 
 /* Take up flow at the event at hand if it says where flow is. Returns 0 if a
@@ -8348,21 +8326,16 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     case IPT_EVT_OVERFLOW:
         return 1;
     case IPT_EVT_DISABLED: /* by what is not known */
-        ipti_resync_keep(w, at, event);
-        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+        ipti_resync_keep(w, at);
         return 1;
     case IPT_EVT_EXEC_MODE:
-        if (has_ip)
+        if (has_ip) /* else with a TIP.PGD, or while tracing is disabled */
             break;
-        (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at, event);
-        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
-        return 0; /* it comes with a TIP.PGD, or while tracing is disabled */
+        IPTI_FALL_THROUGH
     case IPT_EVT_PAGING:
     case IPT_EVT_VMCS:
         (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at, event);
-        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+        ipti_resync_keep(w, at);
         return 0;
     case IPT_EVT_TIP:
         ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
@@ -8376,8 +8349,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         return 1;
     }
     if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
-        ipti_resync_keep(w, at, event);
-        ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+        ipti_resync_keep(w, at);
         return 0;
     }
     return 1; /* tracing is disabled */
@@ -9915,14 +9887,6 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     return status < 0 ? status : 1;
 }
 
-/* Go on until something is passed or an event is taken. */
-static int ipti_cov_step(ipt_cov_decoder *decoder)
-{
-    const int status = ipti_cov_ready(decoder);
-
-    return status > 0 ? ipti_cov_pass(decoder) : status;
-}
-
 /* ---- the fast path ----
  *
  * Where only TNT bits, targets and the like decide where flow goes, they are
@@ -11224,7 +11188,9 @@ static int ipti_cov_run(ipt_cov_decoder *decoder)
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
             ipti_cov_skip(decoder);
-        status = ipti_cov_step(decoder);
+        status = ipti_cov_ready(decoder);
+        if (status > 0)
+            status = ipti_cov_pass(decoder);
     }
     return status;
 }
@@ -12207,16 +12173,12 @@ static int ipti_gen_power(const ipt_event *event, ipt_packet *packet)
  * is none. Returns IPT_ERR_ARG for a type that is not known here. */
 static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
 {
+    const uint32_t none = IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED)
+                          | IPTI_EVT(ASYNC_DISABLED) | IPTI_EVT(ASYNC_BRANCH)
+                          | IPTI_EVT(EXEC_MODE) | IPTI_EVT(TSX);
     const uint8_t has_ip = (event->flags & IPT_EVENT_NO_IP) == 0;
 
     switch (event->type) {
-    case IPT_EVT_ENABLED:
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED:
-    case IPT_EVT_ASYNC_BRANCH:
-    case IPT_EVT_EXEC_MODE:
-    case IPT_EVT_TSX:
-        return IPT_OK;
     case IPT_EVT_ASYNC_PAGING:
     case IPT_EVT_PAGING:
         packet->type = IPT_PKT_PIP;
@@ -12261,7 +12223,9 @@ static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
         packet->u.mnt.payload = event->u.mnt.payload;
         return IPT_OK;
     default:
-        return ipti_gen_power(event, packet);
+        return event->type < IPT_EVT_COUNT && ipti_evt_in(none, event->type)
+                   ? (int) IPT_OK
+                   : ipti_gen_power(event, packet);
     }
 }
 
