@@ -10142,8 +10142,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
     if (some)
         ipti_memo_insert(decoder->cov_->memo, line);
-    if (w->out.waiting)
-        ipti_out_drop(&w->out);
+    ipti_out_drop(&w->out);
     ipti_flow_at(&w->flow, line->ip_);
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
