@@ -1033,7 +1033,7 @@ static struct {
     uint64_t stack[8];
     uint64_t ways; /* which branches are taken, by and by */
     unsigned count, depth, space, turn, most;
-    uint8_t mode, kept; /* kept: returns are not compressed */
+    uint8_t mode, nr, kept; /* kept: returns are not compressed */
     uint64_t vmcs;
 } act;
 
@@ -1166,8 +1166,8 @@ static void act_ip(uint8_t type, uint64_t ip)
 
 static void act_says(unsigned what)
 {
-    const ipt_packet vmcs = VMCS(act.vmcs), pip = PIP(act_cr3(act.space), 0),
-                     l = EXEC64, s = EXEC32;
+    const ipt_packet vmcs = VMCS(act.vmcs), l = EXEC64, s = EXEC32,
+                     pip = PIP(act_cr3(act.space), act.nr);
     if (what == 0) act_put(&pip);
     else if (what == 1) act_put(&vmcs);
     else act_put(act.mode == IPT_MODE_64 ? &l : &s);
@@ -1206,6 +1206,7 @@ static void act_off(void)
         switch (dice(4)) {
         case 0:
             act.space = dice(PLANS);
+            act.nr = (uint8_t) dice(2);
             act_says(0);
             break;
         case 1:
@@ -1263,6 +1264,7 @@ static void act_enter(void)
     act.depth = 0;
     if (dice(2)) {
         act.space = dice(PLANS);
+        act.nr = (uint8_t) dice(2);
         act_says(0);
     }
     if (dice(2) && BASE == WORLD_LOW) {
@@ -1464,12 +1466,16 @@ static void world_runs(int first, int damaged, int returns)
 
 static void check_world(uint64_t start)
 {
+    static const uint32_t world_flags[]
+        = {IPT_CONFIG_IFLAGS, IPT_CONFIG_TICKS, IPT_CONFIG_VMX_EVENTS};
     seed = (start + 1) * 0x9e3779b97f4a7c15u;
     the.base = dice(4) ? WORLD_LOW : WORLD_HIGH;
     plan_all();
     const int returns = (int) dice(2);
     loop_init(&kept, returns ? IPT_CONFIG_NO_RETCOMP : 0,
               dice(IPT_COV_FLAGS_ + 1), dice(2) ? 4096 : 4u << dice(11));
+    for (unsigned i = 0; i < LENGTH(world_flags); i++)
+        if (dice(3) == 0) kept.config.flags |= world_flags[i];
     kept.config.read = plan_read;
     kept.bare = dice(4) == 0;
     got_blocks.count = world_blocks.count = 0;
