@@ -2176,6 +2176,41 @@ TEST(fuel_counts_spaces)
     CHECK_EQ(burned[1], burned[0] + 1);
 }
 
+static unsigned bases_asked;
+
+static uint64_t counted_base(const ipt_asid *asid, uint64_t ip, uint8_t mode,
+                             void *context)
+{
+    (void) asid, (void) ip, (void) mode, (void) context;
+    bases_asked++;
+    return 0;
+}
+
+/* So is config.cs_base, each time. */
+TEST(fuel_counts_segments)
+{
+    uint64_t burned[2];
+    for (unsigned turn = 0; turn < 2; turn++) {
+        uint64_t units = 1000;
+        ipt_insn insn;
+        fresh();
+        PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
+        add_on(IPT_MODE_32);
+        ADD(TIP(0x5000));
+        config.flags = IPT_CONFIG_RELATIVE_IP;
+        config.cs_base = turn ? counted_base : NULL;
+        start(NULL);
+        bases_asked = 0;
+        config.fuel = &units;
+        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(bases_asked > 0, turn);
+        burned[turn] = 1000 - units;
+        config.fuel = NULL;
+    }
+    CHECK_EQ(burned[1], burned[0] + bases_asked);
+}
+
 /* ---- names of address spaces, and pages of code that is in no line ---- */
 
 static const ipt_asid first_space = {0x8000, IPT_ASID_UNKNOWN, 0};
@@ -2413,6 +2448,7 @@ int main(void)
     RUN(pages_of_code);
     RUN(fuel_counts_callbacks);
     RUN(fuel_counts_spaces);
+    RUN(fuel_counts_segments);
     RUN(a_byte_that_is_missing);
     RUN(a_classifier_that_wants_more);
     RUN(runs);
