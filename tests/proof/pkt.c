@@ -144,6 +144,7 @@ void prove_pkt_block(void)
     announced = (cur.block & IPTI_BLOCK_FUP) != 0;
     assume_block(cur.block);
     __CPROVER_assume(cur.block || packet.type == IPT_PKT_BBP); /* _note asks */
+    __CPROVER_assume(packet.type < IPT_PKT_COUNT); /* see pkt_shape */
     ipti_pkt_block(&cur, &packet);
     CHECK(cur.block == 0 || (cur.block & IPTI_BLOCK_SIZE) == 4
           || (cur.block & IPTI_BLOCK_SIZE) == 8);
