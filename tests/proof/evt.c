@@ -7,78 +7,9 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#include <stddef.h>
-
-static void proof_move(void *to, const void *from, size_t size);
-static void proof_set(void *to, int value, size_t size);
-#define IPT_MEMMOVE proof_move
-#define IPT_MEMSET proof_set
-#include "proof.h"
-
-ipt_pending_ nondet_pending(void);
-ipt_evt_state_ nondet_evt(void);
-
 enum { WAITING = 3, QUEUE = 7 }; /* records: before, at most with new ones */
 
-static ipt_evt_state_ evt;
-static ipt_config config;
-static unsigned followed; /* the index of one record, whichever */
-
-/* What holds for each record. */
-static int is_record(const ipt_pending_ *record)
-{
-    return record->type != IPT_EVT_OVERFLOW || record->waits == IPTI_WAIT_HELD
-           || record->waits == IPTI_WAIT_NOW;
-}
-
-static int is_queue(void)
-{
-    unsigned i;
-    int good = 1;
-
-    for (i = 0; i < QUEUE; i++)
-        good = good && is_record(&evt.pending[i]);
-    return good;
-}
-
-/* memmove, of what the proofs use: what lies in the queue is a copy of what lay
- * there, so what holds for each record still does; and the record that is
- * followed is where it was moved to, if it was not overwritten. All else may be
- * anything after it. */
-static void proof_move(void *to, const void *from, size_t size)
-{
-    const unsigned n = (unsigned) (size / sizeof(ipt_pending_));
-    const unsigned t = (unsigned) ((ipt_pending_ *) to - evt.pending);
-    const unsigned f = (unsigned) ((const ipt_pending_ *) from - evt.pending);
-    const ipt_pending_ kept = evt.pending[followed];
-    unsigned i;
-
-    CHECK(size % sizeof(ipt_pending_) == 0);
-    CHECK(n <= QUEUE);
-    CHECK(t <= QUEUE - n);
-    CHECK(f <= QUEUE - n);
-    CHECK(is_queue());
-    for (i = 0; i < QUEUE; i++) {
-        evt.pending[i] = nondet_pending();
-        __CPROVER_assume(is_record(&evt.pending[i]));
-    }
-    if (followed >= f && followed < f + n)
-        followed = followed - f + t;
-    else if (followed >= t && followed < t + n)
-        return;
-    evt.pending[followed] = kept;
-}
-
-/* memset, by records where it is one; its model is by bytes. */
-static void proof_set(void *to, int value, size_t size)
-{
-    static const ipt_pending_ none = {0};
-
-    if (size == sizeof(none) && value == 0)
-        *(ipt_pending_ *) to = none;
-    else
-        memset(to, value, size);
-}
+#include "queue.h"
 
 static int is_evt(void)
 {

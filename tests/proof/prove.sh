@@ -54,6 +54,8 @@ rounds=$(says unwind '[0-9][0-9]*')
 sets=$(says unwindset '[a-z_0-9.:,]*[0-9]')
 # Functions that are replaced by what is claimed of them: given_...
 given=$(says given '[a-z_0-9 ]*')
+# Arrays that are one value, not one for each element.
+whole=$(says arrays whole)
 
 # judge LOG ROOT FLAGS...
 judge() {
@@ -72,7 +74,8 @@ judge() {
     fi
     timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$program" \
         --function "prove_$harness" --unwind "${rounds:-42}" \
-        ${sets:+--unwindset "$sets"} --drop-unused-functions "$@" \
+        ${sets:+--unwindset "$sets"} ${whole:+--no-array-field-sensitivity} \
+        --drop-unused-functions "$@" \
         >>"$log" 2>&1
 }
 all="--unwinding-assertions --bounds-check --pointer-check

@@ -1,0 +1,391 @@
+/* step.c: the step of [evt], for each packet in each phase, with a queue that may
+ * be full. What functions of the queue do is whatever queue.h claims of them,
+ * which tests/proof/queue.c proves; what the clock does, tests/proof/time.c.
+ *
+ * The invariant stands once, in is_evt. Each packet keeps it, unless it leaves
+ * an error: then events are handed out until that comes, and only a function
+ * that synchronises goes on.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+enum { QUEUE = 16 }; /* records; nobody reads the last one */
+
+#include "queue.h"
+
+static int changed;  /* the queue is not as it was at the beginning */
+static unsigned any; /* the index of a record that is checked, whichever */
+
+/* ---- the invariant ---- */
+
+/* Does record i wait, an overflow, for the end of the phase? */
+static int is_lost(unsigned i)
+{
+    return i < evt.count && evt.pending[i].type == IPT_EVT_OVERFLOW
+           && evt.pending[i].waits == IPTI_WAIT_HELD;
+}
+
+/* After an overflow that waits in the queue: the record that is followed, or
+ * the last one, if it came or was moved there. */
+static int is_evt(void)
+{
+    return evt.phase <= IPTI_EVT_BOGUS && evt.count <= IPT_PENDING_MAX_
+           && (evt.phase < IPTI_EVT_LOST || is_lost(followed)
+               || is_lost(evt.count - 1u));
+}
+
+/* What holds for each record is assumed where one is looked at, and of any. */
+static void look(unsigned i)
+{
+    __CPROVER_assume(is_record(&evt.pending[i]));
+}
+
+/* As ipti_evt_slow calls ipti_evt_packet: no error waits, nor does a record that
+ * could be handed out, and in a phase there is room. The record that is
+ * followed is the first overflow, if there is one. */
+static void any_evt(uint8_t phase)
+{
+    config = nondet_config();
+    evt = nondet_evt();
+    evt.clock.config_ = &config;
+    followed = nondet_u8();
+    __CPROVER_assume(evt.phase == phase && evt.error == 0);
+    evt.phase = phase; /* a constant, so that other phases are left out */
+    evt.error = 0;
+    any = nondet_u8();
+    __CPROVER_assume(any < QUEUE);
+    look(any);
+    __CPROVER_assume(followed < IPT_PENDING_MAX_
+                     && evt.count <= IPT_PENDING_MAX_);
+    __CPROVER_assume(phase < IPTI_EVT_HELD || evt.count <= IPTI_EVT_FULL);
+    __CPROVER_assume(phase < IPTI_EVT_LOST || is_lost(followed));
+    __CPROVER_assume(followed >= evt.count
+                     || evt.pending[followed].type != IPT_EVT_OVERFLOW
+                     || is_lost(followed));
+}
+
+/* ---- what is claimed of a function, for those that call it ---- */
+
+unsigned given_ipti_evt_first(const ipt_evt_state_ *e, uint8_t type)
+{
+    const unsigned i = nondet_u8();
+
+    CHECK(e == &evt);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    __CPROVER_assume(claim_first(type, i));
+    if (!changed && type == IPT_EVT_OVERFLOW)
+        __CPROVER_assume(i == evt.count || i == followed);
+    look(i);
+    return i;
+}
+
+unsigned given_ipti_evt_waiting(const ipt_evt_state_ *e, unsigned mask)
+{
+    const unsigned i = nondet_u8();
+
+    CHECK(e == &evt);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    __CPROVER_assume(claim_waiting(mask, i));
+    look(i);
+    return i;
+}
+
+/* All records change; returns the one that is followed, as it was. */
+static ipt_pending_ change(const ipt_evt_state_ *e)
+{
+    const ipt_evt_state_ now = evt;
+    const ipt_pending_ kept = evt.pending[followed];
+
+    CHECK(e == &evt);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    CHECK(is_record(&evt.pending[any]));
+    changed = 1;
+    evt = nondet_evt();
+    evt.clock = now.clock;
+    evt.last_ip = now.last_ip;
+    evt.psb_ip = now.psb_ip;
+    evt.psb_lost_mtc = now.psb_lost_mtc;
+    evt.psb_lost_cyc = now.psb_lost_cyc;
+    evt.error = now.error;
+    evt.phase = now.phase;
+    evt.psb_fup = now.psb_fup;
+    evt.enabled = now.enabled;
+    evt.was_enabled = now.was_enabled;
+    evt.synced = now.synced;
+    evt.exec = now.exec;
+    evt.skipped = now.skipped;
+    evt.vmx = now.vmx;
+    evt.cfe = now.cfe;
+    evt.ticked = now.ticked;
+    evt.count = now.count;
+    look(any);
+    return kept;
+}
+
+ipt_pending_ *given_ipti_evt_insert(ipt_evt_state_ *e, unsigned at,
+                                    const ipt_packet *packet, uint8_t type,
+                                    uint8_t waits)
+{
+    const unsigned was = followed;
+    ipt_pending_ kept;
+
+    CHECK(at <= evt.count);
+    CHECK(type != IPT_EVT_OVERFLOW || waits == IPTI_WAIT_HELD);
+    (void) packet;
+    kept = change(e);
+    if (evt.count >= IPT_PENDING_MAX_) {
+        evt.error = IPT_ERR_EVENTS;
+        __CPROVER_assume(claim_waits(&kept, kept.waits));
+        return &evt.pending[IPT_PENDING_MAX_];
+    }
+    evt.count++;
+    if (was + 1 < evt.count && was >= at)
+        followed = was + 1;
+    __CPROVER_assume(claim_insert(&kept, was, at, type, waits));
+    return &evt.pending[at];
+}
+
+void given_ipti_evt_lost_last(ipt_evt_state_ *e)
+{
+    const unsigned was = followed;
+    const ipt_pending_ kept = change(e);
+
+    CHECK(evt.count > 0);
+    if (was >= evt.count)
+        return;
+    followed = was ? was - 1 : evt.count - 1u;
+    __CPROVER_assume(claim_last(&kept));
+}
+
+void given_ipti_evt_await(ipt_evt_state_ *e, uint8_t from, uint8_t to,
+                          uint8_t flags)
+{
+    const ipt_pending_ kept = change(e);
+
+    CHECK(from != IPTI_WAIT_HELD);
+    CHECK(from != IPTI_WAIT_NOW);
+    (void) flags;
+    __CPROVER_assume(claim_await(&kept, from, to));
+}
+
+void given_ipti_evt_release(ipt_evt_state_ *e, unsigned mask, uint64_t ip,
+                            int has_ip)
+{
+    const ipt_pending_ kept = change(e);
+
+    (void) ip, (void) has_ip;
+    __CPROVER_assume(claim_release(&kept, mask));
+}
+
+void given_ipti_evt_sort(ipt_evt_state_ *e)
+{
+    (void) change(e);
+}
+
+void given_ipti_evt_drop(ipt_evt_state_ *e, unsigned mask)
+{
+    const uint8_t count = evt.count;
+    const ipt_pending_ kept = change(e);
+
+    evt.count = nondet_u8();
+    __CPROVER_assume(evt.count <= count);
+    if (followed >= count || kept.waits & mask)
+        return;
+    followed = nondet_u8();
+    __CPROVER_assume(claim_drop(&kept, count));
+}
+
+void given_ipti_evt_lost_place(ipt_evt_state_ *e, uint64_t ip, unsigned count)
+{
+    const ipt_pending_ kept = change(e);
+
+    CHECK(count <= evt.count);
+    (void) ip;
+    __CPROVER_assume(claim_overflow(&kept));
+}
+
+void given_ipti_evt_lost_fup(ipt_evt_state_ *e, unsigned count)
+{
+    const ipt_pending_ kept = change(e);
+
+    CHECK(count <= evt.count);
+    __CPROVER_assume(claim_overflow(&kept));
+}
+
+void given_ipti_evt_psb_end(ipt_evt_state_ *e, const ipt_packet *packet,
+                            uint8_t off)
+{
+    const ipt_pending_ kept = change(e);
+
+    CHECK(off == IPT_EVT_DISABLED || off == IPT_EVT_NONE);
+    (void) packet;
+    __CPROVER_assume(claim_overflow(&kept));
+}
+
+/* ---- proofs ---- */
+
+/* What any packet does to a phase. */
+static void step(uint8_t phase)
+{
+    ipt_packet packet = nondet_packet();
+    int all;
+
+    any_evt(phase);
+    __CPROVER_assume(packet.type < IPT_PKT_COUNT);
+    assume_packet(&packet);
+    all = ipti_evt_phase(&evt, &config, &packet);
+    CHECK(all == 0 || all == 1);
+    CHECK(evt.error || is_evt());
+    CHECK(evt.phase <= IPTI_EVT_BOGUS);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    CHECK(evt.clock.config_ == &config);
+    CHECK(evt.error == 0 || evt.error == IPT_ERR_CONTEXT
+          || evt.error == IPT_ERR_NO_IP);
+    CHECK(any >= evt.count || is_record(&evt.pending[any]));
+}
+
+void prove_step_start(void) /* given ipti_evt_first
+    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
+    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
+    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    step(IPTI_EVT_START);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+    REACH(evt.error == IPT_ERR_NO_IP);
+}
+
+void prove_step_psb(void) /* given ipti_evt_first
+    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
+    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
+    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    step(IPTI_EVT_PSB);
+    REACH(evt.phase == IPTI_EVT_HELD);
+    REACH(evt.phase == IPTI_EVT_LOST);
+    REACH(evt.error == IPT_ERR_CONTEXT);
+}
+
+void prove_step_held(void) /* given ipti_evt_first
+    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
+    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
+    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    step(IPTI_EVT_HELD);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+    REACH(evt.phase == IPTI_EVT_HELD);
+}
+
+void prove_step_lost(void) /* given ipti_evt_first
+    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
+    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
+    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    step(IPTI_EVT_LOST);
+    REACH(evt.phase == IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+    REACH(evt.skipped);
+}
+
+void prove_step_bogus(void) /* given ipti_evt_first
+    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
+    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
+    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    step(IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+}
+
+/* ---- the branches that cannot be taken ---- */
+
+ipt_cursor_ nondet_cursor(void);
+ipt_where nondet_where(void);
+
+/* A loop comes round to the state that it may begin with: once is any number
+ * of times. */
+static void round_again(void)
+{
+    static int round = 0;
+
+    CHECK(evt.phase <= IPTI_EVT_BOGUS);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    __CPROVER_assume(round++ == 0);
+}
+
+/* Each caller sees to it that the phase is HELD or one after it. */
+void given_ipti_evt_likely(ipt_evt_state_ *e)
+{
+    CHECK(e == &evt);
+    CHECK(evt.phase == IPTI_EVT_HELD || evt.phase == IPTI_EVT_LOST
+          || evt.phase == IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_HELD);
+    REACH(evt.phase == IPTI_EVT_LOST);
+    REACH(evt.phase == IPTI_EVT_BOGUS);
+    evt.phase = IPTI_EVT_FLOW;
+    round_again();
+}
+
+int given_ipti_evt_pop(ipt_evt_state_ *e, ipt_event *out)
+{
+    const uint8_t before = evt.count;
+
+    CHECK(e == &evt);
+    (void) out;
+    evt.count = nondet_u8();
+    __CPROVER_assume(evt.count <= before);
+    return nondet_u8() & 1;
+}
+
+int given_ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
+{
+    (void) cur, (void) pos;
+    return nondet_u8() & 1;
+}
+
+int given_ipti_evt_clock(const ipt_cursor_ *cur, ipt_evt_state_ *e,
+                         ipt_where *at)
+{
+    (void) cur, (void) e, (void) at;
+    if (nondet_u8())
+        return 0;
+    round_again();
+    return 1;
+}
+
+int given_ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
+{
+    (void) cur, (void) at;
+    *out = nondet_packet();
+    return nondet_int();
+}
+
+void given_ipti_evt_packet(ipt_evt_state_ *e, const ipt_config *c,
+                           const ipt_packet *packet)
+{
+    CHECK(e == &evt);
+    (void) c, (void) packet;
+    evt = nondet_evt();
+    __CPROVER_assume(evt.phase <= IPTI_EVT_BOGUS);
+    __CPROVER_assume(evt.count <= IPT_PENDING_MAX_);
+    round_again();
+}
+
+/* Whoever calls ipti_evt_likely, in any state. */
+void prove_step_likely(void) /* unwind 3, given ipti_evt_first
+    ipti_evt_likely ipti_evt_pop ipti_evt_ticks ipti_evt_clock ipti_pkt_any
+    ipti_evt_packet, arrays whole */
+{
+    ipt_cursor_ cur = nondet_cursor();
+    ipt_where at = nondet_where();
+    ipt_event event;
+
+    evt = nondet_evt();
+    cur.config = &config;
+    __CPROVER_assume(evt.phase <= IPTI_EVT_BOGUS);
+    __CPROVER_assume(evt.count <= IPT_PENDING_MAX_);
+    changed = 1;
+    if (nondet_u8())
+        (void) ipti_evt_end(&evt);
+    else
+        (void) ipti_evt_slow(&cur, &evt, &at, &event);
+    CHECK(evt.phase <= IPTI_EVT_BOGUS);
+}
