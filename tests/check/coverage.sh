@@ -2,7 +2,8 @@
 # coverage.sh: which branches of ipt_impl.h does `make run-tests` take? Counted
 # by clang, for each condition both ways and each macro expansion by itself. Up
 # to [insn] every one is taken, or stands in tests/proof/unreachable with the
-# reason why it cannot be; elsewhere LEAST percent are. One test per section.
+# reason why it cannot be, and the harness of `make prove` that shows it;
+# elsewhere LEAST percent are. One test per section.
 #
 # The total counts what run-tests ran, too. build/coverage/branches has all of
 # them: section, line, count, branch. TESTS=kept takes the last run's profile.
@@ -49,11 +50,21 @@ llvm-cov export -instr-profile="$dir/merged" ${objects#-object } ipt_impl.h \
     awk -f tests/check/coverage.awk "$dir/ipt_impl.h" - | sort -k1,1 -k2,2n -k3 \
     >"$dir/branches"
 
-awk -v least=$LEAST -v list=$list -v tests="$tests" '
-    BEGIN {split(tests, ran, " "); passed = ran[1]}
+awk -v least=$LEAST -v list=$list -v tests="$tests" \
+    -v proofs="$(FULL=1 sh tests/proof/prove.sh --list | tr '\n' ' ')" '
+    BEGIN {
+        split(tests, ran, " "); passed = ran[1]
+        for (i = split(proofs, names, " "); i > 0; i--) harness[names[i]] = 1
+    }
     FILENAME == list {
         if (/^\[/) {reason[$0] = 0; entry = $0}
-        else if (/^ /) reason[entry] = 1
+        else if (/^ /) {
+            reason[entry] = 1
+            said = $0
+            proved[entry] = sub(/ of `make prove`\.$/, "", said)
+            sub(/.* /, "", said)
+            if (!(said in harness)) proved[entry] = 0
+        }
         next
     }
     FILENAME ~ /ipt_impl\.h$/ {
@@ -90,7 +101,8 @@ awk -v least=$LEAST -v list=$list -v tests="$tests" '
         for (key in reason) {
             why = !(key in seen) ? "is not there" \
                 : (key in was) && !(key in not_taken) ? "is taken" \
-                : !reason[key] ? "has no reason" : ""
+                : !reason[key] ? "has no reason" \
+                : !proved[key] ? "has no proof" : ""
             if (why) {print "FAIL " list ": " key " " why; bad = 1}
         }
         if (!bad) passed++; else failed++

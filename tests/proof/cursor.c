@@ -219,7 +219,7 @@ int given_ipti_cur_bytes(ipt_cursor_ *c, uint64_t pos, uint8_t *window,
     *n = status == IPT_OK ? (size_t) most : 0;
     *p = window;
     for (i = 0; i < IPTI_WINDOW; i++)
-        window[i] = i < *n ? found.at[i] : 0;
+        window[i] = i < *n || *n == 0 ? found.at[i] : 0;
     return status;
 }
 

@@ -6,7 +6,9 @@
  * what CHECK claims is true. REACH marks a place that must be reached: without
  * it a harness whose assumptions contradict each other would prove anything.
  *
- * Assumptions stand here and nowhere else, each with who sees to it.
+ * Assumptions stand here and nowhere else, each with who sees to it, but for
+ * the states of the queue and the cursor, which the files of these say;
+ * prove_assume_sides reaches both sides of each.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,14 +53,24 @@ proof_bytes nondet_bytes(void);
 
 /* What a window holds after the end of the trace is 0. ipti_cur_bytes sees to
  * it; where 16 bytes or more are left, nothing is assumed. */
+static int is_window(const proof_bytes *bytes, size_t n)
+{
+    size_t i;
+    int good = n >= 1 && n <= IPTI_WINDOW;
+
+    for (i = 0; i < IPTI_WINDOW; i++)
+        good = good && (i < n || bytes->at[i] == 0);
+    return good;
+}
+
 static void assume_window(proof_bytes *bytes, size_t n)
 {
     size_t i;
 
-    __CPROVER_assume(n >= 1 && n <= IPTI_WINDOW);
     for (i = 0; i < IPTI_WINDOW; i++)
         if (i >= n)
             bytes->at[i] = 0;
+    __CPROVER_assume(is_window(bytes, n));
 }
 
 /* ---- config: its values are checked once, by every _init ---- */
@@ -120,14 +132,24 @@ static void assume_packet(const ipt_packet *packet)
 }
 
 /* BBP says how long items are; see prove_pkt_block. */
-static void assume_block(uint8_t block)
+static int is_block(uint8_t block)
 {
     const uint8_t size = block & IPTI_BLOCK_SIZE;
 
-    __CPROVER_assume(block == 0
-                     || ((size == 4 || size == 8)
-                         && (block & ~(IPTI_BLOCK_SIZE | IPTI_BLOCK_FUP))
-                                == 0));
+    return block == 0
+           || ((size == 4 || size == 8)
+               && (block & ~(IPTI_BLOCK_SIZE | IPTI_BLOCK_FUP)) == 0);
+}
+
+static void assume_block(uint8_t block)
+{
+    __CPROVER_assume(is_block(block));
+}
+
+/* The caller's duty: the trace ends below 2^64. */
+static int is_short(const ipt_trace *trace, uint64_t size)
+{
+    return trace->offset + size >= trace->offset;
 }
 
 /* A cursor that finds n bytes at pos, which is 0. */
@@ -171,8 +193,7 @@ static void any_far_place(proof_place *place)
     place->config.fuel = nondet_u8() ? &place->fuel : NULL;
     place->seg.size = nondet_size();
     place->trace.offset = nondet_u64();
-    __CPROVER_assume(place->trace.offset + place->seg.size
-                     >= place->trace.offset);
+    __CPROVER_assume(is_short(&place->trace, place->seg.size));
     __CPROVER_assume(before <= place->seg.size
                      && place->seg.size - before >= place->n);
     __CPROVER_assume(place->n == IPTI_WINDOW

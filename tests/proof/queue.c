@@ -1,5 +1,5 @@
-/* queue.c: functions of [evt]'s queue do what queue.h claims of them, in a queue
- * of any records, up to a full one.
+/* queue.c: functions of [evt]'s queue do what queue.h claims of them, in a
+ * queue of any records, up to a full one.
  *
  * SPDX-License-Identifier: MIT
  */

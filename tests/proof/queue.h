@@ -1,5 +1,5 @@
-/* queue.h: the queue of [evt] as the proofs see it: QUEUE records, of which one,
- * whichever, is followed wherever it goes.
+/* queue.h: the queue of [evt] as the proofs see it: QUEUE records, of which
+ * one, whichever, is followed wherever it goes.
  *
  * What is claimed of a function of the queue stands here once, as claim_...:
  * tests/proof/queue.c proves it, and tests/proof/step.c calls given_..., which

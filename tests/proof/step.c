@@ -1,6 +1,6 @@
-/* step.c: the step of [evt], for each packet in each phase, with a queue that may
+/* step.c: what each packet does to each phase of [evt], with a queue that may
  * be full. What functions of the queue do is whatever queue.h claims of them,
- * which tests/proof/queue.c proves; what the clock does, tests/proof/time.c.
+ * which tests/proof/queue.c proves.
  *
  * The invariant stands once, in is_evt. Each packet keeps it, unless it leaves
  * an error: then events are handed out until that comes, and only a function
@@ -39,8 +39,8 @@ static void look(unsigned i)
     __CPROVER_assume(is_record(&evt.pending[i]));
 }
 
-/* As ipti_evt_slow calls ipti_evt_packet: no error waits, nor does a record that
- * could be handed out, and in a phase there is room. The record that is
+/* As ipti_evt_slow calls ipti_evt_packet: no error waits, nor does a record
+ * that could be handed out, and in a phase there is room. The record that is
  * followed is the first overflow, if there is one. */
 static void any_evt(uint8_t phase)
 {
