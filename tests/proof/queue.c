@@ -125,7 +125,7 @@ void prove_queue_release(void) /* unwind 17 */
     REACH(followed < count && !(kept.waits & mask));
 }
 
-/* Those that are complete go before those that wait, where there are no more
+/* Complete records go before those that wait, where there are no more
  * than 4. */
 void prove_queue_sort(void) /* unwind 17, arrays whole */
 {
