@@ -127,7 +127,7 @@ void prove_queue_release(void) /* unwind 17 */
 
 /* Complete records go before those that wait, where there are no more
  * than 4. */
-void prove_queue_sort(void) /* unwind 17, arrays whole */
+void prove_queue_sort(void) /* unwind 17, arrays whole, slow */
 {
     any_queue();
     __CPROVER_assume(count <= 4);
@@ -172,7 +172,7 @@ void prove_queue_drop(void) /* unwind 17, given ipti_evt_waiting, arrays
 }
 
 /* Where tracing goes on after an overflow; a PSB+ ends. */
-void prove_queue_lost(void) /* unwind 17 */
+void prove_queue_lost(void) /* unwind 17, slow */
 {
     static const uint8_t ends[2] = {IPT_EVT_DISABLED, IPT_EVT_NONE};
     const unsigned n = nondet_u8();

@@ -253,18 +253,18 @@ void prove_step_start(void) /* given ipti_evt_first
     REACH(evt.error == IPT_ERR_NO_IP);
 }
 
-void prove_step_psb(void) /* given ipti_evt_first
+void prove_step_psb(void) /* slow, given ipti_evt_first
     ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     step(IPTI_EVT_PSB);
-    REACH(evt.phase == IPTI_EVT_HELD);
+    REACH(evt.phase == IPTI_EVT_FLOW);
     REACH(evt.phase == IPTI_EVT_LOST);
     REACH(evt.error == IPT_ERR_CONTEXT);
 }
 
-void prove_step_held(void) /* given ipti_evt_first
+void prove_step_held(void) /* slow, given ipti_evt_first
     ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
