@@ -140,6 +140,16 @@ static unsigned skipped;
     {NULL, name ", fuel 1", NOW, layer, SHORT,                               \
      {16 * MIB, 16 * MIB, 1, 0, 0, 0}, 3, floor_1, 1 / 2., 0}
 
+/* Of the README: what a cache that is too small costs where code is cheap. */
+#define SIZES_GROUP(title, program)                                          \
+    {title, "16 MiB", NOW, SCALE_BLOCKS, program, CACHE(16 * MIB), 0, 0, 0,  \
+     0},                                                                     \
+    {NULL, "4 MiB", NOW, SCALE_BLOCKS, program, CACHE(4 * MIB), 1, .6, 1,    \
+     0},                                                                     \
+    {NULL, "1 MiB", NOW, SCALE_BLOCKS, program, CACHE(MIB), 2, .5, 1, 0},    \
+    {NULL, "256 KiB", NOW, SCALE_BLOCKS, program, CACHE(256 * KIB), 3, .15,  \
+     1, 0}
+
 #define SPACES_GROUP(title, name, layer, count, floor)                       \
     {title, name ", one code space", NOW, layer, SPACES(count),              \
      {64 * MIB, 64 * MIB, 0, 0, 0, SCALE_ONE_SPACE}, 0, 0, 0, 0},            \
@@ -219,6 +229,11 @@ static const plan plans[] = {
     FUEL_GROUP("blocks", SCALE_BLOCKS, .55, .22),
     FUEL_GROUP("insns", SCALE_INSNS, .65, .42),
     FUEL_GROUP("coverage", SCALE_COVERAGE, .65, .16),
+
+    SIZES_GROUP("size of the cache, 1,000 functions", PROGRAM(1000, 0, 0)),
+    SIZES_GROUP("size of the cache, 10,000 functions", PROGRAM(10000, 0, 0)),
+    SIZES_GROUP("size of the cache, 10,000 functions by zipf",
+                PROGRAM(10000, 1, 0)),
 
     SPACES_GROUP("blocks in 64 address spaces", "blocks", SCALE_BLOCKS, 64,
                  1 / 1.5),
