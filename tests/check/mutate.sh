@@ -6,7 +6,7 @@
 # why it means the same. Fails below the limits. One test per section.
 #
 # Less than 200 of a section are a sample. Samples are judged together, and their
-# limit gives way by five standard errors: they fail where the tests have become
+# limit gives way by four standard errors: they fail where the tests have become
 # worse, not by chance.
 #
 # Tests are compiled once for all mutants of functions, and told which one it is
@@ -341,7 +341,7 @@ awk '
             of += judged; dead += n[s, "killed"]; alive += n[s, "alive"]
             due += judged * p; spread += judged * p * (1 - p)
         }
-        due -= 5 * sqrt(spread)
+        due -= 4 * sqrt(spread)
         if (of)
             say(dead >= due, "together", of, dead, 100 * due / of,
                 alive " alive")
