@@ -157,9 +157,14 @@ for f in "$root"/*; do
     [ "$f" = "$root/build" ] || ln -s "$f" "$site"
 done
 ln -s "$build" "$site/build"
-printf '#!/bin/sh\ncase $1 in demo | test | deps*) exit 0 ;; esac
-exec flock "%s" "%s" DEPS=no "$@"\n' "$build" "$(command -v make)" \
-    >"$tmp/bin/make"
+# One make at a time; gcc -flto calls another one inside it.
+cat >"$tmp/bin/make" <<END
+#!/bin/sh
+case \$1 in demo | test | deps*) exit 0 ;; esac
+[ -z "\$README_LOCKED" ] || exec "$(command -v make)" "\$@"
+export README_LOCKED=1
+exec flock "$build" "$(command -v make)" DEPS=no "\$@"
+END
 chmod +x "$tmp/bin/make"
 
 # cut_blocks PAGE: $tmp/N.sh and, where text follows at once, $tmp/N.text, for
