@@ -392,7 +392,7 @@ enum { IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP };
 #define IPT_FILTERS 4
 typedef struct ipt_filter {
     uint64_t first;
-    uint64_t last; /* inclusive */
+    uint64_t last; /* inclusive; below first: no address is in it */
     uint8_t kind;  /* IPT_FILTER_: not used, trace in here, stop in here */
 } ipt_filter;
 
@@ -457,7 +457,7 @@ typedef struct ipt_config {
      * bytes of trace are paid for by a later call, at the latest by one that
      * fails. Refill it and call again: decoding goes on where it stopped. A
      * unit takes at most 25,000 host instructions (gcc -O2 on x86-64), without
-     * callbacks and pieces without bytes. 0: unbounded. */
+     * callbacks and pieces without bytes. NULL: no bound. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
@@ -1502,8 +1502,9 @@ typedef struct ipt_cov_line ipt_cov_line;
  * read the same code. While nobody changes a memo, any number of
  * threads may read it in parallel: see ipt_cov_config.shared.
  *
- *   uint64_t lost   lines that others took the place of. If a run of a program
- *                   that was run before still has misses, and they grow with
+ *   uint64_t lost   lines that others took the place of, also after the memo was
+ *                   emptied. If a run of a program that was run before, under
+ *                   the same configs, still has misses, and they grow with
  *                   this, a larger memo is faster */
 typedef struct ipt_cov_memo ipt_cov_memo;
 
@@ -1619,7 +1620,8 @@ typedef struct ipt_cov_config {
  *   uint64_t begin    stream offset of the run's first PSB; after
  *                     ipt_cov_start that of its first packet
  *   uint64_t hash     of the path so far, with IPT_COV_HASH
- *   uint64_t hits     steps of this run that the memos knew, ...
+ *   uint64_t hits     steps of this run that the memos knew (memos join steps, so
+ *                     that the same trace may take fewer later), ...
  *   uint64_t misses   ... and that had to be walked to be learned
  *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
  *                     others above; 0: it was decoded to its end, all of it */

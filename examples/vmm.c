@@ -42,8 +42,7 @@ static void take_events(void)
     }
 }
 
-/* Append what is new since the last exit. An exit comes long before output has
- * gone round, so topa.wrapped stays 0. */
+/* Append what is new. Exits come before output goes round: wrapped stays 0. */
 static void find_trace(void)
 {
     topa.output_base = output_base;
@@ -74,6 +73,7 @@ static int decode(void)
         if (status <= IPT_ERR_ARG || (status == IPT_NEED_PAGE && paged_in)) {
             printf("exit %u: %s\n", exits, ipt_status_cause(status));
             lost = 1; /* decoder.at says where and why */
+            shadow_forget();
             status = IPT_OK;
         }
     } while (status >= 0 || status == IPT_EVENT_FIRST);
