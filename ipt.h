@@ -1502,10 +1502,10 @@ typedef struct ipt_cov_line ipt_cov_line;
  * read the same code. While nobody changes a memo, any number of
  * threads may read it in parallel: see ipt_cov_config.shared.
  *
- *   uint64_t lost   lines that others took the place of, also after the memo was
- *                   emptied. If a run of a program that was run before, under
- *                   the same configs, still has misses, and they grow with
- *                   this, a larger memo is faster */
+ *   uint64_t lost   lines that others took the place of, also those of before
+ *                   the memo was emptied. If a run of a program that was run
+ *                   before, under the same configs, still has misses, and they
+ *                   grow with this, a larger memo is faster */
 typedef struct ipt_cov_memo ipt_cov_memo;
 
 /* Give a memo its memory: `count` lines, at least 4. The largest power of two
@@ -1620,9 +1620,9 @@ typedef struct ipt_cov_config {
  *   uint64_t begin    stream offset of the run's first PSB; after
  *                     ipt_cov_start that of its first packet
  *   uint64_t hash     of the path so far, with IPT_COV_HASH
- *   uint64_t hits     steps of this run that the memos knew (memos join steps, so
- *                     that the same trace may take fewer later), ...
- *   uint64_t misses   ... and that had to be walked to be learned
+ *   uint64_t hits     steps of this run that the memos knew, ...
+ *   uint64_t misses   ... and that had to be walked to be learned. Memos join
+ *                     steps: the same trace may take fewer of them later
  *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
  *                     others above; 0: it was decoded to its end, all of it */
 typedef struct ipt_cov_decoder ipt_cov_decoder;
