@@ -1,7 +1,8 @@
 #!/bin/sh
 # ptprof.sh: call stacks of programs that leave functions in every way, against
-# what is written here; call trees against stack pointers (truth/calls.c); what
-# ptprof's views have in common; its options.
+# what is written here; call trees against stack pointers (truth/calls.c); flat
+# profiles against a program's source; what ptprof's views have in common; its
+# options.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
@@ -348,6 +349,169 @@ awk '!n && / [0-9.]+%/ && / main$/ {n = sub(/[0-9.]+%/, "0.1%")} {print}' \
     "$tmp/trees" >"$tmp/wrong"
 says "... and one that does is found" sh -c \
     "! awk -f tests/tree.awk '$tmp/wrong' >/dev/null"
+
+# ---- each function once ----
+
+# The recorded program: calls follow from its source, own costs from the list of
+# what it executed, totals from who calls whom.
+recording=examples/recording
+seed=1
+numbers=
+while [ "$(echo "$numbers" | wc -w)" -lt 24 ]; do
+    seed=$(((seed * 1103515245 + 12345) & 4294967295))
+    numbers="$numbers $((seed >> 16 & 1023))"
+done
+od -An -v -tx8 -w8 $recording/ips.u64 >"$tmp/ips"
+nm -n $recording/program | awk '
+    FILENAME == "-" && $2 ~ /[tT]/ {
+        at[n] = substr($1, length($1) - 15); name[n++] = $3
+    }
+    FILENAME == "-" {next}
+    {for (i = n - 1; at[i] > $1;) i--; own[name[i]]++; all++}
+    END {for (f in own) print f, own[f], all}' - "$tmp/ips" >"$tmp/own"
+echo "$numbers" | awk '
+    function sort(sign, i, j, t) {
+        for (i = 2; i <= NF; i++)
+            for (j = i; j > 1 && ++count && sign * ($j - $(j - 1)) < 0; j--) {
+                t = $j; $j = $(j - 1); $(j - 1) = t
+            }
+        t = count; count = 0
+        return t
+    }
+    function fibonacci(n) {
+        return n < 2 ? 1 : 1 + fibonacci(n - 1) + fibonacci(n - 2)
+    }
+    FILENAME == "-" {
+        calls["ascending"] = sort(1); calls["descending"] = sort(-1)
+        calls["sort"] = 2; calls["print"] = 3; calls["run"] = 1
+        calls["fibonacci"] = fibonacci(9)
+        next
+    }
+    {own[$1] = $2; all = $3}
+    END {
+        for (f in own) total[f] = own[f]
+        total["sort"] += own["ascending"] + own["descending"]
+        total["_start"] = all
+        total["run"] = all - own["_start"]
+        for (f in own)
+            printf "%d %.1f%% %.1f%% %d %s\n", own[f], 100 * own[f] / all,
+                   100 * total[f] / all, calls[f], f
+        }' - "$tmp/own" | sort -rn | sed 's/^[0-9]* //' >"$tmp/want"
+set -- --pt $recording/trace.pt --elf $recording/program
+prof --flat --min 0 "$@" | awk 'NR > 1 {print $1, $3, $4, $5}' >"$tmp/got"
+says "--flat: the recorded program" sh -c \
+    "[ \$(wc -l <'$tmp/want') -eq 7 ] && diff '$tmp/want' '$tmp/got'"
+prof --flat --min 20 "$@" | awk 'NR > 1 {print $1, $3, $4, $5}' >"$tmp/got"
+says "--flat --min" sh -c "head -n 5 '$tmp/want' | diff - '$tmp/got'"
+prof --callers fibonacci "$@" >"$tmp/got"
+says "--callers: the recorded program" awk '
+    FILENAME ~ /own$/ && $1 == "fibonacci" {
+        cost = sprintf("%.2fk", $2 / 1000); next
+    }
+    FILENAME ~ /want$/ && $4 == "fibonacci" {calls = $3}
+    FILENAME ~ /got$/ {got = got $1 " " $2 " " $3 " " $4 "\n"}
+    END {
+        want = "share cost calls caller\n100.0% " cost " 1 run\n0.0% 0 " \
+            calls - 1 " fibonacci\n100.0% " cost " " calls " all\n"
+        print got
+        exit got != want
+    }' "$tmp/own" "$tmp/want" "$tmp/got"
+refuses "--callers: no call of none" --callers none "$@"
+
+# Both against the call tree, which has the calls, and stacks, which have costs.
+# tree.calls: CALLER CALLEE CALLS, all ways to a function added up.
+tree_calls() {
+    awk '
+        /^[ 0-9]+[.][0-9]% / {
+            name = substr($0, 55); depth = match(name, /[^ ]/)
+            way[depth] = name = substr(name, depth)
+            calls[way[depth - 2] " " name] += $3
+            next
+        }
+        !/ function/ && NF {way[-1] = "-"}
+        END {for (c in calls) print c, calls[c]}'
+}
+number='function number(text) { # ns, or instructions
+    if (text ~ /(k|us)$/) return text * 1e3
+    if (text ~ /(M|ms)$/) return text * 1e6
+    return text * (text ~ /ks$/ ? 1e12 : text ~ /(G|[0-9]s)$/ ? 1e9 : 1)
+}
+function differ(a, b) {return a - b > a * 0.006 || b - a > a * 0.006}'
+for by in insn time; do
+    for name in calls ls tree; do
+        data=$tmp/$name.data
+        prof --tree --min 0 --by $by "$data" | tree_calls >"$tmp/calls.$by"
+        prof --folded --by $by "$data" | sed 's/^[^;]*;*//' >"$tmp/stacks"
+        prof --flat --min 0 --by $by "$data" >"$tmp/flat"
+        says "--flat adds up the tree of $name, by $by" awk "$number"'
+            FILENAME ~ /calls/ {calls[$2] += $3; next}
+            FILENAME ~ /stacks/ {
+                all += $NF
+                n = split($1, way, ";")
+                if (NF < 2) next
+                own[way[n]] += $NF
+                split("", seen)
+                for (i = 1; i <= n; i++)
+                    if (!seen[way[i]]++) total[way[i]] += $NF
+                next
+            }
+            FNR == 1 || $5 ~ / / || NF > 5 {next} # time of no function
+            number($2) > last && last != "" {print "order:", $0; bad = 1}
+            {last = number($2) * 1.006}
+            differ(own[$5], number($2)) || calls[$5] != $4 ||
+                $3 + 0 - 100 * total[$5] / all > 0.06 ||
+                $3 + 0 - 100 * total[$5] / all < -0.06 {
+                print $0, "is", own[$5] + 0, total[$5] + 0, calls[$5]; bad = 1
+            }
+            {rows++; delete calls[$5]}
+            END {
+                for (f in calls) {print f, "is missing"; bad = 1}
+                print rows, "functions"
+                exit bad || rows < 9
+            }' "$tmp/calls.$by" "$tmp/stacks" "$tmp/flat"
+        # Functions with the most callers, and one that calls itself.
+        { awk '{n[$2]++} END {for (f in n) print n[f], f}' "$tmp/calls.$by" |
+            sort -k 1,1rn -k 2 | head -n 8 | sed 's/.* //'
+            awk '$1 == $2 {print $1}' "$tmp/calls.$by" | sort | head -n 1
+        } | sort -u >"$tmp/functions"
+        while read -r f; do
+            prof --callers "$f" --by $by "$data" >"$tmp/callers"
+            says "--callers $f of $name, by $by" awk -v f="$f" "$number"'
+                FILENAME ~ /calls[.]/ {
+                    if ($2 == f) {calls[$1] = $3; want += $3}
+                    next
+                }
+                FILENAME ~ /stacks/ {
+                    n = split($1, way, ";")
+                    for (i = 1; i <= n && way[i] != f;) i++
+                    if (i > n || NF < 2) next
+                    cost[i > 1 ? way[i - 1] : "-"] += $NF; sum += $NF
+                    next
+                }
+                FNR == 1 {next}
+                {print; by = NF > 4 ? "-" : $4} # a thread has a number
+                by == "all" {
+                    ends = $3 == want && !differ(sum, number($2)); next
+                }
+                by == "-" {
+                    unknown += number($2); unknown_calls += $3; next
+                }
+                ends || $3 != calls[by] || differ(cost[by], number($2)) {
+                    print "is", cost[by] + 0, calls[by]; bad = 1
+                }
+                {delete calls[by]}
+                END {
+                    if (differ(cost["-"] + 0, unknown) ||
+                        unknown_calls + 0 != calls["-"] + 0) bad = 1
+                    delete calls["-"]
+                    for (c in calls) {print c, "is missing"; bad = 1}
+                    exit bad || !ends || sum <= 0
+                }' "$tmp/calls.$by" "$tmp/stacks" "$tmp/callers"
+        done <"$tmp/functions"
+        says "--callers of $name: functions" [ -s "$tmp/functions" ]
+    done
+done
+
 says "--last" sh -c "'$build/ptprof' --quiet --last 7 '$tmp/ls.data' |
     awk '/ [<>] /{n++} END {exit n != 7}'"
 # The calls of a function in the timeline, which views.sh has read back.

@@ -30,7 +30,12 @@ static const char help[] =
     "  --version                 the version of this tool.\n"
     "  --tree                    print call trees; the default.\n"
     "  --min <n>                 ... without what is below n in 1000; default\n"
-    "                            5, 0: all.\n"
+    "                            5, 0: all. So for --flat, --lines, --hot.\n"
+    "  --flat                    print each function once, over all threads: its\n"
+    "                            own cost, its total and its calls.\n"
+    "  --callers <function>      print who called it, how often, and what these\n"
+    "                            calls cost in all. A call inside another one of\n"
+    "                            it is counted, its cost is in the outer one's.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
     "  --histogram <function>    print how long its calls took, and the slowest\n"
@@ -59,6 +64,7 @@ static const char help[] =
 typedef struct options {
     const char *file;
     const char *histogram;
+    const char *callers;
     const char *callgrind;
     const char *timeline; /* --chrome, --perfetto, --speedscope */
     timeline_format format;
@@ -66,6 +72,7 @@ typedef struct options {
     uint64_t last;
     uint64_t min; /* in 1000 */
     uint8_t tree;
+    uint8_t flat;
     uint8_t folded;
     uint8_t lines;
     uint8_t hot;
@@ -996,6 +1003,127 @@ static int print_moments(const ptprof *p)
     return 1;
 }
 
+/* ---- --flat and --callers ---- */
+
+/* What nodes of the tree add up to. */
+typedef struct entry {
+    uint64_t cost;
+    uint64_t total;
+    uint64_t calls;
+    uint32_t name;
+    uint32_t open; /* nodes of that name on the way to the one in hand */
+} entry;
+
+/* Highest costs first; what has no name is last. */
+static int by_cost(const void *a, const void *b)
+{
+    const entry *const x = (const entry *) a;
+    const entry *const y = (const entry *) b;
+    if (!x->name != !y->name) return x->name ? -1 : 1;
+    if (x->cost != y->cost) return x->cost < y->cost ? 1 : -1;
+    if (x->total != y->total) return x->total < y->total ? 1 : -1;
+    if (x->calls != y->calls) return x->calls < y->calls ? 1 : -1;
+    return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* Adds a node to what is known of its function or, if there is a callee, a call
+ * of that to what is known of its caller. */
+static void add_node(const ptprof *p, entry *entries, const calltree_node *n,
+                     uint32_t callee)
+{
+    const uint32_t name = callee ? p->tree.list[n->parent].name : n->name;
+    const uint64_t total = entries[n->name - 1].open++ ? 0 : total_of(p, n);
+    const uint64_t cost = callee ? total : own_of(p, n);
+    const int is_thread = n->parent == CALLTREE_ROOT;
+    entry *to;
+    if (callee ? is_thread || n->name != callee : is_thread && !cost) return;
+    to = &entries[name - 1];
+    to->name = name;
+    to->cost += cost;
+    to->total += total;
+    to->calls += n->calls;
+}
+
+/* An entry for each name that has one, sorted, then one without a name. */
+static entry *add_up(const ptprof *p, uint32_t callee)
+{
+    const calltree_node *const list = p->tree.list;
+    const size_t count = (size_t) p->names.count + 1;
+    entry *const entries = (entry *) calloc(count, sizeof *entries);
+    uint32_t at = list[CALLTREE_ROOT].child;
+    if (!entries) out_of_memory(p);
+    while (at) {
+        add_node(p, entries, &list[at], callee);
+        if (list[at].child) {
+            at = list[at].child;
+            continue;
+        }
+        for (; at; at = list[at].parent) {
+            entries[list[at].name - 1].open--;
+            if (list[at].sibling) break;
+        }
+        at = list[at].sibling;
+    }
+    qsort(entries, count, sizeof *entries, by_cost);
+    return entries;
+}
+
+static void print_flat(const ptprof *p)
+{
+    const uint64_t all = total_of(p, &p->tree.list[CALLTREE_ROOT]);
+    const double share = all ? 100.0 / (double) all : 0;
+    const uint64_t least = least_of(p, all);
+    entry *const entries = add_up(p, 0);
+    char text[16];
+    printf("    own     cost   total      calls  function%s\n",
+           p->by_insn ? " (costs are instructions)" : "");
+    for (const entry *s = entries; s->name && s->cost >= least; s++) {
+        put_cost(p, text, s->cost);
+        printf("%6.1f%% %8s  %5.1f%% %10" PRIu64 "  ",
+               share * (double) s->cost, text, share * (double) s->total,
+               s->calls);
+        print_name(names_text(&p->names, s->name), room_after(p, 37));
+        putchar('\n');
+    }
+    free(entries);
+}
+
+static void print_caller(const ptprof *p, const entry *s, uint64_t all,
+                         const char *text)
+{
+    char cost[16];
+    put_cost(p, cost, s->cost);
+    printf("%6.1f%% %8s %10" PRIu64 "  ",
+           all ? 100.0 * (double) s->cost / (double) all : 0, cost, s->calls);
+    print_name(text, room_after(p, 29));
+    putchar('\n');
+}
+
+static int print_callers(ptprof *p)
+{
+    entry *const entries = add_up(p, add_name(p, p->opt.callers));
+    const int none = !entries->name;
+    entry all;
+    memset(&all, 0, sizeof all);
+    for (const entry *s = entries; s->name; s++) {
+        all.cost += s->cost;
+        all.calls += s->calls;
+    }
+    if (none) {
+        fprintf(stderr, "%s: --callers: no call of ", p->args->program);
+        tool_print(stderr, p->opt.callers);
+        fprintf(stderr, ".\n");
+    } else {
+        printf("  share     cost      calls  caller%s\n",
+               p->by_insn ? " (costs are instructions)" : "");
+        for (const entry *s = entries; s->name; s++)
+            print_caller(p, s, all.cost, names_text(&p->names, s->name));
+        print_caller(p, &all, all.cost, "all");
+    }
+    free(entries);
+    return none;
+}
+
 /* ---- --lines ---- */
 
 static uint64_t line_cost(const ptprof *p, const line *l)
@@ -1242,18 +1370,20 @@ static int parse_text(tool_args *args, options *o, const char *word)
 {
     static const char *const words[] = {"--histogram", "--callgrind",
                                         "--chrome", "--perfetto",
-                                        "--speedscope", "--by", "--before"};
+                                        "--speedscope", "--by", "--before",
+                                        "--callers"};
     const char *value;
     unsigned i = 0;
-    while (i < 7 && strcmp(word, words[i]) != 0) i++;
-    if (i == 7) return 0;
+    while (i < 8 && strcmp(word, words[i]) != 0) i++;
+    if (i == 8) return 0;
     value = tool_argument(args, word);
     if (!value) return 1;
     if (i == 5) return parse_by(args, o, value);
     if (i == 6) return parse_before(args, o, value);
     if (i == 0) o->histogram = value;
     if (i == 1) o->callgrind = value;
-    if (i < 2) return -1;
+    if (i == 7) o->callers = value;
+    if (i < 2 || i == 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
         return 1;
@@ -1268,6 +1398,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
     options *const o = &((ptprof *) s->context)->opt;
     if (strcmp(word, "--tree") == 0) {
         o->tree = 1;
+    } else if (strcmp(word, "--flat") == 0) {
+        o->flat = 1;
     } else if (strcmp(word, "--folded") == 0) {
         o->folded = 1;
     } else if (strcmp(word, "--lines") == 0) {
@@ -1321,10 +1453,12 @@ static int show(ptprof *p)
     calltree_sum(&p->tree);
     calltree_sort(&p->tree, p->by_insn);
     if (p->opt.tree) print_tree(p);
+    if (p->opt.flat) print_flat(p);
+    if (p->opt.callers) status |= print_callers(p);
     if (p->opt.folded) print_folded(p);
     if (p->opt.lines) print_lines(p);
     if (p->opt.hot) print_hot(p);
-    if (p->opt.histogram) status = print_histogram(p);
+    if (p->opt.histogram) status |= print_histogram(p);
     if (p->opt.last) status |= print_moments(p);
     if (p->opt.callgrind && write_callgrind(p))
         status = cannot_write(p, p->opt.callgrind);
@@ -1401,8 +1535,9 @@ int main(int argc, char **argv)
     status = session_parse(&args, &p.session, help, &p.opt.file);
     if (status < 0) {
         config.insn = p.opt.lines; /* a block may have many lines */
-        if (!p.opt.folded && !p.opt.lines && !p.opt.histogram && !p.opt.last
-            && !p.opt.hot && !p.opt.callgrind && !p.opt.timeline)
+        if (!p.opt.flat && !p.opt.callers && !p.opt.folded && !p.opt.lines
+            && !p.opt.histogram && !p.opt.last && !p.opt.hot
+            && !p.opt.callgrind && !p.opt.timeline)
             p.opt.tree = 1;
         status = run(&p);
     }
