@@ -45,9 +45,10 @@ refuses() {
 }
 
 check "no file" refuses "no file"
+check "... and how it is used" refuses "^usage: .*ptflow .*<file>$"
 check "two files" refuses "more than one file" a b
 check "a file that is not there" refuses "No such file" "$dir/none"
-check "an unknown option" refuses "unknown option: --nothing" --nothing
+check "an unknown option" refuses "unknown option: --nothing[.].*--help" --nothing
 check "an unknown field" refuses "bad argument: tid,x" --fields tid,x f
 check "no thread number" refuses "bad argument: 1,a" --tid 1,a f
 check "no threads" refuses "at least 1" -j 0 f

@@ -32,8 +32,11 @@ refuses() {
 }
 
 refuses "no file"
+says "without a file: how it is used" sh -c "'$build/ptprof' 2>&1 |
+    awk 'NR == 2 && /^usage: .*ptprof .*<file>\$/ || NR == 3 && /--help/ {n++}
+        END {exit n != 2 || NR != 3}'"
 refuses "more than one file" a b
-refuses "unknown option: --nothing" --nothing
+refuses "unknown option: --nothing[.].*--help" --nothing
 refuses "insn or time" --by cycles f
 refuses "more than one timeline" --chrome a --perfetto b f
 refuses "bad argument: 1,a" --tid 1,a f

@@ -134,6 +134,15 @@ static int follow(tool_args *args, session *s, const char *word)
     }
 }
 
+/* The first line of the help, and how to see the others. */
+static void print_usage(const tool_args *args, const char *help)
+{
+    char line[80];
+    snprintf(line, sizeof line, "%.*s", (int) strcspn(help, "\n"), help);
+    fprintf(stderr, line, args->program);
+    fputs("\nUse --help or -h for help.\n", stderr);
+}
+
 int session_parse(tool_args *args, session *s, const char *help,
                   const char **name)
 {
@@ -156,7 +165,8 @@ int session_parse(tool_args *args, session *s, const char *help,
         status = s->config->option(args, s, word);
         if (status == 0) status = follow(args, s, word);
         if (status == 0) {
-            fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
+            fprintf(stderr, "%s: unknown option: %s.  Use --help or -h for "
+                            "help.\n", args->program, word);
             return 1;
         }
     }
@@ -167,6 +177,7 @@ int session_parse(tool_args *args, session *s, const char *help,
         why = "--elf, --raw: there is no --pt";
     if (!why) return -1;
     fprintf(stderr, "%s: %s.\n", args->program, why);
+    if (!*name && !s->bare.trace) print_usage(args, help);
     return 1;
 }
 
