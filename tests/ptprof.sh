@@ -273,6 +273,17 @@ else
     skip "lines: libdw is missing (package libdw-dev)"
 fi
 
+# ---- losses ----
+
+tools=$root/examples/tools
+{ sed -n '/loss_texts\[/,/}/s/^ *"\(.*\)",*$/\1/p' "$tools/common/threads.c"
+    sed -n 's/.*print_loss(s, "\([^"]*\)".*/\1/p' "$tools/common/session.c"
+} >"$tmp/losses"
+while read -r loss; do
+    says "perf.md says what helps: $loss" grep -qF "| $loss |" "$tools/perf.md"
+done <"$tmp/losses"
+says "kinds of losses" [ "$(wc -l <"$tmp/losses")" -eq 16 ]
+
 # ---- debuginfod ----
 
 # A server that says on which port, notes what it is asked, and has one file.
