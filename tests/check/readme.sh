@@ -132,14 +132,15 @@ while read -r f; do [ -e "$root/$f" ] || echo "$f"; done <"$tmp/files" \
     >"$tmp/bad"
 expect_empty "files that do not exist" "$tmp/bad"
 
-# [text](path), from where the page is, or [text](#heading) of the page.
+# [text](path), from where the page is, [text](#heading), or both in one.
 while read -r page; do
     grep -oE '\]\([^):]+\)' "$root/$page" | sed 's/^](//; s/)$//' |
         while read -r to; do
-            case $to in
-            \#*) sed -n 's/^##* //p' "$root/$page" | tr 'A-Z ' 'a-z-' |
-                grep -qxF -e "${to#?}" ;;
-            *) [ -e "$root/$(dirname "$page")/$to" ] ;;
+            file=${to%%#*}
+            file=$root/${file:+$(dirname "$page")/}${file:-$page}
+            [ -e "$file" ] && case $to in
+            *\#*) sed -n 's/^##* //p' "$file" | tr 'A-Z ' 'a-z-' |
+                grep -qxF -e "${to#*#}" ;;
             esac || echo "$page: $to"
         done
 done <"$tmp/pages" >"$tmp/bad"
