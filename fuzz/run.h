@@ -470,7 +470,8 @@ static inline unsigned fuzz_mapping(const fuzz_case *c, const ipt_asid *asid)
 }
 
 /* Copy what is there of `size` bytes at ip. Returns how many. In a page code is
- * in one piece, except where it begins anew. */
+ * in one piece, except where it begins anew: at the base, too, as what repeats
+ * before it need not end there. */
 static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
                             const ipt_asid *asid, uint64_t ip)
 {
@@ -487,7 +488,8 @@ static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
             break;
         do
             to[n++] = c->code[shift ? (i + shift) % c->code_size : i];
-        while (++i < c->code_size && n < size && (ip + n) % 4096);
+        while (++i < c->code_size && n < size && (ip + n) % 4096
+               && ip + n != fuzz_base(c));
     }
     return (int) n;
 }
