@@ -243,7 +243,11 @@ static void cov_all(const fuzz_case *given, unsigned ways, unsigned counted,
             const int same = edges_same(&want, &got);
             fflush(stdout);
             FUZZ_CHECK(&run, same);
-            FUZZ_CHECK(&run, got.errors == want.errors);
+            /* The oracle wants all events. A _resync that has many of them to
+             * hand out is done in several calls, and an error that it meets in
+             * a further one comes from there. Unwanted ones do not stop it. */
+            FUZZ_CHECK(&run, got.errors <= want.errors);
+            FUZZ_CHECK(&run, c.unwanted || got.errors == want.errors);
             if (want_blocks.status == IPT_END && seen.lost == 0) {
                 const int alike = blocks_same(&want_blocks, &walked_blocks);
                 fflush(stdout);

@@ -8,6 +8,7 @@
 # fuzz.sh report BUILD SECONDS TAG...: libfuzzer, and then what came of it: fails
 # if an input of the fast build costs more than an eighth of one of the other, or
 # if a way is drawn by less than 5 % of them; one test per harness that has ways.
+# SEED=text makes libFuzzer's choices repeatable: the same text, the same inputs.
 # Both add a line for each build and harness to the file HISTORY, which is no
 # part of the tree: date, commit, harness, build, executions, decodes, CPU ms.
 
@@ -18,6 +19,8 @@ report=
 dir=$build/fuzz-$engine
 HISTORY=${HISTORY:-${XDG_STATE_HOME:-$HOME/.local/state}/ipt/fuzz}
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo none)
+seed=0 # libFuzzer's: another one each time
+[ -z "$SEED" ] || seed=$(printf %s "$SEED" | cksum | cut -d' ' -f1)
 passed=0 failed=0
 
 flags="-std=c99 -I. -g -fno-omit-frame-pointer"
@@ -51,6 +54,7 @@ libfuzzer() {
     log=$dir/$1/$2.log
     shift 3
     "$dir/$tag/$name" -max_total_time="$time" -timeout=10 -entropic=0 \
+        -seed="$seed" \
         -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 -verbosity=0 \
         -artifact_prefix="$dir/$tag/found/" "$@" >"$log" 2>&1 || {
         tail -n 40 "$log"; return 1; }

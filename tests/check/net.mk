@@ -15,8 +15,8 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	+@$(SUB) run-tests $(SANITIZED) \
 	    $(call scripts_but,$(OWN) $(SLOW))
 
-fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each
-	@sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each; SEED=text
+	@SEED='$(SEED)' sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-report:  ## Fuzz, say how fast, and how often in all runs of this machine
 	@sh $(CHECK_DIR)/fuzz.sh report $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-afl:  ## The same with AFL++
