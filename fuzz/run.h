@@ -906,7 +906,7 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
         FUZZ_CHECK(run, at->valid & IPT_AT_IP
                             || (run->config.unknown
                                 && status == IPT_ERR_CALLBACK));
-    if (status <= IPT_ERR_OPCODE && !sync) {
+    if (status <= IPT_ERR_OPCODE && !sync && at->packet != IPT_PKT_NONE) {
         FUZZ_CHECK(run, at->packet_offset >= begin);
         FUZZ_CHECK(run, at->packet_offset <= at->offset);
     }
