@@ -5382,7 +5382,7 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
     if (!config->cs_base || mode == IPT_MODE_64)
         return 0;
     ipti_fuel_burn(config, 1);
-    return config->cs_base(asid, ip, mode, config->context);
+    return config->cs_base(asid, ipti_wrap(mode, ip), mode, config->context);
 }
 
 /* The address that callbacks get: they want linear ones. */

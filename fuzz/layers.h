@@ -644,7 +644,8 @@ static inline uint64_t fuzz_segment(const fuzz_run *run, uint8_t mode,
                            config->context);
 }
 
-/* Copy the code at ip, of however many mappings. Returns how many bytes. */
+/* Copy the code at ip, of however many mappings, where it goes round at 4 GiB
+ * in 16 and 32-bit modes. Returns how many bytes. */
 static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
                             uint8_t mode, uint64_t ip, const ipt_asid *asid)
 {
@@ -652,9 +653,7 @@ static inline int fuzz_code(const fuzz_run *run, uint8_t *bytes, size_t size,
     size_t n;
     int got;
 
-    if (!run->c->image)
-        return fuzz_copy(run->c, bytes, size, asid, ip);
-    if (run->config.flags & IPT_CONFIG_RELATIVE_IP)
+    if (run->c->image && run->config.flags & IPT_CONFIG_RELATIVE_IP)
         base = fuzz_segment(run, mode, ip);
     for (n = 0; n < size; n += (size_t) got) {
         uint64_t at = base + ip + n;
