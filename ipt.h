@@ -465,8 +465,10 @@ typedef struct ipt_config {
 
     /* Events not to give: a bit 1u << IPT_EVT_ for each type; TNT and TIP are
      * always given. What an event says is applied all the same: to flow, to
-     * modes and address spaces, to time. Blocks go on where it stands, and it
-     * does not count as dropped. 0: all are given. */
+     * modes and address spaces, to time. It does not count as dropped. Blocks
+     * go on where it stands, even if it led flow elsewhere: to tell where
+     * instructions of a block stand, [blk] has to give ASYNC_BRANCH,
+     * ASYNC_DISABLED, ENABLED and OVERFLOW. 0: all are given. */
     uint32_t unwanted;
 
     /* What time is worked out from. Without these time is coarser, and nothing

@@ -10708,10 +10708,11 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->offset = decoder->at.offset;
     leg->p = leg->window;
     leg->end = leg->window + (n - (IPTI_WINDOW - 1));
-    leg->psb_size = leg->moved = 0;
+    leg->psb_size = 0;
     leg->held = ipti_tnt_held(w->next.tnt);
     leg->last_ip = w->evt.last_ip;
     leg->at = IPTI_LEG_IDLE;
+    leg->moved = 0;
     ipti_cov_reload(leg, w, 0);
     leg->from = leg->ip;
     leg->block = decoder->block_;

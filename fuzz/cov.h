@@ -116,6 +116,7 @@ static int list_insns(fuzz_run *run, const fuzz_case *c)
     open_run(run, c, FUZZ_RUN_QUIET);
     run->fuel = 4 * FUZZ_WORK;
     edge_clear(&want_blocks);
+    run->config.unwanted = 0; /* some end a block */
     blocks_by_blk(&want_blocks, &run->config, &run->trace, NULL,
                   fuzz_state(c));
     blocks_unique(&want_blocks);

@@ -2152,30 +2152,6 @@ static uint64_t counted_space(const ipt_asid *asid, void *context)
     return one_space(asid, context);
 }
 
-/* config.space is one of them: with it, that much more fuel is burned. */
-TEST(fuel_counts_spaces)
-{
-    uint64_t burned[2];
-    for (unsigned turn = 0; turn < 2; turn++) {
-        uint64_t units = 1000;
-        ipt_insn insn;
-        fresh();
-        PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
-        add_on(IPT_MODE_64);
-        ADD(TIP(0x5000));
-        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
-        config.space = turn ? counted_space : NULL;
-        start(&cache);
-        spaces_asked = 0;
-        config.fuel = &units;
-        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
-        CHECK_EQ(spaces_asked, turn);
-        burned[turn] = 1000 - units;
-        config.fuel = NULL;
-    }
-    CHECK_EQ(burned[1], burned[0] + 1);
-}
-
 static unsigned bases_asked;
 
 static uint64_t counted_base(const ipt_asid *asid, uint64_t ip, uint8_t mode,
@@ -2186,27 +2162,54 @@ static uint64_t counted_base(const ipt_asid *asid, uint64_t ip, uint8_t mode,
     return 0;
 }
 
+/* One instruction of a run of NOPs, in this mode. What the test wants of config
+ * comes after it, ... */
+static void one_insn(uint8_t mode)
+{
+    fresh();
+    PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
+    add_on(mode);
+    ADD(TIP(0x5000));
+}
+
+/* ... and then how much fuel the instruction burns. */
+static uint64_t one_burns(ipt_cache *code)
+{
+    uint64_t units = 1000;
+    ipt_insn insn;
+    start(code);
+    spaces_asked = bases_asked = 0;
+    config.fuel = &units;
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(insn.ip, 0x1000);
+    config.fuel = NULL;
+    return 1000 - units;
+}
+
+/* config.space is one of them: with it, that much more fuel is burned. */
+TEST(fuel_counts_spaces)
+{
+    uint64_t burned[2];
+    for (unsigned turn = 0; turn < 2; turn++) {
+        one_insn(IPT_MODE_64);
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        config.space = turn ? counted_space : NULL;
+        burned[turn] = one_burns(&cache);
+        CHECK_EQ(spaces_asked, turn);
+    }
+    CHECK_EQ(burned[1], burned[0] + 1);
+}
+
 /* So is config.cs_base, each time. */
 TEST(fuel_counts_segments)
 {
     uint64_t burned[2];
     for (unsigned turn = 0; turn < 2; turn++) {
-        uint64_t units = 1000;
-        ipt_insn insn;
-        fresh();
-        PUT(nops(ANY, 0x1000, 64), 0x1000, "\xff\xe0");
-        add_on(IPT_MODE_32);
-        ADD(TIP(0x5000));
+        one_insn(IPT_MODE_32);
         config.flags = IPT_CONFIG_RELATIVE_IP;
         config.cs_base = turn ? counted_base : NULL;
-        start(NULL);
-        bases_asked = 0;
-        config.fuel = &units;
-        CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
-        CHECK_EQ(insn.ip, 0x1000);
+        burned[turn] = one_burns(NULL);
         CHECK_EQ(bases_asked > 0, turn);
-        burned[turn] = 1000 - units;
-        config.fuel = NULL;
     }
     CHECK_EQ(burned[1], burned[0] + bases_asked);
 }
