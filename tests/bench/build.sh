@@ -73,10 +73,12 @@ before=1e828856796f547c1602fdba2c15f997921d07dc
 build_base() {
     fetch_base
     base=
+    old=
+    grep -q space_at "$out/base/ipt.h" || old=-DNO_SPACE_AT
     [ "$(git hash-object "$out/base/ipt_impl.h")" != $before ] || base=-DGAIN
     for c in scale/side decoder; do
         # shellcheck disable=SC2086 # flags
-        $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -DSIDE=scale_base \
+        $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -DSIDE=scale_base $old \
             -I"$out/base" -I. -c -o "$out/base/$(basename $c).o" \
             $here/$c.c || exit 2
     done

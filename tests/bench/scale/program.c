@@ -5,7 +5,8 @@
  * and calls of one of four functions, each with a branch around it that keeps
  * the depth below DEPTH_MAX, and a return. Most branches nearly always go one
  * way, as in real programs. main calls functions through a pointer. What is
- * called is picked as scale_want.zipf has it. */
+ * called is picked as scale_want.zipf has it. With a kernel the second half of
+ * the functions is that. */
 #include "scale.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #define CALLEES 4 /* of an indirect call */
 #define BLOCKS_MAX 22
 #define BYTES_MAX 72 /* of a block */
+#define PAGE 4096
 
 enum { JCC, GUARD, LOOP, JMP, CALL, CALL_ANY, RET, CR3, MAIN, AGAIN, SYSCALL };
 
@@ -35,6 +37,8 @@ typedef struct block {
 typedef struct program {
     uint32_t functions;
     uint8_t zipf;
+    uint8_t has_kernel;
+    uint32_t kernel; /* its offset */
     uint8_t *code;
     size_t size;
     block *blocks;
@@ -91,6 +95,16 @@ static uint32_t pick(const program *p)
                                : dice(p->functions);
 
     return p->ranked[i];
+}
+
+/* The same function, or the one of its half that stands for it. */
+static uint32_t half(const program *p, int kernel, uint32_t function)
+{
+    const uint32_t user = p->functions / 2;
+
+    if (!p->has_kernel || (function > user) == kernel)
+        return function;
+    return kernel ? function + user : function - user;
 }
 
 /* ---- making a program ---- */
@@ -162,7 +176,7 @@ static uint8_t bias(void)
     return (uint8_t) (dice(2) ? rare : 256 - rare);
 }
 
-static void add_call(program *p)
+static void add_call(program *p, int kernel)
 {
     const uint32_t i = dice(10);
     const uint32_t guard = add_block(p, GUARD, 1 + dice(4));
@@ -171,7 +185,7 @@ static void add_call(program *p)
     p->blocks[guard].chance = i < 6 ? 250 : i < 9 ? 30 : 128;
     if (dice(4)) {
         const uint32_t call = add_block(p, CALL, 1 + dice(4));
-        p->blocks[call].to = pick(p);
+        p->blocks[call].to = half(p, kernel, pick(p));
     } else {
         add_block(p, CALL_ANY, 1 + dice(4));
         p->blocks[guard + 1].to = dice(UINT32_MAX); /* picks the callees */
@@ -187,7 +201,7 @@ static uint32_t legal(const program *p, uint32_t to)
     return to - (p->blocks[to].kind == CALL || p->blocks[to].kind == CALL_ANY);
 }
 
-static void add_function(program *p)
+static void add_function(program *p, int kernel)
 {
     const uint32_t first = p->count;
     const uint32_t end = first + 7 + dice(BLOCKS_MAX - 9);
@@ -208,13 +222,20 @@ static void add_function(program *p)
             p->blocks[b].to = b + 1;
             p->size += dice(16); /* bytes that do not execute */
         } else {
-            add_call(p);
+            add_call(p, kernel);
         }
     }
     b = add_block(p, RET, 1 + dice(4));
     while (b-- > first)
         if (p->blocks[b].kind == JCC)
             p->blocks[b].to = legal(p, p->blocks[b].to);
+}
+
+/* It begins on a page of its own. Returns its offset. */
+static uint32_t add_kernel(program *p)
+{
+    p->size = (p->size + PAGE - 1) / PAGE * PAGE;
+    return (uint32_t) p->size;
 }
 
 /* Write the displacement of each direct branch. */
@@ -255,14 +276,16 @@ static int allocate(program *p)
     return 1;
 }
 
-static const program *program_of(uint32_t functions, uint8_t by_zipf)
+static const program *program_of(uint32_t functions, uint8_t by_zipf,
+                                 uint8_t kernel)
 {
     static program *all;
     program *p;
     uint32_t i;
 
     for (p = all; p; p = p->next)
-        if (p->functions == functions && p->zipf == by_zipf)
+        if (p->functions == functions && p->zipf == by_zipf
+            && p->has_kernel == kernel)
             return p;
     p = calloc(1, sizeof(*p));
     if (!p)
@@ -270,13 +293,16 @@ static const program *program_of(uint32_t functions, uint8_t by_zipf)
     seed = 0x9e3779b97f4a7c15u + functions;
     p->functions = functions;
     p->zipf = by_zipf;
+    p->has_kernel = kernel;
     if (!allocate(p))
         return NULL;
     add_main(p);
     p->first[0] = 0;
     for (i = 1; i <= functions; i++) {
+        if (kernel && i == functions / 2 + 1)
+            p->kernel = add_kernel(p);
         p->first[i] = p->count;
-        add_function(p);
+        add_function(p, p->kernel > 0);
     }
     link_program(p);
     p->next = all;
@@ -400,7 +426,8 @@ static uint32_t callee(const machine *m, const block *b)
     if (b->kind == MAIN)
         to = pick(m->p);
     else if (b->kind == CALL_ANY)
-        to = 1 + (to + dice(CALLEES) * 0x9e3779b9u) % m->p->functions;
+        to = half(m->p, b->at >= m->p->kernel,
+                  1 + (to + dice(CALLEES) * 0x9e3779b9u) % m->p->functions);
     return m->p->first[to];
 }
 
@@ -484,7 +511,7 @@ static int run_all(scale_trace *t)
     uint8_t *code;
 
     memset(&m, 0, sizeof(m));
-    m.p = program_of(t->want.functions, t->want.zipf);
+    m.p = program_of(t->want.functions, t->want.zipf, t->want.kernel);
     m.touched = m.p ? calloc(spaces, m.p->count) : NULL;
     m.spaces = t->want.spaces ? zipf_sums(t->want.spaces) : NULL;
     code = m.touched ? malloc(m.p->size) : NULL;
@@ -493,6 +520,8 @@ static int run_all(scale_trace *t)
     memcpy(code, m.p->code, m.p->size);
     ok = !image_add(&t->c.code, NULL, "program", 0, code, m.p->size, CODE_AT);
     t->c.filter[1] = CODE_AT + m.p->size;
+    if (m.p->has_kernel)
+        t->kernel = CODE_AT + m.p->kernel;
     for (i = 0; ok && i < t->want.runs; i++) {
         seed = 0x853c49e6748fea9bu + i;
         ok = run_program(&m, t);
@@ -553,11 +582,12 @@ static void name(scale_trace *t)
     if (t->want.spaces)
         snprintf(spaces, sizeof(spaces), "/%uas", t->want.spaces);
     if (t->want.functions)
-        snprintf(t->c.name, sizeof(t->c.name), "%s-%u%s%s%s%s",
+        snprintf(t->c.name, sizeof(t->c.name), "%s-%u%s%s%s%s%s",
                  t->want.zipf ? "zipf" : "unif", t->want.functions,
                  flags & IPT_CONFIG_NO_RETCOMP ? "/noret" : "",
                  flags & IPT_GEN_DEFER ? "/defer" : "",
-                 flags & IPT_GEN_CYC ? "/time" : "", spaces);
+                 flags & IPT_GEN_CYC ? "/time" : "",
+                 t->want.kernel ? "/kernel" : "", spaces);
     else
         snprintf(t->c.name, sizeof(t->c.name), "noise");
 }
@@ -566,7 +596,8 @@ static int same(const scale_want *a, const scale_want *b)
 {
     return a->functions == b->functions && a->zipf == b->zipf
            && a->spaces == b->spaces && a->gen_flags == b->gen_flags
-           && a->blocks == b->blocks && a->runs == b->runs;
+           && a->blocks == b->blocks && a->runs == b->runs
+           && a->kernel == b->kernel;
 }
 
 const scale_trace *scale_trace_of(const scale_want *want)

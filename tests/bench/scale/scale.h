@@ -14,6 +14,8 @@ typedef struct scale_want {
     uint32_t gen_flags; /* IPT_GEN_, IPT_CONFIG_NO_RETCOMP */
     uint32_t blocks;    /* executed at least */
     uint8_t runs; /* 2: the program runs twice, each time with other chance */
+    uint8_t kernel; /* 1: half of the functions are a kernel, on pages of their
+                     * own: only main calls functions of both halves */
 } scale_want;
 
 typedef struct scale_trace {
@@ -23,6 +25,7 @@ typedef struct scale_trace {
     uint64_t insns;
     uint8_t truth[BENCH_MAP];
     uint64_t touched; /* runs of code, in each address space anew */
+    uint64_t kernel;  /* where it begins; 0: there is none */
 } scale_trace;
 
 /* Equal wishes give one trace, which is never freed. NULL: out of memory. */
@@ -41,7 +44,9 @@ typedef enum scale_layer {
 
 enum { /* scale_how.flags */
     SCALE_ONE_SPACE = 1, /* config.space says that all spaces have one code */
-    SCALE_NO_TIME = 2    /* IPT_CONFIG_NO_TIME, in a tree that has it */
+    SCALE_NO_TIME = 2,   /* IPT_CONFIG_NO_TIME, in a tree that has it */
+    SCALE_SPACE_AT = 4   /* config.space_at says that they share the kernel, in
+                          * a tree that has it */
 };
 
 typedef struct scale_how {

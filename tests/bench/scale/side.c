@@ -51,6 +51,18 @@ static uint64_t one_space(const ipt_asid *asid, void *context)
     return 1;
 }
 
+#ifndef NO_SPACE_AT
+static uint64_t shared_kernel(const ipt_asid *asid, uint64_t ip,
+                              uint64_t *first, uint64_t *last, void *context)
+{
+    const uint64_t kernel = ((const side *) context)->t->kernel;
+
+    *first = ip < kernel ? 0 : kernel;
+    *last = ip < kernel ? kernel - 1 : UINT64_MAX;
+    return ip < kernel ? asid->cr3 : 1;
+}
+#endif
+
 /* ---- trace and fuel ---- */
 
 /* Have the trace of a run, or its first piece. */
@@ -361,6 +373,10 @@ static void *side_open(const scale_trace *t, scale_layer layer,
     s->config.space = how->flags & SCALE_ONE_SPACE ? one_space : NULL;
     s->config.fuel = how->fuel ? &s->fuel : NULL;
     s->config.flags = t->want.gen_flags & IPT_CONFIG_NO_RETCOMP;
+#ifndef NO_SPACE_AT
+    if (how->flags & SCALE_SPACE_AT)
+        s->config.space_at = shared_kernel;
+#endif
 #ifdef IPT_CONFIG_NO_TIME
     if (how->flags & SCALE_NO_TIME)
         s->config.flags |= IPT_CONFIG_NO_TIME;
