@@ -97,7 +97,7 @@ static uint32_t pick(const program *p)
     return p->ranked[i];
 }
 
-/* The same function, or the one of its half that stands for it. */
+/* A function of the kernel, or of the rest: it, or what stands for it there. */
 static uint32_t half(const program *p, int kernel, uint32_t function)
 {
     const uint32_t user = p->functions / 2;
@@ -231,7 +231,7 @@ static void add_function(program *p, int kernel)
             p->blocks[b].to = legal(p, p->blocks[b].to);
 }
 
-/* It begins on a page of its own. Returns its offset. */
+/* The kernel begins on a page of its own. Returns its offset. */
 static uint32_t add_kernel(program *p)
 {
     p->size = (p->size + PAGE - 1) / PAGE * PAGE;
