@@ -2,10 +2,59 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <stddef.h>
+
+static void proof_set(void *to, int value, size_t size);
+static void proof_copy(void *to, const void *from, size_t size);
+#define IPT_MEMSET(to, value, size)                              \
+    (__builtin_constant_p(size) ? (void) memset(to, value, size) \
+                                : proof_set(to, value, size))
+#define IPT_MEMCPY(to, from, size)                              \
+    (__builtin_constant_p(size) ? (void) memcpy(to, from, size) \
+                                : proof_copy(to, from, size))
 #include "proof.h"
 
+/* memset and memcpy where the size is no constant, as the encoder calls them:
+ * CBMC's are for any size. */
+static void proof_set(void *to, int value, size_t size)
+{
+    size_t i;
+
+    CHECK(size <= IPTI_WINDOW);
+    CHECK(__CPROVER_w_ok(to, size));
+    for (i = 0; i < IPTI_WINDOW; i++)
+        if (i < size)
+            ((uint8_t *) to)[i] = (uint8_t) value;
+}
+
+static void proof_copy(void *to, const void *from, size_t size)
+{
+    size_t i;
+
+    CHECK(size <= IPTI_WINDOW);
+    CHECK(__CPROVER_w_ok(to, size));
+    CHECK(__CPROVER_r_ok(from, size));
+    for (i = 0; i < IPTI_WINDOW; i++)
+        if (i < size)
+            ((uint8_t *) to)[i] = ((const uint8_t *) from)[i];
+}
+
+/* What pkt_pads proves of a run of PAD. */
+uint32_t given_ipti_pkt_run(const uint8_t *p, size_t n)
+{
+    const uint32_t size = nondet_u32();
+    size_t i;
+
+    CHECK(n <= IPTI_WINDOW);
+    __CPROVER_assume(size <= n);
+    for (i = 0; i < IPTI_WINDOW; i++)
+        __CPROVER_assume(i >= n || (i < size ? p[i] == IPTI_PAD
+                                             : i > size || p[i] != IPTI_PAD));
+    return size;
+}
+
 /* One packet from any bytes: a size that the bytes hold, or a code. */
-void prove_pkt_shape(void) /* slow: only with FULL=1 */
+void prove_pkt_shape(void) /* given ipti_pkt_run */
 {
     proof_place place;
     ipt_packet packet;
@@ -42,16 +91,32 @@ void prove_pkt_shape(void) /* slow: only with FULL=1 */
     REACH(size == IPT_ERR_CALLBACK);
 }
 
-/* What was decoded is encoded to bytes that decode to the same. */
-void prove_pkt_again(void) /* slow: only with FULL=1 */
+/* Packets with no reserved bit that could be 1, and of one size for their
+ * fields. */
+static int is_plain(uint8_t type)
+{
+    return (type >= IPT_PKT_TIP && type <= IPT_PKT_FUP)
+           || type == IPT_PKT_TNT_8 || type == IPT_PKT_TNT_64
+           || type == IPT_PKT_PSB || type == IPT_PKT_MTC || type == IPT_PKT_TSC
+           || type == IPT_PKT_BIP;
+}
+
+/* What was decoded is encoded to bytes that decode to the same, and which are
+ * those that were there if there is one way to write it. */
+void prove_pkt_again(void) /* given ipti_pkt_run, unwindset
+    ipti_put_bytes.0:9,ipti_store_cyc.0:10,ipti_shape_cyc.0:10,ipti_load_cyc.0:10
+    */
 {
     proof_place place;
     ipt_packet packet;
     ipt_packet again;
+    proof_bytes was;
+    const size_t i = nondet_size();
     uint8_t type = IPT_PKT_NONE;
     int size;
 
     any_place(&place);
+    was = place.bytes;
     __CPROVER_assume(place.n == IPTI_WINDOW && place.config.errata == 0);
     IPT_MEMSET(&packet, 0, sizeof(packet));
     IPT_MEMSET(&again, 0, sizeof(again));
@@ -65,6 +130,8 @@ void prove_pkt_again(void) /* slow: only with FULL=1 */
     CHECK(ipt_pkt_encode(place.bytes.at, IPTI_WINDOW, &packet) > 0);
     if (type == IPT_PKT_PAD) /* 0, as what follows */
         return;
+    if (is_plain(type) && i < packet.size)
+        CHECK(place.bytes.at[i] == was.at[i]);
     size = ipti_pkt_shape(&place.cur, 0, &again, &type, place.bytes.at,
                           IPTI_WINDOW);
     again.type = type;
@@ -95,7 +162,7 @@ void prove_pkt_encode(void)
 
 /* The quick way is the slow one: where it takes a packet, the packet and the
  * place are those of ipti_pkt_parse. */
-void prove_pkt_quick(void) /* slow: only with FULL=1 */
+void prove_pkt_quick(void) /* given ipti_pkt_run */
 {
     uint8_t trace[IPTI_SWALLOWED + IPTI_WINDOW];
     proof_place place;

@@ -16,7 +16,9 @@
 #define PROOF_H
 
 #include <string.h> /* CBMC has models of memcpy and the like */
+#ifndef IPT_MEMCPY
 #define IPT_MEMCPY memcpy
+#endif
 #ifndef IPT_MEMMOVE
 #define IPT_MEMMOVE memmove
 #endif
