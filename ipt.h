@@ -466,9 +466,8 @@ typedef struct ipt_config {
     /* Events not to give: a bit 1u << IPT_EVT_ for each type; TNT and TIP are
      * always given. What an event says is applied all the same: to flow, to
      * modes and address spaces, to time. It does not count as dropped. Blocks
-     * go on where it stands, even if it led flow elsewhere: to tell where
-     * instructions of a block stand, [blk] has to give ASYNC_BRANCH,
-     * ASYNC_DISABLED, ENABLED and OVERFLOW. 0: all are given. */
+     * end where it leads flow elsewhere, or to another mode, address space or
+     * transaction; else they go on where it stands. 0: all are given. */
     uint32_t unwanted;
 
     /* What time is worked out from. Without these time is coarser, and nothing
@@ -1335,7 +1334,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 /* Instructions that executed one after the other. A block ends
  *   - after each instruction that needs trace to go on: conditional, indirect
  *     and far branches, returns
- *   - at each event
+ *   - at each event; of those that config.unwanted has, where it says
  *   - after an instruction in two mappings, and where config.section changes
  *   - after 65535 instructions
  *   - with IPT_CONFIG_END_ON_CALL and _JUMP after direct calls and jumps.
@@ -2576,6 +2575,7 @@ typedef struct ipt_out_ {
     ipt_event events[IPT_REACHED_MAX_];
     uint8_t count;
     uint8_t waiting; /* they are to be pulled */
+    uint8_t parts;   /* one that nobody wants ends the block in progress */
 } ipt_out_;
 
 /* The instruction or the block in progress. */

@@ -6528,12 +6528,14 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           simple is below count. whole: count is the run's, and when it was
  *           set no event was at hand
  *   tally   counted <= code.index, if code is at hand
- *   out     waiting: count is not 0, and what follows is settled
+ *   out     waiting: count is not 0, and what follows is settled. parts: there
+ *           are events that nobody wants
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing in out, no event, no code at hand, no mark for the next
- *           instruction, nothing unsettled; not_plain is 0, there is a cache
+ *   calm    nothing in out that waits or parts, no event, no code at hand, no
+ *           mark for the next instruction, nothing unsettled; not_plain is 0,
+ *           there is a cache
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
@@ -6564,8 +6566,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_wait
- *           ipti_walk_pull
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_whole
+ *           ipti_out_wait ipti_walk_pull
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
  *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
@@ -6826,6 +6828,16 @@ static inline void ipti_out_drop(ipt_out_ *out)
     out->waiting = 0;
 }
 
+#define IPTI_EVENTS_PART (((2u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
+
+/* Does what the event says part instructions of a block: flow is elsewhere, in
+ * another mode, address space or transaction? A PSB+ repeats what is so. */
+static inline int ipti_event_parts(const ipt_event *event)
+{
+    return !(event->flags & IPT_EVENT_STATUS)
+           && ipti_evt_in(IPTI_EVENTS_PART, event->type);
+}
+
 /* Drop the events that the user does not want. */
 static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
 {
@@ -6836,6 +6848,14 @@ static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
     for (i = 0; i < count; i++)
         if (!ipti_evt_unwanted(config, out->events[i].type))
             out->events[out->count++] = out->events[i];
+        else if (ipti_event_parts(&out->events[i]))
+            out->parts = 1;
+}
+
+/* A block begins: events before it do not end it. */
+static inline void ipti_out_whole(ipt_out_ *out)
+{
+    out->parts = 0;
 }
 
 /* If events were reached, the user may pull them now. Until now they said what
@@ -6845,6 +6865,12 @@ static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
     if (IPTI_UNLIKELY(config->unwanted))
         ipti_out_wanted(out, config);
     out->waiting = out->count > 0;
+}
+
+/* Does a block in progress end here? */
+static inline int ipti_out_parts(const ipt_out_ *out)
+{
+    return out->waiting || out->parts;
 }
 
 static inline void ipti_item_full(ipt_item_ *item, int full)
@@ -7588,16 +7614,6 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
     return IPT_OK;
 }
 
-/* Get the events that come before the next instruction, as far as the trace at
- * hand says; no instruction waits for them. */
-static void ipti_walk_look(ipt_walk_ *w, ipt_where *at)
-{
-    (void) ipti_walk_settle(w, at);
-    ipti_item_unsettled(&w->item, 0);
-    (void) ipti_marks_end(&w->marks);
-    ipti_out_wait(&w->out, w->cur.config);
-}
-
 /* ---- instructions that end a run ---- */
 
 /* Apply the address spaces among the events that were kept: the instruction at
@@ -7966,7 +7982,7 @@ static inline uint8_t ipti_walk_going(const ipt_walk_ *w)
 /* A call succeeds: is there nothing to be looked at but flow? */
 static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
 {
-    const int calm = !w->marks.lead && !w->out.count && !w->out.waiting
+    const int calm = !w->marks.lead && !w->out.count && !ipti_out_parts(&w->out)
                      && !w->item.unsettled && !w->next.has_event
                      && !w->code.count && !w->not_plain;
 
@@ -8181,6 +8197,17 @@ static int ipti_walk_status(const ipt_walk_ *w)
            | (w->ended && !w->out.count && !w->item.full ? IPT_LAST : 0);
 }
 
+/* Get the events that come before the next instruction, as far as the trace at
+ * hand says; no instruction waits for them. Returns the status bits. */
+static int ipti_walk_look(ipt_walk_ *w, ipt_where *at)
+{
+    (void) ipti_walk_settle(w, at);
+    ipti_item_unsettled(&w->item, 0);
+    (void) ipti_marks_end(&w->marks);
+    ipti_out_wait(&w->out, w->cur.config);
+    return ipti_walk_status(w);
+}
+
 /* Every call ends here, except those that find that flow just goes on. */
 static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
 {
@@ -8202,8 +8229,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status >= 0) {
         ipti_item_full(&w->item, in_progress);
         ipti_walk_reset(w, at);
-        ipti_walk_look(w, at);
-        status = ipti_walk_status(w);
+        status = ipti_walk_look(w, at);
     }
     return ipti_walk_leave(w, at, status);
 }
@@ -8229,8 +8255,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
             ? start->stack_count - IPT_RETURN_STACK_ : 0;
     for (; i < start->stack_count; i++)
         ipti_calls_push(&w->calls, start->stack[i]);
-    ipti_walk_look(w, at);
-    return ipti_walk_leave(w, at, ipti_walk_status(w));
+    return ipti_walk_leave(w, at, ipti_walk_look(w, at));
 }
 
 /* The user names the address space that flow is in. */
@@ -8412,9 +8437,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
     ipti_out_wait(&w->out, w->cur.config);
-    if (!w->out.waiting)
-        ipti_walk_look(w, at);
-    return ipti_walk_status(w);
+    return w->out.waiting ? ipti_walk_status(w) : ipti_walk_look(w, at);
 }
 
 /* _resync. Each call uses up at least one packet. */
@@ -8456,9 +8479,8 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
     ipti_out_wait(&w->out, w->cur.config);
-    if (!w->out.waiting && !w->resync.state)
-        ipti_walk_look(w, at);
-    return ipti_walk_status(w);
+    return w->out.waiting || w->resync.state ? ipti_walk_status(w)
+                                             : ipti_walk_look(w, at);
 }
 
 /* ==========================================================================
@@ -8661,24 +8683,25 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     while (!w->item.full) {
         if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0 && !(w->out.waiting && block->count)) {
+        if (status >= 0 && !(ipti_out_parts(&w->out) && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
             w->item.from = UINT64_MAX;
             if (block->count == 0) {
+                ipti_out_whole(&w->out);
                 block->ip = w->flow.ip;
                 block->mode = w->mode.now;
                 block->flags = w->mode.speculative;
             }
-            status = ipti_blk_part(decoder);
+            status = w->out.parts ? IPT_OK : ipti_blk_part(decoder);
             if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
                 continue;
         }
         if (status < 0)
             return status;
         ipti_item_full(&w->item,
-                       w->item.full || w->out.waiting
+                       w->item.full || ipti_out_parts(&w->out)
                            || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }

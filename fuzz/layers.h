@@ -503,10 +503,15 @@ static inline int fuzz_pull(fuzz_run *run, int status,
     return status;
 }
 
-/* Flow that uses no trace comes to an end: no address repeats for ever. */
+/* Flow that uses no trace comes to an end: no address repeats for ever. A TRIG
+ * at hand may count any number of instructions. */
 static inline void fuzz_path(fuzz_run *run, uint8_t kind)
 {
-    if (is_branch(kind) && kind != IPT_INSN_RSM && kind != IPT_INSN_INTO)
+    const ipt_walk_ *w = fuzz_walk(run);
+
+    if (w->next.has_event && w->next.event.type == IPT_EVT_TRIG)
+        run->path = 0;
+    else if (is_branch(kind) && kind != IPT_INSN_RSM && kind != IPT_INSN_INTO)
         run->path = 0;
     else
         run->path++;
@@ -772,6 +777,8 @@ static inline int fuzz_insn_next(fuzz_run *run)
         item.offset = insn.offset;
         item.ip = insn.ip;
         item.flags = insn.flags;
+        if (!fuzz_whole(run->c)) /* where reads begin says what is torn */
+            item.flags &= (uint16_t) ~IPT_FLOW_TRUNCATED;
         item.status = status & IPT_UNPROVEN;
         item.kind = insn.kind;
         item.size = insn.size;

@@ -81,6 +81,8 @@ typedef struct want_block {
     uint8_t kind, last_size;
 } want_block;
 
+static uint32_t blocks_unwanted; /* config.unwanted of check_blocks */
+
 static void check_blocks(const row *r, const want_block *w, unsigned count)
 {
     int bad_ = test_.bad;
@@ -90,6 +92,7 @@ static void check_blocks(const row *r, const want_block *w, unsigned count)
         unsigned n = 0;
         int status;
         begin_row(&how, r, r->flags);
+        f.config.unwanted = blocks_unwanted;
         do {
             move();
             status = ipt_blk_sync_forward(&places[place].blk);
@@ -187,6 +190,33 @@ TEST(boundaries_at_events)
            {0x1002, 0x1002, 6, 1, 0, IPT_INSN_OTHER, 1},
            {0x1003, 0x1005, 8, 3, SPECULATIVE, IPT_INSN_JCC, 2}};
     check_blocks(&r, blocks, LENGTH(blocks));
+}
+
+/* Events that nobody wants end a block if they part its instructions: by an
+ * interrupt, a transaction, another address space, a stop; not if they note
+ * something, as PTW and CBR. */
+TEST(boundaries_at_unwanted_events)
+{
+    static const row r = {
+        "unwanted",
+        {CODE(0x1000, NOP NOP NOP NOP NOP JCC0),
+         CODE(0x2000, NOP NOP MOV_CR3 NOP NOP JMP_RAX)},
+        {ON, PTW(1, 1, 5), FUP(0x1001), TSX(1, 0), FUP(0x1003), FUP(0x1004),
+         TIP(0x2000), CBR(3), PIP(0x5000, 0), FUP(0x2006), PGD(0x2007),
+         PGE(0x2007), TIP(0x1005), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const want_block blocks[]
+        = {{0x1000, 0x1002, 6, 3, 0, IPT_INSN_OTHER, 1},
+           {0x1003, 0x1003, 8, 1, SPECULATIVE | INTERRUPTED, IPT_INSN_OTHER, 1},
+           {0x2000, 0x2002, 11, 3, SPECULATIVE, IPT_INSN_MOV_CR3, 3},
+           {0x2005, 0x2005, 12, 1, SPECULATIVE | ASID | DISABLED,
+            IPT_INSN_OTHER, 1},
+           {0x2007, 0x2007, 15, 1, SPECULATIVE | ENABLED,
+            IPT_INSN_JMP_INDIRECT, 2},
+           {0x1005, 0x1005, 16, 1, SPECULATIVE, IPT_INSN_JCC, 2}};
+    blocks_unwanted = IPT_UNWANTED_;
+    check_blocks(&r, blocks, LENGTH(blocks));
+    blocks_unwanted = 0;
 }
 
 /* ---- long ones ---- */
@@ -960,6 +990,7 @@ int main(void)
     RUN(boundaries_contiguous);
     RUN(boundaries_of_sections);
     RUN(boundaries_at_events);
+    RUN(boundaries_at_unwanted_events);
     RUN(long_blocks);
     RUN(endless_jumps);
     RUN(endless_nops);
