@@ -2714,8 +2714,7 @@ typedef struct ipt_cov_leg_ {
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
     uint64_t from; /* where flow, and ... */
     ipt_cov_block_ block; /* ... the block in progress were at first */
-    uint64_t held; /* bits that the walk had of a packet before p, and ... */
-    uint64_t all;  /* ... all of them, under a stop bit */
+    uint64_t held; /* bits that the walk had of a packet before p */
     uint32_t psb_size;
     uint8_t full;    /* there may be more */
     uint8_t after;   /* IPTI_COV_ */

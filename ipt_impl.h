@@ -100,8 +100,7 @@
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.2   1.3
  *   ipti_x86_plain, _branch,
  *     ipti_run_plain                 coverage while code is cold    1.1   1.3
- *   ipti_cov_dash, _reach, _look,
- *     _halt                          coverage while the memo holds  2.4   2.4
+ *   ipti_cov_dash, _look             coverage while the memo holds  2.4   2.4
  *   ipti_cov_noise                   coverage of branches at random 1.6
  *   ipti_cov_psb, _state, _off, ...  coverage of a trace with a PSB
  *                                    every 162 bytes                3.6
@@ -10084,12 +10083,11 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
 }
 
 /* Walk what the leg holds: the bits of the line that is learned and what comes
- * after them. Returns how much of it the line is about. */
-static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
+ * after them. */
+static void ipti_cov_try(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->learn_.line;
-    const unsigned items = ipti_cov_items(decoder->cov_);
     int status = IPT_OK;
     unsigned i;
 
@@ -10102,13 +10100,12 @@ static uint32_t ipti_cov_try(ipt_cov_decoder *decoder)
         ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
         line->key_ |= IPTI_COV_DONE;
     } else if (line->counts_ >> 3 == 0) { /* frames since the last branch */
-        for (i = ipti_line_edges(line); i < items; i++)
+        for (i = ipti_line_edges(line); i < ipti_cov_items(decoder->cov_); i++)
             line->items_[i] = 0;
     }
     if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
     decoder->learn_.state = IPTI_COV_IDLE;
-    return line->key_ & (IPTI_COV_USED | IPTI_COV_DONE);
 }
 
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
@@ -10137,6 +10134,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
                                                      uint8_t after)
 {
+    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->learn_.line;
@@ -10145,25 +10143,24 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
-    uint32_t some;
 
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
     line->key_ = decoder->keys_.own | (uint32_t) after << IPTI_COV_AFTER;
     ipti_cov_load(w, leg, tnt, after);
-    some = ipti_cov_try(decoder);
+    ipti_cov_try(decoder);
     decoder->misses++;
-    if (some & IPTI_COV_DONE) {
+    if (line->key_ & IPTI_COV_DONE) {
         if (after > IPTI_COV_TIP)
             line->next_ = leg->to;
         if (after == IPTI_COV_PSB)
             line->kind_ &= 0xe0;
         if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
-            some = 0;
+            line->key_ &= ~some;
     }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
-    if (some)
+    if (line->key_ & some)
         ipti_memo_insert(decoder->cov_->memo, line);
     ipti_out_drop(&w->out);
     ipti_flow_at(&w->flow, line->ip_);
@@ -10172,7 +10169,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
-    return some ? line : NULL;
+    return line->key_ & some ? line : NULL;
 }
 
 /* The line for flow at ip, in one memo or the other. */
@@ -10565,59 +10562,103 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     return 1;
 }
 
-/* Tracing is enabled: what is at leg->next, after the bits? Returns 0 if there
- * is no bit and nothing that can be passed here. */
+/* Collect the leg from p on: its bits, its IP, and the key of what comes after
+ * the bits, which is a TIP, a PGD, or more bits. Returns where the leg ends;
+ * NULL: something else comes after the bits. */
+static IPTI_HOT const uint8_t *
+ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
+               uint64_t *tnt, uint32_t *key, uint64_t *to)
+{
+    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
+    const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
+    uint64_t more;
+    unsigned size;
+
+    *key = tip;
+    if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
+                      || *tnt >= IPTI_COV_FULL)) {
+        if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
+            more = *tnt;
+            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
+            *tnt = more;
+        }
+        if (*tnt >= IPTI_COV_FULL)
+            *key = own;
+        else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
+            *key = own | IPTI_COV_PGD << IPTI_COV_AFTER;
+        else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
+            return NULL;
+    }
+    if (IPTI_UNLIKELY(next >= end))
+        return NULL;
+    if (IPTI_UNLIKELY(*key < tip))
+        return next;
+    size = ipti_cov_ip(to, next);
+    return size ? next + size : NULL;
+}
+
+/* The leg ends at `next`; key: what is after the bits, with `to`. */
+static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
+                           uint64_t to)
+{
+    leg->at = IPTI_LEG_AHEAD;
+    leg->next = next;
+    leg->after = (uint8_t) (key >> IPTI_COV_AFTER & 7);
+    leg->was_ip = leg->last_ip;
+    leg->last_ip = leg->to = to;
+    leg->full = 1;
+}
+
+/* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
+ * there is no bit and nothing that can be passed here. */
 static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const uint8_t *next = p;
-    const uint8_t *psb;
-    uint64_t ip;
+    const uint8_t *next;
+    uint64_t ip = 0;
 
-    leg->at = IPTI_LEG_AHEAD;
-    if (p < leg->end && leg->tnt < IPTI_COV_FULL) {
-        if ((*p & IPTI_IP_MASK) == IPTI_TIP
-            || (*p & IPTI_IP_MASK) == IPTI_TIP_PGD) {
-            leg->after = (*p & IPTI_IP_MASK) == IPTI_TIP ? IPTI_COV_TIP
-                                                         : IPTI_COV_PGD;
-            next = p + ipti_cov_ip(&leg->last_ip, p);
-            if (*p == IPTI_TIP_PGD) {
-                leg->after = IPTI_COV_PGD_NO_IP;
-                next = p + 1;
-            }
-        } else if (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSB) {
-            psb = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
-            if (psb) {
-                leg->after = IPTI_COV_PSB;
-                leg->last_ip = ip;
-                leg->psb = p;
-                leg->psb_size = 0;
-                next = psb;
-            }
-        }
-    }
-    leg->next = next;
-    leg->to = leg->after == IPTI_COV_PGD_NO_IP ? 0 : leg->last_ip;
-    if (IPTI_LIKELY(next != p))
-        return 1;
-    leg->after = IPTI_COV_NONE;
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
                     && p[1] == IPTI_SECOND_TNT_64);
-    return leg->tnt != 1;
+    if (p >= leg->end || leg->full)
+        return leg->tnt != 1;
+    if (*p == IPTI_TIP_PGD) {
+        leg->after = IPTI_COV_PGD_NO_IP;
+        leg->next = p + 1;
+        leg->to = 0;
+        return 1;
+    }
+    next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
+    if (!next)
+        return leg->tnt != 1;
+    leg->after = IPTI_COV_PSB;
+    leg->psb = p;
+    leg->psb_size = 0;
+    leg->last_ip = leg->to = ip;
+    leg->next = next;
+    return 1;
 }
 
 /* Collect the next leg. Returns 0: there is none. */
-static int ipti_cov_collect(ipt_cov_decoder *decoder,
-                                     ipt_cov_leg_ *leg)
+static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->tnt = leg->held;
-    leg->next = ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt);
-    leg->all = leg->tnt;
-    leg->was_ip = leg->last_ip;
     leg->noisy = (uint8_t) ipti_memo_noisy(decoder->cov_->memo);
-    return IPTI_LIKELY(leg->enabled) ? ipti_cov_on(decoder, leg)
-                                     : ipti_cov_off(decoder, leg);
+    if (IPTI_LIKELY(leg->enabled)) {
+        uint64_t to = leg->last_ip;
+        uint32_t key;
+        const uint8_t *next
+            = ipti_cov_reach(leg->p, leg->end, 0, &leg->tnt, &key, &to);
+        if (next) {
+            ipti_cov_ahead(leg, next, key, to);
+            return 1;
+        }
+        leg->tnt = leg->held;
+    }
+    ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
+    leg->next = ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt);
+    return leg->enabled ? ipti_cov_on(decoder, leg)
+                        : ipti_cov_off(decoder, leg);
 }
 
 /* A PSB+ was passed. */
@@ -10679,17 +10720,20 @@ static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
 
 /* The leg cannot be followed to its end: the walk goes on from where flow is,
  * at the packet that holds the next bit. */
-static void ipti_cov_back(ipt_cov_decoder *decoder)
+static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     const unsigned held = ipti_top(leg->held);
-    const unsigned used = ipti_top(leg->all) - ipti_top(leg->tnt);
     const uint8_t *p = leg->p;
     const uint8_t *last = p;
     uint64_t tnt = leg->held;
     uint64_t before;
+    unsigned used;
 
+    (void) ipti_cov_bits(p, leg->end, IPTI_COV_FULL, &tnt);
+    used = ipti_top(tnt) - ipti_top(leg->tnt);
+    tnt = leg->held;
     ipti_cov_stand(w);
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
@@ -10761,58 +10805,6 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
         return line;
     return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
                          tnt, to);
-}
-
-/* Collect the leg from p on: its bits, its IP, and the key of what comes after
- * the bits, which is a TIP, a PGD, or more bits. Returns where the leg ends;
- * NULL: something else comes after the bits. */
-static IPTI_HOT const uint8_t *
-ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
-               uint64_t *tnt, uint32_t *key, uint64_t *to)
-{
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
-    const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
-    uint64_t more;
-    unsigned size;
-
-    *key = tip;
-    if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
-                      || *tnt >= IPTI_COV_FULL)) {
-        if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
-            more = *tnt;
-            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
-            *tnt = more;
-        }
-        if (*tnt >= IPTI_COV_FULL)
-            *key = own;
-        else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-            *key = own | IPTI_COV_PGD << IPTI_COV_AFTER;
-        else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
-            return NULL;
-    }
-    if (IPTI_UNLIKELY(next >= end))
-        return NULL;
-    if (IPTI_UNLIKELY(*key < tip))
-        return next;
-    size = ipti_cov_ip(to, next);
-    return size ? next + size : NULL;
-}
-
-/* The dash ends in the middle of the leg that holds `tnt` and ends at `next`,
- * with `to`, if key says so. */
-static void ipti_cov_halt(ipt_cov_leg_ *leg, ipt_cov_memo *memo, uint64_t tnt,
-                          const uint8_t *next, uint32_t key, uint64_t to)
-{
-    leg->at = IPTI_LEG_AHEAD;
-    leg->next = next;
-    leg->was_ip = leg->last_ip;
-    leg->last_ip = leg->to = to;
-    leg->all = leg->held;
-    (void) ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->all);
-    leg->tnt = tnt;
-    leg->after = (uint8_t) (key >> IPTI_COV_AFTER & 7);
-    leg->full = 1;
-    leg->noisy = (uint8_t) ipti_memo_noisy(memo);
 }
 
 /* Pass legs while the memo has lines for them, which is nearly always: those
@@ -10895,7 +10887,9 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     leg->last_ip = last_ip;
     if (line || !next)
         return 0;
-    ipti_cov_halt(leg, cov->memo, tnt, next, key, to);
+    ipti_cov_ahead(leg, next, key, to);
+    leg->tnt = tnt;
+    leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
     return 1;
 }
 
@@ -10940,7 +10934,6 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
         if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo))
             return;
-        leg->all = tnt;
         leg->at = IPTI_LEG_AHEAD;
     }
 }
