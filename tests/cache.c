@@ -474,6 +474,8 @@ TEST(init)
     memset(&cache, 0, sizeof cache);
     CHECK_EQ(ipt_cache_init(&cache, lines, 0), IPT_ERR_ARG);
     CHECK_EQ(ipt_cache_init(&cache, lines, 63), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_init(&cache, NULL, 64), IPT_ERR_ARG);
+    CHECK_EQ(ipt_cache_init(NULL, lines, 64), IPT_ERR_ARG);
     CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_ERR_STATE);
     CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
     CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_OK);
@@ -1136,6 +1138,38 @@ TEST(bytes_of_ranges)
                                 IPT_MODE_64, 0x1ffe, got, 4),
                  IPT_OK);
         CHECK(!memcmp(got, i % 2 ? "\3\4\x90\x90" : "\1\2\x90\x90", 4));
+        CHECK_EQ(reads, i == 0 ? 2 : i == 1 ? 1 : 0);
+    }
+}
+
+/* A process below 1010, all from there on. */
+static uint64_t split_at(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                         uint64_t *last, void *context)
+{
+    (void) context;
+    *first = ip < 0x1010 ? 0 : 0x1010;
+    *last = ip < 0x1010 ? 0x100f : UINT64_MAX;
+    return ip < 0x1010 ? asid->cr3 : 1;
+}
+
+/* Also where a range ends within what one line has. */
+TEST(bytes_of_ranges_that_meet)
+{
+    uint8_t got[4];
+
+    fresh();
+    memset(nops(0x8000, 0x1000, 16)->bytes, 1, 16);
+    memset(nops(0x9000, 0x1000, 16)->bytes, 2, 16);
+    nops(ANY, 0x1010, 64);
+    config.read = area_read;
+    config.space_at = split_at;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        const ipt_asid asid = {i % 2 ? 0x9000 : 0x8000, IPT_ASID_UNKNOWN, 0};
+        reads = 0;
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x100e,
+                                got, 4), IPT_OK);
+        CHECK(!memcmp(got, i % 2 ? "\2\2\x90\x90" : "\1\1\x90\x90", 4));
         CHECK_EQ(reads, i == 0 ? 2 : i == 1 ? 1 : 0);
     }
 }
@@ -2186,18 +2220,30 @@ static uint64_t one_burns(ipt_cache *code)
     return 1000 - units;
 }
 
-/* config.space is one of them: with it, that much more fuel is burned. */
+static uint64_t counted_space_at(const ipt_asid *asid, uint64_t ip,
+                                 uint64_t *first, uint64_t *last,
+                                 void *context)
+{
+    (void) ip, (void) first, (void) last;
+    return counted_space(asid, context);
+}
+
+/* config.space is one of them, as is config.space_at: with it, that much more
+ * fuel is burned. */
 TEST(fuel_counts_spaces)
 {
-    uint64_t burned[2];
-    for (unsigned turn = 0; turn < 2; turn++) {
+    uint64_t burned[3];
+    for (unsigned turn = 0; turn < 3; turn++) {
         one_insn(IPT_MODE_64);
         CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
-        config.space = turn ? counted_space : NULL;
+        config.space = turn == 1 ? counted_space : NULL;
+        config.space_at = turn == 2 ? counted_space_at : NULL;
+        spaces_asked = 0;
         burned[turn] = one_burns(&cache);
-        CHECK_EQ(spaces_asked, turn);
+        CHECK_EQ(spaces_asked, turn != 0);
     }
     CHECK_EQ(burned[1], burned[0] + 1);
+    CHECK_EQ(burned[2], burned[0] + 1);
 }
 
 /* So is config.cs_base, each time. */
@@ -2440,8 +2486,206 @@ TEST(invalidate_by_address)
     }
 }
 
+/* What an address costs: a unit for two of the places where code of its range
+ * may be, 32 bytes of it each, in each address space. What is larger costs as
+ * much as all. */
+TEST(fuel_of_a_range)
+{
+    static ipt_cache_line many[8192]; /* eight of them are in one place */
+    static const uint64_t sizes[] = {1, 31, 32, 63, 64, 96, 1000, 1024};
+    uint64_t units = 0;
+    uint8_t byte;
+
+    fresh();
+    nops(ANY, 0x1000, 64);
+    config.read = area_read;
+    CHECK_EQ(ipt_cache_init(&cache, many, LENGTH(many)), IPT_OK);
+    cache.fuel = &units;
+    for (uint64_t spaces = 1; spaces < 8; spaces++) {
+        const ipt_asid asid = {spaces << 12, IPT_ASID_UNKNOWN, 0};
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1000,
+                                &byte, 1), IPT_OK);
+        for (unsigned i = 0; i < LENGTH(sizes); i++)
+            for (unsigned all = 0; all < 2; all++) {
+                const uint64_t places
+                    = (sizes[i] / 32 + 17) * (all ? spaces : 1);
+                units = 0;
+                CHECK_EQ(ipt_cache_invalidate(&cache, all ? NULL : &asid,
+                                              0x5000, sizes[i]), IPT_BUDGET);
+                units = 1000;
+                CHECK_EQ(ipt_cache_invalidate(&cache, all ? NULL : &asid,
+                                              0x5000, sizes[i]), IPT_OK);
+                CHECK_EQ(1000 - units, (places + 1) / 2);
+            }
+        units = 1000;
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x5000, 1 << 20), IPT_OK);
+        CHECK_EQ(1000 - units, LENGTH(many) / 16);
+    }
+}
+
+/* NOPs, and a JMP RAX at the end of each page. */
+static int pages_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    (void) asid, (void) context;
+    for (size_t i = 0; i < size; i++)
+        buffer[i] = (ip + i) % 4096 == 4094 ? 0xff
+                  : (ip + i) % 4096 == 4095 ? 0xe0 : 0x90;
+    return (int) size;
+}
+
+/* Runs that a cache had no room for, up to the last byte of a page: a memo
+ * knows them as long as nothing of this page is forgotten. */
+TEST(runs_up_to_the_end_of_a_page)
+{
+    static ipt_cov_line memo_lines[256];
+    static uint8_t map[64];
+    static ipt_cov_decoder decoder;
+    ipt_cov_config cov = {0};
+    ipt_cov_memo memo;
+
+    for (uint64_t page = 0x100000; page < 0x300000; page += 4096) {
+        const uint64_t places[] = {0, page + 4096, page - 4096, page, 0};
+        fresh();
+        add_on(IPT_MODE_64);
+        for (unsigned k = 0; k < 40; k++)
+            add_ip(IPT_PKT_TIP, page + 4064 + k % 20);
+        memset(bytes + used, 0, 64);
+        used += 64;
+        start(NULL);
+        config.read = pages_read;
+        cov.bitmap = map;
+        cov.bitmap_size = sizeof map;
+        cov.memo = &memo;
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, LENGTH(memo_lines)),
+                 IPT_OK);
+        /* memos may be older than the cache */
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_OK);
+        CHECK_EQ(ipt_cov_init(&decoder, &config, &cov, &trace, &cache), IPT_OK);
+        for (unsigned i = 0; i < LENGTH(places); i++) {
+            if (places[i])
+                CHECK_EQ(ipt_cache_invalidate(&cache, NULL, places[i],
+                                              places[i] == page ? 1 : 4096),
+                         IPT_OK);
+            CHECK_EQ(ipt_cov_begin(&decoder, &trace), IPT_OK);
+            CHECK_EQ(ipt_cov_run(&decoder), IPT_END);
+            CHECK_EQ(decoder.verdict, 0);
+            CHECK_EQ(decoder.misses != 0, i == 0 || places[i] == page);
+        }
+    }
+}
+
+/* A mapping of 16 bytes, the size of an entry of a PLT, costs two calls of
+ * config.read that gives all or nothing; what has no such size costs more. */
+TEST(reads_of_a_short_mapping)
+{
+    for (unsigned n = 1; n < 96; n++) {
+        area *a;
+        ipt_insn insn;
+        fresh();
+        a = nops(ANY, 0x1000, n);
+        PUT(a, 0x1000 + n - 1, "\xc3");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x1000));
+        start(NULL);
+        config.read = stingy_read;
+        for (unsigned k = 0; k < n; k++)
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.kind, IPT_INSN_RET);
+        if (n == 16) CHECK_EQ(reads, 2);
+        else CHECK(reads > 2);
+        CHECK(reads <= 8 + n / 2);
+    }
+}
+
+/* Runs that begin within four bytes are all kept, as long as there is room
+ * within 32 bytes. */
+TEST(runs_of_one_place)
+{
+    for (unsigned from = 0; from < 32; from += 4) {
+        ipt_insn insn;
+        fresh();
+        PUT(nops(ANY, 0x1000, 64), 0x1020, "\xff\xe0");
+        PUT(nops(ANY, 0x5000, 64), 0x5000, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        for (unsigned k = 0; k < 15; k++)
+            add_ip(IPT_PKT_TIP, k % 5 == 4 ? 0x5000 : 0x1000 + from + k % 5);
+        CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+        start(&cache);
+        for (unsigned k = 0; k < 15; k++) {
+            if (k == 6) reads = 0;
+            do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            while (insn.kind == IPT_INSN_OTHER);
+        }
+        CHECK_EQ(reads, 0);
+    }
+}
+
+/* Bytes that were read last in the space with the first number, by a decoder
+ * that is still there, are not those of the space that gets it when numbers
+ * begin anew. */
+TEST(numbers_begin_anew_after_a_read)
+{
+    enum { NUMBERS = 16383 };
+    ipt_asid asid = {0, IPT_ASID_UNKNOWN, 0};
+    uint8_t got[64];
+    ipt_insn insn;
+
+    fresh();
+    PUT(nops(0x8000, 0x1000, 256), 0x10fe, "\xff\xe0");
+    memset(nops(0x9000, 0x1000, 256)->bytes, 2, 256);
+    nops(ANY, 0x1000, 256);
+    add_on(IPT_MODE_64);
+    add_ip(IPT_PKT_FUP, 0x1000);
+    add_pip(0x8000);
+    ADD(TIP(0x1000));
+    ADD(TIP(0x1000));
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    start(&cache);
+    CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    CHECK_EQ(insn.ip, 0x1000);
+    for (uint64_t i = 1; i < NUMBERS; i++) {
+        asid.cr3 = (0x10000 + i) << 12;
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64,
+                                0x1000, got, 1), IPT_OK);
+    }
+    do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    while (insn.ip < 0x1020); /* whose bytes are read now */
+    asid.cr3 = 0x9000;
+    while (ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1020, got,
+                          sizeof got) == IPT_BUDGET)
+        ;
+    for (unsigned i = 0; i < sizeof got; i++) CHECK_EQ(got[i], 2);
+}
+
+/* A byte that was read last is read again when it is forgotten. */
+TEST(bytes_that_change)
+{
+    const ipt_asid asid = {0x8000, IPT_ASID_UNKNOWN, 0};
+    uint8_t got;
+
+    fresh();
+    nops(ANY, 0x1000, 64);
+    config.read = area_read;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    for (unsigned i = 0; i < 8; i++) {
+        areas[0].bytes[16] = (uint8_t) i;
+        CHECK_EQ(ipt_cache_invalidate(&cache, &asid, 0x1010, 1), IPT_OK);
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1010,
+                                &got, 1), IPT_OK);
+        CHECK_EQ(got, i);
+    }
+}
+
 int main(void)
 {
+    RUN(fuel_of_a_range);
+    RUN(bytes_that_change);
+    RUN(runs_of_one_place);
+    RUN(numbers_begin_anew_after_a_read);
+    RUN(runs_up_to_the_end_of_a_page);
+    RUN(reads_of_a_short_mapping);
     RUN(numbers_last);
     RUN(numbers_are_lost);
     RUN(numbers_of_all_members);
@@ -2479,6 +2723,7 @@ int main(void)
     RUN(end_of_a_range);
     RUN(covered_ranges);
     RUN(bytes_of_ranges);
+    RUN(bytes_of_ranges_that_meet);
     RUN(wrapped_run_is_not_kept);
     RUN(wrapped_run_in_use);
     RUN(sections_at_linear_addresses);

@@ -8,11 +8,12 @@
 #include <string.h>
 
 static size_t *cleared; /* counts the bytes that the decoder sets, if set */
+static int only_count;  /* and sets none: they are not all there */
 
 static void *clear(void *bytes, int value, size_t size)
 {
     if (cleared) *cleared += size;
-    return memset(bytes, value, size);
+    return only_count ? bytes : memset(bytes, value, size);
 }
 
 #define IPT_MEMSET clear
@@ -335,6 +336,29 @@ static const row psb_rows[] = {
      {ON, TNT(1, 0), PGD0, EXEC64, PSB, PSBEND, PGE(0x1000), TNT(1, 0), PGD0,
       PADS(60)}, {{0}}, 0, 0, 0},
 };
+
+/* What the memo knows from the IP of a TIP.PGD on is not what comes then. */
+static const row off_rows[] = {
+    {ROW "bits while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {ON, TNT(2, 1), TIP(0x1000), TNT(2, 1), PGD(0x1000), PGE(0x1000),
+      TNT(2, 1), PGD(0x1000), TNT(2, 1), TIP(0x1000), TNT(2, 1), TIP(0x1000),
+      PADS(60)}, {{0}}, 0, 0, 0},
+    {ROW "pads, and bits while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {ON, TNT(2, 1), TIP(0x1000), TNT(2, 1), PGD(0x1000), PGE(0x1000),
+      TNT(2, 1), PGD(0x1000), PADS(3), TNT(2, 1), TIP(0x1000), TNT(2, 1),
+      TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
+TEST(mutants_bits_while_off)
+{
+    for (size_t i = 0; i < LENGTH(off_rows); i++) {
+        build_all(&b, off_rows[i].trace, PACKETS_MAX);
+        check_coverage(off_rows[i].name, off_rows[i].code, 0);
+        CHECK_EQ(want.errors, 1);
+    }
+}
 
 TEST(mutants_psb_that_says_nothing_new)
 {
@@ -2252,15 +2276,16 @@ static int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
 #define SPACES 65735 /* 200 more than a memo has, four times a cache */
 #define SPACE_BYTES 64
 
-/* A visit to each of many spaces, where nothing but the CR3 changes. */
-static size_t spaces_trace(uint8_t *out, const ipt_packet *tnt)
+/* A visit to each of `count` spaces, where nothing but the CR3 changes. */
+static size_t spaces_trace(uint8_t *out, unsigned count,
+                           const ipt_packet *tnt)
 {
     static const ipt_packet head[] = {PSB, EXEC64, PSBEND, PKT(NONE)};
     size_t n;
     build_all(&b, head, LENGTH(head));
     memcpy(out, b.bytes, b.size);
     n = b.size;
-    for (unsigned i = 0; i < SPACES; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const ipt_packet visit[] = {PIP(((uint64_t) i + 1) << 12, 0),
                                     PGE(0x1000), *tnt, TIP(0x1000), *tnt,
                                     TIP(0x1000), *tnt, PGD(0x5000)};
@@ -2432,21 +2457,27 @@ TEST(mutants_numbers_begin_anew)
     ipt_trace trace = {&piece, 1, 1, 0};
     if (!CHECK(far_ != NULL)) return;
     static const ipt_packet taken = TNT(1, 1);
-    const ipt_segment visits = {far_, spaces_trace(far_, &taken)};
-    for (int memo_ = 0; memo_ < 2; memo_++) {
-        ipt_trace others = {&visits, 1, 0, 0};
+    for (int how = 0; how < 4; how++) {
+        const int memo_ = how == 1; /* 2: of the cache, and has a memo */
+        /* a cache has 16,383: the decoder's is that of one of the last */
+        const ipt_segment visits
+            = {far_, spaces_trace(far_, memo_ ? SPACES : 16382 + 3, &taken)};
+        const ipt_trace others = {&visits, 1, 0, 0};
         hand_write(1, 4);
         hand_write(0, 8);
-        loop_init(&kept, 0, 0, memo_ ? 4096 : 0);
+        loop_init(&kept, 0, 0, memo_ || how == 2 ? 4096 : 0);
         kept.bare = memo_;
         loop_init(&both, 0, 0, 0);
         piece.size = size / 2;
         trace.open = 1;
         hand_init(&kept, &trace);
         CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_MORE);
+        if (how == 3) /* and code is forgotten before */
+            CHECK_EQ(ipt_cache_invalidate(&kept.cache, NULL, 0x1000, 1),
+                     IPT_OK);
         /* the other one has the same code cache and memo */
         both.config.read = hand_read;
-        both.cov.memo = kept.cov.memo;
+        both.cov.memo = memo_ ? kept.cov.memo : NULL;
         CHECK_EQ(ipt_cov_init(&both.decoder, &both.config, &both.cov, &others,
                               memo_ ? NULL : &kept.cache), IPT_OK);
         CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
@@ -2937,7 +2968,7 @@ TEST(R5_memo_is_emptied_in_parts)
     int status = IPT_BUDGET;
     if (!CHECK(many) || !CHECK(bytes)) return;
     static const ipt_packet two = TNT(2, 2);
-    const ipt_segment piece = {bytes, spaces_trace(bytes, &two)};
+    const ipt_segment piece = {bytes, spaces_trace(bytes, SPACES, &two)};
     const ipt_trace trace = {&piece, 1, 0, 0};
     loop_init(&kept, 0, 0, 64);
     kept.config.read = spaces_read;
@@ -2977,9 +3008,119 @@ TEST(R5_memo_is_emptied_in_parts)
         CHECK_EQ(hand_slot(ip, ip + 2), 3 * (SPACES / 2 + 1) % 256);
         CHECK_EQ(hand_slot(ip + 1, ip + 3), 3 * (SPACES / 2) % 256);
     }
-    CHECK(kept.decoder.hits + kept.decoder.misses > 3 * SPACES - 20);
+    /* one leg is walked where the numbers begin anew */
+    CHECK_EQ(kept.decoder.hits + kept.decoder.misses, 3 * SPACES - 1);
     free(bytes);
     free(many);
+}
+
+/* Learning costs the fuel of the instructions that it looks at: about as much
+ * as the walk. */
+TEST(fuel_of_what_is_learned)
+{
+    static uint8_t bytes[INPUT + 64];
+    uint64_t units[2] = {0}; /* without a memo, with one */
+    for (unsigned turn = 0; turn < 16; turn++) {
+        uint64_t left = 1000000;
+        seed = turn / 2 + 1;
+        write_program();
+        const size_t size = write_run(bytes, 0);
+        const ipt_segment piece = {bytes, size};
+        const ipt_trace trace = {&piece, 1, 0, 0};
+        loop_init(&kept, 0, 0, turn % 2 ? 4096 : 0);
+        kept.config.fuel = &left;
+        CHECK_EQ(ipt_cov_init(&kept.decoder, &kept.config, &kept.cov, &trace,
+                              &kept.cache), IPT_OK);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        units[turn % 2] += 1000000 - left;
+    }
+    CHECK(units[1] * 8 >= units[0] * 7);
+    CHECK(units[1] <= units[0]);
+}
+
+static const char ring_code[] = JCC0 JCC0 JCC0 JCC("\xf8") JMP_RAX;
+
+static int ring_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    return range_read(buffer, size, ip, 0x1000, ring_code,
+                      sizeof ring_code - 1);
+}
+
+/* So many legs of four bits `rounds` times, of which the last says whether
+ * it goes round; those before are `bits`, or at random if that is 0. */
+static void ring_trace(unsigned count, unsigned rounds, uint64_t bits)
+{
+    static const ipt_packet on[] = {ON}, tip = TIP(0x1000);
+    ipt_packet tnt = TNT(6, 0);
+    build_all(&b, on, LENGTH(on));
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t all = bits;
+        for (unsigned k = 0; !bits && k < 4 * rounds; k++)
+            all = all << 1 | (k % 4 == 3 ? k + 1 < 4 * rounds : dice(2));
+        for (unsigned left = 4 * rounds; left > 0; left -= tnt.u.tnt.count) {
+            tnt.u.tnt.count = (uint8_t) (left < 6 ? left : 6);
+            tnt.u.tnt.bits = all >> (left - tnt.u.tnt.count)
+                             & ((1u << tnt.u.tnt.count) - 1);
+            build_put(&b, &tnt);
+        }
+        if (!(all & 1)) build_put(&b, &tip);
+    }
+    memset(b.bytes + b.size, 0, 64); /* PAD: what is last is walked */
+}
+
+/* A memo that is full of legs that do not come again learns legs that do, in
+ * pieces: each once, or a few times if it is in the way of another. */
+TEST(noise)
+{
+    static const uint64_t bits[] = {0x9b5f7e, 0x9b5f7d};
+    for (unsigned turn = 0; turn < 4; turn++) {
+        uint64_t misses, hits;
+        seed = turn + 1;
+        ring_trace(200, 6, 0);
+        loop_init(&kept, 0, 0, 64);
+        kept.config.read = ring_read;
+        for (unsigned n = 0; n < 4; n++)
+            CHECK(loop_run(&kept, b.bytes, b.size + 64, n == 0));
+        CHECK(kept.decoder.misses > 100);
+        ring_trace(200, 6, bits[turn % 2]);
+        CHECK(loop_run(&kept, b.bytes, b.size + 64, 0));
+        misses = kept.decoder.misses;
+        hits = kept.decoder.hits;
+        if (turn % 2) { /* legs have no end, and are cut where they are full */
+            CHECK(misses < 60);
+            CHECK(hits + misses > 550); /* pieces: 600 are to be taken */
+        } else {
+            CHECK(misses < 20);
+        }
+        loop_init(&fresh, 0, 0, 0);
+        fresh.config.read = ring_read;
+        CHECK(loop_run(&fresh, b.bytes, b.size + 64, 1));
+        CHECK(loop_same(&kept, &fresh));
+    }
+}
+
+/* Memos have lines up to a number, and so has what is cleared of them. */
+TEST(largest_memo)
+{
+    static const uint32_t most = (uint32_t) 1 << 24;
+    static const uint32_t counts[][2] = {{4, 4}, {7, 4}, {100, 64},
+                                         {(1u << 23) + 1, 1u << 23},
+                                         {(1u << 24) - 1, 1u << 23},
+                                         {1u << 24, most}, {1u << 25, most}};
+    size_t bytes_set;
+    for (unsigned i = 0; i < LENGTH(counts); i++) {
+        bytes_set = 0;
+        cleared = &bytes_set;
+        only_count = 1;
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, counts[i][0]), IPT_OK);
+        only_count = 0;
+        cleared = NULL;
+        CHECK_EQ(bytes_set, sizeof memo
+                            + sizeof memo_lines[0] * (size_t) counts[i][1]);
+    }
 }
 
 /* ---- arguments ---- */
@@ -3090,6 +3231,10 @@ static const row shape_rows[] = {
      {ON, V3_LEG, V3_PSB(EXEC64, MNT(5)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
     {ROW "a branch in it", V3_CODE,
      {ON, V3_LEG, V3_PSB(EXEC64, TNT(1, 1)), V3_LEG, V3_END}, {{0}}, 0, 0, 0},
+    {ROW "off, again in another mode", /* where 48 is an instruction */
+     {CODE(0x1000, "\x48" JCC0 JCC0 JMP_RAX)},
+     {ON, V3_LEG, TNT(2, 1), PGD(0x5000), PSB, EXEC64, PSBEND, PSB, EXEC32,
+      PSBEND, PGE(0x1000), V3_LEG, PADS(60)}, {{0}}, 0, 0, 0},
 };
 
 TEST(V3_shapes_of_psb)
@@ -3304,6 +3449,36 @@ TEST(a_page_after_an_error)
     }
 }
 
+/* With a table of blocks, too, the memo learns once what a PSB+ in the middle
+ * of a block is, where the block has NOPs so far. */
+TEST(blocks_that_a_psb_cuts)
+{
+    static const chunk code[CODES_MAX] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
+    static const ipt_packet on[] = {ON}, some[] = {PSB, EXEC64, FUP(0x1001),
+                                                   PSBEND, TNT(1, 1),
+                                                   TIP(0x1000)};
+    const manner how = manner_of(WHOLE, TINY_CACHE, 0, 0);
+    edge_list again = {0};
+    ipt_cov_config cov = {0};
+    cov.bitmap = map;
+    cov.bitmap_size = MAP_MAX;
+    cov.memo = &memo;
+    cov.seen = &seen;
+    for (unsigned turns = 2; turns < 20; turns += 17) {
+        build_all(&b, on, LENGTH(on));
+        for (unsigned i = 0; i < turns; i++)
+            for (unsigned k = 0; k < LENGTH(some); k++) build_put(&b, &some[k]);
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, MEMO_LINES), IPT_OK);
+        CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+        for (unsigned n = 0; n < 2; n++) {
+            cov_decode(&how, code, 0, &cov, &again);
+            CHECK_EQ(again.errors, 0);
+            CHECK(decoders[which].misses < 5);
+        }
+        CHECK_EQ(seen.count, 2);
+    }
+}
+
 /* A trigger that counts instructions from the IP of a PSB+ in the middle of a
  * block: the branch comes before the sixth. Whoever begins the block again
  * counts too few. */
@@ -3367,6 +3542,7 @@ int main(void)
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
     RUN(mutants_psb_that_says_nothing_new);
+    RUN(mutants_bits_while_off);
     RUN(mutants_event_of_the_branch_before);
     RUN(mutants_bits_of_a_line);
     RUN(mutants_tnt_without_bits);
@@ -3376,6 +3552,9 @@ int main(void)
     RUN(mutants_memo_made_anew);
     RUN(fuel_of_what_is_known);
     RUN(spaces_are_asked_once);
+    RUN(fuel_of_what_is_learned);
+    RUN(noise);
+    RUN(largest_memo);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);
     RUN(mutants_gap_forgets_the_space);
@@ -3392,5 +3571,6 @@ int main(void)
     RUN(full_psb);
     RUN(a_page_after_an_error);
     RUN(what_follows_a_psb);
+    RUN(blocks_that_a_psb_cuts);
     return test_report();
 }
