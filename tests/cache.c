@@ -2622,15 +2622,13 @@ TEST(runs_of_one_place)
     }
 }
 
-/* Bytes that were read last in the space with the first number, by a decoder
- * that is still there, are not those of the space that gets it when numbers
- * begin anew. */
-TEST(numbers_begin_anew_after_a_read)
+/* A decoder is in the space with the first number, and all others are given to
+ * other spaces. */
+static void all_numbers(void)
 {
-    enum { NUMBERS = 16383 };
     ipt_asid asid = {0, IPT_ASID_UNKNOWN, 0};
-    uint8_t got[64];
     ipt_insn insn;
+    uint8_t byte;
 
     fresh();
     PUT(nops(0x8000, 0x1000, 256), 0x10fe, "\xff\xe0");
@@ -2645,18 +2643,46 @@ TEST(numbers_begin_anew_after_a_read)
     start(&cache);
     CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
     CHECK_EQ(insn.ip, 0x1000);
-    for (uint64_t i = 1; i < NUMBERS; i++) {
+    for (uint64_t i = 1; i < 16383; i++) {
         asid.cr3 = (0x10000 + i) << 12;
-        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64,
-                                0x1000, got, 1), IPT_OK);
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1000,
+                                &byte, 1), IPT_OK);
     }
-    do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
-    while (insn.ip < 0x1020); /* whose bytes are read now */
-    asid.cr3 = 0x9000;
+}
+
+/* Bytes from 1020 on of the space that gets the first number when numbers begin
+ * anew. */
+static void anew(void)
+{
+    const ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 0};
+    uint8_t got[64];
+
     while (ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1020, got,
                           sizeof got) == IPT_BUDGET)
         ;
     for (unsigned i = 0; i < sizeof got; i++) CHECK_EQ(got[i], 2);
+}
+
+/* Neither are bytes that the decoder read last taken for those of that space,
+ * nor is the decoder given any of them. */
+TEST(numbers_begin_anew_after_a_read)
+{
+    ipt_insn insn;
+
+    all_numbers();
+    do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+    while (insn.ip < 0x1020); /* whose bytes are read now */
+    anew();
+    for (unsigned forget = 0; forget < 2; forget++) {
+        all_numbers();
+        if (forget) /* of which a memo may know something */
+            CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x7000, 1), IPT_OK);
+        anew();
+        do {
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+            CHECK_EQ(insn.size, insn.kind == IPT_INSN_OTHER ? 1 : 2);
+        } while (insn.ip < 0x10fe);
+    }
 }
 
 /* A byte that was read last is read again when it is forgotten. */
