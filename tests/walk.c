@@ -124,6 +124,50 @@ TEST(many_events)
     CHECK_EQ(ipt_blk_event(d, &event), IPT_END);
 }
 
+/* At 1000 a JMP RAX, from 2000 on NOPs. */
+static int read_nops(uint8_t *to, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    static const uint8_t jmp[] = {0xff, 0xe0};
+    static uint8_t some[600];
+
+    (void)asid, (void)context;
+    memset(some, 0x90, sizeof(some));
+    return ip < 0x2000 ? range_read(to, size, ip, 0x1000, jmp, sizeof(jmp))
+                       : range_read(to, size, ip, 0x2000, some, sizeof(some));
+}
+
+/* With erratum BDM64 a transaction's abort is looked for after 255 instructions
+ * and less from the target of the branch before it. If it is further away, that
+ * target was wrong: flow was where the abort is. */
+TEST(bdm64_looks_so_far)
+{
+    static const ipt_config plain = {0};
+
+    for (unsigned n = 1; n < 300; n += n < 240 || n > 260 ? 31 : 1) {
+        const uint8_t trace[]
+            = {ON_, 0x99, 0x21, 0x3d, 0, 0x10, 0x2d, 0, 0x20, 0x99, 0x22,
+               0x3d, (uint8_t) n, (uint8_t) (0x20 + n / 256), 0x2d, 0, 0x10};
+        const ipt_segment segment = {trace, sizeof(trace)};
+        const ipt_trace whole = {&segment, 1, 0, 0};
+        static ipt_insn_decoder d;
+        ipt_config config = plain;
+        ipt_insn insn;
+        unsigned nops = 0;
+
+        config.read = read_nops;
+        config.errata = IPT_ERRATUM_BDM64;
+        CHECK(ipt_insn_init(&d, &config, &whole, NULL) >= 0);
+        int status = ipt_insn_sync_forward(&d);
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            status = ipt_insn_next(&d, &insn);
+            if (status >= 0 && insn.ip >= 0x2000) nops++;
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(nops, n < 256 ? n : 0);
+    }
+}
+
 TEST(loops)
 {
     ipt_loop_ loop;
@@ -254,6 +298,7 @@ int main(void)
     RUN(loops);
     RUN(loops_are_found);
     RUN(many_events);
+    RUN(bdm64_looks_so_far);
     RUN(set_asid_is_a_guest);
     RUN(ends_of_a_filter);
     RUN(calls);
