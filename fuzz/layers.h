@@ -494,8 +494,10 @@ static inline int fuzz_pull(fuzz_run *run, int status,
     }
     if (!run->quiet && !run->stop) {
         FUZZ_CHECK(run, again == IPT_END || again == IPT_ERR_NOSYNC);
-        /* a held block comes although a search since then has failed */
-        FUZZ_CHECK(run, again == IPT_END || status == again || status >= 0);
+        /* a held block comes, or waits for its page, although a search since
+         * then has failed */
+        FUZZ_CHECK(run, again == IPT_END || status == again || status >= 0
+                            || status == IPT_NEED_PAGE);
         FUZZ_CHECK(run, fuzz_untouched(&event, sizeof(event)));
         FUZZ_CHECK(run, status == IPT_EVENT_FIRST || n == 1
                             || (status >= 0 && status & IPT_EVENT_PENDING));
