@@ -104,8 +104,7 @@ static int is_plain(uint8_t type)
 /* What was decoded is encoded to bytes that decode to the same, and which are
  * those that were there if there is one way to write it. */
 void prove_pkt_again(void) /* given ipti_pkt_run, unwindset
-    ipti_put_bytes.0:9,ipti_store_cyc.0:10,ipti_shape_cyc.0:10,ipti_load_cyc.0:10
-    */
+    ipti_put_bytes.0:9,ipti_store_cyc.0:10,ipti_load_cyc.0:10 */
 {
     proof_place place;
     ipt_packet packet;
