@@ -2685,6 +2685,34 @@ TEST(numbers_begin_anew_after_a_read)
     }
 }
 
+static uint64_t one_for_all(const ipt_asid *asid, void *context)
+{
+    (void) asid, (void) context;
+    return 5;
+}
+
+/* What config.space says is all that counts: a guest, or another VMCS, has the
+ * code that was read for another one. */
+TEST(bytes_of_one_space)
+{
+    static const ipt_asid asids[]
+        = {{0x8000, IPT_ASID_UNKNOWN, 0}, {0x9000, IPT_ASID_UNKNOWN, 0},
+           {0x8000, IPT_ASID_UNKNOWN, 1}, {0x8000, 0x7000, 1}};
+    uint8_t got[4];
+
+    fresh();
+    nops(ANY, 0x1000, 64);
+    config.read = area_read;
+    config.space = one_for_all;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+    for (unsigned i = 0; i < LENGTH(asids); i++) {
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asids[i], IPT_MODE_64, 0x1010,
+                                got, sizeof got), IPT_OK);
+        CHECK(!memcmp(got, "\x90\x90\x90\x90", sizeof got));
+        CHECK_EQ(reads, 1);
+    }
+}
+
 /* A byte that was read last is read again when it is forgotten. */
 TEST(bytes_that_change)
 {
@@ -2708,6 +2736,7 @@ int main(void)
 {
     RUN(fuel_of_a_range);
     RUN(bytes_that_change);
+    RUN(bytes_of_one_space);
     RUN(runs_of_one_place);
     RUN(numbers_begin_anew_after_a_read);
     RUN(runs_up_to_the_end_of_a_page);
