@@ -109,6 +109,24 @@ static void check_same_evt(void)
         CHECK(same_record(&quick.pending[any], &slow.pending[any]));
 }
 
+/* The bytes that a packet of this size has, of which the type is known. */
+static void check_size(uint64_t size)
+{
+    const unsigned i = nondet_u8();
+
+    if (at.packet == IPT_PKT_MTC) {
+        CHECK(bytes.at[0] == IPTI_FIRST_MTC);
+        CHECK(size == IPTI_SIZE_MTC);
+    } else if (at.packet == IPT_PKT_CYC) {
+        CHECK(size == (bytes.at[0] & 4 ? 2 : 1));
+    } else {
+        CHECK(size < IPTI_WINDOW);
+        CHECK(bytes.at[size] != IPTI_PAD);
+        if (i < size)
+            CHECK(bytes.at[i] == IPTI_PAD);
+    }
+}
+
 /* One packet: in the segment, one of the three kinds, and [evt] is as
  * ipti_evt_packet leaves it. */
 void prove_clock_step(void) /* unwind 9, given ipti_cur_quick ipti_cur_at
@@ -145,6 +163,7 @@ void prove_clock_step(void) /* unwind 9, given ipti_cur_quick ipti_cur_at
         CHECK(at.offset > from);
         CHECK(at.offset - trace.offset <= segment.size);
         CHECK(at.packet_offset == from);
+        check_size(at.offset - from);
         CHECK(at.packet == IPT_PKT_PAD || at.packet == IPT_PKT_MTC
               || at.packet == IPT_PKT_CYC);
         CHECK((at.packet != IPT_PKT_PAD) == (ticks == 1));
