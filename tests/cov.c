@@ -115,7 +115,8 @@ static void cov_decode(const manner *how, const chunk *code, uint32_t flags,
 static int ends_same(const ipt_where *x, const ipt_where *y)
 {
     return x->offset == y->offset && x->sync == y->sync
-           && x->release == y->release
+           && x->release == y->release && x->resyncs == y->resyncs
+           && x->skip_from == y->skip_from && x->skip_to == y->skip_to
            && ((x->valid ^ y->valid) & ~(unsigned) IPT_AT_TSC) == 0
            && (x->ip == y->ip || !(x->valid & IPT_AT_IP))
            && x->asid.cr3 == y->asid.cr3 && x->asid.vmcs == y->asid.vmcs
