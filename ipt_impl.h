@@ -10296,20 +10296,19 @@ static inline int ipti_cov_is_other(const uint8_t *p)
                                 || *p == IPTI_FIRST_TSC;
 }
 
-/* Collect bits from packets of both kinds, up to `full` or to another
+/* Collect bits from packets of both kinds, up to a full leg or to another
  * packet. */
-static IPTI_APART const uint8_t *ipti_cov_bits(const uint8_t *p,
-                                               const uint8_t *end,
-                                               uint64_t full, uint64_t *tnt)
+static IPTI_APART const uint8_t *
+ipti_cov_bits(const uint8_t *p, const uint8_t *end, uint64_t *tnt)
 {
     const uint8_t *next = p;
 
     do {
-        p = ipti_cov_scan(next, end, full, tnt);
+        p = ipti_cov_scan(next, end, IPTI_COV_FULL, tnt);
         next = p;
-        if (p < end && *tnt < full && ipti_cov_is_other(p))
+        if (p < end && *tnt < IPTI_COV_FULL && ipti_cov_is_other(p))
             next = ipti_cov_other(p, tnt);
-    } while (next != p && *tnt < full);
+    } while (next != p && *tnt < IPTI_COV_FULL);
     return next;
 }
 
@@ -10579,7 +10578,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
                       || *tnt >= IPTI_COV_FULL)) {
         if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
             more = *tnt;
-            next = ipti_cov_bits(next, end, IPTI_COV_FULL, &more);
+            next = ipti_cov_bits(next, end, &more);
             *tnt = more;
         }
         if (*tnt >= IPTI_COV_FULL)
@@ -10656,7 +10655,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->tnt = leg->held;
     }
     ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
-    leg->next = ipti_cov_bits(leg->p, leg->end, IPTI_COV_FULL, &leg->tnt);
+    leg->next = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
     return leg->enabled ? ipti_cov_on(decoder, leg)
                         : ipti_cov_off(decoder, leg);
 }
@@ -10731,7 +10730,7 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     uint64_t before;
     unsigned used;
 
-    (void) ipti_cov_bits(p, leg->end, IPTI_COV_FULL, &tnt);
+    (void) ipti_cov_bits(p, leg->end, &tnt);
     used = ipti_top(tnt) - ipti_top(leg->tnt);
     tnt = leg->held;
     ipti_cov_stand(w);
