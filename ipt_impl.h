@@ -88,22 +88,22 @@
  *   was measured with callgrind on two traces of real programs (the larger one
  *   first): instructions without it, as a multiple of those with it.
  *
- *   ipti_pkt_quick                   packets of the common kinds    2.1   2.1
- *   ipti_evt_quick, _plain, _flow    events without the queue       4.0   4.0
- *   ipti_pkt_clock, ipti_evt_clock   events, two traces of MTC, CYC 2.7   2.0
+ *   ipti_pkt_quick                   packets of the common kinds    1.9   2.4
+ *   ipti_evt_quick, _plain, _flow    events without the queue       2.6   4.0
+ *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
  *   ipti_walk_flows, _whole, _leap,
- *     ipti_blk_more, _run            blocks by whole runs           2.8   2.8
+ *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
  *   ipti_walk_plain, ipti_blk_cond,
- *     _settle                        ... that end with a JCC        1.1   1.2
+ *     _settle                        ... that end with a JCC        1.3   1.1
  *   ipti_insn_enter, _load, _past,
- *     _last; code.simple, code.whole instructions in a run          4.0   3.3
- *   ipti_cache_follow; line.next_    blocks by links between runs   1.2   1.3
+ *     _last; code.simple, code.whole instructions in a run          3.7   4.1
+ *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
  *   ipti_x86_plain, _branch,
- *     ipti_run_plain                 coverage while code is cold    1.1   1.3
- *   ipti_cov_dash, _look             coverage while the memo holds  2.4   2.4
+ *     ipti_run_plain                 coverage while code is cold    1.1   1.1
+ *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
  *   ipti_cov_noise                   coverage of branches at random 1.6
- *   ipti_cov_psb, _state, _off, ...  coverage of a trace with a PSB
- *                                    every 162 bytes                3.6
+ *   ipti_cov_psb, _state, _off, ...  coverage with PSBs, and while
+ *                                    tracing is disabled            3.9   1.2
  *
  *   [cov] reads a PSB+ of its own for that reason: through [evt] each of its
  *   packets is a record in the queue, which keeps their order and place.
