@@ -1,0 +1,271 @@
+/* cache.c: lines of [cache], whatever they hold.
+ *
+ * The invariant stands once: is_line is what holds for a line. It is assumed of
+ * a line that is looked at, and shown of one that is written and of any other.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "proof.h"
+
+ipt_cache nondet_cache(void);
+ipt_cache_line nondet_line(void);
+ipt_window_ nondet_window(void);
+ipt_asid nondet_asid(void);
+
+enum { LINES = IPTI_GROUP };
+
+static ipt_cache cache;
+static ipt_cache_line lines[LINES];
+static uint32_t place; /* the line where a run is looked for first */
+static uint32_t other; /* the number of a line, whichever, ... */
+static ipt_cache_line was; /* ... and what it held before */
+
+/* What holds for a line: links lead to lines. */
+static int is_line(const ipt_cache_line *line)
+{
+    return line->next_[0] <= cache.last_ && line->next_[1] <= cache.last_;
+}
+
+/* Lines that name address spaces have no space in their key. */
+static int is_name(const ipt_cache_line *line)
+{
+    return line->key_ && line->key_ >> IPTI_MODE_BITS == 0;
+}
+
+/* Only the first two lines of a group are names. */
+static int is_placed(uint32_t i)
+{
+    return !is_name(&cache.lines_[i]) || i % IPTI_GROUP < 2;
+}
+
+/* The parts of a line by which it is found. */
+static int same(const ipt_cache_line *a, const ipt_cache_line *b)
+{
+    return a->ip_ == b->ip_ && a->target_ == b->target_ && a->key_ == b->key_
+           && a->size_ == b->size_;
+}
+
+/* A cache of one group; those that ipt_cache_init makes have eight or more.
+ * Nothing that is proved here leaves a group, and which one it is says a hash:
+ * prove_cache_first shows that it lies in a cache of any size. */
+static void any_cache(uint32_t first)
+{
+    cache = nondet_cache();
+    cache.last_ = LINES - 1;
+    cache.fuel = NULL;
+    cache.lines_ = lines;
+    for (place = 0; place < LINES; place++)
+        lines[place] = nondet_line();
+    place = first;
+    other = nondet_u32();
+    __CPROVER_assume(other <= cache.last_);
+    was = cache.lines_[other];
+    __CPROVER_assume(is_line(&was) && is_placed(other));
+}
+
+/* What is claimed of ipti_cache_first: a line in the cache, and in its group
+ * the one for these 4 bytes. */
+static int claim_first(uint64_t ip, uint32_t first)
+{
+    return first <= cache.last_
+           && first % IPTI_GROUP == (ip >> IPTI_SHIFT) % IPTI_GROUP;
+}
+
+uint32_t given_ipti_cache_first(const ipt_cache *c, uint16_t space, uint64_t ip)
+{
+    CHECK(c == &cache);
+    (void) space;
+    __CPROVER_assume(claim_first(ip, place));
+    return place;
+}
+
+/* In a cache of 64 lines, or of any power of two above; and where code is
+ * noted that leaves it. */
+void prove_cache_first(void)
+{
+    const unsigned bits = nondet_u8();
+    const uint64_t ip = nondet_u64();
+    const ipt_cache_line run = nondet_line();
+    uint32_t first;
+
+    __CPROVER_assume(bits >= 6 && bits <= 31);
+    cache.last_ = ((uint32_t) 1 << bits) - 1;
+    first = ipti_cache_first(&cache, nondet_u16(), ip);
+    CHECK(claim_first(ip, first));
+    CHECK((first ^ (IPTI_GROUP - 1)) <= cache.last_);
+    ipti_cache_lose(&cache, &run);
+    REACH(first == 0x7fffffff);
+    REACH(cache.last_ == 63);
+}
+
+/* A run is looked for: what is found is it. */
+static void find(uint32_t first)
+{
+    const uint16_t key = nondet_u16();
+    const uint64_t ip = nondet_u64();
+    uint32_t i;
+
+    any_cache(first);
+    __CPROVER_assume(key);
+    i = ipti_cache_find(&cache, key, ip);
+    if (i != UINT32_MAX) {
+        CHECK(i <= cache.last_);
+        CHECK(lines[i].key_ == key);
+        CHECK(lines[i].ip_ == ip);
+    }
+    REACH(i == LINES - 1 && first == 3);
+    REACH(i == UINT32_MAX);
+}
+
+void prove_cache_find(void) /* unwind 9, given ipti_cache_first */
+{
+    switch (nondet_u8()) { /* constants, so that other ways are left out */
+    case 0:
+        find(0);
+        break;
+    case 1:
+        find(1);
+        break;
+    case 2:
+        find(2);
+        break;
+    case 3:
+        find(3);
+        break;
+    case 4:
+        find(4);
+        break;
+    case 5:
+        find(5);
+        break;
+    case 6:
+        find(6);
+        break;
+    default:
+        find(7);
+        break;
+    }
+}
+
+void given_ipti_cache_lose(ipt_cache *c, const ipt_cache_line *line)
+{
+    CHECK(c == &cache);
+    CHECK(line->key_);
+}
+
+/* What cache_find proves. */
+uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
+{
+    const uint32_t i = nondet_u32();
+
+    CHECK(c == &cache);
+    __CPROVER_assume(i == UINT32_MAX
+                     || (i <= cache.last_ && ipti_line_is(&lines[i], key, ip)));
+    return i;
+}
+
+/* Links: one is followed, or a new one is set. */
+void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
+{
+    const uint32_t from = nondet_u32();
+    const unsigned way = nondet_u8() & 1;
+    const uint16_t key = nondet_u16();
+    const uint64_t ip = nondet_u64();
+    const ipt_cache_line *line;
+    uint32_t number = from;
+
+    any_cache(0);
+    __CPROVER_assume(other == (from & cache.last_));
+    line = ipti_cache_follow(&cache, &number, way, key, ip);
+    if (!line) {
+        CHECK(number == from);
+        line = ipti_cache_seek(&cache, &number, way, key, ip);
+        REACH(line && number != from);
+    }
+    if (line) {
+        CHECK(number <= cache.last_);
+        CHECK(line == &lines[number]);
+        CHECK(line->key_ == key);
+        CHECK(line->ip_ == ip);
+        CHECK(lines[other].next_[way] == number);
+    } else {
+        CHECK(number == from);
+    }
+    CHECK(is_line(&lines[other]));
+    CHECK(same(&lines[other], &was));
+    REACH(!line);
+    REACH(line && number == LINES - 1 && from > LINES);
+}
+
+/* Names of address spaces, of which one is kept where runs are. */
+void prove_cache_name(void) /* unwind 9, given ipti_cache_lose */
+{
+    const ipt_asid name = nondet_asid();
+    const uint16_t key = nondet_u16();
+    const uint64_t value = nondet_u64();
+    const ipt_cache_line *line;
+    uint32_t i;
+
+    any_cache(0);
+    __CPROVER_assume(key >= IPTI_ALIAS && key <= IPTI_BY_SPACE);
+    line = ipti_name_find(&cache, key, &name);
+    REACH(line);
+    if (line) {
+        CHECK(line - lines < 2);
+        return;
+    }
+    ipti_name_put(&cache, key, &name, value);
+    line = ipti_name_find(&cache, key, &name);
+    CHECK(line || key == IPTI_ALIAS);
+    if (line) {
+        i = (uint32_t) (line - lines);
+        CHECK(i < 2);
+        CHECK(ipti_name_value(line) == value);
+        CHECK(i == other || same(&lines[other], &was));
+        REACH(i == other && was.key_ > IPTI_BY_SPACE);
+        REACH(i == other && ipti_line_numbers(&was));
+    } else {
+        CHECK(same(&lines[other], &was));
+    }
+    CHECK(is_line(&lines[other]));
+    CHECK(is_placed(other));
+    REACH(!line);
+}
+
+/* Bytes of code: the line of a block, and what a window shows of it. */
+void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
+{
+    const uint16_t space = nondet_u16();
+    const uint8_t mode = nondet_u8() & IPTI_MODE_MAX;
+    const uint64_t ip = nondet_u64() & ~(uint64_t) (IPTI_BLOCK - 1);
+    const unsigned n = nondet_u8() % IPTI_BLOCK;
+    const ipt_window_ window = nondet_window();
+    ipt_cache_line *line;
+    ipt_cache_line before;
+    uint32_t i;
+
+    any_cache(0);
+    __CPROVER_assume(space && space <= IPTI_SPACE_MAX);
+    __CPROVER_assume(window.size <= IPTI_ASK);
+    line = ipti_bytes_line(&cache, space, mode, ip);
+    i = (uint32_t) (line - lines);
+    CHECK(i <= cache.last_);
+    CHECK(i >= 2);
+    CHECK(line->ip_ == ip);
+    CHECK(line->kind_ == mode);
+    CHECK(i == other || same(&lines[other], &was));
+    before = *line;
+    ipti_bytes_put(line, &window);
+    if (ip + n - window.ip < window.size) {
+        CHECK(line->target_ >> n & 1);
+        CHECK(line->sizes_[n] == window.bytes[ip + n - window.ip]);
+    } else {
+        CHECK(((line->target_ ^ before.target_) >> n & 1) == 0);
+        CHECK(line->sizes_[n] == before.sizes_[n]);
+    }
+    CHECK(is_line(&lines[other]));
+    CHECK(is_placed(other));
+    REACH(i == other && was.key_ && before.target_ == 0);
+    REACH(before.target_ == 1 && line->target_ == 3);
+    REACH(line->target_ >> 31 & 1 && window.ip > ip);
+}
