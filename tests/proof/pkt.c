@@ -276,6 +276,7 @@ void prove_pkt_psb(void)
     CHECK(used <= n);
     CHECK(run <= 18);
     CHECK(used == n || run >= IPTI_SIZE_PSB);
+    CHECK(ipti_psb_kept(run) <= ipti_psb_kept(before) + used);
     if (used >= IPTI_SIZE_PSB + 1 && i <= used - (IPTI_SIZE_PSB + 1))
         CHECK(!ends_psb(p + i)); /* none is passed */
     if (used >= 18 && i < ipti_psb_kept(run))
