@@ -5733,12 +5733,15 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
 
 /* ---- pages of which code is in use but in no line ---- */
 
-static uint64_t *ipti_cache_page(ipt_cache *cache, uint64_t ip, uint64_t *bit)
+/* The bit of the page of ip, after `set` is added to it. */
+static IPTI_APART int ipti_cache_page(ipt_cache *cache, uint64_t ip,
+                                           uint64_t set)
 {
     const uint64_t hash = ip / IPTI_PAGE * 0x9e3779b97f4a7c15u >> 54;
+    uint64_t *pages = &cache->pages_[hash / 64];
 
-    *bit = (uint64_t) 1 << hash % 64;
-    return &cache->pages_[hash / 64];
+    *pages |= set << hash % 64;
+    return (int) (*pages >> hash % 64 & 1);
 }
 
 /* The run is in no line, or will be in none, but decoders and memos may still
@@ -5747,12 +5750,9 @@ static void ipti_cache_lose(ipt_cache *cache, const ipt_cache_line *run)
 {
     const uint64_t last = ipti_wrap(run->key_ & IPTI_MODE_MAX,
                                     run->ip_ + run->size_ - 1);
-    uint64_t bit;
-    uint64_t *page = ipti_cache_page(cache, run->ip_, &bit);
 
-    *page |= bit;
-    page = ipti_cache_page(cache, last, &bit);
-    *page |= bit;
+    (void) ipti_cache_page(cache, run->ip_, 1);
+    (void) ipti_cache_page(cache, last, 1);
 }
 
 /* Any code may be in use that is in no line. */
@@ -5765,14 +5765,11 @@ static void ipti_cache_unsure(ipt_cache *cache)
 static int ipti_cache_lost(ipt_cache *cache, uint64_t ip, uint64_t size)
 {
     uint64_t pages = (ip % IPTI_PAGE + size - 1) / IPTI_PAGE;
-    uint64_t bit;
 
     if (size == 0 || size > 64 * IPTI_PAGE)
         return 1;
     do {
-        const uint64_t *page
-            = ipti_cache_page(cache, ip + pages * IPTI_PAGE, &bit);
-        if (*page & bit)
+        if (ipti_cache_page(cache, ip + pages * IPTI_PAGE, 0))
             return 1;
     } while (pages--);
     return 0;
@@ -5973,10 +5970,11 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
     if (config->space) { /* whom an invalidation means */
         cache->aliases_ = 1;
         line = ipti_name_find(cache, IPTI_ALIAS, asid);
-        if (line && ipti_name_value(line) != name.cr3)
-            line->key_ = 0;
-        if (!line || !line->key_)
+        if (!line || ipti_name_value(line) != name.cr3) {
+            if (line)
+                line->key_ = 0;
             ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
+        }
     }
 }
 
@@ -6207,19 +6205,29 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     return IPT_OK;
 }
 
-/* Empty the lines of a group that hold code of [ip, ip + size) (size 0: any) in
- * `space` (0: any). Returns whether there were some. */
-static int ipti_group_forget(ipt_cache_line *line, uint16_t space, uint64_t ip,
-                             uint64_t size)
+/* What is to be forgotten: in `spaces` spaces from `space` on, the runs that
+ * begin at from .. from + more, but not those that end in the first `before`
+ * bytes of that. */
+typedef struct ipti_area_ {
+    uint64_t from, more;
+    uint32_t space, spaces;
+    uint64_t before;
+} ipti_area_;
+
+/* Forget lines one after the other. Returns whether there were such. */
+static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
+                                       const ipti_area_ *area)
 {
-    const ipt_cache_line *const end = line + IPTI_GROUP;
+    const ipt_cache_line *const end = line + count;
+    const uint64_t from = area->from;
+    const uint64_t more = area->more;
     int some = 0;
 
     for (; line < end; line++) {
-        const uint16_t is = line->key_ >> IPTI_MODE_BITS;
-        if (is && (!space || is == space)
-            && (size == 0 || line->ip_ - ip < size
-                || ip - line->ip_ < line->size_)) {
+        const uint64_t pos = line->ip_ - from;
+        if (pos <= more
+            && (line->key_ >> IPTI_MODE_BITS) - area->space < area->spaces
+            && (pos >= area->before || pos + line->size_ > area->before)) {
             line->key_ = 0;
             some = 1;
         }
@@ -6227,35 +6235,43 @@ static int ipti_group_forget(ipt_cache_line *line, uint16_t space, uint64_t ip,
     return some;
 }
 
-/* Forget it so in all groups or, where those are fewer, in those that can hold
- * such code in the spaces from `space` to `last`. It goes on from sweep_. */
-static int ipti_cache_sweep(ipt_cache *cache, uint16_t space, uint16_t last,
-                            uint64_t ip, uint64_t size)
+/* Forget it in all groups or, where those are fewer, in those that can hold
+ * such code. It goes on from sweep_. some: there may be such in no line. */
+static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
+                            int some)
 {
     const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
-    const uint32_t spaces = last + 1u - space;
-    const uint64_t blocks
-        = size / IPTI_BLOCK + IPTI_RUN_BYTES / IPTI_BLOCK + 2;
-    const int few = size && blocks < groups && blocks * spaces < groups;
-    const uint32_t all = few ? (uint32_t) blocks * spaces : groups;
-    const uint16_t only = space == last ? space : 0;
-    int some = 0;
-    uint32_t i;
+    const uint64_t blocks = (area->more + 1) / IPTI_BLOCK + 2;
+    uint32_t each = groups; /* in a space, or in all */
+    uint32_t all = groups;
+    uint32_t n = 1; /* groups one after the other */
 
-    for (; cache->sweep_ < all; cache->sweep_++) {
-        if (cache->fuel && cache->sweep_ % (IPTI_SWEEP / IPTI_GROUP) == 0) {
-            if (*cache->fuel == 0)
-                break;
-            --*cache->fuel;
+    if (area->before && blocks < groups
+        && blocks * area->spaces < groups) {
+        each = (uint32_t) blocks;
+        all = each * area->spaces;
+    }
+    while (n && cache->sweep_ < all) {
+        const uint32_t block = cache->sweep_ % each;
+        const uint64_t at = area->from + (uint64_t) IPTI_BLOCK * block;
+        const uint32_t space = area->space + cache->sweep_ / each;
+        uint32_t i = block;
+        if (each < groups)
+            i = ipti_cache_first(cache, (uint16_t) space, at) / IPTI_GROUP;
+        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_BLOCK + 1;
+        if (n > each - block)
+            n = each - block;
+        if (n > groups - i)
+            n = groups - i;
+        if (cache->fuel) {
+            const uint32_t paid = cache->sweep_ % 2;
+            if (*cache->fuel < (n + 1 - paid) / 2)
+                n = 2 * (uint32_t) *cache->fuel + paid;
+            *cache->fuel -= (n + 1 - paid) / 2;
         }
-        i = cache->sweep_ * IPTI_GROUP;
-        if (few)
-            i = ipti_cache_first(
-                    cache, (uint16_t) (space + cache->sweep_ % spaces),
-                    ip - IPTI_RUN_BYTES
-                        + (uint64_t) IPTI_BLOCK * (cache->sweep_ / spaces))
-                & ~(IPTI_GROUP - 1u);
-        some |= ipti_group_forget(&cache->lines_[i], only, ip, size);
+        cache->sweep_ += n;
+        some |= ipti_lines_forget(&cache->lines_[i * IPTI_GROUP],
+                                  n * IPTI_GROUP, area);
     }
     if (some)
         ipti_cache_change(cache);
@@ -6269,23 +6285,31 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size)
 {
     ipt_cache_line *known;
-    uint16_t first = 1;
-    uint16_t last;
+    ipti_area_ area;
 
     if (IPTI_BAD_SELF(cache))
         return IPTI_SELF_ERROR(cache);
-    last = cache->next_id_;
+    area.from = ip - IPTI_RUN_BYTES;
+    area.more = size - 1 + IPTI_RUN_BYTES;
+    area.before = IPTI_RUN_BYTES;
+    if (area.more < IPTI_RUN_BYTES) { /* all */
+        area.more = UINT64_MAX;
+        area.before = 0;
+    }
+    area.space = 1;
+    area.spaces = cache->next_id_;
     cache->window_.size = 0;
     known = asid ? ipti_cache_known(cache, asid) : NULL;
-    if (known) /* else forget in all */
-        first = last = (uint16_t) ipti_name_value(known);
-    if (ipti_cache_lost(cache, ip, size))
-        ipti_cache_change(cache);
+    if (known) { /* else forget in all */
+        area.space = (uint16_t) ipti_name_value(known);
+        area.spaces = 1;
+    }
     if (known && size == 0) {
         known->key_ = 0; /* no line with its number is found any more */
+        ipti_cache_change(cache);
         return IPT_OK;
     }
-    return ipti_cache_sweep(cache, first, last, ip, size);
+    return ipti_cache_sweep(cache, &area, ipti_cache_lost(cache, ip, size));
 }
 
 /* ==========================================================================

@@ -843,6 +843,7 @@ TEST(invalidate_ranges)
         {0x2000, UINT64_MAX - 0x1000, 0},
         {0x2000, UINT64_MAX - 0xfff, 0},
         {0x2000, UINT64_MAX - 0xffe, 1},
+        {0x1380, UINT64_MAX - 0x3f, 4}, /* all but 64 bytes after the last */
         {0, 0, 4},
         {0x5555, 0, 4}, /* size 0: all of the space */
     };
