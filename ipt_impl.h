@@ -5735,7 +5735,7 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
 
 /* The bit of the page of ip, after `set` is added to it. */
 static IPTI_APART int ipti_cache_page(ipt_cache *cache, uint64_t ip,
-                                           uint64_t set)
+                                      uint64_t set)
 {
     const uint64_t hash = ip / IPTI_PAGE * 0x9e3779b97f4a7c15u >> 54;
     uint64_t *pages = &cache->pages_[hash / 64];

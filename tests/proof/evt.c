@@ -1,9 +1,9 @@
 /* evt.c: the step of [evt]: packets, in any state that the invariant allows, in
  * the phases that hold nothing back, where at most WAITING records wait.
  *
- * The invariant stands once, in is_evt. These packets keep it, unless they leave
- * an error: then events are handed out until that comes, and only a function
- * that synchronises goes on.
+ * The invariant stands once, in is_evt. These packets keep it, unless they
+ * leave an error: then events are handed out until that comes, and only a
+ * function that synchronises goes on.
  *
  * SPDX-License-Identifier: MIT
  */
