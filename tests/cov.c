@@ -3529,6 +3529,7 @@ int main(void)
     RUN(memo_fills_up);
 #ifndef OTHER_LEGS /* of cov.sh: they are cut elsewhere */
     RUN(pieces_are_counted);
+    RUN(noise);
 #endif
     RUN(largest_bitmap);
     RUN(memo_saves_reading);
@@ -3554,7 +3555,6 @@ int main(void)
     RUN(fuel_of_what_is_known);
     RUN(spaces_are_asked_once);
     RUN(fuel_of_what_is_learned);
-    RUN(noise);
     RUN(largest_memo);
     RUN(mutants_code_changes_in_a_run);
     RUN(mutants_numbers_begin_anew);

@@ -114,8 +114,10 @@ while read -r _ edit; do
         bad "the plant changes nothing: $edit"
     elif grep -q '^VERIFICATION FAILED' "$out/plant.log"; then
         good "notices $edit"
-    else
+    elif grep -q '^VERIFICATION SUCCESSFUL' "$out/plant.log"; then
         bad "does not notice $edit"
+    else
+        bad "no verdict in ${CBMC_SECONDS:-3600} s or 8 GB on $edit"
     fi
 done <"$out/plants"
 [ "$(wc -l <"$out/plants")" -ge 2 ] || bad "fewer than two plants"
