@@ -8005,7 +8005,7 @@ static inline uint8_t ipti_walk_going(const ipt_walk_ *w)
 /* A call succeeds: is there nothing to be looked at but flow? */
 static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
 {
-    const int calm = !w->marks.lead && !w->out.count && !ipti_out_parts(&w->out)
+    const int calm = !w->marks.lead && !w->out.count && !w->out.parts
                      && !w->item.unsettled && !w->next.has_event
                      && !w->code.count && !w->not_plain;
 
