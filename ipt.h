@@ -467,7 +467,7 @@ typedef struct ipt_config {
      * always given. What an event says is applied all the same: to flow, to
      * modes and address spaces, to time. It does not count as dropped. Blocks
      * end where it leads flow elsewhere, or to another mode, address space or
-     * transaction; else they go on where it stands. 0: all are given. */
+     * transaction. Other unwanted events end no block. 0: all are given. */
     uint32_t unwanted;
 
     /* What time is worked out from. Without these time is coarser, and nothing
@@ -1334,7 +1334,8 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 /* Instructions that executed one after the other. A block ends
  *   - after each instruction that needs trace to go on: conditional, indirect
  *     and far branches, returns
- *   - at each event; of those that config.unwanted has, where it says
+ *   - at each event. One that config.unwanted has ends a block only if it
+ *     leads flow elsewhere, or to another mode, address space or transaction
  *   - after an instruction in two mappings, and where config.section changes
  *   - after 65535 instructions
  *   - with IPT_CONFIG_END_ON_CALL and _JUMP after direct calls and jumps.
@@ -1913,8 +1914,8 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
  *   a branch, taken or not            ipt_gen_branch
  *   ... to where nothing is traced:   DISABLED instead of it. To another ring
  *   ring, address space, filter       or CR3: IPT_EVENT_NO_TO; out of an
- *                                     address filter: u.branch.to. The same
- *                                     for flow that leaves it without a branch
+ *                                     address filter: u.branch.to. Flow
+ *                                     may also leave it without a branch
  *   ... from there                    ENABLED, ip: the first traced again
  *   an interrupt, fault, VM exit      ASYNC_BRANCH, ip: what did not execute,
  *                                     u.branch.to: the handler
@@ -2574,8 +2575,8 @@ typedef struct ipt_place_ {
 typedef struct ipt_out_ {
     ipt_event events[IPT_REACHED_MAX_];
     uint8_t count;
-    uint8_t waiting; /* they are to be pulled */
-    uint8_t parts;   /* one that nobody wants ends the block in progress */
+    uint8_t waiting;    /* they are to be pulled */
+    uint8_t ends_block; /* one that nobody wants ends the block in progress */
 } ipt_out_;
 
 /* The instruction or the block in progress. */

@@ -5334,7 +5334,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_SHIFT 2      /* ... each of them for code of 1 << 2 bytes */
 #define IPTI_BLOCK (IPTI_GROUP << IPTI_SHIFT)
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
-#define IPTI_SWEEP 16     /* lines that one unit of fuel empties */
+#define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
@@ -5733,7 +5733,7 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
 
 /* ---- pages of which code is in use but in no line ---- */
 
-/* The bit of the page of ip, after `set` is added to it. */
+/* Is the bit of ip's page set? If `set` is 1, it is set first. */
 static IPTI_APART int ipti_cache_page(ipt_cache *cache, uint64_t ip,
                                       uint64_t set)
 {
@@ -6205,16 +6205,17 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     return IPT_OK;
 }
 
-/* What is to be forgotten: in `spaces` spaces from `space` on, the runs that
- * begin at from .. from + more, but not those that end in the first `before`
- * bytes of that. */
+/* What is to be forgotten, in `spaces` spaces from number `space` on: the runs
+ * that begin in from .. from + more and end after the first `before` bytes of
+ * that. */
 typedef struct ipti_area_ {
     uint64_t from, more;
     uint32_t space, spaces;
     uint64_t before;
 } ipti_area_;
 
-/* Forget lines one after the other. Returns whether there were such. */
+/* Forget the lines of the area, among `count` that follow each other. Returns 1
+ * if there were some. */
 static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
                                        const ipti_area_ *area)
 {
@@ -6235,8 +6236,9 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
     return some;
 }
 
-/* Forget it in all groups or, where those are fewer, in those that can hold
- * such code. It goes on from sweep_. some: there may be such in no line. */
+/* Forget the area in all groups or, if they are fewer, in those that can hold
+ * its code. Goes on from group sweep_. A unit of fuel pays for two groups, so
+ * that an odd one is paid. some: there may be such code in no line. */
 static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
                             int some)
 {
@@ -6244,7 +6246,7 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
     const uint64_t blocks = (area->more + 1) / IPTI_BLOCK + 2;
     uint32_t each = groups; /* in a space, or in all */
     uint32_t all = groups;
-    uint32_t n = 1; /* groups one after the other */
+    uint32_t n = 1; /* groups that follow each other */
 
     if (area->before && blocks < groups
         && blocks * area->spaces < groups) {
@@ -6551,14 +6553,14 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           simple is below count. whole: count is the run's, and when it was
  *           set no event was at hand
  *   tally   counted <= code.index, if code is at hand
- *   out     waiting: count is not 0, and what follows is settled. parts: there
- *           are events that nobody wants
+ *   out     waiting: count is not 0, and what follows is settled. ends_block:
+ *           config.unwanted is not 0
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing in out that waits or parts, no event, no code at hand, no
- *           mark for the next instruction, nothing unsettled; not_plain is 0,
- *           there is a cache
+ *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
+ *           for the next instruction, nothing unsettled; not_plain is 0, there
+ *           is a cache
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
@@ -6589,7 +6591,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_whole
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_begin_block
  *           ipti_out_wait ipti_walk_pull
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
@@ -6851,14 +6853,15 @@ static inline void ipti_out_drop(ipt_out_ *out)
     out->waiting = 0;
 }
 
-#define IPTI_EVENTS_PART (((2u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
+#define IPTI_EVENTS_END_BLOCK (((2u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
 
-/* Does what the event says part instructions of a block: flow is elsewhere, in
- * another mode, address space or transaction? A PSB+ repeats what is so. */
-static inline int ipti_event_parts(const ipt_event *event)
+/* Does a block end at the event, even if nobody wants it? It does where flow is
+ * elsewhere after it, or in another mode, address space or transaction. A PSB+
+ * changes nothing. */
+static inline int ipti_event_ends_block(const ipt_event *event)
 {
     return !(event->flags & IPT_EVENT_STATUS)
-           && ipti_evt_in(IPTI_EVENTS_PART, event->type);
+           && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type);
 }
 
 /* Drop the events that the user does not want. */
@@ -6871,14 +6874,14 @@ static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
     for (i = 0; i < count; i++)
         if (!ipti_evt_unwanted(config, out->events[i].type))
             out->events[out->count++] = out->events[i];
-        else if (ipti_event_parts(&out->events[i]))
-            out->parts = 1;
+        else if (ipti_event_ends_block(&out->events[i]))
+            out->ends_block = 1;
 }
 
-/* A block begins: events before it do not end it. */
-static inline void ipti_out_whole(ipt_out_ *out)
+/* A block begins. Events before it do not end it. */
+static inline void ipti_out_begin_block(ipt_out_ *out)
 {
-    out->parts = 0;
+    out->ends_block = 0;
 }
 
 /* If events were reached, the user may pull them now. Until now they said what
@@ -6891,9 +6894,9 @@ static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
 }
 
 /* Does a block in progress end here? */
-static inline int ipti_out_parts(const ipt_out_ *out)
+static inline int ipti_out_ends_block(const ipt_out_ *out)
 {
-    return out->waiting || out->parts;
+    return out->waiting || out->ends_block;
 }
 
 static inline void ipti_item_full(ipt_item_ *item, int full)
@@ -8005,7 +8008,7 @@ static inline uint8_t ipti_walk_going(const ipt_walk_ *w)
 /* A call succeeds: is there nothing to be looked at but flow? */
 static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
 {
-    const int calm = !w->marks.lead && !w->out.count && !w->out.parts
+    const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
                      && !w->item.unsettled && !w->next.has_event
                      && !w->code.count && !w->not_plain;
 
@@ -8706,25 +8709,25 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     while (!w->item.full) {
         if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0 && !(ipti_out_parts(&w->out) && block->count)) {
+        if (status >= 0 && !(ipti_out_ends_block(&w->out) && block->count)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
             w->item.from = UINT64_MAX;
             if (block->count == 0) {
-                ipti_out_whole(&w->out);
+                ipti_out_begin_block(&w->out);
                 block->ip = w->flow.ip;
                 block->mode = w->mode.now;
                 block->flags = w->mode.speculative;
             }
-            status = w->out.parts ? IPT_OK : ipti_blk_part(decoder);
+            status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
             if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
                 continue;
         }
         if (status < 0)
             return status;
         ipti_item_full(&w->item,
-                       w->item.full || ipti_out_parts(&w->out)
+                       w->item.full || ipti_out_ends_block(&w->out)
                            || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }

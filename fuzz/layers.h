@@ -779,7 +779,7 @@ static inline int fuzz_insn_next(fuzz_run *run)
         item.offset = insn.offset;
         item.ip = insn.ip;
         item.flags = insn.flags;
-        if (!fuzz_whole(run->c)) /* where reads begin says what is torn */
+        if (fuzz_tears(run->c))
             item.flags &= (uint16_t) ~IPT_FLOW_TRUNCATED;
         item.status = status & IPT_UNPROVEN;
         item.kind = insn.kind;

@@ -248,6 +248,13 @@ static inline int fuzz_whole(const fuzz_case *c)
     return fuzz_reads(c) != FUZZ_BYTE && fuzz_reads(c) != FUZZ_SHORT;
 }
 
+/* Does where reads begin say which instructions are torn? With a byte each, all
+ * of two bytes and more are. */
+static inline int fuzz_tears(const fuzz_case *c)
+{
+    return fuzz_reads(c) == FUZZ_SHORT;
+}
+
 /* ---- the log of a run ---- */
 
 enum { /* fuzz_item.what */

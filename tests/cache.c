@@ -2664,8 +2664,8 @@ static void anew(void)
     for (unsigned i = 0; i < sizeof got; i++) CHECK_EQ(got[i], 2);
 }
 
-/* Neither are bytes that the decoder read last taken for those of that space,
- * nor is the decoder given any of them. */
+/* Bytes that the decoder read last are not taken for those of that space, and
+ * the decoder gets none of that space's. */
 TEST(numbers_begin_anew_after_a_read)
 {
     ipt_insn insn;

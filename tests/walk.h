@@ -47,7 +47,7 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (w->probe.count > IPTI_PROBE) return "probe: too far";
     if (w->calls.count > IPT_RETURN_STACK_ || w->calls.top >= IPT_RETURN_STACK_)
         return "calls: out of range";
-    if (out->parts && !w->cur.config->unwanted) return "out: nothing parts";
+    if (out->ends_block && !w->cur.config->unwanted) return "out: nothing ends a block";
     if (w->calm && (!ipti_walk_calm(w) || !w->cache))
         return "calm: there is more than flow";
     return NULL;
