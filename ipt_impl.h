@@ -101,7 +101,7 @@
  *   ipti_x86_plain, _branch,
  *     ipti_run_plain                 coverage while code is cold    1.1   1.1
  *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
- *   ipti_cov_noise                   coverage of branches at random 1.6
+ *   ipti_cov_noise                   coverage of branches at random 1.7
  *   ipti_cov_psb, _state, _off, ...  coverage with PSBs, and while
  *                                    tracing is disabled            3.9   1.2
  *
