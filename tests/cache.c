@@ -2577,6 +2577,120 @@ TEST(runs_up_to_the_end_of_a_page)
     }
 }
 
+/* What ipt_cache_code costs: a unit for the call, one for 16 bytes, and one for
+ * each callback. */
+TEST(fuel_of_bytes)
+{
+    const ipt_asid asid = {0x8000, IPT_ASID_UNKNOWN, 0};
+    uint8_t got[80];
+    uint64_t units;
+
+    fresh();
+    nops(ANY, 0x1000, 128);
+    config.read = area_read;
+    config.fuel = &units;
+    CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+    for (size_t size = 0; size <= sizeof got; size++)
+        for (unsigned known = 0; known < 2; known++) {
+            reads = 0;
+            units = 1000;
+            CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x1000,
+                                    got, size), IPT_OK);
+            CHECK_EQ(1000 - units, 1 + size / 16 + reads);
+            if (known) CHECK_EQ(reads, 0);
+        }
+}
+
+/* What a memo knows of code is forgotten with it, whatever is in its line by
+ * then: bytes of other code, or the name of an address space. */
+TEST(code_out_of_its_line)
+{
+    static ipt_cov_line memo_lines[256];
+    static uint8_t map[64];
+    static ipt_cov_decoder decoder;
+
+    for (unsigned k = 0; k < 256; k++) {
+        const uint64_t ip = 0x1080 + k / 4 % 8 * 4;
+        const unsigned how = k % 4; /* bits: bytes, names */
+        ipt_asid asid = {0x8000, IPT_ASID_UNKNOWN, 0};
+        ipt_cov_config cov = {0};
+        ipt_cov_memo memo;
+        uint8_t got;
+
+        fresh();
+        PUT(nops(ANY, 0x1000, 256), 0x1000, "\xff\xe0");
+        PUT(&areas[0], ip, "\xff\xe0");
+        nops(ANY, 0x5000, 0x200);
+        add_on(IPT_MODE_64);
+        for (unsigned i = 0; i < 40; i++) add_ip(IPT_PKT_TIP, ip);
+        memset(bytes + used, 0, 64);
+        used += 64;
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(NULL);
+        cov.bitmap = map;
+        cov.bitmap_size = sizeof map;
+        cov.memo = &memo;
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, LENGTH(memo_lines)),
+                 IPT_OK);
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0), IPT_OK);
+        CHECK_EQ(ipt_cov_init(&decoder, &config, &cov, &trace, &cache), IPT_OK);
+        for (unsigned i = 0; i < 4; i++) {
+            const uint64_t more = 4096 * (k % 5); /* pages before it */
+            if (i == 1 && how & 1) /* in the same lines */
+                for (uint64_t at_ip = 0x5000; at_ip < 0x5200; at_ip += 32)
+                    CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64,
+                                            at_ip, &got, 1), IPT_OK);
+            asid.cr3 = (uint64_t) (0x10 + k) << 12;
+            if (i == 1 && how & 2)
+                CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64,
+                                        0x5000, &got, 1), IPT_OK);
+            if (i == 1)
+                CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x9000, more + 1),
+                         IPT_OK);
+            if (i == 2)
+                CHECK_EQ(ipt_cache_invalidate(&cache, NULL, ip - more,
+                                              more + 1), IPT_OK);
+            CHECK_EQ(ipt_cov_begin(&decoder, &trace), IPT_OK);
+            CHECK_EQ(ipt_cov_run(&decoder), IPT_END);
+            CHECK_EQ(decoder.verdict, 0);
+            CHECK_EQ(decoder.misses != 0, i == 0 || i == 2);
+        }
+    }
+}
+
+static uint64_t range_end;
+
+static uint64_t ranges_at(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                          uint64_t *last, void *context)
+{
+    (void) asid, (void) context;
+    *first = ip > range_end ? range_end + 1 : 0;
+    *last = ip > range_end ? UINT64_MAX : range_end;
+    return ip > range_end;
+}
+
+/* Code up to the end of a range is read once; of what was read beyond that
+ * nothing is used again. */
+TEST(space_at_reads_up_to_the_end)
+{
+    for (range_end = 0x1050; range_end < 0x1070; range_end++) {
+        ipt_insn insn;
+        fresh();
+        PUT(nops(ANY, 0x1000, 256), 0x1000, "\xff\xe0");
+        PUT(&areas[0], 0x1010, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x1010));
+        ADD(TIP(0x1000));
+        config.space_at = ranges_at;
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        for (unsigned k = 0; k < 2; k++)
+            CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        CHECK_EQ(insn.ip, 0x1010);
+        CHECK_EQ(reads, range_end < 0x105f ? 2 : 1);
+    }
+}
+
 /* A mapping of 16 bytes, the size of an entry of a PLT, costs two calls of
  * config.read that gives all or nothing; what has no such size costs more. */
 TEST(reads_of_a_short_mapping)
@@ -2736,6 +2850,9 @@ TEST(bytes_that_change)
 int main(void)
 {
     RUN(fuel_of_a_range);
+    RUN(fuel_of_bytes);
+    RUN(code_out_of_its_line);
+    RUN(space_at_reads_up_to_the_end);
     RUN(bytes_that_change);
     RUN(bytes_of_one_space);
     RUN(runs_of_one_place);
