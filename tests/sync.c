@@ -787,6 +787,29 @@ TEST(fuel_up_to_an_error)
 
 /* ---- odd calls ---- */
 
+/* A search that fuel stopped is at no packet, even where it begins at one. */
+TEST(fuel_stops_a_search_at_a_packet)
+{
+    ipt_packet packet;
+    uint64_t units;
+    begin();
+    put(40, 0x04); /* TNT */
+    (void) put_psb();
+    hand_over(MAX);
+    b.config.fuel = &units;
+    for (uint64_t from = 0; from < 40; from++) {
+        units = 100;
+        CHECK_EQ(ipt_pkt_sync_set(&b.decoder, from), IPT_OK);
+        if (from % 2) CHECK_EQ(ipt_pkt_next(&b.decoder, &packet), IPT_OK);
+        units = 0;
+        CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_BUDGET);
+        units = 100;
+        CHECK_EQ(ipt_pkt_next(&b.decoder, &packet), IPT_ERR_NOSYNC);
+        forward(40);
+    }
+    end();
+}
+
 TEST(empty)
 {
     ipt_packet p;
@@ -1370,6 +1393,7 @@ int main(void)
     RUN(fuel_and_change_of_mind);
     RUN(fuel_that_is_owed);
     RUN(fuel_up_to_an_error);
+    RUN(fuel_stops_a_search_at_a_packet);
     RUN(empty);
     RUN(empty_pieces);
     RUN(arguments);
