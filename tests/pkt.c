@@ -984,6 +984,7 @@ static int tell(ipt_packet *packet, const uint8_t *bytes, size_t size,
     t->given = size;
     t->first = bytes[0];
     t->offset = packet->offset;
+    CHECK_EQ(packet->type, IPT_PKT_UNKNOWN);
     if (t->scribble) memset(packet, t->scribble, sizeof *packet);
     packet->u.unknown[0] = 0x1234;
     packet->u.unknown[1] = bytes[size - 1];
@@ -1052,6 +1053,38 @@ TEST(unknown_wants_more)
     CHECK_EQ(p.size, 30);
     CHECK_EQ(next(&b, &p), IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_TNT_8);
+}
+
+/* One that a gap cuts: the packets before it were paid for, and the gap costs a
+ * unit, however large it is. */
+TEST(unknown_before_a_gap)
+{
+    for (size_t n = 2; n < 80; n++) {
+        uint8_t bytes[100], psb[16];
+        teller t = {255, 0, 0, 0, 0};
+        uint64_t units = 1000;
+        ipt_segment pieces[3] = {{bytes, n + 18}, {NULL, 100000}, {psb, 16}};
+        ipt_packet p;
+        bench b;
+        memset(bytes, 0x06, sizeof bytes);
+        bytes[n] = 0x05;
+        for (unsigned i = 0; i < 16; i++) psb[i] = i % 2 ? 0x82 : 0x02;
+        start(&b, bytes, 0);
+        b.trace.seg = pieces;
+        b.trace.count = 3;
+        b.config.unknown = tell;
+        b.config.context = &t;
+        b.config.fuel = &units;
+        for (size_t i = 0; i < n; i++) CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_GAP);
+        CHECK_EQ(p.offset, n);
+        CHECK_EQ(p.size, 100018);
+        if (n % 2) CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_OK);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK(1000 - units <= n / 16 + 6);
+    }
 }
 
 TEST(unknown_lies)
@@ -1709,6 +1742,7 @@ int main(void)
     RUN(skz84);
     RUN(unknown_sizes);
     RUN(unknown_wants_more);
+    RUN(unknown_before_a_gap);
     RUN(unknown_lies);
     RUN(unknown_scribbles);
     RUN(V4_unknown_fills_nothing);
