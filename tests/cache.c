@@ -2524,6 +2524,56 @@ TEST(fuel_of_a_range)
     }
 }
 
+static uint8_t changing;
+
+/* Code that is the same everywhere. */
+static int changing_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                         uint64_t ip, void *context)
+{
+    (void) asid, (void) ip, (void) context;
+    reads++;
+    memset(buffer, changing, size);
+    return (int) size;
+}
+
+/* However little fuel each call has, all of a range is forgotten, of one space
+ * or of all, and nothing after it: also where regions of 2 MiB end, whose code
+ * is in other lines, and in caches that the range is too large for. */
+TEST(invalidate_by_portions)
+{
+    static ipt_cache_line many[8192];
+    const ipt_asid asids[] = {{0x8000, IPT_ASID_UNKNOWN, 0},
+                              {0x9000, IPT_ASID_UNKNOWN, 0}};
+    for (unsigned k = 0; k < 400; k++) {
+        const uint64_t ip = 0x200000 - 32 * (k % 37);
+        const size_t size = 1 + 67 * (k % 13);
+        const unsigned all = k % 3 == 0;
+        uint64_t units;
+        uint8_t got[1100];
+        fresh();
+        config.read = changing_read;
+        CHECK_EQ(ipt_cache_init(&cache, many, k % 7 ? LENGTH(many) : 256),
+                 IPT_OK);
+        for (changing = 1; changing < 3; changing++) {
+            for (unsigned i = 0; i < 2; i++) {
+                CHECK_EQ(ipt_cache_code(&cache, &config, &asids[i], IPT_MODE_64,
+                                        ip - 64, got, sizeof got), IPT_OK);
+                for (size_t n = 0; n < size && (i == 0 || all); n++)
+                    CHECK_EQ(got[64 + n], changing);
+                if (k % 7 == 0) continue; /* it has no room for all */
+                if (i && !all) CHECK_EQ(got[64], 1);
+                CHECK_EQ(got[64 + size + 32], 1);
+                CHECK_EQ(got[31], 1);
+            }
+            cache.fuel = &units;
+            do units = 1 + k % 11;
+            while (ipt_cache_invalidate(&cache, all ? NULL : &asids[0], ip,
+                                        size) == IPT_BUDGET);
+            cache.fuel = NULL;
+        }
+    }
+}
+
 /* NOPs, and a JMP RAX at the end of each page. */
 static int pages_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                       uint64_t ip, void *context)
@@ -2806,6 +2856,36 @@ static uint64_t one_for_all(const ipt_asid *asid, void *context)
     return 5;
 }
 
+static uint64_t large_space(const ipt_asid *asid, void *context)
+{
+    (void) context;
+    return asid->cr3 << 48 | asid->cr3 >> 16 | asid->cr3;
+}
+
+/* A space that config.space gives a large number is forgotten by its name, and
+ * no other. */
+TEST(large_numbers)
+{
+    for (unsigned bit = 16; bit < 64; bit++) {
+        const ipt_asid asids[] = {{(uint64_t) 1 << bit, ANY, 0}, {1, ANY, 0}};
+        uint8_t got;
+        fresh();
+        nops(ANY, 0x1000, 64);
+        config.read = area_read;
+        config.space = large_space;
+        CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+        for (unsigned k = 0; k < 6; k++) {
+            reads = 0;
+            CHECK_EQ(ipt_cache_code(&cache, &config, &asids[k % 2], IPT_MODE_64,
+                                    0x1010, &got, 1), IPT_OK);
+            CHECK_EQ(reads, k < 2 || k == 4);
+            if (k == 3)
+                CHECK_EQ(ipt_cache_invalidate(&cache, &asids[0], 0x1010, 1),
+                         IPT_OK);
+        }
+    }
+}
+
 /* What config.space says is all that counts: a guest, or another VMCS, has the
  * code that was read for another one. */
 TEST(bytes_of_one_space)
@@ -2851,6 +2931,8 @@ int main(void)
 {
     RUN(fuel_of_a_range);
     RUN(fuel_of_bytes);
+    RUN(invalidate_by_portions);
+    RUN(large_numbers);
     RUN(code_out_of_its_line);
     RUN(space_at_reads_up_to_the_end);
     RUN(bytes_that_change);
