@@ -123,8 +123,14 @@ static void start(bench *b, const uint8_t *bytes, size_t size)
 
 static int next(bench *b, ipt_packet *packet)
 {
+    int status;
     memset(packet, 0xee, sizeof *packet);
-    return ipt_pkt_next(&b->decoder, packet);
+    status = ipt_pkt_next(&b->decoder, packet);
+    if (status == IPT_OK) { /* at says what it was */
+        CHECK_EQ(b->decoder.at.packet, packet->type);
+        CHECK_EQ(b->decoder.at.packet_offset, packet->offset);
+    }
+    return status;
 }
 
 /* ---- golden bytes ---- */
@@ -1087,6 +1093,50 @@ TEST(unknown_before_a_gap)
     }
 }
 
+/* Where decoding began at no PSB, the first one that comes is known. */
+TEST(psb_on_the_way)
+{
+    uint8_t bytes[34];
+    ipt_packet p;
+    bench b;
+    memset(bytes, 0x06, sizeof bytes);
+    for (unsigned i = 0; i < 16; i++) bytes[9 + i] = i % 2 ? 0x82 : 0x02;
+    start(&b, bytes, sizeof bytes);
+    for (uint64_t i = 0; i < 18; i++) {
+        CHECK_EQ(b.decoder.at.valid & IPT_AT_SYNC, i < 10 ? 0 : IPT_AT_SYNC);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, i == 9 ? IPT_PKT_PSB : IPT_PKT_TNT_8);
+    }
+    CHECK_EQ(b.decoder.at.sync, 9);
+    CHECK_EQ(next(&b, &p), IPT_OK);
+    CHECK_EQ(next(&b, &p), IPT_END);
+}
+
+/* Whatever bytes were lost, they are no part of a PSB. */
+TEST(psb_after_a_gap)
+{
+    for (unsigned cut = 0; cut < 16; cut++) { /* so much of one is there */
+        uint8_t bytes[64];
+        ipt_segment pieces[3] = {{bytes, 3}, {NULL, 100}, {bytes + 3, 61}};
+        ipt_packet p;
+        bench b;
+        memset(bytes, 0x06, sizeof bytes);
+        for (unsigned i = cut; i < 16; i++)
+            bytes[3 + i - cut] = i % 2 ? 0x82 : 0x02;
+        for (unsigned i = 0; i < 16; i++) bytes[32 + i] = i % 2 ? 0x82 : 0x02;
+        start(&b, bytes, 0);
+        b.trace.seg = pieces;
+        b.trace.count = 3;
+        for (unsigned i = 0; i < 4; i++) CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_GAP);
+        CHECK_EQ(p.offset, 3);
+        CHECK_EQ(p.size, 100);
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_PSB);
+        CHECK_EQ(p.offset, cut ? 132 : 103);
+    }
+}
+
 TEST(unknown_lies)
 {
     static const int answers[][2] = {
@@ -1743,6 +1793,8 @@ int main(void)
     RUN(unknown_sizes);
     RUN(unknown_wants_more);
     RUN(unknown_before_a_gap);
+    RUN(psb_on_the_way);
+    RUN(psb_after_a_gap);
     RUN(unknown_lies);
     RUN(unknown_scribbles);
     RUN(V4_unknown_fills_nothing);
