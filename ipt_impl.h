@@ -5561,23 +5561,18 @@ static int ipti_window_fill(const ipt_config *config, ipt_where *at,
 {
     const unsigned pos = (unsigned) (ip - window->ip);
     unsigned have = window->size - pos;
-    size_t few = IPTI_FEW;
     uint8_t ended;
     int n;
 
     if (have >= IPTI_INSN_MAX)
         return IPT_ERR_BAD_INSN;
-    if (window->size && window->ended == IPTI_READ_FULL) {
-        few = window->size < IPTI_ASK ? IPTI_ASK / 2 : IPTI_FEW;
+    if (window->size && window->ended == IPTI_READ_FULL)
         have = 0;
-    }
-    if (have)
-        few = 1;
     IPT_MEMMOVE(window->bytes, window->bytes + pos, have);
     window->ip = ip;
     window->size = (uint8_t) have;
     n = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
-                       IPTI_ASK - have, few, &ended);
+                       IPTI_ASK - have, have ? 1 : IPTI_FEW, &ended);
     if (n < 0)
         return n;
     if (have && window->ended == IPTI_READ_MAPPING)

@@ -2760,7 +2760,7 @@ TEST(reads_of_a_short_mapping)
         CHECK_EQ(insn.kind, IPT_INSN_RET);
         if (n == 16) CHECK_EQ(reads, 2);
         else CHECK(reads > 2);
-        CHECK(reads <= 8 + n / 2);
+        CHECK(reads <= 8 + n / 8);
     }
 }
 

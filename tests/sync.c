@@ -793,19 +793,20 @@ TEST(fuel_stops_a_search_at_a_packet)
     ipt_packet packet;
     uint64_t units;
     begin();
-    put(40, 0x04); /* TNT */
+    put(80, 0x04); /* TNT */
     (void) put_psb();
     hand_over(MAX);
     b.config.fuel = &units;
     for (uint64_t from = 0; from < 40; from++) {
         units = 100;
         CHECK_EQ(ipt_pkt_sync_set(&b.decoder, from), IPT_OK);
-        if (from % 2) CHECK_EQ(ipt_pkt_next(&b.decoder, &packet), IPT_OK);
+        for (uint64_t i = 0; i < from % 2 * 20; i++)
+            CHECK_EQ(ipt_pkt_next(&b.decoder, &packet), IPT_OK);
         units = 0;
         CHECK_EQ(ipt_pkt_sync_forward(&b.decoder), IPT_BUDGET);
         units = 100;
         CHECK_EQ(ipt_pkt_next(&b.decoder, &packet), IPT_ERR_NOSYNC);
-        forward(40);
+        forward(80);
     }
     end();
 }
