@@ -1132,9 +1132,15 @@ static const row apl11_rows[] = {
      {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 7, 0x3000)}, 0},
     {ROW "fup", {ON, OVF, FUP(0x2000), TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
+    {ROW "pgd is the last ip", {ON, OVF, PADS(1), PGD(0x7f0012342000),
+                                IP_(TIP_PGE, 1, 0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 7, 0x7f0012343000)}, 0},
 };
 
 static const row skd010_rows[] = {
+    {ROW "pgd is the last ip", {ON, OVF, PGD(0x7f0012342000),
+                                IP_(TIP_PGE, 1, 0x3000)},
+     {E_ON, E(OVERFLOW, NOIP, 4, 0), E(ENABLED, 0, 6, 0x7f0012343000)}, 0},
     {ROW "tip", {ON, OVF, TIP(0x2000), TNT(1, 1)},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(6, 1, 1)}, 0},
     {ROW "pgd", {ON, OVF, PGD(0x2000), PGE(0x3000)},
