@@ -164,6 +164,59 @@ uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
     return i;
 }
 
+/* A run is put in a cache: into a line that is free, or in place of another
+ * one that is no name. Whatever else was there still is. */
+static void put(uint32_t first)
+{
+    const ipt_cache_line run = nondet_line();
+    uint32_t to;
+    uint32_t i;
+    int full = 1;
+
+    any_cache(first);
+    __CPROVER_assume(is_line(&run) && run.key_ >> IPTI_MODE_BITS);
+    __CPROVER_assume((run.ip_ >> IPTI_SHIFT) % IPTI_GROUP == first);
+    for (i = 0; i < LINES; i++) {
+        __CPROVER_assume(is_placed(i));
+        full &= lines[i].key_ != 0;
+    }
+    to = ipti_cache_put(&cache, &run);
+    CHECK(to <= cache.last_);
+    CHECK(same(&lines[to], &run));
+    CHECK(is_line(&lines[to]));
+    if (other == to) {
+        CHECK(!is_name(&was));
+        CHECK(full || was.key_ == 0);
+    } else {
+        CHECK(same(&lines[other], &was));
+        CHECK(is_line(&lines[other]));
+    }
+    CHECK(is_placed(other));
+    REACH(full && to == 5);
+    REACH(!full && to == 7 && other == 0 && is_name(&was));
+}
+
+void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
+    ipti_cache_lose */
+{
+#define CASE(n)                                                              \
+    case n:                                                                  \
+        put(n);                                                              \
+        break
+    switch (nondet_u8()) {
+        CASE(0);
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(6);
+    default:
+        put(7);
+        break;
+    }
+}
+
 /* Links: one is followed, or a new one is set. */
 void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
 {
