@@ -9574,6 +9574,12 @@ static inline uint64_t ipti_sign32(uint32_t v)
     return ((uint64_t) v ^ 0x80000000u) - 0x80000000u;
 }
 
+/* Does ipti_sign32 give it, of some 32 bits? */
+static inline int ipti_fits32(uint64_t v)
+{
+    return (v + 0x80000000u) >> 32 == 0;
+}
+
 static inline unsigned ipti_line_edges(const ipt_cov_line *line)
 {
     return line->counts_ & 7;
@@ -9702,7 +9708,7 @@ static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
     if (frames > learn->peak)
         learn->peak = (uint8_t) frames;
     if (frames > 7 || ipti_line_edges(line) + frames > items
-        || delta + 0x80000000u > UINT32_MAX)
+        || !ipti_fits32(delta))
         return 0;
     line->items_[items - frames] = (uint32_t) delta;
     return 1;
@@ -9767,7 +9773,7 @@ static IPTI_APART void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
 /* Can from_ say that the last branch is at `from`? */
 static inline int ipti_line_reaches(const ipt_cov_line *line, uint64_t from)
 {
-    return from - line->ip_ + 0x80000000u <= UINT32_MAX;
+    return ipti_fits32(from - line->ip_);
 }
 
 /* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
@@ -9827,13 +9833,14 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     const unsigned more = ipti_line_frames(piece);
     ipt_cov_line whole = decoder->learn_.whole;
     const uint64_t shift = piece->ip_ - whole.ip_;
+    const uint64_t from = ipti_sign32(piece->from_) + shift;
     const unsigned frames = ipti_line_frames(&whole);
     const unsigned peak = frames + (piece->counts_ >> 3);
     unsigned i;
 
     if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
         || (piece->pop_ && frames) || frames + more > 7
-        || shift + 0x40000000u > 0x7fffffffu)
+        || !ipti_fits32(from))
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
@@ -9842,13 +9849,11 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     if (ipti_line_edges(&whole) + frames + more > items)
         return 0;
     for (i = 1; i <= more; i++) {
-        const uint32_t delta = piece->items_[items - i];
-        if (delta + 0x40000000u > 0x7fffffffu)
+        const uint64_t delta = ipti_sign32(piece->items_[items - i]) + shift;
+        if (!ipti_fits32(delta))
             return 0;
-        whole.items_[items - frames - i] = delta + (uint32_t) shift;
+        whole.items_[items - frames - i] = (uint32_t) delta;
     }
-    if (piece->from_ + 0x40000000u > 0x7fffffffu)
-        return 0;
     if (cov->flags & IPT_COV_HASH)
         ipti_line_set_path(&whole,
                            ipti_line_path(piece, ipti_line_get_path(&whole)));
@@ -9861,7 +9866,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
     whole.pop_ |= piece->pop_;
     whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
-    whole.from_ = piece->from_ + (uint32_t) shift;
+    whole.from_ = (uint32_t) from;
     whole.next_ = piece->next_;
     decoder->learn_.whole = whole;
     return 1;
@@ -10845,8 +10850,8 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint8_t *const end = leg->end;
     const uint8_t *p = leg->p;
     const uint8_t *next;
-    const uint8_t *after;
     const ipt_cov_line *line = NULL;
+    unsigned size;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
@@ -10888,15 +10893,15 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             continue;
         }
         next = ipti_cov_pads(p, end);
-        after = next;
+        size = 0;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
-            next += ipti_cov_ip(&last_ip, next);
-        leg->enabled = next != after;
-        if (IPTI_UNLIKELY(!leg->enabled))
+            size = ipti_cov_ip(&last_ip, next);
+        leg->enabled = size != 0;
+        if (IPTI_UNLIKELY(!size))
             break;
         leg->line = NULL;
         ip = last_ip;
-        p = next;
+        p = next + size;
     }
     if (p != leg->p) {
         if (!leg->line) /* a PGE was last */
@@ -11045,29 +11050,32 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 
 /* ---- runs ---- */
 
+static uint64_t ipti_cov_filters(uint64_t sum, const ipt_filter *filter)
+{
+    const ipt_filter *const end = filter + IPT_FILTERS;
+
+    for (; filter < end; filter++) {
+        sum *= IPTI_COV_PRIME;
+        if (filter->kind)
+            sum += ipti_cov_name(filter->first, filter->last) ^ filter->kind;
+    }
+    return sum;
+}
+
 /* Everything that lines depend on, except the code and their key. */
 static uint64_t ipti_cov_formula(const ipt_config *config,
                                  const ipt_cov_config *cov)
 {
-    const uint64_t flags
-        = config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
-    uint64_t sum = (cov->flags & ~IPT_COV_SATURATE) | flags << 16 | 1 << 24
-                   | (uint64_t) (cov->seen != NULL) << 25
-                   | (uint64_t) (config->section != NULL) << 26
-                   | (uint64_t) config->errata << 32;
-    unsigned i;
+    uint64_t sum = ipti_cov_name(
+        config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP),
+        ~config->errata); /* 0 is that of an empty memo */
 
+    sum = sum * IPTI_COV_PRIME + (cov->flags & ~IPT_COV_SATURATE);
+    sum = sum * IPTI_COV_PRIME + (cov->seen != NULL);
+    sum = sum * IPTI_COV_PRIME + (config->section != NULL);
     sum = sum * IPTI_COV_PRIME + (cov->bitmap ? cov->bitmap_size : 0);
-    for (i = 0; i < 2 * IPT_FILTERS; i++) {
-        const ipt_filter *filter = i < IPT_FILTERS ? config->filter
-                                                   : cov->filter;
-        const unsigned k = i % IPT_FILTERS;
-        sum *= IPTI_COV_PRIME;
-        if (filter && filter[k].kind)
-            sum += ipti_cov_name(filter[k].first, filter[k].last)
-                   ^ filter[k].kind;
-    }
-    return sum;
+    sum = ipti_cov_filters(sum, config->filter);
+    return cov->filter ? ipti_cov_filters(sum, cov->filter) : sum;
 }
 
 /* Does the memo belong to this formula? If not, it is emptied. */
