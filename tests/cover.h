@@ -23,6 +23,7 @@ typedef struct edge_list {
     size_t room;
     int status; /* that ended decoding */
     int errors; /* that came before it */
+    uint64_t places; /* sums where they were, and what they were */
     uint32_t verdict;
     uint64_t hash;
     uint64_t blocks; /* sums of what block callbacks said */
@@ -359,6 +360,14 @@ static inline void sum_block(uint64_t ip, uint32_t size, uint8_t mode,
     edge_list *l = context;
     l->blocks = (l->blocks ^ ip ^ mode) * 0x100000001b3u + size;
     l->bytes += size;
+}
+
+/* An error: where flow is and what was read so far. */
+static inline void sum_place(uint64_t *sum, const ipt_where *at, int status)
+{
+    const uint64_t ip = at->valid & IPT_AT_IP ? at->ip : 0;
+    *sum = (*sum ^ at->offset ^ ip << 20) * 0x100000001b3u
+           + (uint64_t) status;
 }
 
 /* Run to the end of a closed trace. more: called for the notes; 0: give up. */
