@@ -10302,7 +10302,8 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
         return p + IPTI_SIZE_TSC;
     if ((*p & IPTI_CYC_MASK) == IPTI_CYC) {
         size = ipti_shape_cyc(p, IPTI_WINDOW);
-        return size <= 0 || (size == 2 && p[1] == IPTI_EXT) /* SKD007 */
+        return size <= 0 || (size == 2 && p[1] == IPTI_FIRST_OVF /* SKD007 */
+                             && p[2] == IPTI_SECOND_OVF)
                    ? p : p + size;
     }
     if (*p != IPTI_EXT || p[1] != IPTI_SECOND_TNT_64)

@@ -85,7 +85,8 @@ rows() {
         done
     fi
     [ -z "$CASES" ] || return
-    each made unif-1000 blocks insns coverage "coverage, no retcomp"
+    each made unif-1000 blocks insns coverage "coverage, no retcomp" \
+        "coverage, deferred" "coverage, CYC"
     each made unif-1000 "events, CYC" "events, no time" "blocks, CYC" \
         "blocks, no time" "insns, CYC" "insns, no time"
     each made unif-10000 blocks coverage "coverage, no retcomp"
