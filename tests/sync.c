@@ -791,7 +791,6 @@ TEST(fuel_up_to_an_error)
 TEST(fuel_stops_a_search_at_a_packet)
 {
     ipt_packet packet;
-    uint64_t units;
     begin();
     put(80, 0x04); /* TNT */
     (void) put_psb();
