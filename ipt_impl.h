@@ -10851,8 +10851,8 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint8_t *const end = leg->end;
     const uint8_t *p = leg->p;
     const uint8_t *next;
+    const uint8_t *after;
     const ipt_cov_line *line = NULL;
-    unsigned size;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
@@ -10894,15 +10894,15 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             continue;
         }
         next = ipti_cov_pads(p, end);
-        size = 0;
+        after = next;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
-            size = ipti_cov_ip(&last_ip, next);
-        leg->enabled = size != 0;
-        if (IPTI_UNLIKELY(!size))
+            next += ipti_cov_ip(&last_ip, next);
+        leg->enabled = next != after;
+        if (IPTI_UNLIKELY(!leg->enabled))
             break;
         leg->line = NULL;
         ip = last_ip;
-        p = next + size;
+        p = next;
     }
     if (p != leg->p) {
         if (!leg->line) /* a PGE was last */
