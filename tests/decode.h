@@ -60,7 +60,13 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
              IPT_OK);
 }
 
-enum { TOLD_NONE, TOLD_NOT, TOLD_EVENT, TOLD_LAST }; /* by the last item or event */
+enum { /* what the last item or event said of whether something follows */
+    TOLD_NONE,
+    TOLD_NOT,   /* an item: something does */
+    TOLD_EVENT, /* an event: something does, as far as it can see */
+    TOLD_OFF,   /* an event while flow is off: the same */
+    TOLD_LAST
+};
 
 /* An item or event came with `status`: IPT_LAST is right. */
 static inline void check_told(int *told, int status, int by)
@@ -68,17 +74,20 @@ static inline void check_told(int *told, int status, int by)
     CHECK(*told != TOLD_LAST || status & IPT_UNPROVEN);
     CHECK(!(status & IPT_LAST) || !(status & IPT_EVENT_PENDING));
     if (*told == TOLD_NONE) by = TOLD_EVENT; /* it may have waited for a sync */
+    if (by == TOLD_EVENT && status & IPT_IP_SUPPRESSED) by = TOLD_OFF;
     *told = status & IPT_LAST ? TOLD_LAST : by;
 }
 
 /* The trace has ended: IPT_LAST said so, unless something is left that leads no
- * further, or flow is stepped over. An event says so as far as it can see. */
+ * further, or flow is stepped over. An event says so as far as it can see; one
+ * that a resync gives does not see the TIP after it at which flow goes on. */
 static inline void check_told_end(const manner *how, int told, int insns)
 {
     const ipt_walk_ *w = insns ? &places[place].insn.walk_
                                : &places[place].blk.walk_;
-    if (told == TOLD_NOT
-        || (told == TOLD_EVENT && how->way == WHOLE && !how->pages))
+    const int seen = told == TOLD_EVENT
+                     || (told == TOLD_OFF && !w->flow.enabled);
+    if (told == TOLD_NOT || (seen && how->way == WHOLE && !how->pages))
         CHECK(ipti_next_any(&w->next) || w->out.count || w->flow.hidden
               || w->resync.state);
 }
