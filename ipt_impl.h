@@ -9574,7 +9574,7 @@ static inline uint64_t ipti_sign32(uint32_t v)
     return ((uint64_t) v ^ 0x80000000u) - 0x80000000u;
 }
 
-/* Does ipti_sign32 give it, of some 32 bits? */
+/* Is v what ipti_sign32 makes of its lower 32 bits? */
 static inline int ipti_fits32(uint64_t v)
 {
     return (v + 0x80000000u) >> 32 == 0;
@@ -10489,8 +10489,8 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 /* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
  * the address space while it is disabled. Returns where it ends; NULL: it is
  * another one, or makes more records (its own and up to n) than [evt] has room
- * for. TNT bits or a target have to follow, so that nothing counts instructions
- * from its IP. */
+ * for. TNT bits or a target have to follow: then flow goes on from its IP, and
+ * nothing counts instructions from there. */
 static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
                                               const uint8_t *p,
                                               const uint8_t *end, int enabled,
@@ -10518,8 +10518,8 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
         return NULL;
     p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
-                     && (*p & IPTI_IP_MASK) != IPTI_TIP
-                     && (*p & IPTI_IP_MASK) != IPTI_TIP_PGD))
+                     && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
+                         || *p == IPTI_TIP)))
         return NULL;
     return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
 }
@@ -11051,6 +11051,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 
 /* ---- runs ---- */
 
+/* Add the filters to the sum that becomes the formula. */
 static uint64_t ipti_cov_filters(uint64_t sum, const ipt_filter *filter)
 {
     const ipt_filter *const end = filter + IPT_FILTERS;
@@ -11063,13 +11064,14 @@ static uint64_t ipti_cov_filters(uint64_t sum, const ipt_filter *filter)
     return sum;
 }
 
-/* Everything that lines depend on, except the code and their key. */
+/* Everything that lines depend on, except the code and their key. The ~ keeps
+ * it from 0, which is the formula of a memo that no run has filled. */
 static uint64_t ipti_cov_formula(const ipt_config *config,
                                  const ipt_cov_config *cov)
 {
     uint64_t sum = ipti_cov_name(
         config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP),
-        ~config->errata); /* 0 is that of an empty memo */
+        ~config->errata);
 
     sum = sum * IPTI_COV_PRIME + (cov->flags & ~IPT_COV_SATURATE);
     sum = sum * IPTI_COV_PRIME + (cov->seen != NULL);
