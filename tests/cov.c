@@ -467,6 +467,166 @@ TEST(mutants_calls_in_two_pieces)
     }
 }
 
+/* ---- deferred TIPs ----
+ *
+ * Without compressed returns a TIP may come after TNT bits of branches after
+ * its own, if they are of the packet in progress. What the memo knows by the
+ * time of `end` are `round`s; after `end` come two more of them. */
+
+#define JX JCC("\x01") NOP /* each of its ways is another edge */
+#define RSM "\x0f\xaa"
+#define JMPABS "\xd5\x00\xa1\x30\x10\0\0\0\0\0\0" /* to 1030 */
+
+typedef struct deferred {
+    const char *name;
+    chunk code[CODES_MAX];
+    ipt_packet round[12];
+    ipt_packet end[10];
+    int wrong; /* there, the trace does not fit the code */
+} deferred;
+
+#define TWO {CODE(0x1000, JX JMP_RAX), CODE(0x1010, JX JMP_RAX)}, \
+            {TNT(2, 1), TIP(0x1010), TIP(0x1000)}
+
+static const deferred deferred_rows[] = {
+    {"two jumps", TWO, {TNT(2, 2), TIP(0x1010), TIP(0x1000)}, 0},
+    {"three TIPs", TWO, {TNT(3, 5), TIP(0x1000), TIP(0x1010), TIP(0x1000)}, 0},
+    {"bits, but no TIP was deferred", TWO,
+     {TNT(1, 1), TIP(0x1010), TNT(1, 0), TIP(0x1000)}, 0},
+    {"a TIP before its bits are there", TWO,
+     {TNT(2, 2), MTC(1), CYC(5), PADS(3), TIP(0x1010), PADS(1), CYC(0x333),
+      TIP(0x1000)}, 0},
+    {"a bit before the other packet",
+     {CODE(0x1000, JX JX JMP_RAX), CODE(0x1010, JX JMP_RAX)},
+     {TNT(1, 1), MTC(7), TNT(2, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT(3, 2), TIP(0x1010), TIP(0x1000)}, 0},
+    {"bits of two packets are left",
+     {CODE(0x1000, JX JX JMP_RAX), CODE(0x1010, JX JMP_RAX)},
+     {TNT(3, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT(1, 0), TNT(1, 0), TNT(1, 1), TIP(0x1010), TNT(3, 1), TNT(1, 1),
+      TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 1},
+    {"as many bits are left, but of two packets",
+     {CODE(0x1000, JX JMP_RAX), CODE(0x1010, JX JX JMP_RAX)},
+     {TNT(1, 1), TNT(2, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT(2, 1), TNT(1, 1), TIP(0x1010), TIP(0x1000)}, 1},
+    {"as many bits are left, of two TNT-64",
+     {CODE(0x1000, JX JMP_RAX), CODE(0x1010, JX JX JMP_RAX)},
+     {TNT64(3, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT64(2, 2), TNT64(1, 1), TIP(0x1010), TIP(0x1000)}, 1},
+    {"a held bit, and bits after the TIP",
+     {CODE(0x1000, JX JMP_RAX), CODE(0x1010, JX JX JMP_RAX)},
+     {TNT(2, 1), TIP(0x1010), TNT(1, 1), TIP(0x1000)},
+     {TNT(3, 1), TIP(0x1010), TIP(0x1000), TNT(2, 1), TIP(0x1010), TNT(2, 1),
+      TIP(0x1000), TIP(0x1000)}, 0},
+    {"a TIP after a TIP",
+     {CODE(0x1000, JX JMP_RAX), CODE(0x1010, JMP_RAX),
+      CODE(0x1020, JX JMP_RAX)},
+     {TNT(2, 1), TIP(0x1010), TIP(0x1020), TIP(0x1000)},
+     {TNT(2, 1), TIP(0x1010), TNT(1, 1), TIP(0x1020), TIP(0x1000)}, 1},
+    {"a TNT-64", {CODE(0x1000, JCC("\xfe") JMP_RAX),
+                  CODE(0x1010, JCC("\xfe") JMP_RAX)},
+     {TNT64(20, 0xfff7e), TIP(0x1010), TIP(0x1000)},
+     {TNT64(20, 0xbfffe), TIP(0x1010), TIP(0x1000)}, 0},
+    {"more bits are left than a piece has",
+     {CODE(0x1000, JCC("\xfe") JMP_RAX), CODE(0x1010, JCC("\xfe") JMP_RAX)},
+     {TNT64(20, 0xbfffe), TIP(0x1010), TIP(0x1000)},
+     {TNT64(20, 0x7fffe), TNT(1, 0), TIP(0x1010), TIP(0x1000)}, 1},
+    {"a leg that is full",
+     {CODE(0x1000, JCC("\xfe") JMP_RAX), CODE(0x1010, JCC("\xfe") JMP_RAX)},
+     {TNT64(47, 0x7fffffffffff), TNT64(47, 0x7fffffffffd4), TIP(0x1010),
+      TIP(0x1000), TIP(0x1010), TIP(0x1000)},
+     {TNT64(47, 0x7fffffffffff), TNT64(47, 0x7fffffffffd4), TIP(0x1010),
+      TIP(0x1000), TIP(0x1010), TIP(0x1000)}, 0},
+    {"calls and returns",
+     {CODE(0x1000, JX CALL_RAX JX JMP_RAX), CODE(0x1010, JX RET),
+      CODE(0x1020, JX JMPABS), CODE(0x1030, JX JMP_RAX)},
+     {TNT(5, 11), TIP(0x1010), TIP(0x1005), TIP(0x1020), TIP(0x1030),
+      TIP(0x1000)},
+     {TNT(3, 5), TIP(0x1010), TIP(0x1010), TIP(0x1005), TIP(0x1000)}, 1},
+    {"an RSM with a bit left", /* it takes no TIP */
+     {CODE(0x1000, JX RSM JMP_RAX), CODE(0x1010, JX JMP_RAX)},
+     {TNT(2, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT(1, 1), TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 0}, /* its TIP */
+    {"an RSM before a branch",
+     {CODE(0x1000, JX RSM JX JMP_RAX), CODE(0x1010, RSM JX RSM JMP_RAX)},
+     {TNT(4, 5), TIP(0x1010), TIP(0x1000), TIP(0x1010), TNT(1, 0),
+      TIP(0x1000)},
+     {TNT(4, 10), TIP(0x1010), TIP(0x1010), TIP(0x1000)}, 0},
+    {"a far branch", {CODE(0x1000, JX SYSCALL), CODE(0x1010, JX JMP_RAX)},
+     {TNT(2, 1), TIP(0x1010), TIP(0x1000)},
+     {TNT(1, 1), TNT(2, 1), TIP(0x1010), TIP(0x1000)}, 0},
+    {"disabled", TWO, {TNT(2, 1), PGD(0x5000), PGE(0x1000)}, 1},
+    {"disabled, no IP", TWO, {TNT(2, 1), PGD0, PGE(0x1000)}, 1},
+    {"disabled after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), PGD(0x5000), PGE(0x1000)}, 0},
+    {"a PSB+ before the TIP", TWO,
+     {TNT(2, 1), PSB, EXEC64, FUP(0x1003), PSBEND, TIP(0x1010), TIP(0x1000)},
+     1},
+    {"a PSB+ after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), PSB, EXEC64, FUP(0x1013), PSBEND, TIP(0x1000)},
+     0},
+    {"a PSB+ elsewhere after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), PSB, EXEC64, FUP(0x1003), PSBEND, TIP(0x1000)},
+     1},
+    {"an overflow before the TIP", TWO, {TNT(2, 1), OVF, FUP(0x1000)}, 0},
+    {"an overflow after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), OVF, FUP(0x1000)}, 0},
+    {"an interrupt before the TIP", TWO,
+     {TNT(2, 1), FUP(0x1003), TIP(0x1000)}, 1},
+    {"an interrupt after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), FUP(0x1013), TIP(0x1000)}, 0},
+    {"a PTW after the TIP", TWO,
+     {TNT(2, 1), TIP(0x1010), PTW(1, 1, 5), FUP(0x1003), TIP(0x1000)}, 1},
+    {"a TIP without an IP", TWO, {TNT(2, 1), TIP0, TIP(0x1000)}, 1},
+    {"a TMA before the TIP", TWO,
+     {TNT(2, 1), TSC(7), TMA(5, 6), TIP(0x1010), CBR(8), TIP(0x1000)}, 0},
+    {"a CBR before the TIP", TWO,
+     {TNT(2, 1), CBR(7), TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 1},
+    {"no TIP, but more bits", TWO,
+     {TNT(2, 1), TNT(2, 1), TNT(2, 1), TIP(0x1000)}, 1},
+};
+
+/* In 32-bit code an INTO is as an RSM. */
+static const deferred into_row
+    = {"an INTO with a bit left",
+       {CODE(0x1000, JX INTO JMP_RAX), CODE(0x1010, JX JMP_RAX)},
+       {TNT(2, 1), TIP(0x1010), TIP(0x1000)},
+       {TNT(1, 1), TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 0};
+
+static void put_packets(const ipt_packet *packets, size_t max)
+{
+    for (size_t i = 0; i < max && packets[i].type != IPT_PKT_NONE; i++)
+        build_put(&b, &packets[i]);
+}
+
+/* `cut`: the trace ends after `end`. */
+static void run_deferred(const deferred *r, const ipt_packet *on,
+                         uint32_t flags, int cut)
+{
+    static const ipt_packet pads = PADS(60);
+    build_all(&b, on, 4);
+    for (unsigned i = 0; i < 4; i++) put_packets(r->round, LENGTH(r->round));
+    put_packets(r->end, LENGTH(r->end));
+    for (unsigned i = 0; i < 2 && !cut; i++)
+        put_packets(r->round, LENGTH(r->round));
+    if (!cut) build_put(&b, &pads);
+    check_coverage(r->name, r->code, flags);
+    if (flags & IPT_CONFIG_NO_RETCOMP && !CHECK_EQ(want.errors > 0, r->wrong))
+        printf("    %s\n", r->name);
+}
+
+TEST(deferred_tips)
+{
+    static const ipt_packet on[] = {ON}, on32[] = {ON32};
+    for (size_t i = 0; i < LENGTH(deferred_rows); i++)
+        for (int cut = 0; cut < 2; cut++) {
+            run_deferred(&deferred_rows[i], on, IPT_CONFIG_NO_RETCOMP, cut);
+            run_deferred(&deferred_rows[i], on, 0, cut);
+        }
+    run_deferred(&into_row, on32, IPT_CONFIG_NO_RETCOMP, 0);
+    run_deferred(&into_row, on32, IPT_CONFIG_NO_RETCOMP, 1);
+}
+
 /* ---- at random ---- */
 
 static int check_random(uint64_t start)
@@ -1074,8 +1234,10 @@ static struct {
     uint64_t bits;
     uint64_t stack[8];
     uint64_t ways; /* which branches are taken, by and by */
-    unsigned count, depth, space, turn, most;
+    uint64_t tips[6]; /* what waits for the TNT packet in progress */
+    unsigned count, depth, space, turn, most, waiting;
     uint8_t mode, nr, kept; /* kept: returns are not compressed */
+    uint8_t defers;         /* TIPs wait */
     uint64_t vmcs;
 } act;
 
@@ -1107,9 +1269,10 @@ static void plan_aim(uint8_t *p, size_t at, unsigned size, size_t to)
     for (unsigned i = 0; i < 4; i++) p[size - 4 + i] = (uint8_t) (by >> 8 * i);
 }
 
-/* One place: NOPs or MOV CR3; in a third of them an instruction that ends with
- * a JMP EAX in 32-bit mode; a branch, NOPs, and a JMP to the next one. */
-static void plan_place(uint8_t *code, unsigned i, int moves)
+/* One place: NOPs, MOV CR3 or, if `rsm`, an RSM that is not traced; in a third
+ * of them an instruction that ends with a JMP EAX in 32-bit mode; a branch,
+ * NOPs, and a JMP to the next one. */
+static void plan_place(uint8_t *code, unsigned i, int moves, int rsm)
 {
     static const uint8_t some[][3] = {{0xff, 0xe0, 0x90}, {0xff, 0xd0, 0x90},
                                       {0xc3, 0x90, 0x90}, {0x0f, 0x01, 0xc2}};
@@ -1117,6 +1280,7 @@ static void plan_place(uint8_t *code, unsigned i, int moves)
     uint8_t *p = code + at;
     memset(p, 0x90, PLACE);
     if (moves) p[4] = 0x0f, p[5] = 0x22, p[6] = 0xd8;
+    else if (rsm) p[4] = 0x0f, p[5] = 0xaa;
     at += 7;
     p = code + at;
     if (dice(3) == 0) {
@@ -1149,12 +1313,12 @@ static void plan_place(uint8_t *code, unsigned i, int moves)
         memcpy(code + at, some[0], 2); /* nothing goes round without trace */
 }
 
-static void plan_all(void)
+static void plan_all(int rsm)
 {
     for (unsigned i = 0; i < PLACES; i++) {
         const int moves = dice(4) == 0;
         for (unsigned space = 0; space < PLANS; space++)
-            plan_place(plan[space], i, moves);
+            plan_place(plan[space], i, moves, rsm);
     }
 }
 
@@ -1173,23 +1337,6 @@ static void act_time(void)
     act_put(&some[dice(LENGTH(some))]);
 }
 
-static void act_bits(void)
-{
-    ipt_packet tnt = TNT(1, 0);
-    tnt.type = act.count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8;
-    tnt.u.tnt.count = (uint8_t) act.count;
-    tnt.u.tnt.bits = act.bits;
-    if (act.count) act_put(&tnt);
-    act.count = 0;
-    act.bits = 0;
-}
-
-static void act_bit(int bit)
-{
-    act.bits = act.bits << 1 | (uint64_t) bit;
-    if (++act.count >= act.most) act_bits();
-}
-
 /* A packet with an IP, as short as may be or longer. */
 static void act_ip(uint8_t type, uint64_t ip)
 {
@@ -1204,6 +1351,37 @@ static void act_ip(uint8_t type, uint64_t ip)
         = ipc == 6 ? ip : ip & (((uint64_t) 1 << (ipc < 3 ? 16 * ipc : 48)) - 1);
     act_put(&packet);
     act.last_ip = ip;
+}
+
+static void act_bits(void)
+{
+    ipt_packet tnt = TNT(1, 0);
+    tnt.type = act.count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8;
+    tnt.u.tnt.count = (uint8_t) act.count;
+    tnt.u.tnt.bits = act.bits;
+    if (act.count) act_put(&tnt);
+    act.count = 0;
+    act.bits = 0;
+    for (unsigned i = 0; i < act.waiting; i++) {
+        if (dice(20) == 0) act_time();
+        act_ip(IPT_PKT_TIP, act.tips[i]);
+    }
+    act.waiting = 0;
+}
+
+static void act_bit(int bit)
+{
+    act.bits = act.bits << 1 | (uint64_t) bit;
+    if (++act.count >= act.most) act_bits();
+}
+
+/* Flow goes to act.ip by a near branch. */
+static void act_tip(void)
+{
+    if (act.count == 0 || !act.defers || dice(8) == 0) act_bits();
+    if (act.count) act.tips[act.waiting++] = act.ip;
+    else act_ip(IPT_PKT_TIP, act.ip);
+    if (act.waiting == LENGTH(act.tips)) act_bits();
 }
 
 static void act_says(unsigned what)
@@ -1340,10 +1518,12 @@ static void act_branch(uint8_t kind, uint64_t from, uint64_t to, uint64_t next)
         return;
     } else if (direct) {
         act_bit(taken);
-    } else {
+    } else if (kind == IPT_INSN_VMENTRY) {
         act_bits();
-        if (kind == IPT_INSN_VMENTRY) act_enter();
+        act_enter();
         act_ip(IPT_PKT_TIP, act.ip);
+    } else {
+        act_tip();
     }
     act_edge(kind, from);
 }
@@ -1363,6 +1543,8 @@ static void act_step(void)
         act.depth = 0; /* other code is where it came from */
         act_says(0);
         act.ip += 3;
+    } else if (p[0] == 0x0f && p[1] == 0xaa) {
+        act.ip += 2;
     } else if (p[0] == 0x48) {
         act.ip += act.mode == IPT_MODE_64 ? 10 : 6;
     } else if (p[0] == 0xe9) {
@@ -1390,6 +1572,7 @@ static size_t act_run(uint8_t *out, unsigned steps, int kept_)
     memset(&act, 0, sizeof act);
     act.out = out;
     act.kept = (uint8_t) kept_;
+    act.defers = kept_ && dice(2);
     act.most = dice(2) ? 6 : 1 + dice(47);
     act.mode = IPT_MODE_64;
     if (dice(3) == 0 && BASE == WORLD_LOW) act.mode = IPT_MODE_32;
@@ -1477,9 +1660,9 @@ static void world_sees(const uint8_t *bytes, size_t size)
     blocks_unique(&world_blocks);
 }
 
-/* A trace, its last one damaged: edges are those that executed, if it is whole,
- * and those of the walk. */
-static void world_runs(int first, int damaged, int returns)
+/* A trace, its last one damaged: edges are those that executed, if it is whole
+ * and no RSM takes a TIP, and those of the walk. */
+static void world_runs(int first, int damaged, int returns, int rsm)
 {
     static uint8_t bytes[INPUT + 64];
     size_t size = act_run(bytes, 100 + dice(500), returns);
@@ -1496,12 +1679,12 @@ static void world_runs(int first, int damaged, int returns)
     got.count = 0;
     const int complete = loop_run(&fresh, bytes, size, 1);
     edges_of_kind(&got, kept.cov.flags);
-    if (!damaged) {
+    if (!damaged && !rsm) {
         CHECK(complete);
         act_edges(&want, &fresh.cov);
         CHECK(edges_same(&want, &got));
     }
-    if (kept.cov.seen && complete) world_sees(bytes, size);
+    if (kept.cov.seen) world_sees(bytes, size);
     memset(want_map, 0, sizeof want_map);
     edges_map(&got, kept.cov.flags, want_map, kept.cov.bitmap_size);
     world_covers(bytes, size, first, complete);
@@ -1513,7 +1696,8 @@ static void check_world(uint64_t start)
         = {IPT_CONFIG_IFLAGS, IPT_CONFIG_TICKS, IPT_CONFIG_VMX_EVENTS};
     seed = (start + 1) * 0x9e3779b97f4a7c15u;
     the.base = dice(4) ? WORLD_LOW : WORLD_HIGH;
-    plan_all();
+    const int rsm = dice(4) == 0;
+    plan_all(rsm);
     const int returns = (int) dice(2);
     loop_init(&kept, returns ? IPT_CONFIG_NO_RETCOMP : 0,
               dice(IPT_COV_FLAGS_ + 1), dice(2) ? 4096 : 4u << dice(11));
@@ -1536,7 +1720,7 @@ static void check_world(uint64_t start)
             kept.cov.shared = NULL;
             world_changes(dice(7)); /* most often the filter */
         }
-        world_runs(changes, n == 3 && dice(3), returns);
+        world_runs(changes, n == 3 && dice(3), returns, rsm);
     }
     the.base = LOW;
     if (test_.bad) printf("    seed %llu\n", (unsigned long long) start);
@@ -3560,40 +3744,6 @@ TEST(what_follows_a_psb)
     }
 }
 
-/* A target after a PSB+ that is none: flow stands where the PSB+ says, whether
- * the memo knows it or not, and also in the middle of a block that is seen. */
-TEST(no_target_after_a_psb)
-{
-    static const chunk code[CODES_MAX] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
-    static const ipt_packet some[] = {ON, PSB, EXEC64, FUP(0x1001), PSBEND,
-                                      TNT(1, 1), TIP(0x1000), PSB, EXEC64,
-                                      FUP(0x1001), PSBEND};
-    static const uint8_t bad[] = {0xad, 0xed, 0x0d, 0xa1, 0xe1}; /* IPBytes */
-    const manner how = manner_of(WHOLE, TINY_CACHE, 0, 0);
-    edge_list walked = {0}, again = {0};
-    ipt_cov_config cov = {0};
-    cov.bitmap = map;
-    cov.bitmap_size = MAP_MAX;
-    for (size_t i = 0; i < 2 * LENGTH(bad); i++) {
-        cov.seen = i % 2 ? &seen : NULL;
-        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, MEMO_LINES), IPT_OK);
-        CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
-        build_all(&b, some, LENGTH(some));
-        b.bytes[b.size++] = bad[i / 2];
-        memset(b.bytes + b.size, 0, 64);
-        b.size += 64;
-        cov.memo = NULL;
-        cov_decode(&how, code, 0, &cov, &walked);
-        CHECK_EQ(walked.errors, 1);
-        cov.memo = &memo;
-        for (unsigned n = 0; n < 3; n++) {
-            cov_decode(&how, code, 0, &cov, &again);
-            CHECK_EQ(again.errors, 1);
-            CHECK_EQ(again.places, walked.places);
-        }
-    }
-}
-
 int main(void)
 {
     the.base = LOW;
@@ -3663,6 +3813,6 @@ int main(void)
     RUN(a_page_after_an_error);
     RUN(what_follows_a_psb);
     RUN(blocks_that_a_psb_cuts);
-    RUN(no_target_after_a_psb);
+    RUN(deferred_tips);
     return test_report();
 }
