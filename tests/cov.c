@@ -3744,6 +3744,40 @@ TEST(what_follows_a_psb)
     }
 }
 
+/* A target after a PSB+ that is none: flow stands where the PSB+ says, whether
+ * the memo knows it or not, and also in the middle of a block that is seen. */
+TEST(no_target_after_a_psb)
+{
+    static const chunk code[CODES_MAX] = {CODE(0x1000, NOP NOP JCC0 JMP_RAX)};
+    static const ipt_packet some[] = {ON, PSB, EXEC64, FUP(0x1001), PSBEND,
+                                      TNT(1, 1), TIP(0x1000), PSB, EXEC64,
+                                      FUP(0x1001), PSBEND};
+    static const uint8_t bad[] = {0xad, 0xed, 0x0d, 0xa1, 0xe1}; /* IPBytes */
+    const manner how = manner_of(WHOLE, TINY_CACHE, 0, 0);
+    edge_list walked = {0}, again = {0};
+    ipt_cov_config cov = {0};
+    cov.bitmap = map;
+    cov.bitmap_size = MAP_MAX;
+    for (size_t i = 0; i < 2 * LENGTH(bad); i++) {
+        cov.seen = i % 2 ? &seen : NULL;
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, MEMO_LINES), IPT_OK);
+        CHECK_EQ(ipt_cov_seen_init(&seen, marks, MARKS), IPT_OK);
+        build_all(&b, some, LENGTH(some));
+        b.bytes[b.size++] = bad[i / 2];
+        memset(b.bytes + b.size, 0, 64);
+        b.size += 64;
+        cov.memo = NULL;
+        cov_decode(&how, code, 0, &cov, &walked);
+        CHECK_EQ(walked.errors, 1);
+        cov.memo = &memo;
+        for (unsigned n = 0; n < 3; n++) {
+            cov_decode(&how, code, 0, &cov, &again);
+            CHECK_EQ(again.errors, 1);
+            CHECK_EQ(again.places, walked.places);
+        }
+    }
+}
+
 int main(void)
 {
     the.base = LOW;
@@ -3813,6 +3847,10 @@ int main(void)
     RUN(a_page_after_an_error);
     RUN(what_follows_a_psb);
     RUN(blocks_that_a_psb_cuts);
+<<<<<<< ours
     RUN(deferred_tips);
+=======
+    RUN(no_target_after_a_psb);
+>>>>>>> theirs
     return test_report();
 }
