@@ -3847,10 +3847,7 @@ int main(void)
     RUN(a_page_after_an_error);
     RUN(what_follows_a_psb);
     RUN(blocks_that_a_psb_cuts);
-<<<<<<< ours
     RUN(deferred_tips);
-=======
     RUN(no_target_after_a_psb);
->>>>>>> theirs
     return test_report();
 }
