@@ -10923,8 +10923,8 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 /* The memo is noisy and has no line for the leg: take short lines as long as
  * they only count edges and use all of their bits. What comes next then depends
  * on next_ alone, so that little has to wait for it. If only bits come after
- * these, those that are left begin the next leg: a full leg has seven pieces and
- * at least a bit, so they are all of the last packet, as ipti_cov_back needs. */
+ * these, those that are left begin the next leg. A full leg has seven pieces
+ * and at least a bit, so they are of the last packet, as ipti_cov_back needs. */
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
