@@ -10924,7 +10924,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
  * they only count edges and use all of their bits. What comes next then depends
  * on next_ alone, so that little has to wait for it. If only bits come after
  * these, those that are left begin the next leg. A full leg has seven pieces
- * and at least a bit, so they are of the last packet, as ipti_cov_back needs. */
+ * and at least a bit, so they are of the last packet (see ipti_cov_back). */
 static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
