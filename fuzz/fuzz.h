@@ -66,7 +66,7 @@ static inline int fuzz_same(const fuzz_log *a, const fuzz_log *b, int quiet)
             i++;
         if (i == a->count || k == b->count)
             break;
-        if (memcmp(&a->item[i], &b->item[k], sizeof(a->item[i])))
+        if (!fuzz_equal(&a->item[i], &b->item[k], sizeof(a->item[i])))
             return fuzz_differ(a, i, b, k);
     }
     if (a->cut || b->cut)
@@ -164,7 +164,7 @@ static inline int fuzz_gathered(const fuzz_case *c, const fuzz_log *insns,
             insn = held_end = &insns->item[i];
         }
         if (block->what != FUZZ_BLOCK) {
-            if (i == insns->count || memcmp(block, insn, sizeof(*insn)))
+            if (i == insns->count || !fuzz_equal(block, insn, sizeof(*insn)))
                 return insns->cut || fuzz_differ(insns, i, blocks, k);
             i++;
             continue;
@@ -206,7 +206,7 @@ static inline int fuzz_asked(const fuzz_log *events, const fuzz_log *queries)
         const fuzz_item *query = &queries->item[k];
         if (event->what != FUZZ_EVENT
             || (event->kind != IPT_EVT_TNT && event->kind != IPT_EVT_TIP)) {
-            if (memcmp(event, query, sizeof(*event)))
+            if (!fuzz_equal(event, query, sizeof(*event)))
                 return fuzz_differ(events, i, queries, k);
             k++;
             continue;

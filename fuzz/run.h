@@ -389,6 +389,30 @@ static inline ipt_where *fuzz_at(const fuzz_run *run)
     return (ipt_where *) run->decoder; /* the first member of each decoder */
 }
 
+static inline uint64_t fuzz_word(const uint8_t *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+/* Are they the same? Not memcmp, as that is libFuzzer's here: it takes what
+ * differs for what an input should have, and that is places in a log. */
+static inline int fuzz_equal(const void *a, const void *b, size_t size)
+{
+    const uint8_t *p = (const uint8_t *) a;
+    const uint8_t *q = (const uint8_t *) b;
+    uint64_t differ = 0;
+    size_t i = 0;
+
+    for (; i + 8 <= size; i += 8)
+        differ |= fuzz_word(p + i) ^ fuzz_word(q + i);
+    for (; i < size; i++)
+        differ |= (uint64_t) (p[i] ^ q[i]);
+    return differ == 0;
+}
+
 static inline uint64_t fuzz_hash(const void *bytes, size_t size)
 {
     const uint8_t *p = (const uint8_t *) bytes;
@@ -464,7 +488,7 @@ static inline size_t fuzz_index(const fuzz_case *c, uint64_t ip)
         i = (uint32_t) i;
     if (i >= c->code_size && fuzz_relative(c) && ip >> 32 == 0)
         i = (uint32_t) (i - FUZZ_CS);
-    if (fuzz_reads(c) == FUZZ_MIRROR)
+    if (i >= c->code_size && fuzz_reads(c) == FUZZ_MIRROR)
         i %= c->code_size;
     return i < c->code_size ? (size_t) i : c->code_size;
 }
@@ -484,19 +508,27 @@ static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
 {
     const unsigned shift = c->image ? 0 : fuzz_mapping(c, asid);
     size_t n = 0;
+    size_t k;
 
     if (c->image) {
         const int status = c->image(to, size, asid, ip, c->context);
         return status < 0 ? 0 : status;
     }
     while (n < size) {
-        size_t i = fuzz_index(c, ip + n);
-        if (i == c->code_size)
+        const size_t i = fuzz_index(c, ip + n);
+        size_t most = c->code_size - i;
+        const uint64_t page = 4096 - (ip + n) % 4096;
+        const uint64_t base = fuzz_base(c) - (ip + n);
+        if (most == 0)
             break;
-        do
-            to[n++] = c->code[shift ? (i + shift) % c->code_size : i];
-        while (++i < c->code_size && n < size && (ip + n) % 4096
-               && ip + n != fuzz_base(c));
+        most = most < size - n ? most : size - n;
+        most = most < page ? most : (size_t) page;
+        most = most < base || base == 0 ? most : (size_t) base;
+        if (!shift)
+            memcpy(to + n, c->code + i, most);
+        for (k = 0; k < most && shift; k++)
+            to[n + k] = c->code[(i + k + shift) % c->code_size];
+        n += most;
     }
     return (int) n;
 }
@@ -872,11 +904,12 @@ static inline void fuzz_status(fuzz_run *run, int status, int sync)
     const ipt_where *at = fuzz_at(run);
     const uint64_t begin = fuzz_begin(run->c);
     const uint64_t end = begin + run->given + run->lost;
+    const int known = fuzz_known(run, status, sync);
 
-    if (!fuzz_known(run, status, sync))
+    if (!known)
         fprintf(stderr, "%s: status %d (%s)\n", run->layer->name, status,
                 ipt_status_name(status));
-    FUZZ_CHECK(run, fuzz_known(run, status, sync));
+    FUZZ_CHECK(run, known);
     FUZZ_CHECK(run, at->offset >= begin);
     FUZZ_CHECK(run, at->offset <= end);
     FUZZ_CHECK(run, at->release <= at->offset);
@@ -939,7 +972,7 @@ static inline int fuzz_refill(fuzz_run *run, const void *before, int *idle)
 {
     const uint64_t units = run->fueled ? run->c->fuel + 1u : FUZZ_WORK;
 
-    *idle = memcmp(before, run->decoder, run->layer->size) ? 0 : *idle + 1;
+    *idle = fuzz_equal(before, run->decoder, run->layer->size) ? *idle + 1 : 0;
     FUZZ_CHECK(run, *idle < 4);
     if (run->work < units + FUZZ_REFILL) {
         run->log->cut = 1;

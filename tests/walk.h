@@ -27,15 +27,18 @@ static inline int walk_code_holds(const ipt_code_at_ *code)
 static inline const char *ipti_walk_check(const ipt_walk_ *w)
 {
     const ipt_out_ *out = &w->out;
-    ipt_bind_ bind = w->next.bind;
+    ipt_bind_ bind;
 
     if (!w->cur.trace) return NULL; /* there is none: _begin failed */
     if (w->flow.enabled && w->flow.hidden) return "flow: enabled and hidden";
     if (!w->next.tnt) return "next: no stop bit";
     if (w->next.tnt << 48) return "next: more than 47 TNT bits";
-    if (w->next.has_event) ipti_bind_event(&bind, &w->next.event);
-    if (!walk_same_bind(&bind, &w->next.bind))
-        return "next: bind is not that of event";
+    if (w->next.has_event) {
+        bind = w->next.bind;
+        ipti_bind_event(&bind, &w->next.event);
+        if (!walk_same_bind(&bind, &w->next.bind))
+            return "next: bind is not that of event";
+    }
     if (!walk_code_holds(&w->code)) return "code: counts out of order";
     if (w->code.count && w->tally.counted > w->code.index)
         return "tally: more than were passed";
