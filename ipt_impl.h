@@ -5331,8 +5331,8 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * ========================================================================== */
 
 #define IPTI_GROUP 8      /* lines in which a run is looked for, ... */
-#define IPTI_SHIFT 2      /* ... each of them for code of 1 << 2 bytes */
-#define IPTI_BLOCK (IPTI_GROUP << IPTI_SHIFT)
+#define IPTI_BLOCK 32     /* ... if it begins in the same bytes of code */
+#define IPTI_STRIDE (IPTI_GROUP * sizeof(ipt_cache_line))
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5689,17 +5689,18 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
     return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-/* The line where the run at ip is looked for first, and then in the others of
- * its group. Neighbouring code has neighbouring lines, a group for 32 bytes:
- * flow that stays in some of a program's code meets few pages of the cache, and
- * what is to be forgotten is found by its address. */
+/* The line where the run at ip is looked for first, before the others of its
+ * group. Neighbouring code has neighbouring groups: flow that stays in some of
+ * a program's code meets few pages of the cache, what is to be forgotten is
+ * found by its address, and what flow meets soon is in the next group's first
+ * lines. */
 static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
                                         uint64_t ip)
 {
     uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
     hash = hash * 0x9e3779b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
-    return (uint32_t) (hash + (ip >> IPTI_SHIFT)) & cache->last_;
+    return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5713,16 +5714,15 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
-    uint32_t i;
+    uint32_t i = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
 
-    for (i = 0; i < IPTI_GROUP; i++) {
-        const ipt_cache_line *line = &cache->lines_[first ^ i];
+    do {
+        const ipt_cache_line *line = &cache->lines_[i];
         if (ipti_line_is(line, key, ip))
-            return first ^ i;
+            return i;
         if (line->key_ == 0)
             break;
-    }
+    } while (++i % IPTI_GROUP);
     return UINT32_MAX;
 }
 
@@ -6065,7 +6065,8 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
 
 /* The line with the run at ip, if that is the line which flow met last time
  * after line `*number` on the way `way`; else NULL. The link only says where to
- * look first: the line is compared. */
+ * look first: the line is compared. Links are followed one by one, so where
+ * lines are far away, some of the next two groups are fetched ahead. */
 static IPTI_HOT const ipt_cache_line *
 ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
                   uint16_t key, uint64_t ip)
@@ -6075,6 +6076,10 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
 
     if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
         return NULL;
+#ifdef __GNUC__ /* there need not be any: past the last line, too */
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+#endif
     *number = i;
     return line;
 }

@@ -48,7 +48,7 @@ static int same(const ipt_cache_line *a, const ipt_cache_line *b)
 /* A cache of one group; those that ipt_cache_init makes have eight or more.
  * Nothing that is proved here leaves a group, and which one it is says a hash:
  * prove_cache_first shows that it lies in a cache of any size. */
-static void any_cache(uint32_t first)
+static void any_cache(void)
 {
     cache = nondet_cache();
     cache.last_ = LINES - 1;
@@ -56,26 +56,26 @@ static void any_cache(uint32_t first)
     cache.lines_ = lines;
     for (place = 0; place < LINES; place++)
         lines[place] = nondet_line();
-    place = first;
+    place = 0;
     other = nondet_u32();
     __CPROVER_assume(other <= cache.last_);
     was = cache.lines_[other];
     __CPROVER_assume(is_line(&was) && is_placed(other));
 }
 
-/* What is claimed of ipti_cache_first: a line in the cache, and in its group
- * the one for these 4 bytes. */
-static int claim_first(uint64_t ip, uint32_t first)
+/* What is claimed of ipti_cache_first: a line in the cache, the first one of a
+ * group. */
+static int claim_first(uint32_t first)
 {
-    return first <= cache.last_
-           && first % IPTI_GROUP == (ip >> IPTI_SHIFT) % IPTI_GROUP;
+    return first <= cache.last_ && first % IPTI_GROUP == 0;
 }
 
 uint32_t given_ipti_cache_first(const ipt_cache *c, uint16_t space, uint64_t ip)
 {
     CHECK(c == &cache);
     (void) space;
-    __CPROVER_assume(claim_first(ip, place));
+    (void) ip;
+    __CPROVER_assume(claim_first(place));
     return place;
 }
 
@@ -91,21 +91,21 @@ void prove_cache_first(void)
     __CPROVER_assume(bits >= 6 && bits <= 31);
     cache.last_ = ((uint32_t) 1 << bits) - 1;
     first = ipti_cache_first(&cache, nondet_u16(), ip);
-    CHECK(claim_first(ip, first));
+    CHECK(claim_first(first));
     CHECK((first ^ (IPTI_GROUP - 1)) <= cache.last_);
     ipti_cache_lose(&cache, &run);
-    REACH(first == 0x7fffffff);
+    REACH(first == 0x7ffffff8);
     REACH(cache.last_ == 63);
 }
 
 /* A run is looked for: what is found is it. */
-static void find(uint32_t first)
+void prove_cache_find(void) /* unwind 9, given ipti_cache_first */
 {
     const uint16_t key = nondet_u16();
     const uint64_t ip = nondet_u64();
     uint32_t i;
 
-    any_cache(first);
+    any_cache();
     __CPROVER_assume(key);
     i = ipti_cache_find(&cache, key, ip);
     if (i != UINT32_MAX) {
@@ -113,38 +113,8 @@ static void find(uint32_t first)
         CHECK(lines[i].key_ == key);
         CHECK(lines[i].ip_ == ip);
     }
-    REACH(i == LINES - 1 && first == 3);
+    REACH(i == LINES - 1);
     REACH(i == UINT32_MAX);
-}
-
-void prove_cache_find(void) /* unwind 9, given ipti_cache_first */
-{
-    switch (nondet_u8()) { /* constants, so that other ways are left out */
-    case 0:
-        find(0);
-        break;
-    case 1:
-        find(1);
-        break;
-    case 2:
-        find(2);
-        break;
-    case 3:
-        find(3);
-        break;
-    case 4:
-        find(4);
-        break;
-    case 5:
-        find(5);
-        break;
-    case 6:
-        find(6);
-        break;
-    default:
-        find(7);
-        break;
-    }
 }
 
 void given_ipti_cache_lose(ipt_cache *c, const ipt_cache_line *line)
@@ -166,16 +136,16 @@ uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
 
 /* A run is put in a cache: into a line that is free, or in place of another
  * one that is no name. Whatever else was there still is. */
-static void put(uint32_t first)
+void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
+    ipti_cache_lose */
 {
     const ipt_cache_line run = nondet_line();
     uint32_t to;
     uint32_t i;
     int full = 1;
 
-    any_cache(first);
+    any_cache();
     __CPROVER_assume(is_line(&run) && run.key_ >> IPTI_MODE_BITS);
-    __CPROVER_assume((run.ip_ >> IPTI_SHIFT) % IPTI_GROUP == first);
     for (i = 0; i < LINES; i++) {
         __CPROVER_assume(is_placed(i));
         full &= lines[i].key_ != 0;
@@ -196,17 +166,6 @@ static void put(uint32_t first)
     REACH(!full && to == 7 && other == 0 && is_name(&was));
 }
 
-void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
-    ipti_cache_lose */
-{
-    const unsigned number = nondet_u8() & 7;
-
-    /* A constant for each, which is what makes it fast. */
-    for (unsigned n = 0; n < 8; n++)
-        if (number == n)
-            put(n);
-}
-
 /* Links: one is followed, or a new one is set. */
 void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
 {
@@ -217,7 +176,7 @@ void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
     const ipt_cache_line *line;
     uint32_t number = from;
 
-    any_cache(0);
+    any_cache();
     __CPROVER_assume(other == (from & cache.last_));
     line = ipti_cache_follow(&cache, &number, way, key, ip);
     if (!line) {
@@ -249,7 +208,7 @@ void prove_cache_name(void) /* unwind 9, given ipti_cache_lose */
     const ipt_cache_line *line;
     uint32_t i;
 
-    any_cache(0);
+    any_cache();
     __CPROVER_assume(key >= IPTI_ALIAS && key <= IPTI_BY_SPACE);
     line = ipti_name_find(&cache, key, &name);
     REACH(line);
@@ -287,7 +246,7 @@ void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
     ipt_cache_line before;
     uint32_t i;
 
-    any_cache(0);
+    any_cache();
     __CPROVER_assume(space && space <= IPTI_SPACE_MAX);
     __CPROVER_assume(window.size <= IPTI_ASK);
     line = ipti_bytes_line(&cache, space, mode, ip);
