@@ -4765,25 +4765,27 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
  * 0F 3A) any opcode is accepted, so that vector instructions to come need no
  * update.
  *
- * The description of an opcode is one byte, `flags`: the low nibble says which
- * immediate follows, the high nibble is a set of bits. */
+ * The description of an opcode is one byte, `flags`:
+ *
+ *       7     6     5     4    3                    0
+ *     | KEY | ODD |NOT64|MODRM| which immediate follows |  */
 enum {
     /* 0 to 3: so many bytes (3 is ENTER's iw ib) */
     IPTI_X86_IMM8 = 1,
     IPTI_X86_IMM16 = 2,
-    IPTI_X86_IMM_Z = 4,     // 2 or 4 by operand size
-    IPTI_X86_IMM_V = 5,     // 2, 4 or 8 by operand size: MOV B8
-    IPTI_X86_FAR = 6,       // offset by operand size, then a selector
-    IPTI_X86_REL_Z = 7,     // as IMM_Z, but always 4 in 64-bit mode
-    IPTI_X86_OFFSET = 8,    // by address size: MOV A0
+    IPTI_X86_IMM_Z = 4,  /* 2 or 4 by operand size */
+    IPTI_X86_IMM_V = 5,  /* 2, 4 or 8 by operand size: MOV B8 */
+    IPTI_X86_FAR = 6,    /* offset by operand size, then a selector */
+    IPTI_X86_REL_Z = 7,  /* as IMM_Z, but always 4 in 64-bit mode */
+    IPTI_X86_OFFSET = 8, /* by address size: MOV A0 */
     IPTI_X86_IMM32 = 9,
     IPTI_X86_IMM64 = 10,
-    IPTI_X86_IMM = 0x0F,    // mask of the above
+    IPTI_X86_IMM = 0x0f, /* mask of the above */
 
-    IPTI_X86_MODRM = 0x10,  // a ModRM byte follows, with SIB, displacement
-    IPTI_X86_NOT64 = 0x20,  // not in 64-bit mode
-    IPTI_X86_ODD = 0x40,    // a prefix or an escape (first byte), or no opcode
-    IPTI_X86_KEY = 0x80     // has a kind, or depends on ModRM: _kind0, 1
+    IPTI_X86_MODRM = 0x10, /* a ModRM byte follows, with SIB, displacement */
+    IPTI_X86_NOT64 = 0x20, /* not in 64-bit mode */
+    IPTI_X86_ODD = 0x40,   /* a prefix, an escape (first byte), or no opcode */
+    IPTI_X86_KEY = 0x80    /* has a kind, or depends on ModRM: _kind0, 1 */
 };
 
 #define IPTI_8(x) x, x, x, x, x, x, x, x /* a row of the tables below */
@@ -4845,15 +4847,15 @@ static const uint8_t ipti_x86_map1[256] = {
 /* The instruction being taken apart. */
 typedef struct ipti_x86 {
     const uint8_t *bytes;
-    size_t size;        // bytes there are, at most 15
-    size_t pos;         // bytes used; may pass size, the end checks
-    uint8_t mode;       // IPT_MODE_
-    uint8_t rex;        // REX, or REX2 in REX's terms; 0: none in effect
-    uint8_t data;       // 66 seen
-    uint8_t addr;       // 67 seen
-    uint8_t lock;       // F0 seen
-    uint8_t rep;        // the last of F2, F3; it beats 66 as opcode extension
-    uint8_t map;        // 0, 1: the tables above; 4: EVEX map 4; 2: any other
+    size_t size;    /* bytes there are, at most 15 */
+    size_t pos;     /* bytes used; may pass size, the end checks */
+    uint8_t mode;   /* IPT_MODE_ */
+    uint8_t rex;    /* REX, or REX2 in REX's terms; 0: none in effect */
+    uint8_t data;   /* 66 seen */
+    uint8_t addr;   /* 67 seen */
+    uint8_t lock;   /* F0 seen */
+    uint8_t rep;    /* the last of F2, F3; it beats 66 as opcode extension */
+    uint8_t map;    /* 0, 1: the tables above; 4: EVEX map 4; 2: any other */
     uint8_t opcode;
     uint8_t modrm;
 } ipti_x86;
@@ -4864,44 +4866,66 @@ enum { IPTI_X86_SIZE_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
  * matter how few of its bytes the caller has, so that is asked first. */
 static int ipti_x86_need(const ipti_x86 *x, size_t n)
 {
-    if (x->pos + n <= x->size) return 0;
+    if (x->pos + n <= x->size)
+        return 0;
     return x->pos + n > IPTI_X86_SIZE_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
+}
+
+/* The next byte, or a status. */
+static int ipti_x86_byte(ipti_x86 *x)
+{
+    const int status = ipti_x86_need(x, 1);
+
+    return status ? status : x->bytes[x->pos++];
+}
+
+/* The register, or the part of the opcode, that ModRM names. */
+static unsigned ipti_x86_reg(const ipti_x86 *x)
+{
+    return x->modrm >> 3 & 7;
 }
 
 /* The flags of an opcode after VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
 static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
 {
-    if (lead != 0x8F && map > 7) return IPT_ERR_BAD_INSN;
+    if (lead != 0x8f && map > 7)
+        return IPT_ERR_BAD_INSN;
     switch (map) {
     case 1:
-        if (opcode == 0x77 && lead != 0x62) return 0; // VZEROUPPER
-        if ((opcode & 0xFC) == 0x70 || opcode == 0xC2
-            || (opcode >= 0xC4 && opcode <= 0xC6))
+        if (opcode == 0x77 && lead != 0x62)
+            return 0; /* VZEROUPPER */
+        if ((opcode & 0xfc) == 0x70 || opcode == 0xc2
+            || (opcode >= 0xc4 && opcode <= 0xc6))
             return IPTI_X86_MODRM | IPTI_X86_IMM8;
         return IPTI_X86_MODRM;
-    case 4: // APX: the integer instructions, with the immediates they have
-        if (lead != 0x62) return IPT_ERR_BAD_INSN;
+    case 4: /* APX: the integer instructions, with the immediates they have */
+        if (lead != 0x62)
+            return IPT_ERR_BAD_INSN;
         switch (opcode) {
-        case 0x24: case 0x2C: case 0x6B: case 0x80: case 0x83:
-        case 0xC0: case 0xC1: case 0xD4:
-            return IPTI_X86_MODRM | IPTI_X86_IMM8;
-        case 0x69: case 0x81:
-            return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
-        case 0xF6:
-            return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
-        case 0xF7:
-            return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
-        default:
-            return IPTI_X86_MODRM;
+        case 0x24:
+        case 0x2c:
+        case 0x6b:
+        case 0x80:
+        case 0x83:
+        case 0xc0:
+        case 0xc1:
+        case 0xd4: return IPTI_X86_MODRM | IPTI_X86_IMM8;
+        case 0x69:
+        case 0x81: return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
+        case 0xf6: return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
+        case 0xf7: return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
+        default: return IPTI_X86_MODRM;
         }
-    case 2: case 5: case 6: case 9:
-        return IPTI_X86_MODRM;
-    case 3: case 8:
-        return IPTI_X86_MODRM | IPTI_X86_IMM8;
-    case 7: case 10: // URDMSR, UWRMSR and such; XOP BEXTR, LWPINS
+    case 2:
+    case 5:
+    case 6:
+    case 9: return IPTI_X86_MODRM;
+    case 3:
+    case 8: return IPTI_X86_MODRM | IPTI_X86_IMM8;
+    case 7:
+    case 10: /* URDMSR, UWRMSR and such; XOP BEXTR, LWPINS */
         return IPTI_X86_MODRM | IPTI_X86_IMM32;
-    default:
-        return IPT_ERR_BAD_INSN;
+    default: return IPT_ERR_BAD_INSN;
     }
 }
 
@@ -4913,83 +4937,87 @@ static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
  */
 static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
 {
-    const size_t payload = lead == 0xC5 ? 1 : lead == 0x62 ? 3 : 2;
+    const size_t payload = lead == 0xc5 ? 1 : lead == 0x62 ? 3 : 2;
+    const uint8_t *p = x->bytes + x->pos;
     int status = ipti_x86_need(x, 1);
-    uint8_t first, map = 1;
-    if (status) return status;
-    first = x->bytes[x->pos];
-    if (lead == 0x8F && (first & 0x18) == 0) { // POP
-        x->opcode = lead;
-        return IPTI_X86_MODRM | IPTI_X86_KEY;
-    }
-    if (lead != 0x8F && first < 0xC0 && x->mode != IPT_MODE_64) {
-        x->opcode = lead; // LES, LDS, BOUND
-        return IPTI_X86_MODRM;
-    }
-    if (x->rex || x->data || x->rep || x->lock) return IPT_ERR_BAD_INSN;
+    uint8_t map = 1;
 
+    if (status)
+        return status;
+    if (lead == 0x8f && (*p & 0x18) == 0) /* POP */
+        return IPTI_X86_MODRM | IPTI_X86_KEY;
+    if (lead != 0x8f && *p < 0xc0 && x->mode != IPT_MODE_64)
+        return IPTI_X86_MODRM; /* LES, LDS, BOUND */
+    if (x->rex || x->data || x->rep || x->lock)
+        return IPT_ERR_BAD_INSN;
     status = ipti_x86_need(x, payload + 1);
-    if (status) return status;
-    if (lead != 0xC5) {
-        uint8_t second = x->bytes[x->pos + 1];
-        map = (uint8_t)(first & (lead == 0x62 ? 0x07 : 0x1F));
-        if (map == 4) { // pp and W do what 66 and REX.W do elsewhere
-            if (x->mode != IPT_MODE_64) return IPT_ERR_BAD_INSN;
-            x->data = (second & 3) == 1;
-            x->rex = (uint8_t)(second >> 4 & IPTI_REX_W);
-        }
+    if (status)
+        return status;
+    if (lead != 0xc5)
+        map = *p & (lead == 0x62 ? 0x07 : 0x1f);
+    if (map == 4) { /* pp and W do what 66 and REX.W do elsewhere */
+        if (x->mode != IPT_MODE_64)
+            return IPT_ERR_BAD_INSN;
+        x->data = (p[1] & 3) == 1;
+        x->rex = p[1] >> 4 & IPTI_REX_W;
     }
-    x->pos += payload;
-    x->opcode = x->bytes[x->pos++];
+    x->pos += payload + 1;
+    x->opcode = p[payload];
     x->map = map == 4 ? 4 : 2;
     return ipti_x86_vector_flags(lead, map, x->opcode);
 }
 
-/* After REX2's D5 in 64-bit mode: MRXBWRXB, then the opcode in map M. The
- * upper R X B extend the lower. Returns the opcode's flags, or a status. */
+/* After D5 in 64-bit mode, which is REX2, with the opcode in map M: returns the
+ * opcode's flags, or a status. The upper R X B extend the lower.
+ *
+ *     D5  MRXBWRXB opcode
+ */
 static int ipti_x86_rex2(ipti_x86 *x)
 {
-    int status = ipti_x86_need(x, 2);
-    uint8_t payload, opcode, row;
-    if (status) return status;
-    if (x->rex) return IPT_ERR_BAD_INSN;
-    payload = x->bytes[x->pos++];
-    opcode = x->bytes[x->pos++];
-    row = opcode >> 4;
-    x->rex = (uint8_t)(0x40 | (payload & 0x0F) | (payload >> 4 & 0x07));
-    x->map = payload >> 7;
-    x->opcode = opcode;
-    if (x->map) {
-        if (row == 3 || row == 8) return IPT_ERR_BAD_INSN;
-        return ipti_x86_map1[opcode];
-    }
-    if (opcode == 0xA1) { // JMPABS
-        if (x->data || x->addr || x->rep || x->lock || (x->rex & IPTI_REX_W))
-            return IPT_ERR_BAD_INSN;
-        return IPTI_X86_IMM64 | IPTI_X86_KEY;
-    }
-    if (row == 4 || row == 7 || row == 0xA || row == 0xE)
+    const uint8_t *p = x->bytes + x->pos;
+    const int status = ipti_x86_need(x, 2);
+    uint8_t row;
+
+    if (status)
+        return status;
+    if (x->rex)
         return IPT_ERR_BAD_INSN;
-    if (opcode == 0x8F) return IPTI_X86_MODRM | IPTI_X86_KEY;
-    return ipti_x86_map0[opcode];
+    x->pos += 2;
+    x->rex = (uint8_t) (0x40 | (*p & 0x0f) | (*p >> 4 & 0x07));
+    x->map = *p >> 7;
+    x->opcode = p[1];
+    row = x->opcode >> 4;
+    if (x->map)
+        return row == 3 || row == 8 ? (int) IPT_ERR_BAD_INSN
+                                    : ipti_x86_map1[x->opcode];
+    if (x->opcode == 0xa1) /* JMPABS */
+        return x->data || x->addr || x->rep || x->lock || x->rex & IPTI_REX_W
+                   ? (int) IPT_ERR_BAD_INSN
+                   : IPTI_X86_IMM64 | IPTI_X86_KEY;
+    if (row == 4 || row == 7 || row == 0xa || row == 0xe)
+        return IPT_ERR_BAD_INSN;
+    return x->opcode == 0x8f ? IPTI_X86_MODRM | IPTI_X86_KEY
+                             : ipti_x86_map0[x->opcode];
 }
 
 /* After 0F: returns the opcode's flags, or a status. */
 static int ipti_x86_escape(ipti_x86 *x)
 {
-    int status = ipti_x86_need(x, 1);
+    int byte = ipti_x86_byte(x);
     int flags;
-    if (status) return status;
-    x->opcode = x->bytes[x->pos++];
-    x->map = 1;
-    if (x->opcode != 0x38 && x->opcode != 0x3A)
-        return ipti_x86_map1[x->opcode];
 
-    flags = IPTI_X86_MODRM | (x->opcode == 0x3A ? IPTI_X86_IMM8 : 0);
-    status = ipti_x86_need(x, 1);
-    if (status) return status;
-    x->opcode = x->bytes[x->pos++];
-    x->map = 2;
+    if (byte < 0)
+        return byte;
+    x->map = 1;
+    flags = ipti_x86_map1[byte];
+    if (byte == 0x38 || byte == 0x3a) {
+        flags = IPTI_X86_MODRM | (byte == 0x3a ? IPTI_X86_IMM8 : 0);
+        x->map = 2;
+        byte = ipti_x86_byte(x);
+        if (byte < 0)
+            return byte;
+    }
+    x->opcode = (uint8_t) byte;
     return flags;
 }
 
@@ -4997,34 +5025,33 @@ static int ipti_x86_escape(ipti_x86 *x)
  * only as the last prefix; one before another prefix has no effect. */
 static int ipti_x86_opcode(ipti_x86 *x)
 {
+    int byte;
+
     for (;;) {
-        int status = ipti_x86_need(x, 1);
-        uint8_t byte, flags;
-        if (status) return status;
-        byte = x->bytes[x->pos++];
-        if ((byte & 0xF0) == 0x40 && x->mode == IPT_MODE_64) {
-            x->rex = byte;
+        byte = ipti_x86_byte(x);
+        if (byte < 0)
+            return byte;
+        if ((byte & 0xf0) == 0x40 && x->mode == IPT_MODE_64) {
+            x->rex = (uint8_t) byte;
             continue;
         }
-        flags = ipti_x86_map0[byte];
-        if (!(flags & IPTI_X86_ODD)) {
-            x->opcode = byte;
-            return flags;
-        }
+        x->opcode = (uint8_t) byte;
+        if (!(ipti_x86_map0[byte] & IPTI_X86_ODD))
+            return ipti_x86_map0[byte];
         switch (byte) {
-        case 0x0F:
-            return ipti_x86_escape(x);
-        case 0x62: case 0x8F: case 0xC4: case 0xC5:
-            return ipti_x86_vector(x, byte);
-        case 0xD5:
-            if (x->mode == IPT_MODE_64) return ipti_x86_rex2(x);
-            x->opcode = byte; // AAD
-            return IPTI_X86_IMM8;
+        case 0x0f: return ipti_x86_escape(x);
+        case 0x62:
+        case 0x8f:
+        case 0xc4:
+        case 0xc5: return ipti_x86_vector(x, x->opcode);
+        case 0xd5: /* AAD, but in 64-bit mode */
+            return x->mode == IPT_MODE_64 ? ipti_x86_rex2(x) : IPTI_X86_IMM8;
         case 0x66: x->data = 1; break;
         case 0x67: x->addr = 1; break;
-        case 0xF0: x->lock = 1; break;
-        case 0xF2: case 0xF3: x->rep = byte; break;
-        default: break; // segment, branch hint
+        case 0xf0: x->lock = 1; break;
+        case 0xf2:
+        case 0xf3: x->rep = x->opcode; break;
+        default: break; /* segment, branch hint */
         }
         x->rex = 0;
     }
@@ -5034,164 +5061,183 @@ static int ipti_x86_opcode(ipti_x86 *x)
  * a ModRM that always means registers. */
 static int ipti_x86_modrm(ipti_x86 *x)
 {
-    int status = ipti_x86_need(x, 1);
-    uint8_t mod, base;
-    if (status) return status;
-    x->modrm = x->bytes[x->pos++];
+    int byte = ipti_x86_byte(x);
+    unsigned mod;
+    size_t wide = 4;
+
+    if (byte < 0)
+        return byte;
+    x->modrm = (uint8_t) byte;
     mod = x->modrm >> 6;
-    base = x->modrm & 7;
-    if (mod == 3 || ((x->opcode & 0xFC) == 0x20 && x->map == 1)) return 0;
-    if (x->mode != IPT_MODE_64 && (x->mode == IPT_MODE_16) != x->addr) {
-        if (mod == 1) x->pos += 1;
-        else if (mod == 2 || base == 6) x->pos += 2;
+    if (mod == 3 || ((x->opcode & 0xfc) == 0x20 && x->map == 1))
         return 0;
+    if (x->mode != IPT_MODE_64 && (x->mode == IPT_MODE_16) != x->addr) {
+        wide = 2;
+        byte--; /* 6 alone has a displacement */
+    } else if ((byte & 7) == 4) { /* SIB: its base follows the same rule */
+        byte = ipti_x86_byte(x);
+        if (byte < 0)
+            return byte;
     }
-    if (base == 4) { // SIB: its base follows the same rule
-        status = ipti_x86_need(x, 1);
-        if (status) return status;
-        base = x->bytes[x->pos++] & 7;
-    }
-    if (mod == 1) x->pos += 1;
-    else if (mod == 2 || base == 5) x->pos += 4;
+    if (mod == 1)
+        x->pos += 1;
+    else if (mod == 2 || (byte & 7) == 5)
+        x->pos += wide;
     return 0;
 }
 
 /* Bytes of immediate. */
 static size_t ipti_x86_imm(const ipti_x86 *x, int flags)
 {
-    size_t wide = x->rex & IPTI_REX_W ? 4 :
-        (x->mode == IPT_MODE_16) == x->data ? 4 : 2;
+    const size_t wide
+        = x->rex & IPTI_REX_W || (x->mode == IPT_MODE_16) == x->data ? 4 : 2;
+
     switch (flags & IPTI_X86_IMM) {
-    case IPTI_X86_IMM_Z:  return wide;
-    case IPTI_X86_IMM_V:  return x->rex & IPTI_REX_W ? 8 : wide;
-    case IPTI_X86_FAR:    return wide + 2;
-    case IPTI_X86_REL_Z:  return x->mode == IPT_MODE_64 ? 4 : wide;
+    case IPTI_X86_IMM_Z: return wide;
+    case IPTI_X86_IMM_V: return x->rex & IPTI_REX_W ? 8 : wide;
+    case IPTI_X86_FAR: return wide + 2;
+    case IPTI_X86_REL_Z: return x->mode == IPT_MODE_64 ? 4 : wide;
     case IPTI_X86_OFFSET:
-        if (x->mode == IPT_MODE_64) return x->addr ? 4 : 8;
+        if (x->mode == IPT_MODE_64)
+            return x->addr ? 4 : 8;
         return (x->mode == IPT_MODE_16) == x->addr ? 4 : 2;
-    case IPTI_X86_IMM32:  return 4;
-    case IPTI_X86_IMM64:  return 8;
-    default:              return (size_t)(flags & IPTI_X86_IMM);
+    case IPTI_X86_IMM32: return 4;
+    case IPTI_X86_IMM64: return 8;
+    default: return (size_t) (flags & IPTI_X86_IMM);
     }
 }
 
 /* May LOCK precede it? Only what reads and writes memory back may have it. */
 static int ipti_x86_lockable(const ipti_x86 *x)
 {
-    uint8_t op = x->opcode;
-    uint8_t reg = x->modrm >> 3 & 7;
-    if (x->modrm >= 0xC0 || x->map > 1) return 0;
+    const uint8_t op = x->opcode;
+    const unsigned reg = ipti_x86_reg(x);
+
+    if (x->modrm >= 0xc0 || x->map > 1)
+        return 0;
     if (x->map == 1)
-        return op == 0xAB || op == 0xB3 || op == 0xBB || op == 0xB0
-            || op == 0xB1 || op == 0xC0 || op == 0xC1
-            || (op == 0xBA && reg > 4) || (op == 0xC7 && reg == 1);
-    if (op < 0x38) return (op & 6) == 0;
-    if (op >= 0x80 && op <= 0x83) return reg != 7;
+        return op == 0xab || op == 0xb3 || op == 0xbb || op == 0xb0
+               || op == 0xb1 || op == 0xc0 || op == 0xc1
+               || (op == 0xba && reg > 4) || (op == 0xc7 && reg == 1);
+    if (op < 0x38)
+        return (op & 6) == 0;
+    if (op >= 0x80 && op <= 0x83)
+        return reg != 7;
     return op == 0x86 || op == 0x87
-        || ((op & 0xFE) == 0xF6 && (reg == 2 || reg == 3))
-        || ((op & 0xFE) == 0xFE && reg < 2);
+           || ((op & 0xfe) == 0xf6 && (reg == 2 || reg == 3))
+           || ((op & 0xfe) == 0xfe && reg < 2);
 }
 
 /* The kind of a KEY opcode of the one-byte map, or a status. Drops flags'
  * immediate where ModRM says there is none. */
 static int ipti_x86_kind0(const ipti_x86 *x, int *flags)
 {
-    uint8_t reg = x->modrm >> 3 & 7;
+    const unsigned reg = ipti_x86_reg(x);
+
     switch (x->opcode) {
-    case 0x8F: // POP; XOP has been seen to
-        if (reg) return IPT_ERR_BAD_INSN;
+    case 0x8f: /* POP; XOP has been seen to */
+        return reg ? (int) IPT_ERR_BAD_INSN : (int) IPT_INSN_OTHER;
+    case 0x9a: return IPT_INSN_FAR_CALL;
+    case 0xa1: return IPT_INSN_JMPABS; /* KEY only after REX2 */
+    case 0xc2:
+    case 0xc3: return IPT_INSN_RET;
+    case 0xc6:
+    case 0xc7: /* MOV; XABORT, XBEGIN */
+        if (x->modrm == 0xf8)
+            return x->opcode == 0xc7 ? IPT_INSN_XBEGIN : IPT_INSN_OTHER;
+        return reg ? (int) IPT_ERR_BAD_INSN : (int) IPT_INSN_OTHER;
+    case 0xca:
+    case 0xcb: return IPT_INSN_FAR_RET;
+    case 0xcc:
+    case 0xcd:
+    case 0xf1: return IPT_INSN_INT;
+    case 0xce: return IPT_INSN_INTO;
+    case 0xcf: return IPT_INSN_IRET;
+    case 0xe8: return IPT_INSN_CALL;
+    case 0xe9:
+    case 0xeb: return IPT_INSN_JMP;
+    case 0xea: return IPT_INSN_FAR_JMP;
+    case 0xf6:
+    case 0xf7: /* of this group only TEST has an immediate */
+        if (reg > 1)
+            *flags &= ~IPTI_X86_IMM;
         return IPT_INSN_OTHER;
-    case 0x9A: return IPT_INSN_FAR_CALL;
-    case 0xA1: return IPT_INSN_JMPABS; // KEY only after REX2
-    case 0xC2: case 0xC3: return IPT_INSN_RET;
-    case 0xC6: case 0xC7: // MOV; XABORT, XBEGIN
-        if (x->modrm == 0xF8)
-            return x->opcode == 0xC7 ? IPT_INSN_XBEGIN : IPT_INSN_OTHER;
-        if (reg) return IPT_ERR_BAD_INSN;
-        return IPT_INSN_OTHER;
-    case 0xCA: case 0xCB: return IPT_INSN_FAR_RET;
-    case 0xCC: case 0xCD: case 0xF1: return IPT_INSN_INT;
-    case 0xCE: return IPT_INSN_INTO;
-    case 0xCF: return IPT_INSN_IRET;
-    case 0xE8: return IPT_INSN_CALL;
-    case 0xE9: case 0xEB: return IPT_INSN_JMP;
-    case 0xEA: return IPT_INSN_FAR_JMP;
-    case 0xF6: case 0xF7: // of this group only TEST has an immediate
-        if (reg > 1) *flags &= ~IPTI_X86_IMM;
-        return IPT_INSN_OTHER;
-    case 0xFE:
-        if (reg > 1) return IPT_ERR_BAD_INSN;
-        return IPT_INSN_OTHER;
-    case 0xFF:
-        if (reg == 7 || (x->modrm >= 0xC0 && (reg == 3 || reg == 5)))
+    case 0xfe:
+        return reg > 1 ? (int) IPT_ERR_BAD_INSN : (int) IPT_INSN_OTHER;
+    case 0xff:
+        if (reg == 7 || (x->modrm >= 0xc0 && (reg == 3 || reg == 5)))
             return IPT_ERR_BAD_INSN;
-        return reg == 2 ? IPT_INSN_CALL_INDIRECT
-            : reg == 3 ? IPT_INSN_FAR_CALL
-            : reg == 4 ? IPT_INSN_JMP_INDIRECT
-            : reg == 5 ? IPT_INSN_FAR_JMP : IPT_INSN_OTHER;
-    default: // 70-7F, E0-E3
-        return IPT_INSN_JCC;
+        return reg == 2   ? IPT_INSN_CALL_INDIRECT
+               : reg == 3 ? IPT_INSN_FAR_CALL
+               : reg == 4 ? IPT_INSN_JMP_INDIRECT
+               : reg == 5 ? IPT_INSN_FAR_JMP
+                          : IPT_INSN_OTHER;
+    default: return IPT_INSN_JCC; /* 70-7F, E0-E3 */
     }
 }
 
 /* 0F 01 with a register form: each ModRM and prefix is its own instruction. */
 static int ipti_x86_group7(const ipti_x86 *x)
 {
-    int plain = !x->rep && !x->data;
-    int is64 = x->mode == IPT_MODE_64;
+    const int plain = !x->rep && !x->data;
+    const int is64 = x->mode == IPT_MODE_64;
+
     switch (x->modrm) {
-    case 0xC1: return plain ? IPT_INSN_VMCALL : IPT_INSN_OTHER;
-    case 0xC2: case 0xC3: return plain ? IPT_INSN_VMENTRY : IPT_INSN_OTHER;
-    case 0xCA: // ERETU, ERETS; without prefix CLAC
+    case 0xc1: return plain ? IPT_INSN_VMCALL : IPT_INSN_OTHER;
+    case 0xc2:
+    case 0xc3: return plain ? IPT_INSN_VMENTRY : IPT_INSN_OTHER;
+    case 0xca: /* ERETU, ERETS; without prefix CLAC */
         return x->rep && is64 ? IPT_INSN_IRET : IPT_INSN_OTHER;
-    case 0xEC:
-        return x->rep == 0xF3 && is64 ? IPT_INSN_UIRET : IPT_INSN_OTHER;
-    default:
-        return IPT_INSN_OTHER;
+    case 0xec:
+        return x->rep == 0xf3 && is64 ? IPT_INSN_UIRET : IPT_INSN_OTHER;
+    default: return IPT_INSN_OTHER;
     }
 }
 
 /* The kind of a KEY opcode after 0F, or a status; *flags as above. */
 static int ipti_x86_kind1(const ipti_x86 *x, int *flags)
 {
-    uint8_t reg = x->modrm >> 3 & 7;
-    int memory = x->modrm < 0xC0;
+    const unsigned reg = ipti_x86_reg(x);
+    const int memory = x->modrm < 0xc0;
+
     switch (x->opcode) {
     case 0x01: return ipti_x86_group7(x);
-    case 0x05: case 0x34: return IPT_INSN_SYSCALL;
-    case 0x07: case 0x35: return IPT_INSN_IRET; // SYSRET, SYSEXIT
+    case 0x05:
+    case 0x34: return IPT_INSN_SYSCALL;
+    case 0x07:
+    case 0x35: return IPT_INSN_IRET; /* SYSRET, SYSEXIT */
     case 0x22:
         return reg == 3 && !(x->rex & IPTI_REX_R) ? IPT_INSN_MOV_CR3
-            : IPT_INSN_OTHER;
-    case 0x78: // VMREAD; with 66 EXTRQ, with F2 INSERTQ: two imm8
-        if (!x->rep && !x->data) return IPT_INSN_OTHER;
-        if (memory || x->rep == 0xF3 || (!x->rep && reg))
+                                                  : IPT_INSN_OTHER;
+    case 0x78: /* VMREAD; with 66 EXTRQ, with F2 INSERTQ: two imm8 */
+        if (!x->rep && !x->data)
+            return IPT_INSN_OTHER;
+        if (memory || x->rep == 0xf3 || (!x->rep && reg))
             return IPT_ERR_BAD_INSN;
         *flags |= IPTI_X86_IMM16;
         return IPT_INSN_OTHER;
-    case 0xAA: return IPT_INSN_RSM;
-    case 0xAE:
-        return x->rep == 0xF3 && reg == 4 ? IPT_INSN_PTWRITE : IPT_INSN_OTHER;
-    case 0xB8: // POPCNT; without F3 Itanium's
-        if (x->rep != 0xF3) return IPT_ERR_BAD_INSN;
-        return IPT_INSN_OTHER;
-    case 0xBA:
-        if (reg < 4) return IPT_ERR_BAD_INSN;
-        return IPT_INSN_OTHER;
-    case 0xC7: // with 66 VMCLEAR, with F3 VMXON
+    case 0xaa: return IPT_INSN_RSM;
+    case 0xae:
+        return x->rep == 0xf3 && reg == 4 ? IPT_INSN_PTWRITE : IPT_INSN_OTHER;
+    case 0xb8: /* POPCNT; without F3 Itanium's */
+        return x->rep != 0xf3 ? (int) IPT_ERR_BAD_INSN : (int) IPT_INSN_OTHER;
+    case 0xba:
+        return reg < 4 ? (int) IPT_ERR_BAD_INSN : (int) IPT_INSN_OTHER;
+    case 0xc7: /* with 66 VMCLEAR, with F3 VMXON */
         return reg == 6 && memory && !x->rep && !x->data ? IPT_INSN_VMPTRLD
-            : IPT_INSN_OTHER;
-    default: // 80-8F
-        return IPT_INSN_JCC;
+                                                         : IPT_INSN_OTHER;
+    default: return IPT_INSN_JCC; /* 80-8F */
     }
 }
 
 /* What the last n bytes say, sign-extended. */
 static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
 {
-    if (n == 1) return (int64_t)(end[-1] ^ 0x80) - 0x80;
-    if (n == 2) return (int64_t)(ipti_le16(end - 2) ^ 0x8000) - 0x8000;
-    return (int64_t)(ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t)1 << 31);
+    if (n == 1)
+        return (int64_t) (end[-1] ^ 0x80) - 0x80;
+    if (n == 2)
+        return (int64_t) (ipti_le16(end - 2) ^ 0x8000) - 0x8000;
+    return (int64_t) (ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t) 1 << 31);
 }
 
 /* A near branch as it mostly is: its opcode, of the map of that number, is
@@ -5238,8 +5284,9 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
         opcode = *p++;
         if ((opcode & 0xf0) == 0x40)
             return 0;
-    } else if (mode == IPT_MODE_16)
+    } else if (mode == IPT_MODE_16) {
         return 0;
+    }
     flags = ipti_x86_map0[opcode];
     if (opcode == 0x0f) {
         map = 1;
@@ -5272,49 +5319,57 @@ static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
                              uint8_t mode)
 {
     ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0};
-    int flags, status, kind = IPT_INSN_OTHER;
+    int kind = IPT_INSN_OTHER;
+    int flags;
+    int status;
     size_t immediate;
-    if (size > IPTI_X86_SIZE_MAX) x.size = IPTI_X86_SIZE_MAX;
 
+    if (size > IPTI_X86_SIZE_MAX)
+        x.size = IPTI_X86_SIZE_MAX;
     flags = ipti_x86_opcode(&x);
-    if (flags < 0) return flags;
+    if (flags < 0)
+        return flags;
     if ((flags & IPTI_X86_ODD)
         || ((flags & IPTI_X86_NOT64) && mode == IPT_MODE_64))
         return IPT_ERR_BAD_INSN;
     if (flags & IPTI_X86_MODRM) {
         status = ipti_x86_modrm(&x);
-        if (status) return status;
+        if (status)
+            return status;
     } else {
-        x.modrm = 0xC0; // no memory operand
+        x.modrm = 0xc0; /* no memory operand */
     }
     if (flags & IPTI_X86_KEY) {
         kind = x.map == 1 ? ipti_x86_kind1(&x, &flags)
-            : ipti_x86_kind0(&x, &flags);
-        if (kind < 0) return kind;
+                          : ipti_x86_kind0(&x, &flags);
+        if (kind < 0)
+            return kind;
     }
-    if (x.lock && !ipti_x86_lockable(&x)) return IPT_ERR_BAD_INSN;
-
+    if (x.lock && !ipti_x86_lockable(&x))
+        return IPT_ERR_BAD_INSN;
     immediate = ipti_x86_imm(&x, flags);
     status = ipti_x86_need(&x, immediate);
-    if (status) return status;
+    if (status)
+        return status;
     x.pos += immediate;
-    code->size = (uint8_t)x.pos;
-    code->kind = (uint8_t)kind;
+    code->size = (uint8_t) x.pos;
+    code->kind = (uint8_t) kind;
     code->displacement = 0;
     code->ip16 = 0;
     if (kind == IPT_INSN_JCC || kind == IPT_INSN_JMP || kind == IPT_INSN_CALL
         || kind == IPT_INSN_XBEGIN) {
         code->displacement = ipti_x86_relative(bytes + x.pos, immediate);
         code->ip16 = mode != IPT_MODE_64 && (mode == IPT_MODE_16) != x.data;
-    } else if (kind == IPT_INSN_JMPABS)
-        code->displacement = (int64_t)ipti_le64(bytes + x.pos - 8);
+    } else if (kind == IPT_INSN_JMPABS) {
+        code->displacement = (int64_t) ipti_le64(bytes + x.pos - 8);
+    }
     return 0;
 }
 
 IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
                          uint8_t mode, void *context)
 {
-    (void)context;
+    (void) context;
     if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
         return IPT_ERR_ARG;
     return ipti_x86_classify(code, bytes, size, mode);
