@@ -5769,15 +5769,13 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    uint32_t i = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
+    const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
+    const ipt_cache_line *line = &cache->lines_[first];
+    uint32_t i;
 
-    do {
-        const ipt_cache_line *line = &cache->lines_[i];
+    for (i = 0; i < IPTI_GROUP && line->key_; i++, line++)
         if (ipti_line_is(line, key, ip))
-            return i;
-        if (line->key_ == 0)
-            break;
-    } while (++i % IPTI_GROUP);
+            return first + i;
     return UINT32_MAX;
 }
 
@@ -5852,7 +5850,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
         = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
     uint32_t i;
 
-    for (i = 0; i < IPTI_GROUP && cache->lines_[to ^ i].key_; i++)
+    for (i = 0; i < IPTI_GROUP && cache->lines_[to + i].key_; i++)
         ;
     if (i == IPTI_GROUP) {
         to ^= cache->clock_++ % IPTI_GROUP;
@@ -5860,7 +5858,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
             to ^= 2;
         ipti_cache_lose(cache, &cache->lines_[to]);
     } else
-        to ^= i;
+        to += i;
     cache->lines_[to] = *run;
     return to;
 }
