@@ -1300,8 +1300,12 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
  * asid is.
  *
  * It wants linear addresses. If you learn of physical pages that were written,
- * have config.read note asid and page for each frame that it copies from:
- * these are all that there can be of the frame. See examples/hypervisor.md.
+ * have config.read note asid and page for each frame that it copies from, which
+ * lies in one page: when the frame is written, forget that page in that asid
+ * for each note, and drop the notes. Nothing else can be known of the frame, if
+ * asids with equal numbers by config.space have the same frames. Where there is
+ * no room for a note, forget all: ip 0, size 0, asid NULL. examples/frames.h
+ * does this; with ipt_cov_invalidate it is the same.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_BUDGET: cache->fuel is used up. Call again, with the same

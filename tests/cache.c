@@ -3,6 +3,7 @@
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "../ipt.h"
+#include "../examples/frames.h"
 #include "build.h"
 #include "range.h"
 
@@ -409,7 +410,7 @@ static void start(ipt_cache *c)
     memset(&trace, 0, sizeof trace);
     trace.seg = &segment;
     trace.count = 1;
-    config.read = area_read;
+    if (!config.read) config.read = area_read;
     CHECK_EQ(ipt_insn_init(&insn_decoder, &config, &trace, c), IPT_OK);
     CHECK_EQ(ipt_blk_init(&blk_decoder, &config, &trace, c), IPT_OK);
     CHECK(ipt_insn_sync_forward(&insn_decoder) >= 0);
@@ -943,6 +944,90 @@ TEST(invalidate_shared_spaces)
         }
     }
     CHECK_EQ(reads, 2);
+}
+
+/* ---- examples/frames.h ---- */
+
+#define PROCESSES 6u
+
+static uint8_t memory[PROCESSES][64]; /* frames with code for 1000 */
+static frame frames[PROCESSES];
+static unsigned tables[PROCESSES]; /* the frame that each process has there */
+
+static int frame_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    const unsigned number = tables[asid->cr3 / 0x1000 - 8];
+    (void) context;
+    reads++;
+    frame_seen(&frames[number], asid, ip);
+    return range_read(buffer, size, ip, 0x1000, memory[number], 64);
+}
+
+static int one_page(const ipt_asid *asid, uint64_t ip)
+{
+    frame_seen(&frames[0], asid, ip);
+    return frames[0].count;
+}
+
+TEST(frames_are_noted_once)
+{
+    ipt_asid asid = {0x8000, 0, 0};
+    memset(frames, 0, sizeof frames);
+    CHECK_EQ(one_page(&asid, 0x1000), 1);
+    CHECK_EQ(one_page(&asid, 0x1fff), 1);
+    CHECK_EQ(one_page(&asid, 0x2000), 2);
+    asid.vmcs = 1;
+    CHECK_EQ(one_page(&asid, 0x2000), 3);
+    asid.nr = 1;
+    CHECK_EQ(one_page(&asid, 0x2000), 4);
+    CHECK_EQ(one_page(&asid, 0x2000), 4);
+    asid.cr3 = 0;
+    CHECK_EQ(one_page(&asid, 0x2000), 5);
+    CHECK_EQ(one_page(&asid, 0x3000), 5);
+}
+
+/* Processes that share frames: 1, 2 ... in the one that is written. What else
+ * there is stays, unless that one was met in too many places. */
+TEST(written_frames_are_forgotten)
+{
+    for (unsigned sharers = 1; sharers <= PROCESSES; sharers++) {
+        const unsigned forgotten = sharers > FRAME_PLACES ? PROCESSES : sharers;
+        const uint8_t jcc[] = {0x75, 0xfe};
+        uint64_t hash, count, fuel = 0;
+        fresh();
+        config.read = frame_read;
+        memset(memory, 0x90, sizeof memory);
+        memset(frames, 0, sizeof frames);
+        add_on(IPT_MODE_64);
+        for (unsigned k = 0; k < PROCESSES; k++) {
+            tables[k] = k < sharers ? 0 : k;
+            memcpy(memory[k] + 3, jcc, sizeof jcc);
+            add_ip(IPT_PKT_FUP, k ? 0x1005 : 0x1000);
+            add_pip(0x8000 + 0x1000 * k);
+            ADD(TIP(0x1000));
+            ADD(TNT(1, 0));
+        }
+        CHECK_EQ(ipt_cache_init(&cache, lines, 1024), IPT_OK);
+        for (unsigned k = 0; k < 2; k++) {
+            (void) decode(&cache, &count);
+            CHECK_EQ(reads, k ? 0 : PROCESSES);
+        }
+        memory[0][0] = 0x66; /* with the nop after it one instruction */
+        CHECK_EQ(frames[0].count,
+                 sharers > FRAME_PLACES ? FRAME_PLACES + 1 : sharers);
+        cache.fuel = &fuel;
+        CHECK_EQ(frame_written(&frames[0], &cache), IPT_BUDGET);
+        while (frame_written(&frames[0], &cache) == IPT_BUDGET)
+            fuel = 4;
+        cache.fuel = NULL;
+        CHECK_EQ(frames[0].count, 0);
+        CHECK_EQ(frame_written(&frames[0], &cache), IPT_OK);
+        hash = decode(&cache, &count);
+        CHECK_EQ(reads, forgotten);
+        CHECK_EQ(decode(NULL, &fuel), hash);
+        CHECK_EQ(count, fuel);
+    }
 }
 
 /* ---- config.space_at ---- */
@@ -2975,6 +3060,8 @@ int main(void)
     RUN(invalidate_spaces);
     RUN(invalidate_shared_spaces);
     RUN(kernel_is_shared);
+    RUN(frames_are_noted_once);
+    RUN(written_frames_are_forgotten);
     RUN(end_of_a_range);
     RUN(covered_ranges);
     RUN(bytes_of_ranges);
