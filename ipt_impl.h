@@ -6906,7 +6906,7 @@ static inline void ipti_out_drop(ipt_out_ *out)
     out->waiting = 0;
 }
 
-#define IPTI_EVENTS_END_BLOCK (((2u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
+#define IPTI_EVENTS_END_BLOCK (((1u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
 
 /* Does a block end at the event, even if nobody wants it? It does where flow is
  * elsewhere after it, or in another mode, address space or transaction. A PSB+

@@ -219,6 +219,28 @@ TEST(boundaries_at_unwanted_events)
     blocks_unwanted = 0;
 }
 
+/* Lost trace ends a block, wanted or not, also where flow goes on at the
+ * instruction after it. */
+TEST(boundaries_at_a_gap)
+{
+    static const row r = {
+        "gap",
+        {CODE(0x1000, NOP NOP NOP NOP NOP JCC0)},
+        {ON, PTW(1, 1, 5), FUP(0x1001), GAP(3), PSB, EXEC64, FUP(0x1002),
+         PSBEND, TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const want_block blocks[]
+        = {{0x1000, 0x1001, 4, 2, 0, IPT_INSN_OTHER, 1},
+           {0x1002, 0x1005, 11, 4, RESYNCED, IPT_INSN_JCC, 2}};
+    static const uint32_t unwanted[]
+        = {IPT_UNWANTED_, 1u << IPT_EVT_GAP | 1u << IPT_EVT_PTWRITE, 0};
+    for (unsigned i = 0; i < LENGTH(unwanted); i++) {
+        blocks_unwanted = unwanted[i];
+        check_blocks(&r, blocks, LENGTH(blocks));
+    }
+    blocks_unwanted = 0;
+}
+
 /* ---- long ones ---- */
 
 /* NOPs from 0x1000 on, and where *context says, a JNE back to there. */
@@ -991,6 +1013,7 @@ int main(void)
     RUN(boundaries_of_sections);
     RUN(boundaries_at_events);
     RUN(boundaries_at_unwanted_events);
+    RUN(boundaries_at_a_gap);
     RUN(long_blocks);
     RUN(endless_jumps);
     RUN(endless_nops);
