@@ -2264,6 +2264,31 @@ TEST(a_byte_that_is_missing)
     config.fuel = NULL;
 }
 
+static int wants_bytes(ipt_code *code, const uint8_t *p, size_t size,
+                       uint8_t mode, void *context)
+{
+    CHECK(size > 0);
+    return ipt_classify(code, p, size, mode, context);
+}
+
+/* A classifier has bytes to look at, wherever the bytes that were read end. */
+TEST(classifiers_at_the_end_of_what_was_read)
+{
+    for (unsigned jump = 0; jump < 32; jump++) {
+        area *a;
+        fresh();
+        config.classify = wants_bytes;
+        a = nops(ANY, 0x1000, 256);
+        PUT(a, 0x1000 + jump, "\xeb");
+        PUT(a, 0x1001 + jump, "\0");
+        PUT(a, 0x10f0, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x10f0));
+        ADD(TIP(0x10f0));
+        check_cached(64, 0xf0 - 1 + 2);
+    }
+}
+
 static unsigned spaces_asked;
 
 static uint64_t counted_space(const ipt_asid *asid, void *context)
@@ -2542,6 +2567,22 @@ TEST(pages_of_code)
     }
 }
 
+/* Both pages of a run that is in two matter, if it is in no line any more. */
+TEST(pages_of_a_run)
+{
+    for (unsigned page = 1; page < 3; page++) {
+        ipt_cache_line two = {.ip_ = 0x1fff, .size_ = 2, .count_ = 1};
+        sure_cache(64);
+        const uint16_t id = number_of(&cache, first_space.cr3);
+        two.key_ = ipti_cache_key(id, IPT_MODE_64);
+        (void) ipti_cache_put(&cache, &two);
+        for (unsigned k = 1; has_run(id, 0x1fff); k++)
+            keep_run(id, 0x800000 + 4 * k);
+        CHECK(!changes(&first_space, 0x3000, 0x1000));
+        CHECK(changes(&first_space, page == 1 ? 0x1ffe : 0x2001, 1));
+    }
+}
+
 /* What is forgotten is found by its address, wherever that is. */
 TEST(invalidate_by_address)
 {
@@ -2657,6 +2698,33 @@ TEST(invalidate_by_portions)
             cache.fuel = NULL;
         }
     }
+}
+
+/* What is forgotten in parts is forgotten in every space, also where code that
+ * has its lines elsewhere begins after it. */
+TEST(invalidate_spaces_in_parts)
+{
+    for (uint64_t ip = 0x1fff00; ip < 0x200000; ip += 8)
+        for (uint64_t units = 1; units < 8; units++) {
+            ipt_cache_line one = {.size_ = IPTI_RUN_BYTES, .count_ = 1};
+            uint64_t fuel = 0;
+            int status;
+            sure_cache(LENGTH(lines));
+            const uint16_t other = number_of(&cache, 0x9000);
+            const uint16_t id = number_of(&cache, first_space.cr3);
+            CHECK(other < id);
+            one.key_ = ipti_cache_key(id, IPT_MODE_64);
+            one.ip_ = ip - IPTI_RUN_BYTES + 1;
+            (void) ipti_cache_put(&cache, &one);
+            cache.fuel = &fuel;
+            do {
+                fuel = units;
+                status = ipt_cache_invalidate(&cache, NULL, ip, 1);
+            } while (status == IPT_BUDGET);
+            cache.fuel = NULL;
+            CHECK_EQ(status, IPT_OK);
+            CHECK(!has_run(id, one.ip_));
+        }
 }
 
 /* NOPs, and a JMP RAX at the end of each page. */
@@ -2826,6 +2894,33 @@ TEST(space_at_reads_up_to_the_end)
     }
 }
 
+/* Sections end blocks, code spaces do not. */
+TEST(sections_beside_spaces)
+{
+    for (range_end = 0x1001; range_end < 0x1020; range_end++) {
+        ipt_block plain[8], block;
+        unsigned n = 0, k = 0;
+        fresh();
+        PUT(nops(ANY, 0x1000, 64), 0x1020, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x1020));
+        config.section = counted_section;
+        config.space_at = ranges_at;
+        start(NULL);
+        while (n < LENGTH(plain) && ipt_blk_next(&blk_decoder, &plain[n]) >= 0)
+            n++;
+        CHECK_EQ(n, 3);
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        while (ipt_blk_next(&blk_decoder, &block) >= 0 && k < n) {
+            CHECK_EQ(block.ip, plain[k].ip);
+            CHECK_EQ(block.count, plain[k].count);
+            k++;
+        }
+        CHECK_EQ(k, n);
+    }
+}
+
 /* A mapping of 16 bytes, the size of an entry of a PLT, costs two calls of
  * config.read that gives all or nothing; what has no such size costs more. */
 TEST(reads_of_a_short_mapping)
@@ -2849,6 +2944,30 @@ TEST(reads_of_a_short_mapping)
     }
 }
 
+/* At most 16 bytes, or nothing. */
+static int sparing_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                        uint64_t ip, void *context)
+{
+    CHECK(size <= 4096);
+    return size > 16 ? 0 : area_read(buffer, size, asid, ip, context);
+}
+
+TEST(a_few_bytes_of_fewer)
+{
+    for (unsigned n = 2; n < 20; n++) {
+        ipt_insn insn;
+        fresh();
+        PUT(nops(ANY, 0x1000, n), 0x1000 + n - 2, "\xff\xe0");
+        add_on(IPT_MODE_64);
+        ADD(TIP(0x1000));
+        start(NULL);
+        config.read = sparing_read;
+        do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
+        while (insn.kind == IPT_INSN_OTHER);
+        CHECK_EQ(insn.ip, 0x1000 + n - 2);
+    }
+}
+
 /* Runs that begin within four bytes are all kept, as long as there is room
  * within 32 bytes. */
 TEST(runs_of_one_place)
@@ -2869,6 +2988,34 @@ TEST(runs_of_one_place)
             while (insn.kind == IPT_INSN_OTHER);
         }
         CHECK_EQ(reads, 0);
+    }
+}
+
+/* A run is found past lines that are not code, too. */
+TEST(runs_beside_names)
+{
+    sure_cache(64);
+    const uint16_t id = number_of(&cache, first_space.cr3);
+    for (uint64_t ip = 0x1000; ip < 0x1200; ip += 4) {
+        keep_run(id, ip);
+        CHECK(ipti_cache_find(&cache, ipti_cache_key(id, IPT_MODE_64), ip)
+              != UINT32_MAX);
+    }
+}
+
+/* Where there is no room, the oldest run goes first. */
+TEST(oldest_runs_go_first)
+{
+    uint64_t ips[24];
+    unsigned n = 0;
+    sure_cache(64);
+    for (uint64_t ip = 0x1000; n < LENGTH(ips); ip += IPTI_BLOCK)
+        if (ipti_cache_first(&cache, 1, ip) == ipti_cache_first(&cache, 1, 0))
+            ips[n++] = ip;
+    for (unsigned k = 0; k < LENGTH(ips); k++) {
+        keep_run(1, ips[k]);
+        for (unsigned i = 0; i <= k; i++)
+            CHECK_EQ(has_run(1, ips[i]), k - i < 8);
     }
 }
 
@@ -3017,15 +3164,20 @@ int main(void)
     RUN(fuel_of_a_range);
     RUN(fuel_of_bytes);
     RUN(invalidate_by_portions);
+    RUN(invalidate_spaces_in_parts);
     RUN(large_numbers);
     RUN(code_out_of_its_line);
     RUN(space_at_reads_up_to_the_end);
+    RUN(sections_beside_spaces);
     RUN(bytes_that_change);
     RUN(bytes_of_one_space);
     RUN(runs_of_one_place);
+    RUN(runs_beside_names);
+    RUN(oldest_runs_go_first);
     RUN(numbers_begin_anew_after_a_read);
     RUN(runs_up_to_the_end_of_a_page);
     RUN(reads_of_a_short_mapping);
+    RUN(a_few_bytes_of_fewer);
     RUN(numbers_last);
     RUN(numbers_are_lost);
     RUN(numbers_of_all_members);
@@ -3033,10 +3185,12 @@ int main(void)
     RUN(numbers_begin_anew);
     RUN(numbers_by_both_names);
     RUN(pages_of_code);
+    RUN(pages_of_a_run);
     RUN(fuel_counts_callbacks);
     RUN(fuel_counts_spaces);
     RUN(fuel_counts_segments);
     RUN(a_byte_that_is_missing);
+    RUN(classifiers_at_the_end_of_what_was_read);
     RUN(a_classifier_that_wants_more);
     RUN(runs);
     RUN(runs_of_sections);
