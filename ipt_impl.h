@@ -5748,13 +5748,15 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
  * group. Neighbouring code has neighbouring groups: flow that stays in some of
  * a program's code meets few pages of the cache, what is to be forgotten is
  * found by its address, and what flow meets soon is in the next group's first
- * lines. */
+ * lines. Of a space's next region the factor puts the lines elsewhere, whatever
+ * power of two there are of them: its upper half and the region's own groups,
+ * added, must not come near a multiple of that. */
 static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
                                         uint64_t ip)
 {
     uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
-    hash = hash * 0x9e3779b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
+    hash = hash * 0x9e2f79b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
     return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
 }
 
