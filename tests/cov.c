@@ -363,6 +363,11 @@ static const row off_rows[] = {
      {ON, TNT(2, 1), TIP(0x1000), TNT(2, 1), PGD(0x1000), PGE(0x1000),
       TNT(2, 1), PGD(0x1000), PADS(3), TNT(2, 1), TIP(0x1000), TNT(2, 1),
       TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
+    {ROW "a tip whose ip begins as a mode does",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {ON, TNT(2, 1), TIP(0x1000), TNT(2, 1), PGD(0x1000), PGE(0x1000),
+      TNT(2, 1), PGD(0x1000), IP_(TIP, 1, 0x20), PGE(0x1000), TNT(2, 1),
+      TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
 };
 
 TEST(mutants_bits_while_off)
@@ -436,8 +441,35 @@ TEST(mutants_bits_of_a_line)
     for (size_t i = 0; i < LENGTH(many_rows); i++) run_far(&many_rows[i]);
 }
 
-/* A run of the memo calls four deep, in two pieces, and returns. With 61 calls
- * before it that is one too many: the oldest is forgotten, as by [insn]. */
+/* What the memo knows is a run that calls `peak` deep and returns. With 65 less
+ * that many calls before it that is one too many: the oldest is forgotten, as
+ * by [insn]. The run begins at 1000 and ends before a RET. */
+static void deep_calls(const char *name, const chunk *code,
+                       const ipt_packet *run, unsigned size, unsigned peak)
+{
+    static const ipt_packet on[] = {ON}, off[] = {PGD(0x5000), PADS(60)},
+                            back = TIP(0x1000), call = TIP(0x1800),
+                            first = TIP(0x1802), one = TNT(1, 1);
+    const unsigned most = 64 - peak;
+
+    for (unsigned deep = most; deep < most + 2; deep++) {
+        build_all(&b, on, LENGTH(on));
+        for (unsigned i = 0; i < 3; i++) {
+            for (unsigned k = 0; k < size; k++) build_put(&b, &run[k]);
+            build_put(&b, i < 2 ? &back : &call);
+        }
+        for (unsigned i = 1; i < deep; i++) build_put(&b, &call);
+        build_put(&b, &back);
+        for (unsigned k = 0; k < size; k++) build_put(&b, &run[k]);
+        build_put(&b, &first);
+        for (unsigned i = 1; i < deep; i++) build_put(&b, &one);
+        for (unsigned k = 0; k < LENGTH(off); k++) build_put(&b, &off[k]);
+        check_coverage(name, code, 0);
+        CHECK_EQ(want.errors, deep - most);
+    }
+}
+
+/* Four deep in two pieces. */
 TEST(mutants_calls_in_two_pieces)
 {
     static const chunk code[CODES_MAX]
@@ -445,26 +477,21 @@ TEST(mutants_calls_in_two_pieces)
            CODE(0x1100, JCC0 JCC0 CALL("\xf7") JCC0 JCC0 JCC0 JCC0 RET),
            CODE(0x1200, CALL("\xfb") RET),
            CODE(0x1300, CALL("\x01") RET JCC0 RET), CODE(0x1800, CALL_RAX RET)};
-    static const ipt_packet on[] = {ON}, off[] = {PGD(0x5000), PADS(60)},
-                            run[] = {TNT(6, 0x3e), TNT(6, 7), TNT(5, 1)},
-                            back = TIP(0x1000), call = TIP(0x1800),
-                            first = TIP(0x1802), six = TNT(6, 0x3f);
+    static const ipt_packet run[] = {TNT(6, 0x3e), TNT(6, 7), TNT(5, 1)};
 
-    for (unsigned deep = 60; deep < 62; deep++) {
-        build_all(&b, on, LENGTH(on));
-        for (unsigned i = 0; i < 3; i++) {
-            for (unsigned k = 0; k < LENGTH(run); k++) build_put(&b, &run[k]);
-            build_put(&b, i < 2 ? &back : &call);
-        }
-        for (unsigned i = 1; i < deep; i++) build_put(&b, &call);
-        build_put(&b, &back);
-        for (unsigned k = 0; k < LENGTH(run); k++) build_put(&b, &run[k]);
-        build_put(&b, &first);
-        for (unsigned i = 0; i < (deep - 1) / 6; i++) build_put(&b, &six);
-        for (unsigned k = 0; k < LENGTH(off); k++) build_put(&b, &off[k]);
-        check_coverage("deep", code, 0);
-        CHECK_EQ(want.errors, deep - 60);
-    }
+    deep_calls("deep", code, run, LENGTH(run), 4);
+}
+
+/* Three deep in the first piece, and two in the second. */
+TEST(deepest_in_the_first_piece)
+{
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, CALL("\xfb") JCC("\xfe") CALL("\x04") RET),
+           CODE(0x1100, CALL("\x01") RET CALL("\x01") RET RET),
+           CODE(0x1010, CALL("\x01") RET RET), CODE(0x1800, CALL_RAX RET)};
+    static const ipt_packet run[] = {TNT(6, 0x3f), TNT(4, 0xb)};
+
+    deep_calls("deepest first", code, run, LENGTH(run), 3);
 }
 
 /* ---- deferred TIPs ----
@@ -2134,6 +2161,47 @@ TEST(another_formula)
     }
 }
 
+static uint64_t one_section(const ipt_asid *asid, uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    return ip >> 12;
+}
+
+/* A memo that others share is refused where what counts is another. */
+TEST(R11_shared_formulas)
+{
+    static const uint32_t sizes[] = {0, 2, 3, 4, 5, 6}; /* 0: no bitmap */
+    static const ipt_trace nothing = {NULL, 0, 0, 0};
+    static ipt_filter filters[2][IPT_FILTERS];
+    enum { FORMULAS = 4 * 2 * 6 * 3 };
+    filters[1][1].kind = IPT_FILTER_TRACE;
+    for (unsigned i = 0; i < FORMULAS * FORMULAS; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            loop *l = k ? &kept : &both;
+            unsigned n = k ? i % FORMULAS : i / FORMULAS;
+            memset(&l->config, 0, sizeof l->config);
+            memset(&l->cov, 0, sizeof l->cov);
+            l->config.read = program_read;
+            l->cov.flags = n % 2 * IPT_COV_INDIRECT + n / 2 % 2 * IPT_COV_HASH;
+            n /= 4;
+            l->config.section = n % 2 ? one_section : NULL;
+            n /= 2;
+            l->cov.filter = n % 3 ? filters[n % 3 - 1] : NULL;
+            l->cov.bitmap_size = sizes[n / 3];
+            l->cov.bitmap = l->cov.bitmap_size ? l->map : NULL;
+            if (k) l->cov.shared = &both.memo;
+            else l->cov.memo = &both.memo;
+            if (!k) CHECK_EQ(ipt_cov_memo_init(&both.memo, both.lines, 4),
+                             IPT_OK);
+            CHECK_EQ(ipt_cov_init(&l->decoder, &l->config, &l->cov, &nothing,
+                                  NULL),
+                     k && i % FORMULAS != i / FORMULAS ? IPT_ERR_CONFIG
+                                                       : IPT_OK);
+        }
+    }
+}
+
 /* ---- the verdict says what is not whole ---- */
 
 /* Cover `count` pieces to the end. Returns the errors. */
@@ -2557,7 +2625,7 @@ static void hand_init(loop *l, const ipt_trace *trace)
 TEST(mutants_code_changes_in_a_run)
 {
     static uint8_t bytes[TRACE_BYTES];
-    for (int how = 0; how < 4; how++) { /* a memo, shared, by the cache */
+    for (int how = 0; how < 6; how++) { /* a memo, shared, by the cache */
         const size_t size = hand_trace(bytes, HAND_CR3, 100);
         ipt_segment piece = {bytes, size};
         ipt_trace trace = {&piece, 1, 0, 0};
@@ -2567,6 +2635,7 @@ TEST(mutants_code_changes_in_a_run)
         CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
         loop_init(&kept, 0, 0, 64);
         if (how & 1) kept.cov.shared = &both.memo;
+        kept.bare = how >= 4; /* there is no cache */
         trace.open = 1;
         piece.size = size / 2;
         hand_init(&kept, &trace);
@@ -2611,6 +2680,7 @@ TEST(pages_without_code)
     kept.cov.shared = &both.memo;
     hand_init(&kept, &trace);
     CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+    CHECK_EQ(kept.decoder.misses, 0); /* all is known */
     for (int n = 0; n < 3; n++) {
         const uint32_t version = kept.cache.version_;
         CHECK_EQ(ipt_cov_begin(&kept.decoder, &trace), IPT_OK);
@@ -2728,10 +2798,10 @@ TEST(mutants_gap_forgets_the_space)
 
 /* The address space changes while tracing is disabled: what is learned then is
  * the code of the new one, though the cache has that of the old one, where all
- * up to there is known. */
+ * up to there is known, and so has a memo that is shared. */
 TEST(mutants_space_of_what_is_learned)
 {
-    static uint8_t bytes[TRACE_BYTES];
+    static uint8_t bytes[TRACE_BYTES], first[TRACE_BYTES];
     static const ipt_packet other[] = {TNT(1, 1), PGD(0x5000), PGE(0x1000),
                                        TNT(1, 1), TIP(0x1006), TIP(0x1000),
                                        TNT(1, 1), PGD(0x5000), PIP(0x9000, 0),
@@ -2744,15 +2814,25 @@ TEST(mutants_space_of_what_is_learned)
     for (unsigned i = 0; i < 8; i++)
         size += (size_t) ipt_pkt_encode(bytes + size, 16, &back[i % 2]);
     memset(bytes + size, 0, 64);
-    const ipt_segment piece = {bytes, size + 64};
+    ipt_segment piece = {bytes, size + 64};
     const ipt_trace trace = {&piece, 1, 0, 0};
     hand_write(1, 4);
     hand_write(0, 8);
-    loop_init(&kept, 0, 0, 64);
-    hand_init(&kept, &trace);
-    CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
-    CHECK_EQ(hand_slot(0x1000, 0x1004), 6);
-    CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
+    loop_init(&both, 0, 0, 64); /* knows the first space alone */
+    piece.size = hand_trace(first, HAND_CR3, 50);
+    piece.data = first;
+    hand_init(&both, &trace);
+    CHECK_EQ(ipt_cov_run(&both.decoder), IPT_END);
+    piece.data = bytes;
+    piece.size = size + 64;
+    for (int shared = 0; shared < 2; shared++) {
+        loop_init(&kept, 0, 0, 64);
+        kept.cov.shared = shared ? &both.memo : NULL;
+        hand_init(&kept, &trace);
+        CHECK_EQ(ipt_cov_run(&kept.decoder), IPT_END);
+        CHECK_EQ(hand_slot(0x1000, 0x1004), 6);
+        CHECK_EQ(hand_slot(0x1000, 0x1008), 4);
+    }
 }
 
 /* A PSB+ says that flow is in another space, in the middle of a block: a trace
@@ -3383,7 +3463,10 @@ TEST(V3_arguments)
     V3_CASE(IPT_OK, cov.filter = filters);
     V3_CASE(IPT_ERR_CONFIG, cov.flags = 0x80000000u);
     V3_CASE(IPT_ERR_CONFIG, cov.bitmap = map);
-    V3_CASE(IPT_ERR_CONFIG, filters[1] = beyond; cov.filter = filters);
+    for (unsigned i = 0; i < IPT_FILTERS; i++) {
+        memset(filters, 0, sizeof filters);
+        V3_CASE(IPT_ERR_CONFIG, filters[i] = beyond; cov.filter = filters);
+    }
     V3_CASE(IPT_ERR_STATE, cov.memo = &unset);
     V3_CASE(IPT_ERR_STATE, cov.shared = &unset);
     CHECK_EQ(ipt_cov_begin(NULL, &nothing), IPT_ERR_ARG);
@@ -3808,6 +3891,7 @@ int main(void)
     RUN(largest_bitmap);
     RUN(memo_saves_reading);
     RUN(another_formula);
+    RUN(R11_shared_formulas);
     RUN(verdicts);
     RUN(overflows_and_errors);
     RUN(missing_page);
@@ -3823,6 +3907,7 @@ int main(void)
     RUN(mutants_bits_of_a_line);
     RUN(mutants_tnt_without_bits);
     RUN(mutants_calls_in_two_pieces);
+    RUN(deepest_in_the_first_piece);
     RUN(mutants_space_of_what_is_learned);
     RUN(space_within_a_block);
     RUN(mutants_memo_made_anew);
