@@ -436,6 +436,22 @@ TEST(mutants_tnt_without_bits)
     CHECK(want.errors > 0);
 }
 
+/* Nor is a TMA with a bit that has to be 0: it is not passed over while tracing
+ * is disabled. */
+TEST(reserved_bits_of_a_tma)
+{
+    static const chunk code[CODES_MAX] = {CODE(0x1000, JCC0 JCC0 JMP_RAX)};
+    static const ipt_packet packets[]
+        = {ON, TNT(2, 1), PGD(0x5000), TMA(1, 2), PGE(0x1000), TNT(2, 1),
+           PGD(0x5000), TMA(1, 2), PGE(0x1000), TNT(2, 1), PADS(60), PKT(NONE)};
+    for (unsigned broken = 0; broken < 3; broken++) {
+        build_all(&b, packets, LENGTH(packets));
+        if (broken) b.bytes[b.offset[10] + 2 + 2 * broken] = 2;
+        check_coverage("a tma", code, 0);
+        CHECK_EQ(want.errors, broken > 0);
+    }
+}
+
 TEST(mutants_bits_of_a_line)
 {
     for (size_t i = 0; i < LENGTH(many_rows); i++) run_far(&many_rows[i]);
@@ -2173,9 +2189,9 @@ TEST(R11_shared_formulas)
 {
     static const uint32_t sizes[] = {0, 2, 3, 4, 5, 6}; /* 0: no bitmap */
     static const ipt_trace nothing = {NULL, 0, 0, 0};
-    static ipt_filter filters[2][IPT_FILTERS];
+    static ipt_filter filters[IPT_FILTERS];
     enum { FORMULAS = 4 * 2 * 6 * 3 };
-    filters[1][1].kind = IPT_FILTER_TRACE;
+    filters[1].kind = IPT_FILTER_TRACE;
     for (unsigned i = 0; i < FORMULAS * FORMULAS; i++) {
         for (unsigned k = 0; k < 2; k++) {
             loop *l = k ? &kept : &both;
@@ -2187,7 +2203,8 @@ TEST(R11_shared_formulas)
             n /= 4;
             l->config.section = n % 2 ? one_section : NULL;
             n /= 2;
-            l->cov.filter = n % 3 ? filters[n % 3 - 1] : NULL;
+            l->cov.filter = n % 3 == 1 ? filters : NULL;
+            if (n % 3 == 2) l->config.filter[1] = filters[1];
             l->cov.bitmap_size = sizes[n / 3];
             l->cov.bitmap = l->cov.bitmap_size ? l->map : NULL;
             if (k) l->cov.shared = &both.memo;
@@ -3906,6 +3923,7 @@ int main(void)
     RUN(mutants_event_of_the_branch_before);
     RUN(mutants_bits_of_a_line);
     RUN(mutants_tnt_without_bits);
+    RUN(reserved_bits_of_a_tma);
     RUN(mutants_calls_in_two_pieces);
     RUN(deepest_in_the_first_piece);
     RUN(mutants_space_of_what_is_learned);
