@@ -145,9 +145,9 @@ static unsigned skipped;
 #define SIZES_GROUP(title, program)                                          \
     {title, "16 MiB", NOW, SCALE_BLOCKS, program, CACHE(16 * MIB), 0, 0, 0,  \
      0},                                                                     \
-    {NULL, "4 MiB", NOW, SCALE_BLOCKS, program, CACHE(4 * MIB), 1, .6, 1,    \
+    {NULL, "4 MiB", NOW, SCALE_BLOCKS, program, CACHE(4 * MIB), 1, .35, 1,   \
      0},                                                                     \
-    {NULL, "1 MiB", NOW, SCALE_BLOCKS, program, CACHE(MIB), 2, .5, 1, 0},    \
+    {NULL, "1 MiB", NOW, SCALE_BLOCKS, program, CACHE(MIB), 2, .2, 1, 0},    \
     {NULL, "256 KiB", NOW, SCALE_BLOCKS, program, CACHE(256 * KIB), 3, .15,  \
      1, 0}
 
