@@ -76,7 +76,8 @@ ${CC:-cc} -std=c99 -O1 -o "$dir/mutate" tests/check/mutate.c || exit 2
 # tree NAME: what the tests include, to be mutated.
 tree() {
     mkdir -p "$dir/$1" && tar cf - ipt.h ipt_impl.h tests/*.[ch] fuzz/*.[ch] \
-        zydis_glue examples/tools/common | (cd "$dir/$1" && tar xf -)
+        zydis_glue examples/frames.h examples/tools/common |
+        (cd "$dir/$1" && tar xf -)
 }
 
 # prefix TREE SECTION: sums the object of the sections up to this one, with all
