@@ -441,13 +441,15 @@ static inline void fuzz_told(fuzz_run *run, int status, int told)
 }
 
 /* at.mode, as it was before the call, is that of the code at at.ip, unless an
- * event comes first. Flow may be past an item that was held back, and where it
- * began, if it ends with a branch. */
+ * event comes first. Flow may be past an item that was held back and, if its
+ * last instruction jumps, back where the item began: a JMP to itself, too. */
 static inline void fuzz_mode(fuzz_run *run, int status, const fuzz_item *item,
                              const ipt_where *was)
 {
     if (run->calm && was->ip == item->ip && was->valid & IPT_AT_IP
-        && (run->first || !is_branch(item->kind)))
+        && (run->first
+            || (!is_branch(item->kind) && item->kind != IPT_INSN_JMP
+                && item->kind != IPT_INSN_CALL)))
         FUZZ_CHECK(run, item->mode == was->mode);
     run->calm = !run->c->unwanted
                 && !(status & (IPT_EVENT_PENDING | IPT_IP_SUPPRESSED));
