@@ -110,7 +110,8 @@
  *
  * TO ADD SOMETHING
  *
- *   In this order; each place is one case of a switch or one row of a list.
+ *   In this order; most places are one case of a switch or one row of a list.
+ *   tests/check/layers.sh has a budget of lines for each section, to be raised.
  *
  *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
  *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
@@ -124,17 +125,21 @@
  *              case of ipti_evt_rest, or of ipti_evt_dispatch if it takes more
  *              than a record; ipti_evt_skd010, if it may come between an OVF
  *              and its IP. [strings], ptdump, pttc, compat/libipt/packet.c.
- *              Tests: golden bytes in tests/pkt.c, samples.h.
- *   An event   ipt.h: IPT_EVT_ and its member of u. [evt]: the packet pushes a
- *              record, ipti_evt_aside if it needs no IP, ipti_evt_take if a FUP
- *              may follow. Its payload is in data[0] and arg[0] to arg[3]: if
- *              it is held back, its time takes the rest. ipti_evt_payload, if u
- *              does not begin with a number of 64 bits; ipti_evt_lost_place, if
- *              an instruction causes it. [bind]: ipti_bind_event, if an
- *              instruction causes it; without an IP it is otherwise before the
- *              next one. IPTI_TAKEN_ has a bit for each sort of which an
- *              instruction causes one, and ALL has all of them. [walk]:
- *              ipti_event_inside, if nobody wants it while flow is hidden;
+ *              [cov] needs nothing: what it does not know, the walk decodes.
+ *              Tests: golden bytes in tests/pkt.c, a macro in build.h, a sample
+ *              at the end of samples.h.
+ *   An event   ipt.h: IPT_EVT_, of which there can be 31, before STOP if a
+ *              block ends at it (fuzz/fuzz.h: FUZZ_ENDS), and its member of u.
+ *              [evt]: the packet pushes a record, ipti_evt_aside if it needs no
+ *              IP, ipti_evt_take if a FUP may follow. Its payload is in data[0]
+ *              and arg[0] to arg[3]: the time of a record that is held back
+ *              takes data[1] and ip. ipti_evt_payload, if u does not begin with
+ *              a number of 64 bits; ipti_evt_lost_place, if an instruction
+ *              causes it. [bind]: ipti_bind_event, if an instruction causes it;
+ *              any other event without an IP is before the next instruction.
+ *              Of some sorts an instruction causes one event: each has a bit in
+ *              IPTI_TAKEN_, also in IPTI_TAKEN_ALL. [walk]: ipti_event_inside,
+ *              if it is about code only, and not given while flow is hidden;
  *              ipti_walk_apply, if it changes flow, and ipti_resync_event, if
  *              it does so without an IP. [gen], [strings], ptxed, ptparallel,
  *              compat/libipt/config.c. Tests: tests/evt.c, bind.c, insn.c,
@@ -147,21 +152,24 @@
  *   An erratum ipt.h: IPT_ERRATUM_, IPT_ERRATUM_ALL_. [base]: ipti_cpus. One
  *              function applies it, in the section that sees what is wrong:
  *              bytes in [pkt] (ipti_pkt_skd007), clocks in [time], packets
- *              that are missing or too many in [evt] (ipti_evt_bogus), wrong
- *              places of flow in [walk] (ipti_walk_bdm64). Tests: one with the
- *              flag and one without it.
+ *              that are missing or too many in [evt] (ipti_evt_bogus for those
+ *              after an OVF, else ipti_evt_dispatch), wrong places of flow in
+ *              [walk] (ipti_walk_bdm64). If packets of a PSB+ are concerned,
+ *              [cov], which reads them in ipti_cov_state, too.
+ *              compat/libipt/config.c. Tests: one with the flag, one without.
  *   A way to   [cache]: ipti_cache_put, which puts a new run in the place of
- *   replace    another. A run takes the first empty line of its group, as
- *              ipti_cache_find stops there; one that goes is given to
- *              ipti_cache_lose, or an invalidation misses it; names stay where
- *              they are, and have no space in key_. Lines of bytes may go as
- *              runs do: they have no mode in key_, and their count_ is of no
- *              meaning. ipti_name_put and ipti_bytes_line take the place of
- *              runs, too. That a run is used, ipti_cache_find and _follow see.
- *              [cov]: ipti_memo_insert, which has to keep noise_; there any
- *              line of a set will do except a name, ipti_memo_name's. Nothing
- *              of it changes what is decoded: make hashes. Tests:
- *              tests/cache.c, cov.c.
+ *   replace    another. A run takes the first empty line of its group, because
+ *              ipti_cache_find stops at an empty one. Give a run that goes to
+ *              ipti_cache_lose, or an invalidation misses it. Lines that are
+ *              names have no space in key_: they stay. Lines of bytes have no
+ *              mode in key_: they may go as runs do. ipti_name_put and
+ *              ipti_bytes_line take the place of runs, too. A run is used where
+ *              ipti_cache_find and ipti_cache_follow return it; a mark of that
+ *              needs a bit, and no field of a line has one that is not read.
+ *              [cov]: ipti_memo_insert may put a result into any line of a set
+ *              but a name (ipti_memo_name), and has to keep noise_. Nothing of
+ *              it changes what is decoded: make hashes. Tests: tests/cache.c,
+ *              cov.c, proof/cache.c.
  */
 
 #ifndef IPT_IMPL_H

@@ -333,12 +333,12 @@ static void show_pebs(line *l, const ipt_packet *p)
 
 static const char *opcode(uint8_t type)
 {
-    static const char *const name[] = {
+    static const char *const name[IPT_PKT_COUNT] = {
         "", "pad", "psb", "psbend", "ovf", "stop", "tnt.8", "tnt.64", "tip",
         "tip.pge", "tip.pgd", "fup", "mode.exec", "mode.tsx", "pip", "vmcs",
         "tsc", "cbr", "tma", "mtc", "cyc", "mnt", "ptw", "exstop", "mwait",
         "pwre", "pwrx", "bbp", "bip", "bep", "cfe", "evd", "trig", "<unknown>",
-        "<invalid>"
+        "<invalid>", ""
     };
     return type < IPT_PKT_COUNT ? name[type] : "";
 }

@@ -10,7 +10,7 @@ ipt_next_ nondet_next(void);
 ipt_loop_ nondet_loop(void);
 
 /* TNT bits, as many as a packet can have and more, are taken one by one, the
- * oldest first; which is left is as it was. */
+ * oldest first; what is left is as it was. */
 void prove_walk_tnt(void)
 {
     const unsigned count = nondet_u8();
