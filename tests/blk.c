@@ -597,6 +597,38 @@ TEST(start)
     feed_end(&f);
 }
 
+/* After a gap the address space is unknown, whatever comes after it. */
+TEST(asid_after_a_gap)
+{
+    static const row rows[] = {
+        {"gap and no more", {CODE(0x1000, JCC0)}, {HOST, TNT(1, 0), GAP(3)},
+         {{0, 0, 0, 0, 0}}, 0, 0, 0},
+        {"gap", {CODE(0x1000, JCC0 JCC0)},
+         {HOST, TNT(1, 0), GAP(3), PSB, EXEC64, FUP(0x1002), PSBEND, TNT(1, 0)},
+         {{0, 0, 0, 0, 0}}, 0, 0, 0}};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+        ipt_blk_decoder *d = &places[place].blk;
+        ipt_event e = {0};
+        ipt_block k;
+        int status;
+        begin_row(&how, &rows[i], 0);
+        status = ipt_blk_sync_forward(d);
+        while (status & IPT_EVENT_PENDING && status >= 0)
+            status = ipt_blk_event(d, &e);
+        CHECK_EQ(d->at.asid.cr3, 0x5000);
+        while (e.type != IPT_EVT_GAP && status != IPT_END) {
+            status = ipt_blk_next(d, &k);
+            if (status == IPT_EVENT_FIRST
+                || (status >= 0 && status & IPT_EVENT_PENDING))
+                status = ipt_blk_event(d, &e);
+        }
+        CHECK_EQ(e.type, IPT_EVT_GAP);
+        CHECK_EQ(d->at.asid.cr3, IPT_ASID_UNKNOWN);
+        feed_end(&f);
+    }
+}
+
 /* A block that waits for a page is not lost if the page is given up. */
 TEST(block_in_progress)
 {
@@ -1022,6 +1054,7 @@ int main(void)
     RUN(synchronise);
     RUN(synchronise_forgets);
     RUN(start);
+    RUN(asid_after_a_gap);
     RUN(start_in_a_mode);
     RUN(mode_of_one_pgd);
     RUN(block_in_progress);
