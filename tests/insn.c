@@ -299,6 +299,11 @@ static const row skl014_rows[] = { /* traced: 1000 to 1fff */
     {ROW "indirect", {CODE(0x1000, NOP JMP_RAX)}, {ON, PGD0},
      {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0)}, 0,
      0, 0},
+    {ROW "another branch, which says where to",
+     {CODE(0x1000, "\xe9\xfb\x1f\x00\x00"), CODE(0x3000, JMP_RAX)},
+     {ON, PGD(0x4000)},
+     {S_ON, I(0x1000), IF(0x3000, DISABLED), EA(DISABLED, NOIP, 0, 0x4000)}, 0,
+     0, 0},
 };
 
 TEST(errata)
