@@ -9932,7 +9932,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     if (((piece->key_ ^ whole.key_) >> IPTI_COV_AFTER & 7) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
-    whole.pop_ |= piece->pop_;
+    whole.pop_ = piece->pop_;
     whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
     whole.from_ = (uint32_t) from;
     whole.next_ = piece->next_;
@@ -10356,8 +10356,16 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
     return p;
 }
 
-/* Add the bits of a packet of another kind: TNT-64 or timing. Returns where it
- * ends, or p if it is none or its bits do not fit. */
+/* Is a packet at p, no short TNT or PAD, a TNT-64 or one of timing? */
+static inline int ipti_cov_is_other(const uint8_t *p)
+{
+    return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
+                          : (*p & 3) != 1 || *p == IPTI_FIRST_MTC
+                                || *p == IPTI_FIRST_TSC;
+}
+
+/* Pass such a packet and add its bits. Returns where it ends; p: it is for the
+ * walk, or its bits do not fit. */
 static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
 {
     uint64_t more;
@@ -10374,22 +10382,12 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
                              && p[2] == IPTI_SECOND_OVF)
                    ? p : p + size;
     }
-    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_TNT_64)
-        return p;
     more = ipti_bits(p + 2, 0, 48);
     n = more ? ipti_top(more) : 0;
     if (n == 0 || ipti_top(*tnt) + n > IPTI_COV_USED - 1)
         return p;
     *tnt = *tnt << n | (more ^ (uint64_t) 1 << n);
     return p + IPTI_SIZE_TNT_64;
-}
-
-/* May a packet for ipti_cov_other be at p? */
-static inline int ipti_cov_is_other(const uint8_t *p)
-{
-    return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
-                          : (*p & 3) != 1 || *p == IPTI_FIRST_MTC
-                                || *p == IPTI_FIRST_TSC;
 }
 
 /* Collect bits from packets of both kinds, up to a full leg or to another
@@ -10616,7 +10614,6 @@ static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     if (!size || !ipti_cov_stated(decoder, &asid, 0))
         return 0;
     leg->next = p + size;
-    leg->after = IPTI_COV_TIP;
     return 1;
 }
 
@@ -10638,7 +10635,6 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->ip = leg->last_ip;
         leg->enabled = size != 0;
         leg->line = NULL;
-        leg->after = IPTI_COV_TIP;
         ipti_prev_none(&decoder->walk_.prev);
         return leg->enabled;
     }
@@ -10710,7 +10706,7 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
     const uint8_t *next;
-    uint64_t ip = 0;
+    uint64_t ip;
 
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
