@@ -7299,10 +7299,8 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         return status;
     w->probe.count = 0;
     ipti_prev_is(&w->prev, w->prev.ip, IPT_INSN_OTHER); /* looked at, once */
-    if (status == 0) {
+    if (status == 0)
         ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, event->ip));
-        ipti_code_none(&w->code);
-    }
     return IPT_OK;
 }
 
@@ -7378,10 +7376,9 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
                               ipt_event *event)
 {
     if (event->flags & IPT_EVENT_STATUS) {
-        if (w->flow.synced && !w->flow.enabled && !w->flow.hidden)
-            return IPT_ERR_STATUS;
-        if (w->flow.synced && w->flow.enabled)
-            return IPT_OK; /* flow knows better where it is */
+        if (w->flow.synced) /* flow knows better where it is */
+            return w->flow.enabled || w->flow.hidden ? (int) IPT_OK
+                                                     : IPT_ERR_STATUS;
     } else {
         if (w->flow.enabled || w->flow.hidden)
             return IPT_ERR_CONTEXT;

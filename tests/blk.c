@@ -677,6 +677,7 @@ TEST(block_in_progress_is_left)
         ipt_blk_decoder *d = &places[place].blk;
         ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 0};
         ipt_block k = {0};
+        ipt_event e;
         ipt_start from;
         begin_row(&how, &r, 0);
         CHECK_EQ(ipt_blk_sync_forward(d), IPT_EVENT_PENDING);
@@ -692,6 +693,7 @@ TEST(block_in_progress_is_left)
                : how_left == 3 ? ipt_blk_start(d, &from)
                                : ipt_blk_set_asid(d, &asid))
               >= 0);
+        CHECK_EQ(ipt_blk_event(d, &e), IPT_END); /* the block comes first */
         CHECK(ipt_blk_next(d, &k) >= 0);
         CHECK_EQ(k.ip, 0x1000);
         CHECK_EQ(k.count, 1);
@@ -779,15 +781,24 @@ TEST(bdm64_page_is_given_up)
            {ON, TSX(1, 0), FUP(0x1006), TIP(0x1ff0), TSX(0, 1), FUP(0x2005),
             TIP(0x3000), TSX(1, 0), FUP(0x3000), TIP(0x4000), TSX(0, 1),
             FUP(0x4003), TIP(0x1106), TNT(1, 0)}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
-    for (int c = 0; c < CACHES; c++) {
-        manner how = manner_of(WHOLE, c, 0, 1);
+    static const row synced
+        = {"synced", {CODE(0x1000, XBEGIN NOP JMP_RAX), CODE(0x1106, JCC0),
+                      CODE(0x1ff0, NOPS_16), CODE(0x3000, JMP_RAX),
+                      CODE(0x4000, NOP NOP NOP NOP)},
+           {ON, TSX(1, 0), FUP(0x1006), TIP(0x1ff0), TSX(0, 1), FUP(0x2005),
+            PSB, EXEC64, FUP(0x3000), PSBEND, TSX(1, 0), FUP(0x3000),
+            TIP(0x4000), TSX(0, 1), FUP(0x4003), TIP(0x1106), TNT(1, 0)},
+           {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    for (int c = 0; c < CACHES * 2; c++) {
+        const int syncs = c >= CACHES;
+        manner how = manner_of(WHOLE, c % CACHES, 0, 1);
         ipt_blk_decoder *d = &places[place].blk;
         unsigned pages = 0;
         unsigned counts[2] = {0};
         ipt_block k = {0};
         int status;
         decode_errata = IPT_ERRATUM_BDM64;
-        begin_row(&how, &r, 0);
+        begin_row(&how, syncs ? &synced : &r, 0);
         status = ipt_blk_sync_forward(d);
         while (status >= 0 || status == IPT_EVENT_FIRST) {
             status = ipt_blk_next(d, &k);
@@ -796,7 +807,7 @@ TEST(bdm64_page_is_given_up)
             if (status != IPT_NEED_PAGE) continue;
             CHECK_EQ(d->at.missing, 0x2000);
             pages++;
-            status = ipt_blk_resync(d);
+            status = syncs ? ipt_blk_sync_forward(d) : ipt_blk_resync(d);
         }
         CHECK_EQ(status, IPT_END);
         CHECK_EQ(pages, 1);

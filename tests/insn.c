@@ -416,6 +416,27 @@ TEST(start)
     }
 }
 
+/* Flow is known: a PSB+ may not say that tracing is disabled. */
+TEST(start_is_known)
+{
+    static const row r = {"known", {CODE(0x1000, JCC0 JCC0)},
+                          {TNT(1, 0), OFF, PGE(0x1000)}, {{0, 0, 0, 0, 0}}, 0,
+                          0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 0);
+    ipt_start from;
+    ipt_insn insn;
+    begin(&r, &how);
+    memset(&from, 0, sizeof from);
+    from.ip = 0x1000;
+    from.enabled = 1;
+    from.mode = IPT_MODE_64;
+    CHECK_EQ(ipt_insn_start(decoder(), &from), IPT_OK);
+    CHECK_EQ(next(&insn), IPT_OK);
+    CHECK_EQ(insn.ip, 0x1000);
+    CHECK_EQ(next(&insn), IPT_ERR_STATUS);
+    feed_end(&f);
+}
+
 /* The user says which address space it is, where the trace does not. */
 TEST(set_asid)
 {
@@ -1245,6 +1266,32 @@ TEST(resync_mode)
     }
 }
 
+/* An event that does not say where flow is has its time. */
+TEST(resync_time)
+{
+    static const row r = {"time", {CODE(0x1000, NOP RET), CODE(0x2000, JCC0)},
+                          {ON, TNT(3, 7), TSC(0x55), PTW(0, 0, 5), TIP(0x2000),
+                           TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    ipt_event e = {.type = 0};
+    int status;
+    begin(&r, &how);
+    CHECK(sync() >= 0);
+    do
+        status = next(&insn);
+    while (status >= 0 || status == IPT_EVENT_FIRST);
+    CHECK_EQ(status, IPT_ERR_RETURN);
+    CHECK_EQ(places[place].at.valid & IPT_AT_TSC, 0);
+    CHECK_EQ(ipt_insn_resync(&places[place]), IPT_EVENT_PENDING);
+    CHECK_EQ(pull(&e), IPT_OK);
+    CHECK_EQ(e.type, IPT_EVT_PTWRITE);
+    CHECK(places[place].at.valid & IPT_AT_TSC);
+    CHECK_EQ(places[place].at.tsc, 0x55);
+    feed_end(&f);
+}
+
 /* ---- after the end ---- */
 
 /* What is skipped is reported, and counted. */
@@ -1496,6 +1543,7 @@ int main(void)
     RUN(errata);
     RUN(offsets);
     RUN(start);
+    RUN(start_is_known);
     RUN(set_asid);
     RUN(set_asid_while_it_flows);
     RUN(deep_calls);
@@ -1515,6 +1563,7 @@ int main(void)
     RUN(resync_error_stays);
     RUN(resync_mode);
     RUN(resync_skips);
+    RUN(resync_time);
     RUN(walk_on);
     RUN(open_trace);
     RUN(instruction_in_progress);
