@@ -10028,7 +10028,6 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     ipti_code_none(&w->code);
     w->stamp.fresh = 0;
-    w->evt.ticked = 1;
     ipti_tally_none(&w->tally);
     ipti_loop_end(&w->loop);
 }
@@ -10232,7 +10231,6 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t prev_ip = w->prev.ip;
     const uint8_t prev_kind = w->prev.kind;
-    const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
 
@@ -10258,7 +10256,6 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_flow_at(&w->flow, line->ip_);
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
-    ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
     return line->key_ & some ? line : NULL;
@@ -10750,13 +10747,10 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 }
 
 /* A PSB+ was passed. */
-static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset,
-                                uint8_t enabled, uint64_t ip)
+static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    w->evt.psb_fup = w->evt.was_enabled = enabled;
-    w->evt.psb_ip = ip;
     ipti_calls_clear(&w->calls);
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
@@ -10772,8 +10766,7 @@ static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     leg->at = IPTI_LEG_IDLE;
     if (leg->after == IPTI_COV_PSB)
         ipti_cov_psb_passed(decoder,
-                            leg->offset + (uint64_t) (leg->psb - leg->window),
-                            leg->enabled, leg->last_ip);
+                            leg->offset + (uint64_t) (leg->psb - leg->window));
     return leg->after != IPTI_COV_NONE || leg->full;
 }
 

@@ -195,6 +195,7 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
     edge_list again = {0};
     ipt_where end;
     unsigned turn = 0;
+    unsigned used;
 
     insn_decode(code, flags, &want);
     if (want.count > 100000) return 0; /* a long way without trace */
@@ -220,7 +221,9 @@ static int check_coverage(const char *name, const chunk *code, uint32_t flags)
                     | (turn & 2 ? IPT_COV_SATURATE : 0)
                     | (turn & 4 ? IPT_COV_HASH : 0);
         edges_map(&got, cov.flags, want_map, cov.bitmap_size);
-        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines, 4u << turn % 5), IPT_OK);
+        used = 4u << turn % 5; /* the last lines: nothing is after them */
+        CHECK_EQ(ipt_cov_memo_init(&memo, memo_lines + MEMO_LINES - used, used),
+                 IPT_OK);
         cov.memo = turn % 6 ? &memo : NULL;
         for (int k = 0; k < 6 && test_.bad == bad_; k++) {
             if (k == 3) { /* ways for no flags alone, and all that fits */
@@ -396,6 +399,43 @@ static const row ptw_rows[] = {
       TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
 };
 
+/* After a TIP.PGE no branch is the one before, whose target may be wrong, as
+ * BDM64 says: the abort is elsewhere, which is an error. */
+static const row bdm64_rows[] = {
+    {ROW "a tip.pge is no branch", {CODE(0x1000, JCC0 JMP_RAX),
+                                    CODE(0x3000, NOP JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), PGD(0x5000), PIP(0x5000, 0), PGE(0x3000), TSX(0, 1),
+      FUP(0x6000), TIP(0x1000), TNT(1, 0), PGD(0x5000), PADS(60)}, {{0}}, 0, 0,
+     0},
+};
+
+/* Upper bits of an IP that are not those of its bit 47 come from the last IP. */
+#define UP(ip) (0x00ff000000000000 | (ip))
+static const row upper_rows[] = {
+    {ROW "six bytes and the last ip",
+     {CODE(UP(0x1000), JCC0 JMP_RAX), CODE(UP(0x10002000), JCC0 JMP_RAX)},
+     {PSB, EXEC64, FUP(UP(0x1000)), PSBEND, TNT(1, 0), IP_(TIP, 4, 0x10002000),
+      TNT(1, 0), IP_(TIP, 4, 0x1000), TNT(1, 0), IP_(TIP_PGD, 4, 0x5000),
+      PADS(60)}, {{0}}, 0, 0, 0},
+};
+
+/* A PSB+ like the last one says something new where the address space changed
+ * between the two. */
+static const row again_rows[] = {
+    {ROW "a psb+ names another space again",
+     {CODE(0x1000, JCC0 JMP_RAX)},
+     {PSB, PIP(0x5000, 0), EXEC64, PSBEND, PSB, PIP(0x5000, 0), EXEC64, PSBEND,
+      PIP(0x7000, 0), PSB, PIP(0x5000, 0), EXEC64, PSBEND, PGE(0x1000),
+      TNT(1, 0), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
+/* Where an error is in the bits of a TNT-64, that is where they are skipped. */
+static const row skip_rows[] = {
+    {ROW "a return without a call", {CODE(0x1000, JCC("\xfe") JCC0 RET)},
+     {ON, TNT(2, 3), TNT64(20, 0xfffb5), TIP(0x1000), TNT(2, 2), PGD(0x5000),
+      PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 /* Bits of a TNT-64 and as many before it as would be one too many. */
 #define MANY TNT(6, 0x3f), TNT(6, 0x3f), TNT(5, 0x1f), TNT64(47, BITS_47), \
         TIP(0x1000)
@@ -421,6 +461,41 @@ TEST(R1_far_branches)
 TEST(mutants_event_of_the_branch_before)
 {
     for (size_t i = 0; i < LENGTH(ptw_rows); i++) run_far(&ptw_rows[i]);
+}
+
+TEST(mutants_prev_after_a_pge)
+{
+    decode_errata = IPT_ERRATUM_BDM64;
+    for (size_t i = 0; i < LENGTH(bdm64_rows); i++) {
+        build_all(&b, bdm64_rows[i].trace, PACKETS_MAX);
+        check_coverage(bdm64_rows[i].name, bdm64_rows[i].code, 0);
+        CHECK_EQ(want.errors, 1);
+    }
+    decode_errata = 0;
+}
+
+TEST(mutants_upper_bits_of_an_ip)
+{
+    for (size_t i = 0; i < LENGTH(upper_rows); i++) run_far(&upper_rows[i]);
+}
+
+TEST(mutants_the_same_psb_again)
+{
+    for (size_t i = 0; i < LENGTH(again_rows); i++) {
+        build_all(&b, again_rows[i].trace, PACKETS_MAX);
+        check_coverage(again_rows[i].name, again_rows[i].code, 0);
+        CHECK_EQ(want.errors, 0);
+        CHECK_EQ(decoders[which].at.asid.cr3, 0x5000);
+    }
+}
+
+TEST(mutants_bits_that_are_skipped)
+{
+    for (size_t i = 0; i < LENGTH(skip_rows); i++) {
+        build_all(&b, skip_rows[i].trace, PACKETS_MAX);
+        check_coverage(skip_rows[i].name, skip_rows[i].code, 0);
+        CHECK_EQ(want.errors, 1);
+    }
 }
 
 /* A TNT-64 without a stop bit has no bits, and is no packet. */
@@ -3924,6 +3999,10 @@ int main(void)
     RUN(mutants_bits_while_off);
     RUN(mutants_event_of_the_branch_before);
     RUN(mutants_bits_of_a_line);
+    RUN(mutants_prev_after_a_pge);
+    RUN(mutants_upper_bits_of_an_ip);
+    RUN(mutants_the_same_psb_again);
+    RUN(mutants_bits_that_are_skipped);
     RUN(mutants_tnt_without_bits);
     RUN(reserved_bits_of_a_tma);
     RUN(mutants_calls_in_two_pieces);
