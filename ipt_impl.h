@@ -10231,6 +10231,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t prev_ip = w->prev.ip;
     const uint8_t prev_kind = w->prev.kind;
+    const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
 
@@ -10256,6 +10257,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_flow_at(&w->flow, line->ip_);
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
+    ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
     return line->key_ & some ? line : NULL;
