@@ -6622,17 +6622,16 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
  *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
- *           for the next instruction, nothing unsettled; not_plain is 0, there
- *           is a cache
+ *           for the next instruction, nothing unsettled; not_plain is 0, the
+ *           number of the address space in the cache is known
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
  * says that runs cannot be passed as a whole. It is set where there are ticks,
- * no cache, or unproven flow. Until code is got again, it is also set by an
- * event, another address space, a _sync or _start, a resync, and such a loop.
- * Only ipti_walk_run clears it; [cov] does not ask it. unproven says that flow
- * goes on after the end of the trace, ended that there was nothing left to
- * fetch.
+ * no cache, or unproven flow. Until code is got again, it is also set by another
+ * mode and by such a loop. Only ipti_walk_run clears it; [cov] does not ask it.
+ * unproven says that flow goes on after the end of the trace, ended that there
+ * was nothing left to fetch.
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
@@ -7444,6 +7443,7 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
         w->mode.next = event->u.exec.mode; /* after a TIP.PGD to come */
     else
         w->mode.now = event->u.exec.mode;
+    w->not_plain = 1; /* until code is got in that mode */
     return IPT_OK;
 }
 
@@ -7500,7 +7500,6 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         return;
     at->asid = asid;
     ipti_place_none(&w->place);
-    w->not_plain = 1;
     if (w->flow.hidden && ipti_walk_wanted(w, at)) {
         if (!(event->flags & IPT_EVENT_NO_IP))
             ipti_walk_go(w, at, event->ip);
@@ -7538,7 +7537,6 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     int status = IPT_OK;
 
-    w->not_plain = 1;
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
         ipti_tally_none(&w->tally); /* TRIG counts instructions from here */
     ipti_walk_assign(w, event);
@@ -7977,7 +7975,6 @@ static IPTI_PART void ipti_walk_cond(ipt_walk_ *w, const ipt_cache_line *run,
     ipti_prev_takes(&w->prev, 0);
     ipti_loop_end(&w->loop);
     ipti_tally_none(&w->tally);
-    (void) ipti_marks_end(&w->marks);
 }
 
 /* Pass the last instruction of a run; n instructions up to it are not in icnt
@@ -7999,7 +7996,6 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
         ipti_walk_cond(w, run, w->place.mask);
         return IPT_OK;
     }
-    (void) ipti_marks_end(&w->marks);
     if (w->out.count == 0) /* else they are this instruction's */
         ipti_prev_takes(&w->prev, 0);
     ipti_flow_at(&w->flow, ip);
@@ -8027,10 +8023,8 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     const uint8_t kind = w->code.run.kind_;
     int status;
 
-    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind)) {
-        (void) ipti_marks_end(&w->marks);
+    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
         return IPT_END;
-    }
     ipti_walk_account(w);
     status = ipti_walk_past(w, at, &w->code.run, 1);
     if (IPTI_UNLIKELY(status < 0))
@@ -8070,7 +8064,7 @@ static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
 {
     const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
                      && !w->item.unsettled && !w->next.has_event
-                     && !w->code.count && !w->not_plain;
+                     && !w->code.count && w->place.space && !w->not_plain;
 
     return calm ? ipti_walk_going(w) : 0;
 }
@@ -8234,7 +8228,6 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
         ipti_walk_account(w);
         ipti_prev_takes(&w->prev, 0);
         ipti_item_unsettled(&w->item, 1);
-        (void) ipti_marks_end(&w->marks);
     }
     return n;
 }
@@ -8243,7 +8236,6 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
-    w->not_plain = 1;
     w->unproven = w->ended = 0;
     w->stamp.fresh = 0;
     w->resume.has = 0;
@@ -8355,7 +8347,6 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         ipti_walk_account(w);
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
-    w->not_plain = 1;
     w->evt.vmx = (uint8_t) (1 + asid->nr);
     at->asid = *asid;
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
@@ -8489,12 +8480,9 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         }
         ipti_walk_caused(w, at);
     }
-    w->not_plain = 1;
-    w->ended = 0;
     ipti_code_none(&w->code);
     ipti_item_unsettled(&w->item, 0);
     ipti_prev_none(&w->prev);
-    (void) ipti_marks_end(&w->marks);
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
     while (!found) {

@@ -306,13 +306,32 @@ static const row skl014_rows[] = { /* traced: 1000 to 1fff */
      0, 0},
 };
 
+static const row stop_rows[] = { /* tracing stops at 3000 to 3fff */
+    {ROW "call to where tracing stops",
+     {CODE(0x1000, NOP "\xe8\xfa\x1f\x00\x00" JCC0)},
+     {ON, PGD0, PGE(0x1006), TNT(1, 0)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), E(DISABLED, NOIP | NOTO, 0),
+      E(ENABLED, BACK, 0x1006), IF(0x1006, ENABLED | RESUMED)}, 0, 0, 0},
+};
+
+static const row filter_rows[] = { /* a filter and no erratum */
+    {ROW "out of the filter and on",
+     {CODE(0x1000, NOP "\xe9\xfa\x1f\x00\x00"), CODE(0x3000, NOP JMP_RAX)},
+     {ON, PGD0},
+     {S_ON, I(0x1000), I(0x1001), I(0x3000), IF(0x3001, DISABLED),
+      E(DISABLED, NOIP | NOTO, 0)}, 0, 0, 0},
+};
+
 TEST(errata)
 {
     static const ipt_filter filter = {0x1000, 0x1fff, IPT_FILTER_TRACE};
+    static const ipt_filter stop = {0x3000, 0x3fff, IPT_FILTER_STOP};
     static const ipt_filter none = {0, 0, IPT_FILTER_OFF};
     TABLE(skd022, skd022_rows, 0)
     TABLE(bdm64, bdm64_rows, 0)
     TABLE(skl014, skl014_rows, 0)
+    TABLE(stop, stop_rows, 0)
+    TABLE(filtered, filter_rows, 0)
 
     with_errata = IPT_ERRATUM_SKD022;
     run_table(&skd022_table);
@@ -321,7 +340,11 @@ TEST(errata)
     with_errata = IPT_ERRATUM_SKL014;
     with_filter = filter;
     run_table(&skl014_table);
+    with_filter = stop;
+    run_table(&stop_table);
     with_errata = 0;
+    with_filter = filter;
+    run_table(&filtered_table);
     with_filter = none;
 }
 
@@ -1266,6 +1289,57 @@ TEST(resync_mode)
     }
 }
 
+/* A loop without trace is left, and flow goes on where no trace is used. */
+TEST(resync_after_a_loop)
+{
+    static const row r = {
+        "loop", {CODE(0x1000, JMP("\xfe")), CODE(0x3000, NOP JMP("\x0d")),
+                 CODE(0x3010, NOP JCC0)},
+        {ON, TNT(1, 0), PGD(0x2000), PGE(0x3000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    int status;
+    begin(&r, &how);
+    CHECK(sync() >= 0);
+    do
+        status = next(&insn);
+    while (status >= 0 || status == IPT_EVENT_FIRST);
+    CHECK_EQ(status, IPT_ERR_LOOP);
+    CHECK(ipt_insn_resync(&places[place]) >= 0);
+    for (uint64_t ip = 0x3000; ip != 0x3012; ip = ip == 0x3001 ? 0x3010 : ip + 1)
+    {
+        do
+            status = next(&insn);
+        while (status == IPT_EVENT_FIRST);
+        CHECK(status >= 0);
+        CHECK_EQ(insn.ip, ip);
+    }
+    feed_end(&f);
+}
+
+/* What uses a packet moves the time: a RET that is compressed, too. */
+TEST(time_of_a_return)
+{
+    static const row r = {"ret", {CODE(0x1000, CALL("\x01") NOP RET)},
+                          {ON, TSC(0x55), TNT(1, 1), TSC(0x66), TNT(1, 1)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    int status;
+    begin(&r, &how);
+    CHECK(sync() >= 0);
+    for (int n = 0; n < 2; n++) {
+        do
+            status = next(&insn);
+        while (status == IPT_EVENT_FIRST);
+        CHECK(status >= 0);
+        CHECK_EQ(insn.ip, n ? 0x1006 : 0x1000);
+    }
+    CHECK_EQ(places[place].at.tsc, 0x55);
+    feed_end(&f);
+}
+
 /* An event that does not say where flow is has its time. */
 TEST(resync_time)
 {
@@ -1564,6 +1638,8 @@ int main(void)
     RUN(resync_mode);
     RUN(resync_skips);
     RUN(resync_time);
+    RUN(resync_after_a_loop);
+    RUN(time_of_a_return);
     RUN(walk_on);
     RUN(open_trace);
     RUN(instruction_in_progress);
