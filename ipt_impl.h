@@ -6628,7 +6628,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
  * says that runs cannot be passed as a whole. It is set where there are ticks,
- * no cache, or unproven flow. Until code is got again, it is also set by another
+ * no cache, or unproven flow. Until code is got again, it is also set by a new
  * mode and by such a loop. Only ipti_walk_run clears it; [cov] does not ask it.
  * unproven says that flow goes on after the end of the trace, ended that there
  * was nothing left to fetch.

@@ -1340,6 +1340,29 @@ TEST(time_of_a_return)
     feed_end(&f);
 }
 
+/* After another _sync the time is unknown until a packet says it. */
+TEST(time_is_forgotten)
+{
+    static const row r = {"two", {CODE(0x1000, JCC0 JCC0), CODE(0x2000, JCC0)},
+                          {ON, TSC(0x55), TNT(1, 0), PSB, EXEC64, FUP(0x2000),
+                           PSBEND, CBR(9), TNT(1, 0)},
+                          {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    int status;
+    begin(&r, &how);
+    for (int n = 0; n < 2; n++) {
+        CHECK((n ? ipt_insn_sync_set(decoder(), b.offset[6]) : sync()) >= 0);
+        do
+            status = next(&insn);
+        while (status == IPT_EVENT_FIRST);
+        CHECK(status >= 0);
+        CHECK_EQ(insn.ip, n ? 0x2000 : 0x1000);
+        CHECK_EQ(!(places[place].at.valid & IPT_AT_TSC), n);
+    }
+    feed_end(&f);
+}
+
 /* An event that does not say where flow is has its time. */
 TEST(resync_time)
 {
@@ -1640,6 +1663,7 @@ int main(void)
     RUN(resync_time);
     RUN(resync_after_a_loop);
     RUN(time_of_a_return);
+    RUN(time_is_forgotten);
     RUN(walk_on);
     RUN(open_trace);
     RUN(instruction_in_progress);
