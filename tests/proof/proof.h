@@ -7,8 +7,9 @@
  * it a harness whose assumptions contradict each other would prove anything.
  *
  * Assumptions stand here and nowhere else, each with who sees to it, but for
- * the states of the queue, the cursor, the cache, the walk and hot traces, which
- * the files of these say; prove_assume_sides reaches both sides of those here.
+ * the states of the queue, the cursor, the cache, the walk and hot traces,
+ * which the files of these say; prove_assume_sides reaches both sides of those
+ * that are here.
  *
  * SPDX-License-Identifier: MIT
  */
