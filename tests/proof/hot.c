@@ -3,8 +3,7 @@
  *
  * The invariant stands once, in is_hot and is_rest; ipt_hot_init makes it.
  * Where a function calls another one, that is replaced by given_..., which does
- * whatever is claimed of it. hot_head proves what is claimed of ipti_hot_head;
- * nothing proves what is claimed of ipti_hot_move.
+ * whatever is claimed of it. hot_head proves what is claimed of ipti_hot_head.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -357,44 +356,6 @@ ipt_hot_head *given_ipti_hot_head(ipt_hot *h, const ipt_hot_tag *tag, int how)
     return head;
 }
 
-/* Another state, with what no function but a recording changes. */
-static void another(void)
-{
-    const ipt_hot was = hot;
-
-    hot = nondet_hot();
-    any_heads();
-    any_traces();
-    any_blocks();
-    hot.config_ = &config;
-    hot.magic_ = was.magic_;
-    hot.now_ = was.now_;
-    hot.tag_ = was.tag_;
-    hot.room_ = was.room_;
-    hot.max_blocks_ = was.max_blocks_;
-    hot.threshold_ = was.threshold_;
-    hot.mask_ = was.mask_;
-    hot.kind_ = was.kind_;
-    hot.cut_off_ = was.cut_off_;
-    hot.busy_ = was.busy_;
-}
-
-/* Of ipti_hot_move. */
-int given_ipti_hot_move(ipt_hot *h, const ipt_block *block,
-                        const ipt_asid *asid)
-{
-    CHECK(h == &hot);
-    CHECK(is_rest());
-    (void) block, (void) asid;
-    another();
-    hot.now_ = nondet_tag();
-    hot.tag_ = nondet_tag();
-    hot.kind_ = nondet_u8();
-    hot.cut_off_ = nondet_u8();
-    __CPROVER_assume(is_rest());
-    return IPT_OK;
-}
-
 /* ---- proofs ---- */
 
 void prove_hot_init(void) /* unwind 7 */
@@ -459,27 +420,4 @@ void prove_hot_stop(void) /* slow, unwind 7, given ipti_hot_head */
     CHECK(!hot.recorded_);
     CHECK(hot.kept == kept);
     REACH(recorded && called && hot.dying_ == 2);
-}
-
-/* A block. */
-void prove_hot_feed(void) /* slow, unwind 7, given ipti_hot_move */
-{
-    const ipt_block block = nondet_block();
-    const ipt_asid asid = nondet_asid();
-    uint32_t inside;
-    uint32_t left;
-    int status;
-
-    any_hot();
-    __CPROVER_assume(hot.busy_ || is_rest());
-    inside = hot.inside_;
-    left = hot.left_;
-    status = ipt_hot_feed(&hot, nondet_u8() ? &block : NULL,
-                          nondet_u8() ? &asid : NULL);
-    CHECK(hot.busy_ ? is_hot() : is_rest());
-    CHECK(!hot.busy_ || status < 0);
-    REACH(status == IPT_ERR_STATE);
-    REACH(status == IPT_ERR_ARG);
-    REACH(status == IPT_OK && inside == 1 && hot.inside_ == 2);
-    REACH(status == IPT_OK && left == 2 && hot.left_ == 1);
 }
