@@ -373,11 +373,18 @@ void prove_hot_init(void) /* unwind 7 */
     REACH(hot.room_ == 1 && config.block_count == 6);
 }
 
-/* A head is looked for, or made. */
+/* A head is looked for, or made. Of the others, head h and trace t, whichever,
+ * are looked at: nothing changes if there was a head or none is made, and no
+ * trace goes but that of a head that loses its place. */
 void prove_hot_head(void) /* slow, unwind 7 */
 {
     const ipt_hot_tag tag = nondet_tag();
     const int how = nondet_u8() % 3;
+    const uint32_t h = nondet_u8() % HEADS;
+    const uint32_t t = nondet_u8() % TRACES;
+    ipt_hot_head head_was;
+    ipt_hot_trace trace_was;
+    int was = 0;
     uint8_t recorded;
     uint8_t busy;
     const ipt_hot_head *head;
@@ -390,6 +397,10 @@ void prove_hot_head(void) /* slow, unwind 7 */
     busy = hot.busy_;
     kept = hot.kept;
     died = dead() - hot.dying_;
+    head_was = heads[h];
+    trace_was = traces[t];
+    for (i = 0; i < HEADS; i++)
+        was |= i <= hot.mask_ && claim_head(&heads[i], &tag);
     head = ipti_hot_head(&hot, &tag, how);
     CHECK(head || how != IPTI_HOT_FORCE);
     CHECK(is_hot());
@@ -399,6 +410,18 @@ void prove_hot_head(void) /* slow, unwind 7 */
     CHECK(hot.busy_ == busy);
     CHECK(hot.kept == kept);
     CHECK(died == dead() - hot.dying_);
+    CHECK(!was || head);
+    if (was || how == IPTI_HOT_LOOK) {
+        CHECK(heads[h].used == head_was.used);
+        CHECK(heads[h].trace_ == head_was.trace_);
+        CHECK(heads[h].count == head_was.count);
+        CHECK(ipti_hot_same(&heads[h].tag, &head_was.tag));
+        CHECK(traces[t].count == trace_was.count);
+    }
+    CHECK(traces[t].first == trace_was.first);
+    CHECK(traces[t].count == trace_was.count || traces[t].count == 0);
+    CHECK(t >= kept || traces[t].count == trace_was.count
+          || head == &heads[trace_was.head_]);
     for (i = 0; i < HEADS; i++)
         CHECK(head || i > hot.mask_ || !claim_head(&heads[i], &tag));
     REACH(head == heads + 3 && head->trace_);
