@@ -536,6 +536,50 @@ TEST(set_asid_while_it_flows)
     }
 }
 
+/* An event of flow that is no longer wanted is not given; one that is about
+ * what holds for all flow is. */
+TEST(set_asid_before_an_event)
+{
+    static const row rows[2]
+        = {{"its own", {CODE(0x1000, JCC0 NOP NOP JCC0)},
+            {HOST, TNT(1, 0), PTW(0, 1, 5), FUP(0x1003), PGD(0x9000)},
+            {{0, 0, 0, 0, 0}}, 0, 0, IPT_CONFIG_CR3_ONLY},
+           {"of all", {CODE(0x1000, JCC0 NOP NOP JCC0)},
+            {HOST, TNT(1, 0), CBR(7), EXSTOP(1), FUP(0x1003), PGD(0x9000)},
+            {{0, 0, 0, 0, 0}}, 0, 0, IPT_CONFIG_CR3_ONLY}};
+    static const struct {
+        unsigned count;
+        uint8_t types[3];
+    } want[2] = {{1, {IPT_EVT_DISABLED}},
+                 {3, {IPT_EVT_CBR, IPT_EVT_EXSTOP, IPT_EVT_DISABLED}}};
+    const ipt_asid asid = {0x9000, 0, 0};
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+        uint8_t types[8];
+        unsigned n = 0;
+        ipt_insn insn;
+        ipt_event e = {.type = 0};
+        int status;
+        begin(&rows[i], &how);
+        CHECK(sync() >= 0);
+        do
+            status = next(&insn);
+        while (status == IPT_EVENT_FIRST);
+        CHECK(status >= 0);
+        CHECK_EQ(insn.ip, 0x1000);
+        CHECK_EQ(ipt_insn_set_asid(decoder(), &asid), IPT_OK);
+        do {
+            status = pull(&e);
+            if (status >= 0 && n < LENGTH(types)) types[n++] = (uint8_t) e.type;
+            if (status == IPT_END) status = next(&insn);
+        } while (status >= 0 || status == IPT_EVENT_FIRST);
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(n, want[i].count);
+        CHECK(!memcmp(types, want[i].types, want[i].count));
+        feed_end(&f);
+    }
+}
+
 /* ---- the return stack has 64 entries ---- */
 
 /* A function calls itself `depth` times; then `returns` compressed ones. */
@@ -1643,6 +1687,7 @@ int main(void)
     RUN(start_is_known);
     RUN(set_asid);
     RUN(set_asid_while_it_flows);
+    RUN(set_asid_before_an_event);
     RUN(deep_calls);
     RUN(the_oldest_is_lost);
     RUN(loops);
