@@ -244,11 +244,11 @@ record() {
     }
 }
 
-# whole MODE OPTION... COMMAND...: up to three times, until no record is lost:
+# whole MODE OPTION... COMMAND...: up to ten times, until no record is lost:
 # under load perf may be too late to read all switches of a cpu, or the record
 # after which the trace is played.
 whole() {
-    for _ in 1 2 3; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         record "$@"
         "$build/ptflow" --errors "$1.data" >out 2>&1
         grep -qE 'sideband records lost|there is no trace' out || return 0
@@ -283,7 +283,7 @@ cp 0.want moved.want
 if taskset -c 0 true 2>/dev/null; then
     whole command -e intel_pt//u taskset -c 0 ./spin done
     check command moved
-    whole all -a -e intel_pt//u taskset -c 0 ./spin done
+    whole all -a -m 4M -e intel_pt//u taskset -c 0 ./spin done
     check all moved
     # As kernels without SWITCH records have it: by a tracepoint.
     if HOME=$to/home perf record -q -a -o try.data -e sched:sched_switch true \
@@ -291,7 +291,7 @@ if taskset -c 0 true 2>/dev/null; then
         export PMU_NO_SWITCH=1
         # All switches of the machine: under load the kernel loses some of them,
         # and with them what cannot be known.
-        whole sched -a -e intel_pt//u -e sched:sched_switch \
+        whole sched -a -m 4M -e intel_pt//u -e sched:sched_switch \
             taskset -c 0 ./spin done
         unset PMU_NO_SWITCH
         if grep -q 'sideband records lost' out; then
