@@ -67,6 +67,16 @@ static int next(ipt_insn *insn)
     return status;
 }
 
+/* Events that come before the instruction are not pulled. */
+static int next_insn(ipt_insn *insn)
+{
+    int status;
+    do
+        status = next(insn);
+    while (status == IPT_EVENT_FIRST);
+    return status;
+}
+
 static int pull(ipt_event *event)
 {
     int status = ipt_insn_event(decoder(), event);
@@ -372,9 +382,7 @@ TEST(offsets)
         CHECK(sync() >= 0);
         for (unsigned i = 0; i < LENGTH(want); i++) {
             int status;
-            do
-                status = next(&insn);
-            while (status == IPT_EVENT_FIRST);
+            status = next_insn(&insn);
             CHECK(status >= 0);
             CHECK_EQ(insn.ip, want[i].ip);
             CHECK_EQ(insn.offset, b.offset[want[i].packet]);
@@ -562,9 +570,7 @@ TEST(set_asid_before_an_event)
         int status;
         begin(&rows[i], &how);
         CHECK(sync() >= 0);
-        do
-            status = next(&insn);
-        while (status == IPT_EVENT_FIRST);
+        status = next_insn(&insn);
         CHECK(status >= 0);
         CHECK_EQ(insn.ip, 0x1000);
         CHECK_EQ(ipt_insn_set_asid(decoder(), &asid), IPT_OK);
@@ -1284,16 +1290,12 @@ TEST(resync_error_stays)
     int status;
     begin(&r, &how);
     CHECK(sync() >= 0);
-    do
-        status = next(&insn);
-    while (status == IPT_EVENT_FIRST);
+    status = next_insn(&insn);
     CHECK_EQ(status, IPT_ERR_RETURN);
     CHECK_EQ(ipt_insn_resync(&places[place]), IPT_ERR_STATUS);
     for (int i = 0; i < 3; i++) CHECK_EQ(next(&insn), IPT_ERR_STATUS);
     CHECK(ipt_insn_resync(&places[place]) >= 0);
-    do
-        status = next(&insn);
-    while (status == IPT_EVENT_FIRST);
+    status = next_insn(&insn);
     CHECK(status >= 0);
     CHECK_EQ(insn.ip, 0x2000);
     CHECK_EQ(insn.mode, IPT_MODE_32);
@@ -1323,9 +1325,7 @@ TEST(resync_mode)
         status = resync ? ipt_insn_resync(&places[place]) : sync();
         CHECK(status >= 0);
         for (int n = 0; n < 3; n++) {
-            do
-                status = next(&insn);
-            while (status == IPT_EVENT_FIRST);
+            status = next_insn(&insn);
             CHECK(status >= 0);
             CHECK_EQ(insn.mode, resync ? IPT_MODE_32 : IPT_MODE_64);
         }
@@ -1353,9 +1353,7 @@ TEST(resync_after_a_loop)
     CHECK(ipt_insn_resync(&places[place]) >= 0);
     for (uint64_t ip = 0x3000; ip != 0x3012; ip = ip == 0x3001 ? 0x3010 : ip + 1)
     {
-        do
-            status = next(&insn);
-        while (status == IPT_EVENT_FIRST);
+        status = next_insn(&insn);
         CHECK(status >= 0);
         CHECK_EQ(insn.ip, ip);
     }
@@ -1374,9 +1372,7 @@ TEST(time_of_a_return)
     begin(&r, &how);
     CHECK(sync() >= 0);
     for (int n = 0; n < 2; n++) {
-        do
-            status = next(&insn);
-        while (status == IPT_EVENT_FIRST);
+        status = next_insn(&insn);
         CHECK(status >= 0);
         CHECK_EQ(insn.ip, n ? 0x1006 : 0x1000);
     }
@@ -1397,9 +1393,7 @@ TEST(time_is_forgotten)
     begin(&r, &how);
     for (int n = 0; n < 2; n++) {
         CHECK((n ? ipt_insn_sync_set(decoder(), b.offset[6]) : sync()) >= 0);
-        do
-            status = next(&insn);
-        while (status == IPT_EVENT_FIRST);
+        status = next_insn(&insn);
         CHECK(status >= 0);
         CHECK_EQ(insn.ip, n ? 0x2000 : 0x1000);
         CHECK_EQ(!(places[place].at.valid & IPT_AT_TSC), n);
@@ -1449,9 +1443,7 @@ TEST(resync_skips)
         int status;
         begin(&r, &how);
         CHECK(sync() >= 0);
-        do
-            status = next(&insn);
-        while (status == IPT_EVENT_FIRST);
+        status = next_insn(&insn);
         CHECK_EQ(status, IPT_ERR_MISMATCH);
         do
             status = ipt_insn_resync(decoder());
@@ -1489,9 +1481,7 @@ TEST(walk_on)
         CHECK(sync() >= 0);
         for (unsigned i = 0; i < LENGTH(want); i++) {
             int status;
-            do
-                status = next(&insn);
-            while (status == IPT_EVENT_FIRST);
+            status = next_insn(&insn);
             if (status != want[i].status)
                 failed("walk on", how.text, "status", (uint64_t) status,
                        want[i].ip);
