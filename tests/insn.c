@@ -1333,13 +1333,14 @@ TEST(resync_mode)
     }
 }
 
-/* A loop without trace is left, and flow goes on where no trace is used. */
+/* A loop without trace is left at a TIP, and flow goes on where no trace is
+ * used. */
 TEST(resync_after_a_loop)
 {
     static const row r = {
         "loop", {CODE(0x1000, JMP("\xfe")), CODE(0x3000, NOP JMP("\x0d")),
                  CODE(0x3010, NOP JCC0)},
-        {ON, TNT(1, 0), PGD(0x2000), PGE(0x3000), TNT(1, 0)},
+        {ON, TNT(1, 0), TIP(0x3000), TNT(1, 0)},
         {{0, 0, 0, 0, 0}}, 0, 0, 0};
     manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
     ipt_insn insn;
