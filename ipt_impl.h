@@ -6623,7 +6623,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
  *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
  *           for the next instruction, nothing unsettled; not_plain is 0, the
- *           number of the address space in the cache is known
+ *           number of the address space in the cache is known, place.key is of
+ *           it and of the mode
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain

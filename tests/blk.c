@@ -770,6 +770,42 @@ TEST(block_in_progress_in_another_mode)
     }
 }
 
+/* After an overflow a PSB+ may say another mode. Then the cache is not asked for
+ * code of the one before, although no event is handed out that says so. */
+TEST(another_mode_without_an_event)
+{
+    static const row r /* rex.w jne; or dec eax, jne: back to 2000 */
+        = {"mode", {CODE(0x2000, "\x48\x75\xfd")},
+           {PSB, EXEC64, FUP(0x2000), PSBEND, TNT(2, 3), OVF, FUP(0x2000),
+            TNT(2, 3), PSB, EXEC32, FUP(0x2000), PSBEND, TNT(2, 3)},
+           {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    int bad_ = test_.bad;
+    FOR_ALL_MANNERS(how)
+    {
+        ipt_block k;
+        unsigned n = 0;
+        int status;
+        begin_row(&how, &r, 0);
+        f.config.unwanted = IPT_UNWANTED_;
+        do
+            status = ipt_blk_sync_forward(&places[place].blk);
+        while (again(status, 0));
+        while (status >= 0) {
+            do
+                status = ipt_blk_next(&places[place].blk, &k);
+            while (again(status, 0));
+            if (status < 0) continue;
+            CHECK_EQ(k.ip, 0x2000);
+            CHECK_EQ(k.count, n < 4 ? 1 : 2);
+            CHECK_EQ(k.mode, n < 4 ? IPT_MODE_64 : IPT_MODE_32);
+            n++;
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(n, 6);
+        feed_end(&f);
+    }
+}
+
 /* BDM64 waits for a page that is then given up: where it had looked for that
  * abort is of no interest at the next one. */
 TEST(bdm64_page_is_given_up)
@@ -1072,6 +1108,7 @@ int main(void)
     RUN(block_in_progress_is_left);
     RUN(block_in_progress_elsewhere);
     RUN(block_in_progress_in_another_mode);
+    RUN(another_mode_without_an_event);
     RUN(bdm64_page_is_given_up);
     RUN(random);
     RUN(random_resync);

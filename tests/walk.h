@@ -53,6 +53,8 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (out->ends_block && !w->cur.config->unwanted) return "out: nothing ends a block";
     if (w->calm && (!ipti_walk_calm(w) || !w->cache))
         return "calm: there is more than flow";
+    if (w->calm && w->place.key != ipti_cache_key(w->place.space, w->mode.now))
+        return "calm: code of another mode";
     return NULL;
 }
 
