@@ -8487,15 +8487,17 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
     while (!found) {
-        if (w->out.count == IPT_REACHED_MAX_) { /* to be pulled first */
-            ipti_out_wait(&w->out, w->cur.config);
-            if (w->out.waiting)
-                return ipti_walk_status(w);
-        }
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
-        status = ipti_walk_source(w, at);
-        if (status < 0)
-            return status;
+        status = w->out.count == IPT_REACHED_MAX_ ? (int) IPT_END
+                                                  : ipti_walk_source(w, at);
+        if (status < 0) {
+            if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
+                return status;
+            ipti_out_wait(&w->out, w->cur.config);
+            if (w->out.waiting) /* to be pulled first */
+                return ipti_walk_status(w);
+            continue;
+        }
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
             ipti_walk_go(w, at, w->next.tip);

@@ -1428,6 +1428,42 @@ TEST(resync_time)
     feed_end(&f);
 }
 
+/* Where flow is not found, the events on the way are handed out before that is
+ * said. */
+TEST(resync_to_the_end)
+{
+    static const row rows[] = {
+        {"end", {CODE(0x1000, NOP RET)}, {ON, TNT(3, 7), PTW(0, 0, 5), CBR(7)},
+         {{0, 0, 0, 0, 0}}, IPT_END, 0, 0},
+        {"error", {CODE(0x1000, NOP RET)},
+         {ON, TNT(3, 7), PTW(0, 0, 5), CBR(7), PSBEND},
+         {{0, 0, 0, 0, 0}}, IPT_ERR_CONTEXT, 0, 0}};
+    ipt_insn insn;
+    for (unsigned i = 0; i < LENGTH(rows); i++)
+        for (int way = 0; way < WAYS; way++) {
+            manner how = manner_of(way, NO_CACHE, 0, 0);
+            ipt_event e = {.type = 0};
+            int status;
+            begin(&rows[i], &how);
+            CHECK(sync() >= 0);
+            do
+                status = next_insn(&insn);
+            while (status >= 0);
+            CHECK_EQ(status, IPT_ERR_RETURN);
+            do
+                status = ipt_insn_resync(decoder());
+            while (again(status));
+            CHECK_EQ(status & IPT_EVENT_PENDING, IPT_EVENT_PENDING);
+            status = pull(&e);
+            CHECK_EQ(e.type, IPT_EVT_PTWRITE);
+            CHECK_EQ(status & IPT_EVENT_PENDING, IPT_EVENT_PENDING);
+            status = pull(&e);
+            CHECK_EQ(e.type, IPT_EVT_CBR);
+            CHECK_EQ(next_insn(&insn), rows[i].status);
+            feed_end(&f);
+        }
+}
+
 /* ---- after the end ---- */
 
 /* What is skipped is reported, and counted. */
@@ -1695,6 +1731,7 @@ int main(void)
     RUN(resync);
     RUN(resync_error_stays);
     RUN(resync_mode);
+    RUN(resync_to_the_end);
     RUN(resync_skips);
     RUN(resync_time);
     RUN(resync_after_a_loop);
