@@ -292,7 +292,7 @@ TEST(illegal)
     ILLEGAL(w->probe.count = IPTI_PROBE + 1, "probe");
     ILLEGAL(w->calls.top = IPT_RETURN_STACK_, "calls");
     ILLEGAL(w->calm = 1, "calm"); /* there is no cache */
-    ILLEGAL(w->calm = w->place.space = 1; w->not_plain = w->code.count = 0;
+    ILLEGAL(w->place.space = w->calm = 1; w->not_plain = w->code.count = 0;
             w->marks.lead = w->item.unsettled = 0; w->cache = &cache,
             "calm: code of another mode");
 }
