@@ -15,6 +15,7 @@
 #     COUNT=250  mutants judged in each section; 0: all
 #     SEED       picks them; default: the commit
 #     ONLY       those of functions and macros with names that match this regex
+#     LISTED=1   those that the list says mean the same: does each still live?
 #     JOBS       in parallel; default: one for each processor
 #
 # build/mutate/results has a line for each: verdict, section, line, what did it,
@@ -165,8 +166,13 @@ prepare() {
     shift
     tree "$group"
     for section; do
-        awk -v s="$section" '{name = $6; sub(/:$/, "", name)}
-            $2 == s && name ~ ENVIRON["ONLY"]' "$dir/all" |
+        awk -v s="$section" '
+            FILENAME ~ /equivalent$/ {known[$0] = 1; next}
+            {   name = $6; sub(/:$/, "", name); key = $0
+                sub(/^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ /, "[" s "] ", key)
+            }
+            $2 == s && name ~ ENVIRON["ONLY"] \
+                && (!ENVIRON["LISTED"] || key in known)' $list "$dir/all" |
             if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 5 / 4 + 6)); else
                 cat; fi
     done >"$dir/$group/todo"
@@ -334,14 +340,15 @@ awk '
             equal = n[s, "equivalent"]
             share = equal ? 100 * equal / (judged + equal) : 0
             sample = looked_at[s] < there[s] && judged < 200
-            ok = judged && !n[s, "wrong"] \
+            listed = ENVIRON["LISTED"]
+            ok = !n[s, "wrong"] && (listed || (judged \
                 && (share < 6 || (judged < 100 && equal < 6)) \
-                && (sample || 100 * n[s, "killed"] >= limit[s] * judged)
+                && (sample || 100 * n[s, "killed"] >= limit[s] * judged)))
             say(ok, s, judged, n[s, "killed"], limit[s], sprintf(\
                 "%d alive, %d equivalent (%.1f %%), left out: " \
                 "%d do not compile, %d identical", n[s, "alive"], equal, share,
                 n[s, "left", "compiler"], n[s, "left", "identical"]))
-            if (!sample) continue
+            if (!sample || listed) continue
             of += judged; dead += n[s, "killed"]; alive += n[s, "alive"]
             due += judged * p; spread += judged * p * (1 - p)
         }

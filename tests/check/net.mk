@@ -34,7 +34,7 @@ check-tests:  ## Tests, hashes, coverage, ... fail on a planted fault
 SECTIONS = pkt sync time evt bind walk blk cov hot cache
 mutate:  ## Faults that tests notice; SECTIONS=..., COUNT=250 each (0: all)
 	@BUILD=$(BUILD) CC="$(CC)" COUNT=$(COUNT) SEED=$(SEED) JOBS=$(JOBS) \
-	    ONLY='$(ONLY)' sh $(CHECK_DIR)/mutate.sh $(SECTIONS)
+	    ONLY='$(ONLY)' LISTED=$(LISTED) sh $(CHECK_DIR)/mutate.sh $(SECTIONS)
 
 PROOFS = $(shell FULL=$(FULL) sh tests/proof/prove.sh --list)
 prove:  ## Let CBMC prove an eighth of tests/proof, by the commit; FULL=1: all
