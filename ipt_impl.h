@@ -9074,30 +9074,23 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
     insn->kind = w->prev.kind;
 }
 
-/* Take up the run that comes next: it is passed instruction by instruction. If
- * something may happen at its last one, that is found out there: most runs are
- * alike up to then. The line that came next last time is fetched ahead. Returns
- * 0 if there is no run. */
+/* Take up the run that comes next: it is passed instruction by instruction.
+ * Returns 0 if something may happen in it. */
 static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
                                     const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (IPTI_UNLIKELY(!run))
+    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
         return 0;
-#ifdef __GNUC__
-    __builtin_prefetch(
-        &w->cache->lines_[run->next_[ipti_next_taken(&w->next)
-                                     | (run->kind_ != IPT_INSN_JCC)]]);
-#endif
     w->code.offset = ipti_walk_offset(w);
     decoder->insn_.offset = w->code.offset;
     w->code.run = *run;
-    ipti_flow_at(&w->flow, run->ip_);
+    ipti_flow_at(&w->flow, w->code.run.ip_);
     w->code.index = 0;
     w->tally.counted = 0;
-    w->code.count = run->count_;
-    w->code.simple = (uint8_t) (run->count_ - 1);
+    w->code.count = w->code.run.count_;
+    w->code.simple = (uint8_t) (w->code.run.count_ - 1);
     w->code.whole = IPTI_FLOWS;
     return 1;
 }
@@ -9139,16 +9132,14 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
 }
 
 /* Pass the last instruction of the run at hand, whatever its kind, and hand it
- * out, if nothing happens at it. */
+ * out. */
 static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    ipti_code_flows(&w->code, w->code.simple, 0);
-    if (!ipti_walk_whole(w, &w->code.run)
-        || ipti_walk_past(w, &decoder->at, &w->code.run,
-                          w->code.simple + 1u - w->tally.counted)
-               < 0)
+    if (ipti_walk_past(w, &decoder->at, &w->code.run,
+                       w->code.simple + 1u - w->tally.counted)
+        < 0)
         return ipti_insn_slow(decoder, insn); /* the error comes again */
     return ipti_insn_load(decoder, insn);
 }
@@ -9162,6 +9153,7 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 
     if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
+    ipti_code_flows(&w->code, w->code.simple, 0);
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);

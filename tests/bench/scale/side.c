@@ -20,7 +20,6 @@ typedef struct side {
     ipt_cache_line *lines;
     ipt_cov_memo memo;
     ipt_cov_line *memo_lines;
-    void *parts[2]; /* what lines and memo_lines lie in */
     ipt_cov_config cov;
     ipt_cov_decoder *cover;
     uint64_t fuel;
@@ -318,14 +317,6 @@ static size_t lines_of(size_t bytes, size_t line, size_t least)
     return bytes / line > least ? bytes / line : least;
 }
 
-/* Room for `bytes`, aligned as ipt.h advises. *part is for free. */
-static void *aligned(void **part, size_t bytes)
-{
-    uint8_t *p = *part = malloc(bytes + 63);
-
-    return p ? p + (-(uintptr_t) p & 63) : NULL;
-}
-
 /* A memo has a line for all of it when it has met a leg twice. */
 static void side_learn(void *state)
 {
@@ -347,8 +338,8 @@ static void side_close(void *state)
     side *s = state;
 
     if (s) {
-        free(s->parts[0]);
-        free(s->parts[1]);
+        free(s->lines);
+        free(s->memo_lines);
         free(s->cover);
         free(s->pieces);
     }
@@ -366,12 +357,10 @@ static void *side_open(const scale_trace *t, scale_layer layer,
     s->t = t;
     s->layer = layer;
     s->how = *how;
-    s->lines = aligned(&s->parts[0],
-                       lines_of(how->cache, sizeof(*s->lines), 64)
-                           * sizeof(*s->lines));
-    s->memo_lines = aligned(&s->parts[1],
-                            lines_of(how->memo, sizeof(*s->memo_lines), 4)
-                                * sizeof(*s->memo_lines));
+    s->lines = malloc(lines_of(how->cache, sizeof(*s->lines), 64)
+                      * sizeof(*s->lines));
+    s->memo_lines = malloc(lines_of(how->memo, sizeof(*s->memo_lines), 4)
+                           * sizeof(*s->memo_lines));
     s->cover = calloc(1, sizeof(*s->cover));
     s->pieces = malloc((how->piece ? c->size / how->piece + 1 : 1)
                        * sizeof(*s->pieces));
