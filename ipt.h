@@ -2673,6 +2673,7 @@ struct ipt_cov_memo {
     uint32_t renew_;   /* lines to be emptied so that numbers can begin anew */
     uint32_t next_id_; /* the last number that was given to a space */
     uint8_t noise_;    /* how full it was, lately */
+    uint8_t novel_;    /* full legs that were not known, lately */
     uint64_t seen_;    /* the table that has the blocks of the lines, 0: none */
     uint64_t code_;    /* the name of cache_, which has another one when it is
                         * initialised again, plus its version */

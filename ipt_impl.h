@@ -9247,8 +9247,9 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
  * whole leg is made only when all of its pieces were known: the second time.
  *
  * While the memo is full of lines that are not found again (noise), no line is
- * made for a whole leg: lines of 8 bits are met again sooner. One leg in 64 is
- * tried as a whole even then.
+ * made for a whole leg: lines of 8 bits are met again sooner. Nor is one made
+ * for legs of 57 bits or more while those are nearly always new. One leg in 64
+ * is tried as a whole even then.
  * ========================================================================== */
 
 #define IPTI_COV_PRIME 0x9e3779b97f4a7c15u
@@ -9532,11 +9533,13 @@ static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
     return hash >> 40 & mask;
 }
 
-/* Is the IP after the bits part of the key? */
-static inline int ipti_cov_limits(uint32_t key)
+/* What a line takes of what comes after the bits. From IPTI_COV_PGD on, its IP
+ * is part of the key. */
+static inline uint8_t ipti_line_after(const ipt_cov_line *line)
 {
-    return key & IPTI_COV_DONE
-           && (key >> IPTI_COV_AFTER & 7) >= IPTI_COV_PGD;
+    return line->key_ & IPTI_COV_DONE
+               ? (uint8_t) (line->key_ >> IPTI_COV_AFTER & 7)
+               : (uint8_t) IPTI_COV_NONE;
 }
 
 /* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
@@ -9546,7 +9549,7 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
 {
     return line->ip_ == ip && line->tnt_ == tnt
            && (line->key_ ^ key) <= IPTI_COV_RESULT
-           && (!ipti_cov_limits(line->key_) || line->next_ == to);
+           && (ipti_line_after(line) < IPTI_COV_PGD || line->next_ == to);
 }
 
 /* Look for the line with this key. */
@@ -9564,13 +9567,23 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
     return NULL;
 }
 
-#define IPTI_NOISY 64 /* the memo is full: most long lines will be of no use */
+#define IPTI_NOISY 64 /* noise_, novel_: most long lines will be of no use */
 
-/* Is the memo too full for lines of whole legs to be found again, most of the
- * time? */
-static inline int ipti_memo_noisy(ipt_cov_memo *memo)
+/* Would a line for a whole leg with these bits not be found again, most of the
+ * time: as the memo is too full, or as all full legs are new? */
+static inline int ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
 {
-    return memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_NOISY;
+    return (memo->noise_ == IPTI_NOISY
+            || (memo->novel_ == IPTI_NOISY && tnt >= IPTI_COV_FULL))
+           && memo->clock_++ % IPTI_NOISY;
+}
+
+/* Legs were known as a whole; 10 bytes may be a full one. */
+static inline void ipti_memo_known(ipt_cov_memo *memo, const uint8_t *p,
+                                   const uint8_t *end)
+{
+    if (end - p >= 10)
+        memo->novel_ = (uint8_t) (memo->novel_ - memo->novel_ / 8);
 }
 
 /* Put a line into its group: where nothing is, else in place of another, which
@@ -9646,14 +9659,6 @@ static inline unsigned ipti_line_frames(const ipt_cov_line *line)
     return line->kind_ >> 5;
 }
 
-/* What a line takes of what comes after the bits. */
-static inline uint8_t ipti_line_after(const ipt_cov_line *line)
-{
-    return line->key_ & IPTI_COV_DONE
-               ? (uint8_t) (line->key_ >> IPTI_COV_AFTER & 7)
-               : (uint8_t) IPTI_COV_NONE;
-}
-
 /* Push the frames that a line leaves, or pop the one it pops. Returns the line,
  * with the popped IP as next_; NULL: the stack is empty, and nothing else says
  * the IP. */
@@ -9701,24 +9706,11 @@ static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
     bitmap[item >> 6] = (uint8_t) (bitmap[item >> 6] + (item & IPTI_COV_TIMES));
 }
 
-/* Count all of the items, of a line that leaves no frames. */
-static IPTI_HOT void ipti_cov_all(uint8_t *bitmap, const uint32_t *item)
+/* Count n edges. */
+static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const uint32_t *item,
+                                  unsigned n)
 {
-    ipti_cov_item(bitmap, item[0]);
-    ipti_cov_item(bitmap, item[1]);
-    ipti_cov_item(bitmap, item[2]);
-    ipti_cov_item(bitmap, item[3]);
-    ipti_cov_item(bitmap, item[4]);
-    ipti_cov_item(bitmap, item[5]);
-    ipti_cov_item(bitmap, item[6]);
-}
-
-/* Count the edges of a line. */
-static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const ipt_cov_line *line)
-{
-    const uint32_t *item = line->items_;
-
-    switch (line->counts_ & 7) {
+    switch (n) {
     case 7: ipti_cov_item(bitmap, item[6]); IPTI_FALL_THROUGH
     case 6: ipti_cov_item(bitmap, item[5]); IPTI_FALL_THROUGH
     case 5: ipti_cov_item(bitmap, item[4]); IPTI_FALL_THROUGH
@@ -9740,7 +9732,7 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
     unsigned i;
 
     if (cov->bitmap && !cov->flags)
-        ipti_cov_add(cov->bitmap, line);
+        ipti_cov_add(cov->bitmap, line->items_, ipti_line_edges(line));
     for (i = 0; i < n; i++)
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
@@ -10277,12 +10269,15 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
     const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    ipt_cov_memo *memo = decoder->cov_->memo;
     const int apart = leg->after == IPTI_COV_PSB && decoder->cov_->seen;
     ipt_cov_line *whole = &decoder->learn_.whole;
     const ipt_cov_line *line;
     int fits = 1;
     int status = 0;
 
+    if (leg->tnt >= IPTI_COV_FULL && memo->novel_ < IPTI_NOISY)
+        memo->novel_++;
     IPT_MEMSET(whole, 0, sizeof(*whole));
     whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
@@ -10312,7 +10307,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         status = ipti_cov_take(decoder, line);
     }
     if (whole->key_ & some && !leg->noisy)
-        ipti_memo_insert(decoder->cov_->memo, whole);
+        ipti_memo_insert(memo, whole);
     return status;
 }
 
@@ -10685,6 +10680,7 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
     leg->was_ip = leg->last_ip;
     leg->last_ip = leg->to = to;
     leg->full = 1;
+    leg->noisy = 0;
 }
 
 /* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
@@ -10721,7 +10717,6 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->tnt = leg->held;
-    leg->noisy = (uint8_t) ipti_memo_noisy(decoder->cov_->memo);
     if (IPTI_LIKELY(leg->enabled)) {
         uint64_t to = leg->last_ip;
         uint32_t key;
@@ -10874,7 +10869,7 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
                     && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
-                        || !ipti_cov_limits(line->key_)
+                        || ipti_line_after(line) < IPTI_COV_PGD
                         || line->next_ == to)))
         return line;
     return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
@@ -10918,7 +10913,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
                 && !(line = ipti_cov_frames(decoder, line)))
                 break;
-            ipti_cov_add(bitmap, line);
+            ipti_cov_add(bitmap, line->items_, ipti_line_edges(line));
             leg->line = line;
             decoder->hits++;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
@@ -10952,6 +10947,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         p = next;
     }
     if (p != leg->p) {
+        ipti_memo_known(cov->memo, leg->p, p);
         if (!leg->line) /* a PGE was last */
             ipti_prev_none(&decoder->walk_.prev);
         leg->held = leg->moved = 1;
@@ -10963,7 +10959,6 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         return 0;
     ipti_cov_ahead(leg, next, key, to);
     leg->tnt = tnt;
-    leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo);
     return 1;
 }
 
@@ -10978,7 +10973,6 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     const uint32_t shared = decoder->keys_.shared;
     const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
     const uint32_t own = shared ? shared : decoder->keys_.own;
-    uint8_t *const bitmap = cov->bitmap;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
     uint64_t ip = leg->ip;
@@ -10993,7 +10987,8 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
             if (!line || (line->key_ & IPTI_COV_RESULT)
                              != (IPTI_COV_PIECE | IPTI_COV_DONE))
                 break;
-            ipti_cov_all(bitmap, line->items_); /* no branch to be guessed */
+            /* All items: no branch to be guessed, and the rest count 0. */
+            ipti_cov_add(cov->bitmap, line->items_, IPT_COV_ITEMS_);
             leg->line = line;
             decoder->hits++;
             ip = line->next_;
@@ -11007,7 +11002,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
         leg->at = IPTI_LEG_IDLE;
         leg->moved = 1;
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
-        if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo))
+        if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo, tnt))
             return;
         leg->at = IPTI_LEG_AHEAD;
     }
@@ -11030,12 +11025,16 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
             && cov->bitmap && leg->held < IPTI_COV_FULL)
             missed = ipti_cov_dash(decoder, cov->bitmap);
-        if (missed && leg->noisy) {
+        if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
+            leg->noisy = 1;
             ipti_cov_noise(decoder);
             missed = 0;
         }
-        if (leg->at == IPTI_LEG_IDLE && !ipti_cov_collect(decoder, leg))
-            return 0;
+        if (leg->at == IPTI_LEG_IDLE) {
+            if (!ipti_cov_collect(decoder, leg))
+                return 0;
+            leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo, leg->tnt);
+        }
         if (leg->at == IPTI_LEG_PASSED)
             continue;
         ipti_cov_flush(decoder);
@@ -11043,6 +11042,8 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
                       : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
                                       leg->to);
         decoder->hits += line != NULL;
+        if (line && !leg->noisy)
+            ipti_memo_known(cov->memo, leg->p, leg->next);
         status = line ? ipti_cov_take(decoder, line) : ipti_cov_miss(decoder);
         if (status < 0)
             return status;

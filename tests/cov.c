@@ -3500,6 +3500,47 @@ TEST(noise)
     }
 }
 
+#ifndef OTHER_LEGS
+/* Lines of whole legs, 57 bits or more, in the memo. */
+static unsigned full_lines(const loop *l)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < LENGTH(l->lines); i++)
+        n += l->lines[i].key_ != 0 && l->lines[i].tnt_ >> 57 != 0;
+    return n;
+}
+
+/* Full legs that are always new soon get no lines, though the memo has room.
+ * When they come again they get lines, one by one. */
+TEST(full_legs_that_are_new)
+{
+    static const ipt_packet on[] = {ON};
+    ipt_packet tnt = TNT(6, 0);
+    loop_init(&kept, 0, 0, LENGTH(kept.lines));
+    kept.config.read = ring_read;
+    for (unsigned turn = 0; turn < 10; turn++) {
+        build_all(&b, on, LENGTH(on));
+        for (unsigned i = 0; i < 900; i++) { /* ways round the ring */
+            tnt.u.tnt.bits = dice(64) | (i % 2 ? 0x11 : 0x04);
+            build_put(&b, &tnt);
+        }
+        memset(b.bytes + b.size, 0, 64);
+        CHECK(loop_run(&kept, b.bytes, b.size + 64, turn == 0));
+        CHECK(kept.decoder.hits > 600); /* nearly all in pieces of 8 bits */
+    }
+    CHECK(full_lines(&kept) > 10);
+    CHECK(full_lines(&kept) < 200); /* of about 900 legs */
+    for (unsigned turn = 0; turn < 60; turn++)
+        CHECK(loop_run(&kept, b.bytes, b.size + 64, 0));
+    CHECK(kept.decoder.hits < 120);
+    CHECK_EQ(kept.decoder.misses, 0);
+    loop_init(&fresh, 0, 0, 0);
+    fresh.config.read = ring_read;
+    CHECK(loop_run(&fresh, b.bytes, b.size + 64, 1));
+    CHECK(loop_same(&kept, &fresh));
+}
+#endif
+
 /* Memos have lines up to a number, and so has what is cleared of them. */
 TEST(largest_memo)
 {
@@ -3981,6 +4022,7 @@ int main(void)
 #ifndef OTHER_LEGS /* of cov.sh: they are cut elsewhere */
     RUN(pieces_are_counted);
     RUN(noise);
+    RUN(full_legs_that_are_new);
 #endif
     RUN(largest_bitmap);
     RUN(memo_saves_reading);
