@@ -11770,6 +11770,7 @@ IPT_API int ipt_hot_break(ipt_hot *h)
         return IPTI_SELF_ERROR(h);
     h->cut_off_ = 1;
     ipti_hot_stop(h, 1);
+    ipti_hot_tell(h);
     return IPT_OK;
 }
 

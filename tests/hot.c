@@ -864,6 +864,46 @@ TEST(callbacks_call_back)
     CHECK(in.deepest <= 6);
 }
 
+/* A recording that ipt_hot_break aborts: what config.aborted deletes is told
+ * before ipt_hot_break returns. */
+static unsigned gone;
+
+static void delete_first(const ipt_hot_tag *tag, void *context)
+{
+    const ipt_hot_tag first = hot_tag_of(0x1000, &spaces[0], IPT_MODE_64);
+    (void) tag, (void) context;
+    CHECK_EQ(ipt_hot_delete(&in.hot, &first), 1);
+}
+
+static void count_gone(const ipt_hot_tag *tag, void *context)
+{
+    (void) context;
+    gone += tag->ip == 0x1000;
+}
+
+TEST(break_tells)
+{
+    memset(&in, 0, sizeof in);
+    gone = 0;
+    in.config.deleted = count_gone, in.config.aborted = delete_first;
+    in.config.heads = in.heads, in.config.head_count = 16;
+    in.config.traces = in.traces, in.config.trace_count = 4;
+    in.config.blocks = in.blocks, in.config.block_count = 32;
+    in.config.threshold = 1, in.config.max_blocks = 2;
+    CHECK_EQ(ipt_hot_init(&in.hot, &in.config), IPT_OK);
+    for (unsigned i = 0; i < 4; i++) { /* 0x1000 is kept, 0x1030 recorded */
+        const ipt_block b = block_at(0x1000 + 16 * i, IPT_INSN_JMP);
+        const ipt_hot_tag tag = hot_tag_of(b.ip, &spaces[0], IPT_MODE_64);
+        if (i % 3 == 0) CHECK_EQ(ipt_hot_mark_head(&in.hot, &tag), IPT_OK);
+        CHECK_EQ(ipt_hot_feed(&in.hot, &b, &spaces[0]), IPT_OK);
+    }
+    CHECK_EQ(in.hot.kept, 1);
+    CHECK_EQ(ipt_hot_break(&in.hot), IPT_OK);
+    CHECK_EQ(gone, 1);
+    CHECK_EQ(in.hot.kept, 0);
+    check_tables();
+}
+
 /* ---- arguments ---- */
 
 TEST(arguments)
@@ -929,6 +969,7 @@ int main(void)
     RUN(small_tables);
     RUN(each_loss);
     RUN(callbacks_call_back);
+    RUN(break_tells);
     RUN(arguments);
     return test_report();
 }
