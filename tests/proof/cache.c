@@ -1,7 +1,7 @@
 /* cache.c: lines of [cache], whatever they hold.
  *
- * The invariant stands once: is_line is what holds for a line. It is assumed of
- * a line that is looked at, and shown of one that is written and of any other.
+ * The invariant, is_line and is_placed in assume.h, is assumed of a line that
+ * is looked at, and shown of one that is written and of any other.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,24 +19,6 @@ static ipt_cache_line lines[LINES];
 static uint32_t place; /* the line where a run is looked for first */
 static uint32_t other; /* the number of a line, whichever, ... */
 static ipt_cache_line was; /* ... and what it held before */
-
-/* What holds for a line: links lead to lines. */
-static int is_line(const ipt_cache_line *line)
-{
-    return line->next_[0] <= cache.last_ && line->next_[1] <= cache.last_;
-}
-
-/* Lines that name address spaces have no space in their key. */
-static int is_name(const ipt_cache_line *line)
-{
-    return line->key_ && line->key_ >> IPTI_MODE_BITS == 0;
-}
-
-/* Only the first two lines of a group are names. */
-static int is_placed(uint32_t i)
-{
-    return !is_name(&cache.lines_[i]) || i % IPTI_GROUP < 2;
-}
 
 /* The parts of a line by which it is found. */
 static int same(const ipt_cache_line *a, const ipt_cache_line *b)
@@ -60,7 +42,7 @@ static void any_cache(void)
     other = nondet_u32();
     __CPROVER_assume(other <= cache.last_);
     was = cache.lines_[other];
-    __CPROVER_assume(is_line(&was) && is_placed(other));
+    __CPROVER_assume(is_line(&cache, &was) && is_placed(&was, other));
 }
 
 /* What is claimed of ipti_cache_first: a line in the cache, the first one of a
@@ -145,23 +127,23 @@ void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
     int full = 1;
 
     any_cache();
-    __CPROVER_assume(is_line(&run) && run.key_ >> IPTI_MODE_BITS);
+    __CPROVER_assume(is_line(&cache, &run) && run.key_ >> IPTI_MODE_BITS);
     for (i = 0; i < LINES; i++) {
-        __CPROVER_assume(is_placed(i));
+        __CPROVER_assume(is_placed(&lines[i], i));
         full &= lines[i].key_ != 0;
     }
     to = ipti_cache_put(&cache, &run);
     CHECK(to <= cache.last_);
     CHECK(same(&lines[to], &run));
-    CHECK(is_line(&lines[to]));
+    CHECK(is_line(&cache, &lines[to]));
     if (other == to) {
         CHECK(!is_name(&was));
         CHECK(full || was.key_ == 0);
     } else {
         CHECK(same(&lines[other], &was));
-        CHECK(is_line(&lines[other]));
+        CHECK(is_line(&cache, &lines[other]));
     }
-    CHECK(is_placed(other));
+    CHECK(is_placed(&lines[other], other));
     REACH(full && to == 5);
     REACH(!full && to == 7 && other == 0 && is_name(&was));
 }
@@ -193,7 +175,7 @@ void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
     } else {
         CHECK(number == from);
     }
-    CHECK(is_line(&lines[other]));
+    CHECK(is_line(&cache, &lines[other]));
     CHECK(same(&lines[other], &was));
     REACH(!line);
     REACH(line && number == LINES - 1 && from > LINES);
@@ -229,8 +211,8 @@ void prove_cache_name(void) /* unwind 9, given ipti_cache_lose */
     } else {
         CHECK(same(&lines[other], &was));
     }
-    CHECK(is_line(&lines[other]));
-    CHECK(is_placed(other));
+    CHECK(is_line(&cache, &lines[other]));
+    CHECK(is_placed(&lines[other], other));
     REACH(!line);
 }
 
@@ -248,7 +230,7 @@ void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
 
     any_cache();
     __CPROVER_assume(space && space <= IPTI_SPACE_MAX);
-    __CPROVER_assume(window.size <= IPTI_ASK);
+    __CPROVER_assume(is_code(&window));
     line = ipti_bytes_line(&cache, space, mode, ip);
     i = (uint32_t) (line - lines);
     CHECK(i <= cache.last_);
@@ -265,8 +247,8 @@ void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
         CHECK(((line->target_ ^ before.target_) >> n & 1) == 0);
         CHECK(line->sizes_[n] == before.sizes_[n]);
     }
-    CHECK(is_line(&lines[other]));
-    CHECK(is_placed(other));
+    CHECK(is_line(&cache, &lines[other]));
+    CHECK(is_placed(&lines[other], other));
     REACH(i == other && was.key_ && before.target_ == 0);
     REACH(before.target_ == 1 && line->target_ == 3);
     REACH(line->target_ >> 31 & 1 && window.ip > ip);

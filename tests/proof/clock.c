@@ -22,14 +22,9 @@ static ipt_packet ticked; /* what the clock saw */
 static ipt_clock clock; /* as it is then */
 static unsigned ticks;
 
-/* What holds between two packets: tests/proof/cursor.c has it as is_quick. */
 static int is_quick(void)
 {
-    return cur.quick == 0 || cur.origin != trace.offset
-           || (cur.seg == 0 && segment.size >= IPTI_WINDOW
-               && at.offset >= cur.begin
-               && cur.quick - cur.begin
-                      <= segment.size - (IPTI_WINDOW - 1));
+    return is_cursor_quick(&cur, &trace, at.offset);
 }
 
 /* The loop comes round to the state that it may begin with, so that what holds
@@ -154,8 +149,7 @@ void prove_clock_step(void) /* unwind 9, given ipti_cur_quick ipti_cur_at
     clock = nondet_clock();
     quick = nondet_evt();
     quick.clock.config_ = &config;
-    __CPROVER_assume(quick.count <= IPT_PENDING_MAX_
-                     && quick.phase <= IPTI_EVT_BOGUS && quick.error == 0);
+    __CPROVER_assume(is_ready(&quick));
     slow = quick;
     moved = ipti_evt_clock(&cur, &quick, &at);
     CHECK(moved == (at.offset != from));

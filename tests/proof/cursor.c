@@ -2,11 +2,11 @@
  * allows: up to three segments of any size, of which any may be a gap; more may
  * come or not; fuel or none.
  *
- * The invariant stands once: is_place says where the cursor is among segments,
- * is_cursor also what it is up to. ipti_cur_init makes it, and the functions
- * proved here keep it, whatever they return. Where a function calls another
- * one, that is replaced by given_..., which does whatever is claimed of it.
- * tests/proof/proved.md says which of these claims are proved themselves.
+ * The invariant stands in assume.h: is_place says where the cursor is among
+ * segments, is_cursor also what it is up to. ipti_cur_init makes it, and the
+ * functions proved here keep it, whatever they return. Where a function calls
+ * another one, that is replaced by given_..., which does whatever is claimed of
+ * it. tests/proof/proved.md says which of these claims are proved themselves.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -67,54 +67,22 @@ static void any_sizes(void)
 
 /* ---- the invariant ---- */
 
-/* Where the cursor is. When the trace begins elsewhere than it did, all is
- * looked for again. */
 static int is_place(void)
 {
-    if (cur->config != &config || cur->trace != &trace)
-        return 0;
-    if (cur->origin != trace.offset)
-        return 1;
-    if (cur->piece >= trace.count)
-        return cur->seg >= trace.count;
-    return cur->begin == begins[cur->piece]
-           && (cur->seg == IPTI_NOWHERE
-               || (cur->seg == cur->piece
-                   && !ipti_seg_gap(&segments[cur->piece])));
+    return cur->config == &config && cur->trace == &trace
+           && is_cursor_place(cur, &trace, begins);
 }
 
-/* `piece` holds pos, or is the last one. */
 static int is_here(uint64_t pos)
 {
-    if (cur->origin != trace.offset || pos < cur->begin)
-        return 0;
-    if (trace.count == 0)
-        return cur->seg == IPTI_NOWHERE && cur->begin == trace.offset;
-    return cur->piece < trace.count
-           && (cur->piece + 1 == trace.count || pos < begins[cur->piece + 1])
-           && (cur->seg == cur->piece) == !ipti_seg_gap(&segments[cur->piece]);
+    return is_cursor_here(cur, &trace, begins, pos);
 }
 
-/* `quick` promises 16 bytes in one segment, and that nothing else is to be
- * looked at. */
-static int is_quick(void)
-{
-    return cur->quick == 0 || cur->origin != trace.offset
-           || (cur->seg < trace.count && cur->state == IPTI_CUR_SYNC
-               && !cur->block
-               && segments[cur->seg].size >= IPTI_WINDOW
-               && at->offset >= cur->begin
-               && cur->quick - cur->begin
-                      <= segments[cur->seg].size - (IPTI_WINDOW - 1));
-}
-
-/* What holds between any two calls. A search knows where what it met begins. */
+/* What holds between any two calls. */
 static int is_cursor(void)
 {
-    return is_place() && is_quick() && cur->state <= IPTI_CUR_GAP
-           && cur->run <= 18
-           && ((cur->state != IPTI_CUR_FORWARD && cur->state != IPTI_CUR_GAP)
-               || cur->limit + ipti_psb_kept(cur->run) == at->offset);
+    return is_place() && is_cursor_quick(cur, &trace, at->offset)
+           && is_cursor_state(cur, at->offset);
 }
 
 /* What a search from `before` leaves, which had `kept` bytes of a PSB. */
@@ -580,6 +548,60 @@ void prove_cursor_bytes(void) /* slow, unwind 17, given ipti_cur_seek
     REACH(status == IPT_OK && n == 0);
     REACH(status == IPT_ERR_GONE && pos > begins[SEGMENTS]);
     REACH(status == IPT_BUDGET);
+}
+
+enum { COLLECT = 2 }; /* segments that are looked at */
+
+/* The loop of ipti_cur_collect asks this of each segment. Where it would come
+ * to a third one, it is told to stop, which shows what it has by then: the
+ * second one it finds with any number of bytes, as any other one after it. So
+ * what holds for two holds for any number. */
+int given_ipti_seg_gap(const ipt_segment *seg)
+{
+    CHECK(seg == &segments[cur->seg + (unsigned) round]);
+    return round++ == COLLECT || (!seg->data && seg->size);
+}
+
+/* Bytes from segments of any size, which are as many as there may be. */
+void prove_cursor_collect(void) /* slow, unwind 18, given ipti_seg_gap */
+{
+    const uint64_t pos = nondet_u64();
+    const unsigned k = nondet_u8();
+    uint8_t window[IPTI_WINDOW];
+    uint64_t skip;
+    uint64_t left;
+    uint64_t most;
+    size_t n;
+    unsigned i;
+
+    cur->trace = &trace;
+    trace.seg = segments;
+    trace.count = nondet_u32();
+    cur->seg = 0;
+    cur->begin = nondet_u64();
+    __CPROVER_assume(trace.count && trace.count <= SEGMENTS);
+    for (i = 0; i < SEGMENTS; i++) {
+        segments[i].size = nondet_size();
+        segments[i].data = NULL;
+        __CPROVER_assume(segments[i].size < (size_t) 1 << 48);
+        if (i < COLLECT && (i == 0 || nondet_u8()))
+            segments[i].data = __CPROVER_allocate(segments[i].size, 0);
+    }
+    skip = pos - cur->begin;
+    __CPROVER_assume(pos >= cur->begin && skip <= segments[0].size);
+    most = left = segments[0].size - skip;
+    if (trace.count > 1 && segments[1].data)
+        most += segments[1].size;
+    n = ipti_cur_collect(cur, pos, window);
+    CHECK(n == (most < IPTI_WINDOW ? most : IPTI_WINDOW));
+    if (k < n)
+        CHECK(window[k] == (k < left ? segments[0].data[skip + k]
+                                     : segments[1].data[k - left]));
+    else if (k < IPTI_WINDOW)
+        CHECK(window[k] == 0);
+    REACH(round == COLLECT + 1 && n == 15 && left == 7);
+    REACH(n == IPTI_WINDOW && left == 3 && k == 15);
+    REACH(n == 0 && trace.count == 1);
 }
 
 /* Two pieces, and an offset in the first one or at its end. The second one may

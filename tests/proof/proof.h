@@ -6,10 +6,7 @@
  * what CHECK claims is true. REACH marks a place that must be reached: without
  * it a harness whose assumptions contradict each other would prove anything.
  *
- * Assumptions stand here and nowhere else, each with who sees to it, but for
- * the states of the queue, the cursor, the cache, the walk and hot traces,
- * which the files of these say; prove_assume_sides reaches both sides of those
- * that are here.
+ * Assumptions stand in assume.h and nowhere else, each with who sees to it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -46,25 +43,9 @@ uint64_t nondet_u64(void);
 size_t nondet_size(void);
 int nondet_int(void);
 
-/* ---- trace bytes: hostile, so nothing is assumed of them ---- */
-
-typedef struct proof_bytes {
-    uint8_t at[IPTI_WINDOW];
-} proof_bytes;
+#include "assume.h"
 
 proof_bytes nondet_bytes(void);
-
-/* What a window holds after the end of the trace is 0. ipti_cur_bytes sees to
- * it; where 16 bytes or more are left, nothing is assumed. */
-static int is_window(const proof_bytes *bytes, size_t n)
-{
-    size_t i;
-    int good = n >= 1 && n <= IPTI_WINDOW;
-
-    for (i = 0; i < IPTI_WINDOW; i++)
-        good = good && (i < n || bytes->at[i] == 0);
-    return good;
-}
 
 static void assume_window(proof_bytes *bytes, size_t n)
 {
@@ -76,11 +57,9 @@ static void assume_window(proof_bytes *bytes, size_t n)
     __CPROVER_assume(is_window(bytes, n));
 }
 
-/* ---- config: its values are checked once, by every _init ---- */
-
 static void assume_config(const ipt_config *config)
 {
-    __CPROVER_assume(ipti_config_values(config) >= 0);
+    __CPROVER_assume(is_config(config));
 }
 
 /* config.unknown may answer and write whatever it likes. */
@@ -94,10 +73,7 @@ static int any_unknown(ipt_packet *packet, const uint8_t *bytes, size_t size,
     return nondet_int();
 }
 
-/* ---- the cursor: in one piece of trace, at a packet ----
- *
- * The caller's duties: the segment is there, and trace.offset plus its size is
- * a 64-bit number. */
+/* ---- the cursor: in one piece of trace, at a packet ---- */
 
 typedef struct proof_place {
     ipt_config config;
@@ -113,46 +89,14 @@ typedef struct proof_place {
 ipt_config nondet_config(void);
 ipt_packet nondet_packet(void);
 
-/* What [pkt] reads keeps to the width of its fields; see prove_pkt_shape. */
-static int is_packet(const ipt_packet *packet)
-{
-    switch (packet->type) {
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGE:
-    case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP:
-        return packet->u.ip.ipc <= 7;
-    case IPT_PKT_CFE:
-        return packet->u.cfe.type <= 31;
-    default:
-        return 1;
-    }
-}
-
 static void assume_packet(const ipt_packet *packet)
 {
     __CPROVER_assume(is_packet(packet));
 }
 
-/* BBP says how long items are; see prove_pkt_block. */
-static int is_block(uint8_t block)
-{
-    const uint8_t size = block & IPTI_BLOCK_SIZE;
-
-    return block == 0
-           || ((size == 4 || size == 8)
-               && (block & ~(IPTI_BLOCK_SIZE | IPTI_BLOCK_FUP)) == 0);
-}
-
 static void assume_block(uint8_t block)
 {
     __CPROVER_assume(is_block(block));
-}
-
-/* The caller's duty: the trace ends below 2^64. */
-static int is_short(const ipt_trace *trace, uint64_t size)
-{
-    return trace->offset + size >= trace->offset;
 }
 
 /* A cursor that finds n bytes at pos, which is 0. */

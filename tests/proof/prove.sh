@@ -54,6 +54,7 @@ rounds=$(says unwind '[0-9][0-9]*')
 sets=$(says unwindset '[a-z_0-9.:,]*[0-9]')
 # Functions that are replaced by what is claimed of them: given_...
 given=$(says given '[a-z_0-9 ]*')
+calls=$(echo "$given" | sed 's/[a-z_0-9]\{1,\}/&:given_&/g')
 # Arrays that are one value, not one for each element.
 whole=$(says arrays whole)
 # Sizes of tables, for the harnesses that have a choice.
@@ -70,10 +71,9 @@ judge() {
             --function "prove_$harness" -o "$out/given" "$program" \
             >>"$log" 2>&1 || return
         program=$out/given
-        for name in $given; do
-            "$tools/goto-instrument" --replace-calls "$name:given_$name" \
-                "$program" "$program" >>"$log" 2>&1 || return
-        done
+        # shellcheck disable=SC2046,SC2086 # words
+        "$tools/goto-instrument" $(printf -- '--replace-calls %s ' $calls) \
+            "$program" "$program" >>"$log" 2>&1 || return
     fi
     timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$program" \
         --function "prove_$harness" --unwind "${rounds:-42}" \

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-enum { QUEUE = 16 }; /* records; nobody reads the last one */
-
 #include "queue.h"
 
 static ipt_pending_ kept;
@@ -138,18 +136,18 @@ void prove_queue_sort(void) /* unwind 17, arrays whole, slow */
     REACH(count == 4 && evt.pending[3].waits == IPTI_WAIT_NOW);
 }
 
-/* What the loop of ipti_evt_drop looks for. Its second round finds the queue as
- * the first one may, so that what holds after one holds after any number; and
- * each leaves fewer records. */
+/* What the loops of ipti_evt_drop and ipti_evt_pop look for. The second round
+ * finds the queue as the first one may, so that what holds after one holds
+ * after any number; and each leaves fewer records. */
 unsigned given_ipti_evt_waiting(const ipt_evt_state_ *e, unsigned mask)
 {
     static int round = 0;
-    const unsigned i = nondet_u8();
+    unsigned i = nondet_u8();
 
     CHECK(e == &evt);
     if (round++) {
         CHECK(evt.count < count);
-        return evt.count;
+        i = evt.count;
     }
     __CPROVER_assume(claim_waiting(mask, i));
     return i;
@@ -169,6 +167,52 @@ void prove_queue_drop(void) /* unwind 17, given ipti_evt_waiting, arrays
     REACH(count == IPT_PENDING_MAX_ && evt.count == count - 1
           && followed == evt.count - 1u);
     REACH(count == 1 && evt.count == 1);
+}
+
+ipt_event nondet_event(void);
+
+/* A record is made an event. */
+void prove_queue_fill(void)
+{
+    ipt_pending_ record = nondet_pending();
+    ipt_event event = nondet_event();
+
+    evt = nondet_evt();
+    __CPROVER_assume(is_record(&record));
+    ipti_evt_fill(&evt, &record, &event);
+    CHECK(is_event(&event));
+    CHECK(event.type == record.type);
+    CHECK(event.offset == record.offset);
+    REACH(event.type == IPT_EVT_CFE && event.u.cfe.has & IPT_CFE_INFERRED);
+    REACH(event.type == IPT_EVT_TNT && event.u.tnt.count == 47);
+    REACH(event.type == IPT_EVT_OVERFLOW && event.lost_mtc);
+}
+
+void given_ipti_evt_fill(const ipt_evt_state_ *e, ipt_pending_ *record,
+                         ipt_event *out)
+{
+    CHECK(e == &evt);
+    CHECK(is_record(record));
+    *out = nondet_event();
+    __CPROVER_assume(is_event(out));
+}
+
+/* A record is handed out, or none is complete. */
+void prove_queue_pop(void) /* slow, unwind 17, given ipti_evt_waiting
+    ipti_evt_fill, arrays whole */
+{
+    ipt_event event;
+    int any;
+
+    any_queue();
+    any = ipti_evt_pop(&evt, &event);
+    CHECK(any == 0 || any == 1);
+    CHECK(is_queue());
+    CHECK(any ? evt.count < count : evt.count <= count);
+    CHECK(any ? is_event(&event) : is_waiting(&evt, followed));
+    REACH(any && count == 1);
+    REACH(!any && count == IPT_PENDING_MAX_ && evt.count == count - 1);
+    REACH(!any && count == IPT_PENDING_MAX_ && evt.count == count);
 }
 
 /* Where tracing goes on after an overflow; a PSB+ ends. */

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+enum { QUEUE = 16 }; /* records */
+
 static void proof_move(void *to, const void *from, size_t size);
 static void proof_set(void *to, int value, size_t size);
 #define IPT_MEMMOVE proof_move
@@ -25,19 +27,13 @@ static ipt_evt_state_ evt;
 static ipt_config config;
 static unsigned followed; /* the index of one record, whichever */
 
-/* What holds for each record. */
-static int is_record(const ipt_pending_ *record)
-{
-    return record->type != IPT_EVT_OVERFLOW || record->waits == IPTI_WAIT_HELD
-           || record->waits == IPTI_WAIT_NOW;
-}
-
+/* What holds for each record but the last one, which nobody reads. */
 static int is_queue(void)
 {
     unsigned i;
     int good = 1;
 
-    for (i = 0; i < QUEUE; i++)
+    for (i = 0; i < IPT_PENDING_MAX_; i++)
         good = good && is_record(&evt.pending[i]);
     return good;
 }
@@ -47,10 +43,9 @@ static void any_records(void)
 {
     unsigned i;
 
-    for (i = 0; i < QUEUE; i++) {
+    for (i = 0; i < QUEUE; i++)
         evt.pending[i] = nondet_pending();
-        __CPROVER_assume(is_record(&evt.pending[i]));
-    }
+    __CPROVER_assume(is_queue());
 }
 
 /* memmove, of what the proofs use: what lies in the queue is a copy of what lay
@@ -68,7 +63,7 @@ static void proof_move(void *to, const void *from, size_t size)
     CHECK(size % sizeof(ipt_pending_) == 0);
     CHECK(n <= QUEUE);
     CHECK(t <= QUEUE - n);
-    CHECK(f <= QUEUE - n);
+    CHECK(f <= IPT_PENDING_MAX_ - n);
     CHECK(is_queue());
     any_records();
     if (followed >= f && followed < f + n) {
@@ -80,13 +75,16 @@ static void proof_move(void *to, const void *from, size_t size)
     evt.pending[followed] = kept;
 }
 
-/* memset, by records where it is one; its model is by bytes. */
+/* memset, by records or events where it is one; its model is by bytes. */
 static void proof_set(void *to, int value, size_t size)
 {
     static const ipt_pending_ none = {0};
+    static const ipt_event no_event = {0};
 
     if (size == sizeof(none) && value == 0)
         *(ipt_pending_ *) to = none;
+    else if (size == sizeof(no_event) && value == 0)
+        *(ipt_event *) to = no_event;
     else
         memset(to, value, size);
 }
@@ -144,6 +142,7 @@ static int claim_insert(const ipt_pending_ *kept, unsigned was, unsigned at,
 {
     return at < evt.count && evt.count <= IPT_PENDING_MAX_
            && evt.pending[at].type == type && evt.pending[at].waits == waits
+           && evt.pending[at].arg[1] == 0
            && (was + 1 >= evt.count
                || (followed == was + (was >= at)
                    && claim_waits(kept, kept->waits)));

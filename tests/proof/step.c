@@ -8,8 +8,6 @@
  *
  * SPDX-License-Identifier: MIT
  */
-enum { QUEUE = 16 }; /* records; nobody reads the last one */
-
 #include "queue.h"
 
 static int changed;  /* the queue is not as it was at the beginning */
@@ -17,50 +15,38 @@ static unsigned any; /* the index of a record that is checked, whichever */
 
 /* ---- the invariant ---- */
 
-/* Does record i wait, an overflow, for the end of the phase? */
-static int is_lost(unsigned i)
-{
-    return i < evt.count && evt.pending[i].type == IPT_EVT_OVERFLOW
-           && evt.pending[i].waits == IPTI_WAIT_HELD;
-}
-
 /* After an overflow that waits in the queue: the record that is followed, or
  * the last one, if it came or was moved there. */
 static int is_evt(void)
 {
     return evt.phase <= IPTI_EVT_BOGUS && evt.count <= IPT_PENDING_MAX_
-           && (evt.phase < IPTI_EVT_LOST || is_lost(followed)
-               || is_lost(evt.count - 1u));
+           && (is_lost_at(&evt, followed) || is_lost_at(&evt, evt.count - 1u));
 }
 
 /* What holds for each record is assumed where one is looked at, and of any. */
 static void look(unsigned i)
 {
-    __CPROVER_assume(is_record(&evt.pending[i]));
+    __CPROVER_assume(i >= IPT_PENDING_MAX_ || is_record(&evt.pending[i]));
 }
 
-/* As ipti_evt_slow calls ipti_evt_packet: no error waits, nor does a record
- * that could be handed out, and in a phase there is room. The record that is
- * followed is the first overflow, if there is one. */
+/* As ipti_evt_slow calls ipti_evt_packet. The record that is followed is the
+ * first overflow, if there is one. */
 static void any_evt(uint8_t phase)
 {
     config = nondet_config();
     evt = nondet_evt();
     evt.clock.config_ = &config;
     followed = nondet_u8();
-    __CPROVER_assume(evt.phase == phase && evt.error == 0);
+    __CPROVER_assume(evt.phase == phase && is_ready(&evt));
     evt.phase = phase; /* a constant, so that other phases are left out */
     evt.error = 0;
     any = nondet_u8();
-    __CPROVER_assume(any < QUEUE);
+    __CPROVER_assume(any < IPT_PENDING_MAX_);
     look(any);
     __CPROVER_assume(followed < IPT_PENDING_MAX_
-                     && evt.count <= IPT_PENDING_MAX_);
-    __CPROVER_assume(phase < IPTI_EVT_HELD || evt.count <= IPTI_EVT_FULL);
-    __CPROVER_assume(phase < IPTI_EVT_LOST || is_lost(followed));
-    __CPROVER_assume(followed >= evt.count
-                     || evt.pending[followed].type != IPT_EVT_OVERFLOW
-                     || is_lost(followed));
+                     && is_lost_at(&evt, followed)
+                     && is_waiting(&evt, followed));
+    look(followed);
 }
 
 /* ---- what is claimed of a function, for those that call it ---- */
@@ -223,24 +209,35 @@ void given_ipti_evt_psb_end(ipt_evt_state_ *e, const ipt_packet *packet,
 
 /* ---- proofs ---- */
 
+/* Of ipti_evt_phase, unless it leaves all as it was, which the harnesses below
+ * prove for each phase. */
+static int claim_phase(unsigned before)
+{
+    return (evt.error || is_evt()) && evt.phase <= IPTI_EVT_BOGUS
+           && evt.phase != IPTI_EVT_PSB && evt.count <= before
+           && (evt.error == 0 || evt.error == IPT_ERR_CONTEXT
+               || evt.error == IPT_ERR_NO_IP);
+}
+
 /* What any packet does to a phase. */
 static void step(uint8_t phase)
 {
     ipt_packet packet = nondet_packet();
+    unsigned before;
     int all;
 
     any_evt(phase);
+    before = evt.count;
     __CPROVER_assume(packet.type < IPT_PKT_COUNT);
     assume_packet(&packet);
     all = ipti_evt_phase(&evt, &config, &packet);
     CHECK(all == 0 || all == 1);
-    CHECK(evt.error || is_evt());
-    CHECK(evt.phase <= IPTI_EVT_BOGUS);
-    CHECK(evt.count <= IPT_PENDING_MAX_);
     CHECK(evt.clock.config_ == &config);
-    CHECK(evt.error == 0 || evt.error == IPT_ERR_CONTEXT
-          || evt.error == IPT_ERR_NO_IP);
-    CHECK(any >= evt.count || is_record(&evt.pending[any]));
+    if (evt.phase == IPTI_EVT_PSB)
+        CHECK(phase == IPTI_EVT_PSB && !changed && !evt.error);
+    else
+        CHECK(claim_phase(before));
+    CHECK(is_record(&evt.pending[any]));
 }
 
 void prove_step_start(void) /* given ipti_evt_first
@@ -248,7 +245,10 @@ void prove_step_start(void) /* given ipti_evt_first
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
-    step(IPTI_EVT_START);
+    if (nondet_u8())
+        step(IPTI_EVT_START);
+    else
+        step(IPTI_EVT_FLOW);
     REACH(evt.phase == IPTI_EVT_FLOW);
     REACH(evt.error == IPT_ERR_NO_IP);
 }
@@ -295,6 +295,221 @@ void prove_step_bogus(void) /* given ipti_evt_first
     REACH(evt.phase == IPTI_EVT_FLOW);
 }
 
+/* ---- a packet, one type at a time ---- */
+
+int given_ipti_evt_phase(ipt_evt_state_ *e, const ipt_config *c,
+                         const ipt_packet *packet)
+{
+    const unsigned before = evt.count;
+
+    CHECK(c == &config);
+    CHECK(evt.error == 0);
+    (void) packet;
+    if (nondet_u8())
+        return 0;
+    (void) change(e);
+    evt = nondet_evt();
+    evt.clock.config_ = &config;
+    followed = nondet_u8();
+    __CPROVER_assume(followed < IPT_PENDING_MAX_);
+    __CPROVER_assume(is_lost_at(&evt, followed));
+    __CPROVER_assume(claim_phase(before));
+    look(any);
+    return nondet_u8() & 1;
+}
+
+/* prove_time_update is about the clock. */
+void given_ipti_evt_tick(ipt_evt_state_ *e, const ipt_packet *packet)
+{
+    CHECK(e == &evt);
+    (void) packet;
+    evt.clock = nondet_evt().clock;
+    evt.clock.config_ = &config;
+    evt.ticked = nondet_u8();
+}
+
+/* A packet of this type, in any phase and in a queue that may be full. Two
+ * records come at most, so that there is room for it where 13 wait. */
+static void turned(unsigned before)
+{
+    CHECK(evt.error || is_evt());
+    CHECK(evt.phase <= IPTI_EVT_BOGUS);
+    CHECK(evt.count <= before + 2);
+    CHECK(evt.count <= IPT_PENDING_MAX_);
+    CHECK(evt.clock.config_ == &config);
+    CHECK(evt.error == 0 || evt.error == IPT_ERR_CONTEXT
+          || evt.error == IPT_ERR_NO_IP || evt.error == IPT_ERR_PACKET
+          || evt.error == IPT_ERR_STATUS
+          || (evt.error == IPT_ERR_EVENTS && before > IPTI_EVT_FULL));
+    CHECK(is_record(&evt.pending[any]));
+    REACH(evt.count == IPT_PENDING_MAX_ && !evt.error);
+}
+
+static void turn(uint8_t type)
+{
+    ipt_packet packet = nondet_packet();
+    unsigned before;
+
+    any_evt(nondet_u8());
+    before = evt.count;
+    packet.type = type;
+    assume_packet(&packet);
+    ipti_evt_packet(&evt, &config, &packet);
+    turned(before);
+}
+
+void prove_step_tip(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    if (nondet_u8())
+        turn(IPT_PKT_TIP);
+    else
+        turn(IPT_PKT_TIP_PGE);
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_CONTEXT);
+    REACH(evt.error == IPT_ERR_NO_IP);
+}
+
+void prove_step_fup(void) /* slow, given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    switch (nondet_u8()) {
+    case 0:
+        turn(IPT_PKT_FUP);
+        break;
+    case 1:
+        turn(IPT_PKT_TIP_PGD);
+        break;
+    case 2:
+        turn(IPT_PKT_TNT_8);
+        break;
+    default:
+        turn(IPT_PKT_TNT_64);
+        break;
+    }
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_CONTEXT);
+    REACH(evt.error == IPT_ERR_NO_IP);
+}
+
+void prove_step_mode(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    if (nondet_u8())
+        turn(IPT_PKT_MODE_EXEC);
+    else
+        turn(IPT_PKT_MODE_TSX);
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_STATUS);
+}
+
+void prove_step_space(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    if (nondet_u8())
+        turn(IPT_PKT_PIP);
+    else
+        turn(IPT_PKT_VMCS);
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_EVENTS);
+}
+
+void prove_step_power(void) /* slow, given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    switch (nondet_u8()) {
+    case 0:
+        turn(IPT_PKT_MWAIT);
+        break;
+    case 1:
+        turn(IPT_PKT_EXSTOP);
+        break;
+    case 2:
+        turn(IPT_PKT_PWRE);
+        break;
+    default:
+        turn(IPT_PKT_PWRX);
+        break;
+    }
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_EVENTS);
+}
+
+void prove_step_cfe(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    switch (nondet_u8()) {
+    case 0:
+        turn(IPT_PKT_CFE);
+        break;
+    case 1:
+        turn(IPT_PKT_EVD);
+        break;
+    default:
+        turn(IPT_PKT_TRIG);
+        break;
+    }
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_PACKET);
+}
+
+void prove_step_header(void) /* slow, given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    if (nondet_u8())
+        turn(IPT_PKT_PSB);
+    else
+        turn(IPT_PKT_PSBEND);
+    REACH(evt.phase == IPTI_EVT_PSB);
+}
+
+void prove_step_ovf(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    turn(IPT_PKT_OVF);
+    REACH(evt.phase == IPTI_EVT_LOST);
+}
+
+void prove_step_gap(void) /* given ipti_evt_phase ipti_evt_tick
+    ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
+{
+    turn(IPT_PKT_GAP);
+    REACH(evt.count == 1);
+}
+
+/* All other packets come to ipti_evt_rest. */
+void prove_step_rest(void) /* given ipti_evt_first ipti_evt_waiting
+    ipti_evt_insert, arrays whole */
+{
+    const ipt_packet packet = nondet_packet();
+    unsigned before;
+
+    any_evt(nondet_u8());
+    before = evt.count;
+    ipti_evt_rest(&evt, &packet);
+    turned(before);
+    REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
+    REACH(evt.error == IPT_ERR_EVENTS);
+}
+
 /* ---- the branches that cannot be taken ---- */
 
 ipt_cursor_ nondet_cursor(void);
@@ -332,7 +547,10 @@ int given_ipti_evt_pop(ipt_evt_state_ *e, ipt_event *out)
     (void) out;
     evt.count = nondet_u8();
     __CPROVER_assume(evt.count <= before);
-    return nondet_u8() & 1;
+    if (nondet_u8())
+        return 1;
+    __CPROVER_assume(is_waiting(&evt, followed));
+    return 0;
 }
 
 int given_ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
@@ -362,14 +580,18 @@ void given_ipti_evt_packet(ipt_evt_state_ *e, const ipt_config *c,
                            const ipt_packet *packet)
 {
     CHECK(e == &evt);
+    CHECK(is_ready(&evt));
+    CHECK(is_waiting(&evt, followed));
     (void) c, (void) packet;
+    REACH(evt.phase == IPTI_EVT_BOGUS && evt.count == IPTI_EVT_FULL);
+    REACH(evt.phase == IPTI_EVT_PSB && evt.count == IPT_PENDING_MAX_);
     evt = nondet_evt();
     __CPROVER_assume(evt.phase <= IPTI_EVT_BOGUS);
     __CPROVER_assume(evt.count <= IPT_PENDING_MAX_);
     round_again();
 }
 
-/* Whoever calls ipti_evt_likely, in any state. */
+/* Whoever calls ipti_evt_likely or ipti_evt_packet, in any state. */
 void prove_step_likely(void) /* unwind 3, given ipti_evt_first
     ipti_evt_likely ipti_evt_pop ipti_evt_ticks ipti_evt_clock ipti_pkt_any
     ipti_evt_packet, arrays whole */
@@ -379,6 +601,8 @@ void prove_step_likely(void) /* unwind 3, given ipti_evt_first
     ipt_event event;
 
     evt = nondet_evt();
+    followed = nondet_u8();
+    __CPROVER_assume(followed < QUEUE);
     cur.config = &config;
     __CPROVER_assume(evt.phase <= IPTI_EVT_BOGUS);
     __CPROVER_assume(evt.count <= IPT_PENDING_MAX_);

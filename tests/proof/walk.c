@@ -10,7 +10,7 @@ ipt_next_ nondet_next(void);
 ipt_loop_ nondet_loop(void);
 
 /* TNT bits, as many as a packet can have and more, are taken one by one, the
- * oldest first; what is left is as it was. */
+ * oldest first; what is left is as it was. Bits that do not count are none. */
 void prove_walk_tnt(void)
 {
     const unsigned count = nondet_u8();
@@ -19,13 +19,11 @@ void prove_walk_tnt(void)
     ipt_next_ next = nondet_next();
     uint64_t tnt;
 
-    __CPROVER_assume(count <= 63 && before <= count);
-    __CPROVER_assume(count == 63 || bits >> count == 0 || count == 0);
-    __CPROVER_assume(count || bits == 0);
-    __CPROVER_assume(bits >> 63 == 0);
+    __CPROVER_assume(is_tnt(count) && before <= count);
     tnt = ipti_tnt_hold(bits, count);
     CHECK((tnt == IPTI_TNT_NONE) == (count == 0));
-    CHECK(ipti_tnt_held(tnt) == (bits | (uint64_t) 1 << count));
+    CHECK(ipti_tnt_held(tnt)
+          == ((bits & (((uint64_t) 1 << count) - 1)) | (uint64_t) 1 << count));
     ipti_next_bits(&next, nondet_u64(), tnt << before);
     CHECK(ipti_next_tnt(&next) == (before < count));
     CHECK(ipti_next_two(&next) == (before + 1 < count));
@@ -62,9 +60,7 @@ void prove_walk_next(void)
     REACH(ipti_next_tnt(&next));
 }
 
-/* The event at hand binds in one of the ways of the table of [bind]. Assumed,
- * not proved: a CFE that [evt] inferred from a PIP is no SYSCALL; ipti_evt_vmx
- * makes them of VM entries and exits. */
+/* The event at hand binds in one of the ways of the table of [bind]. */
 void prove_walk_bind(void)
 {
     const unsigned taken = nondet_u8();
@@ -72,9 +68,7 @@ void prove_walk_bind(void)
     ipt_next_ next = nondet_next();
     const ipt_bind_ *bind = &next.bind;
 
-    __CPROVER_assume(next.event.type != IPT_EVT_CFE
-                     || !(next.event.u.cfe.has & IPT_CFE_INFERRED)
-                     || next.event.u.cfe.type != IPT_CFE_SYSCALL);
+    __CPROVER_assume(is_event(&next.event));
     ipti_next_bind(&next);
     CHECK(next.has_event == 1);
     CHECK(bind->how <= IPTI_BIND_COUNT);
@@ -108,12 +102,11 @@ void prove_walk_calls(void)
     uint64_t popped = 0;
     unsigned at;
 
-    __CPROVER_assume(was.top < IPT_RETURN_STACK_
-                     && was.count <= IPT_RETURN_STACK_);
+    __CPROVER_assume(is_calls(&was));
     __CPROVER_assume(down < IPT_RETURN_STACK_ - 1u && down < was.count);
     at = (was.top + 2u * IPT_RETURN_STACK_ - 1 - down) % IPT_RETURN_STACK_;
     ipti_calls_push(&calls, ip);
-    CHECK(calls.top < IPT_RETURN_STACK_);
+    CHECK(is_calls(&calls));
     CHECK(calls.count == was.count + (was.count < IPT_RETURN_STACK_));
     CHECK(calls.ip[at] == was.ip[at]);
     CHECK(ipti_calls_pop(&calls, &popped));
@@ -127,9 +120,10 @@ void prove_walk_calls(void)
     CHECK(calls.count + more <= IPT_RETURN_STACK_ || calls.count == 0);
     CHECK(calls.count <= was.count);
     REACH(was.count == IPT_RETURN_STACK_ && was.top == 0);
+    CHECK(is_calls(&calls));
     ipti_calls_clear(&calls);
     CHECK(!ipti_calls_pop(&calls, &popped));
-    CHECK(calls.top < IPT_RETURN_STACK_);
+    CHECK(is_calls(&calls));
 }
 
 /* A branch of a path without trace keeps the state of the search, or ends it;
@@ -141,15 +135,18 @@ void prove_walk_loop(void)
     const ipt_loop_ was = nondet_loop();
     ipt_loop_ loop = was;
 
-    __CPROVER_assume(was.limit == 0 || was.steps < was.limit);
-    __CPROVER_assume(was.total < IPTI_PATH_MAX && was.limit <= IPTI_PATH_MAX);
+    __CPROVER_assume(is_loop(&was));
     ipti_loop_branch(&loop, target, ends);
-    CHECK(loop.limit == 0 || loop.steps < loop.limit);
+    CHECK(ipti_loop_stuck(&loop) || is_loop(&loop));
     CHECK(ends || !was.limit || target != was.ip || ipti_loop_stuck(&loop));
     CHECK(!ends || loop.limit == 0);
     CHECK(loop.total > was.total);
     REACH(loop.limit == 2 * was.limit && was.limit);
     REACH(ipti_loop_stuck(&loop) && loop.total == IPTI_PATH_MAX);
     ipti_loop_end(&loop);
+    CHECK(is_loop(&loop));
     CHECK(!ipti_loop_stuck(&loop));
+    loop = was;
+    ipti_loop_run(&loop);
+    CHECK(ipti_loop_stuck(&loop) || is_loop(&loop));
 }
