@@ -233,10 +233,13 @@ static void step(uint8_t phase)
     all = ipti_evt_phase(&evt, &config, &packet);
     CHECK(all == 0 || all == 1);
     CHECK(evt.clock.config_ == &config);
-    if (evt.phase == IPTI_EVT_PSB)
-        CHECK(phase == IPTI_EVT_PSB && !changed && !evt.error);
-    else
+    if (evt.phase == IPTI_EVT_PSB) {
+        CHECK(phase == IPTI_EVT_PSB);
+        CHECK(!changed);
+        CHECK(!evt.error);
+    } else {
         CHECK(claim_phase(before));
+    }
     CHECK(is_record(&evt.pending[any]));
 }
 
