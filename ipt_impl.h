@@ -5394,8 +5394,11 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * ========================================================================== */
 
 #define IPTI_GROUP 8      /* lines in which a run is looked for, ... */
-#define IPTI_BLOCK 32     /* ... if it begins in the same bytes of code */
-#define IPTI_STRIDE (IPTI_GROUP * sizeof(ipt_cache_line))
+#define IPTI_SPAN 128     /* ... if it begins in the same bytes of code; */
+#define IPTI_BLOCK 32     /* those of which look in the same lines first, */
+#define IPTI_OWN (IPTI_GROUP * IPTI_BLOCK / IPTI_SPAN) /* which are so many */
+#define IPTI_PLACES (2 * IPTI_GROUP) /* with those of the group that helps */
+#define IPTI_LINES(n) ((n) * sizeof(ipt_cache_line))
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5753,19 +5756,29 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
 }
 
 /* The line where the run at ip is looked for first, before the others of its
- * group. Neighbouring code has neighbouring groups: flow that stays in some of
+ * group. Neighbouring code has neighbouring lines: flow that stays in some of
  * a program's code meets few pages of the cache, what is to be forgotten is
- * found by its address, and what flow meets soon is in the next group's first
- * lines. Of a space's next region the factor puts the lines elsewhere, whatever
- * power of two there are of them: its upper half and the region's own groups,
- * added, must not come near a multiple of that. */
+ * found by its address, and what flow meets soon is in the next lines. Of a
+ * space's next region the factor puts the lines elsewhere, whatever power of
+ * two there are of them: its upper half and the region's own groups, added,
+ * must not come near a multiple of that. */
 static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
                                         uint64_t ip)
 {
     uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
     hash = hash * 0x9e2f79b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
-    return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
+    return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_OWN) & cache->last_;
+}
+
+/* The line where it is looked for after `n` others. A block of code has as many
+ * lines of its own as it has runs in most programs; if it has more, they take
+ * what the group's other blocks leave and, where it is full, lines of the group
+ * half a table away. */
+static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint32_t first,
+                                        uint32_t n)
+{
+    return first ^ n % IPTI_GROUP ^ n / IPTI_GROUP * (cache->last_ / 2 + 1);
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5780,12 +5793,15 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
     const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
-    const ipt_cache_line *line = &cache->lines_[first];
-    uint32_t i;
+    uint32_t n;
 
-    for (i = 0; i < IPTI_GROUP && line->key_; i++, line++)
-        if (ipti_line_is(line, key, ip))
-            return first + i;
+    for (n = 0; n < IPTI_PLACES; n++) {
+        const uint32_t i = ipti_cache_place(cache, first, n);
+        if (!cache->lines_[i].key_)
+            break;
+        if (ipti_line_is(&cache->lines_[i], key, ip))
+            return i;
+    }
     return UINT32_MAX;
 }
 
@@ -5856,19 +5872,19 @@ static inline int ipti_line_numbers(const ipt_cache_line *line)
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    uint32_t to
+    const uint32_t first
         = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
-    uint32_t i;
+    uint32_t to = first;
+    uint32_t n = 0;
 
-    for (i = 0; i < IPTI_GROUP && cache->lines_[to + i].key_; i++)
-        ;
-    if (i == IPTI_GROUP) {
-        to ^= cache->clock_++ % IPTI_GROUP;
+    while (cache->lines_[to].key_ && ++n < IPTI_PLACES)
+        to = ipti_cache_place(cache, first, n);
+    if (n == IPTI_PLACES) {
+        to = first ^ cache->clock_++ % IPTI_GROUP;
         if (cache->lines_[to].key_ >> IPTI_MODE_BITS == 0) /* a name */
             to ^= 2;
         ipti_cache_lose(cache, &cache->lines_[to]);
-    } else
-        to += i;
+    }
     cache->lines_[to] = *run;
     return to;
 }
@@ -6129,7 +6145,7 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
 /* The line with the run at ip, if that is the line which flow met last time
  * after line `*number` on the way `way`; else NULL. The link only says where to
  * look first: the line is compared. Links are followed one by one, so where
- * lines are far away, some of the next two groups are fetched ahead. */
+ * lines are far away, those of the next two blocks are fetched ahead. */
 static IPTI_HOT const ipt_cache_line *
 ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
                   uint16_t key, uint64_t ip)
@@ -6140,8 +6156,9 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
     if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
         return NULL;
 #ifdef __GNUC__ /* there need not be any: past the last line, too */
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
-    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(2)));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(3)));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(5)));
 #endif
     *number = i;
     return line;
@@ -6181,8 +6198,8 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  *
  * Those that were asked for are kept in lines, too: those of IPTI_BLOCK, from
  * ip_ on, are sizes_. target_ has a bit for each that is there. kind_ is the
- * mode, of which there is none in key_. Their line is the third of the group,
- * the first that is never a name. */
+ * mode, of which there is none in key_. Their line is the second of the
+ * block's own, or the group's third: the first two may be names. */
 
 IPTI_STATIC_ASSERT(bytes, IPTI_BLOCK == IPT_RUN_MAX_);
 
@@ -6192,8 +6209,9 @@ static ipt_cache_line *ipti_bytes_line(ipt_cache *cache, uint16_t space,
                                        uint8_t mode, uint64_t ip)
 {
     const uint16_t key = ipti_cache_key(space, 0);
+    const uint32_t first = ipti_cache_first(cache, space, ip);
     ipt_cache_line *line
-        = &cache->lines_[ipti_cache_first(cache, space, ip) ^ 2];
+        = &cache->lines_[first | (first % IPTI_GROUP ? 1 : 2)];
 
     if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
         if (line->key_)
@@ -6306,24 +6324,26 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
                             int some)
 {
     const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
-    const uint64_t blocks = (area->more + 1) / IPTI_BLOCK + 2;
+    const uint64_t spans = (area->more + 1) / IPTI_SPAN + 2;
     uint32_t each = groups; /* in a space, or in all */
     uint32_t all = groups;
     uint32_t n = 1; /* groups that follow each other */
 
-    if (area->before && blocks < groups
-        && blocks * area->spaces < groups) {
-        each = (uint32_t) blocks;
-        all = each * area->spaces;
+    if (area->before && spans < groups
+        && 2 * spans * area->spaces < groups) {
+        each = (uint32_t) spans;
+        all = 2 * each * area->spaces;
     }
     while (n && cache->sweep_ < all) {
         const uint32_t block = cache->sweep_ % each;
-        const uint64_t at = area->from + (uint64_t) IPTI_BLOCK * block;
-        const uint32_t space = area->space + cache->sweep_ / each;
+        const uint64_t at = area->from + (uint64_t) IPTI_SPAN * block;
+        const uint32_t space = area->space + cache->sweep_ / each / 2;
         uint32_t i = block;
         if (each < groups)
-            i = ipti_cache_first(cache, (uint16_t) space, at) / IPTI_GROUP;
-        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_BLOCK + 1;
+            i = ipti_cache_place(
+                cache, ipti_cache_first(cache, (uint16_t) space, at),
+                cache->sweep_ / each % 2 * IPTI_GROUP) / IPTI_GROUP;
+        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_SPAN + 1;
         if (n > each - block)
             n = each - block;
         if (n > groups - i)

@@ -2614,8 +2614,8 @@ TEST(invalidate_by_address)
 }
 
 /* What an address costs: a unit for two of the places where code of its range
- * may be, 32 bytes of it each, in each address space. What is larger costs as
- * much as all. */
+ * may be, in each address space: there are two for each 128 bytes of it. What
+ * is larger costs as much as all. */
 TEST(fuel_of_a_range)
 {
     static ipt_cache_line many[8192]; /* eight of them are in one place */
@@ -2635,14 +2635,14 @@ TEST(fuel_of_a_range)
         for (unsigned i = 0; i < LENGTH(sizes); i++)
             for (unsigned all = 0; all < 2; all++) {
                 const uint64_t places
-                    = (sizes[i] / 32 + 17) * (all ? spaces : 1);
+                    = 2 * ((sizes[i] + 480) / 128 + 2) * (all ? spaces : 1);
                 units = 0;
                 CHECK_EQ(ipt_cache_invalidate(&cache, all ? NULL : &asid,
                                               0x5000, sizes[i]), IPT_BUDGET);
                 units = 1000;
                 CHECK_EQ(ipt_cache_invalidate(&cache, all ? NULL : &asid,
                                               0x5000, sizes[i]), IPT_OK);
-                CHECK_EQ(1000 - units, (places + 1) / 2);
+                CHECK_EQ(1000 - units, places / 2);
             }
         units = 1000;
         CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x5000, 1 << 20), IPT_OK);
@@ -3003,10 +3003,11 @@ TEST(runs_beside_names)
     }
 }
 
-/* Where there is no room, the oldest run goes first. */
+/* Where a group has no room, the next runs are in the one that helps, and
+ * where that has none, either, the oldest run goes first. */
 TEST(oldest_runs_go_first)
 {
-    uint64_t ips[24];
+    uint64_t ips[32];
     unsigned n = 0;
     sure_cache(64);
     for (uint64_t ip = 0x1000; n < LENGTH(ips); ip += IPTI_BLOCK)
@@ -3015,7 +3016,8 @@ TEST(oldest_runs_go_first)
     for (unsigned k = 0; k < LENGTH(ips); k++) {
         keep_run(1, ips[k]);
         for (unsigned i = 0; i <= k; i++)
-            CHECK_EQ(has_run(1, ips[i]), k - i < 8);
+            CHECK_EQ(has_run(1, ips[i]),
+                     i < 8 ? k < 16 + i : i < 16 || k - i < 8);
     }
 }
 

@@ -12,7 +12,7 @@ ipt_cache_line nondet_line(void);
 ipt_window_ nondet_window(void);
 ipt_asid nondet_asid(void);
 
-enum { LINES = IPTI_GROUP };
+enum { LINES = 2 * IPTI_GROUP };
 
 static ipt_cache cache;
 static ipt_cache_line lines[LINES];
@@ -45,8 +45,9 @@ static int same(const ipt_cache_line *a, const ipt_cache_line *b)
            && a->size_ == b->size_;
 }
 
-/* A cache of one group; those that ipt_cache_init makes have eight or more.
- * Nothing that is proved here leaves a group, and which one it is says a hash:
+/* A cache of two groups; those that ipt_cache_init makes have eight or more.
+ * Nothing that is proved here leaves the group of a hash and the other one that
+ * helps it, and which they are says the hash:
  * prove_cache_first shows that it lies in a cache of any size. */
 static void any_cache(void)
 {
@@ -63,11 +64,11 @@ static void any_cache(void)
     __CPROVER_assume(is_line(&was) && is_placed(other));
 }
 
-/* What is claimed of ipti_cache_first: a line in the cache, the first one of a
- * group. */
+/* What is claimed of ipti_cache_first: a line in the cache, the first of a
+ * block's own. */
 static int claim_first(uint32_t first)
 {
-    return first <= cache.last_ && first % IPTI_GROUP == 0;
+    return first <= cache.last_ && first % IPTI_OWN == 0;
 }
 
 uint32_t given_ipti_cache_first(const ipt_cache *c, uint16_t space, uint64_t ip)
@@ -94,12 +95,13 @@ void prove_cache_first(void)
     CHECK(claim_first(first));
     CHECK((first ^ (IPTI_GROUP - 1)) <= cache.last_);
     ipti_cache_lose(&cache, &run);
-    REACH(first == 0x7ffffff8);
+    CHECK(ipti_cache_place(&cache, first, IPTI_PLACES - 1) <= cache.last_);
+    REACH(first == 0x7ffffffe);
     REACH(cache.last_ == 63);
 }
 
 /* A run is looked for: what is found is it. */
-void prove_cache_find(void) /* unwind 9, given ipti_cache_first */
+void prove_cache_find(void) /* unwind 17, given ipti_cache_first */
 {
     const uint16_t key = nondet_u16();
     const uint64_t ip = nondet_u64();
@@ -136,7 +138,7 @@ uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
 
 /* A run is put in a cache: into a line that is free, or in place of another
  * one that is no name. Whatever else was there still is. */
-void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
+void prove_cache_put(void) /* slow, unwind 17, given ipti_cache_first
     ipti_cache_lose */
 {
     const ipt_cache_line run = nondet_line();
@@ -252,7 +254,7 @@ void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
     line = ipti_bytes_line(&cache, space, mode, ip);
     i = (uint32_t) (line - lines);
     CHECK(i <= cache.last_);
-    CHECK(i >= 2);
+    CHECK(i % IPTI_GROUP >= 2);
     CHECK(line->ip_ == ip);
     CHECK(line->kind_ == mode);
     CHECK(i == other || same(&lines[other], &was));
