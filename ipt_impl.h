@@ -6129,7 +6129,7 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
 /* The line with the run at ip, if that is the line which flow met last time
  * after line `*number` on the way `way`; else NULL. The link only says where to
  * look first: the line is compared. Links are followed one by one, so where
- * lines are far away, some of the next two groups are fetched ahead. */
+ * lines are far away, two of each of the next two groups are fetched ahead. */
 static IPTI_HOT const ipt_cache_line *
 ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
                   uint16_t key, uint64_t ip)
@@ -6141,7 +6141,9 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
         return NULL;
 #ifdef __GNUC__ /* there need not be any: past the last line, too */
     __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE + 64));
     __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE + 64));
 #endif
     *number = i;
     return line;
