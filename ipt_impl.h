@@ -5394,8 +5394,10 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * ========================================================================== */
 
 #define IPTI_GROUP 8      /* lines in which a run is looked for, ... */
-#define IPTI_BLOCK 32     /* ... if it begins in the same bytes of code */
-#define IPTI_STRIDE (IPTI_GROUP * sizeof(ipt_cache_line))
+#define IPTI_SPAN 64      /* ... if it begins in the same bytes of code */
+#define IPTI_BLOCK 32     /* half of them, which has the first of its lines */
+#define IPTI_PER 4        /* lines: so many */
+#define IPTI_STRIDE (IPTI_PER * sizeof(ipt_cache_line))
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5765,7 +5767,7 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
     uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
     hash = hash * 0x9e2f79b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
-    return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
+    return (uint32_t) (hash + ip / IPTI_BLOCK * (IPTI_PER)) & cache->last_;
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5780,12 +5782,11 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
     const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
-    const ipt_cache_line *line = &cache->lines_[first];
     uint32_t i;
 
-    for (i = 0; i < IPTI_GROUP && line->key_; i++, line++)
-        if (ipti_line_is(line, key, ip))
-            return first + i;
+    for (i = 0; i < IPTI_GROUP && cache->lines_[first ^ i].key_; i++)
+        if (ipti_line_is(&cache->lines_[first ^ i], key, ip))
+            return first ^ i;
     return UINT32_MAX;
 }
 
@@ -5860,7 +5861,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
         = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
     uint32_t i;
 
-    for (i = 0; i < IPTI_GROUP && cache->lines_[to + i].key_; i++)
+    for (i = 0; i < IPTI_GROUP && cache->lines_[to ^ i].key_; i++)
         ;
     if (i == IPTI_GROUP) {
         to ^= cache->clock_++ % IPTI_GROUP;
@@ -5868,7 +5869,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
             to ^= 2;
         ipti_cache_lose(cache, &cache->lines_[to]);
     } else
-        to += i;
+        to ^= i;
     cache->lines_[to] = *run;
     return to;
 }
@@ -6141,7 +6142,9 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
         return NULL;
 #ifdef __GNUC__ /* there need not be any: past the last line, too */
     __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE + 64));
     __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE + 64));
 #endif
     *number = i;
     return line;
@@ -6306,7 +6309,7 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
                             int some)
 {
     const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
-    const uint64_t blocks = (area->more + 1) / IPTI_BLOCK + 2;
+    const uint64_t blocks = (area->more + 1) / IPTI_SPAN + 2;
     uint32_t each = groups; /* in a space, or in all */
     uint32_t all = groups;
     uint32_t n = 1; /* groups that follow each other */
@@ -6318,12 +6321,12 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
     }
     while (n && cache->sweep_ < all) {
         const uint32_t block = cache->sweep_ % each;
-        const uint64_t at = area->from + (uint64_t) IPTI_BLOCK * block;
+        const uint64_t at = area->from + (uint64_t) IPTI_SPAN * block;
         const uint32_t space = area->space + cache->sweep_ / each;
         uint32_t i = block;
         if (each < groups)
             i = ipti_cache_first(cache, (uint16_t) space, at) / IPTI_GROUP;
-        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_BLOCK + 1;
+        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_SPAN + 1;
         if (n > each - block)
             n = each - block;
         if (n > groups - i)
