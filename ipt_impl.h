@@ -9073,22 +9073,37 @@ static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
 
 /* Take up the run that comes next: it is passed instruction by instruction.
  * Returns 0 if something may happen in it. */
+static inline void ipti_prefetch(const void *p)
+{
+#ifdef __GNUC__
+    __builtin_prefetch(p);
+#else
+    (void) p;
+#endif
+}
 static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
                                     const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
+    if (IPTI_UNLIKELY(!run))
         return 0;
-    w->code.offset = ipti_walk_offset(w);
-    decoder->insn_.offset = w->code.offset;
-    w->code.run = *run;
-    ipti_flow_at(&w->flow, w->code.run.ip_);
+    {
+    const ipt_cache_line *lines = w->cache->lines_;
+    const unsigned way = (unsigned) (w->next.tnt >> 63);
+    const unsigned way2 = (unsigned) (w->next.tnt >> 62) & 1;
+    const ipt_cache_line *b = &lines[run->next_[way]];
+    ipti_prefetch(&lines[b->next_[way2]]);
+    }
+    w->code.offset = decoder->insn_.offset = ipti_walk_offset(w);
+    decoder->insn_.ip = run->ip_;
+    ipti_flow_at(&w->flow, run->ip_);
+    w->code.count = run->count_;
     w->code.index = 0;
-    w->tally.counted = 0;
-    w->code.count = w->code.run.count_;
-    w->code.simple = (uint8_t) (w->code.run.count_ - 1);
+    w->code.simple = (uint8_t) (run->count_ - 1);
     w->code.whole = IPTI_FLOWS;
+    w->tally.counted = 0;
+    w->code.run = *run;
     return 1;
 }
 
@@ -9134,6 +9149,9 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
 
+    w->code.whole = 0;
+    if (!ipti_walk_whole(w, &w->code.run))
+        return ipti_insn_slow(decoder, insn);
     if (ipti_walk_past(w, &decoder->at, &w->code.run,
                        w->code.simple + 1u - w->tally.counted)
         < 0)
@@ -9150,7 +9168,6 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 
     if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
-    ipti_code_flows(&w->code, w->code.simple, 0);
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
