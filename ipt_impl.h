@@ -5768,6 +5768,11 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
     return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
 }
 
+static inline uint32_t ipti_cache_turn(uint32_t first)
+{
+    return first | (first / IPTI_GROUP % IPTI_GROUP);
+}
+
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
                                uint64_t ip)
 {
@@ -5780,12 +5785,12 @@ static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
     const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
-    const ipt_cache_line *line = &cache->lines_[first];
+    const uint32_t turn = ipti_cache_turn(first);
     uint32_t i;
 
-    for (i = 0; i < IPTI_GROUP && line->key_; i++, line++)
-        if (ipti_line_is(line, key, ip))
-            return first + i;
+    for (i = 0; i < IPTI_GROUP && cache->lines_[turn ^ i].key_; i++)
+        if (ipti_line_is(&cache->lines_[turn ^ i], key, ip))
+            return turn ^ i;
     return UINT32_MAX;
 }
 
@@ -5857,10 +5862,10 @@ static inline int ipti_line_numbers(const ipt_cache_line *line)
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
     uint32_t to
-        = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
+        = ipti_cache_turn(ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_));
     uint32_t i;
 
-    for (i = 0; i < IPTI_GROUP && cache->lines_[to + i].key_; i++)
+    for (i = 0; i < IPTI_GROUP && cache->lines_[to ^ i].key_; i++)
         ;
     if (i == IPTI_GROUP) {
         to ^= cache->clock_++ % IPTI_GROUP;
@@ -5868,7 +5873,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
             to ^= 2;
         ipti_cache_lose(cache, &cache->lines_[to]);
     } else
-        to += i;
+        to ^= i;
     cache->lines_[to] = *run;
     return to;
 }
@@ -6140,8 +6145,8 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
     if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
         return NULL;
 #ifdef __GNUC__ /* there need not be any: past the last line, too */
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
-    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE + 64));
+    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE + 128));
 #endif
     *number = i;
     return line;
