@@ -9570,6 +9570,8 @@ static inline int ipti_memo_noisy(ipt_cov_memo *memo)
     return memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_NOISY;
 }
 
+#define IPTI_ADMIT 8 /* one line in so many is kept by a memo that is full */
+
 /* Put a line into its group: where nothing is, else in place of another, which
  * is lost; names of spaces keep their places. noise_ says how full the memo is:
  * it goes up with each line that is lost and down with each empty place. */
@@ -9585,8 +9587,10 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
     if (i < IPTI_WAYS) {
         to = best ^ i;
         memo->noise_ = (uint8_t) (memo->noise_ - (memo->noise_ > 0));
+    } else if (memo->noise_ == IPTI_NOISY && memo->clock_++ % IPTI_ADMIT) {
+        return; /* most would not be found again: what is there stays */
     } else { /* rather in place of a long one: short ones make it up */
-        to = best ^ (memo->clock_++ % IPTI_WAYS);
+        to = best ^ (memo->clock_++ / IPTI_ADMIT % IPTI_WAYS);
         for (i = 0; i < IPTI_WAYS; i++)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
                 break;
