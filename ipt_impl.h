@@ -9586,7 +9586,7 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         to = best ^ i;
         memo->noise_ = (uint8_t) (memo->noise_ - (memo->noise_ > 0));
     } else { /* rather in place of a long one: short ones make it up */
-        to = best ^ (memo->clock_++ % IPTI_WAYS);
+        to = (best & ~(IPTI_WAYS - 1u)) | 2 | memo->clock_++ % 2;
         for (i = 0; i < IPTI_WAYS; i++)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
                 break;
@@ -9597,6 +9597,24 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
     memo->lines_[to] = *line;
+}
+
+/* A line of a full memo was found: have it among the first two of its group,
+ * whose place no other line takes. */
+static const ipt_cov_line *ipti_memo_keep(ipt_cov_memo *memo,
+                                          const ipt_cov_line *line)
+{
+    const uint64_t at = ((uintptr_t) line - (uintptr_t) memo->lines_)
+                        / sizeof(*line);
+    ipt_cov_line other;
+
+    if (at > memo->mask_ || !(at & 2)
+        || ipti_memo_names(memo, &memo->lines_[at ^ 2]))
+        return line;
+    other = memo->lines_[at ^ 2];
+    memo->lines_[at ^ 2] = memo->lines_[at];
+    memo->lines_[at] = other;
+    return &memo->lines_[at ^ 2];
 }
 
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
@@ -10296,6 +10314,8 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
                    : ipti_cov_find(decoder, after, decoder->walk_.flow.ip, tnt,
                                    leg->to);
         decoder->hits += line != NULL;
+        if (line && leg->noisy)
+            line = ipti_memo_keep(decoder->cov_->memo, line);
         if (!line) {
             line = ipti_cov_learn(decoder, tnt, after);
             leg->noisy = 1; /* the next time it may be worth it */
