@@ -56,6 +56,8 @@ sets=$(says unwindset '[a-z_0-9.:,]*[0-9]')
 given=$(says given '[a-z_0-9 ]*')
 # Arrays that are one value, not one for each element.
 whole=$(says arrays whole)
+# Sizes of tables, for the harnesses that have a choice.
+sizes=$(says sizes '[0-9]*')
 
 # judge LOG ROOT FLAGS...
 judge() {
@@ -64,8 +66,9 @@ judge() {
     [ "$1" = -DCOVER ] && define=$1
     : >"$log"
     if [ -n "$given" ]; then
-        "$tools/goto-cc" -w "$define" --function "prove_$harness" \
-            -o "$out/given" "$program" >>"$log" 2>&1 || return
+        "$tools/goto-cc" -w "$define" ${sizes:+-DSIZES=$sizes} \
+            --function "prove_$harness" -o "$out/given" "$program" \
+            >>"$log" 2>&1 || return
         program=$out/given
         for name in $given; do
             "$tools/goto-instrument" --replace-calls "$name:given_$name" \
@@ -75,7 +78,7 @@ judge() {
     timeout "${CBMC_SECONDS:-3600}" "$cbmc" "$program" \
         --function "prove_$harness" --unwind "${rounds:-42}" \
         ${sets:+--unwindset "$sets"} ${whole:+--no-array-field-sensitivity} \
-        --drop-unused-functions "$@" \
+        ${sizes:+-DSIZES=$sizes} --drop-unused-functions "$@" \
         >>"$log" 2>&1
 }
 all="--unwinding-assertions --bounds-check --pointer-check
