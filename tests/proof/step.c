@@ -243,7 +243,7 @@ static void step(uint8_t phase)
     CHECK(is_record(&evt.pending[any]));
 }
 
-void prove_step_start(void) /* given ipti_evt_first
+void prove_step_start(void) /* slow, given ipti_evt_first
     ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -277,7 +277,7 @@ void prove_step_held(void) /* slow, given ipti_evt_first
     REACH(evt.phase == IPTI_EVT_HELD);
 }
 
-void prove_step_lost(void) /* given ipti_evt_first
+void prove_step_lost(void) /* slow, given ipti_evt_first
     ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -288,7 +288,7 @@ void prove_step_lost(void) /* given ipti_evt_first
     REACH(evt.skipped);
 }
 
-void prove_step_bogus(void) /* given ipti_evt_first
+void prove_step_bogus(void) /* slow, given ipti_evt_first
     ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
     ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
     ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -399,7 +399,7 @@ void prove_step_fup(void) /* slow, given ipti_evt_phase ipti_evt_tick
     REACH(evt.error == IPT_ERR_NO_IP);
 }
 
-void prove_step_mode(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_mode(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -412,7 +412,7 @@ void prove_step_mode(void) /* given ipti_evt_phase ipti_evt_tick
     REACH(evt.error == IPT_ERR_STATUS);
 }
 
-void prove_step_space(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_space(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -448,7 +448,7 @@ void prove_step_power(void) /* slow, given ipti_evt_phase ipti_evt_tick
     REACH(evt.error == IPT_ERR_EVENTS);
 }
 
-void prove_step_cfe(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_cfe(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -480,7 +480,7 @@ void prove_step_header(void) /* slow, given ipti_evt_phase ipti_evt_tick
     REACH(evt.phase == IPTI_EVT_PSB);
 }
 
-void prove_step_ovf(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_ovf(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -489,7 +489,7 @@ void prove_step_ovf(void) /* given ipti_evt_phase ipti_evt_tick
     REACH(evt.phase == IPTI_EVT_LOST);
 }
 
-void prove_step_gap(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_gap(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
@@ -499,7 +499,7 @@ void prove_step_gap(void) /* given ipti_evt_phase ipti_evt_tick
 }
 
 /* All other packets come to ipti_evt_rest. */
-void prove_step_rest(void) /* given ipti_evt_first ipti_evt_waiting
+void prove_step_rest(void) /* slow, given ipti_evt_first ipti_evt_waiting
     ipti_evt_insert, arrays whole */
 {
     const ipt_packet packet = nondet_packet();
