@@ -9578,11 +9578,11 @@ static inline int ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
            && memo->clock_++ % IPTI_NOISY;
 }
 
-/* Legs were known as a whole; 10 bytes may be a full one. */
-static inline void ipti_memo_known(ipt_cov_memo *memo, const uint8_t *p,
-                                   const uint8_t *end)
+/* Legs of n bytes were known as a whole. TNT bits come six to a byte or more,
+ * so from some size on one of them may be a full one. */
+static inline void ipti_memo_known(ipt_cov_memo *memo, size_t n)
 {
-    if (end - p >= 10)
+    if (n >= (ipti_top(IPTI_COV_FULL) + 5) / 6)
         memo->novel_ = (uint8_t) (memo->novel_ - memo->novel_ / 8);
 }
 
@@ -10582,7 +10582,8 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
  * will be, or nothing new. Returns 0 if it says more. A MODE.Exec waits for a
  * TIP.PGE: whatever comes between the two is for the walk. */
-static int ipti_cov_quiet(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
+                                     ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
     ipt_asid asid = decoder->at.asid;
@@ -10947,7 +10948,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         p = next;
     }
     if (p != leg->p) {
-        ipti_memo_known(cov->memo, leg->p, p);
+        ipti_memo_known(cov->memo, (size_t) (p - leg->p));
         if (!leg->line) /* a PGE was last */
             ipti_prev_none(&decoder->walk_.prev);
         leg->held = leg->moved = 1;
@@ -11041,10 +11042,13 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         line = missed ? NULL
                       : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
                                       leg->to);
-        decoder->hits += line != NULL;
-        if (line && !leg->noisy)
-            ipti_memo_known(cov->memo, leg->p, leg->next);
-        status = line ? ipti_cov_take(decoder, line) : ipti_cov_miss(decoder);
+        if (line) {
+            decoder->hits++;
+            if (!leg->noisy)
+                ipti_memo_known(cov->memo, (size_t) (leg->next - leg->p));
+            status = ipti_cov_take(decoder, line);
+        } else
+            status = ipti_cov_miss(decoder);
         if (status < 0)
             return status;
         ipti_cov_reload(leg, &decoder->walk_, status);
