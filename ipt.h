@@ -1430,9 +1430,9 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
  * take flow up where the next packet has an IP. Return stack and address space
  * stay. A loop over it that stops at errors ends. If it returns a note, the
  * next call goes on with it, and so does a _next. Events that are met on the
- * way are given, and what they say holds. If the next event about flow is
- * ENABLED although tracing was enabled, the packet of a DISABLED was lost: one
- * without IP and target is given before it.
+ * way are given, also before IPT_END or an error, and what they say holds. If
+ * the next event about flow is ENABLED although tracing was enabled, the
+ * packet of a DISABLED was lost: one without IP and target is given before it.
  *
  * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
  *          the errors of ipt_evt_next: only a _sync function gets past a packet

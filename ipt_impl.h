@@ -8490,13 +8490,13 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         status = w->out.count == IPT_REACHED_MAX_ ? (int) IPT_END
                                                   : ipti_walk_source(w, at);
-        if (status < 0) {
+        if (status < 0) { /* or there is no room for another event */
             if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
                 return status;
             ipti_out_wait(&w->out, w->cur.config);
             if (w->out.waiting) /* to be pulled first */
                 return ipti_walk_status(w);
-            continue;
+            continue; /* nobody wants them */
         }
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
@@ -9578,8 +9578,8 @@ static inline int ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
            && memo->clock_++ % IPTI_NOISY;
 }
 
-/* Legs of n bytes were known as a whole. TNT bits come six to a byte or more,
- * so from some size on one of them may be a full one. */
+/* Legs of n bytes were known as a whole. A byte has six TNT bits at most: in
+ * fewer bytes than these none was a full one. */
 static inline void ipti_memo_known(ipt_cov_memo *memo, size_t n)
 {
     if (n >= (ipti_top(IPTI_COV_FULL) + 5) / 6)
@@ -10581,7 +10581,8 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
  * will be, or nothing new. Returns 0 if it says more. A MODE.Exec waits for a
- * TIP.PGE: whatever comes between the two is for the walk. */
+ * TIP.PGE: whatever comes between the two is for the walk. Apart, as it takes
+ * stack. */
 static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
                                      ipt_cov_leg_ *leg)
 {

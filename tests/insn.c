@@ -1429,7 +1429,7 @@ TEST(resync_time)
 }
 
 /* Where flow is not found, the events on the way are handed out before that is
- * said. */
+ * said, unless nobody wants them. */
 TEST(resync_to_the_end)
 {
     static const row rows[] = {
@@ -1440,11 +1440,13 @@ TEST(resync_to_the_end)
          {{0, 0, 0, 0, 0}}, IPT_ERR_CONTEXT, 0, 0}};
     ipt_insn insn;
     for (unsigned i = 0; i < LENGTH(rows); i++)
-        for (int way = 0; way < WAYS; way++) {
-            manner how = manner_of(way, NO_CACHE, 0, 0);
+        for (int way = 0; way < 2 * WAYS; way++) {
+            const int quiet = way >= WAYS;
+            manner how = manner_of(way % WAYS, NO_CACHE, 0, 0);
             ipt_event e = {.type = 0};
             int status;
             begin(&rows[i], &how);
+            if (quiet) f.config.unwanted = IPT_UNWANTED_;
             CHECK(sync() >= 0);
             do
                 status = next_insn(&insn);
@@ -1453,6 +1455,11 @@ TEST(resync_to_the_end)
             do
                 status = ipt_insn_resync(decoder());
             while (again(status));
+            if (quiet) {
+                CHECK_EQ(status, rows[i].status);
+                feed_end(&f);
+                continue;
+            }
             CHECK_EQ(status & IPT_EVENT_PENDING, IPT_EVENT_PENDING);
             status = pull(&e);
             CHECK_EQ(e.type, IPT_EVT_PTWRITE);
@@ -1462,6 +1469,30 @@ TEST(resync_to_the_end)
             CHECK_EQ(next_insn(&insn), rows[i].status);
             feed_end(&f);
         }
+}
+
+/* Events that nobody wants do not stop it, however many there are. */
+TEST(resync_past_unwanted)
+{
+    static const row r = {
+        "unwanted", {CODE(0x1000, NOP RET), CODE(0x2000, JCC0)},
+        {ON, TNT(3, 7), PTW(0, 0, 1), PTW(0, 0, 2), PTW(0, 0, 3), PTW(0, 0, 4),
+         PTW(0, 0, 5), TIP(0x2000), TNT(1, 0)},
+        {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    manner how = manner_of(WHOLE, NO_CACHE, 0, 1);
+    ipt_insn insn;
+    int status;
+    begin(&r, &how);
+    f.config.unwanted = IPT_UNWANTED_;
+    CHECK(sync() >= 0);
+    do
+        status = next(&insn);
+    while (status >= 0);
+    CHECK_EQ(status, IPT_ERR_RETURN);
+    CHECK_EQ(ipt_insn_resync(&places[place]), IPT_OK);
+    CHECK(next(&insn) >= 0);
+    CHECK_EQ(insn.ip, 0x2000);
+    feed_end(&f);
 }
 
 /* ---- after the end ---- */
@@ -1732,6 +1763,7 @@ int main(void)
     RUN(resync_error_stays);
     RUN(resync_mode);
     RUN(resync_to_the_end);
+    RUN(resync_past_unwanted);
     RUN(resync_skips);
     RUN(resync_time);
     RUN(resync_after_a_loop);

@@ -1,5 +1,6 @@
-/* assume.h: all that the proofs assume of a state or of an argument, and who
- * sees to it: a harness that proves it, or a duty of the caller in ipt.h.
+/* assume.h: what the proofs assume of a state or of an argument, and who sees
+ * to it: a harness that proves it, or a duty of the caller in ipt.h. Only what
+ * is assumed of hot traces stands elsewhere, in hot.h.
  *
  * What is assumed is a predicate here, is_...; prove_assume_... reach both
  * sides of each. An invariant is assumed at the beginning of a harness and
@@ -159,7 +160,7 @@ static int is_record(const ipt_pending_ *record)
 }
 
 /* As ipti_evt_slow calls ipti_evt_packet: no error waits, and in a phase there
- * is room for two records. Proved: step_slow. */
+ * is room for two records. Proved: step_likely. */
 static int is_ready(const ipt_evt_state_ *evt)
 {
     return evt->error == 0 && evt->phase <= IPTI_EVT_BOGUS
@@ -167,7 +168,7 @@ static int is_ready(const ipt_evt_state_ *evt)
                                                         : IPTI_EVT_FULL);
 }
 
-/* Nor could record i be handed out. Proved: step_slow. */
+/* Nor could record i be handed out. Proved: step_likely. */
 static int is_waiting(const ipt_evt_state_ *evt, unsigned i)
 {
     return i >= evt->count || !(evt->pending[i].waits & IPTI_WAIT_NOW);
@@ -237,8 +238,8 @@ static int is_placed(const ipt_cache_line *line, uint32_t i)
     return !is_name(line) || i % IPTI_GROUP < 2;
 }
 
-/* A window of code has as many bytes as are asked for at most. Duty of the
- * caller, at ipt_config.read, which returns no more. */
+/* A window of code has as many bytes as are asked for at most. By reading, and
+ * not proved: ipti_code_ask refuses a config.read that returns more. */
 static int is_code(const ipt_window_ *window)
 {
     return window->size <= IPTI_ASK;
@@ -246,6 +247,6 @@ static int is_code(const ipt_window_ *window)
 
 /* ---- [hot] ----
  *
- * tests/proof/hot.c says what its tables may hold: hot_init makes that. */
+ * tests/proof/hot.h says what its tables may hold: hot_init makes that. */
 
 #endif

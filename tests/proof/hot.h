@@ -519,6 +519,7 @@ static void any_hot(void)
     any_blocks();
     __CPROVER_assume(is_hot());
 }
+
 /* ---- what is claimed of a function, for those that call it ---- */
 
 enum { FOUND, NONE, REFUSED, MADE }; /* what became of a head */
@@ -668,4 +669,5 @@ int given_ipti_hot_record(ipt_hot *h, const ipt_block *block, int reached)
     __CPROVER_assume(claim_record(&before, recorded));
     return recorded;
 }
+
 #endif
