@@ -62,6 +62,10 @@ void prove_hot_stop(void) /* unwind 6, given ipti_hot_head */
     CHECK(is_kept(&was.hot));
     CHECK(hot.kept == was.hot.kept);
     REACH(was.hot.recorded_ && called && hot.dying_);
+    if (was.hot.recorded_)
+        check_change();
+    else
+        CHECK(is_unchanged());
 }
 
 /* config.deleted is called, holes are closed. */
@@ -119,7 +123,7 @@ void prove_hot_record(void) /* slow, unwind 6, given ipti_hot_head
 /* ---- what a caller calls, from outside of callbacks ---- */
 
 /* A block is fed. Where flow does not go on in its trace, or in the one linked
- * to it, ipti_hot_move sees to it, of which this is assumed, not proved. */
+ * to it, ipti_hot_move sees to it. */
 int given_ipti_hot_move(ipt_hot *h, const ipt_block *block,
                         const ipt_asid *asid)
 {
@@ -130,6 +134,25 @@ int given_ipti_hot_move(ipt_hot *h, const ipt_block *block,
     any_tables();
     __CPROVER_assume(is_rest());
     return IPT_OK;
+}
+
+void prove_hot_move(void) /* slow, unwind 6, given ipti_hot_head ipti_hot_tell
+    ipti_hot_stop ipti_hot_record */
+{
+    const ipt_block block = nondet_block();
+    const ipt_asid asid = nondet_asid();
+    int status;
+
+    any_hot();
+    __CPROVER_assume(is_rest());
+    save();
+    status = ipti_hot_move(&hot, &block, nondet_u8() ? &asid : NULL);
+    CHECK(status == IPT_OK);
+    CHECK(is_rest());
+    REACH(was.hot.inside_ && hot.inside_ && traces[was.hot.inside_ - 1].link_);
+    REACH(!was.hot.recorded_ && hot.recorded_);
+    REACH(was.hot.recorded_ == 1 && hot.recorded_ == 2);
+    REACH(hot.kept < was.hot.kept);
 }
 
 void prove_hot_feed(void) /* unwind 6, given ipti_hot_move */
@@ -151,6 +174,24 @@ void prove_hot_feed(void) /* unwind 6, given ipti_hot_move */
     CHECK(is_rest());
     REACH(was.hot.left_ && hot.left_ == was.hot.left_ - 1);
     REACH(hot.inside_ && !was.hot.left_ && hot.left_);
+}
+
+void prove_hot_break(void) /* unwind 6, given ipti_hot_stop ipti_hot_tell */
+{
+    int status;
+
+    any_hot();
+    __CPROVER_assume(hot.busy_ || is_rest());
+    save();
+    status = ipt_hot_break(&hot);
+    if (was.hot.busy_) {
+        CHECK(status == IPT_ERR_STATE);
+        CHECK(is_unchanged());
+        return;
+    }
+    CHECK(status == IPT_OK);
+    CHECK(is_rest());
+    REACH(was.hot.recorded_ && hot.kept < was.hot.kept);
 }
 
 /* ---- what callbacks may call, too ---- */
@@ -177,5 +218,41 @@ void prove_hot_mark(void) /* unwind 6, given ipti_hot_head ipti_hot_tell */
     CHECK(ipt_hot_mark_head(&hot, &tag) == IPT_OK);
     check_call();
     REACH(was.hot.busy_ && hot.dying_ > was.hot.dying_);
+    REACH(!was.hot.busy_ && hot.kept < was.hot.kept);
+}
+
+void prove_hot_delete(void) /* unwind 6, given ipti_hot_head ipti_hot_stop
+    ipti_hot_tell */
+{
+    const ipt_hot_tag tag = nondet_tag();
+    int status;
+
+    any_hot();
+    __CPROVER_assume(hot.busy_ || is_rest());
+    save();
+    status = ipt_hot_delete(&hot, &tag);
+    CHECK(status == 0 || status == 1);
+    check_call();
+    REACH(status && was.hot.busy_ && got.hot.dying_ == was.hot.dying_ + 1);
+    REACH(status && was.hot.recorded_ && !hot.recorded_);
+    REACH(status && !was.hot.busy_ && hot.kept < was.hot.kept);
+}
+
+void prove_hot_invalidate(void) /* slow, unwind 6,
+    unwindset ipt_hot_invalidate.0:2,ipti_hot_touches.0:4,
+    given ipti_hot_stop ipti_hot_tell */
+{
+    const ipt_asid asid = nondet_asid();
+    int status;
+
+    any_hot();
+    __CPROVER_assume(hot.busy_ || is_rest());
+    save();
+    status = ipt_hot_invalidate(&hot, nondet_u8() ? &asid : NULL, nondet_u64(),
+                                nondet_u64());
+    CHECK(status == IPT_OK);
+    check_call();
+    REACH(was.hot.busy_ && got.hot.dying_ == was.hot.dying_ + 1);
+    REACH(was.hot.recorded_ && !hot.recorded_);
     REACH(!was.hot.busy_ && hot.kept < was.hot.kept);
 }

@@ -442,6 +442,19 @@ static void given_change(void)
     __CPROVER_assume(is_hot());
 }
 
+/* Of ipti_hot_stop: it does nothing else where there is a recording, and ends
+ * that. */
+void given_ipti_hot_stop(ipt_hot *h, int aborted)
+{
+    CHECK(h == &hot);
+    CHECK(is_hot());
+    (void) aborted;
+    if (!hot.recorded_)
+        return;
+    given_change();
+    __CPROVER_assume(!hot.recorded_);
+}
+
 /* What was got is such a change of what was. */
 static void check_change(void)
 {
@@ -646,13 +659,12 @@ void given_ipti_hot_finish(ipt_hot *h)
     __CPROVER_assume(claim_finish(&before));
 }
 
-/* Of ipti_hot_record, where flow is in no trace: if the recording goes on, no
- * trace is left that was deleted. */
+/* Of ipti_hot_record, where flow is in no trace, as it is after it: if the
+ * recording goes on, no trace is left that was deleted. */
 static int claim_record(const ipt_hot *before, int recorded)
 {
-    return is_open() && is_kept(before)
-           && (hot.recorded_ ? recorded == 1 && !hot.inside_ && !hot.dying_
-                             : !recorded);
+    return is_open() && is_kept(before) && !hot.inside_
+           && (hot.recorded_ ? recorded == 1 && !hot.dying_ : !recorded);
 }
 
 int given_ipti_hot_record(ipt_hot *h, const ipt_block *block, int reached)
