@@ -6,6 +6,7 @@
 #include "queue.h"
 
 static ipt_pending_ kept;
+static ipt_evt_state_ before; /* evt, at the beginning */
 static unsigned count;
 
 static void any_queue(void)
@@ -20,6 +21,7 @@ static void any_queue(void)
     __CPROVER_assume(is_queue());
     kept = evt.pending[followed];
     count = evt.count;
+    before = evt;
 }
 
 /* The first record of a type, or that waits for something. */
@@ -64,11 +66,14 @@ void prove_queue_insert(void) /* unwind 17 */
         CHECK(evt.error == IPT_ERR_EVENTS);
         CHECK(record == &evt.pending[IPT_PENDING_MAX_]);
         CHECK(evt.count == count);
+        before.error = IPT_ERR_EVENTS;
+        CHECK(claim_rest(&before));
         return;
     }
     CHECK(record == &evt.pending[at]);
     CHECK(evt.count == count + 1);
     CHECK(claim_insert(&kept, was, at, type, waits));
+    CHECK(claim_rest(&before));
     REACH(at == 0 && was == IPT_PENDING_MAX_ - 2u && was < count);
     REACH(at == IPT_PENDING_MAX_ - 1u);
 }
@@ -86,6 +91,7 @@ void prove_queue_last(void) /* unwind 17 */
     CHECK(evt.count == count);
     followed = was ? was - 1 : count - 1;
     CHECK(claim_last(&kept));
+    CHECK(claim_rest(&before));
     REACH(count == IPT_PENDING_MAX_);
     REACH(count == 1);
 }
@@ -100,6 +106,7 @@ void prove_queue_await(void) /* unwind 17 */
     __CPROVER_assume(from != IPTI_WAIT_HELD && from != IPTI_WAIT_NOW);
     ipti_evt_await(&evt, from, to, nondet_u8());
     CHECK(claim_await(&kept, from, to));
+    CHECK(claim_rest(&before));
     CHECK(is_queue());
     CHECK(evt.count == count);
     REACH(followed == IPT_PENDING_MAX_ - 1 && kept.waits == from
@@ -116,6 +123,7 @@ void prove_queue_release(void) /* unwind 17 */
     any_queue();
     ipti_evt_release(&evt, mask, nondet_u64(), has_ip);
     CHECK(claim_release(&kept, mask));
+    CHECK(claim_rest(&before));
     CHECK(is_queue());
     CHECK(evt.count == count);
     REACH(followed == IPT_PENDING_MAX_ - 1 && followed < count
@@ -132,6 +140,7 @@ void prove_queue_sort(void) /* unwind 17, arrays whole, slow */
     followed = 0; /* none is */
     ipti_evt_sort(&evt);
     CHECK(is_queue());
+    CHECK(claim_rest(&before));
     CHECK(evt.count == count);
     REACH(count == 4 && evt.pending[3].waits == IPTI_WAIT_NOW);
 }
@@ -163,6 +172,7 @@ void prove_queue_drop(void) /* unwind 17, given ipti_evt_waiting, arrays
     __CPROVER_assume(followed < count && !(kept.waits & mask));
     ipti_evt_drop(&evt, mask);
     CHECK(claim_drop(&kept, count));
+    CHECK(claim_rest(&before));
     CHECK(is_queue());
     REACH(count == IPT_PENDING_MAX_ && evt.count == count - 1
           && followed == evt.count - 1u);
@@ -236,6 +246,7 @@ void prove_queue_lost(void) /* unwind 17, slow */
         break;
     }
     CHECK(claim_overflow(&kept));
+    CHECK(claim_rest(&before));
     CHECK(is_queue());
     CHECK(evt.count == count);
     REACH(kept.type == IPT_EVT_OVERFLOW && followed == IPT_PENDING_MAX_ - 1);

@@ -92,6 +92,20 @@ static void proof_set(void *to, int value, size_t size)
 /* ---- what is claimed of a function: `kept` is the record that is followed, as
  * it was before ---- */
 
+/* Of all that follow: what is not the queue stays as it was, but for the clock
+ * and its counters. */
+static int claim_rest(const ipt_evt_state_ *was)
+{
+    return evt.clock.config_ == was->clock.config_
+           && evt.last_ip == was->last_ip && evt.psb_ip == was->psb_ip
+           && evt.error == was->error && evt.phase == was->phase
+           && evt.psb_fup == was->psb_fup && evt.enabled == was->enabled
+           && evt.was_enabled == was->was_enabled
+           && evt.synced == was->synced && evt.exec == was->exec
+           && evt.skipped == was->skipped && evt.vmx == was->vmx
+           && evt.cfe == was->cfe && evt.ticked == was->ticked;
+}
+
 /* Of ipti_evt_first: i is the first record of that type. */
 static int claim_first(uint8_t type, unsigned i)
 {

@@ -29,24 +29,39 @@ static void look(unsigned i)
     __CPROVER_assume(i >= IPT_PENDING_MAX_ || is_record(&evt.pending[i]));
 }
 
-/* As ipti_evt_slow calls ipti_evt_packet. The record that is followed is the
- * first overflow, if there is one. */
-static void any_evt(uint8_t phase)
+/* Any state in a phase. */
+static void any_state(uint8_t phase)
 {
     config = nondet_config();
     evt = nondet_evt();
     evt.clock.config_ = &config;
     followed = nondet_u8();
-    __CPROVER_assume(evt.phase == phase && is_ready(&evt));
+    __CPROVER_assume(evt.phase == phase && evt.count <= IPT_PENDING_MAX_);
     evt.phase = phase; /* a constant, so that other phases are left out */
-    evt.error = 0;
     any = nondet_u8();
     __CPROVER_assume(any < IPT_PENDING_MAX_);
     look(any);
     __CPROVER_assume(followed < IPT_PENDING_MAX_
-                     && is_lost_at(&evt, followed)
-                     && is_waiting(&evt, followed));
+                     && is_lost_at(&evt, followed));
     look(followed);
+}
+
+/* As ipti_evt_slow calls ipti_evt_packet. The record that is followed is the
+ * first overflow, if there is one. */
+static void any_evt(uint8_t phase)
+{
+    any_state(phase);
+    __CPROVER_assume(is_ready(&evt) && is_waiting(&evt, followed));
+    evt.error = 0;
+}
+
+/* In the middle of a packet: the queue may be full and have changed, and an
+ * error that a PSBEND is missing waits. */
+static void any_middle(uint8_t phase)
+{
+    any_state(phase);
+    evt.error = nondet_u8() ? 0 : IPT_ERR_CONTEXT;
+    changed = 1;
 }
 
 /* ---- what is claimed of a function, for those that call it ---- */
@@ -75,7 +90,8 @@ unsigned given_ipti_evt_waiting(const ipt_evt_state_ *e, unsigned mask)
     return i;
 }
 
-/* All records change; returns the one that is followed, as it was. */
+/* All records change, and what claim_rest names stays; returns the one
+ * that is followed, as it was. */
 static ipt_pending_ change(const ipt_evt_state_ *e)
 {
     const ipt_evt_state_ now = evt;
@@ -86,11 +102,9 @@ static ipt_pending_ change(const ipt_evt_state_ *e)
     CHECK(is_record(&evt.pending[any]));
     changed = 1;
     evt = nondet_evt();
-    evt.clock = now.clock;
+    evt.clock.config_ = now.clock.config_;
     evt.last_ip = now.last_ip;
     evt.psb_ip = now.psb_ip;
-    evt.psb_lost_mtc = now.psb_lost_mtc;
-    evt.psb_lost_cyc = now.psb_lost_cyc;
     evt.error = now.error;
     evt.phase = now.phase;
     evt.psb_fup = now.psb_fup;
@@ -207,16 +221,269 @@ void given_ipti_evt_psb_end(ipt_evt_state_ *e, const ipt_packet *packet,
     __CPROVER_assume(claim_overflow(&kept));
 }
 
-/* ---- proofs ---- */
+/* ---- the end of a phase: what is claimed, and what may be done ---- */
 
-/* Of ipti_evt_phase, unless it leaves all as it was, which the harnesses below
- * prove for each phase. */
+/* Of ipti_evt_phase and ipti_evt_lost, unless the first one leaves all as it
+ * was. */
 static int claim_phase(unsigned before)
 {
     return (evt.error || is_evt()) && evt.phase <= IPTI_EVT_BOGUS
            && evt.phase != IPTI_EVT_PSB && evt.count <= before
            && (evt.error == 0 || evt.error == IPT_ERR_CONTEXT
                || evt.error == IPT_ERR_NO_IP);
+}
+
+/* Of ipti_evt_psb_done. */
+static int claim_psb_done(void)
+{
+    return (evt.phase == IPTI_EVT_FLOW || evt.phase == IPTI_EVT_HELD
+            || evt.phase == IPTI_EVT_LOST)
+           && is_lost_at(&evt, followed);
+}
+
+/* All changes but the error and the number of records: what is claimed of
+ * functions that end a phase, which says little. */
+static void middle(const ipt_evt_state_ *e)
+{
+    const int error = evt.error;
+    const uint8_t count = evt.count;
+
+    CHECK(e == &evt);
+    CHECK(count <= IPT_PENDING_MAX_);
+    CHECK(evt.clock.config_ == &config);
+    CHECK(is_record(&evt.pending[any]));
+    changed = 1;
+    evt = nondet_evt();
+    evt.clock.config_ = &config;
+    evt.error = error;
+    evt.count = count;
+    followed = nondet_u8();
+    __CPROVER_assume(followed < IPT_PENDING_MAX_);
+    look(any);
+}
+
+void given_ipti_evt_psb_done(ipt_evt_state_ *e, const ipt_packet *packet)
+{
+    CHECK(evt.phase == IPTI_EVT_PSB);
+    CHECK(!changed);
+    CHECK(is_waiting(&evt, followed));
+    (void) packet;
+    middle(e);
+    __CPROVER_assume(claim_psb_done());
+}
+
+void given_ipti_evt_bdm70(ipt_evt_state_ *e)
+{
+    CHECK(evt.phase == IPTI_EVT_HELD);
+    middle(e);
+    evt.phase = IPTI_EVT_HELD;
+}
+
+void given_ipti_evt_held_done(ipt_evt_state_ *e)
+{
+    CHECK(evt.phase == IPTI_EVT_HELD);
+    middle(e);
+    evt.phase = IPTI_EVT_FLOW;
+}
+
+void given_ipti_evt_lost_off(ipt_evt_state_ *e)
+{
+    CHECK(evt.phase >= IPTI_EVT_LOST);
+    middle(e);
+    evt.phase = IPTI_EVT_FLOW;
+}
+
+void given_ipti_evt_lost_on(ipt_evt_state_ *e, uint64_t ip)
+{
+    CHECK(evt.phase >= IPTI_EVT_LOST);
+    (void) ip;
+    middle(e);
+    evt.phase = IPTI_EVT_FLOW;
+}
+
+void given_ipti_evt_lost_psb(ipt_evt_state_ *e, ipt_pending_ *status)
+{
+    const unsigned i = (unsigned) (status - evt.pending);
+
+    CHECK(evt.phase == IPTI_EVT_LOST);
+    CHECK(i < evt.count);
+    CHECK(status == &evt.pending[i]);
+    middle(e);
+    evt.phase = IPTI_EVT_FLOW;
+}
+
+int given_ipti_evt_lost(ipt_evt_state_ *e, uint32_t errata,
+                        const ipt_packet *packet)
+{
+    const unsigned before = evt.count;
+
+    CHECK(evt.phase == IPTI_EVT_LOST);
+    CHECK(is_lost_at(&evt, followed));
+    (void) errata, (void) packet;
+    middle(e);
+    evt.error = nondet_int();
+    evt.count = nondet_u8();
+    __CPROVER_assume(claim_phase(before));
+    return nondet_u8() & 1;
+}
+
+void given_ipti_evt_bogus(ipt_evt_state_ *e, const ipt_packet *packet)
+{
+    CHECK(evt.phase == IPTI_EVT_BOGUS);
+    (void) packet;
+    if (nondet_u8())
+        return;
+    middle(e);
+    evt.phase = IPTI_EVT_FLOW;
+}
+
+/* ---- the end of a phase: proofs ---- */
+
+/* The phase is that one; the rest is what `middle` leaves as it was. */
+static void ended(unsigned before, int error, uint8_t phase)
+{
+    CHECK(evt.phase == phase);
+    CHECK(evt.count == before);
+    CHECK(evt.error == error);
+    CHECK(evt.clock.config_ == &config);
+    CHECK(is_record(&evt.pending[any]));
+}
+
+void prove_step_psb_done(void) /* slow, given ipti_evt_first ipti_evt_psb_end
+    ipti_evt_held_done, arrays whole */
+{
+    const ipt_packet packet = nondet_packet();
+    unsigned before;
+    int error;
+
+    any_evt(IPTI_EVT_PSB);
+    evt.error = nondet_u8() ? 0 : IPT_ERR_CONTEXT;
+    before = evt.count;
+    error = evt.error;
+    ipti_evt_psb_done(&evt, &packet);
+    CHECK(claim_psb_done());
+    ended(before, error, evt.phase);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+    REACH(evt.phase == IPTI_EVT_HELD);
+    REACH(evt.phase == IPTI_EVT_LOST && before == IPT_PENDING_MAX_);
+}
+
+void prove_step_undo(void) /* slow, given ipti_evt_first ipti_evt_await
+    ipti_evt_release, arrays whole */
+{
+    unsigned before;
+    int error;
+
+    any_middle(IPTI_EVT_HELD);
+    before = evt.count;
+    error = evt.error;
+    ipti_evt_bdm70(&evt);
+    ended(before, error, IPTI_EVT_HELD);
+    REACH(before == IPT_PENDING_MAX_);
+}
+
+void prove_step_held_done(void) /* slow, given ipti_evt_first
+    ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_await ipti_evt_release
+    ipti_evt_sort, arrays whole */
+{
+    unsigned before;
+    int error;
+
+    any_middle(IPTI_EVT_HELD);
+    before = evt.count;
+    error = evt.error;
+    ipti_evt_held_done(&evt);
+    ended(before, error, IPTI_EVT_FLOW);
+    REACH(evt.psb_fup);
+    REACH(!evt.psb_fup);
+}
+
+void prove_step_lost_off(void) /* given ipti_evt_await ipti_evt_release
+    ipti_evt_sort, arrays whole */
+{
+    unsigned before;
+    int error;
+
+    any_middle(nondet_u8() ? IPTI_EVT_LOST : IPTI_EVT_BOGUS);
+    before = evt.count;
+    error = evt.error;
+    ipti_evt_lost_off(&evt);
+    ended(before, error, IPTI_EVT_FLOW);
+    REACH(before == IPT_PENDING_MAX_);
+}
+
+void prove_step_lost_on(void) /* given ipti_evt_release ipti_evt_sort, arrays
+    whole */
+{
+    unsigned before;
+    int error;
+
+    any_middle(nondet_u8() ? IPTI_EVT_LOST : IPTI_EVT_BOGUS);
+    before = evt.count;
+    error = evt.error;
+    ipti_evt_lost_on(&evt, nondet_u64());
+    ended(before, error, IPTI_EVT_FLOW);
+    REACH(before == IPT_PENDING_MAX_);
+}
+
+void prove_step_lost_psb(void) /* slow, given ipti_evt_lost_place
+    ipti_evt_lost_on, arrays whole */
+{
+    const unsigned i = nondet_u8();
+    unsigned before;
+    int error;
+
+    any_middle(IPTI_EVT_LOST);
+    before = evt.count;
+    error = evt.error;
+    __CPROVER_assume(i < before);
+    ipti_evt_lost_psb(&evt, &evt.pending[i]);
+    ended(before, error, IPTI_EVT_FLOW);
+    REACH(i == IPT_PENDING_MAX_ - 1u);
+}
+
+/* A packet after an OVF. */
+void prove_step_after(void) /* slow, given ipti_evt_first ipti_evt_await
+    ipti_evt_release ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_last
+    ipti_evt_lost_off ipti_evt_lost_on ipti_evt_lost_psb, arrays whole */
+{
+    ipt_packet packet = nondet_packet();
+    unsigned before;
+    int all;
+
+    any_middle(IPTI_EVT_LOST);
+    before = evt.count;
+    assume_packet(&packet);
+    all = ipti_evt_lost(&evt, nondet_u32(), &packet);
+    CHECK(all == 0 || all == 1);
+    CHECK(claim_phase(before));
+    CHECK(evt.clock.config_ == &config);
+    CHECK(is_record(&evt.pending[any]));
+    REACH(evt.phase == IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_FLOW);
+    REACH(evt.phase == IPTI_EVT_LOST && evt.skipped && !evt.error);
+    REACH(evt.error == IPT_ERR_NO_IP);
+}
+
+/* A packet after an OVF and a FUP that APL12 may have made up. */
+void prove_step_doubt(void) /* given ipti_evt_lost_off ipti_evt_lost_on, arrays
+    whole */
+{
+    ipt_packet packet = nondet_packet();
+    unsigned before;
+    int error;
+
+    any_middle(IPTI_EVT_BOGUS);
+    before = evt.count;
+    error = evt.error;
+    assume_packet(&packet);
+    ipti_evt_bogus(&evt, &packet);
+    if (evt.phase == IPTI_EVT_BOGUS)
+        CHECK(is_lost_at(&evt, followed));
+    ended(before, error, evt.phase == IPTI_EVT_BOGUS ? IPTI_EVT_BOGUS
+                                                     : IPTI_EVT_FLOW);
+    REACH(evt.phase == IPTI_EVT_BOGUS);
+    REACH(evt.phase == IPTI_EVT_FLOW);
 }
 
 /* What any packet does to a phase. */
@@ -243,10 +510,9 @@ static void step(uint8_t phase)
     CHECK(is_record(&evt.pending[any]));
 }
 
-void prove_step_start(void) /* slow, given ipti_evt_first
-    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
-    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
-    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+void prove_step_start(void) /* given ipti_evt_first ipti_evt_psb_done
+    ipti_evt_bdm70 ipti_evt_held_done ipti_evt_lost ipti_evt_bogus, arrays
+    whole */
 {
     if (nondet_u8())
         step(IPTI_EVT_START);
@@ -256,10 +522,9 @@ void prove_step_start(void) /* slow, given ipti_evt_first
     REACH(evt.error == IPT_ERR_NO_IP);
 }
 
-void prove_step_psb(void) /* slow, given ipti_evt_first
-    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
-    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
-    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+void prove_step_psb(void) /* slow, given ipti_evt_first ipti_evt_psb_done
+    ipti_evt_bdm70 ipti_evt_held_done ipti_evt_lost ipti_evt_bogus, arrays
+    whole */
 {
     step(IPTI_EVT_PSB);
     REACH(evt.phase == IPTI_EVT_FLOW);
@@ -267,20 +532,18 @@ void prove_step_psb(void) /* slow, given ipti_evt_first
     REACH(evt.error == IPT_ERR_CONTEXT);
 }
 
-void prove_step_held(void) /* slow, given ipti_evt_first
-    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
-    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
-    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+void prove_step_held(void) /* slow, given ipti_evt_first ipti_evt_psb_done
+    ipti_evt_bdm70 ipti_evt_held_done ipti_evt_lost ipti_evt_bogus, arrays
+    whole */
 {
     step(IPTI_EVT_HELD);
     REACH(evt.phase == IPTI_EVT_FLOW);
     REACH(evt.phase == IPTI_EVT_HELD);
 }
 
-void prove_step_lost(void) /* slow, given ipti_evt_first
-    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
-    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
-    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+void prove_step_lost(void) /* slow, given ipti_evt_first ipti_evt_psb_done
+    ipti_evt_bdm70 ipti_evt_held_done ipti_evt_lost ipti_evt_bogus, arrays
+    whole */
 {
     step(IPTI_EVT_LOST);
     REACH(evt.phase == IPTI_EVT_BOGUS);
@@ -288,10 +551,9 @@ void prove_step_lost(void) /* slow, given ipti_evt_first
     REACH(evt.skipped);
 }
 
-void prove_step_bogus(void) /* slow, given ipti_evt_first
-    ipti_evt_waiting ipti_evt_await ipti_evt_release ipti_evt_sort
-    ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_psb_end
-    ipti_evt_insert ipti_evt_lost_last, arrays whole */
+void prove_step_bogus(void) /* slow, given ipti_evt_first ipti_evt_psb_done
+    ipti_evt_bdm70 ipti_evt_held_done ipti_evt_lost ipti_evt_bogus, arrays
+    whole */
 {
     step(IPTI_EVT_BOGUS);
     REACH(evt.phase == IPTI_EVT_BOGUS);
