@@ -5393,9 +5393,11 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * further. So where a run ends says nothing, and no result may depend on it.
  * ========================================================================== */
 
-#define IPTI_GROUP 8      /* lines in which a run is looked for, ... */
-#define IPTI_BLOCK 32     /* ... if it begins in the same bytes of code */
-#define IPTI_STRIDE (IPTI_GROUP * sizeof(ipt_cache_line))
+#define IPTI_GROUP 8  /* lines in which a run is looked for: first in ... */
+#define IPTI_OWN 2    /* ... those that its block of code has next to its ... */
+#define IPTI_BLOCK 32 /* ... neighbours', then in lines elsewhere */
+#define IPTI_SPAN (IPTI_BLOCK * IPTI_GROUP / IPTI_OWN)
+#define IPTI_LINES(n) ((n) * sizeof(ipt_cache_line))
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5752,10 +5754,10 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
     return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-/* The line where the run at ip is looked for first, before the others of its
- * group. Neighbouring code has neighbouring groups: flow that stays in some of
- * a program's code meets few pages of the cache, what is to be forgotten is
- * found by its address, and what flow meets soon is in the next group's first
+/* The line where the run at ip is looked for first: of the block's own, that
+ * of its half. Neighbouring code has neighbouring lines: flow that stays in
+ * some of a program's code meets few pages of the cache, what is to be
+ * forgotten is found by its address, and what flow meets soon is in the next
  * lines. Of a space's next region the factor puts the lines elsewhere, whatever
  * power of two there are of them: its upper half and the region's own groups,
  * added, must not come near a multiple of that. */
@@ -5765,7 +5767,20 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
     uint64_t hash = ip >> IPTI_REGION ^ (uint64_t) space << 28;
 
     hash = hash * 0x9e2f79b97f4a7c15u >> 32 & ~(uint64_t) (IPTI_GROUP - 1);
-    return (uint32_t) (hash + ip / IPTI_BLOCK * IPTI_GROUP) & cache->last_;
+    return (uint32_t) (hash + ip / (IPTI_BLOCK / IPTI_OWN)) & cache->last_;
+}
+
+/* The line where it is looked for after `n` others. A block of code has as many
+ * lines of its own as it has runs in most programs, so that no gaps are between
+ * those of neighbours. If it has more, they are in a group far away, which no
+ * neighbour uses. */
+static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t space,
+                                        uint32_t first, uint32_t n)
+{
+    if (n >= IPTI_OWN)
+        first = (first * (IPTI_GROUP / IPTI_OWN) + space * IPTI_GROUP)
+              & cache->last_;
+    return first ^ n;
 }
 
 static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
@@ -5779,13 +5794,17 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint32_t first = ipti_cache_first(cache, key >> IPTI_MODE_BITS, ip);
-    const ipt_cache_line *line = &cache->lines_[first];
-    uint32_t i;
+    const uint16_t space = key >> IPTI_MODE_BITS;
+    const uint32_t first = ipti_cache_first(cache, space, ip);
+    uint32_t n;
 
-    for (i = 0; i < IPTI_GROUP && line->key_; i++, line++)
-        if (ipti_line_is(line, key, ip))
-            return first + i;
+    for (n = 0; n < IPTI_GROUP; n++) {
+        const uint32_t i = ipti_cache_place(cache, space, first, n);
+        if (!cache->lines_[i].key_)
+            break;
+        if (ipti_line_is(&cache->lines_[i], key, ip))
+            return i;
+    }
     return UINT32_MAX;
 }
 
@@ -5856,19 +5875,20 @@ static inline int ipti_line_numbers(const ipt_cache_line *line)
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    uint32_t to
-        = ipti_cache_first(cache, run->key_ >> IPTI_MODE_BITS, run->ip_);
-    uint32_t i;
+    const uint16_t space = run->key_ >> IPTI_MODE_BITS;
+    const uint32_t first = ipti_cache_first(cache, space, run->ip_);
+    uint32_t to = first;
+    uint32_t n = 0;
 
-    for (i = 0; i < IPTI_GROUP && cache->lines_[to + i].key_; i++)
-        ;
-    if (i == IPTI_GROUP) {
-        to ^= cache->clock_++ % IPTI_GROUP;
+    while (cache->lines_[to].key_ && ++n < IPTI_GROUP)
+        to = ipti_cache_place(cache, space, first, n);
+    if (n == IPTI_GROUP) {
+        n = cache->clock_++ % IPTI_GROUP;
+        to = ipti_cache_place(cache, space, first, n);
         if (cache->lines_[to].key_ >> IPTI_MODE_BITS == 0) /* a name */
-            to ^= 2;
+            to = ipti_cache_place(cache, space, first, IPTI_OWN);
         ipti_cache_lose(cache, &cache->lines_[to]);
-    } else
-        to += i;
+    }
     cache->lines_[to] = *run;
     return to;
 }
@@ -6129,7 +6149,7 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
 /* The line with the run at ip, if that is the line which flow met last time
  * after line `*number` on the way `way`; else NULL. The link only says where to
  * look first: the line is compared. Links are followed one by one, so where
- * lines are far away, some of the next two groups are fetched ahead. */
+ * lines are far away, those of the next two blocks are fetched ahead. */
 static IPTI_HOT const ipt_cache_line *
 ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
                   uint16_t key, uint64_t ip)
@@ -6140,8 +6160,9 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
     if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
         return NULL;
 #ifdef __GNUC__ /* there need not be any: past the last line, too */
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_STRIDE));
-    __builtin_prefetch((const void *) ((uintptr_t) line + 2 * IPTI_STRIDE));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(2)));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(3)));
+    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(5)));
 #endif
     *number = i;
     return line;
@@ -6181,8 +6202,8 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  *
  * Those that were asked for are kept in lines, too: those of IPTI_BLOCK, from
  * ip_ on, are sizes_. target_ has a bit for each that is there. kind_ is the
- * mode, of which there is none in key_. Their line is the third of the group,
- * the first that is never a name. */
+ * mode, of which there is none in key_. Their line is the third where
+ * runs of the block are looked for, the first that is never a name. */
 
 IPTI_STATIC_ASSERT(bytes, IPTI_BLOCK == IPT_RUN_MAX_);
 
@@ -6192,8 +6213,9 @@ static ipt_cache_line *ipti_bytes_line(ipt_cache *cache, uint16_t space,
                                        uint8_t mode, uint64_t ip)
 {
     const uint16_t key = ipti_cache_key(space, 0);
+    const uint32_t first = ipti_cache_first(cache, space, ip);
     ipt_cache_line *line
-        = &cache->lines_[ipti_cache_first(cache, space, ip) ^ 2];
+        = &cache->lines_[ipti_cache_place(cache, space, first, IPTI_OWN)];
 
     if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
         if (line->key_)
@@ -6299,6 +6321,26 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
     return some;
 }
 
+/* Group `nr` of those that can hold the area's code in a space: `own` with own
+ * lines of its blocks, then the others. *n that are left become those that
+ * follow each other. */
+static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
+                                uint16_t space, uint32_t own, uint32_t nr,
+                                uint32_t *n)
+{
+    const uint64_t step = nr < own ? IPTI_SPAN : IPTI_BLOCK;
+    const uint64_t at = area->from + step * (nr < own ? nr : nr - own);
+    const uint64_t region = (~at % (1u << IPTI_REGION)) / step + 1;
+    const uint32_t first = ipti_cache_first(cache, space, at);
+
+    if (nr < own)
+        *n = own - nr;
+    if (*n > region)
+        *n = (uint32_t) region;
+    return ipti_cache_place(cache, space, first, nr < own ? 0 : IPTI_OWN)
+         / IPTI_GROUP;
+}
+
 /* Forget the area in all groups or, if they are fewer, in those that can hold
  * its code. Goes on from group sweep_. A unit of fuel pays for two groups, so
  * that an odd one is paid. some: there may be such code in no line. */
@@ -6306,26 +6348,23 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
                             int some)
 {
     const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
-    const uint64_t blocks = (area->more + 1) / IPTI_BLOCK + 2;
+    const uint64_t own = (area->more + 1) / IPTI_SPAN + 2;
+    const uint64_t both = own + own * (IPTI_SPAN / IPTI_BLOCK);
     uint32_t each = groups; /* in a space, or in all */
     uint32_t all = groups;
     uint32_t n = 1; /* groups that follow each other */
 
-    if (area->before && blocks < groups
-        && blocks * area->spaces < groups) {
-        each = (uint32_t) blocks;
+    if (area->before && own < groups && both * area->spaces < groups) {
+        each = (uint32_t) both;
         all = each * area->spaces;
     }
     while (n && cache->sweep_ < all) {
-        const uint32_t block = cache->sweep_ % each;
-        const uint64_t at = area->from + (uint64_t) IPTI_BLOCK * block;
-        const uint32_t space = area->space + cache->sweep_ / each;
-        uint32_t i = block;
+        const uint16_t space
+            = (uint16_t) (area->space + cache->sweep_ / each);
+        uint32_t i = cache->sweep_ % each;
+        n = each - i;
         if (each < groups)
-            i = ipti_cache_first(cache, (uint16_t) space, at) / IPTI_GROUP;
-        n = (uint32_t) (~at % (1u << IPTI_REGION)) / IPTI_BLOCK + 1;
-        if (n > each - block)
-            n = each - block;
+            i = ipti_area_group(cache, area, space, (uint32_t) own, i, &n);
         if (n > groups - i)
             n = groups - i;
         if (cache->fuel) {

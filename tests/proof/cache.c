@@ -28,8 +28,9 @@ static int same(const ipt_cache_line *a, const ipt_cache_line *b)
 }
 
 /* A cache of one group; those that ipt_cache_init makes have eight or more.
- * Nothing that is proved here leaves a group, and which one it is says a hash:
- * prove_cache_first shows that it lies in a cache of any size. */
+ * Nothing that is proved here leaves the lines of ipti_cache_place. Of these
+ * the last three bits, which say what may be there, are the same in any cache,
+ * and prove_cache_first shows that they are in it. */
 static void any_cache(void)
 {
     cache = nondet_cache();
@@ -38,26 +39,25 @@ static void any_cache(void)
     cache.lines_ = lines;
     for (place = 0; place < LINES; place++)
         lines[place] = nondet_line();
-    place = 0;
+    place = nondet_u32();
     other = nondet_u32();
     __CPROVER_assume(other <= cache.last_);
     was = cache.lines_[other];
     __CPROVER_assume(is_line(&cache, &was) && is_placed(&was, other));
 }
 
-/* What is claimed of ipti_cache_first: a line in the cache, the first one of a
- * group. */
-static int claim_first(uint32_t first)
+/* What is claimed of ipti_cache_first: a line in the cache, which of its group
+ * says the address. */
+static int claim_first(uint32_t first, uint64_t ip)
 {
-    return first <= cache.last_ && first % IPTI_GROUP == 0;
+    return first <= cache.last_ && first % IPTI_GROUP == ip / 16 % IPTI_GROUP;
 }
 
 uint32_t given_ipti_cache_first(const ipt_cache *c, uint16_t space, uint64_t ip)
 {
     CHECK(c == &cache);
     (void) space;
-    (void) ip;
-    __CPROVER_assume(claim_first(place));
+    __CPROVER_assume(claim_first(place, ip));
     return place;
 }
 
@@ -68,15 +68,18 @@ void prove_cache_first(void)
     const unsigned bits = nondet_u8();
     const uint64_t ip = nondet_u64();
     const ipt_cache_line run = nondet_line();
+    const uint16_t space = nondet_u16();
     uint32_t first;
 
     __CPROVER_assume(bits >= 6 && bits <= 31);
     cache.last_ = ((uint32_t) 1 << bits) - 1;
-    first = ipti_cache_first(&cache, nondet_u16(), ip);
-    CHECK(claim_first(first));
+    first = ipti_cache_first(&cache, space, ip);
+    CHECK(claim_first(first, ip));
     CHECK((first ^ (IPTI_GROUP - 1)) <= cache.last_);
     ipti_cache_lose(&cache, &run);
-    REACH(first == 0x7ffffff8);
+    first = ipti_cache_place(&cache, space, first, IPTI_OWN);
+    CHECK((first | (IPTI_GROUP - 1)) <= cache.last_);
+    REACH(first == 0x7ffffffe);
     REACH(cache.last_ == 63);
 }
 
@@ -122,15 +125,18 @@ void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
     ipti_cache_lose */
 {
     const ipt_cache_line run = nondet_line();
+    const uint16_t space = run.key_ >> IPTI_MODE_BITS;
     uint32_t to;
     uint32_t i;
     int full = 1;
 
     any_cache();
-    __CPROVER_assume(is_line(&cache, &run) && run.key_ >> IPTI_MODE_BITS);
+    __CPROVER_assume(is_line(&cache, &run) && space);
+    __CPROVER_assume(place <= cache.last_);
     for (i = 0; i < LINES; i++) {
         __CPROVER_assume(is_placed(&lines[i], i));
-        full &= lines[i].key_ != 0;
+        to = ipti_cache_place(&cache, space, place, i);
+        full &= lines[to].key_ != 0;
     }
     to = ipti_cache_put(&cache, &run);
     CHECK(to <= cache.last_);
@@ -234,7 +240,7 @@ void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
     line = ipti_bytes_line(&cache, space, mode, ip);
     i = (uint32_t) (line - lines);
     CHECK(i <= cache.last_);
-    CHECK(i >= 2);
+    CHECK(i % IPTI_GROUP >= 2);
     CHECK(line->ip_ == ip);
     CHECK(line->kind_ == mode);
     CHECK(i == other || same(&lines[other], &was));

@@ -157,14 +157,15 @@ static unsigned skipped;
     {NULL, name, NOW, layer, SPACES(count),                                  \
      {64 * MIB, 64 * MIB, 0, 0, 0, 0}, 1, floor, 1 / 1.2, 0}
 
-/* Half of the code is a kernel: what it gains that all spaces share it. Memos
- * learn it for each of them, so there it must not cost. */
+/* Half of the code is a kernel: what it gains that all spaces share it. Where
+ * the cache has room for all its copies, and in memos, which learn it for each
+ * space, it must not cost. */
 #define KERNEL_ROWS(title, name, layer, count, size, floor, goal)            \
     {title, name, NOW, layer, KERNEL(count), BOTH(size, size), 0, 0, 0, 0},  \
     {NULL, name ", space_at", NOW, layer, KERNEL(count),                     \
      {size, size, 0, 0, 0, SCALE_SPACE_AT}, 1, floor, goal, 0}
 #define KERNEL_GROUP(title, count)                                           \
-    KERNEL_ROWS(title, "blocks", SCALE_BLOCKS, count, 64 * MIB, 1.25, 2),    \
+    KERNEL_ROWS(title, "blocks", SCALE_BLOCKS, count, 64 * MIB, .9, 1.5),    \
     KERNEL_ROWS(NULL, "blocks, 4 MiB", SCALE_BLOCKS, count, 4 * MIB, 1.25,   \
                 2),                                                          \
     KERNEL_ROWS(NULL, "coverage", SCALE_COVERAGE, count, 64 * MIB, .9, 1.5)
