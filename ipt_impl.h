@@ -9909,9 +9909,9 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
         decoder->learn_.state = IPTI_COV_ENDED;
 }
 
-/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. A
- * piece pops no frames from before it, so a line has at most seven frames above
- * those that it leaves, which are seven at most. */
+/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. If it
+ * pops a frame from before it, that is the last thing that the line does: a
+ * frame that the line pushed, or one from before the line. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
 {
@@ -9925,9 +9925,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     const unsigned peak = frames + (piece->counts_ >> 3);
     unsigned i;
 
-    if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE))
-        || (piece->pop_ && frames) || frames + more > 7
-        || !ipti_fits32(from))
+    if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE)) || !ipti_fits32(from))
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
@@ -10014,7 +10012,6 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
         status = ipti_walk_settle(w, &decoder->at);
     if (status >= 0 && !w->out.waiting)
         status = ipti_walk_ready(w, &decoder->at);
-    (void) ipti_marks_begin(&w->marks);
     if (IPTI_UNLIKELY(w->out.waiting)) {
         ipti_out_drop(&w->out); /* flow follows them already */
         decoder->block_.causes |= !decoder->learn_.state; /* another space */
@@ -10094,7 +10091,6 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
         ipti_next_target(&w->next, w->next.tip_offset, leg->to);
     if (after <= IPTI_COV_TIP)
         return;
-    w->next.event.offset = 0;
     w->next.event.ip = leg->to;
     w->next.event.u.branch.to = leg->to;
     w->next.event.type = IPT_EVT_DISABLED;

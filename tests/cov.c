@@ -397,6 +397,12 @@ static const row ptw_rows[] = {
      {CODE(0x1000, JCC0 JMP_RAX JCC0 JCC0 JMP_RAX)},
      {ON, TNT(1, 0), TIP(0x1004), PTW(1, 1, 5), FUP(0x1002), TNT(2, 0),
       TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
+    {ROW "two of them within a block",
+     {CODE(0x1000, JCC0 NOP NOP NOP NOP JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), PTW(1, 1, 5), FUP(0x1003), PTW(1, 1, 6), FUP(0x1005),
+      TNT(1, 0), TIP(0x1000), TNT(1, 0), PTW(1, 1, 5), FUP(0x1003),
+      PTW(1, 1, 6), FUP(0x1005), TNT(1, 0), TIP(0x1000), PADS(60)}, {{0}}, 0, 0,
+     0},
 };
 
 /* After a TIP.PGE no branch is the one before, whose target may be wrong, as
@@ -407,6 +413,11 @@ static const row bdm64_rows[] = {
      {ON, TNT(1, 0), PGD(0x5000), PIP(0x5000, 0), PGE(0x3000), TSX(0, 1),
       FUP(0x6000), TIP(0x1000), TNT(1, 0), PGD(0x5000), PADS(60)}, {{0}}, 0, 0,
      0},
+    {ROW "a tip.pge after a leg that is known",
+     {CODE(0x1000, JCC0 JMP_RAX), CODE(0x3000, NOP JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), PGD(0x5000), PGE(0x1000), TNT(1, 0), PGD(0x5000),
+      PGE(0x1000), TNT(1, 0), PGD(0x5000), PGE(0x3000), TSX(0, 1), FUP(0x6000),
+      TIP(0x1000), TNT(1, 0), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
 };
 
 /* Upper bits of an IP that are not those of its bit 47 come from the last IP. */
@@ -2254,6 +2265,30 @@ TEST(another_formula)
     }
 }
 
+/* Filters of the same range that differ in kind alone, whatever the range. */
+TEST(filters_of_two_kinds)
+{
+    static uint8_t bytes[INPUT];
+    ipt_filter filter[IPT_FILTERS] = {{0}};
+    seed = 78;
+    write_program();
+    const size_t size = write_run(bytes, 0);
+    for (unsigned i = 0; i < 16; i++) {
+        filter[0].kind = IPT_FILTER_TRACE;
+        filter[0].first = BASE + BLOCK * (uint64_t) i;
+        filter[0].last = filter[0].first + BLOCK * (uint64_t) (BLOCKS / 2) + i;
+        loop_init(&kept, 0, 0, 4096);
+        kept.cov.filter = filter;
+        CHECK(loop_run(&kept, bytes, size, 1));
+        filter[0].kind = IPT_FILTER_STOP;
+        loop_init(&fresh, 0, 0, 4096);
+        fresh.cov.filter = filter;
+        CHECK(loop_run(&fresh, bytes, size, 1));
+        CHECK(loop_run(&kept, bytes, size, 0));
+        CHECK(!memcmp(kept.map, fresh.map, MAP_MAX));
+    }
+}
+
 static uint64_t one_section(const ipt_asid *asid, uint64_t ip, void *context)
 {
     (void) asid;
@@ -4027,6 +4062,7 @@ int main(void)
     RUN(largest_bitmap);
     RUN(memo_saves_reading);
     RUN(another_formula);
+    RUN(filters_of_two_kinds);
     RUN(R11_shared_formulas);
     RUN(verdicts);
     RUN(overflows_and_errors);
