@@ -9524,13 +9524,16 @@ static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
 
 /* The number of the line that a key belongs to; those of its set differ in the
  * low bits. `own`: the part of the key that spreads lines. */
+static inline uint64_t ipti_memo_hash(uint32_t own, uint64_t ip, uint64_t tnt)
+{
+    return (ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME
+           + (tnt * IPTI_COV_PRIME >> 8);
+}
+
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
                                     uint64_t tnt)
 {
-    const uint64_t hash = (ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME
-                          + (tnt * IPTI_COV_PRIME >> 8);
-
-    return hash >> 40 & mask;
+    return ipti_memo_hash(own, ip, tnt) >> 40 & mask;
 }
 
 /* What a line takes of what comes after the bits. From IPTI_COV_PGD on, its IP
@@ -9561,6 +9564,8 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
     const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - (uint64_t) 1)];
     const ipt_cov_line *const end = line + IPTI_WAYS;
 
+    if (!memo->lines_[at].key_)
+        return NULL; /* it would be there */
     for (; line < end; line++)
         if (ipti_memo_is(line, ip, tnt, own | key, to))
             return line;
@@ -9659,10 +9664,10 @@ static inline unsigned ipti_line_frames(const ipt_cov_line *line)
     return line->kind_ >> 5;
 }
 
-/* Push the frames that a line leaves, or pop the one it pops. Returns the line,
- * with the popped IP as next_; NULL: the stack is empty, and nothing else says
- * the IP. */
-static IPTI_APART const ipt_cov_line *
+/* Push the frames that a line leaves, or pop the one it pops. Returns where flow
+ * is then, unless something after the bits says so; NULL: the stack is empty,
+ * and nothing else says the IP. */
+static IPTI_APART const uint64_t *
 ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -9675,12 +9680,11 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
         ipti_calls_push(&w->calls,
                         line->ip_ + ipti_sign32(line->items_[last - i]));
     if (!line->pop_)
-        return line;
+        return &line->next_;
     if (!ipti_calls_pop(&w->calls, &ip))
-        return ipti_line_after(line) == IPTI_COV_TIP ? line : NULL;
-    decoder->learn_.line = *line;
+        return ipti_line_after(line) == IPTI_COV_TIP ? &line->next_ : NULL;
     decoder->learn_.line.next_ = ipti_wrap(w->mode.now, ip);
-    return &decoder->learn_.line;
+    return &decoder->learn_.line.next_;
 }
 
 static inline uint64_t ipti_line_get_path(const ipt_cov_line *line)
@@ -10026,14 +10030,15 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint8_t after = ipti_line_after(line);
+    const uint64_t *next = &line->next_;
 
-    if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
+    if (key & IPTI_COV_STACK && !(next = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
     ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
                  line->kind_ & 31);
-    ipti_flow_at(&w->flow, after == IPTI_COV_NONE ? line->next_ : leg->to);
+    ipti_flow_at(&w->flow, after == IPTI_COV_NONE ? *next : leg->to);
     if (after == IPTI_COV_PSB && decoder->cov_->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
@@ -10650,12 +10655,18 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     unsigned size;
 
     *key = tip;
+    if (IPTI_UNLIKELY(next >= end))
+        return NULL;
     if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
                       || *tnt >= IPTI_COV_FULL)) {
         if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
             more = *tnt;
-            next = ipti_cov_bits(next, end, &more);
+            next = ipti_cov_other(next, &more);
+            if (more < IPTI_COV_FULL)
+                next = ipti_cov_bits(next, end, &more);
             *tnt = more;
+            if (next >= end)
+                return NULL;
         }
         if (*tnt >= IPTI_COV_FULL)
             *key = own;
@@ -10664,8 +10675,6 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
         else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
             return NULL;
     }
-    if (IPTI_UNLIKELY(next >= end))
-        return NULL;
     if (IPTI_UNLIKELY(*key < tip))
         return next;
     size = ipti_cov_ip(to, next);
@@ -10860,14 +10869,12 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The line for flow at ip, mostly the first of its set. */
+/* The line for flow at ip, mostly that one, the first of its set. */
 static IPTI_HOT const ipt_cov_line *
-ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
-              uint64_t mask, uint32_t own, uint32_t key, uint64_t ip,
-              uint64_t tnt, uint64_t to)
+ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *line,
+              uint32_t own, uint32_t key, uint64_t ip, uint64_t tnt,
+              uint64_t to)
 {
-    const ipt_cov_line *line = lines + ipti_memo_at(mask, own, ip, tnt);
-
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
                     && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
@@ -10889,38 +10896,69 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
     const uint32_t own = shared ? shared : decoder->keys_.own;
     const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
-    const ipt_cov_line *const lines = memo->lines_;
-    const uint64_t mask = memo->mask_;
+    const uint8_t *const lines = (const uint8_t *) memo->lines_;
+    const uint64_t mask = (uint64_t) memo->mask_ << 6;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint8_t *const end = leg->end;
     const uint8_t *p = leg->p;
     const uint8_t *next;
     const uint8_t *after;
     const ipt_cov_line *line = NULL;
+    const ipt_cov_line *const none = &decoder->learn_.whole;
     uint64_t ip = leg->ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
     uint64_t to;
     uint32_t key;
+    const ipt_cov_line *was;
+    const uint64_t *then = NULL;
 
+    decoder->learn_.whole.counts_ = 0;
+    was = leg->line;
+    leg->line = none;
     for (;;) {
         to = last_ip;
         next = ipti_cov_reach(p, end, own, &tnt, &key, &to);
         if (IPTI_UNLIKELY(!next))
             break;
         for (;;) {
-            line = ipti_cov_look(decoder, lines, mask, own, key, ip, tnt, to);
+            line = (const ipt_cov_line *) (const void *)
+                (lines + (ipti_memo_hash(own, ip, tnt) >> 34 & mask));
+#ifdef __GNUC__
+            __builtin_prefetch(line);
+#endif
+            ipti_cov_add(bitmap, leg->line->items_, ipti_line_edges(leg->line));
+            if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt)) {
+                const uint32_t x = line->key_ ^ key;
+                if (IPTI_LIKELY((x ^ IPTI_COV_DONE) <= IPTI_COV_USED
+                                && key == tip)) {
+                    leg->line = line;
+                    decoder->hits++;
+                    break;
+                }
+                if (IPTI_UNLIKELY(x > IPTI_COV_RESULT || (key > tip
+                        && ipti_line_after(line) >= IPTI_COV_PGD
+                        && line->next_ != to)))
+                    line = ipti_cov_find(decoder,
+                                         (uint8_t) (key >> IPTI_COV_AFTER & 7),
+                                         ip, tnt, to);
+            } else
+                line = ipti_cov_find(decoder,
+                                     (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
+                                     tnt, to);
             if (IPTI_UNLIKELY(!line))
                 break;
+            then = &line->next_;
             if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
-                && !(line = ipti_cov_frames(decoder, line)))
+                && !(then = ipti_cov_frames(decoder, line))) {
+                line = NULL;
                 break;
-            ipti_cov_add(bitmap, line->items_, ipti_line_edges(line));
+            }
             leg->line = line;
             decoder->hits++;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
                 break;
-            ip = line->next_;
+            ip = *then;
             tnt = ipti_cov_left(tnt,
                                 ipti_top(tnt) - (line->key_ & IPTI_COV_USED));
             if (tnt == 1 && key < tip)
@@ -10934,7 +10972,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         if (IPTI_LIKELY(key == tip))
             continue;
         if (key < tip) {
-            ip = line->next_;
+            ip = *then;
             continue;
         }
         next = ipti_cov_pads(p, end);
@@ -10944,16 +10982,22 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         leg->enabled = next != after;
         if (IPTI_UNLIKELY(!leg->enabled))
             break;
-        leg->line = NULL;
+        ipti_cov_add(bitmap, leg->line->items_, ipti_line_edges(leg->line));
+        leg->line = none;
         ip = last_ip;
         p = next;
     }
+    if (line || !next)
+        ipti_cov_add(bitmap, leg->line->items_, ipti_line_edges(leg->line));
     if (p != leg->p) {
         ipti_memo_known(cov->memo, (size_t) (p - leg->p));
-        if (!leg->line) /* a PGE was last */
+        if (leg->line == none) /* a PGE was last */
             ipti_prev_none(&decoder->walk_.prev);
         leg->held = leg->moved = 1;
+        was = NULL;
     }
+    if (leg->line == none)
+        leg->line = was;
     leg->p = p;
     leg->ip = ip;
     leg->last_ip = last_ip;
@@ -10979,13 +11023,14 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     const ipt_cov_line *line;
     uint64_t ip = leg->ip;
     uint64_t tnt = leg->tnt;
+    uint64_t few;
     unsigned n;
 
     for (;;) {
         for (n = ipti_top(tnt); n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
-            line = ipti_cov_look(decoder, memo->lines_, memo->mask_, own, own,
-                                 ip, ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
-                                                   IPTI_COV_PIECE), 0);
+            few = ipti_cov_left(tnt >> (n - IPTI_COV_PIECE), IPTI_COV_PIECE);
+            line = memo->lines_ + ipti_memo_at(memo->mask_, own, ip, few);
+            line = ipti_cov_look(decoder, line, own, own, ip, few, 0);
             if (!line || (line->key_ & IPTI_COV_RESULT)
                              != (IPTI_COV_PIECE | IPTI_COV_DONE))
                 break;
