@@ -9522,10 +9522,22 @@ static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
     return line->from_;
 }
 
-/* The number of the line that a key belongs to; those of its set differ in the
- * low bits. `own`: the part of the key that spreads lines. */
+#ifndef MM
+#define MM (((uint64_t) 1 << 36) + 0x9e3779b1u)
+#define KK (((uint64_t) 1 << 40) + 0x9e375u)
+#define SS 0
+#endif
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
                                     uint64_t tnt)
+{
+    const uint64_t hash = (ip ^ (uint64_t) own << 32) * MM
+                          + (tnt * KK >> SS);
+
+    return hash >> 40 & mask;
+}
+
+static inline uint64_t ipti_memo_else(uint64_t mask, uint32_t own, uint64_t ip,
+                                      uint64_t tnt)
 {
     const uint64_t hash = (ip ^ (uint64_t) own << 32) * IPTI_COV_PRIME
                           + (tnt * IPTI_COV_PRIME >> 8);
@@ -9557,13 +9569,19 @@ static IPTI_HOT const ipt_cov_line *
 ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
                uint64_t ip, uint64_t tnt, uint64_t to)
 {
-    const uint64_t at = ipti_memo_at(memo->mask_, own, ip, tnt);
-    const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - (uint64_t) 1)];
-    const ipt_cov_line *const end = line + IPTI_WAYS;
+    uint64_t at = ipti_memo_at(memo->mask_, own, ip, tnt);
+    const ipt_cov_line *line;
+    unsigned n;
 
-    for (; line < end; line++)
+    for (n = 0; n < 2 * IPTI_WAYS; n++) {
+        if (n == IPTI_WAYS)
+            at = ipti_memo_else(memo->mask_, own, ip, tnt);
+        line = &memo->lines_[at ^ n % IPTI_WAYS];
         if (ipti_memo_is(line, ip, tnt, own | key, to))
             return line;
+        if (!line->key_)
+            break;
+    }
     return NULL;
 }
 
@@ -9591,18 +9609,25 @@ static inline void ipti_memo_known(ipt_cov_memo *memo, size_t n)
  * it goes up with each line that is lost and down with each empty place. */
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
-    const uint32_t best = (uint32_t) ipti_memo_at(
-        memo->mask_, line->key_ & ~IPTI_COV_REST, line->ip_, line->tnt_);
-    uint32_t to;
+    const uint32_t own = line->key_ & ~IPTI_COV_REST;
+    uint32_t to = (uint32_t) ipti_memo_at(memo->mask_, own, line->ip_,
+                                          line->tnt_);
+    const uint32_t other = (uint32_t) ipti_memo_else(memo->mask_, own,
+                                                     line->ip_, line->tnt_);
     uint32_t i;
 
-    for (i = 0; i < IPTI_WAYS && memo->lines_[best ^ i].key_; i++)
+    for (i = 0; i < IPTI_WAYS && memo->lines_[to ^ i].key_; i++)
         ;
-    if (i < IPTI_WAYS) {
-        to = best ^ i;
+    if (i == IPTI_WAYS)
+        for (; i < 2 * IPTI_WAYS && memo->lines_[other ^ i % IPTI_WAYS].key_; i++)
+            ;
+    if (i < 2 * IPTI_WAYS) {
+        to = (i < IPTI_WAYS ? to : other) ^ i % IPTI_WAYS;
         memo->noise_ = (uint8_t) (memo->noise_ - (memo->noise_ > 0));
     } else { /* rather in place of a long one: short ones make it up */
-        to = best ^ (memo->clock_++ % IPTI_WAYS);
+        if (memo->clock_++ & 4)
+            to = other;
+        to ^= memo->clock_ % IPTI_WAYS;
         for (i = 0; i < IPTI_WAYS; i++)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
                 break;
