@@ -209,18 +209,23 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
 #define IPTI_PART inline __attribute__((__always_inline__))
+/* Fetch the n-th object after p ahead. There need not be one. */
+#define IPTI_FETCH(p, n) \
+    __builtin_prefetch((const void *) ((uintptr_t) (p) + (n) * sizeof(*(p))))
 #define IPTI_FALL_THROUGH __attribute__((__fallthrough__));
 #elif defined(_MSC_VER)
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART __declspec(noinline)
 #define IPTI_PART __forceinline
+#define IPTI_FETCH(p, n) ((void) (p))
 #define IPTI_FALL_THROUGH
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
 #define IPTI_APART
 #define IPTI_PART inline
+#define IPTI_FETCH(p, n) ((void) (p))
 #define IPTI_FALL_THROUGH
 #endif
 
@@ -5397,7 +5402,6 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_OWN 2    /* ... those that its block of code has next to its ... */
 #define IPTI_BLOCK 32 /* ... neighbours', then in lines elsewhere */
 #define IPTI_SPAN (IPTI_BLOCK * IPTI_GROUP / IPTI_OWN)
-#define IPTI_LINES(n) ((n) * sizeof(ipt_cache_line))
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5954,7 +5958,6 @@ static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
         ipti_cache_unsure(cache); /* code of that space is not found by it */
     } else if (line->key_ > IPTI_ALIAS)
         ipti_cache_lose(cache, line);
-    IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = name->cr3;
     line->target_ = name->vmcs;
     line->size_ = name->nr;
@@ -6159,11 +6162,9 @@ ipti_cache_follow(const ipt_cache *cache, uint32_t *number, unsigned way,
 
     if (IPTI_UNLIKELY(!ipti_line_is(line, key, ip)))
         return NULL;
-#ifdef __GNUC__ /* there need not be any: past the last line, too */
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(2)));
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(3)));
-    __builtin_prefetch((const void *) ((uintptr_t) line + IPTI_LINES(5)));
-#endif
+    IPTI_FETCH(line, 2);
+    IPTI_FETCH(line, 3);
+    IPTI_FETCH(line, 5);
     *number = i;
     return line;
 }
