@@ -166,7 +166,7 @@ typedef struct worker {
     image code; // a copy: it remembers where it looked last
     ipt_config config;
     ipt_cache cache;
-    ipt_cache_line *lines;
+    void *lines; // of the cache
 } worker;
 
 typedef struct flow {
@@ -480,8 +480,8 @@ static void worker_begin(worker *w, const parallel *p)
     if (o->no_retcomp) w->config.flags |= IPT_CONFIG_NO_RETCOMP;
     if (o->cpu.known)
         ipt_cpu_errata(&w->config.errata, o->cpu.family, o->cpu.model);
-    w->lines = need(calloc(CACHE_LINES, sizeof *w->lines));
-    ipt_cache_init(&w->cache, w->lines, CACHE_LINES);
+    ipt_cache_init(&w->cache, need(tool_lines(CACHE_LINES, &w->lines)),
+                   CACHE_LINES);
 }
 
 static int is_unwanted(parallel *p, size_t k)

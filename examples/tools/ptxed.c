@@ -120,7 +120,7 @@ typedef struct ptxed {
     ipt_trace trace;
     ipt_config config;
     ipt_cache cache;
-    ipt_cache_line *lines;
+    void *lines; /* of the cache */
     ipt_insn_decoder insn;
     ipt_blk_decoder blk;
     uint64_t insns;
@@ -1109,14 +1109,15 @@ static int parse(tool_args *args, ptxed *x)
 int main(int argc, char **argv)
 {
     static ptxed x;
+    ipt_cache_line *lines;
     tool_args args;
     int status;
     args.program = argc > 0 ? argv[0] : "ptxed";
     args.next = argc > 0 ? argv + 1 : argv;
     image_init(&x.code);
     sideband_init(&x.sideband, &x.code);
-    x.lines = calloc(CACHE_LINES, sizeof *x.lines);
-    status = x.lines ? ipt_cache_init(&x.cache, x.lines, CACHE_LINES) : 1;
+    lines = tool_lines(CACHE_LINES, &x.lines);
+    status = lines ? ipt_cache_init(&x.cache, lines, CACHE_LINES) : 1;
     if (status == 0) status = parse(&args, &x);
     if (status < 0) {
         decode(&x);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "threads.h"
 #include "align.h"
+#include "tool.h"
 #include "window.h"
 #include <stdlib.h>
 #include <string.h>
@@ -1714,7 +1715,7 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
     memmove(thread->stops + 1, thread->stops,
             (THREADS_STOPS_ - 1) * sizeof *thread->stops);
     thread->stops[0] = ip;
-    if (!thread->group) memset(&thread->may, 0, sizeof thread->may);
+    if (!thread->group) thread->may.count = thread->may.fresh = 0;
     if (q->doubtful)
         lose_places(thread);
     else if (in_call && is_return(q, thread->pid, ip))
@@ -1890,24 +1891,48 @@ static void on_block(threads_queue_ *q, const ipt_block *block)
     if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
 }
 
+/* Blocks that nobody looks at, up to a time or until something else comes: the
+ * status. Adds their instructions. Most time of a quiet tool is spent here. */
+static int skip_blocks(ipt_blk_decoder *d, uint64_t limit, ipt_block *block,
+                       uint64_t *count)
+{
+    int status;
+    do {
+        status = ipt_blk_next(d, block);
+        if (status < 0) break;
+        *count += block->count;
+    } while (!(status & IPT_EVENT_PENDING)
+             && (d->at.tsc < limit || !(d->at.valid & IPT_AT_TSC)));
+    return status;
+}
+
+/* As skip_blocks, where somebody looks at each, or at each instruction. */
+static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
+                       uint64_t *count)
+{
+    const int each = q->in->config.flow || q->by_cpu || !q->who.sure;
+    const ipt_where *const at = where(q);
+    int status;
+    do {
+        status = next_block(q, block);
+        if (status < 0) break;
+        *count += block->count;
+        if (each) on_block(q, block);
+    } while (!(status & IPT_EVENT_PENDING)
+             && (at->tsc < limit || !(at->valid & IPT_AT_TSC)));
+    return status;
+}
+
 /* Decode up to a time, or until something else than flow comes: its status. */
 static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
     const int each = t->config.flow || q->by_cpu || !q->who.sure;
-    const int insn = t->config.insn;
-    const ipt_where *const at = where(q);
     uint64_t count = 0;
     ipt_block block;
-    int status;
-    do {
-        status = insn ? next_insn(q, &block)
-                      : ipt_blk_next(&q->decoder.blk, &block);
-        if (status < 0) break;
-        count += block.count;
-        if (each) on_block(q, &block);
-    } while (!(status & IPT_EVENT_PENDING)
-             && (at->tsc < limit || !(at->valid & IPT_AT_TSC)));
+    const int status = each || t->config.insn
+        ? tell_blocks(q, limit, &block, &count)
+        : skip_blocks(&q->decoder.blk, limit, &block, &count);
     if (count) {
         t->instructions += count;
         q->who.tsc = time_now(q);
@@ -2123,8 +2148,8 @@ void threads_changed(threads *t, uint64_t ip, uint64_t size)
 
 int threads_run(threads *t)
 {
-    ipt_cache_line *const lines =
-        (ipt_cache_line *) malloc(LINES * sizeof *lines);
+    void *memory;
+    ipt_cache_line *const lines = tool_lines(LINES, &memory);
     int status = -1;
     t->aligner = align_new();
     t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
@@ -2135,7 +2160,7 @@ int threads_run(threads *t)
     for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
         if (t->all[i].trace.bytes) queue_close(&t->all[i]);
     free(t->all);
-    free(lines);
+    free(memory);
     align_free(t->aligner);
     t->all = NULL;
     return status < 0 ? -1 : t->stopped;

@@ -276,6 +276,19 @@ int tool_grow(void *array, size_t size, size_t item)
     return 1;
 }
 
+ipt_cache_line *tool_lines(size_t count, void **memory)
+{
+    const size_t line = sizeof(ipt_cache_line);
+    uint8_t *lines;
+    *memory = NULL;
+    if (count >= SIZE_MAX / line) return NULL;
+    lines = (uint8_t *) malloc((count + 1) * line);
+    if (!lines) return NULL;
+    *memory = lines;
+    lines += (line - (uintptr_t) lines % line) % line;
+    return (ipt_cache_line *) (void *) lines;
+}
+
 char *tool_join(const char *folder, const char *name)
 {
     const size_t size = strlen(folder) + strlen(name) + 2;
