@@ -6329,15 +6329,16 @@ static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
                                 uint16_t space, uint32_t own, uint32_t nr,
                                 uint32_t *n)
 {
-    const uint64_t step = nr < own ? IPTI_SPAN : IPTI_BLOCK;
-    const uint64_t at = area->from + step * (nr < own ? nr : nr - own);
-    const uint64_t region = (~at % (1u << IPTI_REGION)) / step + 1;
+    const uint32_t step = nr < own ? IPTI_SPAN : IPTI_BLOCK;
+    const uint64_t steps = nr < own ? nr : nr - own;
+    const uint64_t at = area->from + step * steps;
+    const uint32_t region = (uint32_t) (~at % (1u << IPTI_REGION)) / step + 1;
     const uint32_t first = ipti_cache_first(cache, space, at);
 
     if (nr < own)
         *n = own - nr;
     if (*n > region)
-        *n = (uint32_t) region;
+        *n = region;
     return ipti_cache_place(cache, space, first, nr < own ? 0 : IPTI_OWN)
          / IPTI_GROUP;
 }
