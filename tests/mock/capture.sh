@@ -444,10 +444,36 @@ says 'lost: trace, perhaps, 1 times, when something else used PT'
 # Records: more mappings, while ptcapture is stopped, than its ring has room for.
 # The kernel says how many it left out as soon as there is room again.
 cat >flood.c <<'E'
+#include <dirent.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+/* Whether all threads of a process have stopped: a signal takes its time. */
+static int stopped(int pid)
+{
+    char name[400], text[400];
+    struct dirent *thread;
+    int all = 1;
+    DIR *threads;
+    sprintf(name, "/proc/%d/task", pid);
+    threads = opendir(name);
+    while (threads && (thread = readdir(threads))) {
+        FILE *file;
+        sprintf(name, "/proc/%d/task/%s/stat", pid, thread->d_name);
+        file = thread->d_name[0] == '.' ? 0 : fopen(name, "r");
+        if (!file)
+            continue;
+        if (fgets(text, sizeof text, file) && !strstr(text, ") T "))
+            all = 0;
+        fclose(file);
+    }
+    if (threads)
+        closedir(threads);
+    return all;
+}
 static void map_code(int times)
 {
     while (times--)
@@ -456,8 +482,10 @@ static void map_code(int times)
 }
 int main(void)
 {
-    const struct timespec time = {0, 20000000};
+    const struct timespec time = {0, 20000000}, shortly = {0, 1000000};
     kill(getppid(), SIGSTOP);
+    for (int i = 0; i < 5000 && !stopped(getppid()); i++)
+        nanosleep(&shortly, 0);
     map_code(1000);
     kill(getppid(), SIGCONT);
     for (int i = 0; i < 50; i++) {
