@@ -5398,10 +5398,10 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * further. So where a run ends says nothing, and no result may depend on it.
  * ========================================================================== */
 
-#define IPTI_GROUP 8  /* lines in which a run is looked for: first in ... */
-#define IPTI_OWN 2    /* ... those that its block of code has next to its ... */
-#define IPTI_BLOCK 32 /* ... neighbours', then in lines elsewhere */
-#define IPTI_SPAN (IPTI_BLOCK * IPTI_GROUP / IPTI_OWN)
+#define IPTI_GROUP 8  /* lines that may have a run: the first of these ... */
+#define IPTI_OWN 2    /* ... are its block's own, the others lie elsewhere */
+#define IPTI_BLOCK 32 /* bytes of a block of code */
+#define IPTI_SPAN (IPTI_BLOCK * IPTI_GROUP / IPTI_OWN) /* that share a group */
 #define IPTI_REGION 21    /* code of 1 << 21 bytes has its lines together */
 #define IPTI_SWEEP (2 * IPTI_GROUP) /* lines that a unit of fuel empties */
 #define IPTI_CLEAR 1024   /* lines that one call empties at most */
@@ -5758,8 +5758,8 @@ static inline uint16_t ipti_cache_key(uint16_t space, uint8_t mode)
     return (uint16_t) (space << IPTI_MODE_BITS | mode);
 }
 
-/* The line where the run at ip is looked for first: of the block's own, that
- * of its half. Neighbouring code has neighbouring lines: flow that stays in
+/* The line where the run at ip is looked for first. Each half of a block of
+ * code has one. Neighbouring code has neighbouring lines: flow that stays in
  * some of a program's code meets few pages of the cache, what is to be
  * forgotten is found by its address, and what flow meets soon is in the next
  * lines. Of a space's next region the factor puts the lines elsewhere, whatever
@@ -5774,10 +5774,11 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
     return (uint32_t) (hash + ip / (IPTI_BLOCK / IPTI_OWN)) & cache->last_;
 }
 
-/* The line where it is looked for after `n` others. A block of code has as many
- * lines of its own as it has runs in most programs, so that no gaps are between
- * those of neighbours. If it has more, they are in a group far away, which no
- * neighbour uses. */
+/* The line where it is looked for after `n` others. Two lines of a block's own
+ * lie next to its neighbours': most blocks have no more runs, so few lines stay
+ * empty between those in use. Other runs are in a group far away that no
+ * neighbour uses. There the space is added, as the multiplication loses two
+ * bits of it. */
 static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t space,
                                         uint32_t first, uint32_t n)
 {
@@ -6322,9 +6323,9 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
     return some;
 }
 
-/* Group `nr` of those that can hold the area's code in a space: `own` with own
- * lines of its blocks, then the others. *n that are left become those that
- * follow each other. */
+/* The group that is number `nr` of those that can hold the area's code in a
+ * space: first `own` groups with its blocks' own lines, then the others. *n is
+ * how many are left; it becomes how many of these lie side by side. */
 static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
                                 uint16_t space, uint32_t own, uint32_t nr,
                                 uint32_t *n)
@@ -9911,9 +9912,9 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
         decoder->learn_.state = IPTI_COV_ENDED;
 }
 
-/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. If it
- * pops a frame from before it, that is the last thing that the line does: a
- * frame that the line pushed, or one from before the line. */
+/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
+ * a piece that pops a frame, none is added to the line: where that is applied,
+ * frames are pushed first, and one is popped last. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
 {

@@ -124,8 +124,8 @@ static uint64_t counted_section(const ipt_asid *asid, uint64_t ip,
     return ip >> 4;
 }
 
-/* A run ends where the section does, and each instruction is asked for once,
- * which costs a unit of fuel more than it does. */
+/* A run ends where the section does. Each instruction is asked for once, which
+ * costs one unit of fuel besides that of the instruction. */
 TEST(runs_of_sections)
 {
     static const struct { uint64_t ip; const char *end; uint8_t kind, leaves;
@@ -2617,9 +2617,9 @@ TEST(invalidate_by_address)
     }
 }
 
-/* What an address costs: a unit for two of the groups where code of its range
- * may be, in each address space: there are five for each 128 bytes of it. What
- * is larger costs as much as all. */
+/* What a range of addresses costs to forget, in each address space: a unit for
+ * two of the groups where its code may be, of which there are five for each 128
+ * bytes. A range with more of them than the cache has costs as much as all. */
 TEST(fuel_of_a_range)
 {
     static ipt_cache_line many[8192]; /* eight of them are a group */

@@ -397,12 +397,6 @@ static const row ptw_rows[] = {
      {CODE(0x1000, JCC0 JMP_RAX JCC0 JCC0 JMP_RAX)},
      {ON, TNT(1, 0), TIP(0x1004), PTW(1, 1, 5), FUP(0x1002), TNT(2, 0),
       TIP(0x1000), PADS(60)}, {{0}}, 0, 0, 0},
-    {ROW "two of them within a block",
-     {CODE(0x1000, JCC0 NOP NOP NOP NOP JCC0 JMP_RAX)},
-     {ON, TNT(1, 0), PTW(1, 1, 5), FUP(0x1003), PTW(1, 1, 6), FUP(0x1005),
-      TNT(1, 0), TIP(0x1000), TNT(1, 0), PTW(1, 1, 5), FUP(0x1003),
-      PTW(1, 1, 6), FUP(0x1005), TNT(1, 0), TIP(0x1000), PADS(60)}, {{0}}, 0, 0,
-     0},
 };
 
 /* After a TIP.PGE no branch is the one before, whose target may be wrong, as

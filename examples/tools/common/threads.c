@@ -1906,11 +1906,11 @@ static int skip_blocks(ipt_blk_decoder *d, uint64_t limit, ipt_block *block,
     return status;
 }
 
-/* As skip_blocks, where somebody looks at each, or at each instruction. */
-static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
-                       uint64_t *count)
+/* As skip_blocks, for a caller who wants to know of each block, or decodes
+ * instructions. */
+static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
+                       ipt_block *block, uint64_t *count)
 {
-    const int each = q->in->config.flow || q->by_cpu || !q->who.sure;
     const ipt_where *const at = where(q);
     int status;
     do {
@@ -1931,7 +1931,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
     uint64_t count = 0;
     ipt_block block;
     const int status = each || t->config.insn
-        ? tell_blocks(q, limit, &block, &count)
+        ? tell_blocks(q, each, limit, &block, &count)
         : skip_blocks(&q->decoder.blk, limit, &block, &count);
     if (count) {
         t->instructions += count;

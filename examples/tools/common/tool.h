@@ -72,9 +72,9 @@ char *tool_copy(const char *text, size_t length);
  * bytes. Returns 0, and leaves it as it is, without memory. */
 int tool_grow(void *array, size_t size, size_t item);
 
-/* Memory for `count` lines of a cache of code, each of which begins where a
- * line of the processor's cache does; malloc promises less, and then each is in
- * two of them. Free *memory. NULL without memory; then *memory is NULL, too. */
+/* Memory for `count` lines of a cache of code. Each begins where a line of the
+ * processor's cache does; in what malloc returns, each would lie in two of them.
+ * Free *memory. Without memory, the result and *memory are NULL. */
 ipt_cache_line *tool_lines(size_t count, void **memory);
 
 /* FOLDER/NAME, allocated; NULL without memory. */
