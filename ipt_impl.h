@@ -6301,25 +6301,42 @@ typedef struct ipti_area_ {
     uint64_t before;
 } ipti_area_;
 
-/* Forget the lines of the area, among `count` that follow each other. Returns 1
- * if there were some. */
-static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t count,
+/* Does the line's code begin where that of the area may? */
+static inline int ipti_area_near(const ipti_area_ *area,
+                                 const ipt_cache_line *line)
+{
+    return line->ip_ - area->from <= area->more;
+}
+
+/* Forget the line if it is of the area: 1 if so. */
+static inline int ipti_line_forget(ipt_cache_line *line, const ipti_area_ *area)
+{
+    const uint64_t pos = line->ip_ - area->from;
+    const uint32_t space = (line->key_ >> IPTI_MODE_BITS) - area->space;
+    const int is = pos <= area->more && space < area->spaces
+                && (pos >= area->before || pos + line->size_ > area->before);
+
+    if (is)
+        line->key_ = 0;
+    return is;
+}
+
+/* Forget the lines of the area in `groups` that follow each other. Returns 1 if
+ * there were some. Most lines are far from the area: four of them are passed by
+ * one turn of the loop. */
+static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t groups,
                                        const ipti_area_ *area)
 {
-    const ipt_cache_line *const end = line + count;
-    const uint64_t from = area->from;
-    const uint64_t more = area->more;
+    const ipt_cache_line *const end = line + groups * IPTI_GROUP;
     int some = 0;
 
-    for (; line < end; line++) {
-        const uint64_t pos = line->ip_ - from;
-        if (pos <= more
-            && (line->key_ >> IPTI_MODE_BITS) - area->space < area->spaces
-            && (pos >= area->before || pos + line->size_ > area->before)) {
-            line->key_ = 0;
-            some = 1;
-        }
-    }
+    for (; line < end; line += 4)
+        if (ipti_area_near(area, line) || ipti_area_near(area, line + 1)
+            || ipti_area_near(area, line + 2) || ipti_area_near(area, line + 3))
+            some |= ipti_line_forget(line, area)
+                  | ipti_line_forget(line + 1, area)
+                  | ipti_line_forget(line + 2, area)
+                  | ipti_line_forget(line + 3, area);
     return some;
 }
 
@@ -6351,7 +6368,8 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
                             int some)
 {
     const uint32_t groups = (cache->last_ + 1) / IPTI_GROUP;
-    const uint64_t own = (area->more + 1) / IPTI_SPAN + 2;
+    const uint64_t own = area->more / IPTI_SPAN + 1
+        + (area->from % IPTI_SPAN + area->more % IPTI_SPAN) / IPTI_SPAN;
     const uint64_t both = own + own * (IPTI_SPAN / IPTI_BLOCK);
     uint32_t each = groups; /* in a space, or in all */
     uint32_t all = groups;
@@ -6377,8 +6395,7 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
             *cache->fuel -= (n + 1 - paid) / 2;
         }
         cache->sweep_ += n;
-        some |= ipti_lines_forget(&cache->lines_[i * IPTI_GROUP],
-                                  n * IPTI_GROUP, area);
+        some |= ipti_lines_forget(&cache->lines_[i * IPTI_GROUP], n, area);
     }
     if (some)
         ipti_cache_change(cache);

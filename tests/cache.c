@@ -2617,9 +2617,30 @@ TEST(invalidate_by_address)
     }
 }
 
+/* Nearly all addresses are forgotten, whatever is left of them. */
+TEST(nearly_all_is_forgotten)
+{
+    static const uint64_t left[] = {0, 1, 478, 479, 480, 481, 600, 4096};
+    const ipt_asid asid = {0x1000, IPT_ASID_UNKNOWN, 0};
+    uint8_t byte;
+
+    fresh();
+    nops(ANY, 0x5000, 64);
+    config.read = area_read;
+    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    for (unsigned i = 0; i < LENGTH(left); i++) {
+        const unsigned before = reads;
+        CHECK_EQ(ipt_cache_code(&cache, &config, &asid, IPT_MODE_64, 0x5000,
+                                &byte, 1), IPT_OK);
+        CHECK(reads > before);
+        CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0, 0 - left[i]), IPT_OK);
+    }
+}
+
 /* What a range of addresses costs to forget, in each address space: a unit for
- * two of the groups where its code may be, of which there are five for each 128
- * bytes. A range with more of them than the cache has costs as much as all. */
+ * two of the groups where its code may be. There are five for each 128 bytes
+ * from the first run that may reach it, 480 bytes before, to its end. A range
+ * with more of them than the cache has costs as much as all. */
 TEST(fuel_of_a_range)
 {
     static ipt_cache_line many[8192]; /* eight of them are a group */
@@ -2639,7 +2660,8 @@ TEST(fuel_of_a_range)
         for (unsigned i = 0; i < LENGTH(sizes); i++)
             for (unsigned all = 0; all < 2; all++) {
                 uint64_t groups
-                    = 5 * ((sizes[i] + 480) / 128 + 2) * (all ? spaces : 1);
+                    = 5 * ((0x5000 + sizes[i] - 1) / 128
+                           - (0x5000 - 480) / 128 + 1) * (all ? spaces : 1);
                 if (groups > LENGTH(many) / 8)
                     groups = LENGTH(many) / 8;
                 units = 0;
@@ -3167,6 +3189,7 @@ TEST(bytes_that_change)
 
 int main(void)
 {
+    RUN(nearly_all_is_forgotten);
     RUN(fuel_of_a_range);
     RUN(fuel_of_bytes);
     RUN(invalidate_by_portions);
