@@ -91,6 +91,11 @@ total() {
         }' "$out/counts"
 }
 
+# The last line, if there is one, and the status.
+finish() {
+    if [ -n "$TSV" ]; then total >/dev/null; else echo; total; fi
+}
+
 passed=0 failed=0
 
 # expect WHAT COMMAND...: counts whether the command succeeds.
@@ -100,6 +105,8 @@ expect() {
     if "$@" >/dev/null; then passed=$((passed + 1))
     else failed=$((failed + 1)); echo "FAIL $what"; fi
 }
+
+fails() { ! "$@"; }
 
 # rows AWK-CONDITION: which of all rows must have, and at least one.
 rows() {
@@ -141,6 +148,12 @@ smoke() {
     for asid in one any; do
         expect "invalidate $asid" "$program" -i 262144 $asid
     done
+    for TSV in "" 1; do
+        echo 2 0 1 >"$out/counts"
+        expect "status of rows that hold" finish
+        echo 1 1 0 >>"$out/counts"
+        expect "status of one that falls short" fails finish
+    done
     echo "$passed passed, $failed failed"
     [ $failed -eq 0 ]
 }
@@ -159,8 +172,7 @@ run)
     case $GROUP in
     '' | *invalidated*) invalidations ;;
     esac
-    [ -n "$TSV" ] || { echo; total; }
-    [ -z "$TSV" ] || total >/dev/null
+    finish
     ;;
 *)
     sed -n 's/^# \{0,1\}//p' "$0"
