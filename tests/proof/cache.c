@@ -188,7 +188,7 @@ void prove_cache_follow(void) /* unwind 9, given ipti_cache_find */
 }
 
 /* Names of address spaces, of which one is kept where runs are. */
-void prove_cache_name(void) /* unwind 9, given ipti_cache_lose */
+void prove_cache_name(void) /* slow, unwind 9, given ipti_cache_lose */
 {
     const ipt_asid name = nondet_asid();
     const uint16_t key = nondet_u16();

@@ -155,43 +155,38 @@ void prove_hot_move(void) /* slow, unwind 6, given ipti_hot_head ipti_hot_tell
     REACH(hot.kept < was.hot.kept);
 }
 
+/* What was called keeps the invariant. In a callback it does nothing. */
+static void check_outside(int status)
+{
+    if (was.hot.busy_) {
+        CHECK(status == IPT_ERR_STATE);
+        CHECK(is_unchanged());
+        return;
+    }
+    CHECK(status == IPT_OK);
+    CHECK(is_rest());
+}
+
 void prove_hot_feed(void) /* unwind 6, given ipti_hot_move */
 {
     const ipt_block block = nondet_block();
     const ipt_asid asid = nondet_asid();
-    int status;
 
     any_hot();
     __CPROVER_assume(hot.busy_ || is_rest());
     save();
-    status = ipt_hot_feed(&hot, &block, &asid);
-    if (was.hot.busy_) {
-        CHECK(status == IPT_ERR_STATE);
-        CHECK(is_unchanged());
-        return;
-    }
-    CHECK(status == IPT_OK);
-    CHECK(is_rest());
-    REACH(was.hot.left_ && hot.left_ == was.hot.left_ - 1);
-    REACH(hot.inside_ && !was.hot.left_ && hot.left_);
+    check_outside(ipt_hot_feed(&hot, &block, &asid));
+    REACH(!was.hot.busy_ && was.hot.left_ && hot.left_ == was.hot.left_ - 1);
+    REACH(!was.hot.busy_ && hot.inside_ && !was.hot.left_ && hot.left_);
 }
 
 void prove_hot_break(void) /* unwind 6, given ipti_hot_stop ipti_hot_tell */
 {
-    int status;
-
     any_hot();
     __CPROVER_assume(hot.busy_ || is_rest());
     save();
-    status = ipt_hot_break(&hot);
-    if (was.hot.busy_) {
-        CHECK(status == IPT_ERR_STATE);
-        CHECK(is_unchanged());
-        return;
-    }
-    CHECK(status == IPT_OK);
-    CHECK(is_rest());
-    REACH(was.hot.recorded_ && hot.kept < was.hot.kept);
+    check_outside(ipt_hot_break(&hot));
+    REACH(!was.hot.busy_ && was.hot.recorded_ && hot.kept < was.hot.kept);
 }
 
 /* ---- what callbacks may call, too ---- */

@@ -12,6 +12,8 @@
 
 static int changed;  /* the queue is not as it was at the beginning */
 static unsigned any; /* the index of a record that is checked, whichever */
+static unsigned records_were; /* before a phase ended: how many records, ... */
+static int error_was;         /* ... and which error waited */
 
 /* ---- the invariant ---- */
 
@@ -55,6 +57,12 @@ static void any_evt(uint8_t phase)
     evt.error = 0;
 }
 
+static void save(void)
+{
+    records_were = evt.count;
+    error_was = evt.error;
+}
+
 /* In the middle of a packet: the queue may be full and have changed, and an
  * error that a PSBEND is missing waits. */
 static void any_middle(uint8_t phase)
@@ -62,6 +70,7 @@ static void any_middle(uint8_t phase)
     any_state(phase);
     evt.error = nondet_u8() ? 0 : IPT_ERR_CONTEXT;
     changed = 1;
+    save();
 }
 
 /* ---- what is claimed of a function, for those that call it ---- */
@@ -339,12 +348,12 @@ void given_ipti_evt_bogus(ipt_evt_state_ *e, const ipt_packet *packet)
 
 /* ---- the end of a phase: proofs ---- */
 
-/* The phase is that one; the rest is what `middle` leaves as it was. */
-static void ended(unsigned before, int error, uint8_t phase)
+/* Now it is this phase; the rest is what `middle` leaves as it was. */
+static void ended(uint8_t phase)
 {
     CHECK(evt.phase == phase);
-    CHECK(evt.count == before);
-    CHECK(evt.error == error);
+    CHECK(evt.count == records_were);
+    CHECK(evt.error == error_was);
     CHECK(evt.clock.config_ == &config);
     CHECK(is_record(&evt.pending[any]));
 }
@@ -353,47 +362,34 @@ void prove_step_psb_done(void) /* slow, given ipti_evt_first ipti_evt_psb_end
     ipti_evt_held_done, arrays whole */
 {
     const ipt_packet packet = nondet_packet();
-    unsigned before;
-    int error;
 
     any_evt(IPTI_EVT_PSB);
     evt.error = nondet_u8() ? 0 : IPT_ERR_CONTEXT;
-    before = evt.count;
-    error = evt.error;
+    save();
     ipti_evt_psb_done(&evt, &packet);
     CHECK(claim_psb_done());
-    ended(before, error, evt.phase);
+    ended(evt.phase);
     REACH(evt.phase == IPTI_EVT_FLOW);
     REACH(evt.phase == IPTI_EVT_HELD);
-    REACH(evt.phase == IPTI_EVT_LOST && before == IPT_PENDING_MAX_);
+    REACH(evt.phase == IPTI_EVT_LOST && records_were == IPT_PENDING_MAX_);
 }
 
 void prove_step_undo(void) /* slow, given ipti_evt_first ipti_evt_await
     ipti_evt_release, arrays whole */
 {
-    unsigned before;
-    int error;
-
     any_middle(IPTI_EVT_HELD);
-    before = evt.count;
-    error = evt.error;
     ipti_evt_bdm70(&evt);
-    ended(before, error, IPTI_EVT_HELD);
-    REACH(before == IPT_PENDING_MAX_);
+    ended(IPTI_EVT_HELD);
+    REACH(records_were == IPT_PENDING_MAX_);
 }
 
 void prove_step_held_done(void) /* slow, given ipti_evt_first
     ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_await ipti_evt_release
     ipti_evt_sort, arrays whole */
 {
-    unsigned before;
-    int error;
-
     any_middle(IPTI_EVT_HELD);
-    before = evt.count;
-    error = evt.error;
     ipti_evt_held_done(&evt);
-    ended(before, error, IPTI_EVT_FLOW);
+    ended(IPTI_EVT_FLOW);
     REACH(evt.psb_fup);
     REACH(!evt.psb_fup);
 }
@@ -401,44 +397,30 @@ void prove_step_held_done(void) /* slow, given ipti_evt_first
 void prove_step_lost_off(void) /* given ipti_evt_await ipti_evt_release
     ipti_evt_sort, arrays whole */
 {
-    unsigned before;
-    int error;
-
     any_middle(nondet_u8() ? IPTI_EVT_LOST : IPTI_EVT_BOGUS);
-    before = evt.count;
-    error = evt.error;
     ipti_evt_lost_off(&evt);
-    ended(before, error, IPTI_EVT_FLOW);
-    REACH(before == IPT_PENDING_MAX_);
+    ended(IPTI_EVT_FLOW);
+    REACH(records_were == IPT_PENDING_MAX_);
 }
 
 void prove_step_lost_on(void) /* given ipti_evt_release ipti_evt_sort, arrays
     whole */
 {
-    unsigned before;
-    int error;
-
     any_middle(nondet_u8() ? IPTI_EVT_LOST : IPTI_EVT_BOGUS);
-    before = evt.count;
-    error = evt.error;
     ipti_evt_lost_on(&evt, nondet_u64());
-    ended(before, error, IPTI_EVT_FLOW);
-    REACH(before == IPT_PENDING_MAX_);
+    ended(IPTI_EVT_FLOW);
+    REACH(records_were == IPT_PENDING_MAX_);
 }
 
 void prove_step_lost_psb(void) /* slow, given ipti_evt_lost_place
     ipti_evt_lost_on, arrays whole */
 {
     const unsigned i = nondet_u8();
-    unsigned before;
-    int error;
 
     any_middle(IPTI_EVT_LOST);
-    before = evt.count;
-    error = evt.error;
-    __CPROVER_assume(i < before);
+    __CPROVER_assume(i < records_were);
     ipti_evt_lost_psb(&evt, &evt.pending[i]);
-    ended(before, error, IPTI_EVT_FLOW);
+    ended(IPTI_EVT_FLOW);
     REACH(i == IPT_PENDING_MAX_ - 1u);
 }
 
@@ -448,15 +430,13 @@ void prove_step_after(void) /* slow, given ipti_evt_first ipti_evt_await
     ipti_evt_lost_off ipti_evt_lost_on ipti_evt_lost_psb, arrays whole */
 {
     ipt_packet packet = nondet_packet();
-    unsigned before;
     int all;
 
     any_middle(IPTI_EVT_LOST);
-    before = evt.count;
     assume_packet(&packet);
     all = ipti_evt_lost(&evt, nondet_u32(), &packet);
     CHECK(all == 0 || all == 1);
-    CHECK(claim_phase(before));
+    CHECK(claim_phase(records_were));
     CHECK(evt.clock.config_ == &config);
     CHECK(is_record(&evt.pending[any]));
     REACH(evt.phase == IPTI_EVT_BOGUS);
@@ -470,18 +450,13 @@ void prove_step_doubt(void) /* given ipti_evt_lost_off ipti_evt_lost_on, arrays
     whole */
 {
     ipt_packet packet = nondet_packet();
-    unsigned before;
-    int error;
 
     any_middle(IPTI_EVT_BOGUS);
-    before = evt.count;
-    error = evt.error;
     assume_packet(&packet);
     ipti_evt_bogus(&evt, &packet);
     if (evt.phase == IPTI_EVT_BOGUS)
         CHECK(is_lost_at(&evt, followed));
-    ended(before, error, evt.phase == IPTI_EVT_BOGUS ? IPTI_EVT_BOGUS
-                                                     : IPTI_EVT_FLOW);
+    ended(evt.phase == IPTI_EVT_BOGUS ? IPTI_EVT_BOGUS : IPTI_EVT_FLOW);
     REACH(evt.phase == IPTI_EVT_BOGUS);
     REACH(evt.phase == IPTI_EVT_FLOW);
 }
