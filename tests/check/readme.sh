@@ -5,6 +5,7 @@
 # `make TARGET`, file and link exists, and each `sh` block runs, from the root
 # of the source; where a `text` block follows, that is what it prints last. No
 # `text` block stands anywhere else. The programs at the top of ipt.h run, too.
+# proved.md names the harnesses that only `make prove FULL=1` runs.
 
 . "$(dirname "$0")/lib.sh"
 readme=$root/README.md
@@ -204,5 +205,13 @@ while read -r page; do
         expect_empty "$page (<) and what block $n prints (>)" "$tmp/bad"
     done
 done <"$tmp/pages"
+
+# Harnesses that are marked slow, and those that proved.md says are.
+for file in "$root"/tests/proof/*.c; do
+    sed -n '/slow/s/^void prove_\([a-z_]*\)(void).*/\1/p' "$file"
+done | sort >"$tmp/slow"
+sed -n '/^There are [0-9]* harnesses/,/^$/p' "$root/tests/proof/proved.md" |
+    grep -o '`[a-z]*_[a-z_]*`' | tr -d '`' | sort | diff "$tmp/slow" - >"$tmp/bad"
+expect_empty "harnesses marked slow (<), and those in proved.md (>)" "$tmp/bad"
 
 report
