@@ -121,7 +121,7 @@ uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
 
 /* A run is put in a cache: into a line that is free, or in place of another
  * one that is no name. Whatever else was there still is. */
-void prove_cache_put(void) /* slow, unwind 9, given ipti_cache_first
+void prove_cache_put(void) /* unwind 9, given ipti_cache_first
     ipti_cache_lose */
 {
     const ipt_cache_line run = nondet_line();
@@ -223,7 +223,7 @@ void prove_cache_name(void) /* slow, unwind 9, given ipti_cache_lose */
 }
 
 /* Bytes of code: the line of a block, and what a window shows of it. */
-void prove_cache_bytes(void) /* unwind 33, given ipti_cache_first */
+void prove_cache_bytes(void) /* slow, unwind 33, given ipti_cache_first */
 {
     const uint16_t space = nondet_u16();
     const uint8_t mode = nondet_u8() & IPTI_MODE_MAX;

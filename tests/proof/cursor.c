@@ -390,7 +390,7 @@ void prove_cursor_init(void) /* unwind 5 */
 }
 
 /* The segment that holds an offset, among any, from any other place. */
-void prove_cursor_seek(void) /* unwind 5, slow: only with FULL=1 */
+void prove_cursor_seek(void) /* unwind 5 */
 {
     const uint64_t pos = nondet_u64();
     int status;
@@ -637,7 +637,7 @@ static void read_pieces(size_t first, size_t second, size_t skip, int gap)
 
 /* The bytes of pieces that are shorter than a packet, as long, and longer; and
  * from each offset in the longest. */
-void prove_cursor_pieces(void) /* slow, unwind 20 */
+void prove_cursor_pieces(void) /* unwind 20 */
 {
     static const uint8_t sizes[] = {0, 1, 2, 15, 16, 17, 18};
     unsigned first;
@@ -899,7 +899,7 @@ int given_ipti_pkt_quick(const ipt_cursor_ *c, ipt_where *w, ipt_packet *out)
 }
 
 /* What the next packets need not look at. */
-void prove_cursor_quicken(void) /* slow, unwind 5, given ipti_cur_here */
+void prove_cursor_quicken(void) /* unwind 5, given ipti_cur_here */
 {
     any_sizes();
     any_cursor();

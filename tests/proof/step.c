@@ -358,7 +358,7 @@ static void ended(uint8_t phase)
     CHECK(is_record(&evt.pending[any]));
 }
 
-void prove_step_psb_done(void) /* slow, given ipti_evt_first ipti_evt_psb_end
+void prove_step_psb_done(void) /* given ipti_evt_first ipti_evt_psb_end
     ipti_evt_held_done, arrays whole */
 {
     const ipt_packet packet = nondet_packet();
@@ -374,7 +374,7 @@ void prove_step_psb_done(void) /* slow, given ipti_evt_first ipti_evt_psb_end
     REACH(evt.phase == IPTI_EVT_LOST && records_were == IPT_PENDING_MAX_);
 }
 
-void prove_step_undo(void) /* slow, given ipti_evt_first ipti_evt_await
+void prove_step_undo(void) /* given ipti_evt_first ipti_evt_await
     ipti_evt_release, arrays whole */
 {
     any_middle(IPTI_EVT_HELD);
@@ -412,7 +412,7 @@ void prove_step_lost_on(void) /* given ipti_evt_release ipti_evt_sort, arrays
     REACH(records_were == IPT_PENDING_MAX_);
 }
 
-void prove_step_lost_psb(void) /* slow, given ipti_evt_lost_place
+void prove_step_lost_psb(void) /* given ipti_evt_lost_place
     ipti_evt_lost_on, arrays whole */
 {
     const unsigned i = nondet_u8();
@@ -598,7 +598,7 @@ static void turn(uint8_t type)
     turned(before);
 }
 
-void prove_step_tip(void) /* given ipti_evt_phase ipti_evt_tick
+void prove_step_tip(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
     ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
