@@ -10218,7 +10218,6 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->learn_.line;
     int status = IPT_OK;
-    unsigned i;
 
     decoder->learn_.frames = decoder->learn_.peak = 0;
     decoder->learn_.state = IPTI_COV_LEARNING;
@@ -10228,9 +10227,6 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
     if (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING) {
         ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
         line->key_ |= IPTI_COV_DONE;
-    } else if (line->counts_ >> 3 == 0) { /* frames since the last branch */
-        for (i = ipti_line_edges(line); i < ipti_cov_items(decoder->cov_); i++)
-            line->items_[i] = 0;
     }
     if (line->pop_ || line->counts_ >> 3)
         line->key_ |= IPTI_COV_STACK;
@@ -10252,8 +10248,7 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
         return after <= IPTI_COV_TIP || !decoder->block_.mode;
     line->items_[0] = (uint32_t) (ip - line->ip_);
     return ipti_line_reaches(line, ip)
-           && !(decoder->block_.mode && decoder->block_.causes)
-           && decoder->learn_.frames < ipti_cov_items(decoder->cov_);
+           && !(decoder->block_.mode && decoder->block_.causes);
 }
 
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
@@ -10357,7 +10352,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
             return IPT_ERR_MISMATCH; /* or another one: see the walk */
         fits = !whole->pop_ && !(apart && last)
                && (leg->noisy || ipti_cov_join(decoder, line));
-        if (!fits && whole->key_ & some)
+        if (!fits)
             break;
         status = ipti_cov_take(decoder, line);
     }
@@ -10669,10 +10664,10 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     if (leg->tnt != 1 || p >= leg->end)
         return 0;
     if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE)) {
-        size = ipti_cov_ip(&leg->last_ip, p);
+        size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
         leg->next = p + size;
         leg->ip = leg->last_ip;
-        leg->enabled = size != 0;
+        leg->enabled = size > 1;
         leg->line = NULL;
         ipti_prev_none(&decoder->walk_.prev);
         return leg->enabled;
@@ -10740,23 +10735,29 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
     leg->noisy = 0;
 }
 
-/* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
+/* Tracing is enabled: pass what is at leg->next, after the bits. Returns 0 if
  * there is no bit and nothing that can be passed here. */
 static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
+    const unsigned type = *p & IPTI_IP_MASK;
     const uint8_t *next;
     uint64_t ip;
+    unsigned size = 0;
 
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
                     && p[1] == IPTI_SECOND_TNT_64);
     if (p >= leg->end || leg->full)
         return leg->tnt != 1;
-    if (*p == IPTI_TIP_PGD) {
-        leg->after = IPTI_COV_PGD_NO_IP;
-        leg->next = p + 1;
-        leg->to = 0;
+    if (type == IPTI_TIP || type == IPTI_TIP_PGD)
+        size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
+    if (size > 1 || *p == IPTI_TIP_PGD) {
+        leg->after = type == IPTI_TIP ? IPTI_COV_TIP
+                     : size > 1       ? IPTI_COV_PGD
+                                      : IPTI_COV_PGD_NO_IP;
+        leg->to = size > 1 ? leg->last_ip : 0;
+        leg->next = p + size;
         return 1;
     }
     next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
@@ -10774,17 +10775,6 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->tnt = leg->held;
-    if (IPTI_LIKELY(leg->enabled)) {
-        uint64_t to = leg->last_ip;
-        uint32_t key;
-        const uint8_t *next
-            = ipti_cov_reach(leg->p, leg->end, 0, &leg->tnt, &key, &to);
-        if (next) {
-            ipti_cov_ahead(leg, next, key, to);
-            return 1;
-        }
-        leg->tnt = leg->held;
-    }
     ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
     leg->next = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
     return leg->enabled ? ipti_cov_on(decoder, leg)
@@ -10835,7 +10825,7 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 }
 
 /* Go on with what the walk has done. */
-static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
+static IPTI_APART void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
 {
     leg->ip = w->flow.ip;
     leg->enabled = w->flow.enabled;
