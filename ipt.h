@@ -2718,8 +2718,6 @@ typedef struct ipt_cov_leg_ {
     const uint8_t *next; /* where what comes after ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
-    uint64_t from; /* where flow, and ... */
-    ipt_cov_block_ block; /* ... the block in progress were at first */
     uint64_t held; /* bits that the walk had of a packet before p */
     uint32_t psb_size;
     uint8_t full;    /* there may be more */

@@ -9464,6 +9464,12 @@ enum { /* what comes after the bits */
     IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
 };
 
+enum { /* ipt_cov_line.key_ of one that names a space, and has none */
+    IPTI_COV_NO_NAME,
+    IPTI_COV_BY_ASID,
+    IPTI_COV_BY_SPACE
+};
+
 #define IPTI_WAYS 4 /* lines of a memo that may hold the same */
 
 /* ipt_cov_line.key_ */
@@ -9476,8 +9482,6 @@ enum { /* what comes after the bits */
 #define IPTI_COV_REST 0xfcffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
-#define IPTI_COV_BY_ASID 0x100u  /* it has no space: it names one */
-#define IPTI_COV_BY_SPACE 0x200u
 
 #define IPTI_COV_TIMES 0x3fu             /* items_: of an edge; slot above it */
 #define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
@@ -10528,7 +10532,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
 }
 
 /* The packet at p names a state. Returns its size if that state is known
- * already or goes to *asid; 0: it is for the walk. */
+ * already, goes to *asid or is no matter; 0: it is for the walk. */
 static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
                                ipt_asid *asid)
 {
@@ -10542,11 +10546,8 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
         ipti_load_exec(&packet, p);
         return w->evt.exec == ipti_evt_says(&packet) ? IPTI_SIZE_MODE_EXEC : 0;
     }
-    if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX) {
-        ipti_load_tsx(&packet, p);
-        return !packet.u.tsx.intx == !w->mode.speculative && !packet.u.tsx.abrt
-                   ? IPTI_SIZE_MODE_TSX : 0;
-    }
+    if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX)
+        return IPTI_SIZE_MODE_TSX; /* coverage has no transactions */
     if (*p != IPTI_EXT)
         return 0;
     switch (p[1]) {
@@ -10897,11 +10898,6 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->at = IPTI_LEG_IDLE;
     leg->moved = 0;
     ipti_cov_reload(leg, w, 0);
-    leg->from = leg->ip;
-    leg->block = decoder->block_;
-    if (decoder->block_.mode)
-        leg->ip = decoder->block_.ip;
-    decoder->block_.mode = IPT_MODE_UNKNOWN;
     return 1;
 }
 
@@ -11101,8 +11097,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     }
 }
 
-/* Take the fast path from where the walk is, or where its block began; put the
- * walk where it ended. */
+/* Take the fast path from where the walk is; put the walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
@@ -11117,12 +11112,8 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
     }
     leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
-    if (leg->moved) {
+    if (leg->moved)
         ipti_cov_stand(&decoder->walk_);
-    } else {
-        ipti_flow_at(&decoder->walk_.flow, leg->from);
-        decoder->block_ = leg->block;
-    }
     decoder->slow_ = decoder->at.offset + 1;
 }
 
@@ -11141,9 +11132,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
            && evt->enabled == w->flow.enabled
            && ipti_walk_wanted(w, &decoder->at) && w->cur.state == IPTI_CUR_SYNC
            && w->cur.block == 0 && w->mode.now != IPT_MODE_UNKNOWN
-           && (!decoder->block_.mode
-               || (w->flow.enabled && !decoder->block_.causes
-                   && ipti_cov_block_on(decoder, w->flow.ip, w->mode.now)))
+           && !decoder->block_.mode
            && (!w->flow.enabled || w->prev.taken == IPTI_TAKEN_ALL
                || ipti_kind_leaves(w->prev.kind));
 }

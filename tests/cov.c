@@ -333,6 +333,17 @@ static const row far_rows[] = {
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
 };
 
+/* A full leg whose last bit is that of a return to before the leg: its line
+ * takes all of the bits and has no end. */
+#define LONG_RETURN TIP(0x1020), TNT64(47, 0x7fffffffffff), TNT(6, 0x3f),     \
+    TNT(6, 0x3d), TIP(0x1000)
+static const row full_rows[] = {
+    {ROW "a full leg that ends with a return",
+     {CODE(0x1000, CALL("\x0b") JMP_RAX), CODE(0x1010, JMP_RAX),
+      CODE(0x1020, JCC("\xfe") RET)},
+     {ON, LONG_RETURN, LONG_RETURN, LONG_RETURN, PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 /* A PSB+ that says nothing new empties the stack of calls, and does not come
  * between a MODE.Exec and its TIP.PGE. Each row has one error. */
 static const row psb_rows[] = {
@@ -461,6 +472,11 @@ static void run_far(const row *r)
 TEST(R1_far_branches)
 {
     for (size_t i = 0; i < LENGTH(far_rows); i++) run_far(&far_rows[i]);
+}
+
+TEST(full_legs_that_return)
+{
+    for (size_t i = 0; i < LENGTH(full_rows); i++) run_far(&full_rows[i]);
 }
 
 TEST(mutants_event_of_the_branch_before)
@@ -1885,6 +1901,35 @@ TEST(what_is_known_costs_its_trace)
     }
 }
 
+/* The second time whole legs are learned, where that pays; from the third on
+ * nothing is, and the same lines are found, also by whoever shares that memo. */
+TEST(what_is_known_stays_so)
+{
+    static uint8_t bytes[INPUT + 64];
+    for (unsigned turn = 0; turn < 64; turn++) {
+        const uint32_t config = turn & 1 ? IPT_CONFIG_NO_RETCOMP : 0;
+        uint64_t hits = 0;
+        seed = turn + 1;
+        the.base = LOW;
+        write_program();
+        loop_init(&kept, config, turn / 2 % (IPT_COV_FLAGS_ + 1), 4096);
+        const size_t size
+            = write_run(bytes, config | (turn & 16 ? IPT_GEN_TNT_64 : 0));
+        memset(bytes + size, 0, 64); /* PAD: what is last is walked */
+        for (unsigned n = 0; n < 6; n++) {
+            CHECK(loop_run(&kept, bytes, size + 64, n == 0));
+            if (n > 1) CHECK_EQ(kept.decoder.misses, 0);
+            if (n > 2) CHECK_EQ(kept.decoder.hits, hits);
+            hits = kept.decoder.hits;
+        }
+        CHECK_EQ(kept.memo.lost, 0);
+        share_memo(&kept);
+        CHECK(loop_run(&kept, bytes, size + 64, 0));
+        CHECK_EQ(kept.decoder.misses, 0);
+        CHECK_EQ(kept.decoder.hits, hits);
+    }
+}
+
 /* ---- outputs ---- */
 
 typedef struct outputs {
@@ -3057,6 +3102,58 @@ TEST(fuel_of_what_is_known)
     }
 }
 
+static void legs_begin(loop *l, size_t count)
+{
+    memset(b.bytes + b.size, 0, 64); /* PAD: what is last is walked */
+    loop_init(l, 0, 0, count);
+    l->config.read = spaces_read;
+}
+
+/* The kernel of all, from 8000 on, jumps to code that each process has for
+ * itself: the second one begins with a NOP. */
+static int kernel_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                       uint64_t ip, void *context)
+{
+    static const uint8_t kernel[] = JCC0 "\xe9\xf9\x8f\xff\xff" /* to 1000 */,
+                         user[] = NOP JCC0 JMP_RAX;
+    const unsigned skip = asid->cr3 == 0x5000;
+    (void) context;
+    if (ip >> 12 == 8)
+        return range_read(buffer, size, ip, 0x8000, kernel, sizeof kernel - 1);
+    return range_read(buffer, size, ip, 0x1000, user + skip,
+                      sizeof user - 1 - skip);
+}
+
+static uint64_t kernel_at(const ipt_asid *asid, uint64_t ip, uint64_t *first,
+                          uint64_t *last, void *context)
+{
+    const int kernel = ip >= 0x8000;
+    (void) context;
+    *first = kernel ? 0x8000 : 0;
+    *last = kernel ? UINT64_MAX : 0x7fff;
+    return kernel ? 1 : asid->cr3;
+}
+
+TEST(kernel_is_shared)
+{
+    static const ipt_packet some[] = {
+        PSB, PIP(0x5000, 0), EXEC64, FUP(0x8000), PSBEND, TNT(2, 0),
+        TIP(0x8000), TNT(2, 2), PGD(0x5000), PIP(0x9000, 0),
+        PGE(0x8000), TNT(2, 0), TIP(0x8000), TNT(2, 2), TIP(0x8000)};
+    build_all(&b, some, LENGTH(some));
+    loop_init(&fresh, 0, 0, 0);
+    fresh.bare = 1;
+    fresh.config.read = kernel_read;
+    legs_begin(&kept, 64);
+    kept.config.read = kernel_read;
+    kept.config.space_at = kernel_at;
+    CHECK(loop_run(&fresh, b.bytes, b.size + 64, 1));
+    for (unsigned n = 0; n < 3; n++) {
+        CHECK(loop_run(&kept, b.bytes, b.size + 64, n == 0));
+        CHECK(loop_same(&kept, &fresh));
+    }
+}
+
 static unsigned spaces_asked;
 
 static uint64_t counted_space(const ipt_asid *asid, void *context)
@@ -3288,13 +3385,6 @@ TEST(C2_assumed_mode)
                           &f.trace, NULL), IPT_ERR_CONFIG);
     edge_clear(&full);
     feed_end(&f);
-}
-
-static void legs_begin(loop *l, size_t count)
-{
-    memset(b.bytes + b.size, 0, 64); /* PAD: what is last is walked */
-    loop_init(l, 0, 0, count);
-    l->config.read = spaces_read;
 }
 
 /* A line goes where one is free, if only one of its set is: two legs, the half
@@ -3969,6 +4059,13 @@ TEST(blocks_that_a_psb_cuts)
 /* A trigger that counts instructions from the IP of a PSB+ in the middle of a
  * block: the branch comes before the sixth. Whoever begins the block again
  * counts too few. */
+static const row cut_rows[] = { /* a PSB+ with a CYC, and a CBR, are walked */
+    {ROW "a psb+ and a cbr in a block",
+     {CODE(0x1000, NOP NOP JCC0 JMP_RAX)},
+     {ON, TNT(1, 0), TIP(0x1000), PSB, EXEC64, CYC(1), FUP(0x1001), PSBEND,
+      CBR(3), TNT(1, 0), TIP(0x1000), TNT(1, 0), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 static const row after_psb_rows[] = {
     {ROW "a trigger that comes too late",
      {CODE(0x1000, NOP NOP NOP NOP NOP JCC0 JMP_RAX)},
@@ -3988,6 +4085,11 @@ TEST(what_follows_a_psb)
         build_all(&b, after_psb_rows[i].trace, PACKETS_MAX);
         check_coverage(after_psb_rows[i].name, after_psb_rows[i].code, 0);
         CHECK_EQ(want.errors, i == 0);
+    }
+    for (size_t i = 0; i < LENGTH(cut_rows); i++) {
+        build_all(&b, cut_rows[i].trace, PACKETS_MAX);
+        check_coverage(cut_rows[i].name, cut_rows[i].code, 0);
+        CHECK_EQ(want.errors, 0);
     }
 }
 
@@ -4042,6 +4144,7 @@ int main(void)
     RUN(loops_at_random);
     RUN(worlds_at_random);
     RUN(what_is_known_costs_its_trace);
+    RUN(what_is_known_stays_so);
     RUN(outputs);
     RUN(seen);
     RUN(seen_changes_within_a_run);
@@ -4069,6 +4172,7 @@ int main(void)
     RUN(R11_two_sizes);
     RUN(mutants_psb_that_says_nothing_new);
     RUN(mutants_bits_while_off);
+    RUN(full_legs_that_return);
     RUN(mutants_event_of_the_branch_before);
     RUN(mutants_bits_of_a_line);
     RUN(mutants_prev_after_a_pge);
@@ -4085,6 +4189,7 @@ int main(void)
     RUN(space_within_a_block);
     RUN(mutants_memo_made_anew);
     RUN(fuel_of_what_is_known);
+    RUN(kernel_is_shared);
     RUN(spaces_are_asked_once);
     RUN(fuel_of_what_is_learned);
     RUN(largest_memo);
