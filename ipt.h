@@ -2701,7 +2701,6 @@ typedef struct ipt_cov_block_ {
     uint64_t ip;
     uint64_t end; /* where it goes on */
     uint8_t mode; /* 0: there is none */
-    uint8_t causes; /* instructions in it may cause events, or one came */
 } ipt_cov_block_;
 
 /* A leg of the way: TNT bits and what comes after them. */

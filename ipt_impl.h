@@ -9438,10 +9438,8 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
         ipti_cov_block_end(decoder);
         decoder->block_.ip = decoder->block_.end = ip;
         decoder->block_.mode = mode;
-        decoder->block_.causes = 0;
     }
     end = decoder->block_.end += end - ip;
-    decoder->block_.causes |= kind != IPT_INSN_OTHER;
     if (kind == IPT_INSN_JMP || kind == IPT_INSN_CALL || ipti_kind_leaves(kind)
         || (run && run->leaves_) || end - decoder->block_.ip > UINT32_MAX / 2)
         ipti_cov_block_end(decoder);
@@ -9818,8 +9816,7 @@ static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
 
     if (frames > learn->peak)
         learn->peak = (uint8_t) frames;
-    if (frames > 7 || ipti_line_edges(line) + frames > items
-        || !ipti_fits32(delta))
+    if (ipti_line_edges(line) + frames > items || !ipti_fits32(delta))
         return 0;
     line->items_[items - frames] = (uint32_t) delta;
     return 1;
@@ -9949,7 +9946,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     const unsigned peak = frames + (piece->counts_ >> 3);
     unsigned i;
 
-    if (!(piece->key_ & (IPTI_COV_USED | IPTI_COV_DONE)) || !ipti_fits32(from))
+    if (!ipti_fits32(from))
         return 0;
     for (i = 0; i < ipti_line_edges(piece); i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
@@ -10038,7 +10035,6 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
         status = ipti_walk_ready(w, &decoder->at);
     if (IPTI_UNLIKELY(w->out.waiting)) {
         ipti_out_drop(&w->out); /* flow follows them already */
-        decoder->block_.causes |= !decoder->learn_.state; /* another space */
         return 0;
     }
     return status < 0 ? status : 1;
@@ -10240,8 +10236,7 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
  * and counts no edge. Make it say where the block began, so that flow goes on
  * there and the whole block is passed at its branch. Returns 0 if that cannot
- * be: what is passed twice may cause an event, or tracing was disabled in the
- * middle of the block. */
+ * be: it is too far away, or tracing was disabled in the middle of the block. */
 static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
 {
     ipt_cov_line *line = &decoder->learn_.line;
@@ -10251,8 +10246,7 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
     if (after != IPTI_COV_PSB)
         return after <= IPTI_COV_TIP || !decoder->block_.mode;
     line->items_[0] = (uint32_t) (ip - line->ip_);
-    return ipti_line_reaches(line, ip)
-           && !(decoder->block_.mode && decoder->block_.causes);
+    return ipti_line_reaches(line, ip);
 }
 
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
@@ -10498,7 +10492,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
-            memo->epoch_++;
+            ipti_memo_forget(memo);
             return 0;
         }
         known = cov->shared ? ipti_memo_named(cov->shared, key, &name) : NULL;
@@ -10642,8 +10636,7 @@ static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
     unsigned size;
 
     if (*p == IPTI_MODE
-        && (p[1] & IPTI_SECOND_MODE_TSX
-            || (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE))
+        && (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE)
         return 0;
     size = ipti_cov_state(&decoder->walk_, p, &asid);
     if (!size || !ipti_cov_stated(decoder, &asid, 0))
@@ -10736,29 +10729,23 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
     leg->noisy = 0;
 }
 
-/* Tracing is enabled: pass what is at leg->next, after the bits. Returns 0 if
+/* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
  * there is no bit and nothing that can be passed here. */
 static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const unsigned type = *p & IPTI_IP_MASK;
     const uint8_t *next;
     uint64_t ip;
-    unsigned size = 0;
 
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
                     && p[1] == IPTI_SECOND_TNT_64);
     if (p >= leg->end || leg->full)
         return leg->tnt != 1;
-    if (type == IPTI_TIP || type == IPTI_TIP_PGD)
-        size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
-    if (size > 1 || *p == IPTI_TIP_PGD) {
-        leg->after = type == IPTI_TIP ? IPTI_COV_TIP
-                     : size > 1       ? IPTI_COV_PGD
-                                      : IPTI_COV_PGD_NO_IP;
-        leg->to = size > 1 ? leg->last_ip : 0;
-        leg->next = p + size;
+    if (*p == IPTI_TIP_PGD) {
+        leg->after = IPTI_COV_PGD_NO_IP;
+        leg->next = p + 1;
+        leg->to = 0;
         return 1;
     }
     next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
@@ -10776,6 +10763,17 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->tnt = leg->held;
+    if (IPTI_LIKELY(leg->enabled)) {
+        uint64_t to = leg->last_ip;
+        uint32_t key;
+        const uint8_t *next
+            = ipti_cov_reach(leg->p, leg->end, 0, &leg->tnt, &key, &to);
+        if (next) {
+            ipti_cov_ahead(leg, next, key, to);
+            return 1;
+        }
+        leg->tnt = leg->held;
+    }
     ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
     leg->next = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
     return leg->enabled ? ipti_cov_on(decoder, leg)
@@ -10826,7 +10824,7 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 }
 
 /* Go on with what the walk has done. */
-static IPTI_APART void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
+static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
 {
     leg->ip = w->flow.ip;
     leg->enabled = w->flow.enabled;
@@ -10883,7 +10881,6 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     ipt_cov_leg_ *leg = &decoder->leg_;
     size_t n;
 
-    decoder->slow_ = decoder->at.offset + 1;
     leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
     if (!leg->window || !ipti_cov_keys(decoder))
         return 0;
@@ -11066,7 +11063,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
             return 0;
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
-            && cov->bitmap && leg->held < IPTI_COV_FULL)
+            && cov->bitmap)
             missed = ipti_cov_dash(decoder, cov->bitmap);
         if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
             leg->noisy = 1;
@@ -11114,7 +11111,6 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
     ipti_cov_flush(decoder);
     if (leg->moved)
         ipti_cov_stand(&decoder->walk_);
-    decoder->slow_ = decoder->at.offset + 1;
 }
 
 /* Does the walk hold only what the fast path can take over? */

@@ -3874,6 +3874,7 @@ static const struct {
     {ROW "time in a leg", {TNT(1, 0), MTC(5), TSC(0x1234), TNT(1, 1), CYC(7),
                        CYC(0x7777), TIP(0x1000), TSC(7), TNT(2, 1), MTC(9),
                        TIP(0x1000)}},
+    {ROW "a cyc that begins as an ovf does", {TNT(2, 1), CYC(0x25), TIP(0x1000)}},
     {ROW "a long tnt", {TNT64(2, 1), TIP(0x1000), TNT(1, 1), TNT64(1, 0),
                     TIP(0x1000)}},
     {ROW "more bits than a piece", {TNT(2, 1), TIP(0x1006), TNT(6, 0x3f),
@@ -4059,6 +4060,28 @@ TEST(blocks_that_a_psb_cuts)
 /* A trigger that counts instructions from the IP of a PSB+ in the middle of a
  * block: the branch comes before the sixth. Whoever begins the block again
  * counts too few. */
+static const row only_rows[] = { /* the other space is not wanted */
+    {ROW "another cr3 while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {PSB, PIP(ONLY_CR3, 0), EXEC64, FUP(0x1000), PSBEND, V3_LEG, TNT(2, 1),
+      PGD(0x5000), PIP(0x9000, 0), PGE(0x1000), V3_LEG, TNT(2, 2), PGD(0x5000),
+      PADS(60)}, {{0}}, 0, 0, IPT_CONFIG_CR3_ONLY},
+    {ROW "a guest while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {PSB, PIP(0x5000, 0), EXEC64, FUP(0x1000), PSBEND, V3_LEG, TNT(2, 1),
+      PGD(0x5000), PIP(0x9000, 1), PGE(0x1000), V3_LEG, TNT(2, 2), PGD(0x5000),
+      PADS(60)}, {{0}}, 0, 0, IPT_CONFIG_ROOT_ONLY},
+    {ROW "the host while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {PSB, PIP(0x5000, 1), EXEC64, FUP(0x1000), PSBEND, V3_LEG, TNT(2, 1),
+      PGD(0x5000), PIP(0x9000, 0), PGE(0x1000), V3_LEG, TNT(2, 2), PGD(0x5000),
+      PADS(60)}, {{0}}, 0, 0, IPT_CONFIG_NON_ROOT_ONLY},
+    {ROW "a transaction while tracing is disabled",
+     {CODE(0x1000, JCC0 JCC0 JMP_RAX)},
+     {ON, V3_LEG, TNT(2, 1), PGD(0x5000), TSX(1, 0), PGE(0x1000), V3_LEG,
+      TNT(2, 2), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
+};
+
 static const row cut_rows[] = { /* a PSB+ with a CYC, and a CBR, are walked */
     {ROW "a psb+ and a cbr in a block",
      {CODE(0x1000, NOP NOP JCC0 JMP_RAX)},
@@ -4086,6 +4109,7 @@ TEST(what_follows_a_psb)
         check_coverage(after_psb_rows[i].name, after_psb_rows[i].code, 0);
         CHECK_EQ(want.errors, i == 0);
     }
+    for (size_t i = 0; i < LENGTH(only_rows); i++) run_far(&only_rows[i]);
     for (size_t i = 0; i < LENGTH(cut_rows); i++) {
         build_all(&b, cut_rows[i].trace, PACKETS_MAX);
         check_coverage(cut_rows[i].name, cut_rows[i].code, 0);
