@@ -10161,8 +10161,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         || config->fuel || config->flags & IPT_CONFIG_TICKS)
         return;
     while (decoder->learn_.state == IPTI_COV_LEARNING
-           && (ipti_next_tnt(&w->next)
-               || (w->next.has_tip && !w->next.has_event))) {
+           && (ipti_next_tnt(&w->next) || w->next.has_tip)) {
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
@@ -10321,7 +10320,6 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     const int apart = leg->after == IPTI_COV_PSB && decoder->cov_->seen;
     ipt_cov_line *whole = &decoder->learn_.whole;
     const ipt_cov_line *line;
-    int fits = 1;
     int status = 0;
 
     if (leg->tnt >= IPTI_COV_FULL && memo->novel_ < IPTI_NOISY)
@@ -10331,7 +10329,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     whole->tnt_ = leg->tnt;
     whole->key_ =
         decoder->keys_.own | (uint32_t) leg->after << IPTI_COV_AFTER;
-    while (status == 0 && fits) {
+    while (status == 0) {
         const unsigned n = ipti_top(leg->tnt);
         const int last = apart ? n == 0 : n <= IPTI_COV_PIECE;
         const uint64_t tnt = n <= IPTI_COV_PIECE
@@ -10348,9 +10346,8 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         }
         if (!line)
             return IPT_ERR_MISMATCH; /* or another one: see the walk */
-        fits = !whole->pop_ && !(apart && last)
-               && (leg->noisy || ipti_cov_join(decoder, line));
-        if (!fits)
+        if (whole->pop_ || (apart && last)
+            || (!leg->noisy && !ipti_cov_join(decoder, line)))
             break;
         status = ipti_cov_take(decoder, line);
     }

@@ -2591,6 +2591,22 @@ TEST(shared)
 
 /* ---- code that changes ---- */
 
+/* A decoder that keeps nothing has nothing to forget. */
+TEST(nothing_to_forget)
+{
+    static uint8_t bytes[INPUT];
+    seed = 3;
+    write_program();
+    const size_t size = write_run(bytes, 0);
+    loop_init(&fresh, 0, 0, 0);
+    fresh.bare = 1;
+    for (unsigned n = 0; n < 2; n++) {
+        CHECK(loop_run(&fresh, bytes, size, n == 0));
+        CHECK(loop_is_true(&fresh));
+        CHECK_EQ(ipt_cov_invalidate(&fresh.decoder, NULL, 0, 0), IPT_OK);
+    }
+}
+
 /* What was learned of a range is forgotten with it, and nothing else is. */
 TEST(invalidate)
 {
@@ -4191,6 +4207,7 @@ int main(void)
     RUN(shared);
     RUN(pages_without_code);
     RUN(cache_made_anew);
+    RUN(nothing_to_forget);
     RUN(invalidate);
     RUN(R8_begin_fails);
     RUN(R11_two_sizes);
