@@ -333,8 +333,9 @@ static const row far_rows[] = {
       PGD(0x5000), PADS(40)}, {{0}}, 0, 0, 0},
 };
 
-/* A full leg whose last bit is that of a return to before the leg: its line
- * takes all of the bits and has no end. */
+/* Full legs: one whose last bit is that of a return to before the leg, so that
+ * its line takes all of the bits and has no end; and the least number. */
+#define FULL_ZERO TNT64(47, 0), TNT(6, 0), TNT(4, 0)
 #define LONG_RETURN TIP(0x1020), TNT64(47, 0x7fffffffffff), TNT(6, 0x3f),     \
     TNT(6, 0x3d), TIP(0x1000)
 static const row full_rows[] = {
@@ -342,6 +343,10 @@ static const row full_rows[] = {
      {CODE(0x1000, CALL("\x0b") JMP_RAX), CODE(0x1010, JMP_RAX),
       CODE(0x1020, JCC("\xfe") RET)},
      {ON, LONG_RETURN, LONG_RETURN, LONG_RETURN, PADS(60)}, {{0}}, 0, 0, 0},
+    {ROW "57 bits of 0, as few as make a full leg",
+     {CODE(0x1000, JCC("\x02") JMP("\xfc") JMP_RAX)},
+     {ON, FULL_ZERO, TNT(2, 1), TIP(0x1000), FULL_ZERO, MTC(5), TNT64(2, 1),
+      TIP(0x1000), TNT(2, 1), PGD(0x5000), PADS(60)}, {{0}}, 0, 0, 0},
 };
 
 /* A PSB+ that says nothing new empties the stack of calls, and does not come
