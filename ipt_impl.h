@@ -10622,7 +10622,7 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 }
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
- * will be, or nothing new. Returns 0 if it says more. A MODE.Exec waits for a
+ * will be, or nothing new. Returns 0 if it says more. A MODE waits for its
  * TIP.PGE: whatever comes between the two is for the walk. Apart, as it takes
  * stack. */
 static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
