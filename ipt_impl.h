@@ -10235,7 +10235,7 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
  * and counts no edge. Make it say where the block began, so that flow goes on
  * there and the whole block is passed at its branch. Returns 0 if that cannot
- * be: it is too far away, or tracing was disabled in the middle of the block. */
+ * be: it is too far away, or tracing was disabled in the middle of a block. */
 static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
 {
     ipt_cov_line *line = &decoder->learn_.line;
