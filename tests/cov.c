@@ -1907,7 +1907,8 @@ TEST(what_is_known_costs_its_trace)
 }
 
 /* The second time whole legs are learned, where that pays; from the third on
- * nothing is, and the same lines are found, also by whoever shares that memo. */
+ * nothing is, and the same lines are found. So they are by whoever shares that
+ * memo. */
 TEST(what_is_known_stays_so)
 {
     static uint8_t bytes[INPUT + 64];
@@ -3895,7 +3896,8 @@ static const struct {
     {ROW "time in a leg", {TNT(1, 0), MTC(5), TSC(0x1234), TNT(1, 1), CYC(7),
                        CYC(0x7777), TIP(0x1000), TSC(7), TNT(2, 1), MTC(9),
                        TIP(0x1000)}},
-    {ROW "a cyc that begins as an ovf does", {TNT(2, 1), CYC(0x25), TIP(0x1000)}},
+    {ROW "a cyc that begins as an ovf does",
+     {TNT(2, 1), CYC(0x25), TIP(0x1000)}},
     {ROW "a long tnt", {TNT64(2, 1), TIP(0x1000), TNT(1, 1), TNT64(1, 0),
                     TIP(0x1000)}},
     {ROW "more bits than a piece", {TNT(2, 1), TIP(0x1006), TNT(6, 0x3f),
