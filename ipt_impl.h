@@ -11060,7 +11060,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
         if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
             return 0;
         if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
-            && cov->bitmap)
+            && cov->bitmap && leg->held < IPTI_COV_FULL)
             missed = ipti_cov_dash(decoder, cov->bitmap);
         if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
             leg->noisy = 1;
