@@ -9462,7 +9462,7 @@ enum { /* what comes after the bits */
     IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
 };
 
-enum { /* ipt_cov_line.key_ of one that names a space, and has none */
+enum { /* ipt_cov_line.key_ of a line that names an address space */
     IPTI_COV_NO_NAME,
     IPTI_COV_BY_ASID,
     IPTI_COV_BY_SPACE
