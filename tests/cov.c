@@ -795,6 +795,8 @@ static int check_random(uint64_t start)
                             : dice(IPT_ERRATUM_ALL_ + 1);
     flow_sections = dice(3) ? 0 : 1 + dice(3);
     const int fine = check_coverage(name, code, flags);
+    only_cr3 = ONLY_CR3;
+    decode_errata = 0;
     flow_sections = 0;
     return fine;
 }
