@@ -1454,6 +1454,35 @@ TEST(changed_between_blocks)
     CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_END);
 }
 
+/* So do whole runs, one after the other, where nothing else happens: a range is
+ * forgotten, or all of an address space. */
+TEST(changed_between_runs)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        ipt_block block;
+        area *a;
+        fresh();
+        a = nops(ANY, 0x1000, 64);
+        PUT(a, 0x1000, "\x75\xfe"); /* to itself */
+        add_on(IPT_MODE_64);
+        ADD(TNT(6, 0x3f));
+        ADD(TNT(6, 0x3f));
+        CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
+        start(&cache);
+        for (unsigned i = 0; i < 8; i++) {
+            if (i == 4) {
+                PUT(a, 0x1000, "\x90\x75\xfd"); /* a NOP, and to that */
+                CHECK_EQ(ipt_cache_invalidate(
+                             &cache, whole ? &blk_decoder.at.asid : NULL,
+                             whole ? 0 : 0x1000, whole ? 0 : 1), IPT_OK);
+            }
+            CHECK(ipt_blk_next(&blk_decoder, &block) >= 0);
+            CHECK_EQ(block.ip, 0x1000);
+            CHECK_EQ(block.count, i < 4 ? 1 : 2);
+        }
+    }
+}
+
 /* The error of a branch that has taken an event comes again, and that event is
  * not handed out before the branch. */
 TEST(changed_before_an_error)
@@ -3256,6 +3285,7 @@ int main(void)
     RUN(space_numbers_run_out);
     RUN(changed_inside_a_run);
     RUN(changed_between_blocks);
+    RUN(changed_between_runs);
     RUN(changed_before_an_error);
     RUN(changed_before_a_trigger);
     RUN(changed_inside_a_block);
