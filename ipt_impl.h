@@ -9486,7 +9486,8 @@ enum { /* ipt_cov_line.key_ of a line that names an address space */
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
 #define IPTI_COV_PEAK 31 /* frames at a time, above the edges in counts_ */
-IPTI_STATIC_ASSERT(cov_peak, 7 + 7 <= IPTI_COV_PEAK);
+IPTI_STATIC_ASSERT(cov_items, IPT_COV_ITEMS_ <= 7); /* kind_, counts_: 3 bits */
+IPTI_STATIC_ASSERT(cov_peak, 2 * IPT_COV_ITEMS_ <= IPTI_COV_PEAK);
 
 enum { /* ipt_cov_leg_.at */
     IPTI_LEG_IDLE, /* none */
@@ -10523,7 +10524,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
 }
 
 /* The packet at p names a state. Returns its size if that state is known
- * already, goes to *asid or is no matter; 0: it is for the walk. */
+ * already, goes to *asid, or does not matter here; 0: it is for the walk. */
 static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
                                ipt_asid *asid)
 {
@@ -10538,7 +10539,7 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
         return w->evt.exec == ipti_evt_says(&packet) ? IPTI_SIZE_MODE_EXEC : 0;
     }
     if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX)
-        return IPTI_SIZE_MODE_TSX; /* coverage has no transactions */
+        return IPTI_SIZE_MODE_TSX; /* edges and blocks do not show it */
     if (*p != IPTI_EXT)
         return 0;
     switch (p[1]) {

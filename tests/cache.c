@@ -1454,7 +1454,7 @@ TEST(changed_between_blocks)
     CHECK_EQ(ipt_blk_next(&blk_decoder, &block), IPT_END);
 }
 
-/* So do whole runs, one after the other, where nothing else happens: a range is
+/* Blocks of whole runs, where nothing else happens: a range of code is
  * forgotten, or all of an address space. */
 TEST(changed_between_runs)
 {
@@ -1471,7 +1471,7 @@ TEST(changed_between_runs)
         start(&cache);
         for (unsigned i = 0; i < 8; i++) {
             if (i == 4) {
-                PUT(a, 0x1000, "\x90\x75\xfd"); /* a NOP, and to that */
+                PUT(a, 0x1000, "\x90\x75\xfd"); /* a NOP, and back to it */
                 CHECK_EQ(ipt_cache_invalidate(
                              &cache, whole ? &blk_decoder.at.asid : NULL,
                              whole ? 0 : 0x1000, whole ? 0 : 1), IPT_OK);
