@@ -3,8 +3,8 @@
 # one, in the wall time of decoding: medians of ROUNDS runs (5) in turn, with
 # real-time priority where that is permitted, for neighbours on the machine take
 # from two threads what they leave to one. A trace of at least 64 KiB is
-# repeated until it has 2 MB; smaller ones, and folders without an image.map,
-# are left out. How many rows passed, failed and were skipped goes to the file
+# repeated until it has 2 MB, an even number of times: one copy may be one
+# segment. Smaller ones, and folders without an image.map, are left out. How many rows passed, failed and were skipped goes to the file
 # COUNTS.
 
 tool=${BUILD:-build}/ptparallel
@@ -20,7 +20,7 @@ median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 for dir; do
     size=$(wc -c <"$dir/trace.pt" 2>/dev/null) && [ -e "$dir/image.map" ] &&
         [ "$size" -ge 65536 ] || continue
-    times=$((2097151 / size + 1))
+    times=$(((2097151 / size + 2) / 2 * 2))
     for _ in $(seq $times); do cat "$dir/trace.pt"; done >"$tmp/trace"
     for _ in $(seq "${ROUNDS:-5}"); do
         for threads in 1 2; do
