@@ -93,8 +93,8 @@
  *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
- *   ipti_walk_plain, ipti_blk_cond,
- *     _settle                        ... that end with a JCC        1.3   1.1
+ *   ipti_walk_plain, ipti_blk_cond   ... that end with a JCC        1.4   1.2
+ *   ipti_blk_joined                  ... two, branches at random    1.4
  *   ipti_insn_enter, _load, _past,
  *     _last; code.simple, code.whole instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
@@ -6712,7 +6712,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
- *           ipti_cov_seek
+ *           ipti_blk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_begin_block
  *           ipti_out_wait ipti_walk_pull
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
@@ -8696,12 +8696,9 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 
 /* Add `count` instructions to the block in progress. The last of them is the
  * one before flow's ip; `last` is its size. */
-static IPTI_HOT void ipti_blk_add(ipt_blk_decoder *decoder, unsigned count,
-                                  uint64_t offset, uint8_t last)
+static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
+                                  unsigned count, uint64_t offset, uint8_t last)
 {
-    const ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-
     block->offset = offset;
     block->end_ip = w->prev.ip;
     block->count = (uint16_t) (block->count + count);
@@ -8724,7 +8721,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
         return status;
     }
     block->flags |= lead;
-    ipti_blk_add(decoder, 1, offset, w->code.run.last_);
+    ipti_blk_add(w, block, 1, offset, w->code.run.last_);
     if (w->code.run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
     ipti_item_full(&w->item, w->code.run.leaves_);
@@ -8741,7 +8738,7 @@ static int ipti_blk_part(ipt_blk_decoder *decoder)
 
     if (n > 0) {
         block->flags |= ipti_marks_begin(&w->marks);
-        ipti_blk_add(decoder, n, w->code.offset,
+        ipti_blk_add(w, block, n, w->code.offset,
                      (uint8_t) (w->flow.ip - w->prev.ip));
     }
     return ipti_walk_at_last(w) && block->count < UINT16_MAX
@@ -8775,24 +8772,27 @@ static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
     block->mode = w->mode.now;
 }
 
-/* Add whole runs, from `run` on, to the block in progress while flow just goes
- * on. Returns 1 if the block is complete and settled; 0 if the block, or what
- * comes after it, is for the slower way. */
-static int ipti_blk_more(ipt_blk_decoder *decoder, const ipt_cache_line *run)
+/* Make a block of whole runs, from `run` on, while flow just goes on. Returns 1
+ * if it is complete and settled; 0 if it, or what comes after it, is for the
+ * slower way: its count is 0 if no run was passed. */
+static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
+                                const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
     int flows;
     int full;
 
+    block->count = 0;
     while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
         const uint64_t offset = ipti_walk_offset(w);
-        if (!ipti_walk_leap(w, &decoder->at, run))
+        if (ipti_walk_plain(w, run))
+            ipti_walk_cond(w, run, IPTI_LINE_MASK);
+        else if (!ipti_walk_leap(w, &decoder->at, run))
             return 0;
         if (w->calm != IPTI_FLOWS)
             ipti_fuel_burn(w->cur.config, run->count_);
         if (block->count)
-            ipti_blk_add(decoder, run->count_, offset, run->last_);
+            ipti_blk_add(w, block, run->count_, offset, run->last_);
         else
             ipti_blk_set(w, block, run, offset);
         full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
@@ -8900,54 +8900,76 @@ static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
     return IPT_OK;
 }
 
+/* `run` ends with a direct jump. The one after it, if that ends as
+ * ipti_walk_plain says: its branch leaves nothing of what the jump changes. NULL
+ * if it does not, or if a block ends with the jump. */
+static IPTI_PART const ipt_cache_line *
+ipti_blk_joined(ipt_walk_ *w, const ipt_cache_line *run)
+{
+    const uint64_t target = run->target_ & w->place.mask;
+    const unsigned way = target != run->ip_ + run->size_;
+    uint32_t number = w->place.line;
+
+    if (run->leaves_ || w->loop.total
+        || w->cur.config->flags & IPT_CONFIG_END_ON_JUMP)
+        return NULL;
+    run = ipti_cache_follow(w->cache, &number, way, w->place.key, target);
+    if (!ipti_walk_plain(w, run))
+        return NULL;
+    w->place.line = number;
+    return run;
+}
+
 /* The way for blocks of whole runs, where flow just goes on. run: what follows,
- * or NULL if that has to be looked for, as where there is fuel to burn. With
- * fuel the short way is taken here, while it leaves a bit. */
+ * or NULL if that has to be looked for, as where there is fuel to burn. A block
+ * of one run, or of two with a direct jump between them, needs no loop. */
 static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
     ipt_walk_ *w = &decoder->walk_;
+    const ipt_cache_line *last = run;
+    ipt_block made; /* in registers: a struct that was just written is slow to
+                     * copy */
 
     if (w->calm == IPTI_BURNS) {
         if (ipti_fuel_empty(w->cur.config))
             return ipti_blk_slow(decoder, block);
-        run = ipti_walk_likely(w);
-        if (IPTI_LIKELY(ipti_walk_plain(w, run) && ipti_next_two(&w->next))) {
-            ipti_fuel_burn(w->cur.config, run->count_);
-            return ipti_blk_cond(decoder, block, run);
-        }
+        last = run = ipti_walk_likely(w);
+    } else if (run && run->kind_ == IPT_INSN_JMP) {
+        last = ipti_blk_joined(w, run);
     }
-    if (!ipti_walk_flow(w, &decoder->at)
-        || !ipti_blk_more(decoder, run ? run : ipti_walk_seek(w)))
+    if (ipti_walk_plain(w, last)) {
+        (void) ipti_blk_cond(decoder, &made, last);
+        made.ip = run->ip_;
+        if (last != run)
+            made.count = (uint16_t) (made.count + run->count_);
+        if (w->calm == IPTI_BURNS)
+            ipti_fuel_burn(w->cur.config, made.count);
+        if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
+            *block = made;
+            return IPT_OK;
+        }
+        decoder->block_ = made;
+        ipti_item_full(&w->item, 1);
+        ipti_item_unsettled(&w->item, 1);
         return ipti_blk_slow(decoder, block);
-    *block = decoder->block_;
-    decoder->block_.count = 0;
+    }
+    if (!ipti_walk_flow(w, &decoder->at))
+        return ipti_blk_slow(decoder, block);
+    if (!ipti_blk_more(decoder, &made, run ? run : ipti_walk_seek(w))) {
+        if (made.count)
+            decoder->block_ = made;
+        return ipti_blk_slow(decoder, block);
+    }
+    *block = made;
     ipti_item_full(&w->item, 0);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
 
-/* Hand out one that uses the last TNT bit, if flow just goes on after it. */
-static IPTI_APART int ipti_blk_settle(ipt_blk_decoder *decoder,
-                                      ipt_block *block,
-                                      const ipt_cache_line *run)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    (void) ipti_blk_cond(decoder, &decoder->block_, run);
-    if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
-        *block = decoder->block_;
-        decoder->block_.count = 0;
-        return IPT_OK;
-    }
-    ipti_item_full(&w->item, 1);
-    ipti_item_unsettled(&w->item, 1);
-    return ipti_blk_slow(decoder, block);
-}
-
-/* The short way is for a run that ends with a conditional branch, while there
- * are bits. What may have to wait for trace, or for events, goes through
- * _settle, _run and _slow. */
+/* The short way is for a run that ends with a conditional branch, while it
+ * leaves a bit. What may have to wait for trace, or for events, goes through
+ * _run and _slow. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
     const ipt_cache_line *run;
@@ -8961,11 +8983,9 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
                    ? ipti_blk_run(decoder, block, NULL)
                    : ipti_blk_slow(decoder, block);
     run = ipti_walk_likely(w);
-    if (IPTI_UNLIKELY(!ipti_walk_plain(w, run)))
-        return ipti_blk_run(decoder, block, run);
-    return IPTI_LIKELY(ipti_next_two(&w->next))
+    return IPTI_LIKELY(ipti_walk_plain(w, run) && ipti_next_two(&w->next))
                ? ipti_blk_cond(decoder, block, run)
-               : ipti_blk_settle(decoder, block, run);
+               : ipti_blk_run(decoder, block, run);
 }
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
@@ -9143,14 +9163,14 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
         return 0;
     w->code.offset = ipti_walk_offset(w);
-    decoder->insn_.offset = w->code.offset;
-    w->code.run = *run;
-    ipti_flow_at(&w->flow, w->code.run.ip_);
+    if (decoder->insn_.offset != w->code.offset) /* see ipti_blk_run: made */
+        decoder->insn_.offset = w->code.offset;
+    ipti_flow_at(&w->flow, run->ip_);
     w->code.index = 0;
     w->tally.counted = 0;
-    w->code.count = w->code.run.count_;
-    w->code.simple = (uint8_t) (w->code.run.count_ - 1);
-    w->code.whole = IPTI_FLOWS;
+    w->code.count = run->count_;
+    ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
+    w->code.run = *run;
     return 1;
 }
 
