@@ -4,8 +4,8 @@
 # real-time priority where that is permitted, for neighbours on the machine take
 # from two threads what they leave to one. A trace of at least 64 KiB is
 # repeated until it has 2 MB, an even number of times: one copy may be one
-# segment. Smaller ones, and folders without an image.map, are left out. How many rows passed, failed and were skipped goes to the file
-# COUNTS.
+# segment. Smaller ones, and folders without an image.map, are left out. How
+# many rows passed, failed and were skipped goes to the file COUNTS.
 
 tool=${BUILD:-build}/ptparallel
 [ -x "$tool" ] || exit 0

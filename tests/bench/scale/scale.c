@@ -240,7 +240,7 @@ static const plan plans[] = {
     FUEL_GROUP("packets", SCALE_PACKETS, .8, .5),
     FUEL_GROUP("events", SCALE_EVENTS, .8, .5),
     FUEL_GROUP("queries", SCALE_QUERIES, .8, .7),
-    FUEL_GROUP("blocks", SCALE_BLOCKS, .55, .22),
+    FUEL_GROUP("blocks", SCALE_BLOCKS, .55, .20),
     FUEL_GROUP("insns", SCALE_INSNS, .65, .42),
     FUEL_GROUP("coverage", SCALE_COVERAGE, .65, .16),
 
