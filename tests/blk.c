@@ -177,6 +177,37 @@ TEST(boundaries_of_sections)
     flow_sections = 0;
 }
 
+/* A loop of two branches with a jump before the second: round after round, flow
+ * is where it was. One block holds the jump and that branch, unless jumps end
+ * blocks, or the jump leads into another mapping. */
+TEST(boundaries_of_a_loop)
+{
+    static row r = {"loop",
+                    {CODE(0x1000, NOP JCC0 NOP JMP("\x0a")),
+                     CODE(0x1010, JCC("\xee"))},
+                    {ON, TNT(6, 0x15), TNT(6, 0x15), TNT(6, 0x15)},
+                    {{0, 0, 0, 0, 0}}, 0, 0, 0};
+    static const want_block one = {0x1003, 0x1010, 0, 3, 0, IPT_INSN_JCC, 2},
+                            jump = {0x1003, 0x1004, 0, 2, 0, IPT_INSN_JMP, 2},
+                            branch = {0x1010, 0x1010, 0, 1, 0, IPT_INSN_JCC, 2};
+    for (unsigned apart = 0; apart < 3; apart++) {
+        want_block blocks[27];
+        unsigned n = 0;
+        for (unsigned i = 0; i < 9; i++) {
+            const unsigned first = n;
+            blocks[n++] = (want_block) {0x1000, 0x1001, 0, 2, 0, IPT_INSN_JCC, 2};
+            blocks[n++] = apart ? jump : one;
+            if (apart) blocks[n++] = branch;
+            for (unsigned k = first; k < n; k++)
+                blocks[k].packet = 4 + i / 3;
+        }
+        r.flags = apart == 1 ? IPT_CONFIG_END_ON_JUMP : 0;
+        flow_sections = apart == 2 ? 4 : 0;
+        check_blocks(&r, blocks, n);
+    }
+    flow_sections = 0;
+}
+
 /* An event in the middle of a run, and one right after it. */
 TEST(boundaries_at_events)
 {
@@ -1090,6 +1121,7 @@ int main(void)
     RUN(boundaries);
     RUN(boundaries_contiguous);
     RUN(boundaries_of_sections);
+    RUN(boundaries_of_a_loop);
     RUN(boundaries_at_events);
     RUN(boundaries_at_unwanted_events);
     RUN(boundaries_at_a_gap);
