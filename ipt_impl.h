@@ -8453,7 +8453,7 @@ static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
 
 /* Tracing was enabled when _resync began, and the event at hand enables it
  * again: the packet that disabled it is lost. Give a DISABLED for it. */
-static void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
+static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
 {
     ipt_event disabled = w->next.event;
 
@@ -8901,8 +8901,8 @@ static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
 }
 
 /* `run` ends with a direct jump. The one after it, if that ends as
- * ipti_walk_plain says: its branch leaves nothing of what the jump changes. NULL
- * if it does not, or if a block ends with the jump. */
+ * ipti_walk_plain says: its branch leaves nothing of what the jump changes.
+ * NULL if it does not, and where a block ends with the jump. */
 static IPTI_PART const ipt_cache_line *
 ipti_blk_joined(ipt_walk_ *w, const ipt_cache_line *run)
 {

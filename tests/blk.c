@@ -187,7 +187,8 @@ TEST(boundaries_of_a_loop)
                      CODE(0x1010, JCC("\xee"))},
                     {ON, TNT(6, 0x15), TNT(6, 0x15), TNT(6, 0x15)},
                     {{0, 0, 0, 0, 0}}, 0, 0, 0};
-    static const want_block one = {0x1003, 0x1010, 0, 3, 0, IPT_INSN_JCC, 2},
+    static const want_block round = {0x1000, 0x1001, 0, 2, 0, IPT_INSN_JCC, 2},
+                            one = {0x1003, 0x1010, 0, 3, 0, IPT_INSN_JCC, 2},
                             jump = {0x1003, 0x1004, 0, 2, 0, IPT_INSN_JMP, 2},
                             branch = {0x1010, 0x1010, 0, 1, 0, IPT_INSN_JCC, 2};
     for (unsigned apart = 0; apart < 3; apart++) {
@@ -195,7 +196,7 @@ TEST(boundaries_of_a_loop)
         unsigned n = 0;
         for (unsigned i = 0; i < 9; i++) {
             const unsigned first = n;
-            blocks[n++] = (want_block) {0x1000, 0x1001, 0, 2, 0, IPT_INSN_JCC, 2};
+            blocks[n++] = round;
             blocks[n++] = apart ? jump : one;
             if (apart) blocks[n++] = branch;
             for (unsigned k = first; k < n; k++)
