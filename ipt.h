@@ -2399,6 +2399,7 @@ typedef struct ipt_evt_state_ {
     uint8_t cfe;         /* there are CFE packets */
     uint8_t ticked;      /* [blk]: time may have moved */
     uint8_t count;       /* of pending */
+    uint8_t given;       /* so many of them, the first, were handed out */
     ipt_pending_ pending[IPT_PENDING_MAX_ + 1];
 } ipt_evt_state_;
 

@@ -3224,20 +3224,34 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
 }
 
 /* Hand out the first complete record. Returns 0 if there is none. A record of
- * type NONE is there only to use up an IP. */
+ * type NONE is there only to use up an IP. Until there is none, those at the
+ * front keep their places. */
 static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 {
-    unsigned i;
+    unsigned i = evt->given;
+    uint8_t type = IPT_EVT_NONE;
 
-    while ((i = ipti_evt_waiting(evt, IPTI_WAIT_NOW)) < evt->count) {
-        const uint8_t type = evt->pending[i].type;
+    while (i < evt->count && type == IPT_EVT_NONE) {
+        ipt_pending_ *record = &evt->pending[i++];
+        if (record->waits != IPTI_WAIT_NOW)
+            continue;
+        type = record->type;
         if (type != IPT_EVT_NONE)
-            ipti_evt_fill(evt, &evt->pending[i], out);
-        ipti_evt_remove(evt, i);
-        if (type != IPT_EVT_NONE) /* else it was there to use up an IP */
-            return 1;
+            ipti_evt_fill(evt, record, out);
+        if (i == evt->given + 1u)
+            evt->given++;
+        else
+            ipti_evt_remove(evt, --i);
     }
-    return 0;
+    if (evt->given == evt->count) {
+        evt->given = evt->count = 0;
+    } else if (type == IPT_EVT_NONE && evt->given) {
+        evt->count = (uint8_t) (evt->count - evt->given);
+        IPT_MEMMOVE(evt->pending, &evt->pending[evt->given],
+                    evt->count * sizeof(evt->pending[0]));
+        evt->given = 0;
+    }
+    return type != IPT_EVT_NONE;
 }
 
 /* ---- PSB+                 SDM: "PSB+ packets", and erratum BDM70 ---- */
@@ -7683,7 +7697,7 @@ static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
 {
     unsigned i;
 
-    for (i = 0; i < w->evt.count; i++)
+    for (i = w->evt.given; i < w->evt.count; i++)
         if (w->evt.pending[i].offset < at->sync)
             return 0;
     return 1;
