@@ -2957,7 +2957,8 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
         evt->error = IPT_ERR_EVENTS;
         return &evt->pending[IPT_PENDING_MAX_];
     }
-    IPT_MEMMOVE(record + 1, record, (evt->count - at) * sizeof(*record));
+    if (at < evt->count)
+        IPT_MEMMOVE(record + 1, record, (evt->count - at) * sizeof(*record));
     IPT_MEMSET(record, 0, sizeof(*record));
     evt->count++;
     record->offset = packet->offset;
@@ -3063,11 +3064,14 @@ static void ipti_evt_sort(ipt_evt_state_ *evt)
     unsigned i;
 
     for (i = 0; i < evt->count; i++) {
-        const ipt_pending_ record = evt->pending[i];
-        if (record.waits == IPTI_WAIT_NOW) {
-            IPT_MEMMOVE(to + 1, to,
-                        (size_t) (&evt->pending[i] - to) * sizeof(*to));
-            *to++ = record;
+        if (evt->pending[i].waits == IPTI_WAIT_NOW) {
+            if (to != &evt->pending[i]) {
+                const ipt_pending_ record = evt->pending[i];
+                IPT_MEMMOVE(to + 1, to,
+                            (size_t) (&evt->pending[i] - to) * sizeof(*to));
+                *to = record;
+            }
+            to++;
         }
     }
 }
