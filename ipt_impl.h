@@ -8199,6 +8199,23 @@ static IPTI_PART int ipti_walk_plain(const ipt_walk_ *w,
            && !w->stamp.fresh;
 }
 
+/* Pass a whole run that ends with a direct jump; no event is at hand. */
+static IPTI_PART void ipti_walk_jump(ipt_walk_ *w, const ipt_cache_line *run,
+                                     unsigned n)
+{
+    const uint64_t target = run->target_;
+    const uint64_t next = run->ip_ + run->size_;
+
+    w->place.way = target != next;
+    ipti_flow_at(&w->flow, target);
+    ipti_prev_is(&w->prev, next - (run->last_ & IPTI_INSN_MAX), IPT_INSN_JMP);
+    ipti_prev_takes(&w->prev, 0);
+    w->tally.icnt += n;
+    ipti_loop_branch(&w->loop, target, 0);
+    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop)))
+        w->not_plain = 1;
+}
+
 /* Up to which instruction of the run at hand may flow step without a look at
  * anything? 0 where addresses wrap in the run. */
 static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
@@ -9233,9 +9250,12 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))
         return ipti_insn_slow(decoder, insn);
     ipti_code_flows(&w->code, w->code.simple, 0);
-    if (!ipti_walk_plain(w, &w->code.run))
+    if (IPTI_LIKELY(ipti_walk_plain(w, &w->code.run)))
+        ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
+    else if (w->code.run.kind_ == IPT_INSN_JMP && !w->next.has_event)
+        ipti_walk_jump(w, &w->code.run, w->code.simple + 1u - w->tally.counted);
+    else
         return ipti_insn_past(decoder, insn);
-    ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
     if (!ipti_next_tnt(&w->next))
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
