@@ -9170,7 +9170,15 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     w->tally.counted = 0;
     w->code.count = run->count_;
     ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
-    w->code.run = *run;
+    w->code.run.ip_ = run->ip_;
+    w->code.run.target_ = run->target_;
+    w->code.run.size_ = run->size_;
+    w->code.run.count_ = run->count_;
+    w->code.run.kind_ = run->kind_;
+    w->code.run.last_ = run->last_;
+    w->code.run.leaves_ = run->leaves_;
+    if (run->count_ > 1)
+        IPT_MEMCPY(w->code.run.sizes_, run->sizes_, sizeof(run->sizes_));
     return 1;
 }
 
