@@ -10549,36 +10549,33 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
                                ipt_asid *asid)
 {
     ipt_packet packet;
+    uint8_t type;
+    const int size = ipti_shape(p, IPTI_WINDOW, &type);
 
-    if (*p == IPTI_FIRST_TSC)
-        return IPTI_SIZE_TSC;
-    if (*p == IPTI_FIRST_MTC)
-        return IPTI_SIZE_MTC;
-    if (*p == IPTI_MODE && p[1] >> 5 == 0) {
-        ipti_load_exec(&packet, p);
-        return w->evt.exec == ipti_evt_says(&packet) ? IPTI_SIZE_MODE_EXEC : 0;
-    }
-    if (*p == IPTI_MODE && (p[1] & 0xe0) == IPTI_SECOND_MODE_TSX)
-        return IPTI_SIZE_MODE_TSX; /* edges and blocks do not show it */
-    if (*p != IPTI_EXT)
+    if (size < 0 || ipti_load(&packet, p, type, (uint32_t) size) < 0)
         return 0;
-    switch (p[1]) {
-    case IPTI_SECOND_CBR:
-        return IPTI_SIZE_CBR;
-    case IPTI_SECOND_TMA:
-        return ipti_load_tma(&packet, p) < 0 ? 0 : IPTI_SIZE_TMA;
-    case IPTI_SECOND_PIP:
-        ipti_load_pip(&packet, p);
+    switch (type) {
+    case IPT_PKT_MODE_EXEC:
+        if (w->evt.exec != ipti_evt_says(&packet))
+            return 0;
+        break;
+    case IPT_PKT_PIP:
         asid->cr3 = packet.u.pip.cr3;
         asid->nr = packet.u.pip.nr;
-        return IPTI_SIZE_PIP;
-    case IPTI_SECOND_VMCS:
-        ipti_load_vmcs(&packet, p);
+        break;
+    case IPT_PKT_VMCS:
         asid->vmcs = packet.u.vmcs.base;
-        return IPTI_SIZE_VMCS;
+        break;
+    case IPT_PKT_MODE_TSX: /* edges and blocks do not show it */
+    case IPT_PKT_TSC:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MTC:
+    case IPT_PKT_CBR:
+        break;
     default:
         return 0;
     }
+    return (unsigned) size;
 }
 
 /* A PSB+ named the address space *asid. Returns 0 if it is for the walk: it
