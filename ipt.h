@@ -2715,10 +2715,11 @@ typedef struct ipt_cov_leg_ {
     const uint8_t *window;
     const uint8_t *end;
     const uint8_t *next; /* where what comes after ends */
-    const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
+    const uint8_t *psb;  /* the last PSB+ passed, ... */
     const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
     uint64_t held; /* bits that the walk had of a packet before p */
-    uint32_t psb_size;
+    uint32_t psb_size;   /* ... with the PADs after it; 0: it holds no more */
+    uint32_t psb_ip;     /* where its FUP is; psb_size: there is none */
     uint8_t full;    /* there may be more */
     uint8_t after;   /* IPTI_COV_ */
     uint8_t at;      /* IPTI_LEG_ */

@@ -10594,49 +10594,87 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
- * the address space while it is disabled. Returns where it ends; NULL: it is
- * another one, or makes more records (its own and up to n) than [evt] has room
- * for. TNT bits or a target have to follow: then flow goes on from its IP, and
- * nothing counts instructions from there. */
-static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
-                                              const uint8_t *p,
-                                              const uint8_t *end, int enabled,
-                                              uint64_t *ip)
+/* The PSB+ at p is the one that was passed last, except for its IP. Returns
+ * where it ends, or NULL. */
+static inline const uint8_t *ipti_cov_psb_again(const ipt_cov_leg_ *leg,
+                                                const uint8_t *p, uint64_t *ip)
 {
+    uint32_t n = leg->psb_ip;
+
+    if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
+        || IPT_MEMCMP(p, leg->psb, n) != 0)
+        return NULL;
+    if (n < leg->psb_size) {
+        if (p[n] != leg->psb[n])
+            return NULL;
+        n += ipti_cov_expand(ip, p + n, p[n] >> 5);
+    }
+    return IPT_MEMCMP(p + n, leg->psb + n, leg->psb_size - n) == 0
+               ? p + leg->psb_size : NULL;
+}
+
+/* Read a PSB+ at p that says nothing new, except the IP while tracing is
+ * enabled, or the address space while it is disabled. Returns where it ends;
+ * NULL: it is another one, or makes more records (its own and up to n) than
+ * [evt] has room for. */
+static IPTI_APART const uint8_t *ipti_cov_psb_read(ipt_cov_decoder *decoder,
+                                                   const uint8_t *begin,
+                                                   int enabled, uint64_t *ip)
+{
+    ipt_cov_leg_ *leg = &decoder->leg_;
+    const uint8_t *p = begin;
+    const uint8_t *fup = NULL;
     ipt_asid asid = decoder->at.asid;
-    unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
     unsigned n;
 
-    *ip = 0;
     if (!ipti_is_psb(p, IPTI_SIZE_PSB))
         return NULL;
     for (n = 0; size && n < IPT_PENDING_MAX_; n += 1u + (*p == IPTI_MODE)) {
-        p = ipti_cov_pads(p + size, end);
-        if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
+        p = ipti_cov_pads(p + size, leg->end);
+        if (p >= leg->end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
             break;
-        if ((*p & IPTI_IP_MASK) == IPTI_FUP)
-            size = has_ip = *p > IPTI_FUP ? ipti_cov_expand(ip, p, *p >> 5) : 0;
-        else
+        if ((*p & IPTI_IP_MASK) == IPTI_FUP) {
+            size = *p > IPTI_FUP && !fup ? ipti_cov_expand(ip, p, *p >> 5) : 0;
+            fup = p;
+        } else {
             size = ipti_cov_state(&decoder->walk_, p, &asid);
+        }
     }
-    if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
-        || !has_ip != !enabled)
+    if (p >= leg->end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
+        || !fup != !enabled || !ipti_cov_stated(decoder, &asid, enabled))
         return NULL;
-    p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
-    if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
-                     && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
-                         || *p == IPTI_TIP)))
-        return NULL;
-    return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
+    p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, leg->end);
+    leg->psb_size = (uint32_t) (p - begin);
+    leg->psb_ip = fup ? (uint32_t) (fup - begin) : leg->psb_size;
+    return p;
 }
 
-/* Are the bytes at p those of the PSB+ that was passed last? */
-static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
+/* Pass a PSB+ at leg->next, as one or the other. With an IP, TNT bits or a
+ * target have to follow: then flow goes on from there, and nothing counts
+ * instructions from there. */
+static int ipti_cov_psb(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
+                        int enabled)
 {
-    return leg->psb_size && (size_t) (leg->end - p) > leg->psb_size
-           && IPT_MEMCMP(p, leg->psb, leg->psb_size) == 0;
+    const uint8_t *begin = leg->next;
+    uint64_t ip = 0;
+    const uint8_t *p = ipti_cov_psb_again(leg, begin, &ip);
+
+    if (!p || !ip != !enabled) {
+        ip = 0;
+        p = ipti_cov_psb_read(decoder, begin, enabled, &ip);
+    }
+    if (!p)
+        return 0;
+    leg->psb = begin;
+    if (enabled && (p >= leg->end || ((*p & 1 || *p == IPTI_EXT)
+                     && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
+                         || *p == IPTI_TIP))))
+        return 0;
+    leg->after = IPTI_COV_PSB;
+    leg->last_ip = ip;
+    leg->next = p;
+    return 1;
 }
 
 /* Tracing is disabled: pass the packet at leg->next if it only says where flow
@@ -10665,9 +10703,7 @@ static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
 static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const uint8_t *next;
     unsigned size;
-    uint64_t ip;
 
     leg->at = IPTI_LEG_PASSED;
     if (leg->tnt != 1 || p >= leg->end)
@@ -10683,17 +10719,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     }
     if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
         return ipti_cov_quiet(decoder, leg);
-    if (!ipti_cov_psb_again(leg, p)) {
-        next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
-        if (!next)
-            return 0;
-        leg->psb_size = (uint32_t) (next - p);
-    }
-    leg->psb = p;
-    leg->last_ip = 0;
-    leg->after = IPTI_COV_PSB;
-    leg->next = p + leg->psb_size;
-    return 1;
+    return ipti_cov_psb(decoder, leg, 0);
 }
 
 /* Collect the leg from p on: its bits, its IP, and the key of what comes after
@@ -10749,8 +10775,6 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
 static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p = leg->next;
-    const uint8_t *next;
-    uint64_t ip;
 
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
@@ -10763,14 +10787,9 @@ static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->to = 0;
         return 1;
     }
-    next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
-    if (!next)
+    if (!ipti_cov_psb(decoder, leg, 1))
         return leg->tnt != 1;
-    leg->after = IPTI_COV_PSB;
-    leg->psb = p;
-    leg->psb_size = 0;
-    leg->last_ip = leg->to = ip;
-    leg->next = next;
+    leg->to = leg->last_ip;
     return 1;
 }
 
