@@ -94,7 +94,7 @@
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
  *   ipti_walk_plain, ipti_blk_cond   ... that end with a JCC        1.4   1.2
- *   ipti_blk_joined                  ... two, branches at random    1.4
+ *   ipti_blk_joined                  ... two, a JMP between (noise) 1.4
  *   ipti_insn_enter, _load, _past,
  *     _last; code.simple, code.whole instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
@@ -8452,7 +8452,8 @@ static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
 }
 
 /* Tracing was enabled when _resync began, and the event at hand enables it
- * again: the packet that disabled it is lost. Give a DISABLED for it. */
+ * again: the packet that disabled it is lost. Give a DISABLED for it. Apart, as
+ * it takes stack. */
 static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
 {
     ipt_event disabled = w->next.event;
