@@ -11989,32 +11989,21 @@ static void ipti_gen_put_tsx(ipt_gen *gen, int aborted)
 
 /* ---- addresses                                 SDM: "IP Compression" ---- */
 
-/* The IPBytes of `ip`: the shortest form that gives it. While there is no last
- * IP, processors send 48 or 64 bits, and so does this. */
-static uint8_t ipti_gen_ipc(const ipt_gen *gen, uint64_t ip)
-{
-    const uint64_t change = ip ^ gen->last_ip_;
-
-    if (gen->have_ip_ && change >> 16 == 0)
-        return 1;
-    if (gen->have_ip_ && change >> 32 == 0)
-        return 2;
-    if ((ip + ((uint64_t) 1 << 47)) >> 48 == 0)
-        return 3;
-    if (gen->have_ip_ && change >> 48 == 0)
-        return 4;
-    return 6;
-}
-
-/* TIP, TIP.PGE, TIP.PGD or FUP; `known` 0: with its IP suppressed. */
+/* TIP, TIP.PGE, TIP.PGD or FUP, in the shortest form that gives its IP; IPBytes
+ * 6, all bits, gives any. While there is no last IP, processors send 48 or 64
+ * bits (3 or 6), and so does this. `known` 0: with its IP suppressed. */
 static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
-    static const uint8_t skip[7] = {0, 48, 32, 16, 16, 0, 0};
+    const unsigned step = gen->have_ip_ ? 1 : 3;
     ipt_packet packet = ipti_gen_packet(type);
+    unsigned ipc = 0;
 
     if (known) {
-        packet.u.ip.ipc = ipti_gen_ipc(gen, ip);
-        packet.u.ip.payload = ip & (~(uint64_t) 0 >> skip[packet.u.ip.ipc]);
+        do {
+            ipc += step;
+            packet.u.ip.payload = ip & ipti_ip_mask[ipc];
+        } while (ipti_ip_after(gen->last_ip_, ipc, packet.u.ip.payload) != ip);
+        packet.u.ip.ipc = (uint8_t) ipc;
         gen->last_ip_ = ip;
         gen->have_ip_ = 1;
     }
