@@ -11914,10 +11914,6 @@ enum { /* ipt_gen.wait_ */
     IPTI_GEN_WAIT_VMCS = 2
 };
 
-/* Stop bits above six and 47 branches. */
-#define IPTI_GEN_TNT_8 ((uint64_t) 1 << 6)
-#define IPTI_GEN_TNT_64 ((uint64_t) 1 << 47)
-
 /* ---- packets ---- */
 
 /* A packet with all fields 0. */
@@ -12015,16 +12011,13 @@ static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
  *                                                 SDM: "Deferred TIPs" */
 static void ipti_gen_put_tnt(ipt_gen *gen)
 {
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_TNT_8);
-    uint8_t count = 0;
+    const unsigned count = ipti_top(gen->tnt_);
+    ipt_packet packet
+        = ipti_gen_packet(count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8);
     uint8_t i;
 
-    while (gen->tnt_ >> count > 1)
-        count++;
-    if (count > 6)
-        packet.type = IPT_PKT_TNT_64;
     packet.u.tnt.bits = gen->tnt_ ^ (uint64_t) 1 << count;
-    packet.u.tnt.count = count;
+    packet.u.tnt.count = (uint8_t) count;
     if (count > 0)
         ipti_gen_put(gen, &packet);
     gen->tnt_ = 1;
@@ -12036,11 +12029,10 @@ static void ipti_gen_put_tnt(ipt_gen *gen)
 /* A TNT bit: a full TNT packet is written at once. */
 static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
 {
-    const uint64_t full = gen->config_.flags & IPT_GEN_TNT_64 ? IPTI_GEN_TNT_64
-                                                              : IPTI_GEN_TNT_8;
+    const unsigned most = gen->config_.flags & IPT_GEN_TNT_64 ? 47 : 6;
 
     gen->tnt_ = gen->tnt_ << 1 | taken;
-    if (gen->tnt_ >= full)
+    if (gen->tnt_ >> most)
         ipti_gen_put_tnt(gen);
 }
 
