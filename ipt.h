@@ -2809,7 +2809,7 @@ struct ipt_gen {
     uint64_t clock;
     ipt_gen_config config_;
     uint64_t last_ip_;
-    uint64_t from_psb_; /* bytes since the last PSB */
+    uint64_t from_psb_; /* bytes since the last PSB, 0: there was none */
     uint64_t ip_;       /* where flow is, if enabled */
     uint64_t cr3_;
     uint64_t vmcs_;
@@ -2824,7 +2824,6 @@ struct ipt_gen {
     uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
     uint8_t nr_;
     uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
-    uint8_t started_;
     uint32_t magic_;
 };
 

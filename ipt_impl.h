@@ -12115,6 +12115,13 @@ static uint64_t ipti_gen_edge(const ipt_gen *gen, uint64_t period)
     return time->base_clock + ticks;
 }
 
+/* Which MTC period this is, and when the next one begins. */
+static void ipti_gen_period(ipt_gen *gen)
+{
+    gen->time_.period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
+    gen->time_.mtc = ipti_gen_edge(gen, gen->time_.period + 1);
+}
+
 /* TSC and, with MTC, the TMA that says where the crystal clock is. */
 static void ipti_gen_put_tsc(ipt_gen *gen)
 {
@@ -12135,8 +12142,7 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
         packet.u.tma.ctc = (uint16_t) ctc;
         packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
         ipti_gen_put(gen, &packet);
-        gen->time_.period = ctc >> config->mtc_freq;
-        gen->time_.mtc = ipti_gen_edge(gen, gen->time_.period + 1);
+        ipti_gen_period(gen);
     }
 }
 
@@ -12157,25 +12163,22 @@ static void ipti_gen_tick(ipt_gen *gen)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_MTC);
     const uint64_t clock = gen->clock;
-    uint64_t period;
+    const uint64_t last = gen->time_.period;
     uint64_t edge;
 
-    if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->time_.mtc
-        || !gen->started_)
+    if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->time_.mtc)
         return;
-    period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
-    if (period - gen->time_.period > UINT8_MAX
+    ipti_gen_period(gen);
+    if (gen->time_.period - last > UINT8_MAX
         && gen->config_.flags & IPT_GEN_TSC) {
         ipti_gen_put_tsc(gen);
-    } else if (period > gen->time_.period) {
-        edge = ipti_gen_edge(gen, period);
+    } else if (gen->time_.period > last) {
+        edge = ipti_gen_edge(gen, gen->time_.period);
         gen->clock = edge > gen->time_.cyc ? edge : gen->time_.cyc;
-        packet.u.mtc.ctc = (uint8_t) period;
+        packet.u.mtc.ctc = (uint8_t) gen->time_.period;
         ipti_gen_put(gen, &packet);
         gen->clock = clock;
     }
-    gen->time_.period = period;
-    gen->time_.mtc = ipti_gen_edge(gen, period + 1);
 }
 
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
@@ -12228,20 +12231,6 @@ static void ipti_gen_settle(ipt_gen *gen)
 
     if (period && gen->from_psb_ >= period)
         ipti_gen_put_psb(gen);
-}
-
-/* The first call writes a PSB+; MTCs begin there. */
-static void ipti_gen_start(ipt_gen *gen)
-{
-    if (!gen->started_) {
-        gen->started_ = 1;
-        gen->time_.cyc = gen->clock; /* no CYC before the first PSB */
-        if (gen->config_.flags & IPT_GEN_MTC) {
-            gen->time_.period = ipti_gen_ctc(gen) >> gen->config_.mtc_freq;
-            gen->time_.mtc = ipti_gen_edge(gen, gen->time_.period + 1);
-        }
-        ipti_gen_put_psb(gen);
-    }
 }
 
 /* ---- calls and returns                  SDM: "Indirect Transfer Compression
@@ -12650,7 +12639,12 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
     if (ready < 0)
         return ready;
 
-    ipti_gen_start(gen);
+    if (gen->from_psb_ == 0) { /* the trace begins, and so do MTCs */
+        gen->time_.cyc = gen->clock; /* no CYC before the first PSB */
+        if (gen->config_.flags & IPT_GEN_MTC)
+            ipti_gen_period(gen);
+        ipti_gen_put_psb(gen);
+    }
     ipti_gen_tick(gen);
     if (event->type != IPT_EVT_EXEC_MODE)
         ipti_gen_put_tnt(gen);
