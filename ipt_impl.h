@@ -12233,32 +12233,11 @@ static void ipti_gen_settle(ipt_gen *gen)
         ipti_gen_put_psb(gen);
 }
 
-/* ---- calls and returns                  SDM: "Indirect Transfer Compression
- *                                                for Returns (RET)" ---- */
-
 /* Outside of 64-bit mode addresses wrap at 4 GiB: they are linear ones, so in
  * 16-bit code the base of CS may lift them above 64 KiB. */
 static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 {
     return (gen->mode_ & IPTI_GEN_MODE) == IPT_MODE_64 ? ip : (uint32_t) ip;
-}
-
-/* The decoder and the processor push the same, or neither does. */
-static void ipti_gen_call(ipt_gen *gen, uint64_t next)
-{
-    if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
-        return;
-    ipti_calls_push(&gen->calls_, next);
-}
-
-/* A near RET pops a call, whether it is compressed or not. Returns 1 if it can
- * be: a taken branch says that it went there. */
-static int ipti_gen_return(ipt_gen *gen, uint64_t to)
-{
-    uint64_t ip;
-
-    return ipti_calls_pop(&gen->calls_, &ip)
-           && ipti_gen_narrow(gen, ip) == to;
 }
 
 /* ---- events ---- */
@@ -12577,13 +12556,14 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
     if (status < 0)
         return status;
 
+    /* SDM: "Indirect Transfer Compression for Returns (RET)" */
     next = ipti_gen_narrow(gen, ip + size);
     gen->ip_ = to;
     ipti_gen_tick(gen);
     switch (kind) {
     case IPT_INSN_CALL:
         if (to != next) /* "call next" reads the IP, it will not return */
-            ipti_gen_call(gen, next);
+            ipti_calls_push(&gen->calls_, next);
         return IPT_OK;
     case IPT_INSN_INTO:
         if (to == next)
@@ -12594,17 +12574,17 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
         ipti_gen_branched(gen, to != next);
         break;
     case IPT_INSN_RET:
-        if (ipti_gen_return(gen, to))
-            ipti_gen_branched(gen, 1);
-        else if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
+        if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
             ipti_gen_indirect(gen, to);
+        else if (ipti_calls_pop(&gen->calls_, &next)
+                 && ipti_gen_narrow(gen, next) == to)
+            ipti_gen_branched(gen, 1); /* compressed: it went there */
         else /* never deferred: a TNT bit before it would look like it */
             ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         break;
     case IPT_INSN_CALL_INDIRECT:
-        ipti_gen_call(gen, next);
-        ipti_gen_indirect(gen, to);
-        break;
+        ipti_calls_push(&gen->calls_, next);
+        IPTI_FALL_THROUGH
     case IPT_INSN_JMP_INDIRECT:
     case IPT_INSN_JMPABS:
         ipti_gen_indirect(gen, to);
