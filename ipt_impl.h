@@ -11974,15 +11974,6 @@ static void ipti_gen_put_mode(ipt_gen *gen)
     ipti_gen_put(gen, &packet);
 }
 
-static void ipti_gen_put_tsx(ipt_gen *gen, int aborted)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_TSX);
-
-    packet.u.tsx.intx = (gen->mode_ & IPTI_GEN_TSX) != 0;
-    packet.u.tsx.abrt = aborted != 0;
-    ipti_gen_put(gen, &packet);
-}
-
 /* ---- addresses                                 SDM: "IP Compression" ---- */
 
 /* TIP, TIP.PGE, TIP.PGD or FUP, in the shortest form that gives its IP; IPBytes
@@ -12204,6 +12195,8 @@ static void ipti_gen_put_vmcs(ipt_gen *gen)
  * decoder does. */
 static void ipti_gen_put_psb(ipt_gen *gen)
 {
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_TSX);
+
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
@@ -12216,8 +12209,9 @@ static void ipti_gen_put_psb(ipt_gen *gen)
     if (gen->vmcs_ != IPT_ASID_UNKNOWN)
         ipti_gen_put_vmcs(gen);
     ipti_gen_put_mode(gen);
+    packet.u.tsx.intx = 1;
     if (gen->mode_ & IPTI_GEN_TSX)
-        ipti_gen_put_tsx(gen, 0);
+        ipti_gen_put(gen, &packet);
     if (gen->enabled_)
         ipti_gen_put_ip(gen, IPT_PKT_FUP, gen->ip_, 1);
     ipti_gen_put_plain(gen, IPT_PKT_PSBEND);
@@ -12242,96 +12236,58 @@ static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 
 /* ---- events ---- */
 
-/* The packet of a power event, or IPT_ERR_ARG. */
-static int ipti_gen_power(const ipt_event *event, ipt_packet *packet)
+/* The packet of its own that says what an event says: one of type NONE if it
+ * has none, and one that cannot be written if it is not known here or says what
+ * cannot be. */
+static ipt_packet ipti_gen_data(const ipt_event *event)
 {
-    switch (event->type) {
-    case IPT_EVT_MWAIT:
-        packet->type = IPT_PKT_MWAIT;
-        packet->u.mwait.hints = event->u.mwait.hints;
-        packet->u.mwait.ext = event->u.mwait.ext;
-        return IPT_OK;
-    case IPT_EVT_PWRE:
-        packet->type = IPT_PKT_PWRE;
-        packet->u.pwre.hw = event->u.pwre.hw;
-        packet->u.pwre.state = event->u.pwre.state;
-        packet->u.pwre.sub_state = event->u.pwre.sub_state;
-        return IPT_OK;
-    case IPT_EVT_PWRX:
-        packet->type = IPT_PKT_PWRX;
-        packet->u.pwrx.last = event->u.pwrx.last;
-        packet->u.pwrx.deepest = event->u.pwrx.deepest;
-        packet->u.pwrx.interrupt = event->u.pwrx.interrupt;
-        packet->u.pwrx.store = event->u.pwrx.store;
-        packet->u.pwrx.autonomous = event->u.pwrx.autonomous;
-        return IPT_OK;
-    default:
-        return IPT_ERR_ARG;
-    }
-}
-
-/* Make *packet the one that carries the event data; it stays as it is if there
- * is none. Returns IPT_ERR_ARG for a type that is not known here. */
-static int ipti_gen_data(const ipt_event *event, ipt_packet *packet)
-{
-    const uint32_t none = IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED)
-                          | IPTI_EVT(ASYNC_DISABLED) | IPTI_EVT(ASYNC_BRANCH)
-                          | IPTI_EVT(EXEC_MODE) | IPTI_EVT(TSX);
+    static const uint8_t types[IPT_EVT_CFE + 1] = { /* by IPT_EVT_ */
+        IPT_PKT_INVALID, IPT_PKT_NONE, IPT_PKT_NONE, IPT_PKT_NONE,
+        IPT_PKT_NONE, IPT_PKT_PIP, IPT_PKT_PIP, IPT_PKT_VMCS, IPT_PKT_VMCS,
+        IPT_PKT_OVF, IPT_PKT_NONE, IPT_PKT_MODE_TSX, IPT_PKT_STOP,
+        IPT_PKT_PTW, IPT_PKT_EXSTOP, IPT_PKT_MWAIT, IPT_PKT_PWRE, IPT_PKT_PWRX,
+        IPT_PKT_CBR, IPT_PKT_MNT, IPT_PKT_INVALID, IPT_PKT_INVALID, IPT_PKT_CFE
+    };
     const uint8_t has_ip = (event->flags & IPT_EVENT_NO_IP) == 0;
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_INVALID);
 
-    switch (event->type) {
-    case IPT_EVT_ASYNC_PAGING:
-    case IPT_EVT_PAGING:
-        packet->type = IPT_PKT_PIP;
-        packet->u.pip.cr3 = event->u.paging.cr3;
-        packet->u.pip.nr = event->u.paging.nr;
-        return IPT_OK;
-    case IPT_EVT_ASYNC_VMCS:
-    case IPT_EVT_VMCS:
-        packet->type = IPT_PKT_VMCS;
-        packet->u.vmcs.base = event->u.vmcs.base;
-        return IPT_OK;
-    case IPT_EVT_OVERFLOW:
-        packet->type = IPT_PKT_OVF;
-        return IPT_OK;
-    case IPT_EVT_STOP:
-        packet->type = IPT_PKT_STOP;
-        return IPT_OK;
-    case IPT_EVT_PTWRITE:
-        packet->type = IPT_PKT_PTW;
-        packet->u.ptw.payload = event->u.ptwrite.payload;
-        packet->u.ptw.plc = event->u.ptwrite.size == 8;
-        packet->u.ptw.ip = has_ip;
-        return event->u.ptwrite.size == 8 || event->u.ptwrite.size == 4
-                   ? (int) IPT_OK
-                   : IPT_ERR_ARG;
-    case IPT_EVT_CBR:
-        packet->type = IPT_PKT_CBR;
-        packet->u.cbr.ratio = event->u.cbr.ratio;
-        return IPT_OK;
-    case IPT_EVT_CFE:
-        packet->type = IPT_PKT_CFE;
-        packet->u.cfe.type = event->u.cfe.type;
-        packet->u.cfe.vector = event->u.cfe.vector;
-        packet->u.cfe.ip = has_ip;
-        return IPT_OK;
-    case IPT_EVT_EXSTOP:
-        packet->type = IPT_PKT_EXSTOP;
-        packet->u.exstop.ip = has_ip;
-        return IPT_OK;
-    case IPT_EVT_MNT:
-        packet->type = IPT_PKT_MNT;
-        packet->u.mnt.payload = event->u.mnt.payload;
-        return IPT_OK;
-    default:
-        return event->type < IPT_EVT_COUNT && ipti_evt_in(none, event->type)
-                   ? (int) IPT_OK
-                   : ipti_gen_power(event, packet);
+    if (event->type <= IPT_EVT_CFE)
+        packet.type = types[event->type];
+    switch (packet.type) {
+    case IPT_PKT_MODE_TSX:
+        packet.u.tsx.intx = event->u.tsx.speculative != 0;
+        packet.u.tsx.abrt = event->u.tsx.aborted != 0;
+        break;
+    case IPT_PKT_PTW:
+        packet.u.ptw.payload = event->u.ptwrite.payload;
+        packet.u.ptw.plc = event->u.ptwrite.size == 8;
+        packet.u.ptw.ip = has_ip;
+        if (event->u.ptwrite.size != 8 && event->u.ptwrite.size != 4)
+            packet.type = IPT_PKT_INVALID;
+        break;
+    case IPT_PKT_EXSTOP:
+        packet.u.exstop.ip = has_ip;
+        break;
+    case IPT_PKT_PWRE:
+        packet.u.pwre.hw = event->u.pwre.hw;
+        packet.u.pwre.state = event->u.pwre.state;
+        packet.u.pwre.sub_state = event->u.pwre.sub_state;
+        break;
+    case IPT_PKT_CFE:
+        packet.u.cfe.type = event->u.cfe.type;
+        packet.u.cfe.vector = event->u.cfe.vector;
+        packet.u.cfe.ip = has_ip;
+        break;
+    default: /* the event's members are those of the packet, in this order */
+        IPT_MEMCPY(&packet.u, &event->u, sizeof(packet.u));
+        break;
     }
+    return packet;
 }
 
 /* Can this event happen now, and does it say all that it has to? */
-static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
+static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event,
+                          const ipt_packet *packet)
 {
     const uint32_t from = IPTI_EVT(ENABLED) | IPTI_EVT(ASYNC_BRANCH)
                           | IPTI_EVT(ASYNC_DISABLED);
@@ -12339,7 +12295,11 @@ static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event)
     uint32_t on = IPTI_EVT(ASYNC_BRANCH) | IPTI_EVT(ASYNC_DISABLED)
                   | IPTI_EVT(DISABLED) | IPTI_EVT(PTWRITE)
                   | IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS);
+    uint8_t bytes[IPTI_WINDOW];
 
+    if (packet->type != IPT_PKT_NONE
+        && ipt_pkt_encode(bytes, sizeof(bytes), packet) < 0)
+        return IPT_ERR_ARG;
     if (!no_ip)
         on |= IPTI_EVT(CFE) | IPTI_EVT(EXSTOP);
     if ((no_ip && ipti_evt_in(from, event->type))
@@ -12404,17 +12364,6 @@ static void ipti_gen_enable(ipt_gen *gen, const ipt_event *event)
     ipti_gen_arrive(gen, event->ip);
 }
 
-static void ipti_gen_tsx(ipt_gen *gen, const ipt_event *event)
-{
-    gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
-    if (event->u.tsx.speculative)
-        gen->mode_ |= IPTI_GEN_TSX;
-    ipti_gen_put_tsx(gen, event->u.tsx.aborted);
-    /* An abort's FUP is that of the asynchronous branch which follows. */
-    if (gen->enabled_ && !event->u.tsx.aborted)
-        ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
-}
-
 /* OVF: what a decoder knew of IPs and calls is void. A mode that waits goes on
  * waiting: OVF's FUP does not take a MODE.Exec. */
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
@@ -12432,7 +12381,8 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
     }
 }
 
-static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
+static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
+                           const ipt_packet *packet)
 {
     switch (event->type) {
     case IPT_EVT_ENABLED:
@@ -12469,7 +12419,12 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
         ipti_gen_ratio(gen, event->u.cbr.ratio);
         break;
     case IPT_EVT_TSX:
-        ipti_gen_tsx(gen, event);
+        gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
+        if (packet->u.tsx.intx)
+            gen->mode_ |= IPTI_GEN_TSX;
+        /* An abort's FUP is that of the asynchronous branch which follows. */
+        if (gen->enabled_ && !packet->u.tsx.abrt)
+            ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
         break;
     case IPT_EVT_OVERFLOW:
         ipti_gen_overflow(gen, event);
@@ -12489,13 +12444,11 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event)
 static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
                               const ipt_packet *packet)
 {
-    static const uint8_t has[3] = {IPT_CFE_HAS_CR2, IPT_CFE_HAS_VMXQ,
-                                   IPT_CFE_HAS_VMXR};
     ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
     uint8_t i;
 
-    for (i = 0; event->type == IPT_EVT_CFE && i < 3; i++) {
-        if (event->u.cfe.has & has[i]) {
+    for (i = 0; event->type == IPT_EVT_CFE && i <= IPT_EVD_VMXR; i++) {
+        if (event->u.cfe.has & IPT_CFE_HAS_CR2 << i) {
             evd.u.evd.type = i;
             evd.u.evd.payload = event->u.cfe.data[i == IPT_EVD_VMXR];
             ipti_gen_put(gen, &evd);
@@ -12601,19 +12554,16 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
 
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
 {
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_NONE);
-    uint8_t bytes[IPTI_WINDOW];
     const int ready = ipti_gen_ready(gen);
+    ipt_packet packet;
     int status;
 
     if (ready == IPT_ERR_ARG || ready == IPT_ERR_STATE)
         return ready;
-    if (!event || ipti_gen_data(event, &packet) < 0)
+    if (!event)
         return IPT_ERR_ARG;
-    if (packet.type != IPT_PKT_NONE
-        && ipt_pkt_encode(bytes, sizeof(bytes), &packet) < 0)
-        return IPT_ERR_ARG; /* a field is out of range */
-    status = ipti_gen_check(gen, event);
+    packet = ipti_gen_data(event);
+    status = ipti_gen_check(gen, event, &packet);
     if (status < 0)
         return status;
     if (ready < 0)
@@ -12629,7 +12579,7 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
     if (event->type != IPT_EVT_EXEC_MODE)
         ipti_gen_put_tnt(gen);
     ipti_gen_put_data(gen, event, &packet);
-    ipti_gen_apply(gen, event);
+    ipti_gen_apply(gen, event, &packet);
     return IPT_OK;
 }
 
