@@ -2811,19 +2811,19 @@ struct ipt_gen {
     uint64_t last_ip_;
     uint64_t from_psb_; /* bytes since the last PSB, 0: there was none */
     uint64_t ip_;       /* where flow is, if enabled */
-    uint64_t cr3_;
-    uint64_t vmcs_;
+    uint64_t wait_;     /* IPTI_PKT(PIP), (VMCS): for the next ASYNC_ event */
     uint64_t tnt_; /* branches not yet written, stop bit above them */
     uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
+    ipt_packet pip_;       /* the last one; of type NONE: it is not known */
+    ipt_packet vmcs_;      /* as pip_ */
+    ipt_packet exec_;      /* MODE.Exec in effect */
+    ipt_packet next_exec_; /* waits for an IP; of type NONE: none does */
     ipt_gen_time_ time_;
     ipt_calls_ calls_;
     uint8_t tip_count_;
     uint8_t have_ip_;
     uint8_t enabled_;
-    uint8_t mode_;      /* IPTI_GEN_ */
-    uint8_t next_mode_; /* the same, waiting for an IP; 0: nothing is */
-    uint8_t nr_;
-    uint8_t wait_; /* IPTI_GEN_WAIT_: packets for the next ASYNC_ event */
+    uint8_t tsx_; /* inside a transaction */
     uint32_t magic_;
 };
 

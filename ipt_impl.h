@@ -11903,17 +11903,6 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
  * exactly where flow is: a TNT bit, a TIP, a TIP.PGE, an OVF with its FUP.
  * ========================================================================== */
 
-enum {                     /* ipt_gen.mode_ */
-    IPTI_GEN_MODE = 0x03,  /* IPT_MODE_ in effect */
-    IPTI_GEN_IFLAG = 0x04, /* RFLAGS.IF in effect */
-    IPTI_GEN_TSX = 0x80    /* inside a transaction */
-};
-
-enum { /* ipt_gen.wait_ */
-    IPTI_GEN_WAIT_PIP = 1,
-    IPTI_GEN_WAIT_VMCS = 2
-};
-
 /* ---- packets ---- */
 
 /* A packet with all fields 0. */
@@ -11942,9 +11931,12 @@ static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
     gen->from_psb_ += (uint64_t) size;
 }
 
-/* Append a packet, after a CYC if the clock has moved since the last one. */
+/* Append a packet, after a CYC if the clock has moved since the last one. One
+ * of type NONE is none. */
 static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 {
+    if (packet->type == IPT_PKT_NONE)
+        return;
     if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->time_.cyc) {
         ipt_packet cyc = ipti_gen_packet(IPT_PKT_CYC);
         cyc.u.cyc.value = gen->clock - gen->time_.cyc;
@@ -11952,26 +11944,6 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
         ipti_gen_write(gen, &cyc);
     }
     ipti_gen_write(gen, packet);
-}
-
-/* A packet without fields. */
-static void ipti_gen_put_plain(ipt_gen *gen, uint8_t type)
-{
-    ipt_packet packet = ipti_gen_packet(type);
-
-    ipti_gen_put(gen, &packet);
-}
-
-/* MODE.Exec                                   SDM: "MODE.Exec Packet" */
-static void ipti_gen_put_mode(ipt_gen *gen)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_EXEC);
-    const unsigned mode = gen->mode_ & IPTI_GEN_MODE;
-
-    packet.u.exec.csl = mode == IPT_MODE_64;
-    packet.u.exec.csd = mode == IPT_MODE_32;
-    packet.u.exec.iflag = (gen->mode_ & IPTI_GEN_IFLAG) != 0;
-    ipti_gen_put(gen, &packet);
 }
 
 /* ---- addresses                                 SDM: "IP Compression" ---- */
@@ -12031,10 +12003,10 @@ static void ipti_gen_branched(ipt_gen *gen, unsigned taken)
 static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
     ipti_gen_put_tnt(gen);
-    if (gen->next_mode_) {
-        gen->mode_ = (gen->mode_ & IPTI_GEN_TSX) | gen->next_mode_;
-        gen->next_mode_ = 0;
-        ipti_gen_put_mode(gen);
+    if (gen->next_exec_.type != IPT_PKT_NONE) {
+        gen->exec_ = gen->next_exec_;
+        gen->next_exec_.type = IPT_PKT_NONE;
+        ipti_gen_put(gen, &gen->exec_);
     }
     ipti_gen_put_ip(gen, type, ip, known);
 }
@@ -12042,7 +12014,8 @@ static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 /* The target of an indirect branch. */
 static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 {
-    if (!(gen->config_.flags & IPT_GEN_DEFER) || gen->next_mode_) {
+    if (!(gen->config_.flags & IPT_GEN_DEFER)
+        || gen->next_exec_.type != IPT_PKT_NONE) {
         ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         return;
     }
@@ -12137,16 +12110,6 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
     }
 }
 
-/* CBR, if a ratio is known. */
-static void ipti_gen_put_cbr(ipt_gen *gen)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_CBR);
-
-    packet.u.cbr.ratio = gen->time_.cbr;
-    if (gen->time_.cbr)
-        ipti_gen_put(gen, &packet);
-}
-
 /* Write an MTC if one is due, with the CYC of the time when it was due. An MTC
  * has eight bits of the crystal clock: after a longer time a TSC takes its
  * place. */
@@ -12174,47 +12137,33 @@ static void ipti_gen_tick(ipt_gen *gen)
 
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
 
-static void ipti_gen_put_pip(ipt_gen *gen)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_PIP);
-
-    packet.u.pip.cr3 = gen->cr3_;
-    packet.u.pip.nr = gen->nr_;
-    ipti_gen_put(gen, &packet);
-}
-
-static void ipti_gen_put_vmcs(ipt_gen *gen)
-{
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_VMCS);
-
-    packet.u.vmcs.base = gen->vmcs_;
-    ipti_gen_put(gen, &packet);
-}
-
 /* A PSB+ repeats all state. It forgets the last IP and the calls, as the
  * decoder does. */
 static void ipti_gen_put_psb(ipt_gen *gen)
 {
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_MODE_TSX);
+    ipt_packet packet = ipti_gen_packet(IPT_PKT_PSB);
 
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
     ipti_calls_clear(&gen->calls_);
-    ipti_gen_put_plain(gen, IPT_PKT_PSB);
+    ipti_gen_put(gen, &packet);
     ipti_gen_put_tsc(gen);
-    ipti_gen_put_cbr(gen);
-    if (gen->cr3_ != IPT_ASID_UNKNOWN)
-        ipti_gen_put_pip(gen);
-    if (gen->vmcs_ != IPT_ASID_UNKNOWN)
-        ipti_gen_put_vmcs(gen);
-    ipti_gen_put_mode(gen);
-    packet.u.tsx.intx = 1;
-    if (gen->mode_ & IPTI_GEN_TSX)
+    packet.type = IPT_PKT_CBR;
+    packet.u.cbr.ratio = gen->time_.cbr;
+    if (gen->time_.cbr)
+        ipti_gen_put(gen, &packet);
+    ipti_gen_put(gen, &gen->pip_);
+    ipti_gen_put(gen, &gen->vmcs_);
+    ipti_gen_put(gen, &gen->exec_);
+    packet.type = IPT_PKT_MODE_TSX;
+    packet.u.tsx.intx = gen->tsx_;
+    if (gen->tsx_)
         ipti_gen_put(gen, &packet);
     if (gen->enabled_)
         ipti_gen_put_ip(gen, IPT_PKT_FUP, gen->ip_, 1);
-    ipti_gen_put_plain(gen, IPT_PKT_PSBEND);
+    packet.type = IPT_PKT_PSBEND;
+    ipti_gen_put(gen, &packet);
 }
 
 /* The trace says exactly where flow is (gen->ip_), or that tracing is disabled:
@@ -12231,7 +12180,7 @@ static void ipti_gen_settle(ipt_gen *gen)
  * 16-bit code the base of CS may lift them above 64 KiB. */
 static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 {
-    return (gen->mode_ & IPTI_GEN_MODE) == IPT_MODE_64 ? ip : (uint32_t) ip;
+    return gen->exec_.u.exec.csl ? ip : (uint32_t) ip;
 }
 
 /* ---- events ---- */
@@ -12244,7 +12193,7 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
     static const uint8_t types[IPT_EVT_CFE + 1] = { /* by IPT_EVT_ */
         IPT_PKT_INVALID, IPT_PKT_NONE, IPT_PKT_NONE, IPT_PKT_NONE,
         IPT_PKT_NONE, IPT_PKT_PIP, IPT_PKT_PIP, IPT_PKT_VMCS, IPT_PKT_VMCS,
-        IPT_PKT_OVF, IPT_PKT_NONE, IPT_PKT_MODE_TSX, IPT_PKT_STOP,
+        IPT_PKT_OVF, IPT_PKT_MODE_EXEC, IPT_PKT_MODE_TSX, IPT_PKT_STOP,
         IPT_PKT_PTW, IPT_PKT_EXSTOP, IPT_PKT_MWAIT, IPT_PKT_PWRE, IPT_PKT_PWRX,
         IPT_PKT_CBR, IPT_PKT_MNT, IPT_PKT_INVALID, IPT_PKT_INVALID, IPT_PKT_CFE
     };
@@ -12254,6 +12203,11 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
     if (event->type <= IPT_EVT_CFE)
         packet.type = types[event->type];
     switch (packet.type) {
+    case IPT_PKT_MODE_EXEC:
+        packet.u.exec.csl = event->u.exec.mode == IPT_MODE_64;
+        packet.u.exec.csd = event->u.exec.mode == IPT_MODE_32;
+        packet.u.exec.iflag = event->u.exec.iflag != 0;
+        break;
     case IPT_PKT_MODE_TSX:
         packet.u.tsx.intx = event->u.tsx.speculative != 0;
         packet.u.tsx.abrt = event->u.tsx.aborted != 0;
@@ -12321,10 +12275,10 @@ static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event,
 static void ipti_gen_put_from(ipt_gen *gen, uint64_t ip)
 {
     ipti_gen_put_ip(gen, IPT_PKT_FUP, ip, 1);
-    if (gen->wait_ & IPTI_GEN_WAIT_PIP)
-        ipti_gen_put_pip(gen);
-    if (gen->wait_ & IPTI_GEN_WAIT_VMCS)
-        ipti_gen_put_vmcs(gen);
+    if (ipti_pkt_in(gen->wait_, &gen->pip_))
+        ipti_gen_put(gen, &gen->pip_);
+    if (ipti_pkt_in(gen->wait_, &gen->vmcs_))
+        ipti_gen_put(gen, &gen->vmcs_);
     gen->wait_ = 0;
 }
 
@@ -12372,7 +12326,7 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
     ipti_calls_clear(&gen->calls_);
     gen->enabled_ = 0;
     gen->wait_ = 0;
-    gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
+    gen->tsx_ = 0;
     gen->time_.cyc = gen->clock; /* cycles were lost, too */
     ipti_gen_put_tsc(gen);
     if ((event->flags & IPT_EVENT_NO_IP) == 0) {
@@ -12398,30 +12352,25 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         ipti_gen_arrive(gen, event->u.branch.to);
         break;
     case IPT_EVT_EXEC_MODE:
-        gen->next_mode_ = event->u.exec.mode;
-        if (event->u.exec.iflag)
-            gen->next_mode_ |= IPTI_GEN_IFLAG;
+        gen->next_exec_ = *packet;
         break;
     case IPT_EVT_ASYNC_PAGING:
-        gen->wait_ |= IPTI_GEN_WAIT_PIP;
+        gen->wait_ |= IPTI_PKT(PIP);
         IPTI_FALL_THROUGH
     case IPT_EVT_PAGING:
-        gen->cr3_ = event->u.paging.cr3;
-        gen->nr_ = event->u.paging.nr;
+        gen->pip_ = *packet;
         break;
     case IPT_EVT_ASYNC_VMCS:
-        gen->wait_ |= IPTI_GEN_WAIT_VMCS;
+        gen->wait_ |= IPTI_PKT(VMCS);
         IPTI_FALL_THROUGH
     case IPT_EVT_VMCS:
-        gen->vmcs_ = event->u.vmcs.base;
+        gen->vmcs_ = *packet;
         break;
     case IPT_EVT_CBR:
         ipti_gen_ratio(gen, event->u.cbr.ratio);
         break;
     case IPT_EVT_TSX:
-        gen->mode_ &= (uint8_t) ~IPTI_GEN_TSX;
-        if (packet->u.tsx.intx)
-            gen->mode_ |= IPTI_GEN_TSX;
+        gen->tsx_ = packet->u.tsx.intx;
         /* An abort's FUP is that of the asynchronous branch which follows. */
         if (gen->enabled_ && !packet->u.tsx.abrt)
             ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
@@ -12444,6 +12393,8 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
 static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
                               const ipt_packet *packet)
 {
+    const uint32_t later = IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS)
+                           | IPTI_EVT(EXEC_MODE);
     ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
     uint8_t i;
 
@@ -12454,8 +12405,7 @@ static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
             ipti_gen_put(gen, &evd);
         }
     }
-    if (packet->type != IPT_PKT_NONE && event->type != IPT_EVT_ASYNC_PAGING
-        && event->type != IPT_EVT_ASYNC_VMCS)
+    if (!ipti_evt_in(later, event->type))
         ipti_gen_put(gen, packet);
 }
 
@@ -12484,9 +12434,9 @@ IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
         return IPT_ERR_ARG;
     IPT_MEMSET(gen, 0, sizeof(*gen));
     gen->config_ = *config;
-    gen->mode_ = mode;
-    gen->cr3_ = IPT_ASID_UNKNOWN;
-    gen->vmcs_ = IPT_ASID_UNKNOWN;
+    gen->exec_.type = IPT_PKT_MODE_EXEC;
+    gen->exec_.u.exec.csl = mode == IPT_MODE_64;
+    gen->exec_.u.exec.csd = mode == IPT_MODE_32;
     gen->time_.cbr = config->cbr;
     gen->time_.base_tsc = config->tsc;
     gen->tnt_ = 1;
