@@ -2810,9 +2810,8 @@ struct ipt_gen {
     ipt_gen_config config_;
     uint64_t last_ip_;
     uint64_t from_psb_; /* bytes since the last PSB, 0: there was none */
-    uint64_t ip_;       /* where flow is, if enabled */
-    uint64_t wait_;     /* IPTI_PKT(PIP), (VMCS): for the next ASYNC_ event */
-    uint64_t tnt_; /* branches not yet written, stop bit above them */
+    uint64_t wait_; /* PIP, VMCS: for the next ASYNC_ event; a bit for a type */
+    uint64_t tnt_;  /* branches not yet written, stop bit above them */
     uint64_t tips_[IPT_GEN_TIPS_]; /* deferred */
     ipt_packet pip_;       /* the last one; of type NONE: it is not known */
     ipt_packet vmcs_;      /* as pip_ */

@@ -12137,9 +12137,9 @@ static void ipti_gen_tick(ipt_gen *gen)
 
 /* ---- PSB+                 SDM: "Packet Stream Boundary (PSB) Packet" ---- */
 
-/* A PSB+ repeats all state. It forgets the last IP and the calls, as the
- * decoder does. */
-static void ipti_gen_put_psb(ipt_gen *gen)
+/* A PSB+ repeats all state; flow is at `ip`, if tracing is enabled. It forgets
+ * the last IP and the calls, as the decoder does. */
+static void ipti_gen_put_psb(ipt_gen *gen, uint64_t ip)
 {
     ipt_packet packet = ipti_gen_packet(IPT_PKT_PSB);
 
@@ -12161,19 +12161,19 @@ static void ipti_gen_put_psb(ipt_gen *gen)
     if (gen->tsx_)
         ipti_gen_put(gen, &packet);
     if (gen->enabled_)
-        ipti_gen_put_ip(gen, IPT_PKT_FUP, gen->ip_, 1);
+        ipti_gen_put_ip(gen, IPT_PKT_FUP, ip, 1);
     packet.type = IPT_PKT_PSBEND;
     ipti_gen_put(gen, &packet);
 }
 
-/* The trace says exactly where flow is (gen->ip_), or that tracing is disabled:
+/* The trace says exactly that flow is at `ip`, or that tracing is disabled:
  * write a PSB+ here if one is due. */
-static void ipti_gen_settle(ipt_gen *gen)
+static void ipti_gen_settle(ipt_gen *gen, uint64_t ip)
 {
     const uint32_t period = gen->config_.psb_period;
 
     if (period && gen->from_psb_ >= period)
-        ipti_gen_put_psb(gen);
+        ipti_gen_put_psb(gen, ip);
 }
 
 /* Outside of 64-bit mode addresses wrap at 4 GiB: they are linear ones, so in
@@ -12185,9 +12185,8 @@ static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 
 /* ---- events ---- */
 
-/* The packet of its own that says what an event says: one of type NONE if it
- * has none, and one that cannot be written if it is not known here or says what
- * cannot be. */
+/* The packet that says what an event says: of type NONE if it has none, and one
+ * that cannot be written if it is not known here or says what cannot be. */
 static ipt_packet ipti_gen_data(const ipt_event *event)
 {
     static const uint8_t types[IPT_EVT_CFE + 1] = { /* by IPT_EVT_ */
@@ -12282,74 +12281,53 @@ static void ipti_gen_put_from(ipt_gen *gen, uint64_t ip)
     gen->wait_ = 0;
 }
 
-/* DISABLED and ASYNC_DISABLED. */
-static void ipti_gen_disable(ipt_gen *gen, const ipt_event *event)
-{
-    const int known = (event->flags & IPT_EVENT_NO_TO) == 0;
-
-    ipti_gen_put_tnt(gen);
-    if (event->type == IPT_EVT_ASYNC_DISABLED)
-        ipti_gen_put_from(gen, event->ip);
-    else if (known)
-        ipti_calls_clear(&gen->calls_); /* maybe a CALL or RET out of a filter:
-                                         * no other stack is right for both */
-    ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, known);
-    gen->enabled_ = 0;
-    ipti_gen_settle(gen);
-}
-
-/* Flow is at `ip` now. */
-static void ipti_gen_arrive(ipt_gen *gen, uint64_t ip)
-{
-    gen->enabled_ = 1;
-    gen->ip_ = ip;
-    ipti_gen_settle(gen);
-}
-
-static void ipti_gen_enable(ipt_gen *gen, const ipt_event *event)
-{
-    if (event->flags & IPT_EVENT_STATUS) {
-        gen->ip_ = event->ip;
-        gen->enabled_ = 1;
-        ipti_gen_put_psb(gen);
-        gen->have_ip_ = 0; /* its FUP is no last IP: erratum BDM70 */
-    }
-    ipti_gen_put_tip(gen, IPT_PKT_TIP_PGE, event->ip, 1);
-    ipti_gen_arrive(gen, event->ip);
-}
-
 /* OVF: what a decoder knew of IPs and calls is void. A mode that waits goes on
  * waiting: OVF's FUP does not take a MODE.Exec. */
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
     ipti_calls_clear(&gen->calls_);
-    gen->enabled_ = 0;
+    gen->enabled_ = (event->flags & IPT_EVENT_NO_IP) == 0;
     gen->wait_ = 0;
     gen->tsx_ = 0;
     gen->time_.cyc = gen->clock; /* cycles were lost, too */
     ipti_gen_put_tsc(gen);
-    if ((event->flags & IPT_EVENT_NO_IP) == 0) {
+    if (gen->enabled_) {
         ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
-        ipti_gen_arrive(gen, event->ip);
+        ipti_gen_settle(gen, event->ip);
     }
 }
 
+/* What an event does, and the packets of it after its own. */
 static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
                            const ipt_packet *packet)
 {
+    const int has_to = (event->flags & IPT_EVENT_NO_TO) == 0;
+
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        ipti_gen_enable(gen, event);
+        gen->enabled_ = 1;
+        if (event->flags & IPT_EVENT_STATUS) {
+            ipti_gen_put_psb(gen, event->ip);
+            gen->have_ip_ = 0; /* its FUP is no last IP: erratum BDM70 */
+        }
+        ipti_gen_put_tip(gen, IPT_PKT_TIP_PGE, event->ip, 1);
+        ipti_gen_settle(gen, event->ip);
         break;
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED:
-        ipti_gen_disable(gen, event);
+        if (event->type == IPT_EVT_ASYNC_DISABLED)
+            ipti_gen_put_from(gen, event->ip);
+        else if (has_to) /* by a CALL or RET out of a filter? For both of */
+            ipti_calls_clear(&gen->calls_); /* them only this is right */
+        ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, has_to);
+        gen->enabled_ = 0;
+        ipti_gen_settle(gen, 0);
         break;
     case IPT_EVT_ASYNC_BRANCH:
         ipti_gen_put_from(gen, event->ip);
         ipti_gen_put_tip(gen, IPT_PKT_TIP, event->u.branch.to, 1);
-        ipti_gen_arrive(gen, event->u.branch.to);
+        ipti_gen_settle(gen, event->u.branch.to);
         break;
     case IPT_EVT_EXEC_MODE:
         gen->next_exec_ = *packet;
@@ -12459,24 +12437,17 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
     if (status < 0)
         return status;
 
-    /* SDM: "Indirect Transfer Compression for Returns (RET)" */
     next = ipti_gen_narrow(gen, ip + size);
-    gen->ip_ = to;
     ipti_gen_tick(gen);
     switch (kind) {
     case IPT_INSN_CALL:
         if (to != next) /* "call next" reads the IP, it will not return */
             ipti_calls_push(&gen->calls_, next);
         return IPT_OK;
-    case IPT_INSN_INTO:
-        if (to == next)
-            return IPT_OK;
-        ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
-        break;
     case IPT_INSN_JCC:
         ipti_gen_branched(gen, to != next);
         break;
-    case IPT_INSN_RET:
+    case IPT_INSN_RET: /* SDM: "Indirect Transfer Compression for Returns" */
         if (gen->config_.flags & IPT_CONFIG_NO_RETCOMP)
             ipti_gen_indirect(gen, to);
         else if (ipti_calls_pop(&gen->calls_, &next)
@@ -12493,12 +12464,12 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
         ipti_gen_indirect(gen, to);
         break;
     default:
-        if (!ipti_kind_far(kind))
+        if (!ipti_kind_far(kind) || (kind == IPT_INSN_INTO && to == next))
             return IPT_OK; /* no trace, so no place for a PSB+ */
         ipti_gen_put_tip(gen, IPT_PKT_TIP, to, 1);
         break;
     }
-    ipti_gen_settle(gen);
+    ipti_gen_settle(gen, to);
     return IPT_OK;
 }
 
@@ -12523,7 +12494,7 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
         gen->time_.cyc = gen->clock; /* no CYC before the first PSB */
         if (gen->config_.flags & IPT_GEN_MTC)
             ipti_gen_period(gen);
-        ipti_gen_put_psb(gen);
+        ipti_gen_put_psb(gen, 0);
     }
     ipti_gen_tick(gen);
     if (event->type != IPT_EVT_EXEC_MODE)
