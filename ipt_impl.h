@@ -12845,14 +12845,8 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
 #define IPTI_X(name, value, cause, remedy) value,
 static const int8_t ipti_status_values[] = {IPT_STATUS_LIST(IPTI_X)};
 #undef IPTI_X
-#define IPTI_X(name, value, cause, remedy) #name "\0"
-static const char ipti_status_names[] = IPT_STATUS_LIST(IPTI_X);
-#undef IPTI_X
-#define IPTI_X(name, value, cause, remedy) cause "\0"
-static const char ipti_status_causes[] = IPT_STATUS_LIST(IPTI_X);
-#undef IPTI_X
-#define IPTI_X(name, value, cause, remedy) remedy "\0"
-static const char ipti_status_remedies[] = IPT_STATUS_LIST(IPTI_X);
+#define IPTI_X(name, value, cause, remedy) #name "\0" cause "\0" remedy "\0"
+static const char ipti_status_texts[] = IPT_STATUS_LIST(IPTI_X);
 #undef IPTI_X
 
 static const char ipti_pkt_names[] =
@@ -12881,31 +12875,32 @@ static const char *ipti_text(const char *texts, unsigned i)
     return texts;
 }
 
-/* The text for a status; `good` for one that is no error. */
-static const char *ipti_status_text(const char *texts, int status,
+/* A text for a status: 0 its name, 1 cause, 2 remedy; `good` for one that is no
+ * error. */
+static const char *ipti_status_text(unsigned which, int status,
                                     const char *good)
 {
     unsigned i;
 
     for (i = 0; i < sizeof(ipti_status_values); i++)
         if (ipti_status_values[i] == status)
-            return ipti_text(texts, i);
+            return ipti_text(ipti_status_texts, 3 * i + which);
     return status >= 0 ? good : "?";
 }
 
 IPT_API const char *ipt_status_name(int status)
 {
-    return ipti_status_text(ipti_status_names, status, "IPT_OK");
+    return ipti_status_text(0, status, "IPT_OK");
 }
 
 IPT_API const char *ipt_status_cause(int status)
 {
-    return ipti_status_text(ipti_status_causes, status, "success");
+    return ipti_status_text(1, status, "success");
 }
 
 IPT_API const char *ipt_status_remedy(int status)
 {
-    return ipti_status_text(ipti_status_remedies, status, "nothing to do");
+    return ipti_status_text(2, status, "nothing to do");
 }
 
 IPT_API const char *ipt_pkt_name(uint8_t type)
