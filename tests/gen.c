@@ -433,6 +433,12 @@ TEST(modes)
     CHECK_EQ(put(e), IPT_OK);
     CHECK_EQ(enable(0x7c00), IPT_OK);
     BYTES("9900 51 007c0000");
+    /* Once: a PSB+ repeats the one in effect, and no address space. */
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    e = event(IPT_EVT_ENABLED, 0x7c00, 0);
+    e.flags = IPT_EVENT_STATUS;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("01" PSB "9900 7d 007c00000000" PSBEND "71 007c00000000");
 }
 
 TEST(transactions)
@@ -738,6 +744,8 @@ TEST(address_spaces)
     BYTES("");
     CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE + 0x100)), IPT_OK);
     BYTES("3d 0040 0243 020000000000 02c8 0100000000 2d 0041");
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE + 0x100)), IPT_OK);
+    BYTES("3d 0040 2d 0041"); /* once */
     /* A VM entry that loads RTIT_CTL: the PSB+ knows the IP already. */
     CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
     e = event(IPT_EVT_ENABLED, CODE, 0);
