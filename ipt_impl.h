@@ -12695,15 +12695,12 @@ static int ipti_hw_put_region(uint8_t *table, uint32_t room, int n,
         return IPT_ERR_ARG;
     while (n >= 0 && left) {
         uint64_t size = 4096;
-        uint64_t code = 0;
 
-        while (size < IPTI_TOPA_SIZE_MAX && !(at & size) && size * 2 <= left) {
+        while (size < IPTI_TOPA_SIZE_MAX && !(at & size) && size * 2 <= left)
             size *= 2;
-            code++;
-        }
         left -= size;
         n = ipti_hw_put(table, room, n,
-                        at | code << IPTI_TOPA_SIZE
+                        at | (ipti_low(size) - 12) << IPTI_TOPA_SIZE
                             | (left ? 0 : region->flags));
         at += size;
     }
