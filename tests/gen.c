@@ -648,6 +648,10 @@ TEST(timing)
     CHECK_EQ(put(event(IPT_EVT_OVERFLOW, CODE, 0)), IPT_OK);
     CHECK(gen.used < IPT_GEN_ROOM);
     gen.used = 0;
+    begin_timed(IPT_GEN_CYC); /* begun at 7: no CYC says so */
+    gen.clock = 7;
+    CHECK_EQ(enable(CODE), IPT_OK);
+    BYTES(PSB "0203 1800 9901" PSBEND "71 004055555555");
     begin_timed(IPT_GEN_MTC); /* TMA is nothing without TSC */
     CHECK_EQ(enable(CODE), IPT_OK);
     BYTES(PSB "0203 1800 9901" PSBEND "71 004055555555");
@@ -773,6 +777,12 @@ TEST(control_flow_events)
     e.u.cfe.vector = 0;
     CHECK_EQ(put(e), IPT_OK);
     BYTES("0213 82 00 3d 0040");
+    e.flags = IPT_EVENT_NO_IP;
+    e.u.cfe.type = IPT_CFE_VMEXIT;
+    e.u.cfe.has = IPT_CFE_HAS_VMXQ | IPT_CFE_HAS_VMXR;
+    e.u.cfe.data[1] = 30;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("0253 01 3412000000000000 0253 02 1e00000000000000 0213 08 00");
     e = event(IPT_EVT_EXSTOP, CODE + 1, 0);
     CHECK_EQ(put(e), IPT_OK);
     BYTES("02e2 3d 0140");
