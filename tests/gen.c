@@ -711,6 +711,32 @@ TEST(timing_slow_crystal)
               "71 004055555555");
 }
 
+/* A PSB+ repeats what was said before it, and no more. */
+TEST(psb_state)
+{
+    ipt_event e = event(IPT_EVT_PAGING, 0, 0);
+
+    begin_timed(0);
+    e.u.paging.cr3 = 0x20;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES(PSB "0203 1800 9901" PSBEND "0243 020000000000");
+    e = event(IPT_EVT_ENABLED, CODE, 0);
+    e.flags = IPT_EVENT_STATUS;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES(PSB "0203 1800 0243 020000000000 9901 7d 004055555555" PSBEND
+              "71 004055555555");
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = 0x1000;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("01 02c8 0100000000");
+    e = event(IPT_EVT_ENABLED, CODE, 0);
+    e.flags = IPT_EVENT_STATUS;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES(PSB "0203 1800 0243 020000000000 02c8 0100000000 9901"
+              "7d 004055555555" PSBEND "71 004055555555");
+}
+
 TEST(power_and_maintenance)
 {
     ipt_event e = event(IPT_EVT_PWRE, 0, 0);
@@ -1001,6 +1027,7 @@ int main(void)
     RUN(timing_without_ratio);
     RUN(timing_beyond_mtc);
     RUN(timing_slow_crystal);
+    RUN(psb_state);
     RUN(power_and_maintenance);
     RUN(address_spaces);
     RUN(control_flow_events);
