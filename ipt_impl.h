@@ -5463,33 +5463,23 @@ static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
     return ip;
 }
 
-/* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
- * that is known. Targets are cut here once, when the run is built. */
-static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
-                                 uint8_t mode, uint64_t ip, uint64_t target)
+/* Where the direct branch at the end of a run leads. One with 16-bit operands
+ * stays in the 64 KiB from CS.base on, if that is known. Targets are cut here
+ * once, when the run is built. */
+static inline uint64_t
+ipti_code_target(const ipt_config *config, const ipt_asid *asid, uint8_t mode,
+                 const ipt_cache_line *run, const ipt_code *code)
 {
-    uint64_t base = 0;
-
-    if (!(config->flags & IPT_CONFIG_RELATIVE_IP)) {
-        if (!config->cs_base)
-            return target;
-        base = ipti_code_base(config, asid, mode, ip);
-    }
-    return base + ((target - base) & 0xffff);
-}
-
-/* Where the direct branch at the end of a run leads. */
-static inline uint64_t ipti_code_target(const ipt_config *config,
-                                        const ipt_asid *asid, uint8_t mode,
-                                        const ipt_cache_line *run,
-                                        const ipt_code *code)
-{
+    const int relative = (config->flags & IPT_CONFIG_RELATIVE_IP) != 0;
     const uint64_t next = run->ip_ + run->size_;
     uint64_t target = next + (uint64_t) code->displacement;
+    uint64_t base = 0;
 
-    if (code->ip16)
-        target = ipti_code_narrow(config, asid, mode,
-                                  ipti_wrap(mode, next - code->size), target);
+    if (code->ip16 && (relative || config->cs_base)) {
+        if (!relative)
+            base = ipti_code_base(config, asid, mode, next - code->size);
+        target = base + ((target - base) & 0xffff);
+    }
     return ipti_wrap(mode, target);
 }
 
