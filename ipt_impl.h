@@ -5536,17 +5536,21 @@ enum { /* what ends the bytes that were read */
     IPTI_READ_PAGE
 };
 
-/* config.read gave nothing for `size` bytes at ip, but may give fewer: how
- * many? `few` are asked for first, and IPTI_FEW will do. */
-static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
-                           uint8_t *buffer, size_t size, size_t few,
-                           uint8_t *ended)
+/* config.read gave nothing for the `size` bytes at ip that the window wants,
+ * but may give fewer: how many? IPTI_FEW are asked for first, and will do, or
+ * one if the window has the start of an instruction. */
+static int ipti_window_fewer(const ipt_config *config, ipt_where *at,
+                             ipt_window_ *window, uint64_t ip, size_t size)
 {
+    uint8_t *const buffer = window->bytes + window->size;
+    size_t few = window->size ? 1 : IPTI_FEW;
     size_t most = size; /* are too many */
     size_t have = 0;
     int n = 0;
 
-    *ended = IPTI_READ_MAPPING;
+    window->ended = IPTI_READ_MAPPING;
+    if (few >= size)
+        few = size / 2;
     for (; most - have > 1; few = have + (most - have) / 2) {
         n = ipti_code_ask(config, at, ip, buffer, few);
         if (n < 0)
@@ -5557,7 +5561,7 @@ static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
             continue;
         have = (size_t) n;
         if (have == IPTI_FEW && most == size) {
-            *ended = IPTI_READ_FULL;
+            window->ended = IPTI_READ_FULL;
             break;
         }
     }
@@ -5569,40 +5573,15 @@ static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
     return IPT_NEED_PAGE;
 }
 
-/* Read up to `size` code bytes at ip. Returns how many, at least 1. few: as
- * many may do, if that is less than all. */
-static int ipti_code_read(const ipt_config *config, ipt_where *at,
-                          uint8_t mode, uint64_t ip, uint8_t *buffer,
-                          size_t size, size_t few, uint8_t *ended)
-{
-    size_t page;
-    int n;
-
-    ip = ipti_code_linear(config, &at->asid, mode, ip);
-    page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
-    *ended = size < page ? IPTI_READ_FULL : IPTI_READ_PAGE;
-    if (size > page)
-        size = page;
-    n = ipti_code_ask(config, at, ip, buffer, size);
-    if (n == 0)
-        return ipti_code_fewer(config, at, ip, buffer, size,
-                               few < size ? few : size / 2, ended);
-    if (n > 0 && (size_t) n < size)
-        *ended = IPTI_READ_MAPPING;
-    return n;
-}
-
 static int ipti_code_classify(const ipt_config *config, ipt_code *code,
                               const uint8_t *bytes, size_t size, uint8_t mode)
 {
+    static const ipt_code none = {0, 0, IPT_INSN_COUNT, 0};
     int status;
 
     if (!config->classify)
         return ipt_classify(code, bytes, size, mode, NULL);
-    code->displacement = 0;
-    code->size = 0;
-    code->kind = IPT_INSN_COUNT;
-    code->ip16 = 0;
+    *code = none;
     status = config->classify(code, bytes, size, mode, config->context);
     if (status < 0)
         return status == IPT_MORE ? IPT_MORE : IPT_ERR_BAD_INSN;
@@ -5620,24 +5599,33 @@ static int ipti_window_fill(const ipt_config *config, ipt_where *at,
 {
     const unsigned pos = (unsigned) (ip - window->ip);
     unsigned have = window->size - pos;
-    uint8_t ended;
+    size_t size;
     int n;
 
     if (have >= IPTI_INSN_MAX)
         return IPT_ERR_BAD_INSN;
-    if (window->size && window->ended == IPTI_READ_FULL)
+    if (have && window->ended == IPTI_READ_FULL)
         have = 0;
+    if (have && window->ended == IPTI_READ_MAPPING)
+        window->cut = IPTI_CUT;
     IPT_MEMMOVE(window->bytes, window->bytes + pos, have);
     window->ip = ip;
     window->size = (uint8_t) have;
-    n = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
-                       IPTI_ASK - have, have ? 1 : IPTI_FEW, &ended);
+    ip = ipti_code_linear(config, &at->asid, mode, ip + have);
+    size = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
+    window->ended = IPTI_READ_PAGE;
+    if (size > IPTI_ASK - have) {
+        size = IPTI_ASK - have;
+        window->ended = IPTI_READ_FULL;
+    }
+    n = ipti_code_ask(config, at, ip, window->bytes + have, size);
+    if (n == 0)
+        n = ipti_window_fewer(config, at, window, ip, size);
+    else if (n > 0 && (size_t) n < size)
+        window->ended = IPTI_READ_MAPPING;
     if (n < 0)
         return n;
-    if (have && window->ended == IPTI_READ_MAPPING)
-        window->cut = IPTI_CUT;
     window->size = (uint8_t) (have + (unsigned) n);
-    window->ended = ended;
     return IPT_OK;
 }
 
