@@ -5821,12 +5821,13 @@ static void ipti_cache_unsure(ipt_cache *cache)
     IPT_MEMSET(cache->pages_, 0xff, sizeof(cache->pages_));
 }
 
-/* May code of [ip, ip + size) be in use that is in no line? */
+/* May code of [ip, ip + size) be in use that is in no line? Any may while lines
+ * are emptied, as decoders do without them. */
 static int ipti_cache_lost(ipt_cache *cache, uint64_t ip, uint64_t size)
 {
     uint64_t pages = (ip % IPTI_PAGE + size - 1) / IPTI_PAGE;
 
-    if (size == 0 || size > 64 * IPTI_PAGE)
+    if (size == 0 || size > 64 * IPTI_PAGE || cache->renew_)
         return 1;
     do {
         if (ipti_cache_page(cache, ip + pages * IPTI_PAGE, 0))
@@ -5840,8 +5841,6 @@ static void ipti_cache_change(ipt_cache *cache)
 {
     cache->version_++;
     IPT_MEMSET(cache->pages_, 0, sizeof(cache->pages_));
-    if (cache->renew_)
-        ipti_cache_unsure(cache);
 }
 
 /* ---- lines that name address spaces ----
@@ -5949,8 +5948,7 @@ static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
  * call, and begin again. Returns 0 while there are more to empty. */
 static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
 {
-    const uint32_t left = cache->last_ + 1 - cache->renew_;
-    const uint32_t n = left < IPTI_CLEAR ? left : IPTI_CLEAR;
+    const uint32_t n = ipti_power(cache->last_ + 1, IPTI_CLEAR); /* both are */
 
     if (cache->renew_ == 0)
         cache->version_++; /* nobody uses a number, or a line, from now on */
@@ -5959,7 +5957,7 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
     ipti_fuel_burn(config, n / IPTI_SWEEP);
     IPT_MEMSET(&cache->lines_[cache->renew_], 0, n * sizeof(cache->lines_[0]));
     cache->renew_ += n;
-    if (n < left)
+    if (cache->renew_ <= cache->last_)
         return 0;
     cache->renew_ = 0;
     cache->next_id_ = 0;
@@ -5978,27 +5976,26 @@ static uint16_t ipti_name_number(ipt_cache *cache, uint16_t key,
     return cache->next_id_;
 }
 
-/* The number of the code space that config.space_at names, in the range that it
- * says. That is part of the name: under its number lines are kept, and found,
- * for addresses in the range alone, so whoever leaves it finds none. */
-static uint16_t ipti_cache_space_at(ipt_cache *cache, const ipt_config *config,
-                                    const ipt_asid *asid, uint64_t ip,
-                                    ipt_place_ *place)
+/* What the code space that config.space_at names is known by, in the range that
+ * it says: a number of its own, which it gets here. The range is a part of the
+ * name: under its number lines are kept, and found, for addresses in the range
+ * alone, so whoever leaves it finds none. */
+static void ipti_range_name(ipt_asid *name, ipt_cache *cache,
+                            const ipt_config *config, const ipt_asid *asid,
+                            uint64_t ip, ipt_place_ *place)
 {
     uint64_t first = ip & ~(uint64_t) (IPTI_PAGE - 1);
     uint64_t last = ip | (IPTI_PAGE - 1);
-    ipt_asid name;
 
     ipti_fuel_burn(config, 1);
-    name.cr3 = config->space_at(asid, ip, &first, &last, config->context);
+    name->cr3 = config->space_at(asid, ip, &first, &last, config->context);
     place->first = ip < first ? ip : first;
     place->more = (last < ip ? ip : last) - place->first;
-    name.vmcs = place->first;
-    name.nr = 1;
-    name.cr3 = ipti_name_number(cache, IPTI_BY_SPACE, &name);
-    name.vmcs = place->more;
-    name.nr = 2;
-    return ipti_name_number(cache, IPTI_BY_SPACE, &name);
+    name->vmcs = place->first;
+    name->nr = 1;
+    name->cr3 = ipti_name_number(cache, IPTI_BY_SPACE, name);
+    name->vmcs = place->more;
+    name->nr = 2;
 }
 
 /* Find the small number that stands for the address space at ip in lines; 0:
@@ -6009,32 +6006,31 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
                                         const ipt_asid *asid, uint64_t ip,
                                         ipt_place_ *place)
 {
+    const int range = config->space_at != NULL; /* takes two numbers */
+    uint16_t key = IPTI_BY_SPACE;
     ipt_cache_line *line;
     ipt_asid name;
-    uint16_t key;
 
     place->space = 0;
     place->first = 0;
     place->more = UINT64_MAX;
-    if (IPTI_UNLIKELY(cache->next_id_ + (config->space_at != NULL)
-                      >= IPTI_SPACE_MAX) /* two numbers for a range */
+    if (IPTI_UNLIKELY(cache->next_id_ + range >= IPTI_SPACE_MAX)
         && !ipti_cache_renew(cache, config))
         return;
-    if (config->space_at) {
-        cache->aliases_ = 1; /* an invalidation means all */
-        place->space = ipti_cache_space_at(cache, config, asid, ip, place);
-        return;
-    }
-    key = ipti_asid_name(&name, config, asid) ? IPTI_BY_SPACE : IPTI_BY_ASID;
+    if (range)
+        ipti_range_name(&name, cache, config, asid, ip, place);
+    else if (!ipti_asid_name(&name, config, asid))
+        key = IPTI_BY_ASID;
     place->space = ipti_name_number(cache, key, &name);
-    if (config->space) { /* whom an invalidation means */
+    if (key == IPTI_BY_SPACE)
         cache->aliases_ = 1;
-        line = ipti_name_find(cache, IPTI_ALIAS, asid);
-        if (!line || ipti_name_value(line) != name.cr3) {
-            if (line)
-                line->key_ = 0;
-            ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
-        }
+    if (key == IPTI_BY_ASID || range) /* an invalidation of a range means all */
+        return;
+    line = ipti_name_find(cache, IPTI_ALIAS, asid); /* whom else it means */
+    if (!line || ipti_name_value(line) != name.cr3) {
+        if (line)
+            line->key_ = 0;
+        ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
     }
 }
 
