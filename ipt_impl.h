@@ -98,8 +98,7 @@
  *   ipti_insn_enter, _load, _past,
  *     _last; code.simple, code.whole instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
- *   ipti_x86_plain, _branch,
- *     ipti_run_plain                 coverage while code is cold    1.1   1.1
+ *   ipti_x86_plain, ipti_run_plain   coverage while code is cold    1.1   1.1
  *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
  *   ipti_cov_noise                   coverage of branches at random 1.7
  *   ipti_cov_psb, _state, _off, ...  coverage with PSBs, and while
@@ -4783,16 +4782,16 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
  *       7     6     5     4    3                    0
  *     | KEY | ODD |NOT64|MODRM| which immediate follows |  */
 enum {
-    /* 0 to 3: so many bytes (3 is ENTER's iw ib) */
+    /* 0 to 3, and 8: so many bytes (3 is ENTER's iw ib) */
     IPTI_X86_IMM8 = 1,
     IPTI_X86_IMM16 = 2,
     IPTI_X86_IMM_Z = 4,  /* 2 or 4 by operand size */
     IPTI_X86_IMM_V = 5,  /* 2, 4 or 8 by operand size: MOV B8 */
     IPTI_X86_FAR = 6,    /* offset by operand size, then a selector */
     IPTI_X86_REL_Z = 7,  /* as IMM_Z, but always 4 in 64-bit mode */
-    IPTI_X86_OFFSET = 8, /* by address size: MOV A0 */
+    IPTI_X86_IMM64 = 8,
     IPTI_X86_IMM32 = 9,
-    IPTI_X86_IMM64 = 10,
+    IPTI_X86_OFFSET = 10, /* by address size: MOV A0 */
     IPTI_X86_IMM = 0x0f, /* mask of the above */
 
     IPTI_X86_MODRM = 0x10, /* a ModRM byte follows, with SIB, displacement */
@@ -4822,7 +4821,7 @@ static const uint8_t ipti_x86_map0[256] = {
     0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x40,         /* 88 */
     IPTI_8(0x00),                                           /* 90 */
     0x00, 0x00, 0xa6, 0x00, 0x00, 0x00, 0x00, 0x00,         /* 98 */
-    0x08, 0x08, 0x08, 0x08, 0x00, 0x00, 0x00, 0x00,         /* a0 */
+    0x0a, 0x0a, 0x0a, 0x0a, 0x00, 0x00, 0x00, 0x00,         /* a0 */
     0x01, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,         /* a8 */
     IPTI_8(0x01), IPTI_8(0x05),                             /* b0 */
     0x11, 0x11, 0x82, 0x80, 0x40, 0x40, 0x91, 0x94,         /* c0 */
@@ -4873,7 +4872,7 @@ typedef struct ipti_x86 {
     uint8_t modrm;
 } ipti_x86;
 
-enum { IPTI_X86_SIZE_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
+enum { IPTI_INSN_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
 
 /* Are n more bytes there? An instruction that would pass byte 15 is bad no
  * matter how few of its bytes the caller has, so that is asked first. */
@@ -4881,7 +4880,7 @@ static int ipti_x86_need(const ipti_x86 *x, size_t n)
 {
     if (x->pos + n <= x->size)
         return 0;
-    return x->pos + n > IPTI_X86_SIZE_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
+    return x->pos + n > IPTI_INSN_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
 }
 
 /* The next byte, or a status. */
@@ -4898,47 +4897,38 @@ static unsigned ipti_x86_reg(const ipti_x86 *x)
     return x->modrm >> 3 & 7;
 }
 
-/* The flags of an opcode after VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
+/* The flags of opcodes after VEX, EVEX (map 1 to 7) or XOP (8 to 10), of which
+ * maps 7 and 10 are URDMSR, UWRMSR and such; BEXTR, LWPINS. */
+static const uint8_t ipti_x86_maps[11]
+    = {0x40, 0x10, 0x10, 0x11, 0x10, 0x10, 0x10, 0x19, 0x11, 0x10, 0x19};
+
 static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
 {
-    if (lead != 0x8f && map > 7)
+    if (map > (lead == 0x8f ? 10 : 7))
         return IPT_ERR_BAD_INSN;
-    switch (map) {
-    case 1:
+    if (map == 1) {
         if (opcode == 0x77 && lead != 0x62)
             return 0; /* VZEROUPPER */
         if ((opcode & 0xfc) == 0x70 || opcode == 0xc2
             || (opcode >= 0xc4 && opcode <= 0xc6))
             return IPTI_X86_MODRM | IPTI_X86_IMM8;
-        return IPTI_X86_MODRM;
-    case 4: /* APX: the integer instructions, with the immediates they have */
-        if (lead != 0x62)
-            return IPT_ERR_BAD_INSN;
-        switch (opcode) {
-        case 0x24:
-        case 0x2c:
-        case 0x6b:
-        case 0x80:
-        case 0x83:
-        case 0xc0:
-        case 0xc1:
-        case 0xd4: return IPTI_X86_MODRM | IPTI_X86_IMM8;
-        case 0x69:
-        case 0x81: return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
-        case 0xf6: return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
-        case 0xf7: return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
-        default: return IPTI_X86_MODRM;
-        }
-    case 2:
-    case 5:
-    case 6:
-    case 9: return IPTI_X86_MODRM;
-    case 3:
-    case 8: return IPTI_X86_MODRM | IPTI_X86_IMM8;
-    case 7:
-    case 10: /* URDMSR, UWRMSR and such; XOP BEXTR, LWPINS */
-        return IPTI_X86_MODRM | IPTI_X86_IMM32;
-    default: return IPT_ERR_BAD_INSN;
+    }
+    if (map != 4)
+        return ipti_x86_maps[map];
+    switch (opcode) { /* APX: integer instructions, with their immediates */
+    case 0x24:
+    case 0x2c:
+    case 0x6b:
+    case 0x80:
+    case 0x83:
+    case 0xc0:
+    case 0xc1:
+    case 0xd4: return IPTI_X86_MODRM | IPTI_X86_IMM8;
+    case 0x69:
+    case 0x81: return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
+    case 0xf6: return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
+    case 0xf7: return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
+    default: return IPTI_X86_MODRM;
     }
 }
 
@@ -4969,7 +4959,7 @@ static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
     if (lead != 0xc5)
         map = *p & (lead == 0x62 ? 0x07 : 0x1f);
     if (map == 4) { /* pp and W do what 66 and REX.W do elsewhere */
-        if (x->mode != IPT_MODE_64)
+        if (x->mode != IPT_MODE_64 || lead != 0x62)
             return IPT_ERR_BAD_INSN;
         x->data = (p[1] & 3) == 1;
         x->rex = p[1] >> 4 & IPTI_REX_W;
@@ -5115,7 +5105,6 @@ static size_t ipti_x86_imm(const ipti_x86 *x, int flags)
             return x->addr ? 4 : 8;
         return (x->mode == IPT_MODE_16) == x->addr ? 4 : 2;
     case IPTI_X86_IMM32: return 4;
-    case IPTI_X86_IMM64: return 8;
     default: return (size_t) (flags & IPTI_X86_IMM);
     }
 }
@@ -5253,32 +5242,6 @@ static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
     return (int64_t) (ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t) 1 << 31);
 }
 
-/* A near branch as it mostly is: its opcode, of the map of that number, is
- * before p, and n bytes of displacement follow. Returns its size from
- * `bytes` on, 0: it is another KEY opcode. */
-static IPTI_HOT unsigned ipti_x86_branch(ipt_code *code, const uint8_t *bytes,
-                                       const uint8_t *p, unsigned map,
-                                       unsigned n)
-{
-    const uint8_t opcode = p[-1];
-
-    if (map ? (opcode & 0xf0) == 0x80 : opcode < 0x80)
-        code->kind = IPT_INSN_JCC;
-    else if (!map && opcode == 0xe8)
-        code->kind = IPT_INSN_CALL;
-    else if (!map && (opcode == 0xe9 || opcode == 0xeb))
-        code->kind = IPT_INSN_JMP;
-    else if (!map && opcode == 0xc3)
-        code->kind = IPT_INSN_RET;
-    else
-        return 0;
-    if (n == IPTI_X86_REL_Z)
-        n = 4;
-    code->ip16 = 0;
-    code->displacement = n ? ipti_x86_relative(p + n, n) : 0;
-    return (unsigned) (p - bytes) + n;
-}
-
 /* What most instructions need: the size of the one at `bytes`, of which there
  * are 15, if it has no prefix but REX and is OTHER, or a plain near branch that
  * *code then describes. 0: see ipt_classify. */
@@ -5307,11 +5270,26 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
         flags = (opcode & 0xfc) == 0x20 ? (int) IPTI_X86_ODD
                                         : ipti_x86_map1[opcode];
     }
-    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64))
-        return flags & (IPTI_X86_ODD | IPTI_X86_NOT64)
-                   ? 0
-                   : ipti_x86_branch(code, bytes, p, map,
-                                     flags & IPTI_X86_IMM);
+    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)) {
+        if (flags & (IPTI_X86_ODD | IPTI_X86_NOT64))
+            return 0;
+        if (map ? (opcode & 0xf0) == 0x80 : opcode < 0x80)
+            code->kind = IPT_INSN_JCC;
+        else if (!map && opcode == 0xe8)
+            code->kind = IPT_INSN_CALL;
+        else if (!map && (opcode == 0xe9 || opcode == 0xeb))
+            code->kind = IPT_INSN_JMP;
+        else if (!map && opcode == 0xc3)
+            code->kind = IPT_INSN_RET;
+        else
+            return 0;
+        flags &= IPTI_X86_IMM;
+        if (flags == IPTI_X86_REL_Z)
+            flags = 4;
+        code->ip16 = 0;
+        code->displacement = flags ? ipti_x86_relative(p + flags, flags) : 0;
+        return (unsigned) (p - bytes) + flags;
+    }
     if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
         modrm = *p++;
         if (modrm < 0xc0) {
@@ -5328,17 +5306,21 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
     return (unsigned) (p - bytes) + flags;
 }
 
-static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
-                             uint8_t mode)
+IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                         uint8_t mode, void *context)
 {
-    ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0};
+    /* without a ModRM there is no memory operand */
+    ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0xc0};
     int kind = IPT_INSN_OTHER;
     int flags;
     int status;
     size_t immediate;
 
-    if (size > IPTI_X86_SIZE_MAX)
-        x.size = IPTI_X86_SIZE_MAX;
+    (void) context;
+    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
+        return IPT_ERR_ARG;
+    if (size > IPTI_INSN_MAX)
+        x.size = IPTI_INSN_MAX;
     flags = ipti_x86_opcode(&x);
     if (flags < 0)
         return flags;
@@ -5349,8 +5331,6 @@ static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
         status = ipti_x86_modrm(&x);
         if (status)
             return status;
-    } else {
-        x.modrm = 0xc0; /* no memory operand */
     }
     if (flags & IPTI_X86_KEY) {
         kind = x.map == 1 ? ipti_x86_kind1(&x, &flags)
@@ -5379,15 +5359,6 @@ static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
     return 0;
 }
 
-IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
-                         uint8_t mode, void *context)
-{
-    (void) context;
-    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
-        return IPT_ERR_ARG;
-    return ipti_x86_classify(code, bytes, size, mode);
-}
-
 /* ==========================================================================
  * [cache]  read callback, decoded code, address spaces
  * Uses: [base], [classify].  State: ipt_cache.
@@ -5408,7 +5379,6 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
 #define IPTI_FEW 16       /* ... for a while if those are not there */
-#define IPTI_INSN_MAX 15  /* bytes of an instruction */
 #define IPTI_RUN_BYTES (IPT_RUN_MAX_ * IPTI_INSN_MAX)
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
