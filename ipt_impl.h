@@ -212,18 +212,16 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_FETCH(p, n) \
     __builtin_prefetch((const void *) ((uintptr_t) (p) + (n) * sizeof(*(p))))
 #define IPTI_FALL_THROUGH __attribute__((__fallthrough__));
-#elif defined(_MSC_VER)
-#define IPTI_LIKELY(x) (x)
-#define IPTI_UNLIKELY(x) (x)
-#define IPTI_APART __declspec(noinline)
-#define IPTI_PART __forceinline
-#define IPTI_FETCH(p, n) ((void) (p))
-#define IPTI_FALL_THROUGH
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
+#ifdef _MSC_VER
+#define IPTI_APART __declspec(noinline)
+#define IPTI_PART __forceinline
+#else
 #define IPTI_APART
 #define IPTI_PART inline
+#endif
 #define IPTI_FETCH(p, n) ((void) (p))
 #define IPTI_FALL_THROUGH
 #endif
@@ -243,7 +241,6 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_STATIC_ASSERT(name, x) \
     typedef char ipti_assert_##name[(x) ? 1 : -1]
 
-IPTI_STATIC_ASSERT(byte, (uint8_t) ~0u == 255);
 IPTI_STATIC_ASSERT(line, sizeof(ipt_cache_line) == 64);
 IPTI_STATIC_ASSERT(pkt, sizeof(ipt_pkt_decoder) <= 256);
 IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1024);
@@ -302,8 +299,7 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
     && (defined(_M_X64) || defined(_M_ARM64))
 #define IPTI_BIT_SCAN
 unsigned char _BitScanReverse64(unsigned long *index, uint64_t value);
-unsigned char _BitScanForward64(unsigned long *index, uint64_t value);
-#pragma intrinsic(_BitScanReverse64, _BitScanForward64)
+#pragma intrinsic(_BitScanReverse64)
 #endif
 
 /* The index of the highest bit that is set; value is not 0. */
@@ -328,10 +324,6 @@ static inline unsigned ipti_low(uint64_t value)
 {
 #if defined(__GNUC__) && defined(IPTI_64)
     return (unsigned) __builtin_ctzll(value);
-#elif defined(IPTI_BIT_SCAN)
-    unsigned long low;
-    _BitScanForward64(&low, value);
-    return low;
 #else
     return ipti_top(value & (0 - value));
 #endif
@@ -537,9 +529,9 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
     const ipt_trace *trace = cur->trace;
     size_t skip = (size_t) (pos - cur->begin);
     size_t n = 0;
-    size_t got;
     uint32_t i;
 
+    IPT_MEMSET(window, 0, IPTI_WINDOW);
     for (i = cur->seg; i < trace->count && n < IPTI_WINDOW; i++, skip = 0) {
         const ipt_segment *seg = &trace->seg[i];
         if (ipti_seg_gap(seg))
@@ -547,8 +539,6 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
         while (skip < seg->size && n < IPTI_WINDOW)
             window[n++] = seg->data[skip++];
     }
-    for (got = n; got < IPTI_WINDOW; got++)
-        window[got] = 0;
     return n;
 }
 
@@ -676,14 +666,6 @@ static int ipti_config_values(const ipt_config *config)
     return IPT_OK;
 }
 
-/* What _init checks of its arguments, before a decoder borrows them. */
-static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
-{
-    if (!config || !trace || (trace->count && !trace->seg))
-        return IPT_ERR_ARG;
-    return ipti_config_values(config);
-}
-
 /* Models of family 6 by the set of errata they have; then those of others. */
 #define IPTI_ERRATA_SKL                                                 \
     (IPT_ERRATUM_SKD007 | IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKD010       \
@@ -752,23 +734,22 @@ static inline int ipti_asid_same(const ipt_asid *a, const ipt_asid *b)
     return a->cr3 == b->cr3 && a->vmcs == b->vmcs && a->nr == b->nr;
 }
 
-/* Begin at the start of the trace, not synchronised. */
+/* Begin at the start of the trace, not synchronised. What is not set is 0. */
 static int ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
                          const ipt_config *config, const ipt_trace *trace)
 {
-    const int status = ipti_config_check(config, trace);
+    int status;
 
+    if (!config || !trace || (trace->count && !trace->seg))
+        return IPT_ERR_ARG;
+    status = ipti_config_values(config);
     if (status < 0)
         return status;
     cur->config = config;
     cur->trace = trace;
-    cur->origin = trace->offset;
-    cur->begin = trace->offset;
+    cur->origin = cur->begin = cur->limit = trace->offset;
     cur->seg = cur->piece = IPTI_NOWHERE;
-    cur->limit = trace->offset;
-    cur->quick = 0;
-    at->offset = trace->offset;
-    at->release = trace->offset;
+    at->offset = at->release = trace->offset;
     ipti_asid_unknown(&at->asid);
     return IPT_OK;
 }
@@ -808,8 +789,7 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
     if (calls->count == 0)
         return 0;
     calls->count--;
-    calls->top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
-                            % IPT_RETURN_STACK_);
+    calls->top = (uint8_t) ((calls->top - 1u) % IPT_RETURN_STACK_);
     *ip = calls->ip[calls->top];
     return 1;
 }
