@@ -5707,9 +5707,12 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
  * empty between those in use. Other runs are in a group far away that no
  * neighbour uses. There the space is added, as the multiplication loses two
  * bits of it. */
-static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t space,
-                                        uint32_t first, uint32_t n)
+static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t key,
+                                        uint64_t ip, uint32_t n)
 {
+    const uint16_t space = key >> IPTI_MODE_BITS;
+    uint32_t first = ipti_cache_first(cache, space, ip);
+
     if (n >= IPTI_OWN)
         first = (first * (IPTI_GROUP / IPTI_OWN) + space * IPTI_GROUP)
               & cache->last_;
@@ -5727,12 +5730,10 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint16_t space = key >> IPTI_MODE_BITS;
-    const uint32_t first = ipti_cache_first(cache, space, ip);
     uint32_t n;
 
     for (n = 0; n < IPTI_GROUP; n++) {
-        const uint32_t i = ipti_cache_place(cache, space, first, n);
+        const uint32_t i = ipti_cache_place(cache, key, ip, n);
         if (!cache->lines_[i].key_)
             break;
         if (ipti_line_is(&cache->lines_[i], key, ip))
@@ -5807,18 +5808,17 @@ static inline int ipti_line_numbers(const ipt_cache_line *line)
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    const uint16_t space = run->key_ >> IPTI_MODE_BITS;
-    const uint32_t first = ipti_cache_first(cache, space, run->ip_);
-    uint32_t to = first;
+    const uint16_t key = run->key_;
+    uint32_t to = ipti_cache_place(cache, key, run->ip_, 0);
     uint32_t n = 0;
 
     while (cache->lines_[to].key_ && ++n < IPTI_GROUP)
-        to = ipti_cache_place(cache, space, first, n);
+        to = ipti_cache_place(cache, key, run->ip_, n);
     if (n == IPTI_GROUP) {
         n = cache->clock_++ % IPTI_GROUP;
-        to = ipti_cache_place(cache, space, first, n);
+        to = ipti_cache_place(cache, key, run->ip_, n);
         if (cache->lines_[to].key_ >> IPTI_MODE_BITS == 0) /* a name */
-            to = ipti_cache_place(cache, space, first, IPTI_OWN);
+            to = ipti_cache_place(cache, key, run->ip_, IPTI_OWN);
         ipti_cache_lose(cache, &cache->lines_[to]);
     }
     cache->lines_[to] = *run;
@@ -6139,9 +6139,8 @@ static ipt_cache_line *ipti_bytes_line(ipt_cache *cache, uint16_t space,
                                        uint8_t mode, uint64_t ip)
 {
     const uint16_t key = ipti_cache_key(space, 0);
-    const uint32_t first = ipti_cache_first(cache, space, ip);
     ipt_cache_line *line
-        = &cache->lines_[ipti_cache_place(cache, space, first, IPTI_OWN)];
+        = &cache->lines_[ipti_cache_place(cache, key, ip, IPTI_OWN)];
 
     if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
         if (line->key_)
@@ -6275,14 +6274,13 @@ static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
     const uint64_t steps = nr < own ? nr : nr - own;
     const uint64_t at = area->from + step * steps;
     const uint32_t region = (uint32_t) (~at % (1u << IPTI_REGION)) / step + 1;
-    const uint32_t first = ipti_cache_first(cache, space, at);
 
     if (nr < own)
         *n = own - nr;
     if (*n > region)
         *n = region;
-    return ipti_cache_place(cache, space, first, nr < own ? 0 : IPTI_OWN)
-         / IPTI_GROUP;
+    return ipti_cache_place(cache, ipti_cache_key(space, 0), at,
+                            nr < own ? 0 : IPTI_OWN) / IPTI_GROUP;
 }
 
 /* Forget the area in all groups or, if they are fewer, in those that can hold
