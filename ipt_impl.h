@@ -5407,10 +5407,9 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
 static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
                                  uint8_t mode, uint64_t ip)
 {
-    ip = ipti_wrap(mode, ip);
     if (config->flags & IPT_CONFIG_RELATIVE_IP)
-        ip = ipti_wrap(mode, ip + ipti_code_base(config, asid, mode, ip));
-    return ip;
+        ip += ipti_code_base(config, asid, mode, ip);
+    return ipti_wrap(mode, ip);
 }
 
 /* Where the direct branch at the end of a run leads. One with 16-bit operands
@@ -5507,9 +5506,8 @@ static int ipti_window_fewer(const ipt_config *config, ipt_where *at,
             return n;
         if ((size_t) n < few)
             most = n ? (size_t) n + 1 : few;
-        if (n == 0)
-            continue;
-        have = (size_t) n;
+        if (n)
+            have = (size_t) n;
         if (have == IPTI_FEW && most == size) {
             window->ended = IPTI_READ_FULL;
             break;
