@@ -6048,8 +6048,7 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
 
     run->key_ = place->key;
     if (status >= 0
-        && (place->more == UINT64_MAX
-            || ipti_run_within(run, window, place->first + place->more))
+        && ipti_run_within(run, window, place->first + place->more)
         && !(run->last_ & IPTI_CUT) && ipti_wrap(mode, ip + run->size_) > ip)
         *number = ipti_cache_put(cache, run);
     else if (status >= 0)
