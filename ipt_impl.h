@@ -6221,13 +6221,6 @@ typedef struct ipti_area_ {
     uint64_t before;
 } ipti_area_;
 
-/* Does the line's code begin where that of the area may? */
-static inline int ipti_area_near(const ipti_area_ *area,
-                                 const ipt_cache_line *line)
-{
-    return line->ip_ - area->from <= area->more;
-}
-
 /* Forget the line if it is of the area: 1 if so. */
 static inline int ipti_line_forget(ipt_cache_line *line, const ipti_area_ *area)
 {
@@ -6251,8 +6244,10 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t groups,
     int some = 0;
 
     for (; line < end; line += 4)
-        if (ipti_area_near(area, line) || ipti_area_near(area, line + 1)
-            || ipti_area_near(area, line + 2) || ipti_area_near(area, line + 3))
+        if (line[0].ip_ - area->from <= area->more
+            || line[1].ip_ - area->from <= area->more
+            || line[2].ip_ - area->from <= area->more
+            || line[3].ip_ - area->from <= area->more)
             some |= ipti_line_forget(line, area)
                   | ipti_line_forget(line + 1, area)
                   | ipti_line_forget(line + 2, area)
@@ -6264,7 +6259,7 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t groups,
  * space: first `own` groups with its blocks' own lines, then the others. *n is
  * how many are left; it becomes how many of these lie side by side. */
 static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
-                                uint16_t space, uint32_t own, uint32_t nr,
+                                uint32_t space, uint32_t own, uint32_t nr,
                                 uint32_t *n)
 {
     const uint32_t step = nr < own ? IPTI_SPAN : IPTI_BLOCK;
@@ -6276,7 +6271,7 @@ static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
         *n = own - nr;
     if (*n > region)
         *n = region;
-    return ipti_cache_place(cache, ipti_cache_key(space, 0), at,
+    return ipti_cache_place(cache, ipti_cache_key((uint16_t) space, 0), at,
                             nr < own ? 0 : IPTI_OWN) / IPTI_GROUP;
 }
 
@@ -6294,13 +6289,12 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
     uint32_t all = groups;
     uint32_t n = 1; /* groups that follow each other */
 
-    if (area->before && own < groups && both * area->spaces < groups) {
+    if (own < groups && both * area->spaces < groups) {
         each = (uint32_t) both;
         all = each * area->spaces;
     }
     while (n && cache->sweep_ < all) {
-        const uint16_t space
-            = (uint16_t) (area->space + cache->sweep_ / each);
+        const uint32_t space = area->space + cache->sweep_ / each;
         uint32_t i = cache->sweep_ % each;
         n = each - i;
         if (each < groups)
