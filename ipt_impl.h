@@ -5388,11 +5388,6 @@ static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
     return ip & ipti_mask(mode);
 }
 
-static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
-{
-    return run->sizes_[i];
-}
-
 /* Where the code segment of ip begins, outside of 64-bit mode. */
 static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
                                uint8_t mode, uint64_t ip)
@@ -7149,7 +7144,7 @@ static void ipti_walk_cut(ipt_walk_ *w)
             break;
         /* 0: the event is after this one */
         while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
-            bytes += ipti_run_size(&w->code.run, n++);
+            bytes += w->code.run.sizes_[n++];
         if (bytes == ahead || n == 1)
             w->code.count = (uint8_t) n;
         break;
@@ -7240,8 +7235,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
                     && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
             if (w->probe.ip == target)
                 return 1;
-            w->probe.ip = ipti_wrap(w->mode.now,
-                                    w->probe.ip + ipti_run_size(run, i));
+            w->probe.ip
+                = ipti_wrap(w->mode.now, w->probe.ip + run->sizes_[i]);
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
             w->probe.ip = run->target_;
@@ -8191,8 +8186,8 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     if (n == 0)
         return 0;
     for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
-        bytes += ipti_run_size(&w->code.run, i);
-    size = ipti_run_size(&w->code.run, i - 1);
+        bytes += w->code.run.sizes_[i];
+    size = w->code.run.sizes_[i - 1];
     ipti_code_step(&w->code, n);
     ipti_prev_is(&w->prev, (w->flow.ip + bytes - size) & w->place.mask,
                  IPT_INSN_OTHER);
@@ -9174,7 +9169,7 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(w->code.index >= w->code.simple
                       || w->place.version != *w->valid))
         return ipti_insn_last(decoder, insn);
-    size = ipti_run_size(&w->code.run, w->code.index);
+    size = w->code.run.sizes_[w->code.index];
     *insn = decoder->insn_;
     insn->ip = w->flow.ip;
     insn->size = (uint8_t) size;
