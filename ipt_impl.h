@@ -5949,7 +5949,7 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
                                         const ipt_asid *asid, uint64_t ip,
                                         ipt_place_ *place)
 {
-    const int range = config->space_at != NULL; /* takes two numbers */
+    const unsigned range = config->space_at != NULL; /* takes two numbers */
     uint16_t key = IPTI_BY_SPACE;
     ipt_cache_line *line;
     ipt_asid name;
