@@ -98,8 +98,7 @@
  *   ipti_insn_enter, _load, _past,
  *     _last; code.simple, code.whole instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
- *   ipti_x86_plain, _branch,
- *     ipti_run_plain                 coverage while code is cold    1.1   1.1
+ *   ipti_x86_plain, ipti_run_plain   coverage while code is cold    1.1   1.1
  *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
  *   ipti_cov_noise                   coverage of branches at random 1.7
  *   ipti_cov_psb, _state, _off, ...  coverage with PSBs, and while
@@ -213,18 +212,16 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_FETCH(p, n) \
     __builtin_prefetch((const void *) ((uintptr_t) (p) + (n) * sizeof(*(p))))
 #define IPTI_FALL_THROUGH __attribute__((__fallthrough__));
-#elif defined(_MSC_VER)
-#define IPTI_LIKELY(x) (x)
-#define IPTI_UNLIKELY(x) (x)
-#define IPTI_APART __declspec(noinline)
-#define IPTI_PART __forceinline
-#define IPTI_FETCH(p, n) ((void) (p))
-#define IPTI_FALL_THROUGH
 #else
 #define IPTI_LIKELY(x) (x)
 #define IPTI_UNLIKELY(x) (x)
+#ifdef _MSC_VER
+#define IPTI_APART __declspec(noinline)
+#define IPTI_PART __forceinline
+#else
 #define IPTI_APART
 #define IPTI_PART inline
+#endif
 #define IPTI_FETCH(p, n) ((void) (p))
 #define IPTI_FALL_THROUGH
 #endif
@@ -244,7 +241,6 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_STATIC_ASSERT(name, x) \
     typedef char ipti_assert_##name[(x) ? 1 : -1]
 
-IPTI_STATIC_ASSERT(byte, (uint8_t) ~0u == 255);
 IPTI_STATIC_ASSERT(line, sizeof(ipt_cache_line) == 64);
 IPTI_STATIC_ASSERT(pkt, sizeof(ipt_pkt_decoder) <= 256);
 IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1024);
@@ -303,8 +299,7 @@ static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
     && (defined(_M_X64) || defined(_M_ARM64))
 #define IPTI_BIT_SCAN
 unsigned char _BitScanReverse64(unsigned long *index, uint64_t value);
-unsigned char _BitScanForward64(unsigned long *index, uint64_t value);
-#pragma intrinsic(_BitScanReverse64, _BitScanForward64)
+#pragma intrinsic(_BitScanReverse64)
 #endif
 
 /* The index of the highest bit that is set; value is not 0. */
@@ -329,10 +324,6 @@ static inline unsigned ipti_low(uint64_t value)
 {
 #if defined(__GNUC__) && defined(IPTI_64)
     return (unsigned) __builtin_ctzll(value);
-#elif defined(IPTI_BIT_SCAN)
-    unsigned long low;
-    _BitScanForward64(&low, value);
-    return low;
 #else
     return ipti_top(value & (0 - value));
 #endif
@@ -538,9 +529,9 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
     const ipt_trace *trace = cur->trace;
     size_t skip = (size_t) (pos - cur->begin);
     size_t n = 0;
-    size_t got;
     uint32_t i;
 
+    IPT_MEMSET(window, 0, IPTI_WINDOW);
     for (i = cur->seg; i < trace->count && n < IPTI_WINDOW; i++, skip = 0) {
         const ipt_segment *seg = &trace->seg[i];
         if (ipti_seg_gap(seg))
@@ -548,8 +539,6 @@ static size_t ipti_cur_collect(const ipt_cursor_ *cur, uint64_t pos,
         while (skip < seg->size && n < IPTI_WINDOW)
             window[n++] = seg->data[skip++];
     }
-    for (got = n; got < IPTI_WINDOW; got++)
-        window[got] = 0;
     return n;
 }
 
@@ -677,14 +666,6 @@ static int ipti_config_values(const ipt_config *config)
     return IPT_OK;
 }
 
-/* What _init checks of its arguments, before a decoder borrows them. */
-static int ipti_config_check(const ipt_config *config, const ipt_trace *trace)
-{
-    if (!config || !trace || (trace->count && !trace->seg))
-        return IPT_ERR_ARG;
-    return ipti_config_values(config);
-}
-
 /* Models of family 6 by the set of errata they have; then those of others. */
 #define IPTI_ERRATA_SKL                                                 \
     (IPT_ERRATUM_SKD007 | IPT_ERRATUM_SKD022 | IPT_ERRATUM_SKD010       \
@@ -753,23 +734,22 @@ static inline int ipti_asid_same(const ipt_asid *a, const ipt_asid *b)
     return a->cr3 == b->cr3 && a->vmcs == b->vmcs && a->nr == b->nr;
 }
 
-/* Begin at the start of the trace, not synchronised. */
+/* Begin at the start of the trace, not synchronised. What is not set is 0. */
 static int ipti_cur_init(ipt_cursor_ *cur, ipt_where *at,
                          const ipt_config *config, const ipt_trace *trace)
 {
-    const int status = ipti_config_check(config, trace);
+    int status;
 
+    if (!config || !trace || (trace->count && !trace->seg))
+        return IPT_ERR_ARG;
+    status = ipti_config_values(config);
     if (status < 0)
         return status;
     cur->config = config;
     cur->trace = trace;
-    cur->origin = trace->offset;
-    cur->begin = trace->offset;
+    cur->origin = cur->begin = cur->limit = trace->offset;
     cur->seg = cur->piece = IPTI_NOWHERE;
-    cur->limit = trace->offset;
-    cur->quick = 0;
-    at->offset = trace->offset;
-    at->release = trace->offset;
+    at->offset = at->release = trace->offset;
     ipti_asid_unknown(&at->asid);
     return IPT_OK;
 }
@@ -809,8 +789,7 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
     if (calls->count == 0)
         return 0;
     calls->count--;
-    calls->top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
-                            % IPT_RETURN_STACK_);
+    calls->top = (uint8_t) ((calls->top - 1u) % IPT_RETURN_STACK_);
     *ip = calls->ip[calls->top];
     return 1;
 }
@@ -4783,16 +4762,16 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
  *       7     6     5     4    3                    0
  *     | KEY | ODD |NOT64|MODRM| which immediate follows |  */
 enum {
-    /* 0 to 3: so many bytes (3 is ENTER's iw ib) */
+    /* 0 to 3, and 8: so many bytes (3 is ENTER's iw ib) */
     IPTI_X86_IMM8 = 1,
     IPTI_X86_IMM16 = 2,
     IPTI_X86_IMM_Z = 4,  /* 2 or 4 by operand size */
     IPTI_X86_IMM_V = 5,  /* 2, 4 or 8 by operand size: MOV B8 */
     IPTI_X86_FAR = 6,    /* offset by operand size, then a selector */
     IPTI_X86_REL_Z = 7,  /* as IMM_Z, but always 4 in 64-bit mode */
-    IPTI_X86_OFFSET = 8, /* by address size: MOV A0 */
+    IPTI_X86_IMM64 = 8,
     IPTI_X86_IMM32 = 9,
-    IPTI_X86_IMM64 = 10,
+    IPTI_X86_OFFSET = 10, /* by address size: MOV A0 */
     IPTI_X86_IMM = 0x0f, /* mask of the above */
 
     IPTI_X86_MODRM = 0x10, /* a ModRM byte follows, with SIB, displacement */
@@ -4822,7 +4801,7 @@ static const uint8_t ipti_x86_map0[256] = {
     0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x40,         /* 88 */
     IPTI_8(0x00),                                           /* 90 */
     0x00, 0x00, 0xa6, 0x00, 0x00, 0x00, 0x00, 0x00,         /* 98 */
-    0x08, 0x08, 0x08, 0x08, 0x00, 0x00, 0x00, 0x00,         /* a0 */
+    0x0a, 0x0a, 0x0a, 0x0a, 0x00, 0x00, 0x00, 0x00,         /* a0 */
     0x01, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,         /* a8 */
     IPTI_8(0x01), IPTI_8(0x05),                             /* b0 */
     0x11, 0x11, 0x82, 0x80, 0x40, 0x40, 0x91, 0x94,         /* c0 */
@@ -4873,7 +4852,7 @@ typedef struct ipti_x86 {
     uint8_t modrm;
 } ipti_x86;
 
-enum { IPTI_X86_SIZE_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
+enum { IPTI_INSN_MAX = 15, IPTI_REX_W = 8, IPTI_REX_R = 4 };
 
 /* Are n more bytes there? An instruction that would pass byte 15 is bad no
  * matter how few of its bytes the caller has, so that is asked first. */
@@ -4881,7 +4860,7 @@ static int ipti_x86_need(const ipti_x86 *x, size_t n)
 {
     if (x->pos + n <= x->size)
         return 0;
-    return x->pos + n > IPTI_X86_SIZE_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
+    return x->pos + n > IPTI_INSN_MAX ? IPT_ERR_BAD_INSN : IPT_MORE;
 }
 
 /* The next byte, or a status. */
@@ -4898,47 +4877,38 @@ static unsigned ipti_x86_reg(const ipti_x86 *x)
     return x->modrm >> 3 & 7;
 }
 
-/* The flags of an opcode after VEX, EVEX (map 1 to 7) or XOP (8 to 10). */
+/* The flags of opcodes after VEX, EVEX (map 1 to 7) or XOP (8 to 10), of which
+ * maps 7 and 10 are URDMSR, UWRMSR and such; BEXTR, LWPINS. */
+static const uint8_t ipti_x86_maps[11]
+    = {0x40, 0x10, 0x10, 0x11, 0x10, 0x10, 0x10, 0x19, 0x11, 0x10, 0x19};
+
 static int ipti_x86_vector_flags(uint8_t lead, uint8_t map, uint8_t opcode)
 {
-    if (lead != 0x8f && map > 7)
+    if (map > (lead == 0x8f ? 10 : 7))
         return IPT_ERR_BAD_INSN;
-    switch (map) {
-    case 1:
+    if (map == 1) {
         if (opcode == 0x77 && lead != 0x62)
             return 0; /* VZEROUPPER */
         if ((opcode & 0xfc) == 0x70 || opcode == 0xc2
             || (opcode >= 0xc4 && opcode <= 0xc6))
             return IPTI_X86_MODRM | IPTI_X86_IMM8;
-        return IPTI_X86_MODRM;
-    case 4: /* APX: the integer instructions, with the immediates they have */
-        if (lead != 0x62)
-            return IPT_ERR_BAD_INSN;
-        switch (opcode) {
-        case 0x24:
-        case 0x2c:
-        case 0x6b:
-        case 0x80:
-        case 0x83:
-        case 0xc0:
-        case 0xc1:
-        case 0xd4: return IPTI_X86_MODRM | IPTI_X86_IMM8;
-        case 0x69:
-        case 0x81: return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
-        case 0xf6: return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
-        case 0xf7: return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
-        default: return IPTI_X86_MODRM;
-        }
-    case 2:
-    case 5:
-    case 6:
-    case 9: return IPTI_X86_MODRM;
-    case 3:
-    case 8: return IPTI_X86_MODRM | IPTI_X86_IMM8;
-    case 7:
-    case 10: /* URDMSR, UWRMSR and such; XOP BEXTR, LWPINS */
-        return IPTI_X86_MODRM | IPTI_X86_IMM32;
-    default: return IPT_ERR_BAD_INSN;
+    }
+    if (map != 4)
+        return ipti_x86_maps[map];
+    switch (opcode) { /* APX: integer instructions, with their immediates */
+    case 0x24:
+    case 0x2c:
+    case 0x6b:
+    case 0x80:
+    case 0x83:
+    case 0xc0:
+    case 0xc1:
+    case 0xd4: return IPTI_X86_MODRM | IPTI_X86_IMM8;
+    case 0x69:
+    case 0x81: return IPTI_X86_MODRM | IPTI_X86_IMM_Z;
+    case 0xf6: return IPTI_X86_MODRM | IPTI_X86_IMM8 | IPTI_X86_KEY;
+    case 0xf7: return IPTI_X86_MODRM | IPTI_X86_IMM_Z | IPTI_X86_KEY;
+    default: return IPTI_X86_MODRM;
     }
 }
 
@@ -4969,7 +4939,7 @@ static int ipti_x86_vector(ipti_x86 *x, uint8_t lead)
     if (lead != 0xc5)
         map = *p & (lead == 0x62 ? 0x07 : 0x1f);
     if (map == 4) { /* pp and W do what 66 and REX.W do elsewhere */
-        if (x->mode != IPT_MODE_64)
+        if (x->mode != IPT_MODE_64 || lead != 0x62)
             return IPT_ERR_BAD_INSN;
         x->data = (p[1] & 3) == 1;
         x->rex = p[1] >> 4 & IPTI_REX_W;
@@ -5115,7 +5085,6 @@ static size_t ipti_x86_imm(const ipti_x86 *x, int flags)
             return x->addr ? 4 : 8;
         return (x->mode == IPT_MODE_16) == x->addr ? 4 : 2;
     case IPTI_X86_IMM32: return 4;
-    case IPTI_X86_IMM64: return 8;
     default: return (size_t) (flags & IPTI_X86_IMM);
     }
 }
@@ -5253,32 +5222,6 @@ static int64_t ipti_x86_relative(const uint8_t *end, size_t n)
     return (int64_t) (ipti_le32(end - 4) ^ 0x80000000u) - ((int64_t) 1 << 31);
 }
 
-/* A near branch as it mostly is: its opcode, of the map of that number, is
- * before p, and n bytes of displacement follow. Returns its size from
- * `bytes` on, 0: it is another KEY opcode. */
-static IPTI_HOT unsigned ipti_x86_branch(ipt_code *code, const uint8_t *bytes,
-                                       const uint8_t *p, unsigned map,
-                                       unsigned n)
-{
-    const uint8_t opcode = p[-1];
-
-    if (map ? (opcode & 0xf0) == 0x80 : opcode < 0x80)
-        code->kind = IPT_INSN_JCC;
-    else if (!map && opcode == 0xe8)
-        code->kind = IPT_INSN_CALL;
-    else if (!map && (opcode == 0xe9 || opcode == 0xeb))
-        code->kind = IPT_INSN_JMP;
-    else if (!map && opcode == 0xc3)
-        code->kind = IPT_INSN_RET;
-    else
-        return 0;
-    if (n == IPTI_X86_REL_Z)
-        n = 4;
-    code->ip16 = 0;
-    code->displacement = n ? ipti_x86_relative(p + n, n) : 0;
-    return (unsigned) (p - bytes) + n;
-}
-
 /* What most instructions need: the size of the one at `bytes`, of which there
  * are 15, if it has no prefix but REX and is OTHER, or a plain near branch that
  * *code then describes. 0: see ipt_classify. */
@@ -5307,11 +5250,26 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
         flags = (opcode & 0xfc) == 0x20 ? (int) IPTI_X86_ODD
                                         : ipti_x86_map1[opcode];
     }
-    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64))
-        return flags & (IPTI_X86_ODD | IPTI_X86_NOT64)
-                   ? 0
-                   : ipti_x86_branch(code, bytes, p, map,
-                                     flags & IPTI_X86_IMM);
+    if (flags & (IPTI_X86_ODD | IPTI_X86_KEY | IPTI_X86_NOT64)) {
+        if (flags & (IPTI_X86_ODD | IPTI_X86_NOT64))
+            return 0;
+        if (map ? (opcode & 0xf0) == 0x80 : opcode < 0x80)
+            code->kind = IPT_INSN_JCC;
+        else if (!map && opcode == 0xe8)
+            code->kind = IPT_INSN_CALL;
+        else if (!map && (opcode == 0xe9 || opcode == 0xeb))
+            code->kind = IPT_INSN_JMP;
+        else if (!map && opcode == 0xc3)
+            code->kind = IPT_INSN_RET;
+        else
+            return 0;
+        flags &= IPTI_X86_IMM;
+        if (flags == IPTI_X86_REL_Z)
+            flags = 4;
+        code->ip16 = 0;
+        code->displacement = flags ? ipti_x86_relative(p + flags, flags) : 0;
+        return (unsigned) (p - bytes) + flags;
+    }
     if (flags & IPTI_X86_MODRM) { /* as ipti_x86_modrm */
         modrm = *p++;
         if (modrm < 0xc0) {
@@ -5328,17 +5286,21 @@ static IPTI_HOT unsigned ipti_x86_plain(ipt_code *code, const uint8_t *bytes,
     return (unsigned) (p - bytes) + flags;
 }
 
-static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
-                             uint8_t mode)
+IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
+                         uint8_t mode, void *context)
 {
-    ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0};
+    /* without a ModRM there is no memory operand */
+    ipti_x86 x = {bytes, size, 0, mode, 0, 0, 0, 0, 0, 0, 0, 0xc0};
     int kind = IPT_INSN_OTHER;
     int flags;
     int status;
     size_t immediate;
 
-    if (size > IPTI_X86_SIZE_MAX)
-        x.size = IPTI_X86_SIZE_MAX;
+    (void) context;
+    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
+        return IPT_ERR_ARG;
+    if (size > IPTI_INSN_MAX)
+        x.size = IPTI_INSN_MAX;
     flags = ipti_x86_opcode(&x);
     if (flags < 0)
         return flags;
@@ -5349,8 +5311,6 @@ static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
         status = ipti_x86_modrm(&x);
         if (status)
             return status;
-    } else {
-        x.modrm = 0xc0; /* no memory operand */
     }
     if (flags & IPTI_X86_KEY) {
         kind = x.map == 1 ? ipti_x86_kind1(&x, &flags)
@@ -5379,15 +5339,6 @@ static int ipti_x86_classify(ipt_code *code, const uint8_t *bytes, size_t size,
     return 0;
 }
 
-IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
-                         uint8_t mode, void *context)
-{
-    (void) context;
-    if (!code || !bytes || mode == IPT_MODE_UNKNOWN || mode >= IPT_MODE_COUNT)
-        return IPT_ERR_ARG;
-    return ipti_x86_classify(code, bytes, size, mode);
-}
-
 /* ==========================================================================
  * [cache]  read callback, decoded code, address spaces
  * Uses: [base], [classify].  State: ipt_cache.
@@ -5408,7 +5359,6 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 #define IPTI_PAGE 4096    /* one call of config.read asks for bytes of one */
 #define IPTI_ASK 96       /* bytes that it asks for at most, and ... */
 #define IPTI_FEW 16       /* ... for a while if those are not there */
-#define IPTI_INSN_MAX 15  /* bytes of an instruction */
 #define IPTI_RUN_BYTES (IPT_RUN_MAX_ * IPTI_INSN_MAX)
 #define IPTI_CUT 0x80     /* last_: this one goes on in another mapping */
 
@@ -5438,11 +5388,6 @@ static inline uint64_t ipti_wrap(uint8_t mode, uint64_t ip)
     return ip & ipti_mask(mode);
 }
 
-static inline unsigned ipti_run_size(const ipt_cache_line *run, unsigned i)
-{
-    return run->sizes_[i];
-}
-
 /* Where the code segment of ip begins, outside of 64-bit mode. */
 static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
                                uint8_t mode, uint64_t ip)
@@ -5457,39 +5402,28 @@ static uint64_t ipti_code_base(const ipt_config *config, const ipt_asid *asid,
 static uint64_t ipti_code_linear(const ipt_config *config, const ipt_asid *asid,
                                  uint8_t mode, uint64_t ip)
 {
-    ip = ipti_wrap(mode, ip);
     if (config->flags & IPT_CONFIG_RELATIVE_IP)
-        ip = ipti_wrap(mode, ip + ipti_code_base(config, asid, mode, ip));
-    return ip;
+        ip += ipti_code_base(config, asid, mode, ip);
+    return ipti_wrap(mode, ip);
 }
 
-/* A direct branch with 16-bit operands stays in the 64 KiB from CS.base on, if
- * that is known. Targets are cut here once, when the run is built. */
-static uint64_t ipti_code_narrow(const ipt_config *config, const ipt_asid *asid,
-                                 uint8_t mode, uint64_t ip, uint64_t target)
+/* Where the direct branch at the end of a run leads. One with 16-bit operands
+ * stays in the 64 KiB from CS.base on, if that is known. Targets are cut here
+ * once, when the run is built. */
+static inline uint64_t
+ipti_code_target(const ipt_config *config, const ipt_asid *asid, uint8_t mode,
+                 const ipt_cache_line *run, const ipt_code *code)
 {
-    uint64_t base = 0;
-
-    if (!(config->flags & IPT_CONFIG_RELATIVE_IP)) {
-        if (!config->cs_base)
-            return target;
-        base = ipti_code_base(config, asid, mode, ip);
-    }
-    return base + ((target - base) & 0xffff);
-}
-
-/* Where the direct branch at the end of a run leads. */
-static inline uint64_t ipti_code_target(const ipt_config *config,
-                                        const ipt_asid *asid, uint8_t mode,
-                                        const ipt_cache_line *run,
-                                        const ipt_code *code)
-{
+    const int relative = (config->flags & IPT_CONFIG_RELATIVE_IP) != 0;
     const uint64_t next = run->ip_ + run->size_;
     uint64_t target = next + (uint64_t) code->displacement;
+    uint64_t base = 0;
 
-    if (code->ip16)
-        target = ipti_code_narrow(config, asid, mode,
-                                  ipti_wrap(mode, next - code->size), target);
+    if (code->ip16 && (relative || config->cs_base)) {
+        if (!relative)
+            base = ipti_code_base(config, asid, mode, next - code->size);
+        target = base + ((target - base) & 0xffff);
+    }
     return ipti_wrap(mode, target);
 }
 
@@ -5546,28 +5480,31 @@ enum { /* what ends the bytes that were read */
     IPTI_READ_PAGE
 };
 
-/* config.read gave nothing for `size` bytes at ip, but may give fewer: how
- * many? `few` are asked for first, and IPTI_FEW will do. */
-static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
-                           uint8_t *buffer, size_t size, size_t few,
-                           uint8_t *ended)
+/* config.read gave nothing for the `size` bytes at ip that the window wants,
+ * but may give fewer: how many? IPTI_FEW are asked for first, and will do, or
+ * one if the window has the start of an instruction. */
+static int ipti_window_fewer(const ipt_config *config, ipt_where *at,
+                             ipt_window_ *window, uint64_t ip, size_t size)
 {
+    uint8_t *const buffer = window->bytes + window->size;
+    size_t few = window->size ? 1 : IPTI_FEW;
     size_t most = size; /* are too many */
     size_t have = 0;
     int n = 0;
 
-    *ended = IPTI_READ_MAPPING;
+    window->ended = IPTI_READ_MAPPING;
+    if (few >= size)
+        few = size / 2;
     for (; most - have > 1; few = have + (most - have) / 2) {
         n = ipti_code_ask(config, at, ip, buffer, few);
         if (n < 0)
             return n;
         if ((size_t) n < few)
             most = n ? (size_t) n + 1 : few;
-        if (n == 0)
-            continue;
-        have = (size_t) n;
+        if (n)
+            have = (size_t) n;
         if (have == IPTI_FEW && most == size) {
-            *ended = IPTI_READ_FULL;
+            window->ended = IPTI_READ_FULL;
             break;
         }
     }
@@ -5579,40 +5516,15 @@ static int ipti_code_fewer(const ipt_config *config, ipt_where *at, uint64_t ip,
     return IPT_NEED_PAGE;
 }
 
-/* Read up to `size` code bytes at ip. Returns how many, at least 1. few: as
- * many may do, if that is less than all. */
-static int ipti_code_read(const ipt_config *config, ipt_where *at,
-                          uint8_t mode, uint64_t ip, uint8_t *buffer,
-                          size_t size, size_t few, uint8_t *ended)
-{
-    size_t page;
-    int n;
-
-    ip = ipti_code_linear(config, &at->asid, mode, ip);
-    page = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
-    *ended = size < page ? IPTI_READ_FULL : IPTI_READ_PAGE;
-    if (size > page)
-        size = page;
-    n = ipti_code_ask(config, at, ip, buffer, size);
-    if (n == 0)
-        return ipti_code_fewer(config, at, ip, buffer, size,
-                               few < size ? few : size / 2, ended);
-    if (n > 0 && (size_t) n < size)
-        *ended = IPTI_READ_MAPPING;
-    return n;
-}
-
 static int ipti_code_classify(const ipt_config *config, ipt_code *code,
                               const uint8_t *bytes, size_t size, uint8_t mode)
 {
+    static const ipt_code none = {0, 0, IPT_INSN_COUNT, 0};
     int status;
 
     if (!config->classify)
         return ipt_classify(code, bytes, size, mode, NULL);
-    code->displacement = 0;
-    code->size = 0;
-    code->kind = IPT_INSN_COUNT;
-    code->ip16 = 0;
+    *code = none;
     status = config->classify(code, bytes, size, mode, config->context);
     if (status < 0)
         return status == IPT_MORE ? IPT_MORE : IPT_ERR_BAD_INSN;
@@ -5630,24 +5542,33 @@ static int ipti_window_fill(const ipt_config *config, ipt_where *at,
 {
     const unsigned pos = (unsigned) (ip - window->ip);
     unsigned have = window->size - pos;
-    uint8_t ended;
+    size_t size;
     int n;
 
     if (have >= IPTI_INSN_MAX)
         return IPT_ERR_BAD_INSN;
-    if (window->size && window->ended == IPTI_READ_FULL)
+    if (have && window->ended == IPTI_READ_FULL)
         have = 0;
+    if (have && window->ended == IPTI_READ_MAPPING)
+        window->cut = IPTI_CUT;
     IPT_MEMMOVE(window->bytes, window->bytes + pos, have);
     window->ip = ip;
     window->size = (uint8_t) have;
-    n = ipti_code_read(config, at, mode, ip + have, window->bytes + have,
-                       IPTI_ASK - have, have ? 1 : IPTI_FEW, &ended);
+    ip = ipti_code_linear(config, &at->asid, mode, ip + have);
+    size = IPTI_PAGE - (size_t) (ip % IPTI_PAGE);
+    window->ended = IPTI_READ_PAGE;
+    if (size > IPTI_ASK - have) {
+        size = IPTI_ASK - have;
+        window->ended = IPTI_READ_FULL;
+    }
+    n = ipti_code_ask(config, at, ip, window->bytes + have, size);
+    if (n == 0)
+        n = ipti_window_fewer(config, at, window, ip, size);
+    else if (n > 0 && (size_t) n < size)
+        window->ended = IPTI_READ_MAPPING;
     if (n < 0)
         return n;
-    if (have && window->ended == IPTI_READ_MAPPING)
-        window->cut = IPTI_CUT;
     window->size = (uint8_t) (have + (unsigned) n);
-    window->ended = ended;
     return IPT_OK;
 }
 
@@ -5779,9 +5700,12 @@ static inline uint32_t ipti_cache_first(const ipt_cache *cache, uint16_t space,
  * empty between those in use. Other runs are in a group far away that no
  * neighbour uses. There the space is added, as the multiplication loses two
  * bits of it. */
-static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t space,
-                                        uint32_t first, uint32_t n)
+static inline uint32_t ipti_cache_place(const ipt_cache *cache, uint16_t key,
+                                        uint64_t ip, uint32_t n)
 {
+    const uint16_t space = key >> IPTI_MODE_BITS;
+    uint32_t first = ipti_cache_first(cache, space, ip);
+
     if (n >= IPTI_OWN)
         first = (first * (IPTI_GROUP / IPTI_OWN) + space * IPTI_GROUP)
               & cache->last_;
@@ -5799,12 +5723,10 @@ static inline int ipti_line_is(const ipt_cache_line *line, uint16_t key,
 static inline uint32_t ipti_cache_find(const ipt_cache *cache, uint16_t key,
                                 uint64_t ip)
 {
-    const uint16_t space = key >> IPTI_MODE_BITS;
-    const uint32_t first = ipti_cache_first(cache, space, ip);
     uint32_t n;
 
     for (n = 0; n < IPTI_GROUP; n++) {
-        const uint32_t i = ipti_cache_place(cache, space, first, n);
+        const uint32_t i = ipti_cache_place(cache, key, ip, n);
         if (!cache->lines_[i].key_)
             break;
         if (ipti_line_is(&cache->lines_[i], key, ip))
@@ -5843,12 +5765,13 @@ static void ipti_cache_unsure(ipt_cache *cache)
     IPT_MEMSET(cache->pages_, 0xff, sizeof(cache->pages_));
 }
 
-/* May code of [ip, ip + size) be in use that is in no line? */
+/* May code of [ip, ip + size) be in use that is in no line? Any may while lines
+ * are emptied, as decoders do without them. */
 static int ipti_cache_lost(ipt_cache *cache, uint64_t ip, uint64_t size)
 {
     uint64_t pages = (ip % IPTI_PAGE + size - 1) / IPTI_PAGE;
 
-    if (size == 0 || size > 64 * IPTI_PAGE)
+    if (size == 0 || size > 64 * IPTI_PAGE || cache->renew_)
         return 1;
     do {
         if (ipti_cache_page(cache, ip + pages * IPTI_PAGE, 0))
@@ -5862,8 +5785,6 @@ static void ipti_cache_change(ipt_cache *cache)
 {
     cache->version_++;
     IPT_MEMSET(cache->pages_, 0, sizeof(cache->pages_));
-    if (cache->renew_)
-        ipti_cache_unsure(cache);
 }
 
 /* ---- lines that name address spaces ----
@@ -5880,18 +5801,17 @@ static inline int ipti_line_numbers(const ipt_cache_line *line)
 /* Keep a run. Returns the number of its line. */
 static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 {
-    const uint16_t space = run->key_ >> IPTI_MODE_BITS;
-    const uint32_t first = ipti_cache_first(cache, space, run->ip_);
-    uint32_t to = first;
+    const uint16_t key = run->key_;
+    uint32_t to = ipti_cache_place(cache, key, run->ip_, 0);
     uint32_t n = 0;
 
     while (cache->lines_[to].key_ && ++n < IPTI_GROUP)
-        to = ipti_cache_place(cache, space, first, n);
+        to = ipti_cache_place(cache, key, run->ip_, n);
     if (n == IPTI_GROUP) {
         n = cache->clock_++ % IPTI_GROUP;
-        to = ipti_cache_place(cache, space, first, n);
+        to = ipti_cache_place(cache, key, run->ip_, n);
         if (cache->lines_[to].key_ >> IPTI_MODE_BITS == 0) /* a name */
-            to = ipti_cache_place(cache, space, first, IPTI_OWN);
+            to = ipti_cache_place(cache, key, run->ip_, IPTI_OWN);
         ipti_cache_lose(cache, &cache->lines_[to]);
     }
     cache->lines_[to] = *run;
@@ -5971,8 +5891,7 @@ static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
  * call, and begin again. Returns 0 while there are more to empty. */
 static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
 {
-    const uint32_t left = cache->last_ + 1 - cache->renew_;
-    const uint32_t n = left < IPTI_CLEAR ? left : IPTI_CLEAR;
+    const uint32_t n = ipti_power(cache->last_ + 1, IPTI_CLEAR); /* both are */
 
     if (cache->renew_ == 0)
         cache->version_++; /* nobody uses a number, or a line, from now on */
@@ -5981,7 +5900,7 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
     ipti_fuel_burn(config, n / IPTI_SWEEP);
     IPT_MEMSET(&cache->lines_[cache->renew_], 0, n * sizeof(cache->lines_[0]));
     cache->renew_ += n;
-    if (n < left)
+    if (cache->renew_ <= cache->last_)
         return 0;
     cache->renew_ = 0;
     cache->next_id_ = 0;
@@ -6000,27 +5919,26 @@ static uint16_t ipti_name_number(ipt_cache *cache, uint16_t key,
     return cache->next_id_;
 }
 
-/* The number of the code space that config.space_at names, in the range that it
- * says. That is part of the name: under its number lines are kept, and found,
- * for addresses in the range alone, so whoever leaves it finds none. */
-static uint16_t ipti_cache_space_at(ipt_cache *cache, const ipt_config *config,
-                                    const ipt_asid *asid, uint64_t ip,
-                                    ipt_place_ *place)
+/* What the code space that config.space_at names is known by, in the range that
+ * it says: a number of its own, which it gets here. The range is a part of the
+ * name: under its number lines are kept, and found, for addresses in the range
+ * alone, so whoever leaves it finds none. */
+static void ipti_range_name(ipt_asid *name, ipt_cache *cache,
+                            const ipt_config *config, const ipt_asid *asid,
+                            uint64_t ip, ipt_place_ *place)
 {
     uint64_t first = ip & ~(uint64_t) (IPTI_PAGE - 1);
     uint64_t last = ip | (IPTI_PAGE - 1);
-    ipt_asid name;
 
     ipti_fuel_burn(config, 1);
-    name.cr3 = config->space_at(asid, ip, &first, &last, config->context);
+    name->cr3 = config->space_at(asid, ip, &first, &last, config->context);
     place->first = ip < first ? ip : first;
     place->more = (last < ip ? ip : last) - place->first;
-    name.vmcs = place->first;
-    name.nr = 1;
-    name.cr3 = ipti_name_number(cache, IPTI_BY_SPACE, &name);
-    name.vmcs = place->more;
-    name.nr = 2;
-    return ipti_name_number(cache, IPTI_BY_SPACE, &name);
+    name->vmcs = place->first;
+    name->nr = 1;
+    name->cr3 = ipti_name_number(cache, IPTI_BY_SPACE, name);
+    name->vmcs = place->more;
+    name->nr = 2;
 }
 
 /* Find the small number that stands for the address space at ip in lines; 0:
@@ -6031,32 +5949,31 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
                                         const ipt_asid *asid, uint64_t ip,
                                         ipt_place_ *place)
 {
+    const unsigned range = config->space_at != NULL; /* takes two numbers */
+    uint16_t key = IPTI_BY_SPACE;
     ipt_cache_line *line;
     ipt_asid name;
-    uint16_t key;
 
     place->space = 0;
     place->first = 0;
     place->more = UINT64_MAX;
-    if (IPTI_UNLIKELY(cache->next_id_ + (config->space_at != NULL)
-                      >= IPTI_SPACE_MAX) /* two numbers for a range */
+    if (IPTI_UNLIKELY(cache->next_id_ + range >= IPTI_SPACE_MAX)
         && !ipti_cache_renew(cache, config))
         return;
-    if (config->space_at) {
-        cache->aliases_ = 1; /* an invalidation means all */
-        place->space = ipti_cache_space_at(cache, config, asid, ip, place);
-        return;
-    }
-    key = ipti_asid_name(&name, config, asid) ? IPTI_BY_SPACE : IPTI_BY_ASID;
+    if (range)
+        ipti_range_name(&name, cache, config, asid, ip, place);
+    else if (!ipti_asid_name(&name, config, asid))
+        key = IPTI_BY_ASID;
     place->space = ipti_name_number(cache, key, &name);
-    if (config->space) { /* whom an invalidation means */
+    if (key == IPTI_BY_SPACE)
         cache->aliases_ = 1;
-        line = ipti_name_find(cache, IPTI_ALIAS, asid);
-        if (!line || ipti_name_value(line) != name.cr3) {
-            if (line)
-                line->key_ = 0;
-            ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
-        }
+    if (key == IPTI_BY_ASID || range) /* an invalidation of a range means all */
+        return;
+    line = ipti_name_find(cache, IPTI_ALIAS, asid); /* whom else it means */
+    if (!line || ipti_name_value(line) != name.cr3) {
+        if (line)
+            line->key_ = 0;
+        ipti_name_put(cache, IPTI_ALIAS, asid, name.cr3);
     }
 }
 
@@ -6126,8 +6043,7 @@ static int ipti_cache_read(ipt_cache *cache, const ipt_config *config,
 
     run->key_ = place->key;
     if (status >= 0
-        && (place->more == UINT64_MAX
-            || ipti_run_within(run, window, place->first + place->more))
+        && ipti_run_within(run, window, place->first + place->more)
         && !(run->last_ & IPTI_CUT) && ipti_wrap(mode, ip + run->size_) > ip)
         *number = ipti_cache_put(cache, run);
     else if (status >= 0)
@@ -6215,9 +6131,8 @@ static ipt_cache_line *ipti_bytes_line(ipt_cache *cache, uint16_t space,
                                        uint8_t mode, uint64_t ip)
 {
     const uint16_t key = ipti_cache_key(space, 0);
-    const uint32_t first = ipti_cache_first(cache, space, ip);
     ipt_cache_line *line
-        = &cache->lines_[ipti_cache_place(cache, space, first, IPTI_OWN)];
+        = &cache->lines_[ipti_cache_place(cache, key, ip, IPTI_OWN)];
 
     if (!ipti_line_is(line, key, ip) || line->kind_ != mode) {
         if (line->key_)
@@ -6301,13 +6216,6 @@ typedef struct ipti_area_ {
     uint64_t before;
 } ipti_area_;
 
-/* Does the line's code begin where that of the area may? */
-static inline int ipti_area_near(const ipti_area_ *area,
-                                 const ipt_cache_line *line)
-{
-    return line->ip_ - area->from <= area->more;
-}
-
 /* Forget the line if it is of the area: 1 if so. */
 static inline int ipti_line_forget(ipt_cache_line *line, const ipti_area_ *area)
 {
@@ -6331,8 +6239,10 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t groups,
     int some = 0;
 
     for (; line < end; line += 4)
-        if (ipti_area_near(area, line) || ipti_area_near(area, line + 1)
-            || ipti_area_near(area, line + 2) || ipti_area_near(area, line + 3))
+        if (line[0].ip_ - area->from <= area->more
+            || line[1].ip_ - area->from <= area->more
+            || line[2].ip_ - area->from <= area->more
+            || line[3].ip_ - area->from <= area->more)
             some |= ipti_line_forget(line, area)
                   | ipti_line_forget(line + 1, area)
                   | ipti_line_forget(line + 2, area)
@@ -6344,21 +6254,20 @@ static IPTI_PART int ipti_lines_forget(ipt_cache_line *line, uint32_t groups,
  * space: first `own` groups with its blocks' own lines, then the others. *n is
  * how many are left; it becomes how many of these lie side by side. */
 static uint32_t ipti_area_group(const ipt_cache *cache, const ipti_area_ *area,
-                                uint16_t space, uint32_t own, uint32_t nr,
+                                uint32_t space, uint32_t own, uint32_t nr,
                                 uint32_t *n)
 {
     const uint32_t step = nr < own ? IPTI_SPAN : IPTI_BLOCK;
     const uint64_t steps = nr < own ? nr : nr - own;
     const uint64_t at = area->from + step * steps;
     const uint32_t region = (uint32_t) (~at % (1u << IPTI_REGION)) / step + 1;
-    const uint32_t first = ipti_cache_first(cache, space, at);
 
     if (nr < own)
         *n = own - nr;
     if (*n > region)
         *n = region;
-    return ipti_cache_place(cache, space, first, nr < own ? 0 : IPTI_OWN)
-         / IPTI_GROUP;
+    return ipti_cache_place(cache, ipti_cache_key((uint16_t) space, 0), at,
+                            nr < own ? 0 : IPTI_OWN) / IPTI_GROUP;
 }
 
 /* Forget the area in all groups or, if they are fewer, in those that can hold
@@ -6375,13 +6284,12 @@ static int ipti_cache_sweep(ipt_cache *cache, const ipti_area_ *area,
     uint32_t all = groups;
     uint32_t n = 1; /* groups that follow each other */
 
-    if (area->before && own < groups && both * area->spaces < groups) {
+    if (own < groups && both * area->spaces < groups) {
         each = (uint32_t) both;
         all = each * area->spaces;
     }
     while (n && cache->sweep_ < all) {
-        const uint16_t space
-            = (uint16_t) (area->space + cache->sweep_ / each);
+        const uint32_t space = area->space + cache->sweep_ / each;
         uint32_t i = cache->sweep_ % each;
         n = each - i;
         if (each < groups)
@@ -7236,7 +7144,7 @@ static void ipti_walk_cut(ipt_walk_ *w)
             break;
         /* 0: the event is after this one */
         while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
-            bytes += ipti_run_size(&w->code.run, n++);
+            bytes += w->code.run.sizes_[n++];
         if (bytes == ahead || n == 1)
             w->code.count = (uint8_t) n;
         break;
@@ -7327,8 +7235,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
                     && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
             if (w->probe.ip == target)
                 return 1;
-            w->probe.ip = ipti_wrap(w->mode.now,
-                                    w->probe.ip + ipti_run_size(run, i));
+            w->probe.ip
+                = ipti_wrap(w->mode.now, w->probe.ip + run->sizes_[i]);
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
             w->probe.ip = run->target_;
@@ -8278,8 +8186,8 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     if (n == 0)
         return 0;
     for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
-        bytes += ipti_run_size(&w->code.run, i);
-    size = ipti_run_size(&w->code.run, i - 1);
+        bytes += w->code.run.sizes_[i];
+    size = w->code.run.sizes_[i - 1];
     ipti_code_step(&w->code, n);
     ipti_prev_is(&w->prev, (w->flow.ip + bytes - size) & w->place.mask,
                  IPT_INSN_OTHER);
@@ -9261,7 +9169,7 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (IPTI_UNLIKELY(w->code.index >= w->code.simple
                       || w->place.version != *w->valid))
         return ipti_insn_last(decoder, insn);
-    size = ipti_run_size(&w->code.run, w->code.index);
+    size = w->code.run.sizes_[w->code.index];
     *insn = decoder->insn_;
     insn->ip = w->flow.ip;
     insn->size = (uint8_t) size;

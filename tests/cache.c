@@ -97,7 +97,7 @@ static void check_run(unsigned count, unsigned size, uint8_t kind,
     CHECK_EQ(run.size_, size);
     CHECK_EQ(run.kind_, kind);
     CHECK_EQ(run.last_ & 15, last);
-    CHECK_EQ(ipti_run_size(&run, count - 1), last);
+    CHECK_EQ(run.sizes_[count - 1], last);
 }
 
 TEST(runs)
@@ -172,7 +172,7 @@ TEST(runs_of_the_largest_size)
             "\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90");
     CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
     check_run(MAX, MAX * 15, IPT_INSN_OTHER, 15);
-    for (unsigned i = 0; i < MAX; i++) CHECK_EQ(ipti_run_size(&run, i), 15);
+    for (unsigned i = 0; i < MAX; i++) CHECK_EQ(run.sizes_[i], 15);
 }
 
 TEST(sizes_of_instructions)
@@ -191,7 +191,7 @@ TEST(sizes_of_instructions)
     CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);
     check_run(31, (unsigned) (ip - 0x1000) + 2, IPT_INSN_JMP_INDIRECT, 2);
     for (unsigned i = 0; i < 30; i++)
-        CHECK_EQ(ipti_run_size(&run, i), 1 + i * 7 % 15);
+        CHECK_EQ(run.sizes_[i], 1 + i * 7 % 15);
 }
 
 /* Code that ends: what is there is a run; at its end it is missed. */
@@ -229,7 +229,7 @@ TEST(code_over_pages)
         CHECK_EQ(build_run(from - 3, IPT_MODE_64), IPT_OK);
         check_run((unsigned) (0x2010 - (from - 3) - 7 + 1 + 1),
                   (unsigned) (0x2011 - (from - 3)), IPT_INSN_RET, 1);
-        CHECK_EQ(ipti_run_size(&run, 0), 7);
+        CHECK_EQ(run.sizes_[0], 7);
     }
 }
 
@@ -244,7 +244,7 @@ TEST(second_page_missing)
     PUT(nops(ANY, 0x2000, 0x1000), 0x2000, "\x1f\x00\xc3");
     CHECK_EQ(build_run(0x1fff, IPT_MODE_64), IPT_OK);
     check_run(2, 4, IPT_INSN_RET, 1);
-    CHECK_EQ(ipti_run_size(&run, 0), 3);
+    CHECK_EQ(run.sizes_[0], 3);
 }
 
 static int go_on(uint64_t ip)
@@ -325,7 +325,7 @@ TEST(too_long)
     a = nops(ANY, 0x1000, SPAN);
     memset(a->bytes + 10, 0x66, 14);
     CHECK_EQ(build_run(0x100a, IPT_MODE_64), IPT_OK); /* 15 bytes */
-    CHECK_EQ(ipti_run_size(&run, 0), 15);
+    CHECK_EQ(run.sizes_[0], 15);
     memset(a->bytes + 10, 0x66, 15);
     CHECK_EQ(build_run(0x100a, IPT_MODE_64), IPT_ERR_BAD_INSN);
     CHECK_EQ(build_run(0x1000, IPT_MODE_64), IPT_OK);

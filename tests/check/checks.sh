@@ -40,7 +40,7 @@ caught freestanding 'perfdata.* imports'
 core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
 IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
 caught freestanding '-m32.* imports' narrow
-edit ipt_impl.h 's/_BitScanForward64(&low, value);/_BitScanForward64(low, value);/'
+edit ipt_impl.h 's/_BitScanReverse64(&top, value);/_BitScanReverse64(top, value);/'
 caught freestanding 'Windows' windows
 
 core "$last" 'static int ipti_planted(void)\n{

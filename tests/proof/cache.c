@@ -68,16 +68,16 @@ void prove_cache_first(void)
     const unsigned bits = nondet_u8();
     const uint64_t ip = nondet_u64();
     const ipt_cache_line run = nondet_line();
-    const uint16_t space = nondet_u16();
+    const uint16_t key = nondet_u16();
     uint32_t first;
 
     __CPROVER_assume(bits >= 6 && bits <= 31);
     cache.last_ = ((uint32_t) 1 << bits) - 1;
-    first = ipti_cache_first(&cache, space, ip);
+    first = ipti_cache_first(&cache, key >> IPTI_MODE_BITS, ip);
     CHECK(claim_first(first, ip));
     CHECK((first ^ (IPTI_GROUP - 1)) <= cache.last_);
     ipti_cache_lose(&cache, &run);
-    first = ipti_cache_place(&cache, space, first, IPTI_OWN);
+    first = ipti_cache_place(&cache, key, ip, IPTI_OWN);
     CHECK((first | (IPTI_GROUP - 1)) <= cache.last_);
     REACH(first == 0x7ffffffe);
     REACH(cache.last_ == 63);
@@ -125,17 +125,16 @@ void prove_cache_put(void) /* unwind 9, given ipti_cache_first
     ipti_cache_lose */
 {
     const ipt_cache_line run = nondet_line();
-    const uint16_t space = run.key_ >> IPTI_MODE_BITS;
     uint32_t to;
     uint32_t i;
     int full = 1;
 
     any_cache();
-    __CPROVER_assume(is_line(&cache, &run) && space);
+    __CPROVER_assume(is_line(&cache, &run) && run.key_ >> IPTI_MODE_BITS);
     __CPROVER_assume(place <= cache.last_);
     for (i = 0; i < LINES; i++) {
         __CPROVER_assume(is_placed(&lines[i], i));
-        to = ipti_cache_place(&cache, space, place, i);
+        to = ipti_cache_place(&cache, run.key_, run.ip_, i);
         full &= lines[to].key_ != 0;
     }
     to = ipti_cache_put(&cache, &run);
