@@ -6732,29 +6732,21 @@ static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
-/* Is ip in a filter of this kind? */
-static int ipti_filter_hit(const ipt_filter *filter, uint64_t ip, uint8_t kind)
-{
-    unsigned i;
-
-    for (i = 0; i < IPT_FILTERS; i++)
-        if (filter[i].kind == kind && ip >= filter[i].first
-            && ip <= filter[i].last)
-            return 1;
-    return 0;
-}
-
-/* Is code at ip traced? */
+/* Is code at ip traced? Not where tracing stops; and if there are ranges of
+ * what is traced, only in these. */
 static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 {
+    unsigned there = 0; /* bits 1 << IPT_FILTER_ */
+    unsigned hit = 0;
     unsigned i;
-    int filtered = 0;
 
-    if (ipti_filter_hit(filter, ip, IPT_FILTER_STOP))
-        return 0;
-    for (i = 0; i < IPT_FILTERS; i++)
-        filtered |= filter[i].kind == IPT_FILTER_TRACE;
-    return !filtered || ipti_filter_hit(filter, ip, IPT_FILTER_TRACE);
+    for (i = 0; i < IPT_FILTERS; i++) {
+        there |= 1u << filter[i].kind;
+        if (ip >= filter[i].first && ip <= filter[i].last)
+            hit |= 1u << filter[i].kind;
+    }
+    return !(hit & 1u << IPT_FILTER_STOP)
+           && !(there & ~hit & 1u << IPT_FILTER_TRACE);
 }
 
 /* ---- loops without trace: Brent's algorithm ---- */
