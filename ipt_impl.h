@@ -6703,10 +6703,10 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   stamp   ipti_walk_time ipti_walk_tick ipti_walk_clear ipti_cov_stand
  *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
- *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_overflow
+ *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_walk_speculative ipti_resync_event
- *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_overflow
- *           ipti_apply_gap ipti_walk_clear ipti_resync_find
+ *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
+ *           ipti_walk_clear ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_insn_enter
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
@@ -7509,10 +7509,11 @@ static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
     ipti_walk_speculative(w, event);
 }
 
-/* Mode and address space stay, although packets that changed them may be lost.
- * If there is no IP, it is not known for sure that tracing is disabled. */
-static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
-                                const ipt_event *event)
+/* The processor lost packets. Mode and address space stay, although packets
+ * that changed them may be lost. If there is no IP, it is not known for sure
+ * that tracing is disabled. Or there is a gap: nothing is known until the next
+ * PSB+, which empties the stack of calls. */
+static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP) {
@@ -7523,19 +7524,11 @@ static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
     w->mode.speculative = 0;
     w->resume.has = 0;
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
-}
-
-/* After lost trace nothing is known until the next PSB+. */
-static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_flow_state(&w->flow, 0, 0);
-    ipti_flow_synced(&w->flow, 0);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
-    w->resume.has = 0;
-    ipti_calls_clear(&w->calls);
-    ipti_place_none(&w->place);
-    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
-    ipti_asid_unknown(&at->asid);
+    if (event->type == IPT_EVT_GAP) {
+        ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
+        ipti_place_none(&w->place);
+        ipti_asid_unknown(&at->asid);
+    }
 }
 
 /* The address space changes: flow may leave or enter what is wanted. The first
@@ -7620,10 +7613,8 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_apply_tsx(w, event);
         break;
     case IPT_EVT_OVERFLOW:
-        ipti_apply_overflow(w, at, event);
-        break;
     case IPT_EVT_GAP:
-        ipti_apply_gap(w, at);
+        ipti_apply_loss(w, at, event);
         break;
     case IPT_EVT_STOP:
         if (w->flow.enabled)
