@@ -7580,19 +7580,15 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 /* Apply the event at hand to flow. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    int status = IPT_OK;
-
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
         ipti_tally_none(&w->tally); /* TRIG counts instructions from here */
     ipti_walk_assign(w, event);
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        status = ipti_apply_enabled(w, at, event);
-        break;
+        return ipti_apply_enabled(w, at, event);
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED:
-        status = ipti_apply_disabled(w, event);
-        break;
+        return ipti_apply_disabled(w, event);
     case IPT_EVT_ASYNC_BRANCH:
         if (event->flags & IPT_EVENT_NO_TO)
             return IPT_ERR_NO_IP;
@@ -7607,8 +7603,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_apply_asid(w, at, event);
         break;
     case IPT_EVT_EXEC_MODE:
-        status = ipti_apply_mode(w, event);
-        break;
+        return ipti_apply_mode(w, event);
     case IPT_EVT_TSX:
         ipti_apply_tsx(w, event);
         break;
@@ -7622,8 +7617,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_marks_lead(&w->marks, IPT_FLOW_STOPPED);
         break;
     case IPT_EVT_TIP: /* without an IP */
-        status = IPT_ERR_NO_IP;
-        break;
+        return IPT_ERR_NO_IP;
     case IPT_EVT_TRIG:
         if (!w->flow.enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
             return IPT_ERR_PACKET;
@@ -7636,17 +7630,23 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     default:
         break;
     }
-    return status;
+    return IPT_OK;
 }
 
 /* Keep the event for the user. */
-static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
 {
-    if (w->out.count < IPT_REACHED_MAX_)
+    if (w->out.count < IPT_REACHED_MAX_) /* callers see to it */
         w->out.events[w->out.count++] = *event;
-    else
-        at->dropped++;
     ipti_loop_end(&w->loop);
+}
+
+/* Hand out the event at hand. */
+static void ipti_walk_give(ipt_walk_ *w, ipt_where *at)
+{
+    ipti_evt_time(at, &w->next.event);
+    ipti_walk_keep(w, &w->next.event);
+    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
 }
 
 /* Drop the events that were not pulled. Returns 1 if there were some: those
@@ -7688,9 +7688,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         if (ipti_walk_seam(w, at))
             w->next.event.flags |= IPT_EVENT_SEAM;
     }
-    ipti_evt_time(at, &w->next.event);
-    ipti_walk_keep(w, at, &w->next.event);
-    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+    ipti_walk_give(w, at);
     ipti_code_none(&w->code);
     return IPT_OK;
 }
@@ -7711,7 +7709,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
     tick.ip = ip;
     tick.offset = offset;
     tick.flags &= IPT_EVENT_TSC;
-    ipti_walk_keep(w, at, &tick);
+    ipti_walk_keep(w, &tick);
 }
 
 /* After an instruction: get the events that bind right after it. After one that
@@ -7892,7 +7890,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return ipti_walk_note(w, at);
             if (w->out.count == IPT_REACHED_MAX_ - 1)
                 return IPT_ERR_MISMATCH;
-            ipti_walk_keep(w, at, event);
+            ipti_walk_keep(w, event);
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
@@ -8426,14 +8424,6 @@ enum { /* ipt_resync_.state */
     IPTI_RESYNC_ON
 };
 
-/* Hand out the event at hand, which does not say where flow is. */
-static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_evt_time(at, &w->next.event);
-    ipti_walk_keep(w, at, &w->next.event);
-    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
-}
-
 /* Tracing was enabled when _resync began, and the event at hand enables it
  * again: the packet that disabled it is lost. Give a DISABLED for it. Apart, as
  * it takes stack. */
@@ -8446,7 +8436,7 @@ static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
     disabled.u.branch.to = 0;
     ipti_evt_time(at, &disabled);
-    ipti_walk_keep(w, at, &disabled);
+    ipti_walk_keep(w, &disabled);
 }
 
 /* Take up flow at the event at hand if it says where flow is. Returns 0 if a
@@ -8472,7 +8462,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     case IPT_EVT_OVERFLOW:
         return 1;
     case IPT_EVT_DISABLED: /* by what is not known */
-        ipti_resync_keep(w, at);
+        ipti_walk_give(w, at);
         return 1;
     case IPT_EVT_EXEC_MODE:
         if (has_ip) /* else with a TIP.PGD, or while tracing is disabled */
@@ -8480,8 +8470,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         IPTI_FALL_THROUGH
     case IPT_EVT_PAGING:
     case IPT_EVT_VMCS:
-        (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at);
+        (void) ipti_walk_take_event(w, at); /* no error, and no status */
         return 0;
     case IPT_EVT_TIP:
         ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
@@ -8495,7 +8484,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         return 1;
     }
     if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
-        ipti_resync_keep(w, at);
+        ipti_walk_give(w, at);
         return 0;
     }
     return 1; /* tracing is disabled */
