@@ -7545,12 +7545,10 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         return;
     at->asid = asid;
     ipti_place_none(&w->place);
-    if (w->flow.hidden && ipti_walk_wanted(w, at)) {
-        if (!(event->flags & IPT_EVENT_NO_IP))
-            ipti_walk_go(w, at, event->ip);
-    } else if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
+    if (w->flow.hidden && !(event->flags & IPT_EVENT_NO_IP))
+        ipti_walk_go(w, at, event->ip);
+    else if (w->flow.enabled && !ipti_walk_wanted(w, at))
         ipti_flow_state(&w->flow, 0, 1);
-    }
     if (known || !(event->flags & IPT_EVENT_STATUS))
         ipti_marks_lead(&w->marks, IPT_FLOW_ASID);
 }
