@@ -6704,7 +6704,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_loss
- *           ipti_walk_speculative ipti_resync_event
+ *           ipti_apply_tsx ipti_resync_event
  *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
  *           ipti_walk_clear ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
@@ -7128,8 +7128,13 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
     ipti_prev_none(&w->prev);
 }
 
-static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
+/* What became of the transaction is a mark of the instruction before. */
+static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
+    if (event->u.tsx.aborted)
+        ipti_marks_trail(&w->marks, IPT_FLOW_ABORTED);
+    else if (w->mode.speculative && !event->u.tsx.speculative)
+        ipti_marks_trail(&w->marks, IPT_FLOW_COMMITTED);
     w->mode.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
@@ -7143,17 +7148,8 @@ static int ipti_event_inside(const ipt_event *event)
                        event->type);
 }
 
-/* Does the TIP or the event at hand say where flow is, and is flow wanted
- * there? */
-static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
-{
-    return (w->next.has_tip
-            || (w->next.has_event && !(w->next.event.flags & IPT_EVENT_NO_IP)))
-           && ipti_walk_wanted(w, at);
-}
-
 /* Flow is hidden: fetch the next event that is given all the same, or go on to
- * where flow is taken up. */
+ * where flow is taken up. A TIP is in `event`, too. */
 static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
@@ -7164,13 +7160,14 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
             return status;
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         ipti_tally_none(&w->tally);
-        if (ipti_walk_shows(w, at)) {
-            ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
+        if (event->type != IPT_EVT_TNT && !(event->flags & IPT_EVENT_NO_IP)) {
+            ipti_walk_go(w, at, event->ip);
             /* BDM64 has to see a branch, which causes nothing */
             ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
             ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
-        } else if (w->next.has_event && event->type == IPT_EVT_TSX)
-            ipti_walk_speculative(w, event);
+        }
+        if (w->flow.hidden && event->type == IPT_EVT_TSX)
+            ipti_apply_tsx(w, event); /* its marks are nobody's */
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;
         ipti_next_drop(&w->next, IPTI_NEXT_ALL);
@@ -7497,16 +7494,6 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
         w->mode.now = event->u.exec.mode;
     w->not_plain = 1; /* until code is got in that mode */
     return IPT_OK;
-}
-
-/* What became of the transaction is a mark of the instruction before. */
-static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
-{
-    if (event->u.tsx.aborted)
-        ipti_marks_trail(&w->marks, IPT_FLOW_ABORTED);
-    else if (w->mode.speculative && !event->u.tsx.speculative)
-        ipti_marks_trail(&w->marks, IPT_FLOW_COMMITTED);
-    ipti_walk_speculative(w, event);
 }
 
 /* The processor lost packets. Mode and address space stay, although packets
