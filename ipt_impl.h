@@ -7726,32 +7726,17 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 
 /* ---- instructions that end a run ---- */
 
-/* Apply the address spaces among the events that were kept: the instruction at
- * hand has caused them before its TIP. */
-static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
-{
-    unsigned i;
-
-    for (i = 0; i < w->out.count; i++)
-        if (w->out.events[i].type == IPT_EVT_PAGING
-            || w->out.events[i].type == IPT_EVT_VMCS)
-            ipti_apply_asid(w, at, &w->out.events[i]);
-}
-
 /* The instruction at flow's ip ended tracing. */
 static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
                                         uint8_t kind, uint64_t next)
 {
     const int status = ipti_walk_take_event(w, at);
 
-    if (status < 0)
-        return status;
-    w->resume.ip = next;
-    w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
-    ipti_item_unsettled(&w->item, 0);
-    ipti_walk_caused(w, at);
-    ipti_out_wait(&w->out, w->cur.config);
-    return IPT_OK;
+    if (status >= 0) {
+        w->resume.ip = next;
+        w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
+    }
+    return status;
 }
 
 /* Push the address after a CALL. In 16-bit code it wraps at the end of the 64
@@ -7828,6 +7813,18 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 static inline int ipti_walk_again(const ipt_walk_ *w, int status)
 {
     return status == IPT_EVENT_FIRST && !w->out.waiting;
+}
+
+/* Apply the address spaces among the events that were kept: the instruction at
+ * hand has caused them before its TIP. */
+static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
+{
+    unsigned i;
+
+    for (i = 0; i < w->out.count; i++)
+        if (w->out.events[i].type == IPT_EVT_PAGING
+            || w->out.events[i].type == IPT_EVT_VMCS)
+            ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
 /* A PTW comes before what the branch at ip needs, so no PTWRITE caused it: it
@@ -8055,12 +8052,11 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     status = ipti_walk_past(w, at, &w->code.run, 1);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (!w->out.waiting) /* else ipti_walk_disable did it */
-        ipti_walk_caused(w, at);
+    ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
-    if (IPTI_UNLIKELY(w->flow.hidden)) /* what follows may take long */
+    if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
         ipti_out_wait(&w->out, w->cur.config);
     ipti_item_unsettled(&w->item, w->flow.enabled);
     return IPT_OK;
