@@ -7551,9 +7551,8 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
         = after || ipti_bind_of(bind, w->prev.kind, w->prev.taken);
 
     if (effect)
-        ipti_prev_takes(&w->prev, w->prev.taken | bind->once);
-    if (after)
-        ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_IP);
+        ipti_prev_takes(&w->prev, w->prev.taken | bind->once
+                                      | (after ? IPTI_TAKEN_IP : 0));
     if (effect && event->type == IPT_EVT_PTWRITE && w->flow.enabled) {
         event->ip = w->prev.ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
@@ -7835,19 +7834,12 @@ static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_first(w, at, 0);
 }
 
-/* The TIP of the instruction at hand is lost, so nothing proves that it
- * executed. What it caused and the loss come before what follows. */
-static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_next_drop(&w->next, IPTI_NEXT_TNT);
-    ipti_walk_caused(w, at);
-    return ipti_walk_first(w, at, 0);
-}
-
 /* Get the TIP that the instruction at flow's ip needs. Other events that it
  * causes come before the TIP and are kept: at most three, so that there is room
  * for DISABLED, OVERFLOW or a tick. No instruction causes more than three, so a
- * fourth is there only if one of them is a note. */
+ * fourth is there only if one of them is a note. If the TIP is lost, nothing
+ * proves that the instruction executed: what it caused and the loss come before
+ * what follows. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
@@ -7858,8 +7850,11 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (w->next.has_event) {
             if (event->type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
-            if (event->type == IPT_EVT_OVERFLOW || event->type == IPT_EVT_GAP)
-                return ipti_walk_lost(w, at);
+            if (event->type == IPT_EVT_OVERFLOW || event->type == IPT_EVT_GAP) {
+                ipti_next_drop(&w->next, IPTI_NEXT_TNT);
+                ipti_walk_caused(w, at);
+                return ipti_walk_first(w, at, 0);
+            }
             if (ipti_next_tnt(&w->next) || event->flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (event->type == IPT_EVT_DISABLED)
@@ -8270,13 +8265,11 @@ static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     ipti_flow_state(&w->flow, 0, 0);
     ipti_flow_synced(&w->flow, 0);
-    ipti_prev_none(&w->prev);
     ipti_mode_only(&w->mode, mode, w->cur.config->mode);
     ipti_tally_none(&w->tally);
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
     ipti_out_drop(&w->out);
-    ipti_item_unsettled(&w->item, 0);
     ipti_loop_end(&w->loop);
     ipti_calls_back(&w->calls, 0, 0);
 }
@@ -8351,9 +8344,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     ipti_flow_synced(&w->flow, 1);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
-    i = start->stack_count > IPT_RETURN_STACK_
-            ? start->stack_count - IPT_RETURN_STACK_ : 0;
-    for (; i < start->stack_count; i++)
+    for (i = 0; i < start->stack_count; i++)
         ipti_calls_push(&w->calls, start->stack[i]);
     return ipti_walk_leave(w, at, ipti_walk_look(w, at));
 }
@@ -8496,7 +8487,6 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
     }
     ipti_code_none(&w->code);
     ipti_item_unsettled(&w->item, 0);
-    ipti_prev_none(&w->prev);
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
     while (!found) {
