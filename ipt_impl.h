@@ -6939,9 +6939,9 @@ static inline void ipti_code_none(ipt_code_at_ *code)
     code->count = code->simple = code->whole = 0;
 }
 
-static IPTI_HOT void ipti_code_step(ipt_code_at_ *code, unsigned n)
+static IPTI_HOT void ipti_code_step(ipt_code_at_ *code)
 {
-    code->index = (uint8_t) (code->index + n);
+    code->index++;
 }
 
 /* Up to instruction `simple`, and after the run if `whole`, flow just goes
@@ -8228,19 +8228,15 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     const unsigned whole = w->code.count == w->code.run.count_;
     const unsigned ahead = (unsigned) (w->code.count - w->code.index) - whole;
     const unsigned n = ahead < most ? ahead : most;
-    unsigned bytes = 0;
     unsigned size;
     unsigned i;
 
-    if (n == 0)
-        return 0;
-    for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
-        bytes += ipti_run_size(&w->code.run, i);
-    size = ipti_run_size(&w->code.run, i - 1);
-    ipti_code_step(&w->code, n);
-    ipti_prev_is(&w->prev, (w->flow.ip + bytes - size) & w->place.mask,
-                 IPT_INSN_OTHER);
-    ipti_flow_at(&w->flow, (w->flow.ip + bytes) & w->place.mask);
+    for (i = 0; i < n; i++) {
+        size = ipti_run_size(&w->code.run, w->code.index);
+        ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_OTHER);
+        ipti_flow_at(&w->flow, (w->flow.ip + size) & w->place.mask);
+        ipti_code_step(&w->code);
+    }
     if (w->code.index == w->code.count) {
         ipti_walk_account(w);
         ipti_prev_takes(&w->prev, 0);
@@ -9210,7 +9206,7 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     insn->size = (uint8_t) size;
     ipti_flow_at(&w->flow, w->flow.ip + size); /* see ipti_walk_steps */
     decoder->at.ip = w->flow.ip;
-    ipti_code_step(&w->code, 1);
+    ipti_code_step(&w->code);
     return IPT_OK;
 }
 
