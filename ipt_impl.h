@@ -8349,9 +8349,9 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
 static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
 {
     if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+        return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (asid->nr > 1)
-        return IPT_ERR_ARG;
+        return ipti_walk_leave(w, at, IPT_ERR_ARG);
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
     ipti_code_none(&w->code);
@@ -8365,7 +8365,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         if (w->next.has_event && ipti_event_inside(&w->next.event))
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
     }
-    return IPT_OK;
+    return ipti_walk_leave(w, at, IPT_OK);
 }
 
 /* What decoders with a walk have in common. */
@@ -8544,19 +8544,21 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     unsigned i;
+    int status;
 
     if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+        return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
-        return IPT_END;
+        return ipti_walk_leave(w, at, IPT_END);
     *event = w->out.events[0];
     w->item.from = UINT64_MAX;
     w->out.count--;
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
     ipti_out_wait(&w->out, w->cur.config);
-    return w->out.waiting || w->resync.state ? ipti_walk_status(w)
-                                             : ipti_walk_look(w, at);
+    status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
+                                               : ipti_walk_look(w, at);
+    return ipti_walk_leave(w, at, status);
 }
 
 /* ==========================================================================
@@ -8622,7 +8624,7 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
         ipti_item_full(&decoder->walk_.item, 1); /* it ends where that does */
-    return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
+    return status;
 }
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
@@ -8932,9 +8934,7 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 {
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(
-        &decoder->walk_, &decoder->at,
-        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+    return ipti_walk_pull(&decoder->walk_, &decoder->at, event);
 }
 
 /* ==========================================================================
@@ -8993,8 +8993,7 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
 {
     if (IPTI_BAD_CALL(decoder, asid))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
+    return ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
 }
 
 IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
@@ -9214,9 +9213,7 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 {
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(
-        &decoder->walk_, &decoder->at,
-        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+    return ipti_walk_pull(&decoder->walk_, &decoder->at, event);
 }
 
 /* ==========================================================================
