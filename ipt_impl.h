@@ -6713,8 +6713,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_begin_block
- *           ipti_out_wait ipti_walk_pull
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_wait
+ *           ipti_walk_pull ipti_blk_fill
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
  *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
@@ -6969,33 +6969,21 @@ static inline void ipti_out_drop(ipt_out_ *out)
 
 #define IPTI_EVENTS_END_BLOCK (((1u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
 
-/* Does a block end at the event, even if nobody wants it? It does where flow is
- * elsewhere after it, or in another mode, address space or transaction. A PSB+
- * changes nothing. */
-static inline int ipti_event_ends_block(const ipt_event *event)
-{
-    return !(event->flags & IPT_EVENT_STATUS)
-           && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type);
-}
-
-/* Drop the events that the user does not want. */
+/* Drop the events that the user does not want. Some end a block all the same:
+ * those after which flow is elsewhere, or in another mode, address space or
+ * transaction. A PSB+ changes nothing. */
 static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
 {
     const unsigned count = out->count;
-    unsigned i;
+    const ipt_event *event = out->events;
 
     out->count = 0;
-    for (i = 0; i < count; i++)
-        if (!ipti_evt_unwanted(config, out->events[i].type))
-            out->events[out->count++] = out->events[i];
-        else if (ipti_event_ends_block(&out->events[i]))
+    for (; event < out->events + count; event++)
+        if (!ipti_evt_unwanted(config, event->type))
+            out->events[out->count++] = *event;
+        else if (!(event->flags & IPT_EVENT_STATUS)
+                 && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type))
             out->ends_block = 1;
-}
-
-/* A block begins. Events before it do not end it. */
-static inline void ipti_out_begin_block(ipt_out_ *out)
-{
-    out->ends_block = 0;
 }
 
 /* If events were reached, the user may pull them now. Until now they said what
@@ -7005,12 +6993,6 @@ static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
     if (IPTI_UNLIKELY(config->unwanted))
         ipti_out_wanted(out, config);
     out->waiting = out->count > 0;
-}
-
-/* Does a block in progress end here? */
-static inline int ipti_out_ends_block(const ipt_out_ *out)
-{
-    return out->waiting || out->ends_block;
 }
 
 static inline void ipti_item_full(ipt_item_ *item, int full)
@@ -8636,6 +8618,16 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
+/* A block begins at `ip`. */
+static IPTI_HOT void ipti_blk_begin(const ipt_walk_ *w, ipt_block *block,
+                                    uint64_t ip)
+{
+    block->ip = ip;
+    block->count = 0;
+    block->flags = w->mode.speculative;
+    block->mode = w->mode.now;
+}
+
 /* Add `count` instructions to the block in progress. The last of them is the
  * one before flow's ip; `last` is its size. */
 static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
@@ -8645,7 +8637,7 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->end_ip = w->prev.ip;
     block->count = (uint16_t) (block->count + count);
     block->kind = w->prev.kind;
-    block->last_size = last & IPTI_INSN_MAX;
+    block->last_size = last;
 }
 
 /* Pass the last instruction of the run at hand and add it to the block. On an
@@ -8663,7 +8655,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
         return status;
     }
     block->flags |= lead;
-    ipti_blk_add(w, block, 1, offset, w->code.run.last_);
+    ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
     if (w->code.run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
     ipti_item_full(&w->item, w->code.run.leaves_);
@@ -8700,20 +8692,6 @@ static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
-/* Make a block of the whole run that was passed last. */
-static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
-                                  const ipt_cache_line *run, uint64_t offset)
-{
-    block->offset = offset;
-    block->ip = run->ip_;
-    block->end_ip = w->prev.ip;
-    block->count = run->count_;
-    block->flags = w->mode.speculative;
-    block->kind = w->prev.kind;
-    block->last_size = run->last_;
-    block->mode = w->mode.now;
-}
-
 /* Make a block of whole runs, from `run` on, while flow just goes on. Returns 1
  * if it is complete and settled; 0 if it, or what comes after it, is for the
  * slower way: its count is 0 if no run was passed. */
@@ -8733,10 +8711,9 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
             return 0;
         if (w->calm != IPTI_FLOWS)
             ipti_fuel_burn(w->cur.config, run->count_);
-        if (block->count)
-            ipti_blk_add(w, block, run->count_, offset, run->last_);
-        else
-            ipti_blk_set(w, block, run, offset);
+        if (block->count == 0)
+            ipti_blk_begin(w, block, run->ip_);
+        ipti_blk_add(w, block, run->count_, offset, run->last_);
         full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
@@ -8761,16 +8738,15 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
     while (!w->item.full) {
         if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0 && !(ipti_out_ends_block(&w->out) && block->count)) {
+        if (status >= 0
+            && !(block->count && (w->out.waiting || w->out.ends_block))) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
             w->item.from = UINT64_MAX;
             if (block->count == 0) {
-                ipti_out_begin_block(&w->out);
-                block->ip = w->flow.ip;
-                block->mode = w->mode.now;
-                block->flags = w->mode.speculative;
+                w->out.ends_block = 0; /* events before a block do not end it */
+                ipti_blk_begin(w, block, w->flow.ip);
             }
             status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
             if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
@@ -8779,7 +8755,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         if (status < 0)
             return status;
         ipti_item_full(&w->item,
-                       w->item.full || ipti_out_ends_block(&w->out)
+                       w->item.full || w->out.waiting || w->out.ends_block
                            || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }
@@ -8837,7 +8813,8 @@ static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
     const uint64_t offset = w->next.tnt_offset;
 
     ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    ipti_blk_set(w, block, run, offset);
+    ipti_blk_begin(w, block, run->ip_);
+    ipti_blk_add(w, block, run->count_, offset, run->last_);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
