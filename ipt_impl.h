@@ -8749,8 +8749,6 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
                 ipti_blk_begin(w, block, w->flow.ip);
             }
             status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
-            if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
-                continue;
         }
         if (status < 0)
             return status;
@@ -8775,12 +8773,10 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
     if (status < 0)
         return status;
     status = ipti_blk_fill(decoder);
-    if (status < 0) {
-        if (decoder->block_.count == 0 || status == IPT_MORE
-            || status == IPT_BUDGET || status == IPT_NEED_PAGE)
-            return status;
-        ipti_item_full(&w->item, 1); /* the error comes again */
-    }
+    if (status < 0
+        && (decoder->block_.count == 0 || status == IPT_MORE
+            || status == IPT_BUDGET || status == IPT_NEED_PAGE))
+        return status;
     if (w->item.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
         if (status < 0)
