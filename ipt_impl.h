@@ -6717,9 +6717,10 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_pull ipti_blk_fill
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
- *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
+ *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
+ *           ipti_apply_disabled ipti_walk_apply
  *   resync  ipti_resync_event ipti_resync_find ipti_walk_clear
- *   loop    ipti_loop_end ipti_loop_run ipti_loop_branch
+ *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
  *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
  *           ipti_calls_back
@@ -6756,12 +6757,6 @@ static inline void ipti_loop_end(ipt_loop_ *loop)
 {
     loop->limit = 0;
     loop->total = 0;
-}
-
-/* Flow passed a run. */
-static inline void ipti_loop_run(ipt_loop_ *loop)
-{
-    loop->total++;
 }
 
 /* Flow passed a run that ends with a direct branch. If the branch leads to an
@@ -7010,11 +7005,6 @@ static inline void ipti_marks_lead(ipt_marks_ *marks, unsigned flags)
     marks->lead = (uint16_t) (marks->lead | flags);
 }
 
-static inline void ipti_marks_trail(ipt_marks_ *marks, unsigned flags)
-{
-    marks->trail = (uint16_t) (marks->trail | flags);
-}
-
 /* An instruction begins and takes the marks that wait for it. */
 static inline uint16_t ipti_marks_begin(ipt_marks_ *marks)
 {
@@ -7114,9 +7104,9 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
     if (event->u.tsx.aborted)
-        ipti_marks_trail(&w->marks, IPT_FLOW_ABORTED);
+        w->marks.trail |= IPT_FLOW_ABORTED;
     else if (w->mode.speculative && !event->u.tsx.speculative)
-        ipti_marks_trail(&w->marks, IPT_FLOW_COMMITTED);
+        w->marks.trail |= IPT_FLOW_COMMITTED;
     w->mode.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
@@ -7447,7 +7437,7 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         w->resume.has = 0;
         return IPT_OK;
     }
-    ipti_marks_trail(&w->marks, IPT_FLOW_DISABLED);
+    w->marks.trail |= IPT_FLOW_DISABLED;
     if (event->type == IPT_EVT_ASYNC_DISABLED)
         w->resume.ip = event->ip;
     else if (w->prev.kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO)
@@ -7560,7 +7550,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
             return IPT_ERR_NO_IP;
         if (!w->flow.hidden)
             ipti_walk_go(w, at, event->u.branch.to);
-        ipti_marks_trail(&w->marks, IPT_FLOW_INTERRUPTED);
+        w->marks.trail |= IPT_FLOW_INTERRUPTED;
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
@@ -7779,7 +7769,7 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 
 /* The event at hand comes before the next instruction: hand it out as
  * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. If the user
- * does not want it, nothing waits then: see ipti_walk_again. */
+ * does not want it, nothing waits then: flow goes on. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 {
     int status = ipti_walk_take_event(w, at);
@@ -7788,12 +7778,6 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
         return status;
     ipti_out_wait(&w->out, w->cur.config);
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
-}
-
-/* Is it IPT_EVENT_FIRST for events that the user does not want? */
-static inline int ipti_walk_again(const ipt_walk_ *w, int status)
-{
-    return status == IPT_EVENT_FIRST && !w->out.waiting;
 }
 
 /* Apply the address spaces among the events that were kept: the instruction at
@@ -7954,7 +7938,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return ipti_walk_indirect(w, at, kind, next);
         break;
     }
-    ipti_loop_run(&w->loop);
+    w->loop.total++;
     ipti_flow_at(&w->flow, next);
     return IPT_OK;
 }
@@ -8176,7 +8160,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
-        if (status < 0 && !ipti_walk_again(w, status))
+        if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
     if (IPTI_UNLIKELY(!w->flow.enabled))
@@ -9023,7 +9007,7 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     if (status >= 0 && !w->item.full)
         do
             status = ipti_insn_step(decoder);
-        while (ipti_walk_again(w, status));
+        while (status == IPT_EVENT_FIRST && !w->out.waiting);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     ipti_item_full(&w->item, 1);
