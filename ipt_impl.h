@@ -6540,8 +6540,6 @@ static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
  * comes before its instruction, all others at their IP. */
 static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
 {
-    const int inferred = event->u.cfe.has & IPT_CFE_INFERRED;
-
     switch (event->u.cfe.type) {
     case IPT_CFE_IRET:
         ipti_bind_effect(bind, IPTI_KIND(IRET), IPTI_TAKEN_CFE);
@@ -6561,46 +6559,38 @@ static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
     default:
         break;
     }
-    if (inferred) { /* from a PIP: of what changes the address space */
-        bind->kinds = IPTI_KINDS_FAR;
+    if (event->u.cfe.has & IPT_CFE_INFERRED) { /* from a PIP */
+        bind->kinds = IPTI_KINDS_FAR; /* what changes the address space */
         bind->once = IPTI_TAKEN_CFE;
     }
 }
 
-/* Tracing is disabled before the instruction at the target that the packet
- * gives. If it gives none, the branch at hand did it, which the walk sees
- * itself, or a MOV CR3. */
-static void ipti_bind_disabled(ipt_bind_ *bind, const ipt_event *event)
-{
-    bind->how = IPTI_BIND_AT;
-    bind->ip = event->u.branch.to;
-    if (!(event->flags & IPT_EVENT_NO_TO))
-        return;
-    bind->how = IPTI_BIND_HERE;
-    if (!(event->flags & IPT_EVENT_STATUS))
-        ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
-}
-
-/* Where does the event bind? Events of a PSB+ repeat the state: no instruction
- * causes them. */
+/* Where does the event bind? Tracing is disabled before the instruction at the
+ * target that the packet gives. If it gives none, the branch at hand did it,
+ * which the walk sees itself, or a MOV CR3. Events of a PSB+ repeat the state:
+ * no instruction causes them. */
 static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
 {
-    const int status = event->flags & IPT_EVENT_STATUS;
-
     bind->how = event->flags & IPT_EVENT_NO_IP ? IPTI_BIND_HERE : IPTI_BIND_AT;
     bind->once = 0;
     bind->kinds = 0;
     bind->count = 0;
     bind->ip = event->ip;
-    if (event->type == IPT_EVT_DISABLED)
-        ipti_bind_disabled(bind, event);
-    else if (event->type == IPT_EVT_OVERFLOW)
+    if (event->type == IPT_EVT_DISABLED && !(event->flags & IPT_EVENT_NO_TO)) {
+        bind->how = IPTI_BIND_AT;
+        bind->ip = event->u.branch.to;
+    } else if (event->type == IPT_EVT_OVERFLOW) {
         bind->how = IPTI_BIND_HERE;
-    if (status)
+    }
+    if (event->flags & IPT_EVENT_STATUS)
         return;
     switch (event->type) {
     case IPT_EVT_ENABLED:
         bind->how = IPTI_BIND_HERE;
+        break;
+    case IPT_EVT_DISABLED:
+        if (event->flags & IPT_EVENT_NO_TO)
+            ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
         break;
     case IPT_EVT_PAGING:
         ipti_bind_effect(bind, IPTI_KINDS_FAR | IPTI_KIND(MOV_CR3),
@@ -7185,32 +7175,23 @@ static inline void ipti_walk_account(ipt_walk_ *w)
 static void ipti_walk_cut(ipt_walk_ *w)
 {
     const ipt_bind_ *bind = &w->next.bind;
+    const uint64_t ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
     unsigned bytes = 0;
     unsigned n = 0;
-    uint64_t ahead;
 
-    switch (bind->how) {
-    case IPTI_BIND_AT:
-    case IPTI_BIND_AFTER:
-        ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
-        if (ahead >= w->code.run.size_)
-            break;
-        /* 0: the event is after this one */
-        while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
+    if (bind->how == IPTI_BIND_COUNT
+        && bind->count - w->tally.icnt < w->code.count)
+        w->code.count = (uint8_t) (bind->count - w->tally.icnt);
+    if (bind->how == IPTI_BIND_BEFORE && w->code.count > 1
+        && ipti_kind_in(w->code.run.kind_, bind->kinds))
+        w->code.count--;
+    if ((bind->how == IPTI_BIND_AT || bind->how == IPTI_BIND_AFTER)
+        && ahead < w->code.run.size_) {
+        do /* at least one: if ahead is 0, the event is after it */
             bytes += ipti_run_size(&w->code.run, n++);
+        while (bytes < ahead);
         if (bytes == ahead || n == 1)
             w->code.count = (uint8_t) n;
-        break;
-    case IPTI_BIND_COUNT:
-        if (bind->count - w->tally.icnt < w->code.count)
-            w->code.count = (uint8_t) (bind->count - w->tally.icnt);
-        break;
-    case IPTI_BIND_BEFORE:
-        if (w->code.count > 1 && ipti_kind_in(w->code.run.kind_, bind->kinds))
-            w->code.count--;
-        break;
-    default:
-        break;
     }
 }
 
