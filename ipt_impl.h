@@ -7122,7 +7122,8 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
             return status;
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         ipti_tally_none(&w->tally);
-        if (event->type != IPT_EVT_TNT && !(event->flags & IPT_EVENT_NO_IP)) {
+        if (event->type != IPT_EVT_TNT && !(event->flags & IPT_EVENT_NO_IP)
+            && ipti_walk_wanted(w, at)) {
             ipti_walk_go(w, at, event->ip);
             /* BDM64 has to see a branch, which causes nothing */
             ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
@@ -7455,7 +7456,8 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
  * PSB+, which empties the stack of calls. */
 static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    ipti_walk_go(w, at, event->ip);
+    if (event->type == IPT_EVT_OVERFLOW)
+        ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP) {
         ipti_flow_state(&w->flow, 0, 0);
         ipti_flow_synced(&w->flow, 0);
