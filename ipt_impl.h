@@ -6703,7 +6703,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_wait
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_walk_wait
  *           ipti_walk_pull ipti_blk_fill
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
@@ -6971,15 +6971,6 @@ static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
             out->ends_block = 1;
 }
 
-/* If events were reached, the user may pull them now. Until now they said what
- * the instruction at hand has caused: those that nobody wants go only here. */
-static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
-{
-    if (IPTI_UNLIKELY(config->unwanted))
-        ipti_out_wanted(out, config);
-    out->waiting = out->count > 0;
-}
-
 static inline void ipti_item_full(ipt_item_ *item, int full)
 {
     item->full = (uint8_t) full;
@@ -7012,6 +7003,17 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
 
     marks->trail = 0;
     return trail;
+}
+
+/* If events were reached, the user may pull them now: what follows is settled.
+ * Until now they said what the instruction at hand has caused: those that
+ * nobody wants go only here. */
+static inline void ipti_walk_wait(ipt_walk_ *w)
+{
+    if (IPTI_UNLIKELY(w->cur.config->unwanted))
+        ipti_out_wanted(&w->out, w->cur.config);
+    w->out.waiting = w->out.count > 0;
+    ipti_item_unsettled(&w->item, 0);
 }
 
 /* ---- fetching ---- */
@@ -7673,8 +7675,7 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
             status = ipti_walk_take_event(w, at) >= 0 && w->flow.enabled;
         /* an error comes again */
     }
-    ipti_item_unsettled(&w->item, 0);
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return IPT_OK;
 }
 
@@ -7759,7 +7760,7 @@ static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 
     if (status < 0)
         return status;
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
 }
 
@@ -8001,7 +8002,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
     if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
-        ipti_out_wait(&w->out, w->cur.config);
+        ipti_walk_wait(w);
     ipti_item_unsettled(&w->item, w->flow.enabled);
     return IPT_OK;
 }
@@ -8240,9 +8241,8 @@ static int ipti_walk_status(const ipt_walk_ *w)
 static int ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
-    ipti_item_unsettled(&w->item, 0);
     (void) ipti_marks_end(&w->marks);
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return ipti_walk_status(w);
 }
 
@@ -8362,7 +8362,6 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
-    const int seen = w->resync.offset == event->offset + 1;
 
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
         ipti_flow_synced(&w->flow, 0);
@@ -8371,40 +8370,33 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
             ipti_walk_go(w, at, event->ip); /* that was given already */
         return 1;
     }
-    switch (event->type) {
-    case IPT_EVT_ENABLED:
-        if (w->resync.state == IPTI_RESYNC_ON)
-            ipti_resync_off(w, at);
+    if (event->type == IPT_EVT_ENABLED && w->resync.state == IPTI_RESYNC_ON)
+        ipti_resync_off(w, at);
+    if (event->type == IPT_EVT_ENABLED || event->type == IPT_EVT_OVERFLOW)
         return 1;
-    case IPT_EVT_OVERFLOW:
-        return 1;
-    case IPT_EVT_DISABLED: /* by what is not known */
+    if (event->type == IPT_EVT_DISABLED) { /* by what is not known */
         ipti_walk_give(w, at);
         return 1;
-    case IPT_EVT_EXEC_MODE:
-        if (has_ip) /* else with a TIP.PGD, or while tracing is disabled */
-            break;
-        IPTI_FALL_THROUGH
-    case IPT_EVT_PAGING:
-    case IPT_EVT_VMCS:
+    }
+    if (event->type == IPT_EVT_PAGING || event->type == IPT_EVT_VMCS
+        || (event->type == IPT_EVT_EXEC_MODE && !has_ip)) {
+        /* a mode without an IP: with a TIP.PGD, or while tracing is disabled */
         (void) ipti_walk_take_event(w, at); /* no error, and no status */
         return 0;
-    case IPT_EVT_TIP:
+    }
+    if (event->type == IPT_EVT_TIP) {
         ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
-    default:
-        break;
     }
-    if (has_ip && !seen) { /* seen: it did not help last time */
-        w->resync.offset = event->offset + 1;
+    if (has_ip && w->resync.offset != event->offset + 1) {
+        w->resync.offset = event->offset + 1; /* in case it does not help */
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
-        ipti_walk_give(w, at);
-        return 0;
-    }
-    return 1; /* tracing is disabled */
+    if (!has_ip && !ipti_bind_waits(&w->next.bind) && !w->evt.enabled)
+        return 1; /* tracing is disabled */
+    ipti_walk_give(w, at);
+    return 0;
 }
 
 /* Drop what flow needed here, and take flow up at the next packet that has an
@@ -8423,11 +8415,10 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
             = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
         w->probe.count = 0;
-        w->resync.state = IPTI_RESYNC_OFF;
-        if (w->flow.enabled || w->flow.hidden) {
-            w->resync.state = IPTI_RESYNC_ON;
+        w->resync.state = w->flow.enabled || w->flow.hidden ? IPTI_RESYNC_ON
+                                                            : IPTI_RESYNC_OFF;
+        if (w->resync.state == IPTI_RESYNC_ON)
             w->resume.has = 0;
-        }
         ipti_walk_caused(w, at);
     }
     ipti_code_none(&w->code);
@@ -8441,7 +8432,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         if (status < 0) { /* or there is no room for another event */
             if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
                 return status;
-            ipti_out_wait(&w->out, w->cur.config);
+            ipti_walk_wait(w);
             if (w->out.waiting) /* to be pulled first */
                 return ipti_walk_status(w);
             continue; /* nobody wants them */
@@ -8461,7 +8452,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_at_skip(at, offset);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return w->out.waiting ? ipti_walk_status(w) : ipti_walk_look(w, at);
 }
 
@@ -8504,7 +8495,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     w->out.count--;
     for (i = 0; i < w->out.count; i++)
         w->out.events[i] = w->out.events[i + 1];
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
                                                : ipti_walk_look(w, at);
     return ipti_walk_leave(w, at, status);
