@@ -6540,24 +6540,17 @@ static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
  * comes before its instruction, all others at their IP. */
 static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
 {
-    switch (event->u.cfe.type) {
-    case IPT_CFE_IRET:
+    const uint8_t type = event->u.cfe.type;
+
+    if (type == IPT_CFE_IRET)
         ipti_bind_effect(bind, IPTI_KIND(IRET), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_VMENTRY:
+    else if (type == IPT_CFE_VMENTRY)
         ipti_bind_effect(bind, IPTI_KIND(VMENTRY), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_UIRET:
+    else if (type == IPT_CFE_UIRET)
         ipti_bind_effect(bind, IPTI_KIND(UIRET), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_SYSCALL:
-        if (bind->how == IPTI_BIND_HERE) {
-            bind->how = IPTI_BIND_BEFORE;
-            bind->kinds = IPTI_KIND(SYSCALL);
-        }
-        break;
-    default:
-        break;
+    else if (type == IPT_CFE_SYSCALL && bind->how == IPTI_BIND_HERE) {
+        bind->how = IPTI_BIND_BEFORE;
+        bind->kinds = IPTI_KIND(SYSCALL);
     }
     if (event->u.cfe.has & IPT_CFE_INFERRED) { /* from a PIP */
         bind->kinds = IPTI_KINDS_FAR; /* what changes the address space */
@@ -6684,19 +6677,20 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * was nothing left to fetch.
  *
  * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them. Three members have other writers, too:
+ * for some); all else calls them. ipti_walk_clear makes all but next and flow
+ * 0 when the decoder is synchronised. Three members have other writers, too:
  * next.event what fetches, applies or replaces the event at hand, code.run what
  * reads or copies a run of code, and place.line what looks for a line:
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_time ipti_walk_tick ipti_walk_clear ipti_cov_stand
+ *   stamp   ipti_walk_time ipti_walk_tick ipti_cov_stand
  *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
  *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
- *           ipti_walk_clear ipti_resync_find
+ *           ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_insn_enter
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
@@ -6709,9 +6703,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_blk_fill ipti_insn_step
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
- *   resync  ipti_resync_event ipti_resync_find ipti_walk_clear
+ *   resync  ipti_resync_event ipti_resync_find
  *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
- *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
+ *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
  *           ipti_calls_back
  * ========================================================================== */
@@ -7293,10 +7287,9 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 
     if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
         || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
-        || event->flags & IPT_EVENT_NO_IP || w->mode.now == IPT_MODE_UNKNOWN)
-        return IPT_OK;
-    if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
-        && kind != IPT_INSN_CALL)
+        || event->flags & IPT_EVENT_NO_IP || w->mode.now == IPT_MODE_UNKNOWN
+        || (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
+            && kind != IPT_INSN_CALL))
         return IPT_OK;
     status = ipti_walk_passes(w, at, event->ip);
     if (status < 0)
@@ -7958,10 +7951,9 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     int status;
 
     if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
-        if (IPTI_UNLIKELY(w->stamp.fresh))
-            ipti_walk_tick(w, at, ipti_next_taken(&w->next) ? target : next,
-                           w->next.tnt_offset);
         ipti_walk_cond(w, run, w->place.mask);
+        if (IPTI_UNLIKELY(w->stamp.fresh))
+            ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
         return IPT_OK;
     }
     if (w->out.count == 0) /* else they are this instruction's */
@@ -8013,8 +8005,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
     return ipti_next_flow(&w->next)
-           || (!w->next.has_event && ipti_walk_fetch(w, at) >= 0
-               && !w->next.has_event);
+           || (ipti_walk_fetch(w, at) >= 0 && !w->next.has_event);
 }
 
 /* What calm and code.whole are where flow just goes on: with fuel there is more
@@ -8195,29 +8186,19 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget everything about flow: the decoder is synchronised anew. */
+/* Forget everything about flow: the decoder is synchronised anew. The parts
+ * from stamp on are as after _init. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
     w->unproven = w->ended = 0;
-    w->stamp.fresh = 0;
-    w->resume.has = 0;
-    w->item.from = at->sync;
-    w->probe.count = 0;
-    w->resync.state = 0;
-    w->resync.offset = 0;
-    (void) ipti_marks_begin(&w->marks);
-    (void) ipti_marks_end(&w->marks);
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     ipti_flow_state(&w->flow, 0, 0);
     ipti_flow_synced(&w->flow, 0);
+    IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, stamp), 0,
+               sizeof(*w) - offsetof(ipt_walk_, stamp));
+    w->item.from = at->sync;
     ipti_mode_only(&w->mode, mode, w->cur.config->mode);
-    ipti_tally_none(&w->tally);
-    ipti_code_none(&w->code);
-    ipti_place_none(&w->place);
-    ipti_out_drop(&w->out);
-    ipti_loop_end(&w->loop);
-    ipti_calls_back(&w->calls, 0, 0);
 }
 
 /* As after _init. */
@@ -8265,8 +8246,8 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
                             int status)
 {
     if (status >= 0) {
-        ipti_item_full(&w->item, in_progress);
         ipti_walk_reset(w, at);
+        ipti_item_full(&w->item, in_progress);
         status = ipti_walk_look(w, at);
     }
     return ipti_walk_leave(w, at, status);
@@ -8284,8 +8265,8 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     status = ipti_evt_start(&w->cur, &w->evt, at, start);
     if (status < 0)
         return ipti_walk_leave(w, at, status);
-    ipti_item_full(&w->item, in_progress);
     ipti_walk_clear(w, at, start->mode);
+    ipti_item_full(&w->item, in_progress);
     ipti_flow_synced(&w->flow, 1);
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
@@ -8483,7 +8464,6 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
  * that come before the next instruction. */
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    unsigned i;
     int status;
 
     if (w->cur.state < IPTI_CUR_SYNC)
@@ -8493,8 +8473,8 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     *event = w->out.events[0];
     w->item.from = UINT64_MAX;
     w->out.count--;
-    for (i = 0; i < w->out.count; i++)
-        w->out.events[i] = w->out.events[i + 1];
+    IPT_MEMMOVE(w->out.events, w->out.events + 1,
+                w->out.count * sizeof(w->out.events[0]));
     ipti_walk_wait(w);
     status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
                                                : ipti_walk_look(w, at);
