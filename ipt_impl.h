@@ -8005,7 +8005,8 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
     return ipti_next_flow(&w->next)
-           || (ipti_walk_fetch(w, at) >= 0 && !w->next.has_event);
+           || (!w->next.has_event && ipti_walk_fetch(w, at) >= 0
+               && !w->next.has_event);
 }
 
 /* What calm and code.whole are where flow just goes on: with fuel there is more
