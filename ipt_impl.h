@@ -6564,10 +6564,8 @@ static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
  * no instruction causes them. */
 static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
 {
+    IPT_MEMSET(bind, 0, sizeof(*bind));
     bind->how = event->flags & IPT_EVENT_NO_IP ? IPTI_BIND_HERE : IPTI_BIND_AT;
-    bind->once = 0;
-    bind->kinds = 0;
-    bind->count = 0;
     bind->ip = event->ip;
     if (event->type == IPT_EVT_DISABLED && !(event->flags & IPT_EVENT_NO_TO)) {
         bind->how = IPTI_BIND_AT;
@@ -6676,9 +6674,11 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * unproven says that flow goes on after the end of the trace, ended that there
  * was nothing left to fetch.
  *
+ * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
+ * and flow.
+ *
  * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them. ipti_walk_clear makes all but next and flow
- * 0 when the decoder is synchronised. Three members have other writers, too:
+ * for some); all else calls them. Three members have other writers, too:
  * next.event what fetches, applies or replaces the event at hand, code.run what
  * reads or copies a run of code, and place.line what looks for a line:
  *
@@ -7262,8 +7262,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
         if (status < 0)
             return status == IPT_BUDGET ? status : 0;
         ipti_fuel_burn(w->cur.config, run->count_);
-        for (i = 0; i < run->count_ && i < IPT_RUN_MAX_
-                    && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
+        for (i = 0; i < run->count_ && w->probe.count < IPTI_PROBE;
+             i++, w->probe.count++) {
             if (w->probe.ip == target)
                 return 1;
             w->probe.ip = ipti_wrap(w->mode.now,
@@ -7610,17 +7610,17 @@ static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
  * event of ENABLED or DISABLED: the processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_walk_apply(w, at, &w->next.event);
+    ipt_event *event = &w->next.event;
+    int status = ipti_walk_apply(w, at, event);
 
     if (status < 0)
         return status;
-    if (w->next.event.flags & IPT_EVENT_STATUS
-        && (w->next.event.type == IPT_EVT_ENABLED
-            || w->next.event.type == IPT_EVT_DISABLED)) {
+    if (event->flags & IPT_EVENT_STATUS
+        && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
         ipti_flow_synced(&w->flow, 1);
         ipti_calls_clear(&w->calls);
         if (ipti_walk_seam(w, at))
-            w->next.event.flags |= IPT_EVENT_SEAM;
+            event->flags |= IPT_EVENT_SEAM;
     }
     ipti_walk_give(w, at);
     ipti_code_none(&w->code);
@@ -7867,20 +7867,6 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return IPT_OK;
 }
 
-/* A conditional branch for which there is no TNT bit: it disabled tracing, a
- * note comes first, or trace and code do not fit. */
-static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
-{
-    const ipt_event *event = ipti_walk_event(w);
-
-    if (event && ipti_bind_notes(&w->next.bind))
-        return ipti_walk_note(w, at);
-    if (!event || event->type != IPT_EVT_DISABLED
-        || event->flags & IPT_EVENT_STATUS)
-        return IPT_ERR_MISMATCH;
-    return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
-}
-
 /* Pass any instruction except a conditional branch that has its TNT bit. */
 static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                   uint64_t next, uint64_t target)
@@ -7889,8 +7875,14 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     int status;
 
     switch (kind) {
-    case IPT_INSN_JCC:
-        return ipti_walk_no_tnt(w, at, next);
+    case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
+        event = ipti_walk_event(w);
+        if (event && ipti_bind_notes(&w->next.bind))
+            return ipti_walk_note(w, at);
+        if (!event || event->type != IPT_EVT_DISABLED
+            || event->flags & IPT_EVENT_STATUS)
+            return IPT_ERR_MISMATCH;
+        return ipti_walk_disable(w, at, kind, next);
     case IPT_INSN_JMP:
     case IPT_INSN_CALL:
         return ipti_walk_direct(w, at, kind, next, target);
@@ -8667,18 +8659,19 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
 }
 
 /* Decode until the block in progress is complete: at an event, at its last
- * instruction, or where it is full. */
+ * instruction, or where it is full; and settled. */
 static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     int status = IPT_OK;
 
-    while (!w->item.full) {
+    for (;;) {
         if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0
-            && !(block->count && (w->out.waiting || w->out.ends_block))) {
+        if (status < 0 || w->item.full)
+            return status;
+        if (!block->count || !(w->out.waiting || w->out.ends_block)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
@@ -8696,7 +8689,6 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
                            || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }
-    return IPT_OK;
 }
 
 /* Get the next block into decoder->block_, settled. Before an error the block
@@ -8716,11 +8708,6 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
         && (decoder->block_.count == 0 || status == IPT_MORE
             || status == IPT_BUDGET || status == IPT_NEED_PAGE))
         return status;
-    if (w->item.unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
-        if (status < 0)
-            return status;
-    }
     decoder->block_.flags |= ipti_marks_end(&w->marks);
     ipti_item_full(&w->item, 0);
     return ipti_walk_status(w);
