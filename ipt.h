@@ -2614,8 +2614,8 @@ typedef struct ipt_walk_ {
     uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a
                             * target are at hand, and there is a cache */
     ipt_next_ next;
-    ipt_flow_ flow;
-    ipt_stamp_ stamp; /* from here on all is 0 after a _sync */
+    ipt_flow_ flow; /* after its ip all is 0 when the decoder is synchronised */
+    ipt_stamp_ stamp;
     ipt_prev_ prev;
     ipt_mode_ mode;
     ipt_resume_ resume;

@@ -6675,7 +6675,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * was nothing left to fetch.
  *
  * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
- * and flow.
+ * and flow's ip.
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
@@ -6684,8 +6684,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_time ipti_walk_tick ipti_cov_stand
- *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
+ *   stamp   ipti_walk_fetch ipti_walk_tick ipti_cov_stand
+ *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
+ *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
@@ -6870,11 +6871,6 @@ static inline void ipti_flow_state(ipt_flow_ *flow, int enabled, int hidden)
     flow->hidden = (uint8_t) hidden;
 }
 
-static inline void ipti_flow_synced(ipt_flow_ *flow, uint8_t synced)
-{
-    flow->synced = synced;
-}
-
 static IPTI_HOT void ipti_prev_is(ipt_prev_ *prev, uint64_t ip, uint8_t kind)
 {
     prev->ip = ip;
@@ -7012,15 +7008,6 @@ static inline void ipti_walk_wait(ipt_walk_ *w)
 
 /* ---- fetching ---- */
 
-/* Keep the time of the packet that was fetched, until it is used. */
-static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
-{
-    w->evt.ticked = 0;
-    w->stamp.time.flags = 0;
-    ipti_evt_now(&w->evt, &w->stamp.time);
-    w->stamp.fresh = 1;
-}
-
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
 static IPTI_PART int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
 {
@@ -7047,8 +7034,12 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
 
-    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked))
-        ipti_walk_time(w);
+    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked)) {
+        w->evt.ticked = 0;
+        w->stamp.time.flags = 0;
+        ipti_evt_now(&w->evt, &w->stamp.time);
+        w->stamp.fresh = 1;
+    }
     return status;
 }
 
@@ -7455,7 +7446,7 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP) {
         ipti_flow_state(&w->flow, 0, 0);
-        ipti_flow_synced(&w->flow, 0);
+        w->flow.synced = 0;
     }
     w->mode.old = 1;
     w->mode.speculative = 0;
@@ -7617,7 +7608,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         return status;
     if (event->flags & IPT_EVENT_STATUS
         && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
-        ipti_flow_synced(&w->flow, 1);
+        w->flow.synced = 1;
         ipti_calls_clear(&w->calls);
         if (ipti_walk_seam(w, at))
             event->flags |= IPT_EVENT_SEAM;
@@ -8179,17 +8170,15 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget everything about flow: the decoder is synchronised anew. The parts
- * from stamp on are as after _init. */
+/* Forget everything about flow but its ip, which at.ip has: the decoder is
+ * synchronised anew. All parts but next are as after _init. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
     w->unproven = w->ended = 0;
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
-    ipti_flow_state(&w->flow, 0, 0);
-    ipti_flow_synced(&w->flow, 0);
-    IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, stamp), 0,
-               sizeof(*w) - offsetof(ipt_walk_, stamp));
+    IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
+               sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
     w->item.from = at->sync;
     ipti_mode_only(&w->mode, mode, w->cur.config->mode);
 }
@@ -8260,7 +8249,7 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
         return ipti_walk_leave(w, at, status);
     ipti_walk_clear(w, at, start->mode);
     ipti_item_full(&w->item, in_progress);
-    ipti_flow_synced(&w->flow, 1);
+    w->flow.synced = 1;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
     for (i = 0; i < start->stack_count; i++)
@@ -8338,7 +8327,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
 
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        ipti_flow_synced(&w->flow, 0);
+        w->flow.synced = 0;
         w->mode.old = 1;
         if (has_ip && event->type != IPT_EVT_ENABLED)
             ipti_walk_go(w, at, event->ip); /* that was given already */
