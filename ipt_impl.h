@@ -6688,7 +6688,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
  *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
- *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_loss
+ *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
  *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
  *           ipti_resync_find
@@ -6888,16 +6888,6 @@ static inline void ipti_prev_none(ipt_prev_ *prev)
 {
     prev->kind = IPT_INSN_OTHER;
     prev->taken = IPTI_TAKEN_ALL;
-}
-
-/* Only the mode is known, and holds from now on. If it is UNKNOWN, `assumed`
- * takes its place. */
-static void ipti_mode_only(ipt_mode_ *mode, uint8_t now, uint8_t assumed)
-{
-    mode->now = now == IPT_MODE_UNKNOWN ? assumed : now;
-    mode->next = IPT_MODE_UNKNOWN;
-    mode->old = now == IPT_MODE_UNKNOWN;
-    mode->speculative = 0;
 }
 
 /* The trace gave an IP: instructions count from here. */
@@ -7453,7 +7443,8 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     w->resume.has = 0;
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     if (event->type == IPT_EVT_GAP) {
-        ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
+        w->mode.now = w->cur.config->mode; /* assumed */
+        w->mode.next = IPT_MODE_UNKNOWN;
         ipti_place_none(&w->place);
         ipti_asid_unknown(&at->asid);
     }
@@ -8171,16 +8162,17 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 }
 
 /* Forget everything about flow but its ip, which at.ip has: the decoder is
- * synchronised anew. All parts but next are as after _init. */
+ * synchronised anew. All parts but next are as after _init. If the mode is
+ * UNKNOWN, that of the config is assumed. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
-    w->unproven = w->ended = 0;
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
                sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
     w->item.from = at->sync;
-    ipti_mode_only(&w->mode, mode, w->cur.config->mode);
+    w->mode.old = mode == IPT_MODE_UNKNOWN;
+    w->mode.now = w->mode.old ? w->cur.config->mode : mode;
 }
 
 /* As after _init. */
