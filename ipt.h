@@ -2613,8 +2613,6 @@ typedef struct ipt_walk_ {
                             * target are at hand, and there is a cache */
     ipt_next_ next;
     ipt_flow_ flow; /* after its ip all is 0 when the decoder is synchronised */
-    uint8_t unproven; /* the trace has ended, and flow goes on */
-    uint8_t ended;    /* nothing comes after the item and events given */
     ipt_stamp_ stamp;
     ipt_prev_ prev;
     ipt_mode_ mode;
@@ -2625,6 +2623,8 @@ typedef struct ipt_walk_ {
     ipt_out_ out;
     ipt_item_ item;
     ipt_marks_ marks;
+    uint8_t unproven; /* the trace has ended, and flow goes on */
+    uint8_t ended;    /* nothing comes after the item and events given */
     ipt_resync_ resync;
     ipt_loop_ loop;
     ipt_probe_ probe;
