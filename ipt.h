@@ -2608,14 +2608,12 @@ typedef struct ipt_walk_ {
     ipt_evt_state_ evt;
     ipt_cache *cache;      /* NULL: none */
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
-    uint8_t unproven;      /* the trace has ended, and flow goes on */
-    uint8_t ended;         /* nothing comes after the item and events given */
     uint8_t not_plain;     /* there is more than flow to look at */
     uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a
                             * target are at hand, and there is a cache */
     ipt_next_ next;
+    ipt_flow_ flow; /* after its ip all is 0 when the decoder is synchronised */
     ipt_stamp_ stamp;
-    ipt_flow_ flow;
     ipt_prev_ prev;
     ipt_mode_ mode;
     ipt_resume_ resume;
@@ -2625,6 +2623,8 @@ typedef struct ipt_walk_ {
     ipt_out_ out;
     ipt_item_ item;
     ipt_marks_ marks;
+    uint8_t unproven; /* the trace has ended, and flow goes on */
+    uint8_t ended;    /* nothing comes after the item and events given */
     ipt_resync_ resync;
     ipt_loop_ loop;
     ipt_probe_ probe;

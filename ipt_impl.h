@@ -6448,67 +6448,48 @@ static void ipti_bind_effect(ipt_bind_ *bind, uint32_t kinds, uint8_t once)
  * comes before its instruction, all others at their IP. */
 static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
 {
-    const int inferred = event->u.cfe.has & IPT_CFE_INFERRED;
+    const uint8_t type = event->u.cfe.type;
 
-    switch (event->u.cfe.type) {
-    case IPT_CFE_IRET:
+    if (type == IPT_CFE_IRET)
         ipti_bind_effect(bind, IPTI_KIND(IRET), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_VMENTRY:
+    else if (type == IPT_CFE_VMENTRY)
         ipti_bind_effect(bind, IPTI_KIND(VMENTRY), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_UIRET:
+    else if (type == IPT_CFE_UIRET)
         ipti_bind_effect(bind, IPTI_KIND(UIRET), IPTI_TAKEN_CFE);
-        break;
-    case IPT_CFE_SYSCALL:
-        if (bind->how == IPTI_BIND_HERE) {
-            bind->how = IPTI_BIND_BEFORE;
-            bind->kinds = IPTI_KIND(SYSCALL);
-        }
-        break;
-    default:
-        break;
+    else if (type == IPT_CFE_SYSCALL && bind->how == IPTI_BIND_HERE) {
+        bind->how = IPTI_BIND_BEFORE;
+        bind->kinds = IPTI_KIND(SYSCALL);
     }
-    if (inferred) { /* from a PIP: of what changes the address space */
-        bind->kinds = IPTI_KINDS_FAR;
+    if (event->u.cfe.has & IPT_CFE_INFERRED) { /* from a PIP */
+        bind->kinds = IPTI_KINDS_FAR; /* what changes the address space */
         bind->once = IPTI_TAKEN_CFE;
     }
 }
 
-/* Tracing is disabled before the instruction at the target that the packet
- * gives. If it gives none, the branch at hand did it, which the walk sees
- * itself, or a MOV CR3. */
-static void ipti_bind_disabled(ipt_bind_ *bind, const ipt_event *event)
-{
-    bind->how = IPTI_BIND_AT;
-    bind->ip = event->u.branch.to;
-    if (!(event->flags & IPT_EVENT_NO_TO))
-        return;
-    bind->how = IPTI_BIND_HERE;
-    if (!(event->flags & IPT_EVENT_STATUS))
-        ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
-}
-
-/* Where does the event bind? Events of a PSB+ repeat the state: no instruction
- * causes them. */
+/* Where does the event bind? Tracing is disabled before the instruction at the
+ * target that the packet gives. If it gives none, the branch at hand did it,
+ * which the walk sees itself, or a MOV CR3. Events of a PSB+ repeat the state:
+ * no instruction causes them. */
 static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
 {
-    const int status = event->flags & IPT_EVENT_STATUS;
-
+    IPT_MEMSET(bind, 0, sizeof(*bind));
     bind->how = event->flags & IPT_EVENT_NO_IP ? IPTI_BIND_HERE : IPTI_BIND_AT;
-    bind->once = 0;
-    bind->kinds = 0;
-    bind->count = 0;
     bind->ip = event->ip;
-    if (event->type == IPT_EVT_DISABLED)
-        ipti_bind_disabled(bind, event);
-    else if (event->type == IPT_EVT_OVERFLOW)
+    if (event->type == IPT_EVT_DISABLED && !(event->flags & IPT_EVENT_NO_TO)) {
+        bind->how = IPTI_BIND_AT;
+        bind->ip = event->u.branch.to;
+    } else if (event->type == IPT_EVT_OVERFLOW) {
         bind->how = IPTI_BIND_HERE;
-    if (status)
+    }
+    if (event->flags & IPT_EVENT_STATUS)
         return;
     switch (event->type) {
     case IPT_EVT_ENABLED:
         bind->how = IPTI_BIND_HERE;
+        break;
+    case IPT_EVT_DISABLED:
+        if (event->flags & IPT_EVENT_NO_TO)
+            ipti_bind_effect(bind, IPTI_KIND(MOV_CR3), IPTI_TAKEN_PAGING);
         break;
     case IPT_EVT_PAGING:
         ipti_bind_effect(bind, IPTI_KINDS_FAR | IPTI_KIND(MOV_CR3),
@@ -6601,6 +6582,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * unproven says that flow goes on after the end of the trace, ended that there
  * was nothing left to fetch.
  *
+ * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
+ * and flow's ip.
+ *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
  * next.event what fetches, applies or replaces the event at hand, code.run what
@@ -6608,27 +6592,29 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_time ipti_walk_tick ipti_walk_clear ipti_cov_stand
- *   flow    ipti_flow_at ipti_flow_state ipti_flow_synced
+ *   stamp   ipti_walk_fetch ipti_walk_tick ipti_cov_stand
+ *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
+ *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
- *   mode    ipti_mode_only ipti_apply_mode ipti_walk_off ipti_apply_overflow
- *           ipti_walk_speculative ipti_resync_event
- *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_overflow
- *           ipti_apply_gap ipti_walk_clear ipti_resync_find
+ *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
+ *           ipti_apply_tsx ipti_resync_event
+ *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
+ *           ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_insn_enter
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_out_begin_block
- *           ipti_out_wait ipti_walk_pull
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_walk_wait
+ *           ipti_walk_pull ipti_blk_fill
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
  *           ipti_blk_fill ipti_insn_step
- *   marks   ipti_marks_lead ipti_marks_trail ipti_marks_begin ipti_marks_end
- *   resync  ipti_resync_event ipti_resync_find ipti_walk_clear
- *   loop    ipti_loop_end ipti_loop_run ipti_loop_branch
- *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_walk_clear ipti_resync_find
+ *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
+ *           ipti_apply_disabled ipti_walk_apply
+ *   resync  ipti_resync_event ipti_resync_find
+ *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
+ *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
  *           ipti_calls_back
  * ========================================================================== */
@@ -6640,29 +6626,21 @@ static const uint32_t ipti_always = 0; /* for ipt_walk_.valid */
 
 /* ---- filters                     SDM: "IP Filtering" ---- */
 
-/* Is ip in a filter of this kind? */
-static int ipti_filter_hit(const ipt_filter *filter, uint64_t ip, uint8_t kind)
-{
-    unsigned i;
-
-    for (i = 0; i < IPT_FILTERS; i++)
-        if (filter[i].kind == kind && ip >= filter[i].first
-            && ip <= filter[i].last)
-            return 1;
-    return 0;
-}
-
-/* Is code at ip traced? */
+/* Is code at ip traced? Not where tracing stops; and if there are ranges of
+ * what is traced, only in these. */
 static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 {
+    unsigned there = 0; /* bits 1 << IPT_FILTER_ */
+    unsigned hit = 0;
     unsigned i;
-    int filtered = 0;
 
-    if (ipti_filter_hit(filter, ip, IPT_FILTER_STOP))
-        return 0;
-    for (i = 0; i < IPT_FILTERS; i++)
-        filtered |= filter[i].kind == IPT_FILTER_TRACE;
-    return !filtered || ipti_filter_hit(filter, ip, IPT_FILTER_TRACE);
+    for (i = 0; i < IPT_FILTERS; i++) {
+        there |= 1u << filter[i].kind;
+        if (ip >= filter[i].first && ip <= filter[i].last)
+            hit |= 1u << filter[i].kind;
+    }
+    return !(hit & 1u << IPT_FILTER_STOP)
+           && !(there & ~hit & 1u << IPT_FILTER_TRACE);
 }
 
 /* ---- loops without trace: Brent's algorithm ---- */
@@ -6672,12 +6650,6 @@ static inline void ipti_loop_end(ipt_loop_ *loop)
 {
     loop->limit = 0;
     loop->total = 0;
-}
-
-/* Flow passed a run. */
-static inline void ipti_loop_run(ipt_loop_ *loop)
-{
-    loop->total++;
 }
 
 /* Flow passed a run that ends with a direct branch. If the branch leads to an
@@ -6807,11 +6779,6 @@ static inline void ipti_flow_state(ipt_flow_ *flow, int enabled, int hidden)
     flow->hidden = (uint8_t) hidden;
 }
 
-static inline void ipti_flow_synced(ipt_flow_ *flow, uint8_t synced)
-{
-    flow->synced = synced;
-}
-
 static IPTI_HOT void ipti_prev_is(ipt_prev_ *prev, uint64_t ip, uint8_t kind)
 {
     prev->ip = ip;
@@ -6831,16 +6798,6 @@ static inline void ipti_prev_none(ipt_prev_ *prev)
     prev->taken = IPTI_TAKEN_ALL;
 }
 
-/* Only the mode is known, and holds from now on. If it is UNKNOWN, `assumed`
- * takes its place. */
-static void ipti_mode_only(ipt_mode_ *mode, uint8_t now, uint8_t assumed)
-{
-    mode->now = now == IPT_MODE_UNKNOWN ? assumed : now;
-    mode->next = IPT_MODE_UNKNOWN;
-    mode->old = now == IPT_MODE_UNKNOWN;
-    mode->speculative = 0;
-}
-
 /* The trace gave an IP: instructions count from here. */
 static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
 {
@@ -6855,9 +6812,9 @@ static inline void ipti_code_none(ipt_code_at_ *code)
     code->count = code->simple = code->whole = 0;
 }
 
-static IPTI_HOT void ipti_code_step(ipt_code_at_ *code, unsigned n)
+static IPTI_HOT void ipti_code_step(ipt_code_at_ *code)
 {
-    code->index = (uint8_t) (code->index + n);
+    code->index++;
 }
 
 /* Up to instruction `simple`, and after the run if `whole`, flow just goes
@@ -6885,48 +6842,21 @@ static inline void ipti_out_drop(ipt_out_ *out)
 
 #define IPTI_EVENTS_END_BLOCK (((1u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
 
-/* Does a block end at the event, even if nobody wants it? It does where flow is
- * elsewhere after it, or in another mode, address space or transaction. A PSB+
- * changes nothing. */
-static inline int ipti_event_ends_block(const ipt_event *event)
-{
-    return !(event->flags & IPT_EVENT_STATUS)
-           && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type);
-}
-
-/* Drop the events that the user does not want. */
+/* Drop the events that the user does not want. Some end a block all the same:
+ * those after which flow is elsewhere, or in another mode, address space or
+ * transaction. A PSB+ changes nothing. */
 static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
 {
     const unsigned count = out->count;
-    unsigned i;
+    const ipt_event *event = out->events;
 
     out->count = 0;
-    for (i = 0; i < count; i++)
-        if (!ipti_evt_unwanted(config, out->events[i].type))
-            out->events[out->count++] = out->events[i];
-        else if (ipti_event_ends_block(&out->events[i]))
+    for (; event < out->events + count; event++)
+        if (!ipti_evt_unwanted(config, event->type))
+            out->events[out->count++] = *event;
+        else if (!(event->flags & IPT_EVENT_STATUS)
+                 && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type))
             out->ends_block = 1;
-}
-
-/* A block begins. Events before it do not end it. */
-static inline void ipti_out_begin_block(ipt_out_ *out)
-{
-    out->ends_block = 0;
-}
-
-/* If events were reached, the user may pull them now. Until now they said what
- * the instruction at hand has caused: those that nobody wants go only here. */
-static inline void ipti_out_wait(ipt_out_ *out, const ipt_config *config)
-{
-    if (IPTI_UNLIKELY(config->unwanted))
-        ipti_out_wanted(out, config);
-    out->waiting = out->count > 0;
-}
-
-/* Does a block in progress end here? */
-static inline int ipti_out_ends_block(const ipt_out_ *out)
-{
-    return out->waiting || out->ends_block;
 }
 
 static inline void ipti_item_full(ipt_item_ *item, int full)
@@ -6942,11 +6872,6 @@ static inline void ipti_item_unsettled(ipt_item_ *item, int unsettled)
 static inline void ipti_marks_lead(ipt_marks_ *marks, unsigned flags)
 {
     marks->lead = (uint16_t) (marks->lead | flags);
-}
-
-static inline void ipti_marks_trail(ipt_marks_ *marks, unsigned flags)
-{
-    marks->trail = (uint16_t) (marks->trail | flags);
 }
 
 /* An instruction begins and takes the marks that wait for it. */
@@ -6968,16 +6893,18 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
     return trail;
 }
 
-/* ---- fetching ---- */
-
-/* Keep the time of the packet that was fetched, until it is used. */
-static IPTI_APART void ipti_walk_time(ipt_walk_ *w)
+/* If events were reached, the user may pull them now: what follows is settled.
+ * Until now they said what the instruction at hand has caused: those that
+ * nobody wants go only here. */
+static inline void ipti_walk_wait(ipt_walk_ *w)
 {
-    w->evt.ticked = 0;
-    w->stamp.time.flags = 0;
-    ipti_evt_now(&w->evt, &w->stamp.time);
-    w->stamp.fresh = 1;
+    if (IPTI_UNLIKELY(w->cur.config->unwanted))
+        ipti_out_wanted(&w->out, w->cur.config);
+    w->out.waiting = w->out.count > 0;
+    ipti_item_unsettled(&w->item, 0);
 }
+
+/* ---- fetching ---- */
 
 /* Fetch an event from the queue; TNT and TIP go to their own places. */
 static IPTI_PART int ipti_walk_queued(ipt_walk_ *w, ipt_where *at)
@@ -7005,8 +6932,12 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
 
-    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked))
-        ipti_walk_time(w);
+    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked)) {
+        w->evt.ticked = 0;
+        w->stamp.time.flags = 0;
+        ipti_evt_now(&w->evt, &w->stamp.time);
+        w->stamp.fresh = 1;
+    }
     return status;
 }
 
@@ -7044,8 +6975,13 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
     ipti_prev_none(&w->prev);
 }
 
-static void ipti_walk_speculative(ipt_walk_ *w, const ipt_event *event)
+/* What became of the transaction is a mark of the instruction before. */
+static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
+    if (event->u.tsx.aborted)
+        w->marks.trail |= IPT_FLOW_ABORTED;
+    else if (w->mode.speculative && !event->u.tsx.speculative)
+        w->marks.trail |= IPT_FLOW_COMMITTED;
     w->mode.speculative = event->u.tsx.speculative ? IPT_FLOW_SPECULATIVE : 0;
 }
 
@@ -7059,17 +6995,8 @@ static int ipti_event_inside(const ipt_event *event)
                        event->type);
 }
 
-/* Does the TIP or the event at hand say where flow is, and is flow wanted
- * there? */
-static int ipti_walk_shows(const ipt_walk_ *w, const ipt_where *at)
-{
-    return (w->next.has_tip
-            || (w->next.has_event && !(w->next.event.flags & IPT_EVENT_NO_IP)))
-           && ipti_walk_wanted(w, at);
-}
-
 /* Flow is hidden: fetch the next event that is given all the same, or go on to
- * where flow is taken up. */
+ * where flow is taken up. A TIP is in `event`, too. */
 static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
@@ -7080,13 +7007,15 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
             return status;
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         ipti_tally_none(&w->tally);
-        if (ipti_walk_shows(w, at)) {
-            ipti_walk_go(w, at, w->next.has_tip ? w->next.tip : event->ip);
+        if (event->type != IPT_EVT_TNT && !(event->flags & IPT_EVENT_NO_IP)
+            && ipti_walk_wanted(w, at)) {
+            ipti_walk_go(w, at, event->ip);
             /* BDM64 has to see a branch, which causes nothing */
             ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
             ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
-        } else if (w->next.has_event && event->type == IPT_EVT_TSX)
-            ipti_walk_speculative(w, event);
+        }
+        if (w->flow.hidden && event->type == IPT_EVT_TSX)
+            ipti_apply_tsx(w, event); /* its marks are nobody's */
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;
         ipti_next_drop(&w->next, IPTI_NEXT_ALL);
@@ -7132,32 +7061,23 @@ static inline void ipti_walk_account(ipt_walk_ *w)
 static void ipti_walk_cut(ipt_walk_ *w)
 {
     const ipt_bind_ *bind = &w->next.bind;
+    const uint64_t ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
     unsigned bytes = 0;
     unsigned n = 0;
-    uint64_t ahead;
 
-    switch (bind->how) {
-    case IPTI_BIND_AT:
-    case IPTI_BIND_AFTER:
-        ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
-        if (ahead >= w->code.run.size_)
-            break;
-        /* 0: the event is after this one */
-        while ((bytes < ahead || n == 0) && n < IPT_RUN_MAX_)
+    if (bind->how == IPTI_BIND_COUNT
+        && bind->count - w->tally.icnt < w->code.count)
+        w->code.count = (uint8_t) (bind->count - w->tally.icnt);
+    if (bind->how == IPTI_BIND_BEFORE && w->code.count > 1
+        && ipti_kind_in(w->code.run.kind_, bind->kinds))
+        w->code.count--;
+    if ((bind->how == IPTI_BIND_AT || bind->how == IPTI_BIND_AFTER)
+        && ahead < w->code.run.size_) {
+        do /* at least one: if ahead is 0, the event is after it */
             bytes += w->code.run.sizes_[n++];
+        while (bytes < ahead);
         if (bytes == ahead || n == 1)
             w->code.count = (uint8_t) n;
-        break;
-    case IPTI_BIND_COUNT:
-        if (bind->count - w->tally.icnt < w->code.count)
-            w->code.count = (uint8_t) (bind->count - w->tally.icnt);
-        break;
-    case IPTI_BIND_BEFORE:
-        if (w->code.count > 1 && ipti_kind_in(w->code.run.kind_, bind->kinds))
-            w->code.count--;
-        break;
-    default:
-        break;
     }
 }
 
@@ -7231,8 +7151,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
         if (status < 0)
             return status == IPT_BUDGET ? status : 0;
         ipti_fuel_burn(w->cur.config, run->count_);
-        for (i = 0; i < run->count_ && i < IPT_RUN_MAX_
-                    && w->probe.count < IPTI_PROBE; i++, w->probe.count++) {
+        for (i = 0; i < run->count_ && w->probe.count < IPTI_PROBE;
+             i++, w->probe.count++) {
             if (w->probe.ip == target)
                 return 1;
             w->probe.ip
@@ -7256,10 +7176,9 @@ static int ipti_walk_bdm64(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 
     if (!(w->cur.config->errata & IPT_ERRATUM_BDM64)
         || event->type != IPT_EVT_TSX || !event->u.tsx.aborted
-        || event->flags & IPT_EVENT_NO_IP || w->mode.now == IPT_MODE_UNKNOWN)
-        return IPT_OK;
-    if (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
-        && kind != IPT_INSN_CALL)
+        || event->flags & IPT_EVENT_NO_IP || w->mode.now == IPT_MODE_UNKNOWN
+        || (!ipti_kind_leaves(kind) && kind != IPT_INSN_JMP
+            && kind != IPT_INSN_CALL))
         return IPT_OK;
     status = ipti_walk_passes(w, at, event->ip);
     if (status < 0)
@@ -7384,7 +7303,7 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         w->resume.has = 0;
         return IPT_OK;
     }
-    ipti_marks_trail(&w->marks, IPT_FLOW_DISABLED);
+    w->marks.trail |= IPT_FLOW_DISABLED;
     if (event->type == IPT_EVT_ASYNC_DISABLED)
         w->resume.ip = event->ip;
     else if (w->prev.kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO)
@@ -7415,43 +7334,28 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
     return IPT_OK;
 }
 
-/* What became of the transaction is a mark of the instruction before. */
-static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
+/* The processor lost packets. Mode and address space stay, although packets
+ * that changed them may be lost. If there is no IP, it is not known for sure
+ * that tracing is disabled. Or there is a gap: nothing is known until the next
+ * PSB+, which empties the stack of calls. */
+static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    if (event->u.tsx.aborted)
-        ipti_marks_trail(&w->marks, IPT_FLOW_ABORTED);
-    else if (w->mode.speculative && !event->u.tsx.speculative)
-        ipti_marks_trail(&w->marks, IPT_FLOW_COMMITTED);
-    ipti_walk_speculative(w, event);
-}
-
-/* Mode and address space stay, although packets that changed them may be lost.
- * If there is no IP, it is not known for sure that tracing is disabled. */
-static void ipti_apply_overflow(ipt_walk_ *w, const ipt_where *at,
-                                const ipt_event *event)
-{
-    ipti_walk_go(w, at, event->ip);
+    if (event->type == IPT_EVT_OVERFLOW)
+        ipti_walk_go(w, at, event->ip);
     if (event->flags & IPT_EVENT_NO_IP) {
         ipti_flow_state(&w->flow, 0, 0);
-        ipti_flow_synced(&w->flow, 0);
+        w->flow.synced = 0;
     }
     w->mode.old = 1;
     w->mode.speculative = 0;
     w->resume.has = 0;
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
-}
-
-/* After lost trace nothing is known until the next PSB+. */
-static void ipti_apply_gap(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_flow_state(&w->flow, 0, 0);
-    ipti_flow_synced(&w->flow, 0);
-    ipti_mode_only(&w->mode, IPT_MODE_UNKNOWN, w->cur.config->mode);
-    w->resume.has = 0;
-    ipti_calls_clear(&w->calls);
-    ipti_place_none(&w->place);
-    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
-    ipti_asid_unknown(&at->asid);
+    if (event->type == IPT_EVT_GAP) {
+        w->mode.now = w->cur.config->mode; /* assumed */
+        w->mode.next = IPT_MODE_UNKNOWN;
+        ipti_place_none(&w->place);
+        ipti_asid_unknown(&at->asid);
+    }
 }
 
 /* The address space changes: flow may leave or enter what is wanted. The first
@@ -7468,12 +7372,10 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         return;
     at->asid = asid;
     ipti_place_none(&w->place);
-    if (w->flow.hidden && ipti_walk_wanted(w, at)) {
-        if (!(event->flags & IPT_EVENT_NO_IP))
-            ipti_walk_go(w, at, event->ip);
-    } else if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
+    if (w->flow.hidden && !(event->flags & IPT_EVENT_NO_IP))
+        ipti_walk_go(w, at, event->ip);
+    else if (w->flow.enabled && !ipti_walk_wanted(w, at))
         ipti_flow_state(&w->flow, 0, 1);
-    }
     if (known || !(event->flags & IPT_EVENT_STATUS))
         ipti_marks_lead(&w->marks, IPT_FLOW_ASID);
 }
@@ -7489,9 +7391,8 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
         = after || ipti_bind_of(bind, w->prev.kind, w->prev.taken);
 
     if (effect)
-        ipti_prev_takes(&w->prev, w->prev.taken | bind->once);
-    if (after)
-        ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_IP);
+        ipti_prev_takes(&w->prev, w->prev.taken | bind->once
+                                      | (after ? IPTI_TAKEN_IP : 0));
     if (effect && event->type == IPT_EVT_PTWRITE && w->flow.enabled) {
         event->ip = w->prev.ip; /* if it had none, it has one now */
         event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
@@ -7503,25 +7404,21 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
 /* Apply the event at hand to flow. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    int status = IPT_OK;
-
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
         ipti_tally_none(&w->tally); /* TRIG counts instructions from here */
     ipti_walk_assign(w, event);
     switch (event->type) {
     case IPT_EVT_ENABLED:
-        status = ipti_apply_enabled(w, at, event);
-        break;
+        return ipti_apply_enabled(w, at, event);
     case IPT_EVT_DISABLED:
     case IPT_EVT_ASYNC_DISABLED:
-        status = ipti_apply_disabled(w, event);
-        break;
+        return ipti_apply_disabled(w, event);
     case IPT_EVT_ASYNC_BRANCH:
         if (event->flags & IPT_EVENT_NO_TO)
             return IPT_ERR_NO_IP;
         if (!w->flow.hidden)
             ipti_walk_go(w, at, event->u.branch.to);
-        ipti_marks_trail(&w->marks, IPT_FLOW_INTERRUPTED);
+        w->marks.trail |= IPT_FLOW_INTERRUPTED;
         break;
     case IPT_EVT_PAGING:
     case IPT_EVT_ASYNC_PAGING:
@@ -7530,16 +7427,13 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_apply_asid(w, at, event);
         break;
     case IPT_EVT_EXEC_MODE:
-        status = ipti_apply_mode(w, event);
-        break;
+        return ipti_apply_mode(w, event);
     case IPT_EVT_TSX:
         ipti_apply_tsx(w, event);
         break;
     case IPT_EVT_OVERFLOW:
-        ipti_apply_overflow(w, at, event);
-        break;
     case IPT_EVT_GAP:
-        ipti_apply_gap(w, at);
+        ipti_apply_loss(w, at, event);
         break;
     case IPT_EVT_STOP:
         if (w->flow.enabled)
@@ -7547,8 +7441,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
         ipti_marks_lead(&w->marks, IPT_FLOW_STOPPED);
         break;
     case IPT_EVT_TIP: /* without an IP */
-        status = IPT_ERR_NO_IP;
-        break;
+        return IPT_ERR_NO_IP;
     case IPT_EVT_TRIG:
         if (!w->flow.enabled && event->u.trig.icntv && event->u.trig.icnt != 0)
             return IPT_ERR_PACKET;
@@ -7561,17 +7454,23 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     default:
         break;
     }
-    return status;
+    return IPT_OK;
 }
 
 /* Keep the event for the user. */
-static void ipti_walk_keep(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
 {
-    if (w->out.count < IPT_REACHED_MAX_)
+    if (w->out.count < IPT_REACHED_MAX_) /* callers see to it */
         w->out.events[w->out.count++] = *event;
-    else
-        at->dropped++;
     ipti_loop_end(&w->loop);
+}
+
+/* Hand out the event at hand. */
+static void ipti_walk_give(ipt_walk_ *w, ipt_where *at)
+{
+    ipti_evt_time(at, &w->next.event);
+    ipti_walk_keep(w, &w->next.event);
+    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
 }
 
 /* Drop the events that were not pulled. Returns 1 if there were some: those
@@ -7601,21 +7500,19 @@ static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
  * event of ENABLED or DISABLED: the processor's return stack is empty there. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
-    int status = ipti_walk_apply(w, at, &w->next.event);
+    ipt_event *event = &w->next.event;
+    int status = ipti_walk_apply(w, at, event);
 
     if (status < 0)
         return status;
-    if (w->next.event.flags & IPT_EVENT_STATUS
-        && (w->next.event.type == IPT_EVT_ENABLED
-            || w->next.event.type == IPT_EVT_DISABLED)) {
-        ipti_flow_synced(&w->flow, 1);
+    if (event->flags & IPT_EVENT_STATUS
+        && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
+        w->flow.synced = 1;
         ipti_calls_clear(&w->calls);
         if (ipti_walk_seam(w, at))
-            w->next.event.flags |= IPT_EVENT_SEAM;
+            event->flags |= IPT_EVENT_SEAM;
     }
-    ipti_evt_time(at, &w->next.event);
-    ipti_walk_keep(w, at, &w->next.event);
-    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+    ipti_walk_give(w, at);
     ipti_code_none(&w->code);
     return IPT_OK;
 }
@@ -7636,7 +7533,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
     tick.ip = ip;
     tick.offset = offset;
     tick.flags &= IPT_EVENT_TSC;
-    ipti_walk_keep(w, at, &tick);
+    ipti_walk_keep(w, &tick);
 }
 
 /* After an instruction: get the events that bind right after it. After one that
@@ -7661,24 +7558,11 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
             status = ipti_walk_take_event(w, at) >= 0 && w->flow.enabled;
         /* an error comes again */
     }
-    ipti_item_unsettled(&w->item, 0);
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return IPT_OK;
 }
 
 /* ---- instructions that end a run ---- */
-
-/* Apply the address spaces among the events that were kept: the instruction at
- * hand has caused them before its TIP. */
-static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
-{
-    unsigned i;
-
-    for (i = 0; i < w->out.count; i++)
-        if (w->out.events[i].type == IPT_EVT_PAGING
-            || w->out.events[i].type == IPT_EVT_VMCS)
-            ipti_apply_asid(w, at, &w->out.events[i]);
-}
 
 /* The instruction at flow's ip ended tracing. */
 static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
@@ -7686,14 +7570,11 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
 {
     const int status = ipti_walk_take_event(w, at);
 
-    if (status < 0)
-        return status;
-    w->resume.ip = next;
-    w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
-    ipti_item_unsettled(&w->item, 0);
-    ipti_walk_caused(w, at);
-    ipti_out_wait(&w->out, w->cur.config);
-    return IPT_OK;
+    if (status >= 0) {
+        w->resume.ip = next;
+        w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
+    }
+    return status;
 }
 
 /* Push the address after a CALL. In 16-bit code it wraps at the end of the 64
@@ -7755,21 +7636,27 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
 
 /* The event at hand comes before the next instruction: hand it out as
  * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. If the user
- * does not want it, nothing waits then: see ipti_walk_again. */
+ * does not want it, nothing waits then: flow goes on. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
 {
     int status = ipti_walk_take_event(w, at);
 
     if (status < 0)
         return status;
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return dropping ? ipti_walk_drop(w, at) : (int) IPT_EVENT_FIRST;
 }
 
-/* Is it IPT_EVENT_FIRST for events that the user does not want? */
-static inline int ipti_walk_again(const ipt_walk_ *w, int status)
+/* Apply the address spaces among the events that were kept: the instruction at
+ * hand has caused them before its TIP. */
+static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
 {
-    return status == IPT_EVENT_FIRST && !w->out.waiting;
+    unsigned i;
+
+    for (i = 0; i < w->out.count; i++)
+        if (w->out.events[i].type == IPT_EVT_PAGING
+            || w->out.events[i].type == IPT_EVT_VMCS)
+            ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
 /* A PTW comes before what the branch at ip needs, so no PTWRITE caused it: it
@@ -7780,19 +7667,12 @@ static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_first(w, at, 0);
 }
 
-/* The TIP of the instruction at hand is lost, so nothing proves that it
- * executed. What it caused and the loss come before what follows. */
-static int ipti_walk_lost(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_next_drop(&w->next, IPTI_NEXT_TNT);
-    ipti_walk_caused(w, at);
-    return ipti_walk_first(w, at, 0);
-}
-
 /* Get the TIP that the instruction at flow's ip needs. Other events that it
  * causes come before the TIP and are kept: at most three, so that there is room
  * for DISABLED, OVERFLOW or a tick. No instruction causes more than three, so a
- * fourth is there only if one of them is a note. */
+ * fourth is there only if one of them is a note. If the TIP is lost, nothing
+ * proves that the instruction executed: what it caused and the loss come before
+ * what follows. */
 static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                     uint64_t next)
 {
@@ -7803,8 +7683,11 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (w->next.has_event) {
             if (event->type == IPT_EVT_TIP)
                 return IPT_ERR_NO_IP;
-            if (event->type == IPT_EVT_OVERFLOW || event->type == IPT_EVT_GAP)
-                return ipti_walk_lost(w, at);
+            if (event->type == IPT_EVT_OVERFLOW || event->type == IPT_EVT_GAP) {
+                ipti_next_drop(&w->next, IPTI_NEXT_TNT);
+                ipti_walk_caused(w, at);
+                return ipti_walk_first(w, at, 0);
+            }
             if (ipti_next_tnt(&w->next) || event->flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (event->type == IPT_EVT_DISABLED)
@@ -7817,7 +7700,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return ipti_walk_note(w, at);
             if (w->out.count == IPT_REACHED_MAX_ - 1)
                 return IPT_ERR_MISMATCH;
-            ipti_walk_keep(w, at, event);
+            ipti_walk_keep(w, event);
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
@@ -7874,20 +7757,6 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     return IPT_OK;
 }
 
-/* A conditional branch for which there is no TNT bit: it disabled tracing, a
- * note comes first, or trace and code do not fit. */
-static int ipti_walk_no_tnt(ipt_walk_ *w, ipt_where *at, uint64_t next)
-{
-    const ipt_event *event = ipti_walk_event(w);
-
-    if (event && ipti_bind_notes(&w->next.bind))
-        return ipti_walk_note(w, at);
-    if (!event || event->type != IPT_EVT_DISABLED
-        || event->flags & IPT_EVENT_STATUS)
-        return IPT_ERR_MISMATCH;
-    return ipti_walk_disable(w, at, IPT_INSN_JCC, next);
-}
-
 /* Pass any instruction except a conditional branch that has its TNT bit. */
 static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                   uint64_t next, uint64_t target)
@@ -7896,8 +7765,14 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     int status;
 
     switch (kind) {
-    case IPT_INSN_JCC:
-        return ipti_walk_no_tnt(w, at, next);
+    case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
+        event = ipti_walk_event(w);
+        if (event && ipti_bind_notes(&w->next.bind))
+            return ipti_walk_note(w, at);
+        if (!event || event->type != IPT_EVT_DISABLED
+            || event->flags & IPT_EVENT_STATUS)
+            return IPT_ERR_MISMATCH;
+        return ipti_walk_disable(w, at, kind, next);
     case IPT_INSN_JMP:
     case IPT_INSN_CALL:
         return ipti_walk_direct(w, at, kind, next, target);
@@ -7922,7 +7797,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return ipti_walk_indirect(w, at, kind, next);
         break;
     }
-    ipti_loop_run(&w->loop);
+    w->loop.total++;
     ipti_flow_at(&w->flow, next);
     return IPT_OK;
 }
@@ -7958,10 +7833,9 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     int status;
 
     if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
-        if (IPTI_UNLIKELY(w->stamp.fresh))
-            ipti_walk_tick(w, at, ipti_next_taken(&w->next) ? target : next,
-                           w->next.tnt_offset);
         ipti_walk_cond(w, run, w->place.mask);
+        if (IPTI_UNLIKELY(w->stamp.fresh))
+            ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
         return IPT_OK;
     }
     if (w->out.count == 0) /* else they are this instruction's */
@@ -7997,13 +7871,12 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     status = ipti_walk_past(w, at, &w->code.run, 1);
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    if (!w->out.waiting) /* else ipti_walk_disable did it */
-        ipti_walk_caused(w, at);
+    ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
-    if (IPTI_UNLIKELY(w->flow.hidden)) /* what follows may take long */
-        ipti_out_wait(&w->out, w->cur.config);
+    if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
+        ipti_walk_wait(w);
     ipti_item_unsettled(&w->item, w->flow.enabled);
     return IPT_OK;
 }
@@ -8145,7 +8018,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
-        if (status < 0 && !ipti_walk_again(w, status))
+        if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
     if (IPTI_UNLIKELY(!w->flow.enabled))
@@ -8179,19 +8052,15 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     const unsigned whole = w->code.count == w->code.run.count_;
     const unsigned ahead = (unsigned) (w->code.count - w->code.index) - whole;
     const unsigned n = ahead < most ? ahead : most;
-    unsigned bytes = 0;
     unsigned size;
     unsigned i;
 
-    if (n == 0)
-        return 0;
-    for (i = w->code.index; i < w->code.index + n && i < IPT_RUN_MAX_; i++)
-        bytes += w->code.run.sizes_[i];
-    size = w->code.run.sizes_[i - 1];
-    ipti_code_step(&w->code, n);
-    ipti_prev_is(&w->prev, (w->flow.ip + bytes - size) & w->place.mask,
-                 IPT_INSN_OTHER);
-    ipti_flow_at(&w->flow, (w->flow.ip + bytes) & w->place.mask);
+    for (i = 0; i < n; i++) {
+        size = w->code.run.sizes_[w->code.index];
+        ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_OTHER);
+        ipti_flow_at(&w->flow, (w->flow.ip + size) & w->place.mask);
+        ipti_code_step(&w->code);
+    }
     if (w->code.index == w->code.count) {
         ipti_walk_account(w);
         ipti_prev_takes(&w->prev, 0);
@@ -8200,31 +8069,18 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget everything about flow: the decoder is synchronised anew. */
+/* Forget everything about flow but its ip, which at.ip has: the decoder is
+ * synchronised anew. All parts but next are as after _init. If the mode is
+ * UNKNOWN, that of the config is assumed. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
-    w->unproven = w->ended = 0;
-    w->stamp.fresh = 0;
-    w->resume.has = 0;
-    w->item.from = at->sync;
-    w->probe.count = 0;
-    w->resync.state = 0;
-    w->resync.offset = 0;
-    (void) ipti_marks_begin(&w->marks);
-    (void) ipti_marks_end(&w->marks);
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
-    ipti_flow_state(&w->flow, 0, 0);
-    ipti_flow_synced(&w->flow, 0);
-    ipti_prev_none(&w->prev);
-    ipti_mode_only(&w->mode, mode, w->cur.config->mode);
-    ipti_tally_none(&w->tally);
-    ipti_code_none(&w->code);
-    ipti_place_none(&w->place);
-    ipti_out_drop(&w->out);
-    ipti_item_unsettled(&w->item, 0);
-    ipti_loop_end(&w->loop);
-    ipti_calls_back(&w->calls, 0, 0);
+    IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
+               sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
+    w->item.from = at->sync;
+    w->mode.old = mode == IPT_MODE_UNKNOWN;
+    w->mode.now = w->mode.old ? w->cur.config->mode : mode;
 }
 
 /* As after _init. */
@@ -8248,9 +8104,8 @@ static int ipti_walk_status(const ipt_walk_ *w)
 static int ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
     (void) ipti_walk_settle(w, at);
-    ipti_item_unsettled(&w->item, 0);
     (void) ipti_marks_end(&w->marks);
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return ipti_walk_status(w);
 }
 
@@ -8273,8 +8128,8 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
                             int status)
 {
     if (status >= 0) {
-        ipti_item_full(&w->item, in_progress);
         ipti_walk_reset(w, at);
+        ipti_item_full(&w->item, in_progress);
         status = ipti_walk_look(w, at);
     }
     return ipti_walk_leave(w, at, status);
@@ -8292,14 +8147,12 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     status = ipti_evt_start(&w->cur, &w->evt, at, start);
     if (status < 0)
         return ipti_walk_leave(w, at, status);
-    ipti_item_full(&w->item, in_progress);
     ipti_walk_clear(w, at, start->mode);
-    ipti_flow_synced(&w->flow, 1);
+    ipti_item_full(&w->item, in_progress);
+    w->flow.synced = 1;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
-    i = start->stack_count > IPT_RETURN_STACK_
-            ? start->stack_count - IPT_RETURN_STACK_ : 0;
-    for (; i < start->stack_count; i++)
+    for (i = 0; i < start->stack_count; i++)
         ipti_calls_push(&w->calls, start->stack[i]);
     return ipti_walk_leave(w, at, ipti_walk_look(w, at));
 }
@@ -8308,9 +8161,9 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
 static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
 {
     if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+        return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (asid->nr > 1)
-        return IPT_ERR_ARG;
+        return ipti_walk_leave(w, at, IPT_ERR_ARG);
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
     ipti_code_none(&w->code);
@@ -8324,7 +8177,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         if (w->next.has_event && ipti_event_inside(&w->next.event))
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
     }
-    return IPT_OK;
+    return ipti_walk_leave(w, at, IPT_OK);
 }
 
 /* What decoders with a walk have in common. */
@@ -8351,14 +8204,6 @@ enum { /* ipt_resync_.state */
     IPTI_RESYNC_ON
 };
 
-/* Hand out the event at hand, which does not say where flow is. */
-static void ipti_resync_keep(ipt_walk_ *w, ipt_where *at)
-{
-    ipti_evt_time(at, &w->next.event);
-    ipti_walk_keep(w, at, &w->next.event);
-    ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
-}
-
 /* Tracing was enabled when _resync began, and the event at hand enables it
  * again: the packet that disabled it is lost. Give a DISABLED for it. Apart, as
  * it takes stack. */
@@ -8371,7 +8216,7 @@ static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
     disabled.u.branch.to = 0;
     ipti_evt_time(at, &disabled);
-    ipti_walk_keep(w, at, &disabled);
+    ipti_walk_keep(w, &disabled);
 }
 
 /* Take up flow at the event at hand if it says where flow is. Returns 0 if a
@@ -8380,50 +8225,41 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
     const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
-    const int seen = w->resync.offset == event->offset + 1;
 
     if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        ipti_flow_synced(&w->flow, 0);
+        w->flow.synced = 0;
         w->mode.old = 1;
         if (has_ip && event->type != IPT_EVT_ENABLED)
             ipti_walk_go(w, at, event->ip); /* that was given already */
         return 1;
     }
-    switch (event->type) {
-    case IPT_EVT_ENABLED:
-        if (w->resync.state == IPTI_RESYNC_ON)
-            ipti_resync_off(w, at);
+    if (event->type == IPT_EVT_ENABLED && w->resync.state == IPTI_RESYNC_ON)
+        ipti_resync_off(w, at);
+    if (event->type == IPT_EVT_ENABLED || event->type == IPT_EVT_OVERFLOW)
         return 1;
-    case IPT_EVT_OVERFLOW:
+    if (event->type == IPT_EVT_DISABLED) { /* by what is not known */
+        ipti_walk_give(w, at);
         return 1;
-    case IPT_EVT_DISABLED: /* by what is not known */
-        ipti_resync_keep(w, at);
-        return 1;
-    case IPT_EVT_EXEC_MODE:
-        if (has_ip) /* else with a TIP.PGD, or while tracing is disabled */
-            break;
-        IPTI_FALL_THROUGH
-    case IPT_EVT_PAGING:
-    case IPT_EVT_VMCS:
-        (void) ipti_walk_apply(w, at, &w->next.event);
-        ipti_resync_keep(w, at);
+    }
+    if (event->type == IPT_EVT_PAGING || event->type == IPT_EVT_VMCS
+        || (event->type == IPT_EVT_EXEC_MODE && !has_ip)) {
+        /* a mode without an IP: with a TIP.PGD, or while tracing is disabled */
+        (void) ipti_walk_take_event(w, at); /* no error, and no status */
         return 0;
-    case IPT_EVT_TIP:
+    }
+    if (event->type == IPT_EVT_TIP) {
         ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
-    default:
-        break;
     }
-    if (has_ip && !seen) { /* seen: it did not help last time */
-        w->resync.offset = event->offset + 1;
+    if (has_ip && w->resync.offset != event->offset + 1) {
+        w->resync.offset = event->offset + 1; /* in case it does not help */
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (has_ip || ipti_bind_waits(&w->next.bind) || w->evt.enabled) {
-        ipti_resync_keep(w, at);
-        return 0;
-    }
-    return 1; /* tracing is disabled */
+    if (!has_ip && !ipti_bind_waits(&w->next.bind) && !w->evt.enabled)
+        return 1; /* tracing is disabled */
+    ipti_walk_give(w, at);
+    return 0;
 }
 
 /* Drop what flow needed here, and take flow up at the next packet that has an
@@ -8442,16 +8278,14 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
             = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
         at->skip_to = at->skip_from;
         w->probe.count = 0;
-        w->resync.state = IPTI_RESYNC_OFF;
-        if (w->flow.enabled || w->flow.hidden) {
-            w->resync.state = IPTI_RESYNC_ON;
+        w->resync.state = w->flow.enabled || w->flow.hidden ? IPTI_RESYNC_ON
+                                                            : IPTI_RESYNC_OFF;
+        if (w->resync.state == IPTI_RESYNC_ON)
             w->resume.has = 0;
-        }
         ipti_walk_caused(w, at);
     }
     ipti_code_none(&w->code);
     ipti_item_unsettled(&w->item, 0);
-    ipti_prev_none(&w->prev);
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
     while (!found) {
@@ -8461,7 +8295,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         if (status < 0) { /* or there is no room for another event */
             if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
                 return status;
-            ipti_out_wait(&w->out, w->cur.config);
+            ipti_walk_wait(w);
             if (w->out.waiting) /* to be pulled first */
                 return ipti_walk_status(w);
             continue; /* nobody wants them */
@@ -8481,7 +8315,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_at_skip(at, offset);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
-    ipti_out_wait(&w->out, w->cur.config);
+    ipti_walk_wait(w);
     return w->out.waiting ? ipti_walk_status(w) : ipti_walk_look(w, at);
 }
 
@@ -8512,20 +8346,21 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
  * that come before the next instruction. */
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    unsigned i;
+    int status;
 
     if (w->cur.state < IPTI_CUR_SYNC)
-        return IPT_ERR_NOSYNC;
+        return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
-        return IPT_END;
+        return ipti_walk_leave(w, at, IPT_END);
     *event = w->out.events[0];
     w->item.from = UINT64_MAX;
     w->out.count--;
-    for (i = 0; i < w->out.count; i++)
-        w->out.events[i] = w->out.events[i + 1];
-    ipti_out_wait(&w->out, w->cur.config);
-    return w->out.waiting || w->resync.state ? ipti_walk_status(w)
-                                             : ipti_walk_look(w, at);
+    IPT_MEMMOVE(w->out.events, w->out.events + 1,
+                w->out.count * sizeof(w->out.events[0]));
+    ipti_walk_wait(w);
+    status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
+                                               : ipti_walk_look(w, at);
+    return ipti_walk_leave(w, at, status);
 }
 
 /* ==========================================================================
@@ -8591,7 +8426,7 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
     status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
     if (status >= 0 && changes && decoder->block_.count > 0)
         ipti_item_full(&decoder->walk_.item, 1); /* it ends where that does */
-    return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
+    return status;
 }
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
@@ -8603,6 +8438,16 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
+/* A block begins at `ip`. */
+static IPTI_HOT void ipti_blk_begin(const ipt_walk_ *w, ipt_block *block,
+                                    uint64_t ip)
+{
+    block->ip = ip;
+    block->count = 0;
+    block->flags = w->mode.speculative;
+    block->mode = w->mode.now;
+}
+
 /* Add `count` instructions to the block in progress. The last of them is the
  * one before flow's ip; `last` is its size. */
 static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
@@ -8612,7 +8457,7 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->end_ip = w->prev.ip;
     block->count = (uint16_t) (block->count + count);
     block->kind = w->prev.kind;
-    block->last_size = last & IPTI_INSN_MAX;
+    block->last_size = last;
 }
 
 /* Pass the last instruction of the run at hand and add it to the block. On an
@@ -8630,7 +8475,7 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
         return status;
     }
     block->flags |= lead;
-    ipti_blk_add(w, block, 1, offset, w->code.run.last_);
+    ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
     if (w->code.run.last_ & IPTI_CUT)
         block->flags |= IPT_FLOW_TRUNCATED;
     ipti_item_full(&w->item, w->code.run.leaves_);
@@ -8667,20 +8512,6 @@ static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
-/* Make a block of the whole run that was passed last. */
-static IPTI_HOT void ipti_blk_set(const ipt_walk_ *w, ipt_block *block,
-                                  const ipt_cache_line *run, uint64_t offset)
-{
-    block->offset = offset;
-    block->ip = run->ip_;
-    block->end_ip = w->prev.ip;
-    block->count = run->count_;
-    block->flags = w->mode.speculative;
-    block->kind = w->prev.kind;
-    block->last_size = run->last_;
-    block->mode = w->mode.now;
-}
-
 /* Make a block of whole runs, from `run` on, while flow just goes on. Returns 1
  * if it is complete and settled; 0 if it, or what comes after it, is for the
  * slower way: its count is 0 if no run was passed. */
@@ -8700,10 +8531,9 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
             return 0;
         if (w->calm != IPTI_FLOWS)
             ipti_fuel_burn(w->cur.config, run->count_);
-        if (block->count)
-            ipti_blk_add(w, block, run->count_, offset, run->last_);
-        else
-            ipti_blk_set(w, block, run, offset);
+        if (block->count == 0)
+            ipti_blk_begin(w, block, run->ip_);
+        ipti_blk_add(w, block, run->count_, offset, run->last_);
         full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
@@ -8718,39 +8548,36 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
 }
 
 /* Decode until the block in progress is complete: at an event, at its last
- * instruction, or where it is full. */
+ * instruction, or where it is full; and settled. */
 static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     int status = IPT_OK;
 
-    while (!w->item.full) {
+    for (;;) {
         if (w->item.unsettled)
             status = ipti_walk_settle(w, &decoder->at);
-        if (status >= 0 && !(ipti_out_ends_block(&w->out) && block->count)) {
+        if (status < 0 || w->item.full)
+            return status;
+        if (!block->count || !(w->out.waiting || w->out.ends_block)) {
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
             w->item.from = UINT64_MAX;
             if (block->count == 0) {
-                ipti_out_begin_block(&w->out);
-                block->ip = w->flow.ip;
-                block->mode = w->mode.now;
-                block->flags = w->mode.speculative;
+                w->out.ends_block = 0; /* events before a block do not end it */
+                ipti_blk_begin(w, block, w->flow.ip);
             }
             status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
-            if (IPTI_UNLIKELY(ipti_walk_again(w, status)))
-                continue;
         }
         if (status < 0)
             return status;
         ipti_item_full(&w->item,
-                       w->item.full || ipti_out_ends_block(&w->out)
+                       w->item.full || w->out.waiting || w->out.ends_block
                            || block->flags & IPT_FLOW_TRUNCATED
                            || ipti_blk_ends(w, block->count, block->kind));
     }
-    return IPT_OK;
 }
 
 /* Get the next block into decoder->block_, settled. Before an error the block
@@ -8766,17 +8593,10 @@ static int ipti_blk_next(ipt_blk_decoder *decoder)
     if (status < 0)
         return status;
     status = ipti_blk_fill(decoder);
-    if (status < 0) {
-        if (decoder->block_.count == 0 || status == IPT_MORE
-            || status == IPT_BUDGET || status == IPT_NEED_PAGE)
-            return status;
-        ipti_item_full(&w->item, 1); /* the error comes again */
-    }
-    if (w->item.unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
-        if (status < 0)
-            return status;
-    }
+    if (status < 0
+        && (decoder->block_.count == 0 || status == IPT_MORE
+            || status == IPT_BUDGET || status == IPT_NEED_PAGE))
+        return status;
     decoder->block_.flags |= ipti_marks_end(&w->marks);
     ipti_item_full(&w->item, 0);
     return ipti_walk_status(w);
@@ -8804,7 +8624,8 @@ static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
     const uint64_t offset = w->next.tnt_offset;
 
     ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    ipti_blk_set(w, block, run, offset);
+    ipti_blk_begin(w, block, run->ip_);
+    ipti_blk_add(w, block, run->count_, offset, run->last_);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
@@ -8901,9 +8722,7 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 {
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(
-        &decoder->walk_, &decoder->at,
-        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+    return ipti_walk_pull(&decoder->walk_, &decoder->at, event);
 }
 
 /* ==========================================================================
@@ -8962,8 +8781,7 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
 {
     if (IPTI_BAD_CALL(decoder, asid))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_asid(&decoder->walk_, &decoder->at, asid));
+    return ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
 }
 
 IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
@@ -9020,7 +8838,7 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
     if (status >= 0 && !w->item.full)
         do
             status = ipti_insn_step(decoder);
-        while (ipti_walk_again(w, status));
+        while (status == IPT_EVENT_FIRST && !w->out.waiting);
     if (IPTI_UNLIKELY(status < 0))
         return status;
     ipti_item_full(&w->item, 1);
@@ -9175,7 +8993,7 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
     insn->size = (uint8_t) size;
     ipti_flow_at(&w->flow, w->flow.ip + size); /* see ipti_walk_steps */
     decoder->at.ip = w->flow.ip;
-    ipti_code_step(&w->code, 1);
+    ipti_code_step(&w->code);
     return IPT_OK;
 }
 
@@ -9183,9 +9001,7 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 {
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    return ipti_walk_leave(
-        &decoder->walk_, &decoder->at,
-        ipti_walk_pull(&decoder->walk_, &decoder->at, event));
+    return ipti_walk_pull(&decoder->walk_, &decoder->at, event);
 }
 
 /* ==========================================================================

@@ -189,7 +189,7 @@ TEST(loops)
     ipti_loop_end(&loop);
     for (i = 0; i < IPTI_PATH_MAX; i++) {
         CHECK(!ipti_loop_stuck(&loop));
-        ipti_loop_run(&loop);
+        loop.total++;
     }
     CHECK(ipti_loop_stuck(&loop)); /* but not for ever */
     ipti_loop_end(&loop);

