@@ -116,8 +116,7 @@
  *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
  *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
  *              (its bytes and size) if it has one size, a list of its fields
- *              with a drawing of them, a case of ipti_load and one of
- *              ipti_store_fields; ipti_shape, if its first byte is not 02, or
+ *              with a drawing of them and a case of ipti_fields; ipti_shape, if its first byte is not 02, or
  *              ipti_shape_ext, if its second byte has a field or its size
  *              varies; ipti_pkt_block, if it may stand in a block of PEBS
  *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
@@ -915,153 +914,6 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 #define IPTI_PTW 0x12    /* IP, plc, plc, 10010 */
 #define IPTI_EXT_IP 0x80 /* EXSTOP and BEP: a FUP follows */
 
-/* PIP: paging information                SDM: "Paging Information (PIP) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  |        CR3[11:5]          | NR |
- *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
-#define IPTI_PIP(F)                  \
-    F(uint64_t, pip.cr3, 2, 1, 47, 5) \
-    F(uint8_t, pip.nr, 2, 0, 1, 0)
-
-/* VMCS: pointer to the VMCS              SDM: "VMCS Packet"
- *  2-6 |        base[51:12]             | */
-#define IPTI_VMCS(F) F(uint64_t, vmcs.base, 2, 0, 40, 12)
-
-/* CBR: core:bus ratio                    SDM: "Core:Bus Ratio (CBR) Packet"
- *   2  |        ratio                   |
- *   3  |        reserved                | */
-#define IPTI_CBR(F) F(uint8_t, cbr.ratio, 2, 0, 8, 0)
-
-/* TMA: TSC/MTC alignment                 SDM: "TSC/MTC Alignment (TMA) Packet"
- *  2-3 |        CTC[15:0]               |
- *   4  |        0                       |   checked: SKZ84 corrupts it
- *   5  |        FC[7:0]                 |
- *   6  |        0                   |FC8| */
-#define IPTI_TMA(F)                  \
-    F(uint16_t, tma.ctc, 2, 0, 16, 0) \
-    F(uint16_t, tma.fc, 5, 0, 9, 0)
-
-/* TSC: time stamp counter                SDM: "Timestamp Counter (TSC) Packet"
- *  1-7 |        TSC[55:0]               | */
-#define IPTI_TSC(F) F(uint64_t, tsc.value, 1, 0, 56, 0)
-
-/* MTC: mini time counter                 SDM: "Mini Time Counter (MTC) Packet"
- *   1  |        CTC[N+7:N]              |   N: RTIT_CTL.MTCFreq */
-#define IPTI_MTC(F) F(uint8_t, mtc.ctc, 1, 0, 8, 0)
-
-/* MNT: maintenance                       SDM: "Maintenance (MNT) Packet"
- *   2  |        88                      |
- *  3-10|        payload                 | */
-#define IPTI_MNT(F) F(uint64_t, mnt.payload, 3, 0, 64, 0)
-
-/* MODE.Exec: execution mode              SDM: "MODE Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
-#define IPTI_MODE_EXEC(F)            \
-    F(uint8_t, exec.csl, 1, 0, 1, 0)  \
-    F(uint8_t, exec.csd, 1, 1, 1, 0)  \
-    F(uint8_t, exec.iflag, 1, 2, 1, 0)
-
-/* MODE.TSX: transaction state            SDM: "MODE Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
-#define IPTI_MODE_TSX(F)             \
-    F(uint8_t, tsx.intx, 1, 0, 1, 0)  \
-    F(uint8_t, tsx.abrt, 1, 1, 1, 0)
-
-/* EXSTOP: execution stop                 SDM: "EXSTOP Packet"
- *   1  | IP| 1   1   0   0   0   1   0 | */
-#define IPTI_EXSTOP(F) F(uint8_t, exstop.ip, 1, 7, 1, 0)
-
-/* MWAIT: EAX and ECX[1:0] of MWAIT       SDM: "MWAIT Packet"
- *  2-5 |        hints                   |
- *  6-9 |        extensions              | */
-#define IPTI_MWAIT(F)                   \
-    F(uint32_t, mwait.hints, 2, 0, 32, 0) \
-    F(uint32_t, mwait.ext, 6, 0, 32, 0)
-
-/* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | HW|           |HW'|           |   HW' is where libipt has it
- *   3  | C-state       | sub C-state   | */
-#define IPTI_PWRE(F)                      \
-    F(uint8_t, pwre.hw, 2, 3, 1, 0)        \
-    F(uint8_t, pwre.sub_state, 3, 0, 4, 0) \
-    F(uint8_t, pwre.state, 3, 4, 4, 0)
-
-/* PWRX: power exit                       SDM: "Power Exit (PWRX) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | last core C   | deepest core C|
- *   3  |               |HWA| ST|   |INT|   wake reason
- *  4-6 |        reserved                | */
-#define IPTI_PWRX(F)                       \
-    F(uint8_t, pwrx.deepest, 2, 0, 4, 0)    \
-    F(uint8_t, pwrx.last, 2, 4, 4, 0)       \
-    F(uint8_t, pwrx.interrupt, 3, 0, 1, 0)  \
-    F(uint8_t, pwrx.store, 3, 2, 1, 0)      \
-    F(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
-
-/* PTW: operand of PTWRITE                SDM: "PTWRITE (PTW) Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | IP| plc   | 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
- *  2-. |        payload                 | */
-#define IPTI_PTW_HEAD(F)            \
-    F(uint8_t, ptw.plc, 1, 5, 2, 0)  \
-    F(uint8_t, ptw.ip, 1, 7, 1, 0)
-#define IPTI_PTW_4(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 32, 0)
-#define IPTI_PTW_8(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 64, 0)
-
-/* BBP: begin of a PEBS block             SDM: "Block Begin Packet (BBP)"
- *        7   6   5   4   3   2   1   0
- *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
-#define IPTI_BBP(F)                 \
-    F(uint8_t, bbp.type, 2, 0, 5, 0) \
-    F(uint8_t, bbp.sz, 2, 7, 1, 0)
-
-/* BIP: an item of a PEBS block           SDM: "Block Item Packet (BIP)"
- *        7   6   5   4   3   2   1   0
- *   0  | id                | 1   0   0 |
- *  1-. |        payload                 | */
-#define IPTI_BIP_4(F)               \
-    F(uint8_t, bip.id, 0, 3, 5, 0)   \
-    F(uint64_t, bip.payload, 1, 0, 32, 0)
-#define IPTI_BIP_8(F)               \
-    F(uint8_t, bip.id, 0, 3, 5, 0)   \
-    F(uint64_t, bip.payload, 1, 0, 64, 0)
-
-/* BEP: end of a PEBS block               SDM: "Block End Packet (BEP)"
- *   1  | IP| 0   1   1   0   0   1   1 | */
-#define IPTI_BEP(F) F(uint8_t, bep.ip, 1, 7, 1, 0)
-
-/* CFE: control-flow event                SDM: "Control Flow Event (CFE) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | IP|       | type              |
- *   3  |        vector                  | */
-#define IPTI_CFE(F)                   \
-    F(uint8_t, cfe.type, 2, 0, 5, 0)   \
-    F(uint8_t, cfe.ip, 2, 7, 1, 0)     \
-    F(uint8_t, cfe.vector, 3, 0, 8, 0)
-
-/* EVD: event data                        SDM: "Event Data (EVD) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  |       | type                  |
- *  3-10|        payload                 | */
-#define IPTI_EVD(F)                      \
-    F(uint8_t, evd.type, 2, 0, 6, 0)      \
-    F(uint64_t, evd.payload, 3, 0, 64, 0)
-
-/* TRIG: trigger                          SDM: "Trigger Tracing"
- *        7   6   5   4   3   2   1   0
- *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
- *   2  |        TRBV                    |
- *  3-4 |        ICNT                    | */
-#define IPTI_TRIG_3(F)                 \
-    F(uint8_t, trig.mult, 1, 5, 1, 0)   \
-    F(uint8_t, trig.icntv, 1, 6, 1, 0)  \
-    F(uint8_t, trig.ip, 1, 7, 1, 0)     \
-    F(uint8_t, trig.trbv, 2, 0, 8, 0)
-#define IPTI_TRIG_5(F) IPTI_TRIG_3(F) F(uint16_t, trig.icnt, 3, 0, 16, 0)
-
 /* ---- shape: which packet, and how long ---- */
 
 /* A table for IP packets by the first byte f, which is odd. [f]: the size, or 0
@@ -1210,16 +1062,17 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 /* TNT: branches, oldest first, under a stop bit.
  * SDM: "Taken/Not-taken (TNT) Packet"
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN  0 |   bits 7:1, N <= 6
- *   TNT-64  02 a3, then 48 bits alike, N <= 47 */
+ *   TNT-64  02 a3, then 48 bits alike, N <= 47
+ * Returns 0 if there is none. */
 static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
 {
     const unsigned count = ipti_top(bits | 1);
 
     if (count == 0) /* no stop bit, or nothing below it */
-        return IPT_ERR_PACKET;
+        return 0;
     out->u.tnt.bits = bits ^ (uint64_t) 1 << count;
     out->u.tnt.count = (uint8_t) count;
-    return IPT_OK;
+    return 1;
 }
 
 /* The bits of a CYC as ipti_shape_cyc describes them: 5, then 7 a byte. */
@@ -1233,124 +1086,249 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
     out->u.cyc.value = value;
 }
 
-#define IPTI_LOAD(type, member, byte, bit, width, scale) \
-    out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
-
-/* Loaders of single packets, for those who know the type already. */
-#define IPTI_LOADER(name, fields)                                      \
-    static inline void ipti_load_##name(ipt_packet *out, const uint8_t *p) \
-    {                                                                  \
-        fields(IPTI_LOAD)                                              \
-    }
-IPTI_LOADER(mtc, IPTI_MTC)
-IPTI_LOADER(exec, IPTI_MODE_EXEC)
-IPTI_LOADER(tsx, IPTI_MODE_TSX)
-IPTI_LOADER(pip, IPTI_PIP)
-IPTI_LOADER(vmcs, IPTI_VMCS)
-#undef IPTI_LOADER
-
-/* Bytes that are 0 are checked: SKZ84 corrupts them, and nothing else of a
- * corrupt TMA would show it. */
-static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
+/* Put value / 2^scale into bits [bit, bit + width) at p; *fits: that is all of
+ * it. Returns value. */
+static uint64_t ipti_store(uint8_t *p, unsigned bit, unsigned width,
+                           unsigned scale, uint64_t value, int *fits)
 {
-    if (p[4] || p[6] > 1)
-        return IPT_ERR_PACKET;
-    IPTI_TMA(IPTI_LOAD)
-    return IPT_OK;
+    const uint64_t most = ~(uint64_t) 0 >> (64 - width);
+    unsigned i;
+
+    for (i = 0; i < (bit + width + 7) / 8; i++)
+        p[i] |= (uint8_t) ((value >> scale & most) << bit >> (8 * i));
+    *fits &= (value >> scale & most) << scale == value;
+    return value;
 }
 
-/* Fill out->u for a packet of this type and size, all of whose bytes are at p.
- * PAD, PSB, PSBEND, OVF and STOP have nothing to load. If it fails, nothing is
- * written. */
-static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
-                     uint32_t size)
+#define IPTI_FIELD(type, member, byte, bit, width, scale)                 \
+    packet->u.member                                                      \
+        = (type) (to ? ipti_store(to + (byte), bit, width, scale,         \
+                                  packet->u.member, &fits)                \
+                     : ipti_bits(p + (byte), bit, width) << (scale));
+
+/* The fields of a packet of this type and size: fill packet->u from the bytes
+ * at p, unless `to` is not NULL: then write them there. Packets of other types
+ * have none. Returns 0 if the bytes at p are no such packet, and nothing was
+ * written, or if a member does not fit its field. */
+static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
+                                 uint8_t *to, uint8_t type, uint32_t size)
 {
+    int fits = 1;
+
     switch (type) {
-    case IPT_PKT_TNT_64:
-        return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
+    case IPT_PKT_TNT_64: /* and CYC: ipt_pkt_encode has its own ways */
+        return to || ipti_load_tnt(packet, ipti_bits(p + 2, 0, 48));
     case IPT_PKT_CYC:
-        ipti_load_cyc(out, p, size);
+        if (!to)
+            ipti_load_cyc(packet, p, size);
         break;
-    case IPT_PKT_TMA:
-        return ipti_load_tma(out, p);
-    case IPT_PKT_MODE_EXEC:
-        ipti_load_exec(out, p);
-        break;
-    case IPT_PKT_MODE_TSX:
-        ipti_load_tsx(out, p);
-        break;
-    case IPT_PKT_PIP:
-        ipti_load_pip(out, p);
-        break;
-    case IPT_PKT_VMCS:
-        ipti_load_vmcs(out, p);
-        break;
+
+    /* TSC: time stamp counter             SDM: "Timestamp Counter (TSC) Packet"
+     *  1-7 |        TSC[55:0]               | */
     case IPT_PKT_TSC:
-        IPTI_TSC(IPTI_LOAD)
+        IPTI_FIELD(uint64_t, tsc.value, 1, 0, 56, 0)
         break;
+
+    /* TMA: TSC/MTC alignment              SDM: "TSC/MTC Alignment (TMA) Packet"
+     *  2-3 |        CTC[15:0]               |
+     *   4  |        0                       |   checked: SKZ84 corrupts it
+     *   5  |        FC[7:0]                 |
+     *   6  |        0                   |FC8| */
+    case IPT_PKT_TMA:
+        if (!to && (p[4] || p[6] > 1))
+            return 0; /* nothing else of a corrupt one would show it */
+        IPTI_FIELD(uint16_t, tma.ctc, 2, 0, 16, 0)
+        IPTI_FIELD(uint16_t, tma.fc, 5, 0, 9, 0)
+        break;
+
+    /* CBR: core:bus ratio                    SDM: "Core:Bus Ratio (CBR) Packet"
+     *   2  |        ratio                   |
+     *   3  |        reserved                | */
     case IPT_PKT_CBR:
-        IPTI_CBR(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, cbr.ratio, 2, 0, 8, 0)
         break;
+
+    /* MODE.Exec: execution mode              SDM: "MODE Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
+    case IPT_PKT_MODE_EXEC:
+        IPTI_FIELD(uint8_t, exec.csl, 1, 0, 1, 0)
+        IPTI_FIELD(uint8_t, exec.csd, 1, 1, 1, 0)
+        IPTI_FIELD(uint8_t, exec.iflag, 1, 2, 1, 0)
+        break;
+
+    /* PIP: paging information            SDM: "Paging Information (PIP) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  |        CR3[11:5]          | NR |
+     *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
+    case IPT_PKT_PIP:
+        IPTI_FIELD(uint64_t, pip.cr3, 2, 1, 47, 5)
+        IPTI_FIELD(uint8_t, pip.nr, 2, 0, 1, 0)
+        break;
+
+    /* VMCS: pointer to the VMCS              SDM: "VMCS Packet"
+     *  2-6 |        base[51:12]             | */
+    case IPT_PKT_VMCS:
+        IPTI_FIELD(uint64_t, vmcs.base, 2, 0, 40, 12)
+        break;
+
+    /* MODE.TSX: transaction state            SDM: "MODE Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
+    case IPT_PKT_MODE_TSX:
+        IPTI_FIELD(uint8_t, tsx.intx, 1, 0, 1, 0)
+        IPTI_FIELD(uint8_t, tsx.abrt, 1, 1, 1, 0)
+        break;
+
+    /* MTC: mini time counter              SDM: "Mini Time Counter (MTC) Packet"
+     *   1  |        CTC[N+7:N]              |   N: RTIT_CTL.MTCFreq */
     case IPT_PKT_MTC:
-        IPTI_MTC(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, mtc.ctc, 1, 0, 8, 0)
         break;
+
+    /* MNT: maintenance                       SDM: "Maintenance (MNT) Packet"
+     *   2  |        88                      |
+     *  3-10|        payload                 | */
     case IPT_PKT_MNT:
-        IPTI_MNT(IPTI_LOAD)
+        IPTI_FIELD(uint64_t, mnt.payload, 3, 0, 64, 0)
         break;
-    case IPT_PKT_PTW:
-        if (size == 6) {
-            IPTI_PTW_4(IPTI_LOAD)
-        } else {
-            IPTI_PTW_8(IPTI_LOAD)
-        }
-        break;
+
+    /* EXSTOP: execution stop                 SDM: "EXSTOP Packet"
+     *   1  | IP| 1   1   0   0   0   1   0 | */
     case IPT_PKT_EXSTOP:
-        IPTI_EXSTOP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, exstop.ip, 1, 7, 1, 0)
         break;
+
+    /* MWAIT: EAX and ECX[1:0] of MWAIT       SDM: "MWAIT Packet"
+     *  2-5 |        hints                   |
+     *  6-9 |        extensions              | */
     case IPT_PKT_MWAIT:
-        IPTI_MWAIT(IPTI_LOAD)
+        IPTI_FIELD(uint32_t, mwait.hints, 2, 0, 32, 0)
+        IPTI_FIELD(uint32_t, mwait.ext, 6, 0, 32, 0)
         break;
+
+    /* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | HW|           |HW'|           |   HW' is where libipt has it
+     *   3  | C-state       | sub C-state   | */
     case IPT_PKT_PWRE:
-        IPTI_PWRE(IPTI_LOAD)
-        out->u.pwre.hw |= p[2] >> 7;
+        IPTI_FIELD(uint8_t, pwre.hw, 2, 3, 1, 0)
+        IPTI_FIELD(uint8_t, pwre.sub_state, 3, 0, 4, 0)
+        IPTI_FIELD(uint8_t, pwre.state, 3, 4, 4, 0)
+        if (!to)
+            packet->u.pwre.hw |= p[2] >> 7;
         break;
+
+    /* PWRX: power exit                       SDM: "Power Exit (PWRX) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | last core C   | deepest core C|
+     *   3  |               |HWA| ST|   |INT|   wake reason
+     *  4-6 |        reserved                | */
     case IPT_PKT_PWRX:
-        IPTI_PWRX(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, pwrx.deepest, 2, 0, 4, 0)
+        IPTI_FIELD(uint8_t, pwrx.last, 2, 4, 4, 0)
+        IPTI_FIELD(uint8_t, pwrx.interrupt, 3, 0, 1, 0)
+        IPTI_FIELD(uint8_t, pwrx.store, 3, 2, 1, 0)
+        IPTI_FIELD(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
         break;
+
+    /* PTW: operand of PTWRITE                SDM: "PTWRITE (PTW) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | IP| plc   | 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
+     *  2-. |        payload                 | */
+    case IPT_PKT_PTW:
+        IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 2, 0)
+        IPTI_FIELD(uint8_t, ptw.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size * 8 - 16, 0)
+        break;
+
+    /* BBP: begin of a PEBS block             SDM: "Block Begin Packet (BBP)"
+     *        7   6   5   4   3   2   1   0
+     *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
     case IPT_PKT_BBP:
-        IPTI_BBP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, bbp.type, 2, 0, 5, 0)
+        IPTI_FIELD(uint8_t, bbp.sz, 2, 7, 1, 0)
         break;
+
+    /* BIP: an item of a PEBS block           SDM: "Block Item Packet (BIP)"
+     *        7   6   5   4   3   2   1   0
+     *   0  | id                | 1   0   0 |
+     *  1-. |        payload                 | */
     case IPT_PKT_BIP:
-        out->u.bip.sz = size == 5;
-        if (size == 5) {
-            IPTI_BIP_4(IPTI_LOAD)
-        } else {
-            IPTI_BIP_8(IPTI_LOAD)
-        }
+        packet->u.bip.sz = size == 5;
+        IPTI_FIELD(uint8_t, bip.id, 0, 3, 5, 0)
+        IPTI_FIELD(uint64_t, bip.payload, 1, 0, size * 8 - 8, 0)
         break;
+
+    /* BEP: end of a PEBS block               SDM: "Block End Packet (BEP)"
+     *   1  | IP| 0   1   1   0   0   1   1 | */
     case IPT_PKT_BEP:
-        IPTI_BEP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, bep.ip, 1, 7, 1, 0)
         break;
+
+    /* CFE: control-flow event            SDM: "Control Flow Event (CFE) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | IP|       | type              |
+     *   3  |        vector                  | */
     case IPT_PKT_CFE:
-        IPTI_CFE(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, cfe.type, 2, 0, 5, 0)
+        IPTI_FIELD(uint8_t, cfe.ip, 2, 7, 1, 0)
+        IPTI_FIELD(uint8_t, cfe.vector, 3, 0, 8, 0)
         break;
+
+    /* EVD: event data                        SDM: "Event Data (EVD) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  |       | type                  |
+     *  3-10|        payload                 | */
     case IPT_PKT_EVD:
-        IPTI_EVD(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, evd.type, 2, 0, 6, 0)
+        IPTI_FIELD(uint64_t, evd.payload, 3, 0, 64, 0)
         break;
+
+    /* TRIG: trigger                          SDM: "Trigger Tracing"
+     *        7   6   5   4   3   2   1   0
+     *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
+     *   2  |        TRBV                    |
+     *  3-4 |        ICNT                    | */
     case IPT_PKT_TRIG:
-        out->u.trig.icnt = 0;
-        if (size == 3) {
-            IPTI_TRIG_3(IPTI_LOAD)
-        } else {
-            IPTI_TRIG_5(IPTI_LOAD)
-        }
+        IPTI_FIELD(uint8_t, trig.mult, 1, 5, 1, 0)
+        IPTI_FIELD(uint8_t, trig.icntv, 1, 6, 1, 0)
+        IPTI_FIELD(uint8_t, trig.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, trig.trbv, 2, 0, 8, 0)
+        IPTI_FIELD(uint16_t, trig.icnt, 3, 0, 16, 0)
+        if (size == 3)
+            packet->u.trig.icnt = 0;
         break;
+
     default:
         break;
     }
-    return IPT_OK;
+    return fits;
 }
-#undef IPTI_LOAD
+#undef IPTI_FIELD
+
+/* [cov]: the fields of a packet whose type is known already. */
+static inline void ipti_load_exec(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_MODE_EXEC, IPTI_SIZE_MODE_EXEC);
+}
+
+static inline void ipti_load_pip(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_PIP, IPTI_SIZE_PIP);
+}
+
+static inline void ipti_load_vmcs(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_VMCS, IPTI_SIZE_VMCS);
+}
+
+static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
+{
+    return ipti_fields(out, p, NULL, IPT_PKT_TMA, IPTI_SIZE_TMA)
+               ? (int) IPT_OK
+               : IPT_ERR_PACKET;
+}
 
 /* Ask config.unknown. It may name a size beyond the bytes at hand. */
 static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
@@ -1648,7 +1626,6 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
 {
     const uint32_t errata = cur->config->errata;
     int size;
-    int status;
 
     if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
         *type = IPT_PKT_BIP;
@@ -1669,14 +1646,15 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
         && (n > 2 || (cur->trace->open && !ipti_cur_gap(cur, pos)))
         && (size = ipti_pkt_skd007(type, p, n)) < 0)
         return size;
-    status = ipti_load(out, p, *type, (uint32_t) size);
+    if (ipti_fields(out, p, NULL, *type, (uint32_t) size))
+        return size;
     /* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one
      * more byte follows. Nothing of it is of use. */
-    if (status < 0 && errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
+    if (errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
         *type = IPT_PKT_INVALID;
         return n > IPTI_SIZE_TMA ? IPTI_SIZE_TMA + 1 : (int) IPT_MORE;
     }
-    return status < 0 ? status : size;
+    return IPT_ERR_PACKET;
 }
 
 /* A table for TNT-8 by its byte b, which is even. [b]: how many bits; [b + 1]:
@@ -1753,7 +1731,7 @@ static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
 
     if (p[0] == IPTI_FIRST_MTC) {
         out->type = IPT_PKT_MTC;
-        ipti_load_mtc(out, p);
+        out->u.mtc.ctc = p[1];
         return IPTI_SIZE_MTC;
     }
     if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC
@@ -2003,119 +1981,11 @@ static int ipti_store_opcode(uint8_t *p, uint8_t type)
     return 0;
 }
 
-/* Put value / 2^scale into bits [bit, bit + width) at p. Returns 0 if that is
- * not all of it. */
-static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
-                      uint64_t value)
-{
-    const uint64_t most = ~(uint64_t) 0 >> (64 - width);
-    unsigned i;
-
-    for (i = 0; i < (bit + width + 7) / 8; i++)
-        p[i] |= (uint8_t) ((value >> scale & most) << bit >> (8 * i));
-    return (value >> scale & most) << scale == value;
-}
-
-/* Every field of the layout fits, or the packet cannot be written. */
-#define IPTI_STORE(type, member, byte, bit, width, scale) \
-    fits &= ipti_store(p + (byte), bit, width, scale, packet->u.member);
-
-/* Write the fields of a fixed layout after the opcode. Returns the size. */
-static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
-{
-    int size = ipti_store_opcode(p, packet->type);
-    int fits = 1;
-
-    switch (packet->type) {
-    case IPT_PKT_PIP:
-        IPTI_PIP(IPTI_STORE)
-        break;
-    case IPT_PKT_VMCS:
-        IPTI_VMCS(IPTI_STORE)
-        break;
-    case IPT_PKT_CBR:
-        IPTI_CBR(IPTI_STORE)
-        break;
-    case IPT_PKT_TMA:
-        IPTI_TMA(IPTI_STORE)
-        break;
-    case IPT_PKT_TSC:
-        IPTI_TSC(IPTI_STORE)
-        break;
-    case IPT_PKT_MTC:
-        IPTI_MTC(IPTI_STORE)
-        break;
-    case IPT_PKT_MNT:
-        p[2] = IPTI_MNT_3RD;
-        IPTI_MNT(IPTI_STORE)
-        break;
-    case IPT_PKT_MODE_EXEC:
-        IPTI_MODE_EXEC(IPTI_STORE)
-        break;
-    case IPT_PKT_MODE_TSX:
-        IPTI_MODE_TSX(IPTI_STORE)
-        break;
-    case IPT_PKT_PTW:
-        p[0] = IPTI_EXT;
-        p[1] = IPTI_PTW;
-        size = packet->u.ptw.plc ? 10 : 6;
-        fits = packet->u.ptw.plc <= 1;
-        if (size == 6) {
-            IPTI_PTW_4(IPTI_STORE)
-        } else {
-            IPTI_PTW_8(IPTI_STORE)
-        }
-        break;
-    case IPT_PKT_EXSTOP:
-        IPTI_EXSTOP(IPTI_STORE)
-        break;
-    case IPT_PKT_MWAIT:
-        IPTI_MWAIT(IPTI_STORE)
-        break;
-    case IPT_PKT_PWRE:
-        IPTI_PWRE(IPTI_STORE)
-        break;
-    case IPT_PKT_PWRX:
-        IPTI_PWRX(IPTI_STORE)
-        break;
-    case IPT_PKT_BBP:
-        IPTI_BBP(IPTI_STORE)
-        break;
-    case IPT_PKT_BIP:
-        p[0] = IPTI_BIP;
-        size = packet->u.bip.sz ? 5 : 9;
-        fits = packet->u.bip.sz <= 1;
-        if (size == 5) {
-            IPTI_BIP_4(IPTI_STORE)
-        } else {
-            IPTI_BIP_8(IPTI_STORE)
-        }
-        break;
-    case IPT_PKT_BEP:
-        IPTI_BEP(IPTI_STORE)
-        break;
-    case IPT_PKT_CFE:
-        IPTI_CFE(IPTI_STORE)
-        break;
-    case IPT_PKT_EVD:
-        IPTI_EVD(IPTI_STORE)
-        break;
-    case IPT_PKT_TRIG:
-        p[0] = IPTI_TRIG;
-        size = packet->u.trig.icntv ? 5 : 3;
-        IPTI_TRIG_5(IPTI_STORE)
-        break;
-    default: /* PSBEND, OVF, STOP: no fields; others have no bytes */
-        break;
-    }
-    return fits && size ? size : (int) IPT_ERR_PACKET;
-}
-#undef IPTI_STORE
-
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet)
 {
     uint8_t bytes[IPTI_WINDOW];
+    ipt_packet copy;
     int used;
 
     if (!buffer || !packet)
@@ -2128,10 +1998,11 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
         IPT_MEMSET(buffer, IPTI_PAD, packet->size);
         return (int) packet->size;
     }
+    copy = *packet;
     IPT_MEMSET(bytes, 0, sizeof(bytes));
+    used = ipti_store_opcode(bytes, packet->type);
     switch (packet->type) {
     case IPT_PKT_PSB:
-        used = IPTI_SIZE_PSB;
         IPT_MEMCPY(bytes, ipti_psb, IPTI_SIZE_PSB);
         break;
     case IPT_PKT_TNT_8:
@@ -2147,12 +2018,28 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
     case IPT_PKT_CYC:
         used = ipti_store_cyc(bytes, packet);
         break;
+    case IPT_PKT_MNT:
+        bytes[2] = IPTI_MNT_3RD;
+        break;
+    case IPT_PKT_PTW:
+        bytes[0] = IPTI_EXT;
+        bytes[1] = IPTI_PTW;
+        used = packet->u.ptw.plc ? 10 : 6;
+        break;
+    case IPT_PKT_BIP:
+        bytes[0] = IPTI_BIP;
+        used = packet->u.bip.sz ? 5 : 9;
+        break;
+    case IPT_PKT_TRIG:
+        bytes[0] = IPTI_TRIG;
+        used = packet->u.trig.icntv ? 5 : 3;
+        break;
     default:
-        used = ipti_store_fields(bytes, packet);
         break;
     }
-    if (used < 0)
-        return used;
+    if (used <= 0 || !ipti_fields(&copy, NULL, bytes, packet->type,
+                                  (uint32_t) used))
+        return IPT_ERR_PACKET;
     if ((size_t) used > size)
         return IPT_ERR_ROOM;
     IPT_MEMCPY(buffer, bytes, (size_t) used);
