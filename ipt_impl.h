@@ -115,9 +115,9 @@
  *
  *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
  *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
- *              (its bytes and size) if it has one size, a list of its fields
- *              with a drawing of them and a case of ipti_fields; ipti_shape, if its first byte is not 02, or
- *              ipti_shape_ext, if its second byte has a field or its size
+ *              (its bytes and size) if it has one size, a case of ipti_fields
+ *              with a drawing of them; ipti_shape, if its first byte is not 02,
+ *              or ipti_shape_ext, if its second byte has a field or its size
  *              varies; ipti_pkt_block, if it may stand in a block of PEBS
  *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
  *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
@@ -842,8 +842,8 @@ static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
  * Uses: [base].  State: ipt_pkt_decoder.
  *
  * The first byte says which packet it is; after 02 the second byte does. What
- * follows has a fixed layout that decoder and encoder share: a list
- *     F(C type, member of u, byte, bit, width, scale)
+ * follows has a fixed layout, which ipti_fields has for decoder and encoder:
+ *     IPTI_FIELD(C type, member of u, byte, bit, width, scale)
  * says that the member's value, shifted right by scale, stands in `width` bits
  * from bit `bit` of byte `byte` up. A reserved bit is neither checked nor set.
  * ========================================================================== */
@@ -1141,14 +1141,14 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint16_t, tma.fc, 5, 0, 9, 0)
         break;
 
-    /* CBR: core:bus ratio                    SDM: "Core:Bus Ratio (CBR) Packet"
+    /* CBR: core:bus ratio                 SDM: "Core:Bus Ratio (CBR) Packet"
      *   2  |        ratio                   |
      *   3  |        reserved                | */
     case IPT_PKT_CBR:
         IPTI_FIELD(uint8_t, cbr.ratio, 2, 0, 8, 0)
         break;
 
-    /* MODE.Exec: execution mode              SDM: "MODE Packet"
+    /* MODE.Exec: execution mode           SDM: "MODE Packet"
      *        7   6   5   4   3   2   1   0
      *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
     case IPT_PKT_MODE_EXEC:
@@ -1157,7 +1157,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, exec.iflag, 1, 2, 1, 0)
         break;
 
-    /* PIP: paging information            SDM: "Paging Information (PIP) Packet"
+    /* PIP: paging information         SDM: "Paging Information (PIP) Packet"
      *        7   6   5   4   3   2   1   0
      *   2  |        CR3[11:5]          | NR |
      *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
@@ -1166,13 +1166,13 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, pip.nr, 2, 0, 1, 0)
         break;
 
-    /* VMCS: pointer to the VMCS              SDM: "VMCS Packet"
+    /* VMCS: pointer to the VMCS           SDM: "VMCS Packet"
      *  2-6 |        base[51:12]             | */
     case IPT_PKT_VMCS:
         IPTI_FIELD(uint64_t, vmcs.base, 2, 0, 40, 12)
         break;
 
-    /* MODE.TSX: transaction state            SDM: "MODE Packet"
+    /* MODE.TSX: transaction state         SDM: "MODE Packet"
      *        7   6   5   4   3   2   1   0
      *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
     case IPT_PKT_MODE_TSX:
@@ -1186,20 +1186,20 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, mtc.ctc, 1, 0, 8, 0)
         break;
 
-    /* MNT: maintenance                       SDM: "Maintenance (MNT) Packet"
+    /* MNT: maintenance                    SDM: "Maintenance (MNT) Packet"
      *   2  |        88                      |
      *  3-10|        payload                 | */
     case IPT_PKT_MNT:
         IPTI_FIELD(uint64_t, mnt.payload, 3, 0, 64, 0)
         break;
 
-    /* EXSTOP: execution stop                 SDM: "EXSTOP Packet"
+    /* EXSTOP: execution stop              SDM: "EXSTOP Packet"
      *   1  | IP| 1   1   0   0   0   1   0 | */
     case IPT_PKT_EXSTOP:
         IPTI_FIELD(uint8_t, exstop.ip, 1, 7, 1, 0)
         break;
 
-    /* MWAIT: EAX and ECX[1:0] of MWAIT       SDM: "MWAIT Packet"
+    /* MWAIT: EAX and ECX[1:0] of MWAIT    SDM: "MWAIT Packet"
      *  2-5 |        hints                   |
      *  6-9 |        extensions              | */
     case IPT_PKT_MWAIT:
@@ -1207,7 +1207,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint32_t, mwait.ext, 6, 0, 32, 0)
         break;
 
-    /* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
+    /* PWRE: power entry                   SDM: "Power Entry (PWRE) Packet"
      *        7   6   5   4   3   2   1   0
      *   2  | HW|           |HW'|           |   HW' is where libipt has it
      *   3  | C-state       | sub C-state   | */
@@ -1219,7 +1219,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
             packet->u.pwre.hw |= p[2] >> 7;
         break;
 
-    /* PWRX: power exit                       SDM: "Power Exit (PWRX) Packet"
+    /* PWRX: power exit                    SDM: "Power Exit (PWRX) Packet"
      *        7   6   5   4   3   2   1   0
      *   2  | last core C   | deepest core C|
      *   3  |               |HWA| ST|   |INT|   wake reason
@@ -1232,17 +1232,17 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
         break;
 
-    /* PTW: operand of PTWRITE                SDM: "PTWRITE (PTW) Packet"
+    /* PTW: operand of PTWRITE             SDM: "PTWRITE (PTW) Packet"
      *        7   6   5   4   3   2   1   0
-     *   1  | IP| plc   | 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
+     *   1  | IP| 0 |plc| 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
      *  2-. |        payload                 | */
     case IPT_PKT_PTW:
-        IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 2, 0)
+        IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 1, 0)
         IPTI_FIELD(uint8_t, ptw.ip, 1, 7, 1, 0)
         IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size * 8 - 16, 0)
         break;
 
-    /* BBP: begin of a PEBS block             SDM: "Block Begin Packet (BBP)"
+    /* BBP: begin of a PEBS block          SDM: "Block Begin Packet (BBP)"
      *        7   6   5   4   3   2   1   0
      *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
     case IPT_PKT_BBP:
@@ -1250,7 +1250,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, bbp.sz, 2, 7, 1, 0)
         break;
 
-    /* BIP: an item of a PEBS block           SDM: "Block Item Packet (BIP)"
+    /* BIP: an item of a PEBS block        SDM: "Block Item Packet (BIP)"
      *        7   6   5   4   3   2   1   0
      *   0  | id                | 1   0   0 |
      *  1-. |        payload                 | */
@@ -1260,13 +1260,13 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint64_t, bip.payload, 1, 0, size * 8 - 8, 0)
         break;
 
-    /* BEP: end of a PEBS block               SDM: "Block End Packet (BEP)"
+    /* BEP: end of a PEBS block            SDM: "Block End Packet (BEP)"
      *   1  | IP| 0   1   1   0   0   1   1 | */
     case IPT_PKT_BEP:
         IPTI_FIELD(uint8_t, bep.ip, 1, 7, 1, 0)
         break;
 
-    /* CFE: control-flow event            SDM: "Control Flow Event (CFE) Packet"
+    /* CFE: control-flow event         SDM: "Control Flow Event (CFE) Packet"
      *        7   6   5   4   3   2   1   0
      *   2  | IP|       | type              |
      *   3  |        vector                  | */
@@ -1276,7 +1276,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint8_t, cfe.vector, 3, 0, 8, 0)
         break;
 
-    /* EVD: event data                        SDM: "Event Data (EVD) Packet"
+    /* EVD: event data                     SDM: "Event Data (EVD) Packet"
      *        7   6   5   4   3   2   1   0
      *   2  |       | type                  |
      *  3-10|        payload                 | */
@@ -1285,7 +1285,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
         IPTI_FIELD(uint64_t, evd.payload, 3, 0, 64, 0)
         break;
 
-    /* TRIG: trigger                          SDM: "Trigger Tracing"
+    /* TRIG: trigger                       SDM: "Trigger Tracing"
      *        7   6   5   4   3   2   1   0
      *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
      *   2  |        TRBV                    |
@@ -1306,6 +1306,13 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
     return fits;
 }
 #undef IPTI_FIELD
+
+/* Fill out->u. A function of its own, as compilers make less code of that. */
+static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
+                     uint32_t size)
+{
+    return ipti_fields(out, p, NULL, type, size);
+}
 
 /* [cov]: the fields of a packet whose type is known already. */
 static inline void ipti_load_exec(ipt_packet *out, const uint8_t *p)
@@ -1625,6 +1632,7 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
                           size_t n)
 {
     const uint32_t errata = cur->config->errata;
+    int fits;
     int size;
 
     if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
@@ -1646,15 +1654,14 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
         && (n > 2 || (cur->trace->open && !ipti_cur_gap(cur, pos)))
         && (size = ipti_pkt_skd007(type, p, n)) < 0)
         return size;
-    if (ipti_fields(out, p, NULL, *type, (uint32_t) size))
-        return size;
+    fits = ipti_load(out, p, *type, (uint32_t) size);
     /* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one
      * more byte follows. Nothing of it is of use. */
-    if (errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
+    if (!fits && errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
         *type = IPT_PKT_INVALID;
         return n > IPTI_SIZE_TMA ? IPTI_SIZE_TMA + 1 : (int) IPT_MORE;
     }
-    return IPT_ERR_PACKET;
+    return fits ? size : (int) IPT_ERR_PACKET;
 }
 
 /* A table for TNT-8 by its byte b, which is even. [b]: how many bits; [b + 1]:
@@ -2027,6 +2034,8 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
         used = packet->u.ptw.plc ? 10 : 6;
         break;
     case IPT_PKT_BIP:
+        if (packet->u.bip.sz > 1)
+            return IPT_ERR_PACKET;
         bytes[0] = IPTI_BIP;
         used = packet->u.bip.sz ? 5 : 9;
         break;
@@ -2850,17 +2859,24 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     record->offset = packet->offset;
     record->type = type;
     record->waits = waits;
-    if (waits == IPTI_WAIT_NOW)
+    if (waits & (IPTI_WAIT_NOW | IPTI_WAIT_HELD))
         record->flags = IPT_EVENT_NO_IP;
     return record;
 }
 
-/* A new record at the end of the queue. */
+/* A new record at the end of the queue. In a PSB+ it is a state that this
+ * repeats; its time and place are the PSB+'s. */
 static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t waits)
 {
-    return ipti_evt_insert(evt, evt->count, packet, type, waits);
+    const int psb = evt->phase == IPTI_EVT_PSB;
+    ipt_pending_ *record = ipti_evt_insert(evt, evt->count, packet, type,
+                                           psb ? IPTI_WAIT_HELD : waits);
+
+    if (psb)
+        record->flags = IPT_EVENT_STATUS;
+    return record;
 }
 
 /* The index of the first record of a type, or the end: a record can be written
@@ -2918,19 +2934,16 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
         if (!(record->waits & mask))
             continue;
         record->waits = IPTI_WAIT_NOW;
-        switch (record->type) {
-        case IPT_EVT_ASYNC_BRANCH:
-        case IPT_EVT_DISABLED: /* the IP is where flow went */
+        if (record->type == IPT_EVT_ASYNC_BRANCH
+            || record->type == IPT_EVT_DISABLED) { /* where flow went */
             record->data[0] = has_ip ? ip : 0;
             if (!has_ip)
                 record->flags |= IPT_EVENT_NO_TO;
-            break;
-        default:
+        } else {
             if (!has_ip)
                 record->flags |= IPT_EVENT_NO_IP;
             if (!(record->flags & IPT_EVENT_NO_IP))
                 record->ip = ip;
-            break;
         }
     }
 }
@@ -2980,7 +2993,7 @@ static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 
 /* Fill the part of an event that depends on its type. Types with the same first
  * members share their place in the union: u.pebs stands for all those with a
- * number of 64 bits, u.pwre for those with bytes. */
+ * number of 64 bits, u.pwrx for those with bytes. */
 static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 {
     switch (r->type) {
@@ -2991,10 +3004,6 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
     case IPT_EVT_TSX:
     case IPT_EVT_CBR:
     case IPT_EVT_PWRE:
-        out->u.pwre.state = r->arg[0];
-        out->u.pwre.sub_state = r->arg[1];
-        out->u.pwre.hw = r->arg[2];
-        break;
     case IPT_EVT_PWRX:
         out->u.pwrx.last = r->arg[0];
         out->u.pwrx.deepest = r->arg[1];
@@ -3129,16 +3138,6 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 
 /* ---- PSB+                 SDM: "PSB+ packets", and erratum BDM70 ---- */
 
-/* A state that the PSB+ repeats; its time and place are the PSB+'s. */
-static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
-                                     const ipt_packet *packet, uint8_t type)
-{
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, IPTI_WAIT_HELD);
-
-    record->flags = IPT_EVENT_STATUS;
-    return record;
-}
-
 /* A PSB begins: tracing counts as disabled until a FUP in the PSB+ says where
  * it is. Nothing may wait for a TIP or FUP across it. */
 static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3150,7 +3149,8 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
         open |= IPTI_WAIT_TAKE;
     if (ipti_evt_waiting(evt, open) < evt->count)
         evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
+    ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_HELD)->flags
+        = IPT_EVENT_STATUS; /* unless a FUP comes */
     if (evt->error)
         return;
     evt->phase = IPTI_EVT_PSB;
@@ -3323,10 +3323,8 @@ static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
 {
     static const uint8_t modes[4] /* CS.L and CS.D: not an execution mode */
         = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
-    const uint8_t waits = IPTI_WAIT_TIP | IPTI_WAIT_TAKE;
-    ipt_pending_ *record = evt->phase == IPTI_EVT_PSB
-                               ? ipti_evt_status(evt, packet, type)
-                               : ipti_evt_push(evt, packet, type, waits);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type,
+                                         IPTI_WAIT_TIP | IPTI_WAIT_TAKE);
 
     ipti_evt_set(record, 0, modes[evt->exec & 3], packet->u.exec.iflag, 0);
 }
@@ -3363,9 +3361,7 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
         waits = IPTI_WAIT_NOW;
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
         waits = IPTI_WAIT_FUP;
-    record = evt->phase == IPTI_EVT_PSB
-                 ? ipti_evt_status(evt, packet, IPT_EVT_TSX)
-                 : ipti_evt_push(evt, packet, IPT_EVT_TSX, waits);
+    record = ipti_evt_push(evt, packet, IPT_EVT_TSX, waits);
     ipti_evt_set(record, 0, packet->u.tsx.intx, packet->u.tsx.abrt, 0);
 }
 
@@ -3384,9 +3380,9 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
     const uint8_t waits = ipti_evt_loose(evt);
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, waits);
+    ipt_pending_ *record = ipti_evt_insert(evt, evt->count, packet, type,
+                                           waits);
 
-    record->flags = IPT_EVENT_NO_IP;
     if (waits != IPTI_WAIT_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
@@ -3433,7 +3429,7 @@ static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
                                              uint8_t async)
 {
     if (evt->phase == IPTI_EVT_PSB)
-        return ipti_evt_status(evt, packet, async);
+        return ipti_evt_push(evt, packet, async, 0);
     if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
         return ipti_evt_insert(evt, at, packet, async, IPTI_WAIT_TIP);
     return ipti_evt_aside(evt, packet, type);
@@ -3576,7 +3572,6 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     else
         ipti_evt_release(evt, waiting, 0, 0);
     record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_WAIT_HELD);
-    record->flags = IPT_EVENT_NO_IP;
     ipti_evt_stamp(evt, record);
     if (evt->error)
         return;
@@ -3994,9 +3989,9 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
     (void) ipti_evt_end(evt);
     ipti_evt_release(evt, IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX, 0, 0);
     ipti_evt_drop(evt, ~(unsigned) IPTI_WAIT_NOW);
+    evt->phase = IPTI_EVT_FLOW;
     ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_WAIT_NOW)->data[0]
         = packet->u.gap.lost;
-    evt->phase = IPTI_EVT_FLOW;
     evt->enabled = 0;
     evt->synced = 0;
     evt->exec = 0;
