@@ -2908,13 +2908,14 @@ static unsigned ipti_evt_waiting(const ipt_evt_state_ *evt, unsigned mask)
     return i;
 }
 
-/* Records that wait for exactly `from` wait for `to` from now on. */
-static void ipti_evt_await(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
-                           uint8_t flags)
+/* Of the first `count` records, those that wait for exactly `from` wait for
+ * `to` from now on. */
+static void ipti_evt_await(ipt_evt_state_ *evt, unsigned count, uint8_t from,
+                           uint8_t to, uint8_t flags)
 {
     unsigned i;
 
-    for (i = 0; i < evt->count; i++) {
+    for (i = 0; i < count; i++) {
         if (evt->pending[i].waits == from) {
             evt->pending[i].waits = to;
             evt->pending[i].flags |= flags;
@@ -2952,7 +2953,7 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
  * MODE.Exec also waits for a TIP and may still get that. */
 static void ipti_evt_no_fup(ipt_evt_state_ *evt)
 {
-    ipti_evt_await(evt, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
+    ipti_evt_await(evt, evt->count, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
     ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
@@ -3055,19 +3056,19 @@ static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
  * that this event does not need, which is ip if it has none, and data[0] for an
  * overflow. All records of a PSB+ share those in evt. NULL: there is no
  * place. */
-static uint64_t *ipti_evt_stamp_lost(ipt_pending_ *record)
+static uint64_t *ipti_evt_stamp_lost(ipt_evt_state_ *evt, ipt_pending_ *record)
 {
     if (record->flags & IPT_EVENT_STATUS)
-        return NULL;
+        return &evt->psb_lost;
     if (record->type == IPT_EVT_OVERFLOW)
         return &record->data[0];
     return record->flags & IPT_EVENT_NO_IP ? &record->ip : NULL;
 }
 
 /* Keep the time of now in a record. */
-static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
+static void ipti_evt_stamp(ipt_evt_state_ *evt, ipt_pending_ *record)
 {
-    uint64_t *lost = ipti_evt_stamp_lost(record);
+    uint64_t *lost = ipti_evt_stamp_lost(evt, record);
 
     record->data[1] = evt->clock.tsc;
     record->arg[IPTI_EVENT_CBR] = evt->clock.cbr;
@@ -3093,10 +3094,9 @@ static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
 
 /* Make an event of a complete record: its time is that of now, unless it is
  * stamped. */
-static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
-                          ipt_event *out)
+static void ipti_evt_fill(ipt_evt_state_ *evt, ipt_pending_ *r, ipt_event *out)
 {
-    const uint64_t *lost = ipti_evt_stamp_lost(r);
+    const uint64_t *lost = ipti_evt_stamp_lost(evt, r);
 
     IPT_MEMSET(out, 0, sizeof(*out));
     out->offset = r->offset;
@@ -3107,10 +3107,7 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
         out->flags = 0;
         out->tsc = r->data[1];
         out->cbr = r->arg[IPTI_EVENT_CBR];
-        if (r->flags & IPT_EVENT_STATUS) {
-            out->lost_mtc = evt->psb_lost_mtc;
-            out->lost_cyc = evt->psb_lost_cyc;
-        } else if (lost) {
+        if (lost) {
             out->lost_mtc = (uint32_t) (*lost >> 32);
             out->lost_cyc = (uint32_t) *lost;
         }
@@ -3175,8 +3172,6 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
         record->type = off;
         record->flags |= IPT_EVENT_NO_IP;
     }
-    evt->psb_lost_mtc = evt->clock.lost_mtc;
-    evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
         if (evt->pending[i].waits == IPTI_WAIT_HELD
             && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
@@ -3242,21 +3237,6 @@ static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
     ipti_evt_decided(evt, ip, 1);
 }
 
-/* Of the first `count` records, those that wait for a FUP since an overflow get
- * none. */
-static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
-{
-    unsigned i;
-
-    for (i = 0; i < count; i++) {
-        ipt_pending_ *record = &evt->pending[i];
-        if (record->waits == IPTI_WAIT_TAKE) { /* a PSB ended WAIT_FUP */
-            record->waits = IPTI_WAIT_HELD;
-            record->flags |= IPT_EVENT_NO_IP;
-        }
-    }
-}
-
 /* The PSB+ holds: its FUP is right, or what BDM70 did was undone. If there was
  * an overflow before it, records before the PSB+ belong to the overflow, and
  * the FUP says where that left off, unless it has an IP already (from APL12's
@@ -3269,7 +3249,8 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
         const unsigned count = ipti_evt_first(evt, IPT_EVT_ENABLED);
         if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip, count);
-        ipti_evt_lost_fup(evt, count);
+        ipti_evt_await(evt, count, IPTI_WAIT_TAKE, IPTI_WAIT_HELD,
+                       IPT_EVENT_NO_IP); /* no FUP; a PSB ended WAIT_FUP */
         lost->waits = IPTI_WAIT_NOW;
     } else if (lost) {
         ipti_evt_no_fup(evt);
@@ -3461,17 +3442,7 @@ static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
         = packet->u.vmcs.base;
 }
 
-/* ---- TNT, and packets with an IP ---- */
-
-/* Branches cannot be taken while tracing is disabled. */
-static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    if (evt->enabled)
-        ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_WAIT_NOW),
-                     packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
-    else
-        evt->error = IPT_ERR_CONTEXT;
-}
+/* ---- packets with an IP ---- */
 
 /* In a PSB+ a FUP says where flow is. Elsewhere it completes what waits for
  * one; if nothing does, it is the source of a branch whose TIP comes next. */
@@ -3677,7 +3648,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         if (psb || evt->count > IPTI_EVT_FULL_PSB)
             ipti_evt_lost_off(evt);
         ipti_evt_drop(evt, IPTI_WAIT_TIP | IPTI_WAIT_CFE);
-        ipti_evt_await(evt, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
         evt->exec = 0; /* the one that waited was dropped */
         return 0;
     default:
@@ -3794,10 +3765,11 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
 }
 
-/* ---- power, and the rest ---- */
+/* ---- the rest ---- */
 
-/* MWAIT waits for the EXSTOP that follows, PWRE for PWRX. */
-static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* Packets that are one event each. MWAIT waits for the EXSTOP that follows,
+ * PWRE for PWRX. Packets about time alone make none. */
+static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint8_t loose = ipti_evt_loose(evt);
     ipt_pending_ *record;
@@ -3809,10 +3781,9 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->data[1] = packet->u.mwait.ext;
         break;
     case IPT_PKT_EXSTOP:
-        if (packet->u.exstop.ip)
-            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, IPTI_WAIT_TAKE, 0);
-        else
-            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, loose, IPT_EVENT_NO_IP);
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
+                       packet->u.exstop.ip ? IPTI_WAIT_TAKE : loose,
+                       packet->u.exstop.ip ? 0 : IPT_EVENT_NO_IP);
         ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
         break;
     case IPT_PKT_PWRE:
@@ -3822,36 +3793,14 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_set(record, 0, packet->u.pwre.state, packet->u.pwre.sub_state,
                      packet->u.pwre.hw);
         break;
-    default: /* PWRX */
-        ipti_evt_await(evt, IPTI_WAIT_PWRX, loose, IPT_EVENT_NO_IP);
+    case IPT_PKT_PWRX:
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_PWRX, loose,
+                       IPT_EVENT_NO_IP);
         record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
         ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
                      packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
         record->arg[3] = packet->u.pwrx.store;
         break;
-    }
-}
-
-/* A trigger with a FUP happens at it, so it may count no instructions since
- * then. */
-static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    if (packet->u.trig.ip
-        && (!packet->u.trig.icntv || packet->u.trig.icnt != 0))
-        evt->error = IPT_ERR_PACKET;
-    else
-        ipti_evt_set(
-            ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip),
-            packet->u.trig.icnt, packet->u.trig.trbv, packet->u.trig.icntv,
-            packet->u.trig.mult);
-}
-
-/* Packets that are one event each. Those about time alone make none. */
-static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record;
-
-    switch (packet->type) {
     case IPT_PKT_STOP:
         ipti_evt_aside(evt, packet, IPT_EVT_STOP);
         break;
@@ -3882,6 +3831,16 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         break;
     case IPT_PKT_BEP:
         ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
+        break;
+    case IPT_PKT_TRIG:
+        if (packet->u.trig.ip /* where it happens: none may come after that */
+            && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
+            evt->error = IPT_ERR_PACKET;
+            break;
+        }
+        record = ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip);
+        ipti_evt_set(record, packet->u.trig.icnt, packet->u.trig.trbv,
+                     packet->u.trig.icntv, packet->u.trig.mult);
         break;
     default:
         break;
@@ -4018,7 +3977,11 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         break;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-        ipti_evt_tnt(evt, packet);
+        if (evt->enabled)
+            ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_WAIT_NOW),
+                         packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
+        else
+            evt->error = IPT_ERR_CONTEXT;
         break;
     case IPT_PKT_TIP:
     case IPT_PKT_TIP_PGE:
@@ -4042,20 +4005,11 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     case IPT_PKT_VMCS:
         ipti_evt_vmcs(evt, packet);
         break;
-    case IPT_PKT_EXSTOP:
-    case IPT_PKT_MWAIT:
-    case IPT_PKT_PWRE:
-    case IPT_PKT_PWRX:
-        ipti_evt_power(evt, packet);
-        break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
         break;
     case IPT_PKT_EVD:
         ipti_evt_evd(evt, packet);
-        break;
-    case IPT_PKT_TRIG:
-        ipti_evt_trig(evt, packet);
         break;
     default:
         ipti_evt_rest(evt, packet);
