@@ -980,16 +980,6 @@ static inline int ipti_is_psb(const uint8_t *p, size_t n)
     return IPT_MEMCMP(p, ipti_psb, n) == 0;
 }
 
-/* A PSB is compared as a whole: a part of one that contradicts the pattern is
- * an error as soon as it is seen. */
-static int ipti_shape_psb(const uint8_t *p, size_t n)
-{
-    if (n >= IPTI_SIZE_PSB)
-        return ipti_is_psb(p, IPTI_SIZE_PSB) ? (int) IPTI_SIZE_PSB
-                                             : (int) IPT_ERR_PACKET;
-    return ipti_is_psb(p, n) ? IPT_MORE : IPT_ERR_PACKET;
-}
-
 /* The packet after 02, by its second byte. */
 static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
 {
@@ -1013,14 +1003,12 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     if (form->first != IPTI_EXT)
         return IPT_ERR_OPCODE;
     *type = form->type;
-    if (form->type == IPT_PKT_PSB)
-        return ipti_shape_psb(p, n);
-    if (form->type == IPT_PKT_MNT) {
-        if (n < 3)
-            return IPT_MORE;
-        if (p[2] != IPTI_MNT_3RD)
-            return IPT_ERR_OPCODE;
-    }
+    if (form->type == IPT_PKT_MNT && n > 2 && p[2] != IPTI_MNT_3RD)
+        return IPT_ERR_OPCODE;
+    /* what contradicts the pattern is an error as soon as it is seen */
+    if (form->type == IPT_PKT_PSB
+        && !ipti_is_psb(p, n < IPTI_SIZE_PSB ? n : IPTI_SIZE_PSB))
+        return IPT_ERR_PACKET;
     return form->size;
 }
 
@@ -2060,21 +2048,13 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet)
 {
     if (!last_ip || !packet)
         return IPT_ERR_ARG;
-    switch (packet->type) {
-    case IPT_PKT_PSB:
-    case IPT_PKT_OVF:
+    if (packet->type == IPT_PKT_PSB || packet->type == IPT_PKT_OVF)
         *last_ip = 0;
+    if (packet->type < IPT_PKT_TIP || packet->type > IPT_PKT_FUP)
         return 0;
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGE:
-    case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP:
-        *last_ip = ipti_ip_after(*last_ip, packet->u.ip.ipc & 7,
-                                 packet->u.ip.payload);
-        return packet->u.ip.ipc != 0;
-    default:
-        return 0;
-    }
+    *last_ip = ipti_ip_after(*last_ip, packet->u.ip.ipc & 7,
+                             packet->u.ip.payload);
+    return packet->u.ip.ipc != 0;
 }
 
 /* ---- decoder ---- */
@@ -2285,15 +2265,13 @@ static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
         status = ipti_sync_here(cur, offset);
     if (status < 0)
         return status;
-    if (status > 0) {
-        ipti_sync_found(cur, at, offset);
-        return IPT_OK;
-    }
-    if (need_psb)
+    if (status == 0 && need_psb)
         return IPT_ERR_NOSYNC;
     ipti_sync_found(cur, at, offset);
-    at->valid = 0;
-    cur->limit = offset;
+    if (status == 0) {
+        at->valid = 0;
+        cur->limit = offset;
+    }
     return IPT_OK;
 }
 
@@ -3873,13 +3851,12 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
  * OVF's own, which says the same? */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
-                                      packet->u.ip.payload);
+    const uint64_t was = evt->last_ip;
 
-    if (packet->u.ip.ipc == 0 || ip != evt->psb_ip)
-        return 0;
-    evt->last_ip = ip;
-    return 1;
+    if (ipti_evt_last_ip(evt, packet) && evt->last_ip == evt->psb_ip)
+        return 1;
+    evt->last_ip = was;
+    return 0;
 }
 
 /* End the phase in the way that is most likely, as no packet has said which. */
