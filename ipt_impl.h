@@ -1883,18 +1883,14 @@ static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
     if (IPTI_UNLIKELY(!ipti_cur_quick(cur, pos)))
         return 0;
     p = ipti_cur_at(cur, pos);
-    if (IPTI_LIKELY(ipti_pkt_tnt(out, p))) {
-        ipti_pkt_step(at, out, pos, 1);
-        return 1;
-    }
-    size = ipti_pkt_pad_ip(out, p);
-    if (IPTI_UNLIKELY(!size)) {
+    size = ipti_pkt_tnt(out, p);
+    if (IPTI_UNLIKELY(!size))
+        size = ipti_pkt_pad_ip(out, p);
+    if (IPTI_UNLIKELY(!size))
         size = ipti_pkt_clock(out, p, cur->config->errata);
-        if (!size)
-            return 0;
-    }
-    ipti_pkt_step(at, out, pos, size);
-    return 1;
+    if (size)
+        ipti_pkt_step(at, out, pos, size);
+    return size != 0;
 }
 
 /* ---- encode ---- */
@@ -1921,9 +1917,7 @@ static int ipti_store_tnt(uint8_t *p, const ipt_packet *packet)
         p[0] = (uint8_t) (bits << 1);
         return 1;
     }
-    p[0] = IPTI_FIRST_TNT_64;
-    p[1] = IPTI_SECOND_TNT_64;
-    ipti_put_bytes(p + 2, bits, 6);
+    ipti_put_bytes(p + 2, bits, 6); /* the opcode is there */
     return IPTI_SIZE_TNT_64;
 }
 
@@ -2074,9 +2068,8 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                                     ipt_packet *packet)
 {
-    int status = ipti_pkt_any(&decoder->cur_, &decoder->at, packet);
-
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_pkt_any(&decoder->cur_, &decoder->at, packet));
 }
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
@@ -3410,16 +3403,6 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
     ipti_evt_set(record, packet->u.pip.cr3, packet->u.pip.nr, 0, 0);
 }
 
-/* A VMCS comes before the paging that it brings. */
-static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    const unsigned at /* before that */
-        = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
-
-    ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)->data[0]
-        = packet->u.vmcs.base;
-}
-
 /* ---- packets with an IP ---- */
 
 /* In a PSB+ a FUP says where flow is. Elsewhere it completes what waits for
@@ -3563,17 +3546,6 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
 }
 
-/* The FUP of an OVF comes after a PSB+ that had none: it counts as the FUP of
- * that PSB+. With SKD010 it may be the FUP of what came before it. */
-static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
-{
-    status->type = IPT_EVT_ENABLED;
-    status->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-    evt->synced = 1;
-    ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-    ipti_evt_lost_on(evt, evt->last_ip);
-}
-
 /* A packet in the phase after an overflow: does it say where tracing goes on,
  * or that it is disabled? Returns 1 if that was all that it says. */
 static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
@@ -3588,19 +3560,20 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->error = IPT_ERR_NO_IP;
             return 1;
         }
-        if (psb) {
-            ipti_evt_lost_psb(evt, psb);
-            return !evt->skipped;
-        }
         ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-        if (!evt->skipped)
+        if (psb) { /* which had no FUP: this one counts as its own */
+            psb->type = IPT_EVT_ENABLED;
+            psb->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+            evt->synced = 1;
+        } else if (!evt->skipped) {
             ipti_evt_lost_last(evt);
+        }
         evt->psb_ip = evt->last_ip;
-        if (!evt->skipped && errata & IPT_ERRATUM_APL12)
+        if (!psb && !evt->skipped && errata & IPT_ERRATUM_APL12)
             evt->phase = IPTI_EVT_BOGUS;
         else
             ipti_evt_lost_on(evt, evt->psb_ip);
-        return !evt->skipped; /* else it is the source of a branch, too */
+        return !evt->skipped; /* else it may be that of what came before it */
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip, evt->count);
@@ -3939,6 +3912,8 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
                               const ipt_packet *packet)
 {
+    unsigned at;
+
     switch (packet->type) {
     case IPT_PKT_PSB:
         ipti_evt_psb(evt, packet);
@@ -3980,7 +3955,9 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_pip(evt, config, packet);
         break;
     case IPT_PKT_VMCS:
-        ipti_evt_vmcs(evt, packet);
+        at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING); /* that it brings */
+        ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)
+            ->data[0] = packet->u.vmcs.base;
         break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
@@ -4190,21 +4167,15 @@ static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
 /* Keep the address space that an event names. */
 static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
 {
-    switch (event->type) {
-    case IPT_EVT_PAGING:
-    case IPT_EVT_ASYNC_PAGING:
+    const uint8_t type = event->type;
+
+    if (type == IPT_EVT_PAGING || type == IPT_EVT_ASYNC_PAGING) {
         asid->cr3 = event->u.paging.cr3;
         asid->nr = event->u.paging.nr;
-        break;
-    case IPT_EVT_VMCS:
-    case IPT_EVT_ASYNC_VMCS:
+    } else if (type == IPT_EVT_VMCS || type == IPT_EVT_ASYNC_VMCS) {
         asid->vmcs = event->u.vmcs.base;
-        break;
-    case IPT_EVT_GAP:
+    } else if (type == IPT_EVT_GAP) {
         ipti_asid_unknown(asid);
-        break;
-    default:
-        break;
     }
 }
 

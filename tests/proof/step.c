@@ -303,17 +303,6 @@ void given_ipti_evt_lost_on(ipt_evt_state_ *e, uint64_t ip)
     evt.phase = IPTI_EVT_FLOW;
 }
 
-void given_ipti_evt_lost_psb(ipt_evt_state_ *e, ipt_pending_ *status)
-{
-    const unsigned i = (unsigned) (status - evt.pending);
-
-    CHECK(evt.phase == IPTI_EVT_LOST);
-    CHECK(i < evt.count);
-    CHECK(status == &evt.pending[i]);
-    middle(e);
-    evt.phase = IPTI_EVT_FLOW;
-}
-
 int given_ipti_evt_lost(ipt_evt_state_ *e, uint32_t errata,
                         const ipt_packet *packet)
 {
@@ -405,22 +394,10 @@ void prove_step_lost_on(void) /* given ipti_evt_release ipti_evt_sort, arrays
     REACH(records_were == IPT_PENDING_MAX_);
 }
 
-void prove_step_lost_psb(void) /* given ipti_evt_lost_place
-    ipti_evt_lost_on, arrays whole */
-{
-    const unsigned i = nondet_u8();
-
-    any_middle(IPTI_EVT_LOST);
-    __CPROVER_assume(i < records_were);
-    ipti_evt_lost_psb(&evt, &evt.pending[i]);
-    ended(IPTI_EVT_FLOW);
-    REACH(i == IPT_PENDING_MAX_ - 1u);
-}
-
 /* A packet after an OVF. */
 void prove_step_after(void) /* slow, given ipti_evt_first ipti_evt_await
     ipti_evt_release ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_last
-    ipti_evt_lost_off ipti_evt_lost_on ipti_evt_lost_psb, arrays whole */
+    ipti_evt_lost_off ipti_evt_lost_on, arrays whole */
 {
     ipt_packet packet = nondet_packet();
     int all;
