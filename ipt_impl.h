@@ -1569,12 +1569,14 @@ static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return IPT_OK;
 }
 
-/* After a gap: go to the next PSB. Returns 1 if another gap comes first. */
-static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
+/* After a gap: go to the next PSB. Returns 1 if another gap comes first, which
+ * is the packet. */
+static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
 {
     uint64_t pos = at->offset;
+    uint64_t gap = 0;
     uint32_t run = cur->run;
-    int status = ipti_psb_search(cur, &pos, &run, gap);
+    int status = ipti_psb_search(cur, &pos, &run, &gap);
 
     cur->limit = pos - ipti_psb_kept(run);
     ipti_at_skip(at, cur->limit);
@@ -1584,6 +1586,8 @@ static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
         at->offset = cur->limit;
         at->resyncs++;
         cur->state = IPTI_CUR_SYNC;
+    } else if (status > 0) {
+        (void) ipti_pkt_gap(cur, at, out, gap);
     }
     return status;
 }
@@ -1744,16 +1748,10 @@ static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
 static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
                                      ipt_packet *out)
 {
-    uint64_t gap = 0;
-    int status = IPT_ERR_NOSYNC;
-
     if (cur->state == IPTI_CUR_PSB)
         return ipti_pkt_pairs(cur, at);
-    if (cur->state == IPTI_CUR_GAP)
-        status = ipti_pkt_resync(cur, at, &gap);
-    if (status > 0)
-        (void) ipti_pkt_gap(cur, at, out, gap);
-    return status;
+    return cur->state == IPTI_CUR_GAP ? ipti_pkt_resync(cur, at, out)
+                                      : (int) IPT_ERR_NOSYNC;
 }
 
 /* There is no packet at at->offset (`none`), or only a part of one: a gap cut
@@ -3532,18 +3530,12 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
                            | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(EVD)
                            | IPTI_PKT(TRIG);
 
-    switch (packet->type) {
-    case IPT_PKT_MODE_TSX:
-        return !ipti_evt_find(evt, IPT_EVT_TSX);
-    case IPT_PKT_PTW:
-        return !packet->u.ptw.ip;
-    case IPT_PKT_EXSTOP:
-        return !packet->u.exstop.ip;
-    case IPT_PKT_CFE:
-        return !packet->u.cfe.ip;
-    default:
-        return ipti_pkt_in(types, packet);
-    }
+    return ipti_pkt_in(types, packet)
+           || (packet->type == IPT_PKT_PTW && !packet->u.ptw.ip)
+           || (packet->type == IPT_PKT_EXSTOP && !packet->u.exstop.ip)
+           || (packet->type == IPT_PKT_CFE && !packet->u.cfe.ip)
+           || (packet->type == IPT_PKT_MODE_TSX
+               && !ipti_evt_find(evt, IPT_EVT_TSX));
 }
 
 /* A packet in the phase after an overflow: does it say where tracing goes on,
