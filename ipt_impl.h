@@ -1007,7 +1007,7 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
         return IPT_ERR_OPCODE;
     /* what contradicts the pattern is an error as soon as it is seen */
     if (form->type == IPT_PKT_PSB
-        && !ipti_is_psb(p, n < IPTI_SIZE_PSB ? n : IPTI_SIZE_PSB))
+        && !ipti_is_psb(p, n < sizeof(ipti_psb) ? n : sizeof(ipti_psb)))
         return IPT_ERR_PACKET;
     return form->size;
 }
@@ -2840,8 +2840,8 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    uint8_t waits)
 {
     const int psb = evt->phase == IPTI_EVT_PSB;
-    ipt_pending_ *record = ipti_evt_insert(evt, evt->count, packet, type,
-                                           psb ? IPTI_WAIT_HELD : waits);
+    ipt_pending_ *record = ipti_evt_insert(
+        evt, evt->count, packet, type, psb ? (uint8_t) IPTI_WAIT_HELD : waits);
 
     if (psb)
         record->flags = IPT_EVENT_STATUS;
@@ -3725,7 +3725,7 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         break;
     case IPT_PKT_EXSTOP:
         ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
-                       packet->u.exstop.ip ? IPTI_WAIT_TAKE : loose,
+                       packet->u.exstop.ip ? (uint8_t) IPTI_WAIT_TAKE : loose,
                        packet->u.exstop.ip ? 0 : IPT_EVENT_NO_IP);
         ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
         break;
