@@ -114,10 +114,9 @@
  *
  *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
  *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
- *              (its bytes and size) if it has one size, a list of its fields
- *              with a drawing of them, a case of ipti_load and one of
- *              ipti_store_fields; ipti_shape, if its first byte is not 02, or
- *              ipti_shape_ext, if its second byte has a field or its size
+ *              (its bytes and size) if it has one size, a case of ipti_fields
+ *              with a drawing of them; ipti_shape, if its first byte is not 02,
+ *              or ipti_shape_ext, if its second byte has a field or its size
  *              varies; ipti_pkt_block, if it may stand in a block of PEBS
  *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
  *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
@@ -822,8 +821,8 @@ static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
  * Uses: [base].  State: ipt_pkt_decoder.
  *
  * The first byte says which packet it is; after 02 the second byte does. What
- * follows has a fixed layout that decoder and encoder share: a list
- *     F(C type, member of u, byte, bit, width, scale)
+ * follows has a fixed layout, which ipti_fields has for decoder and encoder:
+ *     IPTI_FIELD(C type, member of u, byte, bit, width, scale)
  * says that the member's value, shifted right by scale, stands in `width` bits
  * from bit `bit` of byte `byte` up. A reserved bit is neither checked nor set.
  * ========================================================================== */
@@ -894,153 +893,6 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
 #define IPTI_PTW 0x12    /* IP, plc, plc, 10010 */
 #define IPTI_EXT_IP 0x80 /* EXSTOP and BEP: a FUP follows */
 
-/* PIP: paging information                SDM: "Paging Information (PIP) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  |        CR3[11:5]          | NR |
- *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
-#define IPTI_PIP(F)                  \
-    F(uint64_t, pip.cr3, 2, 1, 47, 5) \
-    F(uint8_t, pip.nr, 2, 0, 1, 0)
-
-/* VMCS: pointer to the VMCS              SDM: "VMCS Packet"
- *  2-6 |        base[51:12]             | */
-#define IPTI_VMCS(F) F(uint64_t, vmcs.base, 2, 0, 40, 12)
-
-/* CBR: core:bus ratio                    SDM: "Core:Bus Ratio (CBR) Packet"
- *   2  |        ratio                   |
- *   3  |        reserved                | */
-#define IPTI_CBR(F) F(uint8_t, cbr.ratio, 2, 0, 8, 0)
-
-/* TMA: TSC/MTC alignment                 SDM: "TSC/MTC Alignment (TMA) Packet"
- *  2-3 |        CTC[15:0]               |
- *   4  |        0                       |   checked: SKZ84 corrupts it
- *   5  |        FC[7:0]                 |
- *   6  |        0                   |FC8| */
-#define IPTI_TMA(F)                  \
-    F(uint16_t, tma.ctc, 2, 0, 16, 0) \
-    F(uint16_t, tma.fc, 5, 0, 9, 0)
-
-/* TSC: time stamp counter                SDM: "Timestamp Counter (TSC) Packet"
- *  1-7 |        TSC[55:0]               | */
-#define IPTI_TSC(F) F(uint64_t, tsc.value, 1, 0, 56, 0)
-
-/* MTC: mini time counter                 SDM: "Mini Time Counter (MTC) Packet"
- *   1  |        CTC[N+7:N]              |   N: RTIT_CTL.MTCFreq */
-#define IPTI_MTC(F) F(uint8_t, mtc.ctc, 1, 0, 8, 0)
-
-/* MNT: maintenance                       SDM: "Maintenance (MNT) Packet"
- *   2  |        88                      |
- *  3-10|        payload                 | */
-#define IPTI_MNT(F) F(uint64_t, mnt.payload, 3, 0, 64, 0)
-
-/* MODE.Exec: execution mode              SDM: "MODE Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
-#define IPTI_MODE_EXEC(F)            \
-    F(uint8_t, exec.csl, 1, 0, 1, 0)  \
-    F(uint8_t, exec.csd, 1, 1, 1, 0)  \
-    F(uint8_t, exec.iflag, 1, 2, 1, 0)
-
-/* MODE.TSX: transaction state            SDM: "MODE Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
-#define IPTI_MODE_TSX(F)             \
-    F(uint8_t, tsx.intx, 1, 0, 1, 0)  \
-    F(uint8_t, tsx.abrt, 1, 1, 1, 0)
-
-/* EXSTOP: execution stop                 SDM: "EXSTOP Packet"
- *   1  | IP| 1   1   0   0   0   1   0 | */
-#define IPTI_EXSTOP(F) F(uint8_t, exstop.ip, 1, 7, 1, 0)
-
-/* MWAIT: EAX and ECX[1:0] of MWAIT       SDM: "MWAIT Packet"
- *  2-5 |        hints                   |
- *  6-9 |        extensions              | */
-#define IPTI_MWAIT(F)                   \
-    F(uint32_t, mwait.hints, 2, 0, 32, 0) \
-    F(uint32_t, mwait.ext, 6, 0, 32, 0)
-
-/* PWRE: power entry                      SDM: "Power Entry (PWRE) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | HW|           |HW'|           |   HW' is where libipt has it
- *   3  | C-state       | sub C-state   | */
-#define IPTI_PWRE(F)                      \
-    F(uint8_t, pwre.hw, 2, 3, 1, 0)        \
-    F(uint8_t, pwre.sub_state, 3, 0, 4, 0) \
-    F(uint8_t, pwre.state, 3, 4, 4, 0)
-
-/* PWRX: power exit                       SDM: "Power Exit (PWRX) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | last core C   | deepest core C|
- *   3  |               |HWA| ST|   |INT|   wake reason
- *  4-6 |        reserved                | */
-#define IPTI_PWRX(F)                       \
-    F(uint8_t, pwrx.deepest, 2, 0, 4, 0)    \
-    F(uint8_t, pwrx.last, 2, 4, 4, 0)       \
-    F(uint8_t, pwrx.interrupt, 3, 0, 1, 0)  \
-    F(uint8_t, pwrx.store, 3, 2, 1, 0)      \
-    F(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
-
-/* PTW: operand of PTWRITE                SDM: "PTWRITE (PTW) Packet"
- *        7   6   5   4   3   2   1   0
- *   1  | IP| plc   | 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
- *  2-. |        payload                 | */
-#define IPTI_PTW_HEAD(F)            \
-    F(uint8_t, ptw.plc, 1, 5, 2, 0)  \
-    F(uint8_t, ptw.ip, 1, 7, 1, 0)
-#define IPTI_PTW_4(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 32, 0)
-#define IPTI_PTW_8(F) IPTI_PTW_HEAD(F) F(uint64_t, ptw.payload, 2, 0, 64, 0)
-
-/* BBP: begin of a PEBS block             SDM: "Block Begin Packet (BBP)"
- *        7   6   5   4   3   2   1   0
- *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
-#define IPTI_BBP(F)                 \
-    F(uint8_t, bbp.type, 2, 0, 5, 0) \
-    F(uint8_t, bbp.sz, 2, 7, 1, 0)
-
-/* BIP: an item of a PEBS block           SDM: "Block Item Packet (BIP)"
- *        7   6   5   4   3   2   1   0
- *   0  | id                | 1   0   0 |
- *  1-. |        payload                 | */
-#define IPTI_BIP_4(F)               \
-    F(uint8_t, bip.id, 0, 3, 5, 0)   \
-    F(uint64_t, bip.payload, 1, 0, 32, 0)
-#define IPTI_BIP_8(F)               \
-    F(uint8_t, bip.id, 0, 3, 5, 0)   \
-    F(uint64_t, bip.payload, 1, 0, 64, 0)
-
-/* BEP: end of a PEBS block               SDM: "Block End Packet (BEP)"
- *   1  | IP| 0   1   1   0   0   1   1 | */
-#define IPTI_BEP(F) F(uint8_t, bep.ip, 1, 7, 1, 0)
-
-/* CFE: control-flow event                SDM: "Control Flow Event (CFE) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  | IP|       | type              |
- *   3  |        vector                  | */
-#define IPTI_CFE(F)                   \
-    F(uint8_t, cfe.type, 2, 0, 5, 0)   \
-    F(uint8_t, cfe.ip, 2, 7, 1, 0)     \
-    F(uint8_t, cfe.vector, 3, 0, 8, 0)
-
-/* EVD: event data                        SDM: "Event Data (EVD) Packet"
- *        7   6   5   4   3   2   1   0
- *   2  |       | type                  |
- *  3-10|        payload                 | */
-#define IPTI_EVD(F)                      \
-    F(uint8_t, evd.type, 2, 0, 6, 0)      \
-    F(uint64_t, evd.payload, 3, 0, 64, 0)
-
-/* TRIG: trigger                          SDM: "Trigger Tracing"
- *        7   6   5   4   3   2   1   0
- *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
- *   2  |        TRBV                    |
- *  3-4 |        ICNT                    | */
-#define IPTI_TRIG_3(F)                 \
-    F(uint8_t, trig.mult, 1, 5, 1, 0)   \
-    F(uint8_t, trig.icntv, 1, 6, 1, 0)  \
-    F(uint8_t, trig.ip, 1, 7, 1, 0)     \
-    F(uint8_t, trig.trbv, 2, 0, 8, 0)
-#define IPTI_TRIG_5(F) IPTI_TRIG_3(F) F(uint16_t, trig.icnt, 3, 0, 16, 0)
-
 /* ---- shape: which packet, and how long ---- */
 
 /* A table for IP packets by the first byte f, which is odd. [f]: the size, or 0
@@ -1107,16 +959,6 @@ static inline int ipti_is_psb(const uint8_t *p, size_t n)
     return IPT_MEMCMP(p, ipti_psb, n) == 0;
 }
 
-/* A PSB is compared as a whole: a part of one that contradicts the pattern is
- * an error as soon as it is seen. */
-static int ipti_shape_psb(const uint8_t *p, size_t n)
-{
-    if (n >= IPTI_SIZE_PSB)
-        return ipti_is_psb(p, IPTI_SIZE_PSB) ? (int) IPTI_SIZE_PSB
-                                             : (int) IPT_ERR_PACKET;
-    return ipti_is_psb(p, n) ? IPT_MORE : IPT_ERR_PACKET;
-}
-
 /* The packet after 02, by its second byte. */
 static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
 {
@@ -1140,14 +982,12 @@ static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
     if (form->first != IPTI_EXT)
         return IPT_ERR_OPCODE;
     *type = form->type;
-    if (form->type == IPT_PKT_PSB)
-        return ipti_shape_psb(p, n);
-    if (form->type == IPT_PKT_MNT) {
-        if (n < 3)
-            return IPT_MORE;
-        if (p[2] != IPTI_MNT_3RD)
-            return IPT_ERR_OPCODE;
-    }
+    if (form->type == IPT_PKT_MNT && n > 2 && p[2] != IPTI_MNT_3RD)
+        return IPT_ERR_OPCODE;
+    /* what contradicts the pattern is an error as soon as it is seen */
+    if (form->type == IPT_PKT_PSB
+        && !ipti_is_psb(p, n < sizeof(ipti_psb) ? n : sizeof(ipti_psb)))
+        return IPT_ERR_PACKET;
     return form->size;
 }
 
@@ -1189,16 +1029,17 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 /* TNT: branches, oldest first, under a stop bit.
  * SDM: "Taken/Not-taken (TNT) Packet"
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN  0 |   bits 7:1, N <= 6
- *   TNT-64  02 a3, then 48 bits alike, N <= 47 */
+ *   TNT-64  02 a3, then 48 bits alike, N <= 47
+ * Returns 0 if there is none. */
 static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
 {
     const unsigned count = ipti_top(bits | 1);
 
     if (count == 0) /* no stop bit, or nothing below it */
-        return IPT_ERR_PACKET;
+        return 0;
     out->u.tnt.bits = bits ^ (uint64_t) 1 << count;
     out->u.tnt.count = (uint8_t) count;
-    return IPT_OK;
+    return 1;
 }
 
 /* The bits of a CYC as ipti_shape_cyc describes them: 5, then 7 a byte. */
@@ -1212,124 +1053,256 @@ static void ipti_load_cyc(ipt_packet *out, const uint8_t *p, uint32_t size)
     out->u.cyc.value = value;
 }
 
-#define IPTI_LOAD(type, member, byte, bit, width, scale) \
-    out->u.member = (type) (ipti_bits(p + (byte), bit, width) << (scale));
-
-/* Loaders of single packets, for those who know the type already. */
-#define IPTI_LOADER(name, fields)                                      \
-    static inline void ipti_load_##name(ipt_packet *out, const uint8_t *p) \
-    {                                                                  \
-        fields(IPTI_LOAD)                                              \
-    }
-IPTI_LOADER(mtc, IPTI_MTC)
-IPTI_LOADER(exec, IPTI_MODE_EXEC)
-IPTI_LOADER(tsx, IPTI_MODE_TSX)
-IPTI_LOADER(pip, IPTI_PIP)
-IPTI_LOADER(vmcs, IPTI_VMCS)
-#undef IPTI_LOADER
-
-/* Bytes that are 0 are checked: SKZ84 corrupts them, and nothing else of a
- * corrupt TMA would show it. */
-static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
+/* Put value / 2^scale into bits [bit, bit + width) at p; *fits: that is all of
+ * it. Returns value. */
+static uint64_t ipti_store(uint8_t *p, unsigned bit, unsigned width,
+                           unsigned scale, uint64_t value, int *fits)
 {
-    if (p[4] || p[6] > 1)
-        return IPT_ERR_PACKET;
-    IPTI_TMA(IPTI_LOAD)
-    return IPT_OK;
+    const uint64_t most = ~(uint64_t) 0 >> (64 - width);
+    unsigned i;
+
+    for (i = 0; i < (bit + width + 7) / 8; i++)
+        p[i] |= (uint8_t) ((value >> scale & most) << bit >> (8 * i));
+    *fits &= (value >> scale & most) << scale == value;
+    return value;
 }
 
-/* Fill out->u for a packet of this type and size, all of whose bytes are at p.
- * PAD, PSB, PSBEND, OVF and STOP have nothing to load. If it fails, nothing is
- * written. */
-static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
-                     uint32_t size)
+#define IPTI_FIELD(type, member, byte, bit, width, scale)                 \
+    packet->u.member                                                      \
+        = (type) (to ? ipti_store(to + (byte), bit, width, scale,         \
+                                  packet->u.member, &fits)                \
+                     : ipti_bits(p + (byte), bit, width) << (scale));
+
+/* The fields of a packet of this type and size: fill packet->u from the bytes
+ * at p, unless `to` is not NULL: then write them there. Packets of other types
+ * have none. Returns 0 if the bytes at p are no such packet, and nothing was
+ * written, or if a member does not fit its field. */
+static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
+                                 uint8_t *to, uint8_t type, uint32_t size)
 {
+    int fits = 1;
+
     switch (type) {
-    case IPT_PKT_TNT_64:
-        return ipti_load_tnt(out, ipti_bits(p + 2, 0, 48));
+    case IPT_PKT_TNT_64: /* and CYC: ipt_pkt_encode has its own ways */
+        return to || ipti_load_tnt(packet, ipti_bits(p + 2, 0, 48));
     case IPT_PKT_CYC:
-        ipti_load_cyc(out, p, size);
+        if (!to)
+            ipti_load_cyc(packet, p, size);
         break;
-    case IPT_PKT_TMA:
-        return ipti_load_tma(out, p);
-    case IPT_PKT_MODE_EXEC:
-        ipti_load_exec(out, p);
-        break;
-    case IPT_PKT_MODE_TSX:
-        ipti_load_tsx(out, p);
-        break;
-    case IPT_PKT_PIP:
-        ipti_load_pip(out, p);
-        break;
-    case IPT_PKT_VMCS:
-        ipti_load_vmcs(out, p);
-        break;
+
+    /* TSC: time stamp counter             SDM: "Timestamp Counter (TSC) Packet"
+     *  1-7 |        TSC[55:0]               | */
     case IPT_PKT_TSC:
-        IPTI_TSC(IPTI_LOAD)
+        IPTI_FIELD(uint64_t, tsc.value, 1, 0, 56, 0)
         break;
+
+    /* TMA: TSC/MTC alignment              SDM: "TSC/MTC Alignment (TMA) Packet"
+     *  2-3 |        CTC[15:0]               |
+     *   4  |        0                       |   checked: SKZ84 corrupts it
+     *   5  |        FC[7:0]                 |
+     *   6  |        0                   |FC8| */
+    case IPT_PKT_TMA:
+        if (!to && (p[4] || p[6] > 1))
+            return 0; /* nothing else of a corrupt one would show it */
+        IPTI_FIELD(uint16_t, tma.ctc, 2, 0, 16, 0)
+        IPTI_FIELD(uint16_t, tma.fc, 5, 0, 9, 0)
+        break;
+
+    /* CBR: core:bus ratio                 SDM: "Core:Bus Ratio (CBR) Packet"
+     *   2  |        ratio                   |
+     *   3  |        reserved                | */
     case IPT_PKT_CBR:
-        IPTI_CBR(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, cbr.ratio, 2, 0, 8, 0)
         break;
+
+    /* MODE.Exec: execution mode           SDM: "MODE Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | 0   0   0 | 0   0 | IF| D | L |   L: CS.L & LMA, D: CS.D */
+    case IPT_PKT_MODE_EXEC:
+        IPTI_FIELD(uint8_t, exec.csl, 1, 0, 1, 0)
+        IPTI_FIELD(uint8_t, exec.csd, 1, 1, 1, 0)
+        IPTI_FIELD(uint8_t, exec.iflag, 1, 2, 1, 0)
+        break;
+
+    /* PIP: paging information         SDM: "Paging Information (PIP) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  |        CR3[11:5]          | NR |
+     *  3-7 |        CR3[51:12]              |   bit 1 is CR3 bit 5 */
+    case IPT_PKT_PIP:
+        IPTI_FIELD(uint64_t, pip.cr3, 2, 1, 47, 5)
+        IPTI_FIELD(uint8_t, pip.nr, 2, 0, 1, 0)
+        break;
+
+    /* VMCS: pointer to the VMCS           SDM: "VMCS Packet"
+     *  2-6 |        base[51:12]             | */
+    case IPT_PKT_VMCS:
+        IPTI_FIELD(uint64_t, vmcs.base, 2, 0, 40, 12)
+        break;
+
+    /* MODE.TSX: transaction state         SDM: "MODE Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | 0   0   1 | 0   0   0 |ABR|INT|   TXAbort, InTX */
+    case IPT_PKT_MODE_TSX:
+        IPTI_FIELD(uint8_t, tsx.intx, 1, 0, 1, 0)
+        IPTI_FIELD(uint8_t, tsx.abrt, 1, 1, 1, 0)
+        break;
+
+    /* MTC: mini time counter              SDM: "Mini Time Counter (MTC) Packet"
+     *   1  |        CTC[N+7:N]              |   N: RTIT_CTL.MTCFreq */
     case IPT_PKT_MTC:
-        IPTI_MTC(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, mtc.ctc, 1, 0, 8, 0)
         break;
+
+    /* MNT: maintenance                    SDM: "Maintenance (MNT) Packet"
+     *   2  |        88                      |
+     *  3-10|        payload                 | */
     case IPT_PKT_MNT:
-        IPTI_MNT(IPTI_LOAD)
+        IPTI_FIELD(uint64_t, mnt.payload, 3, 0, 64, 0)
         break;
-    case IPT_PKT_PTW:
-        if (size == 6) {
-            IPTI_PTW_4(IPTI_LOAD)
-        } else {
-            IPTI_PTW_8(IPTI_LOAD)
-        }
-        break;
+
+    /* EXSTOP: execution stop              SDM: "EXSTOP Packet"
+     *   1  | IP| 1   1   0   0   0   1   0 | */
     case IPT_PKT_EXSTOP:
-        IPTI_EXSTOP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, exstop.ip, 1, 7, 1, 0)
         break;
+
+    /* MWAIT: EAX and ECX[1:0] of MWAIT    SDM: "MWAIT Packet"
+     *  2-5 |        hints                   |
+     *  6-9 |        extensions              | */
     case IPT_PKT_MWAIT:
-        IPTI_MWAIT(IPTI_LOAD)
+        IPTI_FIELD(uint32_t, mwait.hints, 2, 0, 32, 0)
+        IPTI_FIELD(uint32_t, mwait.ext, 6, 0, 32, 0)
         break;
+
+    /* PWRE: power entry                   SDM: "Power Entry (PWRE) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | HW|           |HW'|           |   HW' is where libipt has it
+     *   3  | C-state       | sub C-state   | */
     case IPT_PKT_PWRE:
-        IPTI_PWRE(IPTI_LOAD)
-        out->u.pwre.hw |= p[2] >> 7;
+        IPTI_FIELD(uint8_t, pwre.hw, 2, 3, 1, 0)
+        IPTI_FIELD(uint8_t, pwre.sub_state, 3, 0, 4, 0)
+        IPTI_FIELD(uint8_t, pwre.state, 3, 4, 4, 0)
+        if (!to)
+            packet->u.pwre.hw |= p[2] >> 7;
         break;
+
+    /* PWRX: power exit                    SDM: "Power Exit (PWRX) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | last core C   | deepest core C|
+     *   3  |               |HWA| ST|   |INT|   wake reason
+     *  4-6 |        reserved                | */
     case IPT_PKT_PWRX:
-        IPTI_PWRX(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, pwrx.deepest, 2, 0, 4, 0)
+        IPTI_FIELD(uint8_t, pwrx.last, 2, 4, 4, 0)
+        IPTI_FIELD(uint8_t, pwrx.interrupt, 3, 0, 1, 0)
+        IPTI_FIELD(uint8_t, pwrx.store, 3, 2, 1, 0)
+        IPTI_FIELD(uint8_t, pwrx.autonomous, 3, 3, 1, 0)
         break;
+
+    /* PTW: operand of PTWRITE             SDM: "PTWRITE (PTW) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   1  | IP| 0 |plc| 1   0   0   1   0 |   plc 0: 4, 1: 8 payload bytes
+     *  2-. |        payload                 | */
+    case IPT_PKT_PTW:
+        IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 1, 0)
+        IPTI_FIELD(uint8_t, ptw.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size * 8 - 16, 0)
+        break;
+
+    /* BBP: begin of a PEBS block          SDM: "Block Begin Packet (BBP)"
+     *        7   6   5   4   3   2   1   0
+     *   2  | SZ|       | type              |   SZ 1: 4, 0: 8 bytes an item */
     case IPT_PKT_BBP:
-        IPTI_BBP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, bbp.type, 2, 0, 5, 0)
+        IPTI_FIELD(uint8_t, bbp.sz, 2, 7, 1, 0)
         break;
+
+    /* BIP: an item of a PEBS block        SDM: "Block Item Packet (BIP)"
+     *        7   6   5   4   3   2   1   0
+     *   0  | id                | 1   0   0 |
+     *  1-. |        payload                 | */
     case IPT_PKT_BIP:
-        out->u.bip.sz = size == 5;
-        if (size == 5) {
-            IPTI_BIP_4(IPTI_LOAD)
-        } else {
-            IPTI_BIP_8(IPTI_LOAD)
-        }
+        packet->u.bip.sz = size == 5;
+        IPTI_FIELD(uint8_t, bip.id, 0, 3, 5, 0)
+        IPTI_FIELD(uint64_t, bip.payload, 1, 0, size * 8 - 8, 0)
         break;
+
+    /* BEP: end of a PEBS block            SDM: "Block End Packet (BEP)"
+     *   1  | IP| 0   1   1   0   0   1   1 | */
     case IPT_PKT_BEP:
-        IPTI_BEP(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, bep.ip, 1, 7, 1, 0)
         break;
+
+    /* CFE: control-flow event         SDM: "Control Flow Event (CFE) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  | IP|       | type              |
+     *   3  |        vector                  | */
     case IPT_PKT_CFE:
-        IPTI_CFE(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, cfe.type, 2, 0, 5, 0)
+        IPTI_FIELD(uint8_t, cfe.ip, 2, 7, 1, 0)
+        IPTI_FIELD(uint8_t, cfe.vector, 3, 0, 8, 0)
         break;
+
+    /* EVD: event data                     SDM: "Event Data (EVD) Packet"
+     *        7   6   5   4   3   2   1   0
+     *   2  |       | type                  |
+     *  3-10|        payload                 | */
     case IPT_PKT_EVD:
-        IPTI_EVD(IPTI_LOAD)
+        IPTI_FIELD(uint8_t, evd.type, 2, 0, 6, 0)
+        IPTI_FIELD(uint64_t, evd.payload, 3, 0, 64, 0)
         break;
+
+    /* TRIG: trigger                       SDM: "Trigger Tracing"
+     *        7   6   5   4   3   2   1   0
+     *   1  | IP|ICV|MUL|                   |   ICV: bytes 3-4 are there
+     *   2  |        TRBV                    |
+     *  3-4 |        ICNT                    | */
     case IPT_PKT_TRIG:
-        out->u.trig.icnt = 0;
-        if (size == 3) {
-            IPTI_TRIG_3(IPTI_LOAD)
-        } else {
-            IPTI_TRIG_5(IPTI_LOAD)
-        }
+        IPTI_FIELD(uint8_t, trig.mult, 1, 5, 1, 0)
+        IPTI_FIELD(uint8_t, trig.icntv, 1, 6, 1, 0)
+        IPTI_FIELD(uint8_t, trig.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, trig.trbv, 2, 0, 8, 0)
+        IPTI_FIELD(uint16_t, trig.icnt, 3, 0, 16, 0)
+        if (size == 3)
+            packet->u.trig.icnt = 0;
         break;
+
     default:
         break;
     }
-    return IPT_OK;
+    return fits;
 }
-#undef IPTI_LOAD
+#undef IPTI_FIELD
+
+/* Fill out->u. A function of its own, as compilers make less code of that. */
+static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
+                     uint32_t size)
+{
+    return ipti_fields(out, p, NULL, type, size);
+}
+
+/* [cov]: the fields of a packet whose type is known already. */
+static inline void ipti_load_exec(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_MODE_EXEC, IPTI_SIZE_MODE_EXEC);
+}
+
+static inline void ipti_load_pip(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_PIP, IPTI_SIZE_PIP);
+}
+
+static inline void ipti_load_vmcs(ipt_packet *out, const uint8_t *p)
+{
+    (void) ipti_fields(out, p, NULL, IPT_PKT_VMCS, IPTI_SIZE_VMCS);
+}
+
+static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
+{
+    return ipti_fields(out, p, NULL, IPT_PKT_TMA, IPTI_SIZE_TMA)
+               ? (int) IPT_OK
+               : IPT_ERR_PACKET;
+}
 
 /* Ask config.unknown. It may name a size beyond the bytes at hand. */
 static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
@@ -1575,12 +1548,14 @@ static int ipti_pkt_gap(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out,
     return IPT_OK;
 }
 
-/* After a gap: go to the next PSB. Returns 1 if another gap comes first. */
-static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
+/* After a gap: go to the next PSB. Returns 1 if another gap comes first, which
+ * is the packet. */
+static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, ipt_packet *out)
 {
     uint64_t pos = at->offset;
+    uint64_t gap = 0;
     uint32_t run = cur->run;
-    int status = ipti_psb_search(cur, &pos, &run, gap);
+    int status = ipti_psb_search(cur, &pos, &run, &gap);
 
     cur->limit = pos - ipti_psb_kept(run);
     ipti_at_skip(at, cur->limit);
@@ -1590,6 +1565,8 @@ static int ipti_pkt_resync(ipt_cursor_ *cur, ipt_where *at, uint64_t *gap)
         at->offset = cur->limit;
         at->resyncs++;
         cur->state = IPTI_CUR_SYNC;
+    } else if (status > 0) {
+        (void) ipti_pkt_gap(cur, at, out, gap);
     }
     return status;
 }
@@ -1626,8 +1603,8 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
                           size_t n)
 {
     const uint32_t errata = cur->config->errata;
+    int fits;
     int size;
-    int status;
 
     if (cur->block && (p[0] & IPTI_BIP_MASK) == IPTI_BIP) {
         *type = IPT_PKT_BIP;
@@ -1648,14 +1625,14 @@ static int ipti_pkt_other(const ipt_cursor_ *cur, uint64_t pos,
         && (n > 2 || (cur->trace->open && !ipti_cur_gap(cur, pos)))
         && (size = ipti_pkt_skd007(type, p, n)) < 0)
         return size;
-    status = ipti_load(out, p, *type, (uint32_t) size);
+    fits = ipti_load(out, p, *type, (uint32_t) size);
     /* SKZ84: under VMX TSC scaling or offsetting a TMA may be corrupt, and one
      * more byte follows. Nothing of it is of use. */
-    if (status < 0 && errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
+    if (!fits && errata & IPT_ERRATUM_SKZ84 && *type == IPT_PKT_TMA) {
         *type = IPT_PKT_INVALID;
         return n > IPTI_SIZE_TMA ? IPTI_SIZE_TMA + 1 : (int) IPT_MORE;
     }
-    return status < 0 ? status : size;
+    return fits ? size : (int) IPT_ERR_PACKET;
 }
 
 /* A table for TNT-8 by its byte b, which is even. [b]: how many bits; [b + 1]:
@@ -1732,7 +1709,7 @@ static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
 
     if (p[0] == IPTI_FIRST_MTC) {
         out->type = IPT_PKT_MTC;
-        ipti_load_mtc(out, p);
+        out->u.mtc.ctc = p[1];
         return IPTI_SIZE_MTC;
     }
     if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC
@@ -1750,16 +1727,10 @@ static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
 static IPTI_APART int ipti_pkt_ready(ipt_cursor_ *cur, ipt_where *at,
                                      ipt_packet *out)
 {
-    uint64_t gap = 0;
-    int status = IPT_ERR_NOSYNC;
-
     if (cur->state == IPTI_CUR_PSB)
         return ipti_pkt_pairs(cur, at);
-    if (cur->state == IPTI_CUR_GAP)
-        status = ipti_pkt_resync(cur, at, &gap);
-    if (status > 0)
-        (void) ipti_pkt_gap(cur, at, out, gap);
-    return status;
+    return cur->state == IPTI_CUR_GAP ? ipti_pkt_resync(cur, at, out)
+                                      : (int) IPT_ERR_NOSYNC;
 }
 
 /* There is no packet at at->offset (`none`), or only a part of one: a gap cut
@@ -1889,18 +1860,14 @@ static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
     if (IPTI_UNLIKELY(!ipti_cur_quick(cur, pos)))
         return 0;
     p = ipti_cur_at(cur, pos);
-    if (IPTI_LIKELY(ipti_pkt_tnt(out, p))) {
-        ipti_pkt_step(at, out, pos, 1);
-        return 1;
-    }
-    size = ipti_pkt_pad_ip(out, p);
-    if (IPTI_UNLIKELY(!size)) {
+    size = ipti_pkt_tnt(out, p);
+    if (IPTI_UNLIKELY(!size))
+        size = ipti_pkt_pad_ip(out, p);
+    if (IPTI_UNLIKELY(!size))
         size = ipti_pkt_clock(out, p, cur->config->errata);
-        if (!size)
-            return 0;
-    }
-    ipti_pkt_step(at, out, pos, size);
-    return 1;
+    if (size)
+        ipti_pkt_step(at, out, pos, size);
+    return size != 0;
 }
 
 /* ---- encode ---- */
@@ -1927,9 +1894,7 @@ static int ipti_store_tnt(uint8_t *p, const ipt_packet *packet)
         p[0] = (uint8_t) (bits << 1);
         return 1;
     }
-    p[0] = IPTI_FIRST_TNT_64;
-    p[1] = IPTI_SECOND_TNT_64;
-    ipti_put_bytes(p + 2, bits, 6);
+    ipti_put_bytes(p + 2, bits, 6); /* the opcode is there */
     return IPTI_SIZE_TNT_64;
 }
 
@@ -1982,119 +1947,11 @@ static int ipti_store_opcode(uint8_t *p, uint8_t type)
     return 0;
 }
 
-/* Put value / 2^scale into bits [bit, bit + width) at p. Returns 0 if that is
- * not all of it. */
-static int ipti_store(uint8_t *p, unsigned bit, unsigned width, unsigned scale,
-                      uint64_t value)
-{
-    const uint64_t most = ~(uint64_t) 0 >> (64 - width);
-    unsigned i;
-
-    for (i = 0; i < (bit + width + 7) / 8; i++)
-        p[i] |= (uint8_t) ((value >> scale & most) << bit >> (8 * i));
-    return (value >> scale & most) << scale == value;
-}
-
-/* Every field of the layout fits, or the packet cannot be written. */
-#define IPTI_STORE(type, member, byte, bit, width, scale) \
-    fits &= ipti_store(p + (byte), bit, width, scale, packet->u.member);
-
-/* Write the fields of a fixed layout after the opcode. Returns the size. */
-static int ipti_store_fields(uint8_t *p, const ipt_packet *packet)
-{
-    int size = ipti_store_opcode(p, packet->type);
-    int fits = 1;
-
-    switch (packet->type) {
-    case IPT_PKT_PIP:
-        IPTI_PIP(IPTI_STORE)
-        break;
-    case IPT_PKT_VMCS:
-        IPTI_VMCS(IPTI_STORE)
-        break;
-    case IPT_PKT_CBR:
-        IPTI_CBR(IPTI_STORE)
-        break;
-    case IPT_PKT_TMA:
-        IPTI_TMA(IPTI_STORE)
-        break;
-    case IPT_PKT_TSC:
-        IPTI_TSC(IPTI_STORE)
-        break;
-    case IPT_PKT_MTC:
-        IPTI_MTC(IPTI_STORE)
-        break;
-    case IPT_PKT_MNT:
-        p[2] = IPTI_MNT_3RD;
-        IPTI_MNT(IPTI_STORE)
-        break;
-    case IPT_PKT_MODE_EXEC:
-        IPTI_MODE_EXEC(IPTI_STORE)
-        break;
-    case IPT_PKT_MODE_TSX:
-        IPTI_MODE_TSX(IPTI_STORE)
-        break;
-    case IPT_PKT_PTW:
-        p[0] = IPTI_EXT;
-        p[1] = IPTI_PTW;
-        size = packet->u.ptw.plc ? 10 : 6;
-        fits = packet->u.ptw.plc <= 1;
-        if (size == 6) {
-            IPTI_PTW_4(IPTI_STORE)
-        } else {
-            IPTI_PTW_8(IPTI_STORE)
-        }
-        break;
-    case IPT_PKT_EXSTOP:
-        IPTI_EXSTOP(IPTI_STORE)
-        break;
-    case IPT_PKT_MWAIT:
-        IPTI_MWAIT(IPTI_STORE)
-        break;
-    case IPT_PKT_PWRE:
-        IPTI_PWRE(IPTI_STORE)
-        break;
-    case IPT_PKT_PWRX:
-        IPTI_PWRX(IPTI_STORE)
-        break;
-    case IPT_PKT_BBP:
-        IPTI_BBP(IPTI_STORE)
-        break;
-    case IPT_PKT_BIP:
-        p[0] = IPTI_BIP;
-        size = packet->u.bip.sz ? 5 : 9;
-        fits = packet->u.bip.sz <= 1;
-        if (size == 5) {
-            IPTI_BIP_4(IPTI_STORE)
-        } else {
-            IPTI_BIP_8(IPTI_STORE)
-        }
-        break;
-    case IPT_PKT_BEP:
-        IPTI_BEP(IPTI_STORE)
-        break;
-    case IPT_PKT_CFE:
-        IPTI_CFE(IPTI_STORE)
-        break;
-    case IPT_PKT_EVD:
-        IPTI_EVD(IPTI_STORE)
-        break;
-    case IPT_PKT_TRIG:
-        p[0] = IPTI_TRIG;
-        size = packet->u.trig.icntv ? 5 : 3;
-        IPTI_TRIG_5(IPTI_STORE)
-        break;
-    default: /* PSBEND, OVF, STOP: no fields; others have no bytes */
-        break;
-    }
-    return fits && size ? size : (int) IPT_ERR_PACKET;
-}
-#undef IPTI_STORE
-
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet)
 {
     uint8_t bytes[IPTI_WINDOW];
+    ipt_packet copy;
     int used;
 
     if (!buffer || !packet)
@@ -2107,10 +1964,11 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
         IPT_MEMSET(buffer, IPTI_PAD, packet->size);
         return (int) packet->size;
     }
+    copy = *packet;
     IPT_MEMSET(bytes, 0, sizeof(bytes));
+    used = ipti_store_opcode(bytes, packet->type);
     switch (packet->type) {
     case IPT_PKT_PSB:
-        used = IPTI_SIZE_PSB;
         IPT_MEMCPY(bytes, ipti_psb, IPTI_SIZE_PSB);
         break;
     case IPT_PKT_TNT_8:
@@ -2126,12 +1984,30 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
     case IPT_PKT_CYC:
         used = ipti_store_cyc(bytes, packet);
         break;
+    case IPT_PKT_MNT:
+        bytes[2] = IPTI_MNT_3RD;
+        break;
+    case IPT_PKT_PTW:
+        bytes[0] = IPTI_EXT;
+        bytes[1] = IPTI_PTW;
+        used = packet->u.ptw.plc ? 10 : 6;
+        break;
+    case IPT_PKT_BIP:
+        if (packet->u.bip.sz > 1)
+            return IPT_ERR_PACKET;
+        bytes[0] = IPTI_BIP;
+        used = packet->u.bip.sz ? 5 : 9;
+        break;
+    case IPT_PKT_TRIG:
+        bytes[0] = IPTI_TRIG;
+        used = packet->u.trig.icntv ? 5 : 3;
+        break;
     default:
-        used = ipti_store_fields(bytes, packet);
         break;
     }
-    if (used < 0)
-        return used;
+    if (used <= 0 || !ipti_fields(&copy, NULL, bytes, packet->type,
+                                  (uint32_t) used))
+        return IPT_ERR_PACKET;
     if ((size_t) used > size)
         return IPT_ERR_ROOM;
     IPT_MEMCPY(buffer, bytes, (size_t) used);
@@ -2143,21 +2019,13 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet)
 {
     if (!last_ip || !packet)
         return IPT_ERR_ARG;
-    switch (packet->type) {
-    case IPT_PKT_PSB:
-    case IPT_PKT_OVF:
+    if (packet->type == IPT_PKT_PSB || packet->type == IPT_PKT_OVF)
         *last_ip = 0;
+    if (packet->type < IPT_PKT_TIP || packet->type > IPT_PKT_FUP)
         return 0;
-    case IPT_PKT_TIP:
-    case IPT_PKT_TIP_PGE:
-    case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP:
-        *last_ip = ipti_ip_after(*last_ip, packet->u.ip.ipc & 7,
-                                 packet->u.ip.payload);
-        return packet->u.ip.ipc != 0;
-    default:
-        return 0;
-    }
+    *last_ip = ipti_ip_after(*last_ip, packet->u.ip.ipc & 7,
+                             packet->u.ip.payload);
+    return packet->u.ip.ipc != 0;
 }
 
 /* ---- decoder ---- */
@@ -2177,9 +2045,8 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                                     ipt_packet *packet)
 {
-    int status = ipti_pkt_any(&decoder->cur_, &decoder->at, packet);
-
-    return ipti_leave(&decoder->cur_, &decoder->at, status);
+    return ipti_leave(&decoder->cur_, &decoder->at,
+                      ipti_pkt_any(&decoder->cur_, &decoder->at, packet));
 }
 
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
@@ -2368,15 +2235,13 @@ static int ipti_sync_set(ipt_cursor_ *cur, ipt_where *at, uint64_t offset,
         status = ipti_sync_here(cur, offset);
     if (status < 0)
         return status;
-    if (status > 0) {
-        ipti_sync_found(cur, at, offset);
-        return IPT_OK;
-    }
-    if (need_psb)
+    if (status == 0 && need_psb)
         return IPT_ERR_NOSYNC;
     ipti_sync_found(cur, at, offset);
-    at->valid = 0;
-    cur->limit = offset;
+    if (status == 0) {
+        at->valid = 0;
+        cur->limit = offset;
+    }
     return IPT_OK;
 }
 
@@ -2942,17 +2807,24 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     record->offset = packet->offset;
     record->type = type;
     record->waits = waits;
-    if (waits == IPTI_WAIT_NOW)
+    if (waits & (IPTI_WAIT_NOW | IPTI_WAIT_HELD))
         record->flags = IPT_EVENT_NO_IP;
     return record;
 }
 
-/* A new record at the end of the queue. */
+/* A new record at the end of the queue. In a PSB+ it is a state that this
+ * repeats; its time and place are the PSB+'s. */
 static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t waits)
 {
-    return ipti_evt_insert(evt, evt->count, packet, type, waits);
+    const int psb = evt->phase == IPTI_EVT_PSB;
+    ipt_pending_ *record = ipti_evt_insert(
+        evt, evt->count, packet, type, psb ? (uint8_t) IPTI_WAIT_HELD : waits);
+
+    if (psb)
+        record->flags = IPT_EVENT_STATUS;
+    return record;
 }
 
 /* The index of the first record of a type, or the end: a record can be written
@@ -2984,13 +2856,14 @@ static unsigned ipti_evt_waiting(const ipt_evt_state_ *evt, unsigned mask)
     return i;
 }
 
-/* Records that wait for exactly `from` wait for `to` from now on. */
-static void ipti_evt_await(ipt_evt_state_ *evt, uint8_t from, uint8_t to,
-                           uint8_t flags)
+/* Of the first `count` records, those that wait for exactly `from` wait for
+ * `to` from now on. */
+static void ipti_evt_await(ipt_evt_state_ *evt, unsigned count, uint8_t from,
+                           uint8_t to, uint8_t flags)
 {
     unsigned i;
 
-    for (i = 0; i < evt->count; i++) {
+    for (i = 0; i < count; i++) {
         if (evt->pending[i].waits == from) {
             evt->pending[i].waits = to;
             evt->pending[i].flags |= flags;
@@ -3010,19 +2883,16 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
         if (!(record->waits & mask))
             continue;
         record->waits = IPTI_WAIT_NOW;
-        switch (record->type) {
-        case IPT_EVT_ASYNC_BRANCH:
-        case IPT_EVT_DISABLED: /* the IP is where flow went */
+        if (record->type == IPT_EVT_ASYNC_BRANCH
+            || record->type == IPT_EVT_DISABLED) { /* where flow went */
             record->data[0] = has_ip ? ip : 0;
             if (!has_ip)
                 record->flags |= IPT_EVENT_NO_TO;
-            break;
-        default:
+        } else {
             if (!has_ip)
                 record->flags |= IPT_EVENT_NO_IP;
             if (!(record->flags & IPT_EVENT_NO_IP))
                 record->ip = ip;
-            break;
         }
     }
 }
@@ -3031,7 +2901,7 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
  * MODE.Exec also waits for a TIP and may still get that. */
 static void ipti_evt_no_fup(ipt_evt_state_ *evt)
 {
-    ipti_evt_await(evt, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
+    ipti_evt_await(evt, evt->count, IPTI_WAIT_TAKE, IPTI_WAIT_FUP, 0);
     ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
@@ -3072,7 +2942,7 @@ static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 
 /* Fill the part of an event that depends on its type. Types with the same first
  * members share their place in the union: u.pebs stands for all those with a
- * number of 64 bits, u.pwre for those with bytes. */
+ * number of 64 bits, u.pwrx for those with bytes. */
 static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
 {
     switch (r->type) {
@@ -3083,10 +2953,6 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
     case IPT_EVT_TSX:
     case IPT_EVT_CBR:
     case IPT_EVT_PWRE:
-        out->u.pwre.state = r->arg[0];
-        out->u.pwre.sub_state = r->arg[1];
-        out->u.pwre.hw = r->arg[2];
-        break;
     case IPT_EVT_PWRX:
         out->u.pwrx.last = r->arg[0];
         out->u.pwrx.deepest = r->arg[1];
@@ -3138,19 +3004,19 @@ static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
  * that this event does not need, which is ip if it has none, and data[0] for an
  * overflow. All records of a PSB+ share those in evt. NULL: there is no
  * place. */
-static uint64_t *ipti_evt_stamp_lost(ipt_pending_ *record)
+static uint64_t *ipti_evt_stamp_lost(ipt_evt_state_ *evt, ipt_pending_ *record)
 {
     if (record->flags & IPT_EVENT_STATUS)
-        return NULL;
+        return &evt->psb_lost;
     if (record->type == IPT_EVT_OVERFLOW)
         return &record->data[0];
     return record->flags & IPT_EVENT_NO_IP ? &record->ip : NULL;
 }
 
 /* Keep the time of now in a record. */
-static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
+static void ipti_evt_stamp(ipt_evt_state_ *evt, ipt_pending_ *record)
 {
-    uint64_t *lost = ipti_evt_stamp_lost(record);
+    uint64_t *lost = ipti_evt_stamp_lost(evt, record);
 
     record->data[1] = evt->clock.tsc;
     record->arg[IPTI_EVENT_CBR] = evt->clock.cbr;
@@ -3176,10 +3042,9 @@ static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
 
 /* Make an event of a complete record: its time is that of now, unless it is
  * stamped. */
-static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
-                          ipt_event *out)
+static void ipti_evt_fill(ipt_evt_state_ *evt, ipt_pending_ *r, ipt_event *out)
 {
-    const uint64_t *lost = ipti_evt_stamp_lost(r);
+    const uint64_t *lost = ipti_evt_stamp_lost(evt, r);
 
     IPT_MEMSET(out, 0, sizeof(*out));
     out->offset = r->offset;
@@ -3190,10 +3055,7 @@ static void ipti_evt_fill(const ipt_evt_state_ *evt, ipt_pending_ *r,
         out->flags = 0;
         out->tsc = r->data[1];
         out->cbr = r->arg[IPTI_EVENT_CBR];
-        if (r->flags & IPT_EVENT_STATUS) {
-            out->lost_mtc = evt->psb_lost_mtc;
-            out->lost_cyc = evt->psb_lost_cyc;
-        } else if (lost) {
+        if (lost) {
             out->lost_mtc = (uint32_t) (*lost >> 32);
             out->lost_cyc = (uint32_t) *lost;
         }
@@ -3221,16 +3083,6 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
 
 /* ---- PSB+                 SDM: "PSB+ packets", and erratum BDM70 ---- */
 
-/* A state that the PSB+ repeats; its time and place are the PSB+'s. */
-static ipt_pending_ *ipti_evt_status(ipt_evt_state_ *evt,
-                                     const ipt_packet *packet, uint8_t type)
-{
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, IPTI_WAIT_HELD);
-
-    record->flags = IPT_EVENT_STATUS;
-    return record;
-}
-
 /* A PSB begins: tracing counts as disabled until a FUP in the PSB+ says where
  * it is. Nothing may wait for a TIP or FUP across it. */
 static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3242,7 +3094,8 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
         open |= IPTI_WAIT_TAKE;
     if (ipti_evt_waiting(evt, open) < evt->count)
         evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_status(evt, packet, IPT_EVT_DISABLED); /* unless a FUP comes */
+    ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_HELD)->flags
+        = IPT_EVENT_STATUS; /* unless a FUP comes */
     if (evt->error)
         return;
     evt->phase = IPTI_EVT_PSB;
@@ -3267,8 +3120,6 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
         record->type = off;
         record->flags |= IPT_EVENT_NO_IP;
     }
-    evt->psb_lost_mtc = evt->clock.lost_mtc;
-    evt->psb_lost_cyc = evt->clock.lost_cyc;
     for (i = 0; i < evt->count; i++)
         if (evt->pending[i].waits == IPTI_WAIT_HELD
             && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
@@ -3334,21 +3185,6 @@ static void ipti_evt_lost_on(ipt_evt_state_ *evt, uint64_t ip)
     ipti_evt_decided(evt, ip, 1);
 }
 
-/* Of the first `count` records, those that wait for a FUP since an overflow get
- * none. */
-static void ipti_evt_lost_fup(ipt_evt_state_ *evt, unsigned count)
-{
-    unsigned i;
-
-    for (i = 0; i < count; i++) {
-        ipt_pending_ *record = &evt->pending[i];
-        if (record->waits == IPTI_WAIT_TAKE) { /* a PSB ended WAIT_FUP */
-            record->waits = IPTI_WAIT_HELD;
-            record->flags |= IPT_EVENT_NO_IP;
-        }
-    }
-}
-
 /* The PSB+ holds: its FUP is right, or what BDM70 did was undone. If there was
  * an overflow before it, records before the PSB+ belong to the overflow, and
  * the FUP says where that left off, unless it has an IP already (from APL12's
@@ -3361,7 +3197,8 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
         const unsigned count = ipti_evt_first(evt, IPT_EVT_ENABLED);
         if (lost->flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip, count);
-        ipti_evt_lost_fup(evt, count);
+        ipti_evt_await(evt, count, IPTI_WAIT_TAKE, IPTI_WAIT_HELD,
+                       IPT_EVENT_NO_IP); /* no FUP; a PSB ended WAIT_FUP */
         lost->waits = IPTI_WAIT_NOW;
     } else if (lost) {
         ipti_evt_no_fup(evt);
@@ -3415,10 +3252,8 @@ static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
 {
     static const uint8_t modes[4] /* CS.L and CS.D: not an execution mode */
         = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
-    const uint8_t waits = IPTI_WAIT_TIP | IPTI_WAIT_TAKE;
-    ipt_pending_ *record = evt->phase == IPTI_EVT_PSB
-                               ? ipti_evt_status(evt, packet, type)
-                               : ipti_evt_push(evt, packet, type, waits);
+    ipt_pending_ *record = ipti_evt_push(evt, packet, type,
+                                         IPTI_WAIT_TIP | IPTI_WAIT_TAKE);
 
     ipti_evt_set(record, 0, modes[evt->exec & 3], packet->u.exec.iflag, 0);
 }
@@ -3455,9 +3290,7 @@ static void ipti_evt_tsx(ipt_evt_state_ *evt, const ipt_packet *packet)
         waits = IPTI_WAIT_NOW;
     else if (packet->u.tsx.abrt) /* FUP is where it aborts; TIP follows */
         waits = IPTI_WAIT_FUP;
-    record = evt->phase == IPTI_EVT_PSB
-                 ? ipti_evt_status(evt, packet, IPT_EVT_TSX)
-                 : ipti_evt_push(evt, packet, IPT_EVT_TSX, waits);
+    record = ipti_evt_push(evt, packet, IPT_EVT_TSX, waits);
     ipti_evt_set(record, 0, packet->u.tsx.intx, packet->u.tsx.abrt, 0);
 }
 
@@ -3476,9 +3309,9 @@ static ipt_pending_ *ipti_evt_aside(ipt_evt_state_ *evt,
                                     const ipt_packet *packet, uint8_t type)
 {
     const uint8_t waits = ipti_evt_loose(evt);
-    ipt_pending_ *record = ipti_evt_push(evt, packet, type, waits);
+    ipt_pending_ *record = ipti_evt_insert(evt, evt->count, packet, type,
+                                           waits);
 
-    record->flags = IPT_EVENT_NO_IP;
     if (waits != IPTI_WAIT_NOW && evt->phase != IPTI_EVT_PSB)
         ipti_evt_stamp(evt, record);
     return record;
@@ -3525,7 +3358,7 @@ static IPTI_HOT ipt_pending_ *ipti_evt_space(ipt_evt_state_ *evt,
                                              uint8_t async)
 {
     if (evt->phase == IPTI_EVT_PSB)
-        return ipti_evt_status(evt, packet, async);
+        return ipti_evt_push(evt, packet, async, 0);
     if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH))
         return ipti_evt_insert(evt, at, packet, async, IPTI_WAIT_TIP);
     return ipti_evt_aside(evt, packet, type);
@@ -3547,27 +3380,7 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
     ipti_evt_set(record, packet->u.pip.cr3, packet->u.pip.nr, 0, 0);
 }
 
-/* A VMCS comes before the paging that it brings. */
-static void ipti_evt_vmcs(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    const unsigned at /* before that */
-        = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
-
-    ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)->data[0]
-        = packet->u.vmcs.base;
-}
-
-/* ---- TNT, and packets with an IP ---- */
-
-/* Branches cannot be taken while tracing is disabled. */
-static void ipti_evt_tnt(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    if (evt->enabled)
-        ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_WAIT_NOW),
-                     packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
-    else
-        evt->error = IPT_ERR_CONTEXT;
-}
+/* ---- packets with an IP ---- */
 
 /* In a PSB+ a FUP says where flow is. Elsewhere it completes what waits for
  * one; if nothing does, it is the source of a branch whose TIP comes next. */
@@ -3668,7 +3481,6 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     else
         ipti_evt_release(evt, waiting, 0, 0);
     record = ipti_evt_push(evt, packet, IPT_EVT_OVERFLOW, IPTI_WAIT_HELD);
-    record->flags = IPT_EVENT_NO_IP;
     ipti_evt_stamp(evt, record);
     if (evt->error)
         return;
@@ -3697,29 +3509,12 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
                            | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(EVD)
                            | IPTI_PKT(TRIG);
 
-    switch (packet->type) {
-    case IPT_PKT_MODE_TSX:
-        return !ipti_evt_find(evt, IPT_EVT_TSX);
-    case IPT_PKT_PTW:
-        return !packet->u.ptw.ip;
-    case IPT_PKT_EXSTOP:
-        return !packet->u.exstop.ip;
-    case IPT_PKT_CFE:
-        return !packet->u.cfe.ip;
-    default:
-        return ipti_pkt_in(types, packet);
-    }
-}
-
-/* The FUP of an OVF comes after a PSB+ that had none: it counts as the FUP of
- * that PSB+. With SKD010 it may be the FUP of what came before it. */
-static void ipti_evt_lost_psb(ipt_evt_state_ *evt, ipt_pending_ *status)
-{
-    status->type = IPT_EVT_ENABLED;
-    status->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
-    evt->synced = 1;
-    ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-    ipti_evt_lost_on(evt, evt->last_ip);
+    return ipti_pkt_in(types, packet)
+           || (packet->type == IPT_PKT_PTW && !packet->u.ptw.ip)
+           || (packet->type == IPT_PKT_EXSTOP && !packet->u.exstop.ip)
+           || (packet->type == IPT_PKT_CFE && !packet->u.cfe.ip)
+           || (packet->type == IPT_PKT_MODE_TSX
+               && !ipti_evt_find(evt, IPT_EVT_TSX));
 }
 
 /* A packet in the phase after an overflow: does it say where tracing goes on,
@@ -3736,19 +3531,20 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->error = IPT_ERR_NO_IP;
             return 1;
         }
-        if (psb) {
-            ipti_evt_lost_psb(evt, psb);
-            return !evt->skipped;
-        }
         ipti_evt_lost_place(evt, evt->last_ip, evt->count);
-        if (!evt->skipped)
+        if (psb) { /* which had no FUP: this one counts as its own */
+            psb->type = IPT_EVT_ENABLED;
+            psb->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+            evt->synced = 1;
+        } else if (!evt->skipped) {
             ipti_evt_lost_last(evt);
+        }
         evt->psb_ip = evt->last_ip;
-        if (!evt->skipped && errata & IPT_ERRATUM_APL12)
+        if (!psb && !evt->skipped && errata & IPT_ERRATUM_APL12)
             evt->phase = IPTI_EVT_BOGUS;
         else
             ipti_evt_lost_on(evt, evt->psb_ip);
-        return !evt->skipped; /* else it is the source of a branch, too */
+        return !evt->skipped; /* else it may be that of what came before it */
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip, evt->count);
@@ -3774,7 +3570,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         if (psb || evt->count > IPTI_EVT_FULL_PSB)
             ipti_evt_lost_off(evt);
         ipti_evt_drop(evt, IPTI_WAIT_TIP | IPTI_WAIT_CFE);
-        ipti_evt_await(evt, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_FUP, IPTI_WAIT_TAKE, 0);
         evt->exec = 0; /* the one that waited was dropped */
         return 0;
     default:
@@ -3891,10 +3687,11 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
 }
 
-/* ---- power, and the rest ---- */
+/* ---- the rest ---- */
 
-/* MWAIT waits for the EXSTOP that follows, PWRE for PWRX. */
-static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* Packets that are one event each. MWAIT waits for the EXSTOP that follows,
+ * PWRE for PWRX. Packets about time alone make none. */
+static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint8_t loose = ipti_evt_loose(evt);
     ipt_pending_ *record;
@@ -3906,10 +3703,9 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
         record->data[1] = packet->u.mwait.ext;
         break;
     case IPT_PKT_EXSTOP:
-        if (packet->u.exstop.ip)
-            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, IPTI_WAIT_TAKE, 0);
-        else
-            ipti_evt_await(evt, IPTI_WAIT_EXSTOP, loose, IPT_EVENT_NO_IP);
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
+                       packet->u.exstop.ip ? (uint8_t) IPTI_WAIT_TAKE : loose,
+                       packet->u.exstop.ip ? 0 : IPT_EVENT_NO_IP);
         ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
         break;
     case IPT_PKT_PWRE:
@@ -3919,36 +3715,14 @@ static void ipti_evt_power(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_set(record, 0, packet->u.pwre.state, packet->u.pwre.sub_state,
                      packet->u.pwre.hw);
         break;
-    default: /* PWRX */
-        ipti_evt_await(evt, IPTI_WAIT_PWRX, loose, IPT_EVENT_NO_IP);
+    case IPT_PKT_PWRX:
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_PWRX, loose,
+                       IPT_EVENT_NO_IP);
         record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
         ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
                      packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
         record->arg[3] = packet->u.pwrx.store;
         break;
-    }
-}
-
-/* A trigger with a FUP happens at it, so it may count no instructions since
- * then. */
-static void ipti_evt_trig(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    if (packet->u.trig.ip
-        && (!packet->u.trig.icntv || packet->u.trig.icnt != 0))
-        evt->error = IPT_ERR_PACKET;
-    else
-        ipti_evt_set(
-            ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip),
-            packet->u.trig.icnt, packet->u.trig.trbv, packet->u.trig.icntv,
-            packet->u.trig.mult);
-}
-
-/* Packets that are one event each. Those about time alone make none. */
-static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
-{
-    ipt_pending_ *record;
-
-    switch (packet->type) {
     case IPT_PKT_STOP:
         ipti_evt_aside(evt, packet, IPT_EVT_STOP);
         break;
@@ -3979,6 +3753,16 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         break;
     case IPT_PKT_BEP:
         ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
+        break;
+    case IPT_PKT_TRIG:
+        if (packet->u.trig.ip /* where it happens: none may come after that */
+            && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
+            evt->error = IPT_ERR_PACKET;
+            break;
+        }
+        record = ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip);
+        ipti_evt_set(record, packet->u.trig.icnt, packet->u.trig.trbv,
+                     packet->u.trig.icntv, packet->u.trig.mult);
         break;
     default:
         break;
@@ -4011,13 +3795,12 @@ static int ipti_evt_blind(ipt_evt_state_ *evt, const ipt_packet *packet)
  * OVF's own, which says the same? */
 static int ipti_evt_ovf_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
-    const uint64_t ip = ipti_ip_after(evt->last_ip, packet->u.ip.ipc,
-                                      packet->u.ip.payload);
+    const uint64_t was = evt->last_ip;
 
-    if (packet->u.ip.ipc == 0 || ip != evt->psb_ip)
-        return 0;
-    evt->last_ip = ip;
-    return 1;
+    if (ipti_evt_last_ip(evt, packet) && evt->last_ip == evt->psb_ip)
+        return 1;
+    evt->last_ip = was;
+    return 0;
 }
 
 /* End the phase in the way that is most likely, as no packet has said which. */
@@ -4086,9 +3869,9 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
     (void) ipti_evt_end(evt);
     ipti_evt_release(evt, IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX, 0, 0);
     ipti_evt_drop(evt, ~(unsigned) IPTI_WAIT_NOW);
+    evt->phase = IPTI_EVT_FLOW;
     ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_WAIT_NOW)->data[0]
         = packet->u.gap.lost;
-    evt->phase = IPTI_EVT_FLOW;
     evt->enabled = 0;
     evt->synced = 0;
     evt->exec = 0;
@@ -4100,6 +3883,8 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
 static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
                               const ipt_packet *packet)
 {
+    unsigned at;
+
     switch (packet->type) {
     case IPT_PKT_PSB:
         ipti_evt_psb(evt, packet);
@@ -4115,7 +3900,11 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         break;
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-        ipti_evt_tnt(evt, packet);
+        if (evt->enabled)
+            ipti_evt_set(ipti_evt_push(evt, packet, IPT_EVT_TNT, IPTI_WAIT_NOW),
+                         packet->u.tnt.bits, packet->u.tnt.count, 0, 0);
+        else
+            evt->error = IPT_ERR_CONTEXT;
         break;
     case IPT_PKT_TIP:
     case IPT_PKT_TIP_PGE:
@@ -4137,22 +3926,15 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_pip(evt, config, packet);
         break;
     case IPT_PKT_VMCS:
-        ipti_evt_vmcs(evt, packet);
-        break;
-    case IPT_PKT_EXSTOP:
-    case IPT_PKT_MWAIT:
-    case IPT_PKT_PWRE:
-    case IPT_PKT_PWRX:
-        ipti_evt_power(evt, packet);
+        at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING); /* that it brings */
+        ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)
+            ->data[0] = packet->u.vmcs.base;
         break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
         break;
     case IPT_PKT_EVD:
         ipti_evt_evd(evt, packet);
-        break;
-    case IPT_PKT_TRIG:
-        ipti_evt_trig(evt, packet);
         break;
     default:
         ipti_evt_rest(evt, packet);
@@ -4356,21 +4138,15 @@ static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
 /* Keep the address space that an event names. */
 static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
 {
-    switch (event->type) {
-    case IPT_EVT_PAGING:
-    case IPT_EVT_ASYNC_PAGING:
+    const uint8_t type = event->type;
+
+    if (type == IPT_EVT_PAGING || type == IPT_EVT_ASYNC_PAGING) {
         asid->cr3 = event->u.paging.cr3;
         asid->nr = event->u.paging.nr;
-        break;
-    case IPT_EVT_VMCS:
-    case IPT_EVT_ASYNC_VMCS:
+    } else if (type == IPT_EVT_VMCS || type == IPT_EVT_ASYNC_VMCS) {
         asid->vmcs = event->u.vmcs.base;
-        break;
-    case IPT_EVT_GAP:
+    } else if (type == IPT_EVT_GAP) {
         ipti_asid_unknown(asid);
-        break;
-    default:
-        break;
     }
 }
 

@@ -9,7 +9,7 @@ api=$root/ipt.h
 
 # Functions that may be longer than 80 lines: one switch over the packet types,
 # a few lines for each.
-LONG="ipti_load ipti_store_fields ipti_evt_dispatch"
+LONG="ipti_fields ipti_evt_dispatch"
 # Public functions that are not named after a section.
 NAMES="ipt_status_name ipt_status_cause ipt_status_remedy ipt_cpu_errata"
 NAMES="$NAMES ipt_segments_from_topa ipt_topa_from_regions"

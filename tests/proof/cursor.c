@@ -419,16 +419,17 @@ void prove_cursor_seek(void) /* unwind 5 */
 /* After a gap. */
 void prove_cursor_resync(void) /* unwind 5, given ipti_psb_search */
 {
-    uint64_t gap = 0;
+    ipt_packet packet = {0};
     int status;
 
     any_sizes();
     any_cursor();
     __CPROVER_assume(cur->state == IPTI_CUR_GAP);
-    status = ipti_pkt_resync(cur, at, &gap);
+    status = ipti_pkt_resync(cur, at, &packet);
     CHECK(is_cursor());
     CHECK(status <= 1);
-    CHECK(status != 1 || gap > at->offset);
+    CHECK(status != 1 || packet.type == IPT_PKT_GAP);
+    CHECK(status != 1 || at->offset == packet.offset + packet.u.gap.lost);
     CHECK(cur->state == (status ? IPTI_CUR_GAP : IPTI_CUR_SYNC));
     REACH(status == IPT_OK);
     REACH(status == 1);

@@ -101,17 +101,20 @@ void prove_queue_await(void) /* unwind 17 */
 {
     const uint8_t from = nondet_u8();
     const uint8_t to = nondet_u8();
+    const unsigned n = nondet_u8();
 
     any_queue();
+    __CPROVER_assume(n <= count);
     __CPROVER_assume(from != IPTI_WAIT_HELD && from != IPTI_WAIT_NOW);
-    ipti_evt_await(&evt, from, to, nondet_u8());
-    CHECK(claim_await(&kept, from, to));
+    ipti_evt_await(&evt, n, from, to, nondet_u8());
+    CHECK(claim_await(&kept, n, from, to));
     CHECK(claim_rest(&before));
     CHECK(is_queue());
     CHECK(evt.count == count);
     REACH(followed == IPT_PENDING_MAX_ - 1 && kept.waits == from
           && evt.pending[followed].waits == to && to != from);
     REACH(followed < count && kept.waits != from);
+    REACH(followed >= n && followed < count && kept.waits == from);
 }
 
 /* Records are complete. */
@@ -198,7 +201,7 @@ void prove_queue_fill(void)
     REACH(event.type == IPT_EVT_OVERFLOW && event.lost_mtc);
 }
 
-void given_ipti_evt_fill(const ipt_evt_state_ *e, ipt_pending_ *record,
+void given_ipti_evt_fill(ipt_evt_state_ *e, ipt_pending_ *record,
                          ipt_event *out)
 {
     CHECK(e == &evt);
@@ -234,17 +237,10 @@ void prove_queue_lost(void) /* unwind 17, slow */
 
     any_queue();
     __CPROVER_assume(n <= count);
-    switch (nondet_u8()) {
-    case 0:
+    if (nondet_u8())
         ipti_evt_lost_place(&evt, nondet_u64(), n);
-        break;
-    case 1:
-        ipti_evt_lost_fup(&evt, n);
-        break;
-    default:
+    else
         ipti_evt_psb_end(&evt, &packet, ends[nondet_u8() & 1]);
-        break;
-    }
     CHECK(claim_overflow(&kept));
     CHECK(claim_rest(&before));
     CHECK(is_queue());
@@ -252,6 +248,4 @@ void prove_queue_lost(void) /* unwind 17, slow */
     REACH(kept.type == IPT_EVT_OVERFLOW && followed == IPT_PENDING_MAX_ - 1);
     REACH(kept.type == IPT_EVT_PAGING
           && evt.pending[followed].type == IPT_EVT_ASYNC_PAGING);
-    REACH(kept.waits == IPTI_WAIT_TAKE
-          && evt.pending[followed].waits == IPTI_WAIT_HELD);
 }

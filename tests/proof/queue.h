@@ -129,9 +129,10 @@ static int claim_waits(const ipt_pending_ *kept, uint8_t waits)
 }
 
 /* Of ipti_evt_await. */
-static int claim_await(const ipt_pending_ *kept, uint8_t from, uint8_t to)
+static int claim_await(const ipt_pending_ *kept, unsigned count, uint8_t from,
+                       uint8_t to)
 {
-    return claim_waits(kept, followed < evt.count && kept->waits == from
+    return claim_waits(kept, followed < count && kept->waits == from
                                  ? to : kept->waits);
 }
 
@@ -168,8 +169,7 @@ static int claim_last(const ipt_pending_ *kept)
     return claim_waits(kept, kept->waits);
 }
 
-/* Of ipti_evt_lost_place, ipti_evt_lost_fup and ipti_evt_psb_end: in the queue
- * an overflow stays one and waits as it did, and nothing else becomes one. */
+/* Of ipti_evt_lost_place and ipti_evt_psb_end: in the queue an overflow stays one and waits as it did, and nothing else becomes one. */
 static int claim_overflow(const ipt_pending_ *kept)
 {
     const ipt_pending_ *now = &evt.pending[followed];

@@ -165,15 +165,16 @@ void given_ipti_evt_lost_last(ipt_evt_state_ *e)
     __CPROVER_assume(claim_last(&kept));
 }
 
-void given_ipti_evt_await(ipt_evt_state_ *e, uint8_t from, uint8_t to,
-                          uint8_t flags)
+void given_ipti_evt_await(ipt_evt_state_ *e, unsigned count, uint8_t from,
+                          uint8_t to, uint8_t flags)
 {
     const ipt_pending_ kept = change(e);
 
+    CHECK(count <= evt.count);
     CHECK(from != IPTI_WAIT_HELD);
     CHECK(from != IPTI_WAIT_NOW);
     (void) flags;
-    __CPROVER_assume(claim_await(&kept, from, to));
+    __CPROVER_assume(claim_await(&kept, count, from, to));
 }
 
 void given_ipti_evt_release(ipt_evt_state_ *e, unsigned mask, uint64_t ip,
@@ -209,14 +210,6 @@ void given_ipti_evt_lost_place(ipt_evt_state_ *e, uint64_t ip, unsigned count)
 
     CHECK(count <= evt.count);
     (void) ip;
-    __CPROVER_assume(claim_overflow(&kept));
-}
-
-void given_ipti_evt_lost_fup(ipt_evt_state_ *e, unsigned count)
-{
-    const ipt_pending_ kept = change(e);
-
-    CHECK(count <= evt.count);
     __CPROVER_assume(claim_overflow(&kept));
 }
 
@@ -310,17 +303,6 @@ void given_ipti_evt_lost_on(ipt_evt_state_ *e, uint64_t ip)
     evt.phase = IPTI_EVT_FLOW;
 }
 
-void given_ipti_evt_lost_psb(ipt_evt_state_ *e, ipt_pending_ *status)
-{
-    const unsigned i = (unsigned) (status - evt.pending);
-
-    CHECK(evt.phase == IPTI_EVT_LOST);
-    CHECK(i < evt.count);
-    CHECK(status == &evt.pending[i]);
-    middle(e);
-    evt.phase = IPTI_EVT_FLOW;
-}
-
 int given_ipti_evt_lost(ipt_evt_state_ *e, uint32_t errata,
                         const ipt_packet *packet)
 {
@@ -384,7 +366,7 @@ void prove_step_undo(void) /* given ipti_evt_first ipti_evt_await
 }
 
 void prove_step_held_done(void) /* slow, given ipti_evt_first
-    ipti_evt_lost_place ipti_evt_lost_fup ipti_evt_await ipti_evt_release
+    ipti_evt_lost_place ipti_evt_await ipti_evt_release
     ipti_evt_sort, arrays whole */
 {
     any_middle(IPTI_EVT_HELD);
@@ -412,22 +394,10 @@ void prove_step_lost_on(void) /* given ipti_evt_release ipti_evt_sort, arrays
     REACH(records_were == IPT_PENDING_MAX_);
 }
 
-void prove_step_lost_psb(void) /* given ipti_evt_lost_place
-    ipti_evt_lost_on, arrays whole */
-{
-    const unsigned i = nondet_u8();
-
-    any_middle(IPTI_EVT_LOST);
-    __CPROVER_assume(i < records_were);
-    ipti_evt_lost_psb(&evt, &evt.pending[i]);
-    ended(IPTI_EVT_FLOW);
-    REACH(i == IPT_PENDING_MAX_ - 1u);
-}
-
 /* A packet after an OVF. */
 void prove_step_after(void) /* slow, given ipti_evt_first ipti_evt_await
     ipti_evt_release ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_last
-    ipti_evt_lost_off ipti_evt_lost_on ipti_evt_lost_psb, arrays whole */
+    ipti_evt_lost_off ipti_evt_lost_on, arrays whole */
 {
     ipt_packet packet = nondet_packet();
     int all;
@@ -600,7 +570,7 @@ static void turn(uint8_t type)
 
 void prove_step_tip(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     if (nondet_u8())
@@ -614,7 +584,7 @@ void prove_step_tip(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_fup(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     switch (nondet_u8()) {
@@ -638,7 +608,7 @@ void prove_step_fup(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_mode(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     if (nondet_u8())
@@ -651,7 +621,7 @@ void prove_step_mode(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_space(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     if (nondet_u8())
@@ -664,7 +634,7 @@ void prove_step_space(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_power(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     switch (nondet_u8()) {
@@ -687,7 +657,7 @@ void prove_step_power(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_cfe(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     switch (nondet_u8()) {
@@ -707,7 +677,7 @@ void prove_step_cfe(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_header(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     if (nondet_u8())
@@ -719,7 +689,7 @@ void prove_step_header(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_ovf(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     turn(IPT_PKT_OVF);
@@ -728,7 +698,7 @@ void prove_step_ovf(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 void prove_step_gap(void) /* slow, given ipti_evt_phase ipti_evt_tick
     ipti_evt_first ipti_evt_waiting ipti_evt_await ipti_evt_release
-    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place ipti_evt_lost_fup
+    ipti_evt_sort ipti_evt_drop ipti_evt_lost_place
     ipti_evt_psb_end ipti_evt_insert ipti_evt_lost_last, arrays whole */
 {
     turn(IPT_PKT_GAP);
@@ -737,13 +707,14 @@ void prove_step_gap(void) /* slow, given ipti_evt_phase ipti_evt_tick
 
 /* All other packets come to ipti_evt_rest. */
 void prove_step_rest(void) /* slow, given ipti_evt_first ipti_evt_waiting
-    ipti_evt_insert, arrays whole */
+    ipti_evt_await ipti_evt_insert, arrays whole */
 {
-    const ipt_packet packet = nondet_packet();
+    ipt_packet packet = nondet_packet();
     unsigned before;
 
     any_evt(nondet_u8());
     before = evt.count;
+    assume_packet(&packet);
     ipti_evt_rest(&evt, &packet);
     turned(before);
     REACH(evt.phase >= IPTI_EVT_LOST && !evt.error);
