@@ -2705,24 +2705,21 @@ typedef struct ipt_cov_block_ {
 
 /* A leg of the way: TNT bits and what comes after them. */
 typedef struct ipt_cov_leg_ {
-    uint64_t ip;       /* where flow is */
     uint64_t tnt;      /* bits to be used, under a stop bit */
     uint64_t to;       /* the IP after them */
-    uint64_t last_ip;  /* for decompression, ... */
-    uint64_t was_ip;   /* ... and as it was before this leg */
+    uint64_t last_ip;  /* for decompression, before this leg */
     uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
     const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
     const uint8_t *window;
     const uint8_t *end;
     const uint8_t *next; /* where what comes after ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
-    const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
+    const struct ipt_cov_line *line; /* that led to where flow is */
     uint64_t held; /* bits that the walk had of a packet before p */
     uint32_t psb_size;
     uint8_t full;    /* there may be more */
     uint8_t after;   /* IPTI_COV_ */
-    uint8_t at;      /* IPTI_LEG_ */
-    uint8_t enabled; /* tracing is */
+    uint8_t ahead;   /* there is one, not passed yet */
     uint8_t moved;   /* flow is not where the walk was */
     uint8_t noisy;   /* no line for the whole of it */
 } ipt_cov_leg_;

@@ -9510,12 +9510,6 @@ enum { /* ipt_cov_line.key_ of a line that names an address space */
 IPTI_STATIC_ASSERT(cov_items, IPT_COV_ITEMS_ <= 7); /* kind_, counts_: 3 bits */
 IPTI_STATIC_ASSERT(cov_peak, 2 * IPT_COV_ITEMS_ <= IPTI_COV_PEAK);
 
-enum { /* ipt_cov_leg_.at */
-    IPTI_LEG_IDLE, /* none */
-    IPTI_LEG_AHEAD,
-    IPTI_LEG_PASSED
-};
-
 enum { /* ipt_cov_learn_.state */
     IPTI_COV_IDLE,
     IPTI_COV_LEARNING,
@@ -10093,6 +10087,18 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_loop_end(&w->loop);
 }
 
+/* Flow is at ip. If leg_.line is not NULL, it led to there. */
+static void ipti_cov_at(ipt_cov_decoder *decoder, uint64_t ip)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const ipt_cov_line *line = decoder->leg_.line;
+
+    ipti_flow_at(&w->flow, ip);
+    if (line)
+        ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
+                     line->kind_ & 31);
+}
+
 /* Do what the line says that was found for decoder->leg_ or its first bits.
  * Returns 1 if the leg is used up, 0 if a part of it is left, and < 0 if the
  * walk has to go on. */
@@ -10109,9 +10115,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
         return IPT_ERR_RETURN;
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
-    ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
-                 line->kind_ & 31);
-    ipti_flow_at(&w->flow, after == IPTI_COV_NONE ? line->next_ : leg->to);
+    leg->line = line;
+    ipti_cov_at(decoder, after == IPTI_COV_NONE ? line->next_ : leg->to);
     if (after == IPTI_COV_PSB && decoder->cov_->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
@@ -10636,6 +10641,19 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
 }
 
+/* The PSB+ at leg->psb was passed. */
+static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
+                                const ipt_cov_leg_ *leg)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = leg->offset + (uint64_t) (leg->psb - leg->window);
+
+    ipti_calls_clear(&w->calls);
+    w->cur.limit = offset + IPTI_SIZE_PSB;
+    decoder->at.sync = offset;
+    decoder->at.valid |= IPT_AT_SYNC;
+}
+
 /* Are the bytes at p those of the PSB+ that was passed last? */
 static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
 {
@@ -10643,14 +10661,13 @@ static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
            && IPT_MEMCMP(p, leg->psb, leg->psb_size) == 0;
 }
 
-/* Tracing is disabled: pass the packet at leg->next if it only says where flow
- * will be, or nothing new. Returns 0 if it says more. A MODE waits for its
+/* Tracing is disabled: pass the packet at p if it only says where flow will be,
+ * or nothing new. Returns its size, 0: it says more. A MODE waits for its
  * TIP.PGE: whatever comes between the two is for the walk. Apart, as it takes
  * stack. */
-static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
-                                     ipt_cov_leg_ *leg)
+static IPTI_APART unsigned ipti_cov_quiet(ipt_cov_decoder *decoder,
+                                          const uint8_t *p)
 {
-    const uint8_t *p = leg->next;
     ipt_asid asid = decoder->at.asid;
     unsigned size;
 
@@ -10658,45 +10675,47 @@ static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
         && (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE)
         return 0;
     size = ipti_cov_state(&decoder->walk_, p, &asid);
-    if (!size || !ipti_cov_stated(decoder, &asid, 0))
-        return 0;
-    leg->next = p + size;
-    return 1;
+    return ipti_cov_stated(decoder, &asid, 0) ? size : 0;
 }
 
-/* Tracing is disabled: pass what is at leg->next. Returns 0 if that is for the
- * walk. */
+/* Tracing is disabled: pass a packet or a PSB+. Returns 0 if what comes is for
+ * the walk. */
 static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    const uint8_t *p = leg->next;
+    ipt_walk_ *w = &decoder->walk_;
+    uint64_t tnt = leg->held;
+    const uint8_t *p = ipti_cov_bits(leg->p, leg->end, &tnt);
     const uint8_t *next;
     unsigned size;
     uint64_t ip;
 
-    leg->at = IPTI_LEG_PASSED;
-    if (leg->tnt != 1 || p >= leg->end)
+    if (tnt != 1 || p >= leg->end)
         return 0;
     if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE)) {
         size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
-        leg->next = p + size;
-        leg->ip = leg->last_ip;
-        leg->enabled = size > 1;
-        leg->line = NULL;
-        ipti_prev_none(&decoder->walk_.prev);
-        return leg->enabled;
-    }
-    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
-        return ipti_cov_quiet(decoder, leg);
-    if (!ipti_cov_psb_again(leg, p)) {
-        next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
-        if (!next)
+        if (size <= 1)
             return 0;
-        leg->psb_size = (uint32_t) (next - p);
+        ipti_flow_at(&w->flow, leg->last_ip);
+        ipti_flow_state(&w->flow, 1, 0);
+        ipti_prev_none(&w->prev);
+    } else if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB) {
+        size = ipti_cov_quiet(decoder, p);
+    } else {
+        if (!ipti_cov_psb_again(leg, p)) {
+            next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
+            if (!next)
+                return 0;
+            leg->psb_size = (uint32_t) (next - p);
+        }
+        size = leg->psb_size;
+        leg->psb = p;
+        leg->last_ip = 0;
+        ipti_cov_psb_passed(decoder, leg);
     }
-    leg->psb = p;
-    leg->last_ip = 0;
-    leg->after = IPTI_COV_PSB;
-    leg->next = p + leg->psb_size;
+    if (!size)
+        return 0;
+    leg->p = p + size;
+    leg->moved = 1;
     return 1;
 }
 
@@ -10735,79 +10754,54 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     return size ? next + size : NULL;
 }
 
-/* The leg ends at `next`; key: what is after the bits, with `to`. */
-static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
-                           uint64_t to)
+/* A leg begins, which ends at `next`; after: what is after the bits, with
+ * `to`. */
+static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next,
+                           uint32_t after, uint64_t to)
 {
-    leg->at = IPTI_LEG_AHEAD;
+    leg->ahead = 1;
     leg->next = next;
-    leg->after = (uint8_t) (key >> IPTI_COV_AFTER & 7);
-    leg->was_ip = leg->last_ip;
-    leg->last_ip = leg->to = to;
+    leg->after = (uint8_t) after;
+    leg->to = to;
     leg->full = 1;
     leg->noisy = 0;
 }
 
-/* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
- * there is no bit and nothing that can be passed here. */
-static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* Collect the next leg. Returns 0 if there is no bit and nothing that can be
+ * passed here. */
+static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    const uint8_t *p = leg->next;
+    const uint8_t *p;
     const uint8_t *next;
-    uint64_t ip;
+    uint64_t to = leg->last_ip;
+    unsigned size = 0;
 
+    leg->tnt = leg->held;
+    p = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
+    ipti_cov_ahead(leg, p, IPTI_COV_NONE, to);
     leg->full = leg->tnt >= IPTI_COV_FULL
                 || (p < leg->end && *p == IPTI_EXT
                     && p[1] == IPTI_SECOND_TNT_64);
     if (p >= leg->end || leg->full)
         return leg->tnt != 1;
     if (*p == IPTI_TIP_PGD) {
-        leg->after = IPTI_COV_PGD_NO_IP;
-        leg->next = p + 1;
-        leg->to = 0;
+        ipti_cov_ahead(leg, p + 1, IPTI_COV_PGD_NO_IP, 0);
         return 1;
     }
-    next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
+    if ((*p & IPTI_IP_MASK) == IPTI_TIP || (*p & IPTI_IP_MASK) == IPTI_TIP_PGD)
+        size = ipti_cov_ip(&to, p);
+    if (size) {
+        ipti_cov_ahead(leg, p + size, (*p & IPTI_IP_MASK) == IPTI_TIP
+                                          ? IPTI_COV_TIP : IPTI_COV_PGD, to);
+        return 1;
+    }
+    next = ipti_cov_psb(decoder, p, leg->end, 1, &to);
     if (!next)
         return leg->tnt != 1;
-    leg->after = IPTI_COV_PSB;
+    ipti_cov_ahead(leg, next, IPTI_COV_PSB, to);
     leg->psb = p;
     leg->psb_size = 0;
-    leg->last_ip = leg->to = ip;
-    leg->next = next;
     return 1;
-}
-
-/* Collect the next leg. Returns 0: there is none. */
-static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
-{
-    leg->tnt = leg->held;
-    if (IPTI_LIKELY(leg->enabled)) {
-        uint64_t to = leg->last_ip;
-        uint32_t key;
-        const uint8_t *next
-            = ipti_cov_reach(leg->p, leg->end, 0, &leg->tnt, &key, &to);
-        if (next) {
-            ipti_cov_ahead(leg, next, key, to);
-            return 1;
-        }
-        leg->tnt = leg->held;
-    }
-    ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
-    leg->next = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
-    return leg->enabled ? ipti_cov_on(decoder, leg)
-                        : ipti_cov_off(decoder, leg);
-}
-
-/* A PSB+ was passed. */
-static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    ipti_calls_clear(&w->calls);
-    w->cur.limit = offset + IPTI_SIZE_PSB;
-    decoder->at.sync = offset;
-    decoder->at.valid |= IPT_AT_SYNC;
 }
 
 /* The leg was passed. Returns 0 if the walk has to go on. */
@@ -10816,10 +10810,11 @@ static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     leg->p = leg->next;
     leg->held = 1;
     leg->moved = 1;
-    leg->at = IPTI_LEG_IDLE;
+    leg->ahead = 0;
+    if (leg->after != IPTI_COV_PGD_NO_IP)
+        leg->last_ip = leg->to;
     if (leg->after == IPTI_COV_PSB)
-        ipti_cov_psb_passed(decoder,
-                            leg->offset + (uint64_t) (leg->psb - leg->window));
+        ipti_cov_psb_passed(decoder, leg);
     return leg->after != IPTI_COV_NONE || leg->full;
 }
 
@@ -10832,24 +10827,8 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 
     ipti_cur_pay(&w->cur, decoder->at.offset, offset);
     decoder->at.offset = offset;
-    ipti_flow_at(&w->flow, leg->ip);
-    ipti_flow_state(&w->flow, leg->enabled, 0);
-    w->evt.enabled = leg->enabled;
-    w->evt.last_ip = leg->was_ip;
-    if (leg->line)
-        ipti_prev_is(&w->prev,
-                     leg->line->ip_ + ipti_sign32(leg->line->from_),
-                     leg->line->kind_ & 31);
-}
-
-/* Go on with what the walk has done. */
-static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
-{
-    leg->ip = w->flow.ip;
-    leg->enabled = w->flow.enabled;
-    leg->line = NULL;
-    if (status > 0)
-        leg->at = IPTI_LEG_PASSED;
+    w->evt.enabled = w->flow.enabled;
+    w->evt.last_ip = leg->last_ip;
 }
 
 /* The leg cannot be followed to its end: the walk goes on from where flow is,
@@ -10858,9 +10837,9 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
-    const unsigned held = ipti_top(leg->held);
     const uint8_t *p = leg->p;
-    const uint8_t *last = p;
+    const uint8_t *last;
+    uint64_t offset = w->next.tnt_offset;
     uint64_t tnt = leg->held;
     uint64_t before;
     unsigned used;
@@ -10872,11 +10851,6 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
-    if (used < held) {
-        ipti_next_bits(&w->next, w->next.tnt_offset,
-                       ipti_tnt_hold(leg->held, held - used));
-        return;
-    }
     while (ipti_top(tnt) < used) {
         before = tnt;
         p = ipti_cov_scan(p, leg->end, tnt << 1, &tnt);
@@ -10885,8 +10859,9 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
             last = p;
             p = ipti_cov_other(p, &tnt);
         }
+        offset = leg->offset + (uint64_t) (last - leg->window);
     }
-    ipti_next_bits(&w->next, leg->offset + (uint64_t) (last - leg->window),
+    ipti_next_bits(&w->next, offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt) - used));
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
 }
@@ -10911,9 +10886,8 @@ static int ipti_cov_enter(ipt_cov_decoder *decoder)
     leg->psb_size = 0;
     leg->held = ipti_tnt_held(w->next.tnt);
     leg->last_ip = w->evt.last_ip;
-    leg->at = IPTI_LEG_IDLE;
+    leg->ahead = 0;
     leg->moved = 0;
-    ipti_cov_reload(leg, w, 0);
     return 1;
 }
 
@@ -10954,12 +10928,13 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint8_t *next;
     const uint8_t *after;
     const ipt_cov_line *line = NULL;
-    uint64_t ip = leg->ip;
+    uint64_t ip = decoder->walk_.flow.ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
     uint64_t to;
     uint32_t key;
 
+    leg->line = NULL;
     for (;;) {
         to = last_ip;
         next = ipti_cov_reach(p, end, own, &tnt, &key, &to);
@@ -10998,9 +10973,10 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         after = next;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
             next += ipti_cov_ip(&last_ip, next);
-        leg->enabled = next != after;
-        if (IPTI_UNLIKELY(!leg->enabled))
+        if (IPTI_UNLIKELY(next == after)) {
+            ipti_flow_state(&decoder->walk_.flow, 0, 0);
             break;
+        }
         leg->line = NULL;
         ip = last_ip;
         p = next;
@@ -11011,12 +10987,12 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             ipti_prev_none(&decoder->walk_.prev);
         leg->held = leg->moved = 1;
     }
+    ipti_cov_at(decoder, ip);
     leg->p = p;
-    leg->ip = ip;
     leg->last_ip = last_ip;
     if (line || !next)
         return 0;
-    ipti_cov_ahead(leg, next, key, to);
+    ipti_cov_ahead(leg, next, key >> IPTI_COV_AFTER & 7, to);
     leg->tnt = tnt;
     return 1;
 }
@@ -11034,7 +11010,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     const uint32_t own = shared ? shared : decoder->keys_.own;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
-    uint64_t ip = leg->ip;
+    uint64_t ip = decoder->walk_.flow.ip;
     uint64_t tnt = leg->tnt;
     unsigned n;
 
@@ -11052,19 +11028,18 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
             decoder->hits++;
             ip = line->next_;
         }
-        leg->ip = ip;
         leg->tnt = ipti_cov_left(tnt, n);
         if (leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
-            return;
+            break;
         leg->p = leg->next;
         leg->held = tnt = leg->tnt;
-        leg->at = IPTI_LEG_IDLE;
         leg->moved = 1;
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
-        if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo, tnt))
-            return;
-        leg->at = IPTI_LEG_AHEAD;
+        leg->ahead = tnt >= IPTI_COV_FULL && ipti_memo_noisy(cov->memo, tnt);
+        if (!leg->ahead)
+            break;
     }
+    ipti_cov_at(decoder, ip);
 }
 
 /* Go on as far as there are lines or lines can be learned. Returns < 0 if the
@@ -11073,32 +11048,34 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    const ipt_flow_ *flow = &decoder->walk_.flow;
     const ipt_cov_line *line;
     int missed;
     int status;
 
     for (;;) {
         missed = 0;
-        if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
-            return 0;
-        if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
-            && cov->bitmap && leg->held < IPTI_COV_FULL)
+        if (flow->enabled && !leg->ahead && !cov->flags && cov->bitmap
+            && leg->held < IPTI_COV_FULL)
             missed = ipti_cov_dash(decoder, cov->bitmap);
+        if (!flow->enabled) {
+            if (!ipti_cov_off(decoder, leg))
+                return 0;
+            continue;
+        }
         if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
             leg->noisy = 1;
             ipti_cov_noise(decoder);
             missed = 0;
         }
-        if (leg->at == IPTI_LEG_IDLE) {
+        if (!leg->ahead) {
             if (!ipti_cov_collect(decoder, leg))
                 return 0;
             leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo, leg->tnt);
         }
-        if (leg->at == IPTI_LEG_PASSED)
-            continue;
         ipti_cov_flush(decoder);
         line = missed ? NULL
-                      : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
+                      : ipti_cov_find(decoder, leg->after, flow->ip, leg->tnt,
                                       leg->to);
         if (line) {
             decoder->hits++;
@@ -11109,15 +11086,14 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
             status = ipti_cov_miss(decoder);
         if (status < 0)
             return status;
-        ipti_cov_reload(leg, &decoder->walk_, status);
+        if (status > 0 && !ipti_cov_passed(decoder, leg))
+            return 0;
     }
 }
 
 /* Take the fast path from where the walk is; put the walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
-    ipt_cov_leg_ *leg = &decoder->leg_;
-
     if (!ipti_cov_enter(decoder))
         return;
     if (decoder->walk_.prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
@@ -11126,9 +11102,8 @@ static void ipti_cov_skip(ipt_cov_decoder *decoder)
         ipti_cov_back(decoder);
         return;
     }
-    leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
-    if (leg->moved)
+    if (decoder->leg_.moved)
         ipti_cov_stand(&decoder->walk_);
 }
 
