@@ -2653,9 +2653,10 @@ struct ipt_cov_line {
     uint32_t key_;   /* space, mode, what comes after the bits, what is used of
                       * it; 0: the line is empty */
     uint32_t from_;  /* the last branch, relative to ip_ */
-    uint8_t kind_;   /* of it; above: frames that are left */
-    uint8_t counts_; /* edges; above: frames at most at a time */
-    uint16_t pop_;   /* the last branch pops a frame from before */
+    uint8_t kind_;   /* of it */
+    uint8_t edges_;
+    uint8_t frames_; /* that are left, ... */
+    uint8_t peak_;   /* ... and at most at a time */
     uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
                                       * the end, relative to ip_. The last two
                                       * are the hash, with IPT_COV_HASH */
@@ -2740,7 +2741,7 @@ typedef struct ipt_cov_learn_ {
     ipt_cov_line whole; /* being made of others */
     const ipt_cache_line *run; /* that flow passes */
     uint8_t mode;       /* before the instruction that flow passes */
-    uint8_t state;      /* IPTI_COV_ */
+    uint8_t on;         /* `line` is learned, and may have room for more */
     uint8_t frames;     /* that the path leaves on the stack of calls, ... */
     uint8_t peak;       /* ... and at most at a time */
 } ipt_cov_learn_;

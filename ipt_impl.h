@@ -9483,22 +9483,18 @@ enum { /* what comes after the bits */
     IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
 };
 
-enum { /* ipt_cov_line.key_ of a line that names an address space */
-    IPTI_COV_NO_NAME,
-    IPTI_COV_BY_ASID,
-    IPTI_COV_BY_SPACE
-};
-
 #define IPTI_WAYS 4 /* lines of a memo that may hold the same */
 
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
 #define IPTI_COV_DONE 0x40u
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
-#define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
-#define IPTI_COV_MODE 8
-#define IPTI_COV_AFTER 10
-#define IPTI_COV_REST 0xfcffu /* what is not space or mode */
+#define IPTI_COV_POP 0x100u  /* the last branch pops a frame from before */
+#define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
+#define IPTI_COV_MODE 9
+#define IPTI_COV_AFTER 11
+#define IPTI_COV_TO (6u << IPTI_COV_AFTER) /* an IP is part of it */
+#define IPTI_COV_REST 0xf9ffu              /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
 
@@ -9506,15 +9502,11 @@ enum { /* ipt_cov_line.key_ of a line that names an address space */
 #define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
-#define IPTI_COV_PEAK 31 /* frames at a time, above the edges in counts_ */
-IPTI_STATIC_ASSERT(cov_items, IPT_COV_ITEMS_ <= 7); /* kind_, counts_: 3 bits */
-IPTI_STATIC_ASSERT(cov_peak, 2 * IPT_COV_ITEMS_ <= IPTI_COV_PEAK);
 
-enum { /* ipt_cov_learn_.state */
-    IPTI_COV_IDLE,
-    IPTI_COV_LEARNING,
-    IPTI_COV_ENDED /* nothing more fits into ipt_cov_learn_.line */
-};
+/* Key of a line that names an address space. Its mode says what gave the name,
+ * its IP is the memo's epoch. */
+#define IPTI_COV_NAME \
+    (IPTI_COV_DONE | (uint32_t) IPTI_COV_PGD << IPTI_COV_AFTER)
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 /* The walk holds at most 47 bits, and a TNT-8 adds 6 to what is not full. */
@@ -9560,45 +9552,6 @@ static int ipti_memo_names(const ipt_cov_memo *memo, const ipt_cov_line *line)
            && line->next_ == memo->epoch_;
 }
 
-/* The one that names this one, with its number in from_; NULL: there is none.
- * The key says what gave the name. */
-static const ipt_cov_line *ipti_memo_named(const ipt_cov_memo *memo,
-                                           uint32_t key, const ipt_asid *name)
-{
-    const ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
-                                             & ~(IPTI_WAYS - 1u)];
-    const ipt_cov_line *const end = line + 2;
-
-    for (; line < end; line++)
-        if (line->key_ == key && line->next_ == memo->epoch_
-            && line->ip_ == name->cr3 && line->tnt_ == name->vmcs
-            && line->pop_ == name->nr)
-            return line;
-    return NULL;
-}
-
-/* Give it a number; 0: there are no more. */
-static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
-                               const ipt_asid *name)
-{
-    ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
-                                       & ~(IPTI_WAYS - 1u)];
-
-    if (memo->next_id_ == IPTI_COV_SPACES)
-        return 0;
-    if (ipti_memo_names(memo, line)
-        && (!ipti_memo_names(memo, line + 1) || memo->clock_++ % 2))
-        line++;
-    IPT_MEMSET(line, 0, sizeof(*line));
-    line->ip_ = name->cr3;
-    line->tnt_ = name->vmcs;
-    line->pop_ = name->nr;
-    line->next_ = memo->epoch_;
-    line->from_ = ++memo->next_id_;
-    line->key_ = key;
-    return line->from_;
-}
-
 /* The number of the line that a key belongs to; those of its set differ in the
  * low bits. `own`: the part of the key that spreads lines. */
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
@@ -9626,7 +9579,8 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
 {
     return line->ip_ == ip && line->tnt_ == tnt
            && (line->key_ ^ key) <= IPTI_COV_RESULT
-           && (ipti_line_after(line) < IPTI_COV_PGD || line->next_ == to);
+           && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
+               || line->next_ == to);
 }
 
 /* Look for the line with this key. */
@@ -9642,6 +9596,28 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
         if (ipti_memo_is(line, ip, tnt, own | key, to))
             return line;
     return NULL;
+}
+
+/* Give an address space a number; 0: there are no more. */
+static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
+                               const ipt_asid *name)
+{
+    ipt_cov_line *line
+        = &memo->lines_[ipti_memo_at(memo->mask_, key, name->cr3, name->vmcs)
+                        & ~(IPTI_WAYS - (uint64_t) 1)];
+
+    if (memo->next_id_ == IPTI_COV_SPACES)
+        return 0;
+    if (ipti_memo_names(memo, line)
+        && (!ipti_memo_names(memo, line + 1) || memo->clock_++ % 2))
+        line++;
+    IPT_MEMSET(line, 0, sizeof(*line));
+    line->ip_ = name->cr3;
+    line->tnt_ = name->vmcs;
+    line->next_ = memo->epoch_;
+    line->from_ = ++memo->next_id_;
+    line->key_ = key;
+    return line->from_;
 }
 
 #define IPTI_NOISY 64 /* noise_, novel_: most long lines will be of no use */
@@ -9726,16 +9702,6 @@ static inline int ipti_fits32(uint64_t v)
     return (v + 0x80000000u) >> 32 == 0;
 }
 
-static inline unsigned ipti_line_edges(const ipt_cov_line *line)
-{
-    return line->counts_ & 7;
-}
-
-static inline unsigned ipti_line_frames(const ipt_cov_line *line)
-{
-    return line->kind_ >> 5;
-}
-
 /* Push the frames that a line leaves, or pop the one it pops. Returns the line,
  * with the popped IP as next_; NULL: the stack is empty, and nothing else says
  * the IP. */
@@ -9747,11 +9713,11 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     uint64_t ip;
     unsigned i;
 
-    ipti_calls_keep(&w->calls, line->counts_ >> 3);
-    for (i = 0; i < ipti_line_frames(line); i++)
+    ipti_calls_keep(&w->calls, line->peak_);
+    for (i = 0; i < line->frames_; i++)
         ipti_calls_push(&w->calls,
                         line->ip_ + ipti_sign32(line->items_[last - i]));
-    if (!line->pop_)
+    if (!(line->key_ & IPTI_COV_POP))
         return line;
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_after(line) == IPTI_COV_TIP ? line : NULL;
@@ -9772,7 +9738,7 @@ static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
     unsigned i;
     unsigned k;
 
-    for (i = 0; i < ipti_line_edges(line); i++)
+    for (i = 0; i < line->edges_; i++)
         for (k = line->items_[i] & IPTI_COV_TIMES; k > 0; k--)
             hash *= IPTI_COV_PRIME;
     return hash + ipti_line_get_path(line);
@@ -9787,7 +9753,7 @@ static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
 static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const uint32_t *item,
                                   unsigned n)
 {
-    switch (n) {
+    switch (n & 7) { /* no compare for a larger n, as there is none */
     case 7: ipti_cov_item(bitmap, item[6]); IPTI_FALL_THROUGH
     case 6: ipti_cov_item(bitmap, item[5]); IPTI_FALL_THROUGH
     case 5: ipti_cov_item(bitmap, item[4]); IPTI_FALL_THROUGH
@@ -9805,11 +9771,11 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned n = cov->bitmap && cov->flags ? ipti_line_edges(line) : 0;
+    const unsigned n = cov->bitmap && cov->flags ? line->edges_ : 0;
     unsigned i;
 
     if (cov->bitmap && !cov->flags)
-        ipti_cov_add(cov->bitmap, line->items_, ipti_line_edges(line));
+        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
     for (i = 0; i < n; i++)
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
@@ -9832,7 +9798,7 @@ static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
 
     if (frames > learn->peak)
         learn->peak = (uint8_t) frames;
-    if (ipti_line_edges(line) + frames > items || !ipti_fits32(delta))
+    if (line->edges_ + frames > items || !ipti_fits32(delta))
         return 0;
     line->items_[items - frames] = (uint32_t) delta;
     return 1;
@@ -9843,7 +9809,7 @@ static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
 static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
                                   uint32_t times, unsigned items)
 {
-    const unsigned n = ipti_line_edges(line);
+    const unsigned n = line->edges_;
     unsigned i;
 
     for (i = 0; i < n && line->items_[i] >> 6 != slot; i++)
@@ -9852,7 +9818,7 @@ static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
         return 0;
     if (i == n) {
         line->items_[n] = slot << 6;
-        line->counts_++;
+        line->edges_++;
     }
     line->items_[i] += times;
     return 1;
@@ -9880,18 +9846,8 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
     if (learn->frames)
         learn->frames--;
     else
-        learn->line.pop_ = 1;
+        learn->line.key_ |= IPTI_COV_POP;
     return 1;
-}
-
-/* The line goes up to where the walk is, after a branch of that kind. */
-static IPTI_APART void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
-{
-    ipt_cov_line *line = &learn->line;
-
-    line->kind_ = (uint8_t) ((unsigned) learn->frames << 5 | kind);
-    line->counts_ = (uint8_t) ((unsigned) learn->peak << 3
-                               | ipti_line_edges(line));
 }
 
 /* Can from_ say that the last branch is at `from`? */
@@ -9913,7 +9869,8 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
 
     if (!ipti_line_reaches(line, from))
         return 0;
-    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev.kind)) {
+    if (n && !(line->key_ & IPTI_COV_POP)
+        && ipti_cov_counts(cov, from, w->prev.kind)) {
         name = ipti_cov_name(from, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
@@ -9923,12 +9880,14 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
             ipti_line_set_path(
                 line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    ipti_cov_upto(&decoder->learn_, w->prev.kind);
+    line->kind_ = w->prev.kind;
+    line->frames_ = decoder->learn_.frames;
+    line->peak_ = decoder->learn_.peak;
     line->key_ += n;
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->flow.ip;
-    return !(line->pop_ && n)
-           && !(ipti_next_tnt(&w->next) && ipti_line_edges(line) == room);
+    return !(line->key_ & IPTI_COV_POP && n)
+           && !(ipti_next_tnt(&w->next) && line->edges_ == room);
 }
 
 /* The walk passed a branch while a line is learned; top: the stack before. What
@@ -9940,10 +9899,10 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
 
     if (!ipti_line_reaches(&decoder->learn_.line, from)
         || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
-        decoder->learn_.state = IPTI_COV_ENDED;
+        decoder->learn_.on = 0;
     else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
              && !ipti_cov_learned(decoder, from, n))
-        decoder->learn_.state = IPTI_COV_ENDED;
+        decoder->learn_.on = 0;
 }
 
 /* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
@@ -9954,21 +9913,21 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 {
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
-    const unsigned more = ipti_line_frames(piece);
+    const unsigned more = piece->frames_;
     ipt_cov_line whole = decoder->learn_.whole;
     const uint64_t shift = piece->ip_ - whole.ip_;
     const uint64_t from = ipti_sign32(piece->from_) + shift;
-    const unsigned frames = ipti_line_frames(&whole);
-    const unsigned peak = frames + (piece->counts_ >> 3);
+    const unsigned frames = whole.frames_;
+    const unsigned peak = frames + piece->peak_;
     unsigned i;
 
     if (!ipti_fits32(from))
         return 0;
-    for (i = 0; i < ipti_line_edges(piece); i++)
+    for (i = 0; i < piece->edges_; i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
                            piece->items_[i] & IPTI_COV_TIMES, items - frames))
             return 0;
-    if (ipti_line_edges(&whole) + frames + more > items)
+    if (whole.edges_ + frames + more > items)
         return 0;
     for (i = 1; i <= more; i++) {
         const uint64_t delta = ipti_sign32(piece->items_[items - i]) + shift;
@@ -9979,15 +9938,15 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     if (cov->flags & IPT_COV_HASH)
         ipti_line_set_path(&whole,
                            ipti_line_path(piece, ipti_line_get_path(&whole)));
-    if (peak > whole.counts_ >> 3)
-        whole.counts_ = (uint8_t) (ipti_line_edges(&whole) | peak << 3);
-    whole.key_ |= piece->key_ & IPTI_COV_STACK;
+    if (peak > whole.peak_)
+        whole.peak_ = (uint8_t) peak;
+    whole.key_ |= piece->key_ & (IPTI_COV_STACK | IPTI_COV_POP);
     whole.key_ += piece->key_ & IPTI_COV_USED;
     if (((piece->key_ ^ whole.key_) >> IPTI_COV_AFTER & 7) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
-    whole.pop_ = piece->pop_;
-    whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
+    whole.kind_ = piece->kind_;
+    whole.frames_ = (uint8_t) (frames + more);
     whole.from_ = (uint32_t) from;
     whole.next_ = piece->next_;
     decoder->learn_.whole = whole;
@@ -10014,7 +9973,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                        &w->code.run, decoder->learn_.mode);
-    if (decoder->learn_.state) {
+    if (decoder->learn_.on) {
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
         return IPT_OK;
     }
@@ -10096,7 +10055,7 @@ static void ipti_cov_at(ipt_cov_decoder *decoder, uint64_t ip)
     ipti_flow_at(&w->flow, ip);
     if (line)
         ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
-                     line->kind_ & 31);
+                     line->kind_);
 }
 
 /* Do what the line says that was found for decoder->leg_ or its first bits.
@@ -10121,7 +10080,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
-    if (w->flow.enabled && (after == IPTI_COV_TIP || line->pop_)
+    if (w->flow.enabled && (after == IPTI_COV_TIP || key & IPTI_COV_POP)
         && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
         ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
     return after == leg->after && left == 0;
@@ -10187,7 +10146,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         || w->place.key != ipti_cache_key(w->place.space, w->mode.now)
         || config->fuel || config->flags & IPT_CONFIG_TICKS)
         return;
-    while (decoder->learn_.state == IPTI_COV_LEARNING
+    while (decoder->learn_.on
            && (ipti_next_tnt(&w->next) || w->next.has_tip)) {
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
@@ -10196,7 +10155,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
-                decoder->learn_.state = IPTI_COV_ENDED;
+                decoder->learn_.on = 0;
         } else {
             tnt = w->next.tnt;
             top = w->calls.top;
@@ -10222,7 +10181,7 @@ static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
     int status;
 
     ipti_cov_leap(decoder);
-    if (decoder->learn_.state == IPTI_COV_ENDED || !ipti_next_any(&w->next))
+    if (!decoder->learn_.on || !ipti_next_any(&w->next))
         return IPT_OK;
     ipti_item_unsettled(&w->item, 0);
     status = ipti_cov_ready(decoder);
@@ -10246,17 +10205,18 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
     int status = IPT_OK;
 
     decoder->learn_.frames = decoder->learn_.peak = 0;
-    decoder->learn_.state = IPTI_COV_LEARNING;
-    while (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING
+    decoder->learn_.on = 1;
+    while (status >= 0 && decoder->learn_.on
            && ipti_next_any(&w->next))
         status = ipti_cov_learn_step(decoder);
-    if (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING) {
-        ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
+    if (status >= 0 && decoder->learn_.on) {
+        line->frames_ = decoder->learn_.frames;
+        line->peak_ = decoder->learn_.peak;
         line->key_ |= IPTI_COV_DONE;
     }
-    if (line->pop_ || line->counts_ >> 3)
+    if (line->key_ & IPTI_COV_POP || line->peak_)
         line->key_ |= IPTI_COV_STACK;
-    decoder->learn_.state = IPTI_COV_IDLE;
+    decoder->learn_.on = 0;
 }
 
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
@@ -10303,7 +10263,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
         if (after > IPTI_COV_TIP)
             line->next_ = leg->to;
         if (after == IPTI_COV_PSB)
-            line->kind_ &= 0xe0;
+            line->kind_ = IPT_INSN_OTHER;
         if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
             line->key_ &= ~some;
     }
@@ -10373,7 +10333,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         }
         if (!line)
             return IPT_ERR_MISMATCH; /* or another one: see the walk */
-        if (whole->pop_ || (apart && last)
+        if (whole->key_ & IPTI_COV_POP || (apart && last)
             || (!leg->noisy && !ipti_cov_join(decoder, line)))
             break;
         status = ipti_cov_take(decoder, line);
@@ -10510,16 +10470,21 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     if (own == 0 || decoder->keys_.epoch != memo->epoch_
         || !ipti_asid_same(asid, &decoder->keys_.asid)) {
         ipt_asid name;
-        const uint32_t key = ipti_asid_name(&name, config, asid)
-                                 ? IPTI_COV_BY_SPACE : IPTI_COV_BY_ASID;
-        const ipt_cov_line *known = ipti_memo_named(memo, key, &name);
+        const uint32_t by_space = ipti_asid_name(&name, config, asid) ? 2 : 0;
+        const uint32_t key
+            = IPTI_COV_NAME | (by_space + name.nr) << IPTI_COV_MODE;
+        const ipt_cov_line *known = ipti_memo_find(memo, key, 0, name.cr3,
+                                                   name.vmcs, memo->epoch_);
         own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
             ipti_memo_forget(memo);
             return 0;
         }
-        known = cov->shared ? ipti_memo_named(cov->shared, key, &name) : NULL;
+        known = NULL;
+        if (cov->shared)
+            known = ipti_memo_find(cov->shared, key, 0, name.cr3, name.vmcs,
+                                   cov->shared->epoch_);
         shared = known ? known->from_ : 0;
         decoder->keys_.asid = *asid;
         decoder->keys_.epoch = memo->epoch_;
@@ -10902,7 +10867,7 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
                     && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
-                        || ipti_line_after(line) < IPTI_COV_PGD
+                        || !(line->key_ & IPTI_COV_DONE)
                         || line->next_ == to)))
         return line;
     return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
@@ -10947,7 +10912,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
                 && !(line = ipti_cov_frames(decoder, line)))
                 break;
-            ipti_cov_add(bitmap, line->items_, ipti_line_edges(line));
+            ipti_cov_add(bitmap, line->items_, line->edges_);
             leg->line = line;
             decoder->hits++;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
@@ -11019,7 +10984,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
             line = ipti_cov_look(decoder, memo->lines_, memo->mask_, own, own,
                                  ip, ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
                                                    IPTI_COV_PIECE), 0);
-            if (!line || (line->key_ & IPTI_COV_RESULT)
+            if (!line || (uint8_t) line->key_ /* a pop is STACK, too */
                              != (IPTI_COV_PIECE | IPTI_COV_DONE))
                 break;
             /* All items: no branch to be guessed, and the rest count 0. */
