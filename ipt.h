@@ -2717,7 +2717,7 @@ typedef struct ipt_cov_leg_ {
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
     const struct ipt_cov_line *line; /* that led to where flow is */
     uint64_t held; /* bits that the walk had of a packet before p */
-    uint32_t psb_size;
+    size_t psb_size;
     uint8_t full;    /* there may be more */
     uint8_t after;   /* IPTI_COV_ */
     uint8_t ahead;   /* there is one, not passed yet */

@@ -9439,14 +9439,6 @@ static void ipti_cov_block_end(ipt_cov_decoder *decoder)
         cov->block(ip, size, mode, cov->context);
 }
 
-/* Does flow go on with the block in progress? */
-static int ipti_cov_block_on(const ipt_cov_decoder *decoder, uint64_t ip,
-                             uint8_t mode)
-{
-    return decoder->block_.mode == mode
-           && ipti_wrap(mode, decoder->block_.end - ip) == 0;
-}
-
 /* Flow passes code of that mode from `ip` up to `end`, that of the run; NULL:
  * not up to there. */
 static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
@@ -9455,7 +9447,8 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 {
     const uint8_t kind = run ? run->kind_ : (uint8_t) IPT_INSN_OTHER;
 
-    if (!ipti_cov_block_on(decoder, ip, mode)) {
+    if (decoder->block_.mode != mode
+        || ipti_wrap(mode, decoder->block_.end - ip) != 0) {
         ipti_cov_block_end(decoder);
         decoder->block_.ip = decoder->block_.end = ip;
         decoder->block_.mode = mode;
@@ -9488,6 +9481,7 @@ enum { /* what comes after the bits */
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
 #define IPTI_COV_DONE 0x40u
+#define IPTI_COV_SOME 0x7fu  /* these: 0 if a line takes nothing */
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
 #define IPTI_COV_POP 0x100u  /* the last branch pops a frame from before */
 #define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
@@ -9526,12 +9520,6 @@ static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
     if (memo->renew_ == 0)
         memo->next_id_ = 0;
     return memo->renew_ == 0;
-}
-
-/* Forget all lines at once: spaces get other numbers, so that none is found. */
-static void ipti_memo_forget(ipt_cov_memo *memo)
-{
-    memo->epoch_++;
 }
 
 /* The name of a cache or a table, for memos; it gets one if it has none. One
@@ -9771,12 +9759,11 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned n = cov->bitmap && cov->flags ? line->edges_ : 0;
     unsigned i;
 
     if (cov->bitmap && !cov->flags)
         ipti_cov_add(cov->bitmap, line->items_, line->edges_);
-    for (i = 0; i < n; i++)
+    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
     if (cov->flags & IPT_COV_HASH)
@@ -9784,25 +9771,6 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
 }
 
 /* ---- learning a line from the walk ---- */
-
-/* A call pushed a frame that the line has to leave. Returns 0 if it has no room
- * for that. */
-static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
-                          unsigned items)
-{
-    ipt_cov_line *line = &learn->line;
-    const uint8_t top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
-                                   % IPT_RETURN_STACK_);
-    const uint64_t delta = calls->ip[top] - line->ip_;
-    const unsigned frames = ++learn->frames;
-
-    if (frames > learn->peak)
-        learn->peak = (uint8_t) frames;
-    if (line->edges_ + frames > items || !ipti_fits32(delta))
-        return 0;
-    line->items_[items - frames] = (uint32_t) delta;
-    return 1;
-}
 
 /* Have a line count an edge so many times, within so many items. Returns 0 if
  * it has no room. */
@@ -9831,29 +9799,32 @@ static void ipti_line_set_path(ipt_cov_line *line, uint64_t hash)
 }
 
 /* What the branch that the walk passed, which had a stack of `top`, does to the
- * stack. Returns 0 if the line cannot do it. */
+ * stack. Returns 0 if the line cannot do it: it has no room for a frame. */
 static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
+    const unsigned items = ipti_cov_items(decoder->cov_);
     ipt_cov_learn_ *learn = &decoder->learn_;
+    ipt_cov_line *line = &learn->line;
+    const uint64_t delta = w->calls.ip[top] - line->ip_; /* if it is a call */
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
-    if (w->prev.kind != IPT_INSN_RET)
-        return w->calls.top == top
-               || ipti_cov_frame(learn, &w->calls,
-                                 ipti_cov_items(decoder->cov_));
-    if (learn->frames)
-        learn->frames--;
-    else
-        learn->line.key_ |= IPTI_COV_POP;
+    if (w->prev.kind == IPT_INSN_RET) {
+        if (learn->frames)
+            learn->frames--;
+        else
+            line->key_ |= IPTI_COV_POP;
+        return 1;
+    }
+    if (w->calls.top == top)
+        return 1;
+    if (++learn->frames > learn->peak)
+        learn->peak = learn->frames;
+    if (line->edges_ + learn->frames > items || !ipti_fits32(delta))
+        return 0;
+    line->items_[items - learn->frames] = (uint32_t) delta;
     return 1;
-}
-
-/* Can from_ say that the last branch is at `from`? */
-static inline int ipti_line_reaches(const ipt_cov_line *line, uint64_t from)
-{
-    return ipti_fits32(from - line->ip_);
 }
 
 /* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
@@ -9867,7 +9838,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     ipt_cov_line *line = &decoder->learn_.line;
     uint64_t name;
 
-    if (!ipti_line_reaches(line, from))
+    if (!ipti_fits32(from - line->ip_)) /* for from_ */
         return 0;
     if (n && !(line->key_ & IPTI_COV_POP)
         && ipti_cov_counts(cov, from, w->prev.kind)) {
@@ -9897,11 +9868,10 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
 {
     const ipt_walk_ *w = &decoder->walk_;
 
-    if (!ipti_line_reaches(&decoder->learn_.line, from)
-        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
-        decoder->learn_.on = 0;
-    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
-             && !ipti_cov_learned(decoder, from, n))
+    if (!ipti_fits32(from - decoder->learn_.line.ip_)
+        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
+        || (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
+            && !ipti_cov_learned(decoder, from, n)))
         decoder->learn_.on = 0;
 }
 
@@ -10090,6 +10060,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
 static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint8_t after)
 {
+    ipt_event *event = &w->next.event;
+
     ipti_cov_stand(w);
     ipti_next_bits(&w->next, w->next.tnt_offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt)));
@@ -10097,15 +10069,15 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
         ipti_next_target(&w->next, w->next.tip_offset, leg->to);
     if (after <= IPTI_COV_TIP)
         return;
-    w->next.event.ip = leg->to;
-    w->next.event.u.branch.to = leg->to;
-    w->next.event.type = IPT_EVT_DISABLED;
-    w->next.event.flags = IPT_EVENT_NO_IP;
-    if (after == IPTI_COV_PGD_NO_IP)
-        w->next.event.flags |= IPT_EVENT_NO_TO;
+    event->ip = event->u.branch.to = leg->to;
     if (after == IPTI_COV_PSB) {
-        w->next.event.type = IPT_EVT_ENABLED;
-        w->next.event.flags = IPT_EVENT_STATUS;
+        event->type = IPT_EVT_ENABLED;
+        event->flags = IPT_EVENT_STATUS;
+    } else {
+        event->type = IPT_EVT_DISABLED;
+        event->flags = IPT_EVENT_NO_IP;
+        if (after == IPTI_COV_PGD_NO_IP)
+            event->flags |= IPT_EVENT_NO_TO;
     }
     ipti_next_bind(&w->next);
 }
@@ -10173,50 +10145,41 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     }
 }
 
-/* A leap and a step of the walk, while a line is learned. Fails at a deferred
- * TIP, too: the leg does not keep the order of packets that matters there. */
-static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int status;
-
-    ipti_cov_leap(decoder);
-    if (!decoder->learn_.on || !ipti_next_any(&w->next))
-        return IPT_OK;
-    ipti_item_unsettled(&w->item, 0);
-    status = ipti_cov_ready(decoder);
-    if (status <= 0)
-        return status;
-    if (w->code.count == w->code.run.count_ && ipti_next_tnt(&w->next)
-        && ipti_kind_leaves(w->code.run.kind_)
-        && w->code.run.kind_ != IPT_INSN_JCC
-        && (w->code.run.kind_ != IPT_INSN_RET
-            || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
-        return IPT_ERR_MISMATCH;
-    return ipti_cov_pass(decoder);
-}
-
 /* Walk what the leg holds: the bits of the line that is learned and what comes
- * after them. */
+ * after them, by leaps and steps. Fails at a deferred TIP, too: the leg does
+ * not keep the order of packets that matters there. */
 static void ipti_cov_try(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->learn_.line;
+    ipt_cov_learn_ *learn = &decoder->learn_;
+    ipt_cov_line *line = &learn->line;
     int status = IPT_OK;
 
-    decoder->learn_.frames = decoder->learn_.peak = 0;
-    decoder->learn_.on = 1;
-    while (status >= 0 && decoder->learn_.on
-           && ipti_next_any(&w->next))
-        status = ipti_cov_learn_step(decoder);
-    if (status >= 0 && decoder->learn_.on) {
-        line->frames_ = decoder->learn_.frames;
-        line->peak_ = decoder->learn_.peak;
+    learn->frames = learn->peak = 0;
+    learn->on = 1;
+    while (status >= 0 && learn->on && ipti_next_any(&w->next)) {
+        ipti_cov_leap(decoder);
+        if (!learn->on || !ipti_next_any(&w->next))
+            break;
+        ipti_item_unsettled(&w->item, 0);
+        status = ipti_cov_ready(decoder);
+        if (status > 0 && w->code.count == w->code.run.count_
+            && ipti_next_tnt(&w->next) && ipti_kind_leaves(w->code.run.kind_)
+            && w->code.run.kind_ != IPT_INSN_JCC
+            && (w->code.run.kind_ != IPT_INSN_RET
+                || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
+            status = IPT_ERR_MISMATCH;
+        if (status > 0)
+            status = ipti_cov_pass(decoder);
+    }
+    if (status >= 0 && learn->on) {
+        line->frames_ = learn->frames;
+        line->peak_ = learn->peak;
         line->key_ |= IPTI_COV_DONE;
     }
     if (line->key_ & IPTI_COV_POP || line->peak_)
         line->key_ |= IPTI_COV_STACK;
-    decoder->learn_.on = 0;
+    learn->on = 0;
 }
 
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
@@ -10232,7 +10195,7 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
     if (after != IPTI_COV_PSB)
         return after <= IPTI_COV_TIP || !decoder->block_.mode;
     line->items_[0] = (uint32_t) (ip - line->ip_);
-    return ipti_line_reaches(line, ip);
+    return ipti_fits32(ip - line->ip_);
 }
 
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
@@ -10242,7 +10205,6 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
                                                      uint8_t after)
 {
-    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->learn_.line;
@@ -10265,10 +10227,10 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
         if (after == IPTI_COV_PSB)
             line->kind_ = IPT_INSN_OTHER;
         if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
-            line->key_ &= ~some;
+            line->key_ &= ~IPTI_COV_SOME;
     }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
-    if (line->key_ & some)
+    if (line->key_ & IPTI_COV_SOME)
         ipti_memo_insert(decoder->cov_->memo, line);
     ipti_out_drop(&w->out);
     ipti_flow_at(&w->flow, line->ip_);
@@ -10277,7 +10239,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
-    return line->key_ & some ? line : NULL;
+    return line->key_ & IPTI_COV_SOME ? line : NULL;
 }
 
 /* The line for flow at ip, in one memo or the other. */
@@ -10301,7 +10263,6 @@ ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t after, uint64_t ip,
  * ipti_cov_take. */
 static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
-    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_cov_memo *memo = decoder->cov_->memo;
     const int apart = leg->after == IPTI_COV_PSB && decoder->cov_->seen;
@@ -10338,7 +10299,7 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
             break;
         status = ipti_cov_take(decoder, line);
     }
-    if (whole->key_ & some && !leg->noisy)
+    if (whole->key_ & IPTI_COV_SOME && !leg->noisy)
         ipti_memo_insert(memo, whole);
     return status;
 }
@@ -10370,16 +10331,8 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
     return p;
 }
 
-/* Is a packet at p, no short TNT or PAD, a TNT-64 or one of timing? */
-static inline int ipti_cov_is_other(const uint8_t *p)
-{
-    return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
-                          : (*p & 3) != 1 || *p == IPTI_FIRST_MTC
-                                || *p == IPTI_FIRST_TSC;
-}
-
-/* Pass such a packet and add its bits. Returns where it ends; p: it is for the
- * walk, or its bits do not fit. */
+/* Pass a TNT-64 or a packet of timing at p, and add its bits. Returns where it
+ * ends; p: it is neither, or for the walk, or its bits do not fit. */
 static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
 {
     uint64_t more;
@@ -10396,6 +10349,8 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
                              && p[2] == IPTI_SECOND_OVF)
                    ? p : p + size;
     }
+    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_TNT_64)
+        return p;
     more = ipti_bits(p + 2, 0, 48);
     n = more ? ipti_top(more) : 0;
     if (n == 0 || ipti_top(*tnt) + n > IPTI_COV_USED - 1)
@@ -10414,7 +10369,7 @@ ipti_cov_bits(const uint8_t *p, const uint8_t *end, uint64_t *tnt)
     do {
         p = ipti_cov_scan(next, end, IPTI_COV_FULL, tnt);
         next = p;
-        if (p < end && *tnt < IPTI_COV_FULL && ipti_cov_is_other(p))
+        if (p < end && *tnt < IPTI_COV_FULL)
             next = ipti_cov_other(p, tnt);
     } while (next != p && *tnt < IPTI_COV_FULL);
     return next;
@@ -10463,7 +10418,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     if (memo->renew_ && !ipti_memo_renew(memo, config))
         return 0;
     if (memo->code_ != code || memo->cache_ != w->cache) {
-        ipti_memo_forget(memo); /* code was invalidated, or may have been */
+        memo->epoch_++; /* code was invalidated, or may have been */
         memo->code_ = code;
         memo->cache_ = w->cache;
     }
@@ -10478,7 +10433,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
-            ipti_memo_forget(memo);
+            memo->epoch_++;
             return 0;
         }
         known = NULL;
@@ -10569,15 +10524,15 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 }
 
 /* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
- * the address space while it is disabled. Returns where it ends; NULL: it is
+ * the address space while it is disabled. Returns its size; 0: it is
  * another one, or makes more records (its own and up to n) than [evt] has room
  * for. TNT bits or a target have to follow: then flow goes on from its IP, and
  * nothing counts instructions from there. */
-static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
-                                              const uint8_t *p,
-                                              const uint8_t *end, int enabled,
-                                              uint64_t *ip)
+static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
+                                      const uint8_t *p, const uint8_t *end,
+                                      int enabled, uint64_t *ip)
 {
+    const uint8_t *const begin = p;
     ipt_asid asid = decoder->at.asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
@@ -10585,7 +10540,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
 
     *ip = 0;
     if (!ipti_is_psb(p, IPTI_SIZE_PSB))
-        return NULL;
+        return 0;
     for (n = 0; size && n < IPT_PENDING_MAX_; n += 1u + (*p == IPTI_MODE)) {
         p = ipti_cov_pads(p + size, end);
         if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
@@ -10597,13 +10552,13 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
     }
     if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
         || !has_ip != !enabled)
-        return NULL;
+        return 0;
     p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
                      && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
                          || *p == IPTI_TIP)))
-        return NULL;
-    return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
+        return 0;
+    return ipti_cov_stated(decoder, &asid, enabled) ? (size_t) (p - begin) : 0;
 }
 
 /* The PSB+ at leg->psb was passed. */
@@ -10617,13 +10572,6 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
     decoder->at.valid |= IPT_AT_SYNC;
-}
-
-/* Are the bytes at p those of the PSB+ that was passed last? */
-static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
-{
-    return leg->psb_size && (size_t) (leg->end - p) > leg->psb_size
-           && IPT_MEMCMP(p, leg->psb, leg->psb_size) == 0;
 }
 
 /* Tracing is disabled: pass the packet at p if it only says where flow will be,
@@ -10650,8 +10598,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     ipt_walk_ *w = &decoder->walk_;
     uint64_t tnt = leg->held;
     const uint8_t *p = ipti_cov_bits(leg->p, leg->end, &tnt);
-    const uint8_t *next;
-    unsigned size;
+    size_t size;
     uint64_t ip;
 
     if (tnt != 1 || p >= leg->end)
@@ -10666,16 +10613,15 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     } else if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB) {
         size = ipti_cov_quiet(decoder, p);
     } else {
-        if (!ipti_cov_psb_again(leg, p)) {
-            next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
-            if (!next)
-                return 0;
-            leg->psb_size = (uint32_t) (next - p);
-        }
+        if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
+            || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
+            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
         size = leg->psb_size;
         leg->psb = p;
-        leg->last_ip = 0;
-        ipti_cov_psb_passed(decoder, leg);
+        if (size) {
+            leg->last_ip = 0;
+            ipti_cov_psb_passed(decoder, leg);
+        }
     }
     if (!size)
         return 0;
@@ -10699,7 +10645,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     *key = tip;
     if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
                       || *tnt >= IPTI_COV_FULL)) {
-        if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
+        if (*tnt < IPTI_COV_FULL && (*next & IPTI_IP_MASK) != IPTI_TIP_PGD) {
             more = *tnt;
             next = ipti_cov_bits(next, end, &more);
             *tnt = more;
@@ -10737,8 +10683,8 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next,
 static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     const uint8_t *p;
-    const uint8_t *next;
     uint64_t to = leg->last_ip;
+    size_t psb_size;
     unsigned size = 0;
 
     leg->tnt = leg->held;
@@ -10760,10 +10706,10 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
                                           ? IPTI_COV_TIP : IPTI_COV_PGD, to);
         return 1;
     }
-    next = ipti_cov_psb(decoder, p, leg->end, 1, &to);
-    if (!next)
+    psb_size = ipti_cov_psb(decoder, p, leg->end, 1, &to);
+    if (!psb_size)
         return leg->tnt != 1;
-    ipti_cov_ahead(leg, next, IPTI_COV_PSB, to);
+    ipti_cov_ahead(leg, p + psb_size, IPTI_COV_PSB, to);
     leg->psb = p;
     leg->psb_size = 0;
     return 1;
@@ -11146,7 +11092,7 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     if (cov->seen)
         seen = ipti_memo_call(memo, &cov->seen->name_);
     if (memo->formula_ != formula || memo->seen_ != seen) {
-        ipti_memo_forget(memo);
+        memo->epoch_++;
         memo->formula_ = formula;
         memo->seen_ = seen;
     }
@@ -11369,7 +11315,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
         return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
     decoder->keys_.version = 1; /* not that of the run: nothing shared holds */
     if (decoder->cov_->memo)
-        ipti_memo_forget(decoder->cov_->memo);
+        decoder->cov_->memo->epoch_++;
     return IPT_OK;
 }
 
