@@ -2718,8 +2718,7 @@ typedef struct ipt_cov_leg_ {
     const struct ipt_cov_line *line; /* that led to where flow is */
     uint64_t held; /* bits that the walk had of a packet before p */
     size_t psb_size;
-    uint8_t full;    /* there may be more */
-    uint8_t after;   /* IPTI_COV_ */
+    uint32_t after;  /* IPTI_COV_ */
     uint8_t ahead;   /* there is one, not passed yet */
     uint8_t moved;   /* flow is not where the walk was */
     uint8_t noisy;   /* no line for the whole of it */

@@ -9468,14 +9468,6 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
  * it did not push itself (POP) is the last thing it does. All of that follows
  * from the key and the code, so what a line says need not be walked again. */
 
-enum { /* what comes after the bits */
-    IPTI_COV_NONE, /* nothing, so far */
-    IPTI_COV_TIP,
-    IPTI_COV_PGD, /* its IP, like that of those below, is part of the key */
-    IPTI_COV_PGD_NO_IP,
-    IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
-};
-
 #define IPTI_WAYS 4 /* lines of a memo that may hold the same */
 
 /* ipt_cov_line.key_ */
@@ -9486,8 +9478,13 @@ enum { /* what comes after the bits */
 #define IPTI_COV_POP 0x100u  /* the last branch pops a frame from before */
 #define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
 #define IPTI_COV_MODE 9
-#define IPTI_COV_AFTER 11
-#define IPTI_COV_TO (6u << IPTI_COV_AFTER) /* an IP is part of it */
+#define IPTI_COV_AFTER 0x3800u /* what comes after the bits: */
+#define IPTI_COV_NONE 0u       /* nothing, so far */
+#define IPTI_COV_TIP 0x0800u
+#define IPTI_COV_PGD 0x1000u /* its IP, like those below, is part of the key */
+#define IPTI_COV_PGD_NO_IP 0x1800u
+#define IPTI_COV_PSB 0x2000u /* a PSB+ that says what is known, and an IP */
+#define IPTI_COV_TO 0x3000u  /* in those of which an IP is part of the key */
 #define IPTI_COV_REST 0xf9ffu              /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
@@ -9499,8 +9496,7 @@ enum { /* what comes after the bits */
 
 /* Key of a line that names an address space. Its mode says what gave the name,
  * its IP is the memo's epoch. */
-#define IPTI_COV_NAME \
-    (IPTI_COV_DONE | (uint32_t) IPTI_COV_PGD << IPTI_COV_AFTER)
+#define IPTI_COV_NAME (IPTI_COV_DONE | IPTI_COV_PGD)
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 /* The walk holds at most 47 bits, and a TNT-8 adds 6 to what is not full. */
@@ -9553,11 +9549,10 @@ static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
 
 /* What a line takes of what comes after the bits. From IPTI_COV_PGD on, its IP
  * is part of the key. */
-static inline uint8_t ipti_line_after(const ipt_cov_line *line)
+static inline uint32_t ipti_line_after(const ipt_cov_line *line)
 {
-    return line->key_ & IPTI_COV_DONE
-               ? (uint8_t) (line->key_ >> IPTI_COV_AFTER & 7)
-               : (uint8_t) IPTI_COV_NONE;
+    return line->key_ & IPTI_COV_DONE ? line->key_ & IPTI_COV_AFTER
+                                      : IPTI_COV_NONE;
 }
 
 /* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
@@ -9912,7 +9907,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
         whole.peak_ = (uint8_t) peak;
     whole.key_ |= piece->key_ & (IPTI_COV_STACK | IPTI_COV_POP);
     whole.key_ += piece->key_ & IPTI_COV_USED;
-    if (((piece->key_ ^ whole.key_) >> IPTI_COV_AFTER & 7) == 0
+    if (((piece->key_ ^ whole.key_) & IPTI_COV_AFTER) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
     whole.kind_ = piece->kind_;
@@ -10038,7 +10033,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
-    const uint8_t after = ipti_line_after(line);
+    const uint32_t after = ipti_line_after(line);
 
     if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
@@ -10058,7 +10053,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
 
 /* Give the walk what a run holds, in place of its packets. */
 static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
-                          uint8_t after)
+                          uint32_t after)
 {
     ipt_event *event = &w->next.event;
 
@@ -10186,7 +10181,7 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
  * and counts no edge. Make it say where the block began, so that flow goes on
  * there and the whole block is passed at its branch. Returns 0 if that cannot
  * be: it is too far away, or tracing was disabled in the middle of a block. */
-static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
+static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint32_t after)
 {
     ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
@@ -10203,7 +10198,7 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
  * Returns NULL if that is nothing. */
 static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
-                                                     uint8_t after)
+                                                     uint32_t after)
 {
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
@@ -10217,7 +10212,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
-    line->key_ = decoder->keys_.own | (uint32_t) after << IPTI_COV_AFTER;
+    line->key_ = decoder->keys_.own | after;
     ipti_cov_load(w, leg, tnt, after);
     ipti_cov_try(decoder);
     decoder->misses++;
@@ -10244,17 +10239,16 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
 
 /* The line for flow at ip, in one memo or the other. */
 static IPTI_APART const ipt_cov_line *
-ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t after, uint64_t ip,
+ipti_cov_find(const ipt_cov_decoder *decoder, uint32_t after, uint64_t ip,
               uint64_t tnt, uint64_t to)
 {
-    const uint32_t key = (uint32_t) after << IPTI_COV_AFTER;
     const ipt_cov_line *line = NULL;
 
     if (decoder->keys_.shared)
-        line = ipti_memo_find(decoder->cov_->shared, decoder->keys_.shared, key,
-                              ip, tnt, to);
+        line = ipti_memo_find(decoder->cov_->shared, decoder->keys_.shared,
+                              after, ip, tnt, to);
     return line ? line
-                : ipti_memo_find(decoder->cov_->memo, decoder->keys_.own, key,
+                : ipti_memo_find(decoder->cov_->memo, decoder->keys_.own, after,
                                  ip, tnt, to);
 }
 
@@ -10275,14 +10269,13 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     IPT_MEMSET(whole, 0, sizeof(*whole));
     whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
-    whole->key_ =
-        decoder->keys_.own | (uint32_t) leg->after << IPTI_COV_AFTER;
+    whole->key_ = decoder->keys_.own | leg->after;
     while (status == 0) {
         const unsigned n = ipti_top(leg->tnt);
         const int last = apart ? n == 0 : n <= IPTI_COV_PIECE;
         const uint64_t tnt = n <= IPTI_COV_PIECE
                                  ? leg->tnt : leg->tnt >> (n - IPTI_COV_PIECE);
-        const uint8_t after = last ? leg->after : (uint8_t) IPTI_COV_NONE;
+        const uint32_t after = last ? leg->after : IPTI_COV_NONE;
         line = last && tnt == whole->tnt_ /* which is not known */
                    ? NULL
                    : ipti_cov_find(decoder, after, decoder->walk_.flow.ip, tnt,
@@ -10637,7 +10630,7 @@ static IPTI_HOT const uint8_t *
 ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
                uint64_t *tnt, uint32_t *key, uint64_t *to)
 {
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
+    const uint32_t tip = own | IPTI_COV_TIP;
     const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
     uint64_t more;
     unsigned size;
@@ -10653,7 +10646,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
         if (*tnt >= IPTI_COV_FULL)
             *key = own;
         else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-            *key = own | IPTI_COV_PGD << IPTI_COV_AFTER;
+            *key = own | IPTI_COV_PGD;
         else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
             return NULL;
     }
@@ -10672,9 +10665,8 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next,
 {
     leg->ahead = 1;
     leg->next = next;
-    leg->after = (uint8_t) after;
+    leg->after = after;
     leg->to = to;
-    leg->full = 1;
     leg->noisy = 0;
 }
 
@@ -10690,10 +10682,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     leg->tnt = leg->held;
     p = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
     ipti_cov_ahead(leg, p, IPTI_COV_NONE, to);
-    leg->full = leg->tnt >= IPTI_COV_FULL
-                || (p < leg->end && *p == IPTI_EXT
-                    && p[1] == IPTI_SECOND_TNT_64);
-    if (p >= leg->end || leg->full)
+    if (p >= leg->end || leg->tnt >= IPTI_COV_FULL)
         return leg->tnt != 1;
     if (*p == IPTI_TIP_PGD) {
         ipti_cov_ahead(leg, p + 1, IPTI_COV_PGD_NO_IP, 0);
@@ -10715,8 +10704,8 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     return 1;
 }
 
-/* The leg was passed. Returns 0 if the walk has to go on. */
-static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* The leg was passed. */
+static void ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->p = leg->next;
     leg->held = 1;
@@ -10726,7 +10715,6 @@ static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
         leg->last_ip = leg->to;
     if (leg->after == IPTI_COV_PSB)
         ipti_cov_psb_passed(decoder, leg);
-    return leg->after != IPTI_COV_NONE || leg->full;
 }
 
 /* Copy where the fast path is to the rest of the decoder. */
@@ -10812,12 +10800,11 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
-                    && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
+                    && (key <= (own | IPTI_COV_TIP)
                         || !(line->key_ & IPTI_COV_DONE)
                         || line->next_ == to)))
         return line;
-    return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
-                         tnt, to);
+    return ipti_cov_find(decoder, key & IPTI_COV_AFTER, ip, tnt, to);
 }
 
 /* Pass legs while the memo has lines for them, which is nearly always: those
@@ -10830,7 +10817,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint32_t shared = decoder->keys_.shared;
     const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
     const uint32_t own = shared ? shared : decoder->keys_.own;
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
+    const uint32_t tip = own | IPTI_COV_TIP;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
     ipt_cov_leg_ *leg = &decoder->leg_;
@@ -10903,7 +10890,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     leg->last_ip = last_ip;
     if (line || !next)
         return 0;
-    ipti_cov_ahead(leg, next, key >> IPTI_COV_AFTER & 7, to);
+    ipti_cov_ahead(leg, next, key & IPTI_COV_AFTER, to);
     leg->tnt = tnt;
     return 1;
 }
@@ -10997,8 +10984,8 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
             status = ipti_cov_miss(decoder);
         if (status < 0)
             return status;
-        if (status > 0 && !ipti_cov_passed(decoder, leg))
-            return 0;
+        if (status > 0)
+            ipti_cov_passed(decoder, leg);
     }
 }
 
