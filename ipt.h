@@ -2738,7 +2738,6 @@ typedef struct ipt_cov_keys_ {
 typedef struct ipt_cov_learn_ {
     ipt_cov_line line;  /* being learned from the walk */
     ipt_cov_line whole; /* being made of others */
-    const ipt_cache_line *run; /* that flow passes */
     uint8_t mode;       /* before the instruction that flow passes */
     uint8_t on;         /* `line` is learned, and may have room for more */
     uint8_t frames;     /* that the path leaves on the stack of calls, ... */

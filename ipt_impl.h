@@ -9928,24 +9928,20 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
     int status;
-    uint8_t kind;
 
-    decoder->learn_.mode = w->mode.now;
+    decoder->learn_.mode = w->mode.now; /* takes no stack */
     status = ipti_walk_last(w, &decoder->at);
-    kind = w->prev.kind;
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                        &w->code.run, decoder->learn_.mode);
-    if (decoder->learn_.on) {
+    if (decoder->learn_.on)
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
-        return IPT_OK;
-    }
-    if (w->flow.enabled && ipti_kind_leaves(kind)
-        && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
-        && ipti_cov_counts(decoder->cov_, ip, kind))
-        ipti_cov_edge(decoder, ip, w->flow.ip, kind);
+    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
+             && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
+             && ipti_cov_counts(decoder->cov_, ip, w->prev.kind))
+        ipti_cov_edge(decoder, ip, w->flow.ip, w->prev.kind);
     return IPT_OK;
 }
 
@@ -10118,7 +10114,6 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
-        decoder->learn_.run = run; /* takes no stack */
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
@@ -10132,11 +10127,9 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             ipti_cov_learn_branch(decoder, w->prev.ip,
                                   tnt != w->next.tnt, top);
         }
-        if (decoder->cov_->seen) {
-            run = decoder->learn_.run;
+        if (decoder->cov_->seen)
             ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run,
                            w->mode.now);
-        }
     }
 }
 
@@ -10444,15 +10437,18 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The address space changes while tracing is disabled. Returns 0 if that is for
- * the walk. */
+/* The trace named the address space *asid. Returns 0 if that is for the walk:
+ * it changes while tracing is enabled, or the like. */
 static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (w->cur.config->flags
-        & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
-           | IPT_CONFIG_CR3_ONLY))
+    if (ipti_asid_same(asid, &decoder->at.asid))
+        return 1;
+    if (w->flow.enabled
+        || w->cur.config->flags
+               & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
+                  | IPT_CONFIG_CR3_ONLY))
         return 0;
     if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
@@ -10500,15 +10496,6 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
     }
 }
 
-/* A PSB+ named the address space *asid. Returns 0 if it is for the walk: it
- * changes while tracing is enabled, or the like. */
-static int ipti_cov_stated(ipt_cov_decoder *decoder, const ipt_asid *asid,
-                           int enabled)
-{
-    return ipti_asid_same(asid, &decoder->at.asid)
-           || (!enabled && ipti_cov_space(decoder, asid));
-}
-
 static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 {
     while (p < end && *p == IPTI_PAD)
@@ -10523,7 +10510,7 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
  * nothing counts instructions from there. */
 static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
                                       const uint8_t *p, const uint8_t *end,
-                                      int enabled, uint64_t *ip)
+                                      uint64_t *ip)
 {
     const uint8_t *const begin = p;
     ipt_asid asid = decoder->at.asid;
@@ -10544,14 +10531,14 @@ static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
             size = ipti_cov_state(&decoder->walk_, p, &asid);
     }
     if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
-        || !has_ip != !enabled)
+        || !has_ip != !decoder->walk_.flow.enabled)
         return 0;
     p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
                      && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
                          || *p == IPTI_TIP)))
         return 0;
-    return ipti_cov_stated(decoder, &asid, enabled) ? (size_t) (p - begin) : 0;
+    return ipti_cov_space(decoder, &asid) ? (size_t) (p - begin) : 0;
 }
 
 /* The PSB+ at leg->psb was passed. */
@@ -10581,7 +10568,7 @@ static IPTI_APART unsigned ipti_cov_quiet(ipt_cov_decoder *decoder,
         && (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE)
         return 0;
     size = ipti_cov_state(&decoder->walk_, p, &asid);
-    return ipti_cov_stated(decoder, &asid, 0) ? size : 0;
+    return size && ipti_cov_space(decoder, &asid) ? size : 0;
 }
 
 /* Tracing is disabled: pass a packet or a PSB+. Returns 0 if what comes is for
@@ -10608,7 +10595,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     } else {
         if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
             || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
-            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
+            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, &ip);
         size = leg->psb_size;
         leg->psb = p;
         if (size) {
@@ -10695,7 +10682,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
                                           ? IPTI_COV_TIP : IPTI_COV_PGD, to);
         return 1;
     }
-    psb_size = ipti_cov_psb(decoder, p, leg->end, 1, &to);
+    psb_size = ipti_cov_psb(decoder, p, leg->end, &to);
     if (!psb_size)
         return leg->tnt != 1;
     ipti_cov_ahead(leg, p + psb_size, IPTI_COV_PSB, to);
@@ -10763,31 +10750,6 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     ipti_next_bits(&w->next, offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt) - used));
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
-}
-
-/* Begin where the walk is. Returns 0 if there is no trace at hand, or no memo
- * for it. */
-static int ipti_cov_enter(ipt_cov_decoder *decoder)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-    const uint64_t *fuel = w->cur.config->fuel;
-    ipt_cov_leg_ *leg = &decoder->leg_;
-    size_t n;
-
-    leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
-    if (!leg->window || !ipti_cov_keys(decoder))
-        return 0;
-    if (fuel && n / 16 > *fuel)
-        n = (size_t) *fuel * 16 + 16;
-    leg->offset = decoder->at.offset;
-    leg->p = leg->window;
-    leg->end = leg->window + (n - (IPTI_WINDOW - 1));
-    leg->psb_size = 0;
-    leg->held = ipti_tnt_held(w->next.tnt);
-    leg->last_ip = w->evt.last_ip;
-    leg->ahead = 0;
-    leg->moved = 0;
-    return 1;
 }
 
 /* The line for flow at ip, mostly the first of its set. */
@@ -10989,20 +10951,37 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     }
 }
 
-/* Take the fast path from where the walk is; put the walk where it ended. */
+/* Take the fast path from where the walk is, if trace is at hand and a memo for
+ * it; put the walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
-    if (!ipti_cov_enter(decoder))
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t *fuel = w->cur.config->fuel;
+    ipt_cov_leg_ *leg = &decoder->leg_;
+    size_t n;
+
+    leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
+    if (!leg->window || !ipti_cov_keys(decoder))
         return;
-    if (decoder->walk_.prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
-        ipti_prev_none(&decoder->walk_.prev);
+    if (fuel && n / 16 > *fuel)
+        n = (size_t) *fuel * 16 + 16;
+    leg->offset = decoder->at.offset;
+    leg->p = leg->window;
+    leg->end = leg->window + (n - (IPTI_WINDOW - 1));
+    leg->psb_size = 0;
+    leg->held = ipti_tnt_held(w->next.tnt);
+    leg->last_ip = w->evt.last_ip;
+    leg->ahead = 0;
+    leg->moved = 0;
+    if (w->prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
+        ipti_prev_none(&w->prev);
     if (ipti_cov_fast(decoder) < 0) {
         ipti_cov_back(decoder);
         return;
     }
     ipti_cov_flush(decoder);
-    if (decoder->leg_.moved)
-        ipti_cov_stand(&decoder->walk_);
+    if (leg->moved)
+        ipti_cov_stand(w);
 }
 
 /* Does the walk hold only what the fast path can take over? */
@@ -11191,34 +11170,6 @@ static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
-/* Go on until there is a reason to stop: by the memo where flow allows that,
- * else by a step of the walk. Nobody pulls events here, so what waits is
- * dropped. */
-static int ipti_cov_run(ipt_cov_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int status = IPT_OK;
-
-    if (w->cur.state < IPTI_CUR_SYNC)
-        status = ipti_cov_sync(decoder);
-    if (status >= 0)
-        do {
-            if (w->out.waiting)
-                ipti_out_drop(&w->out);
-            status = ipti_walk_resume(w, &decoder->at);
-        } while (status == IPT_EVENT_FIRST && w->resync.state);
-    if (w->out.waiting)
-        ipti_out_drop(&w->out);
-    while (status >= 0 || status == IPT_EVENT_FIRST) {
-        if (ipti_cov_plain(decoder))
-            ipti_cov_skip(decoder);
-        status = ipti_cov_ready(decoder);
-        if (status > 0)
-            status = ipti_cov_pass(decoder);
-    }
-    return status;
-}
-
 /* May a run go on? Not if its _begin failed, or if the memo now belongs to
  * decoders with another config. */
 static int ipti_cov_may(ipt_cov_decoder *decoder)
@@ -11256,15 +11207,37 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
     return status;
 }
 
+/* Go on until there is a reason to stop: by the memo where flow allows that,
+ * else by a step of the walk. Nobody pulls events here, so what waits is
+ * dropped. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
 {
-    const int status = ipti_cov_may(decoder);
+    ipt_walk_ *w;
+    int status = ipti_cov_may(decoder);
 
     if (status < 0)
         return status;
+    w = &decoder->walk_;
     if (!decoder->gave_up_)
         decoder->verdict &= ~IPT_COV_NO_PAGE;
-    return ipti_cov_stop(decoder, ipti_cov_run(decoder));
+    if (w->cur.state < IPTI_CUR_SYNC)
+        status = ipti_cov_sync(decoder);
+    if (status >= 0)
+        do {
+            if (w->out.waiting)
+                ipti_out_drop(&w->out);
+            status = ipti_walk_resume(w, &decoder->at);
+        } while (status == IPT_EVENT_FIRST && w->resync.state);
+    if (w->out.waiting)
+        ipti_out_drop(&w->out);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        if (ipti_cov_plain(decoder))
+            ipti_cov_skip(decoder);
+        status = ipti_cov_ready(decoder);
+        if (status > 0)
+            status = ipti_cov_pass(decoder);
+    }
+    return ipti_cov_stop(decoder, status);
 }
 
 /* First as the walk does, with the next IP in the trace; where that fails, only
@@ -11530,11 +11503,8 @@ static void ipti_hot_finish(ipt_hot *h)
     }
     if (!keep)
         ipti_hot_stop(h, 0);
-    ipti_hot_tell(h);
-    while (h->recorded_ && !ipti_hot_fits(h)) {
+    for (ipti_hot_tell(h); h->recorded_ && !ipti_hot_fits(h); ipti_hot_tell(h))
         ipti_hot_doom(h, ipti_hot_weakest(h), 1);
-        ipti_hot_tell(h);
-    }
     if (!h->recorded_)
         return;
 
