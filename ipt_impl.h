@@ -9607,7 +9607,7 @@ static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
 
 /* Would a line for a whole leg with these bits not be found again, most of the
  * time: as the memo is too full, or as all full legs are new? */
-static inline int ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
+static inline uint8_t ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
 {
     return (memo->noise_ == IPTI_NOISY
             || (memo->novel_ == IPTI_NOISY && tnt >= IPTI_COV_FULL))
@@ -10654,7 +10654,6 @@ static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next,
     leg->next = next;
     leg->after = after;
     leg->to = to;
-    leg->noisy = 0;
 }
 
 /* Collect the next leg. Returns 0 if there is no bit and nothing that can be
@@ -10771,9 +10770,9 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
 
 /* Pass legs while the memo has lines for them, which is nearly always: those
  * that end at a TIP, at a PGD that a PGE follows, or because they are full.
- * Fewer bits than a full leg are kept, so each leg uses up trace. Returns 1 if
- * it ended inside a leg, 0 if before one. */
-static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
+ * Fewer bits than a full leg are kept, so each leg uses up trace. It may
+ * end inside a leg, which is `ahead` then. */
+static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint32_t shared = decoder->keys_.shared;
@@ -10851,10 +10850,9 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     leg->p = p;
     leg->last_ip = last_ip;
     if (line || !next)
-        return 0;
+        return;
     ipti_cov_ahead(leg, next, key & IPTI_COV_AFTER, to);
     leg->tnt = tnt;
-    return 1;
 }
 
 /* The memo is noisy and has no line for the leg: take short lines as long as
@@ -10874,7 +10872,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     uint64_t tnt = leg->tnt;
     unsigned n;
 
-    for (;;) {
+    do {
         for (n = ipti_top(tnt); n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
             line = ipti_cov_look(decoder, memo->lines_, memo->mask_, own, own,
                                  ip, ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
@@ -10896,9 +10894,7 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
         leg->moved = 1;
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
         leg->ahead = tnt >= IPTI_COV_FULL && ipti_memo_noisy(cov->memo, tnt);
-        if (!leg->ahead)
-            break;
-    }
+    } while (leg->ahead);
     ipti_cov_at(decoder, ip);
 }
 
@@ -10910,33 +10906,28 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_flow_ *flow = &decoder->walk_.flow;
     const ipt_cov_line *line;
-    int missed;
     int status;
 
     for (;;) {
-        missed = 0;
         if (flow->enabled && !leg->ahead && !cov->flags && cov->bitmap
-            && leg->held < IPTI_COV_FULL)
-            missed = ipti_cov_dash(decoder, cov->bitmap);
+            && leg->held < IPTI_COV_FULL) {
+            ipti_cov_dash(decoder, cov->bitmap);
+            leg->noisy = leg->ahead && ipti_memo_noisy(cov->memo, leg->tnt);
+            if (leg->noisy)
+                ipti_cov_noise(decoder);
+        }
         if (!flow->enabled) {
             if (!ipti_cov_off(decoder, leg))
                 return 0;
             continue;
         }
-        if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
-            leg->noisy = 1;
-            ipti_cov_noise(decoder);
-            missed = 0;
-        }
         if (!leg->ahead) {
             if (!ipti_cov_collect(decoder, leg))
                 return 0;
-            leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo, leg->tnt);
+            leg->noisy = ipti_memo_noisy(cov->memo, leg->tnt);
         }
         ipti_cov_flush(decoder);
-        line = missed ? NULL
-                      : ipti_cov_find(decoder, leg->after, flow->ip, leg->tnt,
-                                      leg->to);
+        line = ipti_cov_find(decoder, leg->after, flow->ip, leg->tnt, leg->to);
         if (line) {
             decoder->hits++;
             if (!leg->noisy)
