@@ -10408,7 +10408,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         memo->code_ = code;
         memo->cache_ = w->cache;
     }
-    if (own == 0 || decoder->keys_.epoch != memo->epoch_
+    if (decoder->keys_.epoch != memo->epoch_ /* which is not 0 */
         || !ipti_asid_same(asid, &decoder->keys_.asid)) {
         ipt_asid name;
         const uint32_t by_space = ipti_asid_name(&name, config, asid) ? 2 : 0;
@@ -10422,10 +10422,9 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
             memo->epoch_++;
             return 0;
         }
-        known = NULL;
-        if (cov->shared)
-            known = ipti_memo_find(cov->shared, key, 0, name.cr3, name.vmcs,
-                                   cov->shared->epoch_);
+        known = cov->shared ? ipti_memo_find(cov->shared, key, 0, name.cr3,
+                                             name.vmcs, cov->shared->epoch_)
+                            : NULL;
         shared = known ? known->from_ : 0;
         decoder->keys_.asid = *asid;
         decoder->keys_.epoch = memo->epoch_;
@@ -11056,26 +11055,20 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     return IPT_OK;
 }
 
-static int ipti_cov_check(const ipt_cov_config *cov)
-{
-    unsigned i;
-
-    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
-        return IPT_ERR_CONFIG;
-    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
-        if (cov->filter[i].kind > IPT_FILTER_STOP)
-            return IPT_ERR_CONFIG;
-    return IPT_OK;
-}
-
 /* Begin a run. If that fails, the decoder has no trace, and ipti_cov_may sees
  * that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_cov_config *cov, const ipt_trace *trace,
                           ipt_cache *cache)
 {
-    int status = ipti_cov_check(cov);
+    int status = IPT_OK;
+    unsigned i;
 
+    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
+        status = IPT_ERR_CONFIG;
+    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
+        if (cov->filter[i].kind > IPT_FILTER_STOP)
+            status = IPT_ERR_CONFIG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
     decoder->cov_ = cov;
     decoder->verdict = IPT_COV_UNFINISHED;
@@ -11091,10 +11084,9 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
         return status;
     }
     decoder->begin = decoder->at.offset;
-    if (!cache)
-        return IPT_OK;
-    decoder->keys_.version = cache->version_;
-    if (cov->shared)
+    if (cache)
+        decoder->keys_.version = cache->version_;
+    if (cache && cov->shared)
         ipti_cache_unsure(cache); /* it holds code that others read */
     return IPT_OK;
 }
