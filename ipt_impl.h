@@ -10722,7 +10722,6 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     const uint8_t *p = leg->p;
-    const uint8_t *last;
     uint64_t offset = w->next.tnt_offset;
     uint64_t tnt = leg->held;
     uint64_t before;
@@ -10738,12 +10737,11 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     while (ipti_top(tnt) < used) {
         before = tnt;
         p = ipti_cov_scan(p, leg->end, tnt << 1, &tnt);
-        last = p - 1;
-        if (tnt == before) {
-            last = p;
+        offset = leg->offset + (uint64_t) (p - leg->window);
+        if (tnt == before)
             p = ipti_cov_other(p, &tnt);
-        }
-        offset = leg->offset + (uint64_t) (last - leg->window);
+        else
+            offset--; /* it has one byte */
     }
     ipti_next_bits(&w->next, offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt) - used));
@@ -10885,15 +10883,16 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
             decoder->hits++;
             ip = line->next_;
         }
-        leg->tnt = ipti_cov_left(tnt, n);
+        tnt = ipti_cov_left(tnt, n);
         if (leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
             break;
         leg->p = leg->next;
-        leg->held = tnt = leg->tnt;
+        leg->held = tnt;
         leg->moved = 1;
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
         leg->ahead = tnt >= IPTI_COV_FULL && ipti_memo_noisy(cov->memo, tnt);
     } while (leg->ahead);
+    leg->tnt = tnt;
     ipti_cov_at(decoder, ip);
 }
 
