@@ -9473,19 +9473,19 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
 #define IPTI_COV_DONE 0x40u
-#define IPTI_COV_SOME 0x7fu  /* these: 0 if a line takes nothing */
+#define IPTI_COV_SOME 0x7fu /* these: 0 if a line takes nothing */
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
-#define IPTI_COV_POP 0x100u  /* the last branch pops a frame from before */
+#define IPTI_COV_POP 0x100u /* the last branch pops a frame from before */
 #define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
 #define IPTI_COV_MODE 9
 #define IPTI_COV_AFTER 0x3800u /* what comes after the bits: */
-#define IPTI_COV_NONE 0u       /* nothing, so far */
+#define IPTI_COV_NONE 0u /* nothing, so far */
 #define IPTI_COV_TIP 0x0800u
 #define IPTI_COV_PGD 0x1000u /* its IP, like those below, is part of the key */
 #define IPTI_COV_PGD_NO_IP 0x1800u
 #define IPTI_COV_PSB 0x2000u /* a PSB+ that says what is known, and an IP */
-#define IPTI_COV_TO 0x3000u  /* in those of which an IP is part of the key */
-#define IPTI_COV_REST 0xf9ffu              /* what is not space or mode */
+#define IPTI_COV_TO 0x3000u /* a bit of those with an IP in the key */
+#define IPTI_COV_REST 0xf9ffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
 
