@@ -10846,10 +10846,9 @@ static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     ipti_cov_at(decoder, ip);
     leg->p = p;
     leg->last_ip = last_ip;
-    if (line || !next)
-        return;
-    ipti_cov_ahead(leg, next, key & IPTI_COV_AFTER, to);
     leg->tnt = tnt;
+    if (!line && next)
+        ipti_cov_ahead(leg, next, key & IPTI_COV_AFTER, to);
 }
 
 /* The memo is noisy and has no line for the leg: take short lines as long as
