@@ -2652,9 +2652,10 @@ struct ipt_cov_line {
     uint32_t key_;   /* space, mode, what comes after the bits, what is used of
                       * it; 0: the line is empty */
     uint32_t from_;  /* the last branch, relative to ip_ */
-    uint8_t kind_;   /* of it; above: frames that are left */
-    uint8_t counts_; /* edges; above: frames at most at a time */
-    uint16_t pop_;   /* the last branch pops a frame from before */
+    uint8_t kind_;   /* of it */
+    uint8_t edges_;
+    uint8_t frames_; /* that are left, ... */
+    uint8_t peak_;   /* ... and at most at a time */
     uint32_t items_[IPT_COV_ITEMS_]; /* edges: slot and how often; frames from
                                       * the end, relative to ip_. The last two
                                       * are the hash, with IPT_COV_HASH */
@@ -2704,24 +2705,20 @@ typedef struct ipt_cov_block_ {
 
 /* A leg of the way: TNT bits and what comes after them. */
 typedef struct ipt_cov_leg_ {
-    uint64_t ip;       /* where flow is */
     uint64_t tnt;      /* bits to be used, under a stop bit */
     uint64_t to;       /* the IP after them */
-    uint64_t last_ip;  /* for decompression, ... */
-    uint64_t was_ip;   /* ... and as it was before this leg */
+    uint64_t last_ip;  /* for decompression, before this leg */
     uint64_t offset;   /* of the window: trace bytes up to `end`, at each */
     const uint8_t *p;  /* of which 16 can be read; p: where bits begin */
     const uint8_t *window;
     const uint8_t *end;
     const uint8_t *next; /* where what comes after ends */
     const uint8_t *psb;  /* the last PSB+ passed while tracing was disabled */
-    const struct ipt_cov_line *line; /* that led to ip; NULL: see the walk */
+    const struct ipt_cov_line *line; /* that led to where flow is */
     uint64_t held; /* bits that the walk had of a packet before p */
-    uint32_t psb_size;
-    uint8_t full;    /* there may be more */
-    uint8_t after;   /* IPTI_COV_ */
-    uint8_t at;      /* IPTI_LEG_ */
-    uint8_t enabled; /* tracing is */
+    size_t psb_size;
+    uint32_t after;  /* IPTI_COV_ */
+    uint8_t ahead;   /* there is one, not passed yet */
     uint8_t moved;   /* flow is not where the walk was */
     uint8_t noisy;   /* no line for the whole of it */
 } ipt_cov_leg_;
@@ -2740,9 +2737,8 @@ typedef struct ipt_cov_keys_ {
 typedef struct ipt_cov_learn_ {
     ipt_cov_line line;  /* being learned from the walk */
     ipt_cov_line whole; /* being made of others */
-    const ipt_cache_line *run; /* that flow passes */
     uint8_t mode;       /* before the instruction that flow passes */
-    uint8_t state;      /* IPTI_COV_ */
+    uint8_t on;         /* `line` is learned, and may have room for more */
     uint8_t frames;     /* that the path leaves on the stack of calls, ... */
     uint8_t peak;       /* ... and at most at a time */
 } ipt_cov_learn_;

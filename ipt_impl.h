@@ -8939,14 +8939,6 @@ static void ipti_cov_block_end(ipt_cov_decoder *decoder)
         cov->block(ip, size, mode, cov->context);
 }
 
-/* Does flow go on with the block in progress? */
-static int ipti_cov_block_on(const ipt_cov_decoder *decoder, uint64_t ip,
-                             uint8_t mode)
-{
-    return decoder->block_.mode == mode
-           && ipti_wrap(mode, decoder->block_.end - ip) == 0;
-}
-
 /* Flow passes code of that mode from `ip` up to `end`, that of the run; NULL:
  * not up to there. */
 static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
@@ -8955,7 +8947,8 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 {
     const uint8_t kind = run ? run->kind_ : (uint8_t) IPT_INSN_OTHER;
 
-    if (!ipti_cov_block_on(decoder, ip, mode)) {
+    if (decoder->block_.mode != mode
+        || ipti_wrap(mode, decoder->block_.end - ip) != 0) {
         ipti_cov_block_end(decoder);
         decoder->block_.ip = decoder->block_.end = ip;
         decoder->block_.mode = mode;
@@ -8975,30 +8968,24 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
  * it did not push itself (POP) is the last thing it does. All of that follows
  * from the key and the code, so what a line says need not be walked again. */
 
-enum { /* what comes after the bits */
-    IPTI_COV_NONE, /* nothing, so far */
-    IPTI_COV_TIP,
-    IPTI_COV_PGD, /* its IP, like that of those below, is part of the key */
-    IPTI_COV_PGD_NO_IP,
-    IPTI_COV_PSB /* a PSB+ that says what is known already, and an IP */
-};
-
-enum { /* ipt_cov_line.key_ of a line that names an address space */
-    IPTI_COV_NO_NAME,
-    IPTI_COV_BY_ASID,
-    IPTI_COV_BY_SPACE
-};
-
 #define IPTI_WAYS 4 /* lines of a memo that may hold the same */
 
 /* ipt_cov_line.key_ */
 #define IPTI_COV_USED 0x3fu /* TNT bits that are taken */
 #define IPTI_COV_DONE 0x40u
+#define IPTI_COV_SOME 0x7fu /* these: 0 if a line takes nothing */
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
-#define IPTI_COV_RESULT 0xffu /* all of these; above them is the key: */
-#define IPTI_COV_MODE 8
-#define IPTI_COV_AFTER 10
-#define IPTI_COV_REST 0xfcffu /* what is not space or mode */
+#define IPTI_COV_POP 0x100u /* the last branch pops a frame from before */
+#define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
+#define IPTI_COV_MODE 9
+#define IPTI_COV_AFTER 0x3800u /* what comes after the bits: */
+#define IPTI_COV_NONE 0u /* nothing, so far */
+#define IPTI_COV_TIP 0x0800u
+#define IPTI_COV_PGD 0x1000u /* its IP, like those below, is part of the key */
+#define IPTI_COV_PGD_NO_IP 0x1800u
+#define IPTI_COV_PSB 0x2000u /* a PSB+ that says what is known, and an IP */
+#define IPTI_COV_TO 0x3000u /* a bit of those with an IP in the key */
+#define IPTI_COV_REST 0xf9ffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
 
@@ -9006,21 +8993,10 @@ enum { /* ipt_cov_line.key_ of a line that names an address space */
 #define IPTI_COV_SLOTS ((uint32_t) 1 << 26)
 #define IPTI_COV_FULL ((uint64_t) 1 << 57) /* more bits than a line needs */
 #define IPTI_COV_PIECE 8                 /* bits of a short line */
-#define IPTI_COV_PEAK 31 /* frames at a time, above the edges in counts_ */
-IPTI_STATIC_ASSERT(cov_items, IPT_COV_ITEMS_ <= 7); /* kind_, counts_: 3 bits */
-IPTI_STATIC_ASSERT(cov_peak, 2 * IPT_COV_ITEMS_ <= IPTI_COV_PEAK);
 
-enum { /* ipt_cov_leg_.at */
-    IPTI_LEG_IDLE, /* none */
-    IPTI_LEG_AHEAD,
-    IPTI_LEG_PASSED
-};
-
-enum { /* ipt_cov_learn_.state */
-    IPTI_COV_IDLE,
-    IPTI_COV_LEARNING,
-    IPTI_COV_ENDED /* nothing more fits into ipt_cov_learn_.line */
-};
+/* Key of a line that names an address space. Its mode says what gave the name,
+ * its IP is the memo's epoch. */
+#define IPTI_COV_NAME (IPTI_COV_DONE | IPTI_COV_PGD)
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 /* The walk holds at most 47 bits, and a TNT-8 adds 6 to what is not full. */
@@ -9042,12 +9018,6 @@ static int ipti_memo_renew(ipt_cov_memo *memo, const ipt_config *config)
     return memo->renew_ == 0;
 }
 
-/* Forget all lines at once: spaces get other numbers, so that none is found. */
-static void ipti_memo_forget(ipt_cov_memo *memo)
-{
-    memo->epoch_++;
-}
-
 /* The name of a cache or a table, for memos; it gets one if it has none. One
  * that is initialised again gets another. */
 static IPTI_APART uint64_t ipti_memo_call(ipt_cov_memo *memo, uint64_t *name)
@@ -9066,45 +9036,6 @@ static int ipti_memo_names(const ipt_cov_memo *memo, const ipt_cov_line *line)
            && line->next_ == memo->epoch_;
 }
 
-/* The one that names this one, with its number in from_; NULL: there is none.
- * The key says what gave the name. */
-static const ipt_cov_line *ipti_memo_named(const ipt_cov_memo *memo,
-                                           uint32_t key, const ipt_asid *name)
-{
-    const ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
-                                             & ~(IPTI_WAYS - 1u)];
-    const ipt_cov_line *const end = line + 2;
-
-    for (; line < end; line++)
-        if (line->key_ == key && line->next_ == memo->epoch_
-            && line->ip_ == name->cr3 && line->tnt_ == name->vmcs
-            && line->pop_ == name->nr)
-            return line;
-    return NULL;
-}
-
-/* Give it a number; 0: there are no more. */
-static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
-                               const ipt_asid *name)
-{
-    ipt_cov_line *line = &memo->lines_[ipti_asid_hash(name) & memo->mask_
-                                       & ~(IPTI_WAYS - 1u)];
-
-    if (memo->next_id_ == IPTI_COV_SPACES)
-        return 0;
-    if (ipti_memo_names(memo, line)
-        && (!ipti_memo_names(memo, line + 1) || memo->clock_++ % 2))
-        line++;
-    IPT_MEMSET(line, 0, sizeof(*line));
-    line->ip_ = name->cr3;
-    line->tnt_ = name->vmcs;
-    line->pop_ = name->nr;
-    line->next_ = memo->epoch_;
-    line->from_ = ++memo->next_id_;
-    line->key_ = key;
-    return line->from_;
-}
-
 /* The number of the line that a key belongs to; those of its set differ in the
  * low bits. `own`: the part of the key that spreads lines. */
 static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
@@ -9118,11 +9049,10 @@ static inline uint64_t ipti_memo_at(uint64_t mask, uint32_t own, uint64_t ip,
 
 /* What a line takes of what comes after the bits. From IPTI_COV_PGD on, its IP
  * is part of the key. */
-static inline uint8_t ipti_line_after(const ipt_cov_line *line)
+static inline uint32_t ipti_line_after(const ipt_cov_line *line)
 {
-    return line->key_ & IPTI_COV_DONE
-               ? (uint8_t) (line->key_ >> IPTI_COV_AFTER & 7)
-               : (uint8_t) IPTI_COV_NONE;
+    return line->key_ & IPTI_COV_DONE ? line->key_ & IPTI_COV_AFTER
+                                      : IPTI_COV_NONE;
 }
 
 /* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
@@ -9132,7 +9062,8 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
 {
     return line->ip_ == ip && line->tnt_ == tnt
            && (line->key_ ^ key) <= IPTI_COV_RESULT
-           && (ipti_line_after(line) < IPTI_COV_PGD || line->next_ == to);
+           && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
+               || line->next_ == to);
 }
 
 /* Look for the line with this key. */
@@ -9150,11 +9081,33 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
     return NULL;
 }
 
+/* Give an address space a number; 0: there are no more. */
+static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
+                               const ipt_asid *name)
+{
+    ipt_cov_line *line
+        = &memo->lines_[ipti_memo_at(memo->mask_, key, name->cr3, name->vmcs)
+                        & ~(IPTI_WAYS - (uint64_t) 1)];
+
+    if (memo->next_id_ == IPTI_COV_SPACES)
+        return 0;
+    if (ipti_memo_names(memo, line)
+        && (!ipti_memo_names(memo, line + 1) || memo->clock_++ % 2))
+        line++;
+    IPT_MEMSET(line, 0, sizeof(*line));
+    line->ip_ = name->cr3;
+    line->tnt_ = name->vmcs;
+    line->next_ = memo->epoch_;
+    line->from_ = ++memo->next_id_;
+    line->key_ = key;
+    return line->from_;
+}
+
 #define IPTI_NOISY 64 /* noise_, novel_: most long lines will be of no use */
 
 /* Would a line for a whole leg with these bits not be found again, most of the
  * time: as the memo is too full, or as all full legs are new? */
-static inline int ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
+static inline uint8_t ipti_memo_noisy(ipt_cov_memo *memo, uint64_t tnt)
 {
     return (memo->noise_ == IPTI_NOISY
             || (memo->novel_ == IPTI_NOISY && tnt >= IPTI_COV_FULL))
@@ -9232,16 +9185,6 @@ static inline int ipti_fits32(uint64_t v)
     return (v + 0x80000000u) >> 32 == 0;
 }
 
-static inline unsigned ipti_line_edges(const ipt_cov_line *line)
-{
-    return line->counts_ & 7;
-}
-
-static inline unsigned ipti_line_frames(const ipt_cov_line *line)
-{
-    return line->kind_ >> 5;
-}
-
 /* Push the frames that a line leaves, or pop the one it pops. Returns the line,
  * with the popped IP as next_; NULL: the stack is empty, and nothing else says
  * the IP. */
@@ -9253,11 +9196,11 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
     uint64_t ip;
     unsigned i;
 
-    ipti_calls_keep(&w->calls, line->counts_ >> 3);
-    for (i = 0; i < ipti_line_frames(line); i++)
+    ipti_calls_keep(&w->calls, line->peak_);
+    for (i = 0; i < line->frames_; i++)
         ipti_calls_push(&w->calls,
                         line->ip_ + ipti_sign32(line->items_[last - i]));
-    if (!line->pop_)
+    if (!(line->key_ & IPTI_COV_POP))
         return line;
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_after(line) == IPTI_COV_TIP ? line : NULL;
@@ -9278,7 +9221,7 @@ static uint64_t ipti_line_path(const ipt_cov_line *line, uint64_t hash)
     unsigned i;
     unsigned k;
 
-    for (i = 0; i < ipti_line_edges(line); i++)
+    for (i = 0; i < line->edges_; i++)
         for (k = line->items_[i] & IPTI_COV_TIMES; k > 0; k--)
             hash *= IPTI_COV_PRIME;
     return hash + ipti_line_get_path(line);
@@ -9293,7 +9236,7 @@ static inline void ipti_cov_item(uint8_t *bitmap, uint32_t item)
 static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const uint32_t *item,
                                   unsigned n)
 {
-    switch (n) {
+    switch (n & 7) { /* no compare for a larger n, as there is none */
     case 7: ipti_cov_item(bitmap, item[6]); IPTI_FALL_THROUGH
     case 6: ipti_cov_item(bitmap, item[5]); IPTI_FALL_THROUGH
     case 5: ipti_cov_item(bitmap, item[4]); IPTI_FALL_THROUGH
@@ -9311,12 +9254,11 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
                                   const ipt_cov_line *line)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned n = cov->bitmap && cov->flags ? ipti_line_edges(line) : 0;
     unsigned i;
 
     if (cov->bitmap && !cov->flags)
-        ipti_cov_add(cov->bitmap, line->items_, ipti_line_edges(line));
-    for (i = 0; i < n; i++)
+        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
+    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
         ipti_cov_count(cov, line->items_[i] >> 6,
                        line->items_[i] & IPTI_COV_TIMES);
     if (cov->flags & IPT_COV_HASH)
@@ -9325,31 +9267,12 @@ static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
 
 /* ---- learning a line from the walk ---- */
 
-/* A call pushed a frame that the line has to leave. Returns 0 if it has no room
- * for that. */
-static int ipti_cov_frame(ipt_cov_learn_ *learn, const ipt_calls_ *calls,
-                          unsigned items)
-{
-    ipt_cov_line *line = &learn->line;
-    const uint8_t top = (uint8_t) ((calls->top + IPT_RETURN_STACK_ - 1)
-                                   % IPT_RETURN_STACK_);
-    const uint64_t delta = calls->ip[top] - line->ip_;
-    const unsigned frames = ++learn->frames;
-
-    if (frames > learn->peak)
-        learn->peak = (uint8_t) frames;
-    if (ipti_line_edges(line) + frames > items || !ipti_fits32(delta))
-        return 0;
-    line->items_[items - frames] = (uint32_t) delta;
-    return 1;
-}
-
 /* Have a line count an edge so many times, within so many items. Returns 0 if
  * it has no room. */
 static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
                                   uint32_t times, unsigned items)
 {
-    const unsigned n = ipti_line_edges(line);
+    const unsigned n = line->edges_;
     unsigned i;
 
     for (i = 0; i < n && line->items_[i] >> 6 != slot; i++)
@@ -9358,7 +9281,7 @@ static IPTI_HOT int ipti_line_add(ipt_cov_line *line, uint32_t slot,
         return 0;
     if (i == n) {
         line->items_[n] = slot << 6;
-        line->counts_++;
+        line->edges_++;
     }
     line->items_[i] += times;
     return 1;
@@ -9371,39 +9294,32 @@ static void ipti_line_set_path(ipt_cov_line *line, uint64_t hash)
 }
 
 /* What the branch that the walk passed, which had a stack of `top`, does to the
- * stack. Returns 0 if the line cannot do it. */
+ * stack. Returns 0 if the line cannot do it: it has no room for a frame. */
 static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
+    const unsigned items = ipti_cov_items(decoder->cov_);
     ipt_cov_learn_ *learn = &decoder->learn_;
+    ipt_cov_line *line = &learn->line;
+    const uint64_t delta = w->calls.ip[top] - line->ip_; /* if it is a call */
 
     if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
         return 1;
-    if (w->prev.kind != IPT_INSN_RET)
-        return w->calls.top == top
-               || ipti_cov_frame(learn, &w->calls,
-                                 ipti_cov_items(decoder->cov_));
-    if (learn->frames)
-        learn->frames--;
-    else
-        learn->line.pop_ = 1;
+    if (w->prev.kind == IPT_INSN_RET) {
+        if (learn->frames)
+            learn->frames--;
+        else
+            line->key_ |= IPTI_COV_POP;
+        return 1;
+    }
+    if (w->calls.top == top)
+        return 1;
+    if (++learn->frames > learn->peak)
+        learn->peak = learn->frames;
+    if (line->edges_ + learn->frames > items || !ipti_fits32(delta))
+        return 0;
+    line->items_[items - learn->frames] = (uint32_t) delta;
     return 1;
-}
-
-/* The line goes up to where the walk is, after a branch of that kind. */
-static IPTI_APART void ipti_cov_upto(ipt_cov_learn_ *learn, unsigned kind)
-{
-    ipt_cov_line *line = &learn->line;
-
-    line->kind_ = (uint8_t) ((unsigned) learn->frames << 5 | kind);
-    line->counts_ = (uint8_t) ((unsigned) learn->peak << 3
-                               | ipti_line_edges(line));
-}
-
-/* Can from_ say that the last branch is at `from`? */
-static inline int ipti_line_reaches(const ipt_cov_line *line, uint64_t from)
-{
-    return ipti_fits32(from - line->ip_);
 }
 
 /* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
@@ -9417,9 +9333,10 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     ipt_cov_line *line = &decoder->learn_.line;
     uint64_t name;
 
-    if (!ipti_line_reaches(line, from))
+    if (!ipti_fits32(from - line->ip_)) /* for from_ */
         return 0;
-    if (n && !line->pop_ && ipti_cov_counts(cov, from, w->prev.kind)) {
+    if (n && !(line->key_ & IPTI_COV_POP)
+        && ipti_cov_counts(cov, from, w->prev.kind)) {
         name = ipti_cov_name(from, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
@@ -9429,12 +9346,14 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
             ipti_line_set_path(
                 line, ipti_line_get_path(line) * IPTI_COV_PRIME + name);
     }
-    ipti_cov_upto(&decoder->learn_, w->prev.kind);
+    line->kind_ = w->prev.kind;
+    line->frames_ = decoder->learn_.frames;
+    line->peak_ = decoder->learn_.peak;
     line->key_ += n;
     line->from_ = (uint32_t) (from - line->ip_);
     line->next_ = w->flow.ip;
-    return !(line->pop_ && n)
-           && !(ipti_next_tnt(&w->next) && ipti_line_edges(line) == room);
+    return !(line->key_ & IPTI_COV_POP && n)
+           && !(ipti_next_tnt(&w->next) && line->edges_ == room);
 }
 
 /* The walk passed a branch while a line is learned; top: the stack before. What
@@ -9444,12 +9363,11 @@ static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
 {
     const ipt_walk_ *w = &decoder->walk_;
 
-    if (!ipti_line_reaches(&decoder->learn_.line, from)
-        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
-        decoder->learn_.state = IPTI_COV_ENDED;
-    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
-             && !ipti_cov_learned(decoder, from, n))
-        decoder->learn_.state = IPTI_COV_ENDED;
+    if (!ipti_fits32(from - decoder->learn_.line.ip_)
+        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
+        || (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
+            && !ipti_cov_learned(decoder, from, n)))
+        decoder->learn_.on = 0;
 }
 
 /* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
@@ -9460,21 +9378,21 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 {
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
-    const unsigned more = ipti_line_frames(piece);
+    const unsigned more = piece->frames_;
     ipt_cov_line whole = decoder->learn_.whole;
     const uint64_t shift = piece->ip_ - whole.ip_;
     const uint64_t from = ipti_sign32(piece->from_) + shift;
-    const unsigned frames = ipti_line_frames(&whole);
-    const unsigned peak = frames + (piece->counts_ >> 3);
+    const unsigned frames = whole.frames_;
+    const unsigned peak = frames + piece->peak_;
     unsigned i;
 
     if (!ipti_fits32(from))
         return 0;
-    for (i = 0; i < ipti_line_edges(piece); i++)
+    for (i = 0; i < piece->edges_; i++)
         if (!ipti_line_add(&whole, piece->items_[i] >> 6,
                            piece->items_[i] & IPTI_COV_TIMES, items - frames))
             return 0;
-    if (ipti_line_edges(&whole) + frames + more > items)
+    if (whole.edges_ + frames + more > items)
         return 0;
     for (i = 1; i <= more; i++) {
         const uint64_t delta = ipti_sign32(piece->items_[items - i]) + shift;
@@ -9485,15 +9403,15 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     if (cov->flags & IPT_COV_HASH)
         ipti_line_set_path(&whole,
                            ipti_line_path(piece, ipti_line_get_path(&whole)));
-    if (peak > whole.counts_ >> 3)
-        whole.counts_ = (uint8_t) (ipti_line_edges(&whole) | peak << 3);
-    whole.key_ |= piece->key_ & IPTI_COV_STACK;
+    if (peak > whole.peak_)
+        whole.peak_ = (uint8_t) peak;
+    whole.key_ |= piece->key_ & (IPTI_COV_STACK | IPTI_COV_POP);
     whole.key_ += piece->key_ & IPTI_COV_USED;
-    if (((piece->key_ ^ whole.key_) >> IPTI_COV_AFTER & 7) == 0
+    if (((piece->key_ ^ whole.key_) & IPTI_COV_AFTER) == 0
         && (whole.key_ & IPTI_COV_USED) == ipti_top(whole.tnt_))
         whole.key_ |= piece->key_ & IPTI_COV_DONE;
-    whole.pop_ = piece->pop_;
-    whole.kind_ = (uint8_t) ((frames + more) << 5 | (piece->kind_ & 31));
+    whole.kind_ = piece->kind_;
+    whole.frames_ = (uint8_t) (frames + more);
     whole.from_ = (uint32_t) from;
     whole.next_ = piece->next_;
     decoder->learn_.whole = whole;
@@ -9510,24 +9428,20 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
     int status;
-    uint8_t kind;
 
-    decoder->learn_.mode = w->mode.now;
+    decoder->learn_.mode = w->mode.now; /* takes no stack */
     status = ipti_walk_last(w, &decoder->at);
-    kind = w->prev.kind;
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
         ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
                        &w->code.run, decoder->learn_.mode);
-    if (decoder->learn_.state) {
+    if (decoder->learn_.on)
         ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
-        return IPT_OK;
-    }
-    if (w->flow.enabled && ipti_kind_leaves(kind)
-        && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
-        && ipti_cov_counts(decoder->cov_, ip, kind))
-        ipti_cov_edge(decoder, ip, w->flow.ip, kind);
+    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
+             && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
+             && ipti_cov_counts(decoder->cov_, ip, w->prev.kind))
+        ipti_cov_edge(decoder, ip, w->flow.ip, w->prev.kind);
     return IPT_OK;
 }
 
@@ -9593,6 +9507,18 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_loop_end(&w->loop);
 }
 
+/* Flow is at ip. If leg_.line is not NULL, it led to there. */
+static void ipti_cov_at(ipt_cov_decoder *decoder, uint64_t ip)
+{
+    ipt_walk_ *w = &decoder->walk_;
+    const ipt_cov_line *line = decoder->leg_.line;
+
+    ipti_flow_at(&w->flow, ip);
+    if (line)
+        ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
+                     line->kind_);
+}
+
 /* Do what the line says that was found for decoder->leg_ or its first bits.
  * Returns 1 if the leg is used up, 0 if a part of it is left, and < 0 if the
  * walk has to go on. */
@@ -9603,20 +9529,19 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
-    const uint8_t after = ipti_line_after(line);
+    const uint32_t after = ipti_line_after(line);
 
     if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
     ipti_cov_apply(decoder, line);
     leg->tnt = ipti_cov_left(leg->tnt, left);
-    ipti_prev_is(&w->prev, line->ip_ + ipti_sign32(line->from_),
-                 line->kind_ & 31);
-    ipti_flow_at(&w->flow, after == IPTI_COV_NONE ? line->next_ : leg->to);
+    leg->line = line;
+    ipti_cov_at(decoder, after == IPTI_COV_NONE ? line->next_ : leg->to);
     if (after == IPTI_COV_PSB && decoder->cov_->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
-    if (w->flow.enabled && (after == IPTI_COV_TIP || line->pop_)
+    if (w->flow.enabled && (after == IPTI_COV_TIP || key & IPTI_COV_POP)
         && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
         ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
     return after == leg->after && left == 0;
@@ -9624,8 +9549,10 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
 
 /* Give the walk what a run holds, in place of its packets. */
 static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
-                          uint8_t after)
+                          uint32_t after)
 {
+    ipt_event *event = &w->next.event;
+
     ipti_cov_stand(w);
     ipti_next_bits(&w->next, w->next.tnt_offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt)));
@@ -9633,15 +9560,15 @@ static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
         ipti_next_target(&w->next, w->next.tip_offset, leg->to);
     if (after <= IPTI_COV_TIP)
         return;
-    w->next.event.ip = leg->to;
-    w->next.event.u.branch.to = leg->to;
-    w->next.event.type = IPT_EVT_DISABLED;
-    w->next.event.flags = IPT_EVENT_NO_IP;
-    if (after == IPTI_COV_PGD_NO_IP)
-        w->next.event.flags |= IPT_EVENT_NO_TO;
+    event->ip = event->u.branch.to = leg->to;
     if (after == IPTI_COV_PSB) {
-        w->next.event.type = IPT_EVT_ENABLED;
-        w->next.event.flags = IPT_EVENT_STATUS;
+        event->type = IPT_EVT_ENABLED;
+        event->flags = IPT_EVENT_STATUS;
+    } else {
+        event->type = IPT_EVT_DISABLED;
+        event->flags = IPT_EVENT_NO_IP;
+        if (after == IPTI_COV_PGD_NO_IP)
+            event->flags |= IPT_EVENT_NO_TO;
     }
     ipti_next_bind(&w->next);
 }
@@ -9682,16 +9609,15 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
         || w->place.key != ipti_cache_key(w->place.space, w->mode.now)
         || config->fuel || config->flags & IPT_CONFIG_TICKS)
         return;
-    while (decoder->learn_.state == IPTI_COV_LEARNING
+    while (decoder->learn_.on
            && (ipti_next_tnt(&w->next) || w->next.has_tip)) {
         run = ipti_walk_likely(w);
         if (IPTI_UNLIKELY(!run))
             run = ipti_cov_seek(decoder);
-        decoder->learn_.run = run; /* takes no stack */
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
             if (!ipti_cov_learned(decoder, w->prev.ip, 1))
-                decoder->learn_.state = IPTI_COV_ENDED;
+                decoder->learn_.on = 0;
         } else {
             tnt = w->next.tnt;
             top = w->calls.top;
@@ -9701,64 +9627,54 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             ipti_cov_learn_branch(decoder, w->prev.ip,
                                   tnt != w->next.tnt, top);
         }
-        if (decoder->cov_->seen) {
-            run = decoder->learn_.run;
+        if (decoder->cov_->seen)
             ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run,
                            w->mode.now);
-        }
     }
-}
-
-/* A leap and a step of the walk, while a line is learned. Fails at a deferred
- * TIP, too: the leg does not keep the order of packets that matters there. */
-static int ipti_cov_learn_step(ipt_cov_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int status;
-
-    ipti_cov_leap(decoder);
-    if (decoder->learn_.state == IPTI_COV_ENDED || !ipti_next_any(&w->next))
-        return IPT_OK;
-    ipti_item_unsettled(&w->item, 0);
-    status = ipti_cov_ready(decoder);
-    if (status <= 0)
-        return status;
-    if (w->code.count == w->code.run.count_ && ipti_next_tnt(&w->next)
-        && ipti_kind_leaves(w->code.run.kind_)
-        && w->code.run.kind_ != IPT_INSN_JCC
-        && (w->code.run.kind_ != IPT_INSN_RET
-            || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
-        return IPT_ERR_MISMATCH;
-    return ipti_cov_pass(decoder);
 }
 
 /* Walk what the leg holds: the bits of the line that is learned and what comes
- * after them. */
+ * after them, by leaps and steps. Fails at a deferred TIP, too: the leg does
+ * not keep the order of packets that matters there. */
 static void ipti_cov_try(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_cov_line *line = &decoder->learn_.line;
+    ipt_cov_learn_ *learn = &decoder->learn_;
+    ipt_cov_line *line = &learn->line;
     int status = IPT_OK;
 
-    decoder->learn_.frames = decoder->learn_.peak = 0;
-    decoder->learn_.state = IPTI_COV_LEARNING;
-    while (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING
-           && ipti_next_any(&w->next))
-        status = ipti_cov_learn_step(decoder);
-    if (status >= 0 && decoder->learn_.state == IPTI_COV_LEARNING) {
-        ipti_cov_upto(&decoder->learn_, line->kind_ & 31);
+    learn->frames = learn->peak = 0;
+    learn->on = 1;
+    while (status >= 0 && learn->on && ipti_next_any(&w->next)) {
+        ipti_cov_leap(decoder);
+        if (!learn->on || !ipti_next_any(&w->next))
+            break;
+        ipti_item_unsettled(&w->item, 0);
+        status = ipti_cov_ready(decoder);
+        if (status > 0 && w->code.count == w->code.run.count_
+            && ipti_next_tnt(&w->next) && ipti_kind_leaves(w->code.run.kind_)
+            && w->code.run.kind_ != IPT_INSN_JCC
+            && (w->code.run.kind_ != IPT_INSN_RET
+                || w->cur.config->flags & IPT_CONFIG_NO_RETCOMP))
+            status = IPT_ERR_MISMATCH;
+        if (status > 0)
+            status = ipti_cov_pass(decoder);
+    }
+    if (status >= 0 && learn->on) {
+        line->frames_ = learn->frames;
+        line->peak_ = learn->peak;
         line->key_ |= IPTI_COV_DONE;
     }
-    if (line->pop_ || line->counts_ >> 3)
+    if (line->key_ & IPTI_COV_POP || line->peak_)
         line->key_ |= IPTI_COV_STACK;
-    decoder->learn_.state = IPTI_COV_IDLE;
+    learn->on = 0;
 }
 
 /* A PSB+ came in the middle of a block. The line that passes it takes no bits
  * and counts no edge. Make it say where the block began, so that flow goes on
  * there and the whole block is passed at its branch. Returns 0 if that cannot
  * be: it is too far away, or tracing was disabled in the middle of a block. */
-static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
+static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint32_t after)
 {
     ipt_cov_line *line = &decoder->learn_.line;
     const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
@@ -9767,7 +9683,7 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
     if (after != IPTI_COV_PSB)
         return after <= IPTI_COV_TIP || !decoder->block_.mode;
     line->items_[0] = (uint32_t) (ip - line->ip_);
-    return ipti_line_reaches(line, ip);
+    return ipti_fits32(ip - line->ip_);
 }
 
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
@@ -9775,9 +9691,8 @@ static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint8_t after)
  * Returns NULL if that is nothing. */
 static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
-                                                     uint8_t after)
+                                                     uint32_t after)
 {
-    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     const ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
     ipt_cov_line *line = &decoder->learn_.line;
@@ -9790,7 +9705,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
     line->tnt_ = tnt;
-    line->key_ = decoder->keys_.own | (uint32_t) after << IPTI_COV_AFTER;
+    line->key_ = decoder->keys_.own | after;
     ipti_cov_load(w, leg, tnt, after);
     ipti_cov_try(decoder);
     decoder->misses++;
@@ -9798,12 +9713,12 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
         if (after > IPTI_COV_TIP)
             line->next_ = leg->to;
         if (after == IPTI_COV_PSB)
-            line->kind_ &= 0xe0;
+            line->kind_ = IPT_INSN_OTHER;
         if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
-            line->key_ &= ~some;
+            line->key_ &= ~IPTI_COV_SOME;
     }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
-    if (line->key_ & some)
+    if (line->key_ & IPTI_COV_SOME)
         ipti_memo_insert(decoder->cov_->memo, line);
     ipti_out_drop(&w->out);
     ipti_flow_at(&w->flow, line->ip_);
@@ -9812,22 +9727,21 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_item_unsettled(&w->item, unsettled);
     ipti_calls_back(&w->calls, top, count);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
-    return line->key_ & some ? line : NULL;
+    return line->key_ & IPTI_COV_SOME ? line : NULL;
 }
 
 /* The line for flow at ip, in one memo or the other. */
 static IPTI_APART const ipt_cov_line *
-ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t after, uint64_t ip,
+ipti_cov_find(const ipt_cov_decoder *decoder, uint32_t after, uint64_t ip,
               uint64_t tnt, uint64_t to)
 {
-    const uint32_t key = (uint32_t) after << IPTI_COV_AFTER;
     const ipt_cov_line *line = NULL;
 
     if (decoder->keys_.shared)
-        line = ipti_memo_find(decoder->cov_->shared, decoder->keys_.shared, key,
-                              ip, tnt, to);
+        line = ipti_memo_find(decoder->cov_->shared, decoder->keys_.shared,
+                              after, ip, tnt, to);
     return line ? line
-                : ipti_memo_find(decoder->cov_->memo, decoder->keys_.own, key,
+                : ipti_memo_find(decoder->cov_->memo, decoder->keys_.own, after,
                                  ip, tnt, to);
 }
 
@@ -9836,7 +9750,6 @@ ipti_cov_find(const ipt_cov_decoder *decoder, uint8_t after, uint64_t ip,
  * ipti_cov_take. */
 static int ipti_cov_miss(ipt_cov_decoder *decoder)
 {
-    const uint32_t some = IPTI_COV_USED | IPTI_COV_DONE;
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_cov_memo *memo = decoder->cov_->memo;
     const int apart = leg->after == IPTI_COV_PSB && decoder->cov_->seen;
@@ -9849,14 +9762,13 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
     IPT_MEMSET(whole, 0, sizeof(*whole));
     whole->ip_ = decoder->walk_.flow.ip;
     whole->tnt_ = leg->tnt;
-    whole->key_ =
-        decoder->keys_.own | (uint32_t) leg->after << IPTI_COV_AFTER;
+    whole->key_ = decoder->keys_.own | leg->after;
     while (status == 0) {
         const unsigned n = ipti_top(leg->tnt);
         const int last = apart ? n == 0 : n <= IPTI_COV_PIECE;
         const uint64_t tnt = n <= IPTI_COV_PIECE
                                  ? leg->tnt : leg->tnt >> (n - IPTI_COV_PIECE);
-        const uint8_t after = last ? leg->after : (uint8_t) IPTI_COV_NONE;
+        const uint32_t after = last ? leg->after : IPTI_COV_NONE;
         line = last && tnt == whole->tnt_ /* which is not known */
                    ? NULL
                    : ipti_cov_find(decoder, after, decoder->walk_.flow.ip, tnt,
@@ -9868,12 +9780,12 @@ static int ipti_cov_miss(ipt_cov_decoder *decoder)
         }
         if (!line)
             return IPT_ERR_MISMATCH; /* or another one: see the walk */
-        if (whole->pop_ || (apart && last)
+        if (whole->key_ & IPTI_COV_POP || (apart && last)
             || (!leg->noisy && !ipti_cov_join(decoder, line)))
             break;
         status = ipti_cov_take(decoder, line);
     }
-    if (whole->key_ & some && !leg->noisy)
+    if (whole->key_ & IPTI_COV_SOME && !leg->noisy)
         ipti_memo_insert(memo, whole);
     return status;
 }
@@ -9905,16 +9817,8 @@ static IPTI_HOT const uint8_t *ipti_cov_scan(const uint8_t *p,
     return p;
 }
 
-/* Is a packet at p, no short TNT or PAD, a TNT-64 or one of timing? */
-static inline int ipti_cov_is_other(const uint8_t *p)
-{
-    return *p == IPTI_EXT ? p[1] == IPTI_SECOND_TNT_64
-                          : (*p & 3) != 1 || *p == IPTI_FIRST_MTC
-                                || *p == IPTI_FIRST_TSC;
-}
-
-/* Pass such a packet and add its bits. Returns where it ends; p: it is for the
- * walk, or its bits do not fit. */
+/* Pass a TNT-64 or a packet of timing at p, and add its bits. Returns where it
+ * ends; p: it is neither, or for the walk, or its bits do not fit. */
 static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
 {
     uint64_t more;
@@ -9931,6 +9835,8 @@ static IPTI_APART const uint8_t *ipti_cov_other(const uint8_t *p, uint64_t *tnt)
                              && p[2] == IPTI_SECOND_OVF)
                    ? p : p + size;
     }
+    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_TNT_64)
+        return p;
     more = ipti_bits(p + 2, 0, 48);
     n = more ? ipti_top(more) : 0;
     if (n == 0 || ipti_top(*tnt) + n > IPTI_COV_USED - 1)
@@ -9949,7 +9855,7 @@ ipti_cov_bits(const uint8_t *p, const uint8_t *end, uint64_t *tnt)
     do {
         p = ipti_cov_scan(next, end, IPTI_COV_FULL, tnt);
         next = p;
-        if (p < end && *tnt < IPTI_COV_FULL && ipti_cov_is_other(p))
+        if (p < end && *tnt < IPTI_COV_FULL)
             next = ipti_cov_other(p, tnt);
     } while (next != p && *tnt < IPTI_COV_FULL);
     return next;
@@ -9998,23 +9904,27 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     if (memo->renew_ && !ipti_memo_renew(memo, config))
         return 0;
     if (memo->code_ != code || memo->cache_ != w->cache) {
-        ipti_memo_forget(memo); /* code was invalidated, or may have been */
+        memo->epoch_++; /* code was invalidated, or may have been */
         memo->code_ = code;
         memo->cache_ = w->cache;
     }
-    if (own == 0 || decoder->keys_.epoch != memo->epoch_
+    if (decoder->keys_.epoch != memo->epoch_ /* which is not 0 */
         || !ipti_asid_same(asid, &decoder->keys_.asid)) {
         ipt_asid name;
-        const uint32_t key = ipti_asid_name(&name, config, asid)
-                                 ? IPTI_COV_BY_SPACE : IPTI_COV_BY_ASID;
-        const ipt_cov_line *known = ipti_memo_named(memo, key, &name);
+        const uint32_t by_space = ipti_asid_name(&name, config, asid) ? 2 : 0;
+        const uint32_t key
+            = IPTI_COV_NAME | (by_space + name.nr) << IPTI_COV_MODE;
+        const ipt_cov_line *known = ipti_memo_find(memo, key, 0, name.cr3,
+                                                   name.vmcs, memo->epoch_);
         own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
-            ipti_memo_forget(memo);
+            memo->epoch_++;
             return 0;
         }
-        known = cov->shared ? ipti_memo_named(cov->shared, key, &name) : NULL;
+        known = cov->shared ? ipti_memo_find(cov->shared, key, 0, name.cr3,
+                                             name.vmcs, cov->shared->epoch_)
+                            : NULL;
         shared = known ? known->from_ : 0;
         decoder->keys_.asid = *asid;
         decoder->keys_.epoch = memo->epoch_;
@@ -10026,15 +9936,18 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
     return 1;
 }
 
-/* The address space changes while tracing is disabled. Returns 0 if that is for
- * the walk. */
+/* The trace named the address space *asid. Returns 0 if that is for the walk:
+ * it changes while tracing is enabled, or the like. */
 static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
 {
     ipt_walk_ *w = &decoder->walk_;
 
-    if (w->cur.config->flags
-        & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
-           | IPT_CONFIG_CR3_ONLY))
+    if (ipti_asid_same(asid, &decoder->at.asid))
+        return 1;
+    if (w->flow.enabled
+        || w->cur.config->flags
+               & (IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY
+                  | IPT_CONFIG_CR3_ONLY))
         return 0;
     if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
@@ -10082,15 +9995,6 @@ static unsigned ipti_cov_state(const ipt_walk_ *w, const uint8_t *p,
     }
 }
 
-/* A PSB+ named the address space *asid. Returns 0 if it is for the walk: it
- * changes while tracing is enabled, or the like. */
-static int ipti_cov_stated(ipt_cov_decoder *decoder, const ipt_asid *asid,
-                           int enabled)
-{
-    return ipti_asid_same(asid, &decoder->at.asid)
-           || (!enabled && ipti_cov_space(decoder, asid));
-}
-
 static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 {
     while (p < end && *p == IPTI_PAD)
@@ -10099,15 +10003,15 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 }
 
 /* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
- * the address space while it is disabled. Returns where it ends; NULL: it is
+ * the address space while it is disabled. Returns its size; 0: it is
  * another one, or makes more records (its own and up to n) than [evt] has room
  * for. TNT bits or a target have to follow: then flow goes on from its IP, and
  * nothing counts instructions from there. */
-static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
-                                              const uint8_t *p,
-                                              const uint8_t *end, int enabled,
-                                              uint64_t *ip)
+static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
+                                      const uint8_t *p, const uint8_t *end,
+                                      uint64_t *ip)
 {
+    const uint8_t *const begin = p;
     ipt_asid asid = decoder->at.asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
@@ -10115,7 +10019,7 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
 
     *ip = 0;
     if (!ipti_is_psb(p, IPTI_SIZE_PSB))
-        return NULL;
+        return 0;
     for (n = 0; size && n < IPT_PENDING_MAX_; n += 1u + (*p == IPTI_MODE)) {
         p = ipti_cov_pads(p + size, end);
         if (p >= end || (*p == IPTI_EXT && p[1] == IPTI_SECOND_PSBEND))
@@ -10126,31 +10030,36 @@ static IPTI_APART const uint8_t *ipti_cov_psb(ipt_cov_decoder *decoder,
             size = ipti_cov_state(&decoder->walk_, p, &asid);
     }
     if (p >= end || *p != IPTI_EXT || p[1] != IPTI_SECOND_PSBEND
-        || !has_ip != !enabled)
-        return NULL;
+        || !has_ip != !decoder->walk_.flow.enabled)
+        return 0;
     p = ipti_cov_pads(p + IPTI_SIZE_PSBEND, end);
     if (p >= end || (has_ip && (*p & 1 || *p == IPTI_EXT)
                      && (!ipti_ips[*p] || *p & 0x10 /* PGE, FUP */
                          || *p == IPTI_TIP)))
-        return NULL;
-    return ipti_cov_stated(decoder, &asid, enabled) ? p : NULL;
+        return 0;
+    return ipti_cov_space(decoder, &asid) ? (size_t) (p - begin) : 0;
 }
 
-/* Are the bytes at p those of the PSB+ that was passed last? */
-static inline int ipti_cov_psb_again(const ipt_cov_leg_ *leg, const uint8_t *p)
+/* The PSB+ at leg->psb was passed. */
+static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
+                                const ipt_cov_leg_ *leg)
 {
-    return leg->psb_size && (size_t) (leg->end - p) > leg->psb_size
-           && IPT_MEMCMP(p, leg->psb, leg->psb_size) == 0;
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t offset = leg->offset + (uint64_t) (leg->psb - leg->window);
+
+    ipti_calls_clear(&w->calls);
+    w->cur.limit = offset + IPTI_SIZE_PSB;
+    decoder->at.sync = offset;
+    decoder->at.valid |= IPT_AT_SYNC;
 }
 
-/* Tracing is disabled: pass the packet at leg->next if it only says where flow
- * will be, or nothing new. Returns 0 if it says more. A MODE waits for its
+/* Tracing is disabled: pass the packet at p if it only says where flow will be,
+ * or nothing new. Returns its size, 0: it says more. A MODE waits for its
  * TIP.PGE: whatever comes between the two is for the walk. Apart, as it takes
  * stack. */
-static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
-                                     ipt_cov_leg_ *leg)
+static IPTI_APART unsigned ipti_cov_quiet(ipt_cov_decoder *decoder,
+                                          const uint8_t *p)
 {
-    const uint8_t *p = leg->next;
     ipt_asid asid = decoder->at.asid;
     unsigned size;
 
@@ -10158,45 +10067,45 @@ static IPTI_APART int ipti_cov_quiet(ipt_cov_decoder *decoder,
         && (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE)
         return 0;
     size = ipti_cov_state(&decoder->walk_, p, &asid);
-    if (!size || !ipti_cov_stated(decoder, &asid, 0))
-        return 0;
-    leg->next = p + size;
-    return 1;
+    return size && ipti_cov_space(decoder, &asid) ? size : 0;
 }
 
-/* Tracing is disabled: pass what is at leg->next. Returns 0 if that is for the
- * walk. */
+/* Tracing is disabled: pass a packet or a PSB+. Returns 0 if what comes is for
+ * the walk. */
 static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    const uint8_t *p = leg->next;
-    const uint8_t *next;
-    unsigned size;
+    ipt_walk_ *w = &decoder->walk_;
+    uint64_t tnt = leg->held;
+    const uint8_t *p = ipti_cov_bits(leg->p, leg->end, &tnt);
+    size_t size;
     uint64_t ip;
 
-    leg->at = IPTI_LEG_PASSED;
-    if (leg->tnt != 1 || p >= leg->end)
+    if (tnt != 1 || p >= leg->end)
         return 0;
     if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE)) {
         size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
-        leg->next = p + size;
-        leg->ip = leg->last_ip;
-        leg->enabled = size > 1;
-        leg->line = NULL;
-        ipti_prev_none(&decoder->walk_.prev);
-        return leg->enabled;
-    }
-    if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
-        return ipti_cov_quiet(decoder, leg);
-    if (!ipti_cov_psb_again(leg, p)) {
-        next = ipti_cov_psb(decoder, p, leg->end, 0, &ip);
-        if (!next)
+        if (size <= 1)
             return 0;
-        leg->psb_size = (uint32_t) (next - p);
+        ipti_flow_at(&w->flow, leg->last_ip);
+        ipti_flow_state(&w->flow, 1, 0);
+        ipti_prev_none(&w->prev);
+    } else if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB) {
+        size = ipti_cov_quiet(decoder, p);
+    } else {
+        if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
+            || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
+            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, &ip);
+        size = leg->psb_size;
+        leg->psb = p;
+        if (size) {
+            leg->last_ip = 0;
+            ipti_cov_psb_passed(decoder, leg);
+        }
     }
-    leg->psb = p;
-    leg->last_ip = 0;
-    leg->after = IPTI_COV_PSB;
-    leg->next = p + leg->psb_size;
+    if (!size)
+        return 0;
+    leg->p = p + size;
+    leg->moved = 1;
     return 1;
 }
 
@@ -10207,7 +10116,7 @@ static IPTI_HOT const uint8_t *
 ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
                uint64_t *tnt, uint32_t *key, uint64_t *to)
 {
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
+    const uint32_t tip = own | IPTI_COV_TIP;
     const uint8_t *next = ipti_cov_scan(p, end, IPTI_COV_FULL, tnt);
     uint64_t more;
     unsigned size;
@@ -10215,7 +10124,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     *key = tip;
     if (IPTI_UNLIKELY((*next & IPTI_IP_MASK) != IPTI_TIP
                       || *tnt >= IPTI_COV_FULL)) {
-        if (*tnt < IPTI_COV_FULL && ipti_cov_is_other(next)) {
+        if (*tnt < IPTI_COV_FULL && (*next & IPTI_IP_MASK) != IPTI_TIP_PGD) {
             more = *tnt;
             next = ipti_cov_bits(next, end, &more);
             *tnt = more;
@@ -10223,7 +10132,7 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
         if (*tnt >= IPTI_COV_FULL)
             *key = own;
         else if ((*next & IPTI_IP_MASK) == IPTI_TIP_PGD)
-            *key = own | IPTI_COV_PGD << IPTI_COV_AFTER;
+            *key = own | IPTI_COV_PGD;
         else if ((*next & IPTI_IP_MASK) != IPTI_TIP)
             return NULL;
     }
@@ -10235,92 +10144,62 @@ ipti_cov_reach(const uint8_t *p, const uint8_t *end, uint32_t own,
     return size ? next + size : NULL;
 }
 
-/* The leg ends at `next`; key: what is after the bits, with `to`. */
-static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next, uint32_t key,
-                           uint64_t to)
+/* A leg begins, which ends at `next`; after: what is after the bits, with
+ * `to`. */
+static void ipti_cov_ahead(ipt_cov_leg_ *leg, const uint8_t *next,
+                           uint32_t after, uint64_t to)
 {
-    leg->at = IPTI_LEG_AHEAD;
+    leg->ahead = 1;
     leg->next = next;
-    leg->after = (uint8_t) (key >> IPTI_COV_AFTER & 7);
-    leg->was_ip = leg->last_ip;
-    leg->last_ip = leg->to = to;
-    leg->full = 1;
-    leg->noisy = 0;
+    leg->after = after;
+    leg->to = to;
 }
 
-/* Tracing is enabled, and no IP is at leg->next, after the bits. Returns 0 if
- * there is no bit and nothing that can be passed here. */
-static int ipti_cov_on(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* Collect the next leg. Returns 0 if there is no bit and nothing that can be
+ * passed here. */
+static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    const uint8_t *p = leg->next;
-    const uint8_t *next;
-    uint64_t ip;
+    const uint8_t *p;
+    uint64_t to = leg->last_ip;
+    size_t psb_size;
+    unsigned size = 0;
 
-    leg->full = leg->tnt >= IPTI_COV_FULL
-                || (p < leg->end && *p == IPTI_EXT
-                    && p[1] == IPTI_SECOND_TNT_64);
-    if (p >= leg->end || leg->full)
+    leg->tnt = leg->held;
+    p = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
+    ipti_cov_ahead(leg, p, IPTI_COV_NONE, to);
+    if (p >= leg->end || leg->tnt >= IPTI_COV_FULL)
         return leg->tnt != 1;
     if (*p == IPTI_TIP_PGD) {
-        leg->after = IPTI_COV_PGD_NO_IP;
-        leg->next = p + 1;
-        leg->to = 0;
+        ipti_cov_ahead(leg, p + 1, IPTI_COV_PGD_NO_IP, 0);
         return 1;
     }
-    next = ipti_cov_psb(decoder, p, leg->end, 1, &ip);
-    if (!next)
+    if ((*p & IPTI_IP_MASK) == IPTI_TIP || (*p & IPTI_IP_MASK) == IPTI_TIP_PGD)
+        size = ipti_cov_ip(&to, p);
+    if (size) {
+        ipti_cov_ahead(leg, p + size, (*p & IPTI_IP_MASK) == IPTI_TIP
+                                          ? IPTI_COV_TIP : IPTI_COV_PGD, to);
+        return 1;
+    }
+    psb_size = ipti_cov_psb(decoder, p, leg->end, &to);
+    if (!psb_size)
         return leg->tnt != 1;
-    leg->after = IPTI_COV_PSB;
+    ipti_cov_ahead(leg, p + psb_size, IPTI_COV_PSB, to);
     leg->psb = p;
     leg->psb_size = 0;
-    leg->last_ip = leg->to = ip;
-    leg->next = next;
     return 1;
 }
 
-/* Collect the next leg. Returns 0: there is none. */
-static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
-{
-    leg->tnt = leg->held;
-    if (IPTI_LIKELY(leg->enabled)) {
-        uint64_t to = leg->last_ip;
-        uint32_t key;
-        const uint8_t *next
-            = ipti_cov_reach(leg->p, leg->end, 0, &leg->tnt, &key, &to);
-        if (next) {
-            ipti_cov_ahead(leg, next, key, to);
-            return 1;
-        }
-        leg->tnt = leg->held;
-    }
-    ipti_cov_ahead(leg, leg->p, 0, leg->last_ip);
-    leg->next = ipti_cov_bits(leg->p, leg->end, &leg->tnt);
-    return leg->enabled ? ipti_cov_on(decoder, leg)
-                        : ipti_cov_off(decoder, leg);
-}
-
-/* A PSB+ was passed. */
-static void ipti_cov_psb_passed(ipt_cov_decoder *decoder, uint64_t offset)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    ipti_calls_clear(&w->calls);
-    w->cur.limit = offset + IPTI_SIZE_PSB;
-    decoder->at.sync = offset;
-    decoder->at.valid |= IPT_AT_SYNC;
-}
-
-/* The leg was passed. Returns 0 if the walk has to go on. */
-static int ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
+/* The leg was passed. */
+static void ipti_cov_passed(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
     leg->p = leg->next;
     leg->held = 1;
     leg->moved = 1;
-    leg->at = IPTI_LEG_IDLE;
+    leg->ahead = 0;
+    if (leg->after != IPTI_COV_PGD_NO_IP)
+        leg->last_ip = leg->to;
     if (leg->after == IPTI_COV_PSB)
-        ipti_cov_psb_passed(decoder,
-                            leg->offset + (uint64_t) (leg->psb - leg->window));
-    return leg->after != IPTI_COV_NONE || leg->full;
+        ipti_cov_psb_passed(decoder, leg);
 }
 
 /* Copy where the fast path is to the rest of the decoder. */
@@ -10332,24 +10211,8 @@ static void ipti_cov_flush(ipt_cov_decoder *decoder)
 
     ipti_cur_pay(&w->cur, decoder->at.offset, offset);
     decoder->at.offset = offset;
-    ipti_flow_at(&w->flow, leg->ip);
-    ipti_flow_state(&w->flow, leg->enabled, 0);
-    w->evt.enabled = leg->enabled;
-    w->evt.last_ip = leg->was_ip;
-    if (leg->line)
-        ipti_prev_is(&w->prev,
-                     leg->line->ip_ + ipti_sign32(leg->line->from_),
-                     leg->line->kind_ & 31);
-}
-
-/* Go on with what the walk has done. */
-static void ipti_cov_reload(ipt_cov_leg_ *leg, const ipt_walk_ *w, int status)
-{
-    leg->ip = w->flow.ip;
-    leg->enabled = w->flow.enabled;
-    leg->line = NULL;
-    if (status > 0)
-        leg->at = IPTI_LEG_PASSED;
+    w->evt.enabled = w->flow.enabled;
+    w->evt.last_ip = leg->last_ip;
 }
 
 /* The leg cannot be followed to its end: the walk goes on from where flow is,
@@ -10358,9 +10221,8 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
 {
     ipt_cov_leg_ *leg = &decoder->leg_;
     ipt_walk_ *w = &decoder->walk_;
-    const unsigned held = ipti_top(leg->held);
     const uint8_t *p = leg->p;
-    const uint8_t *last = p;
+    uint64_t offset = w->next.tnt_offset;
     uint64_t tnt = leg->held;
     uint64_t before;
     unsigned used;
@@ -10372,49 +10234,18 @@ static IPTI_APART void ipti_cov_back(ipt_cov_decoder *decoder)
     decoder->slow_ = leg->offset + (uint64_t) (leg->next - leg->window);
     if (leg->next == leg->p) /* all bits were held */
         decoder->slow_++;
-    if (used < held) {
-        ipti_next_bits(&w->next, w->next.tnt_offset,
-                       ipti_tnt_hold(leg->held, held - used));
-        return;
-    }
     while (ipti_top(tnt) < used) {
         before = tnt;
         p = ipti_cov_scan(p, leg->end, tnt << 1, &tnt);
-        last = p - 1;
-        if (tnt == before) {
-            last = p;
+        offset = leg->offset + (uint64_t) (p - leg->window);
+        if (tnt == before)
             p = ipti_cov_other(p, &tnt);
-        }
+        else
+            offset--; /* it has one byte */
     }
-    ipti_next_bits(&w->next, leg->offset + (uint64_t) (last - leg->window),
+    ipti_next_bits(&w->next, offset,
                    ipti_tnt_hold(tnt, ipti_top(tnt) - used));
     decoder->at.offset = leg->offset + (uint64_t) (p - leg->window);
-}
-
-/* Begin where the walk is. Returns 0 if there is no trace at hand, or no memo
- * for it. */
-static int ipti_cov_enter(ipt_cov_decoder *decoder)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-    const uint64_t *fuel = w->cur.config->fuel;
-    ipt_cov_leg_ *leg = &decoder->leg_;
-    size_t n;
-
-    leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
-    if (!leg->window || !ipti_cov_keys(decoder))
-        return 0;
-    if (fuel && n / 16 > *fuel)
-        n = (size_t) *fuel * 16 + 16;
-    leg->offset = decoder->at.offset;
-    leg->p = leg->window;
-    leg->end = leg->window + (n - (IPTI_WINDOW - 1));
-    leg->psb_size = 0;
-    leg->held = ipti_tnt_held(w->next.tnt);
-    leg->last_ip = w->evt.last_ip;
-    leg->at = IPTI_LEG_IDLE;
-    leg->moved = 0;
-    ipti_cov_reload(leg, w, 0);
-    return 1;
 }
 
 /* The line for flow at ip, mostly the first of its set. */
@@ -10427,25 +10258,24 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
                     && (line->key_ ^ key) <= IPTI_COV_RESULT
-                    && (key <= (own | IPTI_COV_TIP << IPTI_COV_AFTER)
-                        || ipti_line_after(line) < IPTI_COV_PGD
+                    && (key <= (own | IPTI_COV_TIP)
+                        || !(line->key_ & IPTI_COV_DONE)
                         || line->next_ == to)))
         return line;
-    return ipti_cov_find(decoder, (uint8_t) (key >> IPTI_COV_AFTER & 7), ip,
-                         tnt, to);
+    return ipti_cov_find(decoder, key & IPTI_COV_AFTER, ip, tnt, to);
 }
 
 /* Pass legs while the memo has lines for them, which is nearly always: those
  * that end at a TIP, at a PGD that a PGE follows, or because they are full.
- * Fewer bits than a full leg are kept, so each leg uses up trace. Returns 1 if
- * it ended inside a leg, 0 if before one. */
-static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
+ * Fewer bits than a full leg are kept, so each leg uses up trace. It may
+ * end inside a leg, which is `ahead` then. */
+static IPTI_APART void ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
 {
     const ipt_cov_config *cov = decoder->cov_;
     const uint32_t shared = decoder->keys_.shared;
     const ipt_cov_memo *memo = shared ? cov->shared : cov->memo;
     const uint32_t own = shared ? shared : decoder->keys_.own;
-    const uint32_t tip = own | IPTI_COV_TIP << IPTI_COV_AFTER;
+    const uint32_t tip = own | IPTI_COV_TIP;
     const ipt_cov_line *const lines = memo->lines_;
     const uint64_t mask = memo->mask_;
     ipt_cov_leg_ *leg = &decoder->leg_;
@@ -10454,12 +10284,13 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
     const uint8_t *next;
     const uint8_t *after;
     const ipt_cov_line *line = NULL;
-    uint64_t ip = leg->ip;
+    uint64_t ip = decoder->walk_.flow.ip;
     uint64_t last_ip = leg->last_ip;
     uint64_t tnt = leg->held;
     uint64_t to;
     uint32_t key;
 
+    leg->line = NULL;
     for (;;) {
         to = last_ip;
         next = ipti_cov_reach(p, end, own, &tnt, &key, &to);
@@ -10472,7 +10303,7 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             if (IPTI_UNLIKELY(line->key_ & IPTI_COV_STACK)
                 && !(line = ipti_cov_frames(decoder, line)))
                 break;
-            ipti_cov_add(bitmap, line->items_, ipti_line_edges(line));
+            ipti_cov_add(bitmap, line->items_, line->edges_);
             leg->line = line;
             decoder->hits++;
             if (IPTI_LIKELY(line->key_ & IPTI_COV_DONE))
@@ -10498,9 +10329,10 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
         after = next;
         if (IPTI_LIKELY(next < end && (*next & IPTI_IP_MASK) == IPTI_TIP_PGE))
             next += ipti_cov_ip(&last_ip, next);
-        leg->enabled = next != after;
-        if (IPTI_UNLIKELY(!leg->enabled))
+        if (IPTI_UNLIKELY(next == after)) {
+            ipti_flow_state(&decoder->walk_.flow, 0, 0);
             break;
+        }
         leg->line = NULL;
         ip = last_ip;
         p = next;
@@ -10511,14 +10343,12 @@ static IPTI_APART int ipti_cov_dash(ipt_cov_decoder *decoder, uint8_t *bitmap)
             ipti_prev_none(&decoder->walk_.prev);
         leg->held = leg->moved = 1;
     }
+    ipti_cov_at(decoder, ip);
     leg->p = p;
-    leg->ip = ip;
     leg->last_ip = last_ip;
-    if (line || !next)
-        return 0;
-    ipti_cov_ahead(leg, next, key, to);
     leg->tnt = tnt;
-    return 1;
+    if (!line && next)
+        ipti_cov_ahead(leg, next, key & IPTI_COV_AFTER, to);
 }
 
 /* The memo is noisy and has no line for the leg: take short lines as long as
@@ -10534,16 +10364,16 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
     const uint32_t own = shared ? shared : decoder->keys_.own;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const ipt_cov_line *line;
-    uint64_t ip = leg->ip;
+    uint64_t ip = decoder->walk_.flow.ip;
     uint64_t tnt = leg->tnt;
     unsigned n;
 
-    for (;;) {
+    do {
         for (n = ipti_top(tnt); n > IPTI_COV_PIECE; n -= IPTI_COV_PIECE) {
             line = ipti_cov_look(decoder, memo->lines_, memo->mask_, own, own,
                                  ip, ipti_cov_left(tnt >> (n - IPTI_COV_PIECE),
                                                    IPTI_COV_PIECE), 0);
-            if (!line || (line->key_ & IPTI_COV_RESULT)
+            if (!line || (uint8_t) line->key_ /* a pop is STACK, too */
                              != (IPTI_COV_PIECE | IPTI_COV_DONE))
                 break;
             /* All items: no branch to be guessed, and the rest count 0. */
@@ -10552,19 +10382,17 @@ static IPTI_APART void ipti_cov_noise(ipt_cov_decoder *decoder)
             decoder->hits++;
             ip = line->next_;
         }
-        leg->ip = ip;
-        leg->tnt = ipti_cov_left(tnt, n);
+        tnt = ipti_cov_left(tnt, n);
         if (leg->after != IPTI_COV_NONE || n > IPTI_COV_PIECE)
-            return;
+            break;
         leg->p = leg->next;
-        leg->held = tnt = leg->tnt;
-        leg->at = IPTI_LEG_IDLE;
+        leg->held = tnt;
         leg->moved = 1;
         leg->next = ipti_cov_scan(leg->p, leg->end, IPTI_COV_FULL, &tnt);
-        if (tnt < IPTI_COV_FULL || !ipti_memo_noisy(cov->memo, tnt))
-            return;
-        leg->at = IPTI_LEG_AHEAD;
-    }
+        leg->ahead = tnt >= IPTI_COV_FULL && ipti_memo_noisy(cov->memo, tnt);
+    } while (leg->ahead);
+    leg->tnt = tnt;
+    ipti_cov_at(decoder, ip);
 }
 
 /* Go on as far as there are lines or lines can be learned. Returns < 0 if the
@@ -10573,33 +10401,30 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    const ipt_flow_ *flow = &decoder->walk_.flow;
     const ipt_cov_line *line;
-    int missed;
     int status;
 
     for (;;) {
-        missed = 0;
-        if (leg->at == IPTI_LEG_PASSED && !ipti_cov_passed(decoder, leg))
-            return 0;
-        if (leg->at == IPTI_LEG_IDLE && leg->enabled && !cov->flags
-            && cov->bitmap && leg->held < IPTI_COV_FULL)
-            missed = ipti_cov_dash(decoder, cov->bitmap);
-        if (missed && ipti_memo_noisy(cov->memo, leg->tnt)) {
-            leg->noisy = 1;
-            ipti_cov_noise(decoder);
-            missed = 0;
+        if (flow->enabled && !leg->ahead && !cov->flags && cov->bitmap
+            && leg->held < IPTI_COV_FULL) {
+            ipti_cov_dash(decoder, cov->bitmap);
+            leg->noisy = leg->ahead && ipti_memo_noisy(cov->memo, leg->tnt);
+            if (leg->noisy)
+                ipti_cov_noise(decoder);
         }
-        if (leg->at == IPTI_LEG_IDLE) {
+        if (!flow->enabled) {
+            if (!ipti_cov_off(decoder, leg))
+                return 0;
+            continue;
+        }
+        if (!leg->ahead) {
             if (!ipti_cov_collect(decoder, leg))
                 return 0;
-            leg->noisy = (uint8_t) ipti_memo_noisy(cov->memo, leg->tnt);
+            leg->noisy = ipti_memo_noisy(cov->memo, leg->tnt);
         }
-        if (leg->at == IPTI_LEG_PASSED)
-            continue;
         ipti_cov_flush(decoder);
-        line = missed ? NULL
-                      : ipti_cov_find(decoder, leg->after, leg->ip, leg->tnt,
-                                      leg->to);
+        line = ipti_cov_find(decoder, leg->after, flow->ip, leg->tnt, leg->to);
         if (line) {
             decoder->hits++;
             if (!leg->noisy)
@@ -10609,27 +10434,42 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
             status = ipti_cov_miss(decoder);
         if (status < 0)
             return status;
-        ipti_cov_reload(leg, &decoder->walk_, status);
+        if (status > 0)
+            ipti_cov_passed(decoder, leg);
     }
 }
 
-/* Take the fast path from where the walk is; put the walk where it ended. */
+/* Take the fast path from where the walk is, if trace is at hand and a memo for
+ * it; put the walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
+    ipt_walk_ *w = &decoder->walk_;
+    const uint64_t *fuel = w->cur.config->fuel;
     ipt_cov_leg_ *leg = &decoder->leg_;
+    size_t n;
 
-    if (!ipti_cov_enter(decoder))
+    leg->window = ipti_cur_here(&w->cur, decoder->at.offset, &n);
+    if (!leg->window || !ipti_cov_keys(decoder))
         return;
-    if (decoder->walk_.prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
-        ipti_prev_none(&decoder->walk_.prev);
+    if (fuel && n / 16 > *fuel)
+        n = (size_t) *fuel * 16 + 16;
+    leg->offset = decoder->at.offset;
+    leg->p = leg->window;
+    leg->end = leg->window + (n - (IPTI_WINDOW - 1));
+    leg->psb_size = 0;
+    leg->held = ipti_tnt_held(w->next.tnt);
+    leg->last_ip = w->evt.last_ip;
+    leg->ahead = 0;
+    leg->moved = 0;
+    if (w->prev.taken == IPTI_TAKEN_ALL) /* for ipti_cov_stand */
+        ipti_prev_none(&w->prev);
     if (ipti_cov_fast(decoder) < 0) {
         ipti_cov_back(decoder);
         return;
     }
-    leg->was_ip = leg->last_ip;
     ipti_cov_flush(decoder);
     if (leg->moved)
-        ipti_cov_stand(&decoder->walk_);
+        ipti_cov_stand(w);
 }
 
 /* Does the walk hold only what the fast path can take over? */
@@ -10706,22 +10546,10 @@ static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
     if (cov->seen)
         seen = ipti_memo_call(memo, &cov->seen->name_);
     if (memo->formula_ != formula || memo->seen_ != seen) {
-        ipti_memo_forget(memo);
+        memo->epoch_++;
         memo->formula_ = formula;
         memo->seen_ = seen;
     }
-    return IPT_OK;
-}
-
-static int ipti_cov_check(const ipt_cov_config *cov)
-{
-    unsigned i;
-
-    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
-        return IPT_ERR_CONFIG;
-    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
-        if (cov->filter[i].kind > IPT_FILTER_STOP)
-            return IPT_ERR_CONFIG;
     return IPT_OK;
 }
 
@@ -10731,8 +10559,14 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_cov_config *cov, const ipt_trace *trace,
                           ipt_cache *cache)
 {
-    int status = ipti_cov_check(cov);
+    int status = IPT_OK;
+    unsigned i;
 
+    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
+        status = IPT_ERR_CONFIG;
+    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
+        if (cov->filter[i].kind > IPT_FILTER_STOP)
+            status = IPT_ERR_CONFIG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
     decoder->cov_ = cov;
     decoder->verdict = IPT_COV_UNFINISHED;
@@ -10748,10 +10582,9 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
         return status;
     }
     decoder->begin = decoder->at.offset;
-    if (!cache)
-        return IPT_OK;
-    decoder->keys_.version = cache->version_;
-    if (cov->shared)
+    if (cache)
+        decoder->keys_.version = cache->version_;
+    if (cache && cov->shared)
         ipti_cache_unsure(cache); /* it holds code that others read */
     return IPT_OK;
 }
@@ -10818,34 +10651,6 @@ static int ipti_cov_stop(ipt_cov_decoder *decoder, int status)
     return ipti_walk_leave(&decoder->walk_, &decoder->at, status);
 }
 
-/* Go on until there is a reason to stop: by the memo where flow allows that,
- * else by a step of the walk. Nobody pulls events here, so what waits is
- * dropped. */
-static int ipti_cov_run(ipt_cov_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int status = IPT_OK;
-
-    if (w->cur.state < IPTI_CUR_SYNC)
-        status = ipti_cov_sync(decoder);
-    if (status >= 0)
-        do {
-            if (w->out.waiting)
-                ipti_out_drop(&w->out);
-            status = ipti_walk_resume(w, &decoder->at);
-        } while (status == IPT_EVENT_FIRST && w->resync.state);
-    if (w->out.waiting)
-        ipti_out_drop(&w->out);
-    while (status >= 0 || status == IPT_EVENT_FIRST) {
-        if (ipti_cov_plain(decoder))
-            ipti_cov_skip(decoder);
-        status = ipti_cov_ready(decoder);
-        if (status > 0)
-            status = ipti_cov_pass(decoder);
-    }
-    return status;
-}
-
 /* May a run go on? Not if its _begin failed, or if the memo now belongs to
  * decoders with another config. */
 static int ipti_cov_may(ipt_cov_decoder *decoder)
@@ -10883,15 +10688,37 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
     return status;
 }
 
+/* Go on until there is a reason to stop: by the memo where flow allows that,
+ * else by a step of the walk. Nobody pulls events here, so what waits is
+ * dropped. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
 {
-    const int status = ipti_cov_may(decoder);
+    ipt_walk_ *w;
+    int status = ipti_cov_may(decoder);
 
     if (status < 0)
         return status;
+    w = &decoder->walk_;
     if (!decoder->gave_up_)
         decoder->verdict &= ~IPT_COV_NO_PAGE;
-    return ipti_cov_stop(decoder, ipti_cov_run(decoder));
+    if (w->cur.state < IPTI_CUR_SYNC)
+        status = ipti_cov_sync(decoder);
+    if (status >= 0)
+        do {
+            if (w->out.waiting)
+                ipti_out_drop(&w->out);
+            status = ipti_walk_resume(w, &decoder->at);
+        } while (status == IPT_EVENT_FIRST && w->resync.state);
+    if (w->out.waiting)
+        ipti_out_drop(&w->out);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        if (ipti_cov_plain(decoder))
+            ipti_cov_skip(decoder);
+        status = ipti_cov_ready(decoder);
+        if (status > 0)
+            status = ipti_cov_pass(decoder);
+    }
+    return ipti_cov_stop(decoder, status);
 }
 
 /* First as the walk does, with the next IP in the trace; where that fails, only
@@ -10929,7 +10756,7 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
         return ipt_cache_invalidate(decoder->walk_.cache, asid, ip, size);
     decoder->keys_.version = 1; /* not that of the run: nothing shared holds */
     if (decoder->cov_->memo)
-        ipti_memo_forget(decoder->cov_->memo);
+        decoder->cov_->memo->epoch_++;
     return IPT_OK;
 }
 
@@ -11157,11 +10984,8 @@ static void ipti_hot_finish(ipt_hot *h)
     }
     if (!keep)
         ipti_hot_stop(h, 0);
-    ipti_hot_tell(h);
-    while (h->recorded_ && !ipti_hot_fits(h)) {
+    for (ipti_hot_tell(h); h->recorded_ && !ipti_hot_fits(h); ipti_hot_tell(h))
         ipti_hot_doom(h, ipti_hot_weakest(h), 1);
-        ipti_hot_tell(h);
-    }
     if (!h->recorded_)
         return;
 
