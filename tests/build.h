@@ -112,6 +112,7 @@ enum {
     GROW,   /* open, the last piece grows by a byte at each IPT_MORE */
     APPEND, /* open, a piece of one byte is appended at each */
     DROP,   /* the same, and pieces below at.release are taken away */
+    RECUT,  /* open, all is in two other pieces with each byte more */
     FUEL,   /* one unit of fuel, refilled at each IPT_BUDGET */
     PLENTY, /* more fuel than it takes */
     CLONE,  /* the decoder is moved by memcpy before each call */
@@ -119,14 +120,15 @@ enum {
 };
 
 static const char *const way_names[] = {"whole", "pieces", "threes", "grow",
-                                        "append", "drop", "fuel", "much fuel",
-                                        "clone"};
+                                        "append", "drop", "recut", "fuel",
+                                        "much fuel", "clone"};
 
 typedef struct feed {
     ipt_config config;
     ipt_trace trace;
     ipt_segment pieces[TRACE_BYTES];
     uint8_t *blocks[TRACE_BYTES]; /* each exactly as large as its piece */
+    const uint8_t *bytes;  /* of the whole trace */
     size_t count;          /* pieces there will be */
     uint64_t fuel;
     unsigned idle; /* calls that only said that they need more */
@@ -153,17 +155,31 @@ static inline void feed_pieces(feed *f, const uint8_t *bytes, size_t from,
     }
 }
 
+/* The first `size` bytes in two pieces; those of before are of no use then. */
+static inline void feed_cut(feed *f, size_t size)
+{
+    const size_t cut = size / (1 + size % 3);
+    for (size_t i = 0; i < f->count; i++) {
+        memset(f->blocks[i], 0xdb, f->pieces[i].size);
+        free(f->blocks[i]);
+    }
+    f->count = 0;
+    feed_piece(f, f->bytes, cut);
+    feed_piece(f, f->bytes + cut, size - cut);
+}
+
 static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size,
                               int way)
 {
     const build *b = built && built->bytes == bytes ? built : NULL;
     size_t at = 0;
-    if (way == GROW && b && b->gap_count) way = APPEND;
+    if ((way == GROW || way == RECUT) && b && b->gap_count) way = APPEND;
     size_t step = way == PIECES || way == APPEND || way == DROP ? 1
                   : way == THREES                              ? 3
                                                                : size + !size;
     memset(f, 0, sizeof *f);
     f->way = way;
+    f->bytes = bytes;
     f->trace.seg = f->pieces;
     for (unsigned i = 0; b && i < b->gap_count; i++) {
         feed_pieces(f, bytes, at, b->gaps[i].at, step);
@@ -175,10 +191,14 @@ static inline void feed_begin(feed *f, const uint8_t *bytes, size_t size,
     f->trace.count = (uint32_t) f->count;
     f->fuel = way == PLENTY ? 1000000 : 1;
     if (way == FUEL || way == PLENTY) f->config.fuel = &f->fuel;
-    if (way == GROW || way == APPEND || way == DROP) {
+    if (way == GROW || way == APPEND || way == DROP || way == RECUT) {
         f->trace.open = 1;
         f->trace.count = way == GROW;
         if (way == GROW) f->pieces[0].size = 0;
+    }
+    if (way == RECUT) {
+        feed_cut(f, 0);
+        f->trace.count = 2;
     }
 }
 
@@ -188,7 +208,9 @@ static inline void feed_more(feed *f, size_t size)
     size_t used = (size_t) (f->trace.seg - f->pieces);
     if (f->way == GROW && f->pieces[0].size < size)
         f->pieces[0].size++;
-    else if (f->way != GROW && used + f->trace.count < f->count)
+    else if (f->way == RECUT && f->pieces[0].size + f->pieces[1].size < size)
+        feed_cut(f, f->pieces[0].size + f->pieces[1].size + 1);
+    else if (f->way != GROW && f->way != RECUT && used + f->trace.count < f->count)
         f->trace.count++;
     else
         f->trace.open = 0;

@@ -1958,8 +1958,9 @@ static void start_row_run(const start_row *x, int way)
     f.config.flags = IPT_CONFIG_VMX_EVENTS;
     CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
     start.offset = b.offset[x->from];
-    f.trace.count = (uint32_t) f.count; /* it has to be there */
+    if (way == RECUT) feed_cut(&f, b.size); /* it has to be there */
     if (way == GROW) f.pieces[0].size = b.size;
+    f.trace.count = (uint32_t) f.count;
     CHECK_EQ(ipt_evt_start(decoder(), &start), IPT_OK);
     for (i = 0; x->r.events[i].type; i++) {
         status = next(&e);
