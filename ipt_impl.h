@@ -4285,8 +4285,8 @@ static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
                                      &decoder->at, event);
 
     if (status < 0)
-        decoder->at.error = status;
-    else if (status == IPT_OK)
+        return ipti_leave(&decoder->cur_, &decoder->at, status);
+    if (status == IPT_OK)
         ipti_evt_given(&decoder->at, event);
     return status;
 }
