@@ -8120,7 +8120,8 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 
 /* Hand out the first event that was reached. After the last one, look for more
  * that come before the next instruction. */
-static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
+static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
+                                     ipt_event *event)
 {
     int status;
 
