@@ -8976,17 +8976,17 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 #define IPTI_COV_DONE 0x40u
 #define IPTI_COV_SOME 0x7fu /* these: 0 if a line takes nothing */
 #define IPTI_COV_STACK 0x80u /* frames or a pop */
-#define IPTI_COV_POP 0x100u /* the last branch pops a frame from before */
-#define IPTI_COV_RESULT 0x1ffu /* all of these; above them is the key: */
-#define IPTI_COV_MODE 9
-#define IPTI_COV_AFTER 0x3800u /* what comes after the bits: */
+#define IPTI_COV_POP 0x8000u /* the last branch pops a frame from before */
+#define IPTI_COV_RESULT 0x80ffu /* all of these; the rest is the key: */
+#define IPTI_COV_MODE 8
+#define IPTI_COV_AFTER 0x1c00u /* what comes after the bits: */
 #define IPTI_COV_NONE 0u /* nothing, so far */
-#define IPTI_COV_TIP 0x0800u
-#define IPTI_COV_PGD 0x1000u /* its IP, like those below, is part of the key */
-#define IPTI_COV_PGD_NO_IP 0x1800u
-#define IPTI_COV_PSB 0x2000u /* a PSB+ that says what is known, and an IP */
-#define IPTI_COV_TO 0x3000u /* a bit of those with an IP in the key */
-#define IPTI_COV_REST 0xf9ffu /* what is not space or mode */
+#define IPTI_COV_TIP 0x0400u
+#define IPTI_COV_PGD 0x0800u /* its IP, like those below, is part of the key */
+#define IPTI_COV_PGD_NO_IP 0x0c00u
+#define IPTI_COV_PSB 0x1000u /* a PSB+ that says what is known, and an IP */
+#define IPTI_COV_TO 0x1800u /* a bit of those with an IP in the key */
+#define IPTI_COV_REST 0xfcffu /* what is not space or mode */
 #define IPTI_COV_SPACE 16
 #define IPTI_COV_SPACES UINT16_MAX
 
@@ -8998,6 +8998,7 @@ static IPTI_APART void ipti_cov_block(ipt_cov_decoder *decoder, uint64_t ip,
 /* Key of a line that names an address space. Its mode says what gave the name,
  * its IP is the memo's epoch. */
 #define IPTI_COV_NAME (IPTI_COV_DONE | IPTI_COV_PGD)
+#define IPTI_COV_NAMES 2u /* in the place of a space: spreads names */
 
 IPTI_STATIC_ASSERT(cov_line, sizeof(ipt_cov_line) == 64);
 /* The walk holds at most 47 bits, and a TNT-8 adds 6 to what is not full. */
@@ -9062,7 +9063,7 @@ static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
                                uint64_t tnt, uint32_t key, uint64_t to)
 {
     return line->ip_ == ip && line->tnt_ == tnt
-           && (line->key_ ^ key) <= IPTI_COV_RESULT
+           && ((line->key_ ^ key) & ~IPTI_COV_RESULT) == 0
            && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
                || line->next_ == to);
 }
@@ -9087,7 +9088,8 @@ static uint32_t ipti_memo_name(ipt_cov_memo *memo, uint32_t key,
                                const ipt_asid *name)
 {
     ipt_cov_line *line
-        = &memo->lines_[ipti_memo_at(memo->mask_, key, name->cr3, name->vmcs)
+        = &memo->lines_[ipti_memo_at(memo->mask_, IPTI_COV_NAMES, name->cr3,
+                                     name->vmcs)
                         & ~(IPTI_WAYS - (uint64_t) 1)];
 
     if (memo->next_id_ == IPTI_COV_SPACES)
@@ -9915,16 +9917,17 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
         const uint32_t by_space = ipti_asid_name(&name, config, asid) ? 2 : 0;
         const uint32_t key
             = IPTI_COV_NAME | (by_space + name.nr) << IPTI_COV_MODE;
-        const ipt_cov_line *known = ipti_memo_find(memo, key, 0, name.cr3,
-                                                   name.vmcs, memo->epoch_);
+        const ipt_cov_line *known = ipti_memo_find(
+            memo, IPTI_COV_NAMES, key, name.cr3, name.vmcs, memo->epoch_);
         own = known ? known->from_ : ipti_memo_name(memo, key, &name);
         if (own == 0) { /* no more numbers */
             memo->renew_ = memo->mask_ + 1;
             memo->epoch_++;
             return 0;
         }
-        known = cov->shared ? ipti_memo_find(cov->shared, key, 0, name.cr3,
-                                             name.vmcs, cov->shared->epoch_)
+        known = cov->shared ? ipti_memo_find(cov->shared, IPTI_COV_NAMES, key,
+                                             name.cr3, name.vmcs,
+                                             cov->shared->epoch_)
                             : NULL;
         shared = known ? known->from_ : 0;
         decoder->keys_.asid = *asid;
@@ -10258,7 +10261,7 @@ ipti_cov_look(const ipt_cov_decoder *decoder, const ipt_cov_line *lines,
     const ipt_cov_line *line = lines + ipti_memo_at(mask, own, ip, tnt);
 
     if (IPTI_LIKELY(line->ip_ == ip && line->tnt_ == tnt
-                    && (line->key_ ^ key) <= IPTI_COV_RESULT
+                    && ((line->key_ ^ key) & ~IPTI_COV_RESULT) == 0
                     && (key <= (own | IPTI_COV_TIP)
                         || !(line->key_ & IPTI_COV_DONE)
                         || line->next_ == to)))
