@@ -8329,11 +8329,10 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
-    int status = IPT_OK;
 
     for (;;) {
-        if (w->item.unsettled)
-            status = ipti_walk_settle(w, &decoder->at);
+        int status = w->item.unsettled ? ipti_walk_settle(w, &decoder->at)
+                                       : (int) IPT_OK;
         if (status < 0 || w->item.full)
             return status;
         if (!block->count || !(w->out.waiting || w->out.ends_block)) {
@@ -8346,6 +8345,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
                 ipti_blk_begin(w, block, w->flow.ip);
             }
             status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
+            if (IPTI_UNLIKELY(status == IPT_EVENT_FIRST && !w->out.waiting))
+                continue; /* unwanted: flow goes on */
         }
         if (status < 0)
             return status;
