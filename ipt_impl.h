@@ -2962,7 +2962,7 @@ static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
         break;
     case IPT_EVT_MWAIT:
         out->u.mwait.hints = (uint32_t) r->data[0];
-        out->u.mwait.ext = (uint32_t) r->data[1];
+        out->u.mwait.ext = (uint32_t) (r->data[0] >> 32);
         break;
     case IPT_EVT_CFE:
         out->u.cfe.data[0] = r->data[0];
@@ -3025,6 +3025,17 @@ static void ipti_evt_stamp(ipt_evt_state_ *evt, ipt_pending_ *record)
         record->flags |= IPT_EVENT_TSC;
     if (lost)
         *lost = (uint64_t) evt->clock.lost_mtc << 32 | evt->clock.lost_cyc;
+}
+
+/* Keep the time of now in the records that are held back and have none. */
+static void ipti_evt_stamp_held(ipt_evt_state_ *evt)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].waits == IPTI_WAIT_HELD
+            && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
+            ipti_evt_stamp(evt, &evt->pending[i]);
 }
 
 /* Give an event the time of now. */
@@ -3112,7 +3123,6 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
 {
     ipt_pending_ *record
         = &evt->pending[ipti_evt_first(evt, IPT_EVT_DISABLED)];
-    unsigned i;
 
     record->offset = packet->offset;
     record->type = IPT_EVT_ENABLED;
@@ -3120,10 +3130,7 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
         record->type = off;
         record->flags |= IPT_EVENT_NO_IP;
     }
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].waits == IPTI_WAIT_HELD
-            && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
-            ipti_evt_stamp(evt, &evt->pending[i]);
+    ipti_evt_stamp_held(evt);
 }
 
 /* A phase ends: the records that it held back are complete, with this IP or
@@ -3699,13 +3706,14 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
     switch (packet->type) {
     case IPT_PKT_MWAIT:
         record = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_WAIT_EXSTOP);
-        record->data[0] = packet->u.mwait.hints;
-        record->data[1] = packet->u.mwait.ext;
+        record->data[0]
+            = packet->u.mwait.hints | (uint64_t) packet->u.mwait.ext << 32;
         break;
     case IPT_PKT_EXSTOP:
         ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
                        packet->u.exstop.ip ? (uint8_t) IPTI_WAIT_TAKE : loose,
                        packet->u.exstop.ip ? 0 : IPT_EVENT_NO_IP);
+        ipti_evt_stamp_held(evt);
         ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
         break;
     case IPT_PKT_PWRE:
@@ -8330,11 +8338,10 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
-    int status = IPT_OK;
 
     for (;;) {
-        if (w->item.unsettled)
-            status = ipti_walk_settle(w, &decoder->at);
+        int status = w->item.unsettled ? ipti_walk_settle(w, &decoder->at)
+                                       : (int) IPT_OK;
         if (status < 0 || w->item.full)
             return status;
         if (!block->count || !(w->out.waiting || w->out.ends_block)) {
@@ -8347,6 +8354,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
                 ipti_blk_begin(w, block, w->flow.ip);
             }
             status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
+            if (IPTI_UNLIKELY(status == IPT_EVENT_FIRST && !w->out.waiting))
+                continue; /* unwanted: flow goes on */
         }
         if (status < 0)
             return status;

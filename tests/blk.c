@@ -1000,6 +1000,102 @@ TEST(random_resync)
     many(1500, check_resync);
 }
 
+/* ---- events that nobody wants ---- */
+
+#define STEPS0 {{0, 0, 0, 0, 0}}, 0, 0, 0
+
+/* Before a branch that takes no bit or target yet: at the beginning of a block,
+ * and after an instruction of it. */
+static const row unwanted_rows[] = {
+    {ROW "notes before a jcc", {CODE(0x1000, JCC0 JCC0 NOP JCC0)},
+     {ON, PTW(0, 0, 5), TNT(1, 0), PTW(0, 0, 6), PTW(0, 0, 7), TNT(1, 0),
+      PTW(0, 0, 8), PTW(0, 0, 9), TNT(1, 0)}, STEPS0},
+    {ROW "notes before a tip", {CODE(0x1000, JMP_RAX),
+                                CODE(0x2000, NOP JMP_RAX)},
+     {ON, PTW(0, 0, 5), TIP(0x1000), PTW(0, 0, 6), PTW(0, 0, 7), TIP(0x2000),
+      PTW(0, 0, 8), PTW(0, 0, 9), TIP(0x1000)}, STEPS0},
+    {ROW "a note before a ret", {CODE(0x1000, CALL("\x0b") JCC0),
+                                 CODE(0x1010, RET)},
+     {ON, PTW(0, 0, 5), TNT(2, 3)}, STEPS0},
+    {ROW "an overflow in place of a tip", {CODE(0x1000, JMP_RAX),
+                                           CODE(0x2000, NOP JMP_RAX)},
+     {ON, TNT(1, 0), OVF, FUP(0x1000), TIP(0x2000), TNT(1, 0), OVF,
+      FUP(0x1000), TIP(0x2000)}, STEPS0},
+    {ROW "an overflow after what it causes", {CODE(0x1000, SYSCALL),
+                                              CODE(0x2000, NOP IRETQ)},
+     {ON, PIP(0x5000, 0), OVF, FUP(0x1000), TIP(0x2000), PIP(0x6000, 0), OVF,
+      FUP(0x1000), TIP(0x2000)}, STEPS0},
+    {ROW "a gap in place of a tip", {CODE(0x1000, JMP_RAX),
+                                     CODE(0x2000, NOP JMP_RAX)},
+     {ON, TNT(1, 0), GAP(3), ON, TIP(0x2000), TNT(1, 0), GAP(3), ON,
+      TIP(0x2000)}, STEPS0},
+    {ROW "a gap after what it causes", {CODE(0x1000, SYSCALL),
+                                        CODE(0x2000, NOP IRETQ)},
+     {ON, PIP(0x5000, 0), GAP(3), ON, TIP(0x2000), PIP(0x6000, 0), GAP(3), ON,
+      TIP(0x2000)}, STEPS0},
+};
+
+/* Take out the events that nobody wants; without `all`, only those that end no
+ * block. */
+static void without_unwanted(log *l, uint32_t unwanted, int all)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const entry *x = &l->entries[i];
+        const int ends = !(x->flags & ST)
+                         && (x->type < IPT_EVT_STOP || x->type == IPT_EVT_GAP);
+        if (x->what != EVENT_STEP || !(unwanted >> x->type & 1)
+            || (ends && !all))
+            l->entries[n++] = *x;
+    }
+    l->count = n;
+}
+
+/* What is given is as if all were wanted, without these: there is no
+ * IPT_EVENT_FIRST, and no IPT_EVENT_PENDING, for one of them. */
+static void check_unwanted(const row *r, uint32_t unwanted)
+{
+    const manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
+    int bad_ = test_.bad;
+    build_all(&b, r->trace, PACKETS_MAX);
+    decode(&plain, r->code, r->flags, 1, &insns);
+    decode_unwanted = unwanted;
+    FOR_ALL_MANNERS(how)
+    {
+        want_insns = insns;
+        without_unwanted(&want_insns, unwanted, 0);
+        fold(&want_insns, &want, r->flags);
+        without_unwanted(&want_insns, unwanted, 1);
+        without_unwanted(&want, unwanted, 1);
+        for (size_t i = 0; i < want.count; i++)
+            want.entries[i].next = 0; /* at.ip may be where an overflow led */
+        if (how.silent) without_events(&want_insns);
+        if (how.silent) without_events(&want);
+        decode(&how, r->code, r->flags, 1, &got);
+        same_logs(r->name, &how, &got, &want_insns);
+        decode(&how, r->code, r->flags, 0, &got);
+        strcat(how.text, " blk");
+        same_logs(r->name, &how, &got, &want);
+    }
+    decode_unwanted = 0;
+}
+
+/* Not the loop: after its note, the interrupt comes while a block is in
+ * progress, which it marks; the instruction was handed out before. */
+TEST(unwanted_before_a_branch)
+{
+    static const uint32_t unwanted[]
+        = {0, 1u << IPT_EVT_PTWRITE, 1u << IPT_EVT_OVERFLOW | 1u << IPT_EVT_GAP,
+           1u << IPT_EVT_PAGING, IPT_UNWANTED_};
+    for (unsigned k = 0; k < LENGTH(unwanted); k++) {
+        for (size_t i = 0; i < LENGTH(unwanted_rows); i++)
+            check_unwanted(&unwanted_rows[i], unwanted[k]);
+        for (size_t i = 0; i < LENGTH(C10_rows); i++)
+            if (!strstr(C10_rows[i].name, "in a loop"))
+                check_unwanted(&C10_rows[i], unwanted[k]);
+    }
+}
+
 /* ---- what is left of the instruction before ---- */
 
 /* An instruction that was passed before flow was lost, or before the decoder
@@ -1145,6 +1241,7 @@ int main(void)
     RUN(bdm64_page_is_given_up);
     RUN(random);
     RUN(random_resync);
+    RUN(unwanted_before_a_branch);
     RUN(R3_the_one_before);
     RUN(traced_up_to_there);
     RUN(not_resumed_after_a_gap);

@@ -16,7 +16,7 @@ static build b;
 static memory m;
 static ipt_cache cache;
 static ipt_cache_line lines[64];
-static uint32_t decode_errata; /* of config */
+static uint32_t decode_errata, decode_unwanted; /* of config */
 static int decode_warm; /* the cache has what was decoded before */
 
 static inline ipt_where *where(int insns)
@@ -49,6 +49,7 @@ static inline void begin(const manner *how, const chunk *code, uint32_t flags)
     f.config.flags = flags;
     f.config.cr3 = ONLY_CR3;
     f.config.errata = decode_errata;
+    f.config.unwanted = decode_unwanted;
     if (!decode_warm)
         CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
     memset(places, 0xa5, sizeof places);
@@ -162,7 +163,8 @@ static inline void decode_once(const manner *how, const chunk *code,
             status = resync(insns, l);
         }
     }
-    if (status == IPT_END && !how->silent) check_told_end(how, told, insns);
+    if (status == IPT_END && !how->silent && !decode_unwanted)
+        check_told_end(how, told, insns);
     l->status = status;
     l->ip = where(insns)->valid & IPT_AT_IP ? where(insns)->ip : 0;
     f.fuel = 1000000;

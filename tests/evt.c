@@ -985,6 +985,43 @@ TEST(V4_time_of_what_is_held)
     ROWS(held_time_rows);
 }
 
+/* So has an MWAIT that an EXSTOP completes while APL12's FUP is in doubt, and
+ * the PSB+ that may come then leaves its payload as it is. */
+static const row held_mwait_rows[] = {
+    {ROW "tnt", {ON_TSC, OVF, FUP(0x2000), MWAIT(7, 9), TSC(0x200), EXSTOP(0),
+                 TSC(0x300), TNT(1, 1)},
+     {E_ON_TSC, TE(OVERFLOW, 0, 5, 0x2000, 0, 0, 0x100),
+      TE(MWAIT, NOIP, 7, 0, 7, 9, 0x200), TE(EXSTOP, NOIP, 9, 0, 0, 0, 0x200),
+      TE(TNT, NOIP, 11, 0, 1, 1, 0x300)}, 0},
+    {ROW "two, pge", {ON_TSC, OVF, FUP(0x2000), MWAIT(7, 9), TSC(0x200),
+                      MWAIT(0xffffffff, 0xfffffffe), EXSTOP(0), TSC(0x300),
+                      PGE(0x2000)},
+     {E_ON_TSC, TE(OVERFLOW, NOIP, 5, 0, 0, 0, 0x100),
+      TE(MWAIT, NOIP, 7, 0, 7, 9, 0x200),
+      TE(MWAIT, NOIP, 9, 0, 0xffffffff, 0xfffffffe, 0x200),
+      TE(EXSTOP, NOIP, 10, 0, 0, 0, 0x200),
+      TE(ENABLED, 0, 12, 0x2000, 0, 0, 0x300)}, 0},
+    {ROW "psb+", {ON_TSC, OVF, FUP(0x2000), MWAIT(7, 9), TSC(0x200), EXSTOP(0),
+                  PSB, TSC(0x300), EXEC64, FUP(0x2000), PSBEND, TNT(1, 1)},
+     {E_ON_TSC, TE(OVERFLOW, 0, 5, 0x2000, 0, 0, 0x100),
+      TE(MWAIT, NOIP, 7, 0, 7, 9, 0x200), TE(EXSTOP, NOIP, 9, 0, 0, 0, 0x200),
+      TE(ENABLED, ST, 14, 0x2000, 0, 0, 0x300),
+      TE(EXEC_MODE, ST, 12, 0x2000, IPT_MODE_64, 0, 0x300),
+      TE(TNT, NOIP, 15, 0, 1, 1, 0x300)}, 0},
+    {ROW "psb+ off", {ON_TSC, OVF, FUP(0x2000), MWAIT(7, 9), TSC(0x200),
+                      EXSTOP(0), PSB, TSC(0x300), PSBEND},
+     {E_ON_TSC, TE(OVERFLOW, NOIP, 5, 0, 0, 0, 0x100),
+      TE(MWAIT, NOIP, 7, 0, 7, 9, 0x200), TE(EXSTOP, NOIP, 9, 0, 0, 0, 0x200),
+      TE(DISABLED, ST | NOIP | NOTO, 12, 0, 0, 0, 0x300)}, 0},
+};
+
+TEST(time_of_a_held_mwait)
+{
+    with_errata = IPT_ERRATUM_APL12;
+    ROWS(held_mwait_rows);
+    with_errata = 0;
+}
+
 /* ---- options and errata ---- */
 
 #define E_IF(n, i, x) EA(IFLAGS, ST, n, i, x)
@@ -2132,6 +2169,9 @@ TEST(V4_lost_when_it_began)
         /* SKD010: what gets the IP of an overflow is as of that */
         {{ON, CYC(1), OVF, CYC(1), PIP(0x5000, 0), CYC(1), FUP(0x3000)},
          IPT_EVT_ASYNC_PAGING, 3, 0x3000, 0},
+        /* APL12: not as of the packet that shows whether the FUP is right */
+        {{ON, OVF, FUP(0x3000), CYC(1), MWAIT(1, 2), CYC(1), EXSTOP(0), CYC(1),
+          TNT(1, 1)}, IPT_EVT_MWAIT, 2, 0, 0},
     };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
@@ -2139,7 +2179,7 @@ TEST(V4_lost_when_it_began)
         for (int way = 0; way < WAYS; way++) {
             ipt_event e = {.type = 0};
             feed_begin(&f, b.bytes, b.size, way);
-            f.config.errata = IPT_ERRATUM_SKD010;
+            f.config.errata = IPT_ERRATUM_SKD010 | IPT_ERRATUM_APL12;
             CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
             CHECK_EQ(sync(), IPT_OK);
             while (e.type != rows[i].type || e.ip != rows[i].ip)
@@ -2635,6 +2675,7 @@ int main(void)
     RUN(S14_order_at_an_overflow);
     RUN(untimed);
     RUN(V4_time_of_what_is_held);
+    RUN(time_of_a_held_mwait);
     RUN(iflags);
     RUN(errata);
     RUN(strict);
