@@ -1013,6 +1013,13 @@ static const row held_mwait_rows[] = {
      {E_ON_TSC, TE(OVERFLOW, NOIP, 5, 0, 0, 0, 0x100),
       TE(MWAIT, NOIP, 7, 0, 7, 9, 0x200), TE(EXSTOP, NOIP, 9, 0, 0, 0, 0x200),
       TE(DISABLED, ST | NOIP | NOTO, 12, 0, 0, 0, 0x300)}, 0},
+    {ROW "cfe", {ON_TSC, OVF, FUP(0x2000), CFE(IRET, 0, 0), TSC(0x200), PSB,
+                 TSC(0x300), EXEC64, FUP(0x2000), PSBEND, TNT(1, 1)},
+     {E_ON_TSC, TE(OVERFLOW, 0, 5, 0x2000, 0, 0, 0x100),
+      TE(CFE, NOIP, 7, 0, CFEV(IRET, 0, 0), 0, 0x100),
+      TE(ENABLED, ST, 13, 0x2000, 0, 0, 0x300),
+      TE(EXEC_MODE, ST, 11, 0x2000, IPT_MODE_64, 0, 0x300),
+      TE(TNT, NOIP, 14, 0, 1, 1, 0x300)}, 0},
 };
 
 TEST(time_of_a_held_mwait)
