@@ -3692,6 +3692,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[2] = packet->u.cfe.vector;
     if (type & IPTI_CFE_VECTORS)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
+    ipti_evt_stamp_held(evt); /* one that is held has no EVDs, but room */
 }
 
 /* ---- the rest ---- */
