@@ -6299,13 +6299,6 @@ static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
     return ipti_kind_in(kind, bind->kinds) && bind->once & ~taken;
 }
 
-/* Does the event wait for an instruction that flow has to come to, at an IP
- * that is not known? */
-static int ipti_bind_waits(const ipt_bind_ *bind)
-{
-    return bind->how >= IPTI_BIND_CAUSED;
-}
-
 /* Does the event wait for a PTWRITE? If flow comes to none, the PTW is a note
  * that somebody wrote into the trace. */
 static int ipti_bind_notes(const ipt_bind_ *bind)
@@ -6384,8 +6377,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_blk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_walk_wait
  *           ipti_walk_pull ipti_blk_fill
- *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
- *           ipti_blk_fill ipti_insn_step
+ *   item    ipti_item_full ipti_item_unsettled ipti_walk_ready ipti_walk_clear
+ *           ipti_walk_pull ipti_blk_slow
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
  *   resync  ipti_resync_event ipti_resync_find
@@ -7260,24 +7253,14 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     return 1;
 }
 
-/* Is the PSB+ at hand a seam: does nothing from before it wait for a packet
- * after it? */
-static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
-{
-    unsigned i;
-
-    for (i = 0; i < w->evt.count; i++)
-        if (w->evt.pending[i].offset < at->sync)
-            return 0;
-    return 1;
-}
-
 /* Apply the event at hand and keep it for the user. A PSB+ begins with a status
- * event of ENABLED or DISABLED: the processor's return stack is empty there. */
+ * event of ENABLED or DISABLED: the processor's return stack is empty there. If
+ * nothing from before it waits for a packet after it, it is a seam. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
     ipt_event *event = &w->next.event;
-    int status = ipti_walk_apply(w, at, event);
+    const int status = ipti_walk_apply(w, at, event);
+    unsigned i;
 
     if (status < 0)
         return status;
@@ -7285,8 +7268,10 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
         w->flow.synced = 1;
         ipti_calls_clear(&w->calls);
-        if (ipti_walk_seam(w, at))
-            event->flags |= IPT_EVENT_SEAM;
+        event->flags |= IPT_EVENT_SEAM;
+        for (i = 0; i < w->evt.count; i++)
+            if (w->evt.pending[i].offset < at->sync)
+                event->flags &= (uint8_t) ~IPT_EVENT_SEAM;
     }
     ipti_walk_give(w, at);
     ipti_code_none(&w->code);
@@ -7295,7 +7280,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 
 /* TNT bits or a TIP are used for the first time: their time is the time now. If
  * it has moved, IPT_CONFIG_TICKS makes an event of that. */
-static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
+static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
                                       uint64_t offset)
 {
     const uint64_t before = at->tsc;
@@ -7306,7 +7291,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
     if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || tick.tsc == before)
         return;
     tick.type = IPT_EVT_TICK;
-    tick.ip = ip;
+    tick.ip = w->flow.ip;
     tick.offset = offset;
     tick.flags &= IPT_EVENT_TSC;
     ipti_walk_keep(w, &tick);
@@ -7497,7 +7482,7 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return status;
     }
     if (IPTI_UNLIKELY(w->stamp.fresh) && !ipti_next_tnt(&w->next))
-        ipti_walk_tick(w, at, w->flow.ip, w->next.tip_offset);
+        ipti_walk_tick(w, at, w->next.tip_offset);
     ipti_flow_at(&w->flow, w->next.tip);
     ipti_next_drop(&w->next, IPTI_NEXT_TIP);
     ipti_tally_none(&w->tally);
@@ -7512,9 +7497,8 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     uint64_t ip = 0;
     int status;
 
-    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
-        return ipti_walk_indirect(w, at, IPT_INSN_RET, next);
-    if (!ipti_next_tnt(&w->next)) {
+    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP
+        || !ipti_next_tnt(&w->next)) {
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
@@ -7528,7 +7512,7 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     ipti_tally_none(&w->tally);
     if (IPTI_UNLIKELY(w->stamp.fresh))
-        ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
+        ipti_walk_tick(w, at, w->next.tnt_offset);
     ipti_loop_end(&w->loop);
     return IPT_OK;
 }
@@ -7611,7 +7595,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
         ipti_walk_cond(w, run, w->place.mask);
         if (IPTI_UNLIKELY(w->stamp.fresh))
-            ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
+            ipti_walk_tick(w, at, w->next.tnt_offset);
         return IPT_OK;
     }
     if (w->out.count == 0) /* else they are this instruction's */
@@ -7635,18 +7619,23 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
 }
 
 /* Pass the last instruction of the run at hand, as ipti_walk_past, and do all
- * that has to be done then. */
+ * that has to be done then. Returns the marks that it has, IPT_FLOW_; on an
+ * error they wait for it. */
 static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 {
     const uint8_t kind = w->code.run.kind_;
+    uint16_t lead;
     int status;
 
     if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
         return IPT_END;
     ipti_walk_account(w);
+    lead = ipti_marks_begin(&w->marks);
     status = ipti_walk_past(w, at, &w->code.run, 1);
-    if (IPTI_UNLIKELY(status < 0))
+    if (IPTI_UNLIKELY(status < 0)) {
+        ipti_marks_lead(&w->marks, lead);
         return status;
+    }
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
@@ -7654,7 +7643,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
         ipti_walk_wait(w);
     ipti_item_unsettled(&w->item, w->flow.enabled);
-    return IPT_OK;
+    return w->code.run.last_ & IPTI_CUT ? lead | IPT_FLOW_TRUNCATED : lead;
 }
 
 /* ---- the walk ---- */
@@ -7807,7 +7796,10 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
+    if (IPTI_UNLIKELY(status < 0))
+        return status;
+    w->item.from = UINT64_MAX;
+    if (!w->next.has_event && !w->not_plain && ipti_walk_steps(w)
         && !(w->code.run.last_ & IPTI_CUT)
         && ipti_walk_whole(w, &w->code.run))
         ipti_code_flows(&w->code, 0, ipti_walk_going(w));
@@ -7846,15 +7838,19 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 }
 
 /* Forget everything about flow but its ip, which at.ip has: the decoder is
- * synchronised anew. All parts but next are as after _init. If the mode is
- * UNKNOWN, that of the config is assumed. */
+ * synchronised anew. All parts but next are as after _init, except that an item
+ * in progress was proven: it is handed out first. If the mode is UNKNOWN, that
+ * of the config is assumed. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
+    const int begun = w->item.full || w->item.begun;
+
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
                sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
     w->item.from = at->sync;
+    ipti_item_full(&w->item, begun);
     w->mode.old = mode == IPT_MODE_UNKNOWN;
     w->mode.now = w->mode.old ? w->cur.config->mode : mode;
 }
@@ -7876,12 +7872,16 @@ static int ipti_walk_status(const ipt_walk_ *w)
 }
 
 /* Get the events that come before the next instruction, as far as the trace at
- * hand says; no instruction waits for them. Returns the status bits. */
+ * hand says, unless some are to be pulled first; no instruction waits for them.
+ * Returns the status bits. */
 static int ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
-    (void) ipti_walk_settle(w, at);
-    (void) ipti_marks_end(&w->marks);
     ipti_walk_wait(w);
+    if (!w->out.waiting && !w->resync.state) {
+        (void) ipti_walk_settle(w, at);
+        (void) ipti_marks_end(&w->marks);
+        ipti_walk_wait(w);
+    }
     return ipti_walk_status(w);
 }
 
@@ -7898,22 +7898,18 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
-/* A _sync function ends here. An item in progress was proven: it is handed out
- * first. */
-static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
-                            int status)
+/* A _sync function ends here. */
+static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
 {
     if (status >= 0) {
         ipti_walk_reset(w, at);
-        ipti_item_full(&w->item, in_progress);
         status = ipti_walk_look(w, at);
     }
     return ipti_walk_leave(w, at, status);
 }
 
 /* Stand at a packet, in a given state. */
-static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
-                           const ipt_start *start)
+static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
 {
     uint32_t i;
     int status;
@@ -7924,7 +7920,6 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     ipti_walk_clear(w, at, start->mode);
-    ipti_item_full(&w->item, in_progress);
     w->flow.synced = 1;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
@@ -7945,6 +7940,8 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
     w->evt.vmx = (uint8_t) (1 + asid->nr);
+    if (w->item.begun && !ipti_asid_same(asid, &at->asid))
+        ipti_item_full(&w->item, 1); /* it ends where that does */
     at->asid = *asid;
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
         ipti_flow_state(&w->flow, 0, 1);
@@ -8032,7 +8029,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (!has_ip && !ipti_bind_waits(&w->next.bind) && !w->evt.enabled)
+    if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled)
         return 1; /* tracing is disabled */
     ipti_walk_give(w, at);
     return 0;
@@ -8091,8 +8088,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_at_skip(at, offset);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
-    ipti_walk_wait(w);
-    return w->out.waiting ? ipti_walk_status(w) : ipti_walk_look(w, at);
+    return ipti_walk_look(w, at);
 }
 
 /* _resync. Each call uses up at least one packet. */
@@ -8101,6 +8097,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
         || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
         w->evt.error = IPT_OK;
+    if (w->item.begun)
+        ipti_item_full(&w->item, 1);
     return ipti_resync_find(w, at);
 }
 
@@ -8122,8 +8120,6 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
  * that come before the next instruction. */
 static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
-    int status;
-
     if (w->cur.state < IPTI_CUR_SYNC)
         return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
@@ -8133,10 +8129,7 @@ static int ipti_walk_pull(ipt_walk_ *w, ipt_where *at, ipt_event *event)
     w->out.count--;
     IPT_MEMMOVE(w->out.events, w->out.events + 1,
                 w->out.count * sizeof(w->out.events[0]));
-    ipti_walk_wait(w);
-    status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
-                                               : ipti_walk_look(w, at);
-    return ipti_walk_leave(w, at, status);
+    return ipti_walk_leave(w, at, ipti_walk_look(w, at));
 }
 
 /* ==========================================================================
@@ -8160,7 +8153,7 @@ IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -8169,7 +8162,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.item.from));
 }
@@ -8179,7 +8172,7 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -8187,29 +8180,20 @@ IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at,
-                           decoder->block_.count > 0, start);
+    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
 }
 
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
 {
-    int changes;
-    int status;
-
     if (IPTI_BAD_CALL(decoder, asid))
         return IPTI_CALL_ERROR(decoder);
-    changes = !ipti_asid_same(asid, &decoder->at.asid);
-    status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
-    if (status >= 0 && changes && decoder->block_.count > 0)
-        ipti_item_full(&decoder->walk_.item, 1); /* it ends where that does */
-    return status;
+    return ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
 }
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    ipti_item_full(&decoder->walk_.item, decoder->block_.count > 0);
     return ipti_walk_leave(&decoder->walk_, &decoder->at,
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
@@ -8243,17 +8227,12 @@ static int ipti_blk_last(ipt_blk_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     const uint64_t offset = w->code.offset;
-    const uint16_t lead = ipti_marks_begin(&w->marks);
     const int status = ipti_walk_last(w, &decoder->at);
 
-    if (status < 0) {
-        ipti_marks_lead(&w->marks, lead);
+    if (status < 0)
         return status;
-    }
-    block->flags |= lead;
+    block->flags |= (uint16_t) status;
     ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
-    if (w->code.run.last_ & IPTI_CUT)
-        block->flags |= IPT_FLOW_TRUNCATED;
     ipti_item_full(&w->item, w->code.run.leaves_);
     return IPT_OK;
 }
@@ -8276,15 +8255,14 @@ static int ipti_blk_part(ipt_blk_decoder *decoder)
                : (int) IPT_OK;
 }
 
-/* Does a block of `count` instructions end after one of this kind? */
-static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
-                                    uint8_t kind)
+/* Does the block end after its last instruction? */
+static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, const ipt_block *block)
 {
     const uint32_t flags = w->cur.config->flags;
+    const uint8_t kind = block->kind;
 
-    if (ipti_kind_leaves(kind) || count == UINT16_MAX)
-        return 1;
-    return (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
+    return ipti_kind_leaves(kind) || block->count == UINT16_MAX
+           || (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
@@ -8310,7 +8288,7 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
         if (block->count == 0)
             ipti_blk_begin(w, block, run->ip_);
         ipti_blk_add(w, block, run->count_, offset, run->last_);
-        full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
+        full = ipti_blk_ends(w, block) | run->leaves_;
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
         ipti_item_unsettled(&w->item, !flows);
@@ -8340,7 +8318,6 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            w->item.from = UINT64_MAX;
             if (block->count == 0) {
                 w->out.ends_block = 0; /* events before a block do not end it */
                 ipti_blk_begin(w, block, w->flow.ip);
@@ -8352,7 +8329,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         ipti_item_full(&w->item,
                        w->item.full || w->out.waiting || w->out.ends_block
                            || block->flags & IPT_FLOW_TRUNCATED
-                           || ipti_blk_ends(w, block->count, block->kind));
+                           || ipti_blk_ends(w, block));
     }
 }
 
@@ -8389,6 +8366,7 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
         decoder->block_.count = 0;
         decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
     }
+    decoder->walk_.item.begun = decoder->block_.count > 0;
     return status;
 }
 
@@ -8522,7 +8500,7 @@ IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -8531,7 +8509,7 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.item.from));
 }
@@ -8541,7 +8519,7 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -8549,8 +8527,7 @@ IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at,
-                           decoder->walk_.item.full, start);
+    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -8574,32 +8551,27 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_insn *insn = &decoder->insn_;
     int status = ipti_walk_ready(w, &decoder->at);
-    uint16_t lead;
 
     if (IPTI_UNLIKELY(status < 0))
         return status;
-    w->item.from = UINT64_MAX;
-    lead = ipti_marks_begin(&w->marks);
     insn->offset = w->code.offset;
     insn->ip = w->flow.ip;
     insn->mode = w->mode.now;
     insn->kind = IPT_INSN_OTHER;
-    insn->flags = (uint16_t) (lead | w->mode.speculative);
+    insn->flags = w->mode.speculative;
     if (ipti_walk_pass(w, 1)) {
+        insn->flags |= ipti_marks_begin(&w->marks);
         insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
         ipti_code_flows(&w->code, w->unproven ? 0 : ipti_walk_steps(w),
                         w->code.whole);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
-    if (IPTI_UNLIKELY(status < 0)) {
-        ipti_marks_lead(&w->marks, lead);
+    if (IPTI_UNLIKELY(status < 0))
         return status;
-    }
+    insn->flags |= (uint16_t) status;
     insn->kind = w->code.run.kind_;
     insn->size = w->code.run.last_ & IPTI_INSN_MAX;
-    if (IPTI_UNLIKELY(w->code.run.last_ & IPTI_CUT))
-        insn->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
 
@@ -10680,7 +10652,7 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
 
     if (status < 0)
         return status;
-    status = ipti_walk_start(&decoder->walk_, &decoder->at, 0, start);
+    status = ipti_walk_start(&decoder->walk_, &decoder->at, start);
     if (status >= 0) {
         decoder->begin = start->offset;
         decoder->begun_ = 1;
