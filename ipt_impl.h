@@ -6165,9 +6165,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
-#define IPTI_KINDS_STOP /* flow always needs trace to go on after them */ \
-    ((IPTI_KINDS_FAR & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))              \
-     | IPTI_KINDS_NEAR | IPTI_KIND(JCC))
 
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
@@ -6929,7 +6926,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
             w->probe.ip = run->target_;
-        else if (ipti_kind_in(run->kind_, IPTI_KINDS_STOP))
+        else if (ipti_kind_leaves(run->kind_) && run->kind_ != IPT_INSN_RSM
+                 && run->kind_ != IPT_INSN_INTO)
             break;
     }
     return 0;
@@ -7553,7 +7551,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
-        if (ipti_kind_in(kind, IPTI_KINDS_STOP))
+        if (ipti_kind_leaves(kind))
             return ipti_walk_indirect(w, at, kind, next);
         break;
     }
@@ -7716,10 +7714,10 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
         return 0;
     if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
         return ipti_next_tnt(&w->next);
-    if (ipti_next_tnt(&w->next) && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
-        not_now |= IPTI_KINDS_NEAR;
-    else if (ipti_next_tnt(&w->next))
-        not_now |= IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
+    if (ipti_next_tnt(&w->next))
+        not_now |= w->cur.config->flags & IPT_CONFIG_NO_RETCOMP
+                       ? IPTI_KINDS_NEAR
+                       : IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
     return !ipti_kind_in(run->kind_, not_now);
 }
 
@@ -8220,39 +8218,30 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->last_size = last;
 }
 
-/* Pass the last instruction of the run at hand and add it to the block. On an
- * error it was not passed, and the error comes again. */
-static int ipti_blk_last(ipt_blk_decoder *decoder)
+/* Add the run at hand, up to where an event cuts it, as far as the block has
+ * room. On an error the last instruction was not passed, and the error comes
+ * again. */
+static int ipti_blk_part(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
     const uint64_t offset = w->code.offset;
-    const int status = ipti_walk_last(w, &decoder->at);
+    const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
+    int status;
 
+    if (n > 0) {
+        block->flags |= ipti_marks_begin(&w->marks);
+        ipti_blk_add(w, block, n, offset, (uint8_t) (w->flow.ip - w->prev.ip));
+    }
+    if (!ipti_walk_at_last(w) || block->count == UINT16_MAX)
+        return IPT_OK;
+    status = ipti_walk_last(w, &decoder->at);
     if (status < 0)
         return status;
     block->flags |= (uint16_t) status;
     ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
     ipti_item_full(&w->item, w->code.run.leaves_);
     return IPT_OK;
-}
-
-/* Add the run at hand, up to where an event cuts it, as far as the block has
- * room. */
-static int ipti_blk_part(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-    const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
-
-    if (n > 0) {
-        block->flags |= ipti_marks_begin(&w->marks);
-        ipti_blk_add(w, block, n, w->code.offset,
-                     (uint8_t) (w->flow.ip - w->prev.ip));
-    }
-    return ipti_walk_at_last(w) && block->count < UINT16_MAX
-               ? ipti_blk_last(decoder)
-               : (int) IPT_OK;
 }
 
 /* Does the block end after its last instruction? */
@@ -8649,21 +8638,8 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     return 1;
 }
 
-/* With fuel: burn it for all of the run that comes next, and take that up. */
-static IPTI_APART int ipti_insn_burn(ipt_insn_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    if (ipti_fuel_empty(w->cur.config)
-        || !ipti_insn_enter(decoder, ipti_walk_line(w)))
-        return 0;
-    ipti_fuel_burn(w->cur.config, w->code.count);
-    ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
-    return 1;
-}
-
 /* A run was passed. If flow goes on, hand out its last instruction and take up
- * the next run, if it is the one that followed last time. */
+ * the next run. Fuel is burnt for all of that. */
 static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8677,11 +8653,13 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     }
     ipti_insn_set(decoder, insn);
     decoder->at.ip = w->flow.ip;
-    if (w->not_plain
-        || !(w->cur.config->fuel
-                 ? ipti_insn_burn(decoder)
-                 : ipti_insn_enter(decoder, ipti_walk_line(w))))
+    if (w->not_plain || ipti_fuel_empty(w->cur.config)
+        || !ipti_insn_enter(decoder, ipti_walk_line(w))) {
         ipti_code_none(&w->code);
+    } else if (w->cur.config->fuel) {
+        ipti_fuel_burn(w->cur.config, w->code.count);
+        ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
+    }
     return IPT_OK;
 }
 
@@ -8711,11 +8689,10 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
-    if (!ipti_next_tnt(&w->next))
+    if (!ipti_next_tnt(&w->next) || whole != IPTI_FLOWS)
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
-    if (whole == IPTI_FLOWS ? !ipti_insn_enter(decoder, ipti_walk_likely(w))
-                            : !ipti_insn_burn(decoder))
+    if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
         return ipti_insn_load(decoder, insn);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
@@ -11326,22 +11303,11 @@ static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 static uint64_t ipti_gen_tsc(const ipt_gen *gen)
 {
     const ipt_gen_time_ *time = &gen->time_;
-    const uint64_t cycles = gen->clock - time->base_clock;
+    uint64_t cycles = gen->clock - time->base_clock;
 
-    if (gen->config_.nom_freq == 0 || time->cbr == 0)
-        return time->base_tsc + cycles;
-    return time->base_tsc
-           + ipti_div(cycles * gen->config_.nom_freq, time->cbr);
-}
-
-/* The ratio changes: time goes on from here, with cbr core cycles to one of the
- * bus. */
-static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
-{
-    gen->time_.base_tsc = ipti_gen_tsc(gen);
-    gen->time_.base_clock = gen->clock;
-    gen->time_.cbr = cbr;
-    gen->time_.mtc = gen->clock; /* look again */
+    if (gen->config_.nom_freq && time->cbr)
+        cycles = ipti_div(cycles * gen->config_.nom_freq, time->cbr);
+    return time->base_tsc + cycles;
 }
 
 /* a * b / c, rounded down, where a alone may be large. */
@@ -11641,7 +11607,10 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         gen->vmcs_ = *packet;
         break;
     case IPT_EVT_CBR:
-        ipti_gen_ratio(gen, event->u.cbr.ratio);
+        gen->time_.base_tsc = ipti_gen_tsc(gen); /* time goes on from here */
+        gen->time_.base_clock = gen->clock;
+        gen->time_.cbr = event->u.cbr.ratio;
+        gen->time_.mtc = gen->clock; /* look again */
         break;
     case IPT_EVT_TSX:
         gen->tsx_ = packet->u.tsx.intx;
