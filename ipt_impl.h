@@ -6664,7 +6664,7 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
  * nobody wants go only here. */
 static inline void ipti_walk_wait(ipt_walk_ *w)
 {
-    if (IPTI_UNLIKELY(w->cur.config->unwanted))
+    if (w->cur.config->unwanted)
         ipti_out_wanted(&w->out, w->cur.config);
     w->out.waiting = w->out.count > 0;
     ipti_item_unsettled(&w->item, 0);
@@ -6698,7 +6698,7 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
 
-    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked)) {
+    if (status >= 0 && !w->next.has_event && w->evt.ticked) {
         w->evt.ticked = 0;
         w->stamp.time.flags = 0;
         ipti_evt_now(&w->evt, &w->stamp.time);
@@ -6794,8 +6794,7 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
     if (ipti_next_any(&w->next))
         return IPT_OK;
-    return IPTI_UNLIKELY(w->flow.hidden) ? ipti_walk_over(w, at)
-                                    : ipti_walk_fetch(w, at);
+    return w->flow.hidden ? ipti_walk_over(w, at) : ipti_walk_fetch(w, at);
 }
 
 /* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
@@ -6878,7 +6877,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     ipti_code_none(&w->code);
     w->code.index = 0;
     w->tally.counted = 0;
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     w->code.count = w->code.run.count_;
     w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
@@ -7344,7 +7343,7 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
     const ipt_config *config = w->cur.config;
     uint64_t base = 0;
 
-    if (IPTI_UNLIKELY(w->mode.now == IPT_MODE_16)
+    if (w->mode.now == IPT_MODE_16
         && (config->cs_base || config->flags & IPT_CONFIG_RELATIVE_IP)) {
         if (!(config->flags & IPT_CONFIG_RELATIVE_IP))
             base = ipti_code_base(config, &at->asid, w->mode.now, next - 1);
@@ -7364,10 +7363,9 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
 
-    if (IPTI_UNLIKELY(event && config->errata & IPT_ERRATUM_SKL014
-                      && event->type == IPT_EVT_DISABLED
-                      && event->flags & IPT_EVENT_NO_TO
-                      && !ipti_filter_traced(config->filter, target)))
+    if (event && config->errata & IPT_ERRATUM_SKL014
+        && event->type == IPT_EVT_DISABLED && event->flags & IPT_EVENT_NO_TO
+        && !ipti_filter_traced(config->filter, target))
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
@@ -7625,12 +7623,12 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     uint16_t lead;
     int status;
 
-    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
+    if (w->unproven && ipti_kind_leaves(kind))
         return IPT_END;
     ipti_walk_account(w);
     lead = ipti_marks_begin(&w->marks);
     status = ipti_walk_past(w, at, &w->code.run, 1);
-    if (IPTI_UNLIKELY(status < 0)) {
+    if (status < 0) {
         ipti_marks_lead(&w->marks, lead);
         return status;
     }
@@ -7638,7 +7636,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
-    if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
+    if (!w->flow.enabled) /* what follows may take long */
         ipti_walk_wait(w);
     ipti_item_unsettled(&w->item, w->flow.enabled);
     return w->code.run.last_ & IPTI_CUT ? lead | IPT_FLOW_TRUNCATED : lead;
@@ -7770,12 +7768,12 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         if (status == IPT_END && w->flow.enabled
             && w->cur.config->flags & IPT_CONFIG_WALK_ON)
             w->unproven = 1;
-        else if (IPTI_UNLIKELY(status < 0))
+        else if (status < 0)
             return status;
         if (!ipti_walk_event(w) || w->out.count)
             break; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
-        if (IPTI_UNLIKELY(status < 0))
+        if (status < 0)
             return status;
         if (status == 0
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
@@ -7784,9 +7782,9 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
-    if (IPTI_UNLIKELY(!w->flow.enabled))
+    if (!w->flow.enabled)
         return IPT_ERR_CONTEXT;
-    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
+    if (ipti_loop_stuck(&w->loop)) {
         ipti_code_none(&w->code);
         return IPT_ERR_LOOP;
     }
@@ -7794,7 +7792,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     w->item.from = UINT64_MAX;
     if (!w->next.has_event && !w->not_plain && ipti_walk_steps(w)
@@ -8106,7 +8104,7 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
 
-    if (IPTI_UNLIKELY(w->resync.state) && status >= 0) {
+    if (w->resync.state && status >= 0) {
         status = ipti_resync_find(w, at);
         if (status >= 0 && w->out.waiting)
             status = IPT_EVENT_FIRST;
@@ -8350,7 +8348,7 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                                  ipti_blk_next(decoder));
 
-    if (IPTI_LIKELY(status >= 0)) {
+    if (status >= 0) {
         *block = decoder->block_;
         decoder->block_.count = 0;
         decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
@@ -8541,7 +8539,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     ipt_insn *insn = &decoder->insn_;
     int status = ipti_walk_ready(w, &decoder->at);
 
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     insn->offset = w->code.offset;
     insn->ip = w->flow.ip;
@@ -8556,7 +8554,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     insn->flags |= (uint16_t) status;
     insn->kind = w->code.run.kind_;
@@ -8576,12 +8574,12 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
         do
             status = ipti_insn_step(decoder);
         while (status == IPT_EVENT_FIRST && !w->out.waiting);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     ipti_item_full(&w->item, 1);
     if (w->item.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
-        if (IPTI_UNLIKELY(status < 0))
+        if (status < 0)
             return status;
     }
     decoder->insn_.flags |= ipti_marks_end(&w->marks);
@@ -8597,7 +8595,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                                  ipti_insn_next(decoder));
 
-    if (IPTI_LIKELY(status >= 0)) {
+    if (status >= 0) {
         *insn = decoder->insn_;
         decoder->insn_.kind = IPT_INSN_OTHER;
         decoder->insn_.flags = decoder->walk_.mode.speculative;
@@ -12051,21 +12049,11 @@ IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
  *
  *     | 27 .. 20 | 19 .. 16 | 11 .. 8 | 7 .. 4 |
  *     | family + | model +  | family  | model  |  */
-static uint32_t ipti_hw_errata(uint32_t eax)
-{
-    uint32_t family = eax >> 8 & 15;
-    uint32_t errata;
-
-    if (family == 15)
-        family += eax >> 20 & 255;
-    ipt_cpu_errata(&errata, (uint16_t) family,
-                   (uint8_t) (eax >> 12 & 0xf0) | (eax >> 4 & 15));
-    return errata;
-}
-
 IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
 {
     ipt_filter filter[IPT_FILTERS];
+    uint32_t family;
+    uint32_t eax;
     unsigned i;
 
     if (!config || !msrs)
@@ -12086,7 +12074,12 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
         config->flags |= IPT_CONFIG_NO_RETCOMP;
     if (!(msrs->cpuid_14_ecx & IPTI_CPUID_LIP))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
-    config->errata = ipti_hw_errata(msrs->cpuid_1_eax);
+    eax = msrs->cpuid_1_eax;
+    family = eax >> 8 & 15;
+    if (family == 15)
+        family += eax >> 20 & 255;
+    ipt_cpu_errata(&config->errata, (uint16_t) family,
+                   (uint8_t) (eax >> 12 & 0xf0) | (eax >> 4 & 15));
     config->mtc_freq = msrs->rtit_ctl >> IPTI_CTL_MTC_FREQ & 15;
     config->nom_freq = msrs->platform_info >> 8 & 0xff;
     config->cpuid_15_eax = msrs->cpuid_15_eax;
