@@ -7792,13 +7792,8 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (status < 0)
-        return status;
-    w->item.from = UINT64_MAX;
-    if (!w->next.has_event && !w->not_plain && ipti_walk_steps(w)
-        && !(w->code.run.last_ & IPTI_CUT)
-        && ipti_walk_whole(w, &w->code.run))
-        ipti_code_flows(&w->code, 0, ipti_walk_going(w));
+    if (status >= 0)
+        w->item.from = UINT64_MAX;
     return status;
 }
 
@@ -8538,6 +8533,8 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_insn *insn = &decoder->insn_;
     int status = ipti_walk_ready(w, &decoder->at);
+    uint8_t steps;
+    int whole;
 
     if (status < 0)
         return status;
@@ -8549,8 +8546,11 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     if (ipti_walk_pass(w, 1)) {
         insn->flags |= ipti_marks_begin(&w->marks);
         insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
-        ipti_code_flows(&w->code, w->unproven ? 0 : ipti_walk_steps(w),
-                        w->code.whole);
+        steps = w->unproven ? 0 : ipti_walk_steps(w);
+        whole = steps && !w->next.has_event && !w->not_plain
+                && !(w->code.run.last_ & IPTI_CUT)
+                && ipti_walk_whole(w, &w->code.run);
+        ipti_code_flows(&w->code, steps, whole ? ipti_walk_going(w) : 0);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
