@@ -6349,7 +6349,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * was nothing left to fetch.
  *
  * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
- * and flow's ip.
+ * and flow's ip; an item in progress is full then.
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
