@@ -6174,9 +6174,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 #define IPTI_KINDS_NEAR /* those that need a TIP */                      \
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
-#define IPTI_KINDS_STOP /* flow always needs trace to go on after them */ \
-    ((IPTI_KINDS_FAR & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))              \
-     | IPTI_KINDS_NEAR | IPTI_KIND(JCC))
 
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
@@ -6308,13 +6305,6 @@ static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
     return ipti_kind_in(kind, bind->kinds) && bind->once & ~taken;
 }
 
-/* Does the event wait for an instruction that flow has to come to, at an IP
- * that is not known? */
-static int ipti_bind_waits(const ipt_bind_ *bind)
-{
-    return bind->how >= IPTI_BIND_CAUSED;
-}
-
 /* Does the event wait for a PTWRITE? If flow comes to none, the PTW is a note
  * that somebody wrote into the trace. */
 static int ipti_bind_notes(const ipt_bind_ *bind)
@@ -6368,7 +6358,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * was nothing left to fetch.
  *
  * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
- * and flow's ip.
+ * and flow's ip; an item in progress is full then.
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Three members have other writers, too:
@@ -6393,8 +6383,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_blk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_walk_wait
  *           ipti_walk_pull ipti_blk_fill
- *   item    ipti_item_full ipti_item_unsettled ipti_walk_clear ipti_walk_pull
- *           ipti_blk_fill ipti_insn_step
+ *   item    ipti_item_full ipti_item_unsettled ipti_walk_ready ipti_walk_clear
+ *           ipti_walk_pull ipti_blk_slow
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
  *   resync  ipti_resync_event ipti_resync_find
@@ -6683,7 +6673,7 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
  * nobody wants go only here. */
 static inline void ipti_walk_wait(ipt_walk_ *w)
 {
-    if (IPTI_UNLIKELY(w->cur.config->unwanted))
+    if (w->cur.config->unwanted)
         ipti_out_wanted(&w->out, w->cur.config);
     w->out.waiting = w->out.count > 0;
     ipti_item_unsettled(&w->item, 0);
@@ -6717,7 +6707,7 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 {
     const int status = ipti_walk_queued(w, at);
 
-    if (status >= 0 && !w->next.has_event && IPTI_UNLIKELY(w->evt.ticked)) {
+    if (status >= 0 && !w->next.has_event && w->evt.ticked) {
         w->evt.ticked = 0;
         w->stamp.time.flags = 0;
         ipti_evt_now(&w->evt, &w->stamp.time);
@@ -6813,8 +6803,7 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
     if (ipti_next_any(&w->next))
         return IPT_OK;
-    return IPTI_UNLIKELY(w->flow.hidden) ? ipti_walk_over(w, at)
-                                    : ipti_walk_fetch(w, at);
+    return w->flow.hidden ? ipti_walk_over(w, at) : ipti_walk_fetch(w, at);
 }
 
 /* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
@@ -6897,7 +6886,7 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     ipti_code_none(&w->code);
     w->code.index = 0;
     w->tally.counted = 0;
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     w->code.count = w->code.run.count_;
     w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
@@ -6945,7 +6934,8 @@ static int ipti_walk_passes(ipt_walk_ *w, ipt_where *at, uint64_t target)
         }
         if (run->kind_ == IPT_INSN_JMP || run->kind_ == IPT_INSN_CALL)
             w->probe.ip = run->target_;
-        else if (ipti_kind_in(run->kind_, IPTI_KINDS_STOP))
+        else if (ipti_kind_leaves(run->kind_) && run->kind_ != IPT_INSN_RSM
+                 && run->kind_ != IPT_INSN_INTO)
             break;
     }
     return 0;
@@ -7269,24 +7259,14 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     return 1;
 }
 
-/* Is the PSB+ at hand a seam: does nothing from before it wait for a packet
- * after it? */
-static int ipti_walk_seam(const ipt_walk_ *w, const ipt_where *at)
-{
-    unsigned i;
-
-    for (i = 0; i < w->evt.count; i++)
-        if (w->evt.pending[i].offset < at->sync)
-            return 0;
-    return 1;
-}
-
 /* Apply the event at hand and keep it for the user. A PSB+ begins with a status
- * event of ENABLED or DISABLED: the processor's return stack is empty there. */
+ * event of ENABLED or DISABLED: the processor's return stack is empty there. If
+ * nothing from before it waits for a packet after it, it is a seam. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 {
     ipt_event *event = &w->next.event;
-    int status = ipti_walk_apply(w, at, event);
+    const int status = ipti_walk_apply(w, at, event);
+    unsigned i;
 
     if (status < 0)
         return status;
@@ -7294,8 +7274,10 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
         w->flow.synced = 1;
         ipti_calls_clear(&w->calls);
-        if (ipti_walk_seam(w, at))
-            event->flags |= IPT_EVENT_SEAM;
+        event->flags |= IPT_EVENT_SEAM;
+        for (i = 0; i < w->evt.count; i++)
+            if (w->evt.pending[i].offset < at->sync)
+                event->flags &= (uint8_t) ~IPT_EVENT_SEAM;
     }
     ipti_walk_give(w, at);
     ipti_code_none(&w->code);
@@ -7304,7 +7286,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
 
 /* TNT bits or a TIP are used for the first time: their time is the time now. If
  * it has moved, IPT_CONFIG_TICKS makes an event of that. */
-static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
+static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
                                       uint64_t offset)
 {
     const uint64_t before = at->tsc;
@@ -7315,7 +7297,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at, uint64_t ip,
     if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || tick.tsc == before)
         return;
     tick.type = IPT_EVT_TICK;
-    tick.ip = ip;
+    tick.ip = w->flow.ip;
     tick.offset = offset;
     tick.flags &= IPT_EVENT_TSC;
     ipti_walk_keep(w, &tick);
@@ -7370,7 +7352,7 @@ static inline void ipti_walk_call(ipt_walk_ *w, const ipt_where *at,
     const ipt_config *config = w->cur.config;
     uint64_t base = 0;
 
-    if (IPTI_UNLIKELY(w->mode.now == IPT_MODE_16)
+    if (w->mode.now == IPT_MODE_16
         && (config->cs_base || config->flags & IPT_CONFIG_RELATIVE_IP)) {
         if (!(config->flags & IPT_CONFIG_RELATIVE_IP))
             base = ipti_code_base(config, &at->asid, w->mode.now, next - 1);
@@ -7390,10 +7372,9 @@ static inline int ipti_walk_direct(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     const ipt_config *config = w->cur.config;
     const ipt_event *event = ipti_walk_event(w);
 
-    if (IPTI_UNLIKELY(event && config->errata & IPT_ERRATUM_SKL014
-                      && event->type == IPT_EVT_DISABLED
-                      && event->flags & IPT_EVENT_NO_TO
-                      && !ipti_filter_traced(config->filter, target)))
+    if (event && config->errata & IPT_ERRATUM_SKL014
+        && event->type == IPT_EVT_DISABLED && event->flags & IPT_EVENT_NO_TO
+        && !ipti_filter_traced(config->filter, target))
         return ipti_walk_disable(w, at, kind, next);
     if (kind == IPT_INSN_CALL && target != next)
         ipti_walk_call(w, at, next); /* else it only reads the IP */
@@ -7506,7 +7487,7 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return status;
     }
     if (IPTI_UNLIKELY(w->stamp.fresh) && !ipti_next_tnt(&w->next))
-        ipti_walk_tick(w, at, w->flow.ip, w->next.tip_offset);
+        ipti_walk_tick(w, at, w->next.tip_offset);
     ipti_flow_at(&w->flow, w->next.tip);
     ipti_next_drop(&w->next, IPTI_NEXT_TIP);
     ipti_tally_none(&w->tally);
@@ -7521,9 +7502,8 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     uint64_t ip = 0;
     int status;
 
-    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
-        return ipti_walk_indirect(w, at, IPT_INSN_RET, next);
-    if (!ipti_next_tnt(&w->next)) {
+    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP
+        || !ipti_next_tnt(&w->next)) {
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
@@ -7537,7 +7517,7 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     ipti_tally_none(&w->tally);
     if (IPTI_UNLIKELY(w->stamp.fresh))
-        ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
+        ipti_walk_tick(w, at, w->next.tnt_offset);
     ipti_loop_end(&w->loop);
     return IPT_OK;
 }
@@ -7578,7 +7558,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             return ipti_walk_indirect(w, at, kind, next);
         break;
     default:
-        if (ipti_kind_in(kind, IPTI_KINDS_STOP))
+        if (ipti_kind_leaves(kind))
             return ipti_walk_indirect(w, at, kind, next);
         break;
     }
@@ -7620,7 +7600,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     if (kind == IPT_INSN_JCC && ipti_next_tnt(&w->next)) {
         ipti_walk_cond(w, run, w->place.mask);
         if (IPTI_UNLIKELY(w->stamp.fresh))
-            ipti_walk_tick(w, at, w->flow.ip, w->next.tnt_offset);
+            ipti_walk_tick(w, at, w->next.tnt_offset);
         return IPT_OK;
     }
     if (w->out.count == 0) /* else they are this instruction's */
@@ -7644,26 +7624,31 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
 }
 
 /* Pass the last instruction of the run at hand, as ipti_walk_past, and do all
- * that has to be done then. */
+ * that has to be done then. Returns the marks that it has, IPT_FLOW_; on an
+ * error they wait for it. */
 static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 {
     const uint8_t kind = w->code.run.kind_;
+    uint16_t lead;
     int status;
 
-    if (IPTI_UNLIKELY(w->unproven) && ipti_kind_leaves(kind))
+    if (w->unproven && ipti_kind_leaves(kind))
         return IPT_END;
     ipti_walk_account(w);
+    lead = ipti_marks_begin(&w->marks);
     status = ipti_walk_past(w, at, &w->code.run, 1);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0) {
+        ipti_marks_lead(&w->marks, lead);
         return status;
+    }
     ipti_walk_caused(w, at);
     if (ipti_kind_far(kind)) /* what it causes comes before its TIP */
         ipti_prev_takes(&w->prev, w->prev.taken | IPTI_TAKEN_FAR);
     ipti_code_none(&w->code);
-    if (IPTI_UNLIKELY(!w->flow.enabled)) /* what follows may take long */
+    if (!w->flow.enabled) /* what follows may take long */
         ipti_walk_wait(w);
     ipti_item_unsettled(&w->item, w->flow.enabled);
-    return IPT_OK;
+    return w->code.run.last_ & IPTI_CUT ? lead | IPT_FLOW_TRUNCATED : lead;
 }
 
 /* ---- the walk ---- */
@@ -7736,10 +7721,10 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
         return 0;
     if (IPTI_LIKELY(run->kind_ == IPT_INSN_JCC))
         return ipti_next_tnt(&w->next);
-    if (ipti_next_tnt(&w->next) && w->cur.config->flags & IPT_CONFIG_NO_RETCOMP)
-        not_now |= IPTI_KINDS_NEAR;
-    else if (ipti_next_tnt(&w->next))
-        not_now |= IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
+    if (ipti_next_tnt(&w->next))
+        not_now |= w->cur.config->flags & IPT_CONFIG_NO_RETCOMP
+                       ? IPTI_KINDS_NEAR
+                       : IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
     return !ipti_kind_in(run->kind_, not_now);
 }
 
@@ -7792,12 +7777,12 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         if (status == IPT_END && w->flow.enabled
             && w->cur.config->flags & IPT_CONFIG_WALK_ON)
             w->unproven = 1;
-        else if (IPTI_UNLIKELY(status < 0))
+        else if (status < 0)
             return status;
         if (!ipti_walk_event(w) || w->out.count)
             break; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
-        if (IPTI_UNLIKELY(status < 0))
+        if (status < 0)
             return status;
         if (status == 0
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
@@ -7806,9 +7791,9 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
-    if (IPTI_UNLIKELY(!w->flow.enabled))
+    if (!w->flow.enabled)
         return IPT_ERR_CONTEXT;
-    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
+    if (ipti_loop_stuck(&w->loop)) {
         ipti_code_none(&w->code);
         return IPT_ERR_LOOP;
     }
@@ -7816,10 +7801,8 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (status >= 0 && !w->next.has_event && !w->not_plain && ipti_walk_steps(w)
-        && !(w->code.run.last_ & IPTI_CUT)
-        && ipti_walk_whole(w, &w->code.run))
-        ipti_code_flows(&w->code, 0, ipti_walk_going(w));
+    if (status >= 0)
+        w->item.from = UINT64_MAX;
     return status;
 }
 
@@ -7855,15 +7838,19 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 }
 
 /* Forget everything about flow but its ip, which at.ip has: the decoder is
- * synchronised anew. All parts but next are as after _init. If the mode is
- * UNKNOWN, that of the config is assumed. */
+ * synchronised anew. All parts but next are as after _init, except that an item
+ * in progress was proven: it is handed out first. If the mode is UNKNOWN, that
+ * of the config is assumed. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
+    const int begun = w->item.full || w->item.begun;
+
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
                sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
     w->item.from = at->sync;
+    ipti_item_full(&w->item, begun);
     w->mode.old = mode == IPT_MODE_UNKNOWN;
     w->mode.now = w->mode.old ? w->cur.config->mode : mode;
 }
@@ -7885,12 +7872,16 @@ static int ipti_walk_status(const ipt_walk_ *w)
 }
 
 /* Get the events that come before the next instruction, as far as the trace at
- * hand says; no instruction waits for them. Returns the status bits. */
+ * hand says, unless some are to be pulled first; no instruction waits for them.
+ * Returns the status bits. */
 static int ipti_walk_look(ipt_walk_ *w, ipt_where *at)
 {
-    (void) ipti_walk_settle(w, at);
-    (void) ipti_marks_end(&w->marks);
     ipti_walk_wait(w);
+    if (!w->out.waiting && !w->resync.state) {
+        (void) ipti_walk_settle(w, at);
+        (void) ipti_marks_end(&w->marks);
+        ipti_walk_wait(w);
+    }
     return ipti_walk_status(w);
 }
 
@@ -7907,22 +7898,18 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
-/* A _sync function ends here. An item in progress was proven: it is handed out
- * first. */
-static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int in_progress,
-                            int status)
+/* A _sync function ends here. */
+static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
 {
     if (status >= 0) {
         ipti_walk_reset(w, at);
-        ipti_item_full(&w->item, in_progress);
         status = ipti_walk_look(w, at);
     }
     return ipti_walk_leave(w, at, status);
 }
 
 /* Stand at a packet, in a given state. */
-static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
-                           const ipt_start *start)
+static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, const ipt_start *start)
 {
     uint32_t i;
     int status;
@@ -7933,7 +7920,6 @@ static int ipti_walk_start(ipt_walk_ *w, ipt_where *at, int in_progress,
     if (status < 0)
         return ipti_walk_leave(w, at, status);
     ipti_walk_clear(w, at, start->mode);
-    ipti_item_full(&w->item, in_progress);
     w->flow.synced = 1;
     if (start->enabled)
         ipti_walk_go(w, at, start->ip);
@@ -7954,6 +7940,8 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
     w->evt.vmx = (uint8_t) (1 + asid->nr);
+    if (w->item.begun && !ipti_asid_same(asid, &at->asid))
+        ipti_item_full(&w->item, 1); /* it ends where that does */
     at->asid = *asid;
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
         ipti_flow_state(&w->flow, 0, 1);
@@ -8041,7 +8029,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (!has_ip && !ipti_bind_waits(&w->next.bind) && !w->evt.enabled)
+    if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled)
         return 1; /* tracing is disabled */
     ipti_walk_give(w, at);
     return 0;
@@ -8100,8 +8088,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         ipti_at_skip(at, offset);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     w->resync.state = 0;
-    ipti_walk_wait(w);
-    return w->out.waiting ? ipti_walk_status(w) : ipti_walk_look(w, at);
+    return ipti_walk_look(w, at);
 }
 
 /* _resync. Each call uses up at least one packet. */
@@ -8110,6 +8097,8 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
         || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
         w->evt.error = IPT_OK;
+    if (w->item.begun)
+        ipti_item_full(&w->item, 1);
     return ipti_resync_find(w, at);
 }
 
@@ -8119,7 +8108,7 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 {
     int status = w->cur.state < IPTI_CUR_SYNC ? (int) IPT_ERR_NOSYNC : IPT_OK;
 
-    if (IPTI_UNLIKELY(w->resync.state) && status >= 0) {
+    if (w->resync.state && status >= 0) {
         status = ipti_resync_find(w, at);
         if (status >= 0 && w->out.waiting)
             status = IPT_EVENT_FIRST;
@@ -8132,8 +8121,6 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
 static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
                                      ipt_event *event)
 {
-    int status;
-
     if (w->cur.state < IPTI_CUR_SYNC)
         return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
@@ -8143,10 +8130,7 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
     w->out.count--;
     IPT_MEMMOVE(w->out.events, w->out.events + 1,
                 w->out.count * sizeof(w->out.events[0]));
-    ipti_walk_wait(w);
-    status = w->out.waiting || w->resync.state ? ipti_walk_status(w)
-                                               : ipti_walk_look(w, at);
-    return ipti_walk_leave(w, at, status);
+    return ipti_walk_leave(w, at, ipti_walk_look(w, at));
 }
 
 /* ==========================================================================
@@ -8170,7 +8154,7 @@ IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -8179,7 +8163,7 @@ IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.item.from));
 }
@@ -8189,7 +8173,7 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->block_.count > 0,
+        &decoder->walk_, &decoder->at,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -8197,29 +8181,20 @@ IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at,
-                           decoder->block_.count > 0, start);
+    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
 }
 
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
 {
-    int changes;
-    int status;
-
     if (IPTI_BAD_CALL(decoder, asid))
         return IPTI_CALL_ERROR(decoder);
-    changes = !ipti_asid_same(asid, &decoder->at.asid);
-    status = ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
-    if (status >= 0 && changes && decoder->block_.count > 0)
-        ipti_item_full(&decoder->walk_.item, 1); /* it ends where that does */
-    return status;
+    return ipti_walk_asid(&decoder->walk_, &decoder->at, asid);
 }
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    ipti_item_full(&decoder->walk_.item, decoder->block_.count > 0);
     return ipti_walk_leave(&decoder->walk_, &decoder->at,
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
@@ -8246,55 +8221,40 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->last_size = last;
 }
 
-/* Pass the last instruction of the run at hand and add it to the block. On an
- * error it was not passed, and the error comes again. */
-static int ipti_blk_last(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-    const uint64_t offset = w->code.offset;
-    const uint16_t lead = ipti_marks_begin(&w->marks);
-    const int status = ipti_walk_last(w, &decoder->at);
-
-    if (status < 0) {
-        ipti_marks_lead(&w->marks, lead);
-        return status;
-    }
-    block->flags |= lead;
-    ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
-    if (w->code.run.last_ & IPTI_CUT)
-        block->flags |= IPT_FLOW_TRUNCATED;
-    ipti_item_full(&w->item, w->code.run.leaves_);
-    return IPT_OK;
-}
-
 /* Add the run at hand, up to where an event cuts it, as far as the block has
- * room. */
+ * room. On an error the last instruction was not passed, and the error comes
+ * again. */
 static int ipti_blk_part(ipt_blk_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     ipt_block *block = &decoder->block_;
+    const uint64_t offset = w->code.offset;
     const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
+    int status;
 
     if (n > 0) {
         block->flags |= ipti_marks_begin(&w->marks);
-        ipti_blk_add(w, block, n, w->code.offset,
-                     (uint8_t) (w->flow.ip - w->prev.ip));
+        ipti_blk_add(w, block, n, offset, (uint8_t) (w->flow.ip - w->prev.ip));
     }
-    return ipti_walk_at_last(w) && block->count < UINT16_MAX
-               ? ipti_blk_last(decoder)
-               : (int) IPT_OK;
+    if (!ipti_walk_at_last(w) || block->count == UINT16_MAX)
+        return IPT_OK;
+    status = ipti_walk_last(w, &decoder->at);
+    if (status < 0)
+        return status;
+    block->flags |= (uint16_t) status;
+    ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
+    ipti_item_full(&w->item, w->code.run.leaves_);
+    return IPT_OK;
 }
 
-/* Does a block of `count` instructions end after one of this kind? */
-static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, uint32_t count,
-                                    uint8_t kind)
+/* Does the block end after its last instruction? */
+static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, const ipt_block *block)
 {
     const uint32_t flags = w->cur.config->flags;
+    const uint8_t kind = block->kind;
 
-    if (ipti_kind_leaves(kind) || count == UINT16_MAX)
-        return 1;
-    return (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
+    return ipti_kind_leaves(kind) || block->count == UINT16_MAX
+           || (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
            || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
 }
 
@@ -8320,7 +8280,7 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
         if (block->count == 0)
             ipti_blk_begin(w, block, run->ip_);
         ipti_blk_add(w, block, run->count_, offset, run->last_);
-        full = ipti_blk_ends(w, block->count, block->kind) | run->leaves_;
+        full = ipti_blk_ends(w, block) | run->leaves_;
         flows = ipti_walk_flow(w, &decoder->at);
         ipti_item_full(&w->item, full);
         ipti_item_unsettled(&w->item, !flows);
@@ -8349,7 +8309,6 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             status = ipti_walk_ready(w, &decoder->at);
             if (status < 0)
                 return status;
-            w->item.from = UINT64_MAX;
             if (block->count == 0) {
                 w->out.ends_block = 0; /* events before a block do not end it */
                 ipti_blk_begin(w, block, w->flow.ip);
@@ -8363,7 +8322,7 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
         ipti_item_full(&w->item,
                        w->item.full || w->out.waiting || w->out.ends_block
                            || block->flags & IPT_FLOW_TRUNCATED
-                           || ipti_blk_ends(w, block->count, block->kind));
+                           || ipti_blk_ends(w, block));
     }
 }
 
@@ -8395,11 +8354,12 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                                  ipti_blk_next(decoder));
 
-    if (IPTI_LIKELY(status >= 0)) {
+    if (status >= 0) {
         *block = decoder->block_;
         decoder->block_.count = 0;
         decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
     }
+    decoder->walk_.item.begun = decoder->block_.count > 0;
     return status;
 }
 
@@ -8533,7 +8493,7 @@ IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
 }
 
@@ -8542,7 +8502,7 @@ IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
                            decoder->walk_.item.from));
 }
@@ -8552,7 +8512,7 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
     return ipti_walk_synced(
-        &decoder->walk_, &decoder->at, decoder->walk_.item.full,
+        &decoder->walk_, &decoder->at,
         ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
 }
 
@@ -8560,8 +8520,7 @@ IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at,
-                           decoder->walk_.item.full, start);
+    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -8585,32 +8544,32 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
     ipt_walk_ *w = &decoder->walk_;
     ipt_insn *insn = &decoder->insn_;
     int status = ipti_walk_ready(w, &decoder->at);
-    uint16_t lead;
+    uint8_t steps;
+    int whole;
 
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
-    w->item.from = UINT64_MAX;
-    lead = ipti_marks_begin(&w->marks);
     insn->offset = w->code.offset;
     insn->ip = w->flow.ip;
     insn->mode = w->mode.now;
     insn->kind = IPT_INSN_OTHER;
-    insn->flags = (uint16_t) (lead | w->mode.speculative);
+    insn->flags = w->mode.speculative;
     if (ipti_walk_pass(w, 1)) {
+        insn->flags |= ipti_marks_begin(&w->marks);
         insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
-        ipti_code_flows(&w->code, w->unproven ? 0 : ipti_walk_steps(w),
-                        w->code.whole);
+        steps = w->unproven ? 0 : ipti_walk_steps(w);
+        whole = steps && !w->next.has_event && !w->not_plain
+                && !(w->code.run.last_ & IPTI_CUT)
+                && ipti_walk_whole(w, &w->code.run);
+        ipti_code_flows(&w->code, steps, whole ? ipti_walk_going(w) : 0);
         return IPT_OK;
     }
     status = ipti_walk_last(w, &decoder->at);
-    if (IPTI_UNLIKELY(status < 0)) {
-        ipti_marks_lead(&w->marks, lead);
+    if (status < 0)
         return status;
-    }
+    insn->flags |= (uint16_t) status;
     insn->kind = w->code.run.kind_;
     insn->size = w->code.run.last_ & IPTI_INSN_MAX;
-    if (IPTI_UNLIKELY(w->code.run.last_ & IPTI_CUT))
-        insn->flags |= IPT_FLOW_TRUNCATED;
     return IPT_OK;
 }
 
@@ -8626,12 +8585,12 @@ static int ipti_insn_next(ipt_insn_decoder *decoder)
         do
             status = ipti_insn_step(decoder);
         while (status == IPT_EVENT_FIRST && !w->out.waiting);
-    if (IPTI_UNLIKELY(status < 0))
+    if (status < 0)
         return status;
     ipti_item_full(&w->item, 1);
     if (w->item.unsettled) {
         status = ipti_walk_settle(w, &decoder->at);
-        if (IPTI_UNLIKELY(status < 0))
+        if (status < 0)
             return status;
     }
     decoder->insn_.flags |= ipti_marks_end(&w->marks);
@@ -8647,7 +8606,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
                                  ipti_insn_next(decoder));
 
-    if (IPTI_LIKELY(status >= 0)) {
+    if (status >= 0) {
         *insn = decoder->insn_;
         decoder->insn_.kind = IPT_INSN_OTHER;
         decoder->insn_.flags = decoder->walk_.mode.speculative;
@@ -8688,21 +8647,8 @@ static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
     return 1;
 }
 
-/* With fuel: burn it for all of the run that comes next, and take that up. */
-static IPTI_APART int ipti_insn_burn(ipt_insn_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    if (ipti_fuel_empty(w->cur.config)
-        || !ipti_insn_enter(decoder, ipti_walk_line(w)))
-        return 0;
-    ipti_fuel_burn(w->cur.config, w->code.count);
-    ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
-    return 1;
-}
-
 /* A run was passed. If flow goes on, hand out its last instruction and take up
- * the next run, if it is the one that followed last time. */
+ * the next run. Fuel is burnt for all of that. */
 static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
@@ -8716,11 +8662,13 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     }
     ipti_insn_set(decoder, insn);
     decoder->at.ip = w->flow.ip;
-    if (w->not_plain
-        || !(w->cur.config->fuel
-                 ? ipti_insn_burn(decoder)
-                 : ipti_insn_enter(decoder, ipti_walk_line(w))))
+    if (w->not_plain || ipti_fuel_empty(w->cur.config)
+        || !ipti_insn_enter(decoder, ipti_walk_line(w))) {
         ipti_code_none(&w->code);
+    } else if (w->cur.config->fuel) {
+        ipti_fuel_burn(w->cur.config, w->code.count);
+        ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
+    }
     return IPT_OK;
 }
 
@@ -8750,11 +8698,10 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     if (!ipti_walk_plain(w, &w->code.run))
         return ipti_insn_past(decoder, insn);
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
-    if (!ipti_next_tnt(&w->next))
+    if (!ipti_next_tnt(&w->next) || whole != IPTI_FLOWS)
         return ipti_insn_load(decoder, insn);
     ipti_insn_set(decoder, insn);
-    if (whole == IPTI_FLOWS ? !ipti_insn_enter(decoder, ipti_walk_likely(w))
-                            : !ipti_insn_burn(decoder))
+    if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
         return ipti_insn_load(decoder, insn);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
@@ -10694,7 +10641,7 @@ IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start)
 
     if (status < 0)
         return status;
-    status = ipti_walk_start(&decoder->walk_, &decoder->at, 0, start);
+    status = ipti_walk_start(&decoder->walk_, &decoder->at, start);
     if (status >= 0) {
         decoder->begin = start->offset;
         decoder->begun_ = 1;
@@ -11368,22 +11315,11 @@ static void ipti_gen_indirect(ipt_gen *gen, uint64_t to)
 static uint64_t ipti_gen_tsc(const ipt_gen *gen)
 {
     const ipt_gen_time_ *time = &gen->time_;
-    const uint64_t cycles = gen->clock - time->base_clock;
+    uint64_t cycles = gen->clock - time->base_clock;
 
-    if (gen->config_.nom_freq == 0 || time->cbr == 0)
-        return time->base_tsc + cycles;
-    return time->base_tsc
-           + ipti_div(cycles * gen->config_.nom_freq, time->cbr);
-}
-
-/* The ratio changes: time goes on from here, with cbr core cycles to one of the
- * bus. */
-static void ipti_gen_ratio(ipt_gen *gen, uint8_t cbr)
-{
-    gen->time_.base_tsc = ipti_gen_tsc(gen);
-    gen->time_.base_clock = gen->clock;
-    gen->time_.cbr = cbr;
-    gen->time_.mtc = gen->clock; /* look again */
+    if (gen->config_.nom_freq && time->cbr)
+        cycles = ipti_div(cycles * gen->config_.nom_freq, time->cbr);
+    return time->base_tsc + cycles;
 }
 
 /* a * b / c, rounded down, where a alone may be large. */
@@ -11683,7 +11619,10 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         gen->vmcs_ = *packet;
         break;
     case IPT_EVT_CBR:
-        ipti_gen_ratio(gen, event->u.cbr.ratio);
+        gen->time_.base_tsc = ipti_gen_tsc(gen); /* time goes on from here */
+        gen->time_.base_clock = gen->clock;
+        gen->time_.cbr = event->u.cbr.ratio;
+        gen->time_.mtc = gen->clock; /* look again */
         break;
     case IPT_EVT_TSX:
         gen->tsx_ = packet->u.tsx.intx;
@@ -12124,21 +12063,11 @@ IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
  *
  *     | 27 .. 20 | 19 .. 16 | 11 .. 8 | 7 .. 4 |
  *     | family + | model +  | family  | model  |  */
-static uint32_t ipti_hw_errata(uint32_t eax)
-{
-    uint32_t family = eax >> 8 & 15;
-    uint32_t errata;
-
-    if (family == 15)
-        family += eax >> 20 & 255;
-    ipt_cpu_errata(&errata, (uint16_t) family,
-                   (uint8_t) (eax >> 12 & 0xf0) | (eax >> 4 & 15));
-    return errata;
-}
-
 IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
 {
     ipt_filter filter[IPT_FILTERS];
+    uint32_t family;
+    uint32_t eax;
     unsigned i;
 
     if (!config || !msrs)
@@ -12159,7 +12088,12 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
         config->flags |= IPT_CONFIG_NO_RETCOMP;
     if (!(msrs->cpuid_14_ecx & IPTI_CPUID_LIP))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
-    config->errata = ipti_hw_errata(msrs->cpuid_1_eax);
+    eax = msrs->cpuid_1_eax;
+    family = eax >> 8 & 15;
+    if (family == 15)
+        family += eax >> 20 & 255;
+    ipt_cpu_errata(&config->errata, (uint16_t) family,
+                   (uint8_t) (eax >> 12 & 0xf0) | (eax >> 4 & 15));
     config->mtc_freq = msrs->rtit_ctl >> IPTI_CTL_MTC_FREQ & 15;
     config->nom_freq = msrs->platform_info >> 8 & 0xff;
     config->cpuid_15_eax = msrs->cpuid_15_eax;
