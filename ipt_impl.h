@@ -8847,15 +8847,15 @@ static inline uint64_t ipti_cov_name(uint64_t from, uint64_t to)
     return ipti_cov_mix(to) ^ ipti_cov_mix(from) >> 1;
 }
 
-/* Do edges from this address count, by the filter? */
-static IPTI_HOT int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
-                                    uint8_t kind)
+/* Does the branch that flow passed last count, by the filter? */
+static IPTI_HOT int ipti_cov_counts(const ipt_cov_decoder *decoder)
 {
-    const ipt_filter *filter = cov->filter;
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_prev_ *prev = &decoder->walk_.prev;
 
-    if (kind != IPT_INSN_JCC && !(cov->flags & IPT_COV_INDIRECT))
+    if (prev->kind != IPT_INSN_JCC && !(cov->flags & IPT_COV_INDIRECT))
         return 0;
-    return !filter || ipti_filter_traced(filter, from);
+    return !cov->filter || ipti_filter_traced(cov->filter, prev->ip);
 }
 
 static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
@@ -8867,19 +8867,20 @@ static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
                                        ? 255 : sum);
 }
 
-/* Flow went along an edge that counts. */
-static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
-                                     uint64_t to, uint8_t kind)
+/* The branch that flow passed last counts. */
+static void ipti_cov_edge(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t name = ipti_cov_name(from, to);
+    const ipt_prev_ *prev = &decoder->walk_.prev;
+    const uint64_t to = decoder->walk_.flow.ip;
+    const uint64_t name = ipti_cov_name(prev->ip, to);
 
     if (cov->bitmap)
         ipti_cov_count(cov, (uint32_t) name % cov->bitmap_size, 1);
     if (cov->flags & IPT_COV_HASH)
         decoder->hash = decoder->hash * IPTI_COV_PRIME + name;
     if (cov->edge)
-        cov->edge(from, to, kind, cov->context);
+        cov->edge(prev->ip, to, prev->kind, cov->context);
 }
 
 #define IPTI_SEEN_WAYS 32 /* marks from its own on where a block may be */
@@ -9322,22 +9323,27 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
     return 1;
 }
 
-/* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
- * to there. Returns 0 if there is no room for that, or for more. */
-static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
-                                     unsigned n)
+/* The walk passed a branch by n bits; the stack was `top` before. If the branch
+ * leaves, the line goes up to there. Returns 0 if there is no room for that, or
+ * for more. What the line cannot reach leaves all of it as it was. */
+static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, unsigned n,
+                                     uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned room = ipti_cov_items(cov) - decoder->learn_.frames;
     ipt_cov_line *line = &decoder->learn_.line;
+    const uint64_t from = w->prev.ip - line->ip_;
+    unsigned room;
     uint64_t name;
 
-    if (!ipti_fits32(from - line->ip_)) /* for from_ */
+    if (!ipti_fits32(from)
+        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         return 0;
-    if (n && !(line->key_ & IPTI_COV_POP)
-        && ipti_cov_counts(cov, from, w->prev.kind)) {
-        name = ipti_cov_name(from, w->flow.ip);
+    if (!w->flow.enabled || !ipti_kind_leaves(w->prev.kind))
+        return 1;
+    room = ipti_cov_items(cov) - decoder->learn_.frames;
+    if (n && !(line->key_ & IPTI_COV_POP) && ipti_cov_counts(decoder)) {
+        name = ipti_cov_name(w->prev.ip, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
                            1, room))
@@ -9350,24 +9356,10 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     line->frames_ = decoder->learn_.frames;
     line->peak_ = decoder->learn_.peak;
     line->key_ += n;
-    line->from_ = (uint32_t) (from - line->ip_);
+    line->from_ = (uint32_t) from;
     line->next_ = w->flow.ip;
     return !(line->key_ & IPTI_COV_POP && n)
            && !(ipti_next_tnt(&w->next) && line->edges_ == room);
-}
-
-/* The walk passed a branch while a line is learned; top: the stack before. What
- * the line cannot reach leaves all of it as it was. */
-static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
-                                  unsigned n, uint8_t top)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-
-    if (!ipti_fits32(from - decoder->learn_.line.ip_)
-        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
-        || (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
-            && !ipti_cov_learned(decoder, from, n)))
-        decoder->learn_.on = 0;
 }
 
 /* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
@@ -9424,7 +9416,6 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t ip = w->flow.ip;
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
     int status;
@@ -9434,14 +9425,16 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
-        ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
+        ipti_cov_block(decoder, w->prev.ip,
+                       w->prev.ip + (w->code.run.last_ & IPTI_INSN_MAX),
                        &w->code.run, decoder->learn_.mode);
     if (decoder->learn_.on)
-        ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
+        decoder->learn_.on
+            = ipti_cov_learned(decoder, tnt != w->next.tnt, top) != 0;
     else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
              && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
-             && ipti_cov_counts(decoder->cov_, ip, w->prev.kind))
-        ipti_cov_edge(decoder, ip, w->flow.ip, w->prev.kind);
+             && ipti_cov_counts(decoder))
+        ipti_cov_edge(decoder);
     return IPT_OK;
 }
 
@@ -9542,8 +9535,8 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
     if (w->flow.enabled && (after == IPTI_COV_TIP || key & IPTI_COV_POP)
-        && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
-        ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
+        && ipti_cov_counts(decoder))
+        ipti_cov_edge(decoder);
     return after == leg->after && left == 0;
 }
 
@@ -9616,7 +9609,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             run = ipti_cov_seek(decoder);
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
-            if (!ipti_cov_learned(decoder, w->prev.ip, 1))
+            if (!ipti_cov_learned(decoder, 1, 0))
                 decoder->learn_.on = 0;
         } else {
             tnt = w->next.tnt;
@@ -9624,8 +9617,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
-            ipti_cov_learn_branch(decoder, w->prev.ip,
-                                  tnt != w->next.tnt, top);
+            if (!ipti_cov_learned(decoder, tnt != w->next.tnt, top))
+                decoder->learn_.on = 0;
         }
         if (decoder->cov_->seen)
             ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run,
