@@ -9056,18 +9056,8 @@ static inline uint32_t ipti_line_after(const ipt_cov_line *line)
                                       : IPTI_COV_NONE;
 }
 
-/* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
+/* Look for the line with this key. IPTI_COV_RESULT is what the line found, by
  * which it is not looked up. */
-static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
-                               uint64_t tnt, uint32_t key, uint64_t to)
-{
-    return line->ip_ == ip && line->tnt_ == tnt
-           && (line->key_ ^ key) <= IPTI_COV_RESULT
-           && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
-               || line->next_ == to);
-}
-
-/* Look for the line with this key. */
 static IPTI_HOT const ipt_cov_line *
 ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
                uint64_t ip, uint64_t tnt, uint64_t to)
@@ -9076,8 +9066,12 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
     const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - (uint64_t) 1)];
     const ipt_cov_line *const end = line + IPTI_WAYS;
 
+    key |= own;
     for (; line < end; line++)
-        if (ipti_memo_is(line, ip, tnt, own | key, to))
+        if (line->ip_ == ip && line->tnt_ == tnt
+            && (line->key_ ^ key) <= IPTI_COV_RESULT
+            && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
+                || line->next_ == to))
             return line;
     return NULL;
 }
