@@ -9243,23 +9243,6 @@ static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const uint32_t *item,
     }
 }
 
-/* Count the edges of a line and bring the hash up to date, whatever the
- * flags. */
-static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
-                                  const ipt_cov_line *line)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    unsigned i;
-
-    if (cov->bitmap && !cov->flags)
-        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
-    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
-        ipti_cov_count(cov, line->items_[i] >> 6,
-                       line->items_[i] & IPTI_COV_TIMES);
-    if (cov->flags & IPT_COV_HASH)
-        decoder->hash = ipti_line_path(line, decoder->hash);
-}
-
 /* ---- learning a line from the walk ---- */
 
 /* Have a line count an edge so many times, within so many items. Returns 0 if
@@ -9513,18 +9496,26 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
+    const ipt_cov_config *cov = decoder->cov_;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint32_t after = ipti_line_after(line);
+    unsigned i;
 
     if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
-    ipti_cov_apply(decoder, line);
+    if (cov->bitmap && !cov->flags)
+        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
+    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
+        ipti_cov_count(cov, line->items_[i] >> 6,
+                       line->items_[i] & IPTI_COV_TIMES);
+    if (cov->flags & IPT_COV_HASH)
+        decoder->hash = ipti_line_path(line, decoder->hash);
     leg->tnt = ipti_cov_left(leg->tnt, left);
     leg->line = line;
     ipti_cov_at(decoder, after == IPTI_COV_NONE ? line->next_ : leg->to);
-    if (after == IPTI_COV_PSB && decoder->cov_->seen)
+    if (after == IPTI_COV_PSB && cov->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
