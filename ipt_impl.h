@@ -9648,25 +9648,14 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
     learn->on = 0;
 }
 
-/* A PSB+ came in the middle of a block. The line that passes it takes no bits
- * and counts no edge. Make it say where the block began, so that flow goes on
- * there and the whole block is passed at its branch. Returns 0 if that cannot
- * be: it is too far away, or tracing was disabled in the middle of a block. */
-static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint32_t after)
-{
-    ipt_cov_line *line = &decoder->learn_.line;
-    const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
-                                             : decoder->leg_.to;
-
-    if (after != IPTI_COV_PSB)
-        return after <= IPTI_COV_TIP || !decoder->block_.mode;
-    line->items_[0] = (uint32_t) (ip - line->ip_);
-    return ipti_fits32(ip - line->ip_);
-}
-
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
  * first of them: as much of it as the walk follows and has room. Flow stays.
- * Returns NULL if that is nothing. */
+ * Returns NULL if that is nothing.
+ *
+ * With a table of blocks, a line that passes a PSB+ takes no bits and counts no
+ * edge. It says where the block began, so that flow goes on there and the whole
+ * block is passed at its branch. No line is made where that is too far away, or
+ * where tracing was disabled in the middle of a block. */
 static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
                                                      uint32_t after)
@@ -9679,6 +9668,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
+    uint64_t back; /* to where the block began */
 
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
@@ -9687,12 +9677,17 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_cov_load(w, leg, tnt, after);
     ipti_cov_try(decoder);
     decoder->misses++;
-    if (line->key_ & IPTI_COV_DONE) {
-        if (after > IPTI_COV_TIP)
-            line->next_ = leg->to;
-        if (after == IPTI_COV_PSB)
+    if (line->key_ & IPTI_COV_DONE && after > IPTI_COV_TIP) {
+        back = (decoder->block_.mode ? decoder->block_.ip : leg->to)
+               - line->ip_;
+        line->next_ = leg->to;
+        if (after == IPTI_COV_PSB) {
             line->kind_ = IPT_INSN_OTHER;
-        if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
+            if (decoder->cov_->seen)
+                line->items_[0] = (uint32_t) back;
+        }
+        if (after == IPTI_COV_PSB ? decoder->cov_->seen && !ipti_fits32(back)
+                                  : decoder->block_.mode != IPT_MODE_UNKNOWN)
             line->key_ &= ~IPTI_COV_SOME;
     }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
