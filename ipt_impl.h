@@ -10497,41 +10497,15 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     return cov->filter ? ipti_cov_filters(sum, cov->filter) : sum;
 }
 
-/* Does the memo belong to this formula? If not, it is emptied. */
-static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t formula = ipti_cov_formula(config, cov);
-    ipt_cov_memo *memo = cov->memo;
-    uint64_t seen = 0;
-
-    decoder->keys_.formula = formula;
-    if ((memo && IPTI_BAD_SELF(memo))
-        || (cov->shared && IPTI_BAD_SELF(cov->shared))
-        || (cov->seen && IPTI_BAD_SELF(cov->seen)))
-        return IPT_ERR_STATE;
-    if (cov->shared && cov->shared->formula_ != formula)
-        return IPT_ERR_CONFIG;
-    if (!memo)
-        return IPT_OK;
-    decoder->fast_ = !cov->edge && (!cov->block || cov->seen)
-                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
-    if (cov->seen)
-        seen = ipti_memo_call(memo, &cov->seen->name_);
-    if (memo->formula_ != formula || memo->seen_ != seen) {
-        memo->epoch_++;
-        memo->formula_ = formula;
-        memo->seen_ = seen;
-    }
-    return IPT_OK;
-}
-
-/* Begin a run. If that fails, the decoder has no trace, and ipti_cov_may sees
- * that. */
+/* Begin a run. A memo of another formula is emptied. If that fails, the decoder
+ * has no trace, and ipti_cov_may sees that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_cov_config *cov, const ipt_trace *trace,
                           ipt_cache *cache)
 {
+    ipt_cov_memo *memo = cov->memo;
+    uint64_t seen = 0;
+    uint64_t formula;
     int status = IPT_OK;
     unsigned i;
 
@@ -10548,11 +10522,26 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     if (status >= 0)
         status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
                                 cache);
-    if (status >= 0)
-        status = ipti_cov_suit(decoder, config);
+    formula = status < 0 ? 0 : ipti_cov_formula(config, cov);
+    if (status >= 0 && ((memo && IPTI_BAD_SELF(memo))
+                        || (cov->shared && IPTI_BAD_SELF(cov->shared))
+                        || (cov->seen && IPTI_BAD_SELF(cov->seen))))
+        status = IPT_ERR_STATE;
+    if (status >= 0 && cov->shared && cov->shared->formula_ != formula)
+        status = IPT_ERR_CONFIG;
     if (status < 0) {
         decoder->walk_.cur.trace = NULL;
         return status;
+    }
+    decoder->keys_.formula = formula;
+    decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
+                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
+    if (memo && cov->seen)
+        seen = ipti_memo_call(memo, &cov->seen->name_);
+    if (memo && (memo->formula_ != formula || memo->seen_ != seen)) {
+        memo->epoch_++;
+        memo->formula_ = formula;
+        memo->seen_ = seen;
     }
     decoder->begin = decoder->at.offset;
     if (cache)
