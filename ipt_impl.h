@@ -9981,10 +9981,10 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
  * for. TNT bits or a target have to follow: then flow goes on from its IP, and
  * nothing counts instructions from there. */
 static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
-                                      const uint8_t *p, const uint8_t *end,
-                                      uint64_t *ip)
+                                      const uint8_t *p, uint64_t *ip)
 {
     const uint8_t *const begin = p;
+    const uint8_t *const end = decoder->leg_.end;
     ipt_asid asid = decoder->at.asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
@@ -10067,7 +10067,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     } else {
         if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
             || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
-            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, &ip);
+            leg->psb_size = ipti_cov_psb(decoder, p, &ip);
         size = leg->psb_size;
         leg->psb = p;
         if (size) {
@@ -10153,7 +10153,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
                                           ? IPTI_COV_TIP : IPTI_COV_PGD, to);
         return 1;
     }
-    psb_size = ipti_cov_psb(decoder, p, leg->end, &to);
+    psb_size = ipti_cov_psb(decoder, p, &to);
     if (!psb_size)
         return leg->tnt != 1;
     ipti_cov_ahead(leg, p + psb_size, IPTI_COV_PSB, to);
