@@ -10587,10 +10587,9 @@ static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
             decoder->verdict |= IPT_COV_SKIPPED;
         decoder->begin = decoder->at.offset;
     }
-    if (status < 0)
-        return status;
-    ipti_walk_reset(w, &decoder->at);
-    return IPT_OK;
+    if (status >= 0)
+        ipti_walk_reset(w, &decoder->at);
+    return status;
 }
 
 /* A run stops: set the verdict. */
