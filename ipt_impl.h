@@ -8805,15 +8805,15 @@ static inline uint64_t ipti_cov_name(uint64_t from, uint64_t to)
     return ipti_cov_mix(to) ^ ipti_cov_mix(from) >> 1;
 }
 
-/* Do edges from this address count, by the filter? */
-static IPTI_HOT int ipti_cov_counts(const ipt_cov_config *cov, uint64_t from,
-                                    uint8_t kind)
+/* Does the branch that flow passed last count, by the filter? */
+static IPTI_HOT int ipti_cov_counts(const ipt_cov_decoder *decoder)
 {
-    const ipt_filter *filter = cov->filter;
+    const ipt_cov_config *cov = decoder->cov_;
+    const ipt_prev_ *prev = &decoder->walk_.prev;
 
-    if (kind != IPT_INSN_JCC && !(cov->flags & IPT_COV_INDIRECT))
+    if (prev->kind != IPT_INSN_JCC && !(cov->flags & IPT_COV_INDIRECT))
         return 0;
-    return !filter || ipti_filter_traced(filter, from);
+    return !cov->filter || ipti_filter_traced(cov->filter, prev->ip);
 }
 
 static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
@@ -8825,19 +8825,20 @@ static inline void ipti_cov_count(const ipt_cov_config *cov, uint32_t slot,
                                        ? 255 : sum);
 }
 
-/* Flow went along an edge that counts. */
-static void ipti_cov_edge(ipt_cov_decoder *decoder, uint64_t from,
-                                     uint64_t to, uint8_t kind)
+/* The branch that flow passed last counts. */
+static void ipti_cov_edge(ipt_cov_decoder *decoder)
 {
     const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t name = ipti_cov_name(from, to);
+    const ipt_prev_ *prev = &decoder->walk_.prev;
+    const uint64_t to = decoder->walk_.flow.ip;
+    const uint64_t name = ipti_cov_name(prev->ip, to);
 
     if (cov->bitmap)
         ipti_cov_count(cov, (uint32_t) name % cov->bitmap_size, 1);
     if (cov->flags & IPT_COV_HASH)
         decoder->hash = decoder->hash * IPTI_COV_PRIME + name;
     if (cov->edge)
-        cov->edge(from, to, kind, cov->context);
+        cov->edge(prev->ip, to, prev->kind, cov->context);
 }
 
 #define IPTI_SEEN_WAYS 32 /* marks from its own on where a block may be */
@@ -9014,18 +9015,8 @@ static inline uint32_t ipti_line_after(const ipt_cov_line *line)
                                       : IPTI_COV_NONE;
 }
 
-/* Is it the line with this key? IPTI_COV_RESULT is what the line found, by
+/* Look for the line with this key. IPTI_COV_RESULT is what the line found, by
  * which it is not looked up. */
-static inline int ipti_memo_is(const ipt_cov_line *line, uint64_t ip,
-                               uint64_t tnt, uint32_t key, uint64_t to)
-{
-    return line->ip_ == ip && line->tnt_ == tnt
-           && ((line->key_ ^ key) & ~IPTI_COV_RESULT) == 0
-           && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
-               || line->next_ == to);
-}
-
-/* Look for the line with this key. */
 static IPTI_HOT const ipt_cov_line *
 ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
                uint64_t ip, uint64_t tnt, uint64_t to)
@@ -9034,8 +9025,12 @@ ipti_memo_find(const ipt_cov_memo *memo, uint32_t own, uint32_t key,
     const ipt_cov_line *line = &memo->lines_[at & ~(IPTI_WAYS - (uint64_t) 1)];
     const ipt_cov_line *const end = line + IPTI_WAYS;
 
+    key |= own;
     for (; line < end; line++)
-        if (ipti_memo_is(line, ip, tnt, own | key, to))
+        if (line->ip_ == ip && line->tnt_ == tnt
+            && ((line->key_ ^ key) & ~IPTI_COV_RESULT) == 0
+            && (!(key & IPTI_COV_TO) || !(line->key_ & IPTI_COV_DONE)
+                || line->next_ == to))
             return line;
     return NULL;
 }
@@ -9208,23 +9203,6 @@ static IPTI_HOT void ipti_cov_add(uint8_t *bitmap, const uint32_t *item,
     }
 }
 
-/* Count the edges of a line and bring the hash up to date, whatever the
- * flags. */
-static inline void ipti_cov_apply(ipt_cov_decoder *decoder,
-                                  const ipt_cov_line *line)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    unsigned i;
-
-    if (cov->bitmap && !cov->flags)
-        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
-    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
-        ipti_cov_count(cov, line->items_[i] >> 6,
-                       line->items_[i] & IPTI_COV_TIMES);
-    if (cov->flags & IPT_COV_HASH)
-        decoder->hash = ipti_line_path(line, decoder->hash);
-}
-
 /* ---- learning a line from the walk ---- */
 
 /* Have a line count an edge so many times, within so many items. Returns 0 if
@@ -9282,22 +9260,27 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
     return 1;
 }
 
-/* The walk passed a branch that leaves, at `from`, by n bits: the line goes up
- * to there. Returns 0 if there is no room for that, or for more. */
-static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
-                                     unsigned n)
+/* The walk passed a branch by n bits; the stack was `top` before. If the branch
+ * leaves, the line goes up to there. Returns 0 if there is no room for that, or
+ * for more. What the line cannot reach leaves all of it as it was. */
+static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, unsigned n,
+                                     uint8_t top)
 {
     const ipt_walk_ *w = &decoder->walk_;
     const ipt_cov_config *cov = decoder->cov_;
-    const unsigned room = ipti_cov_items(cov) - decoder->learn_.frames;
     ipt_cov_line *line = &decoder->learn_.line;
+    const uint64_t from = w->prev.ip - line->ip_;
+    unsigned room;
     uint64_t name;
 
-    if (!ipti_fits32(from - line->ip_)) /* for from_ */
+    if (!ipti_fits32(from)
+        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         return 0;
-    if (n && !(line->key_ & IPTI_COV_POP)
-        && ipti_cov_counts(cov, from, w->prev.kind)) {
-        name = ipti_cov_name(from, w->flow.ip);
+    if (!w->flow.enabled || !ipti_kind_leaves(w->prev.kind))
+        return 1;
+    room = ipti_cov_items(cov) - decoder->learn_.frames;
+    if (n && !(line->key_ & IPTI_COV_POP) && ipti_cov_counts(decoder)) {
+        name = ipti_cov_name(w->prev.ip, w->flow.ip);
         if (!ipti_line_add(line, cov->bitmap
                                      ? (uint32_t) name % cov->bitmap_size : 0,
                            1, room))
@@ -9310,24 +9293,10 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, uint64_t from,
     line->frames_ = decoder->learn_.frames;
     line->peak_ = decoder->learn_.peak;
     line->key_ += n;
-    line->from_ = (uint32_t) (from - line->ip_);
+    line->from_ = (uint32_t) from;
     line->next_ = w->flow.ip;
     return !(line->key_ & IPTI_COV_POP && n)
            && !(ipti_next_tnt(&w->next) && line->edges_ == room);
-}
-
-/* The walk passed a branch while a line is learned; top: the stack before. What
- * the line cannot reach leaves all of it as it was. */
-static void ipti_cov_learn_branch(ipt_cov_decoder *decoder, uint64_t from,
-                                  unsigned n, uint8_t top)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-
-    if (!ipti_fits32(from - decoder->learn_.line.ip_)
-        || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top))
-        || (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
-            && !ipti_cov_learned(decoder, from, n)))
-        decoder->learn_.on = 0;
 }
 
 /* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
@@ -9384,7 +9353,6 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
 static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
-    const uint64_t ip = w->flow.ip;
     const uint64_t tnt = w->next.tnt;
     const uint8_t top = w->calls.top;
     int status;
@@ -9394,14 +9362,16 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (IPTI_UNLIKELY(status < 0))
         return status;
     if (IPTI_UNLIKELY(decoder->cov_->block || decoder->cov_->seen))
-        ipti_cov_block(decoder, ip, ip + (w->code.run.last_ & IPTI_INSN_MAX),
+        ipti_cov_block(decoder, w->prev.ip,
+                       w->prev.ip + (w->code.run.last_ & IPTI_INSN_MAX),
                        &w->code.run, decoder->learn_.mode);
     if (decoder->learn_.on)
-        ipti_cov_learn_branch(decoder, ip, tnt != w->next.tnt, top);
+        decoder->learn_.on
+            = ipti_cov_learned(decoder, tnt != w->next.tnt, top) != 0;
     else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
              && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
-             && ipti_cov_counts(decoder->cov_, ip, w->prev.kind))
-        ipti_cov_edge(decoder, ip, w->flow.ip, w->prev.kind);
+             && ipti_cov_counts(decoder))
+        ipti_cov_edge(decoder);
     return IPT_OK;
 }
 
@@ -9486,24 +9456,32 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *line)
 {
     ipt_walk_ *w = &decoder->walk_;
+    const ipt_cov_config *cov = decoder->cov_;
     ipt_cov_leg_ *leg = &decoder->leg_;
     const uint32_t key = line->key_;
     const unsigned left = ipti_top(leg->tnt) - (key & IPTI_COV_USED);
     const uint32_t after = ipti_line_after(line);
+    unsigned i;
 
     if (key & IPTI_COV_STACK && !(line = ipti_cov_frames(decoder, line)))
         return IPT_ERR_RETURN;
-    ipti_cov_apply(decoder, line);
+    if (cov->bitmap && !cov->flags)
+        ipti_cov_add(cov->bitmap, line->items_, line->edges_);
+    for (i = 0; cov->bitmap && cov->flags && i < line->edges_; i++)
+        ipti_cov_count(cov, line->items_[i] >> 6,
+                       line->items_[i] & IPTI_COV_TIMES);
+    if (cov->flags & IPT_COV_HASH)
+        decoder->hash = ipti_line_path(line, decoder->hash);
     leg->tnt = ipti_cov_left(leg->tnt, left);
     leg->line = line;
     ipti_cov_at(decoder, after == IPTI_COV_NONE ? line->next_ : leg->to);
-    if (after == IPTI_COV_PSB && decoder->cov_->seen)
+    if (after == IPTI_COV_PSB && cov->seen)
         ipti_flow_at(&w->flow, line->ip_ + ipti_sign32(line->items_[0]));
     if (after == IPTI_COV_PGD || after == IPTI_COV_PGD_NO_IP)
         ipti_flow_state(&w->flow, 0, 0);
     if (w->flow.enabled && (after == IPTI_COV_TIP || key & IPTI_COV_POP)
-        && ipti_cov_counts(decoder->cov_, w->prev.ip, w->prev.kind))
-        ipti_cov_edge(decoder, w->prev.ip, w->flow.ip, w->prev.kind);
+        && ipti_cov_counts(decoder))
+        ipti_cov_edge(decoder);
     return after == leg->after && left == 0;
 }
 
@@ -9576,7 +9554,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             run = ipti_cov_seek(decoder);
         if (IPTI_LIKELY(ipti_walk_plain(w, run))) {
             ipti_walk_cond(w, run, w->place.mask);
-            if (!ipti_cov_learned(decoder, w->prev.ip, 1))
+            if (!ipti_cov_learned(decoder, 1, 0))
                 decoder->learn_.on = 0;
         } else {
             tnt = w->next.tnt;
@@ -9584,8 +9562,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
-            ipti_cov_learn_branch(decoder, w->prev.ip,
-                                  tnt != w->next.tnt, top);
+            if (!ipti_cov_learned(decoder, tnt != w->next.tnt, top))
+                decoder->learn_.on = 0;
         }
         if (decoder->cov_->seen)
             ipti_cov_block(decoder, run->ip_, run->ip_ + run->size_, run,
@@ -9630,25 +9608,14 @@ static void ipti_cov_try(ipt_cov_decoder *decoder)
     learn->on = 0;
 }
 
-/* A PSB+ came in the middle of a block. The line that passes it takes no bits
- * and counts no edge. Make it say where the block began, so that flow goes on
- * there and the whole block is passed at its branch. Returns 0 if that cannot
- * be: it is too far away, or tracing was disabled in the middle of a block. */
-static int ipti_cov_rewind(ipt_cov_decoder *decoder, uint32_t after)
-{
-    ipt_cov_line *line = &decoder->learn_.line;
-    const uint64_t ip = decoder->block_.mode ? decoder->block_.ip
-                                             : decoder->leg_.to;
-
-    if (after != IPTI_COV_PSB)
-        return after <= IPTI_COV_TIP || !decoder->block_.mode;
-    line->items_[0] = (uint32_t) (ip - line->ip_);
-    return ipti_fits32(ip - line->ip_);
-}
-
 /* Learn a line for `tnt`, which is all of the leg's bits with `after`, or the
  * first of them: as much of it as the walk follows and has room. Flow stays.
- * Returns NULL if that is nothing. */
+ * Returns NULL if that is nothing.
+ *
+ * With a table of blocks, a line that passes a PSB+ takes no bits and counts no
+ * edge. It says where the block began, so that flow goes on there and the whole
+ * block is passed at its branch. No line is made where that is too far away, or
+ * where tracing was disabled in the middle of a block. */
 static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
                                                      uint64_t tnt,
                                                      uint32_t after)
@@ -9661,6 +9628,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
+    uint64_t back; /* to where the block began */
 
     IPT_MEMSET(line, 0, sizeof(*line));
     line->ip_ = w->flow.ip;
@@ -9669,12 +9637,17 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_cov_load(w, leg, tnt, after);
     ipti_cov_try(decoder);
     decoder->misses++;
-    if (line->key_ & IPTI_COV_DONE) {
-        if (after > IPTI_COV_TIP)
-            line->next_ = leg->to;
-        if (after == IPTI_COV_PSB)
+    if (line->key_ & IPTI_COV_DONE && after > IPTI_COV_TIP) {
+        back = (decoder->block_.mode ? decoder->block_.ip : leg->to)
+               - line->ip_;
+        line->next_ = leg->to;
+        if (after == IPTI_COV_PSB) {
             line->kind_ = IPT_INSN_OTHER;
-        if (decoder->cov_->seen && !ipti_cov_rewind(decoder, after))
+            if (decoder->cov_->seen)
+                line->items_[0] = (uint32_t) back;
+        }
+        if (after == IPTI_COV_PSB ? decoder->cov_->seen && !ipti_fits32(back)
+                                  : decoder->block_.mode != IPT_MODE_UNKNOWN)
             line->key_ &= ~IPTI_COV_SOME;
     }
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
@@ -9969,10 +9942,10 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
  * for. TNT bits or a target have to follow: then flow goes on from its IP, and
  * nothing counts instructions from there. */
 static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
-                                      const uint8_t *p, const uint8_t *end,
-                                      uint64_t *ip)
+                                      const uint8_t *p, uint64_t *ip)
 {
     const uint8_t *const begin = p;
+    const uint8_t *const end = decoder->leg_.end;
     ipt_asid asid = decoder->at.asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
@@ -10055,7 +10028,7 @@ static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
     } else {
         if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
             || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
-            leg->psb_size = ipti_cov_psb(decoder, p, leg->end, &ip);
+            leg->psb_size = ipti_cov_psb(decoder, p, &ip);
         size = leg->psb_size;
         leg->psb = p;
         if (size) {
@@ -10141,7 +10114,7 @@ static int ipti_cov_collect(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
                                           ? IPTI_COV_TIP : IPTI_COV_PGD, to);
         return 1;
     }
-    psb_size = ipti_cov_psb(decoder, p, leg->end, &to);
+    psb_size = ipti_cov_psb(decoder, p, &to);
     if (!psb_size)
         return leg->tnt != 1;
     ipti_cov_ahead(leg, p + psb_size, IPTI_COV_PSB, to);
@@ -10485,41 +10458,15 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     return cov->filter ? ipti_cov_filters(sum, cov->filter) : sum;
 }
 
-/* Does the memo belong to this formula? If not, it is emptied. */
-static int ipti_cov_suit(ipt_cov_decoder *decoder, const ipt_config *config)
-{
-    const ipt_cov_config *cov = decoder->cov_;
-    const uint64_t formula = ipti_cov_formula(config, cov);
-    ipt_cov_memo *memo = cov->memo;
-    uint64_t seen = 0;
-
-    decoder->keys_.formula = formula;
-    if ((memo && IPTI_BAD_SELF(memo))
-        || (cov->shared && IPTI_BAD_SELF(cov->shared))
-        || (cov->seen && IPTI_BAD_SELF(cov->seen)))
-        return IPT_ERR_STATE;
-    if (cov->shared && cov->shared->formula_ != formula)
-        return IPT_ERR_CONFIG;
-    if (!memo)
-        return IPT_OK;
-    decoder->fast_ = !cov->edge && (!cov->block || cov->seen)
-                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
-    if (cov->seen)
-        seen = ipti_memo_call(memo, &cov->seen->name_);
-    if (memo->formula_ != formula || memo->seen_ != seen) {
-        memo->epoch_++;
-        memo->formula_ = formula;
-        memo->seen_ = seen;
-    }
-    return IPT_OK;
-}
-
-/* Begin a run. If that fails, the decoder has no trace, and ipti_cov_may sees
- * that. */
+/* Begin a run. A memo of another formula is emptied. If that fails, the decoder
+ * has no trace, and ipti_cov_may sees that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_cov_config *cov, const ipt_trace *trace,
                           ipt_cache *cache)
 {
+    ipt_cov_memo *memo = cov->memo;
+    uint64_t seen = 0;
+    uint64_t formula;
     int status = IPT_OK;
     unsigned i;
 
@@ -10536,11 +10483,26 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     if (status >= 0)
         status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
                                 cache);
-    if (status >= 0)
-        status = ipti_cov_suit(decoder, config);
+    formula = status < 0 ? 0 : ipti_cov_formula(config, cov);
+    if (status >= 0 && ((memo && IPTI_BAD_SELF(memo))
+                        || (cov->shared && IPTI_BAD_SELF(cov->shared))
+                        || (cov->seen && IPTI_BAD_SELF(cov->seen))))
+        status = IPT_ERR_STATE;
+    if (status >= 0 && cov->shared && cov->shared->formula_ != formula)
+        status = IPT_ERR_CONFIG;
     if (status < 0) {
         decoder->walk_.cur.trace = NULL;
         return status;
+    }
+    decoder->keys_.formula = formula;
+    decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
+                     && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
+    if (memo && cov->seen)
+        seen = ipti_memo_call(memo, &cov->seen->name_);
+    if (memo && (memo->formula_ != formula || memo->seen_ != seen)) {
+        memo->epoch_++;
+        memo->formula_ = formula;
+        memo->seen_ = seen;
     }
     decoder->begin = decoder->at.offset;
     if (cache)
@@ -10586,10 +10548,9 @@ static IPTI_APART int ipti_cov_sync(ipt_cov_decoder *decoder)
             decoder->verdict |= IPT_COV_SKIPPED;
         decoder->begin = decoder->at.offset;
     }
-    if (status < 0)
-        return status;
-    ipti_walk_reset(w, &decoder->at);
-    return IPT_OK;
+    if (status >= 0)
+        ipti_walk_reset(w, &decoder->at);
+    return status;
 }
 
 /* A run stops: set the verdict. */

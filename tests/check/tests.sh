@@ -113,7 +113,7 @@ TEST_COUNT=2500
 export TEST_COUNT
 copy
 quietly "on the tree as it is" make_test simulate
-edit ipt_impl.h 's/if (!ipti_fits32(from - decoder->learn_.line.ip_)$/if (0/'
+edit ipt_impl.h 's/if (!ipti_fits32(from)$/if (0/'
 make_fails simulate 'replay: TEST_SEED='
 edit ipt_impl.h 's/prev->taken = IPTI_TAKEN_ALL;/prev->taken = 0;/'
 make_fails simulate 'replay: TEST_SEED='
