@@ -7788,6 +7788,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
             break;
         status = ipti_walk_first(w, at, dropping);
+        (void) ipti_marks_end(&w->marks); /* of what was handed out */
         if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
