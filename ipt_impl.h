@@ -4246,8 +4246,8 @@ IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
         ipti_cur_init(&decoder->cur_, &decoder->at, config, trace));
 }
 
-/* A _sync function ends here. */
-static int ipti_evt_synced(ipt_evt_decoder *decoder, int status)
+/* A _sync function ends here, and _next with an error. */
+static IPTI_APART int ipti_evt_synced(ipt_evt_decoder *decoder, int status)
 {
     if (status >= 0)
         ipti_evt_reset(&decoder->evt_, decoder->cur_.config);
@@ -4294,7 +4294,7 @@ static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
                                      &decoder->at, event);
 
     if (status < 0)
-        return ipti_leave(&decoder->cur_, &decoder->at, status);
+        return ipti_evt_synced(decoder, status);
     if (status == IPT_OK)
         ipti_evt_given(&decoder->at, event);
     return status;
