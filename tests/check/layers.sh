@@ -131,8 +131,8 @@ expect_empty "parts of the walk: other writers" bad
 # through MTC, CYC and to a PSB; in evt and walk, events that are not wanted; in
 # walk, where a step back begins.
 cat >budgets <<'END'
-base 498 pkt 1060 sync 173 time 350 evt 1342 qry 160 classify 527 cache 821
-bind 145 walk 1503 blk 312 insn 231 cov 1756 hot 350 gen 642 hw 260 strings 90
+base 480 pkt 930 sync 171 time 344 evt 1274 qry 157 classify 502 cache 783
+bind 122 walk 1363 blk 277 insn 218 cov 1560 hot 346 gen 499 hw 237 strings 66
 END
 bare() { # FILE without comments and blank lines
     awk '{  line = ""
