@@ -4405,7 +4405,7 @@ static int ipti_qry_fill(ipt_qry_decoder *decoder)
 }
 
 /* The status bits that go with what is handed out: is an event pending? An
- * error that comes next counts as one, and ipti_qry_event returns it. */
+ * error that comes next counts as one, and ipt_qry_event returns it. */
 static int ipti_qry_status(ipt_qry_decoder *decoder)
 {
     const int status = ipti_qry_fill(decoder);
