@@ -512,11 +512,11 @@ typedef struct ipt_config {
                                      * TSC that wraps at 56 bits goes on above
                                      * them */
 /* With one of the next three, [blk], [insn] and [cov] give only the flow asked
- * for. They step over other flow: its code is not read, and of its events only
- * those about address spaces, modes, tracing and loss are given. After the PIP
- * that leads back, flow is taken up at the first packet with an IP. While the
- * address space is not known, it counts as root operation, and as another than
- * config.cr3; see _set_asid.
+ * for. They step over other flow: its code is not read, and of its events
+ * ASYNC_BRANCH, TSX, PTWRITE, TRIG, IFLAGS and PEBS_ are not given. After the
+ * PIP that leads back, flow is taken up at the first packet with an IP. While
+ * the address space is not known, it counts as root operation, and as another
+ * than config.cr3; see _set_asid.
  *
  * Two things are required of the flow that is stepped over. It returns from the
  * calls it makes, as VM exit handlers do, unless returns after it are not

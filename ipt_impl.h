@@ -110,38 +110,49 @@
  * TO ADD SOMETHING
  *
  *   In this order; most places are one case of a switch or one row of a list.
- *   tests/check/layers.sh has a budget of lines for each section, to be raised.
+ *   Tools are in examples/tools/, compat/ is in examples/, all else without a
+ *   folder in tests/. check/layers.sh has a budget of lines for each section,
+ *   to be raised by what is added, and allows 80 lines a function, except for
+ *   those in LONG.
  *
- *   A packet   ipt.h: IPT_PKT_, of which there can be 64, before UNKNOWN, and,
- *              if it has fields, its member of u. [pkt]: a row of IPTI_FORMS
- *              (its bytes and size) if it has one size, a case of ipti_fields
- *              with a drawing of them; ipti_shape, if its first byte is not 02,
- *              or ipti_shape_ext, if its second byte has a field or its size
- *              varies; ipti_pkt_block, if it may stand in a block of PEBS
- *              items. [time]: IPTI_PKT_NEUTRAL, if it may come anywhere and
- *              ends no phase, IPTI_PKT_HEADER, if a PSB+ may have it. [evt]: a
- *              case of ipti_evt_rest, or of ipti_evt_dispatch if it takes more
- *              than a record; ipti_evt_skd010, if it may come between an OVF
- *              and its IP. [strings], ptdump, pttc, compat/libipt/packet.c.
- *              [cov] needs nothing: what it does not know, the walk decodes.
- *              Tests: golden bytes in tests/pkt.c, a macro in build.h, a sample
- *              at the end of samples.h.
- *   An event   ipt.h: IPT_EVT_, of which there can be 31, before STOP if a
- *              block ends at it (fuzz/fuzz.h: FUZZ_ENDS), and its member of u.
- *              [evt]: the packet pushes a record, ipti_evt_aside if it needs no
- *              IP, ipti_evt_take if a FUP may follow. Its payload is in data[0]
- *              and arg[0] to arg[3]: the time of a record that is held back
- *              takes data[1] and ip. ipti_evt_payload, if u does not begin with
- *              a number of 64 bits; ipti_evt_lost_place, if an instruction
- *              causes it. [bind]: ipti_bind_event, if an instruction causes it;
- *              any other event without an IP is before the next instruction.
- *              Of some sorts an instruction causes one event: each has a bit in
- *              IPTI_TAKEN_, also in IPTI_TAKEN_ALL. [walk]: ipti_event_inside,
- *              if it is about code only, and not given while flow is hidden;
- *              ipti_walk_apply, if it changes flow, and ipti_resync_event, if
- *              it does so without an IP. [gen], [strings], ptxed, ptparallel,
- *              compat/libipt/config.c. Tests: tests/evt.c, bind.c, insn.c,
- *              flow.h, fuzz/layers.h.
+ *   A packet   If it makes an event, add that first. ipt.h: IPT_PKT_, of which
+ *              there can be 64 with NONE, before UNKNOWN, and, if it has
+ *              fields, its member of u. [pkt]: a row of IPTI_FORMS (its bytes
+ *              and size), if it has one size, else a case of ipt_pkt_encode; a
+ *              case of ipti_fields with a drawing of them; ipti_shape, if its
+ *              first byte is not 02, or ipti_shape_ext, if its second byte has
+ *              a field or its size varies; ipti_pkt_block, if it may stand in a
+ *              block of PEBS items. [time]: IPTI_PKT_NEUTRAL, if it may come
+ *              anywhere and ends no phase, IPTI_PKT_HEADER, if a PSB+ may have
+ *              it. [evt]: a case of ipti_evt_rest, or of ipti_evt_dispatch if
+ *              it takes more than a record; ipti_evt_skd010, if it may come
+ *              between an OVF and its IP. [strings], ptdump.c (opcode() goes by
+ *              position), pttc.c, compat/libipt/packet.c (NAMELESS, if libipt
+ *              has it not). [cov] needs nothing: what it does not know, the
+ *              walk decodes. Tests: pkt.c (a golden row, describe, fields,
+ *              begins_ext), strings.c, a macro in build.h; in samples.h a word,
+ *              its fields in sample_rare and a sample at the end of samples.
+ *   An event   ipt.h: IPT_EVT_, of which there can be 31 with NONE, before STOP
+ *              if a block ends at it (fuzz/fuzz.h: FUZZ_ENDS), else at the end,
+ *              and its member of u. [evt]: the packet's case pushes a record,
+ *              by ipti_evt_aside if it needs no IP, by ipti_evt_take if a FUP
+ *              may follow. Its payload is in data[0] and arg[0] to arg[3]: the
+ *              time of a record that is held back takes data[1] and ip.
+ *              ipti_evt_payload, unless u is a number of 64 bits and up to two
+ *              bytes after it; ipti_evt_lost_place, if an instruction causes
+ *              it. [bind]: ipti_bind_event, if an instruction causes it; any
+ *              other event without an IP is before the next instruction. If an
+ *              instruction causes one event of the sort at most, the sort has a
+ *              bit in IPTI_TAKEN_, which IPTI_TAKEN_ALL has, too. [walk]:
+ *              ipti_event_inside, if it is about code only: while flow is
+ *              hidden it is not given; ipti_walk_apply, if it changes flow, and
+ *              ipti_resync_event, if it does so without an IP. [gen], if it is
+ *              to be written: ipti_gen_data, ipti_gen_check, ipti_gen_apply,
+ *              the lists in ipt.h. [strings], ptxed.c, ptparallel.c, has_place
+ *              in common/pevent.c, if it has an IP; compat/libipt/config.c, if
+ *              libipt has it. Tests: evt.c (payload_of, a row), bind.c, flow.h
+ *              (event_word, a row for insn.c and blk.c), strings.c, gen.c,
+ *              fuzz/layers.h.
  *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
  *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
  *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is
@@ -6719,8 +6730,8 @@ static IPTI_APART int ipti_walk_fetch(ipt_walk_ *w, ipt_where *at)
 /* ---- flow that is stepped over ----
  *
  * While config.flags exclude the address space, `hidden` is set and `enabled`
- * is not: no code is read, and only events about address spaces, modes, tracing
- * and loss are given. `speculative` is kept up to date. When the address space
+ * is not: no code is read, and all events are given but those of
+ * ipti_event_inside. `speculative` is kept up to date. When the address space
  * is a wanted one again, flow is taken up at the first IP, of a TIP or an
  * event. */
 

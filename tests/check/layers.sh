@@ -119,17 +119,17 @@ expect_empty "parts of the walk: other writers" bad
 # ---- size: lines of code, without comments and blank lines ----
 
 # Those above the design's (base 380, sync 160, bind and walk 1320, cov 1350)
-# are what they take today: they may only go down. In base, division on 32 bits,
-# what Microsoft's compiler needs, a name for falling through, what IPTI_HOT is
-# at -Os, fuel that is owed and what 15 calls check were added, in sync that fuel
-# is paid, and in walk, blk and cov that flow goes on with it, in blk at no cost
-# without it; in cache, names of spaces in lines, what is forgotten by address
-# and, where groups follow each other, in one loop over their lines, lines of
-# neighbours without gaps, bytes of code, and code spaces of ranges
-# (config.space_at), for which cov has a line, too; in cov, the table of the
-# blocks that were seen, and where a run began; in pkt and evt, the quick way
-# through MTC, CYC and to a PSB; in evt and walk, events that are not wanted; in
-# walk, where a step back begins.
+# are what they take: they go up only with something new. In base, division on
+# 32 bits, what Microsoft's compiler needs, a name for falling through, what
+# IPTI_HOT is at -Os, fuel that is owed and what 15 calls check were added, in
+# sync that fuel is paid, and in walk, blk and cov that flow goes on with it, in
+# blk at no cost without it; in cache, names of spaces in lines, what is
+# forgotten by address and, where groups follow each other, in one loop over
+# their lines, lines of neighbours without gaps, bytes of code, and code spaces
+# of ranges (config.space_at), for which cov has a line, too; in cov, the table
+# of the blocks that were seen, and where a run began; in pkt and evt, the quick
+# way through MTC, CYC and to a PSB; in evt and walk, events that are not
+# wanted; in walk, where a step back begins.
 cat >budgets <<'END'
 base 480 pkt 930 sync 171 time 344 evt 1274 qry 157 classify 502 cache 783
 bind 122 walk 1363 blk 277 insn 218 cov 1560 hot 346 gen 499 hw 237 strings 66
