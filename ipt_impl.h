@@ -8570,8 +8570,8 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         insn->flags |= ipti_marks_begin(&w->marks);
         insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
         steps = w->unproven ? 0 : ipti_walk_steps(w);
+        /* one that is cut off is a run of its own, and has no steps */
         whole = steps && !w->next.has_event && !w->not_plain
-                && !(w->code.run.last_ & IPTI_CUT)
                 && ipti_walk_whole(w, &w->code.run);
         ipti_code_flows(&w->code, steps, whole ? ipti_walk_going(w) : 0);
         return IPT_OK;
