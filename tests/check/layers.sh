@@ -131,8 +131,8 @@ expect_empty "parts of the walk: other writers" bad
 # way through MTC, CYC and to a PSB; in evt and walk, events that are not
 # wanted; in walk, where a step back begins.
 cat >budgets <<'END'
-base 480 pkt 930 sync 171 time 344 evt 1274 qry 157 classify 502 cache 783
-bind 122 walk 1363 blk 277 insn 217 cov 1560 hot 346 gen 499 hw 237 strings 66
+base 480 pkt 930 sync 171 time 350 evt 1274 qry 160 classify 502 cache 783
+bind 122 walk 1363 blk 277 insn 217 cov 1560 hot 346 gen 499 hw 260 strings 90
 END
 bare() { # FILE without comments and blank lines
     awk '{  line = ""
