@@ -2385,7 +2385,7 @@ typedef struct ipt_evt_state_ {
     ipt_clock clock;
     uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
     uint64_t psb_ip;     /* of the FUP in the last PSB+, or after an OVF */
-    uint64_t psb_lost;   /* the clock's counters at its end: MTC, CYC below */
+    uint64_t psb_lost;   /* the clock's at its end: lost_mtc << 32 | lost_cyc */
     int error;           /* comes when all before it is handed out */
     uint8_t phase;       /* IPTI_EVT_ */
     uint8_t psb_fup;     /* the last PSB+ has a FUP */

@@ -1084,10 +1084,10 @@ static uint64_t ipti_store(uint8_t *p, unsigned bit, unsigned width,
                                   packet->u.member, &fits)                \
                      : ipti_bits(p + (byte), bit, width) << (scale));
 
-/* The fields of a packet of this type and size: fill packet->u from the bytes
- * at p, unless `to` is not NULL: then write them there. Packets of other types
- * have none. Returns 0 if the bytes at p are no such packet, and nothing was
- * written, or if a member does not fit its field. */
+/* The fields of a packet of this type and size. If `to` is NULL, they are read:
+ * packet->u is filled from the bytes at p. Else they are written to `to`, and p
+ * is not used. Packets of other types have none. Returns 0 if what is read is
+ * no such packet, or if a member that is written does not fit its field. */
 static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
                                  uint8_t *to, uint8_t type, uint32_t size)
 {
@@ -2823,8 +2823,9 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     return record;
 }
 
-/* A new record at the end of the queue. In a PSB+ it is a state that this
- * repeats; its time and place are the PSB+'s. */
+/* A new record at the end of the queue. In a PSB+ it is a state that the PSB+
+ * repeats: it is held back, whatever `waits` says, for the PSB+'s time and
+ * place. */
 static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
                                    const ipt_packet *packet, uint8_t type,
                                    uint8_t waits)
@@ -3703,7 +3704,7 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
     record->arg[2] = packet->u.cfe.vector;
     if (type & IPTI_CFE_VECTORS)
         record->arg[1] |= IPT_CFE_HAS_VECTOR;
-    ipti_evt_stamp_held(evt); /* one that is held has no EVDs, but room */
+    ipti_evt_stamp_held(evt); /* data[1] is free: no EVDs if it is held */
 }
 
 /* ---- the rest ---- */
@@ -3775,7 +3776,7 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
         break;
     case IPT_PKT_TRIG:
-        if (packet->u.trig.ip /* where it happens: none may come after that */
+        if (packet->u.trig.ip /* it happens at its FUP: icnt has to be 0 */
             && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
             evt->error = IPT_ERR_PACKET;
             break;
@@ -3946,7 +3947,8 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         ipti_evt_pip(evt, config, packet);
         break;
     case IPT_PKT_VMCS:
-        at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING); /* that it brings */
+        /* before the paging that it brings */
+        at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
         ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)
             ->data[0] = packet->u.vmcs.base;
         break;
@@ -8570,7 +8572,7 @@ static int ipti_insn_step(ipt_insn_decoder *decoder)
         insn->flags |= ipti_marks_begin(&w->marks);
         insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
         steps = w->unproven ? 0 : ipti_walk_steps(w);
-        /* one that is cut off is a run of its own, and has no steps */
+        /* an instruction with IPTI_CUT is a run of its own: no steps there */
         whole = steps && !w->next.has_event && !w->not_plain
                 && ipti_walk_whole(w, &w->code.run);
         ipti_code_flows(&w->code, steps, whole ? ipti_walk_going(w) : 0);
@@ -9949,10 +9951,10 @@ static inline const uint8_t *ipti_cov_pads(const uint8_t *p, const uint8_t *end)
 }
 
 /* A PSB+ at p that says nothing new, except the IP while tracing is enabled, or
- * the address space while it is disabled. Returns its size; 0: it is
- * another one, or makes more records (its own and up to n) than [evt] has room
- * for. TNT bits or a target have to follow: then flow goes on from its IP, and
- * nothing counts instructions from there. */
+ * the address space while it is disabled. Returns its size; 0: it is another
+ * one, or makes more records (its own and up to n) than [evt] has room for. TNT
+ * bits or a target have to follow: then flow goes on from its IP, and nothing
+ * counts instructions from there. */
 static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
                                       const uint8_t *p, uint64_t *ip)
 {

@@ -985,8 +985,8 @@ TEST(V4_time_of_what_is_held)
     ROWS(held_time_rows);
 }
 
-/* So has an MWAIT that an EXSTOP completes while APL12's FUP is in doubt, and
- * the PSB+ that may come then leaves its payload as it is. */
+/* So has an MWAIT that an EXSTOP completes while APL12's FUP is in doubt, and a
+ * CFE without an IP that comes then. A PSB+ leaves their payload as it is. */
 static const row held_mwait_rows[] = {
     {ROW "tnt", {ON_TSC, OVF, FUP(0x2000), MWAIT(7, 9), TSC(0x200), EXSTOP(0),
                  TSC(0x300), TNT(1, 1)},
