@@ -24,7 +24,8 @@ TESTS = $(filter-out traces suite,\
           $(basename $(notdir $(wildcard tests/$(T).c))))
 SCRIPTS = $(wildcard tests/$(T).sh)
 TOOLS = $(basename $(notdir $(wildcard examples/tools/*.c)))
-COMMON = $(basename $(notdir $(wildcard examples/tools/common/*.c)))
+COMMON = $(patsubst examples/tools/common/%.c,%,\
+           $(wildcard examples/tools/common/*/*.c))
 EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \

@@ -149,7 +149,7 @@
  *              ipti_resync_event, if it does so without an IP. [gen], if it is
  *              to be written: ipti_gen_data, ipti_gen_check, ipti_gen_apply,
  *              the lists in ipt.h. [strings], ptxed.c, ptparallel.c, has_place
- *              in common/pevent.c, if it has an IP; compat/libipt/config.c, if
+ *              in perf/pevent.c, if it has an IP; compat/libipt/config.c, if
  *              libipt has it. Tests: evt.c (payload_of, a row), bind.c, flow.h
  *              (event_word, a row for insn.c and blk.c), strings.c, gen.c,
  *              fuzz/layers.h.

@@ -14,7 +14,7 @@
  * nothing outside of the file is asked for; offsets only grow; an end or an
  * error ends; reading again gives the same; what records point to lies in
  * them; the pieces of queues are those of the records. */
-#include "examples/tools/common/perfdata.c"
+#include "examples/tools/common/perf/perfdata.c"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

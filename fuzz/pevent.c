@@ -1,4 +1,4 @@
-/* pevent.c: fuzz the tools' sideband session (examples/tools/common/pevent.h).
+/* pevent.c: fuzz the tools' sideband session (common/perf/pevent.h).
  * Run it in the top folder: mappings show files of fuzz/corpus/pevent.
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined \
@@ -25,12 +25,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "tests/linked.h"
 #include "tests/dice.h"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/pevent.c"
-#include "examples/tools/common/pids.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/perf/pevent.c"
+#include "examples/tools/common/flow/pids.c"
+#include "examples/tools/common/code/tool.c"
 
 #define HEAD 8
 

@@ -1,5 +1,5 @@
-/* spaces.c: fuzz what code is where in each process (examples/tools/common/
- * spaces.h), and the files that JIT compilers write (jitdump.h).
+/* spaces.c: fuzz what code is where in each process (common/flow/spaces.h),
+ * and the files that JIT compilers write (jitdump.h).
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined \
  *         -fno-sanitize-recover=all -o fuzz-spaces fuzz/spaces.c
@@ -20,18 +20,18 @@
  * same in one piece and byte by byte, and a process finds what it reads. */
 #define _GNU_SOURCE // memfd_create, below.c's O_PATH
 #include "tests/linked.h"
-#include "examples/tools/common/below.c"
-#include "examples/tools/common/binaries.c"
-#include "examples/tools/common/buildid.c"
-#include "examples/tools/common/code.c"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
-#include "examples/tools/common/jitdump.c"
-#include "examples/tools/common/kallsyms.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/pids.c"
-#include "examples/tools/common/spaces.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/below.c"
+#include "examples/tools/common/perf/binaries.c"
+#include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/code.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
+#include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/kallsyms.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/flow/pids.c"
+#include "examples/tools/common/flow/spaces.c"
+#include "examples/tools/common/code/tool.c"
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,5 +1,5 @@
-/* symbols.c: fuzz which function is where in a file (examples/tools/common/
- * symbols.h): ELF files, jitdump files, the kernel's list.
+/* symbols.c: fuzz which function is where in a file (common/code/symbols.h):
+ * ELF files, jitdump files, the kernel's list.
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined \
  *         -fno-sanitize-recover=all -o fuzz-symbols fuzz/symbols.c -lelf
@@ -13,12 +13,12 @@
  * for and has a name; at its beginning one is found, too. */
 #define _GNU_SOURCE // memfd_create, below.c's O_PATH
 #include "tests/linked.h"
-#include "examples/tools/common/below.c"
-#include "examples/tools/common/buildid.c"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/jitdump.c"
-#include "examples/tools/common/symbols.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/below.c"
+#include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/symbols.c"
+#include "examples/tools/common/code/tool.c"
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,4 @@
-/* threads.c: fuzz whose flow trace is (examples/tools/common/threads.h,
+/* threads.c: fuzz whose flow trace is (examples/tools/common/flow/threads.h,
  * align.h, window.h).
  *
  *     clang -g -O1 -I. -fsanitize=fuzzer,address,undefined \

@@ -1,8 +1,8 @@
-/* align.c: in which run each stretch of flow was (examples/tools/common/
- * align.h), by hand and for threads that are simulated. */
+/* align.c: in which run each stretch of flow was (common/flow/align.h), by hand
+ * and for threads that are simulated. */
 #include "linked.h"
-#include "examples/tools/common/align.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/flow/align.c"
+#include "examples/tools/common/code/tool.c"
 #include "dice.h"
 #include "test.h"
 

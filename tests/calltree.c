@@ -1,5 +1,5 @@
-/* calltree.c: calls added up (examples/tools/common/calltree.h). */
-#include "examples/tools/common/calltree.c"
+/* calltree.c: calls added up (examples/tools/common/flow/calltree.h). */
+#include "examples/tools/common/flow/calltree.c"
 #include "dice.h"
 #include "test.h"
 

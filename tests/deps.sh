@@ -88,7 +88,7 @@ else
     echo '#include <Zydis/Zydis.h>' >two.c
     ! $bare -fsyntax-only two.c >/dev/null 2>&1 && pass || fail "Zydis is there"
     for source in "$here"/examples/*.c "$here"/examples/tools/*.c \
-        "$here"/examples/tools/common/*.c; do
+        "$here"/examples/tools/common/*/*.c; do
         # shellcheck disable=SC2086 # words
         $bare -std=c99 $WARN -I"$here" -fsyntax-only "$source" >out 2>&1 &&
             pass || fail_with "without libraries: ${source#"$here/"}" out

@@ -1,7 +1,7 @@
-/* files.c: the tools' files (examples/tools/common/files.h): what is opened,
+/* files.c: the tools' files (common/code/files.h): what is opened,
  * and bytes against a copy of the file in memory. */
 #define _POSIX_C_SOURCE 200809L
-#include "examples/tools/common/files.c"
+#include "examples/tools/common/code/files.c"
 #include "dice.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
-/* image.c: the tools' image (examples/tools/common/image.h), against a copy of
+/* image.c: the tools' image (common/code/image.h), against a copy of
  * the address space that is one array. */
 #define _POSIX_C_SOURCE 200809L
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
 #include "dice.h"
 #include "test.h"
 #include <unistd.h>

@@ -217,7 +217,7 @@ both() {
 
 [ "$mode" = all ] && insns=2000000 || insns=100000
 $CC -O1 -w -I. -o "$tmp/kernel" tests/mock/kernel.c \
-    examples/tools/common/perfwrite.c &&
+    examples/tools/common/perf/perfwrite.c &&
     "$tmp/kernel" "$tmp/k" $insns && "$tmp/kernel" "$tmp/c" $insns cpu || {
     failed=$((failed + 1))
     finish

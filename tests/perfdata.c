@@ -1,7 +1,7 @@
-/* perfdata.c: the reader of perf.data (examples/tools/common/perfdata.h), on
+/* perfdata.c: the reader of perf.data (common/perf/perfdata.h), on
  * records and files put together here, in both byte orders. */
 #define _POSIX_C_SOURCE 200809L
-#include "examples/tools/common/perfdata.c"
+#include "examples/tools/common/perf/perfdata.c"
 #include "dice.h"
 #include "test.h"
 #include "perfbuild.h"

@@ -4,10 +4,10 @@
 #define PERFFILE_SPOOL 300000u
 #include "test.h"
 #include "scratch.h"
-#include "examples/tools/common/below.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/perffile.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/below.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/perf/perffile.c"
+#include "examples/tools/common/code/tool.c"
 #include <signal.h>
 #include <sys/wait.h>
 

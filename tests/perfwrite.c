@@ -1,8 +1,8 @@
-/* perfwrite.c: the writer of perf.data (examples/tools/common/perfwrite.h). What
+/* perfwrite.c: the writer of perf.data (common/perf/perfwrite.h). What
  * it writes is parsed here anew, from the facts about the file, not with the
  * project's reader; perf judges it in perf.sh. */
 #include "linked.h"
-#include "examples/tools/common/perfwrite.c"
+#include "examples/tools/common/perf/perfwrite.c"
 #include "test.h"
 #include <unistd.h>
 

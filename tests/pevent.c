@@ -1,13 +1,13 @@
-/* pevent.c: the tools' sideband session (examples/tools/common/pevent.h), on
+/* pevent.c: the tools' sideband session (common/perf/pevent.h), on
  * records that are made here. Expected lines were typed by hand. */
 #define _POSIX_C_SOURCE 200809L
 #include "linked.h"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/pevent.c"
-#include "examples/tools/common/pids.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/perf/pevent.c"
+#include "examples/tools/common/flow/pids.c"
+#include "examples/tools/common/code/tool.c"
 #include "dice.h"
 #include "perfbuild.h"
 #include "test.h"

@@ -457,7 +457,7 @@ check "--vdso" vdso
 # a virtual machine, whose code is not what the host has there.
 kernel=$dir/kernel
 (cd "$here/.." && $CC -O1 -w -I. -o "$kernel" tests/mock/kernel.c \
-    examples/tools/common/perfwrite.c) || exit 2
+    examples/tools/common/perf/perfwrite.c) || exit 2
 kcore() {
     ./kernel "$dir/k" 20000 && mv k/kcore_dir copy && executed k >kernel.want &&
         [ "$(grep -c ' ffffffff8' kernel.want)" -gt 1000 ] || return 1

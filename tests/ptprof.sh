@@ -276,8 +276,10 @@ fi
 # ---- losses ----
 
 tools=$root/examples/tools
-{ sed -n '/loss_texts\[/,/}/s/^ *"\(.*\)",*$/\1/p' "$tools/common/threads.c"
-    sed -n 's/.*print_loss(s, "\([^"]*\)".*/\1/p' "$tools/common/session.c"
+{
+    sed -n '/loss_texts\[/,/}/s/^ *"\(.*\)",*$/\1/p' \
+        "$tools/common/flow/threads.c"
+    sed -n 's/.*print_loss(s, "\([^"]*\)".*/\1/p' "$tools/common/flow/session.c"
 } >"$tmp/losses"
 while read -r loss; do
     says "perf.md says what helps: $loss" grep -qF "| $loss |" "$tools/perf.md"

@@ -1,19 +1,19 @@
-/* spaces.c: which code was where, as time goes on (examples/tools/common/
- * spaces.h), with files made here and records filled in by hand. */
+/* spaces.c: which code was where, as time goes on (common/flow/spaces.h), with
+ * files made here and records filled in by hand. */
 #define _GNU_SOURCE // below.c's O_PATH
 #include "linked.h"
-#include "examples/tools/common/below.c"
-#include "examples/tools/common/binaries.c"
-#include "examples/tools/common/buildid.c"
-#include "examples/tools/common/code.c"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
-#include "examples/tools/common/jitdump.c"
-#include "examples/tools/common/kallsyms.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/pids.c"
-#include "examples/tools/common/spaces.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/below.c"
+#include "examples/tools/common/perf/binaries.c"
+#include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/code.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
+#include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/kallsyms.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/flow/pids.c"
+#include "examples/tools/common/flow/spaces.c"
+#include "examples/tools/common/code/tool.c"
 #include "scratch.h"
 #include "test.h"
 

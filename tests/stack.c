@@ -1,7 +1,7 @@
-/* stack.c: call stacks from flow (examples/tools/common/stack.h). Functions are
+/* stack.c: call stacks from flow (common/flow/stack.h). Functions are
  * letters: a has the addresses from 0x1000 on, b those from 0x2000, and so on;
  * capitals are kernel code. Expectations are written by hand. */
-#include "examples/tools/common/stack.c"
+#include "examples/tools/common/flow/stack.c"
 #include "dice.h"
 #include "test.h"
 

@@ -4,12 +4,12 @@
 #ifndef SWITCHES_H
 #define SWITCHES_H
 #include "linked.h"
-#include "examples/tools/common/align.c"
-#include "examples/tools/common/perfdata.c"
-#include "examples/tools/common/pids.c"
-#include "examples/tools/common/threads.c"
-#include "examples/tools/common/tool.c"
-#include "examples/tools/common/window.c"
+#include "examples/tools/common/flow/align.c"
+#include "examples/tools/common/perf/perfdata.c"
+#include "examples/tools/common/flow/pids.c"
+#include "examples/tools/common/flow/threads.c"
+#include "examples/tools/common/code/tool.c"
+#include "examples/tools/common/perf/window.c"
 
 #define SWITCHES_TRACE 65536u
 

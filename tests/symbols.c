@@ -1,13 +1,13 @@
-/* symbols.c: which function is where in a file (examples/tools/common/symbols.h),
+/* symbols.c: which function is where in a file (common/code/symbols.h),
  * of files made here. */
 #define _GNU_SOURCE // below.c's O_PATH
 #include "linked.h"
-#include "examples/tools/common/below.c"
-#include "examples/tools/common/buildid.c"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/jitdump.c"
-#include "examples/tools/common/symbols.c"
-#include "examples/tools/common/tool.c"
+#include "examples/tools/common/code/below.c"
+#include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/symbols.c"
+#include "examples/tools/common/code/tool.c"
 #include "elfbuild.h"
 #include "scratch.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-/* threads.c: whose flow trace is (examples/tools/common/threads.h), records and
+/* threads.c: whose flow trace is (common/flow/threads.h), records and
  * trace being made by hand. */
 #include "switches.h"
 #include "test.h"

@@ -1,9 +1,9 @@
 /* timeline.c: calls over time in the formats of viewers
- * (examples/tools/common/timeline.h). Other people's readers look at files in
+ * (common/flow/timeline.h). Other people's readers look at files in
  * tests/views.sh; here it is about many events, many threads, hostile names. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
-#include "examples/tools/common/timeline.c"
+#include "examples/tools/common/flow/timeline.c"
 #include "dice.h"
 #include "test.h"
 #include "whole.h"

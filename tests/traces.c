@@ -8,8 +8,8 @@
  * was made by independent decoders; see the README there. */
 #define _POSIX_C_SOURCE 200809L
 #include "lockstep.h"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
 #include "zydis_glue/ipt_zydis.h"
 #include "test.h"
 #include "cover.h"

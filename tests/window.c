@@ -1,8 +1,8 @@
 /* window.c: the trace of a queue of a perf.data, a window at a time
- * (examples/tools/common/window.h): pieces that are joined, gaps, snapshots that
+ * (common/perf/window.h): pieces that are joined, gaps, snapshots that
  * overlap. The file is an array. */
 #define _POSIX_C_SOURCE 200809L
-#include "examples/tools/common/window.c"
+#include "examples/tools/common/perf/window.c"
 #include "dice.h"
 #include "test.h"
 

@@ -9,8 +9,8 @@
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
 #include "decode.h"
-#include "examples/tools/common/files.c"
-#include "examples/tools/common/image.c"
+#include "examples/tools/common/code/files.c"
+#include "examples/tools/common/code/image.c"
 
 static image code;
 static uint64_t *pages; /* that were read, sorted */

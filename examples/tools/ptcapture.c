@@ -22,10 +22,10 @@ int main(void)
 
 #else
 
-#include "common/capture.h"
-#include "common/kcopy.h"
-#include "common/symbols.h"
-#include "common/tool.h"
+#include "common/record/capture.h"
+#include "common/record/kcopy.h"
+#include "common/code/symbols.h"
+#include "common/code/tool.h"
 #include "ipt.h"
 #include <errno.h>
 #include <fcntl.h>

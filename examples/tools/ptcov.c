@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "ipt.h"
-#include "common/code.h"
-#include "common/tool.h"
+#include "common/code/code.h"
+#include "common/code/tool.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

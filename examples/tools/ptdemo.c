@@ -11,9 +11,9 @@
 #define _GNU_SOURCE
 #endif
 #include "../../ipt.h"
-#include "common/image.h"
-#include "common/symbols.h"
-#include "common/tool.h"
+#include "common/code/image.h"
+#include "common/code/symbols.h"
+#include "common/code/tool.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "ipt.h"
-#include "common/sideband.h"
-#include "common/tool.h"
+#include "common/perf/sideband.h"
+#include "common/code/tool.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
-#include "common/session.h"
+#include "common/flow/session.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

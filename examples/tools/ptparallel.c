@@ -15,9 +15,9 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
-#include "common/code.h"
-#include "common/image.h"
-#include "common/tool.h"
+#include "common/code/code.h"
+#include "common/code/image.h"
+#include "common/code/tool.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -6,11 +6,11 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
-#include "common/calltree.h"
-#include "common/names.h"
-#include "common/session.h"
-#include "common/stack.h"
-#include "common/timeline.h"
+#include "common/flow/calltree.h"
+#include "common/code/names.h"
+#include "common/flow/session.h"
+#include "common/flow/stack.h"
+#include "common/flow/timeline.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -48,7 +48,7 @@
  * long programs. Their order is not known: all begin early.
  *
  * Only one thread runs at a time, unless it waits in the kernel; the machine
- * that is simulated makes that parallel (common/machine.h). Its code is in the
+ * that is simulated makes that parallel (record/machine.h). Its code is in the
  * files that were mapped, which must still be there when it is decoded. Other
  * code at an address where code was executed can be told apart by time only.
  *
@@ -74,12 +74,12 @@ int main(void)
 
 #else
 
-#include "common/buildid.h"
-#include "common/files.h"
-#include "common/machine.h"
-#include "common/process.h"
-#include "common/qemu.h"
-#include "common/tool.h"
+#include "common/code/buildid.h"
+#include "common/code/files.h"
+#include "common/record/machine.h"
+#include "common/record/process.h"
+#include "common/record/qemu.h"
+#include "common/code/tool.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

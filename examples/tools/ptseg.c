@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "ipt.h"
-#include "common/tool.h"
+#include "common/code/tool.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE // lseek's SEEK_DATA, asprintf
-#include "common/below.h"
-#include "common/binaries.h"
-#include "common/kallsyms.h"
-#include "common/perffile.h"
+#include "common/code/below.h"
+#include "common/perf/binaries.h"
+#include "common/code/kallsyms.h"
+#include "common/perf/perffile.h"
 #include "ipt.h"
 #include <errno.h>
 #include <fcntl.h>

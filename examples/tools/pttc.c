@@ -12,7 +12,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
-#include "common/tool.h"
+#include "common/code/tool.h"
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -7,10 +7,10 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "ipt.h"
-#include "common/code.h"
-#include "common/image.h"
-#include "common/sideband.h"
-#include "common/tool.h"
+#include "common/code/code.h"
+#include "common/code/image.h"
+#include "common/perf/sideband.h"
+#include "common/code/tool.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

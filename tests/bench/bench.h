@@ -2,7 +2,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 #include "ipt.h"
-#include "examples/tools/common/image.h"
+#include "examples/tools/common/code/image.h"
 #include <stddef.h>
 #include <stdint.h>
 

@@ -20,7 +20,8 @@ compile() {
     rm -f "$compiled.of"
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$compiled" "$@" \
-        examples/tools/common/image.c examples/tools/common/files.c $libs ||
+        examples/tools/common/code/image.c examples/tools/common/code/files.c \
+        $libs ||
         exit 2
     echo "$CC $CFLAGS $LIBXDC" >"$compiled.of"
 }

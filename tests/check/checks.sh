@@ -32,7 +32,7 @@ core "$second" '#include <string.h>'
 caught freestanding 'more than its own headers' headers
 core "$second" 'int planted(void);\nint planted(void)\n{\n    return 1;\n}'
 caught freestanding 'names outside'
-edit examples/tools/common/perfdata.c '/^static uint64_t load/i\
+edit examples/tools/common/perf/perfdata.c '/^static uint64_t load/i\
 extern size_t strlen(const char *text);\
 size_t perfdata_planted(const char *p);\
 size_t perfdata_planted(const char *p) { return strlen(p); }'

@@ -55,7 +55,7 @@ int client(const ipt_config *config, const ipt_trace *trace, uint64_t *sum)
     return status;
 }
 END
-printf '#include "examples/tools/common/perfdata.c"\n' >perfdata.c
+printf '#include "examples/tools/common/perf/perfdata.c"\n' >perfdata.c
 cp perfdata.c perfdata.cc
 
 # try STANDARD-AND-FLAGS COMPILER FILE...: each file without a warning.

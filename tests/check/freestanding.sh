@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 FREE="-std=c99 $WARN -ffreestanding -nostdlib -fPIC -I$root"
-PERFDATA=examples/tools/common/perfdata.c # is to be copied, too
+PERFDATA=examples/tools/common/perf/perfdata.c # is to be copied, too
 cd "$tmp" || exit 2
 
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c

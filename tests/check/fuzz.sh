@@ -73,7 +73,7 @@ libfuzzer() {
 decoder() {
     archive=$dir/$(echo "$*" | cksum | tr -d ' ').a
     [ "$archive" -nt ipt_impl.h ] && [ "$archive" -nt ipt.h ] || {
-        "$@" -c -o "$archive.o" examples/tools/common/ipt.c &&
+        "$@" -c -o "$archive.o" examples/tools/common/flow/ipt.c &&
             ar rcs "$archive" "$archive.o"
     } || return 1
     echo "-DIPT_LINKED $archive"

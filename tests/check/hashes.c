@@ -21,7 +21,7 @@ static int hash_fail(int line, const char *text);
 #define FUZZ_LOG 65536
 #include "fuzz/fuzz.h"
 #include "tests/oracles.h"
-#include "examples/tools/common/image.h"
+#include "examples/tools/common/code/image.h"
 
 static int hash_fail(int line, const char *text)
 {

@@ -32,7 +32,7 @@ compile() {
     name=$1
     shift
     $CC -std=c99 -w "$@" -I. -o "$dir/$name.bin" tests/check/hashes.c \
-        examples/tools/common/image.c examples/tools/common/files.c \
+        examples/tools/common/code/image.c examples/tools/common/code/files.c \
         ${LIBS--lelf}
 }
 compile new -O2 -g && compile base -O1 -g -I"$dir/base" || {

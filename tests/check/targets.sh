@@ -172,7 +172,8 @@ check_portable() {
         [ "$name" = i386 ] && "$tmp/empty" 2>/dev/null && emulator=
         decoder=$out/ipt-$name.o
         quietly "the decoder for $name" "$prefix-gcc" -std=c99 $WARN -O2 \
-            -I"$root" -c -o "$decoder" "$root/examples/tools/common/ipt.c" &&
+            -I"$root" -c -o "$decoder" \
+            "$root/examples/tools/common/flow/ipt.c" &&
             ar rcs "$decoder.a" "$decoder" || continue
         for program in $programs; do
             echo "cd '$root' && $prefix-gcc -static -std=c99 $WARN -O2 -I." \

@@ -4,7 +4,8 @@
 COMPAT = $(BUILD)/compat
 LIBIPT_PARTS = $(notdir $(wildcard examples/compat/libipt/*.c))
 COMPAT_TEST = tests/compat/api.c tests/compat/memory.c
-COMPAT_IMAGE = examples/tools/common/image.c examples/tools/common/files.c
+COMPAT_IMAGE = examples/tools/common/code/image.c \
+               examples/tools/common/code/files.c
 
 # The same with sanitizers, in folders of their own; our library's allocations
 # are renamed there, see tests/compat/memory.h.
@@ -33,7 +34,7 @@ $(COMPAT)/libipt.so.2: $(LIBIPT_PARTS:%.c=$(COMPAT)/libipt/%.o) \
 	    -o $@ $(filter %.o,$^)
 
 $(COMPAT)/gdb_record.so: examples/compat/gdb/record.c \
-                         examples/tools/common/perfdata.c $(HEADERS)
+                         examples/tools/common/perf/perfdata.c $(HEADERS)
 	$(COMPILE) -fPIC -shared -o $@ $(filter %.c,$^) -ldl
 
 # libxdc's interface: callbacks as its header has them, and (api2) with a mode.
@@ -47,8 +48,7 @@ $(COMPAT)/libxdc.o $(COMPAT)/api2/libxdc.o: \
 	@echo "  LD  $@" && $(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) \
 	    -Wl,--version-script=examples/compat/libxdc/libxdc.map -o $@ $<
 
-XDC_TEST = tests/compat/xdc.c tests/compat/api.c examples/tools/common/image.c \
-           examples/tools/common/files.c
+XDC_TEST = tests/compat/xdc.c tests/compat/api.c $(COMPAT_IMAGE)
 $(COMPAT)/xdc: $(XDC_TEST) $(COMPAT)/libxdc.a $(HEADERS)
 	$(COMPILE) -DWRAPPED -o $@ $(XDC_TEST) $(COMPAT)/libxdc.a -ldl \
 	    -Wl,--wrap=posix_memalign -Wl,--wrap=calloc

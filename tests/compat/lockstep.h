@@ -6,7 +6,7 @@
 #include "api.h"
 #include "ipt.h"
 #include "../test.h"
-#include "examples/tools/common/image.h"
+#include "examples/tools/common/code/image.h"
 #include <stdarg.h>
 #include <stddef.h>
 

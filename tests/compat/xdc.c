@@ -8,7 +8,7 @@
 #include "api.h"
 #include "xdc.h"
 #include "../whole.h"
-#include "examples/tools/common/image.h"
+#include "examples/tools/common/code/image.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
  * FOLDER/guest; what the host has at these addresses is other code. */
 #define IPT_IMPLEMENTATION
 #include "ipt.h"
-#include "examples/tools/common/perfwrite.h"
+#include "examples/tools/common/perf/perfwrite.h"
 #include "tests/dice.h"
 #include <stdio.h>
 #include <stdlib.h>

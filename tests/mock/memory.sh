@@ -22,7 +22,7 @@ fixed= slack=512
 
 $CC -O1 -o "$dir/peak" tests/mock/peak.c &&
     $CC -O2 -w -I. -o "$dir/kernel" tests/mock/kernel.c \
-        examples/tools/common/perfwrite.c || {
+        examples/tools/common/perf/perfwrite.c || {
     echo "0 passed, 1 failed"
     exit 1
 }

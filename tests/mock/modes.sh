@@ -80,7 +80,7 @@ traced() {
         $CC -O1 -w -shared -fPIC -o pmu.so "$here/pmu.c" -ldl &&
         $CC -O1 -w -o turn "$here/turn.c" &&
         (cd "$here/../.." && $CC -O1 -w -I. -o "$to/kernel" \
-            tests/mock/kernel.c examples/tools/common/perfwrite.c) &&
+            tests/mock/kernel.c examples/tools/common/perf/perfwrite.c) &&
         traced -o untimed &&
         traced -o dense --psb-period 300 &&
         traced --time cyc --perf-data timed.data -o timed &&

@@ -5,7 +5,7 @@
  * A tick of the TSC is 2 ns; the clock began at 1000 ns. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
-#include "examples/tools/common/perfwrite.c"
+#include "examples/tools/common/perf/perfwrite.c"
 #include <sys/mman.h>
 
 #define BASE 0x401000u

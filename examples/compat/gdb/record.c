@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "examples/tools/common/perfdata.h"
+#include "examples/tools/common/perf/perfdata.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -27,7 +27,7 @@
 #define THREADS_H
 #include "align.h"
 #include "ipt.h"
-#include "perffile.h"
+#include "../perf/perffile.h"
 #include "pids.h"
 
 /* Kinds of loss; each is counted for itself. */

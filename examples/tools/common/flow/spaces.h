@@ -27,12 +27,12 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SPACES_H
 #define SPACES_H
-#include "binaries.h"
-#include "files.h"
-#include "image.h"
-#include "perfdata.h"
+#include "../perf/binaries.h"
+#include "../code/files.h"
+#include "../code/image.h"
+#include "../perf/perfdata.h"
 #include "pids.h"
-#include "tool.h"
+#include "../code/tool.h"
 
 #define SPACES_HELP                                                           \
     "  --symfs [<pid>:]<folder>  look for code in this folder, as if it were\n"\

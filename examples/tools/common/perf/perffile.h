@@ -14,7 +14,7 @@
 #ifndef PERFFILE_H
 #define PERFFILE_H
 #include "perfdata.h"
-#include "tool.h"
+#include "../code/tool.h"
 
 #ifndef PERFFILE_SPOOL /* bytes that a file without a name has at most */
 #define PERFFILE_SPOOL ((uint64_t) 1 << 36)

@@ -10,10 +10,10 @@
  * SPDX-License-Identifier: MIT */
 #ifndef BINARIES_H
 #define BINARIES_H
-#include "buildid.h"
-#include "files.h"
+#include "../code/buildid.h"
+#include "../code/files.h"
 #include "perfdata.h"
-#include "tool.h"
+#include "../code/tool.h"
 
 typedef enum binaries_status {
     BINARIES_FOUND,

@@ -13,8 +13,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef BARE_H
 #define BARE_H
-#include "image.h"
-#include "tool.h"
+#include "../code/image.h"
+#include "../code/tool.h"
 
 #define BARE_HELP                                                             \
     "  --pt <file>               a trace in place of a perf.data, of the code\n"\

@@ -33,7 +33,7 @@
 #ifndef MACHINE_H
 #define MACHINE_H
 #include "ipt.h"
-#include "perfwrite.h"
+#include "../perf/perfwrite.h"
 #include <stdio.h>
 
 typedef struct machine_config {

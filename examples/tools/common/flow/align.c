@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "align.h"
-#include "tool.h"
+#include "../code/tool.h"
 #include <stdlib.h>
 #include <string.h>
 

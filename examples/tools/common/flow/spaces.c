@@ -7,9 +7,9 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "spaces.h"
-#include "code.h"
-#include "jitdump.h"
-#include "kallsyms.h"
+#include "../code/code.h"
+#include "../code/jitdump.h"
+#include "../code/kallsyms.h"
 #include <stdlib.h>
 #include <string.h>
 

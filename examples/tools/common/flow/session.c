@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
-#include "debuginfod.h"
-#include "demangle.h"
+#include "../code/debuginfod.h"
+#include "../code/demangle.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "sideband.h"
-#include "code.h"
+#include "../code/code.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,12 +25,12 @@
  * SPDX-License-Identifier: MIT */
 #ifndef PEVENT_H
 #define PEVENT_H
-#include "files.h"
-#include "image.h"
+#include "../code/files.h"
+#include "../code/image.h"
 #include "ipt.h"
 #include "perfdata.h"
-#include "pids.h"
-#include "tool.h"
+#include "../flow/pids.h"
+#include "../code/tool.h"
 #include <stdio.h>
 
 /* pevent.flags: what is printed. */

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE // O_NOFOLLOW
 #define _FILE_OFFSET_BITS 64
 #include "kcopy.h"
-#include "tool.h"
+#include "../code/tool.h"
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef SIDEBAND_H
 #define SIDEBAND_H
 #include "pevent.h"
-#include "tool.h"
+#include "../code/tool.h"
 
 /* Help on options, for tools that apply records; ptdump only prints them. */
 #define SIDEBAND_HELP                                                         \

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "threads.h"
 #include "align.h"
-#include "tool.h"
-#include "window.h"
+#include "../code/tool.h"
+#include "../perf/window.h"
 #include <stdlib.h>
 #include <string.h>
 

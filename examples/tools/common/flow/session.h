@@ -11,14 +11,14 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SESSION_H
 #define SESSION_H
-#include "bare.h"
-#include "lines.h"
-#include "names.h"
+#include "../perf/bare.h"
+#include "../code/lines.h"
+#include "../code/names.h"
 #include "pids.h"
 #include "spaces.h"
-#include "symbols.h"
+#include "../code/symbols.h"
 #include "threads.h"
-#include "tool.h"
+#include "../code/tool.h"
 
 #define SESSION_HELP                                                          \
     "  --tid <n>,...             these threads only.\n"                       \

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "bare.h"
-#include "code.h"
+#include "../code/code.h"
 #include "perfwrite.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "perffile.h"
-#include "below.h"
+#include "../code/below.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "binaries.h"
-#include "below.h"
+#include "../code/below.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
