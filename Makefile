@@ -11,8 +11,13 @@ DEMO_RECORDING = examples/recording
 FUZZ_SECONDS = 60
 
 WARN = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-COMPILE = @mkdir -p $(@D) && echo "  CC  $@" && $(CC) $(WARN) $(CFLAGS) -I.
-HEADERS = $(wildcard *.h */*.h */*/*.h */*/*/*.h) $(BUILD)/flags
+# An object, and in deps/ what it includes. For IPT_LINKED see tests/linked.h.
+COMPILE = @mkdir -p $(@D) $(BUILD)/deps && echo "  CC  $@" && \
+          $(CC) $(WARN) $(CFLAGS) -I. -DIPT_LINKED -MMD -MP -MT $@ \
+          -MF $(BUILD)/deps/$(subst /,-,$@) -c -o $@ $<
+LINK = @mkdir -p $(@D) && echo "  LD  $@" && \
+       $(CC) $(CFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
+LIBS = $$(tail -n 1 $(BUILD)/flags)
 CHECK_DIR = tests/check
 RUN = BUILD=$(BUILD) sh $(CHECK_DIR)/run.sh
 SUB = $(MAKE) --no-print-directory \
@@ -24,22 +29,13 @@ TESTS = $(filter-out traces suite,\
           $(basename $(notdir $(wildcard tests/$(T).c))))
 SCRIPTS = $(wildcard tests/$(T).sh)
 TOOLS = $(basename $(notdir $(wildcard examples/tools/*.c)))
-COMMON = $(patsubst examples/tools/common/%.c,%,\
-           $(wildcard examples/tools/common/*/*.c))
+COMMON_DIR = examples/tools/common
+COMMON = $(wildcard $(COMMON_DIR)/*/*.c)
 EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
-PROGRAMS = $(basename $(notdir $(wildcard tests/programs/*.c)))
+PROGRAMS = $(wildcard tests/programs/*.c)
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
 CHECKS = checks tests freestanding layers cxx stack fuel readme install deb
-
-# $(call found,header,flags): the flags, if the compiler finds the header.
-hash := \#
-found = $(if $(shell echo '$(hash)include <$1>' | $(CC) $(CFLAGS) -E - \
-          >/dev/null 2>&1 && echo y),$2)
-LIBS := -Wl,--as-needed $(call found,Zydis/Zydis.h,-lZydis -lZycore) \
-       $(call found,elfutils/libdw.h,-ldw) $(call found,libelf.h,-lelf) \
-       $(call found,intel-pt.h,-lipt) $(call found,zstd.h,-lzstd) \
-       $(call found,libiberty/demangle.h,-liberty) -ldl
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 
@@ -60,57 +56,58 @@ deps-full:  ## Install what all checks need
 
 tools: $(TOOLS:%=$(BUILD)/%)  ## Build the tools: ptdump, ptxed, ptrecord, ...
 examples: $(EXAMPLES:%=$(BUILD)/examples/%)  ## Build the example programs
-tests: $(TESTS:%=$(BUILD)/tests/%) $(PROGRAMS:%=$(BUILD)/programs/%)
+tests: $(TESTS:%=$(BUILD)/tests/%) $(PROGRAMS:%.c=$(BUILD)/%)
 fuzzers: $(FUZZERS:%=$(BUILD)/fuzz/%)  # the harnesses, replaying files
 tools examples tests fuzzers:
 	@:
 
-# Everything is rebuilt when a header, the flags or a found library changes.
-$(BUILD)/flags: FORCE
+# Everything is rebuilt when the flags or the libraries found change.
+$(BUILD)/flags: FORCE $(patsubst test,deps,$(patsubst demo,deps,\
+                $(filter test demo deps deps-full,$(MAKECMDGOALS))))
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS) $(LIBS)' | cmp -s - $@ || \
-	    echo '$(CC) $(CFLAGS) $(LIBS)' >$@
+	@new=$$(echo '$(CC) $(WARN) $(CFLAGS)' && $(CC) $(CFLAGS) -E -P -x c \
+	    $(CHECK_DIR)/libs.in | xargs echo) && \
+	    echo "$$new" | cmp -s - $@ || echo "$$new" >$@
 
-$(BUILD)/common/%.o: examples/tools/common/%.c $(HEADERS)
-	$(COMPILE) -c -o $@ $<
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(COMPILE)
 
-# An archive: a tool links only what it uses of it.
-$(BUILD)/common/common.a: $(COMMON:%=$(BUILD)/common/%.o)
+# Archives: a program links only what it uses of one.
+$(BUILD)/ipt.a: $(BUILD)/$(COMMON_DIR)/flow/ipt.o
+$(BUILD)/common.a: $(COMMON:%.c=$(BUILD)/%.o)
+$(BUILD)/%.a:
 	@rm -f $@ && $(AR) rcs $@ $^
 
-$(TOOLS:%=$(BUILD)/%): $(BUILD)/%: examples/tools/%.c \
-                       $(BUILD)/common/common.a $(HEADERS)
-	$(COMPILE) -o $@ $< $(BUILD)/common/common.a $(LIBS) \
-	    $(if $(filter ptparallel ptflow ptcapture,$(@F)),-pthread)
+$(TOOLS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/examples/tools/%.o \
+                       $(BUILD)/common.a
+	$(LINK) $(if $(filter ptparallel ptflow ptcapture,$(@F)),-pthread)
 
-$(BUILD)/programs/%: tests/programs/%.c
-	$(COMPILE) -o $@ $<
+# Examples, tests and harnesses. Those that do not implement ipt.h themselves
+# are linked with one decoder, and those that name tools/common with that.
+$(BUILD)/%: $(BUILD)/%.o
+	$(LINK)
+$(FUZZERS:%=$(BUILD)/fuzz/%): $(BUILD)/fuzz/standalone.o
+linked = $(patsubst %.c,$(BUILD)/%,$(shell grep $1 tests/*.c fuzz/*.c))
+$(call linked,-lsE 'common/|switches[.]h'): $(BUILD)/common.a
+$(call linked,-LsE 'common/|switches[.]h|IPT_IMPLEMENTATION'): $(BUILD)/ipt.a
 
-# Tests and harnesses that need only what is public are linked with the decoder
-# of the archive: see tests/linked.h.
-$(BUILD)/tests/%: tests/%.c $(BUILD)/common/common.a $(HEADERS)
-	$(COMPILE) -DIPT_LINKED -o $@ $< $(BUILD)/common/common.a $(LIBS)
-
-$(BUILD)/fuzz/%: fuzz/%.c fuzz/standalone.c $(BUILD)/common/common.a $(HEADERS)
-	$(COMPILE) -DIPT_LINKED -o $@ $< fuzz/standalone.c \
-	    $(BUILD)/common/common.a $(LIBS)
-
-$(BUILD)/%: %.c $(HEADERS)
-	$(COMPILE) -o $@ $< $(LIBS)
-
-$(patsubst %.c,$(BUILD)/%,$(shell grep -lsE 'switches.h"|common/.*\.c"' \
-    tests/*.c fuzz/*.c)): $(COMMON:%=examples/tools/common/%.c)
-
+.SECONDARY:  # objects stay
 # ---- tests ----
 
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
 	+@$(SUB) run-tests
 
+# With T only what these tests need: tools and examples that their text names.
 ifeq ($(T),*)
 REPLAY = $(if $(FUZZERS),$(CHECK_DIR)/replay.sh)
+NEEDED = tools examples tests $(if $(REPLAY),fuzzers)
+else
+NEEDED = $(patsubst %,$(BUILD)/%,$(TESTS:%=tests/%) $(filter $(TOOLS) \
+         $(EXAMPLES:%=examples/%),$(shell grep -ohwsE \
+         'pt[a-z]+|examples/[a-z]+' $(SCRIPTS) $(TESTS:%=tests/%.c))))
 endif
 
-run-tests: tools examples tests $(if $(REPLAY),fuzzers)
+run-tests: $(NEEDED)
 	@$(RUN) $(SCRIPTS) $(REPLAY) $(TESTS:%=$(BUILD)/tests/%)
 
 test-traces:  ## Test with real hardware traces: TRACES=dir
@@ -199,3 +196,4 @@ clean:  ## Remove build/
 	rm -rf $(BUILD)
 
 .PHONY: FORCE $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(MAKEFILE_LIST))
+-include $(wildcard $(BUILD)/deps/*)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# deps.sh: what make deps does where something is missing; and that tools and
-# examples are made without the headers that are optional.
+# deps.sh: what make deps does where something is missing; that tools and
+# examples are made without the headers that are optional; and what make compiles
+# when something has changed.
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 set -- "$here"
@@ -102,9 +103,81 @@ for goal in demo test; do
         unset MAKEFLAGS MAKELEVEL
         cd "$here" && make -n -j2 "$goal" BUILD="$tmp/none" CC="${CC:-cc}"
     ) >jobs 2>&1
-    ! grep -q jobserver jobs && grep -q "CC  $tmp/none/ptdump" jobs && pass ||
+    ! grep -q jobserver jobs && grep -q "CC  $tmp/none/.*/ptdump.o" jobs && pass ||
         fail_with "make -j2 $goal" jobs
 done
+
+# A small tree with our Makefile, in a folder with a blank.
+unset MAKEFLAGS MAKELEVEL WERROR T
+tree="$tmp/a tree"
+mkdir -p "$tree/fuzz" "$tree/tests" "$tree/examples/tools/common/code" \
+    "$tree/examples/tools/common/flow"
+(cd "$here" && tar cf - Makefile tests/*/*.mk tests/check/run.sh \
+    tests/check/libs.in) | (cd "$tree" && tar xf -)
+cd "$tree" || exit 2
+passes='int puts(const char *);
+int main(void) { return puts("1 passed, 0 failed") < 0; }'
+echo "#include \"one.h\"
+$passes" >tests/one.c
+echo "#include \"examples/tools/common/code/code.c\"
+$passes" >tests/two.c
+echo "/* IPT_IMPLEMENTATION */ $passes" >tests/six.c
+# shellcheck disable=SC2016 # for that script
+echo '"${BUILD:-build}/examples/three" && "${BUILD:-build}/ptthree"' >tests/three.sh
+for program in tests/three examples/three examples/tools/ptthree \
+    examples/tools/ptfour fuzz/standalone; do echo "$passes" >$program.c; done
+echo 'void LLVMFuzzerTestOneInput(void); void LLVMFuzzerTestOneInput(void) {}' \
+    >fuzz/five.c
+echo '#include "code.h"' >examples/tools/common/code/code.c
+echo 'int in_code(void);' | tee tests/one.h >examples/tools/common/code/code.h
+echo 'extern int ipt; int ipt;' >examples/tools/common/flow/ipt.c
+find . | sort >"$tmp/files"
+
+# compiles OBJECTS ARGUMENT...: make with these compiles that, and no more.
+compiles() {
+    want=$1
+    shift
+    make -j2 CC="$CC" CFLAGS= "$@" >"$tmp/out" 2>&1 || want="to succeed"
+    got=$(sed -n 's/^  CC  .*\(tests\|examples\|common\|fuzz\)\//\1\//p' \
+        "$tmp/out" | sed 's/\.o$//' | sort | xargs)
+    if [ "$got" = "$want" ]; then pass
+    else fail_with "make $*: wanted: $want; compiled: $got" "$tmp/out"; fi
+}
+common="common/code/code common/flow/ipt"
+compiles "common/flow/ipt tests/one" run-tests T=one BUILD="$tmp/away"
+find . | sort | diff "$tmp/files" - >"$tmp/bad"
+expect_empty "written beside BUILD" "$tmp/bad"
+compiles tests/six run-tests T=six
+compiles "common/flow/ipt tests/one" run-tests T=one
+compiles "common/code/code examples/three examples/tools/ptthree tests/three" \
+    run-tests T=three
+grep -qx '2 passed, 0 failed' "$tmp/out" && pass ||
+    fail_with "not all of T=three" "$tmp/out"
+compiles "examples/tools/ptfour fuzz/five fuzz/standalone tests/two" all
+compiles "" all
+grep -q '  LD' "$tmp/out" && fail_with "linked again" "$tmp/out" || pass
+touch tests/one.h
+compiles tests/one all
+touch examples/tools/common/code/code.h
+compiles "common/code/code tests/two" all
+rm tests/one.h
+echo "$passes" >tests/one.c
+compiles tests/one all # it is not missed
+compiles "$common tests/two" build/tests/two CFLAGS=-DFLAG
+compiles "$common tests/two" build/tests/two CFLAGS=-DFLAG CC="$CC -DCC"
+compiles "" build/tests/two CFLAGS=-DFLAG CC="$CC -DCC"
+
+# A library that deps installs is there for what is made in the same call.
+cd "$tmp" || exit 2
+has sudo 'exec "$@"'
+has apt-get "mkdir -p '$tmp/new/Zydis' && : >'$tmp/new/Zydis/Zydis.h'"
+(
+    cd "$here" && PATH=$tmp/bin:$PATH absent=" libzydis-dev " user=0 broken=0 \
+        make -j2 deps "$tmp/late/flags" BUILD="$tmp/late" DEPS= \
+        CC="$CC -nostdinc -isystem $tmp/new"
+) >out 2>&1
+[ "$(tail -n 1 late/flags 2>&1)" = "-Wl,--as-needed -lZydis -lZycore -ldl" ] &&
+    pass || fail_with "linked with: $(cat late/flags)" out
 
 # BUILD may be a path from the root, so nothing stands before it.
 find "$here/tests" "$here/examples" "$here/fuzz" -name '*.sh' -exec \

@@ -75,7 +75,7 @@ core "$second" "enum {\n$(seq -f '    IPTI_PLANTED_%g,' 99)\n};"
 caught layers 'base: .* lines of code, budget'
 edit ipt.h '/^ \* WHICH LAYER/s/^/ *\n *\n *\n *\n *\n *\n *\n/'
 caught layers 'manual: .* lines'
-edit Makefile 's/^LIBS := /x: private &/'
+edit Makefile 's/^LIBS = /x: private &/'
 caught layers 'newer than 3.81'
 edit Makefile 's/+@\$(SUB) tools$/@$(SUB) tools/'
 caught layers '@[$][(]SUB[)] tools'

@@ -3,9 +3,8 @@
 
 COMPAT = $(BUILD)/compat
 LIBIPT_PARTS = $(notdir $(wildcard examples/compat/libipt/*.c))
-COMPAT_TEST = tests/compat/api.c tests/compat/memory.c
-COMPAT_IMAGE = examples/tools/common/code/image.c \
-               examples/tools/common/code/files.c
+COMPAT_TEST = tests/compat/api.o tests/compat/memory.o
+COMPAT_IMAGE = $(COMMON_DIR)/code/image.o $(COMMON_DIR)/code/files.o
 
 # The same with sanitizers, in folders of their own; our library's allocations
 # are renamed there, see tests/compat/memory.h.
@@ -23,47 +22,48 @@ SHIM_FLAGS = -O3 $(if $(findstring clang,$(CC)),,-flto=auto)
 compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 and libxdc.so on top of ipt
 compat: $(COMPAT)/gdb_record.so $(XDC:%=$(COMPAT)/%)
 
-$(COMPAT)/libipt/%.o: examples/compat/libipt/%.c $(HEADERS)
-	$(COMPILE) $(SHIM_FLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+# Objects, in a folder for each set of flags. libxdc's interface: callbacks as
+# its header has them, and (api2) with a mode.
+$(COMPAT)/libipt/%.o: examples/compat/libipt/%.c $(BUILD)/flags
+	$(COMPILE) $(SHIM_FLAGS) -fPIC -fvisibility=hidden
+$(COMPAT)/pic/%.o: %.c $(BUILD)/flags
+	$(COMPILE) -fPIC
+$(COMPAT)/api2/%.o: %.c $(BUILD)/flags
+	$(COMPILE) -DLIBXDC_API_VERSION=2 -fPIC
+$(COMPAT)/wrapped/%.o: %.c $(BUILD)/flags
+	$(COMPILE) -DWRAPPED
+$(COMPAT)/plain/%.o: %.c $(BUILD)/flags
+	$(COMPILE) $(findstring -DMEMORY_RENAMED,$(SHIM_FLAGS))
 
 $(COMPAT)/libipt.so.2: $(LIBIPT_PARTS:%.c=$(COMPAT)/libipt/%.o) \
                        examples/compat/libipt/libipt.map
-	@echo "  LD  $@" && $(CC) $(CFLAGS) $(SHIM_FLAGS) -shared -pthread \
-	    -Wl,-soname,$(@F) \
-	    -Wl,--version-script=examples/compat/libipt/libipt.map \
-	    -o $@ $(filter %.o,$^)
+	$(LINK) $(SHIM_FLAGS) -shared -pthread -Wl,-soname,$(@F) \
+	    -Wl,--version-script=examples/compat/libipt/libipt.map
 
-$(COMPAT)/gdb_record.so: examples/compat/gdb/record.c \
-                         examples/tools/common/perf/perfdata.c $(HEADERS)
-	$(COMPILE) -fPIC -shared -o $@ $(filter %.c,$^) -ldl
+$(COMPAT)/gdb_record.so: $(addprefix $(COMPAT)/pic/,\
+    examples/compat/gdb/record.o $(COMMON_DIR)/perf/perfdata.o)
+	$(LINK) -shared
 
-# libxdc's interface: callbacks as its header has them, and (api2) with a mode.
-$(COMPAT)/libxdc.o $(COMPAT)/api2/libxdc.o: \
-    examples/compat/libxdc/libxdc.c $(HEADERS)
-	$(COMPILE) $(if $(findstring api2,$@),-DLIBXDC_API_VERSION=2) \
-	    -fPIC -c -o $@ $<
-%/libxdc.a: %/libxdc.o
-	@rm -f $@ && $(AR) rcs $@ $<
-%/libxdc.so: %/libxdc.o examples/compat/libxdc/libxdc.map
-	@echo "  LD  $@" && $(CC) $(CFLAGS) -shared -Wl,-soname,$(@F) \
-	    -Wl,--version-script=examples/compat/libxdc/libxdc.map -o $@ $<
+$(COMPAT)/libxdc.a: $(COMPAT)/pic/examples/compat/libxdc/libxdc.o
+$(COMPAT)/libxdc.so: $(COMPAT)/pic/examples/compat/libxdc/libxdc.o
+$(COMPAT)/api2/libxdc.a: $(COMPAT)/api2/examples/compat/libxdc/libxdc.o
+$(COMPAT)/api2/libxdc.so: $(COMPAT)/api2/examples/compat/libxdc/libxdc.o
+%/libxdc.so: examples/compat/libxdc/libxdc.map
+	$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^)
 
-XDC_TEST = tests/compat/xdc.c tests/compat/api.c $(COMPAT_IMAGE)
-$(COMPAT)/xdc: $(XDC_TEST) $(COMPAT)/libxdc.a $(HEADERS)
-	$(COMPILE) -DWRAPPED -o $@ $(XDC_TEST) $(COMPAT)/libxdc.a -ldl \
-	    -Wl,--wrap=posix_memalign -Wl,--wrap=calloc
-$(COMPAT)/xdc2: $(XDC_TEST) $(COMPAT)/api2/libxdc.so $(HEADERS)
-	$(COMPILE) -DLIBXDC_API_VERSION=2 -o $@ $(XDC_TEST) \
-	    $(COMPAT)/api2/libxdc.so -ldl -Wl,-rpath,'$$ORIGIN/api2'
+XDC_TEST = tests/compat/xdc.o tests/compat/api.o $(COMPAT_IMAGE)
+$(COMPAT)/xdc: $(XDC_TEST:%=$(COMPAT)/wrapped/%) $(COMPAT)/libxdc.a
+	$(LINK) -Wl,--wrap=posix_memalign -Wl,--wrap=calloc
+$(COMPAT)/xdc2: $(XDC_TEST:%=$(COMPAT)/api2/%) $(COMPAT)/api2/libxdc.so
+	$(LINK) $(COMPAT)/api2/libxdc.so -Wl,-rpath,'$$ORIGIN/api2'
 
 # The library's malloc is the program's: -rdynamic.
-$(COMPAT)/compat: tests/compat/compat.c $(COMPAT_TEST) $(COMPAT_IMAGE) \
-                  $(HEADERS)
-	$(COMPILE) $(findstring -DMEMORY_RENAMED,$(SHIM_FLAGS)) -rdynamic \
-	    -o $@ $(filter %.c,$^) -ldl
-$(COMPAT)/faults: tests/compat/faults.c $(COMPAT_TEST) $(HEADERS)
-	$(COMPILE) $(findstring -DMEMORY_RENAMED,$(SHIM_FLAGS)) -rdynamic \
-	    -pthread -o $@ $(filter %.c,$^) -ldl
+$(COMPAT)/compat: $(addprefix $(COMPAT)/plain/,tests/compat/compat.o \
+                  $(COMPAT_TEST) $(COMPAT_IMAGE))
+	$(LINK) -rdynamic
+$(COMPAT)/faults: $(addprefix $(COMPAT)/plain/,tests/compat/faults.o \
+                  $(COMPAT_TEST))
+	$(LINK) -rdynamic -pthread
 
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
 	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
