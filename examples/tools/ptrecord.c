@@ -39,6 +39,12 @@
  *     DIR/TID.calls  with --calls: for each CALL, but to the next instruction,
  *                  each RET and each exec: instructions so far, 1 for a CALL and
  *                  2 for exec, RSP after it; 8 bytes each, as in ips.u64
+ *     DIR/TID.costs  with --costs: the cycles that each instruction took, 4
+ *                  bytes each
+ *     DIR/TID.dates  with --costs, and each with a TSC: "date", instructions
+ *                  that packets had shown when one said the time; "stop",
+ *                  instructions, why, and "go": the kernel took over, and came
+ *                  back; "out" and "in": records of switches
  *     DIR/log      the runs of the threads, each between two stops: "run", CPU
  *                  (the number of the queue), PID, TID, the index of its first
  *                  instruction in TID.u64, their number, and the TSC before and
@@ -116,6 +122,7 @@ typedef struct task {
     uint8_t name_changes; /* by prctl */
     int deliver;          /* the signal to give to it next */
     FILE *calls;          /* --calls */
+    uint32_t turns;       /* of a REP instruction that has not ended */
     uint64_t restart;     /* of a SYSCALL the kernel will repeat, or 0 */
 } task;
 
@@ -126,6 +133,7 @@ static struct {
     uint64_t max;          /* instructions; 0: no limit */
     int quiet;
     int calls; /* say where the stack is at calls and returns */
+    int costs; /* ... and what instructions cost */
     int qemu; /* the command is folders with recordings of QEMU's */
     machine_config config;
 
@@ -292,6 +300,8 @@ static void executed(task *t, const process_code *info, uint64_t ip,
     insn.displacement = info->displacement;
     insn.size = info->size;
     insn.kind = info->kind;
+    insn.times = info->rep ? t->turns + 1 : 0;
+    t->turns = 0;
     if (info->kind == IPT_INSN_FAR_CALL || info->kind == IPT_INSN_FAR_JMP
         || info->kind == IPT_INSN_FAR_RET || info->kind == IPT_INSN_IRET)
         mode = mode_of(t);
@@ -394,6 +404,7 @@ static void no_progress(task *t, const process_code *info, const siginfo_t *si)
         t->starting = 0;
     } else if (info && info->rep) {
         machine_arrived(&rec.machine, &t->m, ip);
+        t->turns++;
     } else if (info && info->kind != IPT_INSN_OTHER
                && info->kind != PROCESS_BAD) {
         stepped(t, info, ip); /* a branch to itself */
@@ -471,10 +482,27 @@ static FILE *open_file(uint32_t tid, const char *suffix)
     return f;
 }
 
-/* ... for the list of what it executes. */
-static FILE *open_list(uint32_t tid)
+/* ... of what it executes. */
+static void open_lists(machine_thread *t)
 {
-    return open_file(tid, "u64");
+    t->list = open_file(t->tid, "u64");
+    if (rec.costs) {
+        t->costs = open_file(t->tid, "costs");
+        t->dates = open_file(t->tid, "dates");
+    }
+}
+
+static void close_file(FILE *f)
+{
+    if (f && ferror(f) | fclose(f))
+        fail("cannot write to %s", rec.folder);
+}
+
+static void close_lists(machine_thread *t)
+{
+    close_file(t->list);
+    close_file(t->costs);
+    close_file(t->dates);
 }
 
 /* A thread that has stopped before its first instruction. */
@@ -495,7 +523,7 @@ static task *new_task(pid_t tid, process *p, task *parent)
     t->m.tid = (uint32_t) tid;
     t->m.ip = REGISTER(t, rip);
     t->m.mode = mode_of(t);
-    t->m.list = open_list(t->m.tid);
+    open_lists(&t->m);
     if (rec.calls)
         t->calls = open_file(t->m.tid, "calls");
     t->starting = 1;
@@ -509,10 +537,8 @@ static void end_task(task *t)
 
     disable(t, t->m.ip);
     machine_exit(&rec.machine, &t->m);
-    if (t->m.list && ferror(t->m.list) | fclose(t->m.list))
-        fail("cannot write to %s", rec.folder);
-    if (t->calls && ferror(t->calls) | fclose(t->calls))
-        fail("cannot write to %s", rec.folder);
+    close_lists(&t->m);
+    close_file(t->calls);
     if (--t->p->threads == 0 && t->p != rec.first) {
         process_clear(t->p);
         free(t->p);
@@ -1118,6 +1144,12 @@ static void help(FILE *f)
         "  --cpus N          trace by CPU, of N that the threads share; 0",
         "                    (default): by thread",
         "  --quantum N       cycles until another thread's turn, about (20000)",
+        "  --cyc-threshold N cycles between two CYC packets, at least: 0 (default)",
+        "                    or a power of 2 up to 16384",
+        "  --unkind          a clock that is not flat: what instructions cost",
+        "                    differs, system calls sleep, memory faults",
+        "  --costs           with -o: TID.costs, cycles of each instruction, and",
+        "                    TID.dates, when packets say the time",
         "  --gap N           cycles from the record of a switch to user code",
         "                    (1300)",
         "  --seed N          of what is random in the simulation (1)",
@@ -1192,6 +1224,8 @@ static int valued_option(const char *name, const char *value)
         config->quantum = (uint32_t) number(name, value, 1u << 30);
     } else if (!strcmp(name, "--gap")) {
         config->gap = (uint32_t) number(name, value, 1u << 30);
+    } else if (!strcmp(name, "--cyc-threshold")) {
+        config->threshold = (uint32_t) number(name, value, 16384);
     } else if (!strcmp(name, "--seed")) {
         config->seed = number(name, value, UINT64_MAX);
     } else {
@@ -1212,6 +1246,12 @@ static void check_options(void)
         usage("only with --perf-data: ", "--qemu");
     if (rec.config.cpus && !(rec.config.gen.flags & IPT_GEN_TSC))
         usage("only with --time: ", "--cpus");
+    if (rec.costs && !(rec.folder && rec.config.gen.flags & IPT_GEN_TSC))
+        usage("only with -o and --time: ", "--costs");
+    if (rec.config.threshold & (rec.config.threshold - 1))
+        usage("no power of 2: ", "--cyc-threshold");
+    if (rec.config.threshold && !(rec.config.gen.flags & IPT_GEN_CYC))
+        usage("only with --time cyc: ", "--cyc-threshold");
 }
 
 static void options(char **argv)
@@ -1229,6 +1269,10 @@ static void options(char **argv)
         }
         if (!strcmp(*argv, "--calls")) {
             rec.calls = 1;
+        } else if (!strcmp(*argv, "--costs")) {
+            rec.costs = 1;
+        } else if (!strcmp(*argv, "--unkind")) {
+            rec.config.unkind = 1;
         } else if (!strcmp(*argv, "--no-retcomp")) {
             rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
         } else if (!strcmp(*argv, "--quiet")) {
@@ -1293,6 +1337,7 @@ static void prepare(void)
 {
     ipt_gen_config *gen = &rec.config.gen;
     perfwrite_config out;
+    uint32_t threshold = 0; /* as IA32_RTIT_CTL has it */
 
     rec.config.fail = fail;
     rec.config.time_shift = 31;
@@ -1308,7 +1353,10 @@ static void prepare(void)
     if (!rec.perf_data)
         return;
     memset(&out, 0, sizeof(out));
+    while (rec.config.threshold >> threshold)
+        threshold++;
     out.pt = 0x2001 /* branches */
+             | threshold << 19
              | (gen->flags & IPT_CONFIG_NO_RETCOMP ? 0x800u : 0)
              | (gen->flags & IPT_GEN_TSC ? 0x400u : 0)
              | (gen->flags & IPT_GEN_MTC ? 0x200u | 3u << 14 : 0)
@@ -1395,7 +1443,8 @@ static void record(void)
 /* What QEMU executed, each folder a process. */
 static void replay(void)
 {
-    const qemu_config config = {&rec.machine, rec.config.seed, open_list, fail};
+    const qemu_config config = {&rec.machine, rec.config.seed, open_lists,
+                                close_lists, fail};
     char folder[4096 - 64];
     char elf[4096];
     qemu_program *programs = NULL;

@@ -17,13 +17,16 @@
 #define CALL_TIME    400  /* a system call that does not wait */
 #define WAKE_TIME    5000 /* when nothing runs: until something happens */
 
-static uint64_t dice(machine *m, uint64_t n) /* splitmix64 */
+static uint64_t mix(uint64_t z) /* splitmix64 */
 {
-    uint64_t z = m->random += 0x9e3779b97f4a7c15u;
-
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % n;
+    return z ^ z >> 31;
+}
+
+static uint64_t dice(machine *m, uint64_t n)
+{
+    return mix(m->random += 0x9e3779b97f4a7c15u) % n;
 }
 
 static void *room_for(machine *m, void *array, size_t count, size_t size)
@@ -63,6 +66,11 @@ static uint64_t present(const machine *m)
 }
 
 /* Cycles are TSC ticks: the ratio of the processors is the nominal one. */
+static uint64_t tsc_of(const machine *m, const machine_cpu *cpu)
+{
+    return m->config.gen.tsc + cpu->gen.clock;
+}
+
 static uint64_t nanoseconds(const machine *m, uint64_t clock)
 {
     const uint64_t tsc = m->config.gen.tsc + clock;
@@ -132,33 +140,61 @@ static void take_trace(machine *m, machine_cpu *cpu)
     cpu->gen.used = 0;
 }
 
+/* timing.h has something to say of the thread of a processor. */
+static void say_date(void *user, int what, uint64_t tsc)
+{
+    machine_thread *t = ((const machine_cpu *) user)->thread;
+
+    if (!t)
+        return;
+    if (what != TIMING_BEFORE)
+        t->proven = t->count;
+    if (t->dates && what != TIMING_FLOW)
+        fprintf(t->dates, "date %" PRIu64 " %" PRIu64 "\n", t->proven, tsc);
+}
+
+/* Packets were written behind `from`. */
+static void written(machine_cpu *cpu, size_t from)
+{
+    cpu->gen.used = from
+                  + timing_pass(&cpu->timing, cpu->bytes + from,
+                                cpu->gen.used - from, cpu->gen.clock,
+                                say_date, cpu);
+}
+
 static void gen_event(machine *m, machine_cpu *cpu, const ipt_event *event)
 {
+    size_t from = cpu->gen.used;
     int status = ipt_gen_event(&cpu->gen, event);
 
     if (status == IPT_ERR_ROOM) {
         take_trace(m, cpu);
+        from = 0;
         status = ipt_gen_event(&cpu->gen, event);
     }
     if (status < 0)
         m->config.fail("internal error %d for event %u at %" PRIx64, status,
                        event->type, event->ip);
+    written(cpu, from);
 }
 
 static void gen_branch(machine *m, machine_cpu *cpu, const machine_insn *insn,
                        uint64_t to)
 {
+    size_t from = cpu->gen.used;
     int status =
         ipt_gen_branch(&cpu->gen, insn->kind, insn->ip, insn->size, to);
 
     if (status == IPT_ERR_ROOM) {
         take_trace(m, cpu);
+        from = 0;
         status =
             ipt_gen_branch(&cpu->gen, insn->kind, insn->ip, insn->size, to);
     }
     if (status < 0)
         m->config.fail("internal error %d for kind %u at %" PRIx64, status,
                        insn->kind, insn->ip);
+    written(cpu, from);
 }
 
 static ipt_event new_event(uint8_t type, uint64_t ip)
@@ -173,17 +209,24 @@ static ipt_event new_event(uint8_t type, uint64_t ip)
 
 /* ---- what executed ---- */
 
-static void write_list(machine *m, machine_thread *t)
+static void put_number(machine *m, FILE *f, uint64_t n, size_t size)
 {
     uint8_t bytes[8];
     size_t i;
-    size_t j;
 
-    for (i = 0; t->list && i < t->kept; i++) {
-        for (j = 0; j < 8; j++)
-            bytes[j] = (uint8_t) (t->ips[i] >> 8 * j);
-        if (fwrite(bytes, 1, 8, t->list) != 8)
-            m->config.fail("cannot write a list: %s", strerror(errno));
+    for (i = 0; f && i < size; i++)
+        bytes[i] = (uint8_t) (n >> 8 * i);
+    if (f && fwrite(bytes, 1, size, f) != size)
+        m->config.fail("cannot write a list: %s", strerror(errno));
+}
+
+static void write_list(machine *m, machine_thread *t)
+{
+    size_t i;
+
+    for (i = 0; i < t->kept; i++) {
+        put_number(m, t->list, t->ips[i], 8);
+        put_number(m, t->costs, t->cycles[i], 4);
     }
     t->kept = 0;
     t->flow = 0;
@@ -198,28 +241,34 @@ static void flow_known(machine *m, machine_thread *t)
 }
 
 /* Flow is at ip, and the trace will say so, but not how often it was here
- * before without a traced branch: the first time counts. */
+ * before without a traced branch: the first time counts, and has the cost of
+ * the others. */
 static void arrive_first(machine *m, machine_thread *t, uint64_t ip)
 {
     size_t i;
+    size_t j;
 
     for (i = t->flow; i < t->kept; i++) {
         if (t->ips[i] == ip) {
             t->count -= t->kept - i;
             m->instructions -= t->kept - i;
+            for (j = i; i > 0 && j < t->kept; j++)
+                t->cycles[i - 1] += t->cycles[j];
             t->kept = i;
         }
     }
 }
 
-static void list(machine *m, machine_thread *t, uint64_t ip)
+static void list(machine *m, machine_thread *t, uint64_t ip, uint64_t cost)
 {
     if (t->kept >= t->room) {
         t->room = t->room ? 2 * t->room : 2 * SPILL;
         t->ips = (uint64_t *) room_for(m, t->ips, t->room, 8);
+        t->cycles = (uint32_t *) room_for(m, t->cycles, t->room, 4);
     }
     if (t->kept - t->flow >= LONG_LOOP)
         arrive_first(m, t, ip);
+    t->cycles[t->kept] = (uint32_t) cost;
     t->ips[t->kept++] = ip;
     t->count++;
     m->instructions++;
@@ -249,6 +298,16 @@ void machine_arrived(machine *m, machine_thread *t, uint64_t ip)
     gen_event(m, t->cpu, &event);
     t->on = 1;
     flow_known(m, t);
+    if (t->dates)
+        fprintf(t->dates, "go %" PRIu64 "\n", tsc_of(m, t->cpu));
+}
+
+/* What a system call takes, which may sleep. */
+static uint64_t call_time(machine *m)
+{
+    const uint64_t sleep = dice(m, 16) ? 0 : 10000 + dice(m, 100000);
+
+    return CALL_TIME / 2 + dice(m, 2 * CALL_TIME) + sleep;
 }
 
 /* The kernel takes over: at ip, or after the instruction listed last. */
@@ -264,8 +323,11 @@ static void disable(machine *m, machine_thread *t, int async, uint64_t ip)
     event.flags = IPT_EVENT_NO_TO;
     gen_event(m, t->cpu, &event);
     t->on = 0;
-    t->kernel = CALL_TIME;
+    t->kernel = m->config.unkind ? call_time(m) : CALL_TIME;
     flow_known(m, t);
+    if (t->dates)
+        fprintf(t->dates, "stop %" PRIu64 " %s %" PRIu64 "\n", t->count,
+                async ? "interrupt" : "syscall", tsc_of(m, t->cpu));
 }
 
 void machine_interrupted(machine *m, machine_thread *t, uint64_t ip)
@@ -301,6 +363,36 @@ static uint64_t cycles(machine *m)
     return dice(m, 64) ? 1 : 1 + dice(m, 120);
 }
 
+/* A clock that is not flat. What an instruction costs depends on where it is:
+ * nothing, a few cycles, or as many as a division. Some miss the cache often,
+ * some pieces of code are slow each time, and REP costs by the number of its
+ * turns. */
+static uint64_t unkind_cycles(machine *m, const machine_insn *insn)
+{
+    const uint64_t kind = mix(insn->ip);
+    const uint64_t piece = mix(insn->ip >> 7 ^ m->config.seed);
+    uint64_t cost = kind & 1 ? 0 : 1 + (kind >> 8) % 3;
+
+    if ((kind >> 16) % 24 == 0)
+        cost += 15 + (kind >> 24) % 20;
+    if ((kind >> 32) % 40 == 0 && dice(m, 4) == 0)
+        cost += 100 + dice(m, 300);
+    if (piece % 12 == 0)
+        cost = 8 * cost + 3;
+    return cost + 2 * (uint64_t) insn->times;
+}
+
+/* Some instructions fault on memory that is not there yet, and execute after
+ * that. */
+static void page_fault(machine *m, machine_thread *t, const machine_insn *insn)
+{
+    if ((mix(insn->ip) >> 40) % 16 || dice(m, 500))
+        return;
+    machine_arrived(m, t, insn->ip);
+    disable(m, t, 1, insn->ip);
+    t->kernel = 1000 + dice(m, 20000);
+}
+
 /* Where a direct branch leads; next: where all others that go on do. */
 static uint64_t direct(const machine_thread *t, const machine_insn *insn,
                        uint64_t *next)
@@ -333,15 +425,19 @@ void machine_executed(machine *m, machine_thread *t, const machine_insn *insn,
                       uint64_t to, uint8_t mode)
 {
     uint64_t next;
+    uint64_t cost;
 
     direct(t, insn, &next);
     if (!machine_leads(t, insn, to))
         m->config.fail("the instruction at %" PRIx64 " led to %" PRIx64
                        ", which its code does not say",
                        insn->ip, to);
+    if (m->config.unkind)
+        page_fault(m, t, insn);
     machine_arrived(m, t, insn->ip);
-    list(m, t, insn->ip);
-    t->cpu->gen.clock += cycles(m);
+    cost = m->config.unkind ? unkind_cycles(m, insn) : cycles(m);
+    list(m, t, insn->ip, cost);
+    t->cpu->gen.clock += cost;
     switch (insn->kind) {
     case IPT_INSN_OTHER:
     case IPT_INSN_PTWRITE:
@@ -381,7 +477,12 @@ static machine_cpu *new_cpu(machine *m, uint8_t mode)
         return NULL;
     }
     cpu->gen.out = cpu->bytes;
-    cpu->gen.size = sizeof(cpu->bytes);
+    cpu->gen.size = sizeof(cpu->bytes) - TIMING_ROOM;
+    cpu->timing.threshold = m->config.threshold;
+    cpu->timing.ebx = m->config.gen.cpuid_15_ebx;
+    cpu->timing.eax = m->config.gen.cpuid_15_eax;
+    cpu->timing.mtc_freq = m->config.gen.mtc_freq;
+    cpu->timing.tsc = m->config.gen.tsc;
     cpu->gen.clock = present(m);
     cpu->mode = mode;
     cpu->number = m->queues++;
@@ -437,9 +538,14 @@ static void switch_to(machine *m, machine_cpu *cpu, machine_thread *t,
         }
         perfwrite_switch(m->config.out, &who, 1, preempted, t ? t->pid : 0,
                          t ? t->tid : 0);
+        if (before && before->dates)
+            fprintf(before->dates, "out %" PRIu64 "\n", tsc_of(m, cpu));
         who = who_at(m, t, cpu, cpu->gen.clock + m->config.gap / 2);
         perfwrite_switch(m->config.out, &who, 0, 0, before ? before->pid : 0,
                          before ? before->tid : 0);
+        if (t && t->dates)
+            fprintf(t->dates, "in %" PRIu64 "\n",
+                    tsc_of(m, cpu) + m->config.gap / 2);
         cpu->gen.clock += m->config.gap;
     }
     cpu->thread = t;
@@ -562,10 +668,14 @@ void machine_add(machine *m, machine_thread *t, const machine_thread *parent)
 /* Take the last trace of a processor. */
 static void end_cpu(machine *m, machine_cpu *cpu)
 {
+    size_t from = cpu->gen.used;
+
     if (ipt_gen_flush(&cpu->gen) == IPT_ERR_ROOM) {
         take_trace(m, cpu);
+        from = 0;
         ipt_gen_flush(&cpu->gen);
     }
+    written(cpu, from);
     take_trace(m, cpu);
     if (m->latest < cpu->gen.clock)
         m->latest = cpu->gen.clock;
@@ -641,7 +751,9 @@ void machine_exit(machine *m, machine_thread *t)
         remove_cpu(m, t);
     write_list(m, t);
     free(t->ips);
+    free(t->cycles);
     t->ips = NULL;
+    t->cycles = NULL;
     t->room = 0;
     for (i = 0; m->threads[i] != t; i++)
         ;

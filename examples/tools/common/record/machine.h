@@ -34,6 +34,7 @@
 #define MACHINE_H
 #include "ipt.h"
 #include "../perf/perfwrite.h"
+#include "timing.h"
 #include <stdio.h>
 
 typedef struct machine_config {
@@ -42,6 +43,8 @@ typedef struct machine_config {
     uint32_t quantum;   /* cycles that a thread has its processor for, about */
     uint32_t gap;       /* cycles from the record of a switch to user code */
     uint64_t seed;      /* of what is random */
+    uint32_t threshold; /* of CYC packets, cycles */
+    uint8_t unkind;     /* instructions differ in what they cost: see machine.c */
     uint64_t time_zero; /* see perfwrite_config */
     uint32_t time_mult;
     uint16_t time_shift;
@@ -67,6 +70,8 @@ typedef struct machine_thread {
     uint8_t mode; /* IPT_MODE_ */
     uint64_t ip;  /* of the next instruction; kept up by you */
     FILE *list;   /* of addresses, 8 bytes little-endian; NULL: none is kept */
+    FILE *costs;  /* of them, in cycles, 4 bytes; NULL */
+    FILE *dates;  /* what packets say of time: see ptrecord.c; NULL */
 
     /* to be read only */
     uint8_t state;
@@ -75,19 +80,22 @@ typedef struct machine_thread {
     machine_cpu *cpu; /* where it runs, or ran last */
 
     /* the machine's own */
-    uint64_t *ips; /* addresses not yet in `list`, count_ of them */
+    uint64_t *ips; /* addresses not yet in `list`, and their costs */
+    uint32_t *cycles;
     size_t kept;
     size_t room;
     size_t flow;        /* index in ips: what follows has left no trace yet */
     uint64_t ready;     /* the cycle from which on it can run */
     uint64_t kernel;    /* cycles that it still spends in the kernel */
     uint64_t left;      /* the cycle when it left its processor */
+    uint64_t proven;    /* instructions that packets have shown */
     uint64_t run_from;  /* where its run began: instructions, ... */
     uint64_t run_clock; /* ... and cycles */
 } machine_thread;
 
 struct machine_cpu {
     ipt_gen gen; /* its clock is the processor's */
+    timing timing;
     uint8_t bytes[1 << 16];
     machine_thread *thread; /* NULL: idle */
     uint64_t until;         /* when its thread has had its share */
@@ -117,6 +125,7 @@ typedef struct machine_insn {
     int32_t displacement; /* of direct branches */
     uint8_t size;
     uint8_t kind; /* IPT_INSN_ */
+    uint32_t times; /* of REP: how often it went round */
 } machine_insn;
 
 void machine_init(machine *m, const machine_config *config);

@@ -261,7 +261,7 @@ static void begin_next(const qemu_config *config, program *p)
     if (p->begun == p->thread_count)
         return;
     t = &p->threads[p->begun++];
-    t->m.list = config->open_list(t->m.tid);
+    config->open_lists(&t->m);
     machine_add(config->m, &t->m, p->begun > 1 ? &p->threads[0].m : NULL);
 }
 
@@ -275,8 +275,7 @@ void qemu_end(const qemu_config *config, machine_thread *m)
             begin_next(config, t->p);
     machine_exit(config->m, &t->m);
     fclose(t->run);
-    if (t->m.list && ferror(t->m.list) | fclose(t->m.list))
-        config->fail("cannot write a list");
+    config->close_lists(&t->m);
 }
 
 /* A quarter of the system calls wait, up to 20,000 cycles. */

@@ -9,7 +9,8 @@
 typedef struct qemu_config {
     machine *m;
     uint64_t seed;                         /* of which system calls wait */
-    FILE *(*open_list)(uint32_t tid);      /* for machine_thread.list */
+    void (*open_lists)(machine_thread *t); /* its list, costs and dates */
+    void (*close_lists)(machine_thread *t);
     void (*fail)(const char *format, ...); /* does not return */
 } qemu_config;
 
