@@ -154,6 +154,7 @@ TEST(runs_of_sections)
         CHECK_EQ(run.leaves_, rows[i].leaves);
         CHECK_EQ(sections_asked, rows[i].asked);
         CHECK(UINT64_MAX - fuel > rows[i].count + rows[i].asked);
+        config.fuel = NULL;
     }
 }
 
@@ -1344,6 +1345,7 @@ TEST(invalidate_fuel)
         } while (ipt_cache_invalidate(&cache, NULL, 0, 0) == IPT_BUDGET);
         CHECK_EQ(calls, (count / 16 + step - 1) / step);
         CHECK_EQ(units, calls * step - count / 16);
+        cache.fuel = NULL;
         pass(4);
         CHECK_EQ(reads, 8); /* all four are forgotten */
         pass(4);
@@ -1388,6 +1390,7 @@ TEST(space_numbers_run_out)
     CHECK_EQ(without, 2 * 7);
     /* nobody uses an old number from then on */
     CHECK_EQ(cache.version_ - version_before, 2);
+    config.fuel = NULL;
 }
 
 /* In the middle of a run: the rest of it is new at once. */
@@ -1873,6 +1876,7 @@ TEST(C4_bytes_refused)
     fuel = 100;
     CHECK_EQ(GET(&cache, &config, &asid, 3, 0), IPT_NEED_PAGE);
     CHECK(fuel < 100);
+    config.fuel = NULL;
 #undef GET
 }
 
@@ -2705,6 +2709,7 @@ TEST(fuel_of_a_range)
         CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x5000, 1 << 20), IPT_OK);
         CHECK_EQ(1000 - units, LENGTH(many) / 16);
     }
+    cache.fuel = NULL;
 }
 
 static uint8_t changing;
@@ -2859,6 +2864,7 @@ TEST(fuel_of_bytes)
             CHECK_EQ(1000 - units, 1 + size / 16 + reads);
             if (known) CHECK_EQ(reads, 0);
         }
+    config.fuel = NULL;
 }
 
 /* What a memo knows of code is forgotten with it, whatever is in its line by
