@@ -35,7 +35,7 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(wildcard tests/programs/*.c)
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = checks tests freestanding layers cxx stack fuel readme install deb
+CHECKS = checks tests rows freestanding layers cxx stack fuel readme install deb
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 

@@ -40,7 +40,7 @@ caught freestanding 'perfdata.* imports'
 core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
 IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
 caught freestanding '-m32.* imports' narrow
-edit ipt_impl.h 's/_BitScanReverse64(&top, value);/_BitScanReverse64(top, value);/'
+plant windows_scan
 caught freestanding 'Windows' windows
 
 core "$last" 'static int ipti_planted(void)\n{
@@ -91,6 +91,62 @@ edit ipt_impl.h '/^ *\/[*] .*[*]\/$/d; s/ *\/[*] .*[*]\/$//'
 caught layers 'of the lines have comments'
 edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
 caught layers 'ipt_gen: .* members'
+
+# Rows that name nothing, and too much; in a list that looks nowhere for them.
+list=tests/proof/equivalent
+edit $list '$s/$/\n[base] planted: a < b => a > b/'
+caught rows 'is not there: .base. planted'
+edit $list '$s/$/\n[bass] ipti_fits32: 0 => 1/'
+caught rows 'is not there: .bass.'
+edit $list '$s/$/\n[base] ipti_le32: p => q/'
+caught rows 'is there 5 times'
+edit $list '$s/$/\n[base] ipti_le32: p[0] => p[9]/'
+caught rows 'is no mutant'
+edit $list '$s/$/\n [base] ipti_le32: p[0] => p[0x1]/'
+caught rows 'is no row'
+edit $list '$s/$/\nplanted [base] ipti_le32: p[0] => p[0x1]/'
+caught rows 'of the other kind'
+edit $list '/ IPTI_TNT_2: /p'
+caught rows 'stand twice'
+list=tests/proof/plants
+edit $list '$s/$/\npkt_shape [base] ipti_le32: p[0] => p [0]/'
+caught rows 'changes nothing'
+edit $list '$s/$/\nplanted [base] ipti_le32: p[0] => p[1]/'
+caught rows 'of no harness'
+edit $list '/^pkt_shape .*17;/d'
+caught rows 'fewer than two'
+edit tests/proof/properties '/^pkt_shape/d'
+caught rows 'properties .<., and'
+edit tests/check/plants '/^hot_loop/d'
+caught rows 'planted .<., and'
+
+# An operator is inserted before what a row names: the row is right. If the
+# operator is the same, the row is stale. ALL=1: each row, not each 20th.
+# inserted ROW NAME WAS BECOMES ORDINAL
+inserted() {
+    "$tmp/mutate" plant "$root/ipt_impl.h" "$2: $3 => planted < 1; $3 $5" \
+        >"$tmp/before.h" &&
+        "$tmp/mutate" plant "$tmp/before.h" "$1" >"$tmp/right.h" &&
+        "$tmp/mutate" plant "$root/ipt_impl.h" \
+            "$2: $3 => planted < 1;${4:+ $4} $5" |
+        tr -d ' ' >"$tmp/want.h" &&
+        tr -d ' ' <"$tmp/right.h" | cmp -s - "$tmp/want.h" && pass ||
+        fail "with an operator before it, means another: $1"
+    "$tmp/mutate" plant "$root/ipt_impl.h" "$2: $3 => $3; $3 $5" \
+        >"$tmp/twice.h" &&
+        ! "$tmp/mutate" plant "$tmp/twice.h" "$1" >/dev/null 2>&1 && pass ||
+        fail "with the same before it, is not stale: $1"
+}
+cat "$root/tests/proof/equivalent" "$root/tests/proof/plants" \
+    "$root/tests/check/plants" | grep '^[^# ].* =>' |
+    awk -v all="$ALL" 'all || NR % 20 == 0' >"$tmp/rows"
+while read -r row; do
+    where=[${row#*\[} was=${row#*: } ordinal= becomes=
+    becomes=${was#* =>} was=${was%%" =>"*}
+    case $becomes in *\([0-9]*\ of\ [0-9]*\)) ordinal="(${becomes##*\(}"
+        becomes=${becomes%"$ordinal"} ;; esac
+    inserted "$row" "${where%%: *}" "$was" "${becomes# }" "$ordinal"
+done <"$tmp/rows"
 
 core "$second" 'IPT_API int ipt_planted(void *p);
 IPT_API int ipt_planted(void *p)\n{\n    uint8_t *q = p;\n    return *q;\n}'

@@ -166,13 +166,9 @@ prepare() {
     shift
     tree "$group"
     for section; do
-        awk -v s="$section" '
-            FILENAME ~ /equivalent$/ {known[$0] = 1; next}
-            {   name = $6; sub(/:$/, "", name); key = $0
-                sub(/^[^ ]+ [^ ]+ [^ ]+ [^ ]+ [^ ]+ /, "[" s "] ", key)
-            }
+        awk -v s="$section" '{name = $8; sub(/:$/, "", name)}
             $2 == s && name ~ ENVIRON["ONLY"] \
-                && (!ENVIRON["LISTED"] || key in known)' $list "$dir/all" |
+                && (!ENVIRON["LISTED"] || $6 == "listed")' "$dir/all" |
             if [ "$COUNT" -gt 0 ]; then head -n $((COUNT * 5 / 4 + 6)); else
                 cat; fi
     done >"$dir/$group/todo"
@@ -277,13 +273,13 @@ identical() {
 # judge WORKER TREE: adds lines to the results, until a section has enough.
 judge() {
     share_of "$1" "$dir/$2/todo" |
-        while read -r number section line where _ key; do
+        while read -r number section line where _ listed key; do
             [ "$COUNT" -eq 0 ] ||
                 [ "$(grep -cE "^(killed|alive|wrong) $section " \
                     "$dir/results")" -lt "$COUNT" ] || continue
             verdict=$(try "$1" "$2" "$number" "$section" "$where")
             by=${verdict#* } verdict=${verdict% *}
-            if grep -qxF "[$section] $key" $list; then
+            if [ "$listed" = listed ]; then
                 case $verdict in
                 alive) verdict=equivalent by=listed ;;
                 killed) verdict=wrong ;;
@@ -298,7 +294,7 @@ judge() {
 }
 
 tree base # as it is now: it may be worked on meanwhile
-"$dir/mutate" list "$dir/base/ipt_impl.h" "$SEED" >"$dir/all" || exit 2
+"$dir/mutate" list "$dir/base/ipt_impl.h" "$SEED" $list >"$dir/all" || exit 2
 i=0
 while [ $i -lt "$JOBS" ]; do
     cp -r "$dir/base" "$dir/$i"
@@ -359,14 +355,9 @@ awk '
         print passed + 0, failed + 0 >totals
     }' totals="$dir/totals" "$dir/limits" "$dir/all" "$dir/results"
 read -r passed failed <"$dir/totals"
-sed -n 's/^\[/[/p' $list | while read -r entry; do
-    case " $* " in *" $(echo "$entry" | sed 's/^\[\([a-z]*\)\].*/\1/') "*) ;; *)
-        continue ;; esac
-    awk '{$1 = "[" $2 "]"; $2 = $3 = $4 = $5 = ""; sub(/ +/, " "); print}' \
-        "$dir/all" | grep -qxF "$entry" || echo "$entry"
-done >"$dir/stale"
+"$dir/mutate" stale "$dir/base/ipt_impl.h" $list >"$dir/stale"
 [ ! -s "$dir/stale" ] || {
-    echo "FAIL $list names what is not there:"
+    echo "FAIL stale rows:"
     cat "$dir/stale"
     failed=$((failed + 1))
 }

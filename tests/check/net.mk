@@ -29,6 +29,7 @@ coverage:  ## Branches of ipt_impl.h that run-tests takes; fails below limits
 	@BUILD=$(BUILD) $(call scripts_but,$(SLOW) $(UNCOUNTED)) \
 	    sh $(CHECK_DIR)/coverage.sh
 
+check-rows:  ## Rows that name code (mutate, prove, planted faults) find it
 check-tests:  ## Tests, hashes, coverage, ... fail on a planted fault
 
 SECTIONS = pkt sync time evt bind walk blk cov hot cache

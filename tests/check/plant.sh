@@ -26,3 +26,13 @@ edit() {
     sed "$2" "$root/$1" >"$tree/$1"
     if cmp -s "$root/$1" "$tree/$1"; then fail "nothing planted in $1: $2"; fi
 }
+
+${CC:-cc} -std=c99 -O1 -o "$tmp/mutate" "$root/tests/check/mutate.c" || exit 2
+
+# plant NAME: a copy with that row of tests/check/plants in ipt_impl.h.
+plant() {
+    copy
+    "$tmp/mutate" plant "$root/ipt_impl.h" \
+        "$(grep "^$1 " "$root/tests/check/plants")" >"$tree/ipt_impl.h" ||
+        fail "nothing planted in ipt_impl.h: $1"
+}

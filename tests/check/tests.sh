@@ -13,9 +13,9 @@ hashes_fail() {
     elif grep -qE -- "$1" "$tmp/out"; then pass
     else fail_with "hashes fails, but not for: $1" "$tmp/out"; fi
 }
-edit ipt_impl.h 's/ | evt->clock.lost_cyc;/;/'
+plant hashes_event
 hashes_fail 'FAIL .* evt: items differ'
-edit ipt_impl.h 's/^    at->ip = w->flow.ip;$/    ;/'
+plant hashes_place
 hashes_fail 'FAIL .* blk: '
 
 # The test runner: failing, crashing, hanging, silent and lying programs.
@@ -61,23 +61,23 @@ make_fails planted 'exit status 134'
 quietly "on the tree as it is" make_test pkt
 edit tests/pkt.c 's/{"02 a3 35 12 /{"02 a3 35 13 /'
 make_fails pkt 'CHECK failed'
-edit ipt_impl.h 's/tma\.fc, 5, 0, 9, /tma.fc, 5, 0, 8, /'
+plant pkt_field
 make_fails pkt 'CHECK failed'
 # Rules of hot traces: one run too late, a loop of one block, a deletion after
 # which the head does not count from nothing.
 quietly "on the tree as it is" make_test hot
 export TEST_ONLY=like_the_model
-edit ipt_impl.h 's/++head->count >= h->threshold_/head->count++ >= h->threshold_/'
+plant hot_threshold
 make_fails hot 'FAIL like_the_model'
-edit ipt_impl.h 's/block->ip <= h->now_.ip/block->ip < h->now_.ip/'
+plant hot_loop
 make_fails hot 'FAIL like_the_model'
-edit ipt_impl.h '/heads\[trace->head_\].count = 0;/d'
+plant hot_deleted
 make_fails hot 'FAIL like_the_model'
 unset TEST_ONLY
 # States of the walk that are not legal: tests/walk.h looks after every call.
-edit ipt_impl.h 's/    flow->hidden = (uint8_t) hidden;/    flow->hidden = (uint8_t) (hidden | 1);/'
+plant walk_hidden
 make_fails insn 'after insn_.* flow: enabled and hidden'
-edit ipt_impl.h 's/    ipti_bind_event(&next->bind, &next->event);/    (void) ipti_bind_event;/'
+plant walk_bind
 make_fails insn 'after insn_.* next: bind is not'
 
 # A branch that no test takes, and a test that notices no fault: of one section.
@@ -92,8 +92,7 @@ net() {
     else fail_with "$script: passes: $status; not for: $reason" "$tmp/out"; fi
 }
 one="T=strings TOOLS= EXAMPLES= FUZZERS= PROGRAMS="
-edit ipt_impl.h \
-    's/^    return status >= 0 ? good/    if (status == 12345) return good;\n&/'
+plant coverage_branch
 net no coverage '^FAIL strings .* 1[0-9] of' MAKEFLAGS="$one"
 grep -q 'ipti_status_text: status == 12345: true' "$tmp/out" && pass ||
     fail_with "coverage does not name the branch" "$tmp/out"
@@ -101,7 +100,7 @@ copy
 net no coverage '^ok   strings' MAKEFLAGS="$one" # the others have no tests here
 net yes mutate '^2 passed, 0 failed' COUNT=3 SEED=1
 echo '[strings] planted: it => is not there' >>"$tree/tests/proof/equivalent"
-net no mutate 'names what is not there' COUNT=3 SEED=1
+net no mutate 'is not there: .strings. planted' COUNT=3 SEED=1
 printf '#define IPT_IMPLEMENTATION\n#include "../ipt.h"\n#include "test.h"
 TEST(a) { CHECK(1); }\nint main(void) { RUN(a); return test_report(); }\n' \
     >"$tree/tests/strings.c"
@@ -113,9 +112,9 @@ TEST_COUNT=2500
 export TEST_COUNT
 copy
 quietly "on the tree as it is" make_test simulate
-edit ipt_impl.h 's/if (!ipti_fits32(from)$/if (0/'
+plant simulate_far
 make_fails simulate 'replay: TEST_SEED='
-edit ipt_impl.h 's/prev->taken = IPTI_TAKEN_ALL;/prev->taken = 0;/'
+plant simulate_taken
 make_fails simulate 'replay: TEST_SEED='
 unset TEST_COUNT
 

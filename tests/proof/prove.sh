@@ -3,9 +3,9 @@
 # prove.sh --list: the harnesses; without FULL=1 an eighth of them, by the
 # commit's hash, without those marked slow.
 #
-# A harness is judged three times: all its properties hold, and are no fewer
-# than in tests/proof/properties; each place marked REACH is reached; and it
-# fails with each fault of tests/proof/plants in ipt_impl.h.
+# A harness is judged three times: all its properties hold, and are at most 5 %
+# fewer than in tests/proof/properties; each place marked REACH is reached; and
+# it fails with each fault of tests/proof/plants in ipt_impl.h.
 #
 # BUILD=build  where CBMC and logs are   CBMC=command   CBMC_SECONDS=3600
 
@@ -88,12 +88,13 @@ all="--unwinding-assertions --bounds-check --pointer-check
 # shellcheck disable=SC2086 # flags
 judge log . $all
 least=$(sed -n "s/^$harness //p" $here/properties)
+least=$((${least:-0} * 95 / 100))
 n=$(sed -n 's/^\*\* 0 of \([0-9]*\) failed.*/\1/p' "$out/log")
 if ! grep -q '^VERIFICATION SUCCESSFUL' "$out/log"; then
     bad "not proved"
     grep -E 'FAILURE|error|ERROR' "$out/log" | head -n 5
-elif [ "$n" -lt "${least:-9999}" ]; then
-    bad "$n properties, ${least:-none} in $here/properties"
+elif [ "$least" -eq 0 ] || [ "$n" -lt "$least" ]; then
+    bad "$n properties, at least $least by $here/properties"
 else
     good "$n properties"
 fi
@@ -105,22 +106,25 @@ else
     grep -E ': FAILED|error|ERROR' "$out/cover" | head -n 5
 fi
 
-# A plant: HARNESS, then what sed does to ipt_impl.h.
+# A plant: a row of mutate.c, which begins with the harness.
+${CC:-cc} -std=c99 -O1 -o "$out/mutate" tests/check/mutate.c || exit 2
 cp ipt.h "$out/plant/" && rm -rf "$out/plant/$here" &&
     cp -r $here "$out/plant/tests/" || exit 2
 grep "^$harness " $here/plants >"$out/plants"
-while read -r _ edit; do
-    sed "$edit" ipt_impl.h >"$out/plant/ipt_impl.h"
+while read -r row; do
+    "$out/mutate" plant ipt_impl.h "$row" >"$out/plant/ipt_impl.h" || {
+        bad "stale: $row"
+        continue
+    }
     # shellcheck disable=SC2086
     judge plant.log "$out/plant" $all --stop-on-fail
-    if cmp -s ipt_impl.h "$out/plant/ipt_impl.h"; then
-        bad "the plant changes nothing: $edit"
-    elif grep -q '^VERIFICATION FAILED' "$out/plant.log"; then
-        good "notices $edit"
+    row=${row#"$harness "}
+    if grep -q '^VERIFICATION FAILED' "$out/plant.log"; then
+        good "notices $row"
     elif grep -q '^VERIFICATION SUCCESSFUL' "$out/plant.log"; then
-        bad "does not notice $edit"
+        bad "does not notice $row"
     else
-        bad "no verdict in ${CBMC_SECONDS:-3600} s or 8 GB on $edit"
+        bad "no verdict in ${CBMC_SECONDS:-3600} s or 8 GB on $row"
     fi
 done <"$out/plants"
 [ "$(wc -l <"$out/plants")" -ge 2 ] || bad "fewer than two plants"
