@@ -10,7 +10,8 @@ DEMO_CMD = ls -l /
 DEMO_RECORDING = examples/recording
 FUZZ_SECONDS = 60
 
-WARN = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+WARN = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
+       $(if $(filter 1,$(WERROR)),-Werror)
 # An object, and in deps/ what it includes. For IPT_LINKED see tests/linked.h.
 COMPILE = @mkdir -p $(@D) $(BUILD)/deps && echo "  CC  $@" && \
           $(CC) $(WARN) $(CFLAGS) -I. -DIPT_LINKED -MMD -MP -MT $@ \
@@ -35,14 +36,13 @@ EXAMPLES = $(basename $(notdir $(wildcard examples/*.c)))
 PROGRAMS = $(wildcard tests/programs/*.c)
 FUZZERS = $(filter-out standalone seed,$(basename $(notdir \
             $(shell grep -ls LLVMFuzzerTestOneInput fuzz/*.c))))
-CHECKS = checks tests rows freestanding layers cxx stack fuel readme install deb
 
 all: tools examples tests fuzzers  ## Build tools, examples, tests, replayers
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | \
 	    awk -F'|' '{printf "  make %-20s %s\n", $$1, $$2}'
-	@echo "Variables: CC CFLAGS PREFIX DESTDIR BUILD; DEPS=no installs nothing"
+	@echo "Variables: CC CFLAGS WERROR=1 PREFIX DESTDIR BUILD DEPS=no"
 
 # ---- what it needs ----
 
@@ -144,40 +144,11 @@ include tests/compat/compat.mk  # compat, test-compat
 include tests/mock/mock.mk  # test-perf, test-capture
 include tests/bench/bench.mk  # bench, bench-...
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
+include $(CHECK_DIR)/checks.mk  # check, check-..., size
 include $(CHECK_DIR)/views.mk  # demo, test-views, picture
 
 fuzz-example:  ## Find a bug by coverage from trace; ENGINE=afl for AFL++
 	@BUILD=$(BUILD) sh examples/afl/run.sh
-
-# ---- checks: one script each, usable on any copy of the tree ----
-
-check:  ## Run the checks below it
-	@TEST_TIMEOUT=2400 $(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
-
-check-freestanding:  ## No libc, heap, globals; few imports; links -nostdlib
-check-layers:  ## Sections only use those above them; limits of the house style
-check-cxx:  ## No warning in C99..C2x, C++11..20, gcc, clang, any target
-check-stack:  ## Deepest call chain below 1 KiB, no recursion
-check-fuel:  ## A unit of fuel costs no more than the README says
-check-install:  ## make install, make uninstall: what is found where
-check-deb:  ## Debian packages: the same files, no error by lintian
-check-readme:  ## Each command on each page runs, and prints what is said
-check-checks:  ## Each check fails on a planted violation
-$(CHECKS:%=check-%): check-%:
-	@sh $(CHECK_DIR)/$*.sh .
-
-PLACES = pvh uefi linux windows cortex-m portable
-check-pvh:  ## Decodes on a bare machine, with 4 KiB of stack
-check-uefi:  ## ... as a UEFI application
-check-linux:  ## ... as a kernel module; ptcapture on a PMU there
-check-windows:  ## ... as a Windows driver
-check-cortex-m:  ## ... on a Cortex-M3 that faults on unaligned accesses
-check-portable:  ## Tests on six other cpus; ARCHS="armhf s390x" for two
-$(PLACES:%=check-%): check-%:
-	@TRACES=$(TRACES) sh $(CHECK_DIR)/targets.sh $* .
-
-size:  ## Lines, code, structs by section and layer; fails above the limits
-	@CC=$(CC) sh $(CHECK_DIR)/size.sh .
 
 # ---- installation ----
 

@@ -103,7 +103,7 @@ for goal in demo test; do
         unset MAKEFLAGS MAKELEVEL
         cd "$here" && make -n -j2 "$goal" BUILD="$tmp/none" CC="${CC:-cc}"
     ) >jobs 2>&1
-    ! grep -q jobserver jobs && grep -q "CC  $tmp/none/.*/ptdump.o" jobs && pass ||
+    ! grep -q jobserver jobs && grep -q "CC  $tmp/none/examples/tools/" jobs && pass ||
         fail_with "make -j2 $goal" jobs
 done
 
@@ -166,6 +166,11 @@ compiles tests/one all # it is not missed
 compiles "$common tests/two" build/tests/two CFLAGS=-DFLAG
 compiles "$common tests/two" build/tests/two CFLAGS=-DFLAG CC="$CC -DCC"
 compiles "" build/tests/two CFLAGS=-DFLAG CC="$CC -DCC"
+echo "/* IPT_IMPLEMENTATION */ static int unused; $passes" >tests/six.c
+compiles tests/six run-tests T=six BUILD=warn
+grep -q 'warning:.*unused' "$tmp/out" && pass || fail "no warning"
+! make CC="$CC" CFLAGS= build/tests/six WERROR=1 >"$tmp/out" 2>&1 &&
+    grep -q 'error:.*unused' "$tmp/out" && pass || fail "WERROR=1"
 
 # A library that deps installs is there for what is made in the same call.
 cd "$tmp" || exit 2

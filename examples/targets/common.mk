@@ -6,8 +6,8 @@ OUT = $(ROOT)/build/targets
 FOLDER = $(ROOT)/examples/recording
 HOSTCC = cc
 HEADERS = $(wildcard $(ROOT)/ipt*.h ../*.h)
-FLAGS = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-    -O2 -I$(ROOT) -I..
+FLAGS = -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow \
+    $(if $(filter 1,$(WERROR)),-Werror) -O2 -I$(ROOT) -I..
 
 all:
 .PHONY: all run

@@ -24,6 +24,7 @@ texts() {
 }
 
 INC="-I$root"
+WARN="$WARN -Werror" # whatever WERROR is
 
 printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >impl.c
 printf '#include "ipt.h"\n#include "ipt.h"\nint x(void);\n%s\n' \

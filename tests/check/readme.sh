@@ -121,7 +121,7 @@ grep -oE '(^|`|\$ |    )make [a-z][a-z-]*/?' "$tmp/all.md" |
     sed '/\/$/d; s/.*make //' | sort -u >"$tmp/targets"
 cat "$root/Makefile" "$root"/tests/*/*.mk >"$tmp/make"
 grep -oE '^[a-z][a-z-]*:' "$tmp/make" | tr -d : >"$tmp/known"
-sed -n 's/^CHECKS *= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
+sed -n 's/^CHECKS *+*= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
     >>"$tmp/known"
 grep -vxF -f "$tmp/known" "$tmp/targets" >"$tmp/bad"
 expect_empty "targets that do not exist" "$tmp/bad"
