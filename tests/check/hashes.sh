@@ -1,28 +1,33 @@
 #!/bin/sh
-# hashes.sh [DIR...]: does this tree decode as BASE does, a commit (default: HEAD)
-# or a directory that has another ipt.h and ipt_impl.h? Each case is decoded by
-# both, layer by layer, and what comes out is compared as hashes (see hashes.c):
-# the recording, the corpus of the fuzzers, SEEDS=5000 executions that are
-# generated, and each DIR/*/trace.pt. The base is compiled at -O1, so that on an
-# unchanged tree the optimizer is what is compared.
+# hashes.sh [DIR...]: does this tree decode as BASE does, a commit or a
+# directory that has another ipt.h and ipt_impl.h? Without BASE: as HEAD does, from
+# which these files then have to differ. Each case is decoded by both, layer by
+# layer, and what comes out is compared as hashes (see hashes.c): the recording,
+# the corpus of the fuzzers, SEEDS=5000 executions that are generated, and each
+# DIR/*/trace.pt. The base is compiled at -O1, so that the optimizer is compared,
+# too.
 #
 # One test per case and layer; build/hashes/new has a line for each.
 
 build=${BUILD:-build}
 dir=$build/hashes
 CC=${CC:-cc}
-BASE=${BASE:-HEAD}
 passed=0 failed=0
 
+if [ -z "$BASE" ]; then
+    BASE=HEAD
+    [ -e .git ] && git diff --quiet $BASE -- ipt.h ipt_impl.h && {
+        echo "hashes: ipt.h and ipt_impl.h are those of HEAD: give BASE=commit"
+        exit 2
+    }
+fi
 rm -rf "$dir"
 mkdir -p "$dir/base" || exit 2
 for f in ipt.h ipt_impl.h; do
     if [ -d "$BASE" ]; then
         cp "$BASE/$f" "$dir/base/$f" || exit 2
-    elif [ -e .git ]; then
-        git show "$BASE:$f" >"$dir/base/$f" || exit 2
     else
-        cp $f "$dir/base/$f" # a copy of the tree without its history
+        git show "$BASE:$f" >"$dir/base/$f" || exit 2
     fi
 done
 

@@ -22,7 +22,7 @@ fuzz-report:  ## Fuzz, say how fast, and how often in all runs of this machine
 fuzz-afl:  ## The same with AFL++
 	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
 
-hashes: $(BUILD)/flags  ## Does all decode as in commit BASE=HEAD? TRACES=dir adds real traces
+hashes: $(BUILD)/flags  ## Does all decode as in BASE=commit (HEAD)? TRACES=dir adds real traces
 	@BUILD=$(BUILD) CC="$(CC)" BASE=$(BASE) LIBS="$(LIBS)" sh $(CHECK_DIR)/hashes.sh $(TRACES)
 
 coverage:  ## Branches of ipt_impl.h that run-tests takes; fails below limits

@@ -11,6 +11,17 @@ copy() {
         (cd "$tree" && tar xf -)
 }
 
+# history: the copy becomes a repository with one commit, the tree's decoder.
+history() {
+    git init -q "$tree" && git -C "$root" --git-dir="$tree/.git" \
+        --work-tree="$root" add ipt.h ipt_impl.h &&
+        commit "planted: the decoder"
+}
+# commit MESSAGE: what is added there, or nothing.
+commit() {
+    git -C "$tree" -c user.name=x -c user.email=x commit -q --allow-empty -m "$1"
+}
+
 # core LINE TEXT: a copy with TEXT in ipt_impl.h before LINE.
 core() {
     copy

@@ -5,18 +5,23 @@
 
 . "$(dirname "$0")/plant.sh"
 
-# What decodes otherwise than before: another event, and a place.
+# What decodes otherwise than before: another event, and a place. hashes_fail
+# REASON [BASE]
 hashes_fail() {
-    if (cd "$tree" && BUILD="$tmp/hashes" SEEDS=5 BASE="$root" \
+    if (cd "$tree" && BUILD="$tmp/hashes" SEEDS=5 BASE="$2" \
         sh tests/check/hashes.sh) >"$tmp/out" 2>&1; then
         fail "hashes does not notice: $1"
     elif grep -qE -- "$1" "$tmp/out"; then pass
     else fail_with "hashes fails, but not for: $1" "$tmp/out"; fi
 }
+copy
+history
+hashes_fail 'are those of HEAD: give BASE'
 plant hashes_event
+history
 hashes_fail 'FAIL .* evt: items differ'
 plant hashes_place
-hashes_fail 'FAIL .* blk: '
+hashes_fail 'FAIL .* blk: ' "$root"
 
 # The test runner: failing, crashing, hanging, silent and lying programs.
 copy
