@@ -1,8 +1,8 @@
 # checks.mk: checks: one script each, usable on any copy of the tree. Part of
 # ../../Makefile.
 
-CHECKS = checks tests rows freestanding layers cxx stack fuel readme
-CHECKS += install deb
+CHECKS = checks commits tests rows freestanding layers cxx stack fuel
+CHECKS += readme install deb
 
 check:  ## Run the checks below it
 	@TEST_TIMEOUT=2400 $(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
@@ -15,6 +15,7 @@ check-fuel:  ## A unit of fuel costs no more than the README says
 check-install:  ## make install, make uninstall: what is found where
 check-deb:  ## Debian packages: the same files, no error by lintian
 check-readme:  ## Each command on each page runs, and prints what is said
+check-commits:  ## Subjects of commits are `section: what changes`
 check-checks:  ## Each check fails on a planted violation
 $(CHECKS:%=check-%): check-%:
 	@sh $(CHECK_DIR)/$*.sh .

@@ -195,6 +195,18 @@ caught readme 'lead nowhere'
 edit README.md 's/^### In place of libxdc/&s/'
 caught readme 'README.md: #in-place-of-libxdc'
 
+copy
+history
+export SINCE="$(git -C "$tree" rev-parse HEAD)"
+commit "planted: $(yes more | head -n 13 | tr '\n' ' ')"
+caught commits '73 characters, at most 72'
+copy
+history
+commit 'This was planted'
+SINCE=$(git -C "$tree" rev-parse HEAD^)
+caught commits 'not .section: what changes'
+unset SINCE
+
 edit examples/packaging/debian/control 's/^Maintainer: .*/Maintainer: ipt/'
 caught deb 'E: ipt source: '
 
