@@ -6328,7 +6328,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
 
 /* ==========================================================================
  * [walk]  the walk over the code that executed
- * Uses: [base], [sync], [evt], [classify], [cache], [bind].  State: ipt_walk_.
+ * Uses: [base], [pkt], [evt], [classify], [cache], [bind].  State: ipt_walk_.
  *
  * The walk is before the instruction at flow's ip. It has the run of code that
  * begins or goes on there, and what says how flow goes on: TNT bits, the target
@@ -8149,7 +8149,8 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
 
 /* ==========================================================================
  * [blk]  blocks in execution order, a view of the walk
- * Uses: [base], [sync], [cache], [bind], [walk].  State: ipt_blk_decoder.
+ * Uses: [base], [sync], [classify], [cache], [bind], [walk].
+ * State: ipt_blk_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
@@ -8488,7 +8489,7 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 
 /* ==========================================================================
  * [insn]  a cursor inside the current run of the walk
- * Uses: [base], [sync], [walk].  State: ipt_insn_decoder.
+ * Uses: [base], [sync], [classify], [walk].  State: ipt_insn_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
@@ -8754,7 +8755,8 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
 
 /* ==========================================================================
  * [cov]  trace straight to coverage
- * Uses: [base], [sync], [cache], [bind], [walk].  State: ipt_cov_decoder.
+ * Uses: [base], [pkt], [sync], [evt], [classify], [cache], [bind], [walk].
+ * State: ipt_cov_decoder.
  *
  * What flow does from an address on, given the next branches, is always the
  * same as long as the code is. So it is walked once, learned, and from then on
@@ -11768,6 +11770,7 @@ IPT_API int ipt_gen_flush(ipt_gen *gen)
 /* ==========================================================================
  * [hw]  from the registers of the processor that traced
  *       SDM: "Trace Output", "IA32_RTIT_CTL MSR", CPUID leaves 14H and 15H
+ * Uses: [base], [pkt].  State: none.
  * ========================================================================== */
 
 /* IA32_RTIT_CTL: the fields of 4 bits; ipt.h has the bits
