@@ -49,7 +49,7 @@ caught layers 'uses a later section'
 edit ipt_impl.h "s/^ \*  *  \[$last_tag\].*/ * planted/"
 caught layers 'contents list'
 core "$last" 'static int ipti_planted(void)\n{\n    return ipti_evt_in(0, 0);\n}'
-caught layers '> .strings.: .evt.'
+caught layers '> .hw.: .*evt'
 edit ipt_impl.h '/^ \* Uses: /s/, \[pkt\]//'
 caught layers '< .sync.: .base.$'
 core "$second" 'static int ipti_planted(void);'

@@ -153,7 +153,7 @@ static void say_date(void *user, int what, uint64_t tsc)
         fprintf(t->dates, "date %" PRIu64 " %" PRIu64 "\n", t->proven, tsc);
 }
 
-/* Packets were written behind `from`. */
+/* Packets were written from `from` on. */
 static void written(machine_cpu *cpu, size_t from)
 {
     cpu->gen.used = from
