@@ -17,6 +17,7 @@
 #include "examples/tools/common/code/buildid.c"
 #include "examples/tools/common/code/files.c"
 #include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/plt.c"
 #include "examples/tools/common/code/symbols.c"
 #include "examples/tools/common/code/tool.c"
 #include <sys/mman.h>

@@ -6,6 +6,7 @@
 #include "examples/tools/common/code/buildid.c"
 #include "examples/tools/common/code/files.c"
 #include "examples/tools/common/code/jitdump.c"
+#include "examples/tools/common/code/plt.c"
 #include "examples/tools/common/code/symbols.c"
 #include "examples/tools/common/code/tool.c"
 #include "elfbuild.h"
@@ -85,8 +86,13 @@ TEST(aliases)
         elf_symbol good;
     } rows[] = {
         {{"a", A, 0, 2, 1, 1}, {"sized", A, 4, 2, 2, 1}},
-        {{"a", A, 4, 2, 2, 1}, {"strong", A, 4, 2, 0, 1}},
+        {{"a", A, 4, 2, 0, 1}, {"weak", A, 4, 2, 2, 1}},
         {{"a", A, 4, 2, 0, 1}, {"global", A, 4, 2, 1, 1}},
+        {{"strong", A, 4, 2, 2, 1}, {"a", A, 4, 2, 1, 1}},
+        {{"_old@V1", A, 4, 2, 1, 1}, {"__default@@V2", A, 4, 2, 1, 1}},
+        {{"old@V1", A, 4, 2, 1, 1}, {"__none", A, 4, 2, 1, 1}},
+        {{"none", A, 4, 2, 1, 1}, {"__default@@V2", A, 4, 2, 1, 1}},
+        {{"local@@V2", A, 4, 2, 0, 1}, {"_weak@V1", A, 4, 2, 2, 1}},
         {{"_a_longer_name", A, 4, 2, 1, 1}, {"open", A, 4, 2, 1, 1}},
         {{"a", A, 4, 2, 1, 1}, {"longest", A, 4, 2, 1, 1}}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -257,8 +263,37 @@ TEST(perf_map)
     end();
 }
 
-int main(void)
+#ifdef HAVE_LIBELF
+/* For other tests: each symbol of a file, with its offset and its end; what it
+ * is a part of; its source file. */
+static int list_symbols(const char *path)
 {
+    files_file *file;
+    files_init(&disk);
+    symbols_init(&names);
+    file = files_get(&disk, path);
+    if (!file) return 1;
+    for (size_t i = 0; i < get_table(&names, file)->count; i++) {
+        const symbol *const s = &names.tables->list[i];
+        const symbol *const whole = symbols_whole(&names, file, s);
+        const char *const from = symbols_source(&names, file, s);
+        printf("%llx %llx %s%s %llx %s\n", (unsigned long long) s->first,
+               (unsigned long long) s->last, s->name,
+               s->kind & SYMBOL_STUB ? "@plt" : "",
+               (unsigned long long) whole->first, from ? from : "-");
+    }
+    end();
+    return 0;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+#ifdef HAVE_LIBELF
+    if (argc > 1) return list_symbols(argv[1]);
+#else
+    (void) argc, (void) argv;
+#endif
     scratch_begin();
 #ifdef HAVE_LIBELF
     RUN(functions);

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "symbols.h"
 #include "jitdump.h"
+#include "plt.h"
 #include "tool.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,10 +25,13 @@
 #define NAME_BYTES  4096u /* of what a JIT compiler wrote */
 #define NAMES_BYTES ((size_t) 1 << 28)
 #define TEXT_MAX ((uint64_t) 1 << 28) /* of a file of lines */
+#define TABLES 8u /* of symbols in a file */
 #define UPS 64 /* symbols around one */
 
-/* Of a rank: */
-enum { GLOBAL = 1, STRONG = 2, SIZED = 4 };
+#define SOURCES_MAX ((size_t) 1 << 20)
+
+/* Of a rank: the version's, the binding's, and whether there is a size. */
+enum { OLD, UNVERSIONED, DEFAULT, LOCAL = 0, WEAK = 4, GLOBAL = 8, SIZED = 16 };
 
 void symbols_init(symbols *s)
 {
@@ -44,6 +48,8 @@ static void free_table(symbols_table *t)
 #endif
     free(t->memory);
     free(t->list);
+    free(t->parts);
+    free(t->sources);
 }
 
 static void free_tables(symbols_table *t)
@@ -66,23 +72,25 @@ void symbols_free(symbols *s)
 
 /* ---- a table ---- */
 
-static void add(symbols_table *t, const char *name, uint64_t first,
-                uint64_t size, unsigned rank)
+/* NULL: it cannot be. */
+static symbol *add(symbols_table *t, const char *name, uint64_t first,
+                   uint64_t size, unsigned rank)
 {
     symbol *to;
-    if (size && size - 1 > UINT64_MAX - first) return;
+    if (size && size - 1 > UINT64_MAX - first) return NULL;
     if (t->count == t->max) {
         const size_t max = 2 * t->max + 64;
         if (max > SYMBOLS_MAX || !tool_grow(&t->list, max, sizeof *t->list))
-            return;
+            return NULL;
         t->max = max;
     }
     to = &t->list[t->count++];
+    memset(to, 0, sizeof *to);
     to->name = name;
     to->first = first;
-    to->last = size ? first + (size - 1) : first;
-    to->up = 0;
-    to->rank = (uint8_t) (rank | (size ? SIZED : 0));
+    to->last = size ? first + (size - 1) : UINT64_MAX;
+    to->rank = (rank | (size ? SIZED : 0)) & 0x1f;
+    return to;
 }
 
 static unsigned underscores(const char *name)
@@ -109,13 +117,18 @@ static int compare(const void *a, const void *b)
     return n ? n : strcmp(x->name, y->name);
 }
 
+static void sort(symbols_table *t)
+{
+    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
+}
+
 /* Sort them, and keep one of each place: none without a size that is inside of
  * one with a size. */
 static size_t choose(symbols_table *t)
 {
     uint64_t end = 0; /* of those with a size, the furthest, exclusive */
     size_t n = 0;
-    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
+    sort(t);
     for (size_t i = 0; i < t->count; i++) {
         const symbol s = t->list[i];
         if (n && t->list[n - 1].first == s.first) continue;
@@ -126,16 +139,157 @@ static size_t choose(symbols_table *t)
     return n;
 }
 
+/* ---- parts ---- */
+
+/* How much of a name is that of the function that it is a part of: 0: it is
+ * none. */
+static size_t whole_size(const char *name, unsigned *kind)
+{
+    const char *found = NULL;
+    for (const char *at = name; (at = strchr(at, '.')) != NULL; at++) {
+        const int is_cold = strncmp(at, ".cold", 5) == 0
+                         && (at[5] == 0 || at[5] == '.' || at[5] == '@');
+        if (at == name || (!is_cold && strncmp(at, ".part.", 6) != 0))
+            continue;
+        found = at;
+        *kind = is_cold ? SYMBOL_PART : SYMBOL_SPLIT;
+    }
+    return found ? (size_t) (found - name) : 0;
+}
+
+/* A part whose function is looked for. */
+typedef struct seeker {
+    const char *name;
+    size_t size;     /* of the function's name */
+    uint64_t first;  /* of the part */
+    uint64_t local;  /* the function, of the same source file, */
+    uint64_t global; /* ... or of any; UINT64_MAX: not found */
+    uint32_t source; /* UINT32_MAX: any */
+} seeker;
+
+static int by_name(const seeker *x, const seeker *y)
+{
+    const size_t size = x->size < y->size ? x->size : y->size;
+    const int n = memcmp(x->name, y->name, size);
+    return n ? n : order(x->size, y->size);
+}
+
+static int compare_seekers(const void *a, const void *b)
+{
+    const seeker *const x = (const seeker *) a;
+    const seeker *const y = (const seeker *) b;
+    const int n = by_name(x, y);
+    return n ? n : order(x->source, y->source);
+}
+
+/* The first of those who look for a name, or for that of a source file. */
+static seeker *first_seeker(seeker *list, size_t count, const seeker *key,
+                            int (*compared)(const void *a, const void *b))
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (compared(&list[middle], key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && compared(&list[low], key) == 0 ? &list[low] : NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return by_name((const seeker *) a, (const seeker *) b);
+}
+
+/* Is this symbol the function that some look for? */
+static void offer(seeker *list, size_t count, const symbol *s)
+{
+    seeker key;
+    seeker *found;
+    memset(&key, 0, sizeof key);
+    key.name = s->name;
+    key.size = 1 + strcspn(s->name + 1, "@");
+    key.source = s->source;
+    found = first_seeker(list, count, &key, compare_seekers);
+    if (found && found->local == UINT64_MAX) found->local = s->first;
+    if ((s->rank & (GLOBAL | WEAK)) == 0) return;
+    found = first_seeker(list, count, &key, compare_names);
+    if (found && found->global == UINT64_MAX) found->global = s->first;
+}
+
+static void add_part(symbols_table *t, uint64_t first, uint64_t whole)
+{
+    if (!tool_grow(&t->parts, t->part_count + 1, sizeof *t->parts)) return;
+    t->parts[t->part_count].first = first;
+    t->parts[t->part_count++].whole = whole;
+}
+
+/* Sorted, those who look for the same have one answer, that of the first. */
+static void keep_parts(symbols_table *t, const seeker *list, size_t count)
+{
+    const seeker *name = list;
+    const seeker *same = list;
+    for (const seeker *s = list; s < list + count; s++) {
+        if (by_name(s, name)) name = s;
+        if (compare_seekers(s, same)) same = s;
+        if (same->local != UINT64_MAX)
+            add_part(t, s->first, same->local);
+        else if (name->global != UINT64_MAX)
+            add_part(t, s->first, name->global);
+    }
+}
+
+/* Which function each part is of. */
+static void find_parts(symbols_table *t)
+{
+    seeker *list = NULL;
+    size_t count = 0;
+    size_t max = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        symbol *const s = &t->list[i];
+        unsigned kind = 0;
+        const size_t size = s->kind ? 0 : whole_size(s->name, &kind);
+        if (!size) continue;
+        if (count == max) {
+            max = 2 * max + 64;
+            if (!tool_grow(&list, max, sizeof *list)) break;
+        }
+        s->kind = kind & 7;
+        list[count].name = s->name;
+        list[count].size = size;
+        list[count].first = s->first;
+        list[count].local = list[count].global = UINT64_MAX;
+        list[count++].source = s->source;
+    }
+    if (count) qsort(list, count, sizeof *list, compare_seekers);
+    for (size_t i = 0; count && i < t->count; i++)
+        if (!(t->list[i].kind & SYMBOL_STUB)) offer(list, count, &t->list[i]);
+    keep_parts(t, list, count);
+    free(list);
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    return order(((const symbols_part *) a)->first,
+                 ((const symbols_part *) b)->first);
+}
+
 /* All were added; the last one ends before `end`. */
 static void finish(symbols_table *t, uint64_t end)
 {
-    const size_t n = choose(t);
-    t->count = n;
+    size_t n;
+    find_parts(t);
+    if (t->part_count)
+        qsort(t->parts, t->part_count, sizeof *t->parts, compare_parts);
+    t->count = n = choose(t);
     for (size_t i = 0; i < n; i++) {
         symbol *const s = &t->list[i];
         const uint64_t next = i + 1 < n ? t->list[i + 1].first : end;
         size_t up = i;
-        if (!(s->rank & SIZED) && next > s->first) s->last = next - 1;
+        if (!(s->rank & SIZED) && s->last >= next)
+            s->last = next > s->first ? next - 1 : s->first;
         for (unsigned k = 0; up && t->list[up - 1].last < s->first; k++)
             up = k < UPS ? t->list[up - 1].up : 0;
         s->up = (uint32_t) up;
@@ -228,25 +382,84 @@ static int is_code(Elf *elf, const GElf_Sym *s)
         && header.sh_flags & SHF_EXECINSTR;
 }
 
+/* How good a symbol is: its binding, and its version. */
+static unsigned rank_of(const GElf_Sym *s, const char *name,
+                        Elf_Data *versions, int i)
+{
+    const int bind = GELF_ST_BIND(s->st_info);
+    const char *const at = strchr(name + 1, '@');
+    const unsigned rank = bind == STB_LOCAL ? LOCAL
+                        : bind == STB_WEAK ? WEAK : GLOBAL;
+    GElf_Versym v;
+    if (versions && gelf_getversym(versions, i, &v))
+        return rank + (v & 0x8000 ? OLD : v > 1 ? DEFAULT : UNVERSIONED);
+    return rank + (!at ? UNVERSIONED : at[1] == '@' ? DEFAULT : OLD);
+}
+
+/* Which versions the symbols of a section have; NULL: none. */
+static Elf_Data *versions_of(Elf *elf, const Elf_Scn *of)
+{
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while ((section = elf_nextscn(elf, section)) != NULL)
+        if (gelf_getshdr(section, &header)
+            && header.sh_type == SHT_GNU_versym
+            && header.sh_link == elf_ndxscn((Elf_Scn *) (uintptr_t) of))
+            return elf_getdata(section, NULL);
+    return NULL;
+}
+
+/* A source file, the next symbols that only it sees are of: its number, or 0:
+ * the linker made them. */
+static unsigned add_source(symbols_table *t, const char *name)
+{
+    if (!*name || t->source_count == SOURCES_MAX
+        || !tool_grow(&t->sources, t->source_count + 1, sizeof *t->sources))
+        return 0;
+    t->sources[t->source_count++] = name;
+    return (unsigned) t->source_count;
+}
+
+/* A symbol's size, or else what is left of its section, in the file. */
+static void add_symbol(symbols_table *t, Elf *elf, Elf *code,
+                       const GElf_Sym *s, const char *name, unsigned rank,
+                       unsigned origin)
+{
+    uint64_t end;
+    const uint64_t offset = offset_of(code, s->st_value, &end);
+    Elf_Scn *const section = elf_getscn(elf, s->st_shndx);
+    GElf_Shdr h;
+    symbol *to;
+    if (offset == UINT64_MAX) return;
+    to = add(t, name, offset, s->st_size < end - offset ? s->st_size
+                                                        : end - offset, rank);
+    if (!to) return;
+    if ((rank & (GLOBAL | WEAK)) == 0) to->source = origin & 0xffffff;
+    if (s->st_size) return;
+    if (section && gelf_getshdr(section, &h) && s->st_value >= h.sh_addr
+        && s->st_value - h.sh_addr < h.sh_size
+        && h.sh_size - (s->st_value - h.sh_addr) < end - offset)
+        end = offset + (h.sh_size - (s->st_value - h.sh_addr));
+    to->last = end - 1;
+}
+
 /* Functions of a section of symbols; where they are is in another file. */
 static void add_section(symbols_table *t, Elf *elf, Elf_Scn *section,
                         size_t names, Elf *code)
 {
     Elf_Data *const data = elf_getdata(section, NULL);
+    Elf_Data *const versions = versions_of(elf, section);
+    unsigned origin = 0;
     GElf_Sym s;
     for (int i = 0; data && gelf_getsym(data, i, &s) && t->count < SYMBOLS_MAX;
          i++) {
-        const int bind = GELF_ST_BIND(s.st_info);
         const char *const name = elf_strptr(elf, names, s.st_name);
-        uint64_t end;
-        uint64_t offset;
-        if (!name || !*name || !is_code(elf, &s)) continue;
-        offset = offset_of(code, s.st_value, &end);
-        if (offset == UINT64_MAX) continue;
-        add(t, name, offset, s.st_size < end - offset ? s.st_size
-                                                      : end - offset,
-            (unsigned) (bind != STB_WEAK) * STRONG
-                | (unsigned) (bind != STB_LOCAL) * GLOBAL);
+        if (!name) continue;
+        if (GELF_ST_TYPE(s.st_info) == STT_FILE)
+            origin = add_source(t, name);
+        else if (*name && is_code(elf, &s))
+            add_symbol(t, elf, code, &s, name,
+                       rank_of(&s, name, versions, i), origin);
     }
 }
 
@@ -255,15 +468,59 @@ static int add_sections(symbols_table *t, Elf *elf, Elf *code)
 {
     Elf_Scn *section = NULL;
     GElf_Shdr header;
+    unsigned tables = 0;
     int whole = 0;
-    while ((section = elf_nextscn(elf, section)) != NULL) {
+    while ((section = elf_nextscn(elf, section)) != NULL && tables < TABLES) {
         if (!gelf_getshdr(section, &header)
             || (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM))
             continue;
         whole |= header.sh_type == SHT_SYMTAB;
+        tables++;
         add_section(t, elf, section, header.sh_link, code);
     }
     return whole;
+}
+
+/* The best of the symbols at a place, as far as they are sorted. */
+static const char *best_at(const symbols_table *t, size_t sorted,
+                           uint64_t place)
+{
+    size_t low = 0;
+    size_t high = sorted;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->list[middle].first < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < sorted && t->list[low].first == place ? t->list[low].name
+                                                       : "*ABS*";
+}
+
+/* The stubs, which have no symbols. */
+static void add_stubs(symbols_table *t, Elf *elf)
+{
+    size_t count;
+    plt_stub *const stubs = plt_read(elf, &count);
+    size_t sorted;
+    sort(t);
+    sorted = t->count;
+    for (size_t i = 0; i < count; i++) {
+        const plt_stub *const from = &stubs[i];
+        uint64_t end;
+        const uint64_t at = offset_of(elf, from->address, &end);
+        const char *const name = from->name ? from->name
+            : best_at(t, sorted, offset_of(elf, from->target, &end));
+        symbol *const s = at == UINT64_MAX
+            ? NULL : add(t, name, at, from->size, GLOBAL | DEFAULT);
+        if (!s) continue;
+        s->kind = name == plt_head ? 0 : SYMBOL_STUB;
+        if (from->whole == from->address) continue;
+        s->kind |= SYMBOL_PART;
+        add_part(t, at, offset_of(elf, from->whole, &end));
+    }
+    free(stubs);
 }
 
 /* An ELF file in one of a table's places; its names stay there. */
@@ -318,6 +575,7 @@ static void read_elf(const symbols *s, symbols_table *t)
                                    &id);
         debug = other >= 0 ? open_elf(t, 1, other) : NULL;
         if (debug) add_sections(t, debug, elf);
+        add_stubs(t, elf);
     }
     for (unsigned i = 0; i < 2; i++)
         if (t->elf[i]) elf_cntl((Elf *) t->elf[i], ELF_C_FDDONE);
@@ -358,7 +616,7 @@ static int read_jit(symbols_table *t)
                               == size) {
                 name[size - 1] = 0;
                 if (*name)
-                    add(t, (const char *) name, r.from, r.size, STRONG);
+                    add(t, (const char *) name, r.from, r.size, GLOBAL);
                 used += (size_t) size;
             }
         }
@@ -384,8 +642,8 @@ static void read_kernel_line(symbols_table *t, char *line)
     char *const kind = rest + strspn(rest, " ");
     char *const name = *kind ? name_of(kind + 1, " \t\r") : NULL;
     if (at && name && strchr("tTwW", *kind))
-        add(t, name, at, 0, *kind == 'T' ? GLOBAL | STRONG
-                                         : *kind == 't' ? STRONG : 0);
+        add(t, name, at, 0, *kind == 'T' ? GLOBAL
+                            : *kind == 't' ? LOCAL : WEAK);
 }
 
 /* A line is START SIZE NAME. */
@@ -395,7 +653,7 @@ static void read_map_line(symbols_table *t, char *line)
     const uint64_t at = strtoull(line, &rest, 16);
     const uint64_t size = strtoull(rest, &rest, 16);
     char *const name = name_of(rest, "\r");
-    if (size && name) add(t, name, at, size, STRONG);
+    if (size && name) add(t, name, at, size, GLOBAL);
 }
 
 /* Lines of a text, which stays in memory. */
@@ -490,6 +748,28 @@ const symbol *symbols_find(symbols *s, const files_file *file,
 {
     symbols_table *const t = get_table(s, file);
     return t ? find_in(t, offset) : NULL;
+}
+
+const char *symbols_source(symbols *s, const files_file *file,
+                           const symbol *of)
+{
+    const symbols_table *const t = file ? get_table(s, file) : NULL;
+    return t && of->source ? t->sources[of->source - 1] : NULL;
+}
+
+const symbol *symbols_whole(symbols *s, const files_file *file,
+                            const symbol *part)
+{
+    const symbols_table *const t = file ? get_table(s, file) : &s->kernel;
+    const symbols_part *found;
+    const symbol *whole;
+    symbols_part key;
+    if (!part->kind || !t || !t->part_count) return part;
+    key.first = part->first;
+    found = (const symbols_part *) bsearch(&key, t->parts, t->part_count,
+                                           sizeof key, compare_parts);
+    whole = found ? find_in(t, found->whole) : NULL;
+    return whole ? whole : part;
 }
 
 void symbols_gap(symbols *s, const files_file *file, uint64_t offset,

@@ -11,12 +11,16 @@
  *
  * A file is read when it is asked for the first time: an ELF file's .symtab,
  * .dynsym and, by build id, the .symtab of its separate debug file (libelf;
- * without it ELF files have no symbols); what a JIT compiler wrote (jitdump.h).
- * A process's perf-PID.map, of other JIT compilers, has addresses and names.
- * Symbols lie at offsets in the file that has the code. Of several for the same
- * place the one that perf prefers counts: one with a size, not weak, global,
- * with fewer underscores in front, the longest. One without a size ends where
- * the next one begins; inside of one with a size it does not count.
+ * without it ELF files have no symbols), and the stubs through which it calls
+ * (plt.h); what a JIT compiler wrote (jitdump.h). A process's perf-PID.map, of
+ * other JIT compilers, has addresses and names. Symbols lie at offsets in the
+ * file that has the code.
+ *
+ * Of several for the same place one counts: one with a size, global before weak
+ * before local, of the default version before one without and that before an
+ * old one; then as perf prefers them, with fewer underscores in front, the
+ * longest. One without a size ends where the next one begins, or its section
+ * ends; inside of one with a size it does not count.
  *
  * All these files are hostile. No symbol is found for what cannot be read.
  *
@@ -25,14 +29,30 @@
 #define SYMBOLS_H
 #include "files.h"
 
+/* Kinds of symbols, bits. */
+enum {
+    SYMBOL_STUB = 1, /* a stub through which what has this name is called */
+    SYMBOL_PART = 2, /* a part of a function, NAME.cold, or of a stub, to which
+                        flow comes by jumps: see symbols_whole */
+    SYMBOL_SPLIT = 4 /* ... NAME.part.N, which is called */
+};
+
 typedef struct symbol {
     const char *name; /* until symbols_free */
     uint64_t first;   /* offset in the file; of the kernel and of
                          perf-PID.map, address */
     uint64_t last;    /* inclusive */
     uint32_t up;      /* 1 + the index of a symbol around it; 0: none */
-    uint8_t rank;     /* private */
+    unsigned kind : 3;
+    unsigned rank : 5;    /* private, ... */
+    unsigned source : 24; /* ... see symbols_source */
 } symbol;
+
+/* Where a part is, and where what it is a part of. */
+typedef struct symbols_part {
+    uint64_t first;
+    uint64_t whole;
+} symbols_part;
 
 typedef struct symbols_table {
     const files_file *file; /* or */
@@ -40,6 +60,10 @@ typedef struct symbols_table {
     symbol *list;     /* by address */
     size_t count;
     size_t max;
+    symbols_part *parts; /* by address */
+    size_t part_count;
+    const char **sources; /* names of source files */
+    size_t source_count;
     void *elf[2];     /* files that are open: they have the names */
     uint8_t *memory;  /* ... or it has: the names, or an ELF file */
     struct symbols_table *next;
@@ -72,6 +96,15 @@ void symbols_kernel_text(symbols *s, char *text);
 /* The function at an offset of a file; NULL if none is known. */
 const symbol *symbols_find(symbols *s, const files_file *file,
                            uint64_t offset);
+
+/* The source file of a function that no other file can call, if the symbols say
+ * that; or NULL. */
+const char *symbols_source(symbols *s, const files_file *file,
+                           const symbol *of);
+
+/* What a symbol is a part of, if that is known; else the symbol itself. */
+const symbol *symbols_whole(symbols *s, const files_file *file,
+                            const symbol *part);
 
 /* Where symbols_find finds none: the offsets around one that have none. */
 void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
