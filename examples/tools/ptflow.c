@@ -45,7 +45,8 @@ static const char help[] =
     "                            symoff the place in it, or in the file; sure\n"
     "                            is 0 if it may have been another thread;\n"
     "                            guest 1 for code of a virtual machine.\n"
-    "  --func <name>             instructions of this function only.\n"
+    "  --func <name>             instructions of functions of this name only; with\n"
+    "                            parameters or without, <file>:<name>.\n"
     "  --last <n>                the last n lines of each thread only.\n"
     "  -j <n>                    use n threads: one decodes, the others put\n"
     "                            lines into words.\n"
@@ -100,6 +101,7 @@ typedef struct line {
     const char *comm;
     const char *func; /* NULL: not known */
     const char *dso;  /* NULL: not known */
+    uint32_t function;
     uint32_t count;
     uint16_t depth;
     uint8_t size;
@@ -126,6 +128,7 @@ typedef struct found {
     uint64_t place;
     const char *func;
     const char *dso;
+    uint32_t function;
     uint32_t pid;
     uint8_t guest;
 } found;
@@ -156,6 +159,7 @@ typedef struct ptflow {
     options opt;
     session session;
     session_config config;
+    functions_choice chosen; /* --func */
     found *found;       /* FOUND places that were looked up */
     uint64_t checked;
     uint64_t differ;
@@ -271,6 +275,7 @@ static void look_up(ptflow *p, const line *l, found *f)
     f->guest = l->who.guest;
     f->life = p->session.changes + 1;
     f->func = place.name;
+    f->function = place.function;
     f->dso = place.file;
     f->place = place.offset;
 }
@@ -284,6 +289,7 @@ static void name_line(ptflow *p, line *l)
         || f->life != p->session.changes + 1)
         look_up(p, l, f);
     l->func = f->func;
+    l->function = f->function;
     l->dso = f->dso;
     l->place = f->place;
 }
@@ -482,9 +488,13 @@ static void print_line(ptflow *p, const line *l)
 /* Is a place in the part that is asked for? */
 static int is_wanted(ptflow *p, const task *t, const line *l)
 {
-    const char *const func = p->opt.func;
-    return (!func || (l->func && strcmp(l->func, func) == 0))
-        && session_wants(&p->session, t->of, &l->who);
+    if (p->opt.func) {
+        const int is = functions_chosen(&p->session.functions, &p->chosen,
+                                        l->function);
+        if (is < 0) out_of_memory(p);
+        if (!is) return 0;
+    }
+    return session_wants(&p->session, t->of, &l->who);
 }
 
 static void put_line(ptflow *p, task *t, line *l)
@@ -769,6 +779,7 @@ static int run(ptflow *p)
     if (p->opt.list_threads) return print_threads(p);
     status = session_has_trace(&p->session);
     if (status) return status;
+    p->chosen.pattern = p->opt.func;
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
     start_workers(p);
@@ -776,6 +787,8 @@ static int run(ptflow *p)
     if (p->opt.last) print_lasts(p);
     end_workers(p);
     flush(p, &p->out);
+    if (p->opt.func && status == 0)
+        status = !session_chosen(&p->session, "--func", &p->chosen);
     session_losses(&p->session);
     if (p->opt.check && !p->session.quiet)
         fprintf(stderr, "%s: %" PRIu64 " instructions checked, %" PRIu64
@@ -806,6 +819,7 @@ int main(int argc, char **argv)
         free(t);
     }
     free(p.found);
+    free(p.chosen.states);
     free(p.out.bytes);
     session_free(&p.session);
     return tool_end(&args, status);

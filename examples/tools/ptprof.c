@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
 #include "common/flow/calltree.h"
+#include "common/code/functions.h"
 #include "common/code/names.h"
 #include "common/flow/session.h"
 #include "common/flow/stack.h"
@@ -33,19 +34,20 @@ static const char help[] =
     "                            5, 0: all. So for --flat, --lines, --hot.\n"
     "  --flat                    print each function once, over all threads: its\n"
     "                            own cost, its total and its calls.\n"
-    "  --callers <function>      print who called it, how often, and what these\n"
-    "                            calls cost in all. A call inside another one of\n"
-    "                            it is counted, its cost is in the outer one's.\n"
+    "  --callers <function>      print who called it, how often, and what that\n"
+    "                            cost. Of a call inside another one of it, the\n"
+    "                            cost is in the outer one's.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
+    "  --join-parts              f.cold and f.part.0 count as f.\n"
     "  --histogram <function>    print how long its calls took, and the slowest\n"
     "                            one as a call tree.\n"
     "  --lines                   print what the lines of source code cost. Lines\n"
     "                            are those of DWARF; inlined functions count.\n"
     "  --last <n>                print the last n calls and returns of each\n"
     "                            thread.\n"
-    "  --before signal|<event>   ... those before each signal, or before each\n"
-    "                            event that ptflow --event calls so.\n"
+    "  --before signal|<event>   ... before each signal, or each event that\n"
+    "                            ptflow --event calls so.\n"
     "  --hot                     print what ran often, block after block, and\n"
     "                            its share of the thread's instructions.\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
@@ -55,6 +57,8 @@ static const char help[] =
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     SESSION_HELP
+    "\n"
+    "<function> is a name, with parameters or without, or <file>:<name>.\n"
     "\n"
     "A function's time is spread over its instructions between two times that\n"
     "the trace has. A file without times is measured in instructions.\n"
@@ -76,6 +80,7 @@ typedef struct options {
     uint8_t folded;
     uint8_t lines;
     uint8_t hot;
+    uint8_t join; /* parts and their functions */
     uint8_t by;   /* 0: not said; else BY_ */
 } options;
 
@@ -104,7 +109,9 @@ typedef struct path {
     uint64_t insns;  /* ... and its instructions in them */
     uint32_t blocks;
     uint32_t root;   /* node of its thread */
-    uint32_t name;   /* the functions that it goes through */
+    uint32_t *through; /* functions that it goes through; allocated */
+    uint32_t count;  /* of them */
+    uint64_t into;   /* where in the first one it begins */
 } path;
 
 /* Tracks of a thread besides that of its calls. */
@@ -132,6 +139,8 @@ typedef struct thread {
     uint32_t line;       /* of --lines: the last instruction's, 1 + its index */
     uint32_t root;       /* node of the thread, and of its top frame */
     uint32_t node;
+    uint32_t part;       /* flow is in it, a part of the top frame's function;
+                            or 0 */
     calltree instance;   /* of the outermost call that --histogram is about */
     size_t instance_top; /* frames with it; 0: there is none */
     uint32_t instance_node;
@@ -154,7 +163,8 @@ typedef struct thread {
 
 /* What a line costs. */
 typedef struct line {
-    uint32_t name;
+    uint32_t name;     /* its text; or */
+    uint32_t function;
     calltree_cost cost;
 } line;
 
@@ -163,6 +173,7 @@ typedef struct known {
     uint64_t ip;
     uint64_t changes;
     stack_function function;
+    uint32_t part; /* the part of that function; 0: it is in none */
     uint32_t pid;
     uint32_t line; /* of --lines: 1 + its index */
     uint8_t guest;
@@ -176,10 +187,11 @@ struct ptprof {
     const tool_args *args;
     options opt;
     session session;
-    names_table names;
+    names_table names;   /* of lines */
     calltree tree;       /* threads, then their functions */
     timeline timeline;
-    uint32_t wanted;     /* name of --histogram */
+    functions_choice wanted;  /* --histogram */
+    functions_choice callees; /* --callers */
     calltree every;      /* its calls, added up in one node */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
@@ -215,50 +227,47 @@ static uint32_t add_name(ptprof *p, const char *text)
     return name;
 }
 
-/* What is shown for code without a symbol: its file. */
-static uint32_t file_name(ptprof *p, const char *file)
+/* What is no function: a thread, say. */
+static uint32_t add_label(ptprof *p, const char *text)
 {
-    const char *const slash = file ? strrchr(file, '/') : NULL;
-    char text[SYMBOL];
-    if (!file) return add_name(p, "[unknown]");
-    if (*file == '[') return add_name(p, file);
-    snprintf(text, sizeof text, "[%s]", slash && slash[1] ? slash + 1 : file);
-    return add_name(p, text);
+    const uint32_t function = functions_label(&p->session.functions, text);
+    if (!function) out_of_memory(p);
+    return function;
 }
 
-/* A symbol without what it has besides the function's name: f.cold, f.cold.1
- * and f@@VERSION become f. 1: it is a part of f. */
-static int cut_name(const char *whole, char function[SYMBOL])
+static const char *text_of(uint32_t function, void *context)
 {
-    const char *const cold = strstr(whole, ".cold");
-    const int is_part = cold && cold > whole
-                     && (cold[5] == 0 || cold[5] == '.' || cold[5] == '@');
-    size_t n = is_part ? (size_t) (cold - whole) : strlen(whole);
-    const char *const at = (const char *) memchr(whole, '@', n);
-    if (at && at > whole) n = (size_t) (at - whole);
-    if (n >= SYMBOL) n = SYMBOL - 1;
-    memcpy(function, whole, n);
-    function[n] = 0;
-    return is_part;
+    return functions_text((functions *) context, function);
 }
 
-/* What is shown for a line: FILE:LINE FUNCTION, or the function alone. */
-static uint32_t line_name(ptprof *p, const session_place *place,
-                          uint32_t function)
+/* What a function is called. */
+static const char *function_text(ptprof *p, uint32_t function)
 {
-    const char *const whole = names_text(&p->names, function);
+    return functions_text(&p->session.functions, function);
+}
+
+static int is_chosen(ptprof *p, functions_choice *choice, uint32_t function)
+{
+    const int is = functions_chosen(&p->session.functions, choice, function);
+    if (is < 0) out_of_memory(p);
+    return is;
+}
+
+/* A line's number, 1 + its index. It is shown as FILE:LINE FUNCTION, or as the
+ * function alone. */
+static uint32_t line_of(ptprof *p, const session_place *place,
+                        uint32_t function)
+{
     char text[3 * SYMBOL];
+    uint32_t name;
     lines_place l;
     if (!place->in
         || !lines_find(&p->session.lines, place->in, place->in_offset, &l))
-        return function;
-    snprintf(text, sizeof text, "%.4096s:%d %.4096s", l.file, l.line,
-             l.function ? l.function : whole);
-    return add_name(p, text);
-}
-
-static uint32_t line_of(ptprof *p, uint32_t name)
-{
+        snprintf(text, sizeof text, "\n%" PRIu32, function);
+    else
+        snprintf(text, sizeof text, "%.4096s:%d %.4096s", l.file, l.line,
+                 l.function ? l.function : place->name ? place->name : "?");
+    name = add_name(p, text);
     if (name > p->line_max) {
         const size_t max = 2 * (size_t) name + 64;
         if (!tool_grow(&p->lines, max, sizeof *p->lines)) out_of_memory(p);
@@ -267,7 +276,17 @@ static uint32_t line_of(ptprof *p, uint32_t name)
         p->line_max = max;
     }
     p->lines[name - 1].name = name;
+    p->lines[name - 1].function = *text == '\n' ? function : 0;
     return name;
+}
+
+/* The function that one is a part of, if they are to be joined. */
+static uint32_t joined(const ptprof *p, uint32_t function)
+{
+    const functions_one *const list = p->session.functions.list;
+    for (unsigned i = 0; p->opt.join && i < 4; i++)
+        function = list[function - 1].whole;
+    return function;
 }
 
 static const known *known_at(const thread *t, uint64_t ip)
@@ -276,7 +295,7 @@ static const known *known_at(const thread *t, uint64_t ip)
     const uint32_t pid = t->task->pid;
     known *const k = &p->known[(ip ^ ip >> 14 ^ pid * 40503u) & (KNOWN - 1)];
     session_place place;
-    char name[SYMBOL];
+    uint32_t own;
     if (k->ip == ip && k->pid == pid && k->guest == t->guest
         && k->changes == p->session.changes + 1)
         return k;
@@ -285,19 +304,19 @@ static const known *known_at(const thread *t, uint64_t ip)
     k->pid = pid;
     k->guest = t->guest;
     k->changes = p->session.changes + 1;
-    session_find(&p->session, pid, t->guest, ip, &place);
+    if (!session_find(&p->session, pid, t->guest, ip, &place))
+        place.function = place.whole = add_label(p, "[unknown]");
+    if (!place.function || !place.whole) out_of_memory(p);
+    own = joined(p, place.function);
     k->function.first = place.first;
     k->function.last = place.last;
     k->function.gap = !place.name;
-    if (place.name) {
-        k->function.part = (uint8_t) cut_name(place.name, name);
-        k->function.name = add_name(p, name);
-        k->function.start = strcmp(name, "_start") == 0;
-    } else {
-        k->function.name = file_name(p, place.file);
-    }
-    if (p->opt.lines)
-        k->line = line_of(p, line_name(p, &place, k->function.name));
+    k->function.part = place.is_part;
+    k->function.split = own != place.function && !place.is_part;
+    k->function.name = place.is_part ? joined(p, place.whole) : own;
+    k->function.start = place.name && strcmp(place.name, "_start") == 0;
+    k->part = own != k->function.name ? own : 0;
+    k->line = p->opt.lines ? line_of(p, &place, own) : 0;
     return k;
 }
 
@@ -446,7 +465,7 @@ static void print_time(const ptprof *p, int width, uint64_t cost)
 
 static void print_last(const thread *t, const char *what)
 {
-    const ptprof *const p = t->in;
+    ptprof *const p = t->in;
     const uint64_t last = p->opt.last;
     uint64_t n = t->put > last ? t->put - last : 0;
     printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
@@ -462,7 +481,7 @@ static void print_last(const thread *t, const char *what)
         putchar(' ');
         used = 19 + indent(p, 19, m->depth);
         printf("%c ", m->sign);
-        print_name(names_text(&p->names, m->name), room_after(p, used));
+        print_name(function_text(p, m->name), room_after(p, used));
         putchar('\n');
     }
 }
@@ -494,7 +513,7 @@ static uint32_t enter_instance(thread *t, uint32_t name, int whole)
     ptprof *const p = t->in;
     if (t->instance_top)
         return calltree_child(&t->instance, t->instance_node, name);
-    if (name != p->wanted || !whole) return 0;
+    if (!whole || !is_chosen(p, &p->wanted, name)) return 0;
     calltree_clear(&t->instance);
     t->instance_top = t->stack.frames.count;
     return calltree_child(&t->instance, CALLTREE_ROOT, name);
@@ -506,7 +525,9 @@ static void enter(stack *s, stack_frame *frame, stack_why why)
     ptprof *const p = t->in;
     const uint32_t name = frame->function.name;
     const size_t depth = s->frames.count - 1;
-    const int whole = why == STACK_CALLED || why == STACK_TAIL;
+    const int is_joined = frame->function.split && depth
+        && p->tree.list[t->calls[depth - 1].node].name == name;
+    const int whole = !is_joined && (why == STACK_CALLED || why == STACK_TAIL);
     open_call *call;
     if (why == STACK_CALLED && frame->kind == STACK_SIGNAL)
         show_before(t, "signal");
@@ -516,18 +537,23 @@ static void enter(stack *s, stack_frame *frame, stack_why why)
             out_of_memory(p);
     }
     call = &t->calls[depth];
-    call->node = calltree_child(
+    call->node = is_joined ? t->calls[depth - 1].node : calltree_child(
         &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
+    t->part = 0;
     call->begin = cost_of(t);
     call->whole = (uint8_t) whole;
-    call->instance = p->wanted ? enter_instance(t, name, whole) : 0;
+    call->instance = !p->wanted.pattern ? 0
+        : is_joined ? t->calls[depth - 1].instance
+                    : enter_instance(t, name, whole);
     p->tree.list[call->node].calls += (uint64_t) whole;
+    if (call->instance)
+        t->instance.list[call->instance].calls += (uint64_t) whole;
     t->node = call->node;
     t->instance_node = call->instance;
     if (t->ring) note_moment(t, '>', name);
     if (p->opt.timeline)
         timeline_enter(&p->timeline, t->track, name,
-                       names_text(&p->names, name), cost_of(t));
+                       function_text(p, name), cost_of(t));
 }
 
 /* The call that --histogram is about ends. */
@@ -557,12 +583,16 @@ static void leave(stack *s, stack_frame *frame, stack_why why)
                        || why == STACK_UNWOUND);
     if (why == STACK_ENDED && depth == 0 && t->execs < UINT8_MAX) t->execs++;
     if (whole) calltree_ended(&p->tree, call->node, cost);
+    if (whole && call->instance)
+        calltree_ended(&t->instance, call->instance, cost);
     if (t->instance_top == s->frames.count) leave_instance(t, cost, whole);
-    if (whole && name == p->wanted) calltree_ended(&p->every, 0, cost);
+    if (whole && p->wanted.pattern && is_chosen(p, &p->wanted, name))
+        calltree_ended(&p->every, 0, cost);
     if (t->ring) note_moment(t, '<', name);
     if (p->opt.timeline)
         timeline_leave(&p->timeline, t->track, name,
-                       names_text(&p->names, name), cost_of(t));
+                       function_text(p, name), cost_of(t));
+    t->part = 0;
     t->node = depth ? t->calls[depth - 1].node : t->root;
     t->instance_node = depth ? t->calls[depth - 1].instance : 0;
 }
@@ -589,26 +619,32 @@ static uint32_t find_path(ptprof *p, uint32_t root, uint64_t ip)
     return *at = (uint32_t) i;
 }
 
-/* The functions that blocks go through: f+0x12 > g > f. */
-static uint32_t path_name(const thread *t, const ipt_block *blocks,
-                          uint32_t count)
+/* The functions that blocks go through. */
+static void find_through(const thread *t, path *n, const ipt_block *blocks)
 {
-    char text[2 * SYMBOL];
     uint32_t last = 0;
-    size_t n = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    n->through = (uint32_t *) malloc(n->blocks * sizeof *n->through);
+    if (!n->through) out_of_memory(t->in);
+    for (uint32_t i = 0; i < n->blocks; i++) {
         const stack_function f = known_at(t, blocks[i].ip)->function;
         if (f.name == last) continue;
-        if (n > SYMBOL - 8) break;
-        n += (size_t) snprintf(text + n, sizeof text - n, "%s%.2048s",
-                               n ? " > " : "",
-                               names_text(&t->in->names, f.name));
-        if (i == 0 && blocks[0].ip > f.first && !f.gap)
-            n += (size_t) snprintf(text + n, sizeof text - n, "+0x%" PRIx64,
-                                   blocks[0].ip - f.first);
-        last = f.name;
+        if (i == 0 && !f.gap) n->into = blocks[0].ip - f.first;
+        n->through[n->count++] = last = f.name;
     }
-    return add_name(t->in, text);
+}
+
+/* f+0x12 > g > f. */
+static void path_text(ptprof *p, const path *at, char text[2 * SYMBOL])
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < at->count && n < SYMBOL - 8; i++) {
+        n += (size_t) snprintf(text + n, 2 * SYMBOL - n, "%s%.2048s",
+                               n ? " > " : "",
+                               function_text(p, at->through[i]));
+        if (i == 0 && at->into)
+            n += (size_t) snprintf(text + n, 2 * SYMBOL - n, "+0x%" PRIx64,
+                                   at->into);
+    }
 }
 
 /* [hot] keeps a trace. It may be one that it had before. */
@@ -637,7 +673,7 @@ static int keep_path(const ipt_hot_tag *tag, const ipt_block *blocks,
     n->ips = ips;
     n->blocks = count;
     n->root = t->root;
-    n->name = path_name(t, blocks, count);
+    find_through(t, n, blocks);
     *path_slot(p, t->root, tag->ip) = (uint32_t) p->path_count;
     return IPT_HOT_KEEP;
 }
@@ -692,7 +728,7 @@ static void name_thread(thread *t)
     snprintf(text, sizeof text, "%s %" PRIu32,
              *t->task->comm ? t->task->comm : "-", t->task->tid);
     t->root = t->node = calltree_child(&t->in->tree, CALLTREE_ROOT,
-                                       add_name(t->in, text));
+                                       add_label(t->in, text));
 }
 
 static thread *thread_of(ptprof *p, session_task *task)
@@ -757,10 +793,31 @@ static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
     return 1;
 }
 
+/* Flow is in a part of the top frame's function, or in that again: the part has
+ * a node of its own below it. */
+static void enter_part(thread *t, uint32_t part)
+{
+    ptprof *const p = t->in;
+    const open_call *const call = &t->calls[t->stack.frames.count - 1];
+    const int enters = part != t->part;
+    t->node = call->node;
+    t->instance_node = call->instance;
+    t->part = part;
+    if (!part) return;
+    t->node = calltree_child(&p->tree, call->node, part);
+    p->tree.list[t->node].calls += (uint64_t) enters;
+    if (!t->instance_top) return;
+    t->instance_node = calltree_child(&t->instance, call->instance, part);
+    t->instance.list[t->instance_node].calls += (uint64_t) enters;
+}
+
 static void run_block(thread *t, const ipt_block *b)
 {
+    const known *k;
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
-    if (t->in->opt.lines) t->line = known_at(t, b->ip)->line;
+    k = known_at(t, b->ip);
+    t->line = k->line;
+    if (k->part || t->part) enter_part(t, k->part);
     execute(t, b->count);
 }
 
@@ -885,7 +942,7 @@ static void print_head(const ptprof *p)
     putchar('\n');
 }
 
-static void print_node(const ptprof *p, const calltree *tree,
+static void print_node(ptprof *p, const calltree *tree,
                        const calltree_node *n, uint64_t all, unsigned depth)
 {
     char costs[3][16] = {"-", "-", "-"};
@@ -903,7 +960,7 @@ static void print_node(const ptprof *p, const calltree *tree,
            colour ? "\033[1m" : "", total, share * (double) own_of(p, n),
            n->calls, costs[0], costs[1], costs[2]);
     used = 54 + indent(p, 54, depth);
-    print_name(names_text(&p->names, n->name), room_after(p, used));
+    print_name(function_text(p, n->name), room_after(p, used));
     puts(colour ? "\033[0m" : "");
 }
 
@@ -914,7 +971,7 @@ static uint64_t least_of(const ptprof *p, uint64_t all)
 }
 
 /* What is below a node, without what costs too little. */
-static void print_below(const ptprof *p, const calltree *tree, uint32_t top)
+static void print_below(ptprof *p, const calltree *tree, uint32_t top)
 {
     const uint64_t all = total_of(p, &tree->list[top]);
     const uint64_t least = least_of(p, all);
@@ -945,7 +1002,7 @@ static void print_tree(ptprof *p)
         const calltree_node *const n = &tree->list[t];
         if (total_of(p, n) == 0) continue; /* nothing but events */
         if (t != tree->list[0].child) putchar('\n');
-        print_name(names_text(&p->names, n->name), 0);
+        print_name(function_text(p, n->name), 0);
         printf(": %" PRIu64 " instructions", n->total.insns);
         put_cost(p, cost, n->total.ns);
         if (!p->by_insn) printf(", %s", cost);
@@ -960,9 +1017,9 @@ static void print_tree(ptprof *p)
 
 /* Names must not have what separates them, nor a number as their last word:
  * flamegraph.pl takes it for another cost. */
-static void print_folded_name(const ptprof *p, uint32_t name)
+static void print_folded_name(ptprof *p, uint32_t name)
 {
-    const char *const text = names_text(&p->names, name);
+    const char *const text = function_text(p, name);
     const char *const word = strrchr(text, ' ');
     const int number = word && word[1 + strspn(word + 1, "0123456789.")] == 0;
     for (const char *s = text; *s; s++)
@@ -970,7 +1027,7 @@ static void print_folded_name(const ptprof *p, uint32_t name)
                 : number && s == word ? '-' : *s);
 }
 
-static void print_folded(const ptprof *p)
+static void print_folded(ptprof *p)
 {
     const calltree *const tree = &p->tree;
     uint32_t *const way = (uint32_t *) malloc(tree->count * sizeof *way);
@@ -991,7 +1048,7 @@ static void print_folded(const ptprof *p)
 
 /* Calls before the end of each thread; 1: what --before asks for was not
  * there. */
-static int print_moments(const ptprof *p)
+static int print_moments(ptprof *p)
 {
     for (size_t i = 0; i < p->thread_count && !p->opt.before; i++) {
         if (i) putchar('\n');
@@ -1048,7 +1105,7 @@ static void add_node(const ptprof *p, entry *entries, const calltree_node *n,
 static entry *add_up(const ptprof *p, uint32_t callee)
 {
     const calltree_node *const list = p->tree.list;
-    const size_t count = (size_t) p->names.count + 1;
+    const size_t count = (size_t) p->session.functions.count + 1;
     entry *const entries = (entry *) calloc(count, sizeof *entries);
     uint32_t at = list[CALLTREE_ROOT].child;
     if (!entries) out_of_memory(p);
@@ -1068,7 +1125,7 @@ static entry *add_up(const ptprof *p, uint32_t callee)
     return entries;
 }
 
-static void print_flat(const ptprof *p)
+static void print_flat(ptprof *p)
 {
     const uint64_t all = total_of(p, &p->tree.list[CALLTREE_ROOT]);
     const double share = all ? 100.0 / (double) all : 0;
@@ -1082,7 +1139,7 @@ static void print_flat(const ptprof *p)
         printf("%6.1f%% %8s  %5.1f%% %10" PRIu64 "  ",
                share * (double) s->cost, text, share * (double) s->total,
                s->calls);
-        print_name(names_text(&p->names, s->name), room_after(p, 37));
+        print_name(function_text(p, s->name), room_after(p, 37));
         putchar('\n');
     }
     free(entries);
@@ -1099,29 +1156,63 @@ static void print_caller(const ptprof *p, const entry *s, uint64_t all,
     putchar('\n');
 }
 
-static int print_callers(ptprof *p)
+/* Who called one function: 1, or 0: nobody was seen to. */
+static int print_callers_of(ptprof *p, uint32_t callee)
 {
-    entry *const entries = add_up(p, add_name(p, p->opt.callers));
-    const int none = !entries->name;
+    entry *const entries = add_up(p, callee);
+    const int some = entries->name != 0;
     entry all;
     memset(&all, 0, sizeof all);
     for (const entry *s = entries; s->name; s++) {
         all.cost += s->cost;
         all.calls += s->calls;
     }
-    if (none) {
-        fprintf(stderr, "%s: --callers: no call of ", p->args->program);
-        tool_print(stderr, p->opt.callers);
-        fprintf(stderr, ".\n");
-    } else {
+    if (some) {
         printf("  share     cost      calls  caller%s\n",
                p->by_insn ? " (costs are instructions)" : "");
         for (const entry *s = entries; s->name; s++)
-            print_caller(p, s, all.cost, names_text(&p->names, s->name));
+            print_caller(p, s, all.cost, function_text(p, s->name));
         print_caller(p, &all, all.cost, "all");
     }
     free(entries);
-    return none;
+    return some;
+}
+
+/* Functions that were called, of those that are called so. */
+static int print_callers(ptprof *p)
+{
+    const uint32_t count = p->session.functions.count;
+    uint8_t *const called = (uint8_t *) calloc((size_t) count + 1, 1);
+    unsigned some = 0;
+    unsigned shown = 0;
+    if (!called) out_of_memory(p);
+    if (!session_chosen(&p->session, "--callers", &p->callees)) {
+        free(called);
+        return 1;
+    }
+    for (uint32_t i = 1; i < p->tree.count; i++) {
+        const calltree_node *const n = &p->tree.list[i];
+        if (n->parent == CALLTREE_ROOT || called[n->name]
+            || !is_chosen(p, &p->callees, n->name))
+            continue;
+        called[n->name] = 1;
+        some++;
+    }
+    for (uint32_t n = 1; n <= count; n++) {
+        if (!called[n]) continue;
+        if (shown++) putchar('\n');
+        if (some > 1) {
+            print_name(function_text(p, n), 0);
+            puts(":");
+        }
+        print_callers_of(p, n);
+    }
+    free(called);
+    if (some) return 0;
+    fprintf(stderr, "%s: --callers: no call of ", p->args->program);
+    tool_print(stderr, p->opt.callers);
+    fprintf(stderr, ".\n");
+    return 1;
 }
 
 /* ---- --lines ---- */
@@ -1145,7 +1236,7 @@ static int by_ns(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : by_insns(a, b);
 }
 
-static void print_lines(const ptprof *p)
+static void print_lines(ptprof *p)
 {
     uint64_t all = 0;
     char text[16];
@@ -1161,7 +1252,9 @@ static void print_lines(const ptprof *p)
         if (!cost || cost < least_of(p, all)) break;
         put_cost(p, text, cost);
         printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all, text);
-        print_name(names_text(&p->names, l->name), room_after(p, 18));
+        print_name(l->function ? function_text(p, l->function)
+                               : names_text(&p->names, l->name),
+                   room_after(p, 18));
         putchar('\n');
     }
 }
@@ -1187,13 +1280,14 @@ static void print_hot(ptprof *p)
         const double share = 100.0 / (double) n->total.insns;
         uint64_t sum = 0;
         size_t count = 0;
+        char text[2 * SYMBOL];
         for (end = i; end < p->path_count; end++) {
             if (p->paths[end].root != p->paths[i].root) break;
             sum += p->paths[end].insns;
             count += p->paths[end].runs != 0;
         }
         if (i) putchar('\n');
-        print_name(names_text(&p->names, n->name), 0);
+        print_name(function_text(p, n->name), 0);
         printf(": %" PRIu64 " of %" PRIu64 " instructions in %zu traces\n"
                "  share       runs blocks  trace\n", sum, n->total.insns,
                count);
@@ -1202,7 +1296,8 @@ static void print_hot(ptprof *p)
             if (!at->runs || at->insns < least_of(p, n->total.insns)) continue;
             printf("%6.1f%% %10" PRIu64 " %6" PRIu32 "  ",
                    share * (double) at->insns, at->runs, at->blocks);
-            print_name(names_text(&p->names, at->name), room_after(p, 28));
+            path_text(p, at, text);
+            print_name(text, room_after(p, 28));
             putchar('\n');
         }
     }
@@ -1248,6 +1343,7 @@ static int print_histogram(ptprof *p)
     static const unsigned shares[] = {0, 500, 900, 990, 1000};
     static const char *const labels[] = {"min", "median", "90 %", "99 %",
                                          "max"};
+    if (!session_chosen(&p->session, "--histogram", &p->wanted)) return 1;
     if (n->whole == 0) {
         fprintf(stderr, "%s: --histogram: no whole call of ", p->args->program);
         tool_print(stderr, p->opt.histogram);
@@ -1302,16 +1398,16 @@ static void write_costs(const ptprof *p, FILE *f, const calltree_cost *cost)
     fputc('\n', f);
 }
 
-static void write_function(const ptprof *p, FILE *f, const char *key,
+static void write_function(ptprof *p, FILE *f, const char *key,
                            uint32_t name)
 {
     fprintf(f, "%s=(%" PRIu32 ") ", key, name);
-    for (const char *s = names_text(&p->names, name); *s; s++)
+    for (const char *s = function_text(p, name); *s; s++)
         fputc((uint8_t) *s < ' ' || *s == 127 ? '?' : *s, f);
     fputc('\n', f);
 }
 
-static int write_callgrind(const ptprof *p)
+static int write_callgrind(ptprof *p)
 {
     FILE *const f = fopen(p->opt.callgrind, "w");
     calltree edges;
@@ -1404,6 +1500,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->folded = 1;
     } else if (strcmp(word, "--lines") == 0) {
         o->lines = 1;
+    } else if (strcmp(word, "--join-parts") == 0) {
+        o->join = 1;
     } else if (strcmp(word, "--hot") == 0) {
         o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
@@ -1442,11 +1540,6 @@ static int choose_cost(ptprof *p)
     return 0;
 }
 
-static const char *text_of(uint32_t name, void *context)
-{
-    return names_text((const names_table *) context, name);
-}
-
 static int show(ptprof *p)
 {
     int status = 0;
@@ -1479,13 +1572,16 @@ static int run(ptprof *p)
     if (status == 0) status = session_has_trace(&p->session);
     if (status == 0) status = choose_cost(p);
     if (status) return status;
-    if (p->opt.histogram) p->wanted = add_name(p, p->opt.histogram);
+    p->wanted.pattern = p->opt.histogram;
+    p->callees.pattern = p->opt.callers;
     if (p->opt.timeline && timeline_open(&p->timeline, p->opt.format,
                                          p->opt.timeline, p->by_insn))
         return cannot_write(p, p->opt.timeline);
     status = session_run(&p->session);
     end_threads(p);
-    if (p->opt.timeline && timeline_close(&p->timeline, text_of, &p->names))
+    functions_settle(&p->session.functions);
+    if (p->opt.timeline && timeline_close(&p->timeline, text_of,
+                                          &p->session.functions))
         status = cannot_write(p, p->opt.timeline);
     if (status == 0) status = show(p);
     session_losses(&p->session);
@@ -1504,13 +1600,18 @@ static void free_all(ptprof *p)
         free(t);
     }
     free(p->threads);
-    for (size_t i = 0; i < p->path_count; i++) free(p->paths[i].ips);
+    for (size_t i = 0; i < p->path_count; i++) {
+        free(p->paths[i].ips);
+        free(p->paths[i].through);
+    }
     free(p->paths);
     free(p->lines);
     calltree_free(&p->tree);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
     names_free(&p->names);
+    free(p->wanted.states);
+    free(p->callees.states);
     session_free(&p->session);
 }
 

@@ -15,8 +15,11 @@
 #ifdef HAVE_DEMANGLE
 #define MANGLED_MAX 1024u /* bytes; the names of hostile files may be longer */
 
-char *demangle(const char *name)
+char *demangle(const char *name, int much)
 {
+    static const int flags[] = {DMGL_NO_OPTS,
+                                DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP,
+                                DMGL_PARAMS | DMGL_ANSI};
     const size_t size = strcspn(name, ".@");
     char text[MANGLED_MAX + 1];
     char *found;
@@ -26,7 +29,7 @@ char *demangle(const char *name)
         return NULL;
     memcpy(text, name, size);
     text[size] = 0;
-    found = cplus_demangle(text, DMGL_NO_OPTS);
+    found = cplus_demangle(text, flags[much]);
     whole = found ? (char *) realloc(found, strlen(found) + strlen(name + size)
                                                 + 1) : NULL;
     if (!whole) {
@@ -36,9 +39,9 @@ char *demangle(const char *name)
     return strcat(whole, name + size);
 }
 #else
-char *demangle(const char *name)
+char *demangle(const char *name, int much)
 {
-    (void) name;
+    (void) name, (void) much;
     return NULL;
 }
 #endif

@@ -4,9 +4,11 @@
 #ifndef COMMON_DEMANGLE_H
 #define COMMON_DEMANGLE_H
 
-/* The name without parameters; what the compiler added, .cold say, stays at its
- * end. Allocated; NULL: it is not mangled, libiberty is missing, or there is no
- * memory. */
-char *demangle(const char *name);
+enum { DEMANGLE_NAME, DEMANGLE_TYPES, DEMANGLE_RESULT };
+
+/* The name, or with its parameters' types, or with that of its result too; what the compiler added, .cold say,
+ * stays at its end. Allocated; NULL: it is not mangled, libiberty is missing, or
+ * there is no memory. */
+char *demangle(const char *name, int much);
 
 #endif /* COMMON_DEMANGLE_H */

@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
 #include "../code/debuginfod.h"
-#include "../code/demangle.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@ void session_init(session *s, const tool_args *args,
     s->to = UINT64_MAX;
     spaces_init(&s->spaces, args);
     symbols_init(&s->symbols);
+    functions_init(&s->functions);
     lines_init(&s->lines);
     bare_init(&s->bare);
     s->view.all = &s->spaces;
@@ -36,7 +36,7 @@ void session_free(session *s)
     free(s->list);
     pids_free(&s->tasks);
     names_free(&s->comms);
-    names_free(&s->names);
+    functions_free(&s->functions);
     free(s->tids.list);
     free(s->pids.list);
     free(s->cpus.list);
@@ -457,6 +457,7 @@ int session_open(session *s, const char *name)
     s->is_open = 1;
     s->is_screen = (uint8_t) (isatty(2) && !s->quiet);
     configure(s);
+    s->functions.mangled = s->mangled;
     threads_init(&s->threads, &s->decoder);
     spaces_open(&s->spaces, s->file.data, s->file.folder);
     status = read_records(s);
@@ -540,12 +541,92 @@ uint64_t session_ns(const session *s, uint64_t tsc)
                        pt[PERFDATA_PT_TIME_ZERO], tsc);
 }
 
-static const char *source_name(session *s, const char *name)
+/* ---- functions ---- */
+
+/* What stands for code that is in no file. */
+static uint32_t label_of(session *s, const char *name)
 {
-    char *const text = s->mangled ? NULL : demangle(name);
-    const uint32_t number = text ? names_add(&s->names, text) : 0;
-    free(text);
-    return number ? names_text(&s->names, number) : name;
+    char text[1024];
+    if (name && *name != '[')
+        snprintf(text, sizeof text, "[%.1000s]", name);
+    else
+        snprintf(text, sizeof text, "%.1000s", name ? name : "[unknown]");
+    return functions_label(&s->functions, text);
+}
+
+/* Where a symbol is from. */
+enum { OF_FILE, OF_KERNEL, OF_MAP };
+
+static uint32_t number_of(session *s, const spaces_found *at, uint32_t pid,
+                          int from, const symbol *func)
+{
+    functions_about about;
+    memset(&about, 0, sizeof about);
+    about.object = at->name;
+    if (func) {
+        about.symbol = func->name;
+        about.first = func->first;
+        about.kind = (uint8_t) func->kind;
+    }
+    if (from == OF_FILE) about.file = at->file;
+    if (from == OF_FILE && func)
+        about.source = symbols_source(&s->symbols, at->file, func);
+    if (from == OF_MAP) about.pid = pid;
+    return functions_add(&s->functions, &about);
+}
+
+/* Its number, and that of what it is a part of. The second half of a stub is
+ * the stub. */
+static void set_function(session *s, const spaces_found *at, uint32_t pid,
+                         int from, const symbol *func, session_place *place)
+{
+    const symbol *whole = func;
+    if (func->kind & (SYMBOL_PART | SYMBOL_SPLIT) && from != OF_MAP)
+        whole = symbols_whole(&s->symbols, from == OF_FILE ? at->file : NULL,
+                              func);
+    place->whole = number_of(s, at, pid, from, whole);
+    place->is_part = (func->kind & SYMBOL_PART) != 0;
+    place->function = func->kind & SYMBOL_STUB || whole == func
+        ? place->whole : number_of(s, at, pid, from, func);
+    if (!place->function) return;
+    s->functions.list[place->function - 1].whole = place->whole;
+    place->name = functions_name(&s->functions, place->function);
+}
+
+/* Print functions in a line. */
+static void print_functions(session *s, const char *words,
+                            const uint32_t *numbers, size_t count)
+{
+    fputs(words, stderr);
+    for (size_t i = 0; i < count; i++) {
+        if (i) fputs(", ", stderr);
+        tool_print(stderr, functions_text(&s->functions, numbers[i]));
+    }
+}
+
+int session_chosen(session *s, const char *option, functions_choice *choice)
+{
+    uint32_t some[10];
+    size_t count = 0;
+    for (uint32_t n = 1; n <= s->functions.count; n++) {
+        if (functions_chosen(&s->functions, choice, n) <= 0) continue;
+        if (count < 10) some[count] = n;
+        count++;
+    }
+    if (count == 1) return 1;
+    fprintf(stderr, "%s: %s ", s->args->program, option);
+    tool_print(stderr, choice->pattern);
+    if (count) {
+        fprintf(stderr, ": %zu functions", count);
+        print_functions(s, ": ", some, count < 10 ? count : 10);
+        fputs(count > 10 ? ", ...\n" : "\n", stderr);
+        return 1;
+    }
+    fputs(": nothing called so ran", stderr);
+    count = functions_similar(&s->functions, choice->pattern, some, 5);
+    if (count) print_functions(s, "; similar: ", some, count);
+    fputs(".\n", stderr);
+    return 0;
 }
 
 /* The addresses of a symbol, as far as they are mapped. */
@@ -561,6 +642,7 @@ int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
 {
     const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, guest};
     const symbol *func = NULL;
+    int from = OF_FILE;
     spaces_found at;
     uint64_t offset, first, last;
     memset(place, 0, sizeof *place);
@@ -575,19 +657,29 @@ int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
     place->in_offset = offset;
     if (!s->config->symbols) return 1;
     if (ip >> 63 && !guest
-        && (func = symbols_at(&s->symbols, ip)) != NULL)
+        && (func = symbols_at(&s->symbols, ip)) != NULL) {
         offset = ip;
+        from = OF_KERNEL;
+    }
     if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
     if (!func && !(ip >> 63) && !guest
-        && (func = symbols_mapped(&s->symbols, pid, ip)) != NULL)
+        && (func = symbols_mapped(&s->symbols, pid, ip)) != NULL) {
         offset = ip;
+        from = OF_MAP;
+    }
     if (func) {
-        place->name = source_name(s, func->name);
+        set_function(s, &at, pid, from, func, place);
         place->offset = offset - func->first;
         set_range(place, &at, ip, place->offset, func->last - offset);
-    } else if (at.file) {
+        return 1;
+    }
+    if (at.file) {
         symbols_gap(&s->symbols, at.file, offset, &first, &last);
         set_range(place, &at, ip, offset - first, last - offset);
+        place->function = number_of(s, &at, pid, from, NULL);
+    } else {
+        place->function = label_of(s, at.name);
     }
+    place->whole = place->function;
     return 1;
 }

@@ -12,6 +12,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 #include "../perf/bare.h"
+#include "../code/functions.h"
 #include "../code/lines.h"
 #include "../code/names.h"
 #include "pids.h"
@@ -51,13 +52,18 @@ typedef struct session_task {
 
 /* What is at an address. */
 typedef struct session_place {
-    const char *name;  /* of the function, demangled; NULL if none is known */
+    const char *name;  /* of the function, demangled, without parameters; NULL:
+                          none is known */
     const char *file;  /* ... or what JIT code is called; NULL */
     uint64_t offset;   /* in the function; else in the file; else the address */
     uint64_t first;    /* the function's addresses; without a name those that */
     uint64_t last;     /* are known to have none, in the same file */
     const files_file *in; /* the code, and where in it; NULL: not known */
     uint64_t in_offset;
+    uint32_t function; /* its number in session.functions; 0: nothing is there,
+                          or there is no memory */
+    uint32_t whole;    /* that of the function which this is a part of */
+    uint8_t is_part;   /* ... and where flow comes to by jumps */
 } session_place;
 
 typedef struct session session;
@@ -89,6 +95,7 @@ struct session {
     spaces spaces;
     spaces_view view;
     symbols symbols;
+    functions functions;   /* with config.symbols */
     lines lines;
     bare bare;             /* if it has a trace, the file is made of it */
     threads threads;
@@ -101,7 +108,6 @@ struct session {
     /* private */
     threads_config decoder;
     names_table comms;
-    names_table names;     /* of functions, demangled */
     pids tasks;
     size_t task_max;
     session_task *last;    /* whose flow came last; or NULL */
@@ -154,6 +160,10 @@ session_task *session_task_of(const session *s, uint32_t tid);
 
 /* A time of the trace in ns. */
 uint64_t session_ns(const session *s, uint64_t tsc);
+
+/* All that ran is known: say which functions the user chose with `option` if
+ * they are several. If there is none that is said, and which are similar: 0. */
+int session_chosen(session *s, const char *option, functions_choice *choice);
 
 /* What is at an address of a process, or of its guest, until `changes` changes:
  * 1, or 0. */

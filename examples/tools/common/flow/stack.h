@@ -44,6 +44,7 @@ typedef struct stack_function {
     uint64_t last;
     uint32_t name; /* the caller's; of a part, that of its function */
     uint8_t part;  /* 1: calls do not enter here */
+    uint8_t split; /* the caller's */
     uint8_t gap;   /* 1: no function is known; calls enter anywhere */
     uint8_t start; /* 1: where programs begin: after exec flow goes on here */
 } stack_function;
