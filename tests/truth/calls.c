@@ -90,7 +90,8 @@ static void set_leaf(const char *sym, const char *dso, entry **at)
         cold = strstr(name, ".cold");
         if (cold && cold > name) name[cold - name] = 0;
         version = strchr(name, '@');
-        if (version && version > name) *version = 0;
+        if (version && version > name && strcmp(version, "@plt") != 0)
+            *version = 0;
     } else if (*dso == '[') {
         snprintf(name, sizeof name, "%s", dso);
     } else {

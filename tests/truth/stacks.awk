@@ -20,11 +20,12 @@ file == 1 && /"ph":"[BE]"/ {
     time[events] = line + 0
     sign[events] = $0 ~ /"ph":"B"/
     sub(/.*"name":"/, "", line); sub(/"[^"]*$/, "", line)
+    if (line !~ /^\[/) sub(/ \[[^]]*\]$/, "", line)
     name[events++] = line
 }
 file == 1 {next}
 
-# perf makes up symbols for stubs; without one ptprof shows the file.
+# Both make up symbols for stubs; perf not for all, nor for what they share.
 function unknown(theirs) {return theirs == "[unknown]" || theirs ~ /@plt$/}
 function equal(  n, i, f) {
     n = split($3, f, ";")
@@ -40,7 +41,7 @@ function equal(  n, i, f) {
     return 1
 }
 {
-    sub(/\.cold.*|@.*/, "", $2)
+    if ($2 !~ /@plt$/) sub(/\.cold.*|@.*/, "", $2)
     while (next_ < events && time[next_] <= all / 1000 + 0.0001) {
         if (sign[next_]) own[++depth] = name[next_]
         else depth--
