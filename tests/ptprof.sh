@@ -358,7 +358,7 @@ for by in insn time; do
 done
 says "own costs add up in callgrind's file" awk '
     /^calls=/ {getline; next}
-    /^0 / {own += $2}
+    /^[0-9]+ / {own += $2}
     /^totals:/ {total = $2}
     END {print own, total; exit !(own > 0 && own == total)}' "$tmp/callgrind"
 for by in insn time; do

@@ -261,12 +261,14 @@ fi
 
 if have callgrind_annotate valgrind; then
     prof --callgrind "$tmp/x.callgrind" --by insn "$tmp/x.data"
-    callgrind_annotate --threshold=100 "$tmp/x.callgrind" >"$tmp/annotated" 2>&1
+    callgrind_annotate --threshold=100 --auto=no "$tmp/x.callgrind" \
+        >"$tmp/annotated" 2>&1
     awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); own[$0] += n}
         END {for (f in own) print f, own[f]}' "$tmp/folded.insn" |
         sort >"$tmp/want"
-    awk '/^ *[0-9,]+ \([ 0-9.]+%\)  [?]:/ {
-            n = $1; gsub(/,/, "", n); sub(/^.*[?]:/, ""); sub(/ \[\]$/, "")
+    awk '/^ *[0-9,]+ \([ 0-9.]+%\)  [^:]*:/ {
+            n = $1; gsub(/,/, "", n)
+            sub(/^[^)]*\)  [^:]*:/, ""); sub(/ \[[^]]*\]$/, "")
             if (n) print $0, n}' "$tmp/annotated" | sort >"$tmp/got"
     if [ -s "$tmp/got" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
     else fail_with "callgrind_annotate's costs" "$tmp/why"; fi

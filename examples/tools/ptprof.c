@@ -1391,24 +1391,47 @@ static int add_edges(const ptprof *p, calltree *edges)
     return edges->full;
 }
 
-static void write_costs(const ptprof *p, FILE *f, const calltree_cost *cost)
+static void write_costs(const ptprof *p, FILE *f, int where,
+                        const calltree_cost *cost)
 {
-    fprintf(f, "0 %" PRIu64, cost->insns);
+    fprintf(f, "%d %" PRIu64, where, cost->insns);
     if (!p->by_insn) fprintf(f, " %" PRIu64, cost->ns);
     fputc('\n', f);
 }
 
-static void write_function(ptprof *p, FILE *f, const char *key,
-                           uint32_t name)
+static void write_word(FILE *f, const char *key, uint32_t number,
+                       const char *text)
 {
-    fprintf(f, "%s=(%" PRIu32 ") ", key, name);
-    for (const char *s = function_text(p, name); *s; s++)
+    fprintf(f, "%s=(%" PRIu32 ") ", key, number);
+    for (const char *s = text; *s; s++)
         fputc((uint8_t) *s < ' ' || *s == 127 ? '?' : *s, f);
     fputc('\n', f);
 }
 
+/* A function with its file and its source file: the line where it begins, or
+ * 0. */
+static int write_function(ptprof *p, FILE *f, const char *const keys[3],
+                          uint32_t function)
+{
+    const functions_about *const about =
+        &p->session.functions.list[function - 1].about;
+    const char *object = about->object ? about->object : "???";
+    const char *source = about->source ? about->source : "???";
+    lines_place l;
+    l.line = 0;
+    if (about->file && about->symbol
+        && lines_find(&p->session.lines, about->file, about->first, &l))
+        source = l.file;
+    write_word(f, keys[0], add_name(p, object), object);
+    write_word(f, keys[1], add_name(p, source), source);
+    write_word(f, keys[2], function, function_text(p, function));
+    return l.line;
+}
+
 static int write_callgrind(ptprof *p)
 {
+    static const char *const callers[] = {"ob", "fl", "fn"};
+    static const char *const callees[] = {"cob", "cfi", "cfn"};
     FILE *const f = fopen(p->opt.callgrind, "w");
     calltree edges;
     int failed;
@@ -1420,14 +1443,16 @@ static int write_callgrind(ptprof *p)
             p->by_insn ? "" : " Nanoseconds");
     for (uint32_t i = edges.list[0].child; i; i = edges.list[i].sibling) {
         const calltree_node *const n = &edges.list[i];
-        fputs("\nfl=(1) ?\n", f);
-        write_function(p, f, "fn", n->name);
-        write_costs(p, f, &n->own);
+        int where;
+        fputc('\n', f);
+        where = write_function(p, f, callers, n->name);
+        write_costs(p, f, where, &n->own);
         for (uint32_t c = n->child; c; c = edges.list[c].sibling) {
             const calltree_node *const call = &edges.list[c];
-            write_function(p, f, "cfn", call->name);
-            fprintf(f, "calls=%" PRIu64 " 0\n", call->calls ? call->calls : 1);
-            write_costs(p, f, &call->total);
+            const int at = write_function(p, f, callees, call->name);
+            fprintf(f, "calls=%" PRIu64 " %d\n",
+                    call->calls ? call->calls : 1, at);
+            write_costs(p, f, where, &call->total);
         }
     }
     fputs("\ntotals:", f);
