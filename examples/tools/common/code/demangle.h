@@ -6,9 +6,9 @@
 
 enum { DEMANGLE_NAME, DEMANGLE_TYPES, DEMANGLE_RESULT };
 
-/* The name, or with its parameters' types, or with that of its result too; what the compiler added, .cold say,
- * stays at its end. Allocated; NULL: it is not mangled, libiberty is missing, or
- * there is no memory. */
+/* How much: the name, with its parameters' types, with its result's, too. What
+ * the compiler added, .cold say, stays at the end. Allocated; NULL: it is not
+ * mangled, libiberty is missing, or there is no memory. */
 char *demangle(const char *name, int much);
 
 #endif /* COMMON_DEMANGLE_H */
