@@ -2578,7 +2578,8 @@ typedef struct ipt_place_ {
 typedef struct ipt_out_ {
     ipt_event events[IPT_REACHED_MAX_];
     uint8_t count;
-    uint8_t waiting;    /* they are to be pulled */
+    uint8_t waiting;    /* so many of them are to be pulled; those after them
+                         * are kept for the instruction that caused them */
     uint8_t ends_block; /* one that nobody wants ends the block in progress */
 } ipt_out_;
 

@@ -2301,8 +2301,8 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
 /* Packets that are about time or nothing at all. */
 #define IPTI_PKT_NEUTRAL                                                 \
     (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)       \
-     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(UNKNOWN) \
-     | IPTI_PKT(INVALID))
+     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(PWRX)    \
+     | IPTI_PKT(UNKNOWN) | IPTI_PKT(INVALID))
 
 /* Packets that may stand between PSB and PSBEND; FUP does as well. */
 #define IPTI_PKT_HEADER                                        \
@@ -3525,8 +3525,7 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(MODE_EXEC)
-                           | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(EVD)
-                           | IPTI_PKT(TRIG);
+                           | IPTI_PKT(PWRE) | IPTI_PKT(EVD) | IPTI_PKT(TRIG);
 
     return ipti_pkt_in(types, packet)
            || (packet->type == IPT_PKT_PTW && !packet->u.ptw.ip)
@@ -6318,6 +6317,16 @@ static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
     return ipti_kind_in(kind, bind->kinds) && bind->once & ~taken;
 }
 
+/* Has the event no place in flow? Such a packet may stand between any others of
+ * an instruction, which it does not delay. */
+static int ipti_bind_nothing(const ipt_event *event)
+{
+    const uint32_t types = 1u << IPT_EVT_CBR | 1u << IPT_EVT_MNT
+                           | 1u << IPT_EVT_PWRE | 1u << IPT_EVT_PWRX;
+
+    return (types >> event->type & 1) && !(event->flags & IPT_EVENT_STATUS);
+}
+
 /* Does the event wait for a PTWRITE? If flow comes to none, the PTW is a note
  * that somebody wrote into the trace. */
 static int ipti_bind_notes(const ipt_bind_ *bind)
@@ -6352,7 +6361,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           simple is below count. whole: count is the run's, and when it was
  *           set no event was at hand
  *   tally   counted <= code.index, if code is at hand
- *   out     waiting: count is not 0, and what follows is settled. ends_block:
+ *   out     waiting: at most count, and what follows is settled. ends_block:
  *           config.unwanted is not 0
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
@@ -6394,8 +6403,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_cut ipti_insn_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
- *   out     ipti_walk_keep ipti_out_drop ipti_out_wanted ipti_walk_wait
- *           ipti_walk_pull ipti_blk_fill
+ *   out     ipti_walk_keep ipti_out_drop ipti_out_aside ipti_out_wanted
+ *           ipti_walk_wait ipti_blk_fill
  *   item    ipti_item_full ipti_item_unsettled ipti_walk_ready ipti_walk_clear
  *           ipti_walk_pull ipti_blk_slow
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
@@ -6622,10 +6631,25 @@ static inline void ipti_place_none(ipt_place_ *place)
 
 /* ---- out, item, marks: what is handed out ---- */
 
-static inline void ipti_out_drop(ipt_out_ *out)
+/* Drop the first n. */
+static inline void ipti_out_drop(ipt_out_ *out, unsigned n)
 {
-    out->count = 0;
-    out->waiting = 0;
+    out->count = (uint8_t) (out->count - n);
+    out->waiting = (uint8_t) (out->waiting > n ? out->waiting - n : 0);
+    IPT_MEMMOVE(out->events, out->events + n,
+                out->count * sizeof(out->events[0]));
+}
+
+/* The event that was kept last waits to be pulled; those before it are still
+ * kept for the instruction that caused them. */
+static void ipti_out_aside(ipt_out_ *out)
+{
+    const ipt_event event = out->events[out->count - 1];
+
+    IPT_MEMMOVE(out->events + 1, out->events,
+                (out->count - 1u) * sizeof(out->events[0]));
+    out->events[0] = event;
+    out->waiting = 1;
 }
 
 #define IPTI_EVENTS_END_BLOCK (((1u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
@@ -6688,7 +6712,7 @@ static inline void ipti_walk_wait(ipt_walk_ *w)
 {
     if (w->cur.config->unwanted)
         ipti_out_wanted(&w->out, w->cur.config);
-    w->out.waiting = w->out.count > 0;
+    w->out.waiting = w->out.count;
     ipti_item_unsettled(&w->item, 0);
 }
 
@@ -6902,7 +6926,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     if (status < 0)
         return status;
     w->code.count = w->code.run.count_;
-    w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
+    if (w->out.count == 0) /* else it is that of the first that was kept */
+        w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
     w->not_plain = !w->place.space || w->unproven
                    || config->flags & IPT_CONFIG_TICKS;
     if (w->out.count == 0 && ipti_walk_event(w))
@@ -7267,8 +7292,8 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
 {
     if (!w->out.waiting)
         return 0;
-    at->dropped += w->out.count;
-    ipti_out_drop(&w->out);
+    at->dropped += w->out.waiting;
+    ipti_out_drop(&w->out, w->out.waiting);
     return 1;
 }
 
@@ -7438,6 +7463,21 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
             ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
+/* The event at hand binds to nothing and stands among the packets of the branch
+ * at ip: it comes before that. What the branch has caused is kept. If nobody
+ * wants the event, nothing waits then, and flow goes on. */
+static int ipti_walk_aside(ipt_walk_ *w, ipt_where *at)
+{
+    const uint8_t type = w->next.event.type;
+
+    ipti_walk_give(w, at);
+    ipti_code_none(&w->code);
+    ipti_out_aside(&w->out);
+    if (ipti_evt_unwanted(w->cur.config, type))
+        ipti_out_drop(&w->out, 1);
+    return IPT_EVENT_FIRST;
+}
+
 /* A PTW comes before what the branch at ip needs, so no PTWRITE caused it: it
  * is a note. */
 static int ipti_walk_note(ipt_walk_ *w, ipt_where *at)
@@ -7467,6 +7507,8 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 ipti_walk_caused(w, at);
                 return ipti_walk_first(w, at, 0);
             }
+            if (ipti_bind_nothing(event))
+                return ipti_walk_aside(w, at);
             if (ipti_next_tnt(&w->next) || event->flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (event->type == IPT_EVT_DISABLED)
@@ -7623,7 +7665,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     status = ipti_walk_other(w, at, kind, next, target);
     if (IPTI_UNLIKELY(status < 0)) {
         w->tally.icnt -= n;
-        if (w->out.count == 0 || w->out.waiting) /* flow is where it was */
+        if (w->out.count == w->out.waiting) /* flow is where it was */
             ipti_prev_takes(&w->prev, w->prev.taken | taken);
         return status;
     }
@@ -8141,10 +8183,9 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
         return ipti_walk_leave(w, at, IPT_END);
     *event = w->out.events[0];
     w->item.from = UINT64_MAX;
-    w->out.count--;
-    IPT_MEMMOVE(w->out.events, w->out.events + 1,
-                w->out.count * sizeof(w->out.events[0]));
-    return ipti_walk_leave(w, at, ipti_walk_look(w, at));
+    ipti_out_drop(&w->out, 1);
+    return ipti_walk_leave(w, at, w->out.count ? ipti_walk_status(w)
+                                               : ipti_walk_look(w, at));
 }
 
 /* ==========================================================================
@@ -9416,7 +9457,7 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     if (status >= 0 && !w->out.waiting)
         status = ipti_walk_ready(w, &decoder->at);
     if (IPTI_UNLIKELY(w->out.waiting)) {
-        ipti_out_drop(&w->out); /* flow follows them already */
+        ipti_out_drop(&w->out, w->out.waiting); /* flow follows them */
         return 0;
     }
     return status < 0 ? status : 1;
@@ -9669,7 +9710,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     decoder->block_.mode = IPT_MODE_UNKNOWN; /* flow goes back to its start */
     if (line->key_ & IPTI_COV_SOME)
         ipti_memo_insert(decoder->cov_->memo, line);
-    ipti_out_drop(&w->out);
+    ipti_out_drop(&w->out, w->out.count);
     ipti_flow_at(&w->flow, line->ip_);
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
@@ -10643,12 +10684,10 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
         do {
-            if (w->out.waiting)
-                ipti_out_drop(&w->out);
+            ipti_out_drop(&w->out, w->out.waiting);
             status = ipti_walk_resume(w, &decoder->at);
         } while (status == IPT_EVENT_FIRST && w->resync.state);
-    if (w->out.waiting)
-        ipti_out_drop(&w->out);
+    ipti_out_drop(&w->out, w->out.waiting);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
             ipti_cov_skip(decoder);

@@ -149,6 +149,7 @@ typedef struct fuzz_case {
     size_t lines;     /* of the code cache; 0: FUZZ_LINES */
     int warm;         /* the code cache has been used before */
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
+    int forgets; /* all code is invalidated before every call */
     uint32_t unwanted; /* config.unwanted */
     int no_time;       /* IPT_CONFIG_NO_TIME */
     int section;       /* config.section is set, whatever clone is */
@@ -1008,6 +1009,8 @@ static inline int fuzz_call(fuzz_run *run, int what)
     while (again && !run->stop) {
         if (run->cloned && run->turns++ % (run->c->clone + 1u) == 0)
             fuzz_clone(run);
+        if (run->cached && run->c->forgets)
+            (void) ipt_cache_invalidate(&run->cache, NULL, 0, UINT64_MAX);
         if (before)
             memcpy(before, run->decoder, layer->size);
         status = what == FUZZ_DO_NEXT      ? layer->next(run)

@@ -727,7 +727,7 @@ static const deferred deferred_rows[] = {
     {"a TMA before the TIP", TWO,
      {TNT(2, 1), TSC(7), TMA(5, 6), TIP(0x1010), CBR(8), TIP(0x1000)}, 0},
     {"a CBR before the TIP", TWO,
-     {TNT(2, 1), CBR(7), TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 1},
+     {TNT(2, 1), CBR(7), TIP(0x1010), TNT(1, 1), TIP(0x1000)}, 0},
     {"no TIP, but more bits", TWO,
      {TNT(2, 1), TNT(2, 1), TNT(2, 1), TIP(0x1000)}, 1},
 };

@@ -1734,6 +1734,78 @@ TEST(unwanted_events)
     feed_end(&f);
 }
 
+/* A far branch has the offset of the first packet that proves it, whatever is
+ * forgotten while it waits for the others: code is invalidated, here or
+ * elsewhere, before each call, and trace comes byte by byte. */
+static void offsets_of(char *text, size_t size, int waits, int forgets)
+{
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, NOP SYSCALL JCC0 JCC0 JMP_RAX)};
+    static ipt_insn_decoder d;
+    ipt_segment seg = {b.bytes, waits ? 0 : b.size};
+    ipt_trace trace = {&seg, 1, (uint8_t) waits, 0};
+    ipt_config config;
+    ipt_insn insn;
+    ipt_event e;
+    int synced = 0;
+
+    memory_place(&m, code, 0, 0);
+    memset(&config, 0, sizeof config);
+    memory_config(&m, &config);
+    CHECK_EQ(ipt_cache_init(&cache, lines, LENGTH(lines)), IPT_OK);
+    CHECK_EQ(ipt_insn_init(&d, &config, &trace, &cache), IPT_OK);
+    text[0] = 0;
+    for (unsigned calls = 0; calls < 1000; calls++) {
+        int status;
+        if (forgets)
+            ipt_cache_invalidate(&cache, NULL, forgets == 1 ? 0 : 0x900000,
+                                 forgets == 1 ? 0 : 1);
+        status = synced ? ipt_insn_next(&d, &insn)
+                        : ipt_insn_sync_forward(&d);
+        if (status == IPT_MORE) {
+            if (seg.size < b.size) seg.size++;
+            else trace.open = 0;
+            continue;
+        }
+        if (synced && status >= 0)
+            snprintf(text + strlen(text), size - strlen(text), "%x@%x ",
+                     (unsigned) insn.ip, (unsigned) insn.offset);
+        while (ipt_insn_event(&d, &e) >= 0)
+            snprintf(text + strlen(text), size - strlen(text), "<%s@%x> ",
+                     ipt_evt_name(e.type), (unsigned) e.offset);
+        if (synced && status < 0 && status != IPT_EVENT_FIRST) break;
+        synced = 1;
+    }
+}
+
+TEST(offset_of_a_far_branch_that_waited)
+{
+    static const ipt_packet before[][3] = {
+        {VMCS(0x7000)}, {PIP(0x5000, 0)}, {VMCS(0x7000), PIP(0x5000, 0)},
+        {PIP(0x5000, 0), CBR(5), VMCS(0x7000)}, {CBR(5), MNT(6)}};
+    static char want[2000], got[2000];
+
+    for (unsigned i = 0; i < LENGTH(before) * 2; i++) {
+        ipt_packet trace[PACKETS_MAX]
+            = {PSB, EXEC64, FUP(0x1000), PSBEND};
+        unsigned n = 4;
+        for (unsigned k = 0; k < 3 && before[i / 2][k].type; k++)
+            trace[n++] = before[i / 2][k];
+        if (i % 2) trace[n++] = (ipt_packet) TNT(2, 3);
+        trace[n++] = (ipt_packet) TIP(0x1003);
+        if (i % 2 == 0) trace[n++] = (ipt_packet) TNT(2, 3);
+        trace[n++] = (ipt_packet) TIP(0x1000);
+        build_all(&b, trace, n);
+        offsets_of(want, sizeof want, 0, 0);
+        CHECK(strstr(want, "1007@"));
+        for (int ways = 1; ways < 6; ways++) {
+            offsets_of(got, sizeof got, ways % 2, ways / 2);
+            if (!CHECK(strcmp(want, got) == 0))
+                printf("    way %d of %u: %s\n    want %s\n", ways, i, got, want);
+        }
+    }
+}
+
 int main(void)
 {
     TABLES(RUN_TEST)
@@ -1741,6 +1813,7 @@ int main(void)
     BDM64_FINDINGS(RUN_TEST)
     RUN(errata);
     RUN(offsets);
+    RUN(offset_of_a_far_branch_that_waited);
     RUN(start);
     RUN(start_is_known);
     RUN(set_asid);

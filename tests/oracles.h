@@ -96,16 +96,6 @@ static inline const sim_insn *any_kind(uint8_t kind)
     return x;
 }
 
-static inline void insert_packet(size_t at, ipt_packet p)
-{
-    if (packet_count == SIM_PACKETS)
-        return;
-    memmove(&packets[at + 1], &packets[at],
-            (packet_count - at) * sizeof(packets[0]));
-    packets[at] = p;
-    packet_count++;
-}
-
 /* Change a packet. */
 static inline void sim_change(void)
 {
@@ -256,11 +246,13 @@ static inline void sim_make(fuzz_case *c)
         n = 1 + draw(chance(50) ? 6 : 40);
     } else {
         simulate(chance(70) ? 10 + draw(40) : 100 + draw(200));
-        sim_changed = chance(50);
+        sim_changed = !sim_between_on && chance(50);
         n = sim_changed ? 1 + draw(6) : 0;
     }
     while (n--)
         sim_change();
+    if (sim_between_on)
+        sim_between();
     if (fuzz_verbose())
         sim_print();
     sim_encode(c);
@@ -301,8 +293,25 @@ static inline int sim_same(const fuzz_item *item, const fuzz_item *truth)
            && (item->flags & ~not_told) == truth->flags;
 }
 
+/* Is it of a packet that sim_between() made? */
+static inline int sim_is_between(const fuzz_item *item)
+{
+    ipt_event e;
+
+    memset(&e, 0, sizeof(e));
+    e.type = item->kind;
+    switch (item->kind) {
+    case IPT_EVT_CBR: e.u.cbr.ratio = BETWEEN_RATIO; break;
+    case IPT_EVT_MNT: e.u.mnt.payload = BETWEEN_MNT; break;
+    case IPT_EVT_PWRX: e.u.pwrx.last = BETWEEN_PWRX; break;
+    default: return 0;
+    }
+    return item->what == FUZZ_EVENT && item->hash == fuzz_event_data(&e);
+}
+
 static inline void sim_truth(const fuzz_log *log)
 {
+    unsigned events = 0;
     size_t i;
     size_t k = 0;
 
@@ -311,6 +320,10 @@ static inline void sim_truth(const fuzz_log *log)
         const fuzz_item *item = &log->item[i];
         if (item->what == FUZZ_SYNC)
             continue;
+        if (sim_between_on && sim_is_between(item)) {
+            events++;
+            continue;
+        }
         if (item->what == FUZZ_STOP && item->status == IPT_END
             && k == did.count)
             break;
@@ -320,6 +333,8 @@ static inline void sim_truth(const fuzz_log *log)
         }
         k++;
     }
+    if (sim_between_on && events != between_events)
+        FUZZ_FAIL(__LINE__, "an event of a packet between others is not given");
     reached[REACH_TRUTH]++;
 }
 
@@ -598,6 +613,9 @@ static inline void sim_ways(fuzz_case *c)
         if (!fuzz_useful(layer, way))
             continue;
         sim_way(c, way);
+        c->forgets = way == FUZZ_RUN_CACHE && c->lines == 64
+                     && (sim_drawn(c) >> (32 + n)) % 3 == 0;
+        reached[REACH_FORGETS] += c->forgets != 0;
         for (i = 0; i < 1; i++) {
             fuzz_reference(layer, c, &fuzz_logs[0]);
             fuzz_way(layer, c, &fuzz_logs[0], way);

@@ -54,9 +54,25 @@ TEST(much_changed)
     sim_heavy = 0;
 }
 
+/* A packet that binds to nothing stands inside of what hardware says with
+ * several: it changes nothing. */
+TEST(between_packets_of_a_compound)
+{
+    sim_between_on = 1;
+    try_seeds(2000000, 3000);
+    sim_between_on = 0;
+    if (getenv("TEST_COUNT"))
+        return;
+    CHECK(between_report(stdout, 1) > 100);
+    for (unsigned what = PART_NONE + 1; what < PARTS; what++)
+        for (unsigned kind = 0; kind < BETWEENS; kind++)
+            CHECK(between_sum(what, kind) > 20);
+}
+
 int main(void)
 {
     RUN(executions);
+    RUN(between_packets_of_a_compound);
     RUN(much_changed);
     return test_report();
 }

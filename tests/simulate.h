@@ -96,6 +96,7 @@ static inline int chance(unsigned percent)
     X(CACHE_WARM, "no cache = one used before")                     \
     X(CACHE_RELATED, "... with invalidations of this code")         \
     X(CACHE_UNRELATED, "... with invalidations of other code")      \
+    X(FORGETS, "... with all code forgotten before every call")     \
     X(INSN_BLK, "[insn] = [blk]")                                   \
     X(INSN_COV, "[insn] = [cov], edges")                            \
     X(MEMO_TINY, "[cov] = with a memo of 4 lines, used and shared") \
@@ -558,10 +559,50 @@ static struct {
     uint32_t errata; /* that the processor has */
 } cpu;
 
+/* Compounds: packets that belong to one thing that happened. Which of them a
+ * packet is a part of is noted with it; sim_between() puts others among
+ * them. */
+#define PART_LIST(X)                                                     \
+    X(NONE, "none") X(VM_ENTRY, "VM entry") X(VM_EXIT, "VM exit")        \
+    X(IRET, "IRET") X(SYSCALL, "SYSCALL") X(INT, "INT n")                \
+    X(FAR, "far branch") X(INTERRUPT, "interrupt")                       \
+    X(EXCEPTION, "exception") X(TSX, "TSX") X(PTWRITE, "PTWRITE")        \
+    X(MOV_CR3, "MOV CR3") X(MODE, "mode") X(EXSTOP, "EXSTOP")            \
+    X(DEFERRED, "deferred TIP") X(PSB, "PSB+") X(OVF, "OVF")
+#define PART_NAME(name, text) PART_##name,
+enum { PART_LIST(PART_NAME) PARTS };
+#undef PART_NAME
+
+static struct {
+    uint8_t of[SIM_PACKETS];      /* PART_ */
+    uint16_t number[SIM_PACKETS]; /* of the compound, in order */
+    uint8_t now;
+    uint16_t count;
+} parts;
+
+static int sim_between_on; /* compounds get packets that bind to nothing */
+
+/* A compound begins, unless it is a part of another. */
+static inline void part(uint8_t what)
+{
+    if (parts.now != PART_NONE)
+        return;
+    parts.now = what;
+    parts.count++;
+}
+
+static inline void part_done(void)
+{
+    parts.now = PART_NONE;
+}
+
 static inline void emit(ipt_packet p)
 {
-    if (packet_count < SIM_PACKETS)
+    if (packet_count < SIM_PACKETS) {
+        parts.of[packet_count] = parts.now;
+        parts.number[packet_count] = parts.count;
         packets[packet_count++] = p;
+    }
 }
 
 static inline void emit_type(uint8_t type)
@@ -752,6 +793,8 @@ static inline void flush(void)
 {
     unsigned i;
 
+    if (cpu.tip_count)
+        part(PART_DEFERRED);
     if (cpu.bit_count) {
         ipt_packet p;
         memset(&p, 0, sizeof(p));
@@ -764,6 +807,8 @@ static inline void flush(void)
     }
     for (i = 0; i < cpu.tip_count; i++)
         emit_ip(IPT_PKT_TIP, cpu.tips[i]);
+    if (cpu.tip_count)
+        part_done();
     cpu.tip_count = 0;
     emit_noise();
 }
@@ -993,6 +1038,7 @@ static inline void psb(int again)
         emit_time(); /* which the erratum drops before a PSB */
         packet_count -= packet_count < SIM_PACKETS;
     }
+    part(PART_PSB);
     emit_type(IPT_PKT_PSB);
     cpu.last_ip = 0;
     cpu.depth = 0;
@@ -1003,6 +1049,7 @@ static inline void psb(int again)
             happens(IPT_EVT_CBR, st | IPT_EVENT_NO_IP, 0, 9);
         }
         emit_type(IPT_PKT_PSBEND);
+        part_done();
         return;
     }
     happens(IPT_EVT_ENABLED, st, cpu.at->ip, 0);
@@ -1024,9 +1071,13 @@ static inline void psb(int again)
     emit_ip(IPT_PKT_FUP, cpu.at->ip);
     if (chance(95)) {
         emit_type(IPT_PKT_PSBEND);
+        part_done();
     } else { /* the next packet ends it, if it is none of PSB+ */
+        part_done();
+        part(PART_EXSTOP);
         emit_exstop(1);
         emit_ip(IPT_PKT_FUP, cpu.at->ip);
+        part_done();
         happens(IPT_EVT_EXSTOP, 0, cpu.at->ip, 0);
     }
 }
@@ -1046,9 +1097,16 @@ static inline void enable(uint16_t lead, int fresh)
     }
     back = cpu.resume == x->ip && !fresh;
     mode = cpu.mode;
+    if (sim_between_on && parts.now == PART_NONE && chance(20)) {
+        part(PART_MOV_CR3); /* back to an address space that is traced */
+        pip(IPT_EVT_PAGING, IPT_EVENT_NO_IP, 0, cpu.nr);
+        emit_pip();
+    }
+    part(PART_MODE);
     if (x->mode != mode)
         emit_exec(x->mode);
     emit_ip(IPT_PKT_TIP_PGE, x->ip);
+    part_done();
     cpu.lead |= (uint16_t) (lead | IPT_FLOW_ENABLED
                             | (back ? IPT_FLOW_RESUMED : 0));
     happens(IPT_EVT_ENABLED, back ? IPT_EVENT_RESUMED : 0, x->ip, 0);
@@ -1085,6 +1143,7 @@ static inline void power_states(void)
 {
     ipt_packet p;
 
+    part(PART_EXSTOP);
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_MWAIT;
     p.u.mwait.hints = 3;
@@ -1099,6 +1158,7 @@ static inline void power_states(void)
     p.u.pwrx.last = 2;
     p.u.pwrx.interrupt = 1;
     emit(p);
+    part_done();
     happens(IPT_EVT_MWAIT, IPT_EVENT_NO_IP, 0, 3);
     happens(IPT_EVT_EXSTOP, IPT_EVENT_NO_IP, 0, 0);
     happens(IPT_EVT_PWRE, IPT_EVENT_NO_IP, 0, 1);
@@ -1162,6 +1222,7 @@ static inline void disabled(uint64_t to, uint64_t resume)
     const uint8_t no_to = to ? 0 : IPT_EVENT_NO_TO;
 
     emit_pgd(to);
+    part_done();
     trail(IPT_FLOW_DISABLED);
     happens(IPT_EVT_DISABLED, (uint8_t) (IPT_EVENT_NO_IP | no_to), 0, to);
     while_off(resume);
@@ -1172,11 +1233,13 @@ static inline void disabled(uint64_t to, uint64_t resume)
 static inline void interrupt_event(uint64_t from)
 {
     if (chance(50)) {
+        part(PART_VM_EXIT);
         emit_evd(IPT_EVD_VMXQ, 0x1234);
         emit_cfe(IPT_CFE_VMEXIT, 0, 14);
         happens_with(IPT_EVT_CFE, 0, from, IPT_CFE_VMEXIT,
                      IPT_CFE_HAS_VMXQ << 8);
     } else {
+        part(PART_EXCEPTION);
         emit_evd(IPT_EVD_CR2, 0x1234);
         emit_cfe(IPT_CFE_INTR, 0, 14);
         happens_with(IPT_EVT_CFE, 0, from, IPT_CFE_INTR,
@@ -1198,10 +1261,12 @@ static inline void interrupt(void)
     flush();
     if (how == 0)
         interrupt_event(from);
+    part(guest ? PART_VM_EXIT : PART_INTERRUPT);
     emit_ip(IPT_PKT_FUP, from);
     if (how == 1) { /* tracing ends there */
         const uint64_t target = chance(50) ? 0 : ELSEWHERE;
         emit_pgd(target);
+        part_done();
         trail(IPT_FLOW_DISABLED);
         happens(IPT_EVT_ASYNC_DISABLED, target ? 0 : IPT_EVENT_NO_TO, from,
                 target);
@@ -1226,6 +1291,7 @@ static inline void interrupt(void)
         happens(IPT_EVT_EXEC_MODE, 0, to->ip, to->mode);
     }
     emit_ip(IPT_PKT_TIP, to->ip);
+    part_done();
     go_in(to->mode, to->ip);
 }
 
@@ -1235,11 +1301,13 @@ static inline void abort_transaction(void)
     const uint64_t to = any_of(cpu.mode)->ip;
 
     cpu.speculative = 0;
+    part(PART_TSX);
     emit_tsx(0, 1);
     emit_ip(IPT_PKT_FUP, ip);
     trail(IPT_FLOW_ABORTED | IPT_FLOW_INTERRUPTED);
     happens(IPT_EVT_TSX, 0, ip, 1);
     emit_ip(IPT_PKT_TIP, to);
+    part_done();
     happens(IPT_EVT_ASYNC_BRANCH, 0, ip, to);
     go(to);
 }
@@ -1249,6 +1317,7 @@ static inline void transaction(void)
     const uint64_t ip = cpu.at->ip;
 
     flush();
+    part(PART_TSX);
     if (!cpu.speculative) {
         emit_tsx(1, 0);
         emit_ip(IPT_PKT_FUP, ip);
@@ -1263,6 +1332,7 @@ static inline void transaction(void)
     } else {
         abort_transaction();
     }
+    part_done();
 }
 
 /* What no trace reports is lost. */
@@ -1311,6 +1381,7 @@ static inline void overflow(void)
         emit_bytes("\x07", 1); /* of a CYC, whose second byte is the OVF's */
         reached[REACH_SKD007]++;
     }
+    part(PART_OVF);
     emit_type(IPT_PKT_OVF);
     reached[REACH_OVERFLOW]++;
     lose_state();
@@ -1321,6 +1392,7 @@ static inline void overflow(void)
     if (chance(60)) {
         const uint64_t ip = any_of(cpu.mode)->ip;
         emit_ip(IPT_PKT_FUP, ip);
+        part_done();
         cpu.lead |= IPT_FLOW_RESYNCED;
         happens(IPT_EVT_OVERFLOW, 0, ip, 0);
         go(ip);
@@ -1423,7 +1495,7 @@ static inline void between(void)
     switch (draw(10)) {
     case 0:
     case 1:
-        if (cpu.events <= 1)
+        if (cpu.events + (unsigned) sim_between_on <= 1)
             interrupt();
         break;
     case 2:
@@ -1432,14 +1504,22 @@ static inline void between(void)
         cpu.settled = 1;
         break;
     case 3:
-        if (cpu.events <= 2)
+        if (cpu.events + (unsigned) sim_between_on <= 2)
             transaction();
         break;
     case 4: overflow(); break;
     case 5:
         flush();
+        part(PART_EXSTOP);
+        if (sim_between_on && cpu.events <= 1 && chance(50)) {
+            p.type = IPT_PKT_MWAIT;
+            p.u.mwait.hints = 3;
+            emit(p);
+            happens(IPT_EVT_MWAIT, 0, cpu.at->ip, 3);
+        }
         emit_exstop(1);
         emit_ip(IPT_PKT_FUP, cpu.at->ip);
+        part_done();
         happens(IPT_EVT_EXSTOP, 0, cpu.at->ip, 0);
         break;
     case 6:
@@ -1490,8 +1570,13 @@ static inline void far_branch(const sim_insn *x)
     const uint8_t no_ip = IPT_EVENT_NO_IP;
     const sim_insn *to = any_insn();
     unsigned most = 3;
+    int named = 0; /* a VMCS */
 
     flush();
+    part(x->kind == IPT_INSN_VMENTRY                            ? PART_VM_ENTRY
+         : x->kind == IPT_INSN_IRET || x->kind == IPT_INSN_UIRET ? PART_IRET
+         : x->kind == IPT_INSN_SYSCALL                           ? PART_SYSCALL
+                                                                 : PART_FAR);
     if (x->kind == IPT_INSN_VMENTRY && cpu.errata & IPT_ERRATUM_SKD022
         && chance(60)) {
         far_disabled(x);
@@ -1503,9 +1588,21 @@ static inline void far_branch(const sim_insn *x)
         const uint8_t type = x->kind == IPT_INSN_UIRET     ? IPT_CFE_UIRET
                              : x->kind == IPT_INSN_VMENTRY ? IPT_CFE_VMENTRY
                                                            : IPT_CFE_IRET;
-        emit_cfe(type, 0, 0);
-        happens(IPT_EVT_CFE, no_ip, 0, type);
+        if (sim_between_on && chance(50)) {
+            emit_cfe(type, 1, 0);
+            emit_ip(IPT_PKT_FUP, x->ip);
+            happens(IPT_EVT_CFE, 0, x->ip, type);
+        } else {
+            emit_cfe(type, 0, 0);
+            happens(IPT_EVT_CFE, no_ip, 0, type);
+        }
         most--;
+    }
+    if (sim_between_on && chance(20)) { /* before the PIP */
+        vmcs(IPT_EVT_VMCS, no_ip, 0);
+        emit_vmcs();
+        most--;
+        named = 1;
     }
     if (chance(x->kind == IPT_INSN_VMENTRY ? 80 : 30)) {
         pip(IPT_EVT_PAGING, no_ip, 0,
@@ -1513,7 +1610,7 @@ static inline void far_branch(const sim_insn *x)
         emit_pip();
         most--;
     }
-    if (most > 1 && chance(20)) {
+    if (!named && most > 1 && chance(20)) {
         vmcs(IPT_EVT_VMCS, no_ip, 0);
         emit_vmcs();
         most--;
@@ -1528,6 +1625,7 @@ static inline void far_branch(const sim_insn *x)
         emit_exec(to->mode);
     flush();
     emit_ip(IPT_PKT_TIP, to->ip);
+    part_done();
     cpu.icnt = 0;
     cpu.icnt_known = 1;
     used_trace();
@@ -1544,6 +1642,7 @@ static inline void announce(const sim_insn *x)
     if (!(syscall || x->kind == IPT_INSN_INT) || !chance(30) || cpu.events > 2)
         return;
     flush();
+    part(syscall ? PART_SYSCALL : PART_INT);
     if (syscall && chance(50)) {
         emit_cfe(IPT_CFE_SYSCALL, 0, 0);
         happens(IPT_EVT_CFE, IPT_EVENT_NO_IP, 0, IPT_CFE_SYSCALL);
@@ -1685,9 +1784,11 @@ static inline void ptwrite(const sim_insn *x)
     const uint8_t wide = cpu.fup_on_ptw;
 
     flush();
+    part(PART_PTWRITE);
     emit_ptw(wide, cpu.fup_on_ptw, 0x77);
     if (cpu.fup_on_ptw)
         emit_ip(IPT_PKT_FUP, x->ip);
+    part_done();
     happens_with(IPT_EVT_PTWRITE, 0, x->ip, 0x77, wide ? 8 : 4);
     cpu.icnt_known = 0; /* is the IP this one's or the next one's? */
     go(after(x));
@@ -1813,6 +1914,7 @@ static inline uint32_t random_errata(void)
 static inline void simulate(unsigned steps)
 {
     memset(&cpu, 0, sizeof(cpu));
+    memset(&parts, 0, sizeof(parts));
     packet_count = 0;
     did.count = 0;
     random_program();
@@ -1848,6 +1950,170 @@ static inline void simulate(unsigned steps)
     }
     flush();
     did.count = cpu.proven;
+}
+
+/* ---- packets that bind to nothing, inside of compounds ---- */
+
+#define BETWEEN_RATIO 77 /* they are told by these */
+#define BETWEEN_MNT 0x5a5a
+#define BETWEEN_PWRX 9
+
+static const uint8_t between_types[]
+    = {IPT_PKT_CBR, IPT_PKT_MNT, IPT_PKT_PWRX, IPT_PKT_MTC,
+       IPT_PKT_CYC, IPT_PKT_TSC, IPT_PKT_TMA,  IPT_PKT_PAD};
+#define BETWEENS SIM_LENGTH(between_types)
+
+/* By compound, packet before, packet after, and packet between them. */
+static unsigned long between_count[PARTS][IPT_PKT_COUNT][IPT_PKT_COUNT]
+                                  [BETWEENS];
+static unsigned between_events; /* that those of this trace make */
+
+/* Packets that a compound has besides its own. */
+static inline int between_neutral(uint8_t type)
+{
+    return type != IPT_PKT_PWRX
+           && (memchr(between_types, type, BETWEENS) != NULL
+               || type == IPT_PKT_UNKNOWN);
+}
+
+/* How often a packet was put into a compound, at whichever boundary. */
+static inline unsigned long between_sum(unsigned what, unsigned kind)
+{
+    unsigned long sum = 0;
+    unsigned i;
+
+    for (i = 0; i < IPT_PKT_COUNT * IPT_PKT_COUNT; i++)
+        sum += between_count[what][i / IPT_PKT_COUNT][i % IPT_PKT_COUNT][kind];
+    return sum;
+}
+
+static inline void insert_packet(size_t at, ipt_packet p)
+{
+    if (packet_count == SIM_PACKETS)
+        return;
+    memmove(&packets[at + 1], &packets[at],
+            (packet_count - at) * sizeof(packets[0]));
+    memmove(&parts.of[at + 1], &parts.of[at], packet_count - at);
+    memmove(&parts.number[at + 1], &parts.number[at],
+            (packet_count - at) * sizeof(parts.number[0]));
+    packets[at] = p;
+    packet_count++;
+}
+
+/* Put a packet of this type before packet `at`. A TMA needs its TSC. */
+static inline void between_insert(size_t at, uint8_t type)
+{
+    ipt_packet p;
+
+    memset(&p, 0, sizeof(p));
+    p.type = type;
+    switch (type) {
+    case IPT_PKT_CBR: p.u.cbr.ratio = BETWEEN_RATIO; break;
+    case IPT_PKT_MNT: p.u.mnt.payload = BETWEEN_MNT; break;
+    case IPT_PKT_PWRX: p.u.pwrx.last = BETWEEN_PWRX; break;
+    case IPT_PKT_MTC: p.u.mtc.ctc = (uint8_t) draw(256); break;
+    case IPT_PKT_CYC: p.u.cyc.value = draw(256) * 9; break;
+    case IPT_PKT_TMA: p.u.tma.ctc = (uint16_t) draw(256); break;
+    case IPT_PKT_PAD: p.size = 1 + draw(4); break;
+    default: break;
+    }
+    between_events += type == IPT_PKT_CBR || type == IPT_PKT_MNT
+                      || type == IPT_PKT_PWRX;
+    insert_packet(at, p);
+    if (type == IPT_PKT_TMA || type == IPT_PKT_TSC) {
+        memset(&p, 0, sizeof(p));
+        p.type = IPT_PKT_TSC;
+        p.u.tsc.value = 1000 * at;
+        if (type == IPT_PKT_TSC)
+            packets[at] = p;
+        else
+            insert_packet(at, p);
+    }
+}
+
+/* Is a PWRE open before packet `at`? A PWRX there would be its own. */
+static inline int between_pwre(size_t at)
+{
+    while (at-- > 0)
+        if (packets[at].type == IPT_PKT_PWRE
+            || packets[at].type == IPT_PKT_PWRX)
+            return packets[at].type == IPT_PKT_PWRE;
+    return 0;
+}
+
+/* Each compound gets a packet at one of its inner boundaries, mostly. */
+static inline void sim_between(void)
+{
+    size_t inner[64];
+    size_t begin = packet_count;
+    size_t i;
+    size_t k;
+
+    between_events = 0;
+    while (begin-- > 0) {
+        const uint8_t what = parts.of[begin];
+        const uint16_t number = parts.number[begin];
+        const size_t end = begin + 1;
+        const unsigned kind = draw(BETWEENS);
+        unsigned n = 0;
+        uint8_t before;
+        while (begin > 0 && parts.of[begin - 1] == what
+               && parts.number[begin - 1] == number && what)
+            begin--;
+        for (i = begin + 1; i < end && n < SIM_LENGTH(inner); i++)
+            inner[n++] = i;
+        if (n == 0 || what == PART_NONE || chance(20))
+            continue;
+        i = k = inner[draw(n)];
+        if (between_types[kind] == IPT_PKT_PWRX && between_pwre(i))
+            continue;
+        while (i > begin && between_neutral(packets[i - 1].type))
+            i--;
+        while (k < end && between_neutral(packets[k].type))
+            k++;
+        if (i == begin || k == end)
+            continue;
+        before = packets[i - 1].type;
+        between_count[what][before][packets[k].type][kind]++;
+        between_insert(k, between_types[kind]);
+    }
+}
+
+/* Print how often each was reached; returns how many lines. */
+static inline unsigned between_report(FILE *file, unsigned long least)
+{
+#define PART_TEXT(name, text) text,
+    static const char *const texts[] = {PART_LIST(PART_TEXT)};
+#undef PART_TEXT
+    unsigned lines = 0;
+    unsigned part;
+    unsigned a;
+    unsigned b;
+    unsigned n;
+
+    fprintf(file, "%-36s", "compound: before . after");
+    for (n = 0; n < BETWEENS; n++)
+        fprintf(file, " %5s", ipt_pkt_name(between_types[n]));
+    fprintf(file, "\n");
+    for (part = 0; part < PARTS; part++)
+        for (a = 0; a < IPT_PKT_COUNT; a++)
+            for (b = 0; b < IPT_PKT_COUNT; b++) {
+                const unsigned long *count = between_count[part][a][b];
+                unsigned long sum = 0;
+                char name[80];
+                for (n = 0; n < BETWEENS; n++)
+                    sum += count[n];
+                if (sum < least)
+                    continue;
+                snprintf(name, sizeof(name), "%s: %s . %s", texts[part],
+                         ipt_pkt_name((uint8_t) a), ipt_pkt_name((uint8_t) b));
+                fprintf(file, "%-36s", name);
+                for (n = 0; n < BETWEENS; n++)
+                    fprintf(file, " %5lu", count[n]);
+                fprintf(file, "\n");
+                lines++;
+            }
+    return lines;
 }
 
 #endif /* IPT_TESTS_SIMULATE_H */

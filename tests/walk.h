@@ -43,7 +43,7 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (w->code.count && w->tally.counted > w->code.index)
         return "tally: more than were passed";
     if (out->count > IPT_REACHED_MAX_) return "out: more events than room";
-    if (out->waiting && !out->count) return "out: nothing waits";
+    if (out->waiting > out->count) return "out: more wait than there are";
     if (out->waiting && w->item.unsettled) return "out: waiting and unsettled";
     if (w->loop.limit && w->loop.steps >= w->loop.limit)
         return "loop: steps not below limit";
