@@ -268,18 +268,26 @@ static int is_between(size_t i)
     return is_one(i, words);
 }
 
-/* The first token of the clause that i is in or that ends before it. */
+/* The first token of the clause that i is in or that ends before it. The
+ * condition of a statement is no part of it. */
 static size_t clause(size_t i)
 {
+    static const char *const words[] = {"if", "while", "for", "switch", NULL};
+    size_t from = i; /* of what is not in brackets */
     int depth = 0;
 
     for (; i > 0 && !tokens[i].first; i--) {
-        if (depth == 0 && (is_between(i - 1) || is_open(i - 1)))
-            break;
+        if (depth == 0) {
+            if (is_one(i - 1, words))
+                break;
+            from = i;
+            if (is_between(i - 1) || is_open(i - 1))
+                break;
+        }
         depth += is_close(i - 1);
         depth -= is_open(i - 1);
     }
-    return i;
+    return i > 0 && is_one(i - 1, words) ? from : i;
 }
 
 /* The one after the last token of the clause that i is in or that it begins. */
