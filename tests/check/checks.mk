@@ -16,8 +16,9 @@ check-install:  ## make install, make uninstall: what is found where
 check-deb:  ## Debian packages: the same files, no error by lintian
 check-readme:  ## Each command on each page runs, and prints what is said
 check-commits:  ## Subjects of commits are `section: what changes`
+check-distros:  ## demo, test on bare Debian 12, 13; SYSTEMS=trixie-gcc, QUICK=1
 check-checks:  ## Each check fails on a planted violation
-$(CHECKS:%=check-%): check-%:
+$(CHECKS:%=check-%) check-distros: check-%:
 	@sh $(CHECK_DIR)/$*.sh .
 
 PLACES = pvh uefi linux windows cortex-m portable

@@ -221,4 +221,44 @@ caught size 'bytes of state, limit'
 edit README.md 's/^\(| packets .*\) 8 KiB |$/\1 4 KiB |/'
 caught size 'a loop over packets'
 
+# A system that is pretended: a folder of this one, and a tree that is not more
+# than a Makefile. pretend COMMAND: what its make test does.
+mkdir "$tmp/bin"
+echo 'mkdir -p "$3/root" "$3/etc/apt/apt.conf.d"' >"$tmp/bin/debootstrap"
+echo 'echo mirror' >"$tmp/bin/apt-get"
+echo 'echo 0' >"$tmp/bin/id"
+echo true >"$tmp/bin/mount"
+cat >"$tmp/bin/unshare" <<'END'
+while [ "${1#--}" != "$1" ]; do shift; done
+exec "$@"
+END
+cat >"$tmp/bin/chroot" <<'END'
+case $* in *apt-get*) exit ;; esac
+cd "$1" && shift && exec "$@"
+END
+sed -i '1i#!/bin/sh' "$tmp/bin"/* && chmod +x "$tmp/bin"/*
+pretend() {
+    copy
+    printf 'demo:\ntest:\n\t@%s\n' "$1" >"$tree/Makefile"
+    (cd "$tree" && git init -q && git add Makefile &&
+        git -c user.name=ipt -c user.email=ipt commit -qm planted)
+}
+# systems RESULT REASON: on one of them check-distros passes or not, and says why.
+systems() {
+    SYSTEMS=trixie-gcc QUICK='' PATH=$tmp/bin:$PATH \
+        sh "$tree/tests/check/distros.sh" "$tree" >"$tmp/out" 2>&1
+    if [ $? -eq "$1" ] && grep -qE -- "$2" "$tmp/out"; then pass
+    else fail_with "distros: status not $1, or not for: $2" "$tmp/out"; fi
+}
+pretend 'echo 3 passed, 0 failed'
+systems 0 '^trixie-gcc: make test: 3 passed, 0 failed, '
+systems 0 '^8 passed, 0 failed$'
+pretend 'echo a.c:1:2: warning: planted; echo 3 passed, 0 failed'
+systems 1 'trixie-gcc: make test: warnings'
+pretend 'echo 3 passed, 1 failed; false'
+systems 1 'trixie-gcc: make test: status 2'
+echo 'echo E: no such release >&2; exit 1' >>"$tmp/bin/debootstrap"
+pretend 'false'
+systems 0 '^SKIP distros: trixie-gcc: E: no such release'
+
 report

@@ -8,7 +8,7 @@ command -v "${CC%% *}" >/dev/null || base="gcc $base" # any compiler will do
 full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
 full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
-full="$full build-essential debhelper lintian"
+full="$full build-essential debhelper lintian debootstrap"
 command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.
