@@ -1,10 +1,11 @@
 #!/bin/sh
 # commits.sh [TREE]: the subject of each commit, which is all up to the first
 # blank line, is `section: what changes` in at most 72 characters. One test per
-# commit after SINCE, when the rule was made. Merges may say what git says.
+# commit after SINCE, when the rule was made (.ci/run reads it here). Merges may
+# say what git says.
 
 . "$(dirname "$0")/lib.sh"
-SINCE=${SINCE:-cca1163c}
+SINCE=${SINCE:-7d841aa29c}
 cd "$root" || exit 2
 
 if [ ! -e .git ] || ! git cat-file -e "$SINCE^{commit}" 2>"$tmp/why"; then
