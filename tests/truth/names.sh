@@ -67,8 +67,9 @@ fi
 
 # ---- the log ----
 
-# Lines: FIRST LAST OBJECT SOURCE (- if others can call it) TYPES NAME, tabs
-# between them. TYPES is NAME(PARAMETERS); of a stub, NAME@plt.
+# Lines: FIRST LAST OBJECT SOURCE (- if others can call it) TYPES NAME DWARF WHOLE,
+# tabs between them. TYPES is NAME(PARAMETERS), or NAME@plt of a stub; DWARF is
+# the source file that it knows; WHOLE is TYPES with the type of the result.
 functions_of() {
     object=$1 base=$2
     readelf -sW "$object" | awk '
@@ -81,38 +82,40 @@ functions_of() {
     cut -d ' ' -f 4 "$tmp/symbols" | sed 's/@.*//' | c++filt >"$tmp/types"
     cut -d ' ' -f 4 "$tmp/symbols" | sed 's/@.*//' | c++filt -p >"$tmp/names"
     {
-        paste "$tmp/symbols" "$tmp/types" "$tmp/names"
+        cut -d ' ' -f 1 "$tmp/symbols" | addr2line -s -e "$object" |
+            sed 's/:.*//' | paste "$tmp/symbols" "$tmp/types" "$tmp/names" -
         objdump -d --section=.plt --section=.plt.sec --section=.plt.got \
             "$object" 2>/dev/null | sed -n \
-            's/^\([0-9a-f]*\) <\(.*@plt\)>:$/\1 8 - \2\t\2\t\2/p'
+            's/^\([0-9a-f]*\) <\(.*@plt\)>:$/\1 8 - \2\t\2\t\2\t??/p'
     } | add_base "$base" "$object"
 }
 
 # Adds BASE to addresses; the shell has 64 bits, awk has not.
 add_base() {
     tab=$(printf '\t')
-    while IFS=$tab read -r symbol types name; do
+    while IFS=$tab read -r symbol types name dwarf; do
         # shellcheck disable=SC2086 # four words
         set -- "$1" "$2" $symbol
         first=$((0x$1 + 0x$3))
         result=${types%%"$name"*} # the type of the result
-        printf '%x\t%x\t%s\t%s\t%s\t%s\n' $first $((first + $4 - 1)) "$2" \
-            "$5" "${types#"$result"}" "$name"
+        printf '%x\t%x\t%s\t%s\t%s\t%s\t%s\t%s\n' $first \
+            $((first + $4 - 1)) "$2" "$5" "${types#"$result"}" "$name" "$dwarf" \
+            "$types"
     done
 }
-
-for object in "$tmp/program" $libraries; do
-    base=$(awk -v o="$object" '$6 == o {sub(/-.*/, ""); print; exit}' "$tmp/maps")
-    functions_of "$object" "$base"
-done | sort -t "$(printf '\t')" -k 1,1 >"$tmp/functions"
 
 # shellcheck disable=SC2086 # flags
 $CC -std=c99 $WARN -O1 -o "$tmp/named" tests/truth/named.c || exit 2
 
 # logged NAME: what the log of a recording says, as lines
 #     CALLER CALLEE CALLS     with the texts that ptprof is to show
-#     OBJECT SOURCE TYPES CALLS   of each function
+#     OBJECT DWARF TEXT WHOLE CALLS   of each function; the text alone
 logged() {
+    for object in "$tmp/program" $libraries; do
+        base=$(awk -v o="$object" '$6 == o {sub(/-.*/, ""); print; exit}' \
+            "$tmp/maps")
+        functions_of "$object" "$base"
+    done | sort -t "$(printf '\t')" -k 1,1 >"$tmp/functions"
     for calls in "$tmp/$1.d"/*.calls; do
         "$tmp/named" "$tmp/functions" "${calls%.calls}.u64" "$calls"
     done >"$tmp/numbers"
@@ -120,7 +123,7 @@ logged() {
         -v objects="$tmp/$1.objects" '
         FILENAME ~ /functions$/ {
             n = FNR - 1
-            path[n] = object[n] = $3; sub(/.*\//, "", object[n]); source[n] = $4; types[n] = $5; name[n] = $6
+            path[n] = object[n] = $3; sub(/.*\//, "", object[n]); source[n] = $4; types[n] = $5; name[n] = $6; dwarf[n] = $7; whole[n] = $8
             next
         }
         {
@@ -151,7 +154,9 @@ logged() {
             }
             for (f in calls) {
                 if (calls[f]) print text[f], calls[f] >rows
-                print object[f], source[f], types[f], calls[f] >objects
+                t = text[f]; sub(/ \[[^]]*\]$/, "", t)
+                if (calls[f] && dwarf[f] != "??")
+                    print object[f], dwarf[f], t, whole[f], calls[f] >objects
             }
             for (e in edge) {
                 split(e, part, " ")
@@ -164,11 +169,11 @@ logged() {
     done
 }
 
-# known FIELDS: of lines with tabs, those whose first FIELDS are functions of the
-# program: all else is in no log.
+# known NAME FIELDS: of lines with tabs, those whose first FIELDS are functions of
+# the program that were called: all else is in no log.
 known() {
-    cut -f 1 "$tmp/now.rows" >"$tmp/texts"
-    awk -F '\t' -v fields="$1" '
+    cut -f 1 "$tmp/$1.rows" >"$tmp/texts"
+    awk -F '\t' -v fields="$2" '
         FILENAME ~ /texts$/ {is[$0]; next}
         {for (i = 1; i <= fields; i++) if (!($i in is)) next; print}' \
         "$tmp/texts" - | LC_ALL=C sort
@@ -184,10 +189,15 @@ equal() {
     else fail_with "$1" "$tmp/why"; fi
 }
 
+# flat NAME: calls of each function, and of each stub.
+flat() {
+    prof --flat "$tmp/$1.data" | awk 'NR > 1 {
+        calls = $4; print substr($0, 38) "\t" calls}' | known "$1" 1 >"$tmp/got"
+    equal "--flat, $1: calls of each function" "$tmp/$1.rows" "$tmp/got"
+}
+
 logged now
-prof --flat "$tmp/now.data" | awk 'NR > 1 {
-    calls = $4; print substr($0, 38) "\t" calls}' | known 1 >"$tmp/got"
-equal "--flat: calls of each function" "$tmp/now.rows" "$tmp/got"
+flat now
 prof --tree "$tmp/now.data" | awk '
     /^[ 0-9]+[.][0-9]% / {
         name = substr($0, 55); depth = match(name, /[^ ]/)
@@ -197,6 +207,138 @@ prof --tree "$tmp/now.data" | awk '
     }
     {way[-1] = "-"}
     END {for (c in calls) if (calls[c]) print c "\t" calls[c]}' |
-    known 2 >"$tmp/got"
+    known now 2 >"$tmp/got"
 equal "--tree: calls from each to each" "$tmp/now.edges" "$tmp/got"
+
+# Of the functions with the most names before theirs, and of some others.
+cut -f 1 "$tmp/now.rows" | awk 'NR % 23 == 1 || /^alpha/' | head -n 40 \
+    >"$tmp/some"
+while IFS= read -r callee; do
+    prof --callers "$callee" "$tmp/now.data" 2>"$tmp/err" | awk -v to="$callee" '
+        NR > 1 {calls = $3; print substr($0, 30) "\t" to "\t" calls}' |
+        known now 2
+done <"$tmp/some" | LC_ALL=C sort >"$tmp/got"
+awk -F '\t' 'FILENAME ~ /some$/ {is[$0]; next} $2 in is' "$tmp/some" \
+    "$tmp/now.edges" >"$tmp/want"
+equal "--callers: calls from each" "$tmp/want" "$tmp/got"
+
+# OBJECT SOURCE TYPES CALLS of a callgrind file; an object is a name without
+# folders, so is a source file. Names with what tells them apart lose that.
+callgrind_rows() {
+    awk -v OFS='\t' '
+        function word(  text, id) {
+            text = $0; sub(/^[a-z]*=/, "", text)
+            if (!match(text, /^\([0-9]+\)/)) return text
+            id = substr(text, 1, RLENGTH); text = substr(text, RLENGTH + 2)
+            if (text != "") words[kind id] = text
+            return words[kind id]
+        }
+        function base(text) {sub(/.*\//, "", text); return text}
+        /^c?ob=/ {kind = "o"; o = base(word())}
+        /^(fl|fi|fe|cfi|cfl)=/ {kind = "l"; f = base(word())}
+        /^ob=/ {caller_o = o}
+        /^fl=/ {caller_f = f}
+        /^fn=/ {kind = "f"; word(); o = caller_o; f = caller_f}
+        /^cfn=/ {
+            kind = "f"; name = word()
+            if (name !~ /^\[/) sub(/ \[[^]]*\]$/, "", name)
+            callee = o OFS f OFS name
+        }
+        /^calls=/ {
+            calls[callee] += substr($1, 7); o = caller_o; f = caller_f
+        }
+        END {for (c in calls) print c, calls[c]}' "$1"
+}
+
+# added FIELD: OBJECT DWARF, that field, and the calls of the log, added up.
+added() {
+    awk -F '\t' -v OFS='\t' -v field="$1" '{n[$1 OFS $2 OFS $field] += $5}
+        END {for (f in n) print f, n[f]}' "$tmp/now.objects" | LC_ALL=C sort
+}
+# in_want: rows of functions that are there.
+in_want() {
+    awk -F '\t' '
+        FILENAME ~ /want$/ {is[$1 FS $2 FS $3]; next}
+        ($1 FS $2 FS $3) in is && $4' "$tmp/want" - | LC_ALL=C sort
+}
+added 3 >"$tmp/want"
+prof --callgrind "$tmp/profile" "$tmp/now.data"
+callgrind_rows "$tmp/profile" | in_want >"$tmp/got"
+equal "--callgrind: calls by object, source file and function" "$tmp/want" \
+    "$tmp/got"
+if [ "$mode" = all ] && have valgrind valgrind; then
+    added 4 >"$tmp/want"
+    LD_BIND_NOW=1 valgrind --tool=callgrind --skip-plt=no \
+        --callgrind-out-file="$tmp/theirs" "$tmp/program" "$tmp/other" \
+        >"$tmp/said" 2>&1
+    callgrind_rows "$tmp/theirs" | in_want >"$tmp/got"
+    equal "the log's calls are callgrind's" "$tmp/want" "$tmp/got"
+fi
+
+# With lazy stubs: some have halves, and all go to the same place at first.
+quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+    --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
+logged lazy
+flat lazy
+
+# ---- what the user calls a function ----
+
+# asks PATTERN REGEX: --callers PATTERN is about the functions whose texts match.
+asks() {
+    cut -f 1 "$tmp/now.rows" | grep -x -e "$2" >"$tmp/want"
+    prof --callers "$1" "$tmp/now.data" >"$tmp/said" 2>"$tmp/err"
+    status=$?
+    count=$(wc -l <"$tmp/want")
+    if [ "$count" -eq 1 ]; then
+        prof --callers "$(cat "$tmp/want")" "$tmp/now.data" 2>&1 |
+            cat - "$tmp/err" | diff - "$tmp/said" >"$tmp/got" &&
+            cp "$tmp/want" "$tmp/got"
+    else
+        sed -n 's/^\(.*\):$/\1/p' "$tmp/said" | LC_ALL=C sort >"$tmp/got"
+        grep -q ": $count functions: " "$tmp/err" || status=bad
+    fi
+    echo "status $status" >>"$tmp/got"
+    echo "status 0" >>"$tmp/want"
+    equal "--callers $1" "$tmp/want" "$tmp/got"
+}
+one='alpha(int) [lib1.so:a.cc]'
+asks alpha 'alpha\( \[.*\|(.*\)'
+asks alpha@plt 'alpha@plt.*'
+asks 'alpha(char)' 'alpha(char).*'
+asks _Z5alphac 'alpha(char).*'
+asks 'alpha(big const&,long)' 'alpha(big const&, long).*'
+asks 'make_alpha<int>' 'make_alpha<int>.*'
+asks 'int make_alpha<int>(int)' 'make_alpha<int>.*'
+asks a.cc:alpha 'alpha(int).*:a.cc]'
+asks lib1.so:alpha 'alpha(.*) \[lib1.so.*'
+asks "$tmp/lib1.so:alpha(char)" 'alpha(char) \[lib1.so]'
+asks "$one" 'alpha(int) \[lib1.so:a.cc]'
+
+# misses OPTION COMMAND...: nothing is called so: what is like it, and status 1.
+misses() {
+    option=$1
+    shift
+    "$@" "$tmp/now.data" >"$tmp/said" 2>&1
+    status=$?
+    if [ $status -eq 1 ] && grep -q "^[^ ]*: $option alhpa: nothing called so \
+ran; similar: .*alpha" "$tmp/said"; then pass
+    else fail_with "$option of what is not there" "$tmp/said"; fi
+}
+misses --callers prof --callers alhpa
+misses --histogram prof --histogram alhpa
+misses --func "$build/ptflow" --quiet --func alhpa
+
+# ptflow's instructions are those in the symbol.
+tab=$(printf '\t')
+awk -F "$tab" '$3 ~ /lib1[.]so$/ && $4 == "a.cc" && $6 == "alpha" {
+    print $1, $2}' "$tmp/functions" >"$tmp/range"
+read -r first last_ip <"$tmp/range"
+"$build/ptflow" --quiet --fields ip --insn --func "$one" "$tmp/lazy.data" |
+    sort | uniq -c >"$tmp/got"
+"$build/ptflow" --quiet --fields ip --insn "$tmp/lazy.data" |
+    awk -v first="$first" -v last="$last_ip" \
+        'length($1) == length(first) && $1 >= first && $1 <= last' |
+    sort | uniq -c >"$tmp/want"
+equal "ptflow --func" "$tmp/want" "$tmp/got"
+
 report

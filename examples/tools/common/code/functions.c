@@ -484,7 +484,7 @@ static unsigned unlike(const char *name, const char *word)
     part = distance(last, word);
     if (part < whole) whole = part;
     if (n && holds(name, word)) return whole ? 1 : 0;
-    return whole <= (n < 3 ? 0 : n < 6 ? 1 : n / 3) ? whole : UINT32_MAX;
+    return whole <= (n < 3 ? 0 : (n + 2) / 3) ? whole : UINT32_MAX;
 }
 
 size_t functions_similar(functions *f, const char *pattern, uint32_t *numbers,
