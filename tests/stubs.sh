@@ -6,6 +6,7 @@
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 have objdump binutils || { report; exit; }
+[ -x "$build/tests/symbols" ] || { echo "make $build/tests/symbols"; exit 2; }
 if ! "$build/tests/symbols" /bin/sh >/dev/null 2>&1; then
     skip "symbols of ELF files: libelf is missing (package libelf-dev)"
     report

@@ -9,7 +9,7 @@
 
 mode=${1:-quick}
 set -- .
-. "$(dirname "$0")/../check/lib.sh"
+. "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 CXX=${CXX:-c++}
