@@ -1,10 +1,10 @@
 #!/bin/sh
 # names.sh [quick|all]: calls of each function of a generated program
 # (programs/names.awk), in which nearly all functions share their names with
-# others: ptprof's views against ptrecord's log (named.c), with names by binutils,
-# and against valgrind's callgrind.
+# others: ptprof's views against ptrecord's log (truth/named.c), with names by
+# binutils, and against valgrind's callgrind.
 #
-#     quick    4 names in 2 objects; callgrind is left out
+#     quick    4 names in 2 objects; callgrind and lazy stubs are left out
 #     all      20 names in 6 objects: 572 functions
 
 mode=${1:-quick}
@@ -14,6 +14,7 @@ build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 objects=2 names=4
+tab=$(printf '\t')
 [ "$mode" = all ] && objects=6 names=20
 
 for program in "$CXX" readelf c++filt objdump; do
@@ -67,9 +68,9 @@ fi
 
 # ---- the log ----
 
-# Lines: FIRST LAST OBJECT SOURCE (- if others can call it) TYPES NAME DWARF WHOLE,
-# tabs between them. TYPES is NAME(PARAMETERS), or NAME@plt of a stub; DWARF is
-# the source file that it knows; WHOLE is TYPES with the type of the result.
+# Lines: FIRST LAST OBJECT SOURCE (- if others can call it) TYPES NAME DWARF
+# WHOLE, tabs between them. TYPES is NAME(PARAMETERS), or NAME@plt of a stub;
+# DWARF is the source file that it knows; WHOLE is TYPES with that of the result.
 functions_of() {
     object=$1 base=$2
     readelf -sW "$object" | awk '
@@ -92,7 +93,6 @@ functions_of() {
 
 # Adds BASE to addresses; the shell has 64 bits, awk has not.
 add_base() {
-    tab=$(printf '\t')
     while IFS=$tab read -r symbol types name dwarf; do
         # shellcheck disable=SC2086 # four words
         set -- "$1" "$2" $symbol
@@ -107,15 +107,19 @@ add_base() {
 # shellcheck disable=SC2086 # flags
 $CC -std=c99 $WARN -O1 -o "$tmp/named" tests/truth/named.c || exit 2
 
-# logged NAME: what the log of a recording says, as lines
-#     CALLER CALLEE CALLS     with the texts that ptprof is to show
-#     OBJECT DWARF TEXT WHOLE CALLS   of each function; the text alone
-logged() {
+# locate: the functions of the program and its libraries, where they were.
+locate() {
     for object in "$tmp/program" $libraries; do
         base=$(awk -v o="$object" '$6 == o {sub(/-.*/, ""); print; exit}' \
             "$tmp/maps")
         functions_of "$object" "$base"
-    done | sort -t "$(printf '\t')" -k 1,1 >"$tmp/functions"
+    done | sort -t "$tab" -k 1,1 >"$tmp/functions"
+}
+
+# logged NAME: what the log of a recording says, as lines
+#     CALLER CALLEE CALLS     with the texts that ptprof is to show
+#     OBJECT DWARF TEXT WHOLE CALLS   of each function; the text alone
+logged() {
     for calls in "$tmp/$1.d"/*.calls; do
         "$tmp/named" "$tmp/functions" "${calls%.calls}.u64" "$calls"
     done >"$tmp/numbers"
@@ -123,7 +127,9 @@ logged() {
         -v objects="$tmp/$1.objects" '
         FILENAME ~ /functions$/ {
             n = FNR - 1
-            path[n] = object[n] = $3; sub(/.*\//, "", object[n]); source[n] = $4; types[n] = $5; name[n] = $6; dwarf[n] = $7; whole[n] = $8
+            path[n] = object[n] = $3; sub(/.*\//, "", object[n])
+            source[n] = $4; types[n] = $5; name[n] = $6
+            dwarf[n] = $7; whole[n] = $8
             next
         }
         {
@@ -169,8 +175,8 @@ logged() {
     done
 }
 
-# known NAME FIELDS: of lines with tabs, those whose first FIELDS are functions of
-# the program that were called: all else is in no log.
+# known NAME FIELDS: of lines with tabs, those whose first FIELDS are functions
+# of the program that were called: all else is in no log.
 known() {
     cut -f 1 "$tmp/$1.rows" >"$tmp/texts"
     awk -F '\t' -v fields="$2" '
@@ -196,6 +202,7 @@ flat() {
     equal "--flat, $1: calls of each function" "$tmp/$1.rows" "$tmp/got"
 }
 
+locate
 logged now
 flat now
 prof --tree "$tmp/now.data" | awk '
@@ -275,15 +282,9 @@ if [ "$mode" = all ] && have valgrind valgrind; then
     equal "the log's calls are callgrind's" "$tmp/want" "$tmp/got"
 fi
 
-# With lazy stubs: some have halves, and all go to the same place at first.
-quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
-    --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
-logged lazy
-flat lazy
-
 # ---- what the user calls a function ----
 
-# asks PATTERN REGEX: --callers PATTERN is about the functions whose texts match.
+# asks PATTERN REGEX: --callers PATTERN is about functions whose texts match.
 asks() {
     cut -f 1 "$tmp/now.rows" | grep -x -e "$2" >"$tmp/want"
     prof --callers "$1" "$tmp/now.data" >"$tmp/said" 2>"$tmp/err"
@@ -329,16 +330,58 @@ misses --histogram prof --histogram alhpa
 misses --func "$build/ptflow" --quiet --func alhpa
 
 # ptflow's instructions are those in the symbol.
-tab=$(printf '\t')
 awk -F "$tab" '$3 ~ /lib1[.]so$/ && $4 == "a.cc" && $6 == "alpha" {
     print $1, $2}' "$tmp/functions" >"$tmp/range"
 read -r first last_ip <"$tmp/range"
-"$build/ptflow" --quiet --fields ip --insn --func "$one" "$tmp/lazy.data" |
+"$build/ptflow" --quiet --fields ip --insn --func "$one" "$tmp/now.data" |
     sort | uniq -c >"$tmp/got"
-"$build/ptflow" --quiet --fields ip --insn "$tmp/lazy.data" |
+"$build/ptflow" --quiet --fields ip --insn "$tmp/now.data" |
     awk -v first="$first" -v last="$last_ip" \
         'length($1) == length(first) && $1 >= first && $1 <= last' |
     sort | uniq -c >"$tmp/want"
 equal "ptflow --func" "$tmp/want" "$tmp/got"
+
+# With lazy stubs: some have halves, and all go to the same place at first.
+if [ "$mode" = all ]; then
+    quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+        --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
+    locate
+    logged lazy
+    flat lazy
+fi
+
+# ---- parts that the compiler splits off ----
+
+# own OPTION...: own instructions of functions and of parts.
+own() {
+    prof --folded "$@" "$tmp/parts.data" | awk '
+        {n = $NF; sub(/ [0-9]*$/, ""); sub(/.*;/, ""); own[$0] += n}
+        END {for (f in own) print f, own[f]}'
+}
+
+$CC -O2 -w -static -o "$tmp/parts" tests/programs/parts.c || exit 2
+if nm "$tmp/parts" | grep -q ' f.cold$'; then
+    quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+        --perf-data "$tmp/parts.data" -o "$tmp/parts.d" -- "$tmp/parts"
+    functions_of "$tmp/parts" 0 | sort -t "$tab" -k 1,1 | awk -F "$tab" \
+        '$6 ~ /^(f|g|f[.]cold|g[.]part[.]0|fail|inlined|main)$/' >"$tmp/functions"
+    logged parts
+    flat parts
+    # Joined, g is called by whoever calls its part.
+    awk -F "$tab" -v OFS="$tab" '
+        $1 == "g" && $2 == "g.part.0" || $2 == "f.cold" {next}
+        {f = $2; sub(/[.]part[.]0/, "", f); n[f] += $3}
+        END {for (f in n) print f, n[f]}' "$tmp/parts.edges" | sort >"$tmp/want"
+    prof --flat --join-parts "$tmp/parts.data" | awk 'NR > 1 {
+        calls = $4; print substr($0, 38) "\t" calls}' | known parts 1 |
+        grep -v '^main' >"$tmp/got"
+    equal "--join-parts: calls" "$tmp/want" "$tmp/got"
+    own | sed -n 's/^\([fg]\)\([.][^ ]*\)* / \1 /p' |
+        awk '{n[$1] += $2} END {print n["f"], n["g"]}' >"$tmp/want"
+    own --join-parts | awk '{n[$1] = $2} END {print n["f"], n["g"]}' >"$tmp/got"
+    equal "--join-parts: instructions" "$tmp/want" "$tmp/got"
+else
+    skip "$CC splits off no part of parts.c"
+fi
 
 report
