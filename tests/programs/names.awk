@@ -3,7 +3,7 @@
 # the object, 0 of the program. Variables: dir, objects, names.
 #
 # Each object has, of each name: a static function in a.cc and in b.cc; two
-# overloads and, of some, two instances of a template in c.cc. One object has
+# overloads and, of some, two instances of a template in c.cc. One object has one
 # of that name for all (e.c); each calls all of these (d.c), so that calls go
 # through stubs in all directions; of some it takes the address as well.
 
