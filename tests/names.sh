@@ -384,4 +384,26 @@ else
     skip "$CC splits off no part of parts.c"
 fi
 
+# ---- a file that is deleted and built again ----
+
+for n in 3 5; do
+    printf '%s\n' '__attribute__((noinline)) static void same(void)' \
+        '{__asm__ volatile("");}' 'void _start(void) {' \
+        "    for (int i = 0; i < $n; i++) same();" \
+        '    __asm__ volatile("syscall" :: "a"(60), "D"(0));' '}' >"$tmp/x.c"
+    $CC -O1 -w -nostdlib -static -Wl,--build-id -o "$tmp/x$n" "$tmp/x.c" || exit 2
+    id=$(readelf -n "$tmp/x$n" | sed -n 's/.*Build ID: //p')
+    kept=$tmp/cache/.build-id/${id%"${id#??}"}/${id#??}
+    mkdir -p "$kept" && cp "$tmp/x$n" "$kept/elf"
+    printf '%s\n' "same [$tmp/x ${id%"${id#????????}"}]	$n" >>"$tmp/built"
+done
+cp "$tmp/x3" "$tmp/x"
+quietly "record" "$build/ptrecord" --quiet --time tsc --perf-data \
+    "$tmp/built.data" -o "$tmp/built.d" -- \
+    /bin/sh -c "'$tmp/x'; rm '$tmp/x'; cp '$tmp/x5' '$tmp/x'; '$tmp/x'"
+prof --flat --buildid-dir "$tmp/cache" "$tmp/built.data" | awk 'NR > 1 {
+    calls = $4; print substr($0, 38) "\t" calls}' | grep '^same' | sort >"$tmp/got"
+sort "$tmp/built" >"$tmp/want"
+equal "a file that was built again is another one" "$tmp/want" "$tmp/got"
+
 report
