@@ -60,32 +60,46 @@ get_speedscope() {
     npm install --silent --no-audit --no-fund --prefix "$npm" $speedscope
 }
 
-# CBMC is not in Debian 12. There that of the next release is unpacked, from the
-# mirror that apt uses, with the libraries it is linked with; it is not
-# installed.
+# unpack DIR SUITE PACKAGE...: packages of another release of Debian, from the
+# mirror that apt uses, into DIR/root; they are not installed.
+unpack() {
+    here=$PWD/$1
+    suite=$2
+    shift 2
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' \
+        'Created-By: Packages' 'Origin: Debian' | head -n 1)
+    keys=/usr/share/keyrings/debian-archive-keyring.gpg
+    mkdir -p "$here/lists/partial" "$here/cache/archives/partial" || return
+    echo "deb [signed-by=$keys] $mirror $suite main" >"$here/sources.list"
+    (
+        cd "$here" || exit
+        packages=$*
+        set -- -o Dir::Etc::SourceList="$here/sources.list" \
+            -o Dir::Etc::SourceParts=/dev/null \
+            -o Dir::State::Lists="$here/lists" -o Dir::Cache="$here/cache"
+        # shellcheck disable=SC2086 # a list
+        apt-get "$@" update -q && apt-get "$@" download -q $packages &&
+            for package in *.deb; do dpkg -x "$package" root || exit; done
+    ) >"$here/log" 2>&1
+    status=$?
+    rm -rf "$here"/*.deb "$here/lists" "$here/cache"
+    return $status
+}
+
+# CBMC is not in Debian 12. There that of the next release is unpacked, with the
+# libraries it is linked with.
 cbmc=build/cbmc
 get_cbmc() {
     [ "$1" = full ] && [ "$DEPS" != no ] && ! command -v cbmc >/dev/null &&
         [ ! -x $cbmc/goto-cc ] && grep -qs '^VERSION_CODENAME=bookworm' \
         /etc/os-release && [ "$(dpkg --print-architecture)" = amd64 ] ||
         return 0
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' \
-        'Created-By: Packages' 'Codename: bookworm' | head -n 1)
     packages="cbmc minisat libc6 libstdc++6 libgcc-s1"
     echo "deps: unpacking Debian 13's CBMC into $cbmc, with $packages"
-    mkdir -p $cbmc/lists/partial $cbmc/cache/archives/partial || return
-    here=$PWD/$cbmc
-    keys=/usr/share/keyrings/debian-archive-keyring.gpg
-    echo "deb [signed-by=$keys] $mirror trixie main" >$cbmc/sources.list
     # shellcheck disable=SC2086 # $packages is a list
-    (
-        cd $cbmc || exit
-        set -- -o Dir::Etc::SourceList="$here/sources.list" \
-            -o Dir::Etc::SourceParts=/dev/null \
-            -o Dir::State::Lists="$here/lists" -o Dir::Cache="$here/cache"
-        apt-get "$@" update -q && apt-get "$@" download -q $packages
-    ) >$cbmc/log 2>&1 || { echo "deps: no CBMC: see $cbmc/log"; return 0; }
-    for package in $cbmc/*.deb; do dpkg -x "$package" $cbmc/root; done
+    unpack $cbmc trixie $packages ||
+        { echo "deps: no CBMC: see $cbmc/log"; return 0; }
+    here=$PWD/$cbmc
     for tool in cbmc goto-instrument goto-cc; do
         cat >$cbmc/$tool <<END
 #!/bin/sh
@@ -95,7 +109,22 @@ exec "\$lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --library-path \\
 END
         chmod +x $cbmc/$tool
     done
-    rm -rf $cbmc/*.deb $cbmc/lists $cbmc/cache
+}
+
+# libipt as later releases of Debian have it, for make test-compat.
+get_libipt() {
+    [ "$1" = full ] && [ "$DEPS" != no ] && grep -qs '^ID=debian' \
+        /etc/os-release || return 0
+    for version in 2.1=trixie 2.2=sid; do
+        libipt=build/libipt-${version%=*}
+        [ ! -e "$libipt/usr/include/intel-pt.h" ] || continue
+        echo "deps: unpacking libipt ${version%=*} into $libipt"
+        if unpack "$libipt" "${version#*=}" libipt2 libipt-dev; then
+            mv "$libipt/root/usr" "$libipt/usr"
+        else
+            echo "deps: no libipt ${version%=*}: see $libipt/log"
+        fi
+    done
 }
 
 # The kernel that check-linux boots, of the headers' version: unpacked, not
@@ -129,6 +158,7 @@ need=$(missing)
 if [ -z "$need" ]; then
     get_speedscope "$1"
     get_cbmc "$1"
+    get_libipt "$1"
     get_kernel "$1"
     exit
 fi
@@ -162,4 +192,5 @@ install || { $sudo apt-get update -q >>"$log" 2>&1 && install; } || {
 }
 get_speedscope "$1"
 get_cbmc "$1"
+get_libipt "$1"
 get_kernel "$1"

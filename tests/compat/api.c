@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "api.h"
 #include <dlfcn.h>
+#include <stdlib.h>
 
 const char *api_open(api *a, const char *path)
 {
@@ -14,6 +15,8 @@ const char *api_open(api *a, const char *path)
     *(void **) (void *) &a->name = dlsym(a->handle, #name);                  \
     if (!a->name) why = "missing: " #name;
     API_LIST(API_FIND_)
+    API_LIST_2_1(API_FIND_)
+    API_LIST_2_2(API_FIND_)
     return why;
 }
 
@@ -21,7 +24,8 @@ const char *api_open(api *a, const char *path)
  * loaded. */
 const char *api_open_both(api *system, api *ours, const char *path)
 {
-    const char *why = api_open(system, "libipt.so.2");
+    const char *named = getenv("THEIRS");
+    const char *why = api_open(system, named ? named : "libipt.so.2");
     if (!why) why = api_open(ours, path);
     if (!why && system->pt_errstr == ours->pt_errstr)
         why = "libipt.so.2 and LIBIPT are the same library";

@@ -34,16 +34,34 @@
     X(pt_qry_sync_backward) X(pt_qry_sync_forward) X(pt_qry_sync_set)        \
     X(pt_qry_time)
 
+/* ... of 2.1, and of 2.2. */
+#if LIBIPT_VERSION >= 0x201
+#define API_LIST_2_1(X)                                                      \
+    X(pt_evt_alloc_decoder) X(pt_evt_free_decoder) X(pt_evt_sync_forward)    \
+    X(pt_evt_sync_backward) X(pt_evt_sync_set) X(pt_evt_get_offset)          \
+    X(pt_evt_get_sync_offset) X(pt_evt_get_config) X(pt_evt_next)
+#else
+#define API_LIST_2_1(X)
+#endif
+#if LIBIPT_VERSION >= 0x202
+#define API_LIST_2_2(X) X(pt_insn_resync) X(pt_blk_resync)
+#else
+#define API_LIST_2_2(X)
+#endif
+
 #define API_POINTER_(name) __typeof__(name) *name;
 typedef struct api {
     void *handle;
     API_LIST(API_POINTER_)
+    API_LIST_2_1(API_POINTER_)
+    API_LIST_2_2(API_POINTER_)
 } api;
 
 /* Open a library. NULL, or what is wrong. */
 const char *api_open(api *a, const char *path);
 
-/* Open the system's library, and the one at a path with a slash in it. */
+/* Open the system's library, or that of another version which THEIRS names, and
+ * the one at a path with a slash in it. */
 const char *api_open_both(api *system, api *ours, const char *path);
 
 #endif /* API_H */

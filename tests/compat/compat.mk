@@ -57,6 +57,18 @@ $(COMPAT)/xdc: $(XDC_TEST:%=$(COMPAT)/wrapped/%) $(COMPAT)/libxdc.a
 $(COMPAT)/xdc2: $(XDC_TEST:%=$(COMPAT)/api2/%) $(COMPAT)/api2/libxdc.so
 	$(LINK) $(COMPAT)/api2/libxdc.so -Wl,-rpath,'$$ORIGIN/api2'
 
+# Against the headers of other versions, which make deps-full unpacks.
+VERSIONS = $(patsubst build/libipt-%/usr/include/intel-pt.h,%,\
+             $(wildcard build/libipt-*/usr/include/intel-pt.h))
+define COMPAT_VERSION
+$(COMPAT)/$1/%.o: %.c $(BUILD)/flags
+	$$(COMPILE) -isystem build/libipt-$1/usr/include
+$(COMPAT)/compat-$1: $(addprefix $(COMPAT)/$1/,tests/compat/compat.o \
+                     $(COMPAT_TEST) $(COMPAT_IMAGE))
+	$$(LINK) -rdynamic
+endef
+$(foreach version,$(VERSIONS),$(eval $(call COMPAT_VERSION,$(version))))
+
 # The library's malloc is the program's: -rdynamic.
 $(COMPAT)/compat: $(addprefix $(COMPAT)/plain/,tests/compat/compat.o \
                   $(COMPAT_TEST) $(COMPAT_IMAGE))
@@ -67,7 +79,8 @@ $(COMPAT)/faults: $(addprefix $(COMPAT)/plain/,tests/compat/faults.o \
 
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
 	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
-	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2
+	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2 \
+	    $(VERSIONS:%=$(COMPAT)/compat-%)
 	+@$(call COMPAT_SANITIZED,asan,address$(,)undefined) \
 	    $(addprefix $(COMPAT)/asan/compat/,libipt.so.2 compat faults)
 	+@$(call COMPAT_SANITIZED,tsan,thread) \
@@ -84,6 +97,8 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	    "env LIBIPT=$(COMPAT)/tsan/compat/libipt.so.2 \
 	        $(COMPAT)/tsan/compat/faults threads" \
 	    "$(COMPAT)/compat $(TRACES:%=--traces %) $(SUITE:%=--suite %)" \
+	    "sh tests/compat/versions.sh $(BUILD) --windows 5 \
+	        $(TRACES:%=--traces %) $(SUITE:%=--suite %)" \
 	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --other yes" \
 	    "$(PEER) --fuzz 0 1 --runs 20000" \
 	    "env LD_LIBRARY_PATH=$(COMPAT) $(PEER) --fuzz 0 1 --runs 20000 \

@@ -4,6 +4,7 @@
 #ifndef COMPAT_LOCKSTEP_H
 #define COMPAT_LOCKSTEP_H
 #include "api.h"
+#include "differences.h"
 #include "ipt.h"
 #include "../test.h"
 #include "examples/tools/common/code/image.h"
@@ -11,37 +12,6 @@
 #include <stddef.h>
 
 static api theirs, ours;
-
-/* What 2.0.5 does otherwise. */
-#define DIFFERENCES(X)                                                        \
-    X(EXEC_REPEAT, "gives exec_mode for each MODE.Exec, though it changes "   \
-                   "nothing")                                                 \
-    X(TIME, "gives events the time of their first packet, or none, and stops "\
-            "at a CBR of 0")                                                  \
-    X(AHEAD, "stands elsewhere: ours has read the packet that is needed next")\
-    X(NEW, "stops at CFE, EVD, TRIG and PEBS packets, and does not know "     \
-           "processors that came after it")                                   \
-    X(ORDER, "gives what binds to a TIP before it, and pwre at once, not at " \
-             "PWRX")                                                          \
-    X(EARLY, "reports an error that it has read ahead, or goes on in code "   \
-             "though what comes next in the trace is broken, or does not fit")\
-    X(LOST, "drops at an OVF what waits for another packet")                  \
-    X(CONTEXT, "takes packets where they may not stand, but no PSB+ without " \
-               "PSBEND, and no PSB that is longer than others")               \
-    X(ERRATA, "has BDM70 only where it is told of it, applies SKD007 to "     \
-              "queries only, and thinks that Alder Lake and Sapphire Rapids " \
-              "have SKL014")                                                  \
-    X(INSN, "does not know JMPABS, UIRET, ERETS, ERETU, takes opcodes that "  \
-            "mean nothing, and executes 16 and 32-bit code beyond 4 GiB")     \
-    X(RETURN, "takes its return stack's top for compressed returns only, so " \
-              "that later ones go astray")                                    \
-    X(PGD, "takes a TIP.PGD without IP only at MOV CR3 and far branches; "    \
-           "after one with IP, tracing that begins at 0 counts as resumed")   \
-    X(COPY, "copies an image wrongly in which sections split others")         \
-    X(NOMEM, "says -pte_invalid or -pte_internal where there is no memory "   \
-             "for a section")                                                 \
-    X(BACKWARD, "does not say after a search backward that tracing is "       \
-                "disabled, or that an event is pending")
 
 #define DIFFERENCE_(id, reason) D_##id,
 enum { DIFFERENCES(DIFFERENCE_) D_COUNT };
@@ -55,7 +25,7 @@ static const struct {
 static unsigned long seen[D_COUNT];
 
 /* Packets, and items of each layer, that were the same. */
-enum { QUERY, INSN, BLOCK, PACKET, LAYERS };
+enum { QUERY, INSN, BLOCK, PACKET, EVENT, LAYERS };
 static unsigned long compared[LAYERS];
 
 #define CALLS 4096u
@@ -113,7 +83,12 @@ static uint64_t offset_of(const flow *f)
 
 static uint64_t where(const subject *s)
 {
-    return s->flow ? offset_of(s->flow) : s->at;
+    uint64_t theirs_at;
+    uint64_t ours_at;
+    if (!s->flow) return s->at;
+    theirs_at = offset_of(&s->flow[0]);
+    ours_at = offset_of(&s->flow[1]);
+    return theirs_at > ours_at ? theirs_at : ours_at;
 }
 
 static int differ(subject *s, const char *what, const char *format, ...)
@@ -144,6 +119,12 @@ static int within(uint64_t bytes, uint64_t a, uint64_t b)
 static int near(uint64_t a, uint64_t b)
 {
     return within(AHEAD, a, b);
+}
+
+/* Is theirs 2.1, say? */
+static int is_version(unsigned minor)
+{
+    return theirs.pt_library_version().minor == minor;
 }
 
 /* ---- packets ---- */
@@ -208,7 +189,12 @@ static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
             return a->payload.mode.bits.exec.csl
                        == b->payload.mode.bits.exec.csl
                 && a->payload.mode.bits.exec.csd
-                       == b->payload.mode.bits.exec.csd;
+                       == b->payload.mode.bits.exec.csd
+#if LIBIPT_VERSION >= 0x201
+                && a->payload.mode.bits.exec.iflag
+                       == b->payload.mode.bits.exec.iflag
+#endif
+                ;
         return a->payload.mode.bits.tsx.intx == b->payload.mode.bits.tsx.intx
             && a->payload.mode.bits.tsx.abrt == b->payload.mode.bits.tsx.abrt;
     case ppt_pip:
@@ -241,6 +227,24 @@ static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
         return a->payload.ptw.payload == b->payload.ptw.payload
             && a->payload.ptw.plc == b->payload.ptw.plc
             && a->payload.ptw.ip == b->payload.ptw.ip;
+#if LIBIPT_VERSION >= 0x201
+    case ppt_cfe:
+        return a->payload.cfe.type == b->payload.cfe.type
+            && a->payload.cfe.vector == b->payload.cfe.vector
+            && a->payload.cfe.ip == b->payload.cfe.ip;
+    case ppt_evd:
+        return a->payload.evd.type == b->payload.evd.type
+            && a->payload.evd.payload == b->payload.evd.payload;
+#endif
+#if LIBIPT_VERSION >= 0x202
+    case ppt_trig:
+        return a->payload.trig.trbv == b->payload.trig.trbv
+            && a->payload.trig.icntv == b->payload.trig.icntv
+            && (!a->payload.trig.icntv
+                || a->payload.trig.icnt == b->payload.trig.icnt)
+            && a->payload.trig.ip == b->payload.trig.ip
+            && a->payload.trig.mult == b->payload.trig.mult;
+#endif
     case ppt_unknown:
         return a->payload.unknown.packet == b->payload.unknown.packet
             && a->payload.unknown.priv == b->payload.unknown.priv;
@@ -273,7 +277,8 @@ static void packets(subject *s)
                 status[i] = sides[i]->pt_pkt_next(d[i], &p[i], sizeof p[i]);
             }
             if (status[0] >= 0 && status[1] >= 0 && p[0].type == ppt_cyc
-                && p[1].type == ppt_ovf && s->config.errata.skd007) {
+                && (p[1].type == ppt_ovf || p[1].size != p[0].size)
+                && s->config.errata.skd007) {
                 seen[D_ERRATA]++;
                 goto done;
             }
@@ -296,7 +301,8 @@ static void packets(subject *s)
             for (int i = 0; i < 2; i++)
                 CHECK_EQ(sides[i]->pt_pkt_get_sync_offset(d[i], &offset[i]),
                          0);
-            CHECK_EQ(offset[1], offset[0]);
+            if (is_version(1)) seen[D_AHEAD] += offset[1] != offset[0];
+            else CHECK_EQ(offset[1], offset[0]);
         } while (status[0] >= 0);
         for (int i = 0; i < 2; i++)
             status[i] = sides[i]->pt_pkt_sync_forward(d[i]);
@@ -319,7 +325,8 @@ static unsigned event_data(const struct pt_event *a, const struct pt_event *b)
     switch (a->type) {
     case ptev_enabled:
         return x.variant.enabled.ip != y.variant.enabled.ip
-            || x.variant.enabled.resumed != y.variant.enabled.resumed;
+            || (!x.status_update
+                && x.variant.enabled.resumed != y.variant.enabled.resumed);
     case ptev_disabled:
         return !x.ip_suppressed
             && x.variant.disabled.ip != y.variant.disabled.ip;
@@ -379,6 +386,61 @@ static unsigned event_data(const struct pt_event *a, const struct pt_event *b)
             || x.variant.ptwrite.payload != y.variant.ptwrite.payload;
     case ptev_cbr: return x.variant.cbr.ratio != y.variant.cbr.ratio;
     case ptev_mnt: return x.variant.mnt.payload != y.variant.mnt.payload;
+#if LIBIPT_VERSION >= 0x201
+    case ptev_tnt:
+        return x.variant.tnt.bits != y.variant.tnt.bits
+            || x.variant.tnt.size != y.variant.tnt.size;
+    case ptev_iflags:
+        return x.variant.iflags.iflag != y.variant.iflags.iflag
+            || (!x.ip_suppressed
+                && x.variant.iflags.ip != y.variant.iflags.ip);
+    case ptev_interrupt:
+        return x.variant.interrupt.vector != y.variant.interrupt.vector
+            || x.variant.interrupt.has_cr2 != y.variant.interrupt.has_cr2
+            || (x.variant.interrupt.has_cr2
+                && x.variant.interrupt.cr2 != y.variant.interrupt.cr2)
+            || (!x.ip_suppressed
+                && x.variant.interrupt.ip != y.variant.interrupt.ip);
+    case ptev_sipi: return x.variant.sipi.vector != y.variant.sipi.vector;
+    case ptev_vmexit:
+        return x.variant.vmexit.has_vector != y.variant.vmexit.has_vector
+            || x.variant.vmexit.has_vmxr != y.variant.vmexit.has_vmxr
+            || x.variant.vmexit.has_vmxq != y.variant.vmexit.has_vmxq
+            || (x.variant.vmexit.has_vector
+                && x.variant.vmexit.vector != y.variant.vmexit.vector)
+            || (x.variant.vmexit.has_vmxr
+                && x.variant.vmexit.vmxr != y.variant.vmexit.vmxr)
+            || (x.variant.vmexit.has_vmxq
+                && x.variant.vmexit.vmxq != y.variant.vmexit.vmxq)
+            || (!x.ip_suppressed
+                && x.variant.vmexit.ip != y.variant.vmexit.ip);
+    case ptev_uintr:
+        return x.variant.uintr.vector != y.variant.uintr.vector
+            || (!x.ip_suppressed && x.variant.uintr.ip != y.variant.uintr.ip);
+    case ptev_tip:
+    case ptev_iret:
+    case ptev_smi:
+    case ptev_init:
+    case ptev_vmentry:
+    case ptev_shutdown:
+    case ptev_uiret: /* an ip, and all in the same place */
+        return !x.ip_suppressed && x.variant.tip.ip != y.variant.tip.ip;
+#endif
+#if LIBIPT_VERSION >= 0x202
+    case ptev_trig:
+        return x.variant.trig.trbv != y.variant.trig.trbv
+            || x.variant.trig.mult != y.variant.trig.mult
+            || (!x.ip_suppressed
+                && (x.variant.trig.ip != y.variant.trig.ip
+                    || x.variant.trig.icnt != y.variant.trig.icnt));
+    case ptev_swintr:
+        return x.variant.swintr.vector != y.variant.swintr.vector
+            || (!x.ip_suppressed
+                && x.variant.swintr.ip != y.variant.swintr.ip);
+    case ptev_syscall:
+        return !x.ip_suppressed
+            && x.variant.syscall.ip != y.variant.syscall.ip;
+#endif
     default: return 0;
     }
 }
@@ -520,10 +582,16 @@ static void getters(const flow f[2], uint64_t out[2][8])
 
 #define EVENTS_MAX 64
 
-/* Take all events that are pending. */
+/* Take all events that are pending. 2.1's blocks do not say so while tracing is
+ * disabled: an empty one comes first. */
 static unsigned drain(flow *f, struct pt_event *list)
 {
     unsigned count = 0;
+    if (f->layer == BLOCK && f->by == &theirs && is_version(1)
+        && f->status == pts_ip_suppressed) {
+        seen[D_BACKWARD]++;
+        f->status = f->by->pt_blk_next(f->d, &f->block, sizeof f->block);
+    }
     while (f->status >= 0 && f->status & pts_event_pending) {
         flow_event(f);
         if (f->status < 0) break;
@@ -688,6 +756,7 @@ static int why_error(const subject *s, flow f[2], int events)
     if (b < 0 && is_of_packet(a) && at[0] >= at[1]) return D_EARLY;
     if (a < 0 && is_of_packet(b)) return D_EARLY;
     if (b == -pte_bad_query && is_fup_pending(s, at[1])) return D_EARLY;
+    if (b == -pte_bad_query && !is_version(0)) return D_EARLY;
     return -1;
 }
 
@@ -707,6 +776,21 @@ static int excused(subject *s, flow f[2], int events)
     seen[why]++;
     s->over |= f[0].status != f[1].status;
     return 1;
+}
+
+static int is_mutant(const subject *s)
+{
+    return strstr(s->name, "damage") != NULL;
+}
+
+/* Does the trace not fit the code, as one of them finds out soon? */
+static int is_lost(const subject *s, flow f[2])
+{
+    if (is_version(0)) return -1;
+    for (int i = 0; i < 2; i++) go_on(&f[i], AGREE, 1);
+    return f[0].status < 0 || f[1].status < 0 || is_mutant(s)
+               ? (int) D_EARLY
+               : -1;
 }
 
 /* JMPABS, and those of REX2. */
@@ -744,6 +828,16 @@ static int is_pgd(const subject *s, const flow *f, const struct pt_event *e)
     }
 }
 
+/* Does ours give a status event of theirs a few items later? */
+static int is_later(flow *f, const struct pt_event *e)
+{
+    if (!e->status_update || f->layer == QUERY) return 0;
+    go_on(f, 64, 0);
+    if (f->status < 0 || !(f->status & pts_event_pending)) return 0;
+    flow_event(f);
+    return !(event_differs(e, &f->event) & (E_TYPE | E_DATA));
+}
+
 /* Theirs has an event that ours has not, or has otherwise. */
 static int without_ours(subject *s, flow f[2], const struct pt_event *e,
                         const struct pt_event *o)
@@ -753,6 +847,17 @@ static int without_ours(subject *s, flow f[2], const struct pt_event *e,
         && e->variant.enabled.ip == 0 && o->variant.enabled.ip == 0
         && e->variant.enabled.resumed && !o->variant.enabled.resumed)
         return !explained(s, D_PGD);
+    if (e->type == ptev_enabled && e->ip_suppressed && f[1].status < 0)
+        return !explained(s, D_CONTEXT);
+    if (e->type == ptev_ptwrite && e->ip_suppressed && o)
+        return !explained(s, D_ORDER);
+    if (!is_version(0) && e->type == ptev_enabled && o
+        && e->variant.enabled.ip == o->variant.enabled.ip)
+        return !explained(s, D_PGD);
+    if (!o && is_later(&f[1], e)) return !explained(s, D_ORDER);
+    if (!is_version(0) && (e->status_update || e->type == ptev_enabled)
+        && is_mutant(s))
+        return !explained(s, D_EARLY);
     if (!o && excused(s, f, 0)) return 1;
     return differ(s, "events", "type %d %d%d %llx %llx, ours type %d, "
                   "status %d, ours %d", (int) e->type, (int) e->ip_suppressed,
@@ -806,9 +911,13 @@ static int same_events(subject *s, flow f[2])
         else if (e->type == ptev_exec_mode && f[0].execs) f[0].execs--;
         else if (e->type == ptev_mwait || e->type == ptev_pwre
                  || e->type == ptev_exstop)
-            seen[D_LOST]++;
+            seen[D_ORDER]++;
         else if (!s->config.errata.bdm70 && e->status_update)
             seen[D_ERRATA]++;
+        else if (is_version(1) && f[0].layer != QUERY && e->status_update)
+            return !explained(s, D_BACKWARD);
+        else if (!is_version(0) && is_lost(s, f) >= 0)
+            return !explained(s, D_EARLY);
         else if (is_pgd(s, &f[1], e)) return !explained(s, D_PGD);
         else if (is_fup_twice(s, offset_of(&f[1])))
             return !explained(s, D_CONTEXT);
@@ -834,7 +943,7 @@ static void walk_block(flow *f, const subject *s)
         return;
     if ((flags->variant.block.end_on_call && c.kind == IPT_INSN_CALL)
         || (flags->variant.block.end_on_jump && c.kind == IPT_INSN_JMP))
-        CHECK(s->new_insn || f->left == 0);
+        CHECK(s->new_insn || f->left == 0 || f->by == &theirs);
     f->at += c.size;
     if (c.kind == IPT_INSN_JMP || c.kind == IPT_INSN_CALL)
         f->at += (uint64_t) c.displacement;
@@ -891,6 +1000,14 @@ static int why_last(const subject *s, uint64_t at, uint64_t our)
     return is_astray(s, at, our) ? (int) D_RETURN : -1;
 }
 
+/* Is it an opcode that means nothing, of which they have another length? */
+static int is_undefined(const struct pt_insn *a, const struct pt_insn *b)
+{
+    return a->ip == b->ip && a->iclass == ptic_other
+        && b->iclass == ptic_other && a->size != b->size
+        && (b->raw[0] == 0xc4 || b->raw[0] == 0xc5);
+}
+
 static int same_item(subject *s, flow f[2], image *code)
 {
     const struct pt_insn *a = &f[0].insn;
@@ -905,30 +1022,35 @@ static int same_item(subject *s, flow f[2], image *code)
                       f[0].taken, (unsigned long long) f[0].ip, f[1].target,
                       f[1].taken, (unsigned long long) f[1].ip);
     case INSN:
+        if (b->truncated && !a->truncated && is_version(2)) seen[D_CUT]++;
         if (a->ip == b->ip && a->mode == b->mode && a->iclass == b->iclass
             && a->size == b->size && a->isid == b->isid
             && a->speculative == b->speculative
-            && a->truncated == b->truncated
+            && (a->truncated == b->truncated
+                || (b->truncated && is_version(2)))
             && memcmp(a->raw, b->raw, a->size) == 0) {
             s->last = a->ip;
             s->mode = (uint8_t) a->mode;
             keep_calls(s);
             return 1;
         }
-        if (explained(s, is_new_insn(b->raw) ? (int) D_INSN
-                                             : why_last(s, a->ip, b->ip)))
+        if (explained(s, is_new_insn(b->raw) || is_undefined(a, b)
+                             ? (int) D_INSN
+                             : why_last(s, a->ip, b->ip)))
             return 0;
-        return differ(s, "instructions", "%llx class %d size %d isid %d%s, "
-                      "ours %llx class %d size %d isid %d%s",
+        if (explained(s, is_lost(s, f))) return 0;
+        return differ(s, "instructions", "%llx class %d size %d isid %d mode "
+                      "%d%s, ours %llx class %d size %d isid %d mode %d%s",
                       (unsigned long long) a->ip, (int) a->iclass, a->size,
-                      a->isid, a->truncated ? " cut" : "",
+                      a->isid, a->mode, a->truncated ? " cut" : "",
                       (unsigned long long) b->ip, (int) b->iclass, b->size,
-                      b->isid, b->truncated ? " cut" : "");
+                      b->isid, b->mode, b->truncated ? " cut" : "");
     default:
         if (f[0].at != f[1].at || f[0].block.isid != f[1].block.isid
             || f[0].block.mode != f[1].block.mode
             || f[0].block.speculative != f[1].block.speculative) {
             if (explained(s, why_last(s, f[0].at, f[1].at))) return 0;
+            if (f[0].at != f[1].at && explained(s, is_lost(s, f))) return 0;
             return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
                           (unsigned long long) f[0].at, f[0].block.isid,
                           (unsigned long long) f[1].at, f[1].block.isid);
@@ -953,8 +1075,12 @@ static int same_getters(subject *s, const flow f[2])
     for (int i = 0; i < 8; i++) {
         if (out[0][i] == out[1][i]) continue;
         if (i == 2 || i == 3) seen[D_TIME]++;
-        else if (i < 2 && near(out[0][i], out[1][i]))
-            seen[D_AHEAD]++, s->over |= i == 1;
+        else if (i == 0 && near(out[0][i], out[1][i]))
+            seen[D_AHEAD]++;
+        else if (i == 1 && !is_version(0))
+            seen[D_AHEAD]++;
+        else if (i == 1 && near(out[0][i], out[1][i]))
+            seen[D_AHEAD]++, s->over = 1;
         else if ((i == 4 || i == 5) && f[0].layer != QUERY
                  && (!out[1][4] || s->ratio[out[1][5] & 255]))
             seen[D_AHEAD]++;
@@ -1045,6 +1171,10 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
     while (!s->over && s->steps < limit) {
         sync_both(s, f);
+        if (f[0].status == -pte_eos && f[1].status >= 0 && !is_version(0)) {
+            seen[D_AHEAD]++;
+            break;
+        }
         if (!same_status(s, f, "sync") || f[0].status < 0) break;
         if (layer == QUERY && f[0].ip != f[1].ip) differ(s, "sync", "ip");
         if (!same_getters(s, f) || s->over) break;
@@ -1069,5 +1199,65 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     for (int i = 0; i < 2; i++) flow_end(&f[i]);
     s->flow = NULL;
 }
+
+#if LIBIPT_VERSION >= 0x201
+/* The same of the event decoder. */
+static void follow_events(subject *s)
+{
+    struct pt_event_decoder *d[2];
+    struct pt_event e[2];
+    uint64_t at[2] = {0, 0};
+    int status[2];
+    s->steps = 0;
+    for (int i = 0; i < 2; i++) d[i] = sides[i]->pt_evt_alloc_decoder(&s->config);
+    for (;;) {
+        for (int i = 0; i < 2; i++)
+            status[i] = sides[i]->pt_evt_sync_forward(d[i]);
+        if (status[0] != status[1]) { /* the PSB after it is read already */
+            seen[D_AHEAD]++;
+            break;
+        }
+        if (status[0] < 0) break;
+        while (status[0] >= 0) {
+            unsigned differs;
+            s->steps++;
+            for (int i = 0; i < 2; i++) {
+                memset(&e[i], 0, sizeof e[i]);
+                status[i] = sides[i]->pt_evt_next(d[i], &e[i], sizeof e[i]);
+                (void) sides[i]->pt_evt_get_offset(d[i], &at[i]);
+            }
+            s->at = at[0] > at[1] ? at[0] : at[1];
+            seen[D_AHEAD] += at[0] != at[1];
+            if (status[0] != status[1]) {
+                if (!is_mutant(s) && (status[0] >= 0 || status[1] >= 0))
+                    differ(s, "evt", "status %d, ours %d", status[0],
+                           status[1]);
+                else seen[D_EARLY]++;
+                goto done;
+            }
+            if (status[0] < 0) break;
+            compared[EVENT]++;
+            differs = event_differs(&e[0], &e[1]);
+            if (differs & E_TIME) seen[D_TIME]++;
+            if (!(differs & (E_TYPE | E_DATA))) continue;
+            if (is_mutant(s) || e[0].type == ptev_pwre
+                || e[1].type == ptev_mwait)
+                seen[D_ORDER]++;
+            else if (is_version(1) && e[0].status_update)
+                seen[D_ERRATA]++;
+            else differ(s, "evt", "type %d %d%d %llx, ours %d %d%d %llx",
+                        (int) e[0].type, (int) e[0].ip_suppressed,
+                        (int) e[0].status_update,
+                        (unsigned long long) e[0].variant.tip.ip,
+                        (int) e[1].type, (int) e[1].ip_suppressed,
+                        (int) e[1].status_update,
+                        (unsigned long long) e[1].variant.tip.ip);
+            goto done;
+        }
+    }
+done:
+    for (int i = 0; i < 2; i++) sides[i]->pt_evt_free_decoder(d[i]);
+}
+#endif
 
 #endif /* COMPAT_LOCKSTEP_H */

@@ -971,6 +971,12 @@ static int flow_step(flow *f)
         f->their_status = pt_insn_next(f->theirs, &f->peer, sizeof f->peer);
     f->our_status = ipt_insn_next(&f->ours, &f->insn);
     f->given = 1;
+    if (f->our_status == IPT_EVENT_FIRST
+        && f->their_status == -pte_event_ignored) { /* ours on both sides */
+        f->our_status = IPT_EVENT_PENDING;
+        f->their_status = pts_event_pending;
+        return flow_events(f);
+    }
     if (f->our_status < 0 || f->their_status < 0) return flow_failed(f);
     f->given = 0;
     items[2][f->r->part]++;

@@ -80,6 +80,11 @@ int pt_blk_asid(const struct pt_block_decoder *d, struct pt_asid *asid,
     return d ? shim_flow_asid(&d->f, asid, size) : -pte_invalid;
 }
 
+int pt_blk_resync(struct pt_block_decoder *d)
+{
+    return d ? shim_flow_resync(&d->f) : -pte_invalid;
+}
+
 int pt_blk_event(struct pt_block_decoder *d, struct pt_event *event,
                  size_t size)
 {
@@ -111,6 +116,21 @@ static void nothing(const shim_flow *f, struct pt_block *to)
     to->mode = (enum pt_exec_mode) f->d.at.mode;
 }
 
+/* An error comes with the instruction that it is about, as a block. */
+static int culprit(shim_flow *f, struct pt_block *to, int status)
+{
+    ipt_code code;
+    uint8_t raw[SHIM_RAW];
+    nothing(f, to);
+    (void) shim_flow_culprit(f, status, raw, &code);
+    if (code.size) {
+        to->isid = shim_flow_isid(f, &f->asid, to->ip);
+        to->iclass = shim_class(code.kind);
+        to->ninsn = 1;
+    }
+    return shim_flow_error(f, status);
+}
+
 static int next(shim_flow *f, struct pt_block *to)
 {
     ipt_block b;
@@ -122,12 +142,14 @@ static int next(shim_flow *f, struct pt_block *to)
         return pts_event_pending | (f->disabled ? pts_ip_suppressed : 0);
     }
     f->asid = f->d.at.asid; /* before a MOV CR3 changes it */
-    do status = ipt_blk_next(&f->d.blk, &b);
-    while (status == IPT_EVENT_FIRST);
-    if (status < 0) {
-        nothing(f, to);
-        return shim_flow_error(f, status);
-    }
+    do {
+        status = ipt_blk_next(&f->d.blk, &b);
+        if (status == IPT_EVENT_FIRST && shim_flow_first(f)) {
+            nothing(f, to);
+            return pts_event_pending | (f->disabled ? pts_ip_suppressed : 0);
+        }
+    } while (status == IPT_EVENT_FIRST);
+    if (status < 0) return culprit(f, to, status);
     f->error = 0;
     f->disabled = 0;
     fill(f, to, &b);
@@ -143,6 +165,7 @@ int pt_blk_next(struct pt_block_decoder *d, struct pt_block *block,
     if (!d || !block) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
     d->f.fresh = d->f.evented = 0;
+    d->f.held.count = 0;
     status = next(&d->f, to);
     if (to == &all) shim_copy(block, size, &all, sizeof all);
     return status;

@@ -9,9 +9,9 @@ struct pt_version pt_library_version(void)
 {
     struct pt_version version;
     memset(&version, 0, sizeof version);
-    version.major = LIBIPT_VERSION_MAJOR;
-    version.minor = LIBIPT_VERSION_MINOR;
-    version.patch = LIBIPT_VERSION_PATCH;
+    version.major = 2;
+    if (shim_client_now(SHIM_UNKNOWN) == SHIM_2_1) version.minor = 2;
+    else version.patch = 5;
     version.ext = "";
     return version;
 }
@@ -34,6 +34,8 @@ const char *pt_errstr(enum pt_error_code code)
     if (number < sizeof texts / sizeof texts[0]) return texts[number];
     return "internal error.";
 }
+
+uint8_t shim_client;
 
 /* ---- errata ---- */
 
@@ -149,6 +151,14 @@ int shim_trace_init(shim_trace *t, const struct pt_config *config)
     return 0;
 }
 
+void shim_event_flags(shim_trace *t)
+{
+    uint32_t flags;
+    memcpy(&flags, &t->theirs.flags, sizeof flags);
+    if (flags & SHIM_EVT_KEEP_TCAL) t->config.flags |= IPT_CONFIG_KEEP_TCAL;
+    if (flags & SHIM_EVT_IFLAGS_ON) t->config.flags |= IPT_CONFIG_IFLAGS;
+}
+
 /* ---- errors ---- */
 
 int shim_error(const shim_trace *t, const ipt_where *at, int status)
@@ -213,7 +223,31 @@ enum pt_insn_class shim_class(uint8_t kind)
 
 /* ---- events ---- */
 
-/* 0: there is none. */
+/* Of a CFE. 0: there is none. */
+static unsigned cfe_type(const ipt_event *e)
+{
+    static const uint8_t types[] = {
+        [IPT_CFE_INTR] = SHIM_EVT_INTERRUPT,
+        [IPT_CFE_IRET] = SHIM_EVT_IRET,
+        [IPT_CFE_SMI] = SHIM_EVT_SMI,
+        [IPT_CFE_RSM] = SHIM_EVT_RSM,
+        [IPT_CFE_SIPI] = SHIM_EVT_SIPI,
+        [IPT_CFE_INIT] = SHIM_EVT_INIT,
+        [IPT_CFE_VMENTRY] = SHIM_EVT_VMENTRY,
+        [IPT_CFE_VMEXIT] = SHIM_EVT_VMEXIT,
+        [IPT_CFE_VMEXIT_INTR] = SHIM_EVT_VMEXIT,
+        [IPT_CFE_SHUTDOWN] = SHIM_EVT_SHUTDOWN,
+        [IPT_CFE_UINTR] = SHIM_EVT_UINTR,
+        [IPT_CFE_UIRET] = SHIM_EVT_UIRET,
+        [IPT_CFE_SWINTR] = SHIM_EVT_SWINTR,
+        [IPT_CFE_SYSCALL] = SHIM_EVT_SYSCALL
+    };
+    return e->u.cfe.type < sizeof types && types[e->u.cfe.type]
+               ? 1u + types[e->u.cfe.type]
+               : 0;
+}
+
+/* One more than their number of it. 0: there is none. */
 static unsigned their_type(const ipt_event *e)
 {
     static const uint8_t types[IPT_EVT_COUNT] = {
@@ -236,12 +270,13 @@ static unsigned their_type(const ipt_event *e)
         [IPT_EVT_PTWRITE] = 1 + ptev_ptwrite,
         [IPT_EVT_TICK] = 1 + ptev_tick,
         [IPT_EVT_CBR] = 1 + ptev_cbr,
-        [IPT_EVT_MNT] = 1 + ptev_mnt
+        [IPT_EVT_MNT] = 1 + ptev_mnt,
+        [IPT_EVT_TIP] = 1 + SHIM_EVT_TIP,
+        [IPT_EVT_TNT] = 1 + SHIM_EVT_TNT,
+        [IPT_EVT_IFLAGS] = 1 + SHIM_EVT_IFLAGS,
+        [IPT_EVT_TRIG] = 1 + SHIM_EVT_TRIG
     };
-    if (e->flags & IPT_EVENT_STATUS
-        && (e->type == IPT_EVT_ENABLED || e->type == IPT_EVT_DISABLED))
-        return 0;
-    return types[e->type];
+    return e->type == IPT_EVT_CFE ? cfe_type(e) : types[e->type];
 }
 
 /* Data of its own; ip is 0 where it is not known. */
@@ -309,6 +344,60 @@ static void set_variant(struct pt_event *to, const ipt_event *e)
     }
 }
 
+static void set_cfe(shim_variant *to, const ipt_event *e)
+{
+    const unsigned has = e->u.cfe.has;
+    switch (e->u.cfe.type) {
+    case IPT_CFE_INTR:
+        to->interrupt.has_cr2 = (has & IPT_CFE_HAS_CR2) != 0;
+        to->interrupt.vector = e->u.cfe.vector;
+        if (has & IPT_CFE_HAS_CR2) to->interrupt.cr2 = e->u.cfe.data[0];
+        to->interrupt.ip = e->ip;
+        break;
+    case IPT_CFE_VMEXIT:
+    case IPT_CFE_VMEXIT_INTR:
+        to->vmexit.has_vector = (has & IPT_CFE_HAS_VECTOR) != 0;
+        to->vmexit.has_vmxr = (has & IPT_CFE_HAS_VMXR) != 0;
+        to->vmexit.has_vmxq = (has & IPT_CFE_HAS_VMXQ) != 0;
+        if (has & IPT_CFE_HAS_VECTOR) to->vmexit.vector = e->u.cfe.vector;
+        if (has & IPT_CFE_HAS_VMXR) to->vmexit.vmxr = e->u.cfe.data[1];
+        if (has & IPT_CFE_HAS_VMXQ) to->vmexit.vmxq = e->u.cfe.data[0];
+        to->vmexit.ip = e->ip;
+        break;
+    case IPT_CFE_SIPI: to->vector.vector = e->u.cfe.vector; break;
+    case IPT_CFE_UINTR:
+    case IPT_CFE_SWINTR:
+        to->vector.vector = e->u.cfe.vector;
+        to->vector.ip = e->ip;
+        break;
+    default: to->at.ip = e->ip; break;
+    }
+}
+
+/* The same, of events that came after 2.0.5. 0: it is none. */
+static int set_newer(shim_variant *to, const ipt_event *e)
+{
+    switch (e->type) {
+    case IPT_EVT_TIP: to->at.ip = e->ip; return 1;
+    case IPT_EVT_TNT:
+        to->tnt.bits = e->u.tnt.bits;
+        to->tnt.size = e->u.tnt.count;
+        return 1;
+    case IPT_EVT_IFLAGS:
+        to->iflags.iflag = e->u.exec.iflag & 1u;
+        to->iflags.ip = e->ip;
+        return 1;
+    case IPT_EVT_TRIG:
+        to->trig.trbv = e->u.trig.trbv;
+        to->trig.icnt = e->u.trig.icntv ? e->u.trig.icnt : 0;
+        to->trig.ip = e->ip;
+        to->trig.mult = e->u.trig.mult & 1u;
+        return 1;
+    case IPT_EVT_CFE: set_cfe(to, e); return 1;
+    default: return 0;
+    }
+}
+
 /* Is what ip_suppressed is about not known? */
 static int is_suppressed(const ipt_event *e)
 {
@@ -322,21 +411,44 @@ static int is_suppressed(const ipt_event *e)
     case IPT_EVT_PWRE:
     case IPT_EVT_PWRX:
     case IPT_EVT_CBR:
+    case IPT_EVT_TNT:
     case IPT_EVT_MNT: return 0; /* they have none */
     default: return (e->flags & IPT_EVENT_NO_IP) != 0;
     }
 }
 
-int shim_has_event(const ipt_event *e)
+int shim_has_event(const ipt_event *e, uint8_t client)
 {
-    return their_type(e) != 0;
+    const unsigned type = their_type(e);
+    if (!type || shim_client_now(client) == SHIM_2_1) return type != 0;
+    if (e->flags & IPT_EVENT_STATUS
+        && (e->type == IPT_EVT_ENABLED || e->type == IPT_EVT_DISABLED))
+        return 0;
+    return type <= 1 + ptev_mnt;
+}
+
+void shim_hold(shim_held *held, const ipt_event *e, uint8_t client)
+{
+    if (shim_client_now(client) != SHIM_UNKNOWN || !their_type(e)) return;
+    if (held->count == SHIM_HELD)
+        memmove(held->list, held->list + 1,
+                --held->count * sizeof *held->list);
+    held->list[held->count++] = *e;
+}
+
+int shim_release(shim_held *held, ipt_event *e)
+{
+    if (!held->count) return 0;
+    *e = held->list[0];
+    memmove(held->list, held->list + 1, --held->count * sizeof *held->list);
+    return 1;
 }
 
 void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
 {
-    struct pt_event all;
-    struct pt_event *to = LIKELY(size == sizeof all) ? user : &all;
-    memset(to, 0, sizeof *to);
+    shim_pt_event all;
+    struct pt_event *to = &all.old;
+    memset(&all, 0, sizeof all);
     to->type = (enum pt_event_type) (their_type(e) - 1);
     to->ip_suppressed = (unsigned) is_suppressed(e) & 1u;
     to->status_update = (e->flags & IPT_EVENT_STATUS) != 0;
@@ -344,18 +456,45 @@ void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
     to->tsc = e->tsc;
     to->lost_mtc = e->lost_mtc;
     to->lost_cyc = e->lost_cyc;
-    set_variant(to, e);
-    if (to == &all) shim_copy(user, size, &all, sizeof all);
+    if (!set_newer(&all.newer.variant, e)) set_variant(to, e);
+    shim_copy(user, size, &all, sizeof all);
 }
 
 /* ---- offsets ---- */
 
-int shim_psb_at(const shim_trace *t, uint64_t offset)
+/* Does a PSB begin there that the end of the trace cuts? */
+static int is_psb_cut(const shim_trace *t, uint64_t offset)
 {
     const uint8_t *at = t->piece.data + offset;
+    const uint64_t left = t->piece.size - offset;
+    return left >= 2 && left < 16 && at[0] == 0x02 && at[1] == 0x82;
+}
+
+/* As 2.1 and 2.2 do. */
+static int psb_or_pad_at(const shim_trace *t, uint64_t *offset)
+{
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    int status = ipt_pkt_init(&d, &t->config, &t->trace);
+    if (status >= 0) status = ipt_pkt_sync_set(&d, *offset);
+    do {
+        if (status >= 0) status = ipt_pkt_next(&d, &p);
+        if (status == IPT_ERR_PACKET && is_psb_cut(t, d.at.packet_offset))
+            return -pte_eos;
+        if (status < 0) return shim_error(t, &d.at, status);
+    } while (p.type == IPT_PKT_PAD);
+    *offset = p.offset;
+    return p.type == IPT_PKT_PSB ? 0 : -pte_nosync;
+}
+
+int shim_psb_at(const shim_trace *t, uint64_t *offset)
+{
+    const uint8_t *at = t->piece.data + *offset;
     uint64_t left;
-    if (offset > t->piece.size) return -pte_eos;
-    left = t->piece.size - offset;
+    if (*offset > t->piece.size) return -pte_eos;
+    if (shim_client_now(SHIM_UNKNOWN) == SHIM_2_1)
+        return psb_or_pad_at(t, offset);
+    left = t->piece.size - *offset;
     if (left < 2) return -pte_eos;
     if (at[0] != 0x02 || at[1] != 0x82) return -pte_nosync;
     if (left < 16) return -pte_eos;

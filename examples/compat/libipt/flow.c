@@ -44,6 +44,7 @@ static void set_section(shim_flow *f)
 int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
 {
     const struct pt_conf_flags *flags = &f->t.theirs.flags;
+    uint32_t bits;
     int status;
     memset(f, 0, offsetof(shim_flow, d) + sizeof f->d.at); /* prepare: d */
     status = shim_trace_init(&f->t, config);
@@ -58,6 +59,11 @@ int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
         f->t.config.flags |= IPT_CONFIG_END_ON_CALL;
     if (blocks && flags->variant.block.end_on_jump)
         f->t.config.flags |= IPT_CONFIG_END_ON_JUMP;
+    memcpy(&bits, flags, sizeof bits);
+    if (bits & (blocks ? SHIM_BLK_KEEP_TCAL : SHIM_INSN_KEEP_TCAL))
+        f->t.config.flags |= IPT_CONFIG_KEEP_TCAL;
+    if (bits & (blocks ? SHIM_BLK_IFLAGS : SHIM_INSN_IFLAGS))
+        f->t.config.flags |= IPT_CONFIG_IFLAGS;
     shim_image_init(&f->own);
     f->image = &f->own;
     return 0;
@@ -77,6 +83,7 @@ static int prepare(shim_flow *f)
 {
     int status = IPT_OK;
     f->pending = 0;
+    f->held.count = 0;
     if (!f->cache) {
         f->cache = shim_cache_take(f->image, f->t.piece.size);
         if (!f->cache) return -pte_nomem;
@@ -102,6 +109,11 @@ void shim_flow_renew(shim_flow *f)
         f->cache->version = f->image->version;
 }
 
+static int is_status_enabled(const ipt_event *e)
+{
+    return e->type == IPT_EVT_ENABLED && e->flags & IPT_EVENT_STATUS;
+}
+
 static int synced(shim_flow *f, int status)
 {
     if (status < 0) {
@@ -116,6 +128,10 @@ static int synced(shim_flow *f, int status)
     memset(&f->last, 0, sizeof f->last);
     f->disabled = (status & IPT_IP_SUPPRESSED) != 0;
     status = shim_flow_flags(f, status);
+    if (f->pending && is_status_enabled(&f->last)) {
+        f->disabled = 0; /* whatever comes after that */
+        status &= ~pts_ip_suppressed;
+    }
     return status & pts_eos ? -pte_eos : status;
 }
 
@@ -156,7 +172,7 @@ int shim_flow_sync_backward(shim_flow *f)
 
 int shim_flow_sync_set(shim_flow *f, uint64_t offset)
 {
-    int status = shim_psb_at(&f->t, offset);
+    int status = shim_psb_at(&f->t, &offset);
     if (status == 0) status = prepare(f);
     if (status < 0) return status;
     return synced(f, search_from(f, offset));
@@ -171,6 +187,10 @@ int shim_flow_offset(const shim_flow *f, uint64_t *offset)
     if (!offset) return -pte_invalid;
     if (!f->synced) return -pte_nosync;
     *offset = here;
+    if (f->pending && shim_client_now(f->client) == SHIM_2_1) {
+        *offset = shim_event_offset(&f->t, &f->last);
+        return 0;
+    }
     if (f->error <= IPT_ERR_OPCODE && f->error > IPT_ERR_MISMATCH) return 0;
     switch (at->packet) {
     case IPT_PKT_NONE:
@@ -193,7 +213,7 @@ int shim_flow_sync_offset(const shim_flow *f, uint64_t *offset)
 {
     if (!offset) return -pte_invalid;
     if (!f->synced) return -pte_nosync;
-    *offset = f->sync;
+    *offset = shim_client_now(f->client) == SHIM_2_1 ? f->d.at.sync : f->sync;
     return 0;
 }
 
@@ -250,17 +270,20 @@ static uint8_t is_disabled(const ipt_event *e, uint8_t before)
     }
 }
 
-/* Events that 2.0.5 does not have are passed. */
+/* Events that the client does not have are passed. */
 static int pull(shim_flow *f, int status)
 {
     f->pending = 0;
+    f->rest = status;
     while (status & IPT_EVENT_PENDING && !f->pending) {
         status = f->blocks ? ipt_blk_event(&f->d.blk, &f->last)
                            : ipt_insn_event(&f->d.insn, &f->last);
         if (status < 0) return status;
-        f->pending = shim_has_event(&f->last) != 0;
+        f->pending = shim_has_event(&f->last, f->client) != 0;
         f->rest = status;
-        if (!f->pending) f->disabled = is_disabled(&f->last, f->disabled);
+        if (f->pending) break;
+        shim_hold(&f->held, &f->last, f->client);
+        f->disabled = is_disabled(&f->last, f->disabled);
     }
     return status;
 }
@@ -277,12 +300,37 @@ int shim_flow_flags(shim_flow *f, int status)
     return flags;
 }
 
+int shim_flow_first(shim_flow *f)
+{
+    const int flags = shim_flow_flags(f, IPT_EVENT_PENDING);
+    return f->pending ? flags : 0;
+}
+
+/* For libipt, tracing that a PSB+ finds enabled when a decoder synchronises
+ * resumes where the decoder is. */
+static void mark_first(shim_flow *f, ipt_event *e)
+{
+    if (f->fresh && is_status_enabled(e)) e->flags |= IPT_EVENT_RESUMED;
+    f->fresh = 0;
+}
+
 int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
 {
+    ipt_event before;
     if (!event) return -pte_invalid;
-    if (!f->pending) return -pte_bad_query;
-    f->fresh = 0;
+    f->client = shim_client_of(size, f->client);
+    if (shim_client_now(f->client) != SHIM_2_1) f->held.count = 0;
+    if (f->pending && !shim_has_event(&f->last, f->client))
+        (void) pull(f, f->rest);
+    if (!f->pending && !f->held.count) return -pte_bad_query;
     f->evented = 1;
+    if (shim_release(&f->held, &before)) {
+        mark_first(f, &before);
+        shim_event(event, size, &before);
+        if (!f->held.count && !f->pending) return shim_flow_flags(f, f->rest);
+        return pts_event_pending | (f->disabled ? pts_ip_suppressed : 0);
+    }
+    mark_first(f, &f->last);
     shim_event(event, size, &f->last);
     f->disabled = is_disabled(&f->last, f->disabled);
     switch (f->last.type) {
@@ -295,13 +343,20 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
     return shim_flow_flags(f, f->rest);
 }
 
+/* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
+static int bytes_at(shim_flow *f, uint8_t *raw, uint64_t ip)
+{
+    const int got = shim_image_read(f->image, raw, SHIM_RAW, &f->asid, ip);
+    return got > 0 ? got : 0;
+}
+
 /* Is the code at flow's ip there, except the end of its instruction? */
 static int is_cut(shim_flow *f)
 {
     const ipt_where *at = &f->d.at;
     uint8_t raw[SHIM_RAW];
     return at->valid & IPT_AT_IP
-        && shim_flow_bytes(f, raw, at->ip) > 0;
+        && bytes_at(f, raw, at->ip) > 0;
 }
 
 int shim_flow_error(shim_flow *f, int status)
@@ -314,8 +369,32 @@ int shim_flow_error(shim_flow *f, int status)
     return error;
 }
 
-int shim_flow_bytes(shim_flow *f, uint8_t *raw, uint64_t ip)
+int shim_flow_culprit(shim_flow *f, int status, uint8_t *raw, ipt_code *code)
 {
-    const int got = shim_image_read(f->image, raw, SHIM_RAW, &f->asid, ip);
-    return got > 0 ? got : 0;
+    const ipt_where *at = &f->d.at;
+    int size;
+    memset(code, 0, sizeof *code);
+    if (!(at->valid & IPT_AT_IP) || f->disabled) return 0;
+    size = bytes_at(f, raw, at->ip);
+    if (size > 0
+        && (status == IPT_ERR_BAD_INSN
+            || ipt_classify(code, raw, (size_t) size, at->mode, NULL) < 0))
+        code->size = 0;
+    return size;
+}
+
+int shim_flow_resync(shim_flow *f)
+{
+    int status;
+    shim_client = f->client = SHIM_2_1;
+    if (!f->synced) return -pte_nosync;
+    f->pending = 0;
+    f->held.count = 0;
+    f->fresh = f->evented = 0;
+    shim_flow_code(f);
+    status = f->blocks ? ipt_blk_resync(&f->d.blk) : ipt_insn_resync(&f->d.insn);
+    if (status < 0) return shim_flow_error(f, status);
+    f->error = 0;
+    f->disabled = (status & IPT_IP_SUPPRESSED) != 0;
+    return shim_flow_flags(f, status);
 }

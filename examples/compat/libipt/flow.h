@@ -12,6 +12,7 @@ typedef struct shim_flow {
     struct pt_image own;  /* the default image */
     shim_cache *cache;    /* NULL: the decoder is not there yet */
     ipt_event last;       /* to be handed out, if pending */
+    shim_held held;       /* before that one */
     ipt_asid asid;        /* of what was handed out last */
     uint64_t sync;        /* where it was synchronised */
     uint8_t pending;
@@ -19,6 +20,7 @@ typedef struct shim_flow {
     uint8_t fresh; /* since then nothing was asked */
     uint8_t evented; /* the last that was handed out is an event */
     uint8_t blocks;  /* which of the two */
+    uint8_t client;  /* SHIM_2_0, ..., as far as this decoder can tell */
     uint8_t disabled; /* tracing is, after what was handed out */
     int rest;        /* the status after the event that is pending; ours */
     int error;       /* what the last call returned, if negative; ours */
@@ -83,8 +85,16 @@ static inline int shim_flow_status(shim_flow *f, int status)
 /* libipt's error for one of ours. */
 HIDDEN int shim_flow_error(shim_flow *f, int status);
 
-/* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
-HIDDEN int shim_flow_bytes(shim_flow *f, uint8_t *raw, uint64_t ip);
+/* An event comes before the next item: take it. 0: the client does not have
+ * it; otherwise its status. */
+HIDDEN int shim_flow_first(shim_flow *f);
+
+HIDDEN int shim_flow_resync(shim_flow *f);
+
+/* The instruction that an error is about. Returns how many of its bytes are in
+ * raw; code->size is 0 if they are none. */
+HIDDEN int shim_flow_culprit(shim_flow *f, int status, uint8_t *raw,
+                             ipt_code *code);
 
 /* The bytes of an instruction that executed: those that were read last, or from
  * the cache. */

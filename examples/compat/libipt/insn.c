@@ -80,6 +80,11 @@ int pt_insn_asid(const struct pt_insn_decoder *d, struct pt_asid *asid,
     return d ? shim_flow_asid(&d->f, asid, size) : -pte_invalid;
 }
 
+int pt_insn_resync(struct pt_insn_decoder *d)
+{
+    return d ? shim_flow_resync(&d->f) : -pte_invalid;
+}
+
 int pt_insn_event(struct pt_insn_decoder *d, struct pt_event *event,
                   size_t size)
 {
@@ -106,23 +111,24 @@ static void fill(shim_flow *f, struct pt_insn *to)
     shim_flow_code_at(f, to->raw, (uint8_t) to->mode, to->ip, to->size);
 }
 
+/* Where flow is, without an instruction. */
+static void nothing(const shim_flow *f, struct pt_insn *to)
+{
+    memset(to, 0, sizeof *to);
+    to->ip = f->d.at.ip;
+    to->mode = (enum pt_exec_mode) f->d.at.mode;
+}
+
 /* An error comes with the instruction that it is about. */
 static int culprit(shim_flow *f, struct pt_insn *to, int status)
 {
     ipt_code code;
-    int size;
-    memset(to, 0, sizeof *to);
-    if (f->d.at.valid & IPT_AT_IP && !f->disabled) {
-        to->ip = f->d.at.ip;
-        to->mode = (enum pt_exec_mode) f->d.at.mode;
-        size = shim_flow_bytes(f, to->raw, to->ip);
-        if (size > 0 && status != IPT_ERR_BAD_INSN
-            && ipt_classify(&code, to->raw, (size_t) size, f->d.at.mode, NULL)
-                   >= 0) {
-            to->size = code.size;
-            to->iclass = shim_class(code.kind);
-            fill(f, to);
-        }
+    nothing(f, to);
+    (void) shim_flow_culprit(f, status, to->raw, &code);
+    if (code.size) {
+        to->size = code.size;
+        to->iclass = shim_class(code.kind);
+        fill(f, to);
     }
     return shim_flow_error(f, status);
 }
@@ -133,8 +139,13 @@ static int next(shim_flow *f, struct pt_insn *to)
     int status;
     f->asid = f->d.at.asid; /* before a MOV CR3 changes it */
     shim_flow_code(f);
-    do status = ipt_insn_next(&f->d.insn, &insn);
-    while (status == IPT_EVENT_FIRST);
+    do {
+        status = ipt_insn_next(&f->d.insn, &insn);
+        if (status == IPT_EVENT_FIRST && shim_flow_first(f)) {
+            nothing(f, to);
+            return -pte_event_ignored;
+        }
+    } while (status == IPT_EVENT_FIRST);
     if (status < 0) return culprit(f, to, status);
     f->error = 0;
     f->disabled = 0;
@@ -148,6 +159,14 @@ static int next(shim_flow *f, struct pt_insn *to)
     return shim_flow_status(f, status);
 }
 
+/* 2.0.5 and 2.1 do not write an instruction for an error while tracing is
+ * disabled. */
+static int is_silent(const shim_flow *f, int status)
+{
+    return status < 0 && f->disabled
+        && shim_client_now(f->client) != SHIM_2_1;
+}
+
 int pt_insn_next(struct pt_insn_decoder *d, struct pt_insn *insn, size_t size)
 {
     struct pt_insn all;
@@ -155,8 +174,17 @@ int pt_insn_next(struct pt_insn_decoder *d, struct pt_insn *insn, size_t size)
     int status;
     if (!d || !insn) return -pte_invalid;
     if (!d->f.synced) return -pte_nosync;
-    d->f.fresh = d->f.evented = 0;
+    d->f.fresh = 0;
+    if (UNLIKELY(d->f.pending)
+        && shim_client_now(d->f.client) == SHIM_2_1) {
+        memset(insn, 0, size);
+        return -pte_event_ignored;
+    }
+    d->f.evented = 0;
+    d->f.held.count = 0;
+    if (UNLIKELY(d->f.disabled)) to = &all;
     status = next(&d->f, to);
-    if (to == &all) shim_copy(insn, size, &all, sizeof all);
+    if (to != &all || is_silent(&d->f, status)) return status;
+    shim_copy(insn, size, &all, sizeof all);
     return status;
 }

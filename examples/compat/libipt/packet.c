@@ -111,14 +111,42 @@ static const uint8_t their_types[IPT_PKT_COUNT] = {
     [IPT_PKT_MNT] = ppt_mnt,         [IPT_PKT_PTW] = ppt_ptw,
     [IPT_PKT_EXSTOP] = ppt_exstop,   [IPT_PKT_MWAIT] = ppt_mwait,
     [IPT_PKT_PWRE] = ppt_pwre,       [IPT_PKT_PWRX] = ppt_pwrx,
-    [IPT_PKT_UNKNOWN] = ppt_unknown, [IPT_PKT_INVALID] = ppt_invalid
+    [IPT_PKT_UNKNOWN] = ppt_unknown, [IPT_PKT_INVALID] = ppt_invalid,
+    [IPT_PKT_CFE] = SHIM_PPT_CFE,    [IPT_PKT_EVD] = SHIM_PPT_EVD,
+    [IPT_PKT_TRIG] = SHIM_PPT_TRIG
 };
 
-/* Types that 2.0.5 has no name for. */
+/* Types that libipt has no name for, and those that only 2.1 and 2.2 have. */
 #define NAMELESS                                                             \
     (1ull << IPT_PKT_BBP | 1ull << IPT_PKT_BIP | 1ull << IPT_PKT_BEP         \
-     | 1ull << IPT_PKT_CFE | 1ull << IPT_PKT_EVD | 1ull << IPT_PKT_TRIG      \
      | 1ull << IPT_PKT_GAP)
+#define NEWER                                                                \
+    (1ull << IPT_PKT_CFE | 1ull << IPT_PKT_EVD | 1ull << IPT_PKT_TRIG)
+
+/* What 2.1 and 2.2 have added; zero before. */
+static void set_newer(shim_payload *to, const ipt_packet *p)
+{
+    switch (p->type) {
+    case IPT_PKT_MODE_EXEC: to->exec.iflag = p->u.exec.iflag & 1u; break;
+    case IPT_PKT_CFE:
+        to->cfe.type = p->u.cfe.type;
+        to->cfe.vector = p->u.cfe.vector;
+        to->cfe.ip = p->u.cfe.ip & 1u;
+        break;
+    case IPT_PKT_EVD:
+        to->evd.type = p->u.evd.type;
+        to->evd.payload = p->u.evd.payload;
+        break;
+    case IPT_PKT_TRIG:
+        to->trig.trbv = p->u.trig.trbv;
+        to->trig.icnt = p->u.trig.icnt;
+        to->trig.ip = p->u.trig.ip & 1u;
+        to->trig.icntv = p->u.trig.icntv & 1u;
+        to->trig.mult = p->u.trig.mult & 1u;
+        break;
+    default: break;
+    }
+}
 
 static void set_payload(struct pt_packet *to, const ipt_packet *p,
                         const struct pt_packet_decoder *d)
@@ -189,14 +217,23 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
 static int other_packet(struct pt_packet_decoder *d, struct pt_packet *to,
                         const ipt_packet *p, int status)
 {
+    shim_payload newer;
+    int is_new;
     if (status < 0) return shim_error(&d->t, &d->d.at, status);
-    if (NAMELESS >> p->type & 1) {
+    is_new = shim_client_now(SHIM_UNKNOWN) == SHIM_2_1;
+    if ((is_new ? NAMELESS : NAMELESS | NEWER) >> p->type & 1) {
         (void) ipt_pkt_sync_set(&d->d, p->offset);
         return -pte_bad_opc;
     }
     to->type = (enum pt_packet_type) their_types[p->type];
     to->size = (uint8_t) p->size;
     set_payload(to, p, d);
+    if (is_new) {
+        if (p->type == IPT_PKT_OVF) to->size = 2; /* SKD007: without the CYC */
+        memcpy(&newer, &to->payload, sizeof newer);
+        set_newer(&newer, p);
+        memcpy(&to->payload, &newer, sizeof newer);
+    }
     return to->size;
 }
 
@@ -212,6 +249,9 @@ static int next(struct pt_packet_decoder *d, struct pt_packet *to)
     status = ipt_pkt_next(&d->d, &p);
     if (status < 0) return other_packet(d, to, &p, status);
     switch (p.type) {
+    case IPT_PKT_PSB:
+        if (shim_client_now(SHIM_UNKNOWN) == SHIM_2_1) d->sync = p.offset;
+        return other_packet(d, to, &p, status);
     case IPT_PKT_PAD:
         d->pads = p.size - 1;
         to->type = ppt_pad;
@@ -345,11 +385,16 @@ static int set_tnt(ipt_packet *to, const struct pt_packet_tnt *tnt,
 
 static int set_mode(ipt_packet *to, const struct pt_packet_mode *mode)
 {
+    shim_payload newer;
     switch (mode->leaf) {
     case pt_mol_exec:
         to->type = IPT_PKT_MODE_EXEC;
         to->u.exec.csl = mode->bits.exec.csl;
         to->u.exec.csd = mode->bits.exec.csd;
+        if (shim_client_now(SHIM_UNKNOWN) == SHIM_2_1) {
+            memcpy(&newer, mode, sizeof *mode);
+            to->u.exec.iflag = newer.exec.iflag;
+        }
         return 0;
     case pt_mol_tsx:
         to->type = IPT_PKT_MODE_TSX;
@@ -365,6 +410,32 @@ static int set_plain(ipt_packet *to, uint8_t type)
 {
     to->type = type;
     return 0;
+}
+
+/* Packets that came after 2.0.5. */
+static int set_newer_packet(ipt_packet *to, const struct pt_packet *p)
+{
+    shim_payload newer;
+    memcpy(&newer, &p->payload, sizeof newer);
+    switch ((unsigned) p->type) {
+    case SHIM_PPT_CFE:
+        to->u.cfe.type = (uint8_t) newer.cfe.type & 31;
+        to->u.cfe.vector = newer.cfe.vector;
+        to->u.cfe.ip = newer.cfe.ip;
+        return set_plain(to, IPT_PKT_CFE);
+    case SHIM_PPT_EVD:
+        to->u.evd.type = (uint8_t) newer.evd.type & 63;
+        to->u.evd.payload = newer.evd.payload;
+        return set_plain(to, IPT_PKT_EVD);
+    case SHIM_PPT_TRIG:
+        to->u.trig.trbv = newer.trig.trbv;
+        to->u.trig.icnt = newer.trig.icntv ? newer.trig.icnt : 0;
+        to->u.trig.ip = newer.trig.ip;
+        to->u.trig.icntv = newer.trig.icntv;
+        to->u.trig.mult = newer.trig.mult;
+        return set_plain(to, IPT_PKT_TRIG);
+    default: return -pte_bad_opc;
+    }
 }
 
 static int set_packet(ipt_packet *to, const struct pt_packet *p)
@@ -435,7 +506,7 @@ static int set_packet(ipt_packet *to, const struct pt_packet *p)
         to->u.ptw.plc = p->payload.ptw.plc;
         to->u.ptw.ip = p->payload.ptw.ip;
         return set_plain(to, IPT_PKT_PTW);
-    default: return -pte_bad_opc;
+    default: return set_newer_packet(to, p);
     }
 }
 

@@ -20,6 +20,8 @@ struct pt_query_decoder {
     uint8_t has_tsc;
     uint8_t synced;
     uint8_t fresh;    /* since then nothing was asked */
+    uint8_t client;   /* SHIM_2_0, ..., as far as this decoder can tell */
+    shim_held held;   /* events before `next` */
     uint64_t sync;    /* where it was synchronised */
 };
 
@@ -28,8 +30,10 @@ struct pt_query_decoder *pt_qry_alloc_decoder(const struct pt_config *config)
     struct pt_query_decoder *d = calloc(1, sizeof *d);
     if (!d) return NULL;
     if (shim_trace_init(&d->t, config) == 0
-        && ipt_evt_init(&d->d, &d->t.config, &d->t.trace) >= 0)
+        && ipt_evt_init(&d->d, &d->t.config, &d->t.trace) >= 0) {
+        shim_event_flags(&d->t);
         return d;
+    }
     free(d);
     return NULL;
 }
@@ -44,12 +48,16 @@ static int is_branch(const ipt_event *e)
     return e->type == IPT_EVT_TNT || e->type == IPT_EVT_TIP;
 }
 
-/* Read the next event; those that 2.0.5 does not have are passed. */
+/* Read the next event; those that the client does not have are passed. */
 static void fetch(struct pt_query_decoder *d)
 {
-    do d->status = ipt_evt_next(&d->d, &d->next);
-    while (d->status >= 0 && !is_branch(&d->next)
-           && !shim_has_event(&d->next));
+    for (;;) {
+        d->status = ipt_evt_next(&d->d, &d->next);
+        if (d->status < 0 || is_branch(&d->next)
+            || shim_has_event(&d->next, d->client))
+            return;
+        shim_hold(&d->held, &d->next, d->client);
+    }
 }
 
 /* What was read ahead is used. */
@@ -74,7 +82,10 @@ static int is_end(const struct pt_query_decoder *d)
 static int flags(const struct pt_query_decoder *d)
 {
     if (d->count) return 0;
-    if (d->status < 0) return is_end(d) ? pts_eos : 0;
+    if (d->status < 0)
+        return is_end(d) ? pts_eos
+               : shim_client_now(d->client) == SHIM_2_1 ? pts_event_pending
+                                                        : 0;
     return is_branch(&d->next) ? 0 : pts_event_pending;
 }
 
@@ -87,7 +98,7 @@ static int start(struct pt_query_decoder *d, uint64_t *ip)
     ipt_evt_decoder copy = d->d;
     ipt_event e;
     int status;
-    d->count = 0;
+    d->count = d->held.count = 0;
     d->tsc = d->lost_mtc = d->lost_cyc = d->cbr = d->has_tsc = 0;
     d->synced = d->fresh = 1;
     d->sync = d->d.at.sync;
@@ -134,7 +145,7 @@ int pt_qry_sync_set(struct pt_query_decoder *d, uint64_t *ip, uint64_t offset)
 {
     int status;
     if (!d) return -pte_invalid;
-    status = shim_psb_at(&d->t, offset);
+    status = shim_psb_at(&d->t, &offset);
     if (status < 0) return status;
     return synced(d, ipt_evt_sync_set(&d->d, offset), ip);
 }
@@ -153,7 +164,7 @@ int pt_qry_get_sync_offset(const struct pt_query_decoder *d, uint64_t *offset)
 {
     if (!d || !offset) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
-    *offset = d->sync;
+    *offset = shim_client_now(d->client) == SHIM_2_1 ? d->d.at.sync : d->sync;
     return 0;
 }
 
@@ -177,6 +188,7 @@ int pt_qry_cond_branch(struct pt_query_decoder *d, int *taken)
     if (!d || !taken) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
+    d->held.count = 0;
     if (!d->count) {
         if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
         if (d->next.type != IPT_EVT_TNT) return -pte_bad_query;
@@ -192,6 +204,7 @@ int pt_qry_indirect_branch(struct pt_query_decoder *d, uint64_t *ip)
     if (!d || !ip) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
+    d->held.count = 0;
     if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (d->next.type == IPT_EVT_TNT && !d->count) {
         take_tnt(d); /* of branches before a deferred TIP */
@@ -208,11 +221,21 @@ int pt_qry_indirect_branch(struct pt_query_decoder *d, uint64_t *ip)
 int pt_qry_event(struct pt_query_decoder *d, struct pt_event *event,
                  size_t size)
 {
+    ipt_event before;
     if (!d || !event) return -pte_invalid;
     if (size < offsetof(struct pt_event, variant)) return -pte_invalid;
     if (!d->synced) return -pte_nosync;
     d->fresh = 0;
     if (d->count) return -pte_bad_query;
+    d->client = shim_client_of(size, d->client);
+    if (shim_client_now(d->client) != SHIM_2_1) d->held.count = 0;
+    if (shim_release(&d->held, &before)) {
+        shim_event(event, size, &before);
+        return d->held.count ? pts_event_pending : flags(d);
+    }
+    if (d->status >= 0 && !is_branch(&d->next)
+        && !shim_has_event(&d->next, d->client))
+        fetch(d);
     if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
     if (is_branch(&d->next)) return -pte_bad_query;
     shim_event(event, size, &d->next);

@@ -13,7 +13,9 @@
 static int fill(shim_section *s, uint64_t offset, uint64_t size)
 {
     struct stat st;
-    if (stat(s->name, &st) < 0) return -pte_invalid;
+    if (stat(s->name, &st) < 0)
+        return shim_client_now(SHIM_UNKNOWN) == SHIM_2_1 ? -pte_bad_file
+                                                         : -pte_invalid;
     if (offset >= (uint64_t) st.st_size) return -pte_invalid;
     s->offset = offset;
     s->size = (uint64_t) st.st_size - offset;

@@ -7,9 +7,35 @@
 #include "ipt.h"
 #include <intel-pt.h>
 #include <stddef.h>
+#include "newer.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Which libipt a client was built for: see the table in ../compat.md. */
+enum { SHIM_UNKNOWN, SHIM_2_0, SHIM_2_1 };
+
+/* What the last call said in which that could be seen, of any decoder. */
+extern HIDDEN uint8_t shim_client;
+
+/* A client of which a decoder of its own says this. */
+static inline uint8_t shim_client_now(uint8_t own)
+{
+    return own ? own : __atomic_load_n(&shim_client, __ATOMIC_RELAXED);
+}
+
+/* The size of a client's pt_event says it. Returns what its decoder is to say
+ * from now on. */
+static inline uint8_t shim_client_of(size_t size, uint8_t own)
+{
+    uint8_t client;
+    if (size >= sizeof(shim_pt_event)) client = SHIM_2_1;
+    else if (size == SHIM_EVENT_2_0) client = SHIM_2_0;
+    else return own;
+    __atomic_store_n(&shim_client, client, __ATOMIC_RELAXED);
+    return client;
+}
 
 /* A trace under a configuration. Decoders begin with one. */
 typedef struct shim_trace {
@@ -28,14 +54,31 @@ HIDDEN int shim_copy_config(struct pt_config *to, const struct pt_config *from);
  * itself, so it stays where it is. */
 HIDDEN int shim_trace_init(shim_trace *t, const struct pt_config *config);
 
+/* What the flags of an event or query decoder ask for. */
+HIDDEN void shim_event_flags(shim_trace *t);
+
 /* An error of theirs for one of ours, of a decoder that stands there. */
 HIDDEN int shim_error(const shim_trace *t, const ipt_where *at, int status);
 
 /* libipt's class of an instruction of ours. */
 HIDDEN enum pt_insn_class shim_class(uint8_t kind);
 
-/* Does 2.0.5 have it? */
-HIDDEN int shim_has_event(const ipt_event *event);
+/* Does a client's libipt have it? TNT and TIP count as events of 2.1. */
+HIDDEN int shim_has_event(const ipt_event *event, uint8_t client);
+
+/* Events that are passed because it is not known (yet) whether the client has
+ * them. The oldest give way. */
+#define SHIM_HELD 8
+typedef struct shim_held {
+    ipt_event list[SHIM_HELD];
+    unsigned count;
+} shim_held;
+
+/* Keep one if the client may turn out to have it. */
+HIDDEN void shim_hold(shim_held *held, const ipt_event *event, uint8_t client);
+
+/* The oldest one. 0: there is none. */
+HIDDEN int shim_release(shim_held *held, ipt_event *event);
 
 /* Make one that it has an event of theirs, in a struct of the user's. */
 HIDDEN void shim_event(struct pt_event *to, size_t size, const ipt_event *from);
@@ -44,8 +87,9 @@ HIDDEN void shim_event(struct pt_event *to, size_t size, const ipt_event *from);
 HIDDEN void shim_copy(void *to, size_t to_size, const void *from,
                       size_t from_size);
 
-/* Is there a PSB at an offset? 0, or the error that says that there is not. */
-HIDDEN int shim_psb_at(const shim_trace *t, uint64_t offset);
+/* Is there a PSB at an offset? 0, or the error that says that there is not. For
+ * 2.1 and 2.2 there may be PADs before it: the offset is moved on. */
+HIDDEN int shim_psb_at(const shim_trace *t, uint64_t *offset);
 
 /* Where libipt's decoder stands while the packet at an offset is the next one
  * that says more than the time: at it, or, if that one is `taken`, after it at

@@ -1,0 +1,25 @@
+#!/bin/sh
+# versions.sh BUILD [OPTION...]: the libipt.so.2 of make compat next to those of
+# libipt 2.1 and 2.2, by programs built against their headers. `make deps-full`
+# unpacks the packages into build/libipt-2.1 and build/libipt-2.2; see compat.c
+# for the options.
+build=$1
+shift
+passed=0 failed=0 skipped=0
+for version in 2.1 2.2; do
+    lib=$(ls build/libipt-$version/usr/lib/*/libipt.so.2 2>/dev/null)
+    if [ -z "$lib" ]; then
+        skipped=$((skipped + 1))
+        echo "SKIP libipt $version is missing (package libipt-dev of a later" \
+            "Debian, which make deps-full unpacks if the mirror has it)"
+        continue
+    fi
+    echo "== libipt $version"
+    out=$(THEIRS=$lib "$build/compat/compat-$version" "$@")
+    echo "$out"
+    total=$(echo "$out" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p')
+    passed=$((passed + ${total% *}))
+    failed=$((failed + ${total#* }))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
