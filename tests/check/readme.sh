@@ -126,11 +126,16 @@ sed -n 's/^CHECKS *+*= *//p' "$tmp/make" | tr ' ' '\n' | sed 's/^/check-/' \
 grep -vxF -f "$tmp/known" "$tmp/targets" >"$tmp/bad"
 expect_empty "targets that do not exist" "$tmp/bad"
 
-# `path/file.ext`, in code spans; build/ is made by make.
-grep -oE '`[a-z_./-]+\.(c|h|md|sh|map|py)`|`[a-z_-]+/[a-z_./-]*`' \
-    "$tmp/all.md" | tr -d '`' | grep -v '^build/' | sort -u >"$tmp/files"
-while read -r f; do [ -e "$root/$f" ] || echo "$f"; done <"$tmp/files" \
-    >"$tmp/bad"
+# `path/file.ext`, in code spans, from the root or from where the page is; build/
+# is made by make.
+while read -r page; do
+    grep -oE '`[a-z_./-]+\.(c|h|md|sh|map|py)`|`[a-z_-]+/[a-z_./-]*`' \
+        "$root/$page" | tr -d '`' | grep -v '^build/' | sort -u |
+        while read -r f; do
+            [ -e "$root/$f" ] || [ -e "$root/$(dirname "$page")/$f" ] ||
+                echo "$page: $f"
+        done
+done <"$tmp/pages" >"$tmp/bad"
 expect_empty "files that do not exist" "$tmp/bad"
 
 # [text](path), from where the page is, [text](#heading), or both in one.
