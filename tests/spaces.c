@@ -950,6 +950,12 @@ TEST(found)
     CHECK_EQ(found.offset, 8);
     CHECK_EQ(spaces_find(&view, &image_everywhere, 0x1008, &found), 0);
     finish();
+    begin(); // a file from perf's cache is called as it was when it ran
+    option("--buildid-dir", at_top("cache"));
+    CHECK_EQ(apply(map_build(1, 0x1000, "/gone/program", "\253\315")), 1);
+    CHECK_EQ(spaces_find(&view, &image_everywhere, 0x1001, &found), 1);
+    CHECK(strcmp(found.name, "/gone/program") == 0);
+    finish();
 }
 
 TEST(options)

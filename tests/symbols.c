@@ -144,6 +144,71 @@ TEST(nested)
     end();
 }
 
+/* One without a size ends where its section does. */
+TEST(ends_of_sections)
+{
+    static const elf_symbol list[] = {{"_init", A, 0, 2, 1, 1},
+                                      {"later", A + 0x40, 4, 2, 1, 1}};
+    static const uint8_t sizes[] = {0x20, 0x30, 0x40, 0x80};
+    for (size_t i = 0; i < sizeof sizes; i++) {
+        const size_t size = elf_build(elf, list, 2, NULL);
+        const uint64_t stop = ELF_AT + (sizes[i] < 0x40 ? sizes[i] : 0x40);
+        uint64_t table = 0;
+        for (unsigned k = 8; k; k--) table = table << 8 | elf[40 + k - 1];
+        elf_store(elf + table + 64 + 32, sizes[i], 8);
+        begin();
+        save("ends", elf, size);
+        check_name("ends", stop - 1, "_init");
+        check_name("ends", stop, sizes[i] < 0x40 ? "none" : "later");
+        end();
+    }
+}
+
+/* Of which function a part is, and of which source file a function. */
+TEST(parts)
+{
+    static const elf_symbol list[] = {
+        {"a.c", 0, 0, 4, 0, 0},           {"f", A, 8, 2, 0, 1},
+        {"f.cold", A + 8, 8, 2, 0, 1},    {"b.c", 0, 0, 4, 0, 0},
+        {"f.cold", A + 0x10, 8, 2, 0, 1}, {"f", A + 0x18, 8, 2, 0, 1},
+        {"g.part.0", A + 0x20, 8, 2, 0, 1},
+        {"g.part.0.cold", A + 0x28, 8, 2, 0, 1},
+        {"lost.cold", A + 0x30, 8, 2, 0, 1}, {"g", A + 0x38, 8, 2, 1, 1},
+        {"a_longer_alias_of_g", A + 0x38, 8, 2, 1, 1},
+        {".cold", A + 0x40, 8, 2, 1, 1}, {"f.colder", A + 0x48, 8, 2, 1, 1}};
+    static const struct {
+        uint8_t at;
+        uint8_t whole;
+        uint8_t kind;
+        const char *from;
+    } rows[] = {{0, 0, 0, "a.c"},
+                {8, 0, SYMBOL_PART, "a.c"},
+                {0x10, 0x18, SYMBOL_PART, "b.c"},
+                {0x18, 0x18, 0, "b.c"},
+                {0x20, 0x38, SYMBOL_SPLIT, "b.c"},
+                {0x28, 0x20, SYMBOL_PART, "b.c"},
+                {0x30, 0x30, SYMBOL_PART, "b.c"},
+                {0x38, 0x38, 0, NULL},
+                {0x40, 0x40, 0, NULL},
+                {0x48, 0x48, 0, NULL}};
+    const files_file *file;
+    begin();
+    save("parts", elf, elf_build(elf, list, sizeof list / sizeof *list, NULL));
+    file = files_get(&disk, at_top("parts"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const symbol *const s = symbols_find(&names, file,
+                                             ELF_AT + rows[i].at);
+        const char *from;
+        if (!CHECK(s != NULL)) continue;
+        from = symbols_source(&names, file, s);
+        CHECK_EQ(s->kind, rows[i].kind);
+        CHECK_EQ(symbols_whole(&names, file, s)->first,
+                 ELF_AT + rows[i].whole);
+        CHECK(rows[i].from ? from && !strcmp(from, rows[i].from) : !from);
+    }
+    end();
+}
+
 /* A separate debug file counts if it is of the same build. */
 TEST(debug_files)
 {
@@ -300,6 +365,8 @@ int main(int argc, char **argv)
     RUN(aliases);
     RUN(labels_in_a_function);
     RUN(nested);
+    RUN(ends_of_sections);
+    RUN(parts);
     RUN(debug_files);
     RUN(memory_and_cuts);
 #else

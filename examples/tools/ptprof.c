@@ -91,6 +91,7 @@ typedef struct open_call {
     uint32_t node;      /* of the call tree */
     uint32_t instance;  /* of that of the call --histogram is about */
     uint64_t begin;     /* cost of the thread then */
+    uint32_t part;      /* flow is in it, a part of this function; or 0 */
     uint8_t whole;      /* its beginning was seen */
 } open_call;
 
@@ -139,8 +140,6 @@ typedef struct thread {
     uint32_t line;       /* of --lines: the last instruction's, 1 + its index */
     uint32_t root;       /* node of the thread, and of its top frame */
     uint32_t node;
-    uint32_t part;       /* flow is in it, a part of the top frame's function;
-                            or 0 */
     calltree instance;   /* of the outermost call that --histogram is about */
     size_t instance_top; /* frames with it; 0: there is none */
     uint32_t instance_node;
@@ -539,7 +538,7 @@ static void enter(stack *s, stack_frame *frame, stack_why why)
     call = &t->calls[depth];
     call->node = is_joined ? t->calls[depth - 1].node : calltree_child(
         &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
-    t->part = 0;
+    call->part = 0;
     call->begin = cost_of(t);
     call->whole = (uint8_t) whole;
     call->instance = !p->wanted.pattern ? 0
@@ -592,7 +591,6 @@ static void leave(stack *s, stack_frame *frame, stack_why why)
     if (p->opt.timeline)
         timeline_leave(&p->timeline, t->track, name,
                        function_text(p, name), cost_of(t));
-    t->part = 0;
     t->node = depth ? t->calls[depth - 1].node : t->root;
     t->instance_node = depth ? t->calls[depth - 1].instance : 0;
 }
@@ -798,11 +796,11 @@ static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
 static void enter_part(thread *t, uint32_t part)
 {
     ptprof *const p = t->in;
-    const open_call *const call = &t->calls[t->stack.frames.count - 1];
-    const int enters = part != t->part;
+    open_call *const call = &t->calls[t->stack.frames.count - 1];
+    const int enters = part != call->part;
     t->node = call->node;
     t->instance_node = call->instance;
-    t->part = part;
+    call->part = part;
     if (!part) return;
     t->node = calltree_child(&p->tree, call->node, part);
     p->tree.list[t->node].calls += (uint64_t) enters;
@@ -817,7 +815,8 @@ static void run_block(thread *t, const ipt_block *b)
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
     k = known_at(t, b->ip);
     t->line = k->line;
-    if (k->part || t->part) enter_part(t, k->part);
+    if (k->part || t->calls[t->stack.frames.count - 1].part)
+        enter_part(t, k->part);
     execute(t, b->count);
 }
 

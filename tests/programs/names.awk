@@ -1,10 +1,10 @@
 # names.awk: writes a program whose objects (a program and libraries) share the
-# names of their functions: C and C++ files below DIR/N, N is the object's number,
-# 0 the program's. Variables: dir, objects, names.
+# names of their functions: C and C++ files below DIR/N, where N is the number of
+# the object, 0 of the program. Variables: dir, objects, names.
 #
 # Each object has, of each name: a static function in a.cc and in b.cc; two
-# overloads and, of some, two instances of a template in c.cc. One object exports
-# a function of that name (e.c); each calls all of these (d.c), so that calls go
+# overloads and, of some, two instances of a template in c.cc. One object has one
+# of that name for all (e.c); each calls all of these (d.c), so that calls go
 # through stubs in all directions; of some it takes the address as well.
 
 function name(k) {return list[k + 1]}

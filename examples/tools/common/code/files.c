@@ -21,6 +21,7 @@ void files_free(files *disk)
             files_file *file = disk->table[i];
             disk->table[i] = file->next;
             free(file->name);
+            free(file->mapped);
             free(file);
         }
     }

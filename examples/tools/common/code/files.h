@@ -32,6 +32,8 @@ typedef struct files_file {
     struct files *in;
     struct files_file *next; /* of the same hash */
     char *name;
+    char *mapped;         /* what was mapped, where that has another name; NULL.
+                             Allocated */
     const char *folder;   /* that stands for the root; NULL: none does */
     const uint8_t *bytes; /* it is memory; NULL: it is a file */
     uint64_t size;

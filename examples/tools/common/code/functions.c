@@ -62,8 +62,8 @@ static void identify(functions_object *o)
     if (fd >= 0) close(fd);
 }
 
-/* The build that a file is: 1 + the index of the first object with it; 0 without
- * memory. */
+/* The build that a file is: 1 + the index of the first object with it; 0
+ * without memory. */
 static uint32_t object_of(functions *f, const files_file *file)
 {
     functions_object *o;
@@ -483,8 +483,8 @@ static unsigned unlike(const char *name, const char *word)
     while (last > name && last[-1] != ':') last--;
     part = distance(last, word);
     if (part < whole) whole = part;
-    if (n && holds(name, word)) return whole ? 1 : 0;
-    return whole <= (n < 3 ? 0 : n < 6 ? 1 : n / 3) ? whole : UINT32_MAX;
+    if (n > 2 && holds(name, word)) return whole ? 1 : 0;
+    return whole <= (n < 3 ? 0 : (n + 2) / 3) ? whole : UINT32_MAX;
 }
 
 size_t functions_similar(functions *f, const char *pattern, uint32_t *numbers,

@@ -712,8 +712,9 @@ int spaces_find(const spaces_view *view, const ipt_asid *asid, uint64_t ip,
         const image_section *section;
         if (!range) continue;
         section = &layer[i]->sections[range->section - 1];
-        found->name = section->name;
         found->file = section->file;
+        found->name = section->file && section->file->mapped
+                          ? section->file->mapped : section->name;
         found->offset = section->from + (ip - section->base);
         found->first = range->first;
         found->last = range->last;

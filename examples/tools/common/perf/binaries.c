@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "binaries.h"
 #include "../code/below.h"
+#include "../code/tool.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,9 +129,10 @@ static void look_up_id(files_file *file)
     file->has_id = 1;
 }
 
-/* What perf keeps of a build: CACHE/.build-id/xx/yyyy/NAME. */
-static files_file *find_cached(binaries *b, const uint8_t *id,
-                                     size_t size, const char *name)
+/* What perf keeps of a build, of what was mapped: CACHE/.build-id/xx/yyyy/NAME.
+ */
+static files_file *find_cached(binaries *b, const uint8_t *id, size_t size,
+                               const char *name, const char *mapped)
 {
     char hex[2 * BUILDID_MAX + 1];
     char *path;
@@ -146,6 +148,8 @@ static files_file *find_cached(binaries *b, const uint8_t *id,
         file = files_get(&b->disk, path);
     }
     free(path);
+    if (file && !file->mapped)
+        file->mapped = tool_copy(mapped, strlen(mapped));
     return file;
 }
 
@@ -187,7 +191,7 @@ static binaries_status find_vdso(binaries *b, const uint8_t *id, size_t size,
         if (!*file) return BINARIES_NO_FILE;
         return is_build(*file, id, size) ? BINARIES_FOUND : BINARIES_OTHER;
     }
-    *file = find_cached(b, id, size, "vdso");
+    *file = find_cached(b, id, size, "vdso", "[vdso]");
     if (*file) return BINARIES_FOUND;
     *file = own_vdso(b);
     if (*file && is_build(*file, id, size) && (size || !b->other_host))
@@ -214,7 +218,7 @@ binaries_status binaries_find(binaries *b, const char *folder,
         }
     }
     if (strcmp(name, "[vdso]") == 0) return find_vdso(b, id, size, file);
-    *file = find_cached(b, id, size, "elf");
+    *file = find_cached(b, id, size, "elf", name);
     if (*file) return BINARIES_FOUND;
     if (!binaries_is_file(name)) return BINARIES_NONE;
     *file = folder ? find_below(b, folder, name)
