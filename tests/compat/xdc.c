@@ -452,7 +452,8 @@ TEST(counters)
 
 TEST(bitmaps)
 {
-    static const size_t bad[] = {0, 3, 65535, 65537, (size_t) 1 << 32};
+    static const size_t bad[] = {0, (size_t) 1 << 32};
+    static const size_t odd[] = {3, 61440, 65535, 65537, 4096 * 3, 1000001};
     static book b;
     uint8_t *big = malloc((size_t) 1 << 25);
     uint8_t *want = malloc((size_t) 1 << 25);
@@ -475,14 +476,69 @@ TEST(bitmaps)
         (void) libxdc_bitmap_get_hash(xdc);
         libxdc_free(xdc);
     }
+    for (i = 0; i < sizeof(odd) / sizeof(*odd); i++) { /* masked all the same */
+        const size_t mask = odd[i] - 1;
+        size_t most = 1;
+        size_t k;
+        libxdc_t *xdc;
+        while (most < odd[i]) most *= 2;
+        memset(big, 0xee, odd[i] + 1);
+        xdc = libxdc_init(none, fetch, &b, big, odd[i]);
+        if (!CHECK(xdc != NULL))
+            break;
+        CHECK_EQ(decode(xdc), decoder_success);
+        map_of(&did.cond, want, most);
+        for (k = 0; k < most; k++)
+            if (k != (k & mask))
+                want[k & mask] = (uint8_t) (want[k & mask] + want[k]);
+        for (k = 0; k < odd[i]; k++)
+            if (k != (k & mask))
+                want[k] = 0;
+        CHECK(memcmp(big, want, odd[i]) == 0);
+        CHECK_EQ(big[odd[i]], 0xee);
+        (void) libxdc_bitmap_get_hash(xdc);
+        libxdc_free(xdc);
+    }
     for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         CHECK(libxdc_init(none, fetch, &b, big, bad[i]) == NULL);
     CHECK(libxdc_init(NULL, fetch, &b, big, MAP) == NULL);
     CHECK(libxdc_init(none, NULL, &b, big, MAP) == NULL);
     CHECK(libxdc_init(none, fetch, &b, NULL, MAP) == NULL);
-    libxdc_free(NULL);
     free(big);
     free(want);
+}
+
+/* A handle that was never made. */
+TEST(no_handle)
+{
+    libxdc_free(NULL);
+    libxdc_register_bb_callback(NULL, NULL, NULL);
+    libxdc_register_edge_callback(NULL, NULL, NULL);
+    libxdc_register_ip_callback(NULL, NULL, NULL);
+    libxdc_enable_tracing(NULL);
+    libxdc_disable_tracing(NULL);
+    libxdc_reset_trace_cache(NULL);
+    libxdc_bitmap_reset(NULL);
+    CHECK_EQ(libxdc_get_page_fault_addr(NULL), 0);
+    CHECK_EQ(libxdc_bitmap_get_hash(NULL), 0);
+    CHECK_EQ(libxdc_decode(NULL, map, 1), decoder_error);
+}
+
+/* A handle is made in less than a millisecond of processor time. */
+TEST(made_quickly)
+{
+    static book b;
+    double least = 1;
+    unsigned i;
+
+    for (i = 0; i < 100; i++) {
+        const clock_t start = clock();
+        double took;
+        libxdc_free(libxdc_init(none, fetch, &b, map, MAP));
+        took = (double) (clock() - start) / CLOCKS_PER_SEC;
+        least = took < least ? took : least;
+    }
+    CHECK(least < 0.001);
 }
 
 /* ---- code that changes ---- */
@@ -644,8 +700,10 @@ TEST(no_memory)
     seed = 700;
     make_program();
     execute(STEPS_MAX, 1, 0, 0);
-    allocations = 1;
-    CHECK(libxdc_init(none, fetch, &b, map, MAP) == NULL);
+    for (i = 1; i < 3; i++) {
+        allocations = i;
+        CHECK(libxdc_init(none, fetch, &b, map, MAP) == NULL);
+    }
     for (i = 1; i < 4; i++) {
         list blocks = {0};
         libxdc_t *xdc;
@@ -1146,6 +1204,8 @@ int main(int argc, char **argv)
     RUN(results);
     RUN(counters);
     RUN(bitmaps);
+    RUN(no_handle);
+    RUN(made_quickly);
     RUN(changed_code);
     RUN(hostile_callbacks);
 #ifdef WRAPPED

@@ -40,9 +40,11 @@ static struct {
 static unsigned opened_count;
 
 /* What the program must not inherit: its loader, and so its addresses, would be
- * others than when it was recorded. gdb copies its environment after this. */
+ * others than when it was recorded. gdb copies its environment after this. What
+ * starts gdb (nice, a shell) passes it on; it has no libipt, and gdb has. */
 __attribute__((constructor)) static void begin(void)
 {
+    if (!dlsym(RTLD_DEFAULT, "pt_insn_next")) return;
     (void) unsetenv("LD_PRELOAD");
     (void) unsetenv("LD_LIBRARY_PATH");
 }

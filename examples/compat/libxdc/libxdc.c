@@ -13,8 +13,10 @@
 #define PAGE 4096u
 #define RANGES 4
 #define CODE_LINES 16384 /* 1 MiB */
-#define MEMO_LINES 65536 /* 4 MiB: more would not fit the TLB */
-#define BLOCKS_SEEN 65536 /* 1 MiB; more blocks are only slower */
+#define LEVELS 4 /* of the tables' sizes, each four times the one before */
+#define MEMO_LINES 1024 /* 64 KiB, 4 MiB: more would not fit the TLB */
+#define BLOCKS_SEEN 1024 /* 16 KiB, 1 MiB; more blocks are only slower */
+#define LONG_TRACE 4096 /* for the least tables; four times for the next */
 #define BLOCK_MAX 65536u /* instructions */
 #define NOWHERE UINT64_MAX
 #define MURMUR_SEED 0xaaaaaaaau
@@ -33,10 +35,10 @@ typedef struct known {
 } known;
 
 struct libxdc_s {
-    /* Each line is one of the processor's. */
-    ipt_cache_line code_lines[CODE_LINES];
-    ipt_cov_line memo_lines[MEMO_LINES];
-    ipt_cov_mark marks[BLOCKS_SEEN];
+    ipt_cache_line code_lines[CODE_LINES]; /* each is one of the processor's */
+    void *tables;   /* lines of the memo, and marks */
+    unsigned level; /* of their size */
+    uint8_t *wide;  /* counters where the size is no power of two */
 
     void *(*fetch)(void *, uint64_t, bool *);
     void *fetch_opaque;
@@ -275,18 +277,34 @@ static void tell_ips(const libxdc_t *self)
     (void) mode;
 }
 
+/* libxdc masks with the size less 1, also where that is no power of two. */
+static void fold(libxdc_t *self)
+{
+    const size_t mask = self->size - 1;
+    size_t i;
+
+    for (i = 0; self->wide && i < self->cov.bitmap_size; i++) {
+        self->bitmap[i & mask]
+            = (uint8_t) (self->bitmap[i & mask] + self->wide[i]);
+        self->wide[i] = 0;
+    }
+}
+
 /* Where flow never needs trace, libxdc goes on as if nothing had happened. */
 static decoder_result_t cover(libxdc_t *self)
 {
     ipt_cov_decoder *d = &self->decoder;
     int status;
 
-    self->cov.bitmap = self->tracing ? NULL : self->bitmap;
+    self->cov.bitmap = self->tracing ? NULL
+                       : self->wide  ? self->wide
+                                     : self->bitmap;
     self->cov.block = self->bb ? on_block : NULL;
     self->cov.seen = self->bb ? &self->seen : NULL;
     status = ipt_cov_begin(d, &self->trace);
     while (status >= 0 && (status = ipt_cov_run(d)) == IPT_ERR_LOOP)
         status = ipt_cov_resync(d);
+    fold(self);
     return result_of(self, &d->at, status,
                      (d->verdict & IPT_COV_OVERFLOW) != 0);
 }
@@ -420,6 +438,50 @@ static decoder_result_t trace_edges(libxdc_t *self)
     return result_of(self, &d->at, status, d->at.overflows != 0);
 }
 
+static size_t scaled(size_t least, unsigned level)
+{
+    return least << 2 * level;
+}
+
+/* Tables of a size, empty. 0: there is no memory for them. */
+static int make_tables(libxdc_t *self, unsigned level)
+{
+    const size_t lines = scaled(MEMO_LINES, level);
+    const size_t marks = scaled(BLOCKS_SEEN, level);
+    const size_t size
+        = lines * sizeof(ipt_cov_line) + marks * sizeof(ipt_cov_mark);
+    void *memory = NULL;
+    ipt_cov_line *memo_lines;
+
+    if (posix_memalign(&memory, sizeof(ipt_cov_line), size))
+        return 0;
+    memo_lines = (ipt_cov_line *) memory;
+    free(self->tables);
+    self->tables = memory;
+    self->level = level;
+    return ipt_cov_memo_init(&self->memo, memo_lines, lines) >= 0
+           && ipt_cov_seen_init(&self->seen,
+                                (ipt_cov_mark *) (memo_lines + lines), marks)
+                  >= 0
+           && ipt_cov_init(&self->decoder, &self->config, &self->cov,
+                           &self->trace, &self->cache)
+                  >= 0;
+}
+
+/* Larger tables for a long trace, and where they have been too small. What they
+ * knew is learnt once more. */
+static void grow_tables(libxdc_t *self, size_t len)
+{
+    unsigned level = self->level;
+
+    if (level + 1 < LEVELS && (self->memo.lost || self->seen.lost))
+        level++;
+    while (level + 1 < LEVELS && len > scaled(LONG_TRACE, level))
+        level++;
+    if (level != self->level)
+        (void) make_tables(self, level);
+}
+
 decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t len)
 {
     decoder_result_t result = decoder_success;
@@ -428,6 +490,7 @@ decoder_result_t libxdc_decode(libxdc_t *self, uint8_t *data, size_t len)
         return decoder_error;
     self->piece.data = data;
     self->piece.size = len;
+    grow_tables(self, len);
     if (self->reset) {
         self->reset = 0;
         (void) ipt_cov_invalidate(&self->decoder, NULL, 0, 0);
@@ -467,14 +530,18 @@ static int set_up(libxdc_t *self)
     self->edges = self->config;
     self->edges.flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
     self->cov.context = self;
-    self->cov.bitmap_size = (uint32_t) self->size;
+    self->cov.bitmap_size = 1;
+    while (self->cov.bitmap_size < self->size)
+        self->cov.bitmap_size *= 2;
+    if (self->cov.bitmap_size != self->size) {
+        self->wide = (uint8_t *) calloc(self->cov.bitmap_size, 1);
+        if (!self->wide)
+            return 0;
+    }
     self->cov.filter = self->filters ? self->filter : NULL;
     self->cov.memo = &self->memo;
     return ipt_cache_init(&self->cache, self->code_lines, CODE_LINES) >= 0
-           && ipt_cov_memo_init(&self->memo, self->memo_lines, MEMO_LINES) >= 0
-           && ipt_cov_seen_init(&self->seen, self->marks, BLOCKS_SEEN) >= 0
-           && ipt_cov_init(&self->decoder, &self->config, &self->cov,
-                           &self->trace, &self->cache) >= 0;
+           && make_tables(self, 0);
 }
 
 libxdc_t *libxdc_init(uint64_t filter[4][2],
@@ -484,19 +551,20 @@ libxdc_t *libxdc_init(uint64_t filter[4][2],
     void *memory = NULL;
     libxdc_t *self;
 
-    if (!filter || !fetch || !bitmap || !size || size & (size - 1)
-        || size > (size_t) 1 << 31)
+    if (!filter || !fetch || !bitmap || !size || size > (size_t) 1 << 31)
         return NULL;
-    if (posix_memalign(&memory, sizeof(ipt_cov_line), sizeof(*self)))
+    if (posix_memalign(&memory, sizeof(ipt_cache_line), sizeof(*self)))
         return NULL;
-    self = (libxdc_t *) memset(memory, 0, sizeof(*self));
+    self = (libxdc_t *) memory; /* ipt_cache_init clears the lines */
+    memset((uint8_t *) memory + sizeof(self->code_lines), 0,
+           sizeof(*self) - sizeof(self->code_lines));
     self->fetch = fetch;
     self->fetch_opaque = fetch_opaque;
     self->bitmap = (uint8_t *) bitmap;
     self->size = size;
     set_filter(self, filter);
     if (!set_up(self)) {
-        free(self);
+        libxdc_free(self);
         return NULL;
     }
     libxdc_bitmap_reset(self);
@@ -505,13 +573,18 @@ libxdc_t *libxdc_init(uint64_t filter[4][2],
 
 void libxdc_free(libxdc_t *self)
 {
-    if (self)
-        free(self->blocks.starts);
+    if (!self)
+        return;
+    free(self->blocks.starts);
+    free(self->tables);
+    free(self->wide);
     free(self);
 }
 
 void libxdc_register_bb_callback(libxdc_t *self, libxdc_pair_f bb, void *opaque)
 {
+    if (!self)
+        return;
     self->bb = bb;
     self->bb_opaque = opaque;
 }
@@ -519,39 +592,47 @@ void libxdc_register_bb_callback(libxdc_t *self, libxdc_pair_f bb, void *opaque)
 void libxdc_register_edge_callback(libxdc_t *self, libxdc_pair_f edge,
                                    void *opaque)
 {
+    if (!self)
+        return;
     self->edge = edge;
     self->edge_opaque = opaque;
 }
 
 void libxdc_register_ip_callback(libxdc_t *self, libxdc_ip_f ip, void *opaque)
 {
+    if (!self)
+        return;
     self->ip = ip;
     self->ip_opaque = opaque;
 }
 
 void libxdc_enable_tracing(libxdc_t *self)
 {
-    self->tracing = 1;
+    if (self)
+        self->tracing = 1;
 }
 
 void libxdc_disable_tracing(libxdc_t *self)
 {
-    self->tracing = 0;
+    if (self)
+        self->tracing = 0;
 }
 
 void libxdc_reset_trace_cache(libxdc_t *self)
 {
-    self->reset = 1;
+    if (self)
+        self->reset = 1;
 }
 
 uint64_t libxdc_get_page_fault_addr(libxdc_t *self)
 {
-    return self->fault;
+    return self ? self->fault : 0;
 }
 
 void libxdc_bitmap_reset(libxdc_t *self)
 {
-    memset(self->bitmap, 0, self->size);
+    if (self)
+        memset(self->bitmap, 0, self->size);
 }
 
 /* ---- MurmurHash3, x64, 128 bits ---- */
@@ -591,20 +672,22 @@ static uint64_t word(const uint8_t *bytes, size_t left)
 
 uint64_t libxdc_bitmap_get_hash(libxdc_t *self)
 {
-    const uint8_t *map = self->bitmap;
+    const uint8_t *map = self ? self->bitmap : NULL;
     uint64_t a = MURMUR_SEED;
     uint64_t b = MURMUR_SEED;
     size_t i;
 
+    if (!self)
+        return 0;
     for (i = 0; i + 16 <= self->size; i += 16) {
         a = rotate(a ^ mix_a(word(map + i, 8)), 27) + b;
         a = a * 5 + 0x52dce729;
         b = rotate(b ^ mix_b(word(map + i + 8, 8)), 31) + a;
         b = b * 5 + 0x38495ab5;
     }
-    if (self->size < 16) { /* it is a power of two */
-        a ^= mix_a(word(map, self->size));
-    }
+    if (self->size - i > 8)
+        b ^= mix_b(word(map + i + 8, self->size - i - 8));
+    a ^= mix_a(word(map + i, self->size - i));
     a ^= self->size;
     b ^= self->size;
     a += b;
