@@ -156,6 +156,22 @@ history threads "$(ls threads.ips/*.u64 | sort -V)"
 [ "$(grep -c 'variable "LD_[A-Z_]*" not defined' threads.ours)" -eq 2 ] &&
     pass || fail_with "the program inherits the preload" threads.ours
 
+# What starts gdb keeps the preload for it. A recording of another program, and
+# one without the thread, say so.
+{ cat begin; echo "record btrace pt"; echo "info record"; } >commands
+printf '#!/bin/sh\nexec "$@"\n' >script && chmod +x script
+for by in nice "timeout 300" ./script; do
+    # shellcheck disable=SC2086 # one or two words
+    LD_LIBRARY_PATH=$build/compat LD_PRELOAD=$build/compat/gdb_record.so \
+        GDB_RECORD=program.data LC_ALL=C $by gdb -nx -q ./program \
+        >wrapped 2>&1 <commands
+    grep -q '^Recorded [1-9]' wrapped && pass ||
+        fail_with "gdb by $by does not record" wrapped
+done
+gdb_with "$build/compat" program.data other ./signal
+grep -q 'program.data is not of this run' other && pass ||
+    fail_with "a recording of another program does not say so" other
+
 # Without the recording, and without the preload: the same words.
 { cat begin; echo "record btrace pt"; } >commands
 both missing "$tmp/missing.data" ./program

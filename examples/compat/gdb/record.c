@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@
 static struct {
     dev_t device;
     ino_t inode;
+    long pid;
     struct perf_event_mmap_page *page; /* NULL: not mapped yet */
 } opened[EVENTS];
 static unsigned opened_count;
@@ -72,9 +74,57 @@ static int read_at(uint8_t *buffer, size_t size, uint64_t offset,
     return 0;
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Is a file of that name mapped there by a process? */
+static int is_mapped(long pid, uint64_t addr, const char *name)
+{
+    char path[64];
+    char line[PATH_MAX + 100];
+    FILE *maps;
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%ld/maps", pid);
+    maps = fopen(path, "r");
+    if (!maps) return 1; /* it cannot be said */
+    while (!found && fgets(line, sizeof line, maps)) {
+        const char *file = strchr(line, '/');
+        line[strcspn(line, "\n")] = 0;
+        found = file && strtoull(line, NULL, 16) == addr
+             && strcmp(base_name(file), base_name(name)) == 0;
+    }
+    fclose(maps);
+    return found;
+}
+
+#define RECORDING getenv("GDB_RECORD")
+
+/* Is the first code that a recording has, which is the program's, where this
+ * process has it? */
+static int is_of(perfdata *file, long pid)
+{
+    perfdata_record r;
+    while (perfdata_next(file, &r) >= 0) {
+        if ((r.type != PERFDATA_MMAP && r.type != PERFDATA_MMAP2)
+            || r.u.mmap.name[0] != '/')
+            continue;
+        if (r.type == PERFDATA_MMAP2 && !(r.u.mmap.prot & PROT_EXEC)) continue;
+        if (is_mapped(pid, r.u.mmap.addr, r.u.mmap.name)) return 1;
+        fprintf(stderr, "gdb_record: %s is not of this run: it has %s at "
+                "0x%llx\n", RECORDING, r.u.mmap.name,
+                (unsigned long long) r.u.mmap.addr);
+        return 0;
+    }
+    return 1;
+}
+
 /* Put the trace of a thread into a ring, as the processor does. Returns how
  * many bytes that were. */
-static uint64_t fill(int fd, uint32_t thread, uint8_t *ring, size_t size)
+static uint64_t fill(int fd, uint32_t thread, long pid, uint8_t *ring,
+                     size_t size)
 {
     static perfdata file;
     static perfdata_attr events[64];
@@ -92,7 +142,9 @@ static uint64_t fill(int fd, uint32_t thread, uint8_t *ring, size_t size)
     config.event_max = sizeof events / sizeof events[0];
     config.ids = ids;
     config.id_max = sizeof ids / sizeof ids[0];
-    if (perfdata_open(&file, &config) < 0) return 0;
+    if (perfdata_open(&file, &config) < 0 || !is_of(&file, pid)
+        || perfdata_open(&file, &config) < 0)
+        return 0;
     while (perfdata_next(&file, &r) >= 0) {
         uint64_t at = r.u.auxtrace.data;
         uint64_t left = r.u.auxtrace.left;
@@ -107,6 +159,9 @@ static uint64_t fill(int fd, uint32_t thread, uint8_t *ring, size_t size)
             left -= n;
         }
     }
+    if (!head)
+        fprintf(stderr, "gdb_record: %s has no trace of thread %u\n",
+                RECORDING, thread + 1);
     return head;
 }
 
@@ -138,7 +193,7 @@ FILE *fopen64(const char *path, const char *mode)
     return open_file("fopen64", path, mode);
 }
 
-static long open_event(void)
+static long open_event(long pid)
 {
     struct stat st;
     const int fd = memfd_create("intel_pt", MFD_CLOEXEC);
@@ -149,6 +204,7 @@ static long open_event(void)
     }
     opened[opened_count].device = st.st_dev;
     opened[opened_count].inode = st.st_ino;
+    opened[opened_count].pid = pid;
     opened_count++;
     return fd;
 }
@@ -164,7 +220,7 @@ long syscall(long number, ...)
     if (number == SYS_perf_event_open) {
         const struct perf_event_attr *attr;
         memcpy(&attr, &a[0], sizeof attr);
-        if (attr->type == TYPE) return open_event();
+        if (attr->type == TYPE) return open_event(a[1]);
     }
     next_of(&real, "syscall");
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -203,14 +259,14 @@ static void *map_event(unsigned event, size_t size, int is_trace)
         opened[event].page = page;
         return at;
     }
-    fd = open(getenv("GDB_RECORD"), O_RDONLY | O_CLOEXEC);
+    fd = open(RECORDING, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         const int why = errno;
         munmap(at, size);
         errno = why;
         return MAP_FAILED;
     }
-    page->aux_head = fill(fd, event, at, size);
+    page->aux_head = fill(fd, event, opened[event].pid, at, size);
     close(fd);
     return at;
 }
