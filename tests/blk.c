@@ -1242,8 +1242,8 @@ int main(void)
     RUN(block_in_progress_in_another_mode);
     RUN(another_mode_without_an_event);
     RUN(bdm64_page_is_given_up);
-    RUN(random);
-    RUN(random_resync);
+    RUN_BOTH(random);
+    RUN_BOTH(random_resync);
     RUN(unwanted_before_a_branch);
     RUN(R3_the_one_before);
     RUN(traced_up_to_there);

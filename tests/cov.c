@@ -4193,11 +4193,11 @@ int main(void)
     RESYNC_FINDINGS(RUN_TEST)
     RUN(flow);
     RUN(R1_far_branches);
-    RUN(random);
+    RUN_BOTH(random);
     RUN(thousand_inputs);
     RUN(long_tnts);
     RUN(worlds);
-    RUN(loops_at_random);
+    RUN_BOTH(loops_at_random);
     RUN(worlds_at_random);
     RUN(what_is_known_costs_its_trace);
     RUN(what_is_known_stays_so);

@@ -4,9 +4,10 @@
 #include "examples/tools/common/code/files.c"
 #include "dice.h"
 #include "test.h"
+#include "tmp.h"
 
-static char folder[] = "/tmp/ipt-files-XXXXXX";
-static char path[64];
+static char folder[256];
+static char path[512];
 
 /* A name in the folder. */
 static const char *in_folder(const char *name)
@@ -190,15 +191,15 @@ TEST(many_names)
 
 int main(void)
 {
-    char command[80];
-    if (!mkdtemp(folder)) return 2;
+    char command[512];
+    if (!mkdtemp(tmp_name(folder, sizeof folder, "files"))) return 2;
     RUN(regular_files_only);
     RUN(a_part_is_loaded);
     RUN(blocks);
     RUN(more_blocks_than_the_cache_has);
     RUN(a_file_that_changes);
     RUN(many_names);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command)) return 2;
     return test_report();
 }

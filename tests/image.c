@@ -5,12 +5,13 @@
 #include "examples/tools/common/code/image.c"
 #include "dice.h"
 #include "test.h"
+#include "tmp.h"
 #include <unistd.h>
 
 #define BASE 0x1000u
 #define SPAN 512u
 
-static char path[] = "/tmp/ipt-image-XXXXXX";
+static char path[256];
 static ipt_asid nowhere = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
 
 static uint8_t *bytes_of(size_t size, uint8_t fill)
@@ -213,8 +214,8 @@ TEST(flat_file)
     CHECK(memcmp(got, "894", 3) == 0);
     CHECK(image_add_file(&im, NULL, path, 10, UINT64_MAX, BASE) != NULL);
     CHECK(image_add_file(&im, NULL, path, 5, 5, BASE) != NULL);
-    CHECK(image_add_file(&im, NULL, "/tmp/no/such/file", 0, 1, BASE) != NULL);
-    CHECK(image_add_file(&im, NULL, "/tmp", 0, 1, BASE) != NULL);
+    CHECK(image_add_file(&im, NULL, "/dev/null/no/such/file", 0, 1, BASE) != NULL);
+    CHECK(image_add_file(&im, NULL, "/", 0, 1, BASE) != NULL);
     image_free(&im);
 }
 
@@ -330,7 +331,7 @@ TEST(hostile_elf)
 
 int main(void)
 {
-    int file = mkstemp(path);
+    int file = mkstemp(tmp_name(path, sizeof path, "image"));
     if (file >= 0) close(file);
     RUN(overlaps);
     RUN(split_keeps_offsets);

@@ -16,7 +16,7 @@ build() {
         "$file" -o program
 }
 
-{ printf '#define IPT_IMPLEMENTATION\n#include <stdio.h>\n#include "ipt.h"\n'
+{ printf '#include <stdio.h>\n#include "ipt.h"\n'
   printf 'int main(void)\n{\n'
   sed -n 's/^typedef struct \(ipt_[a-z_]*\) {/\1/p
       s/^struct \(ipt_[a-z_]*\) {/\1/p' "$here/ipt.h" |

@@ -125,7 +125,7 @@ record() {
     name=$1
     shift
     rm -rf "$tmp/x" "$tmp/x.data"
-    timeout 300 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
+    alone timeout 300 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
         -o "$tmp/x" "$@" >"$tmp/out" 2>&1 </dev/null
     status=$?
     if [ $status -eq 77 ]; then
@@ -147,7 +147,7 @@ programs() {
     $CC -O2 -shared -fPIC -o "$tmp/qplugin.so" $truth/qplugin.c &&
         $CC -O1 -w -pthread -o "$tmp/threads" $truth/programs/threads.c &&
         $CC -O1 -w -o "$tmp/signals" $truth/programs/signals.c || return 1
-    emulate threads 50000 200000 "$tmp/threads"
+    emulate threads 50000 "$each" "$tmp/threads"
     emulate signals 100000 "$insns" "$tmp/signals"
     emulate gzip 150000 "$insns" /bin/gzip -c /bin/bash
     emulate bash 300000 "$insns" /bin/bash -c \
@@ -170,7 +170,9 @@ replay() {
     record "$name" "$@" --qemu "$tmp"/q/*
 }
 
-$CC -O1 -w -static -pthread -o "$tmp/tree" tests/programs/tree.c || {
+[ "$mode" = all ] && numbers=60 || numbers=12
+$CC -DNUMBERS=$numbers -O1 -w -static -pthread -o "$tmp/tree" \
+    tests/programs/tree.c || {
     failed=1
     finish
 }
@@ -215,7 +217,7 @@ both() {
         "$(wc -l <"$tmp/want")" "$count"
 }
 
-[ "$mode" = all ] && insns=2000000 || insns=100000
+[ "$mode" = all ] && insns=2000000 || insns=50000
 $CC -O1 -w -I. -o "$tmp/kernel" tests/mock/kernel.c \
     examples/tools/common/perf/perfwrite.c &&
     "$tmp/kernel" "$tmp/k" $insns && "$tmp/kernel" "$tmp/c" $insns cpu || {
@@ -226,7 +228,7 @@ both decoded "user and kcore, perf" "$tmp/k"
 both flow "user and kcore, ptflow" "$tmp/k"
 both flow "user and kcore, 1 CPU" "$tmp/c"
 
-[ "$mode" = all ] && insns=600000 || insns=60000
+[ "$mode" = all ] && insns=600000 each=200000 || insns=30000 each=100000
 least=8
 if programs; then
     replay "4 programs"

@@ -1798,7 +1798,7 @@ static void run_recordings(const char *traces)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         snprintf(folder_of_case, sizeof folder_of_case, "%.*s",
                  (int) strlen(found.gl_pathv[i]) - 10, found.gl_pathv[i]);
-        test_run_(folder_of_case, t_recording);
+        test_run_(folder_of_case, t_recording, 1);
     }
     globfree(&found);
 }

@@ -1,14 +1,16 @@
 /* perfwrite.c: the writer of perf.data (common/perf/perfwrite.h). What
  * it writes is parsed here anew, from the facts about the file, not with the
  * project's reader; perf judges it in perf.sh. */
+#define _POSIX_C_SOURCE 200809L
 #include "linked.h"
 #include "examples/tools/common/perf/perfwrite.c"
 #include "test.h"
+#include "tmp.h"
 #include <unistd.h>
 
 /* ---- a file, read back ---- */
 
-static char path[64];
+static char path[256];
 static uint8_t file[1 << 22];
 static size_t length;
 
@@ -434,7 +436,9 @@ TEST(failures)
 
 int main(void)
 {
-    snprintf(path, sizeof path, "/tmp/perfwrite-%ld", (long) getpid());
+    const int fd = mkstemp(tmp_name(path, sizeof path, "perfwrite"));
+    if (fd < 0) return 2;
+    close(fd);
     RUN(records);
     RUN(long_name);
     RUN(header);

@@ -11,6 +11,7 @@
 #include "dice.h"
 #include "perfbuild.h"
 #include "test.h"
+#include "tmp.h"
 
 /* ---- records ---- */
 
@@ -139,11 +140,11 @@ static void code_at(uint64_t ip, const char *want)
 
 /* ---- files to map ---- */
 
-static char folder[] = "/tmp/ipt-pevent-XXXXXX";
+static char folder[256];
 
 static const char *in_folder(const char *name)
 {
-    static char path[4][100];
+    static char path[4][512];
     static int next;
     next = (next + 1) % 4;
     snprintf(path[next], sizeof path[next], "%s/%s", folder, name);
@@ -841,15 +842,15 @@ TEST(only_regular_files_are_opened)
 {
     open_session(0);
     CHECK(mkfifo(in_folder("fifo"), 0600) == 0);
-    mmap_of(1, 0x1000, 4, 0, in_folder("fifo"), 0);
     mmap_of(1, 0x1000, 4, 0, "/dev/zero", 0);
     mmap_of(1, 0x1000, 4, 0, "", 0);
+    mmap_of(1, 0x1000, 4, 0, in_folder("fifo"), 0);
     add_to("a", 1);
     pevent_start(&s);
     tick(0);
     printed("[a:0000000000000000 sideband error: bad file]\n"
-            "[a:0000000000000058 sideband error: bad file]\n"
-            "[a:00000000000000a0 sideband error: bad file]\n");
+            "[a:0000000000000048 sideband error: bad file]\n"
+            "[a:0000000000000088 sideband error: bad file]\n");
     {
         tool_range range = {NULL, 0, UINT64_MAX};
         static const struct {
@@ -1423,8 +1424,8 @@ TEST(cut_and_changed)
 
 int main(void)
 {
-    char command[80];
-    if (!mkdtemp(folder)) return 2;
+    char command[512];
+    if (!mkdtemp(tmp_name(folder, sizeof folder, "pevent"))) return 2;
     RUN(compact);
     RUN(verbose);
     RUN(build_id);
@@ -1461,7 +1462,7 @@ int main(void)
     RUN(too_many_mappings);
     RUN(many_processes);
     RUN(cut_and_changed);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (system(command)) return 2;
     return test_report();
 }

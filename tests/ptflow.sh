@@ -1,20 +1,16 @@
 #!/bin/sh
 # ptflow.sh: ptflow's options, and what it says of files that are damaged or cut.
 
+. "$(dirname "$0")/check/lib.sh"
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
 programs=$(cd tests/programs && pwd) || exit 2
 here=$(cd tests && pwd) || exit 2
-dir=$(mktemp -d) || exit 2
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 2' HUP INT TERM
+dir=$tmp
 export HOME="$dir" # perf's cache of files, which ptflow looks at, is empty
-passed=0 failed=0 skipped=0
 CC=${CC:-cc}
 
 finish() {
-    [ $skipped -gt 0 ] && tail=", $skipped skipped" || tail=
-    echo "$passed passed, $failed failed$tail"
-    [ $failed -eq 0 ]
+    report
     exit
 }
 
@@ -59,7 +55,7 @@ echo "no trace" >"$dir/text"
 check "not a perf.data" refuses "not a perf.data" "$dir/text"
 
 id=0123456789abcdef0123456789abcdef01234567
-$CC -O1 -w -static -pthread -Wl,--build-id=0x$id -o "$dir/tree" \
+$CC -DNUMBERS=12 -O1 -w -static -pthread -Wl,--build-id=0x$id -o "$dir/tree" \
     "$programs/tree.c" || {
     failed=1
     finish
@@ -68,7 +64,7 @@ cd "$dir" || exit 2
 for time in none cyc; do
     case $time in cyc) cpus="--cpus 2" ;; *) cpus= ;; esac
     # shellcheck disable=SC2086 # words
-    timeout 300 "$build/ptrecord" --quiet --perf-data $time.data -o $time \
+    alone timeout 300 "$build/ptrecord" --quiet --perf-data $time.data -o $time \
         --time $time $cpus -- ./tree >out 2>&1 </dev/null
     if [ $? -eq 77 ]; then
         echo "SKIP ptflow: no ptrace here"
@@ -161,7 +157,7 @@ comm() {
 }
 check "--comm" comm
 by_time() {
-    flow --quiet --fields time,ip cyc.data | sort -n | sed -n '90000p' >at
+    flow --quiet --fields time,ip cyc.data | sort -n | sed -n '40000p' >at
     at=$(cut -d ' ' -f 1 at)
     flow --quiet --fields time --time "$at," cyc.data | sort -n | head -n 1 |
         cut -d ' ' -f 1 >from
@@ -433,8 +429,8 @@ int main(void)
 }
 END
 vdso() {
-    $CC -O1 -w -static -o clock clock.c && timeout 300 "$build/ptrecord" \
-        --quiet --perf-data vdso.data -o clocks -- ./clock >out 2>&1 || return 1
+    $CC -O1 -w -static -o clock clock.c && alone timeout 300 \
+        "$build/ptrecord" --quiet --perf-data vdso.data -o clocks -- ./clock >out 2>&1 || return 1
     executed clocks >clock.want
     for given in "" "--vdso vdso"; do
         # shellcheck disable=SC2086 # words

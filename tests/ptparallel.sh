@@ -62,7 +62,7 @@ recorded() {
 recorded "the recording" examples/recording
 for flag in "" --no-retcomp; do
     # shellcheck disable=SC2086 # an option or none
-    "$build/ptrecord" --quiet $flag --psb-period 400 --max 60000 \
+    alone "$build/ptrecord" --quiet $flag --psb-period 400 --max 60000 \
         -o "$tmp/rec" -- ls -l / >"$tmp/out" 2>&1
     case $? in
     0) recorded "ls $flag" "$tmp/rec" $flag ;;
@@ -74,24 +74,16 @@ done
 
 # ---- generated from recordings: loss, interrupts, guests, transactions ----
 
-truth=$tmp/truth
+truth=$build/corpus/bin/truth
 if have qemu-x86_64 qemu-user; then
     sh tests/truth/corpus.sh few >"$tmp/out" 2>&1 ||
         fail_with "cannot record" "$tmp/out"
     run=$(ls "$build"/corpus/bash.*/0.run | head -n 1)
-    libs=
-    echo '#include <Zydis/Zydis.h>' | ${CC:-cc} -E - >/dev/null 2>&1 &&
-        libs="-lZydis -lZycore"
-    echo '#include <intel-pt.h>' | ${CC:-cc} -E - >/dev/null 2>&1 &&
-        libs="$libs -lipt"
-    # shellcheck disable=SC2086 # libraries
-    ${CC:-cc} -O1 -I. -o "$truth" tests/truth/truth.c $libs 2>"$tmp/out" ||
-        fail_with "cannot build truth" "$tmp/out"
     for case in user noretc tnt64-defer noretc-defer loss loss-defer filter \
         filter-loss stop stop-filter tsx kernel-events kernel-loss \
         kernel-noretc guest-all; do
         mkdir "$tmp/c" &&
-            "$truth" -i 150000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
+            "$truth" -i 40000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
             fail_with "truth -c $case" "$tmp/out"
         case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
         # shellcheck disable=SC2086 # an option or none

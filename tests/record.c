@@ -302,7 +302,11 @@ static int record(const char *name, const char *options, const char *command)
     char tool[1024];
     char to[1024];
 
-    text(tool, sizeof(tool), "%s/ptrecord --quiet %s", build, options);
+    text(tool, sizeof(tool),
+         "env -i PATH=\"$PATH\" LC_ALL=C " /* less to step through */
+         "${LLVM_PROFILE_FILE:+\"LLVM_PROFILE_FILE=$LLVM_PROFILE_FILE\"} "
+         "%s/ptrecord --quiet %s",
+         build, options);
     text(to, sizeof(to), "%s/%s", folder, name);
     return shell("rm -rf %s.*; "
                  "%s -o %s.on -- %s >%s.out & "
@@ -374,7 +378,9 @@ TEST(flow)
     if (!can_record())
         return;
     text(path, sizeof(path), "%s/flow", folder);
-    if (!CHECK_EQ(shell("%s -O1 -w -o %s tests/programs/flow.c", cc, path), 0))
+    if (!CHECK_EQ(shell("%s -O1 -w -static -o %s tests/programs/flow.c", cc,
+                        path),
+                  0))
         return;
     program("flow", "--psb-period 300", path);
 
@@ -392,6 +398,12 @@ TEST(flow)
                    build, folder, folder),
              1);
     CHECK(shell("test -e %s/changed/trace.pt", folder) != 0);
+
+    /* An exec is followed. */
+    text(path, sizeof(path), "%s/flow exec", folder);
+    CHECK_EQ(record("exec", "", path), 0);
+    text(path, sizeof(path), "%s/exec.on", folder);
+    check_recording(path, 0);
 }
 
 /* ---- ptdemo, and the recording of our own ---- */
@@ -429,11 +441,11 @@ int main(void)
                       build, folder)
                 != NO_PTRACE;
     RUN(bin_true);
-    RUN(echo);
-    RUN(cat);
-    RUN(sort);
-    RUN(ls);
-    RUN(sh);
+    RUN_FULL(echo);
+    RUN_FULL(cat);
+    RUN_FULL(sort);
+    RUN_FULL(ls);
+    RUN_FULL(sh);
     RUN(flow);
     RUN(own_recording);
     RUN(demo);

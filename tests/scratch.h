@@ -11,12 +11,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "tmp.h"
 
-static char top[] = "/tmp/ipt-test-XXXXXX"; /* everything is below it */
+static char top[256]; /* everything is below it */
 
 static void scratch_begin(void)
 {
-    if (!mkdtemp(top)) {
+    if (!mkdtemp(tmp_name(top, sizeof top, "test"))) {
         perror(top);
         exit(2);
     }
@@ -37,7 +38,7 @@ static void scratch_end(void)
 /* top/name; the last 64 stay. */
 static char *at_top(const char *name)
 {
-    static char path[64][256];
+    static char path[64][512];
     static unsigned next;
     char *to = path[next++ % 64];
     snprintf(to, sizeof path[0], "%s/%s", top, name);

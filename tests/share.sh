@@ -10,7 +10,7 @@ if ! $cc -fsanitize=thread "$tmp/c.c" -o "$tmp/c" -pthread 2>"$tmp/why" ||
     skip "ThreadSanitizer does not work here ($cc)"
 else
     # shellcheck disable=SC2086 # flags
-    quietly "built" $cc -std=c99 $WARN -O1 -g -fsanitize=thread -pthread \
+    quietly "built" $cc -std=c99 $WARN -O0 -g -fsanitize=thread -pthread \
         -DCOV_THREADS -I. tests/cov.c -o "$tmp/cov" &&
         TEST_ONLY=shared quietly "shared by threads" "$tmp/cov"
 fi

@@ -6,10 +6,11 @@
 #include "examples/tools/common/flow/timeline.c"
 #include "dice.h"
 #include "test.h"
+#include "tmp.h"
 #include "whole.h"
 #include <unistd.h>
 
-static char path[] = "/tmp/ipt-timeline-XXXXXX";
+static char path[256];
 
 static const char *text_of(uint32_t name, void *context)
 {
@@ -221,7 +222,7 @@ TEST(chrome)
 
 int main(void)
 {
-    const int f = mkstemp(path);
+    const int f = mkstemp(tmp_name(path, sizeof path, "timeline"));
     if (f < 0) return 2;
     close(f);
     RUN(names);

@@ -1399,7 +1399,7 @@ static void run_one(const char *what, void (*body)(void))
 {
     char name[160];
     snprintf(name, sizeof name, "%s %s", the.name, what);
-    test_run_(name, body);
+    test_run_(name, body, 1);
 }
 
 static int has_file(const char *name)

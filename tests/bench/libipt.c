@@ -3,6 +3,7 @@
  * their block caches. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
+#include "tests/tmp.h"
 
 #ifdef __has_include
 #if __has_include(<intel-pt.h>)
@@ -143,7 +144,7 @@ static int prepare_callback(const bench_case *c)
                   == 0;
 }
 
-static char path[] = "/tmp/ipt-bench-XXXXXX";
+static char path[256];
 
 static void remove_file(void)
 {
@@ -161,7 +162,7 @@ static int write_code(const bench_case *c, const image_space *space)
 
     if (written == c)
         return 1;
-    if (fd < 0 && ((fd = mkstemp(path)) < 0 || atexit(remove_file) != 0))
+    if (fd < 0 && ((fd = mkstemp(tmp_name(path, sizeof path, "bench"))) < 0 || atexit(remove_file) != 0))
         return 0;
     if (ftruncate(fd, 0) < 0)
         return 0;

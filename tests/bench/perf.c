@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE /* wait4 */
 #include "bench.h"
+#include "tests/tmp.h"
 #include "tests/perf.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/ipt-bench-XXXXXX";
+static char folder[256];
 enum { CODE, NONE, ONCE, TIMES, FILES };
 static char paths[FILES][sizeof folder + 8]; /* perf.data, except the code */
 #define TIMED (1 << 22) /* as much trace is decoded at least, again and again */
@@ -176,7 +177,7 @@ static int have_files(const bench_case *c)
     if (written == c)
         return ok;
     if (!written) {
-        if (!mkdtemp(folder))
+        if (!mkdtemp(tmp_name(folder, sizeof folder, "bench")))
             return 0;
         for (i = 0; i < FILES; i++)
             snprintf(paths[i], sizeof paths[i], "%s/%s", folder, names[i]);

@@ -215,8 +215,8 @@ while read -r line tag; do
     [ -f "$root/tests/$tag.c" ] && pass || fail "[$tag] has no tests/$tag.c"
 done <tags
 [ "$(wc -l <"$root/Makefile")" -le 200 ] && pass || fail "Makefile: > 200 lines"
-[ "$(wc -l <"$root/tests/test.h")" -le 80 ] && pass ||
-    fail "tests/test.h: > 80 lines"
+[ "$(wc -l <"$root/tests/test.h")" -le 96 ] && pass ||
+    fail "tests/test.h: > 96 lines"
 
 # GNU make 3.81 reads it, and make -j reaches the makes below it.
 (cd "$root" && grep -nE '(: *|^)private |^(undefine|load) |^define .*=|!=|::=|&:|^\.ONESHELL|\$\((file|guile|let|intcmp) |^'"$(printf '\t')"'@?\$\((SUB\)|call COMPAT_SANITIZED)' \

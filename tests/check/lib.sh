@@ -5,7 +5,7 @@ root=$(cd "${1:-.}" && pwd) || exit 2
 tmp=$(mktemp -d) || exit 2
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 2' HUP INT TERM
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 more=0
 
 WARN="-Wall -Wextra -Wpedantic -Wconversion -Wshadow"
 [ "$WERROR" != 1 ] || WARN="$WARN -Werror"
@@ -43,8 +43,32 @@ have() {
     return 1
 }
 
+# rest N COMMAND...: N tests of make test-full (TEST_FULL=1), which the command
+# is. In make test they are only counted.
+rest() {
+    rest=$1
+    shift
+    if [ -z "$TEST_FULL" ]; then
+        more=$((more + rest))
+        return
+    fi
+    before=$((passed + failed)) skipped_before=$skipped
+    "$@"
+    [ $skipped -gt $skipped_before ] ||
+        [ $((passed + failed - before)) -eq "$rest" ] ||
+        fail "$((passed + failed - before)) tests are more, not $rest: $*"
+}
+
+# alone COMMAND...: with little of this environment: what a program looks at
+# first is each of its variables, and ptrecord steps through that.
+alone() {
+    env -i PATH="$PATH" LC_ALL=C ${TMPDIR:+"TMPDIR=$TMPDIR"} \
+        ${LLVM_PROFILE_FILE:+"LLVM_PROFILE_FILE=$LLVM_PROFILE_FILE"} "$@"
+}
+
 # The last line of every check; its status is the check's.
 report() {
+    [ $more -eq 0 ] || echo "$more more in make test-full"
     if [ $skipped -gt 0 ]; then tail=", $skipped skipped"; else tail=; fi
     echo "$passed passed, $failed failed$tail"
     [ $failed -eq 0 ]

@@ -4,7 +4,8 @@
 # Arguments of a program are in the same word: run.sh 'build/tests/x --all'.
 # A program that crashes, hangs, lies or prints no total counts as a failure.
 # As many run in parallel as the machine has processors (JOBS=1: one by one).
-# With VERBOSE=1 the output of programs that pass is shown too.
+# With VERBOSE=1 the output of programs that pass is shown too. A line
+# `N more in make test-full` of a program is added up, too.
 
 # bad TEXT: one more failure that the program itself did not count.
 bad() { echo "      $1"; failed=$((failed + 1)); verdict=FAIL; }
@@ -37,13 +38,14 @@ judge() {
         bad "$name: exit status 0 with failed tests"
     fi
     if [ $verdict = FAIL ] || [ -n "$VERBOSE" ]; then
-        sed '$!b
+        sed '/^[0-9]* more in make test-full$/d; $!b
             /^[0-9]* passed/d' "$out" | tail -n 60 | sed 's/^/      /'
     else
         grep '^SKIP ' "$out" | sed 's/^/      /'
     fi
     printf '%-5s %-16s %5d tests %4d s\n' $verdict "$name" $tests $seconds
-    echo "$passed $failed $skipped" >>"$dir/totals"
+    more=$(sed -n 's/^\([0-9]*\) more in make test-full$/\1/p' "$out")
+    echo "$passed $failed $skipped ${more:-0}" >>"$dir/totals"
 }
 
 if [ "$1" = --judge ]; then # what xargs runs: run.sh --judge DIR PROGRAM
@@ -61,13 +63,15 @@ trap 'exit 2' HUP INT TERM
 : >"$dir/totals"
 [ $# -eq 0 ] || printf '%s\0' "$@" |
     xargs -0 -n 1 -P "${JOBS:-$(nproc)}" sh "$0" --judge "$dir"
-passed=0 failed=0 skipped=0 judged=0
-while read -r p f s; do
+passed=0 failed=0 skipped=0 more=0 judged=0
+while read -r p f s m; do
+    more=$((more + m))
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     judged=$((judged + 1))
 done <"$dir/totals"
 [ $judged -eq $# ] || bad "$(($# - judged)) programs were not judged"
 [ $((passed + failed + skipped)) -gt 0 ] || bad "no test was run"
+[ $more -eq 0 ] || echo "make test-full has $more more tests"
 [ $skipped -eq 0 ] && tail= || tail=", $skipped skipped"
 echo "$passed passed, $failed failed$tail"
 [ $failed -eq 0 ]

@@ -38,6 +38,15 @@ run() {
 run 'echo "2 passed, 0 failed, 1 skipped"' 0 '5 passed, 0 failed, 1 skipped'
 run 'echo "2 passed, 1 failed"; exit 1' 1 '5 passed, 1 failed'
 run 'echo "2 passed, 1 failed"' 1 '5 passed, 2 failed'
+run 'echo "4 more in make test-full"; echo "2 passed, 0 failed"' 0 \
+    '5 passed, 0 failed'
+grep -qx 'make test-full has 4 more tests' "$tmp/out" && pass ||
+    fail_with "runner: what make test-full has" "$tmp/out"
+full() {
+    TEST_FULL=1 run ". $tree/tests/check/lib.sh; rest $1 pass; report" "$2" "$3"
+}
+full 1 0 '4 passed, 0 failed'
+full 2 1 '4 passed, 1 failed' # as many as make test says
 run 'echo "2 passed, 0 failed"; exit 1' 1 '5 passed, 1 failed'
 run 'echo "2 passed, 0 failed"; kill -SEGV $$' 1 '3 passed, 1 failed'
 run 'sleep 9; echo "2 passed, 0 failed"' 1 '3 passed, 1 failed'

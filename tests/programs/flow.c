@@ -2,7 +2,8 @@
  * way it can: signals, faults, longjmp, retpolines, loops without trace, far
  * branches, other execution modes. Each part prints its name when it is done,
  * so that its output is the same with and without the recorder. With the
- * argument "rewrite" it changes code it has executed. */
+ * argument "rewrite" it changes code it has executed; with "exec" it becomes
+ * another process. */
 #define _GNU_SOURCE
 #if !defined(__x86_64__) || !defined(__linux__)
 int main(void)
@@ -440,6 +441,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "rewrite"))
         return rewrite();
+    if (argc > 1 && !strcmp(argv[1], "exec"))
+        return execl(argv[0], argv[0], "end", (char *) NULL);
+    if (argc > 1)
+        return 0;
     signals();
     restarts();
     loops();

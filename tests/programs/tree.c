@@ -14,6 +14,9 @@
 
 #define THREADS 3
 #define ROUNDS 3
+#ifndef NUMBERS
+#define NUMBERS 60 /* to sort */
+#endif
 
 static volatile unsigned total;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,13 +33,13 @@ static int compare(const void *a, const void *b)
 
 static void work(unsigned seed)
 {
-    unsigned numbers[60];
+    unsigned numbers[NUMBERS];
     unsigned i;
 
-    for (i = 0; i < 60; i++)
+    for (i = 0; i < NUMBERS; i++)
         numbers[i] = (i * 7919 + seed * 31) % 101;
-    qsort(numbers, 60, sizeof(numbers[0]), compare);
-    total += numbers[30];
+    qsort(numbers, NUMBERS, sizeof(numbers[0]), compare);
+    total += numbers[NUMBERS / 2];
 }
 
 static void on_signal(int number)

@@ -71,6 +71,10 @@ build() {
     "$@" >"$corpus/log" 2>&1 || { fail "cannot build $to"; head "$corpus/log"; }
 }
 
+# Another test may want the same recordings at the same time.
+exec 9>"$corpus/lock"
+! command -v flock >/dev/null || flock 9
+
 # shellcheck disable=SC2086 # flags
 build "$bin/truth" $CC $warn -O2 -g -I. -o "$bin/truth" $here/truth.c $libs
 # shellcheck disable=SC2086
@@ -141,11 +145,12 @@ case $mode in record | few)
     finish
     ;;
 esac
+exec 9>&-
 
 # ---- checks ----
 
 # One log for each recording, as many at a time as there are processors.
-[ "$mode" = quick ] && flags="-q $peers" || flags=$peers
+[ "$mode" = quick ] && flags="-q -i 100000 $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
     echo "$bin/truth $flags $(bits "$dir") $(echo "$dir"/*.run) >$dir/log \
         2>&1 || :"
