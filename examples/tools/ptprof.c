@@ -811,12 +811,16 @@ static void enter_part(thread *t, uint32_t part)
 
 static void run_block(thread *t, const ipt_block *b)
 {
-    const known *k;
+    const stack_function *f;
+    uint32_t part = 0;
+    size_t top;
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
-    k = known_at(t, b->ip);
-    t->line = k->line;
-    if (k->part || t->calls[t->stack.frames.count - 1].part)
-        enter_part(t, k->part);
+    top = t->stack.frames.count - 1;
+    f = &t->stack.frames.list[top].function;
+    if (f->part || b->ip < f->first || b->ip > f->last)
+        part = known_at(t, b->ip)->part;
+    if (part || t->calls[top].part) enter_part(t, part);
+    if (t->in->opt.lines) t->line = known_at(t, b->ip)->line;
     execute(t, b->count);
 }
 

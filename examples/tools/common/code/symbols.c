@@ -117,18 +117,13 @@ static int compare(const void *a, const void *b)
     return n ? n : strcmp(x->name, y->name);
 }
 
-static void sort(symbols_table *t)
-{
-    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
-}
-
 /* Sort them, and keep one of each place: none without a size that is inside of
  * one with a size. */
 static size_t choose(symbols_table *t)
 {
     uint64_t end = 0; /* of those with a size, the furthest, exclusive */
     size_t n = 0;
-    sort(t);
+    if (t->count) qsort(t->list, t->count, sizeof *t->list, compare);
     for (size_t i = 0; i < t->count; i++) {
         const symbol s = t->list[i];
         if (n && t->list[n - 1].first == s.first) continue;
@@ -204,13 +199,13 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Is this symbol the function that some look for? */
-static void offer(seeker *list, size_t count, const symbol *s)
+static void offer(seeker *list, size_t count, const symbol *s, size_t size)
 {
     seeker key;
     seeker *found;
     memset(&key, 0, sizeof key);
     key.name = s->name;
-    key.size = 1 + strcspn(s->name + 1, "@");
+    key.size = size;
     key.source = s->source;
     found = first_seeker(list, count, &key, compare_seekers);
     if (found && found->local == UINT64_MAX) found->local = s->first;
@@ -241,9 +236,20 @@ static void keep_parts(symbols_table *t, const seeker *list, size_t count)
     }
 }
 
+#define MARKS 4096u /* bits */
+
+/* Where names of a size are marked, most of which nobody looks for. */
+static unsigned mark_of(const char *name, size_t size)
+{
+    return ((unsigned) size * 61u + (uint8_t) name[0] * 7u
+            + (uint8_t) name[size / 2] * 257u
+            + (uint8_t) name[size - 1] * 31u) % MARKS;
+}
+
 /* Which function each part is of. */
 static void find_parts(symbols_table *t)
 {
+    uint8_t marks[MARKS / 8] = {0};
     seeker *list = NULL;
     size_t count = 0;
     size_t max = 0;
@@ -259,13 +265,20 @@ static void find_parts(symbols_table *t)
         s->kind = kind & 7;
         list[count].name = s->name;
         list[count].size = size;
+        marks[mark_of(s->name, size) / 8] |=
+            (uint8_t) (1u << mark_of(s->name, size) % 8);
         list[count].first = s->first;
         list[count].local = list[count].global = UINT64_MAX;
         list[count++].source = s->source;
     }
     if (count) qsort(list, count, sizeof *list, compare_seekers);
-    for (size_t i = 0; count && i < t->count; i++)
-        if (!(t->list[i].kind & SYMBOL_STUB)) offer(list, count, &t->list[i]);
+    for (size_t i = 0; count && i < t->count; i++) {
+        const symbol *const s = &t->list[i];
+        const size_t size = 1 + strcspn(s->name + 1, "@");
+        const unsigned mark = mark_of(s->name, size);
+        if (!(s->kind & SYMBOL_STUB) && marks[mark / 8] >> mark % 8 & 1)
+            offer(list, count, s, size);
+    }
     keep_parts(t, list, count);
     free(list);
 }
@@ -481,21 +494,51 @@ static int add_sections(symbols_table *t, Elf *elf, Elf *code)
     return whole;
 }
 
-/* The best of the symbols at a place, as far as they are sorted. */
-static const char *best_at(const symbols_table *t, size_t sorted,
-                           uint64_t place)
+/* Where resolvers are, and how they are called. */
+typedef struct resolver {
+    uint64_t place;
+    const symbol *best; /* NULL: not known */
+} resolver;
+
+static int compare_resolvers(const void *a, const void *b)
 {
-    size_t low = 0;
-    size_t high = sorted;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (t->list[middle].first < place)
-            low = middle + 1;
-        else
-            high = middle;
+    return order(((const resolver *) a)->place, ((const resolver *) b)->place);
+}
+
+static resolver *find_resolver(resolver *list, size_t count, uint64_t place)
+{
+    resolver key;
+    key.place = place;
+    key.best = NULL;
+    return (resolver *) bsearch(&key, list, count, sizeof key,
+                                compare_resolvers);
+}
+
+/* Names of the stubs whose functions are chosen when the program starts. */
+static void name_stubs(const symbols_table *t, Elf *elf, plt_stub *stubs,
+                       size_t count)
+{
+    resolver *const list = (resolver *) malloc((count + 1) * sizeof *list);
+    uint64_t end;
+    size_t n = 0;
+    for (size_t i = 0; list && i < count; i++) {
+        if (stubs[i].name) continue;
+        list[n].place = offset_of(elf, stubs[i].target, &end);
+        list[n++].best = NULL;
     }
-    return low < sorted && t->list[low].first == place ? t->list[low].name
-                                                       : "*ABS*";
+    if (n) qsort(list, n, sizeof *list, compare_resolvers);
+    for (size_t i = 0; n && i < t->count; i++) {
+        const symbol *const s = &t->list[i];
+        resolver *const at = find_resolver(list, n, s->first);
+        if (at && (!at->best || compare(s, at->best) < 0)) at->best = s;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const resolver *const at = stubs[i].name || !n ? NULL
+            : find_resolver(list, n, offset_of(elf, stubs[i].target, &end));
+        if (!stubs[i].name)
+            stubs[i].name = at && at->best ? at->best->name : "*ABS*";
+    }
+    free(list);
 }
 
 /* The stubs, which have no symbols. */
@@ -503,19 +546,15 @@ static void add_stubs(symbols_table *t, Elf *elf)
 {
     size_t count;
     plt_stub *const stubs = plt_read(elf, &count);
-    size_t sorted;
-    sort(t);
-    sorted = t->count;
+    if (count) name_stubs(t, elf, stubs, count);
     for (size_t i = 0; i < count; i++) {
         const plt_stub *const from = &stubs[i];
         uint64_t end;
         const uint64_t at = offset_of(elf, from->address, &end);
-        const char *const name = from->name ? from->name
-            : best_at(t, sorted, offset_of(elf, from->target, &end));
         symbol *const s = at == UINT64_MAX
-            ? NULL : add(t, name, at, from->size, GLOBAL | DEFAULT);
+            ? NULL : add(t, from->name, at, from->size, GLOBAL | DEFAULT);
         if (!s) continue;
-        s->kind = name == plt_head ? 0 : SYMBOL_STUB;
+        s->kind = from->name == plt_head ? 0 : SYMBOL_STUB;
         if (from->whole == from->address) continue;
         s->kind |= SYMBOL_PART;
         add_part(t, at, offset_of(elf, from->whole, &end));
