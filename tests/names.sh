@@ -4,8 +4,9 @@
 # others: ptprof's views against ptrecord's log (truth/named.c), with names by
 # binutils, and against valgrind's callgrind.
 #
-#     quick    4 names in 2 objects; callgrind and lazy stubs are left out
-#     all      20 names in 6 objects: 572 functions
+#     quick    4 names in 2 objects, and parts of functions; without callgrind
+#     all      20 names in 6 objects: 572 functions; lazy stubs, a file that is
+#              built again, a JIT compiler
 
 mode=${1:-quick}
 set -- .
@@ -341,15 +342,6 @@ read -r first last_ip <"$tmp/range"
     sort | uniq -c >"$tmp/want"
 equal "ptflow --func" "$tmp/want" "$tmp/got"
 
-# With lazy stubs: some have halves, and all go to the same place at first.
-if [ "$mode" = all ]; then
-    quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
-        --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
-    locate
-    logged lazy
-    flat lazy
-fi
-
 # ---- parts that the compiler splits off ----
 
 # own OPTION...: own instructions of functions and of parts.
@@ -384,6 +376,17 @@ else
     skip "$CC splits off no part of parts.c"
 fi
 
+[ "$mode" = all ] || { report; exit; }
+
+# ---- the rest takes longer ----
+
+# With lazy stubs: some have halves, and all go to the same place at first.
+quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+    --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
+locate
+logged lazy
+flat lazy
+
 # ---- a file that is deleted and built again ----
 
 for n in 3 5; do
@@ -405,5 +408,16 @@ prof --flat --buildid-dir "$tmp/cache" "$tmp/built.data" | awk 'NR > 1 {
     calls = $4; print substr($0, 38) "\t" calls}' | grep '^same' | sort >"$tmp/got"
 sort "$tmp/built" >"$tmp/want"
 equal "a file that was built again is another one" "$tmp/want" "$tmp/got"
+
+# ---- a function that a JIT compiler makes twice ----
+
+$CC -O1 -w -static -o "$tmp/jit" tests/programs/jit.c || exit 2
+quietly "record" sh -c "cd '$tmp' && '$build/ptrecord' --quiet --time tsc \
+    --perf-data jit.data -o jit.d -- ./jit"
+prof --flat "$tmp/jit.data" | awk '$5 == "jit" {
+    sub(/.*[.]dump[+]0x[0-9a-f]+\]$/, "a place in the dump", $6); print $4, $6
+}' | sort >"$tmp/got"
+printf '%s\n' "3 a place in the dump" "5 a place in the dump" >"$tmp/want"
+equal "a function that is compiled again is another one" "$tmp/want" "$tmp/got"
 
 report
