@@ -187,7 +187,7 @@ known() {
 }
 
 prof() {
-    timeout 100 "$build/ptprof" --quiet --by insn --min 0 "$@"
+    timeout 300 "$build/ptprof" --quiet --by insn --min 0 "$@"
 }
 
 # equal WHAT WANT GOT

@@ -29,7 +29,7 @@ check() {
 }
 
 flow() {
-    timeout 60 "$build/ptflow" "$@" 2>"$dir/err"
+    timeout 300 "$build/ptflow" "$@" 2>"$dir/err"
 }
 
 # refuses TEXT ARGUMENT...: exit status 1, and the message.

@@ -12,7 +12,7 @@ CC=${CC:-cc}
 CXX=${CXX:-c++}
 
 prof() {
-    timeout 60 "$build/ptprof" --quiet "$@"
+    timeout 300 "$build/ptprof" --quiet "$@"
 }
 
 # says WHAT COMMAND...: passes when COMMAND does.
@@ -26,7 +26,7 @@ says() {
 refuses() {
     text=$1
     shift
-    timeout 60 "$build/ptprof" "$@" >"$tmp/out" 2>"$tmp/err"
+    timeout 300 "$build/ptprof" "$@" >"$tmp/out" 2>"$tmp/err"
     if [ $? -eq 1 ] && grep -q -e "$text" "$tmp/err"; then pass
     else fail_with "refuses $*" "$tmp/err"; fi
 }
@@ -278,7 +278,7 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
                 seek=$((0x$at + 0x$size * i / 11))
         done <"$tmp/places"
         says "lines of a damaged debug file, $i" \
-            env ASAN_OPTIONS=detect_leaks=0 timeout 60 "$build/ptprof" --quiet \
+            env ASAN_OPTIONS=detect_leaks=0 timeout 300 "$build/ptprof" --quiet \
             --lines --symfs "$tmp/other" "$tmp/lines.data"
     done
     # libdwfl would, libdw alone does not.
@@ -604,7 +604,7 @@ says "without time it says what costs are" sh -c "
 screen() {
     columns=$1
     shift
-    timeout 60 script -qec "stty cols $columns; '$build/ptprof' $*" /dev/null \
+    timeout 300 script -qec "stty cols $columns; '$build/ptprof' $*" /dev/null \
         </dev/null | tr -d '\r'
 }
 esc=$(printf '\033')

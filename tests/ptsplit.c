@@ -75,7 +75,7 @@ static int run(const char *arguments)
 {
     char command[8192];
     snprintf(command, sizeof command,
-             "HOME=%s/home timeout 20 %s %s >out 2>err", top, tool, arguments);
+             "HOME=%s/home timeout 300 %s %s >out 2>err", top, tool, arguments);
     return shell(command);
 }
 
@@ -292,7 +292,7 @@ TEST(other_forms)
     {
         char command[8192];
         snprintf(command, sizeof command,
-                 "cat perf.data | timeout 20 %s -o out.d - >out 2>err", tool);
+                 "cat perf.data | timeout 300 %s -o out.d - >out 2>err", tool);
         CHECK_EQ(shell(command), 0);
     }
     check_recording();
@@ -918,7 +918,7 @@ TEST(many_cpus)
     }
     finish_file();
     save("perf.data", whole, whole_size);
-    snprintf(command, sizeof command, "timeout 60 %s -o out.d --ptxed perf.data"
+    snprintf(command, sizeof command, "timeout 300 %s -o out.d --ptxed perf.data"
              " 2>err | grep -c '^ptxed' >out", tool);
     CHECK_EQ(shell(command), 0);
     SAYS("no more command lines");

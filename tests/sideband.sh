@@ -415,7 +415,7 @@ run 0 ptdump --quiet --pevent:sysroot --x --pevent:kcore none \
 
 # survives COMMAND...: whatever it prints, it ends with status 0.
 survives() {
-    timeout 20 "$@" >out 2>err
+    timeout 300 "$@" >out 2>err
     got=$?
     if [ $got -eq 0 ]; then passed=$((passed + 1))
     else

@@ -426,7 +426,7 @@ done
 # ---- what cannot be written is not a success ----
 
 full() {
-    timeout 20 "$@" >/dev/full 2>err
+    timeout 300 "$@" >/dev/full 2>err
     status=$?
     if [ $status -ne 0 ] && [ $status -lt 124 ] && [ -s err ]; then
         passed=$((passed + 1))

@@ -9,7 +9,7 @@ CC=${CC:-cc}
 cd "$root" || exit 2
 
 prof() {
-    timeout 100 "$build/ptprof" --quiet "$@"
+    timeout 300 "$build/ptprof" --quiet "$@"
 }
 
 $CC -DNUMBERS=12 -O1 -w -static -pthread -o "$tmp/tree" \
@@ -358,7 +358,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do cat "$tmp/small"; done >"$tmp/large"
 peak() {
     trace=$tmp/$1
     shift
-    timeout 100 "$tmp/peak" "$tmp/kib" "$build/ptprof" --quiet --min 0 "$@" \
+    timeout 300 "$tmp/peak" "$tmp/kib" "$build/ptprof" --quiet --min 0 "$@" \
         --elf "$tmp/many" --pt "$trace" >"$tmp/out" && cat "$tmp/kib"
 }
 

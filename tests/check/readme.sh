@@ -75,7 +75,7 @@ n=$(sed -n 's/^instructions=//p' "$recording/meta")
 printf '%s -1\n%s -1\n' "$n" "$n" >"$tmp/wanted"
 quietly "programs of ipt.h" "$CC" -std=c99 $WARN -I"$root" "$tmp/manual.c" \
     -o "$tmp/manual" && {
-    timeout 60 "$tmp/manual" "$recording/trace.pt" "$recording/pages.bin" \
+    timeout 300 "$tmp/manual" "$recording/trace.pt" "$recording/pages.bin" \
         >"$tmp/out" && pass || fail "the second program of ipt.h does not end"
     diff "$tmp/wanted" "$tmp/out" >"$tmp/bad"
     expect_empty "what the programs of ipt.h should give (<) and give (>)" \

@@ -17,7 +17,7 @@ judge() {
     out=$dir/out.$$
     case $1 in *.sh) set -- sh "$@" ;; esac
     start=$(date +%s)
-    timeout "${TEST_TIMEOUT:-900}" "$@" >"$out" 2>&1 </dev/null
+    timeout "${TEST_TIMEOUT:-2400}" "$@" >"$out" 2>&1 </dev/null
     status=$?
     seconds=$(($(date +%s) - start))
     # shellcheck disable=SC2046 # two or three numbers
@@ -27,7 +27,7 @@ judge() {
     tests=$((passed + failed))
     [ "${2:-1}" -eq 0 ] || verdict=FAIL
     if [ $status -eq 124 ]; then
-        bad "$name: stopped after ${TEST_TIMEOUT:-900} s"
+        bad "$name: stopped after ${TEST_TIMEOUT:-2400} s"
     elif [ $status -gt 1 ]; then
         bad "$name: exit status $status"
     elif [ $# -lt 2 ]; then

@@ -17,7 +17,7 @@ fi
     printf '")\n'
 } >"$tmp/profile.js"
 shift
-timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-quic \
+timeout 300 chromium --headless --no-sandbox --disable-gpu --disable-quic \
     --no-first-run --disable-background-networking \
     --disable-component-update --disable-sync --enable-logging=stderr \
     --user-data-dir="$tmp/chromium" --virtual-time-budget=60000 "$@" \

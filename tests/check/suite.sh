@@ -25,7 +25,7 @@ cd "$suite" || exit 2
 while IFS=$'\t' read -r test _ _ tool expected _ args status _; do
     [ "$test" = test ] && continue
     read -r -a argv <<<"$args"
-    (cd "tests/$test" && timeout 20 "$bin/$tool" "${argv[@]}") \
+    (cd "tests/$test" && timeout 300 "$bin/$tool" "${argv[@]}") \
         >"$out" 2>/dev/null </dev/null
     rc=$?
     diff -qb "tests/$test/$expected" "$out" >/dev/null

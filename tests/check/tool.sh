@@ -41,7 +41,7 @@ run() {
         skipped=$((skipped + 1))
         return
     fi
-    timeout 20 "$@" >out 2>err
+    timeout 300 "$@" >out 2>err
     got=$?
     if [ $got -eq "$want" ] && diff -u want out >diff.out; then
         passed=$((passed + 1))

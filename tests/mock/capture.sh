@@ -108,7 +108,7 @@ export PMU_TRACE="$to" PMU_SLICE=1000000 # all at once
 ours() {
     name=$1
     shift
-    PMU_LOG=$to/$name.o.log timeout 100 $mock "$capture" -q -o "$name.o" \
+    PMU_LOG=$to/$name.o.log timeout 300 $mock "$capture" -q -o "$name.o" \
         "$@" >out 2>err || { fail "$name: ptcapture: status $?"; return 1; }
 }
 
@@ -116,7 +116,7 @@ ours() {
 theirs() {
     name=$1
     shift
-    PMU_LOG=$to/$name.p.log timeout 100 $mock perf record -q -N -B \
+    PMU_LOG=$to/$name.p.log timeout 300 $mock perf record -q -N -B \
         --no-bpf-event -o "$name.p" "$@" >out 2>err ||
         { fail "$name: perf record: status $?"; return 1; }
 }
@@ -232,7 +232,7 @@ retime() {
 decodes() {
     for f in "$1.p" "$1.o"; do
         [ -e "$f" ] || continue
-        HOME=$to/home timeout 100 perf script -f -i "$f" --itrace=i0ns \
+        HOME=$to/home timeout 300 perf script -f -i "$f" --itrace=i0ns \
             -F comm,event,ip 2>err |
             awk '$1 == "spin" && $2 ~ /^instructions/ {print $3}' >got
         cmp -s got "$2.want" && pass ||
@@ -431,7 +431,7 @@ says() {
 
 lossy() {
     # shellcheck disable=SC2086
-    timeout 100 $mock "$capture" -o loss.o --per-thread $no_time \
+    timeout 300 $mock "$capture" -o loss.o --per-thread $no_time \
         ./spin 50 >out 2>err
 }
 PMU_LOSE=500,100 lossy
@@ -497,7 +497,7 @@ int main(void)
 E
 $CC -O1 -static -w -o flood flood.c
 # shellcheck disable=SC2086
-timeout 100 $mock "$capture" -o flood.o --per-thread --data 8K $no_time \
+timeout 300 $mock "$capture" -o flood.o --per-thread --data 8K $no_time \
     ./flood >out 2>err
 said=$(sed -n 's/.*lost: \([0-9]*\) records of processes.*larger --data$/\1/p' err)
 perf report -D -i flood.o 2>/dev/null >flood.raw
@@ -514,7 +514,7 @@ says "lost: sideband records lost  *$said\$"
 # refused WHAT,ERRNO TEXT OPTION...: status 1, no file, the command did not run.
 refused() {
     rm -f ran no.o
-    PMU_REFUSE=$1 timeout 100 $mock "$capture" -o no.o $3 $4 $5 \
+    PMU_REFUSE=$1 timeout 300 $mock "$capture" -o no.o $3 $4 $5 \
         touch ran >out 2>err
     [ $? -eq 1 ] && [ ! -e no.o ] && [ ! -e ran ] && grep -q "$2" err && pass ||
         fail "$1: it does not say: $2"
@@ -544,7 +544,7 @@ refused filter,95 'has no filter of that kind' --filter 0x1000/16
 bad() {
     text=$1
     shift
-    timeout 100 $mock "$capture" -o no.o "$@" >out 2>err
+    timeout 300 $mock "$capture" -o no.o "$@" >out 2>err
     [ $? -eq 1 ] && [ ! -e no.o ] && grep -q -- "$text" err && pass ||
         fail "$*: it does not say: $text"
 }
@@ -627,7 +627,7 @@ perf script --header-only -i int.o 2>/dev/null | grep -q '^# cmdline' && pass ||
 # leaves both as they are.
 kept() {
     # shellcheck disable=SC2086
-    timeout 100 $mock "$capture" -q -o kept.o --per-thread $no_time \
+    timeout 300 $mock "$capture" -q -o kept.o --per-thread $no_time \
         ./spin 20 >out 2>err
 }
 echo first >kept.o
@@ -644,7 +644,7 @@ says 'cannot rename kept.o to kept.o.old: '
 : >empty.o && ln -s second kept.link
 # shellcheck disable=SC2086
 for name in empty.o kept.link; do
-    timeout 100 $mock "$capture" -q -o $name --per-thread $no_time \
+    timeout 300 $mock "$capture" -q -o $name --per-thread $no_time \
         ./spin 20 >out 2>err || fail "$name"
 done
 [ ! -e empty.o.old ] && pass || fail "an empty file is kept"

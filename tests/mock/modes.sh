@@ -160,7 +160,7 @@ decode() {
     esac
     [ "$1" != big/killed ] || { ./turn finished.data f && mv f finished.data; }
     # shellcheck disable=SC2002
-    cat "$1.data" 2>/dev/null | HOME=$to/home timeout 100 perf script -f -i "$input" \
+    cat "$1.data" 2>/dev/null | HOME=$to/home timeout 300 perf script -f -i "$input" \
         --itrace=i0ns -F comm,event,ip 2>err |
         awk '$1 == "spin" && $2 ~ /^instructions/ {print $3}' >got
     [ -s got ]

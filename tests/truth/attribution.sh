@@ -34,7 +34,7 @@ fi
 
 # All of it: TOTAL RIGHT UNMARKED MARKED.
 ours() {
-    timeout 100 "$build/ptflow" --quiet --fields cpu,tid,ip,sure "$@" \
+    timeout 300 "$build/ptflow" --quiet --fields cpu,tid,ip,sure "$@" \
         "$tmp/x.data" | "$tmp/attribution" "$tmp/x"
 }
 
@@ -57,7 +57,7 @@ unmarkable=0
 row() {
     rm -rf "$tmp/x" "$tmp/x.data"
     # Without an environment: it would change what runs, and when.
-    env -i timeout 100 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
+    env -i timeout 300 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
         -o "$tmp/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
         --quantum 15000 -- "$tmp/$1" >"$tmp/out" 2>&1 </dev/null
     status=$?

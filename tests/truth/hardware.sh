@@ -9,7 +9,7 @@ set -- .
 build=${BUILD:-build}
 
 flow() {
-    timeout 60 "$build/ptflow" "$@" 2>"$tmp/err"
+    timeout 300 "$build/ptflow" "$@" 2>"$tmp/err"
 }
 
 # stream CASE FROM OPTION...: all instructions, with code from there.
