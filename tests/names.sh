@@ -231,7 +231,7 @@ awk -F '\t' 'FILENAME ~ /some$/ {is[$0]; next} $2 in is' "$tmp/some" \
 equal "--callers: calls from each" "$tmp/want" "$tmp/got"
 
 # OBJECT SOURCE TYPES CALLS of a callgrind file; an object is a name without
-# folders, so is a source file. Names with what tells them apart lose that.
+# folders, so is a source file. Names lose the part that tells them apart.
 callgrind_rows() {
     awk -v OFS='\t' '
         function word(  text, id) {

@@ -204,7 +204,7 @@ TEST(parts)
         CHECK_EQ(s->kind, rows[i].kind);
         CHECK_EQ(symbols_whole(&names, file, s)->first,
                  ELF_AT + rows[i].whole);
-        CHECK(rows[i].from ? from && !strcmp(from, rows[i].from) : !from);
+        CHECK(!strcmp(from ? from : "", rows[i].from ? rows[i].from : ""));
     }
     end();
 }

@@ -1201,7 +1201,7 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
 }
 
 #if LIBIPT_VERSION >= 0x201
-/* The same of the event decoder. */
+/* Follow the event decoder as well. */
 static void follow_events(subject *s)
 {
     struct pt_event_decoder *d[2];

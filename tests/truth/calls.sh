@@ -30,7 +30,7 @@ build() {
 # shellcheck disable=SC2086 # flags
 $CC -std=c99 $WARN -O1 -o "$tmp/truth" $here/calls.c || exit 2
 
-# Names alone, without what tells them apart; parts are in their functions.
+# Names alone; parts are in their functions.
 plain() {
     sed 's/\([^; ]\) \[[^];]*\]/\1/g; s/;[^;]*[.]cold[.0-9]* \([0-9]*\)$/ \1/'
 }

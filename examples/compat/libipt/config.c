@@ -374,7 +374,7 @@ static void set_cfe(shim_variant *to, const ipt_event *e)
     }
 }
 
-/* The same, of events that came after 2.0.5. 0: it is none. */
+/* Does the same for events that came after 2.0.5. Returns 0 for others. */
 static int set_newer(shim_variant *to, const ipt_event *e)
 {
     switch (e->type) {

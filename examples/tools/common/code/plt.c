@@ -104,7 +104,7 @@ static const char *symbol_name(Elf *elf, size_t table, uint64_t index)
     return name && *name ? name : NULL;
 }
 
-/* Those that a section of relocations fills. */
+/* Adds the slots that a section of relocations fills. */
 static void add_slots(plt *p, Elf_Data *data, const GElf_Shdr *h)
 {
     const int is_rela = h->sh_type == SHT_RELA;

@@ -575,8 +575,8 @@ static uint32_t number_of(session *s, const spaces_found *at, uint32_t pid,
     return functions_add(&s->functions, &about);
 }
 
-/* Its number, and that of what it is a part of. The second half of a stub is
- * the stub. */
+/* The numbers of a function and of the whole that it is a part of. The second
+ * half of a stub is the stub. */
 static void set_function(session *s, const spaces_found *at, uint32_t pid,
                          int from, const symbol *func, session_place *place)
 {
