@@ -94,6 +94,15 @@ static void lost(const threads_who *who, threads_loss loss, int status,
     want(threads_text(loss)[0] != 0, "a loss without a name");
 }
 
+static void date(const threads_who *who, const dates_date *at, int own,
+                 void *context)
+{
+    (void) context;
+    want(at->offset < UINT64_MAX, "a date without a packet");
+    (void) who;
+    (void) own;
+}
+
 static int progress(uint64_t done, uint64_t size, void *context)
 {
     (void) context;
@@ -149,8 +158,8 @@ static void add(threads *t, const uint8_t *a, unsigned n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, lost, progress, wanted, &run_of, NULL, 0,
-        0, 0
+        code, apply_one, flow, event, date, lost, progress, wanted, &run_of,
+        NULL, 0, 0, 0
     };
     threads_config own = config;
     threads t;

@@ -433,10 +433,10 @@ echo "$numbers" | awk '
                    100 * total[f] / all, calls[f], f
         }' - "$tmp/own" | sort -rn | sed 's/^[0-9]* //' >"$tmp/want"
 set -- --pt $recording/trace.pt --elf $recording/program
-prof --flat --min 0 "$@" | awk 'NR > 1 {print $1, $3, $4, $5}' >"$tmp/got"
+prof --flat --min 0 "$@" | awk 'NR > 1 {print $2, $1, $4, $5}' >"$tmp/got"
 says "--flat: the recorded program" sh -c \
     "[ \$(wc -l <'$tmp/want') -eq 7 ] && diff '$tmp/want' '$tmp/got'"
-prof --flat --min 20 "$@" | awk 'NR > 1 {print $1, $3, $4, $5}' >"$tmp/got"
+prof --flat --min 20 "$@" | awk 'NR > 1 {print $2, $1, $4, $5}' >"$tmp/got"
 says "--flat --min" sh -c "head -n 5 '$tmp/want' | diff - '$tmp/got'"
 prof --callers fibonacci "$@" >"$tmp/got"
 says "--callers: the recorded program" awk '
@@ -497,12 +497,13 @@ for by in insn time; do
                     if (!seen[way[i]]++) total[way[i]] += $NF
                 next
             }
+            {sub(/~/, "")}
             FNR == 1 || $5 ~ / / || NF > 5 {next} # time of no function
-            number($2) > last && last != "" {print "order:", $0; bad = 1}
-            {last = number($2) * 1.006}
-            differ(own[$5], number($2)) || calls[$5] != $4 ||
-                $3 + 0 - 100 * total[$5] / all > 0.06 ||
-                $3 + 0 - 100 * total[$5] / all < -0.06 {
+            number($3) > last && last != "" {print "order:", $0; bad = 1}
+            {last = number($3) * 1.006}
+            differ(own[$5], number($3)) || calls[$5] != $4 ||
+                $1 + 0 - 100 * total[$5] / all > 0.06 ||
+                $1 + 0 - 100 * total[$5] / all < -0.06 {
                 print $0, "is", own[$5] + 0, total[$5] + 0, calls[$5]; bad = 1
             }
             {rows++; delete calls[$5]}

@@ -90,7 +90,8 @@ static void stretch(uint32_t ip)
 static void begin(uint64_t bits, uint8_t never_mark)
 {
     static const threads_config config = {
-        code, apply_one, flow, NULL, lost, progress, NULL, NULL, NULL, 0, 0, 0
+        code, apply_one, flow, NULL, NULL, lost, progress, NULL, NULL, NULL, 0,
+        0, 0
     };
     threads_config own = config;
     own.never_mark = never_mark;

@@ -1,6 +1,6 @@
 # tree.awk: in each call tree that ptprof --tree --min 0 prints, a function's own
 # share and those of the functions it calls are its total, but for rounding to
-# tenths of a per cent.
+# tenths of a per cent. Own shares that are guesses have a ~.
 
 # What is at this level or deeper is whole.
 function closes(level,    wrong) {
@@ -19,6 +19,7 @@ BEGIN {deepest = -1}
 /^ *total +own / {column = index($0, "function")}
 !/^ *[0-9.]+% / {closes(0); next}
 {
+    sub(/~/, " ")
     level = (match(substr($0, column), /[^ ]/) - 1) / 2
     closes(level)
     deepest = level

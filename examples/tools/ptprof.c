@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
 #include "common/flow/calltree.h"
+#include "common/flow/charge.h"
 #include "common/code/functions.h"
 #include "common/code/names.h"
 #include "common/flow/session.h"
@@ -56,12 +57,13 @@ static const char help[] =
     "  --speedscope <file>       write a timeline for speedscope.app.\n"
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
+    "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
+    "  --ipc                     show instructions a cycle.\n"
     SESSION_HELP
     "\n"
     "<function> is a name, with parameters or without, or <file>:<name>.\n"
     "\n"
-    "A function's time is spread over its instructions between two times that\n"
-    "the trace has. A file without times is measured in instructions.\n"
+    "~ is a guess. A file without times is measured in instructions.\n"
     "\n"
     "Example: ptprof --speedscope calls.json perf.data\n";
 
@@ -81,6 +83,8 @@ typedef struct options {
     uint8_t lines;
     uint8_t hot;
     uint8_t join; /* parts and their functions */
+    uint8_t on_cpu;
+    uint8_t ipc;
     uint8_t by;   /* 0: not said; else BY_ */
 } options;
 
@@ -134,31 +138,46 @@ typedef struct ptprof ptprof;
 typedef struct thread {
     ptprof *in;
     session_task *task;
+    /* as flow comes */
     stack stack;
-    open_call *calls;    /* one for each frame of the stack */
+    charge charge;       /* gives it to what is below, later */
+    uint32_t home;       /* node of the thread */
+    uint32_t in_part;    /* flow is in it, a part of the top frame's function;
+                            0: in none; UINT32_MAX: not known */
+    uint8_t has_parts;   /* flow was in one */
+    uint64_t run;        /* see threads_who */
+    uint8_t kind;        /* of the last instruction */
+    uint8_t fault;       /* an event says that a page fault comes */
+    uint8_t execs;       /* seen in flow whose records are to come */
+    uint8_t guest;       /* it runs one, now */
+    finder *finder;      /* of --hot */
+
+    /* as time is known */
+    open_call *calls;    /* one for each frame of the stack, */
+    size_t depth;        /* ... of so many */
     size_t call_max;
-    uint32_t line;       /* of --lines: the last instruction's, 1 + its index */
     uint32_t root;       /* node of the thread, and of its top frame */
     uint32_t node;
+    uint32_t gap;        /* function that stands for what is not traced; 0 */
+    uint32_t gap_node;   /* ... and its node, once it has one */
+    uint32_t gap_instance;
+    uint8_t gap_seen;    /* ... and before that, for this gap */
     calltree instance;   /* of the outermost call that --histogram is about */
     size_t instance_top; /* frames with it; 0: there is none */
     uint32_t instance_node;
     uint32_t track;
     uint32_t parts[PARTS]; /* tracks besides the calls'; 0: none yet */
     uint64_t insns;
-    uint64_t ns;         /* now; never goes back */
-    uint64_t tsc;        /* the trace's last time, the same in ns, ... */
-    uint64_t tick;
-    uint64_t tick_insns; /* ... and instructions then */
-    uint64_t rate;       /* ns an instruction, times 65536 */
-    uint64_t rest;       /* part of a ns, times 65536 */
-    finder *finder;      /* of --hot */
+    uint64_t left_out;   /* time that --on-cpu does not count */
     moment *ring;
     uint64_t put;
-    uint8_t stopped;     /* tracing was, since the last time */
-    uint8_t execs;       /* seen in flow whose records are to come */
-    uint8_t guest;       /* it runs one, now */
 } thread;
+
+/* Notes of flow, by way of charge.h. ENTER, LEAVE: a function, and
+ * stack_why, with AS_SIGNAL and AS_PART; PART: see enter_part; ROOT: a node;
+ * BEFORE: an event's type; VALUE: which, and the value; MARK: threads_loss. */
+enum { ENTER, LEAVE, PART, ROOT, BEFORE, VALUE, MARK };
+enum { AS_SIGNAL = 256, AS_PART = 512 };
 
 /* What a line costs. */
 typedef struct line {
@@ -207,6 +226,7 @@ struct ptprof {
     thread **threads;
     size_t thread_count;
     size_t thread_max;
+    uint32_t gaps[CHARGE_GAPS]; /* functions that stand for them; 0: none yet */
     uint8_t by_insn;
     int columns;         /* of the terminal; 0: it is none */
 };
@@ -328,7 +348,8 @@ static stack_function function_at(uint64_t ip, void *user)
 
 static uint64_t cost_of(const thread *t)
 {
-    return t->in->by_insn ? t->insns : t->ns;
+    return t->in->by_insn ? t->insns
+                          : (t->charge.ns - t->left_out) / CHARGE_FINE;
 }
 
 static uint64_t own_of(const ptprof *p, const calltree_node *n)
@@ -339,56 +360,6 @@ static uint64_t own_of(const ptprof *p, const calltree_node *n)
 static uint64_t total_of(const ptprof *p, const calltree_node *n)
 {
     return p->by_insn ? n->total.insns : n->total.ns;
-}
-
-/* The function at the top has taken so much. */
-static void spend(thread *t, uint64_t insns, uint64_t ns)
-{
-    calltree_node *const n = &t->in->tree.list[t->node];
-    t->insns += insns;
-    t->ns += ns;
-    n->own.insns += insns;
-    n->own.ns += ns;
-    if (t->instance_top) {
-        calltree_node *const i = &t->instance.list[t->instance_node];
-        i->own.insns += insns;
-        i->own.ns += ns;
-    }
-    if (t->line) {
-        calltree_cost *const c = &t->in->lines[t->line - 1].cost;
-        c->insns += insns;
-        c->ns += ns;
-    }
-}
-
-/* The trace says what time it is. What has passed since the last instruction
- * is the top function's: it waited, or its instructions took longer. */
-static void advance(thread *t, uint64_t tsc)
-{
-    const uint64_t insns = t->insns - t->tick_insns;
-    uint64_t now;
-    if (tsc == 0 || tsc == t->tsc) return;
-    now = session_ns(&t->in->session, tsc);
-    if (t->insns == 0) t->ns = now;
-    if (t->tsc && now > t->tick && insns && !t->stopped) {
-        uint64_t rate = (now - t->tick) / insns >= 2
-                            ? 2u << 16
-                            : ((now - t->tick) << 16) / insns;
-        t->rate = (3 * t->rate + rate) / 4;
-    }
-    t->tsc = tsc;
-    t->tick = now;
-    t->tick_insns = t->insns;
-    t->stopped = 0;
-    if (now > t->ns) spend(t, 0, now - t->ns);
-}
-
-/* Instructions were executed. */
-static void execute(thread *t, uint32_t count)
-{
-    t->rest += t->tsc ? t->rate * count : 0;
-    spend(t, count, t->rest >> 16);
-    t->rest &= 0xffff;
 }
 
 /* ---- text ---- */
@@ -403,6 +374,32 @@ static void put_cost(const ptprof *p, char text[16], uint64_t cost)
     for (; n >= 999.5 && i < 4; i++) n /= 1000;
     snprintf(text, 16, i == 0 ? "%.0f%s" : n < 9.995 ? "%.2f%s"
              : n < 99.95 ? "%.1f%s" : "%.0f%s", n, units[p->by_insn][i]);
+}
+
+/* A text after the sign of a guess, if one per cent of a time or more is. */
+static const char *marked(const ptprof *p, char text[24], const char *from,
+                          const calltree_cost *cost)
+{
+    const int is = !p->by_insn && cost->guess
+                && cost->guess >= cost->ns / 100;
+    snprintf(text, 24, "%s%s", is ? "~" : "", from);
+    return text;
+}
+
+/* Instructions a cycle, if they are asked for. */
+static void print_ipc(const ptprof *p, const calltree_cost *cost)
+{
+    if (!p->opt.ipc) return;
+    if (cost->cycles)
+        printf("%5.2f  ", (double) cost->insns / (double) cost->cycles);
+    else
+        fputs("    -  ", stdout);
+}
+
+/* Columns that that takes. */
+static int ipc_width(const ptprof *p)
+{
+    return p->opt.ipc ? 7 : 0;
 }
 
 /* Not the first byte of a character? */
@@ -499,7 +496,7 @@ static void show_before(thread *t, const char *what)
 static void note_moment(thread *t, char sign, uint32_t name)
 {
     moment *const m = &t->ring[t->put++ % t->in->opt.last];
-    const size_t depth = t->stack.frames.count - 1;
+    const size_t depth = t->depth - 1;
     m->cost = cost_of(t);
     m->name = name;
     m->depth = (uint16_t) (depth < UINT16_MAX ? depth : UINT16_MAX);
@@ -514,22 +511,20 @@ static uint32_t enter_instance(thread *t, uint32_t name, int whole)
         return calltree_child(&t->instance, t->instance_node, name);
     if (!whole || !is_chosen(p, &p->wanted, name)) return 0;
     calltree_clear(&t->instance);
-    t->instance_top = t->stack.frames.count;
+    t->instance_top = t->depth;
     return calltree_child(&t->instance, CALLTREE_ROOT, name);
 }
 
-static void enter(stack *s, stack_frame *frame, stack_why why)
+static void enter(thread *t, uint32_t name, uint64_t how)
 {
-    thread *const t = (thread *) s->user;
     ptprof *const p = t->in;
-    const uint32_t name = frame->function.name;
-    const size_t depth = s->frames.count - 1;
-    const int is_joined = frame->function.split && depth
+    const unsigned why = (unsigned) (how & 255);
+    const size_t depth = t->depth++;
+    const int is_joined = how & AS_PART && depth
         && p->tree.list[t->calls[depth - 1].node].name == name;
     const int whole = !is_joined && (why == STACK_CALLED || why == STACK_TAIL);
     open_call *call;
-    if (why == STACK_CALLED && frame->kind == STACK_SIGNAL)
-        show_before(t, "signal");
+    if (why == STACK_CALLED && how & AS_SIGNAL) show_before(t, "signal");
     if (depth >= t->call_max) {
         t->call_max = 2 * depth + 64;
         if (!tool_grow(&t->calls, t->call_max, sizeof *t->calls))
@@ -565,37 +560,210 @@ static void leave_instance(thread *t, uint64_t cost, int whole)
     p->slowest = t->instance;
     t->instance = kept;
     p->slowest_cost = cost;
-    p->slowest_at = t->ns;
+    p->slowest_at = t->charge.ns / CHARGE_FINE;
     p->slowest_tid = t->task->tid;
 }
 
-static void leave(stack *s, stack_frame *frame, stack_why why)
+static void leave(thread *t, uint32_t name, uint64_t how)
 {
-    thread *const t = (thread *) s->user;
     ptprof *const p = t->in;
-    const uint32_t name = frame->function.name;
-    const size_t depth = s->frames.count - 1;
+    const unsigned why = (unsigned) (how & 255);
+    const size_t depth = t->depth - 1;
     const open_call *const call = &t->calls[depth];
     const uint64_t cost = cost_of(t) - call->begin;
     const int whole = call->whole
                    && (why == STACK_CALLED || why == STACK_TAIL
                        || why == STACK_UNWOUND);
-    if (why == STACK_ENDED && depth == 0 && t->execs < UINT8_MAX) t->execs++;
     if (whole) calltree_ended(&p->tree, call->node, cost);
     if (whole && call->instance)
         calltree_ended(&t->instance, call->instance, cost);
-    if (t->instance_top == s->frames.count) leave_instance(t, cost, whole);
+    if (t->instance_top == t->depth) leave_instance(t, cost, whole);
     if (whole && p->wanted.pattern && is_chosen(p, &p->wanted, name))
         calltree_ended(&p->every, 0, cost);
     if (t->ring) note_moment(t, '<', name);
     if (p->opt.timeline)
         timeline_leave(&p->timeline, t->track, name,
                        function_text(p, name), cost_of(t));
+    t->depth = depth;
     t->node = depth ? t->calls[depth - 1].node : t->root;
     t->instance_node = depth ? t->calls[depth - 1].instance : 0;
 }
 
-static const stack_config stack_calls = {function_at, enter, leave};
+/* Flow is in a part of the top frame's function, or in that again: the part has
+ * a node of its own below it. */
+static void enter_part(thread *t, uint32_t part)
+{
+    ptprof *const p = t->in;
+    open_call *const call = &t->calls[t->depth - 1];
+    const int enters = part != call->part;
+    t->node = call->node;
+    t->instance_node = call->instance;
+    call->part = part;
+    if (!part) return;
+    t->node = calltree_child(&p->tree, call->node, part);
+    p->tree.list[t->node].calls += (uint64_t) enters;
+    if (!t->instance_top) return;
+    t->instance_node = calltree_child(&t->instance, call->instance, part);
+    t->instance.list[t->instance_node].calls += (uint64_t) enters;
+}
+
+/* ---- gaps: time without instructions ---- */
+
+/* A function that stands for a gap. */
+static uint32_t gap_function(ptprof *p, charge_gap why)
+{
+    static const char *const texts[CHARGE_GAPS] = {
+        NULL, "[syscall]", "[page fault]", "[interrupt]", "[off cpu]",
+        "[filtered]", "[lost]", "[unknown]"};
+    if (!p->gaps[why]) p->gaps[why] = add_label(p, texts[why]);
+    return p->gaps[why];
+}
+
+/* A gap is below the function that left. */
+static void open_gap(thread *t)
+{
+    ptprof *const p = t->in;
+    const int first = !t->gap_seen;
+    t->gap_seen = 1;
+    t->gap_node = calltree_child(&p->tree, t->node, t->gap);
+    p->tree.list[t->gap_node].calls += (uint64_t) first;
+    if (t->instance_top) {
+        t->gap_instance = calltree_child(&t->instance, t->instance_node,
+                                         t->gap);
+        t->instance.list[t->gap_instance].calls += (uint64_t) first;
+    }
+    if (p->opt.timeline)
+        timeline_enter(&p->timeline, t->track, t->gap,
+                       function_text(p, t->gap), cost_of(t));
+}
+
+static void close_gap(thread *t)
+{
+    ptprof *const p = t->in;
+    if (t->gap_node && p->opt.timeline)
+        timeline_leave(&p->timeline, t->track, t->gap,
+                       function_text(p, t->gap), cost_of(t));
+    t->gap_node = t->gap_instance = 0;
+}
+
+static void on_stop(charge_gap why, void *user)
+{
+    thread *const t = (thread *) user;
+    t->gap = gap_function(t->in, why);
+    t->gap_seen = 0;
+}
+
+static void on_go(void *user)
+{
+    thread *const t = (thread *) user;
+    close_gap(t);
+    t->gap = 0;
+}
+
+static void spend_gap(thread *t, const calltree_cost *cost)
+{
+    ptprof *const p = t->in;
+    session_place place;
+    uint32_t row;
+    if (p->opt.on_cpu) {
+        t->left_out += cost->ns;
+        return;
+    }
+    t->charge.ns -= cost->ns; /* it begins before that */
+    if (!t->gap_node && cost->ns) open_gap(t);
+    t->charge.ns += cost->ns;
+    if (!t->gap_node) return;
+    calltree_add(&p->tree.list[t->gap_node].own, cost);
+    if (t->gap_instance)
+        calltree_add(&t->instance.list[t->gap_instance].own, cost);
+    if (!p->opt.lines) return;
+    memset(&place, 0, sizeof place);
+    row = line_of(p, &place, t->gap);
+    calltree_add(&p->lines[row - 1].cost, cost);
+}
+
+static void on_spend(const calltree_cost *cost, uint32_t row, void *user)
+{
+    thread *const t = (thread *) user;
+    if (t->gap && cost->insns == 0) {
+        spend_gap(t, cost);
+        return;
+    }
+    t->insns += cost->insns;
+    calltree_add(&t->in->tree.list[t->node].own, cost);
+    if (t->instance_top)
+        calltree_add(&t->instance.list[t->instance_node].own, cost);
+    if (row) calltree_add(&t->in->lines[row - 1].cost, cost);
+}
+
+/* ---- notes of flow ---- */
+
+/* A track besides that of the calls. It is made when there is something for
+ * it. */
+static uint32_t part_of(thread *t, unsigned which)
+{
+    static const char *const texts[PARTS] = {"PTWRITE", "core:bus ratio",
+                                             "C-state", "lost"};
+    ptprof *const p = t->in;
+    uint32_t *const part = &t->parts[which];
+    if (!*part)
+        *part = (which == LOSSES ? timeline_moments : timeline_value)(
+            &p->timeline, t->track, texts[which]);
+    if (*part == UINT32_MAX) out_of_memory(p);
+    return *part;
+}
+
+static void set_value(thread *t, unsigned which, uint64_t value)
+{
+    if (t->in->opt.timeline) charge_note(&t->charge, VALUE, which, value);
+}
+
+/* Notes of flow come out of charge.h. */
+static void on_note(const charge_part *n, void *user)
+{
+    thread *const t = (thread *) user;
+    ptprof *const p = t->in;
+    if (n->what == ENTER || n->what == LEAVE || n->what == ROOT) close_gap(t);
+    switch (n->what) {
+    case ENTER: enter(t, n->number, n->value); break;
+    case LEAVE: leave(t, n->number, n->value); break;
+    case PART: enter_part(t, n->number); break;
+    case ROOT: t->root = t->node = n->number; break;
+    case BEFORE: show_before(t, ipt_evt_name((uint8_t) n->number)); break;
+    case VALUE:
+        timeline_set(&p->timeline, part_of(t, n->number), n->value,
+                     cost_of(t));
+        break;
+    default:
+        timeline_mark(&p->timeline, part_of(t, LOSSES),
+                      threads_text((threads_loss) n->number), cost_of(t));
+        break;
+    }
+}
+
+static const charge_config charge_views = {on_spend, on_note, on_stop, on_go};
+
+/* ---- from the stack to these calls ---- */
+
+static void on_enter(stack *s, stack_frame *frame, stack_why why)
+{
+    thread *const t = (thread *) s->user;
+    t->in_part = 0;
+    charge_note(&t->charge, ENTER, frame->function.name,
+                (unsigned) why | (frame->kind == STACK_SIGNAL ? AS_SIGNAL : 0)
+                | (frame->function.split ? AS_PART : 0));
+}
+
+static void on_leave(stack *s, stack_frame *frame, stack_why why)
+{
+    thread *const t = (thread *) s->user;
+    if (why == STACK_ENDED && s->frames.count == 1 && t->execs < UINT8_MAX)
+        t->execs++;
+    t->in_part = t->has_parts ? UINT32_MAX : 0; /* as it was before */
+    charge_note(&t->charge, LEAVE, frame->function.name, (unsigned) why);
+}
+
+static const stack_config stack_calls = {function_at, on_enter, on_leave};
 
 /* ---- --hot ---- */
 
@@ -651,7 +819,7 @@ static int keep_path(const ipt_hot_tag *tag, const ipt_block *blocks,
 {
     thread *const t = (thread *) context;
     ptprof *const p = t->in;
-    const uint32_t before = find_path(p, t->root, tag->ip);
+    const uint32_t before = find_path(p, t->home, tag->ip);
     uint64_t *const ips = (uint64_t *) malloc(count * sizeof *ips);
     path *n;
     if (!ips) out_of_memory(p);
@@ -670,9 +838,9 @@ static int keep_path(const ipt_hot_tag *tag, const ipt_block *blocks,
     memset(n, 0, sizeof *n);
     n->ips = ips;
     n->blocks = count;
-    n->root = t->root;
+    n->root = t->home;
     find_through(t, n, blocks);
-    *path_slot(p, t->root, tag->ip) = (uint32_t) p->path_count;
+    *path_slot(p, t->home, tag->ip) = (uint32_t) p->path_count;
     return IPT_HOT_KEEP;
 }
 
@@ -707,7 +875,7 @@ static void find_hot(thread *t, const ipt_block *b)
     }
     at = f->path ? &p->paths[f->path - 1] : NULL;
     if (!at || f->next == at->blocks || at->ips[f->next] != b->ip) {
-        f->path = find_path(p, t->root, b->ip);
+        f->path = find_path(p, t->home, b->ip);
         f->next = 0;
         if (!f->path) return;
         at = &p->paths[f->path - 1];
@@ -725,8 +893,9 @@ static void name_thread(thread *t)
     char text[64];
     snprintf(text, sizeof text, "%s %" PRIu32,
              *t->task->comm ? t->task->comm : "-", t->task->tid);
-    t->root = t->node = calltree_child(&t->in->tree, CALLTREE_ROOT,
-                                       add_label(t->in, text));
+    t->home = calltree_child(&t->in->tree, CALLTREE_ROOT,
+                             add_label(t->in, text));
+    charge_note(&t->charge, ROOT, t->home, 0);
 }
 
 static thread *thread_of(ptprof *p, session_task *task)
@@ -747,7 +916,8 @@ static thread *thread_of(ptprof *p, session_task *task)
     task->user = t;
     t->in = p;
     t->task = task;
-    t->rate = 1u << 14;
+    charge_init(&t->charge, &charge_views, t);
+    t->charge.timed = !p->by_insn || p->opt.ipc;
     stack_init(&t->stack, &stack_calls, t);
     name_thread(t);
     if (p->opt.hot) start_finder(t);
@@ -791,37 +961,37 @@ static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
     return 1;
 }
 
-/* Flow is in a part of the top frame's function, or in that again: the part has
- * a node of its own below it. */
-static void enter_part(thread *t, uint32_t part)
-{
-    ptprof *const p = t->in;
-    open_call *const call = &t->calls[t->stack.frames.count - 1];
-    const int enters = part != call->part;
-    t->node = call->node;
-    t->instance_node = call->instance;
-    call->part = part;
-    if (!part) return;
-    t->node = calltree_child(&p->tree, call->node, part);
-    p->tree.list[t->node].calls += (uint64_t) enters;
-    if (!t->instance_top) return;
-    t->instance_node = calltree_child(&t->instance, call->instance, part);
-    t->instance.list[t->instance_node].calls += (uint64_t) enters;
-}
-
 static void run_block(thread *t, const ipt_block *b)
 {
     const stack_function *f;
     uint32_t part = 0;
-    size_t top;
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
-    top = t->stack.frames.count - 1;
-    f = &t->stack.frames.list[top].function;
+    f = &t->stack.frames.list[t->stack.frames.count - 1].function;
     if (f->part || b->ip < f->first || b->ip > f->last)
         part = known_at(t, b->ip)->part;
-    if (part || t->calls[top].part) enter_part(t, part);
-    if (t->in->opt.lines) t->line = known_at(t, b->ip)->line;
-    execute(t, b->count);
+    if (part != t->in_part) charge_note(&t->charge, PART, part, 0);
+    t->in_part = part;
+    t->has_parts |= part != 0;
+    charge_run(&t->charge, b->count,
+               t->in->opt.lines ? known_at(t, b->ip)->line : 0);
+    t->kind = b->kind;
+}
+
+/* What is said of a thread is next. If it had another processor before, or had
+ * none for a while, records say from when to when. */
+static void meet(thread *t, const threads_who *who)
+{
+    const session *const s = &t->in->session;
+    uint64_t from, to;
+    t->guest = who->guest;
+    if (who->run == t->run || !t->charge.timed) return;
+    if (threads_off(&s->threads, t->run, who->run, &from, &to)) {
+        if (t->run)
+            charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
+        else
+            charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
+    }
+    t->run = who->run;
 }
 
 static void on_flow(session *s, session_task *task, const threads_who *who,
@@ -833,42 +1003,37 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     thread *t;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
-    t->guest = who->guest;
-    advance(t, who->tsc);
+    meet(t, who);
+    if (t->charge.gap) charge_go(&t->charge);
     if (t->finder) find_hot(t, b);
     while (cut_block(t, &part, &rest)) run_block(t, &part);
     run_block(t, &rest);
 }
 
-/* A track besides that of the calls. It is made when there is something for
- * it. */
-static uint32_t part_of(thread *t, unsigned which)
+/* Tracing was disabled: who took over? */
+static charge_gap why_stopped(const thread *t, const ipt_event *e)
 {
-    static const char *const texts[PARTS] = {"PTWRITE", "core:bus ratio",
-                                             "C-state", "lost"};
-    ptprof *const p = t->in;
-    uint32_t *const part = &t->parts[which];
-    if (!*part)
-        *part = (which == LOSSES ? timeline_moments : timeline_value)(
-            &p->timeline, t->track, texts[which]);
-    if (*part == UINT32_MAX) out_of_memory(p);
-    return *part;
+    if (e->type == IPT_EVT_ASYNC_DISABLED)
+        return t->fault ? CHARGE_FAULT : CHARGE_INTERRUPT;
+    switch (t->kind) {
+    case IPT_INSN_JCC:
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL:
+    case IPT_INSN_JMP_INDIRECT:
+    case IPT_INSN_CALL_INDIRECT:
+    case IPT_INSN_JMPABS:
+    case IPT_INSN_RET: return CHARGE_FILTERED;
+    case IPT_INSN_OTHER:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_VMENTRY: return CHARGE_UNKNOWN;
+    default: return CHARGE_SYSCALL;
+    }
 }
 
-/* When that is: flow may come with a later time than what comes after it,
- * if the trace says more before the next branch. */
-static uint64_t part_time(const thread *t, const threads_who *who)
+static int is_page_fault(const ipt_event *e)
 {
-    return t->in->by_insn || !who->tsc ? cost_of(t)
-                                       : session_ns(&t->in->session, who->tsc);
-}
-
-static void set_value(thread *t, const threads_who *who, unsigned which,
-                      uint64_t value)
-{
-    if (!t->in->opt.timeline) return;
-    timeline_set(&t->in->timeline, part_of(t, which), value,
-                 part_time(t, who));
+    return e->u.cfe.type == IPT_CFE_INTR && e->u.cfe.vector == 14
+        && e->u.cfe.has & IPT_CFE_HAS_VECTOR;
 }
 
 static void on_event(session *s, session_task *task, const threads_who *who,
@@ -880,19 +1045,24 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     if ((status && e->type != IPT_EVT_CBR) || !session_wants(s, task, who))
         return;
     t = thread_of(p, task);
-    t->guest = who->guest;
-    advance(t, who->tsc);
-    if (!status) show_before(t, ipt_evt_name(e->type));
+    meet(t, who);
+    if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
+    if (!status && p->opt.before) charge_note(&t->charge, BEFORE, e->type, 0);
     if (!status && stack_event(&t->stack, e)) out_of_memory(p);
     switch (e->type) {
     case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED: t->stopped = 1; break;
-    case IPT_EVT_PTWRITE: set_value(t, who, PTWRITES, e->u.ptwrite.payload); break;
-    case IPT_EVT_CBR: set_value(t, who, RATIO, e->u.cbr.ratio); break;
-    case IPT_EVT_PWRE: /* counted from C1 */
-        set_value(t, who, C_STATE, (e->u.pwre.state + 1u) & 15);
+    case IPT_EVT_ASYNC_DISABLED:
+        charge_stop(&t->charge, why_stopped(t, e));
+        t->fault = 0;
         break;
-    case IPT_EVT_PWRX: set_value(t, who, C_STATE, 0); break;
+    case IPT_EVT_STOP: charge_stop(&t->charge, CHARGE_FILTERED); break;
+    case IPT_EVT_CFE: t->fault = (uint8_t) is_page_fault(e); break;
+    case IPT_EVT_PTWRITE: set_value(t, PTWRITES, e->u.ptwrite.payload); break;
+    case IPT_EVT_CBR: set_value(t, RATIO, e->u.cbr.ratio); break;
+    case IPT_EVT_PWRE: /* counted from C1 */
+        set_value(t, C_STATE, (e->u.pwre.state + 1u) & 15);
+        break;
+    case IPT_EVT_PWRX: set_value(t, C_STATE, 0); break;
     default: break;
     }
 }
@@ -905,13 +1075,24 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     (void) at;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
-    advance(t, who->tsc);
+    meet(t, who);
+    charge_stop(&t->charge, loss == THREADS_NO_CODE ? CHARGE_UNKNOWN
+                                                    : CHARGE_LOST);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
     if (t->finder) ipt_hot_break(&t->finder->hot);
-    t->stopped = 1;
-    if (p->opt.timeline)
-        timeline_mark(&p->timeline, part_of(t, LOSSES), threads_text(loss),
-                      part_time(t, who));
+    if (p->opt.timeline) charge_note(&t->charge, MARK, loss, 0);
+}
+
+static void on_date(session *s, session_task *task, const threads_who *who,
+                    const dates_date *date, int own)
+{
+    threads_who then = *who;
+    thread *t;
+    then.tsc = date->tsc;
+    if ((!task->user && !who->tid) || !session_wants(s, task, &then)) return;
+    t = thread_of((ptprof *) s->context, task);
+    meet(t, who);
+    charge_date(&t->charge, session_fine(s, date->tsc), date->cycles, own);
 }
 
 /* Where time is coarse the record may come after the program's first flow,
@@ -931,17 +1112,41 @@ static void on_exec(session *s, session_task *task)
 
 static void end_threads(ptprof *p)
 {
-    for (size_t i = 0; i < p->thread_count; i++)
-        stack_end(&p->threads[i]->stack, STACK_ENDED);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        thread *const t = p->threads[i];
+        uint64_t from, to;
+        if (threads_off(&p->session.threads, t->run, 0, &from, &to))
+            charge_date(&t->charge, session_fine(&p->session, from),
+                        CHARGE_NO_CYCLES, 1);
+        stack_end(&t->stack, STACK_ENDED);
+        charge_end(&t->charge);
+        if (t->charge.failed) out_of_memory(p);
+    }
+}
+
+/* Times are whole ns from here on. */
+static void settle_costs(ptprof *p)
+{
+    uint64_t rest = 0;
+    calltree_settle(&p->tree, CHARGE_FINE);
+    calltree_settle(&p->slowest, CHARGE_FINE);
+    for (size_t i = 0; i < p->line_max; i++) {
+        calltree_cost *const cost = &p->lines[i].cost;
+        rest += cost->ns;
+        cost->ns = rest / CHARGE_FINE;
+        cost->guess /= CHARGE_FINE;
+        rest %= CHARGE_FINE;
+    }
 }
 
 /* ---- --tree and --folded ---- */
 
 static void print_head(const ptprof *p)
 {
-    fputs("  total    own      calls      min   median      max  ", stdout);
+    printf("  total    own      calls      min   median      max  %s",
+           p->opt.ipc ? "  IPC  " : "");
     print_name(p->by_insn ? "function (costs are instructions)" : "function",
-               room_after(p, 54));
+               room_after(p, 54 + ipc_width(p)));
     putchar('\n');
 }
 
@@ -952,17 +1157,21 @@ static void print_node(ptprof *p, const calltree *tree,
     const double share = all ? 100.0 / (double) all : 0;
     const double total = share * (double) total_of(p, n);
     const int colour = p->columns && total >= 10;
+    const int width = 54 + ipc_width(p);
+    char own[16], text[24];
     int used;
     (void) tree;
+    snprintf(own, sizeof own, "%.1f%%", share * (double) own_of(p, n));
     if (n->whole) {
         put_cost(p, costs[0], n->min);
         put_cost(p, costs[1], calltree_quantile(n, 500));
         put_cost(p, costs[2], n->max);
     }
-    printf("%s%6.1f%% %5.1f%% %10" PRIu64 " %8s %8s %8s  ",
-           colour ? "\033[1m" : "", total, share * (double) own_of(p, n),
+    printf("%s%6.1f%% %6s %10" PRIu64 " %8s %8s %8s  ",
+           colour ? "\033[1m" : "", total, marked(p, text, own, &n->own),
            n->calls, costs[0], costs[1], costs[2]);
-    used = 54 + indent(p, 54, depth);
+    print_ipc(p, &n->total);
+    used = width + indent(p, width, depth);
     print_name(function_text(p, n->name), room_after(p, used));
     puts(colour ? "\033[0m" : "");
 }
@@ -1070,6 +1279,7 @@ typedef struct entry {
     uint64_t cost;
     uint64_t total;
     uint64_t calls;
+    calltree_cost own;
     uint32_t name;
     uint32_t open; /* nodes of that name on the way to the one in hand */
 } entry;
@@ -1102,6 +1312,7 @@ static void add_node(const ptprof *p, entry *entries, const calltree_node *n,
     to->cost += cost;
     to->total += total;
     to->calls += n->calls;
+    calltree_add(&to->own, &n->own);
 }
 
 /* An entry for each name that has one, sorted, then one without a name. */
@@ -1134,15 +1345,18 @@ static void print_flat(ptprof *p)
     const double share = all ? 100.0 / (double) all : 0;
     const uint64_t least = least_of(p, all);
     entry *const entries = add_up(p, 0);
-    char text[16];
-    printf("    own     cost   total      calls  function%s\n",
+    char cost[16], text[24];
+    printf("  total    own      cost      calls  %sfunction%s\n",
+           p->opt.ipc ? "  IPC  " : "",
            p->by_insn ? " (costs are instructions)" : "");
     for (const entry *s = entries; s->name && s->cost >= least; s++) {
-        put_cost(p, text, s->cost);
-        printf("%6.1f%% %8s  %5.1f%% %10" PRIu64 "  ",
-               share * (double) s->cost, text, share * (double) s->total,
-               s->calls);
-        print_name(function_text(p, s->name), room_after(p, 37));
+        put_cost(p, cost, s->cost);
+        printf("%6.1f%% %5.1f%%  %8s %10" PRIu64 "  ",
+               share * (double) s->total, share * (double) s->cost,
+               marked(p, text, cost, &s->own), s->calls);
+        print_ipc(p, &s->own);
+        print_name(function_text(p, s->name),
+                   room_after(p, 37 + ipc_width(p)));
         putchar('\n');
     }
     free(entries);
@@ -1242,22 +1456,24 @@ static int by_ns(const void *a, const void *b)
 static void print_lines(ptprof *p)
 {
     uint64_t all = 0;
-    char text[16];
+    char text[16], with[24];
     for (size_t i = 0; i < p->line_max; i++) all += line_cost(p, &p->lines[i]);
     if (p->line_max)
         qsort(p->lines, p->line_max, sizeof *p->lines,
               p->by_insn ? by_insns : by_ns);
-    printf("    own     cost  line%s\n",
+    printf("    own     cost  %sline%s\n", p->opt.ipc ? "  IPC  " : "",
            p->by_insn ? " (costs are instructions)" : "");
     for (size_t i = 0; i < p->line_max; i++) {
         const line *const l = &p->lines[i];
         const uint64_t cost = line_cost(p, l);
         if (!cost || cost < least_of(p, all)) break;
         put_cost(p, text, cost);
-        printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all, text);
+        printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all,
+               marked(p, with, text, &l->cost));
+        print_ipc(p, &l->cost);
         print_name(l->function ? function_text(p, l->function)
                                : names_text(&p->names, l->name),
-                   room_after(p, 18));
+                   room_after(p, 18 + ipc_width(p)));
         putchar('\n');
     }
 }
@@ -1530,6 +1746,10 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->lines = 1;
     } else if (strcmp(word, "--join-parts") == 0) {
         o->join = 1;
+    } else if (strcmp(word, "--on-cpu") == 0) {
+        o->on_cpu = 1;
+    } else if (strcmp(word, "--ipc") == 0) {
+        o->ipc = 1;
     } else if (strcmp(word, "--hot") == 0) {
         o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
@@ -1561,6 +1781,11 @@ static int choose_cost(ptprof *p)
                 p->args->program);
         return 1;
     }
+    if (p->opt.ipc && (!timed || !p->session.threads.cyc)) {
+        fprintf(stderr, "%s: --ipc: the file has no cycles: record it with "
+                "intel_pt/cyc/.\n", p->args->program);
+        return 1;
+    }
     p->by_insn = p->opt.by == BY_INSN || !timed;
     if (!timed && !p->opt.by && !p->session.quiet)
         fprintf(stderr, "%s: the file has no times: costs are instructions\n",
@@ -1571,6 +1796,7 @@ static int choose_cost(ptprof *p)
 static int show(ptprof *p)
 {
     int status = 0;
+    settle_costs(p);
     calltree_sum(&p->tree);
     calltree_sort(&p->tree, p->by_insn);
     if (p->opt.tree) print_tree(p);
@@ -1621,6 +1847,7 @@ static void free_all(ptprof *p)
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
         stack_free(&t->stack);
+        charge_free(&t->charge);
         calltree_free(&t->instance);
         free(t->calls);
         free(t->finder);
@@ -1646,7 +1873,7 @@ static void free_all(ptprof *p)
 int main(int argc, char **argv)
 {
     static session_config config = {
-        on_flow, on_event, on_lost, parse_option, on_exec,
+        on_flow, on_event, on_lost, on_date, parse_option, on_exec,
         IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
     static ptprof p;
     struct winsize size;
@@ -1663,6 +1890,7 @@ int main(int argc, char **argv)
     if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
     status = session_parse(&args, &p.session, help, &p.opt.file);
     if (status < 0) {
+        if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
         config.insn = p.opt.lines; /* a block may have many lines */
         if (!p.opt.flat && !p.opt.callers && !p.opt.folded && !p.opt.lines
             && !p.opt.histogram && !p.opt.last && !p.opt.hot

@@ -41,8 +41,9 @@
  *                  2 for exec, RSP after it; 8 bytes each, as in ips.u64
  *     DIR/TID.costs  with --costs: the cycles that each instruction took, 4
  *                  bytes each
- *     DIR/TID.dates  with --costs, and each with a TSC: "date", instructions
- *                  that packets had shown when one said the time; "stop",
+ *     DIR/TID.dates  with --costs, and each with a TSC: "before", "at":
+ *                  instructions that packets had shown when one said the time,
+ *                  which was that before this packet, or of it; "stop",
  *                  instructions, why, and "go": the kernel took over, and came
  *                  back; "out" and "in": records of switches
  *     DIR/log      the runs of the threads, each between two stops: "run", CPU

@@ -180,13 +180,32 @@ uint64_t calltree_quantile(const calltree_node *n, unsigned share)
 
 /* ---- totals ---- */
 
+void calltree_add(calltree_cost *to, const calltree_cost *cost)
+{
+    to->insns += cost->insns;
+    to->ns += cost->ns;
+    to->cycles += cost->cycles;
+    to->guess += cost->guess;
+}
+
+void calltree_settle(calltree *t, uint32_t parts)
+{
+    uint64_t rest = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        calltree_cost *const own = &t->list[i].own;
+        rest += own->ns;
+        own->ns = rest / parts;
+        own->guess /= parts;
+        rest %= parts;
+    }
+}
+
 void calltree_sum(calltree *t)
 {
     for (uint32_t i = 0; i < t->count; i++) t->list[i].total = t->list[i].own;
     for (uint32_t i = t->count; --i > 0;) { /* children come after parents */
         calltree_node *const parent = &t->list[t->list[i].parent];
-        parent->total.insns += t->list[i].total.insns;
-        parent->total.ns += t->list[i].total.ns;
+        calltree_add(&parent->total, &t->list[i].total);
     }
 }
 

@@ -30,6 +30,8 @@ typedef struct calltree_spread {
 typedef struct calltree_cost {
     uint64_t insns;
     uint64_t ns;
+    uint64_t cycles;
+    uint64_t guess; /* of ns */
 } calltree_cost;
 
 typedef struct calltree_node {
@@ -69,6 +71,12 @@ uint32_t calltree_child(calltree *t, uint32_t parent, uint32_t name);
 
 /* A whole call has ended, which cost so much in all. */
 void calltree_ended(calltree *t, uint32_t node, uint64_t cost);
+
+void calltree_add(calltree_cost *to, const calltree_cost *cost);
+
+/* Own times are in parts of a ns, so many: make them whole ns, and carry what is
+ * left to the next node. */
+void calltree_settle(calltree *t, uint32_t parts);
 
 /* Set the totals of all nodes. */
 void calltree_sum(calltree *t);

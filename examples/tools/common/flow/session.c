@@ -358,6 +358,14 @@ static void on_lost(const threads_who *who, threads_loss loss, int status,
     if (t) s->config->lost(s, t, who, loss, at);
 }
 
+static void on_date(const threads_who *who, const dates_date *date, int own,
+                    void *context)
+{
+    session *const s = (session *) context;
+    session_task *const t = find_task(s, who->pid, who->tid);
+    if (t) s->config->date(s, t, who, date, own);
+}
+
 static int want_thread(uint32_t pid, uint32_t tid, void *context)
 {
     const session *const s = (const session *) context;
@@ -421,6 +429,7 @@ static void configure(session *s)
     if (from->flow) c->flow = on_flow;
     if (from->event) c->event = on_event;
     if (from->lost) c->lost = on_lost;
+    if (from->date) c->date = on_date;
     c->progress = on_progress;
     c->wanted = want_thread;
     c->context = s;
@@ -539,6 +548,16 @@ uint64_t session_ns(const session *s, uint64_t tsc)
     const uint64_t *const pt = s->threads.pt;
     return perfdata_ns(pt[PERFDATA_PT_TIME_SHIFT], pt[PERFDATA_PT_TIME_MULT],
                        pt[PERFDATA_PT_TIME_ZERO], tsc);
+}
+
+uint64_t session_fine(const session *s, uint64_t tsc)
+{
+    const uint64_t *const pt = s->threads.pt;
+    const uint64_t shift = pt[PERFDATA_PT_TIME_SHIFT];
+    const uint64_t part = shift < 64 ? tsc & (((uint64_t) 1 << shift) - 1) : 0;
+    const uint64_t ns = session_ns(s, tsc) << 8;
+    if (shift < 8 || shift > 56) return ns;
+    return ns | (part * pt[PERFDATA_PT_TIME_MULT] >> (shift - 8) & 255);
 }
 
 /* ---- functions ---- */

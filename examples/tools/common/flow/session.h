@@ -77,6 +77,9 @@ typedef struct session_config {
                   const ipt_event *event);
     void (*lost)(session *s, session_task *t, const threads_who *who,
                  threads_loss loss, const ipt_where *at);
+    /* See threads_config.date. */
+    void (*date)(session *s, session_task *t, const threads_who *who,
+                 const dates_date *date, int own);
     /* Follow an option of the tool's own, as spaces_option does. */
     int (*option)(tool_args *args, session *s, const char *word);
     /* A process runs another program from here on. */
@@ -158,8 +161,9 @@ int session_wants(const session *s, const session_task *t,
 /* The thread of that number, or NULL. */
 session_task *session_task_of(const session *s, uint32_t tid);
 
-/* A time of the trace in ns. */
+/* A time of the trace in ns; in 1/256 of a ns. */
 uint64_t session_ns(const session *s, uint64_t tsc);
+uint64_t session_fine(const session *s, uint64_t tsc);
 
 /* All that ran is known: say which functions the user chose with `option` if
  * they are several. If there is none that is said, and which are similar: 0. */

@@ -99,6 +99,7 @@ struct threads_queue_ {
     window trace;
     flow_decoder decoder;
     scout ahead;
+    dates *dates; /* NULL: nobody wants them */
     flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
     threads_thread_ *thread; /* NULL: not known, or idle */
@@ -157,7 +158,8 @@ const char *threads_text(threads_loss loss)
 static void lose(threads *t, const threads_queue_ *q, threads_loss loss,
                  uint64_t count, int status)
 {
-    static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX, 0, 0, 0};
+    static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX,
+                                       0, 0, 0, 0};
     static const ipt_where nowhere;
     t->losses[loss] += count;
     if (t->config.lost && count)
@@ -608,6 +610,7 @@ static void configure(threads *t)
         t->decoder.cpuid_15_eax = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_D];
     }
     t->cyc = (bits & 2) != 0;
+    t->all_cyc = t->cyc && (bits >> 19 & 15) == 0;
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
             && t->pt[PERFDATA_PT_TIME_MULT] != 0 && (bits & 0x400) != 0;
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
@@ -764,6 +767,16 @@ static int next_event(threads_queue_ *q, ipt_event *event)
                               : ipt_blk_event(&q->decoder.blk, event);
 }
 
+/* Trace goes on; what nobody needs any more goes. */
+static void read_on(threads_queue_ *q)
+{
+    const uint64_t release = where(q)->release;
+    const ipt_where *const at = q->dates ? &q->dates->packets.at : NULL;
+    if (at) dates_read(q->dates, release);
+    window_more(&q->trace, at && at->release < release ? at->release
+                                                       : release);
+}
+
 enum { SYNC, RESYNC };
 
 /* Synchronise, with as much trace as that takes. */
@@ -779,7 +792,7 @@ static int sync_queue(threads_queue_ *q, int how)
             status = insn ? ipt_insn_resync(&q->decoder.insn)
                           : ipt_blk_resync(&q->decoder.blk);
         if (status != IPT_MORE) return status;
-        window_more(&q->trace, where(q)->release);
+        read_on(q);
     }
 }
 
@@ -1072,10 +1085,22 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
     set_space(q);
 }
 
+/* What packets up to an offset say of the time. */
+static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
+{
+    const threads_config *const c = &q->in->config;
+    dates_date date;
+    if (!q->dates) return;
+    q->who.run = q->by_cpu && q->run < q->run_end ? q->run + 1 : 0;
+    while (dates_next(q->dates, offset, own, &date))
+        c->date(&q->who, &date, date.offset == offset, c->context);
+}
+
 static void tell_event(threads_queue_ *q, const ipt_event *event)
 {
     const threads_config *const c = &q->in->config;
     q->who.guest = where(q)->asid.nr;
+    tell_dates(q, event->offset, 1);
     if (c->event) c->event(&q->who, event, c->context);
 }
 
@@ -1843,6 +1868,7 @@ static void give_up(threads_queue_ *q, int status)
             lose_places(&t->list[i]);
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
+    tell_dates(q, where(q)->offset, 0);
     lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,
          status);
     status = sync_queue(q, RESYNC);
@@ -1886,6 +1912,7 @@ static void on_block(threads_queue_ *q, const ipt_block *block)
     q->who.tsc = time_now(q);
     q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
+    tell_dates(q, block->offset, 0);
     if (t->config.flow)
         t->config.flow(&q->who, block, t->config.context);
     if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
@@ -1958,7 +1985,7 @@ static void advance(threads_queue_ *q, uint64_t limit)
         } else if (status == IPT_EVENT_FIRST) {
             q->pulling = 1;
         } else if (status == IPT_MORE) {
-            window_more(&q->trace, where(q)->release);
+            read_on(q);
         } else if (status == IPT_END) {
             q->state = ENDED;
         } else if (status != IPT_NEED_PAGE || !need_code(q)) {
@@ -2008,6 +2035,11 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
                                             &q->trace.trace, &t->cache)
                             : ipt_blk_init(&q->decoder.blk, &q->config,
                                            &q->trace.trace, &t->cache);
+    if (t->config.date && t->timed) {
+        q->dates = (dates *) malloc(sizeof *q->dates);
+        if (!q->dates) return -1;
+        dates_init(q->dates, &q->config, &q->trace.trace, t->all_cyc);
+    }
     window_more(&q->trace, 0);
     if (status >= 0) status = sync_queue(q, SYNC);
     q->begun = where(q)->sync != 0;
@@ -2024,6 +2056,9 @@ static void queue_close(threads_queue_ *q)
 {
     q->in->done += q->queue->size;
     scout_close(&q->ahead);
+    tell_dates(q, UINT64_MAX, 0);
+    free(q->dates);
+    q->dates = NULL;
     free(q->plan);
     q->plan = NULL;
     window_close(&q->trace);
@@ -2139,6 +2174,18 @@ static int run_timeless(threads *t)
         queue_close(q);
     }
     return 0;
+}
+
+int threads_off(const threads *t, uint64_t before, uint64_t after,
+                uint64_t *from, uint64_t *to)
+{
+    const threads_run_ *const runs = t->runs;
+    if (before == 0 || before >= t->run_count
+        || runs[before - 1].cpu != runs[before].cpu)
+        return 0;
+    *from = runs[before].tsc;
+    *to = after && after <= t->run_count ? runs[after - 1].in : *from;
+    return *to >= *from;
 }
 
 void threads_changed(threads *t, uint64_t ip, uint64_t size)

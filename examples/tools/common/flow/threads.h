@@ -26,6 +26,7 @@
 #ifndef THREADS_H
 #define THREADS_H
 #include "align.h"
+#include "dates.h"
 #include "ipt.h"
 #include "../perf/perffile.h"
 #include "pids.h"
@@ -53,6 +54,7 @@ typedef struct threads_who {
     uint32_t cpu;   /* UINT32_MAX: not known */
     uint32_t queue; /* its number, in the order of the file */
     uint64_t tsc;   /* 0: not known */
+    uint64_t run;   /* since its last switch; 0: not known. See threads_off */
     uint8_t sure;
     uint8_t guest;  /* in VMX non-root operation: code of a guest */
 } threads_who;
@@ -72,6 +74,11 @@ typedef struct threads_config {
     /* An event between them. May be NULL. */
     void (*event)(const threads_who *who, const ipt_event *event,
                   void *context);
+    /* A packet says the time: all that this queue gave before was done by then,
+     * what comes after it was not. own: it is the packet of the event that comes
+     * next. May be NULL. */
+    void (*date)(const threads_who *who, const dates_date *date, int own,
+                 void *context);
     /* Something is missing here; status: IPT_, or 0. May be NULL. */
     void (*lost)(const threads_who *who, threads_loss loss, int status,
                  const ipt_where *at, void *context);
@@ -148,6 +155,7 @@ typedef struct threads {
     uint8_t has_pt;
     uint8_t timed;
     uint8_t cyc;
+    uint8_t all_cyc;      /* each packet has one, if cycles have passed */
     uint8_t from_exec;    /* there is no trace of threads before an exec */
     uint8_t started;
     uint8_t stopped;      /* by progress, or without memory */
@@ -194,6 +202,11 @@ int threads_run(threads *t);
 
 /* From config.apply: code has changed, of all processes or of one. */
 void threads_changed(threads *t, uint64_t ip, uint64_t size);
+
+/* A thread whose `run` changes had no processor meanwhile: 1, and from when to
+ * when; 0: not known. */
+int threads_off(const threads *t, uint64_t before, uint64_t after,
+                uint64_t *from, uint64_t *to);
 
 /* What a kind of loss is, in a few words. */
 const char *threads_text(threads_loss loss);

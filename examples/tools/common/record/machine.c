@@ -140,6 +140,15 @@ static void take_trace(machine *m, machine_cpu *cpu)
     cpu->gen.used = 0;
 }
 
+/* Tracing was enabled or disabled by a packet that was written. */
+static void say_change(machine_thread *t)
+{
+    if (t->dates)
+        fputs(t->change, t->dates);
+    t->change[0] = 0;
+    t->changed = 0;
+}
+
 /* timing.h has something to say of the thread of a processor. */
 static void say_date(void *user, int what, uint64_t tsc)
 {
@@ -147,10 +156,15 @@ static void say_date(void *user, int what, uint64_t tsc)
 
     if (!t)
         return;
-    if (what != TIMING_BEFORE)
+    if (what == TIMING_BEFORE && t->changed)
+        say_change(t);
+    if (what != TIMING_BEFORE) {
         t->proven = t->count;
+        t->changed = t->change[0] != 0;
+    }
     if (t->dates && what != TIMING_FLOW)
-        fprintf(t->dates, "date %" PRIu64 " %" PRIu64 "\n", t->proven, tsc);
+        fprintf(t->dates, "%s %" PRIu64 " %" PRIu64 "\n",
+                what == TIMING_DATED ? "at" : "before", t->proven, tsc);
 }
 
 /* Packets were written from `from` on. */
@@ -295,11 +309,12 @@ void machine_arrived(machine *m, machine_thread *t, uint64_t ip)
     t->cpu->gen.clock += t->kernel;
     t->kernel = 0;
     set_mode(m, t, t->mode);
+    snprintf(t->change, sizeof(t->change), "go %" PRIu64 "\n",
+             tsc_of(m, t->cpu));
     gen_event(m, t->cpu, &event);
+    say_change(t);
     t->on = 1;
     flow_known(m, t);
-    if (t->dates)
-        fprintf(t->dates, "go %" PRIu64 "\n", tsc_of(m, t->cpu));
 }
 
 /* What a system call takes, which may sleep. */
@@ -321,13 +336,13 @@ static void disable(machine *m, machine_thread *t, int async, uint64_t ip)
     if (async)
         arrive_first(m, t, ip);
     event.flags = IPT_EVENT_NO_TO;
+    snprintf(t->change, sizeof(t->change), "stop %" PRIu64 " %s %" PRIu64 "\n",
+             t->count, async ? "interrupt" : "syscall", tsc_of(m, t->cpu));
     gen_event(m, t->cpu, &event);
+    say_change(t);
     t->on = 0;
     t->kernel = m->config.unkind ? call_time(m) : CALL_TIME;
     flow_known(m, t);
-    if (t->dates)
-        fprintf(t->dates, "stop %" PRIu64 " %s %" PRIu64 "\n", t->count,
-                async ? "interrupt" : "syscall", tsc_of(m, t->cpu));
 }
 
 void machine_interrupted(machine *m, machine_thread *t, uint64_t ip)
@@ -479,6 +494,8 @@ static machine_cpu *new_cpu(machine *m, uint8_t mode)
     cpu->gen.out = cpu->bytes;
     cpu->gen.size = sizeof(cpu->bytes) - TIMING_ROOM;
     cpu->timing.threshold = m->config.threshold;
+    cpu->timing.all_cyc = m->config.gen.flags & IPT_GEN_CYC
+                       && m->config.threshold < 2;
     cpu->timing.ebx = m->config.gen.cpuid_15_ebx;
     cpu->timing.eax = m->config.gen.cpuid_15_eax;
     cpu->timing.mtc_freq = m->config.gen.mtc_freq;

@@ -89,6 +89,8 @@ typedef struct machine_thread {
     uint64_t kernel;    /* cycles that it still spends in the kernel */
     uint64_t left;      /* the cycle when it left its processor */
     uint64_t proven;    /* instructions that packets have shown */
+    char change[48];    /* a line for `dates`, after the packet about it */
+    uint8_t changed;    /* that was written */
     uint64_t run_from;  /* where its run began: instructions, ... */
     uint64_t run_clock; /* ... and cycles */
 } machine_thread;

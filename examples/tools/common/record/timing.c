@@ -100,6 +100,7 @@ size_t timing_pass(timing *t, uint8_t *bytes, size_t size, uint64_t now,
                 t->held = 0;
                 dated = 1;
             }
+            t->known = 0;
             memmove(bytes + at + m, bytes + at + n, size - at - n);
             memcpy(bytes + at, cyc, m);
             size = size - n + m;
@@ -114,8 +115,10 @@ size_t timing_pass(timing *t, uint8_t *bytes, size_t size, uint64_t now,
                 tsc = tsc << 8 | bytes[at + i];
             t->clock = tsc - t->tsc;
         }
+        if (dated || what == TSC)
+            t->known = t->all_cyc;
         if (what == FLOW)
-            say(user, dated ? TIMING_DATED : TIMING_FLOW, tsc);
+            say(user, dated || t->known ? TIMING_DATED : TIMING_FLOW, tsc);
         else if (what != REST || dated)
             say(user, TIMING_BEFORE, tsc);
         dated = 0;

@@ -14,12 +14,14 @@
 
 typedef struct timing {
     uint64_t threshold; /* cycles between two CYCs, at least */
+    int all_cyc;        /* there are CYCs, and no threshold */
     uint32_t ebx, eax;  /* TSC ticks of a crystal clock: ebx / eax */
     uint8_t mtc_freq;
     uint64_t tsc;       /* when the clock is 0 */
     /* its own */
     uint64_t clock; /* of the CYC written last, suppressed or not */
     uint64_t held;  /* cycles that were suppressed */
+    int known;      /* without a CYC since then, the time still is */
 } timing;
 
 /* What a packet says. */

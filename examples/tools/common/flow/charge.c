@@ -1,0 +1,301 @@
+/* charge.c: see charge.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "charge.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN, NOTE, STOP, GO };
+
+void charge_init(charge *c, const charge_config *config, void *user)
+{
+    memset(c, 0, sizeof *c);
+    c->config = config;
+    c->user = user;
+}
+
+void charge_free(charge *c)
+{
+    free(c->parts);
+    c->parts = NULL;
+}
+
+/* ---- what comes out ---- */
+
+/* a * b / c, where b is at most c. */
+static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
+{
+    if (b == 0 || b == c) return b ? a : 0;
+    return a / c * b + (uint64_t) ((double) (a % c) * (double) b / (double) c);
+}
+
+/* What is to be given out in one go: time and cycles of its instructions and of
+ * its gaps, and how much of them was. */
+typedef struct portion {
+    uint64_t run, run_cycles, gap;
+    uint64_t insns, gaps;
+    int guess;
+} portion;
+
+static void spend(charge *c, uint64_t insns, uint64_t ns, uint64_t cycles,
+                  uint32_t line, int guess)
+{
+    calltree_cost cost;
+    cost.insns = insns;
+    cost.ns = ns;
+    cost.cycles = cycles;
+    cost.guess = guess ? ns : 0;
+    c->ns += ns;
+    c->config->spend(&cost, line, c->user);
+}
+
+static void spend_run(charge *c, portion *p, uint64_t insns, uint32_t line)
+{
+    const uint64_t from = p->insns;
+    const uint64_t to = p->insns += insns;
+    const uint64_t all = c->insns;
+    spend(c, insns, share(p->run, to, all) - share(p->run, from, all),
+          share(p->run_cycles, to, all) - share(p->run_cycles, from, all),
+          line, p->guess);
+}
+
+static void spend_gap(charge *c, portion *p)
+{
+    const uint64_t from = p->gaps;
+    const uint64_t to = ++p->gaps;
+    spend(c, 0, share(p->gap, to, c->gaps) - share(p->gap, from, c->gaps), 0,
+          0, p->guess);
+}
+
+/* Give out all that is held back. */
+static void give(charge *c, portion *p)
+{
+    if (c->given) spend_gap(c, p);
+    for (size_t i = 0; i < c->count; i++) {
+        const charge_part *const part = &c->parts[i];
+        switch (part->kind) {
+        case RUN: spend_run(c, p, part->value, part->number); break;
+        case NOTE: c->config->note(part, c->user); break;
+        case STOP:
+            if (c->given) c->config->go(c->user);
+            c->given = (uint8_t) part->what;
+            c->config->stop((charge_gap) part->what, c->user);
+            spend_gap(c, p);
+            break;
+        default:
+            c->given = CHARGE_NO_GAP;
+            c->config->go(c->user);
+            break;
+        }
+    }
+    c->count = 0;
+    c->insns = 0;
+    c->gaps = c->given != CHARGE_NO_GAP;
+}
+
+/* ---- rates ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *) a;
+    const uint64_t y = *(const uint64_t *) b;
+    return x < y ? -1 : x > y;
+}
+
+/* What the instructions that are held back take, as others of the thread did.
+ * Before any did: a quarter of a ns each. */
+static uint64_t usual(const charge *c)
+{
+    uint64_t sorted[CHARGE_RATES];
+    const size_t n = c->rate_count < CHARGE_RATES ? (size_t) c->rate_count
+                                                  : CHARGE_RATES;
+    if (n == 0) return c->insns * CHARGE_FINE / 4;
+    memcpy(sorted, c->rates, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, compare);
+    return (uint64_t) ((double) sorted[n / 2] * (double) c->insns / 256);
+}
+
+static void learn(charge *c, uint64_t ns)
+{
+    c->rates[c->rate_count++ % CHARGE_RATES] =
+        (uint64_t) ((double) ns * 256 / (double) c->insns);
+}
+
+/* ---- dates ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* An interval ends. */
+static void close_at(charge *c, const charge_date_ *to)
+{
+    portion p = {0, 0, 0, 0, 0, 0};
+    if (c->dated && c->begun) {
+        if (to->ns <= c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
+        p.run = to->ns - c->last.ns;
+        if (to->cycles > c->last.cycles && to->cycles < CHARGE_NO_CYCLES)
+            p.run_cycles = to->cycles - c->last.cycles;
+        if (c->gaps == 0) {
+            learn(c, p.run);
+        } else {
+            const uint64_t all = p.run;
+            p.guess = c->insns != 0;
+            p.run = p.guess ? least(usual(c), all) : 0;
+            p.gap = all - p.run;
+            p.run_cycles = share(p.run_cycles, p.run, all);
+        }
+    }
+    c->ns = c->dated && c->begun ? c->last.ns : to->ns;
+    give(c, &p);
+    c->last = *to;
+    c->ns = to->ns;
+    c->dated = 1;
+}
+
+/* Instructions whose time nothing says are given out: until `most`. */
+static void guess(charge *c, uint64_t most)
+{
+    portion p = {0, 0, 0, 0, 0, 1};
+    if (c->dated) p.run = least(usual(c), most);
+    give(c, &p);
+    c->last.ns += p.run;
+}
+
+static void use_waiting(charge *c)
+{
+    for (unsigned i = 0; i < c->waiting; i++) close_at(c, &c->wait[i]);
+    c->waiting = 0;
+}
+
+void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge)
+{
+    charge_date_ date;
+    date.ns = ns;
+    date.cycles = cycles;
+    if (!c->timed) return;
+    if (!c->gap) {
+        c->edge = (uint8_t) edge;
+        close_at(c, &date);
+    } else {
+        if (c->waiting < 2) c->waiting++;
+        c->wait[c->waiting - 1] = date;
+        c->edge = (uint8_t) edge;
+    }
+}
+
+/* ---- what goes in ---- */
+
+static charge_part *add(charge *c, uint8_t kind)
+{
+    charge_part *part;
+    if (c->count == CHARGE_HELD) guess(c, UINT64_MAX);
+    if (c->count == c->max) {
+        const size_t max = c->max ? 2 * c->max : 64;
+        charge_part *const parts =
+            (charge_part *) realloc(c->parts, max * sizeof *parts);
+        if (!parts) {
+            c->failed = 1;
+            return NULL;
+        }
+        c->parts = parts;
+        c->max = max;
+    }
+    part = &c->parts[c->count++];
+    part->kind = kind;
+    return part;
+}
+
+/* Without times nothing is held back. */
+static void let_go(charge *c)
+{
+    portion p = {0, 0, 0, 0, 0, 0};
+    if (!c->timed) give(c, &p);
+}
+
+void charge_run(charge *c, uint64_t insns, uint32_t line)
+{
+    charge_part *part;
+    if (c->gap) charge_go(c);
+    part = c->count ? &c->parts[c->count - 1] : NULL;
+    if (!part || part->kind != RUN || part->number != line) {
+        part = add(c, RUN);
+        if (!part) return;
+        part->value = 0;
+        part->number = line;
+    }
+    part->value += insns;
+    c->insns += insns;
+    c->begun = 1;
+    let_go(c);
+}
+
+void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value)
+{
+    charge_part *const part = add(c, NOTE);
+    if (!part) return;
+    part->what = what;
+    part->number = number;
+    part->value = value;
+    let_go(c);
+}
+
+/* Where a date is, one gap takes the place of another. */
+void charge_stop(charge *c, charge_gap why)
+{
+    charge_part *part;
+    use_waiting(c);
+    if (c->given && c->count == 0) {
+        c->config->go(c->user);
+        c->config->stop(why, c->user);
+        c->gap = c->given = (uint8_t) why;
+        return;
+    }
+    part = add(c, STOP);
+    if (!part) return;
+    part->what = (uint16_t) why;
+    c->gap = (uint8_t) why;
+    c->gaps++;
+    let_go(c);
+}
+
+void charge_go(charge *c)
+{
+    const int edge = c->waiting && c->edge;
+    use_waiting(c);
+    if (!c->begun && !c->gap && !c->gaps && c->dated && !c->edge)
+        charge_stop(c, CHARGE_UNKNOWN);
+    if (c->given && c->count == 0 && edge) {
+        c->config->go(c->user);
+        c->given = CHARGE_NO_GAP;
+        c->gaps = 0;
+    } else if (!c->gap || !add(c, GO)) {
+        return;
+    }
+    c->gap = CHARGE_NO_GAP;
+    let_go(c);
+}
+
+void charge_off(charge *c, uint64_t from, uint64_t to)
+{
+    const charge_gap why = (charge_gap) c->gap;
+    charge_date(c, from, CHARGE_NO_CYCLES, 1);
+    charge_stop(c, CHARGE_OFF_CPU);
+    charge_date(c, to, CHARGE_NO_CYCLES, 1);
+    if (why)
+        charge_stop(c, why);
+    else
+        charge_go(c);
+}
+
+void charge_end(charge *c)
+{
+    uint64_t most = UINT64_MAX;
+    if (c->waiting) most = c->wait[0].ns;
+    if (c->waiting) most = most > c->last.ns ? most - c->last.ns : 0;
+    guess(c, most);
+    if (c->given) c->config->go(c->user);
+    c->given = c->gap = CHARGE_NO_GAP;
+    c->gaps = c->waiting = 0;
+}
