@@ -72,8 +72,7 @@ deps 0 '' 'missing .*: gcc$' # no compiler is there
 # Headers of this machine, without those of libraries.
 CC=${CC:-cc}
 mkdir include
-machine=$($CC -dumpmachine | sed s/-pc-/-/)
-for h in /usr/include/* /usr/include/"$machine"/*; do
+for h in /usr/include/* /usr/include/"$($CC -print-multiarch 2>/dev/null)"/*; do
     case ${h##*/} in
     Zydis | Zycore | libelf.h | gelf.h | elfutils | zstd*.h | libiberty | \
         intel-pt.h) ;;
