@@ -3,12 +3,22 @@
 . "$(dirname "$0")/lib.sh"
 tree=$tmp/tree
 
-# A fresh copy of the tree.
+# A copy of the tree: what the last fault changed or made there is put back. What
+# was built there stays: the next make builds what depends on that.
 copy() {
-    rm -rf "$tree"
-    mkdir "$tree"
-    (cd "$root" && tar cf - --exclude=./.git --exclude=./build .) |
-        (cd "$tree" && tar xf -)
+    if [ -d "$tree" ]; then
+        rm -rf "$tree/.git"
+        (cd "$tree" && find . -path ./build -prune -o -type f \
+            -newer "$tmp/copied" -print) | while read -r file; do
+            if [ -f "$root/$file" ]; then cp "$root/$file" "$tree/$file"
+            else rm -f "$tree/$file"; fi
+        done
+    else
+        mkdir "$tree"
+        (cd "$root" && tar cf - --exclude=./.git --exclude=./build .) |
+            (cd "$tree" && tar xf -)
+    fi
+    touch "$tmp/copied"
 }
 
 # history: the copy becomes a repository with one commit, the tree's decoder.
