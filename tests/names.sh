@@ -1,22 +1,20 @@
 #!/bin/sh
-# names.sh [quick|all]: calls of each function of a generated program
+# names.sh: calls of each function of a generated program
 # (programs/names.awk), in which nearly all functions share their names with
 # others: ptprof's views against ptrecord's log (truth/named.c), with names by
 # binutils, and against valgrind's callgrind.
 #
-#     quick    4 names in 2 objects, and parts of functions; without callgrind
-#     all      20 names in 6 objects: 572 functions; lazy stubs, a file that is
-#              built again, a JIT compiler
+# It has 4 names in 2 objects. With TEST_FULL=1 (make test-full) it has 20 names
+# in 6 objects, 572 functions; then come callgrind, lazy stubs, a file that is
+# built again, and a JIT compiler.
 
-mode=${1:-quick}
-set -- .
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 objects=2 names=4
 tab=$(printf '\t')
-[ "$mode" = all ] && objects=6 names=20
+[ -z "$TEST_FULL" ] || objects=6 names=20
 
 for program in "$CXX" readelf c++filt objdump; do
     have "$program" "g++ and binutils" || { report; exit; }
@@ -274,14 +272,17 @@ prof --callgrind "$tmp/profile" "$tmp/now.data"
 callgrind_rows "$tmp/profile" | in_want >"$tmp/got"
 equal "--callgrind: calls by object, source file and function" "$tmp/want" \
     "$tmp/got"
-if [ "$mode" = all ] && have valgrind valgrind; then
+# theirs: callgrind's calls, of the same program.
+theirs() {
+    have valgrind valgrind || return
     added 4 >"$tmp/want"
     LD_BIND_NOW=1 valgrind --tool=callgrind --skip-plt=no \
         --callgrind-out-file="$tmp/theirs" "$tmp/program" "$tmp/other" \
         >"$tmp/said" 2>&1
     callgrind_rows "$tmp/theirs" | in_want >"$tmp/got"
     equal "the log's calls are callgrind's" "$tmp/want" "$tmp/got"
-fi
+}
+rest 1 theirs
 
 # ---- what the user calls a function ----
 
@@ -376,48 +377,51 @@ else
     skip "$CC splits off no part of parts.c"
 fi
 
-[ "$mode" = all ] || { report; exit; }
-
-# ---- the rest takes longer ----
-
 # With lazy stubs: some have halves, and all go to the same place at first.
-quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
-    --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
-locate
-logged lazy
-flat lazy
+lazy() {
+    quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+        --perf-data "$tmp/lazy.data" -o "$tmp/lazy.d" -- "$tmp/program" "$tmp/maps"
+    locate
+    logged lazy
+    flat lazy
+}
 
 # ---- a file that is deleted and built again ----
-
-for n in 3 5; do
-    printf '%s\n' '__attribute__((noinline)) static void same(void)' \
-        '{__asm__ volatile("");}' 'void _start(void) {' \
-        "    for (int i = 0; i < $n; i++) same();" \
-        '    __asm__ volatile("syscall" :: "a"(60), "D"(0));' '}' >"$tmp/x.c"
-    $CC -O1 -w -nostdlib -static -Wl,--build-id -o "$tmp/x$n" "$tmp/x.c" || exit 2
-    id=$(readelf -n "$tmp/x$n" | sed -n 's/.*Build ID: //p')
-    kept=$tmp/cache/.build-id/${id%"${id#??}"}/${id#??}
-    mkdir -p "$kept" && cp "$tmp/x$n" "$kept/elf"
-    printf '%s\n' "same [$tmp/x ${id%"${id#????????}"}]	$n" >>"$tmp/built"
-done
-cp "$tmp/x3" "$tmp/x"
-quietly "record" "$build/ptrecord" --quiet --time tsc --perf-data \
-    "$tmp/built.data" -o "$tmp/built.d" -- \
-    /bin/sh -c "'$tmp/x'; rm '$tmp/x'; cp '$tmp/x5' '$tmp/x'; '$tmp/x'"
-prof --flat --buildid-dir "$tmp/cache" "$tmp/built.data" | awk 'NR > 1 {
-    calls = $4; print substr($0, 38) "\t" calls}' | grep '^same' | sort >"$tmp/got"
-sort "$tmp/built" >"$tmp/want"
-equal "a file that was built again is another one" "$tmp/want" "$tmp/got"
+built_again() {
+    for n in 3 5; do
+        printf '%s\n' '__attribute__((noinline)) static void same(void)' \
+            '{__asm__ volatile("");}' 'void _start(void) {' \
+            "    for (int i = 0; i < $n; i++) same();" \
+            '    __asm__ volatile("syscall" :: "a"(60), "D"(0));' '}' >"$tmp/x.c"
+        $CC -O1 -w -nostdlib -static -Wl,--build-id -o "$tmp/x$n" "$tmp/x.c" || exit 2
+        id=$(readelf -n "$tmp/x$n" | sed -n 's/.*Build ID: //p')
+        kept=$tmp/cache/.build-id/${id%"${id#??}"}/${id#??}
+        mkdir -p "$kept" && cp "$tmp/x$n" "$kept/elf"
+        printf '%s\n' "same [$tmp/x ${id%"${id#????????}"}]	$n" >>"$tmp/built"
+    done
+    cp "$tmp/x3" "$tmp/x"
+    quietly "record" "$build/ptrecord" --quiet --time tsc --perf-data \
+        "$tmp/built.data" -o "$tmp/built.d" -- \
+        /bin/sh -c "'$tmp/x'; rm '$tmp/x'; cp '$tmp/x5' '$tmp/x'; '$tmp/x'"
+    prof --flat --buildid-dir "$tmp/cache" "$tmp/built.data" | awk 'NR > 1 {
+        calls = $4; print substr($0, 38) "\t" calls}' | grep '^same' | sort >"$tmp/got"
+    sort "$tmp/built" >"$tmp/want"
+    equal "a file that was built again is another one" "$tmp/want" "$tmp/got"
+}
 
 # ---- a function that a JIT compiler makes twice ----
+jit() {
+    $CC -O1 -w -static -o "$tmp/jit" tests/programs/jit.c || exit 2
+    quietly "record" sh -c "cd '$tmp' && '$build/ptrecord' --quiet --time tsc \
+        --perf-data jit.data -o jit.d -- ./jit"
+    prof --flat "$tmp/jit.data" | awk '$5 == "jit" {
+        sub(/.*[.]dump[+]0x[0-9a-f]+\]$/, "a place in the dump", $6); print $4, $6
+    }' | sort >"$tmp/got"
+    printf '%s\n' "3 a place in the dump" "5 a place in the dump" >"$tmp/want"
+    equal "a function that is compiled again is another one" "$tmp/want" "$tmp/got"
+}
 
-$CC -O1 -w -static -o "$tmp/jit" tests/programs/jit.c || exit 2
-quietly "record" sh -c "cd '$tmp' && '$build/ptrecord' --quiet --time tsc \
-    --perf-data jit.data -o jit.d -- ./jit"
-prof --flat "$tmp/jit.data" | awk '$5 == "jit" {
-    sub(/.*[.]dump[+]0x[0-9a-f]+\]$/, "a place in the dump", $6); print $4, $6
-}' | sort >"$tmp/got"
-printf '%s\n' "3 a place in the dump" "5 a place in the dump" >"$tmp/want"
-equal "a function that is compiled again is another one" "$tmp/want" "$tmp/got"
-
+rest 2 lazy
+rest 2 built_again
+rest 2 jit
 report
