@@ -144,8 +144,7 @@ corpus:  ## Record the programs of the corpus (needs qemu-user)
 
 test-corpus: tools  ## Traces of real programs, and the call stacks in them
 	@CC="$(CC)" TEST_TIMEOUT=3600 VERBOSE=1 $(RUN) \
-	    "tests/truth/corpus.sh all" "tests/truth/calls.sh all" \
-	    "tests/truth/profile.sh all"
+	    "tests/truth/corpus.sh all" "tests/truth/calls.sh all"
 
 include tests/compat/compat.mk  # compat, test-compat
 include tests/mock/mock.mk  # test-perf, test-capture
