@@ -77,6 +77,15 @@ $(COMPAT)/faults: $(addprefix $(COMPAT)/plain/,tests/compat/faults.o \
                   $(COMPAT_TEST))
 	$(LINK) -rdynamic -pthread
 
+COMPAT_INSTALLER = BUILD="$(BUILD)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" \
+                   LIBDIR="$(LIBDIR)" sh examples/packaging/compat.sh
+install-compat: compat  ## Both libraries to LIBDIR/ipt-compat, and ipt-run
+	@$(COMPAT_INSTALLER) install
+uninstall-compat:  ## Remove them again
+	@$(COMPAT_INSTALLER) uninstall
+deb-compat: compat  ## A Debian package of them, in build/deb
+	@$(COMPAT_INSTALLER) deb
+
 test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
 	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
 	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2 \
@@ -88,6 +97,7 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
+	    "sh tests/compat/products.sh $(BUILD)" \
 	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
 	    "$(COMPAT)/faults" \
 	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \
