@@ -600,6 +600,111 @@ TEST(resyncs)
 }
 #endif
 
+/* ---- all fields, where both do the same ---- */
+
+/* 1000: nop; call 1010; ret. 1010: mov eax, eax; jz 1010; nop; nop; ret */
+static const uint8_t exact_code[64] = {
+    0x90, 0xe8, 0x0a, 0, 0, 0, 0xc3, [16] = 0x89, 0xc0, 0x74, 0xfc, 0x90, 0x90,
+    0xc3};
+
+static int exact_read(uint8_t *buffer, size_t size, const struct pt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    const uint64_t at = ip - 0x1000;
+    (void) asid;
+    (void) context;
+    if (at >= sizeof exact_code) return -pte_nomap;
+    if (size > sizeof exact_code - at) size = sizeof exact_code - (size_t) at;
+    memcpy(buffer, exact_code + at, size);
+    return (int) size;
+}
+
+static uint8_t exact_trace[] = {
+    PSB_, 0x19, 0x10, 0x32, 0x54, 0, 0, 0, 0, /* TSC */
+    0x02, 0x73, 0x40, 0, 0, 0x10, 0,          /* TMA */
+    0x02, 0x03, 0x20, 0,                      /* CBR */
+    0x99, 0x01, 0x02, 0x43, 0x41, 0x06, 0, 0, 0, 0, /* PIP, non-root */
+    0x02, 0xc8, 0x45, 0x23, 0x01, 0, 0,       /* VMCS */
+    0x7d, 0, 0x10, 0, 0, 0, 0, 0x02, 0x23,    /* FUP 1000, PSBEND */
+    0x13, 0x59, 0x01, 0x23, 0x0e,             /* CYC MTC CYC, TNT: 1 1 */
+    0x59, 0x09, 0x43, 0x04,                   /* MTC, lost ones, CYC, TNT: 0 */
+    0x3d, 0x14, 0x10, 0x2d, 0x00, 0x10,       /* FUP 1014, TIP 1000 */
+    0x59, 0x0a, 0x04,                         /* TNT: 0 */
+    0x3d, 0x15, 0x10, 0x01,                   /* FUP 1015, TIP.PGD */
+    0x31, 0x00, 0x10,                         /* TIP.PGE 1000 */
+    0x04, 0x06, 0x06, 0x06, 0x06};            /* TNT: 0, returns: 1 1 1 1 */
+
+/* All that both say of a step. Does anything differ? */
+static int exact_step(const flow f[2])
+{
+    uint64_t out[2][8];
+    CHECK_EQ(f[1].status, f[0].status);
+    getters(f, out);
+    for (int i = is_version(0) ? 2 : 6; i < 8; i++) /* later ones read ahead */
+        if (!CHECK_EQ(out[1][i], out[0][i])) printf("    getter %d\n", i);
+    return CHECK(within(25, out[0][0], out[1][0]));
+}
+
+static void exact_layer(subject *s, int layer)
+{
+    unsigned long done[2] = {0, 0};
+    flow f[2];
+    unsigned steps = 0;
+    for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
+    for (int i = 0; i < 2; i++) flow_sync(&f[i]);
+    while (steps++ < 100 && !test_.bad) {
+        if (f[0].status < 0 && f[1].status < 0) break;
+        exact_step(f);
+        if (f[0].status & pts_event_pending) {
+            for (int i = 0; i < 2; i++) flow_event(&f[i]);
+            CHECK_EQ(event_differs(&f[0].event, &f[1].event), 0);
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            memset(&f[i].insn, 0, sizeof f[i].insn);
+            memset(&f[i].block, 0, sizeof f[i].block);
+            flow_next(&f[i]);
+            done[i] += f[i].block.ninsn;
+        }
+        if (layer == INSN) {
+            CHECK_EQ(f[1].insn.ip, f[0].insn.ip);
+            CHECK_EQ(f[1].insn.mode, f[0].insn.mode);
+            CHECK_EQ(f[1].insn.iclass, f[0].insn.iclass);
+            CHECK_EQ(f[1].insn.size, f[0].insn.size);
+            CHECK(memcmp(f[1].insn.raw, f[0].insn.raw, f[0].insn.size) == 0);
+        }
+    }
+    CHECK_EQ(f[1].status, f[0].status);
+    CHECK_EQ(done[1], done[0]);
+    CHECK(f[0].status == -pte_retstack_empty);
+    for (int i = 0; i < 2; i++) flow_end(&f[i]);
+}
+
+TEST(exact)
+{
+    static subject s;
+    memset(&s, 0, sizeof s);
+    snprintf(s.name, sizeof s.name, "exact");
+    set_config(&s.config, exact_trace, sizeof exact_trace);
+    s.config.cpuid_0x15_eax = 2;
+    s.config.cpuid_0x15_ebx = 200;
+    s.config.mtc_freq = 3;
+    s.config.nom_freq = 24;
+    for (int i = 0; i < 2; i++) {
+        s.image[i] = sides[i]->pt_image_alloc(NULL);
+        CHECK_EQ(sides[i]->pt_image_set_callback(s.image[i], exact_read, NULL),
+                 0);
+    }
+    exact_layer(&s, INSN);
+    exact_layer(&s, BLOCK);
+    s.config.nom_freq = 0; /* without MTCs CYCs are lost then */
+    for (size_t i = 0; i + 1 < sizeof exact_trace; i++)
+        if (exact_trace[i] == 0x59) exact_trace[i] = exact_trace[i + 1] = 0;
+    exact_layer(&s, INSN);
+    exact_layer(&s, BLOCK);
+    for (int i = 0; i < 2; i++) sides[i]->pt_image_free(s.image[i]);
+}
+
 /* ---- damaged traces ---- */
 
 /* Damage a trace: bits, bytes, or a piece that is lost, or doubled. */
@@ -819,6 +924,7 @@ int main(int argc, char **argv)
     RUN(copies);
     RUN(split_sections);
     RUN(searches);
+    RUN(exact);
 #if LIBIPT_VERSION >= 0x202
     RUN(resyncs);
 #endif

@@ -98,6 +98,7 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
 	    "sh tests/compat/products.sh $(BUILD)" \
+	    "sh tests/compat/plants.sh $(BUILD)" \
 	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
 	    "$(COMPAT)/faults" \
 	    "env LIBIPT=$(COMPAT)/asan/compat/libipt.so.2 \

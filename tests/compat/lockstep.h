@@ -1185,6 +1185,13 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
             }
             s->steps++;
             for (int i = 0; i < 2; i++) more(&f[i]);
+            if (layer == BLOCK && f[0].status >= 0 && f[1].status >= 0
+                && f[0].block.truncated && f[1].block.truncated
+                && f[0].block.end_ip == f[1].block.end_ip) {
+                CHECK_EQ(f[1].block.size, f[0].block.size);
+                CHECK(memcmp(f[1].block.raw, f[0].block.raw,
+                             f[0].block.size) == 0);
+            }
             if (f[0].left && f[1].left
                     ? 0 : !same_status(s, f, "next")) break;
             if (f[0].status < 0) break;
