@@ -1216,7 +1216,8 @@ static void follow_events(subject *s)
     uint64_t at[2] = {0, 0};
     int status[2];
     s->steps = 0;
-    for (int i = 0; i < 2; i++) d[i] = sides[i]->pt_evt_alloc_decoder(&s->config);
+    for (int i = 0; i < 2; i++)
+        d[i] = sides[i]->pt_evt_alloc_decoder(&s->config);
     for (;;) {
         for (int i = 0; i < 2; i++)
             status[i] = sides[i]->pt_evt_sync_forward(d[i]);

@@ -392,7 +392,8 @@ int shim_flow_resync(shim_flow *f)
     f->held.count = 0;
     f->fresh = f->evented = 0;
     shim_flow_code(f);
-    status = f->blocks ? ipt_blk_resync(&f->d.blk) : ipt_insn_resync(&f->d.insn);
+    status = f->blocks ? ipt_blk_resync(&f->d.blk)
+                       : ipt_insn_resync(&f->d.insn);
     if (status < 0) return shim_flow_error(f, status);
     f->error = 0;
     f->disabled = (status & IPT_IP_SUPPRESSED) != 0;
