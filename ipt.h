@@ -246,6 +246,8 @@ extern "C" {
       "synchronise to a PSB+ that holds a MODE.Exec")                         \
     X(IPT_ERR_RETCOMP, -42, "a return would take a TNT bit of 0",              \
       "check that the image holds the code that ran; then synchronise")       \
+    X(IPT_ERR_RETURN_LOST, -43, "a return goes to a call of before a loss",   \
+      "resync: flow goes on at the next IP in the trace")                     \
     X(IPT_ERR_IMAGE, -64, "config.read failed, see at.image_error",           \
       "see your callback")                                                    \
     X(IPT_ERR_CALLBACK, -65, "a callback's answer breaks its contract",       \
@@ -306,6 +308,7 @@ IPT_API const char *ipt_status_remedy(int status);
  *   ipt_insn_next, ipt_blk_next   + ipt_evt_next          MISMATCH RETURN MODE
  *                                 NEED_PAGE EVENT_FIRST   RETCOMP IMAGE LOOP
  *                                                         BAD_INSN CALLBACK
+ *                                                         RETURN_LOST
  *   ipt_insn_resync, ipt_blk_     + ipt_evt_next
  *   ipt_insn_event, ipt_blk_      END                     NOSYNC
  *   ipt_insn_set_asid, ipt_blk_                           NOSYNC
@@ -616,6 +619,8 @@ typedef struct ipt_where {
  *   an IP is missing in a packet      IPT_ERR_NO_IP
  *   trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
  *   code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
+ *   a call was lost with what is above, and is returned to
+ *                                     IPT_ERR_RETURN_LOST
  *   trace was skipped                 at.resyncs, at.skipped, at.skip_from,
  *                                     at.skip_to; IPT_FLOW_RESYNCED, but not
  *                                     after a _sync function
@@ -1451,11 +1456,15 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          the next instruction. Pull it, or call again to drop it. This
  *          happens with open traces, fuel or missing pages. It also happens
  *          where a packet is lost that the next instruction needs, before a
- *          note (see IPT_EVT_PTWRITE), and while a _resync that met more than
+ *          note (see IPT_EVT_PTWRITE), before a branch that has a CBR, MNT,
+ *          PWRE or PWRX among its packets, and while a _resync that met more than
  *          four events is not done
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
+ *          IPT_ERR_RETURN_LOST: the return at at.ip was given, as the trace
+ *          proves it. Where it went is not known: its call is from before an
+ *          overflow, a gap or a _resync. Frames of later calls are used
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);
@@ -2209,7 +2218,8 @@ IPT_API const char *ipt_insn_name(uint8_t kind);
  *   -pte_bad_opc, -pte_bad_packet
  *                              IPT_ERR_OPCODE, IPT_ERR_PACKET
  *   -pte_bad_retcomp, -pte_retstack_empty
- *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN
+ *                              IPT_ERR_RETCOMP, IPT_ERR_RETURN,
+ *                              IPT_ERR_RETURN_LOST
  *   -pte_bad_status_update     IPT_ERR_STATUS
  *   -pte_no_enable             IPT_ERR_CONTEXT
  *   -pte_nomem, -pte_overflow  IPT_ERR_EVENTS
@@ -2469,6 +2479,7 @@ typedef struct ipt_calls_ {
     uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
     uint8_t top;                    /* index of the next push */
     uint8_t count;
+    uint8_t lost; /* there were others, from before flow was lost */
 } ipt_calls_;
 
 #define IPT_REACHED_MAX_ 4
@@ -2522,6 +2533,7 @@ typedef struct ipt_flow_ {
     uint8_t enabled; /* ip is known */
     uint8_t hidden;  /* tracing is enabled, but flow is stepped over */
     uint8_t synced;  /* a PSB+ was seen since synchronising */
+    uint8_t astray;  /* it returned from ip, to where is not known */
 } ipt_flow_;
 
 /* The instruction before flow's ip. */

@@ -808,6 +808,15 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
 static inline void ipti_calls_clear(ipt_calls_ *calls)
 {
     calls->count = 0;
+    calls->lost = 0;
+}
+
+/* Flow was lost, and what it called and returned from: entries from before are
+ * not used any more. */
+static inline void ipti_calls_lose(ipt_calls_ *calls)
+{
+    calls->count = 0;
+    calls->lost = 1;
 }
 
 /* [cov]: a path that was not walked had up to `more` frames on top of these at
@@ -821,10 +830,11 @@ static inline void ipti_calls_keep(ipt_calls_ *calls, unsigned more)
 /* Go back to a state from before. Entries that were overwritten since then are
  * not brought back. */
 static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
-                                   uint8_t count)
+                                   uint8_t count, uint8_t lost)
 {
     calls->top = top;
     calls->count = count;
+    calls->lost = lost;
 }
 
 /* ==========================================================================
@@ -6355,7 +6365,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
  *           has_event
  *   flow    at most one of enabled, hidden; both 0: tracing is disabled, or not
- *           known to be enabled. ip is of interest if enabled
+ *           known to be enabled. ip is of interest if enabled. astray: enabled;
+ *           a compressed return is at ip
  *   prev    ip is of interest unless all of taken is set
  *   code    count 0: none is at hand. Else index <= count <= the run's, and
  *           simple is below count. whole: count is the run's, and when it was
@@ -6390,8 +6401,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
  *   stamp   ipti_walk_fetch ipti_walk_tick ipti_cov_stand
- *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
- *           ipti_walk_start ipti_resync_event
+ *   flow    ipti_flow_at ipti_flow_state ipti_flow_astray ipti_apply_loss
+ *           ipti_walk_take_event ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
@@ -6412,8 +6423,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   resync  ipti_resync_event ipti_resync_find
  *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
  *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
- *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
- *           ipti_calls_back
+ *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_lose
+ *           ipti_calls_keep ipti_calls_back
  * ========================================================================== */
 
 /* More runs without a use of trace than any program has. */
@@ -6574,6 +6585,13 @@ static inline void ipti_flow_state(ipt_flow_ *flow, int enabled, int hidden)
 {
     flow->enabled = (uint8_t) enabled;
     flow->hidden = (uint8_t) hidden;
+    flow->astray = 0;
+}
+
+/* The return at ip executed, and nothing says to where. */
+static inline void ipti_flow_astray(ipt_flow_ *flow)
+{
+    flow->astray = 1;
 }
 
 static IPTI_HOT void ipti_prev_is(ipt_prev_ *prev, uint64_t ip, uint8_t kind)
@@ -7162,6 +7180,7 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     w->mode.old = 1;
     w->mode.speculative = 0;
     w->resume.has = 0;
+    ipti_calls_lose(&w->calls);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     if (event->type == IPT_EVT_GAP) {
         w->mode.now = w->cur.config->mode; /* assumed */
@@ -7347,7 +7366,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
  * is waited for: the event may belong to this instruction. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
-    int status = 1;
+    int status = !w->flow.astray; /* else where they would bind is not known */
 
     while (status > 0 && w->out.count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
@@ -7566,10 +7585,16 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     }
     if (!ipti_next_taken(&w->next))
         return IPT_ERR_RETCOMP;
-    if (!ipti_calls_pop(&w->calls, &ip))
+    if (ipti_calls_pop(&w->calls, &ip)) {
+        ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
+    } else if (w->calls.lost) { /* to a call from before that; _ready says it */
+        ipti_flow_astray(&w->flow);
+        w->not_plain = 1;
+        w->calm = 0;
+    } else {
         return IPT_ERR_RETURN;
+    }
     ipti_next_take(&w->next);
-    ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     ipti_tally_none(&w->tally);
     if (IPTI_UNLIKELY(w->stamp.fresh))
         ipti_walk_tick(w, at, w->next.tnt_offset);
@@ -7821,6 +7846,11 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
+    if (w->flow.astray) { /* the quick ways have looked ahead, too */
+        status = ipti_walk_source(w, at);
+        return status == IPT_MORE || status == IPT_BUDGET
+                   ? status : IPT_ERR_RETURN_LOST;
+    }
     if (w->code.index < w->code.count && w->place.version == *w->valid)
         return IPT_OK;
     if (w->code.index < w->code.count)
@@ -8111,6 +8141,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
                                                             : IPTI_RESYNC_OFF;
         if (w->resync.state == IPTI_RESYNC_ON)
             w->resume.has = 0;
+        ipti_calls_lose(&w->calls);
         ipti_walk_caused(w, at);
     }
     ipti_code_none(&w->code);
@@ -9330,7 +9361,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, unsigned n,
     unsigned room;
     uint64_t name;
 
-    if (!ipti_fits32(from)
+    if (w->flow.astray || !ipti_fits32(from)
         || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         return 0;
     if (!w->flow.enabled || !ipti_kind_leaves(w->prev.kind))
@@ -9425,8 +9456,8 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (decoder->learn_.on)
         decoder->learn_.on
             = ipti_cov_learned(decoder, tnt != w->next.tnt, top) != 0;
-    else if (w->flow.enabled && ipti_kind_leaves(w->prev.kind)
-             && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
+    else if (w->flow.enabled && !w->flow.astray
+             && ipti_kind_leaves(w->prev.kind) && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
              && ipti_cov_counts(decoder))
         ipti_cov_edge(decoder);
     return IPT_OK;
@@ -9685,6 +9716,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint8_t unsettled = w->item.unsettled;
     const uint8_t top = w->calls.top;
     const uint8_t count = w->calls.count;
+    const uint8_t lost = w->calls.lost;
     uint64_t back; /* to where the block began */
 
     IPT_MEMSET(line, 0, sizeof(*line));
@@ -9715,7 +9747,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
     ipti_item_unsettled(&w->item, unsettled);
-    ipti_calls_back(&w->calls, top, count);
+    ipti_calls_back(&w->calls, top, count, lost);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
     return line->key_ & IPTI_COV_SOME ? line : NULL;
 }
@@ -10472,7 +10504,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
            && !(w->next.has_tip | w->next.has_event | w->out.waiting
                 | w->out.count | w->unproven | w->resync.state)
-           && w->flow.synced && !w->flow.hidden
+           && w->flow.synced && !w->flow.hidden && !w->flow.astray
            && w->code.index >= w->code.count
            && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0
            && evt->enabled == w->flow.enabled

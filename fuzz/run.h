@@ -887,6 +887,7 @@ static inline int fuzz_known(const fuzz_run *run, int status, int sync)
     case IPT_NEED_PAGE:
     case IPT_ERR_MISMATCH:
     case IPT_ERR_RETURN:
+    case IPT_ERR_RETURN_LOST:
     case IPT_ERR_RETCOMP:
     case IPT_ERR_MODE:
     case IPT_ERR_IMAGE:

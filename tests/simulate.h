@@ -1123,6 +1123,7 @@ static inline void lose_state(void)
     cpu.resume = NOWHERE;
     cpu.speculative = 0;
     cpu.prev = NULL;
+    cpu.depth = 0;
 }
 
 /* A PSB+ with a FUP that does not hold: BDM70. */

@@ -588,7 +588,8 @@ static void check_error(run *r, int status)
         CHECK(w->missing - w->ip < 15);
     }
     if (status == IPT_NEED_PAGE || status == IPT_ERR_MISMATCH
-        || status == IPT_ERR_RETURN || status == IPT_ERR_BAD_INSN)
+        || status == IPT_ERR_RETURN || status == IPT_ERR_RETURN_LOST
+        || status == IPT_ERR_BAD_INSN)
         CHECK(w->valid & IPT_AT_IP);
     if (r->error_count < MAX_ERRORS) {
         r->errors[r->error_count].status = status;

@@ -269,7 +269,8 @@ static int same_error(int ours, int theirs)
     case IPT_ERR_EVENTS: return theirs == -pte_nomem;
     case IPT_ERR_QUERY:
     case IPT_ERR_MISMATCH: return theirs == -pte_bad_query;
-    case IPT_ERR_RETURN: return theirs == -pte_retstack_empty;
+    case IPT_ERR_RETURN:
+    case IPT_ERR_RETURN_LOST: return theirs == -pte_retstack_empty;
     case IPT_ERR_LOOP: return is_other && theirs == -pte_bad_query;
     case IPT_ERR_RETCOMP: return theirs == -pte_bad_retcomp;
     case IPT_ERR_BAD_INSN: return theirs == -pte_bad_insn;

@@ -183,7 +183,8 @@ int shim_error(const shim_trace *t, const ipt_where *at, int status)
     case IPT_ERR_QUERY:
     case IPT_ERR_MISMATCH:
     case IPT_ERR_LOOP: return -pte_bad_query;
-    case IPT_ERR_RETURN: return -pte_retstack_empty;
+    case IPT_ERR_RETURN:
+    case IPT_ERR_RETURN_LOST: return -pte_retstack_empty;
     case IPT_ERR_RETCOMP: return -pte_bad_retcomp;
     case IPT_ERR_MODE:
     case IPT_ERR_BAD_INSN: return -pte_bad_insn;

@@ -341,7 +341,8 @@ const char *tool_error_text(int status)
     case IPT_ERR_STATUS: return "bad status update";
     case IPT_ERR_EVENTS: return "out of memory";
     case IPT_ERR_MISMATCH: return "trace stream does not match query";
-    case IPT_ERR_RETURN: return "compressed return without call";
+    case IPT_ERR_RETURN:
+    case IPT_ERR_RETURN_LOST: return "compressed return without call";
     case IPT_ERR_RETCOMP: return "bad compressed return";
     case IPT_ERR_IMAGE: return "bad image";
     case IPT_ERR_BAD_INSN: return "unknown instruction";
