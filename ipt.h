@@ -580,8 +580,10 @@ typedef struct ipt_where {
                              * one concerned */
     uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there,
                              * as config.read was asked for it */
-    uint64_t tsc;           /* time of the last event used; without
-                             * IPT_AT_TSC it counts from an unknown time */
+    uint64_t tsc;           /* time of the item given last: of the last packet
+                             * that it took to get to its end. So are lost_mtc,
+                             * lost_cyc, cbr and IPT_AT_TSC, without which it
+                             * counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */
     uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
     uint64_t skip_to;       /* by _sync_forward, or after a gap */
@@ -2521,10 +2523,12 @@ typedef struct ipt_next_ {
     ipt_bind_ bind; /* of event */
 } ipt_next_;
 
-/* When a TNT or a TIP came. */
+/* When a TNT or a TIP came, and what comes before the next instruction. */
 typedef struct ipt_stamp_ {
     ipt_event time; /* of which only the time counts */
     uint8_t fresh;  /* they have not been used yet */
+    uint8_t due;    /* the next instruction has the time of `after` */
+    ipt_event after;
 } ipt_stamp_;
 
 /* Where flow is. */

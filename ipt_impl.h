@@ -6378,7 +6378,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
  *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
- *           for the next instruction, nothing unsettled; not_plain is 0, the
+ *           and no time for the next instruction, nothing unsettled; not_plain is 0, the
  *           number of the address space in the cache is known, place.key is of
  *           it and of the mode
  *
@@ -6400,7 +6400,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_fetch ipti_walk_tick ipti_cov_stand
+ *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_give ipti_walk_timed
+ *           ipti_walk_ready ipti_resync_find ipti_cov_stand
  *   flow    ipti_flow_at ipti_flow_state ipti_flow_astray ipti_apply_loss
  *           ipti_walk_take_event ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
@@ -7297,10 +7298,15 @@ static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
     ipti_loop_end(&w->loop);
 }
 
-/* Hand out the event at hand. */
-static void ipti_walk_give(ipt_walk_ *w, ipt_where *at)
+/* Hand out the event at hand: `at` has its time when it is pulled, or when the
+ * next instruction is given. An OVERFLOW or PWRE says when it began; what comes
+ * after it has the time of now. */
+static void ipti_walk_give(ipt_walk_ *w)
 {
-    ipti_evt_time(at, &w->next.event);
+    w->stamp.after = w->next.event;
+    if (ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE), w->next.event.type))
+        ipti_evt_now(&w->evt, &w->stamp.after);
+    w->stamp.due = 1;
     ipti_walk_keep(w, &w->next.event);
     ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
 }
@@ -7336,7 +7342,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
             if (w->evt.pending[i].offset < at->sync)
                 event->flags &= (uint8_t) ~IPT_EVENT_SEAM;
     }
-    ipti_walk_give(w, at);
+    ipti_walk_give(w);
     ipti_code_none(&w->code);
     return IPT_OK;
 }
@@ -7485,11 +7491,11 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
 /* The event at hand binds to nothing and stands among the packets of the branch
  * at ip: it comes before that. What the branch has caused is kept. If nobody
  * wants the event, nothing waits then, and flow goes on. */
-static int ipti_walk_aside(ipt_walk_ *w, ipt_where *at)
+static int ipti_walk_aside(ipt_walk_ *w)
 {
     const uint8_t type = w->next.event.type;
 
-    ipti_walk_give(w, at);
+    ipti_walk_give(w);
     ipti_code_none(&w->code);
     ipti_out_aside(&w->out);
     if (ipti_evt_unwanted(w->cur.config, type))
@@ -7527,7 +7533,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                 return ipti_walk_first(w, at, 0);
             }
             if (ipti_bind_nothing(event))
-                return ipti_walk_aside(w, at);
+                return ipti_walk_aside(w);
             if (ipti_next_tnt(&w->next) || event->flags & IPT_EVENT_STATUS)
                 return IPT_ERR_MISMATCH;
             if (event->type == IPT_EVT_DISABLED)
@@ -7755,7 +7761,8 @@ static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
 {
     const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
                      && !w->item.unsettled && !w->next.has_event
-                     && !w->code.count && w->place.space && !w->not_plain;
+                     && !w->code.count && w->place.space && !w->not_plain
+                     && !w->stamp.due;
 
     return calm ? ipti_walk_going(w) : 0;
 }
@@ -7889,6 +7896,10 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         status = ipti_walk_run(w, at);
     if (status >= 0)
         w->item.from = UINT64_MAX;
+    if (status >= 0 && w->stamp.due)
+        ipti_evt_time(at, &w->stamp.after);
+    if (status >= 0)
+        w->stamp.due = 0;
     return status;
 }
 
@@ -8066,7 +8077,7 @@ enum { /* ipt_resync_.state */
 /* Tracing was enabled when _resync began, and the event at hand enables it
  * again: the packet that disabled it is lost. Give a DISABLED for it. Apart, as
  * it takes stack. */
-static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
+static IPTI_APART void ipti_resync_off(ipt_walk_ *w)
 {
     ipt_event disabled = w->next.event;
 
@@ -8074,7 +8085,6 @@ static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     disabled.ip = 0;
     disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
     disabled.u.branch.to = 0;
-    ipti_evt_time(at, &disabled);
     ipti_walk_keep(w, &disabled);
 }
 
@@ -8093,11 +8103,11 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         return 1;
     }
     if (event->type == IPT_EVT_ENABLED && w->resync.state == IPTI_RESYNC_ON)
-        ipti_resync_off(w, at);
+        ipti_resync_off(w);
     if (event->type == IPT_EVT_ENABLED || event->type == IPT_EVT_OVERFLOW)
         return 1;
     if (event->type == IPT_EVT_DISABLED) { /* by what is not known */
-        ipti_walk_give(w, at);
+        ipti_walk_give(w);
         return 1;
     }
     if (event->type == IPT_EVT_PAGING || event->type == IPT_EVT_VMCS
@@ -8117,7 +8127,7 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
     }
     if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled)
         return 1; /* tracing is disabled */
-    ipti_walk_give(w, at);
+    ipti_walk_give(w);
     return 0;
 }
 
@@ -8163,6 +8173,8 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
             ipti_walk_go(w, at, w->next.tip);
+            ipti_evt_now(&w->evt, &w->stamp.after);
+            w->stamp.due = 1;
             ipti_tally_none(&w->tally);
             ipti_next_drop(&w->next, IPTI_NEXT_TIP);
             found = 1;
@@ -8203,6 +8215,22 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
+/* `at` gets the time of an event. What it had is for the next instruction,
+ * unless that has another: a branch may have caused events before its TIP. */
+static void ipti_walk_timed(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
+{
+    ipt_event *after = &w->stamp.after;
+
+    if (!w->stamp.due) {
+        after->tsc = at->tsc;
+        after->lost_mtc = at->lost_mtc;
+        after->lost_cyc = at->lost_cyc;
+        after->cbr = at->cbr;
+        w->stamp.due = 1;
+    }
+    ipti_evt_time(at, event);
+}
+
 /* Hand out the first event that was reached. After the last one, look for more
  * that come before the next instruction. */
 static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
@@ -8214,6 +8242,7 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
         return ipti_walk_leave(w, at, IPT_END);
     *event = w->out.events[0];
     w->item.from = UINT64_MAX;
+    ipti_walk_timed(w, at, event);
     ipti_out_drop(&w->out, 1);
     return ipti_walk_leave(w, at, w->out.count ? ipti_walk_status(w)
                                                : ipti_walk_look(w, at));

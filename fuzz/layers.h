@@ -782,6 +782,7 @@ static inline int fuzz_insn_next(fuzz_run *run)
         FUZZ_CHECK(run, insn.mode < IPT_MODE_COUNT);
         memset(&item, 0, sizeof(item));
         item.what = FUZZ_INSN;
+        item.end = fuzz_at(run)->tsc;
         item.offset = insn.offset;
         item.ip = insn.ip;
         item.flags = insn.flags;

@@ -270,7 +270,7 @@ enum { /* fuzz_item.what */
 typedef struct fuzz_item {
     uint64_t offset;
     uint64_t ip;
-    uint64_t end;  /* block: end_ip; events: tsc */
+    uint64_t end;  /* block: end_ip; events, instructions: tsc */
     uint64_t hash; /* packets, events: of u */
     int32_t status;
     uint32_t count; /* block: instructions; packet: bytes */

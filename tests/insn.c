@@ -1722,7 +1722,7 @@ TEST(unwanted_events)
                  i < 1 ? IPT_EVENT_PENDING | IPT_IP_SUPPRESSED
                        : IPT_IP_SUPPRESSED);
     CHECK_EQ(ipt_insn_event(d, &e), IPT_END);
-    CHECK_EQ(d->at.cbr, 5); /* it was applied */
+    CHECK_EQ(d->at.cbr, 0); /* the next instruction has it */
     f.pieces[0].size = b.offset[5];
     CHECK_EQ(ipt_insn_next(d, &insn), IPT_MORE);
     f.pieces[0].size = b.size;
@@ -1806,6 +1806,64 @@ TEST(offset_of_a_far_branch_that_waited)
     }
 }
 
+/* What is read ahead of an instruction has another time: it has its own. An
+ * event that is pulled has that of the event, and what comes after it goes on
+ * from there, whether anybody wants the event or not. */
+TEST(time_of_what_was_read_ahead)
+{
+    static const chunk code[CODES_MAX]
+        = {CODE(0x1000, NOP JCC0 NOP JCC0 NOP JMP_RAX)};
+    static const struct {
+        ipt_packet between[6];
+        uint64_t next; /* time of the NOP after it */
+    } rows[] = {{{TSC(900000)}, 1000},
+                {{TSC(900000), CBR(5)}, 900000},
+                {{TSC(900000), TMA(5, 0), CBR(5)}, 900000},
+                {{TSC(900000), MNT(5)}, 900000},
+                {{CBR(5), TSC(900000)}, 1000},
+                {{PWRE(1, 0, 0), TSC(900000), PWRX(1, 0, 1, 0, 0)}, 900000},
+                {{TSC(900000), EXSTOP(1), FUP(0x1004)}, 1000},
+                {{PSB, TSC(900000), EXEC64, FUP(0x1003), PSBEND}, 900000},
+                {{OVF, TSC(900000), FUP(0x1003)}, 900000}};
+
+    for (unsigned i = 0; i < LENGTH(rows) * 3; i++) {
+        static ipt_insn_decoder d;
+        ipt_packet trace[PACKETS_MAX]
+            = {PSB, TSC(1000), EXEC64, FUP(0x1000), PSBEND, TNT(1, 0)};
+        unsigned n = 6, given = 0;
+        for (unsigned k = 0; k < 6 && rows[i / 3].between[k].type; k++)
+            trace[n++] = rows[i / 3].between[k];
+        trace[n++] = (ipt_packet) TNT(1, 0);
+        trace[n++] = (ipt_packet) TIP(0x1000);
+        build_all(&b, trace, n);
+        const ipt_segment seg = {b.bytes, b.size};
+        const ipt_trace whole = {&seg, 1, 0, 0};
+        ipt_config config;
+        ipt_insn insn;
+        ipt_event e;
+        memory_place(&m, code, 0, 0);
+        memset(&config, 0, sizeof config);
+        memory_config(&m, &config);
+        if (i % 3 == 1) config.unwanted = IPT_UNWANTED_;
+        CHECK_EQ(ipt_insn_init(&d, &config, &whole, NULL), IPT_OK);
+        int status = ipt_insn_sync_forward(&d);
+        while (status >= 0 || status == IPT_EVENT_FIRST) {
+            while (i % 3 == 0 && ipt_insn_event(&d, &e) >= 0)
+                CHECK_EQ(d.at.tsc, e.tsc);
+            status = ipt_insn_next(&d, &insn);
+            if (status < 0) continue;
+            given++;
+            if (!CHECK_EQ(d.at.tsc, insn.ip < 0x1003    ? 1000u
+                                    : insn.ip == 0x1003 ? rows[i / 3].next
+                                                        : 900000u))
+                printf("    row %u, way %u, %x\n", i / 3, i % 3,
+                       (unsigned) insn.ip);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK_EQ(seen, 6);
+    }
+}
+
 int main(void)
 {
     TABLES(RUN_TEST)
@@ -1841,6 +1899,7 @@ int main(void)
     RUN(resync_time);
     RUN(resync_after_a_loop);
     RUN(time_of_a_return);
+    RUN(time_of_what_was_read_ahead);
     RUN(time_is_forgotten);
     RUN(walk_on);
     RUN(open_trace);

@@ -451,6 +451,9 @@ static inline int sim_alike(const fuzz_item *a, const fuzz_item *b)
         return b->what == FUZZ_EVENT && a->kind == b->kind && a->ip == b->ip
                && a->hash == b->hash && a->offset == b->offset
                && (a->flags & ~own) == (b->flags & ~own);
+    if (a->what == FUZZ_INSN)
+        return sim_same_insn(a, b) && a->offset == b->offset
+               && a->flags == b->flags && a->status == b->status;
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
@@ -558,6 +561,8 @@ static inline void sim_no_time(fuzz_case *c, const fuzz_layer *layer,
             item->flags &= (uint16_t) ~IPT_EVENT_TSC;
             item->end = item->count = item->size = 0;
         }
+        if (item->what == FUZZ_INSN)
+            item->end = 0;
         if (k == log->count || memcmp(item, &log->item[k], sizeof(*item)))
             break;
         k++;
