@@ -1860,7 +1860,7 @@ TEST(time_of_what_was_read_ahead)
                        (unsigned) insn.ip);
         }
         CHECK_EQ(status, IPT_END);
-        CHECK_EQ(seen, 6);
+        CHECK_EQ(given, 6);
     }
 }
 
