@@ -1459,8 +1459,8 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          happens with open traces, fuel or missing pages. It also happens
  *          where a packet is lost that the next instruction needs, before a
  *          note (see IPT_EVT_PTWRITE), before a branch that has a CBR, MNT,
- *          PWRE or PWRX among its packets, and while a _resync that met more than
- *          four events is not done
+ *          PWRE or PWRX among its packets, and while a _resync that met more
+ *          than four events is not done
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
@@ -2481,7 +2481,8 @@ typedef struct ipt_calls_ {
     uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
     uint8_t top;                    /* index of the next push */
     uint8_t count;
-    uint8_t lost; /* there were others, from before flow was lost */
+    uint8_t lost; /* 1: there were others, from before flow was lost; 2: and
+                   * flow has returned to one of them */
 } ipt_calls_;
 
 #define IPT_REACHED_MAX_ 4
@@ -2537,7 +2538,6 @@ typedef struct ipt_flow_ {
     uint8_t enabled; /* ip is known */
     uint8_t hidden;  /* tracing is enabled, but flow is stepped over */
     uint8_t synced;  /* a PSB+ was seen since synchronising */
-    uint8_t astray;  /* it returned from ip, to where is not known */
 } ipt_flow_;
 
 /* The instruction before flow's ip. */

@@ -804,19 +804,20 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
     return 1;
 }
 
-/* Where trace begins anew, the processor's stack is empty. */
-static inline void ipti_calls_clear(ipt_calls_ *calls)
+/* Where trace begins anew, the processor's stack is empty. `lost`: its entries
+ * are not known, as flow was lost; those from before are not used any more. */
+static inline void ipti_calls_clear(ipt_calls_ *calls, int lost)
 {
     calls->count = 0;
-    calls->lost = 0;
+    calls->lost = (uint8_t) lost;
 }
 
-/* Flow was lost, and what it called and returned from: entries from before are
- * not used any more. */
-static inline void ipti_calls_lose(ipt_calls_ *calls)
+#define IPTI_CALLS_ASTRAY 2 /* ipt_calls_.lost */
+
+/* Flow returned to a call that was lost: the return at its ip executed. */
+static inline void ipti_calls_astray(ipt_calls_ *calls)
 {
-    calls->count = 0;
-    calls->lost = 1;
+    calls->lost = IPTI_CALLS_ASTRAY;
 }
 
 /* [cov]: a path that was not walked had up to `more` frames on top of these at
@@ -6365,8 +6366,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
  *           has_event
  *   flow    at most one of enabled, hidden; both 0: tracing is disabled, or not
- *           known to be enabled. ip is of interest if enabled. astray: enabled;
- *           a compressed return is at ip
+ *           known to be enabled. ip is of interest if enabled
  *   prev    ip is of interest unless all of taken is set
  *   code    count 0: none is at hand. Else index <= count <= the run's, and
  *           simple is below count. whole: count is the run's, and when it was
@@ -6378,9 +6378,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
  *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
- *           and no time for the next instruction, nothing unsettled; not_plain is 0, the
- *           number of the address space in the cache is known, place.key is of
- *           it and of the mode
+ *           and no time for the next instruction, nothing unsettled; not_plain
+ *           is 0, the number of the address space in the cache is known,
+ *           place.key is of it and of the mode
  *
  * Four fields are of no part. calm is set by the slower way of [blk], for its
  * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
@@ -6400,10 +6400,10 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_give ipti_walk_timed
- *           ipti_walk_ready ipti_resync_find ipti_cov_stand
- *   flow    ipti_flow_at ipti_flow_state ipti_flow_astray ipti_apply_loss
- *           ipti_walk_take_event ipti_walk_start ipti_resync_event
+ *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_due ipti_walk_timed
+ *           ipti_walk_ready ipti_cov_stand
+ *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
+ *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
@@ -6424,7 +6424,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   resync  ipti_resync_event ipti_resync_find
  *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
  *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
- *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_lose
+ *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_astray
  *           ipti_calls_keep ipti_calls_back
  * ========================================================================== */
 
@@ -6586,13 +6586,6 @@ static inline void ipti_flow_state(ipt_flow_ *flow, int enabled, int hidden)
 {
     flow->enabled = (uint8_t) enabled;
     flow->hidden = (uint8_t) hidden;
-    flow->astray = 0;
-}
-
-/* The return at ip executed, and nothing says to where. */
-static inline void ipti_flow_astray(ipt_flow_ *flow)
-{
-    flow->astray = 1;
 }
 
 static IPTI_HOT void ipti_prev_is(ipt_prev_ *prev, uint64_t ip, uint8_t kind)
@@ -6860,6 +6853,12 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
     if (ipti_next_any(&w->next))
         return IPT_OK;
     return w->flow.hidden ? ipti_walk_over(w, at) : ipti_walk_fetch(w, at);
+}
+
+/* Has flow returned from its ip to a call that was lost? */
+static inline int ipti_walk_astray(const ipt_walk_ *w)
+{
+    return w->calls.lost == IPTI_CALLS_ASTRAY;
 }
 
 /* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
@@ -7181,7 +7180,7 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     w->mode.old = 1;
     w->mode.speculative = 0;
     w->resume.has = 0;
-    ipti_calls_lose(&w->calls);
+    ipti_calls_clear(&w->calls, 1);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     if (event->type == IPT_EVT_GAP) {
         w->mode.now = w->cur.config->mode; /* assumed */
@@ -7298,15 +7297,22 @@ static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
     ipti_loop_end(&w->loop);
 }
 
+/* The next instruction has the time of the event at hand, or that of now. */
+static void ipti_walk_due(ipt_walk_ *w, int own)
+{
+    w->stamp.after = w->next.event;
+    if (!own)
+        ipti_evt_now(&w->evt, &w->stamp.after);
+    w->stamp.due = 1;
+}
+
 /* Hand out the event at hand: `at` has its time when it is pulled, or when the
  * next instruction is given. An OVERFLOW or PWRE says when it began; what comes
  * after it has the time of now. */
 static void ipti_walk_give(ipt_walk_ *w)
 {
-    w->stamp.after = w->next.event;
-    if (ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE), w->next.event.type))
-        ipti_evt_now(&w->evt, &w->stamp.after);
-    w->stamp.due = 1;
+    ipti_walk_due(w, !ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE),
+                                  w->next.event.type));
     ipti_walk_keep(w, &w->next.event);
     ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
 }
@@ -7336,7 +7342,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
     if (event->flags & IPT_EVENT_STATUS
         && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
         w->flow.synced = 1;
-        ipti_calls_clear(&w->calls);
+        ipti_calls_clear(&w->calls, 0);
         event->flags |= IPT_EVENT_SEAM;
         for (i = 0; i < w->evt.count; i++)
             if (w->evt.pending[i].offset < at->sync)
@@ -7372,7 +7378,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
  * is waited for: the event may belong to this instruction. */
 static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 {
-    int status = !w->flow.astray; /* else where they would bind is not known */
+    int status = !ipti_walk_astray(w); /* else they bind to no known place */
 
     while (status > 0 && w->out.count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
@@ -7594,7 +7600,7 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     if (ipti_calls_pop(&w->calls, &ip)) {
         ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     } else if (w->calls.lost) { /* to a call from before that; _ready says it */
-        ipti_flow_astray(&w->flow);
+        ipti_calls_astray(&w->calls);
         w->not_plain = 1;
         w->calm = 0;
     } else {
@@ -7853,7 +7859,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
-    if (w->flow.astray) { /* the quick ways have looked ahead, too */
+    if (ipti_walk_astray(w)) { /* the quick ways have looked ahead, too */
         status = ipti_walk_source(w, at);
         return status == IPT_MORE || status == IPT_BUDGET
                    ? status : IPT_ERR_RETURN_LOST;
@@ -8151,7 +8157,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
                                                             : IPTI_RESYNC_OFF;
         if (w->resync.state == IPTI_RESYNC_ON)
             w->resume.has = 0;
-        ipti_calls_lose(&w->calls);
+        ipti_calls_clear(&w->calls, 1);
         ipti_walk_caused(w, at);
     }
     ipti_code_none(&w->code);
@@ -8173,8 +8179,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
             ipti_walk_go(w, at, w->next.tip);
-            ipti_evt_now(&w->evt, &w->stamp.after);
-            w->stamp.due = 1;
+            ipti_walk_due(w, 0);
             ipti_tally_none(&w->tally);
             ipti_next_drop(&w->next, IPTI_NEXT_TIP);
             found = 1;
@@ -9390,7 +9395,7 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, unsigned n,
     unsigned room;
     uint64_t name;
 
-    if (w->flow.astray || !ipti_fits32(from)
+    if (ipti_walk_astray(w) || !ipti_fits32(from)
         || (w->prev.kind != IPT_INSN_JCC && !ipti_cov_stack(decoder, top)))
         return 0;
     if (!w->flow.enabled || !ipti_kind_leaves(w->prev.kind))
@@ -9485,8 +9490,9 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
     if (decoder->learn_.on)
         decoder->learn_.on
             = ipti_cov_learned(decoder, tnt != w->next.tnt, top) != 0;
-    else if (w->flow.enabled && !w->flow.astray
-             && ipti_kind_leaves(w->prev.kind) && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
+    else if (w->flow.enabled && !ipti_walk_astray(w)
+             && ipti_kind_leaves(w->prev.kind)
+             && w->tally.icnt == 0 /* else an INTO or RSM that is no branch */
              && ipti_cov_counts(decoder))
         ipti_cov_edge(decoder);
     return IPT_OK;
@@ -10099,7 +10105,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t offset = leg->offset + (uint64_t) (leg->psb - leg->window);
 
-    ipti_calls_clear(&w->calls);
+    ipti_calls_clear(&w->calls, 0);
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
     decoder->at.valid |= IPT_AT_SYNC;
@@ -10533,7 +10539,7 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
            && !(w->next.has_tip | w->next.has_event | w->out.waiting
                 | w->out.count | w->unproven | w->resync.state)
-           && w->flow.synced && !w->flow.hidden && !w->flow.astray
+           && w->flow.synced && !w->flow.hidden && !ipti_walk_astray(w)
            && w->code.index >= w->code.count
            && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0
            && evt->enabled == w->flow.enabled

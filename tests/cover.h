@@ -164,7 +164,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     const uint64_t mask = insn->mode == IPT_MODE_64 ? UINT64_MAX
                         : insn->mode == IPT_MODE_32 ? UINT32_MAX : 0xffff;
     const int hidden = status >= 0 && status & IPT_IP_SUPPRESSED;
-    const int astray = d->walk_.flow.astray; /* a return, to where? */
+    const int astray = d->walk_.calls.lost == 2; /* a return, to where? */
     int moved = 0;
     int skipped = 0;
     int vague = 0;
