@@ -11503,7 +11503,7 @@ static void ipti_gen_put_psb(ipt_gen *gen, uint64_t ip)
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
-    ipti_calls_clear(&gen->calls_);
+    ipti_calls_clear(&gen->calls_, 0);
     ipti_gen_put(gen, &packet);
     ipti_gen_put_tsc(gen);
     packet.type = IPT_PKT_CBR;
@@ -11643,7 +11643,7 @@ static void ipti_gen_put_from(ipt_gen *gen, uint64_t ip)
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
-    ipti_calls_clear(&gen->calls_);
+    ipti_calls_clear(&gen->calls_, 0);
     gen->enabled_ = (event->flags & IPT_EVENT_NO_IP) == 0;
     gen->wait_ = 0;
     gen->tsx_ = 0;
@@ -11676,7 +11676,7 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         if (event->type == IPT_EVT_ASYNC_DISABLED)
             ipti_gen_put_from(gen, event->ip);
         else if (has_to) /* by a CALL or RET out of a filter? For both of */
-            ipti_calls_clear(&gen->calls_); /* them only this is right */
+            ipti_calls_clear(&gen->calls_, 0); /* them only this is right */
         ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, has_to);
         gen->enabled_ = 0;
         ipti_gen_settle(gen, 0);
