@@ -53,7 +53,7 @@
     X(CR3_PIP, "cr3-pip", "2.0.5 takes a TIP.PGD without IP for a MOV "      \
                           "CR3's although that one has its PIP")             \
     X(BDM70, "bdm70", "ours handles BDM70 without being told of it, with "   \
-                      "several FUPs, with SKZ84, after a PSB+ without FUP")  \
+                      "several FUPs, SKZ84, a PWRX, a PSB+ without FUP")     \
     X(MWAIT, "mwait", "2.0.5 binds MWAIT to the next FUP, with or without "  \
                       "an EXSTOP that has one")                              \
     X(EXEC_PGD, "exec-pgd", "2.0.5 gives no disabled for a TIP.PGD that a "  \

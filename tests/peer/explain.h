@@ -124,7 +124,8 @@ static int psb_without_fup(const run *r, uint64_t from, uint64_t to)
 }
 
 /* Is the PSB+ around an offset BDM70's: FUPs in it, and TIP.PGE after it? The
- * number of FUPs, and of TMAs that SKZ84 has spoilt, which stop libipt. */
+ * number of FUPs, and of PWRXs and of TMAs that SKZ84 has spoilt, which stop
+ * libipt. */
 static int bdm70_at(const run *r, uint64_t offset)
 {
     size_t i = packet_at(r, offset);
@@ -132,7 +133,7 @@ static int bdm70_at(const run *r, uint64_t offset)
     while (i > 0 && r->packets[i].type != IPT_PKT_PSB) i--;
     for (i++; i < r->count; i++) {
         const uint8_t type = r->packets[i].type;
-        if (type == IPT_PKT_INVALID) fup++;
+        if (type == IPT_PKT_INVALID || type == IPT_PKT_PWRX) fup++;
         else if (type == IPT_PKT_FUP) fup += r->packets[i].u.ip.ipc != 0;
         else if (type == IPT_PKT_TIP_PGE) return fup;
         else if (type != IPT_PKT_PSBEND && type != IPT_PKT_PIP

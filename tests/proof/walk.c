@@ -121,7 +121,7 @@ void prove_walk_calls(void)
     CHECK(calls.count <= was.count);
     REACH(was.count == IPT_RETURN_STACK_ && was.top == 0);
     CHECK(is_calls(&calls));
-    ipti_calls_clear(&calls);
+    ipti_calls_clear(&calls, 0);
     CHECK(!ipti_calls_pop(&calls, &popped));
     CHECK(is_calls(&calls));
 }
