@@ -205,7 +205,13 @@ TEST(untimed)
     charge_run(&c, 4, 1);
     CHECK_EQ(out.now, CHARGE_NO_GAP);
     CHECK_EQ(out.line[1], 0);
+    charge_note(&c, 0, 5, 0);
+    CHECK_EQ(out.notes[0], 5);
+    charge_stop(&c, CHARGE_SYSCALL);
+    charge_stop(&c, CHARGE_LOST);
+    CHECK_EQ(out.now, CHARGE_LOST);
     charge_end(&c);
+    CHECK_EQ(out.now, CHARGE_NO_GAP);
     charge_free(&c);
 }
 

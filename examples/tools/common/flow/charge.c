@@ -207,17 +207,14 @@ static charge_part *add(charge *c, uint8_t kind)
     return part;
 }
 
-/* Without times nothing is held back. */
-static void let_go(charge *c)
-{
-    portion p = {0, 0, 0, 0, 0, 0};
-    if (!c->timed) give(c, &p);
-}
-
 void charge_run(charge *c, uint64_t insns, uint32_t line)
 {
     charge_part *part;
     if (c->gap) charge_go(c);
+    if (!c->timed) {
+        spend(c, insns, 0, 0, line, 0);
+        return;
+    }
     part = c->count ? &c->parts[c->count - 1] : NULL;
     if (!part || part->kind != RUN || part->number != line) {
         part = add(c, RUN);
@@ -228,17 +225,17 @@ void charge_run(charge *c, uint64_t insns, uint32_t line)
     part->value += insns;
     c->insns += insns;
     c->begun = 1;
-    let_go(c);
 }
 
 void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value)
 {
-    charge_part *const part = add(c, NOTE);
+    charge_part direct;
+    charge_part *const part = c->timed ? add(c, NOTE) : &direct;
     if (!part) return;
     part->what = what;
     part->number = number;
     part->value = value;
-    let_go(c);
+    if (!c->timed) c->config->note(part, c->user);
 }
 
 /* Where a date is, one gap takes the place of another. */
@@ -246,8 +243,8 @@ void charge_stop(charge *c, charge_gap why)
 {
     charge_part *part;
     use_waiting(c);
-    if (c->given && c->count == 0) {
-        c->config->go(c->user);
+    if (!c->timed || (c->given && c->count == 0)) {
+        if (c->given) c->config->go(c->user);
         c->config->stop(why, c->user);
         c->gap = c->given = (uint8_t) why;
         return;
@@ -257,7 +254,6 @@ void charge_stop(charge *c, charge_gap why)
     part->what = (uint16_t) why;
     c->gap = (uint8_t) why;
     c->gaps++;
-    let_go(c);
 }
 
 void charge_go(charge *c)
@@ -266,7 +262,7 @@ void charge_go(charge *c)
     use_waiting(c);
     if (!c->begun && !c->gap && !c->gaps && c->dated && !c->edge)
         charge_stop(c, CHARGE_UNKNOWN);
-    if (c->given && c->count == 0 && edge) {
+    if (c->given && c->count == 0 && (edge || !c->timed)) {
         c->config->go(c->user);
         c->given = CHARGE_NO_GAP;
         c->gaps = 0;
@@ -274,7 +270,6 @@ void charge_go(charge *c)
         return;
     }
     c->gap = CHARGE_NO_GAP;
-    let_go(c);
 }
 
 void charge_off(charge *c, uint64_t from, uint64_t to)
@@ -294,7 +289,7 @@ void charge_end(charge *c)
     uint64_t most = UINT64_MAX;
     if (c->waiting) most = c->wait[0].ns;
     if (c->waiting) most = most > c->last.ns ? most - c->last.ns : 0;
-    guess(c, most);
+    if (c->timed) guess(c, most);
     if (c->given) c->config->go(c->user);
     c->given = c->gap = CHARGE_NO_GAP;
     c->gaps = c->waiting = 0;

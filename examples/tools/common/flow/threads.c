@@ -99,7 +99,8 @@ struct threads_queue_ {
     window trace;
     flow_decoder decoder;
     scout ahead;
-    dates *dates; /* NULL: nobody wants them */
+    dates *dates;  /* NULL: nobody wants them */
+    uint64_t told; /* of the last block for which they were; or UINT64_MAX */
     flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
     threads_thread_ *thread; /* NULL: not known, or idle */
@@ -1090,7 +1091,8 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
 {
     const threads_config *const c = &q->in->config;
     dates_date date;
-    if (!q->dates) return;
+    if (!q->dates || (offset == q->told && !own)) return;
+    q->told = own ? UINT64_MAX : offset;
     q->who.run = q->by_cpu && q->run < q->run_end ? q->run + 1 : 0;
     while (dates_next(q->dates, offset, own, &date))
         c->date(&q->who, &date, date.offset == offset, c->context);
@@ -2020,6 +2022,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
 {
     int status;
     memset(q, 0, sizeof *q);
+    q->told = UINT64_MAX;
     q->in = t;
     q->queue = &t->queues.queues[number];
     q->by_cpu = q->queue->cpu != UINT32_MAX;
