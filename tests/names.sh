@@ -229,7 +229,7 @@ awk -F '\t' 'FILENAME ~ /some$/ {is[$0]; next} $2 in is' "$tmp/some" \
 equal "--callers: calls from each" "$tmp/want" "$tmp/got"
 
 # OBJECT SOURCE TYPES CALLS of a callgrind file; an object is a name without
-# folders, so is a source file. Names lose the part that tells them apart.
+# folders, so is a source file. Names lose the part that keeps them apart.
 callgrind_rows() {
     awk -v OFS='\t' '
         function word(  text, id) {
