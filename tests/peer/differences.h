@@ -122,6 +122,8 @@
                               "time of what decided, not of the OVF")        \
     X(OVF_TWICE, "ovf-twice", "with SKD010 libipt takes the IP of a second " \
                               "overflow for that of the first")              \
+    X(OVF_PWRX, "ovf-pwrx", "a PWRX between OVF and its FUP ends libipt's "  \
+                            "search for that")                               \
     X(EARLY, "early", "2.0.5 reports an error that it reads ahead, ours "   \
                       "when it gets there")
 

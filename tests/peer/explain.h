@@ -633,6 +633,12 @@ static int explain_events(const events *e, uint64_t to)
     if (e->peer_count && e->theirs[0].type == ptev_overflow
         && overflow_twice(e->r, e->sync, to))
         return D_OVF_TWICE;
+    if (e->count && e->peer_count && e->ours[0].type == IPT_EVT_OVERFLOW
+        && !(e->ours[0].flags & IPT_EVENT_NO_IP)
+        && e->theirs[0].type == ptev_overflow && e->theirs[0].ip_suppressed)
+        for (size_t i = packet_at(e->r, e->ours[0].offset);
+             i < e->r->count && e->r->packets[i].type != IPT_PKT_FUP; i++)
+            if (e->r->packets[i].type == IPT_PKT_PWRX) return D_OVF_PWRX;
     if (e->peer_count && e->theirs[0].status_update
         && psb_twice(e->r, e->sync, to))
         return D_PSB_TWICE;

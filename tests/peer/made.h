@@ -827,6 +827,8 @@ static const struct directed {
       PGD0}, NULL},
     {D_OVF_PSB, IPT_ERRATUM_SKD010, 0,
      {START(0x1000), OVF, EXSTOP(0), PSB, PSBEND, FUP(0x1001), PGD0}, NULL},
+    {D_OVF_PWRX, 0, 0,
+     {START(0x1000), OVF, PWRX(1, 1, 1, 0, 0), FUP(0x1060), TIP(0x1000)}, NULL},
     {D_OVF_TWICE, IPT_ERRATUM_SKD010, 0,
      {PSB, PSBEND, OVF, PSB, EXEC64, OVF, FUP(0x1000), PSBEND, FUP(0x1001),
       PGD0}, NULL},
