@@ -8,6 +8,9 @@ test-perf:  ## perf finds what executed in our perf.data; PERF=quick TRACES=dir
 	    "tests/truth/attribution.sh $(or $(PERF),all)" tests/truth/stacks.sh \
 	    $(TRACES:%="tests/truth/hardware.sh %")
 
+test-profile: tools  ## Whose time it is, in programs of a million instructions
+	@CC="$(CC)" TEST_TIMEOUT=7200 VERBOSE=1 $(RUN) "tests/profile.sh long"
+
 test-capture:  ## ptcapture next to perf record, on a mock of PT
 	+@$(SUB) tools
 	+@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
