@@ -2,7 +2,7 @@
 # profile.sh: whose time it is. Programs are recorded with a clock that
 # is not flat, and with each kind of time in the trace. What ptprof says of each
 # function is compared with the recorder's log (spread.c), and what its views say
-# with each other. `profile.sh long` takes five programs of a million instructions.
+# with each other. `profile.sh long`: five programs of a million instructions.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
