@@ -44,6 +44,7 @@ int main(void)
     mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
     for (unsigned k = 0; k < 2; k++) {
         void *const to = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int (*made)(void);
         load l = {0, sizeof l + 4 + 4, now(), h.pid, h.pid, (uintptr_t) to,
                   (uintptr_t) to, 4, k};
         memcpy(to, codes[k], 4);
@@ -51,7 +52,8 @@ int main(void)
         fwrite("jit", 4, 1, f);
         fwrite(codes[k], 4, 1, f);
         fflush(f);
-        for (unsigned i = 0; i < 3 + 2 * k; i++) ((int (*)(void)) to)();
+        memcpy(&made, &to, sizeof made);
+        for (unsigned i = 0; i < 3 + 2 * k; i++) made();
     }
     return 0;
 }
