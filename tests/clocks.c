@@ -257,11 +257,11 @@ TEST(no_time)
          "[cbr] 0 0 [cbr] 2000 IPT_END"},
         {blocks,
          "[cbr@100/0/1] 1000-1000@200 [tick 1002@200] "
-         "1002-1002@200/0/1 [cbr@200/0/1] 1004-1004@300 [tick 1004@300] "
+         "1002-1002@200 [cbr@200/0/1] 1004-1004@300 [tick 1004@300] "
          "IPT_END",
          "[cbr] 1000-1000 1002-1002 [cbr] 1004-1004 IPT_END"},
         {insns,
-         "[cbr@100/0/1] 1000@200 [tick 1002@200] 1002@200/0/1 "
+         "[cbr@100/0/1] 1000@200 [tick 1002@200] 1002@200 "
          "[cbr@200/0/1] 1004@300 [tick 1004@300] IPT_END",
          "[cbr] 1000 1002 [cbr] 1004 IPT_END"}};
     for (unsigned i = 0; i < LENGTH(rows); i++)
@@ -318,9 +318,9 @@ TEST(waiting)
           TSC(0x300), FUP(0x1000));
     TIMES(events, "[pwre] [pwrx@300] IPT_END", ON, PWRE(2, 0, 0), TSC(0x300),
           PWRX(1, 1, 1, 0, 0));
-    /* `at` has the time of the last event reached */
+    /* instructions do not have the time of an event that was read ahead */
     TIMES(insns,
-          "1000@300/0/1 [overflow@300/0/1] 2000@300/0/1 2001@400 IPT_END",
+          "1000@200 [overflow@300/0/1] 2000@400 2001@400 IPT_END",
           TIMED(0x100), TSC(0x200), TNT(1, 0), TSC(0x300), CYC(9), OVF,
           TSC(0x400), FUP(0x2000), TNT(1, 0));
 }

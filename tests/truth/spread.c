@@ -9,8 +9,9 @@
  * Each interval between two dates of the log is spread evenly over its
  * instructions, and what that gives each function has to be what ptprof gives
  * it, within 0.1 % of all time. What the instructions of each function took,
- * which no trace says, may differ by the intervals that others share with it,
- * else by 1 %, or 5 ns: decoders estimate how long a cycle is.
+ * which no trace says, may differ by the intervals that touch the function if
+ * one of them is that of others as well, else by 1 %, or 5 ns: decoders estimate
+ * how long a cycle is.
  * Names at one address are one function; so are f, f.cold and f.part.0, and
  * functions of one name.
  *
@@ -30,6 +31,8 @@ typedef struct function {
     char name[200];
     size_t same; /* index of the one that stands for it */
     double raw, spread, said, bound;
+    double touching; /* intervals that have instructions of it */
+    int shared;      /* ... and of others, or a gap */
     size_t touched; /* number of the interval that touched it last */
 } function;
 
@@ -207,8 +210,11 @@ static void charge(size_t to, double each, double all)
         function *const f = &list[it.function[i]];
         f->spread += each;
         f->raw += it.cost[i];
-        if (f->touched != it.intervals)
+        if (f->touched != it.intervals) {
             f->bound += (others || it.gap_count ? all : 0) + it.before;
+            f->touching += all + it.before;
+            f->shared |= others || it.gap_count || it.before > 0;
+        }
         f->touched = it.intervals;
     }
     it.from = to;
@@ -401,7 +407,8 @@ static int compare(void)
         const function *const f = &list[i];
         const double a = (f->said - f->spread * NS) / all;
         const double b = f->said - f->raw * NS;
-        const double most = f->bound * NS + 0.01 * f->raw * NS + 5;
+        const double most = (f->shared ? f->touching : 0) * NS
+                          + 0.01 * f->raw * NS + 5;
         if (stands(i) != i || (f->raw == 0 && f->said < 1)) continue;
         rows++;
         if (a * a > worst * worst) worst = a;
