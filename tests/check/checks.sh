@@ -259,6 +259,7 @@ pretend 'echo 3 passed, 1 failed; false'
 systems 1 'trixie-gcc: make test: status 2'
 echo 'echo E: no such release >&2; exit 1' >>"$tmp/bin/debootstrap"
 pretend 'false'
+rm -r "$tree/build/distros" # the base system that was fetched
 systems 0 '^SKIP distros: trixie-gcc: E: no such release'
 
 report
