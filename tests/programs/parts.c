@@ -7,7 +7,13 @@ __attribute__((cold, noinline)) void fail(int x)
     total += x;
 }
 
-__attribute__((noinline, noclone)) int f(int x)
+#ifdef __clang__
+#define APART __attribute__((noinline))
+#else
+#define APART __attribute__((noinline, noclone))
+#endif
+
+APART int f(int x)
 {
     if (x % 10 == 7) {
         fail(x);
@@ -16,19 +22,19 @@ __attribute__((noinline, noclone)) int f(int x)
     return x * 2;
 }
 
-__attribute__((noinline, noclone)) static int rest(int x) __asm__("g.part.0");
+APART static int rest(int x) __asm__("g.part.0");
 static int rest(int x)
 {
     total += x;
     return x > 3 ? f(x - 3) : 0;
 }
 
-__attribute__((noinline, noclone)) int g(int x)
+APART int g(int x)
 {
     return x ? rest(x) + 1 : 0;
 }
 
-__attribute__((noinline, noclone)) int inlined(int x)
+APART int inlined(int x)
 {
     return x ? rest(x) + 2 : 0;
 }
