@@ -1498,7 +1498,7 @@ TEST(changed_before_an_error)
     PUT(a, 0x1003, "\x48\xcf"); /* iretq */
     add_on(IPT_MODE_64);
     add_pip(0x5000);
-    ADD(MNT(0x55));
+    add_pip(0x6000); /* an IRET loads CR3 once */
     ADD(TIP(0x1020));
     for (int cached = 0; cached < 2; cached++) {
         CHECK_EQ(ipt_cache_init(&cache, lines, 64), IPT_OK);
