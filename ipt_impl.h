@@ -7495,8 +7495,8 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
 }
 
 /* The event at hand binds to nothing and stands among the packets of the branch
- * at ip: it comes before that. What the branch has caused is kept. If nobody
- * wants the event, nothing waits then, and flow goes on. Apart, as it takes stack. */
+ * at ip: it comes before that. What the branch has caused is kept. If it is
+ * unwanted, nothing waits then, and flow goes on. Apart, as it takes stack. */
 static IPTI_APART int ipti_walk_aside(ipt_walk_ *w)
 {
     const uint8_t type = w->next.event.type;
