@@ -65,7 +65,7 @@ TEST(intervals)
     begin(&c);
     charge_date(&c, 1000 * NS, 50, 1);
     charge_run(&c, 30, 1);
-    charge_note(&c, 0, 7, 0);
+    charge_note(&c, 0, 7, 0, 0);
     charge_run(&c, 10, 2);
     CHECK_EQ(out.note_count, 0);
     charge_date(&c, 1100 * NS, 250, 0);
@@ -167,7 +167,7 @@ TEST(whatever)
                 time += 9;
                 break;
             case 4:
-                if (notes < 60) charge_note(&c, 1, notes++, 0);
+                if (notes < 60) charge_note(&c, 1, notes++, 0, 0);
                 break;
             default:
                 charge_run(&c, 1 + (unsigned) i % 9, 1 + dice(7));
@@ -205,7 +205,7 @@ TEST(untimed)
     charge_run(&c, 4, 1);
     CHECK_EQ(out.now, CHARGE_NO_GAP);
     CHECK_EQ(out.line[1], 0);
-    charge_note(&c, 0, 5, 0);
+    charge_note(&c, 0, 5, 0, 0);
     CHECK_EQ(out.notes[0], 5);
     charge_stop(&c, CHARGE_SYSCALL);
     charge_stop(&c, CHARGE_LOST);

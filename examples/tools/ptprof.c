@@ -619,11 +619,14 @@ static uint32_t gap_function(ptprof *p, charge_gap why)
     return p->gaps[why];
 }
 
-/* A gap is below the function that left. */
-static void open_gap(thread *t)
+/* A gap is below the function that left. One that goes on below another, as of
+ * an exec, begins a ns later on a time line: viewers would take its beginning
+ * for that of a call inside of it. */
+static void open_gap(thread *t, uint64_t ns)
 {
     ptprof *const p = t->in;
     const int first = !t->gap_seen;
+    const uint64_t later = !first && !p->by_insn && ns >= 2 * CHARGE_FINE;
     t->gap_seen = 1;
     t->gap_node = calltree_child(&p->tree, t->node, t->gap);
     p->tree.list[t->gap_node].calls += (uint64_t) first;
@@ -634,7 +637,7 @@ static void open_gap(thread *t)
     }
     if (p->opt.timeline)
         timeline_enter(&p->timeline, t->track, t->gap,
-                       function_text(p, t->gap), cost_of(t));
+                       function_text(p, t->gap), cost_of(t) + later);
 }
 
 static void close_gap(thread *t)
@@ -670,7 +673,7 @@ static void spend_gap(thread *t, const calltree_cost *cost)
         return;
     }
     t->charge.ns -= cost->ns; /* it begins before that */
-    if (!t->gap_node && cost->ns) open_gap(t);
+    if (!t->gap_node && cost->ns) open_gap(t, cost->ns);
     t->charge.ns += cost->ns;
     if (!t->gap_node) return;
     calltree_add(&p->tree.list[t->gap_node].own, cost);
@@ -713,9 +716,19 @@ static uint32_t part_of(thread *t, unsigned which)
     return *part;
 }
 
-static void set_value(thread *t, unsigned which, uint64_t value)
+/* A value, or a loss, has the time of its packet, if that is known. */
+static void note_at(thread *t, uint16_t what, uint32_t number, uint64_t value,
+                    uint64_t tsc)
 {
-    if (t->in->opt.timeline) charge_note(&t->charge, VALUE, which, value);
+    if (t->in->opt.timeline)
+        charge_note(&t->charge, what, number, value,
+                    tsc ? session_fine(&t->in->session, tsc) : 0);
+}
+
+static uint64_t time_of(const thread *t, const charge_part *n)
+{
+    return t->in->by_insn || !n->ns ? cost_of(t)
+                                    : (n->ns - t->left_out) / CHARGE_FINE;
 }
 
 /* Notes of flow come out of charge.h. */
@@ -732,11 +745,11 @@ static void on_note(const charge_part *n, void *user)
     case BEFORE: show_before(t, ipt_evt_name((uint8_t) n->number)); break;
     case VALUE:
         timeline_set(&p->timeline, part_of(t, n->number), n->value,
-                     cost_of(t));
+                     time_of(t, n));
         break;
     default:
         timeline_mark(&p->timeline, part_of(t, LOSSES),
-                      threads_text((threads_loss) n->number), cost_of(t));
+                      threads_text((threads_loss) n->number), time_of(t, n));
         break;
     }
 }
@@ -751,7 +764,7 @@ static void on_enter(stack *s, stack_frame *frame, stack_why why)
     t->in_part = 0;
     charge_note(&t->charge, ENTER, frame->function.name,
                 (unsigned) why | (frame->kind == STACK_SIGNAL ? AS_SIGNAL : 0)
-                | (frame->function.split ? AS_PART : 0));
+                | (frame->function.split ? AS_PART : 0), 0);
 }
 
 static void on_leave(stack *s, stack_frame *frame, stack_why why)
@@ -760,7 +773,8 @@ static void on_leave(stack *s, stack_frame *frame, stack_why why)
     if (why == STACK_ENDED && s->frames.count == 1 && t->execs < UINT8_MAX)
         t->execs++;
     t->in_part = t->has_parts ? UINT32_MAX : 0; /* as it was before */
-    charge_note(&t->charge, LEAVE, frame->function.name, (unsigned) why);
+    charge_note(&t->charge, LEAVE, frame->function.name, (unsigned) why,
+                0);
 }
 
 static const stack_config stack_calls = {function_at, on_enter, on_leave};
@@ -895,7 +909,7 @@ static void name_thread(thread *t)
              *t->task->comm ? t->task->comm : "-", t->task->tid);
     t->home = calltree_child(&t->in->tree, CALLTREE_ROOT,
                              add_label(t->in, text));
-    charge_note(&t->charge, ROOT, t->home, 0);
+    charge_note(&t->charge, ROOT, t->home, 0, 0);
 }
 
 static thread *thread_of(ptprof *p, session_task *task)
@@ -969,7 +983,7 @@ static void run_block(thread *t, const ipt_block *b)
     f = &t->stack.frames.list[t->stack.frames.count - 1].function;
     if (f->part || b->ip < f->first || b->ip > f->last)
         part = known_at(t, b->ip)->part;
-    if (part != t->in_part) charge_note(&t->charge, PART, part, 0);
+    if (part != t->in_part) charge_note(&t->charge, PART, part, 0, 0);
     t->in_part = part;
     t->has_parts |= part != 0;
     charge_run(&t->charge, b->count,
@@ -1047,7 +1061,8 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     t = thread_of(p, task);
     meet(t, who);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
-    if (!status && p->opt.before) charge_note(&t->charge, BEFORE, e->type, 0);
+    if (!status && p->opt.before)
+        charge_note(&t->charge, BEFORE, e->type, 0, 0);
     if (!status && stack_event(&t->stack, e)) out_of_memory(p);
     switch (e->type) {
     case IPT_EVT_DISABLED:
@@ -1057,12 +1072,16 @@ static void on_event(session *s, session_task *task, const threads_who *who,
         break;
     case IPT_EVT_STOP: charge_stop(&t->charge, CHARGE_FILTERED); break;
     case IPT_EVT_CFE: t->fault = (uint8_t) is_page_fault(e); break;
-    case IPT_EVT_PTWRITE: set_value(t, PTWRITES, e->u.ptwrite.payload); break;
-    case IPT_EVT_CBR: set_value(t, RATIO, e->u.cbr.ratio); break;
-    case IPT_EVT_PWRE: /* counted from C1 */
-        set_value(t, C_STATE, (e->u.pwre.state + 1u) & 15);
+    case IPT_EVT_PTWRITE:
+        note_at(t, VALUE, PTWRITES, e->u.ptwrite.payload, who->tsc);
         break;
-    case IPT_EVT_PWRX: set_value(t, C_STATE, 0); break;
+    case IPT_EVT_CBR:
+        note_at(t, VALUE, RATIO, e->u.cbr.ratio, who->tsc);
+        break;
+    case IPT_EVT_PWRE: /* counted from C1 */
+        note_at(t, VALUE, C_STATE, (e->u.pwre.state + 1u) & 15, who->tsc);
+        break;
+    case IPT_EVT_PWRX: note_at(t, VALUE, C_STATE, 0, who->tsc); break;
     default: break;
     }
 }
@@ -1080,7 +1099,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
                                                     : CHARGE_LOST);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
     if (t->finder) ipt_hot_break(&t->finder->hot);
-    if (p->opt.timeline) charge_note(&t->charge, MARK, loss, 0);
+    note_at(t, MARK, loss, 0, who->tsc);
 }
 
 static void on_date(session *s, session_task *task, const threads_who *who,

@@ -4,7 +4,7 @@
 OWN = afl bench cov scale share
 # ... and these run programs for minutes, which takes no less time under
 # sanitizers, and takes no branch that others do not: SLOW= runs them, too.
-SLOW = perf ptparallel ptprof truth views
+SLOW = names perf profile ptparallel ptprof truth views
 # What these run is compiled by themselves, and not counted.
 UNCOUNTED = cov scale share
 # $(call scripts_but,NAMES): all scripts but these.

@@ -227,7 +227,8 @@ void charge_run(charge *c, uint64_t insns, uint32_t line)
     c->begun = 1;
 }
 
-void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value)
+void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value,
+                 uint64_t ns)
 {
     charge_part direct;
     charge_part *const part = c->timed ? add(c, NOTE) : &direct;
@@ -235,6 +236,7 @@ void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value)
     part->what = what;
     part->number = number;
     part->value = value;
+    part->ns = ns;
     if (!c->timed) c->config->note(part, c->user);
 }
 

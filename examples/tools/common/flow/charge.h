@@ -5,7 +5,7 @@
  *     charge_init(&c, &config, user);
  *     charge_date(&c, ns, cycles, 0);       // it was so late by now
  *     charge_run(&c, insns, line);          // instructions executed
- *     charge_note(&c, what, number, value); // whatever you like, kept in order
+ *     charge_note(&c, what, number, value, 0); // yours, kept in order
  *     charge_stop(&c, CHARGE_SYSCALL);      // and none from here on ...
  *     charge_go(&c);                        // ... to here
  *     charge_end(&c);
@@ -45,6 +45,7 @@ typedef enum charge_gap {
 /* A note of the caller's. */
 typedef struct charge_part {
     uint64_t value;
+    uint64_t ns; /* a time of its own; 0: its place says it */
     uint32_t number;
     uint16_t what;
     uint8_t kind; /* not yours */
@@ -97,7 +98,8 @@ void charge_free(charge *c);
 void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge);
 
 void charge_run(charge *c, uint64_t insns, uint32_t line);
-void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value);
+void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value,
+                 uint64_t ns);
 void charge_stop(charge *c, charge_gap why);
 
 /* A gap ends, or what was before the first instruction. */
