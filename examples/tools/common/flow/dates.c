@@ -26,7 +26,7 @@ static void keep(dates *d)
     to->cycles = d->cycles;
 }
 
-static void look_at(dates *d, const ipt_packet *packet)
+static void read_packet(dates *d, const ipt_packet *packet)
 {
     const int used = ipt_time_packet(&d->clock, packet) == IPT_OK;
     if (packet->type == IPT_PKT_PAD) return;
@@ -65,7 +65,7 @@ void dates_read(dates *d, uint64_t offset)
             if (status == IPT_MORE) return;
             d->ended = status < 0;
         } else if (synced && d->packets.at.packet_offset >= before) {
-            look_at(d, &packet);
+            read_packet(d, &packet);
         }
     }
 }
