@@ -930,6 +930,19 @@ TEST(skd007)
     b.piece.size = 3;
     CHECK_EQ(next(&b, &p), IPT_OK);
     CHECK_EQ(p.type, IPT_PKT_OVF);
+    // a gap follows: the byte that decides is lost, though trace may come
+    {
+        static const uint8_t bytes[] = {0x07, 0x02, 0x06};
+        const ipt_segment pieces[3] = {{bytes, 2}, {NULL, 100}, {bytes + 2, 1}};
+        start(&b, bytes, 0);
+        b.trace.seg = pieces;
+        b.trace.count = 3;
+        b.trace.open = 1;
+        b.config.errata = IPT_ERRATUM_SKD007;
+        CHECK_EQ(next(&b, &p), IPT_OK);
+        CHECK_EQ(p.type, IPT_PKT_CYC);
+        CHECK_EQ(p.size, 2);
+    }
     // in the middle of a trace, where MTC and CYC are read the quick way
     {
         static uint8_t bytes[64];
