@@ -226,7 +226,8 @@ static void keep_parts(symbols_table *t, const seeker *list, size_t count)
 {
     const seeker *name = list;
     const seeker *same = list;
-    for (const seeker *s = list; s < list + count; s++) {
+    for (size_t i = 0; i < count; i++) {
+        const seeker *const s = &list[i];
         if (by_name(s, name)) name = s;
         if (compare_seekers(s, same)) same = s;
         if (same->local != UINT64_MAX)
