@@ -447,18 +447,20 @@ int shim_release(shim_held *held, ipt_event *e)
 
 void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
 {
+    const unsigned type = their_type(e);
+    const int direct = LIKELY(size == sizeof *user) && type <= 1 + ptev_mnt;
     shim_pt_event all;
-    struct pt_event *to = &all.old;
-    memset(&all, 0, sizeof all);
-    to->type = (enum pt_event_type) (their_type(e) - 1);
+    struct pt_event *to = direct ? user : &all.old;
+    memset(to, 0, direct ? sizeof *user : sizeof all);
+    to->type = (enum pt_event_type) (type - 1);
     to->ip_suppressed = (unsigned) is_suppressed(e) & 1u;
     to->status_update = (e->flags & IPT_EVENT_STATUS) != 0;
     to->has_tsc = (e->flags & IPT_EVENT_TSC) != 0;
     to->tsc = e->tsc;
     to->lost_mtc = e->lost_mtc;
     to->lost_cyc = e->lost_cyc;
-    if (!set_newer(&all.newer.variant, e)) set_variant(to, e);
-    shim_copy(user, size, &all, sizeof all);
+    if (direct || !set_newer(&all.newer.variant, e)) set_variant(to, e);
+    if (!direct) shim_copy(user, size, &all, sizeof all);
 }
 
 /* ---- offsets ---- */
