@@ -8,7 +8,7 @@
  *
  * Each interval between two dates of the log is spread evenly over its
  * instructions, and what that gives each function has to be what ptprof gives
- * it, within 0.1 % of all time. What the instructions of each function took,
+ * it, within 0.1 % of all time, or 1 us if that is less than 1 ms. What the instructions of each function took,
  * which no trace says, may differ by the intervals that touch the function if
  * one of them is that of others as well, else by 1 %, or 5 ns: decoders estimate
  * how long a cycle is.
@@ -399,10 +399,11 @@ static void read_folded(const char *name)
 
 static int compare(void)
 {
-    double all = 0, worst = 0, bounds[NAMES > 1 ? 4096 : 1];
+    double all = 0, near, worst = 0, bounds[NAMES > 1 ? 4096 : 1];
     size_t rows = 0, bad = 0, bound_count = 0;
     for (size_t i = 0; i < count; i++) all += list[i].spread * NS;
     for (unsigned i = 0; i < KINDS; i++) all += gaps[i] * NS;
+    near = all < 1e6 ? 1000 / all : 0.001;
     for (size_t i = 0; i < count; i++) {
         const function *const f = &list[i];
         const double a = (f->said - f->spread * NS) / all;
@@ -414,7 +415,7 @@ static int compare(void)
         if (a * a > worst * worst) worst = a;
         if (f->raw > 0 && bound_count < 4096)
             bounds[bound_count++] = f->bound / f->raw;
-        if (a > 0.001 || a < -0.001 || b > most || -b > most) {
+        if (a > near || a < -near || b > most || -b > most) {
             bad++;
             printf("%s: %.0f ns, spread %.0f, took %.0f, others in %.0f\n",
                    f->name, f->said, f->spread * NS, f->raw * NS,
@@ -423,7 +424,7 @@ static int compare(void)
     }
     for (unsigned i = 0; i < KINDS; i++) {
         const double a = (said_gaps[i] - gaps[i] * NS) / all;
-        if (a > 0.001 || a < -0.001) {
+        if (a > near || a < -near) {
             bad++;
             printf("[%s]: %.0f ns, not %.0f\n", kinds[i], said_gaps[i],
                    gaps[i] * NS);
