@@ -6396,7 +6396,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
  *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
- *           ipti_resync_find
+ *           ipti_resync_begin
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_insn_enter
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
@@ -6409,9 +6409,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_pull ipti_blk_slow
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
- *   resync  ipti_resync_event ipti_resync_find
+ *   resync  ipti_resync_event ipti_resync_begin ipti_resync_end
  *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
- *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
+ *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_begin
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_keep
  *           ipti_calls_back
  * ========================================================================== */
@@ -7814,19 +7814,18 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
     return (end & w->place.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
 }
 
-/* Get to an instruction, with its code at hand: take the events that come
- * before it first. */
-static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
+/* Is the next instruction in the run at hand? */
+static inline int ipti_walk_inside(const ipt_walk_ *w)
 {
-    int dropping = ipti_walk_drop(w, at);
+    return w->code.index < w->code.count;
+}
+
+/* Take the events that come before the next instruction. Those that wait for
+ * one after it stay. */
+static int ipti_walk_events(ipt_walk_ *w, ipt_where *at, int dropping)
+{
     int status;
 
-    if (w->code.index < w->code.count && w->place.version == *w->valid)
-        return IPT_OK;
-    if (w->code.index < w->code.count)
-        ipti_walk_account(w);
-    ipti_code_none(&w->code);
-    w->unproven = w->ended = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
         if (status == IPT_END && w->flow.enabled
@@ -7835,18 +7834,37 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         else if (status < 0)
             return status;
         if (!ipti_walk_event(w) || w->out.count)
-            break; /* kept: the branch at ip has taken events already */
+            return IPT_OK; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
         if (status < 0)
             return status;
         if (status == 0
             && !(ipti_loop_stuck(&w->loop) && ipti_bind_notes(&w->next.bind)))
-            break;
+            return IPT_OK;
         status = ipti_walk_first(w, at, dropping);
         (void) ipti_marks_end(&w->marks); /* of what was handed out */
         if (status < 0 && (status != IPT_EVENT_FIRST || w->out.waiting))
             return status;
     }
+}
+
+/* Get to an instruction, with its code at hand: take the events that come
+ * before it first. */
+static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
+{
+    const int dropping = ipti_walk_drop(w, at);
+    int status;
+
+    if (ipti_walk_inside(w)) {
+        if (w->place.version == *w->valid)
+            return IPT_OK;
+        ipti_walk_account(w);
+    }
+    ipti_code_none(&w->code);
+    w->unproven = w->ended = 0;
+    status = ipti_walk_events(w, at, dropping);
+    if (status < 0)
+        return status;
     if (!w->flow.enabled)
         return IPT_ERR_CONTEXT;
     if (ipti_loop_stuck(&w->loop)) {
@@ -7865,8 +7883,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 /* Is the next instruction the last one of its run? */
 static inline int ipti_walk_at_last(const ipt_walk_ *w)
 {
-    return w->code.index + 1 == w->code.run.count_
-           && w->code.index < w->code.count;
+    return w->code.index + 1 == w->code.run.count_ && ipti_walk_inside(w);
 }
 
 /* Pass the instructions up to where an event cuts the run, at most `most` of
@@ -7991,7 +8008,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
         return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (asid->nr > 1)
         return ipti_walk_leave(w, at, IPT_ERR_ARG);
-    if (w->code.index < w->code.count)
+    if (ipti_walk_inside(w))
         ipti_walk_account(w);
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
@@ -8048,103 +8065,158 @@ static IPTI_APART void ipti_resync_off(ipt_walk_ *w, ipt_where *at)
     ipti_walk_keep(w, &disabled);
 }
 
+enum { /* what an event means on the way to flow: what to do with it */
+    IPTI_MEANS_STATE,   /* what it says holds wherever flow is: apply it */
+    IPTI_MEANS_NONE,    /* it is of flow that was lost: drop it */
+    IPTI_MEANS_NOTHING, /* it says nothing about flow: hand it out */
+    IPTI_MEANS_OFF,     /* flow is off from here on: hand it out */
+    IPTI_MEANS_HERE,    /* it says where flow is, once it is applied */
+    IPTI_MEANS_AGAIN,   /* it says that flow is on, and flow was */
+    IPTI_MEANS_STATUS,  /* a PSB+ says where flow is: as if synchronising */
+    IPTI_MEANS_IP       /* flow is where it binds */
+};
+
+/* What the event at hand means. An IP that did not help is not tried twice. */
+static int ipti_resync_means(const ipt_walk_ *w)
+{
+    const ipt_event *event = &w->next.event;
+    const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
+
+    if (event->flags & IPT_EVENT_STATUS)
+        return IPTI_MEANS_STATUS;
+    switch (event->type) {
+    case IPT_EVT_ENABLED:
+        return w->resync.state == IPTI_RESYNC_ON ? IPTI_MEANS_AGAIN
+                                                 : IPTI_MEANS_HERE;
+    case IPT_EVT_OVERFLOW:
+        return IPTI_MEANS_HERE;
+    case IPT_EVT_DISABLED: /* by what is not known */
+        return IPTI_MEANS_OFF;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_VMCS:
+        return IPTI_MEANS_STATE;
+    case IPT_EVT_TIP:
+        return IPTI_MEANS_NONE;
+    case IPT_EVT_EXEC_MODE:
+        if (!has_ip) /* with a TIP.PGD, or while tracing is disabled */
+            return IPTI_MEANS_STATE;
+        break;
+    default:
+        break;
+    }
+    if (has_ip && w->resync.offset != event->offset + 1)
+        return IPTI_MEANS_IP;
+    return !has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled
+               ? IPTI_MEANS_HERE /* tracing is disabled */
+               : IPTI_MEANS_NOTHING;
+}
+
 /* Take up flow at the event at hand if it says where flow is. Returns 0 if a
  * later one has to. */
 static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_event *event = &w->next.event;
-    const int has_ip = !(event->flags & IPT_EVENT_NO_IP);
 
-    if (event->flags & IPT_EVENT_STATUS) { /* as if synchronising here */
-        w->flow.synced = 0;
-        w->mode.old = 1;
-        if (has_ip && event->type != IPT_EVT_ENABLED)
-            ipti_walk_go(w, at, event->ip); /* that was given already */
-        return 1;
-    }
-    if (event->type == IPT_EVT_ENABLED && w->resync.state == IPTI_RESYNC_ON)
-        ipti_resync_off(w, at);
-    if (event->type == IPT_EVT_ENABLED || event->type == IPT_EVT_OVERFLOW)
-        return 1;
-    if (event->type == IPT_EVT_DISABLED) { /* by what is not known */
-        ipti_walk_give(w, at);
-        return 1;
-    }
-    if (event->type == IPT_EVT_PAGING || event->type == IPT_EVT_VMCS
-        || (event->type == IPT_EVT_EXEC_MODE && !has_ip)) {
-        /* a mode without an IP: with a TIP.PGD, or while tracing is disabled */
+    switch (ipti_resync_means(w)) {
+    case IPTI_MEANS_STATE:
         (void) ipti_walk_take_event(w, at); /* no error, and no status */
         return 0;
-    }
-    if (event->type == IPT_EVT_TIP) {
+    case IPTI_MEANS_NONE:
         ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         return 0;
-    }
-    if (has_ip && w->resync.offset != event->offset + 1) {
+    case IPTI_MEANS_NOTHING:
+        ipti_walk_give(w, at);
+        return 0;
+    case IPTI_MEANS_OFF:
+        ipti_walk_give(w, at);
+        return 1;
+    case IPTI_MEANS_AGAIN:
+        ipti_resync_off(w, at);
+        return 1;
+    case IPTI_MEANS_STATUS:
+        w->flow.synced = 0;
+        w->mode.old = 1;
+        if (!(event->flags & IPT_EVENT_NO_IP)
+            && event->type != IPT_EVT_ENABLED)
+            ipti_walk_go(w, at, event->ip); /* that was given already */
+        return 1;
+    case IPTI_MEANS_IP:
         w->resync.offset = event->offset + 1; /* in case it does not help */
         ipti_walk_go(w, at, event->ip);
         return 1;
+    default: /* IPTI_MEANS_HERE */
+        return 1;
     }
-    if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled)
-        return 1; /* tracing is disabled */
-    ipti_walk_give(w, at);
-    return 0;
+}
+
+/* A _resync begins: what it passes over begins here. */
+static void ipti_resync_begin(ipt_walk_ *w, ipt_where *at)
+{
+    at->skip_from = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
+    at->skip_to = at->skip_from;
+    w->probe.count = 0;
+    w->resync.state = IPTI_RESYNC_OFF;
+    if (w->flow.enabled || w->flow.hidden) {
+        w->resync.state = IPTI_RESYNC_ON;
+        w->resume.has = 0;
+    }
+    ipti_walk_caused(w, at);
+}
+
+/* Flow was taken up at this packet. */
+static int ipti_resync_end(ipt_walk_ *w, ipt_where *at, uint64_t offset)
+{
+    at->resyncs++;
+    if (offset > at->skip_to) /* else there was a gap on the way */
+        ipti_at_skip(at, offset);
+    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
+    w->resync.state = IPTI_RESYNC_NONE;
+    return ipti_walk_look(w, at);
+}
+
+/* Use up what comes next. Returns 1 if flow was taken up there. */
+static int ipti_resync_use(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->next.has_tip) {
+        ipti_walk_go(w, at, w->next.tip);
+        ipti_tally_none(&w->tally);
+        ipti_next_drop(&w->next, IPTI_NEXT_TIP);
+        return 1;
+    }
+    return w->next.has_event ? ipti_resync_event(w, at) : 0;
 }
 
 /* Drop what flow needed here, and take flow up at the next packet that has an
  * IP. */
 static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
 {
-    uint64_t offset = 0;
-    int status = IPT_OK;
-    int found = 0;
-
     if (w->cur.state < IPTI_CUR_SYNC)
         return IPT_ERR_NOSYNC;
     (void) ipti_walk_drop(w, at);
-    if (!w->resync.state) {
-        at->skip_from
-            = ipti_next_any(&w->next) ? ipti_walk_offset(w) : at->offset;
-        at->skip_to = at->skip_from;
-        w->probe.count = 0;
-        w->resync.state = w->flow.enabled || w->flow.hidden ? IPTI_RESYNC_ON
-                                                            : IPTI_RESYNC_OFF;
-        if (w->resync.state == IPTI_RESYNC_ON)
-            w->resume.has = 0;
-        ipti_walk_caused(w, at);
-    }
+    if (!w->resync.state)
+        ipti_resync_begin(w, at);
     ipti_code_none(&w->code);
     ipti_item_unsettled(&w->item, 0);
     ipti_walk_off(w);
     ipti_loop_end(&w->loop);
-    while (!found) {
+    for (;;) {
+        uint64_t offset;
+        int status = IPT_END;
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
-        status = w->out.count == IPT_REACHED_MAX_ ? (int) IPT_END
-                                                  : ipti_walk_source(w, at);
-        if (status < 0) { /* or there is no room for another event */
-            if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
-                return status;
-            ipti_walk_wait(w);
-            if (w->out.waiting) /* to be pulled first */
-                return ipti_walk_status(w);
-            continue; /* nobody wants them */
-        }
-        offset = ipti_walk_offset(w);
-        if (w->next.has_tip) {
-            ipti_walk_go(w, at, w->next.tip);
-            ipti_tally_none(&w->tally);
-            ipti_next_drop(&w->next, IPTI_NEXT_TIP);
-            found = 1;
-        } else if (w->next.has_event) {
-            found = ipti_resync_event(w, at);
-        }
+        if (w->out.count < IPT_REACHED_MAX_)
+            status = ipti_walk_source(w, at);
+        if (status >= 0) {
+            offset = ipti_walk_offset(w);
+            if (ipti_resync_use(w, at))
+                return ipti_resync_end(w, at, offset);
+            continue;
+        } /* else there is no more trace, or no room for another event */
+        if (!w->out.count || status == IPT_MORE || status == IPT_BUDGET)
+            return status;
+        ipti_walk_wait(w);
+        if (w->out.waiting) /* to be pulled first; else nobody wants them */
+            return ipti_walk_status(w);
     }
-    at->resyncs++;
-    if (offset > at->skip_to) /* else there was a gap on the way */
-        ipti_at_skip(at, offset);
-    ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
-    w->resync.state = 0;
-    return ipti_walk_look(w, at);
 }
 
 /* _resync. Each call uses up at least one packet. */
