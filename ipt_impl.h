@@ -9876,50 +9876,68 @@ static IPTI_HOT unsigned ipti_cov_ip(uint64_t *last, const uint8_t *p)
     return ipc == 6 ? ipti_cov_expand(last, p, 6) : 0;
 }
 
+/* Is the memo's code that of the cache? If not, its lines are forgotten. */
+static void ipti_cov_code(const ipt_walk_ *w, ipt_cov_memo *memo,
+                          uint32_t version)
+{
+    const uint64_t code
+        = version + (w->cache ? ipti_memo_call(memo, &w->cache->name_) : 0);
+
+    if (memo->code_ == code && memo->cache_ == w->cache)
+        return;
+    memo->epoch_++; /* code was invalidated, or may have been */
+    memo->code_ = code;
+    memo->cache_ = w->cache;
+}
+
+/* Find the numbers of an address space, in the memo and in the shared one, as
+ * 0 where that has none. Returns 0 if the memo has no more numbers. */
+static int ipti_cov_numbers(ipt_cov_decoder *decoder, const ipt_asid *asid,
+                            uint32_t *own, uint32_t *shared)
+{
+    const ipt_cov_config *cov = decoder->cov_;
+    ipt_cov_memo *memo = cov->memo;
+    ipt_asid name;
+    const uint32_t by_space
+        = ipti_asid_name(&name, decoder->walk_.cur.config, asid) ? 2 : 0;
+    const uint32_t key = IPTI_COV_NAME | (by_space + name.nr) << IPTI_COV_MODE;
+    const ipt_cov_line *known = ipti_memo_find(
+        memo, IPTI_COV_NAMES, key, name.cr3, name.vmcs, memo->epoch_);
+
+    *own = known ? known->from_ : ipti_memo_name(memo, key, &name);
+    if (*own == 0) {
+        memo->renew_ = memo->mask_ + 1;
+        memo->epoch_++;
+        return 0;
+    }
+    known = cov->shared ? ipti_memo_find(cov->shared, IPTI_COV_NAMES, key,
+                                         name.cr3, name.vmcs,
+                                         cov->shared->epoch_)
+                        : NULL;
+    *shared = known ? known->from_ : 0;
+    decoder->keys_.asid = *asid;
+    decoder->keys_.epoch = memo->epoch_;
+    return 1;
+}
+
 /* Find what stands for the address space in the memos. Returns 0: nothing. */
 static int ipti_cov_keys(ipt_cov_decoder *decoder)
 {
     const ipt_walk_ *w = &decoder->walk_;
-    const ipt_config *config = w->cur.config;
-    const ipt_cov_config *cov = decoder->cov_;
     const ipt_asid *asid = &decoder->at.asid;
     const uint32_t version = w->cache ? w->cache->version_ : 0;
     const uint32_t mode = (uint32_t) w->mode.now << IPTI_COV_MODE;
-    ipt_cov_memo *memo = cov->memo;
-    const uint64_t code
-        = version + (w->cache ? ipti_memo_call(memo, &w->cache->name_) : 0);
+    ipt_cov_memo *memo = decoder->cov_->memo;
     uint32_t own = decoder->keys_.own >> IPTI_COV_SPACE;
     uint32_t shared = decoder->keys_.shared >> IPTI_COV_SPACE;
 
-    if (memo->renew_ && !ipti_memo_renew(memo, config))
+    if (memo->renew_ && !ipti_memo_renew(memo, w->cur.config))
         return 0;
-    if (memo->code_ != code || memo->cache_ != w->cache) {
-        memo->epoch_++; /* code was invalidated, or may have been */
-        memo->code_ = code;
-        memo->cache_ = w->cache;
-    }
-    if (decoder->keys_.epoch != memo->epoch_ /* which is not 0 */
-        || !ipti_asid_same(asid, &decoder->keys_.asid)) {
-        ipt_asid name;
-        const uint32_t by_space = ipti_asid_name(&name, config, asid) ? 2 : 0;
-        const uint32_t key
-            = IPTI_COV_NAME | (by_space + name.nr) << IPTI_COV_MODE;
-        const ipt_cov_line *known = ipti_memo_find(
-            memo, IPTI_COV_NAMES, key, name.cr3, name.vmcs, memo->epoch_);
-        own = known ? known->from_ : ipti_memo_name(memo, key, &name);
-        if (own == 0) { /* no more numbers */
-            memo->renew_ = memo->mask_ + 1;
-            memo->epoch_++;
-            return 0;
-        }
-        known = cov->shared ? ipti_memo_find(cov->shared, IPTI_COV_NAMES, key,
-                                             name.cr3, name.vmcs,
-                                             cov->shared->epoch_)
-                            : NULL;
-        shared = known ? known->from_ : 0;
-        decoder->keys_.asid = *asid;
-        decoder->keys_.epoch = memo->epoch_;
-    }
+    ipti_cov_code(w, memo, version);
+    if ((decoder->keys_.epoch != memo->epoch_ /* which is not 0 */
+         || !ipti_asid_same(asid, &decoder->keys_.asid))
+        && !ipti_cov_numbers(decoder, asid, &own, &shared))
+        return 0;
     if (decoder->keys_.version != version)
         shared = 0;
     decoder->keys_.own = own << IPTI_COV_SPACE | mode;
@@ -10061,38 +10079,53 @@ static IPTI_APART unsigned ipti_cov_quiet(ipt_cov_decoder *decoder,
     return size && ipti_cov_space(decoder, &asid) ? size : 0;
 }
 
+/* Tracing is disabled and a TIP.PGE comes: flow is there. Returns its size, 0
+ * if it has no IP. */
+static size_t ipti_cov_pge(ipt_walk_ *w, ipt_cov_leg_ *leg, const uint8_t *p)
+{
+    const size_t size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
+
+    if (size <= 1)
+        return 0;
+    ipti_flow_at(&w->flow, leg->last_ip);
+    ipti_flow_state(&w->flow, 1, 0);
+    ipti_prev_none(&w->prev);
+    return size;
+}
+
+/* ... or a PSB: pass the PSB+. One that repeats the last one is as long. */
+static size_t ipti_cov_psb_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg,
+                               const uint8_t *p)
+{
+    uint64_t ip;
+
+    if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
+        || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0)
+        leg->psb_size = ipti_cov_psb(decoder, p, &ip);
+    leg->psb = p;
+    if (leg->psb_size) {
+        leg->last_ip = 0;
+        ipti_cov_psb_passed(decoder, leg);
+    }
+    return leg->psb_size;
+}
+
 /* Tracing is disabled: pass a packet or a PSB+. Returns 0 if what comes is for
  * the walk. */
 static int ipti_cov_off(ipt_cov_decoder *decoder, ipt_cov_leg_ *leg)
 {
-    ipt_walk_ *w = &decoder->walk_;
     uint64_t tnt = leg->held;
     const uint8_t *p = ipti_cov_bits(leg->p, leg->end, &tnt);
     size_t size;
-    uint64_t ip;
 
     if (tnt != 1 || p >= leg->end)
         return 0;
-    if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE)) {
-        size = ipti_cov_expand(&leg->last_ip, p, *p >> 5);
-        if (size <= 1)
-            return 0;
-        ipti_flow_at(&w->flow, leg->last_ip);
-        ipti_flow_state(&w->flow, 1, 0);
-        ipti_prev_none(&w->prev);
-    } else if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB) {
+    if (IPTI_LIKELY((*p & IPTI_IP_MASK) == IPTI_TIP_PGE))
+        size = ipti_cov_pge(&decoder->walk_, leg, p);
+    else if (*p != IPTI_EXT || p[1] != IPTI_SECOND_PSB)
         size = ipti_cov_quiet(decoder, p);
-    } else {
-        if (!leg->psb_size || (size_t) (leg->end - p) <= leg->psb_size
-            || IPT_MEMCMP(p, leg->psb, leg->psb_size) != 0) /* the last again */
-            leg->psb_size = ipti_cov_psb(decoder, p, &ip);
-        size = leg->psb_size;
-        leg->psb = p;
-        if (size) {
-            leg->last_ip = 0;
-            ipti_cov_psb_passed(decoder, leg);
-        }
-    }
+    else
+        size = ipti_cov_psb_off(decoder, leg, p);
     if (!size)
         return 0;
     leg->p = p + size;
@@ -10515,23 +10548,54 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
     return cov->filter ? ipti_cov_filters(sum, cov->filter) : sum;
 }
 
+/* May these be used together? The memos have to be of this formula, or to be
+ * emptied for it. */
+static int ipti_cov_check(const ipt_cov_config *cov)
+{
+    unsigned i;
+
+    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
+        return IPT_ERR_CONFIG;
+    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
+        if (cov->filter[i].kind > IPT_FILTER_STOP)
+            return IPT_ERR_CONFIG;
+    return IPT_OK;
+}
+
+static int ipti_cov_tables(const ipt_cov_config *cov, uint64_t formula)
+{
+    if ((cov->memo && IPTI_BAD_SELF(cov->memo))
+        || (cov->shared && IPTI_BAD_SELF(cov->shared))
+        || (cov->seen && IPTI_BAD_SELF(cov->seen)))
+        return IPT_ERR_STATE;
+    if (cov->shared && cov->shared->formula_ != formula)
+        return IPT_ERR_CONFIG;
+    return IPT_OK;
+}
+
+/* Empty the memo if it is of another formula, or of another table of blocks. */
+static void ipti_cov_own(const ipt_cov_config *cov, uint64_t formula)
+{
+    ipt_cov_memo *memo = cov->memo;
+    const uint64_t seen
+        = cov->seen ? ipti_memo_call(memo, &cov->seen->name_) : 0;
+
+    if (memo->formula_ == formula && memo->seen_ == seen)
+        return;
+    memo->epoch_++;
+    memo->formula_ = formula;
+    memo->seen_ = seen;
+}
+
 /* Begin a run. A memo of another formula is emptied. If that fails, the decoder
  * has no trace, and ipti_cov_may sees that. */
 static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
                           const ipt_cov_config *cov, const ipt_trace *trace,
                           ipt_cache *cache)
 {
-    ipt_cov_memo *memo = cov->memo;
-    uint64_t seen = 0;
-    uint64_t formula;
-    int status = IPT_OK;
-    unsigned i;
+    uint64_t formula = 0;
+    int status = ipti_cov_check(cov);
 
-    if (cov->flags & ~IPT_COV_FLAGS_ || (cov->bitmap && !cov->bitmap_size))
-        status = IPT_ERR_CONFIG;
-    for (i = 0; cov->filter && i < IPT_FILTERS; i++)
-        if (cov->filter[i].kind > IPT_FILTER_STOP)
-            status = IPT_ERR_CONFIG;
     IPT_MEMSET(decoder, 0, sizeof(*decoder));
     decoder->cov_ = cov;
     decoder->verdict = IPT_COV_UNFINISHED;
@@ -10540,27 +10604,19 @@ static int ipti_cov_begin(ipt_cov_decoder *decoder, const ipt_config *config,
     if (status >= 0)
         status = ipti_walk_init(&decoder->walk_, &decoder->at, config, trace,
                                 cache);
-    formula = status < 0 ? 0 : ipti_cov_formula(config, cov);
-    if (status >= 0 && ((memo && IPTI_BAD_SELF(memo))
-                        || (cov->shared && IPTI_BAD_SELF(cov->shared))
-                        || (cov->seen && IPTI_BAD_SELF(cov->seen))))
-        status = IPT_ERR_STATE;
-    if (status >= 0 && cov->shared && cov->shared->formula_ != formula)
-        status = IPT_ERR_CONFIG;
+    if (status >= 0) {
+        formula = ipti_cov_formula(config, cov);
+        status = ipti_cov_tables(cov, formula);
+    }
     if (status < 0) {
         decoder->walk_.cur.trace = NULL;
         return status;
     }
     decoder->keys_.formula = formula;
-    decoder->fast_ = memo && !cov->edge && (!cov->block || cov->seen)
+    decoder->fast_ = cov->memo && !cov->edge && (!cov->block || cov->seen)
                      && (!cov->bitmap || cov->bitmap_size <= IPTI_COV_SLOTS);
-    if (memo && cov->seen)
-        seen = ipti_memo_call(memo, &cov->seen->name_);
-    if (memo && (memo->formula_ != formula || memo->seen_ != seen)) {
-        memo->epoch_++;
-        memo->formula_ = formula;
-        memo->seen_ = seen;
-    }
+    if (cov->memo)
+        ipti_cov_own(cov, formula);
     decoder->begin = decoder->at.offset;
     if (cache)
         decoder->keys_.version = cache->version_;
