@@ -8,8 +8,8 @@
  *
  * Each interval between two dates of the log is spread evenly over its
  * instructions, and what that gives each function has to be what ptprof gives
- * it, within 0.1 % of all time, or 1 us if that is less than 1 ms. What the instructions of each function took,
- * which no trace says, may differ by the intervals that touch the function if
+ * it, within 0.1 % of all time, or 1 us if that is less than 1 ms. What the
+ * instructions of each function took, which no trace says, may differ by the intervals that touch the function if
  * one of them is that of others as well, else by 1 %, or 5 ns: decoders estimate
  * how long a cycle is.
  * Names at one address are one function; so are f, f.cold and f.part.0, and
