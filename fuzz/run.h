@@ -115,7 +115,7 @@ enum { /* bytes of the configuration */
 /* Trace that is lost: `size` bytes before byte `at` of what there is. */
 typedef struct fuzz_loss {
     size_t at;
-    uint64_t size;
+    size_t size;
 } fuzz_loss;
 
 #define FUZZ_LOSSES 4
@@ -801,7 +801,7 @@ static inline int fuzz_give(fuzz_run *run)
                                  loss.size);
         fuzz_pieces(run, 0, run->trace.count + 1);
         run->seg[run->trace.count - 1].data = NULL;
-        run->seg[run->trace.count - 1].size = (size_t) loss.size;
+        run->seg[run->trace.count - 1].size = loss.size;
         return 1;
     }
     if (run->way != FUZZ_WHOLE && run->given < c->halves)

@@ -147,7 +147,9 @@ static inline void sim_encode(fuzz_case *c)
                 && (!c->losses
                     || c->loss[c->losses - 1].at < c->trace_size)) {
                 c->loss[c->losses].at = c->trace_size;
-                c->loss[c->losses++].size = p->u.gap.lost;
+                c->loss[c->losses].size = (size_t) p->u.gap.lost;
+                if (c->loss[c->losses++].size != p->u.gap.lost)
+                    FUZZ_FAIL(__LINE__, "a gap that no piece can say");
             }
             continue;
         }

@@ -1406,6 +1406,7 @@ static inline void overflow(void)
 /* Trace is lost without the processor knowing it, up to a PSB. */
 static inline void gap(void)
 {
+    const unsigned bits = 8 * sizeof(size_t);
     ipt_packet p;
 
     if (cpu.gaps == FUZZ_LOSSES)
@@ -1417,7 +1418,7 @@ static inline void gap(void)
     p.type = IPT_PKT_GAP;
     p.u.gap.lost = chance(70)   ? 1 + draw(100)
                    : chance(50) ? SIZE_MAX
-                                : (uint64_t) 1 << (32 + draw(28));
+                                : (size_t) 1 << (32 + draw(28)) % bits;
     reached[REACH_GAP]++;
     reached[REACH_GAP_HUGE] += p.u.gap.lost >> 32 != 0;
     reached[REACH_GAP_MAX] += p.u.gap.lost == SIZE_MAX;
