@@ -460,7 +460,10 @@ typedef struct ipt_config {
      * bytes of trace are paid for by a later call, at the latest by one that
      * fails. Refill it and call again: decoding goes on where it stopped. A
      * unit takes at most 25,000 host instructions (gcc -O2 on x86-64), without
-     * callbacks and pieces without bytes. NULL: no bound. */
+     * callbacks and pieces without bytes. NULL: no bound.
+     * If all code is invalidated before every call, each call reads its run
+     * anew. Decoding gets on then with more than that takes: two units for each
+     * of up to 32 instructions, and one for each callback. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */

@@ -969,13 +969,16 @@ static inline int fuzz_page(fuzz_run *run)
     return !run->stop;
 }
 
-/* A call whose fuel was used up must have done something with it. */
-static inline int fuzz_refill(fuzz_run *run, const void *before, int *idle)
+/* A call whose fuel was used up must have done something with it, and with
+ * `refills` of them it must end. */
+static inline int fuzz_refill(fuzz_run *run, const void *before, int *idle,
+                              unsigned refills)
 {
     const uint64_t units = run->fueled ? run->c->fuel + 1u : FUZZ_WORK;
 
     *idle = fuzz_equal(before, run->decoder, run->layer->size) ? *idle + 1 : 0;
     FUZZ_CHECK(run, *idle < 4);
+    FUZZ_CHECK(run, refills < FUZZ_WORK);
     if (run->work < units + FUZZ_REFILL) {
         run->log->cut = 1;
         run->stop = 1;
@@ -1004,6 +1007,7 @@ static inline int fuzz_call(fuzz_run *run, int what)
     const fuzz_layer *layer = run->layer;
     void *before = run->fueled ? malloc(layer->size) : NULL;
     int status = IPT_ERR_INTERNAL;
+    unsigned refills = 0;
     int again = 1;
     int idle = 0;
 
@@ -1031,7 +1035,7 @@ static inline int fuzz_call(fuzz_run *run, int what)
                 again = 1;
             }
         } else if (status == IPT_BUDGET) {
-            again = before ? fuzz_refill(run, before, &idle) : 0;
+            again = before ? fuzz_refill(run, before, &idle, refills++) : 0;
             if (!before) {
                 run->log->cut = 1;
                 run->stop = 1;

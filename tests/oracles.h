@@ -609,9 +609,12 @@ static inline void sim_way(fuzz_case *c, int way)
     }
 }
 
+/* If all code is forgotten before every call: what ipt.h wants for a run, with
+ * config.section and cs_base for each instruction. */
+#define SIM_FORGETS_FUEL (64 + 4 * IPT_RUN_MAX_)
+
 static inline void sim_ways(fuzz_case *c)
 {
-    unsigned i;
     unsigned n;
 
     for (n = 0; n < SIM_LENGTH(sim_layers); n++) {
@@ -620,13 +623,13 @@ static inline void sim_ways(fuzz_case *c)
         if (!fuzz_useful(layer, way))
             continue;
         sim_way(c, way);
-        c->forgets = way == FUZZ_RUN_CACHE && c->lines == 64
-                     && (sim_drawn(c) >> (32 + n)) % 3 == 0;
+        c->forgets = (way == FUZZ_RUN_CACHE || way == FUZZ_RUN_ALL)
+                     && c->lines == 64 && (sim_drawn(c) >> (32 + n)) % 3 == 0;
         reached[REACH_FORGETS] += c->forgets != 0;
-        for (i = 0; i < 1; i++) {
-            fuzz_reference(layer, c, &fuzz_logs[0]);
-            fuzz_way(layer, c, &fuzz_logs[0], way);
-        }
+        if (c->forgets)
+            c->fuel = SIM_FORGETS_FUEL - 1;
+        fuzz_reference(layer, c, &fuzz_logs[0]);
+        fuzz_way(layer, c, &fuzz_logs[0], way);
     }
 }
 
