@@ -28,8 +28,9 @@
     X(INSN, "2.0.5 does not know JMPABS, UIRET, ERETS, ERETU; all take "      \
             "opcodes that mean nothing, and execute 16 and 32-bit code "      \
             "beyond 4 GiB")                                                   \
-    X(RETURN, "takes its return stack's top for compressed returns only, so " \
-              "that later ones go astray")                                    \
+    X(RETURN, "takes its return stack's top for compressed returns only, and "\
+              "after flow was lost still what it held before that, so that "   \
+              "later returns go astray")                                       \
     X(PGD, "2.0.5 takes a TIP.PGD without IP only at MOV CR3 and far "        \
            "branches; after one with IP, tracing that begins at 0 counts as " \
            "resumed")                                                         \

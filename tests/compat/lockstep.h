@@ -627,18 +627,23 @@ static void go_on(flow *f, unsigned items, int events)
     f->left = 0;
 }
 
-/* Is there at an offset a PSB+ without PSBEND, or a packet of one? */
+/* Is there at an offset a PSB+ without PSBEND, or a packet of one? Or does such
+ * a one come next, which is read ahead? */
 static int is_open_psb(const subject *s, uint64_t offset)
 {
     walker w;
     int in = 0;
+    int next = 0; /* the PSB+ is the next one */
     walk(&w, s);
     while (walk_on(&w)) {
-        if (w.p.offset > offset && !in) return 0;
+        if (w.p.offset > offset && !in
+            && (next || (w.p.type != IPT_PKT_PAD && w.p.type != IPT_PKT_PSB)))
+            return 0;
         switch (w.p.type) {
         case IPT_PKT_PSBEND: in = 0; break;
         case IPT_PKT_PSB:
-            if (w.p.offset > offset) return 1;
+            if (w.p.offset > offset && in) return 1;
+            next = w.p.offset > offset;
             in = 1;
             break;
         case IPT_PKT_TNT_8:

@@ -375,12 +375,21 @@ int shim_flow_culprit(shim_flow *f, int status, uint8_t *raw, ipt_code *code)
     int size;
     memset(code, 0, sizeof *code);
     if (!(at->valid & IPT_AT_IP) || f->disabled) return 0;
+    if (status == IPT_ERR_RETURN_LOST) return 0; /* it was given already */
     size = bytes_at(f, raw, at->ip);
     if (size > 0
         && (status == IPT_ERR_BAD_INSN
             || ipt_classify(code, raw, (size_t) size, at->mode, NULL) < 0))
         code->size = 0;
     return size;
+}
+
+/* An event that has ended flow is dropped where flow was lost anyway. */
+static int passes(const shim_flow *f)
+{
+    return f->pending
+        && (f->last.type == IPT_EVT_DISABLED
+            || f->last.type == IPT_EVT_ASYNC_DISABLED);
 }
 
 int shim_flow_resync(shim_flow *f)
@@ -397,5 +406,6 @@ int shim_flow_resync(shim_flow *f)
     if (status < 0) return shim_flow_error(f, status);
     f->error = 0;
     f->disabled = (status & IPT_IP_SUPPRESSED) != 0;
-    return shim_flow_flags(f, status);
+    status = shim_flow_flags(f, status);
+    return passes(f) ? shim_flow_flags(f, f->rest) : status;
 }
