@@ -5,7 +5,8 @@
 # A program that crashes, hangs, lies or prints no total counts as a failure.
 # As many run in parallel as the machine has processors (JOBS=1: one by one).
 # With VERBOSE=1 the output of programs that pass is shown too. A line
-# `N more in make test-full` of a program is added up, too.
+# `N more in make test-full` of a program is added up, too. The seconds are of
+# processor time, not of the clock.
 
 # bad TEXT: one more failure that the program itself did not count.
 bad() { echo "      $1"; failed=$((failed + 1)); verdict=FAIL; }
@@ -16,10 +17,8 @@ judge() {
     name=$(basename "${1%.sh}")${2:+ $2}
     out=$dir/out.$$
     case $1 in *.sh) set -- sh "$@" ;; esac
-    start=$(date +%s)
     timeout "${TEST_TIMEOUT:-2400}" "$@" >"$out" 2>&1 </dev/null
     status=$?
-    seconds=$(($(date +%s) - start))
     # shellcheck disable=SC2046 # two or three numbers
     set -- $(tail -n 1 "$out" | LC_ALL=C sed -n -E \
         's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/p')
@@ -43,9 +42,13 @@ judge() {
     else
         grep '^SKIP ' "$out" | sed 's/^/      /'
     fi
-    printf '%-5s %-16s %5d tests %4d s\n' $verdict "$name" $tests $seconds
+    times >"$out.times" # of this shell, then of what it waited for
+    tenths=$(tr ms '  ' <"$out.times" | LC_ALL=C awk 'NR == 2 {
+        print int(600 * ($1 + $3) + 10 * ($2 + $4))}')
+    printf '%-5s %-16s %5d tests %4d.%d s\n' $verdict "$name" $tests \
+        $((tenths / 10)) $((tenths % 10))
     more=$(sed -n 's/^\([0-9]*\) more in make test-full$/\1/p' "$out")
-    echo "$passed $failed $skipped ${more:-0}" >>"$dir/totals"
+    echo "$passed $failed $skipped ${more:-0} $tenths" >>"$dir/totals"
 }
 
 if [ "$1" = --judge ]; then # what xargs runs: run.sh --judge DIR PROGRAM
@@ -53,7 +56,7 @@ if [ "$1" = --judge ]; then # what xargs runs: run.sh --judge DIR PROGRAM
     # shellcheck disable=SC2086 # a program and its arguments
     judge $3 >"$dir/said.$$" 2>&1
     cat "$dir/said.$$" # whole, whatever runs beside it
-    rm -f "$dir/said.$$" "$dir/out.$$"
+    rm -f "$dir/said.$$" "$dir/out.$$" "$dir/out.$$.times"
     exit 0
 fi
 
@@ -63,15 +66,16 @@ trap 'exit 2' HUP INT TERM
 : >"$dir/totals"
 [ $# -eq 0 ] || printf '%s\0' "$@" |
     xargs -0 -n 1 -P "${JOBS:-$(nproc)}" sh "$0" --judge "$dir"
-passed=0 failed=0 skipped=0 more=0 judged=0
-while read -r p f s m; do
-    more=$((more + m))
+passed=0 failed=0 skipped=0 more=0 judged=0 tenths=0
+while read -r p f s m t; do
+    more=$((more + m)) tenths=$((tenths + t))
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     judged=$((judged + 1))
 done <"$dir/totals"
 [ $judged -eq $# ] || bad "$(($# - judged)) programs were not judged"
 [ $((passed + failed + skipped)) -gt 0 ] || bad "no test was run"
 [ $more -eq 0 ] || echo "make test-full has $more more tests"
+[ $judged -lt 2 ] || echo "$((tenths / 10)) s of processor time"
 [ $skipped -eq 0 ] && tail= || tail=", $skipped skipped"
 echo "$passed passed, $failed failed$tail"
 [ $failed -eq 0 ]
