@@ -10,8 +10,6 @@ ipt_segment nondet_segment(void);
 ipt_pending_ nondet_pending(void);
 ipt_evt_state_ nondet_evt(void);
 ipt_event nondet_event(void);
-ipt_calls_ nondet_calls(void);
-ipt_loop_ nondet_loop(void);
 ipt_cache nondet_cache(void);
 ipt_cache_line nondet_line(void);
 ipt_window_ nondet_window(void);
@@ -72,19 +70,13 @@ static void queue_sides(void)
     REACH(!is_event(&event) && event.type == IPT_EVT_TNT);
 }
 
-static void walk_sides(void)
+static void cache_sides(void)
 {
-    const ipt_calls_ calls = nondet_calls();
-    const ipt_loop_ loop = nondet_loop();
     const ipt_cache cache = nondet_cache();
     const ipt_cache_line line = nondet_line();
     const ipt_window_ window = nondet_window();
     const uint32_t i = nondet_u32();
 
-    REACH(is_calls(&calls) && calls.count == IPT_RETURN_STACK_);
-    REACH(!is_calls(&calls) && calls.top == 0);
-    REACH(is_loop(&loop) && loop.limit == 2);
-    REACH(!is_loop(&loop) && loop.limit == 2);
     REACH(is_line(&cache, &line) && line.next_[0] == cache.last_);
     REACH(!is_line(&cache, &line));
     REACH(is_name(&line));
@@ -129,5 +121,5 @@ void prove_assume_sides(void)
     REACH(!is_short(&trace, size));
     cursor_sides();
     queue_sides();
-    walk_sides();
+    cache_sides();
 }

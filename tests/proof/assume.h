@@ -199,22 +199,6 @@ static int is_event(const ipt_event *event)
     }
 }
 
-/* ---- [walk] ---- */
-
-/* The stack of calls. Proved: walk_calls keeps it, and 0 is one. */
-static int is_calls(const ipt_calls_ *calls)
-{
-    return calls->top < IPT_RETURN_STACK_ && calls->count <= IPT_RETURN_STACK_;
-}
-
-/* The search for a loop that never ends, as long as none was found; the walk
- * asks before each branch. Proved: walk_loop keeps it, and 0 is one. */
-static int is_loop(const ipt_loop_ *loop)
-{
-    return (loop->limit == 0 || loop->steps < loop->limit)
-           && loop->total < IPTI_PATH_MAX;
-}
-
 /* ---- [cache] ----
  *
  * Proved: cache_put, cache_follow, cache_name and cache_bytes keep it, and a
