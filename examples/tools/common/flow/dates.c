@@ -4,17 +4,80 @@
 #include "dates.h"
 #include <string.h>
 
+#define TICK 256u
+
+enum { NONE, FIRST, MORE }; /* dates.same: packets of one cycle */
+
 void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
-                int all_cyc)
+                uint32_t threshold)
 {
     memset(d, 0, sizeof *d);
-    d->all_cyc = all_cyc != 0;
+    d->threshold = threshold;
+    d->nom_freq = config->nom_freq;
     d->ended = ipt_pkt_init(&d->packets, config, trace) < 0
             || ipt_time_init(&d->clock, config) < 0;
 }
 
+/* ---- cycles ---- */
+
+static void read_cbr(dates *d, uint8_t ratio)
+{
+    dates_cyc *const c = &d->cyc;
+    if (ratio == c->ratio || ratio == 0) return;
+    if (d->nom_freq)
+        c->length = (double) d->nom_freq / ratio;
+    else
+        c->length *= (double) c->ratio / ratio;
+    c->ratio = ratio;
+    c->from = 0;
+}
+
+/* At both ends of what is measured it is not known to a tick, or to the
+ * threshold, where they lie. */
+static void measure(dates *d)
+{
+    dates_cyc *const c = &d->cyc;
+    const double ticks = (double) (c->exact - c->from) / TICK;
+    const double cycles = (double) c->cycles, off = d->threshold;
+    if (c->from == 0 || c->exact < c->from) {
+        c->from = c->exact;
+        c->cycles = 0;
+    } else if (cycles > 2 * off) {
+        const double least = (ticks - 2) / (cycles + off);
+        const double most = (ticks + 2) / (cycles - off);
+        if (c->length == 0) c->length = ticks / cycles;
+        if (c->length < least) c->length = least;
+        if (c->length > most) c->length = most;
+    }
+}
+
+static void read_exact(dates *d)
+{
+    dates_cyc *const c = &d->cyc;
+    const uint64_t now = d->clock.tsc * TICK;
+    const uint64_t held = (uint64_t) (d->threshold * c->length * TICK);
+    if (now == c->exact) return;
+    if (now > c->at + held + c->passed / 16 + 2 * TICK) c->from = c->at = 0;
+    if (c->at > now + TICK || c->at == 0) c->at = now;
+    c->exact = now;
+    measure(d);
+}
+
+static void read_cyc(dates *d, uint64_t value)
+{
+    dates_cyc *const c = &d->cyc;
+    const double ticks = (double) value * c->length * TICK;
+    c->passed = ticks < 1e18 ? (uint64_t) ticks : 0;
+    c->at += c->passed;
+    if (c->at < c->exact) c->at = c->exact;
+    c->cycles += value;
+    d->cycles += value;
+}
+
+/* ---- dates ---- */
+
 /* Where nothing happens for long the first and the last one are enough. */
-static void keep(dates *d)
+static void keep(dates *d, uint64_t tsc)
 {
     dates_date *to = &d->list[d->count];
     if (d->count == DATES_KEPT)
@@ -22,30 +85,48 @@ static void keep(dates *d)
     else
         d->count++;
     to->offset = d->packets.at.packet_offset;
-    to->tsc = d->clock.tsc;
+    to->tsc = d->tsc = tsc;
     to->cycles = d->cycles;
+}
+
+/* A packet that is no CYC may have its own date, or that of the CYC before it,
+ * or of packets before it. */
+static void date(dates *d, int exact)
+{
+    const uint64_t offset = d->packets.at.packet_offset;
+    if (exact || d->after_cyc) {
+        keep(d, exact ? d->clock.tsc : (d->cyc.at + TICK / 2) / TICK);
+        d->same = d->threshold == 1 ? FIRST : NONE;
+    } else if (d->same == MORE && d->count) {
+        d->list[d->count - 1].offset = offset;
+    } else if (d->same != NONE && !d->moves) {
+        keep(d, d->tsc);
+        d->same = MORE;
+    }
 }
 
 static void read_packet(dates *d, const ipt_packet *packet)
 {
-    const int used = ipt_time_packet(&d->clock, packet) == IPT_OK;
+    const dates_cyc *const c = &d->cyc;
+    const int exact = ipt_time_update(&d->clock, packet) == IPT_OK
+                   && (packet->type == IPT_PKT_MTC
+                       || packet->type == IPT_PKT_TSC)
+                   && d->clock.has_tsc;
     if (packet->type == IPT_PKT_PAD) return;
     if (d->moves && d->count)
         d->list[d->count - 1].offset = d->packets.at.packet_offset;
-    d->moves = (uint8_t) (packet->type == IPT_PKT_TNT_8
-                          && packet->u.tnt.count < 6
-                          && (d->moves || d->after_cyc));
     if (packet->type == IPT_PKT_CYC) {
-        d->cycles += packet->u.cyc.value;
-        d->after_cyc = (uint8_t) used;
+        read_cyc(d, packet->u.cyc.value);
+        d->after_cyc = c->exact != 0 && c->length > 0;
         d->moves = 0;
+        d->same = NONE;
         return;
     }
-    if (d->clock.has_tsc
-        && (d->after_cyc || (used && (packet->type == IPT_PKT_MTC
-                                      || packet->type == IPT_PKT_TSC))))
-        keep(d);
-    if (d->all_cyc) d->moves = 1;
+    if (packet->type == IPT_PKT_CBR) read_cbr(d, packet->u.cbr.ratio);
+    if (exact) read_exact(d);
+    date(d, exact);
+    d->moves = packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6
+            && (d->after_cyc || d->moves || d->same != NONE);
     d->after_cyc = 0;
 }
 

@@ -16,7 +16,7 @@
 /* A packet that says the time: MTC and TSC do, and a CYC that of the packet
  * after it. A TNT that is not full is written when the next packet is: its date
  * is that one's. Without a threshold of CYCs, packets without one between them
- * are of the same cycle, too. */
+ * are of the same cycle, too: the first and the last of them have that date. */
 typedef struct dates_date {
     uint64_t offset;
     uint64_t tsc;
@@ -25,21 +25,41 @@ typedef struct dates_date {
 
 #define DATES_KEPT 16u
 
+/* When a CYC was: that of the CYC before it and its cycles, also across an MTC
+ * or TSC between them, but not before these, and it was before those after it.
+ * Where it is more before them than the threshold allows, the clock of cycles
+ * stood still. A cycle is as long as CBR says and, over all MTCs and TSCs since
+ * then, can be. Times are 256ths of a tick of the TSC. */
+typedef struct dates_cyc {
+    uint64_t at;     /* the last CYC, or when the clock went on */
+    uint64_t passed; /* by that CYC */
+    uint64_t exact;  /* the last MTC or TSC */
+    uint64_t from;   /* the MTC or TSC that the length is measured from; 0 */
+    uint64_t cycles; /* since then */
+    double length;   /* of a cycle, in ticks; 0: not known */
+    uint8_t ratio;   /* by CBR; 0: not known */
+} dates_cyc;
+
 typedef struct dates {
     ipt_pkt_decoder packets;
-    ipt_clock clock;
+    ipt_clock clock; /* of MTC and TSC */
+    dates_cyc cyc;
+    uint32_t threshold;
+    uint8_t nom_freq;
     dates_date list[DATES_KEPT]; /* the oldest first */
     unsigned count;
     uint64_t cycles;
-    uint8_t after_cyc; /* the last packet was a CYC, of use */
-    uint8_t moves;     /* the next one has the date of the last one */
-    uint8_t all_cyc;
+    uint64_t tsc;  /* of the last date */
+    int after_cyc; /* the last packet was a CYC, of use */
+    int moves;     /* the date of the last packet is the next one's */
+    int same;      /* it may have the date of those before it, too: dates.c */
     uint8_t ended;
 } dates;
 
-/* The trace has to stay. all_cyc: there are CYCs, and no threshold of them. */
+/* The trace has to stay. threshold: cycles without a CYC, at most; 1: each
+ * packet has one if cycles have passed; 0: there are none. */
 void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
-                int all_cyc);
+                uint32_t threshold);
 
 /* Read the packets below an offset. */
 void dates_read(dates *d, uint64_t offset);

@@ -611,7 +611,8 @@ static void configure(threads *t)
         t->decoder.cpuid_15_eax = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_D];
     }
     t->cyc = (bits & 2) != 0;
-    t->all_cyc = t->cyc && (bits >> 19 & 15) == 0;
+    t->cyc_threshold = (uint32_t) t->cyc << (bits >> 19 & 15);
+    if (t->cyc_threshold > 1) t->cyc_threshold /= 2;
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
             && t->pt[PERFDATA_PT_TIME_MULT] != 0 && (bits & 0x400) != 0;
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
@@ -2041,7 +2042,8 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     if (t->config.date && t->timed) {
         q->dates = (dates *) malloc(sizeof *q->dates);
         if (!q->dates) return -1;
-        dates_init(q->dates, &q->config, &q->trace.trace, t->all_cyc);
+        dates_init(q->dates, &q->config, &q->trace.trace,
+                   t->cyc_threshold);
     }
     window_more(&q->trace, 0);
     if (status >= 0) status = sync_queue(q, SYNC);

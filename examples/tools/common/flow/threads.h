@@ -152,10 +152,10 @@ typedef struct threads {
     perfdata_queues queues;
     ipt_config decoder;
     uint64_t pt[PERFDATA_PT_WORDS];
+    uint32_t cyc_threshold; /* as in dates.h */
     uint8_t has_pt;
     uint8_t timed;
     uint8_t cyc;
-    uint8_t all_cyc;      /* each packet has one, if cycles have passed */
     uint8_t from_exec;    /* there is no trace of threads before an exec */
     uint8_t started;
     uint8_t stopped;      /* by progress, or without memory */
