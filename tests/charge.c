@@ -83,6 +83,53 @@ TEST(intervals)
     charge_free(&c);
 }
 
+/* What executed between two dates that are the same took no time. */
+TEST(no_time)
+{
+    charge c;
+    begin(&c);
+    charge_date(&c, 1000 * NS, 0, 1);
+    charge_run(&c, 10, 1);
+    charge_date(&c, 1100 * NS, 0, 0);
+    charge_run(&c, 10, 2);
+    charge_date(&c, 1100 * NS, 0, 0);
+    charge_run(&c, 10, 3);
+    charge_date(&c, 1200 * NS, 0, 0);
+    CHECK_EQ(out.line[1], 100 * NS);
+    CHECK_EQ(out.line[2], 0);
+    CHECK_EQ(out.line[3], 100 * NS);
+    CHECK_EQ(out.insns[2], 10);
+    charge_end(&c);
+    charge_free(&c);
+}
+
+/* A thread begins where tracing was enabled, also if a date comes before it
+ * has executed anything. What was before that is not known. */
+TEST(begins)
+{
+    charge c;
+    begin(&c);
+    charge_date(&c, 1000 * NS, 0, 1);
+    charge_go(&c);
+    charge_date(&c, 1500 * NS, 0, 0);
+    charge_run(&c, 10, 1);
+    charge_date(&c, 1600 * NS, 0, 0);
+    CHECK_EQ(out.line[1], 600 * NS);
+    CHECK_EQ(out.gap[CHARGE_UNKNOWN], 0);
+    charge_end(&c);
+    charge_free(&c);
+    begin(&c);
+    charge_date(&c, 1000 * NS, 0, 0);
+    charge_go(&c);
+    charge_date(&c, 1500 * NS, 0, 0);
+    charge_run(&c, 10, 1);
+    charge_date(&c, 1600 * NS, 0, 0);
+    CHECK_EQ(out.gap[CHARGE_UNKNOWN], 500 * NS);
+    CHECK_EQ(out.line[1], 100 * NS);
+    charge_end(&c);
+    charge_free(&c);
+}
+
 /* A gap with dates at its edges is exact; without them instructions take what
  * others did. */
 TEST(gaps)
@@ -237,6 +284,8 @@ TEST(too_much)
 int main(void)
 {
     RUN(intervals);
+    RUN(no_time);
+    RUN(begins);
     RUN(gaps);
     RUN(switches);
     RUN(whatever);

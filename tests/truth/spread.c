@@ -8,8 +8,8 @@
  *
  * Each interval between two dates of the log is spread evenly over its
  * instructions, and what that gives each function has to be what ptprof gives
- * it, within 0.1 % of all time, or 1 us if that is less than 1 ms. What the
- * instructions of each function took, which no trace says, may differ by the intervals that touch the function if
+ * it, within 0.1 % of all time. What the instructions of each function took,
+ * which no trace says, may differ by the intervals that touch the function if
  * one of them is that of others as well, else by 1 %, or 5 ns: decoders estimate
  * how long a cycle is.
  * Names at one address are one function; so are f, f.cold and f.part.0, and
@@ -250,11 +250,11 @@ static void close_at(size_t to, double now, int exact)
         set_gap(it.stopped ? it.in : NO_GAP);
         return;
     }
-    if (all <= 0 || (to == it.from && !it.gap_count)) return;
+    if (all < 0 || (to == it.from && !it.gap_count)) return;
     if (it.gap_count) {
         run = usual() * n;
         if (run > all) run = all;
-    } else {
+    } else if (all > 0) {
         it.rates[it.rate_count++ % RATES] = all / n;
     }
     if (it.gap_count) share_gaps((all - run) / (double) it.gap_count);
@@ -399,11 +399,11 @@ static void read_folded(const char *name)
 
 static int compare(void)
 {
-    double all = 0, near, worst = 0, bounds[NAMES > 1 ? 4096 : 1];
+    const double near = 0.001;
+    double all = 0, worst = 0, bounds[NAMES > 1 ? 4096 : 1];
     size_t rows = 0, bad = 0, bound_count = 0;
     for (size_t i = 0; i < count; i++) all += list[i].spread * NS;
     for (unsigned i = 0; i < KINDS; i++) all += gaps[i] * NS;
-    near = all < 1e6 ? 1000 / all : 0.001;
     for (size_t i = 0; i < count; i++) {
         const function *const f = &list[i];
         const double a = (f->said - f->spread * NS) / all;

@@ -133,12 +133,12 @@ static void close_at(charge *c, const charge_date_ *to)
 {
     portion p = {0, 0, 0, 0, 0, 0};
     if (c->dated && c->begun) {
-        if (to->ns <= c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
+        if (to->ns < c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
         p.run = to->ns - c->last.ns;
         if (to->cycles > c->last.cycles && to->cycles < CHARGE_NO_CYCLES)
             p.run_cycles = to->cycles - c->last.cycles;
         if (c->gaps == 0) {
-            learn(c, p.run);
+            if (p.run) learn(c, p.run);
         } else {
             const uint64_t all = p.run;
             p.guess = c->insns != 0;
@@ -264,6 +264,7 @@ void charge_go(charge *c)
     use_waiting(c);
     if (!c->begun && !c->gap && !c->gaps && c->dated && !c->edge)
         charge_stop(c, CHARGE_UNKNOWN);
+    c->begun = 1;
     if (c->given && c->count == 0 && (edge || !c->timed)) {
         c->config->go(c->user);
         c->given = CHARGE_NO_GAP;

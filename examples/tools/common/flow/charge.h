@@ -80,7 +80,7 @@ typedef struct charge {
     uint8_t edge;    /* the date that waits is that of the gap's end */
     uint8_t gap;     /* charge_gap: they end in it; ... */
     uint8_t given;   /* ... it was given out */
-    uint8_t begun;   /* there were instructions */
+    uint8_t begun;   /* there were instructions, or are from here on */
     uint8_t dated;   /* there was a date: */
     charge_date_ last;
     unsigned waiting; /* dates in this gap, for its end: the first and last */
