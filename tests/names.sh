@@ -343,7 +343,7 @@ read -r first last_ip <"$tmp/range"
     sort | uniq -c >"$tmp/want"
 equal "ptflow --func" "$tmp/want" "$tmp/got"
 
-# ---- parts that the compiler splits off ----
+# ---- parts that a compiler split off ----
 
 # own OPTION...: own instructions of functions and of parts.
 own() {
@@ -353,29 +353,25 @@ own() {
 }
 
 $CC -O2 -w -static -o "$tmp/parts" tests/programs/parts.c || exit 2
-if nm "$tmp/parts" | grep -q ' f.cold$'; then
-    quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
-        --perf-data "$tmp/parts.data" -o "$tmp/parts.d" -- "$tmp/parts"
-    functions_of "$tmp/parts" 0 | sort -t "$tab" -k 1,1 | awk -F "$tab" \
-        '$6 ~ /^(f|g|f[.]cold|g[.]part[.]0|fail|inlined|main)$/' >"$tmp/functions"
-    logged parts
-    flat parts
-    # Joined, g is called by whoever calls its part.
-    awk -F "$tab" -v OFS="$tab" '
-        $1 == "g" && $2 == "g.part.0" || $2 == "f.cold" {next}
-        {f = $2; sub(/[.]part[.]0/, "", f); n[f] += $3}
-        END {for (f in n) print f, n[f]}' "$tmp/parts.edges" | sort >"$tmp/want"
-    prof --flat --join-parts "$tmp/parts.data" | awk 'NR > 1 {
-        calls = $4; print substr($0, 38) "\t" calls}' | known parts 1 |
-        grep -v '^main' >"$tmp/got"
-    equal "--join-parts: calls" "$tmp/want" "$tmp/got"
-    own | sed -n 's/^\([fg]\)\([.][^ ]*\)* / \1 /p' |
-        awk '{n[$1] += $2} END {print n["f"], n["g"]}' >"$tmp/want"
-    own --join-parts | awk '{n[$1] = $2} END {print n["f"], n["g"]}' >"$tmp/got"
-    equal "--join-parts: instructions" "$tmp/want" "$tmp/got"
-else
-    skip "$CC splits off no part of parts.c"
-fi
+quietly "record" "$build/ptrecord" --quiet --calls --time tsc \
+    --perf-data "$tmp/parts.data" -o "$tmp/parts.d" -- "$tmp/parts"
+functions_of "$tmp/parts" 0 | sort -t "$tab" -k 1,1 | awk -F "$tab" \
+    '$6 ~ /^(f|g|f[.]cold|g[.]part[.]0|fail|inlined|main)$/' >"$tmp/functions"
+logged parts
+flat parts
+# Joined, g is called by whoever calls its part.
+awk -F "$tab" -v OFS="$tab" '
+    $1 == "g" && $2 == "g.part.0" || $2 == "f.cold" {next}
+    {f = $2; sub(/[.]part[.]0/, "", f); n[f] += $3}
+    END {for (f in n) print f, n[f]}' "$tmp/parts.edges" | sort >"$tmp/want"
+prof --flat --join-parts "$tmp/parts.data" | awk 'NR > 1 {
+    calls = $4; print substr($0, 38) "\t" calls}' | known parts 1 |
+    grep -v '^main' >"$tmp/got"
+equal "--join-parts: calls" "$tmp/want" "$tmp/got"
+own | sed -n 's/^\([fg]\)\([.][^ ]*\)* / \1 /p' |
+    awk '{n[$1] += $2} END {print n["f"], n["g"]}' >"$tmp/want"
+own --join-parts | awk '{n[$1] = $2} END {print n["f"], n["g"]}' >"$tmp/got"
+equal "--join-parts: instructions" "$tmp/want" "$tmp/got"
 
 # With lazy stubs: some have halves, and all go to the same place at first.
 lazy() {

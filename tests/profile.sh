@@ -48,10 +48,11 @@ folded() {
         -e 's/\[jit_\([a-z]*\)\] \([0-9]*\)$/\1 \2/'
 }
 
-# record OPTION... -- PROGRAM...: exit 77 where nothing can be recorded.
+# record OPTION... -- PROGRAM...: exit 77 where nothing can be recorded. What is
+# in the environment, the program would read.
 record() {
     rm -rf "$tmp/log"
-    "$build/ptrecord" --quiet --unkind --costs -o "$tmp/log" \
+    env -i "$build/ptrecord" --quiet --unkind --costs -o "$tmp/log" \
         --perf-data "$tmp/data" "$@" >/dev/null 2>"$tmp/recorded"
 }
 

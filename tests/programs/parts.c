@@ -1,5 +1,6 @@
-/* parts.c: functions of which the compiler puts parts elsewhere: f.cold, and one
- * called g.part.0, as it calls what is left of a function that it inlines. */
+/* parts.c: functions of which parts are elsewhere, as compilers split them off:
+ * f.cold, to which f jumps, and one called g.part.0, as it calls what is left of
+ * a function that it inlines. Whether a compiler would is not left to it. */
 static volatile int total;
 
 __attribute__((cold, noinline)) void fail(int x)
@@ -13,14 +14,29 @@ __attribute__((cold, noinline)) void fail(int x)
 #define APART __attribute__((noinline, noclone))
 #endif
 
-APART int f(int x)
-{
-    if (x % 10 == 7) {
-        fail(x);
-        total ^= 3;
-    }
-    return x * 2;
-}
+int f(int x);
+__asm__(".text\n"
+        ".globl f\n"
+        ".type f, @function\n"
+        "f: pushq %rbx\n"
+        "movl %edi, %ebx\n"
+        "movl %edi, %eax\n"
+        "movl $10, %ecx\n"
+        "cltd\n"
+        "idivl %ecx\n"
+        "cmpl $7, %edx\n"
+        "je f.cold\n"
+        "0: leal (%rbx,%rbx), %eax\n"
+        "popq %rbx\n"
+        "ret\n"
+        ".size f, . - f\n"
+        ".section .text.unlikely, \"ax\", @progbits\n"
+        ".type f.cold, @function\n"
+        "f.cold: movl %ebx, %edi\n"
+        "call fail\n"
+        "jmp 0b\n"
+        ".size f.cold, . - f.cold\n"
+        ".text\n");
 
 APART static int rest(int x) __asm__("g.part.0");
 static int rest(int x)
