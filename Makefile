@@ -97,11 +97,11 @@ $(call linked,-LsE 'common/|switches[.]h|IPT_IMPLEMENTATION'): $(BUILD)/ipt.a
 test: deps  ## Run the tests; T=pkt runs one, TEST_ONLY=text filters inside it
 	+@$(SUB) run-tests
 
-FULL = TESTS="$(basename $(notdir \
+LONGER = TESTS="$(basename $(notdir \
     $(shell grep -lsE 'RUN_(FULL|BOTH)' tests/$(T).c)))" \
     SCRIPTS="$(shell grep -lsE '^ *rest [0-9]' tests/$(T).sh)" REPLAY=
 test-full: deps  ## The rest: longer programs, all random cases; T=, TEST_ONLY=
-	+@TEST_FULL=1 $(SUB) run-tests $(FULL)
+	+@TEST_FULL=1 $(SUB) run-tests $(LONGER)
 
 # With T only what these tests need: tools and examples that their text names.
 ifeq ($(T),*)

@@ -30,8 +30,17 @@ sort -u "$tmp/plants" | comm -23 - "$tmp/harnesses" >"$tmp/bad"
 expect_empty "$proof/plants: of no harness" "$tmp/bad"
 uniq -d "$tmp/plants" | comm -13 - "$tmp/harnesses" >"$tmp/bad"
 expect_empty "harnesses with fewer than two plants" "$tmp/bad"
+make -n prove 2>&1 | grep -o 'prove[.]sh [a-z_]*' | sed 's/.* //' | sort \
+    >"$tmp/chosen"
+grep -h '^void prove_.*slow' $proof/*.c | sed 's/^void prove_//; s/(.*//' |
+    sort | comm -12 - "$tmp/chosen" >"$tmp/bad"
+expect_empty "make prove without FULL=1 runs slow harnesses" "$tmp/bad"
+sort -u "$tmp/chosen" "$tmp/harnesses" | diff - "$tmp/harnesses" >"$tmp/bad"
+[ -s "$tmp/chosen" ] || echo none >>"$tmp/bad"
+expect_empty "make prove runs harnesses" "$tmp/bad"
 
-names_of tests/check/plants | sort >"$tmp/plants"
+# tests.sh plants each whose name begins with compounds_.
+names_of tests/check/plants | grep -v '^compounds_' | sort >"$tmp/plants"
 sed -n 's/^plant \([a-z_]*\)$/\1/p' tests/check/*.sh | sort |
     diff - "$tmp/plants" >"$tmp/bad"
 expect_empty "planted (<), and in tests/check/plants (>)" "$tmp/bad"
