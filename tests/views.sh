@@ -78,7 +78,7 @@ END {
 }
 END
 
-# same WHAT BY FILE: lines for add.awk on standard input.
+# same WHAT BY: lines for add.awk on standard input.
 same() {
     if awk -f "$tmp/add.awk" 2>"$tmp/why" | sort >"$tmp/added" &&
         [ ! -s "$tmp/why" ] && awk -v by=$2 -f "$tmp/compare.awk" \
@@ -148,7 +148,8 @@ console.log(lines.join('\n'));
 END
     for by in insn time; do
         prof --chrome "$tmp/x.json" --by $by "$tmp/x.data"
-        node "$tmp/chrome.js" <"$tmp/x.json" | same "Chrome, by $by" $by
+        node "$tmp/chrome.js" <"$tmp/x.json" >"$tmp/lines"
+        same "Chrome, by $by" $by <"$tmp/lines"
     done
 fi
 
@@ -170,6 +171,22 @@ cat >"$tmp/want.time" <<'END'
 42 PTWRITE 6000 1000
 42 lost 8000 AUX buffer full (truncated)
 END
+# Without gaps ([unknown] before the first value, [lost] at the loss) a value is
+# where flow is, between its instructions, of which each takes 1 us.
+cat >"$tmp/want.on-cpu" <<'END'
+41 core:bus ratio 3000 10
+41 PTWRITE 4000 77
+41 PTWRITE 6000 1099511627781
+41 core:bus ratio 7000 25
+41 C-state 7000 7
+41 C-state 7000 0
+41 PTWRITE 9000 77
+41 lost 10000 processor overflow
+41 PTWRITE 11000 3
+42 core:bus ratio 4000 12
+42 PTWRITE 5000 1000
+42 lost 8000 AUX buffer full (truncated)
+END
 # A PTWRITE counts itself. When the others were, no instruction says.
 cat >"$tmp/want.insn" <<'END'
 41 PTWRITE 1 77
@@ -189,9 +206,12 @@ tracks() {
 # shellcheck disable=SC2086 # flags
 $CC -std=c99 $WARN -O1 -I. -o "$tmp/values" tests/mock/values.c &&
     "$tmp/values" "$tmp/v.data" "$tmp/code" || exit 2
-for by in insn time; do
+for by in insn time on-cpu; do
+    option="--by $by"
+    [ $by != on-cpu ] || option=--on-cpu
     if command -v protoc >/dev/null; then
-        prof --perfetto "$tmp/x.pftrace" --by $by "$tmp/v.data"
+        # shellcheck disable=SC2086 # options
+        prof --perfetto "$tmp/x.pftrace" $option "$tmp/v.data"
         protoc -Itests --decode=Trace tests/views.proto <"$tmp/x.pftrace" |
             awk '
             function text() {sub(/^[^"]*"/, ""); sub(/"$/, ""); return $0}
@@ -211,10 +231,12 @@ for by in insn time; do
             }
             /^}/ && track != "" && type > 2 {
                 print thread[track], name[track], time, value
-            }' | tracks Perfetto $by
+            }' >"$tmp/lines"
+        tracks Perfetto $by <"$tmp/lines"
     fi
     if command -v node >/dev/null; then
-        prof --chrome "$tmp/x.json" --by $by "$tmp/v.data"
+        # shellcheck disable=SC2086 # options
+        prof --chrome "$tmp/x.json" $option "$tmp/v.data"
         node -e '
             const text = require("fs").readFileSync(0, "utf8");
             for (const e of JSON.parse(text).traceEvents) {
@@ -222,7 +244,8 @@ for by in insn time; do
                 if (e.ph === "C")
                     console.log(e.id, e.name, at, e.args.value);
                 if (e.ph === "n") console.log(e.id, e.cat, at, e.name);
-            }' <"$tmp/x.json" | tracks Chrome $by
+            }' <"$tmp/x.json" >"$tmp/lines"
+        tracks Chrome $by <"$tmp/lines"
     fi
 done
 

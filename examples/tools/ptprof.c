@@ -716,19 +716,21 @@ static uint32_t part_of(thread *t, unsigned which)
     return *part;
 }
 
-/* A value, or a loss, has the time of its packet, if that is known. */
+/* A value, or a loss, has the time of its packet, if that is known. By
+ * instructions, and where gaps are left out, it has that of its place. */
 static void note_at(thread *t, uint16_t what, uint32_t number, uint64_t value,
                     uint64_t tsc)
 {
-    if (t->in->opt.timeline)
+    const ptprof *const p = t->in;
+    const int own = tsc && !p->by_insn && !p->opt.on_cpu;
+    if (p->opt.timeline)
         charge_note(&t->charge, what, number, value,
-                    tsc ? session_fine(&t->in->session, tsc) : 0);
+                    own ? session_fine(&p->session, tsc) : 0);
 }
 
 static uint64_t time_of(const thread *t, const charge_part *n)
 {
-    return t->in->by_insn || !n->ns ? cost_of(t)
-                                    : (n->ns - t->left_out) / CHARGE_FINE;
+    return n->ns ? n->ns / CHARGE_FINE : cost_of(t);
 }
 
 /* Notes of flow come out of charge.h. */
