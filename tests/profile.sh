@@ -122,6 +122,7 @@ views() {
     says "$1: the time line has the times of the stacks" awk '
         FILENAME ~ /stacks$/ {
             n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); own[$0] += n
+            stacks[$0]++
             all += n
             next
         }
@@ -131,7 +132,7 @@ views() {
             frame = $0; sub(/.*"frame":/, "", frame); frame += 0
             time = $0; sub(/.*"at":/, "", time); time += 0
             if (depth) took[way[depth]] += time - last
-            if (kind) {way[++depth] = frame; calls[frame]++} else depth--
+            if (kind) way[++depth] = frame; else depth--
             last = time
             events++
             next
@@ -144,12 +145,12 @@ views() {
             for (f in took) {
                 d = took[f] - own[name[f]]; sum += took[f]
                 if (d < 0) d = -d
-                if (d > 0.01 * took[f] + 2 * calls[f] + 3) {
+                if (d > stacks[name[f]] + 0.001 * events) {
                     print name[f], took[f], "not", own[name[f]]; bad = 1
                 }
             }
             print events, "events,", sum, "of", all, "ns"
-            exit bad || events < 100 || sum < 0.98 * all
+            exit bad || events < 100 || sum < all - 1 || sum > all + 1
         }' "$tmp/stacks" "$tmp/speedscope"
     prof --on-cpu --folded | sort >"$tmp/on"
     grep -v ';\[\(syscall\|interrupt\|off cpu\|unknown\)\] [0-9]*$' \

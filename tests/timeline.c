@@ -63,7 +63,7 @@ static void write_file(timeline_format format)
     timeline t;
     uint32_t depth[THREADS] = {0};
     uint32_t stack[THREADS][DEPTH];
-    CHECK_EQ(timeline_open(&t, format, path, 0), 0);
+    CHECK_EQ(timeline_open(&t, format, path, 1), 0);
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK_EQ(timeline_thread(&t, 100 + i / 4, 1000 + i, "th\"read"), i);
     for (uint32_t n = 0; n < THREADS * EVENTS; n++) {

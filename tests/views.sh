@@ -62,17 +62,18 @@ END {
 }
 END
 
-# Stacks of two files that differ: STACK COST, and STACK COST PARTS. A part is
-# from one time to another, both to the ns.
+# Stacks of two files that differ: STACK COST, and STACK COST PARTS. By time
+# costs of the second are ps: a part is from one to another, and a stack's whole
+# ns are what is left over of others, too.
 cat >"$tmp/compare.awk" <<'END'
 function fields() {$0 = $0; n = $NF; sub(/ [0-9]+$/, "")}
 FILENAME == ARGV[1] {fields(); want[$0] = n; next}
 {fields(); parts = n; fields(); got[$0] = n; want[$0] += 0
-    most[$0] = (by == "time") * parts}
+    most[$0] = (by == "time") * (1000 + parts)}
 END {
     for (s in want) {
-        d = want[s] - got[s]
-        if (d > most[s] + (by == "time") || -d > most[s])
+        d = want[s] * (by == "time" ? 1000 : 1) - got[s]
+        if (d > most[s] || -d > most[s])
             print s, want[s], "not", got[s] + 0
     }
 }
@@ -121,10 +122,10 @@ perfetto() {
 if have protoc protobuf-compiler; then
     for by in insn time; do
         prof --perfetto "$tmp/x.pftrace" --by $by "$tmp/x.data"
-        if perfetto tests/views.proto >"$tmp/lines" 2>"$tmp/why"; then pass
+        if perfetto tests/views.proto >"$tmp/perfetto.$by" 2>"$tmp/why"; then pass
         else fail_with "Perfetto's file has unknown fields" "$tmp/why"; fi
-        same "Perfetto, by $by" $by <"$tmp/lines"
     done
+    same "Perfetto, by insn" insn <"$tmp/perfetto.insn"
     sed 's/track_uuid = 11/track_uuid = 12/' tests/views.proto \
         >"$tmp/wrong.proto"
     if perfetto "$tmp/wrong.proto" >"$tmp/lines" 2>"$tmp/why"; then
@@ -139,7 +140,7 @@ if have node nodejs; then
 const events = JSON.parse(require('fs').readFileSync(0, 'utf8')).traceEvents;
 const lines = [];
 for (const e of events) {
-    const time = Math.round(e.ts * 1000);
+    const time = Math.round(e.ts * (process.argv[2] === 'time' ? 1e6 : 1e3));
     if (e.ph === 'M') lines.push(`${e.tid} 0 = ${e.args.name}-${e.tid}`);
     if (e.ph === 'B') lines.push(`${e.tid} ${time} + ${e.name}`);
     if (e.ph === 'E') lines.push(`${e.tid} ${time} -`);
@@ -148,9 +149,18 @@ console.log(lines.join('\n'));
 END
     for by in insn time; do
         prof --chrome "$tmp/x.json" --by $by "$tmp/x.data"
-        node "$tmp/chrome.js" <"$tmp/x.json" >"$tmp/lines"
+        node "$tmp/chrome.js" $by <"$tmp/x.json" >"$tmp/lines"
         same "Chrome, by $by" $by <"$tmp/lines"
     done
+    # Perfetto's file has the same events, at whole ns.
+    if [ -e "$tmp/perfetto.time" ]; then
+        sed '/ 0 = /d; s/^[^ ]* //' "$tmp/perfetto.time" >"$tmp/got"
+        sed '/ 0 = /d; s/^[^ ]* //' "$tmp/lines" |
+            awk '{sub(/...$/, "", $1)} 1' >"$tmp/want"
+        diff "$tmp/want" "$tmp/got" >"$tmp/why"
+        if [ -s "$tmp/got" ] && [ ! -s "$tmp/why" ]; then pass
+        else fail_with "Perfetto, by time" "$tmp/why"; fi
+    fi
 fi
 
 # ---- values, states, losses ----

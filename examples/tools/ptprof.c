@@ -346,10 +346,18 @@ static stack_function function_at(uint64_t ip, void *user)
 
 /* ---- costs ---- */
 
+#if CHARGE_FINE != TIMELINE_FINE
+#error "times of charge.h and timeline.h"
+#endif
+
+static uint64_t moment_of(const thread *t)
+{
+    return t->in->by_insn ? t->insns : t->charge.ns - t->left_out;
+}
+
 static uint64_t cost_of(const thread *t)
 {
-    return t->in->by_insn ? t->insns
-                          : (t->charge.ns - t->left_out) / CHARGE_FINE;
+    return t->in->by_insn ? t->insns : moment_of(t) / CHARGE_FINE;
 }
 
 static uint64_t own_of(const ptprof *p, const calltree_node *n)
@@ -547,7 +555,7 @@ static void enter(thread *t, uint32_t name, uint64_t how)
     if (t->ring) note_moment(t, '>', name);
     if (p->opt.timeline)
         timeline_enter(&p->timeline, t->track, name,
-                       function_text(p, name), cost_of(t));
+                       function_text(p, name), moment_of(t));
 }
 
 /* The call that --histogram is about ends. */
@@ -583,7 +591,7 @@ static void leave(thread *t, uint32_t name, uint64_t how)
     if (t->ring) note_moment(t, '<', name);
     if (p->opt.timeline)
         timeline_leave(&p->timeline, t->track, name,
-                       function_text(p, name), cost_of(t));
+                       function_text(p, name), moment_of(t));
     t->depth = depth;
     t->node = depth ? t->calls[depth - 1].node : t->root;
     t->instance_node = depth ? t->calls[depth - 1].instance : 0;
@@ -626,7 +634,8 @@ static void open_gap(thread *t, uint64_t ns)
 {
     ptprof *const p = t->in;
     const int first = !t->gap_seen;
-    const uint64_t later = !first && !p->by_insn && ns >= 2 * CHARGE_FINE;
+    const uint64_t later =
+        !first && !p->by_insn && ns >= 2 * CHARGE_FINE ? CHARGE_FINE : 0;
     t->gap_seen = 1;
     t->gap_node = calltree_child(&p->tree, t->node, t->gap);
     p->tree.list[t->gap_node].calls += (uint64_t) first;
@@ -637,7 +646,7 @@ static void open_gap(thread *t, uint64_t ns)
     }
     if (p->opt.timeline)
         timeline_enter(&p->timeline, t->track, t->gap,
-                       function_text(p, t->gap), cost_of(t) + later);
+                       function_text(p, t->gap), moment_of(t) + later);
 }
 
 static void close_gap(thread *t)
@@ -645,7 +654,7 @@ static void close_gap(thread *t)
     ptprof *const p = t->in;
     if (t->gap_node && p->opt.timeline)
         timeline_leave(&p->timeline, t->track, t->gap,
-                       function_text(p, t->gap), cost_of(t));
+                       function_text(p, t->gap), moment_of(t));
     t->gap_node = t->gap_instance = 0;
 }
 
@@ -730,7 +739,7 @@ static void note_at(thread *t, uint16_t what, uint32_t number, uint64_t value,
 
 static uint64_t time_of(const thread *t, const charge_part *n)
 {
-    return n->ns ? n->ns / CHARGE_FINE : cost_of(t);
+    return n->ns ? n->ns : moment_of(t);
 }
 
 /* Notes of flow come out of charge.h. */

@@ -74,6 +74,24 @@ static const char *clean(char out[TEXT], const char *text, int json)
     return out;
 }
 
+/* ---- times ---- */
+
+/* In ns, or instructions. */
+static uint64_t whole(const timeline *t, uint64_t time)
+{
+    return t->by_insn ? time : time / TIMELINE_FINE;
+}
+
+/* What is left of a ns, in ps: three digits, after `point`; or nothing. */
+static const char *rest(const timeline *t, char out[8], const char *point,
+                        uint64_t time)
+{
+    const unsigned ps = (unsigned) (time % TIMELINE_FINE * 1000 / TIMELINE_FINE);
+    out[0] = 0;
+    if (!t->by_insn) snprintf(out, 8, "%s%03u", point, ps);
+    return out;
+}
+
 /* ---- Perfetto ---- */
 
 typedef struct message {
@@ -222,7 +240,7 @@ static void perfetto_event(timeline *t, uint32_t track, uint64_t type,
 {
     message packet, event, interned, entry;
     packet.size = event.size = interned.size = entry.size = 0;
-    put_field(&packet, PACKET_TIMESTAMP, time);
+    put_field(&packet, PACKET_TIMESTAMP, whole(t, time));
     put_field(&packet, PACKET_SEQUENCE, 1);
     put_field(&packet, PACKET_FLAGS, FLAG_NEEDED);
     if (type == TYPE_BEGIN && is_new(t, name)) {
@@ -262,9 +280,12 @@ static void chrome_begin(timeline *t, uint32_t track, char kind,
                          const char *text, uint64_t time)
 {
     const timeline_track_ *const of = &t->tracks[track];
+    const uint64_t ns = whole(t, time);
+    char ps[8];
     fprintf(t->file, "%s{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
-            ",\"ts\":%" PRIu64 ".%03u,\"name\":\"", t->separator, kind,
-            of->pid, of->tid, time / 1000, (unsigned) (time % 1000));
+            ",\"ts\":%" PRIu64 ".%03u%s,\"name\":\"", t->separator, kind,
+            of->pid, of->tid, ns / 1000, (unsigned) (ns % 1000),
+            rest(t, ps, "", time));
     print_json(t, text);
     fputc('"', t->file);
     t->separator = ",\n";
@@ -299,10 +320,11 @@ static void speedscope_event(timeline *t, uint32_t track, char kind,
                              uint32_t name, uint64_t time)
 {
     timeline_track_ *const of = &t->tracks[track];
-    char text[80];
+    char text[80], ps[8];
     const int n = snprintf(text, sizeof text, "%s{\"type\":\"%c\",\"frame\":%"
-                           PRIu32 ",\"at\":%" PRIu64 "}\n",
-                           of->used ? "," : "", kind, name - 1, time);
+                           PRIu32 ",\"at\":%" PRIu64 "%s}\n",
+                           of->used ? "," : "", kind, name - 1,
+                           whole(t, time), rest(t, ps, ".", time));
     if (!of->chunk) {
         of->chunk = (char *) malloc(CHUNK);
         if (!of->chunk) {
@@ -341,11 +363,14 @@ static void speedscope_copy(timeline *t, const timeline_track_ *of,
 
 static void speedscope_profile(timeline *t, timeline_track_ *of, char *chunk)
 {
+    char begin[8], end[8];
     fprintf(t->file, "%s{\"type\":\"evented\",\"name\":\"", t->separator);
     print_json(t, of->name);
     fprintf(t->file, " %" PRIu32 "\",\"unit\":\"%s\",\"startValue\":%" PRIu64
-            ",\"endValue\":%" PRIu64 ",\"events\":[\n", of->tid,
-            t->by_insn ? "none" : "nanoseconds", of->begin, of->end);
+            "%s,\"endValue\":%" PRIu64 "%s,\"events\":[\n", of->tid,
+            t->by_insn ? "none" : "nanoseconds", whole(t, of->begin),
+            rest(t, begin, ".", of->begin), whole(t, of->end),
+            rest(t, end, ".", of->end));
     speedscope_flush(t, of);
     speedscope_copy(t, of, chunk);
     fputs("]}", t->file);

@@ -1,12 +1,14 @@
 /* timeline.h: calls as pictures over time, in the formats that viewers read.
  *
- *     timeline_open(&t, TIMELINE_PERFETTO, "out.pftrace", "ns");
+ *     timeline_open(&t, TIMELINE_PERFETTO, "out.pftrace", 0);
  *     thread = timeline_thread(&t, pid, tid, "ls");
- *     timeline_enter(&t, thread, name, "main", ns);
- *     timeline_leave(&t, thread, name, "main", ns);
+ *     timeline_enter(&t, thread, name, "main", time);
+ *     timeline_leave(&t, thread, name, "main", time);
  *     timeline_close(&t);
  *
- * Times of a thread never go back, and what was entered last is left first.
+ * Times are instructions, or 256ths of a ns, which Chrome's and speedscope's
+ * files have to the ps and Perfetto's to the ns, rounded down. Those of a thread
+ * never go back, and what was entered last is left first.
  * Memory does not grow with the number of calls, except for names and threads.
  * Names may be hostile: what is no UTF-8 is replaced, and what is control
  * characters becomes a space.
@@ -23,6 +25,8 @@ typedef enum timeline_format {
     TIMELINE_PERFETTO,  /* protobuf, track events: ui.perfetto.dev */
     TIMELINE_SPEEDSCOPE /* JSON: speedscope.app */
 } timeline_format;
+
+#define TIMELINE_FINE 256u
 
 typedef struct timeline_track_ timeline_track_;
 
