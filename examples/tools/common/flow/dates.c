@@ -6,7 +6,7 @@
 
 #define TICK 256u
 
-enum { NONE, FIRST, MORE }; /* dates.same: packets of one cycle */
+enum { ALONE, FIRST, MORE }; /* dates.same: packets of one cycle */
 
 void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
                 uint32_t threshold)
@@ -34,7 +34,7 @@ static void read_cbr(dates *d, uint8_t ratio)
 
 /* At both ends of what is measured it is not known to a tick, or to the
  * threshold, where they lie. */
-static void measure(dates *d)
+static void take_length(dates *d)
 {
     dates_cyc *const c = &d->cyc;
     const double ticks = (double) (c->exact - c->from) / TICK;
@@ -60,7 +60,7 @@ static void read_exact(dates *d)
     if (now > c->at + held + c->passed / 16 + 2 * TICK) c->from = c->at = 0;
     if (c->at > now + TICK || c->at == 0) c->at = now;
     c->exact = now;
-    measure(d);
+    take_length(d);
 }
 
 static void read_cyc(dates *d, uint64_t value)
@@ -96,10 +96,10 @@ static void date(dates *d, int exact)
     const uint64_t offset = d->packets.at.packet_offset;
     if (exact || d->after_cyc) {
         keep(d, exact ? d->clock.tsc : (d->cyc.at + TICK / 2) / TICK);
-        d->same = d->threshold == 1 ? FIRST : NONE;
+        d->same = d->threshold == 1 ? FIRST : ALONE;
     } else if (d->same == MORE && d->count) {
         d->list[d->count - 1].offset = offset;
-    } else if (d->same != NONE && !d->moves) {
+    } else if (d->same != ALONE && !d->moves) {
         keep(d, d->tsc);
         d->same = MORE;
     }
@@ -119,14 +119,14 @@ static void read_packet(dates *d, const ipt_packet *packet)
         read_cyc(d, packet->u.cyc.value);
         d->after_cyc = c->exact != 0 && c->length > 0;
         d->moves = 0;
-        d->same = NONE;
+        d->same = ALONE;
         return;
     }
     if (packet->type == IPT_PKT_CBR) read_cbr(d, packet->u.cbr.ratio);
     if (exact) read_exact(d);
     date(d, exact);
     d->moves = packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6
-            && (d->after_cyc || d->moves || d->same != NONE);
+            && (d->after_cyc || d->moves || d->same != ALONE);
     d->after_cyc = 0;
 }
 
