@@ -91,7 +91,7 @@ static void keep(dates *d, uint64_t tsc)
 
 /* A packet that is no CYC may have its own date, or that of the CYC before it,
  * or of packets before it. */
-static void date(dates *d, int exact)
+static void give_date(dates *d, int exact)
 {
     const uint64_t offset = d->packets.at.packet_offset;
     if (exact || d->after_cyc) {
@@ -124,7 +124,7 @@ static void read_packet(dates *d, const ipt_packet *packet)
     }
     if (packet->type == IPT_PKT_CBR) read_cbr(d, packet->u.cbr.ratio);
     if (exact) read_exact(d);
-    date(d, exact);
+    give_date(d, exact);
     d->moves = packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6
             && (d->after_cyc || d->moves || d->same != ALONE);
     d->after_cyc = 0;
