@@ -239,25 +239,34 @@ TEST(whatever)
     }
 }
 
-/* Without dates it comes out at once. */
+/* Without dates it comes out at once, instructions when something else does. */
 TEST(untimed)
 {
     charge c;
     begin(&c);
     c.timed = 0;
     charge_run(&c, 3, 1);
-    CHECK_EQ(out.insns[1], 3);
+    charge_run(&c, 2, 1);
+    charge_run(&c, 9, 2);
+    CHECK_EQ(out.insns[1], 5);
+    CHECK_EQ(out.insns[2], 0);
     charge_stop(&c, CHARGE_LOST);
+    CHECK_EQ(out.insns[2], 9);
     CHECK_EQ(out.now, CHARGE_LOST);
     charge_run(&c, 4, 1);
     CHECK_EQ(out.now, CHARGE_NO_GAP);
     CHECK_EQ(out.line[1], 0);
     charge_note(&c, 0, 5, 0, 0);
     CHECK_EQ(out.notes[0], 5);
+    CHECK_EQ(out.insns[1], 9);
+    charge_run(&c, 1, 1);
     charge_stop(&c, CHARGE_SYSCALL);
     charge_stop(&c, CHARGE_LOST);
     CHECK_EQ(out.now, CHARGE_LOST);
+    charge_run(&c, 7, 3);
     charge_end(&c);
+    CHECK_EQ(out.insns[1], 10);
+    CHECK_EQ(out.insns[3], 7);
     CHECK_EQ(out.now, CHARGE_NO_GAP);
     charge_free(&c);
 }

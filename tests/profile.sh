@@ -4,6 +4,8 @@
 # function is compared with the recorder's log (spread.c), and what its views say
 # with each other. `profile.sh long`: five programs of a million instructions.
 
+form=$1
+set -- .
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
 CC=${CC:-cc}
@@ -218,5 +220,5 @@ ipc
 clocks=mtc
 timed "made code" "$tmp/plain" jit 3
 views "mtc"
-[ "$1" != long ] || long
+[ "$form" != long ] || long
 report

@@ -1007,16 +1007,16 @@ static void run_block(thread *t, const ipt_block *b)
 static void meet(thread *t, const threads_who *who)
 {
     const session *const s = &t->in->session;
+    const uint64_t run = t->run;
     uint64_t from, to;
-    t->guest = who->guest;
-    if (who->run == t->run || !t->charge.timed) return;
-    if (threads_off(&s->threads, t->run, who->run, &from, &to)) {
-        if (t->run)
-            charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
-        else
-            charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
-    }
     t->run = who->run;
+    if (!t->charge.timed
+        || !threads_off(&s->threads, run, who->run, &from, &to))
+        return;
+    if (run)
+        charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
+    else
+        charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
 }
 
 static void on_flow(session *s, session_task *task, const threads_who *who,
@@ -1028,7 +1028,8 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     thread *t;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
-    meet(t, who);
+    t->guest = who->guest;
+    if (who->run != t->run) meet(t, who);
     if (t->charge.gap) charge_go(&t->charge);
     if (t->finder) find_hot(t, b);
     while (cut_block(t, &part, &rest)) run_block(t, &part);
@@ -1070,7 +1071,8 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     if ((status && e->type != IPT_EVT_CBR) || !session_wants(s, task, who))
         return;
     t = thread_of(p, task);
-    meet(t, who);
+    t->guest = who->guest;
+    if (who->run != t->run) meet(t, who);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
     if (!status && p->opt.before)
         charge_note(&t->charge, BEFORE, e->type, 0, 0);
@@ -1105,7 +1107,8 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     (void) at;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
-    meet(t, who);
+    t->guest = who->guest;
+    if (who->run != t->run) meet(t, who);
     charge_stop(&t->charge, loss == THREADS_NO_CODE ? CHARGE_UNKNOWN
                                                     : CHARGE_LOST);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
@@ -1121,7 +1124,8 @@ static void on_date(session *s, session_task *task, const threads_who *who,
     then.tsc = date->tsc;
     if ((!task->user && !who->tid) || !session_wants(s, task, &then)) return;
     t = thread_of((ptprof *) s->context, task);
-    meet(t, who);
+    t->guest = who->guest;
+    if (who->run != t->run) meet(t, who);
     charge_date(&t->charge, session_fine(s, date->tsc), date->cycles, own);
 }
 

@@ -26,6 +26,7 @@ void charge_free(charge *c)
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
     if (b == 0 || b == c) return b ? a : 0;
+    if ((a | b) >> 32 == 0) return a * b / c;
     return a / c * b + (uint64_t) ((double) (a % c) * (double) b / (double) c);
 }
 
@@ -34,6 +35,7 @@ static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 typedef struct portion {
     uint64_t run, run_cycles, gap;
     uint64_t insns, gaps;
+    uint64_t ns, cycles; /* of these instructions */
     int guess;
 } portion;
 
@@ -51,12 +53,12 @@ static void spend(charge *c, uint64_t insns, uint64_t ns, uint64_t cycles,
 
 static void spend_run(charge *c, portion *p, uint64_t insns, uint32_t line)
 {
-    const uint64_t from = p->insns;
     const uint64_t to = p->insns += insns;
-    const uint64_t all = c->insns;
-    spend(c, insns, share(p->run, to, all) - share(p->run, from, all),
-          share(p->run_cycles, to, all) - share(p->run_cycles, from, all),
-          line, p->guess);
+    const uint64_t ns = share(p->run, to, c->insns);
+    const uint64_t cycles = share(p->run_cycles, to, c->insns);
+    spend(c, insns, ns - p->ns, cycles - p->cycles, line, p->guess);
+    p->ns = ns;
+    p->cycles = cycles;
 }
 
 static void spend_gap(charge *c, portion *p)
@@ -65,6 +67,15 @@ static void spend_gap(charge *c, portion *p)
     const uint64_t to = ++p->gaps;
     spend(c, 0, share(p->gap, to, c->gaps) - share(p->gap, from, c->gaps), 0,
           0, p->guess);
+}
+
+/* Without times, instructions of one line are held back until something else
+ * comes. */
+static void spend_untimed(charge *c)
+{
+    if (c->timed || c->insns == 0) return;
+    spend(c, c->insns, 0, 0, c->line, 0);
+    c->insns = 0;
 }
 
 /* Give out all that is held back. */
@@ -131,7 +142,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* An interval ends. */
 static void close_at(charge *c, const charge_date_ *to)
 {
-    portion p = {0, 0, 0, 0, 0, 0};
+    portion p = {0, 0, 0, 0, 0, 0, 0, 0};
     if (c->dated && c->begun) {
         if (to->ns < c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
         p.run = to->ns - c->last.ns;
@@ -157,7 +168,7 @@ static void close_at(charge *c, const charge_date_ *to)
 /* Instructions whose time nothing says are given out: until `most`. */
 static void guess(charge *c, uint64_t most)
 {
-    portion p = {0, 0, 0, 0, 0, 1};
+    portion p = {0, 0, 0, 0, 0, 0, 0, 1};
     if (c->dated) p.run = least(usual(c), most);
     give(c, &p);
     c->last.ns += p.run;
@@ -212,7 +223,9 @@ void charge_run(charge *c, uint64_t insns, uint32_t line)
     charge_part *part;
     if (c->gap) charge_go(c);
     if (!c->timed) {
-        spend(c, insns, 0, 0, line, 0);
+        if (line != c->line) spend_untimed(c);
+        c->line = line;
+        c->insns += insns;
         return;
     }
     part = c->count ? &c->parts[c->count - 1] : NULL;
@@ -233,6 +246,7 @@ void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value,
     charge_part direct;
     charge_part *const part = c->timed ? add(c, NOTE) : &direct;
     if (!part) return;
+    spend_untimed(c);
     part->what = what;
     part->number = number;
     part->value = value;
@@ -244,6 +258,7 @@ void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value,
 void charge_stop(charge *c, charge_gap why)
 {
     charge_part *part;
+    spend_untimed(c);
     use_waiting(c);
     if (!c->timed || (c->given && c->count == 0)) {
         if (c->given) c->config->go(c->user);
@@ -261,6 +276,7 @@ void charge_stop(charge *c, charge_gap why)
 void charge_go(charge *c)
 {
     const int edge = c->waiting && c->edge;
+    spend_untimed(c);
     use_waiting(c);
     if (!c->begun && !c->gap && !c->gaps && c->dated && !c->edge)
         charge_stop(c, CHARGE_UNKNOWN);
@@ -292,6 +308,7 @@ void charge_end(charge *c)
     uint64_t most = UINT64_MAX;
     if (c->waiting) most = c->wait[0].ns;
     if (c->waiting) most = most > c->last.ns ? most - c->last.ns : 0;
+    spend_untimed(c);
     if (c->timed) guess(c, most);
     if (c->given) c->config->go(c->user);
     c->given = c->gap = CHARGE_NO_GAP;

@@ -69,13 +69,15 @@ typedef struct charge_date_ {
 typedef struct charge {
     const charge_config *config;
     void *user;
-    uint8_t timed;   /* 0: nothing is held back, times are 0. May be set */
+    uint8_t timed;   /* 0: nothing is held back but instructions until something
+                        else comes; times are 0. Set it before these */
     uint8_t failed;  /* there was no memory */
     uint64_t ns;     /* of what was given out */
     /* private */
     charge_part *parts;
     size_t count, max;
-    uint64_t insns;  /* in them */
+    uint64_t insns;  /* in them; untimed: ... */
+    uint32_t line;   /* ... of this line */
     uint32_t gaps;   /* in them, with one that they begin in */
     uint8_t edge;    /* the date that waits is that of the gap's end */
     uint8_t gap;     /* charge_gap: they end in it; ... */

@@ -107,24 +107,29 @@ static void give_date(dates *d, int exact)
 
 static void read_packet(dates *d, const ipt_packet *packet)
 {
-    const dates_cyc *const c = &d->cyc;
-    const int exact = ipt_time_update(&d->clock, packet) == IPT_OK
-                   && (packet->type == IPT_PKT_MTC
-                       || packet->type == IPT_PKT_TSC)
-                   && d->clock.has_tsc;
-    if (packet->type == IPT_PKT_PAD) return;
+    int exact = 0;
+    switch (packet->type) {
+    case IPT_PKT_PAD: return;
+    case IPT_PKT_CBR: read_cbr(d, packet->u.cbr.ratio); break;
+    case IPT_PKT_TMA: (void) ipt_time_update(&d->clock, packet); break;
+    case IPT_PKT_MTC:
+    case IPT_PKT_TSC:
+        exact = ipt_time_update(&d->clock, packet) == IPT_OK
+             && d->clock.has_tsc;
+        if (exact) read_exact(d);
+        break;
+    default: break;
+    }
     if (d->moves && d->count)
         d->list[d->count - 1].offset = d->packets.at.packet_offset;
     if (packet->type == IPT_PKT_CYC) {
         read_cyc(d, packet->u.cyc.value);
-        d->after_cyc = c->exact != 0 && c->length > 0;
+        d->after_cyc = d->cyc.exact != 0 && d->cyc.length > 0;
         d->moves = 0;
         d->same = ALONE;
         return;
     }
-    if (packet->type == IPT_PKT_CBR) read_cbr(d, packet->u.cbr.ratio);
-    if (exact) read_exact(d);
-    give_date(d, exact);
+    if (exact || d->after_cyc || d->same != ALONE) give_date(d, exact);
     d->moves = packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6
             && (d->after_cyc || d->moves || d->same != ALONE);
     d->after_cyc = 0;
@@ -154,10 +159,11 @@ void dates_read(dates *d, uint64_t offset)
 int dates_next(dates *d, uint64_t offset, int own, dates_date *date)
 {
     const uint64_t end = offset + (own && offset < UINT64_MAX);
-    if (d->packets.at.offset <= offset) dates_read(d, offset + (offset < UINT64_MAX));
+    if (d->packets.at.offset <= offset)
+        dates_read(d, offset + (offset < UINT64_MAX));
     if (d->count == 0 || d->list[0].offset >= end) return 0;
     *date = d->list[0];
-    d->count--;
-    memmove(d->list, d->list + 1, d->count * sizeof *d->list);
+    if (--d->count)
+        memmove(d->list, d->list + 1, d->count * sizeof *d->list);
     return 1;
 }

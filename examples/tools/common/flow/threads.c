@@ -1092,7 +1092,6 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
 {
     const threads_config *const c = &q->in->config;
     dates_date date;
-    if (!q->dates || (offset == q->told && !own)) return;
     q->told = own ? UINT64_MAX : offset;
     q->who.run = q->by_cpu && q->run < q->run_end ? q->run + 1 : 0;
     while (dates_next(q->dates, offset, own, &date))
@@ -1103,7 +1102,7 @@ static void tell_event(threads_queue_ *q, const ipt_event *event)
 {
     const threads_config *const c = &q->in->config;
     q->who.guest = where(q)->asid.nr;
-    tell_dates(q, event->offset, 1);
+    if (q->dates) tell_dates(q, event->offset, 1);
     if (c->event) c->event(&q->who, event, c->context);
 }
 
@@ -1871,7 +1870,7 @@ static void give_up(threads_queue_ *q, int status)
             lose_places(&t->list[i]);
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
-    tell_dates(q, where(q)->offset, 0);
+    if (q->dates) tell_dates(q, where(q)->offset, 0);
     lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,
          status);
     status = sync_queue(q, RESYNC);
@@ -1915,7 +1914,7 @@ static void on_block(threads_queue_ *q, const ipt_block *block)
     q->who.tsc = time_now(q);
     q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
-    tell_dates(q, block->offset, 0);
+    if (q->dates && block->offset != q->told) tell_dates(q, block->offset, 0);
     if (t->config.flow)
         t->config.flow(&q->who, block, t->config.context);
     if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
@@ -2061,7 +2060,7 @@ static void queue_close(threads_queue_ *q)
 {
     q->in->done += q->queue->size;
     scout_close(&q->ahead);
-    tell_dates(q, UINT64_MAX, 0);
+    if (q->dates) tell_dates(q, UINT64_MAX, 0);
     free(q->dates);
     q->dates = NULL;
     free(q->plan);
