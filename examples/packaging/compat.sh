@@ -48,10 +48,18 @@ deb)
     prefix=/usr
     DESTDIR=$(mktemp -d) || exit
     trap 'rm -rf "$DESTDIR"' EXIT
-    put && chmod 755 "$DESTDIR" && mkdir -p "$DESTDIR/DEBIAN" "$build/deb" &&
-        mkdir -p "$DESTDIR/usr/share/doc/ipt-compat" &&
-        cp examples/packaging/debian/copyright \
-            "$DESTDIR/usr/share/doc/ipt-compat/" || exit
+    maintainer=$(sed -n 's/^Maintainer: //p' examples/packaging/debian/control)
+    doc=$DESTDIR/usr/share/doc/ipt-compat
+    put && chmod 755 "$DESTDIR" &&
+        mkdir -p "$DESTDIR/DEBIAN" "$build/deb" "$doc" &&
+        cp examples/packaging/debian/copyright "$doc/" || exit
+    gzip -9n >"$doc/changelog.gz" <<END
+ipt-compat ($version) unstable; urgency=medium
+
+  * CHANGES are in README.md of ipt, under Versions.
+
+ -- $maintainer  $(date -R ${SOURCE_DATE_EPOCH:+-d "@$SOURCE_DATE_EPOCH"})
+END
     strip --strip-unneeded "$DESTDIR$libdir"/ipt-compat/*.so* \
         "$DESTDIR$libdir"/ipt-compat/api2/*.so || exit
     cat >"$DESTDIR/DEBIAN/control" <<END
@@ -60,7 +68,7 @@ Version: $version
 Section: libs
 Priority: optional
 Architecture: $arch
-Maintainer: $(sed -n 's/^Maintainer: //p' examples/packaging/debian/control)
+Maintainer: $maintainer
 Depends: libc6 (>= $libc)
 Description: libipt and libxdc on top of ipt
  Programs that are linked with libipt.so.2 or libxdc.so run on ipt as they are:

@@ -46,6 +46,10 @@ if ! have dpkg-deb dpkg || ! have dpkg-architecture dpkg-dev; then
 fi
 rm -f "$build"/deb/ipt-compat_*.deb
 quietly "package" $installer deb
+if have lintian lintian; then
+    quietly "lintian" lintian --allow-root --fail-on error \
+        "$build"/deb/ipt-compat_*.deb
+fi
 root=$tmp/root
 mkdir -p "$root"
 quietly "unpack" dpkg-deb -x "$build"/deb/ipt-compat_*.deb "$root"

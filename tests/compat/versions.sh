@@ -10,8 +10,9 @@ for version in 2.1 2.2; do
     lib=$(ls build/libipt-$version/usr/lib/*/libipt.so.2 2>/dev/null)
     if [ -z "$lib" ]; then
         skipped=$((skipped + 1))
-        echo "SKIP libipt $version is missing (package libipt-dev of a later" \
-            "Debian, which make deps-full unpacks if the mirror has it)"
+        log=build/libipt-$version/log
+        echo "SKIP libipt $version is missing: $(sed -n 's/^E: //p' "$log" \
+            2>/dev/null | grep . || echo "make deps-full unpacks it")" | head -n 1
         continue
     fi
     echo "== libipt $version"

@@ -94,6 +94,7 @@ TRACES=
 LIBXDC_CFLAGS=-O1
 peer $here/standin "$tmp/standin.so"
 stands_in slow '^1 passed, 0 failed$'
+stands_in slow ', at least 1.50$'
 stands_in fast 'FALLS SHORT'
 stands_in fast '^0 passed, 1 failed$'
 stands_in counter '^0 passed, 1 failed$'
