@@ -172,6 +172,19 @@ gdb_with "$build/compat" program.data other ./signal
 grep -q 'program.data is not of this run' other && pass ||
     fail_with "a recording of another program does not say so" other
 
+# ... as does one of the same program with other arguments.
+quietly "arguments" "$build/ptrecord" --quiet --perf-data arguments.data -- \
+    ./program a bc
+for args in 'a bc' 'a b' 'bc' ''; do
+    sed "s/^run\$/run $args/" begin >commands
+    { echo "record btrace pt"; echo "info record"; } >>commands
+    gdb_with "$build/compat" arguments.data called ./program
+    count=$(grep -c 'arguments.data is not of this run' called)
+    [ "$args" = 'a bc' ] && want=0 || want=1
+    [ $((count != 0)) -eq $want ] && pass ||
+        fail_with "called with '$args': said $count times" called
+done
+
 # Without the recording, and without the preload: the same words.
 { cat begin; echo "record btrace pt"; } >commands
 both missing "$tmp/missing.data" ./program

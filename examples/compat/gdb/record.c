@@ -102,11 +102,79 @@ static int is_mapped(long pid, uint64_t addr, const char *name)
 
 #define RECORDING getenv("GDB_RECORD")
 
+/* ---- is it a recording of this run? ---- */
+
+#define ARGUMENTS 65536u
+
+/* The arguments of a process, or of a recording's command, one string after
+ * the other. Returns how many bytes they are; 0: they cannot be said. */
+static size_t arguments_of(long pid, char *to)
+{
+    char path[64];
+    FILE *f;
+    size_t n;
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+    f = fopen(path, "r");
+    if (!f) return 0;
+    n = fread(to, 1, ARGUMENTS, f);
+    fclose(f);
+    return n < ARGUMENTS ? n : 0;
+}
+
+static size_t arguments_recorded(const perfdata *file, char *to)
+{
+    perfdata_place at;
+    uint8_t number[4];
+    size_t n = 0;
+    uint32_t count;
+    if (perfdata_feature(file, PERFDATA_FEATURE_CMDLINE, &at) != 1
+        || perfdata_read(file, at.offset, number, 4) < 0)
+        return 0;
+    count = perfdata_u32(file->big_endian, number);
+    for (at.offset += 4; count > 0; count--) { /* each has its size */
+        uint32_t size;
+        if (perfdata_read(file, at.offset, number, 4) < 0) return 0;
+        size = perfdata_u32(file->big_endian, number);
+        if (size == 0 || size >= ARGUMENTS - n
+            || perfdata_read(file, at.offset + 4, (uint8_t *) to + n, size) < 0)
+            return 0;
+        to[n + size - 1] = 0;
+        at.offset += 4 + (uint64_t) size;
+        n += strlen(to + n) + 1;
+    }
+    return n;
+}
+
+/* The command ends with the name of the process, in whatever folder, and its
+ * arguments. Before them may stand what has recorded it. */
+static int is_called_so(const perfdata *file, long pid)
+{
+    static char now[ARGUMENTS];
+    static char then[ARGUMENTS];
+    const size_t n = arguments_of(pid, now);
+    const size_t m = arguments_recorded(file, then);
+    size_t at = 0;
+    size_t size; /* of the arguments */
+    if (!n || !m) return 1;
+    size = n - (strlen(now) + 1);
+    if (m <= size || memcmp(now + n - size, then + m - size, size) != 0)
+        return 0;
+    while (at + strlen(then + at) + 1 < m - size)
+        at += strlen(then + at) + 1;
+    return at + strlen(then + at) + 1 == m - size
+        && strcmp(base_name(now), base_name(then + at)) == 0;
+}
+
 /* Is the first code that a recording has, which is the program's, where this
  * process has it? */
 static int is_of(perfdata *file, long pid)
 {
     perfdata_record r;
+    if (!is_called_so(file, pid)) {
+        fprintf(stderr, "gdb_record: %s is not of this run: it is of other "
+                "arguments\n", RECORDING);
+        return 0;
+    }
     while (perfdata_next(file, &r) >= 0) {
         if ((r.type != PERFDATA_MMAP && r.type != PERFDATA_MMAP2)
             || r.u.mmap.name[0] != '/')
@@ -120,6 +188,8 @@ static int is_of(perfdata *file, long pid)
     }
     return 1;
 }
+
+/* ---- its trace ---- */
 
 /* Put the trace of a thread into a ring, as the processor does. Returns how
  * many bytes that were. */
