@@ -169,87 +169,134 @@ static int is_long_psb(const subject *s, uint64_t offset)
         && memcmp(s->config.begin + offset - 16, psb, sizeof psb) == 0;
 }
 
-static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
+/* What a packet or an event says, by the names of intel-pt.h. */
+typedef struct fields {
+    unsigned count;
+    struct {
+        const char *name;
+        uint64_t value;
+    } list[12];
+} fields;
+
+static void field(fields *f, const char *name, uint64_t value)
 {
-    if (a->type != b->type || a->size != b->size) return 0;
-    switch (a->type) {
+    f->list[f->count].name = name;
+    f->list[f->count].value = value;
+    f->count++;
+}
+
+static int same_fields(const fields *a, const fields *b)
+{
+    if (a->count != b->count) return 0;
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->list[i].value != b->list[i].value) return 0;
+    return 1;
+}
+
+#define PAYLOAD(name) field(f, #name, p->payload.name)
+
+static void packet_fields(fields *f, const struct pt_packet *p)
+{
+    f->count = 0;
+    field(f, "type", p->type);
+    field(f, "size", p->size);
+    switch (p->type) {
     case ppt_tnt_8:
     case ppt_tnt_64:
-        return a->payload.tnt.bit_size == b->payload.tnt.bit_size
-            && a->payload.tnt.payload == b->payload.tnt.payload;
+        PAYLOAD(tnt.bit_size);
+        PAYLOAD(tnt.payload);
+        break;
     case ppt_fup:
     case ppt_tip:
     case ppt_tip_pge:
     case ppt_tip_pgd:
-        return a->payload.ip.ipc == b->payload.ip.ipc
-            && a->payload.ip.ip == b->payload.ip.ip;
+        PAYLOAD(ip.ipc);
+        PAYLOAD(ip.ip);
+        break;
     case ppt_mode:
-        if (a->payload.mode.leaf != b->payload.mode.leaf) return 0;
-        if (a->payload.mode.leaf == pt_mol_exec)
-            return a->payload.mode.bits.exec.csl
-                       == b->payload.mode.bits.exec.csl
-                && a->payload.mode.bits.exec.csd
-                       == b->payload.mode.bits.exec.csd
+        PAYLOAD(mode.leaf);
+        if (p->payload.mode.leaf == pt_mol_exec) {
+            PAYLOAD(mode.bits.exec.csl);
+            PAYLOAD(mode.bits.exec.csd);
 #if LIBIPT_VERSION >= 0x201
-                && a->payload.mode.bits.exec.iflag
-                       == b->payload.mode.bits.exec.iflag
+            PAYLOAD(mode.bits.exec.iflag);
 #endif
-                ;
-        return a->payload.mode.bits.tsx.intx == b->payload.mode.bits.tsx.intx
-            && a->payload.mode.bits.tsx.abrt == b->payload.mode.bits.tsx.abrt;
+            break;
+        }
+        PAYLOAD(mode.bits.tsx.intx);
+        PAYLOAD(mode.bits.tsx.abrt);
+        break;
     case ppt_pip:
-        return a->payload.pip.cr3 == b->payload.pip.cr3
-            && a->payload.pip.nr == b->payload.pip.nr;
-    case ppt_vmcs: return a->payload.vmcs.base == b->payload.vmcs.base;
-    case ppt_tsc: return a->payload.tsc.tsc == b->payload.tsc.tsc;
-    case ppt_cbr: return a->payload.cbr.ratio == b->payload.cbr.ratio;
+        PAYLOAD(pip.cr3);
+        PAYLOAD(pip.nr);
+        break;
+    case ppt_vmcs: PAYLOAD(vmcs.base); break;
+    case ppt_tsc: PAYLOAD(tsc.tsc); break;
+    case ppt_cbr: PAYLOAD(cbr.ratio); break;
     case ppt_tma:
-        return a->payload.tma.ctc == b->payload.tma.ctc
-            && a->payload.tma.fc == b->payload.tma.fc;
-    case ppt_mtc: return a->payload.mtc.ctc == b->payload.mtc.ctc;
-    case ppt_cyc: return a->payload.cyc.value == b->payload.cyc.value;
-    case ppt_mnt: return a->payload.mnt.payload == b->payload.mnt.payload;
-    case ppt_exstop: return a->payload.exstop.ip == b->payload.exstop.ip;
+        PAYLOAD(tma.ctc);
+        PAYLOAD(tma.fc);
+        break;
+    case ppt_mtc: PAYLOAD(mtc.ctc); break;
+    case ppt_cyc: PAYLOAD(cyc.value); break;
+    case ppt_mnt: PAYLOAD(mnt.payload); break;
+    case ppt_exstop: PAYLOAD(exstop.ip); break;
     case ppt_mwait:
-        return a->payload.mwait.hints == b->payload.mwait.hints
-            && a->payload.mwait.ext == b->payload.mwait.ext;
+        PAYLOAD(mwait.hints);
+        PAYLOAD(mwait.ext);
+        break;
     case ppt_pwre:
-        return a->payload.pwre.state == b->payload.pwre.state
-            && a->payload.pwre.sub_state == b->payload.pwre.sub_state
-            && a->payload.pwre.hw == b->payload.pwre.hw;
+        PAYLOAD(pwre.state);
+        PAYLOAD(pwre.sub_state);
+        PAYLOAD(pwre.hw);
+        break;
     case ppt_pwrx:
-        return a->payload.pwrx.last == b->payload.pwrx.last
-            && a->payload.pwrx.deepest == b->payload.pwrx.deepest
-            && a->payload.pwrx.interrupt == b->payload.pwrx.interrupt
-            && a->payload.pwrx.store == b->payload.pwrx.store
-            && a->payload.pwrx.autonomous == b->payload.pwrx.autonomous;
+        PAYLOAD(pwrx.last);
+        PAYLOAD(pwrx.deepest);
+        PAYLOAD(pwrx.interrupt);
+        PAYLOAD(pwrx.store);
+        PAYLOAD(pwrx.autonomous);
+        break;
     case ppt_ptw:
-        return a->payload.ptw.payload == b->payload.ptw.payload
-            && a->payload.ptw.plc == b->payload.ptw.plc
-            && a->payload.ptw.ip == b->payload.ptw.ip;
+        PAYLOAD(ptw.payload);
+        PAYLOAD(ptw.plc);
+        PAYLOAD(ptw.ip);
+        break;
 #if LIBIPT_VERSION >= 0x201
     case ppt_cfe:
-        return a->payload.cfe.type == b->payload.cfe.type
-            && a->payload.cfe.vector == b->payload.cfe.vector
-            && a->payload.cfe.ip == b->payload.cfe.ip;
+        PAYLOAD(cfe.type);
+        PAYLOAD(cfe.vector);
+        PAYLOAD(cfe.ip);
+        break;
     case ppt_evd:
-        return a->payload.evd.type == b->payload.evd.type
-            && a->payload.evd.payload == b->payload.evd.payload;
+        PAYLOAD(evd.type);
+        PAYLOAD(evd.payload);
+        break;
 #endif
 #if LIBIPT_VERSION >= 0x202
     case ppt_trig:
-        return a->payload.trig.trbv == b->payload.trig.trbv
-            && a->payload.trig.icntv == b->payload.trig.icntv
-            && (!a->payload.trig.icntv
-                || a->payload.trig.icnt == b->payload.trig.icnt)
-            && a->payload.trig.ip == b->payload.trig.ip
-            && a->payload.trig.mult == b->payload.trig.mult;
+        PAYLOAD(trig.trbv);
+        PAYLOAD(trig.icntv);
+        if (p->payload.trig.icntv) PAYLOAD(trig.icnt);
+        PAYLOAD(trig.ip);
+        PAYLOAD(trig.mult);
+        break;
 #endif
     case ppt_unknown:
-        return a->payload.unknown.packet == b->payload.unknown.packet
-            && a->payload.unknown.priv == b->payload.unknown.priv;
-    default: return 1;
+        field(f, "at", (uint64_t) (uintptr_t) p->payload.unknown.packet);
+        field(f, "priv", (uint64_t) (uintptr_t) p->payload.unknown.priv);
+        break;
+    default: break;
     }
+}
+
+static int same_packet(const struct pt_packet *a, const struct pt_packet *b)
+{
+    fields x;
+    fields y;
+    packet_fields(&x, a);
+    packet_fields(&y, b);
+    return same_fields(&x, &y);
 }
 
 static void packets(subject *s)
@@ -318,130 +365,133 @@ done:
 #define E_DATA 2
 #define E_TIME 4
 
-static unsigned event_data(const struct pt_event *a, const struct pt_event *b)
+#define VARIANT(name) field(f, #name, e->variant.name)
+#define VARIANT_IP(name) \
+    do { \
+        if (!e->ip_suppressed) VARIANT(name); \
+    } while (0)
+
+static void event_fields(fields *f, const struct pt_event *e)
 {
-    const struct pt_event x = *a;
-    const struct pt_event y = *b;
-    switch (a->type) {
+    f->count = 0;
+    field(f, "type", e->type);
+    field(f, "ip_suppressed", e->ip_suppressed);
+    field(f, "status_update", e->status_update);
+    switch (e->type) {
     case ptev_enabled:
-        return x.variant.enabled.ip != y.variant.enabled.ip
-            || (!x.status_update
-                && x.variant.enabled.resumed != y.variant.enabled.resumed);
-    case ptev_disabled:
-        return !x.ip_suppressed
-            && x.variant.disabled.ip != y.variant.disabled.ip;
+        VARIANT(enabled.ip);
+        if (!e->status_update) VARIANT(enabled.resumed);
+        break;
+    case ptev_disabled: VARIANT_IP(disabled.ip); break;
     case ptev_async_disabled:
-        return x.variant.async_disabled.at != y.variant.async_disabled.at
-            || (!x.ip_suppressed
-                && x.variant.async_disabled.ip != y.variant.async_disabled.ip);
+        VARIANT(async_disabled.at);
+        VARIANT_IP(async_disabled.ip);
+        break;
     case ptev_async_branch:
-        return x.variant.async_branch.from != y.variant.async_branch.from
-            || (!x.ip_suppressed
-                && x.variant.async_branch.to != y.variant.async_branch.to);
+        VARIANT(async_branch.from);
+        VARIANT_IP(async_branch.to);
+        break;
     case ptev_paging:
-        return x.variant.paging.cr3 != y.variant.paging.cr3
-            || x.variant.paging.non_root != y.variant.paging.non_root;
+        VARIANT(paging.cr3);
+        VARIANT(paging.non_root);
+        break;
     case ptev_async_paging:
-        return x.variant.async_paging.cr3 != y.variant.async_paging.cr3
-            || x.variant.async_paging.non_root
-                   != y.variant.async_paging.non_root
-            || (!x.ip_suppressed
-                && x.variant.async_paging.ip != y.variant.async_paging.ip);
+        VARIANT(async_paging.cr3);
+        VARIANT(async_paging.non_root);
+        VARIANT_IP(async_paging.ip);
+        break;
     case ptev_exec_mode:
-        return x.variant.exec_mode.mode != y.variant.exec_mode.mode
-            || (!x.ip_suppressed
-                && x.variant.exec_mode.ip != y.variant.exec_mode.ip);
+        VARIANT(exec_mode.mode);
+        VARIANT_IP(exec_mode.ip);
+        break;
     case ptev_tsx:
-        return (!x.ip_suppressed && x.variant.tsx.ip != y.variant.tsx.ip)
-            || x.variant.tsx.speculative != y.variant.tsx.speculative
-            || x.variant.tsx.aborted != y.variant.tsx.aborted;
-    case ptev_vmcs: return x.variant.vmcs.base != y.variant.vmcs.base;
+        VARIANT(tsx.speculative);
+        VARIANT(tsx.aborted);
+        VARIANT_IP(tsx.ip);
+        break;
+    case ptev_vmcs: VARIANT(vmcs.base); break;
     case ptev_async_vmcs:
-        return x.variant.async_vmcs.base != y.variant.async_vmcs.base
-            || (!x.ip_suppressed
-                && x.variant.async_vmcs.ip != y.variant.async_vmcs.ip);
-    case ptev_overflow:
-    case ptev_exstop:
-    case ptev_tick:
-        return !x.ip_suppressed
-            && x.variant.overflow.ip != y.variant.overflow.ip;
+        VARIANT(async_vmcs.base);
+        VARIANT_IP(async_vmcs.ip);
+        break;
+    case ptev_overflow: VARIANT_IP(overflow.ip); break;
+    case ptev_exstop: VARIANT_IP(exstop.ip); break;
+    case ptev_tick: VARIANT_IP(tick.ip); break;
     case ptev_mwait:
-        return (!x.ip_suppressed && x.variant.mwait.ip != y.variant.mwait.ip)
-            || x.variant.mwait.hints != y.variant.mwait.hints
-            || x.variant.mwait.ext != y.variant.mwait.ext;
+        VARIANT(mwait.hints);
+        VARIANT(mwait.ext);
+        VARIANT_IP(mwait.ip);
+        break;
     case ptev_pwre:
-        return x.variant.pwre.state != y.variant.pwre.state
-            || x.variant.pwre.sub_state != y.variant.pwre.sub_state
-            || x.variant.pwre.hw != y.variant.pwre.hw;
+        VARIANT(pwre.state);
+        VARIANT(pwre.sub_state);
+        VARIANT(pwre.hw);
+        break;
     case ptev_pwrx:
-        return x.variant.pwrx.last != y.variant.pwrx.last
-            || x.variant.pwrx.deepest != y.variant.pwrx.deepest
-            || x.variant.pwrx.interrupt != y.variant.pwrx.interrupt
-            || x.variant.pwrx.store != y.variant.pwrx.store
-            || x.variant.pwrx.autonomous != y.variant.pwrx.autonomous;
+        VARIANT(pwrx.last);
+        VARIANT(pwrx.deepest);
+        VARIANT(pwrx.interrupt);
+        VARIANT(pwrx.store);
+        VARIANT(pwrx.autonomous);
+        break;
     case ptev_ptwrite:
-        return (!x.ip_suppressed
-                && x.variant.ptwrite.ip != y.variant.ptwrite.ip)
-            || x.variant.ptwrite.size != y.variant.ptwrite.size
-            || x.variant.ptwrite.payload != y.variant.ptwrite.payload;
-    case ptev_cbr: return x.variant.cbr.ratio != y.variant.cbr.ratio;
-    case ptev_mnt: return x.variant.mnt.payload != y.variant.mnt.payload;
+        VARIANT(ptwrite.size);
+        VARIANT(ptwrite.payload);
+        VARIANT_IP(ptwrite.ip);
+        break;
+    case ptev_cbr: VARIANT(cbr.ratio); break;
+    case ptev_mnt: VARIANT(mnt.payload); break;
 #if LIBIPT_VERSION >= 0x201
+    case ptev_tip: VARIANT_IP(tip.ip); break;
     case ptev_tnt:
-        return x.variant.tnt.bits != y.variant.tnt.bits
-            || x.variant.tnt.size != y.variant.tnt.size;
+        VARIANT(tnt.bits);
+        VARIANT(tnt.size);
+        break;
     case ptev_iflags:
-        return x.variant.iflags.iflag != y.variant.iflags.iflag
-            || (!x.ip_suppressed
-                && x.variant.iflags.ip != y.variant.iflags.ip);
+        VARIANT(iflags.iflag);
+        VARIANT_IP(iflags.ip);
+        break;
     case ptev_interrupt:
-        return x.variant.interrupt.vector != y.variant.interrupt.vector
-            || x.variant.interrupt.has_cr2 != y.variant.interrupt.has_cr2
-            || (x.variant.interrupt.has_cr2
-                && x.variant.interrupt.cr2 != y.variant.interrupt.cr2)
-            || (!x.ip_suppressed
-                && x.variant.interrupt.ip != y.variant.interrupt.ip);
-    case ptev_sipi: return x.variant.sipi.vector != y.variant.sipi.vector;
+        VARIANT(interrupt.vector);
+        VARIANT(interrupt.has_cr2);
+        if (e->variant.interrupt.has_cr2) VARIANT(interrupt.cr2);
+        VARIANT_IP(interrupt.ip);
+        break;
+    case ptev_iret: VARIANT_IP(iret.ip); break;
+    case ptev_smi: VARIANT_IP(smi.ip); break;
+    case ptev_init: VARIANT_IP(init.ip); break;
+    case ptev_shutdown: VARIANT_IP(shutdown.ip); break;
+    case ptev_vmentry: VARIANT_IP(vmentry.ip); break;
+    case ptev_uiret: VARIANT_IP(uiret.ip); break;
+    case ptev_sipi: VARIANT(sipi.vector); break;
     case ptev_vmexit:
-        return x.variant.vmexit.has_vector != y.variant.vmexit.has_vector
-            || x.variant.vmexit.has_vmxr != y.variant.vmexit.has_vmxr
-            || x.variant.vmexit.has_vmxq != y.variant.vmexit.has_vmxq
-            || (x.variant.vmexit.has_vector
-                && x.variant.vmexit.vector != y.variant.vmexit.vector)
-            || (x.variant.vmexit.has_vmxr
-                && x.variant.vmexit.vmxr != y.variant.vmexit.vmxr)
-            || (x.variant.vmexit.has_vmxq
-                && x.variant.vmexit.vmxq != y.variant.vmexit.vmxq)
-            || (!x.ip_suppressed
-                && x.variant.vmexit.ip != y.variant.vmexit.ip);
+        VARIANT(vmexit.has_vector);
+        VARIANT(vmexit.has_vmxr);
+        VARIANT(vmexit.has_vmxq);
+        if (e->variant.vmexit.has_vector) VARIANT(vmexit.vector);
+        if (e->variant.vmexit.has_vmxr) VARIANT(vmexit.vmxr);
+        if (e->variant.vmexit.has_vmxq) VARIANT(vmexit.vmxq);
+        VARIANT_IP(vmexit.ip);
+        break;
     case ptev_uintr:
-        return x.variant.uintr.vector != y.variant.uintr.vector
-            || (!x.ip_suppressed && x.variant.uintr.ip != y.variant.uintr.ip);
-    case ptev_tip:
-    case ptev_iret:
-    case ptev_smi:
-    case ptev_init:
-    case ptev_vmentry:
-    case ptev_shutdown:
-    case ptev_uiret: /* an ip, and all in the same place */
-        return !x.ip_suppressed && x.variant.tip.ip != y.variant.tip.ip;
+        VARIANT(uintr.vector);
+        VARIANT_IP(uintr.ip);
+        break;
 #endif
 #if LIBIPT_VERSION >= 0x202
     case ptev_trig:
-        return x.variant.trig.trbv != y.variant.trig.trbv
-            || x.variant.trig.mult != y.variant.trig.mult
-            || (!x.ip_suppressed
-                && (x.variant.trig.ip != y.variant.trig.ip
-                    || x.variant.trig.icnt != y.variant.trig.icnt));
+        VARIANT(trig.trbv);
+        VARIANT(trig.mult);
+        VARIANT_IP(trig.ip);
+        VARIANT_IP(trig.icnt);
+        break;
     case ptev_swintr:
-        return x.variant.swintr.vector != y.variant.swintr.vector
-            || (!x.ip_suppressed
-                && x.variant.swintr.ip != y.variant.swintr.ip);
-    case ptev_syscall:
-        return !x.ip_suppressed
-            && x.variant.syscall.ip != y.variant.syscall.ip;
+        VARIANT(swintr.vector);
+        VARIANT_IP(swintr.ip);
+        break;
+    case ptev_syscall: VARIANT_IP(syscall.ip); break;
 #endif
-    default: return 0;
+    default: break;
     }
 }
 
@@ -449,12 +499,14 @@ static unsigned event_differs(const struct pt_event *a,
                               const struct pt_event *b)
 {
     unsigned bits = 0;
+    fields x;
+    fields y;
     if (a->type != b->type) return E_TYPE;
-    if (a->ip_suppressed != b->ip_suppressed
-        || a->status_update != b->status_update || event_data(a, b))
-        bits |= E_DATA;
+    event_fields(&x, a);
+    event_fields(&y, b);
+    if (!same_fields(&x, &y)) bits |= E_DATA;
     if (a->has_tsc != b->has_tsc || a->tsc != b->tsc
-             || a->lost_mtc != b->lost_mtc || a->lost_cyc != b->lost_cyc)
+        || a->lost_mtc != b->lost_mtc || a->lost_cyc != b->lost_cyc)
         bits |= E_TIME;
     return bits;
 }
