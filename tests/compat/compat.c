@@ -3,7 +3,7 @@
  * decoder suite, and on damaged copies of the first.
  *
  *     LIBIPT=build/compat/libipt.so.2 compat [--traces DIR] [--suite DIR]
- *                                            [--mutants COUNT]
+ *                                            [--mutants COUNT] [--seed N]
  *
  * With --print theirs or ours it prints what that one says instead, of the
  * trace that --only names, as a failure does, or of each. */
@@ -794,6 +794,7 @@ static void damage(uint8_t *bytes, size_t size)
     }
 }
 
+static unsigned begin_with = 1; /* what damages the traces */
 static unsigned mutants = 1000;
 static unsigned windows = 20; /* of each hardware trace */
 
@@ -819,7 +820,7 @@ TEST(mutants)
 {
     recorded r;
     if (!CHECK(recorded_open(&r, "examples/recording"))) return;
-    seed = 1;
+    seed = begin_with;
     compare_damaged(&r, "recording", mutants, r.size);
     CHECK(mutants < 1000 || printed >= 0
           || (seen[D_RETURN] && seen[D_EARLY]));
@@ -866,7 +867,7 @@ static void damaged(const char *name)
 
 TEST(damaged_traces)
 {
-    seed = 1;
+    seed = begin_with;
     each_trace(damaged);
 }
 
@@ -985,6 +986,8 @@ int main(int argc, char **argv)
             mutants = (unsigned) strtoul(argv[i + 1], NULL, 10);
         if (strcmp(argv[i], "--windows") == 0)
             windows = (unsigned) strtoul(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--seed") == 0)
+            begin_with = (unsigned) strtoul(argv[i + 1], NULL, 10);
         if (strcmp(argv[i], "--print") == 0)
             printed = strcmp(argv[i + 1], "ours") == 0;
         if (strcmp(argv[i], "--only") == 0) print_only = argv[i + 1];

@@ -47,6 +47,7 @@ typedef struct subject {
     uint64_t called[CALLS]; /* where calls lead back to that were the same, */
     unsigned calls;         /* ... the last ones of so many, ... */
     uint64_t back[64];      /* ... and those that no return has used yet */
+    uint64_t called_at;     /* the offset of the last one */
     unsigned depth;
     uint64_t returned; /* what the last return used; 0: none, or it is none */
     uint8_t ratio[256]; /* 1: a CBR says that */
@@ -136,6 +137,7 @@ typedef struct walker {
     ipt_config config;
     ipt_pkt_decoder d;
     ipt_packet p;
+    uint64_t bad; /* where the packet that is broken was before it, if any */
 } walker;
 
 static void walk(walker *w, const subject *s)
@@ -152,7 +154,9 @@ static void walk(walker *w, const subject *s)
 static int walk_on(walker *w)
 {
     int status = ipt_pkt_next(&w->d, &w->p);
+    w->bad = UINT64_MAX;
     while (status < 0) {
+        w->bad = w->d.at.offset;
         if (ipt_pkt_sync_forward(&w->d) < 0) return 0;
         status = ipt_pkt_next(&w->d, &w->p);
     }
@@ -711,6 +715,88 @@ static int is_open_psb(const subject *s, uint64_t offset)
     return in;
 }
 
+/* What packets say of tracing, as far as it takes to see that one is where none
+ * of its kind may be. */
+typedef struct standing {
+    int enabled; /* -1: it is not known */
+    int in;      /* a PSB+, ... */
+    int next;    /* ... and whether tracing is enabled after it */
+    int wants;   /* a FUP is of what was before it */
+    int alone;   /* one is not: a TIP or TIP.PGD comes next */
+    int mode;    /* a MODE.Exec is of the TIP or TIP.PGE that comes next */
+} standing;
+
+static int is_wrong(standing *c, const ipt_packet *p)
+{
+    const standing was = *c;
+    switch (p->type) {
+    case IPT_PKT_PSB:
+        c->in = 1;
+        c->next = c->alone = c->wants = c->mode = 0;
+        return was.in || was.alone;
+    case IPT_PKT_PSBEND:
+        if (was.in) c->enabled = was.next;
+        c->in = 0;
+        return !was.in;
+    case IPT_PKT_FUP:
+        if (was.in) c->next = p->u.ip.ipc != 0;
+        else c->alone = !was.wants;
+        c->wants = 0;
+        return !was.in && (was.alone || (!was.wants && was.enabled == 0));
+    case IPT_PKT_OVF:
+        memset(c, 0, sizeof *c);
+        c->enabled = -1;
+        c->wants = 1;
+        return 0;
+    case IPT_PKT_TIP_PGE:
+        c->enabled = 1;
+        c->alone = c->wants = c->mode = 0;
+        return was.in || was.alone || was.enabled == 1 || p->u.ip.ipc == 0;
+    case IPT_PKT_TIP_PGD:
+    case IPT_PKT_TIP:
+        c->enabled = p->type == IPT_PKT_TIP;
+        c->alone = c->wants = c->mode = 0;
+        return was.in || was.enabled == 0 || (c->enabled && p->u.ip.ipc == 0);
+    case IPT_PKT_TNT_8:
+    case IPT_PKT_TNT_64:
+        return was.in || was.alone || was.mode || was.enabled == 0;
+    case IPT_PKT_MODE_EXEC: c->mode = !was.in; return 0;
+    case IPT_PKT_MODE_TSX: c->wants = 1; return 0;
+    case IPT_PKT_PAD:
+    case IPT_PKT_PIP:
+    case IPT_PKT_VMCS:
+    case IPT_PKT_MNT:
+    case IPT_PKT_TSC:
+    case IPT_PKT_CBR:
+    case IPT_PKT_TMA:
+    case IPT_PKT_MTC:
+    case IPT_PKT_CYC: return 0;
+    default:
+        c->wants = 1; /* PTW, EXSTOP, CFE and the like may have one */
+        return was.in;
+    }
+}
+
+/* Is a packet broken between two offsets, or where it may not be? */
+static int is_broken(const subject *s, uint64_t from, uint64_t to)
+{
+    walker w;
+    standing c;
+    memset(&c, 0, sizeof c);
+    c.enabled = -1;
+    walk(&w, s);
+    while (walk_on(&w)) {
+        if (w.bad >= from && w.bad <= to) return 1;
+        if (w.bad != UINT64_MAX) {
+            memset(&c, 0, sizeof c);
+            c.enabled = -1;
+        }
+        if (w.p.offset > to) return 0;
+        if (is_wrong(&c, &w.p) && w.p.offset + w.p.size > from) return 1;
+    }
+    return c.in || (w.bad >= from && w.bad <= to);
+}
+
 /* Does the first CBR from an offset on say 0? */
 static int is_cbr_0(const subject *s, uint64_t offset)
 {
@@ -764,6 +850,26 @@ static int is_fup_twice(const subject *s, uint64_t offset)
     return 0;
 }
 
+/* Is a TNT the last packet of flow before an offset? */
+static int is_tnt(const subject *s, uint64_t offset)
+{
+    walker w;
+    int tnt = 0;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset < offset)
+        switch (w.p.type) {
+        case IPT_PKT_TNT_8:
+        case IPT_PKT_TNT_64: tnt = 1; break;
+        case IPT_PKT_FUP:
+        case IPT_PKT_TIP:
+        case IPT_PKT_TIP_PGE:
+        case IPT_PKT_TIP_PGD:
+        case IPT_PKT_PSB: tnt = 0; break;
+        default: break;
+        }
+    return tnt;
+}
+
 static int is_context(int error)
 {
     return error == -pte_bad_context || error == -pte_no_enable;
@@ -784,10 +890,22 @@ static uint64_t start_of(const flow *f)
 /* Of the last instruction, also of one that has an error. */
 static uint64_t ip_of(const flow *f)
 {
-    return f->layer == BLOCK ? f->block.end_ip : f->insn.ip;
+    if (f->layer != BLOCK) return f->insn.ip;
+    return f->block.ninsn ? f->block.end_ip : f->block.ip;
+}
+
+static enum pt_insn_class last_class(const flow *f)
+{
+    return f->layer == BLOCK ? f->block.iclass : f->insn.iclass;
 }
 
 #define AGREE 200u /* items until both have met an error */
+
+/* ... near there? */
+static int broken(const subject *s, uint64_t at)
+{
+    return is_broken(s, at > PLACE ? at - PLACE : 0, at + PLACE);
+}
 
 /* One has an error, or comes to one: why is that not the other's? -1: for
  * nothing that 2.0.5 does wrong. Neither can go on after this. */
@@ -804,16 +922,20 @@ static int why_error(const subject *s, flow f[2], int events)
     if (a < 0 && a == b && within(PLACE, at[0], at[1])) return D_EARLY;
     if (a == -pte_ip_suppressed && b == -pte_noip) return D_EARLY;
     if (a > 0 && a & pts_eos && b == -pte_eos) return D_EARLY;
-    if (is_context(b) && (a >= 0 || at[0] >= at[1])) return D_CONTEXT;
+    if (is_context(b) && (a >= 0 || at[0] >= at[1]) && broken(s, at[1]))
+        return D_CONTEXT;
     if (a == -pte_bad_context
         && (is_open_psb(s, at[0]) || is_long_psb(s, at[0] + 16)))
         return D_CONTEXT;
     if (a == -pte_bad_packet && is_long_psb(s, at[0])) return D_CONTEXT;
     if (a == -pte_bad_packet && is_cbr_0(s, at[0])) return D_TIME;
-    if (b < 0 && is_of_packet(a) && at[0] >= at[1]) return D_EARLY;
-    if (a < 0 && is_of_packet(b)) return D_EARLY;
+    for (int i = 0; i < 2; i++)
+        if (is_of_packet(f[i].status) && broken(s, at[i])) return D_EARLY;
+    if (b == -pte_bad_insn) return D_INSN;
     if (b == -pte_bad_query && is_fup_pending(s, at[1])) return D_EARLY;
-    if (b == -pte_bad_query && !is_version(0)) return D_EARLY;
+    if (b == -pte_bad_query && is_version(1) && is_tnt(s, at[1])
+        && last_class(&f[1]) != ptic_cond_jump)
+        return D_EARLY; /* 2.1 takes the TIP after it */
     return -1;
 }
 
@@ -835,19 +957,13 @@ static int excused(subject *s, flow f[2], int events)
     return 1;
 }
 
-static int is_mutant(const subject *s)
+/* Is the trace broken where both are? */
+static int is_lost(const subject *s)
 {
-    return strstr(s->name, "damage") != NULL;
-}
-
-/* Does the trace not fit the code, as one of them finds out soon? */
-static int is_lost(const subject *s, flow f[2])
-{
+    const uint64_t at = where(s);
     if (is_version(0)) return -1;
-    for (int i = 0; i < 2; i++) go_on(&f[i], AGREE, 1);
-    return f[0].status < 0 || f[1].status < 0 || is_mutant(s)
-               ? (int) D_EARLY
-               : -1;
+    return is_broken(s, at > AHEAD ? at - AHEAD : 0, at + AHEAD) ? (int) D_EARLY
+                                                                 : -1;
 }
 
 /* JMPABS, and those of REX2. */
@@ -912,10 +1028,8 @@ static int without_ours(subject *s, flow f[2], const struct pt_event *e,
         && e->variant.enabled.ip == o->variant.enabled.ip)
         return !explained(s, D_PGD);
     if (!o && is_later(&f[1], e)) return !explained(s, D_ORDER);
-    if (!is_version(0) && (e->status_update || e->type == ptev_enabled)
-        && is_mutant(s))
-        return !explained(s, D_EARLY);
     if (!o && excused(s, f, 0)) return 1;
+    if (explained(s, is_lost(s))) return 0;
     return differ(s, "events", "type %d %d%d %llx %llx, ours type %d, "
                   "status %d, ours %d", (int) e->type, (int) e->ip_suppressed,
                   (int) e->status_update,
@@ -973,7 +1087,7 @@ static int same_events(subject *s, flow f[2])
             seen[D_ERRATA]++;
         else if (is_version(1) && f[0].layer != QUERY && e->status_update)
             return !explained(s, D_BACKWARD);
-        else if (!is_version(0) && is_lost(s, f) >= 0)
+        else if (!is_version(0) && is_lost(s) >= 0)
             return !explained(s, D_EARLY);
         else if (is_pgd(s, &f[1], e)) return !explained(s, D_PGD);
         else if (is_fup_twice(s, offset_of(&f[1])))
@@ -1032,9 +1146,24 @@ static void keep_calls(subject *s)
         || (c.kind == IPT_INSN_CALL && c.displacement)) {
         s->called[s->calls++ % CALLS] = s->last + c.size;
         s->back[s->depth++ % 64] = s->last + c.size;
+        s->called_at = where(s);
     } else if (c.kind == IPT_INSN_RET && s->depth) {
         s->returned = s->back[--s->depth % 64];
     }
+}
+
+/* Has ours no call that a return could lead back to, as they were before a PSB
+ * or an overflow? */
+static int is_forgotten(const subject *s)
+{
+    walker w;
+    if (!s->depth) return 1;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset < where(s))
+        if (w.p.offset + PLACE >= s->called_at /* both have read ahead */
+            && (w.p.type == IPT_PKT_PSB || w.p.type == IPT_PKT_OVF))
+            return 1;
+    return 0;
 }
 
 /* Has theirs returned to where an earlier call leads back to, while ours has
@@ -1095,7 +1224,7 @@ static int same_item(subject *s, flow f[2], image *code)
                              ? (int) D_INSN
                              : why_last(s, a->ip, b->ip)))
             return 0;
-        if (explained(s, is_lost(s, f))) return 0;
+        if (explained(s, is_lost(s))) return 0;
         return differ(s, "instructions", "%llx class %d size %d isid %d mode "
                       "%d%s, ours %llx class %d size %d isid %d mode %d%s",
                       (unsigned long long) a->ip, (int) a->iclass, a->size,
@@ -1107,7 +1236,7 @@ static int same_item(subject *s, flow f[2], image *code)
             || f[0].block.mode != f[1].block.mode
             || f[0].block.speculative != f[1].block.speculative) {
             if (explained(s, why_last(s, f[0].at, f[1].at))) return 0;
-            if (f[0].at != f[1].at && explained(s, is_lost(s, f))) return 0;
+            if (f[0].at != f[1].at && explained(s, is_lost(s))) return 0;
             return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
                           (unsigned long long) f[0].at, f[0].block.isid,
                           (unsigned long long) f[1].at, f[1].block.isid);
@@ -1123,6 +1252,20 @@ static int same_item(subject *s, flow f[2], image *code)
     }
 }
 
+/* Does theirs name a PSB that one of them has read, but ours not yet used, or
+ * the other way about? */
+static int is_psb_ahead(const subject *s, uint64_t out[2][8])
+{
+    static const uint8_t psb[4] = {0x02, 0x82, 0x02, 0x82};
+    const uint64_t size = (uint64_t) (s->config.end - s->config.begin);
+    const uint64_t at = out[0][0] > out[1][0] ? out[0][0] : out[1][0];
+    for (int i = 0; i < 2; i++)
+        if (out[i][1] + 16 > size || out[i][1] > at
+            || memcmp(s->config.begin + out[i][1], psb, sizeof psb) != 0)
+            return 0;
+    return 1;
+}
+
 static int same_getters(subject *s, const flow f[2])
 {
     static const char *const names[8] = {"offset", "sync offset", "has time",
@@ -1134,7 +1277,7 @@ static int same_getters(subject *s, const flow f[2])
         if (i == 2 || i == 3) seen[D_TIME]++;
         else if (i == 0 && near(out[0][i], out[1][i]))
             seen[D_AHEAD]++;
-        else if (i == 1 && !is_version(0))
+        else if (i == 1 && !is_version(0) && is_psb_ahead(s, out))
             seen[D_AHEAD]++;
         else if (i == 1 && near(out[0][i], out[1][i]))
             seen[D_AHEAD]++, s->over = 1;
@@ -1164,7 +1307,9 @@ static int same_status(subject *s, flow f[2], const char *what)
     if (f[0].layer != QUERY
         && explained(s, why_last(s, start_of(&f[0]), start_of(&f[1]))))
         return 0;
-    if (b == -pte_retstack_empty && a >= 0 && explained(s, D_RETURN)) return 0;
+    if (b == -pte_retstack_empty && a >= 0 && is_forgotten(s)
+        && explained(s, D_RETURN))
+        return 0;
     if (f[0].layer != QUERY && b == -pte_nomap
         && ip_of(&f[1]) == (uint32_t) start_of(&f[0])
         && start_of(&f[0]) > UINT32_MAX)
@@ -1180,7 +1325,7 @@ static int same_status(subject *s, flow f[2], const char *what)
         if (f[1].event.type == ptev_disabled && explained(s, D_PGD)) return 0;
     }
     if (a == -pte_bad_query && strcmp(what, "event") == 0
-        && explained(s, D_ORDER))
+        && broken(s, offset_of(&f[0])) && explained(s, D_ORDER))
         return 0;
     if (excused(s, f, 1)) return !s->over;
     return differ(s, what, "status %d, ours %d (layer %d, %llx, ours %llx)", a,
@@ -1191,7 +1336,8 @@ static int same_status(subject *s, flow f[2], const char *what)
 }
 
 /* Synchronise both. Theirs has read ahead an error in a PSB+, and meets it
- * there once more; or it has read ahead all of it, and does not find it. */
+ * there once more; or it has read ahead all of it, and does not find it. Later
+ * ones stand at the PSB then. */
 static void sync_both(subject *s, flow f[2])
 {
     const uint64_t before = offset_of(&f[0]);
@@ -1207,7 +1353,8 @@ static void sync_both(subject *s, flow f[2])
             && (f[1].status < 0 || offset_of(&f[0]) < psb)) {
             seen[D_EARLY]++;
             flow_sync(&f[0]);
-        } else if (f[1].status >= 0 && psb < before
+        } else if (f[1].status >= 0
+                   && (psb < before || (psb == before && !is_version(0)))
                    && (f[0].status < 0 || sync_offset_of(&f[0]) > psb)) {
             seen[D_AHEAD]++;
             flow_sync(&f[1]);
@@ -1228,10 +1375,6 @@ static void follow(subject *s, int layer, image *code, unsigned long limit)
     for (int i = 0; i < 2; i++) flow_begin(&f[i], s, i, layer);
     while (!s->over && s->steps < limit) {
         sync_both(s, f);
-        if (f[0].status == -pte_eos && f[1].status >= 0 && !is_version(0)) {
-            seen[D_AHEAD]++;
-            break;
-        }
         if (!same_status(s, f, "sync") || f[0].status < 0) break;
         if (layer == QUERY && f[0].ip != f[1].ip) differ(s, "sync", "ip");
         if (!same_getters(s, f) || s->over) break;
@@ -1278,8 +1421,14 @@ static void follow_events(subject *s)
     for (;;) {
         for (int i = 0; i < 2; i++)
             status[i] = sides[i]->pt_evt_sync_forward(d[i]);
-        if (status[0] != status[1]) { /* the PSB after it is read already */
-            seen[D_AHEAD]++;
+        if (status[0] != status[1]) { /* theirs has read all of the PSB+ */
+            for (int n = 0; n < 16 && status[1] >= 0; n++)
+                status[1] = sides[1]->pt_evt_next(d[1], &e[1], sizeof e[1]);
+            if (status[1] == status[0] || is_broken(s, 0, UINT64_MAX))
+                seen[D_EARLY]++;
+            else
+                differ(s, "evt sync", "status %d, ours %d", status[0],
+                       status[1]);
             break;
         }
         if (status[0] < 0) break;
@@ -1294,10 +1443,17 @@ static void follow_events(subject *s)
             s->at = at[0] > at[1] ? at[0] : at[1];
             seen[D_AHEAD] += at[0] != at[1];
             if (status[0] != status[1]) {
-                if (!is_mutant(s) && (status[0] >= 0 || status[1] >= 0))
-                    differ(s, "evt", "status %d, ours %d", status[0],
-                           status[1]);
-                else seen[D_EARLY]++;
+                if (is_broken(s, at[0] < at[1] ? at[0] : at[1], s->at + PLACE)
+                    || (status[0] == -pte_ip_suppressed
+                        && status[1] == -pte_noip))
+                    seen[status[0] >= 0 && is_context(status[1])
+                             ? D_CONTEXT : D_EARLY]++;
+                else if (status[0] == -pte_bad_packet && is_cbr_0(s, at[0]))
+                    seen[D_TIME]++;
+                else
+                    differ(s, "evt", "status %d, ours %d, at %llx and %llx",
+                           status[0], status[1], (unsigned long long) at[0],
+                           (unsigned long long) at[1]);
                 goto done;
             }
             if (status[0] < 0) break;
@@ -1305,7 +1461,9 @@ static void follow_events(subject *s)
             differs = event_differs(&e[0], &e[1]);
             if (differs & E_TIME) seen[D_TIME]++;
             if (!(differs & (E_TYPE | E_DATA))) continue;
-            if (is_mutant(s) || e[0].type == ptev_pwre
+            if (is_broken(s, at[0] < at[1] ? at[0] : at[1], s->at + PLACE))
+                seen[D_CONTEXT]++;
+            else if (e[0].type == ptev_pwre
                 || e[1].type == ptev_mwait)
                 seen[D_ORDER]++;
             else if (is_version(1) && e[0].status_update)

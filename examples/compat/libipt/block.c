@@ -112,7 +112,7 @@ static void fill(shim_flow *f, struct pt_block *to, const ipt_block *b)
 static void nothing(const shim_flow *f, struct pt_block *to)
 {
     if (!(f->d.at.valid & IPT_AT_IP) || f->disabled) return;
-    to->ip = to->end_ip = f->d.at.ip;
+    to->ip = f->d.at.ip; /* end_ip is 0: there is no instruction */
     to->mode = (enum pt_exec_mode) f->d.at.mode;
 }
 
@@ -126,6 +126,7 @@ static int culprit(shim_flow *f, struct pt_block *to, int status)
     if (code.size) {
         to->isid = shim_flow_isid(f, &f->asid, to->ip);
         to->iclass = shim_class(code.kind);
+        to->end_ip = to->ip;
         to->ninsn = 1;
     }
     return shim_flow_error(f, status);
