@@ -74,7 +74,7 @@ timed() {
         # shellcheck disable=SC2046 # threads
         "$tmp/spread" "$tmp/symbols" "$tmp/folded" $(threads) \
             >"$tmp/said" && echo "ok" || echo "FAIL"
-        echo "$what, $clock: $(tail -n 4 "$tmp/said")"
+        echo "$what, $clock: $(tail -n 5 "$tmp/said")"
     done >"$tmp/results"
     passed=$((passed + $(grep -c '^ok' "$tmp/results")))
     failed=$((failed + $(grep -c '^FAIL' "$tmp/results")))

@@ -259,6 +259,24 @@ for by in insn time on-cpu; do
     fi
 done
 
+# ---- gaps ----
+
+# What mock/values.c wrote there has a time at both edges.
+"$tmp/values" "$tmp/g.data" "$tmp/code" gaps || exit 2
+prof --folded "$tmp/g.data" | grep '^values-41;' | sort >"$tmp/got"
+sort >"$tmp/want" <<'END'
+values-41;[code] 5800
+values-41;[code];[filtered] 1400
+values-41;[code];[interrupt] 600
+values-41;[code];[lost] 1800
+values-41;[code];[page fault] 200
+END
+if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+else fail_with "gaps" "$tmp/why"; fi
+prof --folded --on-cpu "$tmp/g.data" | grep '^values-41;' >"$tmp/got"
+if sed -n '/\[code\] /p' "$tmp/want" | diff - "$tmp/got" >"$tmp/why"; then pass
+else fail_with "gaps, with --on-cpu" "$tmp/why"; fi
+
 # ---- speedscope ----
 
 page=$root/build/npm/node_modules/speedscope/dist/release/index.html

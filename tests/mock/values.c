@@ -1,6 +1,6 @@
-/* values.c FILE CODE: write a perf.data whose trace has values, states and
- * losses at times that are written here, and its code. tests/views.sh has what
- * viewers are to show of it.
+/* values.c FILE CODE [gaps]: write a perf.data whose trace has values, states
+ * and losses, or gaps, at times that are written here, and its code.
+ * tests/views.sh has what viewers are to show of it.
  *
  * A tick of the TSC is 2 ns; the clock began at 1000 ns. */
 #define IPT_IMPLEMENTATION
@@ -107,6 +107,56 @@ static void second_thread(void)
     number(1, 0x01);
 }
 
+/* The next packet is so many cycles later, each of a tick. */
+static void cyc(unsigned cycles)
+{
+    number(1, (uint8_t) (cycles << 3 | 7));
+    number(1, cycles >> 5 << 1);
+}
+
+/* After a branch comes an interrupt, told by an event record: tracing ends
+ * there. */
+static void interrupted(unsigned vector, uint64_t ip)
+{
+    cyc(500);
+    taken();
+    ext(0x13);
+    number(1, 0x01);
+    number(1, vector);
+    address(0x1d, ip);
+    number(1, 0x01); /* TIP.PGD without an address */
+}
+
+static void go_on(unsigned cycles, uint64_t ip)
+{
+    cyc(cycles);
+    address(0x11, ip);
+}
+
+/* All gaps have a time at each edge. */
+static void gaps_thread(void)
+{
+    start(1000, 10);
+    ptw(4, 1);
+    interrupted(14, BASE + 6);
+    go_on(100, BASE + 6);
+    ptw(8, 2);
+    interrupted(0x20, BASE + 13);
+    go_on(300, BASE + 13);
+    ptw(4, 3);
+    cyc(600);
+    number(1, 0x01); /* at the branch: a filter ends there */
+    go_on(700, BASE + 6);
+    ptw(8, 4);
+    cyc(800);
+    taken();
+    ext(0xf3); /* OVF */
+    cyc(900);
+    address(0x1d, BASE);
+    ptw(4, 5);
+    interrupted(0x20, BASE + 6);
+}
+
 int main(int argc, char **argv)
 {
     static const uint8_t zeros[0x1000] = {0};
@@ -118,10 +168,12 @@ int main(int argc, char **argv)
     memset(&config, 0, sizeof config);
     memset(&map, 0, sizeof map);
     config.pt = 0x3411; /* branches, PTWRITE, power events, TSC */
+    if (argc > 3) config.pt |= 2; /* CYC */
+    config.max_ratio = 10;
     config.time_zero = 1000;
     config.time_mult = 2;
     config.timed = 1;
-    f = argc == 3 ? fopen(argv[2], "wb") : NULL;
+    f = argc >= 3 ? fopen(argv[2], "wb") : NULL;
     w = f ? perfwrite_open(argv[1], &config) : NULL;
     if (!w) return 2;
     fwrite(code, sizeof code, 1, f);
@@ -136,7 +188,10 @@ int main(int argc, char **argv)
     perfwrite_mmap(w, &who, &map);
     perfwrite_start(w, &who);
     perfwrite_fork(w, &who, 41, 42);
-    first_thread();
+    if (argc > 3)
+        gaps_thread();
+    else
+        first_thread();
     perfwrite_trace(w, 0, &who, trace, size);
     who.time = 20000;
     perfwrite_aux(w, 0, &who, 0);
