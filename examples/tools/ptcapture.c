@@ -24,6 +24,8 @@ int main(void)
 
 #include "common/record/capture.h"
 #include "common/record/kcopy.h"
+#include "common/record/selftest.h"
+#include "common/record/specimen.h"
 #include "common/code/symbols.h"
 #include "common/code/tool.h"
 #include "ipt.h"
@@ -35,6 +37,7 @@ int main(void)
 #include <poll.h>
 #include <pthread.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -94,6 +97,11 @@ static const char help[] =
     "\n"
     "  --list                 say what this machine can do; for what it\n"
     "                         cannot, why, and what helps.\n"
+    "  --selftest             record a program that is built in, in all ways\n"
+    "                         that this machine offers, and say whether what\n"
+    "                         comes out is right. What fails is kept, to be\n"
+    "                         sent: examples/tools/selftest.md.\n"
+    "  --selftest-program <file>  write that program.\n"
     "  -h|--help, --version\n"
     "\n"
     "Example: ptcapture -o ls.data -- ls -l /\n"
@@ -132,6 +140,8 @@ static struct {
     uint8_t compress;
     uint8_t keep_rights;
     uint8_t quiet;
+    uint8_t is_test; /* a row of --selftest: nothing else gets into the file */
+    int report;      /* its program's descriptor 3; 0: none */
 
     capture_pmu pmu;
     capture_config config;
@@ -735,6 +745,8 @@ static void start_command(void)
         if (read(go[0], &c, 1) != 1)
             _exit(1); /* nothing is recorded */
         sigprocmask(SIG_UNBLOCK, &ours, NULL);
+        if (rec.report)
+            dup2(rec.report, 3);
         execvp(rec.command[0], rec.command);
         error = errno;
         if (write(said[1], &error, sizeof(error)) < 0)
@@ -1043,6 +1055,17 @@ static int list(const tool_args *args)
 
 /* ---- the whole ---- */
 
+static int write_specimen(tool_args *args, const char *option)
+{
+    const char *file = tool_argument(args, option);
+
+    if (!file)
+        return 1;
+    if (specimen_write(file))
+        fail("cannot create %s: %s", file, strerror(errno));
+    return tool_end(args, 0);
+}
+
 /* Returns an exit status, or -1 to go on. */
 static int parse(tool_args *args)
 {
@@ -1068,6 +1091,10 @@ static int parse(tool_args *args)
             want_list = 1;
         else if (IS("-a", "--all"))
             rec.all = 1;
+        else if (IS("--selftest", "--selftest"))
+            rec.is_test = 1;
+        else if (IS("--selftest-program", "--selftest-program"))
+            return write_specimen(args, option);
         else if (IS("--per-thread", "--per-thread"))
             rec.per_thread = 1;
         else if (IS("--user", "--user"))
@@ -1122,6 +1149,11 @@ static int parse(tool_args *args)
     }
     if (want_list)
         return list(args);
+    if (rec.is_test) {
+        if (capture_find(&rec.pmu, rec.root) < 0)
+            fail("PT cannot be recorded: %s", why_no_pmu());
+        return -1;
+    }
     rec.command = *args->next ? args->next : NULL;
     if (rec.all + (rec.pid_count || rec.tid_count) > 1
         || (rec.cpu_count && (rec.pid_count || rec.tid_count))
@@ -1251,7 +1283,7 @@ static void make_up(capture_text *info, capture_text *records)
     size_t i;
 
     capture_info(&rec.c, info);
-    if (rec.kernel)
+    if (rec.kernel && !rec.is_test)
         capture_kernel(&rec.c, records);
     if (rec.all)
         capture_all_processes(&rec.c, records);
@@ -1326,6 +1358,7 @@ static int finish(char *const *argv)
 
     memset(&about, 0, sizeof(about));
     about.command = argv;
+    about.nameless = rec.is_test;
     about.cpuid = capture_cpuid(cpuid, sizeof(cpuid)) ? cpuid : NULL;
     about.cpus = (uint32_t) sysconf(_SC_NPROCESSORS_ONLN);
     about.pmu = rec.pmu.type;
@@ -1343,29 +1376,15 @@ static int finish(char *const *argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+/* Record what the options say. Returns the exit status. */
+static int run(char *const *argv)
 {
-    tool_args args = {argv[0], argv + 1};
     capture_text info = {NULL, 0, 0, 0};
     capture_text records = {NULL, 0, 0, 0};
     int signals;
     int control = -1;
     int status;
 
-    (void) argc;
-    rec.program = argv[0];
-    rec.root = secure_getenv("PTCAPTURE_ROOT");
-    if (!rec.root)
-        rec.root = "";
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
-    sigaddset(&ours, SIGHUP);
-    sigaddset(&ours, SIGCHLD);
-    sigaddset(&ours, SIGUSR2);
-    status = parse(&args);
-    if (status >= 0)
-        return status;
     sigprocmask(SIG_BLOCK, &ours, NULL);
     signals = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals < 0)
@@ -1401,6 +1420,403 @@ int main(int argc, char **argv)
     if (WIFSIGNALED(rec.status))
         return 128 + WTERMSIG(rec.status);
     return rec.child ? WEXITSTATUS(rec.status) : 0;
+}
+
+/* ---- --selftest ---- */
+
+#define PATIENCE 60 /* seconds that a row may take */
+
+/* How a row is recorded, besides what it has to be. */
+typedef struct row {
+    selftest_row must;
+    const char *name; /* and that of its file, with _ for blanks */
+    const char *terms;
+    uint8_t per_thread;
+    uint8_t kernel; /* alone */
+} row;
+
+static struct {
+    char folder[128];
+    char program[160];
+    specimen_run want;
+    specimen_places places;
+    int ptwrite;
+    FILE *page; /* a copy of it, in the folder */
+    unsigned passed;
+    unsigned failed;
+    unsigned not_offered;
+} test;
+
+__attribute__((format(printf, 1, 2))) static void print(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    va_start(args, format);
+    vfprintf(test.page, format, args);
+    va_end(args);
+    fflush(stdout);
+}
+
+static void not_offered(const char *name, const char *why)
+{
+    print("%-22s not offered: %s\n", name, why);
+    test.not_offered++;
+}
+
+/* In a process of its own: record the row to a file. What is said goes to
+ * another one. */
+__attribute__((noreturn)) static void record_row(const row *r, const char *file,
+                                                 const char *said, int report)
+{
+    char with[] = "1";
+    char without[] = "0";
+    char *command[] = {test.program, test.ptwrite ? with : without, NULL};
+    char name[] = "ptcapture";
+    char option[] = "--selftest";
+    char *argv[] = {name, option, NULL};
+    char where[256];
+    const int fd = open(said, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const unsigned cpu = (unsigned) sched_getcpu() % 4096;
+    uint64_t one[64] = {0};
+
+    if (fd < 0 || dup2(fd, 2) != 2)
+        _exit(1);
+    alarm(PATIENCE);
+    rec.report = report;
+    rec.is_test = rec.quiet = 1;
+    rec.out = file;
+    rec.command = command;
+    rec.terms = r->terms;
+    rec.per_thread = r->per_thread;
+    rec.kernel = r->kernel;
+    rec.user = !r->kernel;
+    if (r->must.check == SELFTEST_SNAPSHOT) {
+        rec.circular = rec.at_exit = 1;
+        rec.aux_size = 4096;
+    }
+    if (r->must.check == SELFTEST_FILTER || r->must.check == SELFTEST_STOP) {
+        snprintf(where, sizeof(where), "0x%" PRIx64 "/0x%" PRIx64 "@%s",
+                 r->must.first - SPECIMEN_BASE + 4096,
+                 r->must.last - r->must.first + 1, test.program);
+        filter_option(r->must.check == SELFTEST_STOP ? "stop" : "filter",
+                      where);
+        one[cpu / 64] = (uint64_t) 1 << cpu % 64; /* another processor would */
+        syscall(SYS_sched_setaffinity, 0, sizeof(one), one); /* not stop */
+    }
+    exit(run(argv));
+}
+
+/* The first line of what a row said, without the program's name. */
+static void reason(const char *said, char *to, size_t size)
+{
+    FILE *f = fopen(said, "re");
+    const char *p;
+    char line[400] = "";
+
+    if (f && fgets(line, sizeof(line), f))
+        line[strcspn(line, "\n")] = 0;
+    if (f)
+        fclose(f);
+    p = strstr(line, ": ");
+    snprintf(to, size, "%s", p ? p + 2 : line);
+}
+
+static void run_row(const row *r)
+{
+    char file[256];
+    char said[160];
+    specimen_report report;
+    selftest_result result;
+    int ends[2];
+    int status = 1;
+    pid_t pid;
+    char *p;
+
+    snprintf(file, sizeof(file), "%s/%s.data", test.folder, r->name);
+    for (p = file; *p; p++)
+        if (*p == ' ')
+            *p = '_';
+    snprintf(said, sizeof(said), "%s/said", test.folder);
+    if (pipe2(ends, O_CLOEXEC))
+        fail("no pipe: %s", strerror(errno));
+    fflush(NULL);
+    pid = fork();
+    if (pid < 0)
+        fail("no process: %s", strerror(errno));
+    if (pid == 0)
+        record_row(r, file, said, ends[1]);
+    close(ends[1]);
+    memset(&report, 0, sizeof(report));
+    waitpid(pid, &status, 0);
+    memset(&result, 0, sizeof(result));
+    if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+        reason(said, result.why, sizeof(result.why));
+        if (!result.why[0])
+            snprintf(result.why, sizeof(result.why), "recording ended with %d",
+                     status);
+    } else if (read(ends[0], &report, sizeof(report)) != sizeof(report)
+               || report.magic != SPECIMEN_MAGIC) {
+        snprintf(result.why, sizeof(result.why), "the program did not report");
+    } else {
+        selftest_check(&r->must, file, &test.want, &report, &result);
+    }
+    close(ends[0]);
+    unlink(said);
+    if (result.passed) {
+        print("%-22s passed: %" PRIu64 " instructions, %" PRIu64
+              " bytes of trace\n",
+              r->name, result.instructions, result.bytes);
+        test.passed++;
+    } else if (r->kernel && access(file, F_OK)) {
+        not_offered(r->name, result.why);
+    } else {
+        print("%-22s FAILED: %s\n", r->name, result.why);
+        test.failed++;
+    }
+    if (result.passed)
+        unlink(file);
+}
+
+/* A row for each value that a mask allows, 0 only if asked for. */
+static void rows_of_values(const char *cap, const char *term, const char *also,
+                           int check, unsigned from)
+{
+    char path[64];
+    char name[64];
+    char terms[96];
+    uint64_t mask = 0;
+    unsigned i;
+    row r;
+
+    snprintf(path, sizeof(path), "caps/%s", cap);
+    if (!capture_number(&rec.pmu, path, 16, &mask))
+        mask = 0;
+    if (mask >> from == 0)
+        not_offered(term, "not in this processor's CPUID");
+    for (i = from; i < 64; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        memset(&r, 0, sizeof(r));
+        r.must.check = check;
+        r.must.number = i;
+        snprintf(name, sizeof(name), "%s %u", term, i);
+        snprintf(terms, sizeof(terms), "%s,%s=%u", also, term, i);
+        r.name = name;
+        r.terms = terms;
+        run_row(&r);
+    }
+}
+
+/* The lowest value that a mask allows. */
+static unsigned lowest(const char *cap)
+{
+    unsigned i = 0;
+
+    while (i < 15 && !has_cap(cap, i))
+        i++;
+    return i < 15 ? i : 0;
+}
+
+static void rows_of_thread(void)
+{
+    const char *untimed = "tsc=0,mtc=0";
+    char dense[64];
+    uint64_t filters = 0;
+    row r;
+
+    memset(&r, 0, sizeof(r));
+    r.per_thread = r.must.one_thread = 1;
+    r.name = "thread";
+    r.terms = untimed;
+    run_row(&r);
+    r.name = "noretcomp";
+    r.must.check = SELFTEST_RETURNS;
+    r.terms = "tsc=0,mtc=0,noretcomp";
+    run_row(&r);
+    r.name = "snapshot";
+    r.must.check = SELFTEST_SNAPSHOT;
+    snprintf(dense, sizeof(dense), "tsc=0,mtc=0,psb_period=%u",
+             lowest("psb_periods"));
+    r.terms = dense;
+    run_row(&r);
+
+    r.terms = untimed;
+    capture_number(&rec.pmu, "nr_addr_filters", 10, &filters);
+    r.name = "filter";
+    r.must.check = SELFTEST_FILTER;
+    r.must.first = test.places.function[SPECIMEN_LEAF];
+    r.must.last = test.places.after[SPECIMEN_LEAF] - 1;
+    if (filters)
+        run_row(&r);
+    else
+        not_offered(r.name, "not in this processor's CPUID");
+    r.name = "stop";
+    r.must.check = SELFTEST_STOP;
+    r.must.first = test.places.function[SPECIMEN_DEEP];
+    r.must.last = test.places.after[SPECIMEN_DEEP] - 1;
+    if (filters)
+        run_row(&r);
+    else
+        not_offered(r.name, "not in this processor's CPUID");
+
+    r.name = "ptw";
+    r.must.check = SELFTEST_PTWRITE;
+    r.terms = "tsc=0,mtc=0,ptw";
+    if (test.ptwrite)
+        run_row(&r);
+    else
+        not_offered(r.name, "not in this processor's CPUID");
+    r.name = "ptw,fup_on_ptw";
+    r.must.check = SELFTEST_FUP;
+    r.terms = "tsc=0,mtc=0,ptw,fup_on_ptw";
+    if (test.ptwrite)
+        run_row(&r);
+    else
+        not_offered(r.name, "not in this processor's CPUID");
+}
+
+static void rows_of_processors(void)
+{
+    char terms[96];
+    row r;
+
+    memset(&r, 0, sizeof(r));
+    r.name = "processors";
+    r.terms = "noretcomp";
+    run_row(&r);
+    rows_of_values("psb_periods", "psb_period", "mtc=0", SELFTEST_PSB, 0);
+    snprintf(terms, sizeof(terms), "psb_period=%u", lowest("psb_periods"));
+    rows_of_values("mtc_periods", "mtc_period", terms, SELFTEST_MTC, 0);
+    rows_of_values("cycle_thresholds", "cyc_thresh", "cyc", SELFTEST_CYC, 1);
+    r.terms = terms;
+    r.name = "clock";
+    r.must.check = SELFTEST_TIME;
+    snprintf(terms, sizeof(terms), "mtc_period=%u,noretcomp%s",
+             lowest("mtc_periods"), has_cap("psb_cyc", 0) ? ",cyc" : "");
+    if (has_cap("mtc", 0))
+        run_row(&r);
+    else
+        not_offered(r.name, "there is no MTC");
+    r.name = "ratio";
+    r.must.check = SELFTEST_RATIO;
+    snprintf(terms, sizeof(terms), "mtc_period=%u,cyc",
+             lowest("mtc_periods"));
+    if (has_cap("mtc", 0) && has_cap("psb_cyc", 0))
+        run_row(&r);
+    else
+        not_offered(r.name, "there is no CYC");
+
+    memset(&r, 0, sizeof(r));
+    r.per_thread = r.must.one_thread = r.kernel = 1;
+    r.name = "kernel";
+    r.must.check = SELFTEST_KERNEL;
+    r.terms = "tsc=0,mtc=0";
+    run_row(&r);
+}
+
+/* A folder with the program in it, for whoever records. */
+static void make_folder(void)
+{
+    const char *uid = getenv("SUDO_UID");
+    const char *gid = getenv("SUDO_GID");
+    const char *parent = secure_getenv("TMPDIR");
+    char path[160];
+
+    if (!parent || strlen(parent) > 100)
+        parent = "/tmp";
+    snprintf(test.folder, sizeof(test.folder), "%s/ptcapture-XXXXXX", parent);
+    if (!mkdtemp(test.folder))
+        fail("cannot create %s: %s", test.folder, strerror(errno));
+    snprintf(test.program, sizeof(test.program), "%s/program", test.folder);
+    snprintf(path, sizeof(path), "%s/page", test.folder);
+    test.page = fopen(path, "wxe");
+    if (specimen_write(test.program) || !test.page)
+        fail("cannot write to %s: %s", test.folder, strerror(errno));
+    if (getuid() == 0 && !rec.keep_rights && uid && gid && atoi(uid) > 0
+        && chown(test.folder, (uid_t) strtoul(uid, NULL, 10),
+                 (gid_t) strtoul(gid, NULL, 10)))
+        fail("cannot give %s away: %s", test.folder, strerror(errno));
+}
+
+static void remove_folder(void)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/page", test.folder);
+    unlink(path);
+    unlink(test.program);
+    rmdir(test.folder);
+}
+
+static void print_machine(void)
+{
+    struct utsname system;
+    char cpuid[64];
+    char model[128];
+    char microcode[64];
+    char flags[8192];
+
+    field_of("proc/cpuinfo", "model name", model, sizeof(model));
+    field_of("proc/cpuinfo", "microcode", microcode, sizeof(microcode));
+    field_of("proc/cpuinfo", "flags", flags, sizeof(flags));
+    if (!capture_cpuid(cpuid, sizeof(cpuid)))
+        cpuid[0] = 0;
+    print("ptcapture  %d.%d.%d\n", IPT_VERSION >> 16, IPT_VERSION >> 8 & 0xff,
+          IPT_VERSION & 0xff);
+    print("processor  %s, %s%s%s%s\n", cpuid, model,
+          microcode[0] ? ", microcode " : "", microcode,
+          has_word(flags, "hypervisor") ? ", of a virtual machine" : "");
+    if (uname(&system) == 0)
+        print("kernel     %s\n", system.release);
+}
+
+static int selftest(const tool_args *args)
+{
+    make_folder();
+    specimen_places_get(&test.places);
+    test.ptwrite = has_cap("ptwrite", 0);
+    print_machine();
+    if (specimen_step(test.program, test.ptwrite, &test.want)) {
+        remove_folder();
+        fail("the built-in program cannot be single-stepped with ptrace");
+    }
+    rows_of_thread();
+    rows_of_processors();
+    print("%u passed, %u failed, %u not offered\n", test.passed, test.failed,
+          test.not_offered);
+    if (test.failed)
+        print("what failed is kept, for examples/tools/selftest.md: %s\n",
+              test.folder);
+    if (fclose(test.page))
+        fail("cannot write to %s: %s", test.folder, strerror(errno));
+    if (!test.failed)
+        remove_folder();
+    return tool_end(args, test.failed ? 1 : 0);
+}
+
+int main(int argc, char **argv)
+{
+    tool_args args = {argv[0], argv + 1};
+    int status;
+
+    (void) argc;
+    rec.program = argv[0];
+    rec.root = secure_getenv("PTCAPTURE_ROOT");
+    if (!rec.root)
+        rec.root = "";
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGHUP);
+    sigaddset(&ours, SIGCHLD);
+    sigaddset(&ours, SIGUSR2);
+    status = parse(&args);
+    if (status >= 0)
+        return status;
+    return rec.is_test ? selftest(&args) : run(argv);
 }
 
 #endif

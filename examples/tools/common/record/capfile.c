@@ -360,7 +360,8 @@ static void keep_features(capfile *f, const capfile_about *about)
     uint32_t n = 0;
 
     if (uname(&system) == 0) {
-        text_feature(f, 3, system.nodename);
+        if (!about->nameless)
+            text_feature(f, 3, system.nodename);
         text_feature(f, 4, system.release);
     }
     text_feature(f, 6, "x86_64");

@@ -57,6 +57,7 @@ typedef struct capfile_about {
     uint32_t pmu; /* the type of intel_pt */
     uint64_t ring; /* bytes of DATA */
     int folder;    /* the file is `data` in one */
+    int nameless;  /* not the name of this machine */
 } capfile_about;
 
 typedef struct capfile capfile;
