@@ -724,7 +724,7 @@ int main(int argc, char **argv) /* cap_perfmon, cap_ipc_lock = ep */
 E
 (cd "$top" && $CC -O1 -w -D_GNU_SOURCE -I. -o "$to/linked" \
     examples/tools/ptcapture.c "$build/common.a" "$to/pmu.so" \
-    -Wl,-rpath,"$to" -lelf -lzstd -pthread) >err 2>&1 &&
+    -Wl,-rpath,"$to" $(tail -n 1 "$build/flags") -pthread) >err 2>&1 &&
     $CC -o setcap setcap.c 2>>err || fail "ptcapture, linked with the mock"
 cp linked capable
 as_user="setpriv --reuid $user --regid $user --init-groups"

@@ -13,6 +13,7 @@ test-profile: tools  ## Whose time it is, in programs of a million instructions
 
 test-capture:  ## ptcapture next to perf record, on a mock of PT
 	+@$(SUB) tools
+	+@$(SUB) $(BUILD)/ipt.a
 	+@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
 	@CC="$(CC)" VERBOSE=1 CAPTURE=$(BUILD)/sanitize/ptcapture $(RUN) \
-	    tests/mock/capture.sh
+	    tests/mock/capture.sh tests/mock/selftest.sh

@@ -30,6 +30,15 @@
  *                      not PT) fails with that number
  *     PMU_FLAGS=N      of the AUX record of the last slice: 4 partial, ...
  *     PMU_LOG=FILE     lines for what was done
+ *     PMU_MACHINE=DIR  what was recorded before in each configuration comes
+ *                      from DIR/CONFIG/thread.pt and N.pt, where CONFIG is
+ *                      attr.config in hex, k if only the kernel is traced, o if
+ *                      the ring is overwritten, and -ACTION-FROM-SIZE of a
+ *                      filter. Bytes that CONFIG/lose, AT SIZE, names are lost.
+ *                      For a processor the records are not the kernel's but
+ *                      DIR/N.records, and the time is ptrecord's. DIR/clock has
+ *                      what a program of --selftest then read of its clock: two
+ *                      times, in seconds and nanoseconds
  *
  * perf asks CPUID whether this is a processor of Intel's: its CPUID
  * instructions become UD2, and a handler answers. */
@@ -83,6 +92,14 @@ typedef struct event {
     uint8_t *trace;
     uint64_t size;
     uint64_t played;
+    uint64_t config; /* the following are for PMU_MACHINE */
+    int kernel_only;
+    char filter[256];
+    uint8_t *records;
+    uint64_t record_size; /* 0: they are there, or there are none */
+    uint64_t newest;      /* time of the last one */
+    uint64_t lose_at;     /* what is lost of the trace */
+    uint64_t lose_size;
 } event;
 
 static event events[EVENTS];
@@ -92,6 +109,7 @@ static uint64_t slice = 4096;
 static uint64_t lose_at = UINT64_MAX;
 static uint64_t lose_size;
 static uint64_t time_zero;
+static const char *machine_folder; /* PMU_MACHINE */
 static const char *play_after;
 static const char *moved;    /* traces of cpus have to be; NULL: they are */
 static const char *done;     /* to be made; NULL: it is */
@@ -253,6 +271,7 @@ __attribute__((constructor)) static void begin(void)
     log_file = name ? fopen(name, "ae") : NULL;
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
+    machine_folder = getenv("PMU_MACHINE");
     play_after = getenv("PMU_AFTER");
     moved = getenv("PMU_MOVED");
     done = getenv("PMU_DONE");
@@ -275,27 +294,62 @@ static event *find(int fd)
     return NULL;
 }
 
-static void load(event *e)
+/* A file, allocated; NULL if it is not there or empty. */
+static uint8_t *load_file(const char *path, uint64_t *to)
+{
+    FILE *f = fopen(path, "rbe");
+    uint8_t *bytes = NULL;
+    long size = -1;
+
+    *to = 0;
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        size = ftell(f);
+    if (size > 0 && (bytes = (uint8_t *) malloc((size_t) size + 1)) != NULL) {
+        rewind(f);
+        *to = fread(bytes, 1, (size_t) size, f);
+        bytes[*to] = 0;
+    }
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+static void load(event *e, const char *folder)
 {
     char path[4096];
-    const char *folder = getenv("PMU_TRACE");
-    long size = -1;
-    FILE *f;
 
     snprintf(path, sizeof(path), "%s/%d.pt", folder ? folder : ".", e->cpu);
     if (e->cpu < 0)
         snprintf(path, sizeof(path), "%s/thread.pt", folder ? folder : ".");
-    f = folder ? fopen(path, "rbe") : NULL;
-    if (f && fseek(f, 0, SEEK_END) == 0)
-        size = ftell(f);
-    if (size > 0 && (e->trace = (uint8_t *) malloc((size_t) size)) != NULL) {
-        rewind(f);
-        e->size = fread(e->trace, 1, (size_t) size, f);
-    }
-    if (f)
-        fclose(f);
+    e->trace = folder ? load_file(path, &e->size) : NULL;
     say("event %d of cpu %d: %s, %" PRIu64 " bytes\n", e->fd, e->cpu, path,
         e->size);
+}
+
+/* Of PMU_MACHINE: what this configuration gives. */
+static void load_machine(event *e)
+{
+    char folder[2048];
+    char path[2100];
+    char *text;
+    uint64_t size;
+    size_t i;
+
+    for (i = 0; e->filter[i] && e->filter[i] != '@'; i++)
+        if (strchr(" /", e->filter[i]))
+            e->filter[i] = '-';
+    snprintf(folder, sizeof(folder), "%s/%" PRIx64 "%s%s%s%.*s", machine_folder,
+             e->config, e->kernel_only ? "k" : "", e->overwrite ? "o" : "",
+             i ? "-" : "", (int) i, e->filter);
+    load(e, folder);
+    snprintf(path, sizeof(path), "%s/lose", folder);
+    text = (char *) load_file(path, &size);
+    if (text)
+        sscanf(text, "%" SCNu64 " %" SCNu64, &e->lose_at, &e->lose_size);
+    free(text);
+    snprintf(path, sizeof(path), "%s/%d.records", machine_folder, e->cpu);
+    if (e->cpu >= 0)
+        e->records = load_file(path, &e->record_size);
 }
 
 /* The kernel answers for all but PT. */
@@ -353,10 +407,15 @@ static long open_event(long *a, int pt)
     e->pid = (pid_t) a[1];
     e->cpu = (int) a[2];
     e->sample_type = attr.sample_type;
+    e->config = from->config;
+    e->kernel_only = from->exclude_user;
+    e->lose_at = lose_at;
+    e->lose_size = lose_size;
     real_ioctl((int) fd, PERF_EVENT_IOC_ID, &e->id);
     if (!pt)
         e->aux_sample = from->aux_sample_size;
-    load(e);
+    if (!machine_folder)
+        load(e, getenv("PMU_TRACE"));
     return fd;
 }
 
@@ -440,6 +499,7 @@ int close(int fd)
 
     if (e) {
         free(e->trace);
+        free(e->records);
         memset(e, 0, sizeof(*e));
         e->fd = -1;
     }
@@ -571,6 +631,10 @@ static void copy_records(event *e)
         memcpy(&header, record, sizeof(header));
         for (; i < header.size; i++)
             record[i] = ring(e->kernel)[(tail + i) % e->ring_size];
+        if (machine_folder && e->cpu >= 0) {
+            tail += header.size;
+            continue; /* they are those of another time */
+        }
         if (header.type == PERF_RECORD_MMAP2 && play_after)
             see_record(record, (char *) record + 72);
         size = add_trace(record, header.size);
@@ -581,6 +645,25 @@ static void copy_records(event *e)
     __atomic_store_n(&e->kernel->data_tail, tail, __ATOMIC_RELEASE);
 }
 
+/* The records of PMU_MACHINE: of processes and of switches. */
+static void put_records(event *e)
+{
+    struct perf_event_header header;
+    uint64_t at;
+
+    for (at = 0; at + sizeof(header) <= e->record_size; at += header.size) {
+        memcpy(&header, e->records + at, sizeof(header));
+        if (header.size < 40 || header.size > e->record_size - at)
+            break;
+        if (header.type == PERF_RECORD_AUX || header.type >= 64)
+            continue;
+        memcpy(e->records + at + header.size - 8, &e->id, 8);
+        memcpy(&e->newest, e->records + at + header.size - 24, 8);
+        put_record(e, e->records + at, header.size);
+    }
+    e->record_size = 0;
+}
+
 /* An AUX record of a PT event. */
 static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
 {
@@ -589,7 +672,9 @@ static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
         uint64_t value;
     } trailer[] = {{PERF_SAMPLE_TID,
                     (uint64_t) (uint32_t) e->pid << 32 | (uint32_t) e->pid},
-                   {PERF_SAMPLE_TIME, now() > newest ? now() : newest},
+                   {PERF_SAMPLE_TIME, e->newest        ? e->newest + 1000
+                                      : now() > newest ? now()
+                                                       : newest},
                    {PERF_SAMPLE_ID, e->id},
                    {PERF_SAMPLE_CPU, (uint32_t) e->cpu},
                    {PERF_SAMPLE_IDENTIFIER, e->id}};
@@ -611,7 +696,9 @@ static void put_aux(event *e, uint64_t offset, uint64_t size, uint64_t flags)
 /* What the kernel's page of a virtual machine may not say. */
 static void set_time(struct perf_event_mmap_page *page)
 {
-    if (!time_zero)
+    if (machine_folder)
+        time_zero = (uint64_t) -123456789; /* as ptrecord has it */
+    else if (!time_zero)
         time_zero = now() - (FIRST_TSC >> TIME_SHIFT) * TIME_MULT;
     page->capabilities |= 3u << 3; /* cap_user_time, cap_user_time_zero */
     page->time_shift = TIME_SHIFT;
@@ -637,6 +724,8 @@ void *mmap(void *where, size_t size, int prot, int flags, int fd, off_t offset)
         e->overwrite = !(prot & PROT_WRITE);
         say("event %d: AUX area of %zu bytes%s\n", fd, size,
             e->overwrite ? ", overwritten" : "");
+        if (machine_folder)
+            load_machine(e);
         return p;
     }
     p = real_mmap(where, size, prot, flags, fd, offset);
@@ -741,8 +830,8 @@ static uint64_t next_slice(const event *e)
 
     if (n > slice)
         n = slice;
-    if (e->played < lose_at && n > lose_at - e->played)
-        n = lose_at - e->played;
+    if (e->played < e->lose_at && n > e->lose_at - e->played)
+        n = e->lose_at - e->played;
     if (!e->overwrite) {
         const uint64_t tail =
             __atomic_load_n(&e->page->aux_tail, __ATOMIC_ACQUIRE);
@@ -764,15 +853,17 @@ static uint64_t play(event *e)
 
     if (!e->page || !e->aux || e->asked)
         return 0;
+    if (e->record_size)
+        put_records(e);
     n = next_slice(e);
     for (i = 0; i < n; i++)
         e->aux[(e->head + i) % e->aux_size] = e->trace[e->played + i];
     e->head += n;
     e->played += n;
-    if (n && e->played == lose_at) {
+    if (n && e->played == e->lose_at) {
+        const uint64_t left = e->size - e->played;
         flags = 1;
-        e->played +=
-            lose_size < e->size - e->played ? lose_size : e->size - e->played;
+        e->played += e->lose_size < left ? e->lose_size : left;
     }
     if (n && e->played == e->size)
         flags |= number("PMU_FLAGS", 0);
@@ -847,6 +938,7 @@ int ioctl(int fd, unsigned long request, ...)
     va_end(args);
     if (e && request == PERF_EVENT_IOC_SET_FILTER) {
         say("event %d: filter %s\n", fd, (const char *) argument);
+        snprintf(e->filter, sizeof(e->filter), "%s", (const char *) argument);
         return refused("filter") ? -1 : 0;
     }
     result = real_ioctl(fd, request, argument);
@@ -855,11 +947,36 @@ int ioctl(int fd, unsigned long request, ...)
         copy_records(e);
         if (e->overwrite && !e->played && !play_after && !moved)
             play(e); /* nobody polls what has no reader */
+        while (machine_folder && !e->overwrite && play(e))
+            ; /* its program may have ended before anybody polled */
         pthread_mutex_unlock(&lock);
     }
     if (e && request == PERF_EVENT_IOC_ENABLE)
         e->asked = 0;
     return result;
+}
+
+/* A program's report to --selftest: what it read of the clock was that of
+ * PMU_MACHINE. */
+ssize_t read(int fd, void *to, size_t size)
+{
+    const long a[6] = {fd, (long) (uintptr_t) to, (long) size, 0, 0, 0};
+    const ssize_t n = system_call(SYS_read, a);
+    uint64_t clock[4];
+    char path[4096];
+    char *text;
+    uint64_t length;
+
+    if (n != 512 || !machine_folder || memcmp(to, "specimen", 8))
+        return n;
+    snprintf(path, sizeof(path), "%s/clock", machine_folder);
+    text = (char *) load_file(path, &length);
+    if (text
+        && sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+                  &clock[0], &clock[1], &clock[2], &clock[3]) == 4)
+        memcpy((uint8_t *) to + 8, clock, sizeof(clock));
+    free(text);
+    return n;
 }
 
 static void copy_all(const struct pollfd *fds, nfds_t count)
