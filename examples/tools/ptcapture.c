@@ -29,6 +29,7 @@ int main(void)
 #include "common/code/symbols.h"
 #include "common/code/tool.h"
 #include "ipt.h"
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -86,6 +87,8 @@ static const char help[] =
     "  -S|--snapshot          keep the last bytes of each ring, and write\n"
     "                         them at SIGUSR2.\n"
     "  --at-exit              ... and at the end.\n"
+    "  --trigger <function>   ... or <offset>, and @<file>: write them when it\n"
+    "                         is called for the first time. Trace ends there.\n"
     "  --circular             only at the end; nothing is read before.\n"
     "  --control <fifo>       read lines from it: snapshot, stop.\n"
     "  -m|--size <bytes>      of trace in a ring: 4096, 64K, 16M, ...\n"
@@ -126,6 +129,8 @@ static struct {
     int *cpus;
     size_t cpu_count;
     char *filter;
+    const char *trigger_text; /* --trigger */
+    capture_trigger trigger;
     uint64_t aux_size;
     uint64_t data_size;
     uint64_t readers;
@@ -153,6 +158,7 @@ static struct {
     int ended;            /* an eventfd: a reader has no thread left */
     size_t alive;         /* readers */
     uint8_t live;         /* tracing goes on; under the lock */
+    uint8_t triggered;    /* ... has ended at the trigger */
     uint64_t snapshots;
 
     pid_t child; /* of the command; 0: none */
@@ -333,7 +339,8 @@ static void explain(FILE *to, int step, int error)
                                 "records of processes cannot be had",
                                 "a ring for records cannot be mapped",
                                 "a ring for trace cannot be mapped",
-                                "the kernel refuses the filter"};
+                                "the kernel refuses the filter",
+                                "the trigger cannot be set"};
 
     fprintf(to, "%s: ", what[step]);
     if (step == CAPTURE_FILTER && error == EINVAL)
@@ -345,6 +352,21 @@ static void explain(FILE *to, int step, int error)
                     "record without it");
     else if (step == CAPTURE_FILTER && error == EACCES)
         fprintf(to, "kernel addresses need --kernel");
+    else if (step == CAPTURE_OPEN_TRIGGER && error == EINVAL)
+        fprintf(to, "there is no instruction that the kernel can stop at: give "
+                    "the function, or where an instruction begins");
+    else if (step == CAPTURE_OPEN_TRIGGER && error == ENOSPC)
+        fprintf(to, "the debug registers are in use: end debuggers, or use a "
+                    "uprobe, as root");
+    else if (step == CAPTURE_OPEN_TRIGGER && !rec.trigger.address
+             && (error == EACCES || error == EPERM || error == ENOENT))
+        fprintf(to, "uprobes %s, and for a breakpoint it is not known where "
+                    "the program will be: use -p, or link it with -no-pie, or "
+                    "%s",
+                error == ENOENT ? "are not in this kernel" : "need rights",
+                error == ENOENT ? "boot a kernel with CONFIG_UPROBE_EVENTS"
+                                : "be root, or setcap cap_perfmon,cap_ipc_lock="
+                                  "ep ptcapture");
     else if (step >= CAPTURE_MAP_DATA && step <= CAPTURE_MAP_AUX
              && error == EPERM) {
         say_memory(to);
@@ -611,7 +633,10 @@ static void add_filter(const char *action, uint64_t from, uint64_t size,
     free(old);
 }
 
-static void filter_option(const char *action, const char *text)
+/* <function> or <offset>/<size>, for a trigger only <offset>, and where it is.
+ * Returns the file, allocated; NULL: the kernel. */
+static char *find_place(const char *text, int is_trigger, uint64_t *from,
+                        uint64_t *size)
 {
     static files disk; /* large */
     symbols names;
@@ -622,8 +647,6 @@ static void filter_option(const char *action, const char *text)
     const char *rest = what;
     const int kernel = at && strcmp(at + 1, "kernel") == 0;
     char *file = NULL;
-    uint64_t from;
-    uint64_t size;
 
     if (at && !kernel) {
         file = realpath(at + 1, NULL);
@@ -642,11 +665,15 @@ static void filter_option(const char *action, const char *text)
     }
     if (kernel && !rec.kernel)
         fail("%s: only with --kernel", text);
-    if (file && strpbrk(file, " ,\n\t@"))
+    if (file && !is_trigger && strpbrk(file, " ,\n\t@"))
         fail("%s: the kernel takes no name with blanks or commas", file);
-    if (tool_scan(&rest, &from)) {
-        if (*rest != '/' || (rest++, !tool_scan(&rest, &size)) || *rest
-            || !size)
+    if (tool_scan(&rest, from)) {
+        *size = 0;
+        if (is_trigger && *rest)
+            fail("%s: an address has to be <offset>", text);
+        if (!is_trigger
+            && (*rest != '/' || (rest++, !tool_scan(&rest, size)) || *rest
+                || !*size))
             fail("%s: an address has to be <offset>/<size>", text);
     } else {
         const symbol *s;
@@ -663,14 +690,81 @@ static void filter_option(const char *action, const char *text)
                 fail("%s cannot be read", file);
             s = only(names.tables, what, file);
         }
-        from = s->first;
-        size = s->last - s->first + 1;
+        *from = s->first;
+        *size = s->last - s->first + 1;
         symbols_free(&names);
         files_free(&disk);
     }
+    free(what);
+    return file;
+}
+
+static void filter_option(const char *action, const char *text)
+{
+    uint64_t from;
+    uint64_t size;
+    char *file = find_place(text, 0, &from, &size);
+
     add_filter(action, from, size, file);
     free(file);
-    free(what);
+}
+
+/* ---- the trigger ---- */
+
+/* Where an offset of a file is in memory: of a program that is linked for one
+ * address, or of one that runs; 0: not known. */
+static uint64_t address_of(const char *path, uint64_t offset)
+{
+    char line[4096 + 100];
+    char maps[64];
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    FILE *f = fopen(path, "re");
+    uint64_t found = 0;
+    unsigned i;
+
+    if (f && fread(&header, sizeof(header), 1, f) == 1
+        && header.e_type == ET_EXEC)
+        for (i = 0; i < header.e_phnum && !found; i++)
+            if (fseeko(f, (off_t) (header.e_phoff + i * sizeof(segment)),
+                       SEEK_SET) == 0
+                && fread(&segment, sizeof(segment), 1, f) == 1
+                && segment.p_type == PT_LOAD && offset >= segment.p_offset
+                && offset - segment.p_offset < segment.p_filesz)
+                found = segment.p_vaddr + (offset - segment.p_offset);
+    if (f)
+        fclose(f);
+    if (found || !rec.pid_count)
+        return found;
+    snprintf(maps, sizeof(maps), "/proc/%d/maps", (int) rec.pids[0]);
+    f = fopen(maps, "re");
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        uint64_t from, end, at;
+        int n = 0;
+        line[strcspn(line, "\n")] = 0;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64
+                         " %*s %*s %n", &from, &end, &at, &n) == 3
+            && n && strcmp(line + n, path) == 0 && offset >= at
+            && offset - at < end - from)
+            found = from + (offset - at);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* --trigger: what it says. */
+static void find_trigger(void)
+{
+    uint64_t size;
+
+    if (strstr(rec.trigger_text, "@kernel"))
+        fail("--trigger: %s: not in the kernel", rec.trigger_text);
+    rec.trigger.file =
+        find_place(rec.trigger_text, 1, &rec.trigger.offset, &size);
+    rec.trigger.address = address_of(rec.trigger.file, rec.trigger.offset);
+    rec.config.trigger = &rec.trigger;
+    rec.snapshot = 1;
 }
 
 /* ---- rights ---- */
@@ -790,11 +884,26 @@ typedef struct reader {
     size_t first;
 } reader;
 
+/* The trigger was hit: what led to it is written, and tracing ends. Under the
+ * lock. */
+static void end_at_trigger(void)
+{
+    size_t i;
+
+    for (i = 0; i < rec.c.ring_count; i++)
+        capture_snapshot(&rec.c, i, rec.file, 0);
+    capture_end_trigger(&rec.c);
+    rec.snapshots++;
+    rec.triggered = 1;
+}
+
 static void drain(size_t ring)
 {
     pthread_mutex_lock(&rec.lock);
     if (rec.live)
         capture_drain(&rec.c, ring, rec.file, 1);
+    if (rec.live && rec.c.triggered && !rec.triggered)
+        end_at_trigger();
     pthread_mutex_unlock(&rec.lock);
 }
 
@@ -854,9 +963,9 @@ static void snapshot(int live)
     size_t i;
 
     pthread_mutex_lock(&rec.lock);
-    for (i = 0; i < rec.c.ring_count; i++)
+    for (i = 0; !rec.triggered && i < rec.c.ring_count; i++)
         capture_snapshot(&rec.c, i, rec.file, live);
-    rec.snapshots++;
+    rec.snapshots += !rec.triggered;
     pthread_mutex_unlock(&rec.lock);
 }
 
@@ -942,6 +1051,8 @@ static void record(int signals, int control)
     post(rec.stop);
     for (i = 0; i < rec.readers; i++)
         pthread_join(readers[i].thread, NULL);
+    for (i = 0; rec.trigger_text && i < rec.c.ring_count; i++)
+        drain(i); /* it may have been just now */
     rec.live = 0;
     if (rec.at_exit)
         snapshot(0);
@@ -1137,13 +1248,14 @@ static int parse(tool_args *args)
             filters[count++] = option[2] == 's' ? "stop" : "filter";
             filters[count++] = word;
         } else if (IS("-o", "--out") || IS("--control", "--control")
-                   || IS("--pt", "--pt")) {
+                   || IS("--pt", "--pt") || IS("--trigger", "--trigger")) {
             word = tool_argument(args, option);
             if (!word)
                 return 1;
-            *(IS("-o", "--out") ? &rec.out
-              : IS("--pt", "--pt") ? &rec.terms
-                                   : &rec.control) = word;
+            *(IS("-o", "--out")            ? &rec.out
+              : IS("--pt", "--pt")           ? &rec.terms
+              : IS("--trigger", "--trigger") ? &rec.trigger_text
+                                             : &rec.control) = word;
         } else
             fail("unknown option: %s", option);
     }
@@ -1170,8 +1282,8 @@ static int parse(tool_args *args)
     }
     if (rec.per_thread && rec.all)
         fail("--per-thread is for a command, -p or -t");
-    if (rec.snapshot && rec.circular)
-        fail("--snapshot or --circular: one of them");
+    if ((rec.snapshot || rec.trigger_text) && rec.circular)
+        fail("--snapshot, --trigger or --circular: one of them");
     if (!rec.kernel)
         rec.user = 1;
     if (capture_find(&rec.pmu, rec.root) < 0)
@@ -1186,6 +1298,8 @@ static int parse(tool_args *args)
     for (i = 0; i < count; i += 2)
         filter_option(filters[i], filters[i + 1]);
     free(filters);
+    if (rec.trigger_text)
+        find_trigger();
     return -1;
 }
 
@@ -1343,6 +1457,14 @@ static void summarise(uint64_t size)
         fprintf(stderr, "%s: lost: %" PRIu64 " records of processes and "
                         "switches: try a larger --data\n",
                 rec.program, l->records);
+    if (rec.trigger_text)
+        fprintf(stderr, "%s: trigger: a %s, %s%s\n", rec.program,
+                rec.c.is_break ? "breakpoint" : "uprobe",
+                rec.triggered ? "hit" : "not hit: there is no snapshot of it",
+                rec.triggered && !rec.c.pauses
+                    ? "; this kernel cannot stop trace at once (6.13 can), so "
+                      "some follows"
+                    : "");
     fprintf(stderr, "%s: %s: %" PRIu64 " bytes", rec.program, rec.out, size);
     if (rec.snapshot)
         fprintf(stderr, ", %" PRIu64 " snapshots", rec.snapshots);

@@ -49,6 +49,7 @@ enum { RECORD_MMAP = 1,
        RECORD_LOST = 2,
        RECORD_COMM = 3,
        RECORD_FORK = 7,
+       RECORD_SAMPLE = 9,
        RECORD_MMAP2 = 10,
        RECORD_AUX = 11,
        RECORD_LOST_SAMPLES = 13 };
@@ -159,9 +160,10 @@ uint64_t capture_default(const capture_pmu *pmu)
 
 /* ---- events ---- */
 
-static int open_event(const capfile_attr *attr, pid_t pid, int cpu)
+/* group: the descriptor of its leader, or -1. */
+static int open_event(const capfile_attr *attr, pid_t pid, int cpu, int group)
 {
-    return (int) syscall(SYS_perf_event_open, attr, pid, cpu, -1,
+    return (int) syscall(SYS_perf_event_open, attr, pid, cpu, group,
                          PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -231,7 +233,7 @@ static int open_pt(capture *c)
         for (k = 0; k < each; k++) {
             const pid_t tid =
                 o->cpu_count && o->tid_count ? o->tids[k] : r->tid;
-            const int fd = open_event(&e->attr, tid, r->cpu);
+            const int fd = open_event(&e->attr, tid, r->cpu, -1);
             if (fd < 0)
                 return -1;
             r->pt[r->pt_count++] = fd;
@@ -247,9 +249,10 @@ static int open_pt(capture *c)
 }
 
 /* An event whose records go to a ring. */
-static int add_other(capture *c, capfile_event *e, size_t ring, pid_t tid)
+static int add_other(capture *c, capfile_event *e, size_t ring, pid_t tid,
+                     int group)
 {
-    const int fd = open_event(&e->attr, tid, c->rings[ring].cpu);
+    const int fd = open_event(&e->attr, tid, c->rings[ring].cpu, group);
 
     if (fd < 0)
         return -1;
@@ -303,7 +306,7 @@ static int add_event(capture *c, const char *name, uint64_t flags,
                 const pid_t tid =
                     wide ? -1 : o->cpu_count && o->tid_count ? o->tids[k]
                                                              : owner(c, i);
-                if (add_other(c, e, i, tid))
+                if (add_other(c, e, i, tid, -1))
                     error = errno;
             }
         }
@@ -355,6 +358,90 @@ static int open_sideband(capture *c)
     return 0;
 }
 
+/* The type of events of a name; 0: there are none. */
+static uint32_t type_of(const capture *c, const char *name)
+{
+    capture_pmu pmu;
+    uint64_t type = 0;
+
+    snprintf(pmu.folder, sizeof(pmu.folder),
+             "%s/sys/bus/event_source/devices/%s", c->config.root, name);
+    return capture_number(&pmu, "type", 10, &type) ? (uint32_t) type : 0;
+}
+
+/* The trigger of all rings, with these attributes; 0, or errno. */
+static int try_trigger(capture *c, capfile_event *e, int in_group)
+{
+    const size_t before = c->other_count;
+    size_t i, k;
+
+    for (i = 0; i < c->ring_count; i++) {
+        const capture_ring *r = &c->rings[i];
+        for (k = 0; k < r->pt_count; k++) {
+            const pid_t tid = c->config.cpu_count && c->config.tid_count
+                                  ? c->config.tids[k]
+                                  : r->tid;
+            int error;
+            if (!add_other(c, e, i, tid, in_group ? r->pt[k] : -1))
+                continue;
+            error = errno;
+            drop_others(c, before);
+            e->id_count = 0;
+            return error;
+        }
+    }
+    return 0;
+}
+
+/* Linux 6.13 and later can pause trace at once. */
+static int try_to_pause(capture *c, capfile_event *e)
+{
+    e->attr.last[0] = (uint64_t) 2 << 32; /* aux_action: pause */
+    if (try_trigger(c, e, 1) == 0) {
+        c->pauses = 1;
+        return 0;
+    }
+    e->attr.last[0] = 0;
+    return try_trigger(c, e, 0);
+}
+
+/* A uprobe; a breakpoint needs less rights. */
+static int open_trigger(capture *c)
+{
+    const capture_config *o = &c->config;
+    capfile_event *e;
+    int error = ENOENT;
+
+    c->trigger = c->event_count;
+    e = new_event(c, "trigger:u",
+                  F_NO_KERNEL | F_NO_HV
+                      | (o->on_exec ? F_DISABLED | F_ON_EXEC : 0));
+    e->attr.unused[0] = 1; /* wakeup_events */
+    e->attr.config = 0;
+    e->attr.type = type_of(c, "uprobe");
+    e->attr.unused[1] = (uint64_t) (uintptr_t) o->trigger->file;
+    e->attr.unused[2] = o->trigger->offset;
+    if (e->attr.type) {
+        e->attr.flags &= ~F_NO_KERNEL; /* that is where it strikes */
+        error = try_to_pause(c, e);
+    }
+    if (error && o->trigger->address) {
+        e->attr.type = PERF_TYPE_BREAKPOINT;
+        e->attr.flags |= F_NO_KERNEL;
+        e->attr.unused[0] = 1 | (uint64_t) 4 << 32; /* HW_BREAKPOINT_X */
+        e->attr.unused[1] = o->trigger->address;
+        e->attr.unused[2] = sizeof(long);
+        error = try_to_pause(c, e);
+        c->is_break = 1;
+    }
+    if (!c->is_break)
+        e->attr.unused[1] = 0; /* means nothing in a file; */
+    e->attr.last[0] = 0;       /* older perfs read no file with it */
+    c->failed = CAPTURE_OPEN_TRIGGER;
+    errno = error;
+    return error ? -1 : 0;
+}
+
 static struct perf_event_mmap_page *page_of(const capture_ring *r)
 {
     return (struct perf_event_mmap_page *) r->page;
@@ -395,6 +482,7 @@ int capture_open(capture *c, const capture_config *config)
     memset(c, 0, sizeof(*c));
     c->config = *config;
     c->failed = CAPTURE_NO_MEMORY;
+    c->trigger = SIZE_MAX;
     c->ring_count = config->cpu_count   ? config->cpu_count
                     : config->tid_count ? config->tid_count
                                         : 1;
@@ -404,7 +492,10 @@ int capture_open(capture *c, const capture_config *config)
         errno = ENOMEM;
         return -1;
     }
-    return open_pt(c) || map_rings(c) || open_sideband(c) ? -1 : 0;
+    return open_pt(c) || map_rings(c) || open_sideband(c)
+                   || (config->trigger && open_trigger(c))
+               ? -1
+               : 0;
 }
 
 void capture_close(capture *c)
@@ -456,10 +547,32 @@ void capture_disable(const capture *c)
         ioctl(c->others[i], PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/* The trigger was opened last. */
+void capture_end_trigger(const capture *c)
+{
+    size_t i;
+
+    for (i = c->other_count - c->events[c->trigger].id_count;
+         i < c->other_count; i++)
+        ioctl(c->others[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
 /* ---- rings ---- */
 
-/* What was lost, as records say. */
-static void count_losses(capture *c, const uint8_t *records, size_t size)
+/* Is it the identifier of the trigger? */
+static int is_trigger(const capture *c, uint64_t id)
+{
+    size_t i;
+
+    for (i = 0; c->trigger < c->event_count
+                && i < c->events[c->trigger].id_count; i++)
+        if (c->events[c->trigger].ids[i] == id)
+            return 1;
+    return 0;
+}
+
+/* What records say of losses, and of the trigger. */
+static void look_at(capture *c, const uint8_t *records, size_t size)
 {
     struct perf_event_header header;
     size_t at;
@@ -474,6 +587,9 @@ static void count_losses(capture *c, const uint8_t *records, size_t size)
         switch (header.type) {
         case RECORD_LOST: c->losses.records += word[1]; break;
         case RECORD_LOST_SAMPLES: c->losses.records += word[0]; break;
+        case RECORD_SAMPLE:
+            c->triggered += (uint64_t) is_trigger(c, word[0]);
+            break;
         case RECORD_AUX:
             c->losses.truncated += word[2] & 1;
             c->losses.partial += word[2] >> 2 & 1;
@@ -500,7 +616,7 @@ static void drain_data(capture *c, capture_ring *r, capfile *f)
     memcpy(c->buffer, data + from, first);
     memcpy(c->buffer + first, data, size - first);
     __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
-    count_losses(c, c->buffer, size);
+    look_at(c, c->buffer, size);
     capfile_records(f, c->buffer, size);
 }
 

@@ -20,6 +20,13 @@ typedef struct capture_pmu {
     uint32_t type;
 } capture_pmu;
 
+/* A place in a program that is to be noticed. */
+typedef struct capture_trigger {
+    const char *file;
+    uint64_t offset;  /* in it */
+    uint64_t address; /* in memory; 0: not known */
+} capture_trigger;
+
 typedef struct capture_config {
     const capture_pmu *pmu;
     uint64_t pt;       /* attr.config */
@@ -31,6 +38,7 @@ typedef struct capture_config {
     size_t aux_size;
     const char *filter; /* for the kernel; NULL: none */
     const char *root;   /* in front of /proc; "" */
+    const capture_trigger *trigger; /* NULL: none */
     uint8_t kernel;
     uint8_t user;
     uint8_t overwrite; /* AUX: the ring's last bytes are kept */
@@ -42,6 +50,7 @@ enum { /* events of a file */
        CAPTURE_SWITCH,  /* who runs on the processors */
        CAPTURE_PROCESS, /* and their mappings */
        CAPTURE_KERNEL,  /* changes of its code */
+       CAPTURE_TRIGGER, /* a place was executed */
        CAPTURE_EVENTS };
 
 enum { /* what failed */
@@ -50,7 +59,8 @@ enum { /* what failed */
        CAPTURE_OPEN_SIDEBAND,
        CAPTURE_MAP_DATA,
        CAPTURE_MAP_AUX,
-       CAPTURE_FILTER };
+       CAPTURE_FILTER,
+       CAPTURE_OPEN_TRIGGER };
 
 typedef struct capture_ring {
     int cpu; /* -1: any */
@@ -82,6 +92,10 @@ typedef struct capture {
     size_t other_room;
     uint8_t *buffer; /* of a ring's size */
     capture_losses losses;
+    size_t trigger;     /* which event it is; SIZE_MAX: there is none */
+    uint8_t is_break;   /* it is a breakpoint, not a uprobe */
+    uint8_t pauses;     /* the kernel ends trace there */
+    uint64_t triggered; /* how often it was there */
     int failed; /* CAPTURE_..., if capture_open failed */
 } capture;
 
@@ -113,6 +127,9 @@ void capture_close(capture *c);
 /* Begin, unless an exec does; end. */
 void capture_enable(const capture *c);
 void capture_disable(const capture *c);
+
+/* The trigger strikes no more. */
+void capture_end_trigger(const capture *c);
 
 /* Move a ring's records to the file, and the trace of one that is not
  * overwritten. live: it goes on. Not two threads at once. */
