@@ -4,7 +4,8 @@
 # warns. Base systems come from apt's mirror and stay in build/distros; each run
 # has a copy of one, with git, make and a clone of TREE's last commit in it.
 # Needs root. SYSTEMS="trixie-gcc bookworm-clang": only these. QUICK=1: compile
-# all, and run the unit tests of the sections.
+# all, and run the unit tests of the sections. Besides, Debian 13's gdb runs on
+# the libipt.so.2 of make compat.
 
 . "$(dirname "$0")/lib.sh"
 cache=$root/build/distros
@@ -104,6 +105,12 @@ try() {
     }' said="$system: $1${total:+: $total}" seconds=$seconds
 }
 
+# with_gdb: the system's gdb, which is another than here, on our libipt.so.2.
+with_gdb() {
+    quietly "$system: gdb" add --no-install-recommends gdb libipt-dev &&
+        try make compat build/ptrecord && try sh tests/compat/gdb.sh build
+}
+
 # The test programs of the sections.
 sections=$(sed -n 's/^ \* \[\([a-z]*\)\].*/\1/p' "$root/ipt_impl.h" |
     while read -r tag; do
@@ -128,6 +135,7 @@ do
     else
         try make demo $cc
         try make test $cc
+        [ "$system" != trixie-gcc ] || with_gdb
     fi
 done
 report

@@ -11,10 +11,16 @@ unset LD_PRELOAD LD_LIBRARY_PATH
 cd "$tmp" || exit 2
 
 # Leaves out what differs from run to run: numbers of processes and addresses
-# of threads, and which library it is.
+# of threads, and which library it is. Next to 2.1 also how far a library has
+# read where there is a gap.
+newer=
+gdb=$(command -v gdb)
+system=$(ldd "$gdb" | sed -n 's/.*libipt\.so\.2 => \(.*\) (.*/\1/p')
+! nm -D "$system" | grep -q pt_evt_next || newer=1
 plain() {
     sed -E -e 's/(process|LWP) [0-9]+/\1 N/g' -e 's/(Thread) 0x[0-9a-f]+/\1/g' \
-        -e '/^libipt: /d' -e '/LD_LIBRARY_PATH/d'
+        -e '/^libipt: /d' -e '/LD_LIBRARY_PATH/d' -e '/^Version: 2\./d' \
+        ${newer:+-e 's/(Non-contiguous.*)\(offset = 0x[0-9a-f]+\)/\1/'}
 }
 
 # The commands that begin each run.
@@ -106,7 +112,10 @@ history() {
         sed 's/^0x0*//' >"$1.shown"
     for f in $2; do od -A n -v -t x8 -w8 "$f"; done | sed 's/^ 0*//' \
         >"$1.executed"
-    [ -s "$1.executed" ] && cmp "$1.shown" "$1.executed" >diff 2>&1 && pass ||
+    diff "$1.shown" "$1.executed" >diff
+    # gdb 16 leaves out where a thread begins, with either library.
+    [ -s "$1.executed" ] && ! grep -q '^<' diff &&
+        [ "$(grep -c '^>' diff)" -le $((newer ? 2 : 0)) ] && pass ||
         fail_with "$1: gdb's instructions are not those recorded" diff
 }
 
