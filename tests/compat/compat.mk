@@ -22,6 +22,37 @@ SHIM_FLAGS = -O3 $(if $(findstring clang,$(CC)),,-flto=auto)
 compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 and libxdc.so on top of ipt
 compat: $(COMPAT)/gdb_record.so $(XDC:%=$(COMPAT)/%)
 
+# Both for Windows, by mingw, with an intel-pt.h that stands alone.
+WINDOWS_CC = x86_64-w64-mingw32-gcc
+WINDOWS = $(COMPAT)/windows
+WINDOWS_FLAGS = -std=c99 -O2 $(WARN) -I. -I$(WINDOWS)
+compat-windows: $(WINDOWS)/libipt.dll $(WINDOWS)/libxdc.dll  ## The same as DLLs
+compat-windows: $(WINDOWS)/api2/libxdc.dll
+$(WINDOWS)/intel-pt.h:
+	@mkdir -p $(@D)
+	@echo '#include <intel-pt.h>' | $(CC) -E - | \
+	    sed -n 's/^# [0-9]* "\(.*\/intel-pt.h\)".*/\1/p' | head -n 1 | \
+	    xargs -I{} cp {} $@
+CORE = ipt.h ipt_impl.h
+$(WINDOWS)/libipt/%.o: examples/compat/libipt/%.c $(WINDOWS)/intel-pt.h \
+    $(wildcard examples/compat/libipt/*.h) $(CORE)
+	@mkdir -p $(@D)
+	@echo "  CC  $@"
+	@$(WINDOWS_CC) $(WINDOWS_FLAGS) -c -o $@ $<
+$(WINDOWS)/libipt.dll: $(LIBIPT_PARTS:%.c=$(WINDOWS)/libipt/%.o)
+	@echo "  LD  $@"
+	@{ echo EXPORTS; x86_64-w64-mingw32-nm -g $^ | \
+	    sed -n 's/.* T \(pt_.*\)/\1/p'; } >$(@:dll=def)
+	@$(WINDOWS_CC) -shared -static-libgcc -o $@ $^ $(@:dll=def)
+$(WINDOWS)/libxdc.dll $(WINDOWS)/api2/libxdc.dll: \
+    examples/compat/libxdc/libxdc.c examples/compat/libxdc/libxdc.h $(CORE)
+	@mkdir -p $(@D)
+	@echo "  LD  $@"
+	@grep -o '\<libxdc_[a-z_]*(' $(<:.c=.h) | tr -d '(' | sort -u | \
+	    { echo EXPORTS; cat; } >$(@:dll=def)
+	@$(WINDOWS_CC) $(WINDOWS_FLAGS) -shared -static-libgcc \
+	    $(if $(findstring api2,$@),-DLIBXDC_API_VERSION=2) -o $@ $< $(@:dll=def)
+
 # Objects, in a folder for each set of flags. libxdc's interface: callbacks as
 # its header has them, and (api2) with a mode.
 $(COMPAT)/libipt/%.o: examples/compat/libipt/%.c $(BUILD)/flags
@@ -94,8 +125,10 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	    $(addprefix $(COMPAT)/asan/compat/,libipt.so.2 compat faults)
 	+@$(call COMPAT_SANITIZED,tsan,thread) \
 	    $(addprefix $(COMPAT)/tsan/compat/,libipt.so.2 faults)
+	+@! command -v $(WINDOWS_CC) >/dev/null || $(SUB) compat-windows
 	@LIBIPT=$(COMPAT)/libipt.so.2 VERBOSE=1 $(RUN) \
 	    "tests/compat/symbols.sh $(COMPAT)/libipt.so.2" \
+	    "sh tests/compat/windows.sh $(BUILD)" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
 	    "sh tests/compat/products.sh $(BUILD)" \
 	    "sh tests/compat/plants.sh $(BUILD)" \

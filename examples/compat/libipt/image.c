@@ -125,7 +125,7 @@ struct pt_image *pt_image_alloc(const char *name)
     if (!image) return NULL;
     shim_image_init(image);
     if (!name) return image;
-    image->name = strdup(name);
+    image->name = shim_text(name);
     if (image->name) return image;
     free(image);
     return NULL;
@@ -373,7 +373,7 @@ typedef struct entry {
 } entry;
 
 struct pt_image_section_cache {
-    pthread_mutex_t lock;
+    shim_lock lock;
     char *name;
     entry *entries; /* identifier n is entries[n - 1] */
     size_t count;
@@ -387,8 +387,8 @@ struct pt_image_section_cache *pt_iscache_alloc(const char *name)
 {
     struct pt_image_section_cache *c = calloc(1, sizeof *c);
     if (!c) return NULL;
-    if (name) c->name = strdup(name);
-    if ((!name || c->name) && pthread_mutex_init(&c->lock, NULL) == 0)
+    if (name) c->name = shim_text(name);
+    if ((!name || c->name) && shim_lock_init(&c->lock) == 0)
         return c;
     free(c->name);
     free(c);
@@ -410,7 +410,7 @@ void pt_iscache_free(struct pt_image_section_cache *c)
         release(c, &c->entries[i]);
         shim_section_drop(c->entries[i].section);
     }
-    pthread_mutex_destroy(&c->lock);
+    shim_lock_end(&c->lock);
     free(c->entries);
     free(c->name);
     free(c);
@@ -448,10 +448,10 @@ static void keep(struct pt_image_section_cache *c, entry *e)
 int pt_iscache_set_limit(struct pt_image_section_cache *c, uint64_t limit)
 {
     if (!c) return -pte_invalid;
-    pthread_mutex_lock(&c->lock);
+    shim_lock_take(&c->lock);
     c->limit = limit;
     trim(c);
-    pthread_mutex_unlock(&c->lock);
+    shim_lock_give(&c->lock);
     return 0;
 }
 
@@ -492,9 +492,9 @@ int pt_iscache_add_file(struct pt_image_section_cache *c,
     if (!c || !filename) return -pte_invalid;
     status = shim_section_make(&s, filename, offset, size);
     if (status < 0) return status;
-    pthread_mutex_lock(&c->lock);
+    shim_lock_take(&c->lock);
     status = insert(c, s, vaddr);
-    pthread_mutex_unlock(&c->lock);
+    shim_lock_give(&c->lock);
     if (status < 0) shim_section_drop(s);
     return status;
 }
@@ -504,7 +504,7 @@ static shim_section *look_up(struct pt_image_section_cache *c, int isid,
                              uint64_t *vaddr)
 {
     shim_section *s = NULL;
-    pthread_mutex_lock(&c->lock);
+    shim_lock_take(&c->lock);
     if (isid > 0 && (size_t) isid <= c->count) {
         entry *e = &c->entries[isid - 1];
         keep(c, e);
@@ -512,7 +512,7 @@ static shim_section *look_up(struct pt_image_section_cache *c, int isid,
         *vaddr = e->vaddr;
         shim_section_use(s);
     }
-    pthread_mutex_unlock(&c->lock);
+    shim_lock_give(&c->lock);
     return s;
 }
 

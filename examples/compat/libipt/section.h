@@ -3,25 +3,18 @@
  * SPDX-License-Identifier: MIT */
 #ifndef SECTION_H
 #define SECTION_H
-#include "shim.h"
-#include <pthread.h>
-#include <sys/types.h>
+#include "port.h"
 
 /* Any number of images, caches and threads share one. */
 typedef struct shim_section {
-    pthread_mutex_t lock; /* over all below `size` */
+    shim_lock lock; /* over users, pins and the map */
     char *name;
     uint64_t offset;
     uint64_t size;
-    dev_t device; /* what the file was when it was added */
-    ino_t inode;
-    off_t file_size;
-    struct timespec changed;
+    shim_file file; /* as it was when it was added */
     unsigned users;
     unsigned pins;
-    uint8_t *map; /* NULL: not mapped */
-    size_t map_size;
-    const uint8_t *bytes; /* in it */
+    shim_map map;
 } shim_section;
 
 /* A part of a file; it is cut to what the file has. 0, or a negative error. */

@@ -9,7 +9,11 @@
 #include <stddef.h>
 #include "newer.h"
 
+#ifdef _WIN32
+#define HIDDEN /* a .def file says what is exported */
+#else
 #define HIDDEN __attribute__((visibility("hidden")))
+#endif
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -9,6 +9,9 @@
 #include "libxdc.h"
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <malloc.h>
+#endif
 
 #define PAGE 4096u
 #define RANGES 4
@@ -438,6 +441,27 @@ static decoder_result_t trace_edges(libxdc_t *self)
     return result_of(self, &d->at, status, d->at.overflows != 0);
 }
 
+/* Memory at a multiple of a number; NULL: there is none. */
+static void *take_aligned(size_t align, size_t size)
+{
+#ifdef _WIN32
+    return _aligned_malloc(size, align);
+#else
+    void *memory = NULL;
+
+    return posix_memalign(&memory, align, size) ? NULL : memory;
+#endif
+}
+
+static void give_aligned(void *memory)
+{
+#ifdef _WIN32
+    _aligned_free(memory);
+#else
+    free(memory);
+#endif
+}
+
 static size_t scaled(size_t least, unsigned level)
 {
     return least << 2 * level;
@@ -450,13 +474,12 @@ static int make_tables(libxdc_t *self, unsigned level)
     const size_t marks = scaled(BLOCKS_SEEN, level);
     const size_t size
         = lines * sizeof(ipt_cov_line) + marks * sizeof(ipt_cov_mark);
-    void *memory = NULL;
-    ipt_cov_line *memo_lines;
+    void *memory = take_aligned(sizeof(ipt_cov_line), size);
+    ipt_cov_line *memo_lines = (ipt_cov_line *) memory;
 
-    if (posix_memalign(&memory, sizeof(ipt_cov_line), size))
+    if (!memory)
         return 0;
-    memo_lines = (ipt_cov_line *) memory;
-    free(self->tables);
+    give_aligned(self->tables);
     self->tables = memory;
     self->level = level;
     return ipt_cov_memo_init(&self->memo, memo_lines, lines) >= 0
@@ -548,12 +571,13 @@ libxdc_t *libxdc_init(uint64_t filter[4][2],
                       void *(*fetch)(void *, uint64_t, bool *),
                       void *fetch_opaque, void *bitmap, size_t size)
 {
-    void *memory = NULL;
+    void *memory;
     libxdc_t *self;
 
     if (!filter || !fetch || !bitmap || !size || size > (size_t) 1 << 31)
         return NULL;
-    if (posix_memalign(&memory, sizeof(ipt_cache_line), sizeof(*self)))
+    memory = take_aligned(sizeof(ipt_cache_line), sizeof(*self));
+    if (!memory)
         return NULL;
     self = (libxdc_t *) memory; /* ipt_cache_init clears the lines */
     memset((uint8_t *) memory + sizeof(self->code_lines), 0,
@@ -576,9 +600,9 @@ void libxdc_free(libxdc_t *self)
     if (!self)
         return;
     free(self->blocks.starts);
-    free(self->tables);
+    give_aligned(self->tables);
     free(self->wide);
-    free(self);
+    give_aligned(self);
 }
 
 void libxdc_register_bb_callback(libxdc_t *self, libxdc_pair_f bb, void *opaque)
