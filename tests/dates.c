@@ -173,6 +173,41 @@ TEST(a_true_clock)
     }
 }
 
+/* Where the nominal ratio is not known, MTCs say how long a cycle is, more and
+ * more exactly. */
+TEST(a_length_that_is_measured)
+{
+    const ipt_packet head[] = {PSB, TSC(START), TMA(0, 0), CBR(20), PSBEND};
+    unsigned checked = 0;
+    uint64_t most = 0;
+    dates_date date;
+    dates d;
+    memset(&now, 0, sizeof now);
+    now.ratio = 20; /* 1.5 ticks */
+    now.threshold = 1;
+    build_all(&b, head, LENGTH(head));
+    for (int i = 0; i < 250; i++) {
+        const ipt_packet tip = TIP(0x1000);
+        pass((1 + dice(9)) * now.ratio);
+        put(tip);
+    }
+    begin(&d, now.threshold);
+    config.nom_freq = 0;
+    dates_init(&d, &config, &trace, now.threshold);
+    for (unsigned i = 0; i < b.count; i++) {
+        while (dates_next(&d, b.offset[i], 1, &date)) {
+            uint64_t off = date.tsc - START - now.time[i];
+            if (date.offset != b.offset[i] || !now.time[i]) continue;
+            if (off >> 63) off = 0 - off;
+            if (i > b.count / 2 && off > most) most = off;
+            checked++;
+        }
+    }
+    CHECK(checked > 200);
+    CHECK(most <= 3);
+    CHECK(d.cyc.length > 1.499 && d.cyc.length < 1.501);
+}
+
 int main(void)
 {
     RUN(a_cyc_counts_from_the_last_one);
@@ -180,5 +215,6 @@ int main(void)
     RUN(cycles_of_other_lengths);
     RUN(packets_of_a_cycle);
     RUN(a_true_clock);
+    RUN(a_length_that_is_measured);
     return test_report();
 }

@@ -57,7 +57,8 @@ static void read_exact(dates *d)
     const uint64_t now = d->clock.tsc * TICK;
     const uint64_t held = (uint64_t) (d->threshold * c->length * TICK);
     if (now == c->exact) return;
-    if (now > c->at + held + c->passed / 16 + 2 * TICK) c->from = c->at = 0;
+    if (c->length > 0 && now > c->at + held + c->passed / 16 + 2 * TICK)
+        c->from = c->at = 0;
     if (c->at > now + TICK || c->at == 0) c->at = now;
     c->exact = now;
     take_length(d);
