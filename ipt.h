@@ -898,7 +898,10 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  * move it in between: MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
  * CYC by core cycles. How long a cycle is follows from MTCs and the CYCs
  * between them; without MTCs from the TSCs of PSB+; or from CBR
- * (config.nom_freq).
+ * (config.nom_freq). What was measured is not used if it is above 5/4 of what
+ * CBR says: the processor has halted meanwhile. A CYC counts from the CYC
+ * before it. That is also the time of an MTC or TSC that comes right after a
+ * CYC, which `offset` and `size` of the packets say.
  *
  * What a packet does not say is not guessed: a packet that cannot be used is
  * counted, and time stands still until one can be used. Time may step back when
@@ -2369,18 +2372,21 @@ struct ipt_clock {
     uint8_t has_tsc;   /* there was a TSC packet */
     uint8_t cbr;       /* core:bus ratio, 0: unknown */
     uint8_t state_;    /* IPTI_TIME_ */
+    uint8_t cal_cbr_;  /* ratio of the last CBR, 0: none since an OVF */
     uint32_t magic_;
     const ipt_config *config_;
     uint64_t base_;    /* TSC at the last TSC, MTC */
     uint64_t fc_;      /* ticks since then, by CYC and TMA */
     uint64_t cal_tsc_; /* calibration: the last TSC, 0: none; ... */
     uint64_t cal_tsc_cyc_; /* ... and cycles since then */
-    uint64_t cal_mtc_cyc_; /* cycles since cal_ctc_ */
-    uint32_t cal_ctc_; /* crystal clock at the last MTC that was used */
-    uint32_t ctc_;     /* crystal clock at the last MTC or TMA, ... */
-    uint32_t ctc_cyc_; /* ... and at the last one that CYCs stood before */
+    uint32_t cal_mtc_cyc_; /* cycles since an MTC after a CYC, ... */
+    uint32_t cal_span_; /* ... and crystal clocks up to the last MTC, ... */
+    uint32_t cal_ctc_; /* ... when it showed this */
+    uint32_t ctc_;     /* crystal clock at the last MTC or TMA */
     uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
                         * cpuid_15_eax */
+    uint32_t cyc_end_; /* offset after the last CYC, its low bits */
+    uint64_t cyc_tsc_; /* the time that the next CYC counts from */
 };
 
 /* An event that waits for the packet that completes it, or to be handed out. */

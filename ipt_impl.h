@@ -2306,6 +2306,9 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  *     base            base           base            moved by cpuid_15_*
  *       +fc +fc +fc      +fc +fc +fc    +fc          moved by CYC * fcr
  *
+ * A CYC counts from the CYC before it, whatever stands between them. A TSC or
+ * MTC right after a CYC is of the same time, and says it better.
+ *
  * Calibration and time share no state but fcr: either works alone.
  * ========================================================================== */
 
@@ -2325,13 +2328,15 @@ enum {                     /* ipt_clock.state_ */
     IPTI_TIME_MTC = 0x02,  /* ctc_ holds all bits that MTC gives */
     IPTI_TIME_CAL = 0x04,  /* cal_ctc_ holds an MTC */
     IPTI_TIME_PSB = 0x08,  /* inside a PSB+ */
-    IPTI_TIME_SKL168 = 0x10 /* no MTC since the PSB: see ipti_cal_skl168 */
+    IPTI_TIME_SKL168 = 0x10, /* no MTC since the PSB: see ipti_cal_skl168 */
+    IPTI_TIME_CYC = 0x20   /* it is known what the next CYC counts from */
 };
 
 #define IPTI_TIME_FCR_BITS 8 /* fraction bits of fcr */
 #define IPTI_TIME_MTC_BITS 8
 #define IPTI_TIME_TMA_BITS 16
 #define IPTI_TIME_TSC_BITS 56
+#define IPTI_TIME_SPAN (1u << 23) /* clocks of CTC: no interval is longer */
 
 IPTI_STATIC_ASSERT(clock, sizeof(ipt_clock) <= 136);
 
@@ -2349,9 +2354,9 @@ static inline uint32_t ipti_time_ctc_delta(const ipt_config *config,
     return (to - from) & ipti_time_ctc_mask(config);
 }
 
-/* Convert ticks of the crystal clock (less than 2^23) to TSC ticks (at most
- * 2^55). *rest carries what is less than a tick from one call to the next, in
- * parts of cpuid_15_eax. */
+/* Convert ticks of the crystal clock, less than IPTI_TIME_SPAN, to those of the
+ * TSC, at most 2^55. *rest carries what is less than a tick from one call to
+ * the next, in parts of cpuid_15_eax. */
 static int ipti_time_ctc_ticks(const ipt_config *config, uint32_t ctc,
                                uint32_t *rest, uint64_t *ticks)
 {
@@ -2391,15 +2396,21 @@ static void ipti_time_show(ipt_clock *clock)
 /* ---- calibration: how many TSC ticks a cycle takes ---- */
 
 /* Set fcr from an interval of ticks and cycles. ticks is less than 2^56, so the
- * shift loses nothing. */
+ * shift loses nothing. In a part of it the processor may have halted: cycles
+ * stand still then. If one seems to take more than 5/4 of what CBR says, it
+ * did. */
 static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
                                    uint64_t cycles)
 {
     const uint64_t fcr = ipti_div(ticks << IPTI_TIME_FCR_BITS, cycles);
+    const uint32_t most
+        = (5u << IPTI_TIME_FCR_BITS) * clock->config_->nom_freq;
 
     if (!fcr) /* no clock is that fast; without it time would stand still */
         return IPT_ERR_PACKET;
-    clock->fcr = fcr;
+    if (!clock->cal_cbr_
+        || (!(fcr >> 32) && fcr * clock->cal_cbr_ * 4 <= most))
+        clock->fcr = fcr;
     return IPT_OK;
 }
 
@@ -2407,6 +2418,7 @@ static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
 static void ipti_cal_restart(ipt_clock *clock)
 {
     clock->cal_tsc_ = 0; /* the next TSC, and MTC, count from 0 */
+    clock->cal_mtc_cyc_ = 0;
     clock->state_ &= (uint8_t) ~(IPTI_TIME_CAL | IPTI_TIME_SKL168);
 }
 
@@ -2441,6 +2453,7 @@ static int ipti_cal_cbr(ipt_clock *clock, const ipt_packet *packet)
         ipti_cal_restart(clock);
         clock->fcr = 0;
     }
+    clock->cal_cbr_ = nominal ? packet->u.cbr.ratio : 0;
     return nominal ? ipti_cal_set(clock, nominal, packet->u.cbr.ratio) : IPT_OK;
 }
 
@@ -2461,8 +2474,10 @@ static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
     return ticks >= 0xf00 && cycles <= ticks - 0xf00;
 }
 
-/* Two MTCs and the cycles between them say how long a cycle is. If no CYC came
- * between them, the interval goes on: the next CYC has those cycles, too. */
+/* Two MTCs and the cycles between them say how long a cycle is. They are known
+ * where a CYC stands right before each; if nothing says yet how long one is, an
+ * MTC before any CYC will do. Elsewhere the interval goes on: the next CYC has
+ * cycles of before the MTC, too. */
 static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
 {
     const ipt_config *config = clock->config_;
@@ -2475,19 +2490,26 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
     int status;
 
     clock->state_ &= (uint8_t) ~IPTI_TIME_SKL168;
+    delta = ipti_time_ctc_delta(config, clock->cal_ctc_, ctc);
+    clock->cal_ctc_ = ctc;
+    clock->cal_span_ += delta;
+    if (clock->cal_span_ >= IPTI_TIME_SPAN)
+        clock->state_ &= (uint8_t) ~IPTI_TIME_CAL;
+    if ((uint32_t) packet->offset != clock->cyc_end_
+        && (cycles || clock->fcr || clock->state_ & IPTI_TIME_CAL))
+        return IPT_OK;
     if (!(clock->state_ & IPTI_TIME_CAL)) {
         clock->state_ |= IPTI_TIME_CAL;
-        clock->cal_ctc_ = ctc;
+        clock->cal_span_ = 0;
         clock->cal_mtc_cyc_ = 0;
         return IPT_OK;
     }
     if (!cycles)
         return IPT_OK;
-    delta = ipti_time_ctc_delta(config, clock->cal_ctc_, ctc);
-    status = ipti_time_ctc_ticks(config, delta, &rest, &ticks);
+    status = ipti_time_ctc_ticks(config, clock->cal_span_, &rest, &ticks);
     if (status < 0)
         return status;
-    clock->cal_ctc_ = ctc;
+    clock->cal_span_ = 0;
     clock->cal_mtc_cyc_ = 0;
     if (check && ipti_cal_skl168(clock, delta, ticks, cycles))
         return IPT_OK;
@@ -2500,12 +2522,13 @@ static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t cycles = packet->u.cyc.value;
 
+    clock->cyc_end_ = (uint32_t) packet->offset + packet->size;
     clock->cal_tsc_cyc_ += cycles;
     if (clock->cal_tsc_cyc_ < cycles)
         clock->cal_tsc_cyc_ = UINT64_MAX;
-    clock->cal_mtc_cyc_ += cycles;
-    if (clock->cal_mtc_cyc_ < cycles)
-        clock->cal_mtc_cyc_ = UINT64_MAX;
+    clock->cal_mtc_cyc_ = cycles < UINT32_MAX - clock->cal_mtc_cyc_
+                              ? clock->cal_mtc_cyc_ + (uint32_t) cycles
+                              : UINT32_MAX;
 }
 
 /* Calibration sees each packet once, apart from time: see the banner. */
@@ -2531,7 +2554,7 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
         clock->state_ &= (uint8_t) ~IPTI_TIME_PSB;
         ipti_cal_restart(clock);
         if (!(clock->config_->flags & IPT_CONFIG_KEEP_TCAL))
-            clock->fcr = 0;
+            clock->fcr = clock->cal_cbr_ = 0;
         return IPT_OK;
     default: /* PSBEND, or what ends the PSB+ if that is missing */
         if (packet->type >= IPT_PKT_COUNT
@@ -2543,6 +2566,18 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 
 /* ---- time ---- */
 
+/* A TSC or MTC set the time. If a CYC stands right before it, that is the CYC's
+ * time as well; and if it is not known what the next CYC counts from, it may be
+ * this. */
+static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet)
+{
+    if (clock->state_ & IPTI_TIME_CYC
+        && (uint32_t) packet->offset != clock->cyc_end_)
+        return;
+    clock->state_ |= IPTI_TIME_CYC;
+    clock->cyc_tsc_ = clock->base_ + clock->fc_;
+}
+
 /* A TSC sets the time, and all that was counted since the last one is done
  * with. Its TMA, if there is one, comes next. */
 static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
@@ -2552,9 +2587,9 @@ static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
     clock->fc_ = 0;
     clock->rest_ = 0;
     clock->ctc_ = 0;
-    clock->ctc_cyc_ = 0;
     clock->lost_mtc = 0;
     clock->lost_cyc = 0;
+    ipti_time_exact(clock, packet);
     if (!clock->has_tsc)
         clock->tsc = packet->u.tsc.value;
     clock->has_tsc = 1;
@@ -2573,7 +2608,6 @@ static int ipti_time_tma(ipt_clock *clock, const ipt_packet *packet)
     clock->base_ -= packet->u.tma.fc;
     clock->fc_ += packet->u.tma.fc;
     clock->ctc_ = packet->u.tma.ctc & ipti_time_ctc_mask(config);
-    clock->ctc_cyc_ = clock->ctc_;
     if (config->mtc_freq + IPTI_TIME_MTC_BITS <= IPTI_TIME_TMA_BITS)
         clock->state_ |= IPTI_TIME_MTC;
     return IPT_OK;
@@ -2618,55 +2652,46 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
             return status;
         }
     }
-    if (first || clock->fc_ || clock->lost_cyc)
-        clock->ctc_cyc_ = ctc;
     clock->state_ |= IPTI_TIME_MTC;
     clock->ctc_ = ctc;
     clock->lost_cyc = 0;
     clock->base_ += ticks;
     clock->fc_ = 0;
+    ipti_time_exact(clock, packet);
     if (known)
         ipti_time_show(clock);
     return IPT_OK;
 }
 
-/* Several MTCs may come between two CYCs. The CYC after them also counts the
- * cycles before the last MTC, which has moved the time already: subtract these,
- * as far as they are known. The result is rather too small than too large. */
-static uint64_t ipti_time_cyc_left(const ipt_clock *clock, uint64_t cycles)
-{
-    const ipt_config *config = clock->config_;
-    const uint32_t ctc = ipti_time_ctc_delta(config, clock->ctc_cyc_,
-                                             clock->ctc_);
-    uint32_t rest = 0;
-    uint64_t before = 0;
-
-    /* MTCs moved the time, so that ticks are known */
-    (void) ipti_time_ctc_ticks(config, ctc, &rest, &before);
-    before = ipti_div(before << IPTI_TIME_FCR_BITS, clock->fcr);
-    return cycles > before ? cycles - before : 0;
-}
-
-/* A CYC moves the time by its cycles. Without fcr it is counted as lost. */
+/* A CYC moves the time by its cycles. TSC and MTC may have counted some of them
+ * already; if more than twice as much, the processor has slept, and all cycles
+ * may be of later: those of before are fewer than CYC's threshold. Without fcr
+ * it is counted as lost. */
 static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
+    const uint64_t cycles = packet->u.cyc.value;
     const uint64_t fcr = clock->fcr;
-    uint64_t cycles = packet->u.cyc.value;
+    uint64_t moved = clock->base_ + clock->fc_ - clock->cyc_tsc_;
+    const uint64_t ticks = cycles * fcr >> IPTI_TIME_FCR_BITS;
+    int status = IPT_OK;
 
-    if (!fcr) {
+    if (!fcr)
+        status = IPT_NO_TIME;
+    else if (IPTI_UNLIKELY((cycles | fcr) >> 32)
+             && cycles > ipti_div(UINT64_MAX, fcr))
+        status = IPT_ERR_PACKET;
+    if (!(clock->state_ & IPTI_TIME_CYC) || moved >> 63 || moved / 2 > ticks)
+        moved = 0;
+    if (status < 0)
         ipti_time_count(&clock->lost_cyc);
-        return IPT_NO_TIME;
-    }
-    if (!clock->fc_ && clock->ctc_ != clock->ctc_cyc_)
-        cycles = ipti_time_cyc_left(clock, cycles);
-    if (IPTI_UNLIKELY((cycles | fcr) >> 32)
-        && cycles > ipti_div(UINT64_MAX, fcr)) {
-        ipti_time_count(&clock->lost_cyc);
-        return IPT_ERR_PACKET;
-    }
-    clock->fc_ += cycles * fcr >> IPTI_TIME_FCR_BITS;
-    ipti_time_show(clock);
-    return IPT_OK;
+    else if (ticks > moved)
+        clock->fc_ += ticks - moved;
+    clock->state_ |= IPTI_TIME_CYC;
+    clock->cyc_tsc_ = clock->base_ + clock->fc_;
+    clock->cyc_end_ = (uint32_t) packet->offset + packet->size;
+    if (status >= 0)
+        ipti_time_show(clock);
+    return status;
 }
 
 /* Time sees each packet once, after calibration. */
@@ -2686,6 +2711,16 @@ static int ipti_time_update(ipt_clock *clock, const ipt_packet *packet)
         if (!packet->u.cbr.ratio)
             return IPT_ERR_PACKET;
         clock->cbr = packet->u.cbr.ratio;
+        if (!(clock->state_ & IPTI_TIME_PSB)) /* it may have slept */
+            clock->cyc_tsc_ = clock->base_ + clock->fc_;
+        return IPT_OK;
+    case IPT_PKT_PSB: /* of the time of a CYC right before it */
+        if ((uint32_t) packet->offset == clock->cyc_end_)
+            clock->cyc_end_ += packet->size;
+        return IPT_OK;
+    case IPT_PKT_OVF:
+    case IPT_PKT_GAP: /* CYCs may be lost */
+        clock->state_ &= (uint8_t) ~IPTI_TIME_CYC;
         return IPT_OK;
     default:
         return IPT_OK;

@@ -44,6 +44,7 @@ int main(void)
 
 #include "peer/differences.h"
 #include "peer/given.h"
+#include "peer/clock.h"
 #include "peer/packets.h"
 #include "peer/explain.h"
 #include "peer/flow.h"

@@ -10,8 +10,8 @@
     X(EXEC_REPEAT, "2.0.5 gives exec_mode for each MODE.Exec, though it "     \
                    "changes nothing")                                         \
     X(TIME, "2.0.5 gives events the time of their first packet, or none, and "\
-            "stops at a CBR of 0; 2.1 has read time ahead; all take cycles "  \
-            "off for what came before the last TSC")                          \
+            "stops at a CBR of 0; 2.1 has read time ahead; for all each MTC " \
+            "and TSC begins a new count of cycles")                          \
     X(AHEAD, "stands elsewhere: ours has read the packet that is needed next")\
     X(NEW, "2.0.5 stops at CFE, EVD, TRIG packets, 2.1 at TRIG, all at PEBS "  \
            "packets; older ones do not know newer processors")                \

@@ -95,8 +95,9 @@
     X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
     X(VMCS_SWAPS, "vmcs-swaps", "a VMCS makes libipt put the PIP before it " \
                                 "after all that waits for the TIP")          \
-    X(CTC_OLD, "ctc-old", "libipt takes cycles off for MTCs that came "      \
-                          "before the last TSC")                             \
+    X(CYC_COUNT, "cyc-count", "for libipt each MTC and TSC begins a new "    \
+                              "count of cycles, also between CYCs and in a " \
+                              "halt")                                        \
     X(PSB_OVF, "psb-ovf", "2.0.5 takes a PSB+ that an OVF ends for one "     \
                           "without FUP")                                     \
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \

@@ -625,11 +625,11 @@ static int flow_time_ahead(const flow *f, int status, uint64_t tsc,
 {
     const run *r = f->r;
     const uint64_t to = flow_offset(f);
-    ipt_clock c;
-    ipt_time_init(&c, &r->config);
+    their_clock c;
+    their_init(&c, &r->config);
     for (size_t i = packet_at(r, f->e.sync); i < r->count; i++) {
         if (r->packets[i].offset > to) break;
-        (void) ipt_time_packet(&c, &r->packets[i]);
+        their_packet(&c, &r->packets[i]);
         if ((r->packets[i].offset >= f->insn.offset
              || r->packets[i].offset >= f->e.last)
             && !c.has_tsc == (status == -pte_no_time) && c.tsc == tsc
@@ -663,10 +663,10 @@ static int flow_time(flow *f)
     t.tsc = tsc;
     t.lost_mtc = lost_mtc;
     t.lost_cyc = lost_cyc;
-    if (ctc_old(f->r, f->e.sync,
-                f->insn.offset < f->e.last ? f->insn.offset : f->e.last,
-                flow_offset(f), &t))
-        return allow(f->r, D_CTC_OLD);
+    if (their_time(f->r, f->e.sync,
+                   f->insn.offset < f->e.last ? f->insn.offset : f->e.last,
+                   flow_offset(f), &t))
+        return allow(f->r, D_CYC_COUNT);
     return flow_differs(f, "time");
 }
 

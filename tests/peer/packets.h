@@ -578,15 +578,35 @@ static int events_lost(events *e)
 }
 
 /* The clock after the packet at an offset, from the PSB before it on. */
-static ipt_clock clock_at(const run *r, uint64_t sync, uint64_t offset)
+static their_clock clock_at(const run *r, uint64_t sync, uint64_t offset)
 {
-    ipt_clock clock;
-    ipt_time_init(&clock, &r->config);
+    their_clock clock;
+    their_init(&clock, &r->config);
     for (size_t i = packet_at(r, sync); i < r->count; i++) {
         if (r->packets[i].offset > offset) break;
-        (void) ipt_time_packet(&clock, &r->packets[i]);
+        their_packet(&clock, &r->packets[i]);
     }
     return clock;
+}
+
+static int time_is(const their_clock *c, const struct pt_event *t)
+{
+    return t->has_tsc == c->has_tsc && t->tsc == c->tsc
+           && t->lost_mtc == c->lost_mtc && t->lost_cyc == c->lost_cyc;
+}
+
+/* Does our clock show the same as theirs after the packet at an offset? */
+static int is_ours(const run *r, uint64_t sync, uint64_t offset,
+                   const their_clock *t)
+{
+    ipt_clock c;
+    ipt_time_init(&c, &r->config);
+    for (size_t i = packet_at(r, sync); i < r->count; i++) {
+        if (r->packets[i].offset > offset) break;
+        (void) ipt_time_packet(&c, &r->packets[i]);
+    }
+    return t->has_tsc == c.has_tsc && t->tsc == c.tsc
+           && t->lost_mtc == c.lost_mtc && t->lost_cyc == c.lost_cyc;
 }
 
 /* Theirs has the time of some packet of the PSB+. */
@@ -595,14 +615,12 @@ static int header_time(const events *e, const ipt_event *o,
 {
     const run *r = e->r;
     size_t psb = packet_at(r, o->offset);
-    ipt_clock c;
+    their_clock c;
     while (psb > 0 && r->packets[psb].type != IPT_PKT_PSB) psb--;
-    ipt_time_init(&c, &r->config);
+    their_init(&c, &r->config);
     for (size_t i = packet_at(r, e->sync); i < r->count; i++) {
-        (void) ipt_time_packet(&c, &r->packets[i]);
-        if (i >= psb && c.has_tsc == t->has_tsc && c.tsc == t->tsc
-            && c.lost_mtc == t->lost_mtc && c.lost_cyc == t->lost_cyc)
-            return 1;
+        their_packet(&c, &r->packets[i]);
+        if (i >= psb && time_is(&c, t)) return 1;
         if (i > psb
             && (r->packets[i].type == IPT_PKT_PSBEND
                 || r->packets[i].type == IPT_PKT_OVF))
@@ -616,18 +634,16 @@ static int time_of_last(const events *e, const ipt_event *o,
                         const struct pt_event *t)
 {
     const run *r = e->r;
-    ipt_clock c;
+    their_clock c;
     unsigned n = 0;
     if (o->type != IPT_EVT_OVERFLOW || !(r->config.errata & OVF_ERRATA))
         return 0;
-    ipt_time_init(&c, &r->config);
+    their_init(&c, &r->config);
     for (size_t i = packet_at(r, e->sync); i < r->count && n < 20; i++) {
-        (void) ipt_time_packet(&c, &r->packets[i]);
+        their_packet(&c, &r->packets[i]);
         if (r->packets[i].offset <= o->offset) continue;
         n++;
-        if (c.has_tsc == t->has_tsc && c.tsc == t->tsc
-            && c.lost_mtc == t->lost_mtc && c.lost_cyc == t->lost_cyc)
-            return 1;
+        if (time_is(&c, t)) return 1;
     }
     return 0;
 }
@@ -687,27 +703,15 @@ static int is_unstamped(uint8_t type)
            || type == IPT_EVT_ASYNC_PAGING;
 }
 
-static int time_is(const ipt_clock *c, const struct pt_event *t)
+/* Is it what their clock shows at one of some packets? */
+static int their_time(const run *r, uint64_t sync, uint64_t from, uint64_t to,
+                      const struct pt_event *t)
 {
-    return t->has_tsc == c->has_tsc && t->tsc == c->tsc
-           && t->lost_mtc == c->lost_mtc && t->lost_cyc == c->lost_cyc;
-}
-
-/* Is it what a clock shows, at one of some packets, that takes cycles off for
- * MTCs before the last TSC? */
-static int ctc_old(const run *r, uint64_t sync, uint64_t from, uint64_t to,
-                   const struct pt_event *t)
-{
-    ipt_clock c;
-    ipt_time_init(&c, &r->config);
+    their_clock c;
+    their_init(&c, &r->config);
     for (size_t i = packet_at(r, sync); i < r->count; i++) {
-        const uint32_t ctc = c.ctc_cyc_;
         if (r->packets[i].offset > to) break;
-        if (r->packets[i].type == IPT_PKT_CYC && !r->config.cpuid_15_eax
-            && c.fcr && !c.fc_ && c.ctc_ != c.ctc_cyc_)
-            (void) ipt_time_calibrate(&c, &r->packets[i]);
-        else (void) ipt_time_packet(&c, &r->packets[i]);
-        if (r->packets[i].type == IPT_PKT_TSC) c.ctc_cyc_ = ctc;
+        their_packet(&c, &r->packets[i]);
         if (r->packets[i].offset >= from && time_is(&c, t)) return 1;
     }
     return 0;
@@ -723,9 +727,8 @@ static int time_of_pip(const events *e, const ipt_event *o,
     while (i > 0 && r->packets[i].type != IPT_PKT_FUP) i--;
     for (; i < r->count && !is_flow(r->packets[i].type); i++) {
         const uint64_t at = r->packets[i].offset;
-        const ipt_clock c = clock_at(r, e->sync, at);
         if (r->packets[i].type == IPT_PKT_PIP
-            && (time_is(&c, t) || ctc_old(r, e->sync, at, at, t)))
+            && their_time(r, e->sync, at, at, t))
             return 1;
     }
     return 0;
@@ -736,7 +739,7 @@ static int time_of_pip(const events *e, const ipt_event *o,
 static int time_of_first(const events *e, const ipt_event *o,
                          const struct pt_event *t)
 {
-    const ipt_clock c = clock_at(e->r, e->sync, o->offset);
+    const their_clock c = clock_at(e->r, e->sync, o->offset);
     const uint64_t end /* of a PSB+ or what theirs looks at after an OVF */
         = o->flags & IPT_EVENT_STATUS || o->type == IPT_EVT_OVERFLOW
                   || o->type == IPT_EVT_MNT || o->type == IPT_EVT_CBR
@@ -747,15 +750,15 @@ static int time_of_first(const events *e, const ipt_event *o,
     if (huge_cyc(e->r, e->sync, end)) return allow(e->r, D_HUGE_CYC);
     if (mtc_without_cpuid(e->r, e->sync, end)) return allow(e->r, D_NO_CPUID);
     if (time_of_last(e, o, t)) return allow(e->r, D_TIME_LAST);
-    if (ctc_old(e->r, e->sync, o->offset, o->offset + 256, t))
-        return allow(e->r, D_CTC_OLD);
     if (o->flags & IPT_EVENT_STATUS && header_time(e, o, t))
         return allow(e->r, D_HEADER_TIME);
     if (fcr_zero(e->r, e->sync, end)) return allow(e->r, D_FCR_ZERO);
-    if (time_is(&c, t)
+    if ((time_is(&c, t) && is_ours(e->r, e->sync, o->offset, &c))
         || ((o->type == IPT_EVT_ASYNC_VMCS || o->type == IPT_EVT_ASYNC_PAGING)
             && time_of_pip(e, o, t)))
         return allow(e->r, D_TIME_FIRST);
+    if (their_time(e->r, e->sync, o->offset, o->offset + 256, t))
+        return allow(e->r, D_CYC_COUNT);
     return 0;
 }
 

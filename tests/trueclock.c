@@ -1,0 +1,319 @@
+/* trueclock.c: the times of items next to the clock of a simulated processor,
+ * which changes its ratio, sleeps, halts, and loses trace. The error of each is
+ * below a bound: see there. Or its time is not known, or lost_mtc, lost_cyc say
+ * that it need not hold. tests.md has the table that this prints. */
+#include "linked.h"
+#include "build.h"
+#include "dice.h"
+#include "range.h"
+
+/* ---- the processor ---- */
+
+#define NOMINAL 30 /* ratio at which a cycle is a tick of the TSC */
+#define EAX 2      /* a crystal clock is EBX / EAX ticks */
+#define EBX 168
+#define PART 16 /* fraction bits of times */
+#define ITEMS 400
+
+enum { PLAIN, RATIO, OVERFLOW_, SLEEP, HALT, SCENES };
+static const char *const scenes[SCENES]
+    = {"plain", "ratio changes", "overflow", "sleep (TSC, CBR)",
+       "halt (MTC goes on)"};
+
+static struct {
+    uint64_t now;   /* ticks, with PART more bits */
+    uint64_t spent; /* cycles since the last CYC, with PART more bits */
+    uint64_t mtc;   /* the period of MTC that `now` is in */
+    unsigned ratio;
+    int freq;      /* of MTC; -1: none */
+    int threshold; /* of CYC, cycles; -1: none */
+    int lost;      /* packets are */
+} cpu;
+
+static uint8_t bytes[ITEMS * 400];
+static size_t used;
+static uint64_t truth[ITEMS]; /* when each item executed */
+
+static void put(ipt_packet p)
+{
+    int n;
+
+    if (cpu.lost)
+        return;
+    n = ipt_pkt_encode(bytes + used, sizeof bytes - used, &p);
+    CHECK(n > 0);
+    used += n > 0 ? (size_t) n : 0;
+}
+
+#define SEND(...)                           \
+    do {                                    \
+        const ipt_packet send = __VA_ARGS__; \
+        put(send);                          \
+    } while (0)
+
+/* A CYC before a packet, if enough cycles have passed. */
+static void send_cyc(void)
+{
+    const uint64_t cycles = cpu.spent >> PART;
+
+    if (cpu.threshold < 0 || cycles < (uint64_t) cpu.threshold || !cycles
+        || cpu.lost)
+        return;
+    SEND(CYC(cycles));
+    cpu.spent -= cycles << PART;
+}
+
+static uint64_t crystal(void)
+{
+    return (cpu.now >> PART) * EAX / EBX;
+}
+
+/* Time up to `until` passes, with cycles or without; MTCs are sent. */
+static void pass(uint64_t until, int cycles, int mtcs)
+{
+    while (cpu.now < until) {
+        uint64_t next = until;
+        uint64_t step;
+        int due = 0;
+        if (cpu.freq >= 0) {
+            /* the first tick at which the crystal clock shows it */
+            step = ((cpu.mtc + 1) << cpu.freq) * EBX;
+            step = (step + EAX - 1) / EAX << PART;
+            due = step <= until;
+            next = due ? step : until;
+        }
+        if (cycles)
+            cpu.spent += (next - cpu.now) * cpu.ratio / NOMINAL;
+        cpu.now = next;
+        cpu.mtc += (uint64_t) due;
+        if (due && mtcs) {
+            send_cyc();
+            SEND(MTC((uint8_t) cpu.mtc));
+        }
+    }
+}
+
+static void cycles(unsigned n)
+{
+    pass(cpu.now + ((uint64_t) n * NOMINAL << PART) / cpu.ratio, 1, 1);
+}
+
+/* TSC, TMA, CBR: time is known anew. */
+static void send_time(void)
+{
+    const uint64_t ticks = cpu.now >> PART;
+    const uint64_t ctc = crystal();
+
+    SEND(TSC(ticks));
+    if (cpu.freq >= 0)
+        SEND(TMA((uint16_t) ctc, (uint16_t) (ticks - ctc * EBX / EAX)));
+    SEND(CBR((uint8_t) cpu.ratio));
+}
+
+static void send_psb(void)
+{
+    send_cyc();
+    SEND(PSB);
+    send_time();
+    SEND(EXEC64);
+    SEND(FUP(0x1000));
+    SEND(PSBEND);
+}
+
+static void happen(int scene)
+{
+    switch (scene) {
+    case RATIO:
+        send_cyc();
+        cpu.ratio = 10 + dice(50);
+        SEND(CBR((uint8_t) cpu.ratio));
+        break;
+    case OVERFLOW_:
+        cpu.lost = 1;
+        cycles(100 + dice(20000));
+        cpu.lost = 0;
+        SEND(OVF);
+        cpu.spent = 0;
+        send_time();
+        SEND(FUP(0x1000));
+        break;
+    case SLEEP:
+        send_cyc();
+        pass(cpu.now + ((uint64_t) dice(3000000) << PART), 0, 0);
+        cpu.ratio = 10 + dice(50);
+        send_time();
+        break;
+    case HALT:
+        pass(cpu.now + ((uint64_t) dice(100000) << PART), 0, 1);
+        break;
+    default: break;
+    }
+}
+
+static void run(int scene)
+{
+    used = 0;
+    memset(&cpu.now, 0, sizeof cpu.now);
+    cpu.now = (uint64_t) (1000000000 + dice(100000)) << PART;
+    cpu.spent = 0;
+    cpu.ratio = NOMINAL;
+    cpu.mtc = cpu.freq < 0 ? 0 : crystal() >> cpu.freq;
+    send_psb();
+    for (unsigned i = 0; i < ITEMS; i++) {
+        cycles(1 + dice(dice(8) ? 300 : 5000));
+        if (i % 100 == 99)
+            send_psb();
+        if (dice(20) == 0)
+            happen(scene);
+        send_cyc();
+        truth[i] = cpu.now >> PART;
+        SEND(TIP(0x1000));
+    }
+}
+
+/* ---- what its items have ---- */
+
+typedef struct found {
+    uint64_t items, unknown; /* time is not known, or need not hold */
+    double worst;            /* error, of its bound */
+    double ahead;            /* the same, of times that are too late */
+} found;
+
+static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
+                     uint64_t ip, void *context)
+{
+    (void) asid;
+    (void) context;
+    return range_read(buffer, size, ip, 0x1000, "\xff\xe0", 2);
+}
+
+static ipt_insn_decoder decoder;
+
+static void look(uint64_t right, double most, found *f)
+{
+    const ipt_where *at = &decoder.at;
+    const double error = (double) at->tsc - (double) right;
+
+    f->items++;
+    if (!(at->valid & IPT_AT_TSC) || at->lost_mtc || at->lost_cyc) {
+        f->unknown++;
+        return;
+    }
+    if (error > f->ahead * most)
+        f->ahead = error / most;
+    if (error > f->worst * most || -error > f->worst * most)
+        f->worst = (error < 0 ? -error : error) / most;
+}
+
+static void decode(double most, found *f)
+{
+    ipt_config config;
+    ipt_segment piece;
+    ipt_trace trace;
+    ipt_event event;
+    ipt_insn insn;
+    unsigned n = 0;
+    int status;
+
+    memset(&config, 0, sizeof config);
+    memset(&trace, 0, sizeof trace);
+    config.read = read_code;
+    config.cpuid_15_eax = EAX;
+    config.cpuid_15_ebx = EBX;
+    config.nom_freq = NOMINAL;
+    config.mtc_freq = (uint8_t) (cpu.freq < 0 ? 0 : cpu.freq);
+    piece.data = bytes;
+    piece.size = used;
+    trace.seg = &piece;
+    trace.count = 1;
+    CHECK_EQ(ipt_insn_init(&decoder, &config, &trace, NULL), IPT_OK);
+    status = ipt_insn_sync_forward(&decoder);
+    while (status >= 0 || status == IPT_EVENT_FIRST) {
+        if (status == IPT_EVENT_FIRST || status & IPT_EVENT_PENDING) {
+            status = ipt_insn_event(&decoder, &event);
+            continue;
+        }
+        status = ipt_insn_next(&decoder, &insn);
+        if (status >= 0 && n < ITEMS)
+            look(truth[n], most, f);
+        n += status >= 0;
+    }
+    CHECK_EQ(status, IPT_END);
+    CHECK_EQ(n, ITEMS);
+}
+
+/* ---- the table ---- */
+
+/* Ticks that an error stays below: of MTC a period; of CYC the cycles of its
+ * threshold, at the lowest ratio, or 2 % of an MTC's period, as the length of a
+ * cycle is kept in 256ths of a tick and a CYC moves time by whole ones. Where
+ * the ratio changes, cycles of before the change may be of another length; in a
+ * halt only MTC says that time passes. */
+static double bound(int scene, int freq, int threshold)
+{
+    const double mtc = (double) (EBX << freq) / EAX;
+    double cyc = threshold * NOMINAL / 10.0;
+
+    if (threshold < 0 || (scene == HALT && cyc < mtc))
+        return mtc;
+    if (scene == RATIO || scene == SLEEP)
+        cyc *= 2;
+    return cyc > mtc / 50 ? cyc : mtc / 50;
+}
+
+static const int thresholds[] = {-1, 1, 64, 512, 4096};
+
+/* The largest error of all MTCFreq, as a part of its bound. */
+static void cell(int scene, int threshold, found *all)
+{
+    for (int freq = 0; freq <= 6; freq++)
+        for (unsigned i = 0; i < 10; i++) {
+            cpu.freq = freq;
+            cpu.threshold = threshold;
+            run(scene);
+            decode(bound(scene, freq, threshold), all);
+        }
+    CHECK(all->worst < 1);
+}
+
+TEST(each_item)
+{
+    printf("| what happens | MTC | CYC");
+    for (unsigned t = 2; t < LENGTH(thresholds); t++)
+        printf(" | from %d", thresholds[t]);
+    printf(" | not known, %% |\n");
+    for (int scene = 0; scene < SCENES; scene++) {
+        found all = {0, 0, 0, 0};
+        printf("| %s |", scenes[scene]);
+        for (unsigned t = 0; t < LENGTH(thresholds); t++) {
+            found f = {0, 0, 0, 0};
+            cell(scene, thresholds[t], &f);
+            printf(" %.3f |", f.worst);
+            all.items += f.items;
+            all.unknown += f.unknown;
+        }
+        printf(" %.2f |\n",
+               100.0 * (double) all.unknown / (double) all.items);
+    }
+}
+
+/* At one ratio no time runs ahead, whatever CYC's threshold: there are 13. */
+TEST(never_ahead)
+{
+    for (int bits = 0; bits < 13; bits++)
+        for (int freq = 0; freq <= 6; freq++) {
+            found f = {0, 0, 0, 0};
+            cpu.freq = freq;
+            cpu.threshold = bits ? 1 << bits : 1;
+            run(PLAIN);
+            decode(1, &f);
+            CHECK(f.ahead <= 0);
+        }
+}
+
+int main(void)
+{
+    RUN(each_item);
+    RUN(never_ahead);
+    return test_report();
+}
