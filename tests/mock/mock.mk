@@ -16,4 +16,5 @@ test-capture:  ## ptcapture next to perf record, on a mock of PT
 	+@$(SUB) $(BUILD)/ipt.a
 	+@$(SUB) $(SANITIZED) $(BUILD)/sanitize/ptcapture
 	@CC="$(CC)" VERBOSE=1 CAPTURE=$(BUILD)/sanitize/ptcapture $(RUN) \
-	    tests/mock/capture.sh tests/mock/selftest.sh
+	    tests/mock/capture.sh tests/mock/selftest.sh \
+	    tests/mock/trigger.sh

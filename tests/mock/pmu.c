@@ -26,10 +26,13 @@
  *     PMU_PROC=DIR     DIR/kcore, DIR/kallsyms and DIR/modules stand for those
  *                      of /proc, where they may be missing
  *     PMU_NO_SWITCH=1  the kernel has no SWITCH records, as before Linux 4.3
- *     PMU_REFUSE=WHAT,ERRNO  open, data, aux, filter or side (events that are
- *                      not PT) fails with that number
+ *     PMU_REFUSE=WHAT,ERRNO  open, data, aux, filter, uprobe, break or side
+ *                      (all other events) fails with that number
  *     PMU_FLAGS=N      of the AUX record of the last slice: 4 partial, ...
  *     PMU_LOG=FILE     lines for what was done
+ *     PMU_TRIGGER=N    uprobes and breakpoints strike when so much of a trace
+ *                      was played; with PMU_PAUSE=1 one whose attributes say so
+ *                      pauses it there, which other kernels do not know
  *     PMU_MACHINE=DIR  what was recorded before in each configuration comes
  *                      from DIR/CONFIG/thread.pt and N.pt, where CONFIG is
  *                      attr.config in hex, k if only the kernel is traced, o if
@@ -89,6 +92,8 @@ typedef struct event {
     uint64_t head; /* bytes played into it */
     int overwrite;
     int asked; /* for a snapshot, and perf has not taken it */
+    int paused; /* by the trigger */
+    int off;    /* disabled, since it was played */
     uint8_t *trace;
     uint64_t size;
     uint64_t played;
@@ -110,6 +115,7 @@ static uint64_t lose_at = UINT64_MAX;
 static uint64_t lose_size;
 static uint64_t time_zero;
 static const char *machine_folder; /* PMU_MACHINE */
+static uint64_t trigger_at;        /* PMU_TRIGGER; 0: no trigger */
 static const char *play_after;
 static const char *moved;    /* traces of cpus have to be; NULL: they are */
 static const char *done;     /* to be made; NULL: it is */
@@ -236,10 +242,12 @@ static int refused(const char *what)
     const char *text = getenv("PMU_REFUSE");
     const size_t n = strlen(what);
 
-    if (!text || strncmp(text, what, n) || text[n] != ',')
-        return 0;
-    errno = atoi(text + n + 1);
-    return 1;
+    for (; text; text = strchr(text, ' ') ? strchr(text, ' ') + 1 : NULL)
+        if (strncmp(text, what, n) == 0 && text[n] == ',') {
+            errno = atoi(text + n + 1);
+            return 1;
+        }
+    return 0;
 }
 
 static uint64_t now(void)
@@ -272,6 +280,7 @@ __attribute__((constructor)) static void begin(void)
     pmu_type = (uint32_t) number("PMU_TYPE", 0);
     slice = number("PMU_SLICE", slice);
     machine_folder = getenv("PMU_MACHINE");
+    trigger_at = number("PMU_TRIGGER", 0);
     play_after = getenv("PMU_AFTER");
     moved = getenv("PMU_MOVED");
     done = getenv("PMU_DONE");
@@ -372,6 +381,41 @@ static long system_call(long number, const long *a)
     return result;
 }
 
+static uint64_t trigger_id; /* of the one that was opened last */
+static uint64_t trigger_sample; /* what its samples have */
+static int trigger_pauses;
+
+/* A uprobe or a breakpoint: it strikes when the trace says so. */
+static long open_trigger(long *a)
+{
+    struct perf_event_attr attr;
+    const uint64_t *words = (const uint64_t *) (uintptr_t) a[0];
+    long fd;
+
+    memcpy(&attr, words, sizeof(attr) < 112 ? sizeof(attr) : 112);
+    trigger_pauses = words[14] >> 32 == 2; /* aux_action */
+    if (trigger_pauses && (!getenv("PMU_PAUSE") || !find((int) a[3]))) {
+        errno = EINVAL;
+        return -1;
+    }
+    memset(&attr, 0, sizeof(attr));
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_DUMMY;
+    attr.exclude_kernel = 1;
+    attr.inherit = words[5] >> 1 & 1;
+    a[0] = (long) (uintptr_t) &attr;
+    a[3] = -1;
+    fd = system_call(SYS_perf_event_open, a);
+    if (fd < 0)
+        return fd;
+    real_ioctl((int) fd, PERF_EVENT_IOC_ID, &trigger_id);
+    trigger_sample = words[3];
+    say("trigger %ld: type %" PRIu32 "%s\n", fd, (uint32_t) words[0],
+        trigger_pauses ? ", pauses" : "");
+    return fd;
+}
+
 /* PT, or an event whose samples have trace. */
 static long open_event(long *a, int pt)
 {
@@ -436,8 +480,16 @@ long syscall(long number, ...)
             errno = EINVAL;
             return -1;
         }
-        if (refused(attr->type == pmu_type ? "open" : "side"))
+        const int is_break = attr->type == PERF_TYPE_BREAKPOINT;
+        const int is_uprobe = !is_break && attr->type > PERF_TYPE_BREAKPOINT
+                              && attr->type != pmu_type;
+        if (refused(attr->type == pmu_type ? "open"
+                    : is_uprobe            ? "uprobe"
+                    : is_break             ? "break"
+                                           : "side"))
             return -1;
+        if ((is_break || is_uprobe) && trigger_at)
+            return open_trigger(a);
         if (attr->type == pmu_type)
             return open_event(a, 1);
         if (attr->size > offsetof(struct perf_event_attr, aux_sample_size)
@@ -839,9 +891,40 @@ static uint64_t next_slice(const event *e)
         if (n > room)
             n = room;
     }
+    if (trigger_id && e->played < trigger_at && n > trigger_at - e->played)
+        n = trigger_at - e->played;
     if (snapshots && e->overwrite) /* for perf joins no packets */
         n = up_to_psb(e->trace + e->played, n);
     return n;
+}
+
+/* A sample of the trigger. */
+static void strike(event *e)
+{
+    const struct {
+        uint64_t bit;
+        uint64_t value;
+    } parts[] = {{PERF_SAMPLE_IDENTIFIER, trigger_id},
+                 {PERF_SAMPLE_IP, 0x1234},
+                 {PERF_SAMPLE_TID,
+                  (uint64_t) (uint32_t) e->pid << 32 | (uint32_t) e->pid},
+                 {PERF_SAMPLE_TIME, now()},
+                 {PERF_SAMPLE_CPU, (uint32_t) e->cpu}};
+    struct perf_event_header header = {PERF_RECORD_SAMPLE,
+                                       PERF_RECORD_MISC_USER, 0};
+    uint64_t words[8];
+    size_t n = 1;
+    size_t i;
+
+    for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (trigger_sample & parts[i].bit)
+            words[n++] = parts[i].value;
+    header.size = (uint16_t) (8 * n);
+    memcpy(words, &header, sizeof(header));
+    put_record(e, words, 8 * n);
+    e->paused = trigger_pauses;
+    say("event %d: trigger after %" PRIu64 " bytes\n", e->fd, e->played);
+    trigger_at = 0;
 }
 
 /* Play a slice; returns the number of bytes. */
@@ -851,7 +934,8 @@ static uint64_t play(event *e)
     uint64_t n;
     uint64_t i;
 
-    if (!e->page || !e->aux || e->asked)
+    if (!e->page || !e->aux || e->asked || e->paused
+        || (e->off && trigger_id))
         return 0;
     if (e->record_size)
         put_records(e);
@@ -875,6 +959,8 @@ static uint64_t play(event *e)
     if (n)
         say("event %d: %" PRIu64 " bytes played\n", e->fd, e->played);
     e->asked = n && snapshots && e->overwrite;
+    if (trigger_id && trigger_at && e->played == trigger_at)
+        strike(e);
     return n;
 }
 
@@ -945,6 +1031,9 @@ int ioctl(int fd, unsigned long request, ...)
     if (e && request == PERF_EVENT_IOC_DISABLE) {
         pthread_mutex_lock(&lock);
         copy_records(e);
+        if (trigger_id && !trigger_at)
+            play(e); /* a processor goes on until it is stopped */
+        e->off = 1;
         if (e->overwrite && !e->played && !play_after && !moved)
             play(e); /* nobody polls what has no reader */
         while (machine_folder && !e->overwrite && play(e))
@@ -952,7 +1041,7 @@ int ioctl(int fd, unsigned long request, ...)
         pthread_mutex_unlock(&lock);
     }
     if (e && request == PERF_EVENT_IOC_ENABLE)
-        e->asked = 0;
+        e->asked = e->off = 0;
     return result;
 }
 

@@ -128,6 +128,23 @@ is "circular: the last" "$last" "$((made - 1))"
 [ $packets -gt 250 ] && [ $packets -lt 410 ] && pass ||
     fail "circular: $packets packets in 4096 bytes"
 
+# ---- a trigger ----
+
+# triggered WHAT OPTION... COMMAND: that was set, and hit. Trace ends there: the
+# command does not wait for more.
+triggered() {
+    what=$1
+    shift
+    set_pt made 0
+    $me ptcapture -o triggered "$@" >out 2>err || fail "$*: status $?"
+    says "trigger: a $what, hit"
+    says '1 snapshots'
+}
+triggered uprobe --trigger work machine work 0
+triggered uprobe --per-thread --trigger work machine work 0
+triggered uprobe -a --trigger work@/bin/machine machine work 0
+recorded untriggered machine work 60
+
 # ---- exclusive use ----
 
 begun all -a
@@ -214,6 +231,9 @@ echo 3 >$kernel/perf_event_paranoid # Debian's
 refused 'perf_event_paranoid is 3 (Debian.*sysctl kernel.perf_event_paranoid=2' --
 echo 2 >$kernel/perf_event_paranoid
 recorded user machine work 60
+triggered breakpoint --trigger work machine work 0
+refused 'uprobes need rights, and for a breakpoint.*setcap cap_perfmon' \
+    --trigger 0x2000@/bin/cat --
 refused 'perf_event_paranoid is 2: only your own threads.*paranoid=1, or' --kernel
 refused 'perf_event_paranoid=0, or setcap cap_perfmon,cap_ipc_lock=ep' -a
 capable 38 # cap_perfmon
