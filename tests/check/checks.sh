@@ -249,21 +249,21 @@ pretend() {
 }
 # systems RESULT REASON: on one of them check-distros passes or not, and says why.
 systems() {
-    SYSTEMS=trixie-gcc QUICK='' PATH=$tmp/bin:$PATH \
+    SYSTEMS=bookworm-gcc QUICK='' PATH=$tmp/bin:$PATH \
         sh "$tree/tests/check/distros.sh" "$tree" >"$tmp/out" 2>&1
     if [ $? -eq "$1" ] && grep -qE -- "$2" "$tmp/out"; then pass
     else fail_with "distros: status not $1, or not for: $2" "$tmp/out"; fi
 }
 pretend 'echo 3 passed, 0 failed'
-systems 0 '^trixie-gcc: make test: 3 passed, 0 failed, '
+systems 0 '^bookworm-gcc: make test: 3 passed, 0 failed, '
 systems 0 '^8 passed, 0 failed$'
 pretend 'echo a.c:1:2: warning: planted; echo 3 passed, 0 failed'
-systems 1 'trixie-gcc: make test: warnings'
+systems 1 'bookworm-gcc: make test: warnings'
 pretend 'echo 3 passed, 1 failed; false'
-systems 1 'trixie-gcc: make test: status 2'
+systems 1 'bookworm-gcc: make test: status 2'
 echo 'echo E: no such release >&2; exit 1' >>"$tmp/bin/debootstrap"
 pretend 'false'
 rm -r "$tree/build/distros" # the base system that was fetched
-systems 0 '^SKIP distros: trixie-gcc: E: no such release'
+systems 0 '^SKIP distros: bookworm-gcc: E: no such release'
 
 report
