@@ -461,9 +461,9 @@ typedef struct ipt_config {
      * fails. Refill it and call again: decoding goes on where it stopped. A
      * unit takes at most 25,000 host instructions (gcc -O2 on x86-64), without
      * callbacks and pieces without bytes. NULL: no bound.
-     * If all code is invalidated before every call, each call reads its run
-     * anew. Decoding gets on then with more than that takes: two units for each
-     * of up to 32 instructions, and one for each callback. */
+     * If you invalidate all code before every call, each call reads its code
+     * again. It makes no progress unless it has more than two units for each of
+     * 32 instructions and one for each callback. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
@@ -898,10 +898,10 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  * move it in between: MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
  * CYC by core cycles. How long a cycle is follows from MTCs and the CYCs
  * between them; without MTCs from the TSCs of PSB+; or from CBR
- * (config.nom_freq). What was measured is not used if it is above 5/4 of what
- * CBR says: the processor has halted meanwhile. A CYC counts from the CYC
- * before it. That is also the time of an MTC or TSC that comes right after a
- * CYC, which `offset` and `size` of the packets say.
+ * (config.nom_freq). A measured length above 5/4 of what CBR says is not used:
+ * the processor halted during it. A CYC counts from the CYC before it. An MTC
+ * or TSC right after a CYC, by the packets' `offset` and `size`, has the same
+ * time as that CYC.
  *
  * What a packet does not say is not guessed: a packet that cannot be used is
  * counted, and time stands still until one can be used. Time may step back when
