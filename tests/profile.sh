@@ -33,9 +33,9 @@ prof() {
     timeout 300 "$build/ptprof" --quiet --no-demangle "$@" "$tmp/data"
 }
 
-# symbols FILE: its functions by address, and where stubs are.
+# symbols FILE: its functions with their sizes, and where stubs are.
 symbols() {
-    nm -n "$1"
+    nm -S "$1"
     readelf -SW "$1" | sed -n 's/^ *\[ *[0-9]*\] *\([.]plt\)/\1/p' |
         while read -r _ _ at _ size _; do
             echo "$at T [plt]"

@@ -107,16 +107,24 @@ static void join(void)
     code_count = count;
 }
 
+/* By address: "AT SIZE TYPE NAME", or "AT TYPE NAME" where nobody said a size.
+ * The latter is a label, and no function, inside of one that has a size. */
 static void read_symbols(const char *name)
 {
     FILE *const f = fopen(name, "r");
-    char line[4096], text[4000], type;
-    uint64_t at;
+    char line[4096], words[3][4000];
+    uint64_t at, start = 0, end = 0;
     if (!f) die("cannot read", name);
-    while (fgets(line, sizeof line, f))
-        if (sscanf(line, "%" SCNx64 " %c %3999s", &at, &type, text) == 3
-            && strchr("tTwWiuV", type))
-            add(at, text);
+    while (fgets(line, sizeof line, f)) {
+        const int n = sscanf(line, "%" SCNx64 " %3999s %3999s %3999s", &at,
+                             words[0], words[1], words[2]);
+        if (n < 3 || !strchr("tTwWiuV", *words[n - 3])) continue;
+        if (n == 4 && at + strtoull(words[0], NULL, 16) > end) {
+            start = at;
+            end = at + strtoull(words[0], NULL, 16);
+        }
+        if (n == 4 || at <= start || at >= end) add(at, words[n - 2]);
+    }
     fclose(f);
     join();
 }
