@@ -170,7 +170,7 @@ extern "C" {
 #endif
 
 /* 0xMMmmpp. _init stores it, mixed with the struct's size, in each struct. */
-#define IPT_VERSION 0x000100
+#define IPT_VERSION 0x000200
 
 /* Macros, to be defined before ipt.h is included. None changes a struct.
  *
@@ -469,12 +469,12 @@ typedef struct ipt_config {
     uint32_t flags;  /* IPT_CONFIG_ */
     uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
 
-    /* Events not to give: a bit 1u << IPT_EVT_ for each type; TNT and TIP are
-     * always given. What an event says is applied all the same: to flow, to
+    /* Events not to give: bit IPT_EVT_ for each type. TNT and TIP are always
+     * given. What an event says is applied all the same: to flow, to
      * modes and address spaces, to time. It does not count as dropped. Blocks
      * end where it leads flow elsewhere, or to another mode, address space or
      * transaction. Other unwanted events end no block. 0: all are given. */
-    uint32_t unwanted;
+    uint64_t unwanted;
 
     /* What time is worked out from. Without these time is coarser, and nothing
      * else changes. */
@@ -760,10 +760,10 @@ struct ipt_packet {
         struct {
             uint64_t payload; /* the operand of PTWRITE */
             uint8_t plc;      /* 0: 4 bytes, 1: 8 bytes */
-            uint8_t ip;       /* a FUP follows */
+            uint8_t has_ip;   /* the IP bit: a FUP follows */
         } ptw;
         struct {
-            uint8_t ip; /* a FUP follows */
+            uint8_t has_ip; /* the IP bit: a FUP follows */
         } exstop;
         struct {
             uint32_t hints; /* EAX of MWAIT */
@@ -791,23 +791,23 @@ struct ipt_packet {
             uint8_t sz; /* as the block's BBP said */
         } bip;
         struct {
-            uint8_t ip; /* a FUP follows */
+            uint8_t has_ip; /* the IP bit: a FUP follows */
         } bep;
         struct {
             uint8_t type; /* IPT_CFE_, 5 bits */
             uint8_t vector;
-            uint8_t ip; /* a FUP follows */
+            uint8_t has_ip; /* the IP bit: a FUP follows */
         } cfe;
         struct {
             uint64_t payload;
             uint8_t type; /* IPT_EVD_, 6 bits */
         } evd;
         struct {
-            uint16_t icnt; /* instructions since the last IP (if icntv) */
-            uint8_t trbv;  /* which triggers fired */
-            uint8_t icntv; /* icnt is there */
-            uint8_t mult;  /* more than one trigger */
-            uint8_t ip;    /* a FUP follows */
+            uint16_t icnt;  /* instructions since the last IP (if icntv) */
+            uint8_t trbv;   /* which triggers fired */
+            uint8_t icntv;  /* icnt is there */
+            uint8_t mult;   /* more than one trigger */
+            uint8_t has_ip; /* the IP bit: a FUP follows */
         } trig;
         struct {
             uint64_t lost; /* bytes; packet.size is UINT32_MAX if more */
@@ -1011,7 +1011,8 @@ enum {
 
 /* What config.unwanted may hold. */
 #define IPT_UNWANTED_ \
-    (((1u << IPT_EVT_COUNT) - 1) & ~(1u << IPT_EVT_TIP | 1u << IPT_EVT_TNT))
+    ((((uint64_t) 1 << IPT_EVT_COUNT) - 1)                                    \
+     & ~((uint64_t) 1 << IPT_EVT_TIP | (uint64_t) 1 << IPT_EVT_TNT))
 
 /* ipt_event.flags */
 #define IPT_EVENT_NO_IP 1  /* ip is not known, or tracing is disabled */

@@ -1185,7 +1185,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
     /* EXSTOP: execution stop              SDM: "EXSTOP Packet"
      *   1  | IP| 1   1   0   0   0   1   0 | */
     case IPT_PKT_EXSTOP:
-        IPTI_FIELD(uint8_t, exstop.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, exstop.has_ip, 1, 7, 1, 0)
         break;
 
     /* MWAIT: EAX and ECX[1:0] of MWAIT    SDM: "MWAIT Packet"
@@ -1227,7 +1227,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
      *  2-. |        payload                 | */
     case IPT_PKT_PTW:
         IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 1, 0)
-        IPTI_FIELD(uint8_t, ptw.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, ptw.has_ip, 1, 7, 1, 0)
         IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size * 8 - 16, 0)
         break;
 
@@ -1252,7 +1252,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
     /* BEP: end of a PEBS block            SDM: "Block End Packet (BEP)"
      *   1  | IP| 0   1   1   0   0   1   1 | */
     case IPT_PKT_BEP:
-        IPTI_FIELD(uint8_t, bep.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, bep.has_ip, 1, 7, 1, 0)
         break;
 
     /* CFE: control-flow event         SDM: "Control Flow Event (CFE) Packet"
@@ -1261,7 +1261,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
      *   3  |        vector                  | */
     case IPT_PKT_CFE:
         IPTI_FIELD(uint8_t, cfe.type, 2, 0, 5, 0)
-        IPTI_FIELD(uint8_t, cfe.ip, 2, 7, 1, 0)
+        IPTI_FIELD(uint8_t, cfe.has_ip, 2, 7, 1, 0)
         IPTI_FIELD(uint8_t, cfe.vector, 3, 0, 8, 0)
         break;
 
@@ -1282,7 +1282,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
     case IPT_PKT_TRIG:
         IPTI_FIELD(uint8_t, trig.mult, 1, 5, 1, 0)
         IPTI_FIELD(uint8_t, trig.icntv, 1, 6, 1, 0)
-        IPTI_FIELD(uint8_t, trig.ip, 1, 7, 1, 0)
+        IPTI_FIELD(uint8_t, trig.has_ip, 1, 7, 1, 0)
         IPTI_FIELD(uint8_t, trig.trbv, 2, 0, 8, 0)
         IPTI_FIELD(uint16_t, trig.icnt, 3, 0, 16, 0)
         if (size == 3)
@@ -1375,7 +1375,7 @@ static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
     if (packet->type == IPT_PKT_BBP)
         cur->block = packet->u.bbp.sz ? 4 : 8;
     else if (packet->type == IPT_PKT_EXSTOP)
-        cur->block |= packet->u.exstop.ip ? IPTI_BLOCK_FUP : 0;
+        cur->block |= packet->u.exstop.has_ip ? IPTI_BLOCK_FUP : 0;
     else if (packet->type == IPT_PKT_FUP)
         cur->block = cur->block & IPTI_BLOCK_FUP
                          ? (uint8_t) (cur->block & IPTI_BLOCK_SIZE) : 0;
@@ -3574,9 +3574,9 @@ static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
                            | IPTI_PKT(PWRE) | IPTI_PKT(EVD) | IPTI_PKT(TRIG);
 
     return ipti_pkt_in(types, packet)
-           || (packet->type == IPT_PKT_PTW && !packet->u.ptw.ip)
-           || (packet->type == IPT_PKT_EXSTOP && !packet->u.exstop.ip)
-           || (packet->type == IPT_PKT_CFE && !packet->u.cfe.ip)
+           || (packet->type == IPT_PKT_PTW && !packet->u.ptw.has_ip)
+           || (packet->type == IPT_PKT_EXSTOP && !packet->u.exstop.has_ip)
+           || (packet->type == IPT_PKT_CFE && !packet->u.cfe.has_ip)
            || (packet->type == IPT_PKT_MODE_TSX
                && !ipti_evt_find(evt, IPT_EVT_TSX));
 }
@@ -3725,11 +3725,11 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
     uint8_t waits = ipti_evt_loose(evt);
 
     evt->cfe = 1;
-    if (type & IPTI_CFE_NO_IP && packet->u.cfe.ip) {
+    if (type & IPTI_CFE_NO_IP && packet->u.cfe.has_ip) {
         evt->error = IPT_ERR_PACKET;
         return;
     }
-    if (packet->u.cfe.ip)
+    if (packet->u.cfe.has_ip)
         waits = IPTI_WAIT_TAKE;
     else if (type & IPTI_CFE_BRANCHES
              && (evt->enabled || evt->phase >= IPTI_EVT_LOST))
@@ -3769,10 +3769,11 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         break;
     case IPT_PKT_EXSTOP:
         ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
-                       packet->u.exstop.ip ? (uint8_t) IPTI_WAIT_TAKE : loose,
-                       packet->u.exstop.ip ? 0 : IPT_EVENT_NO_IP);
+                       packet->u.exstop.has_ip ? (uint8_t) IPTI_WAIT_TAKE
+                                               : loose,
+                       packet->u.exstop.has_ip ? 0 : IPT_EVENT_NO_IP);
         ipti_evt_stamp_held(evt);
-        ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.ip);
+        ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.has_ip);
         break;
     case IPT_PKT_PWRE:
         record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_WAIT_PWRX);
@@ -3803,7 +3804,8 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
             = packet->u.mnt.payload;
         break;
     case IPT_PKT_PTW:
-        record = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE, packet->u.ptw.ip);
+        record = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE,
+                               packet->u.ptw.has_ip);
         record->data[0] = packet->u.ptw.payload;
         record->arg[0] = packet->u.ptw.plc ? 8 : 4;
         break;
@@ -3818,15 +3820,16 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
                      packet->u.bip.sz ? 4 : 8, 0);
         break;
     case IPT_PKT_BEP:
-        ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.ip);
+        ipti_evt_take(evt, packet, IPT_EVT_PEBS_END, packet->u.bep.has_ip);
         break;
     case IPT_PKT_TRIG:
-        if (packet->u.trig.ip /* it happens at its FUP: icnt has to be 0 */
+        if (packet->u.trig.has_ip /* it happens at its FUP: icnt has to be 0 */
             && (!packet->u.trig.icntv || packet->u.trig.icnt != 0)) {
             evt->error = IPT_ERR_PACKET;
             break;
         }
-        record = ipti_evt_take(evt, packet, IPT_EVT_TRIG, packet->u.trig.ip);
+        record = ipti_evt_take(evt, packet, IPT_EVT_TRIG,
+                               packet->u.trig.has_ip);
         ipti_evt_set(record, packet->u.trig.icnt, packet->u.trig.trbv,
                      packet->u.trig.icntv, packet->u.trig.mult);
         break;
@@ -4225,10 +4228,10 @@ static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
         ipti_evt_asid(&at->asid, event);
 }
 
-#define IPTI_EVT(type) ((uint32_t) 1 << IPT_EVT_##type) /* in sets of types */
+#define IPTI_EVT(type) ((uint64_t) 1 << IPT_EVT_##type) /* in sets of types */
 
-/* Is an event type in a set? It is below 32. */
-static inline int ipti_evt_in(uint32_t types, uint8_t type)
+/* Is an event type in a set? It is below 64. */
+static inline int ipti_evt_in(uint64_t types, uint8_t type)
 {
     return (int) (types >> type & 1);
 }
@@ -6189,7 +6192,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 
 /* ==========================================================================
  * [bind]  where an event binds
- * Uses: [base].  State: ipt_bind_.
+ * Uses: [base], [evt].  State: ipt_bind_.
  *
  * At which instruction did an event happen? That is worked out once, when the
  * event is fetched. The trace says it in one of six ways:
@@ -6367,10 +6370,10 @@ static int ipti_bind_of(const ipt_bind_ *bind, uint8_t kind, unsigned taken)
  * an instruction, which it does not delay. */
 static int ipti_bind_nothing(const ipt_event *event)
 {
-    const uint32_t types = 1u << IPT_EVT_CBR | 1u << IPT_EVT_MNT
-                           | 1u << IPT_EVT_PWRE | 1u << IPT_EVT_PWRX;
-
-    return (types >> event->type & 1) && !(event->flags & IPT_EVENT_STATUS);
+    return ipti_evt_in(IPTI_EVT(CBR) | IPTI_EVT(MNT) | IPTI_EVT(PWRE)
+                           | IPTI_EVT(PWRX),
+                       event->type)
+           && !(event->flags & IPT_EVENT_STATUS);
 }
 
 /* Does the event wait for a PTWRITE? If flow comes to none, the PTW is a note
@@ -6699,7 +6702,7 @@ static void ipti_out_aside(ipt_out_ *out)
     out->waiting = 1;
 }
 
-#define IPTI_EVENTS_END_BLOCK (((1u << IPT_EVT_STOP) - 1) | 1u << IPT_EVT_GAP)
+#define IPTI_EVENTS_END_BLOCK ((IPTI_EVT(STOP) - 1) | IPTI_EVT(GAP))
 
 /* Drop the events that the user does not want. Some end a block all the same:
  * those after which flow is elsewhere, or in another mode, address space or
@@ -11606,12 +11609,12 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
     case IPT_PKT_PTW:
         packet.u.ptw.payload = event->u.ptwrite.payload;
         packet.u.ptw.plc = event->u.ptwrite.size == 8;
-        packet.u.ptw.ip = has_ip;
+        packet.u.ptw.has_ip = has_ip;
         if (event->u.ptwrite.size != 8 && event->u.ptwrite.size != 4)
             packet.type = IPT_PKT_INVALID;
         break;
     case IPT_PKT_EXSTOP:
-        packet.u.exstop.ip = has_ip;
+        packet.u.exstop.has_ip = has_ip;
         break;
     case IPT_PKT_PWRE:
         packet.u.pwre.hw = event->u.pwre.hw;
@@ -11621,7 +11624,7 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
     case IPT_PKT_CFE:
         packet.u.cfe.type = event->u.cfe.type;
         packet.u.cfe.vector = event->u.cfe.vector;
-        packet.u.cfe.ip = has_ip;
+        packet.u.cfe.has_ip = has_ip;
         break;
     default: /* the event's members are those of the packet, in this order */
         IPT_MEMCPY(&packet.u, &event->u, sizeof(packet.u));
@@ -11634,10 +11637,10 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
 static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event,
                           const ipt_packet *packet)
 {
-    const uint32_t from = IPTI_EVT(ENABLED) | IPTI_EVT(ASYNC_BRANCH)
+    const uint64_t from = IPTI_EVT(ENABLED) | IPTI_EVT(ASYNC_BRANCH)
                           | IPTI_EVT(ASYNC_DISABLED);
     const int no_ip = (event->flags & IPT_EVENT_NO_IP) != 0;
-    uint32_t on = IPTI_EVT(ASYNC_BRANCH) | IPTI_EVT(ASYNC_DISABLED)
+    uint64_t on = IPTI_EVT(ASYNC_BRANCH) | IPTI_EVT(ASYNC_DISABLED)
                   | IPTI_EVT(DISABLED) | IPTI_EVT(PTWRITE)
                   | IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS);
     uint8_t bytes[IPTI_WINDOW];
@@ -11766,7 +11769,7 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
 static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
                               const ipt_packet *packet)
 {
-    const uint32_t later = IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS)
+    const uint64_t later = IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS)
                            | IPTI_EVT(EXEC_MODE);
     ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
     uint8_t i;

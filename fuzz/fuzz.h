@@ -96,13 +96,14 @@ static inline int fuzz_ends(const fuzz_case *c, uint8_t kind)
 }
 
 /* Events that end a block even if nobody wants them. */
-#define FUZZ_ENDS                                                          \
-    (1u << IPT_EVT_ENABLED | 1u << IPT_EVT_DISABLED                        \
-     | 1u << IPT_EVT_ASYNC_DISABLED | 1u << IPT_EVT_ASYNC_BRANCH           \
-     | 1u << IPT_EVT_PAGING | 1u << IPT_EVT_ASYNC_PAGING                   \
-     | 1u << IPT_EVT_VMCS | 1u << IPT_EVT_ASYNC_VMCS                       \
-     | 1u << IPT_EVT_OVERFLOW | 1u << IPT_EVT_EXEC_MODE                    \
-     | 1u << IPT_EVT_TSX | 1u << IPT_EVT_STOP | 1u << IPT_EVT_GAP)
+#define FUZZ_EVENT(type) ((uint64_t) 1 << IPT_EVT_##type)
+#define FUZZ_ENDS                                                         \
+    (FUZZ_EVENT(ENABLED) | FUZZ_EVENT(DISABLED)                           \
+     | FUZZ_EVENT(ASYNC_DISABLED) | FUZZ_EVENT(ASYNC_BRANCH)              \
+     | FUZZ_EVENT(PAGING) | FUZZ_EVENT(ASYNC_PAGING) | FUZZ_EVENT(VMCS)   \
+     | FUZZ_EVENT(ASYNC_VMCS) | FUZZ_EVENT(OVERFLOW)                      \
+     | FUZZ_EVENT(EXEC_MODE) | FUZZ_EVENT(TSX) | FUZZ_EVENT(STOP)         \
+     | FUZZ_EVENT(GAP))
 
 /* Does the instruction after this one, in a block, stand after it? A direct
  * branch leads elsewhere, and 16-bit code goes round. */

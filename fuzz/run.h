@@ -150,7 +150,7 @@ typedef struct fuzz_case {
     int warm;         /* the code cache has been used before */
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
     int forgets; /* all code is invalidated before every call */
-    uint32_t unwanted; /* config.unwanted */
+    uint64_t unwanted; /* config.unwanted */
     int no_time;       /* IPT_CONFIG_NO_TIME */
     int section;       /* config.section is set, whatever clone is */
     const ipt_start *start; /* FUZZ_WIDE_START: the state, except its offset */
@@ -204,8 +204,8 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
     c->extra = data[FUZZ_AT_EXTRA];
     if (c->extra / 4 == 63)
         c->unwanted = IPT_UNWANTED_;
-    else if (c->extra / 4 > 0 && c->extra / 4 <= 32)
-        c->unwanted = (uint32_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
+    else if (c->extra / 4 > 0)
+        c->unwanted = (uint64_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
     c->no_time = c->extra / 4 == 62;
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;

@@ -81,7 +81,7 @@ typedef struct want_block {
     uint8_t kind, last_size;
 } want_block;
 
-static uint32_t blocks_unwanted; /* config.unwanted of check_blocks */
+static uint64_t blocks_unwanted; /* config.unwanted of check_blocks */
 
 static void check_blocks(const row *r, const want_block *w, unsigned count)
 {
@@ -264,7 +264,7 @@ TEST(boundaries_at_a_gap)
     static const want_block blocks[]
         = {{0x1000, 0x1001, 4, 2, 0, IPT_INSN_OTHER, 1},
            {0x1002, 0x1005, 11, 4, RESYNCED, IPT_INSN_JCC, 2}};
-    static const uint32_t unwanted[]
+    static const uint64_t unwanted[]
         = {IPT_UNWANTED_, 1u << IPT_EVT_GAP | 1u << IPT_EVT_PTWRITE, 0};
     for (unsigned i = 0; i < LENGTH(unwanted); i++) {
         blocks_unwanted = unwanted[i];
@@ -1041,7 +1041,7 @@ static const row unwanted_rows[] = {
 
 /* Take out the events that nobody wants; without `all`, only those that end no
  * block. */
-static void without_unwanted(log *l, uint32_t unwanted, int all)
+static void without_unwanted(log *l, uint64_t unwanted, int all)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->count; i++) {
@@ -1057,7 +1057,7 @@ static void without_unwanted(log *l, uint32_t unwanted, int all)
 
 /* What is given is as if all were wanted, without these: there is no
  * IPT_EVENT_FIRST, and no IPT_EVENT_PENDING, for one of them. */
-static void check_unwanted(const row *r, uint32_t unwanted)
+static void check_unwanted(const row *r, uint64_t unwanted)
 {
     const manner plain = manner_of(WHOLE, NO_CACHE, 0, 0);
     int bad_ = test_.bad;
@@ -1088,7 +1088,7 @@ static void check_unwanted(const row *r, uint32_t unwanted)
  * progress, which it marks; the instruction was handed out before. */
 TEST(unwanted_before_a_branch)
 {
-    static const uint32_t unwanted[]
+    static const uint64_t unwanted[]
         = {0, 1u << IPT_EVT_PTWRITE, 1u << IPT_EVT_OVERFLOW | 1u << IPT_EVT_GAP,
            1u << IPT_EVT_PAGING, IPT_UNWANTED_};
     for (unsigned k = 0; k < LENGTH(unwanted); k++) {

@@ -177,11 +177,11 @@ static unsigned next_of(unsigned from, uint64_t types)
 /* Does the packet have a FUP of its own, which is no source of a branch? */
 static int has_fup(const ipt_packet *p)
 {
-    return (p->type == IPT_PKT_PTW && p->u.ptw.ip)
-           || (p->type == IPT_PKT_EXSTOP && p->u.exstop.ip)
-           || (p->type == IPT_PKT_BEP && p->u.bep.ip)
-           || (p->type == IPT_PKT_TRIG && p->u.trig.ip)
-           || (p->type == IPT_PKT_CFE && p->u.cfe.ip)
+    return (p->type == IPT_PKT_PTW && p->u.ptw.has_ip)
+           || (p->type == IPT_PKT_EXSTOP && p->u.exstop.has_ip)
+           || (p->type == IPT_PKT_BEP && p->u.bep.has_ip)
+           || (p->type == IPT_PKT_TRIG && p->u.trig.has_ip)
+           || (p->type == IPT_PKT_CFE && p->u.cfe.has_ip)
            || (p->type == IPT_PKT_MODE_TSX && !p->u.tsx.abrt);
 }
 
@@ -327,7 +327,7 @@ static found *judge_cfe(unsigned i)
                        || type == IPT_CFE_VMEXIT_INTR;
     const int vector = type == IPT_CFE_INTR || type == IPT_CFE_VMEXIT_INTR
                        || type == IPT_CFE_UINTR || type == IPT_CFE_SWINTR;
-    const int fup = packets[i].u.cfe.ip || branch;
+    const int fup = packets[i].u.cfe.has_ip || branch;
     const unsigned done = fup ? next_of(i, SET(FUP)) : loose(i);
     unsigned first = i; /* of its EVDs */
     found *f;

@@ -16,7 +16,8 @@ static build b;
 static memory m;
 static ipt_cache cache;
 static ipt_cache_line lines[64];
-static uint32_t decode_errata, decode_unwanted; /* of config */
+static uint32_t decode_errata;   /* of config */
+static uint64_t decode_unwanted; /* the same */
 static int decode_warm; /* the cache has what was decoded before */
 
 static inline ipt_where *where(int insns)

@@ -1513,7 +1513,7 @@ static void check_cfe(unsigned i, const row *base, unsigned at, uint8_t ip)
     r.name = name;
     r.trace[at] = cfe;
     r.trace[at].u.cfe.type = cfe_types[i].type;
-    r.trace[at].u.cfe.ip = ip;
+    r.trace[at].u.cfe.has_ip = ip;
     while (r.events[n].type) n++;
     if (binds == NOWHERE && ip) {
         r.status = IPT_ERR_PACKET;
@@ -2605,6 +2605,20 @@ TEST(mutants_lost_time_and_synchronising)
     CHECK_EQ(d.at.lost_mtc, 0);
 }
 
+/* Of 64 bits config.unwanted may have those of events, except TNT and TIP. */
+TEST(unwanted_that_may_be)
+{
+    const ipt_trace none = {NULL, 0, 0, 0};
+    for (unsigned bit = 0; bit < 64; bit++) {
+        static ipt_evt_decoder d;
+        const ipt_config config = {.unwanted = (uint64_t) 1 << bit};
+        const int may = bit < IPT_EVT_COUNT && bit != IPT_EVT_TNT
+                        && bit != IPT_EVT_TIP;
+        CHECK_EQ(ipt_evt_init(&d, &config, &none),
+                 may ? IPT_OK : IPT_ERR_CONFIG);
+    }
+}
+
 /* Events that are not wanted are left out, of one type or of all. */
 TEST(unwanted)
 {
@@ -2622,7 +2636,7 @@ TEST(unwanted)
         ipt_event e;
         int status;
         if (type == IPT_EVT_COUNT) config.unwanted = IPT_UNWANTED_;
-        else if (type) config.unwanted = 1u << type & IPT_UNWANTED_;
+        else if (type) config.unwanted = (uint64_t) 1 << type & IPT_UNWANTED_;
         unsigned got[IPT_EVT_COUNT] = {0};
         CHECK_EQ(ipt_evt_init(&d, &config, &all), IPT_OK);
         status = ipt_evt_sync_forward(&d);
@@ -2713,6 +2727,7 @@ int main(void)
     RUN(synchronise);
     RUN(mutants_evd_and_overflow);
     RUN(mutants_lost_time_and_synchronising);
+    RUN(unwanted_that_may_be);
     RUN(unwanted);
     RUN(unwanted_and_cut_anew);
     return test_report();

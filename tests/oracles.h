@@ -69,11 +69,11 @@ static inline ipt_packet random_packet(void)
         p.u.pip.cr3 = (uint64_t) (1 + draw(3)) << 12;
         p.u.pip.nr = (uint8_t) draw(2);
         break;
-    case IPT_PKT_PTW: p.u.ptw.ip = (uint8_t) draw(2); break;
-    case IPT_PKT_EXSTOP: p.u.exstop.ip = (uint8_t) draw(2); break;
+    case IPT_PKT_PTW: p.u.ptw.has_ip = (uint8_t) draw(2); break;
+    case IPT_PKT_EXSTOP: p.u.exstop.has_ip = (uint8_t) draw(2); break;
     case IPT_PKT_CFE:
         p.u.cfe.type = (uint8_t) (1 + draw(15));
-        p.u.cfe.ip = (uint8_t) draw(2);
+        p.u.cfe.has_ip = (uint8_t) draw(2);
         break;
     case IPT_PKT_TRIG:
         p.u.trig.icntv = (uint8_t) draw(2);
@@ -126,7 +126,7 @@ static inline void sim_change(void)
         insert_packet(i, p);
         p.type = IPT_PKT_PTW;
         memset(&p.u, 0, sizeof(p.u));
-        p.u.ptw.ip = 1;
+        p.u.ptw.has_ip = 1;
         insert_packet(i, p);
         insert_packet(i, random_packet());
         break;
@@ -526,7 +526,7 @@ static inline void sim_unwanted(fuzz_case *c, const fuzz_layer *layer,
 
     c->unwanted = chance(20) ? IPT_UNWANTED_ : 0;
     while (!c->unwanted || chance(70))
-        c->unwanted |= 1u << draw(IPT_EVT_COUNT) & IPT_UNWANTED_;
+        c->unwanted |= (uint64_t) 1 << draw(IPT_EVT_COUNT) & IPT_UNWANTED_;
     fuzz_reference(layer, c, log);
     for (; i < whole->count; i++) {
         const fuzz_item *item = &whole->item[i];

@@ -53,9 +53,9 @@ static text describe(const ipt_packet *p)
     case IPT_PKT_MNT: SAY(" %llx", ull(p->u.mnt.payload)); break;
     case IPT_PKT_PTW:
         SAY(" payload=%llx plc=%u ip=%u", ull(p->u.ptw.payload), p->u.ptw.plc,
-            p->u.ptw.ip);
+            p->u.ptw.has_ip);
         break;
-    case IPT_PKT_EXSTOP: SAY(" ip=%u", p->u.exstop.ip); break;
+    case IPT_PKT_EXSTOP: SAY(" ip=%u", p->u.exstop.has_ip); break;
     case IPT_PKT_MWAIT:
         SAY(" hints=%x ext=%x", p->u.mwait.hints, p->u.mwait.ext);
         break;
@@ -73,17 +73,17 @@ static text describe(const ipt_packet *p)
         SAY(" payload=%llx id=%x sz=%u", ull(p->u.bip.payload), p->u.bip.id,
             p->u.bip.sz);
         break;
-    case IPT_PKT_BEP: SAY(" ip=%u", p->u.bep.ip); break;
+    case IPT_PKT_BEP: SAY(" ip=%u", p->u.bep.has_ip); break;
     case IPT_PKT_CFE:
         SAY(" type=%x vector=%x ip=%u", p->u.cfe.type, p->u.cfe.vector,
-            p->u.cfe.ip);
+            p->u.cfe.has_ip);
         break;
     case IPT_PKT_EVD:
         SAY(" payload=%llx type=%x", ull(p->u.evd.payload), p->u.evd.type);
         break;
     case IPT_PKT_TRIG:
         SAY(" icnt=%x trbv=%x icntv=%u mult=%u ip=%u", p->u.trig.icnt,
-            p->u.trig.trbv, p->u.trig.icntv, p->u.trig.mult, p->u.trig.ip);
+            p->u.trig.trbv, p->u.trig.icntv, p->u.trig.mult, p->u.trig.has_ip);
         break;
     case IPT_PKT_UNKNOWN:
         SAY(" %llx %llx", ull(p->u.unknown[0]), ull(p->u.unknown[1]));
@@ -394,17 +394,18 @@ static const field fields[] = {
     F(VMCS, vmcs.base, 12, 40), F(TSC, tsc.value, 0, 56),
     F(CBR, cbr.ratio, 0, 8), F(TMA, tma.ctc, 0, 16), F(TMA, tma.fc, 0, 9),
     F(MTC, mtc.ctc, 0, 8), F(CYC, cyc.value, 0, 64), F(MNT, mnt.payload, 0, 64),
-    F(PTW, ptw.ip, 0, 1), F(EXSTOP, exstop.ip, 0, 1),
+    F(PTW, ptw.has_ip, 0, 1), F(EXSTOP, exstop.has_ip, 0, 1),
     F(MWAIT, mwait.hints, 0, 32), F(MWAIT, mwait.ext, 0, 32),
     F(PWRE, pwre.hw, 0, 1),
     F(PWRE, pwre.state, 0, 4), F(PWRE, pwre.sub_state, 0, 4),
     F(PWRX, pwrx.last, 0, 4), F(PWRX, pwrx.deepest, 0, 4),
     F(PWRX, pwrx.interrupt, 0, 1), F(PWRX, pwrx.store, 0, 1),
     F(PWRX, pwrx.autonomous, 0, 1), F(BBP, bbp.type, 0, 5),
-    F(BBP, bbp.sz, 0, 1), F(BIP, bip.id, 0, 5), F(BEP, bep.ip, 0, 1),
-    F(CFE, cfe.type, 0, 5), F(CFE, cfe.vector, 0, 8), F(CFE, cfe.ip, 0, 1),
+    F(BBP, bbp.sz, 0, 1), F(BIP, bip.id, 0, 5), F(BEP, bep.has_ip, 0, 1),
+    F(CFE, cfe.type, 0, 5), F(CFE, cfe.vector, 0, 8), F(CFE, cfe.has_ip, 0, 1),
     F(EVD, evd.payload, 0, 64), F(EVD, evd.type, 0, 6),
-    F(TRIG, trig.trbv, 0, 8), F(TRIG, trig.mult, 0, 1), F(TRIG, trig.ip, 0, 1)
+    F(TRIG, trig.trbv, 0, 8), F(TRIG, trig.mult, 0, 1),
+    F(TRIG, trig.has_ip, 0, 1)
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 

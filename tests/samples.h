@@ -340,7 +340,7 @@ static inline void sample_rare(ipt_packet *p, const sample_word *word)
     const uint8_t c = sample_byte(word, 2);
 
     switch (p->type) {
-    case IPT_PKT_EXSTOP: p->u.exstop.ip = word->plus; break;
+    case IPT_PKT_EXSTOP: p->u.exstop.has_ip = word->plus; break;
     case IPT_PKT_MWAIT:
         p->u.mwait.hints = (uint32_t) word->arg[0];
         p->u.mwait.ext = (uint32_t) word->arg[1];
@@ -366,11 +366,11 @@ static inline void sample_rare(ipt_packet *p, const sample_word *word)
         p->u.bip.payload = word->arg[1];
         p->u.bip.sz = c;
         break;
-    case IPT_PKT_BEP: p->u.bep.ip = word->plus; break;
+    case IPT_PKT_BEP: p->u.bep.has_ip = word->plus; break;
     case IPT_PKT_CFE:
         p->u.cfe.type = a;
         p->u.cfe.vector = b;
-        p->u.cfe.ip = word->plus;
+        p->u.cfe.has_ip = word->plus;
         break;
     case IPT_PKT_EVD:
         p->u.evd.type = a;
@@ -380,7 +380,7 @@ static inline void sample_rare(ipt_packet *p, const sample_word *word)
         p->u.trig.trbv = a;
         p->u.trig.icnt = b;
         p->u.trig.icntv = c;
-        p->u.trig.ip = word->plus;
+        p->u.trig.has_ip = word->plus;
         break;
     default: break;
     }
@@ -420,7 +420,7 @@ static inline void sample_fields(ipt_packet *p, const sample_word *word)
     case IPT_PKT_PTW:
         p->u.ptw.payload = value;
         p->u.ptw.plc = sample_byte(word, 1);
-        p->u.ptw.ip = word->plus;
+        p->u.ptw.has_ip = word->plus;
         break;
     default: sample_rare(p, word); break;
     }

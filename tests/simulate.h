@@ -658,7 +658,7 @@ static inline void emit_cfe(uint8_t type, uint8_t ip, uint8_t vector)
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_CFE;
     p.u.cfe.type = type;
-    p.u.cfe.ip = ip;
+    p.u.cfe.has_ip = ip;
     p.u.cfe.vector = vector;
     emit(p);
 }
@@ -681,7 +681,7 @@ static inline void emit_ptw(uint8_t plc, uint8_t ip, uint64_t payload)
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_PTW;
     p.u.ptw.plc = plc;
-    p.u.ptw.ip = ip;
+    p.u.ptw.has_ip = ip;
     p.u.ptw.payload = payload;
     emit(p);
 }
@@ -702,7 +702,7 @@ static inline void emit_exstop(uint8_t ip)
 
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_EXSTOP;
-    p.u.exstop.ip = ip;
+    p.u.exstop.has_ip = ip;
     emit(p);
 }
 
@@ -1481,7 +1481,7 @@ static inline void pebs(void)
     }
     memset(&p, 0, sizeof(p));
     p.type = IPT_PKT_BEP;
-    p.u.bep.ip = ip;
+    p.u.bep.has_ip = ip;
     emit(p);
     if (ip)
         emit_ip(IPT_PKT_FUP, cpu.at->ip);

@@ -191,9 +191,7 @@ TEST(fields_of_a_config)
         config.mode = i == 3 ? IPT_MODE_COUNT : 0;
         config.mtc_freq = i == 4 ? 16 : 0;
         config.filter[IPT_FILTERS - 1].kind = i == 5 ? 9 : 0;
-        config.unwanted = i == 6 ? 1u << IPT_EVT_TIP
-                                 : ~(1u << IPT_EVT_TIP | 1u << IPT_EVT_TNT)
-                                       & ((1u << IPT_EVT_COUNT) - 1);
+        config.unwanted = i == 6 ? 1u << IPT_EVT_TIP : IPT_UNWANTED_;
         CHECK_EQ(ipt_insn_init(&decoder, &config, &trace, NULL),
                  i < LENGTH(names) ? IPT_ERR_CONFIG : IPT_OK);
         if (i < LENGTH(names))

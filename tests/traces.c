@@ -1303,10 +1303,10 @@ static perf_view as_perf(const ipt_packet *p)
     case IPT_PKT_CYC: return view("CYC", 0, p->u.cyc.value);
     case IPT_PKT_MNT: return view("MNT", 0, p->u.mnt.payload);
     case IPT_PKT_PTW:
-        return view(p->u.ptw.ip ? "PTWRITE_IP" : "PTWRITE", p->u.ptw.plc,
+        return view(p->u.ptw.has_ip ? "PTWRITE_IP" : "PTWRITE", p->u.ptw.plc,
                     p->u.ptw.payload);
     case IPT_PKT_EXSTOP:
-        return view(p->u.exstop.ip ? "EXSTOP_IP" : "EXSTOP", 0, 0);
+        return view(p->u.exstop.has_ip ? "EXSTOP_IP" : "EXSTOP", 0, 0);
     case IPT_PKT_MWAIT:
         return view("MWAIT", 0, p->u.mwait.hints
                     | (uint64_t) p->u.mwait.ext << 32);
@@ -1314,9 +1314,9 @@ static perf_view as_perf(const ipt_packet *p)
     case IPT_PKT_PWRX: return view_power(p);
     case IPT_PKT_BBP: return view("BBP", p->u.bbp.sz, p->u.bbp.type);
     case IPT_PKT_BIP: return view("BIP", p->u.bip.id, p->u.bip.payload);
-    case IPT_PKT_BEP: return view(p->u.bep.ip ? "BEP_IP" : "BEP", 0, 0);
+    case IPT_PKT_BEP: return view(p->u.bep.has_ip ? "BEP_IP" : "BEP", 0, 0);
     case IPT_PKT_CFE:
-        return view(p->u.cfe.ip ? "CFE_IP" : "CFE", p->u.cfe.type,
+        return view(p->u.cfe.has_ip ? "CFE_IP" : "CFE", p->u.cfe.type,
                     p->u.cfe.vector);
     case IPT_PKT_EVD: return view("EVD", p->u.evd.type, p->u.evd.payload);
     default: return view("?", 0, 0);

@@ -297,7 +297,7 @@ static void show_cfe(line *l, const ipt_packet *p)
         PAYLOAD(l, "%u: %x", type, p->u.cfe.vector);
     else
         PAYLOAD(l, "%u", type);
-    item(l, p->u.cfe.ip, "ip");
+    item(l, p->u.cfe.has_ip, "ip");
     l->track = "type";
     VALUE(l, "%s", name[type < 16 ? type : 0]);
 }
@@ -314,7 +314,7 @@ static void show_trig(line *l, const ipt_packet *p)
 {
     char icnt[24];
     PAYLOAD(l, "%02x", p->u.trig.trbv);
-    item(l, p->u.trig.ip, "ip");
+    item(l, p->u.trig.has_ip, "ip");
     item(l, p->u.trig.mult, "mult");
     snprintf(icnt, sizeof icnt, "icnt: %u", p->u.trig.icnt);
     item(l, p->u.trig.icntv, icnt);
@@ -328,7 +328,7 @@ static void show_pebs(line *l, const ipt_packet *p)
     else if (p->type == IPT_PKT_BIP)
         PAYLOAD(l, "%x: %" PRIx64, p->u.bip.id, p->u.bip.payload);
     else
-        item(l, p->u.bep.ip, "ip");
+        item(l, p->u.bep.has_ip, "ip");
 }
 
 static const char *opcode(uint8_t type)
@@ -379,9 +379,9 @@ static void show_payload(dumper *d, line *l, const ipt_packet *p)
     case IPT_PKT_MNT: PAYLOAD(l, "%" PRIx64, p->u.mnt.payload); break;
     case IPT_PKT_PTW:
         PAYLOAD(l, "%x: %" PRIx64, p->u.ptw.plc, p->u.ptw.payload);
-        item(l, p->u.ptw.ip, "ip");
+        item(l, p->u.ptw.has_ip, "ip");
         break;
-    case IPT_PKT_EXSTOP: item(l, p->u.exstop.ip, "ip"); break;
+    case IPT_PKT_EXSTOP: item(l, p->u.exstop.has_ip, "ip"); break;
     case IPT_PKT_MWAIT:
         PAYLOAD(l, "%08" PRIx32 ", %08" PRIx32, p->u.mwait.hints,
                 p->u.mwait.ext);

@@ -907,7 +907,7 @@ static int parse_mnt(pttc *t, char *args, ipt_packet *p)
 static int parse_exstop(pttc *t, char *args, ipt_packet *p)
 {
     (void) t;
-    return last_word(&args, "ip", &p->u.exstop.ip);
+    return last_word(&args, "ip", &p->u.exstop.has_ip);
 }
 
 static int parse_mwait(pttc *t, char *args, ipt_packet *p)
@@ -981,7 +981,7 @@ static int parse_ptw(pttc *t, char *args, ipt_packet *p)
     if (failure) return failure;
     p->u.ptw.plc = (uint8_t) plc;
     p->u.ptw.payload = plc == 0 ? payload & UINT32_MAX : payload;
-    return last_word(&args, "ip", &p->u.ptw.ip);
+    return last_word(&args, "ip", &p->u.ptw.has_ip);
 }
 
 static int needs_vector(uint64_t type)
@@ -1003,7 +1003,7 @@ static int parse_cfe(pttc *t, char *args, ipt_packet *p)
     if (failure) return failure;
     p->u.cfe.type = (uint8_t) type;
     p->u.cfe.vector = (uint8_t) vector;
-    return last_word(&args, "ip", &p->u.cfe.ip);
+    return last_word(&args, "ip", &p->u.cfe.has_ip);
 }
 
 static int parse_evd(pttc *t, char *args, ipt_packet *p)
@@ -1023,7 +1023,7 @@ static int trig_word(char *word, ipt_packet *p)
     uint64_t icnt;
     int failure;
     word = next_argument(&rest, ':');
-    if (strcmp(word, "ip") == 0) p->u.trig.ip = 1;
+    if (strcmp(word, "ip") == 0) p->u.trig.has_ip = 1;
     if (strcmp(word, "mult") == 0) p->u.trig.mult = 1;
     if (strcmp(word, "icnt") != 0) return 0;
     failure = next_number(&rest, ',', 16, &icnt);

@@ -202,8 +202,8 @@ static uint64_t waits_for(const ipt_event *e, const ipt_packet *p)
     case IPT_EVT_EXEC_MODE:
     case IPT_EVT_IFLAGS:
         return BIT(FUP) | BIT(TIP) | BIT(TIP_PGE) | BIT(TIP_PGD);
-    case IPT_EVT_PTWRITE: return p->u.ptw.ip ? BIT(FUP) : 0;
-    case IPT_EVT_TRIG: return p->u.trig.ip ? BIT(FUP) : 0;
+    case IPT_EVT_PTWRITE: return p->u.ptw.has_ip ? BIT(FUP) : 0;
+    case IPT_EVT_TRIG: return p->u.trig.has_ip ? BIT(FUP) : 0;
     case IPT_EVT_TSX:
     case IPT_EVT_CFE:
     case IPT_EVT_EXSTOP:
@@ -614,7 +614,7 @@ static int has_fup(const ptxed *x, const ipt_event *e)
     ipt_packet p;
     return ipt_pkt_init(&d, &x->config, &x->trace) >= 0
         && ipt_pkt_sync_set(&d, e->offset) >= 0 && ipt_pkt_next(&d, &p) >= 0
-        && p.u.ptw.ip;
+        && p.u.ptw.has_ip;
 }
 
 /* PEBS blocks; libipt does not know them. */

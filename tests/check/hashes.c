@@ -19,6 +19,7 @@ static const char *failed_check_;
 static int hash_fail(int line, const char *text);
 #define FUZZ_FAIL(line, text) hash_fail(line, text)
 #define FUZZ_LOG 65536
+#include "names.h"
 #include "fuzz/fuzz.h"
 #include "tests/oracles.h"
 #include "examples/tools/common/code/image.h"

@@ -89,14 +89,14 @@ if have cmake cmake; then
     cat >"$tmp/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.10)
 project(x C)
-find_package(ipt 0.1 REQUIRED)
+find_package(ipt 0.2 REQUIRED)
 add_executable(minimal minimal.c)
 target_link_libraries(minimal ipt::ipt)
 END
     quietly "CMake finds ipt" cmake -S "$tmp/project" -B "$tmp/project/b" \
         -DCMAKE_PREFIX_PATH="$tmp/in st" &&
         quietly "minimal.c with CMake" cmake --build "$tmp/project/b"
-    sed -i 's/ipt 0.1/ipt 99/' "$tmp/project/CMakeLists.txt"
+    sed -i 's/ipt 0.2/ipt 99/' "$tmp/project/CMakeLists.txt"
     ! cmake -S "$tmp/project" -B "$tmp/project/c" \
         -DCMAKE_PREFIX_PATH="$tmp/in st" >/dev/null 2>&1 && pass ||
         fail "CMake takes this version for 99"

@@ -207,7 +207,7 @@ static int lone_mwait(const run *r, uint64_t from, uint64_t to)
         if (p->offset > to) break;
         if (p->type == IPT_PKT_MWAIT) mwait = 1;
         else if (p->type == IPT_PKT_EXSTOP) {
-            if (mwait && !p->u.exstop.ip) return 1;
+            if (mwait && !p->u.exstop.has_ip) return 1;
             mwait = 0;
         } else if (p->type == IPT_PKT_FUP && mwait) return 1;
     }
@@ -511,8 +511,8 @@ static int looks_past(const run *r, const ipt_packet *p, int fup)
     case IPT_PKT_MODE_TSX:
     case IPT_PKT_PWRE:
     case IPT_PKT_PWRX: return 1;
-    case IPT_PKT_PTW: return !p->u.ptw.ip;
-    case IPT_PKT_EXSTOP: return !p->u.exstop.ip;
+    case IPT_PKT_PTW: return !p->u.ptw.has_ip;
+    case IPT_PKT_EXSTOP: return !p->u.exstop.has_ip;
     default: return 0;
     }
 }

@@ -477,24 +477,24 @@ static ipt_packet random_packet(const machine *m, uint8_t type)
     case IPT_PKT_VMCS: p.u.vmcs.base = (dice_bits() & 0xffffff) << 12; break;
     case IPT_PKT_PTW:
         p.u.ptw.plc = dice(2) & 1;
-        p.u.ptw.ip = dice(2) & 1;
+        p.u.ptw.has_ip = dice(2) & 1;
         p.u.ptw.payload = dice_bits() >> (p.u.ptw.plc ? 0 : 32);
         break;
-    case IPT_PKT_EXSTOP: p.u.exstop.ip = dice(2) & 1; break;
+    case IPT_PKT_EXSTOP: p.u.exstop.has_ip = dice(2) & 1; break;
     case IPT_PKT_MWAIT: p.u.mwait.hints = dice(256); break;
     case IPT_PKT_PWRE: p.u.pwre.state = dice(16) & 15; break;
     case IPT_PKT_PWRX: p.u.pwrx.last = dice(16) & 15; break;
     case IPT_PKT_MNT: p.u.mnt.payload = dice_bits(); break;
     case IPT_PKT_CFE:
         p.u.cfe.type = dice(16) & 15;
-        p.u.cfe.ip = dice(2) & 1;
+        p.u.cfe.has_ip = dice(2) & 1;
         break;
     case IPT_PKT_EVD:
         p.u.evd.type = (uint8_t) dice(3);
         p.u.evd.payload = dice_bits();
         break;
     case IPT_PKT_BBP: p.u.bbp.sz = dice(2) & 1; break;
-    case IPT_PKT_BEP: p.u.bep.ip = dice(2) & 1; break;
+    case IPT_PKT_BEP: p.u.bep.has_ip = dice(2) & 1; break;
     case IPT_PKT_TRIG: p.u.trig.trbv = (uint8_t) dice_bits(); break;
     default: break;
     }

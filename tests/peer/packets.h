@@ -31,7 +31,8 @@ static int same_mode(const ipt_packet *p, const struct pt_packet *t)
 static int same_power(const ipt_packet *p, const struct pt_packet *t)
 {
     if (p->type == IPT_PKT_EXSTOP)
-        return t->type == ppt_exstop && t->payload.exstop.ip == p->u.exstop.ip;
+        return t->type == ppt_exstop
+               && t->payload.exstop.ip == p->u.exstop.has_ip;
     if (p->type == IPT_PKT_MWAIT)
         return t->type == ppt_mwait
                && t->payload.mwait.hints == p->u.mwait.hints
@@ -95,7 +96,7 @@ static int same_fields(const ipt_packet *p, const struct pt_packet *t)
     case IPT_PKT_PTW:
         return t->type == ppt_ptw && t->payload.ptw.payload == p->u.ptw.payload
                && t->payload.ptw.plc == p->u.ptw.plc
-               && t->payload.ptw.ip == p->u.ptw.ip;
+               && t->payload.ptw.ip == p->u.ptw.has_ip;
     case IPT_PKT_EXSTOP:
     case IPT_PKT_MWAIT:
     case IPT_PKT_PWRE:

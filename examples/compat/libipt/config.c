@@ -537,7 +537,7 @@ static uint64_t waits_for(const ipt_event *e, const ipt_packet *p)
     case IPT_EVT_EXEC_MODE:
         return BIT(FUP) | BIT(TIP) | BIT(TIP_PGE) | BIT(TIP_PGD);
     case IPT_EVT_PTWRITE:
-        return p->type == IPT_PKT_PTW && p->u.ptw.ip ? BIT(FUP) : 0;
+        return p->type == IPT_PKT_PTW && p->u.ptw.has_ip ? BIT(FUP) : 0;
     case IPT_EVT_TSX:
     case IPT_EVT_EXSTOP:
     case IPT_EVT_OVERFLOW: return has_ip ? BIT(FUP) : 0;

@@ -131,7 +131,7 @@ static void set_newer(shim_payload *to, const ipt_packet *p)
     case IPT_PKT_CFE:
         to->cfe.type = p->u.cfe.type;
         to->cfe.vector = p->u.cfe.vector;
-        to->cfe.ip = p->u.cfe.ip & 1u;
+        to->cfe.ip = p->u.cfe.has_ip & 1u;
         break;
     case IPT_PKT_EVD:
         to->evd.type = p->u.evd.type;
@@ -140,7 +140,7 @@ static void set_newer(shim_payload *to, const ipt_packet *p)
     case IPT_PKT_TRIG:
         to->trig.trbv = p->u.trig.trbv;
         to->trig.icnt = p->u.trig.icnt;
-        to->trig.ip = p->u.trig.ip & 1u;
+        to->trig.ip = p->u.trig.has_ip & 1u;
         to->trig.icntv = p->u.trig.icntv & 1u;
         to->trig.mult = p->u.trig.mult & 1u;
         break;
@@ -186,7 +186,7 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
         to->payload.tma.fc = p->u.tma.fc;
         break;
     case IPT_PKT_MNT: to->payload.mnt.payload = p->u.mnt.payload; break;
-    case IPT_PKT_EXSTOP: to->payload.exstop.ip = p->u.exstop.ip & 1u; break;
+    case IPT_PKT_EXSTOP: to->payload.exstop.ip = p->u.exstop.has_ip & 1u; break;
     case IPT_PKT_MWAIT:
         to->payload.mwait.hints = p->u.mwait.hints;
         to->payload.mwait.ext = p->u.mwait.ext;
@@ -206,7 +206,7 @@ static void set_payload(struct pt_packet *to, const ipt_packet *p,
     case IPT_PKT_PTW:
         to->payload.ptw.payload = p->u.ptw.payload;
         to->payload.ptw.plc = p->u.ptw.plc;
-        to->payload.ptw.ip = p->u.ptw.ip & 1u;
+        to->payload.ptw.ip = p->u.ptw.has_ip & 1u;
         break;
     case IPT_PKT_UNKNOWN: to->payload.unknown = d->t.packet; break;
     default: break;
@@ -421,7 +421,7 @@ static int set_newer_packet(ipt_packet *to, const struct pt_packet *p)
     case SHIM_PPT_CFE:
         to->u.cfe.type = (uint8_t) newer.cfe.type & 31;
         to->u.cfe.vector = newer.cfe.vector;
-        to->u.cfe.ip = newer.cfe.ip;
+        to->u.cfe.has_ip = newer.cfe.ip;
         return set_plain(to, IPT_PKT_CFE);
     case SHIM_PPT_EVD:
         to->u.evd.type = (uint8_t) newer.evd.type & 63;
@@ -430,7 +430,7 @@ static int set_newer_packet(ipt_packet *to, const struct pt_packet *p)
     case SHIM_PPT_TRIG:
         to->u.trig.trbv = newer.trig.trbv;
         to->u.trig.icnt = newer.trig.icntv ? newer.trig.icnt : 0;
-        to->u.trig.ip = newer.trig.ip;
+        to->u.trig.has_ip = newer.trig.ip;
         to->u.trig.icntv = newer.trig.icntv;
         to->u.trig.mult = newer.trig.mult;
         return set_plain(to, IPT_PKT_TRIG);
@@ -482,7 +482,7 @@ static int set_packet(ipt_packet *to, const struct pt_packet *p)
         to->u.mnt.payload = p->payload.mnt.payload;
         return set_plain(to, IPT_PKT_MNT);
     case ppt_exstop:
-        to->u.exstop.ip = p->payload.exstop.ip;
+        to->u.exstop.has_ip = p->payload.exstop.ip;
         return set_plain(to, IPT_PKT_EXSTOP);
     case ppt_mwait:
         to->u.mwait.hints = p->payload.mwait.hints;
@@ -504,7 +504,7 @@ static int set_packet(ipt_packet *to, const struct pt_packet *p)
         to->u.ptw.payload = p->payload.ptw.payload;
         if (p->payload.ptw.plc == 0) to->u.ptw.payload &= 0xffffffff;
         to->u.ptw.plc = p->payload.ptw.plc;
-        to->u.ptw.ip = p->payload.ptw.ip;
+        to->u.ptw.has_ip = p->payload.ptw.ip;
         return set_plain(to, IPT_PKT_PTW);
     default: return set_newer_packet(to, p);
     }

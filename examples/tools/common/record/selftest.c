@@ -520,9 +520,9 @@ static void see_ptwrite(walk *w)
         return;
     if (w->p.u.ptw.payload != SPECIMEN_PTW + ++w->done)
         bad(w, "a PTW with another operand");
-    if (w->p.u.ptw.ip != fups)
+    if (w->p.u.ptw.has_ip != fups)
         bad(w, fups ? "a PTW without a FUP" : "a PTW with a FUP");
-    w->want_fup = w->p.u.ptw.ip;
+    w->want_fup = w->p.u.ptw.has_ip;
 }
 
 static void see_kernel(walk *w)
