@@ -77,6 +77,7 @@ includedir=\${prefix}/include
 Name: ipt
 Description: decoder of Intel Processor Trace, in a header
 Version: $version
+URL: https://ipt.invalid/
 Cflags: -I\${includedir}
 END
     cat >"$made/ipt-config.cmake" <<'END'
