@@ -148,7 +148,7 @@ test-corpus: tools  ## Traces of real programs, and the call stacks in them
 
 include tests/compat/compat.mk  # compat, test-compat
 include tests/mock/mock.mk  # test-perf, test-capture
-include tests/bindings/bindings.mk  # test-bindings
+include tests/bindings/bindings.mk  # bindings, test-bindings
 include tests/bench/bench.mk  # bench, bench-...
 include $(CHECK_DIR)/net.mk  # sanitize, fuzz, hashes, coverage, mutate
 include $(CHECK_DIR)/checks.mk  # check, check-..., size

@@ -1,0 +1,1 @@
+../../../../zydis_glue/ipt_zydis.h
