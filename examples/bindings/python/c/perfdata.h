@@ -1,0 +1,1 @@
+../../../tools/common/perf/perfdata.h
