@@ -2,7 +2,7 @@
 # ../../Makefile.
 
 CHECKS = checks commits tests rows freestanding layers cxx stack fuel
-CHECKS += readme install deb
+CHECKS += readme install deb bindings
 
 check:  ## Run the checks below it
 	@TEST_TIMEOUT=2400 $(RUN) $(CHECKS:%=$(CHECK_DIR)/%.sh)
@@ -14,6 +14,7 @@ check-stack:  ## Deepest call chain below 1 KiB, no recursion
 check-fuel:  ## A unit of fuel costs no more than the README says
 check-install:  ## make install, make uninstall: what is found where
 check-deb:  ## Debian packages: the same files, no error by lintian
+check-bindings:  ## What is generated from ipt.h is its; one version everywhere
 check-readme:  ## Each command on each page runs, and prints what is said
 check-commits:  ## Subjects of commits are `section: what changes`
 check-distros:  ## demo, test on bare Debian 12, 13; SYSTEMS=trixie-gcc, QUICK=1

@@ -218,6 +218,13 @@ unset SINCE
 edit examples/packaging/debian/control 's/^Maintainer: .*/Maintainer: ipt/'
 caught deb 'E: ipt source: '
 
+edit ipt.h 's/uint32_t errata; /uint64_t errata; /'
+caught bindings 'raw.rs .<. and what make bindings makes'
+edit examples/bindings/python/ipt/_abi.py 's/("offset", c_uint64)/("offset", c_int)/'
+caught bindings '_abi.py .<. and what make bindings makes'
+edit examples/bindings/python/pyproject.toml 's/^version = "./&9/'
+caught bindings 'versions other than'
+
 edit README.md 's/^| packets | 11 KiB/| packets | 1 KiB/'
 caught size 'bytes of code, limit'
 edit README.md 's/^| packets | 11 KiB | 216/| packets | 11 KiB | 128/'

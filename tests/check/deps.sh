@@ -9,8 +9,11 @@ full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
 full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
 full="$full build-essential debhelper lintian debootstrap"
+# Rust, Python, packages.
+full="$full cargo rustc bindgen python3 python3-build python3-venv python3-wheel"
+full="$full python3-setuptools meson ninja-build"
 command -v npm >/dev/null || full="$full npm"
-full="$full qemu-user lua5.4 luajit sqlite3 python3-minimal valgrind parallel gdb jq"
+full="$full qemu-user lua5.4 luajit sqlite3 valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.
 full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
 full="$full gcc-arm-none-eabi gcc-arm-linux-gnueabihf"
