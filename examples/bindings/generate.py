@@ -125,15 +125,15 @@ def rust(header, out):
     print("use crate::c::*;\n", file=out)
     for name, kind, value in header.typed():
         print("pub const %s: %s = %s;" % (name, kind, value), file=out)
-    debug = {name for name, kind, _ in header.structs if kind == "union"}
+    silent = {name for name, kind, _ in header.structs if kind == "union"}
     while True:  # a union cannot be printed, nor can what holds one
-        more = {name for name, _, fields in header.structs
-                if any(inner in debug for _, inner in fields)} - debug
+        more = {name for name, _, fields in header.structs for _, kind in fields
+                if silent & set(re.findall(r"\w+", kind))} - silent
         if not more:
             break
-        debug |= more
+        silent |= more
     for name, kind, fields in header.structs:
-        derive = "Clone, Copy" if name in debug else "Clone, Copy, Debug"
+        derive = "Clone, Copy" if name in silent else "Clone, Copy, Debug"
         print("\n#[repr(C)]\n#[derive(%s)]\npub %s %s {"
               % (derive, kind, name), file=out)
         for field, inner in fields:

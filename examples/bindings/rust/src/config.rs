@@ -112,9 +112,9 @@ unsafe extern "C" fn read<F: Code>(
     ip: u64,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: while C runs, only it uses the reader; the buffer is C's, whose
-    // bytes are initialised: all its structs begin as zeros.
+    // SAFETY: while C runs, only it uses the reader; the buffer is C's.
     let code = &mut *context.cast::<F>();
+    buffer.write_bytes(0, size); // C need not have initialised it
     let buffer = core::slice::from_raw_parts_mut(buffer, size);
     match guard(|| code.read(buffer, &*asid, ip)) {
         Ok(count) => count as c_int,
@@ -255,7 +255,7 @@ impl<'m, F> Config<'m, F> {
         }
     }
 
-    /// What C is given. From here on the config stays in its place.
+    /// What C is given. While that is used the config stays in its place.
     ///
     /// # Safety
     /// As `forget`.

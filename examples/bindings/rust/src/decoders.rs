@@ -135,7 +135,7 @@ macro_rules! decoder {
             #[inline(always)]
             fn call(&mut self) -> i32 {
                 // SAFETY: as above.
-                self.status = unsafe { raw::$next(&mut self.raw, &mut self.item) };
+                self.status = unsafe { raw::$next(&mut self.raw, ptr::addr_of_mut!(self.item).cast()) };
                 self.status
             }
 
@@ -357,7 +357,7 @@ macro_rules! with_code {
                         // SAFETY: the decoder was initialised.
                         unsafe {
                             let mut event: Event = zeroed();
-                            d.status = raw::$event(&mut d.raw, &mut event);
+                            d.status = raw::$event(&mut d.raw, &mut event.0);
                             if d.status >= 0 {
                                 return Some(Ok(Step::Event(event)));
                             }

@@ -68,9 +68,13 @@ pub type Asid = raw::ipt_asid;
 /// Where a decoder stands, and why it stopped.
 pub type At = raw::ipt_where;
 /// A packet. Its functions give what it holds, if it is of that type.
-pub type Packet = raw::ipt_packet;
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Packet(pub(crate) raw::ipt_packet);
 /// An event. Its functions give what it holds, if it is of that type.
-pub type Event = raw::ipt_event;
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct Event(pub(crate) raw::ipt_event);
 /// A run of instructions.
 pub type Block = raw::ipt_block;
 /// An instruction that executed.
@@ -85,14 +89,22 @@ impl At {
 
 /// Functions for the members of `u`: each is there for some types.
 macro_rules! members {
-    ($item:ident, $union:ident, $($member:ident: $($type:ident)|+ => $of:ident;)+) => {
+    ($item:ident: $raw:ident, $($member:ident: $($type:ident)|+ => $of:ident;)+) => {
+        impl core::ops::Deref for $item {
+            type Target = raw::$raw;
+            fn deref(&self) -> &raw::$raw {
+                &self.0
+            }
+        }
+
         impl $item {
             $(
                 /// The member of `u` with this name, if `type_` is of it.
                 #[inline]
                 pub fn $member(&self) -> Option<&raw::$of> {
                     // SAFETY: all bytes of `u` are initialised, for items
-                    // begin as zeros, and any bytes are such integers.
+                    // begin as zeros and only decoders make them; and any
+                    // bytes are such integers.
                     match self.type_ {
                         $(raw::$type)|+ => Some(unsafe { &self.u.$member }),
                         _ => None,
@@ -106,7 +118,7 @@ macro_rules! members {
     };
 }
 
-members! { Packet, ipt_packet_u,
+members! { Packet: ipt_packet,
     tnt: IPT_PKT_TNT_8 | IPT_PKT_TNT_64 => ipt_packet_u_tnt;
     ip: IPT_PKT_TIP | IPT_PKT_TIP_PGE | IPT_PKT_TIP_PGD | IPT_PKT_FUP
         => ipt_packet_u_ip;
@@ -134,7 +146,7 @@ members! { Packet, ipt_packet_u,
     gap: IPT_PKT_GAP => ipt_packet_u_gap;
 }
 
-members! { Event, ipt_event_u,
+members! { Event: ipt_event,
     branch: IPT_EVT_DISABLED | IPT_EVT_ASYNC_DISABLED | IPT_EVT_ASYNC_BRANCH
         => ipt_event_u_branch;
     tnt: IPT_EVT_TNT => ipt_event_u_tnt;

@@ -295,7 +295,7 @@ pub struct ipt_filter {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_config {
     pub context: *mut c_void,
     pub read: Option<unsafe extern "C" fn(buffer: *mut u8, size: usize, asid: *const ipt_asid, ip: u64, context: *mut c_void) -> c_int>,
@@ -891,7 +891,7 @@ pub struct ipt_msrs {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_cursor_ {
     pub config: *const ipt_config,
     pub trace: *const ipt_trace,
@@ -908,7 +908,7 @@ pub struct ipt_cursor_ {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_pkt_decoder {
     pub at: ipt_where,
     pub cur_: ipt_cursor_,
@@ -916,7 +916,7 @@ pub struct ipt_pkt_decoder {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_clock {
     pub tsc: u64,
     pub fcr: u64,
@@ -954,7 +954,7 @@ pub struct ipt_pending_ {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_evt_state_ {
     pub clock: ipt_clock,
     pub last_ip: u64,
@@ -976,7 +976,7 @@ pub struct ipt_evt_state_ {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_evt_decoder {
     pub at: ipt_where,
     pub cur_: ipt_cursor_,
@@ -1165,7 +1165,7 @@ pub struct ipt_place_ {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_out_ {
     pub events: [ipt_event; 4usize],
     pub count: u8,

@@ -8,6 +8,11 @@ use core::ptr;
 #[derive(Clone, Copy)]
 pub struct Segment<'t>(raw::ipt_segment, PhantomData<&'t [u8]>);
 
+// SAFETY: it is a borrow of bytes.
+unsafe impl Send for Segment<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Segment<'_> {}
+
 impl<'t> Segment<'t> {
     /// Trace that lies here.
     pub const fn new(bytes: &'t [u8]) -> Self {
@@ -24,7 +29,8 @@ impl<'t> Segment<'t> {
 /// The part of a [`Trace`] that C points to.
 pub(crate) struct State {
     pub(crate) raw: raw::ipt_trace,
-    one: raw::ipt_segment,
+    one: raw::ipt_segment, // all of it, if `whole`
+    whole: bool,
     buffer: *mut u8, // of a stream
     room: usize,
 }
@@ -38,12 +44,12 @@ unsafe impl Send for Trace<'_> {}
 impl<'t> Trace<'t> {
     fn with(one: raw::ipt_segment, open: bool, buffer: *mut u8, room: usize) -> Self {
         let raw = raw::ipt_trace {
-            seg: ptr::null(), // of `one`: set when this is in its place
+            seg: ptr::null(), // `one`: set when this is in its place
             count: 1,
             open: open.into(),
             offset: 0,
         };
-        Trace(State { raw, one, buffer, room }, PhantomData)
+        Trace(State { raw, one, whole: true, buffer, room }, PhantomData)
     }
 
     /// A trace in one piece, which is all.
@@ -59,6 +65,7 @@ impl<'t> Trace<'t> {
             sum = sum.saturating_add(piece.0.size as u64);
         }
         let mut trace = Trace::new(&[]);
+        trace.0.whole = false;
         trace.0.raw.seg = pieces.as_ptr().cast();
         trace.0.raw.count = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
         if sum > 1 << 62 || trace.0.raw.count as usize != pieces.len() {
@@ -82,12 +89,12 @@ impl<'t> Trace<'t> {
 }
 
 impl State {
-    /// What C is given. From here on the state stays in its place.
+    /// What C is given. While that is used the state stays in its place.
     ///
     /// # Safety
     /// `state` points to one that is exclusively borrowed.
     pub(crate) unsafe fn pin(state: *mut State) -> *const raw::ipt_trace {
-        if (*state).raw.seg.is_null() {
+        if (*state).whole {
             (*state).raw.seg = ptr::addr_of!((*state).one);
         }
         ptr::addr_of!((*state).raw)

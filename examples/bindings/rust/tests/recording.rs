@@ -86,12 +86,14 @@ fn packets_are_what_c_gives() {
         let mut decoder: raw::ipt_pkt_decoder = zeroed();
         assert_eq!(raw::ipt_pkt_init(&mut decoder, &config, &trace), 0);
         assert_eq!(raw::ipt_pkt_sync_forward(&mut decoder), 0);
+        let tnt = [raw::IPT_PKT_TNT_8, raw::IPT_PKT_TNT_64];
         let mut packet: raw::ipt_packet = zeroed();
         while raw::ipt_pkt_next(&mut decoder, &mut packet) >= 0 {
             let mut bytes = [0_u8; 16];
             let size = raw::ipt_pkt_encode(bytes.as_mut_ptr(), 16, &packet);
             assert_eq!(size, packet.size as i32);
-            wanted.push((packet.offset, packet.type_, packet.tnt().map(|tnt| tnt.bits)));
+            let bits = tnt.contains(&packet.type_).then(|| packet.u.tnt.bits);
+            wanted.push((packet.offset, packet.type_, bits));
         }
     }
     let mut config = Config::new();
@@ -351,4 +353,36 @@ fn statuses_have_names() {
     assert_eq!(format!("{:?}", Status::MORE), "IPT_MORE");
     assert!(Status::END.to_string().contains(Status::END.cause()));
     assert!(Status::BUDGET.is_note() && !Status::ERR_ARG.is_note());
+}
+
+/// Between two decoders trace and config may move.
+#[test]
+fn trace_and_config_may_move() {
+    let mut lines = [CacheLine::EMPTY; 64];
+    let mut config = Config::new().code(read).cache(&mut lines).unwrap().fuel(1 << 20);
+    let mut trace = Trace::new(TRACE);
+    assert_eq!(Instructions::new(&mut config, &mut trace).unwrap().count(), 9254);
+    let mut moved = std::mem::replace(&mut trace, Trace::new(&[]));
+    let mut moved_config = std::mem::replace(&mut config, Config::new().code(read).fuel(0));
+    assert_eq!(Instructions::new(&mut moved_config, &mut moved).unwrap().count(), 9254);
+    assert_eq!(Packets::new(&mut config, &mut trace).unwrap().count(), 0);
+}
+
+/// A panic does not go through C: the program ends.
+#[test]
+fn a_panic_ends_the_program() {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_reader_that_panics", "--ignored"])
+        .output()
+        .unwrap();
+    assert!(child.status.code().is_none(), "{}", child.status); // by a signal
+}
+
+#[test]
+#[ignore = "it ends the program"]
+fn a_reader_that_panics() {
+    let reader = |_: &mut [u8], _: &Asid, _| -> Result<usize, i32> { panic!("planted") };
+    let mut config = Config::new().code(reader);
+    let mut trace = Trace::new(TRACE);
+    Instructions::new(&mut config, &mut trace).unwrap().next();
 }
