@@ -171,6 +171,21 @@ static int sw_fork(threads *t, const sw_who *parent, uint32_t pid,
     return sw_record(t, PERFDATA_FORK, 0, parent, word, 6);
 }
 
+/* `who` maps a page of a file. */
+static int sw_map(threads *t, const sw_who *who)
+{
+    const uint32_t word[18] = {who->pid, who->tid, 0x4000, 0, 4096, 0,
+                               0, 0, 0, 0, 0, 0, 0, 0, 5, 2, 'f', 0};
+    return sw_record(t, PERFDATA_MMAP2, 0, who, word, 18);
+}
+
+/* It runs another program, t. */
+static int sw_exec(threads *t, const sw_who *who)
+{
+    const uint32_t word[4] = {who->pid, who->tid, 't', 0};
+    return sw_record(t, PERFDATA_COMM, PERFDATA_MISC_COMM_EXEC, who, word, 4);
+}
+
 static int sw_aux(threads *t, const sw_who *who, uint64_t offset,
                   uint64_t size, uint32_t flags)
 {

@@ -7,12 +7,20 @@ static threads t;
 static uint32_t tids[200]; /* of each instruction of a stretch's end */
 static uint64_t ips[200];
 static uint8_t sures[200];
+static unsigned applied_by[200]; /* records, by then */
 static size_t ends;
 static uint64_t lost_count[THREADS_LOSSES];
 static unsigned applied;
 static int late; /* code comes with records */
 static uint32_t returns; /* in these 64 bytes a signal handler does */
+static uint32_t maps;    /* these end with the system call mmap */
 static int ends_early;
+
+/* A byte of 64 that end with mov $NUMBER,%eax; syscall */
+static void call_with(uint8_t *to, uint64_t at, uint8_t number)
+{
+    if (at >= 57 && at < 62) *to = at == 57 ? 0xb8 : at == 58 ? number : 0;
+}
 
 static int code(uint8_t *buffer, size_t size, uint32_t pid,
                 const ipt_asid *asid, uint64_t ip, void *context)
@@ -21,10 +29,9 @@ static int code(uint8_t *buffer, size_t size, uint32_t pid,
     (void) context;
     if (late && !applied) return IPT_NEED_PAGE;
     for (size_t i = 0; i < size; i++) {
-        const uint64_t at = ip + i - returns;
         sw_code(buffer + i, 1, pid, ip + i);
-        if (returns && at >= 57 && at < 62) /* mov $15,%eax */
-            buffer[i] = at == 57 ? 0xb8 : at == 58 ? 15 : 0;
+        if (returns) call_with(buffer + i, ip + i - returns, 15);
+        if (maps) call_with(buffer + i, ip + i - maps, 9);
     }
     return (int) size;
 }
@@ -42,6 +49,7 @@ static void flow(const threads_who *who, const ipt_block *block, void *context)
     (void) context;
     if ((block->end_ip & 63) != 62 || ends == 200) return;
     tids[ends] = who->tid;
+    applied_by[ends] = applied;
     ips[ends] = block->end_ip & ~(uint64_t) 63;
     sures[ends++] = who->sure;
 }
@@ -98,7 +106,7 @@ static void begin(uint64_t bits, uint8_t never_mark)
     sw_size = 0;
     ends = applied = 0;
     late = ends_early = 0;
-    returns = 0;
+    returns = maps = 0;
     memset(lost_count, 0, sizeof lost_count);
     sw_begin(&t, &own, bits);
 }
@@ -443,6 +451,55 @@ TEST(code_that_comes_later)
     threads_free(&t);
 }
 
+static void map_at(uint32_t tid, uint64_t time)
+{
+    const sw_who w = who(tid, 0, time);
+    sw_map(&t, &w);
+}
+
+/* Between two times a thread calls what makes mappings four times, of which two
+ * have a record: it is that late when it comes to what is mapped. Others have
+ * time until then. What an exec maps, no call has mapped. */
+static void mappings(uint32_t cpu)
+{
+    static const uint32_t at[] = {0x4000, 0x1000, 0x1040, 0x1080, 0x1040,
+                                  0x1080, 0x4000, 0x1040, 0x1080, 0x4040,
+                                  0x1040, 0x1080, 0x4080, 0x4000};
+    static const unsigned want[] = {0, 0, 0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 3, 7};
+    const sw_who w = {6, 6, 0, 900}, exec = {6, 6, 0, 8000};
+    begin(0x400, 0);
+    maps = 0x1040;
+    if (cpu == 0) sw_switch(&t, &w, 0, 0, 0);
+    map_at(8, 1900);
+    map_at(6, 2000);
+    map_at(6, 3000);
+    sw_exec(&t, &exec);
+    map_at(6, 8000);
+    map_at(8, 9500);
+    map_at(6, 9600);
+    psb(1000);
+    for (unsigned i = 0; i < 13; i++) stretch(at[i]);
+    psb(9000);
+    psb(9700);
+    stretch(at[13]);
+    sw_piece(&t, cpu, 6, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 14);
+    CHECK_EQ(applied, 7);
+    for (size_t i = 0; i < ends; i++) {
+        CHECK_EQ(ips[i], at[i]);
+        CHECK_EQ(applied_by[i], want[i]);
+    }
+    CHECK_EQ(t.losses[THREADS_NO_CODE] + t.losses[THREADS_ERROR], 0);
+    threads_free(&t);
+}
+
+TEST(mappings_between_two_times)
+{
+    mappings(UINT32_MAX);
+    mappings(0);
+}
+
 TEST(losses)
 {
     const uint32_t word[4] = {0, 0, 7, 0};
@@ -515,6 +572,7 @@ int main(void)
     RUN(code_that_does_not_fit);
     RUN(queue_of_a_thread);
     RUN(code_that_comes_later);
+    RUN(mappings_between_two_times);
     RUN(losses);
     RUN(paused);
     RUN(an_end);

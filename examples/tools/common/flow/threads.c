@@ -92,6 +92,16 @@ typedef struct flow_plan {
     trial other;
 } flow_plan;
 
+#define VEILS 16u
+
+/* A mapping that the thread has made, perhaps, and whose record is to come: what
+ * was there before is not seen. */
+typedef struct veil {
+    uint64_t first;
+    uint64_t last;
+    size_t row;
+} veil;
+
 struct threads_queue_ {
     threads *in;
     const perfdata_queue *queue;
@@ -121,6 +131,9 @@ struct threads_queue_ {
     uint32_t gaps;           /* that were reported */
     uint64_t last_end;       /* after the last instruction */
     uint8_t last_kind;
+    uint64_t not_before;     /* flow goes on then, or later */
+    veil veils[VEILS];
+    unsigned veil_count;
 
     /* HELD */
     uint64_t hold_ip;
@@ -192,16 +205,18 @@ void threads_init(threads *t, const threads_config *config)
 /* Whose code a record changes; 0 if it changes none. */
 static int row_of(const perfdata_record *r, threads_row_ *row)
 {
-    row->ppid = 0;
-    row->brings = 0;
+    row->ppid = row->maker = 0;
+    row->brings = row->execs = 0;
     switch (r->type) {
     case PERFDATA_MMAP:
     case PERFDATA_MMAP2:
         row->pid = r->u.mmap.pid;
+        row->maker = r->u.mmap.tid;
         row->brings = 1;
         return 1;
     case PERFDATA_COMM:
         row->pid = r->u.comm.pid;
+        row->execs = (r->misc & PERFDATA_MISC_COMM_EXEC) != 0;
         return 1;
     case PERFDATA_FORK:
         row->pid = r->u.task.pid;
@@ -665,17 +680,22 @@ void threads_free(threads *t)
 
 /* ---- records are applied ---- */
 
-static void apply(threads *t, threads_row_ *row)
+static int parse_row(const threads *t, const threads_row_ *row,
+                     perfdata_record *record)
 {
     const perffile *const f = t->config.file;
     const perfdata_attr *const attr =
         row->event < f->data->event_count ? &f->config.events[row->event]
                                           : NULL;
+    return perfdata_parse(attr, f->data->big_endian, t->bytes + row->at,
+                          row->size, record) >= 0;
+}
+
+static void apply(threads *t, threads_row_ *row)
+{
     perfdata_record record;
     row->applied = 1;
-    if (perfdata_parse(attr, f->data->big_endian, t->bytes + row->at,
-                       row->size, &record) < 0)
-        return;
+    if (!parse_row(t, row, &record)) return;
     record.event = row->event;
     t->config.apply(&record, t->config.context);
 }
@@ -820,7 +840,18 @@ static void set_space(threads_queue_ *q)
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
-    const threads_queue_ *const q = (const threads_queue_ *) context;
+    threads_queue_ *const q = (threads_queue_ *) context;
+    for (unsigned i = 0; i < q->veil_count && !asid->nr; i++) {
+        const veil *const v = &q->veils[i];
+        const threads_row_ *const row = &q->in->rows[v->row];
+        if (row->applied || ip > v->last) continue;
+        if (ip < v->first) {
+            if (size > v->first - ip) size = (size_t) (v->first - ip);
+            continue;
+        }
+        q->not_before = row->tsc;
+        return IPT_NEED_PAGE;
+    }
     return q->in->config.code(buffer, size, q->who.pid, asid, ip,
                               q->in->config.context);
 }
@@ -920,17 +951,36 @@ static int has_code(const threads_queue_ *q, uint32_t pid, uint64_t ip,
         == (int) size;
 }
 
+/* The number of the system call before an address, if that is set just before
+ * it; 0 for others. *old: it is one of 32 bits. */
+static unsigned call_before(const threads_queue_ *q, uint32_t pid, uint64_t ip,
+                            int *old)
+{
+    uint8_t code[7]; /* mov $NUMBER,%eax (or the end of another form); call */
+    *old = 0;
+    if (!has_code(q, pid, ip - 7, code, sizeof code)) return 0;
+    *old = code[5] == 0xcd && code[6] == 0x80;
+    if (!*old && (code[5] != 0x0f || code[6] != 0x05)) return 0;
+    if (code[0] != 0xb8 && (*old || code[0] != 0xc0)) return 0;
+    return code[3] || code[4] ? 0 : code[1] | (unsigned) code[2] << 8;
+}
+
 /* Is it after the system call that ends a signal handler? That goes back to
  * where the signal came. */
 static int is_return(const threads_queue_ *q, uint32_t pid, uint64_t ip)
 {
-    uint8_t code[7]; /* mov $NUMBER,%eax (or the end of another form); call */
-    if (!has_code(q, pid, ip - 7, code, sizeof code)) return 0;
-    if (code[2] || code[3] || code[4]) return 0;
-    return code[5] == 0x0f && code[6] == 0x05
-             ? code[1] == 15 && (code[0] == 0xb8 || code[0] == 0xc0)
-             : code[5] == 0xcd && code[6] == 0x80
-                   && (code[1] == 119 || code[1] == 173) && code[0] == 0xb8;
+    int old;
+    const unsigned n = call_before(q, pid, ip, &old);
+    return old ? n == 119 || n == 173 : n == 15;
+}
+
+/* ... or that makes a mapping? mmap, mprotect, shmat, pkey_mprotect */
+static int is_mapping(const threads_queue_ *q, uint32_t pid, uint64_t ip)
+{
+    int old;
+    const unsigned n = call_before(q, pid, ip, &old);
+    return old ? n == 90 || n == 125 || n == 192 || n == 380
+               : n == 9 || n == 10 || n == 30 || n == 329;
 }
 
 /* Did the thread stop here, as one of its last stops? */
@@ -1106,10 +1156,58 @@ static void tell_event(threads_queue_ *q, const ipt_event *event)
     if (c->event) c->event(&q->who, event, c->context);
 }
 
+static void forget_code(const threads_queue_ *q)
+{
+    for (unsigned i = 0; i < q->veil_count; i++)
+        threads_changed(q->in, q->veils[i].first,
+                        q->veils[i].last - q->veils[i].first + 1);
+}
+
+/* A mapping that its record says is made by a thread; 0: it is none. */
+static int read_mapping(const threads *t, const threads_row_ *row,
+                        uint32_t tid, veil *v)
+{
+    perfdata_record r;
+    if (row->applied || row->maker != tid || !parse_row(t, row, &r)
+        || r.u.mmap.len == 0 || r.u.mmap.len - 1 > UINT64_MAX - r.u.mmap.addr)
+        return 0;
+    v->first = r.u.mmap.addr;
+    v->last = r.u.mmap.addr + (r.u.mmap.len - 1);
+    return 1;
+}
+
+/* The thread goes on after a system call that may have made a mapping. Records
+ * of that before the next time of the trace: where flow comes to one of them it
+ * is as late as that says. Of two mappings at one place, the first. */
+static void put_veils(threads_queue_ *q, const threads_thread_ *thread)
+{
+    const threads *const t = q->in;
+    uint64_t hi;
+    if (!t->timed || !thread || !thread->known || !thread->in_call
+        || !is_mapping(q, thread->pid, thread->stops[0]))
+        return;
+    hi = time_after(q, q->hold_at);
+    q->veil_count = 0;
+    for (size_t i = t->row_next; i < t->row_count && t->rows[i].tsc <= hi
+         && q->veil_count < VEILS; i++) {
+        veil *const v = &q->veils[q->veil_count];
+        unsigned n = 0;
+        if (t->rows[i].execs && t->rows[i].pid == thread->pid) break;
+        if (!read_mapping(t, &t->rows[i], thread->tid, v)) continue;
+        v->row = i;
+        while (n < q->veil_count && (v->first > q->veils[n].last
+                                     || v->last < q->veils[n].first))
+            n++;
+        q->veil_count += n == q->veil_count;
+    }
+    forget_code(q);
+}
+
 /* The thread runs; what was known of it is used up. */
 static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
 {
     set_thread(q, thread);
+    put_veils(q, thread);
     q->state = FLOWING;
     if (q->has_begin) tell_event(q, &q->begin);
     q->has_begin = 0;
@@ -1174,6 +1272,7 @@ static int try_event(trial *r, const ipt_event *e, const ipt_block *last)
 static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
 {
     const uint32_t old_pid = q->who.pid;
+    const unsigned veil_count = q->veil_count;
     const flow_decoder old = q->decoder;
     int pulling = q->plan->pulling;
     int more = 1;
@@ -1187,6 +1286,7 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     r->pid = q->who.pid = pid;
     r->fits = 1;
     q->decoder = q->plan->tail;
+    q->veil_count = 0;
     set_space(q);
     for (unsigned n = 0; more && n < TRIAL_BLOCKS; n++) {
         int status = pulling ? next_event(q, &event) : next_block(q, &block);
@@ -1205,6 +1305,7 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     r->pulling = (uint8_t) pulling;
     q->decoder = old;
     q->who.pid = old_pid;
+    q->veil_count = veil_count;
 }
 
 /* Is all flow of a run decoded? */
@@ -1975,7 +2076,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
 /* Decode up to the next place where the thread has to be found, or to a time.*/
 static void advance(threads_queue_ *q, uint64_t limit)
 {
-    while (q->state == FLOWING) {
+    while (q->state == FLOWING && q->not_before < limit) {
         int status;
         if (q->pulling) {
             pull(q);
@@ -1990,7 +2091,8 @@ static void advance(threads_queue_ *q, uint64_t limit)
             read_on(q);
         } else if (status == IPT_END) {
             q->state = ENDED;
-        } else if (status != IPT_NEED_PAGE || !need_code(q)) {
+        } else if (status != IPT_NEED_PAGE
+                   || (q->not_before < limit && !need_code(q))) {
             give_up(q, status);
         }
     }
@@ -2073,6 +2175,7 @@ static void queue_close(threads_queue_ *q)
 static uint64_t time_of(const threads_queue_ *q)
 {
     uint64_t time = q->state == HELD ? q->lo : q->who.tsc;
+    if (q->state == FLOWING && q->not_before > time) time = q->not_before;
     if (q->state == HELD && q->by_cpu && q->run < q->run_end
         && q->in->runs[q->try_].tsc > time)
         time = q->in->runs[q->try_].tsc;
@@ -2099,6 +2202,7 @@ static int report(threads *t)
 
 static void step(threads_queue_ *q, uint64_t limit)
 {
+    if (q->veil_count) forget_code(q);
     if (q->state == HELD) {
         if (q->by_cpu && q->run < q->run_end)
             try_run(q);

@@ -114,8 +114,10 @@ typedef struct threads_row_ {
     uint32_t event; /* of the file */
     uint32_t pid;   /* whose code it changes; UINT32_MAX: that of all */
     uint32_t ppid;  /* of FORK */
+    uint32_t maker; /* of a mapping: the thread that made it; 0 */
     uint16_t size;
     uint8_t brings; /* code of pid, where there was none or other code */
+    uint8_t execs;  /* pid runs another program from here on */
     uint8_t applied;
 } threads_row_;
 
