@@ -166,6 +166,30 @@ TEST(gaps)
     charge_free(&c);
 }
 
+/* A gap that does not end has no time, and no other one has it. */
+TEST(a_gap_without_an_end)
+{
+    charge c;
+    begin(&c);
+    charge_date(&c, 0, 0, 1);
+    charge_run(&c, 100, 1);
+    charge_date(&c, 100 * NS, 0, 0);
+    charge_run(&c, 20, 2);
+    charge_stop(&c, CHARGE_INTERRUPT);
+    charge_go(&c);
+    charge_run(&c, 20, 2);
+    charge_stop(&c, CHARGE_SYSCALL);
+    charge_note(&c, 0, 7, 0, 0);
+    charge_date(&c, 1100 * NS, 0, 1);
+    charge_end(&c);
+    CHECK_EQ(out.line[2], 40 * NS);
+    CHECK_EQ(out.gap[CHARGE_INTERRUPT], 480 * NS);
+    CHECK_EQ(out.gap[CHARGE_SYSCALL], 0);
+    CHECK_EQ(out.note_count, 1);
+    CHECK_EQ(out.note_at[0], 620 * NS);
+    charge_free(&c);
+}
+
 /* A switch cuts a gap, or an interval without one. */
 TEST(switches)
 {
@@ -296,6 +320,7 @@ int main(void)
     RUN(no_time);
     RUN(begins);
     RUN(gaps);
+    RUN(a_gap_without_an_end);
     RUN(switches);
     RUN(whatever);
     RUN(untimed);

@@ -37,6 +37,7 @@ typedef struct portion {
     uint64_t insns, gaps;
     uint64_t ns, cycles; /* of these instructions */
     int guess;
+    int ends; /* ... without the last gap, which does not end */
 } portion;
 
 static void spend(charge *c, uint64_t insns, uint64_t ns, uint64_t cycles,
@@ -65,6 +66,7 @@ static void spend_gap(charge *c, portion *p)
 {
     const uint64_t from = p->gaps;
     const uint64_t to = ++p->gaps;
+    if (p->ends && to == c->gaps) return;
     spend(c, 0, share(p->gap, to, c->gaps) - share(p->gap, from, c->gaps), 0,
           0, p->guess);
 }
@@ -139,10 +141,10 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* An interval ends. */
-static void close_at(charge *c, const charge_date_ *to)
+/* An interval ends, or the thread does. */
+static void close_at(charge *c, const charge_date_ *to, int ends)
 {
-    portion p = {0, 0, 0, 0, 0, 0, 0, 0};
+    portion p = {0, 0, 0, 0, 0, 0, 0, 0, ends};
     if (c->dated && c->begun) {
         if (to->ns < c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
         p.run = to->ns - c->last.ns;
@@ -168,7 +170,7 @@ static void close_at(charge *c, const charge_date_ *to)
 /* Instructions whose time nothing says are given out: until `most`. */
 static void guess(charge *c, uint64_t most)
 {
-    portion p = {0, 0, 0, 0, 0, 0, 0, 1};
+    portion p = {0, 0, 0, 0, 0, 0, 0, 1, 1};
     if (c->dated) p.run = least(usual(c), most);
     give(c, &p);
     c->last.ns += p.run;
@@ -176,7 +178,7 @@ static void guess(charge *c, uint64_t most)
 
 static void use_waiting(charge *c)
 {
-    for (unsigned i = 0; i < c->waiting; i++) close_at(c, &c->wait[i]);
+    for (unsigned i = 0; i < c->waiting; i++) close_at(c, &c->wait[i], 0);
     c->waiting = 0;
 }
 
@@ -188,7 +190,7 @@ void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge)
     if (!c->timed) return;
     if (!c->gap) {
         c->edge = (uint8_t) edge;
-        close_at(c, &date);
+        close_at(c, &date, 0);
     } else {
         if (c->waiting < 2) c->waiting++;
         c->wait[c->waiting - 1] = date;
@@ -305,11 +307,9 @@ void charge_off(charge *c, uint64_t from, uint64_t to)
 
 void charge_end(charge *c)
 {
-    uint64_t most = UINT64_MAX;
-    if (c->waiting) most = c->wait[0].ns;
-    if (c->waiting) most = most > c->last.ns ? most - c->last.ns : 0;
     spend_untimed(c);
-    if (c->timed) guess(c, most);
+    if (c->waiting) close_at(c, &c->wait[0], 1);
+    if (c->timed) guess(c, c->waiting ? 0 : UINT64_MAX);
     if (c->given) c->config->go(c->user);
     c->given = c->gap = CHARGE_NO_GAP;
     c->gaps = c->waiting = 0;
