@@ -40,7 +40,7 @@ static void dated(uint32_t threshold, const ipt_packet *packets, size_t count,
     dates d;
     build_all(&b, packets, count);
     begin(&d, threshold);
-    while (dates_next(&d, b.size, 0, &date)) {
+    while (dates_next(&d, b.size, 0, UINT64_MAX, &date)) {
         unsigned of = 0;
         while (b.offset[of] != date.offset) of++;
         sprintf(said + strlen(said), "%s%u@%d", *said ? " " : "", of,
@@ -159,7 +159,7 @@ TEST(a_true_clock)
         }
         begin(&d, now.threshold);
         for (unsigned i = 0; i < b.count; i++) {
-            while (dates_next(&d, b.offset[i], 1, &date)) {
+            while (dates_next(&d, b.offset[i], 1, UINT64_MAX, &date)) {
                 uint64_t off;
                 if (date.offset != b.offset[i] || !now.time[i]) continue;
                 off = date.tsc - START - now.time[i];
@@ -195,7 +195,7 @@ TEST(a_length_that_is_measured)
     config.nom_freq = 0;
     dates_init(&d, &config, &trace, now.threshold);
     for (unsigned i = 0; i < b.count; i++) {
-        while (dates_next(&d, b.offset[i], 1, &date)) {
+        while (dates_next(&d, b.offset[i], 1, UINT64_MAX, &date)) {
             uint64_t off = date.tsc - START - now.time[i];
             if (date.offset != b.offset[i] || !now.time[i]) continue;
             if (off >> 63) off = 0 - off;

@@ -15,6 +15,9 @@ static int late; /* code comes with records */
 static uint32_t returns; /* in these 64 bytes a signal handler does */
 static uint32_t maps;    /* these end with the system call mmap */
 static int ends_early;
+static uint32_t date_tids[200];
+static uint64_t dates_said[200];
+static size_t date_count;
 
 /* A byte of 64 that end with mov $NUMBER,%eax; syscall */
 static void call_with(uint8_t *to, uint64_t at, uint8_t number)
@@ -52,6 +55,16 @@ static void flow(const threads_who *who, const ipt_block *block, void *context)
     applied_by[ends] = applied;
     ips[ends] = block->end_ip & ~(uint64_t) 63;
     sures[ends++] = who->sure;
+}
+
+static void date(const threads_who *who, const dates_date *d, int own,
+                 void *context)
+{
+    (void) own;
+    (void) context;
+    if (date_count == 200) return;
+    date_tids[date_count] = who->tid;
+    dates_said[date_count++] = d->tsc;
 }
 
 static void lost(const threads_who *who, threads_loss loss, int status,
@@ -98,13 +111,14 @@ static void stretch(uint32_t ip)
 static void begin(uint64_t bits, uint8_t never_mark)
 {
     static const threads_config config = {
-        code, apply_one, flow, NULL, NULL, lost, progress, NULL, NULL, NULL, 0,
+        code, apply_one, flow, NULL, date, lost, progress, NULL, NULL, NULL, 0,
         0, 0
     };
     threads_config own = config;
     own.never_mark = never_mark;
     sw_size = 0;
     ends = applied = 0;
+    date_count = 0;
     late = ends_early = 0;
     returns = maps = 0;
     memset(lost_count, 0, sizeof lost_count);
@@ -239,6 +253,35 @@ TEST(what_cannot_be_told)
     CHECK_EQ(run(), 0);
     for (size_t i = 0; i < ends; i++) CHECK(sures[i]);
     CHECK_EQ(t.losses[THREADS_UNSURE], 0);
+    threads_free(&t);
+}
+
+/* While no thread is traced, dates are of the thread that has the cpu. */
+TEST(dates_of_a_cpu)
+{
+    static const uint64_t at[] = {900, 1010, 1500, 1600, 2500, 3000, 3500};
+    static const uint32_t of[] = {0, 2, 2, 2, 4, 4, 4};
+    begin(0x400, 0);
+    switch_to(0, 2, 0, 1000);
+    psb(at[0]);
+    psb(at[1]);
+    stretch(0x1000);
+    psb(at[2]);
+    stretch(0x1040);
+    psb(at[3]);
+    switch_to(2, 4, 0, 2000);
+    psb(at[4]);
+    stretch(0x2000);
+    psb(at[5]);
+    psb(at[6]);
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 3);
+    CHECK_EQ(date_count, 7);
+    for (size_t i = 0; i < date_count; i++) {
+        CHECK_EQ(dates_said[i], at[i]);
+        CHECK_EQ(date_tids[i], of[i]);
+    }
     threads_free(&t);
 }
 
@@ -565,6 +608,7 @@ int main(void)
     RUN(by_where_they_go_on);
     RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
+    RUN(dates_of_a_cpu);
     RUN(migration);
     RUN(changing_places);
     RUN(a_handler_returns_elsewhere);

@@ -157,12 +157,14 @@ void dates_read(dates *d, uint64_t offset)
     }
 }
 
-int dates_next(dates *d, uint64_t offset, int own, dates_date *date)
+int dates_next(dates *d, uint64_t offset, int own, uint64_t until,
+               dates_date *date)
 {
     const uint64_t end = offset + (own && offset < UINT64_MAX);
     if (d->packets.at.offset <= offset)
         dates_read(d, offset + (offset < UINT64_MAX));
-    if (d->count == 0 || d->list[0].offset >= end) return 0;
+    if (d->count == 0 || d->list[0].offset >= end || d->list[0].tsc > until)
+        return 0;
     *date = d->list[0];
     if (--d->count)
         memmove(d->list, d->list + 1, d->count * sizeof *d->list);

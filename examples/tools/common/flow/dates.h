@@ -1,7 +1,7 @@
 /* dates.h: which packets of a trace say the time, and when that was.
  *
  *     dates_init(&d, &config, &trace);
- *     while (dates_next(&d, block.offset, 0, &date))
+ *     while (dates_next(&d, block.offset, 0, UINT64_MAX, &date))
  *         ... what was executed before this block was, at date.tsc
  *     dates_read(&d, release);              // before trace is dropped
  *
@@ -65,7 +65,9 @@ void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
 void dates_read(dates *d, uint64_t offset);
 
 /* The oldest date below an offset, which has to be that of a packet, or with
- * `own` also that of this packet: 1, and it is forgotten. 0: there is none. */
-int dates_next(dates *d, uint64_t offset, int own, dates_date *date);
+ * `own` also that of this packet: 1, and it is forgotten. 0: there is none, or
+ * it is later than `until`. */
+int dates_next(dates *d, uint64_t offset, int own, uint64_t until,
+               dates_date *date);
 
 #endif /* DATES_H */

@@ -128,6 +128,7 @@ struct threads_queue_ {
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
     uint8_t by_cpu;
+    uint8_t is_off;          /* tracing is */
     uint32_t gaps;           /* that were reported */
     uint64_t last_end;       /* after the last instruction */
     uint8_t last_kind;
@@ -1137,14 +1138,19 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
     set_space(q);
 }
 
-/* What packets up to an offset say of the time. */
+/* What packets up to an offset say of the time. While tracing is off, what is
+ * later than the run in force is of the thread that comes next. */
 static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
 {
-    const threads_config *const c = &q->in->config;
+    const threads *const t = q->in;
+    const threads_config *const c = &t->config;
+    const int is_shared = q->by_cpu && q->run < q->run_end;
+    const uint64_t until = is_shared && q->is_off && q->run + 1 < q->run_end
+                             ? t->runs[q->run + 1].tsc : NO_TIME;
     dates_date date;
     q->told = own ? UINT64_MAX : offset;
-    q->who.run = q->by_cpu && q->run < q->run_end ? q->run + 1 : 0;
-    while (dates_next(q->dates, offset, own, &date))
+    q->who.run = is_shared ? q->run + 1 : 0;
+    while (dates_next(q->dates, offset, own, until, &date))
         c->date(&q->who, &date, date.offset == offset, c->context);
 }
 
@@ -1209,6 +1215,7 @@ static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
     set_thread(q, thread);
     put_veils(q, thread);
     q->state = FLOWING;
+    q->is_off = 0;
     if (q->has_begin) tell_event(q, &q->begin);
     q->has_begin = 0;
     if (thread) thread->seen = 1;
@@ -1896,11 +1903,14 @@ static void see_event(threads_queue_ *q, const ipt_event *e)
         break;
     case IPT_EVT_DISABLED:
         if (status) break;
+        q->is_off = 1;
         stop(q, e->flags & IPT_EVENT_NO_TO ? q->last_end : e->u.branch.to,
              q->last_kind == IPT_INSN_SYSCALL || q->last_kind == IPT_INSN_INT);
         break;
     case IPT_EVT_ASYNC_DISABLED:
-        if (!status) stop(q, e->ip, 0);
+        if (status) break;
+        q->is_off = 1;
+        stop(q, e->ip, 0);
         break;
     case IPT_EVT_OVERFLOW:
         lose(q->in, q, THREADS_OVERFLOW, 1, 0);
@@ -2149,6 +2159,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     window_more(&q->trace, 0);
     if (status >= 0) status = sync_queue(q, SYNC);
     q->begun = where(q)->sync != 0;
+    q->is_off = 1;
     q->state = FLOWING;
     if (!q->by_cpu) set_thread(q, find_thread(t, q->queue->tid));
     if (status < 0 && status != IPT_END)
