@@ -256,6 +256,34 @@ TEST(what_cannot_be_told)
     threads_free(&t);
 }
 
+/* From when to when a thread had no processor; only the end is known of one that
+ * had none before, and nothing of one that is there from the beginning. */
+TEST(off)
+{
+    uint64_t from = 1, to = 1;
+    begin(0x400, 0);
+    switch_to(2, 4, 0, 1000);
+    switch_to(4, 6, 0, 2000);
+    switch_to(6, 4, 0, 3000);
+    psb(900);
+    stretch(0x1000);
+    psb(1100);
+    stretch(0x2000);
+    psb(9000);
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(threads_off(&t, 0, 1, &from, &to), 0);
+    CHECK_EQ(threads_off(&t, 0, 2, &from, &to), 1);
+    CHECK_EQ(to, 1002);
+    CHECK_EQ(threads_off(&t, 2, 4, &from, &to), 1);
+    CHECK_EQ(from, 2000);
+    CHECK_EQ(to, 3002);
+    CHECK_EQ(threads_off(&t, 3, 0, &from, &to), 1);
+    CHECK_EQ(from, 3000);
+    CHECK_EQ(threads_off(&t, 4, 0, &from, &to), 0);
+    threads_free(&t);
+}
+
 /* While no thread is traced, dates are of the thread that has the cpu. */
 TEST(dates_of_a_cpu)
 {
@@ -608,6 +636,7 @@ int main(void)
     RUN(by_where_they_go_on);
     RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
+    RUN(off);
     RUN(dates_of_a_cpu);
     RUN(migration);
     RUN(changing_places);

@@ -2299,11 +2299,13 @@ int threads_off(const threads *t, uint64_t before, uint64_t after,
                 uint64_t *from, uint64_t *to)
 {
     const threads_run_ *const runs = t->runs;
-    if (before == 0 || before >= t->run_count
-        || runs[before - 1].cpu != runs[before].cpu)
-        return 0;
+    if (after > t->run_count || before >= t->run_count) return 0;
+    *to = after ? runs[after - 1].in : 0;
+    *from = *to;
+    if (before == 0) return *to != 0;
+    if (runs[before - 1].cpu != runs[before].cpu) return 0;
     *from = runs[before].tsc;
-    *to = after && after <= t->run_count ? runs[after - 1].in : *from;
+    if (!after) *to = *from;
     return *to >= *from;
 }
 
