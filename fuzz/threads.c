@@ -177,7 +177,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sw_size > SWITCHES_TRACE) sw_size = SWITCHES_TRACE;
     memcpy(sw_trace, data + 2 + 8 * count, sw_size);
     sw_begin(&t, &own, 0x200u | (data[0] & 16 ? 0 : 2)
-                           | (data[0] & 32 ? 0 : 0x400));
+                           | (data[0] & 32 ? 0 : 0x400),
+             !(data[0] & 64));
     for (size_t i = 0; i < count; i++)
         add(&t, data + 2 + 8 * i, (unsigned) i);
     want(threads_start(&t) == 0, "no start");

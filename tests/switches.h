@@ -62,8 +62,9 @@ void perffile_queues_free(perfdata_queues *q)
 
 /* ---- records ---- */
 
-/* A TSC tick is a ns. bits: attr.config of PT. */
-static void sw_begin(threads *t, const threads_config *config, uint64_t bits)
+/* A TSC tick is a ns. bits: attr.config of PT. by_cpu: it is one of cpus. */
+static void sw_begin(threads *t, const threads_config *config, uint64_t bits,
+                     int by_cpu)
 {
     threads_config own = *config;
     perfdata_record r;
@@ -93,6 +94,7 @@ static void sw_begin(threads *t, const threads_config *config, uint64_t bits)
     r.u.info.word[PERFDATA_PT_PMU_TYPE] = 8;
     r.u.info.word[PERFDATA_PT_TIME_MULT] = 1;
     r.u.info.word[PERFDATA_PT_CAP_USER_TIME_ZERO] = 1;
+    r.u.info.word[PERFDATA_PT_PER_CPU_MMAPS] = by_cpu != 0;
     r.u.info.word[PERFDATA_PT_TSC_CTC_N] = 4;
     r.u.info.word[PERFDATA_PT_TSC_CTC_D] = 1;
     threads_add(t, &r);
@@ -139,6 +141,13 @@ static int sw_switch(threads *t, const sw_who *who, int out, uint32_t pid,
                      out ? PERFDATA_MISC_SWITCH_OUT : 0, who, word, 2);
 }
 
+/* A switch in a recording of threads. */
+static int sw_own_switch(threads *t, const sw_who *who, int out)
+{
+    return sw_record(t, PERFDATA_SWITCH, out ? PERFDATA_MISC_SWITCH_OUT : 0,
+                     who, NULL, 0);
+}
+
 /* A switch, said by tracepoint 316 or another one. */
 static int sw_sched(threads *t, const sw_who *who, uint32_t number,
                     uint32_t next)
@@ -179,7 +188,7 @@ static int sw_map(threads *t, const sw_who *who)
     return sw_record(t, PERFDATA_MMAP2, 0, who, word, 18);
 }
 
-/* It runs another program, t. */
+/* `who` runs another program, t. */
 static int sw_exec(threads *t, const sw_who *who)
 {
     const uint32_t word[4] = {who->pid, who->tid, 't', 0};

@@ -8,6 +8,7 @@ static uint32_t tids[200]; /* of each instruction of a stretch's end */
 static uint64_t ips[200];
 static uint8_t sures[200];
 static unsigned applied_by[200]; /* records, by then */
+static uint64_t of_run[200];
 static size_t ends;
 static uint64_t lost_count[THREADS_LOSSES];
 static unsigned applied;
@@ -53,6 +54,7 @@ static void flow(const threads_who *who, const ipt_block *block, void *context)
     if ((block->end_ip & 63) != 62 || ends == 200) return;
     tids[ends] = who->tid;
     applied_by[ends] = applied;
+    of_run[ends] = who->run;
     ips[ends] = block->end_ip & ~(uint64_t) 63;
     sures[ends++] = who->sure;
 }
@@ -108,7 +110,7 @@ static void stretch(uint32_t ip)
     emit("\x06\x01", 2);     // TNT: taken; TIP.PGD
 }
 
-static void begin(uint64_t bits, uint8_t never_mark)
+static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
         code, apply_one, flow, NULL, date, lost, progress, NULL, NULL, NULL, 0,
@@ -122,7 +124,12 @@ static void begin(uint64_t bits, uint8_t never_mark)
     late = ends_early = 0;
     returns = maps = 0;
     memset(lost_count, 0, sizeof lost_count);
-    sw_begin(&t, &own, bits);
+    sw_begin(&t, &own, bits, by_cpu);
+}
+
+static void begin(uint64_t bits, uint8_t never_mark)
+{
+    begin_as(bits, never_mark, 1);
 }
 
 static int run(void)
@@ -281,6 +288,56 @@ TEST(off)
     CHECK_EQ(threads_off(&t, 3, 0, &from, &to), 1);
     CHECK_EQ(from, 3000);
     CHECK_EQ(threads_off(&t, 4, 0, &from, &to), 0);
+    threads_free(&t);
+}
+
+/* Of threads that are traced each for itself, records say when each has a
+ * processor, whichever. Between two times that the trace has, a switch is where
+ * tracing was off first. */
+TEST(switches_of_threads)
+{
+    static const uint64_t runs[] = {1, 3, 3, 5, 7, 9, 9};
+    const sw_who two = {2, 2, 0, 1000}, other = {4, 4, 0, 1100};
+    sw_who w = two;
+    uint64_t from, to;
+    begin_as(0x400, 0, 0);
+    sw_own_switch(&t, &other, 0);
+    sw_own_switch(&t, &w, 0);
+    for (unsigned i = 0; i < 4; i++) {
+        w.cpu = i & 1;
+        w.time = 2000 + 1000 * i;
+        sw_own_switch(&t, &w, 1);
+        w.cpu = i >> 1;
+        w.time = 2300 + 1000 * i;
+        sw_own_switch(&t, &w, 0);
+    }
+    psb(1010);
+    stretch(0x1000);
+    psb(2400);
+    stretch(0x1040);
+    stretch(0x1080);
+    psb(2450); /* two switches are between this and the next */
+    stretch(0x10c0);
+    stretch(0x1100);
+    psb(5500);
+    stretch(0x1140);
+    stretch(0x1180);
+    sw_piece(&t, UINT32_MAX, 2, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 7);
+    for (size_t i = 1; i < ends; i++) {
+        CHECK_EQ(threads_off(&t, of_run[0], of_run[i], &from, &to),
+                 of_run[i] != of_run[0]);
+        CHECK_EQ(of_run[i] - of_run[0], runs[i] - runs[0]);
+    }
+    CHECK_EQ(threads_off(&t, 0, of_run[0], &from, &to), 1);
+    CHECK_EQ(to, 1000);
+    CHECK_EQ(threads_off(&t, of_run[0], of_run[1], &from, &to), 1);
+    CHECK_EQ(from, 2000);
+    CHECK_EQ(to, 2300);
+    CHECK_EQ(threads_off(&t, of_run[2], of_run[4], &from, &to), 1);
+    CHECK_EQ(from, 3000);
+    CHECK_EQ(to, 4300);
     threads_free(&t);
 }
 
@@ -637,6 +694,7 @@ int main(void)
     RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
     RUN(off);
+    RUN(switches_of_threads);
     RUN(dates_of_a_cpu);
     RUN(migration);
     RUN(changing_places);

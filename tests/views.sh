@@ -267,8 +267,9 @@ prof --folded "$tmp/g.data" | grep '^values-41;' | sort >"$tmp/got"
 sort >"$tmp/want" <<'END'
 values-41;[code] 5800
 values-41;[code];[filtered] 1400
-values-41;[code];[interrupt] 600
+values-41;[code];[interrupt] 200
 values-41;[code];[lost] 1800
+values-41;[code];[off cpu] 400
 values-41;[code];[page fault] 200
 END
 if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass

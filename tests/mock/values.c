@@ -157,6 +157,17 @@ static void gaps_thread(void)
     interrupted(0x20, BASE + 6);
 }
 
+/* In the second interrupt, from tick 2100 to 2400, another thread runs. */
+static void interruption(perfwrite *w, const perfwrite_who *who)
+{
+    perfwrite_who then = *who;
+    then.time = 1000 + 2 * 2150;
+    perfwrite_switch(w, &then, 1, 1, 7, 7);
+    then.time = 1000 + 2 * 2350;
+    then.cpu = 1;
+    perfwrite_switch(w, &then, 0, 0, 7, 7);
+}
+
 int main(int argc, char **argv)
 {
     static const uint8_t zeros[0x1000] = {0};
@@ -169,6 +180,7 @@ int main(int argc, char **argv)
     memset(&map, 0, sizeof map);
     config.pt = 0x3411; /* branches, PTWRITE, power events, TSC */
     if (argc > 3) config.pt |= 2; /* CYC */
+    config.switches = argc > 3;
     config.max_ratio = 10;
     config.time_zero = 1000;
     config.time_mult = 2;
@@ -195,6 +207,7 @@ int main(int argc, char **argv)
     perfwrite_trace(w, 0, &who, trace, size);
     who.time = 20000;
     perfwrite_aux(w, 0, &who, 0);
+    if (argc > 3) interruption(w, &who);
     who.tid = 42;
     who.time = 20001;
     second_thread();

@@ -309,26 +309,35 @@ static int add_run(threads *t, uint64_t time, uint32_t cpu, uint32_t pid,
     return add_thread(t, pid, tid);
 }
 
+/* Is each thread traced for itself? Then switches are those of a thread, on
+ * whichever cpu. */
+static int is_of_threads(const threads *t)
+{
+    return t->has_pt && !t->pt[PERFDATA_PT_PER_CPU_MMAPS];
+}
+
 /* Out records say who comes; in records of the same switch, when. */
 static int add_switch(threads *t, const perfdata_record *r)
 {
     const int out = (r->misc & PERFDATA_MISC_SWITCH_OUT) != 0;
     const perfdata_sample *const s = &r->sample;
-    if (r->type == PERFDATA_ITRACE_START) {
-        if (!add_thread(t, r->u.thread.pid, r->u.thread.tid)) return 0;
-        return !(s->has & PERFDATA_SAMPLE_CPU)
-            || add_run(t, s->time, s->cpu, r->u.thread.pid, r->u.thread.tid, 0);
+    const int is_own = is_of_threads(t);
+    const int starts = r->type == PERFDATA_ITRACE_START;
+    const uint32_t pid = starts ? r->u.thread.pid : s->pid;
+    const uint32_t tid = starts ? r->u.thread.tid : s->tid;
+    const uint32_t key = is_own ? tid : s->cpu;
+    if (starts && !add_thread(t, pid, tid)) return 0;
+    if (!is_own && !(s->has & PERFDATA_SAMPLE_CPU)) return 1;
+    if (starts) return add_run(t, s->time, key, pid, tid, 0);
+    if (!pids_find(&t->cpus, key)) {
+        if (pids_set(&t->cpus, key, t)) return 0;
+        if (out && !add_run(t, 0, key, pid, tid, 0)) return 0;
     }
-    if (!(s->has & PERFDATA_SAMPLE_CPU)) return 1;
-    if (!pids_find(&t->cpus, s->cpu)) {
-        if (pids_set(&t->cpus, s->cpu, t)) return 0;
-        if (out && !add_run(t, 0, s->cpu, s->pid, s->tid, 0)) return 0;
-    }
-    if (!out) return add_run(t, s->time, s->cpu, s->pid, s->tid, 1);
-    if (!add_thread(t, s->pid, s->tid)) return 0;
-    return r->type == PERFDATA_SWITCH_CPU_WIDE
-         ? add_run(t, s->time, s->cpu, r->u.thread.pid, r->u.thread.tid, 0)
-         : add_run(t, s->time, s->cpu, 0, 0, 0);
+    if (!out) return add_run(t, s->time, key, pid, tid, 1);
+    if (!add_thread(t, pid, tid)) return 0;
+    return r->type == PERFDATA_SWITCH_CPU_WIDE && !is_own
+         ? add_run(t, s->time, key, r->u.thread.pid, r->u.thread.tid, 0)
+         : add_run(t, s->time, key, 0, 0, 0);
 }
 
 enum { /* of a sched_switch tracepoint, what its sample has */
@@ -1144,12 +1153,11 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
 {
     const threads *const t = q->in;
     const threads_config *const c = &t->config;
-    const int is_shared = q->by_cpu && q->run < q->run_end;
-    const uint64_t until = is_shared && q->is_off && q->run + 1 < q->run_end
+    const uint64_t until = q->by_cpu && q->is_off && q->run + 1 < q->run_end
                              ? t->runs[q->run + 1].tsc : NO_TIME;
     dates_date date;
     q->told = own ? UINT64_MAX : offset;
-    q->who.run = is_shared ? q->run + 1 : 0;
+    q->who.run = q->run < q->run_end ? q->run + 1 : 0;
     while (dates_next(q->dates, offset, own, until, &date))
         c->date(&q->who, &date, date.offset == offset, c->context);
 }
@@ -1209,11 +1217,31 @@ static void put_veils(threads_queue_ *q, const threads_thread_ *thread)
     forget_code(q);
 }
 
+/* A thread that is traced for itself goes on: after which of its switches? All
+ * that were by then; where it was off, and there was none, the next one, if it
+ * may have been. */
+static void pass_switches(threads_queue_ *q, const threads_thread_ *thread)
+{
+    const threads *const t = q->in;
+    size_t run = q->run;
+    int passed = !thread || !thread->seen;
+    while (++run < q->run_end) {
+        if (t->runs[run].tid != q->queue->tid) continue;
+        if (t->runs[run].in > q->lo
+            && (passed || t->runs[run].in > time_after(q, q->hold_at)))
+            break;
+        passed = 1;
+        q->run = run;
+        if (t->runs[run].in > q->lo) break;
+    }
+}
+
 /* The thread runs; what was known of it is used up. */
 static void begin_flow(threads_queue_ *q, threads_thread_ *thread)
 {
     set_thread(q, thread);
     put_veils(q, thread);
+    if (!q->by_cpu && q->in->timed) pass_switches(q, thread);
     q->state = FLOWING;
     q->is_off = 0;
     if (q->has_begin) tell_event(q, &q->begin);
@@ -2110,16 +2138,30 @@ static void advance(threads_queue_ *q, uint64_t limit)
 
 /* ---- all queues ---- */
 
+/* The first run of a cpu, or of a thread, or of a later one. */
+static size_t first_run(const threads *t, uint64_t key)
+{
+    size_t low = 0;
+    size_t high = t->run_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->runs[middle].cpu < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void find_runs(threads_queue_ *q)
 {
     const threads *const t = q->in;
     const uint32_t key = q->by_cpu ? q->queue->cpu : q->queue->tid;
+    if (q->by_cpu != is_of_threads(t)) {
+        q->run = q->floor = first_run(t, key);
+        q->run_end = first_run(t, (uint64_t) key + 1);
+    }
     if (q->by_cpu) {
-        while (q->run < t->run_count && t->runs[q->run].cpu < key) q->run++;
-        q->run_end = q->run;
-        q->floor = q->run;
-        while (q->run_end < t->run_count && t->runs[q->run_end].cpu == key)
-            q->run_end++;
         for (size_t i = q->run; i < q->run_end; i++)
             t->runs[i].queue = q->who.queue;
         if (q->run < q->run_end) t->runs[q->run].tsc = t->runs[q->run].in = 0;
