@@ -487,6 +487,45 @@ guest() {
 }
 check "--guest-map" guest
 
+# jq reads --json and finds in it what the lines say, of each kind of line, with
+# a thread whose name is none.
+fields=tid,pid,cpu,time,ip,to,size,count,kind,mode,comm,sym,symoff,dso
+fields=$fields,queue,offset,sure,guest
+json() {
+    perl -0777 -pe 's/(?<!\/)worker\0/"\\\x01\xff;\t\0/g' cyc.data >odd.data
+    for form in insn block branch call event; do
+        flow --quiet --$form --errors --json --fields $fields --last 300 -j 2 \
+            odd.data >got.json
+        flow --quiet --$form --errors --fields $fields --last 300 odd.data \
+            >got.text
+        jq -r --arg form $form '
+            def pad: tostring | "000000000"[length:] + .;
+            def hex: if . == null then "-" else .[2:] end;
+            def either($other): if . == null then $other else tostring end;
+            if input_line_number == 1
+            then select(.schema != "ptflow" or .version != 1) | "no schema"
+            else ([.tid, .pid, (.cpu | either("-")),
+                (.time | if . == null then "-" else
+                    "\(. / 1e9 | floor).\(. % 1e9 | pad)" end),
+                ((.depth // 0) * 2 | [., 128] | min | " " * . // "")
+                    + (.ip | hex), (.to | hex), .size,
+                .count, .kind, (.mode | either("-")),
+                (if .comm == null then "-" else .comm end), (.sym | either("?")),
+                (if .symoff == null then "?" else
+                    "\(.sym // .dso)+\(.symoff)" end), (.dso | either("?")),
+                .queue, (.offset | hex), (.sure | if . then 1 else 0 end),
+                (.guest | if . then 1 else 0 end)]
+                | map(tostring) | join(" ")), (select(.type != $form and .type != "lost") | "no")
+            end' got.json >want.text 2>err || return 1
+        # The odd name as either form has it.
+        LC_ALL=C sed 's/"\\\\x01[^;]*;\\x09/NAME/' got.text >a
+        LC_ALL=C sed 's/"\\ \xef\xbf\xbd; /NAME/' want.text >b
+        [ -s a ] && cmp a b >err || return 1
+        [ $form != call ] || grep -q NAME a || return 1
+    done
+}
+if have jq jq; then check "--json" json; fi
+
 # A file that is cut anywhere ends, without a crash.
 cuts() {
     size=$(wc -c <cyc.data)

@@ -31,7 +31,7 @@ static char *load(size_t *size)
 static int is_clean(const char *text, int json, const char *want)
 {
     char out[TEXT];
-    return strcmp(clean(out, text, json), want) == 0;
+    return strcmp(tool_clean(out, sizeof out, text, json), want) == 0;
 }
 
 TEST(names)
@@ -52,7 +52,7 @@ TEST(names)
                                           "\xef\xbf\xbd\xef\xbf\xbd"));
     CHECK(is_clean("x\xffy", 0, "x\xef\xbf\xbdy"));
     memset(large, '"', sizeof large - 1);
-    CHECK(strlen(clean(out, large, 1)) < TEXT);
+    CHECK(strlen(tool_clean(out, sizeof out, large, 1)) < TEXT);
 }
 
 /* Threads, events in each of them, to a depth. */

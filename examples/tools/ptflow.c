@@ -45,6 +45,11 @@ static const char help[] =
     "                            symoff the place in it, or in the file; sure\n"
     "                            is 0 if it may have been another thread;\n"
     "                            guest 1 for code of a virtual machine.\n"
+    "  --json                    an object a line, for scripts: \"type\" and the\n"
+    "                            fields. The first says the version of this\n"
+    "                            form, now 1: fields may be added to it.\n"
+    "                            Addresses and offsets are text, time is in ns,\n"
+    "                            null is what is not known.\n"
     "  --func <name>             instructions of functions of this name only:\n"
     "                            with parameters or without, <file>:<name>.\n"
     "  --last <n>                the last n lines of each thread only.\n"
@@ -86,6 +91,7 @@ typedef struct options {
     uint64_t last; /* 0: all */
     uint64_t threads; /* -j */
     uint8_t check;
+    uint8_t json;
     uint8_t never_mark;
     uint8_t list_threads;
     uint8_t symbols; /* names of functions or files are needed */
@@ -196,6 +202,7 @@ static void flush(ptflow *p, text *t)
 }
 
 #define FIELD 20000u /* bytes of a field, at most */
+#define NAME 4096u   /* ... and of a name in it, before it is escaped */
 
 /* Room for a field. */
 static void make_room(ptflow *p, text *t)
@@ -214,11 +221,16 @@ static void put_char(text *t, char c)
     t->bytes[t->used++] = c;
 }
 
+static void put_plain(text *t, const char *s)
+{
+    while (*s) put_char(t, *s++);
+}
+
 /* Names may be hostile: control bytes are printed as \xNN. */
 static void put_text(text *t, const char *s)
 {
     static const char digits[] = "0123456789abcdef";
-    for (unsigned n = 0; *s && n < 4096; s++, n++) {
+    for (unsigned n = 0; *s && n < NAME; s++, n++) {
         const uint8_t c = (uint8_t) *s;
         if (c >= ' ' && c != 127) {
             put_char(t, *s);
@@ -380,8 +392,109 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     }
 }
 
+/* ---- --json ---- */
+
+/* A text in quotes; NULL: null. */
+static void put_quoted(text *t, const char *s)
+{
+    char clean[2 * NAME];
+    if (!s) {
+        put_plain(t, "null");
+        return;
+    }
+    put_char(t, '"');
+    put_plain(t, tool_clean(clean, sizeof clean, s, 1));
+    put_char(t, '"');
+}
+
+static void put_address(text *t, uint64_t n)
+{
+    put_plain(t, "\"0x");
+    put_hex(t, n);
+    put_char(t, '"');
+}
+
+static void put_flag(text *t, unsigned flag)
+{
+    put_plain(t, flag ? "true" : "false");
+}
+
+static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
+{
+    switch (what) {
+    case F_CPU:
+        if (l->who.cpu == UINT32_MAX)
+            put_plain(t, "null");
+        else
+            put_number(t, l->who.cpu);
+        break;
+    case F_TIME:
+        if (l->who.tsc)
+            put_number(t, session_ns(&p->session, l->who.tsc));
+        else
+            put_plain(t, "null");
+        break;
+    case F_IP: put_address(t, l->ip); break;
+    case F_TO:
+        if (l->has_to)
+            put_address(t, l->to);
+        else
+            put_plain(t, "null");
+        break;
+    case F_KIND: put_quoted(t, kind_name(l)); break;
+    case F_MODE:
+        if (l->mode != IPT_MODE_UNKNOWN && l->mode < IPT_MODE_COUNT)
+            put_plain(t, mode_name(l->mode));
+        else
+            put_plain(t, "null");
+        break;
+    case F_COMM: put_quoted(t, *l->comm ? l->comm : NULL); break;
+    case F_SYM: put_quoted(t, l->func); break;
+    case F_SYMOFF:
+        if (l->func || l->dso)
+            put_address(t, l->place);
+        else
+            put_plain(t, "null");
+        break;
+    case F_DSO: put_quoted(t, l->dso); break;
+    case F_OFFSET: put_address(t, l->offset); break;
+    case F_GUEST: put_flag(t, l->who.guest); break;
+    case F_SURE: put_flag(t, l->who.sure); break;
+    default: put_field(p, t, l, what); break; /* numbers */
+    }
+}
+
+static void put_object(ptflow *p, text *t, const line *l)
+{
+    static const char *const names[] = {"insn", "block", "branch", "call",
+                                        "event", "lost"};
+    unsigned type = 0;
+    while (!(l->what >> type & 1)) type++;
+    make_room(p, t);
+    put_plain(t, "{\"type\":");
+    put_quoted(t, names[type]);
+    if (l->what == CALL) {
+        put_plain(t, ",\"depth\":");
+        put_number(t, l->depth);
+    }
+    for (unsigned i = 0; i < p->opt.field_count; i++) {
+        make_room(p, t);
+        put_plain(t, ",\"");
+        put_plain(t, field_names[p->opt.fields[i]]);
+        put_plain(t, "\":");
+        put_json(p, t, l, p->opt.fields[i]);
+    }
+    put_plain(t, "}\n");
+}
+
+/* ---- -j: lines in batches ---- */
+
 static void put_words(ptflow *p, text *t, const line *l)
 {
+    if (p->opt.json) {
+        put_object(p, t, l);
+        return;
+    }
     for (unsigned i = 0; i < p->opt.field_count; i++) {
         make_room(p, t);
         if (i) put_char(t, ' ');
@@ -389,8 +502,6 @@ static void put_words(ptflow *p, text *t, const line *l)
     }
     put_char(t, '\n');
 }
-
-/* ---- -j: lines in batches ---- */
 
 static void *work(void *context)
 {
@@ -675,6 +786,7 @@ static int parse_option(tool_args *args, session *s, const char *word)
         const char *name;
         uint8_t *value;
     } flags[] = {{"--check", &o->check},
+                 {"--json", &o->json},
                  {"--never-mark", &o->never_mark},
                  {"--threads", &o->list_threads}};
     for (unsigned i = 0; i < sizeof shows / sizeof shows[0]; i++)
@@ -782,6 +894,11 @@ static int run(ptflow *p)
     p->chosen.pattern = p->opt.func;
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
+    if (p->opt.json) {
+        make_room(p, &p->out);
+        put_plain(&p->out, "{\"schema\":\"ptflow\",\"version\":1}\n");
+        flush(p, &p->out);
+    }
     start_workers(p);
     status = session_run(&p->session);
     if (p->opt.last) print_lasts(p);

@@ -256,6 +256,45 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 
 /* ---- texts ---- */
 
+/* The length of the UTF-8 character at s; 0: it is none. */
+static size_t utf8(const char *s)
+{
+    const uint8_t *const p = (const uint8_t *) s;
+    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    uint32_t c;
+    if (n == 1) return 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4) return 0;
+    c = p[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80) return 0;
+        c = c << 6 | (p[i] & 0x3fu);
+    }
+    if (c < (n == 2 ? 0x80u : n == 3 ? 0x800u : 0x10000u)) return 0;
+    return c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+const char *tool_clean(char *out, size_t room, const char *text, int json)
+{
+    size_t n = 0;
+    while (*text && n + 8 < room) {
+        const size_t size = utf8(text);
+        const char c = *text;
+        if (size == 0) {
+            memcpy(out + n, "\xef\xbf\xbd", 3); /* U+FFFD */
+            n += 3;
+            text++;
+            continue;
+        }
+        if (json && (c == '"' || c == '\\')) out[n++] = '\\';
+        memcpy(out + n, text, size);
+        if ((uint8_t) c < ' ' || c == 127) out[n] = ' ';
+        n += size;
+        text += size;
+    }
+    out[n] = 0;
+    return out;
+}
+
 /* U+0080 to U+009F are control characters, too: two bytes in UTF-8. */
 static int is_control(const char *text)
 {

@@ -87,6 +87,10 @@ int tool_keep_old(const char *path);
 /* Print a text that may be hostile: control bytes as \xNN. */
 void tool_print(FILE *out, const char *text);
 
+/* Such a text as UTF-8 without control bytes, for JSON also escaped, in `room`
+ * bytes (at least 8); what does not fit is left out. Returns OUT. */
+const char *tool_clean(char *out, size_t room, const char *text, int json);
+
 /* --help and --version: print, and end. */
 int tool_help(const tool_args *args, const char *help);
 int tool_version(const tool_args *args);

@@ -8,6 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include "timeline.h"
+#include "../code/tool.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,48 +32,6 @@ struct timeline_track_ {
     uint32_t fill;
     char *chunk;
 };
-
-/* ---- texts ---- */
-
-/* The length of the UTF-8 character at s; 0: it is none. */
-static size_t utf8(const char *s)
-{
-    const uint8_t *const p = (const uint8_t *) s;
-    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    uint32_t c;
-    if (n == 1) return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4) return 0;
-    c = p[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0;
-        c = c << 6 | (p[i] & 0x3fu);
-    }
-    if (c < (n == 2 ? 0x80u : n == 3 ? 0x800u : 0x10000u)) return 0;
-    return c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
-}
-
-/* A text without what a viewer may stumble over; for JSON also escaped. */
-static const char *clean(char out[TEXT], const char *text, int json)
-{
-    size_t n = 0;
-    while (*text && n + 8 < TEXT) {
-        const size_t size = utf8(text);
-        const char c = *text;
-        if (size == 0) {
-            memcpy(out + n, "\xef\xbf\xbd", 3); /* U+FFFD */
-            n += 3;
-            text++;
-            continue;
-        }
-        if (json && (c == '"' || c == '\\')) out[n++] = '\\';
-        memcpy(out + n, text, size);
-        if ((uint8_t) c < ' ' || c == 127) out[n] = ' ';
-        n += size;
-        text += size;
-    }
-    out[n] = 0;
-    return out;
-}
 
 /* ---- times ---- */
 
@@ -125,7 +84,7 @@ static void put_bytes(message *m, uint32_t field, const void *bytes,
 static void put_string(message *m, uint32_t field, const char *text)
 {
     char out[TEXT];
-    clean(out, text, 0);
+    tool_clean(out, sizeof out, text, 0);
     put_bytes(m, field, out, strlen(out));
 }
 
@@ -272,7 +231,7 @@ static void perfetto_open(timeline *t)
 static void print_json(timeline *t, const char *text)
 {
     char out[TEXT];
-    fputs(clean(out, text, 1), t->file);
+    fputs(tool_clean(out, sizeof out, text, 1), t->file);
 }
 
 /* An object of the array, up to its own fields. */
