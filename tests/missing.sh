@@ -1,0 +1,103 @@
+#!/bin/sh
+# missing.sh: programs whose libraries are not there, with and without return
+# compression. What ptflow and ptxed give of the program itself has executed, in
+# this order; and it is no less than a share of it that was reached before. With
+# TEST_FULL=1 each way through a library is a program, else all are one.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
+CXX=${CXX:-c++}
+have "${CXX%% *}" g++ || { report; exit; }
+program=$root/tests/truth/programs/library.cc
+cd "$tmp" || exit 2
+mkdir there
+# The same file is there under the path it has here.
+there=$tmp/there$tmp
+mkdir -p "$there"
+$CXX -O1 -w -fPIC -shared -DPLUGIN -o plugin.so "$program" || exit 2
+$CXX -O1 -w -pthread -static-libstdc++ -static-libgcc \
+    -DPLUG="\"$tmp/plugin.so\"" -o library "$program" -ldl || exit 2
+cp plugin.so library "$there"
+
+# mapped: of addresses, those in code of the program and its plugin.
+mapped() {
+    awk '
+    FILENAME ~ /maps$/ {
+        if ($NF !~ /\/(library|plugin\.so)$/) next
+        split($1, ends, "-")
+        from[++n] = sprintf("%16s", ends[1]); to[n] = sprintf("%16s", ends[2])
+        next
+    }
+    {
+        sub(/^0+/, ""); at = sprintf("%16s", $1)
+        for (i = 1; i <= n; i++)
+            if (at >= from[i] && at < to[i]) {print $1; next}
+    }' maps "$1"
+}
+
+# given WHAT TOOL LEAST: the addresses in `given` are some of those in `true`,
+# and at least LEAST percent of them.
+given() {
+    diff -d true given >lines
+    executed=$(wc -l <true) wrong=$(grep -c '^>' lines)
+    got=$((executed - $(grep -c '^<' lines)))
+    row="$1, $2: $executed executed, $got given, $((executed - got)) not, \
+$wrong never ran"
+    [ -z "$VERBOSE" ] || echo "$row"
+    if [ "$executed" -gt 1000 ] && [ "$wrong" -eq 0 ] &&
+        [ $((100 * got)) -ge $(($3 * executed)) ]
+    then pass; else fail_with "$row; at least $3 %" lines; fi
+}
+
+# decode WHAT LEAST OPTION...: with return compression or without.
+decode() {
+    what=$1 least=$2
+    shift 2
+    rm -rf log parts data data.old
+    # Addresses are the same each time, and so are PSBs, where ptxed goes on.
+    setarch -R "$build/ptrecord" --quiet --psb-period 512 --perf-data data \
+        -o log "$@" >maps 2>recorded
+    case $? in
+    0) ;;
+    77) skip "missing: no ptrace here"; return ;;
+    *) fail_with "$what: not recorded" recorded; return ;;
+    esac
+    od -An -v -w8 -t x8 log/*.u64 | tr -d ' ' >all
+    mapped all >true
+    "$build/ptflow" --quiet --symfs there --buildid-dir none --fields ip data \
+        2>said | grep -v ' ' >all
+    mapped all >given
+    given "$what" ptflow "$least"
+    "$build/ptsplit" -o parts --ptxed --symfs there --buildid-dir none data \
+        2>said >command
+    PATH=$build:$PATH sh command 2>said |
+        sed -n 's/^\([0-9a-f]\{16\}\)  .*/\1/p' >all
+    mapped all >given
+    given "$what" ptxed 0
+}
+
+# runs LEAST KIND...: what ptflow gives without return compression is all.
+runs() {
+    least=$1
+    shift
+    decode "$*" "$least" ./library "$@"
+    [ -z "$TEST_FULL" ] ||
+        decode "$*, no return compression" 100 --no-retcomp ./library "$@"
+}
+
+each() {
+    runs 86 qsort
+    runs 90 bsearch
+    runs 75 tsearch
+    runs 83 atexit
+    runs 90 once
+    runs 20 std::sort
+    runs 88 dlopen
+    runs 87 signal
+    runs 8 stubs
+    runs 93 longjmp
+}
+
+rest 40 each
+[ -n "$TEST_FULL" ] || runs 85 qsort signal
+report
