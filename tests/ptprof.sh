@@ -288,6 +288,38 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
             --quiet --lines --symfs '$tmp/other' '$tmp/lines.data' 2>&1 |
             awk '/libdw/ {dw = 1} /debuginfod/ {bad = 1}
                 END {exit !dw || bad}'"
+    # A .gnu_debuglink names a debug file: beside the file, in .debug, or below
+    # the folder of debug files; by checksum where there is no build id.
+    for has in with without; do
+        cp "$tmp/lines" "$tmp/linked"
+        force=
+        [ $has = with ] || {
+            objcopy --remove-section=.note.gnu.build-id "$tmp/linked"
+            force=--force
+        }
+        objcopy --only-keep-debug "$tmp/linked" "$tmp/linked.debug"
+        objcopy --strip-all --add-gnu-debuglink="$tmp/linked.debug" \
+            "$tmp/linked" "$tmp/other$tmp/lines"
+        for place in "" /.debug; do
+            mkdir -p "$tmp/other$tmp$place"
+            mv "$tmp/linked.debug" "$tmp/other$tmp$place"
+            lined "lines of the debug file that a link names, $has id: $place" \
+                "$tmp/lines" --symfs "$tmp/other" $force
+            mv "$tmp/other$tmp$place/linked.debug" "$tmp"
+        done
+        mkdir -p "$tmp/other/usr/lib/debug$tmp"
+        mv "$tmp/linked.debug" "$tmp/other/usr/lib/debug$tmp"
+        lined "... in the folder of them" "$tmp/lines" --symfs "$tmp/other" \
+            $force
+        says "... and names of functions" sh -c "'$build/ptprof' --quiet \
+            --flat $force --symfs '$tmp/other' '$tmp/lines.data' | grep -q ' work$'"
+    done
+    echo >>"$tmp/other/usr/lib/debug$tmp/linked.debug"
+    says "the debug file of another build" sh -c "! '$build/ptprof' --quiet \
+        --lines --force --symfs '$tmp/other' '$tmp/lines.data' |
+        grep 'tree.c:'"
+    rm "$tmp/other/usr/lib/debug$tmp/linked.debug"
+    objcopy --strip-all "$tmp/lines" "$tmp/other$tmp/lines"
 else
     skip "lines: libdw is missing (package libdw-dev)"
 fi

@@ -338,21 +338,123 @@ static const symbol *find_in(const symbols_table *t, uint64_t place)
 
 /* ---- ELF files ---- */
 
-int symbols_open_debug(const char *folder, symbols_fetch *ask,
-                       const files_file *file, const buildid *id)
+/* Open a path, in the folder that stands for the root, if there is one. */
+static int open_beside(const files_file *file, const char *path, uint64_t *size)
+{
+    return file->folder && file->in->open_below
+             ? file->in->open_below(file->folder, path, size)
+             : files_open(path, size);
+}
+
+#ifdef HAVE_LIBELF
+/* The checksum of a file as .gnu_debuglink has it; 0 if it cannot be read. */
+static uint32_t checksum(int fd)
+{
+    uint32_t table[256];
+    uint32_t sum = UINT32_MAX;
+    uint8_t bytes[4096];
+    off_t at = 0;
+    ssize_t n;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (unsigned bit = 0; bit < 8; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+    while ((n = pread(fd, bytes, sizeof bytes, at)) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            sum = table[(sum ^ bytes[i]) & 255] ^ sum >> 8;
+        at += n;
+    }
+    return n < 0 ? 0 : ~sum;
+}
+
+/* What a file's .gnu_debuglink says: the name of its debug file, without a
+ * folder, and that file's checksum. */
+static int read_link(const files_file *file, char name[128], uint32_t *sum)
+{
+    const int fd = files_reopen(file);
+    Elf *elf;
+    Elf_Scn *section = NULL;
+    size_t names = 0;
+    int found = 0;
+    if (fd < 0) return 0;
+    elf_version(EV_CURRENT);
+    elf = elf_begin(fd, ELF_C_READ, NULL);
+    if (elf && elf_kind(elf) == ELF_K_ELF
+        && elf_getshdrstrndx(elf, &names) == 0)
+        while (!found && (section = elf_nextscn(elf, section)) != NULL) {
+            GElf_Shdr head;
+            const Elf_Data *data;
+            const char *is = gelf_getshdr(section, &head)
+                               ? elf_strptr(elf, names, head.sh_name) : NULL;
+            size_t n;
+            if (!is || strcmp(is, ".gnu_debuglink") != 0) continue;
+            data = elf_rawdata(section, NULL);
+            if (!data || !data->d_buf || data->d_size < 8) break;
+            n = strnlen((const char *) data->d_buf, 128);
+            if (n == 0 || n == 128 || (n + 4) / 4 * 4 + 4 > data->d_size) break;
+            memcpy(name, data->d_buf, n + 1);
+            memcpy(sum, (const char *) data->d_buf + (n + 4) / 4 * 4, 4);
+            found = !strchr(name, '/');
+        }
+    if (elf) elf_end(elf);
+    close(fd);
+    return found;
+}
+
+/* The debug file that a file names, where gdb looks for it: beside the file, in
+ * .debug there, and in its folder below that of debug files. */
+static int open_linked(const char *folder, const files_file *file,
+                       const buildid *id)
+{
+    static const char *const folders[] = {"/", "/.debug/", "/"};
+    const char *const places[] = {file->name, file->mapped};
+    char name[128], path[4096];
+    uint32_t sum;
+    if (!read_link(file, name, &sum)) return -1;
+    for (unsigned i = 0; i < 6; i++) {
+        const char *const place = places[i / 3];
+        const char *const end = place ? strrchr(place, '/') : NULL;
+        const int n = !end ? -1 : snprintf(
+            path, sizeof path, "%s%.*s%s%s", i % 3 < 2 ? "" : folder,
+            (int) (end - place), place, folders[i % 3], name);
+        uint64_t size;
+        buildid found;
+        int fd;
+        if (n < 0 || (size_t) n >= sizeof path) continue;
+        fd = open_beside(file, path, &size);
+        if (fd < 0) continue;
+        buildid_of_file(fd, size, &found);
+        if (id->size && found.size ? buildid_is(&found, id->bytes, id->size)
+                                   : checksum(fd) == sum)
+            return fd;
+        close(fd);
+    }
+    return -1;
+}
+#else
+static int open_linked(const char *folder, const files_file *file,
+                       const buildid *id)
+{
+    (void) folder, (void) file, (void) id;
+    return -1;
+}
+#endif
+
+/* The debug file of that build id. */
+static int open_build(const char *folder, symbols_fetch *ask,
+                      const files_file *file, const buildid *id)
 {
     char path[256];
     char text[2 * BUILDID_MAX + 1];
     uint64_t size;
     buildid found;
     int fd;
-    if (id->size < 2 || !folder || strlen(folder) > 128) return -1;
+    if (id->size < 2) return -1;
     buildid_text(id->bytes, id->size, text);
     snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", folder, text,
              text + 2);
-    fd = file->folder && file->in->open_below
-             ? file->in->open_below(file->folder, path, &size)
-             : files_open(path, &size);
+    fd = open_beside(file, path, &size);
     if (fd < 0 && ask) {
         struct stat s;
         fd = ask(id);
@@ -363,6 +465,16 @@ int symbols_open_debug(const char *folder, symbols_fetch *ask,
     if (buildid_is(&found, id->bytes, id->size)) return fd;
     close(fd);
     return -1;
+}
+
+int symbols_open_debug(const char *folder, symbols_fetch *ask,
+                       const files_file *file, const buildid *id)
+{
+    int fd;
+    if (!folder || strlen(folder) > 128) return -1;
+    fd = open_build(folder, NULL, file, id);
+    if (fd < 0) fd = open_linked(folder, file, id);
+    return fd < 0 && ask ? open_build(folder, ask, file, id) : fd;
 }
 
 #ifdef HAVE_LIBELF

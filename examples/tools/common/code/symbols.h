@@ -10,9 +10,8 @@
  *     symbols_free(&names);
  *
  * A file is read when it is asked for the first time: an ELF file's .symtab,
- * .dynsym and, by build id, the .symtab of its separate debug file (libelf;
- * without it ELF files have no symbols), and the stubs through which it calls
- * (plt.h); what a JIT compiler wrote (jitdump.h). A process's perf-PID.map, of
+ * .dynsym and the .symtab of its separate debug file (libelf; without it ELF
+ * files have no symbols), and the stubs through which it calls (plt.h); what a JIT compiler wrote (jitdump.h). A process's perf-PID.map, of
  * other JIT compilers, has addresses and names. Symbols lie at offsets in the
  * file that has the code.
  *
@@ -110,8 +109,9 @@ const symbol *symbols_whole(symbols *s, const files_file *file,
 void symbols_gap(symbols *s, const files_file *file, uint64_t offset,
                  uint64_t *first, uint64_t *last);
 
-/* Open a file's separate debug file, of the same build, in the folder of them,
- * or where `ask`, unless it is NULL, finds it: a file descriptor, or -1. */
+/* Open a file's separate debug file: by build id in the folder of them; the one
+ * that its .gnu_debuglink names, where gdb looks for that; or where `ask`, unless
+ * it is NULL, finds the build id. A file descriptor, or -1. */
 int symbols_open_debug(const char *folder, symbols_fetch *ask,
                        const files_file *file, const buildid *id);
 
