@@ -28,13 +28,24 @@ static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid,
     return got > 0 ? got : -pte_nomap;
 }
 
-/* Where the trace has packets, or bits, that came after 2.0.5. */
+/* Where the trace has packets, or bits, that came after 2.0.5, or a FUP that
+ * binds to a MODE.Exec. */
 static uint64_t first_new(const subject *s)
 {
     walker w;
+    uint64_t mode = UINT64_MAX; /* one that waits, outside of a PSB+ */
+    int in = 0;
     walk(&w, s);
     while (walk_on(&w)) {
         switch (w.p.type) {
+        case IPT_PKT_PSB: in = 1; mode = UINT64_MAX; break;
+        case IPT_PKT_PSBEND: in = 0; break;
+        case IPT_PKT_TIP:
+        case IPT_PKT_TIP_PGE:
+        case IPT_PKT_TIP_PGD: mode = UINT64_MAX; break;
+        case IPT_PKT_FUP:
+            if (mode != UINT64_MAX) return mode;
+            break;
         case IPT_PKT_CFE:
             if (is_version(1) && w.p.u.cfe.type >= IPT_CFE_SWINTR)
                 return w.p.offset;
@@ -49,7 +60,9 @@ static uint64_t first_new(const subject *s)
         case IPT_PKT_BBP:
         case IPT_PKT_BEP: return w.p.offset;
         case IPT_PKT_MODE_EXEC:
-            if (w.p.u.exec.iflag && is_version(0)) return w.p.offset;
+            if (!is_version(0)) break;
+            if (w.p.u.exec.iflag) return w.p.offset;
+            if (!in) mode = w.p.offset;
             break;
         default: break;
         }
@@ -772,6 +785,30 @@ TEST(exact)
     for (int i = 0; i < 2; i++) sides[i]->pt_image_free(s.image[i]);
 }
 
+#if LIBIPT_VERSION >= 0x202
+/* Triggers: at a FUP, some instructions later, and at no known place. */
+static uint8_t trigger_trace[] = {
+    PSB_, 0x99, 0x01, 0x7d, 0, 0x10, 0, 0, 0, 0, 0x02, 0x23,
+    0xd9, 0x60, 0x02, 0x01, 0x00,             /* after an instruction, more */
+    0xd9, 0x00, 0x04,                         /* somewhere */
+    0xd9, 0xc0, 0x01, 0x00, 0x00, 0x3d, 0, 0x10, /* at 1000 */
+    0x0e,                                     /* TNT: 1 1 */
+    0xd9, 0x40, 0xc4, 0x02, 0x00,             /* after two from there */
+    0x04, 0x01};                              /* TNT: 0, TIP.PGD */
+
+TEST(triggers)
+{
+    static subject s;
+    memset(&s, 0, sizeof s);
+    snprintf(s.name, sizeof s.name, "triggers");
+    set_config(&s.config, trigger_trace, sizeof trigger_trace);
+    s.new_at = UINT64_MAX;
+    follow_events(&s);
+    follow(&s, QUERY, NULL, STEPS);
+    CHECK_EQ(s.over, 0);
+}
+#endif
+
 /* ---- damaged traces ---- */
 
 /* Damage a trace: bits, bytes, or a piece that is lost, or doubled. */
@@ -1012,6 +1049,7 @@ int main(int argc, char **argv)
     RUN(exact);
 #if LIBIPT_VERSION >= 0x202
     RUN(resyncs);
+    RUN(triggers);
 #endif
     RUN(mutants);
     if (suite_dir) RUN(suite);

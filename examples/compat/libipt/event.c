@@ -96,8 +96,7 @@ int pt_evt_next(struct pt_event_decoder *d, struct pt_event *event,
     do d->status = ipt_evt_next(&d->d, &e);
     while (d->status >= 0 && !shim_has_event(&e, SHIM_2_1));
     if (d->status < 0) return shim_error(&d->t, &d->d.at, d->status);
-    if (e.type == IPT_EVT_TRIG && e.u.trig.icntv)
-        e.flags &= (uint8_t) ~IPT_EVENT_NO_IP; /* it counts from the last one */
+    shim_trigger(&e);
     shim_event(event, size, &e);
     return 0;
 }

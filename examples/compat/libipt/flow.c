@@ -196,8 +196,8 @@ int shim_flow_offset(const shim_flow *f, uint64_t *offset)
     case IPT_PKT_NONE:
     case IPT_PKT_PAD: *offset = shim_ahead(&f->t, at->offset, 0); break;
     case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64: /* it follows an event, or flow has used of it */
-        *offset = shim_ahead(&f->t, here, !f->evented);
+    case IPT_PKT_TNT_64: /* flow has used of it, unless it follows an event */
+        *offset = shim_ahead(&f->t, here, !f->evented && !f->disabled);
         break;
     case IPT_PKT_PIP: *offset = shim_ahead(&f->t, here, 1); break;
     case IPT_PKT_TIP_PGD: /* alone, it is used at once */

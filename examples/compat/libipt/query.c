@@ -53,6 +53,7 @@ static void fetch(struct pt_query_decoder *d)
 {
     for (;;) {
         d->status = ipt_evt_next(&d->d, &d->next);
+        if (d->status >= 0) shim_trigger(&d->next);
         if (d->status < 0 || is_branch(&d->next)
             || shim_has_event(&d->next, d->client))
             return;

@@ -84,6 +84,14 @@ HIDDEN void shim_hold(shim_held *held, const ipt_event *event, uint8_t client);
 /* The oldest one. 0: there is none. */
 HIDDEN int shim_release(shim_held *held, ipt_event *event);
 
+/* A trigger that counts from the last IP has one for libipt, where flow is not
+ * followed. */
+static inline void shim_trigger(ipt_event *event)
+{
+    if (event->type == IPT_EVT_TRIG && event->u.trig.icntv)
+        event->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+}
+
 /* Make one that it has an event of theirs, in a struct of the user's. */
 HIDDEN void shim_event(struct pt_event *to, size_t size, const ipt_event *from);
 
