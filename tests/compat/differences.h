@@ -21,11 +21,13 @@
     X(EARLY, "reports an error that it has read ahead, or goes on in code "   \
              "though what comes next in the trace is broken, or does not fit")\
     X(CONTEXT, "takes packets where they may not stand, but no PSB+ without " \
-               "PSBEND, and no PSB that is longer than others")               \
+               "PSBEND, no TMA without TSC, and no PSB that is longer than "  \
+               "others")                                                      \
     X(ERRATA, "has BDM70 only where it is told of it, applies SKD007 to "     \
               "queries only, and thinks that Alder Lake and Sapphire Rapids " \
               "have SKL014")                                                  \
-    X(INSN, "2.0.5 does not know JMPABS, UIRET, ERETS, ERETU; all take "      \
+    X(INSN, "2.0.5 does not know JMPABS, UIRET, ERETS, ERETU, and gives "     \
+            "blocks of sections again in the mode they had first; all take "  \
             "opcodes that mean nothing, and execute 16 and 32-bit code "      \
             "beyond 4 GiB")                                                   \
     X(RETURN, "takes its return stack's top for compressed returns only, and "\

@@ -40,6 +40,7 @@ typedef struct subject {
     image *code;
     uint64_t last; /* instruction that was the same */
     uint8_t mode;  /* ... and how it executes */
+    enum pt_exec_mode exec; /* as the last event of that kind says */
     int new_insn;  /* blocks at hand have one that 2.0.5 does not know */
     uint64_t new_at; /* the first packet that 2.0.5 does not know */
     uint64_t at;     /* offset of the packet that is compared */
@@ -50,6 +51,7 @@ typedef struct subject {
     uint64_t called_at;     /* the offset of the last one */
     unsigned depth;
     uint64_t returned; /* what the last return used; 0: none, or it is none */
+    int left; /* tracing was disabled, so that a call may have returned */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;
 
@@ -724,6 +726,7 @@ typedef struct standing {
     int wants;   /* a FUP is of what was before it */
     int alone;   /* one is not: a TIP or TIP.PGD comes next */
     int mode;    /* a MODE.Exec is of the TIP or TIP.PGE that comes next */
+    int tsc;     /* there was no MTC since the last one */
 } standing;
 
 static int is_wrong(standing *c, const ipt_packet *p)
@@ -737,12 +740,14 @@ static int is_wrong(standing *c, const ipt_packet *p)
     case IPT_PKT_PSBEND:
         if (was.in) c->enabled = was.next;
         c->in = 0;
-        return !was.in;
+        return !was.in || (was.enabled >= 0 && was.enabled != was.next);
     case IPT_PKT_FUP:
         if (was.in) c->next = p->u.ip.ipc != 0;
         else c->alone = !was.wants;
         c->wants = 0;
-        return !was.in && (was.alone || (!was.wants && was.enabled == 0));
+        if (was.in) return was.next; /* there is one already */
+        return was.alone || (!was.wants && was.enabled == 0)
+            || p->u.ip.ipc == 0;
     case IPT_PKT_OVF:
         memset(c, 0, sizeof *c);
         c->enabled = -1;
@@ -762,14 +767,17 @@ static int is_wrong(standing *c, const ipt_packet *p)
         return was.in || was.alone || was.mode || was.enabled == 0;
     case IPT_PKT_MODE_EXEC: c->mode = !was.in; return 0;
     case IPT_PKT_MODE_TSX: c->wants = 1; return 0;
+    case IPT_PKT_TSC: c->tsc = 1; return 0;
+    case IPT_PKT_MTC: c->tsc = 0; return 0;
+    case IPT_PKT_TMA: return !was.tsc;
+    case IPT_PKT_TRIG:
+        c->wants = 1;
+        return was.in || (was.enabled == 0 && p->u.trig.icnt);
     case IPT_PKT_PAD:
     case IPT_PKT_PIP:
     case IPT_PKT_VMCS:
     case IPT_PKT_MNT:
-    case IPT_PKT_TSC:
     case IPT_PKT_CBR:
-    case IPT_PKT_TMA:
-    case IPT_PKT_MTC:
     case IPT_PKT_CYC: return 0;
     default:
         c->wants = 1; /* PTW, EXSTOP, CFE and the like may have one */
@@ -879,6 +887,7 @@ static int is_of_packet(int error)
 {
     return error == -pte_bad_opc || error == -pte_bad_packet
         || is_context(error) || error == -pte_noip
+        || error == -pte_ip_suppressed
         || error == -pte_bad_status_update || error == -pte_eos;
 }
 
@@ -947,13 +956,19 @@ static int explained(subject *s, int why)
     return 1;
 }
 
+/* Do both stand where the other one is? */
+static int is_one_place(const flow f[2])
+{
+    return within(PLACE, offset_of(&f[0]), offset_of(&f[1]));
+}
+
 /* Where an error is met: both go on if it is the same. */
 static int excused(subject *s, flow f[2], int events)
 {
     const int why = why_error(s, f, events);
     if (why < 0) return 0;
     seen[why]++;
-    s->over |= f[0].status != f[1].status;
+    s->over |= f[0].status != f[1].status || !is_one_place(f);
     return 1;
 }
 
@@ -1027,6 +1042,8 @@ static int without_ours(subject *s, flow f[2], const struct pt_event *e,
     if (!is_version(0) && e->type == ptev_enabled && o
         && e->variant.enabled.ip == o->variant.enabled.ip)
         return !explained(s, D_PGD);
+    if (!o && e->status_update && broken(s, offset_of(&f[0])))
+        return !explained(s, D_CONTEXT);
     if (!o && is_later(&f[1], e)) return !explained(s, D_ORDER);
     if (!o && excused(s, f, 0)) return 1;
     if (explained(s, is_lost(s))) return 0;
@@ -1036,6 +1053,13 @@ static int without_ours(subject *s, flow f[2], const struct pt_event *e,
                   (unsigned long long) e->variant.async_branch.from,
                   (unsigned long long) e->variant.async_branch.to,
                   o ? (int) o->type : -1, f[0].status, f[1].status);
+}
+
+/* Tracing is enabled where the last call leads back to: that has returned, of
+ * which the trace has nothing. */
+static void take_back(subject *s, uint64_t ip)
+{
+    if (s->depth && s->back[(s->depth - 1) % 64] == ip) s->depth--;
 }
 
 /* Events between two items: the same, except what is allowed. */
@@ -1056,6 +1080,9 @@ static int same_events(subject *s, flow f[2])
         if (k < count[1]) {
             used[k] = 1;
             (void) allowed(event_differs(e, &list[1][k]));
+            if (e->type == ptev_enabled) take_back(s, e->variant.enabled.ip);
+            if (e->type == ptev_disabled) s->left = 1;
+            if (e->type == ptev_exec_mode) s->exec = e->variant.exec_mode.mode;
             if (k != next) seen[D_ORDER]++;
             next = k + 1;
         } else if (e->type == ptev_pwre) { /* ours comes with PWRX */
@@ -1092,6 +1119,8 @@ static int same_events(subject *s, flow f[2])
         else if (is_pgd(s, &f[1], e)) return !explained(s, D_PGD);
         else if (is_fup_twice(s, offset_of(&f[1])))
             return !explained(s, D_CONTEXT);
+        else if (excused(s, f, 1)) /* theirs has an error next */
+            return !(s->over = 1);
         else
             return differ(s, "events", "ours has one more, of type %d",
                           (int) e->type);
@@ -1166,14 +1195,20 @@ static int is_forgotten(const subject *s)
     return 0;
 }
 
-/* Has theirs returned to where an earlier call leads back to, while ours has
- * to where the last one does? */
-static int is_astray(const subject *s, uint64_t at, uint64_t our)
+/* Does a call lead back there? */
+static int is_called(const subject *s, uint64_t at)
 {
-    if (!s->returned || our != s->returned) return 0;
     for (unsigned i = 0; i < s->calls && i < CALLS; i++)
         if (s->called[i] == at) return 1;
     return 0;
+}
+
+/* Has theirs returned to where an earlier call leads back to, while ours has
+ * to where the last one does, that has not returned while tracing was off? */
+static int is_astray(const subject *s, uint64_t at, uint64_t our)
+{
+    if (!s->returned || !is_called(s, at)) return 0;
+    return our == s->returned || (s->left && is_called(s, our));
 }
 
 /* Why both may differ after the last instruction, or at it, where they are at
@@ -1237,6 +1272,10 @@ static int same_item(subject *s, flow f[2], image *code)
             || f[0].block.speculative != f[1].block.speculative) {
             if (explained(s, why_last(s, f[0].at, f[1].at))) return 0;
             if (f[0].at != f[1].at && explained(s, is_lost(s))) return 0;
+            if (is_version(0) && f[0].at == f[1].at && f[0].block.isid > 0
+                && f[0].block.mode != s->exec && f[1].block.mode == s->exec
+                && explained(s, D_INSN))
+                return 0;
             return differ(s, "blocks", "%llx isid %d, ours %llx isid %d",
                           (unsigned long long) f[0].at, f[0].block.isid,
                           (unsigned long long) f[1].at, f[1].block.isid);
@@ -1266,6 +1305,29 @@ static int is_psb_ahead(const subject *s, uint64_t out[2][8])
     return 1;
 }
 
+/* Are there between two offsets no more than these packets that say more than
+ * the time? */
+static int is_quiet(const subject *s, uint64_t from, uint64_t to, int most)
+{
+    walker w;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset < to)
+        switch (w.p.type) {
+        case IPT_PKT_PAD:
+        case IPT_PKT_TSC:
+        case IPT_PKT_TMA:
+        case IPT_PKT_MTC:
+        case IPT_PKT_CYC: break;
+        default: most -= w.p.offset >= from; break;
+        }
+    return most >= 0;
+}
+
+static int is_ahead(const subject *s, uint64_t a, uint64_t b)
+{
+    return near(a, b) || is_quiet(s, a < b ? a : b, a < b ? b : a, 4);
+}
+
 static int same_getters(subject *s, const flow f[2])
 {
     static const char *const names[8] = {"offset", "sync offset", "has time",
@@ -1275,7 +1337,7 @@ static int same_getters(subject *s, const flow f[2])
     for (int i = 0; i < 8; i++) {
         if (out[0][i] == out[1][i]) continue;
         if (i == 2 || i == 3) seen[D_TIME]++;
-        else if (i == 0 && near(out[0][i], out[1][i]))
+        else if (i == 0 && is_ahead(s, out[0][i], out[1][i]))
             seen[D_AHEAD]++;
         else if (i == 1 && !is_version(0) && is_psb_ahead(s, out))
             seen[D_AHEAD]++;
@@ -1297,13 +1359,17 @@ static int same_status(subject *s, flow f[2], const char *what)
 {
     const int a = f[0].status;
     const int b = f[1].status;
-    if (a == b || (a >= 0 && b >= 0 && !((a ^ b) & ~pts_event_pending)))
-        return 1;
+    if (a >= 0 && b >= 0 && !((a ^ b) & ~pts_event_pending)) return 1;
+    if (a == b && (a == -pte_eos || is_one_place(f))) return 1;
     if (!s->config.errata.bdm70 && a >= 0 && b == (a | pts_ip_suppressed)) {
         seen[D_ERRATA]++; /* tracing is not enabled as its PSB+ says */
         s->over = 1;
         return 0;
     }
+    if (a >= 0 && b == (a | pts_ip_suppressed) && strcmp(what, "sync") == 0
+        && is_broken(s, sync_offset_of(&f[1]), offset_of(&f[1]) + PLACE)
+        && explained(s, D_CONTEXT))
+        return 0;
     if (f[0].layer != QUERY
         && explained(s, why_last(s, start_of(&f[0]), start_of(&f[1]))))
         return 0;
@@ -1324,7 +1390,7 @@ static int same_status(subject *s, flow f[2], const char *what)
         flow_event(&f[1]);
         if (f[1].event.type == ptev_disabled && explained(s, D_PGD)) return 0;
     }
-    if (a == -pte_bad_query && strcmp(what, "event") == 0
+    if (a == -pte_bad_query && (is_version(0) || strcmp(what, "event") == 0)
         && broken(s, offset_of(&f[0])) && explained(s, D_ORDER))
         return 0;
     if (excused(s, f, 1)) return !s->over;
@@ -1343,6 +1409,7 @@ static void sync_both(subject *s, flow f[2])
     const uint64_t before = offset_of(&f[0]);
     s->calls = s->depth = 0;
     s->returned = 0;
+    s->left = 0;
     for (int i = 0; i < 2; i++) {
         flow_sync(&f[i]);
         f[i].left = 0;
@@ -1446,7 +1513,7 @@ static void follow_events(subject *s)
                 if (is_broken(s, at[0] < at[1] ? at[0] : at[1], s->at + PLACE)
                     || (status[0] == -pte_ip_suppressed
                         && status[1] == -pte_noip))
-                    seen[status[0] >= 0 && is_context(status[1])
+                    seen[is_context(status[0]) || is_context(status[1])
                              ? D_CONTEXT : D_EARLY]++;
                 else if (status[0] == -pte_bad_packet && is_cbr_0(s, at[0]))
                     seen[D_TIME]++;
