@@ -38,6 +38,9 @@ says "without a file: how it is used" sh -c "'$build/ptprof' 2>&1 |
 refuses "more than one file" a b
 refuses "unknown option: --nothing[.].*--help" --nothing
 refuses "insn or time" --by cycles f
+for min in x 5x 10u 1.5 1001 .; do
+    refuses "bad argument: $min" --min "$min" f
+done
 refuses "more than one timeline" --chrome a --perfetto b f
 refuses "bad argument: 1,a" --tid 1,a f
 refuses "No such file" "$tmp/none"
@@ -230,7 +233,7 @@ lined() {
         }
         END {for (l in cost) print l, cost[l]}' "$tmp/counts" - |
         sort >"$tmp/want"
-    prof --lines --by insn --min 0 "$@" "$tmp/lines.data" |
+    prof --lines --by insn --min 0 "$@" "$tmp/lines.data" 2>"$tmp/err" |
         sed -n 's/^ *[0-9.]*%  *\([0-9.kMG]*\)  .*\/\([^/ ]*:[0-9]* [^ ]*\)$/\2 \1/p' |
         sort >"$tmp/got"
     says "$what" awk '
@@ -416,6 +419,41 @@ awk '!n && / [0-9.]+%/ && / main$/ {n = sub(/[0-9.]+%/, "0.1%")} {print}' \
     "$tmp/trees" >"$tmp/wrong"
 says "... and one that does is found" sh -c \
     "! awk -f tests/tree.awk '$tmp/wrong' >/dev/null"
+
+# --min with a unit is a cost, for time lines, too.
+refuses "costs are times" --min 1k "$tmp/cat.data"
+refuses "costs are instructions" --min 10us --by insn "$tmp/cat.data"
+prof --flat --by insn --min 1k "$tmp/cat.data" >"$tmp/some"
+prof --flat --by insn --min 0 "$tmp/cat.data" >"$tmp/all"
+says "--min 1k" awk '
+    function number(text) {
+        return text * (text ~ /k/ ? 1e3 : text ~ /M/ ? 1e6 : 1)
+    }
+    FNR == 1 {next}
+    NR != FNR {want += number($3) >= 1000; next}
+    {n++; if (number($3) < 1000) bad = 1}
+    END {print n, "of", want; exit bad || !n || n != want}' "$tmp/some" "$tmp/all"
+for least in 0k 0.05k 1k; do
+    prof --speedscope "$tmp/line.$least" --by insn --min $least "$tmp/cat.data"
+done
+says "--min of a time line" awk '
+    FNR == 1 {file++}
+    /"type":"[OC]"/ {
+        time = $0; sub(/.*"at":/, "", time); time += 0
+        if (/"O"/) since[file, depth[file]++] = time
+        else {
+            took = time - since[file, --depth[file]]
+            count[file]++
+            if (file == 1) {for (i in least) n[i] += took >= least[i]}
+            else if (took < least[file]) bad = 1
+        }
+    }
+    BEGIN {least[2] = 50; least[3] = 1000}
+    END {
+        print count[1], count[2], count[3]
+        exit bad || count[2] != n[2] || count[3] != n[3] || n[3] < 10 ||
+            n[2] == n[3]
+    }' "$tmp/line.0k" "$tmp/line.0.05k" "$tmp/line.1k"
 
 # ---- each function once ----
 

@@ -58,31 +58,38 @@ TEST(names)
 /* Threads, events in each of them, to a depth. */
 enum { THREADS = 40, EVENTS = 3000, DEPTH = 9 };
 
-static void write_file(timeline_format format)
+/* Returns how many calls take `least` at least. */
+static unsigned write_file(timeline_format format, uint64_t least)
 {
     timeline t;
     uint32_t depth[THREADS] = {0};
-    uint32_t stack[THREADS][DEPTH];
+    uint32_t stack[THREADS][DEPTH], since[THREADS][DEPTH];
+    unsigned count = 0;
     CHECK_EQ(timeline_open(&t, format, path, 1), 0);
+    t.least = least;
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK_EQ(timeline_thread(&t, 100 + i / 4, 1000 + i, "th\"read"), i);
     for (uint32_t n = 0; n < THREADS * EVENTS; n++) {
         const uint32_t i = dice(THREADS);
         if (depth[i] < DEPTH && (depth[i] == 0 || dice(2))) {
             const uint32_t name = 1 + dice(6);
+            since[i][depth[i]] = n;
             stack[i][depth[i]++] = name;
             timeline_enter(&t, i, name, texts[name - 1], n);
         } else {
             const uint32_t name = stack[i][--depth[i]];
+            count += n - since[i][depth[i]] >= least;
             timeline_leave(&t, i, name, texts[name - 1], n);
         }
     }
     for (uint32_t i = 0; i < THREADS; i++)
         while (depth[i]) {
             const uint32_t name = stack[i][--depth[i]];
+            count++;
             timeline_leave(&t, i, name, texts[name - 1], 1u << 30);
         }
     CHECK_EQ(timeline_close(&t, text_of, (void *) texts), 0);
+    return count;
 }
 
 /* Each event is a line of its own; those of a thread are together, complete
@@ -95,7 +102,7 @@ TEST(speedscope)
     uint64_t last = 0;
     unsigned stack[DEPTH + 1];
     char *bytes;
-    write_file(TIMELINE_SPEEDSCOPE);
+    write_file(TIMELINE_SPEEDSCOPE, 0);
     bytes = load(&size);
     for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
         char kind;
@@ -171,7 +178,7 @@ TEST(perfetto)
     unsigned depth[THREADS + 1] = {0};
     uint8_t *bytes;
     const uint8_t *p, *end;
-    write_file(TIMELINE_PERFETTO);
+    write_file(TIMELINE_PERFETTO, 0);
     bytes = (uint8_t *) load(&size);
     p = bytes;
     end = p + size;
@@ -209,7 +216,7 @@ TEST(chrome)
     size_t size;
     unsigned begins = 0, ends = 0;
     char *bytes;
-    write_file(TIMELINE_CHROME);
+    write_file(TIMELINE_CHROME, 0);
     bytes = load(&size);
     for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
         begins += strncmp(line, "{\"ph\":\"B\"", 9) == 0;
@@ -217,6 +224,61 @@ TEST(chrome)
     }
     CHECK_EQ(begins, ends);
     CHECK(begins + ends >= THREADS * EVENTS);
+    free(bytes);
+}
+
+/* Calls that take less than a limit are left out, and no others: what is there
+ * has its own times, and how many are not is a value, or in the name. */
+TEST(least)
+{
+    enum { LEAST = 2000 };
+    const uint64_t from = seed;
+    const unsigned all = write_file(TIMELINE_SPEEDSCOPE, 0);
+    unsigned depth = 0, count = 0, left_out = 0, want;
+    unsigned values[THREADS] = {0};
+    uint64_t since[DEPTH + 1];
+    size_t size;
+    char *bytes;
+    seed = from;
+    want = write_file(TIMELINE_SPEEDSCOPE, LEAST);
+    bytes = load(&size);
+    CHECK(want > THREADS);
+    CHECK(want < all / 2);
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *const named = strstr(line, " (");
+        char kind;
+        unsigned frame, n;
+        uint64_t time;
+        if (named && sscanf(named, " (%u calls left out)", &n) == 1)
+            left_out += n;
+        line += strspn(line, " ,");
+        if (sscanf(line, "{\"type\":\"%c\",\"frame\":%u,\"at\":%" SCNu64 "}",
+                   &kind, &frame, &time) != 3)
+            continue;
+        if (kind == 'O' && depth < DEPTH)
+            since[depth++] = time;
+        else if (kind == 'C' && depth && CHECK(time - since[--depth] >= LEAST))
+            count++;
+    }
+    CHECK_EQ(count, want);
+    CHECK_EQ(left_out, all - want);
+    free(bytes);
+
+    seed = from;
+    CHECK_EQ(write_file(TIMELINE_CHROME, LEAST), want);
+    bytes = load(&size);
+    count = left_out = 0;
+    for (char *line = strtok(bytes, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *const named = strstr(line, "\"calls left out\"");
+        unsigned tid, n;
+        count += strncmp(line, "{\"ph\":\"B\"", 9) == 0;
+        if (named && sscanf(named, "\"calls left out\",\"id\":%u,\"args\":"
+                            "{\"value\":%u}", &tid, &n) == 2)
+            values[tid % THREADS] = n;
+    }
+    for (unsigned i = 0; i < THREADS; i++) left_out += values[i];
+    CHECK_EQ(count, want);
+    CHECK_EQ(left_out, all - want);
     free(bytes);
 }
 
@@ -229,6 +291,7 @@ int main(void)
     RUN(speedscope);
     RUN(perfetto);
     RUN(chrome);
+    RUN(least);
     unlink(path);
     return test_report();
 }

@@ -58,8 +58,9 @@ static const char help[] =
     "  --check                   compare each instruction with what Zydis says\n"
     "                            of it.\n"
     "  --never-mark              sure is always 1. For tests.\n"
-    "  --threads                 print the threads, TID PID NAME, and end.\n"
-    SESSION_HELP
+    "  --threads                 print the threads, TID PID NAME, and end.\n";
+
+static const char more_help[] =
     "\n"
     "Example: ptflow --call --func main perf.data\n"
     "\n"
@@ -927,7 +928,8 @@ int main(int argc, char **argv)
     pthread_cond_init(&p.moved, NULL);
     p.config.option = parse_option;
     session_init(&p.session, &args, &p.config, &p);
-    status = session_parse(&args, &p.session, help, &p.opt.file);
+    status = session_parse(&args, &p.session, help, more_help,
+                           &p.opt.file);
     if (status < 0) status = check_options(&args, &p.opt);
     if (status < 0) status = run(&p);
     for (size_t i = 0; i < p.session.task_count; i++) {

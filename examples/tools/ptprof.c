@@ -33,6 +33,9 @@ static const char help[] =
     "  --tree                    print call trees; the default.\n"
     "  --min <n>                 ... without what is below n in 1000; default\n"
     "                            5, 0: all. So for --flat, --lines, --hot.\n"
+    "  --min <cost>              ... below so much: 10us, or 1.5k (of\n"
+    "                            instructions). So for time lines, too, which\n"
+    "                            else have all calls.\n"
     "  --flat                    print each function once, over all threads: its\n"
     "                            own cost, its total and its calls.\n"
     "  --callers <function>      print who called it, how often, and what that\n"
@@ -58,8 +61,9 @@ static const char help[] =
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
-    "  --ipc                     show instructions a cycle.\n"
-    SESSION_HELP
+    "  --ipc                     show instructions a cycle.\n";
+
+static const char more_help[] =
     "\n"
     "<function> is a name, with parameters or without, or <file>:<name>.\n"
     "\n"
@@ -76,7 +80,9 @@ typedef struct options {
     timeline_format format;
     const char *before; /* --last: what; NULL: the end */
     uint64_t last;
-    uint64_t min; /* in 1000 */
+    uint64_t min; /* in 1000, or ... */
+    uint64_t least; /* a cost, ... */
+    uint8_t least_is; /* ... BY_; 0: `min` says it */
     uint8_t tree;
     uint8_t flat;
     uint8_t folded;
@@ -1213,6 +1219,7 @@ static void print_node(ptprof *p, const calltree *tree,
 /* What --min asks for of a cost. */
 static uint64_t least_of(const ptprof *p, uint64_t all)
 {
+    if (p->opt.least_is) return p->opt.least;
     return all / 1000 * p->opt.min + all % 1000 * p->opt.min / 1000;
 }
 
@@ -1767,6 +1774,29 @@ static int parse_text(tool_args *args, options *o, const char *word)
     return -1;
 }
 
+/* --min: a number, or a number with a unit. */
+static int parse_min(tool_args *args, options *o)
+{
+    static const char *const units[] = {"", "ns", "us", "ms", "s", "k", "M",
+                                        "G"};
+    const char *const value = tool_argument(args, "--min");
+    const char *unit;
+    double n, factor = 1;
+    unsigned i = 0;
+    if (!value) return 1;
+    unit = value + strspn(value, "0123456789.");
+    n = strtod(value, NULL);
+    while (i < 8 && strcmp(unit, units[i]) != 0) i++;
+    for (unsigned k = i < 5 ? 1 : 4; i && k < i; k++) factor *= 1000;
+    if (unit == value || i == 8 || n * factor >= 1e18
+        || (i == 0 && (n > 1000 || strchr(value, '.'))))
+        return tool_bad_argument(args, "--min", value);
+    o->least_is = i == 0 ? 0 : i < 5 ? BY_TIME : BY_INSN;
+    if (i == 0) o->min = (uint64_t) n;
+    else o->least = (uint64_t) (n * factor);
+    return -1;
+}
+
 static int parse_option(tool_args *args, session *s, const char *word)
 {
     options *const o = &((ptprof *) s->context)->opt;
@@ -1789,7 +1819,7 @@ static int parse_option(tool_args *args, session *s, const char *word)
     } else if (strcmp(word, "--last") == 0) {
         return tool_number(args, word, 24, &o->last) ? 1 : -1;
     } else if (strcmp(word, "--min") == 0) {
-        return tool_number(args, word, 10, &o->min) ? 1 : -1;
+        return parse_min(args, o);
     } else {
         return parse_text(args, o, word);
     }
@@ -1821,6 +1851,11 @@ static int choose_cost(ptprof *p)
         return 1;
     }
     p->by_insn = p->opt.by == BY_INSN || !timed;
+    if (p->opt.least_is && (p->opt.least_is == BY_INSN) != p->by_insn) {
+        fprintf(stderr, "%s: --min: costs are %s.\n", p->args->program,
+                p->by_insn ? "instructions" : "times");
+        return 1;
+    }
     if (!timed && !p->opt.by && !p->session.quiet)
         fprintf(stderr, "%s: the file has no times: costs are instructions\n",
                 p->args->program);
@@ -1865,6 +1900,8 @@ static int run(ptprof *p)
     if (p->opt.timeline && timeline_open(&p->timeline, p->opt.format,
                                          p->opt.timeline, p->by_insn))
         return cannot_write(p, p->opt.timeline);
+    if (p->opt.least_is)
+        p->timeline.least = p->opt.least * (p->by_insn ? 1 : CHARGE_FINE);
     status = session_run(&p->session);
     end_threads(p);
     functions_settle(&p->session.functions);
@@ -1922,7 +1959,8 @@ int main(int argc, char **argv)
         || calltree_init(&p.slowest))
         out_of_memory(&p);
     if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
-    status = session_parse(&args, &p.session, help, &p.opt.file);
+    status = session_parse(&args, &p.session, help, more_help,
+                           &p.opt.file);
     if (status < 0) {
         if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
         config.insn = p.opt.lines; /* a block may have many lines */

@@ -134,6 +134,19 @@ static int follow(tool_args *args, session *s, const char *word)
     }
 }
 
+static const char session_help[] =
+    "  --tid <n>,...             these threads only.\n"
+    "  --pid <n>,...             these processes only.\n"
+    "  --comm <name>             threads with this name only.\n"
+    "  --cpu <n>,...             these cpus only.\n"
+    "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"
+    "                            either may be missing.\n"
+    "  --no-demangle             names of functions as the linker has them.\n"
+    "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"
+    "                            files that are not here.\n"
+    "  --quiet                   no progress, nothing about losses.\n"
+    SPACES_HELP BARE_HELP;
+
 /* The first line of the help, and how to see the others. */
 static void print_usage(const tool_args *args, const char *help)
 {
@@ -144,15 +157,19 @@ static void print_usage(const tool_args *args, const char *help)
 }
 
 int session_parse(tool_args *args, session *s, const char *help,
-                  const char **name)
+                  const char *more, const char **name)
 {
     const char *why = NULL;
     int status = -1;
     *name = NULL;
     while (status < 0 && *args->next) {
         const char *const word = *args->next++;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return tool_help(args, help);
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+            tool_help(args, help);
+            fputs(session_help, stdout);
+            fputs(more, stdout);
+            return 0;
+        }
         if (strcmp(word, "--version") == 0) return tool_version(args);
         if (word[0] != '-' || !word[1]) {
             if (!*name) {

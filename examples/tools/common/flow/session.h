@@ -2,7 +2,7 @@
  * that show it in their ways have in common.
  *
  *     session_init(&s, &args, &config, context);
- *     status = session_parse(&args, &s, help, &name);
+ *     status = session_parse(&args, &s, help, more, &name);
  *     if (status < 0) status = session_open(&s, name);
  *     if (status == 0) status = session_run(&s); // calls config.flow, ...
  *     session_losses(&s);
@@ -20,19 +20,6 @@
 #include "../code/symbols.h"
 #include "threads.h"
 #include "../code/tool.h"
-
-#define SESSION_HELP                                                          \
-    "  --tid <n>,...             these threads only.\n"                       \
-    "  --pid <n>,...             these processes only.\n"                     \
-    "  --comm <name>             threads with this name only.\n"              \
-    "  --cpu <n>,...             these cpus only.\n"                          \
-    "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"\
-    "                            either may be missing.\n"                    \
-    "  --no-demangle             names of functions as the linker has them.\n" \
-    "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"\
-    "                            files that are not here.\n"                  \
-    "  --quiet                   no progress, nothing about losses.\n"        \
-    SPACES_HELP BARE_HELP
 
 /* Numbers of --tid, --pid or --cpu. */
 typedef struct session_numbers {
@@ -130,11 +117,12 @@ void session_init(session *s, const tool_args *args,
                   const session_config *config, void *context);
 void session_free(session *s);
 
-/* Follow all options, those of SESSION_HELP, of the tool, --help and --version.
- * Returns -1, with the name of the file or with a bare trace, or the exit
+/* Follow all options: the session's, the tool's, --help and --version. `help` is
+ * how the tool is used and its options, `more` what comes after the session's
+ * in a text for --help. Returns -1, with the name of the file or with a bare trace, or the exit
  * status. */
 int session_parse(tool_args *args, session *s, const char *help,
-                  const char **name);
+                  const char *more, const char **name);
 
 /* Read the records of a file. 0, or the exit status with a message. The config
  * may be changed before it. */

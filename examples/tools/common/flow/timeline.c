@@ -18,6 +18,13 @@
                        one is */
 #define TEXT 4096u  /* bytes of a name, at most */
 
+/* A call of which it is not known yet whether it takes long enough. */
+typedef struct waiting {
+    const char *text;
+    uint64_t time;
+    uint32_t name;
+} waiting;
+
 struct timeline_track_ {
     char *name;
     uint32_t pid;
@@ -26,6 +33,13 @@ struct timeline_track_ {
     uint64_t end;
     uint8_t used;   /* there was one */
     uint8_t is_part; /* of a thread */
+    waiting *list;   /* calls that are open, the innermost last */
+    size_t waits;
+    size_t wait_max;
+    uint64_t left_out; /* calls */
+    uint64_t told;   /* ... that its value says */
+    uint32_t value;  /* the track for that; 0: none yet, as the first is a
+                        thread's */
     /* SPEEDSCOPE */
     uint64_t first; /* chunk in the spool */
     uint64_t at;    /* ... where the one at hand will be */
@@ -325,8 +339,11 @@ static void speedscope_profile(timeline *t, timeline_track_ *of, char *chunk)
     char begin[8], end[8];
     fprintf(t->file, "%s{\"type\":\"evented\",\"name\":\"", t->separator);
     print_json(t, of->name);
-    fprintf(t->file, " %" PRIu32 "\",\"unit\":\"%s\",\"startValue\":%" PRIu64
-            "%s,\"endValue\":%" PRIu64 "%s,\"events\":[\n", of->tid,
+    fprintf(t->file, " %" PRIu32, of->tid);
+    if (of->left_out)
+        fprintf(t->file, " (%" PRIu64 " calls left out)", of->left_out);
+    fprintf(t->file, "\",\"unit\":\"%s\",\"startValue\":%" PRIu64
+            "%s,\"endValue\":%" PRIu64 "%s,\"events\":[\n",
             t->by_insn ? "none" : "nanoseconds", whole(t, of->begin),
             rest(t, begin, ".", of->begin), whole(t, of->end),
             rest(t, end, ".", of->end));
@@ -458,18 +475,6 @@ static void put_call(timeline *t, uint32_t track, int enters, uint32_t name,
     of->used = 1;
 }
 
-void timeline_enter(timeline *t, uint32_t track, uint32_t name,
-                    const char *text, uint64_t time)
-{
-    put_call(t, track, 1, name, text, time);
-}
-
-void timeline_leave(timeline *t, uint32_t track, uint32_t name,
-                    const char *text, uint64_t time)
-{
-    put_call(t, track, 0, name, text, time);
-}
-
 void timeline_mark(timeline *t, uint32_t track, const char *text,
                    uint64_t time)
 {
@@ -495,9 +500,76 @@ void timeline_set(timeline *t, uint32_t track, uint64_t value, uint64_t time)
     }
 }
 
+/* Calls that are open take long enough. */
+static void put_waiting(timeline *t, uint32_t track)
+{
+    timeline_track_ *const of = &t->tracks[track];
+    for (size_t i = 0; i < of->waits; i++)
+        put_call(t, track, 1, of->list[i].name, of->list[i].text,
+                 of->list[i].time);
+    of->waits = 0;
+}
+
+static void tell_left_out(timeline *t, uint32_t track, uint64_t time)
+{
+    timeline_track_ *of = &t->tracks[track];
+    if (of->told == of->left_out || t->format == TIMELINE_SPEEDSCOPE) return;
+    if (!of->value) {
+        const uint32_t value = timeline_value(t, track, "calls left out");
+        if (value == UINT32_MAX) {
+            t->failed = 1;
+            return;
+        }
+        of = &t->tracks[track];
+        of->value = value;
+    }
+    of->told = of->left_out;
+    timeline_set(t, of->value, of->left_out, time);
+}
+
+void timeline_enter(timeline *t, uint32_t track, uint32_t name,
+                    const char *text, uint64_t time)
+{
+    timeline_track_ *const of = &t->tracks[track];
+    waiting *w;
+    if (!t->least) {
+        put_call(t, track, 1, name, text, time);
+        return;
+    }
+    if (of->waits == of->wait_max) {
+        const size_t max = 2 * of->wait_max + 64;
+        if (!tool_grow(&of->list, max, sizeof *of->list)) {
+            t->failed = 1;
+            return;
+        }
+        of->wait_max = max;
+    }
+    w = &of->list[of->waits++];
+    w->name = name;
+    w->text = text;
+    w->time = time;
+}
+
+void timeline_leave(timeline *t, uint32_t track, uint32_t name,
+                    const char *text, uint64_t time)
+{
+    timeline_track_ *const of = &t->tracks[track];
+    if (of->waits && time - of->list[of->waits - 1].time < t->least) {
+        of->waits--;
+        of->left_out++;
+        return;
+    }
+    put_waiting(t, track);
+    put_call(t, track, 0, name, text, time);
+    tell_left_out(t, track, time);
+}
+
 int timeline_close(timeline *t, const char *(*text_of)(uint32_t, void *),
                    void *context)
 {
+    const uint32_t threads = t->count;
+    for (uint32_t i = 0; i < threads; i++)
+        tell_left_out(t, i, t->tracks[i].end);
     if (t->format == TIMELINE_CHROME) fputs("\n]}\n", t->file);
     if (t->format == TIMELINE_SPEEDSCOPE) {
         speedscope_close(t, text_of, context);
@@ -507,6 +579,7 @@ int timeline_close(timeline *t, const char *(*text_of)(uint32_t, void *),
     if (fclose(t->file) != 0) t->failed = 1;
     for (uint32_t i = 0; i < t->count; i++) {
         free(t->tracks[i].name);
+        free(t->tracks[i].list);
         free(t->tracks[i].chunk);
     }
     free(t->tracks);

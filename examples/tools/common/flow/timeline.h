@@ -10,6 +10,8 @@
  * files have to the ps and Perfetto's to the ns, rounded down. Those of a thread
  * never go back, and what was entered last is left first.
  * Memory does not grow with the number of calls, except for names and threads.
+ * How many calls of a thread were left out is a value beside it; in speedscope's
+ * files it stands in the thread's name.
  * Names may be hostile: what is no UTF-8 is replaced, and what is control
  * characters becomes a space.
  *
@@ -34,6 +36,8 @@ typedef struct timeline {
     timeline_format format;
     FILE *file;
     int by_insn;      /* the unit is instructions, not ns */
+    uint64_t least;   /* calls that take less are left out, and counted; yours
+                         to set after timeline_open */
     int failed;
     /* private */
     FILE *spool;      /* SPEEDSCOPE: events of each thread, in chunks */
