@@ -348,6 +348,88 @@ if have callgrind_annotate valgrind; then
     else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
 fi
 
+# lines_of FILE: what functions of the program of two files below cost by line,
+# `FUNCTION FILE LINE COST`, and calls, `FUNCTION FILE LINE CALLEE CALLS COST`.
+lines_of() {
+    awk '
+    function text(  t) {
+        t = substr($0, index($0, "=") + 1)
+        sub(/^[(][0-9]+[)] */, "", t); sub(/.*\//, "", t)
+        return t
+    }
+    /^f[lie]=/ {file = text(); next}
+    /^fn=/ {fn = text(); next}
+    /^cfn=/ {callee = text(); next}
+    /^calls=/ {
+        calls = $1; sub(/calls=/, "", calls)
+        getline
+        if (callee !~ /^(work|leaf|other)$/) next
+        place = fn " " file " " $1 " " callee
+        count[place] += calls; total[place] += $2
+        next
+    }
+    /^[0-9]/ && fn ~ /^(main|work|leaf|other)$/ {cost[fn " " file " " $1] += $2}
+    END {
+        for (l in cost) print l, cost[l]
+        for (l in count) print l, count[l], total[l]
+    }' "$1" | sort
+}
+
+if have valgrind valgrind &&
+    echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
+    cat >"$tmp/lined.h" <<'END'
+static inline int square(int x)
+{
+    int y = x;
+    y *= x + 1;
+    return y;
+}
+END
+    cat >"$tmp/lined.c" <<'END'
+#include "lined.h"
+#define APART __attribute__((noinline))
+APART int leaf(int x)
+{
+    return square(x) + 1;
+}
+APART int work(int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++)
+        s += leaf(i);
+    s += leaf(7);
+    return s;
+}
+APART int other(int n)
+{
+    return n ? other(n - 1) + work(n) : leaf(0);
+}
+int main(void)
+{
+    int r = work(10);
+    r += work(3) + other(5);
+    r += other(2);
+    return r == 5;
+}
+END
+    $CC -O1 -gdwarf-4 -fno-optimize-sibling-calls -static -o "$tmp/lined" \
+        "$tmp/lined.c" || exit 2
+    alone "$build/ptrecord" --quiet --perf-data "$tmp/lined.data" -- \
+        "$tmp/lined" >"$tmp/recorded" 2>&1
+    prof --callgrind "$tmp/lined.ours" "$tmp/lined.data" 2>"$tmp/said"
+    valgrind --tool=callgrind --compress-pos=no --compress-strings=no \
+        --separate-recs=1 --callgrind-out-file="$tmp/lined.theirs" \
+        "$tmp/lined" >"$tmp/said" 2>&1
+    for of in ours theirs; do lines_of "$tmp/lined.$of" >"$tmp/$of"; done
+    if grep -q lined.h "$tmp/ours" && grep -q 'work .* leaf 9 36' "$tmp/ours" &&
+        diff "$tmp/theirs" "$tmp/ours" >"$tmp/why"
+    then pass; else fail_with "callgrind's lines (<), and ours (>)" "$tmp/why"; fi
+    callgrind_annotate --auto=yes "$tmp/lined.ours" "$tmp/lined.c" \
+        >"$tmp/annotated" 2>&1
+    if grep -q 's += leaf(i);' "$tmp/annotated"; then pass
+    else fail_with "callgrind_annotate shows the source" "$tmp/annotated"; fi
+fi
+
 # ---- flame graph ----
 
 # Brendan Gregg's program, as Debian has it: a frame is a title, NAME (COUNT

@@ -87,6 +87,7 @@ typedef struct options {
     uint8_t flat;
     uint8_t folded;
     uint8_t lines;
+    uint8_t by_line; /* --lines, or --callgrind: costs of lines are asked for */
     uint8_t hot;
     uint8_t join; /* parts and their functions */
     uint8_t on_cpu;
@@ -100,7 +101,9 @@ enum { BY_INSN = 1, BY_TIME = 2 };
 typedef struct open_call {
     uint32_t node;      /* of the call tree */
     uint32_t instance;  /* of that of the call --histogram is about */
-    uint64_t begin;     /* cost of the thread then */
+    uint64_t begin;     /* cost of the thread then, ... */
+    calltree_cost spent; /* ... and what --callgrind needs of it */
+    uint32_t site;      /* where it is called; 0: not known */
     uint32_t part;      /* flow is in it, a part of this function; or 0 */
     uint8_t whole;      /* its beginning was seen */
 } open_call;
@@ -167,6 +170,8 @@ typedef struct thread {
     uint32_t gap;        /* function that stands for what is not traced; 0 */
     uint32_t gap_node;   /* ... and its node, once it has one */
     uint32_t gap_instance;
+    uint32_t gap_site;
+    uint32_t row;        /* line that was executed last; 0: not known */
     uint8_t gap_seen;    /* ... and before that, for this gap */
     calltree instance;   /* of the outermost call that --histogram is about */
     size_t instance_top; /* frames with it; 0: there is none */
@@ -185,12 +190,23 @@ typedef struct thread {
 enum { ENTER, LEAVE, PART, ROOT, BEFORE, VALUE, MARK };
 enum { AS_SIGNAL = 256, AS_PART = 512 };
 
-/* What a line costs. */
+/* What a line costs that is in a function. */
 typedef struct line {
-    uint32_t name;     /* its text; or */
+    uint32_t shown;    /* how --lines has it: its text's number, 0: `function` */
     uint32_t function;
+    uint32_t source;   /* the file's text; 0: none is known */
+    uint32_t number;
     calltree_cost cost;
 } line;
+
+/* Calls from a line. */
+typedef struct site {
+    uint32_t from;     /* functions, */
+    uint32_t to;
+    uint32_t line;     /* ... and 1 + the line's index; 0: not known */
+    uint64_t calls;
+    calltree_cost total;
+} site;
 
 /* What session_find said of an address. */
 typedef struct known {
@@ -221,8 +237,12 @@ struct ptprof {
     uint64_t slowest_cost;
     uint64_t slowest_at;
     uint32_t slowest_tid;
-    line *lines;         /* by the number of their name, minus 1 */
+    line *lines;         /* by number - 1, which is that of a text */
     size_t line_max;
+    site *sites;         /* by number - 1; of --callgrind */
+    uint32_t *site_slots; /* by a hash: numbers; 0: free */
+    uint32_t site_count;
+    uint32_t site_size;  /* a power of two, or 0 */
     path *paths;
     size_t path_count;
     size_t path_max;
@@ -278,19 +298,20 @@ static int is_chosen(ptprof *p, functions_choice *choice, uint32_t function)
     return is;
 }
 
-/* A line's number, 1 + its index. It is shown as FILE:LINE FUNCTION, or as the
- * function alone. */
+/* The number of a function's line, 1 + its index. It is shown as FILE:LINE
+ * FUNCTION, the innermost one, or as the function alone. */
 static uint32_t line_of(ptprof *p, const session_place *place,
                         uint32_t function)
 {
     char text[3 * SYMBOL];
+    const int head = snprintf(text, sizeof text, "%" PRIu32 "\n", function);
     uint32_t name;
     lines_place l;
-    if (!place->in
-        || !lines_find(&p->session.lines, place->in, place->in_offset, &l))
-        snprintf(text, sizeof text, "\n%" PRIu32, function);
-    else
-        snprintf(text, sizeof text, "%.4096s:%d %.4096s", l.file, l.line,
+    line *n;
+    memset(&l, 0, sizeof l);
+    if (place->in && lines_find(&p->session.lines, place->in, place->in_offset, &l))
+        snprintf(text + head, sizeof text - (size_t) head, "%.4096s:%d %.4096s",
+                 l.file, l.line,
                  l.function ? l.function : place->name ? place->name : "?");
     name = add_name(p, text);
     if (name > p->line_max) {
@@ -300,8 +321,13 @@ static uint32_t line_of(ptprof *p, const session_place *place,
                (max - p->line_max) * sizeof *p->lines);
         p->line_max = max;
     }
-    p->lines[name - 1].name = name;
-    p->lines[name - 1].function = *text == '\n' ? function : 0;
+    n = &p->lines[name - 1];
+    if (n->function) return name;
+    n->function = function;
+    if (!l.file) return name;
+    n->shown = add_name(p, text + head);
+    n->source = add_name(p, l.file);
+    n->number = (uint32_t) l.line;
     return name;
 }
 
@@ -341,7 +367,7 @@ static const known *known_at(const thread *t, uint64_t ip)
     k->function.name = place.is_part ? joined(p, place.whole) : own;
     k->function.start = place.name && strcmp(place.name, "_start") == 0;
     k->part = own != k->function.name ? own : 0;
-    k->line = p->opt.lines ? line_of(p, &place, own) : 0;
+    k->line = p->opt.by_line ? line_of(p, &place, own) : 0;
     return k;
 }
 
@@ -517,6 +543,51 @@ static void note_moment(thread *t, char sign, uint32_t name)
     m->sign = sign;
 }
 
+/* ---- where calls are, for --callgrind ---- */
+
+static uint32_t *site_slot(const ptprof *p, uint32_t from, uint32_t to,
+                           uint32_t row)
+{
+    const uint64_t hash = ((from * UINT64_C(0x9e3779b97f4a7c15) + to)
+                           * UINT64_C(0x9e3779b97f4a7c15) + row)
+                        * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t at = (uint32_t) (hash >> 32) & (p->site_size - 1);
+    while (p->site_slots[at]) {
+        const site *const s = &p->sites[p->site_slots[at] - 1];
+        if (s->from == from && s->to == to && s->line == row) break;
+        at = (at + 1) & (p->site_size - 1);
+    }
+    return &p->site_slots[at];
+}
+
+/* The number of a call from a line. */
+static uint32_t site_of(ptprof *p, uint32_t from, uint32_t to, uint32_t row)
+{
+    uint32_t *slot;
+    if (!p->opt.callgrind) return 0;
+    if (p->site_count * 2 >= p->site_size) {
+        const uint32_t size = p->site_size ? 2 * p->site_size : 1024;
+        free(p->site_slots);
+        p->site_slots = (uint32_t *) calloc(size, sizeof *p->site_slots);
+        if (!p->site_slots || !tool_grow(&p->sites, size, sizeof *p->sites))
+            out_of_memory(p);
+        p->site_size = size;
+        for (uint32_t i = 0; i < p->site_count; i++)
+            *site_slot(p, p->sites[i].from, p->sites[i].to,
+                       p->sites[i].line) = i + 1;
+    }
+    slot = site_slot(p, from, to, row);
+    if (!*slot) {
+        site *const s = &p->sites[p->site_count++];
+        memset(s, 0, sizeof *s);
+        s->from = from;
+        s->to = to;
+        s->line = row;
+        *slot = p->site_count;
+    }
+    return *slot;
+}
+
 /* The call that --histogram is about begins, or one below it. */
 static uint32_t enter_instance(thread *t, uint32_t name, int whole)
 {
@@ -549,6 +620,11 @@ static void enter(thread *t, uint32_t name, uint64_t how)
         &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
     call->part = 0;
     call->begin = cost_of(t);
+    call->site = is_joined || !depth ? 0
+        : site_of(p, p->tree.list[t->calls[depth - 1].node].name, name, t->row);
+    if (call->site) p->sites[call->site - 1].calls += (uint64_t) whole;
+    call->spent.insns = t->insns;
+    call->spent.ns = t->charge.ns - t->left_out;
     call->whole = (uint8_t) whole;
     call->instance = !p->wanted.pattern ? 0
         : is_joined ? t->calls[depth - 1].instance
@@ -589,6 +665,11 @@ static void leave(thread *t, uint32_t name, uint64_t how)
                    && (why == STACK_CALLED || why == STACK_TAIL
                        || why == STACK_UNWOUND);
     if (whole) calltree_ended(&p->tree, call->node, cost);
+    if (call->site) {
+        calltree_cost *const total = &p->sites[call->site - 1].total;
+        total->insns += t->insns - call->spent.insns;
+        total->ns += t->charge.ns - t->left_out - call->spent.ns;
+    }
     if (whole && call->instance)
         calltree_ended(&t->instance, call->instance, cost);
     if (t->instance_top == t->depth) leave_instance(t, cost, whole);
@@ -645,6 +726,8 @@ static void open_gap(thread *t, uint64_t ns)
     t->gap_seen = 1;
     t->gap_node = calltree_child(&p->tree, t->node, t->gap);
     p->tree.list[t->gap_node].calls += (uint64_t) first;
+    t->gap_site = site_of(p, p->tree.list[t->node].name, t->gap, t->row);
+    if (t->gap_site) p->sites[t->gap_site - 1].calls += (uint64_t) first;
     if (t->instance_top) {
         t->gap_instance = calltree_child(&t->instance, t->instance_node,
                                          t->gap);
@@ -692,9 +775,10 @@ static void spend_gap(thread *t, const calltree_cost *cost)
     t->charge.ns += cost->ns;
     if (!t->gap_node) return;
     calltree_add(&p->tree.list[t->gap_node].own, cost);
+    if (t->gap_site) calltree_add(&p->sites[t->gap_site - 1].total, cost);
     if (t->gap_instance)
         calltree_add(&t->instance.list[t->gap_instance].own, cost);
-    if (!p->opt.lines) return;
+    if (!p->opt.by_line) return;
     memset(&place, 0, sizeof place);
     row = line_of(p, &place, t->gap);
     calltree_add(&p->lines[row - 1].cost, cost);
@@ -712,6 +796,7 @@ static void on_spend(const calltree_cost *cost, uint32_t row, void *user)
     if (t->instance_top)
         calltree_add(&t->instance.list[t->instance_node].own, cost);
     if (row) calltree_add(&t->in->lines[row - 1].cost, cost);
+    if (row) t->row = row;
 }
 
 /* ---- notes of flow ---- */
@@ -1004,7 +1089,7 @@ static void run_block(thread *t, const ipt_block *b)
     t->in_part = part;
     t->has_parts |= part != 0;
     charge_run(&t->charge, b->count,
-               t->in->opt.lines ? known_at(t, b->ip)->line : 0);
+               t->in->opt.by_line ? known_at(t, b->ip)->line : 0);
     t->kind = b->kind;
 }
 
@@ -1177,6 +1262,8 @@ static void settle_costs(ptprof *p)
         cost->guess /= CHARGE_FINE;
         rest %= CHARGE_FINE;
     }
+    for (uint32_t i = 0; i < p->site_count; i++)
+        p->sites[i].total.ns /= CHARGE_FINE;
 }
 
 /* ---- --tree and --folded ---- */
@@ -1494,14 +1581,32 @@ static int by_ns(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : by_insns(a, b);
 }
 
+/* Lines as --lines has them, which differ in what they show, in place of those
+ * of each function. */
+static void join_lines(ptprof *p)
+{
+    const size_t count = p->line_max;
+    line *const list = (line *) calloc(count + 1, sizeof *list);
+    if (!list) out_of_memory(p);
+    for (size_t i = 0; i < count; i++) {
+        const line *const from = &p->lines[i];
+        line *const to = &list[from->shown ? from->shown - 1 : i];
+        if (!from->function) continue;
+        calltree_add(&to->cost, &from->cost);
+        to->shown = from->shown;
+        to->function = from->function;
+    }
+    free(p->lines);
+    p->lines = list;
+    qsort(list, count, sizeof *list, p->by_insn ? by_insns : by_ns);
+}
+
 static void print_lines(ptprof *p)
 {
     uint64_t all = 0;
     char text[16], with[24];
     for (size_t i = 0; i < p->line_max; i++) all += line_cost(p, &p->lines[i]);
-    if (p->line_max)
-        qsort(p->lines, p->line_max, sizeof *p->lines,
-              p->by_insn ? by_insns : by_ns);
+    join_lines(p);
     printf("    own     cost  %sline%s\n", p->opt.ipc ? "  IPC  " : "",
            p->by_insn ? " (costs are instructions)" : "");
     for (size_t i = 0; i < p->line_max; i++) {
@@ -1512,8 +1617,8 @@ static void print_lines(ptprof *p)
         printf("%6.1f%% %8s  ", 100.0 * (double) cost / (double) all,
                marked(p, with, text, &l->cost));
         print_ipc(p, &l->cost);
-        print_name(l->function ? function_text(p, l->function)
-                               : names_text(&p->names, l->name),
+        print_name(l->shown ? names_text(&p->names, l->shown)
+                            : function_text(p, l->function),
                    room_after(p, 18 + ipc_width(p)));
         putchar('\n');
     }
@@ -1651,10 +1756,10 @@ static int add_edges(const ptprof *p, calltree *edges)
     return edges->full;
 }
 
-static void write_costs(const ptprof *p, FILE *f, int where,
+static void write_costs(const ptprof *p, FILE *f, uint32_t where,
                         const calltree_cost *cost)
 {
-    fprintf(f, "%d %" PRIu64, where, cost->insns);
+    fprintf(f, "%" PRIu32 " %" PRIu64, where, cost->insns);
     if (!p->by_insn) fprintf(f, " %" PRIu64, cost->ns);
     fputc('\n', f);
 }
@@ -1668,11 +1773,44 @@ static void write_word(FILE *f, const char *key, uint32_t number,
     fputc('\n', f);
 }
 
+/* Where a file of --callgrind is: a function in a source file, and the lines and
+ * calls of all of them in order. */
+typedef struct writer {
+    ptprof *in;
+    FILE *file;
+    uint32_t *lines;   /* indices, by function, source file and number */
+    uint32_t *sites;   /* indices, by caller, callee and line */
+    uint32_t source;   /* of the lines that are written now, */
+    uint32_t home;     /* ... and that of the function */
+} writer;
+
+static const line *sort_lines; /* what qsort's indices are about */
+static const site *sort_sites;
+
+static int by_place(const void *a, const void *b)
+{
+    const line *const x = &sort_lines[*(const uint32_t *) a];
+    const line *const y = &sort_lines[*(const uint32_t *) b];
+    return x->function != y->function ? (x->function < y->function ? -1 : 1)
+         : x->source != y->source ? (x->source < y->source ? -1 : 1)
+         : x->number != y->number ? (x->number < y->number ? -1 : 1) : 0;
+}
+
+static int by_call(const void *a, const void *b)
+{
+    const site *const x = &sort_sites[*(const uint32_t *) a];
+    const site *const y = &sort_sites[*(const uint32_t *) b];
+    return x->from != y->from ? (x->from < y->from ? -1 : 1)
+         : x->to != y->to ? (x->to < y->to ? -1 : 1)
+         : x->line != y->line ? (x->line < y->line ? -1 : 1) : 0;
+}
+
 /* A function with its file and its source file: the line where it begins, or
  * 0. */
-static int write_function(ptprof *p, FILE *f, const char *const keys[3],
-                          uint32_t function)
+static uint32_t write_function(writer *w, const char *const keys[3],
+                               uint32_t function, uint32_t *home)
 {
+    ptprof *const p = w->in;
     const functions_about *const about =
         &p->session.functions.list[function - 1].about;
     const char *object = about->object ? about->object : "???";
@@ -1682,46 +1820,165 @@ static int write_function(ptprof *p, FILE *f, const char *const keys[3],
     if (about->file && about->symbol
         && lines_find(&p->session.lines, about->file, about->first, &l))
         source = l.file;
-    write_word(f, keys[0], add_name(p, object), object);
-    write_word(f, keys[1], add_name(p, source), source);
-    write_word(f, keys[2], function, function_text(p, function));
-    return l.line;
+    *home = add_name(p, source);
+    write_word(w->file, keys[0], add_name(p, object), object);
+    write_word(w->file, keys[1], *home, source);
+    write_word(w->file, keys[2], function, function_text(p, function));
+    return (uint32_t) l.line;
 }
 
+/* Costs of a line come next, which may be in another source file, as of what was
+ * inlined. Without a line it is where the function begins. */
+static uint32_t write_source(writer *w, const line *l, uint32_t begin)
+{
+    const uint32_t source = l && l->source ? l->source : w->home;
+    if (source != w->source)
+        write_word(w->file, source == w->home ? "fe" : "fi", source,
+                   names_text(&w->in->names, source));
+    w->source = source;
+    return l && l->source ? l->number : begin;
+}
+
+/* Take what lines have of what their function has: 1, or 0 where that is more
+ * than it has, but for what rounding does. */
+static int take(calltree_cost *from, calltree_cost *what)
+{
+    if (what->insns > from->insns) return 0;
+    if (what->ns > from->ns) what->ns = from->ns;
+    from->insns -= what->insns;
+    from->ns -= what->ns;
+    return 1;
+}
+
+/* Where lines of a function begin. */
+static size_t first_line(const writer *w, uint32_t function)
+{
+    size_t low = 0, high = w->in->line_max;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (w->in->lines[w->lines[middle]].function < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What a function cost itself: its lines, then what is left. */
+static void write_own(writer *w, const calltree_node *n, uint32_t begin)
+{
+    const line *const list = w->in->lines;
+    calltree_cost left = n->own;
+    for (size_t i = first_line(w, n->name); i < w->in->line_max; i++) {
+        const line *const l = &list[w->lines[i]];
+        calltree_cost cost = l->cost;
+        if (l->function != n->name) break;
+        if (!l->source || !take(&left, &cost)) continue;
+        write_costs(w->in, w->file, write_source(w, l, begin), &cost);
+    }
+    if (!left.insns && !left.ns && (n->own.insns || n->own.ns)) return;
+    write_costs(w->in, w->file, write_source(w, NULL, begin), &left);
+}
+
+/* Where sites of a caller and a callee begin. */
+static size_t first_site(const writer *w, uint32_t from, uint32_t to)
+{
+    const site *const list = w->in->sites;
+    size_t low = 0, high = w->in->site_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const site *const s = &list[w->sites[middle]];
+        if (s->from < from || (s->from == from && s->to < to))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Calls of one function by another one: those of each line, the last of which
+ * have what is left. */
+static void write_calls(writer *w, const calltree_node *n,
+                        const calltree_node *call, uint32_t begin)
+{
+    static const char *const callees[] = {"cob", "cfi", "cfn"};
+    const ptprof *const p = w->in;
+    calltree_cost left = call->total;
+    uint64_t calls = call->calls ? call->calls : 1;
+    size_t at = first_site(w, n->name, call->name);
+    const site *s = NULL;
+    do {
+        const site *const next =
+            at < p->site_count ? &p->sites[w->sites[at]] : NULL;
+        const int more = next && next->from == n->name
+                      && next->to == call->name;
+        /* `s` is the site before: the last one if there is no other. */
+        if (s || !more) {
+            const line *const l = s && s->line ? &p->lines[s->line - 1] : NULL;
+            const uint64_t count = more && s && s->calls < calls ? s->calls
+                                                                 : calls;
+            const uint32_t where = write_source(w, l, begin);
+            calltree_cost cost = left;
+            uint32_t to, home;
+            if (more && s) cost = s->total;
+            if (!take(&left, &cost)) memset(&cost, 0, sizeof cost);
+            calls -= count;
+            to = write_function(w, callees, call->name, &home);
+            fprintf(w->file, "calls=%" PRIu64 " %" PRIu32 "\n", count, to);
+            write_costs(p, w->file, where, &cost);
+        }
+        s = more ? next : NULL;
+        at++;
+    } while (s);
+}
+
+static uint32_t *make_order(ptprof *p, size_t count,
+                            int (*compare)(const void *, const void *))
+{
+    uint32_t *const list = (uint32_t *) malloc((count + 1) * sizeof *list);
+    if (!list) out_of_memory(p);
+    for (size_t i = 0; i < count; i++) list[i] = (uint32_t) i;
+    sort_lines = p->lines;
+    sort_sites = p->sites;
+    qsort(list, count, sizeof *list, compare);
+    return list;
+}
 static int write_callgrind(ptprof *p)
 {
     static const char *const callers[] = {"ob", "fl", "fn"};
-    static const char *const callees[] = {"cob", "cfi", "cfn"};
-    FILE *const f = fopen(p->opt.callgrind, "w");
+    writer w;
     calltree edges;
     int failed;
-    if (!f) return -1;
+    memset(&w, 0, sizeof w);
+    w.in = p;
+    w.file = fopen(p->opt.callgrind, "w");
+    if (!w.file) return -1;
     if (calltree_init(&edges)) out_of_memory(p);
     failed = add_edges(p, &edges);
-    fprintf(f, "# callgrind format\nversion: 1\ncreator: ptprof\n"
+    fprintf(w.file, "# callgrind format\nversion: 1\ncreator: ptprof\n"
             "positions: line\nevents: Instructions%s\n",
             p->by_insn ? "" : " Nanoseconds");
+    w.lines = make_order(p, p->line_max, by_place);
+    w.sites = make_order(p, p->site_count, by_call);
     for (uint32_t i = edges.list[0].child; i; i = edges.list[i].sibling) {
         const calltree_node *const n = &edges.list[i];
-        int where;
-        fputc('\n', f);
-        where = write_function(p, f, callers, n->name);
-        write_costs(p, f, where, &n->own);
-        for (uint32_t c = n->child; c; c = edges.list[c].sibling) {
-            const calltree_node *const call = &edges.list[c];
-            const int at = write_function(p, f, callees, call->name);
-            fprintf(f, "calls=%" PRIu64 " %d\n",
-                    call->calls ? call->calls : 1, at);
-            write_costs(p, f, where, &call->total);
-        }
+        uint32_t begin;
+        fputc('\n', w.file);
+        begin = write_function(&w, callers, n->name, &w.home);
+        w.source = w.home;
+        write_own(&w, n, begin);
+        for (uint32_t c = n->child; c; c = edges.list[c].sibling)
+            write_calls(&w, n, &edges.list[c], begin);
     }
-    fputs("\ntotals:", f);
-    fprintf(f, " %" PRIu64, p->tree.list[0].total.insns);
-    if (!p->by_insn) fprintf(f, " %" PRIu64, p->tree.list[0].total.ns);
-    fputc('\n', f);
+    fputs("\ntotals:", w.file);
+    fprintf(w.file, " %" PRIu64, p->tree.list[0].total.insns);
+    if (!p->by_insn) fprintf(w.file, " %" PRIu64, p->tree.list[0].total.ns);
+    fputc('\n', w.file);
     calltree_free(&edges);
-    failed |= ferror(f);
-    return fclose(f) != 0 || failed ? -1 : 0;
+    free(w.lines);
+    free(w.sites);
+    failed |= ferror(w.file);
+    return fclose(w.file) != 0 || failed ? -1 : 0;
 }
 
 /* ---- the command line ---- */
@@ -1872,12 +2129,12 @@ static int show(ptprof *p)
     if (p->opt.flat) print_flat(p);
     if (p->opt.callers) status |= print_callers(p);
     if (p->opt.folded) print_folded(p);
+    if (p->opt.callgrind && write_callgrind(p))
+        status = cannot_write(p, p->opt.callgrind);
     if (p->opt.lines) print_lines(p);
     if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status |= print_histogram(p);
     if (p->opt.last) status |= print_moments(p);
-    if (p->opt.callgrind && write_callgrind(p))
-        status = cannot_write(p, p->opt.callgrind);
     return status;
 }
 
@@ -1932,6 +2189,8 @@ static void free_all(ptprof *p)
     }
     free(p->paths);
     free(p->lines);
+    free(p->sites);
+    free(p->site_slots);
     calltree_free(&p->tree);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
@@ -1963,7 +2222,8 @@ int main(int argc, char **argv)
                            &p.opt.file);
     if (status < 0) {
         if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
-        config.insn = p.opt.lines; /* a block may have many lines */
+        p.opt.by_line = p.opt.lines || p.opt.callgrind;
+        config.insn = p.opt.by_line; /* a block may have many lines */
         if (!p.opt.flat && !p.opt.callers && !p.opt.folded && !p.opt.lines
             && !p.opt.histogram && !p.opt.last && !p.opt.hot
             && !p.opt.callgrind && !p.opt.timeline)
