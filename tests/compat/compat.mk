@@ -117,7 +117,8 @@ uninstall-compat:  ## Remove them again
 deb-compat: compat  ## A Debian package of them, in build/deb
 	@$(COMPAT_INSTALLER) deb
 
-test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=dir
+# LIBIPT: a built tree of libipt, whose tools run on both libraries.
+test-compat: compat  ## Compare it with libipt; TRACES=, SUITE=, LIBXDC=, LIBIPT=
 	+@$(SUB) $(COMPAT)/compat $(COMPAT)/faults $(BUILD)/tests/peer_libipt \
 	    $(BUILD)/ptrecord $(COMPAT)/xdc $(COMPAT)/xdc2 \
 	    $(VERSIONS:%=$(COMPAT)/compat-%)
@@ -131,6 +132,7 @@ test-compat: compat  ## Compare it with libipt; TRACES=dir, SUITE=dir, LIBXDC=di
 	    "sh tests/compat/windows.sh $(BUILD)" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
 	    "sh tests/compat/products.sh $(BUILD)" \
+	    $(if $(LIBIPT),"tests/compat/tools.sh $(BUILD) $(LIBIPT) $(SUITE)") \
 	    "sh tests/compat/plants.sh $(BUILD)" \
 	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
 	    "$(COMPAT)/faults" \

@@ -228,8 +228,9 @@ static int other_packet(struct pt_packet_decoder *d, struct pt_packet *to,
     to->type = (enum pt_packet_type) their_types[p->type];
     to->size = (uint8_t) p->size;
     set_payload(to, p, d);
-    if (is_new) {
-        if (p->type == IPT_PKT_OVF) to->size = 2; /* SKD007: without the CYC */
+    if (is_new && p->type == IPT_PKT_OVF)
+        to->size = 2; /* SKD007: without the CYC */
+    if (is_new || p->type == IPT_PKT_MODE_EXEC) { /* 2.0.5 ignores the iflag */
         memcpy(&newer, &to->payload, sizeof newer);
         set_newer(&newer, p);
         memcpy(&to->payload, &newer, sizeof newer);
