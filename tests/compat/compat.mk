@@ -22,8 +22,11 @@ SHIM_FLAGS = -O3 $(if $(findstring clang,$(CC)),,-flto=auto)
 compat: $(COMPAT)/libipt.so.2  ## Build libipt.so.2 and libxdc.so on top of ipt
 compat: $(COMPAT)/gdb_record.so $(XDC:%=$(COMPAT)/%)
 
-# Both for Windows, by mingw, with an intel-pt.h that stands alone.
+# Both for Windows, with an intel-pt.h that stands alone, by mingw's gcc or, as
+# WINDOWS_CC="clang -target x86_64-w64-mingw32", by clang with its libraries.
 WINDOWS_CC = x86_64-w64-mingw32-gcc
+WINDOWS_LIB = -L"$$(dirname "$$(x86_64-w64-mingw32-gcc \
+                  -print-libgcc-file-name)")"
 WINDOWS = $(COMPAT)/windows
 WINDOWS_FLAGS = -std=c99 -O2 $(WARN) -I. -I$(WINDOWS)
 compat-windows: $(WINDOWS)/libipt.dll $(WINDOWS)/libxdc.dll  ## The same as DLLs
@@ -43,14 +46,14 @@ $(WINDOWS)/libipt.dll: $(LIBIPT_PARTS:%.c=$(WINDOWS)/libipt/%.o)
 	@echo "  LD  $@"
 	@{ echo EXPORTS; x86_64-w64-mingw32-nm -g $^ | \
 	    sed -n 's/.* T \(pt_.*\)/\1/p'; } >$(@:dll=def)
-	@$(WINDOWS_CC) -shared -static-libgcc -o $@ $^ $(@:dll=def)
+	@$(WINDOWS_CC) -shared -static-libgcc $(WINDOWS_LIB) -o $@ $^ $(@:dll=def)
 $(WINDOWS)/libxdc.dll $(WINDOWS)/api2/libxdc.dll: \
     examples/compat/libxdc/libxdc.c examples/compat/libxdc/libxdc.h $(CORE)
 	@mkdir -p $(@D)
 	@echo "  LD  $@"
 	@grep -o '\<libxdc_[a-z_]*(' $(<:.c=.h) | tr -d '(' | sort -u | \
 	    { echo EXPORTS; cat; } >$(@:dll=def)
-	@$(WINDOWS_CC) $(WINDOWS_FLAGS) -shared -static-libgcc \
+	@$(WINDOWS_CC) $(WINDOWS_FLAGS) -shared -static-libgcc $(WINDOWS_LIB) \
 	    $(if $(findstring api2,$@),-DLIBXDC_API_VERSION=2) -o $@ $< $(@:dll=def)
 
 # Objects, in a folder for each set of flags. libxdc's interface: callbacks as
