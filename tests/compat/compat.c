@@ -649,6 +649,8 @@ static void resync_both(const struct pt_config *c, struct pt_image *with[2],
         if (r[1].status == -pte_eos) break;
     }
     CHECK(test_.bad || r[1].given > 500);
+    for (int i = 0; i < 2; i++) resume_at(&r[i]); /* beyond the end */
+    CHECK_EQ(r[1].status, r[0].status);
     for (int i = 0; i < 2; i++) {
         r[i].by->pt_insn_free_decoder(r[i].n);
         r[i].by->pt_blk_free_decoder(r[i].b);

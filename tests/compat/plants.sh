@@ -22,11 +22,12 @@ finds() {
     $cc -shared -pthread -Wl,-soname,libipt.so.2 \
         -Wl,--version-script="$theirs/libipt.map" -o "$tmp/libipt.so.2" "$@" ||
         return 2
-    LIBIPT=$tmp/libipt.so.2 timeout 60 "$build/compat/compat" --mutants 20 \
+    LIBIPT=$tmp/libipt.so.2 timeout 60 "$build/compat/$driver" --mutants 20 \
         >"$tmp/said" 2>&1 && return 1
     return 0
 }
 
+driver=compat
 finds "$tmp"/as_is/*.o && fail_with "a fault without a plant" "$tmp/said" || pass
 
 # plant NAME FILE SED: into a file; files that include it are compiled, too.
@@ -74,4 +75,27 @@ plant "status bits" flow.c \
 plant "asid" flow.c '/^int shim_flow_asid/,/^}/s/now.vmcs = .*/;/'
 plant "event fields" config.c 's/e->u.paging.nr \& 1u/0/'
 plant "block ends" flow.c 's/|= IPT_CONFIG_END_ON_CALL/|= 0/'
+
+# What came with 2.2.
+driver=compat-2.2
+THEIRS=$(ls "$root"/build/libipt-2.2/usr/lib/*/libipt.so.2 2>/dev/null)
+if [ -z "$THEIRS" ] || [ ! -x "$build/compat/$driver" ]; then
+    skip "libipt 2.2 is missing (make deps-full unpacks it)"
+    report
+    exit
+fi
+export THEIRS
+finds "$tmp"/as_is/*.o && fail_with "2.2: a fault without a plant" "$tmp/said" ||
+    pass
+plant "what ended flow, after a resync" flow.c \
+    '/^int shim_flow_resync/,/^}/s/return passes(f).*/return status;/'
+plant "events of before a resync" flow.c \
+    '/^int shim_flow_resync/,/^}/s/f->held.count = 0;/f->held.count = 1;/'
+plant "tracing after a resync" flow.c \
+    '/^int shim_flow_resync/,/^}/s/f->disabled = .*/f->disabled = 1;/'
+plant "an error of a resync" flow.c \
+    '/^int shim_flow_resync/,/^}/s/return shim_flow_error/return 0 \& shim_flow_error/'
+plant "a return to before a loss" flow.c \
+    '/^int shim_flow_culprit/,/^}/s/if (status == IPT_ERR_RETURN_LOST) .*//'
+plant "the place of a trigger" query.c 's/shim_trigger(&d->next)/(void) 0/'
 report
