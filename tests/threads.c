@@ -69,6 +69,15 @@ static void date(const threads_who *who, const dates_date *d, int own,
     dates_said[date_count++] = d->tsc;
 }
 
+/* One question of threads_off: the run that it comes to, or 0 for nothing. */
+static uint64_t off(uint64_t before, uint64_t after, uint64_t *from,
+                    uint64_t *to)
+{
+    uint64_t run = before;
+    *from = *to = 1;
+    return threads_off(&t, &run, after, from, to) ? run ? run : 99 : 0;
+}
+
 static void lost(const threads_who *who, threads_loss loss, int status,
                  const ipt_where *at, void *context)
 {
@@ -265,13 +274,15 @@ TEST(what_cannot_be_told)
 
 /* From when to when a thread had no processor; only the end is known of one that
  * had none before, and nothing of one that is there from the beginning. */
-TEST(off)
+TEST(off_the_processors)
 {
-    uint64_t from = 1, to = 1;
+    uint64_t from, to;
     begin(0x400, 0);
     switch_to(2, 4, 0, 1000);
     switch_to(4, 6, 0, 2000);
     switch_to(6, 4, 0, 3000);
+    switch_to(4, 6, 0, 4000);
+    switch_to(6, 4, 0, 5000);
     psb(900);
     stretch(0x1000);
     psb(1100);
@@ -279,15 +290,23 @@ TEST(off)
     psb(9000);
     sw_piece(&t, 0, 0, 0, sw_size, 0);
     CHECK_EQ(run(), 0);
-    CHECK_EQ(threads_off(&t, 0, 1, &from, &to), 0);
-    CHECK_EQ(threads_off(&t, 0, 2, &from, &to), 1);
+    CHECK_EQ(off(0, 1, &from, &to), 0);
+    CHECK_EQ(off(0, 2, &from, &to), 2);
     CHECK_EQ(to, 1002);
-    CHECK_EQ(threads_off(&t, 2, 4, &from, &to), 1);
+    CHECK_EQ(off(2, 4, &from, &to), 4);
     CHECK_EQ(from, 2000);
     CHECK_EQ(to, 3002);
-    CHECK_EQ(threads_off(&t, 3, 0, &from, &to), 1);
-    CHECK_EQ(from, 3000);
-    CHECK_EQ(threads_off(&t, 4, 0, &from, &to), 0);
+    CHECK_EQ(off(2, 6, &from, &to), 4);
+    CHECK_EQ(from, 2000);
+    CHECK_EQ(to, 3002);
+    CHECK_EQ(off(4, 6, &from, &to), 6);
+    CHECK_EQ(from, 4000);
+    CHECK_EQ(to, 5002);
+    CHECK_EQ(off(5, 0, &from, &to), 99);
+    CHECK_EQ(from, 5000);
+    CHECK_EQ(off(6, 0, &from, &to), 0);
+    CHECK_EQ(off(6, 2, &from, &to), 0);
+    CHECK_EQ(off(99, 2, &from, &to), 0);
     threads_free(&t);
 }
 
@@ -325,19 +344,16 @@ TEST(switches_of_threads)
     sw_piece(&t, UINT32_MAX, 2, 0, sw_size, 0);
     CHECK_EQ(run(), 0);
     CHECK_EQ(ends, 7);
-    for (size_t i = 1; i < ends; i++) {
-        CHECK_EQ(threads_off(&t, of_run[0], of_run[i], &from, &to),
-                 of_run[i] != of_run[0]);
+    for (size_t i = 1; i < ends; i++)
         CHECK_EQ(of_run[i] - of_run[0], runs[i] - runs[0]);
-    }
-    CHECK_EQ(threads_off(&t, 0, of_run[0], &from, &to), 1);
+    CHECK_EQ(off(0, of_run[0], &from, &to), of_run[0]);
     CHECK_EQ(to, 1000);
-    CHECK_EQ(threads_off(&t, of_run[0], of_run[1], &from, &to), 1);
+    CHECK_EQ(off(of_run[0], of_run[1], &from, &to), of_run[1]);
     CHECK_EQ(from, 2000);
     CHECK_EQ(to, 2300);
-    CHECK_EQ(threads_off(&t, of_run[2], of_run[4], &from, &to), 1);
+    CHECK_EQ(off(of_run[2], of_run[4], &from, &to), of_run[3]);
     CHECK_EQ(from, 3000);
-    CHECK_EQ(to, 4300);
+    CHECK_EQ(to, 3300);
     threads_free(&t);
 }
 
@@ -693,7 +709,7 @@ int main(void)
     RUN(by_where_they_go_on);
     RUN(switches_by_a_tracepoint);
     RUN(what_cannot_be_told);
-    RUN(off);
+    RUN(off_the_processors);
     RUN(switches_of_threads);
     RUN(dates_of_a_cpu);
     RUN(migration);

@@ -1098,16 +1098,17 @@ static void run_block(thread *t, const ipt_block *b)
 static void meet(thread *t, const threads_who *who)
 {
     const session *const s = &t->in->session;
-    const uint64_t run = t->run;
     uint64_t from, to;
-    t->run = who->run;
-    if (!t->charge.timed
-        || !threads_off(&s->threads, run, who->run, &from, &to))
-        return;
-    if (run)
-        charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
-    else
-        charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
+    while (t->run != who->run) {
+        const uint64_t run = t->run;
+        if (!threads_off(&s->threads, &t->run, who->run, &from, &to)
+            || !t->charge.timed)
+            continue;
+        if (run)
+            charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
+        else
+            charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
+    }
 }
 
 static void on_flow(session *s, session_task *task, const threads_who *who,
@@ -1240,7 +1241,7 @@ static void end_threads(ptprof *p)
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
         uint64_t from, to;
-        if (threads_off(&p->session.threads, t->run, 0, &from, &to))
+        if (threads_off(&p->session.threads, &t->run, 0, &from, &to))
             charge_date(&t->charge, session_fine(&p->session, from),
                         CHARGE_NO_CYCLES, 1);
         stack_end(&t->stack, STACK_ENDED);

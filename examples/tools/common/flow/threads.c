@@ -2337,10 +2337,13 @@ static int run_timeless(threads *t)
     return 0;
 }
 
-int threads_off(const threads *t, uint64_t before, uint64_t after,
+int threads_off(const threads *t, uint64_t *run, uint64_t after,
                 uint64_t *from, uint64_t *to)
 {
     const threads_run_ *const runs = t->runs;
+    const uint64_t before = *run;
+    size_t next;
+    *run = after;
     if (after > t->run_count || before >= t->run_count) return 0;
     *to = after ? runs[after - 1].in : 0;
     *from = *to;
@@ -2348,6 +2351,11 @@ int threads_off(const threads *t, uint64_t before, uint64_t after,
     if (runs[before - 1].cpu != runs[before].cpu) return 0;
     *from = runs[before].tsc;
     if (!after) *to = *from;
+    next = runs[before - 1].after;
+    if (after && next != SIZE_MAX && runs[next].in < *to) {
+        *run = next + 1;
+        *to = runs[next].in;
+    }
     return *to >= *from;
 }
 
