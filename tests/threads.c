@@ -9,6 +9,9 @@ static uint64_t ips[200];
 static uint8_t sures[200];
 static unsigned applied_by[200]; /* records, by then */
 static uint64_t of_run[200];
+static uint64_t times[200];
+static uint64_t event_times[200]; /* of where tracing begins */
+static size_t event_count;
 static size_t ends;
 static uint64_t lost_count[THREADS_LOSSES];
 static unsigned applied;
@@ -55,8 +58,16 @@ static void flow(const threads_who *who, const ipt_block *block, void *context)
     tids[ends] = who->tid;
     applied_by[ends] = applied;
     of_run[ends] = who->run;
+    times[ends] = who->tsc;
     ips[ends] = block->end_ip & ~(uint64_t) 63;
     sures[ends++] = who->sure;
+}
+
+static void event(const threads_who *who, const ipt_event *e, void *context)
+{
+    (void) context;
+    if (e->type == IPT_EVT_ENABLED && event_count < 200)
+        event_times[event_count++] = who->tsc;
 }
 
 static void date(const threads_who *who, const dates_date *d, int own,
@@ -122,14 +133,14 @@ static void stretch(uint32_t ip)
 static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
-        code, apply_one, flow, NULL, date, lost, progress, NULL, NULL, NULL, 0,
-        0, 0
+        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL, 0,
+        0, 0, 0
     };
     threads_config own = config;
     own.never_mark = never_mark;
     sw_size = 0;
     ends = applied = 0;
-    date_count = 0;
+    date_count = event_count = 0;
     late = ends_early = 0;
     returns = maps = 0;
     memset(lost_count, 0, sizeof lost_count);
@@ -579,6 +590,43 @@ TEST(queue_of_a_thread)
     threads_free(&t);
 }
 
+/* Times of a thread do not go back, also not on another cpu; as they are in the
+ * trace with raw_times. */
+static void times_that_go_back(uint8_t raw)
+{
+    static const uint64_t at[] = {1000, 900, 1100, 1050};
+    uint64_t last = 0, half;
+    begin(0x400, 0);
+    t.config.raw_times = raw;
+    switch_to(0, 2, 0, 500);
+    switch_to(2, 0, 0, 1080);
+    switch_to(0, 2, 1, 1085);
+    for (unsigned i = 0; i < 3; i++) {
+        psb(at[i]);
+        stretch(0x1000 + 64 * i);
+    }
+    half = sw_size;
+    psb(at[3]);
+    stretch(0x10c0);
+    sw_piece(&t, 0, 0, 0, half, 0);
+    sw_piece(&t, 1, 0, half, sw_size - half, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 4);
+    CHECK_EQ(event_count, 4);
+    for (size_t i = 0; i < ends; i++) {
+        if (raw || at[i] > last) last = at[i];
+        CHECK_EQ(times[i], last);
+        CHECK_EQ(event_times[i], last);
+    }
+    threads_free(&t);
+}
+
+TEST(times_of_a_thread)
+{
+    times_that_go_back(0);
+    times_that_go_back(1);
+}
+
 TEST(code_that_comes_later)
 {
     sw_who parent = {2, 2, 0, 1};
@@ -718,6 +766,7 @@ int main(void)
     RUN(a_signal_before_a_thread_that_may_be_anywhere);
     RUN(code_that_does_not_fit);
     RUN(queue_of_a_thread);
+    RUN(times_of_a_thread);
     RUN(code_that_comes_later);
     RUN(mappings_between_two_times);
     RUN(losses);

@@ -113,6 +113,10 @@ static int follow(tool_args *args, session *s, const char *word)
         s->quiet = 1;
         return -1;
     }
+    if (strcmp(word, "--raw-times") == 0) {
+        s->raw_times = 1;
+        return -1;
+    }
     if (strcmp(word, "--no-demangle") == 0) {
         s->mangled = 1;
         return -1;
@@ -141,6 +145,8 @@ static const char session_help[] =
     "  --cpu <n>,...             these cpus only.\n"
     "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"
     "                            either may be missing.\n"
+    "  --raw-times               times as they are in the trace. Else those of a\n"
+    "                            thread do not go back.\n"
     "  --no-demangle             names of functions as the linker has them.\n"
     "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"
     "                            files that are not here.\n"
@@ -454,6 +460,7 @@ static void configure(session *s)
     c->flags = from->flags;
     c->insn = from->insn;
     c->never_mark = from->never_mark;
+    c->raw_times = s->raw_times;
 }
 
 static void start_symbols(session *s)

@@ -95,6 +95,7 @@ struct session {
     int stop;              /* set it to end */
     uint8_t quiet;         /* --quiet */
     uint8_t mangled;       /* --no-demangle */
+    uint8_t raw_times;     /* --raw-times */
     /* private */
     threads_config decoder;
     names_table comms;

@@ -1162,12 +1162,24 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
         c->date(&q->who, &date, date.offset == offset, c->context);
 }
 
+/* The time that is said: the thread's times do not go back. */
+static uint64_t said_time(const threads_queue_ *q, uint64_t tsc)
+{
+    threads_thread_ *const thread = q->thread;
+    if (!thread || tsc == 0 || q->in->config.raw_times) return tsc;
+    if (tsc > thread->told) thread->told = tsc;
+    return thread->told;
+}
+
 static void tell_event(threads_queue_ *q, const ipt_event *event)
 {
     const threads_config *const c = &q->in->config;
+    const uint64_t now = q->who.tsc;
     q->who.guest = where(q)->asid.nr;
     if (q->dates) tell_dates(q, event->offset, 1);
+    q->who.tsc = said_time(q, now);
     if (c->event) c->event(&q->who, event, c->context);
+    q->who.tsc = now;
 }
 
 static void forget_code(const threads_queue_ *q)
@@ -2050,12 +2062,14 @@ static uint64_t time_now(const threads_queue_ *q)
 static void on_block(threads_queue_ *q, const ipt_block *block)
 {
     threads *const t = q->in;
-    q->who.tsc = time_now(q);
+    const uint64_t now = time_now(q);
+    q->who.tsc = said_time(q, now);
     q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
     if (q->dates && block->offset != q->told) tell_dates(q, block->offset, 0);
     if (t->config.flow)
         t->config.flow(&q->who, block, t->config.context);
+    q->who.tsc = now;
     if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
 }
 

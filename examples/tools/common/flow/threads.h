@@ -92,6 +92,8 @@ typedef struct threads_config {
     uint32_t flags;     /* IPT_CONFIG_, besides what the file says */
     uint8_t insn;       /* 1: blocks of one instruction each */
     uint8_t never_mark; /* 1: for tests: nothing is marked */
+    uint8_t raw_times;  /* 0: a thread's times do not go back, though those of
+                           the trace do: an estimate was too late */
 } threads_config;
 
 /* What a record of a switch says: from `tsc` on, another thread has the cpu. */
@@ -136,6 +138,7 @@ typedef struct threads_thread_ {
     uint32_t tid;
     uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
     uint64_t born;      /* when it was made, by .. */
+    uint64_t told;      /* its latest time that was said */
     uint32_t parent;    /* ... this thread; 0: not known */
     uint8_t stop_count;
     uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
