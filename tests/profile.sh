@@ -71,8 +71,9 @@ timed() {
         (cd "$tmp" && record --time $clock -- "$program" "$kind" "$n") ||
             { echo "FAIL $what $clock: not recorded"; continue; }
         folded >"$tmp/folded"
-        # shellcheck disable=SC2046 # threads
-        "$tmp/spread" "$tmp/symbols" "$tmp/folded" $(threads) \
+        case $clock in tsc*cpus*) gaps=-g ;; *) gaps= ;; esac
+        # shellcheck disable=SC2046,SC2086 # threads, an option or none
+        "$tmp/spread" $gaps "$tmp/symbols" "$tmp/folded" $(threads) \
             >"$tmp/said" && echo "ok" || echo "FAIL"
         echo "$what, $clock: $(tail -n 5 "$tmp/said")"
     done >"$tmp/results"

@@ -294,6 +294,9 @@ TEST(off_the_processors)
     switch_to(6, 4, 0, 3000);
     switch_to(4, 6, 0, 4000);
     switch_to(6, 4, 0, 5000);
+    switch_to(4, 0, 0, 6000);
+    switch_to(0, 6, 0, 7000);
+    switch_to(6, 0, 0, 7500);
     psb(900);
     stretch(0x1000);
     psb(1100);
@@ -313,9 +316,14 @@ TEST(off_the_processors)
     CHECK_EQ(off(4, 6, &from, &to), 6);
     CHECK_EQ(from, 4000);
     CHECK_EQ(to, 5002);
-    CHECK_EQ(off(5, 0, &from, &to), 99);
-    CHECK_EQ(from, 5000);
-    CHECK_EQ(off(6, 0, &from, &to), 0);
+    CHECK_EQ(off(2, 0, &from, &to), 4);
+    CHECK_EQ(from, 2000);
+    CHECK_EQ(to, 3002);
+    CHECK_EQ(off(6, 0, &from, &to), 99);
+    CHECK_EQ(from, 6000);
+    CHECK_EQ(off(9, 0, &from, &to), 0);
+    CHECK_EQ(off(0, 0, &from, &to), 0);
+    CHECK_EQ(off(7, 0, &from, &to), 0); /* nobody's run */
     CHECK_EQ(off(6, 2, &from, &to), 0);
     CHECK_EQ(off(99, 2, &from, &to), 0);
     threads_free(&t);

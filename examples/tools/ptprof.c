@@ -1093,21 +1093,22 @@ static void run_block(thread *t, const ipt_block *b)
     t->kind = b->kind;
 }
 
-/* What is said of a thread is next. If it had another processor before, or had
- * none for a while, records say from when to when. */
-static void meet(thread *t, const threads_who *who)
+/* The thread is in another run than before, or 0: in none any more. Between the
+ * two it had no processor, or had one for a while; records say when. */
+static void move_to(thread *t, uint64_t run)
 {
     const session *const s = &t->in->session;
     uint64_t from, to;
-    while (t->run != who->run) {
-        const uint64_t run = t->run;
-        if (!threads_off(&s->threads, &t->run, who->run, &from, &to)
+    while (t->run != run) {
+        const uint64_t before = t->run;
+        if (!threads_off(&s->threads, &t->run, run, &from, &to)
             || !t->charge.timed)
             continue;
-        if (run)
+        if (before && t->run)
             charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
         else
-            charge_date(&t->charge, session_fine(s, to), CHARGE_NO_CYCLES, 0);
+            charge_date(&t->charge, session_fine(s, from), CHARGE_NO_CYCLES,
+                        before != 0);
     }
 }
 
@@ -1121,7 +1122,7 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
     t->guest = who->guest;
-    if (who->run != t->run) meet(t, who);
+    if (who->run != t->run) move_to(t, who->run);
     if (t->charge.gap) charge_go(&t->charge);
     if (t->finder) find_hot(t, b);
     while (cut_block(t, &part, &rest)) run_block(t, &part);
@@ -1164,7 +1165,7 @@ static void on_event(session *s, session_task *task, const threads_who *who,
         return;
     t = thread_of(p, task);
     t->guest = who->guest;
-    if (who->run != t->run) meet(t, who);
+    if (who->run != t->run) move_to(t, who->run);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
     if (!status && p->opt.before)
         charge_note(&t->charge, BEFORE, e->type, 0, 0);
@@ -1200,7 +1201,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
     t->guest = who->guest;
-    if (who->run != t->run) meet(t, who);
+    if (who->run != t->run) move_to(t, who->run);
     charge_stop(&t->charge, loss == THREADS_NO_CODE ? CHARGE_UNKNOWN
                                                     : CHARGE_LOST);
     if (loss != THREADS_UNSURE) stack_break(&t->stack);
@@ -1217,7 +1218,7 @@ static void on_date(session *s, session_task *task, const threads_who *who,
     if ((!task->user && !who->tid) || !session_wants(s, task, &then)) return;
     t = thread_of((ptprof *) s->context, task);
     t->guest = who->guest;
-    if (who->run != t->run) meet(t, who);
+    if (who->run != t->run) move_to(t, who->run);
     charge_date(&t->charge, session_fine(s, date->tsc), date->cycles, own);
 }
 
@@ -1240,10 +1241,7 @@ static void end_threads(ptprof *p)
 {
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
-        uint64_t from, to;
-        if (threads_off(&p->session.threads, &t->run, 0, &from, &to))
-            charge_date(&t->charge, session_fine(&p->session, from),
-                        CHARGE_NO_CYCLES, 1);
+        move_to(t, 0);
         stack_end(&t->stack, STACK_ENDED);
         charge_end(&t->charge);
         if (t->charge.failed) out_of_memory(p);

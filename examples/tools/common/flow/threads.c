@@ -2359,14 +2359,14 @@ int threads_off(const threads *t, uint64_t *run, uint64_t after,
     size_t next;
     *run = after;
     if (after > t->run_count || before >= t->run_count) return 0;
-    *to = after ? runs[after - 1].in : 0;
+    *to = after ? runs[after - 1].in : NO_TIME;
     *from = *to;
-    if (before == 0) return *to != 0;
-    if (runs[before - 1].cpu != runs[before].cpu) return 0;
+    if (before == 0) return after && *to != 0;
+    if (runs[before - 1].tid == 0 || runs[before - 1].cpu != runs[before].cpu)
+        return 0;
     *from = runs[before].tsc;
-    if (!after) *to = *from;
     next = runs[before - 1].after;
-    if (after && next != SIZE_MAX && runs[next].in < *to) {
+    if (next != SIZE_MAX && runs[next].in < *to) {
         *run = next + 1;
         *to = runs[next].in;
     }

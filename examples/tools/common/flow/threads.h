@@ -209,8 +209,9 @@ int threads_run(threads *t);
 void threads_changed(threads *t, uint64_t ip, uint64_t size);
 
 /* A thread whose `run` changes had no processor meanwhile: 1, and from when to
- * when; 0: not known. run 0: it had none so far; after 0: none since then. *run
- * becomes `after`, or a run of the thread before that: ask again. */
+ * when; 0: not known. run 0: it had none so far; after 0: at the end, when *to
+ * may be UINT64_MAX. *run becomes `after`, or a run of the thread before that:
+ * ask again. */
 int threads_off(const threads *t, uint64_t *run, uint64_t after,
                 uint64_t *from, uint64_t *to);
 
