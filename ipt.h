@@ -2009,7 +2009,8 @@ IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
  *
  * returns  IPT_OK
  *          IPT_ERR_ROOM: fewer than IPT_GEN_ROOM bytes are left; nothing done
- *          IPT_ERR_CONTEXT: tracing is not enabled; nothing done
+ *          IPT_ERR_CONTEXT: tracing is not enabled, or an ASYNC_PAGING or
+ *          ASYNC_VMCS waits for its ASYNC_ event; nothing done
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
                            uint8_t size, uint64_t to);
@@ -2019,18 +2020,24 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
  *
  *   DISABLED      With a target it empties the call stack, for the branch may
  *                 have been a call or a return; without one it keeps it.
+ *                 Calls and returns while tracing is disabled do not count, for
+ *                 decoders do not see them either: a return is compressed to a
+ *                 call that was traced, whatever was not traced in between.
  *   ENABLED       With IPT_EVENT_STATUS it begins with a PSB+ that has the IP
  *                 already, as at a VM entry that loads RTIT_CTL.
  *   EXEC_MODE     The first one, if iflag is to be set, before ENABLED.
  *   OVERFLOW      Empties the call stack, too. Branches reported before it are
- *                 not lost.
+ *                 not lost. EXEC_MODE, ASYNC_PAGING and ASYNC_VMCS that changed
+ *                 while trace was lost come right before it, or after it with
+ *                 its ip. A PSB+ says them.
  *   CFE           Without an IP, while tracing is enabled, it takes that of the
  *                 ASYNC_ event to follow, where its type has one.
  *   MNT           Is known, too, with its payload.
  *
  * returns  as ipt_gen_branch; IPT_ERR_CONTEXT: not while tracing is enabled, or
- *          disabled; IPT_ERR_ARG: of a type that is not in the list, or it does
- *          not say enough. Nothing done */
+ *          disabled, or while an address space waits for its ASYNC_ event;
+ *          IPT_ERR_ARG: of a type that is not in the list, or it does not say
+ *          enough. Nothing done */
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);
 
 /* Write out branches that are still collected in a TNT packet.
@@ -2845,7 +2852,8 @@ struct ipt_gen {
     uint8_t tip_count_;
     uint8_t have_ip_;
     uint8_t enabled_;
-    uint8_t tsx_; /* inside a transaction */
+    uint8_t tsx_;  /* inside a transaction */
+    uint8_t lost_; /* flow is where an OVF's FUP says, last_ip_ */
     uint32_t magic_;
 };
 

@@ -11650,6 +11650,8 @@ static int ipti_gen_check(const ipt_gen *gen, const ipt_event *event,
         return IPT_ERR_ARG;
     if (!no_ip)
         on |= IPTI_EVT(CFE) | IPTI_EVT(EXSTOP);
+    if (gen->wait_ && event->type == IPT_EVT_DISABLED)
+        return IPT_ERR_CONTEXT; /* it waits for an ASYNC_ event */
     if ((no_ip && ipti_evt_in(from, event->type))
         || (event->type == IPT_EVT_ASYNC_BRANCH
             && event->flags & IPT_EVENT_NO_TO)
@@ -11676,22 +11678,44 @@ static void ipti_gen_put_from(ipt_gen *gen, uint64_t ip)
     gen->wait_ = 0;
 }
 
-/* OVF: what a decoder knew of IPs and calls is void. A mode that waits goes on
- * waiting: OVF's FUP does not take a MODE.Exec. */
+/* Does a mode or an address space wait for the next IP? */
+static int ipti_gen_waits(const ipt_gen *gen)
+{
+    return gen->wait_ || gen->next_exec_.type != IPT_PKT_NONE;
+}
+
+/* What waits holds from here on: no other packet at `ip` would say it. */
+static void ipti_gen_restate(ipt_gen *gen, uint64_t ip)
+{
+    if (gen->next_exec_.type != IPT_PKT_NONE)
+        gen->exec_ = gen->next_exec_;
+    gen->next_exec_.type = IPT_PKT_NONE;
+    gen->wait_ = 0;
+    ipti_gen_put_psb(gen, ip);
+}
+
+/* OVF: what a decoder knew of IPs and calls is void. What waits changed while
+ * trace was lost. */
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
     ipti_calls_clear(&gen->calls_, 0);
     gen->enabled_ = (event->flags & IPT_EVENT_NO_IP) == 0;
-    gen->wait_ = 0;
     gen->tsx_ = 0;
     gen->time_.cyc = gen->clock; /* cycles were lost, too */
     ipti_gen_put_tsc(gen);
-    if (gen->enabled_) {
+    if (gen->enabled_)
         ipti_gen_put_ip(gen, IPT_PKT_FUP, event->ip, 1);
+    gen->lost_ = gen->enabled_;
+    if (ipti_gen_waits(gen))
+        ipti_gen_restate(gen, event->ip);
+    else if (gen->enabled_)
         ipti_gen_settle(gen, event->ip);
-    }
 }
+
+/* These events wait for the next IP, or say what changed over a loss. */
+#define IPTI_GEN_LATER \
+    (IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS) | IPTI_EVT(EXEC_MODE))
 
 /* What an event does, and the packets of it after its own. */
 static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
@@ -11699,6 +11723,8 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
 {
     const int has_to = (event->flags & IPT_EVENT_NO_TO) == 0;
 
+    if (!ipti_evt_in(IPTI_GEN_LATER, event->type))
+        gen->lost_ = 0;
     switch (event->type) {
     case IPT_EVT_ENABLED:
         gen->enabled_ = 1;
@@ -11763,14 +11789,14 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
     default: /* its packet says it all */
         break;
     }
+    if (gen->lost_ && ipti_gen_waits(gen) && event->ip == gen->last_ip_)
+        ipti_gen_restate(gen, event->ip);
 }
 
 /* The packets before, and with, what the event does. EVD comes before CFE. */
 static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
                               const ipt_packet *packet)
 {
-    const uint64_t later = IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS)
-                           | IPTI_EVT(EXEC_MODE);
     ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
     uint8_t i;
 
@@ -11781,7 +11807,7 @@ static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
             ipti_gen_put(gen, &evd);
         }
     }
-    if (!ipti_evt_in(later, event->type))
+    if (!ipti_evt_in(IPTI_GEN_LATER, event->type))
         ipti_gen_put(gen, packet);
 }
 
@@ -11830,11 +11856,12 @@ IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
         return status;
     if (kind >= IPT_INSN_COUNT || size == 0 || size > 15)
         return IPT_ERR_ARG;
-    if (!gen->enabled_)
+    if (!gen->enabled_ || gen->wait_)
         return IPT_ERR_CONTEXT;
     if (status < 0)
         return status;
 
+    gen->lost_ = 0;
     next = ipti_gen_narrow(gen, ip + size);
     ipti_gen_tick(gen);
     switch (kind) {

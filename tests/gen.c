@@ -785,6 +785,79 @@ TEST(address_spaces)
           PSBEND "71 004055555555");
 }
 
+/* A mode or address space that changed while trace was lost holds from the
+ * OVERFLOW on, whether it is reported before it or after it: a PSB+ says it. */
+TEST(state_over_a_loss)
+{
+    static const char pip[] = "0243 020000000000 ", vmcs[] = "02c8 0100000000 ",
+                      fup[] = "7d 004000000000 ";
+    for (unsigned i = 0; i < 32; i++) { /* bits: what changed, in which order */
+        const int on = i & 1, after = i >> 1 & 1, mode = i >> 2 & 1;
+        const int cr3 = i >> 3 & 1, base = i >> 4 & 1;
+        ipt_event e = event(IPT_EVT_OVERFLOW, 0x4000, 0);
+        char want[256];
+        if (!on && after) continue; /* PAGING, VMCS, and the mode by TIP.PGE */
+        if (!on) e.flags = IPT_EVENT_NO_IP, e.ip = 0;
+        begin_at_code(0, 0);
+        for (int step = 0; step < 2; step++) {
+            if (step == after) { /* the state */
+                ipt_event s = event(IPT_EVT_EXEC_MODE, 0x4000, 0);
+                s.u.exec.mode = IPT_MODE_32;
+                if (mode) CHECK_EQ(put(s), IPT_OK);
+                s = event(IPT_EVT_ASYNC_PAGING, 0x4000, 0);
+                s.u.paging.cr3 = 0x20;
+                if (cr3) CHECK_EQ(put(s), IPT_OK);
+                s = event(IPT_EVT_ASYNC_VMCS, 0x4000, 0);
+                s.u.vmcs.base = 0x1000;
+                if (base) CHECK_EQ(put(s), IPT_OK);
+            } else {
+                CHECK_EQ(put(e), IPT_OK);
+            }
+        }
+        sprintf(want, "02f3 %s", on ? fup : "");
+        for (unsigned n = 0, some = 0; n < 3; n++) { /* after it: one for each */
+            if (!(n == 0 ? mode : n == 1 ? cr3 : base)) continue;
+            if (some++ && !after) continue;
+            sprintf(want + strlen(want), PSB "%s%s%s %s" PSBEND,
+                    cr3 && (n > 0 || !after) ? pip : "",
+                    base && (n > 1 || !after) ? vmcs : "",
+                    mode ? "9902" : "9901", on ? fup : "");
+        }
+        BYTES(want);
+    }
+}
+
+/* An address space that waits for an asynchronous branch comes to no other. */
+TEST(refused_until_the_branch)
+{
+    begin_at_code(0, 0);
+    space(IPT_EVT_ASYNC_PAGING, 0x20, IPT_EVT_ASYNC_VMCS, 0x1000);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_CONTEXT);
+    CHECK_EQ(branch(IPT_INSN_CALL, CODE, 5, CODE), IPT_ERR_CONTEXT);
+    CHECK_EQ(branch(IPT_INSN_IRET, CODE, 2, CODE), IPT_ERR_CONTEXT);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_ERR_CONTEXT);
+    BYTES("");
+    CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, CODE, CODE + 0x100)), IPT_OK);
+    CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_OK);
+}
+
+/* A RET is compressed to a call that was traced, also if tracing was disabled
+ * in between, unless a branch with a target disabled it. */
+TEST(compressed_over_disabled)
+{
+    begin_at_code(0, 0);
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, NEVER)), IPT_OK);
+    CHECK_EQ(enable(CODE + 0x110), IPT_OK);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("01 31 1041 06");
+    call(CODE, CODE + 0x100);
+    CHECK_EQ(put(event(IPT_EVT_DISABLED, 0, CODE + 0x40)), IPT_OK);
+    CHECK_EQ(enable(CODE + 0x110), IPT_OK);
+    ret(CODE + 0x110, CODE + 5);
+    BYTES("21 4040 31 1041 2d 0540");
+}
+
 TEST(control_flow_events)
 {
     ipt_event e = event(IPT_EVT_CFE, CODE, 0);
@@ -875,8 +948,9 @@ TEST(room_is_enough)
     CHECK(gen.used > 60);
     CHECK(gen.used <= IPT_GEN_ROOM);
 
-    /* With everything on: CYC, TSC instead of MTC, seven deferred TIPs. */
-    {
+    /* With everything on: CYC, TSC instead of MTC, seven deferred TIPs, a mode
+     * that waits. */
+    for (unsigned lost = 0; lost < 2; lost++) {
         ipt_gen_config config;
         int i;
 
@@ -888,32 +962,22 @@ TEST(room_is_enough)
         gen.out = out;
         gen.size = sizeof(out);
         CHECK_EQ(enable(CODE), IPT_OK);
-        e = event(IPT_EVT_PAGING, 0, 0);
-        CHECK_EQ(put(e), IPT_OK);
+        space(IPT_EVT_PAGING, 0xfffffffffffe0, IPT_EVT_VMCS, 0xffffffffff000);
         transaction();
+        gen.tnt_ = 1;
         for (i = 0; i < 7; i++)
             tip((uint64_t) (i & 1 ? 0x87 : 0x12) << 56);
         for (i = 0; i < 40; i++)
             jcc(1);
         e = event(IPT_EVT_EXEC_MODE, 0, 0);
-        e.u.exec.mode = IPT_MODE_64;
+        e.u.exec.mode = IPT_MODE_32;
         CHECK_EQ(put(e), IPT_OK);
-        e = event(IPT_EVT_ASYNC_PAGING, CODE, 0);
-        gen.tnt_ = 3;
-        CHECK_EQ(put(e), IPT_OK);
-        e.type = IPT_EVT_ASYNC_VMCS;
-        e.u.vmcs.base = 0;
-        CHECK_EQ(put(e), IPT_OK);
-        for (i = 0; i < 7; i++)
-            tip((uint64_t) (i & 1 ? 0x87 : 0x12) << 56);
-        for (i = 0; i < 40; i++)
-            jcc(1);
         gen.config_.psb_period = 1;
         gen.used = 0;
         gen.clock = UINT64_MAX / 2;
-        CHECK_EQ(put(event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000,
-                           0x8765432100000000)),
-                 IPT_OK);
+        e = event(IPT_EVT_ASYNC_BRANCH, 0x1234567800000000, 0x8765432100000000);
+        if (lost) e.type = IPT_EVT_OVERFLOW;
+        CHECK_EQ(put(e), IPT_OK);
         CHECK(gen.used > 180);
         CHECK(gen.used <= IPT_GEN_ROOM);
     }
@@ -1030,6 +1094,9 @@ int main(void)
     RUN(psb_state);
     RUN(power_and_maintenance);
     RUN(address_spaces);
+    RUN(state_over_a_loss);
+    RUN(refused_until_the_branch);
+    RUN(compressed_over_disabled);
     RUN(control_flow_events);
     RUN(room);
     RUN(room_is_enough);
