@@ -374,7 +374,8 @@ typedef struct ipt_trace {
 typedef struct ipt_asid {
     uint64_t cr3;  /* bits 51:5 of CR3 from the last PIP, others 0. The page
                     * table is at bits 51:12; bits 11:5 may be of a PCID */
-    uint64_t vmcs; /* physical address from the last VMCS packet */
+    uint64_t vmcs; /* physical address from the last VMCS packet. If that says
+                    * that there is no VMCS: IPT_ASID_UNKNOWN */
     uint8_t nr;    /* 1: VMX non-root operation (PIP.NR) */
 } ipt_asid;
 
@@ -738,7 +739,8 @@ struct ipt_packet {
             uint8_t nr;   /* VMX non-root operation */
         } pip;
         struct {
-            uint64_t base; /* physical address, bits 51:12 */
+            uint64_t base; /* physical address, bits 51:12; all ones: there
+                            * is no current VMCS */
         } vmcs;
         struct {
             uint64_t value; /* low 56 bits of the TSC */
@@ -1060,7 +1062,7 @@ typedef struct ipt_event {
             uint8_t nr;   /* VMX non-root operation */
         } paging;
         struct {
-            uint64_t base; /* physical address */
+            uint64_t base; /* as ipt_asid.vmcs */
         } vmcs;
         struct {
             uint8_t mode;  /* IPT_MODE_ */

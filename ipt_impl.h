@@ -1158,6 +1158,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
 
     /* VMCS: pointer to the VMCS           SDM: "VMCS Packet"
      *  2-6 |        base[51:12]             | */
+#define IPTI_NO_VMCS 0xffffffffff000u /* its base if there is none */
     case IPT_PKT_VMCS:
         IPTI_FIELD(uint64_t, vmcs.base, 2, 0, 40, 12)
         break;
@@ -3999,7 +4000,8 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         /* before the paging that it brings */
         at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
         ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)
-            ->data[0] = packet->u.vmcs.base;
+            ->data[0] = packet->u.vmcs.base == IPTI_NO_VMCS
+                            ? IPT_ASID_UNKNOWN : packet->u.vmcs.base;
         break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
@@ -11649,6 +11651,10 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
         break;
     case IPT_PKT_EXSTOP:
         packet.u.exstop.has_ip = has_ip;
+        break;
+    case IPT_PKT_VMCS:
+        packet.u.vmcs.base = event->u.vmcs.base == IPT_ASID_UNKNOWN
+                                 ? IPTI_NO_VMCS : event->u.vmcs.base;
         break;
     case IPT_PKT_PWRE:
         packet.u.pwre.hw = event->u.pwre.hw;

@@ -473,6 +473,9 @@ TEST(other_events)
     CHECK_EQ(put(e), IPT_OK);
     BYTES("06 0243 038067452301"); /* CR3 >> 5 << 1 | NR */
     e = event(IPT_EVT_VMCS, 0, 0);
+    e.u.vmcs.base = IPT_ASID_UNKNOWN;
+    CHECK_EQ(put(e), IPT_OK);
+    BYTES("02c8 ffffffffff");
     e.u.vmcs.base = 0x123456789000;
     CHECK_EQ(put(e), IPT_OK);
     BYTES("02c8 8967452301");

@@ -657,7 +657,7 @@ static void print_body(const ptxed *x, const ipt_event *e)
         break;
     case IPT_EVT_VMCS:
     case IPT_EVT_ASYNC_VMCS:
-        printf("vmcs, base: %016" PRIx64, e->u.vmcs.base);
+        printf("vmcs, base: %016" PRIx64, e->u.vmcs.base & 0xffffffffff000);
         print_ip(x, "ip", e->ip, e->type == IPT_EVT_VMCS);
         break;
     case IPT_EVT_OVERFLOW:

@@ -52,6 +52,7 @@ static const struct {
 
 #define ERRATA (sizeof errata_bits / sizeof errata_bits[0])
 #define BDM70 1u
+#define VMCS_BASE 0xffffffffff000u /* all of it, in libipt: none */
 
 int pt_cpu_errata(struct pt_errata *errata, const struct pt_cpu *cpu)
 {
@@ -301,9 +302,9 @@ static void set_variant(struct pt_event *to, const ipt_event *e)
         to->variant.async_paging.ip =
             e->type == IPT_EVT_ASYNC_PAGING ? e->ip : 0;
         break;
-    case IPT_EVT_VMCS: to->variant.vmcs.base = e->u.vmcs.base; break;
+    case IPT_EVT_VMCS: to->variant.vmcs.base = e->u.vmcs.base & VMCS_BASE; break;
     case IPT_EVT_ASYNC_VMCS:
-        to->variant.async_vmcs.base = e->u.vmcs.base;
+        to->variant.async_vmcs.base = e->u.vmcs.base & VMCS_BASE;
         to->variant.async_vmcs.ip = e->ip;
         break;
     case IPT_EVT_EXEC_MODE:
