@@ -1096,6 +1096,8 @@ static uint64_t ipti_store(uint8_t *p, unsigned bit, unsigned width,
                                   packet->u.member, &fits)                \
                      : ipti_bits(p + (byte), bit, width) << (scale));
 
+#define IPTI_NO_VMCS 0xffffffffff000u /* in a VMCS packet: none */
+
 /* The fields of a packet of this type and size. If `to` is NULL, they are read:
  * packet->u is filled from the bytes at p. Else they are written to `to`, and p
  * is not used. Packets of other types have none. Returns 0 if what is read is
@@ -1158,7 +1160,6 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
 
     /* VMCS: pointer to the VMCS           SDM: "VMCS Packet"
      *  2-6 |        base[51:12]             | */
-#define IPTI_NO_VMCS 0xffffffffff000u /* its base if there is none */
     case IPT_PKT_VMCS:
         IPTI_FIELD(uint64_t, vmcs.base, 2, 0, 40, 12)
         break;
@@ -3450,7 +3451,9 @@ static void ipti_evt_pip(ipt_evt_state_ *evt, const ipt_config *config,
 /* ---- packets with an IP ---- */
 
 /* In a PSB+ a FUP says where flow is. Elsewhere it completes what waits for
- * one; if nothing does, it is the source of a branch whose TIP comes next. */
+ * one. If nothing does, it is that of an MWAIT that has no EXSTOP yet (SDM:
+ * "binds to the IP of the next FUP"), or else the source of a branch whose TIP
+ * comes next. One without an IP, which no processor sends, gives none. */
 static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int has_ip = ipti_evt_last_ip(evt, packet);
@@ -3460,8 +3463,18 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
         evt->psb_ip = evt->last_ip;
         return;
     }
-    if (!has_ip || ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH)) {
-        evt->error = has_ip ? IPT_ERR_CONTEXT : IPT_ERR_NO_IP;
+    if (!has_ip) {
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_TAKE, IPTI_WAIT_NOW,
+                       IPT_EVENT_NO_IP);
+        return;
+    }
+    if (ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH)) {
+        evt->error = IPT_ERR_CONTEXT;
+        return;
+    }
+    if (ipti_evt_waiting(evt, IPTI_WAIT_FUP | IPTI_WAIT_TAKE) == evt->count
+        && ipti_evt_waiting(evt, IPTI_WAIT_EXSTOP) < evt->count) {
+        ipti_evt_release(evt, IPTI_WAIT_EXSTOP, evt->last_ip, 1);
         return;
     }
     if (ipti_evt_waiting(evt, IPTI_WAIT_TAKE) == evt->count)
@@ -3471,16 +3484,17 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
 }
 
 /* TIP, TIP.PGE. If no FUP came before it, the packet is an event of its own,
- * which goes before the others that wait for its IP. */
+ * which goes before the others that wait for its IP. A TIP.PGE without an IP,
+ * which no processor sends, does not say where flow is: it stays disabled. */
 static void ipti_evt_tip(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const int pge = packet->type == IPT_PKT_TIP_PGE;
     const int branch = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH) != NULL;
     const int has_ip = ipti_evt_last_ip(evt, packet);
 
-    if (pge && !has_ip) {
-        evt->error = IPT_ERR_NO_IP;
-    } else if (pge ? branch : !evt->enabled) {
+    if (pge && !has_ip)
+        return;
+    if (pge ? branch : !evt->enabled) {
         evt->error = IPT_ERR_CONTEXT;
     } else {
         evt->enabled = 1;
@@ -3569,15 +3583,26 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = overflow;
 }
 
-/* Packets that SKD010 allows between an OVF and the packet that has its IP. */
-static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
+/* Packets that no FUP follows and that say nothing of where flow is. The SDM
+ * has none between an OVF and its FUP, but they leave no doubt about that. */
+static int ipti_evt_fupless(const ipt_packet *packet)
 {
-    const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(MODE_EXEC)
-                           | IPTI_PKT(PWRE) | IPTI_PKT(EVD) | IPTI_PKT(TRIG);
+    const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(PWRE)
+                           | IPTI_PKT(BBP) | IPTI_PKT(BIP);
 
     return ipti_pkt_in(types, packet)
            || (packet->type == IPT_PKT_PTW && !packet->u.ptw.has_ip)
            || (packet->type == IPT_PKT_EXSTOP && !packet->u.exstop.has_ip)
+           || (packet->type == IPT_PKT_BEP && !packet->u.bep.has_ip)
+           || (packet->type == IPT_PKT_TRIG && !packet->u.trig.has_ip);
+}
+
+/* More packets that SKD010 allows between an OVF and the packet that has its
+ * IP. */
+static int ipti_evt_skd010(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    return ipti_pkt_in(IPTI_PKT(MODE_EXEC) | IPTI_PKT(EVD) | IPTI_PKT(TRIG),
+                       packet)
            || (packet->type == IPT_PKT_CFE && !packet->u.cfe.has_ip)
            || (packet->type == IPT_PKT_MODE_TSX
                && !ipti_evt_find(evt, IPT_EVT_TSX));
@@ -3593,10 +3618,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
 
     switch (packet->type) {
     case IPT_PKT_FUP:
-        if (!ipti_evt_last_ip(evt, packet)) {
-            evt->error = IPT_ERR_NO_IP;
+        if (!ipti_evt_last_ip(evt, packet))
             return 1;
-        }
         ipti_evt_lost_place(evt, evt->last_ip, evt->count);
         if (psb) { /* which had no FUP: this one counts as its own */
             psb->type = IPT_EVT_ENABLED;
@@ -3610,7 +3633,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             evt->phase = IPTI_EVT_BOGUS;
         else
             ipti_evt_lost_on(evt, evt->psb_ip);
-        return !evt->skipped; /* else it may be that of what came before it */
+        /* else it may be that of what came before it */
+        return !evt->skipped || !skd010;
     case IPT_PKT_TIP:
         if (skd010 && ipti_evt_last_ip(evt, packet)) {
             ipti_evt_lost_place(evt, evt->last_ip, evt->count);
@@ -3640,7 +3664,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
         evt->exec = 0; /* the one that waited was dropped */
         return 0;
     default:
-        if (skd010 && ipti_evt_skd010(evt, packet))
+        if (ipti_evt_fupless(packet)
+            || (skd010 && ipti_evt_skd010(evt, packet)))
             evt->skipped = 1;
         else
             ipti_evt_lost_off(evt);
@@ -3756,8 +3781,8 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- the rest ---- */
 
-/* Packets that are one event each. MWAIT waits for the EXSTOP that follows,
- * PWRE for PWRX. Packets about time alone make none. */
+/* Packets that are one event each. MWAIT waits for the EXSTOP that follows, or
+ * for a FUP before it, PWRE for PWRX. Packets about time alone make none. */
 static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint8_t loose = ipti_evt_loose(evt);

@@ -470,11 +470,15 @@ static const row flow_rows[] = {
      {E_ON, EA(ASYNC_DISABLED, 0, 4, 0x1004, 0x2000)}, 0},
     {ROW "fup, pgd suppressed", {ON, FUP(0x1004), PGD0},
      {E_ON, E(ASYNC_DISABLED, NOTO, 4, 0x1004)}, 0},
-    {ROW "fup suppressed", {ON, TNT(1, 1), FUP0}, {E_ON, E_TNT(4, 1, 1)},
-     IPT_ERR_NO_IP},
+    {ROW "fup suppressed", {ON, FUP0, TNT(1, 1), PTW(0, 1, 5), FUP0, TIP(0x2000)},
+     {E_ON, E_TNT(5, 1, 1), EB(PTWRITE, NOIP, 6, 0, 5, 4), E(TIP, 0, 8, 0x2000)},
+     0},
     {ROW "pge", {OFF, PGE(0x1000), TNT(1, 1)},
      {E_OFF, E(ENABLED, 0, 2, 0x1000), E_TNT(3, 1, 1)}, 0},
-    {ROW "pge suppressed", {OFF, PGE0}, {E_OFF}, IPT_ERR_NO_IP},
+    {ROW "pge suppressed", {OFF, PGE0, PGE(0x1000), TNT(1, 1)},
+     {E_OFF, E(ENABLED, 0, 3, 0x1000), E_TNT(4, 1, 1)}, 0},
+    {ROW "pge suppressed, alone", {OFF, PGE0, TNT(1, 1)}, {E_OFF},
+     IPT_ERR_CONTEXT},
     {ROW "fup, pge", {ON, FUP(0x1004), PGE(0x2000)}, {E_ON}, IPT_ERR_CONTEXT},
     {ROW "pgd", {ON, PGD(0x2000)}, {E_ON, EA(DISABLED, NOIP, 4, 0, 0x2000)}, 0},
     {ROW "pgd suppressed",
@@ -673,7 +677,8 @@ static const row ovf_rows[] = {
     {ROW "fup", {ON, TNT(1, 1), OVF, FUP(0x2000), TNT(1, 0), TIP(0x3000)},
      {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, 0, 5, 0x2000), E_TNT(7, 1, 0),
       E(TIP, 0, 8, 0x3000)}, 0},
-    {ROW "fup without ip", {ON, OVF, FUP0}, {E_ON}, IPT_ERR_NO_IP},
+    {ROW "fup without ip", {ON, OVF, FUP0, FUP(0x2000), TNT(1, 0)},
+     {E_ON, E(OVERFLOW, 0, 4, 0x2000), E_TNT(7, 1, 0)}, 0},
     {ROW "fup, while off", {OFF, OVF, FUP(0x2000), TNT(1, 0)},
      {E_OFF, E(OVERFLOW, 0, 2, 0x2000), E_TNT(4, 1, 0)}, 0},
     {ROW "time between", {ON, OVF, PADS(2), TMA(1, 2), MTC(3), CYC(4),
@@ -843,7 +848,7 @@ static const row ovf_psb_rows[] = {
     {ROW "and a fup without ip",
      {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND, FUP0},
      {E_ON, E(OVERFLOW, 0, 4, 0x2000), E(ENABLED, ST, ANY, 0x2000),
-      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64)}, IPT_ERR_NO_IP},
+      EA(EXEC_MODE, ST, 6, 0x2000, IPT_MODE_64)}, 0},
     {ROW "and an interrupt after packets",
      {ON, OVF, PSB, EXEC64, FUP(0x2000), PSBEND, PIP(0x5000, 0), FUP(0x2000),
       TIP(0x3000)},
@@ -1399,6 +1404,27 @@ static const row data_rows[] = {
      {ON, MWAIT(1, 2), EXSTOP(1), FUP(0x1004), TIP(0x2000)},
      {E_ON, EB(MWAIT, 0, 4, 0x1004, 1, 2), E(EXSTOP, 0, 5, 0x1004),
       E(TIP, 0, 7, 0x2000)}, 0},
+    {ROW "mwait, its fup", {ON, MWAIT(1, 2), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EB(MWAIT, 0, 4, 0x1004, 1, 2), E(TIP, 0, 6, 0x2000)}, 0},
+    {ROW "mwait, pwre, its fup",
+     {ON, MWAIT(1, 2), CBR(9), PWRE(3, 4, 1), FUP(0x1004), PWRX(1, 2, 1, 0, 0)},
+     {E_ON, EA(CBR, NOIP, 5, 0, 9), EB(MWAIT, 0, 4, 0x1004, 1, 2),
+      EC(PWRE, NOIP, 6, 0, 3, 4, 1), EC(PWRX, NOIP, 8, 0, 1, 2, 1)}, 0},
+    {ROW "mwait, its fup, exstop, its fup",
+     {ON, MWAIT(1, 2), FUP(0x1004), PWRE(3, 4, 1), EXSTOP(1), FUP(0x1005),
+      FUP(0x1005), PGD0},
+     {E_ON, EB(MWAIT, 0, 4, 0x1004, 1, 2), E(EXSTOP, 0, 7, 0x1005),
+      E(ASYNC_DISABLED, NOTO, 9, 0x1005)}, 0},
+    {ROW "mwait, an event's fup",
+     {ON, MWAIT(1, 2), PTW(0, 1, 5), FUP(0x1002), CFE(INTR, 0, 3), FUP(0x1004),
+      TIP(0x2000), EXSTOP(1), FUP(0x2004)},
+     {E_ON, EB(PTWRITE, 0, 5, 0x1002, 5, 4), EA(CFE, 0, 7, 0x1004, 0x10103),
+      EA(ASYNC_BRANCH, 0, 8, 0x1004, 0x2000), EB(MWAIT, 0, 4, 0x2004, 1, 2),
+      E(EXSTOP, 0, 10, 0x2004)}, 0},
+    {ROW "mwait, exstop without ip, an interrupt",
+     {ON, MWAIT(1, 2), PWRE(3, 4, 1), EXSTOP(0), FUP(0x1004), TIP(0x2000)},
+     {E_ON, EB(MWAIT, NOIP, 4, 0, 1, 2), E(EXSTOP, NOIP, 6, 0),
+      EA(ASYNC_BRANCH, 0, 7, 0x1004, 0x2000)}, 0},
     {ROW "mwait waits", {ON, MWAIT(1, 2), TNT(1, 1), EXSTOP(0)},
      {E_ON, E_TNT(5, 1, 1), EB(MWAIT, NOIP, 4, 0, 1, 2),
       E(EXSTOP, NOIP, 6, 0)}, 0},
@@ -1800,11 +1826,56 @@ TEST(bad_packets_undecided)
     }
 }
 
+/* Packets that say nothing of where flow is do not hide the FUP of an OVF, nor
+ * a TIP.PGE, whatever there is of them. */
+TEST(between_ovf_and_its_fup)
+{
+    static const ipt_packet noise[][3] = {
+        {PIP(0x5000, 0)}, {VMCS(0x6000)}, {PWRE(1, 2, 0)},
+        {PWRX(1, 2, 1, 0, 0)}, {PTW(0, 0, 5)}, {EXSTOP(0)},
+        {BBP(4, 0), BIP(0, 0, 7), BEP(0)}, {TRIG(1, 0, 0, 0, 0)}, {CBR(9)},
+        {MNT(9)}};
+    for (unsigned i = 0; i < LENGTH(noise) * LENGTH(noise) * 2; i++) {
+        const ipt_packet on[] = {ON, TNT(1, 1), OVF};
+        const ipt_packet fup = FUP(0x2000), pge = PGE(0x2000), tnt = TNT(1, 0);
+        const ipt_packet end = PKT(NONE);
+        ipt_packet p[16];
+        unsigned n = LENGTH(on), got = 0;
+        char seen[8] = "";
+        ipt_event e;
+        int status;
+        memcpy(p, on, sizeof(on));
+        for (unsigned k = 0; k < 3; k++)
+            if (noise[i / 2 % LENGTH(noise)][k].type)
+                p[n++] = noise[i / 2 % LENGTH(noise)][k];
+        for (unsigned k = 0; k < 3; k++)
+            if (noise[i / 2 / LENGTH(noise)][k].type)
+                p[n++] = noise[i / 2 / LENGTH(noise)][k];
+        p[n++] = i % 2 ? pge : fup;
+        p[n++] = tnt;
+        p[n] = end;
+        build_all(&b, p, PACKETS_MAX);
+        feed_begin(&f, b.bytes, b.size, 0);
+        CHECK_EQ(ipt_evt_init(&places[place], &f.config, &f.trace), IPT_OK);
+        CHECK_EQ(sync(), IPT_OK);
+        while ((status = next(&e)) >= 0) {
+            if (got < 7 && e.type == IPT_EVT_OVERFLOW) seen[got++] = 'o';
+            if (got < 7 && e.type == IPT_EVT_TNT) seen[got++] = 't';
+            if (got < 7 && e.type == IPT_EVT_ENABLED && !e.flags)
+                seen[got++] = 'e';
+            if (e.type == IPT_EVT_OVERFLOW)
+                CHECK_EQ(e.ip, i % 2 ? 0 : 0x2000);
+        }
+        CHECK_EQ(status, IPT_END);
+        CHECK(strcmp(seen, i % 2 ? "toet" : "tot") == 0);
+        feed_end(&f);
+    }
+}
+
 /* An error stays until the next synchronisation, which forgets it all. */
 static const row sticky_rows[] = {
     {ROW "context",
      {OFF, TIP(0x1000), ON, TNT(1, 1)}, {E_OFF}, IPT_ERR_CONTEXT},
-    {ROW "no ip", {OFF, PGE0, ON, TNT(1, 1)}, {E_OFF}, IPT_ERR_NO_IP},
     {ROW "events",
      {ON, PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0),
       PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0), PTW(0, 1, 0),
@@ -2715,6 +2786,7 @@ int main(void)
     RUN(V4_pads_in_flow);
     RUN(bad_packets);
     RUN(bad_packets_undecided);
+    RUN(between_ovf_and_its_fup);
     RUN(sticky);
     RUN(gaps);
     RUN(gap_cuts_a_packet);

@@ -1319,8 +1319,8 @@ static const row S6_rows[] = {
      0},
     {ROW "ovf, pip, psb+: it is on", {JCCS},
      {ON, TNT(1, 0), OVF, PIP(0x5000, 0), PSB32(0x1006), TNT(1, 0)},
-     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, NOIP, 0),
-      EA(PAGING, NOIP, 0, 0x5000), S_PSB32(0x1006),
+     {S_ON, I(0x1000), I(0x1001), E(OVERFLOW, 0, 0x1006),
+      EA(ASYNC_PAGING, 0, 0x1006, 0x5000), S_PSB32(0x1006),
       IF(0x1006, RESYNCED | ASID), I(0x1007)}, 0, 0, 0},
 };
 

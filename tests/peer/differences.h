@@ -92,7 +92,6 @@
                               "is next")                                     \
     X(SKZ84_AHEAD, "skz84-ahead", "for errata of overflows libipt does not " \
                                   "look past what SKZ84 has spoilt")         \
-    X(FUP_NO_IP, "fup-no-ip", "2.0.5 takes FUPs without IP")                 \
     X(VMCS_SWAPS, "vmcs-swaps", "a VMCS makes libipt put the PIP before it " \
                                 "after all that waits for the TIP")          \
     X(CYC_COUNT, "cyc-count", "for libipt each MTC and TSC begins a new "    \
@@ -123,8 +122,8 @@
                               "time of what decided, not of the OVF")        \
     X(OVF_TWICE, "ovf-twice", "with SKD010 libipt takes the IP of a second " \
                               "overflow for that of the first")              \
-    X(OVF_PWRX, "ovf-pwrx", "a PWRX between OVF and its FUP ends libipt's "  \
-                            "search for that")                               \
+    X(OVF_NOISE, "ovf-noise", "any other packet between OVF and its FUP "    \
+                              "ends libipt's search for that")               \
     X(EARLY, "early", "2.0.5 reports an error that it reads ahead, ours "   \
                       "when it gets there")
 

@@ -435,20 +435,6 @@ static int ovf_open_psb(const run *r, uint64_t from, uint64_t to)
     return 0;
 }
 
-/* Is there a FUP without IP outside of a PSB+? */
-static int fup_no_ip(const run *r, uint64_t from, uint64_t to)
-{
-    int psb = 0;
-    for (size_t i = packet_at(r, from); i < r->count; i++) {
-        const ipt_packet *p = &r->packets[i];
-        if (p->offset > to) break;
-        if (p->type == IPT_PKT_PSB) psb = 1;
-        else if (p->type == IPT_PKT_PSBEND) psb = 0;
-        else if (!psb && p->type == IPT_PKT_FUP && !p->u.ip.ipc) return 1;
-    }
-    return 0;
-}
-
 /* Do several things wait for one TIP, and a VMCS after a PIP and another of
  * them, which makes libipt put the PIP last? */
 static int vmcs_swaps(const events *e)
@@ -633,17 +619,21 @@ static int explain_events(const events *e, uint64_t to)
     if (e->peer_count && e->theirs[0].type == ptev_overflow
         && overflow_twice(e->r, e->sync, to))
         return D_OVF_TWICE;
-    if (e->count && e->peer_count && e->ours[0].type == IPT_EVT_OVERFLOW
-        && !(e->ours[0].flags & IPT_EVENT_NO_IP)
-        && e->theirs[0].type == ptev_overflow && e->theirs[0].ip_suppressed)
-        for (size_t i = packet_at(e->r, e->ours[0].offset);
-             i < e->r->count && e->r->packets[i].type != IPT_PKT_FUP; i++)
-            if (e->r->packets[i].type == IPT_PKT_PWRX) return D_OVF_PWRX;
     if (e->peer_count && e->theirs[0].status_update
         && psb_twice(e->r, e->sync, to))
         return D_PSB_TWICE;
     if (e->count && e->peer_count && ovf_bdm70(e)) return D_OVF_BDM70;
     if (e->count && e->peer_count && ovf_psb_fup(e)) return D_OVF_PSB;
+    if (e->count && e->peer_count && e->ours[0].type == IPT_EVT_OVERFLOW
+        && !(e->ours[0].flags & IPT_EVENT_NO_IP)
+        && e->theirs[0].type == ptev_overflow && e->theirs[0].ip_suppressed)
+        for (size_t i = packet_at(e->r, e->ours[0].offset) + 1;
+             i < e->r->count && e->r->packets[i].type != IPT_PKT_FUP
+             && e->r->packets[i].type != IPT_PKT_PSB;
+             i++)
+            if (e->r->packets[i].type == IPT_PKT_PWRX
+                || !is_neutral(e->r->packets[i].type))
+                return D_OVF_NOISE;
     if (lone_mwait(e->r, e->sync, to)) return D_MWAIT;
     if (e->count && e->peer_count && psb_ovf(e)) return D_PSB_OVF;
     if (e->count && exec_before_pgd(e->r, &e->ours[0])) return D_EXEC_PGD;
@@ -660,7 +650,6 @@ static int explain_events(const events *e, uint64_t to)
     if (e->count && skd007_passed(e)) return D_SKD007;
     if (e->peer_count && exec_before_psb(e, to)) return D_CONTEXT;
     if (ovf_open_psb(e->r, e->sync, to)) return D_PSBEND;
-    if (fup_no_ip(e->r, e->sync, to)) return D_FUP_NO_IP;
     if (strange_fups(e->r, e->sync, to)) return D_FUP0;
     if (psbend_alone(e->r, e->sync, to)) return D_CONTEXT;
     if (two_execs(e->r, e->sync, to)) return D_TIP_FIRST;
@@ -783,8 +772,6 @@ static int explain_failure(const failure *f)
         return D_PSBEND;
     if (f->ours >= 0 && f->theirs == -pte_bad_query && is_waiting(f->evt))
         return D_UNBOUND;
-    if (f->ours == IPT_ERR_NO_IP && f->at->packet == IPT_PKT_FUP)
-        return D_FUP_NO_IP;
     if (f->ours == IPT_ERR_CONTEXT && explain_context(f) >= 0)
         return explain_context(f);
     if (ovf_then_psb(f->r, f->sync, f->at->packet_offset)
