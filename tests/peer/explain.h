@@ -585,6 +585,23 @@ static int ovf_bdm70(const events *e)
            && bdm70_at(e->r, e->r->packets[psb].offset);
 }
 
+/* For SKD010 theirs takes the FUP of an OVF for an interrupt's besides, if a
+ * PWRX, which binds to nothing, is between them. */
+static int ovf_fup_again(const run *r, uint64_t from, uint64_t to)
+{
+    int ovf = 0;
+    if (!(r->config.errata & IPT_ERRATUM_SKD010)) return 0;
+    for (size_t i = packet_at(r, from); i < r->count; i++) {
+        const ipt_packet *p = &r->packets[i];
+        if (p->offset > to) break;
+        if (p->type == IPT_PKT_OVF) ovf = 1;
+        else if (p->type == IPT_PKT_PWRX) ovf *= 2;
+        else if (p->type == IPT_PKT_FUP && ovf > 1) return 1;
+        else if (!is_neutral(p->type)) ovf = 0;
+    }
+    return 0;
+}
+
 /* The PSB+ has no FUP, so that for theirs tracing is disabled. Ours takes a
  * FUP after it for that of the OVF. */
 static int ovf_psb_fup(const events *e)
@@ -648,6 +665,7 @@ static int explain_events(const events *e, uint64_t to)
     if (fup_then_tnt(e->r, e->sync, to)) return D_UNBOUND;
     if (skd007_ahead(e->r, e->sync, to)) return D_SKD007;
     if (e->count && skd007_passed(e)) return D_SKD007;
+    if (ovf_fup_again(e->r, e->sync, to)) return D_OVF_NOISE;
     if (e->peer_count && exec_before_psb(e, to)) return D_CONTEXT;
     if (ovf_open_psb(e->r, e->sync, to)) return D_PSBEND;
     if (strange_fups(e->r, e->sync, to)) return D_FUP0;
