@@ -923,6 +923,8 @@ static int why_error(const subject *s, flow f[2], int events)
     uint64_t at[2];
     int a;
     int b;
+    if (f[1].status == -pte_event_ignored) /* it comes before that */
+        f[1].status = pts_event_pending;
     go_on(&f[0], AGREE, 1);
     go_on(&f[1], AGREE, events);
     a = f[0].status;
@@ -981,10 +983,10 @@ static int is_lost(const subject *s)
                                                                  : -1;
 }
 
-/* JMPABS, and those of REX2. */
+/* JMPABS, those of REX2, and AMD's of XOP, which mean nothing elsewhere. */
 static int is_new_insn(const uint8_t *raw)
 {
-    return raw[0] == 0xd5;
+    return raw[0] == 0xd5 || (raw[0] == 0x8f && (raw[1] & 0x1f) >= 8);
 }
 
 /* Of the last instruction that was the same; -1: there is none. */
