@@ -47,7 +47,8 @@ CONSTANTS = {
     "IPT_ERRATUM_SKZ84": 64,
     "IPT_ERRATUM_APL11": 128,
     "IPT_ERRATUM_APL12": 256,
-    "IPT_ERRATUM_ALL_": 511,
+    "IPT_ERRATUM_NLIP": 512,
+    "IPT_ERRATUM_ALL_": 1023,
     "IPT_AT_SYNC": 1,
     "IPT_AT_IP": 2,
     "IPT_AT_TSC": 4,
@@ -1395,6 +1396,7 @@ ipt_gen._fields_ = [
     ("have_ip_", c_uint8),
     ("enabled_", c_uint8),
     ("tsx_", c_uint8),
+    ("lost_", c_uint8),
     ("magic_", c_uint32),
 ]
 perfdata_attr._fields_ = [

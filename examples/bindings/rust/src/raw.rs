@@ -33,7 +33,8 @@ pub const IPT_ERRATUM_SKL168: u32 = 32;
 pub const IPT_ERRATUM_SKZ84: u32 = 64;
 pub const IPT_ERRATUM_APL11: u32 = 128;
 pub const IPT_ERRATUM_APL12: u32 = 256;
-pub const IPT_ERRATUM_ALL_: u32 = 511;
+pub const IPT_ERRATUM_NLIP: u32 = 512;
+pub const IPT_ERRATUM_ALL_: u32 = 1023;
 pub const IPT_AT_SYNC: u32 = 1;
 pub const IPT_AT_IP: u32 = 2;
 pub const IPT_AT_TSC: u32 = 4;
@@ -1429,6 +1430,7 @@ pub struct ipt_gen {
     pub have_ip_: u8,
     pub enabled_: u8,
     pub tsx_: u8,
+    pub lost_: u8,
     pub magic_: u32,
 }
 
