@@ -303,7 +303,9 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
         objcopy --only-keep-debug "$tmp/linked" "$tmp/linked.debug"
         objcopy --strip-all --add-gnu-debuglink="$tmp/linked.debug" \
             "$tmp/linked" "$tmp/other$tmp/lines"
-        for place in "" /.debug; do
+        places='/.debug'
+        [ $has = without ] || places="/. $places"
+        for place in $places; do
             mkdir -p "$tmp/other$tmp$place"
             mv "$tmp/linked.debug" "$tmp/other$tmp$place"
             lined "lines of the debug file that a link names, $has id: $place" \
