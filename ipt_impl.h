@@ -703,8 +703,7 @@ static const struct ipti_cpu {
       0xd5}},
     {18, IPT_ERRATUM_SKD022 | IPT_ERRATUM_APL11, {0x01, 0x03}},
     /* Goldmont */
-    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11 | IPT_ERRATUM_NLIP, {0x5c}},
-    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11, {0x5f}},
+    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11, {0x5c, 0x5f}},
     /* Goldmont Plus, Tremont, Gracemont, Crestmont */
     {6, IPT_ERRATUM_APL11, {0x7a, 0x86, 0x96, 0x9c, 0xb6, 0xaf, 0xdd}},
 };
@@ -6264,10 +6263,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
 
-#define IPTI_KINDS_TIP /* these always need one */                       \
-    ((IPTI_KINDS_FAR | IPTI_KINDS_NEAR)                                  \
-     & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))
-
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
@@ -7123,35 +7118,8 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
 
-/* NLIP: the event at hand came before the branch that ends the run at flow's
- * ip, and the trace has the IP after that branch. Flow cannot pass the branch
- * before the event, as it would need a TIP. */
-static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at)
-{
-    const ipt_cache_line *run = &w->code.run;
-    const uint64_t ahead
-        = ipti_wrap(w->mode.now, w->next.event.ip - w->flow.ip);
-    int status;
-
-    if (!(w->cur.config->errata & IPT_ERRATUM_NLIP)
-        || w->next.bind.how != IPTI_BIND_AT
-        || w->next.event.flags & IPT_EVENT_STATUS || ahead == 0
-        || ahead > IPTI_RUN_BYTES)
-        return IPT_OK;
-    status = ipti_walk_run(w, at);
-    if (status >= 0 && run->size_ == ahead
-        && ipti_kind_in(run->kind_, IPTI_KINDS_TIP)) {
-        w->next.event.ip
-            = ipti_wrap(w->mode.now,
-                        w->next.event.ip - (run->last_ & IPTI_INSN_MAX));
-        ipti_next_bind(&w->next);
-        ipti_code_none(&w->code); /* it is to be cut there */
-    }
-    return status; /* flow needs that code, whatever it is */
-}
-
-/* Has flow arrived where the event at hand binds? The three errata look at
- * code. SKD022's and NLIP's replace the bind. */
+/* Has flow arrived where the event at hand binds? The two errata look at code,
+ * and SKD022's replaces the bind. */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -7165,8 +7133,6 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     if (ipti_bind_of(bind, w->prev.kind, w->prev.taken))
         return 1;
     status = ipti_walk_skd022(w, at);
-    if (status >= 0)
-        status = ipti_walk_nlip(w, at);
     if (status >= 0)
         status = ipti_walk_bdm64(w, at, &w->next.event);
     if (status < 0)
@@ -11778,7 +11744,7 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
         ipti_gen_settle(gen, event->ip);
 }
 
-/* Events that wait for the next IP, or say what changed over a loss. */
+/* These events wait for the next IP, or say what changed over a loss. */
 #define IPTI_GEN_LATER \
     (IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS) | IPTI_EVT(EXEC_MODE))
 
