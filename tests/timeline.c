@@ -3,6 +3,7 @@
  * tests/views.sh; here it is about many events, many threads, hostile names. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
+#include "examples/tools/common/code/tool.c"
 #include "examples/tools/common/flow/timeline.c"
 #include "dice.h"
 #include "test.h"
