@@ -145,6 +145,21 @@ static inline size_t fuzz_held(const fuzz_log *insns, size_t i)
     return i;
 }
 
+/* A block that a status kept: instructions of it that came before, from `held`
+ * to before `end`, and those that came after it. */
+static inline int fuzz_gather_held(const fuzz_case *c, const fuzz_item *block,
+                                   const fuzz_item *held, const fuzz_item *end,
+                                   const fuzz_item *after)
+{
+    static fuzz_log joined;
+    const size_t before = (size_t) (end - held);
+    const size_t rest = block->count - before;
+
+    memcpy(joined.item, held, before * sizeof(*held));
+    memcpy(joined.item + before, after, rest * sizeof(*after));
+    return fuzz_gather(c, block, joined.item, joined.item + block->count - 1);
+}
+
 /* Blocks are the instructions, gathered, and as many as there can be. */
 static inline int fuzz_gathered(const fuzz_case *c, const fuzz_log *insns,
                                 const fuzz_log *blocks)
@@ -171,9 +186,14 @@ static inline int fuzz_gathered(const fuzz_case *c, const fuzz_log *insns,
             continue;
         }
         if (held) {
-            if (block->count != (size_t) (held_end - held)
-                || !fuzz_gather(c, block, held, held_end - 1))
+            const size_t before = (size_t) (held_end - held);
+            if (block->count > before + (insns->count - i) && insns->cut)
+                return 1;
+            if (block->count < before
+                || block->count > before + (insns->count - i)
+                || !fuzz_gather_held(c, block, held, held_end, insn))
                 return fuzz_differ(insns, i, blocks, k);
+            i += block->count - before;
             held = NULL;
             continue;
         }
