@@ -11744,7 +11744,7 @@ static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
         ipti_gen_settle(gen, event->ip);
 }
 
-/* These events wait for the next IP, or say what changed over a loss. */
+/* Events that wait for the next IP, or say what changed over a loss. */
 #define IPTI_GEN_LATER \
     (IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(ASYNC_VMCS) | IPTI_EVT(EXEC_MODE))
 
