@@ -4257,10 +4257,21 @@ static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
 
 #define IPTI_EVT(type) ((uint64_t) 1 << IPT_EVT_##type) /* in sets of types */
 
+/* Sets have 64 bits, of which the upper half is not used while there are so few
+ * types: 32 bits cost less. */
+#define IPTI_EVT_SET(types) \
+    (IPT_EVT_COUNT <= 32 ? (uint32_t) (types) : (types))
+
 /* Is an event type in a set? It is below 64. */
 static inline int ipti_evt_in(uint64_t types, uint8_t type)
 {
-    return (int) (types >> type & 1);
+    return (int) (IPTI_EVT_SET(types) >> type & 1);
+}
+
+/* Are there events that the user does not want? */
+static inline int ipti_evt_unwanted_any(const ipt_config *config)
+{
+    return IPTI_EVT_SET(config->unwanted) != 0;
 }
 
 /* Does the user want no events of this type? What they say is applied all the
@@ -4412,7 +4423,7 @@ IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
-    if (IPTI_UNLIKELY(decoder->cur_.config->unwanted))
+    if (IPTI_UNLIKELY(ipti_evt_unwanted_any(decoder->cur_.config)))
         return ipti_evt_wanted(decoder, event);
     while (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
                                          &decoder->at, &packet))) {
@@ -6787,7 +6798,7 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
  * nobody wants go only here. */
 static inline void ipti_walk_wait(ipt_walk_ *w)
 {
-    if (w->cur.config->unwanted)
+    if (ipti_evt_unwanted_any(w->cur.config))
         ipti_out_wanted(&w->out, w->cur.config);
     w->out.waiting = w->out.count;
     ipti_item_unsettled(&w->item, 0);
