@@ -309,7 +309,8 @@ static uint32_t line_of(ptprof *p, const session_place *place,
     lines_place l;
     line *n;
     memset(&l, 0, sizeof l);
-    if (place->in && lines_find(&p->session.lines, place->in, place->in_offset, &l))
+    if (place->in
+        && lines_find(&p->session.lines, place->in, place->in_offset, &l))
         snprintf(text + head, sizeof text - (size_t) head, "%.4096s:%d %.4096s",
                  l.file, l.line,
                  l.function ? l.function : place->name ? place->name : "?");
@@ -1580,8 +1581,8 @@ static int by_ns(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : by_insns(a, b);
 }
 
-/* Lines as --lines has them, which differ in what they show, in place of those
- * of each function. */
+/* Make one line of those that --lines shows as one: the same source line, in
+ * several functions. */
 static void join_lines(ptprof *p)
 {
     const size_t count = p->line_max;
@@ -1838,8 +1839,8 @@ static uint32_t write_source(writer *w, const line *l, uint32_t begin)
     return l && l->source ? l->number : begin;
 }
 
-/* Take what lines have of what their function has: 1, or 0 where that is more
- * than it has, but for what rounding does. */
+/* Take the cost of a line from that of its function. 0: the line has more
+ * instructions. Its time is cut, as it may be more by rounding. */
 static int take(calltree_cost *from, calltree_cost *what)
 {
     if (what->insns > from->insns) return 0;

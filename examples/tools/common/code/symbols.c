@@ -387,6 +387,7 @@ static int read_link(const files_file *file, char name[128], uint32_t *sum)
             const Elf_Data *data;
             const char *is = gelf_getshdr(section, &head)
                                ? elf_strptr(elf, names, head.sh_name) : NULL;
+            const uint8_t *from;
             size_t n;
             if (!is || strcmp(is, ".gnu_debuglink") != 0) continue;
             data = elf_rawdata(section, NULL);
@@ -394,7 +395,9 @@ static int read_link(const files_file *file, char name[128], uint32_t *sum)
             n = strnlen((const char *) data->d_buf, 128);
             if (n == 0 || n == 128 || (n + 4) / 4 * 4 + 4 > data->d_size) break;
             memcpy(name, data->d_buf, n + 1);
-            memcpy(sum, (const char *) data->d_buf + (n + 4) / 4 * 4, 4);
+            from = (const uint8_t *) data->d_buf + (n + 4) / 4 * 4;
+            *sum = from[0] | (uint32_t) from[1] << 8
+                 | (uint32_t) from[2] << 16 | (uint32_t) from[3] << 24;
             found = !strchr(name, '/');
         }
     if (elf) elf_end(elf);

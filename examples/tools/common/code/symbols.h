@@ -11,9 +11,10 @@
  *
  * A file is read when it is asked for the first time: an ELF file's .symtab,
  * .dynsym and the .symtab of its separate debug file (libelf; without it ELF
- * files have no symbols), and the stubs through which it calls (plt.h); what a JIT compiler wrote (jitdump.h). A process's perf-PID.map, of
- * other JIT compilers, has addresses and names. Symbols lie at offsets in the
- * file that has the code.
+ * files have no symbols), and the stubs through which it calls (plt.h); what a
+ * JIT compiler wrote (jitdump.h). A process's perf-PID.map, of other JIT
+ * compilers, has addresses and names. Symbols lie at offsets in the file that
+ * has the code.
  *
  * Of several for the same place one counts: one with a size, global before weak
  * before local, of the default version before one without and that before an

@@ -87,8 +87,9 @@ int tool_keep_old(const char *path);
 /* Print a text that may be hostile: control bytes as \xNN. */
 void tool_print(FILE *out, const char *text);
 
-/* Such a text as UTF-8 without control bytes, for JSON also escaped, in `room`
- * bytes (at least 8); what does not fit is left out. Returns OUT. */
+/* Copy a text that may be hostile, as UTF-8 without control bytes and, for JSON,
+ * escaped, into `room` bytes, at least 8. Its end is left out if it does not fit.
+ * Returns OUT. */
 const char *tool_clean(char *out, size_t room, const char *text, int json);
 
 /* --help and --version: print, and end. */

@@ -118,10 +118,10 @@ void session_init(session *s, const tool_args *args,
                   const session_config *config, void *context);
 void session_free(session *s);
 
-/* Follow all options: the session's, the tool's, --help and --version. `help` is
- * how the tool is used and its options, `more` what comes after the session's
- * in a text for --help. Returns -1, with the name of the file or with a bare trace, or the exit
- * status. */
+/* Follow all options: the session's, the tool's, --help and --version. The text
+ * for --help is `help`, which is how the tool is used and its options, then the
+ * session's options, then `more`. Returns -1, with the name of the file or with
+ * a bare trace, or the exit status. */
 int session_parse(tool_args *args, session *s, const char *help,
                   const char *more, const char **name);
 

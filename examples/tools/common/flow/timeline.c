@@ -500,7 +500,7 @@ void timeline_set(timeline *t, uint32_t track, uint64_t value, uint64_t time)
     }
 }
 
-/* Calls that are open take long enough. */
+/* The calls that are open take long enough: write that they began. */
 static void put_waiting(timeline *t, uint32_t track)
 {
     timeline_track_ *const of = &t->tracks[track];
