@@ -25,6 +25,7 @@
 #include "examples/tools/common/code/buildid.c"
 #include "examples/tools/common/code/code.c"
 #include "examples/tools/common/code/files.c"
+#include "examples/tools/common/perf/filters.c"
 #include "examples/tools/common/code/image.c"
 #include "examples/tools/common/code/jitdump.c"
 #include "examples/tools/common/code/kallsyms.c"

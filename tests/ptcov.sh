@@ -91,6 +91,21 @@ from=$(awk 'NR == 3 { print $1 }' edges)
 ok "filter" 0 --map "$recording" --edges some --filter "0x$from-0x$from"
 grep "^$from	" edges >want
 same "filtered edges" want some
+# blocks: those of all that begin in the filter, each 8 bytes after the table
+blocks() {
+    sed -n '/^BB Table/{s/[^0-9]//gp;q}' "$1"
+}
+ok "all blocks" 0 --map "$recording" --drcov all.drcov
+ok "blocks in a filter" 0 --map "$recording" --drcov some.drcov \
+    --filter "0x$from-0x$from"
+[ "$(blocks all.drcov)" -gt 20 ] && pass || fail "all blocks: $(blocks all.drcov)"
+[ "$(blocks some.drcov)" -le 1 ] && pass || fail "blocks: $(blocks some.drcov)"
+end=$(printf '%x' $((0x$from + 0x40)))
+ok "blocks in a larger filter" 0 --map "$recording" --drcov more.drcov \
+    --filter "0x$from-0x$end"
+[ "$(blocks more.drcov)" -gt 1 ] &&
+    [ "$(blocks more.drcov)" -lt "$(blocks all.drcov)" ] && pass ||
+    fail "blocks of a larger filter: $(blocks more.drcov)"
 
 # address spaces: the trace names none, so it is a host's
 ok "root" 0 --map "$recording" --edges some --root

@@ -7,6 +7,7 @@
 #include "examples/tools/common/code/buildid.c"
 #include "examples/tools/common/code/code.c"
 #include "examples/tools/common/code/files.c"
+#include "examples/tools/common/perf/filters.c"
 #include "examples/tools/common/code/image.c"
 #include "examples/tools/common/code/jitdump.c"
 #include "examples/tools/common/code/kallsyms.c"
@@ -734,6 +735,7 @@ static void give_time(void)
 {
     perfdata_record *r = fresh(PERFDATA_AUXTRACE_INFO, 0, 0);
     r->u.info.kind = 1;
+    r->u.info.filter = "";
     r->u.info.word[PERFDATA_PT_TIME_MULT] = 2;
     r->u.info.word[PERFDATA_PT_TIME_ZERO] = 100;
     r->u.info.word[PERFDATA_PT_CAP_USER_TIME_ZERO] = 1;

@@ -90,6 +90,7 @@ static void sw_begin(threads *t, const threads_config *config, uint64_t bits,
     memset(&r, 0, sizeof r);
     r.type = PERFDATA_AUXTRACE_INFO;
     r.u.info.kind = 1;
+    r.u.info.filter = "";
     r.u.info.count = PERFDATA_PT_WORDS;
     r.u.info.word[PERFDATA_PT_PMU_TYPE] = 8;
     r.u.info.word[PERFDATA_PT_TIME_MULT] = 1;

@@ -133,8 +133,8 @@ static void stretch(uint32_t ip)
 static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL, 0,
-        0, 0, 0
+        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL,
+        NULL, 0, 0, 0, 0
     };
     threads_config own = config;
     own.never_mark = never_mark;
@@ -234,6 +234,7 @@ TEST(switches_by_a_tracepoint)
         memset(&r, 0, sizeof r);
         r.type = PERFDATA_AUXTRACE_INFO;
         r.u.info.kind = 1;
+        r.u.info.filter = "";
         memcpy(r.u.info.word, t.pt, sizeof t.pt);
         r.u.info.word[PERFDATA_PT_HAVE_SCHED_SWITCH] = 1;
         CHECK_EQ(threads_add(&t, &r), 0);

@@ -32,7 +32,8 @@ static const char help[] =
     "  --drcov <file>            write blocks as DynamoRIO's drcov does, for\n"
     "                            Lighthouse and the like.\n"
     "  --no-retcomp              returns were not compressed.\n"
-    "  --filter <first>-<last>   edges of branches there only; up to four.\n"
+    "  --filter <first>-<last>   edges of branches there and blocks that begin\n"
+    "                            there only; up to four.\n"
     "  --root|--non-root         only VMX root operation, or only guests.\n"
     "  --cr3 <n>                 only where CR3 is that.\n"
     "  --memo <KiB>              memory for the memo; default: 1024.\n"
@@ -93,6 +94,7 @@ typedef struct table {
 typedef struct coverage {
     table edges;
     table blocks;
+    const ipt_filter *filter; /* NULL: blocks everywhere count */
 } coverage;
 
 static entry *table_find(const table *t, uint64_t a, uint64_t b)
@@ -158,8 +160,13 @@ static void on_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
 
 static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 {
+    coverage *const c = (coverage *) context;
+    int counts = !c->filter;
     (void) mode;
-    table_add(&((coverage *) context)->blocks, ip, size);
+    for (unsigned i = 0; c->filter && i < IPT_FILTERS; i++)
+        counts |= c->filter[i].kind && ip >= c->filter[i].first
+               && ip <= c->filter[i].last;
+    if (counts) table_add(&c->blocks, ip, size);
 }
 
 /* ---- files to write ---- */
@@ -399,7 +406,7 @@ static int cover(const tool_args *args, options *opt, image *im,
     cov.edge = opt->edges ? on_edge : NULL;
     cov.block = opt->drcov ? on_block : NULL;
     cov.context = &c;
-    cov.filter = opt->filters ? opt->filter : NULL;
+    cov.filter = c.filter = opt->filters ? opt->filter : NULL;
     cov.memo = &memo;
     (void) ipt_cache_init(&cache, code_lines, 16384);
     (void) ipt_cov_memo_init(&memo, memo_lines, lines);

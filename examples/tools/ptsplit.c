@@ -7,6 +7,7 @@
 #include "common/code/below.h"
 #include "common/perf/binaries.h"
 #include "common/code/kallsyms.h"
+#include "common/perf/filters.h"
 #include "common/perf/perffile.h"
 #include "ipt.h"
 #include <errno.h>
@@ -84,9 +85,13 @@ typedef struct group {
     size_t end;
 } group;
 
-/* A file of code that was mapped, and what its build was. */
+/* A file of code that was mapped, where, and what its build was. */
 typedef struct mapped {
     char *name;
+    uint64_t ip;
+    uint64_t size; /* 0: not known, nor what is around it here */
+    uint64_t offset;
+    uint32_t pid;
     uint8_t id_size; /* 0: not known */
     uint8_t id[BUILDID_MAX];
 } mapped;
@@ -106,6 +111,7 @@ typedef struct splitter {
     int folder;
     int failed;        /* something could not be read or written */
     uint64_t pt[PERFDATA_PT_WORDS];
+    filters filters;
     uint8_t has_pt;
     uint8_t has_cpus;  /* queues are by cpu */
     uint32_t pt_event; /* or PERFDATA_NO_EVENT */
@@ -294,21 +300,24 @@ static void add_task(splitter *s, uint32_t pid, uint32_t tid)
     s->tasks[s->task_count++].pid = pid;
 }
 
-static void add_map(splitter *s, const char *name, const uint8_t *id,
-                    uint8_t id_size)
+/* NULL without memory. */
+static mapped *add_map(splitter *s, const char *name, const uint8_t *id,
+                       uint8_t id_size)
 {
     mapped *to;
     if (!reserve(s, &s->maps, sizeof *s->maps, s->map_count, 1, &s->map_max))
-        return;
+        return NULL;
     to = &s->maps[s->map_count];
+    memset(to, 0, sizeof *to);
     to->name = tool_copy(name, strlen(name));
     if (!to->name) {
         no_memory(s);
-        return;
+        return NULL;
     }
     to->id_size = id_size;
     memcpy(to->id, id, id_size);
     s->map_count++;
+    return to;
 }
 
 /* A mapping of code: of a file to copy, or of the kernel, which says where the
@@ -317,6 +326,7 @@ static void see_map(splitter *s, const perfdata_record *r)
 {
     const unsigned mode = r->misc & PERFDATA_MISC_CPUMODE_MASK;
     const char *name = r->u.mmap.name;
+    mapped *map;
     if (mode == PERFDATA_MISC_KERNEL
         && strncmp(name, "[kernel.kallsyms]", 17) == 0
         && (s->kernel_start == 0 || r->u.mmap.addr < s->kernel_start))
@@ -325,7 +335,12 @@ static void see_map(splitter *s, const perfdata_record *r)
     if (r->type == PERFDATA_MMAP2 ? !(r->u.mmap.prot & 4)
                                   : (r->misc & PERFDATA_MISC_MMAP_DATA))
         return;
-    add_map(s, name, r->u.mmap.build_id, r->u.mmap.build_id_size);
+    map = add_map(s, name, r->u.mmap.build_id, r->u.mmap.build_id_size);
+    if (!map) return;
+    map->pid = r->u.mmap.pid;
+    map->ip = r->u.mmap.addr;
+    map->size = r->u.mmap.len;
+    map->offset = r->u.mmap.pgoff;
 }
 
 static void see_info(splitter *s, const perfdata_record *r)
@@ -336,6 +351,14 @@ static void see_info(splitter *s, const perfdata_record *r)
     }
     s->has_pt = 1;
     memcpy(s->pt, r->u.info.word, sizeof s->pt);
+    filters_free(&s->filters);
+    switch (filters_parse(&s->filters, r->u.info.filter)) {
+    case FILTERS_OK: break;
+    case FILTERS_NO_MEMORY: no_memory(s); break;
+    default:
+        complain(s, r->u.info.filter, "warning: these filters are not "
+                                      "understood; ptxed does not get them");
+    }
     s->pt_event = perfdata_pt_event(s->file.data, r);
 }
 
@@ -824,6 +847,75 @@ static void print_timing(const splitter *s)
     print_number("--cpuid-0x15.ebx", pt[PERFDATA_PT_TSC_CTC_N], UINT32_MAX);
 }
 
+static int compare_tasks(const void *a, const void *b)
+{
+    const task *x = (const task *) a;
+    const task *y = (const task *) b;
+    return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* The file with the records of a queue. */
+static uint64_t group_of(const splitter *s, const perfdata_queue *queue)
+{
+    const task key = {queue->tid, 0};
+    const task *found;
+    if (queue->cpu != UINT32_MAX) return queue->cpu;
+    found = s->task_count
+        ? (const task *) bsearch(&key, s->tasks, s->task_count,
+                                 sizeof *s->tasks, compare_tasks)
+        : NULL;
+    return found ? found->pid : queue->tid;
+}
+
+/* One more range of a kind, unless it is there. */
+static unsigned add_range(ipt_filter *all, unsigned count,
+                          const ipt_filter *range)
+{
+    if (range->kind == IPT_FILTER_OFF || range->first > range->last)
+        return count;
+    for (unsigned i = 0; i < count; i++)
+        if (memcmp(&all[i], range, sizeof *all) == 0) return count;
+    if (count < IPT_FILTERS) all[count] = *range;
+    return count + 1;
+}
+
+/* Where filters are in a process, or in any: UINT32_MAX. ptxed knows four
+ * ranges, whatever process runs. */
+static unsigned find_ranges(const splitter *s, uint64_t pid, ipt_filter *all)
+{
+    ipt_filter range[IPT_FILTERS];
+    unsigned count = 0;
+    memset(all, 0, IPT_FILTERS * sizeof *all);
+    filters_begin(&s->filters, range);
+    for (unsigned k = 0; k < IPT_FILTERS; k++)
+        count = add_range(all, count, &range[k]);
+    for (size_t i = 0; i < s->map_count; i++) {
+        const mapped *const map = &s->maps[i];
+        if (map->size == 0 || (pid != UINT32_MAX && map->pid != pid)) continue;
+        filters_begin(&s->filters, range);
+        filters_map(&s->filters, range, map->name, map->ip, map->size,
+                    map->offset);
+        for (unsigned k = 0; k < IPT_FILTERS; k++)
+            count = add_range(all, count, &range[k]);
+    }
+    return count;
+}
+
+static void print_filters(splitter *s, const perfdata_queue *queue)
+{
+    ipt_filter all[IPT_FILTERS];
+    const uint64_t pid = queue->cpu == UINT32_MAX ? group_of(s, queue)
+                                                  : UINT32_MAX;
+    const unsigned count = find_ranges(s, pid, all);
+    if (count > IPT_FILTERS)
+        complain(s, s->file.name, "warning: its filters are at more than four "
+                                  "places; ptxed gets four of them");
+    for (unsigned i = 0; i < IPT_FILTERS && all[i].kind; i++)
+        printf(" --filter:addr%u_cfg %u --filter:addr%u_a 0x%" PRIx64
+               " --filter:addr%u_b 0x%" PRIx64, i, all[i].kind, i,
+               all[i].first, i, all[i].last);
+}
+
 /* Can the records' time be compared with the trace's? */
 static int is_timed(const splitter *s)
 {
@@ -903,27 +995,7 @@ static void print_sideband(const splitter *s, uint64_t own)
     }
 }
 
-static int compare_tasks(const void *a, const void *b)
-{
-    const task *x = (const task *) a;
-    const task *y = (const task *) b;
-    return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-/* The file with the records of a queue. */
-static uint64_t group_of(const splitter *s, const perfdata_queue *queue)
-{
-    const task key = {queue->tid, 0};
-    const task *found;
-    if (queue->cpu != UINT32_MAX) return queue->cpu;
-    found = s->task_count
-        ? (const task *) bsearch(&key, s->tasks, s->task_count,
-                                 sizeof *s->tasks, compare_tasks)
-        : NULL;
-    return found ? found->pid : queue->tid;
-}
-
-static void print_command(const splitter *s, const perfdata_queue *queue,
+static void print_command(splitter *s, const perfdata_queue *queue,
                           uint32_t k, const char *tool)
 {
     char name[512];
@@ -935,6 +1007,7 @@ static void print_command(const splitter *s, const perfdata_queue *queue,
     print_code(s);
     print_sideband(s, group_of(s, queue));
     if (strcmp(tool, "ptxed") == 0) {
+        print_filters(s, queue);
         if (is_timed(s)) printf(" --event:tick"); // to see the time often
         printf(" --pt");
     }
@@ -1026,6 +1099,7 @@ static void free_all(splitter *s)
     free(s->base);
     perffile_queues_free(&s->queues);
     binaries_free(&s->code);
+    filters_free(&s->filters);
     perffile_close(&s->file);
     if (s->folder >= 0) close(s->folder);
 }

@@ -276,9 +276,32 @@ TEST(page_faults)
 
 /* ---- filters ---- */
 
+/* Is an address in one of them, or is there none? */
+static int is_in(uint64_t filter[4][2], uint64_t ip)
+{
+    int used = 0;
+    int in = 0;
+    for (unsigned f = 0; f < 4; f++) {
+        in |= filter[f][0] <= ip && ip < filter[f][1];
+        used |= filter[f][0] < filter[f][1];
+    }
+    return in || !used;
+}
+
+/* Blocks that the callback gets with filters. */
+static void list_blocks(book *b, uint64_t filter[4][2], list *to)
+{
+    libxdc_t *xdc = libxdc_init(filter, fetch, b, map, MAP);
+    if (!CHECK(xdc != NULL)) return;
+    libxdc_register_bb_callback(xdc, add_pair, to);
+    CHECK_EQ(decode(xdc), decoder_success);
+    libxdc_free(xdc);
+}
+
 TEST(filters)
 {
     static book b;
+    static uint64_t nothing[4][2];
     uint64_t filter[4][2];
     unsigned i;
 
@@ -286,6 +309,9 @@ TEST(filters)
         list edges = {0};
         list want = {0};
         list kept = {0};
+        list all = {0};
+        list blocks = {0};
+        list in_range = {0};
         libxdc_t *xdc;
         size_t k;
         unsigned f;
@@ -301,13 +327,7 @@ TEST(filters)
             filter[3][1] = UINT64_MAX;
         for (k = 0; k < did.edges.count; k++) {
             const pair e = did.edges.pairs[k];
-            int in = e.a == NOWHERE || e.b == NOWHERE;
-            int used = 0;
-            for (f = 0; f < 4; f++) {
-                in |= filter[f][0] <= e.a && e.a < filter[f][1];
-                used |= filter[f][0] < filter[f][1];
-            }
-            if (in || !used)
+            if (e.a == NOWHERE || e.b == NOWHERE || is_in(filter, e.a))
                 list_add(&want, e.a, e.b);
         }
         for (k = 0; k < did.cond.count; k++) {
@@ -330,6 +350,16 @@ TEST(filters)
         map_of(&kept, want_map, MAP);
         CHECK(memcmp(map, want_map, MAP) == 0);
         libxdc_free(xdc);
+        list_blocks(&b, nothing, &all);
+        list_blocks(&b, filter, &blocks);
+        for (k = 0; k < all.count; k++)
+            if (is_in(filter, all.pairs[k].a))
+                list_add(&in_range, all.pairs[k].a, all.pairs[k].b);
+        CHECK(all.count > 0);
+        CHECK(list_same(&in_range, &blocks));
+        list_clear(&all);
+        list_clear(&blocks);
+        list_clear(&in_range);
         list_clear(&edges);
         list_clear(&want);
         list_clear(&kept);

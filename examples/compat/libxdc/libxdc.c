@@ -223,12 +223,24 @@ static uint64_t key(uint64_t ip, uint8_t mode)
     return ip << 2 | mode;
 }
 
+static int in_filter(const libxdc_t *self, uint64_t ip)
+{
+    int in = !self->filters;
+    unsigned i;
+
+    for (i = 0; i < RANGES; i++)
+        in |= self->filter[i].kind == IPT_FILTER_TRACE
+              && self->filter[i].first <= ip && ip <= self->filter[i].last;
+    return in;
+}
+
 static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 {
     libxdc_t *self = (libxdc_t *) context;
 
     (void) size; /* an event may have cut it, and it is new again if not */
-    if (self->bb && add_known(&self->blocks, key(ip, mode)))
+    if (self->bb && in_filter(self, ip)
+        && add_known(&self->blocks, key(ip, mode)))
         self->bb(self->bb_opaque, WITH_MODE(mode) ip,
                  branch_of(self, ip, mode));
 }
@@ -310,17 +322,6 @@ static decoder_result_t cover(libxdc_t *self)
     fold(self);
     return result_of(self, &d->at, status,
                      (d->verdict & IPT_COV_OVERFLOW) != 0);
-}
-
-static int in_filter(const libxdc_t *self, uint64_t ip)
-{
-    int in = !self->filters;
-    unsigned i;
-
-    for (i = 0; i < RANGES; i++)
-        in |= self->filter[i].kind == IPT_FILTER_TRACE
-              && self->filter[i].first <= ip && ip <= self->filter[i].last;
-    return in;
 }
 
 /* A branch in trace mode, while it is not known where it went. */

@@ -905,6 +905,15 @@ const symbol *symbols_find(symbols *s, const files_file *file,
     return t ? find_in(t, offset) : NULL;
 }
 
+const symbol *symbols_named(symbols *s, const files_file *file,
+                            const char *name)
+{
+    const symbols_table *const t = get_table(s, file);
+    for (size_t i = 0; t && i < t->count; i++)
+        if (strcmp(t->list[i].name, name) == 0) return &t->list[i];
+    return NULL;
+}
+
 const char *symbols_source(symbols *s, const files_file *file,
                            const symbol *of)
 {

@@ -97,6 +97,10 @@ void symbols_kernel_text(symbols *s, char *text);
 const symbol *symbols_find(symbols *s, const files_file *file,
                            uint64_t offset);
 
+/* The function with a name in a file, the first of several; or NULL. */
+const symbol *symbols_named(symbols *s, const files_file *file,
+                            const char *name);
+
 /* The source file of a function that no other file can call, if the symbols say
  * that; or NULL. */
 const char *symbols_source(symbols *s, const files_file *file,

@@ -395,6 +395,24 @@ static int want_thread(uint32_t pid, uint32_t tid, void *context)
     return is_one_of(&s->tids, tid) && is_one_of(&s->pids, pid);
 }
 
+static const ipt_filter *find_filter(uint32_t pid, void *context)
+{
+    const session *const s = (const session *) context;
+    return spaces_filter(&s->spaces, pid);
+}
+
+/* The function of a filter; of several with that name the first. */
+static int find_symbol(const files_file *file, const char *name,
+                       uint64_t *first, uint64_t *size, void *context)
+{
+    session *const s = (session *) context;
+    const symbol *const found = symbols_named(&s->symbols, file, name);
+    if (!found) return 0;
+    *first = found->first;
+    *size = found->last - found->first + 1;
+    return 1;
+}
+
 static double seconds(void)
 {
     struct timespec now;
@@ -455,6 +473,7 @@ static void configure(session *s)
     if (from->date) c->date = on_date;
     c->progress = on_progress;
     c->wanted = want_thread;
+    c->filter = find_filter;
     c->context = s;
     c->file = &s->file;
     c->flags = from->flags;
@@ -492,6 +511,8 @@ int session_open(session *s, const char *name)
     configure(s);
     s->functions.mangled = s->mangled;
     threads_init(&s->threads, &s->decoder);
+    s->spaces.symbol = find_symbol;
+    s->spaces.context = s;
     spaces_open(&s->spaces, s->file.data, s->file.folder);
     status = read_records(s);
     if (status == 0) status = spaces_start(&s->spaces);

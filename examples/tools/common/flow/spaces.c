@@ -64,6 +64,7 @@ static spaces_code *new_code(spaces *s)
     if (!code) return NULL;
     image_init(&code->seen);
     image_init(&code->jit);
+    filters_begin(&s->filters, code->filter);
     code->users = 1;
     code->number = ++s->numbers;
     return code;
@@ -94,6 +95,7 @@ static spaces_code *copy_code(spaces *s, const spaces_code *from)
         free(code);
         return NULL;
     }
+    memcpy(code->filter, from->filter, sizeof code->filter);
     s->sections += sections_of(code);
     return code;
 }
@@ -251,6 +253,32 @@ static const files_file *mapped_file(spaces *s, const spaces_process *p,
     return s->force ? file : NULL;
 }
 
+/* Where filters that name a function are, once its file is known. */
+static void find_symbols(spaces *s, const char *name, const files_file *file)
+{
+    for (unsigned i = 0; file && s->symbol && i < s->filters.count; i++) {
+        filters_item *const item = &s->filters.list[i];
+        uint64_t size = 0;
+        if (!item->symbol || strcmp(item->file, name) != 0) continue;
+        if (!s->symbol(file, item->symbol, &item->first, &size, s->context))
+            continue;
+        if (!item->size) item->size = size;
+        item->symbol = NULL;
+    }
+}
+
+/* A file that filters may be about is mapped. */
+static void apply_filters(spaces *s, spaces_process *p,
+                          const perfdata_record *r, const files_file *file)
+{
+    const char *const name = r->u.mmap.name;
+    if (!filters_name(&s->filters, name)) return;
+    find_symbols(s, name, file);
+    if (own_code(s, p))
+        filters_map(&s->filters, p->code->filter, name, r->u.mmap.addr,
+                    r->u.mmap.len, r->u.mmap.pgoff);
+}
+
 /* Memory without a file may hold code that a JIT compiler named. It stays:
  * mprotect writes such a record, too. */
 static int apply_user_map(spaces *s, const perfdata_record *r,
@@ -269,6 +297,7 @@ static int apply_user_map(spaces *s, const perfdata_record *r,
     is_new = is_free(&p->code->seen, ip, size)
           && is_free(&p->code->jit, ip, size);
     file = is_code ? mapped_file(s, p, r) : NULL;
+    if (is_code) apply_filters(s, p, r, file);
     if (file && is_shown(&p->code->seen, file, r->u.mmap.pgoff, ip, size)
         && is_free(&p->code->jit, ip, size))
         return 0;
@@ -692,6 +721,14 @@ int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     return image_read_layers(layer, count, buffer, size, ip);
 }
 
+const ipt_filter *spaces_filter(const spaces *s, uint32_t pid)
+{
+    const spaces_process *p;
+    if (!s->filters.count) return NULL;
+    p = (const spaces_process *) pids_find(&s->processes, pid);
+    return p ? p->code->filter : s->kernel_filter;
+}
+
 uint64_t spaces_number(const ipt_asid *asid, void *context)
 {
     const spaces_view *const view = (const spaces_view *) context;
@@ -898,10 +935,25 @@ static int add_kcore(spaces *s)
 
 /* ---- beginning and end ---- */
 
+/* Where it was traced. */
+static void index_filters(spaces *s, const char *text)
+{
+    filters_free(&s->filters);
+    switch (filters_parse(&s->filters, text)) {
+    case FILTERS_OK: break;
+    case FILTERS_NO_MEMORY: out_of_memory(s); break;
+    default:
+        complain(s, text, "warning: these filters are not understood; flow may "
+                          "not end where they do");
+    }
+    filters_begin(&s->filters, s->kernel_filter);
+}
+
 void spaces_index(spaces *s, const perfdata_record *r)
 {
     if (r->type == PERFDATA_AUXTRACE_INFO && r->u.info.kind == 1) {
         const uint64_t *const word = r->u.info.word;
+        index_filters(s, r->u.info.filter);
         memcpy(s->time, &word[PERFDATA_PT_TIME_SHIFT], sizeof s->time);
         s->has_time = word[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0;
     } else if (r->type == PERFDATA_BUILD_ID
@@ -959,6 +1011,7 @@ void spaces_free(spaces *s)
     image_free(&s->kernel);
     image_free(&s->poked);
     binaries_free(&s->files);
+    filters_free(&s->filters);
     free(s->jits);
     free(s->places);
     free(s->poked_bytes);

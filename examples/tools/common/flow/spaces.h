@@ -28,6 +28,7 @@
 #ifndef SPACES_H
 #define SPACES_H
 #include "../perf/binaries.h"
+#include "../perf/filters.h"
 #include "../code/files.h"
 #include "../code/image.h"
 #include "../perf/perfdata.h"
@@ -79,6 +80,7 @@ typedef struct spaces_change {
 typedef struct spaces_code {
     image jit;  /* what JIT compilers wrote: above */
     image seen; /* ... what was mapped */
+    ipt_filter filter[IPT_FILTERS];
     uint64_t number; /* for ipt_config.space; never used again */
     uint32_t users;  /* processes */
 } spaces_code;
@@ -102,11 +104,17 @@ typedef struct spaces {
     binaries files;
     spaces_place *places;
     size_t place_count;
+    /* The function with a name in a file: 1, or 0. Yours to set; NULL: names in
+     * filters are of nothing. */
+    int (*symbol)(const files_file *file, const char *name, uint64_t *first,
+                  uint64_t *size, void *context);
+    void *context;
     const char *kcore; /* --kcore; or NULL */
     image *guest;      /* --guest-map; or NULL */
     uint8_t force;
     uint8_t has_time;  /* the trace's clock is known: */
     uint64_t time[3];  /* its shift, mult, zero */
+    filters filters;
     spaces_losses losses;
     char *no_file[SPACES_NO_FILE]; /* the first of those names, or NULL */
 
@@ -114,6 +122,7 @@ typedef struct spaces {
     char *own_cache;   /* defaults of options */
     char *own_kcore;
     pids processes;    /* spaces_process */
+    ipt_filter kernel_filter[IPT_FILTERS]; /* of who has no other code */
     uint64_t numbers;  /* of code so far */
     size_t sections;   /* of all processes */
     image kernel;
@@ -179,6 +188,9 @@ int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
 /* An ipt_config.space; context is a spaces_view. When its pid is set to another
  * process, the decoder has to be made to ask: ipt_cache_invalidate does. */
 uint64_t spaces_number(const ipt_asid *asid, void *context);
+
+/* Where a process is traced, for ipt_config.filter; NULL: everywhere. */
+const ipt_filter *spaces_filter(const spaces *s, uint32_t pid);
 
 /* What is at an address: 1, or 0 if nothing is. */
 typedef struct spaces_found {

@@ -423,6 +423,7 @@ int threads_add(threads *t, const perfdata_record *r)
         if (r->u.info.kind == 1) {
             memcpy(t->pt, r->u.info.word, sizeof t->pt);
             t->has_pt = 1;
+            t->filtered = *r->u.info.filter != 0;
         }
         break;
     case PERFDATA_LOST:
@@ -650,6 +651,7 @@ static void configure(threads *t)
             ipt_cpu_errata(&t->decoder.errata, (uint16_t) family,
                            (uint8_t) model);
     }
+    if (t->filtered) t->decoder.errata |= IPT_ERRATUM_SKL014; /* or it may be */
 }
 
 int threads_start(threads *t)
@@ -690,6 +692,16 @@ void threads_free(threads *t)
 
 /* ---- records are applied ---- */
 
+/* The decoder knows where its process is traced. */
+static void set_filter(threads_queue_ *q)
+{
+    const threads_config *const c = &q->in->config;
+    const ipt_filter *const filter =
+        q->in->filtered && c->filter ? c->filter(q->who.pid, c->context)
+                                     : NULL;
+    if (filter) memcpy(q->config.filter, filter, sizeof q->config.filter);
+}
+
 static int parse_row(const threads *t, const threads_row_ *row,
                      perfdata_record *record)
 {
@@ -708,6 +720,8 @@ static void apply(threads *t, threads_row_ *row)
     if (!parse_row(t, row, &record)) return;
     record.event = row->event;
     t->config.apply(&record, t->config.context);
+    for (uint32_t i = 0; t->filtered && i < t->queues.queue_count; i++)
+        if (t->all[i].in) set_filter(&t->all[i]);
 }
 
 static int is_about(const threads_row_ *row, uint32_t pid)
@@ -837,6 +851,7 @@ static void set_space(threads_queue_ *q)
     asid.cr3 = (uint64_t) q->who.pid << 12;
     asid.vmcs = IPT_ASID_UNKNOWN;
     asid.nr = 0;
+    set_filter(q);
     if (now->nr) return;
     if (now->cr3 != IPT_ASID_UNKNOWN && now->cr3 > (uint64_t) UINT32_MAX << 12)
         return;
@@ -1285,11 +1300,12 @@ static void regroup(threads *t, threads_thread_ *thread, uint32_t to)
 #define TRIAL_BLOCKS 1000000u
 
 /* Follow an event; 0: this is the end of the flow. The kernel is not entered by
- * a near branch: then the trace does not fit. */
-static int try_event(trial *r, const ipt_event *e, const ipt_block *last)
+ * a near branch: then the trace does not fit, or a filter is left. */
+static int try_event(const threads *t, trial *r, const ipt_event *e,
+                     const ipt_block *last)
 {
-    const int is_near =
-        last->kind >= IPT_INSN_JCC && last->kind <= IPT_INSN_JMPABS;
+    const int is_near = !t->filtered && last->kind >= IPT_INSN_JCC
+                     && last->kind <= IPT_INSN_JMPABS;
     if (e->flags & IPT_EVENT_STATUS) return 1;
     switch (e->type) {
     case IPT_EVT_ENABLED:
@@ -1343,7 +1359,7 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
             r->ended = status == IPT_END;
             break;
         }
-        if (pulling) more = try_event(r, &event, &last);
+        if (pulling) more = try_event(q->in, r, &event, &last);
         if (!pulling && status >= 0) last = block;
         pulling = status == IPT_EVENT_FIRST || (status & IPT_EVENT_PENDING);
     }
@@ -1352,6 +1368,7 @@ static void try_flow(threads_queue_ *q, uint32_t pid, trial *r)
     r->pulling = (uint8_t) pulling;
     q->decoder = old;
     q->who.pid = old_pid;
+    set_filter(q);
     q->veil_count = veil_count;
 }
 
@@ -1418,7 +1435,7 @@ static void note_trial(threads_queue_ *q, size_t k, unsigned bit,
     }
     s->fits |= (uint16_t) (1u << bit);
     if (r->has_next && !returns) s->stops |= (uint16_t) (1u << bit);
-    if (!r->has_stop) q->plan->vague[k] |= NO_STOP;
+    if (!r->has_stop || q->in->filtered) q->plan->vague[k] |= NO_STOP;
     if (returns) q->plan->vague[k] |= RETURNS;
     s->stop[bit] = r->stop;
     if (r->stop != first->stop || r->offset != first->offset)
@@ -1882,7 +1899,8 @@ static void decide_alone(threads_queue_ *q)
 
 /* ---- decoding ---- */
 
-/* The thread stops; it is to go on at ip. */
+/* The thread stops; it is to go on at ip. Where there are filters it may have
+ * left them: then it comes back elsewhere. */
 static void stop(threads_queue_ *q, uint64_t ip, int in_call)
 {
     threads_thread_ *const thread = q->thread;
@@ -1891,14 +1909,14 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
             (THREADS_STOPS_ - 1) * sizeof *thread->stops);
     thread->stops[0] = ip;
     if (!thread->group) thread->may.count = thread->may.fresh = 0;
-    if (q->doubtful)
+    if (q->doubtful || q->in->filtered)
         lose_places(thread);
     else if (in_call && is_return(q, thread->pid, ip))
         align_anywhere(&thread->may);
     else
         align_add(&thread->may, ip);
     if (thread->stop_count < THREADS_STOPS_) thread->stop_count++;
-    thread->known = 1;
+    thread->known = !q->in->filtered;
     thread->in_call = (uint8_t) in_call;
     if (in_call)
         q->in->calls[call_bit(ip) >> 6] |= (uint64_t) 1 << (call_bit(ip) & 63);

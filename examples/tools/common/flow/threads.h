@@ -87,6 +87,9 @@ typedef struct threads_config {
     /* Which threads are wanted: 0 for those whose queues need not be decoded.
      * Asked for queues of threads only. May be NULL. */
     int (*wanted)(uint32_t pid, uint32_t tid, void *context);
+    /* Where a process is traced by now, for ipt_config.filter; NULL: everywhere.
+     * May be NULL. */
+    const ipt_filter *(*filter)(uint32_t pid, void *context);
     void *context;
     perffile *file;     /* has to stay open */
     uint32_t flags;     /* IPT_CONFIG_, besides what the file says */
@@ -159,6 +162,7 @@ typedef struct threads {
     uint64_t pt[PERFDATA_PT_WORDS];
     uint32_t cyc_threshold; /* as in dates.h */
     uint8_t has_pt;
+    uint8_t filtered;     /* flow leaves what is traced, and comes back */
     uint8_t timed;
     uint8_t cyc;
     uint8_t from_exec;    /* there is no trace of threads before an exec */

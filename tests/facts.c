@@ -1,0 +1,271 @@
+/* facts.c: what a perf.data says of where and how it was recorded reaches the
+ * answers of ptflow, ptprof and ptsplit. */
+#define _XOPEN_SOURCE 700
+#include "dice.h"
+#include "examples/tools/common/perf/filters.h"
+#include "recording.h"
+#include "test.h"
+#include "tmp.h"
+#include <ftw.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char top[256];     /* where it runs: files of this test */
+static char build[4096];  /* where tools are */
+static char program[300]; /* the code that runs */
+static char text[1 << 16];
+
+static int forget(const char *path, const struct stat *info, int type,
+                  struct FTW *walk)
+{
+    (void) info, (void) type, (void) walk;
+    return remove(path);
+}
+
+/* Run a command, in which % is the folder of tools; its output is text. */
+static const char *shell(const char *command)
+{
+    char line[8192];
+    size_t n = 0;
+    size_t size;
+    FILE *f;
+    for (; *command && n < sizeof line - sizeof build; command++) {
+        if (*command == '%')
+            n += (size_t) snprintf(line + n, sizeof line - n, "%s", build);
+        else
+            line[n++] = *command;
+    }
+    line[n] = 0;
+    f = popen(line, "r");
+    size = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[size] = 0;
+    if (f) pclose(f);
+    return text;
+}
+
+/* Says where texts differ. */
+static int equal(const char *got, const char *want)
+{
+    const int same = strcmp(got, want) == 0;
+    if (!same) printf("    got  %.1500s\n    want %.1500s\n", got, want);
+    return same;
+}
+
+/* ---- address filters ---- */
+
+/* Code: at 0 two branches, at 4 a jump to 0x40, at 9 one to 0x20. */
+static void begin_filters(void)
+{
+    static const uint8_t code[] = {0x74, 0, 0x74, 0, 0xe9, 0x37, 0, 0, 0, 0xe9,
+                                   0x12, 0, 0, 0};
+    clear();
+    recording_program(program, code, sizeof code);
+}
+
+/* A stretch from `ip` to where the jump leaves the filter, without an address,
+ * as SKL014 has it, or at the end into a range that stops tracing. */
+static void leave(uint64_t ip, int stops)
+{
+    p_ip(P_PGE, ip);
+    p_tnt("00");
+    p_off();
+    if (stops) p_bytes("0283");
+}
+
+static void at_cpu(uint64_t reference)
+{
+    const recording_trace of = {0, reference, 0, 0xffffffff, 0};
+    r_trace(&of);
+}
+
+/* One thread that leaves twice. */
+static void filtered(const char *filter, const char *name)
+{
+    char whole[1024];
+    recording r;
+    snprintf(whole, sizeof whole, filter, program, program, program, program);
+    r = recording_of(whole);
+    begin_filters();
+    r_comm(&r, 10, 10, "prog", 1, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    r_switch(&r, 0, 10, 1000, 0);
+    p_psb(2000, 0, 0);
+    leave(0x7000180, 0);
+    leave(0x7000180, 0);
+    at_cpu(1000);
+    r_switch(&r, 1, 10, 9000, 0);
+    recording_write(&r, name);
+}
+
+#define INSNS "%/ptflow --quiet --fields tid,ip "
+
+static const char two_stretches[] =
+    "10 7000180\n10 7000182\n10 7000184\n10 7000180\n10 7000182\n10 7000184\n";
+
+/* What ptflow, ptprof, and ptxed by ptsplit's command line make of a filter
+ * in which only main is. */
+TEST(filters)
+{
+    static const char *const same[] = {
+        "filter 0x180/0x20@%s",
+        "filter 384/32@%s",
+        "filter main@%s",
+        "filter main / 32 @%s",
+        "filter 0/0x1a0@%s", /* begins where nothing of it is */
+        "filter 0x180/0x20@/elsewhere,filter 0x180/0x20@%s",
+        "filter 0xffffffff81000000/0x1000 filter 0x180/0x20@%s",
+        "filter 0x1f0/0x10@%s,filter 0x180/0x20@%s",
+        "filter 0x180/0x1000@%s tracestop 0x1c0/0x40@%s",
+        "filter 0x180/0x1000@%s,stop out@%s",
+        "tracestop 0x1c0/0x1@%s",
+        "stop 0x1c0/0x40@%s , tracestop 0x1000/2@%s"
+    };
+    for (unsigned i = 0; i < sizeof same / sizeof *same; i++) {
+        filtered(same[i], "filter.data");
+        if (!CHECK(equal(shell(INSNS "filter.data 2>&1"), two_stretches)))
+            printf("    of: %s\n", same[i]);
+        CHECK(equal(shell("%/ptprof --flat --min 0 --quiet filter.data |"
+                          " awk 'NR > 1 {print $NF}'"), "main\n"));
+        if (strstr(same[i], "main") || strstr(same[i], "out")) continue;
+        CHECK(equal(shell("rm -rf parts; %/ptsplit -o parts --ptxed "
+                          "filter.data >command; PATH=%:$PATH sh command |"
+                          " grep -c '^00000000070001'"), "6\n"));
+    }
+}
+
+/* Filters that cannot be read are as none, and that is said. */
+TEST(other_filters)
+{
+    static const char *const bad[] = {
+        "start 0x180@%s", "filter", "filter 0x180", "filter @%s",
+        "filter 0x180/@%s", "filter 0x180/0x20@", "filter 0x180/0x20@ , x",
+        "filter 0x180x/2@%s", "filters 0x180/0x20@%s", "filter nobody",
+        "filter 1/1 filter 1/1 filter 1/1 filter 1/1 filter 1/1"
+    };
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+        filtered(bad[i], "filter.data");
+        if (!CHECK(strstr(shell("%/ptflow --quiet filter.data 2>&1 >out"),
+                          "these filters are not understood")))
+            printf("    of: %s\n", bad[i]);
+        CHECK(strlen(shell("cat out")) > 2000); /* to the end of the code */
+    }
+    filtered("filter nobody@%s", "filter.data"); /* is nowhere */
+    CHECK(equal(shell(INSNS "filter.data"), two_stretches));
+}
+
+/* Whatever the text is, ranges are ranges. */
+TEST(any_filters)
+{
+    static const char *const parts[] = {
+        "filter", "stop", "tracestop", " ", " ", " ", ",", "/", "@", "@", "0x10",
+        "18446744073709551615", "99999999999999999999", "f", "\n", "/f", "8"
+    };
+    unsigned good = 0;
+    for (unsigned n = 0; n < 20000; n++) {
+        char words[512] = "";
+        filters f;
+        ipt_filter range[IPT_FILTERS];
+        for (uint64_t k = dice(14); k; k--) strcat(words, parts[dice(17)]);
+        if (filters_parse(&f, words) != FILTERS_OK) {
+            CHECK_EQ(f.count, 0);
+            CHECK(!f.text);
+            continue;
+        }
+        good += f.count > 0;
+        CHECK(f.count <= IPT_FILTERS);
+        filters_begin(&f, range);
+        for (unsigned i = 0; i < 4; i++)
+            filters_map(&f, range, i & 1 ? "f" : "/f",
+                        (uint64_t) dice(64) - 32,
+                        dice(3) ? dice(64) : UINT64_MAX,
+                        (uint64_t) dice(64) - 32);
+        for (unsigned i = 0; i < IPT_FILTERS; i++)
+            CHECK(range[i].first <= range[i].last + 1);
+        filters_free(&f);
+    }
+    CHECK(good > 20);
+}
+
+/* From one filter's range into another's tracing goes on. */
+TEST(from_filter_to_filter)
+{
+    char filter[1024];
+    recording r;
+    snprintf(filter, sizeof filter, "filter 0x180/0x20@%s,filter 0x1a0/0x4@%s",
+             program, program);
+    r = recording_of(filter);
+    begin_filters();
+    r_comm(&r, 10, 10, "prog", 1, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    r_switch(&r, 0, 10, 1000, 0);
+    p_psb(2000, 0, 0);
+    p_ip(P_PGE, 0x7000189);
+    p_ip(P_PGD, 0x70001a4); /* with an address */
+    leave(0x7000180, 0);
+    at_cpu(1000);
+    recording_write(&r, "filter.data");
+    CHECK(equal(shell(INSNS "filter.data"),
+                "10 7000189\n10 70001a0\n10 70001a1\n10 70001a2\n10 70001a3\n"
+                "10 7000180\n10 7000182\n10 7000184\n"));
+}
+
+/* Each process has the ranges where its mapping is: after a fork those of its
+ * parent, after an exec its own, also if a thread changes in between; and part
+ * of a file that is mapped elsewhere is no part of it. */
+TEST(filters_of_processes)
+{
+    char filter[1024];
+    recording r;
+    snprintf(filter, sizeof filter, "filter 0x180/0x20@%s", program);
+    r = recording_of(filter);
+    begin_filters();
+    r_comm(&r, 10, 10, "prog", 1, 0);
+    r_comm(&r, 20, 20, "other", 1, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    r_map(&r, 10, 0x7002000, 0x1000, program, 0);
+    r_map(&r, 20, 0x8000000, 0, program, 0);
+    r_fork(&r, 10, 30, 900);
+    for (uint64_t n = 0; n < 6; n++) {
+        static const uint64_t base[] = {0x7000000, 0x8000000, 0x7000000,
+                                        0x7000000, 0x8000000, 0x9000000};
+        static const uint32_t tid[] = {10, 20, 30, 10, 20, 30};
+        const uint64_t at = 10000 * (n + 1);
+        if (n == 5) r_comm(&r, 30, 30, "new", 1, at - 50);
+        if (n == 5) r_map(&r, 30, base[5], 0, program, at - 40);
+        r_switch(&r, 0, tid[n], at, 0);
+        p_psb(at + 1000, 0, 0);
+        leave(base[n] + 0x180, 0);
+        r_switch(&r, 1, tid[n], at + 5000, 0);
+    }
+    at_cpu(1000);
+    recording_write(&r, "filter.data");
+    CHECK(equal(shell(INSNS "filter.data"),
+                "10 7000180\n10 7000182\n10 7000184\n"
+                "20 8000180\n20 8000182\n20 8000184\n"
+                "30 7000180\n30 7000182\n30 7000184\n"
+                "10 7000180\n10 7000182\n10 7000184\n"
+                "20 8000180\n20 8000182\n20 8000184\n"
+                "30 9000180\n30 9000182\n30 9000184\n"));
+}
+
+int main(void)
+{
+    const char *folder = getenv("BUILD");
+    char here[2000];
+    if (!folder) folder = "build";
+    if (!getcwd(here, sizeof here)
+        || !mkdtemp(tmp_name(top, sizeof top, "facts")) || chdir(top))
+        return 2;
+    snprintf(build, sizeof build, "%s%s%s", *folder == '/' ? "" : here,
+             *folder == '/' ? "" : "/", folder);
+    snprintf(program, sizeof program, "%s/program", top);
+    setenv("HOME", top, 1); /* there is no cache of files */
+    RUN(filters);
+    RUN(other_filters);
+    RUN(any_filters);
+    RUN(from_filter_to_filter);
+    RUN(filters_of_processes);
+    if (chdir("/")) return 2;
+    nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
+    return test_report();
+}
