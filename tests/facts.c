@@ -248,6 +248,108 @@ TEST(filters_of_processes)
                 "30 9000180\n30 9000182\n30 9000184\n"));
 }
 
+/* ---- the time ---- */
+
+#define TURN ((uint64_t) 1 << 56)
+
+/* Code: four branches, then one that leaves. */
+static void begin_branches(void)
+{
+    static const uint8_t code[] = {0x74, 0, 0x74, 0, 0x74, 0, 0x74, 0, 0xff,
+                                   0xe0};
+    clear();
+    recording_program(program, code, sizeof code);
+}
+
+static void say(char *to, size_t size, uint32_t tid, uint64_t ns, unsigned n)
+{
+    size_t at = strlen(to);
+    for (; n && at < size; n--)
+        at += (size_t) snprintf(to + at, size - at, "%u %llu.%09llu 1\n", tid,
+                                (unsigned long long) (ns / 1000000000),
+                                (unsigned long long) (ns % 1000000000));
+}
+
+/* Two threads that take turns on a cpu, or one that is traced for itself; the
+ * third time begins after `base`. The reference is that of the end. */
+static void up_for(uint64_t base, int by_cpu)
+{
+    char want[4096] = "";
+    recording r = recording_of("");
+    recording_trace of = {0, base + 160000, 0, 0xffffffff, 0};
+    r.info[9] = (uint64_t) by_cpu;
+    if (!by_cpu) of.tid = 10;
+    if (!by_cpu) of.cpu = 0xffffffff;
+    begin_branches();
+    r_comm(&r, 10, 10, "one", 1, 0);
+    r_comm(&r, 10, 11, "two", 0, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    for (uint64_t n = 0; n < 6; n++) {
+        const uint32_t tid = by_cpu ? 10 + n % 2 : 10;
+        const uint64_t at = base - 90000 + 40000 * n;
+        r_switch(&r, 0, tid, at, 0);
+        p_psb(at + 9900, 8, 0);
+        p_ip(P_PGE, 0x7000180);
+        p_tnt("00");
+        p_bytes("5902"); /* MTC, 672 ticks later */
+        p_tnt("00");
+        p_off();
+        r_switch(&r, 1, tid, at + 20000, 0);
+        say(want, sizeof want, tid, at + 9900, 2);
+        say(want, sizeof want, tid, at + 9900 + 672, 3);
+    }
+    r_trace(&of);
+    recording_write(&r, "up.data");
+    if (!CHECK(equal(shell("%/ptflow --quiet --fields tid,time,sure up.data"),
+                     want)))
+        printf("    base %#llx, by %s\n", (unsigned long long) base,
+               by_cpu ? "cpu" : "thread");
+    CHECK(equal(shell("%/ptflow --quiet up.data | wc -l"), "30\n"));
+    if (!by_cpu || base % TURN < 1000000) return;
+    CHECK(equal(shell("rm -rf parts; %/ptsplit -o parts --ptxed up.data"
+                      " >command; PATH=%:$PATH sh command |"
+                      " grep -c '^0000000007000'"), "30\n"));
+}
+
+/* The TSC has 64 bits, its packet 56: for each multiple of that, in the middle
+ * of it, from its beginning on, and where it comes while tracing, with an MTC
+ * before it, too. */
+TEST(uptime)
+{
+    for (uint64_t k = 0; k < 255; k += test_full() ? 1 : 1 + k / 3 * 40) {
+        for (int by_cpu = 0; by_cpu < 2; by_cpu++) {
+            up_for(k * TURN + TURN / 7 * 5, by_cpu);
+            up_for(k * TURN + 90000 + (k == 0), by_cpu);
+            if (k == 0) continue;
+            up_for(k * TURN, by_cpu);
+            up_for(k * TURN + 79800, by_cpu);
+        }
+    }
+}
+
+/* Trace in samples has no reference but their time; and a file whose trace has
+ * none is as old as its records are. */
+TEST(uptime_without_reference)
+{
+    const uint64_t base = 3 * TURN + 77777;
+    char want[1024] = "";
+    recording r = recording_of("");
+    begin_branches();
+    r_comm(&r, 10, 10, "one", 1, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    r_switch(&r, 0, 10, base, 0);
+    p_psb(base + 1000, 0, 0);
+    p_ip(P_PGE, 0x7000180);
+    p_tnt("0000");
+    p_off();
+    at_cpu(0);
+    r_switch(&r, 1, 10, base + 5000, 0);
+    recording_write(&r, "up.data");
+    say(want, sizeof want, 10, base + 1000, 5);
+    CHECK(equal(shell("%/ptflow --quiet --fields tid,time,sure up.data"),
+                want));
+}
+
 int main(void)
 {
     const char *folder = getenv("BUILD");
@@ -265,6 +367,8 @@ int main(void)
     RUN(any_filters);
     RUN(from_filter_to_filter);
     RUN(filters_of_processes);
+    RUN_BOTH(uptime);
+    RUN(uptime_without_reference);
     if (chdir("/")) return 2;
     nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
     return test_report();

@@ -26,7 +26,7 @@ typedef struct recording_attr {
 typedef struct recording {
     uint64_t info_kind;
     uint64_t info[RECORDING_WORDS];
-    char filter[200];
+    char filter[2048];
     uint64_t event_trace;
     recording_attr attr[RECORDING_EVENTS];
     char cpuid[64];

@@ -928,9 +928,19 @@ static int is_timed(const splitter *s)
         && s->pt[PERFDATA_PT_TIME_SHIFT] < 64;
 }
 
+/* The trace has 56 bits of the TSC, and ptxed compares them with the records'
+ * times: what the trace's first record has above them goes from these. */
+static uint64_t zero_of(const splitter *s, const perfdata_queue *queue)
+{
+    const uint64_t *const pt = s->pt;
+    const uint64_t tsc = s->queues.pieces[queue->first].reference;
+    return perfdata_ns(pt[PERFDATA_PT_TIME_SHIFT], pt[PERFDATA_PT_TIME_MULT],
+                       pt[PERFDATA_PT_TIME_ZERO], tsc >> 56 << 56);
+}
+
 /* Without a common clock all records apply before the trace begins: so much
  * earlier than they were written that their time is 0. */
-static void print_time(const splitter *s)
+static void print_time(const splitter *s, const perfdata_queue *queue)
 {
     const uint64_t *pt = s->pt;
     if (!is_timed(s)) {
@@ -939,7 +949,7 @@ static void print_time(const splitter *s)
     }
     printf(" --pevent:time-shift %" PRIu64 " --pevent:time-mult %" PRIu64
            " --pevent:time-zero %" PRIu64, pt[PERFDATA_PT_TIME_SHIFT],
-           pt[PERFDATA_PT_TIME_MULT], pt[PERFDATA_PT_TIME_ZERO]);
+           pt[PERFDATA_PT_TIME_MULT], zero_of(s, queue));
 }
 
 /* The samples of most records, and of those that have others. */
@@ -1003,7 +1013,7 @@ static void print_command(splitter *s, const perfdata_queue *queue,
     print_cpu(s);
     print_timing(s);
     print_samples(s);
-    print_time(s);
+    print_time(s, queue);
     print_code(s);
     print_sideband(s, group_of(s, queue));
     if (strcmp(tool, "ptxed") == 0) {

@@ -12,6 +12,7 @@
 #define NO_TIME    UINT64_MAX
 #define PLAUSIBLE  3 /* how_likely: it goes on where it stopped */
 #define KERNEL     ((uint64_t) 1 << 63)
+#define TURN       ((uint64_t) 1 << 56) /* ticks: what a TSC packet counts */
 #define ANCESTORS  64
 #define BIT_NORETC ((uint64_t) 1 << 11)
 
@@ -113,6 +114,7 @@ struct threads_queue_ {
     uint64_t told; /* of the last block for which they were; or UINT64_MAX */
     flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
+    uint64_t near;           /* the TSC, all of it, at the last time or so */
     threads_thread_ *thread; /* NULL: not known, or idle */
     size_t run;              /* of a cpu: the one in force; runs[.] up to ... */
     size_t run_end;
@@ -386,6 +388,13 @@ static int add_aux(threads *t, const perfdata_record *r)
     return 1;
 }
 
+static uint64_t to_tsc(const threads *t, uint64_t ns)
+{
+    return perfdata_tsc(t->pt[PERFDATA_PT_TIME_SHIFT],
+                        t->pt[PERFDATA_PT_TIME_MULT],
+                        t->pt[PERFDATA_PT_TIME_ZERO], ns);
+}
+
 /* The trace in a sample is a snapshot. */
 static int add_snapshot(threads *t, const perfdata_record *r)
 {
@@ -401,6 +410,8 @@ static int add_snapshot(threads *t, const perfdata_record *r)
     piece.type = PERFDATA_AUXTRACE;
     piece.u.auxtrace.size = piece.u.auxtrace.left = r->u.event.aux_size;
     piece.u.auxtrace.data = perfdata_trace_at(r);
+    if (s->has & PERFDATA_SAMPLE_TIME)
+        piece.u.auxtrace.reference = to_tsc(t, s->time);
     piece.u.auxtrace.idx = by_cpu ? s->cpu : s->tid;
     piece.u.auxtrace.tid = s->tid;
     piece.u.auxtrace.cpu = by_cpu ? s->cpu : UINT32_MAX;
@@ -448,13 +459,6 @@ int threads_add(threads *t, const perfdata_record *r)
 }
 
 /* ---- sorting what was noted ---- */
-
-static uint64_t to_tsc(const threads *t, uint64_t ns)
-{
-    return perfdata_tsc(t->pt[PERFDATA_PT_TIME_SHIFT],
-                        t->pt[PERFDATA_PT_TIME_MULT],
-                        t->pt[PERFDATA_PT_TIME_ZERO], ns);
-}
 
 static int sign(uint64_t a, uint64_t b)
 {
@@ -780,6 +784,15 @@ static int apply_early(threads *t, uint32_t pid, uint64_t hi)
 
 /* ---- decoders of blocks and of instructions ---- */
 
+/* All of a TSC of which the trace has 56 bits: what is nearest to another one.
+ * 0 is none. */
+static uint64_t whole_tsc(uint64_t tsc, uint64_t near)
+{
+    const uint64_t low = (tsc - (near - TURN / 2)) & (TURN - 1);
+    if (tsc == 0) return 0;
+    return near - TURN / 2 + low;
+}
+
 static const ipt_where *where(const threads_queue_ *q)
 {
     return q->in->config.insn ? &q->decoder.insn.at : &q->decoder.blk.at;
@@ -809,8 +822,11 @@ static int next_block(threads_queue_ *q, ipt_block *block)
 
 static int next_event(threads_queue_ *q, ipt_event *event)
 {
-    return q->in->config.insn ? ipt_insn_event(&q->decoder.insn, event)
-                              : ipt_blk_event(&q->decoder.blk, event);
+    const int status = q->in->config.insn
+                         ? ipt_insn_event(&q->decoder.insn, event)
+                         : ipt_blk_event(&q->decoder.blk, event);
+    if (status >= 0) event->tsc = whole_tsc(event->tsc, q->near);
+    return status;
 }
 
 /* Trace goes on; what nobody needs any more goes. */
@@ -931,7 +947,7 @@ static uint64_t time_after(threads_queue_ *q, uint64_t offset)
             ipt_time_packet(&s->clock, &packet);
             if (s->clock.has_tsc && s->clock.tsc != before) {
                 s->offset = s->packets.at.packet_offset;
-                s->tsc = s->clock.tsc;
+                s->tsc = whole_tsc(s->clock.tsc, q->near);
             }
         }
     }
@@ -1173,8 +1189,13 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
     dates_date date;
     q->told = own ? UINT64_MAX : offset;
     q->who.run = q->run < q->run_end ? q->run + 1 : 0;
-    while (dates_next(q->dates, offset, own, until, &date))
+    dates_read(q->dates, offset + (offset < UINT64_MAX));
+    while (q->dates->count
+           && whole_tsc(q->dates->list[0].tsc, q->near) <= until
+           && dates_next(q->dates, offset, own, NO_TIME, &date)) {
+        date.tsc = whole_tsc(date.tsc, q->near);
         c->date(&q->who, &date, date.offset == offset, c->context);
+    }
 }
 
 /* The time that is said: the thread's times do not go back. */
@@ -1995,6 +2016,7 @@ static void pull(threads_queue_ *q)
         status = next_event(q, &event);
         if (status < 0) break;
         q->who.tsc = where(q)->valid & IPT_AT_TSC ? event.tsc : 0;
+        if (q->who.tsc) q->near = q->who.tsc;
         if (event.type != IPT_EVT_ENABLED) tell_event(q, &event);
         see_event(q, &event);
         if (event.type == IPT_EVT_ENABLED && q->state == HELD) {
@@ -2070,10 +2092,18 @@ static void switch_in_kernel(threads_queue_ *q)
     set_thread(q, thread_of(q, run));
 }
 
-static uint64_t time_now(const threads_queue_ *q)
+static uint64_t time_now(threads_queue_ *q)
 {
     const ipt_where *const at = where(q);
-    return at->valid & IPT_AT_TSC ? at->tsc : 0;
+    if (!(at->valid & IPT_AT_TSC) || at->tsc == 0) return 0;
+    return q->near = whole_tsc(at->tsc, q->near);
+}
+
+/* Is it before a time, less than half a turn away? NO_TIME: always. */
+static int is_before(const ipt_where *at, uint64_t limit)
+{
+    return limit == NO_TIME || !(at->valid & IPT_AT_TSC)
+        || ((at->tsc - limit) & (TURN - 1)) >= TURN / 2;
 }
 
 /* A block of a thread. */
@@ -2102,7 +2132,7 @@ static int skip_blocks(ipt_blk_decoder *d, uint64_t limit, ipt_block *block,
         if (status < 0) break;
         *count += block->count;
     } while (!(status & IPT_EVENT_PENDING)
-             && (d->at.tsc < limit || !(d->at.valid & IPT_AT_TSC)));
+             && is_before(&d->at, limit));
     return status;
 }
 
@@ -2119,7 +2149,7 @@ static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
         *count += block->count;
         if (each) on_block(q, block);
     } while (!(status & IPT_EVENT_PENDING)
-             && (at->tsc < limit || !(at->valid & IPT_AT_TSC)));
+             && is_before(at, limit));
     return status;
 }
 
@@ -2128,11 +2158,13 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
     const int each = t->config.flow || q->by_cpu || !q->who.sure;
+    const uint64_t until =
+        limit > q->near && limit - q->near >= TURN / 2 ? NO_TIME : limit;
     uint64_t count = 0;
     ipt_block block;
     const int status = each || t->config.insn
-        ? tell_blocks(q, each, limit, &block, &count)
-        : skip_blocks(&q->decoder.blk, limit, &block, &count);
+        ? tell_blocks(q, each, until, &block, &count)
+        : skip_blocks(&q->decoder.blk, until, &block, &count);
     if (count) {
         t->instructions += count;
         q->who.tsc = time_now(q);
@@ -2204,6 +2236,19 @@ static void find_runs(threads_queue_ *q)
         q->aux_end++;
 }
 
+/* When a queue was recorded, more or less: the trace's record says it, or any
+ * other one does. */
+static uint64_t first_time(const threads *t, const perfdata_queue *queue)
+{
+    uint64_t time = 0;
+    for (uint32_t i = 0; i < queue->count && !time; i++)
+        time = t->queues.pieces[queue->first + i].reference;
+    for (size_t i = 0; i < t->row_count && !time; i++) time = t->rows[i].tsc;
+    for (size_t i = 0; i < t->run_count && !time; i++) time = t->runs[i].tsc;
+    for (size_t i = 0; i < t->aux_count && !time; i++) time = t->aux[i].tsc;
+    return time;
+}
+
 static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
 {
     int status;
@@ -2218,6 +2263,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     q->who.queue = number;
     q->who.cpu = q->queue->cpu;
     q->who.sure = !q->by_cpu || t->config.never_mark;
+    q->near = first_time(t, q->queue);
     find_runs(q);
     if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;
     status = t->config.insn ? ipt_insn_init(&q->decoder.insn, &q->config,
