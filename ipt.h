@@ -561,7 +561,9 @@ typedef struct ipt_config {
 #define IPT_ERRATUM_SKZ84 0x40u  /* corrupt TMA under VMX TSC scaling */
 #define IPT_ERRATUM_APL11 0x80u  /* OVF may be followed by TIP.PGD */
 #define IPT_ERRATUM_APL12 0x100u /* OVF may be followed by a bogus FUP */
-#define IPT_ERRATUM_ALL_ 0x1ffu
+#define IPT_ERRATUM_NLIP 0x200u  /* Goldmont: the FUP before an indirect or far
+                                  * branch has the IP after that branch */
+#define IPT_ERRATUM_ALL_ 0x3ffu
 
 /* The errata of a processor, for config.errata: CPUID leaf 1's family (with the
  * extended one added) and model (with the extended one above).

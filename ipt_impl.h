@@ -703,7 +703,8 @@ static const struct ipti_cpu {
       0xd5}},
     {18, IPT_ERRATUM_SKD022 | IPT_ERRATUM_APL11, {0x01, 0x03}},
     /* Goldmont */
-    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11, {0x5c, 0x5f}},
+    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11 | IPT_ERRATUM_NLIP, {0x5c}},
+    {6, IPT_ERRATUM_APL12 | IPT_ERRATUM_APL11, {0x5f}},
     /* Goldmont Plus, Tremont, Gracemont, Crestmont */
     {6, IPT_ERRATUM_APL11, {0x7a, 0x86, 0x96, 0x9c, 0xb6, 0xaf, 0xdd}},
 };
@@ -6274,6 +6275,10 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     (IPTI_KIND(JMP_INDIRECT) | IPTI_KIND(CALL_INDIRECT) | IPTI_KIND(RET) \
      | IPTI_KIND(JMPABS))
 
+#define IPTI_KINDS_TIP /* these always need one */                       \
+    ((IPTI_KINDS_FAR | IPTI_KINDS_NEAR)                                  \
+     & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))
+
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
@@ -6967,14 +6972,16 @@ static void ipti_walk_cut(ipt_walk_ *w)
 {
     const ipt_bind_ *bind = &w->next.bind;
     const uint64_t ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
+    uint32_t kinds = bind->how == IPTI_BIND_BEFORE ? bind->kinds : 0;
     unsigned bytes = 0;
     unsigned n = 0;
 
+    if (bind->how == IPTI_BIND_AT && ahead == w->code.run.size_)
+        kinds = IPTI_KINDS_TIP; /* see ipti_walk_nlip */
     if (bind->how == IPTI_BIND_COUNT
         && bind->count - w->tally.icnt < w->code.count)
         w->code.count = (uint8_t) (bind->count - w->tally.icnt);
-    if (bind->how == IPTI_BIND_BEFORE && w->code.count > 1
-        && ipti_kind_in(w->code.run.kind_, bind->kinds))
+    if (w->code.count > 1 && ipti_kind_in(w->code.run.kind_, kinds))
         w->code.count--;
     if ((bind->how == IPTI_BIND_AT || bind->how == IPTI_BIND_AFTER)
         && ahead < w->code.run.size_) {
@@ -7110,13 +7117,12 @@ static int ipti_walk_before(ipt_walk_ *w, ipt_where *at, uint32_t kinds)
 /* SKD022: a VM entry that disables tracing sends a FUP with its own IP before
  * the TIP.PGD, as if it were interrupted. It is not. If the code is missing or
  * no instruction, it was a real interrupt. */
-static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
+static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
 {
     int status;
 
     if (!(w->cur.config->errata & IPT_ERRATUM_SKD022)
-        || w->next.event.type != IPT_EVT_ASYNC_DISABLED
-        || ipti_wrap(w->mode.now, w->next.event.ip - w->flow.ip) != 0)
+        || w->next.event.type != IPT_EVT_ASYNC_DISABLED || ahead != 0)
         return IPT_OK;
     status = ipti_walk_before(w, at, IPTI_KIND(VMENTRY));
     if (status > 0) {
@@ -7129,11 +7135,31 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at)
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
 
-/* Has flow arrived where the event at hand binds? The two errata look at code,
- * and SKD022's replaces the bind. */
+/* NLIP: if the event at hand has the IP after the instruction at flow's ip, and
+ * that needs a TIP, the event came before it: flow cannot pass it without. */
+static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
+{
+    int status;
+
+    if (!(w->cur.config->errata & IPT_ERRATUM_NLIP)
+        || w->next.bind.how != IPTI_BIND_AT
+        || w->next.event.type == IPT_EVT_DISABLED /* it is at its target */
+        || w->next.event.flags & IPT_EVENT_STATUS || ahead - 1 >= IPTI_INSN_MAX)
+        return IPT_OK;
+    status = ipti_walk_before(w, at, IPTI_KINDS_TIP);
+    if (status > 0 && w->code.run.size_ == ahead) {
+        w->next.event.ip = w->flow.ip;
+        ipti_next_bind(&w->next);
+    }
+    return status;
+}
+
+/* Has flow arrived where the event at hand binds? The three errata look at
+ * code. SKD022's and NLIP's replace the bind. */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_bind_ *bind = &w->next.bind;
+    const uint64_t ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
     int status;
 
     if (!w->flow.enabled)
@@ -7143,7 +7169,9 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
                && !(w->prev.taken & (bind->once | IPTI_TAKEN_IP));
     if (ipti_bind_of(bind, w->prev.kind, w->prev.taken))
         return 1;
-    status = ipti_walk_skd022(w, at);
+    status = ipti_walk_skd022(w, at, ahead);
+    if (status >= 0)
+        status = ipti_walk_nlip(w, at, ahead);
     if (status >= 0)
         status = ipti_walk_bdm64(w, at, &w->next.event);
     if (status < 0)

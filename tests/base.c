@@ -793,6 +793,7 @@ TEST(config_cache)
 #define SKZ84 IPT_ERRATUM_SKZ84
 #define APL11 IPT_ERRATUM_APL11
 #define APL12 IPT_ERRATUM_APL12
+#define NLIP IPT_ERRATUM_NLIP
 
 static const struct {
     uint32_t errata;
@@ -809,7 +810,8 @@ static const struct {
     {SKD022 | APL11, 6, {0x97, 0x9a, 0xba, 0xb7, 0xbf, 0xc5, 0xc6, 0xb5, 0xaa,
                          0xac, 0xbd, 0xcc, 0xd5}},
     {SKD022 | APL11, 18, {0x01, 0x03}},
-    {APL12 | APL11, 6, {0x5c, 0x5f}},
+    {APL12 | APL11 | NLIP, 6, {0x5c}},
+    {APL12 | APL11, 6, {0x5f}},
     {APL11, 6, {0x7a, 0x86, 0x96, 0x9c, 0xb6, 0xaf, 0xdd}}};
 
 TEST(errata)

@@ -155,17 +155,19 @@ static inline int is_skipped(const ipt_config *config, const ipt_event *event)
                                     : IPT_CONFIG_NON_ROOT_ONLY) ? 1 : 0;
 }
 
-/* The instruction executed: which edge is that? */
+/* The instruction executed: which edge is that? to: where flow went, if the
+ * instruction then waited for a page that never came, and NULL otherwise. */
 static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
-                                const ipt_insn *insn, int status)
+                                const ipt_insn *insn, int status,
+                                const uint64_t *to)
 {
-    edge e = {insn->ip, d->at.ip, insn->kind, 0, 0,
+    edge e = {insn->ip, to ? *to : d->at.ip, insn->kind, 0, 0,
               insn->mode != IPT_MODE_64};
     const uint64_t mask = insn->mode == IPT_MODE_64 ? UINT64_MAX
                         : insn->mode == IPT_MODE_32 ? UINT32_MAX : 0xffff;
-    const int hidden = status >= 0 && status & IPT_IP_SUPPRESSED;
+    const int hidden = !to && status >= 0 && status & IPT_IP_SUPPRESSED;
     const int astray = d->walk_.calls.lost == 2; /* a return, to where? */
-    int moved = 0;
+    int moved = to != NULL; /* events came after that */
     int skipped = 0;
     int vague = 0;
     int psb = 0; /* what follows a PSB+ is not of this branch */
@@ -224,15 +226,19 @@ static inline void edges_by_insn(edge_list *l, const ipt_config *config,
 {
     static ipt_insn_decoder d;
     ipt_insn insn;
+    uint64_t to = 0;
+    int waits = 0;
     int status = ipt_insn_init(&d, config, trace, code);
     memset(l, 0, sizeof *l);
     if (status >= 0)
         status = start ? ipt_insn_start(&d, start) : ipt_insn_sync_forward(&d);
     while (status != IPT_END && status != IPT_BUDGET) {
         status = ipt_insn_next(&d, &insn);
-        if (status >= 0) edge_of_insn(l, &d, &insn, status);
+        if (status >= 0) edge_of_insn(l, &d, &insn, status, waits ? &to : NULL);
+        waits = status == IPT_NEED_PAGE && d.walk_.item.full;
         if (status >= 0 || status == IPT_EVENT_FIRST || status == IPT_END)
             continue;
+        to = d.at.ip;
         l->errors++;
         status = ipt_insn_resync(&d);
         if (status < 0 && status != IPT_END) status = ipt_insn_sync_forward(&d);

@@ -1132,6 +1132,57 @@ static const row S1_rows[] = { /* SKD022 */
      0, 0},
 };
 
+/* The FUP before a branch that needs a TIP has the IP after it. */
+static const row nlip_rows[] = {
+    {ROW "jmp", {CODE(0x1000, NOP JMP_RAX), CODE(0x2000, NOP JMP_RAX)},
+     {ON, FUP(0x1003), TIP(0x2000), TIP(0x1000)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      I(0x2000), I(0x2001)}, 0, 0, 0},
+    {ROW "alone in its run", {CODE(0x1000, JCC0 JMP_RAX), CODE(0x2000, JCC0)},
+     {ON, TNT(1, 1), FUP(0x1004), TIP(0x2000), TNT(1, 0)},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1002, 0x2000),
+      I(0x2000)}, 0, 0, 0},
+    {ROW "call, first", {CODE(0x1000, CALL_RAX), CODE(0x2000, JCC0)},
+     {ON, FUP(0x1002), TIP(0x2000), TNT(1, 0)},
+     {S_ON, EA(ASYNC_BRANCH, 0, 0x1000, 0x2000), I(0x2000)}, 0, 0, 0},
+    {ROW "ret, disabled", {CODE(0x1000, NOP NOP RET)},
+     {ON, FUP(0x1003), PGD0},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1002)}, 0, 0, 0},
+    {ROW "iret, syscall",
+     {CODE(0x1000, NOP IRETQ NOP), CODE(0x2000, NOP SYSCALL)},
+     {ON, FUP(0x1003), TIP(0x2000), FUP(0x2003), TIP(0x1003), FUP(0x1004),
+      PGD0},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000),
+      IF(0x2000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x2001, 0x1003),
+      IF(0x1003, DISABLED), E(ASYNC_DISABLED, NOTO, 0x1004)}, 0, 0, 0},
+    {ROW "not before others", {CODE(0x1000, NOP NOP JCC0 NOP NOP)},
+     {ON, FUP(0x1001), TIP(0x1001), TNT(1, 0), FUP(0x1005), PGD0},
+     {S_ON, IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x1001),
+      I(0x1001), I(0x1002), IF(0x1004, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1005)}, 0, 0, 0},
+    {ROW "reached by the branch", {CODE(0x1000, NOP JMP_RAX NOP NOP)},
+     {ON, TIP(0x1003), FUP(0x1003), PGD0},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1003)}, 0, 0, 0},
+    {ROW "after a jump there", {CODE(0x1000, NOP JMP("\x02") NOP NOP JMP_RAX)},
+     {ON, FUP(0x1007), PGD0},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED),
+      E(ASYNC_DISABLED, NOTO, 0x1005)}, 0, 0, 0},
+    {ROW "disabled by the branch", {CODE(0x1000, NOP JMP_RAX)},
+     {ON, PGD(0x1003), PGE(0x1001), TIP(0x1000)},
+     {S_ON, I(0x1000), IF(0x1001, DISABLED), EA(DISABLED, NOIP, 0, 0x1003),
+      E(ENABLED, 0, 0x1001), IF(0x1001, ENABLED)}, 0, 0, 0},
+    {ROW "two events, and back", {CODE(0x1000, NOP NOP NOP JMP_RAX)},
+     {ON, EXSTOP(1), FUP(0x1005), FUP(0x1005), PGD0, PGE(0x1003), TIP(0x1000)},
+     {S_ON, I(0x1000), I(0x1001), IF(0x1002, DISABLED), E(EXSTOP, 0, 0x1003),
+      E(ASYNC_DISABLED, NOTO, 0x1003), E(ENABLED, BACK, 0x1003),
+      IF(0x1003, ENABLED | RESUMED)}, 0, 0, 0},
+    {ROW "code is not there", {CODE(0x1000, JCC("\x7e"))},
+     {ON, TNT(1, 1), FUP(0x1082), TIP(0x1000)}, {S_ON}, IPT_NEED_PAGE, 0x1080,
+     0},
+};
+
 /* Flow is stepped over from 1004 on, and asked for again. */
 #define ASIDE_CODE CODE(0x1000, NOP MOV_CR3)
 #define ASIDE HOST, PIP(0x7000, 0), TNT(2, 1)
@@ -1779,6 +1830,7 @@ typedef struct table {
     X(firmware, firmware_rows, 0)
 #define FINDINGS(X)                                              \
     X(S1_skd022_without_code, S1_rows, IPT_ERRATUM_SKD022)       \
+    X(nlip, nlip_rows, IPT_ERRATUM_NLIP)                         \
     X(S4_disabled_after_mov_cr3, S4_rows, 0)                     \
     X(S3_mode_after_overflow, S3_rows, 0)                        \
     X(S6_overflow_and_psb, S6_rows, 0)                           \

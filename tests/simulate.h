@@ -66,6 +66,7 @@ static inline int chance(unsigned percent)
     X(SKZ84, "erratum SKZ84")                                       \
     X(APL11, "erratum APL11")                                       \
     X(APL12, "erratum APL12")                                       \
+    X(NLIP, "erratum NLIP")                                         \
     X(FILTER, "flow out of a filter")                               \
     X(CS_BASE, "linear IPs and a CS.base")                          \
     X(RELATIVE_IP, "IPs that count from CS.base")                   \
@@ -1248,6 +1249,50 @@ static inline void interrupt_event(uint64_t from)
     }
 }
 
+/* Does an instruction of this kind always send a TIP, if it sends no bit? */
+static inline int needs_tip(uint8_t kind)
+{
+    switch (kind) {
+    case IPT_INSN_OTHER:
+    case IPT_INSN_JCC:
+    case IPT_INSN_JMP:
+    case IPT_INSN_CALL:
+    case IPT_INSN_MOV_CR3:
+    case IPT_INSN_XBEGIN:
+    case IPT_INSN_VMPTRLD:
+    case IPT_INSN_PTWRITE:
+    case IPT_INSN_RSM:
+    case IPT_INSN_INTO: return 0;
+    default: return 1;
+    }
+}
+
+/* Has the instruction at ip executed since trace last said where flow is? */
+static inline int came_by(uint64_t ip)
+{
+    size_t i;
+
+    for (i = did.count; i-- > 0;) {
+        const fuzz_item *item = &did.item[i];
+        if (item->what != FUZZ_INSN)
+            continue;
+        if (item->kind == IPT_INSN_JCC || needs_tip(item->kind))
+            return 0;
+        if (item->ip == ip)
+            return 1;
+    }
+    return 0;
+}
+
+/* What the FUP of an interrupt says. */
+static inline uint64_t sent_from(void)
+{
+    const sim_insn *x = cpu.at;
+
+    return x->ip + (cpu.errata & IPT_ERRATUM_NLIP && needs_tip(x->kind)
+                        ? x->size : 0);
+}
+
 static inline void interrupt(void)
 {
     const uint64_t from = cpu.at->ip;
@@ -1259,11 +1304,14 @@ static inline void interrupt(void)
     if (how == 1 && cpu.errata & IPT_ERRATUM_SKD022
         && cpu.at->kind == IPT_INSN_VMENTRY)
         return; /* it would look like what the erratum makes */
+    if (sent_from() != from && came_by(sent_from()))
+        return; /* it would look like one there */
+    reached[REACH_NLIP] += sent_from() != from;
     flush();
     if (how == 0)
         interrupt_event(from);
     part(guest ? PART_VM_EXIT : PART_INTERRUPT);
-    emit_ip(IPT_PKT_FUP, from);
+    emit_ip(IPT_PKT_FUP, sent_from());
     if (how == 1) { /* tracing ends there */
         const uint64_t target = chance(50) ? 0 : ELSEWHERE;
         emit_pgd(target);
@@ -1908,7 +1956,7 @@ static inline uint32_t random_errata(void)
     unsigned n;
 
     for (n = chance(40) ? 1 + draw(2) : 0; n--;)
-        errata |= 1u << draw(9);
+        errata |= 1u << draw(10);
     return errata;
 }
 

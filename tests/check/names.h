@@ -7,3 +7,6 @@
 #define has_ip ip /* ipt_packet.u.ptw, exstop, bep, cfe, trig */
 #endif
 
+#ifndef IPT_ERRATUM_NLIP
+#define IPT_ERRATUM_NLIP 0 /* nobody has it */
+#endif
