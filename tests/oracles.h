@@ -400,19 +400,24 @@ typedef struct sim_mark {
     size_t at;
     uint64_t paging; /* hashes of the last such events, 0: there were none */
     uint64_t vmcs;
+    int iflags; /* RFLAGS.IF is known: only a change is given */
 } sim_mark;
 
 static inline void sim_follow(sim_mark *m, const fuzz_item *item)
 {
     if ((item->what == FUZZ_SYNC && item->kind == 0)
-        || (item->what == FUZZ_EVENT && item->kind == IPT_EVT_GAP))
+        || (item->what == FUZZ_EVENT && item->kind == IPT_EVT_GAP)) {
         m->paging = m->vmcs = 0; /* a _sync function, or a gap: forgotten */
+        m->iflags = 0;
+    }
     if (item->what != FUZZ_EVENT)
         return;
     if (item->kind == IPT_EVT_PAGING || item->kind == IPT_EVT_ASYNC_PAGING)
         m->paging = item->hash;
     if (item->kind == IPT_EVT_VMCS || item->kind == IPT_EVT_ASYNC_VMCS)
         m->vmcs = item->hash;
+    if (item->kind == IPT_EVT_IFLAGS)
+        m->iflags = 1;
 }
 
 static inline int sim_is_seam(const fuzz_item *item)
@@ -481,7 +486,7 @@ static inline void sim_from(const fuzz_case *c, uint64_t offset)
             || whole->item[a.at].offset != log->item[b.at].offset
             || (whole->item[a.at].flags ^ log->item[b.at].flags)
                    & IPT_FLOW_SPECULATIVE
-            || a.paging != b.paging || a.vmcs != b.vmcs)
+            || a.paging != b.paging || a.vmcs != b.vmcs || a.iflags != b.iflags)
             continue;
         reached[REACH_SEAM]++;
         for (a.at++, b.at++; a.at < whole->count && b.at < log->count;
