@@ -50,7 +50,8 @@ typedef struct subject {
     uint64_t back[64];      /* ... and those that no return has used yet */
     uint64_t called_at;     /* the offset of the last one */
     unsigned depth;
-    uint64_t returned; /* what the last return used; 0: none, or it is none */
+    uint64_t returned; /* what the last return used, UINT64_MAX: no call that
+                        * is known; 0: the last is no return */
     int left; /* tracing was disabled, so that a call may have returned */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;
@@ -727,6 +728,8 @@ typedef struct standing {
     int alone;   /* one is not: a TIP or TIP.PGD comes next */
     int mode;    /* a MODE.Exec is of the TIP or TIP.PGE that comes next */
     int tsc;     /* there was no MTC since the last one */
+    int mwait;   /* one waits for its FUP, EXSTOP or PWRE */
+    int exec;    /* 4 and the last MODE.Exec's bits; 0: there was none */
 } standing;
 
 static int is_wrong(standing *c, const ipt_packet *p)
@@ -735,7 +738,7 @@ static int is_wrong(standing *c, const ipt_packet *p)
     switch (p->type) {
     case IPT_PKT_PSB:
         c->in = 1;
-        c->next = c->alone = c->wants = c->mode = 0;
+        c->next = c->alone = c->wants = c->mode = c->mwait = 0;
         return was.in || was.alone;
     case IPT_PKT_PSBEND:
         if (was.in) c->enabled = was.next;
@@ -744,7 +747,7 @@ static int is_wrong(standing *c, const ipt_packet *p)
     case IPT_PKT_FUP:
         if (was.in) c->next = p->u.ip.ipc != 0;
         else c->alone = !was.wants;
-        c->wants = 0;
+        c->wants = c->mwait = 0;
         if (was.in) return was.next; /* there is one already */
         return was.alone || (!was.wants && was.enabled == 0)
             || p->u.ip.ipc == 0;
@@ -755,17 +758,21 @@ static int is_wrong(standing *c, const ipt_packet *p)
         return 0;
     case IPT_PKT_TIP_PGE:
         c->enabled = 1;
-        c->alone = c->wants = c->mode = 0;
+        c->alone = c->wants = c->mode = c->mwait = 0;
         return was.in || was.alone || was.enabled == 1 || p->u.ip.ipc == 0;
     case IPT_PKT_TIP_PGD:
     case IPT_PKT_TIP:
         c->enabled = p->type == IPT_PKT_TIP;
-        c->alone = c->wants = c->mode = 0;
+        c->alone = c->wants = c->mode = c->mwait = 0;
         return was.in || was.enabled == 0 || (c->enabled && p->u.ip.ipc == 0);
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-        return was.in || was.alone || was.mode || was.enabled == 0;
-    case IPT_PKT_MODE_EXEC: c->mode = !was.in; return 0;
+        return was.in || was.alone || was.mode || was.mwait
+            || was.enabled == 0;
+    case IPT_PKT_MODE_EXEC:
+        c->mode = !was.in;
+        c->exec = 4 | (p->u.exec.csd & 1) << 1 | (p->u.exec.csl & 1);
+        return was.in && was.enabled > 0 && was.exec && was.exec != c->exec;
     case IPT_PKT_MODE_TSX: c->wants = 1; return 0;
     case IPT_PKT_TSC: c->tsc = 1; return 0;
     case IPT_PKT_MTC: c->tsc = 0; return 0;
@@ -781,6 +788,7 @@ static int is_wrong(standing *c, const ipt_packet *p)
     case IPT_PKT_CYC: return 0;
     default:
         c->wants = 1; /* PTW, EXSTOP, CFE and the like may have one */
+        c->mwait = p->type == IPT_PKT_MWAIT;
         return was.in;
     }
 }
@@ -1178,8 +1186,8 @@ static void keep_calls(subject *s)
         s->called[s->calls++ % CALLS] = s->last + c.size;
         s->back[s->depth++ % 64] = s->last + c.size;
         s->called_at = where(s);
-    } else if (c.kind == IPT_INSN_RET && s->depth) {
-        s->returned = s->back[--s->depth % 64];
+    } else if (c.kind == IPT_INSN_RET) {
+        s->returned = s->depth ? s->back[--s->depth % 64] : UINT64_MAX;
     }
 }
 
@@ -1517,6 +1525,8 @@ static void follow_events(subject *s)
                         && status[1] == -pte_noip))
                     seen[is_context(status[0]) || is_context(status[1])
                              ? D_CONTEXT : D_EARLY]++;
+                else if (status[0] == -pte_bad_packet && is_long_psb(s, at[0]))
+                    seen[D_CONTEXT]++;
                 else if (status[0] == -pte_bad_packet && is_cbr_0(s, at[0]))
                     seen[D_TIME]++;
                 else
