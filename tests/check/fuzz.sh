@@ -1,19 +1,22 @@
 #!/bin/sh
-# fuzz.sh libfuzzer|afl BUILD SECONDS TAG...: fuzz each harness for SECONDS from
-# the checked-in corpus. libFuzzer has two builds of it: a fast one, whose checks
+# fuzz.sh libfuzzer|afl SECONDS TAG...: fuzz each harness for SECONDS from the
+# checked-in corpus. libFuzzer has two builds of it: a fast one, whose checks
 # trap, and in which each input draws one way; then, on the corpus that the first
 # one found, ASan and UBSan for a quarter of the time, with every way. Findings
-# are left in BUILD/fuzz-*/TAG; add a fixed one to fuzz/regress/TAG.
+# are left in BUILD/fuzz-*/TAG; add a fixed one to fuzz/regress/TAG. Without a
+# TAG only the decoder that harnesses share is compiled, so that they can run
+# side by side afterwards.
 #
-# fuzz.sh report BUILD SECONDS TAG...: libfuzzer, and then what came of it: fails
+# fuzz.sh report SECONDS TAG...: libfuzzer, and then what came of it: fails
 # if an input of the fast build costs more than an eighth of one of the other, or
 # if a way is drawn by less than 5 % of them; one test per harness that has ways.
 # SEED=text makes libFuzzer's choices repeatable: the same text, the same inputs.
 # Both add a line for each build and harness to the file HISTORY, which is no
 # part of the tree: date, commit, harness, build, executions, decodes, CPU ms.
 
-engine=$1 build=$2 seconds=$3
-shift 3
+engine=$1 seconds=$2
+shift 2
+build=${BUILD:-build}
 report=
 [ "$engine" != report ] || { report=1 engine=libfuzzer; }
 dir=$build/fuzz-$engine
@@ -41,6 +44,7 @@ afl) need=afl++ cc="afl-clang-fast -O1 -fsanitize=fuzzer" ;;
 esac
 # shellcheck disable=SC2086 # cc is a command with arguments
 command -v ${cc%% *} >/dev/null || {
+    [ $# -gt 0 ] || exit 0
     echo "SKIP fuzz: ${cc%% *} is missing (package $need)"
     echo "0 passed, 0 failed, $# skipped"
     exit
@@ -140,6 +144,11 @@ compare() {
             exit !ok}'
 }
 
+if [ $# -eq 0 ]; then
+    # shellcheck disable=SC2086 # commands with arguments
+    decoder $cc $flags >/dev/null && decoder $fast $flags >/dev/null
+    exit
+fi
 for tag; do
     if fuzz "$tag"; then
         passed=$((passed + 1))

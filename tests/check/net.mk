@@ -15,12 +15,16 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	+@$(SUB) run-tests $(SANITIZED) \
 	    $(call scripts_but,$(OWN) $(SLOW))
 
+FUZZ_EACH = $(FUZZERS:%='$(CHECK_DIR)/fuzz.sh libfuzzer $(FUZZ_SECONDS) %')
+FUZZ = BUILD=$(BUILD) sh $(CHECK_DIR)/fuzz.sh
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each; SEED=text
-	@SEED='$(SEED)' sh $(CHECK_DIR)/fuzz.sh libfuzzer $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+	@$(FUZZ) libfuzzer $(FUZZ_SECONDS)
+	@SEED='$(SEED)' VERBOSE=1 TEST_TIMEOUT=$$((2 * $(FUZZ_SECONDS) + 600)) \
+	    $(RUN) $(FUZZ_EACH)
 fuzz-report:  ## Fuzz, say how fast, and how often in all runs of this machine
-	@sh $(CHECK_DIR)/fuzz.sh report $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+	@$(FUZZ) report $(FUZZ_SECONDS) $(FUZZERS)
 fuzz-afl:  ## The same with AFL++
-	@sh $(CHECK_DIR)/fuzz.sh afl $(BUILD) $(FUZZ_SECONDS) $(FUZZERS)
+	@$(FUZZ) afl $(FUZZ_SECONDS) $(FUZZERS)
 
 hashes: $(BUILD)/flags  ## Does all decode as in BASE=commit (HEAD)? TRACES=dir adds real traces
 	@BUILD=$(BUILD) CC="$(CC)" BASE=$(BASE) LIBS="$(LIBS)" sh $(CHECK_DIR)/hashes.sh $(TRACES)
