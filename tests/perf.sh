@@ -1,10 +1,10 @@
 #!/bin/sh
-# perf.sh [quick|all]: what ptrecord --perf-data writes decodes in perf to
+# perf.sh [few|quick|all]: what ptrecord --perf-data writes decodes in perf to
 # exactly the instructions that each thread executed, and so it does in ptflow,
 # and in ptxed after ptsplit. The lists of those are from ptrace or QEMU, not from
 # the trace. Ends with a table.
 
-mode=${1:-quick}
+mode=${1:-few}
 set -- .
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
@@ -232,7 +232,8 @@ both flow "user and kcore, 1 CPU" "$tmp/c"
 least=8
 if programs; then
     replay "4 programs"
-    replay "4 programs, mtc, 2 CPUs" --time mtc --cpus 2
+    [ "$mode" = few ] ||
+        replay "4 programs, mtc, 2 CPUs" --time mtc --cpus 2
     if [ "$mode" = all ]; then
         replay "4 programs, tsc" --time tsc --no-retcomp
         replay "4 programs, cyc" --time cyc --psb-period 500

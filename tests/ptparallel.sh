@@ -45,6 +45,38 @@ jobs() {
         pass || fail_with "$name: text of jobs" "$tmp/out"
 }
 
+# ---- generated from recordings: loss, interrupts, guests, transactions ----
+
+truth=$build/corpus/bin/truth
+
+# generated CASE...: of truth.c, 14 tests each.
+generated() {
+    for case; do
+        mkdir "$tmp/c" &&
+            "$truth" -i 40000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
+            fail_with "truth -c $case" "$tmp/out"
+        case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
+        # shellcheck disable=SC2086 # an option or none
+        same $case "$tmp/c" "$tmp/c/trace.pt" $flag
+        # shellcheck disable=SC2086
+        jobs $case "$tmp/c" "$tmp/c/trace.pt" $flag
+        rm -rf "$tmp/c"
+    done
+}
+
+if ! qemu-x86_64 --help 2>&1 | grep -q plugin; then
+    skip "no qemu-x86_64 with plugins (Debian 12's qemu-user)"
+else
+    sh tests/truth/corpus.sh few >"$tmp/out" 2>&1 ||
+        fail_with "cannot record" "$tmp/out"
+    run=$(ls "$build"/corpus/bash.*/0.run | head -n 1)
+    rest 98 generated user noretc-defer loss-defer filter stop kernel-events \
+        kernel-noretc
+    [ -n "$TEST_FULL" ] || generated noretc tnt64-defer loss filter-loss \
+        stop-filter tsx kernel-loss guest-all
+fi
+[ -z "$TEST_FULL" ] || { report; exit; }
+
 # ---- recorded programs ----
 
 # recorded NAME FOLDER [OPTIONS...]: and they are the instructions that ran.
@@ -71,30 +103,6 @@ for flag in "" --no-retcomp; do
     esac
     rm -rf "$tmp/rec"
 done
-
-# ---- generated from recordings: loss, interrupts, guests, transactions ----
-
-truth=$build/corpus/bin/truth
-if ! qemu-x86_64 --help 2>&1 | grep -q plugin; then
-    skip "no qemu-x86_64 with plugins (Debian 12's qemu-user)"
-else
-    sh tests/truth/corpus.sh few >"$tmp/out" 2>&1 ||
-        fail_with "cannot record" "$tmp/out"
-    run=$(ls "$build"/corpus/bash.*/0.run | head -n 1)
-    for case in user noretc tnt64-defer noretc-defer loss loss-defer filter \
-        filter-loss stop stop-filter tsx kernel-events kernel-loss \
-        kernel-noretc guest-all; do
-        mkdir "$tmp/c" &&
-            "$truth" -i 40000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
-            fail_with "truth -c $case" "$tmp/out"
-        case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
-        # shellcheck disable=SC2086 # an option or none
-        same $case "$tmp/c" "$tmp/c/trace.pt" $flag
-        # shellcheck disable=SC2086
-        jobs $case "$tmp/c" "$tmp/c/trace.pt" $flag
-        rm -rf "$tmp/c"
-    done
-fi
 
 # ---- typed here ----
 

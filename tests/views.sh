@@ -318,9 +318,12 @@ shown() {
         }
         END {for (t in want) print t, "is not shown"}' "$tmp/threads" "$1"
 }
-if [ ! -f "$page" ]; then
-    skip "speedscope is missing (npm, by make deps-full)"
-elif have chromium chromium; then
+
+# in_browser: both kinds of file that it reads.
+in_browser() {
+    [ -f "$page" ] ||
+        { skip "speedscope is missing (npm, by make deps-full)"; return; }
+    have chromium chromium || return
     for format in speedscope chrome; do
         prof --$format "$tmp/$format.json" --by time "$tmp/x.data"
         speedscope "$tmp/$format.json" 2>"$tmp/why" |
@@ -329,7 +332,8 @@ elif have chromium chromium; then
         if [ ! -s "$tmp/why" ] && [ -s "$tmp/threads" ]; then pass
         else fail_with "speedscope reads --$format" "$tmp/why"; fi
     done
-fi
+}
+rest 2 in_browser
 
 # ---- callgrind ----
 

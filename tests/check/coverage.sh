@@ -31,7 +31,7 @@ if [ "$TESTS" != kept ]; then
     cp ipt_impl.h "$dir" # it may be worked on meanwhile
     make --no-print-directory -j"$(nproc)" run-tests CC=clang BUILD="$dir" \
         ${SCRIPTS:+SCRIPTS="$SCRIPTS"} \
-        CFLAGS="-O1 -fprofile-instr-generate -fcoverage-mapping" |
+        CFLAGS="-O1 -fno-inline -fprofile-instr-generate -fcoverage-mapping" |
         tee "$dir/log"
 fi
 tests=$(tail -n 1 "$dir/log" | sed -n -E \

@@ -40,7 +40,7 @@ judge() {
         sed '/^[0-9]* more in make test-full$/d; $!b
             /^[0-9]* passed/d' "$out" | tail -n 60 | sed 's/^/      /'
     else
-        grep '^SKIP ' "$out" | sed 's/^/      /'
+        grep '^ *SKIP ' "$out" | sed 's/^ */      /'
     fi
     times >"$out.times" # of this shell, then of what it waited for
     tenths=$(tr ms '  ' <"$out.times" | LC_ALL=C awk 'NR == 2 {

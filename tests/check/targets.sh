@@ -176,7 +176,7 @@ check_portable() {
             "$root/examples/tools/common/flow/ipt.c" &&
             ar rcs "$decoder.a" "$decoder" || continue
         for program in $programs; do
-            echo "cd '$root' && $prefix-gcc -static -std=c99 $WARN -O2 -I." \
+            echo "cd '$root' && $prefix-gcc -static -std=c99 $WARN -O1 -I." \
                 "-DIPT_LINKED -o '$out/$program-$name' tests/$program.c" \
                 "'$decoder.a' &&" \
                 "exec $emulator '$out/$program-$name'" \
