@@ -1,8 +1,9 @@
 #!/bin/sh
 # missing.sh: programs whose libraries are not there, with and without return
 # compression. What ptflow and ptxed give of the program itself has executed, in
-# this order, and is not less than a share of that. make test has two of the ways
-# through a library, in one program.
+# this order, and is not less than a share of that. ptprof has its calls as with
+# the libraries: all, or with return compression at least so many. make test has
+# two of the ways through a library, in one program.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
@@ -17,6 +18,10 @@ $CXX -O1 -w -fPIC -shared -DPLUGIN -o plugin.so "$program" || exit 2
 $CXX -O1 -w -pthread -static-libstdc++ -static-libgcc \
     -DPLUG="\"$tmp/plugin.so\"" -o library "$program" -ldl || exit 2
 cp plugin.so library "$there"
+nm --defined-only library plugin.so | awk '
+    $2 ~ /[TtW]/ && ($3 ~ /^_Z/ || $3 !~ /^_|_tm_clones$|^frame_dummy$/) {
+        print $3
+    }' >names
 
 # mapped: of addresses, those in code of the program and its plugin.
 mapped() {
@@ -48,6 +53,45 @@ $wrong never ran"
     then pass; else fail_with "$row; at least $3 %" lines; fi
 }
 
+# calls OPTION...: the program's functions, and how often they were called.
+calls() {
+    "$build/ptprof" --quiet --no-demangle --flat --min 0 "$@" data 2>said |
+        awk 'NR == FNR {own[$1]; next} $5 in own {print $5, $4}' names - | sort
+}
+
+# counted WHAT HOW: the calls that ptprof has are those with the libraries, HOW:
+# "same" or "least".
+counted() {
+    calls >true
+    calls --symfs there --buildid-dir none >given
+    awk -v how="$2" '
+    NR == FNR {want[$1] = $2; n += $2; next}
+    {got[$1] = $2}
+    END {
+        if (n < 2) print "calls:", n
+        for (f in want) {
+            count = got[f]
+            if (how == "least" && count != "" && !sub(/^>=/, "", count))
+                print f, "is not said to be a part:", got[f]
+            if (count + 0 > want[f] || (how == "same" && count != want[f]))
+                print f, "called", want[f], "times, said:", got[f]
+            seen += count
+        }
+        for (f in got) if (!(f in want)) print f, "never ran"
+        if (2 * seen < n) print "of", n, "calls", seen
+    }' true given >lines
+    expect_empty "$1: calls" lines
+}
+
+# losses WHAT: what is lost is inside of the libraries, and nothing else.
+losses() {
+    "$build/ptflow" --symfs there --buildid-dir none --fields ip data \
+        2>&1 >/dev/null | grep 'lost:' >said
+    grep -q 'lost: inside libc.so.6, which is not there: [1-9][0-9]* times$' \
+        said && ! grep -qvE 'lost: (inside .* is not there: |mappings without)' \
+        said && pass || fail_with "$1: losses" said
+}
+
 # decode WHAT LEAST OPTION...: with return compression or without.
 decode() {
     what=$1 least=$2
@@ -73,11 +117,15 @@ decode() {
         sed -n 's/^\([0-9a-f]\{16\}\)  .*/\1/p' >all
     mapped all >given
     given "$what" ptxed 0
+    counted "$what" "$how"
+    losses "$what"
 }
 
 # runs LEAST KIND: what ptflow gives without return compression is all.
 runs() {
+    how=least
     decode "$2" "$1" ./library "$2"
+    how=same
     decode "$2, no return compression" 100 --no-retcomp ./library "$2"
 }
 
@@ -94,6 +142,11 @@ each() {
     runs 93 longjmp
 }
 
-rest 40 each
+rest 80 each
+how=least
 [ -n "$TEST_FULL" ] || decode "qsort signal" 85 ./library qsort signal
+how=same
+[ -n "$TEST_FULL" ] ||
+    decode "qsort signal, no return compression" 100 --no-retcomp \
+        ./library qsort signal
 report

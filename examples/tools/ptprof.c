@@ -363,6 +363,7 @@ static const known *known_at(const thread *t, uint64_t ip)
     k->function.first = place.first;
     k->function.last = place.last;
     k->function.gap = !place.name;
+    k->function.absent = place.is_absent;
     k->function.part = place.is_part;
     k->function.split = own != place.function && !place.is_part;
     k->function.name = place.is_part ? joined(p, place.whole) : own;
@@ -391,6 +392,18 @@ static uint64_t moment_of(const thread *t)
 static uint64_t cost_of(const thread *t)
 {
     return t->in->by_insn ? t->insns : moment_of(t) / CHARGE_FINE;
+}
+
+/* How many calls there were. Of code that is missing it is not known where it
+ * returned to, if returns are compressed, and what is called before flow is known
+ * again is not seen. */
+static const char *put_calls(const ptprof *p, char text[24], uint64_t calls)
+{
+    const threads *const t = &p->session.threads;
+    const int least = t->losses[THREADS_NO_CODE]
+                   && !(t->decoder.flags & IPT_CONFIG_NO_RETCOMP);
+    snprintf(text, 24, "%s%" PRIu64, least ? ">=" : "", calls);
+    return text;
 }
 
 static uint64_t own_of(const ptprof *p, const calltree_node *n)
@@ -1193,19 +1206,32 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     }
 }
 
+/* Flow goes on in missing code. Of what is in no file nothing is known. */
+static int miss_code(thread *t, const ipt_where *at)
+{
+    const int returns = at->error == IPT_ERR_RETURN_LOST;
+    if (!returns && !(at->valid & IPT_AT_IP
+                      && known_at(t, at->ip)->function.absent)) {
+        stack_break(&t->stack);
+        return 0;
+    }
+    return stack_missing(&t->stack, returns ? 0 : at->ip);
+}
+
 static void on_lost(session *s, session_task *task, const threads_who *who,
                     threads_loss loss, const ipt_where *at)
 {
     ptprof *const p = (ptprof *) s->context;
     thread *t;
-    (void) at;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
+    if (loss == THREADS_NO_CODE && miss_code(t, at)) out_of_memory(p);
     charge_stop(&t->charge, loss == THREADS_NO_CODE ? CHARGE_UNKNOWN
                                                     : CHARGE_LOST);
-    if (loss != THREADS_UNSURE) stack_break(&t->stack);
+    if (loss != THREADS_UNSURE && loss != THREADS_NO_CODE)
+        stack_break(&t->stack);
     if (t->finder) ipt_hot_break(&t->finder->hot);
     note_at(t, MARK, loss, 0, who->tsc);
 }
@@ -1285,7 +1311,7 @@ static void print_node(ptprof *p, const calltree *tree,
     const double total = share * (double) total_of(p, n);
     const int colour = p->columns && total >= 10;
     const int width = 54 + ipc_width(p);
-    char own[16], text[24];
+    char own[16], text[24], calls[24];
     int used;
     (void) tree;
     snprintf(own, sizeof own, "%.1f%%", share * (double) own_of(p, n));
@@ -1294,9 +1320,9 @@ static void print_node(ptprof *p, const calltree *tree,
         put_cost(p, costs[1], calltree_quantile(n, 500));
         put_cost(p, costs[2], n->max);
     }
-    printf("%s%6.1f%% %6s %10" PRIu64 " %8s %8s %8s  ",
+    printf("%s%6.1f%% %6s %10s %8s %8s %8s  ",
            colour ? "\033[1m" : "", total, marked(p, text, own, &n->own),
-           n->calls, costs[0], costs[1], costs[2]);
+           put_calls(p, calls, n->calls), costs[0], costs[1], costs[2]);
     print_ipc(p, &n->total);
     used = width + indent(p, width, depth);
     print_name(function_text(p, n->name), room_after(p, used));
@@ -1473,15 +1499,15 @@ static void print_flat(ptprof *p)
     const double share = all ? 100.0 / (double) all : 0;
     const uint64_t least = least_of(p, all);
     entry *const entries = add_up(p, 0);
-    char cost[16], text[24];
+    char cost[16], text[24], calls[24];
     printf("  total    own      cost      calls  %sfunction%s\n",
            p->opt.ipc ? "  IPC  " : "",
            p->by_insn ? " (costs are instructions)" : "");
     for (const entry *s = entries; s->name && s->cost >= least; s++) {
         put_cost(p, cost, s->cost);
-        printf("%6.1f%% %5.1f%%  %8s %10" PRIu64 "  ",
+        printf("%6.1f%% %5.1f%%  %8s %10s  ",
                share * (double) s->total, share * (double) s->cost,
-               marked(p, text, cost, &s->own), s->calls);
+               marked(p, text, cost, &s->own), put_calls(p, calls, s->calls));
         print_ipc(p, &s->own);
         print_name(function_text(p, s->name),
                    room_after(p, 37 + ipc_width(p)));
@@ -1493,10 +1519,11 @@ static void print_flat(ptprof *p)
 static void print_caller(const ptprof *p, const entry *s, uint64_t all,
                          const char *text)
 {
-    char cost[16];
+    char cost[16], calls[24];
     put_cost(p, cost, s->cost);
-    printf("%6.1f%% %8s %10" PRIu64 "  ",
-           all ? 100.0 * (double) s->cost / (double) all : 0, cost, s->calls);
+    printf("%6.1f%% %8s %10s  ",
+           all ? 100.0 * (double) s->cost / (double) all : 0, cost,
+           put_calls(p, calls, s->calls));
     print_name(text, room_after(p, 29));
     putchar('\n');
 }

@@ -33,6 +33,8 @@ void session_free(session *s)
         perffile_close(&s->file);
     }
     for (size_t i = 0; i < s->task_count; i++) free(s->list[i]);
+    for (size_t i = 0; i < s->absent_count; i++) free(s->absent[i].name);
+    free(s->absent);
     free(s->list);
     pids_free(&s->tasks);
     names_free(&s->comms);
@@ -372,13 +374,45 @@ static void on_event(const threads_who *who, const ipt_event *e, void *context)
     if (t) s->config->event(s, t, who, e);
 }
 
+#define ABSENT 64u /* names of files */
+
+/* Flow has come to code that is missing: in a file that is not there? A return to
+ * before that leads into the same. */
+static void note_absent(session *s, session_task *t, const threads_who *who,
+                        int status, const ipt_where *at)
+{
+    const uint64_t count = s->threads.losses[THREADS_NO_CODE];
+    uint64_t first, last;
+    size_t i = 0;
+    s->view.pid = who->pid;
+    if (status != IPT_ERR_RETURN_LOST)
+        t->absent = at->valid & IPT_AT_IP && !who->guest
+                      ? spaces_absent(&s->view, at->ip, &first, &last) : NULL;
+    if (count == s->absent_told || !t->absent) {
+        s->absent_told = count;
+        return;
+    }
+    s->absent_told = count;
+    while (i < s->absent_count && strcmp(s->absent[i].name, t->absent) != 0)
+        i++;
+    if (i == ABSENT) return;
+    if (i == s->absent_count) {
+        if (!tool_grow(&s->absent, i + 1, sizeof *s->absent)) return;
+        s->absent[i].name = tool_copy(t->absent, strlen(t->absent));
+        s->absent[i].count = 0;
+        if (!s->absent[i].name) return;
+        s->absent_count++;
+    }
+    s->absent[i].count++;
+}
+
 static void on_lost(const threads_who *who, threads_loss loss, int status,
                     const ipt_where *at, void *context)
 {
     session *const s = (session *) context;
     session_task *const t = find_task(s, who->pid, who->tid);
-    (void) status;
-    if (t) s->config->lost(s, t, who, loss, at);
+    if (t && loss == THREADS_NO_CODE) note_absent(s, t, who, status, at);
+    if (t && s->config->lost) s->config->lost(s, t, who, loss, at);
 }
 
 static void on_date(const threads_who *who, const dates_date *date, int own,
@@ -469,7 +503,7 @@ static void configure(session *s)
     c->apply = apply_record;
     if (from->flow) c->flow = on_flow;
     if (from->event) c->event = on_event;
-    if (from->lost) c->lost = on_lost;
+    c->lost = on_lost;
     if (from->date) c->date = on_date;
     c->progress = on_progress;
     c->wanted = want_thread;
@@ -557,6 +591,26 @@ static void print_loss(const session *s, const char *what, uint64_t count)
                 what, count);
 }
 
+static const char *base_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* How often flow went into files that are not there; the others. */
+static uint64_t print_absent(const session *s)
+{
+    uint64_t others = s->threads.losses[THREADS_NO_CODE];
+    for (size_t i = 0; i < s->absent_count; i++) {
+        fprintf(stderr, "%s: lost: inside ", s->args->program);
+        tool_print(stderr, base_of(s->absent[i].name));
+        fprintf(stderr, ", which is not there: %" PRIu64 " times\n",
+                s->absent[i].count);
+        others -= s->absent[i].count;
+    }
+    return others;
+}
+
 /* The first files that are not there, and what helps. Where no code was missing
  * nobody needs them. */
 static void print_no_files(const session *s)
@@ -579,7 +633,9 @@ void session_losses(const session *s)
             s->args->program, s->threads.instructions,
             s->threads.queues.queue_count);
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
-        print_loss(s, threads_text((threads_loss) i), s->threads.losses[i]);
+        print_loss(s, threads_text((threads_loss) i),
+                   i == THREADS_NO_CODE ? print_absent(s)
+                                        : s->threads.losses[i]);
     print_loss(s, "mappings without a file", l->no_file);
     print_no_files(s);
     print_loss(s, "mappings of another version", l->other_build);
@@ -701,6 +757,19 @@ static void set_range(session_place *place, const spaces_found *at,
     place->last = at->last - ip < after ? at->last : ip + after;
 }
 
+/* What is at an address without code: 1, or 0 if nothing is. */
+static int find_absent(session *s, uint64_t ip, session_place *place)
+{
+    const char *const name =
+        spaces_absent(&s->view, ip, &place->first, &place->last);
+    if (!name) return 0;
+    place->file = name;
+    place->offset = ip - place->first;
+    place->is_absent = 1;
+    place->function = place->whole = label_of(s, base_of(name));
+    return 1;
+}
+
 int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
                  session_place *place)
 {
@@ -712,7 +781,7 @@ int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
     memset(place, 0, sizeof *place);
     place->offset = ip;
     s->view.pid = pid;
-    if (!spaces_find(&s->view, &asid, ip, &at)) return 0;
+    if (!spaces_find(&s->view, &asid, ip, &at)) return find_absent(s, ip, place);
     place->file = at.name;
     place->first = at.first;
     place->last = at.last;

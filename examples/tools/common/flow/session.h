@@ -34,6 +34,8 @@ typedef struct session_task {
     const char *comm;      /* its name now, until session_free */
     const char *last_comm; /* ... and in the end */
     uint8_t wanted;        /* by --tid, --pid and --comm */
+    const char *absent;    /* the file that flow went into when code was missing
+                              last; or NULL */
     void *user;
 } session_task;
 
@@ -51,9 +53,16 @@ typedef struct session_place {
                           or there is no memory */
     uint32_t whole;    /* that of the function which this is a part of */
     uint8_t is_part;   /* ... and where flow comes to by jumps */
+    uint8_t is_absent; /* `file` is mapped here, and is not there */
 } session_place;
 
 typedef struct session session;
+
+/* A file that is not there, and how often flow went into it. */
+typedef struct session_absent {
+    char *name;
+    uint64_t count;
+} session_absent;
 
 /* Each may be NULL. They are called for all threads whose trace is decoded; see
  * session_wants. */
@@ -97,6 +106,9 @@ struct session {
     uint8_t mangled;       /* --no-demangle */
     uint8_t raw_times;     /* --raw-times */
     /* private */
+    session_absent *absent; /* in the order in which they were found */
+    size_t absent_count;
+    uint64_t absent_told;   /* losses of no code that were looked at */
     threads_config decoder;
     names_table comms;
     pids tasks;

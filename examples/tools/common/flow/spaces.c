@@ -64,6 +64,7 @@ static spaces_code *new_code(spaces *s)
     if (!code) return NULL;
     image_init(&code->seen);
     image_init(&code->jit);
+    image_init(&code->absent);
     filters_begin(&s->filters, code->filter);
     code->users = 1;
     code->number = ++s->numbers;
@@ -72,16 +73,23 @@ static spaces_code *new_code(spaces *s)
 
 static size_t sections_of(const spaces_code *code)
 {
-    return (size_t) code->seen.section_count + code->jit.section_count;
+    return (size_t) code->seen.section_count + code->jit.section_count
+         + code->absent.section_count;
+}
+
+static void free_code(spaces_code *code)
+{
+    image_free(&code->seen);
+    image_free(&code->jit);
+    image_free(&code->absent);
+    free(code);
 }
 
 static void drop_code(spaces *s, spaces_code *code)
 {
     if (!code || --code->users) return;
     s->sections -= sections_of(code);
-    image_free(&code->seen);
-    image_free(&code->jit);
-    free(code);
+    free_code(code);
 }
 
 static spaces_code *copy_code(spaces *s, const spaces_code *from)
@@ -89,10 +97,9 @@ static spaces_code *copy_code(spaces *s, const spaces_code *from)
     spaces_code *code = new_code(s);
     if (!code) return NULL;
     if (s->sections > ALL_SECTIONS || image_copy(&code->seen, &from->seen)
-        || image_copy(&code->jit, &from->jit)) {
-        image_free(&code->seen);
-        image_free(&code->jit);
-        free(code);
+        || image_copy(&code->jit, &from->jit)
+        || image_copy(&code->absent, &from->absent)) {
+        free_code(code);
         return NULL;
     }
     memcpy(code->filter, from->filter, sizeof code->filter);
@@ -141,7 +148,8 @@ static int own_code(spaces *s, spaces_process *p)
     }
     before = sections_of(p->code);
     if (!failed && before >= CODE_SECTIONS) {
-        failed = image_forget(&p->code->seen) || image_forget(&p->code->jit);
+        failed = image_forget(&p->code->seen) || image_forget(&p->code->jit)
+              || image_forget(&p->code->absent);
         s->sections -= before - sections_of(p->code);
         failed |= sections_of(p->code) > CODE_SECTIONS / 2;
     }
@@ -231,6 +239,19 @@ static void note_no_file(spaces *s, const char *name)
     }
 }
 
+/* What stands for a file that is not there: one that is as large as can be and
+ * of which nothing is read. */
+static const files_file *absent_file(spaces *s, const char *name)
+{
+    static const uint8_t nothing;
+    char *const key = tool_join("[not there]", name);
+    files_file *const file =
+        key ? files_put(&s->files.disk, key, &nothing, UINT64_MAX) : NULL;
+    free(key);
+    if (file && !file->mapped) file->mapped = tool_copy(name, strlen(name));
+    return file && file->mapped ? file : NULL;
+}
+
 /* The file of a mapping, if it is one and of the build that ran. */
 static const files_file *mapped_file(spaces *s, const spaces_process *p,
                                    const perfdata_record *r)
@@ -306,6 +327,12 @@ static int apply_user_map(spaces *s, const perfdata_record *r,
         || (binaries_is_file(r->u.mmap.name)
             && image_hide(&p->code->jit, ip, ip + (size - 1))))
         out_of_memory(s);
+    if (image_hide(&p->code->absent, ip, ip + (size - 1))) out_of_memory(s);
+    if (!file && is_code && binaries_is_file(r->u.mmap.name)) {
+        const files_file *const absent = absent_file(s, r->u.mmap.name);
+        if (!absent || put_part(s, &p->code->absent, absent, 0, size, ip))
+            out_of_memory(s);
+    }
     if (file)
         why = put_part(s, &p->code->seen, file, r->u.mmap.pgoff, size, ip);
     s->losses.no_file += why != NULL;
@@ -719,6 +746,19 @@ int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
     const unsigned count = layers_of((const spaces_view *) context, asid, ip,
                                      layer);
     return image_read_layers(layer, count, buffer, size, ip);
+}
+
+const char *spaces_absent(const spaces_view *view, uint64_t ip,
+                          uint64_t *first, uint64_t *last)
+{
+    const spaces_process *const p =
+        (const spaces_process *) pids_find(&view->all->processes, view->pid);
+    const image_range *const at =
+        p ? image_find(&p->code->absent, &image_everywhere, ip) : NULL;
+    if (!at) return NULL;
+    *first = at->first;
+    *last = at->last;
+    return p->code->absent.sections[at->section - 1].file->mapped;
 }
 
 const ipt_filter *spaces_filter(const spaces *s, uint32_t pid)

@@ -80,6 +80,7 @@ typedef struct spaces_change {
 typedef struct spaces_code {
     image jit;  /* what JIT compilers wrote: above */
     image seen; /* ... what was mapped */
+    image absent; /* where files are mapped that are not there; in no layer */
     ipt_filter filter[IPT_FILTERS];
     uint64_t number; /* for ipt_config.space; never used again */
     uint32_t users;  /* processes */
@@ -188,6 +189,11 @@ int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
 /* An ipt_config.space; context is a spaces_view. When its pid is set to another
  * process, the decoder has to be made to ask: ipt_cache_invalidate does. */
 uint64_t spaces_number(const ipt_asid *asid, void *context);
+
+/* The name of the file that is mapped at an address, and is not there; NULL if
+ * there is none. first to last: the addresses that show it. */
+const char *spaces_absent(const spaces_view *view, uint64_t ip,
+                          uint64_t *first, uint64_t *last);
 
 /* Where a process is traced, for ipt_config.filter; NULL: everywhere. */
 const ipt_filter *spaces_filter(const spaces *s, uint32_t pid);

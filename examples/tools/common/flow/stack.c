@@ -399,9 +399,43 @@ static void go(stack *s, uint64_t to)
     }
 }
 
+void stack_break(stack *s)
+{
+    stack_frames_ *const from = &s->frames;
+    stack_frame *const list = (stack_frame *) malloc(
+        (from->count ? from->count : 1) * sizeof *list);
+    free(s->lost.list);
+    s->lost.list = list;
+    s->lost.count = s->lost.max = list ? from->count : 0;
+    if (list) memcpy(list, from->list, from->count * sizeof *list);
+    leave_to(s, 0, STACK_LOST);
+    s->going = s->aborted = s->inside = 0;
+}
+
+/* Flow comes out of missing code: by a return, by a call, or by a jump over it,
+ * as longjmp and exceptions make them. */
+static void come_out(stack *s, uint64_t to)
+{
+    const stack_function f = function_at(s, to);
+    size_t i = find_back(&s->frames, STACK_CALL, to);
+    s->inside = 0;
+    if (i != NONE) {
+        leave_to(s, i + 1, STACK_UNWOUND);
+        leave(s, STACK_CALLED);
+        straight_on(s, to);
+    } else if (is_entry(&f, to)) {
+        push(s, STACK_CALL, to, 0, STACK_CALLED);
+    } else if ((i = find_function(&s->frames, &f, to)) != NONE) {
+        leave_to(s, i + 1, STACK_UNWOUND);
+    } else {
+        stack_break(s);
+    }
+}
+
 /* Flow has come to an address. */
 static void arrive(stack *s, uint64_t to)
 {
+    if (s->inside && s->frames.count) come_out(s, to);
     if (s->going && s->frames.count) {
         if (s->kind == IPT_INSN_JCC && !s->aborted
             && holds(&top_of(&s->frames)->function, to))
@@ -443,17 +477,32 @@ int stack_event(stack *s, const ipt_event *event)
     return s->failed ? -1 : 0;
 }
 
-void stack_break(stack *s)
+/* Flow returns into missing code: 1, or 0 if no such code has made a call. */
+static int return_inside(stack *s)
 {
-    stack_frames_ *const from = &s->frames;
-    stack_frame *const list = (stack_frame *) malloc(
-        (from->count ? from->count : 1) * sizeof *list);
-    free(s->lost.list);
-    s->lost.list = list;
-    s->lost.count = s->lost.max = list ? from->count : 0;
-    if (list) memcpy(list, from->list, from->count * sizeof *list);
-    leave_to(s, 0, STACK_LOST);
+    const size_t count = s->frames.count;
+    if (count < 2 || !s->frames.list[count - 2].function.absent) return 0;
+    leave(s, STACK_CALLED);
+    return 1;
+}
+
+int stack_missing(stack *s, uint64_t to)
+{
+    const int returns = s->kind == IPT_INSN_RET && s->going;
+    if (s->inside) return s->failed ? -1 : 0;
+    if (returns && return_inside(s)) {
+        const stack_function f = function_at(s, to);
+        if (to && !is_of(top_of(&s->frames), &f, to))
+            replace(s, &f, STACK_MOVED);
+    } else if (to) {
+        arrive(s, to);
+    } else {
+        stack_break(s);
+        return s->failed ? -1 : 0;
+    }
     s->going = s->aborted = 0;
+    s->inside = 1;
+    return s->failed ? -1 : 0;
 }
 
 void stack_end(stack *s, stack_why why)
@@ -461,5 +510,5 @@ void stack_end(stack *s, stack_why why)
     leave_to(s, 0, why);
     while (s->parked_count) free(s->parked[--s->parked_count].list);
     s->lost.count = 0;
-    s->going = s->aborted = 0;
+    s->going = s->aborted = s->inside = 0;
 }

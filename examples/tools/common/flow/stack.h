@@ -27,6 +27,8 @@
  *   exec                 from a system call to where programs begin: a new stack.
  *                        Call stack_end where another source says so
  *   start in the middle  frames appear when they are returned into
+ *   missing code         a frame like others, for the object that it is in. It
+ *                        calls where flow comes to the start of a function
  *   missing trace        all frames end. They come back if the first frame
  *                        after it returns into one of them
  *
@@ -47,6 +49,8 @@ typedef struct stack_function {
     uint8_t split; /* the caller's */
     uint8_t gap;   /* 1: no function is known; calls enter anywhere */
     uint8_t start; /* 1: where programs begin: after exec flow goes on here */
+    uint8_t absent; /* 1: code that is not there: what it calls is seen, what it
+                       executes is not */
 } stack_function;
 
 typedef enum stack_kind {
@@ -114,6 +118,7 @@ struct stack {
     uint8_t size;    /* of it */
     uint8_t going;   /* there was one */
     uint8_t aborted; /* a transaction was; flow goes on elsewhere */
+    uint8_t inside;  /* flow is in missing code */
     uint8_t failed;  /* there was no memory */
 };
 
@@ -127,6 +132,11 @@ int stack_event(stack *s, const ipt_event *event);
 
 /* Trace is missing here. */
 void stack_break(stack *s);
+
+/* Flow goes on at an address whose code is missing, in what `function` says has
+ * none; or, by a return, in the missing code that made the call: 0. Returns as
+ * stack_flow does. */
+int stack_missing(stack *s, uint64_t to);
 
 /* All frames end: STACK_ENDED, also for exec. */
 void stack_end(stack *s, stack_why why);

@@ -126,6 +126,8 @@ struct threads_queue_ {
     uint8_t in_order;        /* the thread goes on at a known place */
     uint8_t begun;           /* there is trace before this */
     uint8_t lost;            /* flow of any thread may be missing here */
+    uint8_t flowed;          /* there was flow after the last loss, ... */
+    threads_loss last_loss;  /* ... or there was none so far */
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
@@ -172,14 +174,16 @@ const char *threads_text(threads_loss loss)
     return loss_texts[loss];
 }
 
-static void lose(threads *t, const threads_queue_ *q, threads_loss loss,
+static void lose(threads *t, threads_queue_ *q, threads_loss loss,
                  uint64_t count, int status)
 {
     static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX,
                                        0, 0, 0, 0};
     static const ipt_where nowhere;
     t->losses[loss] += count;
-    if (t->config.lost && count)
+    if (q && count) q->last_loss = loss;
+    if (q && count) q->flowed = 1;
+    if (t->config.lost && (count || status))
         t->config.lost(q ? &q->who : &nobody, loss, status,
                        q ? &q->decoder.blk.at : &nowhere, t->config.context);
 }
@@ -2051,6 +2055,23 @@ static int need_code(threads_queue_ *q)
     return apply_early(t, q->who.pid, hi);
 }
 
+/* Decoding ended with a status. Flow into code that is missing counts as one loss
+ * up to where there is flow again. That a return goes to before a loss is part
+ * of that one; after missing code it leads there once more. */
+static void lose_flow(threads_queue_ *q, int status)
+{
+    threads *const t = q->in;
+    const int returns = status == IPT_ERR_RETURN_LOST;
+    const threads_loss loss =
+        status == IPT_NEED_PAGE ? THREADS_NO_CODE
+        : returns && q->last_loss != THREADS_LOSSES ? q->last_loss
+                                                    : THREADS_ERROR;
+    const int again = loss == THREADS_NO_CODE
+                        ? q->last_loss == loss && !q->flowed : returns;
+    lose(t, q, loss, !again, status);
+    q->flowed = 0;
+}
+
 static void give_up(threads_queue_ *q, int status)
 {
     threads *const t = q->in;
@@ -2062,8 +2083,7 @@ static void give_up(threads_queue_ *q, int status)
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
     if (q->dates) tell_dates(q, where(q)->offset, 0);
-    lose(t, q, status == IPT_NEED_PAGE ? THREADS_NO_CODE : THREADS_ERROR, 1,
-         status);
+    lose_flow(q, status);
     status = sync_queue(q, RESYNC);
     if (status < 0 && status != IPT_END) {
         forget(q);
@@ -2167,6 +2187,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
         : skip_blocks(&q->decoder.blk, until, &block, &count);
     if (count) {
         t->instructions += count;
+        q->flowed = 1;
         q->who.tsc = time_now(q);
         q->last_end = block.end_ip + block.last_size;
         q->last_kind = block.kind;
@@ -2254,6 +2275,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     int status;
     memset(q, 0, sizeof *q);
     q->told = UINT64_MAX;
+    q->last_loss = THREADS_LOSSES;
     q->in = t;
     q->queue = &t->queues.queues[number];
     q->by_cpu = q->queue->cpu != UINT32_MAX;

@@ -79,7 +79,8 @@ typedef struct threads_config {
      * next. May be NULL. */
     void (*date)(const threads_who *who, const dates_date *date, int own,
                  void *context);
-    /* Something is missing here; status: IPT_, or 0. May be NULL. */
+    /* Something is missing here; status: IPT_, or 0. It may have been counted
+     * before. May be NULL. */
     void (*lost)(const threads_who *who, threads_loss loss, int status,
                  const ipt_where *at, void *context);
     /* Now and then: how much trace is done. Not 0 ends it. May be NULL. */
