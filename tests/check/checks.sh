@@ -225,11 +225,11 @@ caught bindings '_abi.py .<. and what make bindings makes'
 edit examples/bindings/python/pyproject.toml 's/^version = "./&9/'
 caught bindings 'versions other than'
 
-edit README.md 's/^| packets | 11 KiB/| packets | 1 KiB/'
+edit examples/speed.md 's/^| packets | 11 KiB/| packets | 1 KiB/'
 caught size 'bytes of code, limit'
-edit README.md 's/^| packets | 11 KiB | 216/| packets | 11 KiB | 128/'
+edit examples/speed.md 's/^| packets | 11 KiB | 216/| packets | 11 KiB | 128/'
 caught size 'bytes of state, limit'
-edit README.md 's/^\(| packets .*\) 8 KiB |$/\1 4 KiB |/'
+edit examples/speed.md 's/^\(| packets .*\) 8 KiB |$/\1 4 KiB |/'
 caught size 'a loop over packets'
 
 # A system that is pretended: a folder of this one, and a tree that is not more

@@ -1,8 +1,8 @@
 #!/bin/sh
 # size.sh [TREE]: how large each section of ipt_impl.h is: lines (layers.sh has
 # their limits), bytes of code at -Os and -O2; the sizes of the public structs;
-# what is left of it for those who use one layer only. Fails above the README's
-# limits. Unwind tables (.eh_frame), which no code here reads, count nowhere;
+# what is left of it for those who use one layer only. Fails above the limits of
+# examples/speed.md. Unwind tables (.eh_frame), which no code here reads, count nowhere;
 # one row says what they add where a compiler makes them.
 
 . "$(dirname "$0")/lib.sh"
@@ -60,7 +60,7 @@ END {
 ' symbols "$impl"
 echo
 
-# What sizes hold for: the machine and the compiler that the README names.
+# What sizes hold for: the machine and the compiler that the page names.
 printf 'int main(void) { return sizeof(void *) == 8 ? 0 : 1; }\n' >lp64.c
 $CC lp64.c -o lp64 && ./lp64 && lp64=1 || lp64=
 $CC -dM -E - </dev/null | grep -q __x86_64__ && ! $CC --version |
@@ -84,10 +84,10 @@ bytes_of() {
     esac
 }
 
-# The README's table: | only | code | state | a loop | with LTO |.
-sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/README.md" |
+# The table there: | only | code | state | a loop | with LTO |.
+sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/examples/speed.md" |
     grep -E '^[a-z]+[|][0-9]' >limits
-[ -s limits ] && pass || fail "no table of limits in README.md"
+[ -s limits ] && pass || fail "no table of limits in examples/speed.md"
 
 # The functions that a layer's users call; their addresses are taken, so that
 # the compiler keeps them.
@@ -137,7 +137,7 @@ while IFS='|' read -r only code state loop lto _; do
     coverage) layer=cov ;;
     hot) layer=hot ;;
     all) layer= ;;
-    *) fail "README.md: unknown layer $only"; continue ;;
+    *) fail "speed.md: unknown layer $only"; continue ;;
     esac
     case $layer in
     '') wanted='^ipt_' ;;
