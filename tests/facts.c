@@ -350,6 +350,184 @@ TEST(uptime_without_reference)
                 want));
 }
 
+/* ---- every field ---- */
+
+/* All that a file says, and what is changed. */
+typedef struct all_facts {
+    recording r;
+    recording_trace trace;
+    uint64_t aux_offset;
+    uint64_t aux_size;
+    uint64_t aux_flags;
+} all_facts;
+
+/* Code: two branches, a call to 0x20, where a RET is, two branches, a system
+ * call. */
+static void put_code(void)
+{
+    static const uint8_t code[0x40] = {0x74, 0, 0x74, 0, 0xe8, 0x17, 0, 0, 0,
+                                       0x74, 0, 0x74, 0, 0x0f, 0x05};
+    uint8_t all[0x40];
+    memcpy(all, code, sizeof all);
+    all[0x20] = 0xc3;
+    recording_program(program, all, sizeof all);
+}
+
+static all_facts facts_of(void)
+{
+    all_facts f;
+    char filter[400];
+    memset(&f, 0, sizeof f);
+    snprintf(filter, sizeof filter, "filter 0x180/0x80@%s", program);
+    f.r = recording_of(filter);
+    f.r.attr[0].config |= 2;
+    f.trace.reference = 1000000;
+    f.trace.tid = UINT32_MAX;
+    f.aux_size = 1000;
+    f.aux_flags = 1;
+    return f;
+}
+
+/* Three threads on a cpu, with MTC and CYC and compressed returns. Trace is in
+ * two parts; where the first ends some is lost. */
+static void write_facts(const all_facts *f)
+{
+    const recording *const r = &f->r;
+    recording_trace part = f->trace;
+    clear();
+    r_comm(r, 10, 10, "one", 1, 0);
+    r_comm(r, 10, 11, "two", 0, 0);
+    r_comm(r, 10, 12, "three", 0, 0);
+    r_map(r, 10, 0x7000000, 0, program, 0);
+    r_map(r, 10, 0x7ff00000, 0, "[vdso]", 0);
+    for (uint64_t n = 0; n < 8; n++) {
+        const uint32_t tid = 10 + (uint32_t) (n % 3);
+        const uint64_t at = 1000000 + 20000 * n;
+        r_switch(r, 0, tid, at, 0);
+        p_psb(at + 1900, 8, 0);
+        p_ip(P_PGE, 0x7000180);
+        p_cyc(20);
+        p_tnt("00");
+        p_bytes("5902");
+        p_cyc(30);
+        p_tnt("100");
+        p_off();
+        r_switch(r, 1, tid, at + 10000, 0);
+        if (n == 3) {
+            const size_t size = (trace.size + 7) & ~(size_t) 7;
+            r_aux(r, f->aux_offset, size, f->aux_flags, tid, at + 11000, 0);
+            r_trace(&part);
+            part.offset += size;
+            part.reference += 100000;
+        }
+    }
+    r_aux(r, part.offset, f->aux_size, 0, 10, 2000000, 0);
+    r_trace(&part);
+    recording_write(r, "facts.data");
+}
+
+/* Which field, to what; or why nothing of ours, nor of perf, depends on it. */
+typedef struct fact {
+    const char *name;
+    size_t at;
+    uint64_t value;
+    const char *text; /* of one that is a text */
+    const char *why;
+} fact;
+
+#define WORD(n, value) {"AUXTRACE_INFO " #n, offsetof(all_facts, r.info[n]), \
+                        value, NULL, NULL}
+#define FIELD(name, value) {#name, offsetof(all_facts, name), value, NULL, NULL}
+#define NOT_USED(name, value, why) \
+    {#name, offsetof(all_facts, name), value, NULL, why}
+#define TEXT(name, text) {#name, offsetof(all_facts, name), 0, text, NULL}
+
+static const fact all[] = {
+    {"AUXTRACE_INFO type", offsetof(all_facts, r.info_kind), 2, NULL, NULL},
+    WORD(0, 9), WORD(1, 30), WORD(2, (uint64_t) 1 << 30), WORD(3, 5000),
+    WORD(4, 0), WORD(5, 0x40), WORD(6, 0x400), WORD(8, 1), WORD(9, 0),
+    WORD(10, 0), WORD(11, 0), WORD(12, 84), WORD(13, 1), WORD(14, 0),
+    WORD(15, 15), WORD(16, 0),
+    NOT_USED(r.info[7], 2, "the type of the records says it"),
+    TEXT(r.filter, "filter 0x180/0x8@/elsewhere"),
+    NOT_USED(r.event_trace, 1, "what the processor can, not what it did"),
+    FIELD(trace.offset, 80), FIELD(trace.reference, 3 * TURN + 1000000),
+    NOT_USED(trace.idx, 5, "another name of the same queue"),
+    NOT_USED(trace.tid, 10, "the queue is of a cpu"),
+    FIELD(trace.cpu, 1),
+    FIELD(aux_offset, 24), FIELD(aux_size, 8), FIELD(aux_flags, 0),
+    FIELD(aux_flags, 2), FIELD(aux_flags, 4), FIELD(aux_flags, 8),
+    NOT_USED(aux_flags, 0x101, "a format that PT does not have"),
+    FIELD(r.attr[0].type, 7),
+    FIELD(r.attr[0].config, 0x300e203), /* without TSC */
+    FIELD(r.attr[0].config, 0x300e403), /* MTC */
+    FIELD(r.attr[0].config, 0x3002603), /* its period */
+    FIELD(r.attr[0].config, 0x300e601), /* CYC */
+    FIELD(r.attr[0].config, 0x330e603), /* its threshold */
+    FIELD(r.attr[0].config, 0x300ee03), /* return compression */
+    FIELD(r.attr[0].sample_type, 0x10082), /* TIME */
+    FIELD(r.attr[1].sample_type, 0x10082),
+    FIELD(r.attr[1].sample_type, 0x10084), /* TID */
+    FIELD(r.attr[1].sample_type, 0x10006), /* CPU */
+    FIELD(r.attr[1].sample_type, 0x86), /* IDENTIFIER */
+    FIELD(r.attr[2].sample_type, 0x10082),
+    FIELD(r.attr[0].flags, 0x1063), /* sample_id_all */
+    FIELD(r.attr[0].aux_action, 1),
+    NOT_USED(r.attr[0].period, 2, "PT takes no samples"),
+    NOT_USED(r.attr[0].read_format, 0, "there are no counts"),
+    NOT_USED(r.attr[0].flags, 0x41061, "inherit: who was traced is known"),
+    TEXT(r.cpuid, "GenuineIntel,6,85,4"),
+    NOT_USED(r.pmu_type, 5, "AUXTRACE_INFO has it")
+};
+
+static char first[sizeof text];
+
+static const char *answers(void)
+{
+    return shell("{ %/ptflow --fields tid,cpu,time,ip,sure,offset facts.data;"
+                 " %/ptprof --min 0 facts.data; rm -rf parts;"
+                 " %/ptsplit -o parts facts.data; } 2>&1");
+}
+
+static const char *of_perf(void)
+{
+    return shell("perf script -i facts.data --ns --itrace=i0ns"
+                 " -F tid,time,ip 2>/dev/null");
+}
+
+TEST(each_field)
+{
+    static char perf[sizeof text];
+    unsigned reasons = 0;
+    all_facts f;
+    put_code();
+    f = facts_of();
+    write_facts(&f);
+    snprintf(first, sizeof first, "%s", answers());
+    snprintf(perf, sizeof perf, "%s", of_perf());
+    CHECK(strstr(first, "56 instructions"));
+    CHECK(!strstr(first, "no code"));
+    CHECK(!strstr(first, "does not fit"));
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const fact *const a = &all[i];
+        f = facts_of();
+        if (a->text)
+            snprintf((char *) &f + a->at, 64, "%s", a->text);
+        else
+            memcpy((char *) &f + a->at, &a->value, sizeof a->value);
+        if (a->text && a->at == offsetof(all_facts, r.filter))
+            f.r.info[16] = strlen(a->text);
+        write_facts(&f);
+        reasons += a->why != NULL;
+        if (a->why && *perf && !CHECK(strcmp(of_perf(), perf) == 0))
+            printf("    perf says otherwise: %s\n", a->name);
+        if (!a->why && !CHECK(strcmp(answers(), first) != 0))
+            printf("    nothing depends on %s = %#llx\n", a->name,
+                   (unsigned long long) a->value);
+    }
+    CHECK(reasons <= 10);
+}
+
 int main(void)
 {
     const char *folder = getenv("BUILD");
@@ -369,6 +547,7 @@ int main(void)
     RUN(filters_of_processes);
     RUN_BOTH(uptime);
     RUN(uptime_without_reference);
+    RUN(each_field);
     if (chdir("/")) return 2;
     nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
     return test_report();

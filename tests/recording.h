@@ -110,6 +110,12 @@ static inline void p_off(void)
     add_n(&trace, P_PGD, 1);
 }
 
+/* Below 32 cycles. */
+static inline void p_cyc(unsigned cycles)
+{
+    add_n(&trace, 3 | cycles << 3, 1);
+}
+
 /* The oldest first. */
 static inline void p_tnt(const char *bits)
 {

@@ -94,6 +94,11 @@ static void sw_begin(threads *t, const threads_config *config, uint64_t bits,
     r.u.info.count = PERFDATA_PT_WORDS;
     r.u.info.word[PERFDATA_PT_PMU_TYPE] = 8;
     r.u.info.word[PERFDATA_PT_TIME_MULT] = 1;
+    r.u.info.word[PERFDATA_PT_TSC_BIT] = 0x400;
+    r.u.info.word[PERFDATA_PT_NORETCOMP_BIT] = 0x800;
+    r.u.info.word[PERFDATA_PT_MTC_BIT] = 0x200;
+    r.u.info.word[PERFDATA_PT_MTC_FREQ_BITS] = 0x3c000;
+    r.u.info.word[PERFDATA_PT_CYC_BIT] = 2;
     r.u.info.word[PERFDATA_PT_CAP_USER_TIME_ZERO] = 1;
     r.u.info.word[PERFDATA_PT_PER_CPU_MMAPS] = by_cpu != 0;
     r.u.info.word[PERFDATA_PT_TSC_CTC_N] = 4;

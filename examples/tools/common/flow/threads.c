@@ -14,7 +14,6 @@
 #define KERNEL     ((uint64_t) 1 << 63)
 #define TURN       ((uint64_t) 1 << 56) /* ticks: what a TSC packet counts */
 #define ANCESTORS  64
-#define BIT_NORETC ((uint64_t) 1 << 11)
 
 /* A queue is
  *
@@ -615,6 +614,13 @@ static void to_ticks(threads *t)
     merge_runs(t);
 }
 
+/* The period of MTC, in the bits of the event's config that the file names. */
+static uint8_t mtc_freq(const uint64_t *pt, uint64_t bits)
+{
+    const uint64_t field = pt[PERFDATA_PT_MTC_FREQ_BITS];
+    return field ? (uint8_t) ((bits & field) / (field & (~field + 1)) & 15) : 0;
+}
+
 /* What the file says of the processor and its trace. */
 static void configure(threads *t)
 {
@@ -636,19 +642,21 @@ static void configure(threads *t)
             && f->config.events[event].flags & PERFDATA_ATTR_ENABLE_ON_EXEC;
     }
     t->decoder.flags = t->config.flags;
-    if (bits & BIT_NORETC) t->decoder.flags |= IPT_CONFIG_NO_RETCOMP;
-    t->decoder.mtc_freq = (uint8_t) (bits >> 14 & 15);
+    if (bits & t->pt[PERFDATA_PT_NORETCOMP_BIT])
+        t->decoder.flags |= IPT_CONFIG_NO_RETCOMP;
+    t->decoder.mtc_freq = mtc_freq(t->pt, bits);
     t->decoder.nom_freq = (uint8_t) t->pt[PERFDATA_PT_MAX_NONTURBO_RATIO];
     if (t->pt[PERFDATA_PT_TSC_CTC_N] <= UINT32_MAX
         && t->pt[PERFDATA_PT_TSC_CTC_D] <= UINT32_MAX) {
         t->decoder.cpuid_15_ebx = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_N];
         t->decoder.cpuid_15_eax = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_D];
     }
-    t->cyc = (bits & 2) != 0;
+    t->cyc = (bits & t->pt[PERFDATA_PT_CYC_BIT]) != 0;
     t->cyc_threshold = (uint32_t) t->cyc << (bits >> 19 & 15);
     if (t->cyc_threshold > 1) t->cyc_threshold /= 2;
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
-            && t->pt[PERFDATA_PT_TIME_MULT] != 0 && (bits & 0x400) != 0;
+            && t->pt[PERFDATA_PT_TIME_MULT] != 0
+            && (bits & t->pt[PERFDATA_PT_TSC_BIT]) != 0;
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
                               sizeof text) == 1
         && strncmp(text, "GenuineIntel,", 13) == 0) {
