@@ -549,7 +549,12 @@ typedef struct ipt_config {
                                     * IPT_AT_TSC and no IPT_EVENT_TSC, and
                                     * IPT_EVT_TICK is not given. All else is
                                     * the same. Not for ipt_time_ */
-#define IPT_CONFIG_FLAGS_ 0x7fffu
+/* Where IPT_ERR_RETURN_LOST would be the answer, a compressed return goes to
+ * the call of before the loss, as in libipt. That is right if the flow that was
+ * lost returned from all calls that it made, and from no other. If it did not,
+ * instructions are given that never ran. */
+#define IPT_CONFIG_KEEP_CALLS 0x8000u
+#define IPT_CONFIG_FLAGS_ 0xffffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
@@ -1477,7 +1482,8 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
  *          IPT_ERR_RETURN_LOST: the return at at.ip was given, as the trace
  *          proves it. Where it went is not known: its call is from before an
- *          overflow, a gap or a _resync. Frames of later calls are used
+ *          overflow, a gap or a _resync. Frames of later calls are used. See
+ *          IPT_CONFIG_KEEP_CALLS
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);

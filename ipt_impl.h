@@ -806,10 +806,12 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
 }
 
 /* Where trace begins anew, the processor's stack is empty. `lost`: its entries
- * are not known, as flow was lost; those from before are not used any more. */
-static inline void ipti_calls_clear(ipt_calls_ *calls, int lost)
+ * are not known, as flow was lost; those from before are not used any more,
+ * unless config.flags ask for that. */
+static inline void ipti_calls_clear(ipt_calls_ *calls, int lost, uint32_t flags)
 {
-    calls->count = 0;
+    if (!lost || !(flags & IPT_CONFIG_KEEP_CALLS))
+        calls->count = 0;
     calls->lost = (uint8_t) lost;
 }
 
@@ -7284,7 +7286,7 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     w->mode.old = 1;
     w->mode.speculative = 0;
     w->resume.has = 0;
-    ipti_calls_clear(&w->calls, 1);
+    ipti_calls_clear(&w->calls, 1, w->cur.config->flags);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     if (event->type == IPT_EVT_GAP) {
         w->mode.now = w->cur.config->mode; /* assumed */
@@ -7446,7 +7448,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
     if (event->flags & IPT_EVENT_STATUS
         && ipti_evt_in(IPTI_EVT(ENABLED) | IPTI_EVT(DISABLED), event->type)) {
         w->flow.synced = 1;
-        ipti_calls_clear(&w->calls, 0);
+        ipti_calls_clear(&w->calls, 0, 0);
         event->flags |= IPT_EVENT_SEAM;
         for (i = 0; i < w->evt.count; i++)
             if (w->evt.pending[i].offset < at->sync)
@@ -8261,7 +8263,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
                                                             : IPTI_RESYNC_OFF;
         if (w->resync.state == IPTI_RESYNC_ON)
             w->resume.has = 0;
-        ipti_calls_clear(&w->calls, 1);
+        ipti_calls_clear(&w->calls, 1, w->cur.config->flags);
         ipti_walk_caused(w, at);
     }
     ipti_code_none(&w->code);
@@ -10209,7 +10211,7 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t offset = leg->offset + (uint64_t) (leg->psb - leg->window);
 
-    ipti_calls_clear(&w->calls, 0);
+    ipti_calls_clear(&w->calls, 0, 0);
     w->cur.limit = offset + IPTI_SIZE_PSB;
     decoder->at.sync = offset;
     decoder->at.valid |= IPT_AT_SYNC;
@@ -11607,7 +11609,7 @@ static void ipti_gen_put_psb(ipt_gen *gen, uint64_t ip)
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
-    ipti_calls_clear(&gen->calls_, 0);
+    ipti_calls_clear(&gen->calls_, 0, 0);
     ipti_gen_put(gen, &packet);
     ipti_gen_put_tsc(gen);
     packet.type = IPT_PKT_CBR;
@@ -11769,7 +11771,7 @@ static void ipti_gen_restate(ipt_gen *gen, uint64_t ip)
 static void ipti_gen_overflow(ipt_gen *gen, const ipt_event *event)
 {
     gen->have_ip_ = 0;
-    ipti_calls_clear(&gen->calls_, 0);
+    ipti_calls_clear(&gen->calls_, 0, 0);
     gen->enabled_ = (event->flags & IPT_EVENT_NO_IP) == 0;
     gen->tsx_ = 0;
     gen->time_.cyc = gen->clock; /* cycles were lost, too */
@@ -11810,7 +11812,7 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         if (event->type == IPT_EVT_ASYNC_DISABLED)
             ipti_gen_put_from(gen, event->ip);
         else if (has_to) /* by a CALL or RET out of a filter? For both of */
-            ipti_calls_clear(&gen->calls_, 0); /* them only this is right */
+            ipti_calls_clear(&gen->calls_, 0, 0); /* them only this is right */
         ipti_gen_put_tip(gen, IPT_PKT_TIP_PGD, event->u.branch.to, has_to);
         gen->enabled_ = 0;
         ipti_gen_settle(gen, 0);

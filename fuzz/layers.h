@@ -268,7 +268,7 @@ static inline void fuzz_event(fuzz_run *run, const ipt_event *event)
     item.end = event->tsc;
     item.count = event->lost_mtc * 65537 + event->lost_cyc;
     item.size = event->cbr;
-    FUZZ_CHECK(run, !run->c->no_time
+    FUZZ_CHECK(run, !(run->c->high & IPT_CONFIG_NO_TIME)
                         || !(item.end || item.count || item.size
                              || item.flags & IPT_EVENT_TSC));
     item.hash = fuzz_event_data(event);

@@ -89,9 +89,13 @@ enum { /* fuzz_case.wide */
 enum { /* fuzz_case.extra */
     FUZZ_EXTRA_MODE = 0x03,    /* config.mode; _start says none then */
     FUZZ_EXTRA_UNWANTED = 0xfc /* config.unwanted: 0 none, 63 all that may be,
-                                * else the type of this number less 1. 62: all
-                                * are wanted, but IPT_CONFIG_NO_TIME is set */
+                                * else the type of this number less 1. 62, 61:
+                                * all are wanted, but NO_TIME, KEEP_CALLS of
+                                * IPT_CONFIG_ is set */
 };
+
+/* config.flags of which no bit of an input speaks. */
+#define FUZZ_HIGH_FLAGS (IPT_CONFIG_NO_TIME | IPT_CONFIG_KEEP_CALLS)
 
 enum { /* bytes of the configuration */
     FUZZ_AT_FLAGS,
@@ -151,7 +155,7 @@ typedef struct fuzz_case {
     uint64_t touched; /* code near here is invalidated; 0: at fuzz_base */
     int forgets; /* all code is invalidated before every call */
     uint64_t unwanted; /* config.unwanted */
-    int no_time;       /* IPT_CONFIG_NO_TIME */
+    uint32_t high;     /* FUZZ_HIGH_FLAGS of config.flags */
     int section;       /* config.section is set, whatever clone is */
     const ipt_start *start; /* FUZZ_WIDE_START: the state, except its offset */
 } fuzz_case;
@@ -206,7 +210,8 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
         c->unwanted = IPT_UNWANTED_;
     else if (c->extra / 4 > 0)
         c->unwanted = (uint64_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
-    c->no_time = c->extra / 4 == 62;
+    c->high = c->extra / 4 == 62   ? IPT_CONFIG_NO_TIME
+              : c->extra / 4 == 61 ? IPT_CONFIG_KEEP_CALLS : 0;
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -1261,8 +1266,7 @@ static inline void fuzz_setup(fuzz_run *run)
         config->section = fuzz_section;
     if (fuzz_relative(c))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
-    if (c->no_time)
-        config->flags |= IPT_CONFIG_NO_TIME;
+    config->flags |= c->high;
     config->unwanted = c->unwanted;
     config->mode = c->extra & FUZZ_EXTRA_MODE;
     if (c->configure)

@@ -445,6 +445,19 @@ static const row event_rows[] = {
      {ON, TNT(1, 0), OVF, FUP(0x1013), TNT(2, 2)},
      {S_ON, I(0x1000), I(0x1010), E(OVERFLOW, 0, 0x1013),
       IF(0x1013, RESYNCED), I(0x1014)}, IPT_ERR_RETURN_LOST, 0x1014, 0},
+    {ROW "... which the caller wants to be gone to, and to one of before trace",
+     {CODE(0x1000, CALL("\x0b") RET), CODE(0x1010, JCC0 NOP NOP RET)},
+     {ON, TNT(1, 0), OVF, FUP(0x1013), TNT(3, 7)},
+     {S_ON, I(0x1000), I(0x1010), E(OVERFLOW, 0, 0x1013),
+      IF(0x1013, RESYNCED), I(0x1014), I(0x1005)}, IPT_ERR_RETURN_LOST, 0x1005,
+     IPT_CONFIG_KEEP_CALLS},
+    {ROW "... which a PSB+ makes void all the same",
+     {CODE(0x1000, CALL("\x0b") RET), CODE(0x1010, JCC0 NOP NOP RET)},
+     {ON, TNT(1, 0), OVF, FUP(0x1013), PSB, EXEC64, FUP(0x1013), PSBEND,
+      TNT(2, 3)},
+     {S_ON, I(0x1000), I(0x1010), E(OVERFLOW, 0, 0x1013),
+      E(ENABLED, SEAM, 0x1013), EA(EXEC_MODE, ST, 0x1013, IPT_MODE_64),
+      IF(0x1013, RESYNCED)}, IPT_ERR_RETURN, 0x1014, IPT_CONFIG_KEEP_CALLS},
     {ROW "... which a RET with a TIP takes off, and a later call is used",
      {CODE(0x1000, NOP CALL("\x0a") JCC0), CODE(0x1010, RET)},
      {ON, OVF, FUP(0x1010), TIP(0x1000), TNT(2, 2)},
@@ -1810,6 +1823,18 @@ static const row C10_rows[] = { /* PTWs that no PTWRITE caused */
      {S_ON, I(0x1000), EA(PTWRITE, NOIP, 0, 5)}, 0, 0, 0},
 };
 
+/* A callback of code that is not there returns to a call of before that. */
+#define CALLED CODE(0x1000, CALL("\x0b") RET), CODE(0x1010, JMP_RAX), \
+               CODE(0x2000, JCC0 RET)
+static const row callback_rows[] = {
+    {ROW "lost", {CALLED}, {ON, TIP(0x7000), TIP(0x2000), TNT(3, 7)},
+     {S_ON, I(0x1000), I(0x1010), R, IF(0x2000, RESYNCED), I(0x2002)}, 0, 0,
+     0},
+    {ROW "kept", {CALLED}, {ON, TIP(0x7000), TIP(0x2000), TNT(3, 7)},
+     {S_ON, I(0x1000), I(0x1010), R, IF(0x2000, RESYNCED), I(0x2002),
+      I(0x1005)}, 0, 0, IPT_CONFIG_KEEP_CALLS},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -1847,7 +1872,8 @@ typedef struct table {
 #define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
 #define RESYNC_FINDINGS(X)                       \
     X(S3_resync_mode, S3_resync_rows, 0)         \
-    X(S7_resync_events, S7_rows, 0)
+    X(S7_resync_events, S7_rows, 0)              \
+    X(callback_after_a_loss, callback_rows, 0)
 
 #define TABLE(name, rows, errata)         \
     static const table name##_table       \

@@ -193,7 +193,7 @@ static inline void sim_flags(fuzz_case *c, uint32_t flags, uint32_t errata)
                          | (errata >> 6 & FUZZ_MORE_ERRATA));
     c->wide = (uint8_t) (flags >> 9 & FUZZ_WIDE_FLAGS);
     c->errata = (uint8_t) errata;
-    c->no_time = (flags & IPT_CONFIG_NO_TIME) != 0;
+    c->high = flags & FUZZ_HIGH_FLAGS;
 }
 
 /* With FUZZ_VERBOSE in the environment: what the case is. */
@@ -557,7 +557,7 @@ static inline void sim_no_time(fuzz_case *c, const fuzz_layer *layer,
     size_t i;
     size_t k = 0;
 
-    c->no_time = 1;
+    c->high |= IPT_CONFIG_NO_TIME;
     fuzz_reference(layer, c, log);
     for (i = 0; i < whole->count; i++) {
         fuzz_item *item = &whole->item[i];
@@ -691,7 +691,8 @@ static inline uint32_t random_flags(void)
         = {IPT_CONFIG_IFLAGS, IPT_CONFIG_STRICT, IPT_CONFIG_WALK_ON,
            IPT_CONFIG_END_ON_CALL, IPT_CONFIG_END_ON_JUMP, IPT_CONFIG_TICKS,
            IPT_CONFIG_KEEP_TCAL, IPT_CONFIG_MONOTONIC,
-           IPT_CONFIG_VMX_EVENTS, IPT_CONFIG_NO_TIME};
+           IPT_CONFIG_VMX_EVENTS, IPT_CONFIG_NO_TIME,
+           IPT_CONFIG_KEEP_CALLS};
     static const uint32_t only[] = {IPT_CONFIG_ROOT_ONLY,
                                     IPT_CONFIG_NON_ROOT_ONLY,
                                     IPT_CONFIG_CR3_ONLY};
@@ -752,7 +753,7 @@ static inline void sim_all(void)
         sim_unwanted(&plain, layer, &fuzz_logs[0]);
         plain.unwanted = 0;
         sim_no_time(&plain, layer, &fuzz_logs[0]);
-        plain.no_time = c.no_time;
+        plain.high = c.high;
     }
 }
 

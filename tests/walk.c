@@ -242,7 +242,7 @@ TEST(calls)
     CHECK_EQ(calls.count, 60);
     ipti_calls_keep(&calls, 5);
     CHECK_EQ(calls.count, 59);
-    ipti_calls_clear(&calls, 0);
+    ipti_calls_clear(&calls, 0, 0);
     CHECK(!ipti_calls_pop(&calls, &ip));
 }
 
