@@ -15,7 +15,7 @@ full="$full python3-setuptools meson ninja-build"
 command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.
-full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64"
+full="$full qemu-system-x86 qemu-system-arm ovmf gcc-mingw-w64-x86-64 wine64"
 full="$full gcc-arm-none-eabi gcc-arm-linux-gnueabihf"
 for cpu in i686 aarch64 riscv64 s390x powerpc64; do
     full="$full gcc-$cpu-linux-gnu"
