@@ -26,8 +26,8 @@
     X(ERRATA, "has BDM70 only where it is told of it, applies SKD007 to "     \
               "queries only, and thinks that Alder Lake and Sapphire Rapids " \
               "have SKL014")                                                  \
-    X(INSN, "2.0.5 does not know JMPABS, UIRET, ERETS, ERETU, and gives "     \
-            "blocks of sections again in the mode they had first; all take "  \
+    X(INSN, "2.0.5 does not know JMPABS, UIRET, ERETS, ERETU; all give "      \
+            "blocks of sections again in the mode they had first, take "      \
             "opcodes that mean nothing, and execute 16 and 32-bit code "      \
             "beyond 4 GiB")                                                   \
     X(RETURN, "takes its return stack's top for compressed returns only, and "\

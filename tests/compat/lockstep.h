@@ -950,6 +950,8 @@ static int why_error(const subject *s, flow f[2], int events)
     if (a == -pte_bad_packet && is_cbr_0(s, at[0])) return D_TIME;
     for (int i = 0; i < 2; i++)
         if (is_of_packet(f[i].status) && broken(s, at[i])) return D_EARLY;
+    if (a == -pte_bad_query && is_version(0) && broken(s, at[0]))
+        return D_EARLY; /* of a FUP, say, that no TIP comes after */
     if (b == -pte_bad_insn) return D_INSN;
     if (b == -pte_bad_query && is_fup_pending(s, at[1])) return D_EARLY;
     if (b == -pte_bad_query && is_version(1) && is_tnt(s, at[1])
@@ -1282,7 +1284,7 @@ static int same_item(subject *s, flow f[2], image *code)
             || f[0].block.speculative != f[1].block.speculative) {
             if (explained(s, why_last(s, f[0].at, f[1].at))) return 0;
             if (f[0].at != f[1].at && explained(s, is_lost(s))) return 0;
-            if (is_version(0) && f[0].at == f[1].at && f[0].block.isid > 0
+            if (f[0].at == f[1].at && f[0].block.isid > 0
                 && f[0].block.mode != s->exec && f[1].block.mode == s->exec
                 && explained(s, D_INSN))
                 return 0;
