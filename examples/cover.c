@@ -70,6 +70,8 @@ int main(int argc, char **argv)
     if (!f || sscanf(argv[2], "%llx", &base) != 1)
         return fprintf(stderr, "usage: cover CODE BASE TRACE...\n"), 2;
     code_size = fread(code, 1, sizeof code, f);
+    if (!feof(f))
+        return fprintf(stderr, "%s: not below 16 MiB\n", argv[1]), 2;
     fclose(f);
 
     ipt_segment piece = {trace, 0};
@@ -93,6 +95,8 @@ int main(int argc, char **argv)
         if (!(f = fopen(argv[i], "rb")))
             return perror(argv[i]), 1;
         piece.size = fread(trace, 1, sizeof trace, f);
+        if (!feof(f))
+            return fprintf(stderr, "%s: not below 16 MiB\n", argv[i]), 2;
         fclose(f);
         memset(counters, 0, sizeof counters);
         status = ipt_cov_begin(&d, &all);

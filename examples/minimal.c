@@ -19,14 +19,14 @@ int main(int argc, char **argv)
 {
     FILE *t = argc > 3 ? fopen(argv[1], "rb") : NULL;
     FILE *c = argc > 3 ? fopen(argv[2], "rb") : NULL;
-    if (!t || !c || sscanf(argv[3], "%llx", &base) != 1)
-        return fprintf(stderr, "usage: minimal TRACE CODE BASE\n"), 2;
-    ipt_segment piece = {trace, fread(trace, 1, sizeof trace, t)};
+    ipt_segment piece = {trace, t ? fread(trace, 1, sizeof trace, t) : 0};
+    code_size = c ? fread(code, 1, sizeof code, c) : 0;
+    if (!t || !c || !feof(t) || !feof(c) || !sscanf(argv[3], "%llx", &base))
+        return fputs("usage: minimal TRACE CODE BASE (< 16 MiB)\n", stderr), 2;
     ipt_trace all = {&piece, 1, 0, 0};
     ipt_config config = {.read = read_code};
     ipt_insn_decoder d;
     ipt_insn insn;
-    code_size = fread(code, 1, sizeof code, c);
     int s = ipt_insn_init(&d, &config, &all, NULL);
     s = s < 0 ? s : ipt_insn_sync_forward(&d);
     while (s >= 0 || s == IPT_EVENT_FIRST)

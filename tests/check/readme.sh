@@ -112,6 +112,15 @@ done
 [ $(($(wc -l <"$tmp/out") - 1)) -eq "$(sed -n 's/^instructions=//p' \
     "$recording/meta")" ] && pass || fail "minimal: number of instructions"
 
+# A file that does not fit its buffers is refused, not cut: trace, code.
+cp "$recording/trace.pt" "$tmp/big" && truncate -s 17M "$tmp/big"
+for files in "$tmp/big $recording/pages.bin" "$recording/trace.pt $tmp/big"; do
+    # shellcheck disable=SC2086 # two files
+    "$tmp/minimal" $files 401000 >"$tmp/out" 2>&1
+    [ $? -eq 2 ] && [ "$(wc -l <"$tmp/out")" -eq 1 ] && pass ||
+        fail_with "minimal: a file of 17 MiB" "$tmp/out"
+done
+
 (cd "$root" && find . -name build -prune -o -name '*.md' -print) |
     sed 's/^..//' | sort >"$tmp/pages"
 (cd "$root" && xargs cat) <"$tmp/pages" >"$tmp/all.md"
