@@ -80,6 +80,14 @@ try() {
     fi
 }
 
+# What --version has to list: libraries that all tools were linked with.
+libraries=
+for library in Zydis elf dw iberty zstd; do
+    tail -n 1 "$build/flags" | grep -q -e " -l$library " || continue
+    case $library in Zydis) ;; *) library=lib$library ;; esac
+    libraries="$libraries $library"
+done
+
 for source in "$here"/examples/tools/*.c; do
     tool=$(basename "$source" .c)
     case $tool in *"$TEST_ONLY"*) ;; *) continue ;; esac
@@ -87,8 +95,10 @@ for source in "$here"/examples/tools/*.c; do
         skip "$tool: $(head -n 1 help)"
         continue
     }
-    if "$build/$tool" --version | grep -q "/$tool-[0-9.]* / ipt-[0-9.]*$"; then pass
-    else fail "$tool --version"; fi
+    "$build/$tool" --version >version
+    if grep -q "/$tool-[0-9.]* / ipt-[0-9.]*$" version &&
+        grep -q "^built with:$libraries; of Zydis" version; then pass
+    else fail_with "$tool --version, built with:$libraries" version; fi
     example <help >script
     if grep -qE "(^|[|&] |xargs .*)$tool .*[a-z]" script; then try "$tool"
     else fail_with "$tool --help shows no example" help; fi

@@ -3,11 +3,12 @@
 # and tests with. Prints what it installs; quick when nothing is missing.
 # DEPS=no only names what is missing.
 
-base="libc6-dev libzydis-dev libzycore-dev libelf-dev"
+base="libc6-dev libzydis-dev libzycore-dev libelf-dev libdw-dev libiberty-dev"
+base="$base libzstd-dev libdebuginfod-dev"
 command -v "${CC%% *}" >/dev/null || base="gcc $base" # any compiler will do
 full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
-full="$full libzstd-dev libdw-dev libiberty-dev protobuf-compiler nodejs"
-full="$full pkg-config cmake mandoc libdevel-nytprof-perl libdebuginfod-dev"
+full="$full protobuf-compiler nodejs pkg-config cmake mandoc"
+full="$full libdevel-nytprof-perl"
 full="$full build-essential debhelper lintian debootstrap"
 # Rust, Python, packages.
 full="$full cargo rustc bindgen python3 python3-build python3-venv python3-wheel"

@@ -100,12 +100,36 @@ int tool_help(const tool_args *args, const char *help)
     return tool_end(args, 0);
 }
 
+/* Optional libraries whose headers the compiler found. */
+static const char built_with[] = ""
+#ifdef __has_include
+#if __has_include(<Zydis/Zydis.h>)
+    " Zydis"
+#endif
+#if __has_include(<libelf.h>) && __has_include(<gelf.h>)
+    " libelf"
+#if __has_include(<elfutils/libdw.h>)
+    " libdw"
+#endif
+#endif
+#if __has_include(<libiberty/demangle.h>)
+    " libiberty"
+#endif
+#if __has_include(<zstd.h>)
+    " libzstd"
+#endif
+#endif
+    ;
+
 int tool_version(const tool_args *args)
 {
     char version[32];
     snprintf(version, sizeof version, "%d.%d.%d", IPT_VERSION >> 16,
              IPT_VERSION >> 8 & 0xff, IPT_VERSION & 0xff);
-    printf("%s-%s / ipt-%s\n", args->program, version, version);
+    printf("%s-%s / ipt-%s\nbuilt with:%s; ", args->program, version, version,
+           *built_with ? built_with : " no library");
+    puts("of Zydis (disassembly), libelf (symbols), libdw (source lines), "
+         "libiberty (names of C++), libzstd (compressed records)");
     return tool_end(args, 0);
 }
 
