@@ -21,6 +21,7 @@ static void begin(dates *d, uint32_t threshold)
     config.mtc_freq = 5;
     config.cpuid_15_ebx = 21;
     config.cpuid_15_eax = 1;
+    config.errata = IPT_ERRATUM_SKD007;
     memset(&trace, 0, sizeof trace);
     segment.data = b.bytes;
     segment.size = b.size;
@@ -40,7 +41,7 @@ static void dated(uint32_t threshold, const ipt_packet *packets, size_t count,
     dates d;
     build_all(&b, packets, count);
     begin(&d, threshold);
-    while (dates_next(&d, b.size, 0, UINT64_MAX, &date)) {
+    while (dates_next(&d, b.size, 0, &date)) {
         unsigned of = 0;
         while (b.offset[of] != date.offset) of++;
         sprintf(said + strlen(said), "%s%u@%d", *said ? " " : "", of,
@@ -159,7 +160,7 @@ TEST(a_true_clock)
         }
         begin(&d, now.threshold);
         for (unsigned i = 0; i < b.count; i++) {
-            while (dates_next(&d, b.offset[i], 1, UINT64_MAX, &date)) {
+            while (dates_next(&d, b.offset[i], 1, &date)) {
                 uint64_t off;
                 if (date.offset != b.offset[i] || !now.time[i]) continue;
                 off = date.tsc - START - now.time[i];
@@ -195,7 +196,7 @@ TEST(a_length_that_is_measured)
     config.nom_freq = 0;
     dates_init(&d, &config, &trace, now.threshold);
     for (unsigned i = 0; i < b.count; i++) {
-        while (dates_next(&d, b.offset[i], 1, UINT64_MAX, &date)) {
+        while (dates_next(&d, b.offset[i], 1, &date)) {
             uint64_t off = date.tsc - START - now.time[i];
             if (date.offset != b.offset[i] || !now.time[i]) continue;
             if (off >> 63) off = 0 - off;
@@ -209,6 +210,118 @@ TEST(a_length_that_is_measured)
     CHECK(d.cyc.length < 1.501);
 }
 
+/* ---- short packets ---- */
+
+/* Packets of all kinds, with a clock. */
+static void build_mixed(uint32_t threshold)
+{
+    const ipt_packet head[] = {PSB, TSC(START), TMA(0, 0), CBR(NOMINAL),
+                               PSBEND};
+    memset(&now, 0, sizeof now);
+    now.ratio = NOMINAL;
+    now.threshold = threshold;
+    build_all(&b, head, LENGTH(head));
+    while (b.size < 700) {
+        const ipt_packet list[] = {
+            TNT(6, dice(64)), TNT(2, 1), TIP(dice_bits() >> 16), TIP0,
+            IP_(FUP, 2, dice_bits() >> 32), PGE(0x1000),
+            IP_(TIP_PGD, 1, 0x77), PADS(1 + dice(20)), OVF,
+            TSC(START + now.ticks), BBP(4, (uint8_t) dice(2)), BEP(0), EXEC64};
+        ipt_packet packet = list[dice(LENGTH(list))];
+        const ipt_packet item = BIP(1, packet.u.bbp.sz, dice(9999));
+        pass((uint64_t) dice(dice(9) ? 40 : 4000) * now.ratio);
+        put(packet);
+        for (unsigned i = dice(4); packet.type == IPT_PKT_BBP && i > 0; i--)
+            build_put(&b, &item);
+        if (dice(30) == 0)
+            for (unsigned i = 0; i < LENGTH(head); i++) build_put(&b, &head[i]);
+    }
+}
+
+/* Dates of what is in the buffer, in pieces of so many bytes; `how` says which
+ * ones are asked for. */
+static unsigned read_pieces(dates_date *list, size_t size, uint32_t threshold,
+                            uint64_t how)
+{
+    static ipt_segment segs[TRACE_BYTES];
+    const uint64_t kept = seed;
+    unsigned count = 0;
+    dates d;
+    begin(&d, threshold);
+    trace.count = 0;
+    trace.seg = segs;
+    for (size_t at = 0; at < b.size; at += size) {
+        segs[trace.count].data = b.bytes + at;
+        segs[trace.count++].size = b.size - at < size ? b.size - at : size;
+    }
+    seed = how;
+    for (uint64_t at = 0; at < b.size + 50; at += 1 + dice(40)) {
+        const int own = (int) dice(2);
+        if (dice(20) == 0) dates_read(&d, at);
+        while (d.due < at + (uint64_t) own
+               && dates_next(&d, at, own, &list[count]))
+            count++;
+    }
+    seed = kept;
+    return count;
+}
+
+/* Short packets are read as any packet is, which is how a short piece is read:
+ * in damaged trace, too, and where their bytes are those of something else. */
+TEST(short_packets)
+{
+    static dates_date whole[TRACE_BYTES], parts[TRACE_BYTES];
+    static const uint8_t signs[][3] = {{0x02, 0x63, 0}, {0x02, 0x33, 0},
+                                       {0x02, 0x82, 0}, {0x02, 0xf3, 0},
+                                       {0xff, 0xff, 0}, {0x1f, 0x02, 0xf3}};
+    unsigned dated = 0;
+    for (int run = 0; run < 1000; run++) {
+        const uint32_t threshold = run % 3 ? 1 : 64;
+        unsigned n, m;
+        build_mixed(threshold);
+        for (unsigned i = dice(12); i > 0; i--) {
+            uint8_t *const at = b.bytes + dice((unsigned) b.size - 3);
+            if (dice(3))
+                memcpy(at, signs[dice(LENGTH(signs))], 3);
+            else
+                at[0] = (uint8_t) dice(256);
+        }
+        n = read_pieces(whole, b.size, threshold, (uint64_t) run + 1);
+        m = read_pieces(parts, 16, threshold, (uint64_t) run + 1);
+        CHECK_EQ(n, m);
+        for (unsigned i = 0; i < n && i < m; i++) {
+            CHECK_EQ(whole[i].offset, parts[i].offset);
+            CHECK_EQ(whole[i].tsc, parts[i].tsc);
+            CHECK_EQ(whole[i].cycles, parts[i].cycles);
+        }
+        dated += n;
+    }
+    CHECK(dated > 10000);
+}
+
+/* A damaged packet may swallow the first bytes of a PSB: it is found all the
+ * same, by short packets and by others before it. */
+TEST(a_swallowed_psb)
+{
+    for (unsigned other = 0; other < 2; other++) {
+        const ipt_packet list[] = {
+            PSB, TSC(START), TMA(0, 0), CBR(NOMINAL), PSBEND, TIP0, TIP0,
+            PSB, TSC(START + 500), TMA(0, 0), CBR(NOMINAL), PSBEND, TIP0};
+        const ipt_packet tnt = TNT(6, 9);
+        unsigned found = 0;
+        dates_date date;
+        dates d;
+        build_all(&b, list, LENGTH(list));
+        for (unsigned i = 0; i < 40; i++) build_put(&b, &tnt);
+        if (other) b.bytes[b.offset[5]] = 0x02; /* a PIP */
+        b.bytes[b.offset[6]] = other ? 0x43 : 0xcd; /* ... or a TIP */
+        begin(&d, 64);
+        while (dates_next(&d, b.size, 0, &date))
+            found += date.offset == b.offset[8] && date.tsc == START + 500;
+        CHECK_EQ(found, 1);
+    }
+}
+
 int main(void)
 {
     RUN(a_cyc_counts_from_the_last_one);
@@ -217,5 +330,7 @@ int main(void)
     RUN(packets_of_a_cycle);
     RUN(a_true_clock);
     RUN(a_length_that_is_measured);
+    RUN(short_packets);
+    RUN(a_swallowed_psb);
     return test_report();
 }

@@ -142,6 +142,14 @@ typedef struct finder {
     ipt_block blocks[16384];
 } finder;
 
+/* Addresses that are those of one function, until code changes. */
+typedef struct span {
+    uint64_t first;
+    uint64_t last;
+    uint64_t changes;
+    uint8_t guest;
+} span;
+
 typedef struct ptprof ptprof;
 
 typedef struct thread {
@@ -159,6 +167,7 @@ typedef struct thread {
     uint8_t fault;       /* an event says that a page fault comes */
     uint8_t execs;       /* seen in flow whose records are to come */
     uint8_t guest;       /* it runs one, now */
+    span span;           /* of the function that was looked up last */
     finder *finder;      /* of --hot */
 
     /* as time is known */
@@ -341,16 +350,13 @@ static uint32_t joined(const ptprof *p, uint32_t function)
     return function;
 }
 
-static const known *known_at(const thread *t, uint64_t ip)
+/* Ask the session. */
+static void find_out(const thread *t, known *k, uint64_t ip)
 {
     ptprof *const p = t->in;
     const uint32_t pid = t->task->pid;
-    known *const k = &p->known[(ip ^ ip >> 14 ^ pid * 40503u) & (KNOWN - 1)];
     session_place place;
     uint32_t own;
-    if (k->ip == ip && k->pid == pid && k->guest == t->guest
-        && k->changes == p->session.changes + 1)
-        return k;
     memset(&k->function, 0, sizeof k->function);
     k->ip = ip;
     k->pid = pid;
@@ -370,6 +376,16 @@ static const known *known_at(const thread *t, uint64_t ip)
     k->function.start = place.name && strcmp(place.name, "_start") == 0;
     k->part = own != k->function.name ? own : 0;
     k->line = p->opt.by_line ? line_of(p, &place, own) : 0;
+}
+
+static const known *known_at(const thread *t, uint64_t ip)
+{
+    ptprof *const p = t->in;
+    const uint32_t pid = t->task->pid;
+    known *const k = &p->known[(ip ^ ip >> 14 ^ pid * 40503u) & (KNOWN - 1)];
+    if (k->ip != ip || k->pid != pid || k->guest != t->guest
+        || k->changes != p->session.changes + 1)
+        find_out(t, k, ip);
     return k;
 }
 
@@ -1059,19 +1075,30 @@ static thread *thread_of(ptprof *p, session_task *task)
     return t;
 }
 
+/* Is a block inside of the function that was looked up last? */
+static int is_inside(const thread *t, const ipt_block *b)
+{
+    return b->ip >= t->span.first && b->end_ip <= t->span.last
+        && t->span.changes == t->in->session.changes
+        && t->span.guest == t->guest;
+}
+
 /* Where a block runs on into the next function: its part before that, without
  * which `rest` is left. 0: it does not, or its code cannot be read. */
 static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
 {
     const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, t->guest};
     spaces_view *const view = &t->in->session.view;
+    const stack_function *const f = &known_at(t, rest->ip)->function;
     uint64_t ip = rest->ip;
+    const uint64_t last = f->last;
     uint8_t bytes[15];
     ipt_code code;
-    uint64_t last;
-    if (rest->count < 2) return 0;
-    last = known_at(t, ip)->function.last;
-    if (rest->end_ip <= last) return 0;
+    t->span.first = f->first;
+    t->span.last = last;
+    t->span.changes = t->in->session.changes;
+    t->span.guest = t->guest;
+    if (rest->count < 2 || rest->end_ip <= last) return 0;
     *part = *rest;
     part->count = 0;
     part->kind = IPT_INSN_OTHER;
@@ -1091,17 +1118,24 @@ static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
     return 1;
 }
 
-static void run_block(thread *t, const ipt_block *b)
+/* Is flow in a part of the top frame's function? */
+static void find_part(thread *t, uint64_t ip)
 {
-    const stack_function *f;
+    const stack_frame *const top =
+        &t->stack.frames.list[t->stack.frames.count - 1];
+    const stack_function *const f = &top->function;
     uint32_t part = 0;
-    if (stack_flow(&t->stack, b)) out_of_memory(t->in);
-    f = &t->stack.frames.list[t->stack.frames.count - 1].function;
-    if (f->part || b->ip < f->first || b->ip > f->last)
-        part = known_at(t, b->ip)->part;
+    if (f->part || ip < f->first || ip > f->last) part = known_at(t, ip)->part;
     if (part != t->in_part) charge_note(&t->charge, PART, part, 0, 0);
     t->in_part = part;
     t->has_parts |= part != 0;
+}
+
+static void run_block(thread *t, const ipt_block *b)
+{
+    const int status = stack_flow(&t->stack, b);
+    if (status < 0) out_of_memory(t->in);
+    if (status == 0 || t->in_part) find_part(t, b->ip);
     charge_run(&t->charge, b->count,
                t->in->opt.by_line ? known_at(t, b->ip)->line : 0);
     t->kind = b->kind;
@@ -1129,18 +1163,24 @@ static void move_to(thread *t, uint64_t run)
 static void on_flow(session *s, session_task *task, const threads_who *who,
                     const ipt_block *b)
 {
-    ptprof *const p = (ptprof *) s->context;
-    ipt_block rest = *b;
-    ipt_block part;
+    ipt_block part, rest;
     thread *t;
-    if (!session_wants(s, task, who)) return;
-    t = thread_of(p, task);
+    int more;
+    if (!(s->always ? task->wanted : session_wants(s, task, who))) return;
+    t = thread_of((ptprof *) s->context, task);
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (t->charge.gap) charge_go(&t->charge);
     if (t->finder) find_hot(t, b);
-    while (cut_block(t, &part, &rest)) run_block(t, &part);
-    run_block(t, &rest);
+    more = !is_inside(t, b);
+    if (more) {
+        rest = *b;
+        b = &rest;
+    }
+    do {
+        more = more && cut_block(t, &part, &rest);
+        run_block(t, more ? &part : b);
+    } while (more);
 }
 
 /* Tracing was disabled: who took over? */

@@ -56,7 +56,8 @@ static void spend_run(charge *c, portion *p, uint64_t insns, uint32_t line)
 {
     const uint64_t to = p->insns += insns;
     const uint64_t ns = share(p->run, to, c->insns);
-    const uint64_t cycles = share(p->run_cycles, to, c->insns);
+    const uint64_t cycles = p->run_cycles ? share(p->run_cycles, to, c->insns)
+                                          : 0;
     spend(c, insns, ns - p->ns, cycles - p->cycles, line, p->guess);
     p->ns = ns;
     p->cycles = cycles;
@@ -71,23 +72,15 @@ static void spend_gap(charge *c, portion *p)
           0, p->guess);
 }
 
-/* Without times, instructions of one line are held back until something else
- * comes. */
-static void spend_untimed(charge *c)
-{
-    if (c->timed || c->insns == 0) return;
-    spend(c, c->insns, 0, 0, c->line, 0);
-    c->insns = 0;
-}
-
 /* Give out all that is held back. */
 static void give(charge *c, portion *p)
 {
     if (c->given) spend_gap(c, p);
     for (size_t i = 0; i < c->count; i++) {
         const charge_part *const part = &c->parts[i];
+        if (part->insns) spend_run(c, p, part->insns, part->line);
         switch (part->kind) {
-        case RUN: spend_run(c, p, part->value, part->number); break;
+        case RUN: break;
         case NOTE: c->config->note(part, c->user); break;
         case STOP:
             if (c->given) c->config->go(c->user);
@@ -101,31 +94,47 @@ static void give(charge *c, portion *p)
             break;
         }
     }
+    if (c->run) spend_run(c, p, c->run, c->line);
     c->count = 0;
-    c->insns = 0;
+    c->insns = c->run = 0;
     c->gaps = c->given != CHARGE_NO_GAP;
 }
 
 /* ---- rates ---- */
 
-static int compare(const void *a, const void *b)
+/* The one that would be list[n / 2] if they were sorted; it moves them. */
+static uint64_t median(uint64_t *list, int n)
 {
-    const uint64_t x = *(const uint64_t *) a;
-    const uint64_t y = *(const uint64_t *) b;
-    return x < y ? -1 : x > y;
+    int low = 0, high = n - 1;
+    while (low < high) {
+        const uint64_t pivot = list[n / 2];
+        int i = low, j = high;
+        while (i <= j) {
+            while (list[i] < pivot) i++;
+            while (list[j] > pivot) j--;
+            if (i <= j) {
+                const uint64_t kept = list[i];
+                list[i++] = list[j];
+                list[j--] = kept;
+            }
+        }
+        if (j < n / 2) low = i;
+        if (i > n / 2) high = j;
+    }
+    return list[n / 2];
 }
 
 /* What the instructions that are held back take, as others of the thread did.
  * Before any did: a quarter of a ns each. */
 static uint64_t usual(const charge *c)
 {
-    uint64_t sorted[CHARGE_RATES];
+    uint64_t rates[CHARGE_RATES];
     const size_t n = c->rate_count < CHARGE_RATES ? (size_t) c->rate_count
                                                   : CHARGE_RATES;
     if (n == 0) return c->insns * CHARGE_FINE / 4;
-    memcpy(sorted, c->rates, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
-    return (uint64_t) ((double) sorted[n / 2] * (double) c->insns / 256);
+    memcpy(rates, c->rates, n * sizeof *rates);
+    return (uint64_t) ((double) median(rates, (int) n) * (double) c->insns
+                       / 256);
 }
 
 static void learn(charge *c, uint64_t ns)
@@ -182,22 +191,6 @@ static void use_waiting(charge *c)
     c->waiting = 0;
 }
 
-void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge)
-{
-    charge_date_ date;
-    date.ns = ns;
-    date.cycles = cycles;
-    if (!c->timed) return;
-    if (!c->gap) {
-        c->edge = (uint8_t) edge;
-        close_at(c, &date, 0);
-    } else {
-        if (c->waiting < 2) c->waiting++;
-        c->wait[c->waiting - 1] = date;
-        c->edge = (uint8_t) edge;
-    }
-}
-
 /* ---- what goes in ---- */
 
 static charge_part *add(charge *c, uint8_t kind)
@@ -217,27 +210,46 @@ static charge_part *add(charge *c, uint8_t kind)
     }
     part = &c->parts[c->count++];
     part->kind = kind;
+    part->insns = c->run;
+    part->line = c->line;
+    c->run = 0;
     return part;
+}
+
+/* Without times instructions of one line are held back until something else
+ * comes. */
+static void spend_untimed(charge *c)
+{
+    if (c->timed || c->run == 0) return;
+    spend(c, c->run, 0, 0, c->line, 0);
+    c->run = 0;
+}
+
+void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge)
+{
+    charge_date_ date;
+    date.ns = ns;
+    date.cycles = cycles;
+    if (!c->timed) return;
+    if (!c->gap) {
+        c->edge = (uint8_t) edge;
+        close_at(c, &date, 0);
+    } else {
+        if (c->waiting < 2) c->waiting++;
+        c->wait[c->waiting - 1] = date;
+        c->edge = (uint8_t) edge;
+    }
 }
 
 void charge_run(charge *c, uint64_t insns, uint32_t line)
 {
-    charge_part *part;
     if (c->gap) charge_go(c);
-    if (!c->timed) {
-        if (line != c->line) spend_untimed(c);
+    if (line != c->line) {
+        spend_untimed(c);
+        if (c->run) (void) add(c, RUN);
         c->line = line;
-        c->insns += insns;
-        return;
     }
-    part = c->count ? &c->parts[c->count - 1] : NULL;
-    if (!part || part->kind != RUN || part->number != line) {
-        part = add(c, RUN);
-        if (!part) return;
-        part->value = 0;
-        part->number = line;
-    }
-    part->value += insns;
+    c->run += insns;
     c->insns += insns;
     c->begun = 1;
 }

@@ -48,7 +48,10 @@ typedef struct charge_part {
     uint64_t ns; /* a time of its own; 0: its place says it */
     uint32_t number;
     uint16_t what;
-    uint8_t kind; /* not yours */
+    /* private */
+    uint8_t kind;
+    uint32_t line;
+    uint64_t insns; /* of that line, before it */
 } charge_part;
 
 typedef struct charge_config {
@@ -76,8 +79,9 @@ typedef struct charge {
     /* private */
     charge_part *parts;
     size_t count, max;
-    uint64_t insns;  /* in them; untimed: ... */
-    uint32_t line;   /* ... of this line */
+    uint64_t insns;  /* in them, and ... */
+    uint64_t run;    /* ... after them, */
+    uint32_t line;   /* ... which are of this line */
     uint32_t gaps;   /* in them, with one that they begin in */
     uint8_t edge;    /* the date that waits is that of the gap's end */
     uint8_t gap;     /* charge_gap: they end in it; ... */

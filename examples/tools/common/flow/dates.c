@@ -8,14 +8,40 @@
 
 enum { ALONE, FIRST, MORE }; /* dates.same: packets of one cycle */
 
+/* In dates.sizes: no short packet; a CYC. */
+enum { OTHER = 0, CYC = 255 };
+
+#define LONGEST 16u /* bytes of a packet */
+#define SEARCHED 15u /* bytes before an error in which a PSB may begin */
+
+/* The size of a packet whose first byte says it: PAD, TNT of up to 6 branches,
+ * TIP, TIP.PGE, TIP.PGD, FUP. */
+static uint8_t short_size(unsigned first)
+{
+    static const uint8_t ips[8] = {1, 3, 5, 7, 7, OTHER, 9, OTHER};
+    if (first % 2 == 0) return first != 0x02;
+    if (first % 4 == 3) return CYC;
+    switch (first & 0x1f) {
+    case 0x01:
+    case 0x0d:
+    case 0x11:
+    case 0x1d: return ips[first >> 5];
+    default: return OTHER;
+    }
+}
+
 void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
                 uint32_t threshold)
 {
     memset(d, 0, sizeof *d);
+    d->trace = trace;
     d->threshold = threshold;
     d->nom_freq = config->nom_freq;
+    for (unsigned i = 0; i < 256; i++) d->sizes[i] = short_size(i);
     d->ended = ipt_pkt_init(&d->packets, config, trace) < 0
             || ipt_time_init(&d->clock, config) < 0;
+    d->at = d->due = d->packets.at.offset;
+    d->release = d->packets.at.release;
 }
 
 /* ---- cycles ---- */
@@ -78,39 +104,121 @@ static void read_cyc(dates *d, uint64_t value)
 /* ---- dates ---- */
 
 /* Where nothing happens for long the first and the last one are enough. */
-static void keep(dates *d, uint64_t tsc)
+static void keep(dates *d, uint64_t offset, uint64_t tsc)
 {
     dates_date *to = &d->list[d->count];
     if (d->count == DATES_KEPT)
         to--;
     else
         d->count++;
-    to->offset = d->packets.at.packet_offset;
+    to->offset = offset;
     to->tsc = d->tsc = tsc;
     to->cycles = d->cycles;
 }
 
 /* A packet that is no CYC may have its own date, or that of the CYC before it,
  * or of packets before it. */
-static void give_date(dates *d, int exact)
+static void give_date(dates *d, uint64_t offset, int exact)
 {
-    const uint64_t offset = d->packets.at.packet_offset;
     if (exact || d->after_cyc) {
-        keep(d, exact ? d->clock.tsc : (d->cyc.at + TICK / 2) / TICK);
+        keep(d, offset,
+             exact ? d->clock.tsc : (d->cyc.at + TICK / 2) / TICK);
         d->same = d->threshold == 1 ? FIRST : ALONE;
     } else if (d->same == MORE && d->count) {
         d->list[d->count - 1].offset = offset;
     } else if (d->same != ALONE && !d->moves) {
-        keep(d, d->tsc);
+        keep(d, offset, d->tsc);
         d->same = MORE;
     }
 }
 
+/* exact: the clock says when it was; late: it is a TNT that is not full. */
+static void date_packet(dates *d, uint64_t offset, int exact, int late)
+{
+    const int has = d->after_cyc || d->same != ALONE;
+    late = late && (has || d->moves);
+    if (d->moves && d->count) d->list[d->count - 1].offset = offset;
+    if (exact || has) give_date(d, offset, exact);
+    d->moves = late;
+    d->after_cyc = 0;
+}
+
+static void take_cyc(dates *d, uint64_t offset, uint64_t value)
+{
+    if (d->moves && d->count) d->list[d->count - 1].offset = offset;
+    read_cyc(d, value);
+    d->after_cyc = d->cyc.exact != 0 && d->cyc.length > 0;
+    d->moves = 0;
+    d->same = ALONE;
+}
+
+/* ---- packets ---- */
+
+/* The trace at the next packet. */
+static const uint8_t *bytes_at(const dates *d, size_t *left)
+{
+    const ipt_trace *const t = d->trace;
+    uint64_t begin = t->offset;
+    for (uint32_t i = 0; i < t->count; begin += t->seg[i++].size) {
+        const uint64_t passed = d->at - begin;
+        if (!t->seg[i].data || passed >= t->seg[i].size) continue;
+        *left = t->seg[i].size - (size_t) passed;
+        return t->seg[i].data + (size_t) passed;
+    }
+    *left = 0;
+    return NULL;
+}
+
+/* Take a short CYC: its size, or 0. What ends as an OVF may be one: SKD007. */
+static unsigned short_cyc(dates *d, uint64_t offset, const uint8_t *p)
+{
+    const uint64_t value = p[0] >> 3;
+    if (!(p[0] & 4)) {
+        take_cyc(d, offset, value);
+        return 1;
+    }
+    if (p[1] & 1 || (p[1] == 0x02 && p[2] == 0xf3)) return 0;
+    take_cyc(d, offset, value | (uint64_t) (p[1] >> 1) << 5);
+    return 2;
+}
+
+/* A date is asked for, and there is none yet, or its packet is not known. */
+static int needs_more(const dates *d)
+{
+    return d->count == 0 || (d->count == 1 && d->moves);
+}
+
+/* Read short packets up to `offset`, or with `ahead` on to a date. */
+static void read_short(dates *d, uint64_t offset, int ahead)
+{
+    size_t left;
+    const uint8_t *const bytes = bytes_at(d, &left);
+    const uint64_t begin = d->at;
+    const size_t most = left > LONGEST ? left - LONGEST : 0;
+    const size_t least = offset <= begin ? 0
+        : offset - begin < most ? (size_t) (offset - begin) : most;
+    size_t i = 0;
+    while (i < least || (i < most && ahead && needs_more(d))) {
+        const unsigned first = bytes[i];
+        unsigned size = d->sizes[first];
+        if (size == CYC)
+            size = short_cyc(d, begin + i, bytes + i);
+        else if (d->after_cyc | d->moves | d->same && size && first)
+            date_packet(d, begin + i, 0, first % 2 == 0 && first < 0x80);
+        if (!size) break;
+        i += size;
+    }
+    d->at = begin + i;
+    d->release = d->at > d->begun + SEARCHED ? d->at - SEARCHED : d->begun;
+}
+
 static void read_packet(dates *d, const ipt_packet *packet)
 {
+    const uint64_t offset = d->packets.at.packet_offset;
     int exact = 0;
     switch (packet->type) {
     case IPT_PKT_PAD: return;
+    case IPT_PKT_CYC: take_cyc(d, offset, packet->u.cyc.value); return;
     case IPT_PKT_CBR: read_cbr(d, packet->u.cbr.ratio); break;
     case IPT_PKT_TMA: (void) ipt_time_update(&d->clock, packet); break;
     case IPT_PKT_MTC:
@@ -119,54 +227,82 @@ static void read_packet(dates *d, const ipt_packet *packet)
              && d->clock.has_tsc;
         if (exact) read_exact(d);
         break;
+    case IPT_PKT_PSB:
+        d->begun = d->packets.at.offset;
+        d->quick = 0;
+        break;
+    case IPT_PKT_PSBEND: d->quick = 1; break;
+    case IPT_PKT_GAP: /* a PSB comes next */
+    case IPT_PKT_BBP: d->quick = 0; break; /* BIPs come, which look like TNTs */
     default: break;
     }
-    if (d->moves && d->count)
-        d->list[d->count - 1].offset = d->packets.at.packet_offset;
-    if (packet->type == IPT_PKT_CYC) {
-        read_cyc(d, packet->u.cyc.value);
-        d->after_cyc = d->cyc.exact != 0 && d->cyc.length > 0;
-        d->moves = 0;
-        d->same = ALONE;
-        return;
+    date_packet(d, offset, exact,
+                packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6);
+}
+
+/* Go to the next PSB. Packets were read wrong before an error, and it may begin
+ * in the last of them. */
+static int search(dates *d)
+{
+    const uint64_t from = d->at > d->begun + SEARCHED ? d->at - SEARCHED
+                                                      : d->begun;
+    if (d->synced) {
+        const int status = ipt_pkt_sync_set(&d->packets, from);
+        if (status < 0 || d->packets.at.valid & IPT_AT_SYNC) return status;
     }
-    if (exact || d->after_cyc || d->same != ALONE) give_date(d, exact);
-    d->moves = packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6
-            && (d->after_cyc || d->moves || d->same != ALONE);
-    d->after_cyc = 0;
+    d->synced = d->quick = 0;
+    return ipt_pkt_sync_forward(&d->packets);
+}
+
+/* A packet of any kind. 0: there is no more trace, now or ever. */
+static int read_any(dates *d)
+{
+    ipt_packet packet;
+    const uint64_t before = d->at;
+    const int synced = d->synced;
+    int status = IPT_OK;
+    if (d->packets.at.offset != before)
+        status = ipt_pkt_sync_set(&d->packets, before);
+    if (status >= 0)
+        status = synced ? ipt_pkt_next(&d->packets, &packet)
+                        : ipt_pkt_sync_forward(&d->packets);
+    if (status >= 0 && synced && d->packets.at.packet_offset >= before)
+        read_packet(d, &packet);
+    else if (status < 0 && status != IPT_MORE && status != IPT_END)
+        status = search(d);
+    d->at = d->packets.at.offset;
+    d->release = d->packets.at.release;
+    d->synced |= status >= 0;
+    d->ended = status < 0 && status != IPT_MORE;
+    return status >= 0;
+}
+
+static void read_to(dates *d, uint64_t offset, int ahead)
+{
+    while (!d->ended && (d->at < offset || (ahead && needs_more(d)))) {
+        const uint64_t before = d->at;
+        if (d->quick) read_short(d, offset, ahead);
+        if (d->at == before && !read_any(d)) break;
+    }
+    d->due = d->count ? d->list[0].offset : d->ended ? UINT64_MAX : d->at;
 }
 
 void dates_read(dates *d, uint64_t offset)
 {
-    ipt_packet packet;
-    while (!d->ended && d->packets.at.offset < offset) {
-        const uint64_t before = d->packets.at.offset;
-        const int synced = d->packets.at.valid & IPT_AT_SYNC;
-        int status = synced ? ipt_pkt_next(&d->packets, &packet)
-                            : ipt_pkt_sync_forward(&d->packets);
-        if (status == IPT_MORE) return;
-        if (status == IPT_END) {
-            d->ended = 1;
-        } else if (status < 0) {
-            status = ipt_pkt_sync_forward(&d->packets);
-            if (status == IPT_MORE) return;
-            d->ended = status < 0;
-        } else if (synced && d->packets.at.packet_offset >= before) {
-            read_packet(d, &packet);
-        }
-    }
+    read_to(d, offset, 0);
 }
 
-int dates_next(dates *d, uint64_t offset, int own, uint64_t until,
-               dates_date *date)
+int dates_next(dates *d, uint64_t offset, int own, dates_date *date)
 {
     const uint64_t end = offset + (own && offset < UINT64_MAX);
-    if (d->packets.at.offset <= offset)
-        dates_read(d, offset + (offset < UINT64_MAX));
-    if (d->count == 0 || d->list[0].offset >= end || d->list[0].tsc > until)
-        return 0;
+    const int open = d->count == 0
+                  || (d->count == 1 && (d->moves || d->same == MORE));
+    if (open && d->at <= offset)
+        read_to(d, offset + (offset < UINT64_MAX), 1);
+    if (d->count == 0 || d->list[0].offset >= end) return 0;
     *date = d->list[0];
     if (--d->count)
         memmove(d->list, d->list + 1, d->count * sizeof *d->list);
+    read_to(d, 0, 1);
     return 1;
 }

@@ -1,12 +1,15 @@
 /* dates.h: which packets of a trace say the time, and when that was.
  *
  *     dates_init(&d, &config, &trace);
- *     while (dates_next(&d, block.offset, 0, UINT64_MAX, &date))
+ *     while (d.due < block.offset
+ *            && dates_next(&d, block.offset, 0, &date))
  *         ... what was executed before this block was, at date.tsc
  *     dates_read(&d, release);              // before trace is dropped
  *
- * It reads the packets of a trace that a decoder reads, too, and keeps a few of
- * them: as many as lie between two blocks or events of that.
+ * It reads the packets of a trace that a decoder reads, too, up to the next one
+ * that has a date, and keeps a few dates: as many as lie between two blocks or
+ * events of that. Nearly all packets are short ones, whose size their first byte
+ * says; all others are read by ipt_pkt_next.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef DATES_H
@@ -41,8 +44,14 @@ typedef struct dates_cyc {
 } dates_cyc;
 
 typedef struct dates {
-    ipt_pkt_decoder packets;
-    ipt_clock clock; /* of MTC and TSC */
+    uint64_t due;     /* no date that was not given is below it */
+    uint64_t release; /* it reads no more trace below this */
+    /* private */
+    uint64_t at;      /* of the next packet */
+    ipt_pkt_decoder packets; /* of others than short ones */
+    const ipt_trace *trace;
+    uint64_t begun;   /* the end of the last PSB */
+    ipt_clock clock;  /* of MTC and TSC */
     dates_cyc cyc;
     uint32_t threshold;
     uint8_t nom_freq;
@@ -53,7 +62,10 @@ typedef struct dates {
     int after_cyc; /* the last packet was a CYC, of use */
     int moves;     /* the date of the last packet is the next one's */
     int same;      /* it may have the date of those before it, too: dates.c */
+    uint8_t synced;
+    uint8_t quick;     /* short packets may come next */
     uint8_t ended;
+    uint8_t sizes[256]; /* of packets, by their first byte; dates.c */
 } dates;
 
 /* The trace has to stay. threshold: cycles without a CYC, at most; 1: each
@@ -65,9 +77,7 @@ void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
 void dates_read(dates *d, uint64_t offset);
 
 /* The oldest date below an offset, which has to be that of a packet, or with
- * `own` also that of this packet: 1, and it is forgotten. 0: there is none, or
- * it is later than `until`. */
-int dates_next(dates *d, uint64_t offset, int own, uint64_t until,
-               dates_date *date);
+ * `own` also that of this packet: 1, and it is forgotten. 0: there is none. */
+int dates_next(dates *d, uint64_t offset, int own, dates_date *date);
 
 #endif /* DATES_H */

@@ -352,8 +352,8 @@ int session_wants(const session *s, const session_task *t,
                   const threads_who *who)
 {
     uint64_t ns;
-    if (!t->wanted || (s->cpus.count && !is_one_of(&s->cpus, who->cpu)))
-        return 0;
+    if (!t->wanted || s->always) return t->wanted;
+    if (!is_one_of(&s->cpus, who->cpu)) return 0;
     if (s->from == 0 && s->to == UINT64_MAX) return 1;
     ns = session_ns(s, who->tsc);
     return who->tsc && ns >= s->from && ns <= s->to;
@@ -419,7 +419,8 @@ static void on_date(const threads_who *who, const dates_date *date, int own,
                     void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = find_task(s, who->pid, who->tid);
+    session_task *const t = s->last && s->last->tid == who->tid
+        ? s->last : find_task(s, who->pid, who->tid);
     if (t) s->config->date(s, t, who, date, own);
 }
 
@@ -514,6 +515,7 @@ static void configure(session *s)
     c->insn = from->insn;
     c->never_mark = from->never_mark;
     c->raw_times = s->raw_times;
+    s->always = s->cpus.count == 0 && s->from == 0 && s->to == UINT64_MAX;
 }
 
 static void start_symbols(session *s)

@@ -105,6 +105,7 @@ struct session {
     uint8_t quiet;         /* --quiet */
     uint8_t mangled;       /* --no-demangle */
     uint8_t raw_times;     /* --raw-times */
+    uint8_t always;        /* what session_wants says is task.wanted */
     /* private */
     session_absent *absent; /* in the order in which they were found */
     size_t absent_count;

@@ -126,7 +126,8 @@ struct stack {
 void stack_init(stack *s, const stack_config *config, void *user);
 void stack_free(stack *s);
 
-/* 0, or -1: there was no memory once, and the stack is not right. */
+/* 0, or -1: there was no memory once, and the stack is not right. 1: the block is
+ * at addresses of the top frame's function, as the one before it was. */
 int stack_flow(stack *s, const ipt_block *block);
 int stack_event(stack *s, const ipt_event *event);
 

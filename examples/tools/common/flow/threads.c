@@ -110,7 +110,6 @@ struct threads_queue_ {
     flow_decoder decoder;
     scout ahead;
     dates *dates;  /* NULL: nobody wants them */
-    uint64_t told; /* of the last block for which they were; or UINT64_MAX */
     flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
     uint64_t near;           /* the TSC, all of it, at the last time or so */
@@ -845,10 +844,9 @@ static int next_event(threads_queue_ *q, ipt_event *event)
 static void read_on(threads_queue_ *q)
 {
     const uint64_t release = where(q)->release;
-    const ipt_where *const at = q->dates ? &q->dates->packets.at : NULL;
-    if (at) dates_read(q->dates, release);
-    window_more(&q->trace, at && at->release < release ? at->release
-                                                       : release);
+    const dates *const d = q->dates;
+    if (d) dates_read(q->dates, release);
+    window_more(&q->trace, d && d->release < release ? d->release : release);
 }
 
 enum { SYNC, RESYNC };
@@ -1190,6 +1188,22 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
     set_space(q);
 }
 
+/* What comes now is in the run in force: are there dates below an offset? */
+static int is_dated(threads_queue_ *q, uint64_t offset)
+{
+    if (!q->dates) return 0;
+    q->who.run = q->run < q->run_end ? q->run + 1 : 0;
+    return q->dates->due < offset;
+}
+
+/* Is the oldest date, of what is below an offset, later than a time? */
+static int is_later(threads_queue_ *q, uint64_t offset, uint64_t time)
+{
+    dates_read(q->dates, offset + (offset < UINT64_MAX));
+    return q->dates->count
+        && whole_tsc(q->dates->list[0].tsc, q->near) > time;
+}
+
 /* What packets up to an offset say of the time. While tracing is off, what is
  * later than the run in force is of the thread that comes next. */
 static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
@@ -1199,12 +1213,9 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
     const uint64_t until = q->by_cpu && q->is_off && q->run + 1 < q->run_end
                              ? t->runs[q->run + 1].tsc : NO_TIME;
     dates_date date;
-    q->told = own ? UINT64_MAX : offset;
-    q->who.run = q->run < q->run_end ? q->run + 1 : 0;
-    dates_read(q->dates, offset + (offset < UINT64_MAX));
-    while (q->dates->count
-           && whole_tsc(q->dates->list[0].tsc, q->near) <= until
-           && dates_next(q->dates, offset, own, NO_TIME, &date)) {
+    while (q->dates->due < offset + (uint64_t) own
+           && !(until < NO_TIME && is_later(q, offset, until))
+           && dates_next(q->dates, offset, own, &date)) {
         date.tsc = whole_tsc(date.tsc, q->near);
         c->date(&q->who, &date, date.offset == offset, c->context);
     }
@@ -1224,7 +1235,7 @@ static void tell_event(threads_queue_ *q, const ipt_event *event)
     const threads_config *const c = &q->in->config;
     const uint64_t now = q->who.tsc;
     q->who.guest = where(q)->asid.nr;
-    if (q->dates) tell_dates(q, event->offset, 1);
+    if (is_dated(q, event->offset + 1)) tell_dates(q, event->offset, 1);
     q->who.tsc = said_time(q, now);
     if (c->event) c->event(&q->who, event, c->context);
     q->who.tsc = now;
@@ -2090,7 +2101,7 @@ static void give_up(threads_queue_ *q, int status)
             lose_places(&t->list[i]);
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
-    if (q->dates) tell_dates(q, where(q)->offset, 0);
+    if (is_dated(q, where(q)->offset)) tell_dates(q, where(q)->offset, 0);
     lose_flow(q, status);
     status = sync_queue(q, RESYNC);
     if (status < 0 && status != IPT_END) {
@@ -2142,7 +2153,7 @@ static void on_block(threads_queue_ *q, const ipt_block *block)
     q->who.tsc = said_time(q, now);
     q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
-    if (q->dates && block->offset != q->told) tell_dates(q, block->offset, 0);
+    if (is_dated(q, block->offset)) tell_dates(q, block->offset, 0);
     if (t->config.flow)
         t->config.flow(&q->who, block, t->config.context);
     q->who.tsc = now;
@@ -2282,7 +2293,6 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
 {
     int status;
     memset(q, 0, sizeof *q);
-    q->told = UINT64_MAX;
     q->last_loss = THREADS_LOSSES;
     q->in = t;
     q->queue = &t->queues.queues[number];
@@ -2323,7 +2333,7 @@ static void queue_close(threads_queue_ *q)
 {
     q->in->done += q->queue->size;
     scout_close(&q->ahead);
-    if (q->dates) tell_dates(q, UINT64_MAX, 0);
+    if (is_dated(q, UINT64_MAX)) tell_dates(q, UINT64_MAX, 0);
     free(q->dates);
     q->dates = NULL;
     free(q->plan);
