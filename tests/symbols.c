@@ -308,7 +308,10 @@ TEST(perf_map)
 {
     static const char list[] = "1000 10 one\n1010 8 two words\r\n"
                                "0x2000 0x10 with 0x\nnonsense\n3000 0 empty\n"
-                               "fffffffffffffff0 20 too long\n4000 4 last";
+                               "fffffffffffffff0 20 too long\n"
+                               "5000 20 was longer\n5000 8 now\n5040 8 same\n"
+                               "6010 10 inside\n6000 20 around\n5040 4 same\n"
+                               "6020 10 after\n4000 4 last";
     static const struct {
         uint64_t ip;
         const char *name;
@@ -316,7 +319,10 @@ TEST(perf_map)
                 {0x1010, "two words"}, {0x1017, "two words"},
                 {0x1018, NULL},       {0x200f, "with 0x"},
                 {0x3000, NULL},       {0xfffffffffffffff8, NULL},
-                {0x4003, "last"},     {0x4004, NULL}};
+                {0x4003, "last"},     {0x4004, NULL},
+                {0x5000, "~now"},     {0x501f, "~now"},
+                {0x5043, "same"},     {0x6000, "~around"},
+                {0x6010, "~inside"},  {0x6020, "after"}};
     begin();
     names.map = top;
     save("perf-7.map", list, sizeof list - 1);

@@ -811,6 +811,49 @@ static void read_map_line(symbols_table *t, char *line)
     if (size && name) add(t, name, at, size, GLOBAL);
 }
 
+/* The newest of two at an address first: names are in the order of the lines. */
+static int compare_age(const void *a, const void *b)
+{
+    const symbol *const x = (const symbol *) a;
+    const symbol *const y = (const symbol *) b;
+    if (x->first != y->first) return order(x->first, y->first);
+    return x->name > y->name ? -1 : x->name < y->name;
+}
+
+/* Which of two at an address was there when, perf-PID.map does not say. */
+static void doubt(symbol *a, symbol *b)
+{
+    if (strcmp(a->name, b->name) != 0) a->source = b->source = 1;
+}
+
+/* An address that was used again is called by its last line, after ~. */
+static void mark_reused(symbols_table *t)
+{
+    symbol *const list = t->list;
+    size_t n = 0, widest = 0;
+    if (t->count) qsort(list, t->count, sizeof *list, compare_age);
+    for (size_t i = 0; i < t->count; i++) {
+        symbol s = list[i];
+        if (n && s.first <= list[widest].last) doubt(&list[widest], &s);
+        if (n && list[n - 1].first == s.first) {
+            doubt(&list[n - 1], &s);
+            if (s.last > list[n - 1].last) list[n - 1].last = s.last;
+        } else {
+            list[n++] = s;
+        }
+        if (list[n - 1].last > list[widest].last) widest = n - 1;
+    }
+    t->count = n;
+    for (size_t i = 0; i < n; i++) {
+        const size_t at =
+            (size_t) (list[i].name - (const char *) t->memory) - 1;
+        if (!list[i].source) continue;
+        list[i].source = 0;
+        t->memory[at] = '~'; /* in place of a space */
+        list[i].name--;
+    }
+}
+
 /* Lines of a text, which stays in memory. */
 static void read_text(symbols_table *t, char *text,
                       void (*read_line)(symbols_table *t, char *line))
@@ -823,6 +866,7 @@ static void read_text(symbols_table *t, char *text,
         read_line(t, line);
         line = end + more;
     }
+    if (read_line == read_map_line) mark_reused(t);
     finish(t, UINT64_MAX);
 }
 

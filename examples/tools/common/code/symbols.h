@@ -123,7 +123,8 @@ int symbols_open_debug(const char *folder, symbols_fetch *ask,
 /* The function of the kernel at an address. */
 const symbol *symbols_at(const symbols *s, uint64_t ip);
 
-/* What a process's perf-PID.map says of an address. */
+/* What a process's perf-PID.map says of an address: if several lines have it, the
+ * last one, whose name then begins with ~. */
 const symbol *symbols_mapped(symbols *s, uint32_t pid, uint64_t ip);
 
 #endif /* SYMBOLS_H */
