@@ -386,6 +386,12 @@ static void check_insn(ptxed *x, const ipt_asid *asid, const shown *s)
 }
 #endif
 
+/* Offsets as libipt has them take longer than decoding: for those who see any. */
+static int shows_offsets(const ptxed *x)
+{
+    return x->opt.check || (x->opt.offset && !x->opt.quiet);
+}
+
 static int step_insn(ptxed *x)
 {
     ipt_asid asid = x->insn.at.asid; // before a MOV CR3 changes it
@@ -393,13 +399,13 @@ static int step_insn(ptxed *x)
     ipt_insn insn;
     shown s;
     int status;
-    s.offset = offset_of(x, 0);
+    s.offset = shows_offsets(x) ? offset_of(x, 0) : 0;
     status = ipt_insn_next(&x->insn, &insn);
     if (status < 0) return status;
     x->insns++;
     x->something = 1;
     x->mode = insn.mode;
-    if (!x->opt.no_inst || x->opt.check)
+    if ((!x->opt.no_inst && !x->opt.quiet) || x->opt.check)
         (void) read_now(x, bytes, insn.size, &asid, insn.ip);
     s.ip = insn.ip;
     s.bytes = bytes;
@@ -491,7 +497,8 @@ static int print_insns(ptxed *x, const ipt_block *block, const ipt_asid *asid,
 static int step_block(ptxed *x)
 {
     ipt_asid asid = x->blk.at.asid;
-    uint64_t offset = offset_of(x, 0);
+    const int walks = !x->opt.quiet || x->opt.check;
+    const uint64_t offset = walks ? offset_of(x, 0) : 0;
     ipt_block block;
     int status = ipt_blk_next(&x->blk, &block);
     if (status < 0) return status;
@@ -500,8 +507,7 @@ static int step_block(ptxed *x)
     x->something = 1;
     x->mode = block.mode;
     print_block(x);
-    if (!x->opt.quiet || x->opt.check)
-        (void) print_insns(x, &block, &asid, offset);
+    if (walks) (void) print_insns(x, &block, &asid, offset);
     return status;
 }
 
