@@ -434,8 +434,8 @@ TEST(symfs)
     sees(1, 0x3000, "....");
     sees(1, 0x4000, "....");
     sees(1, 0x5000, "....");
-    sees(1, 0x6000, "....");
-    sees(1, 0x7000, "....");
+    sees(1, 0x6000, "SSSS"); // the user's link
+    sees(1, 0x7000, "SSSS"); // ... of a folder
     sees(1, 0x8000, "....");
     sees(1, 0x9000, "CCCC"); // an absolute link stays in the folder
     CHECK_EQ(apply(map(77, 0x1000, 4, 0, "/in/c")), 1);
@@ -445,6 +445,30 @@ TEST(symfs)
     CHECK_EQ(apply(map(78, 0x3000, 4, 0, "/in/c")), 1);
     sees(77, 0x1000, "cont");
     sees(78, 0x3000, "cont");
+    finish();
+}
+
+/* The root that a process sees, in whatever container, is a folder. A file that
+ * is not there is named where it was looked for. */
+TEST(symfs_of_a_process)
+{
+    char root[64];
+    char own[600];
+    snprintf(root, sizeof root, "/proc/%d/root", (int) getpid());
+    begin();
+    option("--symfs", root);
+    snprintf(own, sizeof own, "77:%s", at_top("root"));
+    option("--symfs", own);
+    CHECK_EQ(apply(map(1, 0x1000, 4, 0, at_top("root/in/c"))), 1);
+    CHECK_EQ(apply(map(77, 0x1000, 4, 0, "/in/c")), 1);
+    CHECK_EQ(apply(map(77, 0x2000, 4, 0, "/not/there")), 1);
+    CHECK_EQ(apply(map(1, 0x3000, 4, 0, "/proc/self/maps")), 1);
+    sees(1, 0x1000, "CCCC");
+    sees(77, 0x1000, "CCCC");
+    sees(77, 0x2000, "....");
+    sees(1, 0x3000, "....");
+    if (CHECK(s.no_file[0] != NULL))
+        CHECK(strstr(s.no_file[0], "/root/not/there"));
     finish();
 }
 
@@ -1053,6 +1077,7 @@ int main(void)
     RUN(forks_and_execs);
     RUN(builds);
     RUN(symfs);
+    RUN(symfs_of_a_process);
     RUN(names_of_memory);
     RUN(relative_names);
     RUN(maps_of_the_user);

@@ -1202,6 +1202,7 @@ int main(int argc, char **argv)
     s.args = &args;
     s.folder = -1;
     binaries_init(&s.code);
+    s.code.disk.open_below = below_open; // what is copied is passed on
     s.pt_event = PERFDATA_NO_EVENT;
     status = parse(&args, &s);
     if (status >= 0) return status;

@@ -117,12 +117,29 @@ static int find(const char *folder, const char *path)
     return instead_of(root, (int) fd);
 }
 
-int below_open(const char *folder, const char *path, uint64_t *size)
+/* Follow links out of the folder, where the path itself has no "..". */
+static int find_outside(const char *folder, const char *path)
+{
+    char name[NAME_SIZE];
+    const how way = {O_PATH | O_CLOEXEC, 0, NO_MAGICLINKS};
+    const char *const relative = path + strspn(path, "/");
+    int root;
+    long fd;
+    int status;
+    while ((status = next_name(&path, name)) > 0) continue;
+    if (status < 0) return -1;
+    root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) return -1;
+    fd = syscall(SYS_OPENAT2, root, relative, &way, sizeof way);
+    return instead_of(root, (int) fd);
+}
+
+/* Open what was found, if it is a file. */
+static int open_found(int fd, uint64_t *size)
 {
     char name[64];
     struct stat info;
     struct statfs system;
-    int fd = find(folder, path);
     if (fd < 0) return -1;
     if (fstat(fd, &info) || fstatfs(fd, &system)) return instead_of(fd, -1);
     if (!S_ISREG(info.st_mode) || info.st_size < 0
@@ -134,4 +151,15 @@ int below_open(const char *folder, const char *path, uint64_t *size)
     *size = (uint64_t) info.st_size;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     return instead_of(fd, open(name, O_RDONLY | O_CLOEXEC));
+}
+
+int below_open(const char *folder, const char *path, uint64_t *size)
+{
+    return open_found(find(folder, path), size);
+}
+
+int below_follow(const char *folder, const char *path, uint64_t *size)
+{
+    const int fd = below_open(folder, path, size);
+    return fd >= 0 ? fd : open_found(find_outside(folder, path), size);
 }

@@ -18,4 +18,9 @@ int below_create(int folder, const char *path);
  * Returns a descriptor, or -1 with errno. */
 int below_open(const char *folder, const char *path, uint64_t *size);
 
+/* As below_open; but where that leads to nothing, links in the folder mean what
+ * they mean elsewhere, and may lead out of it: whoever names the folder has put
+ * them there. ".." in the path still does not. */
+int below_follow(const char *folder, const char *path, uint64_t *size);
+
 #endif /* BELOW_H */

@@ -49,7 +49,7 @@ typedef struct files {
     files_file **table; /* by name */
     size_t table_size;  /* a power of two, or 0 */
     size_t count;
-    /* How files_get_below opens: below_open. Yours to set. */
+    /* How files_get_below opens: below_open, below_follow. Yours to set. */
     int (*open_below)(const char *folder, const char *name, uint64_t *size);
     files_block blocks[FILES_BLOCKS];
 } files;

@@ -226,10 +226,8 @@ static int is_shown(image *layer, const files_file *file, uint64_t from,
         && section->from + (ip - section->base) == from;
 }
 
-/* Keep the first names, to be shown: each once. */
-static void note_no_file(spaces *s, const char *name)
+static void keep_no_file(spaces *s, const char *name)
 {
-    s->losses.no_file++;
     for (size_t i = 0; i < SPACES_NO_FILE; i++) {
         if (!s->no_file[i]) {
             s->no_file[i] = tool_copy(name, strlen(name));
@@ -237,6 +235,16 @@ static void note_no_file(spaces *s, const char *name)
         }
         if (strcmp(s->no_file[i], name) == 0) return;
     }
+}
+
+/* Keep the first names, to be shown: each once, where it was looked for. */
+static void note_no_file(spaces *s, const char *folder, const char *name)
+{
+    char *const path = folder && *name == '/' ? tool_join(folder, name + 1)
+                                              : NULL;
+    s->losses.no_file++;
+    keep_no_file(s, path ? path : name);
+    free(path);
 }
 
 /* What stands for a file that is not there: one that is as large as can be and
@@ -262,7 +270,9 @@ static const files_file *mapped_file(spaces *s, const spaces_process *p,
                           r->u.mmap.build_id, r->u.mmap.build_id_size,
                           &file)) {
     case BINARIES_FOUND: return file;
-    case BINARIES_NO_FILE: note_no_file(s, name); return NULL;
+    case BINARIES_NO_FILE:
+        note_no_file(s, folder_of(s, p), name);
+        return NULL;
     case BINARIES_OTHER: break;
     default: return NULL;
     }

@@ -16,7 +16,7 @@ void binaries_init(binaries *b)
 {
     memset(b, 0, sizeof *b);
     files_init(&b->disk);
-    b->disk.open_below = below_open;
+    b->disk.open_below = below_follow;
 }
 
 void binaries_free(binaries *b)
