@@ -528,6 +528,64 @@ TEST(each_field)
     CHECK(reasons <= 10);
 }
 
+/* ---- files of another kind ---- */
+
+static void write_file(const char *name, const char *from, size_t size)
+{
+    FILE *f = fopen(name, "wb");
+    if (!f || fwrite(from, 1, size, f) != size || fclose(f)) exit(2);
+}
+
+/* Each tool says what a file is that it does not read, and who does; not of part
+ * of a file, which may be anything. */
+TEST(other_files)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+        uint8_t of_traces; /* tools that read traces say so; */
+        uint8_t of_perf;   /* those that read perf.data do */
+    } kinds[] = {
+        {"PERFILE2........", "is a perf.data: ptflow, ptprof and ptsplit", 1, 0},
+        {"2ELIFREP........", "is a perf.data: ptflow, ptprof and ptsplit", 1, 0},
+        {"\x1f\x8b\x08.......", "is compressed: gzip -d", 1, 1},
+        {"\xfd" "7zXZ........", "is compressed: xz -d", 1, 1},
+        {"\x28\xb5\x2f\xfd......", "is compressed: zstd -d", 1, 1},
+        {"{ \"type\": \"intel-pt\", }", "is LLDB's list of traces", 1, 1},
+        {"0.0 12 1f3000 400000 0\t/bin/ls\n", "is simple-pt's list", 1, 1},
+        {"meta cpu 6 94\n", "is simple-pt's list", 1, 1},
+        {"\x7f" "ELF\2\1\1.....", "is a program", 1, 1},
+        {"..\2\202\2\202\2\202\2\202\2\202\2\202\2\202\2\202.",
+         "is a trace without records: ptflow --pt", 0, 1}
+    };
+    static const char *const traces[] = {
+        "ptdump other", "ptxed --elf program --pt other",
+        "ptcov --elf program --bitmap /dev/null other", "ptseg other",
+        "ptparallel --elf program --pt other",
+        "ptflow --elf program --pt other", "ptprof --elf program --pt other"};
+    static const char *const perf[] = {"ptflow other", "ptprof other",
+                                       "ptsplit -o parts other"};
+    char command[128];
+    put_code();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        write_file("other", kinds[i].text, strlen(kinds[i].text));
+        for (size_t k = 0; k < 10; k++) {
+            const int want = k < 7 ? kinds[i].of_traces : kinds[i].of_perf;
+            snprintf(command, sizeof command, "%%/%s 2>&1 >out; echo $?",
+                     k < 7 ? traces[k] : perf[k - 7]);
+            shell("rm -rf parts");
+            if (!CHECK((strstr(shell(command), kinds[i].says) != NULL) == want)
+                || (want && !CHECK(strstr(text, ".\n1\n"))))
+                printf("    %s: %s", command, text);
+        }
+    }
+    write_file("other", kinds[0].text, strlen(kinds[0].text));
+    CHECK(!strstr(shell("%/ptdump other:1-9 2>&1"), "perf.data"));
+    shell("mkdir bundle");
+    write_file("bundle/trace.json", kinds[5].text, strlen(kinds[5].text));
+    CHECK(strstr(shell("%/ptflow bundle 2>&1"), "is LLDB's list"));
+}
+
 int main(void)
 {
     const char *folder = getenv("BUILD");
@@ -548,6 +606,7 @@ int main(void)
     RUN_BOTH(uptime);
     RUN(uptime_without_reference);
     RUN(each_field);
+    RUN(other_files);
     if (chdir("/")) return 2;
     nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
     return test_report();

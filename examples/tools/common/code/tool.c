@@ -260,6 +260,85 @@ int tool_load(const tool_args *args, const tool_range *range, tool_file *file)
     return status;
 }
 
+/* Does a text stand among the first bytes? */
+static int has_text(const uint8_t *bytes, size_t size, const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t i = 0; i + length <= size; i++)
+        if (memcmp(bytes + i, text, length) == 0) return 1;
+    return 0;
+}
+
+/* SECONDS PID CR3 ADDR ...: a line of simple-pt's sideband. */
+static int is_simple_pt(const uint8_t *bytes, size_t size)
+{
+    char line[64];
+    double time;
+    unsigned pid;
+    unsigned long long cr3;
+    unsigned long long ip;
+    const size_t n = size < sizeof line - 1 ? size : sizeof line - 1;
+    memcpy(line, bytes, n);
+    line[n] = 0;
+    return strncmp(line, "meta ", 5) == 0
+        || sscanf(line, "%lf %u %llx %llx", &time, &pid, &cr3, &ip) == 4;
+}
+
+tool_kind tool_kind_of(const uint8_t *bytes, size_t size, const char **what)
+{
+    static const struct {
+        const char *magic;
+        const char *what;
+    } kinds[] = {
+        {"PERFILE2", "is a perf.data: ptflow, ptprof and ptsplit read it"},
+        {"2ELIFREP", "is a perf.data: ptflow, ptprof and ptsplit read it"},
+        {"\x1f\x8b", "is compressed: gzip -d makes it one to read"},
+        {"\xfd" "7zXZ", "is compressed: xz -d makes it one to read"},
+        {"\x28\xb5\x2f\xfd", "is compressed: zstd -d makes it one to read"},
+        {"\x7f" "ELF", "is a program, or what one had in memory: --elf takes "
+                       "it beside a trace"}
+    };
+    static const char psb[] = "\2\202\2\202\2\202\2\202\2\202\2\202\2\202\2\202";
+    *what = NULL;
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t length = strlen(kinds[i].magic);
+        if (size < length || memcmp(bytes, kinds[i].magic, length) != 0)
+            continue;
+        *what = kinds[i].what;
+        return i < 2 ? TOOL_PERF : TOOL_OTHER;
+    }
+    if (size && *bytes == '{' && has_text(bytes, size, "intel-pt")) {
+        *what = "is LLDB's list of traces: each iptTrace that it names is one, "
+                "which ptflow --pt, ptxed and ptdump read";
+        return TOOL_OTHER;
+    }
+    if (is_simple_pt(bytes, size)) {
+        *what = "is simple-pt's list of mappings: the traces beside it are "
+                "ptout.0 and so on, which ptflow --pt, ptxed and ptdump read";
+        return TOOL_OTHER;
+    }
+    if (!has_text(bytes, size, psb)) return TOOL_UNKNOWN;
+    *what = "is a trace without records: ptflow --pt, ptprof --pt, ptxed and "
+            "ptdump read it, with its code by --elf, --raw or --map";
+    return TOOL_TRACE;
+}
+
+/* A whole file that is no trace, but something that is known. */
+static int check_kind(const tool_args *args, const tool_range *range,
+                      tool_file *file)
+{
+    const char *what;
+    const size_t size = file->size < 65536 ? file->size : 65536;
+    const tool_kind kind = tool_kind_of(file->data, size, &what);
+    if (range->from || range->to != UINT64_MAX || kind == TOOL_UNKNOWN
+        || kind == TOOL_TRACE)
+        return 0;
+    fprintf(stderr, "%s: %s %s.\n", args->program, range->name, what);
+    free(file->data);
+    file->data = NULL;
+    return 1;
+}
+
 int tool_load_argument(const tool_args *args, const char *text, int bad_range,
                        tool_file *file)
 {
@@ -273,6 +352,7 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
         status = cannot_load(args, text, "out of memory");
     } else {
         status = tool_load(args, &range, file);
+        if (status == 0) status = check_kind(args, &range, file);
     }
     free(range.name);
     return status;

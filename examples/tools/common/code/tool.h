@@ -61,7 +61,19 @@ int tool_split_range(const char *text, tool_range *range);
 /* Read a part of a file. TO past its end is an error. */
 int tool_load(const tool_args *args, const tool_range *range, tool_file *file);
 
-/* As above, for an argument; `bad_range` is the exit status if TO <= FROM. */
+/* What a file is by its first bytes, and who reads it: the rest of a sentence
+ * that begins with its name; NULL if nothing is known of it. TOOL_TRACE is told
+ * by a PSB among them. */
+typedef enum tool_kind {
+    TOOL_UNKNOWN,
+    TOOL_TRACE,
+    TOOL_PERF,
+    TOOL_OTHER
+} tool_kind;
+tool_kind tool_kind_of(const uint8_t *bytes, size_t size, const char **what);
+
+/* As above, for the argument that is a trace; `bad_range` is the exit status if TO
+ * <= FROM. Of a whole file that is something else this is said. */
 int tool_load_argument(const tool_args *args, const char *text, int bad_range,
                        tool_file *file);
 

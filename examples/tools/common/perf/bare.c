@@ -88,10 +88,17 @@ static int write_trace(const tool_args *args, perfwrite *w,
 {
     static uint8_t bytes[1 << 16];
     FILE *const f = fopen(name, "rb");
+    const char *what;
     size_t n;
     int failed;
     if (!f) return cannot(args, "open it", name, strerror(errno));
-    while ((n = fread(bytes, 1, sizeof bytes, f)) > 0)
+    n = fread(bytes, 1, sizeof bytes, f);
+    if (tool_kind_of(bytes, n, &what) > TOOL_TRACE) {
+        fclose(f);
+        fprintf(stderr, "%s: %s %s.\n", args->program, name, what);
+        return 1;
+    }
+    for (; n > 0; n = fread(bytes, 1, sizeof bytes, f))
         perfwrite_trace(w, 0, who, bytes, n);
     perfwrite_aux(w, 0, who, 0);
     failed = ferror(f);

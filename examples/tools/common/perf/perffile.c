@@ -211,7 +211,7 @@ static const char *make_seekable(perffile *f)
 /* Find the file: what `name` says, or in the folder of that name. */
 static const char *find_file(perffile *f, const char *name)
 {
-    static const char *const inside[] = {"data", "perf.data"};
+    static const char *const inside[] = {"data", "perf.data", "trace.json"};
     struct stat info;
     if (strcmp(name, "-") == 0) {
         f->name = tool_copy(name, 1);
@@ -223,7 +223,7 @@ static const char *find_file(perffile *f, const char *name)
     if (S_ISDIR(info.st_mode)) {
         f->folder = tool_copy(name, strlen(name));
         if (!f->folder) return strerror(errno);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 3; i++) {
             free(f->name);
             f->name = tool_join(name, inside[i]);
             if (!f->name) return strerror(errno);
@@ -302,6 +302,18 @@ static const char *open_parts(perffile *f)
     return "more files than perf record has threads";
 }
 
+/* What it is, if it is no perf.data; NULL: that is not known. */
+static const char *other_kind(const perffile *f)
+{
+    static uint8_t bytes[1 << 16];
+    const uint64_t all = f->config.size;
+    const size_t size = all < sizeof bytes ? (size_t) all : sizeof bytes;
+    const char *what;
+    if (read_fd(f->fd, bytes, size, 0)) return NULL;
+    (void) tool_kind_of(bytes, size, &what);
+    return what;
+}
+
 int perffile_open(const tool_args *args, const char *name, perffile *f)
 {
     const char *why;
@@ -319,6 +331,14 @@ int perffile_open(const tool_args *args, const char *name, perffile *f)
     f->config.inflate = unpack;
     f->config.context = f;
     status = open_data(f);
+    if (status == PERFDATA_ERR_MAGIC) why = other_kind(f);
+    if (why) {
+        fprintf(stderr, "%s: ", args->program);
+        tool_print(stderr, f->name);
+        fprintf(stderr, " %s.\n", why);
+        perffile_close(f);
+        return 1;
+    }
     if (status < 0) {
         perffile_complain(args, f, status, f->data ? f->data->offset : 0);
         perffile_close(f);
