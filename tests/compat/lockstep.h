@@ -728,7 +728,7 @@ typedef struct standing {
     int alone;   /* one is not: a TIP or TIP.PGD comes next */
     int mode;    /* a MODE.Exec is of the TIP or TIP.PGE that comes next */
     int tsc;     /* there was no MTC since the last one */
-    int mwait;   /* one waits for its FUP, EXSTOP or PWRE */
+    int waits;   /* an MWAIT or a MODE.TSX, for a FUP, EXSTOP or PWRE */
     int exec;    /* 4 and the last MODE.Exec's bits; 0: there was none */
 } standing;
 
@@ -738,8 +738,8 @@ static int is_wrong(standing *c, const ipt_packet *p)
     switch (p->type) {
     case IPT_PKT_PSB:
         c->in = 1;
-        c->next = c->alone = c->wants = c->mode = c->mwait = 0;
-        return was.in || was.alone;
+        c->next = c->alone = c->wants = c->mode = c->waits = 0;
+        return was.in || was.alone || was.mode;
     case IPT_PKT_PSBEND:
         if (was.in) c->enabled = was.next;
         c->in = 0;
@@ -747,7 +747,7 @@ static int is_wrong(standing *c, const ipt_packet *p)
     case IPT_PKT_FUP:
         if (was.in) c->next = p->u.ip.ipc != 0;
         else c->alone = !was.wants;
-        c->wants = c->mwait = 0;
+        c->wants = c->waits = 0;
         if (was.in) return was.next; /* there is one already */
         return was.alone || (!was.wants && was.enabled == 0)
             || p->u.ip.ipc == 0;
@@ -758,22 +758,25 @@ static int is_wrong(standing *c, const ipt_packet *p)
         return 0;
     case IPT_PKT_TIP_PGE:
         c->enabled = 1;
-        c->alone = c->wants = c->mode = c->mwait = 0;
+        c->alone = c->wants = c->mode = c->waits = 0;
         return was.in || was.alone || was.enabled == 1 || p->u.ip.ipc == 0;
     case IPT_PKT_TIP_PGD:
     case IPT_PKT_TIP:
         c->enabled = p->type == IPT_PKT_TIP;
-        c->alone = c->wants = c->mode = c->mwait = 0;
+        c->alone = c->wants = c->mode = c->waits = 0;
         return was.in || was.enabled == 0 || (c->enabled && p->u.ip.ipc == 0);
     case IPT_PKT_TNT_8:
     case IPT_PKT_TNT_64:
-        return was.in || was.alone || was.mode || was.mwait
+        return was.in || was.alone || was.mode || was.waits
             || was.enabled == 0;
     case IPT_PKT_MODE_EXEC:
         c->mode = !was.in;
         c->exec = 4 | (p->u.exec.csd & 1) << 1 | (p->u.exec.csl & 1);
         return was.in && was.enabled > 0 && was.exec && was.exec != c->exec;
-    case IPT_PKT_MODE_TSX: c->wants = 1; return 0;
+    case IPT_PKT_MODE_TSX:
+        c->wants = 1;
+        c->waits = !was.in;
+        return 0;
     case IPT_PKT_TSC: c->tsc = 1; return 0;
     case IPT_PKT_MTC: c->tsc = 0; return 0;
     case IPT_PKT_TMA: return !was.tsc;
@@ -788,7 +791,7 @@ static int is_wrong(standing *c, const ipt_packet *p)
     case IPT_PKT_CYC: return 0;
     default:
         c->wants = 1; /* PTW, EXSTOP, CFE and the like may have one */
-        c->mwait = p->type == IPT_PKT_MWAIT;
+        c->waits = p->type == IPT_PKT_MWAIT;
         return was.in;
     }
 }
