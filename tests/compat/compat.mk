@@ -75,7 +75,8 @@ $(COMPAT)/libipt.so.2: $(LIBIPT_PARTS:%.c=$(COMPAT)/libipt/%.o) \
 	    -Wl,--version-script=examples/compat/libipt/libipt.map
 
 $(COMPAT)/gdb_record.so: $(addprefix $(COMPAT)/pic/,\
-    examples/compat/gdb/record.o $(COMMON_DIR)/perf/perfdata.o)
+    examples/compat/gdb/record.o $(COMMON_DIR)/perf/perfdata.o \
+    $(COMMON_DIR)/code/buildid.o)
 	$(LINK) -shared
 
 $(COMPAT)/libxdc.a: $(COMPAT)/pic/examples/compat/libxdc/libxdc.o

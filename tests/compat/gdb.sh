@@ -194,6 +194,27 @@ for args in 'a bc' 'a b' 'bc' ''; do
         fail_with "called with '$args': said $count times" called
 done
 
+# ... and of another build of it, with the same code at the same addresses; not
+# so the same one elsewhere.
+mkdir again changed
+for to in again changed; do
+    [ $to = again ] && define= || define=-Dfibonacci=rabbits
+    quietly "$to build" $CC -O1 -g -w -nostdlib -static -fno-stack-protector \
+        -fcf-protection=none -Wl,--build-id=sha1 $define \
+        -o $to/program "$root/examples/recording/program.c"
+done
+quietly "build" "$build/ptrecord" --quiet --perf-data build.data -- \
+    ./again/program
+cp -r again again.too
+{ cat begin; echo "record btrace pt"; echo "info record"; } >commands
+for to in again again.too changed; do
+    gdb_with "$build/compat" build.data built ./$to/program
+    count=$(grep -c 'build.data is not of this run: it has another build' built)
+    [ $to = changed ] && want=1 || want=0
+    [ $((count != 0)) -eq $want ] && pass ||
+        fail_with "$to/program: said $count times" built
+done
+
 # Without the recording, and without the preload: the same words.
 { cat begin; echo "record btrace pt"; } >commands
 both missing "$tmp/missing.data" ./program

@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#include "examples/tools/common/code/buildid.h"
 #include "examples/tools/common/perf/perfdata.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -80,13 +81,14 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Is a file of that name mapped there by a process? */
-static int is_mapped(long pid, uint64_t addr, const char *name)
+/* Is a file of that name mapped there by a process? Opens it: *fd, or -1. */
+static int is_mapped(long pid, uint64_t addr, const char *name, int *fd)
 {
     char path[64];
     char line[PATH_MAX + 100];
     FILE *maps;
     int found = 0;
+    *fd = -1;
     snprintf(path, sizeof path, "/proc/%ld/maps", pid);
     maps = fopen(path, "r");
     if (!maps) return 1; /* it cannot be said */
@@ -95,6 +97,7 @@ static int is_mapped(long pid, uint64_t addr, const char *name)
         line[strcspn(line, "\n")] = 0;
         found = file && strtoull(line, NULL, 16) == addr
              && strcmp(base_name(file), base_name(name)) == 0;
+        if (found) *fd = open(file, O_RDONLY | O_CLOEXEC);
     }
     fclose(maps);
     return found;
@@ -165,26 +168,47 @@ static int is_called_so(const perfdata *file, long pid)
         && strcmp(base_name(now), base_name(then + at)) == 0;
 }
 
+static int not_of_this_run(const char *format, const char *name, uint64_t at)
+{
+    fprintf(stderr, "gdb_record: %s is not of this run: ", RECORDING);
+    fprintf(stderr, format, name, (unsigned long long) at);
+    return 0;
+}
+
+/* Is an open file, which it closes, of the build that was recorded? */
+static int is_build(int fd, const perfdata_record *r)
+{
+    struct stat st;
+    buildid id;
+    memset(&id, 0, sizeof id);
+    if (fd < 0) return 1; /* it cannot be said */
+    if (fstat(fd, &st) == 0) buildid_of_file(fd, (uint64_t) st.st_size, &id);
+    close(fd);
+    return !id.size || !r->u.mmap.build_id_size
+        || buildid_is(&id, r->u.mmap.build_id, r->u.mmap.build_id_size);
+}
+
 /* Is the first code that a recording has, which is the program's, where this
- * process has it? */
+ * process has it? Are it and what else is where it was of the same builds? */
 static int is_of(perfdata *file, long pid)
 {
     perfdata_record r;
-    if (!is_called_so(file, pid)) {
-        fprintf(stderr, "gdb_record: %s is not of this run: it is of other "
-                "arguments\n", RECORDING);
-        return 0;
-    }
+    int first = 1;
+    if (!is_called_so(file, pid))
+        return not_of_this_run("it is of other arguments\n", "", 0);
     while (perfdata_next(file, &r) >= 0) {
+        int fd;
         if ((r.type != PERFDATA_MMAP && r.type != PERFDATA_MMAP2)
             || r.u.mmap.name[0] != '/')
             continue;
         if (r.type == PERFDATA_MMAP2 && !(r.u.mmap.prot & PROT_EXEC)) continue;
-        if (is_mapped(pid, r.u.mmap.addr, r.u.mmap.name)) return 1;
-        fprintf(stderr, "gdb_record: %s is not of this run: it has %s at "
-                "0x%llx\n", RECORDING, r.u.mmap.name,
-                (unsigned long long) r.u.mmap.addr);
-        return 0;
+        if (!is_mapped(pid, r.u.mmap.addr, r.u.mmap.name, &fd) && first)
+            return not_of_this_run("it has %s at 0x%llx\n", r.u.mmap.name,
+                                   r.u.mmap.addr);
+        if (!is_build(fd, &r))
+            return not_of_this_run("it has another build of %s\n",
+                                   r.u.mmap.name, 0);
+        first = 0;
     }
     return 1;
 }
