@@ -701,6 +701,14 @@ static int exact_read(uint8_t *buffer, size_t size, const struct pt_asid *asid,
     return (int) size;
 }
 
+/* All of it or nothing, as debuggers read. */
+static int whole_read(uint8_t *buffer, size_t size, const struct pt_asid *asid,
+                      uint64_t ip, void *context)
+{
+    if (ip - 0x1000 > sizeof exact_code - size) return -pte_nomap;
+    return exact_read(buffer, size, asid, ip, context);
+}
+
 static uint8_t exact_trace[] = {
     PSB_, 0x19, 0x10, 0x32, 0x54, 0, 0, 0, 0, /* TSC */
     0x02, 0x73, 0x40, 0, 0, 0x10, 0,          /* TMA */
@@ -784,7 +792,57 @@ TEST(exact)
         if (exact_trace[i] == 0x59) exact_trace[i] = exact_trace[i + 1] = 0;
     exact_layer(&s, INSN);
     exact_layer(&s, BLOCK);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(sides[i]->pt_image_set_callback(s.image[i], whole_read, NULL),
+                 0);
+    exact_layer(&s, INSN);
+    exact_layer(&s, BLOCK);
     for (int i = 0; i < 2; i++) sides[i]->pt_image_free(s.image[i]);
+}
+
+static int nothing_read(uint8_t *buffer, size_t size,
+                        const struct pt_asid *asid, uint64_t ip, void *context)
+{
+    unsigned *asked = context;
+    (void) buffer;
+    (void) size;
+    (void) asid;
+    (void) ip;
+    ++*asked;
+    return -pte_nomap;
+}
+
+/* Where there is no code, a callback is asked once for as much as ours would
+ * like, and once for as much as theirs asks for; and so again next time. */
+TEST(no_code)
+{
+    static subject s;
+    static struct pt_event list[EVENTS_MAX];
+    memset(&s, 0, sizeof s);
+    set_config(&s.config, exact_trace, sizeof exact_trace);
+    for (int layer = INSN; layer <= BLOCK; layer++) {
+        flow f[2];
+        unsigned asked[2] = {0, 0};
+        for (int i = 0; i < 2; i++) {
+            s.image[i] = sides[i]->pt_image_alloc(NULL);
+            CHECK_EQ(sides[i]->pt_image_set_callback(s.image[i], nothing_read,
+                                                     &asked[i]), 0);
+            flow_begin(&f[i], &s, i, layer);
+            flow_sync(&f[i]);
+            (void) drain(&f[i], list);
+        }
+        for (unsigned times = 1; times < 4; times++) {
+            for (int i = 0; i < 2; i++) flow_next(&f[i]);
+            CHECK_EQ(f[1].status, f[0].status);
+            CHECK_EQ(f[1].status, -pte_nomap);
+            CHECK(asked[1] >= times);
+            CHECK(asked[1] <= 2 * times);
+        }
+        for (int i = 0; i < 2; i++) {
+            flow_end(&f[i]);
+            sides[i]->pt_image_free(s.image[i]);
+        }
+    }
 }
 
 #if LIBIPT_VERSION >= 0x202
@@ -1049,6 +1107,7 @@ int main(int argc, char **argv)
     RUN(split_sections);
     RUN(searches);
     RUN(exact);
+    RUN(no_code);
 #if LIBIPT_VERSION >= 0x202
     RUN(resyncs);
     RUN(triggers);

@@ -16,11 +16,34 @@ static void show(shim_flow *f, const uint8_t *bytes, size_t size,
     f->shown.asid = *asid;
 }
 
+/* Did this call find that there is no code? */
+static int is_missing(const shim_flow *f, const ipt_asid *asid, uint64_t ip)
+{
+    return f->missing.known && f->missing.ip == ip
+        && f->missing.asid.cr3 == asid->cr3
+        && f->missing.asid.vmcs == asid->vmcs;
+}
+
+static void miss(shim_flow *f, const ipt_asid *asid, uint64_t ip)
+{
+    f->missing.known = 1;
+    f->missing.ip = ip;
+    f->missing.asid = *asid;
+}
+
+/* A callback may have all or nothing: where it has not so much, it is asked once
+ * more, for as much as libipt asks for. */
 static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
     shim_flow *f = context; /* which begins with the trace */
-    const int got = shim_image_read(f->image, buffer, size, asid, ip);
+    int got = IPT_NEED_PAGE;
+    if (!is_missing(f, asid, ip)) {
+        got = shim_image_read(f->image, buffer, size, asid, ip);
+        if (got == IPT_NEED_PAGE && size > SHIM_RAW)
+            got = shim_image_read(f->image, buffer, SHIM_RAW, asid, ip);
+        if (got == IPT_NEED_PAGE) miss(f, asid, ip);
+    }
     if (got > 0 && !f->image->count) show(f, buffer, (size_t) got, asid, ip);
     /* With IPT_NEED_PAGE a block would wait for the code that is missing. */
     if (got != IPT_NEED_PAGE || !f->blocks) return got;
@@ -318,6 +341,7 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
 {
     ipt_event before;
     if (!event) return -pte_invalid;
+    f->missing.known = 0;
     f->client = shim_client_of(size, f->client);
     if (shim_client_now(f->client) != SHIM_2_1) f->held.count = 0;
     if (f->pending && !shim_has_event(&f->last, f->client))
@@ -346,7 +370,9 @@ int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
 /* Up to SHIM_RAW bytes at an ip. Returns how many there are. */
 static int bytes_at(shim_flow *f, uint8_t *raw, uint64_t ip)
 {
-    const int got = shim_image_read(f->image, raw, SHIM_RAW, &f->asid, ip);
+    int got = 0;
+    if (!is_missing(f, &f->asid, ip))
+        got = shim_image_read(f->image, raw, SHIM_RAW, &f->asid, ip);
     return got > 0 ? got : 0;
 }
 

@@ -30,6 +30,11 @@ typedef struct shim_flow {
         ipt_asid asid;
         uint8_t bytes[128];
     } shown;
+    struct { /* where this call found no code */
+        uint64_t ip;
+        ipt_asid asid;
+        uint8_t known;
+    } missing;
     union {
         ipt_where at; /* both begin with it */
         ipt_insn_decoder insn;
@@ -59,6 +64,7 @@ HIDDEN void shim_flow_renew(shim_flow *f);
 
 static inline void shim_flow_code(shim_flow *f)
 {
+    f->missing.known = 0;
     if (!LIKELY(f->cache->version == f->image->version)) shim_flow_renew(f);
 }
 
