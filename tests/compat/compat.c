@@ -800,6 +800,25 @@ TEST(exact)
     for (int i = 0; i < 2; i++) sides[i]->pt_image_free(s.image[i]);
 }
 
+/* A trace that ends within a PSB, or what begins as one. */
+TEST(cut_psb)
+{
+    static uint8_t trace[] = {PSB_, 0x02, 0x23, PSB_};
+    for (size_t left = 1; left < 16; left++)
+        for (size_t wrong = 0; wrong <= left; wrong++) {
+            static subject s;
+            memset(&s, 0, sizeof s);
+            snprintf(s.name, sizeof s.name, "cut to %d, %d", (int) left,
+                     (int) wrong);
+            set_config(&s.config, trace, 18 + left);
+            if (wrong > 1) trace[18 + wrong] ^= 0x80;
+            packets(&s);
+            CHECK_EQ(s.over, 0);
+            follow(&s, QUERY, NULL, STEPS);
+            if (wrong > 1) trace[18 + wrong] ^= 0x80;
+        }
+}
+
 static int nothing_read(uint8_t *buffer, size_t size,
                         const struct pt_asid *asid, uint64_t ip, void *context)
 {
@@ -1108,6 +1127,7 @@ int main(int argc, char **argv)
     RUN(searches);
     RUN(exact);
     RUN(no_code);
+    RUN(cut_psb);
 #if LIBIPT_VERSION >= 0x202
     RUN(resyncs);
     RUN(triggers);

@@ -162,6 +162,13 @@ void shim_event_flags(shim_trace *t)
 
 /* ---- errors ---- */
 
+int shim_is_cut(const shim_trace *t, const ipt_where *at)
+{
+    const uint8_t *p = t->piece.data + at->packet_offset;
+    const size_t left = (size_t) (t->theirs.end - p);
+    return left >= 2 && left < 16 && p[0] == 0x02 && p[1] == 0x82;
+}
+
 int shim_error(const shim_trace *t, const ipt_where *at, int status)
 {
     switch (status) {
@@ -175,7 +182,8 @@ int shim_error(const shim_trace *t, const ipt_where *at, int status)
     case IPT_ERR_NOSYNC: return -pte_nosync;
     case IPT_ERR_OPCODE:
         return t->config.unknown && t->unknown < 0 ? t->unknown : -pte_bad_opc;
-    case IPT_ERR_PACKET: return -pte_bad_packet;
+    case IPT_ERR_PACKET:
+        return shim_is_cut(t, at) ? -pte_eos : -pte_bad_packet;
     case IPT_ERR_CONTEXT: return -pte_bad_context;
     case IPT_ERR_NO_IP:
         return at->packet == IPT_PKT_TIP_PGE ? -pte_bad_packet : -pte_noip;

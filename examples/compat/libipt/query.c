@@ -76,6 +76,7 @@ static int is_end(const struct pt_query_decoder *d)
 {
     const uint8_t *at = d->t.piece.data + d->d.at.packet_offset;
     const size_t left = (size_t) (d->t.theirs.end - at);
+    if (d->status == IPT_ERR_PACKET) return shim_is_cut(&d->t, &d->d.at);
     if (d->status != IPT_ERR_TRUNCATED) return d->status == IPT_END;
     return at[0] == 0x02 && (left == 1 || (left == 2 && at[1] == 0xc3));
 }

@@ -61,6 +61,10 @@ HIDDEN int shim_trace_init(shim_trace *t, const struct pt_config *config);
 /* What the flags of an event or query decoder ask for. */
 HIDDEN void shim_event_flags(shim_trace *t);
 
+/* Does a PSB begin there that the trace has not all of? For libipt its bytes
+ * say nothing then. */
+HIDDEN int shim_is_cut(const shim_trace *t, const ipt_where *at);
+
 /* An error of theirs for one of ours, of a decoder that stands there. */
 HIDDEN int shim_error(const shim_trace *t, const ipt_where *at, int status);
 
