@@ -889,6 +889,15 @@ static int is_tnt(const subject *s, uint64_t offset)
     return tnt;
 }
 
+static int is_vmcs(const subject *s, uint64_t offset)
+{
+    walker w;
+    walk(&w, s);
+    while (walk_on(&w) && w.p.offset <= offset)
+        if (w.p.offset == offset) return w.p.type == IPT_PKT_VMCS;
+    return 0;
+}
+
 static int is_context(int error)
 {
     return error == -pte_bad_context || error == -pte_no_enable;
@@ -960,6 +969,8 @@ static int why_error(const subject *s, flow f[2], int events)
     if (b == -pte_bad_query && is_version(1) && is_tnt(s, at[1])
         && last_class(&f[1]) != ptic_cond_jump)
         return D_EARLY; /* 2.1 takes the TIP after it */
+    if (b == -pte_bad_query && is_version(1) && is_vmcs(s, at[1]))
+        return D_EARLY; /* 2.1 wants no VMPTRLD before it */
     return -1;
 }
 
