@@ -151,7 +151,7 @@ ppc64 powerpc64-linux-gnu qemu-ppc64'
 
 # Test programs that need more of a system than C has.
 HOSTED=' image perffile record spaces symbols traces peer_libipt peer_zydis '
-HOSTED="$HOSTED ptsplit functions "
+HOSTED="$HOSTED ptsplit functions facts "
 
 # All other test programs, on each processor or on those in ARCHS="name ...".
 check_portable() {
