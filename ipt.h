@@ -248,6 +248,8 @@ extern "C" {
       "check that the image holds the code that ran; then synchronise")       \
     X(IPT_ERR_RETURN_LOST, -43, "a return goes to a call of before a loss",   \
       "resync: flow goes on at the next IP in the trace")                     \
+    X(IPT_ERR_NO_TNT, -44, "where a branch went was not traced",              \
+      "resync: flow goes on at the next IP in the trace")                     \
     X(IPT_ERR_IMAGE, -64, "config.read failed, see at.image_error",           \
       "see your callback")                                                    \
     X(IPT_ERR_CALLBACK, -65, "a callback's answer breaks its contract",       \
@@ -308,7 +310,7 @@ IPT_API const char *ipt_status_remedy(int status);
  *   ipt_insn_next, ipt_blk_next   + ipt_evt_next          MISMATCH RETURN MODE
  *                                 NEED_PAGE EVENT_FIRST   RETCOMP IMAGE LOOP
  *                                                         BAD_INSN CALLBACK
- *                                                         RETURN_LOST
+ *                                                         RETURN_LOST NO_TNT
  *   ipt_insn_resync, ipt_blk_     + ipt_evt_next
  *   ipt_insn_event, ipt_blk_      END                     NOSYNC
  *   ipt_insn_set_asid, ipt_blk_                           NOSYNC
@@ -554,7 +556,13 @@ typedef struct ipt_config {
  * lost returned from all calls that it made, and from no other. If it did not,
  * instructions are given that never ran. */
 #define IPT_CONFIG_KEEP_CALLS 0x8000u
-#define IPT_CONFIG_FLAGS_ 0xffffu
+/* Traced with RTIT_CTL.DisTNT = 1: there are no TNT packets. What TIP and FUP
+ * prove is given. A conditional branch, INTO, RSM and, unless NO_RETCOMP is
+ * set, a near return is the last of it: the next call returns IPT_ERR_NO_TNT,
+ * and _resync takes flow up at the next IP. A branch that has a TNT bit all the
+ * same uses it. */
+#define IPT_CONFIG_NO_TNT 0x10000u
+#define IPT_CONFIG_FLAGS_ 0x1ffffu
 
 /* config.errata. BDM70 (SKD024, SKL021, KBL021) needs no flag. */
 #define IPT_ERRATUM_BDM64 0x01u  /* wrong branch target before a TSX abort */
@@ -634,6 +642,8 @@ typedef struct ipt_where {
  *   code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
  *   a call was lost with what is above, and is returned to
  *                                     IPT_ERR_RETURN_LOST
+ *   a branch needs a TNT bit, and there are none
+ *                                     IPT_ERR_NO_TNT
  *   trace was skipped                 at.resyncs, at.skipped, at.skip_from,
  *                                     at.skip_to; IPT_FLOW_RESYNCED, but not
  *                                     after a _sync function
@@ -1484,6 +1494,7 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          proves it. Where it went is not known: its call is from before an
  *          overflow, a gap or a _resync. Frames of later calls are used. See
  *          IPT_CONFIG_KEEP_CALLS
+ *          IPT_ERR_NO_TNT: the same of a branch, see IPT_CONFIG_NO_TNT
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);

@@ -6281,6 +6281,9 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     ((IPTI_KINDS_FAR | IPTI_KINDS_NEAR)                                  \
      & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))
 
+#define IPTI_KINDS_EITHER /* these may go on to the next instruction */     \
+    (IPTI_KIND(JCC) | IPTI_KIND(RSM) | IPTI_KIND(INTO))
+
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
@@ -6938,7 +6941,8 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
     return w->flow.hidden ? ipti_walk_over(w, at) : ipti_walk_fetch(w, at);
 }
 
-/* Has flow returned from its ip to a call that was lost? */
+/* Has the branch at flow's ip gone where trace does not say: a return to a call
+ * that was lost, or without a bit that was not traced? */
 static inline int ipti_walk_astray(const ipt_walk_ *w)
 {
     return w->calls.lost == IPTI_CALLS_ASTRAY;
@@ -7687,15 +7691,28 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
+/* The branch at flow's ip executed, but where it went is not known: _ready says
+ * that. */
+static IPTI_APART int ipti_walk_stray(ipt_walk_ *w)
+{
+    ipti_calls_astray(&w->calls);
+    w->not_plain = 1;
+    w->calm = 0;
+    return IPT_OK;
+}
+
 /* A near return. Compressed, it takes a TNT bit of 1 and goes where the last
  * call came from; else it takes a TIP. It pops in either case. */
 static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 {
+    const uint32_t flags = w->cur.config->flags;
     uint64_t ip = 0;
     int status;
 
-    if (w->cur.config->flags & IPT_CONFIG_NO_RETCOMP
-        || !ipti_next_tnt(&w->next)) {
+    if (flags & IPT_CONFIG_NO_RETCOMP || !ipti_next_tnt(&w->next)) {
+        if ((flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_NO_TNT))
+            == IPT_CONFIG_NO_TNT)
+            return ipti_walk_stray(w);
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
@@ -7705,10 +7722,8 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
         return IPT_ERR_RETCOMP;
     if (ipti_calls_pop(&w->calls, &ip)) {
         ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
-    } else if (w->calls.lost) { /* to a call from before that; _ready says it */
-        ipti_calls_astray(&w->calls);
-        w->not_plain = 1;
-        w->calm = 0;
+    } else if (w->calls.lost) { /* to a call from before that */
+        (void) ipti_walk_stray(w);
     } else {
         return IPT_ERR_RETURN;
     }
@@ -7727,6 +7742,9 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     const ipt_event *event;
     int status;
 
+    if (w->cur.config->flags & IPT_CONFIG_NO_TNT
+        && ipti_kind_in(kind, IPTI_KINDS_EITHER))
+        return ipti_walk_stray(w);
     switch (kind) {
     case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
         event = ipti_walk_event(w);
@@ -7967,8 +7985,10 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 
     if (ipti_walk_astray(w)) { /* the quick ways have looked ahead, too */
         status = ipti_walk_source(w, at);
-        return status == IPT_MORE || status == IPT_BUDGET
-                   ? status : IPT_ERR_RETURN_LOST;
+        if (status == IPT_MORE || status == IPT_BUDGET)
+            return status;
+        return w->cur.config->flags & IPT_CONFIG_NO_TNT ? IPT_ERR_NO_TNT
+                                                        : IPT_ERR_RETURN_LOST;
     }
     if (w->code.index < w->code.count && w->place.version == *w->valid)
         return IPT_OK;
@@ -10677,7 +10697,9 @@ static uint64_t ipti_cov_formula(const ipt_config *config,
                                  const ipt_cov_config *cov)
 {
     uint64_t sum = ipti_cov_name(
-        config->flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP),
+        config->flags
+            & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP
+               | IPT_CONFIG_NO_TNT),
         ~config->errata);
 
     sum = sum * IPTI_COV_PRIME + (cov->flags & ~IPT_COV_SATURATE);
@@ -12304,9 +12326,12 @@ IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs)
         filter[i].kind = (uint8_t) cfg;
     }
     IPT_MEMCPY(config->filter, filter, sizeof(filter));
-    config->flags &= ~(IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP);
+    config->flags &= ~(IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP
+                       | IPT_CONFIG_NO_TNT);
     if (msrs->rtit_ctl & IPT_RTIT_DIS_RETC)
         config->flags |= IPT_CONFIG_NO_RETCOMP;
+    if (msrs->rtit_ctl & IPT_RTIT_DIS_TNT)
+        config->flags |= IPT_CONFIG_NO_TNT;
     if (!(msrs->cpuid_14_ecx & IPTI_CPUID_LIP))
         config->flags |= IPT_CONFIG_RELATIVE_IP;
     eax = msrs->cpuid_1_eax;

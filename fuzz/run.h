@@ -89,13 +89,14 @@ enum { /* fuzz_case.wide */
 enum { /* fuzz_case.extra */
     FUZZ_EXTRA_MODE = 0x03,    /* config.mode; _start says none then */
     FUZZ_EXTRA_UNWANTED = 0xfc /* config.unwanted: 0 none, 63 all that may be,
-                                * else the type of this number less 1. 62, 61:
-                                * all are wanted, but NO_TIME, KEEP_CALLS of
-                                * IPT_CONFIG_ is set */
+                                * else the type of this number less 1. 62, 61,
+                                * 60: all are wanted, but NO_TIME, KEEP_CALLS,
+                                * NO_TNT of IPT_CONFIG_ is set */
 };
 
 /* config.flags of which no bit of an input speaks. */
-#define FUZZ_HIGH_FLAGS (IPT_CONFIG_NO_TIME | IPT_CONFIG_KEEP_CALLS)
+#define FUZZ_HIGH_FLAGS \
+    (IPT_CONFIG_NO_TIME | IPT_CONFIG_KEEP_CALLS | IPT_CONFIG_NO_TNT)
 
 enum { /* bytes of the configuration */
     FUZZ_AT_FLAGS,
@@ -211,7 +212,8 @@ static inline int fuzz_parse(fuzz_case *c, const uint8_t *data, size_t size)
     else if (c->extra / 4 > 0)
         c->unwanted = (uint64_t) 1 << (c->extra / 4 - 1) & IPT_UNWANTED_;
     c->high = c->extra / 4 == 62   ? IPT_CONFIG_NO_TIME
-              : c->extra / 4 == 61 ? IPT_CONFIG_KEEP_CALLS : 0;
+              : c->extra / 4 == 61 ? IPT_CONFIG_KEEP_CALLS
+              : c->extra / 4 == 60 ? IPT_CONFIG_NO_TNT : 0;
     c->code = data + FUZZ_HEAD;
     c->trace = c->code + c->code_size;
     c->trace_size = size - FUZZ_HEAD - c->code_size;
@@ -893,6 +895,7 @@ static inline int fuzz_known(const fuzz_run *run, int status, int sync)
     case IPT_ERR_MISMATCH:
     case IPT_ERR_RETURN:
     case IPT_ERR_RETURN_LOST:
+    case IPT_ERR_NO_TNT:
     case IPT_ERR_RETCOMP:
     case IPT_ERR_MODE:
     case IPT_ERR_IMAGE:

@@ -1835,6 +1835,42 @@ static const row callback_rows[] = {
       I(0x1005)}, 0, 0, IPT_CONFIG_KEEP_CALLS},
 };
 
+/* There are no TNT packets: a branch that needs a bit is the last that is known.
+ */
+#define NO_TNT IPT_CONFIG_NO_TNT
+static const row no_tnt_rows[] = {
+    {ROW "jcc, and where a TIP leads",
+     {CODE(0x1000, NOP JCC0 JMP_RAX), CODE(0x2000, NOP JMP_RAX)},
+     {ON, TIP(0x2000), TIP(0x1003), TIP(0x2000)},
+     {S_ON, I(0x1000), I(0x1001), R, IF(0x2000, RESYNCED), I(0x2001),
+      I(0x1003)}, 0, 0, NO_TNT},
+    {ROW "an interrupt before it, at it, after it",
+     {CODE(0x1000, NOP JCC0 NOP NOP JMP_RAX), CODE(0x2000, IRETQ)},
+     {ON, FUP(0x1000), TIP(0x2000), TIP(0x1000), FUP(0x1001), TIP(0x2000),
+      TIP(0x1001), FUP(0x1004), TIP(0x2000), TIP(0x1004), TIP(0x2000)},
+     {S_ON, EA(ASYNC_BRANCH, 0, 0x1000, 0x2000), I(0x2000),
+      IF(0x1000, INTERRUPTED), EA(ASYNC_BRANCH, 0, 0x1001, 0x2000), I(0x2000),
+      I(0x1001), R, EA(ASYNC_BRANCH, 0, 0x1004, 0x2000), IF(0x2000, RESYNCED),
+      I(0x1004), I(0x1005)}, 0, 0, NO_TNT},
+    {ROW "a near return, too", {CODE(0x1000, CALL("\x0b") JMP_RAX),
+                                CODE(0x1010, RET), CODE(0x2000, JMP_RAX)},
+     {ON, TIP(0x2000), TIP(0x1000)},
+     {S_ON, I(0x1000), I(0x1010), R, IF(0x2000, RESYNCED)}, 0, 0, NO_TNT},
+    {ROW "... unless it has a TIP", {CODE(0x1000, CALL("\x0b") JMP_RAX),
+                                     CODE(0x1010, RET), CODE(0x2000, JMP_RAX)},
+     {ON, TIP(0x1005), TIP(0x2000), TIP(0x1000)},
+     {S_ON, I(0x1000), I(0x1010), I(0x1005), I(0x2000)}, 0, 0,
+     NO_TNT | IPT_CONFIG_NO_RETCOMP},
+    {ROW "a PTW is no note, and tracing ends somewhere",
+     {CODE(0x1000, JCC0 PTWRITE JCC0), CODE(0x2000, JMP_RAX)},
+     {ON, PTW(0, 0, 5), PGD0, PGE(0x2000), TIP(0x1000)},
+     {S_ON, I(0x1000), R, EA(PTWRITE, NOIP, 0, 5),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, RESYNCED | ENABLED)}, 0, 0, NO_TNT},
+    {ROW "a bit that is there is used", {CODE(0x1000, JCC0 NOP JCC0)},
+     {ON, TNT(1, 0)}, {S_ON, I(0x1000)}, 0, 0, NO_TNT},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -1873,7 +1909,8 @@ typedef struct table {
 #define RESYNC_FINDINGS(X)                       \
     X(S3_resync_mode, S3_resync_rows, 0)         \
     X(S7_resync_events, S7_rows, 0)              \
-    X(callback_after_a_loss, callback_rows, 0)
+    X(callback_after_a_loss, callback_rows, 0)   \
+    X(no_tnt, no_tnt_rows, 0)
 
 #define TABLE(name, rows, errata)         \
     static const table name##_table       \

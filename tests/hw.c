@@ -524,6 +524,9 @@ TEST(msrs)
     CHECK(config.errata & IPT_ERRATUM_SKL014);
     msrs.cpuid_1_eax = 0;
     msrs.cpuid_14_ecx = 0x80000007;
+    msrs.rtit_ctl = (uint64_t) 1 << 55;
+    CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
+    CHECK_EQ(config.flags, IPT_CONFIG_STRICT | IPT_CONFIG_NO_TNT);
     msrs.rtit_ctl = 1u << 11;
     CHECK_EQ(ipt_config_from_msrs(&config, &msrs), IPT_OK);
     CHECK_EQ(config.errata, 0);

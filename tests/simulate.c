@@ -69,9 +69,20 @@ TEST(between_packets_of_a_compound)
             CHECK(between_sum(what, kind) > 20);
 }
 
+/* What TIP and FUP prove is given, and only that. */
+TEST(without_tnt)
+{
+    sim_no_tnt_on = 1;
+    try_seeds(3000000, test_full() ? 3000 : 500);
+    sim_no_tnt_on = 0;
+    if (!getenv("TEST_COUNT"))
+        CHECK(sim_proofs > 5000);
+}
+
 int main(void)
 {
     RUN_BOTH(executions);
+    RUN_BOTH(without_tnt);
     RUN(between_packets_of_a_compound);
     RUN_BOTH(much_changed);
     return test_report();

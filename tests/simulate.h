@@ -582,6 +582,7 @@ static struct {
 } parts;
 
 static int sim_between_on; /* compounds get packets that bind to nothing */
+static int sim_no_tnt_on;  /* there are no TNT packets */
 
 /* A compound begins, unless it is a part of another. */
 static inline void part(uint8_t what)
