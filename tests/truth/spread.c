@@ -15,8 +15,8 @@
  * Names at one address are one function; so are f, f.cold and f.part.0, and
  * functions of one name.
  *
- * -g: system calls and interrupts are compared together. The log says at which of
- * its stops a thread was switched, and TSC alone does not.
+ * -g: times of gaps are not compared. The log says at which of its stops a thread
+ * was switched, and TSC alone does not.
  *
  * SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -188,7 +188,6 @@ static struct {
     double before;  /* length of the interval before, if its last instructions
                        are in this one */
     int stopped, begun;
-    int left; /* it has no processor */
     double open[8]; /* of the gap that has not ended */
     double rates[RATES];
     uint64_t rate_count;
@@ -293,7 +292,6 @@ static void commit(void)
 static void end(void)
 {
     double all = usual() * (double) (it.size - it.from);
-    if (it.left) commit();
     for (size_t i = it.from; i < it.size; i++) all += it.cost[i];
     it.gap_count = 1;
     charge(it.size, usual(), all);
@@ -321,11 +319,9 @@ static void follow(FILE *f)
             if (edge) set_gap(NO_GAP);
         } else if (sscanf(line, "out %" SCNu64, &a) == 1) {
             before = it.in;
-            it.left = 1;
             close_at(at, (double) a, 1);
             set_gap(2);
         } else if (sscanf(line, "in %" SCNu64, &a) == 1) {
-            it.left = 0;
             close_at(at, (double) a, 1);
             if (it.stopped) set_gap(before);
         } else if (sscanf(line, "%15s %" SCNu64 " %" SCNu64, word, &a, &b)
@@ -446,7 +442,7 @@ static size_t show_errors(errors *e)
     return bad;
 }
 
-static int compare(int together)
+static int compare(int all_gaps)
 {
     const double near = 0.001;
     static errors e;
@@ -473,14 +469,9 @@ static int compare(int together)
                    f->bound * NS);
         }
     }
-    if (together) {
-        said_gaps[0] += said_gaps[1];
-        gaps[0] += gaps[1];
-        said_gaps[1] = gaps[1] = 0;
-    }
     for (unsigned i = 0; i < KINDS; i++) {
         const double a = (said_gaps[i] - gaps[i] * NS) / all;
-        if (a > near || a < -near) {
+        if (all_gaps && (a > near || a < -near)) {
             bad++;
             printf("[%s]: %.0f ns, not %.0f\n", kinds[i], said_gaps[i],
                    gaps[i] * NS);
@@ -497,8 +488,8 @@ static int compare(int together)
 
 int main(int argc, char **argv)
 {
-    const int together = argc > 1 && strcmp(argv[1], "-g") == 0;
-    if (together) {
+    const int all_gaps = argc < 2 || strcmp(argv[1], "-g") != 0;
+    if (!all_gaps) {
         argc--;
         argv++;
     }
@@ -508,5 +499,5 @@ int main(int argc, char **argv)
     read_symbols(argv[1]);
     for (int i = 3; i < argc; i++) add_thread(argv[i]);
     read_folded(argv[2]);
-    return compare(together);
+    return compare(all_gaps);
 }

@@ -320,10 +320,7 @@ void charge_off(charge *c, uint64_t from, uint64_t to)
 void charge_end(charge *c)
 {
     spend_untimed(c);
-    if (c->waiting && c->edge)
-        use_waiting(c);
-    else if (c->waiting)
-        close_at(c, &c->wait[0], 1);
+    if (c->waiting) close_at(c, &c->wait[0], 1);
     if (c->timed) guess(c, c->waiting ? 0 : UINT64_MAX);
     if (c->given) c->config->go(c->user);
     c->given = c->gap = CHARGE_NO_GAP;

@@ -115,8 +115,7 @@ void charge_go(charge *c);
  * begins and ends here. */
 void charge_off(charge *c, uint64_t from, uint64_t to);
 
-/* A gap that did not end has time up to a date with `edge`: when the thread left
- * its last processor, say. Without that it has none. */
+/* A gap that did not end has no time. */
 void charge_end(charge *c);
 
 #endif /* CHARGE_H */
