@@ -1,7 +1,7 @@
 /* trueclock.c: the times of items next to the clock of a simulated processor,
  * which changes its ratio, sleeps, halts, and loses trace. The error of each is
  * below a bound: see there. Or its time is not known, or lost_mtc, lost_cyc say
- * that it need not hold. tests.md has the table that this prints. */
+ * that it need not hold. compared.md has the table that this prints. */
 #include "linked.h"
 #include "build.h"
 #include "dice.h"

@@ -5,7 +5,8 @@
 # `make TARGET`, file and link exists, and each `sh` block runs, from the root
 # of the source; where a `text` block follows, that is what it prints last. No
 # `text` block stands anywhere else. The programs at the top of ipt.h run, too.
-# proved.md names the harnesses that only `make prove FULL=1` runs.
+# No page has too many words. proved.md names the harnesses that only
+# `make prove FULL=1` runs.
 
 . "$(dirname "$0")/lib.sh"
 readme=$root/README.md
@@ -124,6 +125,18 @@ done
 (cd "$root" && find . -name build -prune -o -name '*.md' -print) |
     sed 's/^..//' | sort >"$tmp/pages"
 (cd "$root" && xargs cat) <"$tmp/pages" >"$tmp/all.md"
+
+# Words, tables and code counted.
+while read -r page; do
+    case $page in
+    README.md) most=2600 ;;
+    */perf.md) most=2500 ;;
+    *) most=1500 ;;
+    esac
+    words=$(wc -w <"$root/$page")
+    [ "$words" -le $most ] || echo "$page: $words words, at most $most"
+done <"$tmp/pages" >"$tmp/bad"
+expect_empty "pages that are too long" "$tmp/bad"
 
 # `make x`, in code spans and blocks; not `make build/x`, which is a file.
 grep -oE '(^|`|\$ |    )make [a-z][a-z-]*/?' "$tmp/all.md" |

@@ -3,7 +3,7 @@
 # records on simulated processors, against ptrecord's own log: no instruction is
 # given to a wrong thread, or made up, without a mark; with CYC packets nothing
 # is marked, and nowhere more than perf gets wrong. That the first can fail is
-# tried with --never-mark. Prints the table of perf.md.
+# tried with --never-mark. Prints the table of truth.md.
 
 mode=${1:-quick}
 set -- .
