@@ -271,12 +271,14 @@ static void say(char *to, size_t size, uint32_t tid, uint64_t ns, unsigned n)
 }
 
 /* Two threads that take turns on a cpu, or one that is traced for itself; the
- * third time begins after `base`. The reference is that of the end. */
+ * third time begins after `base`. The reference is that of the end. A ns has two
+ * ticks, as perf's ns, of which there are no more than 2^63, end with the TSC. */
 static void up_for(uint64_t base, int by_cpu)
 {
     char want[4096] = "";
     recording r = recording_of("");
     recording_trace of = {0, base + 160000, 0, 0xffffffff, 0};
+    r.info[1] = 32; /* the shift: of 2^31 */
     r.info[9] = (uint64_t) by_cpu;
     if (!by_cpu) of.tid = 10;
     if (!by_cpu) of.cpu = 0xffffffff;
@@ -295,8 +297,8 @@ static void up_for(uint64_t base, int by_cpu)
         p_tnt("00");
         p_off();
         r_switch(&r, 1, tid, at + 20000, 0);
-        say(want, sizeof want, tid, at + 9900, 2);
-        say(want, sizeof want, tid, at + 9900 + 672, 3);
+        say(want, sizeof want, tid, (at + 9900) / 2, 2);
+        say(want, sizeof want, tid, (at + 9900 + 672) / 2, 3);
     }
     r_trace(&of);
     recording_write(&r, "up.data");

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 {
     static const uint8_t zeros[0x1000] = {0};
     perfwrite_config config;
-    perfwrite_who who = {41, 41, 0, 1}; /* before the clock began */
+    perfwrite_who who = {41, 41, 0, 1002}; /* a tick after the clock began */
     perfwrite_map map;
     perfwrite *w;
     FILE *f;
