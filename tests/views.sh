@@ -64,12 +64,13 @@ END
 
 # Stacks of two files that differ: STACK COST, and STACK COST PARTS. By time
 # costs of the second are ps: a part is from one to another, and a stack's whole
-# ns are what is left over of others, too.
+# ns are what is left over of others, too. After an exec a gap right below the
+# thread begins a ns later there than the functions before it end.
 cat >"$tmp/compare.awk" <<'END'
 function fields() {$0 = $0; n = $NF; sub(/ [0-9]+$/, "")}
 FILENAME == ARGV[1] {fields(); want[$0] = n; next}
 {fields(); parts = n; fields(); got[$0] = n; want[$0] += 0
-    most[$0] = (by == "time") * (1000 + parts)}
+    most[$0] = (by == "time") * (1000 + parts + 1000 * /^[^;]*;\[[^;]*\]$/)}
 END {
     for (s in want) {
         d = want[s] * (by == "time" ? 1000 : 1) - got[s]
