@@ -617,7 +617,8 @@ static void to_ticks(threads *t)
 static uint8_t mtc_freq(const uint64_t *pt, uint64_t bits)
 {
     const uint64_t field = pt[PERFDATA_PT_MTC_FREQ_BITS];
-    return field ? (uint8_t) ((bits & field) / (field & (~field + 1)) & 15) : 0;
+    if (!field) return 0;
+    return (uint8_t) ((bits & field) / (field & (~field + 1)) & 15);
 }
 
 /* What the file says of the processor and its trace. */
