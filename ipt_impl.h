@@ -6281,9 +6281,6 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
     ((IPTI_KINDS_FAR | IPTI_KINDS_NEAR)                                  \
      & ~(IPTI_KIND(RSM) | IPTI_KIND(INTO)))
 
-#define IPTI_KINDS_EITHER /* these may go on to the next instruction */     \
-    (IPTI_KIND(JCC) | IPTI_KIND(RSM) | IPTI_KIND(INTO))
-
 /* Is the kind in a set? It is below 32. */
 static inline int ipti_kind_in(uint8_t kind, uint32_t kinds)
 {
@@ -7742,12 +7739,21 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     const ipt_event *event;
     int status;
 
-    if (w->cur.config->flags & IPT_CONFIG_NO_TNT
-        && ipti_kind_in(kind, IPTI_KINDS_EITHER))
-        return ipti_walk_stray(w);
     switch (kind) {
     case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
+    case IPT_INSN_RSM: /* where it is traced, it is a far return */
+    case IPT_INSN_INTO: /* on overflow it is a far call */
+        if (w->cur.config->flags & IPT_CONFIG_NO_TNT)
+            return ipti_walk_stray(w);
         event = ipti_walk_event(w);
+        if (kind != IPT_INSN_JCC) {
+            if (w->next.has_tip || w->out.count /* kept: what it causes */
+                || (event
+                    && (event->type == IPT_EVT_DISABLED
+                        || ipti_kind_in(kind, w->next.bind.kinds))))
+                return ipti_walk_indirect(w, at, kind, next);
+            break;
+        }
         if (event && ipti_bind_notes(&w->next.bind))
             return ipti_walk_note(w, at);
         if (!event || event->type != IPT_EVT_DISABLED
@@ -7764,15 +7770,6 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status >= 0 && w->flow.enabled)
             ipti_walk_call(w, at, next);
         return status;
-    case IPT_INSN_RSM: /* where it is traced, it is a far return */
-    case IPT_INSN_INTO: /* on overflow it is a far call */
-        event = ipti_walk_event(w);
-        if (w->next.has_tip || w->out.count /* kept: what it causes */
-            || (event
-                && (event->type == IPT_EVT_DISABLED
-                    || ipti_kind_in(kind, w->next.bind.kinds))))
-            return ipti_walk_indirect(w, at, kind, next);
-        break;
     default:
         if (ipti_kind_leaves(kind))
             return ipti_walk_indirect(w, at, kind, next);
