@@ -6882,6 +6882,15 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
     ipti_prev_none(&w->prev);
 }
 
+/* After flow that is not known, it goes on at an IP that the trace gave. BDM64
+ * has to see a branch, which causes nothing. */
+static void ipti_walk_arrive(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
+{
+    ipti_walk_go(w, at, ip);
+    ipti_prev_is(&w->prev, ip, IPT_INSN_JMP);
+    ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
+}
+
 /* What became of the transaction is a mark of the instruction before. */
 static void ipti_apply_tsx(ipt_walk_ *w, const ipt_event *event)
 {
@@ -6915,12 +6924,8 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
         ipti_next_drop(&w->next, IPTI_NEXT_TNT);
         ipti_tally_none(&w->tally);
         if (event->type != IPT_EVT_TNT && !(event->flags & IPT_EVENT_NO_IP)
-            && ipti_walk_wanted(w, at)) {
-            ipti_walk_go(w, at, event->ip);
-            /* BDM64 has to see a branch, which causes nothing */
-            ipti_prev_is(&w->prev, w->flow.ip, IPT_INSN_JMP);
-            ipti_prev_takes(&w->prev, IPTI_TAKEN_IP);
-        }
+            && ipti_walk_wanted(w, at))
+            ipti_walk_arrive(w, at, event->ip);
         if (w->flow.hidden && event->type == IPT_EVT_TSX)
             ipti_apply_tsx(w, event); /* its marks are nobody's */
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
@@ -8254,8 +8259,9 @@ static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
         ipti_walk_go(w, at, event->ip);
         return 1;
     }
-    if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled)
-        return 1; /* tracing is disabled */
+    if (!has_ip && w->next.bind.how < IPTI_BIND_CAUSED && !w->evt.enabled
+        && !ipti_evt_find(&w->evt, IPT_EVT_DISABLED))
+        return 1; /* tracing is disabled, by no event to come */
     ipti_walk_give(w);
     return 0;
 }
@@ -8301,7 +8307,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         }
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
-            ipti_walk_go(w, at, w->next.tip);
+            ipti_walk_arrive(w, at, w->next.tip);
             ipti_walk_due(w, 0);
             ipti_tally_none(&w->tally);
             ipti_next_drop(&w->next, IPTI_NEXT_TIP);

@@ -1557,6 +1557,18 @@ static const row S7_rows[] = {
      {ON, TNT(1, 0), PGE(0x2000), TNT(1, 0)},
      {S_ON, I(0x1000), R, E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
       IF(0x2000, ENABLED | RESYNCED)}, 0, 0, 0},
+    {ROW "after a PSB+, which reads on to where it is disabled",
+     {CODE(0x1000, NOP JCC0), CODE(0x2000, JMP_RAX)},
+     {ON, PIP(0x5000, 0), MNT(5), PGD0, PGE(0x2000), TIP(0x2000)},
+     {S_ON, I(0x1000), R, EA(PAGING, NOIP, 0, 0x5000), EA(MNT, NOIP, 0, 5),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, RESYNCED | ENABLED | ASID)}, 0, 0, 0},
+    {ROW "the same, without TNT",
+     {CODE(0x1000, JCC0), CODE(0x2000, JMP_RAX)},
+     {ON, PIP(0x5000, 0), MNT(5), PGD0, PGE(0x2000), TIP(0x2000)},
+     {S_ON, I(0x1000), R, EA(PAGING, NOIP, 0, 0x5000), EA(MNT, NOIP, 0, 5),
+      E(DISABLED, NOIP | NOTO, 0), E(ENABLED, 0, 0x2000),
+      IF(0x2000, RESYNCED | ENABLED | ASID)}, 0, 0, IPT_CONFIG_NO_TNT},
     {ROW "disabled, and an error while it is", {STOPS},
      {STOPPED_AT, PGD0, TNT(1, 0), PSB, EXEC64, PSBEND, PGE(0x1000),
       FUP(0x1001), PGD0},
@@ -1871,6 +1883,31 @@ static const row no_tnt_rows[] = {
      {ON, TNT(1, 0)}, {S_ON, I(0x1000)}, 0, 0, NO_TNT},
 };
 
+/* Flow is lost in a transaction and taken up at a TIP, whose target may be wrong
+ * if the transaction is aborted there (BDM64). */
+static const row lost_abort_rows[] = {
+    {ROW "not the next TIP's target, without TNT",
+     {CODE(0x1000, XBEGIN NOP JCC0), CODE(0x1106, JMP_RAX)},
+     {ABORT_BEGINS, TIP(0x41414141), TSX(0, 1), FUP(0x1009), TIP(0x1106),
+      TIP(0x1106)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), R, EA(TSX, 0, 0x1009, 1),
+      EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), IF(0x1106, RESYNCED)}, 0, 0,
+     NO_TNT},
+    {ROW "nor after code that is not there", {ABORTS, CODE(0x1106, JMP_RAX)},
+     {ABORT_BEGINS, TIP(0x7000), TIP(0x41414141), TSX(0, 1), FUP(0x1009),
+      TIP(0x1106), TIP(0x1106)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), R, EA(TSX, 0, 0x1009, 1),
+      EA(ASYNC_BRANCH, 0, 0x1009, 0x1106), IF(0x1106, RESYNCED)}, 0, 0, 0},
+    {ROW "the target, if the abort is on the way from there",
+     {CODE(0x1000, XBEGIN NOP JCC0 NOP NOP), CODE(0x1106, JMP_RAX)},
+     {ABORT_BEGINS, TIP(0x1009), TSX(0, 1), FUP(0x100a), TIP(0x1106),
+      TIP(0x1106)},
+     {S_ABORT_BEGINS, IF(0x1007, SPECULATIVE), R,
+      IF(0x1009, RESYNCED | SPECULATIVE | ABORTED | INTERRUPTED),
+      EA(TSX, 0, 0x100a, 1), EA(ASYNC_BRANCH, 0, 0x100a, 0x1106), I(0x1106)},
+     0, 0, NO_TNT},
+};
+
 typedef struct table {
     const char *name;
     const row *rows;
@@ -1910,7 +1947,8 @@ typedef struct table {
     X(S3_resync_mode, S3_resync_rows, 0)         \
     X(S7_resync_events, S7_rows, 0)              \
     X(callback_after_a_loss, callback_rows, 0)   \
-    X(no_tnt, no_tnt_rows, 0)
+    X(no_tnt, no_tnt_rows, 0)                    \
+    X(lost_abort, lost_abort_rows, IPT_ERRATUM_BDM64)
 
 #define TABLE(name, rows, errata)         \
     static const table name##_table       \
