@@ -412,6 +412,8 @@ static void registers(void)
     ipt_segment none = {NULL, 0};
     ipt_trace trace = {&none, 0, 0, 0};
     ipt_pkt_decoder decoder;
+    const uint32_t flags =
+        IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP | IPT_CONFIG_NO_TNT;
     uint32_t errata, family;
     int bad = 0;
     int status;
@@ -456,9 +458,9 @@ static void registers(void)
           == !field(m.rtit_ctl, 11, 11));
     CHECK(!(config.flags & IPT_CONFIG_RELATIVE_IP)
           == (field(m.cpuid_14_ecx, 31, 31) != 0));
-    CHECK(!((config.flags ^ was.flags)
-            & ~(uint32_t) (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP)));
-    config.flags &= IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_RELATIVE_IP;
+    CHECK(!(config.flags & IPT_CONFIG_NO_TNT) == !field(m.rtit_ctl, 55, 55));
+    CHECK(!((config.flags ^ was.flags) & ~flags));
+    config.flags &= flags;
     status = ipt_pkt_init(&decoder, &config, &trace);
     CHECK(status == IPT_OK || status == IPT_ERR_CONFIG);
 }
