@@ -190,11 +190,11 @@ same "what two equal runs reach" want news
 
 # ... and a file that does not fit its buffer is refused, not cut: trace, code
 truncate -s 17M big
-for files in "$recording/pages.bin 401000 big" "big 401000 $recording/trace.pt"
-do
-    # shellcheck disable=SC2086 # three words
-    "$cover" $files >out 2>err
+refused() {
+    "$cover" "$@" >out 2>err
     [ $? -eq 2 ] && [ ! -s out ] && grep -q 'big: not below 16 MiB' err &&
         pass || fail_with "examples/cover: a file of 17 MiB" err
-done
+}
+refused "$recording/pages.bin" 401000 big
+refused big 401000 "$recording/trace.pt"
 report
