@@ -551,16 +551,16 @@ typedef struct ipt_config {
                                     * IPT_AT_TSC and no IPT_EVENT_TSC, and
                                     * IPT_EVT_TICK is not given. All else is
                                     * the same. Not for ipt_time_ */
-/* Where IPT_ERR_RETURN_LOST would be the answer, a compressed return goes to
- * the call of before the loss, as in libipt. That is right if the flow that was
- * lost returned from all calls that it made, and from no other. If it did not,
- * instructions are given that never ran. */
+/* A compressed return whose call is from before a loss goes to that call, as in
+ * libipt, instead of giving IPT_ERR_RETURN_LOST. This is right only if the lost
+ * flow returned from each call it made, and from no other: if it did not, the
+ * decoder gives instructions that never ran. */
 #define IPT_CONFIG_KEEP_CALLS 0x8000u
-/* Traced with RTIT_CTL.DisTNT = 1: there are no TNT packets. What TIP and FUP
- * prove is given. A conditional branch, INTO, RSM and, unless NO_RETCOMP is
- * set, a near return is the last of it: the next call returns IPT_ERR_NO_TNT,
- * and _resync takes flow up at the next IP. A branch that has a TNT bit all the
- * same uses it. */
+/* The trace has no TNT packets (RTIT_CTL.DisTNT = 1). The decoder gives flow as
+ * far as TIP and FUP prove it. Flow ends after a conditional branch, INTO, RSM
+ * and, unless NO_RETCOMP is set, a near return: the next call returns
+ * IPT_ERR_NO_TNT, and _resync goes on at the next IP. A branch uses a TNT bit
+ * if there is one. */
 #define IPT_CONFIG_NO_TNT 0x10000u
 #define IPT_CONFIG_FLAGS_ 0x1ffffu
 
@@ -1494,7 +1494,8 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
  *          proves it. Where it went is not known: its call is from before an
  *          overflow, a gap or a _resync. Frames of later calls are used. See
  *          IPT_CONFIG_KEEP_CALLS
- *          IPT_ERR_NO_TNT: the same of a branch, see IPT_CONFIG_NO_TNT
+ *          IPT_ERR_NO_TNT: the branch at at.ip was given. Where it went is not
+ *          known, as the trace has no bit for it. See IPT_CONFIG_NO_TNT
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);

@@ -805,9 +805,9 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
     return 1;
 }
 
-/* Where trace begins anew, the processor's stack is empty. `lost`: its entries
- * are not known, as flow was lost; those from before are not used any more,
- * unless config.flags ask for that. */
+/* The processor's stack is empty where trace begins. `lost`: its entries are
+ * not known, as flow was lost. Those from before the loss are dropped, unless
+ * config.flags has KEEP_CALLS. */
 static inline void ipti_calls_clear(ipt_calls_ *calls, int lost, uint32_t flags)
 {
     if (!lost || !(flags & IPT_CONFIG_KEEP_CALLS))
@@ -6882,8 +6882,8 @@ static void ipti_walk_go(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
     ipti_prev_none(&w->prev);
 }
 
-/* After flow that is not known, it goes on at an IP that the trace gave. BDM64
- * has to see a branch, which causes nothing. */
+/* Flow was unknown and goes on at an IP that the trace gave. The instruction
+ * before it counts as a branch without effects: BDM64 looks for a branch. */
 static void ipti_walk_arrive(ipt_walk_ *w, const ipt_where *at, uint64_t ip)
 {
     ipti_walk_go(w, at, ip);
@@ -7143,8 +7143,9 @@ static int ipti_walk_skd022(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
     return status == IPT_BUDGET ? status : (int) IPT_OK;
 }
 
-/* NLIP: if the event at hand has the IP after the instruction at flow's ip, and
- * that needs a TIP, the event came before it: flow cannot pass it without. */
+/* NLIP: the next event has the IP after the instruction at flow's ip. If that
+ * instruction needs a TIP, the event came before it, as flow cannot pass it
+ * without one. */
 static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
 {
     int status;
@@ -7693,8 +7694,8 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* The branch at flow's ip executed, but where it went is not known: _ready says
- * that. */
+/* The branch at flow's ip executed, but where it went is not known. _ready
+ * returns the error for it. */
 static IPTI_APART int ipti_walk_stray(ipt_walk_ *w)
 {
     ipti_calls_astray(&w->calls);

@@ -78,18 +78,25 @@ static void at_cpu(uint64_t reference)
     r_trace(&of);
 }
 
+/* A thread of the program begins in its trace, with a filter. */
+static recording begin_thread(const char *filter)
+{
+    recording r = recording_of(filter);
+    begin_filters();
+    r_comm(&r, 10, 10, "prog", 1, 0);
+    r_map(&r, 10, 0x7000000, 0, program, 0);
+    r_switch(&r, 0, 10, 1000, 0);
+    p_psb(2000, 0, 0);
+    return r;
+}
+
 /* One thread that leaves twice. */
 static void filtered(const char *filter, const char *name)
 {
     char whole[1024];
     recording r;
     snprintf(whole, sizeof whole, filter, program, program, program, program);
-    r = recording_of(whole);
-    begin_filters();
-    r_comm(&r, 10, 10, "prog", 1, 0);
-    r_map(&r, 10, 0x7000000, 0, program, 0);
-    r_switch(&r, 0, 10, 1000, 0);
-    p_psb(2000, 0, 0);
+    r = begin_thread(whole);
     leave(0x7000180, 0);
     leave(0x7000180, 0);
     at_cpu(1000);
@@ -193,12 +200,7 @@ TEST(from_filter_to_filter)
     recording r;
     snprintf(filter, sizeof filter, "filter 0x180/0x20@%s,filter 0x1a0/0x4@%s",
              program, program);
-    r = recording_of(filter);
-    begin_filters();
-    r_comm(&r, 10, 10, "prog", 1, 0);
-    r_map(&r, 10, 0x7000000, 0, program, 0);
-    r_switch(&r, 0, 10, 1000, 0);
-    p_psb(2000, 0, 0);
+    r = begin_thread(filter);
     p_ip(P_PGE, 0x7000189);
     p_ip(P_PGD, 0x70001a4); /* with an address */
     leave(0x7000180, 0);
