@@ -2990,7 +2990,7 @@ TEST(reads_of_a_short_mapping)
 {
     for (unsigned n = 1; n < 96; n++) {
         area *a;
-        ipt_insn insn;
+        ipt_insn insn = {0};
         fresh();
         a = nops(ANY, 0x1000, n);
         PUT(a, 0x1000 + n - 1, "\xc3");
