@@ -780,6 +780,7 @@ static int explain_context(const failure *f)
 static int explain_failure(const failure *f)
 {
     const uint8_t type = packet_type(f->r, f->their_offset);
+    if (psb_cut(f->r, f->at->offset, f->ours, f->theirs)) return D_PSB_CUT;
     if (f->theirs == -pte_bad_opc && is_new(type)) return D_NEW_PACKET;
     if (bad_timing(f)) return D_TIMING;
     if (f->theirs == -pte_nomem && full_header(f->r, f->their_offset))

@@ -203,9 +203,7 @@ static int packets_cut(const packets *c, int status, int other)
 {
     const run *r = c->r;
     const uint64_t at = c->ours.at.offset;
-    if (status == IPT_ERR_PACKET && other == -pte_eos && r->size - at < 16
-        && r->bytes[at] == 0x02 && r->bytes[at + 1] == 0x82)
-        return allow(r, D_PSB_CUT);
+    if (psb_cut(r, at, status, other)) return allow(r, D_PSB_CUT);
     if (status != IPT_ERR_TRUNCATED) return 0;
     if (other >= 0 && r->config.errata & IPT_ERRATUM_SKZ84
         && r->bytes[at] == 0x02 && at + 1 < r->size && r->bytes[at + 1] == 0x73)
