@@ -142,7 +142,9 @@ typedef struct finder {
     ipt_block blocks[16384];
 } finder;
 
-/* Addresses that are those of one function, until code changes. */
+/* Addresses of the top frame's function, until code changes. A block in there to
+ * which a branch of it leads is counted, and that is all; where there may be more
+ * to do there are none. */
 typedef struct span {
     uint64_t first;
     uint64_t last;
@@ -167,7 +169,7 @@ typedef struct thread {
     uint8_t fault;       /* an event says that a page fault comes */
     uint8_t execs;       /* seen in flow whose records are to come */
     uint8_t guest;       /* it runs one, now */
-    span span;           /* of the function that was looked up last */
+    span span;
     finder *finder;      /* of --hot */
 
     /* as time is known */
@@ -1075,12 +1077,19 @@ static thread *thread_of(ptprof *p, session_task *task)
     return t;
 }
 
-/* Is a block inside of the function that was looked up last? */
-static int is_inside(const thread *t, const ipt_block *b)
+/* After a block in a function, first to last: what can be counted. */
+static void find_span(thread *t, uint64_t ip, uint64_t first, uint64_t last)
 {
-    return b->ip >= t->span.first && b->end_ip <= t->span.last
-        && t->span.changes == t->in->session.changes
-        && t->span.guest == t->guest;
+    const ptprof *const p = t->in;
+    const stack_frames_ *const frames = &t->stack.frames;
+    const stack_function *const top = &frames->list[frames->count - 1].function;
+    if (p->opt.by_line || t->finder || t->in_part || !p->session.always
+        || ip < top->first || ip > top->last)
+        return;
+    t->span.first = first > top->first ? first : top->first;
+    t->span.last = last < top->last ? last : top->last;
+    t->span.changes = p->session.changes;
+    t->span.guest = t->guest;
 }
 
 /* Where a block runs on into the next function: its part before that, without
@@ -1094,10 +1103,6 @@ static int cut_block(thread *t, ipt_block *part, ipt_block *rest)
     const uint64_t last = f->last;
     uint8_t bytes[15];
     ipt_code code;
-    t->span.first = f->first;
-    t->span.last = last;
-    t->span.changes = t->in->session.changes;
-    t->span.guest = t->guest;
     if (rest->count < 2 || rest->end_ip <= last) return 0;
     *part = *rest;
     part->count = 0;
@@ -1133,9 +1138,8 @@ static void find_part(thread *t, uint64_t ip)
 
 static void run_block(thread *t, const ipt_block *b)
 {
-    const int status = stack_flow(&t->stack, b);
-    if (status < 0) out_of_memory(t->in);
-    if (status == 0 || t->in_part) find_part(t, b->ip);
+    if (stack_flow(&t->stack, b)) out_of_memory(t->in);
+    find_part(t, b->ip);
     charge_run(&t->charge, b->count,
                t->in->opt.by_line ? known_at(t, b->ip)->line : 0);
     t->kind = b->kind;
@@ -1147,6 +1151,7 @@ static void move_to(thread *t, uint64_t run)
 {
     const session *const s = &t->in->session;
     uint64_t from, to;
+    t->span.last = 0;
     while (t->run != run) {
         const uint64_t before = t->run;
         if (!threads_off(&s->threads, &t->run, run, &from, &to)
@@ -1160,27 +1165,52 @@ static void move_to(thread *t, uint64_t run)
     }
 }
 
-static void on_flow(session *s, session_task *task, const threads_who *who,
-                    const ipt_block *b)
+static void run_parts(thread *t, const ipt_block *b)
 {
-    ipt_block part, rest;
+    ipt_block part, rest = *b;
+    while (cut_block(t, &part, &rest)) run_block(t, &part);
+    run_block(t, &rest);
+}
+
+/* A block that may be in two functions, or lead to another one. */
+static __attribute__((noinline)) void
+flow_on(session *s, session_task *task, const threads_who *who,
+        const ipt_block *b)
+{
+    const stack_function *f;
+    uint64_t first, last;
     thread *t;
-    int more;
-    if (!(s->always ? task->wanted : session_wants(s, task, who))) return;
+    if (!session_wants(s, task, who)) return;
     t = thread_of((ptprof *) s->context, task);
+    t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (t->charge.gap) charge_go(&t->charge);
     if (t->finder) find_hot(t, b);
-    more = !is_inside(t, b);
-    if (more) {
-        rest = *b;
-        b = &rest;
+    f = &known_at(t, b->ip)->function;
+    first = f->first;
+    last = f->last;
+    if (b->end_ip > last) {
+        run_parts(t, b);
+    } else {
+        run_block(t, b);
+        find_span(t, b->ip, first, last);
     }
-    do {
-        more = more && cut_block(t, &part, &rest);
-        run_block(t, more ? &part : b);
-    } while (more);
+}
+
+static void on_flow(session *s, session_task *task, const threads_who *who,
+                    const ipt_block *b)
+{
+    thread *const t = (thread *) task->user;
+    if (t && b->ip >= t->span.first && b->end_ip <= t->span.last
+        && t->span.changes == s->changes && t->span.guest == who->guest
+        && t->run == who->run && task->wanted
+        && stack_branch(&t->stack, b)) {
+        charge_more(&t->charge, b->count);
+        t->kind = b->kind;
+    } else {
+        flow_on(s, task, who, b);
+    }
 }
 
 /* Tracing was disabled: who took over? */
@@ -1218,6 +1248,7 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     if ((status && e->type != IPT_EVT_CBR) || !session_wants(s, task, who))
         return;
     t = thread_of(p, task);
+    t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
@@ -1265,6 +1296,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     thread *t;
     if (!session_wants(s, task, who)) return;
     t = thread_of(p, task);
+    t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (loss == THREADS_NO_CODE && miss_code(t, at)) out_of_memory(p);
@@ -1279,10 +1311,15 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
 static void on_date(session *s, session_task *task, const threads_who *who,
                     const dates_date *date, int own)
 {
-    threads_who then = *who;
     thread *t;
-    then.tsc = date->tsc;
-    if ((!task->user && !who->tid) || !session_wants(s, task, &then)) return;
+    if (!task->user && !who->tid) return;
+    if (!s->always) {
+        threads_who then = *who;
+        then.tsc = date->tsc;
+        if (!session_wants(s, task, &then)) return;
+    } else if (!task->wanted) {
+        return;
+    }
     t = thread_of((ptprof *) s->context, task);
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
@@ -1296,6 +1333,7 @@ static void on_exec(session *s, session_task *task)
     thread *const t = (thread *) task->user;
     (void) s;
     if (!t) return;
+    t->span.last = 0;
     if (t->execs == 0) {
         stack_end(&t->stack, STACK_ENDED);
         name_thread(t);

@@ -25,7 +25,7 @@ void charge_free(charge *c)
 /* a * b / c, where b is at most c. */
 static uint64_t share(uint64_t a, uint64_t b, uint64_t c)
 {
-    if (b == 0 || b == c) return b ? a : 0;
+    if (b == c) return b ? a : 0;
     if ((a | b) >> 32 == 0) return a * b / c;
     return a / c * b + (uint64_t) ((double) (a % c) * (double) b / (double) c);
 }
@@ -55,9 +55,11 @@ static void spend(charge *c, uint64_t insns, uint64_t ns, uint64_t cycles,
 static void spend_run(charge *c, portion *p, uint64_t insns, uint32_t line)
 {
     const uint64_t to = p->insns += insns;
-    const uint64_t ns = share(p->run, to, c->insns);
-    const uint64_t cycles = p->run_cycles ? share(p->run_cycles, to, c->insns)
-                                          : 0;
+    const int all = to == c->insns;
+    const uint64_t ns = all ? p->run : share(p->run, to, c->insns);
+    const uint64_t cycles = all || !p->run_cycles
+                              ? p->run_cycles
+                              : share(p->run_cycles, to, c->insns);
     spend(c, insns, ns - p->ns, cycles - p->cycles, line, p->guess);
     p->ns = ns;
     p->cycles = cycles;
@@ -249,8 +251,7 @@ void charge_run(charge *c, uint64_t insns, uint32_t line)
         if (c->run) (void) add(c, RUN);
         c->line = line;
     }
-    c->run += insns;
-    c->insns += insns;
+    charge_more(c, insns);
     c->begun = 1;
 }
 

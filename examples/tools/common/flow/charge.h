@@ -104,6 +104,14 @@ void charge_free(charge *c);
 void charge_date(charge *c, uint64_t ns, uint64_t cycles, int edge);
 
 void charge_run(charge *c, uint64_t insns, uint32_t line);
+
+/* More of the same line, after charge_run; dates and notes may be between. */
+static inline void charge_more(charge *c, uint64_t insns)
+{
+    c->run += insns;
+    c->insns += insns;
+}
+
 void charge_note(charge *c, uint16_t what, uint32_t number, uint64_t value,
                  uint64_t ns);
 void charge_stop(charge *c, charge_gap why);

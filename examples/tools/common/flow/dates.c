@@ -8,19 +8,20 @@
 
 enum { ALONE, FIRST, MORE }; /* dates.same: packets of one cycle */
 
-/* In dates.sizes: no short packet; a CYC. */
-enum { OTHER = 0, CYC = 255 };
+/* In dates.sizes: no short packet; a CYC; an MTC. */
+enum { OTHER = 0, MTC = 254, CYC = 255 };
 
 #define LONGEST 16u /* bytes of a packet */
 #define SEARCHED 15u /* bytes before an error in which a PSB may begin */
 
 /* The size of a packet whose first byte says it: PAD, TNT of up to 6 branches,
- * TIP, TIP.PGE, TIP.PGD, FUP. */
+ * TIP, TIP.PGE, TIP.PGD, FUP. MTC and CYC say more. */
 static uint8_t short_size(unsigned first)
 {
     static const uint8_t ips[8] = {1, 3, 5, 7, 7, OTHER, 9, OTHER};
     if (first % 2 == 0) return first != 0x02;
     if (first % 4 == 3) return CYC;
+    if (first == 0x59) return MTC;
     switch (first & 0x1f) {
     case 0x01:
     case 0x0d:
@@ -103,14 +104,23 @@ static void read_cyc(dates *d, uint64_t value)
 
 /* ---- dates ---- */
 
+static dates_date *kept(dates *d, unsigned i)
+{
+    return &d->list[(d->first + i) % DATES_KEPT];
+}
+
+/* The last date moves on to a packet. */
+static void move(dates *d, uint64_t offset)
+{
+    if (d->count) kept(d, d->count - 1)->offset = offset;
+}
+
 /* Where nothing happens for long the first and the last one are enough. */
 static void keep(dates *d, uint64_t offset, uint64_t tsc)
 {
-    dates_date *to = &d->list[d->count];
-    if (d->count == DATES_KEPT)
-        to--;
-    else
-        d->count++;
+    dates_date *to;
+    if (d->count < DATES_KEPT) d->count++;
+    to = kept(d, d->count - 1);
     to->offset = offset;
     to->tsc = d->tsc = tsc;
     to->cycles = d->cycles;
@@ -125,7 +135,7 @@ static void give_date(dates *d, uint64_t offset, int exact)
              exact ? d->clock.tsc : (d->cyc.at + TICK / 2) / TICK);
         d->same = d->threshold == 1 ? FIRST : ALONE;
     } else if (d->same == MORE && d->count) {
-        d->list[d->count - 1].offset = offset;
+        move(d, offset);
     } else if (d->same != ALONE && !d->moves) {
         keep(d, offset, d->tsc);
         d->same = MORE;
@@ -137,7 +147,7 @@ static void date_packet(dates *d, uint64_t offset, int exact, int late)
 {
     const int has = d->after_cyc || d->same != ALONE;
     late = late && (has || d->moves);
-    if (d->moves && d->count) d->list[d->count - 1].offset = offset;
+    if (d->moves) move(d, offset);
     if (exact || has) give_date(d, offset, exact);
     d->moves = late;
     d->after_cyc = 0;
@@ -145,7 +155,7 @@ static void date_packet(dates *d, uint64_t offset, int exact, int late)
 
 static void take_cyc(dates *d, uint64_t offset, uint64_t value)
 {
-    if (d->moves && d->count) d->list[d->count - 1].offset = offset;
+    if (d->moves) move(d, offset);
     read_cyc(d, value);
     d->after_cyc = d->cyc.exact != 0 && d->cyc.length > 0;
     d->moves = 0;
@@ -182,13 +192,33 @@ static unsigned short_cyc(dates *d, uint64_t offset, const uint8_t *p)
     return 2;
 }
 
-/* A date is asked for, and there is none yet, or its packet is not known. */
-static int needs_more(const dates *d)
+static void take_exact(dates *d, uint64_t offset, const ipt_packet *packet)
 {
-    return d->count == 0 || (d->count == 1 && d->moves);
+    const int exact = ipt_time_update(&d->clock, packet) == IPT_OK
+                   && d->clock.has_tsc;
+    if (exact) read_exact(d);
+    date_packet(d, offset, exact, 0);
 }
 
-/* Read short packets up to `offset`, or with `ahead` on to a date. */
+static unsigned short_mtc(dates *d, uint64_t offset, uint8_t ctc)
+{
+    ipt_packet packet;
+    packet.type = IPT_PKT_MTC;
+    packet.size = 2;
+    packet.u.mtc.ctc = ctc;
+    take_exact(d, offset, &packet);
+    return 2;
+}
+
+/* Is there a date to be given, and are others read that can be? The last one of a
+ * cycle moves on with what is asked for. */
+static int has_some(const dates *d)
+{
+    return d->count > (d->moves ? 1u : 0)
+        && (d->count >= DATES_READ || d->same == MORE);
+}
+
+/* Read short packets up to `offset`, or with `ahead` on to some dates. */
 static void read_short(dates *d, uint64_t offset, int ahead)
 {
     size_t left;
@@ -198,11 +228,13 @@ static void read_short(dates *d, uint64_t offset, int ahead)
     const size_t least = offset <= begin ? 0
         : offset - begin < most ? (size_t) (offset - begin) : most;
     size_t i = 0;
-    while (i < least || (i < most && ahead && needs_more(d))) {
+    while (i < least || (i < most && ahead && !has_some(d))) {
         const unsigned first = bytes[i];
         unsigned size = d->sizes[first];
         if (size == CYC)
             size = short_cyc(d, begin + i, bytes + i);
+        else if (size == MTC)
+            size = short_mtc(d, begin + i, bytes[i + 1]);
         else if (d->after_cyc | d->moves | d->same && size && first)
             date_packet(d, begin + i, 0, first % 2 == 0 && first < 0x80);
         if (!size) break;
@@ -215,18 +247,13 @@ static void read_short(dates *d, uint64_t offset, int ahead)
 static void read_packet(dates *d, const ipt_packet *packet)
 {
     const uint64_t offset = d->packets.at.packet_offset;
-    int exact = 0;
     switch (packet->type) {
     case IPT_PKT_PAD: return;
     case IPT_PKT_CYC: take_cyc(d, offset, packet->u.cyc.value); return;
     case IPT_PKT_CBR: read_cbr(d, packet->u.cbr.ratio); break;
     case IPT_PKT_TMA: (void) ipt_time_update(&d->clock, packet); break;
     case IPT_PKT_MTC:
-    case IPT_PKT_TSC:
-        exact = ipt_time_update(&d->clock, packet) == IPT_OK
-             && d->clock.has_tsc;
-        if (exact) read_exact(d);
-        break;
+    case IPT_PKT_TSC: take_exact(d, offset, packet); return;
     case IPT_PKT_PSB:
         d->begun = d->packets.at.offset;
         d->quick = 0;
@@ -236,7 +263,7 @@ static void read_packet(dates *d, const ipt_packet *packet)
     case IPT_PKT_BBP: d->quick = 0; break; /* BIPs come, which look like TNTs */
     default: break;
     }
-    date_packet(d, offset, exact,
+    date_packet(d, offset, 0,
                 packet->type == IPT_PKT_TNT_8 && packet->u.tnt.count < 6);
 }
 
@@ -279,12 +306,12 @@ static int read_any(dates *d)
 
 static void read_to(dates *d, uint64_t offset, int ahead)
 {
-    while (!d->ended && (d->at < offset || (ahead && needs_more(d)))) {
+    while (!d->ended && (d->at < offset || (ahead && !has_some(d)))) {
         const uint64_t before = d->at;
         if (d->quick) read_short(d, offset, ahead);
         if (d->at == before && !read_any(d)) break;
     }
-    d->due = d->count ? d->list[0].offset : d->ended ? UINT64_MAX : d->at;
+    d->due = d->count ? kept(d, 0)->offset : d->ended ? UINT64_MAX : d->at;
 }
 
 void dates_read(dates *d, uint64_t offset)
@@ -292,17 +319,25 @@ void dates_read(dates *d, uint64_t offset)
     read_to(d, offset, 0);
 }
 
+/* Is the packet of the oldest date not known, or is there none? */
+static int is_open(const dates *d)
+{
+    return d->count == 0
+        || (d->count == 1 && (d->moves || d->same == MORE));
+}
+
 int dates_next(dates *d, uint64_t offset, int own, dates_date *date)
 {
     const uint64_t end = offset + (own && offset < UINT64_MAX);
-    const int open = d->count == 0
-                  || (d->count == 1 && (d->moves || d->same == MORE));
-    if (open && d->at <= offset)
+    if (is_open(d) && d->at <= offset)
         read_to(d, offset + (offset < UINT64_MAX), 1);
-    if (d->count == 0 || d->list[0].offset >= end) return 0;
-    *date = d->list[0];
-    if (--d->count)
-        memmove(d->list, d->list + 1, d->count * sizeof *d->list);
-    read_to(d, 0, 1);
+    if (d->count == 0 || d->list[d->first].offset >= end) return 0;
+    *date = d->list[d->first];
+    d->first = (d->first + 1) % DATES_KEPT;
+    d->count--;
+    if (is_open(d))
+        read_to(d, 0, 1);
+    else
+        d->due = d->list[d->first].offset;
     return 1;
 }

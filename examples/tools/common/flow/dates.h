@@ -6,10 +6,10 @@
  *         ... what was executed before this block was, at date.tsc
  *     dates_read(&d, release);              // before trace is dropped
  *
- * It reads the packets of a trace that a decoder reads, too, up to the next one
- * that has a date, and keeps a few dates: as many as lie between two blocks or
- * events of that. Nearly all packets are short ones, whose size their first byte
- * says; all others are read by ipt_pkt_next.
+ * It reads the packets of a trace that a decoder reads, too, some dates ahead, and
+ * keeps a few dates: as many as lie between two blocks or events of that. Nearly
+ * all packets are short ones, whose size their first byte says; all others are
+ * read by ipt_pkt_next.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef DATES_H
@@ -26,7 +26,8 @@ typedef struct dates_date {
     uint64_t cycles; /* of all CYCs so far */
 } dates_date;
 
-#define DATES_KEPT 16u
+#define DATES_KEPT 32u /* a power of two */
+#define DATES_READ 16u /* are read at once, to be given one by one */
 
 /* When a CYC was: that of the CYC before it and its cycles, also across an MTC
  * or TSC between them, but not before these, and it was before those after it.
@@ -55,8 +56,8 @@ typedef struct dates {
     dates_cyc cyc;
     uint32_t threshold;
     uint8_t nom_freq;
-    dates_date list[DATES_KEPT]; /* the oldest first */
-    unsigned count;
+    dates_date list[DATES_KEPT]; /* a ring; the oldest is at `first` */
+    unsigned first, count;
     uint64_t cycles;
     uint64_t tsc;  /* of the last date */
     int after_cyc; /* the last packet was a CYC, of use */

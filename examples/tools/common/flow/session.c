@@ -359,12 +359,21 @@ int session_wants(const session *s, const session_task *t,
     return who->tsc && ns >= s->from && ns <= s->to;
 }
 
+/* Flow of another thread than the last. */
+static __attribute__((noinline)) void
+on_other_flow(session *s, const threads_who *who, const ipt_block *b)
+{
+    s->last = find_task(s, who->pid, who->tid);
+    if (s->last) s->config->flow(s, s->last, who, b);
+}
+
 static void on_flow(const threads_who *who, const ipt_block *b, void *context)
 {
     session *const s = (session *) context;
-    if (!s->last || s->last->tid != who->tid)
-        s->last = find_task(s, who->pid, who->tid);
-    if (s->last) s->config->flow(s, s->last, who, b);
+    if (s->last && s->last->tid == who->tid)
+        s->config->flow(s, s->last, who, b);
+    else
+        on_other_flow(s, who, b);
 }
 
 static void on_event(const threads_who *who, const ipt_event *e, void *context)

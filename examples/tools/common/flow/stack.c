@@ -446,25 +446,12 @@ static void arrive(stack *s, uint64_t to)
     s->aborted = 0;
 }
 
-/* Has a branch led to an address in the same function, or straight on? As
- * arrive() would find, only sooner. */
-static int stays(const stack *s, uint64_t to)
-{
-    return s->going && s->frames.count && !s->aborted && !s->inside
-        && (s->kind == IPT_INSN_JCC || s->kind == IPT_INSN_JMP)
-        && holds(&s->frames.list[s->frames.count - 1].function, to);
-}
-
 int stack_flow(stack *s, const ipt_block *block)
 {
-    const int same = stays(s, block->ip);
-    if (!same) arrive(s, block->ip);
+    arrive(s, block->ip);
+    stack_ran_(s, block);
     s->going = 1;
-    s->kind = block->kind;
-    s->size = block->last_size;
-    s->next = block->end_ip + block->last_size;
-    if (block->mode == IPT_MODE_32) s->next &= UINT32_MAX;
-    return s->failed ? -1 : same;
+    return s->failed ? -1 : 0;
 }
 
 int stack_event(stack *s, const ipt_event *event)

@@ -126,8 +126,7 @@ struct stack {
 void stack_init(stack *s, const stack_config *config, void *user);
 void stack_free(stack *s);
 
-/* 0, or -1: there was no memory once, and the stack is not right. 1: the block is
- * at addresses of the top frame's function, as the one before it was. */
+/* 0, or -1: there was no memory once, and the stack is not right. */
 int stack_flow(stack *s, const ipt_block *block);
 int stack_event(stack *s, const ipt_event *event);
 
@@ -141,5 +140,23 @@ int stack_missing(stack *s, uint64_t to);
 
 /* All frames end: STACK_ENDED, also for exec. */
 void stack_end(stack *s, stack_why why);
+
+static inline void stack_ran_(stack *s, const ipt_block *block)
+{
+    s->kind = block->kind;
+    s->size = block->last_size;
+    s->next = block->end_ip + block->last_size;
+    if (block->mode == IPT_MODE_32) s->next &= UINT32_MAX;
+}
+
+/* As stack_flow, only sooner, for a block at addresses of the top frame's function
+ * after another such block, and nothing else between them. 0: no direct jump leads
+ * there; call stack_flow. */
+static inline int stack_branch(stack *s, const ipt_block *block)
+{
+    if (s->kind != IPT_INSN_JCC && s->kind != IPT_INSN_JMP) return 0;
+    stack_ran_(s, block);
+    return 1;
+}
 
 #endif /* STACK_H */

@@ -1189,12 +1189,17 @@ static void set_thread(threads_queue_ *q, threads_thread_ *thread)
     set_space(q);
 }
 
-/* What comes now is in the run in force: are there dates below an offset? */
+/* Whoever wants dates hears of the run, too: what comes now is in that in force. */
+static void say_run(threads_queue_ *q)
+{
+    if (q->dates) q->who.run = q->run < q->run_end ? q->run + 1 : 0;
+}
+
+/* Are there dates below an offset? */
 static int is_dated(threads_queue_ *q, uint64_t offset)
 {
-    if (!q->dates) return 0;
-    q->who.run = q->run < q->run_end ? q->run + 1 : 0;
-    return q->dates->due < offset;
+    say_run(q);
+    return q->dates && q->dates->due < offset;
 }
 
 /* Is the oldest date, of what is below an offset, later than a time? */
@@ -1202,7 +1207,7 @@ static int is_later(threads_queue_ *q, uint64_t offset, uint64_t time)
 {
     dates_read(q->dates, offset + (offset < UINT64_MAX));
     return q->dates->count
-        && whole_tsc(q->dates->list[0].tsc, q->near) > time;
+        && whole_tsc(q->dates->list[q->dates->first].tsc, q->near) > time;
 }
 
 /* What packets up to an offset say of the time. While tracing is off, what is
@@ -2119,10 +2124,9 @@ static void give_up(threads_queue_ *q, int status)
 }
 
 /* With the kernel traced a switch is inside it, and time is all there is. */
-static void switch_in_kernel(threads_queue_ *q)
+static void switch_in_kernel(threads_queue_ *q, uint64_t now)
 {
     const threads *const t = q->in;
-    const uint64_t now = q->who.tsc;
     size_t run = q->run;
     if (!now || q->who.guest) return;
     while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
@@ -2130,6 +2134,8 @@ static void switch_in_kernel(threads_queue_ *q)
     q->run = q->floor = run;
     q->who.sure = t->cyc || t->config.never_mark;
     set_thread(q, thread_of(q, run));
+    q->who.tsc = said_time(q, now);
+    say_run(q);
 }
 
 static uint64_t time_now(threads_queue_ *q)
@@ -2146,19 +2152,15 @@ static int is_before(const ipt_where *at, uint64_t limit)
         || ((at->tsc - limit) & (TURN - 1)) >= TURN / 2;
 }
 
-/* A block of a thread. */
-static void on_block(threads_queue_ *q, const ipt_block *block)
+/* A block of a thread, whose time and run are said already. */
+static void on_block(threads_queue_ *q, const ipt_block *block, uint64_t now)
 {
     threads *const t = q->in;
-    const uint64_t now = time_now(q);
-    q->who.tsc = said_time(q, now);
-    q->who.guest = where(q)->asid.nr;
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
-    if (is_dated(q, block->offset)) tell_dates(q, block->offset, 0);
-    if (t->config.flow)
-        t->config.flow(&q->who, block, t->config.context);
-    q->who.tsc = now;
-    if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q);
+    if (q->dates && q->dates->due < block->offset)
+        tell_dates(q, block->offset, 0);
+    if (t->config.flow) t->config.flow(&q->who, block, t->config.context);
+    if (q->by_cpu && block->end_ip & KERNEL) switch_in_kernel(q, now);
 }
 
 /* Blocks that nobody looks at, up to a time or until something else comes: the
@@ -2177,19 +2179,31 @@ static int skip_blocks(ipt_blk_decoder *d, uint64_t limit, ipt_block *block,
 }
 
 /* As skip_blocks, for a caller who wants to know of each block, or decodes
- * instructions. */
+ * instructions. Many blocks have one time. */
 static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
                        ipt_block *block, uint64_t *count)
 {
     const ipt_where *const at = where(q);
-    int status;
+    const int insn = q->in->config.insn;
+    uint64_t last = NO_TIME, now = 0;
+    int status, goes_on = 1;
+    say_run(q);
     do {
-        status = next_block(q, block);
+        uint64_t tsc;
+        status = insn ? next_insn(q, block)
+                      : ipt_blk_next(&q->decoder.blk, block);
         if (status < 0) break;
         *count += block->count;
-        if (each) on_block(q, block);
-    } while (!(status & IPT_EVENT_PENDING)
-             && is_before(at, limit));
+        tsc = at->valid & IPT_AT_TSC ? at->tsc : 0;
+        if (tsc != last) {
+            last = tsc;
+            now = time_now(q);
+            goes_on = is_before(at, limit);
+            q->who.tsc = said_time(q, now);
+        }
+        q->who.guest = at->asid.nr;
+        if (each) on_block(q, block, now);
+    } while (!(status & IPT_EVENT_PENDING) && goes_on);
     return status;
 }
 
