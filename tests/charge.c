@@ -167,8 +167,9 @@ TEST(gaps)
 }
 
 /* A gap that does not end has no time, and no other one has it. */
-TEST(a_gap_without_an_end)
+static void without_an_end(int edge, charge_gap why)
 {
+    const int known = edge && why == CHARGE_SYSCALL;
     charge c;
     begin(&c);
     charge_date(&c, 0, 0, 1);
@@ -178,16 +179,23 @@ TEST(a_gap_without_an_end)
     charge_stop(&c, CHARGE_INTERRUPT);
     charge_go(&c);
     charge_run(&c, 20, 2);
-    charge_stop(&c, CHARGE_SYSCALL);
+    charge_stop(&c, why);
     charge_note(&c, 0, 7, 0, 0);
-    charge_date(&c, 1100 * NS, 0, 1);
+    charge_date(&c, 1100 * NS, 0, edge);
     charge_end(&c);
     CHECK_EQ(out.line[2], 40 * NS);
     CHECK_EQ(out.gap[CHARGE_INTERRUPT], 480 * NS);
-    CHECK_EQ(out.gap[CHARGE_SYSCALL], 0);
+    CHECK_EQ(out.gap[why], known ? 480 * NS : 0);
     CHECK_EQ(out.note_count, 1);
-    CHECK_EQ(out.note_at[0], 620 * NS);
+    CHECK_EQ(out.note_at[0], known ? 1100 * NS : 620 * NS);
     charge_free(&c);
+}
+
+TEST(a_gap_without_an_end)
+{
+    without_an_end(0, CHARGE_SYSCALL);
+    without_an_end(1, CHARGE_SYSCALL); /* the thread has gone by then */
+    without_an_end(1, CHARGE_FILTERED);
 }
 
 /* A switch cuts a gap, or an interval without one. */
@@ -215,6 +223,34 @@ TEST(switches)
     charge_free(&c);
 }
 
+/* A switch at one of the stops of an interval: it goes on, without that time. */
+TEST(switch_at_some_stop)
+{
+    charge c;
+    begin(&c);
+    charge_date(&c, 0, 0, 1);
+    charge_run(&c, 100, 1);
+    charge_date(&c, 100 * NS, 0, 0);
+    charge_run(&c, 100, 1);
+    charge_stop(&c, CHARGE_SYSCALL);
+    charge_off_once(&c, 500 * NS, 1500 * NS);
+    charge_go(&c);
+    charge_run(&c, 300, 2);
+    charge_stop(&c, CHARGE_INTERRUPT);
+    charge_off_once(&c, 1600 * NS, 1700 * NS);
+    charge_go(&c);
+    charge_run(&c, 100, 3);
+    charge_date(&c, 2200 * NS, 0, 0);
+    CHECK_EQ(out.line[1], 200 * NS);
+    CHECK_EQ(out.line[2], 300 * NS);
+    CHECK_EQ(out.line[3], 100 * NS);
+    CHECK_EQ(out.gap[CHARGE_SYSCALL], 250 * NS);
+    CHECK_EQ(out.gap[CHARGE_INTERRUPT], 250 * NS);
+    CHECK_EQ(out.gap[CHARGE_OFF_CPU], 1100 * NS);
+    charge_end(&c);
+    charge_free(&c);
+}
+
 /* Whatever comes in: all instructions and notes come out, in order, time never
  * goes back and its sum is that from the first date to the last. */
 TEST(whatever)
@@ -234,7 +270,7 @@ TEST(whatever)
             case 2: charge_go(&c); break;
             case 3:
                 time += 1 + dice(50);
-                charge_off(&c, time, time + 9);
+                (dice(2) ? charge_off : charge_off_once)(&c, time, time + 9);
                 time += 9;
                 break;
             case 4:
@@ -322,6 +358,7 @@ int main(void)
     RUN(gaps);
     RUN(a_gap_without_an_end);
     RUN(switches);
+    RUN(switch_at_some_stop);
     RUN(whatever);
     RUN(untimed);
     RUN(too_much);

@@ -71,9 +71,9 @@ timed() {
         (cd "$tmp" && record --time $clock -- "$program" "$kind" "$n") ||
             { echo "FAIL $what $clock: not recorded"; continue; }
         folded >"$tmp/folded"
-        case $clock in tsc*cpus*) gaps=-g ;; *) gaps= ;; esac
+        case $clock in tsc*cpus*) coarse=-t ;; *) coarse= ;; esac
         # shellcheck disable=SC2046,SC2086 # threads, an option or none
-        "$tmp/spread" $gaps "$tmp/symbols" "$tmp/folded" $(threads) \
+        "$tmp/spread" $coarse "$tmp/symbols" "$tmp/folded" $(threads) \
             >"$tmp/said" && echo "ok" || echo "FAIL"
         echo "$what, $clock: $(tail -n 5 "$tmp/said")"
     done >"$tmp/results"
@@ -197,32 +197,38 @@ if [ $? -eq 77 ]; then
     report
     exit
 fi
-# A million instructions each, with all clocks: 34 tests. Three threads in one
-# loop on two cpus: whose turn it was, TSC does not say, and most is marked.
+# exceptions N: a program in C++.
+exceptions() {
+    have "$CXX" g++ || return
+    $CXX -O1 -w -static -Wl,-z,muldefs,--eh-frame-hdr -o "$tmp/cc" \
+        tests/truth/programs/time.cc || exit 2
+    timed "C++" "$tmp/cc" x "$1"
+}
+
+# A million instructions each, with all clocks.
 long() {
     clocks=$all_clocks
     timed "threads" "$tmp/plain" threads 180
-    clocks="$all_clocks
-tsc --cpus 2"
     timed "plain" "$tmp/plain" plain 8
     timed "recursion" "$tmp/plain" recursion 400
     timed "made code" "$tmp/plain" jit 30
-    have "$CXX" g++ || return
-    $CXX -O1 -w -static -o "$tmp/cc" tests/truth/programs/time.cc || exit 2
-    timed "C++" "$tmp/cc" x 2
+    exceptions 40
 }
 
-all_clocks="cyc
+all_clocks="tsc --cpus 2
+mtc --cpus 2
+cyc
 cyc --cyc-threshold 64
 mtc
 tsc
 cyc --cyc-threshold 1024 --cpus 2
 cyc --cpus 2"
-clocks="tsc --cpus 2
-$all_clocks"
+clocks=$all_clocks
 timed "threads" "$tmp/plain" threads 5
 views "cyc by cpu"
 ipc
+clocks=cyc
+exceptions 2
 clocks="tsc
 mtc"
 timed "made code" "$tmp/plain" jit 3

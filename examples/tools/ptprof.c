@@ -1158,7 +1158,8 @@ static void move_to(thread *t, uint64_t run)
             || !t->charge.timed)
             continue;
         if (before && t->run)
-            charge_off(&t->charge, session_fine(s, from), session_fine(s, to));
+            (s->threads.coarse ? charge_off_once : charge_off)(
+                &t->charge, session_fine(s, from), session_fine(s, to));
         else
             charge_date(&t->charge, session_fine(s, from), CHARGE_NO_CYCLES,
                         before != 0);

@@ -1,4 +1,4 @@
-/* spread [-g] SYMBOLS FOLDED PREFIX...: whose time it is, by the log of ptrecord
+/* spread [-t] SYMBOLS FOLDED PREFIX...: whose time it is, by the log of ptrecord
  * --costs, against what ptprof --folded says.
  *
  * SYMBOLS is what nm -n says of a program that is linked statically, FOLDED the
@@ -15,8 +15,9 @@
  * Names at one address are one function; so are f, f.cold and f.part.0, and
  * functions of one name.
  *
- * -g: times of gaps are not compared. The log says at which of its stops a thread
- * was switched, and TSC alone does not.
+ * -t: TSC is all, on several cpus: at which of its stops a thread was switched is
+ * in the log, but in no trace. An interval goes on after a switch, without the time
+ * between. Nor is it always known which thread stopped: gaps may differ by 1 %.
  *
  * SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -42,6 +43,7 @@ typedef struct function {
 static function *list;
 static size_t count, code_count; /* those with code come first */
 static double gaps[8], said_gaps[8];
+static int coarse; /* -t */
 static const char *const kinds[8] = {"syscall", "interrupt", "off cpu",
                                      "unknown"};
 
@@ -188,6 +190,8 @@ static struct {
     double before;  /* length of the interval before, if its last instructions
                        are in this one */
     int stopped, begun;
+    int left; /* it has no processor since `out` */
+    double out;
     double open[8]; /* of the gap that has not ended */
     double rates[RATES];
     uint64_t rate_count;
@@ -292,6 +296,8 @@ static void commit(void)
 static void end(void)
 {
     double all = usual() * (double) (it.size - it.from);
+    if (it.left && coarse) close_at(it.size, it.out, 1);
+    if (it.left) commit();
     for (size_t i = it.from; i < it.size; i++) all += it.cost[i];
     it.gap_count = 1;
     charge(it.size, usual(), all);
@@ -319,9 +325,18 @@ static void follow(FILE *f)
             if (edge) set_gap(NO_GAP);
         } else if (sscanf(line, "out %" SCNu64, &a) == 1) {
             before = it.in;
-            close_at(at, (double) a, 1);
+            it.left = 1;
+            it.out = (double) a;
+            if (coarse) continue;
+            close_at(at, it.out, 1);
             set_gap(2);
         } else if (sscanf(line, "in %" SCNu64, &a) == 1) {
+            it.left = 0;
+            if (coarse && it.last >= 0 && it.begun) {
+                it.last += (double) a - it.out;
+                gaps[2] += (double) a - it.out;
+                continue;
+            }
             close_at(at, (double) a, 1);
             if (it.stopped) set_gap(before);
         } else if (sscanf(line, "%15s %" SCNu64 " %" SCNu64, word, &a, &b)
@@ -442,7 +457,7 @@ static size_t show_errors(errors *e)
     return bad;
 }
 
-static int compare(int all_gaps)
+static int compare(void)
 {
     const double near = 0.001;
     static errors e;
@@ -471,7 +486,8 @@ static int compare(int all_gaps)
     }
     for (unsigned i = 0; i < KINDS; i++) {
         const double a = (said_gaps[i] - gaps[i] * NS) / all;
-        if (all_gaps && (a > near || a < -near)) {
+        const double most = coarse ? 10 * near : near;
+        if (a > most || a < -most) {
             bad++;
             printf("[%s]: %.0f ns, not %.0f\n", kinds[i], said_gaps[i],
                    gaps[i] * NS);
@@ -488,16 +504,16 @@ static int compare(int all_gaps)
 
 int main(int argc, char **argv)
 {
-    const int all_gaps = argc < 2 || strcmp(argv[1], "-g") != 0;
-    if (!all_gaps) {
+    coarse = argc > 1 && strcmp(argv[1], "-t") == 0;
+    if (coarse) {
         argc--;
         argv++;
     }
-    if (argc < 4) die("usage", "[-g] SYMBOLS FOLDED PREFIX...");
+    if (argc < 4) die("usage", "[-t] SYMBOLS FOLDED PREFIX...");
     list = (function *) calloc(NAMES, sizeof *list);
     if (!list) die("memory", "");
     read_symbols(argv[1]);
     for (int i = 3; i < argc; i++) add_thread(argv[i]);
     read_folded(argv[2]);
-    return compare(all_gaps);
+    return compare();
 }

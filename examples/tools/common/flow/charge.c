@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN, NOTE, STOP, GO };
+enum { RUN, NOTE, STOP, GO, OFF };
 
 void charge_init(charge *c, const charge_config *config, void *user)
 {
@@ -74,6 +74,16 @@ static void spend_gap(charge *c, portion *p)
           0, p->guess);
 }
 
+/* Time without a processor, which is known, inside of a gap or not. */
+static void spend_off(charge *c, uint64_t ns)
+{
+    if (c->given) c->config->go(c->user);
+    c->config->stop(CHARGE_OFF_CPU, c->user);
+    spend(c, 0, ns, 0, 0, 0);
+    c->config->go(c->user);
+    if (c->given) c->config->stop((charge_gap) c->given, c->user);
+}
+
 /* Give out all that is held back. */
 static void give(charge *c, portion *p)
 {
@@ -90,6 +100,7 @@ static void give(charge *c, portion *p)
             c->config->stop((charge_gap) part->what, c->user);
             spend_gap(c, p);
             break;
+        case OFF: spend_off(c, part->value); break;
         default:
             c->given = CHARGE_NO_GAP;
             c->config->go(c->user);
@@ -98,7 +109,7 @@ static void give(charge *c, portion *p)
     }
     if (c->run) spend_run(c, p, c->run, c->line);
     c->count = 0;
-    c->insns = c->run = 0;
+    c->insns = c->run = c->off = 0;
     c->gaps = c->given != CHARGE_NO_GAP;
 }
 
@@ -159,6 +170,7 @@ static void close_at(charge *c, const charge_date_ *to, int ends)
     if (c->dated && c->begun) {
         if (to->ns < c->last.ns || (c->insns == 0 && c->gaps == 0)) return;
         p.run = to->ns - c->last.ns;
+        p.run -= least(p.run, c->off);
         if (to->cycles > c->last.cycles && to->cycles < CHARGE_NO_CYCLES)
             p.run_cycles = to->cycles - c->last.cycles;
         if (c->gaps == 0) {
@@ -183,8 +195,8 @@ static void guess(charge *c, uint64_t most)
 {
     portion p = {0, 0, 0, 0, 0, 0, 0, 1, 1};
     if (c->dated) p.run = least(usual(c), most);
+    c->last.ns += p.run + c->off;
     give(c, &p);
-    c->last.ns += p.run;
 }
 
 static void use_waiting(charge *c)
@@ -195,21 +207,29 @@ static void use_waiting(charge *c)
 
 /* ---- what goes in ---- */
 
+/* There is room for no more parts. */
+static int make_room(charge *c)
+{
+    const size_t max = c->max ? 2 * c->max : 64;
+    charge_part *parts;
+    if (c->max == CHARGE_HELD) {
+        guess(c, UINT64_MAX);
+        return 1;
+    }
+    parts = (charge_part *) realloc(c->parts, max * sizeof *parts);
+    if (!parts) {
+        c->failed = 1;
+        return 0;
+    }
+    c->parts = parts;
+    c->max = max;
+    return 1;
+}
+
 static charge_part *add(charge *c, uint8_t kind)
 {
     charge_part *part;
-    if (c->count == CHARGE_HELD) guess(c, UINT64_MAX);
-    if (c->count == c->max) {
-        const size_t max = c->max ? 2 * c->max : 64;
-        charge_part *const parts =
-            (charge_part *) realloc(c->parts, max * sizeof *parts);
-        if (!parts) {
-            c->failed = 1;
-            return NULL;
-        }
-        c->parts = parts;
-        c->max = max;
-    }
+    if (c->count == c->max && !make_room(c)) return NULL;
     part = &c->parts[c->count++];
     part->kind = kind;
     part->insns = c->run;
@@ -318,10 +338,35 @@ void charge_off(charge *c, uint64_t from, uint64_t to)
         charge_go(c);
 }
 
+void charge_off_once(charge *c, uint64_t from, uint64_t to)
+{
+    charge_part *part;
+    if (!c->dated || !c->begun) {
+        charge_off(c, from, to);
+        return;
+    }
+    spend_untimed(c);
+    use_waiting(c);
+    part = add(c, OFF);
+    if (!part) return;
+    part->value = to - from;
+    c->off += to - from;
+}
+
+/* Is the thread in the kernel, from where flow would be seen to come back? */
+static int is_in_kernel(const charge *c)
+{
+    return c->gap == CHARGE_SYSCALL || c->gap == CHARGE_FAULT
+        || c->gap == CHARGE_INTERRUPT;
+}
+
 void charge_end(charge *c)
 {
     spend_untimed(c);
-    if (c->waiting) close_at(c, &c->wait[0], 1);
+    if (c->waiting && c->edge && is_in_kernel(c))
+        use_waiting(c);
+    else if (c->waiting)
+        close_at(c, &c->wait[0], 1);
     if (c->timed) guess(c, c->waiting ? 0 : UINT64_MAX);
     if (c->given) c->config->go(c->user);
     c->given = c->gap = CHARGE_NO_GAP;

@@ -27,7 +27,7 @@
 
 #define CHARGE_FINE  256u
 #define CHARGE_RATES 255u
-#define CHARGE_HELD  (1u << 20) /* parts that are held back, at most */
+#define CHARGE_HELD  (1u << 20) /* parts that are held back, at most; 64 << n */
 
 /* Why there are no instructions. */
 typedef enum charge_gap {
@@ -83,6 +83,7 @@ typedef struct charge {
     uint64_t run;    /* ... after them, */
     uint32_t line;   /* ... which are of this line */
     uint32_t gaps;   /* in them, with one that they begin in */
+    uint64_t off;    /* time in them without a processor: charge_off_once */
     uint8_t edge;    /* the date that waits is that of the gap's end */
     uint8_t gap;     /* charge_gap: they end in it; ... */
     uint8_t given;   /* ... it was given out */
@@ -123,7 +124,12 @@ void charge_go(charge *c);
  * begins and ends here. */
 void charge_off(charge *c, uint64_t from, uint64_t to);
 
-/* A gap that did not end has no time. */
+/* Nor did it here, or at an earlier one of its stops: the interval goes on after
+ * that, without the time between. */
+void charge_off_once(charge *c, uint64_t from, uint64_t to);
+
+/* A gap that did not end has time up to a date with `edge`, when the thread left
+ * its last processor, if the kernel has it then. Else it has none. */
 void charge_end(charge *c);
 
 #endif /* CHARGE_H */

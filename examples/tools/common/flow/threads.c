@@ -657,6 +657,8 @@ static void configure(threads *t)
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
             && t->pt[PERFDATA_PT_TIME_MULT] != 0
             && (bits & t->pt[PERFDATA_PT_TSC_BIT]) != 0;
+    t->coarse = t->timed && !is_of_threads(t) && !t->cyc
+             && !(bits & t->pt[PERFDATA_PT_MTC_BIT]);
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
                               sizeof text) == 1
         && strncmp(text, "GenuineIntel,", 13) == 0) {
@@ -2180,8 +2182,8 @@ static int skip_blocks(ipt_blk_decoder *d, uint64_t limit, ipt_block *block,
 
 /* As skip_blocks, for a caller who wants to know of each block, or decodes
  * instructions. Many blocks have one time. */
-static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
-                       ipt_block *block, uint64_t *count)
+static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
+                       uint64_t *count)
 {
     const ipt_where *const at = where(q);
     const int insn = q->in->config.insn;
@@ -2202,7 +2204,7 @@ static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
             q->who.tsc = said_time(q, now);
         }
         q->who.guest = at->asid.nr;
-        if (each) on_block(q, block, now);
+        on_block(q, block, now);
     } while (!(status & IPT_EVENT_PENDING) && goes_on);
     return status;
 }
@@ -2211,13 +2213,14 @@ static int tell_blocks(threads_queue_ *q, int each, uint64_t limit,
 static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
-    const int each = t->config.flow || q->by_cpu || !q->who.sure;
+    const int told = t->config.flow || t->config.insn || q->by_cpu
+                  || !q->who.sure;
     const uint64_t until =
         limit > q->near && limit - q->near >= TURN / 2 ? NO_TIME : limit;
     uint64_t count = 0;
     ipt_block block;
-    const int status = each || t->config.insn
-        ? tell_blocks(q, each, until, &block, &count)
+    const int status = told
+        ? tell_blocks(q, until, &block, &count)
         : skip_blocks(&q->decoder.blk, until, &block, &count);
     if (count) {
         t->instructions += count;

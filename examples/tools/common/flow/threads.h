@@ -166,6 +166,8 @@ typedef struct threads {
     uint8_t filtered;     /* flow leaves what is traced, and comes back */
     uint8_t timed;
     uint8_t cyc;
+    uint8_t coarse;       /* by cpu, and TSC is all: at which of its stops a
+                             thread was switched is not known */
     uint8_t from_exec;    /* there is no trace of threads before an exec */
     uint8_t started;
     uint8_t stopped;      /* by progress, or without memory */
