@@ -30,9 +30,9 @@
             "blocks of sections again in the mode they had first, take "      \
             "opcodes that mean nothing, and execute 16 and 32-bit code "      \
             "beyond 4 GiB")                                                   \
-    X(RETURN, "takes its return stack's top for compressed returns only, and "\
-              "after flow was lost still what it held before that, so that "   \
-              "later returns go astray")                                       \
+    X(RETURN, "takes its return stack's top for compressed returns only, so " \
+              "that later returns go astray, and still has what it held "     \
+              "before a PSB; gives an error with a return to before a loss")  \
     X(PGD, "2.0.5 takes a TIP.PGD without IP only at MOV CR3 and far "        \
            "branches; after one with IP, tracing that begins at 0 counts as " \
            "resumed")                                                         \

@@ -1207,8 +1207,8 @@ static void keep_calls(subject *s)
     }
 }
 
-/* Has ours no call that a return could lead back to, as they were before a PSB
- * or an overflow? */
+/* Has ours no call that a return could lead back to, as they were before a PSB?
+ */
 static int is_forgotten(const subject *s)
 {
     walker w;
@@ -1216,7 +1216,7 @@ static int is_forgotten(const subject *s)
     walk(&w, s);
     while (walk_on(&w) && w.p.offset < where(s))
         if (w.p.offset + PLACE >= s->called_at /* both have read ahead */
-            && (w.p.type == IPT_PKT_PSB || w.p.type == IPT_PKT_OVF))
+            && w.p.type == IPT_PKT_PSB)
             return 1;
     return 0;
 }

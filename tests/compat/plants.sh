@@ -75,6 +75,7 @@ plant "status bits" flow.c \
 plant "asid" flow.c '/^int shim_flow_asid/,/^}/s/now.vmcs = .*/;/'
 plant "event fields" config.c 's/e->u.paging.nr \& 1u/0/'
 plant "block ends" flow.c 's/|= IPT_CONFIG_END_ON_CALL/|= 0/'
+plant "calls of before a loss" flow.c 's/ | IPT_CONFIG_KEEP_CALLS//'
 
 # What came with 2.2.
 driver=compat-2.2

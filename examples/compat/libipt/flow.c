@@ -73,7 +73,7 @@ int shim_flow_init(shim_flow *f, const struct pt_config *config, int blocks)
     status = shim_trace_init(&f->t, config);
     if (status < 0) return status;
     f->t.config.read = read_code;
-    f->t.config.flags = IPT_CONFIG_WALK_ON;
+    f->t.config.flags = IPT_CONFIG_WALK_ON | IPT_CONFIG_KEEP_CALLS;
     f->blocks = blocks != 0;
     if (blocks ? flags->variant.block.enable_tick_events
                : flags->variant.insn.enable_tick_events)
