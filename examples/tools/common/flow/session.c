@@ -198,8 +198,8 @@ int session_parse(tool_args *args, session *s, const char *help,
     if (status >= 0) return status;
     if (!*name == !s->bare.trace)
         why = *name ? "more than one file" : "no file";
-    else if (*name && s->bare.code.space_count)
-        why = "--elf, --raw: there is no --pt";
+    else if (*name && (s->bare.file_count || s->bare.described))
+        why = "--elf, --raw, --cpu-model, --nom-freq, ...: there is no --pt";
     if (!why) return -1;
     fprintf(stderr, "%s: %s.\n", args->program, why);
     if (!*name && !s->bare.trace) print_usage(args, help);
@@ -524,6 +524,7 @@ static void configure(session *s)
     c->insn = from->insn;
     c->never_mark = from->never_mark;
     c->raw_times = s->raw_times;
+    c->is_bare = s->spaces.is_bare;
     s->always = s->cpus.count == 0 && s->from == 0 && s->to == UINT64_MAX;
 }
 
@@ -539,7 +540,7 @@ static int open_file(session *s, const char *name)
     char *made;
     int status;
     if (!s->bare.trace) return perffile_open(s->args, name, &s->file);
-    made = bare_write(s->args, &s->bare);
+    made = bare_write(s->args, &s->bare, spaces_bare(&s->spaces));
     if (!made) return 1;
     status = perffile_open(s->args, made, &s->file);
     remove(made);

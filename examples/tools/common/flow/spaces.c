@@ -732,22 +732,19 @@ static unsigned layers_of(const spaces_view *view, const ipt_asid *asid,
         = (const spaces_process *) pids_find(&s->processes, view->pid);
     const spaces_place *const all = place_of(s, UINT32_MAX);
     unsigned count = 0;
-    if (asid->nr) {
-        if (s->guest) layer[count++] = s->guest;
-        return count;
-    }
+    if (asid->nr && s->guest) layer[count++] = s->guest;
+    if (asid->nr && !s->is_bare) return count;
     if (p && p->place && p->place->map) layer[count++] = p->place->map;
     if (all && all->map) layer[count++] = all->map;
-    if (is_kernel(ip)) {
-        layer[count++] = &s->kernel;
-    } else if (p) {
+    if (is_kernel(ip)) layer[count++] = &s->kernel;
+    if (p && (s->is_bare || !is_kernel(ip))) {
         layer[count++] = &p->code->jit;
         layer[count++] = &p->code->seen;
     }
     return count;
 }
 
-#define LAYERS 4
+#define LAYERS 6
 
 int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                 uint64_t ip, void *context)
@@ -878,6 +875,15 @@ int spaces_option(tool_args *args, spaces *s, const char *word)
     if (!is_symfs) return add_map(args, &place->map, text);
     place->folder = text;
     return -1;
+}
+
+const char *spaces_bare(spaces *s)
+{
+    spaces_place *const all = place_of(s, UINT32_MAX);
+    const char *const folder = all ? all->folder : NULL;
+    s->is_bare = 1;
+    if (all) all->folder = NULL;
+    return folder;
 }
 
 /* ---- the kernel before it was changed ---- */

@@ -113,6 +113,7 @@ typedef struct spaces {
     const char *kcore; /* --kcore; or NULL */
     image *guest;      /* --guest-map; or NULL */
     uint8_t force;
+    uint8_t is_bare;   /* code is that of guests and of the kernel, too */
     uint8_t has_time;  /* the trace's clock is known: */
     uint64_t time[3];  /* its shift, mult, zero */
     filters filters;
@@ -155,6 +156,11 @@ void spaces_free(spaces *s);
  * was followed, else the exit status. */
 int spaces_option(tool_args *args, spaces *s, const char *word);
 
+/* There is no perf.data: all code is that of guests and of the kernel, too.
+ * Returns the folder of --symfs, which the names of files begin with already;
+ * or NULL. */
+const char *spaces_bare(spaces *s);
+
 /* What the file itself says: build ids, on which machine it was made. folder,
  * if not NULL, is the one that it is in, as perf record --kcore makes it. */
 void spaces_open(spaces *s, const perfdata *file, const char *folder);
@@ -182,7 +188,7 @@ uint64_t spaces_next(const spaces *s);
 int spaces_advance(spaces *s, uint64_t time, spaces_change *change);
 
 /* An ipt_config.read; context is a spaces_view. What ran in VMX non-root
- * operation is read from --guest-map only. */
+ * operation is read from --guest-map only, but for spaces_bare. */
 int spaces_read(uint8_t *buffer, size_t size, const ipt_asid *asid,
                 uint64_t ip, void *context);
 

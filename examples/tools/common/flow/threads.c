@@ -895,7 +895,8 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {
     threads_queue_ *const q = (threads_queue_ *) context;
-    for (unsigned i = 0; i < q->veil_count && !asid->nr; i++) {
+    const int is_seen = !asid->nr || q->in->config.is_bare; // mappings are
+    for (unsigned i = 0; i < q->veil_count && is_seen; i++) {
         const veil *const v = &q->veils[i];
         const threads_row_ *const row = &q->in->rows[v->row];
         if (row->applied || ip > v->last) continue;
@@ -2077,7 +2078,7 @@ static int need_code(threads_queue_ *q)
 {
     threads *const t = q->in;
     uint64_t hi = NO_TIME;
-    if (!q->thread || where(q)->asid.nr) return 0;
+    if (!q->thread || (where(q)->asid.nr && !t->config.is_bare)) return 0;
     if (t->timed) hi = time_after(q, where(q)->offset);
     return apply_early(t, q->who.pid, hi);
 }

@@ -96,6 +96,7 @@ typedef struct threads_config {
     uint32_t flags;     /* IPT_CONFIG_, besides what the file says */
     uint8_t insn;       /* 1: blocks of one instruction each */
     uint8_t never_mark; /* 1: for tests: nothing is marked */
+    uint8_t is_bare; /* mappings are of guests, too */
     uint8_t raw_times;  /* 0: a thread's times do not go back, though those of
                            the trace do: an estimate was too late */
 } threads_config;

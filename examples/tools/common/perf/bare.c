@@ -14,29 +14,108 @@
 void bare_init(bare *b)
 {
     memset(b, 0, sizeof *b);
-    image_init(&b->code);
 }
 
 void bare_free(bare *b)
 {
-    image_free(&b->code);
+    free(b->files);
+}
+
+static int add_file(tool_args *args, bare *b, const char *word)
+{
+    const char *const text = tool_argument(args, word);
+    if (!text) return 1;
+    if (!tool_grow(&b->files, b->file_count + 1, sizeof *b->files)) {
+        fprintf(stderr, "%s: out of memory.\n", args->program);
+        return 1;
+    }
+    b->files[b->file_count].text = text;
+    b->files[b->file_count++].is_raw = strcmp(word, "--raw") == 0;
+    return -1;
+}
+
+static int parse_model(tool_args *args, bare *b, const char *word)
+{
+    const char *const text = tool_argument(args, word);
+    if (!text || tool_parse_cpu(args, text, &b->cpu, ".")) return 1;
+    b->described = 1;
+    return -1;
 }
 
 int bare_option(tool_args *args, bare *b, const char *word)
 {
-    const int is_trace = strcmp(word, "--pt") == 0;
-    const int is_raw = strcmp(word, "--raw") == 0;
-    const int is_elf = strcmp(word, "--elf") == 0;
-    const char *value;
-    if (!is_trace && !is_raw && !is_elf) return 0;
-    value = tool_argument(args, word);
-    if (!value) return 1;
-    if (is_trace) {
-        b->trace = value;
-        return -1;
+    const struct {
+        const char *name;
+        unsigned bits;
+        uint64_t *value;
+    } numbers[] = {{"--nom-freq", 8, &b->nom_freq},
+                   {"--mtc-freq", 4, &b->mtc_freq},
+                   {"--cpuid-0x15.eax", 32, &b->cpuid_15_eax},
+                   {"--cpuid-0x15.ebx", 32, &b->cpuid_15_ebx}};
+    if (strcmp(word, "--pt") == 0) {
+        b->trace = tool_argument(args, word);
+        return b->trace ? -1 : 1;
     }
-    return (is_raw ? code_add_raw(args, &b->code, value)
-                   : code_add_elf(args, &b->code, value, NULL)) ? 1 : -1;
+    if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0)
+        return add_file(args, b, word);
+    if (strcmp(word, "--cpu-model") == 0) return parse_model(args, b, word);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (strcmp(word, numbers[i].name) != 0) continue;
+        b->described = 1;
+        return tool_number(args, word, numbers[i].bits, numbers[i].value)
+            ? 1 : -1;
+    }
+    return 0;
+}
+
+/* ---- code ---- */
+
+/* Is there the file that FILE[:...] is of? */
+static int is_there(const char *text)
+{
+    char *const name = tool_copy(text, strlen(text));
+    char *colon;
+    int there = name && access(name, F_OK) == 0;
+    while (name && !there && (colon = strrchr(name, ':')) != NULL) {
+        *colon = 0;
+        there = access(name, F_OK) == 0;
+    }
+    free(name);
+    return there;
+}
+
+/* FILE[:...] where it is: allocated; NULL if it is nowhere. */
+static char *find_file(const char *text, const char *symfs)
+{
+    const char *const slash = strrchr(text, '/');
+    char *path = tool_copy(text, strlen(text));
+    if (!path || is_there(path)) return path;
+    for (int i = 0; symfs && i < 2; i++) {
+        free(path);
+        path = tool_join(symfs, i && slash ? slash + 1 : text);
+        if (!path || is_there(path)) return path;
+    }
+    free(path);
+    return NULL;
+}
+
+static int add_code(const tool_args *args, const bare *b, const char *symfs,
+                    image *code)
+{
+    int status = 0;
+    for (size_t i = 0; i < b->file_count && status == 0; i++) {
+        const bare_file *const f = &b->files[i];
+        char *const path = find_file(f->text, symfs);
+        if (!path)
+            fprintf(stderr, "%s: not there: %s; say where a copy is: --symfs "
+                            "<folder>\n", args->program, f->text);
+        else if (f->is_raw)
+            status = code_add_raw(args, code, path);
+        else
+            status = code_add_elf(args, code, path, NULL);
+        free(path);
+    }
+    return status;
 }
 
 static int cannot(const tool_args *args, const char *what, const char *name,
@@ -56,9 +135,6 @@ static int write_range(const tool_args *args, perfwrite *w,
     perfwrite_map map;
     char *path;
     if (!s->name || (!s->data && !s->file)) return 0; /* zeros */
-    if (r->first >> 63)
-        return cannot(args, "add it", s->name,
-                      "the kernel's code is taken from --kcore");
     path = realpath(s->name, NULL);
     if (!path) return cannot(args, "open it", s->name, strerror(errno));
     memset(&map, 0, sizeof map);
@@ -74,14 +150,21 @@ static int write_range(const tool_args *args, perfwrite *w,
 }
 
 static int write_code(const tool_args *args, perfwrite *w,
-                      const perfwrite_who *who, const image *code)
+                      const perfwrite_who *who, const bare *b,
+                      const char *symfs)
 {
-    for (size_t i = 0; i < code->space_count; i++)
-        for (size_t j = 0; j < code->spaces[i].count; j++)
-            if (write_range(args, w, who, code, &code->spaces[i].ranges[j]))
-                return 1;
-    return 0;
+    image code;
+    int status;
+    image_init(&code);
+    status = add_code(args, b, symfs, &code);
+    for (size_t i = 0; i < code.space_count; i++)
+        for (size_t j = 0; j < code.spaces[i].count && status == 0; j++)
+            status = write_range(args, w, who, &code, &code.spaces[i].ranges[j]);
+    image_free(&code);
+    return status;
 }
+
+/* ---- trace ---- */
 
 static int write_trace(const tool_args *args, perfwrite *w,
                        const perfwrite_who *who, const char *name)
@@ -126,7 +209,55 @@ static char *new_file(const tool_args *args, const perfwrite_config *config,
     return NULL;
 }
 
-char *bare_write(const tool_args *args, const bare *b)
+/* The packets of time that the trace begins with, as bits of RTIT_CTL. */
+static uint64_t packets_of_time(const char *name)
+{
+    static uint8_t bytes[1 << 20];
+    FILE *const f = fopen(name, "rb");
+    ipt_segment piece = {bytes, f ? fread(bytes, 1, sizeof bytes, f) : 0};
+    ipt_trace trace = {&piece, 1, 0, 0};
+    ipt_config config;
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    uint64_t found = 0;
+    int status;
+    if (f) fclose(f);
+    memset(&config, 0, sizeof config);
+    memset(&d, 0, sizeof d);
+    status = ipt_pkt_init(&d, &config, &trace);
+    if (status >= 0) status = ipt_pkt_sync_forward(&d);
+    while (status >= 0 && (status = ipt_pkt_next(&d, &p)) >= 0) {
+        if (p.type == IPT_PKT_TSC) found |= 1u << 10;
+        if (p.type == IPT_PKT_MTC) found |= 1u << 9;
+        if (p.type == IPT_PKT_CYC) found |= 1u << 1;
+    }
+    return found;
+}
+
+/* Of a processor that is described trace has times, in ns if its frequency is
+ * known and in ticks of TSC else. */
+static void describe(const tool_args *args, const bare *b,
+                     perfwrite_config *config)
+{
+    if (b->cpu.known) {
+        config->family = b->cpu.family;
+        config->model = b->cpu.model;
+        config->stepping = b->cpu.stepping;
+    }
+    config->cpuid_15_eax = (uint32_t) b->cpuid_15_eax;
+    config->cpuid_15_ebx = (uint32_t) b->cpuid_15_ebx;
+    config->max_ratio = (uint8_t) b->nom_freq;
+    config->pt |= packets_of_time(b->trace) | b->mtc_freq << 14;
+    config->timed = config->pt >> 10 & 1;
+    config->time_shift = b->nom_freq ? 26 : 0;
+    config->time_mult = b->nom_freq
+        ? (uint32_t) ((10u << 26) / b->nom_freq) : 1;
+    if (config->timed && !b->nom_freq)
+        fprintf(stderr, "%s: no --nom-freq: what it says are ns are ticks of "
+                        "TSC\n", args->program);
+}
+
+char *bare_write(const tool_args *args, const bare *b, const char *symfs)
 {
     static const perfwrite_who who = {1, 1, 0, 0};
     const char *const slash = strrchr(b->trace, '/');
@@ -136,10 +267,11 @@ char *bare_write(const tool_args *args, const bare *b)
     int status;
     memset(&config, 0, sizeof config);
     config.pt = 0x2001; /* branches; the packets of time explain themselves */
+    if (b->described) describe(args, b, &config);
     path = new_file(args, &config, &w);
     if (!path) return NULL;
     perfwrite_comm(w, &who, slash ? slash + 1 : b->trace, 1);
-    status = write_code(args, w, &who, &b->code);
+    status = write_code(args, w, &who, b, symfs);
     perfwrite_start(w, &who);
     if (status == 0) status = write_trace(args, w, &who, b->trace);
     if (perfwrite_close(w) && status == 0)

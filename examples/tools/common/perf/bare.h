@@ -1,10 +1,11 @@
 /* bare.h: a trace and the code it is of, in place of a perf.data.
  *
- * Tools that read a perf.data are given one made of them: it has one thread and
- * no time. It is without a name once it is open.
+ * Tools that read a perf.data are given one made of the trace: it has one
+ * thread. Its code is that of all address spaces, guests' too, as nothing says
+ * whose the trace is. The file is without a name once it is open.
  *
- *     bare_option(&args, &b, word);           // --pt, --raw, --elf
- *     if (b.trace) path = bare_write(&args, &b);
+ *     bare_option(&args, &b, word);           // --pt, --raw, --elf, ...
+ *     if (b.trace) path = bare_write(&args, &b, symfs);
  *     ...
  *     remove(path);
  *     free(path);
@@ -13,7 +14,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef BARE_H
 #define BARE_H
-#include "../code/image.h"
 #include "../code/tool.h"
 
 #define BARE_HELP                                                             \
@@ -21,11 +21,26 @@
     "                            that these add, as often as you like:\n"      \
     "  --elf <file>[:<base>]     ... an ELF file.\n"                           \
     "  --raw <file>[:<from>[-<to>]]:<base>\n"                                  \
-    "                            ... a flat file; --map gives code, too.\n"
+    "                            ... a flat file; --map gives code, too.\n"   \
+    "  --cpu-model <f>/<m>[/<s>] the processor of --pt: its errata.\n"         \
+    "  --nom-freq <n>            its TSC has <n> times 100 MHz: with this the\n"\
+    "                            trace has times.\n"                           \
+    "  --mtc-freq <n>            IA32_RTIT_CTL.MTCFreq.\n"                     \
+    "  --cpuid-0x15.eax <n>      TSC ticks are ebx / eax crystal clocks.\n"    \
+    "  --cpuid-0x15.ebx <n>\n"
+
+typedef struct bare_file {
+    const char *text; /* of the option */
+    int is_raw;
+} bare_file;
 
 typedef struct bare {
     const char *trace; /* name; NULL: none was given */
-    image code;
+    bare_file *files;  /* --raw and --elf, in their order */
+    size_t file_count;
+    tool_cpu cpu;
+    uint64_t nom_freq, mtc_freq, cpuid_15_eax, cpuid_15_ebx;
+    uint8_t described; /* one of the options that describe the processor */
 } bare;
 
 void bare_init(bare *b);
@@ -34,8 +49,10 @@ void bare_free(bare *b);
 /* Follow an option: 1 after a message, -1 if it was one of these, else 0. */
 int bare_option(tool_args *args, bare *b, const char *word);
 
-/* Write a perf.data into TMPDIR or /tmp. Returns its name, allocated, or NULL
- * with a message. */
-char *bare_write(const tool_args *args, const bare *b);
+/* Write a perf.data into TMPDIR or /tmp. Code that is not there is looked for in
+ * the folder symfs, unless that is NULL, as FOLDER/PATH, then as FOLDER/NAME. A
+ * file that is nowhere is named and left out. Returns the name, allocated, or
+ * NULL with a message. */
+char *bare_write(const tool_args *args, const bare *b, const char *symfs);
 
 #endif /* BARE_H */
