@@ -134,7 +134,7 @@ static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
         code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL,
-        NULL, 0, 0, 0, 0
+        NULL, 0, 0, 0, 0, 0
     };
     threads_config own = config;
     own.never_mark = never_mark;
@@ -584,6 +584,24 @@ TEST(code_that_does_not_fit)
     other_code(8); /* the kernel is entered by RET */
 }
 
+/* Trace of notnt: up to each branch, and from the next address on. */
+TEST(trace_without_tnt)
+{
+    begin((uint64_t) 1 << 55, 0);
+    psb(0);
+    for (unsigned i = 0; i < 5; i++) {
+        stretch(0x1000 + 64 * i);
+        sw_size -= 2;
+        emit("\x01", 1); // TIP.PGD
+    }
+    sw_piece(&t, UINT32_MAX, 6, 0, sw_size, 0);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(t.instructions, 5 * 33);
+    CHECK_EQ(t.losses[THREADS_NO_TNT], 5);
+    CHECK_EQ(t.losses[THREADS_ERROR], 0);
+    threads_free(&t);
+}
+
 TEST(queue_of_a_thread)
 {
     begin(0, 0);
@@ -774,6 +792,7 @@ int main(void)
     RUN(a_handler_returns_elsewhere);
     RUN(a_signal_before_a_thread_that_may_be_anywhere);
     RUN(code_that_does_not_fit);
+    RUN(trace_without_tnt);
     RUN(queue_of_a_thread);
     RUN(times_of_a_thread);
     RUN(code_that_comes_later);

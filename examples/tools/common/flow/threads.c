@@ -164,6 +164,7 @@ static const char *const loss_texts[THREADS_LOSSES] = {
     "sideband records lost",
     "no code",
     "trace does not fit",
+    "branches, which notnt leaves out",
     "instructions of an unsure thread"
 };
 
@@ -644,6 +645,7 @@ static void configure(threads *t)
     t->decoder.flags = t->config.flags;
     if (bits & t->pt[PERFDATA_PT_NORETCOMP_BIT])
         t->decoder.flags |= IPT_CONFIG_NO_RETCOMP;
+    if (bits >> 55 & 1) t->decoder.flags |= IPT_CONFIG_NO_TNT;
     t->decoder.mtc_freq = mtc_freq(t->pt, bits);
     t->decoder.nom_freq = (uint8_t) t->pt[PERFDATA_PT_MAX_NONTURBO_RATIO];
     if (t->pt[PERFDATA_PT_TSC_CTC_N] <= UINT32_MAX
@@ -2092,6 +2094,7 @@ static void lose_flow(threads_queue_ *q, int status)
     const int returns = status == IPT_ERR_RETURN_LOST;
     const threads_loss loss =
         status == IPT_NEED_PAGE ? THREADS_NO_CODE
+        : status == IPT_ERR_NO_TNT ? THREADS_NO_TNT
         : returns && q->last_loss != THREADS_LOSSES ? q->last_loss
                                                     : THREADS_ERROR;
     const int again = loss == THREADS_NO_CODE

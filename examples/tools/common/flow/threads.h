@@ -43,6 +43,7 @@ typedef enum threads_loss {
     THREADS_SIDEBAND,  /* LOST: records that would say what runs where */
     THREADS_NO_CODE,   /* flow is at an address where no code is known */
     THREADS_ERROR,     /* trace that cannot be decoded, or not with this code */
+    THREADS_NO_TNT,    /* a branch in trace of `notnt`: nobody knows where to */
     THREADS_UNSURE,    /* instructions whose thread is not sure */
     THREADS_LOSSES
 } threads_loss;
