@@ -142,13 +142,26 @@ typedef struct found {
 
 #define FOUND 16384u /* a power of two */
 
+/* A name without control bytes, which stays. */
+typedef struct clean_name {
+    const char *name;
+    size_t size; /* 0: it has some */
+} clean_name;
+
+#define CLEAN 16u /* a power of two */
+
 /* Text, and where it goes. */
 typedef struct text {
     char *bytes;
     size_t used;
     size_t room;
     uint64_t tsc;      /* the last time that was printed, .. */
-    char time[40];     /* ... and what it is */
+    char time[40];     /* ... and what it is, in so many bytes */
+    size_t time_size;
+    uint64_t high;     /* the last address without its last four digits, 0: none, */
+    char hex[16];      /* ... and what it is, */
+    unsigned hex_size; /* ... in so many digits */
+    clean_name names[CLEAN]; /* those that were printed */
     uint8_t is_stdout; /* it is written when it is full; else it grows */
     uint8_t failed;
 } text;
@@ -227,8 +240,14 @@ static void put_plain(text *t, const char *s)
     while (*s) put_char(t, *s++);
 }
 
+static void put_bytes(text *t, const char *bytes, size_t size)
+{
+    memcpy(t->bytes + t->used, bytes, size);
+    t->used += size;
+}
+
 /* Names may be hostile: control bytes are printed as \xNN. */
-static void put_text(text *t, const char *s)
+static void put_hostile(text *t, const char *s)
 {
     static const char digits[] = "0123456789abcdef";
     for (unsigned n = 0; *s && n < NAME; s++, n++) {
@@ -244,12 +263,50 @@ static void put_text(text *t, const char *s)
     }
 }
 
+static int is_clean(const char *s, size_t size)
+{
+    size_t n = 0;
+    while (n < size && (uint8_t) s[n] >= ' ' && s[n] != 127) n++;
+    return n == size;
+}
+
+/* A name that stays to the end. */
+static void put_text(text *t, const char *s)
+{
+    clean_name *const c = &t->names[((uintptr_t) s ^ (uintptr_t) s >> 8)
+                               & (CLEAN - 1)];
+    if (c->name != s) {
+        const size_t size = strlen(s);
+        c->name = s;
+        c->size = size < NAME && is_clean(s, size) ? size : 0;
+    }
+    if (c->size)
+        put_bytes(t, s, c->size);
+    else
+        put_hostile(t, s);
+}
+
 static void put_hex(text *t, uint64_t n)
 {
     static const char digits[] = "0123456789abcdef";
+    char *const to = t->bytes + t->used;
     int shift = 60;
+    if (n >> 16 && n >> 16 == t->high) { /* as it is of most neighbours */
+        char *const end = to + t->hex_size;
+        memcpy(to, t->hex, sizeof t->hex);
+        end[-4] = digits[n >> 12 & 15];
+        end[-3] = digits[n >> 8 & 15];
+        end[-2] = digits[n >> 4 & 15];
+        end[-1] = digits[n & 15];
+        t->used += t->hex_size;
+        return;
+    }
     while (shift && !(n >> shift)) shift -= 4;
     for (; shift >= 0; shift -= 4) put_char(t, digits[n >> shift & 15]);
+    if (n >> 16 == 0) return;
+    t->hex_size = (unsigned) (t->bytes + t->used - to);
+    t->high = n >> 16;
+    memcpy(t->hex, to, t->hex_size);
 }
 
 static void put_number(text *t, uint64_t n)
@@ -323,22 +380,21 @@ static void put_time(const ptflow *p, text *t, uint64_t tsc)
 {
     uint64_t ns;
     unsigned i = 9;
-    char digits[10];
+    char digits[9];
     if (!tsc) {
         put_char(t, '-');
     } else if (tsc == t->tsc) {
-        put_text(t, t->time);
+        put_bytes(t, t->time, t->time_size);
     } else {
         const size_t begin = t->used;
         ns = session_ns(&p->session, tsc);
         put_number(t, ns / 1000000000);
         put_char(t, '.');
-        digits[9] = 0;
         for (ns %= 1000000000; i; ns /= 10) digits[--i] = (char) ('0' + ns % 10);
-        put_text(t, digits);
+        put_bytes(t, digits, sizeof digits);
         t->tsc = tsc;
-        memcpy(t->time, t->bytes + begin, t->used - begin);
-        t->time[t->used - begin] = 0;
+        t->time_size = t->used - begin;
+        memcpy(t->time, t->bytes + begin, t->time_size);
     }
 }
 
