@@ -4,6 +4,7 @@
 #include "examples/tools/common/flow/dates.c"
 #include "build.h"
 #include "dice.h"
+#include <inttypes.h>
 
 #define NOMINAL 30
 #define PERIOD  672u /* of MTC: 32 ticks of a clock of which one is 21 of TSC */
@@ -30,8 +31,17 @@ static void begin(dates *d, uint32_t threshold)
     dates_init(d, &config, &trace, threshold);
 }
 
-/* All dates: which packet, counted from 0, and the time after START. */
+/* All dates: which packet, counted from 0, and the time after the first TSC. A
+ * TSC has 56 bits. */
 #define START 1000000u
+#define WRAP  ((uint64_t) 1 << 56)
+
+static uint64_t start;
+
+static uint64_t after(uint64_t ticks)
+{
+    return (start + ticks) % WRAP;
+}
 
 static void dated(uint32_t threshold, const ipt_packet *packets, size_t count,
                   const char *want)
@@ -45,24 +55,36 @@ static void dated(uint32_t threshold, const ipt_packet *packets, size_t count,
         unsigned of = 0;
         while (b.offset[of] != date.offset) of++;
         sprintf(said + strlen(said), "%s%u@%d", *said ? " " : "", of,
-                (int) (date.tsc - START));
+                (int) ((date.tsc - start) % WRAP));
     }
-    if (!CHECK(strcmp(said, want) == 0)) printf("    %s, not %s\n", said, want);
+    if (!CHECK(strcmp(said, want) == 0))
+        printf("    %s, not %s, from %" PRIu64 "\n", said, want, start);
 }
 
-#define DATED(threshold, want, ...)                            \
-    do {                                                       \
-        const ipt_packet list_[] = {PSB, TSC(START), TMA(0, 0), \
+#define DATED(threshold, want, ...)                              \
+    for (start = START; start; start = next_start(start)) {    \
+        const ipt_packet list_[] = {PSB, TSC(start), TMA(0, 0),  \
                                     CBR(NOMINAL), PSBEND, __VA_ARGS__}; \
-        dated(threshold, list_, LENGTH(list_), want);          \
-    } while (0)
+        dated(threshold, list_, LENGTH(list_), want);            \
+    }
+
+/* Each of them then has the wrap between two of its packets; 0: that was all. */
+static uint64_t next_start(uint64_t last)
+{
+    static const unsigned before[] = {0, 1, 50, 101, 310, 601, 680, 900, 1350};
+    size_t i = 0;
+    if (last == START) return WRAP - before[1];
+    while (WRAP - before[i] != last) i++;
+    return i + 1 < LENGTH(before) ? WRAP - before[i + 1] : 0;
+}
+
 
 /* A CYC counts from the one before it, also across an MTC or a TSC. */
 TEST(a_cyc_counts_from_the_last_one)
 {
     DATED(512, "1@0 6@600 7@672 9@1112", CYC(600), TIP(1), MTC(1), CYC(512),
           TIP(2));
-    DATED(512, "1@0 6@300 7@600 10@800", CYC(300), TIP(1), TSC(START + 600),
+    DATED(512, "1@0 6@300 7@600 10@800", CYC(300), TIP(1), TSC(after(600)),
           TMA(7, 12), CYC(500), TIP(2));
 }
 
@@ -72,7 +94,7 @@ TEST(cycles_that_stand_still)
     DATED(64, "1@0 6@600 7@1344 9@1394", CYC(600), TIP(1), MTC(2), CYC(50),
           TIP(2));
     DATED(64, "1@0 6@600 7@9000 10@9050 12@9110", CYC(600), TIP(1),
-          TSC(START + 9000), TMA(0, 0), CYC(50), TIP(2), CYC(60), TIP(3));
+          TSC(after(9000)), TMA(0, 0), CYC(50), TIP(2), CYC(60), TIP(3));
 }
 
 /* CBR says how long a cycle is; it may change. */
