@@ -119,6 +119,51 @@ check "--check" same none --check
 check "--check says how many" grep -q "checked, 0 differ" err
 check "nothing is lost" sh -c "! grep -q lost err"
 
+# Lines that say nothing of a time are made once for a block. They are those that
+# each instruction has, which is decoded for itself where its offset is asked for.
+listed() {
+    flow --fields tid,ip,size,kind,sure,symoff "$1" >got
+    mv err err.got
+    flow --fields tid,ip,size,kind,sure,symoff,offset "$1" |
+        sed 's/ [^ ]*$//' >want.lines
+    cmp -s got want.lines && cmp -s err err.got && [ -s got ]
+}
+damaged() {
+    for seed in $(seq 12); do
+        perl -0777 -pe "srand $seed; "'
+            substr($_, (0.2 + rand 0.6) * length, 1) = chr rand 256
+                for 1 .. rand 9' cyc.data >damaged.data
+        listed damaged.data || return 1
+    done
+}
+check "lines of blocks" listed cyc.data
+check "... by thread" listed none.data
+check "... of damaged files" damaged
+cheap() {
+    cat >loop.c <<'END'
+__attribute__((noinline)) static void leaf(void)
+{
+    __asm__ volatile("nop; nop; nop; nop; nop; nop");
+}
+int main(void)
+{
+    for (int i = 0; i < 20000; i++) leaf();
+    return 0;
+}
+END
+    $CC -O1 -w -static -o loop loop.c &&
+        alone timeout 300 "$build/ptrecord" --quiet --perf-data loop.data \
+            -o loop.d -- ./loop >out 2>&1 </dev/null &&
+        valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+            "$build/ptflow" --quiet --fields ip loop.data 2>err >got &&
+        awk -v n="$(wc -l <got)" '/Collected/ {spent = $NF}
+            END {exit n < 1000 || !spent || spent > 150 * n}' \
+            err
+}
+if ! grep -q __asan_init "$build/ptflow" && have valgrind valgrind; then
+    check "an instruction takes at most 150" cheap
+fi
+
 executed none >want
 tid=$(flow --fields tid none.data | head -n 1) # of the first process
 one() {

@@ -142,6 +142,19 @@ typedef struct found {
 
 #define FOUND 16384u /* a power of two */
 
+/* The lines of a block, which are the same whenever it is executed. */
+typedef struct told {
+    ipt_block block;
+    threads_who who;  /* ... by this thread, */
+    const char *comm; /* ... of this name */
+    uint64_t life;    /* changes of code + 1 */
+    char *text;       /* allocated */
+    size_t size;
+} told;
+
+#define TOLD      4096u /* a power of two */
+#define TOLD_TEXT 8192u /* bytes of them that are kept, at most */
+
 /* A name without control bytes, which stays. */
 typedef struct clean_name {
     const char *name;
@@ -162,6 +175,7 @@ typedef struct text {
     char hex[16];      /* ... and what it is, */
     unsigned hex_size; /* ... in so many digits */
     clean_name names[CLEAN]; /* those that were printed */
+    uint64_t flushed;  /* how often */
     uint8_t is_stdout; /* it is written when it is full; else it grows */
     uint8_t failed;
 } text;
@@ -181,6 +195,8 @@ typedef struct ptflow {
     session_config config;
     functions_choice chosen; /* --func */
     found *found;       /* FOUND places that were looked up */
+    told *told;         /* TOLD blocks; NULL: lines have times, say, and differ */
+    uint64_t unlisted;  /* instructions whose code has changed since */
     uint64_t checked;
     uint64_t differ;
     text out;
@@ -213,6 +229,7 @@ static void flush(ptflow *p, text *t)
     if (t->used && fwrite(t->bytes, 1, t->used, stdout) != t->used)
         t->failed = 1;
     t->used = 0;
+    t->flushed++;
 }
 
 #define FIELD 20000u /* bytes of a field, at most */
@@ -726,6 +743,99 @@ static void show_calls(task *t, line *l)
     }
 }
 
+/* ---- instructions of blocks ---- */
+
+/* Where flow goes on after an instruction inside of a block. */
+static uint64_t next_ip(uint64_t ip, const ipt_code *code, uint8_t mode)
+{
+    uint64_t next = ip + code->size;
+    if (code->kind == IPT_INSN_JMP || code->kind == IPT_INSN_CALL) {
+        next += (uint64_t) code->displacement;
+        if (code->ip16) next &= UINT16_MAX;
+    }
+    return mode == IPT_MODE_64 ? next : next & UINT32_MAX;
+}
+
+/* The instructions of a block, one by one. */
+static void list_block(ptflow *p, task *t, const threads_who *who,
+                       const ipt_block *b)
+{
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, who->guest};
+    spaces_view *const view = &p->session.view;
+    line l;
+    memset(&l, 0, sizeof l);
+    l.who = *who;
+    l.what = INSN;
+    l.ip = b->ip;
+    l.count = 1;
+    l.mode = b->mode;
+    view->pid = who->pid;
+    for (unsigned left = b->count; left; left--) {
+        uint8_t bytes[15];
+        ipt_code code;
+        code.size = b->last_size;
+        code.kind = b->kind;
+        if (left > 1) {
+            const int n = spaces_read(bytes, sizeof bytes, &asid, l.ip, view);
+            if (n <= 0
+                || ipt_classify(&code, bytes, (size_t) n, b->mode, NULL)) {
+                p->unlisted += left;
+                return;
+            }
+        }
+        l.size = code.size;
+        l.kind = code.kind;
+        put_line(p, t, &l);
+        if (left > 1) l.ip = next_ip(l.ip, &code, b->mode);
+    }
+}
+
+static int is_told(const ptflow *p, const told *n, const task *t,
+                   const threads_who *who, const ipt_block *b)
+{
+    return n->block.ip == b->ip && n->block.end_ip == b->end_ip
+        && n->block.count == b->count && n->block.kind == b->kind
+        && n->life == p->session.changes + 1 && n->who.tid == who->tid
+        && n->who.pid == who->pid && n->who.cpu == who->cpu
+        && n->who.queue == who->queue && n->who.sure == who->sure
+        && n->who.guest == who->guest && n->comm == t->of->comm;
+}
+
+static void tell_block(ptflow *p, task *t, const threads_who *who,
+                       const ipt_block *b, told *n)
+{
+    text *const out = &p->out;
+    const size_t begin = out->used;
+    const uint64_t flushed = out->flushed;
+    list_block(p, t, who, b);
+    n->life = 0;
+    if (out->flushed != flushed || out->used - begin > TOLD_TEXT) return;
+    n->size = out->used - begin;
+    if (!tool_grow(&n->text, n->size + 1, 1)) out_of_memory(p);
+    memcpy(n->text, out->bytes + begin, n->size);
+    n->block = *b;
+    n->who = *who;
+    n->comm = t->of->comm;
+    n->life = p->session.changes + 1;
+}
+
+/* Blocks end at branches of which trace says something. */
+static void on_block(session *s, session_task *of, const threads_who *who,
+                     const ipt_block *b)
+{
+    ptflow *const p = (ptflow *) s->context;
+    task *const t = task_of(p, of);
+    told *const n = &p->told[(b->ip ^ b->end_ip << 32) * 0x9e3779b97f4a7c15u
+                             >> 32 & (TOLD - 1)];
+    if (!(s->always ? of->wanted : session_wants(s, of, who))) return;
+    if (p->out.room - p->out.used < FIELD) make_room(p, &p->out);
+    if (is_told(p, n, t, who, b))
+        put_bytes(&p->out, n->text, n->size);
+    else
+        tell_block(p, t, who, b, n);
+    p->session.stop |= p->out.failed;
+}
+
 static void on_flow(session *s, session_task *of, const threads_who *who,
                     const ipt_block *b)
 {
@@ -911,14 +1021,29 @@ static void print_lasts(ptflow *p)
     }
 }
 
+/* Do instructions of a block have the same lines whenever it is executed? */
+static int is_plain(const ptflow *p)
+{
+    const options *const o = &p->opt;
+    for (unsigned i = 0; i < o->field_count; i++)
+        if (o->fields[i] == F_TIME || o->fields[i] == F_OFFSET) return 0;
+    return o->show == INSN && !o->check && !o->func && !o->last
+        && o->threads == 1 && p->session.from == 0
+        && p->session.to == UINT64_MAX;
+}
+
 static void configure(ptflow *p)
 {
     session_config *const c = &p->config;
+    if (is_plain(p)) {
+        p->told = (told *) calloc(TOLD, sizeof *p->told);
+        if (!p->told) out_of_memory(p);
+    }
     if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
-        c->flow = on_flow;
+        c->flow = p->told ? on_block : on_flow;
     if (p->opt.show & EVENT) c->event = on_event;
     c->lost = on_lost;
-    c->insn = (p->opt.show & INSN) != 0;
+    c->insn = p->opt.show & INSN && !p->told;
     c->never_mark = p->opt.never_mark;
     c->symbols = p->opt.symbols;
     if (p->opt.show & CALL) c->flags |= IPT_CONFIG_END_ON_CALL;
@@ -964,6 +1089,11 @@ static int run(ptflow *p)
     if (p->opt.func && status == 0)
         status = !session_chosen(&p->session, "--func", &p->chosen);
     session_losses(&p->session);
+    if (p->unlisted) {
+        fprintf(stderr, "%s: %" PRIu64 " instructions are not listed: their "
+                "code has changed.\n", p->args->program, p->unlisted);
+        status = 1;
+    }
     if (p->opt.check && !p->session.quiet)
         fprintf(stderr, "%s: %" PRIu64 " instructions checked, %" PRIu64
                 " differ\n", p->args->program, p->checked, p->differ);
@@ -994,6 +1124,8 @@ int main(int argc, char **argv)
         free(t);
     }
     free(p.found);
+    for (unsigned i = 0; p.told && i < TOLD; i++) free(p.told[i].text);
+    free(p.told);
     free(p.chosen.states);
     free(p.out.bytes);
     session_free(&p.session);
