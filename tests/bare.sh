@@ -76,6 +76,14 @@ case files in
             --symfs there >got 2>err
         [ "$(wc -l <got)" -eq 3 ] && pass || fail_with "--symfs: $name" err
     done
+    # A file of that path on this machine is not the one of the recording.
+    "$build/ptflow" --fields ip --pt user.pt --raw "$tmp/code:0x1000" \
+        --symfs . >got 2>err
+    [ "$(wc -l <got)" -eq 3 ] && pass || fail_with "--symfs, by its name" err
+    "$build/ptflow" --fields ip --pt user.pt --raw "$tmp/code:0x1000" \
+        --symfs /dev >got 2>err
+    grep -q "not there: $tmp/code" err && pass ||
+        fail_with "--symfs: the file of this machine" err
     "$build/ptflow" --fields ip --pt user.pt --elf gone --raw code:0-4:0x1000 \
         >got 2>err
     [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&

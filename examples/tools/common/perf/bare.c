@@ -84,12 +84,13 @@ static int is_there(const char *text)
     return there;
 }
 
-/* FILE[:...] where it is: allocated; NULL if it is nowhere. */
+/* FILE[:...] where it is: allocated; NULL if it is nowhere. A whole path is one
+ * below symfs, as those in a perf.data are. */
 static char *find_file(const char *text, const char *symfs)
 {
     const char *const slash = strrchr(text, '/');
     char *path = tool_copy(text, strlen(text));
-    if (!path || is_there(path)) return path;
+    if (!path || (is_there(path) && !(symfs && *text == '/'))) return path;
     for (int i = 0; symfs && i < 2; i++) {
         free(path);
         path = tool_join(symfs, i && slash ? slash + 1 : text);

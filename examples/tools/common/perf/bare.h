@@ -49,10 +49,10 @@ void bare_free(bare *b);
 /* Follow an option: 1 after a message, -1 if it was one of these, else 0. */
 int bare_option(tool_args *args, bare *b, const char *word);
 
-/* Write a perf.data into TMPDIR or /tmp. Code that is not there is looked for in
- * the folder symfs, unless that is NULL, as FOLDER/PATH, then as FOLDER/NAME. A
- * file that is nowhere is named and left out. Returns the name, allocated, or
- * NULL with a message. */
+/* Write a perf.data into TMPDIR or /tmp. In the folder symfs, unless that is NULL,
+ * code is looked for as FOLDER/PATH, then as FOLDER/NAME: all whose path begins
+ * with a slash, and what is not there. A file that is nowhere is named and left
+ * out. Returns the name, allocated, or NULL with a message. */
 char *bare_write(const tool_args *args, const bare *b, const char *symfs);
 
 #endif /* BARE_H */
