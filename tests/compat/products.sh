@@ -62,13 +62,71 @@ grep -vE '^/usr/(lib/[^/]*/ipt-compat/|bin/ipt-run$|share/doc/ipt-compat/)' \
     "$tmp/files" >"$tmp/strange"
 expect_empty "files elsewhere" "$tmp/strange"
 
-# A system with both.
-mkdir -p "$root$(dirname "$system")" "$root/etc"
-cp -L "$system" "$root$system"
-cat /etc/ld.so.conf.d/*.conf >"$root/etc/ld.so.conf"
+# A system with both: what dpkg says of each order, and ldconfig of the library.
 ldconfig=$(command -v ldconfig || echo /sbin/ldconfig)
-quietly "ldconfig" "$ldconfig" -r "$root"
-"$ldconfig" -r "$root" -p | grep libipt >"$tmp/found"
-[ "$(wc -l <"$tmp/found")" -eq 1 ] && grep -q "=> $system\$" "$tmp/found" &&
-    pass || fail_with "ldconfig finds another libipt.so.2" "$tmp/found"
+cat /etc/ld.so.conf.d/*.conf >"$tmp/ld.so.conf"
+system() { # system NAME: one without packages
+    root=$tmp/$1
+    mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/etc"
+    : >"$root/var/lib/dpkg/status"
+    cp "$tmp/ld.so.conf" "$root/etc/"
+}
+# add DEB...: their dependencies are not there.
+add() {
+    quietly "dpkg -i $*" dpkg --root="$root" --force-depends \
+        --force-not-root --force-unsafe-io -i "$@"
+    dpkg --root="$root" --audit >"$tmp/audit" 2>&1
+    expect_empty "dpkg --audit after $*" "$tmp/audit"
+    quietly "ldconfig" "$ldconfig" -r "$root"
+}
+# finds TREE: it finds one libipt.so.2, that of a tree; ours are as they were.
+finds() {
+    "$ldconfig" -r "$root" -p | grep -F 'libipt.so.2 ' >"$tmp/found"
+    [ "$(wc -l <"$tmp/found")" -eq 1 ] && grep -q "=> $library\$" "$tmp/found" &&
+        pass || fail_with "ldconfig finds another libipt.so.2" "$tmp/found"
+    quietly "$root: the library of $1" cmp "$root$library" "$1$library"
+    for f in $(cat "$tmp/files"); do
+        cmp -s "$root$f" "$tmp/root$f" || echo "$f"
+    done >"$tmp/changed"
+    expect_empty "files of ours that are others" "$tmp/changed"
+}
+
+# The system's package as this and later releases have it: its files in a
+# package with its name. dpkg asks for no more to see a conflict.
+library=$(ldconfig -p | sed -n 's/.*libipt\.so\.2 .*=> //p' | head -n 1)
+library=$(dirname "$(readlink -f "$library")")/libipt.so.2
+mkdir -p "$tmp/now"
+for f in $(dpkg -L libipt2 libipt-dev); do
+    [ -d "$f" ] || (cd / && cp -P --parents "${f#/}" "$tmp/now")
+done
+releases=
+for tree in "$tmp/now" build/libipt-2.1 build/libipt-2.2; do
+    [ -d "$tree/usr" ] ||
+        { skip "$tree is missing (make deps-full unpacks it)"; continue; }
+    version=$(readlink "$tree$library") version=${version##*.so.}
+    pack=$tmp/pack-$version
+    mkdir -p "$pack/DEBIAN"
+    cp -RP "$tree/usr" "$pack/"
+    printf '%s\n' "Package: libipt2" "Version: $version" "Architecture: amd64" \
+        "Maintainer: nobody <nobody@example.org>" "Description: libipt" \
+        >"$pack/DEBIAN/control"
+    quietly "pack libipt2 $version" dpkg-deb --root-owner-group --build "$pack" \
+        "$tmp/libipt2_$version.deb"
+    releases="$releases $tree:$tmp/libipt2_$version.deb"
+done
+ours=$(ls "$build"/deb/ipt-compat_*.deb)
+system first
+for release in $releases; do # upgraded with ours there
+    add "${release#*:}"
+    [ -e "$root/usr/bin/ipt-run" ] || add "$ours"
+    finds "${release%:*}"
+done
+quietly "remove ours" dpkg --root="$root" --force-not-root --force-unsafe-io -r \
+    ipt-compat
+find "$root" -name '*ipt-run*' -o -name ipt-compat >"$tmp/left"
+expect_empty "files that are left" "$tmp/left"
+quietly "libipt2 stays" test -e "$root$library"
+system second # ours comes first
+add "$ours"
+for release in $releases; do add "${release#*:}" && finds "${release%:*}"; done
 report
