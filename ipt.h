@@ -557,10 +557,10 @@ typedef struct ipt_config {
  * decoder gives instructions that never ran. */
 #define IPT_CONFIG_KEEP_CALLS 0x8000u
 /* The trace has no TNT packets (RTIT_CTL.DisTNT = 1). The decoder gives flow as
- * far as TIP and FUP prove it. Flow ends after a conditional branch, INTO, RSM
- * and, unless NO_RETCOMP is set, a near return: the next call returns
- * IPT_ERR_NO_TNT, and _resync goes on at the next IP. A branch uses a TNT bit
- * if there is one. */
+ * far as TIP and FUP prove it. Flow ends after a conditional branch, after an
+ * INTO, as the next TIP may be that of a later branch, and, unless NO_RETCOMP
+ * is set, after a near return: the next call returns IPT_ERR_NO_TNT, and
+ * _resync goes on at the next IP. A branch uses a TNT bit if there is one. */
 #define IPT_CONFIG_NO_TNT 0x10000u
 #define IPT_CONFIG_FLAGS_ 0x1ffffu
 
@@ -2520,8 +2520,8 @@ typedef struct ipt_calls_ {
     uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
     uint8_t top;                    /* index of the next push */
     uint8_t count;
-    uint8_t lost; /* 1: there were others, from before flow was lost; 2: and
-                   * flow has returned to one of them */
+    uint8_t lost; /* 1: there were others, from before flow was lost; more: it
+                   * is not known where flow went, see ipti_calls_astray */
 } ipt_calls_;
 
 #define IPT_REACHED_MAX_ 4

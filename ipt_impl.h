@@ -815,12 +815,11 @@ static inline void ipti_calls_clear(ipt_calls_ *calls, int lost, uint32_t flags)
     calls->lost = (uint8_t) lost;
 }
 
-#define IPTI_CALLS_ASTRAY 2 /* ipt_calls_.lost */
-
-/* Flow returned to a call that was lost: the return at its ip executed. */
-static inline void ipti_calls_astray(ipt_calls_ *calls)
+/* It is not known where flow went from the branch at its ip: the next call
+ * returns this error, which is -`lost` up to then. */
+static inline void ipti_calls_astray(ipt_calls_ *calls, int error)
 {
-    calls->lost = IPTI_CALLS_ASTRAY;
+    calls->lost = (uint8_t) -error;
 }
 
 /* [cov]: a path that was not walked had up to `more` frames on top of these at
@@ -6947,7 +6946,7 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
  * that was lost, or without a bit that was not traced? */
 static inline int ipti_walk_astray(const ipt_walk_ *w)
 {
-    return w->calls.lost == IPTI_CALLS_ASTRAY;
+    return w->calls.lost > 1;
 }
 
 /* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
@@ -7696,9 +7695,9 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
 
 /* The branch at flow's ip executed, but where it went is not known. _ready
  * returns the error for it. */
-static IPTI_APART int ipti_walk_stray(ipt_walk_ *w)
+static IPTI_APART int ipti_walk_stray(ipt_walk_ *w, int error)
 {
-    ipti_calls_astray(&w->calls);
+    ipti_calls_astray(&w->calls, error);
     w->not_plain = 1;
     w->calm = 0;
     return IPT_OK;
@@ -7715,7 +7714,7 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     if (flags & IPT_CONFIG_NO_RETCOMP || !ipti_next_tnt(&w->next)) {
         if ((flags & (IPT_CONFIG_NO_RETCOMP | IPT_CONFIG_NO_TNT))
             == IPT_CONFIG_NO_TNT)
-            return ipti_walk_stray(w);
+            return ipti_walk_stray(w, IPT_ERR_NO_TNT);
         status = ipti_walk_indirect(w, at, IPT_INSN_RET, next);
         if (status >= 0)
             (void) ipti_calls_pop(&w->calls, &ip);
@@ -7726,7 +7725,7 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     if (ipti_calls_pop(&w->calls, &ip)) {
         ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     } else if (w->calls.lost) { /* to a call from before that */
-        (void) ipti_walk_stray(w);
+        (void) ipti_walk_stray(w, IPT_ERR_RETURN_LOST);
     } else {
         return IPT_ERR_RETURN;
     }
@@ -7742,24 +7741,14 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
 static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                   uint64_t next, uint64_t target)
 {
-    const ipt_event *event;
+    const ipt_event *event = ipti_walk_event(w);
+    const int no_tnt = (w->cur.config->flags & IPT_CONFIG_NO_TNT) != 0;
     int status;
 
     switch (kind) {
     case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
-    case IPT_INSN_RSM: /* where it is traced, it is a far return */
-    case IPT_INSN_INTO: /* on overflow it is a far call */
-        if (w->cur.config->flags & IPT_CONFIG_NO_TNT)
-            return ipti_walk_stray(w);
-        event = ipti_walk_event(w);
-        if (kind != IPT_INSN_JCC) {
-            if (w->next.has_tip || w->out.count /* kept: what it causes */
-                || (event
-                    && (event->type == IPT_EVT_DISABLED
-                        || ipti_kind_in(kind, w->next.bind.kinds))))
-                return ipti_walk_indirect(w, at, kind, next);
-            break;
-        }
+        if (no_tnt)
+            return ipti_walk_stray(w, IPT_ERR_NO_TNT);
         if (event && ipti_bind_notes(&w->next.bind))
             return ipti_walk_note(w, at);
         if (!event || event->type != IPT_EVT_DISABLED
@@ -7776,6 +7765,16 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         if (status >= 0 && w->flow.enabled)
             ipti_walk_call(w, at, next);
         return status;
+    case IPT_INSN_RSM: /* where it is traced, it is a far return */
+    case IPT_INSN_INTO: /* on overflow it is a far call */
+        if (no_tnt && kind == IPT_INSN_INTO) /* a TIP may be of later */
+            return ipti_walk_stray(w, IPT_ERR_NO_TNT);
+        if (w->next.has_tip || w->out.count /* kept: what it causes */
+            || (event
+                && (event->type == IPT_EVT_DISABLED
+                    || ipti_kind_in(kind, w->next.bind.kinds))))
+            return ipti_walk_indirect(w, at, kind, next);
+        break;
     default:
         if (ipti_kind_leaves(kind))
             return ipti_walk_indirect(w, at, kind, next);
@@ -7990,8 +7989,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         status = ipti_walk_source(w, at);
         if (status == IPT_MORE || status == IPT_BUDGET)
             return status;
-        return w->cur.config->flags & IPT_CONFIG_NO_TNT ? IPT_ERR_NO_TNT
-                                                        : IPT_ERR_RETURN_LOST;
+        return -(int) w->calls.lost;
     }
     if (w->code.index < w->code.count && w->place.version == *w->valid)
         return IPT_OK;
