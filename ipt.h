@@ -2416,7 +2416,7 @@ struct ipt_clock {
     uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
                         * cpuid_15_eax */
     uint32_t cyc_end_; /* offset after the last CYC, its low bits */
-    uint64_t cyc_tsc_; /* the time that the next CYC counts from */
+    uint64_t moved_;   /* ticks since what the next CYC counts from */
 };
 
 /* An event that waits for the packet that completes it, or to be handed out. */
@@ -2514,14 +2514,19 @@ struct ipt_cache {
 };
 
 #define IPT_RETURN_STACK_ 64 /* SDM: "Return Compression" */
-/* Calls that were not returned from: the `count` entries below `top`, modulo
- * the size. A call too many takes the place of the oldest. */
+typedef struct ipt_calls_at_ {
+    uint8_t top;   /* index of the next push */
+    uint8_t count; /* of entries below it, modulo the size */
+    uint8_t lost;  /* 1: there were others, from before flow was lost; more: it
+                    * is not known where flow went, see ipti_calls_astray */
+    uint8_t spare;
+} ipt_calls_at_;
+
+/* Calls that were not returned from. A call too many takes the place of the
+ * oldest. */
 typedef struct ipt_calls_ {
     uint64_t ip[IPT_RETURN_STACK_]; /* of the instruction after each */
-    uint8_t top;                    /* index of the next push */
-    uint8_t count;
-    uint8_t lost; /* 1: there were others, from before flow was lost; more: it
-                   * is not known where flow went, see ipti_calls_astray */
+    ipt_calls_at_ at;
 } ipt_calls_;
 
 #define IPT_REACHED_MAX_ 4
@@ -2567,7 +2572,7 @@ typedef struct ipt_next_ {
 typedef struct ipt_stamp_ {
     ipt_event time; /* of which only the time counts */
     uint8_t fresh;  /* they have not been used yet */
-    uint8_t due;    /* the next instruction has the time of `after` */
+    uint8_t due;    /* IPTI_DUE_ */
     ipt_event after;
 } ipt_stamp_;
 

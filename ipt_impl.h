@@ -787,21 +787,21 @@ static inline int ipti_leave(ipt_cursor_ *cur, ipt_where *at, int status)
 /* A call too many overwrites the oldest, as in the processor. */
 static void ipti_calls_push(ipt_calls_ *calls, uint64_t ip)
 {
-    calls->ip[calls->top] = ip;
-    calls->top = (uint8_t) ((calls->top + 1) % IPT_RETURN_STACK_);
-    if (calls->count < IPT_RETURN_STACK_)
-        calls->count++;
+    calls->ip[calls->at.top] = ip;
+    calls->at.top = (uint8_t) ((calls->at.top + 1) % IPT_RETURN_STACK_);
+    if (calls->at.count < IPT_RETURN_STACK_)
+        calls->at.count++;
 }
 
 /* Every near return pops, compressed or not. Returns 0 if the stack is
  * empty. */
 static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
 {
-    if (calls->count == 0)
+    if (calls->at.count == 0)
         return 0;
-    calls->count--;
-    calls->top = (uint8_t) ((calls->top - 1u) % IPT_RETURN_STACK_);
-    *ip = calls->ip[calls->top];
+    calls->at.count--;
+    calls->at.top = (uint8_t) ((calls->at.top - 1u) % IPT_RETURN_STACK_);
+    *ip = calls->ip[calls->at.top];
     return 1;
 }
 
@@ -811,33 +811,30 @@ static int ipti_calls_pop(ipt_calls_ *calls, uint64_t *ip)
 static inline void ipti_calls_clear(ipt_calls_ *calls, int lost, uint32_t flags)
 {
     if (!lost || !(flags & IPT_CONFIG_KEEP_CALLS))
-        calls->count = 0;
-    calls->lost = (uint8_t) lost;
+        calls->at.count = 0;
+    calls->at.lost = (uint8_t) lost;
 }
 
 /* It is not known where flow went from the branch at its ip: the next call
  * returns this error, which is -`lost` up to then. */
 static inline void ipti_calls_astray(ipt_calls_ *calls, int error)
 {
-    calls->lost = (uint8_t) -error;
+    calls->at.lost = (uint8_t) -error;
 }
 
 /* [cov]: a path that was not walked had up to `more` frames on top of these at
  * one time. The oldest ones that this pushed out are lost. */
 static inline void ipti_calls_keep(ipt_calls_ *calls, unsigned more)
 {
-    if (calls->count + more > IPT_RETURN_STACK_)
-        calls->count = (uint8_t) (IPT_RETURN_STACK_ - more);
+    if (calls->at.count + more > IPT_RETURN_STACK_)
+        calls->at.count = (uint8_t) (IPT_RETURN_STACK_ - more);
 }
 
 /* Go back to a state from before. Entries that were overwritten since then are
  * not brought back. */
-static inline void ipti_calls_back(ipt_calls_ *calls, uint8_t top,
-                                   uint8_t count, uint8_t lost)
+static inline void ipti_calls_back(ipt_calls_ *calls, ipt_calls_at_ at)
 {
-    calls->top = top;
-    calls->count = count;
-    calls->lost = lost;
+    calls->at = at;
 }
 
 /* ==========================================================================
@@ -2522,7 +2519,7 @@ static int ipti_cal_mtc(ipt_clock *clock, const ipt_packet *packet)
 
 /* Cycles since the last TSC and since the last MTC. Sums that overflow stay at
  * the largest value, from which no ratio is made that could be used. */
-static void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
+static inline void ipti_cal_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t cycles = packet->u.cyc.value;
 
@@ -2570,16 +2567,19 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 
 /* ---- time ---- */
 
-/* A TSC or MTC set the time. If a CYC stands right before it, that is the CYC's
+/* A TSC or MTC sets the time. If a CYC stands right before it, that is the CYC's
  * time as well; and if it is not known what the next CYC counts from, it may be
  * this. */
-static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet)
+static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet,
+                            uint64_t base)
 {
-    if (clock->state_ & IPTI_TIME_CYC
-        && (uint32_t) packet->offset != clock->cyc_end_)
-        return;
+    clock->moved_ += base - (clock->base_ + clock->fc_);
+    clock->base_ = base;
+    clock->fc_ = 0;
+    if (!(clock->state_ & IPTI_TIME_CYC)
+        || (uint32_t) packet->offset == clock->cyc_end_)
+        clock->moved_ = 0;
     clock->state_ |= IPTI_TIME_CYC;
-    clock->cyc_tsc_ = clock->base_ + clock->fc_;
 }
 
 /* A TSC sets the time, and all that was counted since the last one is done
@@ -2587,13 +2587,11 @@ static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet)
 static void ipti_time_tsc(ipt_clock *clock, const ipt_packet *packet)
 {
     clock->state_ &= (uint8_t) ~(IPTI_TIME_TMA | IPTI_TIME_MTC);
-    clock->base_ = packet->u.tsc.value;
-    clock->fc_ = 0;
+    ipti_time_exact(clock, packet, packet->u.tsc.value);
     clock->rest_ = 0;
     clock->ctc_ = 0;
     clock->lost_mtc = 0;
     clock->lost_cyc = 0;
-    ipti_time_exact(clock, packet);
     if (!clock->has_tsc)
         clock->tsc = packet->u.tsc.value;
     clock->has_tsc = 1;
@@ -2659,9 +2657,7 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
     clock->state_ |= IPTI_TIME_MTC;
     clock->ctc_ = ctc;
     clock->lost_cyc = 0;
-    clock->base_ += ticks;
-    clock->fc_ = 0;
-    ipti_time_exact(clock, packet);
+    ipti_time_exact(clock, packet, clock->base_ + ticks);
     if (known)
         ipti_time_show(clock);
     return IPT_OK;
@@ -2671,12 +2667,12 @@ static int ipti_time_mtc(ipt_clock *clock, const ipt_packet *packet)
  * already; if more than twice as much, the processor has slept, and all cycles
  * may be of later: those of before are fewer than CYC's threshold. Without fcr
  * it is counted as lost. */
-static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
+static inline int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
 {
     const uint64_t cycles = packet->u.cyc.value;
     const uint64_t fcr = clock->fcr;
-    uint64_t moved = clock->base_ + clock->fc_ - clock->cyc_tsc_;
-    const uint64_t ticks = cycles * fcr >> IPTI_TIME_FCR_BITS;
+    const uint64_t moved = clock->moved_;
+    uint64_t ticks = cycles * fcr >> IPTI_TIME_FCR_BITS;
     int status = IPT_OK;
 
     if (!fcr)
@@ -2684,18 +2680,18 @@ static int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
     else if (IPTI_UNLIKELY((cycles | fcr) >> 32)
              && cycles > ipti_div(UINT64_MAX, fcr))
         status = IPT_ERR_PACKET;
-    if (!(clock->state_ & IPTI_TIME_CYC) || moved >> 63 || moved / 2 > ticks)
-        moved = 0;
-    if (status < 0)
-        ipti_time_count(&clock->lost_cyc);
-    else if (ticks > moved)
-        clock->fc_ += ticks - moved;
+    if (IPTI_UNLIKELY(moved != 0) && !(moved >> 63) && moved / 2 <= ticks)
+        ticks = ticks > moved ? ticks - moved : 0;
+    clock->moved_ = 0;
     clock->state_ |= IPTI_TIME_CYC;
-    clock->cyc_tsc_ = clock->base_ + clock->fc_;
     clock->cyc_end_ = (uint32_t) packet->offset + packet->size;
-    if (status >= 0)
-        ipti_time_show(clock);
-    return status;
+    if (IPTI_UNLIKELY(status < 0)) {
+        ipti_time_count(&clock->lost_cyc);
+        return status;
+    }
+    clock->fc_ += ticks;
+    ipti_time_show(clock);
+    return IPT_OK;
 }
 
 /* Time sees each packet once, after calibration. */
@@ -2716,7 +2712,7 @@ static int ipti_time_update(ipt_clock *clock, const ipt_packet *packet)
             return IPT_ERR_PACKET;
         clock->cbr = packet->u.cbr.ratio;
         if (!(clock->state_ & IPTI_TIME_PSB)) /* it may have slept */
-            clock->cyc_tsc_ = clock->base_ + clock->fc_;
+            clock->moved_ = 0;
         return IPT_OK;
     case IPT_PKT_PSB: /* of the time of a CYC right before it */
         if ((uint32_t) packet->offset == clock->cyc_end_)
@@ -2725,6 +2721,7 @@ static int ipti_time_update(ipt_clock *clock, const ipt_packet *packet)
     case IPT_PKT_OVF:
     case IPT_PKT_GAP: /* CYCs may be lost */
         clock->state_ &= (uint8_t) ~IPTI_TIME_CYC;
+        clock->moved_ = 0;
         return IPT_OK;
     default:
         return IPT_OK;
@@ -2740,11 +2737,18 @@ static void ipti_time_init(ipt_clock *clock, const ipt_config *config)
     clock->magic_ = ipti_magic(sizeof(*clock));
 }
 
-static int ipti_time_packet(ipt_clock *clock, const ipt_packet *packet)
+/* Most of them are CYCs. */
+static inline int ipti_time_packet(ipt_clock *clock, const ipt_packet *packet)
 {
-    const int calibrated = ipti_time_calibrate(clock, packet);
-    const int updated = ipti_time_update(clock, packet);
+    int calibrated;
+    int updated;
 
+    if (packet->type == IPT_PKT_CYC) {
+        ipti_cal_cyc(clock, packet);
+        return ipti_time_cyc(clock, packet);
+    }
+    calibrated = ipti_time_calibrate(clock, packet);
+    updated = ipti_time_update(clock, packet);
     return updated < 0 ? updated : calibrated;
 }
 
@@ -6482,8 +6486,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_due ipti_walk_timed
- *           ipti_walk_ready ipti_cov_stand
+ *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_due ipti_walk_give
+ *           ipti_walk_tip ipti_walk_timed ipti_walk_now ipti_cov_stand
  *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
  *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
@@ -6504,7 +6508,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
  *   resync  ipti_resync_event ipti_resync_find
- *   loop    ipti_loop_end ipti_loop_branch ipti_walk_other
+ *   loop    ipti_loop_end ipti_loop_stick ipti_loop_branch ipti_walk_other
  *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_astray
  *           ipti_calls_keep ipti_calls_back
@@ -6543,6 +6547,12 @@ static inline void ipti_loop_end(ipt_loop_ *loop)
     loop->total = 0;
 }
 
+/* Flow does not go on. */
+static inline void ipti_loop_stick(ipt_loop_ *loop)
+{
+    loop->total = IPTI_PATH_MAX;
+}
+
 /* Flow passed a run that ends with a direct branch. If the branch leads to an
  * address that was passed since trace was last used, it will do so for ever.
  * `ends`: an event will end it. */
@@ -6552,7 +6562,7 @@ static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target, int ends)
     if (IPTI_UNLIKELY(ends)) {
         loop->limit = 0;
     } else if (loop->limit && target == loop->ip) {
-        loop->total = IPTI_PATH_MAX;
+        ipti_loop_stick(loop);
     } else if (!loop->limit || ++loop->steps == loop->limit) {
         loop->ip = target;
         loop->steps = 0;
@@ -6946,7 +6956,7 @@ static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
  * that was lost, or without a bit that was not traced? */
 static inline int ipti_walk_astray(const ipt_walk_ *w)
 {
-    return w->calls.lost > 1;
+    return w->calls.at.lost > 1;
 }
 
 /* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
@@ -7162,8 +7172,21 @@ static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
     return status;
 }
 
-/* Has flow arrived where the event at hand binds? The three errata look at
- * code. SKD022's and NLIP's replace the bind. */
+#define IPTI_ERRATA_CODE \
+    (IPT_ERRATUM_SKD022 | IPT_ERRATUM_NLIP | IPT_ERRATUM_BDM64)
+
+/* The errata that look at code. SKD022 and NLIP replace the bind. */
+static IPTI_APART int ipti_walk_errata(ipt_walk_ *w, ipt_where *at,
+                                       uint64_t ahead)
+{
+    int status = ipti_walk_skd022(w, at, ahead);
+
+    if (status >= 0)
+        status = ipti_walk_nlip(w, at, ahead);
+    return status < 0 ? status : ipti_walk_bdm64(w, at, &w->next.event);
+}
+
+/* Has flow arrived where the event at hand binds? */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -7177,13 +7200,11 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
                && !(w->prev.taken & (bind->once | IPTI_TAKEN_IP));
     if (ipti_bind_of(bind, w->prev.kind, w->prev.taken))
         return 1;
-    status = ipti_walk_skd022(w, at, ahead);
-    if (status >= 0)
-        status = ipti_walk_nlip(w, at, ahead);
-    if (status >= 0)
-        status = ipti_walk_bdm64(w, at, &w->next.event);
-    if (status < 0)
-        return status;
+    if (w->cur.config->errata & IPTI_ERRATA_CODE) {
+        status = ipti_walk_errata(w, at, ahead);
+        if (status < 0)
+            return status;
+    }
     switch (bind->how) {
     case IPTI_BIND_HERE:
         return 1;
@@ -7409,24 +7430,50 @@ static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
     ipti_loop_end(&w->loop);
 }
 
-/* The next instruction has the time of the event at hand, or that of now. */
-static void ipti_walk_due(ipt_walk_ *w, int own)
+enum {                  /* ipt_stamp_.due */
+    IPTI_DUE_AFTER = 1, /* the next instruction has the time of `after` */
+    IPTI_DUE_KEPT = 2   /* events of before a branch's TIP may come after it */
+};
+
+/* The next instruction has the time of now, not of the event before it. */
+static void ipti_walk_due(ipt_walk_ *w)
 {
-    w->stamp.after = w->next.event;
-    if (!own)
-        ipti_evt_now(&w->evt, &w->stamp.after);
-    w->stamp.due = 1;
+    w->stamp.after.flags = 0;
+    ipti_evt_now(&w->evt, &w->stamp.after);
+    w->stamp.due |= IPTI_DUE_AFTER;
 }
 
-/* Hand out the event at hand: `at` has its time when it is pulled, or when the
- * next instruction is given. An OVERFLOW or PWRE says when it began; what comes
- * after it has the time of now. */
+/* An instruction is next: its time is that of now. */
+static IPTI_APART void ipti_walk_now(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->stamp.due & IPTI_DUE_AFTER)
+        ipti_evt_time(at, &w->stamp.after);
+    w->stamp.due = w->out.count ? w->stamp.due & IPTI_DUE_KEPT : 0;
+}
+
+/* Hand out the event at hand: `at` has its time when it is pulled, and so has
+ * the next instruction. But an OVERFLOW or PWRE says when it began; what comes
+ * after it has the time of now. What nobody wants is not pulled, and kept
+ * events may be pulled after it. */
 static void ipti_walk_give(ipt_walk_ *w)
 {
-    ipti_walk_due(w, !ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE),
-                                  w->next.event.type));
+    w->stamp.due &= IPTI_DUE_KEPT;
+    if (ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE), w->next.event.type)) {
+        ipti_walk_due(w);
+    } else if (w->stamp.due || ipti_evt_unwanted_any(w->cur.config)) {
+        w->stamp.after = w->next.event;
+        w->stamp.due |= IPTI_DUE_AFTER;
+    }
     ipti_walk_keep(w, &w->next.event);
     ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
+}
+
+/* The events that wait go without being pulled. */
+static void ipti_walk_miss(ipt_walk_ *w, ipt_where *at)
+{
+    if (w->out.waiting && !w->stamp.due)
+        ipti_evt_time(at, &w->out.events[w->out.waiting - 1]);
+    ipti_out_drop(&w->out, w->out.waiting);
 }
 
 /* Drop the events that were not pulled. Returns 1 if there were some: those
@@ -7436,7 +7483,7 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     if (!w->out.waiting)
         return 0;
     at->dropped += w->out.waiting;
-    ipti_out_drop(&w->out, w->out.waiting);
+    ipti_walk_miss(w, at);
     return 1;
 }
 
@@ -7665,6 +7712,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             if (w->out.count == IPT_REACHED_MAX_ - 1)
                 return IPT_ERR_MISMATCH;
             ipti_walk_keep(w, event);
+            w->stamp.due |= IPTI_DUE_KEPT;
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
@@ -7693,13 +7741,12 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* The branch at flow's ip executed, but where it went is not known. _ready
- * returns the error for it. */
+/* The branch at flow's ip executed, but where it went is not known: flow does not
+ * go on, as in an endless loop. _ready returns the error for it. */
 static IPTI_APART int ipti_walk_stray(ipt_walk_ *w, int error)
 {
     ipti_calls_astray(&w->calls, error);
-    w->not_plain = 1;
-    w->calm = 0;
+    ipti_loop_stick(&w->loop);
     return IPT_OK;
 }
 
@@ -7722,33 +7769,32 @@ static inline int ipti_walk_return(ipt_walk_ *w, ipt_where *at, uint64_t next)
     }
     if (!ipti_next_taken(&w->next))
         return IPT_ERR_RETCOMP;
-    if (ipti_calls_pop(&w->calls, &ip)) {
-        ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
-    } else if (w->calls.lost) { /* to a call from before that */
-        (void) ipti_walk_stray(w, IPT_ERR_RETURN_LOST);
-    } else {
+    status = ipti_calls_pop(&w->calls, &ip);
+    if (!status && !w->calls.at.lost)
         return IPT_ERR_RETURN;
-    }
+    if (status)
+        ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, ip));
     ipti_next_take(&w->next);
     ipti_tally_none(&w->tally);
     if (IPTI_UNLIKELY(w->stamp.fresh))
         ipti_walk_tick(w, at, w->next.tnt_offset);
     ipti_loop_end(&w->loop);
-    return IPT_OK;
+    return status ? (int) IPT_OK /* else to a call from before a loss */
+                  : ipti_walk_stray(w, IPT_ERR_RETURN_LOST);
 }
 
 /* Pass any instruction except a conditional branch that has its TNT bit. */
 static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
                                   uint64_t next, uint64_t target)
 {
-    const ipt_event *event = ipti_walk_event(w);
-    const int no_tnt = (w->cur.config->flags & IPT_CONFIG_NO_TNT) != 0;
+    const ipt_event *event;
     int status;
 
     switch (kind) {
     case IPT_INSN_JCC: /* it disabled tracing, or a note comes first */
-        if (no_tnt)
+        if (w->cur.config->flags & IPT_CONFIG_NO_TNT)
             return ipti_walk_stray(w, IPT_ERR_NO_TNT);
+        event = ipti_walk_event(w);
         if (event && ipti_bind_notes(&w->next.bind))
             return ipti_walk_note(w, at);
         if (!event || event->type != IPT_EVT_DISABLED
@@ -7767,8 +7813,9 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
         return status;
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
     case IPT_INSN_INTO: /* on overflow it is a far call */
-        if (no_tnt && kind == IPT_INSN_INTO) /* a TIP may be of later */
-            return ipti_walk_stray(w, IPT_ERR_NO_TNT);
+        if (kind == IPT_INSN_INTO && w->cur.config->flags & IPT_CONFIG_NO_TNT)
+            return ipti_walk_stray(w, IPT_ERR_NO_TNT); /* not its TIP, perhaps */
+        event = ipti_walk_event(w);
         if (w->next.has_tip || w->out.count /* kept: what it causes */
             || (event
                 && (event->type == IPT_EVT_DISABLED
@@ -7985,12 +8032,6 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     int dropping = ipti_walk_drop(w, at);
     int status;
 
-    if (ipti_walk_astray(w)) { /* the quick ways have looked ahead, too */
-        status = ipti_walk_source(w, at);
-        if (status == IPT_MORE || status == IPT_BUDGET)
-            return status;
-        return -(int) w->calls.lost;
-    }
     if (w->code.index < w->code.count && w->place.version == *w->valid)
         return IPT_OK;
     if (w->code.index < w->code.count)
@@ -7999,12 +8040,17 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     w->unproven = w->ended = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
+        if (status < 0 && ipti_walk_astray(w)) {
+            if (status == IPT_MORE || status == IPT_BUDGET)
+                return status;
+            break; /* the quick ways have looked ahead, too */
+        }
         if (status == IPT_END && w->flow.enabled
             && w->cur.config->flags & IPT_CONFIG_WALK_ON)
             w->unproven = 1;
         else if (status < 0)
             return status;
-        if (!ipti_walk_event(w) || w->out.count)
+        if (!ipti_walk_event(w) || w->out.count || ipti_walk_astray(w))
             break; /* kept: the branch at ip has taken events already */
         status = ipti_walk_reached(w, at);
         if (status < 0)
@@ -8021,18 +8067,18 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         return IPT_ERR_CONTEXT;
     if (ipti_loop_stuck(&w->loop)) {
         ipti_code_none(&w->code);
-        return IPT_ERR_LOOP;
+        return ipti_walk_astray(w) ? -(int) w->calls.at.lost
+                                   : (int) IPT_ERR_LOOP;
     }
     (void) ipti_marks_end(&w->marks);
     ipti_flow_at(&w->flow, ipti_wrap(w->mode.now, w->flow.ip));
     if (w->code.count == 0) /* else ipti_walk_reached has looked */
         status = ipti_walk_run(w, at);
-    if (status >= 0)
-        w->item.from = UINT64_MAX;
-    if (status >= 0 && w->stamp.due)
-        ipti_evt_time(at, &w->stamp.after);
-    if (status >= 0)
-        w->stamp.due = 0;
+    if (status < 0)
+        return status;
+    w->item.from = UINT64_MAX;
+    if (IPTI_UNLIKELY(w->stamp.due))
+        ipti_walk_now(w, at);
     return status;
 }
 
@@ -8307,7 +8353,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
             ipti_walk_arrive(w, at, w->next.tip);
-            ipti_walk_due(w, 0);
+            ipti_walk_due(w);
             ipti_tally_none(&w->tally);
             ipti_next_drop(&w->next, IPTI_NEXT_TIP);
             found = 1;
@@ -8348,18 +8394,18 @@ static int ipti_walk_resume(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
-/* `at` gets the time of an event. What it had is for the next instruction,
- * unless that has another: a branch may have caused events before its TIP. */
+/* `at` gets the time of an event. If a branch has caused it before its TIP,
+ * what `at` had is for the next instruction. */
 static void ipti_walk_timed(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     ipt_event *after = &w->stamp.after;
 
-    if (!w->stamp.due) {
+    if (w->stamp.due == IPTI_DUE_KEPT) {
         after->tsc = at->tsc;
         after->lost_mtc = at->lost_mtc;
         after->lost_cyc = at->lost_cyc;
         after->cbr = at->cbr;
-        w->stamp.due = 1;
+        w->stamp.due |= IPTI_DUE_AFTER;
     }
     ipti_evt_time(at, event);
 }
@@ -9500,7 +9546,7 @@ static int ipti_cov_stack(ipt_cov_decoder *decoder, uint8_t top)
             line->key_ |= IPTI_COV_POP;
         return 1;
     }
-    if (w->calls.top == top)
+    if (w->calls.at.top == top)
         return 1;
     if (++learn->frames > learn->peak)
         learn->peak = learn->frames;
@@ -9604,7 +9650,7 @@ static int ipti_cov_last(ipt_cov_decoder *decoder)
 {
     ipt_walk_ *w = &decoder->walk_;
     const uint64_t tnt = w->next.tnt;
-    const uint8_t top = w->calls.top;
+    const uint8_t top = w->calls.at.top;
     int status;
 
     decoder->learn_.mode = w->mode.now; /* takes no stack */
@@ -9651,7 +9697,7 @@ static int ipti_cov_ready(ipt_cov_decoder *decoder)
     if (status >= 0 && !w->out.waiting)
         status = ipti_walk_ready(w, &decoder->at);
     if (IPTI_UNLIKELY(w->out.waiting)) {
-        ipti_out_drop(&w->out, w->out.waiting); /* flow follows them */
+        ipti_walk_miss(w, &decoder->at); /* flow follows them */
         return 0;
     }
     return status < 0 ? status : 1;
@@ -9809,7 +9855,7 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
                 decoder->learn_.on = 0;
         } else {
             tnt = w->next.tnt;
-            top = w->calls.top;
+            top = w->calls.at.top;
             if (ipti_loop_stuck(&w->loop)
                 || !ipti_walk_leap(w, &decoder->at, run))
                 return;
@@ -9877,9 +9923,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     const uint64_t prev_ip = w->prev.ip;
     const uint8_t prev_kind = w->prev.kind;
     const uint8_t unsettled = w->item.unsettled;
-    const uint8_t top = w->calls.top;
-    const uint8_t count = w->calls.count;
-    const uint8_t lost = w->calls.lost;
+    const ipt_calls_at_ calls = w->calls.at;
     uint64_t back; /* to where the block began */
 
     IPT_MEMSET(line, 0, sizeof(*line));
@@ -9910,7 +9954,7 @@ static IPTI_APART const ipt_cov_line *ipti_cov_learn(ipt_cov_decoder *decoder,
     ipti_flow_state(&w->flow, 1, 0);
     ipti_prev_is(&w->prev, prev_ip, prev_kind);
     ipti_item_unsettled(&w->item, unsettled);
-    ipti_calls_back(&w->calls, top, count, lost);
+    ipti_calls_back(&w->calls, calls);
     ipti_calls_keep(&w->calls, decoder->learn_.peak); /* the rest was lost */
     return line->key_ & IPTI_COV_SOME ? line : NULL;
 }
@@ -10881,10 +10925,10 @@ IPT_API int ipt_cov_run(ipt_cov_decoder *decoder)
         status = ipti_cov_sync(decoder);
     if (status >= 0)
         do {
-            ipti_out_drop(&w->out, w->out.waiting);
+            ipti_walk_miss(w, &decoder->at);
             status = ipti_walk_resume(w, &decoder->at);
         } while (status == IPT_EVENT_FIRST && w->resync.state);
-    ipti_out_drop(&w->out, w->out.waiting);
+    ipti_walk_miss(w, &decoder->at);
     while (status >= 0 || status == IPT_EVENT_FIRST) {
         if (ipti_cov_plain(decoder))
             ipti_cov_skip(decoder);

@@ -166,7 +166,7 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
     const uint64_t mask = insn->mode == IPT_MODE_64 ? UINT64_MAX
                         : insn->mode == IPT_MODE_32 ? UINT32_MAX : 0xffff;
     const int hidden = !to && status >= 0 && status & IPT_IP_SUPPRESSED;
-    const int astray = d->walk_.calls.lost > 1; /* a return, to where? */
+    const int astray = d->walk_.calls.at.lost > 1; /* a return, to where? */
     int moved = to != NULL; /* events came after that */
     int skipped = 0;
     int vague = 0;

@@ -231,7 +231,7 @@ TEST(calls)
     memset(&calls, 0, sizeof(calls));
     CHECK(!ipti_calls_pop(&calls, &ip));
     for (i = 1; i <= 70; i++) ipti_calls_push(&calls, i);
-    CHECK_EQ(calls.count, 64);
+    CHECK_EQ(calls.at.count, 64);
     for (i = 70; i > 6; i--) {
         CHECK(ipti_calls_pop(&calls, &ip));
         CHECK_EQ(ip, i);
@@ -239,9 +239,9 @@ TEST(calls)
     CHECK(!ipti_calls_pop(&calls, &ip)); /* the oldest six are lost */
     for (i = 1; i <= 60; i++) ipti_calls_push(&calls, i);
     ipti_calls_keep(&calls, 4);
-    CHECK_EQ(calls.count, 60);
+    CHECK_EQ(calls.at.count, 60);
     ipti_calls_keep(&calls, 5);
-    CHECK_EQ(calls.count, 59);
+    CHECK_EQ(calls.at.count, 59);
     ipti_calls_clear(&calls, 0, 0);
     CHECK(!ipti_calls_pop(&calls, &ip));
 }
@@ -290,7 +290,7 @@ TEST(illegal)
     ILLEGAL(w->out.waiting = w->item.unsettled = w->out.count = 1, "out");
     ILLEGAL(w->loop.limit = w->loop.steps = 2, "loop");
     ILLEGAL(w->probe.count = IPTI_PROBE + 1, "probe");
-    ILLEGAL(w->calls.top = IPT_RETURN_STACK_, "calls");
+    ILLEGAL(w->calls.at.top = IPT_RETURN_STACK_, "calls");
     ILLEGAL(w->calm = 1, "calm"); /* there is no cache */
     ILLEGAL(w->place.space = w->calm = 1; w->not_plain = w->code.count = 0;
             w->marks.lead = w->item.unsettled = 0; w->cache = &cache,

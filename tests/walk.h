@@ -48,7 +48,7 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (w->loop.limit && w->loop.steps >= w->loop.limit)
         return "loop: steps not below limit";
     if (w->probe.count > IPTI_PROBE) return "probe: too far";
-    if (w->calls.count > IPT_RETURN_STACK_ || w->calls.top >= IPT_RETURN_STACK_)
+    if (w->calls.at.count > IPT_RETURN_STACK_ || w->calls.at.top >= IPT_RETURN_STACK_)
         return "calls: out of range";
     if (out->ends_block && !w->cur.config->unwanted) return "out: nothing ends a block";
     if (w->calm && (!ipti_walk_calm(w) || !w->cache))

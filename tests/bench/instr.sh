@@ -14,6 +14,8 @@
 #
 # Without BASE a row fails above its limit in instr.limits, which holds for the
 # compiler and the flags that it names; under others the table is only printed.
+# Loops and labels are not aligned: how many instructions that do nothing lie
+# before one depends on what else the program has.
 # "coverage, blocks", with the callback for new blocks, may take 5 percent more
 # than coverage.
 
@@ -26,6 +28,8 @@ command -v valgrind >/dev/null || {
     exit
 }
 
+compiler="$($CC --version | sed -n '1s/^[^ ]* //p') ${CFLAGS:--O2 -g}"
+CFLAGS="${CFLAGS:--O2 -g} -fno-align-loops -fno-align-jumps -fno-align-labels"
 LIBXDC=
 if stale "$out/bench"; then compile "$out/bench" -I. $here/*.c; fi
 build_scale "$out/instr" # with that of BASE, too
@@ -93,7 +97,6 @@ rows() {
     each made noise "coverage, fresh"
 }
 
-compiler="$($CC --version | sed -n '1s/^[^ ]* //p') ${CFLAGS:--O2 -g}"
 rows | awk -F'\t' -v base="$BASE" -v tsv="$TSV" -v compiler="$compiler" \
     -v worse="${WORSE:-3}" -v pardon="$PARDON" \
     -v worse_pardon="${WORSE_PARDON:-8}" -v limits=$here/instr.limits '
