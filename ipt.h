@@ -931,7 +931,8 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  *
  *   uint64_t tsc       the estimated TSC; without has_tsc: ticks since an
  *                      unknown time
- *   uint64_t fcr       TSC ticks that a core cycle takes, times 256; 0: unknown
+ *   uint64_t fcr       TSC ticks that a core cycle takes, times 65536; 0: not
+ *                      known
  *   uint32_t lost_mtc  MTCs since the last TSC that could not be used
  *   uint32_t lost_cyc  CYCs since the last TSC or MTC that could not be used
  *   uint8_t has_tsc    there was a TSC packet
@@ -2396,7 +2397,7 @@ struct ipt_pkt_decoder {
 struct ipt_clock {
     uint64_t tsc;      /* estimated TSC; without has_tsc: ticks since some time
                         * before */
-    uint64_t fcr;      /* TSC ticks a core cycle takes, times 256; 0: unknown */
+    uint64_t fcr; /* TSC ticks a core cycle takes, times 65536; 0: unknown */
     uint32_t lost_mtc; /* MTCs that could not be used since the last TSC */
     uint32_t lost_cyc; /* CYCs that could not since the last TSC or MTC */
     uint8_t has_tsc;   /* there was a TSC packet */
@@ -2416,6 +2417,7 @@ struct ipt_clock {
     uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
                         * cpuid_15_eax */
     uint32_t cyc_end_; /* offset after the last CYC, its low bits */
+    uint32_t part_;    /* of a tick missing in fc_, by CYCs: 65536ths */
     uint64_t moved_;   /* ticks since what the next CYC counts from */
 };
 

@@ -2300,7 +2300,7 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  * bits of it. MTC gives 8 bits of the crystal clock counter (CTC), from bit
  * config.mtc_freq up; TMA its low 16 bits at the time of a TSC, and the ticks
  * of the TSC since it last moved (FC). CYC counts core cycles, whose length
- * in TSC ticks (fcr, in 256ths) CBR gives or calibration finds out.
+ * in TSC ticks (fcr, in 65536ths) CBR gives or calibration finds out.
  *
  *     TSC   TMA        MTC            MTC            time = base + fc
  *      |-----|----------|--------------|-------->
@@ -2333,7 +2333,7 @@ enum {                     /* ipt_clock.state_ */
     IPTI_TIME_CYC = 0x20   /* it is known what the next CYC counts from */
 };
 
-#define IPTI_TIME_FCR_BITS 8 /* fraction bits of fcr */
+#define IPTI_TIME_FCR_BITS 16 /* fraction bits of fcr */
 #define IPTI_TIME_MTC_BITS 8
 #define IPTI_TIME_TMA_BITS 16
 #define IPTI_TIME_TSC_BITS 56
@@ -2396,10 +2396,10 @@ static void ipti_time_show(ipt_clock *clock)
 
 /* ---- calibration: how many TSC ticks a cycle takes ---- */
 
-/* Set fcr from an interval of ticks and cycles. ticks is less than 2^56, so the
- * shift loses nothing. In a part of it the processor may have halted: cycles
- * stand still then. If one seems to take more than 5/4 of what CBR says, it
- * did. */
+/* Set fcr from an interval of ticks and cycles. In a part of it the processor
+ * may have halted: cycles stand still then. If one seems to take more than 5/4
+ * of what CBR says, it did; and so it did if the shift would lose bits, which
+ * is a day or more. */
 static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
                                    uint64_t cycles)
 {
@@ -2407,6 +2407,8 @@ static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
     const uint32_t most
         = (5u << IPTI_TIME_FCR_BITS) * clock->config_->nom_freq;
 
+    if (ticks >> (64 - IPTI_TIME_FCR_BITS))
+        return IPT_OK;
     if (!fcr) /* no clock is that fast; without it time would stand still */
         return IPT_ERR_PACKET;
     if (!clock->cal_cbr_
@@ -2468,7 +2470,8 @@ static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
 
     if (ctc > (uint32_t) 1 << config->mtc_freq)
         return 1;
-    if (config->mtc_freq >= 10 || !clock->fcr || !ticks)
+    if (config->mtc_freq >= 10 || !clock->fcr || !ticks
+        || ticks >> (64 - IPTI_TIME_FCR_BITS))
         return 0;
     /* Would 0xf00 more cycles still be less than the ticks? */
     ticks = ipti_div((ticks << IPTI_TIME_FCR_BITS) - 1, clock->fcr);
@@ -2567,15 +2570,16 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 
 /* ---- time ---- */
 
-/* A TSC or MTC sets the time. If a CYC stands right before it, that is the CYC's
- * time as well; and if it is not known what the next CYC counts from, it may be
- * this. */
+/* A TSC or MTC sets the time. If a CYC stands right before it, that is the
+ * CYC's time as well; and if it is not known what the next CYC counts from, it
+ * may be this. */
 static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet,
                             uint64_t base)
 {
     clock->moved_ += base - (clock->base_ + clock->fc_);
     clock->base_ = base;
     clock->fc_ = 0;
+    clock->part_ = 0;
     if (!(clock->state_ & IPTI_TIME_CYC)
         || (uint32_t) packet->offset == clock->cyc_end_)
         clock->moved_ = 0;
@@ -2672,13 +2676,14 @@ static inline int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
     const uint64_t cycles = packet->u.cyc.value;
     const uint64_t fcr = clock->fcr;
     const uint64_t moved = clock->moved_;
-    uint64_t ticks = cycles * fcr >> IPTI_TIME_FCR_BITS;
+    const uint64_t parts = cycles * fcr + clock->part_;
+    uint64_t ticks = parts >> IPTI_TIME_FCR_BITS;
     int status = IPT_OK;
 
     if (!fcr)
         status = IPT_NO_TIME;
     else if (IPTI_UNLIKELY((cycles | fcr) >> 32)
-             && cycles > ipti_div(UINT64_MAX, fcr))
+             && cycles > ipti_div(UINT64_MAX - clock->part_, fcr))
         status = IPT_ERR_PACKET;
     if (IPTI_UNLIKELY(moved != 0) && !(moved >> 63) && moved / 2 <= ticks)
         ticks = ticks > moved ? ticks - moved : 0;
@@ -2689,6 +2694,7 @@ static inline int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
         ipti_time_count(&clock->lost_cyc);
         return status;
     }
+    clock->part_ = (uint32_t) parts & ((1u << IPTI_TIME_FCR_BITS) - 1);
     clock->fc_ += ticks;
     ipti_time_show(clock);
     return IPT_OK;
@@ -7176,9 +7182,10 @@ static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
     (IPT_ERRATUM_SKD022 | IPT_ERRATUM_NLIP | IPT_ERRATUM_BDM64)
 
 /* The errata that look at code. SKD022 and NLIP replace the bind. */
-static IPTI_APART int ipti_walk_errata(ipt_walk_ *w, ipt_where *at,
-                                       uint64_t ahead)
+static IPTI_APART int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
 {
+    const uint64_t ahead
+        = ipti_wrap(w->mode.now, w->next.bind.ip - w->flow.ip);
     int status = ipti_walk_skd022(w, at, ahead);
 
     if (status >= 0)
@@ -7190,7 +7197,6 @@ static IPTI_APART int ipti_walk_errata(ipt_walk_ *w, ipt_where *at,
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_bind_ *bind = &w->next.bind;
-    const uint64_t ahead = ipti_wrap(w->mode.now, bind->ip - w->flow.ip);
     int status;
 
     if (!w->flow.enabled)
@@ -7201,7 +7207,7 @@ static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
     if (ipti_bind_of(bind, w->prev.kind, w->prev.taken))
         return 1;
     if (w->cur.config->errata & IPTI_ERRATA_CODE) {
-        status = ipti_walk_errata(w, at, ahead);
+        status = ipti_walk_errata(w, at);
         if (status < 0)
             return status;
     }
@@ -7741,8 +7747,8 @@ static inline int ipti_walk_indirect(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     return IPT_OK;
 }
 
-/* The branch at flow's ip executed, but where it went is not known: flow does not
- * go on, as in an endless loop. _ready returns the error for it. */
+/* The branch at flow's ip executed, but where it went is not known: flow does
+ * not go on, as in an endless loop. _ready returns the error for it. */
 static IPTI_APART int ipti_walk_stray(ipt_walk_ *w, int error)
 {
     ipti_calls_astray(&w->calls, error);
@@ -7814,7 +7820,7 @@ static inline int ipti_walk_other(ipt_walk_ *w, ipt_where *at, uint8_t kind,
     case IPT_INSN_RSM: /* where it is traced, it is a far return */
     case IPT_INSN_INTO: /* on overflow it is a far call */
         if (kind == IPT_INSN_INTO && w->cur.config->flags & IPT_CONFIG_NO_TNT)
-            return ipti_walk_stray(w, IPT_ERR_NO_TNT); /* not its TIP, perhaps */
+            return ipti_walk_stray(w, IPT_ERR_NO_TNT); /* or its TIP? */
         event = ipti_walk_event(w);
         if (w->next.has_tip || w->out.count /* kept: what it causes */
             || (event

@@ -20,7 +20,15 @@ static const char *const scenes[SCENES]
     = {"plain", "ratio changes", "overflow", "sleep (TSC, CBR)",
        "halt (MTC goes on)"};
 
+/* Of the ratio, since some packet. */
+typedef struct changes {
+    unsigned slowest;
+    unsigned count;
+} changes;
+
 static struct {
+    changes since; /* the last CYC with a TSC or MTC right after it */
+    size_t cyc_end; /* where the last CYC ends */
     uint64_t now;   /* ticks, with PART more bits */
     uint64_t spent; /* cycles since the last CYC, with PART more bits */
     uint64_t mtc;   /* the period of MTC that `now` is in */
@@ -33,6 +41,7 @@ static struct {
 static uint8_t bytes[ITEMS * 400];
 static size_t used;
 static uint64_t truth[ITEMS]; /* when each item executed */
+static double most[ITEMS];    /* ticks that its error stays below */
 
 static void put(ipt_packet p)
 {
@@ -51,6 +60,20 @@ static void put(ipt_packet p)
         put(send);                          \
     } while (0)
 
+static void change(unsigned ratio)
+{
+    cpu.ratio = ratio;
+    if (ratio < cpu.since.slowest)
+        cpu.since.slowest = ratio;
+    cpu.since.count++;
+}
+
+static void none_since(void)
+{
+    cpu.since.slowest = cpu.ratio;
+    cpu.since.count = 0;
+}
+
 /* A CYC before a packet, if enough cycles have passed. */
 static void send_cyc(void)
 {
@@ -61,6 +84,7 @@ static void send_cyc(void)
         return;
     SEND(CYC(cycles));
     cpu.spent -= cycles << PART;
+    cpu.cyc_end = used;
 }
 
 static uint64_t crystal(void)
@@ -88,6 +112,8 @@ static void pass(uint64_t until, int cycles, int mtcs)
         cpu.mtc += (uint64_t) due;
         if (due && mtcs) {
             send_cyc();
+            if (used == cpu.cyc_end)
+                none_since();
             SEND(MTC((uint8_t) cpu.mtc));
         }
     }
@@ -104,6 +130,8 @@ static void send_time(void)
     const uint64_t ticks = cpu.now >> PART;
     const uint64_t ctc = crystal();
 
+    if (used == cpu.cyc_end)
+        none_since();
     SEND(TSC(ticks));
     if (cpu.freq >= 0)
         SEND(TMA((uint16_t) ctc, (uint16_t) (ticks - ctc * EBX / EAX)));
@@ -120,12 +148,29 @@ static void send_psb(void)
     SEND(PSBEND);
 }
 
+/* Ticks that an error stays below now. Of MTC a period. Of CYC the cycles of
+ * its threshold, each as long as at the slowest ratio since the last CYC whose
+ * time a TSC or MTC right after it said; once more for each change of the ratio
+ * since then, as a CYC after it has cycles of before, of another length.
+ * And what packets leave out: a cycle and two ticks, as they count whole ones.
+ * Where cycles halt, only MTC says that time passes. */
+static double bound(int scene)
+{
+    const double mtc = (double) (EBX << cpu.freq) / EAX;
+    const double cycles = cpu.threshold * (1.0 + cpu.since.count) + 1;
+    const double cyc = cycles * NOMINAL / cpu.since.slowest + 2;
+
+    if (cpu.threshold < 0)
+        return mtc;
+    return scene == HALT ? mtc + cyc : cyc;
+}
+
 static void happen(int scene)
 {
     switch (scene) {
     case RATIO:
         send_cyc();
-        cpu.ratio = 10 + dice(50);
+        change(10 + dice(50));
         SEND(CBR((uint8_t) cpu.ratio));
         break;
     case OVERFLOW_:
@@ -134,13 +179,14 @@ static void happen(int scene)
         cpu.lost = 0;
         SEND(OVF);
         cpu.spent = 0;
+        none_since();
         send_time();
         SEND(FUP(0x1000));
         break;
     case SLEEP:
         send_cyc();
         pass(cpu.now + ((uint64_t) dice(3000000) << PART), 0, 0);
-        cpu.ratio = 10 + dice(50);
+        change(10 + dice(50));
         send_time();
         break;
     case HALT:
@@ -157,6 +203,7 @@ static void run(int scene)
     cpu.now = (uint64_t) (1000000000 + dice(100000)) << PART;
     cpu.spent = 0;
     cpu.ratio = NOMINAL;
+    none_since();
     cpu.mtc = cpu.freq < 0 ? 0 : crystal() >> cpu.freq;
     send_psb();
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -167,6 +214,7 @@ static void run(int scene)
             happen(scene);
         send_cyc();
         truth[i] = cpu.now >> PART;
+        most[i] = bound(scene);
         SEND(TIP(0x1000));
     }
 }
@@ -189,7 +237,7 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
 
 static ipt_insn_decoder decoder;
 
-static void look(uint64_t right, double most, found *f)
+static void look(uint64_t right, double below, found *f)
 {
     const ipt_where *at = &decoder.at;
     const double error = (double) at->tsc - (double) right;
@@ -199,13 +247,13 @@ static void look(uint64_t right, double most, found *f)
         f->unknown++;
         return;
     }
-    if (error > f->ahead * most)
-        f->ahead = error / most;
-    if (error > f->worst * most || -error > f->worst * most)
-        f->worst = (error < 0 ? -error : error) / most;
+    if (error > f->ahead * below)
+        f->ahead = error / below;
+    if (error > f->worst * below || -error > f->worst * below)
+        f->worst = (error < 0 ? -error : error) / below;
 }
 
-static void decode(double most, found *f)
+static void decode(found *f)
 {
     ipt_config config;
     ipt_segment piece;
@@ -235,7 +283,7 @@ static void decode(double most, found *f)
         }
         status = ipt_insn_next(&decoder, &insn);
         if (status >= 0 && n < ITEMS)
-            look(truth[n], most, f);
+            look(truth[n], most[n], f);
         n += status >= 0;
     }
     CHECK_EQ(status, IPT_END);
@@ -243,23 +291,6 @@ static void decode(double most, found *f)
 }
 
 /* ---- the table ---- */
-
-/* Ticks that an error stays below: of MTC a period; of CYC the cycles of its
- * threshold, at the lowest ratio, or 2 % of an MTC's period, as the length of a
- * cycle is kept in 256ths of a tick and a CYC moves time by whole ones. Where
- * the ratio changes, cycles of before the change may be of another length; in a
- * halt only MTC says that time passes. */
-static double bound(int scene, int freq, int threshold)
-{
-    const double mtc = (double) (EBX << freq) / EAX;
-    double cyc = threshold * NOMINAL / 10.0;
-
-    if (threshold < 0 || (scene == HALT && cyc < mtc))
-        return mtc;
-    if (scene == RATIO || scene == SLEEP)
-        cyc *= 2;
-    return cyc > mtc / 50 ? cyc : mtc / 50;
-}
 
 static const int thresholds[] = {-1, 1, 64, 512, 4096};
 
@@ -271,7 +302,7 @@ static void cell(int scene, int threshold, found *all)
             cpu.freq = freq;
             cpu.threshold = threshold;
             run(scene);
-            decode(bound(scene, freq, threshold), all);
+            decode(all);
         }
     CHECK(all->worst < 1);
 }
@@ -306,7 +337,7 @@ TEST(never_ahead)
             cpu.freq = freq;
             cpu.threshold = bits ? 1 << bits : 1;
             run(PLAIN);
-            decode(1, &f);
+            decode(&f);
             CHECK(f.ahead <= 0);
         }
 }

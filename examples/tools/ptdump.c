@@ -223,8 +223,8 @@ static void show_tsc(dumper *d, line *l, const ipt_packet *p)
 
 static void show_fcr(dumper *d, line *l, const ipt_packet *p)
 {
-    double last = (double) d->last_fcr / 256;
-    double fcr = (double) d->clock.fcr / 256;
+    double last = (double) d->last_fcr / 65536;
+    double fcr = (double) d->clock.fcr / 65536;
     l->track = "fcr";
     if (!d->clock.fcr) {
         complain(p, "error printing time", IPT_NO_TIME);

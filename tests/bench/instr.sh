@@ -29,7 +29,9 @@ command -v valgrind >/dev/null || {
 }
 
 compiler="$($CC --version | sed -n '1s/^[^ ]* //p') ${CFLAGS:--O2 -g}"
-CFLAGS="${CFLAGS:--O2 -g} -fno-align-loops -fno-align-jumps -fno-align-labels"
+align="-fno-align-loops -fno-align-jumps -fno-align-labels"
+echo 'int x;' | $CC -Werror $align -x c -c -o /dev/null - 2>/dev/null || align=
+CFLAGS="${CFLAGS:--O2 -g} $align"
 LIBXDC=
 if stale "$out/bench"; then compile "$out/bench" -I. $here/*.c; fi
 build_scale "$out/instr" # with that of BASE, too

@@ -484,6 +484,7 @@ class ipt_qry_decoder(Structure): pass
 class ipt_cache_line(Structure): pass
 class ipt_window_(Structure): pass
 class ipt_cache(Structure): pass
+class ipt_calls_at_(Structure): pass
 class ipt_calls_(Structure): pass
 class ipt_bind_(Structure): pass
 class ipt_loop_(Structure): pass
@@ -1025,7 +1026,8 @@ ipt_clock._fields_ = [
     ("ctc_", c_uint32),
     ("rest_", c_uint32),
     ("cyc_end_", c_uint32),
-    ("cyc_tsc_", c_uint64),
+    ("part_", c_uint32),
+    ("moved_", c_uint64),
 ]
 ipt_pending_._fields_ = [
     ("offset", c_uint64),
@@ -1108,11 +1110,15 @@ ipt_cache._fields_ = [
     ("pages_", c_uint64 * 16),
     ("window_", ipt_window_),
 ]
-ipt_calls_._fields_ = [
-    ("ip", c_uint64 * 64),
+ipt_calls_at_._fields_ = [
     ("top", c_uint8),
     ("count", c_uint8),
     ("lost", c_uint8),
+    ("spare", c_uint8),
+]
+ipt_calls_._fields_ = [
+    ("ip", c_uint64 * 64),
+    ("at", ipt_calls_at_),
 ]
 ipt_bind_._fields_ = [
     ("ip", c_uint64),

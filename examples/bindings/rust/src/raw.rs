@@ -942,7 +942,8 @@ pub struct ipt_clock {
     pub ctc_: u32,
     pub rest_: u32,
     pub cyc_end_: u32,
-    pub cyc_tsc_: u64,
+    pub part_: u32,
+    pub moved_: u64,
 }
 
 #[repr(C)]
@@ -1049,11 +1050,18 @@ pub struct ipt_cache {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ipt_calls_ {
-    pub ip: [u64; 64usize],
+pub struct ipt_calls_at_ {
     pub top: u8,
     pub count: u8,
     pub lost: u8,
+    pub spare: u8,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ipt_calls_ {
+    pub ip: [u64; 64usize],
+    pub at: ipt_calls_at_,
 }
 
 #[repr(C)]
