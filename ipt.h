@@ -2407,7 +2407,7 @@ struct ipt_clock {
     uint32_t magic_;
     const ipt_config *config_;
     uint64_t base_;    /* TSC at the last TSC, MTC */
-    uint64_t fc_;      /* ticks since then, by CYC and TMA */
+    uint64_t fc_;      /* ticks since then, by CYC and TMA, times 65536 */
     uint64_t cal_tsc_; /* calibration: the last TSC, 0: none; ... */
     uint64_t cal_tsc_cyc_; /* ... and cycles since then */
     uint32_t cal_mtc_cyc_; /* cycles since an MTC after a CYC, ... */
@@ -2417,7 +2417,6 @@ struct ipt_clock {
     uint32_t rest_;    /* of a tick missing in base_, by MTCs: a numerator over
                         * cpuid_15_eax */
     uint32_t cyc_end_; /* offset after the last CYC, its low bits */
-    uint32_t part_;    /* of a tick missing in fc_, by CYCs: 65536ths */
     uint64_t moved_;   /* ticks since what the next CYC counts from */
 };
 

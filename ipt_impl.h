@@ -815,8 +815,8 @@ static inline void ipti_calls_clear(ipt_calls_ *calls, int lost, uint32_t flags)
     calls->at.lost = (uint8_t) lost;
 }
 
-/* It is not known where flow went from the branch at its ip: the next call
- * returns this error, which is -`lost` up to then. */
+/* Where flow went from the branch at its ip is not known: the next call returns
+ * this error, which is -`lost` up to then. */
 static inline void ipti_calls_astray(ipt_calls_ *calls, int error)
 {
     calls->at.lost = (uint8_t) -error;
@@ -2377,12 +2377,18 @@ static inline void ipti_time_count(uint32_t *lost)
     *lost += *lost != UINT32_MAX;
 }
 
-/* Hand out the time, base + fc. With IPT_CONFIG_MONOTONIC it only moves ahead:
+/* The time, base + fc. */
+static inline uint64_t ipti_time_now(const ipt_clock *clock)
+{
+    return clock->base_ + (clock->fc_ >> IPTI_TIME_FCR_BITS);
+}
+
+/* Hand out the time. With IPT_CONFIG_MONOTONIC it only moves ahead:
  * the difference is taken in 56 bits, so that a wrap of the TSC is a step
  * ahead. */
 static void ipti_time_show(ipt_clock *clock)
 {
-    const uint64_t tsc = clock->base_ + clock->fc_;
+    const uint64_t tsc = ipti_time_now(clock);
     uint64_t step;
 
     if (!(clock->config_->flags & IPT_CONFIG_MONOTONIC)) {
@@ -2576,10 +2582,9 @@ static int ipti_time_calibrate(ipt_clock *clock, const ipt_packet *packet)
 static void ipti_time_exact(ipt_clock *clock, const ipt_packet *packet,
                             uint64_t base)
 {
-    clock->moved_ += base - (clock->base_ + clock->fc_);
+    clock->moved_ += base - ipti_time_now(clock);
     clock->base_ = base;
     clock->fc_ = 0;
-    clock->part_ = 0;
     if (!(clock->state_ & IPTI_TIME_CYC)
         || (uint32_t) packet->offset == clock->cyc_end_)
         clock->moved_ = 0;
@@ -2612,7 +2617,7 @@ static int ipti_time_tma(ipt_clock *clock, const ipt_packet *packet)
         return IPT_ERR_CONTEXT;
     clock->state_ |= IPTI_TIME_TMA;
     clock->base_ -= packet->u.tma.fc;
-    clock->fc_ += packet->u.tma.fc;
+    clock->fc_ += (uint64_t) packet->u.tma.fc << IPTI_TIME_FCR_BITS;
     clock->ctc_ = packet->u.tma.ctc & ipti_time_ctc_mask(config);
     if (config->mtc_freq + IPTI_TIME_MTC_BITS <= IPTI_TIME_TMA_BITS)
         clock->state_ |= IPTI_TIME_MTC;
@@ -2676,17 +2681,18 @@ static inline int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
     const uint64_t cycles = packet->u.cyc.value;
     const uint64_t fcr = clock->fcr;
     const uint64_t moved = clock->moved_;
-    const uint64_t parts = cycles * fcr + clock->part_;
-    uint64_t ticks = parts >> IPTI_TIME_FCR_BITS;
+    uint64_t fc = cycles * fcr;
     int status = IPT_OK;
 
     if (!fcr)
         status = IPT_NO_TIME;
     else if (IPTI_UNLIKELY((cycles | fcr) >> 32)
-             && cycles > ipti_div(UINT64_MAX - clock->part_, fcr))
+             && cycles > ipti_div(UINT64_MAX, fcr))
         status = IPT_ERR_PACKET;
-    if (IPTI_UNLIKELY(moved != 0) && !(moved >> 63) && moved / 2 <= ticks)
-        ticks = ticks > moved ? ticks - moved : 0;
+    if (IPTI_UNLIKELY(moved != 0) && !(moved >> 63)
+        && moved / 2 <= fc >> IPTI_TIME_FCR_BITS)
+        fc = fc >> IPTI_TIME_FCR_BITS > moved
+                 ? fc - (moved << IPTI_TIME_FCR_BITS) : 0;
     clock->moved_ = 0;
     clock->state_ |= IPTI_TIME_CYC;
     clock->cyc_end_ = (uint32_t) packet->offset + packet->size;
@@ -2694,8 +2700,7 @@ static inline int ipti_time_cyc(ipt_clock *clock, const ipt_packet *packet)
         ipti_time_count(&clock->lost_cyc);
         return status;
     }
-    clock->part_ = (uint32_t) parts & ((1u << IPTI_TIME_FCR_BITS) - 1);
-    clock->fc_ += ticks;
+    clock->fc_ += fc;
     ipti_time_show(clock);
     return IPT_OK;
 }
@@ -6486,14 +6491,14 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * and flow's ip; an item in progress is full then.
  *
  * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them. Three members have other writers, too:
+ * for some); all else calls them. Four members have other writers, too:
  * next.event what fetches, applies or replaces the event at hand, code.run what
- * reads or copies a run of code, and place.line what looks for a line:
+ * reads or copies a run of code, place.line what looks for a line, and
+ * stamp.after what knows the time of the next instruction:
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
- *   stamp   ipti_walk_fetch ipti_walk_tick ipti_walk_due ipti_walk_give
- *           ipti_walk_tip ipti_walk_timed ipti_walk_now ipti_cov_stand
+ *   stamp   ipti_walk_fetch ipti_stamp_used ipti_stamp_due ipti_walk_give
  *   flow    ipti_flow_at ipti_flow_state ipti_apply_loss ipti_walk_take_event
  *           ipti_walk_start ipti_resync_event
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
@@ -7436,6 +7441,17 @@ static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
     ipti_loop_end(&w->loop);
 }
 
+/* The time of TNT bits or a TIP is used, or nobody wants it. */
+static inline void ipti_stamp_used(ipt_stamp_ *stamp)
+{
+    stamp->fresh = 0;
+}
+
+static inline void ipti_stamp_due(ipt_stamp_ *stamp, unsigned due)
+{
+    stamp->due = (uint8_t) due;
+}
+
 enum {                  /* ipt_stamp_.due */
     IPTI_DUE_AFTER = 1, /* the next instruction has the time of `after` */
     IPTI_DUE_KEPT = 2   /* events of before a branch's TIP may come after it */
@@ -7446,7 +7462,7 @@ static void ipti_walk_due(ipt_walk_ *w)
 {
     w->stamp.after.flags = 0;
     ipti_evt_now(&w->evt, &w->stamp.after);
-    w->stamp.due |= IPTI_DUE_AFTER;
+    ipti_stamp_due(&w->stamp, w->stamp.due | IPTI_DUE_AFTER);
 }
 
 /* An instruction is next: its time is that of now. */
@@ -7454,7 +7470,7 @@ static IPTI_APART void ipti_walk_now(ipt_walk_ *w, ipt_where *at)
 {
     if (w->stamp.due & IPTI_DUE_AFTER)
         ipti_evt_time(at, &w->stamp.after);
-    w->stamp.due = w->out.count ? w->stamp.due & IPTI_DUE_KEPT : 0;
+    ipti_stamp_due(&w->stamp, w->out.count ? w->stamp.due & IPTI_DUE_KEPT : 0);
 }
 
 /* Hand out the event at hand: `at` has its time when it is pulled, and so has
@@ -7463,12 +7479,12 @@ static IPTI_APART void ipti_walk_now(ipt_walk_ *w, ipt_where *at)
  * events may be pulled after it. */
 static void ipti_walk_give(ipt_walk_ *w)
 {
-    w->stamp.due &= IPTI_DUE_KEPT;
+    ipti_stamp_due(&w->stamp, w->stamp.due & IPTI_DUE_KEPT);
     if (ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE), w->next.event.type)) {
         ipti_walk_due(w);
     } else if (w->stamp.due || ipti_evt_unwanted_any(w->cur.config)) {
         w->stamp.after = w->next.event;
-        w->stamp.due |= IPTI_DUE_AFTER;
+        ipti_stamp_due(&w->stamp, w->stamp.due | IPTI_DUE_AFTER);
     }
     ipti_walk_keep(w, &w->next.event);
     ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
@@ -7526,7 +7542,7 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
     const uint64_t before = at->tsc;
     ipt_event tick = w->stamp.time;
 
-    w->stamp.fresh = 0;
+    ipti_stamp_used(&w->stamp);
     ipti_evt_time(at, &tick);
     if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || tick.tsc == before)
         return;
@@ -7718,7 +7734,7 @@ static IPTI_APART int ipti_walk_tip(ipt_walk_ *w, ipt_where *at, uint8_t kind,
             if (w->out.count == IPT_REACHED_MAX_ - 1)
                 return IPT_ERR_MISMATCH;
             ipti_walk_keep(w, event);
-            w->stamp.due |= IPTI_DUE_KEPT;
+            ipti_stamp_due(&w->stamp, w->stamp.due | IPTI_DUE_KEPT);
             ipti_next_drop(&w->next, IPTI_NEXT_EVENT);
         }
         status = ipti_next_tnt(&w->next) ? ipti_walk_deferred(w, at)
@@ -8411,7 +8427,7 @@ static void ipti_walk_timed(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         after->lost_mtc = at->lost_mtc;
         after->lost_cyc = at->lost_cyc;
         after->cbr = at->cbr;
-        w->stamp.due |= IPTI_DUE_AFTER;
+        ipti_stamp_due(&w->stamp, IPTI_DUE_KEPT | IPTI_DUE_AFTER);
     }
     ipti_evt_time(at, event);
 }
@@ -9735,7 +9751,7 @@ static void ipti_cov_stand(ipt_walk_ *w)
     ipti_prev_takes(&w->prev, taken);
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     ipti_code_none(&w->code);
-    w->stamp.fresh = 0;
+    ipti_stamp_used(&w->stamp);
     ipti_tally_none(&w->tally);
     ipti_loop_end(&w->loop);
 }

@@ -1026,7 +1026,6 @@ ipt_clock._fields_ = [
     ("ctc_", c_uint32),
     ("rest_", c_uint32),
     ("cyc_end_", c_uint32),
-    ("part_", c_uint32),
     ("moved_", c_uint64),
 ]
 ipt_pending_._fields_ = [

@@ -942,7 +942,6 @@ pub struct ipt_clock {
     pub ctc_: u32,
     pub rest_: u32,
     pub cyc_end_: u32,
-    pub part_: u32,
     pub moved_: u64,
 }
 
