@@ -136,7 +136,7 @@ test-compat: compat  ## Compare it with libipt; TRACES=, SUITE=, LIBXDC=, LIBIPT
 	    "sh tests/compat/windows.sh $(BUILD)" \
 	    "tests/compat/gdb.sh $(BUILD)" "tests/compat/xdc.sh $(BUILD)" \
 	    "sh tests/compat/products.sh $(BUILD)" \
-	    $(if $(LIBIPT),"tests/compat/tools.sh $(BUILD) $(LIBIPT) $(SUITE)") \
+	    $(if $(LIBIPT),"bash tests/compat/tools.sh $(BUILD) $(LIBIPT) $(SUITE)") \
 	    "sh tests/compat/plants.sh $(BUILD)" \
 	    "$(COMPAT)/xdc $(TRACES:%=--traces %)" $(COMPAT)/xdc2 \
 	    "$(COMPAT)/faults" \
