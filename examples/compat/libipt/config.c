@@ -408,23 +408,19 @@ static int set_newer(shim_variant *to, const ipt_event *e)
     }
 }
 
-/* Is what ip_suppressed is about not known? */
-static int is_suppressed(const ipt_event *e)
+/* Is what ip_suppressed is about not known? Those with NONE have nothing of the
+ * kind. */
+static unsigned is_suppressed(const ipt_event *e)
 {
-    switch (e->type) {
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED:
-    case IPT_EVT_ASYNC_BRANCH: return (e->flags & IPT_EVENT_NO_TO) != 0;
-    case IPT_EVT_PAGING:
-    case IPT_EVT_VMCS:
-    case IPT_EVT_STOP:
-    case IPT_EVT_PWRE:
-    case IPT_EVT_PWRX:
-    case IPT_EVT_CBR:
-    case IPT_EVT_TNT:
-    case IPT_EVT_MNT: return 0; /* they have none */
-    default: return (e->flags & IPT_EVENT_NO_IP) != 0;
-    }
+    enum { IP, TO, NONE };
+    static const uint8_t flags[IPT_EVT_COUNT] = {
+        [IPT_EVT_PAGING] = NONE, [IPT_EVT_VMCS] = NONE, [IPT_EVT_STOP] = NONE,
+        [IPT_EVT_PWRE] = NONE, [IPT_EVT_PWRX] = NONE, [IPT_EVT_CBR] = NONE,
+        [IPT_EVT_TNT] = NONE, [IPT_EVT_MNT] = NONE,
+        [IPT_EVT_DISABLED] = TO, [IPT_EVT_ASYNC_DISABLED] = TO,
+        [IPT_EVT_ASYNC_BRANCH] = TO};
+    static const uint8_t bit[] = {IPT_EVENT_NO_IP, IPT_EVENT_NO_TO, 0};
+    return (e->flags & bit[flags[e->type]]) != 0;
 }
 
 int shim_has_event(const ipt_event *e, uint8_t client)
@@ -454,22 +450,33 @@ int shim_release(shim_held *held, ipt_event *e)
     return 1;
 }
 
-void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
+/* What all events have. */
+static inline void set_common(struct pt_event *to, unsigned type,
+                              const ipt_event *e)
 {
-    const unsigned type = their_type(e);
-    const int direct = LIKELY(size == sizeof *user) && type <= 1 + ptev_mnt;
-    shim_pt_event all;
-    struct pt_event *to = direct ? user : &all.old;
-    memset(to, 0, direct ? sizeof *user : sizeof all);
     to->type = (enum pt_event_type) (type - 1);
-    to->ip_suppressed = (unsigned) is_suppressed(e) & 1u;
+    to->ip_suppressed = is_suppressed(e) & 1u;
     to->status_update = (e->flags & IPT_EVENT_STATUS) != 0;
     to->has_tsc = (e->flags & IPT_EVENT_TSC) != 0;
     to->tsc = e->tsc;
     to->lost_mtc = e->lost_mtc;
     to->lost_cyc = e->lost_cyc;
-    if (direct || !set_newer(&all.newer.variant, e)) set_variant(to, e);
-    if (!direct) shim_copy(user, size, &all, sizeof all);
+}
+
+void shim_event(struct pt_event *user, size_t size, const ipt_event *e)
+{
+    const unsigned type = their_type(e);
+    shim_pt_event all;
+    if (LIKELY(size == sizeof *user && type <= 1 + ptev_mnt)) {
+        memset(user, 0, sizeof *user);
+        set_common(user, type, e);
+        set_variant(user, e);
+        return;
+    }
+    memset(&all, 0, sizeof all);
+    set_common(&all.old, type, e);
+    if (!set_newer(&all.newer.variant, e)) set_variant(&all.old, e);
+    shim_copy(user, size, &all, sizeof all);
 }
 
 /* ---- offsets ---- */
