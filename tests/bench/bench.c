@@ -56,7 +56,7 @@ typedef struct result {
 
 static result results[ROWS_MAX];
 static unsigned result_count;
-static unsigned rounds = 5;
+unsigned bench_rounds = 5;
 static int compat; /* LIBIPT is there */
 static int tsv;
 static unsigned passed;
@@ -174,13 +174,13 @@ static void measure(const bench_case *c)
         if (t > 0 && t < SAMPLE && bench_seconds <= 0)
             r->passes = 1 + (unsigned) (SAMPLE / t);
     }
-    for (round = 0; round < rounds; round++)
+    for (round = 0; round < bench_rounds; round++)
         for (i = 0; i < result_count; i++)
             if (results[i].items)
                 results[i].seconds[round] = sample(c, &results[i]);
     for (i = 0; i < result_count; i++) {
-        qsort(results[i].seconds, rounds, sizeof(double), ascending);
-        results[i].median = results[i].seconds[rounds / 2];
+        qsort(results[i].seconds, bench_rounds, sizeof(double), ascending);
+        results[i].median = results[i].seconds[bench_rounds / 2];
     }
 }
 
@@ -339,11 +339,11 @@ static void curve(const bench_case *c)
         r.row = row;
         r.passes = 1;
         (void) sample(c, &r);
-        for (i = 0; i < rounds; i++)
+        for (i = 0; i < bench_rounds; i++)
             r.seconds[i] = sample(c, &r);
-        qsort(r.seconds, rounds, sizeof(double), ascending);
+        qsort(r.seconds, bench_rounds, sizeof(double), ascending);
         printf("%zu %.2f\n", bench_lines * sizeof(ipt_cache_line) / 1024,
-               (double) r.items / r.seconds[rounds / 2] * 1e-6);
+               (double) r.items / r.seconds[bench_rounds / 2] * 1e-6);
         fflush(stdout);
     }
 }
@@ -367,7 +367,7 @@ int main(int argc, char **argv)
         else if (argv[i][1] == 'a')
             all_once = 1;
         else if (argv[i][1] == 'r' && i + 1 < argc)
-            rounds = (unsigned) atoi(argv[++i]);
+            bench_rounds = (unsigned) atoi(argv[++i]);
         else if (argv[i][1] == 'l' && i + 1 < argc)
             layer = argv[++i];
         else if (argv[i][1] == 'c' && i + 1 < argc
@@ -379,7 +379,7 @@ int main(int argc, char **argv)
         else
             i = argc;
     }
-    if (i >= argc || rounds == 0 || rounds > ROUNDS_MAX) {
+    if (i >= argc || bench_rounds == 0 || bench_rounds > ROUNDS_MAX) {
         fprintf(stderr, "usage: bench [-t] [-k] [-a] [-r ROUNDS] [-l LAYER] "
                         "[-1 LAYER] [-c COUNTS] FOLDER...\n");
         return 2;

@@ -45,6 +45,9 @@ extern volatile uint64_t bench_sink;
 /* Passes are made over each run of a case. */
 extern size_t bench_run;
 
+/* How often a row is measured; 1: only to see that it runs. */
+extern unsigned bench_rounds;
+
 /* Seconds of a pass that measures itself; 0: the bench does. */
 extern double bench_seconds;
 

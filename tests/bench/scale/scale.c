@@ -468,8 +468,11 @@ static row *add_row(const plan *p, const scale_side *side)
     memset(r, 0, sizeof(*r));
     r->p = *p;
     r->side = side;
-    if (tiny)
+    if (tiny) {
         shrink(&r->p.want);
+        if (r->p.how.cache != AS_PEER)
+            r->p.how.cache /= 64;
+    }
     r->t = scale_trace_of(&r->p.want);
     if (!r->t) {
         fprintf(stderr, "scale: no memory for the program of %s\n", p->name);
