@@ -6,21 +6,22 @@
 . "$(dirname "$0")/check/lib.sh"
 cc=${CC:-cc}
 
-# with BITS SCRIPT FLAG...: compiles tests/cov.c where so many bits are full.
+# with BITS SCRIPT FILE FLAG...: compiles FILE where so many bits are full.
 with() {
-    bits=$1 script=$2
-    shift 2
+    bits=$1 script=$2 file=$3
+    shift 3
     mkdir -p "$tmp/tests" && cp "$root"/tests/*.[ch] "$tmp/tests" &&
         cp "$root/ipt.h" "$tmp" &&
         sed "s/^\(#define IPTI_COV_FULL .* << \)57/\1$bits/; $script" \
             "$root/ipt_impl.h" >"$tmp/ipt_impl.h" &&
-        $cc -std=c99 -DOTHER_LEGS -I"$tmp" "$@" "$tmp/tests/cov.c" \
+        $cc -std=c99 -DOTHER_LEGS -I"$tmp" "$@" "$tmp/$file" \
             >"$tmp/why" 2>&1
 }
 
 # legs BITS: the tests pass with legs of so many bits.
 legs() {
-    if with "$1" '/^IPTI_STATIC_ASSERT(cov_held/d' -O1 -o "$tmp/cov"; then
+    if with "$1" '/^IPTI_STATIC_ASSERT(cov_held/d' tests/cov.c -O1 \
+        -o "$tmp/cov"; then
         TEST_ONLY='' TEST_FULL='' TEST_COUNT=20 quietly "R12: legs of $1 bits" \
             "$tmp/cov"
     else
@@ -32,8 +33,9 @@ case R12 in
 *"$TEST_ONLY"*)
     rest 1 legs 40
     [ -z "$TEST_FULL" ] || { report; exit; }
-    with 47 '' -fsyntax-only && fail "R12: a leg of 47 bits compiles" || pass
-    with 48 '' -fsyntax-only && pass ||
+    printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n' >"$tmp/core.c"
+    with 47 '' core.c -fsyntax-only && fail "R12: a leg of 47 bits compiles" || pass
+    with 48 '' core.c -fsyntax-only && pass ||
         fail "R12: a leg of 48 bits does not compile"
     legs 6
     ;;

@@ -217,7 +217,7 @@ prof --tree "$tmp/now.data" | awk '
 equal "--tree: calls from each to each" "$tmp/now.edges" "$tmp/got"
 
 # Of the functions with the most names before theirs, and of some others.
-cut -f 1 "$tmp/now.rows" | awk 'NR % 23 == 1 || /^alpha/' | head -n 40 \
+cut -f 1 "$tmp/now.rows" | awk 'NR % 23 == 1 || /^alpha/' | head -n 12 \
     >"$tmp/some"
 while IFS= read -r callee; do
     prof --callers "$callee" "$tmp/now.data" 2>"$tmp/err" | awk -v to="$callee" '

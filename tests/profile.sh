@@ -223,7 +223,19 @@ mtc
 tsc
 cyc --cyc-threshold 1024 --cpus 2
 cyc --cpus 2"
-clocks=$all_clocks
+other_clocks() {
+    clocks="mtc --cpus 2
+cyc --cyc-threshold 64
+tsc
+cyc --cyc-threshold 1024 --cpus 2"
+    timed "threads" "$tmp/plain" threads 5
+}
+rest 4 other_clocks
+[ -z "$TEST_FULL" ] || { report; exit; }
+clocks="tsc --cpus 2
+cyc
+mtc
+cyc --cpus 2"
 timed "threads" "$tmp/plain" threads 5
 views "cyc by cpu"
 ipc

@@ -208,21 +208,18 @@ fi
 
 record cat -- /bin/cat LICENSE
 same cat
-$CC -DNUMBERS=12 -O1 -w -static -pthread -o "$tmp/tree" \
-    tests/programs/tree.c || exit 2
+$CC -DNUMBERS=12 -O1 -gdwarf-4 -w -static -pthread -Wl,--build-id \
+    -o "$tmp/tree" "$root/tests/programs/tree.c" || exit 2
 record tree -- "$tmp/tree"
 same tree
 
 # ---- lines ----
 
-# lined WHAT PROGRAM OPTION...: the lines that --lines shows of $tmp/lines.data
-# cost what addr2line says of each instruction, inlined functions included.
-lined() {
-    what=$1 program=$2
-    shift 2
-    "$build/ptflow" --quiet --insn --fields ip "$tmp/lines.data" |
+# addr2line_says: in $tmp/lines, what it says of each instruction of tree.data.
+addr2line_says() {
+    "$build/ptflow" --quiet --insn --fields ip "$tmp/tree.data" |
         sort | uniq -c >"$tmp/counts"
-    awk '{print $2}' "$tmp/counts" | addr2line -a -f -i -e "$program" | awk '
+    awk '{print $2}' "$tmp/counts" | addr2line -a -f -i -e "$tmp/tree" | awk '
         NR == FNR {count[NR] = $1; next}
         /^0x/ {n++; line = 0; next}
         {line++}
@@ -232,8 +229,15 @@ lined() {
             cost[$0 " " function_] += count[n]
         }
         END {for (l in cost) print l, cost[l]}' "$tmp/counts" - |
-        sort >"$tmp/want"
-    prof --lines --by insn --min 0 "$@" "$tmp/lines.data" 2>"$tmp/err" |
+        sort >"$tmp/lines"
+}
+
+# lined WHAT OPTION...: the lines that --lines shows of tree.data cost that,
+# inlined functions included.
+lined() {
+    what=$1
+    shift
+    prof --lines --by insn --min 0 "$@" "$tmp/tree.data" 2>"$tmp/err" |
         sed -n 's/^ *[0-9.]*%  *\([0-9.kMG]*\)  .*\/\([^/ ]*:[0-9]* [^ ]*\)$/\2 \1/p' |
         sort >"$tmp/got"
     says "$what" awk '
@@ -253,22 +257,19 @@ lined() {
             for (l in want) {print l, "is missing"; bad = 1}
             print all, "instructions have lines"
             exit bad || all < 5000
-        }' "$tmp/want" "$tmp/got"
+        }' "$tmp/lines" "$tmp/got"
 }
 
 if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
-    $CC -DNUMBERS=12 -O2 -gdwarf-4 -w -static -pthread -Wl,--build-id \
-        -o "$tmp/lines" \
-        "$root/tests/programs/tree.c" || exit 2
-    record lines -- "$tmp/lines"
-    lined "lines" "$tmp/lines"
-    id=$(readelf -n "$tmp/lines" | sed -n 's/.*Build ID: //p')
+    addr2line_says
+    lined "lines"
+    id=$(readelf -n "$tmp/tree" | sed -n 's/.*Build ID: //p')
     debug=$tmp/other/usr/lib/debug/.build-id/$(echo "$id" | cut -c 1-2)
     mkdir -p "$debug" "$tmp/other$tmp"
-    objcopy --only-keep-debug "$tmp/lines" \
+    objcopy --only-keep-debug "$tmp/tree" \
         "$debug/$(echo "$id" | cut -c 3-).debug"
-    objcopy --strip-all "$tmp/lines" "$tmp/other$tmp/lines"
-    lined "lines of a separate debug file" "$tmp/lines" --symfs "$tmp/other"
+    objcopy --strip-all "$tmp/tree" "$tmp/other$tmp/tree"
+    lined "lines of a separate debug file" --symfs "$tmp/other"
     file=$debug/$(echo "$id" | cut -c 3-).debug
     cp "$file" "$tmp/whole.debug"
     # DWARF is hostile. (libdw itself leaks where lines cannot be read.)
@@ -282,19 +283,19 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
         done <"$tmp/places"
         says "lines of a damaged debug file, $i" \
             env ASAN_OPTIONS=detect_leaks=0 timeout 300 "$build/ptprof" --quiet \
-            --lines --symfs "$tmp/other" "$tmp/lines.data"
+            --lines --symfs "$tmp/other" "$tmp/tree.data"
     done
     # libdwfl would, libdw alone does not.
     rm "$file"
     says "debuginfod is not asked for a debug file that is missing" sh -c "
         DEBUGINFOD_URLS=http://127.0.0.1:1/ LD_DEBUG=files '$build/ptprof' \
-            --quiet --lines --symfs '$tmp/other' '$tmp/lines.data' 2>&1 |
+            --quiet --lines --symfs '$tmp/other' '$tmp/tree.data' 2>&1 |
             awk '/libdw/ {dw = 1} /debuginfod/ {bad = 1}
                 END {exit !dw || bad}'"
     # A .gnu_debuglink names a debug file: beside the file, in .debug, or below
     # the folder of debug files; by checksum where there is no build id.
     for has in with without; do
-        cp "$tmp/lines" "$tmp/linked"
+        cp "$tmp/tree" "$tmp/linked"
         force=
         [ $has = with ] || {
             objcopy --remove-section=.note.gnu.build-id "$tmp/linked"
@@ -302,29 +303,29 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
         }
         objcopy --only-keep-debug "$tmp/linked" "$tmp/linked.debug"
         objcopy --strip-all --add-gnu-debuglink="$tmp/linked.debug" \
-            "$tmp/linked" "$tmp/other$tmp/lines"
+            "$tmp/linked" "$tmp/other$tmp/tree"
         places='/.debug'
         [ $has = without ] || places="/. $places"
         for place in $places; do
             mkdir -p "$tmp/other$tmp$place"
             mv "$tmp/linked.debug" "$tmp/other$tmp$place"
             lined "lines of the debug file that a link names, $has id: $place" \
-                "$tmp/lines" --symfs "$tmp/other" $force
+                --symfs "$tmp/other" $force
             mv "$tmp/other$tmp$place/linked.debug" "$tmp"
         done
         mkdir -p "$tmp/other/usr/lib/debug$tmp"
         mv "$tmp/linked.debug" "$tmp/other/usr/lib/debug$tmp"
-        lined "... in the folder of them" "$tmp/lines" --symfs "$tmp/other" \
+        lined "... in the folder of them" --symfs "$tmp/other" \
             $force
         says "... and names of functions" sh -c "'$build/ptprof' --quiet \
-            --flat $force --symfs '$tmp/other' '$tmp/lines.data' | grep -q ' work$'"
+            --flat $force --symfs '$tmp/other' '$tmp/tree.data' | grep -q ' work$'"
     done
     echo >>"$tmp/other/usr/lib/debug$tmp/linked.debug"
     says "the debug file of another build" sh -c "! '$build/ptprof' --quiet \
-        --lines --force --symfs '$tmp/other' '$tmp/lines.data' |
+        --lines --force --symfs '$tmp/other' '$tmp/tree.data' |
         grep 'tree.c:'"
     rm "$tmp/other/usr/lib/debug$tmp/linked.debug"
-    objcopy --strip-all "$tmp/lines" "$tmp/other$tmp/lines"
+    objcopy --strip-all "$tmp/tree" "$tmp/other$tmp/tree"
 else
     skip "lines: libdw is missing (package libdw-dev)"
 fi
@@ -373,21 +374,21 @@ elif [ -n "$debug" ] && have node nodejs; then
     done
     export DEBUGINFOD_URLS="http://127.0.0.1:$(cat "$tmp/port")/"
     export DEBUGINFOD_CACHE_PATH="$tmp/cache" no_proxy='*'
-    prof --folded --by insn --symfs "$tmp/other" "$tmp/lines.data" >"$tmp/none"
+    prof --folded --by insn --symfs "$tmp/other" "$tmp/tree.data" >"$tmp/none"
     says "nobody asks a server without --debuginfod" sh -c \
         "[ ! -s '$tmp/asked' ] && ! grep -q ';main;' '$tmp/none'"
     cp "$build/ptprof" "$tmp/served" # of another build
     prof --folded --by insn --symfs "$tmp/other" --debuginfod \
-        "$tmp/lines.data" >"$tmp/got"
+        "$tmp/tree.data" >"$tmp/got"
     says "a debug file of another build is asked for, and not taken" sh -c \
         "grep -qx '/buildid/$id/debuginfo' '$tmp/asked' &&
          cmp '$tmp/none' '$tmp/got'"
     rm -rf "$tmp/cache"
     cp "$tmp/whole.debug" "$tmp/served"
     prof --folded --by insn --symfs "$tmp/other" --debuginfod \
-        "$tmp/lines.data" >"$tmp/got"
+        "$tmp/tree.data" >"$tmp/got"
     says "a server's names" grep -q ';main;' "$tmp/got"
-    lined "a server's lines" "$tmp/lines" --symfs "$tmp/other" --debuginfod
+    lined "a server's lines" --symfs "$tmp/other" --debuginfod
     kill $server
     unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH no_proxy
 fi

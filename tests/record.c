@@ -440,7 +440,7 @@ int main(void)
     permitted = shell("%s/ptrecord --quiet --max 1 -o %s/try true 2>/dev/null",
                       build, folder)
                 != NO_PTRACE;
-    RUN(bin_true);
+    RUN_FULL(bin_true);
     RUN_FULL(echo);
     RUN_FULL(cat);
     RUN_FULL(sort);

@@ -12,7 +12,7 @@ prof() {
     timeout 300 "$build/ptprof" --quiet "$@"
 }
 
-$CC -DNUMBERS=12 -O1 -w -static -pthread -o "$tmp/tree" \
+$CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
     tests/programs/tree.c || exit 2
 alone "$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data "$tmp/x.data" -- \
     "$tmp/tree" >"$tmp/recorded" 2>&1
@@ -497,12 +497,12 @@ fi
 
 # ---- memory ----
 
-# A recording of 20,000 calls, 10 and 100 times.
+# A recording of 4,000 calls, 10 and 100 times.
 cat >"$tmp/many.c" <<'END'
 __attribute__((noinline)) static void leaf(void) {__asm__ volatile("");}
 int main(void)
 {
-    for (int i = 0; i < 20000; i++) leaf();
+    for (int i = 0; i < 4000; i++) leaf();
     return 0;
 }
 END
@@ -530,8 +530,8 @@ for view in tree folded chrome perfetto speedscope callgrind; do
     [ $view = tree ] && calls=$(awk '$NF == "leaf" {print $3}' "$tmp/out")
     many=$(peak large --$view $file)
     [ $view = tree ] && calls=$calls/$(awk '$NF == "leaf" {print $3}' "$tmp/out")
-    if [ "$calls" = 200000/2000000 ] && [ "${few:-0}" -gt 0 ] &&
+    if [ "$calls" = 40000/400000 ] && [ "${few:-0}" -gt 0 ] &&
         [ $((many * 10)) -le $((few * 11)) ]; then pass
-    else fail "--$view: $few KiB of 200,000 calls, $many of ten times as many ($calls)"; fi
+    else fail "--$view: $few KiB of 40,000 calls, $many of ten times as many ($calls)"; fi
 done
 report

@@ -25,10 +25,12 @@ disassembles() {
 bytes() {
     file=$1
     shift
-    for byte in $(echo "$*" | tr -d ' ' | sed 's/../& /g'); do
-        # shellcheck disable=SC2059 # an octal escape
-        printf "\\$(printf %03o "0x$byte")"
-    done >"$file"
+    text=
+    for byte in $(echo "$*" | tr -d ' ' | sed 's/../0x& /g'); do
+        text=$text\\$((byte >> 6))$((byte >> 3 & 7))$((byte & 7))
+    done
+    # shellcheck disable=SC2059 # octal escapes
+    printf "$text" >"$file"
 }
 
 # run STATUS COMMAND...: check the exit status, and standard output against

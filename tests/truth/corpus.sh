@@ -150,7 +150,7 @@ exec 9>&-
 # ---- checks ----
 
 # One log for each recording, as many at a time as there are processors.
-[ "$mode" = quick ] && flags="-q -i 100000 $peers" || flags=$peers
+[ "$mode" = quick ] && flags="-q -i 50000 $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
     echo "$bin/truth $flags $(bits "$dir") $(echo "$dir"/*.run) >$dir/log \
         2>&1 || :"

@@ -39,12 +39,16 @@ extern "C" APART int plug_sort(int *values, size_t count, order *compare)
 
 #else
 
-static int values[64];
+#ifndef COUNT
+#define COUNT 64
+#endif
+
+static int values[COUNT];
 static volatile int seen;
 
 static void shuffle(unsigned seed)
 {
-    for (size_t i = 0; i < 64; i++)
+    for (size_t i = 0; i < COUNT; i++)
         values[i] = (int) ((seed = seed * 1103515245u + 12345u) >> 8);
 }
 
@@ -62,15 +66,15 @@ static void sorts(void)
 {
     for (unsigned i = 0; i < 4; i++) {
         shuffle(i);
-        qsort(values, 64, sizeof *values, compare);
+        qsort(values, COUNT, sizeof *values, compare);
     }
 }
 
 static void searches(void)
 {
     sorts();
-    for (int i = 0; i < 64; i++)
-        if (bsearch(values + i, values, 64, sizeof *values, compare)) seen++;
+    for (int i = 0; i < COUNT; i++)
+        if (bsearch(values + i, values, COUNT, sizeof *values, compare)) seen++;
 }
 
 static APART void node(const void *, VISIT visit, int depth)
@@ -87,9 +91,9 @@ static void trees(void)
 {
     void *root = NULL;
     shuffle(7);
-    for (int i = 0; i < 64; i++) tsearch(values + i, &root, compare);
+    for (int i = 0; i < COUNT; i++) tsearch(values + i, &root, compare);
     twalk(root, node);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < COUNT; i++)
         if (tfind(values + i, &root, compare)) seen++;
     tdestroy(root, forget);
 }
@@ -120,7 +124,7 @@ static void once(void)
 {
     static pthread_once_t onces[8];
     for (int i = 0; i < 8; i++) onces[i] = PTHREAD_ONCE_INIT;
-    for (int i = 0; i < 64; i++) pthread_once(onces + i % 8, prepare);
+    for (int i = 0; i < COUNT; i++) pthread_once(onces + i % 8, prepare);
 }
 
 static APART bool before(const std::string &a, const std::string &b)
@@ -132,7 +136,7 @@ static void sorts_text(void)
 {
     std::vector<std::string> texts;
     shuffle(3);
-    for (int i = 0; i < 64; i++) texts.push_back(std::to_string(values[i]));
+    for (int i = 0; i < COUNT; i++) texts.push_back(std::to_string(values[i]));
     std::sort(texts.begin(), texts.end(), before);
     seen += (int) texts[0].size();
 }
@@ -144,7 +148,7 @@ static void plugs(void)
     if (!sort) exit(2);
     for (unsigned i = 0; i < 4; i++) {
         shuffle(i);
-        seen += sort(values, 64, compare);
+        seen += sort(values, COUNT, compare);
     }
 }
 
@@ -166,7 +170,7 @@ static void signals(void)
 static void stubs(void)
 {
     char text[32];
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < COUNT; i++) {
         seen += snprintf(text, sizeof text, "%d", i);
         seen += (int) strtol(text, NULL, 10);
         seen += rand() + getppid();
@@ -187,7 +191,7 @@ static void jumps(void)
     for (volatile int i = 1; i < 32; i++) {
         shuffle((unsigned) i);
         until = 3 * i;
-        if (!setjmp(out)) qsort(values, 64, sizeof *values, compare_until);
+        if (!setjmp(out)) qsort(values, COUNT, sizeof *values, compare_until);
     }
 }
 
