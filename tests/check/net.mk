@@ -1,10 +1,12 @@
 # net.mk: targets that measure how much the tests notice. Part of ../../Makefile.
 
 # These scripts build what they run themselves, in flags of their own, ...
-OWN = afl bench cov scale share
+OWN = afl bench cov deps macros scale share
 # ... and these run programs for minutes, which takes no less time under
 # sanitizers, and takes no branch that others do not: SLOW= runs them, too.
 SLOW = names perf profile ptparallel ptprof truth views
+# ... and these mostly step through them.
+STEPS = help missing
 # What these run is compiled by themselves, and not counted.
 UNCOUNTED = cov scale share
 # $(call scripts_but,NAMES): all scripts but these.
@@ -13,7 +15,7 @@ SANITIZED = BUILD=$(BUILD)/sanitize CFLAGS="-O1 -g \
     -fsanitize=address,undefined -fno-sanitize-recover=all"
 sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	+@$(SUB) run-tests $(SANITIZED) \
-	    $(call scripts_but,$(OWN) $(SLOW))
+	    $(call scripts_but,$(OWN) $(SLOW) $(STEPS))
 
 FUZZ_EACH = $(FUZZERS:%='$(CHECK_DIR)/fuzz.sh libfuzzer $(FUZZ_SECONDS) %')
 FUZZ = BUILD=$(BUILD) sh $(CHECK_DIR)/fuzz.sh
