@@ -270,12 +270,16 @@ static void run(const row *r, int layer)
     CALLGRIND_DUMP_STATS_AT(name);
 }
 
-int main(void)
+/* fuel [COUNT]: so many rows, or all. */
+int main(int argc, char **argv)
 {
+    size_t count = sizeof(rows) / sizeof(rows[0]);
     size_t i;
     int layer;
 
-    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    if (argc > 1 && atoi(argv[1]) < (int) count)
+        count = (size_t) atoi(argv[1]);
+    for (i = 0; i < count; i++)
         for (layer = 0; layer < LAYERS; layer++)
             run(&rows[i], layer);
     return 0;
