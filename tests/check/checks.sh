@@ -43,7 +43,7 @@ caught freestanding '-m32.* imports' narrow
 plant windows_scan
 caught freestanding 'Windows' windows
 
-core "$last" 'static int ipti_planted(void)\n{
+core "$second" 'static int ipti_planted(void)\n{
     return ipt_pkt_name(0) != NULL;\n}'
 caught layers 'uses a later section'
 edit ipt_impl.h "s/^ \*  *  \[$last_tag\].*/ * planted/"
@@ -184,26 +184,26 @@ core "$second" 'IPT_API int ipt_planted(int (*f)(void))\n{\n    return f();\n}'
 caught stack 'indirect call'
 
 edit README.md 's/at most 25,000 host/at most 5,000 host/'
-caught fuel 'over 5000'
+caught fuel 'over 5000' 8
 
 edit ipt.h 's/^\( \* *\)find = NULL;/\1;/'
-caught readme 'programs of ipt.h should give'
+caught readme 'programs of ipt.h should give' manual
 edit README.md '/^```c/,/^```$/s/return/retrun/'
-caught readme 'differ'
+caught readme 'differ' minimal
 edit README.md '$s/$/\n\n    make planted/'
-caught readme 'planted'
+caught readme 'planted' pages
 edit README.md 's/^cc -I. -o minimal/false &/'
-caught readme 'README.md, block 1'
+caught readme 'README.md, block 1' commands
 edit README.md 's/^  99.9%   2.6%          1/  99.9%   2.6%          2/'
-caught readme 'README.md .<. and what block 2'
+caught readme 'README.md .<. and what block 2' commands
 edit README.md 's/^```text$/\n&/'
-caught readme 'follows no commands'
+caught readme 'follows no commands' commands
 edit examples/hypervisor.md 's/(tools\/capture/(capture/'
-caught readme 'lead nowhere'
+caught readme 'lead nowhere' pages
 edit examples/emulator.md 's/ / a a a a a a a /g'
-caught readme 'emulator.md: [0-9]* words, at most 1500'
+caught readme 'emulator.md: [0-9]* words, at most 1500' pages
 edit README.md 's/^### In place of libxdc/&s/'
-caught readme 'README.md: #in-place-of-libxdc'
+caught readme 'README.md: #in-place-of-libxdc' pages
 
 copy
 history
