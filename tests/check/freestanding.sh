@@ -140,7 +140,7 @@ windows() {
     have clang clang && for cpu in x86_64 i686 aarch64; do
         for opt in "-xc -std=c99" "-xc -std=c99 -DIPT_STATIC" "-xc++"; do
             quietly "$cpu Windows" clang --target=$cpu-pc-windows-msvc \
-                $opt $WARN -ffreestanding -Os -I"$root" -c impl.c
+                $opt $WARN -ffreestanding -fsyntax-only -I"$root" impl.c
         done
     done
 }
