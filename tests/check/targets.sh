@@ -75,6 +75,45 @@ check_uefi() {
     same
 }
 
+# The loop over events of firmware.md: what it finds here, its size there.
+events_only() {
+    have arm-none-eabi-gcc gcc-arm-none-eabi || return
+    page=$targets/firmware.md
+    { printf '#define IPT_IMPLEMENTATION\n#include "ipt.h"\n'
+      sed -n '/^static ipt_evt_decoder/,/^```/{/^```/d;p}' "$page"
+    } >"$tmp/events.c"
+    cat >"$tmp/main.c" <<'END'
+#include "events.c"
+#include <stdio.h>
+int main(void)
+{
+    static uint8_t trace[1 << 16];
+    return printf("%u\n", count_events(trace, fread(trace, 1, sizeof(trace), stdin))) < 0;
+}
+END
+    quietly "firmware.md's loop" "${CC:-cc}" -std=c99 -I"$root" -I"$tmp" \
+        -o "$tmp/main" "$tmp/main.c" || return
+    grep -q " $("$tmp/main" <"$root/examples/recording/trace.pt") events" \
+        "$page" && pass || fail "firmware.md: how many events its loop finds"
+    printf '%s\n' '#include "events.c"' \
+        'extern unsigned (*use)(const uint8_t *, size_t);' \
+        'unsigned (*use)(const uint8_t *, size_t) = count_events;' \
+        >"$tmp/bare.c"
+    grep -o 'at most [0-9.]* KB' "$page" | tr -dc '0-9\n' >"$tmp/most"
+    [ "$(wc -l <"$tmp/most")" -eq 2 ] && pass || fail "firmware.md: no limits"
+    for less in -DIPT_NO_CLOCK -UIPT_NO_CLOCK; do
+        read -r most # in 100 bytes
+        quietly "the loop for a Cortex-M3" arm-none-eabi-gcc -std=c99 -Os \
+            -ffreestanding -mcpu=cortex-m3 -mthumb -DIPT_STATIC $less \
+            -DIPT_NO_STRINGS -I"$root" -I"$tmp" -c -o "$tmp/bare.o" \
+            "$tmp/bare.c" || return
+        bytes=$(arm-none-eabi-size "$tmp/bare.o" | awk 'NR == 2 {print $1}')
+        echo "events only, $less: $bytes bytes"
+        [ "$bytes" -le $((most * 100)) ] && pass ||
+            fail "events only, $less: $bytes bytes, at most ${most}00"
+    done <"$tmp/most"
+}
+
 check_cortex_m() {
     have arm-none-eabi-gcc gcc-arm-none-eabi || return
     have qemu-system-arm qemu-system-arm || return
@@ -211,7 +250,8 @@ pvh | uefi | linux | windows | cortex-m)
         $check
         known
     done
-    [ "$target" != linux ] || check_capture ;;
+    [ "$target" != linux ] || check_capture
+    [ "$target" != cortex-m ] || events_only ;;
 *)
     sed -n '2,/^$/s/^# *//p' "$0" >&2
     exit 2 ;;
