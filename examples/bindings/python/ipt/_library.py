@@ -4,7 +4,11 @@ import os
 
 from . import _abi
 
-LIBRARY = ctypes.CDLL(os.path.join(os.path.dirname(__file__), "libipt.so"))
+try:
+    LIBRARY = ctypes.CDLL(os.path.join(os.path.dirname(__file__), "libipt.so"))
+except OSError as _error:
+    raise ImportError("%s (the library is in the wheel: see README.md)"
+                      % _error) from None
 for _name, (_result, _arguments) in _abi.FUNCTIONS.items():
     _function = getattr(LIBRARY, _name)
     _function.restype = _result
