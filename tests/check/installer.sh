@@ -12,7 +12,7 @@ to=$DESTDIR$prefix
 build=${BUILD:-build}
 version=$(sed -n 's/^#define IPT_VERSION 0x\(..\)\(..\)\(..\)$/\1 \2 \3/p' \
     ipt.h | { read -r a b c; echo "$((0x$a)).$((0x$b)).$((0x$c))"; })
-tools=$(cd examples/tools && echo *.c | sed 's/\.c//g; s/ptdemo//')
+tools=$(cd examples/tools && echo *.c | sed 's/\.c//g; s/ptdemo //')
 
 # Folder of what comes from where. Each name stands in one place only.
 files() {

@@ -641,9 +641,10 @@ void session_losses(const session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
     if (s->quiet) return;
-    fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queues\n",
+    fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queue%s\n",
             s->args->program, s->threads.instructions,
-            s->threads.queues.queue_count);
+            s->threads.queues.queue_count,
+            &"s"[s->threads.queues.queue_count == 1]);
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
         print_loss(s, threads_text((threads_loss) i),
                    i == THREADS_NO_CODE ? print_absent(s)
