@@ -121,6 +121,12 @@ minimal() {
         >"$tmp/out" 2>&1 && pass || fail "minimal on the recording"
     [ $(($(wc -l <"$tmp/out") - 1)) -eq "$(sed -n 's/^instructions=//p' \
         "$recording/meta")" ] && pass || fail "minimal: number of instructions"
+    n=$(sed -n 's/^instructions=//p' "$recording/meta")
+    for said in "last two of $n instructions" \
+        "\`$(sed -n 's/.*\(IPT_END at byte 0x[0-9a-f]*,\).*/\1/p' "$tmp/out") ...\`"
+    do
+        grep -qF "$said" "$readme" && pass || fail "the README does not say: $said"
+    done
 
     # A file that does not fit its buffers is refused, not cut: trace, code.
     cp "$recording/trace.pt" "$tmp/big" && truncate -s 17M "$tmp/big"
