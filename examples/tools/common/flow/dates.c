@@ -60,7 +60,7 @@ static void read_cbr(dates *d, uint8_t ratio)
 }
 
 /* Times are modulo 2^64, which is where TSC packets, of 56 bits, begin anew. */
-static int is_later(uint64_t a, uint64_t b)
+static int is_after(uint64_t a, uint64_t b)
 {
     return a - b - 1 < UINT64_MAX / 2;
 }
@@ -72,7 +72,7 @@ static void take_length(dates *d)
     dates_cyc *const c = &d->cyc;
     const double ticks = (double) (c->exact - c->from) / TICK;
     const double cycles = (double) c->cycles, off = d->threshold;
-    if (c->from == 0 || is_later(c->from, c->exact)) {
+    if (c->from == 0 || is_after(c->from, c->exact)) {
         c->from = c->exact;
         c->cycles = 0;
     } else if (cycles > 2 * off) {
@@ -92,9 +92,9 @@ static void read_exact(dates *d)
     const uint64_t held = (uint64_t) (d->threshold * c->length * TICK);
     if (now == c->exact) return;
     if (c->length > 0
-        && is_later(now, c->at + held + c->passed / 16 + 2 * TICK))
+        && is_after(now, c->at + held + c->passed / 16 + 2 * TICK))
         c->from = c->at = 0;
-    if (is_later(c->at, now + TICK) || c->at == 0) c->at = now;
+    if (is_after(c->at, now + TICK) || c->at == 0) c->at = now;
     c->exact = now;
     take_length(d);
 }
@@ -105,7 +105,7 @@ static void read_cyc(dates *d, uint64_t value)
     const double ticks = (double) value * c->length * TICK;
     c->passed = ticks < 1e18 ? (uint64_t) ticks : 0;
     c->at += c->passed;
-    if (is_later(c->exact, c->at)) c->at = c->exact;
+    if (is_after(c->exact, c->at)) c->at = c->exact;
     c->cycles += value;
     d->cycles += value;
 }
