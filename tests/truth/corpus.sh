@@ -150,7 +150,8 @@ exec 9>&-
 # ---- checks ----
 
 # One log for each recording, as many at a time as there are processors.
-[ "$mode" = quick ] && flags="-q -i 50000 $peers" || flags=$peers
+far=$([ -n "$TEST_FULL" ] && echo 100000 || echo 50000)
+[ "$mode" = quick ] && flags="-q -i $far $peers" || flags=$peers
 for dir in "$corpus"/*."$max"; do
     echo "$bin/truth $flags $(bits "$dir") $(echo "$dir"/*.run) >$dir/log \
         2>&1 || :"
