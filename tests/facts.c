@@ -445,6 +445,8 @@ typedef struct fact {
 #define NOT_USED(name, value, why) \
     {#name, offsetof(all_facts, name), value, NULL, why}
 #define TEXT(name, text) {#name, offsetof(all_facts, name), 0, text, NULL}
+#define NOT_TEXT(name, text, why) \
+    {#name, offsetof(all_facts, name), 0, text, why}
 
 static const fact all[] = {
     {"AUXTRACE_INFO type", offsetof(all_facts, r.info_kind), 2, NULL, NULL},
@@ -452,12 +454,11 @@ static const fact all[] = {
     WORD(4, 0), WORD(5, 0x40), WORD(6, 0x400), WORD(8, 1), WORD(9, 0),
     WORD(10, 0), WORD(11, 0), WORD(12, 84), WORD(13, 1), WORD(14, 0),
     WORD(15, 15), WORD(16, 0),
-    NOT_USED(r.info[7], 2, "the type of the records says it"),
     TEXT(r.filter, "filter 0x180/0x8@/elsewhere"),
+    NOT_USED(r.info[7], 2, "the type of the records says it"),
     NOT_USED(r.event_trace, 1, "what the processor can, not what it did"),
     FIELD(trace.offset, 80), FIELD(trace.reference, 3 * TURN + 1000000),
     NOT_USED(trace.idx, 5, "another name of the same queue"),
-    NOT_USED(trace.tid, 10, "the queue is of a cpu"),
     FIELD(trace.cpu, 1),
     FIELD(aux_offset, 24), FIELD(aux_size, 8), FIELD(aux_flags, 0),
     FIELD(aux_flags, 2), FIELD(aux_flags, 4), FIELD(aux_flags, 8),
@@ -478,10 +479,12 @@ static const fact all[] = {
     FIELD(r.attr[0].flags, 0x1063), /* sample_id_all */
     FIELD(r.attr[0].aux_action, 1),
     NOT_USED(r.attr[0].period, 2, "PT takes no samples"),
-    NOT_USED(r.attr[0].read_format, 0, "there are no counts"),
     NOT_USED(r.attr[0].flags, 0x41061, "inherit: who was traced is known"),
     TEXT(r.cpuid, "GenuineIntel,6,85,4"),
-    NOT_USED(r.pmu_type, 5, "AUXTRACE_INFO has it")
+    NOT_USED(r.pmu_type, 5, "AUXTRACE_INFO has it"),
+    NOT_TEXT(r.cores, "0-3", "the trace says on which cpu"),
+    NOT_TEXT(r.event_name, "intel_pt/noretcomp=1/u", "attributes have it"),
+    NOT_USED(r.wall_clock, 5, "times are those of perf's clock")
 };
 
 static char first[sizeof text];
@@ -509,6 +512,7 @@ TEST(each_field)
     write_facts(&f);
     snprintf(first, sizeof first, "%s", answers());
     snprintf(perf, sizeof perf, "%s", of_perf());
+    CHECK(!*perf == !*shell("command -v perf"));
     CHECK(strstr(first, "56 instructions"));
     CHECK(!strstr(first, "no code"));
     CHECK(!strstr(first, "does not fit"));
@@ -530,6 +534,23 @@ TEST(each_field)
                    (unsigned long long) a->value);
     }
     CHECK(reasons <= 10);
+}
+
+/* trace.tid: a queue is of a thread where it is of no cpu. */
+TEST(queue_of_a_thread)
+{
+    all_facts f;
+    put_code();
+    f = facts_of();
+    f.r.info[9] = 0;
+    f.trace.cpu = UINT32_MAX;
+    f.trace.tid = 10;
+    write_facts(&f);
+    snprintf(first, sizeof first, "%s", answers());
+    CHECK(strstr(first, "instructions"));
+    f.trace.tid = 11;
+    write_facts(&f);
+    CHECK(strcmp(answers(), first) != 0);
 }
 
 /* ---- files of another kind ---- */
@@ -610,6 +631,7 @@ int main(void)
     RUN_BOTH(uptime);
     RUN(uptime_without_reference);
     RUN(each_field);
+    RUN(queue_of_a_thread);
     RUN(other_files);
     if (chdir("/")) return 2;
     nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);

@@ -818,9 +818,13 @@ TEST(existing)
     unlink("to");
 }
 
-/* Below the folder that stands for the root, and nowhere else. */
+/* Below the folder that stands for the root, and nowhere else; but a link that
+ * the user has put there may lead to a program elsewhere. */
 TEST(symfs)
 {
+    shell("mkdir -p elsewhere fs/lib && printf '\\177ELFout\\n' >elsewhere/x &&"
+          " printf outside >elsewhere/y && ln -s ../../elsewhere fs/lib/out &&"
+          " ln -s ../../elsewhere/x fs/lib/x");
     shell("mkdir -p fs/bin fs/lib && echo inside >fs/bin/x && cd fs/lib &&"
           " ln -s /bin/x absolute && ln -s ../../../../bin/x up &&"
           " ln -s /etc/passwd passwd &&"
@@ -832,6 +836,10 @@ TEST(symfs)
     put_map("/lib/up", 1, 1, 0);
     put_map("/lib/passwd", 1, 1, 0);
     put_map("/lib/up2", 1, 1, 0);
+    put_map("/lib/x", 1, 1, 0);
+    put_map("/lib/out/x", 1, 1, 0);
+    put_map("/lib/out/y", 1, 1, 0);
+    put_map("/lib/../../elsewhere/x", 1, 1, 0);
     put_map("/fifo", 1, 1, 0);
     put_map("/etc/passwd", 1, 1, 0);
     put_auxtrace(16, 0, 0, 0, 0);
@@ -845,10 +853,17 @@ TEST(symfs)
     }
     CHECK(!exists("out.d/sysroot/lib/passwd"));
     CHECK(!exists("out.d/sysroot/lib/up2"));
+    if (exists("out.d/sysroot/lib/absolute")) {
+        check_file("out.d/sysroot/lib/x", "\177ELFout\n");
+        check_file("out.d/sysroot/lib/out/x", "\177ELFout\n");
+    }
+    CHECK(!exists("out.d/sysroot/lib/out/y"));
+    CHECK(!exists("out.d/sysroot/elsewhere"));
     CHECK(!exists("out.d/sysroot/etc"));
     CHECK(!exists("out.d/sysroot/fifo"));
     remove_all("out.d");
     remove_all("fs");
+    remove_all("elsewhere");
 }
 
 /* ---- hostile files ---- */

@@ -33,6 +33,9 @@ typedef struct recording {
     char release[64];
     uint64_t pmu_type;
     char pmu[64];
+    char cores[64];       /* of topology, */
+    char event_name[64];  /* ... event types, */
+    uint64_t wall_clock;  /* ... and clock data */
 } recording;
 
 typedef struct bytes {
@@ -285,6 +288,9 @@ static inline recording recording_of(const char *filter)
     snprintf(r.release, sizeof r.release, "6.1.0-test");
     r.pmu_type = 8;
     snprintf(r.pmu, sizeof r.pmu, "intel_pt");
+    snprintf(r.cores, sizeof r.cores, "0");
+    snprintf(r.event_name, sizeof r.event_name, "intel_pt//");
+    r.wall_clock = (uint64_t) 1600000000 * 1000000000;
     return r;
 }
 
@@ -331,15 +337,60 @@ static inline void add_info(bytes *to, const recording *r)
     to->at[at + 7] = (uint8_t) (size >> 8);
 }
 
+static inline uint64_t features_of(const unsigned *bits, unsigned count)
+{
+    uint64_t all = 0;
+    while (count) all |= (uint64_t) 1 << bits[--count];
+    return all;
+}
+
+static inline void add_feature(bytes *to, const recording *r, unsigned bit)
+{
+    switch (bit) {
+    case 4: add_string(to, r->release); break;
+    case 9: add_string(to, r->cpuid); break;
+    case 12: /* events, with their ids */
+        add_n(to, RECORDING_EVENTS, 4);
+        add_n(to, 128, 4);
+        for (unsigned i = 0; i < RECORDING_EVENTS; i++) {
+            add_attr(to, &r->attr[i], 0);
+            to->size -= 16;
+            add_n(to, 1, 4);
+            add_string(to, i ? "dummy:u" : r->event_name);
+            add_n(to, r->attr[i].id, 8);
+        }
+        break;
+    case 13: /* topology: packages, threads; then a cpu's core and package */
+        for (unsigned i = 0; i < 2; i++) {
+            add_n(to, 1, 4);
+            add_string(to, r->cores);
+        }
+        add_n(to, (uint64_t) atoi(r->cores), 8);
+        break;
+    case 16:
+        add_n(to, 1, 4);
+        add_n(to, r->pmu_type, 4);
+        add_string(to, r->pmu);
+        break;
+    case 29: /* clock: version, id, wall clock, perf's clock at that moment */
+        add_n(to, 1, 4);
+        add_n(to, 1, 4);
+        add_n(to, r->wall_clock, 8);
+        add_n(to, 1000000, 8);
+        break;
+    default: break;
+    }
+}
+
 /* Write what was put together. */
 static inline void recording_write(const recording *r, const char *name)
 {
     static bytes file, data, tail;
     const uint64_t at = 104 + 8 * RECORDING_EVENTS;
     const uint64_t start = at + 144 * RECORDING_EVENTS;
+    static const unsigned bits[] = {4, 9, 12, 13, 16, 29};
     const uint64_t header[] = {104, 144, at, 144 * RECORDING_EVENTS, start, 0,
-                               0, 0,
-                               1u << 4 | 1u << 9 | 1u << 16, 0, 0, 0};
+                               0, 0, features_of(bits, 6), 0, 0, 0};
     FILE *f = fopen(name, "wb");
     uint64_t end;
     file.size = data.size = tail.size = 0;
@@ -353,18 +404,13 @@ static inline void recording_write(const recording *r, const char *name)
     for (unsigned i = 0; i < RECORDING_EVENTS; i++)
         add_attr(&file, &r->attr[i], 104 + 8 * i);
     add(&file, data.at, data.size);
-    end = file.size + 48;
-    add_n(&file, end, 8);
-    add_n(&file, 68, 8);
-    add_n(&file, end + 68, 8);
-    add_n(&file, 68, 8);
-    add_n(&file, end + 136, 8);
-    add_n(&file, 76, 8);
-    add_string(&tail, r->release);
-    add_string(&tail, r->cpuid);
-    add_n(&tail, 1, 4);
-    add_n(&tail, r->pmu_type, 4);
-    add_string(&tail, r->pmu);
+    end = file.size + 16 * 6;
+    for (unsigned i = 0; i < 6; i++) {
+        const size_t before = tail.size;
+        add_feature(&tail, r, bits[i]);
+        add_n(&file, end + before, 8);
+        add_n(&file, tail.size - before, 8);
+    }
     add(&file, tail.at, tail.size);
     if (!f || fwrite(file.at, 1, file.size, f) != file.size || fclose(f)) {
         perror(name);

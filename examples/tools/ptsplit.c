@@ -625,6 +625,21 @@ static char *text2(const char *a, const char *b)
     return text;
 }
 
+/* What is copied is passed on: a link of the user's that leads out of the folder
+ * is followed to a program, or a library, and to nothing else. */
+static int open_below(const char *folder, const char *name, uint64_t *size)
+{
+    char magic[4];
+    int fd = below_open(folder, name, size);
+    if (fd >= 0) return fd;
+    fd = below_follow(folder, name, size);
+    if (fd < 0) return -1;
+    if (pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 /* Open the file that was mapped, or -1 with a message. */
 static int open_mapped(splitter *s, const mapped *map, uint64_t *size)
 {
@@ -1202,7 +1217,7 @@ int main(int argc, char **argv)
     s.args = &args;
     s.folder = -1;
     binaries_init(&s.code);
-    s.code.disk.open_below = below_open; // what is copied is passed on
+    s.code.disk.open_below = open_below;
     s.pt_event = PERFDATA_NO_EVENT;
     status = parse(&args, &s);
     if (status >= 0) return status;
