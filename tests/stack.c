@@ -516,6 +516,26 @@ TEST(missing_trace)
     CHECK(was_told("-al+df-dc+bf"));
 }
 
+/* Missing code calls where flow comes to the start of a function, only. */
+TEST(missing_code)
+{
+    begin_test();
+    RUNS(A(0x10), A(0x20), RET, "a");
+    stack_missing(&s, 0);
+    CHECK(is_stack(""));
+    CHECK(was_told("+af-al"));
+    stack_missing(&s, 0);
+    RUNS(B(0), B(0x10), RET, "b");
+    stack_missing(&s, 0);
+    RUNS(C(0x10), C(0x20), CALL, "c");
+    RUNS(D(0), D(0x10), CALL, "cd");
+    CHECK(was_told("+bc-bl+cf+dc"));
+    stack_missing(&s, 0);
+    stack_break(&s); /* trace is missing, too */
+    RUNS(B(0), B(0x10), RET, "b");
+    CHECK(was_told("-dl-cl+bf"));
+}
+
 TEST(system_call_of_a_traced_kernel)
 {
     begin_test();
@@ -644,6 +664,7 @@ int main(void)
     RUN(exec);
     RUN(many_coroutines);
     RUN(missing_trace);
+    RUN(missing_code);
     RUN(system_call_of_a_traced_kernel);
     RUN(system_call_that_ends_a_function);
     RUN(signal_from_a_traced_kernel);

@@ -8,6 +8,7 @@
 #include "ipt.h"
 #include "common/flow/calltree.h"
 #include "common/flow/charge.h"
+#include "common/code/direct.h"
 #include "common/code/functions.h"
 #include "common/code/names.h"
 #include "common/flow/session.h"
@@ -243,6 +244,7 @@ struct ptprof {
     timeline timeline;
     functions_choice wanted;  /* --histogram */
     functions_choice callees; /* --callers */
+    direct direct;       /* which functions code may call directly */
     calltree every;      /* its calls, added up in one node */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
@@ -265,6 +267,7 @@ struct ptprof {
     size_t thread_max;
     uint32_t gaps[CHARGE_GAPS]; /* functions that stand for them; 0: none yet */
     uint8_t by_insn;
+    uint8_t no_kernel;   /* code was missing that may be the kernel's */
     int columns;         /* of the terminal; 0: it is none */
 };
 
@@ -413,13 +416,21 @@ static uint64_t cost_of(const thread *t)
 }
 
 /* How many calls there were. Of code that is missing it is not known where it
- * returned to, if returns are compressed, and what is called before flow is known
- * again is not seen. */
-static const char *put_calls(const ptprof *p, char text[24], uint64_t calls)
+ * returned to, if returns are compressed, and direct calls before flow is known
+ * again are not seen. All calls of a function are seen to which no direct branch
+ * leads; `function` is 0 where only some calls of one are counted. */
+static const char *put_calls(ptprof *p, char text[24], uint64_t calls,
+                             uint32_t function)
 {
     const threads *const t = &p->session.threads;
-    const int least = t->losses[THREADS_NO_CODE]
-                   && !(t->decoder.flags & IPT_CONFIG_NO_RETCOMP);
+    int least = t->losses[THREADS_NO_CODE]
+             && !(t->decoder.flags & IPT_CONFIG_NO_RETCOMP);
+    if (least && function && !p->no_kernel) {
+        const functions_about *const f =
+            &p->session.functions.list[function - 1].about;
+        least = !f->symbol || !f->file || f->kind
+             || direct_to(&p->direct, f->file, f->first);
+    }
     snprintf(text, 24, "%s%" PRIu64, least ? ">=" : "", calls);
     return text;
 }
@@ -1285,6 +1296,9 @@ static int miss_code(thread *t, const ipt_where *at)
     if (!returns && !(at->valid & IPT_AT_IP
                       && known_at(t, at->ip)->function.absent)) {
         stack_break(&t->stack);
+        if (at->valid & IPT_AT_IP && !(at->ip >> 63))
+            return stack_missing(&t->stack, 0);
+        t->in->no_kernel = 1; /* flow comes back where it was interrupted */
         return 0;
     }
     return stack_missing(&t->stack, returns ? 0 : at->ip);
@@ -1401,7 +1415,7 @@ static void print_node(ptprof *p, const calltree *tree,
     }
     printf("%s%6.1f%% %6s %10s %8s %8s %8s  ",
            colour ? "\033[1m" : "", total, marked(p, text, own, &n->own),
-           put_calls(p, calls, n->calls), costs[0], costs[1], costs[2]);
+           put_calls(p, calls, n->calls, 0), costs[0], costs[1], costs[2]);
     print_ipc(p, &n->total);
     used = width + indent(p, width, depth);
     print_name(function_text(p, n->name), room_after(p, used));
@@ -1586,7 +1600,8 @@ static void print_flat(ptprof *p)
         put_cost(p, cost, s->cost);
         printf("%6.1f%% %5.1f%%  %8s %10s  ",
                share * (double) s->total, share * (double) s->cost,
-               marked(p, text, cost, &s->own), put_calls(p, calls, s->calls));
+               marked(p, text, cost, &s->own),
+               put_calls(p, calls, s->calls, s->name));
         print_ipc(p, &s->own);
         print_name(function_text(p, s->name),
                    room_after(p, 37 + ipc_width(p)));
@@ -1595,14 +1610,14 @@ static void print_flat(ptprof *p)
     free(entries);
 }
 
-static void print_caller(const ptprof *p, const entry *s, uint64_t all,
-                         const char *text)
+static void print_caller(ptprof *p, const entry *s, uint64_t all,
+                         uint32_t callee, const char *text)
 {
     char cost[16], calls[24];
     put_cost(p, cost, s->cost);
     printf("%6.1f%% %8s %10s  ",
            all ? 100.0 * (double) s->cost / (double) all : 0, cost,
-           put_calls(p, calls, s->calls));
+           put_calls(p, calls, s->calls, callee));
     print_name(text, room_after(p, 29));
     putchar('\n');
 }
@@ -1622,8 +1637,8 @@ static int print_callers_of(ptprof *p, uint32_t callee)
         printf("  share     cost      calls  caller%s\n",
                p->by_insn ? " (costs are instructions)" : "");
         for (const entry *s = entries; s->name; s++)
-            print_caller(p, s, all.cost, function_text(p, s->name));
-        print_caller(p, &all, all.cost, "all");
+            print_caller(p, s, all.cost, 0, function_text(p, s->name));
+        print_caller(p, &all, all.cost, callee, "all");
     }
     free(entries);
     return some;
@@ -2297,6 +2312,7 @@ static void free_all(ptprof *p)
     free(p->lines);
     free(p->sites);
     free(p->site_slots);
+    direct_free(&p->direct);
     calltree_free(&p->tree);
     calltree_free(&p->every);
     calltree_free(&p->slowest);

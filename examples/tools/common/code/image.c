@@ -324,6 +324,7 @@ typedef struct elf_segment {
     uint64_t offset;
     uint64_t vaddr;
     uint64_t size; /* in the file */
+    int executes;
 } elf_segment;
 
 static uint64_t le(const uint8_t *bytes, size_t n)
@@ -368,6 +369,7 @@ static elf_segment elf_get(const elf_table *table, size_t index)
     segment.offset = table->wide ? le(p + 8, 8) : le(p + 4, 4);
     segment.vaddr = table->wide ? le(p + 16, 8) : le(p + 8, 4);
     segment.size = table->wide ? le(p + 32, 8) : le(p + 16, 4);
+    segment.executes = p[table->wide ? 4 : 24] & 1;
     return segment;
 }
 
@@ -459,6 +461,19 @@ const char *image_add_segments(image *im, const ipt_asid *asid,
     }
     free(table.bytes);
     return why;
+}
+
+int image_has_one_code(const files_file *file)
+{
+    elf_table table;
+    unsigned count = 0;
+    if (elf_read(file, &table)) return 0;
+    for (size_t i = 0; i < table.count; i++) {
+        const elf_segment s = elf_get(&table, i);
+        count += elf_loads(&s) && s.executes;
+    }
+    free(table.bytes);
+    return count == 1;
 }
 
 /* ---- image.map ---- */

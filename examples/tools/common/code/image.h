@@ -78,6 +78,10 @@ const char *image_add_part(image *im, const ipt_asid *asid,
 const char *image_add_segments(image *im, const ipt_asid *asid,
                                const files_file *file);
 
+/* Is it an ELF file all of whose code is in one segment, where distances are those
+ * in the file? */
+int image_has_one_code(const files_file *file);
+
 /* Forget the sections that nothing shows; identifiers change. */
 const char *image_forget(image *im);
 

@@ -432,6 +432,16 @@ static void come_out(stack *s, uint64_t to)
     }
 }
 
+/* Missing code of which nothing is known calls, too. */
+static void first_frame(stack *s, uint64_t to)
+{
+    const stack_function f = function_at(s, to);
+    if (s->inside && is_entry(&f, to) && !f.absent)
+        push(s, STACK_CALL, to, 0, STACK_CALLED);
+    else
+        begin(s, to);
+}
+
 /* Flow has come to an address. */
 static void arrive(stack *s, uint64_t to)
 {
@@ -442,8 +452,8 @@ static void arrive(stack *s, uint64_t to)
         else
             go(s, to);
     }
-    if (s->frames.count == 0) begin(s, to);
-    s->aborted = 0;
+    if (s->frames.count == 0) first_frame(s, to);
+    s->inside = s->aborted = 0;
 }
 
 int stack_flow(stack *s, const ipt_block *block)
@@ -483,16 +493,15 @@ static int return_inside(stack *s)
 int stack_missing(stack *s, uint64_t to)
 {
     const int returns = s->kind == IPT_INSN_RET && s->going;
-    if (s->inside) return s->failed ? -1 : 0;
+    if (s->inside && s->frames.count) return s->failed ? -1 : 0;
     if (returns && return_inside(s)) {
         const stack_function f = function_at(s, to);
         if (to && !is_of(top_of(&s->frames), &f, to))
             replace(s, &f, STACK_MOVED);
     } else if (to) {
         arrive(s, to);
-    } else {
+    } else if (s->frames.count) {
         stack_break(s);
-        return s->failed ? -1 : 0;
     }
     s->going = s->aborted = 0;
     s->inside = 1;

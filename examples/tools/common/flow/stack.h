@@ -134,8 +134,8 @@ int stack_event(stack *s, const ipt_event *event);
 void stack_break(stack *s);
 
 /* Flow goes on at an address whose code is missing, in what `function` says has
- * none; or, by a return, in the missing code that made the call: 0. Returns as
- * stack_flow does. */
+ * none; or, by a return, in the missing code that made the call: 0, which also
+ * stands for code of which nothing is known. Returns as stack_flow does. */
 int stack_missing(stack *s, uint64_t to);
 
 /* All frames end: STACK_ENDED, also for exec. */
