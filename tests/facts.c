@@ -611,6 +611,36 @@ TEST(other_files)
     CHECK(strstr(shell("%/ptflow bundle 2>&1"), "is LLDB's list"));
 }
 
+/* A ring that came round begins inside of a packet: tools of traces read it from
+ * the first PSB on, those of perf.data say what it is. */
+TEST(ring)
+{
+    static const char *const tools[] = {
+        "ptxed --elf program --pt ring | grep -c '^0000000000400'",
+        "ptflow --quiet --fields ip --elf program --pt ring | wc -l",
+        "ptparallel --insn --elf program --pt ring | grep -c '^00000000004001'",
+        "ptdump ring | grep -c 'tip.pge'"};
+    put_code();
+    for (size_t cut = 1; cut < 24; cut++) {
+        clear();
+        for (unsigned n = 0; n < 2; n++) {
+            p_psb(1000 + n, 0, 0);
+            p_ip(P_PGE, 0x400180);
+            p_tnt("00");
+            p_tnt("100");
+            p_off();
+        }
+        write_file("ring", (const char *) trace.at + cut, trace.size - cut);
+        for (size_t i = 0; i < 4; i++) {
+            char command[128];
+            snprintf(command, sizeof command, "%%/%s", tools[i]);
+            if (!CHECK(atoi(shell(command)) == (i < 3 ? 7 : 1)))
+                printf("    %zu, %s: %s", cut, tools[i], text);
+        }
+        CHECK(strstr(shell("%/ptflow ring 2>&1"), "a trace without records"));
+    }
+}
+
 int main(void)
 {
     const char *folder = getenv("BUILD");
@@ -633,6 +663,7 @@ int main(void)
     RUN(each_field);
     RUN(queue_of_a_thread);
     RUN(other_files);
+    RUN(ring);
     if (chdir("/")) return 2;
     nftw(top, forget, 16, FTW_DEPTH | FTW_PHYS);
     return test_report();
