@@ -576,7 +576,7 @@ static void settle(int status, const char *what)
         out.syncs[out.sync_count].mode = out.mode;
         out.syncs[out.sync_count++].speculative = out.speculative;
     }
-    out.strayed |= out.depth != out.gen.calls_.count;
+    out.strayed |= out.depth != out.gen.calls_.at.count;
 }
 
 static void make_room(void)
@@ -649,13 +649,13 @@ static int is_traced(uint8_t kind)
 /* The depth of libipt's return stack: only compressed returns pop. */
 static void count_calls(const code *c, uint64_t to)
 {
-    const unsigned top = out.gen.calls_.top + IPT_RETURN_STACK_ - 1u;
+    const unsigned top = out.gen.calls_.at.top + IPT_RETURN_STACK_ - 1u;
     const int call = c->kind == IPT_INSN_CALL_INDIRECT
                      || (c->kind == IPT_INSN_CALL && to != next_ip(c, 0));
 
     if (call && out.depth < IPT_RETURN_STACK_)
         out.depth++;
-    else if (c->kind == IPT_INSN_RET && out.gen.calls_.count > 0
+    else if (c->kind == IPT_INSN_RET && out.gen.calls_.at.count > 0
              && out.gen.calls_.ip[top % IPT_RETURN_STACK_] == to)
         out.depth--;
 }
