@@ -160,7 +160,7 @@ END
             END {exit n < 1000 || !spent || spent > 150 * n}' \
             err
 }
-if ! grep -q __asan_init "$build/ptflow" && have valgrind valgrind; then
+if ! grep -qE '__asan_init|__llvm_profile' "$build/ptflow" && have valgrind valgrind; then
     check "an instruction takes at most 150" cheap
 fi
 
