@@ -2476,10 +2476,10 @@ static int ipti_cal_skl168(const ipt_clock *clock, uint32_t ctc, uint64_t ticks,
 
     if (ctc > (uint32_t) 1 << config->mtc_freq)
         return 1;
-    if (config->mtc_freq >= 10 || !clock->fcr || !ticks
-        || ticks >> (64 - IPTI_TIME_FCR_BITS))
+    if (config->mtc_freq >= 10 || !clock->fcr || !ticks)
         return 0;
-    /* Would 0xf00 more cycles still be less than the ticks? */
+    /* Would 0xf00 more cycles still be less than the ticks? If the shift loses
+     * bits, either answer will do: ipti_cal_set takes no such interval. */
     ticks = ipti_div((ticks << IPTI_TIME_FCR_BITS) - 1, clock->fcr);
     return ticks >= 0xf00 && cycles <= ticks - 0xf00;
 }

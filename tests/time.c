@@ -917,6 +917,25 @@ TEST(V4_skl168_few_ticks)
     CHECK_EQ(t.fcr >> 8, 0x1e00);
 }
 
+/* An interval of 2^48 ticks: nothing is worked out from it. */
+TEST(skl168_many_ticks)
+{
+    uint64_t length;
+    begin(9, 1, UINT32_MAX); /* nearly 2^41 ticks from one MTC to the next */
+    config.errata = IPT_ERRATUM_SKL168;
+    CHECK_EQ(mtc(1), IPT_OK);
+    CHECK_EQ(cyc(0x8000), IPT_NO_TIME);
+    CHECK_EQ(mtc(2), IPT_OK);
+    length = t.fcr;
+    CHECK(length > 0);
+    for (unsigned n = 3; n < 140; n++) CHECK_EQ(mtc((uint8_t) n), IPT_OK);
+    feed(packet(IPT_PKT_PSB));
+    feed(packet(IPT_PKT_PSBEND));
+    CHECK_EQ(cyc(0x80), IPT_OK);
+    CHECK_EQ(mtc(140), IPT_OK);
+    CHECK_EQ(t.fcr, length);
+}
+
 /* The MTC after the PSB repeats the one before it: no clock is that fast, and
  * that nothing was lost is clear. */
 TEST(skl168_no_time_between)
@@ -1189,6 +1208,7 @@ int main(void)
     RUN(skl168_slow_mtc);
     RUN(V4_skl168_few_ticks);
     RUN(V3_skl168_no_ratio);
+    RUN(skl168_many_ticks);
     RUN(skl168_no_time_between);
     RUN(skl168_first_mtc);
     RUN(monotonic);
