@@ -7187,7 +7187,7 @@ static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
     (IPT_ERRATUM_SKD022 | IPT_ERRATUM_NLIP | IPT_ERRATUM_BDM64)
 
 /* The errata that look at code. SKD022 and NLIP replace the bind. */
-static IPTI_APART int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
+static int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
 {
     const uint64_t ahead
         = ipti_wrap(w->mode.now, w->next.bind.ip - w->flow.ip);

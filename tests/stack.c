@@ -25,7 +25,7 @@ static size_t depth;     /* by what was told */
 
 static stack_function whole_page(uint64_t ip, void *user)
 {
-    stack_function f;
+    stack_function f = {0};
     (void) user;
     f.first = ip & ~(uint64_t) 0xfff;
     f.last = ip | 0xfff;
