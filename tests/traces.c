@@ -1103,7 +1103,8 @@ static void set_clock(ipt_config *config)
  * TNT's time when the last of its bits is used, we have it with the first: so
  * ours may move a little earlier, but agrees at these instructions. Where it is
  * the time of a PSB+ that libipt has read ahead, before a branch, ours has it
- * from that branch on. */
+ * from that branch on. libipt drops what each CYC has of a tick, ours keeps it:
+ * so ours may be a tick ahead. */
 TEST(times)
 {
     run *r = &the_run;
@@ -1130,7 +1131,7 @@ TEST(times)
         rows++;
         CHECK_EQ(r->last_ip, ip);
         if (r->insn.at.tsc < tsc) status = next_once(r);
-        CHECK_EQ(r->insn.at.tsc, tsc);
+        if (r->insn.at.tsc != tsc + 1) CHECK_EQ(r->insn.at.tsc, tsc);
         CHECK(r->insn.at.valid & IPT_AT_TSC);
         CHECK_EQ(r->insn.at.lost_mtc, mtc);
         if (!CHECK_EQ(r->insn.at.lost_cyc, cyc)) printf("    %s", line);
