@@ -64,9 +64,10 @@ static void print_guest(unsigned count)
 static void run_guest(void)
 {
     uint8_t pip_ovf[] = {2, 0x43, 1, 4, 0, 0, 0, 0, 2, 0xf3};
-    for (int run = 0; run < 8; run++, pip_ovf[3]++) {
+    unsigned from = start_tracing();
+    for (int run = 0; run < 8; run++, pip_ovf[3]++, from = 0) {
         if (run)
             run_guest_for(pip_ovf, sizeof(pip_ovf));
-        run_guest_for(guest_trace, guest_trace_size);
+        run_guest_for(guest_trace + from, guest_trace_size - from);
     }
 }

@@ -5,7 +5,8 @@
  * LATE bytes after it, to what is new, and to packets. STOP moves ahead of
  * output, so that nothing is overwritten before it was looked at. With `list`
  * it prints the packets, then those of what memory still holds at the end, and
- * of what came since the interrupt before the last. */
+ * of what came since the interrupt before the last. Output is never to a single
+ * range: errata TGL052, ADL037 and RPL017 allow no more than 4 KiB of one. */
 #define IPT_IMPLEMENTATION
 #define IPT_STATIC
 #include "processor.h"
@@ -122,6 +123,8 @@ int main(int argc, char **argv)
     if (!size || !count || count > MOST)
         return fprintf(stderr, "usage: msr TRACE [REGIONS [LATE [list]]]\n"), 2;
     rtit_ctl = wanted & ~ipt_rtit_ctl_missing(wanted, &skylake);
+    if (!(rtit_ctl & IPT_RTIT_TOPA))
+        return fprintf(stderr, "msr: this processor has no ToPA\n"), 2;
     printf("rtit_ctl %llx of %llx\n", (unsigned long long) rtit_ctl,
            (unsigned long long) wanted);
     for (uint32_t i = 0; i < count; i++)
@@ -131,6 +134,8 @@ int main(int argc, char **argv)
         printf("entry %llx\n", (unsigned long long) entry_at(8 * i));
     topa.map = map;
     topa.since_mask_ptrs = output_mask_ptrs;
+    rtit_status = 0; /* PacketByteCnt, too: trace begins with a PSB */
+    written = start_tracing();
     ipt_pkt_init(&decoder, &config, &trace);
     while (status > 0 && written < size * (PAGE * (2 * count + 3) / size + 1)) {
         put_out(played[written++ % size]);

@@ -8,6 +8,7 @@
 
 static uint8_t memory[(1 + 2 * MOST) * PAGE];
 static uint64_t output_base, output_mask_ptrs = 0x7f;
+static uint64_t rtit_status = 0xfff00000000; /* of what was traced before */
 static int stopped, interrupt;
 
 static uint64_t entry_at(uint64_t at)
@@ -16,6 +17,13 @@ static uint64_t entry_at(uint64_t at)
     for (unsigned i = 8; i-- > 0;)
         value = value << 8 | memory[at + i];
     return value;
+}
+
+/* Tracing starts: with a PSB only if IA32_RTIT_STATUS.PacketByteCnt is 0.
+ * Returns how many bytes of a PSB are left out. */
+static unsigned start_tracing(void)
+{
+    return rtit_status >> 32 & 0x1ffff ? 16 : 0;
 }
 
 /* The processor puts out a byte. SDM: "Table of Physical Addresses (ToPA)" */

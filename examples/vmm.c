@@ -137,6 +137,7 @@ int main(int argc, char **argv)
     if (write_table() < 0
         || ipt_insn_init(&decoder, &config, &trace, &cache) < 0)
         return 2;
+    rtit_status = 0; /* PacketByteCnt, too: trace begins with a PSB */
     run_guest();
     find_trace();
     trace.open = 0; /* the guest is gone: decode the rest */

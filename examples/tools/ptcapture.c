@@ -249,6 +249,30 @@ static int has_word(const char *text, const char *word)
     return 0;
 }
 
+/* A ring of more than a page for snapshots, of at most 4 MiB, which is one piece
+ * of memory, is written as a single range by kernels from 5.5 to 6.0. On these
+ * processors only a Table of Physical Addresses is safe then: errata TGL052,
+ * ADL037, RPL017. */
+static int has_unsafe_range(void)
+{
+    static const uint8_t models[] = {0x8c, 0x8d, 0x97, 0x9a, 0xb7, 0xba, 0xbf};
+    char family[16];
+    char model[16];
+    char release[128] = "";
+    uint64_t single = 0;
+    int major;
+    int minor;
+
+    field_of("proc/cpuinfo", "cpu family", family, sizeof(family));
+    field_of("proc/cpuinfo", "model", model, sizeof(model));
+    line_of("proc/sys/kernel/osrelease", release, sizeof(release));
+    if (atoi(family) != 6 || sscanf(release, "%d.%d", &major, &minor) != 2
+        || (major == 5 ? minor < 5 : major != 6 || minor > 0)
+        || !capture_number(&rec.pmu, "caps/single_range_output", 16, &single))
+        return 0;
+    return single && memchr(models, atoi(model), sizeof(models)) != NULL;
+}
+
 static int is_locked_down(void)
 {
     char line[128];
@@ -1151,6 +1175,10 @@ static int list(const tool_args *args)
     list_cap("power_event_trace", "pwr_evt");
     list_cap("tnt_disable", "notnt");
     list_cap("topa_multiple_entries", "large rings in pieces");
+    printf("  %-24s %s\n", "snapshots of up to 4M",
+           has_unsafe_range() ? "no: this processor has an erratum that Linux "
+                                "before 6.1 does not avoid: use --size 8M"
+                              : "yes");
     capture_number(&rec.pmu, "nr_addr_filters", 10, &filters);
     printf("  %-24s %" PRIu64 "\n", "--filter, --stop", filters);
     printf("as this user:\n");
@@ -1354,6 +1382,7 @@ static void set_up(void)
     const int privileged =
         geteuid() == 0
         || number_of("proc/sys/kernel/perf_event_paranoid", 2) < 0;
+    int unsafe;
 
     o->pmu = &rec.pmu;
     o->pt = configure();
@@ -1367,8 +1396,14 @@ static void set_up(void)
     }
     if (!rec.per_thread)
         find_cpus();
+    unsafe = (rec.snapshot || rec.circular) && has_unsafe_range();
     if (!rec.aux_size)
-        rec.aux_size = privileged ? 4u << 20 : 128u << 10;
+        rec.aux_size = !privileged ? 128u << 10 : unsafe ? 8u << 20 : 4u << 20;
+    if (unsafe && rec.aux_size > 4096 && rec.aux_size <= 4u << 20)
+        fprintf(stderr, "%s: trace may be damaged, by this processor's erratum "
+                        "of output to a single range: use --size 8M, or Linux "
+                        "6.1\n",
+                rec.program);
     if (!rec.data_size)
         rec.data_size = privileged ? 512u << 10 : 256u << 10;
     o->tids = rec.tids;

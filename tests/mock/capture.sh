@@ -603,6 +603,46 @@ listed() {
         LD_PRELOAD=$to/pmu.so "$capture" --list >err 2>&1
     says "$1"
 }
+# ranged RELEASE FAMILY MODEL SINGLE ANSWER: of a ring in a single range.
+ranged() {
+    echo "$1" >root/proc/sys/kernel/osrelease
+    printf 'cpu family\t: %s\nmodel\t\t: %s\nmodel name\t: Intel\n' \
+        "$2" "$3" >root/proc/cpuinfo
+    echo "$4" >root/sys/bus/event_source/devices/intel_pt/caps/single_range_output
+    listed "snapshots of up to 4M  *$5"
+}
+for model in 140 141 151 154 183 186 191; do
+    ranged 5.10.0-28-amd64 6 $model 1 'no: .*use --size 8M'
+done
+ranged 5.5.0 6 151 1 no
+ranged 6.0.12 6 151 1 no
+ranged 5.4.0 6 151 1 yes
+ranged 4.19.0 6 151 1 yes
+ranged 6.1.0 6 151 1 yes
+ranged 6.10.0 6 151 1 yes
+ranged 7.0.0 6 151 1 yes
+ranged 5.10.0 6 151 0 yes
+ranged 5.10.0 6 94 1 yes
+ranged 5.10.0 15 151 1 yes
+# snaps SIZE DAMAGED OPTION...: on such a processor, with a ring of that size.
+snaps() {
+    size=$1 damaged=$2
+    shift 2
+    PMU_LOG=$to/snaps.log PTCAPTURE_ROOT=$to/root timeout 300 $mock \
+        "$capture" -q -o snaps.o --per-thread $no_time "$@" ./spin >out 2>err
+    [ "$(grep -c 'trace may be damaged.*use --size 8M' err)" -eq "$damaged" ] &&
+        rings snaps.log | grep -q "area of $size bytes" && pass ||
+        fail "$*: $(rings snaps.log)"
+}
+ranged 5.10.0 6 183 1 no
+snaps 8388608 0 -S
+snaps 8388608 0 --circular
+snaps 4194304 1 -S -m 4M
+snaps 8192 1 --circular -m 8K
+snaps 4096 0 -S -m 4K
+snaps 4194304 0
+ranged 6.1.0 6 183 1 yes
+snaps 4194304 0 -S
 for level in -1 0 1 2 3 4; do
     echo $level >root/proc/sys/kernel/perf_event_paranoid
     listed "kernel.perf_event_paranoid is $level"
