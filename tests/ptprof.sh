@@ -318,7 +318,8 @@ if echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
         lined "... in the folder of them" --symfs "$tmp/other" \
             $force
         says "... and names of functions" sh -c "'$build/ptprof' --quiet \
-            --flat $force --symfs '$tmp/other' '$tmp/tree.data' | grep -q ' work$'"
+            --flat --min 0 $force --symfs '$tmp/other' '$tmp/tree.data' |
+            grep -q ' work$'"
     done
     echo >>"$tmp/other/usr/lib/debug$tmp/linked.debug"
     says "the debug file of another build" sh -c "! '$build/ptprof' --quiet \
