@@ -15,7 +15,7 @@ same() {
     want=$("$tool" --map "$folder" --pt "$trace" --threads 1 "$@") ||
         { fail "$name: exit status $?"; return; }
     for threads in 1 2 3 7; do
-        for part in 1 3000 ""; do
+        for part in 1 500 ""; do
             # shellcheck disable=SC2086 # an option or none
             "$tool" --map "$folder" --pt "$trace" --threads $threads \
                 ${part:+--part $part} --check "$@" >"$tmp/out" 2>&1
@@ -53,8 +53,10 @@ truth=$build/corpus/bin/truth
 generated() {
     for case; do
         mkdir "$tmp/c" &&
-            "$truth" -i 40000 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
+            "$truth" -i 15000 -d 200 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
             fail_with "truth -c $case" "$tmp/out"
+        [ "$("$tool" --pt "$tmp/c/trace.pt" --index | wc -l)" -gt 5 ] ||
+            fail "truth -c $case: few PSBs"
         case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
         # shellcheck disable=SC2086 # an option or none
         same $case "$tmp/c" "$tmp/c/trace.pt" $flag

@@ -4,12 +4,14 @@
  *
  *     truth [-i INSTRUCTIONS] [-c CASE] [-s SEED] [-q] [-m 16|32] [-p PERF]
  *           RUN...
- *     truth -w FOLDER -c CASE [-i INSTRUCTIONS] [-s SEED] [-m 16|32] RUN
+ *     truth -w FOLDER -c CASE [-i INSTRUCTIONS] [-s SEED] [-m 16|32]
+ *           [-d BYTES] RUN
  *                                      check nothing, but write what ptrecord
  *                                      does: trace.pt, ips.u64, and, if it does
  *                                      not change, the code as image.map and
  *                                      pages.bin. And to lost.u64 of each loss
- *                                      its place, its size and its addresses
+ *                                      its place, its size and its addresses.
+ *                                      -d: PSBs are at most so far apart
  *
  * RUN is a DIR/N.run; DIR/code.bin is read, too. Everything is determined by
  * the recording and the seed. The trace of a user-mode program shows CPL 3
@@ -1010,11 +1012,14 @@ static size_t lose(size_t i, size_t *next_jump)
     return i;
 }
 
+static uint32_t psb_distance = UINT32_MAX; /* bytes, at most */
+
 static void configure(const model *m)
 {
     memset(&out.config, 0, sizeof(out.config));
     out.config.flags = m->flags;
-    out.config.psb_period = m->psb_period;
+    out.config.psb_period = m->psb_period < psb_distance ? m->psb_period
+                                                         : psb_distance;
     out.config.tsc = 0x123456789a;
     out.config.cpuid_15_eax = 2;
     out.config.cpuid_15_ebx = 168;
@@ -2250,13 +2255,15 @@ int main(int argc, char **argv)
             only = argv[++i];
         else if (argv[i][1] == 'w')
             write_to = argv[++i];
+        else if (argv[i][1] == 'd')
+            psb_distance = (uint32_t) strtoul(argv[++i], NULL, 0);
         else if (argv[i][1] == 'p')
             perf = argv[++i];
         else if (argv[i][1] == 'm')
             mode = mode_of(argv[++i]);
         else
             fatal("usage: truth [-q] [-m 16|32] [-i INSTRUCTIONS] [-s SEED] "
-                  "[-c CASE] [-p PERF] [-w FOLDER] RUN...");
+                  "[-c CASE] [-d BYTES] [-p PERF] [-w FOLDER] RUN...");
     }
     for (; i < argc; i++)
         run_file(argv[i], only, write_to, seed, max, quick);
