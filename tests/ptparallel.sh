@@ -53,9 +53,9 @@ truth=$build/corpus/bin/truth
 generated() {
     for case; do
         mkdir "$tmp/c" &&
-            "$truth" -i 15000 -d 200 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
+            "$truth" -i 15000 -d 100 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
             fail_with "truth -c $case" "$tmp/out"
-        [ "$("$tool" --pt "$tmp/c/trace.pt" --index | wc -l)" -gt 5 ] ||
+        [ "$("$tool" --pt "$tmp/c/trace.pt" --index | wc -l)" -gt 3 ] ||
             fail "truth -c $case: few PSBs"
         case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
         # shellcheck disable=SC2086 # an option or none
