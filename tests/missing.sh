@@ -15,7 +15,7 @@ cd "$tmp" || exit 2
 
 mkdir -p "$there"
 $CXX -O1 -w -fPIC -shared -DPLUGIN -o plugin.so "$program" || exit 2
-count=24
+count=12
 [ -z "$TEST_FULL" ] || count=64
 $CXX -O1 -w -pthread -static-libstdc++ -static-libgcc -DCOUNT=$count \
     -DPLUG="\"$tmp/plugin.so\"" -o library "$program" -ldl || exit 2
